@@ -1,0 +1,91 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Scheduling attributes: what the operating system is asked to do for the thread of a callback.
+///
+/// They are plain values. Platform::apply() puts them in force and reads them back; what was
+/// refused becomes a Finding. A larger priority is more urgent, everywhere.
+#ifndef RCLRT_CORE__ATTRIBUTES_HPP_
+#define RCLRT_CORE__ATTRIBUTES_HPP_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rclrt_core/status.hpp"
+#include "rclrt_core/time.hpp"
+
+namespace rclrt_core
+{
+
+enum class SchedulingPolicy : uint8_t
+{
+  kUnchanged,  ///< leave the thread's policy as it is (affinity may still be set)
+  kOther,      ///< SCHED_OTHER, with nice
+  kBatch,      ///< SCHED_BATCH, with nice
+  kIdle,       ///< SCHED_IDLE
+  kFifo,       ///< SCHED_FIFO, with priority 1-99
+  kRoundRobin, ///< SCHED_RR, with priority 1-99
+  kDeadline,   ///< SCHED_DEADLINE, with runtime <= deadline <= period
+};
+
+/// Name used in configuration files: "other", "batch", "idle", "fifo", "rr", "deadline".
+const char * to_string(SchedulingPolicy policy) noexcept;
+
+/// A set of CPUs by number, at most 1024; empty means "do not touch the affinity".
+class CpuSet
+{
+public:
+  static constexpr int kMaxCpus = 1024;
+
+  CpuSet() = default;
+
+  /// Numbers outside [0, kMaxCpus) are ignored here; validate() reports CPUs that do not exist.
+  explicit CpuSet(const std::vector<int> & cpus);
+
+  bool empty() const noexcept;
+  bool contains(int cpu) const noexcept;
+  std::vector<int> cpus() const;
+  /// As in configuration files, e.g. "0,2-3".
+  std::string to_string() const;
+
+  friend bool operator==(const CpuSet & a, const CpuSet & b) noexcept;
+  friend bool operator!=(const CpuSet & a, const CpuSet & b) noexcept { return !(a == b); }
+
+private:
+  uint64_t bits_[kMaxCpus / 64] = {};
+};
+
+struct Attributes
+{
+  SchedulingPolicy policy = SchedulingPolicy::kUnchanged;
+  int priority = 0;      ///< 1-99, fifo and rr only
+  int nice = 0;          ///< -20 to 19, other and batch only
+  Duration runtime{0};   ///< deadline only: budget in each period
+  Duration deadline{0};  ///< deadline only: relative to the start of the period
+  Duration period{0};    ///< deadline only
+  CpuSet cpu_affinity;
+
+  friend bool operator==(const Attributes & a, const Attributes & b) noexcept;
+  friend bool operator!=(const Attributes & a, const Attributes & b) noexcept { return !(a == b); }
+};
+
+/// Whether the OS prefers a thread with `a` over one with `b`: deadline, then fifo and rr by
+/// priority, then other and batch by nice, then idle. kUnchanged counts as other with nice 0.
+bool more_urgent(const Attributes & a, const Attributes & b) noexcept;
+
+/// Whether the values make sense on a machine with `cpu_count` CPUs numbered from 0. The text names
+/// `subject` (the callback or thread), the field, the value and the range.
+Status validate(const Attributes & attributes, int cpu_count, const std::string & subject);
+
+/// What to do when the operating system refuses attributes.
+enum class AttributesMode : uint8_t
+{
+  kRequire,  ///< starting fails
+  kPrefer,   ///< run without them, with a finding
+  kOff,      ///< do not ask
+};
+
+}  // namespace rclrt_core
+
+#endif  // RCLRT_CORE__ATTRIBUTES_HPP_

@@ -1,0 +1,103 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A callback: the unit the engine schedules.
+///
+/// The handle is created by Engine::add_callback() or add_timer() and is only ever used through
+/// the engine. It stays valid as long as somebody holds it; the engine forgets it on
+/// Engine::remove().
+#ifndef RCLRT_CORE__CALLBACK_HPP_
+#define RCLRT_CORE__CALLBACK_HPP_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "rclrt_core/attributes.hpp"
+#include "rclrt_core/job.hpp"
+#include "rclrt_core/time.hpp"
+
+namespace rclrt_core
+{
+
+enum class CallbackKind : uint8_t
+{
+  kTimer,
+  kSubscription,
+  kService,
+  kClient,
+  kWaitable,
+};
+
+const char * to_string(CallbackKind kind) noexcept;
+
+/// What happens to a release that finds earlier jobs of the same callback still unfinished.
+enum class OverrunRule : uint8_t
+{
+  kQueueAll,    ///< it waits its turn; beyond `depth` waiting jobs the oldest is dropped
+  kKeepLatest,  ///< it replaces the job that waits, if one does: at most one waits
+  kSkip,        ///< it is dropped while a job waits or runs
+};
+
+const char * to_string(OverrunRule rule) noexcept;
+
+struct CallbackOptions
+{
+  /// Stable and unique within the engine, e.g. "/node/subscription/topic".
+  std::string name;
+  CallbackKind kind = CallbackKind::kWaitable;
+  /// Take one unit of work and execute it. Returns false when there was nothing to take. Called by
+  /// several threads at once if the group is reentrant. May throw: see EngineOptions::on_exception.
+  std::function<bool(const Job &)> run;
+  /// For the thread that runs it, put in force before `run`.
+  Attributes attributes;
+  /// Priority under fixed_priority_policy(). 0 means: the one in `attributes`.
+  int priority = 0;
+  /// Deadline of a job = release + this. 0 means: inherit the deadline of the job that published.
+  Duration relative_deadline{0};
+  /// Raise the priority (and a fifo or rr thread priority) to that of the most urgent callback that
+  /// has released this one by publishing in the same process [Teper25 §VIII-C].
+  bool inherit_priority = false;
+  OverrunRule overrun_rule = OverrunRule::kQueueAll;
+  /// Bound on waiting jobs, normally the QoS depth. At least 1.
+  uint32_t depth = 1;
+};
+
+/// Counters of one callback since it was added. All only ever grow, but for the maxima they are.
+struct CallbackStatistics
+{
+  uint64_t released = 0;         ///< jobs released (including those dropped or skipped later)
+  uint64_t executed = 0;         ///< jobs whose `run` found work
+  uint64_t empty = 0;            ///< jobs whose `run` found nothing to take
+  uint64_t dropped = 0;          ///< jobs dropped because `depth` others waited (overload)
+  uint64_t skipped = 0;          ///< jobs replaced or skipped by the overrun rule
+  uint64_t exceptions = 0;       ///< jobs that threw
+  uint64_t deadline_misses = 0;  ///< jobs that ended after their deadline
+  Duration max_response{0};      ///< longest release to end
+};
+
+class Callback
+{
+public:
+  virtual ~Callback() = default;
+  Callback(const Callback &) = delete;
+  Callback & operator=(const Callback &) = delete;
+
+  const std::string & name() const noexcept { return options_.name; }
+  CallbackKind kind() const noexcept { return options_.kind; }
+  /// Index used in trace records, unique within the engine.
+  uint32_t id() const noexcept { return id_; }
+  /// As given when it was added; priority inheritance does not show here.
+  const CallbackOptions & options() const noexcept { return options_; }
+
+protected:
+  Callback(CallbackOptions options, uint32_t id) : options_(std::move(options)), id_(id) {}
+
+  CallbackOptions options_;
+  uint32_t id_;
+};
+
+}  // namespace rclrt_core
+
+#endif  // RCLRT_CORE__CALLBACK_HPP_

@@ -1,0 +1,233 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The engine: takes releases in, decides who runs, has threads run them.
+///
+///   release (middleware thread, timer thread, publisher) -> queue -> idle thread -> callback
+///
+/// A *lane* is an ordered queue of groups with work and the threads that serve it. The execution
+/// model is the choice of lanes: one with many threads (pool), one with one thread (events), or one
+/// a group (isolated). Every rule is written once, for all of them.
+///
+/// Invariants, all under one mutex with priority inheritance that is never held while user code,
+/// the middleware or a wake-up runs:
+/// - a group is in its lane's queue if and only if it has a waiting job and room to run it;
+/// - a job is bound to a thread only when that thread asks, so the most urgent goes first however
+///   late it came;
+/// - after every operation, as many sleeping threads were woken as there are jobs they could run.
+///
+/// Costs: a release is one lock, O(log n) and at most one wake-up; no allocation; a scheduling
+/// system call only if no idle thread has the attributes the job needs. Memory is bounded: waiting
+/// jobs are counted, not stored, beyond the first 16 of a callback.
+///
+/// Thread-safe throughout. It knows nothing of ROS.
+#ifndef RCLRT_CORE__ENGINE_HPP_
+#define RCLRT_CORE__ENGINE_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rclrt_core/callback.hpp"
+#include "rclrt_core/finding.hpp"
+#include "rclrt_core/group.hpp"
+#include "rclrt_core/platform.hpp"
+#include "rclrt_core/policy.hpp"
+#include "rclrt_core/status.hpp"
+#include "rclrt_core/time.hpp"
+#include "rclrt_trace/record.h"
+
+namespace rclrt_core
+{
+
+enum class ExecutionModel : uint8_t
+{
+  kEvents,    ///< one thread, ordered queue, a more urgent timer thread [Teper25 §IV-V]
+  kPool,      ///< bounded pre-created threads, the OS preempts [ROSRT §IV]
+  kIsolated,  ///< persistent threads of its own for every group [CIE25]
+};
+
+const char * to_string(ExecutionModel model) noexcept;
+
+/// What to do after a callback has thrown: called by the thread that ran it.
+enum class ExceptionAction : uint8_t
+{
+  kContinue,
+  kStop,  ///< stop the engine; spin() returns and hands the exception out
+};
+
+struct EngineOptions
+{
+  ExecutionModel model = ExecutionModel::kPool;
+  const Policy * policy = &fixed_priority_policy();
+  /// Events only: the timer thread also executes timer callbacks ("release-and-execute").
+  bool release_and_execute = false;
+  /// Pool only. The pool has as many threads as its groups could use at once, within these bounds;
+  /// they are created when groups are added or the engine starts, never when a job is released.
+  std::size_t min_threads = 2;
+  std::size_t max_threads = 64;
+  /// Stack of every thread the engine creates, bytes; 0 is the OS default. Part of it is touched in
+  /// advance: `stack_prefault`.
+  std::size_t stack_size = 0;
+  std::size_t stack_prefault = 0;
+  /// mlockall() at start.
+  bool lock_memory = false;
+  AttributesMode attributes_mode = AttributesMode::kPrefer;
+  /// The timer thread; must outrank the callbacks. Threads of the engine that have no attributes
+  /// yet keep those of the thread that started them.
+  Attributes timer_thread;
+  /// Job records kept per thread until read_trace(); rounded up to a power of two; 0 disables.
+  std::size_t trace_capacity = 1024;
+  /// Empty: stop. Must not throw.
+  std::function<ExceptionAction(const Callback &, std::exception_ptr)> on_exception;
+};
+
+/// Identifies a clock of the engine.
+using ClockId = uint32_t;
+constexpr ClockId kSteadyClock = 0;  ///< CLOCK_MONOTONIC
+constexpr ClockId kSystemClock = 1;  ///< CLOCK_REALTIME; a step is noticed within 100 ms
+
+struct TimerOptions
+{
+  /// Between releases; 0 releases again as soon as the previous job has ended. Not negative.
+  Duration period{0};
+  ClockId clock = kSteadyClock;
+  /// Release once, one period after start or reset.
+  bool one_shot = false;
+  /// Otherwise it waits for reset_timer().
+  bool autostart = true;
+};
+
+/// One thread as it is now.
+struct ThreadReport
+{
+  std::string name;
+  ThreadId id = 0;
+  Attributes in_force;  ///< read back from the OS
+  uint64_t jobs = 0;    ///< executed so far
+};
+
+class Engine
+{
+public:
+  /// `platform` must outlive the engine.
+  Engine(Platform & platform, EngineOptions options);
+  /// Stops and joins. Must not be called from a callback.
+  ~Engine();
+
+  Engine(const Engine &) = delete;
+  Engine & operator=(const Engine &) = delete;
+
+  const EngineOptions & options() const noexcept;
+  Platform & platform() noexcept;
+
+  // ---- What there is to run. At any time, also while spinning. Allocates.
+
+  Status add_group(GroupOptions options, std::shared_ptr<Group> * group);
+  /// The group must have no callbacks left, else an error.
+  Status remove_group(const std::shared_ptr<Group> & group);
+
+  /// Errors: no `run`, a name already taken, priority outside 0-99, a negative relative deadline,
+  /// depth 0, impossible attributes, a group of another engine.
+  Status add_callback(
+    CallbackOptions options, const std::shared_ptr<Group> & group,
+    std::shared_ptr<Callback> * callback);
+  /// Further errors: negative period, unknown clock.
+  Status add_timer(
+    CallbackOptions options, TimerOptions timer, const std::shared_ptr<Group> & group,
+    std::shared_ptr<Callback> * callback);
+  /// Forget the callback and its waiting jobs: on return no further run starts. Never blocks; a run
+  /// in progress finishes. Idempotent.
+  void remove(const std::shared_ptr<Callback> & callback);
+  /// Wait until no thread runs the callback. Returns at once if called from inside a callback of
+  /// this engine (waiting there could deadlock); returns whether it is not running now.
+  bool wait_until_idle(const std::shared_ptr<Callback> & callback);
+  /// Change attributes of a callback from its next job on.
+  Status set_attributes(const std::shared_ptr<Callback> & callback, const Attributes & attributes);
+
+  // ---- Releases
+
+  /// `count` units of work have arrived. Real-time safe: one lock, no allocation, at most one
+  /// wake-up (see WakeBatch to defer it).
+  void notify(Callback & callback, std::size_t count = 1) noexcept;
+
+  // ---- Timers: errors when the callback is no timer of this engine
+
+  /// Stop it and drop its waiting jobs.
+  Status cancel_timer(const std::shared_ptr<Callback> & timer);
+  /// (Re)start it: the next release is one period from now; waiting jobs are dropped.
+  Status reset_timer(const std::shared_ptr<Callback> & timer);
+  /// From the release after the next one on, or from reset_timer().
+  Status set_timer_period(const std::shared_ptr<Callback> & timer, Duration period);
+  bool is_timer_cancelled(const std::shared_ptr<Callback> & timer) const;
+  /// Until the next release on the timer's clock, negative when late; Duration::max() when
+  /// cancelled.
+  Duration time_until_release(const std::shared_ptr<Callback> & timer) const;
+
+  /// Add a clock that somebody else advances, e.g. ROS time. `now_ns` is called under the engine's
+  /// lock: it must not block nor call the engine.
+  ClockId add_clock(std::function<int64_t()> now_ns);
+  /// The clock has advanced or jumped: release what is due. After a jump backwards each timer's
+  /// next release is one period from the clock's new now.
+  void clock_changed(ClockId clock) noexcept;
+
+  // ---- Running
+
+  /// Run until stop(). The events model runs callbacks on the calling thread (whose attributes are
+  /// restored afterwards), the others only on their own. Returns with all threads joined. Errors:
+  /// already spinning; attributes refused under AttributesMode::kRequire; no more threads.
+  /// Afterwards take_exception() tells whether a callback threw.
+  Status spin();
+  /// Ask spin() to return. From any thread, also from a callback; before spin() it makes the next
+  /// one return at once unless `clear_stop()` comes first. Jobs that wait stay waiting.
+  void stop() noexcept;
+  void clear_stop() noexcept;
+  bool is_spinning() const noexcept;
+
+  /// Run at most one waiting job on the calling thread, most urgent first, waiting for one until
+  /// `until`. Only jobs released before `before_sequence` (see next_sequence()) count. The thread
+  /// keeps its own attributes. Not while spin() runs or from two threads at once: the caller sees
+  /// to that. Returns whether a job ran. Returns early on stop().
+  bool run_one(TimePoint until, uint64_t before_sequence = UINT64_MAX);
+  /// Sequence number the next released job will get. Due timers are released first.
+  uint64_t next_sequence();
+
+  /// The first exception that stopped the engine, and forget it.
+  std::exception_ptr take_exception() noexcept;
+
+  // ---- What happened
+
+  CallbackStatistics statistics(const Callback & callback) const;
+  std::vector<Finding> findings() const;
+  /// Threads of the engine that exist now.
+  std::vector<ThreadReport> threads() const;
+  /// Hand out the records made since the last call, oldest first within a thread, and clear them.
+  /// One reader at a time.
+  void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
+  /// Records lost because nobody read them in time.
+  uint64_t trace_dropped() const;
+
+private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Defers wake-ups: while one exists on a thread, releases made by this thread queue their jobs at
+/// once but wake nobody; the destructor does. Put one around a call that may notify while the
+/// middleware holds locks which the woken callback will want. Nests. No allocation.
+class WakeBatch
+{
+public:
+  WakeBatch() noexcept;
+  ~WakeBatch();
+  WakeBatch(const WakeBatch &) = delete;
+  WakeBatch & operator=(const WakeBatch &) = delete;
+};
+
+}  // namespace rclrt_core
+
+#endif  // RCLRT_CORE__ENGINE_HPP_

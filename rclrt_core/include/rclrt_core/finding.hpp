@@ -1,0 +1,29 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A finding: something about the machine or a refused request that the user should know.
+///
+/// Findings replace log lines and silence. They are rare and made outside the dispatch path, or on
+/// it only when the operating system refuses something for the first time.
+#ifndef RCLRT_CORE__FINDING_HPP_
+#define RCLRT_CORE__FINDING_HPP_
+
+#include <string>
+
+namespace rclrt_core
+{
+
+struct Finding
+{
+  std::string subject;   ///< whose: a callback's, a thread's or the machine's name
+  std::string what;      ///< what was asked for or seen, with values
+  int error_number = 0;  ///< errno of the refusal, or 0
+  std::string fix;       ///< the line to add or the thing to do
+};
+
+/// One line: "subject: what (errno text). fix".
+std::string to_string(const Finding & finding);
+
+}  // namespace rclrt_core
+
+#endif  // RCLRT_CORE__FINDING_HPP_

@@ -1,0 +1,50 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A group of callbacks that share a limit on how many of them run at once.
+///
+/// Exclusion is queue membership: jobs of a busy group wait in an ordered queue, never a thread in
+/// a lock. If a job that waits is more urgent than the one that runs, the runner's thread inherits
+/// its urgency.
+#ifndef RCLRT_CORE__GROUP_HPP_
+#define RCLRT_CORE__GROUP_HPP_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "rclrt_core/attributes.hpp"
+
+namespace rclrt_core
+{
+
+struct GroupOptions
+{
+  std::string name;
+  /// How many jobs of the group may run at once: 1 is mutually exclusive, more is reentrant.
+  /// 0 means reentrant up to the number of CPUs.
+  uint32_t parallelism = 1;
+  /// For threads that serve only this group (the isolated model) and for callbacks of the group
+  /// whose own attributes leave the policy unchanged.
+  Attributes attributes;
+};
+
+class Group
+{
+public:
+  virtual ~Group() = default;
+  Group(const Group &) = delete;
+  Group & operator=(const Group &) = delete;
+
+  const std::string & name() const noexcept { return options_.name; }
+  const GroupOptions & options() const noexcept { return options_; }
+
+protected:
+  explicit Group(GroupOptions options) : options_(std::move(options)) {}
+
+  GroupOptions options_;
+};
+
+}  // namespace rclrt_core
+
+#endif  // RCLRT_CORE__GROUP_HPP_

@@ -1,0 +1,35 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A job: one released instance of a callback.
+#ifndef RCLRT_CORE__JOB_HPP_
+#define RCLRT_CORE__JOB_HPP_
+
+#include <cstdint>
+
+#include "rclrt_core/time.hpp"
+
+namespace rclrt_core
+{
+
+struct Job
+{
+  /// Nominal release: the timer's phase grid (lateness never shifts it), or arrival of the message.
+  TimePoint release{};
+  /// When the engine learned of the release.
+  TimePoint ready{};
+  /// Absolute deadline; kNever when none is in force.
+  TimePoint deadline = kNever;
+  /// Number within the engine, in order of release; breaks ties.
+  uint64_t sequence = 0;
+  /// Priority of the callback; larger is more urgent.
+  int priority = 0;
+};
+
+/// The job the calling thread executes now, or nullptr outside of callbacks. What a callback
+/// publishes inherits this job's deadline.
+const Job * current_job() noexcept;
+
+}  // namespace rclrt_core
+
+#endif  // RCLRT_CORE__JOB_HPP_

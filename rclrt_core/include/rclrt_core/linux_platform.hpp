@@ -1,0 +1,52 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The engine's platform on Linux: futexes, PI mutexes, sched_setattr, CLOCK_MONOTONIC.
+///
+/// Stateless: all functions may be called from any thread; now(), wait(), wake_one(), apply() and
+/// the Mutex are real-time safe (no allocation, at most one system call; apply() at most four).
+#ifndef RCLRT_CORE__LINUX_PLATFORM_HPP_
+#define RCLRT_CORE__LINUX_PLATFORM_HPP_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rclrt_core/platform.hpp"
+
+namespace rclrt_core
+{
+
+class LinuxPlatform : public Platform
+{
+public:
+  TimePoint now() noexcept override;
+  int64_t system_now_ns() noexcept override;
+  std::unique_ptr<Mutex> make_mutex() override;
+  Status start_thread(
+    const ThreadOptions & options, std::function<void()> body,
+    const std::function<void(const Finding &)> & on_finding,
+    std::unique_ptr<Thread> * thread) override;
+  void wait(
+    const std::atomic<uint32_t> & word, uint32_t expected, TimePoint until) noexcept override;
+  void wake_one(const std::atomic<uint32_t> & word) noexcept override;
+  ThreadId current_thread() noexcept override;
+  int current_cpu() noexcept override;
+  int64_t current_preemptions() noexcept override;
+  int cpu_count() noexcept override;
+  int apply(ThreadId thread, const Attributes & attributes) noexcept override;
+  int read_back(ThreadId thread, Attributes * attributes) noexcept override;
+  Finding explain(
+    const std::string & subject, const Attributes & attributes, int error_number) override;
+  std::vector<Finding> check_system(bool wants_realtime) override;
+  std::vector<Finding> lock_memory() override;
+  void prefault_stack(std::size_t bytes) noexcept override;
+
+  /// Threads of this process with their names, e.g. to find the middleware's.
+  std::vector<std::pair<ThreadId, std::string>> threads();
+};
+
+}  // namespace rclrt_core
+
+#endif  // RCLRT_CORE__LINUX_PLATFORM_HPP_

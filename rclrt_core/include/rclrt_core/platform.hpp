@@ -1,0 +1,111 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the engine needs from an operating system, and nothing more.
+///
+/// Two implementations: LinuxPlatform (futex, pthread, sched_setattr) and SimPlatform (virtual
+/// clock, virtual CPUs, preemptive virtual threads). The engine is the same code on both, so every
+/// scheduling rule can be tested by comparing whole traces in virtual time.
+///
+/// Blocking is by wait()/wake() on a 32-bit word, with futex semantics: wait() sleeps only if the
+/// word still holds `expected`, may return early for no reason, and a wake() after the word was
+/// changed is never lost.
+#ifndef RCLRT_CORE__PLATFORM_HPP_
+#define RCLRT_CORE__PLATFORM_HPP_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rclrt_core/attributes.hpp"
+#include "rclrt_core/finding.hpp"
+#include "rclrt_core/status.hpp"
+#include "rclrt_core/time.hpp"
+
+namespace rclrt_core
+{
+
+/// Kernel thread id; the number of the virtual thread when simulated.
+using ThreadId = int32_t;
+
+/// A mutex with priority inheritance: who holds it runs at least as urgently as who waits for it.
+class Mutex
+{
+public:
+  virtual ~Mutex() = default;
+  virtual void lock() noexcept = 0;
+  virtual void unlock() noexcept = 0;
+};
+
+/// A joinable thread. The destructor joins.
+class Thread
+{
+public:
+  virtual ~Thread() = default;
+  /// Wait until the thread's body has returned. May be called once or more; not by itself.
+  virtual void join() = 0;
+};
+
+struct ThreadOptions
+{
+  std::string name;            ///< shown by the OS, cut to 15 bytes
+  std::size_t stack_size = 0;  ///< bytes; 0 is the OS default
+  Attributes attributes;       ///< applied by the new thread itself, before `body`
+};
+
+class Platform
+{
+public:
+  virtual ~Platform() = default;
+
+  virtual TimePoint now() noexcept = 0;
+  /// CLOCK_REALTIME in nanoseconds since 1970. Steps when somebody sets the clock.
+  virtual int64_t system_now_ns() noexcept = 0;
+
+  virtual std::unique_ptr<Mutex> make_mutex() = 0;
+
+  /// Start a thread. Fails when the OS has no more threads to give; the text says which limit.
+  /// Attributes that are refused do not fail the start: they become a finding through
+  /// `on_finding` (called in the new thread, may be empty).
+  virtual Status start_thread(
+    const ThreadOptions & options, std::function<void()> body,
+    const std::function<void(const Finding &)> & on_finding, std::unique_ptr<Thread> * thread) = 0;
+
+  /// Sleep while `word == expected`, until `until` at the latest. May return early.
+  virtual void wait(
+    const std::atomic<uint32_t> & word, uint32_t expected, TimePoint until) noexcept = 0;
+
+  /// Wake at most one thread that sleeps on `word`.
+  virtual void wake_one(const std::atomic<uint32_t> & word) noexcept = 0;
+
+  virtual ThreadId current_thread() noexcept = 0;
+  /// CPU the caller runs on now.
+  virtual int current_cpu() noexcept = 0;
+  /// Times the calling thread lost its CPU unwillingly so far, or -1 if that would cost too much.
+  virtual int64_t current_preemptions() noexcept = 0;
+  virtual int cpu_count() noexcept = 0;
+
+  /// Put attributes in force on a thread of this process and read them back. Returns 0, or the
+  /// errno of the refusal, or EPROTO when what was read back differs. Does not allocate.
+  virtual int apply(ThreadId thread, const Attributes & attributes) noexcept = 0;
+  /// What is in force on a thread of this process now; 0 or errno. Does not allocate.
+  virtual int read_back(ThreadId thread, Attributes * attributes) noexcept = 0;
+  /// Turn a refusal by apply() into words: what was asked and the line to add.
+  virtual Finding explain(
+    const std::string & subject, const Attributes & attributes, int error_number) = 0;
+
+  /// Look at the machine: limits that would refuse or kill real-time threads, throttling.
+  virtual std::vector<Finding> check_system(bool wants_realtime) = 0;
+  /// Lock all present and future memory of the process; a finding when refused.
+  virtual std::vector<Finding> lock_memory() = 0;
+  /// Touch `bytes` of the calling thread's stack so that they are resident.
+  virtual void prefault_stack(std::size_t bytes) noexcept = 0;
+};
+
+}  // namespace rclrt_core
+
+#endif  // RCLRT_CORE__PLATFORM_HPP_
