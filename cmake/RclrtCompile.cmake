@@ -1,0 +1,43 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# rclrt_compile_options(<target>): the language level, warnings and sanitizer of our own code. They
+# are private to the target: nothing of it reaches who links us, except the sanitizer's runtime.
+
+include_guard(GLOBAL)
+
+set(RCLRT_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+if(RCLRT_WERROR)
+  list(APPEND RCLRT_WARNINGS -Werror)
+endif()
+
+if(RCLRT_SANITIZE STREQUAL "")
+  set(RCLRT_SANITIZE_FLAGS "")
+elseif(RCLRT_SANITIZE STREQUAL "address")
+  set(RCLRT_SANITIZE_FLAGS
+    -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+elseif(RCLRT_SANITIZE STREQUAL "thread")
+  set(RCLRT_SANITIZE_FLAGS -fsanitize=thread -fno-omit-frame-pointer)
+  # gcc has no model of a bare fence under this sanitizer and says so at every one.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND RCLRT_WARNINGS -Wno-tsan)
+  endif()
+else()
+  message(FATAL_ERROR "RCLRT_SANITIZE is '${RCLRT_SANITIZE}': use '', 'address' or 'thread'")
+endif()
+
+function(rclrt_compile_options target)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "INTERFACE_LIBRARY")
+    target_compile_features(${target} INTERFACE cxx_std_17)
+    return()
+  endif()
+  target_compile_features(${target} PUBLIC cxx_std_17 c_std_11)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE ${RCLRT_WARNINGS} ${RCLRT_SANITIZE_FLAGS})
+  target_link_options(${target} PUBLIC ${RCLRT_SANITIZE_FLAGS})
+  if(NOT RCLRT_SANITIZE STREQUAL "")
+    # For the few tests that must know (a counting allocator cannot coexist with a sanitizer's).
+    target_compile_definitions(${target} PRIVATE RCLRT_SANITIZE_${RCLRT_SANITIZE}=1)
+  endif()
+endfunction()

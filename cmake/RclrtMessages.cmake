@@ -1,0 +1,45 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# rclrt_generate_messages(FILES <msg/A.msg>... [DEPENDENCIES <package>...])
+#
+# Generates the messages and services of a package named ${PROJECT_NAME}: C, C++ and Python, with type
+# supports for Fast DDS and by introspection. Call it after rclrt_find_ros(). Inside the tree the
+# target is <package>::<package>, as it is for an installed message package, and Python finds the
+# messages when <package>_PYTHONPATH is on PYTHONPATH and that folder's parent on LD_LIBRARY_PATH. The
+# call also installs everything as an ordinary ROS 2 interface package: it is the last one of its
+# CMakeLists.txt.
+
+include_guard(GLOBAL)
+
+function(rclrt_generate_messages)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "FILES;DEPENDENCIES")
+  _rclrt_reject_unparsed(rclrt_generate_messages)
+
+  find_package(ament_cmake REQUIRED)
+  find_package(rosidl_default_generators REQUIRED)
+  foreach(package IN LISTS arg_DEPENDENCIES)
+    find_package(${package} REQUIRED)
+  endforeach()
+  if(RCLRT_ROS_FROM_PYPI)
+    _rclrt_heal_pypi_targets()
+  endif()
+
+  # The type supports are looked up by library name at run time, so they are always shared.
+  set(BUILD_SHARED_LIBS ON)
+  rosidl_generate_interfaces(${PROJECT_NAME} ${arg_FILES} DEPENDENCIES ${arg_DEPENDENCIES})
+  ament_export_dependencies(rosidl_default_runtime)
+  ament_package()
+
+  # What find_package() would give, for the packages that are built after this one in the same build.
+  set(libraries "")
+  foreach(support IN ITEMS rosidl_typesupport_c rosidl_typesupport_cpp)
+    rosidl_get_typesupport_target(library ${PROJECT_NAME} ${support})
+    list(APPEND libraries ${library})
+  endforeach()
+  add_library(${PROJECT_NAME}::${PROJECT_NAME} INTERFACE IMPORTED GLOBAL)
+  set_property(TARGET ${PROJECT_NAME}::${PROJECT_NAME}
+    PROPERTY INTERFACE_LINK_LIBRARIES ${libraries})
+  set(${PROJECT_NAME}_PYTHONPATH "${CMAKE_CURRENT_BINARY_DIR}/rosidl_generator_py"
+    CACHE INTERNAL "Where Python finds the messages in the build tree")
+endfunction()
