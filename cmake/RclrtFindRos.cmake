@@ -12,8 +12,8 @@
 #   holds for what the libraries need in turn and for what they dlopen;
 # - libpython is linked, because the PyPI build of librcl needs its symbols (see below).
 #
-# Sets RCLRT_ROS_PREFIX to the prefix in use, RCLRT_ROS_FROM_PYPI, and RCLRT_ROS_ENVIRONMENT (for
-# child processes in Python, such as rclpy in tests).
+# Sets RCLRT_ROS_PREFIX to the prefix in use, RCLRT_ROS_FROM_PYPI, and for child processes in Python
+# (rclpy in tests) RCLRT_ROS_ENVIRONMENT and RCLRT_ROS_LIBRARY_PATH.
 
 include_guard(GLOBAL)
 
@@ -64,7 +64,8 @@ macro(rclrt_find_ros)
     foreach(_rclrt_prefix IN LISTS RCLRT_ROS_SOURCED)
       list(APPEND _rclrt_library_dirs "${_rclrt_prefix}/lib")
     endforeach()
-    set(RCLRT_ROS_ENVIRONMENT "")
+    set(RCLRT_ROS_ENVIRONMENT "" CACHE INTERNAL "")
+    set(RCLRT_ROS_LIBRARY_PATH "${_rclrt_library_dirs}" CACHE INTERNAL "")
   endif()
   list(APPEND CMAKE_BUILD_RPATH ${_rclrt_library_dirs})
   list(APPEND CMAKE_INSTALL_RPATH ${_rclrt_library_dirs})
@@ -101,12 +102,10 @@ macro(_rclrt_use_pypi_prefix)
   list(PREPEND _rclrt_library_dirs "${RCLRT_ROS_PREFIX}/lib")
   list(PREPEND CMAKE_PREFIX_PATH "${RCLRT_ROS_PREFIX}")
   set(ENV{AMENT_PREFIX_PATH} "${RCLRT_ROS_PREFIX}")
+  set(RCLRT_ROS_LIBRARY_PATH "${_rclrt_library_dirs}" CACHE INTERNAL "")
   # The wheels re-execute Python to set LD_LIBRARY_PATH unless told that it is done.
-  list(JOIN _rclrt_library_dirs ":" _rclrt_library_path)
   set(RCLRT_ROS_ENVIRONMENT
-    "AMENT_PREFIX_PATH=${RCLRT_ROS_PREFIX}"
-    "LD_LIBRARY_PATH=${_rclrt_library_path}"
-    "_ROS_WHEELS_BOOTSTRAP_COMPLETE=1")
+    "AMENT_PREFIX_PATH=${RCLRT_ROS_PREFIX}" "_ROS_WHEELS_BOOTSTRAP_COMPLETE=1" CACHE INTERNAL "")
 endmacro()
 
 # Corrects what is particular to the machine that built the wheels.

@@ -5,10 +5,9 @@
 #
 # Generates the messages and services of a package named ${PROJECT_NAME}: C, C++ and Python, with type
 # supports for Fast DDS and by introspection. Call it after rclrt_find_ros(). Inside the tree the
-# target is <package>::<package>, as it is for an installed message package, and Python finds the
-# messages when <package>_PYTHONPATH is on PYTHONPATH and that folder's parent on LD_LIBRARY_PATH. The
-# call also installs everything as an ordinary ROS 2 interface package: it is the last one of its
-# CMakeLists.txt.
+# target is <package>::<package>, as it is for an installed message package. Python tests name the
+# package in rclrt_add_pytest(... MESSAGES <package>). The call also installs everything as an ordinary
+# ROS 2 interface package, so it is the last one of its CMakeLists.txt.
 
 include_guard(GLOBAL)
 
@@ -42,4 +41,6 @@ function(rclrt_generate_messages)
     PROPERTY INTERFACE_LINK_LIBRARIES ${libraries})
   set(${PROJECT_NAME}_PYTHONPATH "${CMAKE_CURRENT_BINARY_DIR}/rosidl_generator_py"
     CACHE INTERNAL "Where Python finds the messages in the build tree")
+  set(${PROJECT_NAME}_LIBRARY_PATH "${CMAKE_CURRENT_BINARY_DIR}"
+    CACHE INTERNAL "Where Python finds the libraries of the messages")
 endfunction()

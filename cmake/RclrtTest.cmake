@@ -27,20 +27,33 @@ function(rclrt_add_gtest name)
   _rclrt_test_properties(${PROJECT_NAME}.${name})
 endfunction()
 
-# rclrt_add_pytest(<name> <path> [TIMEOUT <s>] [SERIAL] [ENVIRONMENT <name=value>...])
+# rclrt_add_pytest(<name> <path> [TIMEOUT <s>] [SERIAL] [MESSAGES <package>...]
+#                  [ENVIRONMENT <name=value>...])
 # Runs pytest on a file or folder with the Python of the ROS 2 in use, so that rclpy is there.
-# The test finds the programs of this build under $RCLRT_BUILD_DIR, the tree under $RCLRT_SOURCE_DIR.
+# The test finds the programs of this build under $RCLRT_BUILD_DIR, the tree under $RCLRT_SOURCE_DIR, and
+# can import the messages of our own packages named by MESSAGES.
 function(rclrt_add_pytest name path)
   if(NOT RCLRT_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 2 arg "SERIAL" "TIMEOUT" "ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "SERIAL" "TIMEOUT" "MESSAGES;ENVIRONMENT")
   _rclrt_reject_unparsed(rclrt_add_pytest)
   rclrt_find_python()
+  set(python_path "${RCLRT_ROOT}/rclrt_analysis/src")
+  set(library_path "${RCLRT_ROS_LIBRARY_PATH}")
+  foreach(package IN LISTS arg_MESSAGES)
+    list(APPEND python_path "${${package}_PYTHONPATH}")
+    list(APPEND library_path "${${package}_LIBRARY_PATH}")
+  endforeach()
+  list(APPEND python_path $ENV{PYTHONPATH})
+  list(APPEND library_path $ENV{LD_LIBRARY_PATH})
+  list(JOIN python_path ":" python_path)
+  list(JOIN library_path ":" library_path)
   list(APPEND arg_ENVIRONMENT
-    "RCLRT_BUILD_DIR=${CMAKE_BINARY_DIR}" "RCLRT_SOURCE_DIR=${RCLRT_ROOT}" ${RCLRT_ROS_ENVIRONMENT})
+    "RCLRT_BUILD_DIR=${CMAKE_BINARY_DIR}" "RCLRT_SOURCE_DIR=${RCLRT_ROOT}"
+    "PYTHONPATH=${python_path}" "LD_LIBRARY_PATH=${library_path}" ${RCLRT_ROS_ENVIRONMENT})
   add_test(NAME ${PROJECT_NAME}.${name}
-    COMMAND "${Python3_EXECUTABLE}" -m pytest -q "${CMAKE_CURRENT_SOURCE_DIR}/${path}"
+    COMMAND "${Python3_EXECUTABLE}" -m pytest -q -p no:cacheprovider "${CMAKE_CURRENT_SOURCE_DIR}/${path}"
     WORKING_DIRECTORY "${RCLRT_ROOT}")
   _rclrt_test_properties(${PROJECT_NAME}.${name})
 endfunction()
