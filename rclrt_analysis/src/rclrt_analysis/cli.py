@@ -1,0 +1,53 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs of `./rclrt` that are written in Python.
+
+Each verb is a module of `rclrt_analysis.commands` with the verb's name. It has
+
+- a docstring, whose first line is the verb's help,
+- `add_arguments(parser)`, which declares its options, and
+- `run(arguments)`, which returns the exit status.
+
+`--check` before the verb only checks the arguments: exit status 2 and the usage if they are wrong.
+`./rclrt` does so before it installs or builds anything, with whatever Python the machine has; so
+these modules import nothing but the standard library until `run` is called.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pkgutil
+import sys
+from collections.abc import Sequence
+
+from rclrt_analysis import commands
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all verbs that have a module."""
+    parser = argparse.ArgumentParser(prog="./rclrt", allow_abbrev=False)
+    parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
+    verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True)
+    for info in pkgutil.iter_modules(commands.__path__):
+        module = importlib.import_module(f"{commands.__name__}.{info.name}")
+        summary = (module.__doc__ or "").strip().partition("\n")[0]
+        verb = verbs.add_parser(
+            info.name, help=summary, description=module.__doc__, allow_abbrev=False
+        )
+        module.add_arguments(verb)
+        verb.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb and return its exit status."""
+    arguments = build_parser().parse_args(argv)
+    if arguments.check:
+        return 0
+    status: int = arguments.run(arguments)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
