@@ -27,6 +27,12 @@ function(rclrt_generate_messages)
   # The type supports are looked up by library name at run time, so they are always shared.
   set(BUILD_SHARED_LIBS ON)
   rosidl_generate_interfaces(${PROJECT_NAME} ${arg_FILES} DEPENDENCIES ${arg_DEPENDENCIES})
+  # It exports numpy's headers, which may lie in the source tree (the Python environment does): CMake
+  # refuses to install that. Nobody compiles against the Python binding.
+  if(TARGET ${PROJECT_NAME}__rosidl_generator_py)
+    set_property(TARGET ${PROJECT_NAME}__rosidl_generator_py
+      PROPERTY INTERFACE_INCLUDE_DIRECTORIES "")
+  endif()
   ament_export_dependencies(rosidl_default_runtime)
   ament_package()
 
