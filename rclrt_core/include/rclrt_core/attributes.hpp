@@ -70,8 +70,12 @@ struct Attributes
   friend bool operator!=(const Attributes & a, const Attributes & b) noexcept { return !(a == b); }
 };
 
-/// Whether the OS prefers a thread with `a` over one with `b`: deadline, then fifo and rr by
-/// priority, then other and batch by nice, then idle. kUnchanged counts as other with nice 0.
+/// In words, e.g. "fifo, priority 50, cpu_affinity 0,2-3".
+std::string to_string(const Attributes & attributes);
+
+/// Whether the OS prefers a thread with `a` over one with `b`: deadline (by relative deadline, as
+/// for jobs released together), then fifo and rr by priority, then other and batch by nice, then
+/// idle. kUnchanged counts as other with nice 0. A strict weak order.
 bool more_urgent(const Attributes & a, const Attributes & b) noexcept;
 
 /// Whether the values make sense on a machine with `cpu_count` CPUs numbered from 0. The text names

@@ -1,0 +1,233 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_core/attributes.hpp"
+
+#include <algorithm>
+
+namespace rclrt_core
+{
+namespace
+{
+
+bool has_priority(SchedulingPolicy policy)
+{
+  return policy == SchedulingPolicy::kFifo || policy == SchedulingPolicy::kRoundRobin;
+}
+
+bool has_nice(SchedulingPolicy policy)
+{
+  return policy == SchedulingPolicy::kOther || policy == SchedulingPolicy::kBatch;
+}
+
+// Larger is more urgent; policies of the same class are ordered by their parameters.
+int urgency_class(SchedulingPolicy policy)
+{
+  switch (policy) {
+    case SchedulingPolicy::kDeadline:
+      return 3;
+    case SchedulingPolicy::kFifo:
+    case SchedulingPolicy::kRoundRobin:
+      return 2;
+    case SchedulingPolicy::kUnchanged:
+    case SchedulingPolicy::kOther:
+    case SchedulingPolicy::kBatch:
+      return 1;
+    case SchedulingPolicy::kIdle:
+      return 0;
+  }
+  return 0;
+}
+
+std::string in_nanoseconds(Duration duration) { return std::to_string(duration.count()) + " ns"; }
+
+// The kernel measures runtime in units of 2^10 ns and refuses less than one.
+constexpr Duration kMinRuntime{1024};
+
+}  // namespace
+
+const char * to_string(SchedulingPolicy policy) noexcept
+{
+  switch (policy) {
+    case SchedulingPolicy::kUnchanged:
+      return "unchanged";
+    case SchedulingPolicy::kOther:
+      return "other";
+    case SchedulingPolicy::kBatch:
+      return "batch";
+    case SchedulingPolicy::kIdle:
+      return "idle";
+    case SchedulingPolicy::kFifo:
+      return "fifo";
+    case SchedulingPolicy::kRoundRobin:
+      return "rr";
+    case SchedulingPolicy::kDeadline:
+      return "deadline";
+  }
+  return "unknown";
+}
+
+CpuSet::CpuSet(const std::vector<int> & cpus)
+{
+  for (const int cpu : cpus) {
+    if (cpu >= 0 && cpu < kMaxCpus) {
+      bits_[cpu / 64] |= uint64_t{1} << (cpu % 64);
+    }
+  }
+}
+
+bool CpuSet::empty() const noexcept
+{
+  return std::all_of(std::begin(bits_), std::end(bits_), [](uint64_t word) { return word == 0; });
+}
+
+bool CpuSet::contains(int cpu) const noexcept
+{
+  return cpu >= 0 && cpu < kMaxCpus && ((bits_[cpu / 64] >> (cpu % 64)) & 1) != 0;
+}
+
+std::vector<int> CpuSet::cpus() const
+{
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < kMaxCpus; ++cpu) {
+    if (contains(cpu)) {
+      cpus.push_back(cpu);
+    }
+  }
+  return cpus;
+}
+
+std::string CpuSet::to_string() const
+{
+  std::string text;
+  for (int first = 0; first < kMaxCpus; ++first) {
+    if (!contains(first)) {
+      continue;
+    }
+    int last = first;
+    while (contains(last + 1)) {
+      ++last;
+    }
+    text += (text.empty() ? "" : ",") + std::to_string(first);
+    if (last > first) {
+      text += "-" + std::to_string(last);
+    }
+    first = last;
+  }
+  return text;
+}
+
+bool operator==(const CpuSet & a, const CpuSet & b) noexcept
+{
+  return std::equal(std::begin(a.bits_), std::end(a.bits_), std::begin(b.bits_));
+}
+
+bool operator==(const Attributes & a, const Attributes & b) noexcept
+{
+  return a.policy == b.policy && a.priority == b.priority && a.nice == b.nice &&
+         a.runtime == b.runtime && a.deadline == b.deadline && a.period == b.period &&
+         a.cpu_affinity == b.cpu_affinity;
+}
+
+std::string to_string(const Attributes & attributes)
+{
+  std::string text = to_string(attributes.policy);
+  if (has_priority(attributes.policy)) {
+    text += ", priority " + std::to_string(attributes.priority);
+  } else if (has_nice(attributes.policy)) {
+    text += ", nice " + std::to_string(attributes.nice);
+  } else if (attributes.policy == SchedulingPolicy::kDeadline) {
+    text += ", runtime " + in_nanoseconds(attributes.runtime) + ", deadline " +
+            in_nanoseconds(attributes.deadline) + ", period " + in_nanoseconds(attributes.period);
+  }
+  if (!attributes.cpu_affinity.empty()) {
+    text += ", cpu_affinity " + attributes.cpu_affinity.to_string();
+  }
+  return text;
+}
+
+bool more_urgent(const Attributes & a, const Attributes & b) noexcept
+{
+  const int class_a = urgency_class(a.policy);
+  const int class_b = urgency_class(b.policy);
+  if (class_a != class_b) {
+    return class_a > class_b;
+  }
+  switch (class_a) {
+    case 3:
+      return a.deadline < b.deadline;
+    case 2:
+      return a.priority > b.priority;
+    case 1: {
+      const int nice_a = has_nice(a.policy) ? a.nice : 0;
+      const int nice_b = has_nice(b.policy) ? b.nice : 0;
+      return nice_a < nice_b;
+    }
+    default:
+      return false;
+  }
+}
+
+Status validate(const Attributes & attributes, int cpu_count, const std::string & subject)
+{
+  const auto wrong = [&](const std::string & text) {
+    return Status::error(
+      subject + ": " + text + " (scheduling_policy " + to_string(attributes.policy) + ")");
+  };
+  const SchedulingPolicy policy = attributes.policy;
+
+  if (has_priority(policy)) {
+    if (attributes.priority < 1 || attributes.priority > 99) {
+      return wrong("priority is " + std::to_string(attributes.priority) + ", must be 1 to 99");
+    }
+  } else if (attributes.priority != 0) {
+    return wrong(
+      "priority is " + std::to_string(attributes.priority) +
+      ", but only scheduling_policy fifo and rr have one; remove it");
+  }
+
+  if (has_nice(policy)) {
+    if (attributes.nice < -20 || attributes.nice > 19) {
+      return wrong("nice is " + std::to_string(attributes.nice) + ", must be -20 to 19");
+    }
+  } else if (attributes.nice != 0) {
+    return wrong(
+      "nice is " + std::to_string(attributes.nice) +
+      ", but only scheduling_policy other and batch have one; remove it");
+  }
+
+  const struct
+  {
+    const char * name;
+    Duration value;
+    const char * at_least_what;
+    Duration at_least;
+  } durations[] = {
+    {"runtime", attributes.runtime, "", kMinRuntime},
+    {"deadline", attributes.deadline, "the runtime, ", attributes.runtime},
+    {"period", attributes.period, "the deadline, ", attributes.deadline},
+  };
+  for (const auto & duration : durations) {
+    const std::string is =
+      std::string(duration.name) + " is " + in_nanoseconds(duration.value) + ", ";
+    if (policy != SchedulingPolicy::kDeadline) {
+      if (duration.value != Duration{0}) {
+        return wrong(is + "but only scheduling_policy deadline has one; remove it");
+      }
+    } else if (duration.value < duration.at_least) {
+      return wrong(
+        is + "must be at least " + duration.at_least_what + in_nanoseconds(duration.at_least));
+    }
+  }
+
+  for (const int cpu : attributes.cpu_affinity.cpus()) {
+    if (cpu >= cpu_count) {
+      return wrong(
+        "cpu_affinity names CPU " + std::to_string(cpu) + ", but this machine has CPUs 0 to " +
+        std::to_string(cpu_count - 1));
+    }
+  }
+  return Status();
+}
+
+}  // namespace rclrt_core

@@ -1,0 +1,191 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "rclrt_core/attributes.hpp"
+#include "rclrt_core/finding.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+using std::chrono::milliseconds;
+
+Attributes with_policy(SchedulingPolicy policy)
+{
+  Attributes attributes;
+  attributes.policy = policy;
+  return attributes;
+}
+
+Attributes fifo(int priority)
+{
+  Attributes attributes = with_policy(SchedulingPolicy::kFifo);
+  attributes.priority = priority;
+  return attributes;
+}
+
+Attributes other(int nice)
+{
+  Attributes attributes = with_policy(SchedulingPolicy::kOther);
+  attributes.nice = nice;
+  return attributes;
+}
+
+Attributes deadline(Duration runtime, Duration deadline, Duration period)
+{
+  Attributes attributes = with_policy(SchedulingPolicy::kDeadline);
+  attributes.runtime = runtime;
+  attributes.deadline = deadline;
+  attributes.period = period;
+  return attributes;
+}
+
+std::string complaint(const Attributes & attributes)
+{
+  return validate(attributes, 4, "callback 'a'").message();
+}
+
+TEST(CpuSet, text_is_as_in_configuration_files)
+{
+  EXPECT_EQ(CpuSet().to_string(), "");
+  EXPECT_EQ(CpuSet({3}).to_string(), "3");
+  EXPECT_EQ(CpuSet({3, 0, 2}).to_string(), "0,2-3");
+  EXPECT_EQ(CpuSet({63, 64, 65, 1023}).to_string(), "63-65,1023");
+}
+
+TEST(CpuSet, numbers_out_of_range_are_ignored)
+{
+  const CpuSet set({-1, 1024, 5});
+  EXPECT_EQ(set.cpus(), std::vector<int>({5}));
+  EXPECT_FALSE(set.contains(-1));
+  EXPECT_FALSE(set.contains(1024));
+}
+
+TEST(CpuSet, equality_is_of_the_members)
+{
+  EXPECT_EQ(CpuSet({1, 2}), CpuSet({2, 1, 1}));
+  EXPECT_NE(CpuSet({1}), CpuSet({1, 1000}));
+  EXPECT_TRUE(CpuSet().empty());
+  EXPECT_FALSE(CpuSet({1000}).empty());
+}
+
+TEST(Attributes, urgency_orders_all_policies_strictly)
+{
+  const std::vector<Attributes> most_urgent_first = {
+    deadline(milliseconds(1), milliseconds(5), milliseconds(10)),
+    deadline(milliseconds(1), milliseconds(6), milliseconds(7)),
+    fifo(99),
+    fifo(1),
+    other(-20),
+    other(0),
+    other(19),
+    with_policy(SchedulingPolicy::kIdle),
+  };
+  for (std::size_t i = 0; i < most_urgent_first.size(); ++i) {
+    for (std::size_t j = 0; j < most_urgent_first.size(); ++j) {
+      EXPECT_EQ(more_urgent(most_urgent_first[i], most_urgent_first[j]), i < j) << i << " " << j;
+    }
+  }
+}
+
+TEST(Attributes, fifo_and_rr_are_equally_urgent_and_unchanged_counts_as_nice_0)
+{
+  Attributes rr = with_policy(SchedulingPolicy::kRoundRobin);
+  rr.priority = 7;
+  EXPECT_FALSE(more_urgent(rr, fifo(7)));
+  EXPECT_FALSE(more_urgent(fifo(7), rr));
+  EXPECT_FALSE(more_urgent(Attributes(), other(0)));
+  EXPECT_FALSE(more_urgent(other(0), Attributes()));
+  EXPECT_TRUE(more_urgent(Attributes(), other(1)));
+}
+
+TEST(Attributes, text_says_policy_parameters_and_cpus)
+{
+  Attributes pinned = fifo(50);
+  pinned.cpu_affinity = CpuSet({0, 1});
+  EXPECT_EQ(to_string(pinned), "fifo, priority 50, cpu_affinity 0-1");
+  EXPECT_EQ(to_string(other(-3)), "other, nice -3");
+  EXPECT_EQ(to_string(Attributes()), "unchanged");
+  EXPECT_EQ(
+    to_string(deadline(milliseconds(1), milliseconds(2), milliseconds(3))),
+    "deadline, runtime 1000000 ns, deadline 2000000 ns, period 3000000 ns");
+}
+
+TEST(Attributes, sensible_values_are_valid)
+{
+  EXPECT_EQ(complaint(Attributes()), "");
+  EXPECT_EQ(complaint(fifo(1)), "");
+  EXPECT_EQ(complaint(fifo(99)), "");
+  EXPECT_EQ(complaint(other(-20)), "");
+  EXPECT_EQ(complaint(other(19)), "");
+  EXPECT_EQ(complaint(with_policy(SchedulingPolicy::kIdle)), "");
+  EXPECT_EQ(complaint(deadline(milliseconds(1), milliseconds(1), milliseconds(1))), "");
+  Attributes pinned;
+  pinned.cpu_affinity = CpuSet({0, 3});
+  EXPECT_EQ(complaint(pinned), "");
+}
+
+TEST(Attributes, complaint_names_subject_field_value_and_range)
+{
+  EXPECT_EQ(
+    complaint(fifo(0)),
+    "callback 'a': priority is 0, must be 1 to 99 (scheduling_policy fifo)");
+  EXPECT_EQ(
+    complaint(fifo(100)),
+    "callback 'a': priority is 100, must be 1 to 99 (scheduling_policy fifo)");
+  EXPECT_EQ(
+    complaint(other(20)),
+    "callback 'a': nice is 20, must be -20 to 19 (scheduling_policy other)");
+  Attributes pinned;
+  pinned.cpu_affinity = CpuSet({1, 4});
+  EXPECT_EQ(
+    complaint(pinned),
+    "callback 'a': cpu_affinity names CPU 4, but this machine has CPUs 0 to 3 "
+    "(scheduling_policy unchanged)");
+}
+
+TEST(Attributes, runtime_deadline_and_period_must_not_decrease)
+{
+  EXPECT_EQ(
+    complaint(deadline(Duration(1023), milliseconds(1), milliseconds(1))),
+    "callback 'a': runtime is 1023 ns, must be at least 1024 ns "
+    "(scheduling_policy deadline)");
+  EXPECT_EQ(
+    complaint(deadline(milliseconds(2), milliseconds(1), milliseconds(3))),
+    "callback 'a': deadline is 1000000 ns, must be at least the runtime, 2000000 ns "
+    "(scheduling_policy deadline)");
+  EXPECT_EQ(
+    complaint(deadline(milliseconds(1), milliseconds(2), Duration(0))),
+    "callback 'a': period is 0 ns, must be at least the deadline, 2000000 ns "
+    "(scheduling_policy deadline)");
+}
+
+TEST(Attributes, parameters_of_another_policy_are_refused_not_ignored)
+{
+  Attributes attributes = other(0);
+  attributes.priority = 5;
+  EXPECT_THAT(complaint(attributes), ::testing::HasSubstr("priority is 5, but only"));
+  attributes = fifo(1);
+  attributes.nice = 5;
+  EXPECT_THAT(complaint(attributes), ::testing::HasSubstr("nice is 5, but only"));
+  attributes = fifo(1);
+  attributes.period = milliseconds(5);
+  EXPECT_THAT(complaint(attributes), ::testing::HasSubstr("period is 5000000 ns, but only"));
+}
+
+TEST(Finding, text_has_subject_what_errno_and_fix)
+{
+  EXPECT_EQ(
+    to_string(Finding{"worker", "asked for fifo", EPERM, "Do this"}),
+    "worker: asked for fifo (Operation not permitted). Do this");
+  EXPECT_EQ(to_string(Finding{"machine", "no swap", 0, ""}), "machine: no swap");
+}
+
+}  // namespace
+}  // namespace rclrt_core

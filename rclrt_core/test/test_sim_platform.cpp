@@ -1,0 +1,462 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "rclrt_core/sim_platform.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Threads = std::vector<std::unique_ptr<Thread>>;
+
+Attributes fifo(int priority, const std::vector<int> & cpus = {})
+{
+  Attributes attributes;
+  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.priority = priority;
+  attributes.cpu_affinity = CpuSet(cpus);
+  return attributes;
+}
+
+Attributes other(int nice)
+{
+  Attributes attributes;
+  attributes.policy = SchedulingPolicy::kOther;
+  attributes.nice = nice;
+  return attributes;
+}
+
+TimePoint at_ms(int64_t ms) { return TimePoint(milliseconds(ms)); }
+
+class SimPlatformTest : public ::testing::Test
+{
+protected:
+  void start(
+    const std::string & name, const Attributes & attributes, std::function<void()> body,
+    SimPlatform * platform = nullptr)
+  {
+    ThreadOptions options;
+    options.name = name;
+    options.attributes = attributes;
+    SimPlatform & on = platform == nullptr ? sim : *platform;
+    std::unique_ptr<Thread> thread;
+    const Status status = on.start_thread(
+      options, std::move(body), [this](const Finding & f) { findings.push_back(to_string(f)); },
+      &thread);
+    ASSERT_TRUE(status.ok()) << status.message();
+    threads.push_back(std::move(thread));
+  }
+
+  void expect_run(SimPlatform & platform, std::function<void()> main_body)
+  {
+    const Status status = platform.run(std::move(main_body));
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  void expect_run(std::function<void()> main_body) { expect_run(sim, std::move(main_body)); }
+
+  SimPlatform sim{1};
+  SimPlatform duo{2};
+  std::vector<std::string> findings;
+  std::vector<std::string> events;
+  Threads threads;
+};
+
+TEST_F(SimPlatformTest, time_passes_only_in_work_and_sleep)
+{
+  expect_run([&] {
+    EXPECT_EQ(sim.now(), at_ms(0));
+    sim.work(milliseconds(2));
+    EXPECT_EQ(sim.now(), at_ms(2));
+    sim.sleep_for(milliseconds(3));
+    EXPECT_EQ(sim.now(), at_ms(5));
+    sim.work(std::chrono::microseconds(250));
+    EXPECT_EQ(sim.now(), TimePoint(std::chrono::microseconds(5250)));
+  });
+  EXPECT_THAT(sim.schedule(), ElementsAre("0-2ms cpu0 main", "5-5.25ms cpu0 main"));
+}
+
+TEST_F(SimPlatformTest, more_urgent_thread_preempts_and_the_other_goes_on_afterwards)
+{
+  int64_t preemptions = -1;
+  expect_run([&] {
+    start("low", fifo(10), [&] {
+      sim.work(milliseconds(5));
+      preemptions = sim.current_preemptions();
+    });
+    start("high", fifo(20), [&] {
+      sim.sleep_until(at_ms(2));
+      sim.work(milliseconds(1));
+      EXPECT_EQ(sim.current_preemptions(), 0);
+    });
+  });
+  EXPECT_THAT(
+    sim.schedule(), ElementsAre("0-2ms cpu0 low", "2-3ms cpu0 high", "3-6ms cpu0 low"));
+  EXPECT_EQ(preemptions, 1);
+}
+
+TEST_F(SimPlatformTest, equally_urgent_thread_does_not_preempt)
+{
+  expect_run([&] {
+    start("a", fifo(10), [&] { sim.work(milliseconds(5)); });
+    start("b", fifo(10), [&] {
+      sim.sleep_until(at_ms(1));
+      sim.work(milliseconds(1));
+    });
+  });
+  EXPECT_THAT(sim.schedule(), ElementsAre("0-5ms cpu0 a", "5-6ms cpu0 b"));
+}
+
+TEST_F(SimPlatformTest, preempted_thread_goes_on_before_others_of_its_priority)
+{
+  expect_run([&] {
+    start("a", fifo(10), [&] { sim.work(milliseconds(4)); });
+    start("b", fifo(10), [&] { sim.work(milliseconds(1)); });
+    start("high", fifo(20), [&] {
+      sim.sleep_until(at_ms(1));
+      sim.work(milliseconds(1));
+    });
+  });
+  EXPECT_THAT(
+    sim.schedule(),
+    ElementsAre("0-1ms cpu0 a", "1-2ms cpu0 high", "2-5ms cpu0 a", "5-6ms cpu0 b"));
+}
+
+TEST_F(SimPlatformTest, fair_threads_are_ordered_by_nice_and_yield_to_real_time_ones)
+{
+  expect_run([&] {
+    start("idle", [] { Attributes a; a.policy = SchedulingPolicy::kIdle; return a; }(),
+      [&] { sim.work(milliseconds(1)); });
+    start("nice", other(5), [&] { sim.work(milliseconds(1)); });
+    start("plain", Attributes(), [&] { sim.work(milliseconds(1)); });
+    start("fifo", fifo(1), [&] { sim.work(milliseconds(1)); });
+  });
+  EXPECT_THAT(
+    sim.schedule(), ElementsAre(
+      "0-1ms cpu0 fifo", "1-2ms cpu0 plain", "2-3ms cpu0 nice", "3-4ms cpu0 idle"));
+}
+
+TEST_F(SimPlatformTest, the_m_most_urgent_threads_run_on_m_cpus)
+{
+  expect_run(duo, [&] {
+    start("low", fifo(1), [&] { duo.work(milliseconds(4)); }, &duo);
+    start("mid", fifo(2), [&] { duo.work(milliseconds(4)); }, &duo);
+    start("high", fifo(3), [&] {
+      duo.sleep_until(at_ms(1));
+      duo.work(milliseconds(2));
+    }, &duo);
+  });
+  // When main, which has CPU 0, is done, CPU 1 is high's until it sleeps.
+  EXPECT_THAT(
+    duo.schedule(), ElementsAre(
+      "0-4ms cpu0 mid", "0-1ms cpu1 low", "1-3ms cpu1 high", "3-6ms cpu1 low"));
+}
+
+TEST_F(SimPlatformTest, affinity_is_honored_even_when_another_cpu_is_idle)
+{
+  expect_run(duo, [&] {
+    start("a", fifo(2, {1}), [&] { duo.work(milliseconds(2)); }, &duo);
+    start("b", fifo(1, {1}), [&] { duo.work(milliseconds(2)); }, &duo);
+  });
+  EXPECT_THAT(duo.schedule(), ElementsAre("0-2ms cpu1 a", "2-4ms cpu1 b"));
+}
+
+TEST_F(SimPlatformTest, changing_the_affinity_of_a_running_thread_moves_it)
+{
+  expect_run(duo, [&] {
+    start("a", fifo(2, {0}), [&] {
+      duo.work(milliseconds(1));
+      Attributes move;
+      move.cpu_affinity = CpuSet({1});
+      EXPECT_EQ(duo.apply(duo.current_thread(), move), 0);
+      EXPECT_EQ(duo.current_cpu(), 1);
+      duo.work(milliseconds(1));
+    }, &duo);
+  });
+  EXPECT_THAT(duo.schedule(), ElementsAre("0-1ms cpu0 a", "1-2ms cpu1 a"));
+}
+
+TEST_F(SimPlatformTest, wake_preempts_the_waker_at_once_unless_it_holds_a_mutex)
+{
+  std::atomic<uint32_t> word{0};
+  const auto mutex = sim.make_mutex();
+  const auto wait_once = [&](const char * event) {
+    while (word.load() == 0) {
+      sim.wait(word, 0, kNever);
+    }
+    word.store(0);
+    events.push_back(event);
+  };
+  expect_run([&] {
+    start("high", fifo(20), [&] {
+      wait_once("woken 1");
+      wait_once("woken 2");
+    });
+    start("low", fifo(10), [&] {
+      word.store(1);
+      sim.wake_one(word);
+      events.push_back("after wake 1");
+      mutex->lock();
+      word.store(1);
+      sim.wake_one(word);
+      events.push_back("after wake 2");
+      mutex->unlock();
+      events.push_back("after unlock");
+    });
+  });
+  EXPECT_THAT(
+    events, ElementsAre("woken 1", "after wake 1", "after wake 2", "woken 2", "after unlock"));
+  EXPECT_EQ(sim.counts().wake, 2);
+}
+
+TEST_F(SimPlatformTest, preemption_waits_for_the_outermost_of_nested_mutexes)
+{
+  const auto outer = sim.make_mutex();
+  const auto inner = sim.make_mutex();
+  expect_run([&] {
+    start("low", fifo(10), [&] {
+      outer->lock();
+      inner->lock();
+      start("high", fifo(20), [&] { events.push_back("high"); });
+      inner->unlock();
+      events.push_back("inner released");
+      outer->unlock();
+      events.push_back("outer released");
+    });
+  });
+  EXPECT_THAT(events, ElementsAre("inner released", "high", "outer released"));
+}
+
+TEST_F(SimPlatformTest, holder_of_a_mutex_keeps_its_cpu_while_it_works)
+{
+  const auto mutex = sim.make_mutex();
+  expect_run([&] {
+    start("low", fifo(10), [&] {
+      mutex->lock();
+      sim.work(milliseconds(3));
+      mutex->unlock();
+      sim.work(milliseconds(1));
+    });
+    start("high", fifo(20), [&] {
+      sim.sleep_until(at_ms(1));
+      mutex->lock();
+      sim.work(milliseconds(1));
+      mutex->unlock();
+    });
+  });
+  EXPECT_THAT(
+    sim.schedule(), ElementsAre("0-3ms cpu0 low", "3-4ms cpu0 high", "4-5ms cpu0 low"));
+}
+
+TEST_F(SimPlatformTest, mutex_excludes_across_cpus_and_goes_to_the_most_urgent)
+{
+  const auto mutex = duo.make_mutex();
+  const auto critical = [&](const char * name) {
+    mutex->lock();
+    events.push_back(name);
+    duo.work(milliseconds(2));
+    mutex->unlock();
+  };
+  expect_run(duo, [&] {
+    start("a", fifo(1), [&] { critical("a"); }, &duo);
+    start("b", fifo(2), [&] { duo.work(milliseconds(1)); critical("b"); }, &duo);
+    start("c", fifo(3), [&] { duo.sleep_until(at_ms(1)); critical("c"); }, &duo);
+  });
+  EXPECT_THAT(events, ElementsAre("a", "c", "b"));
+  EXPECT_EQ(duo.now(), at_ms(6));
+}
+
+TEST_F(SimPlatformTest, work_that_ends_at_the_instant_of_a_preemption_has_ended)
+{
+  TimePoint end;
+  int64_t preemptions = -1;
+  expect_run([&] {
+    start("low", fifo(10), [&] {
+      sim.work(milliseconds(5));
+      end = sim.now();
+      preemptions = sim.current_preemptions();
+      sim.work(milliseconds(1));
+    });
+    start("high", fifo(20), [&] {
+      sim.sleep_until(at_ms(5));
+      events.push_back("high released at " + std::to_string(sim.now().time_since_epoch().count()));
+      sim.work(milliseconds(2));
+    });
+  });
+  EXPECT_EQ(end, at_ms(5));
+  EXPECT_EQ(preemptions, 0);
+  EXPECT_THAT(
+    sim.schedule(), ElementsAre("0-5ms cpu0 low", "5-7ms cpu0 high", "7-8ms cpu0 low"));
+}
+
+TEST_F(SimPlatformTest, releases_at_an_instant_come_before_code_of_less_urgent_threads_there)
+{
+  expect_run([&] {
+    start("low", fifo(10), [&] {
+      sim.work(milliseconds(5));
+      events.push_back("low done");
+    });
+    start("timer", fifo(20), [&] {
+      sim.sleep_until(at_ms(5));
+      events.push_back("timer");
+    });
+  });
+  EXPECT_THAT(events, ElementsAre("timer", "low done"));
+}
+
+TEST_F(SimPlatformTest, raising_another_thread_preempts_and_lowering_oneself_yields)
+{
+  ThreadId a = 0;
+  expect_run([&] {
+    start("b", fifo(20), [&] {
+      sim.sleep_until(at_ms(1));
+      EXPECT_EQ(sim.apply(a, fifo(30)), 0);
+      events.push_back("b goes on at " + std::to_string(sim.now().time_since_epoch().count()));
+    });
+    start("a", fifo(10), [&] {
+      a = sim.current_thread();
+      sim.work(milliseconds(2));
+      EXPECT_EQ(sim.apply(a, fifo(5)), 0);
+      events.push_back("a goes on");
+    });
+  });
+  EXPECT_THAT(events, ElementsAre("b goes on at 2000000", "a goes on"));
+  EXPECT_EQ(sim.counts().apply, 2);
+}
+
+TEST_F(SimPlatformTest, refused_attributes_become_findings_and_leave_the_policy)
+{
+  sim.refuse({SchedulingPolicy::kFifo});
+  expect_run([&] {
+    start("worker", fifo(10, {0}), [&] {
+      Attributes in_force;
+      EXPECT_EQ(sim.read_back(sim.current_thread(), &in_force), 0);
+      EXPECT_EQ(in_force.policy, SchedulingPolicy::kOther);
+      EXPECT_EQ(sim.apply(sim.current_thread(), fifo(11)), EPERM);
+      EXPECT_EQ(sim.apply(12345, fifo(11)), ESRCH);
+    });
+    sim.work(milliseconds(1));
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0], HasSubstr("worker: asked for fifo, priority 10, cpu_affinity 0"));
+  EXPECT_THAT(findings[0], HasSubstr("Operation not permitted"));
+}
+
+TEST_F(SimPlatformTest, system_clock_runs_with_the_virtual_one_and_can_be_stepped)
+{
+  expect_run([&] {
+    sim.set_system_now_ns(1000);
+    EXPECT_EQ(sim.system_now_ns(), 1000);
+    sim.sleep_for(milliseconds(1));
+    EXPECT_EQ(sim.system_now_ns(), 1'001'000);
+  });
+}
+
+TEST_F(SimPlatformTest, join_takes_virtual_time_until_the_thread_ends)
+{
+  expect_run([&] {
+    start("worker", fifo(1), [&] { sim.work(milliseconds(3)); });
+    threads[0]->join();
+    EXPECT_EQ(sim.now(), at_ms(3));
+    threads[0]->join();
+  });
+}
+
+TEST_F(SimPlatformTest, a_second_run_goes_on_where_the_first_ended)
+{
+  expect_run([&] { sim.work(milliseconds(1)); });
+  expect_run([&] { sim.work(milliseconds(1)); });
+  EXPECT_THAT(sim.schedule(), ElementsAre("0-1ms cpu0 main", "1-2ms cpu0 main"));
+}
+
+TEST_F(SimPlatformTest, an_exception_of_main_is_thrown_by_run_after_the_others_have_ended)
+{
+  EXPECT_THROW(
+    (void)sim.run([&] {
+      start("worker", fifo(1), [&] { sim.work(milliseconds(3)); });
+      throw std::runtime_error("broken");
+    }),
+    std::runtime_error);
+  EXPECT_EQ(sim.now(), at_ms(3));
+}
+
+TEST_F(SimPlatformTest, what_does_not_block_works_before_run)
+{
+  EXPECT_EQ(sim.now(), at_ms(0));
+  EXPECT_EQ(sim.current_thread(), 0);
+  const auto mutex = sim.make_mutex();
+  mutex->lock();
+  mutex->unlock();
+  const std::atomic<uint32_t> word{0};
+  sim.wake_one(word);
+  sim.wait(word, 1, kNever);
+  std::unique_ptr<Thread> thread;
+  const Status status = sim.start_thread({}, [] {}, nullptr, &thread);
+  EXPECT_THAT(status.message(), HasSubstr("outside run()"));
+}
+
+TEST_F(SimPlatformTest, deadlock_is_an_error_that_says_what_each_thread_waits_for)
+{
+  std::atomic<uint32_t> word{0};
+  const auto mutex = sim.make_mutex();
+  const Status status = sim.run([&] {
+    start("waiter", fifo(3), [&] {
+      mutex->lock();
+      sim.work(milliseconds(2));
+      sim.wait(word, 0, kNever);
+    });
+    start("locker", fifo(2), [&] { mutex->lock(); });
+    threads[0]->join();
+  });
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(
+    status.message(),
+    "SimPlatform: nothing can happen any more at 2ms: 'main' joins 'waiter'; 'waiter' waits on a "
+    "word; 'locker' locks a mutex held by 'waiter'");
+  EXPECT_FALSE(sim.run([] {}).ok()) << "the sim has stopped";
+}
+
+TEST_F(SimPlatformTest, a_run_beyond_the_limit_is_an_error)
+{
+  const Status status = sim.run([&] {
+    for (;;) {
+      sim.sleep_for(std::chrono::seconds(1));
+    }
+  }, std::chrono::minutes(1));
+  EXPECT_EQ(
+    status.message(),
+    "SimPlatform: not over after the limit of 60000ms of virtual time at 60000ms: 'main' sleeps "
+    "until 61000ms");
+}
+
+TEST_F(SimPlatformTest, a_loop_in_which_no_virtual_time_passes_is_an_error)
+{
+  const Status status = sim.run([&] {
+    while (sim.now() == at_ms(0)) {
+    }
+  });
+  EXPECT_THAT(status.message(), HasSubstr("no virtual time passes"));
+  EXPECT_THAT(status.message(), HasSubstr("'main'"));
+}
+
+TEST_F(SimPlatformTest, blocking_outside_run_ends_the_process_with_a_message)
+{
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::atomic<uint32_t> word{0};
+  EXPECT_DEATH(sim.wait(word, 0, kNever), "wait\\(\\) would block.*inside run\\(\\)");
+  EXPECT_DEATH(sim.work(milliseconds(1)), "work\\(\\) would block");
+}
+
+}  // namespace
+}  // namespace rclrt_core
