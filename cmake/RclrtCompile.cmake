@@ -39,5 +39,8 @@ function(rclrt_compile_options target)
   if(NOT RCLRT_SANITIZE STREQUAL "")
     # For the few tests that must know (a counting allocator cannot coexist with a sanitizer's).
     target_compile_definitions(${target} PRIVATE RCLRT_SANITIZE_${RCLRT_SANITIZE}=1)
+    if(type STREQUAL "EXECUTABLE")
+      target_sources(${target} PRIVATE "${RCLRT_CMAKE_DIR}/sanitizer_defaults.c")
+    endif()
   endif()
 endfunction()

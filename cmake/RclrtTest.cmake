@@ -7,24 +7,28 @@ include_guard(GLOBAL)
 
 if(RCLRT_BUILD_TESTS)
   find_package(GTest REQUIRED)
+  include(GoogleTest)
 endif()
 
-# rclrt_add_gtest(<name> SOURCES <file>... [LIBRARIES <library>...] [TIMEOUT <s>] [SERIAL]
-#                 [ARGS <arg>...] [ENVIRONMENT <name=value>...])
-# One program, one ctest entry. Tests may include the package's private headers of src/.
+# rclrt_add_gtest(<name> SOURCES <file>... [LIBRARIES <library>...] [TIMEOUT <s>] [SERIAL])
+# One program; each TEST in it is a ctest entry `<package>.<name>.<suite>.<test>` and runs in a process
+# of its own. Tests may include the package's private headers of src/.
 # SERIAL: never beside another test (needs the processors, or real-time scheduling, for itself).
 function(rclrt_add_gtest name)
   if(NOT RCLRT_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;LIBRARIES;ARGS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;LIBRARIES")
   _rclrt_reject_unparsed(rclrt_add_gtest)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
   rclrt_compile_options(${name})
-  add_test(NAME ${PROJECT_NAME}.${name} COMMAND ${name} ${arg_ARGS})
-  _rclrt_test_properties(${PROJECT_NAME}.${name})
+  _rclrt_test_properties()
+  # The tests are asked for when ctest starts, not while building: a build needs to run nothing.
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    TEST_PREFIX ${PROJECT_NAME}.${name}.
+    PROPERTIES ${properties} SKIP_REGULAR_EXPRESSION "  SKIPPED  ")
 endfunction()
 
 # rclrt_add_pytest(<name> <path> [TIMEOUT <s>] [SERIAL] [MESSAGES <package>...]
@@ -53,33 +57,19 @@ function(rclrt_add_pytest name path)
     "RCLRT_BUILD_DIR=${CMAKE_BINARY_DIR}" "RCLRT_SOURCE_DIR=${RCLRT_ROOT}"
     "PYTHONPATH=${python_path}" "LD_LIBRARY_PATH=${library_path}" ${RCLRT_ROS_ENVIRONMENT})
   add_test(NAME ${PROJECT_NAME}.${name}
-    COMMAND "${Python3_EXECUTABLE}" -m pytest -q -p no:cacheprovider "${CMAKE_CURRENT_SOURCE_DIR}/${path}"
+    COMMAND "${Python3_EXECUTABLE}" -m pytest -q -rs -p no:cacheprovider
+      "${CMAKE_CURRENT_SOURCE_DIR}/${path}"
     WORKING_DIRECTORY "${RCLRT_ROOT}")
-  _rclrt_test_properties(${PROJECT_NAME}.${name})
+  _rclrt_test_properties()
+  set_tests_properties(${PROJECT_NAME}.${name} PROPERTIES ${properties} ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()
 
-# Third-party libraries are not built with sanitizers; the files say what is silenced and why.
-if(RCLRT_SANITIZE STREQUAL "address")
-  set(_rclrt_sanitizer_environment
-    "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1"
-    "LSAN_OPTIONS=suppressions=${RCLRT_CMAKE_DIR}/sanitizers/lsan.supp:print_suppressions=0"
-    "UBSAN_OPTIONS=print_stacktrace=1")
-elseif(RCLRT_SANITIZE STREQUAL "thread")
-  set(_rclrt_sanitizer_environment
-    "TSAN_OPTIONS=suppressions=${RCLRT_CMAKE_DIR}/sanitizers/tsan.supp:second_deadlock_stack=1:ignore_noninstrumented_modules=1")
-endif()
-
-macro(_rclrt_test_properties test)
+macro(_rclrt_test_properties)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
   if(NOT RCLRT_SANITIZE STREQUAL "")
-    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")  # Instrumented code is slower.
   endif()
-  set_tests_properties(${test} PROPERTIES
-    TIMEOUT ${arg_TIMEOUT}
-    ENVIRONMENT "${arg_ENVIRONMENT};${_rclrt_sanitizer_environment}")
-  if(arg_SERIAL)
-    set_tests_properties(${test} PROPERTIES RUN_SERIAL TRUE)
-  endif()
+  set(properties TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${arg_SERIAL})
 endmacro()
