@@ -39,6 +39,9 @@ int urgency_class(SchedulingPolicy policy)
   return 0;
 }
 
+std::size_t word_of(int cpu) { return static_cast<std::size_t>(cpu) / 64; }
+uint64_t bit_of(int cpu) { return uint64_t{1} << (static_cast<unsigned>(cpu) % 64); }
+
 std::string in_nanoseconds(Duration duration) { return std::to_string(duration.count()) + " ns"; }
 
 // The kernel measures runtime in units of 2^10 ns and refuses less than one.
@@ -71,19 +74,19 @@ CpuSet::CpuSet(const std::vector<int> & cpus)
 {
   for (const int cpu : cpus) {
     if (cpu >= 0 && cpu < kMaxCpus) {
-      bits_[cpu / 64] |= uint64_t{1} << (cpu % 64);
+      words_[word_of(cpu)] |= bit_of(cpu);
     }
   }
 }
 
 bool CpuSet::empty() const noexcept
 {
-  return std::all_of(std::begin(bits_), std::end(bits_), [](uint64_t word) { return word == 0; });
+  return std::all_of(words_.begin(), words_.end(), [](uint64_t word) { return word == 0; });
 }
 
 bool CpuSet::contains(int cpu) const noexcept
 {
-  return cpu >= 0 && cpu < kMaxCpus && ((bits_[cpu / 64] >> (cpu % 64)) & 1) != 0;
+  return cpu >= 0 && cpu < kMaxCpus && (words_[word_of(cpu)] & bit_of(cpu)) != 0;
 }
 
 std::vector<int> CpuSet::cpus() const
@@ -115,11 +118,6 @@ std::string CpuSet::to_string() const
     first = last;
   }
   return text;
-}
-
-bool operator==(const CpuSet & a, const CpuSet & b) noexcept
-{
-  return std::equal(std::begin(a.bits_), std::end(a.bits_), std::begin(b.bits_));
 }
 
 bool operator==(const Attributes & a, const Attributes & b) noexcept

@@ -8,6 +8,7 @@
 #ifndef RCLRT_CORE__ATTRIBUTES_HPP_
 #define RCLRT_CORE__ATTRIBUTES_HPP_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,13 +21,13 @@ namespace rclrt_core
 
 enum class SchedulingPolicy : uint8_t
 {
-  kUnchanged,  ///< leave the thread's policy as it is (affinity may still be set)
-  kOther,      ///< SCHED_OTHER, with nice
-  kBatch,      ///< SCHED_BATCH, with nice
-  kIdle,       ///< SCHED_IDLE
-  kFifo,       ///< SCHED_FIFO, with priority 1-99
-  kRoundRobin, ///< SCHED_RR, with priority 1-99
-  kDeadline,   ///< SCHED_DEADLINE, with runtime <= deadline <= period
+  kUnchanged,   ///< leave the thread's policy as it is (affinity may still be set)
+  kOther,       ///< SCHED_OTHER, with nice
+  kBatch,       ///< SCHED_BATCH, with nice
+  kIdle,        ///< SCHED_IDLE
+  kFifo,        ///< SCHED_FIFO, with priority 1-99
+  kRoundRobin,  ///< SCHED_RR, with priority 1-99
+  kDeadline,    ///< SCHED_DEADLINE, with runtime <= deadline <= period
 };
 
 /// Name used in configuration files: "other", "batch", "idle", "fifo", "rr", "deadline".
@@ -37,23 +38,30 @@ class CpuSet
 {
 public:
   static constexpr int kMaxCpus = 1024;
+  /// CPU n is bit n % 64 of word n / 64.
+  using Words = std::array<uint64_t, kMaxCpus / 64>;
 
   CpuSet() = default;
+  explicit CpuSet(const Words & words) noexcept : words_(words) {}
 
   /// Numbers outside [0, kMaxCpus) are ignored here; validate() reports CPUs that do not exist.
   explicit CpuSet(const std::vector<int> & cpus);
 
   bool empty() const noexcept;
   bool contains(int cpu) const noexcept;
+  const Words & words() const noexcept { return words_; }
   std::vector<int> cpus() const;
   /// As in configuration files, e.g. "0,2-3".
   std::string to_string() const;
 
-  friend bool operator==(const CpuSet & a, const CpuSet & b) noexcept;
+  friend bool operator==(const CpuSet & a, const CpuSet & b) noexcept
+  {
+    return a.words_ == b.words_;
+  }
   friend bool operator!=(const CpuSet & a, const CpuSet & b) noexcept { return !(a == b); }
 
 private:
-  uint64_t bits_[kMaxCpus / 64] = {};
+  Words words_{};
 };
 
 struct Attributes

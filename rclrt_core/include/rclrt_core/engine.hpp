@@ -114,6 +114,8 @@ struct ThreadReport
 class Engine
 {
 public:
+  class Impl;  // opaque
+
   /// `platform` must outlive the engine.
   Engine(Platform & platform, EngineOptions options);
   /// Stops and joins. Must not be called from a callback.
@@ -212,7 +214,6 @@ public:
   uint64_t trace_dropped() const;
 
 private:
-  class Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -19,9 +19,9 @@ namespace rclrt_core
 struct PriorityTask
 {
   std::string name;
-  Duration period{0};             ///< of a timer; 0 for everything else
-  Duration relative_deadline{0};  ///< 0: equal to the period
-  int priority = 0;               ///< in: a given one, or 0; out: the one assigned, 1-99
+  Duration period{0};                 ///< of a timer; 0 for everything else
+  Duration relative_deadline{0};      ///< 0: equal to the period
+  int priority = 0;                   ///< in: a given one, or 0; out: the one assigned, 1-99
   std::vector<std::size_t> upstream;  ///< indices of the tasks whose output triggers this one
 };
 

@@ -1,0 +1,96 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The distinct attributes in use, by small number, so that threads and callbacks compare ints.
+///
+/// Entry 0 is "what the spinning thread has"; every other entry is completed from it, so that
+/// putting an entry in force leaves nothing of the previous one. Protected by the engine's lock.
+/// Grows at configuration time only, but for inherit_raised(), which uses the room kept for it.
+#ifndef ATTRIBUTE_TABLE_HPP_
+#define ATTRIBUTE_TABLE_HPP_
+
+#include <cstddef>
+#include <vector>
+
+#include "nodes.hpp"
+
+namespace rclrt_core
+{
+
+class AttributeTable
+{
+public:
+  AttributeTable()
+  {
+    entries_.reserve(kSpare + 1);
+    entries_.emplace_back();
+  }
+
+  /// The number of `attributes`, entering them if they are new.
+  AttributesId intern(const Attributes & attributes)
+  {
+    const AttributesId id = find(attributes);
+    if (id == entries_.size()) {
+      if (entries_.capacity() - entries_.size() < kSpare) {
+        entries_.reserve(entries_.size() * 2 + kSpare);
+      }
+      entries_.push_back(attributes);
+    }
+    return id;
+  }
+
+  /// As intern(), but never allocates: gives `fallback` when the spare room is used up.
+  AttributesId intern_without_allocating(const Attributes & attributes, AttributesId fallback)
+  {
+    const AttributesId id = find(attributes);
+    if (id < entries_.size()) {
+      return id;
+    }
+    if (entries_.size() == entries_.capacity()) {
+      return fallback;
+    }
+    entries_.push_back(attributes);
+    return id;
+  }
+
+  /// As asked for.
+  const Attributes & asked(AttributesId id) const noexcept { return entries_[id]; }
+
+  /// As put in force: what was not asked for is taken from entry 0.
+  Attributes complete(AttributesId id) const noexcept
+  {
+    Attributes attributes = entries_[id];
+    if (attributes.policy == SchedulingPolicy::kUnchanged) {
+      const CpuSet cpus = attributes.cpu_affinity;
+      attributes = entries_[0];
+      attributes.cpu_affinity = cpus;
+    }
+    if (attributes.cpu_affinity.empty()) {
+      attributes.cpu_affinity = entries_[0].cpu_affinity;
+    }
+    return attributes;
+  }
+
+  void set_base(const Attributes & base) { entries_[0] = base; }
+
+private:
+  static constexpr std::size_t kSpare = 64;  // more priorities than a system inherits in practice
+
+  AttributesId find(const Attributes & attributes) const noexcept
+  {
+    if (attributes == Attributes{}) {
+      return 0;
+    }
+    AttributesId id = 1;
+    while (id < entries_.size() && entries_[id] != attributes) {
+      ++id;
+    }
+    return id;
+  }
+
+  std::vector<Attributes> entries_;
+};
+
+}  // namespace rclrt_core
+
+#endif  // ATTRIBUTE_TABLE_HPP_

@@ -1,0 +1,302 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Release -> queue -> pick -> finish, and whom to wake. Everything here runs under the engine's lock
+// and costs O(log n); the only system call is the boost of a runner whose group has a more urgent
+// job waiting.
+
+#include <algorithm>
+
+#include "engine_impl.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+template <typename Set, typename Node>
+void erase_from(Set & set, Node & node)
+{
+  set.erase(set.iterator_to(node));
+}
+
+}  // namespace
+
+void Engine::Impl::unlink(GroupQueue & queue) noexcept
+{
+  if (queue.in_lane.is_linked()) {
+    erase_from(queue.lane->ready, queue);
+  }
+}
+
+void Engine::Impl::link(GroupQueue & queue) noexcept
+{
+  if (!queue.in_lane.is_linked() && !queue.callbacks.empty() && queue.group->has_room()) {
+    queue.lane->ready.insert(queue);
+  }
+}
+
+// A queue's place in its lane follows from its most urgent callback: it leaves the lane before the
+// callback's key changes and comes back after.
+void Engine::Impl::unlink(CallbackNode & callback) noexcept
+{
+  unlink(*callback.queue);
+  if (callback.in_group.is_linked()) {
+    erase_from(callback.queue->callbacks, callback);
+  }
+}
+
+void Engine::Impl::link(CallbackNode & callback) noexcept
+{
+  if (!callback.backlog.empty()) {
+    callback.head = callback.backlog.front();
+    callback.head.priority = callback.priority;
+    callback.queue->callbacks.insert(callback);
+  }
+  link(*callback.queue);
+}
+
+void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
+{
+  if (count == 0) {
+    return;
+  }
+  const TimePoint now = platform.now();
+  WakeList wakes;
+  {
+    Lock lock(*mutex);
+    if (callback.removed) {
+      return;
+    }
+    inherit_from_publisher(callback);
+    release(callback, now, now, count, wakes);
+  }
+  wakes.wake_or_defer();
+}
+
+void Engine::Impl::release(
+  CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
+  WakeList & wakes) noexcept
+{
+  Backlog & backlog = callback.backlog;
+  CallbackStatistics & statistics = callback.statistics;
+  const CallbackOptions & callback_options = callback.options();
+  Job job;
+  job.release = release;
+  job.ready = now;
+  job.priority = callback.priority;
+  if (callback_options.relative_deadline > Duration::zero()) {
+    job.deadline = add_saturating(release, callback_options.relative_deadline);
+  } else if (engine_here == this) {
+    job.deadline = worker_here->job.deadline;
+  }
+  statistics.released += count;
+  // Of a burst only the newest `depth` can wait: account for the others without a loop.
+  const std::size_t kept = std::min<std::size_t>(count, callback_options.depth);
+  switch (callback_options.overrun_rule) {
+    case OverrunRule::kQueueAll:
+      statistics.dropped += count - kept;
+      next_job += count - kept;
+      unlink(callback);
+      for (std::size_t i = 0; i < kept; ++i) {
+        if (backlog.full()) {
+          backlog.pop();
+          ++statistics.dropped;
+        }
+        job.sequence = next_job++;
+        backlog.push(job);
+      }
+      break;
+    case OverrunRule::kSkip:
+      if (!backlog.empty() || callback.running > 0) {
+        statistics.skipped += count;
+        return;
+      }
+      unlink(callback);
+      statistics.skipped += count - 1;
+      job.sequence = next_job++;
+      backlog.push(job);
+      break;
+    case OverrunRule::kKeepLatest:
+      unlink(callback);
+      statistics.skipped += count - 1 + backlog.size();
+      backlog.clear();
+      job.sequence = next_job++;
+      backlog.push(job);
+      break;
+  }
+  link(callback);
+  if (callback.queue->in_lane.is_linked()) {
+    wake_for(*callback.queue->lane, callback.attributes, wakes);
+  } else {
+    inherit_from_waiting(callback);
+  }
+}
+
+void Engine::Impl::drop_waiting(CallbackNode & callback) noexcept
+{
+  unlink(callback);
+  callback.statistics.skipped += callback.backlog.size();
+  callback.backlog.clear();
+  link(callback);
+}
+
+bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
+{
+  CallbackNode * best = nullptr;
+  const auto consider = [&](Lane & lane) {
+    for (GroupQueue & queue : lane.ready) {
+      for (CallbackNode & callback : queue.callbacks) {
+        if (best && !options.policy->more_urgent(callback.head, best->head)) {
+          break;  // neither this nor any later one of the queue
+        }
+        if (callback.head.sequence < before_sequence) {
+          best = &callback;
+          break;
+        }
+      }
+      if (best && before_sequence == UINT64_MAX) {
+        break;  // the first is the most urgent of the lane
+      }
+    }
+  };
+  if (worker.lane) {
+    consider(*worker.lane);
+  } else if (&worker == inline_worker.get()) {
+    std::for_each(lanes.begin(), lanes.end(), consider);
+  }
+  if (!best) {
+    return false;
+  }
+  CallbackNode & callback = *best;
+  GroupNode & group = *callback.queue->group;
+  unlink(callback);
+  worker.job = callback.backlog.pop();
+  worker.job.priority = callback.priority;
+  worker.callback = callback.shared_from_this();
+  ++callback.running;
+  ++group.running;
+  if (group.parallelism == 1) {
+    group.runner = &worker;
+  }
+  link(callback);
+  for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
+    if (queue && !group.has_room()) {
+      unlink(*queue);
+    }
+  }
+  return true;
+}
+
+void Engine::Impl::finish(Worker & worker, WakeList & wakes) noexcept
+{
+  CallbackNode & callback = *worker.callback;
+  GroupNode & group = *callback.queue->group;
+  --callback.running;
+  --group.running;
+  group.runner = nullptr;
+  if (
+    callback.timer && callback.timer->period_ns == 0 && !callback.timer->one_shot &&
+    !callback.timer->cancelled) {
+    const TimePoint now = platform.now();
+    release(callback, now, now, 1, wakes);
+  }
+  for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
+    if (!queue) {
+      continue;
+    }
+    link(*queue);
+    // The worker asks for the next job of its own lane itself.
+    if (queue->in_lane.is_linked() && queue->lane != worker.lane) {
+      wake_for(*queue->lane, queue->callbacks.begin()->attributes, wakes);
+    }
+  }
+}
+
+// One sleeper is woken for every group with work; those already on their way count. A reentrant
+// group may have more work than one: whoever picks a job wakes the next (see execute()).
+void Engine::Impl::wake_for(Lane & lane, AttributesId wanted, WakeList & wakes) noexcept
+{
+  if (lane.waking >= lane.ready.size()) {
+    return;
+  }
+  if (lane.idle.empty()) {
+    if (inline_active && inline_worker->sleeping) {
+      take_from_sleep(*inline_worker, wakes);
+    }
+    return;
+  }
+  auto chosen = lane.idle.begin();
+  for (auto worker = lane.idle.begin(); worker != lane.idle.end(); ++worker) {
+    if (worker->in_force == wanted) {
+      chosen = worker;
+      break;
+    }
+  }
+  Worker & worker = *chosen;
+  // A sleeper that is less urgent than its job would not get the CPU to make itself more urgent, so
+  // the waker does that. Making itself less urgent is the worker's own business.
+  if (worker.in_force != wanted && !worker.keeps_attributes) {
+    const Attributes attributes_wanted = attributes.complete(wanted);
+    if (more_urgent(attributes_wanted, attributes.complete(worker.in_force))) {
+      worker.raise_before_wake = true;
+      worker.raise_to = attributes_wanted;
+      worker.raise_to_id = wanted;
+    }
+  }
+  take_from_sleep(worker, wakes);
+}
+
+void Engine::Impl::take_from_sleep(Worker & worker, WakeList & wakes) noexcept
+{
+  worker.sleeping = false;
+  if (worker.in_idle.is_linked()) {
+    worker.lane->idle.erase(worker.lane->idle.iterator_to(worker));
+    ++worker.lane->waking;
+  }
+  wakes.add(worker);
+}
+
+void Engine::Impl::wake_timer_driver(WakeList & wakes) noexcept
+{
+  if (timer_driver && timer_driver->sleeping) {
+    take_from_sleep(*timer_driver, wakes);
+  }
+}
+
+// The job that waits for an exclusive group lends its urgency to the one that runs. The runner goes
+// back to what its next job needs before that job starts.
+void Engine::Impl::inherit_from_waiting(const CallbackNode & waiting) noexcept
+{
+  Worker * runner = waiting.queue->group->runner;
+  if (
+    !runner || runner->keeps_attributes ||
+    !options.policy->more_urgent(waiting.head, runner->job)) {
+    return;
+  }
+  const Attributes lent = attributes.complete(waiting.attributes);
+  if (
+    more_urgent(lent, attributes.complete(runner->in_force)) &&
+    platform.apply(runner->thread_id.load(std::memory_order_relaxed), lent) == 0) {
+    runner->in_force = waiting.attributes;
+  }
+}
+
+void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
+{
+  if (
+    !callback.options().inherit_priority || engine_here != this ||
+    worker_here->job.priority <= callback.priority) {
+    return;
+  }
+  unlink(callback);
+  callback.priority = worker_here->job.priority;
+  Attributes raised = attributes.asked(callback.attributes);
+  if (raised.policy == SchedulingPolicy::kFifo || raised.policy == SchedulingPolicy::kRoundRobin) {
+    raised.priority = std::max(raised.priority, callback.priority);
+    callback.attributes = attributes.intern_without_allocating(raised, callback.attributes);
+  }
+  link(callback);
+}
+
+}  // namespace rclrt_core

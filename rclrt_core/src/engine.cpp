@@ -1,0 +1,145 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_core/engine.hpp"
+
+#include "engine_impl.hpp"
+
+namespace rclrt_core
+{
+
+Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
+: platform(engine_platform),
+  options(std::move(engine_options)),
+  mutex(platform.make_mutex()),
+  threads_mutex(platform.make_mutex()),
+  report_mutex(platform.make_mutex())
+{
+  clocks.resize(2);
+  clocks[kSteadyClock].now_ns = [this] { return nanoseconds_of(platform.now()); };
+  clocks[kSystemClock].now_ns = [this] { return platform.system_now_ns(); };
+  clocks[kSteadyClock].driven = clocks[kSystemClock].driven = true;
+  if (options.model != ExecutionModel::kIsolated) {
+    shared_lane = &new_lane("rclrt worker", {});
+  }
+  if (options.model == ExecutionModel::kEvents && options.release_and_execute) {
+    timer_lane = &new_lane("rclrt timers", {});
+  }
+  inline_worker = new_worker("rclrt inline", nullptr);
+  inline_worker->keeps_attributes = true;
+}
+
+Engine::Engine(Platform & platform, EngineOptions options)
+: impl_(std::make_unique<Impl>(platform, std::move(options)))
+{
+}
+
+Engine::~Engine()
+{
+  stop();
+  // The thread in spin() uses the engine until it has joined all others.
+  while (impl_->spinning.load()) {
+    impl_->platform.wait(impl_->stop_word, 1, impl_->platform.now() + std::chrono::milliseconds(1));
+  }
+}
+
+const EngineOptions & Engine::options() const noexcept { return impl_->options; }
+Platform & Engine::platform() noexcept { return impl_->platform; }
+
+Status Engine::add_group(GroupOptions options, std::shared_ptr<Group> * group)
+{
+  return impl_->add_group(std::move(options), group);
+}
+Status Engine::remove_group(const std::shared_ptr<Group> & group)
+{
+  return impl_->remove_group(group);
+}
+Status Engine::add_callback(
+  CallbackOptions options, const std::shared_ptr<Group> & group,
+  std::shared_ptr<Callback> * callback)
+{
+  return impl_->add_callback(std::move(options), nullptr, group, callback);
+}
+Status Engine::add_timer(
+  CallbackOptions options, TimerOptions timer, const std::shared_ptr<Group> & group,
+  std::shared_ptr<Callback> * callback)
+{
+  options.kind = CallbackKind::kTimer;
+  return impl_->add_callback(std::move(options), &timer, group, callback);
+}
+void Engine::remove(const std::shared_ptr<Callback> & callback) { impl_->remove(callback); }
+bool Engine::wait_until_idle(const std::shared_ptr<Callback> & callback)
+{
+  return impl_->wait_until_idle(callback);
+}
+Status Engine::set_attributes(
+  const std::shared_ptr<Callback> & callback, const Attributes & attributes)
+{
+  return impl_->set_attributes(callback, attributes);
+}
+
+void Engine::notify(Callback & callback, std::size_t count) noexcept
+{
+  impl_->notify(static_cast<CallbackNode &>(callback), count);
+}
+
+Status Engine::cancel_timer(const std::shared_ptr<Callback> & timer)
+{
+  return impl_->cancel_timer(timer);
+}
+Status Engine::reset_timer(const std::shared_ptr<Callback> & timer)
+{
+  return impl_->reset_timer(timer);
+}
+Status Engine::set_timer_period(const std::shared_ptr<Callback> & timer, Duration period)
+{
+  return impl_->set_timer_period(timer, period);
+}
+bool Engine::is_timer_cancelled(const std::shared_ptr<Callback> & timer) const
+{
+  return impl_->is_timer_cancelled(timer);
+}
+Duration Engine::time_until_release(const std::shared_ptr<Callback> & timer) const
+{
+  return impl_->time_until_release(timer);
+}
+ClockId Engine::add_clock(std::function<int64_t()> now_ns)
+{
+  return impl_->add_clock(std::move(now_ns));
+}
+void Engine::clock_changed(ClockId clock) noexcept { impl_->clock_changed(clock); }
+
+Status Engine::spin() { return impl_->spin(); }
+void Engine::stop() noexcept { impl_->stop(); }
+void Engine::clear_stop() noexcept { impl_->stop_word.store(0, std::memory_order_release); }
+bool Engine::is_spinning() const noexcept { return impl_->spinning.load(); }
+bool Engine::run_one(TimePoint until, uint64_t before_sequence)
+{
+  return impl_->run_one(until, before_sequence);
+}
+uint64_t Engine::next_sequence() { return impl_->next_sequence(); }
+
+std::exception_ptr Engine::take_exception() noexcept
+{
+  Impl::Lock lock(*impl_->mutex);
+  return std::exchange(impl_->exception, nullptr);
+}
+
+CallbackStatistics Engine::statistics(const Callback & callback) const
+{
+  Impl::Lock lock(*impl_->mutex);
+  return static_cast<const CallbackNode &>(callback).statistics;
+}
+std::vector<Finding> Engine::findings() const
+{
+  Impl::Lock lock(*impl_->report_mutex);
+  return impl_->findings;
+}
+std::vector<ThreadReport> Engine::threads() const { return impl_->threads(); }
+void Engine::read_trace(const std::function<void(const rclrt_job_record &)> & visit)
+{
+  impl_->read_trace(visit);
+}
+uint64_t Engine::trace_dropped() const { return impl_->trace_dropped(); }
+
+}  // namespace rclrt_core

@@ -1,0 +1,193 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The engine's state, and its functions by file:
+///   configuration.cpp  groups, callbacks, timers come and go
+///   dispatch.cpp       release -> queue -> pick -> finish, and whom to wake
+///   timers.cpp         clocks and due timers
+///   worker.cpp         what a thread does
+///   spin.cpp           threads start and end
+///   report.cpp         statistics, findings, trace
+#ifndef ENGINE_IMPL_HPP_
+#define ENGINE_IMPL_HPP_
+
+#include <cerrno>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "attribute_table.hpp"
+#include "nodes.hpp"
+#include "rclrt_core/engine.hpp"
+#include "timer_queue.hpp"
+
+namespace rclrt_core
+{
+
+/// Workers taken out of sleep under the lock, to be woken without it.
+class WakeList
+{
+public:
+  void add(Worker & worker) noexcept
+  {
+    worker.next_to_wake = nullptr;
+    *(last_ ? &last_->next_to_wake : &first_) = &worker;
+    last_ = &worker;
+  }
+  void append(WakeList & other) noexcept
+  {
+    if (other.first_) {
+      *(last_ ? &last_->next_to_wake : &first_) = other.first_;
+      last_ = other.last_;
+      other = WakeList{};
+    }
+  }
+  /// Wake them now, or when the thread's WakeBatch ends. Not under the lock.
+  void wake_or_defer() noexcept;
+  /// Give every worker its attributes and the word to go. Not under the lock.
+  void wake_all() noexcept;
+  bool empty() const noexcept { return first_ == nullptr; }
+
+private:
+  Worker * first_ = nullptr;
+  Worker * last_ = nullptr;
+};
+
+class Engine::Impl
+{
+public:
+  Impl(Platform & platform, EngineOptions options);
+
+  using Lock = std::unique_lock<Mutex>;
+
+  struct ClockState
+  {
+    std::function<int64_t()> now_ns;
+    TimerQueue queue;
+    int64_t last_now_ns = INT64_MIN;
+    bool driven = false;  // by a worker's sleep; else by clock_changed()
+  };
+
+  // configuration.cpp
+  Status add_group(GroupOptions options, std::shared_ptr<Group> * group);
+  Status remove_group(const std::shared_ptr<Group> & group);
+  Status add_callback(
+    CallbackOptions options, const TimerOptions * timer, const std::shared_ptr<Group> & group,
+    std::shared_ptr<Callback> * callback);
+  void remove(const std::shared_ptr<Callback> & callback);
+  bool wait_until_idle(const std::shared_ptr<Callback> & callback);
+  Status set_attributes(const std::shared_ptr<Callback> & callback, const Attributes & attributes);
+  CallbackNode * known(const std::shared_ptr<Callback> & callback) const;
+  CallbackNode * known_timer(const std::shared_ptr<Callback> & callback) const;
+  void place(GroupNode & group);
+  Lane & new_lane(const std::string & name, const Attributes & attributes);
+  AttributesId attributes_of(const Attributes & own, const GroupNode & group);
+
+  // dispatch.cpp; all under the lock
+  void release(
+    CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
+    WakeList & wakes) noexcept;
+  void drop_waiting(CallbackNode & callback) noexcept;
+  bool pick(Worker & worker, uint64_t before_sequence) noexcept;
+  void finish(Worker & worker, WakeList & wakes) noexcept;
+  void wake_for(Lane & lane, AttributesId attributes, WakeList & wakes) noexcept;
+  void wake_timer_driver(WakeList & wakes) noexcept;
+  void take_from_sleep(Worker & worker, WakeList & wakes) noexcept;
+  void unlink(CallbackNode & callback) noexcept;
+  void link(CallbackNode & callback) noexcept;
+  void unlink(GroupQueue & queue) noexcept;
+  void link(GroupQueue & queue) noexcept;
+  void inherit_from_waiting(const CallbackNode & waiting) noexcept;
+  void inherit_from_publisher(CallbackNode & callback) noexcept;
+  void notify(CallbackNode & callback, std::size_t count) noexcept;
+
+  // timers.cpp; all under the lock but the ones with a Status
+  void arm(TimerNode & timer, WakeList & wakes);
+  void release_due(WakeList & wakes) noexcept;
+  void release_due(ClockState & clock, WakeList & wakes) noexcept;
+  TimePoint next_timer_release() noexcept;
+  Status cancel_timer(const std::shared_ptr<Callback> & timer);
+  Status reset_timer(const std::shared_ptr<Callback> & timer);
+  Status set_timer_period(const std::shared_ptr<Callback> & timer, Duration period);
+  bool is_timer_cancelled(const std::shared_ptr<Callback> & timer) const;
+  Duration time_until_release(const std::shared_ptr<Callback> & timer) const;
+  ClockId add_clock(std::function<int64_t()> now_ns);
+  void clock_changed(ClockId clock) noexcept;
+
+  // worker.cpp
+  void work(Worker & worker) noexcept;
+  void execute(Worker & worker, Lock & lock, WakeList & wakes) noexcept;
+  void put_in_force(Worker & worker) noexcept;
+  void sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept;
+  void handle_exception(const Callback & callback) noexcept;
+  bool run_one(TimePoint until, uint64_t before_sequence);
+  uint64_t next_sequence();
+
+  // spin.cpp
+  Status spin();
+  Status prepare();
+  Status start_threads();
+  Status probe();
+  Status start_thread(const std::shared_ptr<Worker> & worker, const Attributes & first_attributes);
+  Status grow(Lane & lane);
+  void join_all();
+  void reap();
+  void keep_trace(Worker & worker);
+  void stop() noexcept;
+  std::shared_ptr<Worker> new_worker(const std::string & name, Lane * lane);
+  std::size_t threads_of(const Lane & lane) const noexcept;
+
+  // report.cpp
+  void add_finding(Finding finding);
+  std::vector<ThreadReport> threads() const;
+  void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
+  uint64_t trace_dropped() const;
+
+  // Callbacks on this thread: which engine's, and which worker's.
+  static thread_local Impl * engine_here;
+  static thread_local Worker * worker_here;
+
+  Platform & platform;
+  const EngineOptions options;
+
+  /// Protects everything below that is not said to be otherwise. Never held while user code, the
+  /// middleware, a wake-up or a start of a thread runs.
+  std::unique_ptr<Mutex> mutex;
+  AttributeTable attributes;
+  std::unordered_map<std::string, std::shared_ptr<CallbackNode>> callbacks;
+  std::vector<std::shared_ptr<GroupNode>> groups;
+  std::deque<Lane> lanes;
+  Lane * shared_lane = nullptr;  // events and pool
+  Lane * timer_lane = nullptr;   // events with release-and-execute
+  std::deque<ClockState> clocks;
+  Worker * timer_driver = nullptr;  // who releases due timers now
+  std::shared_ptr<Worker> inline_worker;
+  bool inline_active = false;
+  uint64_t next_job = 0;
+  uint32_t next_callback = 0;
+  std::exception_ptr exception;
+
+  /// Serialises starting and ending threads; taken before `mutex`, never the other way round, and
+  /// not held while joining (a callback that adds a group would wait for itself).
+  std::unique_ptr<Mutex> threads_mutex;
+  std::vector<std::shared_ptr<Worker>> workers;  // changed under both, read under either
+  bool accepts_threads = false;                  // under threads_mutex
+
+  std::unique_ptr<Mutex> report_mutex;  // protects findings and what ended threads left behind
+  std::vector<Finding> findings;
+  std::vector<rclrt_job_record> leftover;
+  uint64_t leftover_dropped = 0;
+
+  /// Written by stop() and clear_stop(), read by workers under the lock: 1 means stop. spin() of
+  /// the pool and isolated models sleeps on it.
+  std::atomic<uint32_t> stop_word{0};
+  std::atomic<bool> spinning{false};
+};
+
+}  // namespace rclrt_core
+
+#endif  // ENGINE_IMPL_HPP_

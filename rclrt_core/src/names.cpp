@@ -1,0 +1,53 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_core/callback.hpp"
+#include "rclrt_core/engine.hpp"
+
+namespace rclrt_core
+{
+
+const char * to_string(CallbackKind kind) noexcept
+{
+  switch (kind) {
+    case CallbackKind::kTimer:
+      return "timer";
+    case CallbackKind::kSubscription:
+      return "subscription";
+    case CallbackKind::kService:
+      return "service";
+    case CallbackKind::kClient:
+      return "client";
+    case CallbackKind::kWaitable:
+      return "waitable";
+  }
+  return "unknown";
+}
+
+const char * to_string(OverrunRule rule) noexcept
+{
+  switch (rule) {
+    case OverrunRule::kQueueAll:
+      return "queue_all";
+    case OverrunRule::kKeepLatest:
+      return "keep_latest";
+    case OverrunRule::kSkip:
+      return "skip";
+  }
+  return "unknown";
+}
+
+const char * to_string(ExecutionModel model) noexcept
+{
+  switch (model) {
+    case ExecutionModel::kEvents:
+      return "events";
+    case ExecutionModel::kPool:
+      return "pool";
+    case ExecutionModel::kIsolated:
+      return "isolated";
+  }
+  return "unknown";
+}
+
+}  // namespace rclrt_core

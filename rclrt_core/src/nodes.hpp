@@ -1,0 +1,180 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The engine's own view of callbacks, groups, lanes and workers. Everything here is protected by
+/// the engine's lock unless a member says otherwise.
+#ifndef NODES_HPP_
+#define NODES_HPP_
+
+#include <atomic>
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backlog.hpp"
+#include "rclrt_core/callback.hpp"
+#include "rclrt_core/group.hpp"
+#include "rclrt_core/platform.hpp"
+#include "rclrt_core/policy.hpp"
+#include "trace_ring.hpp"
+
+namespace rclrt_core
+{
+
+namespace intrusive = boost::intrusive;
+
+struct GroupNode;
+struct Lane;
+struct TimerNode;
+struct Worker;
+
+/// Index of distinct attributes, see AttributeTable; 0 is "those of the thread that spins".
+using AttributesId = uint32_t;
+
+struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
+{
+  CallbackNode(CallbackOptions callback_options, uint32_t callback_id)
+  : Callback(std::move(callback_options), callback_id),
+    backlog(options_.depth),
+    priority(options_.priority != 0 ? options_.priority : options_.attributes.priority)
+  {
+  }
+
+  intrusive::set_member_hook<> in_group;  // of GroupQueue::callbacks, while jobs wait
+  std::shared_ptr<GroupNode> group;       // keeps `queue` alive
+  struct GroupQueue * queue = nullptr;
+  Job head;  // copy of the oldest waiting job: the key by which the callback is ordered
+  Backlog backlog;
+  int priority;                 // includes inherited priority
+  AttributesId attributes = 0;  // back to 0 for good once the OS has refused them
+  bool removed = false;
+  uint32_t running = 0;
+  uint32_t idle_waiters = 0;
+  std::atomic<uint32_t> idle_word{0};  // written under the lock, waited on without it
+  CallbackStatistics statistics;
+  std::unique_ptr<TimerNode> timer;
+};
+
+struct TimerNode
+{
+  CallbackNode * callback = nullptr;
+  intrusive::set_member_hook<> in_queue;  // of TimerQueue, while armed
+  int64_t next_ns = 0;                    // nominal, on the timer's clock
+  int64_t period_ns = 0;
+  uint32_t clock = 0;
+  bool one_shot = false;
+  bool cancelled = true;
+};
+
+struct JobOrder
+{
+  const Policy * policy;
+  bool operator()(const CallbackNode & a, const CallbackNode & b) const noexcept
+  {
+    return policy->more_urgent(a.head, b.head);
+  }
+  inline bool operator()(const GroupQueue & a, const GroupQueue & b) const noexcept;
+};
+
+/// The callbacks of one group that have waiting jobs and are served by one lane.
+struct GroupQueue
+{
+  GroupQueue(GroupNode * queue_group, Lane * queue_lane, const Policy & policy)
+  : group(queue_group), lane(queue_lane), callbacks(JobOrder{&policy})
+  {
+  }
+
+  GroupNode * group;
+  Lane * lane;
+  intrusive::set_member_hook<> in_lane;  // of Lane::ready, while callbacks is not empty and the
+                                         // group has room
+  intrusive::multiset<
+    CallbackNode,
+    intrusive::member_hook<CallbackNode, intrusive::set_member_hook<>, &CallbackNode::in_group>,
+    intrusive::compare<JobOrder>>
+    callbacks;
+};
+
+inline bool JobOrder::operator()(const GroupQueue & a, const GroupQueue & b) const noexcept
+{
+  return policy->more_urgent(a.callbacks.begin()->head, b.callbacks.begin()->head);
+}
+
+struct GroupNode final : Group
+{
+  explicit GroupNode(GroupOptions group_options) : Group(std::move(group_options)) {}
+
+  uint32_t parallelism = 1;
+  uint32_t running = 0;
+  uint32_t callbacks = 0;
+  Worker * runner = nullptr;  // of an exclusive group: who runs its job now
+  std::unique_ptr<GroupQueue> queue;
+  std::unique_ptr<GroupQueue> timer_queue;  // only where timers have a lane of their own
+
+  bool has_room() const noexcept { return running < parallelism; }
+};
+
+/// A thread that runs jobs.
+///
+/// While it sleeps it belongs to whoever takes it out of the idle list under the lock (that clears
+/// `sleeping`): until the waker has stored 1 to `word`, only the waker touches `in_force`.
+struct Worker
+{
+  Worker(Platform & worker_platform, std::size_t trace_capacity)
+  : platform(worker_platform), ring(trace_capacity)
+  {
+  }
+
+  Platform & platform;
+  std::string name;
+  Lane * lane = nullptr;       // null: runs no jobs (a timer thread) or those of any lane (inline)
+  bool drives_timers = false;  // releases due timers and sleeps no longer than to the next one
+  bool keeps_attributes = false;  // a thread lent by the user: never touch its attributes
+  bool retired = false;           // its group is gone: end
+  bool ended = false;             // its thread does not touch the engine any more
+  bool sleeping = false;
+  intrusive::list_member_hook<> in_idle;
+  Worker * next_to_wake = nullptr;
+  AttributesId in_force = 0;
+  bool raise_before_wake = false;  // the waker applies `raise_to` before it wakes the worker
+  AttributesId raise_to_id = 0;
+  Attributes raise_to;
+  std::shared_ptr<CallbackNode> callback;  // whose job it runs
+  Job job;
+  uint64_t jobs = 0;
+  std::atomic<ThreadId> thread_id{0};  // set by the thread itself before its first lock
+  std::unique_ptr<Thread> thread;
+  TraceRing ring;  // written by the worker without the lock
+
+  /// 0: sleep. Reset to 0 by the worker under the lock before it can be found idle; set to 1 with
+  /// release by the one waker that took it, after the last access to the worker; the worker loads
+  /// it with acquire.
+  std::atomic<uint32_t> word{0};
+};
+
+/// An ordered queue of groups with work, and the idle threads that serve it.
+struct Lane
+{
+  explicit Lane(const Policy & policy) : ready(JobOrder{&policy}) {}
+
+  std::string name;
+  Attributes attributes;  // for its threads while they run nothing
+  intrusive::multiset<
+    GroupQueue,
+    intrusive::member_hook<GroupQueue, intrusive::set_member_hook<>, &GroupQueue::in_lane>,
+    intrusive::compare<JobOrder>>
+    ready;
+  /// Last in, first out: the thread that ran last has the warmest caches.
+  intrusive::list<
+    Worker, intrusive::member_hook<Worker, intrusive::list_member_hook<>, &Worker::in_idle>>
+    idle;
+  std::size_t waking = 0;       // taken from `idle` and not yet asking for work
+  std::size_t parallelism = 0;  // of all its groups together
+  std::size_t threads = 0;
+};
+
+}  // namespace rclrt_core
+
+#endif  // NODES_HPP_

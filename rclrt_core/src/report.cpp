@@ -1,0 +1,72 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What happened: findings, threads, trace.
+
+#include <algorithm>
+
+#include "engine_impl.hpp"
+
+namespace rclrt_core
+{
+
+void Engine::Impl::add_finding(Finding finding)
+{
+  Lock lock(*report_mutex);
+  const bool known_already =
+    std::any_of(findings.begin(), findings.end(), [&](const Finding & other) {
+      return other.subject == finding.subject && other.what == finding.what;
+    });
+  if (!known_already) {
+    findings.push_back(std::move(finding));
+  }
+}
+
+std::vector<ThreadReport> Engine::Impl::threads() const
+{
+  std::vector<ThreadReport> reports;
+  Lock threads_lock(*threads_mutex);
+  Lock lock(*mutex);
+  for (const auto & worker : workers) {
+    ThreadReport report;
+    report.name = worker->name;
+    report.id = worker->thread_id.load(std::memory_order_relaxed);
+    report.jobs = worker->jobs;
+    if (report.id != 0 && platform.read_back(report.id, &report.in_force) == 0) {
+      reports.push_back(std::move(report));  // a thread that has not begun or has ended is not
+    }
+  }
+  return reports;
+}
+
+void Engine::Impl::read_trace(const std::function<void(const rclrt_job_record &)> & visit)
+{
+  std::vector<std::shared_ptr<Worker>> sources;
+  {
+    Lock lock(*mutex);
+    sources = workers;
+    sources.push_back(inline_worker);
+  }
+  std::vector<rclrt_job_record> left;
+  {
+    Lock lock(*report_mutex);
+    left.swap(leftover);
+  }
+  std::for_each(left.begin(), left.end(), visit);
+  for (const auto & worker : sources) {
+    worker->ring.drain(visit);
+  }
+}
+
+uint64_t Engine::Impl::trace_dropped() const
+{
+  Lock lock(*mutex);
+  uint64_t dropped = inline_worker->ring.dropped();
+  for (const auto & worker : workers) {
+    dropped += worker->ring.dropped();
+  }
+  Lock report_lock(*report_mutex);
+  return dropped + leftover_dropped;
+}
+
+}  // namespace rclrt_core

@@ -1,0 +1,302 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Threads start and end.
+
+#include <algorithm>
+#include <iterator>
+
+#include "engine_impl.hpp"
+
+namespace rclrt_core
+{
+
+std::size_t Engine::Impl::threads_of(const Lane & lane) const noexcept
+{
+  switch (options.model) {
+    case ExecutionModel::kEvents:
+      return 0;  // the thread that spins; with release-and-execute also the timer thread
+    case ExecutionModel::kIsolated:
+      return lane.parallelism;
+    case ExecutionModel::kPool:
+      break;
+  }
+  return std::min(options.max_threads, std::max(options.min_threads, lane.parallelism));
+}
+
+std::shared_ptr<Worker> Engine::Impl::new_worker(const std::string & name, Lane * lane)
+{
+  auto worker = std::make_shared<Worker>(platform, options.trace_capacity);
+  worker->name = name;
+  worker->lane = lane;
+  worker->keeps_attributes = options.attributes_mode == AttributesMode::kOff;
+  return worker;
+}
+
+// Under threads_mutex.
+Status Engine::Impl::start_thread(
+  const std::shared_ptr<Worker> & worker, const Attributes & first_attributes)
+{
+  ThreadOptions thread_options;
+  thread_options.name = worker->name;
+  thread_options.stack_size = options.stack_size;
+  AttributesId first = 0;
+  {
+    Lock lock(*mutex);
+    first = worker->keeps_attributes ? 0 : attributes.intern(first_attributes);
+    if (!worker->keeps_attributes) {
+      // Not what the thread that adds a group while spinning happens to have.
+      thread_options.attributes = attributes.complete(0);
+    }
+    workers.push_back(worker);
+  }
+  const auto body = [this, worker, first] {
+    worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
+    platform.prefault_stack(options.stack_prefault);
+    if (first != 0) {
+      Attributes wanted;
+      {
+        Lock lock(*mutex);
+        wanted = attributes.complete(first);
+      }
+      const int error = platform.apply(platform.current_thread(), wanted);
+      if (error == 0) {
+        worker->in_force = first;  // nobody can find the worker before it first sleeps
+      } else {
+        add_finding(platform.explain("thread '" + worker->name + "'", wanted, error));
+      }
+    }
+    work(*worker);
+  };
+  const Status started = platform.start_thread(
+    thread_options, body, [this](const Finding & finding) { add_finding(finding); },
+    &worker->thread);
+  if (!started.ok()) {
+    Lock lock(*mutex);
+    workers.erase(std::find(workers.begin(), workers.end(), worker));
+  }
+  return started;
+}
+
+// Under threads_mutex.
+Status Engine::Impl::grow(Lane & lane)
+{
+  while (lane.threads < threads_of(lane)) {
+    const std::string name = lane.name + " " + std::to_string(lane.threads);
+    const Status started = start_thread(new_worker(name, &lane), lane.attributes);
+    if (!started.ok()) {
+      return started;
+    }
+    ++lane.threads;
+  }
+  return {};
+}
+
+Status Engine::Impl::start_threads()
+{
+  Lock threads_lock(*threads_mutex);
+  accepts_threads = true;
+  auto driver = new_worker("rclrt timers", timer_lane);
+  driver->drives_timers = true;
+  {
+    Lock lock(*mutex);
+    timer_driver = driver.get();
+  }
+  Status status = start_thread(driver, options.timer_thread);
+  if (!status.ok()) {
+    Lock lock(*mutex);
+    timer_driver = nullptr;
+  }
+  for (auto lane = lanes.begin(); status.ok() && lane != lanes.end(); ++lane) {
+    status = grow(*lane);
+  }
+  return status;
+}
+
+void Engine::Impl::join_all()
+{
+  std::vector<std::shared_ptr<Worker>> ended;
+  {
+    Lock threads_lock(*threads_mutex);
+    accepts_threads = false;
+    ended = workers;
+  }
+  for (const auto & worker : ended) {
+    if (worker->thread) {
+      worker->thread->join();
+    }
+  }
+  Lock threads_lock(*threads_mutex);
+  {
+    Lock lock(*mutex);
+    timer_driver = nullptr;
+    workers.clear();
+    for (Lane & lane : lanes) {
+      lane.threads = 0;
+      lane.waking = 0;
+    }
+  }
+  for (const auto & worker : ended) {
+    keep_trace(*worker);
+  }
+}
+
+// Join threads whose group is gone. Under threads_mutex.
+void Engine::Impl::reap()
+{
+  std::vector<std::shared_ptr<Worker>> ended;
+  {
+    Lock lock(*mutex);
+    const auto gone = [](const auto & worker) { return worker->retired && worker->ended; };
+    std::copy_if(workers.begin(), workers.end(), std::back_inserter(ended), gone);
+    workers.erase(std::remove_if(workers.begin(), workers.end(), gone), workers.end());
+  }
+  for (const auto & worker : ended) {
+    worker->thread->join();  // it has nothing left to do
+    keep_trace(*worker);
+  }
+}
+
+void Engine::Impl::keep_trace(Worker & worker)
+{
+  Lock lock(*report_mutex);
+  worker.ring.drain([this](const rclrt_job_record & record) { leftover.push_back(record); });
+  leftover_dropped += worker.ring.dropped();
+}
+
+// Ask for every set of attributes once, on a thread made for it, so that refusals are known before
+// the first callback runs.
+Status Engine::Impl::probe()
+{
+  std::map<AttributesId, std::string> asked;
+  {
+    Lock lock(*mutex);
+    for (const auto & entry : callbacks) {
+      asked.emplace(entry.second->attributes, entry.second->name());
+    }
+    asked.emplace(attributes.intern(options.timer_thread), "the timer thread");
+  }
+  asked.erase(0);
+  for (const auto & [id, subject] : asked) {
+    Attributes wanted;
+    {
+      Lock lock(*mutex);
+      wanted = attributes.complete(id);
+    }
+    int error = 0;
+    std::unique_ptr<Thread> thread;
+    const Status started = platform.start_thread(
+      ThreadOptions{}, [&] { error = platform.apply(platform.current_thread(), wanted); }, {},
+      &thread);
+    if (!started.ok()) {
+      return started;
+    }
+    thread->join();
+    if (error == 0) {
+      continue;
+    }
+    const Finding finding = platform.explain(subject, wanted, error);
+    if (options.attributes_mode == AttributesMode::kRequire) {
+      return Status::error(to_string(finding));
+    }
+    add_finding(finding);
+    Lock lock(*mutex);
+    for (const auto & entry : callbacks) {
+      if (entry.second->attributes == id) {
+        entry.second->attributes = 0;
+      }
+    }
+  }
+  return {};
+}
+
+Status Engine::Impl::prepare()
+{
+  Attributes base;
+  const int error = platform.read_back(platform.current_thread(), &base);
+  bool wants_realtime = false;
+  {
+    Lock lock(*mutex);
+    if (error == 0) {
+      attributes.set_base(base);
+    }
+    for (const auto & entry : callbacks) {
+      const SchedulingPolicy policy = attributes.complete(entry.second->attributes).policy;
+      wants_realtime |= policy == SchedulingPolicy::kFifo ||
+                        policy == SchedulingPolicy::kRoundRobin ||
+                        policy == SchedulingPolicy::kDeadline;
+    }
+  }
+  if (options.lock_memory) {
+    for (Finding & finding : platform.lock_memory()) {
+      add_finding(std::move(finding));
+    }
+  }
+  if (options.attributes_mode == AttributesMode::kOff) {
+    return {};
+  }
+  for (Finding & finding : platform.check_system(wants_realtime)) {
+    add_finding(std::move(finding));
+  }
+  return probe();
+}
+
+Status Engine::Impl::spin()
+{
+  if (spinning.exchange(true)) {
+    return Status::error("spin() called while already spinning");
+  }
+  Status status = prepare();
+  if (status.ok()) {
+    status = start_threads();
+  }
+  if (status.ok() && options.model == ExecutionModel::kEvents) {
+    const auto worker = new_worker("rclrt events", shared_lane);
+    worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
+    {
+      Lock threads_lock(*threads_mutex);
+      Lock lock(*mutex);
+      workers.push_back(worker);
+    }
+    work(*worker);
+    Attributes base;
+    {
+      Lock lock(*mutex);
+      base = attributes.complete(0);
+    }
+    if (worker->in_force != 0 && platform.apply(platform.current_thread(), base) != 0) {
+      add_finding(platform.explain("the thread that spins, afterwards", base, EPERM));
+    }
+  } else if (status.ok()) {
+    // Acquire: what the thread that stopped us did before is visible to who called spin().
+    while (stop_word.load(std::memory_order_acquire) == 0) {
+      platform.wait(stop_word, 0, kNever);
+    }
+  }
+  stop();
+  join_all();
+  stop_word.store(0, std::memory_order_relaxed);  // no thread is left to read it
+  spinning.store(false);
+  return status;
+}
+
+void Engine::Impl::stop() noexcept
+{
+  WakeList wakes;
+  {
+    Lock lock(*mutex);
+    stop_word.store(1, std::memory_order_release);
+    for (const auto & worker : workers) {
+      if (worker->sleeping) {
+        take_from_sleep(*worker, wakes);
+      }
+    }
+    if (inline_worker->sleeping) {
+      take_from_sleep(*inline_worker, wakes);
+    }
+  }
+  wakes.wake_or_defer();
+  platform.wake_one(stop_word);
+}
+
+}  // namespace rclrt_core

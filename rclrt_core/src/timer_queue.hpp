@@ -1,0 +1,60 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Armed timers of one clock, ordered by their next nominal release.
+///
+/// A data structure without a thread or lock: the engine's lock protects it and a worker that
+/// drives timers looks at it. Nominal releases lie on the grid first + k * period, whatever the
+/// lateness; how many of several due ones become jobs is the overrun rule's choice. Arm, disarm
+/// and release are O(log n), whatever the number of missed periods.
+#ifndef TIMER_QUEUE_HPP_
+#define TIMER_QUEUE_HPP_
+
+#include <boost/intrusive/set.hpp>
+#include <cstdint>
+
+#include "nodes.hpp"
+
+namespace rclrt_core
+{
+
+class TimerQueue
+{
+public:
+  bool empty() const noexcept { return timers_.empty(); }
+  /// Of the earliest timer; INT64_MAX when there is none.
+  int64_t next_ns() const noexcept
+  {
+    return timers_.empty() ? INT64_MAX : timers_.begin()->next_ns;
+  }
+
+  void arm(TimerNode & timer, int64_t next_ns) noexcept;
+  void disarm(TimerNode & timer) noexcept;
+
+  /// Take the earliest timer that is due at `now_ns` and move it on to its first release after
+  /// `now_ns` (disarm it if one-shot or without a period). Returns null when none is due; else
+  /// sets the nominal time of the last due release and how many earlier ones are due as well.
+  TimerNode * take_due(int64_t now_ns, int64_t * nominal_ns, uint64_t * missed) noexcept;
+
+  /// The clock went back to `now_ns`: every timer's next release is one period from there.
+  void rebase(int64_t now_ns) noexcept;
+
+private:
+  struct Earlier
+  {
+    bool operator()(const TimerNode & a, const TimerNode & b) const noexcept
+    {
+      return a.next_ns != b.next_ns ? a.next_ns < b.next_ns : a.callback->id() < b.callback->id();
+    }
+  };
+
+  intrusive::multiset<
+    TimerNode,
+    intrusive::member_hook<TimerNode, intrusive::set_member_hook<>, &TimerNode::in_queue>,
+    intrusive::compare<Earlier>>
+    timers_;
+};
+
+}  // namespace rclrt_core
+
+#endif  // TIMER_QUEUE_HPP_

@@ -1,0 +1,280 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a thread of the engine does, and how it is woken.
+//
+//            pick()                     finish()
+//   asking ---------> running a job ---------------> asking
+//     |  ^
+//     |  | word = 1 (by the waker)
+//     v  |
+//   sleeping: in its lane's idle list until take_from_sleep(), then owned by the waker
+
+#include <algorithm>
+
+#include "engine_impl.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+struct DeferredWakes
+{
+  int depth = 0;
+  WakeList wakes;
+};
+
+thread_local DeferredWakes deferred;
+
+}  // namespace
+
+thread_local Engine::Impl * Engine::Impl::engine_here = nullptr;
+thread_local Worker * Engine::Impl::worker_here = nullptr;
+
+const Job * current_job() noexcept
+{
+  return Engine::Impl::worker_here ? &Engine::Impl::worker_here->job : nullptr;
+}
+
+WakeBatch::WakeBatch() noexcept { ++deferred.depth; }
+
+WakeBatch::~WakeBatch()
+{
+  if (--deferred.depth == 0) {
+    deferred.wakes.wake_all();
+  }
+}
+
+void WakeList::wake_or_defer() noexcept
+{
+  if (deferred.depth > 0) {
+    deferred.wakes.append(*this);
+  } else {
+    wake_all();
+  }
+}
+
+void WakeList::wake_all() noexcept
+{
+  Worker * next = first_;
+  *this = WakeList{};
+  while (next) {
+    Worker & worker = *next;
+    next = worker.next_to_wake;
+    // If this is refused, the worker asks again itself and reports it.
+    if (
+      worker.raise_before_wake &&
+      worker.platform.apply(worker.thread_id.load(std::memory_order_relaxed), worker.raise_to) ==
+        0) {
+      worker.in_force = worker.raise_to_id;
+    }
+    worker.raise_before_wake = false;
+    // From the store on the worker may run, end and be gone: the word's address is only compared
+    // by the kernel, never read through.
+    Platform & platform = worker.platform;
+    const std::atomic<uint32_t> & word = worker.word;
+    worker.word.store(1, std::memory_order_release);
+    platform.wake_one(word);
+  }
+}
+
+void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept
+{
+  // Relaxed: published by the unlock below, before anybody can find the worker asleep.
+  worker.word.store(0, std::memory_order_relaxed);
+  worker.sleeping = true;
+  if (worker.lane) {
+    worker.lane->idle.push_front(worker);
+  }
+  lock.unlock();
+  wakes.wake_or_defer();
+  // Acquire: pairs with the waker's release, which ends its ownership of the worker.
+  while (worker.word.load(std::memory_order_acquire) == 0) {
+    platform.wait(worker.word, 0, until);
+    if (worker.word.load(std::memory_order_acquire) != 0 || platform.now() < until) {
+      continue;
+    }
+    lock.lock();
+    if (worker.sleeping) {  // the time is up and nobody has taken the worker: it takes itself
+      worker.sleeping = false;
+      if (worker.lane) {
+        worker.lane->idle.erase(worker.lane->idle.iterator_to(worker));
+      }
+      return;
+    }
+    lock.unlock();
+    until = kNever;  // somebody has, and is about to store 1
+  }
+  lock.lock();
+  if (worker.lane) {
+    --worker.lane->waking;
+  }
+}
+
+// Under the lock, so that a boost by inherit_from_waiting() is not undone by a late setting.
+void Engine::Impl::put_in_force(Worker & worker) noexcept
+{
+  CallbackNode & callback = *worker.callback;
+  if (worker.keeps_attributes || worker.in_force == callback.attributes) {
+    return;
+  }
+  const Attributes wanted = attributes.complete(callback.attributes);
+  const int error = platform.apply(worker.thread_id.load(std::memory_order_relaxed), wanted);
+  if (error == 0) {
+    worker.in_force = callback.attributes;
+  } else {
+    add_finding(platform.explain(callback.name(), wanted, error));
+    callback.attributes = 0;
+  }
+}
+
+void Engine::Impl::handle_exception(const Callback & callback) noexcept
+{
+  const std::exception_ptr thrown = std::current_exception();
+  const ExceptionAction action =
+    options.on_exception ? options.on_exception(callback, thrown) : ExceptionAction::kStop;
+  if (action == ExceptionAction::kStop) {
+    {
+      Lock lock(*mutex);
+      if (!exception) {
+        exception = thrown;
+      }
+    }
+    stop();
+  }
+}
+
+void Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexcept
+{
+  put_in_force(worker);
+  if (worker.lane && !worker.lane->ready.empty()) {
+    wake_for(*worker.lane, worker.lane->ready.begin()->callbacks.begin()->attributes, wakes);
+  }
+  lock.unlock();
+  wakes.wake_or_defer();
+
+  const CallbackNode & callback = *worker.callback;
+  Impl * const outer_engine = engine_here;
+  Worker * const outer_worker = worker_here;
+  engine_here = this;
+  worker_here = &worker;
+  const int cpu = platform.current_cpu();
+  const int64_t preemptions_before = platform.current_preemptions();
+  const TimePoint start = platform.now();
+  rclrt_job_outcome outcome = RCLRT_JOB_DONE;
+  try {
+    outcome = callback.options().run(worker.job) ? RCLRT_JOB_DONE : RCLRT_JOB_EMPTY;
+  } catch (...) {
+    outcome = RCLRT_JOB_EXCEPTION;
+    handle_exception(callback);
+  }
+  const TimePoint end = platform.now();
+  engine_here = outer_engine;
+  worker_here = outer_worker;
+
+  rclrt_job_record record{};
+  record.release_ns = nanoseconds_of(worker.job.release);
+  record.ready_ns = nanoseconds_of(worker.job.ready);
+  record.start_ns = nanoseconds_of(start);
+  record.end_ns = nanoseconds_of(end);
+  record.deadline_ns = nanoseconds_of(worker.job.deadline);
+  record.sequence = worker.job.sequence;
+  record.callback = callback.id();
+  record.thread = static_cast<uint32_t>(worker.thread_id.load(std::memory_order_relaxed));
+  record.preemptions =
+    preemptions_before < 0
+      ? RCLRT_TRACE_UNKNOWN
+      : static_cast<int32_t>(platform.current_preemptions() - preemptions_before);
+  record.cpu = static_cast<uint16_t>(cpu);
+  record.outcome = static_cast<uint8_t>(outcome);
+  worker.ring.push(record);
+
+  lock.lock();
+  ++worker.jobs;
+  CallbackStatistics & statistics = worker.callback->statistics;
+  statistics.executed += outcome != RCLRT_JOB_EMPTY ? 1 : 0;
+  statistics.empty += outcome == RCLRT_JOB_EMPTY ? 1 : 0;
+  statistics.exceptions += outcome == RCLRT_JOB_EXCEPTION ? 1 : 0;
+  statistics.deadline_misses += end > worker.job.deadline ? 1 : 0;
+  statistics.max_response = std::max(statistics.max_response, end - worker.job.release);
+  finish(worker, wakes);
+
+  std::shared_ptr<CallbackNode> finished = std::move(worker.callback);
+  const bool awaited = finished->idle_waiters > 0 && finished->running == 0;
+  if (awaited || finished->removed) {
+    // Possibly the last owner: what the callback holds is destroyed here, without the lock.
+    lock.unlock();
+    if (awaited) {
+      finished->idle_word.store(1, std::memory_order_release);
+      platform.wake_one(finished->idle_word);
+    }
+    finished.reset();
+    lock.lock();
+  }
+}
+
+void Engine::Impl::work(Worker & worker) noexcept
+{
+  WakeList wakes;
+  Lock lock(*mutex);
+  while (stop_word.load(std::memory_order_relaxed) == 0 && !worker.retired) {
+    if (worker.drives_timers) {
+      release_due(wakes);
+    }
+    if (pick(worker, UINT64_MAX)) {
+      execute(worker, lock, wakes);
+    } else {
+      sleep(worker, worker.drives_timers ? next_timer_release() : kNever, lock, wakes);
+    }
+  }
+  worker.ended = true;
+  if (worker.retired) {
+    --worker.lane->threads;
+  }
+  lock.unlock();
+  wakes.wake_or_defer();
+}
+
+bool Engine::Impl::run_one(TimePoint until, uint64_t before_sequence)
+{
+  Worker & worker = *inline_worker;
+  WakeList wakes;
+  bool ran = false;
+  Lock lock(*mutex);
+  worker.thread_id.store(platform.current_thread(), std::memory_order_relaxed);
+  inline_active = true;
+  timer_driver = &worker;
+  while (stop_word.load(std::memory_order_relaxed) == 0) {
+    release_due(wakes);
+    if (pick(worker, before_sequence)) {
+      execute(worker, lock, wakes);
+      ran = true;
+      break;
+    }
+    if (platform.now() >= until) {
+      break;
+    }
+    sleep(worker, std::min(until, next_timer_release()), lock, wakes);
+  }
+  inline_active = false;
+  timer_driver = nullptr;
+  lock.unlock();
+  wakes.wake_or_defer();
+  return ran;
+}
+
+uint64_t Engine::Impl::next_sequence()
+{
+  WakeList wakes;
+  uint64_t next = 0;
+  {
+    Lock lock(*mutex);
+    release_due(wakes);
+    next = next_job;
+  }
+  wakes.wake_or_defer();
+  return next;
+}
+
+}  // namespace rclrt_core
