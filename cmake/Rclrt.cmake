@@ -30,7 +30,7 @@ set(RCLRT_VENV "${RCLRT_ROOT}/.rclrt/venv" CACHE PATH
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON CACHE BOOL "For clang-tidy and editors")
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # For clang-tidy and editors.
 # Static unless asked otherwise. Said here because ament would turn it on for the whole tree.
 option(BUILD_SHARED_LIBS "Build our libraries shared" OFF)
 # A static library of ours may end up inside somebody's shared one (a component, a plugin).
