@@ -1,0 +1,78 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A clock: steady, system, or ROS time.
+///
+/// ROS time is the system clock until somebody (a simulator, by /clock) sets it: then it stands
+/// still between two values. Timers follow either way.
+///
+/// now() is real-time safe and may be called from any thread, also under locks.
+#ifndef RCLRT_RCL__CLOCK_HPP_
+#define RCLRT_RCL__CLOCK_HPP_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "rcl/time.h"
+
+namespace rclrt_rcl
+{
+
+enum class ClockKind : uint8_t
+{
+  kSteady,  ///< CLOCK_MONOTONIC
+  kSystem,  ///< CLOCK_REALTIME
+  kRos,     ///< CLOCK_REALTIME, or simulated
+};
+
+/// What happened to a clock's ROS time.
+enum class ClockChange : uint8_t
+{
+  kTimeSet,    ///< a new value, forwards or backwards
+  kSimulated,  ///< from now on the value that is set counts
+  kReal,       ///< from now on the system clock counts
+};
+
+class Clock
+{
+public:
+  using Observer = std::function<void(ClockChange)>;
+  using ObserverHandle = uint64_t;
+
+  explicit Clock(ClockKind kind);
+  ~Clock();
+  Clock(const Clock &) = delete;
+  Clock & operator=(const Clock &) = delete;
+
+  ClockKind kind() const noexcept { return kind_; }
+  /// Since boot (steady) or since 1970.
+  std::chrono::nanoseconds now() const noexcept;
+
+  /// Whether ROS time is simulated; false for the other kinds.
+  bool is_simulated() const noexcept;
+  /// Enter simulated time (if not in it yet) with this value. Error unless the kind is kRos.
+  void set_simulated_time(std::chrono::nanoseconds now);
+  /// Back to the system clock.
+  void clear_simulated_time();
+
+  /// Have `observer` called after each change, by the thread that made it. It must not call
+  /// set_simulated_time(), clear_simulated_time() or add_observer() of this clock.
+  ObserverHandle add_observer(Observer observer);
+  /// On return the observer is not called any more. Not from inside an observer.
+  void remove_observer(ObserverHandle handle);
+
+  /// The same clock for rcl functions that want one, e.g. rcl_timer_init2(). They must not be used
+  /// to change it.
+  rcl_clock_t * handle() noexcept;
+
+private:
+  class Impl;
+  ClockKind kind_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__CLOCK_HPP_

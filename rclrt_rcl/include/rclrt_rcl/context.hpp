@@ -1,0 +1,87 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A context: one initialisation of ROS 2, usually one a process.
+///
+/// It owns the middleware's participant, the arguments given after `--ros-args`, and the fact of
+/// being shut down. It is shut down once, for good: executors stop spinning, publishing becomes an
+/// error. Everything made in it keeps it alive.
+///
+/// All functions are thread-safe. Set-up may throw Error.
+#ifndef RCLRT_RCL__CONTEXT_HPP_
+#define RCLRT_RCL__CONTEXT_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rcl/context.h"
+
+namespace rclrt_rcl
+{
+
+struct ContextOptions
+{
+  /// Unset: $ROS_DOMAIN_ID.
+  std::optional<std::size_t> domain_id;
+  /// Set up rcl's logging (console, file, /rosout) with the arguments of this context. Process-wide:
+  /// the first context that asks for it wins.
+  bool configure_logging = true;
+};
+
+namespace detail
+{
+class GraphMonitor;
+class IntraProcess;
+}  // namespace detail
+
+class Context : public std::enable_shared_from_this<Context>
+{
+public:
+  using ShutdownCallback = std::function<void()>;
+  using ShutdownHandle = uint64_t;
+
+  /// `argv` as given to main(); what follows `--ros-args` is for ROS (remapping, parameters, log
+  /// levels). Errors: arguments that rcl cannot parse, a domain id out of range.
+  static std::shared_ptr<Context> make(
+    int argc = 0, const char * const * argv = nullptr, const ContextOptions & options = {});
+
+  /// Shuts down.
+  ~Context();
+  Context(const Context &) = delete;
+  Context & operator=(const Context &) = delete;
+
+  /// Whether it has not been shut down. One atomic read.
+  bool ok() const noexcept;
+  /// Returns false if it had been shut down before. Runs the callbacks in this thread, in the order
+  /// they were added.
+  bool shutdown(const std::string & reason = "shutdown() was called");
+  /// Empty while ok().
+  std::string shutdown_reason() const;
+
+  /// Have `callback` called once, by the thread that shuts down; at once if that has happened.
+  ShutdownHandle on_shutdown(ShutdownCallback callback);
+  /// On return the callback does not run any more (unless called from inside of it).
+  void remove_on_shutdown(ShutdownHandle handle);
+
+  std::size_t domain_id() const;
+  /// Arguments that were not for ROS, program name first.
+  std::vector<std::string> non_ros_arguments() const;
+
+  rcl_context_t * handle() noexcept;
+  detail::GraphMonitor & graph_monitor() noexcept;
+  detail::IntraProcess & intra_process() noexcept;
+
+private:
+  class Impl;
+  Context();
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__CONTEXT_HPP_

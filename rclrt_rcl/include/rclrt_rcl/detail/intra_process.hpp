@@ -1,0 +1,186 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Delivery by pointer inside one context.
+///
+///   Publisher -> Outbox --(matched by topic, type, QoS)--> Inbox -> Subscription
+///
+/// An inbox is a ring of the subscription's depth; when it is full the oldest message goes, as with
+/// keep-last in the middleware. The publisher's thread announces the message to the executor
+/// directly. The middleware still matches the two, but the publisher uses it only if somebody else
+/// listens, and then the subscription recognises and drops the copy by the publisher's id.
+#ifndef RCLRT_RCL__DETAIL__INTRA_PROCESS_HPP_
+#define RCLRT_RCL__DETAIL__INTRA_PROCESS_HPP_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <typeindex>
+#include <utility>
+#include <vector>
+
+#include "rclrt_core/platform.hpp"
+#include "rclrt_rcl/message_info.hpp"
+#include "rclrt_rcl/qos.hpp"
+
+namespace rclrt_rcl
+{
+namespace detail
+{
+
+using Gid = std::array<uint8_t, 16>;
+
+/// The receiving end, for any message type.
+class Inbox
+{
+public:
+  explicit Inbox(std::function<void(std::size_t)> announce);
+  virtual ~Inbox();
+
+  /// On return nothing is announced any more, and nothing is accepted.
+  void close();
+  /// Whether messages of this publisher come through the inbox.
+  bool serves(const Gid & publisher) const;
+  void set_publishers(std::vector<Gid> publishers);
+
+protected:
+  rclrt_core::Mutex & mutex() const noexcept { return *mutex_; }
+  bool closed() const noexcept { return !announce_; }
+  void announce() { announce_(1); }
+
+private:
+  std::unique_ptr<rclrt_core::Mutex> mutex_;
+  std::function<void(std::size_t)> announce_;
+  std::vector<Gid> publishers_;
+};
+
+/// A bounded ring of messages. No allocation after construction.
+template <typename M>
+class TypedInbox : public Inbox
+{
+public:
+  struct Item
+  {
+    std::unique_ptr<M> owned;
+    std::shared_ptr<const M> shared;
+    MessageInfo info;
+  };
+
+  TypedInbox(std::size_t depth, std::function<void(std::size_t)> announce)
+  : Inbox(std::move(announce)), ring_(depth)
+  {
+  }
+
+  void offer(Item && item)
+  {
+    Item oldest;  // destroyed without the lock
+    std::lock_guard<rclrt_core::Mutex> lock(mutex());
+    if (closed()) {
+      return;
+    }
+    if (size_ == ring_.size()) {
+      oldest = std::move(ring_[first_]);
+      first_ = (first_ + 1) % ring_.size();
+      --size_;
+    }
+    ring_[(first_ + size_) % ring_.size()] = std::move(item);
+    ++size_;
+    announce();
+  }
+
+  bool take(Item * item)
+  {
+    std::lock_guard<rclrt_core::Mutex> lock(mutex());
+    if (size_ == 0) {
+      return false;
+    }
+    *item = std::move(ring_[first_]);
+    first_ = (first_ + 1) % ring_.size();
+    --size_;
+    return true;
+  }
+
+private:
+  std::vector<Item> ring_;
+  std::size_t first_ = 0;
+  std::size_t size_ = 0;
+};
+
+/// The sending end.
+class Outbox
+{
+public:
+  /// An immutable list, shared: looking at it while publishing costs one reference count.
+  class Inboxes
+  {
+  public:
+    using List = std::vector<std::shared_ptr<Inbox>>;
+    Inboxes() = default;
+    explicit Inboxes(std::shared_ptr<const List> list) : list_(std::move(list)) {}
+    bool empty() const noexcept { return size() == 0; }
+    std::size_t size() const noexcept { return list_ ? list_->size() : 0; }
+    List::const_iterator begin() const { return list_->begin(); }
+    List::const_iterator end() const { return list_->end(); }
+
+  private:
+    std::shared_ptr<const List> list_;
+  };
+
+  explicit Outbox(const Gid & gid);
+  Inboxes inboxes() const;
+  void set_inboxes(Inboxes::List inboxes);
+  const Gid & gid() const noexcept { return gid_; }
+
+private:
+  const Gid gid_;
+  std::unique_ptr<rclrt_core::Mutex> mutex_;
+  std::shared_ptr<const Inboxes::List> inboxes_;
+};
+
+template <typename M>
+void offer(
+  const std::shared_ptr<Inbox> & inbox, std::unique_ptr<M> message, const MessageInfo & info)
+{
+  static_cast<TypedInbox<M> &>(*inbox).offer({std::move(message), nullptr, info});
+}
+
+template <typename M>
+void offer(
+  const std::shared_ptr<Inbox> & inbox, const std::shared_ptr<const M> & message,
+  const MessageInfo & info)
+{
+  static_cast<TypedInbox<M> &>(*inbox).offer({nullptr, message, info});
+}
+
+/// Who is matched with whom in a context. Thread-safe; nothing of it is used while publishing.
+class IntraProcess
+{
+public:
+  struct Endpoint
+  {
+    std::string topic;
+    std::type_index type;
+    QoS qos;
+  };
+
+  void add(const Endpoint & endpoint, const std::shared_ptr<Inbox> & inbox);
+  void add(const Endpoint & endpoint, const std::shared_ptr<Outbox> & outbox);
+  void remove(const std::shared_ptr<Inbox> & inbox);
+  void remove(const std::shared_ptr<Outbox> & outbox);
+
+private:
+  void match_locked(const std::string & topic);
+
+  std::mutex mutex_;
+  std::vector<std::pair<Endpoint, std::shared_ptr<Inbox>>> inboxes_;
+  std::vector<std::pair<Endpoint, std::shared_ptr<Outbox>>> outboxes_;
+};
+
+}  // namespace detail
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__DETAIL__INTRA_PROCESS_HPP_

@@ -1,0 +1,134 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// An entity: what an executor schedules. Subscriptions, timers, services, clients, QoS events and
+/// waitables are entities; publishers are not.
+///
+/// Life:
+///
+///   created --Node::adopt()--> in its group --set_on_ready(f)--> watched --set_on_ready({})--+
+///      |                            ^                                                        |
+///      |                            +--------------------------------------------------------+
+///      +--close()--> closed: never runs or notifies again
+///
+/// The user holds an *owner* pointer: when the last copy of it goes, the entity is closed, which
+/// waits until its callback has returned (unless that happens inside a callback, where waiting
+/// could deadlock). So what the callback refers to may be destroyed right after the pointer.
+/// Executors hold ordinary shared pointers to the same object, so it is never freed under them.
+///
+/// Thread-safe. Costs on the way of a message: one uncontended lock in notification, two atomic
+/// operations around the callback, no allocation.
+#ifndef RCLRT_RCL__ENTITY_HPP_
+#define RCLRT_RCL__ENTITY_HPP_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "rcl/event_callback.h"
+#include "rclrt_core/callback.hpp"
+#include "rclrt_core/job.hpp"
+#include "rclrt_core/platform.hpp"
+#include "rclrt_rcl/scheduling.hpp"
+#include "rclrt_rcl/wait_handle.hpp"
+
+namespace rclrt_rcl
+{
+
+class CallbackGroup;
+
+/// What Node::prepare() has found out about an entity that is about to be made.
+struct EntitySetup
+{
+  rclrt_core::CallbackKind kind = rclrt_core::CallbackKind::kWaitable;
+  std::string name;
+  std::shared_ptr<CallbackGroup> group;
+  Scheduling scheduling;
+};
+
+class Entity : public std::enable_shared_from_this<Entity>
+{
+public:
+  using OnReady = std::function<void(std::size_t)>;
+
+  virtual ~Entity();
+  Entity(const Entity &) = delete;
+  Entity & operator=(const Entity &) = delete;
+
+  rclrt_core::CallbackKind kind() const noexcept { return kind_; }
+  /// Node's full name + "/" + kind + "/" + topic, service or given name, e.g.
+  /// "/planner/subscription/map", "/planner/timer/100ms". Unique within the node.
+  const std::string & name() const noexcept { return name_; }
+  const std::shared_ptr<CallbackGroup> & group() const noexcept { return group_; }
+  const Scheduling & scheduling() const noexcept { return scheduling_; }
+  /// Bound on jobs that may wait: Scheduling::depth or what stands in for it.
+  uint32_t depth() const noexcept { return depth_; }
+  /// Units of work that were announced and not yet taken, at most depth().
+  std::size_t backlog() const noexcept { return backlog_.load(); }
+
+  /// Take one unit of work and run the user's callback with it. Returns whether there was any.
+  /// May be called by several threads at once; the executor keeps the rules of the group. Passes on
+  /// what the callback throws.
+  bool take_and_run(const rclrt_core::Job & job);
+
+  /// Have `on_ready(n)` called when n units of work have arrived: by a thread of the middleware, or
+  /// the one that publishes, triggers or calls this function (for what is waiting already). It must
+  /// not block and not call this entity. Replaces the one before; an empty one clears it: on return
+  /// no call is in progress and none follows. Ignored when closed, and by timers.
+  void set_on_ready(OnReady on_ready);
+
+  /// For a wait set; the entity has work when any of them is ready. Not together with set_on_ready()
+  /// on the same entity at the same time.
+  virtual std::vector<WaitHandle> wait_handles() = 0;
+
+  /// Stop for good: clears on_ready, leaves the group and its executor, and waits until the
+  /// callback has returned, unless called inside a callback. Idempotent.
+  void close();
+  bool is_closed() const noexcept;
+  /// Wait until no thread is in take_and_run(). Returns at once if called inside a callback.
+  void wait_until_idle();
+
+protected:
+  /// `default_depth` counts unless the scheduling has one.
+  Entity(EntitySetup setup, uint32_t default_depth);
+
+  /// Take one unit and run the callback; false when there was nothing.
+  virtual bool do_take_and_run(const rclrt_core::Job & job) = 0;
+  /// Register (or with nullptr unregister) with the middleware. Default: nothing to register.
+  virtual void set_middleware_callback(rcl_event_callback_t callback, const void * user_data);
+  /// `count` units arrived by another way than the middleware's callback.
+  void announce(std::size_t count);
+  /// Called once by close(), before it waits.
+  virtual void on_close();
+
+private:
+  static void on_middleware(const void * entity, std::size_t count);
+
+  const rclrt_core::CallbackKind kind_;
+  const std::string name_;
+  const std::shared_ptr<CallbackGroup> group_;
+  const Scheduling scheduling_;
+  const uint32_t depth_;
+
+  /// Serialises set_on_ready() and close(); held while registering with the middleware, and
+  /// therefore never taken in a notification.
+  std::mutex registration_mutex_;
+  /// Guards on_ready_; held while it is called.
+  std::unique_ptr<rclrt_core::Mutex> ready_mutex_;
+  OnReady on_ready_;
+  std::atomic<uint32_t> backlog_{0};
+  /// Threads inside take_and_run(), plus kClosed. Waited on by wait_until_idle().
+  std::atomic<uint32_t> running_{0};
+};
+
+/// Whether the calling thread is inside a callback of any entity.
+bool in_callback() noexcept;
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__ENTITY_HPP_

@@ -1,0 +1,143 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What all executors have in common: which nodes and groups they have, and the ways to spin.
+///
+/// Nodes and groups are held weakly and belong to at most one executor. They may come and go, and
+/// entities be created and destroyed, at any time, also while spinning and from callbacks.
+///
+/// A subclass says how entities are watched and run. The on_...() functions are called under the
+/// membership lock, one at a time; they must not call user code nor wait for callbacks. Each
+/// subclass that is instantiated calls detach_all() in its destructor.
+#ifndef RCLRT_RCL__EXECUTOR_HPP_
+#define RCLRT_RCL__EXECUTOR_HPP_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <vector>
+
+#include "rclrt_core/time.hpp"
+#include "rclrt_rcl/callback_group.hpp"
+#include "rclrt_rcl/context.hpp"
+#include "rclrt_rcl/entity.hpp"
+#include "rclrt_rcl/node.hpp"
+
+namespace rclrt_rcl
+{
+
+enum class FutureReturnCode : uint8_t
+{
+  kSuccess,
+  kInterrupted,  ///< cancelled or shut down
+  kTimeout,
+};
+
+class Executor
+{
+public:
+  virtual ~Executor();
+  Executor(const Executor &) = delete;
+  Executor & operator=(const Executor &) = delete;
+
+  // ---- Spinning. Error when this executor is spinning already, also from inside a callback. The
+  // first exception that leaves a callback ends the spin and is rethrown from it (see
+  // ExecutorOptions::on_exception).
+
+  /// Run until cancel() or shutdown of the context.
+  void spin();
+  /// Run what is ready now, each once, but start nothing after `max_duration` (0: no limit).
+  void spin_some(std::chrono::nanoseconds max_duration = std::chrono::nanoseconds(0));
+  /// Run what is ready, and what becomes ready meanwhile, until there is nothing or `max_duration`
+  /// (0: no limit) has passed. Error: negative.
+  void spin_all(std::chrono::nanoseconds max_duration);
+  /// Run one callback, waiting for it until `timeout` (negative: for ever). Returns whether one ran.
+  bool spin_once(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1));
+
+  /// Run until `future` (a std::future or std::shared_future) is ready. Negative: no timeout. It may
+  /// be made ready by a callback or by any other thread.
+  template <typename Future>
+  FutureReturnCode spin_until_future_complete(
+    const Future & future, std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1))
+  {
+    return spin_until(
+      [&future] { return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready; },
+      timeout);
+  }
+
+  /// End the present spin; if there is none, the next one. From any thread, also from callbacks.
+  void cancel();
+  /// Also during spin_some() and the like, so it is true inside callbacks.
+  bool is_spinning() const noexcept { return spinning_.load(); }
+
+  // ---- Members
+
+  /// Take over the node's groups, those made later too, unless they are not to be added
+  /// automatically. Error: it is in an executor already.
+  void add_node(Node & node);
+  void add_node(const std::shared_ptr<Node> & node) { add_node(*node); }
+  /// On return no callback of the node's groups runs (unless called from inside a callback). Error:
+  /// it is not in this executor.
+  void remove_node(Node & node);
+  void remove_node(const std::shared_ptr<Node> & node) { remove_node(*node); }
+  /// Error: it is in an executor already.
+  void add_callback_group(const std::shared_ptr<CallbackGroup> & group);
+  /// Error: it is not in this executor, or came with its node.
+  void remove_callback_group(const std::shared_ptr<CallbackGroup> & group);
+
+  /// Those that exist now.
+  std::vector<std::shared_ptr<CallbackGroup>> callback_groups() const;
+  std::vector<std::shared_ptr<CallbackGroup>> manually_added_callback_groups() const;
+  std::vector<std::shared_ptr<CallbackGroup>> automatically_added_callback_groups() const;
+
+  const std::shared_ptr<Context> & context() const noexcept { return context_; }
+
+protected:
+  /// Null: the default context.
+  explicit Executor(std::shared_ptr<Context> context);
+
+  // ---- For subclasses to write
+
+  virtual void on_group_added(const std::shared_ptr<CallbackGroup> & group) = 0;
+  /// It has no entities any more.
+  virtual void on_group_removed(const CallbackGroup * group) = 0;
+  virtual void on_entity_added(const std::shared_ptr<Entity> & entity) = 0;
+  /// On return no further run of it starts.
+  virtual void on_entity_removed(const std::shared_ptr<Entity> & entity) = 0;
+
+  /// Until stop_requested().
+  virtual void do_spin() = 0;
+  /// spin_some (`exhaustive` false) and spin_all.
+  virtual void do_spin_some(rclrt_core::TimePoint until, bool exhaustive) = 0;
+  /// Returns whether a callback ran.
+  virtual bool do_spin_once(rclrt_core::TimePoint until) = 0;
+  /// Make the spin in progress look at stop_requested(). From any thread.
+  virtual void interrupt() noexcept = 0;
+
+  // ---- For subclasses to use
+
+  /// Whether cancel() was called or the context was shut down.
+  bool stop_requested() const noexcept { return cancelled_.load() || !context_->ok(); }
+  /// Let go of all nodes and groups, through the on_...() functions.
+  void detach_all();
+
+private:
+  class Membership;
+  class SpinGuard;
+
+  FutureReturnCode spin_until(
+    const std::function<bool()> & ready, std::chrono::nanoseconds timeout);
+
+  std::shared_ptr<Context> context_;
+  Context::ShutdownHandle on_shutdown_ = 0;
+  std::atomic<bool> spinning_{false};
+  std::atomic<bool> cancelled_{false};
+  std::shared_ptr<Membership> membership_;
+};
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__EXECUTOR_HPP_

@@ -1,0 +1,217 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A node: a name, and the place where publishers, subscriptions, timers, services and clients are
+/// made. To be derived from or used as it is.
+///
+/// It does nothing until an executor has it. On destruction everything made by it stops: no
+/// callback of it runs any more when the destructor has returned (unless called from inside a
+/// callback).
+///
+/// Thread-safe. Functions that make something allocate, talk to the middleware and throw Error.
+#ifndef RCLRT_RCL__NODE_HPP_
+#define RCLRT_RCL__NODE_HPP_
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "rcl/node.h"
+#include "rclrt_rcl/callback_group.hpp"
+#include "rclrt_rcl/clock.hpp"
+#include "rclrt_rcl/context.hpp"
+#include "rclrt_rcl/logger.hpp"
+#include "rclrt_rcl/node_options.hpp"
+#include "rclrt_rcl/publisher.hpp"
+#include "rclrt_rcl/publisher_options.hpp"
+#include "rclrt_rcl/subscription.hpp"
+#include "rclrt_rcl/subscription_options.hpp"
+#include "rclrt_rcl/timer.hpp"
+#include "rclrt_rcl/timer_options.hpp"
+#include "rclrt_rcl/waitable.hpp"
+
+namespace rclrt_rcl
+{
+
+namespace detail
+{
+struct NodeState;
+}
+
+/// Names and types, e.g. {"/chatter", {"std_msgs/msg/String"}}.
+using NamesAndTypes = std::map<std::string, std::vector<std::string>>;
+
+class Node
+{
+public:
+  /// Errors: an invalid name or namespace, invalid arguments, a context that was shut down.
+  explicit Node(const std::string & name, const NodeOptions & options = {});
+  Node(const std::string & name, const std::string & name_space, const NodeOptions & options = {});
+  virtual ~Node();
+  Node(const Node &) = delete;
+  Node & operator=(const Node &) = delete;
+
+  std::string name() const;
+  std::string name_space() const;
+  /// E.g. "/robot/planner".
+  const std::string & fully_qualified_name() const noexcept;
+  const std::shared_ptr<Context> & context() const noexcept;
+  const NodeOptions & options() const noexcept;
+  const Logger & logger() const noexcept;
+  /// ROS time.
+  const std::shared_ptr<Clock> & clock() const noexcept;
+  /// ROS time since 1970, see time_message.hpp for messages.
+  std::chrono::nanoseconds now() const noexcept { return clock()->now(); }
+
+  // ---- What runs
+
+  template <typename M>
+  std::shared_ptr<Publisher<M>> create_publisher(
+    const std::string & topic, const QoS & qos, const PublisherOptions & options = {})
+  {
+    auto lock = lock_creation();
+    auto publisher = std::make_shared<Publisher<M>>(
+      context(), handle(), topic, qos, options.use_intra_process.value_or(uses_intra_process()));
+    add_events(*publisher, options);
+    return publisher;
+  }
+
+  /// See subscription_callback.hpp for the forms of `callback`.
+  template <typename M, typename F>
+  std::shared_ptr<Subscription<M>> create_subscription(
+    const std::string & topic, const QoS & qos, F && callback,
+    const SubscriptionOptions & options = {})
+  {
+    auto subscription = make_entity<Subscription<M>>(
+      rclrt_core::CallbackKind::kSubscription, resolve_topic_name(topic), options.scheduling,
+      options.group, context(), handle(), topic, qos,
+      SubscriptionCallback<M>(std::forward<F>(callback)),
+      options.use_intra_process.value_or(uses_intra_process()), options.ignore_local_publications);
+    add_events(*subscription, options);
+    return subscription;
+  }
+
+  /// On ROS time. `callback`: (), (Timer &) or (Timer &, const TimerInfo &).
+  template <typename F>
+  std::shared_ptr<Timer> create_timer(
+    std::chrono::nanoseconds period, F && callback, const TimerOptions & options = {})
+  {
+    return create_timer(clock(), period, std::forward<F>(callback), options);
+  }
+
+  /// On the steady clock.
+  template <typename F>
+  std::shared_ptr<Timer> create_wall_timer(
+    std::chrono::nanoseconds period, F && callback, const TimerOptions & options = {})
+  {
+    return create_timer(steady_clock(), period, std::forward<F>(callback), options);
+  }
+
+  template <typename F>
+  std::shared_ptr<Timer> create_timer(
+    const std::shared_ptr<Clock> & clock, std::chrono::nanoseconds period, F && callback,
+    const TimerOptions & options = {})
+  {
+    return make_entity<Timer>(
+      rclrt_core::CallbackKind::kTimer, name_of(period), options.scheduling, options.group, clock,
+      period, options.one_shot, options.autostart, timer_callback(std::forward<F>(callback)));
+  }
+
+  /// `scheduling.name` is required.
+  std::shared_ptr<Waitable> create_waitable(
+    const Scheduling & scheduling, std::function<void()> callback,
+    const std::shared_ptr<CallbackGroup> & group = nullptr);
+
+  std::shared_ptr<CallbackGroup> create_callback_group(
+    CallbackGroupType type, const CallbackGroupOptions & options = {});
+  const std::shared_ptr<CallbackGroup> & default_callback_group() const noexcept;
+  /// Those that exist now.
+  std::vector<std::shared_ptr<CallbackGroup>> callback_groups() const;
+
+  // ---- The graph, as far as it is known here now
+
+  std::size_t count_publishers(const std::string & topic) const;
+  std::size_t count_subscribers(const std::string & topic) const;
+  NamesAndTypes topic_names_and_types() const;
+  NamesAndTypes service_names_and_types() const;
+  /// Fully qualified.
+  std::vector<std::string> node_names() const;
+  /// Wait until `condition` holds, looking at it whenever the graph has changed. Returns what it
+  /// last was; false too when the context is shut down. Negative: for ever.
+  bool wait_for_graph(
+    const std::function<bool()> & condition, std::chrono::nanoseconds timeout) const;
+
+  /// After expansion and remapping.
+  std::string resolve_topic_name(const std::string & name) const;
+  std::string resolve_service_name(const std::string & name) const;
+
+  // ---- For those who add kinds of entities
+
+  const std::shared_ptr<rcl_node_t> & handle() const noexcept;
+
+  /// Make an entity of type T(EntitySetup, arguments...), put it into its group (null: the default
+  /// one) and so into the node's executor. `label` is the last part of its name unless the
+  /// scheduling has one. Returns an owner pointer, see Entity.
+  template <typename T, typename... Arguments>
+  std::shared_ptr<T> make_entity(
+    rclrt_core::CallbackKind kind, const std::string & label, const Scheduling & scheduling,
+    const std::shared_ptr<CallbackGroup> & group, Arguments &&... arguments)
+  {
+    auto lock = lock_creation();
+    auto entity = std::make_shared<T>(
+      prepare(kind, label, scheduling, group), std::forward<Arguments>(arguments)...);
+    adopt(entity);
+    T * raw = entity.get();
+    return std::shared_ptr<T>(raw, [entity](T *) mutable {
+      entity->close();
+      entity.reset();  // weak copies of the owner pointer may keep this function alive
+    });
+  }
+
+private:
+  friend class Executor;
+
+  /// rcl wants one creation at a time per node, and names must not be given out twice.
+  std::unique_lock<std::recursive_mutex> lock_creation() const;
+  EntitySetup prepare(
+    rclrt_core::CallbackKind kind, const std::string & label, const Scheduling & scheduling,
+    const std::shared_ptr<CallbackGroup> & group) const;
+  void adopt(const std::shared_ptr<Entity> & entity);
+  void add_events(PublisherBase & publisher, const PublisherOptions & options);
+  void add_events(SubscriptionBase & subscription, const SubscriptionOptions & options);
+  bool uses_intra_process() const noexcept;
+  const std::shared_ptr<Clock> & steady_clock() const noexcept;
+  /// E.g. "100ms".
+  static std::string name_of(std::chrono::nanoseconds period);
+
+  template <typename F>
+  static Timer::Callback timer_callback(F && function)
+  {
+    if constexpr (std::is_invocable_v<F &, Timer &, const TimerInfo &>) {
+      return std::forward<F>(function);
+    } else if constexpr (std::is_invocable_v<F &, Timer &>) {
+      return [function = std::forward<F>(function)](Timer & timer, const TimerInfo &) mutable {
+        function(timer);
+      };
+    } else {
+      static_assert(
+        std::is_invocable_v<F &>,
+        "a timer's callback takes nothing, Timer &, or Timer & and const TimerInfo &");
+      return
+        [function = std::forward<F>(function)](Timer &, const TimerInfo &) mutable { function(); };
+    }
+  }
+
+  std::shared_ptr<detail::NodeState> state_;
+};
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__NODE_HPP_

@@ -1,0 +1,34 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A bounded pool of pre-created threads; the operating system preempts between callbacks by their
+/// attributes [ROSRT]. Replaces a multi-threaded executor without other changes to the code.
+#ifndef RCLRT_RCL__PREEMPTIVE_EXECUTOR_HPP_
+#define RCLRT_RCL__PREEMPTIVE_EXECUTOR_HPP_
+
+#include <cstddef>
+
+#include "rclrt_core/policy.hpp"
+#include "rclrt_rcl/engine_executor.hpp"
+
+namespace rclrt_rcl
+{
+
+struct PreemptiveExecutorOptions : ExecutorOptions
+{
+  /// Order among jobs that wait for a thread or in a group.
+  const rclrt_core::Policy * policy = &rclrt_core::fixed_priority_policy();
+  /// As many threads as the groups could use at once, within these bounds.
+  std::size_t min_threads = 2;
+  std::size_t max_threads = 64;
+};
+
+class PreemptiveExecutor : public EngineExecutor
+{
+public:
+  explicit PreemptiveExecutor(const PreemptiveExecutorOptions & options = {});
+};
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__PREEMPTIVE_EXECUTOR_HPP_

@@ -1,0 +1,123 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A publisher of messages of type M.
+///
+/// publish() returns when the middleware has taken the message over (Fast DDS writes it to the
+/// network or to readers in this process in the calling thread). Jobs released by it inherit the
+/// deadline of the job that publishes; a released callback is woken after the middleware has let go
+/// of its locks.
+///
+/// Thread-safe. publish() throws ShutdownError once the context is shut down, Error if the
+/// middleware refuses. Not real-time safe as far as the middleware is not.
+#ifndef RCLRT_RCL__PUBLISHER_HPP_
+#define RCLRT_RCL__PUBLISHER_HPP_
+
+#include <memory>
+#include <string>
+#include <typeindex>
+#include <utility>
+
+#include "rclrt_rcl/loaned_message.hpp"
+#include "rclrt_rcl/publisher_base.hpp"
+#include "rosidl_typesupport_cpp/message_type_support.hpp"
+
+namespace rclrt_rcl
+{
+
+template <typename M>
+class Publisher : public PublisherBase
+{
+public:
+  Publisher(
+    std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
+    const std::string & topic, const QoS & qos, bool intra_process)
+  : PublisherBase(
+      std::move(context), node, rosidl_typesupport_cpp::get_message_type_support_handle<M>(),
+      typeid(M), topic, qos, intra_process)
+  {
+  }
+
+  void publish(const M & message)
+  {
+    const auto inboxes = matched();
+    if (inboxes.empty()) {
+      publish_message(&message);
+      return;
+    }
+    publish(std::make_unique<M>(message));
+  }
+
+  /// To a single subscription in this context the message itself is handed over; several share it.
+  void publish(std::unique_ptr<M> message)
+  {
+    const auto inboxes = matched();
+    if (inboxes.empty() || has_remote_subscriptions(inboxes.size())) {
+      publish_message(message.get());
+    }
+    hand_over(inboxes, std::move(message));
+  }
+
+  void publish(LoanedMessage<M> && message)
+  {
+    if (!message.is_lent()) {
+      publish(std::move(message.own_));
+      return;
+    }
+    const auto inboxes = matched();
+    auto copy = inboxes.empty() ? nullptr : std::make_unique<M>(*message);
+    publish_loan(std::exchange(message.lent_, nullptr));
+    hand_over(inboxes, std::move(copy));
+  }
+
+  /// The bytes must be those of an M.
+  void publish(const SerializedMessage & message)
+  {
+    const auto inboxes = matched();
+    if (inboxes.empty() || has_remote_subscriptions(inboxes.size())) {
+      publish_bytes(message);
+    }
+    if (!inboxes.empty()) {
+      hand_over(inboxes, std::make_unique<M>(message.to<M>()));
+    }
+  }
+
+  LoanedMessage<M> borrow_loaned_message()
+  {
+    if (!can_loan_messages()) {
+      return LoanedMessage<M>(this, nullptr);
+    }
+    return LoanedMessage<M>(
+      this,
+      static_cast<M *>(borrow_loan(rosidl_typesupport_cpp::get_message_type_support_handle<M>())));
+  }
+
+private:
+  friend class LoanedMessage<M>;
+  void give_back(M * lent) noexcept { return_loan(lent); }
+
+  detail::Outbox::Inboxes matched() const
+  {
+    return outbox() ? outbox()->inboxes() : detail::Outbox::Inboxes{};
+  }
+
+  void hand_over(const detail::Outbox::Inboxes & inboxes, std::unique_ptr<M> message)
+  {
+    if (inboxes.empty()) {
+      return;
+    }
+    const MessageInfo info = intra_process_info();
+    if (inboxes.size() == 1) {
+      detail::offer<M>(*inboxes.begin(), std::move(message), info);
+      return;
+    }
+    const std::shared_ptr<const M> shared = std::move(message);
+    for (const auto & inbox : inboxes) {
+      detail::offer<M>(inbox, shared, info);
+    }
+  }
+};
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__PUBLISHER_HPP_

@@ -1,0 +1,81 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Quality of service of a topic or service, in the words of ROS 2.
+///
+///   QoS(10).best_effort()      QoS(1).transient_local()      QoS::sensor_data()
+///
+/// A plain value. What a middleware makes of the "system default" and "best available" values can
+/// be asked of the publisher or subscription (actual_qos()).
+#ifndef RCLRT_RCL__QOS_HPP_
+#define RCLRT_RCL__QOS_HPP_
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include "rmw/types.h"
+
+namespace rclrt_rcl
+{
+
+class QoS
+{
+public:
+  /// Keep the last `depth` messages; reliable, volatile. Implicit, as in create_publisher("t", 10).
+  QoS(std::size_t depth);  // NOLINT(runtime/explicit)
+  explicit QoS(const rmw_qos_profile_t & profile) : profile_(profile) {}
+
+  /// Best effort, keep last 5.
+  static QoS sensor_data();
+  static QoS services();
+  static QoS parameters();
+  static QoS parameter_events();
+  static QoS rosout();
+  /// Of /clock: best effort, keep last 1.
+  static QoS clock();
+  static QoS system_defaults();
+  /// Whatever matches most of the present counterparts.
+  static QoS best_available();
+
+  QoS & keep_last(std::size_t depth);
+  /// Keep everything, as far as the middleware's resource limits go.
+  QoS & keep_all();
+  QoS & reliable();
+  QoS & best_effort();
+  QoS & transient_local();
+  QoS & durability_volatile();
+  /// Longest time between two messages.
+  QoS & deadline(std::chrono::nanoseconds period);
+  /// Messages older than this are not delivered.
+  QoS & lifespan(std::chrono::nanoseconds age);
+  /// The middleware asserts liveliness by itself, or the publisher by publish() and
+  /// assert_liveliness().
+  QoS & liveliness_automatic(std::chrono::nanoseconds lease);
+  QoS & liveliness_manual_by_topic(std::chrono::nanoseconds lease);
+  QoS & avoid_ros_namespace_conventions(bool avoid);
+
+  std::size_t depth() const noexcept { return profile_.depth; }
+  bool is_keep_all() const noexcept { return profile_.history == RMW_QOS_POLICY_HISTORY_KEEP_ALL; }
+  bool is_reliable() const noexcept
+  {
+    return profile_.reliability == RMW_QOS_POLICY_RELIABILITY_RELIABLE;
+  }
+  bool is_transient_local() const noexcept
+  {
+    return profile_.durability == RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL;
+  }
+  const rmw_qos_profile_t & profile() const noexcept { return profile_; }
+  rmw_qos_profile_t & profile() noexcept { return profile_; }
+
+private:
+  rmw_qos_profile_t profile_;
+};
+
+/// Whether a publisher and a subscription with these values are matched. If not, `reason` (unless
+/// null) says why, in the middleware's words.
+bool compatible(const QoS & publisher, const QoS & subscription, std::string * reason = nullptr);
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__QOS_HPP_

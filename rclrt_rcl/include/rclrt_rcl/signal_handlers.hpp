@@ -1,0 +1,23 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// SIGINT and SIGTERM shut down every context of the process.
+///
+/// The handler writes one byte into a pipe and nothing else; a thread reads it and shuts the
+/// contexts down. The first signal restores what was there before, so that a second Ctrl-C ends a
+/// program whose callbacks do not return.
+#ifndef RCLRT_RCL__SIGNAL_HANDLERS_HPP_
+#define RCLRT_RCL__SIGNAL_HANDLERS_HPP_
+
+namespace rclrt_rcl
+{
+
+/// Returns false if they were installed already. Thread-safe. Throws Error if the OS refuses.
+bool install_signal_handlers();
+
+/// Restore what was there before and end the thread. Returns false if they were not installed.
+bool uninstall_signal_handlers();
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__SIGNAL_HANDLERS_HPP_

@@ -1,0 +1,140 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A subscription to messages of type M. See subscription_callback.hpp for the callback's forms.
+///
+/// By const reference, messages are taken into an object that is used again: no allocation once its
+/// strings and sequences have reached their size.
+#ifndef RCLRT_RCL__SUBSCRIPTION_HPP_
+#define RCLRT_RCL__SUBSCRIPTION_HPP_
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <typeindex>
+#include <utility>
+#include <vector>
+
+#include "rclrt_rcl/subscription_base.hpp"
+#include "rclrt_rcl/subscription_callback.hpp"
+
+namespace rclrt_rcl
+{
+
+template <typename M>
+class Subscription : public SubscriptionBase
+{
+public:
+  Subscription(
+    EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
+    const std::string & topic, const QoS & qos, SubscriptionCallback<M> callback,
+    bool intra_process, bool ignore_local_publications)
+  : SubscriptionBase(
+      std::move(setup), std::move(context), node,
+      rosidl_typesupport_cpp::get_message_type_support_handle<M>(), topic, qos,
+      ignore_local_publications),
+    callback_(std::move(callback))
+  {
+    if (intra_process && !callback_.wants_bytes()) {
+      inbox_ = std::make_shared<detail::TypedInbox<M>>(
+        depth(), [this](std::size_t count) { announce(count); });
+      join_intra_process(inbox_, typeid(M), qos);
+    }
+  }
+
+private:
+  bool do_take_and_run(const rclrt_core::Job &) override
+  {
+    return run_from_inbox() || run_from_middleware();
+  }
+
+  bool run_from_inbox()
+  {
+    typename detail::TypedInbox<M>::Item item;
+    if (inbox_ == nullptr || !inbox_->take(&item)) {
+      return false;
+    }
+    if (item.owned) {
+      callback_(std::move(item.owned), item.info);
+    } else {
+      callback_(std::move(item.shared), item.info);
+    }
+    return true;
+  }
+
+  bool run_from_middleware()
+  {
+    if (callback_.wants_bytes()) {
+      return run_with_spare(&spare_bytes_, [this](auto * m, auto * i) { return take_bytes(m, i); });
+    }
+    if (callback_.wants_reference()) {
+      return can_loan_messages() ? run_with_loan()
+                                 : run_with_spare(&spare_messages_, [this](M * m, auto * i) {
+                                     return take_message(m, i);
+                                   });
+    }
+    MessageInfo info;
+    auto message = std::make_unique<M>();
+    {
+      std::lock_guard<rclrt_core::Mutex> lock(take_mutex());
+      if (!take_message(message.get(), &info)) {
+        return false;
+      }
+    }
+    callback_(std::move(message), info);
+    return true;
+  }
+
+  bool run_with_loan()
+  {
+    MessageInfo info;
+    void * lent = nullptr;
+    {
+      std::lock_guard<rclrt_core::Mutex> lock(take_mutex());
+      if (!take_loan(&lent, &info)) {
+        return false;
+      }
+    }
+    const std::unique_ptr<void, std::function<void(void *)>> giver(
+      lent, [this](void * loan) { return_loan(loan); });
+    callback_(*static_cast<const M *>(lent), info);
+    return true;
+  }
+
+  /// As many spares exist as callbacks have run at once.
+  template <typename T, typename Take>
+  bool run_with_spare(std::vector<std::unique_ptr<T>> * spares, Take take)
+  {
+    MessageInfo info;
+    std::unique_ptr<T> message;
+    bool taken = false;
+    const auto put_back = [&](T * used) {
+      std::lock_guard<rclrt_core::Mutex> lock(take_mutex());
+      spares->emplace_back(used);
+    };
+    {
+      std::lock_guard<rclrt_core::Mutex> lock(take_mutex());
+      if (spares->empty()) {
+        message = std::make_unique<T>();
+      } else {
+        message = std::move(spares->back());
+        spares->pop_back();
+      }
+      taken = take(message.get(), &info);
+    }
+    const std::unique_ptr<T, decltype(put_back)> loan(message.release(), put_back);
+    if (taken) {
+      callback_(std::as_const(*loan), info);
+    }
+    return taken;
+  }
+
+  const SubscriptionCallback<M> callback_;
+  std::shared_ptr<detail::TypedInbox<M>> inbox_;
+  std::vector<std::unique_ptr<M>> spare_messages_;
+  std::vector<std::unique_ptr<SerializedMessage>> spare_bytes_;
+};
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__SUBSCRIPTION_HPP_

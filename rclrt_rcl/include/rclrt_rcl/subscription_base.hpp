@@ -1,0 +1,82 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What subscriptions of all message types have in common.
+#ifndef RCLRT_RCL__SUBSCRIPTION_BASE_HPP_
+#define RCLRT_RCL__SUBSCRIPTION_BASE_HPP_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <typeindex>
+#include <utility>
+#include <vector>
+
+#include "rcl/node.h"
+#include "rcl/subscription.h"
+#include "rclrt_rcl/context.hpp"
+#include "rclrt_rcl/detail/intra_process.hpp"
+#include "rclrt_rcl/entity.hpp"
+#include "rclrt_rcl/message_info.hpp"
+#include "rclrt_rcl/qos.hpp"
+#include "rclrt_rcl/serialized_message.hpp"
+
+namespace rclrt_rcl
+{
+
+class SubscriptionBase : public Entity
+{
+public:
+  ~SubscriptionBase() override;
+
+  /// After remapping.
+  std::string topic_name() const;
+  QoS actual_qos() const;
+  /// Matched publishers in all processes.
+  std::size_t publisher_count() const;
+  bool can_loan_messages() const noexcept;
+
+  /// Event callbacks that were given but that the middleware does not support, by name.
+  const std::vector<std::string> & unsupported_events() const noexcept { return unsupported_; }
+  void adopt_event(std::shared_ptr<Entity> event) { events_.push_back(std::move(event)); }
+  void note_unsupported_event(std::string name) { unsupported_.push_back(std::move(name)); }
+
+  const std::shared_ptr<rcl_subscription_t> & handle() const noexcept { return handle_; }
+  std::vector<WaitHandle> wait_handles() override;
+
+protected:
+  SubscriptionBase(
+    EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
+    const rosidl_message_type_support_t * type, const std::string & topic, const QoS & qos,
+    bool ignore_local_publications);
+
+  /// Deliver by pointer too, through this inbox. Called once, by the constructor of the subclass.
+  void join_intra_process(
+    const std::shared_ptr<detail::Inbox> & inbox, std::type_index type, const QoS & qos);
+
+  void set_middleware_callback(rcl_event_callback_t callback, const void * user_data) override;
+  void on_close() override;
+
+  // One unit from the middleware; false if there is none (any more), or if it is one that came by
+  // pointer already. Calls of the same subscription must not overlap: take_mutex().
+  bool take_message(void * message, MessageInfo * info);
+  bool take_bytes(SerializedMessage * message, MessageInfo * info);
+  bool take_loan(void ** message, MessageInfo * info);
+  void return_loan(void * message) noexcept;
+
+  rclrt_core::Mutex & take_mutex() noexcept { return *take_mutex_; }
+
+private:
+  bool accept(rcl_ret_t result, const rmw_message_info_t & from, MessageInfo * info);
+
+  std::shared_ptr<Context> context_;
+  std::shared_ptr<rcl_subscription_t> handle_;
+  std::unique_ptr<rclrt_core::Mutex> take_mutex_;
+  std::shared_ptr<detail::Inbox> inbox_;
+  std::vector<std::shared_ptr<Entity>> events_;
+  std::vector<std::string> unsupported_;
+};
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__SUBSCRIPTION_BASE_HPP_

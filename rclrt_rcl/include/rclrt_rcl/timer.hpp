@@ -1,0 +1,95 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A timer: a callback released every period of a clock.
+///
+/// It has no time of its own: the executor that has it drives it (TimerDriver). While none has it,
+/// the phase is kept: an executor that takes over goes on where the last one stopped, and a timer
+/// that no executor had yet starts when the first one takes it.
+#ifndef RCLRT_RCL__TIMER_HPP_
+#define RCLRT_RCL__TIMER_HPP_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "rclrt_rcl/clock.hpp"
+#include "rclrt_rcl/entity.hpp"
+#include "rclrt_rcl/timer_driver.hpp"
+
+namespace rclrt_rcl
+{
+
+/// What a timer's callback may want to know about its release.
+struct TimerInfo
+{
+  /// Nominal release, on CLOCK_MONOTONIC.
+  rclrt_core::TimePoint release;
+  /// Now, on CLOCK_MONOTONIC.
+  rclrt_core::TimePoint now;
+};
+
+class Timer : public Entity
+{
+public:
+  using Callback = std::function<void(Timer &, const TimerInfo &)>;
+
+  /// Errors: negative period.
+  Timer(
+    EntitySetup setup, std::shared_ptr<Clock> clock, std::chrono::nanoseconds period, bool one_shot,
+    bool autostart, Callback callback);
+  ~Timer() override;
+
+  std::chrono::nanoseconds period() const;
+  const std::shared_ptr<Clock> & clock() const noexcept { return clock_; }
+  bool is_one_shot() const noexcept { return one_shot_; }
+
+  /// No release follows until reset(); a release that waits is dropped. From any thread, also from
+  /// its own callback.
+  void cancel();
+  /// (Re)start: the next release is one period from now.
+  void reset();
+  bool is_canceled() const;
+  /// From the release after the next one on, or from reset(). Errors: negative.
+  void set_period(std::chrono::nanoseconds period);
+  /// On the timer's clock; negative when late, max() when cancelled.
+  std::chrono::nanoseconds time_until_trigger() const;
+
+  /// Timers are not for wait sets: the executor drives them.
+  std::vector<WaitHandle> wait_handles() override { return {}; }
+
+  // For executors:
+
+  /// What a driver has to know to take over.
+  struct State
+  {
+    std::chrono::nanoseconds period{0};
+    bool cancelled = false;
+    /// To the first release, if it is not one period.
+    std::optional<std::chrono::nanoseconds> first;
+  };
+  /// Hand the timer to the driver that `make(state)` returns. The one before is let go first.
+  void drive(const std::function<std::shared_ptr<TimerDriver>(const State &)> & make);
+  /// Take it back. On return the driver is not called any more.
+  void release_driver();
+
+private:
+  bool do_take_and_run(const rclrt_core::Job & job) override;
+  void on_close() override;
+  void release_driver_locked();
+
+  const std::shared_ptr<Clock> clock_;
+  const bool one_shot_;
+  const Callback callback_;
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<TimerDriver> driver_;
+  State state_;
+};
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__TIMER_HPP_

@@ -1,0 +1,31 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Who lets a timer's time pass: an executor, from the moment it has the timer until it lets go.
+///
+/// Called with the timer's lock held: must not call the timer.
+#ifndef RCLRT_RCL__TIMER_DRIVER_HPP_
+#define RCLRT_RCL__TIMER_DRIVER_HPP_
+
+#include <chrono>
+
+namespace rclrt_rcl
+{
+
+class TimerDriver
+{
+public:
+  virtual ~TimerDriver() = default;
+  virtual void cancel() = 0;
+  /// (Re)start: the next release is one period from now.
+  virtual void reset() = 0;
+  /// From the release after the next one on, or from reset().
+  virtual void set_period(std::chrono::nanoseconds period) = 0;
+  virtual bool is_cancelled() const = 0;
+  /// On the timer's clock; negative when late, max() when cancelled.
+  virtual std::chrono::nanoseconds time_until_release() const = 0;
+};
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__TIMER_DRIVER_HPP_
