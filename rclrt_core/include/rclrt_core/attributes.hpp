@@ -42,13 +42,18 @@ public:
   using Words = std::array<uint64_t, kMaxCpus / 64>;
 
   CpuSet() = default;
-  explicit CpuSet(const Words & words) noexcept : words_(words) {}
 
   /// Numbers outside [0, kMaxCpus) are ignored here; validate() reports CPUs that do not exist.
   explicit CpuSet(const std::vector<int> & cpus);
 
   bool empty() const noexcept;
   bool contains(int cpu) const noexcept;
+  static CpuSet from_words(const Words & words) noexcept
+  {
+    CpuSet set;
+    set.words_ = words;
+    return set;
+  }
   const Words & words() const noexcept { return words_; }
   std::vector<int> cpus() const;
   /// As in configuration files, e.g. "0,2-3".
