@@ -101,6 +101,7 @@ macro(_rclrt_use_pypi_prefix)
   file(GLOB _rclrt_library_dirs "${RCLRT_ROS_PREFIX}/lib/python3.*/site-packages/ros_*.libs")
   list(PREPEND _rclrt_library_dirs "${RCLRT_ROS_PREFIX}/lib")
   list(PREPEND CMAKE_PREFIX_PATH "${RCLRT_ROS_PREFIX}")
+  list(PREPEND CMAKE_MODULE_PATH "${RCLRT_CMAKE_DIR}/pypi")
   set(ENV{AMENT_PREFIX_PATH} "${RCLRT_ROS_PREFIX}")
   set(RCLRT_ROS_LIBRARY_PATH "${_rclrt_library_dirs}" CACHE INTERNAL "")
   # The wheels re-execute Python to set LD_LIBRARY_PATH unless told that it is done.
