@@ -1,0 +1,35 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the process may do: resource limits and capabilities, as texts for findings.
+#ifndef RCLRT_CORE__PLATFORM__LINUX__LIMITS_HPP_
+#define RCLRT_CORE__PLATFORM__LINUX__LIMITS_HPP_
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace rclrt_core::linux_platform
+{
+
+/// RLIMIT_...: an enum in some C libraries, a plain number in others.
+using Resource = decltype(RLIMIT_NPROC);
+
+/// Soft limit of the process; RLIM_INFINITY for none.
+rlim_t soft_limit(Resource resource);
+/// As a number, or "unlimited".
+std::string limit_text(Resource resource);
+
+/// Whether the calling thread has a capability, by its number in <linux/capability.h>.
+bool has_capability(int capability);
+
+/// First line of a file of /proc or /sys; nullopt when it cannot be read.
+std::optional<std::string> first_line(const std::string & path);
+/// The number in a file of /proc or /sys.
+std::optional<int64_t> number_in(const std::string & path);
+
+}  // namespace rclrt_core::linux_platform
+
+#endif  // RCLRT_CORE__PLATFORM__LINUX__LIMITS_HPP_

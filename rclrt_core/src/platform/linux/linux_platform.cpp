@@ -1,0 +1,218 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_core/linux_platform.hpp"
+
+#include <alloca.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "platform/linux/sched_attr.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+static_assert(
+  sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free,
+  "the kernel reads the word of a futex directly");
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+int64_t clock_ns(clockid_t clock)
+{
+  timespec time{};
+  clock_gettime(clock, &time);
+  return int64_t{time.tv_sec} * kSecond + time.tv_nsec;
+}
+
+[[noreturn]] void die(const char * call, int error_number)
+{
+  std::fprintf(
+    stderr, "rclrt_core: %s: %s\n", call, std::generic_category().message(error_number).c_str());
+  std::abort();
+}
+
+class PiMutex : public Mutex
+{
+public:
+  PiMutex()
+  {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+    const int error_number = pthread_mutex_init(&mutex_, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    if (error_number != 0) {
+      throw std::system_error(
+        error_number, std::generic_category(), "a mutex with priority inheritance");
+    }
+  }
+  ~PiMutex() override { pthread_mutex_destroy(&mutex_); }
+
+  PiMutex(const PiMutex &) = delete;
+  PiMutex & operator=(const PiMutex &) = delete;
+
+  // A failure is a bug of the caller (not the owner, destroyed); going on would corrupt its data.
+  void lock() noexcept override
+  {
+    if (const int error_number = pthread_mutex_lock(&mutex_); error_number != 0) {
+      die("pthread_mutex_lock", error_number);
+    }
+  }
+  void unlock() noexcept override
+  {
+    if (const int error_number = pthread_mutex_unlock(&mutex_); error_number != 0) {
+      die("pthread_mutex_unlock", error_number);
+    }
+  }
+
+private:
+  pthread_mutex_t mutex_;
+};
+
+}  // namespace
+
+TimePoint LinuxPlatform::now() noexcept { return time_point_of(clock_ns(CLOCK_MONOTONIC)); }
+
+int64_t LinuxPlatform::system_now_ns() noexcept { return clock_ns(CLOCK_REALTIME); }
+
+std::unique_ptr<Mutex> LinuxPlatform::make_mutex() { return std::make_unique<PiMutex>(); }
+
+void LinuxPlatform::wait(
+  const std::atomic<uint32_t> & word, uint32_t expected, TimePoint until) noexcept
+{
+  const int64_t until_ns = nanoseconds_of(until);
+  timespec time{};
+  time.tv_sec = static_cast<time_t>(until_ns / kSecond);
+  time.tv_nsec = static_cast<long>(until_ns % kSecond);
+  // The plain wait takes a duration, this one a point of CLOCK_MONOTONIC: being preempted between
+  // here and the kernel does not make the sleep longer. Every result is allowed to the caller:
+  // woken, timed out, EAGAIN (the word had changed), EINTR, EINVAL (a time before zero).
+  syscall(
+    SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, until == kNever ? nullptr : &time,
+    nullptr, FUTEX_BITSET_MATCH_ANY);
+}
+
+void LinuxPlatform::wake_one(const std::atomic<uint32_t> & word) noexcept
+{
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+ThreadId LinuxPlatform::current_thread() noexcept
+{
+  return static_cast<ThreadId>(syscall(SYS_gettid));
+}
+
+int LinuxPlatform::current_cpu() noexcept { return sched_getcpu(); }
+
+// The kernel counts them, but reading its count costs a system call before and after each job.
+int64_t LinuxPlatform::current_preemptions() noexcept { return -1; }
+
+// Including those that are offline now: numbers below this may exist.
+int LinuxPlatform::cpu_count() noexcept
+{
+  return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
+}
+
+int LinuxPlatform::apply(ThreadId thread, const Attributes & attributes) noexcept
+{
+  const bool has_policy = attributes.policy != SchedulingPolicy::kUnchanged;
+  const bool has_affinity = !attributes.cpu_affinity.empty();
+  int policy_error = 0;
+  int affinity_error = 0;
+  // A SCHED_DEADLINE thread must be allowed on all CPUs: it gives up a narrow affinity before it
+  // becomes one, and gets a narrow one after it has ceased to be one.
+  const bool affinity_first = attributes.policy == SchedulingPolicy::kDeadline;
+  if (has_affinity && affinity_first) {
+    affinity_error = linux_platform::set_affinity(thread, attributes.cpu_affinity);
+  }
+  if (has_policy) {
+    policy_error = linux_platform::set_policy(thread, attributes);
+  }
+  if (has_affinity && !affinity_first) {
+    affinity_error = linux_platform::set_affinity(thread, attributes.cpu_affinity);
+  }
+  if (policy_error != 0 || affinity_error != 0) {
+    return policy_error != 0 ? policy_error : affinity_error;
+  }
+
+  Attributes in_force = attributes;
+  if (has_policy) {
+    policy_error = linux_platform::get_policy(thread, &in_force);
+  }
+  if (has_affinity) {
+    affinity_error = linux_platform::get_affinity(thread, &in_force.cpu_affinity);
+  }
+  if (policy_error != 0 || affinity_error != 0) {
+    return policy_error != 0 ? policy_error : affinity_error;
+  }
+  return in_force == attributes ? 0 : EPROTO;
+}
+
+int LinuxPlatform::read_back(ThreadId thread, Attributes * attributes) noexcept
+{
+  const int error_number = linux_platform::get_policy(thread, attributes);
+  return error_number != 0 ? error_number
+                           : linux_platform::get_affinity(thread, &attributes->cpu_affinity);
+}
+
+#if defined(__GNUC__)
+__attribute__((noinline, no_sanitize("address")))
+#endif
+void LinuxPlatform::prefault_stack(std::size_t bytes) noexcept
+{
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
+    return;
+  }
+  void * lowest = nullptr;
+  std::size_t size = 0;
+  pthread_attr_getstack(&attributes, &lowest, &size);
+  pthread_attr_destroy(&attributes);
+
+  // Leave room for the frames of this function and what it calls.
+  constexpr std::size_t kMargin = 16 * 1024;
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const std::size_t left = here - reinterpret_cast<std::uintptr_t>(lowest);
+  bytes = std::min(bytes, left > kMargin ? left - kMargin : 0);
+  if (bytes == 0) {
+    return;
+  }
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  volatile char * stack = static_cast<volatile char *>(alloca(bytes));
+  // From the top: the stack of the main thread grows as it is touched.
+  for (std::size_t offset = bytes; offset > 0; offset -= std::min(offset, page)) {
+    stack[offset - 1] = 0;
+  }
+  stack[0] = 0;
+}
+
+std::vector<std::pair<ThreadId, std::string>> LinuxPlatform::threads()
+{
+  std::vector<std::pair<ThreadId, std::string>> threads;
+  std::error_code error;  // A thread may end while we look; it is left out then.
+  for (const auto & entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    std::ifstream file(entry.path() / "comm");
+    std::string name;
+    if (std::getline(file, name)) {
+      threads.emplace_back(std::stoi(entry.path().filename()), name);
+    }
+  }
+  return threads;
+}
+
+}  // namespace rclrt_core

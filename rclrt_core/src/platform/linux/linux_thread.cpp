@@ -1,0 +1,123 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <limits.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "platform/linux/limits.hpp"
+#include "rclrt_core/linux_platform.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+// The kernel's limit, without the terminating zero.
+constexpr std::size_t kMaxNameLength = 15;
+
+struct Start
+{
+  LinuxPlatform * platform;
+  ThreadOptions options;
+  std::function<void()> body;
+  std::function<void(const Finding &)> on_finding;
+};
+
+// noexcept: an exception that escapes from the body ends the process, as with std::thread.
+void * thread_main(void * argument) noexcept
+{
+  const std::unique_ptr<Start> start(static_cast<Start *>(argument));
+  const ThreadOptions & options = start->options;
+  pthread_setname_np(pthread_self(), options.name.substr(0, kMaxNameLength).c_str());
+  const int error_number =
+    start->platform->apply(start->platform->current_thread(), options.attributes);
+  if (error_number != 0 && start->on_finding) {
+    start->on_finding(start->platform->explain(options.name, options.attributes, error_number));
+  }
+  start->body();
+  return nullptr;
+}
+
+class LinuxThread : public Thread
+{
+public:
+  explicit LinuxThread(pthread_t thread) : thread_(thread) {}
+  ~LinuxThread() override { LinuxThread::join(); }
+
+  LinuxThread(const LinuxThread &) = delete;
+  LinuxThread & operator=(const LinuxThread &) = delete;
+
+  void join() override
+  {
+    if (!joined_) {
+      pthread_join(thread_, nullptr);
+      joined_ = true;
+    }
+  }
+
+private:
+  const pthread_t thread_;
+  bool joined_ = false;
+};
+
+std::size_t usable_stack_size(std::size_t asked)
+{
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto least = static_cast<std::size_t>(PTHREAD_STACK_MIN);
+  return (std::max(asked, least) + page - 1) / page * page;
+}
+
+Status cannot_start(const ThreadOptions & options, int error_number)
+{
+  std::string text = "thread '" + options.name + "' cannot start (" +
+                     std::generic_category().message(error_number) + "). ";
+  if (error_number == EAGAIN || error_number == ENOMEM) {
+    text += "One of these limits is reached: processes and threads of the user (RLIMIT_NPROC is " +
+            linux_platform::limit_text(RLIMIT_NPROC) +
+            "; ulimit -u, systemd LimitNPROC=), of the control group (pids.max; systemd TasksMax=, "
+            "container --pids-limit), of the machine (/proc/sys/kernel/threads-max); or there is "
+            "no memory for its stack (RLIMIT_AS is " +
+            linux_platform::limit_text(RLIMIT_AS) + "; when memory is locked, RLIMIT_MEMLOCK is " +
+            linux_platform::limit_text(RLIMIT_MEMLOCK) +
+            ": raise it with ulimit -l or systemd LimitMEMLOCK=infinity, or set a smaller stack)";
+  } else {
+    text += "Stack size asked for: " + std::to_string(options.stack_size) + " bytes";
+  }
+  return Status::error(text);
+}
+
+}  // namespace
+
+Status LinuxPlatform::start_thread(
+  const ThreadOptions & options, std::function<void()> body,
+  const std::function<void(const Finding &)> & on_finding, std::unique_ptr<Thread> * thread)
+{
+  auto start = std::make_unique<Start>(Start{this, options, std::move(body), on_finding});
+  pthread_attr_t attributes;
+  int error_number = pthread_attr_init(&attributes);
+  if (error_number == 0) {
+    if (options.stack_size != 0) {
+      error_number = pthread_attr_setstacksize(&attributes, usable_stack_size(options.stack_size));
+    }
+    pthread_t id{};
+    if (error_number == 0) {
+      error_number = pthread_create(&id, &attributes, &thread_main, start.get());
+    }
+    pthread_attr_destroy(&attributes);
+    if (error_number == 0) {
+      start.release();  // NOLINT(bugprone-unused-return-value): the new thread owns it
+      *thread = std::make_unique<LinuxThread>(id);
+    }
+  }
+  return error_number == 0 ? Status() : cannot_start(options, error_number);
+}
+
+}  // namespace rclrt_core

@@ -1,0 +1,313 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "rclrt_core/linux_platform.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+class LinuxPlatformTest : public ::testing::Test
+{
+protected:
+  std::unique_ptr<Thread> start(const ThreadOptions & options, std::function<void()> body)
+  {
+    std::unique_ptr<Thread> thread;
+    const Status status = platform.start_thread(
+      options, std::move(body), [](const Finding & f) { ADD_FAILURE() << to_string(f); }, &thread);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return thread;
+  }
+
+  // Run `body` on a thread under these attributes; false when the kernel refuses them.
+  bool run_under(const Attributes & attributes, const std::function<void()> & body)
+  {
+    ThreadOptions options;
+    options.name = "under";
+    std::string refusal;
+    start(options, [&] {
+      const int error_number = platform.apply(platform.current_thread(), attributes);
+      if (error_number != 0) {
+        refusal = to_string(platform.explain("this test", attributes, error_number));
+      } else {
+        body();
+      }
+    })->join();
+    if (!refusal.empty()) {
+      std::printf("skipped: %s\n", refusal.c_str());
+    }
+    return refusal.empty();
+  }
+
+  Attributes in_force()
+  {
+    Attributes attributes;
+    EXPECT_EQ(platform.read_back(platform.current_thread(), &attributes), 0);
+    return attributes;
+  }
+
+  LinuxPlatform platform;
+};
+
+Attributes fifo(int priority)
+{
+  Attributes attributes;
+  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.priority = priority;
+  return attributes;
+}
+
+Attributes deadline()
+{
+  Attributes attributes;
+  attributes.policy = SchedulingPolicy::kDeadline;
+  attributes.runtime = std::chrono::microseconds(1001);
+  attributes.deadline = std::chrono::microseconds(15002);
+  attributes.period = std::chrono::microseconds(20003);
+  return attributes;
+}
+
+#define REQUIRE_PERMISSION(attributes) \
+  if (!run_under(attributes, [] {})) GTEST_SKIP() << "no permission for " << to_string(attributes)
+
+TEST_F(LinuxPlatformTest, name_is_cut_to_what_the_kernel_keeps_and_listed)
+{
+  ThreadOptions options;
+  options.name = "a_name_of_20_letters";
+  std::atomic<uint32_t> gate{0};
+  ThreadId id = 0;
+  std::atomic<bool> started{false};
+  const auto thread = start(options, [&] {
+    id = platform.current_thread();
+    started.store(true);
+    while (gate.load() == 0) {
+      platform.wait(gate, 0, kNever);
+    }
+  });
+  while (!started.load()) {
+    usleep(100);
+  }
+  EXPECT_THAT(platform.threads(), Contains(Pair(id, "a_name_of_20_le")));
+  gate.store(1);
+  platform.wake_one(gate);
+}
+
+TEST_F(LinuxPlatformTest, stack_has_the_size_asked_for_rounded_up_to_pages)
+{
+  const auto size_of = [this](std::size_t asked) {
+    ThreadOptions options;
+    options.stack_size = asked;
+    std::size_t size = 0;
+    start(options, [&size] {
+      pthread_attr_t attributes;
+      pthread_getattr_np(pthread_self(), &attributes);
+      pthread_attr_getstacksize(&attributes, &size);
+      pthread_attr_destroy(&attributes);
+    })->join();
+    return size;
+  };
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  EXPECT_EQ(size_of(1024 * 1024), 1024u * 1024u);
+  EXPECT_EQ(size_of(1024 * 1024 + 1), 1024u * 1024u + page);
+#if !defined(RCLRT_SANITIZE_address) && !defined(RCLRT_SANITIZE_thread)
+  EXPECT_EQ(size_of(1), static_cast<std::size_t>(PTHREAD_STACK_MIN));
+#endif
+}
+
+TEST_F(LinuxPlatformTest, a_thread_that_cannot_start_is_an_error_that_names_the_limits)
+{
+  ThreadOptions options;
+  options.name = "huge";
+  options.stack_size = std::size_t{1} << 60;
+  std::unique_ptr<Thread> thread;
+  const Status status = platform.start_thread(options, [] {}, nullptr, &thread);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(thread, nullptr);
+  EXPECT_THAT(status.message(), HasSubstr("thread 'huge' cannot start"));
+  EXPECT_THAT(status.message(), HasSubstr("RLIMIT_NPROC"));
+  EXPECT_THAT(status.message(), HasSubstr("smaller stack"));
+}
+
+TEST_F(LinuxPlatformTest, prefaulted_stack_is_resident)
+{
+#if defined(RCLRT_SANITIZE_thread)
+  GTEST_SKIP() << "skipped: this sanitizer allocates stacks in its own way";
+#endif
+  constexpr std::size_t kBytes = 512 * 1024;
+  ThreadOptions options;
+  options.stack_size = 1024 * 1024;
+  start(options, [this] {
+    const auto resident = [](std::uintptr_t top) {
+      const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+      const std::uintptr_t lowest = (top - kBytes + 2 * page) / page * page;
+      std::vector<unsigned char> pages((kBytes - 4 * page) / page);
+      EXPECT_EQ(mincore(reinterpret_cast<void *>(lowest), pages.size() * page, pages.data()), 0);
+      std::size_t count = 0;
+      for (const unsigned char flags : pages) {
+        count += flags & 1u;
+      }
+      return static_cast<double>(count) / static_cast<double>(pages.size());
+    };
+    const auto top = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    EXPECT_LT(resident(top), 0.5);
+    platform.prefault_stack(kBytes);
+    EXPECT_EQ(resident(top), 1.0);
+  })->join();
+}
+
+TEST_F(LinuxPlatformTest, real_time_attributes_are_read_back)
+{
+  REQUIRE_PERMISSION(fifo(10));
+  EXPECT_TRUE(run_under(fifo(10), [&] {
+    EXPECT_EQ(in_force().policy, SchedulingPolicy::kFifo);
+    EXPECT_EQ(in_force().priority, 10);
+  }));
+  Attributes rr = fifo(20);
+  rr.policy = SchedulingPolicy::kRoundRobin;
+  EXPECT_TRUE(run_under(rr, [&] {
+    EXPECT_EQ(in_force().policy, SchedulingPolicy::kRoundRobin);
+    EXPECT_EQ(in_force().priority, 20);
+  }));
+}
+
+TEST_F(LinuxPlatformTest, deadline_attributes_are_read_back_to_the_nanosecond)
+{
+  REQUIRE_PERMISSION(deadline());
+  EXPECT_TRUE(run_under(deadline(), [&] {
+    Attributes expected = deadline();
+    const Attributes actual = in_force();
+    expected.cpu_affinity = actual.cpu_affinity;
+    EXPECT_EQ(to_string(actual), to_string(expected));
+    EXPECT_EQ(actual, expected);
+  }));
+}
+
+TEST_F(LinuxPlatformTest, pinned_deadline_thread_is_refused_and_explained)
+{
+  REQUIRE_PERMISSION(deadline());
+  if (platform.cpu_count() < 2) {
+    GTEST_SKIP() << "skipped: one CPU is all CPUs here";
+  }
+  Attributes pinned = deadline();
+  pinned.cpu_affinity = CpuSet({in_force().cpu_affinity.cpus().front()});
+  ThreadOptions options;
+  start(options, [&] {
+    const int error_number = platform.apply(platform.current_thread(), pinned);
+    EXPECT_EQ(error_number, EPERM);
+    EXPECT_THAT(
+      to_string(platform.explain("a", pinned, error_number)), HasSubstr("remove its cpu_affinity"));
+  })->join();
+}
+
+TEST_F(LinuxPlatformTest, a_pinned_thread_becomes_deadline_and_back_in_one_call_each)
+{
+  REQUIRE_PERMISSION(deadline());
+  const CpuSet all = in_force().cpu_affinity;
+  Attributes pinned = fifo(10);
+  pinned.cpu_affinity = CpuSet({all.cpus().front()});
+  Attributes free = deadline();
+  free.cpu_affinity = all;
+  ThreadOptions options;
+  start(options, [&] {
+    const ThreadId self = platform.current_thread();
+    EXPECT_EQ(platform.apply(self, pinned), 0);
+    EXPECT_EQ(platform.apply(self, free), 0);
+    EXPECT_EQ(platform.apply(self, pinned), 0);
+  })->join();
+}
+
+TEST_F(LinuxPlatformTest, threads_started_by_a_real_time_thread_are_not_real_time)
+{
+  REQUIRE_PERMISSION(fifo(10));
+  EXPECT_TRUE(run_under(fifo(10), [&] {
+    ThreadOptions options;
+    start(options, [&] { EXPECT_EQ(in_force().policy, SchedulingPolicy::kOther); })->join();
+  }));
+}
+
+TEST_F(LinuxPlatformTest, cpus_that_are_not_there_are_noticed_although_the_kernel_ignores_them)
+{
+  Attributes attributes;
+  const int first = in_force().cpu_affinity.cpus().front();
+  attributes.cpu_affinity = CpuSet({first, CpuSet::kMaxCpus - 1});
+  ThreadOptions options;
+  start(options, [&] {
+    EXPECT_EQ(platform.apply(platform.current_thread(), attributes), EPROTO);
+    attributes.cpu_affinity = CpuSet({CpuSet::kMaxCpus - 1});
+    EXPECT_EQ(platform.apply(platform.current_thread(), attributes), EINVAL);
+  })->join();
+  EXPECT_THAT(
+    to_string(platform.explain("a", attributes, EINVAL)), HasSubstr("none of the CPUs 1023"));
+}
+
+TEST_F(LinuxPlatformTest, the_affinity_is_applied_although_the_policy_is_refused)
+{
+  Attributes attributes = fifo(0);
+  attributes.cpu_affinity = CpuSet({in_force().cpu_affinity.cpus().front()});
+  ThreadOptions options;
+  start(options, [&] {
+    EXPECT_EQ(platform.apply(platform.current_thread(), attributes), EINVAL);
+    EXPECT_EQ(in_force().cpu_affinity, attributes.cpu_affinity);
+  })->join();
+}
+
+// Field 18 of the kernel's stat line, counted after the name, which may hold spaces.
+int kernel_priority(ThreadId id)
+{
+  std::ifstream file("/proc/self/task/" + std::to_string(id) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  std::istringstream fields(line.substr(line.rfind(')') + 2));
+  std::string field;
+  for (int i = 3; i <= 18; ++i) {
+    fields >> field;
+  }
+  return std::stoi(field);
+}
+
+TEST_F(LinuxPlatformTest, who_holds_a_mutex_inherits_the_priority_of_who_waits_for_it)
+{
+  REQUIRE_PERMISSION(fifo(50));
+  const auto mutex = platform.make_mutex();
+  const ThreadId self = platform.current_thread();
+  mutex->lock();
+  EXPECT_GE(kernel_priority(self), 0);
+  ThreadOptions options;
+  options.attributes = fifo(50);
+  const auto waiter = start(options, [&] {
+    mutex->lock();
+    mutex->unlock();
+  });
+  // A bounded, generous wait: 10 s.
+  for (int i = 0; i < 10000 && kernel_priority(self) != -51; ++i) {
+    usleep(1000);
+  }
+  EXPECT_EQ(kernel_priority(self), -51) << "the kernel writes fifo 50 as -51";
+  mutex->unlock();
+  EXPECT_GE(kernel_priority(self), 0);
+}
+
+TEST_F(LinuxPlatformTest, counting_preemptions_is_left_to_others)
+{
+  EXPECT_EQ(platform.current_preemptions(), -1);
+}
+
+}  // namespace
+}  // namespace rclrt_core

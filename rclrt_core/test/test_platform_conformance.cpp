@@ -1,0 +1,369 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the engine relies on, promised by every platform.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rclrt_core/linux_platform.hpp"
+#include "rclrt_core/sim_platform.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+using std::chrono::milliseconds;
+
+// How a test runs on a platform, and how its threads let time pass.
+void run(LinuxPlatform &, const std::function<void()> & body) { body(); }
+void run(SimPlatform & platform, const std::function<void()> & body)
+{
+  const Status status = platform.run(body);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+void pause(LinuxPlatform & platform)
+{
+  const std::atomic<uint32_t> word{0};
+  platform.wait(word, 0, platform.now() + std::chrono::microseconds(10));
+}
+void pause(SimPlatform & platform) { platform.sleep_for(std::chrono::microseconds(10)); }
+
+template <typename P>
+class PlatformConformance : public ::testing::Test
+{
+protected:
+  std::unique_ptr<Thread> start(
+    std::function<void()> body, const Attributes & attributes = {},
+    const std::function<void(const Finding &)> & on_finding = nullptr)
+  {
+    ThreadOptions options;
+    options.name = "worker";
+    options.attributes = attributes;
+    std::unique_ptr<Thread> thread;
+    const Status status = platform.start_thread(options, std::move(body), on_finding, &thread);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return thread;
+  }
+
+  void wait_while(const std::atomic<uint32_t> & word, uint32_t value)
+  {
+    while (word.load() == value) {
+      platform.wait(word, value, kNever);
+    }
+  }
+
+  void set_and_wake(std::atomic<uint32_t> & word, uint32_t value)
+  {
+    word.store(value);
+    platform.wake_one(word);
+  }
+
+  P platform;
+};
+
+using Platforms = ::testing::Types<LinuxPlatform, SimPlatform>;
+TYPED_TEST_SUITE(PlatformConformance, Platforms);
+
+TYPED_TEST(PlatformConformance, wait_returns_at_once_when_the_word_differs)
+{
+  run(this->platform, [&] {
+    const std::atomic<uint32_t> word{1};
+    this->platform.wait(word, 0, kNever);
+  });
+}
+
+TYPED_TEST(PlatformConformance, wait_returns_at_once_when_the_time_has_passed)
+{
+  run(this->platform, [&] {
+    const std::atomic<uint32_t> word{0};
+    this->platform.wait(word, 0, this->platform.now());
+    this->platform.wait(word, 0, time_point_of(0));
+    this->platform.wait(word, 0, time_point_of(-1'500'000'000));
+  });
+}
+
+TYPED_TEST(PlatformConformance, wait_times_out_not_before_its_time)
+{
+  run(this->platform, [&] {
+    const std::atomic<uint32_t> word{0};
+    const TimePoint until = this->platform.now() + milliseconds(5);
+    while (this->platform.now() < until) {
+      this->platform.wait(word, 0, until);
+    }
+    EXPECT_GE(this->platform.now(), until);
+  });
+}
+
+TYPED_TEST(PlatformConformance, a_far_time_is_not_a_short_one)
+{
+  run(this->platform, [&] {
+    std::atomic<uint32_t> word{0};
+    const auto waiter = this->start([&] {
+      while (word.load() == 0) {
+        this->platform.wait(word, 0, kNever - Duration(1));
+      }
+    });
+    pause(this->platform);
+    this->set_and_wake(word, 1);
+  });
+}
+
+TYPED_TEST(PlatformConformance, no_wake_up_is_lost_between_two_threads)
+{
+  constexpr uint32_t kRounds = 2000;
+  run(this->platform, [&] {
+    std::atomic<uint32_t> ping{0};
+    std::atomic<uint32_t> pong{0};
+    const auto other = this->start([&] {
+      for (uint32_t round = 0; round < kRounds; ++round) {
+        this->wait_while(ping, round);
+        this->set_and_wake(pong, round + 1);
+      }
+    });
+    for (uint32_t round = 0; round < kRounds; ++round) {
+      this->set_and_wake(ping, round + 1);
+      this->wait_while(pong, round);
+    }
+    EXPECT_EQ(pong.load(), kRounds);
+  });
+}
+
+TYPED_TEST(PlatformConformance, as_many_wakes_as_waiters_wake_them_all)
+{
+  constexpr int kWaiters = 4;
+  run(this->platform, [&] {
+    std::atomic<uint32_t> gate{0};
+    std::vector<std::unique_ptr<Thread>> waiters;
+    for (int i = 0; i < kWaiters; ++i) {
+      waiters.push_back(this->start([&] { this->wait_while(gate, 0); }));
+    }
+    pause(this->platform);
+    gate.store(1);
+    for (int i = 0; i < kWaiters; ++i) {
+      this->platform.wake_one(gate);
+    }
+  });
+}
+
+TYPED_TEST(PlatformConformance, a_wake_on_another_word_is_not_for_this_one)
+{
+  run(this->platform, [&] {
+    std::atomic<uint32_t> words[2] = {{0}, {0}};
+    const auto waiter = this->start([&] { this->wait_while(words[0], 0); });
+    const auto other = this->start([&] { this->wait_while(words[1], 0); });
+    pause(this->platform);
+    this->set_and_wake(words[1], 1);
+    other->join();
+    this->set_and_wake(words[0], 1);
+    waiter->join();
+  });
+}
+
+TYPED_TEST(PlatformConformance, mutex_excludes)
+{
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 200;
+  run(this->platform, [&] {
+    const auto mutex = this->platform.make_mutex();
+    int inside = 0;
+    int total = 0;
+    std::vector<std::unique_ptr<Thread>> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.push_back(this->start([&] {
+        for (int round = 0; round < kRounds; ++round) {
+          mutex->lock();
+          EXPECT_EQ(++inside, 1);
+          if (round % 50 == 0) {
+            pause(this->platform);
+          }
+          --inside;
+          ++total;
+          mutex->unlock();
+        }
+      }));
+    }
+    threads.clear();
+    EXPECT_EQ(total, kThreads * kRounds);
+  });
+}
+
+TYPED_TEST(PlatformConformance, join_returns_after_the_body_and_its_captures_are_gone)
+{
+  run(this->platform, [&] {
+    const auto alive = std::make_shared<int>(0);
+    auto thread = this->start([&, alive] { pause(this->platform); });
+    thread->join();
+    EXPECT_EQ(alive.use_count(), 1);
+    thread->join();
+    thread.reset();
+  });
+}
+
+TYPED_TEST(PlatformConformance, threads_have_numbers_of_their_own)
+{
+  run(this->platform, [&] {
+    std::set<ThreadId> ids = {this->platform.current_thread()};
+    std::vector<std::unique_ptr<Thread>> threads;
+    std::atomic<ThreadId> id{0};
+    std::atomic<uint32_t> gate{0};
+    for (int i = 0; i < 3; ++i) {
+      threads.push_back(this->start([&] {
+        id.store(this->platform.current_thread());
+        this->wait_while(gate, 0);
+      }));
+      while (id.load() == 0) {
+        pause(this->platform);
+      }
+      ids.insert(id.exchange(0));
+    }
+    EXPECT_EQ(ids.size(), 4u);
+    EXPECT_EQ(ids.count(0), 0u);
+    gate.store(1);
+    for (int i = 0; i < 3; ++i) {
+      this->platform.wake_one(gate);
+    }
+  });
+}
+
+TYPED_TEST(PlatformConformance, callers_run_on_a_cpu_that_exists)
+{
+  run(this->platform, [&] {
+    EXPECT_GE(this->platform.cpu_count(), 1);
+    EXPECT_GE(this->platform.current_cpu(), 0);
+    EXPECT_LT(this->platform.current_cpu(), this->platform.cpu_count());
+  });
+}
+
+TYPED_TEST(PlatformConformance, what_was_applied_is_read_back)
+{
+  run(this->platform, [&] {
+    Attributes before;
+    ASSERT_EQ(this->platform.read_back(this->platform.current_thread(), &before), 0);
+    EXPECT_FALSE(before.cpu_affinity.empty());
+    const CpuSet one_cpu({before.cpu_affinity.cpus().front()});
+
+    std::vector<Attributes> all(4);
+    all[0].policy = SchedulingPolicy::kOther;
+    all[0].nice = 5;
+    all[1].policy = SchedulingPolicy::kBatch;
+    all[1].nice = 7;
+    all[2].policy = SchedulingPolicy::kIdle;
+    all[3].policy = SchedulingPolicy::kUnchanged;
+    all[3].cpu_affinity = one_cpu;
+    for (const Attributes & attributes : all) {
+      const auto worker = this->start([&] {
+        const ThreadId self = this->platform.current_thread();
+        Attributes in_force;
+        EXPECT_EQ(this->platform.apply(self, attributes), 0);
+        EXPECT_EQ(this->platform.read_back(self, &in_force), 0);
+        if (attributes.policy == SchedulingPolicy::kUnchanged) {
+          EXPECT_EQ(in_force.cpu_affinity, one_cpu);
+        } else {
+          in_force.cpu_affinity = {};
+          EXPECT_EQ(to_string(in_force), to_string(attributes));
+        }
+      });
+    }
+  });
+}
+
+TYPED_TEST(PlatformConformance, attributes_of_a_new_thread_are_in_force_before_its_body)
+{
+  run(this->platform, [&] {
+    Attributes attributes;
+    attributes.policy = SchedulingPolicy::kBatch;
+    attributes.nice = 3;
+    const auto worker = this->start(
+      [&] {
+        Attributes in_force;
+        EXPECT_EQ(this->platform.read_back(this->platform.current_thread(), &in_force), 0);
+        EXPECT_EQ(in_force.policy, SchedulingPolicy::kBatch);
+        EXPECT_EQ(in_force.nice, 3);
+      },
+      attributes, [](const Finding & finding) { ADD_FAILURE() << to_string(finding); });
+  });
+}
+
+TYPED_TEST(PlatformConformance, refused_attributes_of_a_new_thread_are_a_finding_before_its_body)
+{
+  run(this->platform, [&] {
+    Attributes attributes;
+    attributes.policy = SchedulingPolicy::kFifo;
+    attributes.priority = 0;  // no platform has it
+    std::vector<std::string> events;
+    ThreadId finder = 0;
+    this->start(
+      [&] {
+        events.push_back("body");
+        EXPECT_EQ(finder, this->platform.current_thread());
+      },
+      attributes,
+      [&](const Finding & finding) {
+        finder = this->platform.current_thread();
+        EXPECT_EQ(finding.subject, "worker");
+        EXPECT_EQ(finding.what, "asked for fifo, priority 0");
+        EXPECT_EQ(finding.error_number, EINVAL);
+        EXPECT_FALSE(finding.fix.empty());
+        events.push_back("finding");
+      })->join();
+    EXPECT_THAT(events, ::testing::ElementsAre("finding", "body"));
+  });
+}
+
+TYPED_TEST(PlatformConformance, a_refusal_without_a_listener_does_not_stop_the_thread)
+{
+  run(this->platform, [&] {
+    Attributes attributes;
+    attributes.policy = SchedulingPolicy::kFifo;
+    bool ran = false;
+    this->start([&] { ran = true; }, attributes)->join();
+    EXPECT_TRUE(ran);
+  });
+}
+
+TYPED_TEST(PlatformConformance, a_thread_that_does_not_exist_is_ESRCH)
+{
+  run(this->platform, [&] {
+    ThreadId ended = 0;
+    this->start([&] { ended = this->platform.current_thread(); })->join();
+    Attributes attributes;
+    attributes.policy = SchedulingPolicy::kOther;
+    EXPECT_EQ(this->platform.apply(ended, attributes), ESRCH);
+    EXPECT_EQ(this->platform.read_back(ended, &attributes), ESRCH);
+  });
+}
+
+TYPED_TEST(PlatformConformance, explain_names_subject_request_and_errno)
+{
+  Attributes attributes;
+  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.priority = 42;
+  const Finding finding = this->platform.explain("callback 'x'", attributes, EPERM);
+  EXPECT_EQ(finding.subject, "callback 'x'");
+  EXPECT_EQ(finding.what, "asked for fifo, priority 42");
+  EXPECT_EQ(finding.error_number, EPERM);
+  EXPECT_FALSE(finding.fix.empty());
+}
+
+TYPED_TEST(PlatformConformance, prefaulting_more_than_there_is_does_no_harm)
+{
+  run(this->platform, [&] {
+    this->start([&] {
+      this->platform.prefault_stack(0);
+      this->platform.prefault_stack(64 * 1024);
+      this->platform.prefault_stack(std::size_t{1} << 40);
+    })->join();
+  });
+}
+
+}  // namespace
+}  // namespace rclrt_core
