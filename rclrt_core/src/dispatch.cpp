@@ -226,12 +226,13 @@ void Engine::Impl::wake_for(Lane & lane, AttributesId wanted, WakeList & wakes) 
     }
     return;
   }
-  auto chosen = lane.idle.begin();
-  for (auto worker = lane.idle.begin(); worker != lane.idle.end(); ++worker) {
-    if (worker->in_force == wanted) {
-      chosen = worker;
-      break;
-    }
+  // The warmest thread that has the attributes already; if none has, the coldest, so that the warm
+  // ones keep theirs and a steady load needs no scheduling calls.
+  auto chosen = std::find_if(lane.idle.begin(), lane.idle.end(), [wanted](const Worker & worker) {
+    return worker.in_force == wanted;
+  });
+  if (chosen == lane.idle.end()) {
+    --chosen;
   }
   Worker & worker = *chosen;
   // A sleeper that is less urgent than its job would not get the CPU to make itself more urgent, so

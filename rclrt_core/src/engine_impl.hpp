@@ -131,6 +131,7 @@ public:
   Status spin();
   Status prepare();
   Status start_threads();
+  void let_workers_run();
   Status probe();
   Status start_thread(const std::shared_ptr<Worker> & worker, const Attributes & first_attributes);
   Status grow(Lane & lane);
@@ -167,6 +168,7 @@ public:
   Worker * timer_driver = nullptr;  // who releases due timers now
   std::shared_ptr<Worker> inline_worker;
   bool inline_active = false;
+  bool open = false;  // workers run jobs; false until spin() has started all of them
   uint64_t next_job = 0;
   uint32_t next_callback = 0;
   std::exception_ptr exception;
@@ -182,6 +184,8 @@ public:
   std::vector<rclrt_job_record> leftover;
   uint64_t leftover_dropped = 0;
 
+  /// Raised by every thread that has gone to sleep before `open`; let_workers_run() sleeps on it.
+  std::atomic<uint32_t> arrived{0};
   /// Written by stop() and clear_stop(), read by workers under the lock: 1 means stop. spin() of
   /// the pool and isolated models sleeps on it.
   std::atomic<uint32_t> stop_word{0};

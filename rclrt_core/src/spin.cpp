@@ -113,6 +113,31 @@ Status Engine::Impl::start_threads()
   return status;
 }
 
+// Only once all are asleep: a real-time callback might keep the CPU from threads that are not yet as
+// urgent as their jobs will be.
+void Engine::Impl::let_workers_run()
+{
+  WakeList wakes;
+  {
+    Lock lock(*mutex);
+    const auto started = [](const auto & worker) { return worker->sleeping || worker->ended; };
+    while (!std::all_of(workers.begin(), workers.end(), started)) {
+      const uint32_t seen = arrived.load();
+      lock.unlock();
+      platform.wait(arrived, seen, kNever);
+      lock.lock();
+    }
+    open = true;
+    wake_timer_driver(wakes);
+    for (Lane & lane : lanes) {
+      for (const GroupQueue & queue : lane.ready) {
+        wake_for(lane, queue.callbacks.begin()->attributes, wakes);
+      }
+    }
+  }
+  wakes.wake_or_defer();
+}
+
 void Engine::Impl::join_all()
 {
   std::vector<std::shared_ptr<Worker>> ended;
@@ -129,6 +154,7 @@ void Engine::Impl::join_all()
   Lock threads_lock(*threads_mutex);
   {
     Lock lock(*mutex);
+    open = false;
     timer_driver = nullptr;
     workers.clear();
     for (Lane & lane : lanes) {
@@ -250,6 +276,7 @@ Status Engine::Impl::spin()
   if (status.ok()) {
     status = start_threads();
   }
+  let_workers_run();
   if (status.ok() && options.model == ExecutionModel::kEvents) {
     const auto worker = new_worker("rclrt events", shared_lane);
     worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);

@@ -87,7 +87,12 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, WakeList
   if (worker.lane) {
     worker.lane->idle.push_front(worker);
   }
+  const bool just_started = !open;
   lock.unlock();
+  if (just_started) {
+    arrived.fetch_add(1);
+    platform.wake_one(arrived);
+  }
   wakes.wake_or_defer();
   // Acquire: pairs with the waker's release, which ends its ownership of the worker.
   while (worker.word.load(std::memory_order_acquire) == 0) {
@@ -219,13 +224,13 @@ void Engine::Impl::work(Worker & worker) noexcept
   WakeList wakes;
   Lock lock(*mutex);
   while (stop_word.load(std::memory_order_relaxed) == 0 && !worker.retired) {
-    if (worker.drives_timers) {
+    if (worker.drives_timers && open) {
       release_due(wakes);
     }
-    if (pick(worker, UINT64_MAX)) {
+    if (open && pick(worker, UINT64_MAX)) {
       execute(worker, lock, wakes);
     } else {
-      sleep(worker, worker.drives_timers ? next_timer_release() : kNever, lock, wakes);
+      sleep(worker, worker.drives_timers && open ? next_timer_release() : kNever, lock, wakes);
     }
   }
   worker.ended = true;

@@ -1,0 +1,193 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Scheduling attributes: in force before user code runs, and a finding when the OS refuses.
+
+#include "engine_on_sim.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+struct Observed
+{
+  SchedulingPolicy policy = SchedulingPolicy::kUnchanged;
+  int priority = 0;
+  std::vector<int> cpus;
+};
+
+/// A callback that notes what is in force on its own thread.
+CallbackOptions observing(
+  EngineOnSim & engine, const std::string & name, const Attributes & attributes, Observed * seen)
+{
+  CallbackOptions options = engine.callback_options(name, {});
+  options.attributes = attributes;
+  options.run = [&engine, seen](const Job &) {
+    Attributes in_force;
+    EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &in_force), 0);
+    *seen = {in_force.policy, in_force.priority, in_force.cpu_affinity.cpus()};
+    return true;
+  };
+  return options;
+}
+
+TEST(Attributes, are_in_force_before_the_first_callback_runs_under_every_model)
+{
+  for (const ExecutionModel execution_model :
+       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    EngineOptions options;
+    options.model = execution_model;
+    EngineOnSim engine(options, 2);
+    Observed real_time;
+    Observed plain;
+    Attributes wanted = fifo(33);
+    wanted.cpu_affinity = CpuSet(std::vector<int>{1});
+    engine.add(observing(engine, "real-time", wanted, &real_time));
+    engine.add(observing(engine, "plain", {}, &plain));
+    engine.run(50, {{1, "real-time"}, {2, "plain"}, {3, "real-time"}, {4, "plain"}});
+    EXPECT_EQ(real_time.policy, SchedulingPolicy::kFifo);
+    EXPECT_EQ(real_time.priority, 33);
+    EXPECT_EQ(real_time.cpus, std::vector<int>{1});
+    EXPECT_EQ(plain.policy, SchedulingPolicy::kOther) << "nothing of the previous job is left";
+    EXPECT_EQ(plain.cpus, (std::vector<int>{0, 1}));
+  }
+}
+
+TEST(Attributes, of_the_group_apply_where_the_callback_has_none)
+{
+  EngineOnSim engine;
+  std::shared_ptr<Group> group;
+  GroupOptions group_options;
+  group_options.name = "group";
+  group_options.attributes = fifo(21);
+  ASSERT_TRUE(engine.engine.add_group(group_options, &group).ok());
+  Observed seen;
+  std::shared_ptr<Callback> callback;
+  ASSERT_TRUE(engine.engine.add_callback(observing(engine, "a", {}, &seen), group, &callback).ok());
+  engine.callbacks["a"] = callback;
+  engine.run(20, {{1, "a"}});
+  EXPECT_EQ(seen.priority, 21);
+}
+
+TEST(Attributes, the_thread_that_spins_gets_its_own_back)
+{
+  EngineOptions options;
+  options.model = ExecutionModel::kEvents;
+  EngineOnSim engine(options);
+  Observed seen;
+  engine.add(observing(engine, "a", fifo(50), &seen));
+  const Status status = engine.sim.run([&] {
+    std::unique_ptr<Thread> spinner;
+    Attributes own;
+    own.policy = SchedulingPolicy::kOther;
+    own.nice = 5;
+    engine.start(
+      "spinner", own,
+      [&] {
+        EXPECT_TRUE(engine.engine.spin().ok());
+        Attributes after;
+        EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &after), 0);
+        EXPECT_EQ(after.policy, SchedulingPolicy::kOther);
+        EXPECT_EQ(after.nice, 5);
+      },
+      &spinner);
+    engine.sim.sleep_until(at_ms(1));
+    engine.engine.notify(*engine.callbacks.at("a"));
+    engine.sim.sleep_until(at_ms(5));
+    engine.engine.stop();
+    spinner->join();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(seen.priority, 50);
+}
+
+TEST(Attributes, can_be_changed_while_spinning_from_the_next_job_on)
+{
+  EngineOnSim engine;
+  Observed seen;
+  engine.add(observing(engine, "a", fifo(10), &seen));
+  engine.run(20, {{1, "a"}, {5, "a"}}, [&] {
+    engine.sim.sleep_until(at_ms(3));
+    EXPECT_EQ(seen.priority, 10);
+    EXPECT_TRUE(engine.engine.set_attributes(engine.callbacks.at("a"), fifo(77)).ok());
+    EXPECT_FALSE(engine.engine.set_attributes(engine.callbacks.at("a"), fifo(100)).ok());
+  });
+  EXPECT_EQ(seen.priority, 77);
+}
+
+TEST(Refusal, is_a_finding_that_names_the_callback_and_it_runs_all_the_same)
+{
+  EngineOnSim engine;
+  engine.sim.refuse({SchedulingPolicy::kFifo});
+  Observed seen;
+  engine.add(observing(engine, "a", fifo(10), &seen));
+  SimPlatform::Counts warm;
+  SimPlatform::Counts after;
+  engine.run(50, {}, [&] {
+    engine.sim.sleep_until(at_ms(1));
+    engine.engine.notify(*engine.callbacks.at("a"));
+    engine.sim.sleep_until(at_ms(5));
+    warm = engine.sim.counts();
+    engine.engine.notify(*engine.callbacks.at("a"));
+    engine.sim.sleep_until(at_ms(10));
+    after = engine.sim.counts();
+  });
+  EXPECT_EQ(seen.policy, SchedulingPolicy::kOther);
+  EXPECT_EQ(engine.statistics("a").executed, 2u);
+  EXPECT_EQ(after.apply, warm.apply) << "what was refused is not asked for again";
+  bool found = false;
+  for (const Finding & finding : engine.engine.findings()) {
+    found |= finding.subject == "a" && finding.error_number == EPERM && !finding.fix.empty();
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(Refusal, while_spinning_is_found_at_the_first_job_and_told_once)
+{
+  EngineOnSim engine;
+  Observed seen;
+  engine.run(50, {}, [&] {
+    engine.sim.sleep_until(at_ms(1));
+    engine.sim.refuse({SchedulingPolicy::kFifo});
+    engine.add(observing(engine, "late", fifo(10), &seen));
+    for (int i = 0; i < 3; ++i) {
+      engine.engine.notify(*engine.callbacks.at("late"));
+      engine.sim.sleep_for(milliseconds(1));
+    }
+  });
+  EXPECT_EQ(engine.statistics("late").executed, 3u);
+  int found = 0;
+  for (const Finding & finding : engine.engine.findings()) {
+    found += finding.subject == "late" ? 1 : 0;
+  }
+  EXPECT_EQ(found, 1);
+}
+
+TEST(Refusal, fails_spin_when_attributes_are_required)
+{
+  EngineOptions options;
+  options.attributes_mode = AttributesMode::kRequire;
+  EngineOnSim engine(options);
+  engine.sim.refuse({SchedulingPolicy::kFifo});
+  Observed seen;
+  engine.add(observing(engine, "a", fifo(10), &seen));
+  engine.run(20, {{1, "a"}});
+  EXPECT_FALSE(engine.spin_status.ok());
+  EXPECT_EQ(engine.statistics("a").executed, 0u);
+}
+
+TEST(Off, never_asks_the_operating_system)
+{
+  EngineOptions options;
+  options.attributes_mode = AttributesMode::kOff;
+  EngineOnSim engine(options);
+  Observed seen;
+  engine.add(observing(engine, "a", fifo(10), &seen));
+  engine.run(20, {{1, "a"}});
+  EXPECT_EQ(seen.policy, SchedulingPolicy::kOther);
+  EXPECT_TRUE(engine.engine.findings().empty());
+}
+
+}  // namespace
+}  // namespace rclrt_core

@@ -1,0 +1,185 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Mutual exclusion without blocked threads, urgency inheritance, reentrant parallelism.
+
+#include "engine_on_sim.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+EngineOptions pool(std::size_t threads = 8)
+{
+  EngineOptions options;
+  options.min_threads = options.max_threads = threads;
+  return options;
+}
+
+CallbackOptions prioritised(EngineOnSim & engine, const char * name, int work_ms, int priority)
+{
+  CallbackOptions options = engine.callback_options(name, milliseconds(work_ms));
+  options.attributes = fifo(priority);
+  return options;
+}
+
+TEST(ExclusiveGroup, its_callbacks_never_overlap_on_any_number_of_cpus)
+{
+  for (const ExecutionModel execution_model :
+       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    EngineOptions options = pool();
+    options.model = execution_model;
+    EngineOnSim engine(options, 4);
+    engine.add(prioritised(engine, "a", 5, 10), "group");
+    engine.add(prioritised(engine, "b", 5, 10), "group");
+    engine.add(prioritised(engine, "c", 5, 10), "group");
+    EXPECT_EQ(
+      engine.run(50, {{0, "a"}, {1, "b"}, {2, "c"}, {3, "a"}}),
+      (Lines{"0-0-5 a", "1-5-10 b", "2-10-15 c", "3-15-20 a"}))
+      << to_string(execution_model);
+  }
+}
+
+TEST(ExclusiveGroup, the_most_urgent_waiting_job_comes_next)
+{
+  EngineOnSim engine(pool());
+  engine.add(prioritised(engine, "running", 10, 10), "group");
+  engine.add(prioritised(engine, "low", 1, 20), "group");
+  engine.add(prioritised(engine, "high", 1, 30), "group");
+  EXPECT_EQ(
+    engine.run(50, {{0, "running"}, {1, "low"}, {2, "high"}}),
+    (Lines{"0-0-10 running", "2-10-11 high", "1-11-12 low"}));
+}
+
+TEST(ExclusiveGroup, waiting_jobs_hold_no_thread)
+{
+  // One thread more than groups: if jobs of the busy group sat in threads, "free" would have none.
+  EngineOnSim engine(pool(2));
+  for (const char * name : {"a", "b", "c", "d"}) {
+    engine.add(prioritised(engine, name, 5, 10), "busy");
+  }
+  engine.add(prioritised(engine, "free", 1, 20));
+  EXPECT_EQ(
+    engine.run(50, {{0, "a"}, {0, "b"}, {0, "c"}, {0, "d"}, {1, "free"}}),
+    (Lines{"0-0-6 a", "1-1-2 free", "0-6-11 b", "0-11-16 c", "0-16-21 d"}));
+}
+
+TEST(ExclusiveGroup, the_runner_inherits_the_urgency_of_the_job_that_waits_for_it)
+{
+  // Priority inversion as in the textbook: without inheritance "middle" would run before "low" is
+  // finished and "high" would wait for both.
+  EngineOnSim engine(pool());
+  engine.add(prioritised(engine, "low", 10, 10), "shared");
+  engine.add(prioritised(engine, "high", 2, 30), "shared");
+  engine.add(prioritised(engine, "middle", 20, 20));
+  EXPECT_EQ(
+    engine.run(100, {{0, "low"}, {3, "high"}, {4, "middle"}}),
+    (Lines{"0-0-10 low", "3-10-12 high", "4-12-32 middle"}));
+}
+
+TEST(ExclusiveGroup, an_inherited_urgency_ends_with_the_job)
+{
+  EngineOnSim engine(pool());
+  engine.add(prioritised(engine, "low", 10, 10), "shared");
+  engine.add(prioritised(engine, "high", 2, 30), "shared");
+  engine.add(prioritised(engine, "middle", 5, 20));
+  EXPECT_EQ(
+    engine.run(100, {{0, "low"}, {3, "high"}, {20, "low"}, {22, "middle"}}),
+    (Lines{"0-0-10 low", "3-10-12 high", "20-20-35 low", "22-22-27 middle"}));
+}
+
+TEST(ExclusiveGroup, a_less_urgent_waiting_job_lends_nothing)
+{
+  EngineOnSim engine(pool());
+  engine.add(prioritised(engine, "low", 1, 5), "shared");
+  engine.add(prioritised(engine, "runner", 10, 10), "shared");
+  engine.add(prioritised(engine, "middle", 4, 20));
+  EXPECT_EQ(
+    engine.run(100, {{0, "runner"}, {3, "low"}, {4, "middle"}}),
+    (Lines{"0-0-14 runner", "4-4-8 middle", "3-14-15 low"}));
+}
+
+TEST(ReentrantGroup, one_callback_runs_in_parallel_with_itself_up_to_the_bound)
+{
+  for (const ExecutionModel execution_model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    EngineOptions options = pool();
+    options.model = execution_model;
+    EngineOnSim engine(options, 4);
+    engine.group("reentrant", 2);
+    engine.add(prioritised(engine, "a", 10, 10), "reentrant");
+    EXPECT_EQ(engine.run(50, {{0, "a", 3}}), (Lines{"0-0-10 a", "0-0-10 a", "0-10-20 a"}))
+      << to_string(execution_model);
+  }
+}
+
+TEST(ReentrantGroup, a_bound_of_zero_means_the_number_of_cpus)
+{
+  EngineOnSim engine(pool(), 3);
+  engine.group("reentrant", 0);
+  engine.add(prioritised(engine, "a", 10, 10), "reentrant");
+  EXPECT_EQ(
+    engine.run(50, {{0, "a", 4}}), (Lines{"0-0-10 a", "0-0-10 a", "0-0-10 a", "0-10-20 a"}));
+}
+
+TEST(ReentrantGroup, one_notification_of_many_units_occupies_all_threads_it_can)
+{
+  EngineOnSim engine(pool(), 4);
+  engine.group("reentrant", 4);
+  engine.add(prioritised(engine, "a", 10, 10), "reentrant");
+  EXPECT_EQ(engine.run(50, {{5, "a", 4}}), (Lines{"5-5-15 a", "5-5-15 a", "5-5-15 a", "5-5-15 a"}));
+}
+
+TEST(Overload, waiting_jobs_are_bounded_by_the_depth_and_the_oldest_is_dropped)
+{
+  EngineOnSim engine(pool());
+  CallbackOptions options = prioritised(engine, "a", 10, 10);
+  options.depth = 2;
+  engine.add(options);
+  EXPECT_EQ(
+    engine.run(100, {{0, "a"}, {1, "a"}, {2, "a"}, {3, "a"}, {4, "a"}}),
+    (Lines{"0-0-10 a", "3-10-20 a", "4-20-30 a"}));
+  EXPECT_EQ(engine.statistics("a").released, 5u);
+  EXPECT_EQ(engine.statistics("a").dropped, 2u);
+}
+
+TEST(Overload, a_burst_of_a_billion_costs_no_more_than_the_depth)
+{
+  EngineOnSim engine(pool());
+  CallbackOptions options = prioritised(engine, "a", 1, 10);
+  options.depth = 3;
+  engine.add(options);
+  EXPECT_EQ(engine.run(100, {{0, "a", 1000000000}}), (Lines{"0-0-1 a", "0-1-2 a", "0-2-3 a"}));
+  EXPECT_EQ(engine.statistics("a").released, 1000000000u);
+  EXPECT_EQ(engine.statistics("a").dropped, 999999997u);
+}
+
+TEST(Overload, a_deep_backlog_loses_no_job_and_keeps_their_order)
+{
+  EngineOnSim engine(pool());
+  CallbackOptions options = prioritised(engine, "a", 2, 10);
+  options.depth = 100;
+  engine.add(options);
+  std::vector<Arrival> arrivals;
+  for (int i = 0; i < 60; ++i) {
+    arrivals.push_back({i, "a"});
+  }
+  EXPECT_EQ(engine.run(200, arrivals).size(), 60u);
+  const CallbackStatistics statistics = engine.statistics("a");
+  EXPECT_EQ(statistics.executed, 60u);
+  EXPECT_EQ(statistics.dropped, 0u);
+}
+
+TEST(Overload, a_job_that_finds_nothing_to_take_is_counted_as_empty)
+{
+  EngineOnSim engine(pool());
+  CallbackOptions options = prioritised(engine, "a", 1, 10);
+  options.run = [](const Job &) { return false; };
+  engine.add(options);
+  engine.run(10, {{1, "a", 3}});
+  EXPECT_EQ(engine.statistics("a").empty, 3u);
+  EXPECT_EQ(engine.statistics("a").executed, 0u);
+}
+
+}  // namespace
+}  // namespace rclrt_core

@@ -1,0 +1,396 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Coming, going, failing: registration errors, removal while running, exceptions, stop, deadlines.
+
+#include <stdexcept>
+
+#include "engine_on_sim.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+constexpr ExecutionModel kModels[] = {
+  ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated};
+
+EngineOptions model(ExecutionModel execution_model)
+{
+  EngineOptions options;
+  options.model = execution_model;
+  return options;
+}
+
+void expect_error(const Status & status, const std::string & part)
+{
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+}
+
+TEST(Registration, impossible_options_are_refused_with_the_reason)
+{
+  EngineOnSim engine;
+  const auto group = engine.group("group");
+  std::shared_ptr<Callback> callback;
+  const auto try_with = [&](const std::function<void(CallbackOptions &)> & change) {
+    CallbackOptions options = engine.callback_options("a", {});
+    change(options);
+    return engine.engine.add_callback(options, group, &callback);
+  };
+  expect_error(try_with([](auto & o) { o.name.clear(); }), "without a name");
+  expect_error(try_with([](auto & o) { o.run = nullptr; }), "'a': nothing to run");
+  expect_error(try_with([](auto & o) { o.depth = 0; }), "depth 0");
+  expect_error(try_with([](auto & o) { o.priority = 100; }), "priority 100 is outside 1-99");
+  expect_error(try_with([](auto & o) { o.attributes = fifo(0); }), "priority");
+  expect_error(
+    try_with([](auto & o) { o.attributes.cpu_affinity = CpuSet(std::vector<int>{7}); }), "7");
+  expect_error(try_with([](auto & o) { o.relative_deadline = milliseconds(-1); }), "is negative");
+  EXPECT_TRUE(try_with([](auto &) {}).ok());
+  expect_error(try_with([](auto &) {}), "the name is taken");
+
+  TimerOptions timer;
+  timer.period = milliseconds(-1);
+  expect_error(
+    engine.engine.add_timer(engine.callback_options("t", {}), timer, group, &callback),
+    "is negative");
+  timer.period = milliseconds(1);
+  timer.clock = 99;
+  expect_error(
+    engine.engine.add_timer(engine.callback_options("t", {}), timer, group, &callback),
+    "unknown clock 99");
+
+  EngineOnSim other;
+  expect_error(
+    other.engine.add_callback(engine.callback_options("b", {}), group, &callback),
+    "not one of this engine");
+  expect_error(engine.engine.cancel_timer(engine.callbacks["none"]), "not a timer");
+}
+
+TEST(Removal, a_removed_callback_never_starts_again_and_its_name_is_free)
+{
+  for (const ExecutionModel execution_model : kModels) {
+    EngineOnSim engine(model(execution_model));
+    const auto callback = engine.add(engine.callback_options("a", milliseconds(5)), "group");
+    engine.run(100, {{1, "a", 3}}, [&] {
+      engine.sim.sleep_until(at_ms(3));
+      engine.engine.remove(callback);
+      engine.engine.remove(callback);
+      engine.engine.notify(*callback);
+      engine.sim.sleep_until(at_ms(50));
+      EXPECT_EQ(engine.engine.statistics(*callback).executed, 1u);
+      engine.add(engine.callback_options("a", milliseconds(5)), "group");
+      engine.engine.notify(*engine.callbacks.at("a"));
+    });
+    EXPECT_EQ(engine.statistics("a").executed, 1u) << to_string(execution_model);
+  }
+}
+
+TEST(Removal, what_the_callback_holds_lives_until_its_run_has_ended)
+{
+  for (const ExecutionModel execution_model : kModels) {
+    EngineOnSim engine(model(execution_model));
+    const auto resource = std::make_shared<int>(42);
+    CallbackOptions options = engine.callback_options("a", {});
+    options.run = [&engine, held = resource](const Job &) {
+      engine.sim.work(milliseconds(10));
+      EXPECT_EQ(*held, 42);
+      return true;
+    };
+    engine.add(options);
+    options.run = nullptr;
+    engine.run(100, {{1, "a"}}, [&] {
+      engine.sim.sleep_until(at_ms(3));
+      engine.engine.remove(engine.callbacks.at("a"));
+      engine.callbacks.clear();
+      EXPECT_EQ(resource.use_count(), 2);
+      engine.sim.sleep_until(at_ms(20));
+      EXPECT_EQ(resource.use_count(), 1);
+    });
+  }
+}
+
+TEST(Removal, wait_until_idle_returns_when_the_run_has_ended)
+{
+  for (const ExecutionModel execution_model : kModels) {
+    EngineOnSim engine(model(execution_model));
+    engine.add(engine.callback_options("a", milliseconds(10)));
+    engine.run(100, {{1, "a"}}, [&] {
+      engine.sim.sleep_until(at_ms(3));
+      std::unique_ptr<Thread> second;
+      engine.start(
+        "second waiter", fifo(50),
+        [&] {
+          EXPECT_TRUE(engine.engine.wait_until_idle(engine.callbacks.at("a")));
+          EXPECT_EQ(engine.sim.now(), at_ms(11));
+        },
+        &second);
+      EXPECT_TRUE(engine.engine.wait_until_idle(engine.callbacks.at("a")));
+      EXPECT_EQ(engine.sim.now(), at_ms(11));
+      second->join();
+    });
+  }
+}
+
+TEST(Removal, a_callback_may_remove_itself_and_does_not_wait_for_itself)
+{
+  for (const ExecutionModel execution_model : kModels) {
+    EngineOnSim engine(model(execution_model));
+    CallbackOptions options = engine.callback_options("a", {});
+    options.run = [&](const Job &) {
+      engine.engine.remove(engine.callbacks.at("a"));
+      EXPECT_FALSE(engine.engine.wait_until_idle(engine.callbacks.at("a")));
+      return true;
+    };
+    engine.add(options);
+    engine.run(20, {{1, "a", 3}});
+    EXPECT_EQ(engine.statistics("a").executed, 1u);
+  }
+}
+
+TEST(Exception, by_default_spin_ends_and_hands_it_out)
+{
+  for (const ExecutionModel execution_model : kModels) {
+    EngineOnSim engine(model(execution_model));
+    CallbackOptions options = engine.callback_options("a", {});
+    options.run = [](const Job &) -> bool { throw std::runtime_error("from the callback"); };
+    engine.add(options);
+    bool ended = false;
+    engine.run(100, {{1, "a"}}, [&] {
+      engine.sim.sleep_until(at_ms(2));
+      ended = !engine.engine.is_spinning();
+    });
+    EXPECT_TRUE(ended);
+    const std::exception_ptr exception = engine.engine.take_exception();
+    ASSERT_TRUE(exception);
+    EXPECT_THROW(std::rethrow_exception(exception), std::runtime_error);
+    EXPECT_FALSE(engine.engine.take_exception());
+    EXPECT_EQ(engine.statistics("a").exceptions, 1u);
+  }
+}
+
+TEST(Exception, a_handler_may_let_the_engine_go_on)
+{
+  std::string seen;
+  EngineOptions options;
+  options.on_exception = [&](const Callback & callback, std::exception_ptr exception) {
+    try {
+      std::rethrow_exception(exception);
+    } catch (const std::exception & e) {
+      seen += callback.name() + ": " + e.what() + "\n";
+    }
+    return ExceptionAction::kContinue;
+  };
+  EngineOnSim engine(options);
+  CallbackOptions throwing = engine.callback_options("a", {});
+  throwing.run = [](const Job &) -> bool { throw std::runtime_error("oops"); };
+  engine.add(throwing);
+  engine.run(100, {{1, "a"}, {2, "a"}});
+  EXPECT_EQ(seen, "a: oops\na: oops\n");
+  EXPECT_FALSE(engine.engine.take_exception());
+}
+
+TEST(Stop, from_inside_a_callback_ends_spin_after_it)
+{
+  for (const ExecutionModel execution_model : kModels) {
+    EngineOnSim engine(model(execution_model));
+    CallbackOptions options = engine.callback_options("a", {});
+    options.run = [&](const Job &) {
+      engine.engine.stop();
+      engine.sim.work(milliseconds(5));
+      return true;
+    };
+    engine.add(options);
+    engine.run(100, {{1, "a", 2}}, [&] {
+      engine.sim.sleep_until(at_ms(5));
+      EXPECT_TRUE(engine.engine.is_spinning());
+      engine.sim.sleep_until(at_ms(7));
+      EXPECT_FALSE(engine.engine.is_spinning());
+    });
+    EXPECT_EQ(engine.statistics("a").executed, 1u);  // the second still waits
+  }
+}
+
+TEST(Stop, leaves_no_thread_behind_and_spin_can_start_again)
+{
+  for (const ExecutionModel execution_model : kModels) {
+    EngineOnSim engine(model(execution_model));
+    engine.add(engine.callback_options("a", milliseconds(1)));
+    const Status status = engine.sim.run([&] {
+      for (int round = 0; round < 3; ++round) {
+        std::unique_ptr<Thread> spinner;
+        engine.start("spinner", {}, [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
+        engine.sim.sleep_for(milliseconds(1));
+        engine.engine.notify(*engine.callbacks.at("a"));
+        engine.sim.sleep_for(milliseconds(5));
+        expect_error(engine.engine.spin(), "already spinning");
+        engine.engine.stop();
+        spinner->join();
+        EXPECT_TRUE(engine.engine.threads().empty());
+      }
+    });
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(engine.statistics("a").executed, 3u);
+    EXPECT_EQ(engine.records().size(), 3u);  // the trace outlives the threads
+  }
+}
+
+TEST(Deadline, is_the_nominal_release_plus_the_relative_deadline)
+{
+  EngineOnSim engine;
+  CallbackOptions options = engine.callback_options("timer", milliseconds(6));
+  options.relative_deadline = milliseconds(5);
+  TimerOptions timer;
+  timer.period = milliseconds(10);
+  engine.add_timer(options, timer);
+  CallbackOptions blocker = engine.callback_options("blocker", milliseconds(4));
+  blocker.attributes = fifo(90);
+  engine.add(blocker);
+  std::vector<int64_t> deadlines;
+  const Status status = engine.sim.run([&] {
+    std::unique_ptr<Thread> spinner;
+    engine.start("spinner", {}, [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
+    engine.sim.sleep_until(at_ms(8));
+    engine.engine.notify(*engine.callbacks.at("blocker"));
+    engine.sim.sleep_until(at_ms(25));
+    engine.engine.stop();
+    spinner->join();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  for (const rclrt_job_record & record : engine.records()) {
+    if (engine.name_of(record.callback) == "timer") {
+      deadlines.push_back(record.deadline_ns);
+    }
+  }
+  EXPECT_EQ(deadlines, (std::vector<int64_t>{15000000, 25000000}));
+  EXPECT_EQ(engine.statistics("timer").deadline_misses, 2u);
+}
+
+TEST(Deadline, travels_with_the_job_to_what_it_publishes_to)
+{
+  EngineOnSim engine;
+  CallbackOptions sink = engine.callback_options("sink", milliseconds(1));
+  CallbackOptions middle = engine.callback_options("middle", {});
+  middle.run = [&](const Job &) {
+    engine.sim.work(milliseconds(1));
+    engine.engine.notify(*engine.callbacks.at("sink"));
+    return true;
+  };
+  CallbackOptions source = engine.callback_options("source", {});
+  source.relative_deadline = milliseconds(50);
+  source.run = [&](const Job & job) {
+    EXPECT_EQ(current_job()->sequence, job.sequence);
+    engine.sim.work(milliseconds(1));
+    engine.engine.notify(*engine.callbacks.at("middle"));
+    return true;
+  };
+  engine.add(sink);
+  engine.add(middle);
+  engine.add(source);
+  const Status status = engine.sim.run([&] {
+    engine.sim.sleep_until(at_ms(7));
+    engine.engine.notify(*engine.callbacks.at("source"));
+    while (engine.engine.run_one(engine.sim.now())) {
+    }
+    engine.engine.notify(*engine.callbacks.at("sink"));  // from outside: nothing to inherit
+    EXPECT_TRUE(engine.engine.run_one(engine.sim.now()));
+    EXPECT_EQ(current_job(), nullptr);
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  std::vector<int64_t> deadlines;
+  for (const rclrt_job_record & record : engine.records()) {
+    deadlines.push_back(record.deadline_ns);
+  }
+  EXPECT_EQ(
+    deadlines, (std::vector<int64_t>{57000000, 57000000, 57000000, RCLRT_TRACE_NO_DEADLINE}));
+}
+
+TEST(InheritedPriority, a_subscription_gets_the_highest_of_those_who_publish_to_it)
+{
+  EngineOnSim engine;
+  CallbackOptions sink = engine.callback_options("sink", milliseconds(5));
+  sink.attributes = fifo(1);
+  sink.inherit_priority = true;
+  engine.add(sink);
+  CallbackOptions publisher = engine.callback_options("publisher", {});
+  publisher.attributes = fifo(30);
+  publisher.run = [&](const Job &) {
+    engine.engine.notify(*engine.callbacks.at("sink"));
+    return true;
+  };
+  engine.add(publisher);
+  CallbackOptions rival = engine.callback_options("rival", milliseconds(5));
+  rival.attributes = fifo(20);
+  engine.add(rival);
+  EXPECT_EQ(
+    engine.run(100, {{1, "publisher"}, {2, "rival"}}),
+    (Lines{"1-1-1 publisher", "1-1-6 sink", "2-6-11 rival"}));
+}
+
+TEST(WakeBatch, queues_at_once_but_wakes_only_at_its_end)
+{
+  EngineOnSim engine;
+  CallbackOptions high = engine.callback_options("high", milliseconds(1));
+  high.attributes = fifo(90);
+  engine.add(high);
+  CallbackOptions publisher = engine.callback_options("publisher", {});
+  publisher.attributes = fifo(10);
+  publisher.run = [&](const Job &) {
+    {
+      const WakeBatch batch;
+      engine.engine.notify(*engine.callbacks.at("high"));
+      engine.sim.work(milliseconds(3));  // the middleware's lock is held here
+    }
+    engine.sim.work(milliseconds(2));
+    return true;
+  };
+  engine.add(publisher);
+  EXPECT_EQ(engine.run(100, {{1, "publisher"}}), (Lines{"1-1-7 publisher", "1-4-5 high"}));
+}
+
+TEST(Trace, a_full_ring_drops_and_counts)
+{
+  EngineOptions options;
+  options.trace_capacity = 4;
+  options.min_threads = options.max_threads = 1;
+  EngineOnSim engine(options);
+  engine.add(engine.callback_options("a", milliseconds(1)));
+  EXPECT_EQ(engine.run(100, {{1, "a", 10}}).size(), 4u);
+  EXPECT_EQ(engine.engine.trace_dropped(), 6u);
+}
+
+TEST(Trace, records_preemptions_and_the_cpu)
+{
+  EngineOnSim engine({}, 2);
+  CallbackOptions low = engine.callback_options("low", milliseconds(10));
+  low.attributes = fifo(10);
+  low.attributes.cpu_affinity = CpuSet(std::vector<int>{1});
+  engine.add(low);
+  CallbackOptions high = engine.callback_options("high", milliseconds(1));
+  high.attributes = fifo(20);
+  high.attributes.cpu_affinity = CpuSet(std::vector<int>{1});
+  engine.add(high);
+  const Status status = engine.sim.run([&] {
+    std::unique_ptr<Thread> spinner;
+    engine.start("spinner", {}, [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
+    engine.sim.sleep_until(at_ms(1));
+    engine.engine.notify(*engine.callbacks.at("low"));
+    for (const int at : {3, 5}) {
+      engine.sim.sleep_until(at_ms(at));
+      engine.engine.notify(*engine.callbacks.at("high"));
+    }
+    engine.sim.sleep_until(at_ms(30));
+    engine.engine.stop();
+    spinner->join();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  const auto records = engine.records();
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].preemptions, 2);
+  EXPECT_EQ(records[0].cpu, 1);
+  EXPECT_EQ(records[1].preemptions, 0);
+  EXPECT_EQ(records[0].outcome, RCLRT_JOB_DONE);
+}
+
+}  // namespace
+}  // namespace rclrt_core
