@@ -6,8 +6,8 @@
 # Generates the messages and services of a package named ${PROJECT_NAME}: C, C++ and Python, with type
 # supports for Fast DDS and by introspection. Call it after rclrt_find_ros(). Inside the tree the
 # target is <package>::<package>, as it is for an installed message package. Python tests name the
-# package in rclrt_add_pytest(... MESSAGES <package>). The call also installs everything as an ordinary
-# ROS 2 interface package, so it is the last one of its CMakeLists.txt.
+# package in rclrt_add_pytest(... MESSAGES <package>). Built alone (colcon), it is installed as an
+# ordinary ROS 2 interface package, for which this call must be the last one of its CMakeLists.txt.
 
 include_guard(GLOBAL)
 
@@ -26,15 +26,22 @@ function(rclrt_generate_messages)
 
   # The type supports are looked up by library name at run time, so they are always shared.
   set(BUILD_SHARED_LIBS ON)
-  rosidl_generate_interfaces(${PROJECT_NAME} ${arg_FILES} DEPENDENCIES ${arg_DEPENDENCIES})
+  if(NOT PROJECT_IS_TOP_LEVEL)
+    set(in_tree SKIP_INSTALL)  # Used where it is built; its installation would run at every build.
+  endif()
+  rosidl_generate_interfaces(${PROJECT_NAME} ${arg_FILES}
+    DEPENDENCIES ${arg_DEPENDENCIES} ${in_tree})
   # It exports numpy's headers, which may lie in the source tree (the Python environment does): CMake
   # refuses to install that. Nobody compiles against the Python binding.
   if(TARGET ${PROJECT_NAME}__rosidl_generator_py)
     set_property(TARGET ${PROJECT_NAME}__rosidl_generator_py
       PROPERTY INTERFACE_INCLUDE_DIRECTORIES "")
   endif()
-  ament_export_dependencies(rosidl_default_runtime)
-  ament_package()
+  if(PROJECT_IS_TOP_LEVEL)
+    ament_export_dependencies(rosidl_default_runtime)
+    ament_package()
+    return()
+  endif()
 
   # What find_package() would give, for the packages that are built after this one in the same build.
   set(libraries "")
