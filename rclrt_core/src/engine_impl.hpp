@@ -184,7 +184,7 @@ public:
   std::vector<rclrt_job_record> leftover;
   uint64_t leftover_dropped = 0;
 
-  /// Raised by every thread that has gone to sleep before `open`; let_workers_run() sleeps on it.
+  /// Raised by every thread that goes to sleep before `open`, or ends; let_workers_run() sleeps on it.
   std::atomic<uint32_t> arrived{0};
   /// Written by stop() and clear_stop(), read by workers under the lock: 1 means stop. spin() of
   /// the pool and isolated models sleeps on it.

@@ -238,6 +238,8 @@ void Engine::Impl::work(Worker & worker) noexcept
     --worker.lane->threads;
   }
   lock.unlock();
+  arrived.fetch_add(1);  // it may have ended before anybody let it run
+  platform.wake_one(arrived);
   wakes.wake_or_defer();
 }
 
