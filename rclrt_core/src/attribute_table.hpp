@@ -5,7 +5,7 @@
 ///
 /// Entry 0 is "what the spinning thread has"; every other entry is completed from it, so that
 /// putting an entry in force leaves nothing of the previous one. Protected by the engine's lock.
-/// Grows at configuration time only, but for inherit_raised(), which uses the room kept for it.
+/// Grows at configuration time; what inheritance adds later goes into room kept for it.
 #ifndef ATTRIBUTE_TABLE_HPP_
 #define ATTRIBUTE_TABLE_HPP_
 
@@ -67,6 +67,16 @@ public:
     }
     if (attributes.cpu_affinity.empty()) {
       attributes.cpu_affinity = entries_[0].cpu_affinity;
+    }
+    return attributes;
+  }
+
+  /// What to ask the OS for to get from one entry to another: the affinity only if it differs.
+  Attributes change(AttributesId from, AttributesId to) const noexcept
+  {
+    Attributes attributes = complete(to);
+    if (attributes.cpu_affinity == complete(from).cpu_affinity) {
+      attributes.cpu_affinity = CpuSet();
     }
     return attributes;
   }

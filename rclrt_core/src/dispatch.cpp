@@ -238,10 +238,9 @@ void Engine::Impl::wake_for(Lane & lane, AttributesId wanted, WakeList & wakes) 
   // A sleeper that is less urgent than its job would not get the CPU to make itself more urgent, so
   // the waker does that. Making itself less urgent is the worker's own business.
   if (worker.in_force != wanted && !worker.keeps_attributes) {
-    const Attributes attributes_wanted = attributes.complete(wanted);
-    if (more_urgent(attributes_wanted, attributes.complete(worker.in_force))) {
+    if (more_urgent(attributes.complete(wanted), attributes.complete(worker.in_force))) {
       worker.raise_before_wake = true;
-      worker.raise_to = attributes_wanted;
+      worker.raise_to = attributes.change(worker.in_force, wanted);
       worker.raise_to_id = wanted;
     }
   }
@@ -275,11 +274,16 @@ void Engine::Impl::inherit_from_waiting(const CallbackNode & waiting) noexcept
     !options.policy->more_urgent(waiting.head, runner->job)) {
     return;
   }
-  const Attributes lent = attributes.complete(waiting.attributes);
+  // Urgency is lent, CPUs are not.
+  Attributes lent = attributes.complete(waiting.attributes);
+  lent.cpu_affinity = attributes.complete(runner->in_force).cpu_affinity;
+  const AttributesId id = attributes.intern_without_allocating(lent, waiting.attributes);
   if (
     more_urgent(lent, attributes.complete(runner->in_force)) &&
-    platform.apply(runner->thread_id.load(std::memory_order_relaxed), lent) == 0) {
-    runner->in_force = waiting.attributes;
+    platform.apply(
+      runner->thread_id.load(std::memory_order_relaxed), attributes.change(runner->in_force, id)) ==
+      0) {
+    runner->in_force = id;
   }
 }
 

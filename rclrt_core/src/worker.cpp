@@ -124,7 +124,7 @@ void Engine::Impl::put_in_force(Worker & worker) noexcept
   if (worker.keeps_attributes || worker.in_force == callback.attributes) {
     return;
   }
-  const Attributes wanted = attributes.complete(callback.attributes);
+  const Attributes wanted = attributes.change(worker.in_force, callback.attributes);
   const int error = platform.apply(worker.thread_id.load(std::memory_order_relaxed), wanted);
   if (error == 0) {
     worker.in_force = callback.attributes;

@@ -78,6 +78,32 @@ TEST(ExclusiveGroup, the_runner_inherits_the_urgency_of_the_job_that_waits_for_i
     (Lines{"0-0-10 low", "3-10-12 high", "4-12-32 middle"}));
 }
 
+TEST(ExclusiveGroup, urgency_is_lent_but_not_the_cpu)
+{
+  EngineOnSim engine(pool(), 2);
+  CallbackOptions low = prioritised(engine, "low", 10, 10);
+  low.attributes.cpu_affinity = CpuSet(std::vector<int>{0});
+  low.run = [&](const Job &) {
+    engine.sim.work(milliseconds(10));
+    Attributes in_force;
+    EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &in_force), 0);
+    EXPECT_EQ(in_force.priority, 30);
+    EXPECT_EQ(in_force.cpu_affinity.cpus(), std::vector<int>{0});
+    return true;
+  };
+  engine.add(low, "shared");
+  CallbackOptions high = prioritised(engine, "high", 2, 30);
+  high.attributes.cpu_affinity = CpuSet(std::vector<int>{1});
+  high.run = [&](const Job &) {
+    Attributes in_force;
+    EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &in_force), 0);
+    EXPECT_EQ(in_force.cpu_affinity.cpus(), std::vector<int>{1});
+    return true;
+  };
+  engine.add(high, "shared");
+  EXPECT_EQ(engine.run(100, {{0, "low"}, {3, "high"}}), (Lines{"0-0-10 low", "3-10-10 high"}));
+}
+
 TEST(ExclusiveGroup, an_inherited_urgency_ends_with_the_job)
 {
   EngineOnSim engine(pool());
