@@ -71,6 +71,7 @@ macro(rclrt_find_ros)
   list(APPEND CMAKE_INSTALL_RPATH ${_rclrt_library_dirs})
   list(REMOVE_DUPLICATES CMAKE_BUILD_RPATH)
   list(REMOVE_DUPLICATES CMAKE_INSTALL_RPATH)
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH TRUE)
   add_link_options(-Wl,--disable-new-dtags)
 
   foreach(_rclrt_package IN ITEMS rcl ${ARGN})
