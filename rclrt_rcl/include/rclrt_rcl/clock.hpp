@@ -57,10 +57,9 @@ public:
   /// Back to the system clock.
   void clear_simulated_time();
 
-  /// Have `observer` called after each change, by the thread that made it. It must not call
-  /// set_simulated_time(), clear_simulated_time() or add_observer() of this clock.
+  /// Have `observer` called after each change, by the thread that made it, without locks held.
   ObserverHandle add_observer(Observer observer);
-  /// On return the observer is not called any more. Not from inside an observer.
+  /// A call in progress may still be running on return.
   void remove_observer(ObserverHandle handle);
 
   /// The same clock for rcl functions that want one, e.g. rcl_timer_init2(). They must not be used

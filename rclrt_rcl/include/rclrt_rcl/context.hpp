@@ -11,6 +11,7 @@
 #ifndef RCLRT_RCL__CONTEXT_HPP_
 #define RCLRT_RCL__CONTEXT_HPP_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -35,7 +36,6 @@ struct ContextOptions
 
 namespace detail
 {
-class GraphMonitor;
 class IntraProcess;
 }  // namespace detail
 
@@ -68,12 +68,14 @@ public:
   /// On return the callback does not run any more (unless called from inside of it).
   void remove_on_shutdown(ShutdownHandle handle);
 
+  /// Returns ok(): early, with false, if the context is shut down meanwhile.
+  bool sleep_for(std::chrono::nanoseconds duration) const;
+
   std::size_t domain_id() const;
   /// Arguments that were not for ROS, program name first.
   std::vector<std::string> non_ros_arguments() const;
 
   rcl_context_t * handle() noexcept;
-  detail::GraphMonitor & graph_monitor() noexcept;
   detail::IntraProcess & intra_process() noexcept;
 
 private:

@@ -57,9 +57,10 @@ private:
   void do_spin_some(rclrt_core::TimePoint until, bool exhaustive) override;
   bool do_spin_once(rclrt_core::TimePoint until) override;
   void interrupt() noexcept override;
+  void clear_interrupt() noexcept override;
 
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace rclrt_rcl

@@ -41,6 +41,7 @@ namespace rclrt_rcl
 {
 
 class CallbackGroup;
+class Context;
 
 /// What Node::prepare() has found out about an entity that is about to be made.
 struct EntitySetup
@@ -103,11 +104,18 @@ protected:
   virtual void set_middleware_callback(rcl_event_callback_t callback, const void * user_data);
   /// `count` units arrived by another way than the middleware's callback.
   void announce(std::size_t count);
+  /// In do_take_and_run(): whether the unit to be taken had been announced, in whatever way.
+  static bool was_announced() noexcept;
+  /// Ready while units that came by announce() wait. Made on first use; for wait_handles().
+  const rcl_guard_condition_t * guard_condition(const std::shared_ptr<Context> & context);
   /// Called once by close(), before it waits.
   virtual void on_close();
 
 private:
+  class GuardCondition;
+
   static void on_middleware(const void * entity, std::size_t count);
+  void leave() noexcept;
 
   const rclrt_core::CallbackKind kind_;
   const std::string name_;
@@ -118,12 +126,15 @@ private:
   /// Serialises set_on_ready() and close(); held while registering with the middleware, and
   /// therefore never taken in a notification.
   std::mutex registration_mutex_;
-  /// Guards on_ready_; held while it is called.
+  /// Guards on_ready_ and guard_condition_; held while they are called.
   std::unique_ptr<rclrt_core::Mutex> ready_mutex_;
   OnReady on_ready_;
+  std::unique_ptr<GuardCondition> guard_condition_;
+  std::atomic<bool> has_guard_condition_{false};
   std::atomic<uint32_t> backlog_{0};
-  /// Threads inside take_and_run(), plus kClosed. Waited on by wait_until_idle().
+  /// Threads inside take_and_run(), plus kClosed. wait_until_idle() sleeps on it.
   std::atomic<uint32_t> running_{0};
+  std::atomic<uint32_t> waiters_{0};
 };
 
 /// Whether the calling thread is inside a callback of any entity.

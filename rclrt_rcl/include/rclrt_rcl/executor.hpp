@@ -18,6 +18,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "rclrt_core/time.hpp"
@@ -114,8 +115,10 @@ protected:
   virtual void do_spin_some(rclrt_core::TimePoint until, bool exhaustive) = 0;
   /// Returns whether a callback ran.
   virtual bool do_spin_once(rclrt_core::TimePoint until) = 0;
-  /// Make the spin in progress look at stop_requested(). From any thread.
+  /// Make the spin in progress, or the next one, look at stop_requested(). From any thread.
   virtual void interrupt() noexcept = 0;
+  /// The spin is over; forget the interruption.
+  virtual void clear_interrupt() noexcept = 0;
 
   // ---- For subclasses to use
 
@@ -128,14 +131,16 @@ private:
   class Membership;
   class SpinGuard;
 
+  void watch_shutdown();
   FutureReturnCode spin_until(
     const std::function<bool()> & ready, std::chrono::nanoseconds timeout);
 
-  std::shared_ptr<Context> context_;
-  Context::ShutdownHandle on_shutdown_ = 0;
+  const std::shared_ptr<Context> context_;
+  Context::ShutdownHandle on_shutdown_ = 0;  ///< written by the first spin
+  std::mutex spin_mutex_;  ///< makes cancel() and the end of a spin exclude each other
   std::atomic<bool> spinning_{false};
   std::atomic<bool> cancelled_{false};
-  std::shared_ptr<Membership> membership_;
+  const std::shared_ptr<Membership> membership_;
 };
 
 }  // namespace rclrt_rcl

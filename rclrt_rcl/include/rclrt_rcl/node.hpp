@@ -143,8 +143,8 @@ public:
   NamesAndTypes service_names_and_types() const;
   /// Fully qualified.
   std::vector<std::string> node_names() const;
-  /// Wait until `condition` holds, looking at it whenever the graph has changed. Returns what it
-  /// last was; false too when the context is shut down. Negative: for ever.
+  /// Wait until `condition` holds, looking at it every 5 ms. Returns what it last was; false too
+  /// when the context is shut down. Negative: for ever. Needs no executor.
   bool wait_for_graph(
     const std::function<bool()> & condition, std::chrono::nanoseconds timeout) const;
 

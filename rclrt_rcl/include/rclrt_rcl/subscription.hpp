@@ -38,7 +38,7 @@ public:
     if (intra_process && !callback_.wants_bytes()) {
       inbox_ = std::make_shared<detail::TypedInbox<M>>(
         depth(), [this](std::size_t count) { announce(count); });
-      join_intra_process(inbox_, typeid(M), qos);
+      join_intra_process(inbox_, typeid(M));
     }
   }
 

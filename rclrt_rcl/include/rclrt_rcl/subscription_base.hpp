@@ -51,8 +51,7 @@ protected:
     bool ignore_local_publications);
 
   /// Deliver by pointer too, through this inbox. Called once, by the constructor of the subclass.
-  void join_intra_process(
-    const std::shared_ptr<detail::Inbox> & inbox, std::type_index type, const QoS & qos);
+  void join_intra_process(const std::shared_ptr<detail::Inbox> & inbox, std::type_index type);
 
   void set_middleware_callback(rcl_event_callback_t callback, const void * user_data) override;
   void on_close() override;

@@ -3,9 +3,9 @@
 
 /// A timer: a callback released every period of a clock.
 ///
-/// It has no time of its own: the executor that has it drives it (TimerDriver). While none has it,
-/// the phase is kept: an executor that takes over goes on where the last one stopped, and a timer
-/// that no executor had yet starts when the first one takes it.
+/// Its time starts when it is made. The executor that has it drives it (TimerDriver); while none
+/// has it the phase is kept: an executor that takes over goes on where the last one stopped, and if
+/// a release is due by then, it comes at once (one, however many were missed).
 #ifndef RCLRT_RCL__TIMER_HPP_
 #define RCLRT_RCL__TIMER_HPP_
 
@@ -13,7 +13,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "rclrt_rcl/clock.hpp"
@@ -68,11 +67,13 @@ public:
   {
     std::chrono::nanoseconds period{0};
     bool cancelled = false;
-    /// To the first release, if it is not one period.
-    std::optional<std::chrono::nanoseconds> first;
+    /// To the first release; negative when it is late.
+    std::chrono::nanoseconds first{0};
   };
-  /// Hand the timer to the driver that `make(state)` returns. The one before is let go first.
-  void drive(const std::function<std::shared_ptr<TimerDriver>(const State &)> & make);
+  using MakeDriver = std::function<std::shared_ptr<TimerDriver>(const State &)>;
+  /// Hand the timer to the driver that `make` returns. The one before is let go first.
+  /// `restart`: the first release is one period from now, whatever it was.
+  void drive(const MakeDriver & make, bool restart = false);
   /// Take it back. On return the driver is not called any more.
   void release_driver();
 
@@ -87,7 +88,10 @@ private:
 
   mutable std::mutex mutex_;
   std::shared_ptr<TimerDriver> driver_;
-  State state_;
+  // The state while there is no driver:
+  std::chrono::nanoseconds period_;
+  bool cancelled_;
+  std::chrono::nanoseconds next_{0};  ///< release, on the timer's clock
 };
 
 }  // namespace rclrt_rcl

@@ -23,22 +23,24 @@ class Waitable : public Entity
 {
 public:
   Waitable(EntitySetup setup, std::shared_ptr<Context> context, std::function<void()> callback);
-  ~Waitable() override;
 
   /// Real-time safe unless wait_handles() was called.
-  void trigger();
+  void trigger() { announce(1); }
 
   std::vector<WaitHandle> wait_handles() override;
 
 private:
-  bool do_take_and_run(const rclrt_core::Job & job) override;
+  bool do_take_and_run(const rclrt_core::Job &) override
+  {
+    const bool triggered = was_announced();
+    if (triggered) {
+      callback_();
+    }
+    return triggered;
+  }
 
-  class GuardCondition;
-  std::shared_ptr<Context> context_;
-  std::function<void()> callback_;
-  std::mutex mutex_;
-  uint32_t triggered_ = 0;
-  std::unique_ptr<GuardCondition> guard_condition_;
+  const std::shared_ptr<Context> context_;
+  const std::function<void()> callback_;
 };
 
 }  // namespace rclrt_rcl

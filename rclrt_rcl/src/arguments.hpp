@@ -1,0 +1,28 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Command lines as rcl has understood them.
+#ifndef ARGUMENTS_HPP_
+#define ARGUMENTS_HPP_
+
+#include <string>
+#include <vector>
+
+#include "rcl/arguments.h"
+
+namespace rclrt_rcl
+{
+namespace detail
+{
+
+/// Arguments of `argv` that are not for ROS.
+std::vector<std::string> unparsed_arguments(
+  const rcl_arguments_t & arguments, const char * const * argv);
+
+/// Error that names what follows --ros-args and is not known.
+void reject_unknown_ros_arguments(const rcl_arguments_t & arguments, const char * const * argv);
+
+}  // namespace detail
+}  // namespace rclrt_rcl
+
+#endif  // ARGUMENTS_HPP_

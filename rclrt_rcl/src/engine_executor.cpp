@@ -1,0 +1,100 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_rcl/engine_executor.hpp"
+
+#include <utility>
+
+#include "engine_executor_impl.hpp"
+#include "rclrt_rcl/error.hpp"
+
+namespace rclrt_rcl
+{
+
+EngineExecutor::EngineExecutor(
+  const ExecutorOptions & options, rclrt_core::EngineOptions engine_options)
+: Executor(options.context),
+  impl_(std::make_shared<Impl>(context(), options, std::move(engine_options)))
+{
+}
+
+EngineExecutor::~EngineExecutor() { detach_all(); }
+
+void EngineExecutor::on_group_added(const std::shared_ptr<CallbackGroup> & group)
+{
+  impl_->add_group(*group);
+}
+void EngineExecutor::on_group_removed(const CallbackGroup * group) { impl_->remove_group(group); }
+void EngineExecutor::on_entity_added(const std::shared_ptr<Entity> & entity)
+{
+  impl_->add_entity(entity);
+}
+void EngineExecutor::on_entity_removed(const std::shared_ptr<Entity> & entity)
+{
+  impl_->remove_entity(entity);
+}
+
+void EngineExecutor::do_spin()
+{
+  const Impl::Spin spin(*impl_);
+  const rclrt_core::Status status = impl_->engine().spin();
+  impl_->rethrow();
+  if (!status.ok()) {
+    throw Error("spin(): " + status.message());
+  }
+}
+
+void EngineExecutor::do_spin_some(rclrt_core::TimePoint until, bool exhaustive)
+{
+  rclrt_core::Engine & engine = impl_->engine();
+  const uint64_t before_sequence = exhaustive ? UINT64_MAX : engine.next_sequence();
+  while (!stop_requested() && engine.platform().now() < until) {
+    const bool ran = engine.run_one(rclrt_core::TimePoint::min(), before_sequence);
+    impl_->rethrow();
+    if (!ran) {
+      break;
+    }
+  }
+}
+
+bool EngineExecutor::do_spin_once(rclrt_core::TimePoint until)
+{
+  const bool ran = impl_->engine().run_one(until);
+  impl_->rethrow();
+  return ran;
+}
+
+void EngineExecutor::interrupt() noexcept { impl_->engine().stop(); }
+void EngineExecutor::clear_interrupt() noexcept { impl_->engine().clear_stop(); }
+
+std::vector<rclrt_core::Finding> EngineExecutor::findings() const { return impl_->findings(); }
+
+std::map<std::string, rclrt_core::CallbackStatistics> EngineExecutor::statistics() const
+{
+  return impl_->statistics();
+}
+
+std::map<uint32_t, std::string> EngineExecutor::callback_names() const
+{
+  return impl_->callback_names();
+}
+
+std::vector<rclrt_core::ThreadReport> EngineExecutor::threads() const
+{
+  return impl_->engine().threads();
+}
+
+void EngineExecutor::read_trace(const std::function<void(const rclrt_job_record &)> & visit)
+{
+  impl_->engine().read_trace(visit);
+}
+
+uint64_t EngineExecutor::trace_dropped() const { return impl_->engine().trace_dropped(); }
+
+void EngineExecutor::set_attributes(
+  const Entity & entity, const rclrt_core::Attributes & attributes)
+{
+  impl_->set_attributes(entity, attributes);
+}
+
+}  // namespace rclrt_rcl

@@ -1,0 +1,379 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine_executor_impl.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "engine_timer.hpp"
+#include "middleware_threads.hpp"
+#include "platform.hpp"
+#include "rclrt_rcl/error.hpp"
+
+namespace rclrt_rcl
+{
+namespace
+{
+
+// Shortest first release of a timer that is taken over late: time enough to give it its period.
+constexpr std::chrono::nanoseconds kSoon = std::chrono::milliseconds(1);
+
+constexpr int kHighestPriority = 99;
+
+void check(const rclrt_core::Status & status)
+{
+  if (!status.ok()) {
+    throw Error(status.message());
+  }
+}
+
+rclrt_core::EngineOptions complete(const ExecutorOptions & from, rclrt_core::EngineOptions options)
+{
+  options.stack_size = from.stack_size;
+  options.stack_prefault = from.stack_prefault;
+  options.lock_memory = from.lock_memory;
+  options.attributes_mode = from.attributes_mode;
+  options.timer_thread = from.timer_thread;
+  options.trace_capacity = from.trace_capacity;
+  if (from.on_exception) {
+    options.on_exception = [handler = from.on_exception](
+                             const rclrt_core::Callback & callback, std::exception_ptr thrown) {
+      return handler(callback.name(), std::move(thrown));
+    };
+  }
+  return options;
+}
+
+bool is_realtime(const rclrt_core::Attributes & attributes)
+{
+  using rclrt_core::SchedulingPolicy;
+  return attributes.policy == SchedulingPolicy::kFifo ||
+         attributes.policy == SchedulingPolicy::kRoundRobin ||
+         attributes.policy == SchedulingPolicy::kDeadline;
+}
+
+}  // namespace
+
+EngineExecutor::Impl::Impl(
+  std::shared_ptr<Context> context, const ExecutorOptions & options,
+  rclrt_core::EngineOptions engine_options)
+: context_(std::move(context)),
+  options_(options),
+  engine_(detail::platform(), complete(options, std::move(engine_options)))
+{
+}
+
+EngineExecutor::Impl::~Impl()
+{
+  for (const WatchedClock & watched : clocks_) {
+    watched.clock->remove_observer(watched.observer);
+  }
+}
+
+void EngineExecutor::Impl::add_group(const CallbackGroup & group)
+{
+  rclrt_core::GroupOptions group_options;
+  group_options.name = group.name();
+  group_options.attributes = group.options().attributes;
+  if (group.type() == CallbackGroupType::kReentrant) {
+    group_options.parallelism = group.options().parallelism;
+  }
+  if (options_.configure_group) {
+    options_.configure_group(group, group_options.attributes);
+  }
+  std::shared_ptr<rclrt_core::Group> added;
+  check(engine_.add_group(std::move(group_options), &added));
+  std::lock_guard<std::mutex> lock(mutex_);
+  groups_[&group] = std::move(added);
+}
+
+void EngineExecutor::Impl::remove_group(const CallbackGroup * group)
+{
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = groups_.find(group);
+  if (found != groups_.end()) {
+    check(engine_.remove_group(found->second));
+    groups_.erase(found);
+  }
+}
+
+rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
+  const std::shared_ptr<Entity> & entity, rclrt_core::Attributes * effective)
+{
+  Scheduling scheduling = entity->scheduling();
+  if (options_.configure) {
+    options_.configure(*entity, scheduling);
+  }
+  rclrt_core::CallbackOptions to;
+  to.name = entity->name();
+  to.kind = entity->kind();
+  to.attributes = scheduling.attributes;
+  to.priority = scheduling.priority;
+  to.relative_deadline = scheduling.relative_deadline;
+  to.inherit_priority = scheduling.inherit_priority;
+  to.overrun_rule = scheduling.overrun_rule.value_or(
+    entity->kind() == rclrt_core::CallbackKind::kTimer ? rclrt_core::OverrunRule::kKeepLatest
+                                                       : rclrt_core::OverrunRule::kQueueAll);
+  to.depth = scheduling.depth != 0 ? scheduling.depth : entity->depth();
+  to.run = [entity, context = context_](const rclrt_core::Job & job) {
+    try {
+      return entity->take_and_run(job);
+    } catch (const ShutdownError &) {
+      if (context->ok()) {
+        throw;
+      }
+      return true;
+    }
+  };
+  *effective = scheduling.attributes;
+  if (effective->policy == rclrt_core::SchedulingPolicy::kUnchanged) {
+    *effective = groups_.at(entity->group().get())->options().attributes;
+  }
+  return to;
+}
+
+void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
+{
+  std::unique_lock<std::mutex> lock(mutex_);
+  Member member;
+  rclrt_core::CallbackOptions callback_options = options_for(entity, &member.attributes);
+  if (entity->kind() == rclrt_core::CallbackKind::kTimer) {
+    member.timer = static_cast<Timer *>(entity.get());
+    Member & added = members_[entity.get()] = std::move(member);
+    try {
+      drive(*added.timer, callback_options, false);
+    } catch (...) {
+      members_.erase(entity.get());
+      throw;
+    }
+  } else {
+    const auto & group = groups_.at(entity->group().get());
+    check(engine_.add_callback(std::move(callback_options), group, &member.callback));
+    names_[member.callback->id()] = entity->name();
+    const auto callback = member.callback;
+    members_[entity.get()] = std::move(member);
+    lock.unlock();
+    entity->set_on_ready([this, callback](std::size_t count) {
+      detail::MiddlewareThreads::instance().greet();
+      engine_.notify(*callback, count);
+    });
+    lock.lock();
+  }
+  if (spinning_) {
+    outrank_callbacks();
+  }
+}
+
+void EngineExecutor::Impl::remove_entity(const std::shared_ptr<Entity> & entity)
+{
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto found = members_.find(entity.get());
+  if (found == members_.end()) {
+    return;
+  }
+  const Member member = std::move(found->second);
+  members_.erase(found);
+  if (member.timer != nullptr) {
+    member.timer->release_driver();
+    return;
+  }
+  lock.unlock();
+  entity->set_on_ready({});
+  engine_.remove(member.callback);
+}
+
+void EngineExecutor::Impl::drive(
+  Timer & timer, const rclrt_core::CallbackOptions & callback_options, bool restart)
+{
+  Member & member = members_.at(&timer);
+  const auto & group = groups_.at(timer.group().get());
+  const rclrt_core::ClockId clock = clock_id(timer.clock());
+  timer.drive(
+    [&](const Timer::State & state) {
+      rclrt_core::TimerOptions timer_options;
+      timer_options.clock = clock;
+      timer_options.one_shot = timer.is_one_shot();
+      timer_options.autostart = !state.cancelled;
+      // The engine starts a timer with one period: let that be what is left of the present one.
+      timer_options.period =
+        state.cancelled || state.period.count() == 0
+          ? state.period
+          : std::max(state.first, std::min(kSoon, state.period));
+      check(engine_.add_timer(callback_options, timer_options, group, &member.callback));
+      auto driver = std::make_shared<detail::EngineTimer>(engine_, member.callback);
+      driver->set_period(state.period);
+      names_[member.callback->id()] = timer.name();
+      return driver;
+    },
+    restart);
+}
+
+rclrt_core::ClockId EngineExecutor::Impl::clock_id(const std::shared_ptr<Clock> & clock)
+{
+  if (clock->kind() == ClockKind::kSteady) {
+    return rclrt_core::kSteadyClock;
+  }
+  if (clock->kind() == ClockKind::kSystem) {
+    return rclrt_core::kSystemClock;
+  }
+  auto found = std::find_if(clocks_.begin(), clocks_.end(), [&clock](const auto & watched) {
+    return watched.clock == clock;
+  });
+  if (found == clocks_.end()) {
+    WatchedClock watched;
+    watched.clock = clock;
+    watched.id = engine_.add_clock([clock] { return clock->now().count(); });
+    watched.observer = clock->add_observer(
+      [weak = weak_from_this(), raw = clock.get(), id = watched.id](ClockChange change) {
+        if (const auto self = weak.lock()) {
+          self->clock_changed(raw, id, change);
+        }
+      });
+    found = clocks_.insert(clocks_.end(), watched);
+  }
+  return clock->is_simulated() ? found->id : rclrt_core::kSystemClock;
+}
+
+void EngineExecutor::Impl::clock_changed(
+  const Clock * clock, rclrt_core::ClockId id, ClockChange change)
+{
+  if (change == ClockChange::kTimeSet) {
+    engine_.clock_changed(id);
+    return;
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto & [key, member] : members_) {
+    if (member.timer != nullptr && member.timer->clock().get() == clock) {
+      const rclrt_core::CallbackOptions callback_options = member.callback->options();
+      drive(*member.timer, callback_options, true);
+    }
+  }
+}
+
+void EngineExecutor::Impl::set_attributes(
+  const Entity & entity, const rclrt_core::Attributes & attributes)
+{
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = members_.find(&entity);
+  if (found == members_.end()) {
+    throw Error("set_attributes(): '" + entity.name() + "' is not in this executor");
+  }
+  check(engine_.set_attributes(found->second.callback, attributes));
+  found->second.attributes = attributes;
+  if (spinning_) {
+    outrank_callbacks();
+  }
+}
+
+void EngineExecutor::Impl::rethrow()
+{
+  if (const std::exception_ptr thrown = engine_.take_exception()) {
+    std::rethrow_exception(thrown);
+  }
+}
+
+EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
+{
+  std::lock_guard<std::mutex> lock(impl_.mutex_);
+  impl_.spinning_ = true;
+  impl_.outrank_callbacks();
+}
+
+EngineExecutor::Impl::Spin::~Spin()
+{
+  {
+    std::lock_guard<std::mutex> lock(impl_.mutex_);
+    impl_.spinning_ = false;
+  }
+  detail::MiddlewareThreads::instance().release(&impl_);
+}
+
+void EngineExecutor::Impl::outrank_callbacks()
+{
+  using rclrt_core::AttributesMode;
+  using rclrt_core::SchedulingPolicy;
+  rclrt_core::Attributes most_urgent;
+  std::string whose;
+  for (const auto & [entity, member] : members_) {
+    if (
+      is_realtime(member.attributes) &&
+      (whose.empty() || more_urgent(member.attributes, most_urgent))) {
+      most_urgent = member.attributes;
+      whose = entity->name();
+    }
+  }
+  const MiddlewareThreads & wanted = options_.middleware_threads;
+  if (options_.attributes_mode == AttributesMode::kOff || (whose.empty() && !wanted.attributes)) {
+    return;
+  }
+  auto & threads = detail::MiddlewareThreads::instance();
+  if (wanted.mode != AttributesMode::kOff) {
+    rclrt_core::Attributes above;
+    above.policy = SchedulingPolicy::kFifo;
+    above.priority = most_urgent.policy == SchedulingPolicy::kDeadline
+                       ? kHighestPriority
+                       : std::min(most_urgent.priority + 1, kHighestPriority);
+    threads.require(
+      this, wanted.attributes.value_or(above),
+      [this](const rclrt_core::Finding & finding) { report(finding); });
+  }
+  if (whose.empty()) {
+    return;
+  }
+  std::string outranked;
+  for (const std::string & name : threads.outranked_by(most_urgent)) {
+    outranked += (outranked.empty() ? "" : ", ") + name;
+  }
+  if (!outranked.empty()) {
+    rclrt_core::Finding finding;
+    finding.subject = "middleware threads " + outranked;
+    finding.what = "are not more urgent than '" + whose + "' (" +
+                   rclrt_core::to_string(most_urgent.policy) +
+                   (most_urgent.priority > 0 ? " " + std::to_string(most_urgent.priority) : "") +
+                   "), which will preempt them while they hold its locks";
+    finding.fix = "leave MiddlewareThreads at its default and priority 99 unused";
+    report(finding);
+    if (wanted.mode == AttributesMode::kRequire) {
+      throw Error(rclrt_core::to_string(finding));
+    }
+  }
+}
+
+void EngineExecutor::Impl::report(const rclrt_core::Finding & finding)
+{
+  std::lock_guard<std::mutex> lock(findings_mutex_);
+  const bool known = std::any_of(findings_.begin(), findings_.end(), [&](const auto & other) {
+    return other.subject == finding.subject && other.what == finding.what;
+  });
+  if (!known) {
+    findings_.push_back(finding);
+  }
+}
+
+std::vector<rclrt_core::Finding> EngineExecutor::Impl::findings() const
+{
+  std::vector<rclrt_core::Finding> all = engine_.findings();
+  std::lock_guard<std::mutex> lock(findings_mutex_);
+  all.insert(all.end(), findings_.begin(), findings_.end());
+  return all;
+}
+
+std::map<std::string, rclrt_core::CallbackStatistics> EngineExecutor::Impl::statistics() const
+{
+  std::map<std::string, rclrt_core::CallbackStatistics> all;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto & [entity, member] : members_) {
+    all[entity->name()] = engine_.statistics(*member.callback);
+  }
+  return all;
+}
+
+std::map<uint32_t, std::string> EngineExecutor::Impl::callback_names() const
+{
+  std::lock_guard<std::mutex> lock(mutex_);
+  return names_;
+}
+
+}  // namespace rclrt_rcl

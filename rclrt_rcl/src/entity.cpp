@@ -1,0 +1,199 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_rcl/entity.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "platform.hpp"
+#include "rcl/guard_condition.h"
+#include "rclrt_rcl/callback_group.hpp"
+#include "rclrt_rcl/context.hpp"
+#include "rclrt_rcl/error.hpp"
+
+namespace rclrt_rcl
+{
+namespace
+{
+
+constexpr uint32_t kClosed = 1U << 31;
+
+thread_local int callback_depth = 0;
+thread_local bool unit_was_announced = false;
+
+}  // namespace
+
+bool in_callback() noexcept { return callback_depth > 0; }
+
+class Entity::GuardCondition
+{
+public:
+  explicit GuardCondition(std::shared_ptr<Context> context) : context_(std::move(context))
+  {
+    throw_unless_ok(
+      rcl_guard_condition_init(
+        &handle_, context_->handle(), rcl_guard_condition_get_default_options()),
+      "making a guard condition");
+  }
+  ~GuardCondition()
+  {
+    if (rcl_guard_condition_fini(&handle_) != RCL_RET_OK) {
+      take_rcl_error();
+    }
+  }
+  GuardCondition(const GuardCondition &) = delete;
+  GuardCondition & operator=(const GuardCondition &) = delete;
+
+  void trigger()
+  {
+    if (rcl_trigger_guard_condition(&handle_) != RCL_RET_OK) {
+      take_rcl_error();  // after shutdown, when nobody waits any more
+    }
+  }
+  const rcl_guard_condition_t * handle() const noexcept { return &handle_; }
+
+private:
+  const std::shared_ptr<Context> context_;
+  rcl_guard_condition_t handle_ = rcl_get_zero_initialized_guard_condition();
+};
+
+Entity::Entity(EntitySetup setup, uint32_t default_depth)
+: kind_(setup.kind),
+  name_(std::move(setup.name)),
+  group_(std::move(setup.group)),
+  scheduling_(std::move(setup.scheduling)),
+  depth_(scheduling_.depth != 0 ? scheduling_.depth : std::max(default_depth, 1U)),
+  ready_mutex_(detail::platform().make_mutex())
+{
+}
+
+Entity::~Entity() = default;
+
+bool Entity::take_and_run(const rclrt_core::Job & job)
+{
+  struct Inside
+  {
+    explicit Inside(Entity & inside) : entity(inside) { ++callback_depth; }
+    ~Inside()
+    {
+      --callback_depth;
+      entity.leave();
+    }
+    Entity & entity;
+  };
+
+  const bool closed = (running_.fetch_add(1) & kClosed) != 0;
+  const Inside inside(*this);
+  if (closed) {
+    return false;
+  }
+  uint32_t backlog = backlog_.load();
+  while (backlog > 0 && !backlog_.compare_exchange_weak(backlog, backlog - 1)) {
+  }
+  unit_was_announced = backlog > 0;
+  if (backlog > 1 && has_guard_condition_.load()) {
+    std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
+    guard_condition_->trigger();
+  }
+  return do_take_and_run(job);
+}
+
+bool Entity::was_announced() noexcept { return unit_was_announced; }
+
+void Entity::leave() noexcept
+{
+  running_.fetch_sub(1);
+  // Who waits has counted itself before it looked at running_, so one of the two sees the other.
+  if (waiters_.load() > 0) {
+    detail::platform().wake_one(running_);
+  }
+}
+
+bool Entity::is_closed() const noexcept { return (running_.load() & kClosed) != 0; }
+
+void Entity::wait_until_idle()
+{
+  if (in_callback()) {
+    return;
+  }
+  waiters_.fetch_add(1);
+  for (uint32_t running = running_.load(); (running & ~kClosed) != 0; running = running_.load()) {
+    detail::platform().wait(running_, running, rclrt_core::kNever);
+  }
+  if (waiters_.fetch_sub(1) > 1) {
+    detail::platform().wake_one(running_);
+  }
+}
+
+void Entity::set_on_ready(OnReady on_ready)
+{
+  std::lock_guard<std::mutex> registration(registration_mutex_);
+  if (!on_ready || is_closed()) {
+    set_middleware_callback(nullptr, nullptr);
+    std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
+    std::swap(on_ready, on_ready_);
+    return;  // what it held is destroyed after the lock
+  }
+  {
+    std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
+    std::swap(on_ready, on_ready_);
+    if (const uint32_t waiting = backlog_.load()) {
+      on_ready_(waiting);
+    }
+  }
+  set_middleware_callback(&Entity::on_middleware, this);
+}
+
+void Entity::set_middleware_callback(rcl_event_callback_t, const void *) {}
+
+void Entity::on_middleware(const void * entity, std::size_t count)
+{
+  // The middleware hands back what it was given; it was not const then.
+  const_cast<Entity *>(static_cast<const Entity *>(entity))->announce(count);
+}
+
+void Entity::announce(std::size_t count)
+{
+  std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
+  uint32_t backlog = backlog_.load();
+  uint32_t more = 0;
+  do {
+    more = static_cast<uint32_t>(std::min<std::size_t>(depth_, backlog + count));
+  } while (!backlog_.compare_exchange_weak(backlog, more));
+  if (on_ready_) {
+    on_ready_(count);
+  }
+  if (guard_condition_) {
+    guard_condition_->trigger();
+  }
+}
+
+const rcl_guard_condition_t * Entity::guard_condition(const std::shared_ptr<Context> & context)
+{
+  std::lock_guard<std::mutex> registration(registration_mutex_);
+  if (!guard_condition_) {
+    auto made = std::make_unique<GuardCondition>(context);
+    std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
+    guard_condition_ = std::move(made);
+    has_guard_condition_.store(true);
+    if (backlog_.load() > 0) {
+      guard_condition_->trigger();
+    }
+  }
+  return guard_condition_->handle();
+}
+
+void Entity::on_close() {}
+
+void Entity::close()
+{
+  if ((running_.fetch_or(kClosed) & kClosed) == 0) {
+    on_close();
+    set_on_ready({});
+    group_->remove(shared_from_this());
+  }
+  wait_until_idle();
+}
+
+}  // namespace rclrt_rcl

@@ -1,0 +1,161 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "middleware_threads.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "platform.hpp"
+
+namespace rclrt_rcl
+{
+namespace detail
+{
+namespace
+{
+
+bool is_middleware(const std::string & name) { return name.rfind("dds.", 0) == 0; }
+
+std::vector<std::pair<rclrt_core::ThreadId, std::string>> middleware_threads()
+{
+  auto threads = platform().threads();
+  threads.erase(
+    std::remove_if(
+      threads.begin(), threads.end(),
+      [](const auto & thread) { return !is_middleware(thread.second); }),
+    threads.end());
+  return threads;
+}
+
+void append(std::string * list, const std::string & name)
+{
+  *list += (list->empty() ? "" : ", ") + name;
+}
+
+}  // namespace
+
+thread_local uint32_t MiddlewareThreads::greeted_ = 0;
+
+MiddlewareThreads & MiddlewareThreads::instance()
+{
+  static auto & threads = *new MiddlewareThreads;  // never destroyed: the middleware outlives us
+  return threads;
+}
+
+void MiddlewareThreads::require(
+  const void * owner, const rclrt_core::Attributes & wanted, const Report & report)
+{
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = std::find_if(
+    needs_.begin(), needs_.end(), [owner](const Need & need) { return need.owner == owner; });
+  if (known != needs_.end()) {
+    known->wanted = wanted;
+  } else {
+    needs_.push_back({owner, wanted, report});
+  }
+  update_locked();
+}
+
+void MiddlewareThreads::release(const void * owner)
+{
+  std::lock_guard<std::mutex> lock(mutex_);
+  needs_.erase(
+    std::remove_if(
+      needs_.begin(), needs_.end(), [owner](const Need & need) { return need.owner == owner; }),
+    needs_.end());
+  update_locked();
+}
+
+void MiddlewareThreads::update_locked()
+{
+  std::optional<rclrt_core::Attributes> target;
+  for (const Need & need : needs_) {
+    if (!target || more_urgent(need.wanted, *target)) {
+      target = need.wanted;
+    }
+  }
+  if (target == target_) {
+    return;
+  }
+  target_ = target;
+  // Relaxed: see greet().
+  generation_.fetch_add(1, std::memory_order_relaxed);
+  std::string refused;
+  int error_number = 0;
+  for (const auto & [id, name] : middleware_threads()) {
+    if (target_) {
+      const int error = apply_locked(id);
+      if (error != 0 && error != ESRCH) {
+        append(&refused, name);
+        error_number = error;
+      }
+    } else if (before_.count(id) > 0) {
+      // A thread may always be made less urgent.
+      static_cast<void>(platform().apply(id, before_[id]));
+    }
+  }
+  if (!target_) {
+    before_.clear();
+  }
+  if (!refused.empty()) {
+    report_locked(refused, error_number);
+  }
+}
+
+int MiddlewareThreads::apply_locked(rclrt_core::ThreadId thread)
+{
+  rclrt_core::Attributes before;
+  if (before_.count(thread) == 0 && platform().read_back(thread, &before) == 0) {
+    before_[thread] = before;
+  }
+  return platform().apply(thread, *target_);
+}
+
+void MiddlewareThreads::report_locked(const std::string & threads, int error_number)
+{
+  const rclrt_core::Finding finding =
+    platform().explain("middleware threads " + threads, *target_, error_number);
+  for (const Need & need : needs_) {
+    if (need.report) {
+      need.report(finding);
+    }
+  }
+}
+
+void MiddlewareThreads::greet_slowly() noexcept
+{
+  char name[16] = "";
+  pthread_getname_np(pthread_self(), name, sizeof(name));
+  std::lock_guard<std::mutex> lock(mutex_);
+  // Relaxed: under the mutex.
+  greeted_ = generation_.load(std::memory_order_relaxed);
+  if (!target_ || !is_middleware(name)) {
+    return;
+  }
+  rclrt_core::Attributes now;
+  const rclrt_core::ThreadId self = platform().current_thread();
+  if (platform().read_back(self, &now) == 0 && more_urgent(*target_, now)) {
+    if (const int error = apply_locked(self)) {
+      report_locked(name, error);
+    }
+  }
+}
+
+std::vector<std::string> MiddlewareThreads::outranked_by(
+  const rclrt_core::Attributes & worker) const
+{
+  std::vector<std::string> names;
+  for (const auto & [id, name] : middleware_threads()) {
+    rclrt_core::Attributes now;
+    if (platform().read_back(id, &now) == 0 && !more_urgent(now, worker)) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace detail
+}  // namespace rclrt_rcl

@@ -1,0 +1,87 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The middleware's own threads, which hand messages to executors and must outrank their workers.
+///
+/// One for the process: contexts and executors share these threads. Each executor that spins says
+/// what it needs; the most urgent need is in force on every thread of the middleware, those that
+/// appear later too (they are noticed when they first notify an executor). When nobody needs
+/// anything any more the threads get back what they had.
+///
+/// The threads are known by their names: Fast DDS's begin with "dds.".
+#ifndef MIDDLEWARE_THREADS_HPP_
+#define MIDDLEWARE_THREADS_HPP_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rclrt_core/attributes.hpp"
+#include "rclrt_core/finding.hpp"
+#include "rclrt_core/platform.hpp"
+
+namespace rclrt_rcl
+{
+namespace detail
+{
+
+class MiddlewareThreads
+{
+public:
+  using Report = std::function<void(const rclrt_core::Finding &)>;
+
+  static MiddlewareThreads & instance();
+
+  /// `owner` needs `wanted` from now on, instead of what it needed before. Refusals go to `report`,
+  /// now or when a thread appears.
+  void require(const void * owner, const rclrt_core::Attributes & wanted, const Report & report);
+  /// `owner` needs nothing any more; its report is not called after this.
+  void release(const void * owner);
+  /// By a thread that notifies an executor. Costs one comparison unless something has changed since
+  /// the thread's last call.
+  void greet() noexcept
+  {
+    // Relaxed: a thread that sees a change late is taken care of by require() itself, which looks at
+    // all threads that exist.
+    if (generation_.load(std::memory_order_relaxed) != greeted_) {
+      greet_slowly();
+    }
+  }
+
+  /// Names of the threads that `worker` outranks or equals.
+  std::vector<std::string> outranked_by(const rclrt_core::Attributes & worker) const;
+
+private:
+  struct Need
+  {
+    const void * owner;
+    rclrt_core::Attributes wanted;
+    Report report;
+  };
+
+  void greet_slowly() noexcept;
+  void update_locked();
+  /// Returns errno.
+  int apply_locked(rclrt_core::ThreadId thread);
+  void report_locked(const std::string & threads, int error_number);
+
+  static thread_local uint32_t greeted_;
+
+  std::mutex mutex_;
+  std::vector<Need> needs_;
+  std::optional<rclrt_core::Attributes> target_;
+  std::map<rclrt_core::ThreadId, rclrt_core::Attributes> before_;
+  /// Raised under the mutex when the target changes, read by notifying threads.
+  std::atomic<uint32_t> generation_{0};
+};
+
+}  // namespace detail
+}  // namespace rclrt_rcl
+
+#endif  // MIDDLEWARE_THREADS_HPP_

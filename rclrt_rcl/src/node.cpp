@@ -1,0 +1,230 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_rcl/node.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "arguments.hpp"
+#include "logging_mutex.hpp"
+#include "node_state.hpp"
+#include "rclrt_rcl/error.hpp"
+#include "rclrt_rcl/init.hpp"
+
+namespace rclrt_rcl
+{
+namespace
+{
+
+std::shared_ptr<rcl_node_t> make_handle(
+  const std::string & name, const std::string & name_space, const NodeOptions & options,
+  const std::shared_ptr<Context> & context)
+{
+  rcl_node_options_t rcl_options = rcl_node_get_default_options();
+  const std::unique_ptr<rcl_node_options_t, void (*)(rcl_node_options_t *)> guard(
+    &rcl_options, [](rcl_node_options_t * used) {
+      if (rcl_node_options_fini(used) != RCL_RET_OK) {
+        take_rcl_error();
+      }
+    });
+  rcl_options.use_global_arguments = options.use_global_arguments;
+  rcl_options.enable_rosout = options.enable_rosout;
+  rcl_options.rosout_qos = options.rosout_qos.profile();
+  const std::string what = "creating node '" + name + "' in namespace '" + name_space + "'";
+  std::vector<const char *> arguments;
+  for (const std::string & argument : options.arguments) {
+    arguments.push_back(argument.c_str());
+  }
+  if (!arguments.empty()) {
+    throw_unless_ok(
+      rcl_parse_arguments(
+        static_cast<int>(arguments.size()), arguments.data(), rcl_get_default_allocator(),
+        &rcl_options.arguments),
+      what + ": its arguments");
+    detail::reject_unknown_ros_arguments(rcl_options.arguments, arguments.data());
+  }
+  std::lock_guard<std::recursive_mutex> lock(detail::logging_mutex());
+  auto node = std::make_unique<rcl_node_t>(rcl_get_zero_initialized_node());
+  throw_unless_ok(
+    rcl_node_init(node.get(), name.c_str(), name_space.c_str(), context->handle(), &rcl_options),
+    what);
+  return std::shared_ptr<rcl_node_t>(node.release(), [context](rcl_node_t * used) {
+    std::lock_guard<std::recursive_mutex> logging(detail::logging_mutex());
+    if (rcl_node_fini(used) != RCL_RET_OK) {
+      take_rcl_error();
+    }
+    delete used;
+  });
+}
+
+}  // namespace
+
+Node::Node(const std::string & name, const NodeOptions & options) : Node(name, "", options) {}
+
+Node::Node(const std::string & name, const std::string & name_space, const NodeOptions & options)
+: state_(std::make_shared<detail::NodeState>())
+{
+  state_->options = options;
+  state_->context = options.context ? options.context : default_context();
+  if (!state_->context->ok()) {
+    throw ShutdownError(
+      "creating node '" + name + "': the context was shut down (" +
+      state_->context->shutdown_reason() + ")");
+  }
+  state_->handle = make_handle(name, name_space, options, state_->context);
+  state_->fully_qualified_name = rcl_node_get_fully_qualified_name(state_->handle.get());
+  state_->logger = Logger(rcl_node_get_logger_name(state_->handle.get()));
+  CallbackGroupOptions group;
+  group.name = "default";
+  state_->default_group = create_callback_group(CallbackGroupType::kMutuallyExclusive, group);
+}
+
+Node::~Node()
+{
+  for (const auto & group : callback_groups()) {
+    for (const auto & entity : group->entities()) {
+      entity->close();
+    }
+  }
+}
+
+std::string Node::name() const { return rcl_node_get_name(state_->handle.get()); }
+std::string Node::name_space() const { return rcl_node_get_namespace(state_->handle.get()); }
+const std::string & Node::fully_qualified_name() const noexcept
+{
+  return state_->fully_qualified_name;
+}
+const std::shared_ptr<Context> & Node::context() const noexcept { return state_->context; }
+const NodeOptions & Node::options() const noexcept { return state_->options; }
+const Logger & Node::logger() const noexcept { return state_->logger; }
+const std::shared_ptr<Clock> & Node::clock() const noexcept { return state_->ros_clock; }
+const std::shared_ptr<Clock> & Node::steady_clock() const noexcept { return state_->steady_clock; }
+const std::shared_ptr<rcl_node_t> & Node::handle() const noexcept { return state_->handle; }
+bool Node::uses_intra_process() const noexcept { return state_->options.use_intra_process; }
+
+const std::shared_ptr<CallbackGroup> & Node::default_callback_group() const noexcept
+{
+  return state_->default_group;
+}
+
+std::vector<std::shared_ptr<CallbackGroup>> Node::callback_groups() const
+{
+  return state_->present_groups();
+}
+
+std::unique_lock<std::recursive_mutex> Node::lock_creation() const
+{
+  return std::unique_lock<std::recursive_mutex>(state_->creation_mutex);
+}
+
+std::shared_ptr<CallbackGroup> Node::create_callback_group(
+  CallbackGroupType type, const CallbackGroupOptions & options)
+{
+  const auto lock = lock_creation();
+  std::string label = options.name;
+  const auto present = callback_groups();
+  if (label.empty()) {
+    label = std::to_string(state_->groups_made);
+  }
+  const std::string full_name = fully_qualified_name() + "/group/" + label;
+  for (const auto & other : present) {
+    if (other->name() == full_name) {
+      throw Error(
+        "node '" + fully_qualified_name() + "' has a callback group '" + label +
+        "' already; give another name");
+    }
+  }
+  auto group = std::make_shared<CallbackGroup>(full_name, type, options);
+  std::shared_ptr<EntityObserver> observer;
+  {
+    std::lock_guard<std::mutex> state_lock(state_->mutex);
+    auto & groups = state_->groups;
+    groups.erase(
+      std::remove_if(
+        groups.begin(), groups.end(), [](const auto & known) { return known.expired(); }),
+      groups.end());
+    groups.push_back(group);
+    ++state_->groups_made;
+    observer = state_->observer.lock();
+  }
+  if (observer) {
+    observer->group_created(group);
+  }
+  return group;
+}
+
+EntitySetup Node::prepare(
+  rclrt_core::CallbackKind kind, const std::string & label, const Scheduling & scheduling,
+  const std::shared_ptr<CallbackGroup> & group) const
+{
+  const bool named = !scheduling.name.empty();
+  const std::string & last = named ? scheduling.name : label;
+  const std::string full_name = fully_qualified_name() + "/" + rclrt_core::to_string(kind) +
+                                (last.empty() || last.front() == '/' ? "" : "/") + last;
+
+  EntitySetup setup;
+  setup.kind = kind;
+  setup.scheduling = scheduling;
+  setup.group = group ? group : default_callback_group();
+
+  bool group_is_ours = false;
+  std::set<std::string> taken;
+  for (const auto & present : callback_groups()) {
+    group_is_ours |= present == setup.group;
+    for (const auto & entity : present->entities()) {
+      taken.insert(entity->name());
+    }
+  }
+  if (!group_is_ours) {
+    throw Error(
+      "creating '" + full_name + "': callback group '" + setup.group->name() +
+      "' is not one of this node; make it with this node's create_callback_group()");
+  }
+  setup.name = full_name;
+  for (int number = 2; taken.count(setup.name) > 0; ++number) {
+    if (named) {
+      throw Error("creating '" + full_name + "': the name is taken; give another Scheduling::name");
+    }
+    setup.name = full_name + "#" + std::to_string(number);
+  }
+  return setup;
+}
+
+void Node::adopt(const std::shared_ptr<Entity> & entity)
+{
+  try {
+    entity->group()->add(entity);
+  } catch (...) {
+    entity->close();
+    throw;
+  }
+}
+
+std::shared_ptr<Waitable> Node::create_waitable(
+  const Scheduling & scheduling, std::function<void()> callback,
+  const std::shared_ptr<CallbackGroup> & group)
+{
+  if (scheduling.name.empty()) {
+    throw Error(
+      "create_waitable() on node '" + fully_qualified_name() + "': give it a Scheduling::name");
+  }
+  return make_entity<Waitable>(
+    rclrt_core::CallbackKind::kWaitable, "", scheduling, group, context(), std::move(callback));
+}
+
+std::string Node::name_of(std::chrono::nanoseconds period)
+{
+  constexpr std::pair<int64_t, const char *> kUnits[] = {
+    {1000000000, "s"}, {1000000, "ms"}, {1000, "us"}, {1, "ns"}};
+  const int64_t ns = period.count();
+  for (const auto & [size, unit] : kUnits) {
+    if (ns != 0 && ns % size == 0) {
+      return std::to_string(ns / size) + unit;
+    }
+  }
+  return "0ns";
+}
+
+}  // namespace rclrt_rcl

@@ -1,0 +1,169 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_rcl/publisher_base.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "rcl/graph.h"
+#include "rclrt_core/engine.hpp"
+#include "rclrt_rcl/error.hpp"
+#include "rmw/rmw.h"
+
+namespace rclrt_rcl
+{
+
+PublisherBase::PublisherBase(
+  std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
+  const rosidl_message_type_support_t * type, std::type_index type_index, const std::string & topic,
+  const QoS & qos, bool intra_process)
+: context_(std::move(context))
+{
+  rcl_publisher_options_t options = rcl_publisher_get_default_options();
+  options.qos = qos.profile();
+  auto publisher = std::make_unique<rcl_publisher_t>(rcl_get_zero_initialized_publisher());
+  throw_unless_ok(
+    rcl_publisher_init(publisher.get(), node.get(), type, topic.c_str(), &options),
+    "creating a publisher on '" + topic + "'");
+  handle_.reset(publisher.release(), [node](rcl_publisher_t * used) {
+    if (rcl_publisher_fini(used, node.get()) != RCL_RET_OK) {
+      take_rcl_error();
+    }
+    delete used;
+  });
+
+  rmw_gid_t gid;
+  throw_unless_ok(
+    rmw_get_gid_for_publisher(rcl_publisher_get_rmw_handle(handle_.get()), &gid),
+    "asking for the id of the publisher on '" + topic + "'");
+  std::copy(std::begin(gid.data), std::end(gid.data), gid_.begin());
+
+  // What the middleware keeps for late joiners cannot be had by pointer.
+  if (intra_process && !actual_qos().is_transient_local()) {
+    outbox_ = std::make_shared<detail::Outbox>(gid_);
+    context_->intra_process().add({topic_name(), type_index, actual_qos()}, outbox_);
+  }
+}
+
+PublisherBase::~PublisherBase()
+{
+  if (outbox_) {
+    context_->intra_process().remove(outbox_);
+  }
+}
+
+std::string PublisherBase::topic_name() const
+{
+  return rcl_publisher_get_topic_name(handle_.get());
+}
+
+QoS PublisherBase::actual_qos() const { return QoS(*rcl_publisher_get_actual_qos(handle_.get())); }
+
+std::size_t PublisherBase::subscription_count() const
+{
+  std::size_t count = 0;
+  check(rcl_publisher_get_subscription_count(handle_.get(), &count), "subscription_count()");
+  return count;
+}
+
+std::size_t PublisherBase::intra_process_subscription_count() const
+{
+  return outbox_ ? outbox_->inboxes().size() : 0;
+}
+
+void PublisherBase::assert_liveliness()
+{
+  check(rcl_publisher_assert_liveliness(handle_.get()), "assert_liveliness()");
+}
+
+bool PublisherBase::wait_for_all_acked(std::chrono::nanoseconds timeout)
+{
+  const rcl_ret_t result =
+    rcl_publisher_wait_for_all_acked(handle_.get(), std::max<int64_t>(timeout.count(), -1));
+  if (result == RCL_RET_TIMEOUT) {
+    return false;
+  }
+  check(result, "wait_for_all_acked()");
+  return true;
+}
+
+bool PublisherBase::can_loan_messages() const noexcept
+{
+  return rcl_publisher_can_loan_messages(handle_.get());
+}
+
+void PublisherBase::check(rcl_ret_t result, const char * what) const
+{
+  if (result == RCL_RET_OK) {
+    return;
+  }
+  const std::string where = std::string(what) + " on '" + topic_name() + "'";
+  if (!context_->ok()) {
+    take_rcl_error();
+    throw ShutdownError(
+      where + " after the context was shut down (" + context_->shutdown_reason() + ")");
+  }
+  throw_unless_ok(result, where);
+}
+
+void PublisherBase::publish_message(const void * message)
+{
+  // Readers in this process are notified by this thread, inside the middleware's locks: whom they
+  // release may only wake up after these are free again.
+  const rclrt_core::WakeBatch batch;
+  check(rcl_publish(handle_.get(), message, nullptr), "publish()");
+}
+
+void PublisherBase::publish_bytes(const SerializedMessage & message)
+{
+  const rclrt_core::WakeBatch batch;
+  check(
+    rcl_publish_serialized_message(handle_.get(), &message.handle(), nullptr),
+    "publish() of a serialized message");
+}
+
+void PublisherBase::publish_loan(void * message)
+{
+  const rclrt_core::WakeBatch batch;
+  const rcl_ret_t result = rcl_publish_loaned_message(handle_.get(), message, nullptr);
+  if (result != RCL_RET_OK) {
+    const std::string text = take_rcl_error();
+    return_loan(message);
+    RCUTILS_SET_ERROR_MSG(text.c_str());
+  }
+  check(result, "publish() of a loaned message");
+}
+
+void * PublisherBase::borrow_loan(const rosidl_message_type_support_t * type)
+{
+  void * message = nullptr;
+  check(rcl_borrow_loaned_message(handle_.get(), type, &message), "borrow_loaned_message()");
+  return message;
+}
+
+void PublisherBase::return_loan(void * message) noexcept
+{
+  if (rcl_return_loaned_message_from_publisher(handle_.get(), message) != RCL_RET_OK) {
+    rcutils_reset_error();
+  }
+}
+
+bool PublisherBase::has_remote_subscriptions(std::size_t inboxes) const
+{
+  return subscription_count() > inboxes;
+}
+
+MessageInfo PublisherBase::intra_process_info()
+{
+  MessageInfo info;
+  // Both clocks are this machine's.
+  info.source_timestamp = std::chrono::system_clock::now().time_since_epoch();
+  info.received_timestamp = info.source_timestamp;
+  info.publication_sequence_number = sequence_.fetch_add(1) + 1;
+  info.publisher_gid = gid_;
+  info.from_intra_process = true;
+  return info;
+}
+
+}  // namespace rclrt_rcl

@@ -1,0 +1,183 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_rcl/subscription_base.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "platform.hpp"
+#include "rcl/graph.h"
+#include "rclrt_rcl/error.hpp"
+#include "rclrt_rcl/logger.hpp"
+
+namespace rclrt_rcl
+{
+namespace
+{
+
+/// Jobs that may wait where the middleware keeps everything: Fast DDS's own bound.
+constexpr uint32_t kKeepAllDepth = 5000;
+
+uint32_t depth_of(const QoS & qos)
+{
+  return qos.is_keep_all()
+           ? kKeepAllDepth
+           : static_cast<uint32_t>(std::min<std::size_t>(qos.depth(), kKeepAllDepth));
+}
+
+MessageInfo to_info(const rmw_message_info_t & from)
+{
+  MessageInfo info;
+  info.source_timestamp = std::chrono::nanoseconds(from.source_timestamp);
+  info.received_timestamp = std::chrono::nanoseconds(from.received_timestamp);
+  info.publication_sequence_number = from.publication_sequence_number;
+  info.reception_sequence_number = from.reception_sequence_number;
+  std::copy(
+    std::begin(from.publisher_gid.data), std::end(from.publisher_gid.data),
+    info.publisher_gid.begin());
+  info.from_intra_process = from.from_intra_process;
+  return info;
+}
+
+}  // namespace
+
+SubscriptionBase::SubscriptionBase(
+  EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
+  const rosidl_message_type_support_t * type, const std::string & topic, const QoS & qos,
+  bool ignore_local_publications)
+: Entity(std::move(setup), depth_of(qos)),
+  context_(std::move(context)),
+  take_mutex_(detail::platform().make_mutex())
+{
+  rcl_subscription_options_t options = rcl_subscription_get_default_options();
+  options.qos = qos.profile();
+  options.rmw_subscription_options.ignore_local_publications = ignore_local_publications;
+  auto subscription = std::make_unique<rcl_subscription_t>(rcl_get_zero_initialized_subscription());
+  throw_unless_ok(
+    rcl_subscription_init(subscription.get(), node.get(), type, topic.c_str(), &options),
+    "creating a subscription to '" + topic + "'");
+  handle_.reset(subscription.release(), [node](rcl_subscription_t * used) {
+    if (rcl_subscription_fini(used, node.get()) != RCL_RET_OK) {
+      take_rcl_error();
+    }
+    delete used;
+  });
+}
+
+SubscriptionBase::~SubscriptionBase() = default;
+
+void SubscriptionBase::join_intra_process(
+  const std::shared_ptr<detail::Inbox> & inbox, std::type_index type)
+{
+  const QoS qos = actual_qos();
+  // History for late joiners comes by the middleware only.
+  if (!qos.is_transient_local()) {
+    inbox_ = inbox;
+    context_->intra_process().add({topic_name(), type, qos}, inbox_);
+  }
+}
+
+void SubscriptionBase::on_close()
+{
+  if (inbox_) {
+    inbox_->close();
+    context_->intra_process().remove(inbox_);
+  }
+  events_.clear();
+}
+
+std::string SubscriptionBase::topic_name() const
+{
+  return rcl_subscription_get_topic_name(handle_.get());
+}
+
+QoS SubscriptionBase::actual_qos() const
+{
+  return QoS(*rcl_subscription_get_actual_qos(handle_.get()));
+}
+
+std::size_t SubscriptionBase::publisher_count() const
+{
+  std::size_t count = 0;
+  throw_unless_ok(
+    rcl_subscription_get_publisher_count(handle_.get(), &count),
+    "publisher_count() on '" + topic_name() + "'");
+  return count;
+}
+
+bool SubscriptionBase::can_loan_messages() const noexcept
+{
+  return rcl_subscription_can_loan_messages(handle_.get());
+}
+
+std::vector<WaitHandle> SubscriptionBase::wait_handles()
+{
+  std::vector<WaitHandle> handles = {handle_.get()};
+  if (inbox_) {
+    handles.emplace_back(guard_condition(context_));
+  }
+  return handles;
+}
+
+void SubscriptionBase::set_middleware_callback(
+  rcl_event_callback_t callback, const void * user_data)
+{
+  const rcl_ret_t result =
+    rcl_subscription_set_on_new_message_callback(handle_.get(), callback, user_data);
+  if (callback != nullptr) {
+    throw_unless_ok(result, "watching the subscription to '" + topic_name() + "'");
+  } else if (result != RCL_RET_OK) {
+    take_rcl_error();
+  }
+}
+
+bool SubscriptionBase::accept(rcl_ret_t result, const rmw_message_info_t & from, MessageInfo * info)
+{
+  if (result == RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
+    rcutils_reset_error();
+    return false;
+  }
+  if (result != RCL_RET_OK) {
+    // One bad message from somewhere must not end the program.
+    Logger("rclrt_rcl")
+      .error("taking from '" + topic_name() + "': " + take_rcl_error() + "; the message is lost");
+    return false;
+  }
+  *info = to_info(from);
+  return inbox_ == nullptr || !inbox_->serves(info->publisher_gid);
+}
+
+bool SubscriptionBase::take_message(void * message, MessageInfo * info)
+{
+  rmw_message_info_t from = rmw_get_zero_initialized_message_info();
+  return accept(rcl_take(handle_.get(), message, &from, nullptr), from, info);
+}
+
+bool SubscriptionBase::take_bytes(SerializedMessage * message, MessageInfo * info)
+{
+  rmw_message_info_t from = rmw_get_zero_initialized_message_info();
+  return accept(
+    rcl_take_serialized_message(handle_.get(), &message->handle(), &from, nullptr), from, info);
+}
+
+bool SubscriptionBase::take_loan(void ** message, MessageInfo * info)
+{
+  rmw_message_info_t from = rmw_get_zero_initialized_message_info();
+  const bool accepted =
+    accept(rcl_take_loaned_message(handle_.get(), message, &from, nullptr), from, info);
+  if (!accepted && *message != nullptr) {
+    return_loan(*message);
+    *message = nullptr;
+  }
+  return accepted;
+}
+
+void SubscriptionBase::return_loan(void * message) noexcept
+{
+  if (rcl_return_loaned_message_from_subscription(handle_.get(), message) != RCL_RET_OK) {
+    rcutils_reset_error();
+  }
+}
+
+}  // namespace rclrt_rcl
