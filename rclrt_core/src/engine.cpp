@@ -41,6 +41,14 @@ Engine::~Engine()
   while (impl_->spinning.load()) {
     impl_->platform.wait(impl_->stop_word, 1, impl_->platform.now() + std::chrono::milliseconds(1));
   }
+  // Nodes leave the queues before either is destroyed; users may hold callbacks for longer.
+  Impl::Lock lock(*impl_->mutex);
+  for (const auto & entry : impl_->callbacks) {
+    impl_->drop_waiting(*entry.second);
+    if (entry.second->timer) {
+      impl_->clocks[entry.second->timer->clock].queue.disarm(*entry.second->timer);
+    }
+  }
 }
 
 const EngineOptions & Engine::options() const noexcept { return impl_->options; }

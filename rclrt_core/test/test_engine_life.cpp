@@ -235,6 +235,29 @@ TEST(Stop, leaves_no_thread_behind_and_spin_can_start_again)
   }
 }
 
+TEST(Engine, may_be_destroyed_with_jobs_waiting_and_callbacks_still_held)
+{
+  SimPlatform sim;
+  std::vector<std::shared_ptr<Callback>> held;
+  {
+    Engine engine(sim, {});
+    std::shared_ptr<Group> group;
+    ASSERT_TRUE(engine.add_group({}, &group).ok());
+    for (int i = 0; i < 3; ++i) {
+      CallbackOptions options;
+      options.name = std::to_string(i);
+      options.run = [](const Job &) { return true; };
+      std::shared_ptr<Callback> callback;
+      ASSERT_TRUE(engine.add_timer(options, {}, group, &callback).ok());
+      engine.notify(*callback);
+      if (i > 0) {
+        held.push_back(callback);
+      }
+    }
+  }
+  EXPECT_EQ(held.back()->name(), "2");
+}
+
 TEST(Deadline, is_the_nominal_release_plus_the_relative_deadline)
 {
   EngineOnSim engine;
