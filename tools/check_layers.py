@@ -82,7 +82,8 @@ LAYERS = {
     "rclrt_analysis": _layer("rclrt_scenarios", never=ROS),
     "rclrt_scenarios": _layer(only=(), code=False),
     "rclrt_reference_interfaces": _layer(never=RCLCPP),
-    "rclrt_reference_system": _layer(*_FRONT_ENDS, *_REFERENCE),
+    # The executors to compare with live beside the benchmarks.
+    "rclrt_reference_system": _layer(*_FRONT_ENDS, *_REFERENCE, "rclrt_benchmarks"),
     "rclrt_benchmarks": _layer(*_FRONT_ENDS, *_REFERENCE),
     "rclrt_examples": _layer(*_FRONT_ENDS, *_REFERENCE),
 }

@@ -204,3 +204,17 @@ def test_the_regular_expression_reaches_ctest_and_its_status_comes_back(tree: Tr
     assert tree.calls("ctest")[0].endswith("-R some.*")
     assert "-DRCLRT_SANITIZE=address" in tree.calls("cmake")[0]
     assert "build-address" in tree.calls("ctest")[0]
+
+
+def test_the_reason_of_a_skip_is_printed(tree: Tree) -> None:
+    tree.run("build")
+    log = tree.root / "build" / "Testing" / "Temporary" / "LastTest.log"
+    log.parent.mkdir(parents=True)
+    log.write_text(
+        "1/2 Test: core.a_test\n[ RUN      ] a_test\nfile.cpp:3: Skipped\nno permission\n\n"
+        "2/2 Test: tools\nSKIPPED [1] test_x.py:7: needs root\n"
+    )
+    result = tree.run("test")
+    assert result.returncode == 0
+    assert "skipped core.a_test: no permission\n" in result.stdout
+    assert "skipped [1] test_x.py:7: needs root\n" in result.stdout
