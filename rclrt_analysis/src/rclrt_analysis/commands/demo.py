@@ -1,0 +1,131 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Run a reference system under every executor and print how long its hot path takes under each.
+
+The Autoware Reference System, unless --scenario names another file: 24 nodes on real ROS 2
+middleware, with calibrated work. The executors take turns in short slices, so that whatever
+disturbs the machine disturbs all of them. Ctrl-C stops and reports what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from rclrt_analysis.reference.executors import DEMO_EXECUTORS, EXECUTORS
+
+DEFAULT_DURATION_S = 120.0
+MAX_WORK_MS = 10_000.0
+
+
+def _source() -> Path:
+    return Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
+
+
+def _executors(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    known = ", ".join(EXECUTORS)
+    for name in names:
+        if name not in EXECUTORS:
+            raise argparse.ArgumentTypeError(f"unknown executor '{name}'. Use any of: {known}")
+    if not names:
+        raise argparse.ArgumentTypeError(f"name one executor at least. Use any of: {known}")
+    return list(dict.fromkeys(names))
+
+
+def _number(text: str, lowest: float, highest: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not lowest <= value <= highest:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from {lowest:g} to {highest:g}")
+    return value
+
+
+def _duration(text: str) -> float:
+    return _number(text, 1.0, 86_400.0)
+
+
+def _work(text: str) -> float:
+    return _number(text, 0.0, MAX_WORK_MS)
+
+
+def _cpus(text: str) -> str:
+    available = os.cpu_count() or 1
+    for word in text.split(","):
+        if not word.isascii() or not word.isdigit() or int(word) >= available:
+            raise argparse.ArgumentTypeError(
+                f"'{word}' is not a CPU of this machine. Use a list of 0 to {available - 1}"
+            )
+    return text
+
+
+def _readable_file(text: str) -> Path:
+    path = Path(text)
+    try:
+        with path.open("rb"):
+            return path
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text}: {error.strerror}") from error
+
+
+def _writable_file(text: str) -> Path:
+    path = Path(text)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: no file can be written there")
+    return path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--duration",
+        type=_duration,
+        default=DEFAULT_DURATION_S,
+        metavar="S",
+        help="seconds for all of it (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--executors",
+        type=_executors,
+        default=list(DEMO_EXECUTORS),
+        metavar="A,B",
+        help="any of " + ", ".join(EXECUTORS) + " (default: " + ",".join(DEMO_EXECUTORS) + ")",
+    )
+    parser.add_argument(
+        "--work",
+        type=_work,
+        metavar="MS",
+        help="processor time of every callback that works, ms (default: as the scenario says)",
+    )
+    parser.add_argument("--cpus", type=_cpus, metavar="0,1", help="the CPUs to use (default: all)")
+    parser.add_argument(
+        "--scenario",
+        type=_readable_file,
+        metavar="FILE",
+        help="another system, see rclrt_scenarios/README.md",
+    )
+    parser.add_argument(
+        "--one-process-per-node",
+        action="store_true",
+        help="each node a process of its own (default: all in one)",
+    )
+    parser.add_argument(
+        "--json", type=_writable_file, metavar="FILE", help="write the result, schema 1"
+    )
+    parser.add_argument(
+        "--html",
+        type=_writable_file,
+        metavar="FILE",
+        help="write one self-contained page: distributions, and a timeline of the worst instance",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the demo."""
+    from rclrt_analysis.reference.demonstration import demonstrate
+
+    default = _source() / "rclrt_scenarios" / "autoware_reference_system.yaml"
+    return demonstrate(arguments, arguments.scenario or default, _source())

@@ -1,0 +1,114 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the verb `demo` does once its arguments are known to be right."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rclrt_analysis.reference import environment, page, study, table
+from rclrt_analysis.reference.program import Interrupt, Program, ProgramError, find_program
+from rclrt_analysis.reference.result import make_result
+from rclrt_analysis.scenario import ScenarioError, read_scenario
+
+FAILED = 1
+WRONG_USAGE = 2
+
+
+def say(text: str) -> None:
+    """Show progress: one line each, apart from the result on standard output."""
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
+def complain(text: str, status: int) -> int:
+    """Say why it ends, and return `status`."""
+    print(f"./rclrt demo: {text}", file=sys.stderr)
+    return status
+
+
+def title_of(scenario: Mapping[str, Any], arguments: argparse.Namespace) -> str:
+    """Return what the table shows."""
+    path = scenario.get("hot_path")
+    cpus = f"CPUs {arguments.cpus}" if arguments.cpus else "all CPUs"
+    work = "" if arguments.work is None else f", {arguments.work:g} ms of work"
+    what = (
+        f"hot path, ms: data received from {' or '.join(path['roots'])} to start of {path['sink']}"
+        if path
+        else "response times of all timers, ms"
+    )
+    processes = "a process each" if arguments.one_process_per_node else "one process"
+    return f"{scenario['name']}: {len(scenario['nodes'])} nodes, {processes}, {cpus}{work}; {what}"
+
+
+def notes_of(done: study.Study, may_use_realtime: bool) -> list[str]:
+    """Return what the reader of the table must know."""
+    notes = []
+    transport = done.transport
+    if transport.ideal_ms is not None and transport.total_ms is not None:
+        notes.append(
+            f"ideal: {transport.critical_path_work_ms:.2f} ms of work on the critical path + "
+            f"{transport.total_ms:.2f} ms of transport (median of {transport.samples} without work)"
+        )
+    notes.append(
+        "drops: jobs released but never run. misses: timers later than their period, hot path "
+        "later than its roots' period. in force: policies and priorities that callbacks found "
+        "themselves running with."
+    )
+    if any(len(m.latency_ms) < 100 for m in done.measurements):
+        notes.append(
+            "-: fewer samples than the percentile needs (100 for p99); give it more --duration."
+        )
+    if not may_use_realtime:
+        notes.append(
+            "REFUSED: no permission for real-time scheduling here, so those rows ran without their "
+            f"priorities. To permit it: {environment.RT_LINE}."
+        )
+    if done.interrupted:
+        notes.append("Interrupted: this is what was measured until then.")
+    return notes
+
+
+def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path) -> int:
+    """Run the study and report it."""
+    program = Program(find_program(), scenario_path, arguments.work, arguments.cpus)
+    if not program.path.exists():
+        return complain(f"{program.path} is not built. Run ./rclrt build", FAILED)
+    try:
+        program.check(arguments.executors)
+        schema = source / "rclrt_scenarios" / "scenario.schema.json"
+        scenario = read_scenario(scenario_path, schema)
+    except (ProgramError, ScenarioError) as error:
+        return complain(str(error), WRONG_USAGE)
+    if arguments.one_process_per_node:
+        program.nodes = [node["name"] for node in scenario["nodes"]]
+
+    about = environment.describe(source, scenario_path)
+    with Interrupt() as interrupt:
+        try:
+            done = study.conduct(program, interrupt, arguments.executors, arguments.duration, say)
+        except ProgramError as error:
+            return complain(str(error), error.status if error.status == WRONG_USAGE else FAILED)
+
+    about.update(study.describe(done, program.iterations_per_ms))
+    about["cpus_used"] = arguments.cpus or "all"
+    about["one_process_per_node"] = arguments.one_process_per_node
+    title = title_of(scenario, arguments)
+    notes = notes_of(done, about["may_use_realtime"])
+    ideal_ms = done.transport.ideal_ms
+    print(table.make_table(title, done.measurements, ideal_ms, notes), flush=True)
+    result = make_result(about, done.measurements, ideal_ms)
+    try:
+        if arguments.json:
+            arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        if arguments.html:
+            html = page.make_page(title, done.measurements, result, notes)
+            arguments.html.write_text(html, encoding="utf-8")
+    except OSError as error:
+        return complain(f"{error.filename}: {error.strerror}", FAILED)
+    return FAILED if any(m.failure for m in done.measurements) else 0

@@ -1,0 +1,80 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The machine as it is, not as somebody thinks it is set up."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import resource
+import subprocess
+from pathlib import Path
+from typing import Any
+
+RT_LINE = (
+    "add '@realtime - rtprio 99' and '@realtime - memlock unlimited' to "
+    "/etc/security/limits.conf, the user to the group realtime, and log in again"
+)
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def _cpu_model() -> str | None:
+    for line in (_read("/proc/cpuinfo") or "").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return None
+
+
+def _revision(source: Path) -> str | None:
+    command = ["git", "-C", str(source), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
+
+
+def may_use_realtime() -> bool:
+    """Return whether a thread of this user may become SCHED_FIFO. Tried, not deduced."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        except OSError:
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    return status == 0
+
+
+def describe(source: Path, scenario: Path) -> dict[str, Any]:
+    """Return the environment part of the result."""
+    runtime_us = _read("/proc/sys/kernel/sched_rt_runtime_us")
+    command_line = (_read("/proc/cmdline") or "").split()
+    return {
+        "machine": platform.machine(),
+        "cpu": _cpu_model(),
+        "cpus": os.cpu_count(),
+        "kernel": platform.release(),
+        "preempt_rt": (_read("/sys/kernel/realtime") or "0") == "1",
+        "kernel_arguments": [
+            word
+            for word in command_line
+            if word.partition("=")[0] in ("isolcpus", "nohz_full", "rcu_nocbs", "preempt")
+        ],
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "smt_active": _read("/sys/devices/system/cpu/smt/active") == "1",
+        "sched_rt_runtime_us": int(runtime_us) if runtime_us else None,
+        "rlimit_rtprio": resource.getrlimit(resource.RLIMIT_RTPRIO)[0],
+        "may_use_realtime": may_use_realtime(),
+        "revision": _revision(source),
+        "scenario": scenario.name,
+        "scenario_sha256": hashlib.sha256(scenario.read_bytes()).hexdigest(),
+    }

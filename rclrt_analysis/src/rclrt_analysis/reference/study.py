@@ -1,0 +1,171 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A study: one scenario under several executors, interleaved, within a given time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from rclrt_analysis.reference.measurement import NS_PER_MS, Measurement
+from rclrt_analysis.reference.program import WARM_UP_S, Interrupt, ProgramError, Report
+from rclrt_analysis.reference.schedule import make_schedule
+from rclrt_analysis.reference.statistics import percentile
+
+# The executor whose hand-over counts as transport in the ideal: the one with the least of its own.
+TRANSPORT_EXECUTOR = "preemptive_hot"
+TRANSPORT_S = 3.0
+# What a slice is thought to take besides warm-up and measuring, until it is known.
+FIRST_GUESS_OVERHEAD_S = 2.0
+WRONG_USAGE = 2
+
+
+class Runner(Protocol):
+    """Runs a scenario once; `Program` is the real one."""
+
+    def calibrate(self) -> None:
+        """Measure how much work a millisecond is."""
+
+    def run(
+        self, interrupt: Interrupt, executor: str, seconds: float, work_ms: float | None = None
+    ) -> list[Report]:
+        """Run the scenario under an executor; one report a process."""
+
+
+@dataclass
+class Transport:
+    """How long data takes along the hot path when nobody works."""
+
+    total_ms: float | None = None
+    """Median over all instances, from reception to the start of the sink."""
+    samples: int = 0
+    sent_to_received_ms: float | None = None
+    """Median over all messages on the path."""
+    received_to_start_ms: float | None = None
+    critical_path_work_ms: float = 0.0
+
+    @property
+    def ideal_ms(self) -> float | None:
+        """Least latency of the hot path: work on the critical path plus transport."""
+        return None if self.total_ms is None else self.critical_path_work_ms + self.total_ms
+
+
+@dataclass
+class Study:
+    """What was measured, so far."""
+
+    measurements: list[Measurement]
+    transport: Transport = field(default_factory=Transport)
+    slices: int = 0
+    slice_s: float = 0.0
+    interrupted: bool = False
+
+
+def _median(values: list[float]) -> float | None:
+    return percentile(sorted(values), 0.5)
+
+
+def transport_of(reports: list[Report], transport: Transport) -> None:
+    """Fill in what a run without work tells."""
+    totals: list[float] = []
+    sent_to_received: list[float] = []
+    received_to_start: list[float] = []
+    for report in reports:
+        if report["hot_path"] is None:
+            continue
+        for received, start, _end, _ in report["hot_path"]["samples"]:
+            totals.append((start - received) / NS_PER_MS)
+        for callback in report["callbacks"]:
+            if callback["on_hot_path"] and callback["kind"] == "subscription":
+                for release, start, _end, sent, _, _ in callback["jobs"]:
+                    sent_to_received.append((release - sent) / NS_PER_MS)
+                    received_to_start.append((start - release) / NS_PER_MS)
+    transport.total_ms = _median(totals)
+    transport.samples = len(totals)
+    transport.sent_to_received_ms = _median(sent_to_received)
+    transport.received_to_start_ms = _median(received_to_start)
+
+
+def conduct(
+    runner: Runner,
+    interrupt: Interrupt,
+    executors: Sequence[str],
+    duration_s: float,
+    say: Callable[[str], None],
+) -> Study:
+    """Run everything. Returns early, with what there is, after an interrupt.
+
+    Parameters
+    ----------
+    duration_s
+        For all of it, calibration and starts included, s.
+    say
+        Is told what happens next.
+
+    Raises
+    ------
+    ProgramError
+        The scenario or an option was refused: no executor could have run.
+    """
+    began = time.monotonic()
+    study = Study([Measurement(executor) for executor in executors])
+    by_name = {measurement.executor: measurement for measurement in study.measurements}
+    say("calibrating the work")
+    runner.calibrate()
+
+    overhead_s = FIRST_GUESS_OVERHEAD_S
+    say("measuring the transport: the same without work")
+    before = time.monotonic()
+    try:
+        transport_of(runner.run(interrupt, TRANSPORT_EXECUTOR, TRANSPORT_S, 0.0), study.transport)
+        overhead_s = max(0.0, time.monotonic() - before - TRANSPORT_S)
+    except ProgramError as error:
+        if error.status == WRONG_USAGE:
+            raise
+        say(f"the transport could not be measured: {error}")
+
+    left_s = duration_s - (time.monotonic() - began)
+    schedule = make_schedule(executors, left_s, max(overhead_s, WARM_UP_S))
+    study.slice_s = schedule[0].seconds
+    for number, part in enumerate(schedule, start=1):
+        if interrupt.requested:
+            break
+        say(f"{number}/{len(schedule)}  {part.executor}, {part.seconds:.1f} s")
+        measurement = by_name[part.executor]
+        try:
+            reports = runner.run(interrupt, part.executor, part.seconds)
+        except ProgramError as error:
+            if error.status == WRONG_USAGE:
+                raise
+            if not interrupt.requested:
+                measurement.failure = str(error)
+            continue
+        measurement.add(reports)
+        study.slices += 1
+        if reports[0]["hot_path"] is not None:
+            study.transport.critical_path_work_ms = reports[0]["hot_path"]["critical_path_work_ms"]
+    study.interrupted = interrupt.requested
+    return study
+
+
+def describe(study: Study, iterations_per_ms: float) -> dict[str, Any]:
+    """Return what the environment part of the result says about the study itself."""
+    transport = study.transport
+    return {
+        "interrupted": study.interrupted,
+        "slices": study.slices,
+        "slice_s": round(study.slice_s, 3),
+        "warm_up_s": WARM_UP_S,
+        "measured_s": {m.executor: round(m.measured_s, 3) for m in study.measurements},
+        "rmw": next((m.rmw for m in study.measurements if m.rmw), None),
+        "work_iterations_per_ms": round(iterations_per_ms),
+        "critical_path_work_ms": transport.critical_path_work_ms,
+        "transport_ms": {
+            "n": transport.samples,
+            "hot_path_p50": transport.total_ms,
+            "hop_sent_to_received_p50": transport.sent_to_received_ms,
+            "hop_received_to_start_p50": transport.received_to_start_ms,
+        },
+    }

@@ -1,0 +1,96 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The table of the demo, for a terminal of 100 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from rclrt_analysis.reference.measurement import Measurement
+from rclrt_analysis.reference.result import finding_text
+
+WIDTH = 100
+NOT_ENOUGH = "-"
+
+# Title, width; the first two are flush left, numbers right.
+COLUMNS = (
+    ("executor", 15),
+    ("policy", 6),
+    ("n", 5),
+    ("p50", 7),
+    ("p99", 7),
+    ("max", 7),
+    ("ideal", 6),
+    ("drops", 6),
+    ("misses", 6),
+    ("CPU %", 5),
+    ("MiB", 5),
+)
+GAP = "  "
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Return a number, or `NOT_ENOUGH` for None."""
+    return NOT_ENOUGH if value is None else f"{value:.{digits}f}"
+
+
+def line(cells: Sequence[str], rest: str) -> str:
+    """Return one row of the table."""
+    padded = [
+        cell.ljust(width) if i < 2 else cell.rjust(width)
+        for i, (cell, (_, width)) in enumerate(zip(cells, COLUMNS, strict=True))
+    ]
+    return (" ".join(padded) + GAP + rest).rstrip()
+
+
+def row(measurement: Measurement, ideal_ms: float | None) -> str:
+    """Return the row of one executor."""
+    if measurement.failure:
+        return f"{measurement.executor:15} failed: {measurement.failure.splitlines()[-1]}"[:WIDTH]
+    cells = [
+        measurement.executor,
+        measurement.policy,
+        str(len(measurement.latency_ms)),
+        number(measurement.percentile(0.50)),
+        number(measurement.percentile(0.99)),
+        number(measurement.max_ms),
+        number(ideal_ms),
+        str(measurement.dropped),
+        str(measurement.deadline_misses),
+        number(measurement.cpu_percent, 0),
+        number(measurement.rss_mib, 0),
+    ]
+    return line(cells, measurement.attributes_text())
+
+
+def paragraph(text: str, indent: str = "") -> str:
+    """Return text broken to the width."""
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent="  ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def make_table(
+    title: str, measurements: Sequence[Measurement], ideal_ms: float | None, notes: Sequence[str]
+) -> str:
+    """Return the table with its title, its notes, and what the executors found out."""
+    lines = [paragraph(title), ""]
+    lines.append(line([name for name, _ in COLUMNS], "in force"))
+    lines.append("-" * WIDTH)
+    lines += [row(measurement, ideal_ms) for measurement in measurements]
+    lines.append("-" * WIDTH)
+    lines += [paragraph(note) for note in notes]
+    found: dict[str, list[str]] = {}
+    for measurement in measurements:
+        for finding in measurement.findings:
+            found.setdefault(finding_text(finding), []).append(measurement.executor)
+    if found:
+        lines += ["", "Found out about this machine:"]
+        lines += [paragraph(f"{text} ({', '.join(who)})", "- ") for text, who in found.items()]
+    return "\n".join(lines)
