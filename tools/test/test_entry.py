@@ -206,10 +206,12 @@ def test_the_regular_expression_reaches_ctest_and_its_status_comes_back(tree: Tr
     assert "build-address" in tree.calls("ctest")[0]
 
 
-def test_the_reason_of_a_skip_is_printed(tree: Tree) -> None:
+def test_the_reason_of_a_skip_is_printed_and_the_summary_last(tree: Tree) -> None:
     tree.run("build")
+    summary = tree.root / "build" / "Testing" / "summary.log"
     log = tree.root / "build" / "Testing" / "Temporary" / "LastTest.log"
     log.parent.mkdir(parents=True)
+    summary.write_text("100% tests passed, 0 tests failed out of 2\n\nTotal Test time\n")
     log.write_text(
         "1/2 Test: core.a_test\n[ RUN      ] a_test\nfile.cpp:3: Skipped\nno permission\n\n"
         "2/2 Test: tools\nSKIPPED [1] test_x.py:7: needs root\n"
@@ -218,3 +220,4 @@ def test_the_reason_of_a_skip_is_printed(tree: Tree) -> None:
     assert result.returncode == 0
     assert "skipped core.a_test: no permission\n" in result.stdout
     assert "skipped [1] test_x.py:7: needs root\n" in result.stdout
+    assert result.stdout.endswith("100% tests passed, 0 tests failed out of 2\n")
