@@ -12,6 +12,7 @@
 #include "node_state.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/init.hpp"
+#include "standard_interfaces.hpp"
 
 namespace rclrt_rcl
 {
@@ -79,10 +80,13 @@ Node::Node(const std::string & name, const std::string & name_space, const NodeO
   CallbackGroupOptions group;
   group.name = "default";
   state_->default_group = create_callback_group(CallbackGroupType::kMutuallyExclusive, group);
+  set_parameters_of_node(detail::make_parameters(*this));
+  state_->standard_interfaces = std::make_shared<detail::StandardInterfaces>(*this);
 }
 
 Node::~Node()
 {
+  state_->standard_interfaces.reset();
   for (const auto & group : callback_groups()) {
     for (const auto & entity : group->entities()) {
       entity->close();

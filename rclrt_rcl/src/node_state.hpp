@@ -23,6 +23,8 @@ namespace rclrt_rcl
 namespace detail
 {
 
+class StandardInterfaces;
+
 struct NodeState
 {
   std::shared_ptr<Context> context;
@@ -33,6 +35,7 @@ struct NodeState
   std::shared_ptr<Clock> ros_clock = std::make_shared<Clock>(ClockKind::kRos);
   std::shared_ptr<Clock> steady_clock = std::make_shared<Clock>(ClockKind::kSteady);
   std::shared_ptr<CallbackGroup> default_group;
+  std::shared_ptr<StandardInterfaces> standard_interfaces;
 
   /// Recursive: a QoS event is made while its publisher is being made.
   std::recursive_mutex creation_mutex;

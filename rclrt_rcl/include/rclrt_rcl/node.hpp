@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A node: a name, and the place where publishers, subscriptions, timers, services and clients are
-/// made. To be derived from or used as it is.
+/// made. To be derived from or used as it is. Its parameters are in parameter_access.hpp.
 ///
 /// It does nothing until an executor has it. On destruction everything made by it stops: no
 /// callback of it runs any more when the destructor has returned (unless called from inside a
@@ -25,12 +25,17 @@
 
 #include "rcl/node.h"
 #include "rclrt_rcl/callback_group.hpp"
+#include "rclrt_rcl/client.hpp"
+#include "rclrt_rcl/client_options.hpp"
 #include "rclrt_rcl/clock.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/logger.hpp"
 #include "rclrt_rcl/node_options.hpp"
+#include "rclrt_rcl/parameter_access.hpp"
 #include "rclrt_rcl/publisher.hpp"
 #include "rclrt_rcl/publisher_options.hpp"
+#include "rclrt_rcl/service.hpp"
+#include "rclrt_rcl/service_options.hpp"
 #include "rclrt_rcl/subscription.hpp"
 #include "rclrt_rcl/subscription_options.hpp"
 #include "rclrt_rcl/timer.hpp"
@@ -48,7 +53,7 @@ struct NodeState;
 /// Names and types, e.g. {"/chatter", {"std_msgs/msg/String"}}.
 using NamesAndTypes = std::map<std::string, std::vector<std::string>>;
 
-class Node
+class Node : public ParameterAccess
 {
 public:
   /// Errors: an invalid name or namespace, invalid arguments, a context that was shut down.
@@ -96,6 +101,26 @@ public:
       options.use_intra_process.value_or(uses_intra_process()), options.ignore_local_publications);
     add_events(*subscription, options);
     return subscription;
+  }
+
+  /// See service.hpp for the forms of `callback`.
+  template <typename S, typename F>
+  std::shared_ptr<Service<S>> create_service(
+    const std::string & name, F && callback, const QoS & qos = QoS::services(),
+    const ServiceOptions & options = {})
+  {
+    return make_entity<Service<S>>(
+      rclrt_core::CallbackKind::kService, resolve_service_name(name), options.scheduling,
+      options.group, context(), handle(), name, qos, std::forward<F>(callback));
+  }
+
+  template <typename S>
+  std::shared_ptr<Client<S>> create_client(
+    const std::string & name, const QoS & qos = QoS::services(), const ClientOptions & options = {})
+  {
+    return make_entity<Client<S>>(
+      rclrt_core::CallbackKind::kClient, resolve_service_name(name), options.scheduling,
+      options.group, context(), handle(), name, qos, options.max_pending_requests);
   }
 
   /// On ROS time. `callback`: (), (Timer &) or (Timer &, const TimerInfo &).

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rclrt_rcl/context.hpp"
+#include "rclrt_rcl/parameter.hpp"
 #include "rclrt_rcl/qos.hpp"
 
 namespace rclrt_rcl
@@ -28,6 +29,21 @@ struct NodeOptions
   QoS rosout_qos = QoS::rosout();
   /// Deliver by pointer between publishers and subscriptions of this context that both want it.
   bool use_intra_process = false;
+
+  /// Values that count more than defaults, command lines and files.
+  std::vector<Parameter> parameter_overrides;
+  /// Reading and setting declares, with dynamic typing.
+  bool allow_undeclared_parameters = false;
+  /// Declare what a command line or file gives, with dynamic typing.
+  bool automatically_declare_parameters_from_overrides = false;
+  /// The six services by which others see and change the parameters.
+  bool start_parameter_services = true;
+  /// Tell of changes on /parameter_events.
+  bool start_parameter_event_publisher = true;
+  /// ~/get_type_description. The parameter `start_type_description_service` overrides it.
+  bool start_type_description_service = true;
+  /// ~/get_logger_levels and ~/set_logger_levels.
+  bool enable_logger_service = false;
 };
 
 }  // namespace rclrt_rcl

@@ -1,0 +1,100 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A service of type S. The callback has one of the forms
+///
+///   (const Request &, Response &)      the answer is sent when the callback returns
+///   (const Request &, Responder<S>)    the answer is sent by Responder::send(), whenever that is
+///
+/// each also with a first argument `const RequestHeader &`. The request lives until the callback
+/// returns. A callback that throws sends no answer.
+#ifndef RCLRT_RCL__SERVICE_HPP_
+#define RCLRT_RCL__SERVICE_HPP_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "rclrt_rcl/responder.hpp"
+#include "rclrt_rcl/service_base.hpp"
+#include "rosidl_typesupport_cpp/service_type_support.hpp"
+
+namespace rclrt_rcl
+{
+
+template <typename S>
+class Service : public ServiceBase
+{
+public:
+  using Request = typename S::Request;
+  using Response = typename S::Response;
+
+  template <typename F>
+  Service(
+    EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
+    const std::string & name, const QoS & qos, F && callback)
+  : ServiceBase(
+      std::move(setup), std::move(context), node,
+      rosidl_typesupport_cpp::get_service_type_support_handle<S>(), name, qos),
+    callback_(unified(std::forward<F>(callback)))
+  {
+  }
+
+private:
+  using Callback = std::function<void(const Request &, Responder<S>)>;
+
+  bool do_take_and_run(const rclrt_core::Job &) override
+  {
+    Request request;
+    RequestHeader header;
+    if (!take_request(&request, &header)) {
+      return false;
+    }
+    callback_(request, Responder<S>(sender(), header));
+    return true;
+  }
+
+  template <typename F>
+  static Callback unified(F && function)
+  {
+    if constexpr (std::is_invocable_v<F &, const Request &, Responder<S>>) {
+      return std::forward<F>(function);
+    } else if constexpr (std::is_invocable_v<
+                           F &, const RequestHeader &, const Request &, Responder<S>>) {
+      return
+        [function = std::forward<F>(function)](const Request & request, Responder<S> to) mutable {
+          const RequestHeader header = to.header();
+          function(header, request, std::move(to));
+        };
+    } else if constexpr (std::is_invocable_v<F &, const Request &, Response &>) {
+      return answering([function = std::forward<F>(function)](
+                         const RequestHeader &, const Request & request,
+                         Response & response) mutable { function(request, response); });
+    } else {
+      static_assert(
+        std::is_invocable_v<F &, const RequestHeader &, const Request &, Response &>,
+        "a service's callback takes const Request & and Response &, or const Request & and "
+        "Responder<S>, and optionally const RequestHeader & before them");
+      return answering(std::forward<F>(function));
+    }
+  }
+
+  template <typename F>
+  static Callback answering(F && function)
+  {
+    return
+      [function = std::forward<F>(function)](const Request & request, Responder<S> to) mutable {
+        Response response;
+        function(to.header(), request, response);
+        to.send(std::move(response));
+      };
+  }
+
+  const Callback callback_;
+};
+
+}  // namespace rclrt_rcl
+
+#endif  // RCLRT_RCL__SERVICE_HPP_

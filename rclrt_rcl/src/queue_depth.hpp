@@ -1,0 +1,29 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// How many jobs may wait for what comes with a quality of service.
+#ifndef QUEUE_DEPTH_HPP_
+#define QUEUE_DEPTH_HPP_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "rclrt_rcl/qos.hpp"
+
+namespace rclrt_rcl
+{
+namespace detail
+{
+
+inline uint32_t queue_depth(const QoS & qos)
+{
+  constexpr std::size_t kKeepAllDepth = 5000;  // what Fast DDS keeps when it keeps everything
+  return static_cast<uint32_t>(
+    qos.is_keep_all() ? kKeepAllDepth : std::min(qos.depth(), kKeepAllDepth));
+}
+
+}  // namespace detail
+}  // namespace rclrt_rcl
+
+#endif  // QUEUE_DEPTH_HPP_
