@@ -6,6 +6,12 @@
 #include <algorithm>
 #include <utility>
 
+#ifdef RCLRT_HAS_BASELINES
+#include "rclrt_baselines/fifo_events_executor.hpp"
+#include "rclrt_baselines/static_executor.hpp"
+#include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
+#include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
+#endif
 #include "rclrt_rcl/callback_isolated_executor.hpp"
 #include "rclrt_rcl/preemptive_executor.hpp"
 #include "rclrt_rcl/priority_events_executor.hpp"
@@ -115,6 +121,11 @@ Status choose_executor(
     }
     return Status::error("unknown executor '" + name + "'. Use one of: " + names);
   }
+#ifndef RCLRT_HAS_BASELINES
+  if (is_baseline(known->kind)) {
+    return Status::error("executor '" + name + "' needs a build with RCLRT_BUILD_BENCHMARKS=ON");
+  }
+#endif
   ExecutorChoice result{name, known->kind, known->policy};
   if (!policy.empty()) {
     const auto found = std::find_if(
@@ -154,9 +165,20 @@ rclrt_rcl::Scheduling scheduling_for(
 }
 
 std::unique_ptr<rclrt_rcl::Executor> make_executor(
-  const ExecutorChoice & choice, int, const std::shared_ptr<rclrt_rcl::Context> & context)
+  const ExecutorChoice & choice, std::size_t cpus,
+  const std::shared_ptr<rclrt_rcl::Context> & context)
 {
   switch (choice.kind) {
+#ifdef RCLRT_HAS_BASELINES
+    case ExecutorKind::kWaitSetSingle:
+      return std::make_unique<rclrt_baselines::WaitSetSingleThreadedExecutor>(context);
+    case ExecutorKind::kWaitSetMulti:
+      return std::make_unique<rclrt_baselines::WaitSetMultiThreadedExecutor>(cpus, context);
+    case ExecutorKind::kStatic:
+      return std::make_unique<rclrt_baselines::StaticExecutor>(context);
+    case ExecutorKind::kEventsFifo:
+      return std::make_unique<rclrt_baselines::FifoEventsExecutor>(context);
+#endif
     case ExecutorKind::kPriorityEvents:
       return make<rclrt_rcl::PriorityEventsExecutor, rclrt_rcl::PriorityEventsExecutorOptions>(
         choice, context);

@@ -52,6 +52,7 @@ struct Arguments
   int64_t start_at_ns = 0;
   std::vector<int> cpus;
   bool calibrate = false;
+  bool check = false;
 };
 
 void declare(CLI::App & app, Arguments & arguments)
@@ -80,6 +81,7 @@ void declare(CLI::App & app, Arguments & arguments)
       "Do not calibrate; as printed by --calibrate")
     ->check(CLI::PositiveNumber);
   app.add_option("--out", arguments.out, "Write the report there, JSON (standard output)");
+  app.add_flag("--check", arguments.check, "Only say whether all of this could run");
   app.add_flag("--calibrate", arguments.calibrate, "Print the iterations of work per ms, and exit");
 }
 
@@ -103,6 +105,13 @@ Status use_cpus(const std::vector<int> & cpus, int cpu_count)
     return Status::error("--cpus: none of them may be used here (see taskset -p $$)");
   }
   return {};
+}
+
+std::size_t usable_cpus()
+{
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? static_cast<std::size_t>(CPU_COUNT(&set))
+                                                      : 1;
 }
 
 void set_work(double work_ms, Scenario * scenario)
@@ -170,6 +179,9 @@ int run_scenario(const Arguments & arguments)
   if (!status.ok()) {
     return fail(kWrongUsage, status);
   }
+  if (arguments.check) {
+    return 0;
+  }
 
   const BusyWork work =
     arguments.iterations_per_ms > 0 ? BusyWork(arguments.iterations_per_ms) : BusyWork::calibrate();
@@ -182,7 +194,7 @@ int run_scenario(const Arguments & arguments)
 
   rclrt_rcl::init();
   const auto context = rclrt_rcl::default_context();
-  const auto executor = make_executor(choice, static_cast<int>(arguments.cpus.size()), context);
+  const auto executor = make_executor(choice, usable_cpus(), context);
   ReferenceSystem system(
     scenario, plan, choice, work, arguments.node, options.warm_up + options.duration, context);
   system.add_to(*executor);

@@ -1,0 +1,120 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+
+#include "report.hpp"
+
+namespace rclrt_reference_system
+{
+namespace
+{
+
+using rclrt_core::Duration;
+
+constexpr Window kWindow{1000, 2000};
+
+JobLog released_at(std::initializer_list<int64_t> times)
+{
+  JobLog log(times.size());
+  for (const int64_t time : times) {
+    JobSample job;
+    job.release_ns = time;
+    job.start_ns = time;
+    job.end_ns = time + 10;
+    log.add(job);
+  }
+  return log;
+}
+
+JobLog numbered(std::initializer_list<uint64_t> numbers, int64_t first_ns = 1000)
+{
+  JobLog log(numbers.size());
+  for (const uint64_t number : numbers) {
+    JobSample job;
+    job.release_ns = first_ns++;
+    job.in_sequence = number;
+    log.add(job);
+  }
+  return log;
+}
+
+TEST(LostReleases, none_when_every_period_has_its_job)
+{
+  EXPECT_EQ(
+    lost_releases(
+      released_at({900, 1000, 1100, 1200, 1300, 1400, 1500, 1600, 1700, 1800, 1900}), Duration(100),
+      kWindow),
+    0u);
+}
+
+TEST(LostReleases, gaps_count_also_when_nominal_times_are_a_little_off)
+{
+  EXPECT_EQ(lost_releases(released_at({1000, 1500, 1900}), Duration(100), kWindow), 4u + 3u);
+  EXPECT_EQ(
+    lost_releases(released_at({1002, 1099, 1301, 1398, 1900}), Duration(100), kWindow), 1u + 4u);
+}
+
+TEST(LostReleases, those_missing_at_the_end_count_but_for_the_one_that_may_wait)
+{
+  EXPECT_EQ(lost_releases(released_at({1000, 1100}), Duration(100), kWindow), 8u);
+  EXPECT_EQ(lost_releases(released_at({1810}), Duration(100), kWindow), 0u);
+  EXPECT_EQ(lost_releases(released_at({}), Duration(100), kWindow), 9u);
+}
+
+TEST(LostReleases, what_happened_before_the_window_does_not_count)
+{
+  EXPECT_EQ(lost_releases(released_at({100, 900, 1000, 1900}), Duration(900), kWindow), 0u);
+}
+
+TEST(LostSamples, gaps_in_the_numbers_count)
+{
+  EXPECT_EQ(lost_samples(numbered({1, 2, 3}), 0, 1, kWindow), 0u);
+  EXPECT_EQ(lost_samples(numbered({1, 2, 5, 6, 8}), 0, 1, kWindow), 3u);
+  EXPECT_EQ(lost_samples(numbered({5, 6}), 0, 1, kWindow), 0u)
+    << "nothing is known before the first";
+}
+
+TEST(LostSamples, gaps_before_the_window_do_not_count_but_one_across_its_begin_does)
+{
+  JobLog log(3);
+  for (const auto & [time, number] :
+       std::initializer_list<std::pair<int64_t, uint64_t>>{{100, 1}, {200, 5}, {1100, 8}}) {
+    JobSample job;
+    job.release_ns = time;
+    job.in_sequence = number;
+    log.add(job);
+  }
+  EXPECT_EQ(lost_samples(log, 0, 1, kWindow), 2u);
+}
+
+TEST(LostSamples, what_the_publisher_sent_since_counts_but_for_what_may_still_wait)
+{
+  EXPECT_EQ(lost_samples(numbered({1, 2}), 2, 1, kWindow), 0u);
+  EXPECT_EQ(lost_samples(numbered({1, 2}), 3, 1, kWindow), 0u);
+  EXPECT_EQ(lost_samples(numbered({1, 2}), 7, 1, kWindow), 4u);
+  EXPECT_EQ(lost_samples(numbered({1, 2}), 7, 10, kWindow), 0u);
+  EXPECT_EQ(lost_samples(numbered({}), 7, 1, kWindow), 6u) << "starved all along";
+}
+
+TEST(MissedDeadlines, counts_jobs_of_the_window_that_end_too_late)
+{
+  const JobLog log = released_at({900, 1000, 1100});
+  EXPECT_EQ(missed_deadlines(log, Duration(10), kWindow), 0u);
+  EXPECT_EQ(missed_deadlines(log, Duration(9), kWindow), 2u);
+}
+
+TEST(HotPathSample, its_clock_starts_when_the_first_of_its_data_was_received)
+{
+  HotPathSample sample;
+  sample.origins[0].sequence = 3;
+  sample.origins[0].received_ns = 70;
+  sample.origins[1].sequence = 3;
+  sample.origins[1].received_ns = 50;
+  EXPECT_EQ(received_ns(sample), 50);
+}
+
+}  // namespace
+}  // namespace rclrt_reference_system
