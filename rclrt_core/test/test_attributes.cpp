@@ -134,14 +134,12 @@ TEST(Attributes, sensible_values_are_valid)
 TEST(Attributes, complaint_names_subject_field_value_and_range)
 {
   EXPECT_EQ(
-    complaint(fifo(0)),
-    "callback 'a': priority is 0, must be 1 to 99 (scheduling_policy fifo)");
+    complaint(fifo(0)), "callback 'a': priority is 0, must be 1 to 99 (scheduling_policy fifo)");
   EXPECT_EQ(
     complaint(fifo(100)),
     "callback 'a': priority is 100, must be 1 to 99 (scheduling_policy fifo)");
   EXPECT_EQ(
-    complaint(other(20)),
-    "callback 'a': nice is 20, must be -20 to 19 (scheduling_policy other)");
+    complaint(other(20)), "callback 'a': nice is 20, must be -20 to 19 (scheduling_policy other)");
   Attributes pinned;
   pinned.cpu_affinity = CpuSet({1, 4});
   EXPECT_EQ(

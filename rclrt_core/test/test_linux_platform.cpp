@@ -85,7 +85,8 @@ Attributes deadline()
 }
 
 #define REQUIRE_PERMISSION(attributes) \
-  if (!run_under(attributes, [] {})) GTEST_SKIP() << "no permission for " << to_string(attributes)
+  if (!run_under(attributes, [] {}))   \
+  GTEST_SKIP() << "no permission for " << to_string(attributes)
 
 TEST_F(LinuxPlatformTest, name_is_cut_to_what_the_kernel_keeps_and_listed)
 {

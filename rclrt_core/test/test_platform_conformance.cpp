@@ -301,20 +301,22 @@ TYPED_TEST(PlatformConformance, refused_attributes_of_a_new_thread_are_a_finding
     attributes.priority = 0;  // no platform has it
     std::vector<std::string> events;
     ThreadId finder = 0;
-    this->start(
-      [&] {
-        events.push_back("body");
-        EXPECT_EQ(finder, this->platform.current_thread());
-      },
-      attributes,
-      [&](const Finding & finding) {
-        finder = this->platform.current_thread();
-        EXPECT_EQ(finding.subject, "worker");
-        EXPECT_EQ(finding.what, "asked for fifo, priority 0");
-        EXPECT_EQ(finding.error_number, EINVAL);
-        EXPECT_FALSE(finding.fix.empty());
-        events.push_back("finding");
-      })->join();
+    this
+      ->start(
+        [&] {
+          events.push_back("body");
+          EXPECT_EQ(finder, this->platform.current_thread());
+        },
+        attributes,
+        [&](const Finding & finding) {
+          finder = this->platform.current_thread();
+          EXPECT_EQ(finding.subject, "worker");
+          EXPECT_EQ(finding.what, "asked for fifo, priority 0");
+          EXPECT_EQ(finding.error_number, EINVAL);
+          EXPECT_FALSE(finding.fix.empty());
+          events.push_back("finding");
+        })
+      ->join();
     EXPECT_THAT(events, ::testing::ElementsAre("finding", "body"));
   });
 }
@@ -357,11 +359,13 @@ TYPED_TEST(PlatformConformance, explain_names_subject_request_and_errno)
 TYPED_TEST(PlatformConformance, prefaulting_more_than_there_is_does_no_harm)
 {
   run(this->platform, [&] {
-    this->start([&] {
-      this->platform.prefault_stack(0);
-      this->platform.prefault_stack(64 * 1024);
-      this->platform.prefault_stack(std::size_t{1} << 40);
-    })->join();
+    this
+      ->start([&] {
+        this->platform.prefault_stack(0);
+        this->platform.prefault_stack(64 * 1024);
+        this->platform.prefault_stack(std::size_t{1} << 40);
+      })
+      ->join();
   });
 }
 

@@ -101,8 +101,7 @@ TEST_F(SimPlatformTest, more_urgent_thread_preempts_and_the_other_goes_on_afterw
       EXPECT_EQ(sim.current_preemptions(), 0);
     });
   });
-  EXPECT_THAT(
-    sim.schedule(), ElementsAre("0-2ms cpu0 low", "2-3ms cpu0 high", "3-6ms cpu0 low"));
+  EXPECT_THAT(sim.schedule(), ElementsAre("0-2ms cpu0 low", "2-3ms cpu0 high", "3-6ms cpu0 low"));
   EXPECT_EQ(preemptions, 1);
 }
 
@@ -129,22 +128,27 @@ TEST_F(SimPlatformTest, preempted_thread_goes_on_before_others_of_its_priority)
     });
   });
   EXPECT_THAT(
-    sim.schedule(),
-    ElementsAre("0-1ms cpu0 a", "1-2ms cpu0 high", "2-5ms cpu0 a", "5-6ms cpu0 b"));
+    sim.schedule(), ElementsAre("0-1ms cpu0 a", "1-2ms cpu0 high", "2-5ms cpu0 a", "5-6ms cpu0 b"));
 }
 
 TEST_F(SimPlatformTest, fair_threads_are_ordered_by_nice_and_yield_to_real_time_ones)
 {
   expect_run([&] {
-    start("idle", [] { Attributes a; a.policy = SchedulingPolicy::kIdle; return a; }(),
+    start(
+      "idle",
+      [] {
+        Attributes a;
+        a.policy = SchedulingPolicy::kIdle;
+        return a;
+      }(),
       [&] { sim.work(milliseconds(1)); });
     start("nice", other(5), [&] { sim.work(milliseconds(1)); });
     start("plain", Attributes(), [&] { sim.work(milliseconds(1)); });
     start("fifo", fifo(1), [&] { sim.work(milliseconds(1)); });
   });
   EXPECT_THAT(
-    sim.schedule(), ElementsAre(
-      "0-1ms cpu0 fifo", "1-2ms cpu0 plain", "2-3ms cpu0 nice", "3-4ms cpu0 idle"));
+    sim.schedule(),
+    ElementsAre("0-1ms cpu0 fifo", "1-2ms cpu0 plain", "2-3ms cpu0 nice", "3-4ms cpu0 idle"));
 }
 
 TEST_F(SimPlatformTest, the_m_most_urgent_threads_run_on_m_cpus)
@@ -152,15 +156,18 @@ TEST_F(SimPlatformTest, the_m_most_urgent_threads_run_on_m_cpus)
   expect_run(duo, [&] {
     start("low", fifo(1), [&] { duo.work(milliseconds(4)); }, &duo);
     start("mid", fifo(2), [&] { duo.work(milliseconds(4)); }, &duo);
-    start("high", fifo(3), [&] {
-      duo.sleep_until(at_ms(1));
-      duo.work(milliseconds(2));
-    }, &duo);
+    start(
+      "high", fifo(3),
+      [&] {
+        duo.sleep_until(at_ms(1));
+        duo.work(milliseconds(2));
+      },
+      &duo);
   });
   // When main, which has CPU 0, is done, CPU 1 is high's until it sleeps.
   EXPECT_THAT(
-    duo.schedule(), ElementsAre(
-      "0-4ms cpu0 mid", "0-1ms cpu1 low", "1-3ms cpu1 high", "3-6ms cpu1 low"));
+    duo.schedule(),
+    ElementsAre("0-4ms cpu0 mid", "0-1ms cpu1 low", "1-3ms cpu1 high", "3-6ms cpu1 low"));
 }
 
 TEST_F(SimPlatformTest, affinity_is_honored_even_when_another_cpu_is_idle)
@@ -175,14 +182,17 @@ TEST_F(SimPlatformTest, affinity_is_honored_even_when_another_cpu_is_idle)
 TEST_F(SimPlatformTest, changing_the_affinity_of_a_running_thread_moves_it)
 {
   expect_run(duo, [&] {
-    start("a", fifo(2, {0}), [&] {
-      duo.work(milliseconds(1));
-      Attributes move;
-      move.cpu_affinity = CpuSet({1});
-      EXPECT_EQ(duo.apply(duo.current_thread(), move), 0);
-      EXPECT_EQ(duo.current_cpu(), 1);
-      duo.work(milliseconds(1));
-    }, &duo);
+    start(
+      "a", fifo(2, {0}),
+      [&] {
+        duo.work(milliseconds(1));
+        Attributes move;
+        move.cpu_affinity = CpuSet({1});
+        EXPECT_EQ(duo.apply(duo.current_thread(), move), 0);
+        EXPECT_EQ(duo.current_cpu(), 1);
+        duo.work(milliseconds(1));
+      },
+      &duo);
   });
   EXPECT_THAT(duo.schedule(), ElementsAre("0-1ms cpu0 a", "1-2ms cpu1 a"));
 }
@@ -255,8 +265,7 @@ TEST_F(SimPlatformTest, holder_of_a_mutex_keeps_its_cpu_while_it_works)
       mutex->unlock();
     });
   });
-  EXPECT_THAT(
-    sim.schedule(), ElementsAre("0-3ms cpu0 low", "3-4ms cpu0 high", "4-5ms cpu0 low"));
+  EXPECT_THAT(sim.schedule(), ElementsAre("0-3ms cpu0 low", "3-4ms cpu0 high", "4-5ms cpu0 low"));
 }
 
 TEST_F(SimPlatformTest, mutex_excludes_across_cpus_and_goes_to_the_most_urgent)
@@ -270,8 +279,20 @@ TEST_F(SimPlatformTest, mutex_excludes_across_cpus_and_goes_to_the_most_urgent)
   };
   expect_run(duo, [&] {
     start("a", fifo(1), [&] { critical("a"); }, &duo);
-    start("b", fifo(2), [&] { duo.work(milliseconds(1)); critical("b"); }, &duo);
-    start("c", fifo(3), [&] { duo.sleep_until(at_ms(1)); critical("c"); }, &duo);
+    start(
+      "b", fifo(2),
+      [&] {
+        duo.work(milliseconds(1));
+        critical("b");
+      },
+      &duo);
+    start(
+      "c", fifo(3),
+      [&] {
+        duo.sleep_until(at_ms(1));
+        critical("c");
+      },
+      &duo);
   });
   EXPECT_THAT(events, ElementsAre("a", "c", "b"));
   EXPECT_EQ(duo.now(), at_ms(6));
@@ -296,8 +317,7 @@ TEST_F(SimPlatformTest, work_that_ends_at_the_instant_of_a_preemption_has_ended)
   });
   EXPECT_EQ(end, at_ms(5));
   EXPECT_EQ(preemptions, 0);
-  EXPECT_THAT(
-    sim.schedule(), ElementsAre("0-5ms cpu0 low", "5-7ms cpu0 high", "7-8ms cpu0 low"));
+  EXPECT_THAT(sim.schedule(), ElementsAre("0-5ms cpu0 low", "5-7ms cpu0 high", "7-8ms cpu0 low"));
 }
 
 TEST_F(SimPlatformTest, releases_at_an_instant_come_before_code_of_less_urgent_threads_there)
@@ -429,11 +449,13 @@ TEST_F(SimPlatformTest, deadlock_is_an_error_that_says_what_each_thread_waits_fo
 
 TEST_F(SimPlatformTest, a_run_beyond_the_limit_is_an_error)
 {
-  const Status status = sim.run([&] {
-    for (;;) {
-      sim.sleep_for(std::chrono::seconds(1));
-    }
-  }, std::chrono::minutes(1));
+  const Status status = sim.run(
+    [&] {
+      for (;;) {
+        sim.sleep_for(std::chrono::seconds(1));
+      }
+    },
+    std::chrono::minutes(1));
   EXPECT_EQ(
     status.message(),
     "SimPlatform: not over after the limit of 60000ms of virtual time at 60000ms: 'main' sleeps "

@@ -50,15 +50,16 @@ struct rclrt_job_record
   uint8_t reserved;    /* zero */
 };
 
-/* First bytes of a trace file; then `callbacks` name entries, then records to the end of the file. */
+/* First bytes of a trace file; then `callbacks` name entries, then records to the end of the file.
+ * All little-endian, without padding. */
 struct rclrt_trace_header
 {
   char magic[8];        /* RCLRT_TRACE_MAGIC, no terminating zero */
   uint32_t version;     /* RCLRT_TRACE_VERSION */
   uint32_t record_size; /* sizeof(struct rclrt_job_record) */
-  uint32_t callbacks;   /* name entries that follow: u32 id, u32 length, then length bytes of UTF-8 */
-  uint32_t reserved;    /* zero */
-  uint64_t dropped;     /* records lost because a ring was full */
+  uint32_t callbacks; /* name entries that follow: u32 id, u32 length, then length bytes of UTF-8 */
+  uint32_t reserved;  /* zero */
+  uint64_t dropped;   /* records lost because a ring was full */
 };
 
 #ifdef __cplusplus

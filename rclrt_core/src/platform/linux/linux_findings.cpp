@@ -59,7 +59,8 @@ std::string why_eperm(const Attributes & attributes, rlim_t rtprio)
       }
       return "A SCHED_DEADLINE thread must be allowed on all CPUs of its root domain: remove its "
              "cpu_affinity, or make an exclusive cpuset of those CPUs, or switch admission control "
-             "off (sysctl kernel.sched_rt_runtime_us=-1). If it has none: " + not_counted;
+             "off (sysctl kernel.sched_rt_runtime_us=-1). If it has none: " +
+             not_counted;
     case SchedulingPolicy::kOther:
     case SchedulingPolicy::kBatch:
     case SchedulingPolicy::kIdle:
@@ -99,8 +100,9 @@ std::string why(const Attributes & attributes, int error_number)
     case EPROTO:
       return "The kernel accepted it, but something else is in force" +
              (cpus.empty() ? std::string()
-                           : ": some of the CPUs " + cpus + " are offline or outside the cpuset "
-                             "(taskset -p; cpuset.cpus of the control group)");
+                           : ": some of the CPUs " + cpus +
+                               " are offline or outside the cpuset "
+                               "(taskset -p; cpuset.cpus of the control group)");
     default:
       return "";
   }
@@ -139,17 +141,17 @@ void check_governors(int cpu_count, std::vector<Finding> * findings)
 {
   std::map<std::string, std::vector<int>> cpus_of;
   for (int cpu = 0; cpu < cpu_count; ++cpu) {
-    const auto governor = first_line(
-      "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/scaling_governor");
+    const auto governor =
+      first_line("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/scaling_governor");
     if (governor && *governor != "performance") {
       cpus_of[*governor].push_back(cpu);
     }
   }
   for (const auto & [governor, cpus] : cpus_of) {
     findings->push_back(
-      {kMachine, "CPUs " + CpuSet(cpus).to_string() + " change their speed (governor " + governor +
-                   ")",
-       0, "For steady latencies: cpupower frequency-set -g performance"});
+      {kMachine,
+       "CPUs " + CpuSet(cpus).to_string() + " change their speed (governor " + governor + ")", 0,
+       "For steady latencies: cpupower frequency-set -g performance"});
   }
 }
 
@@ -158,7 +160,8 @@ void check_governors(int cpu_count, std::vector<Finding> * findings)
 Finding LinuxPlatform::explain(
   const std::string & subject, const Attributes & attributes, int error_number)
 {
-  return {subject, "asked for " + to_string(attributes), error_number, why(attributes, error_number)};
+  return {
+    subject, "asked for " + to_string(attributes), error_number, why(attributes, error_number)};
 }
 
 std::vector<Finding> LinuxPlatform::check_system(bool wants_realtime)
@@ -180,7 +183,8 @@ std::vector<Finding> LinuxPlatform::check_system(bool wants_realtime)
        "a real-time thread that uses a CPU for " + limit_text(RLIMIT_RTTIME) +
          " us without blocking ends the process: SIGXCPU, then SIGKILL (RLIMIT_RTTIME)",
        0,
-       "Raise it: ulimit -R unlimited, systemd LimitRTTIME=infinity, container --ulimit rttime=-1"});
+       "Raise it: ulimit -R unlimited, systemd LimitRTTIME=infinity, container --ulimit "
+       "rttime=-1"});
   }
   check_throttling(&findings);
   if (memory_lock_is_limited()) {

@@ -185,7 +185,7 @@ void LinuxPlatform::prefault_stack(std::size_t bytes) noexcept
   pthread_attr_destroy(&attributes);
 
   // Leave room for the frames of this function and what it calls.
-  constexpr std::size_t kMargin = 16 * 1024;
+  constexpr std::size_t kMargin = 16 * std::size_t{1024};
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   const std::size_t left = here - reinterpret_cast<std::uintptr_t>(lowest);
   bytes = std::min(bytes, left > kMargin ? left - kMargin : 0);

@@ -138,8 +138,7 @@ VirtualThread * Machine::most_urgent_blocked_on(const void * key) const
     if (
       best == nullptr || more_urgent(thread->attributes, best->attributes) ||
       (!more_urgent(best->attributes, thread->attributes) &&
-       thread->blocked_order < best->blocked_order))
-    {
+       thread->blocked_order < best->blocked_order)) {
       best = thread.get();
     }
   }
@@ -195,8 +194,8 @@ int Machine::cpu_for(const VirtualThread & thread) const
     if (occupant(cpu) == nullptr) {
       return cpu;
     }
-    const bool may_preempt = occupant(cpu)->mutexes_held == 0 &&
-                             more_urgent(thread.attributes, occupant(cpu)->attributes);
+    const bool may_preempt =
+      occupant(cpu)->mutexes_held == 0 && more_urgent(thread.attributes, occupant(cpu)->attributes);
     if (may_preempt && (victim < 0 || runs_before(occupant(victim), occupant(cpu)))) {
       victim = cpu;
     }
@@ -206,7 +205,7 @@ int Machine::cpu_for(const VirtualThread & thread) const
 
 void Machine::place(VirtualThread & thread, int cpu)
 {
-  VirtualThread * & occupant = cpus_[static_cast<std::size_t>(cpu)];
+  VirtualThread *& occupant = cpus_[static_cast<std::size_t>(cpu)];
   if (occupant != nullptr) {
     displace(*occupant);
   }
@@ -280,9 +279,7 @@ void Machine::advance(TimePoint time)
     thread->work_left -= step;
     thread->finished_work_now = thread->work_left == Duration{0};
     const std::size_t last = last_segment_[cpu];
-    if (
-      last != kNone && segments_[last].thread == thread->id && segments_[last].end == now_)
-    {
+    if (last != kNone && segments_[last].thread == thread->id && segments_[last].end == now_) {
       segments_[last].end = time;
     } else {
       last_segment_[cpu] = segments_.size();

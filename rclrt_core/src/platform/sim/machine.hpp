@@ -133,7 +133,7 @@ private:
   void leave_cpu(VirtualThread & thread);
 
   TimePoint now_{};
-  std::vector<VirtualThread *> cpus_;  ///< who runs on each, or nullptr
+  std::vector<VirtualThread *> cpus_;                    ///< who runs on each, or nullptr
   std::vector<std::shared_ptr<VirtualThread>> threads_;  ///< not ended, by id
   std::vector<Segment> segments_;
   std::vector<std::size_t> last_segment_;  ///< of each CPU, or npos

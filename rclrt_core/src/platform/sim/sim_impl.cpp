@@ -40,7 +40,8 @@ sim::VirtualThread & SimPlatform::Impl::self_or_abort(const char * call) const
   if (thread == nullptr) {
     std::fprintf(
       stderr,
-      "SimPlatform: %s would block, but the caller is no virtual thread; call it inside run()%s%s\n",
+      "SimPlatform: %s would block, but the caller is no virtual thread; call it inside "
+      "run()%s%s\n",
       call, status_.ok() ? "" : ". The sim had stopped before: ", status_.message().c_str());
     std::abort();
   }
@@ -121,8 +122,8 @@ Status SimPlatform::Impl::start(
     };
   }
   try {
-    added->os_thread = std::thread(
-      [keep_alive = shared_from_this(), added, body = std::move(body)]() mutable {
+    added->os_thread =
+      std::thread([keep_alive = shared_from_this(), added, body = std::move(body)]() mutable {
         keep_alive->os_thread_main(*added, std::move(body));
       });
   } catch (const std::system_error & error) {

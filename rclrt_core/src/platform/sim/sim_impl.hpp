@@ -42,8 +42,7 @@ public:
   Status run(std::function<void()> main_body, Duration limit);
   Status start(
     const ThreadOptions & options, std::function<void()> body,
-    std::function<void(const Finding &)> on_finding,
-    std::shared_ptr<sim::VirtualThread> * thread);
+    std::function<void(const Finding &)> on_finding, std::shared_ptr<sim::VirtualThread> * thread);
   /// Wait for `thread` in virtual time, then give its OS thread back.
   void join(sim::VirtualThread & thread);
 
