@@ -1,0 +1,113 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What matters about callbacks, groups and an executor, read from a file instead of code.
+///
+/// The file is a ROS parameters file with an `rclrt` entry, or one of CallbackIsolatedExecutor; the
+/// package's README.md has the fields. Where several entries match a name, they are applied in the
+/// order of the file, field by field: the last one wins, as for ROS parameters.
+///
+/// Whatever is wrong with a file is an error when it is loaded, with "file:line:column" and a
+/// remedy. What can only be seen later is told by unmatched() and notes().
+///
+/// Not thread-safe: apply() remembers what it matched. It allocates; apply it while configuring, to
+/// one executor.
+#ifndef RCLRT_CONFIG__CONFIGURATION_HPP_
+#define RCLRT_CONFIG__CONFIGURATION_HPP_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rclrt_config/machine.hpp"
+#include "rclrt_core/attributes.hpp"
+#include "rclrt_core/callback.hpp"
+#include "rclrt_core/engine.hpp"
+#include "rclrt_core/finding.hpp"
+#include "rclrt_core/group.hpp"
+#include "rclrt_core/priority_assignment.hpp"
+#include "rclrt_core/status.hpp"
+
+namespace rclrt_config
+{
+
+/// An entry that was applied to nothing. Its place is the subject of the finding.
+struct Unmatched
+{
+  rclrt_core::Finding finding;
+  /// The executor has nodes that the entry is about, so a name in it is surely wrong. Otherwise the
+  /// entry may be meant for another process that reads the same file.
+  bool node_is_here = false;
+};
+
+class Configuration
+{
+public:
+  /// Priorities derived by rate_monotonic and deadline_monotonic lie between these. Room is left
+  /// above for given priorities and for the threads that release callbacks.
+  static constexpr int kLowestDerived = 10;
+  static constexpr int kHighestDerived = 59;
+
+  /// No entries.
+  Configuration();
+  ~Configuration();
+  Configuration(Configuration &&) noexcept;
+  Configuration & operator=(Configuration &&) noexcept;
+
+  /// Add the entries of a file, after those that are there. A file without any is no error (see
+  /// empty()). On an error nothing is added.
+  rclrt_core::Status load(const std::string & path, const Machine & machine = Machine::here());
+  /// The same with the text of a file; `name` stands for it in messages.
+  rclrt_core::Status parse(
+    const std::string & text, const std::string & name, const Machine & machine = Machine::here());
+
+  /// Load what an executor should use: `given` if it is not empty (a file without entries is an error
+  /// then), else the file named by the environment variable RCLRT_CONFIGURATION if that is set (also
+  /// to nothing, which means none), else those of `parameter_files` that have entries.
+  rclrt_core::Status find(
+    const std::string & given, const std::vector<std::string> & parameter_files,
+    const Machine & machine = Machine::here());
+
+  bool empty() const noexcept;
+
+  /// Change what the file says about the callback `options->name`, and nothing else. Errors: the
+  /// outcome is impossible; the text names the entries. Then `options` is unchanged.
+  rclrt_core::Status apply(rclrt_core::CallbackOptions * options);
+  /// The same for the group `options->name`. `cie_id` is what CallbackIsolatedExecutor would call
+  /// it, see cie_group_id(); it may be empty if there is no such file.
+  rclrt_core::Status apply(rclrt_core::GroupOptions * options, const std::string & cie_id = {});
+  /// The same for an executor's engine.
+  rclrt_core::Status apply(rclrt_core::EngineOptions * options);
+
+  /// Scheduling of the middleware's threads, if the file says something about it.
+  const std::optional<rclrt_core::Attributes> & middleware_thread() const noexcept;
+
+  /// Set by executor.policy rate_monotonic and deadline_monotonic.
+  std::optional<rclrt_core::PriorityKey> priority_key() const noexcept;
+  /// Whether the callback's priority is to be derived: there is a key, and neither code nor file
+  /// says anything about it or its group. A timer is then ranked by derive_priorities(); all others
+  /// get inherit_from_publishers().
+  bool is_derived(
+    const rclrt_core::CallbackOptions & callback, const rclrt_core::Attributes & group) const;
+  /// Rank timers, all of them anew whenever one comes. One without a period gets kLowestDerived. Errors:
+  /// of rclrt_core::assign_priorities().
+  rclrt_core::Status derive_priorities(std::vector<rclrt_core::PriorityTask> * timers) const;
+  /// fifo with that priority.
+  static rclrt_core::Attributes derived_attributes(int priority);
+  /// From kLowestDerived on, as urgent as the most urgent callback that triggers it.
+  static void inherit_from_publishers(rclrt_core::CallbackOptions * options);
+
+  /// Entries for callbacks and groups that no apply() has matched so far.
+  std::vector<Unmatched> unmatched() const;
+  /// What else the user should know: fields without effect here, what is not an executor's business.
+  std::vector<rclrt_core::Finding> notes() const;
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rclrt_config
+
+#endif  // RCLRT_CONFIG__CONFIGURATION_HPP_

@@ -1,0 +1,219 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Putting entries over what the code says.
+
+#include <algorithm>
+#include <utility>
+
+#include "cie_file.hpp"
+#include "configuration_impl.hpp"
+
+namespace rclrt_config
+{
+
+using rclrt_core::Attributes;
+using rclrt_core::CallbackKind;
+using rclrt_core::CallbackOptions;
+using rclrt_core::EngineOptions;
+using rclrt_core::ExecutionModel;
+using rclrt_core::GroupOptions;
+using rclrt_core::PriorityKey;
+using rclrt_core::PriorityTask;
+using rclrt_core::SchedulingPolicy;
+using rclrt_core::Status;
+
+namespace
+{
+
+std::vector<Entry *> matching(std::vector<Entry> & entries, Target target, const std::string & name)
+{
+  std::vector<Entry *> found;
+  for (Entry & entry : entries) {
+    if (entry.target == target && entry.cie_id.empty() && entry.pattern.matches(name)) {
+      entry.matched = true;
+      found.push_back(&entry);
+    }
+  }
+  return found;
+}
+
+/// The one with the same id, else the only one with the same purpose.
+std::vector<Entry *> matching_cie(std::vector<Entry> & entries, const std::string & id)
+{
+  const std::string purpose = purpose_of_cie_id(id);
+  std::vector<Entry *> alike;
+  for (Entry & entry : entries) {
+    if (!entry.cie_id.empty() && entry.cie_id == id) {
+      entry.matched = true;
+      return {&entry};
+    }
+    if (!entry.cie_id.empty() && entry.cie_purpose == purpose) {
+      alike.push_back(&entry);
+    }
+  }
+  if (alike.size() != 1) {
+    return {};
+  }
+  alike.front()->matched = true;
+  return alike;
+}
+
+/// The last entry's place, and the others whose fields it was put over.
+std::string places(const std::vector<Entry *> & entries)
+{
+  std::string text = to_string(entries.back()->place);
+  for (std::size_t i = entries.size() - 1; i-- > 0;) {
+    text += (i == entries.size() - 2 ? " (put over " : ", ") + to_string(entries[i]->place) +
+            (i == 0 ? ")" : "");
+  }
+  return text;
+}
+
+Status validate(
+  const Attributes & attributes, int cpu_count, const std::string & subject,
+  const std::vector<Entry *> & entries)
+{
+  const Status valid = rclrt_core::validate(attributes, cpu_count, subject);
+  return valid.ok() ? valid : Status::error(places(entries) + ": " + valid.message());
+}
+
+}  // namespace
+
+Status Configuration::apply(CallbackOptions * options)
+{
+  impl_->callbacks.insert(options->name);
+  const auto entries = matching(impl_->entries, Target::kCallback, options->name);
+  if (entries.empty()) {
+    return {};
+  }
+  CallbackOptions changed = *options;
+  Attributes & attributes = changed.attributes;
+  for (const Entry * entry : entries) {
+    SchedulingFields fields = entry->scheduling;
+    if (fields.scheduling_policy || fields.priority) {
+      changed.priority = 0;  // that of the attributes
+    }
+    const bool has_policy =
+      fields.scheduling_policy || attributes.policy != SchedulingPolicy::kUnchanged;
+    if (fields.priority && !has_policy) {
+      changed.priority = *fields.priority;  // only a rank in the queue
+      fields.priority.reset();
+    }
+    put(fields, &attributes);
+    changed.relative_deadline = entry->relative_deadline.value_or(changed.relative_deadline);
+    changed.overrun_rule = entry->overruns.value_or(changed.overrun_rule);
+    changed.inherit_priority = entry->inherit_priority.value_or(changed.inherit_priority);
+  }
+  const Status valid =
+    validate(attributes, impl_->cpu_count, "callback '" + options->name + "'", entries);
+  if (valid.ok()) {
+    *options = std::move(changed);
+  }
+  return valid;
+}
+
+Status Configuration::apply(GroupOptions * options, const std::string & cie_id)
+{
+  impl_->groups.insert(options->name);
+  impl_->nodes.insert(options->name.substr(0, options->name.rfind("/group/")));
+  auto entries = matching(impl_->entries, Target::kGroup, options->name);
+  if (!cie_id.empty()) {
+    impl_->cie_ids.insert(cie_id);
+    const auto by_members = matching_cie(impl_->entries, cie_id);
+    entries.insert(entries.end(), by_members.begin(), by_members.end());
+  }
+  if (entries.empty()) {
+    return {};
+  }
+  Attributes attributes = options->attributes;
+  for (const Entry * entry : entries) {
+    put(entry->scheduling, &attributes);
+  }
+  const Status valid =
+    validate(attributes, impl_->cpu_count, "group '" + options->name + "'", entries);
+  if (valid.ok()) {
+    options->attributes = attributes;
+  }
+  return valid;
+}
+
+Status Configuration::apply(EngineOptions * options)
+{
+  EngineOptions changed = *options;
+  for (const ExecutorEntry & entry : impl_->executors) {
+    if (entry.policy) {
+      changed.policy = entry.policy;
+    }
+    if ((entry.min_threads || entry.max_threads) && options->model != ExecutionModel::kPool) {
+      impl_->notes.push_back(
+        {to_string(entry.place),
+         std::string("min_threads and max_threads have no effect: the model is ") +
+           rclrt_core::to_string(options->model),
+         0, "Remove them, or use an executor with a pool of threads"});
+    }
+    changed.min_threads = entry.min_threads.value_or(changed.min_threads);
+    changed.max_threads = entry.max_threads.value_or(changed.max_threads);
+    if (changed.min_threads > changed.max_threads) {
+      return Status::error(
+        to_string(entry.place) + ": executor: min_threads is " +
+        std::to_string(changed.min_threads) + ", max_threads " +
+        std::to_string(changed.max_threads) + ". Give both");
+    }
+    changed.attributes_mode = entry.attributes.value_or(changed.attributes_mode);
+    changed.timer_thread = entry.timer_thread.value_or(changed.timer_thread);
+    changed.lock_memory = entry.lock_memory.value_or(changed.lock_memory);
+    changed.stack_size = entry.stack_size.value_or(changed.stack_size);
+  }
+  *options = std::move(changed);
+  return {};
+}
+
+const std::optional<Attributes> & Configuration::middleware_thread() const noexcept
+{
+  return impl_->middleware_thread;
+}
+
+std::optional<PriorityKey> Configuration::priority_key() const noexcept
+{
+  return impl_->priority_key;
+}
+
+bool Configuration::is_derived(const CallbackOptions & callback, const Attributes & group) const
+{
+  return impl_->priority_key && callback.priority == 0 &&
+         callback.attributes.policy == SchedulingPolicy::kUnchanged &&
+         group.policy == SchedulingPolicy::kUnchanged;
+}
+
+Status Configuration::derive_priorities(std::vector<PriorityTask> * timers) const
+{
+  if (!impl_->priority_key) {
+    return Status::error("derive_priorities(): the configuration has no policy that derives them");
+  }
+  for (PriorityTask & timer : *timers) {
+    if (timer.period == rclrt_core::Duration::zero() && timer.priority == 0) {
+      timer.priority = kLowestDerived;  // always due: it must not starve the others
+    }
+  }
+  return rclrt_core::assign_priorities(
+    *impl_->priority_key, kLowestDerived, kHighestDerived, timers);
+}
+
+Attributes Configuration::derived_attributes(int priority)
+{
+  Attributes attributes;
+  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.priority = priority;
+  return attributes;
+}
+
+void Configuration::inherit_from_publishers(CallbackOptions * options)
+{
+  const auto cpu_affinity = options->attributes.cpu_affinity;
+  options->attributes = derived_attributes(kLowestDerived);
+  options->attributes.cpu_affinity = cpu_affinity;
+  options->inherit_priority = true;
+}
+
+}  // namespace rclrt_config

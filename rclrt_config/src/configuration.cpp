@@ -1,0 +1,190 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Reading files, and what is left to tell about them.
+
+#include "rclrt_config/configuration.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <utility>
+
+#include "cie_file.hpp"
+#include "configuration_impl.hpp"
+#include "parameters_file.hpp"
+#include "yaml_map.hpp"
+
+namespace rclrt_config
+{
+
+using rclrt_core::Finding;
+using rclrt_core::Status;
+
+namespace
+{
+
+constexpr std::size_t kMaxFileSize = 16 * 1024 * 1024;
+
+Status read_text(const std::string & path, std::string * text)
+{
+  std::ifstream file(path, std::ios::binary);
+  char block[65'536];
+  while (file.read(block, sizeof(block)) || file.gcount() > 0) {
+    text->append(block, static_cast<std::size_t>(file.gcount()));
+    if (text->size() > kMaxFileSize) {
+      return Status::error(path + ": longer than 16 MiB. This is no configuration file");
+    }
+  }
+  if (!file.eof()) {  // also if it could not be opened, or is a folder
+    return Status::error(
+      "configuration file '" + path + "' cannot be read. Check its name and its permissions");
+  }
+  return {};
+}
+
+/// Insertions, deletions and replacements of letters that make one of the other.
+std::size_t distance(const std::string & a, const std::string & b)
+{
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) {
+    row[j] = j;
+  }
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+std::string nearest(const std::string & name, const std::set<std::string> & names)
+{
+  const auto found = std::min_element(names.begin(), names.end(), [&](auto & a, auto & b) {
+    return distance(name, a) < distance(name, b);
+  });
+  return found == names.end() ? "" : *found;
+}
+
+}  // namespace
+
+Configuration::Configuration() : impl_(std::make_unique<Impl>()) {}
+Configuration::~Configuration() = default;
+Configuration::Configuration(Configuration &&) noexcept = default;
+Configuration & Configuration::operator=(Configuration &&) noexcept = default;
+
+bool Configuration::empty() const noexcept
+{
+  return impl_->entries.empty() && impl_->executors.empty() && impl_->notes.empty();
+}
+
+Status Configuration::load(const std::string & path, const Machine & machine)
+{
+  std::string text;
+  const Status status = read_text(path, &text);
+  return status.ok() ? parse(text, path, machine) : status;
+}
+
+Status Configuration::parse(
+  const std::string & text, const std::string & name, const Machine & machine)
+{
+  const auto error_at = [&name](const YAML::Mark & mark, const std::string & message) {
+    return Status::error(to_string(Place{name, mark.line + 1, mark.column + 1}) + ": " + message);
+  };
+  Document document;
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) {
+      return error_at(
+        documents[1].Mark(), "a second document begins here. Put all into one, without '---'");
+    }
+    if (!documents.empty()) {
+      document = is_cie_file(documents[0])
+                   ? read_cie_file(documents[0], name, machine)
+                   : read_parameters_file(documents[0], name, machine.cpu_count);
+    }
+  } catch (const YamlError & error) {
+    return error_at(error.mark, error.what());
+  } catch (const YAML::Exception & error) {
+    return error_at(error.mark, "this is not YAML: " + error.msg);
+  }
+  const auto append = [](auto & from, auto * to) {
+    to->insert(
+      to->end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  impl_->cpu_count = machine.cpu_count;
+  append(document.entries, &impl_->entries);
+  append(document.executors, &impl_->executors);
+  append(document.notes, &impl_->notes);
+  for (const ExecutorEntry & executor : impl_->executors) {
+    if (executor.middleware_thread) {
+      impl_->middleware_thread = executor.middleware_thread;
+    }
+    if (executor.policy) {
+      impl_->priority_key = executor.priority_key;
+    }
+  }
+  return {};
+}
+
+Status Configuration::find(
+  const std::string & given, const std::vector<std::string> & parameter_files,
+  const Machine & machine)
+{
+  if (!given.empty()) {
+    Configuration loaded;
+    const Status status = loaded.load(given, machine);
+    if (status.ok() && loaded.empty()) {
+      return Status::error(
+        given + ": nothing in it is for an executor. Add 'rclrt:' under '/**: ros__parameters:'");
+    }
+    return status.ok() ? load(given, machine) : status;
+  }
+  if (const char * from_environment = std::getenv("RCLRT_CONFIGURATION")) {
+    const Status status =
+      *from_environment != '\0' ? find(from_environment, {}, machine) : Status();
+    return status.ok() ? status : Status::error("RCLRT_CONFIGURATION: " + status.message());
+  }
+  for (const std::string & file : parameter_files) {
+    const Status status = load(file, machine);
+    if (!status.ok()) {
+      return status;
+    }
+  }
+  return {};
+}
+
+std::vector<Unmatched> Configuration::unmatched() const
+{
+  std::vector<Unmatched> all;
+  for (const Entry & entry : impl_->entries) {
+    if (entry.matched) {
+      continue;
+    }
+    const bool is_group = entry.target == Target::kGroup;
+    const std::set<std::string> & seen = !entry.cie_id.empty() ? impl_->cie_ids
+                                         : is_group            ? impl_->groups
+                                                               : impl_->callbacks;
+    const std::string like = nearest(entry.name, seen);
+    Unmatched unmatched;
+    unmatched.finding.subject = to_string(entry.place);
+    unmatched.finding.what =
+      "'" + entry.name + "' matches no " + (is_group ? "group" : "callback") + " of this executor";
+    unmatched.finding.fix = like.empty() ? "Add the node to the executor first, or remove the entry"
+                                         : "The name most like it is '" + like + "'";
+    unmatched.node_is_here =
+      std::any_of(impl_->nodes.begin(), impl_->nodes.end(), [&entry](const std::string & node) {
+        return entry.cie_id.empty() ? entry.pattern.names_node(node)
+                                    : entry.cie_id.substr(0, entry.cie_id.find('@')) == node;
+      });
+    all.push_back(std::move(unmatched));
+  }
+  return all;
+}
+
+std::vector<Finding> Configuration::notes() const { return impl_->notes; }
+
+}  // namespace rclrt_config

@@ -1,0 +1,37 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The entries of all files, in their order, and the names they were held against.
+#ifndef CONFIGURATION_IMPL_HPP_
+#define CONFIGURATION_IMPL_HPP_
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "document.hpp"
+#include "rclrt_config/configuration.hpp"
+
+namespace rclrt_config
+{
+
+struct Configuration::Impl
+{
+  std::vector<Entry> entries;
+  std::vector<ExecutorEntry> executors;
+  std::vector<rclrt_core::Finding> notes;
+  int cpu_count = 1;
+  std::optional<rclrt_core::Attributes> middleware_thread;
+  std::optional<rclrt_core::PriorityKey> priority_key;
+
+  // Given to apply() so far:
+  std::set<std::string> callbacks;
+  std::set<std::string> groups;
+  std::set<std::string> cie_ids;
+  std::set<std::string> nodes;
+};
+
+}  // namespace rclrt_config
+
+#endif  // CONFIGURATION_IMPL_HPP_

@@ -1,0 +1,95 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What was read from files: plain values, each with the place it came from.
+#ifndef DOCUMENT_HPP_
+#define DOCUMENT_HPP_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "name_pattern.hpp"
+#include "rclrt_core/attributes.hpp"
+#include "rclrt_core/callback.hpp"
+#include "rclrt_core/finding.hpp"
+#include "rclrt_core/policy.hpp"
+#include "rclrt_core/priority_assignment.hpp"
+
+namespace rclrt_config
+{
+
+struct Place
+{
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+/// "file:line:column"
+inline std::string to_string(const Place & place)
+{
+  return place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
+}
+
+/// Those fields of an entry that end in rclrt_core::Attributes.
+struct SchedulingFields
+{
+  std::optional<rclrt_core::SchedulingPolicy> scheduling_policy;
+  std::optional<int> priority;
+  std::optional<int> nice;
+  std::optional<rclrt_core::CpuSet> cpu_affinity;
+  std::optional<rclrt_core::Duration> runtime;
+  std::optional<rclrt_core::Duration> deadline;
+  std::optional<rclrt_core::Duration> period;
+};
+
+/// A policy starts afresh: what went with the one before is forgotten. The affinity stays.
+void put(const SchedulingFields & fields, rclrt_core::Attributes * attributes);
+
+enum class Target : unsigned char
+{
+  kCallback,
+  kGroup,
+};
+
+struct Entry
+{
+  Place place;
+  Target target = Target::kCallback;
+  std::string name;         ///< as it is in the file, made absolute
+  NamePattern pattern;      ///< unless it is of a CallbackIsolatedExecutor file:
+  std::string cie_id;       ///< sorted
+  std::string cie_purpose;  ///< the same without what every node has
+  SchedulingFields scheduling;
+  std::optional<rclrt_core::Duration> relative_deadline;
+  std::optional<rclrt_core::OverrunRule> overruns;
+  std::optional<bool> inherit_priority;
+  bool matched = false;
+};
+
+struct ExecutorEntry
+{
+  Place place;
+  const rclrt_core::Policy * policy = nullptr;
+  std::optional<rclrt_core::PriorityKey> priority_key;  ///< only together with `policy`
+  std::optional<std::size_t> min_threads;
+  std::optional<std::size_t> max_threads;
+  std::optional<rclrt_core::AttributesMode> attributes;
+  std::optional<rclrt_core::Attributes> middleware_thread;
+  std::optional<rclrt_core::Attributes> timer_thread;
+  std::optional<bool> lock_memory;
+  std::optional<std::size_t> stack_size;
+};
+
+struct Document
+{
+  std::vector<Entry> entries;
+  std::vector<ExecutorEntry> executors;
+  std::vector<rclrt_core::Finding> notes;
+};
+
+}  // namespace rclrt_config
+
+#endif  // DOCUMENT_HPP_

@@ -1,0 +1,266 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parameters_file.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "scheduling_fields.hpp"
+
+namespace rclrt_config
+{
+
+using rclrt_core::Attributes;
+using rclrt_core::AttributesMode;
+using rclrt_core::OverrunRule;
+using rclrt_core::PriorityKey;
+
+namespace
+{
+
+constexpr char kEverywhere[] = "/**";
+
+/// What executor.policy chooses.
+struct PolicyWord
+{
+  const rclrt_core::Policy * policy = nullptr;
+  std::optional<PriorityKey> key;
+};
+
+class ParametersReader
+{
+public:
+  ParametersReader(const std::string & file, int cpu_count) : file_(file), cpu_count_(cpu_count) {}
+
+  Document read(const YAML::Node & root)
+  {
+    read_namespace(root, "");
+    return std::move(document_);
+  }
+
+private:
+  void read_namespace(const YAML::Node & map, const std::string & name);
+  void read_parameters(const YAML::Node & map, const std::string & node);
+  void read_rclrt(const YAML::Node & map, const std::string & node);
+  void read_entries(const YAML::Node & map, const std::string & node, Target target);
+  Entry read_entry(const YamlField & field, const std::string & node, Target target);
+  void read_executor(const YamlField & field, const std::string & node);
+  std::optional<Attributes> read_thread(const YamlMap & executor, const std::string & field);
+  Place place(const YAML::Mark & mark) const { return {file_, mark.line + 1, mark.column + 1}; }
+
+  const std::string & file_;
+  int cpu_count_;
+  Document document_;
+  /// With aliases a small file can be an endless tree.
+  int maps_left_ = 100'000;
+  std::map<std::pair<Target, std::string>, int> lines_;
+};
+
+/// Namespaces and nodes, as deep as there are, down to ros__parameters.
+void ParametersReader::read_namespace(const YAML::Node & map, const std::string & name)
+{
+  for (const YamlField & field : fields_of(map, name.empty() ? "file" : "'" + name + "'")) {
+    if (--maps_left_ < 0 || name.size() > 4096) {
+      throw YamlError(field.name_mark, "the namespaces are nested without end. Remove the alias");
+    }
+    if (field.name == "ros__parameters") {
+      if (name.empty()) {
+        throw YamlError(
+          field.name_mark, "ros__parameters of which node? Put it under a name such as '/**'");
+      }
+      read_parameters(field.value, name);
+    } else if (!field.value.IsMap()) {
+      throw YamlError(
+        field.name_mark, "'" + field.name.substr(0, 60) +
+                           "' stands outside of ros__parameters. Put it into '/**: "
+                           "ros__parameters:'");
+    } else {
+      const std::string slash = field.name.empty() || field.name[0] != '/' ? "/" : "";
+      read_namespace(field.value, name + slash + field.name);
+    }
+  }
+}
+
+void ParametersReader::read_parameters(const YAML::Node & map, const std::string & node)
+{
+  if (map.IsNull()) {
+    return;
+  }
+  bool seen = false;
+  for (const YamlField & field : fields_of(map, "ros__parameters of '" + node + "'")) {
+    if (field.name == "rclrt") {
+      if (std::exchange(seen, true)) {
+        throw YamlError(field.name_mark, "'rclrt' appears twice here. Make one of the two");
+      }
+      const std::string problem = NamePattern::problem_with(node);
+      if (!problem.empty()) {
+        throw YamlError(
+          field.name_mark, "the node's name '" + node + "' cannot be used: " + problem);
+      }
+      read_rclrt(field.value, node);
+    } else if (field.name.rfind("rclrt.", 0) == 0) {
+      throw YamlError(
+        field.name_mark, "'" + field.name.substr(0, 60) +
+                           "' would be passed over. Write a map 'rclrt:' instead of dots");
+    }
+  }
+}
+
+void ParametersReader::read_rclrt(const YAML::Node & map, const std::string & node)
+{
+  const YamlMap sections(map, "rclrt", {"executor", "callbacks", "groups"});
+  for (const YamlField & field : fields_of(map, "rclrt")) {
+    if (field.name == "executor") {
+      read_executor(field, node);
+    } else {
+      read_entries(field.value, node, field.name == "groups" ? Target::kGroup : Target::kCallback);
+    }
+  }
+}
+
+void ParametersReader::read_entries(const YAML::Node & map, const std::string & node, Target target)
+{
+  for (const YamlField & field :
+       fields_of(map, target == Target::kGroup ? "groups" : "callbacks")) {
+    Entry entry = read_entry(field, node, target);
+    const auto [earlier, is_new] = lines_.emplace(std::pair(target, entry.name), entry.place.line);
+    if (!is_new) {
+      throw YamlError(
+        field.name_mark, "'" + entry.name + "' has an entry in line " +
+                           std::to_string(earlier->second) + " already. Make one of the two");
+    }
+    document_.entries.push_back(std::move(entry));
+  }
+}
+
+Entry ParametersReader::read_entry(const YamlField & field, const std::string & node, Target target)
+{
+  const bool is_absolute = !field.name.empty() && field.name[0] == '/';
+  const bool is_group = target == Target::kGroup;
+  const auto fail = [&field](const std::string & text) {
+    throw YamlError(field.name_mark, "'" + field.name.substr(0, 200) + "': " + text);
+  };
+  if (is_absolute && node != kEverywhere) {
+    fail(
+      "under the node '" + node + "' names go on from the node's, such as " +
+      (is_group ? "group/default" : "subscription/scan") +
+      ". Names with a slash in front belong under '/**'");
+  }
+  Entry entry;
+  entry.place = place(field.name_mark);
+  entry.target = target;
+  entry.name = is_absolute ? field.name : node + "/" + field.name;
+  const std::string problem = NamePattern::problem_with(entry.name);
+  if (!problem.empty()) {
+    fail(problem);
+  }
+  entry.pattern = NamePattern(entry.name);
+  const std::vector<std::string> kinds =
+    is_group ? std::vector<std::string>{"group"}
+             : std::vector<std::string>{"timer", "subscription", "service", "client", "waitable"};
+  if (!entry.pattern.has_wildcard() && std::none_of(kinds.begin(), kinds.end(), [&](auto & kind) {
+        return entry.pattern.has_part(kind);
+      })) {
+    fail(
+      "nothing can have this name. Write the node's name, then " + join_with_or(kinds) + ", then " +
+      (is_group ? "the group's name" : "the topic, the service or the given name"));
+  }
+
+  const std::string subject = (is_group ? "group '" : "callback '") + entry.name + "'";
+  const YamlMap map(
+    field.value, subject,
+    is_group ? scheduling_field_names()
+             : scheduling_field_names({"relative_deadline", "overruns", "inherit_priority"}));
+  if (map.is_empty()) {
+    fail("the entry is empty. Give it a field or remove it");
+  }
+  entry.scheduling = read_scheduling_fields(map, cpu_count_);
+  entry.relative_deadline = map.duration("relative_deadline", "that of what triggered it");
+  entry.overruns = map.word<OverrunRule>(
+    "overruns", {{"queue_all", OverrunRule::kQueueAll},
+                 {"keep_latest", OverrunRule::kKeepLatest},
+                 {"skip", OverrunRule::kSkip}});
+  entry.inherit_priority = map.boolean("inherit_priority");
+  return entry;
+}
+
+void ParametersReader::read_executor(const YamlField & field, const std::string & node)
+{
+  if (node != kEverywhere) {
+    throw YamlError(
+      field.name_mark,
+      "an executor does not belong to the node '" + node + "' alone. Put 'executor' under '/**'");
+  }
+  if (!document_.executors.empty()) {
+    throw YamlError(
+      field.name_mark, "'executor' is in line " +
+                         std::to_string(document_.executors.front().place.line) +
+                         " already. Make one of the two");
+  }
+  const YamlMap map(
+    field.value, "executor",
+    {"policy", "min_threads", "max_threads", "attributes", "middleware_thread", "timer_thread",
+     "lock_memory", "stack_size"});
+  const auto size = [](const std::optional<int64_t> & number) {
+    return number ? std::optional<std::size_t>(static_cast<std::size_t>(*number)) : std::nullopt;
+  };
+  const auto & by_priority = rclrt_core::fixed_priority_policy();
+
+  ExecutorEntry entry;
+  entry.place = place(field.name_mark);
+  const auto word = map.word<PolicyWord>(
+    "policy", {{"fifo", {&rclrt_core::fifo_policy(), {}}},
+               {"fixed_priority", {&by_priority, {}}},
+               {"edf", {&rclrt_core::edf_policy(), {}}},
+               {"rate_monotonic", {&by_priority, PriorityKey::kRateMonotonic}},
+               {"deadline_monotonic", {&by_priority, PriorityKey::kDeadlineMonotonic}}});
+  if (word) {
+    entry.policy = word->policy;
+    entry.priority_key = word->key;
+  }
+  entry.min_threads = size(map.integer("min_threads", 1, 1000));
+  entry.max_threads = size(map.integer("max_threads", 1, 1000));
+  if (entry.min_threads && entry.max_threads && *entry.min_threads > *entry.max_threads) {
+    map.fail("min_threads", "min_threads is more than max_threads. Raise max_threads");
+  }
+  entry.attributes = map.word<AttributesMode>(
+    "attributes", {{"require", AttributesMode::kRequire},
+                   {"prefer", AttributesMode::kPrefer},
+                   {"off", AttributesMode::kOff}});
+  entry.middleware_thread = read_thread(map, "middleware_thread");
+  entry.timer_thread = read_thread(map, "timer_thread");
+  entry.lock_memory = map.boolean("lock_memory");
+  entry.stack_size = size(map.integer("stack_size", 65'536, int64_t{1} << 32, " (bytes)"));
+  document_.executors.push_back(entry);
+}
+
+std::optional<Attributes> ParametersReader::read_thread(
+  const YamlMap & executor, const std::string & field)
+{
+  const auto value = executor.node(field);
+  if (!value) {
+    return std::nullopt;
+  }
+  const YamlMap map(*value, field, scheduling_field_names());
+  const SchedulingFields fields = read_scheduling_fields(map, cpu_count_);
+  if (!fields.scheduling_policy) {
+    map.fail("scheduling_policy is missing");
+  }
+  Attributes attributes;
+  put(fields, &attributes);
+  return attributes;
+}
+
+}  // namespace
+
+Document read_parameters_file(const YAML::Node & root, const std::string & file, int cpu_count)
+{
+  if (root.IsNull()) {
+    return {};
+  }
+  return ParametersReader(file, cpu_count).read(root);
+}
+
+}  // namespace rclrt_config

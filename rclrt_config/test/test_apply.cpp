@@ -1,0 +1,373 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What entries do to what the code says.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "machine_of.hpp"
+
+namespace rclrt_config
+{
+namespace
+{
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+using rclrt_core::Attributes;
+using rclrt_core::AttributesMode;
+using rclrt_core::CallbackKind;
+using rclrt_core::CallbackOptions;
+using rclrt_core::CpuSet;
+using rclrt_core::EngineOptions;
+using rclrt_core::ExecutionModel;
+using rclrt_core::OverrunRule;
+using rclrt_core::PriorityKey;
+using rclrt_core::PriorityTask;
+using rclrt_core::SchedulingPolicy;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+/// Entries of callbacks, each on a line of its own from line 5 on.
+std::string callbacks_file(const std::vector<std::string> & lines)
+{
+  std::string text = "      callbacks:\n";
+  for (const std::string & line : lines) {
+    text += "        " + line + "\n";
+  }
+  return rclrt_file(text);
+}
+
+CallbackOptions applied(const std::vector<std::string> & lines, CallbackOptions options)
+{
+  Configuration configuration = parsed(callbacks_file(lines));
+  const auto status = configuration.apply(&options);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return options;
+}
+
+TEST(Apply, each_field_of_a_callback_arrives)
+{
+  const CallbackOptions options = applied(
+    {"/p/subscription/scan: {scheduling_policy: fifo, priority: 80, cpu_affinity: [1, 3], "
+     "relative_deadline: 1.5ms, overruns: skip, inherit_priority: true}"},
+    callback("/p/subscription/scan"));
+  EXPECT_EQ(to_string(options.attributes), "fifo, priority 80, cpu_affinity 1,3");
+  EXPECT_EQ(options.priority, 0);
+  EXPECT_EQ(options.relative_deadline, 1500us);
+  EXPECT_EQ(options.overrun_rule, OverrunRule::kSkip);
+  EXPECT_TRUE(options.inherit_priority);
+}
+
+TEST(Apply, each_policy_arrives)
+{
+  const struct
+  {
+    const char * fields;
+    const char * expected;
+  } cases[] = {
+    {"scheduling_policy: other", "other, nice 0"},
+    {"scheduling_policy: other, nice: -20", "other, nice -20"},
+    {"scheduling_policy: batch, nice: 19", "batch, nice 19"},
+    {"scheduling_policy: idle", "idle"},
+    {"scheduling_policy: fifo, priority: 99", "fifo, priority 99"},
+    {"scheduling_policy: rr, priority: 1", "rr, priority 1"},
+    {"scheduling_policy: deadline, runtime: 5ms, deadline: 10000us, period: 0.02s",
+     "deadline, runtime 5000000 ns, deadline 10000000 ns, period 20000000 ns"},
+    {"scheduling_policy: deadline, runtime: 5000000, deadline: 10 ms, period: 20000000ns",
+     "deadline, runtime 5000000 ns, deadline 10000000 ns, period 20000000 ns"},
+  };
+  for (const auto & c : cases) {
+    const CallbackOptions options =
+      applied({std::string("/p/timer/x: {") + c.fields + "}"}, callback("/p/timer/x"));
+    EXPECT_EQ(to_string(options.attributes), c.expected);
+  }
+}
+
+TEST(Apply, what_the_file_does_not_name_stays_as_the_code_says)
+{
+  CallbackOptions code = callback("/p/timer/x");
+  code.attributes.policy = SchedulingPolicy::kFifo;
+  code.attributes.priority = 20;
+  code.attributes.cpu_affinity = CpuSet({2});
+  code.relative_deadline = 3ms;
+  code.overrun_rule = OverrunRule::kKeepLatest;
+  code.depth = 7;
+  const CallbackOptions options = applied({"/p/timer/x: {priority: 30}"}, code);
+  EXPECT_EQ(to_string(options.attributes), "fifo, priority 30, cpu_affinity 2");
+  EXPECT_EQ(options.relative_deadline, 3ms);
+  EXPECT_EQ(options.overrun_rule, OverrunRule::kKeepLatest);
+  EXPECT_EQ(options.depth, 7u);
+  EXPECT_EQ(applied({"/p/timer/y: {priority: 30}"}, code).attributes, code.attributes);
+}
+
+TEST(Apply, a_policy_starts_afresh_but_for_the_affinity)
+{
+  CallbackOptions code = callback("/p/timer/x");
+  code.attributes.policy = SchedulingPolicy::kFifo;
+  code.attributes.priority = 20;
+  code.attributes.cpu_affinity = CpuSet({2});
+  code.priority = 50;
+  const CallbackOptions options =
+    applied({"/p/timer/x: {scheduling_policy: other, nice: 5}"}, code);
+  EXPECT_EQ(to_string(options.attributes), "other, nice 5, cpu_affinity 2");
+  EXPECT_EQ(options.priority, 0);
+}
+
+TEST(Apply, a_priority_without_a_policy_is_a_rank_in_the_queue)
+{
+  const CallbackOptions options = applied({"/p/timer/x: {priority: 30}"}, callback("/p/timer/x"));
+  EXPECT_EQ(options.attributes, Attributes());
+  EXPECT_EQ(options.priority, 30);
+}
+
+TEST(Apply, a_priority_with_a_policy_is_also_the_rank)
+{
+  CallbackOptions code = callback("/p/timer/x");
+  code.priority = 5;
+  const CallbackOptions options =
+    applied({"/p/timer/x: {scheduling_policy: rr, priority: 30}"}, code);
+  EXPECT_EQ(options.priority, 0);  // which means that of the attributes
+  EXPECT_EQ(options.attributes.priority, 30);
+}
+
+TEST(Apply, the_last_match_in_the_file_wins_field_by_field)
+{
+  const std::vector<std::string> lines = {
+    "/p/timer/*: {scheduling_policy: fifo, priority: 60, overruns: skip, cpu_affinity: [0]}",
+    "/p/timer/x: {priority: 70, cpu_affinity: [1]}",
+    "/**/timer/x: {priority: 50}",
+    "/p/timer/z: {priority: 99}",
+  };
+  const CallbackOptions x = applied(lines, callback("/p/timer/x"));
+  EXPECT_EQ(to_string(x.attributes), "fifo, priority 50, cpu_affinity 1");
+  EXPECT_EQ(x.overrun_rule, OverrunRule::kSkip);
+  EXPECT_EQ(
+    to_string(applied(lines, callback("/p/timer/y")).attributes),
+    "fifo, priority 60, cpu_affinity 0");
+}
+
+TEST(Apply, names_under_a_node_go_on_from_its_name)
+{
+  Configuration configuration = parsed(
+    "/**:\n  ros__parameters: {rclrt: {callbacks: {timer/*: {priority: 1}}}}\n"
+    "/ns/p:\n  ros__parameters: {speed: 2, rclrt: {callbacks: {timer/x: {priority: 2}}}}\n"
+    "ns:\n  q:\n    ros__parameters: {rclrt: {callbacks: {timer/x: {priority: 3}}}}\n"
+    "/*/r:\n  ros__parameters: {rclrt: {callbacks: {timer/x: {priority: 4}}}}\n");
+  const auto priority_of = [&](const std::string & name) {
+    CallbackOptions options = callback(name);
+    EXPECT_TRUE(configuration.apply(&options).ok());
+    return options.priority;
+  };
+  EXPECT_EQ(priority_of("/other/timer/x"), 1);
+  EXPECT_EQ(priority_of("/ns/p/timer/y"), 1);
+  EXPECT_EQ(priority_of("/ns/p/timer/x"), 2);
+  EXPECT_EQ(priority_of("/ns/q/timer/x"), 3);
+  EXPECT_EQ(priority_of("/any/r/timer/x"), 4);
+  EXPECT_EQ(priority_of("/any/r/subscription/x"), 0);
+}
+
+TEST(Apply, what_is_impossible_only_together_is_told_with_all_places_and_changes_nothing)
+{
+  Configuration configuration = parsed(callbacks_file(
+    {"/p/timer/*: {scheduling_policy: other, nice: 5}", "/p/timer/x: {priority: 70}"}));
+  CallbackOptions options = callback("/p/timer/x");
+  options.attributes.nice = 0;
+  const auto status = configuration.apply(&options);
+  EXPECT_THAT(
+    status.message(), AllOf(
+                        StartsWith("f:6:9 (put over f:5:9): callback '/p/timer/x': "),
+                        HasSubstr("only scheduling_policy fifo and rr have one")));
+  EXPECT_EQ(options.attributes, Attributes());
+  EXPECT_EQ(options.priority, 0);
+}
+
+TEST(Apply, a_field_without_the_policy_it_needs_is_told)
+{
+  Configuration configuration = parsed(callbacks_file({"/p/timer/x: {nice: 5}"}));
+  CallbackOptions options = callback("/p/timer/x");
+  EXPECT_THAT(
+    configuration.apply(&options).message(),
+    AllOf(StartsWith("f:5:9: "), HasSubstr("only scheduling_policy other and batch have one")));
+}
+
+TEST(Apply, groups_have_entries_of_their_own)
+{
+  Configuration configuration =
+    parsed(rclrt_file("      groups:\n"
+                      "        /**/group/*: {scheduling_policy: rr, priority: 10}\n"
+                      "        /p/group/default: {priority: 11, cpu_affinity: [2]}\n"));
+  rclrt_core::GroupOptions options = group("/p/group/default");
+  ASSERT_TRUE(configuration.apply(&options).ok());
+  EXPECT_EQ(to_string(options.attributes), "rr, priority 11, cpu_affinity 2");
+  options = group("/q/group/1");
+  ASSERT_TRUE(configuration.apply(&options).ok());
+  EXPECT_EQ(to_string(options.attributes), "rr, priority 10");
+}
+
+TEST(Apply, a_priority_of_a_group_without_a_policy_is_told)
+{
+  Configuration configuration =
+    parsed(rclrt_file("      groups: {/p/group/default: {priority: 11}}\n"));
+  rclrt_core::GroupOptions options = group("/p/group/default");
+  EXPECT_THAT(
+    configuration.apply(&options).message(),
+    AllOf(StartsWith("f:4:16: group '/p/group/default'"), HasSubstr("fifo and rr")));
+  EXPECT_EQ(options.attributes, Attributes());
+}
+
+TEST(Apply, each_field_of_an_executor_arrives)
+{
+  Configuration configuration = parsed(rclrt_file(
+    "      executor:\n"
+    "        policy: edf\n"
+    "        min_threads: 3\n"
+    "        max_threads: 16\n"
+    "        attributes: require\n"
+    "        lock_memory: true\n"
+    "        stack_size: 262144\n"
+    "        timer_thread: {scheduling_policy: fifo, priority: 91}\n"
+    "        middleware_thread: {scheduling_policy: fifo, priority: 90, cpu_affinity: [3]}\n"));
+  EngineOptions options;
+  ASSERT_TRUE(configuration.apply(&options).ok());
+  EXPECT_EQ(options.policy, &rclrt_core::edf_policy());
+  EXPECT_EQ(options.min_threads, 3u);
+  EXPECT_EQ(options.max_threads, 16u);
+  EXPECT_EQ(options.attributes_mode, AttributesMode::kRequire);
+  EXPECT_TRUE(options.lock_memory);
+  EXPECT_EQ(options.stack_size, 262'144u);
+  EXPECT_EQ(to_string(options.timer_thread), "fifo, priority 91");
+  ASSERT_TRUE(configuration.middleware_thread());
+  EXPECT_EQ(to_string(*configuration.middleware_thread()), "fifo, priority 90, cpu_affinity 3");
+  EXPECT_TRUE(configuration.notes().empty());
+}
+
+TEST(Apply, each_policy_and_mode_of_an_executor_arrives)
+{
+  const auto policy = [](const std::string & word) {
+    Configuration configuration = parsed(rclrt_file("      executor: {policy: " + word + "}\n"));
+    EngineOptions options;
+    EXPECT_TRUE(configuration.apply(&options).ok());
+    return std::pair(std::string(options.policy->name()), configuration.priority_key());
+  };
+  using Key = std::optional<PriorityKey>;
+  EXPECT_EQ(policy("fifo"), std::pair(std::string("fifo"), Key()));
+  EXPECT_EQ(policy("edf"), std::pair(std::string("edf"), Key()));
+  EXPECT_EQ(policy("fixed_priority"), std::pair(std::string("fixed_priority"), Key()));
+  EXPECT_EQ(
+    policy("rate_monotonic"),
+    std::pair(std::string("fixed_priority"), Key(PriorityKey::kRateMonotonic)));
+  EXPECT_EQ(
+    policy("deadline_monotonic"),
+    std::pair(std::string("fixed_priority"), Key(PriorityKey::kDeadlineMonotonic)));
+
+  const auto mode = [](const std::string & word) {
+    Configuration configuration =
+      parsed(rclrt_file("      executor: {attributes: " + word + "}\n"));
+    EngineOptions options;
+    EXPECT_TRUE(configuration.apply(&options).ok());
+    return options.attributes_mode;
+  };
+  EXPECT_EQ(mode("require"), AttributesMode::kRequire);
+  EXPECT_EQ(mode("prefer"), AttributesMode::kPrefer);
+  EXPECT_EQ(mode("off"), AttributesMode::kOff);
+}
+
+TEST(Apply, bounds_of_the_pool_that_contradict_the_code_are_told)
+{
+  Configuration configuration = parsed(rclrt_file("      executor: {min_threads: 100}\n"));
+  EngineOptions options;
+  EXPECT_THAT(
+    configuration.apply(&options).message(),
+    AllOf(StartsWith("f:4:7: "), HasSubstr("min_threads is 100, max_threads 64")));
+  EXPECT_EQ(options.min_threads, EngineOptions().min_threads);
+}
+
+TEST(Apply, bounds_of_a_pool_that_is_none_are_noted)
+{
+  Configuration configuration = parsed(rclrt_file("      executor: {max_threads: 8}\n"));
+  EngineOptions options;
+  options.model = ExecutionModel::kIsolated;
+  ASSERT_TRUE(configuration.apply(&options).ok());
+  ASSERT_EQ(configuration.notes().size(), 1u);
+  EXPECT_THAT(configuration.notes()[0].what, HasSubstr("the model is isolated"));
+}
+
+TEST(Apply, entries_that_matched_nothing_are_told_with_their_place_and_the_nearest_name)
+{
+  Configuration configuration = parsed(callbacks_file(
+    {"/p/subscription/scan: {priority: 1}", "/p/subscription/skan: {priority: 1}",
+     "/q/timer/x: {priority: 1}", "/**/service/*: {priority: 1}"}));
+  EXPECT_EQ(configuration.unmatched().size(), 4u);
+  rclrt_core::GroupOptions of_p = group("/p/group/default");
+  CallbackOptions scan = callback("/p/subscription/scan");
+  ASSERT_TRUE(configuration.apply(&of_p).ok());
+  ASSERT_TRUE(configuration.apply(&scan).ok());
+  const auto unmatched = configuration.unmatched();
+  ASSERT_EQ(unmatched.size(), 3u);
+  EXPECT_EQ(unmatched[0].finding.subject, "f:6:9");
+  EXPECT_THAT(unmatched[0].finding.what, HasSubstr("'/p/subscription/skan' matches no callback"));
+  EXPECT_THAT(unmatched[0].finding.fix, HasSubstr("'/p/subscription/scan'"));
+  EXPECT_TRUE(unmatched[0].node_is_here);
+  EXPECT_EQ(unmatched[1].finding.subject, "f:7:9");
+  EXPECT_FALSE(unmatched[1].node_is_here) << "/q may be in another process";
+  EXPECT_FALSE(unmatched[2].node_is_here) << "a default for all nodes";
+}
+
+TEST(Derive, timers_are_ranked_by_period_within_the_range)
+{
+  const Configuration configuration =
+    parsed(rclrt_file("      executor: {policy: rate_monotonic}\n"));
+  std::vector<PriorityTask> timers(4);
+  timers[0].period = 100ms;
+  timers[1].period = 10ms;
+  timers[2].period = 100ms;
+  timers[2].relative_deadline = 1ms;  // does not count here
+  timers[3].period = 0ms;             // always due
+  ASSERT_TRUE(configuration.derive_priorities(&timers).ok());
+  EXPECT_EQ(timers[1].priority, Configuration::kHighestDerived);
+  EXPECT_EQ(timers[0].priority, Configuration::kHighestDerived - 1);
+  EXPECT_EQ(timers[2].priority, Configuration::kHighestDerived - 1);
+  EXPECT_EQ(timers[3].priority, Configuration::kLowestDerived);
+}
+
+TEST(Derive, deadline_monotonic_ranks_by_deadline)
+{
+  const Configuration configuration =
+    parsed(rclrt_file("      executor: {policy: deadline_monotonic}\n"));
+  std::vector<PriorityTask> timers(2);
+  timers[0].period = 10ms;
+  timers[1].period = 100ms;
+  timers[1].relative_deadline = 5ms;
+  ASSERT_TRUE(configuration.derive_priorities(&timers).ok());
+  EXPECT_GT(timers[1].priority, timers[0].priority);
+}
+
+TEST(Derive, only_what_nobody_gave_a_priority_is_derived)
+{
+  const Configuration without = parsed("");
+  const Configuration with = parsed(rclrt_file("      executor: {policy: rate_monotonic}\n"));
+  CallbackOptions plain = callback("/p/timer/x", CallbackKind::kTimer);
+  EXPECT_TRUE(with.is_derived(plain, {}));
+  EXPECT_FALSE(without.is_derived(plain, {}));
+  CallbackOptions ranked = plain;
+  ranked.priority = 5;
+  EXPECT_FALSE(with.is_derived(ranked, {}));
+  CallbackOptions given = plain;
+  given.attributes.policy = SchedulingPolicy::kOther;
+  EXPECT_FALSE(with.is_derived(given, {}));
+  EXPECT_FALSE(with.is_derived(plain, given.attributes)) << "its group has a policy";
+}
+
+TEST(Derive, what_is_no_timer_inherits_from_the_lowest_on)
+{
+  CallbackOptions options = callback("/p/subscription/x");
+  options.attributes.cpu_affinity = CpuSet({1});
+  Configuration::inherit_from_publishers(&options);
+  EXPECT_EQ(to_string(options.attributes), "fifo, priority 10, cpu_affinity 1");
+  EXPECT_TRUE(options.inherit_priority);
+}
+
+}  // namespace
+}  // namespace rclrt_config

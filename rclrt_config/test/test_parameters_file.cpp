@@ -1,0 +1,273 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What is wrong with a file is told with its place and a remedy, whatever it is.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "machine_of.hpp"
+
+namespace rclrt_config
+{
+namespace
+{
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Wrong
+{
+  const char * text;
+  const char * place;  ///< "line:column" the error must begin with
+  const char * says;   ///< and what it must contain
+};
+
+/// Errors of one entry, written at the end of line 5: column 25 is the first of `fields`.
+struct WrongFields
+{
+  const char * fields;
+  int column;
+  const char * says;
+};
+
+constexpr char kEntry[] = "      callbacks:\n        /a/subscription/b: ";
+
+TEST(ParametersFile, wrong_fields_of_a_callback_are_told_where_they_stand)
+{
+  const WrongFields cases[] = {
+    {"{}", 9, "the entry is empty"},
+    {"5", 28, "must be a map"},
+    {"[1]", 28, "here is a list"},
+    {"{[1]: 2}", 29, "must be a word"},
+    {"{prio: 5}", 29, "unknown field 'prio'. Use scheduling_policy, priority"},
+    {"{name: x}", 29, "unknown field 'name'"},
+    {"{nice: 1, nice: 2}", 38, "'nice' appears twice"},
+    {"{scheduling_policy: fast}", 48, "scheduling_policy is 'fast'. Use other, batch"},
+    {"{scheduling_policy: SCHED_FIFO}", 48, "Use other, batch, idle, fifo, rr or deadline"},
+    {"{scheduling_policy: ext}", 48, "not available yet"},
+    {"{scheduling_policy: [fifo]}", 48, "must be a word; here is a list"},
+    {"{scheduling_policy: fifo}", 48, "scheduling_policy fifo needs the field priority"},
+    {"{scheduling_policy: rr}", 48, "needs the field priority"},
+    {"{scheduling_policy: fifo, priority: 0}", 64, "from 1 to 99; here is '0'"},
+    {"{scheduling_policy: fifo, priority: 100}", 64, "from 1 to 99; here is '100'"},
+    {"{scheduling_policy: fifo, priority: -1}", 64, "from 1 to 99"},
+    {"{scheduling_policy: fifo, priority: 5.5}", 64, "whole number"},
+    {"{scheduling_policy: fifo, priority: high}", 64, "here is 'high'"},
+    {"{scheduling_policy: fifo, priority: 0x10}", 64, "here is '0x10'"},
+    {"{scheduling_policy: fifo, priority: 99999999999999999999}", 64, "from 1 to 99"},
+    {"{scheduling_policy: fifo, priority: [5]}", 64, "here is a list"},
+    {"{scheduling_policy: fifo, priority: ~}", 54, "here is nothing"},
+    {"{scheduling_policy: fifo, priority: 5, nice: 1}", 73, "nice does not go with"},
+    {"{scheduling_policy: fifo, priority: 5, period: 1ms}", 75, "period does not go with"},
+    {"{scheduling_policy: other, priority: 5}", 65, "priority does not go with"},
+    {"{scheduling_policy: idle, nice: 5}", 60, "nice does not go with scheduling_policy idle"},
+    {"{scheduling_policy: batch, runtime: 5ms}", 64, "runtime does not go with"},
+    {"{nice: 20}", 35, "from -20 to 19"},
+    {"{nice: -21}", 35, "from -20 to 19"},
+    {"{cpu_affinity: 1}", 43, "must be a list of CPU numbers"},
+    {"{cpu_affinity: []}", 43, "an empty list"},
+    {"{cpu_affinity: {a: 1}}", 43, "here is a map"},
+    {"{cpu_affinity: [4]}", 44, "names CPU '4', but this machine has CPUs 0 to 3"},
+    {"{cpu_affinity: [0, -1]}", 47, "names CPU '-1'"},
+    {"{cpu_affinity: [0, x]}", 47, "names CPU 'x'"},
+    {"{cpu_affinity: [0, [1]]}", 47, "names CPU a list"},
+    {"{cpu_affinity: [1, 2, 1]}", 50, "names CPU '1' twice"},
+    {"{scheduling_policy: deadline, runtime: 1ms, period: 2ms}", 48, "needs the field deadline"},
+    {"{scheduling_policy: deadline, deadline: 1ms, period: 2ms}", 48, "needs the field runtime"},
+    {"{scheduling_policy: deadline, runtime: 3ms, deadline: 2ms, period: 9ms}", 48,
+     "deadline is 2000000 ns, must be at least the runtime"},
+    {"{scheduling_policy: deadline, runtime: 1ms, deadline: 9ms, period: 8ms}", 48,
+     "period is 8000000 ns, must be at least the deadline"},
+    {"{scheduling_policy: deadline, runtime: 100ns, deadline: 9ms, period: 9ms}", 48,
+     "runtime is 100 ns, must be at least"},
+    {"{scheduling_policy: deadline, priority: 5, runtime: 1ms, deadline: 9ms, period: 9ms}", 68,
+     "priority does not go with"},
+    {"{runtime: 0}", 38, "runtime must be a time above 0"},
+    {"{runtime: -5ms}", 38, "here is '-5ms'"},
+    {"{runtime: 5 m}", 38, "ns, us, ms or s"},
+    {"{runtime: 5.5}", 38, "here is '5.5'"},
+    {"{runtime: 1.5.5ms}", 38, "here is '1.5.5ms'"},
+    {"{runtime: .5ms}", 38, "here is '.5ms'"},
+    {"{runtime: 5.ms}", 38, "here is '5.ms'"},
+    {"{runtime: 1.5ns}", 38, "here is '1.5ns'"},
+    {"{runtime: 0.0000000001s}", 38, "above 0"},
+    {"{runtime: ms}", 38, "here is 'ms'"},
+    {"{runtime: 1e6}", 38, "here is '1e6'"},
+    {"{runtime: 10000000000s}", 38, "here is '10000000000s'"},
+    {"{runtime: 0.0ms}", 38, "above 0"},
+    {"{runtime: [1]}", 38, "here is a list"},
+    {"{relative_deadline: -1}", 48, "above 0, or 0 for"},
+    {"{overruns: drop}", 39, "overruns is 'drop'. Use queue_all, keep_latest or skip"},
+    {"{inherit_priority: 2}", 47, "must be true or false; here is '2'"},
+    {"{inherit_priority: ~}", 29, "here is nothing"},
+    {"{lock_memory: true}", 29, "unknown field 'lock_memory'"},
+  };
+  for (const WrongFields & wrong : cases) {
+    EXPECT_THAT(
+      error_in(rclrt_file(std::string(kEntry) + wrong.fields + "\n")),
+      AllOf(StartsWith("f:5:" + std::to_string(wrong.column) + ": "), HasSubstr(wrong.says)))
+      << wrong.fields;
+  }
+}
+
+TEST(ParametersFile, wrong_names_are_told_where_they_stand)
+{
+  const struct
+  {
+    const char * section;
+    const char * name;
+    const char * says;
+  } cases[] = {
+    {"callbacks", "/a/scan", "nothing can have this name. Write the node's name, then timer"},
+    {"callbacks", "/a/group/default", "nothing can have this name"},
+    {"callbacks", "/a/timer/", "Remove the extra slash"},
+    {"callbacks", "/a//timer/x", "Remove the extra slash"},
+    {"callbacks", "/a/timer/1*", "the wildcard in '1*' does not stand alone"},
+    {"callbacks", "''", "Remove the extra slash"},
+    {"groups", "/a/subscription/b", "nothing can have this name"},
+    {"groups", "/a", "then group, then the group's name"},
+  };
+  for (const auto & c : cases) {
+    const std::string text =
+      std::string("      ") + c.section + ":\n        " + c.name + ": {nice: 1}\n";
+    EXPECT_THAT(error_in(rclrt_file(text)), AllOf(StartsWith("f:5:9: "), HasSubstr(c.says)))
+      << c.name;
+  }
+}
+
+TEST(ParametersFile, wrong_fields_of_an_executor_are_told_where_they_stand)
+{
+  const WrongFields cases[] = {
+    {"5", 17, "must be a map"},
+    {"{threads: 4}", 18, "unknown field 'threads'. Use policy, min_threads, max_threads"},
+    {"{policy: best}", 26, "Use fifo, fixed_priority, edf, rate_monotonic or deadline_monotonic"},
+    {"{max_threads: 0}", 31, "from 1 to 1000"},
+    {"{max_threads: 1001}", 31, "from 1 to 1000"},
+    {"{min_threads: 5, max_threads: 4}", 31, "min_threads is more than max_threads"},
+    {"{attributes: maybe}", 30, "Use require, prefer or off"},
+    {"{lock_memory: 1}", 31, "true or false"},
+    {"{stack_size: 100}", 30, "from 65536"},
+    {"{timer_thread: 5}", 32, "timer_thread: it must be a map"},
+    {"{timer_thread: {nice: 5}}", 32, "timer_thread: scheduling_policy is missing"},
+    {"{middleware_thread: {scheduling_policy: fifo}}", 57, "needs the field priority"},
+    {"{middleware_thread: {scheduling_policy: fifo, priority: 100}}", 73, "from 1 to 99"},
+    {"{middleware_thread: {overruns: skip}}", 38, "unknown field 'overruns'"},
+  };
+  for (const WrongFields & wrong : cases) {
+    EXPECT_THAT(
+      error_in(rclrt_file(std::string("      executor: ") + wrong.fields + "\n")),
+      AllOf(StartsWith("f:4:" + std::to_string(wrong.column) + ": "), HasSubstr(wrong.says)))
+      << wrong.fields;
+  }
+}
+
+TEST(ParametersFile, wrong_structure_is_told_where_it_stands)
+{
+  const Wrong cases[] = {
+    {"a: [1, 2\n", "2:1", "this is not YAML"},
+    {"a: \"\\q\"\n", "1:7", "this is not YAML"},
+    {"a:\n\tb: 1\n", "2:3", "this is not YAML"},
+    {"/a:\n  ros__parameters: {}\n   x: 1\n", "3:4", "this is not YAML"},
+    {"- 1\n- 2\n", "1:1", "file: it must be a map"},
+    {"just words\n", "1:1", "it must be a map"},
+    {"/a: 5\n", "1:1", "'/a' stands outside of ros__parameters"},
+    {"ros__parameters: {x: 1}\n", "1:1", "ros__parameters of which node?"},
+    {"rclrt: {executor: {lock_memory: true}}\n", "1:20", "'lock_memory' stands outside"},
+    {"/a:\n  ros__parameters: 5\n", "2:20", "must be a map"},
+    {"/a:\n  ros__parameters:\n    rclrt: 5\n", "3:12", "must be a map"},
+    {"/a:\n  ros__parameters:\n    rclrt: {callback: {}}\n", "3:13", "unknown field 'callback'"},
+    {"/a:\n  ros__parameters:\n    rclrt.executor.lock_memory: true\n", "3:5",
+     "would be passed over"},
+    {"/a:\n  ros__parameters:\n    rclrt: {}\n    rclrt: {}\n", "4:5", "'rclrt' appears twice"},
+    {"/a:\n  ros__parameters:\n    rclrt: {groups: 5}\n", "3:21", "groups: it must be a map"},
+    {"/a:\n  ros__parameters:\n    rclrt: {executor: {}}\n", "3:13", "Put 'executor' under '/**'"},
+    {"/a:\n  ros__parameters:\n    rclrt: {callbacks: {/b/timer/x: {nice: 1}}}\n", "3:25",
+     "under the node '/a' names go on from the node's"},
+    {"/a*:\n  ros__parameters:\n    rclrt: {}\n", "3:5", "the wildcard in 'a*'"},
+    {"/**:\n  ros__parameters:\n    rclrt: {callbacks: {/b/timer/x: {nice: 1},\n"
+     "      /b/timer/x: {nice: 2}}}\n",
+     "4:7", "has an entry in line 3 already"},
+    {"/**:\n  ros__parameters:\n    rclrt: {groups: {/b/group/x: {nice: 1}}}\n"
+     "/b:\n  ros__parameters:\n    rclrt: {groups: {group/x: {nice: 1}}}\n",
+     "6:22", "has an entry in line 3 already"},
+    {"/**:\n  ros__parameters: {rclrt: {executor: {}}}\n"
+     "/**:\n  ros__parameters: {rclrt: {executor: {}}}\n",
+     "4:29", "'executor' is in line 2 already"},
+    {"/a: {ros__parameters: {}}\n---\n/b: {ros__parameters: {}}\n", "3:1", "a second document"},
+    {"/a: &a\n  b: *a\n", "2:3", "nested without end"},
+    {"? [1]\n: 5\n", "1:3", "the name of a field must be a word"},
+  };
+  for (const Wrong & wrong : cases) {
+    EXPECT_THAT(
+      error_in(wrong.text),
+      AllOf(StartsWith("f:" + std::string(wrong.place) + ": "), HasSubstr(wrong.says)))
+      << wrong.text;
+  }
+}
+
+TEST(ParametersFile, ordinary_parameters_are_passed_over)
+{
+  const Configuration configuration = parsed(
+    "/**:\n"
+    "  ros__parameters: {use_sim_time: true, executor: 5, callbacks: [a], gains: {p: 1.5}}\n"
+    "ns:\n"
+    "  /nested:\n"
+    "    planner:\n"
+    "      ros__parameters: {speed: 2, speed: 3}\n"
+    "empty:\n"
+    "  ros__parameters:\n");
+  EXPECT_TRUE(configuration.empty());
+}
+
+TEST(ParametersFile, nothing_at_all_is_no_error)
+{
+  for (const char * text : {"", "# only a remark\n", "{}", "---\n", "~"}) {
+    EXPECT_TRUE(parsed(text).empty()) << text;
+  }
+}
+
+TEST(ParametersFile, endless_depth_is_told)
+{
+  EXPECT_THAT(error_in("a: " + std::string(100'000, '[')), HasSubstr("this is not YAML"));
+  std::string laughs = "a0: &a0 {b: {ros__parameters: {x: 1}}}\n";
+  for (int i = 1; i < 30; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " {x: " + before +
+              ", y: " + before + "}\n";
+  }
+  EXPECT_THAT(error_in(laughs), HasSubstr("nested without end"));
+}
+
+TEST(ParametersFile, any_cut_of_a_good_file_is_either_good_or_told_with_a_place)
+{
+  const std::string text = rclrt_file(
+    "      executor: {policy: edf, timer_thread: {scheduling_policy: rr, priority: 7}}\n"
+    "      callbacks:\n"
+    "        \"/a/subscription/b\": {scheduling_policy: fifo, priority: 80, cpu_affinity: [1]}\n"
+    "        /a/timer/*: {relative_deadline: 5ms, overruns: 'skip'}\n");
+  EXPECT_EQ(error_in(text), "");
+  for (std::size_t length = 0; length < text.size(); ++length) {
+    const std::string error = error_in(text.substr(0, length));
+    EXPECT_TRUE(error.empty() || error.rfind("f:", 0) == 0) << error;
+  }
+}
+
+TEST(ParametersFile, any_changed_byte_is_either_good_or_told_with_a_place)
+{
+  const std::string text = rclrt_file(
+    "      executor: {policy: edf, max_threads: 7}\n"
+    "      callbacks: {/a/timer/x: {scheduling_policy: fifo, priority: 80, cpu_affinity: [1]}}\n");
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    for (const char c : {'\0', '\t', '\n', '\xff', '*', '&', '{', ']', ':', '#', '-', '/', '9'}) {
+      std::string changed = text;
+      changed[i] = c;
+      const std::string error = error_in(changed);
+      EXPECT_TRUE(error.empty() || error.rfind("f:", 0) == 0) << error;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rclrt_config
