@@ -129,6 +129,7 @@ void WaitSet::add(Member & member)
   struct
   {
     rcl_wait_set_t * set;
+    const rclrt_rcl::Entity & entity;
     std::size_t place = 0;
     rcl_ret_t operator()(const rcl_subscription_t * handle)
     {
@@ -148,9 +149,14 @@ void WaitSet::add(Member & member)
     }
     rcl_ret_t operator()(const rcl_guard_condition_t * handle)
     {
+      // Waiting resets it, also where the group was busy and nothing was taken. Its const is that
+      // of the entity, whose state this does not change.
+      if (entity.backlog() > 0) {
+        ignore_failure(rcl_trigger_guard_condition(const_cast<rcl_guard_condition_t *>(handle)));
+      }
       return rcl_wait_set_add_guard_condition(set, handle, &place);
     }
-  } adder{&set_};
+  } adder{&set_, *member.entity};
 
   member.places.clear();
   if (member.timer) {

@@ -36,6 +36,8 @@ private:
   void do_spin_some(rclrt_core::TimePoint until, bool exhaustive) override;
   bool do_spin_once(rclrt_core::TimePoint until) override;
   void interrupt() noexcept override;
+  /// An event that only wakes costs the next spin one look.
+  void clear_interrupt() noexcept override {}
   /// False when there was nothing to execute, e.g. of an entity that was removed.
   bool execute(const Event & event);
 

@@ -62,6 +62,8 @@ protected:
   void do_spin_some(rclrt_core::TimePoint until, bool exhaustive) override;
   bool do_spin_once(rclrt_core::TimePoint until) override;
   void interrupt() noexcept override;
+  /// A trigger that nobody has waited for costs the next spin one look.
+  void clear_interrupt() noexcept override {}
 
   class Impl;
   const std::unique_ptr<Impl> impl_;
