@@ -10,6 +10,8 @@
 #include "arguments.hpp"
 #include "logging_mutex.hpp"
 #include "node_state.hpp"
+#include "rcl/logging.h"
+#include "rcl/logging_rosout.h"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/init.hpp"
 #include "standard_interfaces.hpp"
@@ -51,13 +53,20 @@ std::shared_ptr<rcl_node_t> make_handle(
   throw_unless_ok(
     rcl_node_init(node.get(), name.c_str(), name_space.c_str(), context->handle(), &rcl_options),
     what);
-  return std::shared_ptr<rcl_node_t>(node.release(), [context](rcl_node_t * used) {
+  std::shared_ptr<rcl_node_t> made(node.release(), [context](rcl_node_t * used) {
     std::lock_guard<std::recursive_mutex> logging(detail::logging_mutex());
+    if (rcl_logging_rosout_fini_publisher_for_node(used) != RCL_RET_OK) {
+      take_rcl_error();
+    }
     if (rcl_node_fini(used) != RCL_RET_OK) {
       take_rcl_error();
     }
     delete used;
   });
+  if (options.enable_rosout && rcl_logging_rosout_enabled()) {
+    throw_unless_ok(rcl_logging_rosout_init_publisher_for_node(made.get()), what + ": /rosout");
+  }
+  return made;
 }
 
 }  // namespace
