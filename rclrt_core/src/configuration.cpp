@@ -271,7 +271,12 @@ Status Engine::Impl::set_attributes(
   if (!node) {
     return Status::error("callback '" + callback->name() + "' is not in this engine");
   }
+  unlink(*node);
   node->attributes = attributes_of(wanted, *node->queue->group);
+  if (node->options().priority == 0) {
+    node->priority = wanted.priority;
+  }
+  link(*node);
   return {};
 }
 

@@ -116,6 +116,26 @@ TEST(Attributes, can_be_changed_while_spinning_from_the_next_job_on)
   EXPECT_EQ(seen.priority, 77);
 }
 
+TEST(Attributes, that_are_changed_change_the_rank_of_a_job_that_waits)
+{
+  EngineOptions options;
+  options.model = ExecutionModel::kEvents;
+  EngineOnSim engine(options);
+  const auto add = [&engine](const std::string & name, int priority) {
+    CallbackOptions callback = engine.callback_options(name, milliseconds(5));
+    callback.attributes = fifo(priority);
+    engine.add(callback);
+  };
+  add("busy", 90);
+  add("a", 10);
+  add("b", 20);
+  const Lines jobs = engine.run(50, {{1, "busy"}, {2, "a"}, {2, "b"}}, [&] {
+    engine.sim.sleep_until(at_ms(3));
+    EXPECT_TRUE(engine.engine.set_attributes(engine.callbacks.at("a"), fifo(77)).ok());
+  });
+  EXPECT_EQ(jobs, (Lines{"1-1-6 busy", "2-6-11 a", "2-11-16 b"}));
+}
+
 TEST(Refusal, is_a_finding_that_names_the_callback_and_it_runs_all_the_same)
 {
   EngineOnSim engine;
