@@ -118,7 +118,7 @@ protected:
   /// Make the spin in progress, or the next one, look at stop_requested(). From any thread.
   virtual void interrupt() noexcept = 0;
   /// The spin is over; forget the interruption.
-  virtual void clear_interrupt() noexcept = 0;
+  virtual void clear_interrupt() noexcept {}
 
   // ---- For subclasses to use
 

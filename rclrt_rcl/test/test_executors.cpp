@@ -1,0 +1,395 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What users of rclcpp's executors rely on, over all executors: the ways to spin.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "executor_types.hpp"
+#include "rcl_interfaces/msg/log.hpp"
+
+namespace rclrt_rcl
+{
+namespace
+{
+
+using rcl_interfaces::msg::Log;
+using namespace std::chrono_literals;
+
+template <typename T>
+class Executors : public ExecutorSuite<T>
+{
+};
+TYPED_TEST_SUITE(Executors, ExecutorTypes, ExecutorTypeNames);
+
+std::string text_of_error(const std::function<void()> & action)
+{
+  try {
+    action();
+  } catch (const Error & error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TYPED_TEST(Executors, an_empty_executor_spins_until_cancelled)
+{
+  std::thread spinner([this] { this->executor->spin(); });
+  EXPECT_TRUE(wait_for([this] { return this->executor->is_spinning(); }));
+  this->executor->cancel();
+  spinner.join();
+  EXPECT_FALSE(this->executor->is_spinning());
+}
+
+TYPED_TEST(Executors, cancel_before_spin_ends_that_spin)
+{
+  this->executor->cancel();
+  this->executor->spin();  // would hang
+
+  // ... and only that one.
+  std::atomic<int> runs{0};
+  auto waitable = this->node->create_waitable(this->named("w"), [&] { ++runs; });
+  this->executor->add_node(this->node);
+  waitable->trigger();
+  this->executor->spin_some();
+  EXPECT_EQ(runs, 1);
+}
+
+TYPED_TEST(Executors, a_wall_timer_fires_under_spin)
+{
+  std::promise<void> fired;
+  auto timer = this->node->create_wall_timer(1ms, [&](Timer & self) {
+    self.cancel();
+    fired.set_value();
+  });
+  this->executor->add_node(this->node);
+  const Spinning spinning(*this->executor);
+  EXPECT_EQ(fired.get_future().wait_for(kPatience), std::future_status::ready);
+}
+
+TYPED_TEST(Executors, an_expired_node_does_no_harm)
+{
+  this->executor->add_node(this->node);
+  auto timer = this->node->create_wall_timer(1ms, [] {});
+  this->node.reset();
+  const Spinning spinning(*this->executor);
+  EXPECT_TRUE(this->executor->statistics().empty());
+}
+
+TYPED_TEST(Executors, spinning_twice_is_an_error)
+{
+  const Spinning spinning(*this->executor);
+  EXPECT_EQ(
+    text_of_error([this] { this->executor->spin(); }), "spin() called while already spinning");
+}
+
+TYPED_TEST(Executors, spinning_inside_a_callback_is_an_error)
+{
+  std::vector<std::string> errors;
+  bool spinning = false;
+  std::promise<void> never;
+  auto waitable = this->node->create_waitable(this->named("w"), [&] {
+    Executor & here = *this->executor;
+    spinning = here.is_spinning();
+    errors.push_back(text_of_error([&] { here.spin(); }));
+    errors.push_back(text_of_error([&] { here.spin_some(); }));
+    errors.push_back(text_of_error([&] { here.spin_all(1s); }));
+    errors.push_back(text_of_error([&] { here.spin_once(); }));
+    auto future = never.get_future();
+    errors.push_back(text_of_error([&] { here.spin_until_future_complete(future, 1s); }));
+  });
+  this->executor->add_node(this->node);
+  waitable->trigger();
+  this->executor->spin_some();
+  EXPECT_TRUE(spinning);
+  const std::vector<std::string> expected = {
+    "spin() called while already spinning", "spin_some() called while already spinning",
+    "spin_all() called while already spinning", "spin_once() called while already spinning",
+    "spin_until_future_complete() called while already spinning"};
+  EXPECT_EQ(errors, expected);
+}
+
+TYPED_TEST(Executors, a_ready_future_succeeds_at_once)
+{
+  std::promise<void> promise;
+  std::future<void> future = promise.get_future();
+  promise.set_value();
+  EXPECT_EQ(this->executor->spin_until_future_complete(future, 1h), FutureReturnCode::kSuccess);
+  const std::shared_future<void> shared = future.share();
+  EXPECT_EQ(this->executor->spin_until_future_complete(shared, 1h), FutureReturnCode::kSuccess);
+}
+
+TYPED_TEST(Executors, a_future_may_be_made_ready_by_a_callback)
+{
+  std::promise<int> promise;
+  auto future = promise.get_future();
+  auto timer = this->node->create_wall_timer(1ms, [&](Timer & self) {
+    self.cancel();
+    promise.set_value(7);
+  });
+  this->executor->add_node(this->node);
+  EXPECT_EQ(this->executor->spin_until_future_complete(future), FutureReturnCode::kSuccess);
+  EXPECT_EQ(future.get(), 7);
+}
+
+TYPED_TEST(Executors, a_future_may_be_made_ready_by_another_thread)
+{
+  auto future = std::async(std::launch::async, [] { std::this_thread::sleep_for(10ms); });
+  EXPECT_EQ(this->executor->spin_until_future_complete(future), FutureReturnCode::kSuccess);
+}
+
+TYPED_TEST(Executors, a_future_that_is_not_ready_times_out)
+{
+  std::promise<void> promise;
+  auto future = promise.get_future();
+  EXPECT_EQ(this->executor->spin_until_future_complete(future, 1ms), FutureReturnCode::kTimeout);
+}
+
+TYPED_TEST(Executors, waiting_for_a_future_is_interrupted_by_shutdown)
+{
+  std::promise<void> promise;
+  auto future = promise.get_future();
+  auto timer = this->node->create_wall_timer(1ms, [this] { this->context->shutdown(); });
+  this->executor->add_node(this->node);
+  EXPECT_EQ(this->executor->spin_until_future_complete(future), FutureReturnCode::kInterrupted);
+}
+
+TYPED_TEST(Executors, spin_ends_on_shutdown_and_does_not_start_after_it)
+{
+  auto shutdown = std::async(std::launch::async, [this] {
+    wait_for([this] { return this->executor->is_spinning(); });
+    this->context->shutdown();
+  });
+  this->executor->spin();
+  this->executor->spin();
+  this->executor->spin_some();
+  EXPECT_FALSE(this->executor->spin_once());
+}
+
+TYPED_TEST(Executors, spin_some_runs_each_ready_callback_once)
+{
+  std::vector<int> runs(3, 0);
+  std::vector<std::shared_ptr<Waitable>> waitables;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    waitables.push_back(
+      this->node->create_waitable(this->named("w" + std::to_string(i)), [&runs, i, &waitables] {
+        ++runs[i];
+        waitables[i]->trigger();  // ready again, but not for this call
+      }));
+  }
+  this->executor->add_node(this->node);
+  for (auto & waitable : waitables) {
+    waitable->trigger();
+  }
+  this->executor->spin_some(1h);
+  EXPECT_EQ(runs, std::vector<int>(3, 1));
+}
+
+TYPED_TEST(Executors, spin_some_without_work_returns)
+{
+  this->executor->add_node(this->node);
+  this->executor->spin_some(1h);
+  this->executor->spin_some();
+}
+
+TYPED_TEST(Executors, spin_some_starts_nothing_after_its_budget)
+{
+  int runs = 0;
+  const auto slow = [&] {
+    ++runs;
+    std::this_thread::sleep_for(20ms);
+  };
+  auto first = this->node->create_waitable(this->named("first"), slow);
+  auto second = this->node->create_waitable(this->named("second"), slow);
+  this->executor->add_node(this->node);
+  first->trigger();
+  second->trigger();
+  this->executor->spin_some(10ms);
+  EXPECT_EQ(runs, 1);
+  this->executor->spin_some(10ms);
+  EXPECT_EQ(runs, 2);
+}
+
+TYPED_TEST(Executors, spin_all_runs_what_becomes_ready_meanwhile)
+{
+  int runs = 0;
+  std::shared_ptr<Waitable> waitable = this->node->create_waitable(this->named("w"), [&] {
+    if (++runs < 5) {
+      waitable->trigger();
+    }
+  });
+  this->executor->add_node(this->node);
+  waitable->trigger();
+  this->executor->spin_all(1h);
+  EXPECT_EQ(runs, 5);
+}
+
+TYPED_TEST(Executors, spin_all_ends_on_cancel_and_on_its_budget)
+{
+  int runs = 0;
+  bool cancel = false;
+  std::shared_ptr<Waitable> waitable = this->node->create_waitable(this->named("w"), [&] {
+    ++runs;
+    waitable->trigger();
+    if (cancel) {
+      this->executor->cancel();
+    }
+  });
+  this->executor->add_node(this->node);
+  waitable->trigger();
+  this->executor->spin_all(10ms);
+  EXPECT_GT(runs, 1);
+  cancel = true;
+  runs = 0;
+  this->executor->spin_all(0ms);  // no limit
+  EXPECT_EQ(runs, 1);
+}
+
+TYPED_TEST(Executors, spin_all_refuses_a_negative_duration)
+{
+  EXPECT_EQ(
+    text_of_error([this] { this->executor->spin_all(-1ms); }),
+    "spin_all(): max_duration must be greater than or equal to 0");
+}
+
+TYPED_TEST(Executors, spin_once_runs_one_callback_and_returns_without_work)
+{
+  int runs = 0;
+  auto timer = this->node->create_wall_timer(10s, [] {});
+  auto first = this->node->create_waitable(this->named("first"), [&] { ++runs; });
+  auto second = this->node->create_waitable(this->named("second"), [&] { ++runs; });
+  this->executor->add_node(this->node);
+  EXPECT_FALSE(this->executor->spin_once(1ms));
+  EXPECT_FALSE(this->executor->spin_once(0ms));
+  first->trigger();
+  second->trigger();
+  EXPECT_TRUE(this->executor->spin_once(0ms));
+  EXPECT_EQ(runs, 1);
+  EXPECT_TRUE(this->executor->spin_once(-1ns));
+  EXPECT_EQ(runs, 2);
+}
+
+TYPED_TEST(Executors, an_exception_ends_spin_and_comes_out_of_it)
+{
+  auto waitable = this->node->create_waitable(
+    this->named("w"), [] { throw std::runtime_error("from the callback"); });
+  this->executor->add_node(this->node);
+  for (const bool inline_spin : {false, true}) {
+    waitable->trigger();
+    try {
+      inline_spin ? this->executor->spin_some() : this->executor->spin();
+      FAIL() << "nothing thrown";
+    } catch (const std::runtime_error & error) {
+      EXPECT_STREQ(error.what(), "from the callback");
+    }
+    EXPECT_FALSE(this->executor->is_spinning());
+  }
+}
+
+TYPED_TEST(Executors, an_exception_handler_may_go_on)
+{
+  std::string whose;
+  auto options = this->executor_options();
+  options.on_exception = [&whose](const std::string & callback, std::exception_ptr) {
+    whose = callback;
+    return rclrt_core::ExceptionAction::kContinue;
+  };
+  typename TypeParam::Executor tolerant(options);
+  std::promise<void> second;
+  int runs = 0;
+  auto waitable = this->node->create_waitable(this->named("w"), [&] {
+    if (++runs == 1) {
+      throw std::runtime_error("once");
+    }
+    second.set_value();
+  });
+  tolerant.add_node(this->node);
+  const Spinning spinning(tolerant);
+  waitable->trigger();
+  EXPECT_TRUE(
+    wait_for([&] { return tolerant.statistics().at("/node/waitable/w").exceptions == 1; }));
+  waitable->trigger();
+  EXPECT_EQ(second.get_future().wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(whose, "/node/waitable/w");
+}
+
+TYPED_TEST(Executors, publishing_after_shutdown_ends_the_callback_and_not_the_program)
+{
+  auto publisher = this->node->template create_publisher<Log>("t", 10);
+  std::string error;
+  auto waitable = this->node->create_waitable(this->named("w"), [&] {
+    this->context->shutdown("the test says so");
+    error = text_of_error([&] { publisher->publish(Log()); });
+    publisher->publish(Log());
+  });
+  this->executor->add_node(this->node);
+  waitable->trigger();
+  this->executor->spin();
+  EXPECT_EQ(error, "publish() on '/t' after the context was shut down (the test says so)");
+}
+
+TYPED_TEST(Executors, cancel_does_not_wait_for_a_distant_timer)
+{
+  auto timer = this->node->create_wall_timer(100s, [] {});
+  this->executor->add_node(this->node);
+  const Spinning spinning(*this->executor);
+}
+
+TYPED_TEST(Executors, cancel_while_a_callback_runs_lets_it_finish)
+{
+  std::promise<void> started;
+  std::atomic<bool> finished{false};
+  auto waitable = this->node->create_waitable(this->named("w"), [&] {
+    started.set_value();
+    std::this_thread::sleep_for(50ms);
+    finished = true;
+  });
+  this->executor->add_node(this->node);
+  waitable->trigger();
+  std::thread spinner([this] { this->executor->spin(); });
+  started.get_future().wait();
+  this->executor->cancel();
+  spinner.join();
+  EXPECT_TRUE(finished);
+}
+
+TYPED_TEST(Executors, nothing_is_polled_while_nothing_is_ready)
+{
+  std::atomic<int> runs{0};
+  auto waitable = this->node->create_waitable(this->named("w"), [&] { ++runs; });
+  this->executor->add_node(this->node);
+  const Spinning spinning(*this->executor);
+  waitable->trigger();
+  EXPECT_TRUE(wait_for([&] { return runs == 1; }));
+  std::this_thread::sleep_for(20ms);
+  EXPECT_TRUE(
+    wait_for([&] { return this->executor->statistics().at("/node/waitable/w").executed == 1; }));
+  EXPECT_EQ(this->executor->statistics().at("/node/waitable/w").empty, 0U);
+  EXPECT_EQ(this->executor->statistics().at("/node/waitable/w").released, 1U);
+}
+
+TYPED_TEST(Executors, jobs_are_traced_under_the_names_of_their_entities)
+{
+  auto waitable = this->node->create_waitable(this->named("w"), [] {});
+  this->executor->add_node(this->node);
+  waitable->trigger();
+  this->executor->spin_some();
+  std::vector<std::string> ran;
+  this->executor->read_trace([&](const rclrt_job_record & record) {
+    ran.push_back(this->executor->callback_names().at(record.callback));
+  });
+  EXPECT_EQ(ran, std::vector<std::string>{"/node/waitable/w"});
+  EXPECT_EQ(this->executor->trace_dropped(), 0U);
+}
+
+}  // namespace
+}  // namespace rclrt_rcl
