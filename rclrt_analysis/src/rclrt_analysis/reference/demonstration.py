@@ -46,7 +46,10 @@ def title_of(scenario: Mapping[str, Any], arguments: argparse.Namespace) -> str:
     return f"{scenario['name']}: {len(scenario['nodes'])} nodes, {processes}, {cpus}{work}; {what}"
 
 
-def notes_of(done: study.Study, may_use_realtime: bool) -> list[str]:
+BUSY_CPUS = 0.1
+
+
+def notes_of(done: study.Study) -> list[str]:
     """Return what the reader of the table must know."""
     notes = []
     transport = done.transport
@@ -64,10 +67,17 @@ def notes_of(done: study.Study, may_use_realtime: bool) -> list[str]:
         notes.append(
             "-: fewer samples than the percentile needs (100 for p99); give it more --duration."
         )
-    if not may_use_realtime:
+    refused = [m for m in done.measurements if m.attributes_asked and not m.attributes_in_force]
+    if refused:
+        fixes = [f["fix"] for m in refused for f in m.findings if f["errno"] and f["fix"]]
         notes.append(
-            "REFUSED: no permission for real-time scheduling here, so those rows ran without their "
-            f"priorities. To permit it: {environment.RT_LINE}."
+            "REFUSED: the operating system did not grant what these rows asked for, so they ran "
+            "without it. " + (fixes[0] if fixes else "")
+        )
+    if done.others_cpus >= BUSY_CPUS:
+        notes.append(
+            f"Other programs kept {done.others_cpus:.1f} CPUs busy meanwhile: rows without "
+            "real-time priorities had to share with them."
         )
     if done.interrupted:
         notes.append("Interrupted: this is what was measured until then.")
@@ -99,7 +109,7 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
     about["cpus_used"] = arguments.cpus or "all"
     about["one_process_per_node"] = arguments.one_process_per_node
     title = title_of(scenario, arguments)
-    notes = notes_of(done, about["may_use_realtime"])
+    notes = notes_of(done)
     ideal_ms = done.transport.ideal_ms
     print(table.make_table(title, done.measurements, ideal_ms, notes), flush=True)
     result = make_result(about, done.measurements, ideal_ms)

@@ -12,11 +12,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-RT_LINE = (
-    "add '@realtime - rtprio 99' and '@realtime - memlock unlimited' to "
-    "/etc/security/limits.conf, the user to the group realtime, and log in again"
-)
-
 
 def _read(path: str) -> str | None:
     try:
@@ -39,6 +34,21 @@ def _revision(source: Path) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() or None
+
+
+def busy_cpu_s() -> float:
+    """Return the processor time that all programs of this machine have used since it started, s."""
+    fields = (_read("/proc/stat") or "cpu 0").splitlines()[0].split()[1:]
+    ticks = [int(word) for word in fields]
+    idle = sum(ticks[3:5])  # idle and waiting for disks
+    guests = sum(ticks[8:10])  # counted in user and nice already
+    return (sum(ticks) - idle - guests) / os.sysconf("SC_CLK_TCK")
+
+
+def own_cpu_s() -> float:
+    """Return the processor time of this program and of those it started that have ended, s."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def may_use_realtime() -> bool:

@@ -13,7 +13,7 @@ from bokeh.embed import components
 from bokeh.models import ColumnDataSource, HoverTool, Legend, TabPanel, Tabs
 from bokeh.palettes import Category10
 from bokeh.plotting import figure
-from bokeh.resources import INLINE
+from bokeh.resources import Resources
 
 from rclrt_analysis.reference.measurement import NS_PER_MS, Measurement
 from rclrt_analysis.reference.table import number
@@ -147,7 +147,7 @@ def make_page(
         measurements=measurements,
         result=result,
         notes=notes,
-        bokeh=INLINE.render(),
+        bokeh=Resources(mode="inline", components=["bokeh"]).render(),
         script=script,
         parts=parts,
     )

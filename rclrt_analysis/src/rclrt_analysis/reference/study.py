@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from rclrt_analysis.reference import environment
 from rclrt_analysis.reference.measurement import NS_PER_MS, Measurement
 from rclrt_analysis.reference.program import WARM_UP_S, Interrupt, ProgramError, Report
 from rclrt_analysis.reference.schedule import make_schedule
@@ -61,6 +62,8 @@ class Study:
     slices: int = 0
     slice_s: float = 0.0
     interrupted: bool = False
+    others_cpus: float = 0.0
+    """How many CPUs other programs kept busy meanwhile, on average."""
 
 
 def _median(values: list[float]) -> float | None:
@@ -110,6 +113,7 @@ def conduct(
         The scenario or an option was refused: no executor could have run.
     """
     began = time.monotonic()
+    others_s = environment.busy_cpu_s() - environment.own_cpu_s()
     study = Study([Measurement(executor) for executor in executors])
     by_name = {measurement.executor: measurement for measurement in study.measurements}
     say("calibrating the work")
@@ -147,6 +151,8 @@ def conduct(
         if reports[0]["hot_path"] is not None:
             study.transport.critical_path_work_ms = reports[0]["hot_path"]["critical_path_work_ms"]
     study.interrupted = interrupt.requested
+    others_s = environment.busy_cpu_s() - environment.own_cpu_s() - others_s
+    study.others_cpus = max(0.0, others_s / (time.monotonic() - began))
     return study
 
 
@@ -158,6 +164,7 @@ def describe(study: Study, iterations_per_ms: float) -> dict[str, Any]:
         "slices": study.slices,
         "slice_s": round(study.slice_s, 3),
         "warm_up_s": WARM_UP_S,
+        "cpus_busy_with_other_programs": round(study.others_cpus, 3),
         "measured_s": {m.executor: round(m.measured_s, 3) for m in study.measurements},
         "rmw": next((m.rmw for m in study.measurements if m.rmw), None),
         "work_iterations_per_ms": round(iterations_per_ms),

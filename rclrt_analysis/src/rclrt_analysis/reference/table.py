@@ -86,11 +86,22 @@ def make_table(
     lines += [row(measurement, ideal_ms) for measurement in measurements]
     lines.append("-" * WIDTH)
     lines += [paragraph(note) for note in notes]
-    found: dict[str, list[str]] = {}
+    found = group_findings(measurements)
+    if found:
+        lines += ["", "Found out:", *(paragraph(text, "- ") for text in found)]
+    return "\n".join(lines)
+
+
+def group_findings(measurements: Sequence[Measurement]) -> list[str]:
+    """Return the findings as texts: those with the same remedy as one, with their number."""
+    by_fix: dict[str, dict[str, None]] = {}
+    rows: dict[str, dict[str, None]] = {}
     for measurement in measurements:
         for finding in measurement.findings:
-            found.setdefault(finding_text(finding), []).append(measurement.executor)
-    if found:
-        lines += ["", "Found out about this machine:"]
-        lines += [paragraph(f"{text} ({', '.join(who)})", "- ") for text, who in found.items()]
-    return "\n".join(lines)
+            by_fix.setdefault(finding["fix"], {})[finding_text(finding)] = None
+            rows.setdefault(finding["fix"], {})[measurement.executor] = None
+    texts = []
+    for fix, same in by_fix.items():
+        more = f" And {len(same) - 1} more with this remedy." if len(same) > 1 else ""
+        texts.append(f"{next(iter(same))}.{more} ({', '.join(rows[fix])})".replace("..", "."))
+    return texts

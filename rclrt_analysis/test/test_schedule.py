@@ -1,0 +1,32 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+from collections import Counter
+
+import pytest
+from rclrt_analysis.reference.schedule import MIN_SLICE_S, make_schedule
+
+NAMES = ["a", "b", "c"]
+
+
+def test_each_round_begins_with_another_executor() -> None:
+    schedule = make_schedule(NAMES, 60.0, 1.0)
+    order = "".join(part.executor for part in schedule)
+    assert order.startswith("abcbcacab")
+
+
+@pytest.mark.parametrize("available_s", [0.0, 1.0, 10.0, 37.0, 60.0, 600.0])
+def test_all_executors_get_the_same_time(available_s: float) -> None:
+    schedule = make_schedule(NAMES, available_s, 1.5)
+    assert len({part.seconds for part in schedule}) == 1
+    assert len(set(Counter(part.executor for part in schedule).values())) == 1
+
+
+@pytest.mark.parametrize("available_s", [20.0, 60.0, 120.0, 600.0])
+def test_slices_with_their_overhead_fill_the_time(available_s: float) -> None:
+    schedule = make_schedule(NAMES, available_s, 1.5)
+    assert sum(part.seconds + 1.5 for part in schedule) == pytest.approx(available_s)
+
+
+def test_a_slice_is_never_shorter_than_the_minimum_even_without_time() -> None:
+    assert {part.seconds for part in make_schedule(NAMES, -5.0, 2.0)} == {MIN_SLICE_S}
+    assert len(make_schedule(NAMES, -5.0, 2.0)) == len(NAMES)

@@ -1,0 +1,81 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+from rclrt_analysis.reference.program import Interrupt, ProgramError, Report
+from rclrt_analysis.reference.study import TRANSPORT_EXECUTOR, conduct
+from reports import MS, callback, report
+
+
+class FakeRunner:
+    """Answers at once; `failures` maps an executor to the error it raises."""
+
+    def __init__(self, failures: dict[str, ProgramError] | None = None) -> None:
+        self.runs: list[tuple[str, float | None]] = []
+        self.failures = failures or {}
+        self.interrupt_after: int | None = None
+
+    def calibrate(self) -> None:
+        pass
+
+    def run(
+        self, interrupt: Interrupt, executor: str, seconds: float, work_ms: float | None = None
+    ) -> list[Report]:
+        self.runs.append((executor, work_ms))
+        if len(self.runs) == self.interrupt_after:
+            interrupt.requested = True
+        if executor in self.failures:
+            raise self.failures[executor]
+        if work_ms == 0.0:
+            hop = callback("B<A", [[3 * MS // 10, 4 * MS // 10, MS, MS // 10, 1, 1]] * 2)
+            return [report([0.2, 0.3, 0.4], [hop], executor)]
+        return [report([8.0, 9.0], [], executor)]
+
+
+def study(runner: FakeRunner, executors: list[str], duration_s: float = 60.0):  # type: ignore[no-untyped-def]
+    return conduct(runner, Interrupt(), executors, duration_s, lambda _: None)
+
+
+def test_ideal_is_the_work_on_the_critical_path_plus_the_median_transport() -> None:
+    runner = FakeRunner()
+    done = study(runner, ["isolated"])
+    assert runner.runs[0] == (TRANSPORT_EXECUTOR, 0.0)
+    assert done.transport.ideal_ms == pytest.approx(4.0 + 0.3)
+    assert done.transport.samples == 3
+    assert done.transport.sent_to_received_ms == pytest.approx(0.2)
+    assert done.transport.received_to_start_ms == pytest.approx(0.1)
+
+
+def test_executors_take_turns_and_all_slices_are_merged() -> None:
+    runner = FakeRunner()
+    done = study(runner, ["isolated", "preemptive"])
+    order = [executor for executor, work in runner.runs if work is None]
+    assert order[:4] == ["isolated", "preemptive", "preemptive", "isolated"]
+    assert [len(m.latency_ms) for m in done.measurements] == [len(order), len(order)]
+
+
+def test_an_interrupt_keeps_what_was_measured() -> None:
+    runner = FakeRunner()
+    runner.interrupt_after = 2
+    done = study(runner, ["isolated", "preemptive"])
+    assert done.interrupted
+    assert len(runner.runs) == 2
+    assert [len(m.latency_ms) for m in done.measurements] == [2, 0]
+
+
+def test_one_executor_that_fails_does_not_stop_the_others() -> None:
+    done = study(FakeRunner({"isolated": ProgramError(1, "it crashed")}), ["isolated", "static"])
+    assert done.measurements[0].failure == "it crashed"
+    assert done.measurements[1].latency_ms
+
+
+def test_wrong_usage_stops_everything() -> None:
+    with pytest.raises(ProgramError, match=r"file\.yaml:1:2"):
+        study(FakeRunner({"isolated": ProgramError(2, "file.yaml:1:2: no")}), ["isolated"])
+
+
+def test_without_transport_there_is_no_ideal() -> None:
+    done = study(FakeRunner({TRANSPORT_EXECUTOR: ProgramError(1, "no")}), ["isolated"])
+    assert done.transport.ideal_ms is None
+    assert done.measurements[0].latency_ms
