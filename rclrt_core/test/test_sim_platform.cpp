@@ -1,77 +1,18 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+/// Who runs when on the virtual CPUs.
 
+#include <atomic>
 #include <cerrno>
-#include <stdexcept>
 #include <string>
-#include <vector>
 
-#include "rclrt_core/sim_platform.hpp"
+#include "sim_platform_test.hpp"
 
 namespace rclrt_core
 {
 namespace
 {
-
-using std::chrono::milliseconds;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using Threads = std::vector<std::unique_ptr<Thread>>;
-
-Attributes fifo(int priority, const std::vector<int> & cpus = {})
-{
-  Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
-  attributes.priority = priority;
-  attributes.cpu_affinity = CpuSet(cpus);
-  return attributes;
-}
-
-Attributes other(int nice)
-{
-  Attributes attributes;
-  attributes.policy = SchedulingPolicy::kOther;
-  attributes.nice = nice;
-  return attributes;
-}
-
-TimePoint at_ms(int64_t ms) { return TimePoint(milliseconds(ms)); }
-
-class SimPlatformTest : public ::testing::Test
-{
-protected:
-  void start(
-    const std::string & name, const Attributes & attributes, std::function<void()> body,
-    SimPlatform * platform = nullptr)
-  {
-    ThreadOptions options;
-    options.name = name;
-    options.attributes = attributes;
-    SimPlatform & on = platform == nullptr ? sim : *platform;
-    std::unique_ptr<Thread> thread;
-    const Status status = on.start_thread(
-      options, std::move(body), [this](const Finding & f) { findings.push_back(to_string(f)); },
-      &thread);
-    ASSERT_TRUE(status.ok()) << status.message();
-    threads.push_back(std::move(thread));
-  }
-
-  void expect_run(SimPlatform & platform, std::function<void()> main_body)
-  {
-    const Status status = platform.run(std::move(main_body));
-    EXPECT_TRUE(status.ok()) << status.message();
-  }
-  void expect_run(std::function<void()> main_body) { expect_run(sim, std::move(main_body)); }
-
-  SimPlatform sim{1};
-  SimPlatform duo{2};
-  std::vector<std::string> findings;
-  std::vector<std::string> events;
-  Threads threads;
-};
 
 TEST_F(SimPlatformTest, time_passes_only_in_work_and_sleep)
 {
@@ -115,6 +56,23 @@ TEST_F(SimPlatformTest, equally_urgent_thread_does_not_preempt)
     });
   });
   EXPECT_THAT(sim.schedule(), ElementsAre("0-5ms cpu0 a", "5-6ms cpu0 b"));
+}
+
+TEST_F(SimPlatformTest, equally_urgent_threads_run_in_the_order_of_becoming_runnable)
+{
+  expect_run([&] {
+    start("a", fifo(10), [&] {
+      sim.sleep_until(at_ms(2));
+      sim.work(milliseconds(1));
+    });
+    start("b", fifo(10), [&] {
+      sim.sleep_until(at_ms(1));
+      sim.work(milliseconds(1));
+    });
+    sim.sleep_for(std::chrono::microseconds(500));
+    sim.work(std::chrono::microseconds(2500));
+  });
+  EXPECT_THAT(sim.schedule(), ElementsAre("0.5-3ms cpu0 main", "3-4ms cpu0 b", "4-5ms cpu0 a"));
 }
 
 TEST_F(SimPlatformTest, preempted_thread_goes_on_before_others_of_its_priority)
@@ -260,12 +218,44 @@ TEST_F(SimPlatformTest, holder_of_a_mutex_keeps_its_cpu_while_it_works)
     });
     start("high", fifo(20), [&] {
       sim.sleep_until(at_ms(1));
-      mutex->lock();
       sim.work(milliseconds(1));
-      mutex->unlock();
     });
   });
   EXPECT_THAT(sim.schedule(), ElementsAre("0-3ms cpu0 low", "3-4ms cpu0 high", "4-5ms cpu0 low"));
+}
+
+TEST_F(SimPlatformTest, waking_somebody_under_a_mutex_displaces_no_third_thread_for_the_holder)
+{
+  std::atomic<uint32_t> word{0};
+  const auto mutex = duo.make_mutex();
+  int64_t preemptions = -1;
+  expect_run(duo, [&] {
+    start(
+      "high", fifo(30),
+      [&] {
+        duo.wait(word, 0, kNever);
+        duo.work(milliseconds(1));
+      },
+      &duo);
+    start(
+      "mid", fifo(20),
+      [&] {
+        duo.work(milliseconds(3));
+        preemptions = duo.current_preemptions();
+      },
+      &duo);
+    start(
+      "low", fifo(10),
+      [&] {
+        duo.work(milliseconds(1));
+        mutex->lock();
+        word.store(1);
+        duo.wake_one(word);
+        mutex->unlock();
+      },
+      &duo);
+  });
+  EXPECT_EQ(preemptions, 0);
 }
 
 TEST_F(SimPlatformTest, mutex_excludes_across_cpus_and_goes_to_the_most_urgent)
@@ -355,21 +345,23 @@ TEST_F(SimPlatformTest, raising_another_thread_preempts_and_lowering_oneself_yie
   EXPECT_EQ(sim.counts().apply, 2);
 }
 
-TEST_F(SimPlatformTest, refused_attributes_become_findings_and_leave_the_policy)
+TEST_F(SimPlatformTest, refused_policies_become_findings_but_the_affinity_is_applied)
 {
-  sim.refuse({SchedulingPolicy::kFifo});
-  expect_run([&] {
-    start("worker", fifo(10, {0}), [&] {
-      Attributes in_force;
-      EXPECT_EQ(sim.read_back(sim.current_thread(), &in_force), 0);
-      EXPECT_EQ(in_force.policy, SchedulingPolicy::kOther);
-      EXPECT_EQ(sim.apply(sim.current_thread(), fifo(11)), EPERM);
-      EXPECT_EQ(sim.apply(12345, fifo(11)), ESRCH);
-    });
-    sim.work(milliseconds(1));
+  duo.refuse({SchedulingPolicy::kFifo});
+  expect_run(duo, [&] {
+    start(
+      "worker", fifo(10, {1}),
+      [&] {
+        Attributes in_force;
+        EXPECT_EQ(duo.read_back(duo.current_thread(), &in_force), 0);
+        EXPECT_EQ(in_force.policy, SchedulingPolicy::kOther);
+        EXPECT_EQ(in_force.cpu_affinity, CpuSet({1}));
+        EXPECT_EQ(duo.apply(duo.current_thread(), fifo(11)), EPERM);
+      },
+      &duo);
   });
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_THAT(findings[0], HasSubstr("worker: asked for fifo, priority 10, cpu_affinity 0"));
+  EXPECT_THAT(findings[0], HasSubstr("worker: asked for fifo, priority 10, cpu_affinity 1"));
   EXPECT_THAT(findings[0], HasSubstr("Operation not permitted"));
 }
 
@@ -381,103 +373,6 @@ TEST_F(SimPlatformTest, system_clock_runs_with_the_virtual_one_and_can_be_steppe
     sim.sleep_for(milliseconds(1));
     EXPECT_EQ(sim.system_now_ns(), 1'001'000);
   });
-}
-
-TEST_F(SimPlatformTest, join_takes_virtual_time_until_the_thread_ends)
-{
-  expect_run([&] {
-    start("worker", fifo(1), [&] { sim.work(milliseconds(3)); });
-    threads[0]->join();
-    EXPECT_EQ(sim.now(), at_ms(3));
-    threads[0]->join();
-  });
-}
-
-TEST_F(SimPlatformTest, a_second_run_goes_on_where_the_first_ended)
-{
-  expect_run([&] { sim.work(milliseconds(1)); });
-  expect_run([&] { sim.work(milliseconds(1)); });
-  EXPECT_THAT(sim.schedule(), ElementsAre("0-1ms cpu0 main", "1-2ms cpu0 main"));
-}
-
-TEST_F(SimPlatformTest, an_exception_of_main_is_thrown_by_run_after_the_others_have_ended)
-{
-  EXPECT_THROW(
-    (void)sim.run([&] {
-      start("worker", fifo(1), [&] { sim.work(milliseconds(3)); });
-      throw std::runtime_error("broken");
-    }),
-    std::runtime_error);
-  EXPECT_EQ(sim.now(), at_ms(3));
-}
-
-TEST_F(SimPlatformTest, what_does_not_block_works_before_run)
-{
-  EXPECT_EQ(sim.now(), at_ms(0));
-  EXPECT_EQ(sim.current_thread(), 0);
-  const auto mutex = sim.make_mutex();
-  mutex->lock();
-  mutex->unlock();
-  const std::atomic<uint32_t> word{0};
-  sim.wake_one(word);
-  sim.wait(word, 1, kNever);
-  std::unique_ptr<Thread> thread;
-  const Status status = sim.start_thread({}, [] {}, nullptr, &thread);
-  EXPECT_THAT(status.message(), HasSubstr("outside run()"));
-}
-
-TEST_F(SimPlatformTest, deadlock_is_an_error_that_says_what_each_thread_waits_for)
-{
-  std::atomic<uint32_t> word{0};
-  const auto mutex = sim.make_mutex();
-  const Status status = sim.run([&] {
-    start("waiter", fifo(3), [&] {
-      mutex->lock();
-      sim.work(milliseconds(2));
-      sim.wait(word, 0, kNever);
-    });
-    start("locker", fifo(2), [&] { mutex->lock(); });
-    threads[0]->join();
-  });
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(
-    status.message(),
-    "SimPlatform: nothing can happen any more at 2ms: 'main' joins 'waiter'; 'waiter' waits on a "
-    "word; 'locker' locks a mutex held by 'waiter'");
-  EXPECT_FALSE(sim.run([] {}).ok()) << "the sim has stopped";
-}
-
-TEST_F(SimPlatformTest, a_run_beyond_the_limit_is_an_error)
-{
-  const Status status = sim.run(
-    [&] {
-      for (;;) {
-        sim.sleep_for(std::chrono::seconds(1));
-      }
-    },
-    std::chrono::minutes(1));
-  EXPECT_EQ(
-    status.message(),
-    "SimPlatform: not over after the limit of 60000ms of virtual time at 60000ms: 'main' sleeps "
-    "until 61000ms");
-}
-
-TEST_F(SimPlatformTest, a_loop_in_which_no_virtual_time_passes_is_an_error)
-{
-  const Status status = sim.run([&] {
-    while (sim.now() == at_ms(0)) {
-    }
-  });
-  EXPECT_THAT(status.message(), HasSubstr("no virtual time passes"));
-  EXPECT_THAT(status.message(), HasSubstr("'main'"));
-}
-
-TEST_F(SimPlatformTest, blocking_outside_run_ends_the_process_with_a_message)
-{
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const std::atomic<uint32_t> word{0};
-  EXPECT_DEATH(sim.wait(word, 0, kNever), "wait\\(\\) would block.*inside run\\(\\)");
-  EXPECT_DEATH(sim.work(milliseconds(1)), "work\\(\\) would block");
 }
 
 }  // namespace

@@ -101,7 +101,8 @@ void LinuxPlatform::wait(
   time.tv_nsec = static_cast<long>(until_ns % kSecond);
   // The plain wait takes a duration, this one a point of CLOCK_MONOTONIC: being preempted between
   // here and the kernel does not make the sleep longer. Every result is allowed to the caller:
-  // woken, timed out, EAGAIN (the word had changed), EINTR, EINVAL (a time before zero).
+  // woken, timed out, EAGAIN (the word had changed), EINTR, EINVAL (a time before zero). Without a
+  // time the kernel arms no timer.
   syscall(
     SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, until == kNever ? nullptr : &time,
     nullptr, FUTEX_BITSET_MATCH_ANY);
