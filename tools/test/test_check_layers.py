@@ -43,6 +43,7 @@ def manifest(*dependencies: str) -> str:
         ("rclrt_config/src/a.cpp", "#include <rcl/rcl.h>\n", "rclrt_config must not see rcl"),
         ("rclrt_core/a.cpp", '#include "rclrt_config/machine.hpp"\n', "must not see rclrt_config"),
         ("rclrt_examples/a.cpp", '#include "rclrt_rcl/detail/b.hpp"\n', "is private to rclrt_rcl"),
+        ("rclrt_rcl/a.cpp", '#include "rclrt_baselines/a.hpp"\n', "must not see rclrt_benchmarks"),
         ("rclrt_micro/src/a.c", '#include "rclrt_core/job.hpp"\n', "must not see rclrt_core"),
         ("rclrt_analysis/src/a.py", "import os, rclpy.node\n", "must not see rclpy"),
         ("rclrt_scenarios/a.py", "", "holds data only"),
@@ -94,6 +95,7 @@ def test_what_a_layer_may_see_passes(tmp_path: Path) -> None:
     )
     write(tmp_path, "rclrt_rcl/src/a.cpp", "#include <rcl/rcl.h>\n#include <yaml-cpp/yaml.h>\n")
     write(tmp_path, "rclrt_rcl/test/peer.py", "import rclpy\n")
+    write(tmp_path, "rclrt_benchmarks/a.cpp", '#include "rclrt_baselines/a.hpp"\n')
     result = run(tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
 
