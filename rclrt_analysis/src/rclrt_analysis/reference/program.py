@@ -30,7 +30,7 @@ class ProgramError(Exception):
     """The program failed; `status` is its exit status, the text what it said."""
 
     def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
+        super().__init__(text.strip().removeprefix("rclrt_reference_system: "))
         self.status = status
 
 
@@ -115,7 +115,7 @@ class Program:
     def _ask(self, command: Sequence[str]) -> str:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         if done.returncode != 0:
-            raise ProgramError(done.returncode, done.stderr.strip())
+            raise ProgramError(done.returncode, done.stderr)
         return done.stdout
 
     def command(self, executor: str, seconds: float, work_ms: float | None = None) -> list[str]:

@@ -17,7 +17,8 @@ from rclrt_analysis.reference.statistics import percentile
 
 # The executor whose hand-over counts as transport in the ideal: the one with the least of its own.
 TRANSPORT_EXECUTOR = "preemptive_hot"
-TRANSPORT_S = 3.0
+# How long that is measured, s: a twentieth of the whole, within these.
+TRANSPORT_S = (1.0, 3.0)
 # What a slice is thought to take besides warm-up and measuring, until it is known.
 FIRST_GUESS_OVERHEAD_S = 2.0
 WRONG_USAGE = 2
@@ -122,9 +123,10 @@ def conduct(
     overhead_s = FIRST_GUESS_OVERHEAD_S
     say("measuring the transport: the same without work")
     before = time.monotonic()
+    transport_s = min(max(duration_s / 20.0, TRANSPORT_S[0]), TRANSPORT_S[1])
     try:
-        transport_of(runner.run(interrupt, TRANSPORT_EXECUTOR, TRANSPORT_S, 0.0), study.transport)
-        overhead_s = max(0.0, time.monotonic() - before - TRANSPORT_S)
+        transport_of(runner.run(interrupt, TRANSPORT_EXECUTOR, transport_s, 0.0), study.transport)
+        overhead_s = max(0.0, time.monotonic() - before - transport_s)
     except ProgramError as error:
         if error.status == WRONG_USAGE:
             raise
