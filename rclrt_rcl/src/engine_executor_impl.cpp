@@ -11,6 +11,7 @@
 #include "middleware_threads.hpp"
 #include "platform.hpp"
 #include "rclrt_rcl/error.hpp"
+#include "rclrt_rcl/logger.hpp"
 
 namespace rclrt_rcl
 {
@@ -60,9 +61,10 @@ EngineExecutor::Impl::Impl(
   std::shared_ptr<Context> context, const ExecutorOptions & options,
   rclrt_core::EngineOptions engine_options)
 : context_(std::move(context)),
-  options_(options),
-  engine_(detail::platform(), complete(options, std::move(engine_options)))
+  configuration_(*context_, options),
+  engine_(detail::platform(), configuration_.applied(complete(options, std::move(engine_options))))
 {
+  options_ = configuration_.applied(options, engine_.options());
 }
 
 EngineExecutor::Impl::~Impl()
@@ -83,9 +85,10 @@ void EngineExecutor::Impl::add_group(const CallbackGroup & group)
   if (options_.configure_group) {
     options_.configure_group(group, group_options.attributes);
   }
+  std::lock_guard<std::mutex> lock(mutex_);
+  configuration_.apply(group, &group_options);
   std::shared_ptr<rclrt_core::Group> added;
   check(engine_.add_group(std::move(group_options), &added));
-  std::lock_guard<std::mutex> lock(mutex_);
   groups_[&group] = std::move(added);
 }
 
@@ -100,7 +103,7 @@ void EngineExecutor::Impl::remove_group(const CallbackGroup * group)
 }
 
 rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
-  const std::shared_ptr<Entity> & entity, rclrt_core::Attributes * effective)
+  const std::shared_ptr<Entity> & entity, Member * member)
 {
   Scheduling scheduling = entity->scheduling();
   if (options_.configure) {
@@ -127,9 +130,11 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
       return true;
     }
   };
-  *effective = scheduling.attributes;
-  if (effective->policy == rclrt_core::SchedulingPolicy::kUnchanged) {
-    *effective = groups_.at(entity->group().get())->options().attributes;
+  const auto & of_group = groups_.at(entity->group().get())->options().attributes;
+  member->is_ranked = configuration_.apply(&to, of_group);
+  member->attributes = to.attributes;
+  if (to.attributes.policy == rclrt_core::SchedulingPolicy::kUnchanged) {
+    member->attributes = of_group;
   }
   return to;
 }
@@ -138,12 +143,13 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
 {
   std::unique_lock<std::mutex> lock(mutex_);
   Member member;
-  rclrt_core::CallbackOptions callback_options = options_for(entity, &member.attributes);
+  rclrt_core::CallbackOptions callback_options = options_for(entity, &member);
   if (entity->kind() == rclrt_core::CallbackKind::kTimer) {
     member.timer = static_cast<Timer *>(entity.get());
     Member & added = members_[entity.get()] = std::move(member);
     try {
       drive(*added.timer, callback_options, false);
+      rank_timers();
     } catch (...) {
       members_.erase(entity.get());
       throw;
@@ -197,10 +203,9 @@ void EngineExecutor::Impl::drive(
       timer_options.one_shot = timer.is_one_shot();
       timer_options.autostart = !state.cancelled;
       // The engine starts a timer with one period: let that be what is left of the present one.
-      timer_options.period =
-        state.cancelled || state.period.count() == 0
-          ? state.period
-          : std::max(state.first, std::min(kSoon, state.period));
+      timer_options.period = state.cancelled || state.period.count() == 0
+                               ? state.period
+                               : std::max(state.first, std::min(kSoon, state.period));
       check(engine_.add_timer(callback_options, timer_options, group, &member.callback));
       auto driver = std::make_shared<detail::EngineTimer>(engine_, member.callback);
       driver->set_period(state.period);
@@ -248,6 +253,37 @@ void EngineExecutor::Impl::clock_changed(
     if (member.timer != nullptr && member.timer->clock().get() == clock) {
       const rclrt_core::CallbackOptions callback_options = member.callback->options();
       drive(*member.timer, callback_options, true);
+      if (member.is_ranked) {
+        member.attributes = callback_options.attributes;
+      }
+    }
+  }
+  rank_timers();
+}
+
+void EngineExecutor::Impl::rank_timers()
+{
+  std::vector<Member *> ranked;
+  std::vector<rclrt_core::PriorityTask> tasks;
+  for (auto & [entity, member] : members_) {
+    if (member.is_ranked) {
+      ranked.push_back(&member);
+      rclrt_core::PriorityTask & task = tasks.emplace_back();
+      task.name = entity->name();
+      task.period = member.timer->period();
+      task.relative_deadline = member.callback->options().relative_deadline;
+    }
+  }
+  if (ranked.empty()) {
+    return;
+  }
+  const std::vector<rclrt_core::Attributes> derived = configuration_.derive(std::move(tasks));
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    rclrt_core::Attributes wanted = derived[i];
+    wanted.cpu_affinity = ranked[i]->callback->options().attributes.cpu_affinity;
+    if (wanted != ranked[i]->attributes) {
+      check(engine_.set_attributes(ranked[i]->callback, wanted));
+      ranked[i]->attributes = wanted;
     }
   }
 }
@@ -262,6 +298,7 @@ void EngineExecutor::Impl::set_attributes(
   }
   check(engine_.set_attributes(found->second.callback, attributes));
   found->second.attributes = attributes;
+  found->second.is_ranked = false;
   if (spinning_) {
     outrank_callbacks();
   }
@@ -274,8 +311,23 @@ void EngineExecutor::Impl::rethrow()
   }
 }
 
+void EngineExecutor::Impl::tell_configuration()
+{
+  std::unique_lock<std::mutex> lock(mutex_);
+  const std::vector<rclrt_core::Finding> findings = configuration_.findings();
+  const std::string problem = configuration_.problem(options_.attributes_mode);
+  lock.unlock();
+  for (const rclrt_core::Finding & finding : findings) {
+    Logger("rclrt").warn(to_string(finding));
+  }
+  if (!problem.empty()) {
+    throw Error(problem);
+  }
+}
+
 EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
 {
+  impl_.tell_configuration();
   std::lock_guard<std::mutex> lock(impl_.mutex_);
   impl_.spinning_ = true;
   impl_.outrank_callbacks();
@@ -355,6 +407,11 @@ void EngineExecutor::Impl::report(const rclrt_core::Finding & finding)
 std::vector<rclrt_core::Finding> EngineExecutor::Impl::findings() const
 {
   std::vector<rclrt_core::Finding> all = engine_.findings();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const std::vector<rclrt_core::Finding> of_file = configuration_.findings();
+    all.insert(all.end(), of_file.begin(), of_file.end());
+  }
   std::lock_guard<std::mutex> lock(findings_mutex_);
   all.insert(all.end(), findings_.begin(), findings_.end());
   return all;

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "executor_configuration.hpp"
 #include "rclrt_rcl/engine_executor.hpp"
 #include "rclrt_rcl/timer.hpp"
 
@@ -61,6 +62,7 @@ private:
     std::shared_ptr<rclrt_core::Callback> callback;
     rclrt_core::Attributes attributes;  ///< own, or else the group's
     Timer * timer = nullptr;            ///< if it is one
+    bool is_ranked = false;             ///< its priority is derived
   };
   struct WatchedClock
   {
@@ -70,19 +72,23 @@ private:
   };
 
   // All under the mutex:
-  rclrt_core::CallbackOptions options_for(
-    const std::shared_ptr<Entity> & entity, rclrt_core::Attributes * effective);
+  rclrt_core::CallbackOptions options_for(const std::shared_ptr<Entity> & entity, Member * member);
   void drive(Timer & timer, const rclrt_core::CallbackOptions & options, bool restart);
   rclrt_core::ClockId clock_id(const std::shared_ptr<Clock> & clock);
   void outrank_callbacks();
+  /// Derive the priorities of those timers anew that have none of their own.
+  void rank_timers();
 
+  /// Entries of the configuration that have no effect: into the log, or an error.
+  void tell_configuration();
   void clock_changed(const Clock * clock, rclrt_core::ClockId id, ClockChange change);
   void report(const rclrt_core::Finding & finding);
 
   const std::shared_ptr<Context> context_;
-  const ExecutorOptions options_;
+  ExecutorOptions options_;
 
   mutable std::mutex mutex_;
+  detail::ExecutorConfiguration configuration_;
   std::unordered_map<const CallbackGroup *, std::shared_ptr<rclrt_core::Group>> groups_;
   std::unordered_map<const Entity *, Member> members_;
   std::map<uint32_t, std::string> names_;

@@ -38,8 +38,14 @@ struct ExecutorOptions
   /// Null: the default context.
   std::shared_ptr<Context> context;
 
-  /// Called for each entity before it is scheduled; may change what the code says. This is where a
-  /// configuration file comes in. Must not call the executor; may throw Error.
+  /// Says what matters about callbacks, groups and the executor without a change to the code; what it
+  /// says goes before everything else here (see rclrt_config). Empty: the file named by the
+  /// environment variable RCLRT_CONFIGURATION, else the context's parameter files (--params-file), as
+  /// far as they have `rclrt` entries.
+  std::string configuration_file;
+
+  /// Called for each entity before it is scheduled; may change what the entity's options say. Must
+  /// not call the executor; may throw Error.
   std::function<void(const Entity &, Scheduling &)> configure;
   /// The same for the attributes of groups.
   std::function<void(const CallbackGroup &, rclrt_core::Attributes &)> configure_group;

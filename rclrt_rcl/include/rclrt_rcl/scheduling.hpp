@@ -3,7 +3,7 @@
 
 /// What matters about a callback, said in code: one of these comes with every subscription, timer,
 /// service, client. All of it is optional, and a configuration may override it without touching
-/// the code (ExecutorOptions::configure).
+/// the code (ExecutorOptions::configuration_file).
 #ifndef RCLRT_RCL__SCHEDULING_HPP_
 #define RCLRT_RCL__SCHEDULING_HPP_
 

@@ -1,0 +1,318 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a configuration file says is in force on the thread of the callback, whatever the executor;
+// the nodes and the program do not know of it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executor_types.hpp"
+#include "rcl_interfaces/msg/log.hpp"
+
+namespace rclrt_rcl
+{
+namespace
+{
+
+using rcl_interfaces::msg::Log;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+/// The calling thread's priority under SCHED_FIFO, 0 under another policy.
+int fifo_priority()
+{
+  sched_param parameters{};
+  sched_getparam(0, &parameters);
+  return (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO ? parameters.sched_priority
+                                                                      : 0;
+}
+
+bool may_use_fifo()
+{
+  sched_param parameters{};
+  parameters.sched_priority = 90;
+  if (sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
+    return false;
+  }
+  parameters.sched_priority = 0;
+  sched_setscheduler(0, SCHED_OTHER, &parameters);
+  return true;
+}
+
+#define SKIP_WITHOUT_FIFO()                                               \
+  if (!may_use_fifo()) {                                                  \
+    GTEST_SKIP() << "skipped: no permission for SCHED_FIFO, priority 90"; \
+  }
+
+/// What an unchanged program is: a node that knows nothing of priorities.
+class Listener
+{
+public:
+  explicit Listener(const std::shared_ptr<Context> & context)
+  {
+    NodeOptions options;
+    options.context = context;
+    node = std::make_shared<Node>("listener", options);
+    subscription = node->create_subscription<Log>(
+      "scan", 10, [this](const Log &) { priority = fifo_priority(); });
+    publisher = node->create_publisher<Log>("scan", 10);
+  }
+
+  /// That of the subscription's callback under the executor; -2 if it never ran.
+  int priority_under(Executor & executor)
+  {
+    executor.add_node(node);
+    const Spinning spinning(executor);
+    wait_for([this] { return publisher->subscription_count() == 1; });
+    publisher->publish(Log());
+    wait_for([this] { return priority != -2; });
+    return priority;
+  }
+
+  std::shared_ptr<Node> node;
+  std::shared_ptr<Subscription<Log>> subscription;
+  std::shared_ptr<Publisher<Log>> publisher;
+  std::atomic<int> priority{-2};
+};
+
+class WithFile : public WithContext
+{
+protected:
+  void SetUp() override { unsetenv("RCLRT_CONFIGURATION"); }
+  void TearDown() override
+  {
+    unsetenv("RCLRT_CONFIGURATION");
+    std::filesystem::remove(path);
+  }
+
+  /// Lines under rclrt. The listener has a parameter of its own in the same file.
+  std::string write(const std::string & lines)
+  {
+    return write_text(
+      "/listener:\n  ros__parameters: {speed: 7}\n/**:\n  ros__parameters:\n    rclrt:\n" + lines);
+  }
+  std::string write_text(const std::string & text)
+  {
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  template <typename Options = PreemptiveExecutorOptions>
+  Options with_file(const std::string & lines)
+  {
+    Options made = options<Options>();
+    made.configuration_file = write(lines);
+    return made;
+  }
+
+  const std::string path = ::testing::TempDir() + "rclrt_rcl_" + std::to_string(getpid()) + ".yaml";
+};
+
+constexpr char kScan80[] =
+  "      callbacks:\n"
+  "        /listener/subscription/scan: {scheduling_policy: fifo, priority: 80}\n";
+
+template <typename T>
+class EachExecutor : public WithFile
+{
+};
+TYPED_TEST_SUITE(EachExecutor, ExecutorTypes, ExecutorTypeNames);
+
+TYPED_TEST(EachExecutor, a_callback_has_the_priority_of_the_file)
+{
+  SKIP_WITHOUT_FIFO();
+  typename TypeParam::Executor executor(
+    this->template with_file<typename TypeParam::Options>(kScan80));
+  Listener listener(this->context);
+  EXPECT_EQ(listener.priority_under(executor), 80);
+  EXPECT_THAT(
+    executor.findings(), ::testing::Not(::testing::Contains(
+                           ::testing::Field(&rclrt_core::Finding::what, HasSubstr("matches no")))));
+}
+
+TYPED_TEST(EachExecutor, a_group_has_the_priority_of_the_file)
+{
+  SKIP_WITHOUT_FIFO();
+  typename TypeParam::Executor executor(this->template with_file<typename TypeParam::Options>(
+    "      groups: {/*/group/default: {scheduling_policy: fifo, priority: 33}}\n"));
+  Listener listener(this->context);
+  EXPECT_EQ(listener.priority_under(executor), 33);
+}
+
+TYPED_TEST(EachExecutor, a_file_of_callback_isolated_executor_is_understood)
+{
+  SKIP_WITHOUT_FIFO();
+  auto options = this->template options<typename TypeParam::Options>();
+  options.configuration_file = this->write_text(
+    "callback_groups:\n"
+    "  - id: /listener@Subscription(/scan)@Service(/listener/get_parameters)\n"
+    "    affinity: ~\n"
+    "    policy: SCHED_FIFO\n"
+    "    priority: 44\n");
+  typename TypeParam::Executor executor(options);
+  Listener listener(this->context);
+  EXPECT_EQ(listener.priority_under(executor), 44);
+}
+
+TYPED_TEST(EachExecutor, rate_monotonic_ranks_timers_and_subscriptions_inherit)
+{
+  SKIP_WITHOUT_FIFO();
+  typename TypeParam::Executor executor(this->template with_file<typename TypeParam::Options>(
+    "      executor: {policy: rate_monotonic}\n"));
+  NodeOptions node_options;
+  node_options.context = this->context;
+  node_options.use_intra_process = true;
+  Node node("node", node_options);
+  const auto group = node.create_callback_group(CallbackGroupType::kMutuallyExclusive);
+  std::atomic<int> slow{-2};
+  std::atomic<int> fast{-2};
+  std::atomic<int> downstream{-2};
+  const auto subscription = node.create_subscription<Log>(
+    "t", 10, [&](const Log &) { downstream = std::max(downstream.load(), fifo_priority()); });
+  const auto publisher = node.create_publisher<Log>("t", 10);
+  executor.add_node(node);
+  // The second to come is the more urgent one: the first must be ranked anew.
+  TimerOptions options;
+  options.group = group;
+  const auto slow_timer = node.create_wall_timer(40ms, [&] { slow = fifo_priority(); }, options);
+  const auto fast_timer = node.create_wall_timer(20ms, [&] {
+    fast = fifo_priority();
+    publisher->publish(Log());
+  });
+  const Spinning spinning(executor);
+  EXPECT_TRUE(wait_for([&] { return fast == 59 && slow == 58 && downstream == 59; }))
+    << "fast " << fast << " slow " << slow << " downstream " << downstream;
+}
+
+TEST_F(WithFile, the_environment_names_a_file_for_a_program_that_does_not_know_of_it)
+{
+  SKIP_WITHOUT_FIFO();
+  setenv("RCLRT_CONFIGURATION", write(kScan80).c_str(), 1);
+  PreemptiveExecutor executor(options<PreemptiveExecutorOptions>());
+  Listener listener(context);
+  EXPECT_EQ(listener.priority_under(executor), 80);
+}
+
+TEST_F(WithFile, a_parameter_file_on_the_command_line_is_for_nodes_and_executor)
+{
+  SKIP_WITHOUT_FIFO();
+  const std::string file = write(kScan80);
+  const char * arguments[] = {"program", "--ros-args", "--params-file", file.c_str()};
+  const auto own = Context::make(4, arguments);
+  PreemptiveExecutorOptions executor_options;
+  executor_options.context = own;
+  PreemptiveExecutor executor(executor_options);
+  Listener listener(own);
+  EXPECT_EQ(listener.node->declare_parameter("speed", 1), 7);
+  EXPECT_EQ(listener.priority_under(executor), 80);
+}
+
+TEST_F(WithFile, the_file_goes_before_the_code)
+{
+  SKIP_WITHOUT_FIFO();
+  auto made = with_file(kScan80);
+  made.configure = [](const Entity &, Scheduling & scheduling) {
+    scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+    scheduling.attributes.priority = 20;
+  };
+  PreemptiveExecutor executor(made);
+  Listener listener(context);
+  EXPECT_EQ(listener.priority_under(executor), 80);
+}
+
+TEST_F(WithFile, attributes_off_in_the_file_asks_for_nothing)
+{
+  PreemptiveExecutor executor(
+    with_file(std::string("      executor: {attributes: 'off'}\n") + kScan80));
+  Listener listener(context);
+  EXPECT_EQ(listener.priority_under(executor), 0);
+}
+
+TEST_F(WithFile, threads_of_the_pool_are_as_many_as_the_file_says)
+{
+  PreemptiveExecutor executor(with_file("      executor: {min_threads: 5, max_threads: 5}\n"));
+  const auto node = make_node("node");
+  executor.add_node(node);
+  const Spinning spinning(executor);
+  EXPECT_TRUE(wait_for([&] { return executor.threads().size() >= 5; }));
+}
+
+std::string error_of(const std::function<void()> & action)
+{
+  try {
+    action();
+  } catch (const Error & error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_F(WithFile, a_wrong_file_is_an_error_of_the_executor_with_its_place)
+{
+  const auto made = with_file(
+    "      callbacks:\n"
+    "        /listener/subscription/scan: {scheduling_policy: fifo, priority: 120}\n");
+  EXPECT_THAT(
+    error_of([&] { PreemptiveExecutor executor(made); }),
+    AllOf(HasSubstr(path + ":7:74: "), HasSubstr("from 1 to 99; here is '120'")));
+}
+
+TEST_F(WithFile, what_is_impossible_with_the_code_is_an_error_when_the_node_is_added)
+{
+  PreemptiveExecutor executor(
+    with_file("      callbacks: {/listener/subscription/scan: {nice: 5}}\n"));
+  Listener listener(context);
+  EXPECT_THAT(
+    error_of([&] { executor.add_node(listener.node); }),
+    AllOf(HasSubstr(path + ":6:19: "), HasSubstr("only scheduling_policy other and batch")));
+}
+
+TEST_F(WithFile, an_entry_without_a_match_is_a_finding_with_its_place)
+{
+  PreemptiveExecutor executor(
+    with_file("      callbacks: {/listener/subscription/skan: {priority: 5}}\n"));
+  Listener listener(context);
+  listener.priority_under(executor);
+  const auto findings = executor.findings();
+  const auto found = std::find_if(findings.begin(), findings.end(), [this](const auto & finding) {
+    return finding.subject == path + ":6:19";
+  });
+  ASSERT_NE(found, findings.end());
+  EXPECT_THAT(found->fix, HasSubstr("'/listener/subscription/scan'"));
+}
+
+TEST_F(WithFile, an_entry_without_a_match_is_an_error_when_attributes_are_required)
+{
+  const std::string require = "      executor: {attributes: require}\n";
+  const std::string wrong = "      callbacks: {/listener/subscription/skan: {priority: 5}}\n";
+  PreemptiveExecutor executor(with_file(require + wrong));
+  Listener listener(context);
+  executor.add_node(listener.node);
+  EXPECT_THAT(
+    error_of([&] { executor.spin(); }), HasSubstr("'/listener/subscription/skan' matches no"));
+  EXPECT_FALSE(executor.is_spinning());
+}
+
+TEST_F(WithFile, an_entry_for_a_node_elsewhere_is_no_error)
+{
+  PreemptiveExecutor executor(
+    with_file("      executor: {attributes: require}\n"
+              "      callbacks: {/elsewhere/subscription/scan: {priority: 5}}\n"));
+  Listener listener(context);
+  EXPECT_GE(listener.priority_under(executor), 0);
+}
+
+}  // namespace
+}  // namespace rclrt_rcl
