@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "error_text.hpp"
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 #include "rcl_interfaces/srv/get_parameters.hpp"
@@ -24,17 +25,6 @@ using Get = rcl_interfaces::srv::GetParameters;
 using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-template <typename F>
-std::string error_of(F action)
-{
-  try {
-    action();
-  } catch (const Error & error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 class Clients : public WithContext
 {

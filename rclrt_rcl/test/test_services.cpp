@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "error_text.hpp"
 #include "executor_types.hpp"
 #include "rcl_interfaces/srv/get_parameters.hpp"
 
@@ -41,17 +42,6 @@ void echo(const Get::Request & request, Get::Response & response)
 }
 
 std::string text_of(const Get::Response & response) { return response.values.at(0).string_value; }
-
-template <typename F>
-std::string error_of(F action)
-{
-  try {
-    action();
-  } catch (const Error & error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 template <typename T>
 class Services : public ExecutorSuite<T>
