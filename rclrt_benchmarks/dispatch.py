@@ -1,0 +1,316 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Delay from publication to start of the callback, between two processes.
+
+Every executor takes turns with two floors on the same subscriptions in the same process: the
+callback run by the middleware's own thread (listener), and that plus one bare futex hand-over to a
+waiting SCHED_FIFO thread (hand-over). All of them run with the middleware's threads (SCHED_FIFO 51)
+above the workers (50); "default" floors have SCHED_OTHER everywhere instead. With ten
+subscriptions, executors of one thread get one instance each.
+
+Percentiles are of all rounds together. Ratios (p50/h, p99/h) are to the hand-over floor of the
+same case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+LISTENER = "floor_listener"
+HANDOVER = "floor_handover"
+OURS = ("pool", "events", "isolated")
+MAX_P50_RATIO = 1.3
+MAX_P99_RATIO = 1.5
+MAX_FAN_OUT_RATIO = 0.6
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is subscribed."""
+
+    name: str
+    subscriptions: int
+    idle: int
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Executors that would measure the same as another one."""
+        return () if self.subscriptions > 1 else ("waitset_multi_10",)
+
+
+CASES = (
+    Case("1 subscription", 1, 0),
+    Case("1 + 100 idle", 1, 100),
+    Case("1 + 1000 idle", 1, 1000),
+    Case("10 subscriptions", 10, 0),
+)
+EXECUTORS = (
+    "pool",
+    "events",
+    "isolated",
+    "waitset_single",
+    "waitset_multi",
+    "waitset_multi_10",
+    "static",
+    "events_fifo",
+)
+FLOORS = (LISTENER, HANDOVER, f"{LISTENER}_default", f"{HANDOVER}_default")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{value} is not positive")
+    return value
+
+
+def _executors(text: str) -> tuple[str, ...]:
+    for name in text.split(","):
+        if name not in EXECUTORS:
+            known = ", ".join(EXECUTORS)
+            raise argparse.ArgumentTypeError(f"unknown executor '{name}'. There are: {known}")
+    return tuple(text.split(","))
+
+
+def _cases(text: str) -> tuple[Case, ...]:
+    numbers = [_positive(number) for number in text.split(",")]
+    if max(numbers) > len(CASES):
+        raise argparse.ArgumentTypeError(f"there are {len(CASES)} cases")
+    return tuple(CASES[number - 1] for number in numbers)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
+    parser.add_argument("--rounds", type=_positive, default=5, help="turns of each (%(default)s)")
+    parser.add_argument(
+        "--samples", type=_positive, default=500, help="messages per turn (%(default)s)"
+    )
+    parser.add_argument(
+        "--warm-up",
+        type=_positive,
+        default=50,
+        help="messages at the start of each turn that do not count (%(default)s)",
+    )
+    parser.add_argument(
+        "--period-ms", type=float, default=2.0, help="of the publisher (%(default)s)"
+    )
+    parser.add_argument(
+        "--cases",
+        type=_cases,
+        default=CASES,
+        help="numbers with commas between: "
+        + "; ".join(f"{i} is {case.name}" for i, case in enumerate(CASES, 1)),
+    )
+    parser.add_argument(
+        "--executors", type=_executors, default=EXECUTORS, help="of " + ",".join(EXECUTORS)
+    )
+
+
+def percentile(delays: Sequence[float], fraction: float) -> float:
+    """Return the smallest of the sorted `delays` that at least `fraction` do not exceed."""
+    return delays[max(0, math.ceil(fraction * len(delays)) - 1)]
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Of one executor or floor in one case, in microseconds, sorted; by round and all."""
+
+    rounds: list[list[float]]
+    all: list[float]
+    middleware: str
+    other_threads: str
+
+    @property
+    def p50(self) -> float:
+        """Median."""
+        return percentile(self.all, 0.50)
+
+    @property
+    def p99(self) -> float:
+        """99 % are not above."""
+        return percentile(self.all, 0.99)
+
+
+@contextmanager
+def _publisher(folder: Path, topic: str, period_ms: float) -> Iterator[str]:
+    """Publish until the end of the block; says under which policy."""
+    command = [str(folder / "dispatch_publisher"), topic, str(round(period_ms * 1000))]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as publisher:
+        assert publisher.stdin is not None and publisher.stdout is not None
+        try:
+            yield publisher.stdout.readline().strip() or "failed"
+        finally:
+            publisher.stdin.close()
+            publisher.wait(timeout=30)
+
+
+def measure(
+    case: Case, executors: Sequence[str], arguments: argparse.Namespace
+) -> tuple[dict[str, Delays], str]:
+    """Run one case; return the delays by executor and floor, and the publisher's policy."""
+    folder = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_benchmarks"
+    topic = f"dispatch_{os.getpid()}"
+    variants = [*FLOORS, *(name for name in executors if name not in case.skipped)]
+    with tempfile.TemporaryDirectory(prefix="rclrt-") as scratch:
+        out = Path(scratch) / "delays.json"
+        command = [
+            str(folder / "dispatch_latency"),
+            "--topic",
+            topic,
+            "--subscriptions",
+            str(case.subscriptions),
+            "--idle",
+            str(case.idle),
+            "--rounds",
+            str(arguments.rounds),
+            "--samples",
+            str(arguments.samples),
+            "--warm-up",
+            str(arguments.warm_up),
+            "--only",
+            ",".join(variants),
+            "--out",
+            str(out),
+        ]
+        with _publisher(folder, topic, arguments.period_ms) as publisher_policy:
+            subprocess.run(command, check=True)
+        slices = json.loads(out.read_text(encoding="utf-8"))["slices"]
+    return {name: _delays(slices, name) for name in variants}, publisher_policy
+
+
+def _delays(slices: Sequence[dict[str, Any]], name: str) -> Delays:
+    mine = [item for item in slices if item["variant"] == name]
+    rounds = [sorted(value / 1000 for value in item["delays_ns"]) for item in mine]
+    return Delays(
+        rounds=rounds,
+        all=sorted(value for values in rounds for value in values),
+        middleware=mine[0]["middleware"],
+        other_threads=mine[0]["other_threads"],
+    )
+
+
+def row(case: Case, name: str, of: dict[str, Delays]) -> dict[str, Any]:
+    """Return what is written for one executor in one case."""
+    mine, listener, handover = of[name], of[LISTENER], of[HANDOVER]
+    return {
+        "executor": name,
+        "case": case.name,
+        "n": len(mine.all),
+        "p50_us": round(mine.p50, 2),
+        "p99_us": round(mine.p99, 2),
+        "floor_listener_p50_us": round(listener.p50, 2),
+        "floor_handover_p50_us": round(handover.p50, 2),
+        "floor_handover_p99_us": round(handover.p99, 2),
+        "ratio_p50": round(mine.p50 / handover.p50, 3),
+        "ratio_p99": round(mine.p99 / handover.p99, 3),
+        "rounds_p50_us": [round(percentile(values, 0.50), 2) for values in mine.rounds],
+        "rounds_p99_us": [round(percentile(values, 0.99), 2) for values in mine.rounds],
+        "middleware_threads": mine.middleware,
+        "other_threads": mine.other_threads,
+    }
+
+
+def verdicts(case: Case, of: dict[str, Delays]) -> list[str]:
+    """Hold one case against the targets, one line each."""
+    lines = []
+    floor = of[HANDOVER]
+    for name in OURS:
+        if name not in of:
+            continue
+        for what, ratio, limit in (
+            ("p50", of[name].p50 / floor.p50, MAX_P50_RATIO),
+            ("p99", of[name].p99 / floor.p99, MAX_P99_RATIO),
+        ):
+            lines.append(_verdict(f"{name} {what} / hand-over floor", ratio, limit))
+    multi = [of[name].p50 for name in ("waitset_multi", "waitset_multi_10") if name in of]
+    if case.subscriptions > 1 and multi and "pool" in of:
+        ratio = of["pool"].p50 / min(multi)
+        lines.append(_verdict("pool p50 / better waitset_multi", ratio, MAX_FAN_OUT_RATIO))
+    return lines
+
+
+def _verdict(what: str, ratio: float, limit: float) -> str:
+    return f"  {'met   ' if ratio <= limit else 'MISSED'}  {what:34} {ratio:5.2f}  (<= {limit})"
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError:
+        return "unknown"
+
+
+def conditions() -> dict[str, Any]:
+    """Return what the numbers depend on."""
+    return {
+        "kernel": os.uname().release,
+        "cpus": os.cpu_count(),
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "sched_rt_runtime_us": _read("/proc/sys/kernel/sched_rt_runtime_us"),
+        "load_before": os.getloadavg()[0],
+        "date": time.strftime("%Y-%m-%d %H:%M:%S"),
+    }
+
+
+def print_case(case: Case, of: dict[str, Delays]) -> None:
+    """Print the table of one case."""
+    print(f"\n{case.name}")
+    titles = ("n", "p50 us", "p99 us", "max us", "p50/h", "p99/h")
+    print(f"  {'':24}", *(title.rjust(9) for title in titles), "  p50 of each round")
+    floor = of[HANDOVER]
+    for name, mine in of.items():
+        rounds = " ".join(f"{percentile(values, 0.50):.0f}" for values in mine.rounds)
+        print(
+            f"  {name:24} {len(mine.all):9} {mine.p50:9.1f} {mine.p99:9.1f} {mine.all[-1]:9.1f}"
+            f" {mine.p50 / floor.p50:9.2f} {mine.p99 / floor.p99:9.2f}   {rounds}"
+        )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the experiment."""
+    # Not the traffic of others, nor ours to them.
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
+    where = conditions()
+    print(
+        f"kernel {where['kernel']}, {where['cpus']} CPUs, governor {where['governor']}, "
+        f"sched_rt_runtime_us {where['sched_rt_runtime_us']}, load {where['load_before']:.2f}"
+    )
+    print(
+        f"{arguments.rounds} rounds of {arguments.samples} messages per executor and subscription, "
+        f"every {arguments.period_ms:g} ms; the first {arguments.warm_up} of each turn do not count"
+    )
+    rows = []
+    judgements = []
+    for case in arguments.cases:
+        try:
+            of, where["publisher"] = measure(case, arguments.executors, arguments)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"{case.name}: {error}", file=sys.stderr)
+            return 1
+        print_case(case, of)
+        rows += [row(case, name, of) for name in of]
+        judgements += [f"{case.name}:", *verdicts(case, of)]
+    where["load_after"] = os.getloadavg()[0]
+    print(f"\npublisher under {where['publisher']}; load afterwards {where['load_after']:.2f}")
+    print("\nTargets")
+    print("\n".join(judgements))
+    if arguments.json:
+        text = json.dumps({"schema": 1, "environment": where, "rows": rows}, indent=1)
+        arguments.json.write_text(text + "\n", encoding="utf-8")
+    return 0

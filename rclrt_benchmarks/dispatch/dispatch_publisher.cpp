@@ -1,0 +1,78 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Publishes the time of publication, periodically, until its standard input is closed. If it may, it
+// runs under SCHED_FIFO, so that what else the machine does is not counted as delay.
+//
+//   dispatch_publisher TOPIC PERIOD_US
+
+#include <poll.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "builtin_interfaces/msg/time.hpp"
+#include "rclrt_rcl/rclrt_rcl.hpp"
+#include "rclrt_rcl/time_message.hpp"
+
+namespace
+{
+
+/// Below everybody in the process that receives.
+constexpr int kPriority = 40;
+
+bool input_is_open()
+{
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  char byte = 0;
+  return poll(&input, 1, 0) == 0 || read(STDIN_FILENO, &byte, 1) > 0;
+}
+
+int publish(const char * topic, std::chrono::microseconds period)
+{
+  rclrt_rcl::ContextOptions options;
+  options.configure_logging = false;
+  rclrt_rcl::init(0, nullptr, options);
+  rclrt_rcl::Node node("dispatch_publisher");
+  const auto publisher = node.create_publisher<builtin_interfaces::msg::Time>(topic, 10);
+  sched_param parameters{};
+  parameters.sched_priority = kPriority;
+  const bool is_urgent = sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
+  std::cout << (is_urgent ? "fifo " + std::to_string(kPriority) : "other") << std::endl;
+  auto next = std::chrono::steady_clock::now();
+  while (rclrt_rcl::ok() && input_is_open()) {
+    next += period;
+    std::this_thread::sleep_until(next);
+    const auto now = std::chrono::steady_clock::now();
+    publisher->publish(rclrt_rcl::to_message(now.time_since_epoch()));
+    if (now > next + period) {
+      next = now;  // after a delay, no burst
+    }
+  }
+  rclrt_rcl::shutdown();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char ** argv)
+{
+  const long period_us = argc == 3 ? std::strtol(argv[2], nullptr, 10) : 0;
+  if (period_us <= 0) {
+    std::cerr << "usage: dispatch_publisher TOPIC PERIOD_US\n";
+    return 2;
+  }
+  try {
+    return publish(argv[1], std::chrono::microseconds(period_us));
+  } catch (const std::exception & error) {
+    std::cerr << "dispatch_publisher: " << error.what() << '\n';
+    return 1;
+  }
+}

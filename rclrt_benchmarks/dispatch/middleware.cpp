@@ -1,0 +1,79 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "middleware.hpp"
+
+#include <sched.h>
+
+#include <cerrno>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include "rclrt_core/linux_platform.hpp"
+#include "variants.hpp"
+
+namespace dispatch
+{
+namespace
+{
+
+bool is_middleware(const std::string & name) { return name.rfind("dds.", 0) == 0; }
+
+void apply(rclrt_core::ThreadId thread, const rclrt_core::Attributes & attributes)
+{
+  const int error = rclrt_core::LinuxPlatform().apply(thread, attributes);
+  if (error != 0 && error != ESRCH) {
+    throw std::runtime_error(rclrt_core::to_string(
+      rclrt_core::LinuxPlatform().explain("thread " + std::to_string(thread), attributes, error)));
+  }
+}
+
+void apply_to_middleware(const rclrt_core::Attributes & attributes)
+{
+  for (const auto & [thread, name] : rclrt_core::LinuxPlatform().threads()) {
+    if (is_middleware(name)) {
+      apply(thread, attributes);
+    }
+  }
+}
+
+std::string in_force(bool of_middleware)
+{
+  std::map<std::string, int> counts;
+  rclrt_core::LinuxPlatform platform;
+  for (const auto & [thread, name] : platform.threads()) {
+    rclrt_core::Attributes now;
+    if (is_middleware(name) == of_middleware && platform.read_back(thread, &now) == 0) {
+      std::string text = rclrt_core::to_string(now.policy);
+      if (now.priority > 0) {
+        text += " " + std::to_string(now.priority);
+      }
+      ++counts[text];
+    }
+  }
+  std::string all;
+  for (const auto & [text, count] : counts) {
+    all += (all.empty() ? "" : ", ") + text + " x " + std::to_string(count);
+  }
+  return all;
+}
+
+}  // namespace
+
+RaisedMiddleware::RaisedMiddleware() { apply_to_middleware(fifo(kMiddlewarePriority)); }
+
+RaisedMiddleware::~RaisedMiddleware()
+{
+  rclrt_core::Attributes other;
+  other.policy = rclrt_core::SchedulingPolicy::kOther;
+  apply_to_middleware(other);
+}
+
+void become_worker() { apply(rclrt_core::LinuxPlatform().current_thread(), fifo(kWorkerPriority)); }
+
+std::string middleware_in_force() { return in_force(true); }
+std::string others_in_force() { return in_force(false); }
+
+}  // namespace dispatch

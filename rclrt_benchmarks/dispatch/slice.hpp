@@ -1,0 +1,88 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The delays of one slice: publication to start of the callback, per subscription.
+//
+// add() is called by one thread at a time for each subscription, and neither locks nor allocates.
+#ifndef SLICE_HPP_
+#define SLICE_HPP_
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "builtin_interfaces/msg/time.hpp"
+#include "rclrt_core/linux_platform.hpp"
+#include "rclrt_rcl/time_message.hpp"
+
+namespace dispatch
+{
+
+using Message = builtin_interfaces::msg::Time;
+
+class Slice
+{
+public:
+  /// Of each subscription, the first `warm_up` samples are thrown away.
+  Slice(std::size_t subscriptions, std::size_t warm_up, std::size_t samples)
+  : warm_up_(warm_up), samples_(samples), series_(subscriptions)
+  {
+    for (Series & series : series_) {
+      series.delays_ns.reserve(samples);
+    }
+  }
+
+  void add(std::size_t subscription, const Message & message)
+  {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    Series & series = series_[subscription];
+    if (series.seen++ < warm_up_ || series.delays_ns.size() == samples_) {
+      return;
+    }
+    series.delays_ns.push_back((now - rclrt_rcl::from_message(message)).count());
+    if (series.delays_ns.size() == samples_ && complete_.fetch_add(1) + 1 == series_.size()) {
+      done_.store(1);
+      platform_.wake_one(done_);
+    }
+  }
+
+  /// Returns whether all samples have come.
+  bool wait(std::chrono::nanoseconds timeout)
+  {
+    const auto until = platform_.now() + timeout;
+    while (done_.load() == 0 && platform_.now() < until) {
+      platform_.wait(done_, 0, until);
+    }
+    return done_.load() != 0;
+  }
+
+  /// Of all subscriptions together. Only after everybody who adds has stopped.
+  std::vector<int64_t> delays_ns() const
+  {
+    std::vector<int64_t> all;
+    for (const Series & series : series_) {
+      all.insert(all.end(), series.delays_ns.begin(), series.delays_ns.end());
+    }
+    return all;
+  }
+
+private:
+  struct alignas(64) Series  // no line of memory shared between threads
+  {
+    std::size_t seen = 0;
+    std::vector<int64_t> delays_ns;
+  };
+
+  const std::size_t warm_up_;
+  const std::size_t samples_;
+  std::vector<Series> series_;
+  std::atomic<std::size_t> complete_{0};
+  std::atomic<uint32_t> done_{0};
+  rclrt_core::LinuxPlatform platform_;
+};
+
+}  // namespace dispatch
+
+#endif  // SLICE_HPP_

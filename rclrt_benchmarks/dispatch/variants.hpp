@@ -1,0 +1,46 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The ways to get from the middleware's thread to the callback.
+#ifndef VARIANTS_HPP_
+#define VARIANTS_HPP_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "receiver.hpp"
+
+namespace dispatch
+{
+
+/// Dispatches from construction to destruction.
+class Dispatching
+{
+public:
+  virtual ~Dispatching() = default;
+};
+
+struct Variant
+{
+  std::string name;
+  std::function<std::unique_ptr<Dispatching>(Receiver &)> start;
+};
+
+/// Floors: the callback in the listener, and that plus one hand-over to a thread that waits on a
+/// futex. With the priorities that the executors have, and ("..._default") with SCHED_OTHER for all.
+std::vector<Variant> floors();
+
+/// Ours and the baselines, all with SCHED_FIFO workers below the middleware's threads. For several
+/// subscriptions, executors with one thread get an instance each.
+std::vector<Variant> executors();
+
+/// The threads of the middleware as they are now, e.g. "fifo 51 x 9"; for the record.
+std::string middleware_in_force();
+/// Of all other threads of this process.
+std::string others_in_force();
+
+}  // namespace dispatch
+
+#endif  // VARIANTS_HPP_
