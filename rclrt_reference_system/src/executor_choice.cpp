@@ -28,6 +28,8 @@ namespace
 
 /// Where all callbacks share one OS priority and the order is the executor's own.
 constexpr int kSharedPriority = 50;
+/// Timers release above everything that runs.
+constexpr int kTimerThreadPriority = 90;
 
 struct Known
 {
@@ -77,6 +79,11 @@ std::unique_ptr<rclrt_rcl::Executor> make(
   Options options;
   options.context = context;
   options.policy = &order_of(choice.policy);
+  options.configuration_file = choice.configuration_file;
+  if (choice.policy != PolicyChoice::kFifo) {
+    options.timer_thread.policy = SchedulingPolicy::kFifo;
+    options.timer_thread.priority = kTimerThreadPriority;
+  }
   options.trace_capacity = 0;  // the callbacks keep their own samples
   return std::make_unique<Executor>(options);
 }
@@ -110,7 +117,8 @@ std::vector<std::string> executor_names()
 }
 
 Status choose_executor(
-  const std::string & name, const std::string & policy, ExecutorChoice * choice)
+  const std::string & name, const std::string & policy, const std::string & configuration_file,
+  ExecutorChoice * choice)
 {
   const auto known = std::find_if(
     std::begin(kKnown), std::end(kKnown), [&name](const Known & k) { return name == k.name; });
@@ -126,7 +134,10 @@ Status choose_executor(
     return Status::error("executor '" + name + "' needs a build with RCLRT_BUILD_BENCHMARKS=ON");
   }
 #endif
-  ExecutorChoice result{name, known->kind, known->policy};
+  if (is_baseline(known->kind) && !configuration_file.empty()) {
+    return Status::error("executor '" + name + "' has no configuration file");
+  }
+  ExecutorChoice result{name, known->kind, known->policy, configuration_file};
   if (!policy.empty()) {
     const auto found = std::find_if(
       std::begin(kPolicies), std::end(kPolicies),

@@ -36,6 +36,8 @@ struct ExecutorChoice
   std::string name;
   ExecutorKind kind = ExecutorKind::kPreemptive;
   PolicyChoice policy = PolicyChoice::kRateMonotonic;
+  /// Says more, and goes before the policy; see rclrt_config. Empty: none.
+  std::string configuration_file;
 };
 
 /// "fifo", "rm", "dm", "edf" or "hot".
@@ -44,16 +46,18 @@ const char * to_string(PolicyChoice policy) noexcept;
 /// Names of the command line, in the order of the report.
 std::vector<std::string> executor_names();
 
-/// `policy` may be empty: the executor's own. Errors: unknown names, or a policy the executor does
-/// not have; the text lists what there is.
+/// `policy` may be empty: the executor's own; `configuration_file` too. Errors: unknown names, or what
+/// the executor does not have; the text lists what there is.
 rclrt_core::Status choose_executor(
-  const std::string & name, const std::string & policy, ExecutorChoice * choice);
+  const std::string & name, const std::string & policy, const std::string & configuration_file,
+  ExecutorChoice * choice);
 
 /// How a callback is to be scheduled under the choice. Nothing but its CPUs for the baselines.
 rclrt_rcl::Scheduling scheduling_for(
   const ExecutorChoice & choice, const PlannedCallback & callback, const ScenarioNode & node);
 
-/// `cpus`: how many processors the program may use, one thread of a wait set for each.
+/// `cpus`: how many processors the program may use, one thread of a wait set for each. Throws
+/// rclrt_rcl::Error if the configuration file is wrong; the text has file, line and column.
 std::unique_ptr<rclrt_rcl::Executor> make_executor(
   const ExecutorChoice & choice, std::size_t cpus,
   const std::shared_ptr<rclrt_rcl::Context> & context);

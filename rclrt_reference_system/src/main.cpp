@@ -16,6 +16,7 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ struct Arguments
   std::string scenario;
   std::string executor = "preemptive";
   std::string policy;
+  std::string config;
   std::string out;
   std::string node;
   double duration_s = 10;
@@ -64,6 +66,7 @@ void declare(CLI::App & app, Arguments & arguments)
   app.add_option("--scenario", arguments.scenario, "The scenario file (YAML)");
   app.add_option("--executor", arguments.executor, "One of: " + names);
   app.add_option("--policy", arguments.policy, "fifo, rm, dm, edf or hot (the executor's own)");
+  app.add_option("--config", arguments.config, "Configuration of callbacks and executor (YAML)");
   app.add_option("--duration", arguments.duration_s, "Seconds to measure")
     ->check(CLI::Range(0.1, 86400.0));
   app.add_option("--warm-up", arguments.warm_up_s, "Seconds before, not measured")
@@ -160,7 +163,7 @@ int run_scenario(const Arguments & arguments)
   ExecutorChoice choice;
   Scenario scenario;
   Plan plan;
-  Status status = choose_executor(arguments.executor, arguments.policy, &choice);
+  Status status = choose_executor(arguments.executor, arguments.policy, arguments.config, &choice);
   if (status.ok()) {
     status = load_scenario(arguments.scenario, cpu_count, &scenario);
   }
@@ -194,7 +197,12 @@ int run_scenario(const Arguments & arguments)
 
   rclrt_rcl::init();
   const auto context = rclrt_rcl::default_context();
-  const auto executor = make_executor(choice, usable_cpus(), context);
+  std::unique_ptr<rclrt_rcl::Executor> executor;
+  try {
+    executor = make_executor(choice, usable_cpus(), context);
+  } catch (const rclrt_rcl::Error & error) {
+    return fail(kWrongUsage, Status::error(error.what()));
+  }
   ReferenceSystem system(
     scenario, plan, choice, work, arguments.node, options.warm_up + options.duration, context);
   system.add_to(*executor);

@@ -17,15 +17,16 @@ using testing::HasSubstr;
 ExecutorChoice chosen(const std::string & name, const std::string & policy = "")
 {
   ExecutorChoice choice;
-  const rclrt_core::Status status = choose_executor(name, policy, &choice);
+  const rclrt_core::Status status = choose_executor(name, policy, "", &choice);
   EXPECT_TRUE(status.ok()) << status.message();
   return choice;
 }
 
-std::string refusal(const std::string & name, const std::string & policy = "")
+std::string refusal(
+  const std::string & name, const std::string & policy = "", const std::string & file = "")
 {
   ExecutorChoice choice;
-  return choose_executor(name, policy, &choice).message();
+  return choose_executor(name, policy, file, &choice).message();
 }
 
 PlannedCallback urgent()
@@ -49,6 +50,7 @@ TEST(ExecutorChoice, an_unknown_name_is_refused_and_the_known_ones_listed)
   EXPECT_THAT(refusal(""), HasSubstr("waitset_single, waitset_multi, static, events_fifo, "));
   EXPECT_THAT(refusal("preemptive", "lifo"), HasSubstr("unknown policy 'lifo'"));
   EXPECT_THAT(refusal("static", "rm"), HasSubstr("executor 'static' has no policy 'rm'"));
+  EXPECT_THAT(refusal("static", "", "x.yaml"), HasSubstr("has no configuration file"));
 }
 
 TEST(ExecutorChoice, the_pool_and_the_isolated_threads_ask_the_os_for_the_priority)
