@@ -116,6 +116,7 @@ TEST_F(LinuxLimits, fifo_above_the_limit_is_refused)
       // Back to plain and up again: reset-on-fork must not stand in the way.
       Attributes plain;
       plain.policy = SchedulingPolicy::kOther;
+      plain.nice = getpriority(PRIO_PROCESS, 0);
       if (platform.apply(platform.current_thread(), plain) != 0) {
         std::exit(4);
       }
@@ -139,6 +140,7 @@ TEST_F(LinuxLimits, a_real_time_thread_becomes_plain_without_permission)
       drop_capabilities();
       Attributes plain;
       plain.policy = SchedulingPolicy::kOther;
+      plain.nice = getpriority(PRIO_PROCESS, 0);  // a smaller one needs a permission of its own
       std::exit(platform.apply(platform.current_thread(), plain));
     },
     ::testing::ExitedWithCode(0), "");

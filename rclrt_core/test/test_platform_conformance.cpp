@@ -251,11 +251,12 @@ TYPED_TEST(PlatformConformance, what_was_applied_is_read_back)
     EXPECT_FALSE(before.cpu_affinity.empty());
     const CpuSet one_cpu({before.cpu_affinity.cpus().front()});
 
+    // Large values of nice: smaller ones than the present one need a permission.
     std::vector<Attributes> all(4);
     all[0].policy = SchedulingPolicy::kOther;
-    all[0].nice = 5;
+    all[0].nice = 18;
     all[1].policy = SchedulingPolicy::kBatch;
-    all[1].nice = 7;
+    all[1].nice = 19;
     all[2].policy = SchedulingPolicy::kIdle;
     all[3].policy = SchedulingPolicy::kUnchanged;
     all[3].cpu_affinity = one_cpu;
@@ -281,13 +282,13 @@ TYPED_TEST(PlatformConformance, attributes_of_a_new_thread_are_in_force_before_i
   run(this->platform, [&] {
     Attributes attributes;
     attributes.policy = SchedulingPolicy::kBatch;
-    attributes.nice = 3;
+    attributes.nice = 17;
     const auto worker = this->start(
       [&] {
         Attributes in_force;
         EXPECT_EQ(this->platform.read_back(this->platform.current_thread(), &in_force), 0);
         EXPECT_EQ(in_force.policy, SchedulingPolicy::kBatch);
-        EXPECT_EQ(in_force.nice, 3);
+        EXPECT_EQ(in_force.nice, 17);
       },
       attributes, [](const Finding & finding) { ADD_FAILURE() << to_string(finding); });
   });

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -40,8 +39,8 @@ std::string section(const std::string & heading)
 
 struct Field
 {
-  std::size_t offset;
-  std::size_t size;
+  std::size_t offset = 0;
+  std::size_t size = 0;
   std::string name;
 
   bool operator==(const Field & other) const
@@ -55,13 +54,19 @@ void PrintTo(const Field & field, std::ostream * out)
   *out << field.name << " at " << field.offset << ", " << field.size << " bytes";
 }
 
+// The rows "| 8 | 4 | u32 | `version` | ..." of the section's first table.
 std::vector<Field> fields_of(const std::string & heading)
 {
-  const std::string text = section(heading);
-  const std::regex row(R"(\| (\d+) \| (\d+) \| \w+ \| `(\w+)` \|)");
+  std::istringstream lines(section(heading));
   std::vector<Field> fields;
-  for (std::sregex_iterator match(text.begin(), text.end(), row), end; match != end; ++match) {
-    fields.push_back({std::stoul((*match)[1]), std::stoul((*match)[2]), (*match)[3]});
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream row(line);
+    Field field;
+    std::string bar;
+    std::string type;
+    if (row >> bar >> field.offset >> bar >> field.size >> bar >> type >> bar >> field.name) {
+      fields.push_back({field.offset, field.size, field.name.substr(1, field.name.size() - 2)});
+    }
   }
   return fields;
 }
