@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run one experiment: ./rclrt bench NAME [its options].
 
-An experiment is a Python file of rclrt_benchmarks; `./rclrt bench NAME --help` says what it measures
-and which options it has.
+An experiment is a Python file of rclrt_benchmarks; `./rclrt bench NAME --help` says what it
+measures and which options it has.
 """
 
 from __future__ import annotations
