@@ -71,7 +71,15 @@ RaisedMiddleware::~RaisedMiddleware()
   apply_to_middleware(other);
 }
 
-void become_worker() { apply(rclrt_core::LinuxPlatform().current_thread(), fifo(kWorkerPriority)); }
+void become_worker()
+{
+  // Not through the platform, which has the threads that this one starts begin as SCHED_OTHER.
+  sched_param parameters{};
+  parameters.sched_priority = kWorkerPriority;
+  if (sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
+    throw std::system_error(errno, std::generic_category(), "becoming a SCHED_FIFO thread");
+  }
+}
 
 std::string middleware_in_force() { return in_force(true); }
 std::string others_in_force() { return in_force(false); }

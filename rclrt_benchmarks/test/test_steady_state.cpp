@@ -1,0 +1,329 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What one dispatch costs once everything is warm, counted, not timed.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../memory/allocations.hpp"
+#include "builtin_interfaces/msg/time.hpp"
+#include "rcl/error_handling.h"
+#include "rcl/subscription.h"
+#include "rclrt_core/engine.hpp"
+#include "rclrt_core/linux_platform.hpp"
+#include "rclrt_rcl/rclrt_rcl.hpp"
+
+namespace
+{
+
+using rclrt_core::ExecutionModel;
+
+constexpr int kWarmUp = 100;
+constexpr int kDispatches = 1000;
+constexpr std::chrono::seconds kPatience(60);
+
+/// The real one, counted.
+class CountingPlatform : public rclrt_core::LinuxPlatform
+{
+public:
+  void wake_one(const std::atomic<uint32_t> & word) noexcept override
+  {
+    ++wakes;
+    LinuxPlatform::wake_one(word);
+  }
+  int apply(
+    rclrt_core::ThreadId thread, const rclrt_core::Attributes & attributes) noexcept override
+  {
+    ++scheduling_calls;
+    return LinuxPlatform::apply(thread, attributes);
+  }
+
+  std::atomic<int> wakes{0};
+  std::atomic<int> scheduling_calls{0};
+};
+
+/// Counts up, and lets another thread wait for a count without allocating.
+class Signal
+{
+public:
+  void raise()
+  {
+    count_.fetch_add(1);
+    platform_.wake_one(count_);
+  }
+  bool wait_for(uint32_t count)
+  {
+    const auto until = platform_.now() + kPatience;
+    for (uint32_t now = count_.load(); now < count; now = count_.load()) {
+      if (platform_.now() > until) {
+        return false;
+      }
+      platform_.wait(count_, now, until);
+    }
+    return true;
+  }
+  uint32_t count() const { return count_.load(); }
+
+private:
+  rclrt_core::LinuxPlatform platform_;
+  std::atomic<uint32_t> count_{0};
+};
+
+bool may_use_realtime()
+{
+  rclrt_core::LinuxPlatform platform;
+  bool refused = false;
+  rclrt_core::ThreadOptions options;
+  options.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+  options.attributes.priority = 1;
+  std::unique_ptr<rclrt_core::Thread> thread;
+  const auto status = platform.start_thread(
+    options, [] {}, [&](const rclrt_core::Finding &) { refused = true; }, &thread);
+  thread.reset();
+  return status.ok() && !refused;
+}
+
+TEST(Allocations, are_seen_whoever_makes_them)
+{
+  if (!memory::counts_allocations()) {
+    GTEST_SKIP() << "a sanitizer has replaced malloc()";
+  }
+  const uint64_t count = memory::allocations();
+  const int64_t bytes = memory::allocated_bytes();
+  const auto taken = std::make_unique<std::vector<char>>(10000);
+  EXPECT_EQ(memory::allocations() - count, 2U);
+  EXPECT_GE(memory::allocated_bytes() - bytes, 10000);
+}
+
+class EngineSteadyState : public testing::TestWithParam<ExecutionModel>
+{
+protected:
+  EngineSteadyState()
+  {
+    rclrt_core::EngineOptions options;
+    options.model = GetParam();
+    engine_ = std::make_unique<rclrt_core::Engine>(platform_, options);
+  }
+
+  void add_callback(const std::string & name, int priority)
+  {
+    std::shared_ptr<rclrt_core::Group> group;
+    ASSERT_TRUE(engine_->add_group({name + " group", 1, {}}, &group).ok());
+    rclrt_core::CallbackOptions options;
+    options.name = name;
+    options.depth = 10;
+    options.run = [this](const rclrt_core::Job &) {
+      ran_.raise();
+      return true;
+    };
+    if (priority > 0) {
+      options.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+      options.attributes.priority = priority;
+    }
+    callbacks_.emplace_back();
+    ASSERT_TRUE(engine_->add_callback(options, group, &callbacks_.back()).ok());
+  }
+
+  /// All callbacks in turn, each when the one before has run.
+  void dispatch(int times)
+  {
+    for (int i = 0; i < times; ++i) {
+      const uint32_t before = ran_.count();
+      engine_->notify(*callbacks_[static_cast<std::size_t>(i) % callbacks_.size()]);
+      ASSERT_TRUE(ran_.wait_for(before + 1));
+    }
+  }
+
+  void expect_frugal_dispatch(int scheduling_calls_allowed = 0)
+  {
+    std::thread spinner([this] { EXPECT_TRUE(engine_->spin().ok()); });
+    dispatch(kWarmUp);
+    const uint64_t allocations = memory::allocations();
+    const int wakes = platform_.wakes;
+    const int scheduling_calls = platform_.scheduling_calls;
+    dispatch(kDispatches);
+    EXPECT_EQ(memory::allocations() - allocations, 0U);
+    EXPECT_LE(platform_.wakes - wakes, kDispatches);
+    EXPECT_LE(platform_.scheduling_calls - scheduling_calls, scheduling_calls_allowed);
+    engine_->stop();
+    spinner.join();
+  }
+
+  CountingPlatform platform_;
+  Signal ran_;
+  std::unique_ptr<rclrt_core::Engine> engine_;
+  std::vector<std::shared_ptr<rclrt_core::Callback>> callbacks_;
+};
+
+TEST_P(EngineSteadyState, a_dispatch_allocates_nothing_wakes_one_thread_and_changes_no_scheduling)
+{
+  add_callback("a", 0);
+  expect_frugal_dispatch();
+}
+
+TEST_P(EngineSteadyState, the_same_with_callbacks_of_different_urgency)
+{
+  if (!may_use_realtime()) {
+    GTEST_SKIP() << "SCHED_FIFO is not permitted";
+  }
+  add_callback("a", 10);
+  add_callback("b", 20);
+  // One thread has to change between two priorities.
+  expect_frugal_dispatch(GetParam() == ExecutionModel::kEvents ? kDispatches : 0);
+}
+
+TEST_P(EngineSteadyState, timers_allocate_nothing_either)
+{
+  std::shared_ptr<rclrt_core::Group> group;
+  ASSERT_TRUE(engine_->add_group({"group", 1, {}}, &group).ok());
+  rclrt_core::CallbackOptions options;
+  options.name = "timer";
+  options.kind = rclrt_core::CallbackKind::kTimer;
+  options.run = [this](const rclrt_core::Job &) {
+    ran_.raise();
+    return true;
+  };
+  rclrt_core::TimerOptions timer;
+  timer.period = std::chrono::milliseconds(1);
+  std::shared_ptr<rclrt_core::Callback> callback;
+  ASSERT_TRUE(engine_->add_timer(options, timer, group, &callback).ok());
+  std::thread spinner([this] { EXPECT_TRUE(engine_->spin().ok()); });
+  ASSERT_TRUE(ran_.wait_for(kWarmUp));
+  const uint64_t allocations = memory::allocations();
+  const int scheduling_calls = platform_.scheduling_calls;
+  ASSERT_TRUE(ran_.wait_for(ran_.count() + 200));
+  EXPECT_EQ(memory::allocations() - allocations, 0U);
+  EXPECT_EQ(platform_.scheduling_calls - scheduling_calls, 0);
+  engine_->stop();
+  spinner.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Models, EngineSteadyState,
+  testing::Values(ExecutionModel::kPool, ExecutionModel::kEvents, ExecutionModel::kIsolated),
+  [](const auto & model) { return std::string(to_string(model.param)); });
+
+// With the middleware, which allocates by itself: no more than when the callback is run by its
+// listener. Both sides of the topic are in this process.
+class MiddlewareSteadyState : public testing::Test
+{
+protected:
+  using Message = builtin_interfaces::msg::Time;
+
+  void SetUp() override
+  {
+    if (!memory::counts_allocations()) {
+      GTEST_SKIP() << "a sanitizer has replaced malloc()";
+    }
+    rclrt_rcl::ContextOptions context_options;
+    context_options.configure_logging = false;
+    context_ = rclrt_rcl::Context::make(0, nullptr, context_options);
+    rclrt_rcl::NodeOptions options;
+    options.context = context_;
+    options.enable_rosout = false;
+    node_ = std::make_shared<rclrt_rcl::Node>("steady_state", options);
+    const auto qos = rclrt_rcl::QoS(10).best_effort();
+    publisher_ = node_->create_publisher<Message>("steady_state", qos);
+    subscription_ = node_->create_subscription<Message>(
+      "steady_state", qos, [this](const Message &) { ran_.raise(); });
+    while (publisher_->subscription_count() == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  void publish(int times)
+  {
+    for (int i = 0; i < times; ++i) {
+      const uint32_t before = ran_.count();
+      publisher_->publish(message_);
+      ASSERT_TRUE(ran_.wait_for(before + 1));
+    }
+  }
+
+  uint64_t allocations_by_listener()
+  {
+    const auto on_message = [](const void * self, std::size_t count) {
+      auto & test = *static_cast<MiddlewareSteadyState *>(const_cast<void *>(self));
+      for (std::size_t i = 0; i < count; ++i) {
+        rmw_message_info_t info = rmw_get_zero_initialized_message_info();
+        if (
+          rcl_take(test.subscription_->handle().get(), &test.received_, &info, nullptr) ==
+          RCL_RET_OK) {
+          test.ran_.raise();
+        } else {
+          rcl_reset_error();
+        }
+      }
+    };
+    rcl_subscription_t * const handle = subscription_->handle().get();
+    EXPECT_EQ(rcl_subscription_set_on_new_message_callback(handle, on_message, this), RCL_RET_OK);
+    publish(kWarmUp);
+    const uint64_t before = memory::allocations();
+    publish(kDispatches);
+    const uint64_t after = memory::allocations();
+    EXPECT_EQ(rcl_subscription_set_on_new_message_callback(handle, nullptr, nullptr), RCL_RET_OK);
+    return after - before;
+  }
+
+  uint64_t allocations_by(rclrt_rcl::Executor & executor)
+  {
+    executor.add_node(node_);
+    std::thread spinner([&] { executor.spin(); });
+    publish(kWarmUp);
+    const uint64_t before = memory::allocations();
+    publish(kDispatches);
+    const uint64_t after = memory::allocations();
+    executor.cancel();
+    spinner.join();
+    executor.remove_node(node_);
+    return after - before;
+  }
+
+  std::shared_ptr<rclrt_rcl::Context> context_;
+  std::shared_ptr<rclrt_rcl::Node> node_;
+  std::shared_ptr<rclrt_rcl::Publisher<Message>> publisher_;
+  std::shared_ptr<rclrt_rcl::Subscription<Message>> subscription_;
+  Signal ran_;
+  Message message_;
+  Message received_;
+};
+
+template <typename Options>
+Options in_context(const std::shared_ptr<rclrt_rcl::Context> & context)
+{
+  Options options;
+  options.context = context;
+  return options;
+}
+
+// The middleware's threads do something of their own now and then: less than once a message.
+TEST_F(MiddlewareSteadyState, executors_allocate_no_more_than_the_bare_listener)
+{
+  const uint64_t listener = allocations_by_listener();
+  const uint64_t allowed = listener + kDispatches / 10;
+  RecordProperty("allocations_by_listener", std::to_string(listener));
+  {
+    rclrt_rcl::PreemptiveExecutor executor(
+      in_context<rclrt_rcl::PreemptiveExecutorOptions>(context_));
+    EXPECT_LE(allocations_by(executor), allowed);
+  }
+  {
+    rclrt_rcl::CallbackIsolatedExecutor executor(
+      in_context<rclrt_rcl::CallbackIsolatedExecutorOptions>(context_));
+    EXPECT_LE(allocations_by(executor), allowed);
+  }
+  {
+    rclrt_rcl::PriorityEventsExecutor executor(
+      in_context<rclrt_rcl::PriorityEventsExecutorOptions>(context_));
+    EXPECT_LE(allocations_by(executor), allowed);
+  }
+}
+
+}  // namespace
