@@ -1,0 +1,34 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The examples do what their README says, and the README shows the example."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
+SOURCE = Path(os.environ["RCLRT_SOURCE_DIR"])
+
+
+def test_first_node_ticks_until_it_is_interrupted() -> None:
+    environment = dict(os.environ, ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
+    with subprocess.Popen(
+        ["stdbuf", "-oL", BUILD / "rclrt_examples" / "first_node"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as node:
+        assert node.stdout is not None
+        lines = [node.stdout.readline() for _ in range(3)]
+        node.send_signal(signal.SIGINT)
+        assert node.wait(timeout=30) == 0
+    assert all(line.startswith("tick ") for line in lines)
+
+
+def test_the_readme_shows_the_first_node_as_it_is() -> None:
+    program = (SOURCE / "rclrt_examples" / "01_first_node" / "main.cpp").read_text()
+    main = program[program.index("int main(") :]
+    assert main in (SOURCE / "README.md").read_text()
