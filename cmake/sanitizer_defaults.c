@@ -26,8 +26,9 @@ const char * __tsan_default_options(void);
 const char * __tsan_default_options(void)
 {
   /* The middleware is not instrumented: the sanitizer does not see how its threads synchronise, and
-   * would take each hand-over inside it for a race. What such code calls is ignored. */
-  return "ignore_noninstrumented_modules=1:second_deadlock_stack=1";
+   * would take each hand-over inside it for a race. What such code calls is ignored. A program ends a
+   * second later by default, in wait of races with threads that outlive main(): hundreds of tests. */
+  return "ignore_noninstrumented_modules=1:second_deadlock_stack=1:atexit_sleep_ms=100";
 }
 
 #endif
