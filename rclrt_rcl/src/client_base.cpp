@@ -12,6 +12,7 @@
 #include "rclrt_core/engine.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
+#include "type_cache_mutex.hpp"
 
 namespace rclrt_rcl
 {
@@ -39,10 +40,14 @@ ClientBase::ClientBase(
   rcl_client_options_t options = rcl_client_get_default_options();
   options.qos = qos.profile();
   auto client = std::make_unique<rcl_client_t>(rcl_get_zero_initialized_client());
-  throw_unless_ok(
-    rcl_client_init(client.get(), node_.get(), type, name.c_str(), &options),
-    "creating a client of '" + name + "'");
+  {
+    std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
+    throw_unless_ok(
+      rcl_client_init(client.get(), node_.get(), type, name.c_str(), &options),
+      "creating a client of '" + name + "'");
+  }
   handle_.reset(client.release(), [node = node_](rcl_client_t * used) {
+    std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
     if (rcl_client_fini(used, node.get()) != RCL_RET_OK) {
       take_rcl_error();
     }

@@ -40,14 +40,13 @@ std::shared_ptr<rcl_node_t> make_handle(
   for (const std::string & argument : options.arguments) {
     arguments.push_back(argument.c_str());
   }
-  if (!arguments.empty()) {
-    throw_unless_ok(
-      rcl_parse_arguments(
-        static_cast<int>(arguments.size()), arguments.data(), rcl_get_default_allocator(),
-        &rcl_options.arguments),
-      what + ": its arguments");
-    detail::reject_unknown_ros_arguments(rcl_options.arguments, arguments.data());
-  }
+  // Also when there are none: rcl wants them parsed if those of the context are not to count.
+  throw_unless_ok(
+    rcl_parse_arguments(
+      static_cast<int>(arguments.size()), arguments.data(), rcl_get_default_allocator(),
+      &rcl_options.arguments),
+    what + ": its arguments");
+  detail::reject_unknown_ros_arguments(rcl_options.arguments, arguments.data());
   std::lock_guard<std::recursive_mutex> lock(detail::logging_mutex());
   auto node = std::make_unique<rcl_node_t>(rcl_get_zero_initialized_node());
   throw_unless_ok(

@@ -4,12 +4,14 @@
 #include "rclrt_rcl/publisher_base.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "rcl/graph.h"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rmw/rmw.h"
+#include "type_cache_mutex.hpp"
 
 namespace rclrt_rcl
 {
@@ -23,10 +25,14 @@ PublisherBase::PublisherBase(
   rcl_publisher_options_t options = rcl_publisher_get_default_options();
   options.qos = qos.profile();
   auto publisher = std::make_unique<rcl_publisher_t>(rcl_get_zero_initialized_publisher());
-  throw_unless_ok(
-    rcl_publisher_init(publisher.get(), node.get(), type, topic.c_str(), &options),
-    "creating a publisher on '" + topic + "'");
+  {
+    std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
+    throw_unless_ok(
+      rcl_publisher_init(publisher.get(), node.get(), type, topic.c_str(), &options),
+      "creating a publisher on '" + topic + "'");
+  }
   handle_.reset(publisher.release(), [node](rcl_publisher_t * used) {
+    std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
     if (rcl_publisher_fini(used, node.get()) != RCL_RET_OK) {
       take_rcl_error();
     }

@@ -11,6 +11,7 @@
 #include "rclrt_core/engine.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
+#include "type_cache_mutex.hpp"
 
 namespace rclrt_rcl
 {
@@ -24,10 +25,14 @@ std::shared_ptr<rcl_service_t> make_service(
   rcl_service_options_t options = rcl_service_get_default_options();
   options.qos = qos.profile();
   auto service = std::make_unique<rcl_service_t>(rcl_get_zero_initialized_service());
-  throw_unless_ok(
-    rcl_service_init(service.get(), node.get(), type, name.c_str(), &options),
-    "creating service '" + name + "'");
+  {
+    std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
+    throw_unless_ok(
+      rcl_service_init(service.get(), node.get(), type, name.c_str(), &options),
+      "creating service '" + name + "'");
+  }
   return std::shared_ptr<rcl_service_t>(service.release(), [node](rcl_service_t * used) {
+    std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
     if (rcl_service_fini(used, node.get()) != RCL_RET_OK) {
       take_rcl_error();
     }

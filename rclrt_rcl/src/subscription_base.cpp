@@ -4,12 +4,14 @@
 #include "rclrt_rcl/subscription_base.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "platform.hpp"
 #include "rcl/graph.h"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
+#include "type_cache_mutex.hpp"
 
 namespace rclrt_rcl
 {
@@ -54,10 +56,14 @@ SubscriptionBase::SubscriptionBase(
   options.qos = qos.profile();
   options.rmw_subscription_options.ignore_local_publications = ignore_local_publications;
   auto subscription = std::make_unique<rcl_subscription_t>(rcl_get_zero_initialized_subscription());
-  throw_unless_ok(
-    rcl_subscription_init(subscription.get(), node.get(), type, topic.c_str(), &options),
-    "creating a subscription to '" + topic + "'");
+  {
+    std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
+    throw_unless_ok(
+      rcl_subscription_init(subscription.get(), node.get(), type, topic.c_str(), &options),
+      "creating a subscription to '" + topic + "'");
+  }
   handle_.reset(subscription.release(), [node](rcl_subscription_t * used) {
+    std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
     if (rcl_subscription_fini(used, node.get()) != RCL_RET_OK) {
       take_rcl_error();
     }

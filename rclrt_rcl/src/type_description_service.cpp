@@ -3,10 +3,12 @@
 
 #include "type_description_service.hpp"
 
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include "rclrt_rcl/error.hpp"
+#include "type_cache_mutex.hpp"
 #include "type_description_interfaces/srv/get_type_description.h"
 
 namespace rclrt_rcl
@@ -26,10 +28,14 @@ using Guard = std::unique_ptr<T, void (*)(T *)>;
 std::shared_ptr<rcl_service_t> make_handle(const std::shared_ptr<rcl_node_t> & node)
 {
   auto service = std::make_unique<rcl_service_t>(rcl_get_zero_initialized_service());
-  throw_unless_ok(
-    rcl_node_type_description_service_init(service.get(), node.get()),
-    "creating service '~/get_type_description'");
+  {
+    std::lock_guard<std::mutex> lock(type_cache_mutex());
+    throw_unless_ok(
+      rcl_node_type_description_service_init(service.get(), node.get()),
+      "creating service '~/get_type_description'");
+  }
   return std::shared_ptr<rcl_service_t>(service.release(), [node](rcl_service_t * used) {
+    std::lock_guard<std::mutex> lock(type_cache_mutex());
     if (rcl_service_fini(used, node.get()) != RCL_RET_OK) {
       take_rcl_error();
     }
@@ -59,8 +65,11 @@ private:
     if (!take_request(request.get(), &header)) {
       return false;
     }
-    rcl_node_type_description_service_handle_request(
-      node_.get(), &header.id, request.get(), response.get());
+    {
+      std::lock_guard<std::mutex> lock(type_cache_mutex());
+      rcl_node_type_description_service_handle_request(
+        node_.get(), &header.id, request.get(), response.get());
+    }
     sender()->send(header, response.get());
     return true;
   }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "error_text.hpp"
 #include "fixture.hpp"
@@ -31,6 +32,7 @@ class Clients : public WithContext
 protected:
   std::shared_ptr<Node> node = make_node("node");
   std::shared_ptr<Client<Get>> client = node->create_client<Get>("silent");
+  const std::size_t entities_before = node->default_callback_group()->entities().size();
 };
 
 TEST_F(Clients, waiting_for_a_service_ends_when_it_comes)
@@ -137,6 +139,26 @@ TEST_F(Clients, names_are_expanded_and_remapped)
   EXPECT_EQ(service->name(), "/remapped/service/elsewhere");
   EXPECT_EQ(remapped->create_client<Get>("~/own")->service_name(), "/remapped/own");
   EXPECT_THAT(error_of([&] { node->create_client<Get>("not a name"); }), HasSubstr("not a name"));
+}
+
+TEST_F(Clients, threads_may_create_and_destroy_at_once)
+{
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([this, t] {
+      for (int i = 0; i < 20; ++i) {
+        const std::string name = "at_once_" + std::to_string(t);
+        auto service =
+          node->create_service<Get>(name, [](const Get::Request &, Get::Response &) {});
+        auto asking = node->create_client<Get>(name);
+        auto publisher = node->create_publisher<rcl_interfaces::msg::Log>(name, 10);
+      }
+    });
+  }
+  for (auto & thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(node->default_callback_group()->entities().size(), entities_before);
 }
 
 TEST_F(Clients, the_quality_of_service_counts)

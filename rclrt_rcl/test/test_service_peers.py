@@ -1,0 +1,244 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Our services, clients, parameters, logs and clocks work with rclpy in another process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rclpy
+from builtin_interfaces.msg import Time
+from rcl_interfaces.msg import Log, ParameterType, ParameterValue
+from rcl_interfaces.srv import GetParameters
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.parameter_client import AsyncParameterClient
+from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_rosout_default
+from rosgraph_msgs.msg import Clock
+from type_description_interfaces.srv import GetTypeDescription
+
+PEER = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_rcl" / "service_peer"
+PATIENCE_S = 30.0
+
+
+@contextmanager
+def running(executor: str, *arguments: str) -> Iterator[None]:
+    """Run the peer; it must end cleanly."""
+    peer = subprocess.Popen(
+        [str(PEER), executor, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert peer.stdout is not None
+        assert peer.stdout.readline() == "ready\n"
+        yield
+        peer.send_signal(signal.SIGINT)
+        _, err = peer.communicate(timeout=PATIENCE_S)
+        assert peer.returncode == 0, err
+    finally:
+        if peer.poll() is None:
+            peer.kill()
+            print(peer.communicate()[1])
+
+
+@pytest.fixture(params=["preemptive", "isolated", "events"])
+def executor(request: pytest.FixtureRequest) -> str:
+    """Name the executor of the peer."""
+    return str(request.param)
+
+
+@pytest.fixture
+def node() -> Iterator[Node]:
+    """Provide an rclpy node in a context of its own."""
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    made = rclpy.create_node("asker", context=context)
+    yield made
+    made.destroy_node()
+    rclpy.shutdown(context=context)
+
+
+def spin_until(node: Node, condition: Callable[[], object]) -> bool:
+    """Spin `node` until `condition` holds; False when that takes too long."""
+    spinner = SingleThreadedExecutor(context=node.context)
+    spinner.add_node(node)
+    until = time.monotonic() + PATIENCE_S
+    while not condition() and time.monotonic() < until:
+        spinner.spin_once(timeout_sec=0.01)
+    spinner.remove_node(node)
+    return bool(condition())
+
+
+def result_of(node: Node, future: Any) -> Any:
+    """Spin until the future is done."""
+    assert spin_until(node, future.done)
+    return future.result()
+
+
+def call(node: Node, kind: Any, name: str, request: Any) -> Any:
+    """Call a service of the peer."""
+    client = node.create_client(kind, name)
+    assert client.wait_for_service(PATIENCE_S)
+    response = result_of(node, client.call_async(request))
+    node.destroy_client(client)
+    return response
+
+
+def parameters_of(node: Node, name: str) -> AsyncParameterClient:
+    """Provide what rclpy programs and the command line use."""
+    client = AsyncParameterClient(node, name)
+    assert client.wait_for_services(PATIENCE_S)
+    return client
+
+
+def hear_log(node: Node, wanted: str, provoke: Callable[[], object] = lambda: None) -> bool:
+    """Wait for a line on /rosout."""
+    lines: list[Log] = []
+    subscription = node.create_subscription(
+        Log, "/rosout", lines.append, qos_profile_rosout_default
+    )
+
+    def heard() -> bool:
+        provoke()
+        return any(line.msg == wanted and line.name == "server" for line in lines)
+
+    found = spin_until(node, heard)
+    node.destroy_subscription(subscription)
+    return found
+
+
+def test_an_rclpy_client_calls_our_service(executor: str, node: Node) -> None:
+    with running(executor):
+        for names in (["a"], ["b", "c"], ["x" * 10000]):
+            response = call(node, GetParameters, "echo", GetParameters.Request(names=names))
+            assert [value.string_value for value in response.values] == names
+
+
+def test_our_client_calls_an_rclpy_service(executor: str, node: Node) -> None:
+    def answer(
+        request: GetParameters.Request, response: GetParameters.Response
+    ) -> GetParameters.Response:
+        response.values = [
+            ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=name.upper())
+            for name in request.names
+        ]
+        return response
+
+    node.create_service(GetParameters, "remote_echo", answer)
+    with running(executor):
+        assert spin_until(node, lambda: node.count_clients("remote_echo") == 1)
+        for names in (["a"], ["b", "c"]):
+            response = call(node, GetParameters, "relay", GetParameters.Request(names=names))
+            assert [v.string_value for v in response.values] == [n.upper() for n in names]
+
+
+def test_rclpy_reads_and_sets_our_parameters(executor: str, node: Node) -> None:
+    with running(executor):
+        client = parameters_of(node, "server")
+        listed = result_of(node, client.list_parameters()).result
+        assert {"rate", "arm.name", "use_sim_time"} <= set(listed.names)
+        assert "arm" in listed.prefixes
+        described = result_of(node, client.describe_parameters(["rate"])).descriptors[0]
+        assert described.description == "how often"
+        assert described.floating_point_range[0].to_value == 100.0
+        wanted = [
+            Parameter("rate", value=50.0),
+            Parameter("rate", value=200.0),
+            Parameter("rate", value=5),
+            Parameter("arm.name", value="nobody"),
+            Parameter("arm.name", value="right"),
+        ]
+        results = result_of(node, client.set_parameters(wanted)).results
+        assert [r.successful for r in results] == [True, False, False, False, True]
+        assert "out of range, must be 0.0 to 100.0" in results[1].reason
+        assert "wrong type" in results[2].reason
+        assert results[3].reason == "there is no such arm"
+        values = result_of(node, client.get_parameters(["rate", "arm.name", "none"])).values
+        assert values[0].double_value == 50.0
+        assert values[1].string_value == "right"
+        assert values[2].type == ParameterType.PARAMETER_NOT_SET
+        atomically = result_of(
+            node, client.set_parameters_atomically([Parameter("rate", value=-1.0)])
+        )
+        assert not atomically.result.successful
+
+
+def test_our_node_hears_of_changes_in_rclpy_and_logs_to_rosout(executor: str, node: Node) -> None:
+    number = iter(range(1000000))
+    node.declare_parameter("speed", -1)
+
+    def change() -> None:
+        node.set_parameters([Parameter("speed", value=next(number))])
+
+    with running(executor):
+        assert hear_log(node, "heard /asker speed", change)
+
+
+def test_an_rclpy_clock_drives_our_timers(executor: str, node: Node) -> None:
+    ticks: list[int] = []
+    node.create_subscription(Time, "ticks", lambda stamp: ticks.append(stamp.sec), 100)
+    qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+    publisher = node.create_publisher(Clock, "/clock", qos)
+
+    def set_time(seconds: int, done: Callable[[], object]) -> bool:
+        return spin_until(node, lambda: publisher.publish(Clock(clock=Time(sec=seconds))) or done())
+
+    with running(executor, "--ros-args", "-p", "use_sim_time:=true"):
+        for seconds in range(10, 14):
+            assert set_time(seconds, lambda now=seconds: ticks and ticks[-1] == now)
+        assert set(ticks) <= {10, 11, 12, 13}
+        client = parameters_of(node, "server")
+        result_of(node, client.set_parameters([Parameter("use_sim_time", value=False)]))
+        assert spin_until(node, lambda: ticks[-1] > 1_000_000_000)
+        result_of(node, client.set_parameters([Parameter("use_sim_time", value=True)]))
+        assert set_time(20, lambda: ticks[-1] == 20)
+
+
+def test_parameters_come_from_the_command_line_and_files(node: Node, tmp_path: Path) -> None:
+    file = tmp_path / "parameters.yaml"
+    file.write_text(
+        "/**:\n  ros__parameters: {rate: 1.5}\n/server:\n  ros__parameters:\n"
+        "    arm: {name: from file}\n"
+    )
+    with running("events", "--ros-args", "--params-file", str(file), "-p", "rate:=2.5"):
+        client = parameters_of(node, "server")
+        values = result_of(node, client.get_parameters(["rate", "arm.name"])).values
+        assert values[0].double_value == 2.5
+        assert values[1].string_value == "from file"
+
+
+def test_the_command_line_sets_the_log_level(node: Node) -> None:
+    with running("events", "--ros-args", "--log-level", "server:=debug"):
+        assert hear_log(node, "details")
+
+
+def test_the_command_line_switches_rosout_off(node: Node) -> None:
+    with running("events", "--ros-args", "--disable-rosout-logs"):
+        assert spin_until(node, lambda: node.count_publishers("ticks") == 1)
+        assert "server" not in {
+            info.node_name for info in node.get_publishers_info_by_topic("/rosout")
+        }
+
+
+def test_our_node_describes_its_types(executor: str, node: Node) -> None:
+    with running(executor):
+        assert spin_until(node, lambda: node.get_publishers_info_by_topic("ticks"))
+        info = node.get_publishers_info_by_topic("ticks")[0]
+        request = GetTypeDescription.Request(
+            type_name=info.topic_type, type_hash=str(info.topic_type_hash)
+        )
+        response = call(node, GetTypeDescription, "/server/get_type_description", request)
+        assert response.successful, response.failure_reason
+        description = response.type_description.type_description
+        assert [field.name for field in description.fields] == ["sec", "nanosec"]
+        request.type_hash = "RIHS01_" + "0" * 64
+        response = call(node, GetTypeDescription, "/server/get_type_description", request)
+        assert not response.successful

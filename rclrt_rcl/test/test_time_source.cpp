@@ -1,0 +1,153 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Simulated time from /clock, over all executors.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "executor_types.hpp"
+#include "rosgraph_msgs/msg/clock.hpp"
+
+namespace rclrt_rcl
+{
+namespace
+{
+
+using ClockMessage = rosgraph_msgs::msg::Clock;
+using namespace std::chrono_literals;
+
+template <typename T>
+class SimulatedTime : public ExecutorSuite<T>
+{
+protected:
+  void SetUp() override
+  {
+    NodeOptions options;
+    options.parameter_overrides = {Parameter("use_sim_time", true)};
+    simulated = this->make_node("simulated", options);
+    this->executor->add_node(simulated);
+  }
+
+  /// Publish until `condition` holds: /clock is best effort.
+  bool publish_until(std::chrono::nanoseconds time, const std::function<bool()> & condition)
+  {
+    ClockMessage message;
+    message.clock = to_message(time);
+    return wait_for([&] {
+      publisher->publish(message);
+      return condition();
+    });
+  }
+  bool set_time(std::chrono::nanoseconds time)
+  {
+    return publish_until(time, [&] { return simulated->now() == time; });
+  }
+
+  std::shared_ptr<Publisher<ClockMessage>> publisher =
+    this->node->template create_publisher<ClockMessage>("/clock", QoS::clock());
+  std::shared_ptr<Node> simulated;
+};
+TYPED_TEST_SUITE(SimulatedTime, ExecutorTypes, ExecutorTypeNames);
+
+TYPED_TEST(SimulatedTime, is_zero_before_the_first_message_and_then_what_they_say)
+{
+  EXPECT_TRUE(this->simulated->clock()->is_simulated());
+  EXPECT_EQ(this->simulated->now(), 0ns);
+  EXPECT_FALSE(this->node->clock()->is_simulated());
+  const Spinning spinning(*this->executor);
+  EXPECT_TRUE(this->set_time(5s));
+  EXPECT_TRUE(this->set_time(6s));
+  EXPECT_TRUE(this->set_time(1s)) << "time may be set back";
+}
+
+TYPED_TEST(SimulatedTime, drives_timers_and_nothing_else_does)
+{
+  std::atomic<int> runs{0};
+  auto timer = this->simulated->create_timer(1s, [&] { ++runs; });
+  const Spinning spinning(*this->executor);
+  ASSERT_TRUE(this->set_time(500ms));
+  EXPECT_EQ(runs, 0);
+  ASSERT_TRUE(this->publish_until(1s, [&] { return runs == 1; }));
+  ASSERT_TRUE(this->set_time(1900ms));
+  EXPECT_EQ(runs, 1);
+  ASSERT_TRUE(this->publish_until(2s, [&] { return runs == 2; }));
+}
+
+TYPED_TEST(SimulatedTime, drives_timers_on_after_it_was_set_back)
+{
+  std::atomic<int> runs{0};
+  auto timer = this->simulated->create_timer(1s, [&] { ++runs; });
+  const Spinning spinning(*this->executor);
+  ASSERT_TRUE(this->publish_until(100s, [&] { return runs >= 1; }));
+  ASSERT_TRUE(this->set_time(10s));
+  const int before = runs;
+  ASSERT_TRUE(this->publish_until(12s, [&] { return runs > before; }))
+    << "a timer must not wait until the old time is reached again";
+}
+
+TYPED_TEST(SimulatedTime, follows_the_parameter_while_spinning)
+{
+  const Spinning spinning(*this->executor);
+  ASSERT_TRUE(this->set_time(5s));
+  EXPECT_TRUE(this->simulated->set_parameter(Parameter("use_sim_time", false)).successful);
+  EXPECT_FALSE(this->simulated->clock()->is_simulated());
+  EXPECT_GT(this->simulated->now(), 1000h);
+  EXPECT_TRUE(this->simulated->set_parameter(Parameter("use_sim_time", true)).successful);
+  EXPECT_TRUE(this->simulated->clock()->is_simulated());
+  EXPECT_EQ(this->simulated->now(), 5s);
+  EXPECT_TRUE(this->set_time(7s));
+  EXPECT_FALSE(this->simulated->set_parameter(Parameter("use_sim_time", 1)).successful);
+}
+
+TYPED_TEST(SimulatedTime, is_not_held_up_by_a_callback_that_takes_long)
+{
+  if (std::is_same_v<typename TypeParam::Executor, PriorityEventsExecutor>) {
+    GTEST_SKIP() << "an executor of one thread runs one callback at a time";
+  }
+  std::atomic<bool> saw_time_pass{false};
+  auto busy = this->simulated->create_waitable(this->named("busy"), [&] {
+    saw_time_pass = wait_for([&] { return this->simulated->now() == 5s; });
+  });
+  const Spinning spinning(*this->executor);
+  busy->trigger();
+  EXPECT_TRUE(this->publish_until(5s, [&] { return saw_time_pass.load(); }));
+}
+
+TYPED_TEST(SimulatedTime, comes_before_other_callbacks_that_wait)
+{
+  auto urgent = this->named("urgent", 100);
+  urgent.priority = 98;
+  std::vector<std::chrono::nanoseconds> seen;
+  auto busy =
+    this->simulated->create_waitable(urgent, [&] { seen.push_back(this->simulated->now()); });
+  ASSERT_TRUE(wait_for([&] { return this->publisher->subscription_count() == 1; }));
+  // Both wait before anything runs; one thread calls them in order.
+  busy->trigger();
+  ClockMessage message;
+  message.clock = to_message(3s);
+  std::shared_ptr<Entity> clock;
+  for (const auto & group : this->simulated->callback_groups()) {
+    for (const auto & entity : group->entities()) {
+      if (entity->name() == "/simulated/subscription/clock") {
+        clock = entity;
+      }
+    }
+  }
+  ASSERT_NE(clock, nullptr);
+  ASSERT_EQ(clock->group()->name(), "/simulated/group/clock");
+  ASSERT_TRUE(wait_for([&] {
+    this->publisher->publish(message);
+    return clock->backlog() > 0;
+  }));
+  this->executor->spin_some();
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0], 3s);
+}
+
+}  // namespace
+}  // namespace rclrt_rcl
