@@ -13,7 +13,6 @@ namespace rclrt_config
 {
 
 using rclrt_core::Attributes;
-using rclrt_core::CallbackKind;
 using rclrt_core::CallbackOptions;
 using rclrt_core::EngineOptions;
 using rclrt_core::ExecutionModel;
@@ -188,7 +187,8 @@ bool Configuration::is_derived(const CallbackOptions & callback, const Attribute
 
 Status Configuration::derive_priorities(std::vector<PriorityTask> * timers) const
 {
-  if (!impl_->priority_key) {
+  const std::optional<PriorityKey> key = impl_->priority_key;
+  if (!key) {
     return Status::error("derive_priorities(): the configuration has no policy that derives them");
   }
   for (PriorityTask & timer : *timers) {
@@ -196,8 +196,7 @@ Status Configuration::derive_priorities(std::vector<PriorityTask> * timers) cons
       timer.priority = kLowestDerived;  // always due: it must not starve the others
     }
   }
-  return rclrt_core::assign_priorities(
-    *impl_->priority_key, kLowestDerived, kHighestDerived, timers);
+  return rclrt_core::assign_priorities(*key, kLowestDerived, kHighestDerived, timers);
 }
 
 Attributes Configuration::derived_attributes(int priority)

@@ -12,7 +12,6 @@ namespace rclrt_config
 {
 
 using rclrt_core::Attributes;
-using rclrt_core::Finding;
 using rclrt_core::SchedulingPolicy;
 
 namespace
@@ -136,19 +135,20 @@ SchedulingFields CieReader::read_scheduling(const YamlMap & map)
   }
   const auto need = [&map](const std::string & field) {
     if (!map.has(field)) {
-      map.fail("policy", *map.string("policy") + " needs the field " + field + " beside it");
+      map.fail(
+        "policy", map.string("policy").value_or("") + " needs the field " + field + " beside it");
     }
     return field;
   };
   const auto nanoseconds = [&](const std::string & field) {
-    return rclrt_core::Duration(*map.integer(need(field), 1, INT64_MAX, " (ns)"));
+    return rclrt_core::Duration(map.integer(need(field), 1, INT64_MAX, " (ns)").value_or(0));
   };
   SchedulingFields fields;
   fields.scheduling_policy = policy;
   switch (*policy) {
     case SchedulingPolicy::kFifo:
     case SchedulingPolicy::kRoundRobin:
-      fields.priority = static_cast<int>(*map.integer(need("priority"), 1, 99));
+      fields.priority = static_cast<int>(map.integer(need("priority"), 1, 99).value_or(1));
       break;
     case SchedulingPolicy::kDeadline:
       fields.runtime = nanoseconds("runtime");
@@ -186,9 +186,10 @@ void CieReader::check_hardware(const YAML::Node & value)
   for (const auto & [name, here] : machine_.hardware()) {
     const auto there = expected.string(name);
     if (there && *there != here) {
-      expected.fail(
-        name, "the file is for a machine with " + name + " '" + *there + "', this one has '" +
-                here + "'. Check the entries for this machine, then update hardware_info");
+      std::string text = "the file is for a machine with ";
+      text.append(name).append(" '").append(*there).append("', this one has '").append(here);
+      text += "'. Check the entries for this machine, then update hardware_info";
+      expected.fail(name, text);
     }
   }
 }
@@ -196,18 +197,19 @@ void CieReader::check_hardware(const YAML::Node & value)
 void CieReader::check_throttling(const YAML::Node & value)
 {
   const YamlMap expected(value, "rt_throttling", {"period_us", "runtime_us"});
-  for (const std::string field : {"period_us", "runtime_us"}) {
-    const std::string setting = "sched_rt_" + field;
+  const auto check = [&](const char * field, const char * setting) {
     const auto there = expected.integer(field, -1, INT32_MAX);
     const auto here = machine_.kernel_setting(setting);
     if (there && here && *there != *here) {
+      const std::string name = std::string("kernel.") + setting;
       note(
-        place(expected.node(field)->Mark()),
-        "kernel." + setting + " is " + std::to_string(*here) + ", the file expects " +
-          std::to_string(*there),
-        "As root: sysctl -w kernel." + setting + "=" + std::to_string(*there));
+        place(value[field].Mark()),
+        name + " is " + std::to_string(*here) + ", the file expects " + std::to_string(*there),
+        "As root: sysctl -w " + name + "=" + std::to_string(*there));
     }
-  }
+  };
+  check("period_us", "sched_rt_period_us");
+  check("runtime_us", "sched_rt_runtime_us");
 }
 
 }  // namespace

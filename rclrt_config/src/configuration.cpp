@@ -24,7 +24,7 @@ using rclrt_core::Status;
 namespace
 {
 
-constexpr std::size_t kMaxFileSize = 16 * 1024 * 1024;
+constexpr std::size_t kMaxFileSize = std::size_t{16} << 20;
 
 Status read_text(const std::string & path, std::string * text)
 {
@@ -143,6 +143,7 @@ Status Configuration::find(
     }
     return status.ok() ? load(given, machine) : status;
   }
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody has a reason to set it meanwhile
   if (const char * from_environment = std::getenv("RCLRT_CONFIGURATION")) {
     const Status status =
       *from_environment != '\0' ? find(from_environment, {}, machine) : Status();

@@ -96,8 +96,9 @@ void ParametersReader::read_parameters(const YAML::Node & map, const std::string
       }
       const std::string problem = NamePattern::problem_with(node);
       if (!problem.empty()) {
-        throw YamlError(
-          field.name_mark, "the node's name '" + node + "' cannot be used: " + problem);
+        std::string text = "the node's name '";
+        text.append(node).append("' cannot be used: ").append(problem);
+        throw YamlError(field.name_mark, text);
       }
       read_rclrt(field.value, node);
     } else if (field.name.rfind("rclrt.", 0) == 0) {

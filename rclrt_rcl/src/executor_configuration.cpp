@@ -43,7 +43,7 @@ std::vector<std::string> parameter_files(Context & context)
     files.emplace_back(names[i]);
     allocator.deallocate(names[i], allocator.state);
   }
-  allocator.deallocate(names, allocator.state);
+  allocator.deallocate(static_cast<void *>(names), allocator.state);
   return files;
 }
 
