@@ -1,0 +1,239 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Heap that an executor adds to entities that exist already, per callback, and what a thread of it
+// costs. Writes JSON to standard output.
+//
+//   memory_use CALLBACKS
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "allocations.hpp"
+#include "builtin_interfaces/msg/time.hpp"
+#include "rclrt_core/engine.hpp"
+#include "rclrt_core/linux_platform.hpp"
+#include "rclrt_rcl/rclrt_rcl.hpp"
+
+namespace
+{
+
+constexpr std::size_t kThreads = 32;
+constexpr std::size_t kTraceCapacity = 1024;
+constexpr std::size_t kSmallStack = 65536;
+
+void check(const rclrt_core::Status & status)
+{
+  if (!status.ok()) {
+    throw std::runtime_error(status.message());
+  }
+}
+
+using MakeExecutor =
+  std::function<std::unique_ptr<rclrt_rcl::Executor>(const rclrt_rcl::ExecutorOptions &)>;
+
+struct Model
+{
+  std::string name;
+  MakeExecutor make;
+};
+
+template <typename Executor, typename Options>
+Model model(const std::string & name)
+{
+  return {name, [](const rclrt_rcl::ExecutorOptions & common) {
+            Options options;
+            static_cast<rclrt_rcl::ExecutorOptions &>(options) = common;
+            return std::make_unique<Executor>(options);
+          }};
+}
+
+std::vector<Model> models()
+{
+  return {
+    model<rclrt_rcl::PreemptiveExecutor, rclrt_rcl::PreemptiveExecutorOptions>("pool"),
+    model<rclrt_rcl::PriorityEventsExecutor, rclrt_rcl::PriorityEventsExecutorOptions>("events"),
+    model<rclrt_rcl::CallbackIsolatedExecutor, rclrt_rcl::CallbackIsolatedExecutorOptions>(
+      "isolated")};
+}
+
+std::shared_ptr<rclrt_rcl::Node> make_node(const std::string & name)
+{
+  rclrt_rcl::NodeOptions options;
+  options.enable_rosout = false;
+  return std::make_shared<rclrt_rcl::Node>(name, options);
+}
+
+std::vector<std::shared_ptr<rclrt_rcl::Entity>> make_entities(
+  rclrt_rcl::Node & node, const std::string & kind, std::size_t count)
+{
+  std::vector<std::shared_ptr<rclrt_rcl::Entity>> entities;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (kind == "subscription") {
+      entities.push_back(node.create_subscription<builtin_interfaces::msg::Time>(
+        "memory_" + std::to_string(i), 10, [](const builtin_interfaces::msg::Time &) {}));
+    } else if (kind == "timer") {
+      entities.push_back(node.create_wall_timer(std::chrono::hours(1), [] {}));
+    } else {
+      rclrt_rcl::Scheduling scheduling;
+      scheduling.name = "callback_" + std::to_string(i);
+      entities.push_back(node.create_waitable(scheduling, [] {}));
+    }
+  }
+  return entities;
+}
+
+/// Bytes of heap that `executor` takes for the node's entities.
+double bytes_per_callback(const Model & model, const std::string & kind, std::size_t count)
+{
+  const auto node = make_node("memory_" + model.name + "_" + kind);
+  const auto entities = make_entities(*node, kind, count);
+  const auto executor = model.make({});
+  const int64_t before = memory::allocated_bytes();
+  executor->add_node(node);
+  return static_cast<double>(memory::allocated_bytes() - before) / static_cast<double>(count);
+}
+
+/// Of an engine alone, with names and a run hook as executors have them.
+double bytes_per_callback_of_engine(uint32_t depth, std::size_t count)
+{
+  rclrt_core::LinuxPlatform platform;
+  rclrt_core::Engine engine(platform, {});
+  std::shared_ptr<rclrt_core::Group> group;
+  check(engine.add_group({"/memory/group/default", 1, {}}, &group));
+  std::vector<std::shared_ptr<rclrt_core::Callback>> callbacks(count);
+  const int64_t before = memory::allocated_bytes();
+  for (std::size_t i = 0; i < count; ++i) {
+    rclrt_core::CallbackOptions options;
+    options.name = "/memory/waitable/callback_" + std::to_string(i);
+    options.depth = depth;
+    options.run = [keep = callbacks[0], more = callbacks[0]](const rclrt_core::Job &) {
+      return true;
+    };
+    check(engine.add_callback(std::move(options), group, &callbacks[i]));
+  }
+  return static_cast<double>(memory::allocated_bytes() - before) / static_cast<double>(count);
+}
+
+int64_t resident_bytes()
+{
+  std::ifstream file("/proc/self/statm");
+  int64_t pages = 0;
+  file >> pages >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+struct ThreadCost
+{
+  double heap_bytes;
+  double resident_bytes;
+};
+
+/// Of the isolated model with kThreads groups, while it spins, less that of one with one group. The
+/// threads of a pool are the same ones.
+ThreadCost cost_of_thread(const rclrt_rcl::ExecutorOptions & options)
+{
+  const auto measure = [&options](std::size_t threads) {
+    const auto node = make_node("memory_threads");
+    std::vector<std::shared_ptr<rclrt_rcl::Waitable>> waitables;
+    for (std::size_t i = 0; i < threads; ++i) {
+      rclrt_rcl::Scheduling scheduling;
+      scheduling.name = "callback_" + std::to_string(i);
+      waitables.push_back(node->create_waitable(
+        scheduling, [] {},
+        node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive)));
+    }
+    const auto executor = models().back().make(options);
+    executor->add_node(node);
+    const int64_t heap = memory::allocated_bytes();
+    const int64_t resident = resident_bytes();
+    std::thread spinner([&] { executor->spin(); });
+    for (int round = 0; round < 20; ++round) {
+      for (const auto & waitable : waitables) {
+        waitable->trigger();
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    const ThreadCost all{
+      static_cast<double>(memory::allocated_bytes() - heap),
+      static_cast<double>(resident_bytes() - resident)};
+    executor->cancel();
+    spinner.join();
+    return all;
+  };
+  measure(kThreads + 1);  // once for what is only taken once
+  const ThreadCost one = measure(1);
+  const ThreadCost many = measure(kThreads + 1);
+  return {
+    (many.heap_bytes - one.heap_bytes) / kThreads,
+    (many.resident_bytes - one.resident_bytes) / kThreads};
+}
+
+nlohmann::json run(std::size_t callbacks)
+{
+  nlohmann::json result;
+  for (const uint32_t depth : {1, 10}) {
+    result["callbacks"].push_back(
+      {{"executor", "engine"},
+       {"kind", "depth " + std::to_string(depth)},
+       {"callbacks", callbacks},
+       {"bytes_per_callback", bytes_per_callback_of_engine(depth, callbacks)}});
+  }
+  for (const Model & model : models()) {
+    for (const std::string kind : {"waitable", "timer", "subscription"}) {
+      result["callbacks"].push_back(
+        {{"executor", model.name},
+         {"kind", kind},
+         {"callbacks", callbacks},
+         {"bytes_per_callback", bytes_per_callback(model, kind, callbacks)}});
+    }
+  }
+  for (const std::size_t trace_capacity : {std::size_t{0}, kTraceCapacity}) {
+    for (const std::size_t stack_size : {std::size_t{0}, kSmallStack}) {
+      rclrt_rcl::ExecutorOptions options;
+      options.trace_capacity = trace_capacity;
+      options.stack_size = stack_size;
+      const ThreadCost cost = cost_of_thread(options);
+      result["threads"].push_back(
+        {{"trace_capacity", trace_capacity},
+         {"stack_size", stack_size},
+         {"heap_bytes", cost.heap_bytes},
+         {"resident_bytes", cost.resident_bytes}});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+int main(int argc, char ** argv)
+{
+  const long callbacks = argc == 2 ? std::strtol(argv[1], nullptr, 10) : 0;
+  if (callbacks <= 0) {
+    std::cerr << "usage: memory_use CALLBACKS\n";
+    return 2;
+  }
+  try {
+    rclrt_rcl::ContextOptions options;
+    options.configure_logging = false;
+    rclrt_rcl::init(0, nullptr, options);
+    std::cout << run(static_cast<std::size_t>(callbacks)) << '\n';
+    rclrt_rcl::shutdown();
+    return 0;
+  } catch (const std::exception & error) {
+    std::cerr << "memory_use: " << error.what() << '\n';
+    return 1;
+  }
+}
