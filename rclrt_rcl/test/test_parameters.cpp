@@ -6,16 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <functional>
-#include <future>
-#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "error_text.hpp"
-#include "rclrt_rcl/parameters.hpp"
+#include "parameters_fixture.hpp"
 
 namespace rclrt_rcl
 {
@@ -26,59 +21,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Reason = ParameterError::Reason;
-
-SetParametersResult result_of(bool successful, const std::string & reason = "")
-{
-  SetParametersResult result;
-  result.successful = successful;
-  result.reason = reason;
-  return result;
-}
-
-std::string join(const std::vector<rcl_interfaces::msg::Parameter> & parameters)
-{
-  std::string text;
-  for (const auto & message : parameters) {
-    text += message.name + "=" + ParameterValue::from_message(message.value).to_string() + " ";
-  }
-  return text;
-}
-
-class ParametersRules : public ::testing::Test
-{
-protected:
-  std::shared_ptr<Parameters> make(ParameterMap overrides = {}, bool allow_undeclared = false)
-  {
-    return std::make_shared<Parameters>(
-      "/node", std::move(overrides), allow_undeclared,
-      [this](const rcl_interfaces::msg::ParameterEvent & event) {
-        events += "new " + join(event.new_parameters) + "changed " +
-                  join(event.changed_parameters) + "deleted " + join(event.deleted_parameters) +
-                  "\n";
-      });
-  }
-
-  static ParameterDescriptor read_only()
-  {
-    ParameterDescriptor descriptor;
-    descriptor.read_only = true;
-    return descriptor;
-  }
-  static ParameterDescriptor dynamic()
-  {
-    ParameterDescriptor descriptor;
-    descriptor.dynamic_typing = true;
-    return descriptor;
-  }
-
-  std::string refusal(Parameters & parameters, const std::string & name, ParameterValue value)
-  {
-    const auto result = parameters.set_atomically({Parameter(name, std::move(value))});
-    return result.successful ? "accepted" : result.reason;
-  }
-
-  std::string events;
-};
 
 TEST_F(ParametersRules, a_declared_parameter_can_be_read_and_set)
 {
@@ -218,138 +160,6 @@ TEST_F(ParametersRules, a_change_of_several_is_all_or_nothing)
   EXPECT_EQ(parameters->get("b").as<int>(), 3);
 }
 
-TEST_F(ParametersRules, an_on_set_callback_may_refuse_and_sees_the_values_from_before)
-{
-  const auto parameters = make();
-  parameters->declare("n", 1);
-  int before = 0;
-  auto handle = parameters->add_on_set_callback([&](const std::vector<Parameter> & wanted) {
-    before = parameters->get("n").as<int>();
-    return wanted.at(0).as<int>() < 10 ? result_of(true) : result_of(false, "too much");
-  });
-  EXPECT_EQ(refusal(*parameters, "n", 11), "too much");
-  EXPECT_EQ(before, 1);
-  EXPECT_EQ(parameters->get("n").as<int>(), 1);
-  EXPECT_EQ(refusal(*parameters, "n", 9), "accepted");
-  EXPECT_EQ(reason_of([&] { parameters->declare("m", 12); }), Reason::kRejected);
-  EXPECT_FALSE(parameters->has("m"));
-  handle.reset();
-  EXPECT_EQ(refusal(*parameters, "n", 11), "accepted");
-}
-
-TEST_F(ParametersRules, callbacks_added_last_are_asked_first)
-{
-  const auto parameters = make();
-  parameters->declare("n", 1);
-  std::string asked;
-  const auto first = parameters->add_on_set_callback([&](const std::vector<Parameter> &) {
-    asked += "first ";
-    return result_of(true);
-  });
-  const auto second = parameters->add_on_set_callback([&](const std::vector<Parameter> &) {
-    asked += "second ";
-    return result_of(true);
-  });
-  refusal(*parameters, "n", 2);
-  EXPECT_EQ(asked, "second first ");
-}
-
-TEST_F(ParametersRules, a_post_set_callback_hears_what_has_changed)
-{
-  const auto parameters = make();
-  parameters->declare("n", 1);
-  std::string heard;
-  auto handle = parameters->add_post_set_callback([&](const std::vector<Parameter> & changed) {
-    heard += changed.at(0).name() + "=" + parameters->get("n").value().to_string() + " ";
-  });
-  refusal(*parameters, "n", 2);
-  refusal(*parameters, "n", "wrong");
-  EXPECT_EQ(heard, "n=2 ");
-  handle.reset();
-  refusal(*parameters, "n", 3);
-  EXPECT_EQ(heard, "n=2 ");
-}
-
-TEST_F(ParametersRules, callbacks_may_not_change_parameters)
-{
-  const auto parameters = make();
-  parameters->declare("n", 1);
-  std::vector<std::optional<Reason>> reasons;
-  const auto attempt = [&] {
-    reasons.push_back(reason_of([&] { parameters->set_atomically({Parameter("n", 5)}); }));
-    reasons.push_back(reason_of([&] { parameters->declare("m", 5); }));
-    reasons.push_back(reason_of([&] { parameters->undeclare("n"); }));
-  };
-  const auto on_set = parameters->add_on_set_callback([&](const std::vector<Parameter> &) {
-    attempt();
-    return result_of(true);
-  });
-  const auto post_set =
-    parameters->add_post_set_callback([&](const std::vector<Parameter> &) { attempt(); });
-  EXPECT_EQ(refusal(*parameters, "n", 2), "accepted");
-  EXPECT_EQ(reasons, std::vector<std::optional<Reason>>(6, Reason::kNotNow));
-  EXPECT_EQ(parameters->get("n").as<int>(), 2);
-}
-
-TEST_F(ParametersRules, a_callback_may_remove_itself)
-{
-  const auto parameters = make();
-  parameters->declare("n", 1);
-  int calls = 0;
-  Parameters::CallbackHandle handle;
-  handle = parameters->add_post_set_callback([&](const std::vector<Parameter> &) {
-    ++calls;
-    handle.reset();
-  });
-  refusal(*parameters, "n", 2);
-  refusal(*parameters, "n", 3);
-  EXPECT_EQ(calls, 1);
-}
-
-TEST_F(ParametersRules, who_removes_a_callback_waits_until_it_has_returned)
-{
-  const auto parameters = make();
-  parameters->declare("n", 1);
-  std::promise<void> entered;
-  std::promise<void> may_return;
-  std::atomic<bool> returned{false};
-  auto handle = parameters->add_post_set_callback([&](const std::vector<Parameter> &) {
-    entered.set_value();
-    may_return.get_future().wait();
-    returned = true;
-  });
-  std::thread setter([&] { parameters->set_atomically({Parameter("n", 2)}); });
-  entered.get_future().wait();
-  EXPECT_EQ(parameters->get("n").as<int>(), 2) << "readers do not wait for callbacks";
-  std::thread releaser([&] { may_return.set_value(); });
-  handle.reset();
-  EXPECT_TRUE(returned);
-  setter.join();
-  releaser.join();
-}
-
-TEST_F(ParametersRules, a_handle_may_outlive_the_parameters)
-{
-  auto parameters = make();
-  const auto handle = parameters->add_post_set_callback([](const std::vector<Parameter> &) {});
-  parameters.reset();
-}
-
-TEST_F(ParametersRules, events_tell_what_is_new_changed_and_deleted)
-{
-  const auto parameters = make();
-  parameters->declare("a", 1);
-  parameters->declare("b", {}, ParameterDescriptor(), ParameterType::kString);
-  parameters->set_atomically({Parameter("a", 2), Parameter("b", "text")});
-  parameters->set_atomically({Parameter("a", "wrong")});
-  parameters->undeclare("a");
-  EXPECT_EQ(
-    events,
-    "new a=1 changed deleted \n"
-    "new b=\"text\" changed a=2 deleted \n"
-    "new changed deleted a=not set \n");
-}
-
 TEST_F(ParametersRules, lists_follow_prefixes_and_depth)
 {
   const auto parameters = make();
@@ -381,32 +191,6 @@ TEST_F(ParametersRules, descriptors_have_name_and_type_filled_in)
   EXPECT_EQ(described.name, "rate");
   EXPECT_EQ(described.type, static_cast<uint8_t>(ParameterType::kDouble));
   EXPECT_EQ(described.description, "how often");
-}
-
-TEST_F(ParametersRules, threads_may_read_and_set_at_once)
-{
-  const auto parameters = make();
-  parameters->declare("a", 0);
-  parameters->declare("b", 0);
-  std::atomic<bool> torn{false};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 2; ++t) {
-    threads.emplace_back([&] {
-      for (int i = 0; i < 200; ++i) {
-        parameters->set_atomically({Parameter("a", i), Parameter("b", i)});
-      }
-    });
-    threads.emplace_back([&] {
-      for (int i = 0; i < 200; ++i) {
-        const auto both = parameters->get_by_prefix("");
-        torn = torn || both.at("a") != both.at("b");
-      }
-    });
-  }
-  for (auto & thread : threads) {
-    thread.join();
-  }
-  EXPECT_FALSE(torn);
 }
 
 }  // namespace
