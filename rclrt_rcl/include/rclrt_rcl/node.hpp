@@ -70,7 +70,9 @@ public:
   const std::shared_ptr<Context> & context() const noexcept;
   const NodeOptions & options() const noexcept;
   const Logger & logger() const noexcept;
-  /// ROS time.
+  /// ROS time: the system clock, or /clock while the parameter `use_sim_time` is true. /clock is taken
+  /// by a callback "/<node>/subscription/clock" in a group of its own, "/<node>/group/clock", which
+  /// comes first in the order of every executor; it may be configured like any other.
   const std::shared_ptr<Clock> & clock() const noexcept;
   /// ROS time since 1970, see time_message.hpp for messages.
   std::chrono::nanoseconds now() const noexcept { return clock()->now(); }

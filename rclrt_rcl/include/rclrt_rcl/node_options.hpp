@@ -36,7 +36,8 @@ struct NodeOptions
   bool allow_undeclared_parameters = false;
   /// Declare what a command line or file gives, with dynamic typing.
   bool automatically_declare_parameters_from_overrides = false;
-  /// The six services by which others see and change the parameters.
+  /// The six services by which others see and change the parameters. They are callbacks of the
+  /// default group, so that no other callback of it runs while parameters are changed by them.
   bool start_parameter_services = true;
   /// Tell of changes on /parameter_events.
   bool start_parameter_event_publisher = true;
