@@ -9,10 +9,29 @@ from pathlib import Path
 
 import pytest
 
+EXPERIMENT = '''"""Say a word.
+
+At length.
+"""
+from __future__ import annotations
+from dataclasses import dataclass
+
+@dataclass
+class Result:
+    word: str
+
+def add_arguments(parser):
+    parser.add_argument("--word", default="nothing")
+
+def run(arguments):
+    print(Result(arguments.word))
+    return 7
+'''
+
 
 def bench(source: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "rclrt_analysis.cli", "bench", *arguments],
+        [sys.executable, "-m", "rclrt_analysis.cli", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -25,19 +44,26 @@ def bench(source: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def source(tmp_path: Path) -> Path:
     folder = tmp_path / "rclrt_benchmarks"
     folder.mkdir()
-    script = "import sys\nprint(sys.argv[1:])\nsys.exit(7)\n"
-    (folder / "response_times.py").write_text(script, encoding="utf-8")
+    (folder / "response_times.py").write_text(EXPERIMENT, encoding="utf-8")
     return tmp_path
 
 
-def test_an_experiment_gets_its_options_and_its_status_is_passed_on(source: Path) -> None:
-    done = bench(source, "response-times", "--json", "x", "--help", "-q")
-    assert done.stdout == "['--json', 'x', '--help', '-q']\n"
+def test_an_experiment_is_found_run_and_its_status_passed_on(source: Path) -> None:
+    done = bench(source, "bench", "response-times", "--word", "hello")
+    assert done.stdout == "Result(word='hello')\n", done.stderr
     assert done.returncode == 7
 
 
-def test_an_unknown_experiment_is_refused_and_the_known_ones_named(source: Path) -> None:
-    done = bench(source, "nope")
-    assert done.returncode == 2
-    assert "unknown experiment 'nope'. There are: response-times" in done.stderr
-    assert bench(source).returncode == 2
+def test_each_experiment_has_its_help_and_is_listed(source: Path) -> None:
+    assert "Say a word." in bench(source, "bench", "--help").stdout
+    told = bench(source, "bench", "response-times", "--help").stdout
+    assert "At length." in told
+    assert "--word" in told
+
+
+def test_what_does_not_exist_is_refused_before_anything_runs(source: Path) -> None:
+    for arguments in (["nope"], [], ["response-times", "--wrd", "x"]):
+        done = bench(source, "--check", "bench", *arguments)
+        assert done.returncode == 2
+        assert "usage: ./rclrt bench" in done.stderr or "usage: ./rclrt" in done.stderr
+    assert "response-times" in bench(source, "bench", "nope").stderr

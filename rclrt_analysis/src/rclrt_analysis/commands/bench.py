@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run one experiment: ./rclrt bench NAME [its options].
 
-An experiment is a file NAME.py of rclrt_benchmarks. Like a verb it has a docstring that says what
-it measures, `add_arguments(parser)`, and `run(arguments)`, which returns the exit status; and like
-a verb it imports nothing but the standard library before `run`.
+An experiment is a Python file of rclrt_benchmarks, made like a verb: a docstring,
+`add_arguments(parser)` and `run(arguments)`, and only the standard library until it runs.
 """
 
 from __future__ import annotations
@@ -17,32 +16,30 @@ from pathlib import Path
 from types import ModuleType
 
 
-def _experiments() -> list[ModuleType]:
+def experiments() -> dict[str, Path]:
+    """Return the file of every experiment, by name (with - for _)."""
     folder = Path(os.environ.get("RCLRT_SOURCE_DIR", ".")) / "rclrt_benchmarks"
-    modules = []
-    for path in sorted(folder.glob("*.py")):
-        name = f"rclrt_benchmarks.{path.stem}"
-        specification = importlib.util.spec_from_file_location(name, path)
-        if specification is None or specification.loader is None:
-            continue
-        module = importlib.util.module_from_spec(specification)
-        sys.modules[name] = module  # as an import would: dataclasses look themselves up there
-        specification.loader.exec_module(module)
-        modules.append(module)
-    return modules
+    return {path.stem.replace("_", "-"): path for path in sorted(folder.glob("[a-z]*.py"))}
+
+
+def _load(path: Path) -> ModuleType:
+    name = f"rclrt_benchmarks_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # it is a .py file
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the experiments and their options."""
+    """Declare the experiments, each with its options."""
     names = parser.add_subparsers(dest="name", metavar="NAME", required=True)
-    for module in _experiments():
+    for name, path in experiments().items():
+        module = _load(path)
         summary = (module.__doc__ or "").strip().partition("\n")[0]
         experiment = names.add_parser(
-            module.__name__.rpartition(".")[2].replace("_", "-"),
-            help=summary,
-            description=module.__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
+            name, help=summary, description=module.__doc__, allow_abbrev=False
         )
         module.add_arguments(experiment)
         experiment.set_defaults(run_experiment=module.run)
