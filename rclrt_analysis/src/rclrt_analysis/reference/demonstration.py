@@ -89,20 +89,20 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
     program = Program(find_program(), scenario_path, arguments.work, arguments.cpus)
     if not program.path.exists():
         return complain(f"{program.path} is not built. Run ./rclrt build", FAILED)
-    try:
-        program.check(arguments.executors)
-        schema = source / "rclrt_scenarios" / "scenario.schema.json"
-        scenario = read_scenario(scenario_path, schema)
-    except (ProgramError, ScenarioError) as error:
-        return complain(str(error), WRONG_USAGE)
-    if arguments.one_process_per_node:
-        program.nodes = [node["name"] for node in scenario["nodes"]]
-
-    about = environment.describe(source, scenario_path)
     with Interrupt() as interrupt:
         try:
+            program.check(arguments.executors)
+            schema = source / "rclrt_scenarios" / "scenario.schema.json"
+            scenario = read_scenario(scenario_path, schema)
+            if arguments.one_process_per_node:
+                program.nodes = [node["name"] for node in scenario["nodes"]]
+            about = environment.describe(source, scenario_path)
             done = study.conduct(program, interrupt, arguments.executors, arguments.duration, say)
+        except ScenarioError as error:
+            return complain(str(error), WRONG_USAGE)
         except ProgramError as error:
+            if interrupt.requested:
+                return complain("interrupted before anything was measured", FAILED)
             return complain(str(error), error.status if error.status == WRONG_USAGE else FAILED)
 
     about.update(study.describe(done, program.iterations_per_ms))
