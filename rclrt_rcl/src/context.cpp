@@ -24,6 +24,9 @@ namespace rclrt_rcl
 namespace
 {
 
+/// The highest whose ports, by the RTPS rule 7400 + 250 * domain + ..., are ports.
+constexpr std::size_t kHighestDomainId = 232;
+
 /// Contexts that use rcl's logging; the last one ends it. Under the logging mutex.
 std::size_t logging_users = 0;
 
@@ -98,6 +101,13 @@ std::shared_ptr<Context> Context::make(
   throw_unless_ok(
     rcl_init(argc, argc > 0 ? argv : nullptr, &init_options, &impl.context), "initialising ROS 2");
   impl.ok = true;
+  if (made->domain_id() > kHighestDomainId) {
+    throw Error(
+      "ROS domain " + std::to_string(made->domain_id()) +
+      ": its network ports would be beyond 65535; "
+      "choose 0-" +
+      std::to_string(kHighestDomainId) + " ($ROS_DOMAIN_ID or ContextOptions)");
+  }
 
   if (argc > 0) {
     const rcl_arguments_t & arguments = impl.context.global_arguments;

@@ -94,6 +94,19 @@ void EngineExecutor::Impl::add_group(const CallbackGroup & group)
 
 void EngineExecutor::Impl::remove_group(const CallbackGroup * group)
 {
+  // Entities that are being closed have left the group and may not have told us yet.
+  std::vector<std::shared_ptr<Entity>> left;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto & [entity, member] : members_) {
+      if (entity->group().get() == group) {
+        left.push_back(member.entity);
+      }
+    }
+  }
+  for (const auto & entity : left) {
+    remove_entity(entity);
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = groups_.find(group);
   if (found != groups_.end()) {
@@ -143,6 +156,7 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
 {
   std::unique_lock<std::mutex> lock(mutex_);
   Member member;
+  member.entity = entity;
   rclrt_core::CallbackOptions callback_options = options_for(entity, &member);
   if (entity->kind() == rclrt_core::CallbackKind::kTimer) {
     member.timer = static_cast<Timer *>(entity.get());
@@ -329,8 +343,9 @@ EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
 {
   impl_.tell_configuration();
   std::lock_guard<std::mutex> lock(impl_.mutex_);
-  impl_.spinning_ = true;
+  impl_.outranked_ = {};
   impl_.outrank_callbacks();
+  impl_.spinning_ = true;
 }
 
 EngineExecutor::Impl::Spin::~Spin()
@@ -357,39 +372,48 @@ void EngineExecutor::Impl::outrank_callbacks()
     }
   }
   const MiddlewareThreads & wanted = options_.middleware_threads;
-  if (options_.attributes_mode == AttributesMode::kOff || (whose.empty() && !wanted.attributes)) {
+  const bool known = spinning_ && most_urgent == outranked_;
+  outranked_ = most_urgent;
+  if (
+    known || options_.attributes_mode == AttributesMode::kOff ||
+    (whose.empty() && !wanted.attributes)) {
     return;
   }
-  auto & threads = detail::MiddlewareThreads::instance();
   if (wanted.mode != AttributesMode::kOff) {
     rclrt_core::Attributes above;
     above.policy = SchedulingPolicy::kFifo;
     above.priority = most_urgent.policy == SchedulingPolicy::kDeadline
                        ? kHighestPriority
                        : std::min(most_urgent.priority + 1, kHighestPriority);
-    threads.require(
+    detail::MiddlewareThreads::instance().require(
       this, wanted.attributes.value_or(above),
       [this](const rclrt_core::Finding & finding) { report(finding); });
   }
-  if (whose.empty()) {
-    return;
+  if (!whose.empty()) {
+    check_outranked(most_urgent, whose);
   }
+}
+
+void EngineExecutor::Impl::check_outranked(
+  const rclrt_core::Attributes & most_urgent, const std::string & whose)
+{
   std::string outranked;
-  for (const std::string & name : threads.outranked_by(most_urgent)) {
+  for (const auto & name : detail::MiddlewareThreads::instance().outranked_by(most_urgent)) {
     outranked += (outranked.empty() ? "" : ", ") + name;
   }
-  if (!outranked.empty()) {
-    rclrt_core::Finding finding;
-    finding.subject = "middleware threads " + outranked;
-    finding.what = "are not more urgent than '" + whose + "' (" +
-                   rclrt_core::to_string(most_urgent.policy) +
-                   (most_urgent.priority > 0 ? " " + std::to_string(most_urgent.priority) : "") +
-                   "), which will preempt them while they hold its locks";
-    finding.fix = "leave MiddlewareThreads at its default and priority 99 unused";
-    report(finding);
-    if (wanted.mode == AttributesMode::kRequire) {
-      throw Error(rclrt_core::to_string(finding));
-    }
+  if (outranked.empty()) {
+    return;
+  }
+  rclrt_core::Finding finding;
+  finding.subject = "middleware threads " + outranked;
+  finding.what = "are not more urgent than '" + whose + "' (" +
+                 rclrt_core::to_string(most_urgent.policy) +
+                 (most_urgent.priority > 0 ? " " + std::to_string(most_urgent.priority) : "") +
+                 "), which will preempt them while they hold its locks";
+  finding.fix = "leave ExecutorOptions::middleware_threads at its default and priority 99 unused";
+  report(finding);
+  if (options_.middleware_threads.mode == rclrt_core::AttributesMode::kRequire) {
+    throw Error(rclrt_core::to_string(finding));
   }
 }
 

@@ -59,6 +59,7 @@ public:
 private:
   struct Member
   {
+    std::shared_ptr<Entity> entity;  ///< let go of when it is removed, and it is when it is closed
     std::shared_ptr<rclrt_core::Callback> callback;
     rclrt_core::Attributes attributes;  ///< own, or else the group's
     Timer * timer = nullptr;            ///< if it is one
@@ -76,6 +77,7 @@ private:
   void drive(Timer & timer, const rclrt_core::CallbackOptions & options, bool restart);
   rclrt_core::ClockId clock_id(const std::shared_ptr<Clock> & clock);
   void outrank_callbacks();
+  void check_outranked(const rclrt_core::Attributes & most_urgent, const std::string & whose);
   /// Derive the priorities of those timers anew that have none of their own.
   void rank_timers();
 
@@ -94,6 +96,7 @@ private:
   std::map<uint32_t, std::string> names_;
   std::vector<WatchedClock> clocks_;
   bool spinning_ = false;
+  rclrt_core::Attributes outranked_;  ///< what the middleware's threads were raised above
 
   mutable std::mutex findings_mutex_;  ///< taken last
   std::vector<rclrt_core::Finding> findings_;

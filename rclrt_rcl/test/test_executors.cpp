@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "error_text.hpp"
 #include "executor_types.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 
@@ -30,16 +31,6 @@ class Executors : public ExecutorSuite<T>
 {
 };
 TYPED_TEST_SUITE(Executors, ExecutorTypes, ExecutorTypeNames);
-
-std::string text_of_error(const std::function<void()> & action)
-{
-  try {
-    action();
-  } catch (const Error & error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TYPED_TEST(Executors, an_empty_executor_spins_until_cancelled)
 {
@@ -88,8 +79,7 @@ TYPED_TEST(Executors, an_expired_node_does_no_harm)
 TYPED_TEST(Executors, spinning_twice_is_an_error)
 {
   const Spinning spinning(*this->executor);
-  EXPECT_EQ(
-    text_of_error([this] { this->executor->spin(); }), "spin() called while already spinning");
+  EXPECT_EQ(error_of([this] { this->executor->spin(); }), "spin() called while already spinning");
 }
 
 TYPED_TEST(Executors, spinning_inside_a_callback_is_an_error)
@@ -100,12 +90,12 @@ TYPED_TEST(Executors, spinning_inside_a_callback_is_an_error)
   auto waitable = this->node->create_waitable(this->named("w"), [&] {
     Executor & here = *this->executor;
     spinning = here.is_spinning();
-    errors.push_back(text_of_error([&] { here.spin(); }));
-    errors.push_back(text_of_error([&] { here.spin_some(); }));
-    errors.push_back(text_of_error([&] { here.spin_all(1s); }));
-    errors.push_back(text_of_error([&] { here.spin_once(); }));
+    errors.push_back(error_of([&] { here.spin(); }));
+    errors.push_back(error_of([&] { here.spin_some(); }));
+    errors.push_back(error_of([&] { here.spin_all(1s); }));
+    errors.push_back(error_of([&] { here.spin_once(); }));
     auto future = never.get_future();
-    errors.push_back(text_of_error([&] { here.spin_until_future_complete(future, 1s); }));
+    errors.push_back(error_of([&] { here.spin_until_future_complete(future, 1s); }));
   });
   this->executor->add_node(this->node);
   waitable->trigger();
@@ -257,7 +247,7 @@ TYPED_TEST(Executors, spin_all_ends_on_cancel_and_on_its_budget)
 TYPED_TEST(Executors, spin_all_refuses_a_negative_duration)
 {
   EXPECT_EQ(
-    text_of_error([this] { this->executor->spin_all(-1ms); }),
+    error_of([this] { this->executor->spin_all(-1ms); }),
     "spin_all(): max_duration must be greater than or equal to 0");
 }
 
@@ -328,7 +318,7 @@ TYPED_TEST(Executors, publishing_after_shutdown_ends_the_callback_and_not_the_pr
   std::string error;
   auto waitable = this->node->create_waitable(this->named("w"), [&] {
     this->context->shutdown("the test says so");
-    error = text_of_error([&] { publisher->publish(Log()); });
+    error = error_of([&] { publisher->publish(Log()); });
     publisher->publish(Log());
   });
   this->executor->add_node(this->node);

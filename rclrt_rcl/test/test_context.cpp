@@ -1,0 +1,159 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fixture.hpp"
+#include "rcl_interfaces/msg/log.hpp"
+
+namespace rclrt_rcl
+{
+namespace
+{
+
+using rcl_interfaces::msg::Log;
+using namespace std::chrono_literals;
+
+TEST(Context, is_shut_down_once_and_says_why)
+{
+  auto context = Context::make();
+  std::string order;
+  context->on_shutdown([&] { order += "first "; });
+  const auto second = context->on_shutdown([&] { order += "second "; });
+  context->on_shutdown([&] { order += "third "; });
+  context->remove_on_shutdown(second);
+  EXPECT_TRUE(context->ok());
+  EXPECT_EQ(context->shutdown_reason(), "");
+  EXPECT_TRUE(context->shutdown("enough"));
+  EXPECT_FALSE(context->shutdown("again"));
+  EXPECT_FALSE(context->ok());
+  EXPECT_EQ(context->shutdown_reason(), "enough");
+  EXPECT_EQ(order, "first third ");
+  context->on_shutdown([&] { order += "late "; });
+  EXPECT_EQ(order, "first third late ");
+}
+
+TEST(Context, removing_a_shutdown_callback_waits_for_it)
+{
+  auto context = Context::make();
+  std::atomic<bool> entered{false};
+  bool left = false;
+  const auto handle = context->on_shutdown([&] {
+    entered = true;
+    std::this_thread::sleep_for(20ms);
+    left = true;
+  });
+  std::thread other([&] { context->shutdown(); });
+  ASSERT_TRUE(wait_for([&] { return entered.load(); }));
+  context->remove_on_shutdown(handle);
+  EXPECT_TRUE(left);
+  other.join();
+}
+
+TEST(Context, sleep_ends_early_on_shutdown)
+{
+  auto context = Context::make();
+  EXPECT_TRUE(context->sleep_for(1ms));
+  std::thread other([&] { context->shutdown(); });
+  EXPECT_FALSE(context->sleep_for(1h));
+  other.join();
+}
+
+TEST(Context, arguments_that_are_not_for_ros_are_left_over)
+{
+  const char * const argv[] = {"program", "--mine", "--ros-args", "-r", "a:=b", "--", "yours"};
+  auto context = Context::make(7, argv);
+  EXPECT_EQ(context->non_ros_arguments(), (std::vector<std::string>{"program", "--mine", "yours"}));
+}
+
+TEST(Context, the_domain_may_be_chosen)
+{
+  ContextOptions options;
+  options.domain_id = 17;
+  EXPECT_EQ(Context::make(0, nullptr, options)->domain_id(), 17U);
+  options.domain_id = 1000000;
+  EXPECT_THROW(Context::make(0, nullptr, options), Error);
+}
+
+TEST(Context, nothing_can_be_made_or_published_after_shutdown)
+{
+  auto context = Context::make();
+  NodeOptions options;
+  options.context = context;
+  Node node("node", options);
+  auto publisher = node.create_publisher<Log>("t", 10);
+  context->shutdown("over");
+  EXPECT_THROW(publisher->publish(Log()), ShutdownError);
+  EXPECT_THROW(publisher->publish(std::make_unique<Log>()), ShutdownError);
+  EXPECT_THROW(publisher->publish(SerializedMessage::from(Log())), ShutdownError);
+  EXPECT_THROW(node.create_publisher<Log>("u", 10), Error);
+  try {
+    Node late("late", options);
+    FAIL() << "made";
+  } catch (const ShutdownError & error) {
+    EXPECT_STREQ(error.what(), "creating node 'late': the context was shut down (over)");
+  }
+  EXPECT_FALSE(node.wait_for_graph([] { return false; }, -1ns));
+}
+
+TEST(Context, several_live_side_by_side)
+{
+  auto first = Context::make();
+  auto second = Context::make();
+  NodeOptions options;
+  options.context = second;
+  Node node("node", options);
+  first->shutdown();
+  first.reset();
+  auto publisher = node.create_publisher<Log>("t", 10);
+  publisher->publish(Log());
+  EXPECT_TRUE(second->ok());
+}
+
+TEST(DefaultContext, init_and_shutdown)
+{
+  EXPECT_FALSE(ok());
+  EXPECT_THROW(default_context(), Error);
+  EXPECT_THROW(Node("node"), Error);
+  init();
+  EXPECT_TRUE(ok());
+  EXPECT_THROW(init(), Error);
+  {
+    Node node("node");
+    EXPECT_EQ(node.context(), default_context());
+  }
+  EXPECT_TRUE(shutdown());
+  EXPECT_FALSE(shutdown());
+  EXPECT_FALSE(ok());
+  init();
+  EXPECT_TRUE(shutdown());
+}
+
+TEST(SignalHandlers, shut_all_contexts_down_and_are_restored)
+{
+  struct sigaction before{};
+  sigaction(SIGTERM, nullptr, &before);
+  EXPECT_TRUE(install_signal_handlers());
+  EXPECT_FALSE(install_signal_handlers());
+  auto first = Context::make();
+  auto second = Context::make();
+  raise(SIGTERM);
+  EXPECT_TRUE(wait_for([&] { return !first->ok() && !second->ok(); }));
+  EXPECT_EQ(first->shutdown_reason(), "signal: Terminated");
+  struct sigaction after{};
+  sigaction(SIGTERM, nullptr, &after);
+  EXPECT_EQ(after.sa_handler, before.sa_handler);
+  EXPECT_TRUE(uninstall_signal_handlers());
+  EXPECT_FALSE(uninstall_signal_handlers());
+  EXPECT_TRUE(install_signal_handlers());
+  EXPECT_TRUE(uninstall_signal_handlers());
+}
+
+}  // namespace
+}  // namespace rclrt_rcl

@@ -1,0 +1,79 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "builtin_interfaces/msg/time.hpp"
+#include "fixture.hpp"
+#include "rcl_interfaces/msg/log.hpp"
+
+namespace rclrt_rcl
+{
+namespace
+{
+
+using builtin_interfaces::msg::Time;
+using rcl_interfaces::msg::Log;
+
+class LoanedMessages : public WithContext
+{
+protected:
+  std::shared_ptr<Node> node = make_node("node");
+  PriorityEventsExecutor executor{options<PriorityEventsExecutorOptions>()};
+
+  // Before anything reads it. By default ROS 2 does not lend to subscriptions.
+  static void SetUpTestSuite() { setenv("ROS_DISABLE_LOANED_MESSAGES", "0", 1); }
+  void SetUp() override { executor.add_node(node); }
+};
+
+TEST_F(LoanedMessages, of_plain_types_lie_in_the_middleware)
+{
+  auto publisher = node->create_publisher<Time>("t", 10);
+  int32_t seconds = 0;
+  auto subscription =
+    node->create_subscription<Time>("t", 10, [&](const Time & time) { seconds = time.sec; });
+  if (!publisher->can_loan_messages()) {
+    GTEST_SKIP() << "this middleware lends no messages";
+  }
+  EXPECT_TRUE(subscription->can_loan_messages());
+  ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == 1; }));
+  for (int32_t i = 1; i <= 30; ++i) {  // more than the middleware has to lend at once
+    auto loan = publisher->borrow_loaned_message();
+    EXPECT_TRUE(loan.is_lent());
+    loan->sec = i;
+    loan->nanosec = 0;
+    publisher->publish(std::move(loan));
+    ASSERT_TRUE(spin_until(executor, [&] { return seconds == i; }));
+  }
+}
+
+TEST_F(LoanedMessages, not_published_are_given_back)
+{
+  auto publisher = node->create_publisher<Time>("t", 1);
+  for (int i = 0; i < 100; ++i) {
+    auto loan = publisher->borrow_loaned_message();
+    loan->sec = i;
+  }
+}
+
+TEST_F(LoanedMessages, of_other_types_are_the_same_program)
+{
+  auto publisher = node->create_publisher<Log>("t", 10);
+  std::string text;
+  auto subscription =
+    node->create_subscription<Log>("t", 10, [&](const Log & log) { text = log.msg; });
+  EXPECT_FALSE(publisher->can_loan_messages());
+  ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == 1; }));
+  auto loan = publisher->borrow_loaned_message();
+  EXPECT_FALSE(loan.is_lent());
+  loan->msg = "hello";
+  publisher->publish(std::move(loan));
+  EXPECT_TRUE(spin_until(executor, [&] { return text == "hello"; }));
+}
+
+}  // namespace
+}  // namespace rclrt_rcl

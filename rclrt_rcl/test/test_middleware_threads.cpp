@@ -1,0 +1,172 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The middleware's threads outrank the callbacks they wake.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fixture.hpp"
+#include "rcl_interfaces/msg/log.hpp"
+#include "rclrt_core/linux_platform.hpp"
+
+namespace rclrt_rcl
+{
+namespace
+{
+
+using rcl_interfaces::msg::Log;
+using rclrt_core::Attributes;
+using rclrt_core::AttributesMode;
+using rclrt_core::SchedulingPolicy;
+using namespace std::chrono_literals;
+
+Attributes fifo(int priority)
+{
+  Attributes attributes;
+  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.priority = priority;
+  return attributes;
+}
+
+/// What is in force on the threads whose names begin with "dds.".
+std::vector<Attributes> middleware_attributes()
+{
+  rclrt_core::LinuxPlatform platform;
+  std::vector<Attributes> all;
+  for (const auto & [id, name] : platform.threads()) {
+    Attributes attributes;
+    if (name.rfind("dds.", 0) == 0 && platform.read_back(id, &attributes) == 0) {
+      all.push_back(attributes);
+    }
+  }
+  return all;
+}
+
+bool all_have(SchedulingPolicy policy, int priority)
+{
+  const auto all = middleware_attributes();
+  return !all.empty() && std::all_of(all.begin(), all.end(), [&](const Attributes & attributes) {
+    return attributes.policy == policy && attributes.priority == priority;
+  });
+}
+
+bool mentions(const PreemptiveExecutor & executor, const std::string & text)
+{
+  const auto findings = executor.findings();
+  return std::any_of(findings.begin(), findings.end(), [&](const auto & finding) {
+    return to_string(finding).find(text) != std::string::npos;
+  });
+}
+
+class MiddlewareThreadsTest : public WithContext
+{
+protected:
+  void SetUp() override
+  {
+    rclrt_core::LinuxPlatform platform;
+    Attributes before;
+    ASSERT_EQ(platform.read_back(platform.current_thread(), &before), 0);
+    if (const int error = platform.apply(platform.current_thread(), fifo(1))) {
+      GTEST_SKIP() << "real-time scheduling is refused: "
+                   << to_string(platform.explain("this test", fifo(1), error));
+    }
+    ASSERT_EQ(platform.apply(platform.current_thread(), before), 0);
+  }
+
+  static TimerOptions urgent(int priority)
+  {
+    TimerOptions options;
+    options.scheduling.attributes = fifo(priority);
+    return options;
+  }
+};
+
+TEST_F(MiddlewareThreadsTest, are_one_above_the_most_urgent_callback_while_it_spins)
+{
+  auto node = make_node("node");
+  PreemptiveExecutor executor(options<PreemptiveExecutorOptions>());
+  auto timer = node->create_wall_timer(1ms, [] {}, urgent(10));
+  executor.add_node(node);
+  ASSERT_TRUE(all_have(SchedulingPolicy::kOther, 0));
+  {
+    const Spinning spinning(executor);
+    EXPECT_TRUE(wait_for([] { return all_have(SchedulingPolicy::kFifo, 11); }));
+    auto more = node->create_wall_timer(1ms, [] {}, urgent(20));
+    EXPECT_TRUE(all_have(SchedulingPolicy::kFifo, 21));
+    EXPECT_FALSE(mentions(executor, "middleware")) << "nothing to complain about";
+  }
+  EXPECT_TRUE(all_have(SchedulingPolicy::kOther, 0)) << "they get back what they had";
+}
+
+TEST_F(MiddlewareThreadsTest, stay_alone_without_urgent_callbacks)
+{
+  auto node = make_node("node");
+  PreemptiveExecutor executor(options<PreemptiveExecutorOptions>());
+  std::atomic<int> runs{0};
+  auto timer = node->create_wall_timer(1ms, [&] { ++runs; });
+  executor.add_node(node);
+  const Spinning spinning(executor);
+  EXPECT_TRUE(wait_for([&] { return runs > 3; }));
+  EXPECT_TRUE(all_have(SchedulingPolicy::kOther, 0));
+}
+
+TEST_F(MiddlewareThreadsTest, that_appear_later_are_raised_when_they_notify)
+{
+  // No participant yet, so no threads of the middleware when it starts to spin.
+  PreemptiveExecutorOptions with_attributes = options<PreemptiveExecutorOptions>();
+  with_attributes.middleware_threads.attributes = fifo(30);
+  PreemptiveExecutor executor(with_attributes);
+  const Spinning spinning(executor);
+  auto node = make_node("node");
+  executor.add_node(node);
+  // A message from this process would be handed over by the thread that publishes it; a match with
+  // another participant is noticed by the middleware's own.
+  std::atomic<int> matches{0};
+  SubscriptionOptions subscription_options;
+  subscription_options.events.matched = [&](const auto &) { ++matches; };
+  auto subscription =
+    node->create_subscription<Log>("t", 10, [](const Log &) {}, subscription_options);
+  auto far_context = Context::make();
+  NodeOptions far_options;
+  far_options.context = far_context;
+  Node far("far", far_options);
+  auto publisher = far.create_publisher<Log>("t", 10);
+  EXPECT_TRUE(wait_for([&] { return matches == 1; }));
+  const auto all = middleware_attributes();
+  EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const Attributes & attributes) {
+    return attributes.policy == SchedulingPolicy::kFifo && attributes.priority == 30;
+  }));
+}
+
+TEST_F(MiddlewareThreadsTest, that_are_outranked_are_a_finding)
+{
+  auto node = make_node("node");
+  PreemptiveExecutorOptions off = options<PreemptiveExecutorOptions>();
+  off.middleware_threads.mode = AttributesMode::kOff;
+  PreemptiveExecutor executor(off);
+  auto timer = node->create_wall_timer(1ms, [] {}, urgent(10));
+  executor.add_node(node);
+  const Spinning spinning(executor);
+  EXPECT_TRUE(wait_for(
+    [&] { return mentions(executor, "are not more urgent than '/node/timer/1ms' (fifo 10)"); }));
+  EXPECT_TRUE(all_have(SchedulingPolicy::kOther, 0));
+}
+
+TEST_F(MiddlewareThreadsTest, cannot_outrank_99)
+{
+  auto node = make_node("node");
+  PreemptiveExecutor executor(options<PreemptiveExecutorOptions>());
+  auto timer = node->create_wall_timer(1h, [] {}, urgent(99));
+  executor.add_node(node);
+  const Spinning spinning(executor);
+  EXPECT_TRUE(wait_for([&] { return mentions(executor, "(fifo 99)"); }));
+}
+
+}  // namespace
+}  // namespace rclrt_rcl
