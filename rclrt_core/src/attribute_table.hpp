@@ -59,6 +59,9 @@ public:
   /// As put in force: what was not asked for is taken from entry 0.
   Attributes complete(AttributesId id) const noexcept
   {
+    if (id == kUnknownAttributes) {
+      return {};
+    }
     Attributes attributes = entries_[id];
     if (attributes.policy == SchedulingPolicy::kUnchanged) {
       const CpuSet cpus = attributes.cpu_affinity;

@@ -1,11 +1,14 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The waiting jobs of one callback: a count, with release stamps for the oldest few.
+/// The waiting jobs of one callback: a count, with release stamps for up to 16 of them.
 ///
-/// Memory is fixed when it is made: min(depth, 16) stamps. A job that arrived while the stamps were
-/// full is given the stamp of the job before it: its release and deadline are then too early, never
-/// too late. Not thread-safe: the engine's lock protects it.
+///   oldest [ stamped ... ][ unstamped, all with the stamp of the first of them ] newest
+///   or     [ unstamped    ][ stamped ... ]       once the older stamped ones have gone
+///
+/// Memory is fixed when it is made: min(depth, 16) stamps. A job beyond that is given the stamp of a
+/// neighbour; stamps go forward all the same, so that a deep backlog does not stay the oldest for
+/// ever. Not thread-safe: the engine's lock protects it.
 #ifndef BACKLOG_HPP_
 #define BACKLOG_HPP_
 
@@ -36,40 +39,65 @@ public:
   uint32_t size() const noexcept { return count_; }
 
   /// The oldest job. Not empty.
-  const Job & front() const noexcept { return stamped_ > 0 ? stamps_[first_] : last_popped_; }
+  const Job & front() const noexcept { return unstamped_first_ ? unstamped_job_ : stamps_[first_]; }
 
   /// Not full.
   void push(const Job & job) noexcept
   {
-    // Only an unbroken run of the oldest jobs is stamped.
-    if (stamped_ == count_ && stamped_ < capacity_) {
-      stamps_[(first_ + stamped_) % capacity_] = job;
-      ++stamped_;
-    }
     ++count_;
+    if (unstamped_ > 0 && !unstamped_first_) {
+      ++unstamped_;
+      return;
+    }
+    if (stamped_ == capacity_) {
+      // No room. The unstamped run takes the oldest stamp over, or begins with this job.
+      ++unstamped_;
+      if (!unstamped_first_) {
+        unstamped_job_ = job;
+        return;
+      }
+      unstamped_job_ = take_stamp();
+    }
+    stamps_[(first_ + stamped_) % capacity_] = job;
+    ++stamped_;
   }
 
   /// Remove the oldest job and return it. Not empty.
   Job pop() noexcept
   {
-    if (stamped_ > 0) {
-      last_popped_ = stamps_[first_];
-      first_ = (first_ + 1) % capacity_;
-      --stamped_;
-    }
     --count_;
-    return last_popped_;
+    if (unstamped_first_) {
+      unstamped_first_ = --unstamped_ > 0;
+      return unstamped_job_;
+    }
+    const Job job = take_stamp();
+    unstamped_first_ = stamped_ == 0 && unstamped_ > 0;
+    return job;
   }
 
-  void clear() noexcept { count_ = stamped_ = 0; }
+  void clear() noexcept
+  {
+    count_ = stamped_ = unstamped_ = 0;
+    unstamped_first_ = false;
+  }
 
 private:
+  Job take_stamp() noexcept
+  {
+    const Job job = stamps_[first_];
+    first_ = (first_ + 1) % capacity_;
+    --stamped_;
+    return job;
+  }
+
   uint32_t depth_;
   uint32_t capacity_;
-  uint32_t count_ = 0;    // jobs waiting
-  uint32_t stamped_ = 0;  // of which the oldest have stamps
-  uint32_t first_ = 0;    // index of the oldest stamp
-  Job last_popped_;
+  uint32_t count_ = 0;            // jobs waiting
+  uint32_t stamped_ = 0;          // of them with a stamp of their own
+  uint32_t first_ = 0;            // index of the oldest stamp
+  uint32_t unstamped_ = 0;        // of them without
+  bool unstamped_first_ = false;  // these are older than the stamped ones
+  Job unstamped_job_;
   std::unique_ptr<Job[]> stamps_;
 };
 

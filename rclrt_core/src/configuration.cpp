@@ -12,6 +12,9 @@ namespace rclrt_core
 namespace
 {
 
+// Threads, in the isolated model: more is a mistake.
+constexpr uint32_t kMaxParallelism = 1024;
+
 Status validate(const CallbackOptions & options, const TimerOptions * timer, int cpu_count)
 {
   const std::string subject = "callback '" + options.name + "'";
@@ -79,6 +82,12 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
     validate(group_options.attributes, platform.cpu_count(), "group '" + group_options.name + "'");
   if (!valid.ok()) {
     return valid;
+  }
+  if (group_options.parallelism > kMaxParallelism) {
+    return Status::error(
+      "group '" + group_options.name + "': parallelism " +
+      std::to_string(group_options.parallelism) + " is more than " +
+      std::to_string(kMaxParallelism));
   }
   auto node = std::make_shared<GroupNode>(std::move(group_options));
   node->parallelism = node->options().parallelism != 0
@@ -179,6 +188,9 @@ Status Engine::Impl::add_callback(
     const bool on_timer_lane =
       group_node.timer_queue && node->options().kind == CallbackKind::kTimer;
     node->queue = on_timer_lane ? group_node.timer_queue.get() : group_node.queue.get();
+    if (node->priority == 0) {
+      node->priority = attributes.asked(node->attributes).priority;
+    }
     ++group_node.callbacks;
     callbacks.emplace(node->name(), node);
     if (timer) {
@@ -188,7 +200,8 @@ Status Engine::Impl::add_callback(
       node->timer->clock = timer->clock;
       node->timer->one_shot = timer->one_shot;
       if (timer->autostart) {
-        arm(*node->timer, wakes);
+        const Duration first = timer->first < Duration::zero() ? timer->period : timer->first;
+        arm(*node->timer, first.count(), wakes);
       }
     }
     *callback = node;
@@ -274,7 +287,7 @@ Status Engine::Impl::set_attributes(
   unlink(*node);
   node->attributes = attributes_of(wanted, *node->queue->group);
   if (node->options().priority == 0) {
-    node->priority = wanted.priority;
+    node->priority = attributes.asked(node->attributes).priority;
   }
   link(*node);
   return {};

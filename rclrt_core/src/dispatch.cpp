@@ -49,8 +49,13 @@ void Engine::Impl::unlink(CallbackNode & callback) noexcept
 void Engine::Impl::link(CallbackNode & callback) noexcept
 {
   if (!callback.backlog.empty()) {
+    const Job place = callback.head;
     callback.head = callback.backlog.front();
     callback.head.priority = callback.priority;
+    if (callback.keeps_place) {
+      callback.head.release = place.release;
+      callback.head.sequence = place.sequence;
+    }
     callback.queue->callbacks.insert(callback);
   }
   link(*callback.queue);
@@ -69,14 +74,14 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
       return;
     }
     inherit_from_publisher(callback);
-    release(callback, now, now, count, wakes);
+    release(callback, now, now, count, engine_here == this ? &worker_here->job : nullptr, wakes);
   }
   wakes.wake_or_defer();
 }
 
 void Engine::Impl::release(
   CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
-  WakeList & wakes) noexcept
+  const Job * publisher, WakeList & wakes) noexcept
 {
   Backlog & backlog = callback.backlog;
   CallbackStatistics & statistics = callback.statistics;
@@ -87,8 +92,8 @@ void Engine::Impl::release(
   job.priority = callback.priority;
   if (callback_options.relative_deadline > Duration::zero()) {
     job.deadline = add_saturating(release, callback_options.relative_deadline);
-  } else if (engine_here == this) {
-    job.deadline = worker_here->job.deadline;
+  } else if (publisher) {
+    job.deadline = publisher->deadline;
   }
   statistics.released += count;
   // Of a burst only the newest `depth` can wait: account for the others without a loop.
@@ -120,6 +125,8 @@ void Engine::Impl::release(
     case OverrunRule::kKeepLatest:
       unlink(callback);
       statistics.skipped += count - 1 + backlog.size();
+      // The newest release, but in the place of the first: who waits longest stays first in line.
+      callback.keeps_place = !backlog.empty();
       backlog.clear();
       job.sequence = next_job++;
       backlog.push(job);
@@ -138,6 +145,7 @@ void Engine::Impl::drop_waiting(CallbackNode & callback) noexcept
   unlink(callback);
   callback.statistics.skipped += callback.backlog.size();
   callback.backlog.clear();
+  callback.keeps_place = false;
   link(callback);
 }
 
@@ -172,6 +180,7 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
   GroupNode & group = *callback.queue->group;
   unlink(callback);
   worker.job = callback.backlog.pop();
+  callback.keeps_place = false;
   worker.job.priority = callback.priority;
   worker.callback = callback.shared_from_this();
   ++callback.running;
@@ -195,11 +204,9 @@ void Engine::Impl::finish(Worker & worker, WakeList & wakes) noexcept
   --callback.running;
   --group.running;
   group.runner = nullptr;
-  if (
-    callback.timer && callback.timer->period_ns == 0 && !callback.timer->one_shot &&
-    !callback.timer->cancelled) {
+  if (callback.timer && callback.timer->releases_when_done() && callback.backlog.empty()) {
     const TimePoint now = platform.now();
-    release(callback, now, now, 1, wakes);
+    release(callback, now, now, 1, nullptr, wakes);
   }
   for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
     if (!queue) {
@@ -213,17 +220,37 @@ void Engine::Impl::finish(Worker & worker, WakeList & wakes) noexcept
   }
 }
 
+// Whether threads on their way will take all there is, and those urgent enough for it all that is at
+// least as urgent as `wanted`: a less urgent one might not get a CPU for a long time.
+bool Engine::Impl::enough_are_woken(const Lane & lane, AttributesId wanted) const noexcept
+{
+  if (lane.woken.size() < lane.ready.size()) {
+    return false;
+  }
+  const Attributes needed = attributes.complete(wanted);
+  const auto suffices = [&](AttributesId id) {
+    return id == wanted || !more_urgent(needed, attributes.complete(id));
+  };
+  const auto able = std::count_if(lane.woken.begin(), lane.woken.end(), [&](const Worker & worker) {
+    return suffices(worker.woken_with);
+  });
+  const auto waiting = std::count_if(
+    lane.ready.begin(), lane.ready.end(),
+    [&](const GroupQueue & queue) { return suffices(queue.callbacks.begin()->attributes); });
+  return able >= waiting;
+}
+
 // One sleeper is woken for every group with work; those already on their way count. A reentrant
 // group may have more work than one: whoever picks a job wakes the next (see execute()).
 void Engine::Impl::wake_for(Lane & lane, AttributesId wanted, WakeList & wakes) noexcept
 {
-  if (lane.waking >= lane.ready.size()) {
-    return;
-  }
   if (lane.idle.empty()) {
     if (inline_active && inline_worker->sleeping) {
       take_from_sleep(*inline_worker, wakes);
     }
+    return;
+  }
+  if (enough_are_woken(lane, wanted)) {
     return;
   }
   // The warmest thread that has the attributes already; if none has, the coldest, so that the warm
@@ -250,9 +277,10 @@ void Engine::Impl::wake_for(Lane & lane, AttributesId wanted, WakeList & wakes) 
 void Engine::Impl::take_from_sleep(Worker & worker, WakeList & wakes) noexcept
 {
   worker.sleeping = false;
-  if (worker.in_idle.is_linked()) {
+  worker.woken_with = worker.raise_before_wake ? worker.raise_to_id : worker.in_force;
+  if (worker.lane) {
     worker.lane->idle.erase(worker.lane->idle.iterator_to(worker));
-    ++worker.lane->waking;
+    worker.lane->woken.push_back(worker);
   }
   wakes.add(worker);
 }
@@ -269,9 +297,7 @@ void Engine::Impl::wake_timer_driver(WakeList & wakes) noexcept
 void Engine::Impl::inherit_from_waiting(const CallbackNode & waiting) noexcept
 {
   Worker * runner = waiting.queue->group->runner;
-  if (
-    !runner || runner->keeps_attributes ||
-    !options.policy->more_urgent(waiting.head, runner->job)) {
+  if (!runner || runner->keeps_attributes) {
     return;
   }
   // Urgency is lent, CPUs are not.

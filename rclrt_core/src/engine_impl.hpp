@@ -88,12 +88,14 @@ public:
   AttributesId attributes_of(const Attributes & own, const GroupNode & group);
 
   // dispatch.cpp; all under the lock
+  /// A callback without a deadline of its own inherits that of `publisher`, if there is one.
   void release(
     CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
-    WakeList & wakes) noexcept;
+    const Job * publisher, WakeList & wakes) noexcept;
   void drop_waiting(CallbackNode & callback) noexcept;
   bool pick(Worker & worker, uint64_t before_sequence) noexcept;
   void finish(Worker & worker, WakeList & wakes) noexcept;
+  bool enough_are_woken(const Lane & lane, AttributesId wanted) const noexcept;
   void wake_for(Lane & lane, AttributesId attributes, WakeList & wakes) noexcept;
   void wake_timer_driver(WakeList & wakes) noexcept;
   void take_from_sleep(Worker & worker, WakeList & wakes) noexcept;
@@ -106,7 +108,7 @@ public:
   void notify(CallbackNode & callback, std::size_t count) noexcept;
 
   // timers.cpp; all under the lock but the ones with a Status
-  void arm(TimerNode & timer, WakeList & wakes);
+  void arm(TimerNode & timer, int64_t after_ns, WakeList & wakes);
   void release_due(WakeList & wakes) noexcept;
   void release_due(ClockState & clock, WakeList & wakes) noexcept;
   TimePoint next_timer_release() noexcept;
@@ -121,7 +123,7 @@ public:
   // worker.cpp
   void work(Worker & worker) noexcept;
   void execute(Worker & worker, Lock & lock, WakeList & wakes) noexcept;
-  void put_in_force(Worker & worker) noexcept;
+  int put_in_force(Worker & worker, Attributes * refused) noexcept;
   void sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept;
   void handle_exception(const Callback & callback) noexcept;
   bool run_one(TimePoint until, uint64_t before_sequence);
@@ -179,9 +181,10 @@ public:
   std::vector<std::shared_ptr<Worker>> workers;  // changed under both, read under either
   bool accepts_threads = false;                  // under threads_mutex
 
-  std::unique_ptr<Mutex> report_mutex;  // protects findings and what ended threads left behind
+  std::unique_ptr<Mutex>
+    report_mutex;  // makes one reader of every trace ring; protects findings and what ended threads left behind
   std::vector<Finding> findings;
-  std::vector<rclrt_job_record> leftover;
+  std::deque<rclrt_job_record> leftover;
   uint64_t leftover_dropped = 0;
 
   /// Raised by every thread that goes to sleep before `open`, or ends; let_workers_run() sleeps on it.

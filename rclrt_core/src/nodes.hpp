@@ -32,20 +32,23 @@ struct Worker;
 
 /// Index of distinct attributes, see AttributeTable; 0 is "those of the thread that spins".
 using AttributesId = uint32_t;
+/// Of a thread for which the OS refused something halfway.
+constexpr AttributesId kUnknownAttributes = UINT32_MAX;
 
 struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
 {
   CallbackNode(CallbackOptions callback_options, uint32_t callback_id)
   : Callback(std::move(callback_options), callback_id),
     backlog(options_.depth),
-    priority(options_.priority != 0 ? options_.priority : options_.attributes.priority)
+    priority(options_.priority)
   {
   }
 
   intrusive::set_member_hook<> in_group;  // of GroupQueue::callbacks, while jobs wait
   std::shared_ptr<GroupNode> group;       // keeps `queue` alive
   struct GroupQueue * queue = nullptr;
-  Job head;  // copy of the oldest waiting job: the key by which the callback is ordered
+  Job head;                  // the oldest waiting job, as the callback is ordered
+  bool keeps_place = false;  // ordered as the job that the waiting one has replaced
   Backlog backlog;
   int priority;                 // includes inherited priority
   AttributesId attributes = 0;  // back to 0 for good once the OS has refused them
@@ -66,6 +69,12 @@ struct TimerNode
   uint32_t clock = 0;
   bool one_shot = false;
   bool cancelled = true;
+
+  /// Period 0: not in the queue, the end of a job is the next release.
+  bool releases_when_done() const noexcept
+  {
+    return period_ns == 0 && !one_shot && !cancelled && !in_queue.is_linked();
+  }
 };
 
 struct JobOrder
@@ -135,9 +144,10 @@ struct Worker
   bool retired = false;           // its group is gone: end
   bool ended = false;             // its thread does not touch the engine any more
   bool sleeping = false;
-  intrusive::list_member_hook<> in_idle;
+  intrusive::list_member_hook<> in_lane;  // of Lane::idle or Lane::woken
   Worker * next_to_wake = nullptr;
   AttributesId in_force = 0;
+  AttributesId woken_with = 0;     // what it will have when it gets to run, as far as is known
   bool raise_before_wake = false;  // the waker applies `raise_to` before it wakes the worker
   AttributesId raise_to_id = 0;
   Attributes raise_to;
@@ -166,11 +176,11 @@ struct Lane
     intrusive::member_hook<GroupQueue, intrusive::set_member_hook<>, &GroupQueue::in_lane>,
     intrusive::compare<JobOrder>>
     ready;
+  using Workers = intrusive::list<
+    Worker, intrusive::member_hook<Worker, intrusive::list_member_hook<>, &Worker::in_lane>>;
   /// Last in, first out: the thread that ran last has the warmest caches.
-  intrusive::list<
-    Worker, intrusive::member_hook<Worker, intrusive::list_member_hook<>, &Worker::in_idle>>
-    idle;
-  std::size_t waking = 0;       // taken from `idle` and not yet asking for work
+  Workers idle;
+  Workers woken;                // taken from `idle` and not yet asking for work
   std::size_t parallelism = 0;  // of all its groups together
   std::size_t threads = 0;
 };

@@ -47,15 +47,17 @@ void Engine::Impl::read_trace(const std::function<void(const rclrt_job_record &)
     sources = workers;
     sources.push_back(inline_worker);
   }
-  std::vector<rclrt_job_record> left;
+  // Drained under the lock, because a thread that ends drains its ring, too; visited without it.
+  std::vector<rclrt_job_record> records;
   {
     Lock lock(*report_mutex);
-    left.swap(leftover);
+    records.assign(leftover.begin(), leftover.end());
+    leftover.clear();
+    for (const auto & worker : sources) {
+      worker->ring.drain([&](const rclrt_job_record & record) { records.push_back(record); });
+    }
   }
-  std::for_each(left.begin(), left.end(), visit);
-  for (const auto & worker : sources) {
-    worker->ring.drain(visit);
-  }
+  std::for_each(records.begin(), records.end(), visit);
 }
 
 uint64_t Engine::Impl::trace_dropped() const

@@ -10,6 +10,13 @@
 
 namespace rclrt_core
 {
+namespace
+{
+
+// Full rings of threads that have ended, kept until they are read.
+constexpr std::size_t kLeftoverRings = 64;
+
+}  // namespace
 
 std::size_t Engine::Impl::threads_of(const Lane & lane) const noexcept
 {
@@ -21,7 +28,8 @@ std::size_t Engine::Impl::threads_of(const Lane & lane) const noexcept
     case ExecutionModel::kPool:
       break;
   }
-  return std::min(options.max_threads, std::max(options.min_threads, lane.parallelism));
+  return std::max<std::size_t>(
+    1, std::min(options.max_threads, std::max(options.min_threads, lane.parallelism)));
 }
 
 std::shared_ptr<Worker> Engine::Impl::new_worker(const std::string & name, Lane * lane)
@@ -159,7 +167,6 @@ void Engine::Impl::join_all()
     workers.clear();
     for (Lane & lane : lanes) {
       lane.threads = 0;
-      lane.waking = 0;
     }
   }
   for (const auto & worker : ended) {
@@ -188,6 +195,10 @@ void Engine::Impl::keep_trace(Worker & worker)
   Lock lock(*report_mutex);
   worker.ring.drain([this](const rclrt_job_record & record) { leftover.push_back(record); });
   leftover_dropped += worker.ring.dropped();
+  // Of a user who never reads, keep no more than this.
+  for (; leftover.size() > kLeftoverRings * options.trace_capacity; ++leftover_dropped) {
+    leftover.pop_front();
+  }
 }
 
 // Ask for every set of attributes once, on a thread made for it, so that refusals are known before
@@ -276,7 +287,9 @@ Status Engine::Impl::spin()
   if (status.ok()) {
     status = start_threads();
   }
-  let_workers_run();
+  if (status.ok()) {
+    let_workers_run();
+  }
   if (status.ok() && options.model == ExecutionModel::kEvents) {
     const auto worker = new_worker("rclrt events", shared_lane);
     worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
@@ -291,8 +304,9 @@ Status Engine::Impl::spin()
       Lock lock(*mutex);
       base = attributes.complete(0);
     }
-    if (worker->in_force != 0 && platform.apply(platform.current_thread(), base) != 0) {
-      add_finding(platform.explain("the thread that spins, afterwards", base, EPERM));
+    const int error = worker->in_force == 0 ? 0 : platform.apply(platform.current_thread(), base);
+    if (error != 0) {
+      add_finding(platform.explain("the thread that spins, afterwards", base, error));
     }
   } else if (status.ok()) {
     // Acquire: what the thread that stopped us did before is visible to who called spin().

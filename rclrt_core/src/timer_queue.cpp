@@ -7,15 +7,6 @@
 
 namespace rclrt_core
 {
-namespace
-{
-
-int64_t add_saturating_ns(int64_t time_ns, int64_t duration_ns) noexcept
-{
-  return time_ns > INT64_MAX - duration_ns ? INT64_MAX : time_ns + duration_ns;
-}
-
-}  // namespace
 
 void TimerQueue::arm(TimerNode & timer, int64_t next_ns) noexcept
 {

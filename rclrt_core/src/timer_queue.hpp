@@ -18,6 +18,12 @@
 namespace rclrt_core
 {
 
+/// `time_ns + duration_ns`, at most INT64_MAX. `duration_ns` is not negative.
+inline int64_t add_saturating_ns(int64_t time_ns, int64_t duration_ns) noexcept
+{
+  return time_ns > INT64_MAX - duration_ns ? INT64_MAX : time_ns + duration_ns;
+}
+
 class TimerQueue
 {
 public:

@@ -25,12 +25,11 @@ ClockId Engine::Impl::add_clock(std::function<int64_t()> now_ns)
   return static_cast<ClockId>(clocks.size() - 1);
 }
 
-void Engine::Impl::arm(TimerNode & timer, WakeList & wakes)
+void Engine::Impl::arm(TimerNode & timer, int64_t after_ns, WakeList & wakes)
 {
   ClockState & clock = clocks[timer.clock];
   const int64_t now_ns = clock.now_ns();
-  const int64_t next_ns =
-    now_ns > INT64_MAX - timer.period_ns ? INT64_MAX : now_ns + timer.period_ns;
+  const int64_t next_ns = add_saturating_ns(now_ns, after_ns);
   clock.last_now_ns = std::max(clock.last_now_ns, now_ns);
   timer.cancelled = false;
   clock.queue.arm(timer, next_ns);
@@ -77,9 +76,9 @@ void Engine::Impl::release_due(ClockState & clock, WakeList & wakes) noexcept
     for (; earlier > 0; --earlier) {
       release(
         callback, latest - Duration(timer->period_ns) * static_cast<int64_t>(earlier), now, 1,
-        wakes);
+        nullptr, wakes);
     }
-    release(callback, latest, now, 1, wakes);
+    release(callback, latest, now, 1, nullptr, wakes);
   }
 }
 
@@ -132,7 +131,7 @@ Status Engine::Impl::reset_timer(const std::shared_ptr<Callback> & timer)
       return Status::error("reset_timer(): not a timer of this engine");
     }
     drop_waiting(*callback);
-    arm(*callback->timer, wakes);
+    arm(*callback->timer, callback->timer->period_ns, wakes);
   }
   wakes.wake_or_defer();
   return {};
@@ -140,6 +139,7 @@ Status Engine::Impl::reset_timer(const std::shared_ptr<Callback> & timer)
 
 Status Engine::Impl::set_timer_period(const std::shared_ptr<Callback> & timer, Duration period)
 {
+  WakeList wakes;
   Lock lock(*mutex);
   CallbackNode * callback = known_timer(timer);
   if (!callback) {
@@ -150,7 +150,13 @@ Status Engine::Impl::set_timer_period(const std::shared_ptr<Callback> & timer, D
       "timer '" + callback->name() + "': period " + std::to_string(period.count()) +
       " ns is negative; give 0 or more");
   }
+  const bool began_again = callback->timer->releases_when_done() && period > Duration::zero();
   callback->timer->period_ns = period.count();
+  if (began_again) {
+    arm(*callback->timer, period.count(), wakes);
+  }
+  lock.unlock();
+  wakes.wake_or_defer();
   return {};
 }
 

@@ -62,12 +62,11 @@ void WakeList::wake_all() noexcept
   while (next) {
     Worker & worker = *next;
     next = worker.next_to_wake;
-    // If this is refused, the worker asks again itself and reports it.
-    if (
-      worker.raise_before_wake &&
-      worker.platform.apply(worker.thread_id.load(std::memory_order_relaxed), worker.raise_to) ==
-        0) {
-      worker.in_force = worker.raise_to_id;
+    if (worker.raise_before_wake) {
+      // If this is refused, the worker asks again itself and reports it.
+      const int error =
+        worker.platform.apply(worker.thread_id.load(std::memory_order_relaxed), worker.raise_to);
+      worker.in_force = error == 0 ? worker.raise_to_id : kUnknownAttributes;
     }
     worker.raise_before_wake = false;
     // From the store on the worker may run, end and be gone: the word's address is only compared
@@ -113,25 +112,28 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, WakeList
   }
   lock.lock();
   if (worker.lane) {
-    --worker.lane->waking;
+    worker.lane->woken.erase(worker.lane->woken.iterator_to(worker));
   }
 }
 
-// Under the lock, so that a boost by inherit_from_waiting() is not undone by a late setting.
-void Engine::Impl::put_in_force(Worker & worker) noexcept
+// Under the lock, so that a boost by inherit_from_waiting() is not undone by a late setting. What is
+// refused is not asked for again: returns the errno and what it was, once.
+int Engine::Impl::put_in_force(Worker & worker, Attributes * refused) noexcept
 {
   CallbackNode & callback = *worker.callback;
   if (worker.keeps_attributes || worker.in_force == callback.attributes) {
-    return;
+    return 0;
   }
-  const Attributes wanted = attributes.change(worker.in_force, callback.attributes);
-  const int error = platform.apply(worker.thread_id.load(std::memory_order_relaxed), wanted);
-  if (error == 0) {
-    worker.in_force = callback.attributes;
-  } else {
-    add_finding(platform.explain(callback.name(), wanted, error));
+  const ThreadId thread = worker.thread_id.load(std::memory_order_relaxed);
+  *refused = attributes.change(worker.in_force, callback.attributes);
+  const int error = platform.apply(thread, *refused);
+  worker.in_force = callback.attributes;
+  if (error != 0) {
+    // Nothing of it, and nothing of the previous job either.
     callback.attributes = 0;
+    worker.in_force = platform.apply(thread, attributes.complete(0)) == 0 ? 0 : kUnknownAttributes;
   }
+  return error;
 }
 
 void Engine::Impl::handle_exception(const Callback & callback) noexcept
@@ -152,7 +154,8 @@ void Engine::Impl::handle_exception(const Callback & callback) noexcept
 
 void Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexcept
 {
-  put_in_force(worker);
+  Attributes refused;
+  const int refusal = put_in_force(worker, &refused);
   if (worker.lane && !worker.lane->ready.empty()) {
     wake_for(*worker.lane, worker.lane->ready.begin()->callbacks.begin()->attributes, wakes);
   }
@@ -160,6 +163,9 @@ void Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
   wakes.wake_or_defer();
 
   const CallbackNode & callback = *worker.callback;
+  if (refusal != 0) {
+    add_finding(platform.explain(callback.name(), refused, refusal));
+  }
   Impl * const outer_engine = engine_here;
   Worker * const outer_worker = worker_here;
   engine_here = this;

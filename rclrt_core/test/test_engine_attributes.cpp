@@ -163,6 +163,31 @@ TEST(Refusal, is_a_finding_that_names_the_callback_and_it_runs_all_the_same)
   EXPECT_TRUE(found);
 }
 
+TEST(Refusal, leaves_nothing_of_what_the_thread_had_before)
+{
+  EngineOptions options;
+  options.model = ExecutionModel::kEvents;
+  EngineOnSim engine(options, 2);
+  Observed first;
+  Observed refused;
+  engine.add(observing(engine, "first", fifo(90), &first));
+  engine.run(50, {}, [&] {
+    engine.sim.sleep_until(at_ms(1));
+    engine.sim.refuse({SchedulingPolicy::kRoundRobin});
+    Attributes wanted = fifo(10);
+    wanted.policy = SchedulingPolicy::kRoundRobin;
+    wanted.cpu_affinity = CpuSet(std::vector<int>{1});
+    engine.add(observing(engine, "refused", wanted, &refused));
+    engine.engine.notify(*engine.callbacks.at("first"));
+    engine.sim.sleep_for(milliseconds(1));
+    engine.engine.notify(*engine.callbacks.at("refused"));
+    engine.sim.sleep_for(milliseconds(1));
+  });
+  EXPECT_EQ(first.priority, 90);
+  EXPECT_EQ(refused.policy, SchedulingPolicy::kOther);
+  EXPECT_EQ(refused.cpus, (std::vector<int>{0, 1}));
+}
+
 TEST(Refusal, while_spinning_is_found_at_the_first_job_and_told_once)
 {
   EngineOnSim engine;

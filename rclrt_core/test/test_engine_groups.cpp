@@ -104,6 +104,35 @@ TEST(ExclusiveGroup, urgency_is_lent_but_not_the_cpu)
   EXPECT_EQ(engine.run(100, {{0, "low"}, {3, "high"}}), (Lines{"0-0-10 low", "3-10-10 high"}));
 }
 
+TEST(ExclusiveGroup, overloaded_timers_of_equal_priority_take_turns)
+{
+  EngineOnSim engine(pool());
+  TimerOptions timer;
+  timer.period = milliseconds(1);
+  for (const char * name : {"a", "b", "c"}) {
+    CallbackOptions options = prioritised(engine, name, 1, 10);
+    options.overrun_rule = OverrunRule::kKeepLatest;
+    engine.add_timer(options, timer, "shared");
+  }
+  engine.run(301);
+  for (const char * name : {"a", "b", "c"}) {
+    EXPECT_NEAR(static_cast<double>(engine.statistics(name).executed), 100, 2) << name;
+  }
+}
+
+TEST(ExclusiveGroup, urgency_is_lent_whatever_the_order_of_the_queue)
+{
+  EngineOptions options = pool();
+  options.policy = &fifo_policy();
+  EngineOnSim engine(options);
+  engine.add(prioritised(engine, "low", 10, 10), "shared");
+  engine.add(prioritised(engine, "high", 2, 30), "shared");
+  engine.add(prioritised(engine, "middle", 20, 20));
+  EXPECT_EQ(
+    engine.run(100, {{0, "low"}, {3, "high"}, {4, "middle"}}),
+    (Lines{"0-0-10 low", "3-10-12 high", "4-12-32 middle"}));
+}
+
 TEST(ExclusiveGroup, an_inherited_urgency_ends_with_the_job)
 {
   EngineOnSim engine(pool());
@@ -194,6 +223,30 @@ TEST(Overload, a_deep_backlog_loses_no_job_and_keeps_their_order)
   const CallbackStatistics statistics = engine.statistics("a");
   EXPECT_EQ(statistics.executed, 60u);
   EXPECT_EQ(statistics.dropped, 0u);
+}
+
+TEST(Overload, a_callback_with_a_deep_backlog_does_not_starve_the_others)
+{
+  EngineOptions options = pool(1);
+  options.policy = &fifo_policy();
+  EngineOnSim engine(options);
+  CallbackOptions flooded = prioritised(engine, "flooded", 1, 10);
+  flooded.depth = 100;
+  engine.add(flooded);
+  engine.add(prioritised(engine, "other", 1, 10));
+  std::vector<Arrival> arrivals;
+  for (int i = 0; i < 600; ++i) {
+    arrivals.push_back({i, "flooded", 2});  // twice what can be served
+    if (i == 300) {
+      arrivals.push_back({i, "other"});
+    }
+  }
+  engine.run(600, arrivals);
+  EXPECT_EQ(engine.statistics("other").executed, 1u);
+  EXPECT_LE(engine.statistics("other").max_response, milliseconds(101));
+  const CallbackStatistics statistics = engine.statistics("flooded");
+  // All but the one that ran after the last arrival.
+  EXPECT_EQ(statistics.released - statistics.dropped - statistics.executed, 99u);
 }
 
 TEST(Overload, a_job_that_finds_nothing_to_take_is_counted_as_empty)

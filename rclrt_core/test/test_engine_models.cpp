@@ -124,6 +124,20 @@ TEST(Pool, steady_state_dispatch_is_one_wake_and_no_scheduling_call)
   EXPECT_EQ(after.start_thread - warm.start_thread, 0);
 }
 
+TEST(Pool, a_less_urgent_thread_on_its_way_does_not_stand_in_for_an_urgent_one)
+{
+  // "low" wakes a thread that gets no CPU, because "busy" runs. When "busy" ends, its thread takes
+  // "low". The woken thread is still on its way when "high" comes, but too little urgent to run.
+  EngineOnSim engine(model(ExecutionModel::kPool));
+  engine.group("third thread");
+  engine.add(prioritised(engine, "busy", 5, 50));
+  engine.add(prioritised(engine, "low", 10, 10));
+  engine.add(prioritised(engine, "high", 1, 90));
+  EXPECT_EQ(
+    engine.run(50, {{1, "busy"}, {2, "low"}, {8, "high"}}),
+    (Lines{"1-1-6 busy", "2-6-17 low", "8-8-9 high"}));
+}
+
 TEST(Isolated, every_group_has_a_thread_of_its_own_under_its_own_attributes)
 {
   EngineOnSim engine(model(ExecutionModel::kIsolated));

@@ -275,6 +275,43 @@ TEST(Period, of_zero_releases_again_as_soon_as_the_job_has_ended)
   EXPECT_EQ(t.run(25), (Lines{"0-0-10 timer", "10-10-20 timer", "20-20-30 timer"}));
 }
 
+TEST(Period, of_zero_can_be_made_a_real_one_by_the_callback)
+{
+  Timer t;
+  CallbackOptions options = t.callback_options("timer", {});
+  options.run = [&](const Job &) {
+    t.sim.work(milliseconds(1));
+    EXPECT_TRUE(t.engine.set_timer_period(t.callbacks.at("timer"), milliseconds(10)).ok());
+    return true;
+  };
+  t.add_timer(options, {});
+  EXPECT_EQ(t.run(25), (Lines{"0-0-1 timer", "11-11-12 timer", "21-21-22 timer"}));
+}
+
+TEST(Period, of_zero_reset_by_the_callback_still_releases_one_at_a_time)
+{
+  Timer t;
+  CallbackOptions options = t.callback_options("timer", {});
+  options.depth = 10;
+  options.run = [&](const Job &) {
+    EXPECT_TRUE(t.engine.reset_timer(t.callbacks.at("timer")).ok());
+    t.sim.work(milliseconds(10));
+    return true;
+  };
+  t.add_timer(options, {});
+  t.run(95);
+  EXPECT_LE(t.statistics("timer").released, t.statistics("timer").executed + 1);
+}
+
+TEST(FirstRelease, may_be_another_time_than_one_period)
+{
+  Timer t;
+  TimerOptions timer;
+  timer.first = milliseconds(3);
+  t.every(10, milliseconds(1), OverrunRule::kKeepLatest, 1, timer);
+  EXPECT_EQ(t.run(25), (Lines{"3-3-4 timer", "13-13-14 timer", "23-23-24 timer"}));
+}
+
 TEST(Autostart, off_means_the_timer_waits_for_reset)
 {
   Timer t;

@@ -14,7 +14,8 @@
 /// - a group is in its lane's queue if and only if it has a waiting job and room to run it;
 /// - a job is bound to a thread only when that thread asks, so the most urgent goes first however
 ///   late it came;
-/// - after every operation, as many sleeping threads were woken as there are jobs they could run.
+/// - after every operation, as many sleeping threads were woken as there are groups with work, and
+///   as many of them as urgent as their work.
 ///
 /// Costs: a release is one lock, O(log n) and at most one wake-up; no allocation; a scheduling
 /// system call only if no idle thread has the attributes the job needs. Memory is bounded: waiting
@@ -69,7 +70,7 @@ struct EngineOptions
   /// Pool only. The pool has as many threads as its groups could use at once, within these bounds;
   /// they are created when groups are added or the engine starts, never when a job is released.
   std::size_t min_threads = 2;
-  std::size_t max_threads = 64;
+  std::size_t max_threads = 64;  ///< 0 counts as 1
   /// Stack of every thread the engine creates, bytes; 0 is the OS default. Part of it is touched in
   /// advance: `stack_prefault`.
   std::size_t stack_size = 0;
@@ -95,6 +96,8 @@ struct TimerOptions
 {
   /// Between releases; 0 releases again as soon as the previous job has ended. Not negative.
   Duration period{0};
+  /// From start to the first release; negative: one period.
+  Duration first{-1};
   ClockId clock = kSteadyClock;
   /// Release once, one period after start or reset.
   bool one_shot = false;
@@ -186,6 +189,7 @@ public:
   Status spin();
   /// Ask spin() to return. From any thread, also from a callback; before spin() it makes the next
   /// one return at once unless `clear_stop()` comes first. Jobs that wait stay waiting.
+  /// Real-time safe but for the wake-ups of all threads. Not at the same time as the destructor.
   void stop() noexcept;
   void clear_stop() noexcept;
   bool is_spinning() const noexcept;
@@ -205,7 +209,7 @@ public:
 
   CallbackStatistics statistics(const Callback & callback) const;
   std::vector<Finding> findings() const;
-  /// Threads of the engine that exist now.
+  /// Threads of the engine that exist now. Two system calls a thread under the engine's lock.
   std::vector<ThreadReport> threads() const;
   /// Hand out the records made since the last call, oldest first within a thread, and clear them.
   /// One reader at a time.
