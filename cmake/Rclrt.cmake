@@ -21,7 +21,6 @@ get_filename_component(_rclrt_root "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
 set(RCLRT_ROOT "${_rclrt_root}" CACHE INTERNAL "The repository")
 
 option(RCLRT_BUILD_TESTS "Build the tests" ON)
-option(RCLRT_BUILD_BENCHMARKS "Build the benchmarks" ON)
 option(RCLRT_WERROR "Treat warnings as errors" OFF)
 set(RCLRT_SANITIZE "" CACHE STRING "Empty, 'address' (with undefined) or 'thread'")
 set(RCLRT_VENV "${RCLRT_ROOT}/.rclrt/venv" CACHE PATH
@@ -35,6 +34,16 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # For clang-tidy and editors.
 option(BUILD_SHARED_LIBS "Build our libraries shared" OFF)
 # A static library of ours may end up inside somebody's shared one (a component, a plugin).
 set(CMAKE_POSITION_INDEPENDENT_CODE ON CACHE BOOL "")
+
+# ccache is used where it is installed, unless a launcher was chosen (-DCMAKE_CXX_COMPILER_LAUNCHER=).
+find_program(RCLRT_CCACHE ccache)
+if(RCLRT_CCACHE)
+  foreach(language IN ITEMS C CXX)
+    if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+      set(CMAKE_${language}_COMPILER_LAUNCHER "${RCLRT_CCACHE}")
+    endif()
+  endforeach()
+endif()
 
 include(CTest)
 include("${CMAKE_CURRENT_LIST_DIR}/RclrtCompile.cmake")

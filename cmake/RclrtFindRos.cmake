@@ -3,10 +3,10 @@
 #
 # rclrt_find_ros(<ros package>...)
 #
-# Finds ROS 2 packages: in a ROS 2 installation that is sourced (AMENT_PREFIX_PATH), else in the Python
-# environment that ./rclrt fills with the same libraries from PyPI. Afterwards the ordinary targets
-# exist (rcl::rcl, rcutils::rcutils), every message package P among the arguments also has the target
-# P::P, and programs linked to them start without any environment script:
+# Finds ROS 2 packages: in a ROS 2 installation that is sourced (AMENT_PREFIX_PATH), else in the
+# Python environment that ./rclrt fills with the same libraries from PyPI. Afterwards the ordinary
+# targets exist (rcl::rcl, rcutils::rcutils), every message package P among the arguments also has
+# the target P::P, and programs linked to them start without any environment script:
 #
 # - the search path of libraries goes into the program, as DT_RPATH: unlike DT_RUNPATH it also
 #   holds for what the libraries need in turn and for what they dlopen;
@@ -31,8 +31,8 @@ macro(_rclrt_choose_ros)
     if(_rclrt_sourced STREQUAL "" OR _rclrt_sourced STREQUAL RCLRT_VENV)
       if(NOT EXISTS "${RCLRT_VENV}/share/rcl/cmake/rclConfig.cmake")
         message(FATAL_ERROR
-          "No ROS 2: AMENT_PREFIX_PATH names no prefix with rcl, and there is none in ${RCLRT_VENV}. "
-          "Source a ROS 2 installation, or let './rclrt build' make that environment.")
+          "No ROS 2: AMENT_PREFIX_PATH names no prefix with rcl, and there is none in "
+          "${RCLRT_VENV}. Source a ROS 2 installation, or let './rclrt build' make that environment.")
       endif()
       set(RCLRT_ROS_FROM_PYPI TRUE CACHE INTERNAL "ROS 2 is the one from PyPI")
       set(RCLRT_ROS_PREFIX "${RCLRT_VENV}" CACHE INTERNAL "Prefix of the ROS 2 in use")

@@ -23,7 +23,7 @@ function(rclrt_add_gtest name)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
-  rclrt_compile_options(${name})
+  rclrt_compile_options(${name} TEST)
   _rclrt_test_properties()
   # The tests are asked for when ctest starts, not while building: a build needs to run nothing.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60

@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <utility>
 
-#ifdef RCLRT_HAS_BASELINES
 #include "rclrt_baselines/fifo_events_executor.hpp"
 #include "rclrt_baselines/static_executor.hpp"
 #include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
 #include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
-#endif
 #include "rclrt_rcl/callback_isolated_executor.hpp"
 #include "rclrt_rcl/preemptive_executor.hpp"
 #include "rclrt_rcl/priority_events_executor.hpp"
@@ -129,11 +127,6 @@ Status choose_executor(
     }
     return Status::error("unknown executor '" + name + "'. Use one of: " + names);
   }
-#ifndef RCLRT_HAS_BASELINES
-  if (is_baseline(known->kind)) {
-    return Status::error("executor '" + name + "' needs a build with RCLRT_BUILD_BENCHMARKS=ON");
-  }
-#endif
   if (is_baseline(known->kind) && !configuration_file.empty()) {
     return Status::error("executor '" + name + "' has no configuration file");
   }
@@ -180,7 +173,6 @@ std::unique_ptr<rclrt_rcl::Executor> make_executor(
   const std::shared_ptr<rclrt_rcl::Context> & context)
 {
   switch (choice.kind) {
-#ifdef RCLRT_HAS_BASELINES
     case ExecutorKind::kWaitSetSingle:
       return std::make_unique<rclrt_baselines::WaitSetSingleThreadedExecutor>(context);
     case ExecutorKind::kWaitSetMulti:
@@ -189,7 +181,6 @@ std::unique_ptr<rclrt_rcl::Executor> make_executor(
       return std::make_unique<rclrt_baselines::StaticExecutor>(context);
     case ExecutorKind::kEventsFifo:
       return std::make_unique<rclrt_baselines::FifoEventsExecutor>(context);
-#endif
     case ExecutorKind::kPriorityEvents:
       return make<rclrt_rcl::PriorityEventsExecutor, rclrt_rcl::PriorityEventsExecutorOptions>(
         choice, context);
