@@ -1,0 +1,78 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The experiments run, briefly, and write what they promise. Their figures are not looked at."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "rclrt_analysis.cli", "bench", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+
+
+def may_use_realtime() -> bool:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        except OSError:
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def test_dispatch_writes_a_row_for_every_executor_and_floor(tmp_path: Path) -> None:
+    if not may_use_realtime():
+        pytest.skip("SCHED_FIFO is not permitted")
+    out = tmp_path / "rows.json"
+    done = bench(
+        "dispatch", "--cases", "1,4", "--rounds", "1", "--samples", "5", "--warm-up", "2",
+        "--json", str(out),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    names = {"pool", "events", "isolated", "waitset_single", "waitset_multi", "static"}
+    names |= {"events_fifo", "floor_listener", "floor_handover"}
+    names |= {"floor_listener_default", "floor_handover_default"}
+    for case, subscriptions in (("1 subscription", 1), ("10 subscriptions", 10)):
+        mine = {row["executor"]: row for row in rows if row["case"] == case}
+        assert set(mine) >= names
+        assert all(row["n"] == 5 * subscriptions for row in mine.values())
+    keys = "executor case n p50_us p99_us floor_listener_p50_us floor_handover_p50_us"
+    assert set(rows[0]) >= {*keys.split(), "ratio_p50", "ratio_p99"}
+    assert "Targets" in done.stdout
+
+
+def test_memory_writes_bytes_per_callback_and_per_thread(tmp_path: Path) -> None:
+    out = tmp_path / "rows.json"
+    done = bench("memory", "--callbacks", "20", "--json", str(out))
+    assert done.returncode == 0, done.stderr
+    result = json.loads(out.read_text(encoding="utf-8"))
+    assert {row["executor"] for row in result["callbacks"]} == {
+        "engine", "pool", "events", "isolated",
+    }  # fmt: skip
+    assert {row["trace_capacity"] for row in result["threads"]} == {0, 1024}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nonsense",),
+        ("dispatch", "--executors", "nonsense"),
+        ("dispatch", "--cases", "9"),
+        ("dispatch", "--rounds", "0"),
+        ("memory", "--nonsense"),
+    ],
+)
+def test_wrong_arguments_are_named_and_exit_with_2(arguments: tuple[str, ...]) -> None:
+    done = bench(*arguments)
+    assert done.returncode == 2
+    assert "usage" in done.stderr
