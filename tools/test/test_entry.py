@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -22,8 +23,8 @@ FAKE_PYTHON = """#!/bin/sh
 echo "python3 $*" >>"$CALLS"
 if [ "$1 $2" = "-m venv" ]; then
   for folder; do :; done
-  mkdir -p "$folder/bin" && ln -s "$0" "$folder/bin/python3" && touch "$folder/bin/pip"
-  chmod +x "$folder/bin/pip"
+  mkdir -p "$folder/bin" && ln -s "$0" "$folder/bin/python3"
+  echo "#!$folder/bin/python3" >"$folder/bin/pip"
 fi
 """
 FAKE_CMAKE = """#!/bin/sh
@@ -136,6 +137,28 @@ def test_wrong_arguments_of_a_python_verb_stop_before_anything_is_installed(tree
     assert result.returncode == 2
     assert tree.calls("python3") == ["python3 -m rclrt_analysis.cli --check demo --nonsense"]
     assert not (tree.root / ".rclrt").exists()
+
+
+def test_a_signal_to_the_script_ends_the_python_it_runs(tree: Tree) -> None:
+    python = FAKE_PYTHON + '[ "$3" = demo ] && echo $$ && exec sleep 60\nexit 0\n'
+    tree.program("python3", python)
+    environment = dict(os.environ, PATH=f"{tree.bin}:{os.environ['PATH']}")
+    environment.pop("AMENT_PREFIX_PATH", None)
+    environment["CALLS"] = str(tree.calls_file)
+    with subprocess.Popen(
+        [tree.root / "rclrt", "demo"], stdout=subprocess.PIPE, text=True, env=environment
+    ) as script:
+        assert script.stdout is not None
+        assert int(script.stdout.readline()) == script.pid
+        script.send_signal(signal.SIGTERM)
+        assert script.wait(timeout=30) == -signal.SIGTERM
+
+
+def test_a_moved_tree_gets_a_new_python_environment(tree: Tree) -> None:
+    tree.run("build")
+    tree.root = tree.root.rename(tree.root.with_name("moved"))
+    assert tree.run("build").returncode == 0
+    assert len([call for call in tree.calls("python3") if "-m venv" in call]) == 1
 
 
 def test_a_second_start_installs_and_configures_nothing(tree: Tree) -> None:
