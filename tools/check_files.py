@@ -16,7 +16,10 @@ from pathlib import Path
 
 MAX_LINES = 600
 SOURCE_SUFFIXES = frozenset(
-    {".c", ".cmake", ".cpp", ".h", ".hpp", ".py", ".sh", ".yaml", ".yml", ".msg", ".srv"}
+    {
+        *(".c", ".cmake", ".cpp", ".h", ".hpp", ".j2", ".pml", ".py", ".sh"),
+        *(".yaml", ".yml", ".msg", ".srv"),
+    }
 )
 SOURCE_NAMES = frozenset({"CMakeLists.txt", "rclrt", "run"})
 LICENSES = ("SPDX-License-Identifier: Apache-2.0", "SPDX-License-Identifier: GPL-2.0")
