@@ -15,6 +15,9 @@ SOURCE = Path(os.environ["RCLRT_SOURCE_DIR"])
 
 def test_first_node_ticks_until_it_is_interrupted() -> None:
     environment = dict(os.environ, ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
+    # A program finds its libraries by itself: it needs no environment script.
+    for name in ("LD_LIBRARY_PATH", "PYTHONPATH", "AMENT_PREFIX_PATH"):
+        environment.pop(name, None)
     with subprocess.Popen(
         ["stdbuf", "-oL", BUILD / "rclrt_examples" / "first_node"],
         stdout=subprocess.PIPE,
