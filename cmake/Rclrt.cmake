@@ -35,7 +35,7 @@ option(BUILD_SHARED_LIBS "Build our libraries shared" OFF)
 # A static library of ours may end up inside somebody's shared one (a component, a plugin).
 set(CMAKE_POSITION_INDEPENDENT_CODE ON CACHE BOOL "")
 
-# ccache is used where it is installed, unless a launcher was chosen (-DCMAKE_CXX_COMPILER_LAUNCHER=).
+# ccache is used where it is installed; -DCMAKE_CXX_COMPILER_LAUNCHER= (another, or none) prevails.
 find_program(RCLRT_CCACHE ccache)
 if(RCLRT_CCACHE)
   foreach(language IN ITEMS C CXX)

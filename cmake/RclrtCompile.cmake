@@ -1,9 +1,9 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# rclrt_compile_options(<target> [TEST]): the language level, warnings, optimisation and sanitizer of our
-# own code. They are private to the target: nothing of it reaches who links us, except the sanitizer's
-# runtime.
+# rclrt_compile_options(<target> [TEST]): the language level, warnings, optimisation and sanitizer of
+# our own code. They are private to the target: nothing of it reaches who links us, except the
+# sanitizer's runtime.
 
 include_guard(GLOBAL)
 
@@ -12,10 +12,10 @@ if(RCLRT_WERROR)
   list(APPEND RCLRT_WARNINGS -Werror)
 endif()
 
-# Most of a build is time in the compiler. -g1 has the lines of a stack trace but no variables and saves a
-# third; for a debugger use CMAKE_BUILD_TYPE=Debug. A test is compiled more often than it runs: without
-# optimisation it takes another third less, half under a sanitizer. These come after the flags of the
-# build type, so they prevail.
+# Most of a build is time in the compiler. -g1 has the lines of a stack trace but no variables and
+# saves a third; for a debugger use CMAKE_BUILD_TYPE=Debug. A test is compiled more often than it
+# runs: without optimisation it takes another third less, half under a sanitizer. These come after
+# the flags of the build type, so they prevail.
 if(RCLRT_SANITIZE STREQUAL "")
   set(RCLRT_COST_FLAGS $<$<CONFIG:RelWithDebInfo>:-g1>)
   set(RCLRT_TEST_COST_FLAGS $<$<CONFIG:RelWithDebInfo>:-O0>)

@@ -32,7 +32,8 @@ macro(_rclrt_choose_ros)
       if(NOT EXISTS "${RCLRT_VENV}/share/rcl/cmake/rclConfig.cmake")
         message(FATAL_ERROR
           "No ROS 2: AMENT_PREFIX_PATH names no prefix with rcl, and there is none in "
-          "${RCLRT_VENV}. Source a ROS 2 installation, or let './rclrt build' make that environment.")
+          "${RCLRT_VENV}. Source a ROS 2 installation, or let './rclrt build' make that "
+          "environment.")
       endif()
       set(RCLRT_ROS_FROM_PYPI TRUE CACHE INTERNAL "ROS 2 is the one from PyPI")
       set(RCLRT_ROS_PREFIX "${RCLRT_VENV}" CACHE INTERNAL "Prefix of the ROS 2 in use")
