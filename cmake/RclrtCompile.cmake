@@ -1,8 +1,8 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# rclrt_compile_options(<target> [TEST]): the language level, warnings, optimisation and sanitizer of
-# our own code. They are private to the target: nothing of it reaches who links us, except the
+# rclrt_compile_options(<target> [TEST]): the language level, warnings, optimisation and sanitizer
+# of our own code. They are private to the target: nothing of it reaches who links us, except the
 # sanitizer's runtime.
 
 include_guard(GLOBAL)
