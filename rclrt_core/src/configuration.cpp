@@ -293,4 +293,31 @@ Status Engine::Impl::set_attributes(
   return {};
 }
 
+Status Engine::Impl::set_timer_thread(const Attributes & wanted)
+{
+  const Status valid = validate(wanted, platform.cpu_count(), "the timer thread");
+  if (!valid.ok()) {
+    return valid;
+  }
+  int error = 0;
+  {
+    Lock lock(*mutex);
+    timer_thread = wanted;
+    Worker * const driver = timer_driver;
+    const bool exists = driver && driver != inline_worker.get() && !driver->lane &&
+                        !driver->keeps_attributes &&
+                        driver->thread_id.load(std::memory_order_relaxed) != 0;
+    if (exists) {
+      const AttributesId id = attributes.intern(wanted);
+      error =
+        platform.apply(driver->thread_id.load(std::memory_order_relaxed), attributes.complete(id));
+      driver->in_force = error == 0 ? id : kUnknownAttributes;
+    }
+  }
+  if (error != 0) {
+    add_finding(platform.explain("the timer thread", wanted, error));
+  }
+  return {};
+}
+
 }  // namespace rclrt_core

@@ -15,6 +15,7 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   threads_mutex(platform.make_mutex()),
   report_mutex(platform.make_mutex())
 {
+  timer_thread = options.timer_thread;
   clocks.resize(2);
   clocks[kSteadyClock].now_ns = [this] { return nanoseconds_of(platform.now()); };
   clocks[kSystemClock].now_ns = [this] { return platform.system_now_ns(); };
@@ -84,6 +85,11 @@ Status Engine::set_attributes(
   const std::shared_ptr<Callback> & callback, const Attributes & attributes)
 {
   return impl_->set_attributes(callback, attributes);
+}
+
+Status Engine::set_timer_thread(const Attributes & attributes)
+{
+  return impl_->set_timer_thread(attributes);
 }
 
 void Engine::notify(Callback & callback, std::size_t count) noexcept

@@ -81,6 +81,7 @@ public:
   void remove(const std::shared_ptr<Callback> & callback);
   bool wait_until_idle(const std::shared_ptr<Callback> & callback);
   Status set_attributes(const std::shared_ptr<Callback> & callback, const Attributes & attributes);
+  Status set_timer_thread(const Attributes & attributes);
   CallbackNode * known(const std::shared_ptr<Callback> & callback) const;
   CallbackNode * known_timer(const std::shared_ptr<Callback> & callback) const;
   void place(GroupNode & group);
@@ -167,6 +168,7 @@ public:
   Lane * shared_lane = nullptr;  // events and pool
   Lane * timer_lane = nullptr;   // events with release-and-execute
   std::deque<ClockState> clocks;
+  Attributes timer_thread;
   Worker * timer_driver = nullptr;  // who releases due timers now
   std::shared_ptr<Worker> inline_worker;
   bool inline_active = false;

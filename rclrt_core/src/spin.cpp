@@ -106,11 +106,13 @@ Status Engine::Impl::start_threads()
   accepts_threads = true;
   auto driver = new_worker("rclrt timers", timer_lane);
   driver->drives_timers = true;
+  Attributes first;
   {
     Lock lock(*mutex);
     timer_driver = driver.get();
+    first = timer_thread;
   }
-  Status status = start_thread(driver, options.timer_thread);
+  Status status = start_thread(driver, first);
   if (!status.ok()) {
     Lock lock(*mutex);
     timer_driver = nullptr;
@@ -211,7 +213,7 @@ Status Engine::Impl::probe()
     for (const auto & entry : callbacks) {
       asked.emplace(entry.second->attributes, entry.second->name());
     }
-    asked.emplace(attributes.intern(options.timer_thread), "the timer thread");
+    asked.emplace(attributes.intern(timer_thread), "the timer thread");
   }
   asked.erase(0);
   for (const auto & [id, subject] : asked) {

@@ -136,6 +136,20 @@ TEST(Attributes, that_are_changed_change_the_rank_of_a_job_that_waits)
   EXPECT_EQ(jobs, (Lines{"1-1-6 busy", "2-6-11 a", "2-11-16 b"}));
 }
 
+TEST(TimerThread, attributes_can_be_changed_before_and_while_it_runs)
+{
+  EngineOnSim engine;
+  Attributes impossible = fifo(100);
+  EXPECT_FALSE(engine.engine.set_timer_thread(impossible).ok());
+  EXPECT_TRUE(engine.engine.set_timer_thread(fifo(41)).ok());
+  engine.run(20, {}, [&] {
+    engine.sim.sleep_until(at_ms(1));
+    EXPECT_EQ(engine.engine.threads().front().in_force.priority, 41);
+    EXPECT_TRUE(engine.engine.set_timer_thread(fifo(42)).ok());
+    EXPECT_EQ(engine.engine.threads().front().in_force.priority, 42);
+  });
+}
+
 TEST(Refusal, is_a_finding_that_names_the_callback_and_it_runs_all_the_same)
 {
   EngineOnSim engine;

@@ -78,7 +78,7 @@ struct EngineOptions
   /// mlockall() at start.
   bool lock_memory = false;
   AttributesMode attributes_mode = AttributesMode::kPrefer;
-  /// The timer thread; must outrank the callbacks. Threads of the engine that have no attributes
+  /// The timer thread; must outrank the callbacks (see set_timer_thread()). Threads of the engine that have no attributes
   /// yet keep those of the thread that started them.
   Attributes timer_thread;
   /// Job records kept per thread until read_trace(); rounded up to a power of two; 0 disables.
@@ -153,6 +153,10 @@ public:
   bool wait_until_idle(const std::shared_ptr<Callback> & callback);
   /// Change attributes of a callback from its next job on.
   Status set_attributes(const std::shared_ptr<Callback> & callback, const Attributes & attributes);
+
+  /// Change EngineOptions::timer_thread: at once if the thread exists (with release-and-execute, which
+  /// runs callbacks on it: from the next spin on). What the OS refuses is a finding.
+  Status set_timer_thread(const Attributes & attributes);
 
   // ---- Releases
 
