@@ -21,6 +21,13 @@ namespace rclrt_rcl
 namespace
 {
 
+/// Names whose log lines a node of the process publishes on /rosout. Under the logging mutex.
+std::set<std::string> & rosout_names()
+{
+  static auto & names = *new std::set<std::string>;  // never destroyed: statics may own nodes
+  return names;
+}
+
 std::shared_ptr<rcl_node_t> make_handle(
   const std::string & name, const std::string & name_space, const NodeOptions & options,
   const std::shared_ptr<Context> & context)
@@ -52,17 +59,26 @@ std::shared_ptr<rcl_node_t> make_handle(
   throw_unless_ok(
     rcl_node_init(node.get(), name.c_str(), name_space.c_str(), context->handle(), &rcl_options),
     what);
-  std::shared_ptr<rcl_node_t> made(node.release(), [context](rcl_node_t * used) {
-    std::lock_guard<std::recursive_mutex> logging(detail::logging_mutex());
-    if (rcl_logging_rosout_fini_publisher_for_node(used) != RCL_RET_OK) {
-      take_rcl_error();
-    }
-    if (rcl_node_fini(used) != RCL_RET_OK) {
-      take_rcl_error();
-    }
-    delete used;
-  });
-  if (options.enable_rosout && rcl_logging_rosout_enabled()) {
+  // Of nodes with the same name only the first one publishes, and rcl must not be told that another
+  // one has gone: it would forget the publisher.
+  const std::string log_name = rcl_node_get_logger_name(node.get());
+  const bool logs = options.enable_rosout && rcl_logging_rosout_enabled();
+  const bool is_first = logs && rosout_names().insert(log_name).second;
+  std::shared_ptr<rcl_node_t> made(
+    node.release(), [context, is_first, log_name](rcl_node_t * used) {
+      std::lock_guard<std::recursive_mutex> logging(detail::logging_mutex());
+      if (is_first) {
+        rosout_names().erase(log_name);
+        if (rcl_logging_rosout_fini_publisher_for_node(used) != RCL_RET_OK) {
+          take_rcl_error();
+        }
+      }
+      if (rcl_node_fini(used) != RCL_RET_OK) {
+        take_rcl_error();
+      }
+      delete used;
+    });
+  if (logs) {  // warns if it is not the first
     throw_unless_ok(rcl_logging_rosout_init_publisher_for_node(made.get()), what + ": /rosout");
   }
   return made;

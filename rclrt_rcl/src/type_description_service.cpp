@@ -58,9 +58,10 @@ private:
     const Guard<Request> request(
       type_description_interfaces__srv__GetTypeDescription_Request__create(),
       &type_description_interfaces__srv__GetTypeDescription_Request__destroy);
-    const Guard<Response> response(
-      type_description_interfaces__srv__GetTypeDescription_Response__create(),
-      &type_description_interfaces__srv__GetTypeDescription_Response__destroy);
+    // rcl initialises it.
+    Response response{};
+    const Guard<Response> end(
+      &response, &type_description_interfaces__srv__GetTypeDescription_Response__fini);
     RequestHeader header;
     if (!take_request(request.get(), &header)) {
       return false;
@@ -68,9 +69,9 @@ private:
     {
       std::lock_guard<std::mutex> lock(type_cache_mutex());
       rcl_node_type_description_service_handle_request(
-        node_.get(), &header.id, request.get(), response.get());
+        node_.get(), &header.id, request.get(), &response);
     }
-    sender()->send(header, response.get());
+    sender()->send(header, &response);
     return true;
   }
 

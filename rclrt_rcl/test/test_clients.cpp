@@ -174,6 +174,21 @@ TEST_F(Clients, the_quality_of_service_counts)
     RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT);
 }
 
+TEST_F(Clients, a_node_goes_on_logging_when_another_of_its_name_has_gone)
+{
+  PreemptiveExecutor executor{options<PreemptiveExecutorOptions>()};
+  auto listener = make_node("listener");
+  executor.add_node(listener);
+  std::string log;
+  auto rosout = listener->create_subscription<rcl_interfaces::msg::Log>(
+    "/rosout", QoS::rosout(), [&](const auto & m) { log += m.name + ": " + m.msg + "\n"; });
+  make_node("node").reset();
+  node->logger().info("still here");
+  EXPECT_TRUE(
+    spin_until(executor, [&] { return log.find("node: still here") != std::string::npos; }))
+    << log;
+}
+
 TEST_F(Clients, a_request_dropped_without_an_answer_is_in_the_log)
 {
   PreemptiveExecutor executor{options<PreemptiveExecutorOptions>()};
