@@ -56,6 +56,15 @@ void CallbackGroup::add(const std::shared_ptr<Entity> & entity)
 
 void CallbackGroup::remove(const std::shared_ptr<Entity> & entity)
 {
+  // The observer first: once the entity has left the group, its name may be given out again.
+  std::shared_ptr<EntityObserver> told;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    told = observer_.lock();
+  }
+  if (told) {
+    told->entity_removed(entity);
+  }
   std::shared_ptr<EntityObserver> observer;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -68,7 +77,7 @@ void CallbackGroup::remove(const std::shared_ptr<Entity> & entity)
     }
     observer = observer_.lock();
   }
-  if (observer) {
+  if (observer && observer != told) {  // it came in between
     observer->entity_removed(entity);
   }
 }

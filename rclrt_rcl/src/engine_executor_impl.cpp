@@ -18,9 +18,6 @@ namespace rclrt_rcl
 namespace
 {
 
-// Shortest first release of a timer that is taken over late: time enough to give it its period.
-constexpr std::chrono::nanoseconds kSoon = std::chrono::milliseconds(1);
-
 constexpr int kHighestPriority = 99;
 
 void check(const rclrt_core::Status & status)
@@ -45,6 +42,22 @@ rclrt_core::EngineOptions complete(const ExecutorOptions & from, rclrt_core::Eng
     };
   }
   return options;
+}
+
+// A job takes the oldest message of its queue: with fewer jobs than messages, the rest would lag behind
+// for ever.
+void check_overruns(const Entity & entity, const rclrt_core::CallbackOptions & options)
+{
+  if (
+    entity.kind() == rclrt_core::CallbackKind::kTimer ||
+    entity.kind() == rclrt_core::CallbackKind::kWaitable) {
+    return;
+  }
+  if (options.overrun_rule != rclrt_core::OverrunRule::kQueueAll) {
+    throw Error(
+      "'" + options.name + "': overruns " + to_string(options.overrun_rule) +
+      " is for timers; to keep the latest message only, give the QoS depth 1");
+  }
 }
 
 bool is_realtime(const rclrt_core::Attributes & attributes)
@@ -145,6 +158,7 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
   };
   const auto & of_group = groups_.at(entity->group().get())->options().attributes;
   member->is_ranked = configuration_.apply(&to, of_group);
+  check_overruns(*entity, to);
   member->attributes = to.attributes;
   if (to.attributes.policy == rclrt_core::SchedulingPolicy::kUnchanged) {
     member->attributes = of_group;
@@ -163,6 +177,10 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
     Member & added = members_[entity.get()] = std::move(member);
     try {
       drive(*added.timer, callback_options, false);
+      if (!added.callback) {  // closed meanwhile
+        members_.erase(entity.get());
+        return;
+      }
       rank_timers();
     } catch (...) {
       members_.erase(entity.get());
@@ -216,13 +234,10 @@ void EngineExecutor::Impl::drive(
       timer_options.clock = clock;
       timer_options.one_shot = timer.is_one_shot();
       timer_options.autostart = !state.cancelled;
-      // The engine starts a timer with one period: let that be what is left of the present one.
-      timer_options.period = state.cancelled || state.period.count() == 0
-                               ? state.period
-                               : std::max(state.first, std::min(kSoon, state.period));
+      timer_options.period = state.period;
+      timer_options.first = std::max(state.first, std::chrono::nanoseconds(0));
       check(engine_.add_timer(callback_options, timer_options, group, &member.callback));
       auto driver = std::make_shared<detail::EngineTimer>(engine_, member.callback);
-      driver->set_period(state.period);
       names_[member.callback->id()] = timer.name();
       return driver;
     },
@@ -269,6 +284,8 @@ void EngineExecutor::Impl::clock_changed(
       drive(*member.timer, callback_options, true);
       if (member.is_ranked) {
         member.attributes = callback_options.attributes;
+      } else {
+        check(engine_.set_attributes(member.callback, member.attributes));  // as they are by now
       }
     }
   }
@@ -344,7 +361,12 @@ EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
   impl_.tell_configuration();
   std::lock_guard<std::mutex> lock(impl_.mutex_);
   impl_.outranked_ = {};
-  impl_.outrank_callbacks();
+  try {
+    impl_.outrank_callbacks();
+  } catch (...) {
+    detail::MiddlewareThreads::instance().release(&impl_);
+    throw;
+  }
   impl_.spinning_ = true;
 }
 
@@ -379,12 +401,17 @@ void EngineExecutor::Impl::outrank_callbacks()
     (whose.empty() && !wanted.attributes)) {
     return;
   }
+  rclrt_core::Attributes above;
+  above.policy = SchedulingPolicy::kFifo;
+  above.priority = most_urgent.policy == SchedulingPolicy::kDeadline
+                     ? kHighestPriority
+                     : std::min(most_urgent.priority + 1, kHighestPriority);
+  if (!whose.empty() && options_.timer_thread.policy == SchedulingPolicy::kUnchanged) {
+    above.cpu_affinity = options_.timer_thread.cpu_affinity;
+    check(engine_.set_timer_thread(above));
+    above.cpu_affinity = rclrt_core::CpuSet();
+  }
   if (wanted.mode != AttributesMode::kOff) {
-    rclrt_core::Attributes above;
-    above.policy = SchedulingPolicy::kFifo;
-    above.priority = most_urgent.policy == SchedulingPolicy::kDeadline
-                       ? kHighestPriority
-                       : std::min(most_urgent.priority + 1, kHighestPriority);
     detail::MiddlewareThreads::instance().require(
       this, wanted.attributes.value_or(above),
       [this](const rclrt_core::Finding & finding) { report(finding); });

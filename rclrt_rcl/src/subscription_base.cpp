@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "platform.hpp"
+#include "queue_depth.hpp"
 #include "rcl/graph.h"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
@@ -17,16 +19,6 @@ namespace rclrt_rcl
 {
 namespace
 {
-
-/// Jobs that may wait where the middleware keeps everything: Fast DDS's own bound.
-constexpr uint32_t kKeepAllDepth = 5000;
-
-uint32_t depth_of(const QoS & qos)
-{
-  return qos.is_keep_all()
-           ? kKeepAllDepth
-           : static_cast<uint32_t>(std::min<std::size_t>(qos.depth(), kKeepAllDepth));
-}
 
 MessageInfo to_info(const rmw_message_info_t & from)
 {
@@ -47,11 +39,19 @@ MessageInfo to_info(const rmw_message_info_t & from)
 SubscriptionBase::SubscriptionBase(
   EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
   const rosidl_message_type_support_t * type, const std::string & topic, const QoS & qos,
-  bool ignore_local_publications)
-: Entity(std::move(setup), depth_of(qos)),
+  bool ignore_local_publications, bool has_inbox)
+: Entity(std::move(setup), detail::queue_depth(qos) * (has_inbox ? 2 : 1)),
+  queue_depth_(detail::queue_depth(qos)),
   context_(std::move(context)),
   take_mutex_(detail::platform().make_mutex())
 {
+  // A job takes the oldest message: with fewer jobs than messages, the rest would lag for ever.
+  if (depth() < queue_depth_) {
+    throw Error(
+      "'" + name() + "': Scheduling::depth " + std::to_string(depth()) +
+      " is less than the depth of the QoS, " + std::to_string(queue_depth_) +
+      "; give the QoS the depth that is wanted");
+  }
   rcl_subscription_options_t options = rcl_subscription_get_default_options();
   options.qos = qos.profile();
   options.rmw_subscription_options.ignore_local_publications = ignore_local_publications;

@@ -54,10 +54,13 @@ void TimeSource::follow(bool simulated)
     follower_->set_active(false);
     return;
   }
-  CallbackGroupOptions group;
-  group.name = "clock";
+  if (!group_) {
+    CallbackGroupOptions group;
+    group.name = "clock";
+    group_ = node_.create_callback_group(CallbackGroupType::kMutuallyExclusive, group);
+  }
   SubscriptionOptions options;
-  options.group = node_.create_callback_group(CallbackGroupType::kMutuallyExclusive, group);
+  options.group = group_;
   options.scheduling.priority = kHighestPriority;
   options.scheduling.relative_deadline = kDeadline;
   options.use_intra_process = false;

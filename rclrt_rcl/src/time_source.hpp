@@ -52,6 +52,8 @@ private:
 
   Node & node_;
   const std::shared_ptr<Follower> follower_;
+  std::shared_ptr<CallbackGroup>
+    group_;  // once made, kept: a closing subscription may still be in it
   std::shared_ptr<Subscription<rosgraph_msgs::msg::Clock>> subscription_;
   Parameters::CallbackHandle on_change_;
 };

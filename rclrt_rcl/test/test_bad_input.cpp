@@ -131,6 +131,21 @@ TEST_F(BadInput, scheduling)
   make([](Scheduling &) {});  // the name is free
 }
 
+TEST_F(BadInput, subscriptions_that_would_lag_behind_their_queue)
+{
+  executor.add_node(node);
+  const auto make = [&](const std::function<void(Scheduling &)> & change) {
+    SubscriptionOptions options;
+    change(options.scheduling);
+    auto subscription = node->create_subscription<Log>("t", 5, [](const Log &) {}, options);
+  };
+  EXPECT_ERROR(make([](Scheduling & s) { s.depth = 2; }), "give the QoS the depth");
+  EXPECT_ERROR(
+    make([](Scheduling & s) { s.overrun_rule = rclrt_core::OverrunRule::kSkip; }),
+    "overruns skip is for timers");
+  make([](Scheduling & s) { s.depth = 20; });
+}
+
 TEST_F(BadInput, groups)
 {
   auto other = make_node("other");

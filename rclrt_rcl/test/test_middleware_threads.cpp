@@ -104,6 +104,24 @@ TEST_F(MiddlewareThreadsTest, are_one_above_the_most_urgent_callback_while_it_sp
   EXPECT_TRUE(all_have(SchedulingPolicy::kOther, 0)) << "they get back what they had";
 }
 
+TEST_F(MiddlewareThreadsTest, and_the_timer_thread_follow_the_most_urgent_callback)
+{
+  auto node = make_node("node");
+  PreemptiveExecutor executor(options<PreemptiveExecutorOptions>());
+  auto timer = node->create_wall_timer(1ms, [] {}, urgent(10));
+  executor.add_node(node);
+  const Spinning spinning(executor);
+  const auto timer_thread_has = [&](int priority) {
+    const auto threads = executor.threads();
+    return std::any_of(threads.begin(), threads.end(), [&](const auto & thread) {
+      return thread.name == "rclrt timers" && thread.in_force.priority == priority;
+    });
+  };
+  EXPECT_TRUE(wait_for([&] { return timer_thread_has(11); }));
+  executor.set_attributes(*timer, fifo(30));
+  EXPECT_TRUE(wait_for([&] { return timer_thread_has(31); }));
+}
+
 TEST_F(MiddlewareThreadsTest, stay_alone_without_urgent_callbacks)
 {
   auto node = make_node("node");

@@ -58,8 +58,8 @@ struct ExecutorOptions
   /// What to do when the operating system refuses attributes.
   rclrt_core::AttributesMode attributes_mode = rclrt_core::AttributesMode::kPrefer;
   MiddlewareThreads middleware_threads;
-  /// The executor's timer thread. Policy unchanged: as the thread that spins. Callbacks under fifo
-  /// or rr want it above them, or timers are released only when these leave a CPU idle.
+  /// The executor's timer thread. Policy unchanged: SCHED_FIFO one above the most urgent fifo or rr
+  /// callback (at most 99), and as the thread that spins while there is no such callback.
   rclrt_core::Attributes timer_thread;
   /// Of every thread of the executor, bytes. 0: the OS default.
   std::size_t stack_size = 0;

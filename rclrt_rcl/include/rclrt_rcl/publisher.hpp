@@ -18,6 +18,7 @@
 #include <typeindex>
 #include <utility>
 
+#include "rclrt_core/engine.hpp"
 #include "rclrt_rcl/loaned_message.hpp"
 #include "rclrt_rcl/publisher_base.hpp"
 #include "rosidl_typesupport_cpp/message_type_support.hpp"
@@ -107,6 +108,8 @@ private:
       return;
     }
     const MessageInfo info = intra_process_info();
+    // Receivers are woken when all have their message and no lock is held.
+    const rclrt_core::WakeBatch batch;
     if (inboxes.size() == 1) {
       detail::offer<M>(*inboxes.begin(), std::move(message), info);
       return;

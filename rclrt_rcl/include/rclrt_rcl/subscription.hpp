@@ -32,12 +32,12 @@ public:
   : SubscriptionBase(
       std::move(setup), std::move(context), node,
       rosidl_typesupport_cpp::get_message_type_support_handle<M>(), topic, qos,
-      ignore_local_publications),
+      ignore_local_publications, intra_process && !callback.wants_bytes()),
     callback_(std::move(callback))
   {
     if (intra_process && !callback_.wants_bytes()) {
       inbox_ = std::make_shared<detail::TypedInbox<M>>(
-        depth(), [this](std::size_t count) { announce(count); });
+        queue_depth(), [this](std::size_t count) { announce(count); });
       join_intra_process(inbox_, typeid(M));
     }
   }

@@ -48,7 +48,10 @@ protected:
   SubscriptionBase(
     EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
     const rosidl_message_type_support_t * type, const std::string & topic, const QoS & qos,
-    bool ignore_local_publications);
+    bool ignore_local_publications, bool has_inbox);
+
+  /// Of the middleware's queue and of the inbox, each; depth() counts both.
+  uint32_t queue_depth() const noexcept { return queue_depth_; }
 
   /// Deliver by pointer too, through this inbox. Called once, by the constructor of the subclass.
   void join_intra_process(const std::shared_ptr<detail::Inbox> & inbox, std::type_index type);
@@ -68,6 +71,7 @@ protected:
 private:
   bool accept(rcl_ret_t result, const rmw_message_info_t & from, MessageInfo * info);
 
+  const uint32_t queue_depth_;
   std::shared_ptr<Context> context_;
   std::shared_ptr<rcl_subscription_t> handle_;
   std::unique_ptr<rclrt_core::Mutex> take_mutex_;
