@@ -3,13 +3,13 @@
 
 /// Makes a node's ROS clock follow /clock while its parameter `use_sim_time` is true.
 ///
-/// Before the first message simulated time is 0; between two messages it stands still; a message may
-/// set it back. Messages are taken by a callback "/<node>/subscription/clock" in a group of its own,
-/// "/<node>/group/clock", which exists as long as `use_sim_time` is true. So no callback of the node
-/// can hold the clock up where there are threads for both: an isolated executor gives the group its
-/// own thread, a preemptive one a worker. Where there is one thread it comes first among the callbacks
-/// that wait (priority 99, relative deadline 1 ms), but a callback that waits for time to pass would
-/// wait for ever. Like any callback it may be given other attributes by name.
+/// Before the first message simulated time is 0; between two messages it stands still; a message
+/// may set it back. Messages are taken by a callback "/<node>/subscription/clock" in a group of its
+/// own, "/<node>/group/clock", made when `use_sim_time` is true for the first time. So no callback
+/// of the node can hold the clock up where there are threads for both: an isolated executor gives
+/// the group its own thread, a preemptive one a worker. Where there is one thread it comes first
+/// among the callbacks that wait (priority 99, relative deadline 1 ms), but a callback that waits
+/// for time to pass would wait for ever. Like any callback it may be given other attributes by name.
 #ifndef TIME_SOURCE_HPP_
 #define TIME_SOURCE_HPP_
 
