@@ -3,8 +3,8 @@
 
 /// The six standard services by which others see and change a node's parameters.
 ///
-/// They run in the node's default group, so that callbacks on changes never run beside the callbacks
-/// of that group, as users of rclcpp count on.
+/// They run in the node's default group, so that callbacks on changes never run beside the
+/// callbacks of that group, as users of rclcpp count on.
 #ifndef PARAMETER_SERVICES_HPP_
 #define PARAMETER_SERVICES_HPP_
 

@@ -23,7 +23,7 @@ std::string text_of(int64_t value) { return std::to_string(value); }
 std::string text_of(uint8_t value) { return std::to_string(value); }
 std::string text_of(const std::string & value) { return '"' + value + '"'; }
 
-/// The shortest that reads back as the same number, with a dot or exponent to tell it from integers.
+/// The shortest that reads back as the same number, told from integers by a dot or exponent.
 std::string text_of(double value)
 {
   char text[32];

@@ -4,7 +4,7 @@
 /// A client of services of type S.
 ///
 ///   auto answer = client->async_send_request(request);     // a future ...
-///   executor.spin_until_future_complete(answer.future);    // ... that the client's executor fulfils
+///   executor.spin_until_future_complete(answer.future);    // ... the client's executor fulfils it
 ///   use(answer.get());
 ///
 /// Waiting for the future inside a callback works only where another thread of the executor may run
