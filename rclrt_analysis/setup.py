@@ -1,12 +1,23 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""For colcon, which asks for this file; everything is in pyproject.toml."""
+"""The package, in the form colcon reads; pip reads it as well."""
 
-from setuptools import setup
+from setuptools import find_packages, setup
 
 setup(
+    name="rclrt_analysis",
+    version="0.1.0",
+    description="Models, measurements and reports of rclrt, and the verbs of its command",
+    license="Apache-2.0",
+    author="The rclrt Authors",
+    author_email="maintainers@example.org",
+    python_requires=">=3.10",
+    install_requires=["bokeh", "jinja2", "jsonschema", "numpy", "pyyaml"],
+    package_dir={"": "src"},
+    packages=find_packages("src"),
+    package_data={"rclrt_analysis": ["py.typed", "templates/*.j2"]},
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/rclrt_analysis"]),
         ("share/rclrt_analysis", ["package.xml"]),
-    ]
+    ],
 )
