@@ -4,11 +4,13 @@
 // The middleware's threads outrank the callbacks they wake.
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fixture.hpp"
@@ -136,30 +138,33 @@ TEST_F(MiddlewareThreadsTest, stay_alone_without_urgent_callbacks)
 
 TEST_F(MiddlewareThreadsTest, that_appear_later_are_raised_when_they_notify)
 {
-  // No participant yet, so no threads of the middleware when it starts to spin.
   PreemptiveExecutorOptions with_attributes = options<PreemptiveExecutorOptions>();
   with_attributes.middleware_threads.attributes = fifo(30);
   PreemptiveExecutor executor(with_attributes);
-  const Spinning spinning(executor);
   auto node = make_node("node");
   executor.add_node(node);
-  // A message from this process would be handed over by the thread that publishes it; a match with
-  // another participant is noticed by the middleware's own.
-  std::atomic<int> matches{0};
-  SubscriptionOptions subscription_options;
-  subscription_options.events.matched = [&](const auto &) { ++matches; };
-  auto subscription =
-    node->create_subscription<Log>("t", 10, [](const Log &) {}, subscription_options);
-  auto far_context = Context::make();
-  NodeOptions far_options;
-  far_options.context = far_context;
-  Node far("far", far_options);
-  auto publisher = far.create_publisher<Log>("t", 10);
-  EXPECT_TRUE(wait_for([&] { return matches == 1; }));
-  const auto all = middleware_attributes();
-  EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const Attributes & attributes) {
-    return attributes.policy == SchedulingPolicy::kFifo && attributes.priority == 30;
-  }));
+  std::atomic<int> runs{0};
+  Scheduling named;
+  named.name = "w";
+  auto waitable = node->create_waitable(named, [&] { ++runs; });
+  const Spinning spinning(executor);
+  ASSERT_TRUE(wait_for([] { return all_have(SchedulingPolicy::kFifo, 30); }));
+  // By its name this is one of the middleware's; which of the real ones notifies, and when it first
+  // does, is up to the middleware.
+  Attributes before;
+  Attributes after;
+  std::thread late([&] {
+    rclrt_core::LinuxPlatform platform;
+    pthread_setname_np(pthread_self(), "dds.late");
+    platform.read_back(platform.current_thread(), &before);
+    waitable->trigger();
+    platform.read_back(platform.current_thread(), &after);
+  });
+  late.join();
+  EXPECT_EQ(before.policy, SchedulingPolicy::kOther);
+  EXPECT_EQ(after.policy, SchedulingPolicy::kFifo);
+  EXPECT_EQ(after.priority, 30);
+  EXPECT_TRUE(wait_for([&] { return runs == 1; }));
 }
 
 TEST_F(MiddlewareThreadsTest, that_are_outranked_are_a_finding)
