@@ -5,11 +5,13 @@
 Every executor takes turns with two floors on the same subscriptions in the same process: the
 callback run by the middleware's own thread (listener), and that plus one bare futex hand-over to a
 waiting SCHED_FIFO thread (hand-over). All of them run with the middleware's threads (SCHED_FIFO 51)
-above the workers (50); "default" floors have SCHED_OTHER everywhere instead. With ten
+above the workers (50); what ends in "default" has SCHED_OTHER everywhere instead. With ten
 subscriptions, executors of one thread get one instance each.
 
-Percentiles are of all rounds together. Ratios (p50/h, p99/h) are to the hand-over floor of the
-same case.
+Percentiles are of all rounds together; one that has too few samples (100 for the 99th) is not
+given ("-", null) and not judged. Ratios (p50/h, p99/h) are to the hand-over floor of the same case.
+
+Exits with 1 when a target is missed or the experiment fails, with 2 for wrong arguments.
 """
 
 from __future__ import annotations
@@ -27,6 +29,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from rclrt_analysis.commands.bench import positive, writable_file
+from rclrt_analysis.reference.statistics import percentile
 
 LISTENER = "floor_listener"
 HANDOVER = "floor_handover"
@@ -63,16 +68,17 @@ EXECUTORS = (
     "waitset_single",
     "waitset_multi",
     "waitset_multi_10",
+    "waitset_multi_default",
     "static",
     "events_fifo",
 )
 FLOORS = (LISTENER, HANDOVER, f"{LISTENER}_default", f"{HANDOVER}_default")
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"{value} is not positive")
+def _period_ms(text: str) -> float:
+    value = float(text)
+    if not (math.isfinite(value) and 0.1 <= value <= 10000):
+        raise argparse.ArgumentTypeError(f"{text} is not in 0.1..10000")
     return value
 
 
@@ -85,7 +91,7 @@ def _executors(text: str) -> tuple[str, ...]:
 
 
 def _cases(text: str) -> tuple[Case, ...]:
-    numbers = [_positive(number) for number in text.split(",")]
+    numbers = [positive(number) for number in text.split(",")]
     if max(numbers) > len(CASES):
         raise argparse.ArgumentTypeError(f"there are {len(CASES)} cases")
     return tuple(CASES[number - 1] for number in numbers)
@@ -93,19 +99,22 @@ def _cases(text: str) -> tuple[Case, ...]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
-    parser.add_argument("--rounds", type=_positive, default=5, help="turns of each (%(default)s)")
+    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
+    parser.add_argument("--rounds", type=positive, default=5, help="turns of each (%(default)s)")
     parser.add_argument(
-        "--samples", type=_positive, default=500, help="messages per turn (%(default)s)"
+        "--samples", type=positive, default=500, help="messages per turn (%(default)s)"
     )
     parser.add_argument(
         "--warm-up",
-        type=_positive,
+        type=positive,
         default=50,
         help="messages at the start of each turn that do not count (%(default)s)",
     )
     parser.add_argument(
-        "--period-ms", type=float, default=2.0, help="of the publisher (%(default)s)"
+        "--period-ms",
+        type=_period_ms,
+        default=2.0,
+        help="of the publisher, 0.1 to 10000 (%(default)s)",
     )
     parser.add_argument(
         "--cases",
@@ -119,11 +128,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def percentile(delays: Sequence[float], fraction: float) -> float:
-    """Return the smallest of the sorted `delays` that at least `fraction` do not exceed."""
-    return delays[max(0, math.ceil(fraction * len(delays)) - 1)]
-
-
 @dataclass(frozen=True)
 class Delays:
     """Of one executor or floor in one case, in microseconds, sorted; by round and all."""
@@ -134,12 +138,12 @@ class Delays:
     other_threads: str
 
     @property
-    def p50(self) -> float:
+    def p50(self) -> float | None:
         """Median."""
         return percentile(self.all, 0.50)
 
     @property
-    def p99(self) -> float:
+    def p99(self) -> float | None:
         """99 % are not above."""
         return percentile(self.all, 0.99)
 
@@ -156,7 +160,11 @@ def _publisher(folder: Path, topic: str, period_ms: float) -> Iterator[str]:
             yield publisher.stdout.readline().strip() or "failed"
         finally:
             publisher.stdin.close()
-            publisher.wait(timeout=30)
+            try:
+                publisher.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                publisher.kill()  # leaving the block waits for it without a limit
+                raise
 
 
 def measure(
@@ -204,6 +212,18 @@ def _delays(slices: Sequence[dict[str, Any]], name: str) -> Delays:
     )
 
 
+def _ratio(mine: float | None, other: float | None) -> float | None:
+    return None if mine is None or other is None else mine / other
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)
+
+
+def _text(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
 def row(case: Case, name: str, of: dict[str, Delays]) -> dict[str, Any]:
     """Return what is written for one executor in one case."""
     mine, listener, handover = of[name], of[LISTENER], of[HANDOVER]
@@ -211,15 +231,15 @@ def row(case: Case, name: str, of: dict[str, Delays]) -> dict[str, Any]:
         "executor": name,
         "case": case.name,
         "n": len(mine.all),
-        "p50_us": round(mine.p50, 2),
-        "p99_us": round(mine.p99, 2),
-        "floor_listener_p50_us": round(listener.p50, 2),
-        "floor_handover_p50_us": round(handover.p50, 2),
-        "floor_handover_p99_us": round(handover.p99, 2),
-        "ratio_p50": round(mine.p50 / handover.p50, 3),
-        "ratio_p99": round(mine.p99 / handover.p99, 3),
-        "rounds_p50_us": [round(percentile(values, 0.50), 2) for values in mine.rounds],
-        "rounds_p99_us": [round(percentile(values, 0.99), 2) for values in mine.rounds],
+        "p50_us": _rounded(mine.p50, 2),
+        "p99_us": _rounded(mine.p99, 2),
+        "floor_listener_p50_us": _rounded(listener.p50, 2),
+        "floor_handover_p50_us": _rounded(handover.p50, 2),
+        "floor_handover_p99_us": _rounded(handover.p99, 2),
+        "ratio_p50": _rounded(_ratio(mine.p50, handover.p50), 3),
+        "ratio_p99": _rounded(_ratio(mine.p99, handover.p99), 3),
+        "rounds_p50_us": [_rounded(percentile(values, 0.50), 2) for values in mine.rounds],
+        "rounds_p99_us": [_rounded(percentile(values, 0.99), 2) for values in mine.rounds],
         "middleware_threads": mine.middleware,
         "other_threads": mine.other_threads,
     }
@@ -233,14 +253,22 @@ def verdicts(case: Case, of: dict[str, Delays]) -> list[str]:
         if name not in of:
             continue
         for what, ratio, limit in (
-            ("p50", of[name].p50 / floor.p50, MAX_P50_RATIO),
-            ("p99", of[name].p99 / floor.p99, MAX_P99_RATIO),
+            ("p50", _ratio(of[name].p50, floor.p50), MAX_P50_RATIO),
+            ("p99", _ratio(of[name].p99, floor.p99), MAX_P99_RATIO),
         ):
-            lines.append(_verdict(f"{name} {what} / hand-over floor", ratio, limit))
-    multi = [of[name].p50 for name in ("waitset_multi", "waitset_multi_10") if name in of]
-    if case.subscriptions > 1 and multi and "pool" in of:
-        ratio = of["pool"].p50 / min(multi)
-        lines.append(_verdict("pool p50 / better waitset_multi", ratio, MAX_FAN_OUT_RATIO))
+            if ratio is not None:
+                lines.append(_verdict(f"{name} {what} / hand-over floor", ratio, limit))
+    equal = [of[name].p50 for name in ("waitset_multi", "waitset_multi_10") if name in of]
+    known = [value for value in equal if value is not None]
+    default = of["waitset_multi_default"].p50 if "waitset_multi_default" in of else None
+    if case.subscriptions > 1 and "pool" in of:
+        for what, other in (
+            ("better waitset_multi", min(known, default=None)),
+            ("waitset_multi_default", default),
+        ):
+            ratio = _ratio(of["pool"].p50, other)
+            if ratio is not None:
+                lines.append(_verdict(f"pool p50 / {what}", ratio, MAX_FAN_OUT_RATIO))
     return lines
 
 
@@ -274,10 +302,12 @@ def print_case(case: Case, of: dict[str, Delays]) -> None:
     print(f"  {'':24}", *(title.rjust(9) for title in titles), "  p50 of each round")
     floor = of[HANDOVER]
     for name, mine in of.items():
-        rounds = " ".join(f"{percentile(values, 0.50):.0f}" for values in mine.rounds)
+        rounds = " ".join(_text(percentile(values, 0.50), 0) for values in mine.rounds)
         print(
-            f"  {name:24} {len(mine.all):9} {mine.p50:9.1f} {mine.p99:9.1f} {mine.all[-1]:9.1f}"
-            f" {mine.p50 / floor.p50:9.2f} {mine.p99 / floor.p99:9.2f}   {rounds}"
+            f"  {name:24} {len(mine.all):9} {_text(mine.p50, 1):>9} {_text(mine.p99, 1):>9}"
+            f" {mine.all[-1]:9.1f}"
+            f" {_text(_ratio(mine.p50, floor.p50), 2):>9}"
+            f" {_text(_ratio(mine.p99, floor.p99), 2):>9}   {rounds}"
         )
 
 
@@ -313,4 +343,4 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         text = json.dumps({"schema": 1, "environment": where, "rows": rows}, indent=1)
         arguments.json.write_text(text + "\n", encoding="utf-8")
-    return 0
+    return 1 if any("MISSED" in line for line in judgements) else 0

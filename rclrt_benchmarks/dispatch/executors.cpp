@@ -126,6 +126,10 @@ std::vector<Variant> executors()
     variant(
       "waitset_multi_10", Threads::kSeveral, true,
       [] { return std::make_unique<WaitSetMultiThreadedExecutor>(kOneForEachOfTen); }),
+    // As rclcpp's users have it: SCHED_OTHER everywhere.
+    variant(
+      "waitset_multi_default", Threads::kSeveral, false,
+      [] { return std::make_unique<WaitSetMultiThreadedExecutor>(); }),
     variant("static", Threads::kOne, true, [] { return std::make_unique<StaticExecutor>(); }),
     variant(
       "events_fifo", Threads::kOne, true, [] { return std::make_unique<FifoEventsExecutor>(); })};

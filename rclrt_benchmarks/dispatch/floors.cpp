@@ -4,6 +4,7 @@
 // What no executor can beat: the middleware itself.
 
 #include <atomic>
+#include <future>
 #include <stdexcept>
 
 #include "middleware.hpp"
@@ -91,13 +92,27 @@ public:
     if (rt) {
       options.attributes = fifo(kWorkerPriority);
     }
-    std::string refused;
+    // The thread itself reports what was refused, before its body begins.
+    const auto refused = std::make_shared<std::string>();
+    const auto begun = std::make_shared<std::promise<void>>();
+    auto has_begun = begun->get_future();
     const rclrt_core::Status started = platform_.start_thread(
-      options, [this] { work(); },
-      [&](const rclrt_core::Finding & finding) { refused = rclrt_core::to_string(finding); },
+      options,
+      [this, begun] {
+        begun->set_value();
+        work();
+      },
+      [refused](const rclrt_core::Finding & finding) { *refused = rclrt_core::to_string(finding); },
       &thread_);
     if (!started.ok()) {
       throw std::runtime_error(started.message());
+    }
+    has_begun.wait();
+    if (!refused->empty()) {
+      stop_.store(true);
+      HandsOver::on_messages(1);
+      thread_->join();
+      throw std::runtime_error("hand-over thread: " + *refused);
     }
   }
   ~HandsOver() override

@@ -16,6 +16,24 @@ from pathlib import Path
 from types import ModuleType
 
 
+def positive(text: str) -> int:
+    """Return the whole number above 0 that `text` is; a type of an argument."""
+    value = int(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{value} is not positive")
+    return value
+
+
+def writable_file(text: str) -> Path:
+    """Return the path `text` if a file can be written there; a type of an argument."""
+    path = Path(text)
+    if path.is_dir() or not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is a folder or in a folder that does not exist")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{text} may not be written")
+    return path
+
+
 def experiments() -> dict[str, Path]:
     """Return the file of every experiment, by name (with - for _)."""
     folder = Path(os.environ.get("RCLRT_SOURCE_DIR", ".")) / "rclrt_benchmarks"
