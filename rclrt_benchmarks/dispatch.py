@@ -30,8 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.commands.bench import positive, writable_file
-from rclrt_analysis.reference.statistics import percentile
+from _experiment import percentile, positive, writable_file
 
 LISTENER = "floor_listener"
 HANDOVER = "floor_handover"

@@ -19,7 +19,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rclrt_analysis.commands.bench import positive, writable_file
+from _experiment import positive, writable_file
 
 MAX_BYTES_PER_CALLBACK = 1024
 

@@ -16,24 +16,6 @@ from pathlib import Path
 from types import ModuleType
 
 
-def positive(text: str) -> int:
-    """Return the whole number above 0 that `text` is; a type of an argument."""
-    value = int(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"{value} is not positive")
-    return value
-
-
-def writable_file(text: str) -> Path:
-    """Return the path `text` if a file can be written there; a type of an argument."""
-    path = Path(text)
-    if path.is_dir() or not path.parent.is_dir():
-        raise argparse.ArgumentTypeError(f"{text} is a folder or in a folder that does not exist")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise argparse.ArgumentTypeError(f"{text} may not be written")
-    return path
-
-
 def experiments() -> dict[str, Path]:
     """Return the file of every experiment, by name (with - for _)."""
     folder = Path(os.environ.get("RCLRT_SOURCE_DIR", ".")) / "rclrt_benchmarks"
@@ -41,6 +23,8 @@ def experiments() -> dict[str, Path]:
 
 
 def _load(path: Path) -> ModuleType:
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # for what experiments share
     name = f"rclrt_benchmarks_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None  # it is a .py file
