@@ -18,14 +18,15 @@ def test_first_node_ticks_until_it_is_interrupted() -> None:
     # A program finds its libraries by itself: it needs no environment script.
     for name in ("LD_LIBRARY_PATH", "PYTHONPATH", "AMENT_PREFIX_PATH"):
         environment.pop(name, None)
-    with subprocess.Popen(
-        ["stdbuf", "-oL", BUILD / "rclrt_examples" / "first_node"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    ) as node:
-        assert node.stdout is not None
-        lines = [node.stdout.readline() for _ in range(3)]
+    terminal, its_end = os.openpty()  # to a terminal, a program writes line by line
+    with (
+        os.fdopen(terminal) as output,
+        subprocess.Popen(
+            [BUILD / "rclrt_examples" / "first_node"], stdout=its_end, env=environment
+        ) as node,
+    ):
+        os.close(its_end)
+        lines = [output.readline() for _ in range(3)]
         node.send_signal(signal.SIGINT)
         assert node.wait(timeout=30) == 0
     assert all(line.startswith("tick ") for line in lines)
