@@ -169,14 +169,13 @@ rclrt_rcl::Scheduling scheduling_for(
 }
 
 std::unique_ptr<rclrt_rcl::Executor> make_executor(
-  const ExecutorChoice & choice, std::size_t cpus,
-  const std::shared_ptr<rclrt_rcl::Context> & context)
+  const ExecutorChoice & choice, const std::shared_ptr<rclrt_rcl::Context> & context)
 {
   switch (choice.kind) {
     case ExecutorKind::kWaitSetSingle:
       return std::make_unique<rclrt_baselines::WaitSetSingleThreadedExecutor>(context);
     case ExecutorKind::kWaitSetMulti:
-      return std::make_unique<rclrt_baselines::WaitSetMultiThreadedExecutor>(cpus, context);
+      return std::make_unique<rclrt_baselines::WaitSetMultiThreadedExecutor>(0, context);
     case ExecutorKind::kStatic:
       return std::make_unique<rclrt_baselines::StaticExecutor>(context);
     case ExecutorKind::kEventsFifo:

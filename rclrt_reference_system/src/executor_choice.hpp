@@ -56,11 +56,9 @@ rclrt_core::Status choose_executor(
 rclrt_rcl::Scheduling scheduling_for(
   const ExecutorChoice & choice, const PlannedCallback & callback, const ScenarioNode & node);
 
-/// `cpus`: how many processors the program may use, one thread of a wait set for each. Throws
-/// rclrt_rcl::Error if the configuration file is wrong; the text has file, line and column.
+/// Throws rclrt_rcl::Error if the configuration file is wrong; the text has file, line and column.
 std::unique_ptr<rclrt_rcl::Executor> make_executor(
-  const ExecutorChoice & choice, std::size_t cpus,
-  const std::shared_ptr<rclrt_rcl::Context> & context);
+  const ExecutorChoice & choice, const std::shared_ptr<rclrt_rcl::Context> & context);
 
 /// What the executor has found out; nothing for the baselines, which look at nothing.
 std::vector<rclrt_core::Finding> findings_of(const rclrt_rcl::Executor & executor);

@@ -110,13 +110,6 @@ Status use_cpus(const std::vector<int> & cpus, int cpu_count)
   return {};
 }
 
-std::size_t usable_cpus()
-{
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? static_cast<std::size_t>(CPU_COUNT(&set))
-                                                      : 1;
-}
-
 void set_work(double work_ms, Scenario * scenario)
 {
   const Duration work(static_cast<int64_t>(std::llround(work_ms * 1e6)));
@@ -199,12 +192,13 @@ int run_scenario(const Arguments & arguments)
   const auto context = rclrt_rcl::default_context();
   std::unique_ptr<rclrt_rcl::Executor> executor;
   try {
-    executor = make_executor(choice, usable_cpus(), context);
+    executor = make_executor(choice, context);
   } catch (const rclrt_rcl::Error & error) {
     return fail(kWrongUsage, Status::error(error.what()));
   }
   ReferenceSystem system(
-    scenario, plan, choice, work, arguments.node, options.warm_up + options.duration, context);
+    scenario, plan, choice, work, arguments.node, options.warm_up + options.duration + kDrain,
+    context);
   system.add_to(*executor);
   Run result;
   status = run(options, system, *executor, &result);

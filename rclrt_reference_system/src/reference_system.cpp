@@ -35,10 +35,12 @@ int64_t received_ns(const rclrt_rcl::MessageInfo & info, int64_t sent_ns, int64_
   if (info.received_timestamp.count() == 0) {
     return start_ns;
   }
+  // In this order a preemption in between makes the message older, never younger.
+  const int64_t now_ns = monotonic_ns();
   const auto system_now = std::chrono::system_clock::now().time_since_epoch();
   const int64_t age_ns =
     std::chrono::nanoseconds(system_now).count() - info.received_timestamp.count();
-  return std::clamp(monotonic_ns() - age_ns, std::min(sent_ns, start_ns), start_ns);
+  return std::clamp(now_ns - age_ns, std::min(sent_ns, start_ns), start_ns);
 }
 
 }  // namespace

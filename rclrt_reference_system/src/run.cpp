@@ -115,6 +115,8 @@ private:
     if (const auto * engine = dynamic_cast<const rclrt_rcl::EngineExecutor *>(&executor_)) {
       run_.threads = engine->threads();
     }
+    // What was received in time may still end: to leave it out would favour those who are late.
+    alarm.sleep_until(Clock::now() + kDrain);
   }
 
   const RunOptions & options_;

@@ -23,6 +23,9 @@
 namespace rclrt_reference_system
 {
 
+/// After the measurement, for what was received in time to end; twice the slowest hot path in use.
+constexpr std::chrono::milliseconds kDrain{200};
+
 struct RunOptions
 {
   std::chrono::nanoseconds warm_up{0};
