@@ -27,6 +27,7 @@ void WaitSetMultiThreadedExecutor::do_spin()
   {
     std::lock_guard<std::mutex> lock(wait_mutex_);  // none runs ahead
     exception_ = nullptr;
+    failed_ = false;
     for (std::size_t i = 1; i < threads_; ++i) {
       others.emplace_back([this] { work(); });
     }
@@ -48,7 +49,7 @@ void WaitSetMultiThreadedExecutor::work()
       Executable executable;
       {
         std::lock_guard<std::mutex> lock(wait_mutex_);
-        if (stop_requested() || exception_) {
+        if (stop_requested() || failed_) {
           return;
         }
         if (!next(&executable, std::chrono::nanoseconds(-1))) {
@@ -61,6 +62,8 @@ void WaitSetMultiThreadedExecutor::work()
       }
     } catch (...) {
       std::exception_ptr thrown = std::current_exception();
+      // Before the lock, which whoever waits holds: interrupted, it must see why and not wait again.
+      failed_ = true;
       interrupt();
       std::lock_guard<std::mutex> lock(wait_mutex_);
       if (!exception_) {

@@ -9,6 +9,7 @@
 #ifndef RCLRT_BASELINES__WAIT_SET_MULTI_THREADED_EXECUTOR_HPP_
 #define RCLRT_BASELINES__WAIT_SET_MULTI_THREADED_EXECUTOR_HPP_
 
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -35,6 +36,8 @@ private:
 
   const std::size_t threads_;
   std::mutex wait_mutex_;
+  /// A callback has thrown. Set by its thread before it interrupts the wait, read by all.
+  std::atomic<bool> failed_{false};
   std::exception_ptr exception_;  ///< guarded by wait_mutex_
 };
 
