@@ -175,8 +175,13 @@ TEST_P(EngineSteadyState, the_same_with_callbacks_of_different_urgency)
   }
   add_callback("a", 10);
   add_callback("b", 20);
-  // One thread has to change between two priorities.
-  expect_frugal_dispatch(GetParam() == ExecutionModel::kEvents ? kDispatches : 0);
+  // One thread has to change between two priorities. In the pool, a release that comes before the
+  // thread of the last job is asleep again finds only the other one: rare, and exactly never in
+  // virtual time (Pool.steady_state_dispatch_is_one_wake_and_no_scheduling_call).
+  const int allowed = GetParam() == ExecutionModel::kEvents ? kDispatches
+                      : GetParam() == ExecutionModel::kPool ? kDispatches / 10
+                                                            : 0;
+  expect_frugal_dispatch(allowed);
 }
 
 TEST_P(EngineSteadyState, timers_allocate_nothing_either)
