@@ -1,12 +1,12 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The waiting jobs of one callback: a count, with release stamps for up to 16 of them.
+/// The waiting jobs of one callback: a count, with release stamps for up to 8 of them.
 ///
 ///   oldest [ stamped ... ][ unstamped, all with the stamp of the first of them ] newest
 ///   or     [ unstamped    ][ stamped ... ]       once the older stamped ones have gone
 ///
-/// Memory is fixed when it is made: min(depth, 16) stamps. A job beyond that is given the stamp of a
+/// Memory is fixed when it is made: min(depth, 8) stamps. A job beyond that is given the stamp of a
 /// neighbour; stamps go forward all the same, so that a deep backlog does not stay the oldest for
 /// ever. Not thread-safe: the engine's lock protects it.
 #ifndef BACKLOG_HPP_
@@ -25,24 +25,29 @@ namespace rclrt_core
 class Backlog
 {
 public:
-  /// Enough to stamp every job at the queue depths in use; more jobs than that only ever wait in an
-  /// overload.
-  static constexpr uint32_t kMaxStamps = 16;
+  using Stamp = ReleaseStamp;
+
+  /// More jobs than that only ever wait in an overload.
+  static constexpr uint32_t kMaxStamps = 8;
 
   explicit Backlog(uint32_t depth)
-  : depth_(depth), capacity_(std::min(depth, kMaxStamps)), stamps_(new Job[capacity_])
+  : depth_(depth), capacity_(std::min(depth, kMaxStamps)), stamps_(new Stamp[capacity_])
   {
   }
 
   bool empty() const noexcept { return count_ == 0; }
   bool full() const noexcept { return count_ == depth_; }
+  uint32_t depth() const noexcept { return depth_; }
   uint32_t size() const noexcept { return count_; }
 
-  /// The oldest job. Not empty.
-  const Job & front() const noexcept { return unstamped_first_ ? unstamped_job_ : stamps_[first_]; }
+  /// The oldest job, but for its priority. Not empty.
+  const Stamp & front() const noexcept
+  {
+    return unstamped_first_ ? unstamped_stamp_ : stamps_[first_];
+  }
 
   /// Not full.
-  void push(const Job & job) noexcept
+  void push(const Stamp & stamp) noexcept
   {
     ++count_;
     if (unstamped_ > 0 && !unstamped_first_) {
@@ -53,26 +58,26 @@ public:
       // No room. The unstamped run takes the oldest stamp over, or begins with this job.
       ++unstamped_;
       if (!unstamped_first_) {
-        unstamped_job_ = job;
+        unstamped_stamp_ = stamp;
         return;
       }
-      unstamped_job_ = take_stamp();
+      unstamped_stamp_ = take_stamp();
     }
-    stamps_[(first_ + stamped_) % capacity_] = job;
+    stamps_[(first_ + stamped_) % capacity_] = stamp;
     ++stamped_;
   }
 
   /// Remove the oldest job and return it. Not empty.
-  Job pop() noexcept
+  Stamp pop() noexcept
   {
     --count_;
     if (unstamped_first_) {
       unstamped_first_ = --unstamped_ > 0;
-      return unstamped_job_;
+      return unstamped_stamp_;
     }
-    const Job job = take_stamp();
+    const Stamp stamp = take_stamp();
     unstamped_first_ = stamped_ == 0 && unstamped_ > 0;
-    return job;
+    return stamp;
   }
 
   void clear() noexcept
@@ -82,12 +87,12 @@ public:
   }
 
 private:
-  Job take_stamp() noexcept
+  Stamp take_stamp() noexcept
   {
-    const Job job = stamps_[first_];
+    const Stamp stamp = stamps_[first_];
     first_ = (first_ + 1) % capacity_;
     --stamped_;
-    return job;
+    return stamp;
   }
 
   uint32_t depth_;
@@ -97,8 +102,8 @@ private:
   uint32_t first_ = 0;            // index of the oldest stamp
   uint32_t unstamped_ = 0;        // of them without
   bool unstamped_first_ = false;  // these are older than the stamped ones
-  Job unstamped_job_;
-  std::unique_ptr<Job[]> stamps_;
+  Stamp unstamped_stamp_;
+  std::unique_ptr<Stamp[]> stamps_;
 };
 
 }  // namespace rclrt_core

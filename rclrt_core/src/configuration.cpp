@@ -181,12 +181,12 @@ Status Engine::Impl::add_callback(
       return Status::error(
         "callback '" + callback_options.name + "': unknown clock " + std::to_string(timer->clock));
     }
-    auto node = std::make_shared<CallbackNode>(std::move(callback_options), next_callback++);
     GroupNode & group_node = **found;
+    const AttributesId asked = attributes_of(callback_options.attributes, group_node);
+    auto node = std::make_shared<CallbackNode>(std::move(callback_options), next_callback++);
     node->group = *found;
-    node->attributes = attributes_of(node->options().attributes, group_node);
-    const bool on_timer_lane =
-      group_node.timer_queue && node->options().kind == CallbackKind::kTimer;
+    node->attributes = asked;
+    const bool on_timer_lane = group_node.timer_queue && node->kind() == CallbackKind::kTimer;
     node->queue = on_timer_lane ? group_node.timer_queue.get() : group_node.queue.get();
     if (node->priority == 0) {
       node->priority = attributes.asked(node->attributes).priority;
@@ -286,7 +286,7 @@ Status Engine::Impl::set_attributes(
   }
   unlink(*node);
   node->attributes = attributes_of(wanted, *node->queue->group);
-  if (node->options().priority == 0) {
+  if (node->own_priority == 0) {
     node->priority = attributes.asked(node->attributes).priority;
   }
   link(*node);

@@ -50,8 +50,7 @@ void Engine::Impl::link(CallbackNode & callback) noexcept
 {
   if (!callback.backlog.empty()) {
     const Job place = callback.head;
-    callback.head = callback.backlog.front();
-    callback.head.priority = callback.priority;
+    callback.head = {callback.backlog.front(), callback.priority};
     if (callback.keeps_place) {
       callback.head.release = place.release;
       callback.head.sequence = place.sequence;
@@ -85,20 +84,18 @@ void Engine::Impl::release(
 {
   Backlog & backlog = callback.backlog;
   CallbackStatistics & statistics = callback.statistics;
-  const CallbackOptions & callback_options = callback.options();
-  Job job;
+  ReleaseStamp job;
   job.release = release;
   job.ready = now;
-  job.priority = callback.priority;
-  if (callback_options.relative_deadline > Duration::zero()) {
-    job.deadline = add_saturating(release, callback_options.relative_deadline);
+  if (callback.relative_deadline() > Duration::zero()) {
+    job.deadline = add_saturating(release, callback.relative_deadline());
   } else if (publisher) {
     job.deadline = publisher->deadline;
   }
   statistics.released += count;
-  // Of a burst only the newest `depth` can wait: account for the others without a loop.
-  const std::size_t kept = std::min<std::size_t>(count, callback_options.depth);
-  switch (callback_options.overrun_rule) {
+  // Of a burst only the newest ones can wait: account for the others without a loop.
+  const std::size_t kept = std::min<std::size_t>(count, backlog.depth());
+  switch (callback.overrun_rule) {
     case OverrunRule::kQueueAll:
       statistics.dropped += count - kept;
       next_job += count - kept;
@@ -179,9 +176,8 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
   CallbackNode & callback = *best;
   GroupNode & group = *callback.queue->group;
   unlink(callback);
-  worker.job = callback.backlog.pop();
+  worker.job = {callback.backlog.pop(), callback.priority};
   callback.keeps_place = false;
-  worker.job.priority = callback.priority;
   worker.callback = callback.shared_from_this();
   ++callback.running;
   ++group.running;
@@ -316,7 +312,7 @@ void Engine::Impl::inherit_from_waiting(const CallbackNode & waiting) noexcept
 void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
 {
   if (
-    !callback.options().inherit_priority || engine_here != this ||
+    !callback.inherit_priority || engine_here != this ||
     worker_here->job.priority <= callback.priority) {
     return;
   }

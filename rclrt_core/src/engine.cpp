@@ -86,6 +86,11 @@ Status Engine::set_attributes(
 {
   return impl_->set_attributes(callback, attributes);
 }
+Attributes Engine::attributes(const Callback & callback) const
+{
+  Impl::Lock lock(*impl_->mutex);
+  return impl_->attributes.asked(static_cast<const CallbackNode &>(callback).attributes);
+}
 
 Status Engine::set_timer_thread(const Attributes & attributes)
 {
@@ -108,6 +113,10 @@ Status Engine::reset_timer(const std::shared_ptr<Callback> & timer)
 Status Engine::set_timer_period(const std::shared_ptr<Callback> & timer, Duration period)
 {
   return impl_->set_timer_period(timer, period);
+}
+Status Engine::set_timer_clock(const std::shared_ptr<Callback> & timer, ClockId clock)
+{
+  return impl_->set_timer_clock(timer, clock);
 }
 bool Engine::is_timer_cancelled(const std::shared_ptr<Callback> & timer) const
 {

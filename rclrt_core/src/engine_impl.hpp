@@ -16,6 +16,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -116,6 +117,7 @@ public:
   Status cancel_timer(const std::shared_ptr<Callback> & timer);
   Status reset_timer(const std::shared_ptr<Callback> & timer);
   Status set_timer_period(const std::shared_ptr<Callback> & timer, Duration period);
+  Status set_timer_clock(const std::shared_ptr<Callback> & timer, ClockId clock);
   bool is_timer_cancelled(const std::shared_ptr<Callback> & timer) const;
   Duration time_until_release(const std::shared_ptr<Callback> & timer) const;
   ClockId add_clock(std::function<int64_t()> now_ns);
@@ -162,7 +164,8 @@ public:
   /// middleware, a wake-up or a start of a thread runs.
   std::unique_ptr<Mutex> mutex;
   AttributeTable attributes;
-  std::unordered_map<std::string, std::shared_ptr<CallbackNode>> callbacks;
+  /// By name; the key is that of the node.
+  std::unordered_map<std::string_view, std::shared_ptr<CallbackNode>> callbacks;
   std::vector<std::shared_ptr<GroupNode>> groups;
   std::deque<Lane> lanes;
   Lane * shared_lane = nullptr;  // events and pool

@@ -10,6 +10,7 @@
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/set.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -35,22 +36,31 @@ using AttributesId = uint32_t;
 /// Of a thread for which the OS refused something halfway.
 constexpr AttributesId kUnknownAttributes = UINT32_MAX;
 
+/// A system may have thousands of these, mostly idle: `rclrt bench memory` bounds their size.
 struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
 {
-  CallbackNode(CallbackOptions callback_options, uint32_t callback_id)
-  : Callback(std::move(callback_options), callback_id),
-    backlog(options_.depth),
-    priority(options_.priority)
+  CallbackNode(CallbackOptions options, uint32_t callback_id)
+  : Callback(std::move(options.name), options.kind, callback_id, options.relative_deadline),
+    run(std::move(options.run)),
+    overrun_rule(options.overrun_rule),
+    inherit_priority(options.inherit_priority),
+    own_priority(options.priority),
+    backlog(options.depth),
+    priority(options.priority)
   {
   }
 
+  const std::function<bool(const Job &)> run;  // called without the lock
+  const OverrunRule overrun_rule;
+  const bool inherit_priority;
+  const int own_priority;                 // 0: that of the attributes
   intrusive::set_member_hook<> in_group;  // of GroupQueue::callbacks, while jobs wait
   std::shared_ptr<GroupNode> group;       // keeps `queue` alive
   struct GroupQueue * queue = nullptr;
   Job head;                  // the oldest waiting job, as the callback is ordered
   bool keeps_place = false;  // ordered as the job that the waiting one has replaced
   Backlog backlog;
-  int priority;                 // includes inherited priority
+  int priority;                 // in force: own, of the attributes, or inherited
   AttributesId attributes = 0;  // back to 0 for good once the OS has refused them
   bool removed = false;
   uint32_t running = 0;

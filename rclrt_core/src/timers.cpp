@@ -65,8 +65,8 @@ void Engine::Impl::release_due(ClockState & clock, WakeList & wakes) noexcept
     // On every clock, a release is as long ago on CLOCK_MONOTONIC as it is on its own clock.
     const TimePoint latest = now - Duration(now_ns - nominal_ns);
     uint64_t earlier = missed;
-    if (callback.options().overrun_rule == OverrunRule::kQueueAll) {
-      earlier = std::min<uint64_t>(missed, callback.options().depth - 1);
+    if (callback.overrun_rule == OverrunRule::kQueueAll) {
+      earlier = std::min<uint64_t>(missed, callback.backlog.depth() - 1);
       callback.statistics.dropped += missed - earlier;
     } else {
       earlier = 0;
@@ -154,6 +154,30 @@ Status Engine::Impl::set_timer_period(const std::shared_ptr<Callback> & timer, D
   callback->timer->period_ns = period.count();
   if (began_again) {
     arm(*callback->timer, period.count(), wakes);
+  }
+  lock.unlock();
+  wakes.wake_or_defer();
+  return {};
+}
+
+Status Engine::Impl::set_timer_clock(const std::shared_ptr<Callback> & timer, ClockId clock)
+{
+  WakeList wakes;
+  Lock lock(*mutex);
+  CallbackNode * callback = known_timer(timer);
+  if (!callback) {
+    return Status::error("set_timer_clock(): not a timer of this engine");
+  }
+  if (clock >= clocks.size()) {
+    return Status::error(
+      "timer '" + callback->name() + "': unknown clock " + std::to_string(clock));
+  }
+  TimerNode & node = *callback->timer;
+  clocks[node.clock].queue.disarm(node);
+  drop_waiting(*callback);
+  node.clock = clock;
+  if (!node.cancelled) {
+    arm(node, node.period_ns, wakes);
   }
   lock.unlock();
   wakes.wake_or_defer();

@@ -175,7 +175,7 @@ void Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
   const TimePoint start = platform.now();
   rclrt_job_outcome outcome = RCLRT_JOB_DONE;
   try {
-    outcome = callback.options().run(worker.job) ? RCLRT_JOB_DONE : RCLRT_JOB_EMPTY;
+    outcome = callback.run(worker.job) ? RCLRT_JOB_DONE : RCLRT_JOB_EMPTY;
   } catch (...) {
     outcome = RCLRT_JOB_EXCEPTION;
     handle_exception(callback);

@@ -214,25 +214,6 @@ TEST(Events, fifo_policy_runs_in_order_of_release_whatever_the_priorities)
     (Lines{"1-1-11 low", "2-11-12 middle", "3-12-14 high"}));
 }
 
-TEST(Events, edf_policy_runs_the_earliest_absolute_deadline_first)
-{
-  EngineOptions options = model(ExecutionModel::kEvents);
-  options.policy = &edf_policy();
-  EngineOnSim engine(options);
-  const auto add = [&](const char * name, int work_ms, int deadline_ms) {
-    CallbackOptions callback = engine.callback_options(name, milliseconds(work_ms));
-    callback.relative_deadline = milliseconds(deadline_ms);
-    engine.add(callback);
-  };
-  add("running", 10, 100);
-  add("late", 1, 90);
-  add("early", 1, 30);
-  add("none", 1, 0);
-  EXPECT_EQ(
-    engine.run(50, {{0, "running"}, {1, "none"}, {2, "late"}, {3, "early"}}),
-    (Lines{"0-0-10 running", "3-10-11 early", "2-11-12 late", "1-12-13 none"}));
-}
-
 TEST(Events, release_and_execute_runs_timers_on_the_timer_thread_most_urgent_first)
 {
   EngineOptions options = model(ExecutionModel::kEvents);
@@ -260,6 +241,57 @@ TEST(Events, release_and_execute_still_excludes_within_a_group)
   engine.add(prioritised(engine, "subscription", 5, 10), "shared");
   EXPECT_EQ(
     engine.run(19, {{8, "subscription"}}), (Lines{"8-8-13 subscription", "10-13-17 timer"}));
+}
+
+// One thread for all: the only thread of the events model, a pool of one, a group's own.
+class EveryModel : public testing::TestWithParam<ExecutionModel>
+{
+};
+
+TEST_P(EveryModel, edf_policy_runs_the_earliest_absolute_deadline_first)
+{
+  EngineOptions options = model(GetParam());
+  options.policy = &edf_policy();
+  options.min_threads = options.max_threads = 1;
+  EngineOnSim engine(options);
+  const std::string group = GetParam() == ExecutionModel::kIsolated ? "one group" : "";
+  const auto add = [&](const char * name, int work_ms, int deadline_ms) {
+    CallbackOptions callback = engine.callback_options(name, milliseconds(work_ms));
+    callback.relative_deadline = milliseconds(deadline_ms);
+    engine.add(callback, group);
+  };
+  add("running", 10, 100);
+  add("late", 1, 90);
+  add("early", 1, 30);
+  add("none", 1, 0);
+  EXPECT_EQ(
+    engine.run(50, {{0, "running"}, {1, "none"}, {2, "late"}, {3, "early"}}),
+    (Lines{"0-0-10 running", "3-10-11 early", "2-11-12 late", "1-12-13 none"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Models, EveryModel,
+  testing::Values(ExecutionModel::kPool, ExecutionModel::kEvents, ExecutionModel::kIsolated),
+  [](const auto & model) { return std::string(to_string(model.param)); });
+
+TEST(Pool, the_thread_that_ran_last_runs_next)
+{
+  EngineOptions options;
+  options.min_threads = 4;
+  EngineOnSim engine(options, 2);
+  for (const char * name : {"a", "b"}) {
+    engine.add(engine.callback_options(name, milliseconds(2)));
+  }
+  // Two side by side, then one at a time: on the thread that went to sleep last, and it alone.
+  std::vector<uint64_t> jobs;
+  engine.run(100, {{0, "a"}, {1, "b"}, {10, "a"}, {20, "b"}, {30, "a"}, {40, "b"}}, [&] {
+    engine.sim.sleep_until(at_ms(90));
+    for (const ThreadReport & thread : engine.engine.threads()) {
+      jobs.push_back(thread.jobs);
+    }
+  });
+  std::sort(jobs.rbegin(), jobs.rend());
+  EXPECT_EQ(jobs, (std::vector<uint64_t>{5, 1, 0, 0, 0}));  // the last is the timer thread
 }
 
 TEST(Models, jobs_released_before_spin_run_when_it_starts)

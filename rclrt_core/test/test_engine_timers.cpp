@@ -373,6 +373,32 @@ TEST(Clock, a_jump_backwards_restarts_the_period_from_there)
   EXPECT_EQ(t.statistics("timer").executed, 1u);
 }
 
+TEST(Clock, of_a_timer_can_be_changed_and_its_period_starts_again)
+{
+  Timer t;
+  int64_t ros_now_ns = 1000000000;
+  const ClockId ros_clock = t.engine.add_clock([&] { return ros_now_ns; });
+  const auto callback = t.every(10, milliseconds(1));
+  EXPECT_EQ(
+    t.run(
+      100, {},
+      [&] {
+        t.sim.sleep_until(at_ms(25));
+        EXPECT_FALSE(t.engine.set_timer_clock(callback, ros_clock + 1).ok());
+        EXPECT_TRUE(t.engine.set_timer_clock(callback, ros_clock).ok());
+        t.sim.sleep_until(at_ms(50));  // nothing, unless that clock advances
+        ros_now_ns += 10000000;
+        t.engine.clock_changed(ros_clock);
+        t.sim.sleep_until(at_ms(63));
+        EXPECT_TRUE(t.engine.set_timer_clock(callback, kSteadyClock).ok());
+        t.sim.sleep_until(at_ms(75));
+        EXPECT_TRUE(t.engine.cancel_timer(callback).ok());
+        EXPECT_TRUE(t.engine.set_timer_clock(callback, ros_clock).ok());
+        EXPECT_TRUE(t.engine.is_timer_cancelled(callback));
+      }),
+    (Lines{"10-10-11 timer", "20-20-21 timer", "50-50-51 timer", "73-73-74 timer"}));
+}
+
 TEST(Clock, the_system_clock_follows_a_step_within_a_tenth_of_a_second)
 {
   Timer t;

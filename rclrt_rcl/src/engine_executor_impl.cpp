@@ -146,11 +146,11 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
     entity->kind() == rclrt_core::CallbackKind::kTimer ? rclrt_core::OverrunRule::kKeepLatest
                                                        : rclrt_core::OverrunRule::kQueueAll);
   to.depth = scheduling.depth != 0 ? scheduling.depth : entity->depth();
-  to.run = [entity, context = context_](const rclrt_core::Job & job) {
+  to.run = [this, entity](const rclrt_core::Job & job) {
     try {
       return entity->take_and_run(job);
     } catch (const ShutdownError &) {
-      if (context->ok()) {
+      if (context_->ok()) {
         throw;
       }
       return true;
@@ -159,10 +159,6 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
   const auto & of_group = groups_.at(entity->group().get())->options().attributes;
   member->is_ranked = configuration_.apply(&to, of_group);
   check_overruns(*entity, to);
-  member->attributes = to.attributes;
-  if (to.attributes.policy == rclrt_core::SchedulingPolicy::kUnchanged) {
-    member->attributes = of_group;
-  }
   return to;
 }
 
@@ -176,7 +172,7 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
     member.timer = static_cast<Timer *>(entity.get());
     Member & added = members_[entity.get()] = std::move(member);
     try {
-      drive(*added.timer, callback_options, false);
+      drive(added, std::move(callback_options));
       if (!added.callback) {  // closed meanwhile
         members_.erase(entity.get());
         return;
@@ -189,7 +185,6 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
   } else {
     const auto & group = groups_.at(entity->group().get());
     check(engine_.add_callback(std::move(callback_options), group, &member.callback));
-    names_[member.callback->id()] = entity->name();
     const auto callback = member.callback;
     members_[entity.get()] = std::move(member);
     lock.unlock();
@@ -213,6 +208,7 @@ void EngineExecutor::Impl::remove_entity(const std::shared_ptr<Entity> & entity)
   }
   const Member member = std::move(found->second);
   members_.erase(found);
+  former_names_[member.callback->id()] = entity->name();
   if (member.timer != nullptr) {
     member.timer->release_driver();
     return;
@@ -222,26 +218,21 @@ void EngineExecutor::Impl::remove_entity(const std::shared_ptr<Entity> & entity)
   engine_.remove(member.callback);
 }
 
-void EngineExecutor::Impl::drive(
-  Timer & timer, const rclrt_core::CallbackOptions & callback_options, bool restart)
+void EngineExecutor::Impl::drive(Member & member, rclrt_core::CallbackOptions callback_options)
 {
-  Member & member = members_.at(&timer);
+  Timer & timer = *member.timer;
   const auto & group = groups_.at(timer.group().get());
   const rclrt_core::ClockId clock = clock_id(timer.clock());
-  timer.drive(
-    [&](const Timer::State & state) {
-      rclrt_core::TimerOptions timer_options;
-      timer_options.clock = clock;
-      timer_options.one_shot = timer.is_one_shot();
-      timer_options.autostart = !state.cancelled;
-      timer_options.period = state.period;
-      timer_options.first = std::max(state.first, std::chrono::nanoseconds(0));
-      check(engine_.add_timer(callback_options, timer_options, group, &member.callback));
-      auto driver = std::make_shared<detail::EngineTimer>(engine_, member.callback);
-      names_[member.callback->id()] = timer.name();
-      return driver;
-    },
-    restart);
+  timer.drive([&](const Timer::State & state) {
+    rclrt_core::TimerOptions timer_options;
+    timer_options.clock = clock;
+    timer_options.one_shot = timer.is_one_shot();
+    timer_options.autostart = !state.cancelled;
+    timer_options.period = state.period;
+    timer_options.first = std::max(state.first, std::chrono::nanoseconds(0));
+    check(engine_.add_timer(std::move(callback_options), timer_options, group, &member.callback));
+    return std::make_shared<detail::EngineTimer>(engine_, member.callback);
+  });
 }
 
 rclrt_core::ClockId EngineExecutor::Impl::clock_id(const std::shared_ptr<Clock> & clock)
@@ -278,18 +269,12 @@ void EngineExecutor::Impl::clock_changed(
     return;
   }
   std::lock_guard<std::mutex> lock(mutex_);
-  for (auto & [key, member] : members_) {
+  for (const auto & [key, member] : members_) {
     if (member.timer != nullptr && member.timer->clock().get() == clock) {
-      const rclrt_core::CallbackOptions callback_options = member.callback->options();
-      drive(*member.timer, callback_options, true);
-      if (member.is_ranked) {
-        member.attributes = callback_options.attributes;
-      } else {
-        check(engine_.set_attributes(member.callback, member.attributes));  // as they are by now
-      }
+      // One that is being closed may have left the engine already: nothing is left to do then.
+      (void)engine_.set_timer_clock(member.callback, clock_id(member.timer->clock()));
     }
   }
-  rank_timers();
 }
 
 void EngineExecutor::Impl::rank_timers()
@@ -302,7 +287,7 @@ void EngineExecutor::Impl::rank_timers()
       rclrt_core::PriorityTask & task = tasks.emplace_back();
       task.name = entity->name();
       task.period = member.timer->period();
-      task.relative_deadline = member.callback->options().relative_deadline;
+      task.relative_deadline = member.callback->relative_deadline();
     }
   }
   if (ranked.empty()) {
@@ -310,11 +295,11 @@ void EngineExecutor::Impl::rank_timers()
   }
   const std::vector<rclrt_core::Attributes> derived = configuration_.derive(std::move(tasks));
   for (std::size_t i = 0; i < ranked.size(); ++i) {
+    const rclrt_core::Attributes present = engine_.attributes(*ranked[i]->callback);
     rclrt_core::Attributes wanted = derived[i];
-    wanted.cpu_affinity = ranked[i]->callback->options().attributes.cpu_affinity;
-    if (wanted != ranked[i]->attributes) {
+    wanted.cpu_affinity = present.cpu_affinity;
+    if (wanted != present) {
       check(engine_.set_attributes(ranked[i]->callback, wanted));
-      ranked[i]->attributes = wanted;
     }
   }
 }
@@ -328,7 +313,6 @@ void EngineExecutor::Impl::set_attributes(
     throw Error("set_attributes(): '" + entity.name() + "' is not in this executor");
   }
   check(engine_.set_attributes(found->second.callback, attributes));
-  found->second.attributes = attributes;
   found->second.is_ranked = false;
   if (spinning_) {
     outrank_callbacks();
@@ -386,10 +370,9 @@ void EngineExecutor::Impl::outrank_callbacks()
   rclrt_core::Attributes most_urgent;
   std::string whose;
   for (const auto & [entity, member] : members_) {
-    if (
-      is_realtime(member.attributes) &&
-      (whose.empty() || more_urgent(member.attributes, most_urgent))) {
-      most_urgent = member.attributes;
+    const rclrt_core::Attributes attributes = engine_.attributes(*member.callback);
+    if (is_realtime(attributes) && (whose.empty() || more_urgent(attributes, most_urgent))) {
+      most_urgent = attributes;
       whose = entity->name();
     }
   }
@@ -481,7 +464,11 @@ std::map<std::string, rclrt_core::CallbackStatistics> EngineExecutor::Impl::stat
 std::map<uint32_t, std::string> EngineExecutor::Impl::callback_names() const
 {
   std::lock_guard<std::mutex> lock(mutex_);
-  return names_;
+  std::map<uint32_t, std::string> names = former_names_;
+  for (const auto & [entity, member] : members_) {
+    names[member.callback->id()] = entity->name();
+  }
+  return names;
 }
 
 }  // namespace rclrt_rcl

@@ -61,9 +61,8 @@ private:
   {
     std::shared_ptr<Entity> entity;  ///< let go of when it is removed, and it is when it is closed
     std::shared_ptr<rclrt_core::Callback> callback;
-    rclrt_core::Attributes attributes;  ///< own, or else the group's
-    Timer * timer = nullptr;            ///< if it is one
-    bool is_ranked = false;             ///< its priority is derived
+    Timer * timer = nullptr;  ///< if it is one
+    bool is_ranked = false;   ///< its priority is derived
   };
   struct WatchedClock
   {
@@ -74,7 +73,7 @@ private:
 
   // All under the mutex:
   rclrt_core::CallbackOptions options_for(const std::shared_ptr<Entity> & entity, Member * member);
-  void drive(Timer & timer, const rclrt_core::CallbackOptions & options, bool restart);
+  void drive(Member & member, rclrt_core::CallbackOptions options);
   rclrt_core::ClockId clock_id(const std::shared_ptr<Clock> & clock);
   void outrank_callbacks();
   void check_outranked(const rclrt_core::Attributes & most_urgent, const std::string & whose);
@@ -93,7 +92,7 @@ private:
   detail::ExecutorConfiguration configuration_;
   std::unordered_map<const CallbackGroup *, std::shared_ptr<rclrt_core::Group>> groups_;
   std::unordered_map<const Entity *, Member> members_;
-  std::map<uint32_t, std::string> names_;
+  std::map<uint32_t, std::string> former_names_;  ///< of callbacks that are gone, for the trace
   std::vector<WatchedClock> clocks_;
   bool spinning_ = false;
   rclrt_core::Attributes outranked_;  ///< what the middleware's threads were raised above

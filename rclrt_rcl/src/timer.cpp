@@ -92,7 +92,7 @@ std::chrono::nanoseconds Timer::time_until_trigger() const
   return cancelled_ ? std::chrono::nanoseconds::max() : next_ - clock_->now();
 }
 
-void Timer::drive(const MakeDriver & make, bool restart)
+void Timer::drive(const MakeDriver & make)
 {
   std::lock_guard<std::mutex> lock(mutex_);
   release_driver_locked();
@@ -102,7 +102,7 @@ void Timer::drive(const MakeDriver & make, bool restart)
   State state;
   state.period = period_;
   state.cancelled = cancelled_;
-  state.first = restart ? period_ : next_ - clock_->now();
+  state.first = next_ - clock_->now();
   driver_ = make(state);
 }
 

@@ -84,18 +84,24 @@ public:
   Callback(const Callback &) = delete;
   Callback & operator=(const Callback &) = delete;
 
-  const std::string & name() const noexcept { return options_.name; }
-  CallbackKind kind() const noexcept { return options_.kind; }
+  const std::string & name() const noexcept { return name_; }
+  CallbackKind kind() const noexcept { return kind_; }
   /// Index used in trace records, unique within the engine.
   uint32_t id() const noexcept { return id_; }
-  /// As given when it was added; priority inheritance does not show here.
-  const CallbackOptions & options() const noexcept { return options_; }
+  /// See CallbackOptions::relative_deadline.
+  Duration relative_deadline() const noexcept { return relative_deadline_; }
 
 protected:
-  Callback(CallbackOptions options, uint32_t id) : options_(std::move(options)), id_(id) {}
+  Callback(std::string name, CallbackKind kind, uint32_t id, Duration relative_deadline)
+  : name_(std::move(name)), relative_deadline_(relative_deadline), id_(id), kind_(kind)
+  {
+  }
 
-  CallbackOptions options_;
-  uint32_t id_;
+private:
+  const std::string name_;
+  const Duration relative_deadline_;
+  const uint32_t id_;
+  const CallbackKind kind_;
 };
 
 }  // namespace rclrt_core

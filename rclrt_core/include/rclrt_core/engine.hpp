@@ -19,7 +19,7 @@
 ///
 /// Costs: a release is one lock, O(log n) and at most one wake-up; no allocation; a scheduling
 /// system call only if no idle thread has the attributes the job needs. Memory is bounded: waiting
-/// jobs are counted, not stored, beyond the first 16 of a callback.
+/// jobs are counted, not stored, beyond the first 8 of a callback.
 ///
 /// Thread-safe throughout. It knows nothing of ROS.
 #ifndef RCLRT_CORE__ENGINE_HPP_
@@ -154,6 +154,10 @@ public:
   /// Change attributes of a callback from its next job on.
   Status set_attributes(const std::shared_ptr<Callback> & callback, const Attributes & attributes);
 
+  /// Those of its thread while it runs: its own or else its group's, raised by inheritance; none if the
+  /// OS has refused them. Not of another engine's callback.
+  Attributes attributes(const Callback & callback) const;
+
   /// Change EngineOptions::timer_thread: at once if the thread exists (with release-and-execute, which
   /// runs callbacks on it: from the next spin on). What the OS refuses is a finding.
   Status set_timer_thread(const Attributes & attributes);
@@ -172,6 +176,8 @@ public:
   Status reset_timer(const std::shared_ptr<Callback> & timer);
   /// From the release after the next one on, or from reset_timer().
   Status set_timer_period(const std::shared_ptr<Callback> & timer, Duration period);
+  /// Let another clock drive it: as by reset_timer(), unless it is cancelled, which it stays.
+  Status set_timer_clock(const std::shared_ptr<Callback> & timer, ClockId clock);
   bool is_timer_cancelled(const std::shared_ptr<Callback> & timer) const;
   /// Until the next release on the timer's clock, negative when late; Duration::max() when
   /// cancelled.

@@ -12,7 +12,8 @@
 namespace rclrt_core
 {
 
-struct Job
+/// What is fixed when a job is released.
+struct ReleaseStamp
 {
   /// Nominal release: the timer's phase grid (lateness never shifts it), or arrival of the message.
   TimePoint release{};
@@ -22,6 +23,10 @@ struct Job
   TimePoint deadline = kNever;
   /// Number within the engine, in order of release; breaks ties.
   uint64_t sequence = 0;
+};
+
+struct Job : ReleaseStamp
+{
   /// Priority of the callback; larger is more urgent.
   int priority = 0;
 };

@@ -72,8 +72,7 @@ public:
   };
   using MakeDriver = std::function<std::shared_ptr<TimerDriver>(const State &)>;
   /// Hand the timer to the driver that `make` returns. The one before is let go first.
-  /// `restart`: the first release is one period from now, whatever it was.
-  void drive(const MakeDriver & make, bool restart = false);
+  void drive(const MakeDriver & make);
   /// Take it back. On return the driver is not called any more.
   void release_driver();
 
