@@ -30,7 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from _experiment import percentile, positive, writable_file
+from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.statistics import percentile
 
 LISTENER = "floor_listener"
 HANDOVER = "floor_handover"

@@ -19,7 +19,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from _experiment import positive, writable_file
+from rclrt_analysis.arguments import positive, writable_file
 
 MAX_BYTES_PER_CALLBACK = 1024
 

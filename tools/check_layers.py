@@ -85,7 +85,7 @@ LAYERS = {
     "rclrt_reference_interfaces": _layer(never=RCLCPP),
     # The executors to compare with live beside the benchmarks.
     "rclrt_reference_system": _layer(*_FRONT_ENDS, *_REFERENCE, "rclrt_benchmarks"),
-    "rclrt_benchmarks": _layer(*_FRONT_ENDS),
+    "rclrt_benchmarks": _layer(*_FRONT_ENDS, "rclrt_analysis"),
     "rclrt_examples": _layer(*_FRONT_ENDS, *_REFERENCE),
 }
 

@@ -65,6 +65,7 @@ def report(
             "through": ["Fusion"],
             "sink": "Sink",
             "critical_path_work_ms": 4.0,
+            "work_ms": 6.0,
             "deadline_ms": 100.0,
             "samples": samples,
             "samples_without_room": 0,

@@ -87,6 +87,7 @@ def test_the_result_has_exactly_the_fields_of_schema_1() -> None:
         "executor",
         "policy",
         "hot_path_ms",
+        "hot_path_to_end_ms",
         "dropped",
         "deadline_misses",
         "cpu_s",
@@ -102,6 +103,7 @@ def test_the_result_has_exactly_the_fields_of_schema_1() -> None:
         "max": 50.0,
         "ideal": 7.975,
     }
+    assert run["hot_path_to_end_ms"] == {"n": 100, "p50": 27.0, "p99": 52.0, "max": 52.0}
     assert run["findings"] == []
 
 

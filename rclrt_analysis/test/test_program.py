@@ -42,15 +42,48 @@ def test_options_reach_the_program(tmp_path: Path) -> None:
     assert "--work-ms 0.0" in " ".join(program.command("isolated", 3.0, 0.0))
 
 
-def test_each_node_gets_a_process_and_all_start_at_the_same_time(tmp_path: Path) -> None:
-    script = 'all="$*"; ' + FIND_OUT + """echo "{\\"arguments\\": \\"$all\\"}" >"$out" """
-    program = stand_in(tmp_path, script)
+# Camera takes its time to find the others; all write when they were told to start.
+TOGETHER = (
+    'all="$*"; '
+    + FIND_OUT
+    + """case "$all" in *Camera*) sleep 0.5;; esac
+    now=$(cut -d' ' -f1 /proc/uptime)
+    echo connected
+    read start
+    echo "{\\"arguments\\": \\"$all\\", \\"start\\": $start, \\"connected_s\\": $now}" >"$out" """
+)
+
+
+def test_each_node_gets_a_process_and_all_start_together_once_all_are_connected(
+    tmp_path: Path,
+) -> None:
+    program = stand_in(tmp_path, TOGETHER)
     program.nodes = ["Camera", "Driver"]
-    told = [report["arguments"] for report in program.run(Interrupt(), "isolated", 1.0)]
-    assert "--node Camera" in told[0]
-    assert "--node Driver" in told[1]
-    starts = {words.partition("--start-at-ns ")[2].split()[0] for words in told}
-    assert len(starts) == 1
+    told = program.run(Interrupt(), "isolated", 1.0)
+    assert "--node Camera" in told[0]["arguments"]
+    assert "--node Driver" in told[1]["arguments"]
+    assert told[0]["start"] == told[1]["start"]
+    assert told[0]["connected_s"] >= told[1]["connected_s"] + 0.4
+    assert told[0]["start"] / 1e9 > told[0]["connected_s"]
+
+
+def test_a_node_that_ends_before_it_is_connected_ends_them_all(tmp_path: Path) -> None:
+    program = stand_in(
+        tmp_path, 'case "$*" in *Driver*) echo "no room" >&2; exit 1;; esac; exec sleep 99'
+    )
+    program.nodes = ["Driver", "Camera"]
+    with pytest.raises(ProgramError, match="no room"):
+        program.run(Interrupt(), "isolated", 1.0)
+
+
+def test_nodes_that_do_not_find_each_other_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 0.2)
+    program = stand_in(tmp_path, "trap 'exit 0' INT; while true; do sleep 0.05; done")
+    program.nodes = ["Camera"]
+    with pytest.raises(ProgramError, match="did not find each other"):
+        program.run(Interrupt(), "isolated", 1.0)
 
 
 def test_a_failure_has_the_status_and_the_words_of_the_program(tmp_path: Path) -> None:
@@ -75,6 +108,21 @@ def test_a_program_that_does_not_end_is_killed(
     monkeypatch.setattr(module, "PATIENCE_S", 0.2)
     with pytest.raises(ProgramError, match="did not end in time"):
         stand_in(tmp_path, "exec sleep 100").run(Interrupt(), "isolated", 0.1)
+
+
+def test_ctrl_c_while_calibrating_is_ours_not_the_programs(tmp_path: Path) -> None:
+    # What the terminal sends goes to a whole session: the program has one of its own.
+    program = stand_in(tmp_path, "echo $(($(cut -d' ' -f6 /proc/$$/stat) == $$))")
+    program.calibrate()
+    assert program.iterations_per_ms == 1, "leads no session"
+
+
+def test_a_calibration_that_does_not_end_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 0.2)
+    with pytest.raises(ProgramError, match="did not answer in time"):
+        stand_in(tmp_path, "exec sleep 100").calibrate()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -27,6 +27,13 @@ def test_slices_with_their_overhead_fill_the_time(available_s: float) -> None:
     assert sum(part.seconds + 1.5 for part in schedule) == pytest.approx(available_s)
 
 
+def test_more_rounds_never_cost_the_samples_that_a_percentile_needs() -> None:
+    # Each start costs 4 s: 3 rounds would leave 6 s of measuring for each executor.
+    schedule = make_schedule(NAMES, 3 * (11.0 + 4.0), 4.0)
+    assert [part.seconds for part in schedule] == [11.0] * 3
+    assert len(make_schedule(NAMES, 3 * (12.0 + 3 * 1.0), 1.0)) == 3 * 3
+
+
 def test_a_slice_is_never_shorter_than_the_minimum_even_without_time() -> None:
     assert {part.seconds for part in make_schedule(NAMES, -5.0, 2.0)} == {MIN_SLICE_S}
     assert len(make_schedule(NAMES, -5.0, 2.0)) == len(NAMES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from rclrt_analysis.reference.program import Interrupt, ProgramError, Report
-from rclrt_analysis.reference.study import TRANSPORT_EXECUTOR, conduct
+from rclrt_analysis.reference.study import INTERRUPTED, TRANSPORT_EXECUTOR, conduct
 from reports import MS, callback, report
 
 
@@ -33,8 +33,8 @@ class FakeRunner:
         return [report([8.0, 9.0], [], executor)]
 
 
-def study(runner: FakeRunner, executors: list[str], duration_s: float = 60.0):  # type: ignore[no-untyped-def]
-    return conduct(runner, Interrupt(), executors, duration_s, lambda _: None)
+def study(runner: FakeRunner, executors: list[str], duration_s: float = 60.0, cpus: int = 2):  # type: ignore[no-untyped-def]
+    return conduct(runner, Interrupt(), executors, duration_s, cpus, lambda _: None)
 
 
 def test_ideal_is_the_work_on_the_critical_path_plus_the_median_transport() -> None:
@@ -45,6 +45,20 @@ def test_ideal_is_the_work_on_the_critical_path_plus_the_median_transport() -> N
     assert done.transport.samples == 3
     assert done.transport.sent_to_received_ms == pytest.approx(0.2)
     assert done.transport.received_to_start_ms == pytest.approx(0.1)
+
+
+def test_on_one_cpu_ideal_has_the_work_of_all_branches() -> None:
+    assert study(FakeRunner(), ["isolated"], cpus=1).transport.ideal_ms == pytest.approx(6.0 + 0.3)
+
+
+def test_an_interrupt_while_calibrating_ends_it_before_anything_is_run() -> None:
+    runner = FakeRunner()
+    interrupt = Interrupt()
+    interrupt.requested = True
+    with pytest.raises(ProgramError, match="before anything was measured") as error:
+        conduct(runner, interrupt, ["isolated"], 60.0, 2, lambda _: None)
+    assert error.value.status == INTERRUPTED
+    assert runner.runs == []
 
 
 def test_executors_take_turns_and_all_slices_are_merged() -> None:

@@ -26,8 +26,6 @@ namespace
 
 /// Where all callbacks share one OS priority and the order is the executor's own.
 constexpr int kSharedPriority = 50;
-/// Timers release above everything that runs.
-constexpr int kTimerThreadPriority = 90;
 
 struct Known
 {
@@ -78,10 +76,6 @@ std::unique_ptr<rclrt_rcl::Executor> make(
   options.context = context;
   options.policy = &order_of(choice.policy);
   options.configuration_file = choice.configuration_file;
-  if (choice.policy != PolicyChoice::kFifo) {
-    options.timer_thread.policy = SchedulingPolicy::kFifo;
-    options.timer_thread.priority = kTimerThreadPriority;
-  }
   options.trace_capacity = 0;  // the callbacks keep their own samples
   return std::make_unique<Executor>(options);
 }

@@ -51,8 +51,8 @@ struct Arguments
   double warm_up_s = 0.5;
   double work_ms = -1;
   double iterations_per_ms = 0;
-  int64_t start_at_ns = 0;
   std::vector<int> cpus;
+  bool start_together = false;
   bool calibrate = false;
   bool check = false;
 };
@@ -76,8 +76,9 @@ void declare(CLI::App & app, Arguments & arguments)
     ->check(CLI::Range(0.0, 10000.0));
   app.add_option("--cpus", arguments.cpus, "The CPUs to use, e.g. 0,1 (all)")->delimiter(',');
   app.add_option("--node", arguments.node, "Run this node only; the others are other processes");
-  app.add_option("--start-at-ns", arguments.start_at_ns, "CLOCK_MONOTONIC to start all timers at")
-    ->check(CLI::NonNegativeNumber);
+  app.add_flag(
+    "--start-together", arguments.start_together,
+    "Say 'connected' when all nodes are; start at the time (CLOCK_MONOTONIC, ns) then read");
   app
     .add_option(
       "--iterations-per-ms", arguments.iterations_per_ms,
@@ -185,8 +186,8 @@ int run_scenario(const Arguments & arguments)
   RunOptions options;
   options.warm_up = seconds(arguments.warm_up_s);
   options.duration = seconds(arguments.duration_s);
-  options.start_at_ns = arguments.start_at_ns;
-  options.connect_timeout = std::chrono::seconds(20);
+  options.start_together = arguments.start_together;
+  options.connect_timeout = std::chrono::seconds(50);
 
   rclrt_rcl::init();
   const auto context = rclrt_rcl::default_context();

@@ -131,6 +131,8 @@ void Planner::find_hot_path()
       ready[i] = start + work_of(i);
       if (node.name == path.sink) {
         plan_.critical_path_work = std::max(plan_.critical_path_work, start);
+      } else {
+        plan_.hot_path_work += work_of(i);
       }
     }
   }

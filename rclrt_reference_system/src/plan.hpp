@@ -51,6 +51,8 @@ struct Plan
   /// Least work between reception at the first node of the hot path and the start of its sink, with
   /// as many processors as one likes.
   rclrt_core::Duration critical_path_work{0};
+  /// All of the hot path's work between the two, that of parallel branches added up.
+  rclrt_core::Duration hot_path_work{0};
   /// Deadline of the hot path: the shortest period of its roots.
   rclrt_core::Duration hot_path_deadline{0};
 };

@@ -114,6 +114,7 @@ json describe_hot_path(
     {"through", scenario.hot_path.through},
     {"sink", scenario.hot_path.sink},
     {"critical_path_work_ms", milliseconds(plan.critical_path_work)},
+    {"work_ms", milliseconds(plan.hot_path_work)},
     {"deadline_ms", milliseconds(plan.hot_path_deadline)},
     {"columns", {"received_ns", "start_ns", "end_ns", "root_sequences"}},
     {"samples", std::move(samples)},

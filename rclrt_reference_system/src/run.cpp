@@ -3,13 +3,17 @@
 
 #include "run.hpp"
 
+#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "rclrt_core/linux_platform.hpp"
@@ -65,6 +69,35 @@ private:
   bool is_over_ = false;
 };
 
+/// Says on standard output that this process is ready, and sleeps until the time that standard input
+/// then gives: nanoseconds on CLOCK_MONOTONIC, one line.
+Status wait_for_start(Alarm & alarm)
+{
+  std::cout << "connected" << std::endl;
+  std::string line;
+  while (line.find('\n') == std::string::npos) {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    char byte = 0;
+    const bool told = poll(&input, 1, 50) > 0;
+    if (told && read(STDIN_FILENO, &byte, 1) != 1) {
+      return Status::error("--start-together: standard input ended before it said when");
+    }
+    if (told) {
+      line += byte;
+    } else if (!alarm.sleep_until(Clock::now())) {
+      return {};  // it is over
+    }
+  }
+  const int64_t start_ns = std::strtoll(line.c_str(), nullptr, 10);
+  if (start_ns <= 0) {
+    return Status::error(
+      "--start-together: '" + line.substr(0, line.size() - 1) +
+      "' is no time. Give nanoseconds on CLOCK_MONOTONIC");
+  }
+  alarm.sleep_until(rclrt_core::time_point_of(start_ns));
+  return {};
+}
+
 /// Drives the run from a thread of its own, while the caller spins.
 class Conductor
 {
@@ -85,7 +118,10 @@ public:
     rclrt_core::LinuxPlatform platform;
     platform.apply(platform.current_thread(), urgent);
 
-    const Status status = system_.wait_until_connected(options_.connect_timeout);
+    Status status = system_.wait_until_connected(options_.connect_timeout);
+    if (status.ok() && options_.start_together) {
+      status = wait_for_start(alarm);
+    }
     if (status.ok()) {
       measure(alarm);
     }
@@ -96,9 +132,6 @@ public:
 private:
   void measure(Alarm & alarm)
   {
-    if (options_.start_at_ns != 0) {
-      alarm.sleep_until(rclrt_core::time_point_of(options_.start_at_ns));
-    }
     const Clock::time_point start = Clock::now();
     system_.start_timers();
     run_.interrupted = !alarm.sleep_until(start + options_.warm_up);

@@ -30,8 +30,9 @@ struct RunOptions
 {
   std::chrono::nanoseconds warm_up{0};
   std::chrono::nanoseconds duration{0};
-  /// CLOCK_MONOTONIC at which all timers start; 0: as soon as everything is connected.
-  int64_t start_at_ns = 0;
+  /// When everything is connected, say so on standard output and read from standard input when all
+  /// timers start, so that several processes start as one. Otherwise they start at once.
+  bool start_together = false;
   std::chrono::nanoseconds connect_timeout{0};
 };
 

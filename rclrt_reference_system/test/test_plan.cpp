@@ -58,6 +58,7 @@ TEST_F(AutowarePlan, critical_path_is_four_callbacks_because_the_transformers_ru
 {
   plan(PolicyChoice::kRateMonotonic);
   EXPECT_EQ(plan_.critical_path_work, Duration(4 * 1930us));
+  EXPECT_EQ(plan_.hot_path_work, Duration(5 * 1930us));
   EXPECT_EQ(plan_.hot_path_deadline, Duration(100ms));
 }
 

@@ -23,8 +23,6 @@ def experiments() -> dict[str, Path]:
 
 
 def _load(path: Path) -> ModuleType:
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # for what experiments share
     name = f"rclrt_benchmarks_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None  # it is a .py file

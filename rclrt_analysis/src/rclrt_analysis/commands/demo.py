@@ -13,6 +13,7 @@ import argparse
 import os
 from pathlib import Path
 
+from rclrt_analysis.arguments import writable_file
 from rclrt_analysis.reference.executors import DEMO_EXECUTORS, EXECUTORS
 
 DEFAULT_DURATION_S = 120.0
@@ -71,13 +72,6 @@ def _readable_file(text: str) -> Path:
         raise argparse.ArgumentTypeError(f"{text}: {error.strerror}") from error
 
 
-def _writable_file(text: str) -> Path:
-    path = Path(text)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise argparse.ArgumentTypeError(f"{text}: no file can be written there")
-    return path
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
@@ -113,11 +107,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="each node a process of its own (default: all in one)",
     )
     parser.add_argument(
-        "--json", type=_writable_file, metavar="FILE", help="write the result, schema 1"
+        "--json", type=writable_file, metavar="FILE", help="write the result, schema 1"
     )
     parser.add_argument(
         "--html",
-        type=_writable_file,
+        type=writable_file,
         metavar="FILE",
         help="write one self-contained page: distributions, and a timeline of the worst instance",
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -47,6 +48,36 @@ def title_of(scenario: Mapping[str, Any], arguments: argparse.Namespace) -> str:
 
 
 BUSY_CPUS = 0.1
+# What a real-time executor may add to the ideal at the 99th percentile.
+TARGET_EXECUTOR = "preemptive_hot"
+TARGET_RATIO = 1.25
+
+
+def number_of_cpus(cpus: str | None) -> int:
+    """Return how many CPUs the programs may use: those of --cpus or all of this process."""
+    return len(set(cpus.split(","))) if cpus else len(os.sched_getaffinity(0))
+
+
+def verdict_of(done: study.Study) -> str | None:
+    """Return how the executor that puts the hot path first compares with the ideal."""
+    ideal_ms = done.transport.ideal_ms
+    for measurement in done.measurements:
+        p99_ms = measurement.percentile(0.99)
+        if measurement.executor == TARGET_EXECUTOR and ideal_ms and p99_ms is not None:
+            ratio = p99_ms / ideal_ms
+            met = "met" if ratio <= TARGET_RATIO else "MISSED"
+            return f"{TARGET_EXECUTOR}: p99 is {ratio:.2f} x ideal (target {TARGET_RATIO}: {met})."
+    return None
+
+
+def to_end_of(done: study.Study) -> str | None:
+    """Return the latencies to the end of the sink."""
+    texts = []
+    for measurement in done.measurements:
+        p50_ms, p99_ms = measurement.percentile_to_end(0.5), measurement.percentile_to_end(0.99)
+        if p50_ms is not None:
+            texts.append(f"{measurement.executor} {p50_ms:.2f} / {table.number(p99_ms)}")
+    return f"To the end of the sink, p50 / p99: {', '.join(texts)}." if texts else None
 
 
 def notes_of(done: study.Study) -> list[str]:
@@ -55,9 +86,11 @@ def notes_of(done: study.Study) -> list[str]:
     transport = done.transport
     if transport.ideal_ms is not None and transport.total_ms is not None:
         notes.append(
-            f"ideal: {transport.critical_path_work_ms:.2f} ms of work on the critical path + "
-            f"{transport.total_ms:.2f} ms of transport (median of {transport.samples} without work)"
+            f"ideal: {transport.least_work_ms:.2f} ms of work on the critical path + "
+            f"{transport.total_ms:.2f} ms of transport (median of {transport.samples} without "
+            "work)."
         )
+    notes += [text for text in (verdict_of(done), to_end_of(done)) if text]
     notes.append(
         "drops: jobs released but never run. misses: timers later than their period, hot path "
         "later than its roots' period. in force: policies and priorities that callbacks found "
@@ -66,6 +99,12 @@ def notes_of(done: study.Study) -> list[str]:
     if any(len(m.latency_ms) < 100 for m in done.measurements):
         notes.append(
             "-: fewer samples than the percentile needs (100 for p99); give it more --duration."
+        )
+    ordinary = [m.executor for m in done.measurements if m.in_force and not m.attributes_asked]
+    if ordinary:
+        notes.append(
+            f"Without real-time priorities, as their originals: {', '.join(ordinary)}. On an idle "
+            "machine that costs them little."
         )
     refused = [m for m in done.measurements if m.attributes_asked and not m.attributes_in_force]
     if refused:
@@ -97,12 +136,19 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
             if arguments.one_process_per_node:
                 program.nodes = [node["name"] for node in scenario["nodes"]]
             about = environment.describe(source, scenario_path)
-            done = study.conduct(program, interrupt, arguments.executors, arguments.duration, say)
+            done = study.conduct(
+                program,
+                interrupt,
+                arguments.executors,
+                arguments.duration,
+                number_of_cpus(arguments.cpus),
+                say,
+            )
         except ScenarioError as error:
             return complain(str(error), WRONG_USAGE)
         except ProgramError as error:
             if interrupt.requested:
-                return complain("interrupted before anything was measured", FAILED)
+                return complain("interrupted before anything was measured", study.INTERRUPTED)
             return complain(str(error), error.status if error.status == WRONG_USAGE else FAILED)
 
     about.update(study.describe(done, program.iterations_per_ms))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rclrt_analysis.reference.program import Report
-from rclrt_analysis.reference.statistics import percentile
+from rclrt_analysis.statistics import percentile
 
 NS_PER_MS = 1e6
 
@@ -93,6 +93,10 @@ class Measurement:
     def percentile(self, fraction: float) -> float | None:
         """Return a percentile of the latency, ms; None if there are too few samples."""
         return percentile(sorted(self.latency_ms), fraction)
+
+    def percentile_to_end(self, fraction: float) -> float | None:
+        """Return a percentile of the hot path to the end of the sink, ms, or None likewise."""
+        return percentile(sorted(self.latency_to_end_ms), fraction)
 
     @property
     def max_ms(self) -> float | None:

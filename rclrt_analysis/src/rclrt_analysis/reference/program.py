@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import tempfile
@@ -20,8 +21,8 @@ from typing import Any
 WARM_UP_S = 0.6
 # Discovery and the end of a run may take long on a machine that is busy.
 PATIENCE_S = 60.0
-# All processes of one system start their timers then, after they have found each other.
-START_AFTER_S = 4.0
+# Processes of one system get so much notice of the time at which they all start their timers.
+START_NOTICE_S = 0.2
 
 Report = dict[str, Any]
 
@@ -64,14 +65,15 @@ class Interrupt:
             with contextlib.suppress(ProcessLookupError):
                 child.send_signal(number)
 
-    def start(self, command: Sequence[str], log: int) -> subprocess.Popen[str]:
-        """Start a program that is to hear of the interrupt."""
+    def start(self, command: Sequence[str], log: int, *, talks: bool) -> subprocess.Popen[str]:
+        """Start a program that is to hear of the interrupt; `talks`: through pipes, with us."""
         child = subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
+            stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if talks else log,
             stderr=log,
             text=True,
+            bufsize=1,
             start_new_session=True,
             env=apart_from_others(),
         )
@@ -113,7 +115,17 @@ class Program:
         self.iterations_per_ms = float(self._ask([str(self.path), "--calibrate"]))
 
     def _ask(self, command: Sequence[str]) -> str:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=PATIENCE_S,
+                start_new_session=True,  # an interrupt is for us, not for it
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ProgramError(1, f"{command[0]}: did not answer in time; killed") from error
         if done.returncode != 0:
             raise ProgramError(done.returncode, done.stderr)
         return done.stdout
@@ -149,24 +161,24 @@ class Program:
         command = self.command(executor, seconds, work_ms)
         commands = [command]
         if self.nodes:
-            start_ns = time.monotonic_ns() + round(START_AFTER_S * 1e9)
-            commands = [
-                [*command, "--node", node, "--start-at-ns", str(start_ns)] for node in self.nodes
-            ]
+            commands = [[*command, "--node", node, "--start-together"] for node in self.nodes]
         with tempfile.TemporaryDirectory(prefix="rclrt-") as folder:
             return self._run_all(interrupt, commands, Path(folder), seconds)
 
     def _run_all(
         self, interrupt: Interrupt, commands: Sequence[list[str]], folder: Path, seconds: float
     ) -> list[Report]:
-        deadline = time.monotonic() + seconds + WARM_UP_S + PATIENCE_S
         children = []
         for number, command in enumerate(commands):
             with (folder / f"{number}.log").open("w") as log:
                 out = ["--out", str(folder / f"{number}.json")]
-                children.append(interrupt.start(command + out, log.fileno()))
-        reports = []
+                talks = bool(self.nodes)
+                children.append(interrupt.start(command + out, log.fileno(), talks=talks))
         failure: ProgramError | None = None
+        if self.nodes and not start_together(children) and not interrupt.requested:
+            failure = ProgramError(-1, "the nodes did not find each other in time")
+        deadline = time.monotonic() + seconds + WARM_UP_S + PATIENCE_S
+        reports = []
         for number, child in enumerate(children):
             try:
                 status = child.wait(max(0.1, deadline - time.monotonic()))
@@ -177,16 +189,43 @@ class Program:
                 continue
             finally:
                 interrupt.forget(child)
-            if status == 0:
-                text = (folder / f"{number}.json").read_text(encoding="utf-8")
-                reports.append(json.loads(text))
+            report = folder / f"{number}.json"
+            if status == 0 and report.exists():
+                reports.append(json.loads(report.read_text(encoding="utf-8")))
             else:
                 said = (folder / f"{number}.log").read_text(encoding="utf-8", errors="replace")
-                text = said.strip() or f"{commands[number][0]}: ended with status {status}"
-                failure = ProgramError(status, text)
+                text = (
+                    said.strip() or f"{commands[number][0]}: ended with status {status}, no report"
+                )
+                if failure is None or failure.status < 0 < status:  # that is the cause of the other
+                    failure = ProgramError(status, text)
         if failure is not None:
             raise failure
         return reports
+
+
+def start_together(children: Sequence[subprocess.Popen[str]]) -> bool:
+    """Wait until every program has said that it is connected, and tell all when to start.
+
+    If one ends, or does not say so in time, all are asked to stop; returns whether none did.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    connected = all(_says_something(child, deadline) for child in children)
+    start_ns = time.monotonic_ns() + round(START_NOTICE_S * 1e9)
+    for child in children:
+        if not connected:
+            child.send_signal(signal.SIGINT)
+        with contextlib.suppress(BrokenPipeError):
+            assert child.stdin is not None
+            child.stdin.write(f"{start_ns}\n")
+            child.stdin.close()
+    return connected
+
+
+def _says_something(child: subprocess.Popen[str], deadline: float) -> bool:
+    assert child.stdout is not None
+    ready, _, _ = select.select([child.stdout], [], [], max(0.0, deadline - time.monotonic()))
+    return bool(ready) and child.stdout.readline() != ""
 
 
 def apart_from_others() -> dict[str, str]:

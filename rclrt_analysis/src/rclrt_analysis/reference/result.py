@@ -41,6 +41,12 @@ def run_entry(measurement: Measurement, ideal_ms: float | None) -> dict[str, Any
             "max": rounded(measurement.max_ms),
             "ideal": rounded(ideal_ms),
         },
+        "hot_path_to_end_ms": {
+            "n": len(measurement.latency_to_end_ms),
+            "p50": rounded(measurement.percentile_to_end(0.50)),
+            "p99": rounded(measurement.percentile_to_end(0.99)),
+            "max": rounded(max(measurement.latency_to_end_ms, default=None)),
+        },
         "dropped": measurement.dropped,
         "deadline_misses": measurement.deadline_misses,
         "cpu_s": round(measurement.cpu_s, 3),

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 MIN_SLICE_S = 1.0
 # A slice should last so long that its start does not dominate.
 GOOD_SLICE_S = 4.0
+# All slices of an executor together: 110 samples of a hot path at 10 Hz, enough for p99.
+GOOD_TOTAL_S = 11.0
 MAX_ROUNDS = 4
 
 
@@ -40,14 +42,15 @@ def make_schedule(executors: Sequence[str], available_s: float, overhead_s: floa
     Returns
     -------
     list of Slice
-        As many rounds as leave slices of `GOOD_SLICE_S`, at most `MAX_ROUNDS`; each round begins
-        with another executor. Slices are never shorter than `MIN_SLICE_S`, whatever the time.
+        As many rounds as leave slices of `GOOD_SLICE_S` and `GOOD_TOTAL_S` for each executor, at
+        most `MAX_ROUNDS`; each round begins with another executor. Slices are never shorter than
+        `MIN_SLICE_S`, whatever the time.
     """
     seconds = MIN_SLICE_S
     rounds = 1
     for rounds in range(MAX_ROUNDS, 0, -1):
         seconds = available_s / (rounds * len(executors)) - overhead_s
-        if seconds >= GOOD_SLICE_S:
+        if seconds >= GOOD_SLICE_S and seconds * rounds >= GOOD_TOTAL_S:
             break
     seconds = max(seconds, MIN_SLICE_S)
     return [

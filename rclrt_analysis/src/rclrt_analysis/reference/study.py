@@ -13,7 +13,7 @@ from rclrt_analysis.reference import environment
 from rclrt_analysis.reference.measurement import NS_PER_MS, Measurement
 from rclrt_analysis.reference.program import WARM_UP_S, Interrupt, ProgramError, Report
 from rclrt_analysis.reference.schedule import make_schedule
-from rclrt_analysis.reference.statistics import percentile
+from rclrt_analysis.statistics import percentile
 
 # The executor whose hand-over counts as transport in the ideal: the one with the least of its own.
 TRANSPORT_EXECUTOR = "preemptive_hot"
@@ -22,6 +22,7 @@ TRANSPORT_S = (1.0, 3.0)
 # What a slice is thought to take besides warm-up and measuring, until it is known.
 FIRST_GUESS_OVERHEAD_S = 2.0
 WRONG_USAGE = 2
+INTERRUPTED = 130
 
 
 class Runner(Protocol):
@@ -47,11 +48,20 @@ class Transport:
     """Median over all messages on the path."""
     received_to_start_ms: float | None = None
     critical_path_work_ms: float = 0.0
+    hot_path_work_ms: float = 0.0
+    """Of all branches together."""
+    cpus: int = 1
+    """How many there are to share it."""
+
+    @property
+    def least_work_ms(self) -> float:
+        """The longest branch, or all branches shared among the CPUs, whichever takes longer."""
+        return max(self.critical_path_work_ms, self.hot_path_work_ms / self.cpus)
 
     @property
     def ideal_ms(self) -> float | None:
-        """Least latency of the hot path: work on the critical path plus transport."""
-        return None if self.total_ms is None else self.critical_path_work_ms + self.total_ms
+        """Least latency of the hot path: the work that must lie within it, plus transport."""
+        return None if self.total_ms is None else self.least_work_ms + self.total_ms
 
 
 @dataclass
@@ -97,6 +107,7 @@ def conduct(
     interrupt: Interrupt,
     executors: Sequence[str],
     duration_s: float,
+    cpus: int,
     say: Callable[[str], None],
 ) -> Study:
     """Run everything. Returns early, with what there is, after an interrupt.
@@ -105,20 +116,25 @@ def conduct(
     ----------
     duration_s
         For all of it, calibration and starts included, s.
+    cpus
+        How many the programs may use.
     say
         Is told what happens next.
 
     Raises
     ------
     ProgramError
-        The scenario or an option was refused: no executor could have run.
+        The scenario or an option was refused: no executor could have run. Or the interrupt came
+        before anything was measured.
     """
     began = time.monotonic()
     others_s = environment.busy_cpu_s() - environment.own_cpu_s()
-    study = Study([Measurement(executor) for executor in executors])
+    study = Study([Measurement(executor) for executor in executors], Transport(cpus=cpus))
     by_name = {measurement.executor: measurement for measurement in study.measurements}
     say("calibrating the work")
     runner.calibrate()
+    if interrupt.requested:
+        raise ProgramError(INTERRUPTED, "interrupted before anything was measured")
 
     overhead_s = FIRST_GUESS_OVERHEAD_S
     say("measuring the transport: the same without work")
@@ -151,7 +167,9 @@ def conduct(
         measurement.add(reports)
         study.slices += 1
         if reports[0]["hot_path"] is not None:
-            study.transport.critical_path_work_ms = reports[0]["hot_path"]["critical_path_work_ms"]
+            path = reports[0]["hot_path"]
+            study.transport.critical_path_work_ms = path["critical_path_work_ms"]
+            study.transport.hot_path_work_ms = path["work_ms"]
     study.interrupted = interrupt.requested
     others_s = environment.busy_cpu_s() - environment.own_cpu_s() - others_s
     study.others_cpus = max(0.0, others_s / (time.monotonic() - began))
@@ -171,6 +189,7 @@ def describe(study: Study, iterations_per_ms: float) -> dict[str, Any]:
         "rmw": next((m.rmw for m in study.measurements if m.rmw), None),
         "work_iterations_per_ms": round(iterations_per_ms),
         "critical_path_work_ms": transport.critical_path_work_ms,
+        "hot_path_work_ms": transport.hot_path_work_ms,
         "transport_ms": {
             "n": transport.samples,
             "hot_path_p50": transport.total_ms,

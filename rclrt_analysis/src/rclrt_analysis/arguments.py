@@ -1,0 +1,27 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Types of arguments that several commands and experiments have."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+
+def positive(text: str) -> int:
+    """Return the whole number above 0 that `text` is."""
+    value = int(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{value} is not positive")
+    return value
+
+
+def writable_file(text: str) -> Path:
+    """Return the path `text` if a file can be written there."""
+    path = Path(text)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: no file can be written there")
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{text} may not be written")
+    return path
