@@ -74,6 +74,12 @@ public:
     return attributes;
   }
 
+  /// Whether threads with either may run on the same CPUs.
+  bool same_cpus(AttributesId a, AttributesId b) const noexcept
+  {
+    return a == b || cpus_of(a) == cpus_of(b);
+  }
+
   /// What to ask the OS for to get from one entry to another: the affinity only if it differs.
   Attributes change(AttributesId from, AttributesId to) const noexcept
   {
@@ -88,6 +94,12 @@ public:
 
 private:
   static constexpr std::size_t kSpare = 64;  // more priorities than a system inherits in practice
+
+  const CpuSet & cpus_of(AttributesId id) const noexcept
+  {
+    const bool known = id != kUnknownAttributes && !entries_[id].cpu_affinity.empty();
+    return entries_[known ? id : 0].cpu_affinity;
+  }
 
   AttributesId find(const Attributes & attributes) const noexcept
   {

@@ -146,10 +146,25 @@ void Engine::Impl::drop_waiting(CallbackNode & callback) noexcept
   link(callback);
 }
 
-bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
+// Jobs that may run elsewhere are left to threads that are on their way there: who took one of them
+// would have to go and wait for that CPU, too.
+CallbackNode * Engine::Impl::most_urgent_for(const Worker & worker) const noexcept
+{
+  for (GroupQueue & queue : worker.lane->ready) {
+    CallbackNode & callback = *queue.callbacks.begin();
+    if (
+      worker.keeps_attributes || attributes.same_cpus(callback.attributes, worker.in_force) ||
+      !is_served(queue)) {
+      return &callback;
+    }
+  }
+  return nullptr;
+}
+
+CallbackNode * Engine::Impl::most_urgent_before(uint64_t before_sequence) noexcept
 {
   CallbackNode * best = nullptr;
-  const auto consider = [&](Lane & lane) {
+  for (Lane & lane : lanes) {
     for (GroupQueue & queue : lane.ready) {
       for (CallbackNode & callback : queue.callbacks) {
         if (best && !options.policy->more_urgent(callback.head, best->head)) {
@@ -164,11 +179,17 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
         break;  // the first is the most urgent of the lane
       }
     }
-  };
+  }
+  return best;
+}
+
+bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
+{
+  CallbackNode * best = nullptr;
   if (worker.lane) {
-    consider(*worker.lane);
+    best = most_urgent_for(worker);
   } else if (&worker == inline_worker.get()) {
-    std::for_each(lanes.begin(), lanes.end(), consider);
+    best = most_urgent_before(before_sequence);
   }
   if (!best) {
     return false;
@@ -216,28 +237,54 @@ void Engine::Impl::finish(Worker & worker, WakeList & wakes) noexcept
   }
 }
 
-// Whether threads on their way will take all there is, and those urgent enough for it all that is at
-// least as urgent as `wanted`: a less urgent one might not get a CPU for a long time.
+// Whether a thread with `present` can do the work of one with `needed`: a less urgent one might not get
+// a CPU for a long time, nor might one that may not run where the job may.
+bool Engine::Impl::suffices(AttributesId present, AttributesId needed) const noexcept
+{
+  return present == needed ||
+         (attributes.same_cpus(present, needed) &&
+          !more_urgent(attributes.complete(needed), attributes.complete(present)));
+}
+
+std::size_t Engine::Impl::on_their_way(const Lane & lane, AttributesId needed) const noexcept
+{
+  return static_cast<std::size_t>(std::count_if(
+    lane.woken.begin(), lane.woken.end(),
+    [&](const Worker & worker) { return suffices(worker.woken_with, needed); }));
+}
+
+// Of the threads on their way each takes one job, the most urgent first.
+bool Engine::Impl::is_served(const GroupQueue & queue) const noexcept
+{
+  const AttributesId needed = queue.callbacks.begin()->attributes;
+  std::size_t left = on_their_way(*queue.lane, needed);
+  for (auto other = queue.lane->ready.begin(); left > 0 && &*other != &queue; ++other) {
+    left -= attributes.same_cpus(other->callbacks.begin()->attributes, needed) ? 1 : 0;
+  }
+  return left > 0;
+}
+
+// Whether threads on their way will take all there is, and those that suffice for `wanted` all of its
+// like. More than one a CPU need not be on their way: the first that arrives sends for the next (see
+// execute()), and the notifying thread is spared the wake-up.
 bool Engine::Impl::enough_are_woken(const Lane & lane, AttributesId wanted) const noexcept
 {
-  if (lane.woken.size() < lane.ready.size()) {
+  if (lane.woken.size() < std::min(lane.ready.size(), cpus)) {
     return false;
   }
-  const Attributes needed = attributes.complete(wanted);
-  const auto suffices = [&](AttributesId id) {
-    return id == wanted || !more_urgent(needed, attributes.complete(id));
-  };
-  const auto able = std::count_if(lane.woken.begin(), lane.woken.end(), [&](const Worker & worker) {
-    return suffices(worker.woken_with);
-  });
-  const auto waiting = std::count_if(
-    lane.ready.begin(), lane.ready.end(),
-    [&](const GroupQueue & queue) { return suffices(queue.callbacks.begin()->attributes); });
+  const std::size_t able = on_their_way(lane, wanted);
+  std::size_t waiting = 0;
+  for (const GroupQueue & queue : lane.ready) {
+    waiting += suffices(queue.callbacks.begin()->attributes, wanted) ? 1 : 0;
+    if (waiting > able || waiting == cpus) {
+      break;
+    }
+  }
   return able >= waiting;
 }
 
-// One sleeper is woken for every group with work; those already on their way count. A reentrant
-// group may have more work than one: whoever picks a job wakes the next (see execute()).
+// One sleeper is woken for every group with work, up to the number of CPUs; those already on their
+// way count. A reentrant group may have more work than one: whoever picks a job wakes the next.
 void Engine::Impl::wake_for(Lane & lane, AttributesId wanted, WakeList & wakes) noexcept
 {
   if (lane.idle.empty()) {
@@ -268,6 +315,15 @@ void Engine::Impl::wake_for(Lane & lane, AttributesId wanted, WakeList & wakes) 
     }
   }
   take_from_sleep(worker, wakes);
+}
+
+void Engine::Impl::wake_next(Lane & lane, WakeList & wakes) noexcept
+{
+  const auto next = std::find_if(
+    lane.ready.begin(), lane.ready.end(), [this](const auto & queue) { return !is_served(queue); });
+  if (next != lane.ready.end()) {
+    wake_for(lane, next->callbacks.begin()->attributes, wakes);
+  }
 }
 
 void Engine::Impl::take_from_sleep(Worker & worker, WakeList & wakes) noexcept

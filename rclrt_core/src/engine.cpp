@@ -11,6 +11,7 @@ namespace rclrt_core
 Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
 : platform(engine_platform),
   options(std::move(engine_options)),
+  cpus(static_cast<std::size_t>(engine_platform.cpu_count())),
   mutex(platform.make_mutex()),
   threads_mutex(platform.make_mutex()),
   report_mutex(platform.make_mutex())
@@ -80,6 +81,16 @@ void Engine::remove(const std::shared_ptr<Callback> & callback) { impl_->remove(
 bool Engine::wait_until_idle(const std::shared_ptr<Callback> & callback)
 {
   return impl_->wait_until_idle(callback);
+}
+std::vector<std::shared_ptr<Callback>> Engine::callbacks() const
+{
+  std::vector<std::shared_ptr<Callback>> all;
+  Impl::Lock lock(*impl_->mutex);
+  all.reserve(impl_->callbacks.size());
+  for (const auto & entry : impl_->callbacks) {
+    all.push_back(entry.second);
+  }
+  return all;
 }
 Status Engine::set_attributes(
   const std::shared_ptr<Callback> & callback, const Attributes & attributes)

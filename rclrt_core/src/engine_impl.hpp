@@ -96,9 +96,18 @@ public:
     const Job * publisher, WakeList & wakes) noexcept;
   void drop_waiting(CallbackNode & callback) noexcept;
   bool pick(Worker & worker, uint64_t before_sequence) noexcept;
+  CallbackNode * most_urgent_for(const Worker & worker) const noexcept;
+  /// For a thread of the user, which serves all lanes.
+  CallbackNode * most_urgent_before(uint64_t before_sequence) noexcept;
+  bool suffices(AttributesId present, AttributesId needed) const noexcept;
+  std::size_t on_their_way(const Lane & lane, AttributesId needed) const noexcept;
+  /// Whether a thread on its way will take a job of this queue, which is ready.
+  bool is_served(const GroupQueue & queue) const noexcept;
   void finish(Worker & worker, WakeList & wakes) noexcept;
   bool enough_are_woken(const Lane & lane, AttributesId wanted) const noexcept;
   void wake_for(Lane & lane, AttributesId attributes, WakeList & wakes) noexcept;
+  /// Send for a thread for the first group that is not served.
+  void wake_next(Lane & lane, WakeList & wakes) noexcept;
   void wake_timer_driver(WakeList & wakes) noexcept;
   void take_from_sleep(Worker & worker, WakeList & wakes) noexcept;
   void unlink(CallbackNode & callback) noexcept;
@@ -159,6 +168,7 @@ public:
 
   Platform & platform;
   const EngineOptions options;
+  const std::size_t cpus;
 
   /// Protects everything below that is not said to be otherwise. Never held while user code, the
   /// middleware, a wake-up or a start of a thread runs.

@@ -156,8 +156,8 @@ void Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
 {
   Attributes refused;
   const int refusal = put_in_force(worker, &refused);
-  if (worker.lane && !worker.lane->ready.empty()) {
-    wake_for(*worker.lane, worker.lane->ready.begin()->callbacks.begin()->attributes, wakes);
+  if (worker.lane) {
+    wake_next(*worker.lane, wakes);
   }
   lock.unlock();
   wakes.wake_or_defer();

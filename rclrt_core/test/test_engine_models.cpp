@@ -124,6 +124,62 @@ TEST(Pool, steady_state_dispatch_is_one_wake_and_no_scheduling_call)
   EXPECT_EQ(after.start_thread - warm.start_thread, 0);
 }
 
+TEST(Pool, a_burst_wakes_a_thread_per_cpu_and_these_do_the_rest)
+{
+  EngineOnSim engine(model(ExecutionModel::kPool), 2);
+  std::vector<Arrival> burst;
+  for (const char * name : {"a", "b", "c", "d", "e", "f"}) {
+    engine.add(prioritised(engine, name, 1, 10));
+    burst.push_back({10, name});
+  }
+  SimPlatform::Counts before;
+  SimPlatform::Counts after;
+  const Lines jobs = engine.run(50, burst, [&] {
+    engine.sim.sleep_until(at_ms(5));
+    before = engine.sim.counts();
+    engine.sim.sleep_until(at_ms(40));
+    after = engine.sim.counts();
+  });
+  EXPECT_EQ(
+    jobs,
+    (Lines{"10-10-11 a", "10-10-11 b", "10-11-12 c", "10-11-12 d", "10-12-13 e", "10-12-13 f"}));
+  EXPECT_LE(
+    after.wake - before.wake, 4);  // each that arrives sends for one more, while there is work
+}
+
+TEST(Pool, callbacks_that_block_hold_up_no_other_however_few_cpus_there_are)
+{
+  EngineOnSim engine(model(ExecutionModel::kPool), 1);
+  std::vector<Arrival> burst;
+  for (const char * name : {"a", "b", "c", "d"}) {
+    CallbackOptions options = prioritised(engine, name, 0, 10);
+    options.run = [&engine](const Job &) {
+      engine.sim.sleep_for(milliseconds(20));  // as one that waits for the answer to a request
+      return true;
+    };
+    engine.add(options);
+    burst.push_back({10, name});
+  }
+  EXPECT_EQ(engine.run(50, burst), (Lines{"10-10-30 a", "10-10-30 b", "10-10-30 c", "10-10-30 d"}));
+}
+
+TEST(Pool, threads_for_one_cpu_do_not_stand_in_for_a_job_that_may_run_on_another)
+{
+  EngineOnSim engine(model(ExecutionModel::kPool), 2);
+  const auto pinned = [&](const char * name, int cpu) {
+    CallbackOptions options = prioritised(engine, name, 5, 10);
+    options.attributes.cpu_affinity = CpuSet({cpu});
+    engine.add(options);
+  };
+  pinned("a", 0);
+  pinned("b", 0);
+  pinned("c", 0);
+  pinned("d", 1);
+  EXPECT_EQ(
+    engine.run(50, {{10, "a"}, {10, "b"}, {10, "c"}, {10, "d"}}),
+    (Lines{"10-10-15 a", "10-10-15 d", "10-15-20 b", "10-20-25 c"}));
+}
+
 TEST(Pool, a_less_urgent_thread_on_its_way_does_not_stand_in_for_an_urgent_one)
 {
   // "low" wakes a thread that gets no CPU, because "busy" runs. When "busy" ends, its thread takes

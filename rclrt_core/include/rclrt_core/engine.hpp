@@ -14,8 +14,8 @@
 /// - a group is in its lane's queue if and only if it has a waiting job and room to run it;
 /// - a job is bound to a thread only when that thread asks, so the most urgent goes first however
 ///   late it came;
-/// - after every operation, as many sleeping threads were woken as there are groups with work, and
-///   as many of them as urgent as their work.
+/// - after every operation, as many threads are on their way as there are groups with work, or one
+///   for each CPU, and as many of them as urgent as their work; one that arrives sends for the next.
 ///
 /// Costs: a release is one lock, O(log n) and at most one wake-up; no allocation; a scheduling
 /// system call only if no idle thread has the attributes the job needs. Memory is bounded: waiting
@@ -151,6 +151,8 @@ public:
   /// Wait until no thread runs the callback. Returns at once if called from inside a callback of
   /// this engine (waiting there could deadlock); returns whether it is not running now.
   bool wait_until_idle(const std::shared_ptr<Callback> & callback);
+  /// Those that are here now, in no particular order.
+  std::vector<std::shared_ptr<Callback>> callbacks() const;
   /// Change attributes of a callback from its next job on.
   Status set_attributes(const std::shared_ptr<Callback> & callback, const Attributes & attributes);
 

@@ -46,6 +46,15 @@ int64_t clock_ns(clockid_t clock)
   std::abort();
 }
 
+void relax_cpu() noexcept
+{
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+  asm volatile("yield");
+#endif
+}
+
 class PiMutex : public Mutex
 {
 public:
@@ -69,6 +78,13 @@ public:
   // A failure is a bug of the caller (not the owner, destroyed); going on would corrupt its data.
   void lock() noexcept override
   {
+    // The engine holds it for less than a microsecond, a system call to wait for it takes several.
+    for (int i = 0; i < kTries; ++i) {
+      if (pthread_mutex_trylock(&mutex_) == 0) {
+        return;
+      }
+      relax_cpu();
+    }
     if (const int error_number = pthread_mutex_lock(&mutex_); error_number != 0) {
       die("pthread_mutex_lock", error_number);
     }
@@ -81,6 +97,8 @@ public:
   }
 
 private:
+  static constexpr int kTries = 50;  // together about a microsecond
+
   pthread_mutex_t mutex_;
 };
 
