@@ -81,6 +81,9 @@ Status validate(
 
 Status Configuration::apply(CallbackOptions * options)
 {
+  if (impl_->entries.empty()) {
+    return {};
+  }
   impl_->callbacks.insert(options->name);
   const auto entries = matching(impl_->entries, Target::kCallback, options->name);
   if (entries.empty()) {
@@ -114,6 +117,9 @@ Status Configuration::apply(CallbackOptions * options)
 
 Status Configuration::apply(GroupOptions * options, const std::string & cie_id)
 {
+  if (impl_->entries.empty()) {
+    return {};
+  }
   impl_->groups.insert(options->name);
   impl_->nodes.insert(options->name.substr(0, options->name.rfind("/group/")));
   auto entries = matching(impl_->entries, Target::kGroup, options->name);

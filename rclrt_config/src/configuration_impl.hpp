@@ -25,7 +25,7 @@ struct Configuration::Impl
   std::optional<rclrt_core::Attributes> middleware_thread;
   std::optional<rclrt_core::PriorityKey> priority_key;
 
-  // Given to apply() so far:
+  // Given to apply() so far, if there are entries:
   std::set<std::string> callbacks;
   std::set<std::string> groups;
   std::set<std::string> cie_ids;

@@ -67,16 +67,19 @@ bool EngineExecutor::do_spin_once(rclrt_core::TimePoint until)
 void EngineExecutor::interrupt() noexcept { impl_->engine().stop(); }
 void EngineExecutor::clear_interrupt() noexcept { impl_->engine().clear_stop(); }
 
-std::vector<rclrt_core::Finding> EngineExecutor::findings() const { return impl_->findings(); }
+std::vector<rclrt_core::Finding> EngineExecutor::findings() const
+{
+  return impl_->configured().findings();
+}
 
 std::map<std::string, rclrt_core::CallbackStatistics> EngineExecutor::statistics() const
 {
-  return impl_->statistics();
+  return impl_->configured().statistics();
 }
 
 std::map<uint32_t, std::string> EngineExecutor::callback_names() const
 {
-  return impl_->callback_names();
+  return impl_->configured().callback_names();
 }
 
 std::vector<rclrt_core::ThreadReport> EngineExecutor::threads() const

@@ -7,9 +7,10 @@
 #include <exception>
 #include <utility>
 
+#include "configuration_sources.hpp"
 #include "engine_timer.hpp"
-#include "middleware_threads.hpp"
 #include "platform.hpp"
+#include "rclrt_config/middleware_threads.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
 
@@ -18,8 +19,6 @@ namespace rclrt_rcl
 namespace
 {
 
-constexpr int kHighestPriority = 99;
-
 void check(const rclrt_core::Status & status)
 {
   if (!status.ok()) {
@@ -27,45 +26,30 @@ void check(const rclrt_core::Status & status)
   }
 }
 
-rclrt_core::EngineOptions complete(const ExecutorOptions & from, rclrt_core::EngineOptions options)
+std::unique_ptr<rclrt_config::ConfiguredEngine> make_engine(
+  Context & context, const ExecutorOptions & from, rclrt_core::EngineOptions engine_options)
 {
-  options.stack_size = from.stack_size;
-  options.stack_prefault = from.stack_prefault;
-  options.lock_memory = from.lock_memory;
-  options.attributes_mode = from.attributes_mode;
-  options.timer_thread = from.timer_thread;
-  options.trace_capacity = from.trace_capacity;
+  rclrt_config::ConfiguredEngineOptions options;
+  options.configuration_file = from.configuration_file;
+  options.parameter_files = detail::parameter_files(context);
+  options.middleware_threads = from.middleware_threads;
+  options.engine = std::move(engine_options);
+  options.engine.stack_size = from.stack_size;
+  options.engine.stack_prefault = from.stack_prefault;
+  options.engine.lock_memory = from.lock_memory;
+  options.engine.attributes_mode = from.attributes_mode;
+  options.engine.timer_thread = from.timer_thread;
+  options.engine.trace_capacity = from.trace_capacity;
   if (from.on_exception) {
-    options.on_exception = [handler = from.on_exception](
-                             const rclrt_core::Callback & callback, std::exception_ptr thrown) {
+    options.engine.on_exception = [handler = from.on_exception](
+                                    const rclrt_core::Callback & callback,
+                                    std::exception_ptr thrown) {
       return handler(callback.name(), std::move(thrown));
     };
   }
-  return options;
-}
-
-// A job takes the oldest message of its queue: with fewer jobs than messages, the rest would lag behind
-// for ever.
-void check_overruns(const Entity & entity, const rclrt_core::CallbackOptions & options)
-{
-  if (
-    entity.kind() == rclrt_core::CallbackKind::kTimer ||
-    entity.kind() == rclrt_core::CallbackKind::kWaitable) {
-    return;
-  }
-  if (options.overrun_rule != rclrt_core::OverrunRule::kQueueAll) {
-    throw Error(
-      "'" + options.name + "': overruns " + to_string(options.overrun_rule) +
-      " is for timers; to keep the latest message only, give the QoS depth 1");
-  }
-}
-
-bool is_realtime(const rclrt_core::Attributes & attributes)
-{
-  using rclrt_core::SchedulingPolicy;
-  return attributes.policy == SchedulingPolicy::kFifo ||
-         attributes.policy == SchedulingPolicy::kRoundRobin ||
-         attributes.policy == SchedulingPolicy::kDeadline;
+  std::unique_ptr<rclrt_config::ConfiguredEngine> engine;
+  check(rclrt_config::ConfiguredEngine::make(detail::platform(), std::move(options), &engine));
+  return engine;
 }
 
 }  // namespace
@@ -74,10 +58,9 @@ EngineExecutor::Impl::Impl(
   std::shared_ptr<Context> context, const ExecutorOptions & options,
   rclrt_core::EngineOptions engine_options)
 : context_(std::move(context)),
-  configuration_(*context_, options),
-  engine_(detail::platform(), configuration_.applied(complete(options, std::move(engine_options))))
+  options_(options),
+  engine_(make_engine(*context_, options, std::move(engine_options)))
 {
-  options_ = configuration_.applied(options, engine_.options());
 }
 
 EngineExecutor::Impl::~Impl()
@@ -99,9 +82,8 @@ void EngineExecutor::Impl::add_group(const CallbackGroup & group)
     options_.configure_group(group, group_options.attributes);
   }
   std::lock_guard<std::mutex> lock(mutex_);
-  configuration_.apply(group, &group_options);
   std::shared_ptr<rclrt_core::Group> added;
-  check(engine_.add_group(std::move(group_options), &added));
+  check(engine_->add_group(std::move(group_options), detail::cie_id(group), &added));
   groups_[&group] = std::move(added);
 }
 
@@ -123,13 +105,13 @@ void EngineExecutor::Impl::remove_group(const CallbackGroup * group)
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = groups_.find(group);
   if (found != groups_.end()) {
-    check(engine_.remove_group(found->second));
+    check(engine_->remove_group(found->second));
     groups_.erase(found);
   }
 }
 
 rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
-  const std::shared_ptr<Entity> & entity, Member * member)
+  const std::shared_ptr<Entity> & entity)
 {
   Scheduling scheduling = entity->scheduling();
   if (options_.configure) {
@@ -156,9 +138,6 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
       return true;
     }
   };
-  const auto & of_group = groups_.at(entity->group().get())->options().attributes;
-  member->is_ranked = configuration_.apply(&to, of_group);
-  check_overruns(*entity, to);
   return to;
 }
 
@@ -167,7 +146,7 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
   std::unique_lock<std::mutex> lock(mutex_);
   Member member;
   member.entity = entity;
-  rclrt_core::CallbackOptions callback_options = options_for(entity, &member);
+  rclrt_core::CallbackOptions callback_options = options_for(entity);
   if (entity->kind() == rclrt_core::CallbackKind::kTimer) {
     member.timer = static_cast<Timer *>(entity.get());
     Member & added = members_[entity.get()] = std::move(member);
@@ -177,25 +156,20 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
         members_.erase(entity.get());
         return;
       }
-      rank_timers();
     } catch (...) {
       members_.erase(entity.get());
       throw;
     }
   } else {
     const auto & group = groups_.at(entity->group().get());
-    check(engine_.add_callback(std::move(callback_options), group, &member.callback));
+    check(engine_->add_callback(std::move(callback_options), group, &member.callback));
     const auto callback = member.callback;
     members_[entity.get()] = std::move(member);
     lock.unlock();
     entity->set_on_ready([this, callback](std::size_t count) {
-      detail::MiddlewareThreads::instance().greet();
-      engine_.notify(*callback, count);
+      rclrt_config::MiddlewareThreads::instance().greet();
+      engine().notify(*callback, count);
     });
-    lock.lock();
-  }
-  if (spinning_) {
-    outrank_callbacks();
   }
 }
 
@@ -208,14 +182,13 @@ void EngineExecutor::Impl::remove_entity(const std::shared_ptr<Entity> & entity)
   }
   const Member member = std::move(found->second);
   members_.erase(found);
-  former_names_[member.callback->id()] = entity->name();
   if (member.timer != nullptr) {
     member.timer->release_driver();
     return;
   }
   lock.unlock();
   entity->set_on_ready({});
-  engine_.remove(member.callback);
+  engine_->remove(member.callback);
 }
 
 void EngineExecutor::Impl::drive(Member & member, rclrt_core::CallbackOptions callback_options)
@@ -230,8 +203,8 @@ void EngineExecutor::Impl::drive(Member & member, rclrt_core::CallbackOptions ca
     timer_options.autostart = !state.cancelled;
     timer_options.period = state.period;
     timer_options.first = std::max(state.first, std::chrono::nanoseconds(0));
-    check(engine_.add_timer(std::move(callback_options), timer_options, group, &member.callback));
-    return std::make_shared<detail::EngineTimer>(engine_, member.callback);
+    check(engine_->add_timer(std::move(callback_options), timer_options, group, &member.callback));
+    return std::make_shared<detail::EngineTimer>(*engine_, member.callback);
   });
 }
 
@@ -249,7 +222,7 @@ rclrt_core::ClockId EngineExecutor::Impl::clock_id(const std::shared_ptr<Clock> 
   if (found == clocks_.end()) {
     WatchedClock watched;
     watched.clock = clock;
-    watched.id = engine_.add_clock([clock] { return clock->now().count(); });
+    watched.id = engine().add_clock([clock] { return clock->now().count(); });
     watched.observer = clock->add_observer(
       [weak = weak_from_this(), raw = clock.get(), id = watched.id](ClockChange change) {
         if (const auto self = weak.lock()) {
@@ -265,41 +238,14 @@ void EngineExecutor::Impl::clock_changed(
   const Clock * clock, rclrt_core::ClockId id, ClockChange change)
 {
   if (change == ClockChange::kTimeSet) {
-    engine_.clock_changed(id);
+    engine().clock_changed(id);
     return;
   }
   std::lock_guard<std::mutex> lock(mutex_);
   for (const auto & [key, member] : members_) {
     if (member.timer != nullptr && member.timer->clock().get() == clock) {
       // One that is being closed may have left the engine already: nothing is left to do then.
-      (void)engine_.set_timer_clock(member.callback, clock_id(member.timer->clock()));
-    }
-  }
-}
-
-void EngineExecutor::Impl::rank_timers()
-{
-  std::vector<Member *> ranked;
-  std::vector<rclrt_core::PriorityTask> tasks;
-  for (auto & [entity, member] : members_) {
-    if (member.is_ranked) {
-      ranked.push_back(&member);
-      rclrt_core::PriorityTask & task = tasks.emplace_back();
-      task.name = entity->name();
-      task.period = member.timer->period();
-      task.relative_deadline = member.callback->relative_deadline();
-    }
-  }
-  if (ranked.empty()) {
-    return;
-  }
-  const std::vector<rclrt_core::Attributes> derived = configuration_.derive(std::move(tasks));
-  for (std::size_t i = 0; i < ranked.size(); ++i) {
-    const rclrt_core::Attributes present = engine_.attributes(*ranked[i]->callback);
-    rclrt_core::Attributes wanted = derived[i];
-    wanted.cpu_affinity = present.cpu_affinity;
-    if (wanted != present) {
-      check(engine_.set_attributes(ranked[i]->callback, wanted));
+      (void)engine().set_timer_clock(member.callback, clock_id(member.timer->clock()));
     }
   }
 }
@@ -312,163 +258,22 @@ void EngineExecutor::Impl::set_attributes(
   if (found == members_.end()) {
     throw Error("set_attributes(): '" + entity.name() + "' is not in this executor");
   }
-  check(engine_.set_attributes(found->second.callback, attributes));
-  found->second.is_ranked = false;
-  if (spinning_) {
-    outrank_callbacks();
-  }
+  check(engine_->set_attributes(found->second.callback, attributes));
 }
 
 void EngineExecutor::Impl::rethrow()
 {
-  if (const std::exception_ptr thrown = engine_.take_exception()) {
+  if (const std::exception_ptr thrown = engine().take_exception()) {
     std::rethrow_exception(thrown);
-  }
-}
-
-void EngineExecutor::Impl::tell_configuration()
-{
-  std::unique_lock<std::mutex> lock(mutex_);
-  const std::vector<rclrt_core::Finding> findings = configuration_.findings();
-  const std::string problem = configuration_.problem(options_.attributes_mode);
-  lock.unlock();
-  for (const rclrt_core::Finding & finding : findings) {
-    Logger("rclrt").warn(to_string(finding));
-  }
-  if (!problem.empty()) {
-    throw Error(problem);
   }
 }
 
 EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
 {
-  impl_.tell_configuration();
-  std::lock_guard<std::mutex> lock(impl_.mutex_);
-  impl_.outranked_ = {};
-  try {
-    impl_.outrank_callbacks();
-  } catch (...) {
-    detail::MiddlewareThreads::instance().release(&impl_);
-    throw;
-  }
-  impl_.spinning_ = true;
+  check(impl_.engine_->begin_spin(
+    [](const rclrt_core::Finding & finding) { Logger("rclrt").warn(to_string(finding)); }));
 }
 
-EngineExecutor::Impl::Spin::~Spin()
-{
-  {
-    std::lock_guard<std::mutex> lock(impl_.mutex_);
-    impl_.spinning_ = false;
-  }
-  detail::MiddlewareThreads::instance().release(&impl_);
-}
-
-void EngineExecutor::Impl::outrank_callbacks()
-{
-  using rclrt_core::AttributesMode;
-  using rclrt_core::SchedulingPolicy;
-  rclrt_core::Attributes most_urgent;
-  std::string whose;
-  for (const auto & [entity, member] : members_) {
-    const rclrt_core::Attributes attributes = engine_.attributes(*member.callback);
-    if (is_realtime(attributes) && (whose.empty() || more_urgent(attributes, most_urgent))) {
-      most_urgent = attributes;
-      whose = entity->name();
-    }
-  }
-  const MiddlewareThreads & wanted = options_.middleware_threads;
-  const bool known = spinning_ && most_urgent == outranked_;
-  outranked_ = most_urgent;
-  if (
-    known || options_.attributes_mode == AttributesMode::kOff ||
-    (whose.empty() && !wanted.attributes)) {
-    return;
-  }
-  rclrt_core::Attributes above;
-  above.policy = SchedulingPolicy::kFifo;
-  above.priority = most_urgent.policy == SchedulingPolicy::kDeadline
-                     ? kHighestPriority
-                     : std::min(most_urgent.priority + 1, kHighestPriority);
-  if (!whose.empty() && options_.timer_thread.policy == SchedulingPolicy::kUnchanged) {
-    above.cpu_affinity = options_.timer_thread.cpu_affinity;
-    check(engine_.set_timer_thread(above));
-    above.cpu_affinity = rclrt_core::CpuSet();
-  }
-  if (wanted.mode != AttributesMode::kOff) {
-    detail::MiddlewareThreads::instance().require(
-      this, wanted.attributes.value_or(above),
-      [this](const rclrt_core::Finding & finding) { report(finding); });
-  }
-  if (!whose.empty()) {
-    check_outranked(most_urgent, whose);
-  }
-}
-
-void EngineExecutor::Impl::check_outranked(
-  const rclrt_core::Attributes & most_urgent, const std::string & whose)
-{
-  std::string outranked;
-  for (const auto & name : detail::MiddlewareThreads::instance().outranked_by(most_urgent)) {
-    outranked += (outranked.empty() ? "" : ", ") + name;
-  }
-  if (outranked.empty()) {
-    return;
-  }
-  rclrt_core::Finding finding;
-  finding.subject = "middleware threads " + outranked;
-  finding.what = "are not more urgent than '" + whose + "' (" +
-                 rclrt_core::to_string(most_urgent.policy) +
-                 (most_urgent.priority > 0 ? " " + std::to_string(most_urgent.priority) : "") +
-                 "), which will preempt them while they hold its locks";
-  finding.fix = "leave ExecutorOptions::middleware_threads at its default and priority 99 unused";
-  report(finding);
-  if (options_.middleware_threads.mode == rclrt_core::AttributesMode::kRequire) {
-    throw Error(rclrt_core::to_string(finding));
-  }
-}
-
-void EngineExecutor::Impl::report(const rclrt_core::Finding & finding)
-{
-  std::lock_guard<std::mutex> lock(findings_mutex_);
-  const bool known = std::any_of(findings_.begin(), findings_.end(), [&](const auto & other) {
-    return other.subject == finding.subject && other.what == finding.what;
-  });
-  if (!known) {
-    findings_.push_back(finding);
-  }
-}
-
-std::vector<rclrt_core::Finding> EngineExecutor::Impl::findings() const
-{
-  std::vector<rclrt_core::Finding> all = engine_.findings();
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    const std::vector<rclrt_core::Finding> of_file = configuration_.findings();
-    all.insert(all.end(), of_file.begin(), of_file.end());
-  }
-  std::lock_guard<std::mutex> lock(findings_mutex_);
-  all.insert(all.end(), findings_.begin(), findings_.end());
-  return all;
-}
-
-std::map<std::string, rclrt_core::CallbackStatistics> EngineExecutor::Impl::statistics() const
-{
-  std::map<std::string, rclrt_core::CallbackStatistics> all;
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto & [entity, member] : members_) {
-    all[entity->name()] = engine_.statistics(*member.callback);
-  }
-  return all;
-}
-
-std::map<uint32_t, std::string> EngineExecutor::Impl::callback_names() const
-{
-  std::lock_guard<std::mutex> lock(mutex_);
-  std::map<uint32_t, std::string> names = former_names_;
-  for (const auto & [entity, member] : members_) {
-    names[member.callback->id()] = entity->name();
-  }
-  return names;
-}
+EngineExecutor::Impl::Spin::~Spin() { impl_.engine_->end_spin(); }
 
 }  // namespace rclrt_rcl

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "rclrt_core/engine.hpp"
+#include "rclrt_config/configured_engine.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/timer_driver.hpp"
 
@@ -21,7 +21,8 @@ namespace detail
 class EngineTimer : public TimerDriver
 {
 public:
-  EngineTimer(rclrt_core::Engine & engine, std::shared_ptr<rclrt_core::Callback> callback)
+  EngineTimer(
+    rclrt_config::ConfiguredEngine & engine, std::shared_ptr<rclrt_core::Callback> callback)
   : engine_(engine), callback_(std::move(callback))
   {
   }
@@ -29,16 +30,16 @@ public:
   EngineTimer(const EngineTimer &) = delete;
   EngineTimer & operator=(const EngineTimer &) = delete;
 
-  void cancel() override { check(engine_.cancel_timer(callback_)); }
-  void reset() override { check(engine_.reset_timer(callback_)); }
+  void cancel() override { check(engine_.engine().cancel_timer(callback_)); }
+  void reset() override { check(engine_.engine().reset_timer(callback_)); }
   void set_period(std::chrono::nanoseconds period) override
   {
     check(engine_.set_timer_period(callback_, period));
   }
-  bool is_cancelled() const override { return engine_.is_timer_cancelled(callback_); }
+  bool is_cancelled() const override { return engine_.engine().is_timer_cancelled(callback_); }
   std::chrono::nanoseconds time_until_release() const override
   {
-    return engine_.time_until_release(callback_);
+    return engine_.engine().time_until_release(callback_);
   }
 
 private:
@@ -49,7 +50,7 @@ private:
     }
   }
 
-  rclrt_core::Engine & engine_;
+  rclrt_config::ConfiguredEngine & engine_;
   const std::shared_ptr<rclrt_core::Callback> callback_;
 };
 

@@ -9,9 +9,9 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
+#include "rclrt_config/configured_engine.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_rcl/callback_group.hpp"
@@ -20,18 +20,6 @@
 
 namespace rclrt_rcl
 {
-
-/// Scheduling of the middleware's own threads, which hand messages to the executor. They must
-/// outrank its workers: a worker that preempts the thread that woke it runs into the lock this
-/// thread still holds, and blocks.
-struct MiddlewareThreads
-{
-  /// kOff: leave them alone. Otherwise what the engine does with refused attributes holds here too.
-  rclrt_core::AttributesMode mode = rclrt_core::AttributesMode::kPrefer;
-  /// Unset: SCHED_FIFO one above the most urgent fifo or rr callback (at most 99), and nothing while
-  /// there is no such callback.
-  std::optional<rclrt_core::Attributes> attributes;
-};
 
 struct ExecutorOptions
 {
@@ -57,7 +45,7 @@ struct ExecutorOptions
 
   /// What to do when the operating system refuses attributes.
   rclrt_core::AttributesMode attributes_mode = rclrt_core::AttributesMode::kPrefer;
-  MiddlewareThreads middleware_threads;
+  rclrt_config::MiddlewareThreadsOptions middleware_threads;
   /// The executor's timer thread. Policy unchanged: SCHED_FIFO one above the most urgent fifo or rr
   /// callback (at most 99), and as the thread that spins while there is no such callback.
   rclrt_core::Attributes timer_thread;

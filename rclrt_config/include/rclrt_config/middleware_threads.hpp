@@ -9,8 +9,8 @@
 /// anything any more the threads get back what they had.
 ///
 /// The threads are known by their names: Fast DDS's begin with "dds.".
-#ifndef MIDDLEWARE_THREADS_HPP_
-#define MIDDLEWARE_THREADS_HPP_
+#ifndef RCLRT_CONFIG__MIDDLEWARE_THREADS_HPP_
+#define RCLRT_CONFIG__MIDDLEWARE_THREADS_HPP_
 
 #include <atomic>
 #include <cstdint>
@@ -24,11 +24,9 @@
 
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/finding.hpp"
-#include "rclrt_core/platform.hpp"
+#include "rclrt_core/linux_platform.hpp"
 
-namespace rclrt_rcl
-{
-namespace detail
+namespace rclrt_config
 {
 
 class MiddlewareThreads
@@ -71,8 +69,11 @@ private:
   int apply_locked(rclrt_core::ThreadId thread);
   void report_locked(const std::string & threads, int error_number);
 
+  std::vector<std::pair<rclrt_core::ThreadId, std::string>> present() const;
+
   static thread_local uint32_t greeted_;
 
+  mutable rclrt_core::LinuxPlatform platform_;  // has no state
   std::mutex mutex_;
   std::vector<Need> needs_;
   std::optional<rclrt_core::Attributes> target_;
@@ -81,7 +82,6 @@ private:
   std::atomic<uint32_t> generation_{0};
 };
 
-}  // namespace detail
-}  // namespace rclrt_rcl
+}  // namespace rclrt_config
 
-#endif  // MIDDLEWARE_THREADS_HPP_
+#endif  // RCLRT_CONFIG__MIDDLEWARE_THREADS_HPP_

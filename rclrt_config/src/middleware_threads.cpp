@@ -1,34 +1,19 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "middleware_threads.hpp"
+#include "rclrt_config/middleware_threads.hpp"
 
 #include <pthread.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "platform.hpp"
-
-namespace rclrt_rcl
-{
-namespace detail
+namespace rclrt_config
 {
 namespace
 {
 
 bool is_middleware(const std::string & name) { return name.rfind("dds.", 0) == 0; }
-
-std::vector<std::pair<rclrt_core::ThreadId, std::string>> middleware_threads()
-{
-  auto threads = platform().threads();
-  threads.erase(
-    std::remove_if(
-      threads.begin(), threads.end(),
-      [](const auto & thread) { return !is_middleware(thread.second); }),
-    threads.end());
-  return threads;
-}
 
 void append(std::string * list, const std::string & name)
 {
@@ -42,6 +27,17 @@ thread_local uint32_t MiddlewareThreads::greeted_ = 0;
 MiddlewareThreads & MiddlewareThreads::instance()
 {
   static auto & threads = *new MiddlewareThreads;  // never destroyed: the middleware outlives us
+  return threads;
+}
+
+std::vector<std::pair<rclrt_core::ThreadId, std::string>> MiddlewareThreads::present() const
+{
+  auto threads = platform_.threads();
+  threads.erase(
+    std::remove_if(
+      threads.begin(), threads.end(),
+      [](const auto & thread) { return !is_middleware(thread.second); }),
+    threads.end());
   return threads;
 }
 
@@ -85,7 +81,7 @@ void MiddlewareThreads::update_locked()
   generation_.fetch_add(1, std::memory_order_relaxed);
   std::string refused;
   int error_number = 0;
-  for (const auto & [id, name] : middleware_threads()) {
+  for (const auto & [id, name] : present()) {
     if (target_) {
       const int error = apply_locked(id);
       if (error != 0 && error != ESRCH) {
@@ -94,7 +90,7 @@ void MiddlewareThreads::update_locked()
       }
     } else if (before_.count(id) > 0) {
       // A thread may always be made less urgent.
-      static_cast<void>(platform().apply(id, before_[id]));
+      static_cast<void>(platform_.apply(id, before_[id]));
     }
   }
   if (!target_) {
@@ -108,16 +104,16 @@ void MiddlewareThreads::update_locked()
 int MiddlewareThreads::apply_locked(rclrt_core::ThreadId thread)
 {
   rclrt_core::Attributes before;
-  if (before_.count(thread) == 0 && platform().read_back(thread, &before) == 0) {
+  if (before_.count(thread) == 0 && platform_.read_back(thread, &before) == 0) {
     before_[thread] = before;
   }
-  return platform().apply(thread, *target_);
+  return platform_.apply(thread, *target_);
 }
 
 void MiddlewareThreads::report_locked(const std::string & threads, int error_number)
 {
   const rclrt_core::Finding finding =
-    platform().explain("middleware threads " + threads, *target_, error_number);
+    platform_.explain("middleware threads " + threads, *target_, error_number);
   for (const Need & need : needs_) {
     if (need.report) {
       need.report(finding);
@@ -136,8 +132,8 @@ void MiddlewareThreads::greet_slowly() noexcept
     return;
   }
   rclrt_core::Attributes now;
-  const rclrt_core::ThreadId self = platform().current_thread();
-  if (platform().read_back(self, &now) == 0 && more_urgent(*target_, now)) {
+  const rclrt_core::ThreadId self = platform_.current_thread();
+  if (platform_.read_back(self, &now) == 0 && more_urgent(*target_, now)) {
     if (const int error = apply_locked(self)) {
       report_locked(name, error);
     }
@@ -148,14 +144,13 @@ std::vector<std::string> MiddlewareThreads::outranked_by(
   const rclrt_core::Attributes & worker) const
 {
   std::vector<std::string> names;
-  for (const auto & [id, name] : middleware_threads()) {
+  for (const auto & [id, name] : present()) {
     rclrt_core::Attributes now;
-    if (platform().read_back(id, &now) == 0 && !more_urgent(now, worker)) {
+    if (platform_.read_back(id, &now) == 0 && !more_urgent(now, worker)) {
       names.push_back(name);
     }
   }
   return names;
 }
 
-}  // namespace detail
-}  // namespace rclrt_rcl
+}  // namespace rclrt_config

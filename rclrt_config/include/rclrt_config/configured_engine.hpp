@@ -1,0 +1,141 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// An engine whose callbacks get what a configuration says about them, whose timers are ranked if that
+/// is asked for, and whose callbacks do not outrank the middleware's threads. What every front end does
+/// with an engine, whatever its entities look like.
+///
+/// Thread-safe. Adding and removing allocate and are for configuration time; a job never comes here.
+#ifndef RCLRT_CONFIG__CONFIGURED_ENGINE_HPP_
+#define RCLRT_CONFIG__CONFIGURED_ENGINE_HPP_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rclrt_config/configuration.hpp"
+#include "rclrt_core/engine.hpp"
+
+namespace rclrt_config
+{
+
+/// Scheduling of the middleware's own threads, which hand messages to the executor. They must
+/// outrank its workers: a worker that preempts the thread that woke it runs into the lock this
+/// thread still holds, and blocks.
+struct MiddlewareThreadsOptions
+{
+  /// kOff: leave them alone. Otherwise what the engine does with refused attributes holds here too.
+  rclrt_core::AttributesMode mode = rclrt_core::AttributesMode::kPrefer;
+  /// Unset: SCHED_FIFO one above the most urgent fifo or rr callback (at most 99), and nothing while
+  /// there is no such callback.
+  std::optional<rclrt_core::Attributes> attributes;
+};
+
+struct ConfiguredEngineOptions
+{
+  /// EngineOptions::timer_thread with policy unchanged: SCHED_FIFO one above the most urgent fifo or
+  /// rr callback (at most 99), and as the thread that spins while there is no such callback.
+  rclrt_core::EngineOptions engine;
+  MiddlewareThreadsOptions middleware_threads;
+  /// See Configuration::find().
+  std::string configuration_file;
+  std::vector<std::string> parameter_files;
+};
+
+class ConfiguredEngine
+{
+public:
+  using Tell = std::function<void(const rclrt_core::Finding &)>;
+
+  /// `platform` must outlive the engine. Errors: of Configuration::find() and apply().
+  static rclrt_core::Status make(
+    rclrt_core::Platform & platform, ConfiguredEngineOptions options,
+    std::unique_ptr<ConfiguredEngine> * engine);
+  ~ConfiguredEngine();
+  ConfiguredEngine(const ConfiguredEngine &) = delete;
+  ConfiguredEngine & operator=(const ConfiguredEngine &) = delete;
+
+  /// For everything but what this class has functions for: releases, spinning, the trace.
+  rclrt_core::Engine & engine() noexcept { return *engine_; }
+
+  // As the engine's. Further errors: the configuration makes something impossible of the options.
+
+  /// `cie_id`: see cie_group_id().
+  rclrt_core::Status add_group(
+    rclrt_core::GroupOptions options, const std::string & cie_id,
+    std::shared_ptr<rclrt_core::Group> * group);
+  rclrt_core::Status remove_group(const std::shared_ptr<rclrt_core::Group> & group);
+  rclrt_core::Status add_callback(
+    rclrt_core::CallbackOptions options, const std::shared_ptr<rclrt_core::Group> & group,
+    std::shared_ptr<rclrt_core::Callback> * callback);
+  rclrt_core::Status add_timer(
+    rclrt_core::CallbackOptions options, rclrt_core::TimerOptions timer,
+    const std::shared_ptr<rclrt_core::Group> & group,
+    std::shared_ptr<rclrt_core::Callback> * callback);
+  void remove(const std::shared_ptr<rclrt_core::Callback> & callback);
+  /// Timers whose priorities are derived are ranked anew.
+  rclrt_core::Status set_timer_period(
+    const std::shared_ptr<rclrt_core::Callback> & timer, rclrt_core::Duration period);
+  /// If its priority was derived, it is not any more.
+  rclrt_core::Status set_attributes(
+    const std::shared_ptr<rclrt_core::Callback> & callback,
+    const rclrt_core::Attributes & attributes);
+
+  /// Around Engine::spin(): between the two the middleware's threads outrank the callbacks. `tell`
+  /// hears what of the configuration has no effect. Errors: attributes are required, and there is
+  /// such an entry about a node that is here, or the middleware's threads are outranked; then there is
+  /// nothing to end.
+  rclrt_core::Status begin_spin(const Tell & tell);
+  void end_spin();
+
+  /// What the engine, the configuration and the middleware's threads gave reason to say.
+  std::vector<rclrt_core::Finding> findings() const;
+  /// By name, of the callbacks that are here.
+  std::map<std::string, rclrt_core::CallbackStatistics> statistics() const;
+  /// By the ids in job records, also of callbacks that are gone.
+  std::map<uint32_t, std::string> callback_names() const;
+
+private:
+  /// A timer whose priority is derived.
+  struct RankedTimer
+  {
+    std::shared_ptr<rclrt_core::Callback> callback;
+    rclrt_core::Duration period{0};
+  };
+
+  ConfiguredEngine(
+    rclrt_core::Platform & platform, Configuration configuration,
+    const ConfiguredEngineOptions & options);
+
+  // All under the mutex:
+  rclrt_core::Status configure(
+    rclrt_core::CallbackOptions * options, const rclrt_core::Group & group, bool * is_ranked);
+  rclrt_core::Status added(const std::shared_ptr<rclrt_core::Callback> & callback);
+  rclrt_core::Status rank_timers();
+  rclrt_core::Status outrank_callbacks();
+  rclrt_core::Status check_outranked(
+    const rclrt_core::Attributes & most_urgent, const std::string & whose);
+
+  void report(const rclrt_core::Finding & finding);
+
+  const MiddlewareThreadsOptions middleware_threads_;
+  const std::unique_ptr<rclrt_core::Engine> engine_;
+
+  mutable std::mutex mutex_;
+  Configuration configuration_;
+  std::map<uint32_t, RankedTimer> ranked_;        ///< by the callback's id
+  std::map<uint32_t, std::string> former_names_;  ///< of callbacks that are gone
+  bool spinning_ = false;
+  rclrt_core::Attributes outranked_;  ///< what the middleware's threads were raised above
+
+  mutable std::mutex findings_mutex_;  ///< taken last
+  std::vector<rclrt_core::Finding> findings_;
+};
+
+}  // namespace rclrt_config
+
+#endif  // RCLRT_CONFIG__CONFIGURED_ENGINE_HPP_

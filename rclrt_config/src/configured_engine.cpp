@@ -1,0 +1,357 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_config/configured_engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "rclrt_config/middleware_threads.hpp"
+
+namespace rclrt_config
+{
+
+using rclrt_core::Attributes;
+using rclrt_core::AttributesMode;
+using rclrt_core::Callback;
+using rclrt_core::CallbackKind;
+using rclrt_core::CallbackOptions;
+using rclrt_core::Finding;
+using rclrt_core::Group;
+using rclrt_core::SchedulingPolicy;
+using rclrt_core::Status;
+
+namespace
+{
+
+constexpr int kHighestPriority = 99;
+
+// A job takes the oldest message of its queue: with fewer jobs than messages, the rest would lag behind
+// for ever.
+Status check_overruns(const CallbackOptions & options)
+{
+  const bool has_queue = options.kind == CallbackKind::kSubscription ||
+                         options.kind == CallbackKind::kService ||
+                         options.kind == CallbackKind::kClient;
+  if (!has_queue || options.overrun_rule == rclrt_core::OverrunRule::kQueueAll) {
+    return {};
+  }
+  return Status::error(
+    "'" + options.name + "': overruns " + to_string(options.overrun_rule) +
+    " is for timers; to keep the latest message only, give the QoS depth 1");
+}
+
+bool is_realtime(const Attributes & attributes)
+{
+  return attributes.policy == SchedulingPolicy::kFifo ||
+         attributes.policy == SchedulingPolicy::kRoundRobin ||
+         attributes.policy == SchedulingPolicy::kDeadline;
+}
+
+}  // namespace
+
+Status ConfiguredEngine::make(
+  rclrt_core::Platform & platform, ConfiguredEngineOptions options,
+  std::unique_ptr<ConfiguredEngine> * engine)
+{
+  Configuration configuration;
+  Status status = configuration.find(options.configuration_file, options.parameter_files);
+  if (status.ok()) {
+    status = configuration.apply(&options.engine);
+  }
+  if (status.ok()) {
+    if (configuration.middleware_thread()) {
+      options.middleware_threads.attributes = configuration.middleware_thread();
+    }
+    engine->reset(new ConfiguredEngine(platform, std::move(configuration), options));
+  }
+  return status;
+}
+
+ConfiguredEngine::ConfiguredEngine(
+  rclrt_core::Platform & platform, Configuration configuration,
+  const ConfiguredEngineOptions & options)
+: middleware_threads_(options.middleware_threads),
+  engine_(std::make_unique<rclrt_core::Engine>(platform, options.engine)),
+  configuration_(std::move(configuration))
+{
+}
+
+ConfiguredEngine::~ConfiguredEngine() = default;
+
+Status ConfiguredEngine::add_group(
+  rclrt_core::GroupOptions options, const std::string & cie_id, std::shared_ptr<Group> * group)
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Status status = configuration_.apply(&options, cie_id);
+  return status.ok() ? engine_->add_group(std::move(options), group) : status;
+}
+
+Status ConfiguredEngine::remove_group(const std::shared_ptr<Group> & group)
+{
+  return engine_->remove_group(group);
+}
+
+Status ConfiguredEngine::configure(CallbackOptions * options, const Group & group, bool * is_ranked)
+{
+  const Status status = configuration_.apply(options);
+  if (!status.ok()) {
+    return status;
+  }
+  if (configuration_.is_derived(*options, group.options().attributes)) {
+    *is_ranked = options->kind == CallbackKind::kTimer;
+    if (!*is_ranked) {
+      Configuration::inherit_from_publishers(options);
+    }
+  }
+  return check_overruns(*options);
+}
+
+// What has been added is there, and now the others have to make room for it.
+Status ConfiguredEngine::added(const std::shared_ptr<Callback> & callback)
+{
+  Status status = ranked_.count(callback->id()) > 0 ? rank_timers() : Status();
+  if (status.ok() && spinning_) {
+    status = outrank_callbacks();
+  }
+  if (!status.ok()) {
+    ranked_.erase(callback->id());
+    engine_->remove(callback);
+  }
+  return status;
+}
+
+Status ConfiguredEngine::add_callback(
+  CallbackOptions options, const std::shared_ptr<Group> & group,
+  std::shared_ptr<Callback> * callback)
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  bool is_ranked = false;  // never: it is no timer
+  Status status = configure(&options, *group, &is_ranked);
+  if (status.ok()) {
+    status = engine_->add_callback(std::move(options), group, callback);
+  }
+  return status.ok() ? added(*callback) : status;
+}
+
+Status ConfiguredEngine::add_timer(
+  CallbackOptions options, rclrt_core::TimerOptions timer, const std::shared_ptr<Group> & group,
+  std::shared_ptr<Callback> * callback)
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  options.kind = CallbackKind::kTimer;
+  bool is_ranked = false;
+  Status status = configure(&options, *group, &is_ranked);
+  if (status.ok()) {
+    status = engine_->add_timer(std::move(options), timer, group, callback);
+  }
+  if (status.ok() && is_ranked) {
+    ranked_[(*callback)->id()] = {*callback, timer.period};
+  }
+  return status.ok() ? added(*callback) : status;
+}
+
+void ConfiguredEngine::remove(const std::shared_ptr<Callback> & callback)
+{
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    former_names_[callback->id()] = callback->name();
+    ranked_.erase(callback->id());
+  }
+  engine_->remove(callback);  // may destroy what it refers to, which may come back here
+}
+
+Status ConfiguredEngine::set_timer_period(
+  const std::shared_ptr<Callback> & timer, rclrt_core::Duration period)
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Status status = engine_->set_timer_period(timer, period);
+  const auto found = ranked_.find(timer->id());
+  if (!status.ok() || found == ranked_.end()) {
+    return status;
+  }
+  found->second.period = period;
+  return rank_timers();
+}
+
+Status ConfiguredEngine::set_attributes(
+  const std::shared_ptr<Callback> & callback, const Attributes & attributes)
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Status status = engine_->set_attributes(callback, attributes);
+  if (!status.ok()) {
+    return status;
+  }
+  ranked_.erase(callback->id());
+  return spinning_ ? outrank_callbacks() : Status();
+}
+
+Status ConfiguredEngine::rank_timers()
+{
+  std::vector<std::shared_ptr<Callback>> timers;
+  std::vector<rclrt_core::PriorityTask> tasks;
+  for (const auto & [id, timer] : ranked_) {
+    timers.push_back(timer.callback);
+    rclrt_core::PriorityTask & task = tasks.emplace_back();
+    task.name = timer.callback->name();
+    task.period = timer.period;
+    task.relative_deadline = timer.callback->relative_deadline();
+  }
+  Status status = configuration_.derive_priorities(&tasks);
+  for (std::size_t i = 0; status.ok() && i < tasks.size(); ++i) {
+    const Attributes present = engine_->attributes(*timers[i]);
+    Attributes wanted = Configuration::derived_attributes(tasks[i].priority);
+    wanted.cpu_affinity = present.cpu_affinity;
+    if (wanted != present) {
+      status = engine_->set_attributes(timers[i], wanted);
+    }
+  }
+  return status;
+}
+
+Status ConfiguredEngine::begin_spin(const Tell & tell)
+{
+  std::unique_lock<std::mutex> lock(mutex_);
+  const std::vector<Finding> notes = configuration_.notes();
+  const std::vector<Unmatched> unmatched = configuration_.unmatched();
+  lock.unlock();
+  for (const Finding & note : notes) {
+    tell(note);
+  }
+  for (const Unmatched & entry : unmatched) {
+    tell(entry.finding);
+  }
+  if (engine_->options().attributes_mode == AttributesMode::kRequire) {
+    for (const Unmatched & entry : unmatched) {
+      if (entry.node_is_here) {
+        return Status::error(to_string(entry.finding));
+      }
+    }
+  }
+  lock.lock();
+  outranked_ = {};
+  const Status status = outrank_callbacks();
+  if (status.ok()) {
+    spinning_ = true;
+  } else {
+    MiddlewareThreads::instance().release(this);
+  }
+  return status;
+}
+
+void ConfiguredEngine::end_spin()
+{
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    spinning_ = false;
+  }
+  MiddlewareThreads::instance().release(this);
+}
+
+Status ConfiguredEngine::outrank_callbacks()
+{
+  Attributes most_urgent;
+  std::string whose;
+  for (const auto & callback : engine_->callbacks()) {
+    const Attributes attributes = engine_->attributes(*callback);
+    if (is_realtime(attributes) && (whose.empty() || more_urgent(attributes, most_urgent))) {
+      most_urgent = attributes;
+      whose = callback->name();
+    }
+  }
+  const rclrt_core::EngineOptions & options = engine_->options();
+  const bool known = spinning_ && most_urgent == outranked_;
+  outranked_ = most_urgent;
+  if (
+    known || options.attributes_mode == AttributesMode::kOff ||
+    (whose.empty() && !middleware_threads_.attributes)) {
+    return {};
+  }
+  Attributes above;
+  above.policy = SchedulingPolicy::kFifo;
+  above.priority = most_urgent.policy == SchedulingPolicy::kDeadline
+                     ? kHighestPriority
+                     : std::min(most_urgent.priority + 1, kHighestPriority);
+  if (!whose.empty() && options.timer_thread.policy == SchedulingPolicy::kUnchanged) {
+    above.cpu_affinity = options.timer_thread.cpu_affinity;
+    const Status status = engine_->set_timer_thread(above);
+    if (!status.ok()) {
+      return status;
+    }
+    above.cpu_affinity = rclrt_core::CpuSet();
+  }
+  if (middleware_threads_.mode != AttributesMode::kOff) {
+    MiddlewareThreads::instance().require(
+      this, middleware_threads_.attributes.value_or(above),
+      [this](const Finding & finding) { report(finding); });
+  }
+  return whose.empty() ? Status() : check_outranked(most_urgent, whose);
+}
+
+Status ConfiguredEngine::check_outranked(const Attributes & most_urgent, const std::string & whose)
+{
+  std::string outranked;
+  for (const auto & name : MiddlewareThreads::instance().outranked_by(most_urgent)) {
+    outranked += (outranked.empty() ? "" : ", ") + name;
+  }
+  if (outranked.empty()) {
+    return {};
+  }
+  Finding finding;
+  finding.subject = "middleware threads " + outranked;
+  finding.what = "are not more urgent than '" + whose + "' (" + to_string(most_urgent.policy) +
+                 (most_urgent.priority > 0 ? " " + std::to_string(most_urgent.priority) : "") +
+                 "), which will preempt them while they hold its locks";
+  finding.fix = "leave ExecutorOptions::middleware_threads at its default and priority 99 unused";
+  report(finding);
+  return middleware_threads_.mode == AttributesMode::kRequire ? Status::error(to_string(finding))
+                                                              : Status();
+}
+
+void ConfiguredEngine::report(const Finding & finding)
+{
+  const std::lock_guard<std::mutex> lock(findings_mutex_);
+  const bool known = std::any_of(findings_.begin(), findings_.end(), [&](const auto & other) {
+    return other.subject == finding.subject && other.what == finding.what;
+  });
+  if (!known) {
+    findings_.push_back(finding);
+  }
+}
+
+std::vector<Finding> ConfiguredEngine::findings() const
+{
+  std::vector<Finding> all = engine_->findings();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::vector<Finding> notes = configuration_.notes();
+    all.insert(all.end(), notes.begin(), notes.end());
+    for (const Unmatched & entry : configuration_.unmatched()) {
+      all.push_back(entry.finding);
+    }
+  }
+  const std::lock_guard<std::mutex> lock(findings_mutex_);
+  all.insert(all.end(), findings_.begin(), findings_.end());
+  return all;
+}
+
+std::map<std::string, rclrt_core::CallbackStatistics> ConfiguredEngine::statistics() const
+{
+  std::map<std::string, rclrt_core::CallbackStatistics> all;
+  for (const auto & callback : engine_->callbacks()) {
+    all[callback->name()] = engine_->statistics(*callback);
+  }
+  return all;
+}
+
+std::map<uint32_t, std::string> ConfiguredEngine::callback_names() const
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::map<uint32_t, std::string> names = former_names_;
+  for (const auto & callback : engine_->callbacks()) {
+    names[callback->id()] = callback->name();
+  }
+  return names;
+}
+
+}  // namespace rclrt_config
