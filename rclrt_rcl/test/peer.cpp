@@ -31,6 +31,7 @@ public:
         publisher_->publish(answer);
         while (never_return) {
           std::this_thread::sleep_for(std::chrono::milliseconds(10));
+          publisher_->publish(answer);  // who asked may not have been connected the first time
         }
       }))
   {
