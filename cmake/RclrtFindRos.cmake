@@ -111,6 +111,13 @@ macro(_rclrt_use_pypi_prefix)
     "AMENT_PREFIX_PATH=${RCLRT_ROS_PREFIX}" "_ROS_WHEELS_BOOTSTRAP_COMPLETE=1" CACHE INTERNAL "")
 endmacro()
 
+# rclrt_heal_ros(): after a find_package() that may have found more of ROS.
+macro(rclrt_heal_ros)
+  if(RCLRT_ROS_FROM_PYPI)
+    _rclrt_heal_pypi_targets()
+  endif()
+endmacro()
+
 # Corrects what is particular to the machine that built the wheels.
 macro(_rclrt_heal_pypi_targets)
   get_directory_property(_rclrt_imported IMPORTED_TARGETS)
@@ -125,6 +132,13 @@ macro(_rclrt_heal_pypi_targets)
     get_target_property(_rclrt_libraries fastdds INTERFACE_LINK_LIBRARIES)
     list(FILTER _rclrt_libraries EXCLUDE REGEX "libtinyxml2")
     set_property(TARGET fastdds PROPERTY INTERFACE_LINK_LIBRARIES "${_rclrt_libraries}")
+  endif()
+  if(TARGET tracetools::tracetools)
+    # It names liblttng-ust, which the wheel's libtracetools.so does without.
+    get_target_property(_rclrt_libraries tracetools::tracetools INTERFACE_LINK_LIBRARIES)
+    list(FILTER _rclrt_libraries EXCLUDE REGEX "lttng")
+    set_property(TARGET tracetools::tracetools
+      PROPERTY INTERFACE_LINK_LIBRARIES "${_rclrt_libraries}")
   endif()
   # librcl.so and the message libraries need *__rosidl_generator_py.so, which expect the interpreter
   # to be in the process: "undefined symbol: PyExc_RuntimeError" otherwise. A linker that drops

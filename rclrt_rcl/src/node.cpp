@@ -12,6 +12,7 @@
 #include "node_state.hpp"
 #include "rcl/logging.h"
 #include "rcl/logging_rosout.h"
+#include "rclrt_config/names.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/init.hpp"
 #include "standard_interfaces.hpp"
@@ -188,9 +189,8 @@ EntitySetup Node::prepare(
   const std::shared_ptr<CallbackGroup> & group) const
 {
   const bool named = !scheduling.name.empty();
-  const std::string & last = named ? scheduling.name : label;
-  const std::string full_name = fully_qualified_name() + "/" + rclrt_core::to_string(kind) +
-                                (last.empty() || last.front() == '/' ? "" : "/") + last;
+  const std::string full_name =
+    rclrt_config::callback_name(fully_qualified_name(), kind, named ? scheduling.name : label);
 
   EntitySetup setup;
   setup.kind = kind;
@@ -240,19 +240,6 @@ std::shared_ptr<Waitable> Node::create_waitable(
   }
   return make_entity<Waitable>(
     rclrt_core::CallbackKind::kWaitable, "", scheduling, group, context(), std::move(callback));
-}
-
-std::string Node::name_of(std::chrono::nanoseconds period)
-{
-  constexpr std::pair<int64_t, const char *> kUnits[] = {
-    {1000000000, "s"}, {1000000, "ms"}, {1000, "us"}, {1, "ns"}};
-  const int64_t ns = period.count();
-  for (const auto & [size, unit] : kUnits) {
-    if (ns != 0 && ns % size == 0) {
-      return std::to_string(ns / size) + unit;
-    }
-  }
-  return "0ns";
 }
 
 }  // namespace rclrt_rcl

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "rcl/node.h"
+#include "rclrt_config/names.hpp"
 #include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/client.hpp"
 #include "rclrt_rcl/client_options.hpp"
@@ -147,7 +148,7 @@ public:
     const TimerOptions & options = {})
   {
     return make_entity<Timer>(
-      rclrt_core::CallbackKind::kTimer, name_of(period), options.scheduling, options.group, clock,
+      rclrt_core::CallbackKind::kTimer, rclrt_config::period_label(period), options.scheduling, options.group, clock,
       period, options.one_shot, options.autostart, timer_callback(std::forward<F>(callback)));
   }
 
@@ -215,8 +216,6 @@ private:
   void add_events(SubscriptionBase & subscription, const SubscriptionOptions & options);
   bool uses_intra_process() const noexcept;
   const std::shared_ptr<Clock> & steady_clock() const noexcept;
-  /// E.g. "100ms".
-  static std::string name_of(std::chrono::nanoseconds period);
 
   template <typename F>
   static Timer::Callback timer_callback(F && function)

@@ -1,0 +1,83 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What matters about callbacks, said in code, for nodes that stay as they are.
+///
+/// Put it in a registry by the entity itself or by its name ("/planner/timer/100ms") and give the
+/// registry to the executor. A configuration file goes before it (EngineExecutorOptions).
+#ifndef RCLRT_RCLCPP__SCHEDULING_HPP_
+#define RCLRT_RCLCPP__SCHEDULING_HPP_
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "rclcpp/callback_group.hpp"
+#include "rclcpp/client.hpp"
+#include "rclcpp/service.hpp"
+#include "rclcpp/subscription_base.hpp"
+#include "rclcpp/timer.hpp"
+#include "rclcpp/waitable.hpp"
+#include "rclrt_core/attributes.hpp"
+#include "rclrt_core/callback.hpp"
+
+namespace rclrt_rclcpp
+{
+
+struct Scheduling
+{
+  /// Policy, priority, CPU affinity ... of the thread while it runs the callback.
+  rclrt_core::Attributes attributes;
+  /// Priority in the order of an executor with fixed priorities. 0: the one in `attributes`.
+  int priority = 0;
+  /// Deadline of a job = release + this. 0: inherited from the job that published.
+  std::chrono::nanoseconds relative_deadline{0};
+  /// Raise the priority to that of the most urgent callback that publishes to it in this process.
+  bool inherit_priority = false;
+  /// Unset: keep latest for timers, queue all for the rest.
+  std::optional<rclrt_core::OverrunRule> overrun_rule;
+};
+
+/// Thread-safe. What is set after the executor has found an entity has no effect on it; see
+/// EngineExecutor::set_attributes() for that. Does not keep entities alive.
+class SchedulingRegistry
+{
+public:
+  void set(const std::string & name, const Scheduling & scheduling);
+  void set(const std::shared_ptr<const rclcpp::TimerBase> & timer, const Scheduling & scheduling);
+  void set(
+    const std::shared_ptr<const rclcpp::SubscriptionBase> & subscription,
+    const Scheduling & scheduling);
+  void set(
+    const std::shared_ptr<const rclcpp::ServiceBase> & service, const Scheduling & scheduling);
+  void set(const std::shared_ptr<const rclcpp::ClientBase> & client, const Scheduling & scheduling);
+  void set(const std::shared_ptr<const rclcpp::Waitable> & waitable, const Scheduling & scheduling);
+  /// For all callbacks of the group that have no attributes of their own.
+  void set(
+    const std::shared_ptr<const rclcpp::CallbackGroup> & group,
+    const rclrt_core::Attributes & attributes);
+
+  /// What is set for the entity, else for its name, else nothing.
+  std::optional<Scheduling> find(const void * entity, const std::string & name) const;
+
+private:
+  struct Known
+  {
+    std::weak_ptr<const void> entity;
+    Scheduling scheduling;
+  };
+
+  void put(const std::shared_ptr<const void> & entity, const Scheduling & scheduling);
+
+  mutable std::mutex mutex_;
+  std::map<const void *, Known> by_entity_;
+  std::map<std::string, Scheduling> by_name_;
+};
+
+}  // namespace rclrt_rclcpp
+
+#endif  // RCLRT_RCLCPP__SCHEDULING_HPP_

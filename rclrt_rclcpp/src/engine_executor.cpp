@@ -1,0 +1,213 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_rclcpp/engine_executor.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "engine_executor_impl.hpp"
+#include "rclcpp/utilities.hpp"
+
+namespace rclrt_rclcpp
+{
+namespace
+{
+
+/// Resets the flag that somebody spins.
+class Spinning
+{
+public:
+  Spinning(std::atomic_bool & flag, const char * function) : flag_(flag)
+  {
+    if (flag_.exchange(true)) {
+      throw std::runtime_error(std::string(function) + " called while already spinning");
+    }
+  }
+  ~Spinning() { flag_ = false; }
+  Spinning(const Spinning &) = delete;
+  Spinning & operator=(const Spinning &) = delete;
+
+private:
+  std::atomic_bool & flag_;
+};
+
+/// There is no more work for spin_all() when none has come for this long: what was sent just before may
+/// still be on its way. rclcpp's executors take about as long to look at their wait set once more.
+constexpr std::chrono::microseconds kSettle(500);
+
+rclrt_core::TimePoint end_of(std::chrono::nanoseconds duration, rclrt_core::Platform & platform)
+{
+  return rclrt_core::add_saturating(platform.now(), duration);
+}
+
+}  // namespace
+
+EngineExecutor::EngineExecutor(
+  const rclcpp::ExecutorOptions & options, const EngineExecutorOptions & engine_executor_options,
+  rclrt_core::EngineOptions engine_options)
+: rclcpp::Executor(options),
+  impl_(std::make_shared<Impl>(
+    context_, engine_executor_options, std::move(engine_options),
+    [this] {
+      collector_.update_collections();
+      return collector_.get_all_callback_groups();
+    }))
+{
+  // Triggered by nodes and groups that have something new, by cancel() and when the context is shut
+  // down.
+  notify_waitable_->set_on_ready_callback(
+    [impl = impl_.get()](std::size_t, int) { impl->request_update(); });
+}
+
+EngineExecutor::~EngineExecutor()
+{
+  spinning = false;
+  impl_->engine().stop();
+  notify_waitable_->clear_on_ready_callback();
+  impl_->detach_all();
+}
+
+void EngineExecutor::add_node(
+  rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify)
+{
+  rclcpp::Executor::add_node(node, notify);
+  impl_->know_node(node);
+  try {
+    impl_->update();
+  } catch (...) {
+    remove_node(node, false);
+    throw;
+  }
+}
+
+void EngineExecutor::remove_node(
+  rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify)
+{
+  rclcpp::Executor::remove_node(node, notify);
+  impl_->update();
+}
+
+void EngineExecutor::add_callback_group(
+  rclcpp::CallbackGroup::SharedPtr group,
+  rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify)
+{
+  rclcpp::Executor::add_callback_group(group, node, notify);
+  impl_->know_node(node);
+  try {
+    impl_->update();
+  } catch (...) {
+    remove_callback_group(group, false);
+    throw;
+  }
+}
+
+void EngineExecutor::remove_callback_group(rclcpp::CallbackGroup::SharedPtr group, bool notify)
+{
+  rclcpp::Executor::remove_callback_group(group, notify);
+  impl_->update();
+}
+
+// What the base class would do for its wait set, which is not used.
+void EngineExecutor::handle_updated_entities(bool) {}
+
+void EngineExecutor::spin()
+{
+  const Spinning guard(spinning, "spin()");
+  impl_->engine().clear_stop();
+  // cancel() and a shutdown stop the engine after this can be seen.
+  if (!spinning || !rclcpp::ok(context_)) {
+    return;
+  }
+  impl_->update();
+  const Impl::Spin spin(*impl_);
+  const rclrt_core::Status status = impl_->engine().spin();
+  impl_->rethrow();
+  spin.rethrow();
+  if (!status.ok()) {
+    throw std::runtime_error("spin(): " + status.message());
+  }
+}
+
+void EngineExecutor::spin_some(std::chrono::nanoseconds max_duration)
+{
+  run_on_this_thread(max_duration, false);
+}
+
+void EngineExecutor::spin_all(std::chrono::nanoseconds max_duration)
+{
+  if (max_duration < std::chrono::nanoseconds(0)) {
+    throw std::invalid_argument("max_duration must be greater than or equal to 0");
+  }
+  run_on_this_thread(max_duration, true);
+}
+
+void EngineExecutor::run_on_this_thread(std::chrono::nanoseconds max_duration, bool exhaustive)
+{
+  const Spinning guard(spinning, "spin_some()");
+  const auto goes_on = [this] { return spinning && rclcpp::ok(context_); };
+  rclrt_core::Engine & engine = impl_->engine();
+  const rclrt_core::TimePoint until = max_duration == std::chrono::nanoseconds(0)
+                                        ? rclrt_core::kNever
+                                        : end_of(max_duration, engine.platform());
+  impl_->update();
+  const uint64_t before_sequence = exhaustive ? UINT64_MAX : engine.next_sequence();
+  while (engine.platform().now() < until) {
+    const rclrt_core::TimePoint patience =
+      exhaustive ? std::min(until, end_of(kSettle, engine.platform()))
+                 : rclrt_core::TimePoint::min();
+    if (!impl_->run_one(patience, before_sequence, goes_on)) {
+      return;
+    }
+  }
+}
+
+void EngineExecutor::spin_once_impl(std::chrono::nanoseconds timeout)
+{
+  const rclrt_core::TimePoint until = timeout < std::chrono::nanoseconds(0)
+                                        ? rclrt_core::kNever
+                                        : end_of(timeout, impl_->engine().platform());
+  impl_->run_one(until, UINT64_MAX, [this] { return spinning && rclcpp::ok(context_); });
+}
+
+void EngineExecutor::cancel()
+{
+  rclcpp::Executor::cancel();
+  impl_->engine().stop();
+}
+
+std::vector<rclrt_core::Finding> EngineExecutor::findings() const
+{
+  return impl_->configured().findings();
+}
+
+std::map<std::string, rclrt_core::CallbackStatistics> EngineExecutor::statistics() const
+{
+  return impl_->configured().statistics();
+}
+
+std::map<uint32_t, std::string> EngineExecutor::callback_names() const
+{
+  return impl_->configured().callback_names();
+}
+
+std::vector<rclrt_core::ThreadReport> EngineExecutor::threads() const
+{
+  return impl_->engine().threads();
+}
+
+void EngineExecutor::read_trace(const std::function<void(const rclrt_job_record &)> & visit)
+{
+  impl_->engine().read_trace(visit);
+}
+
+uint64_t EngineExecutor::trace_dropped() const { return impl_->engine().trace_dropped(); }
+
+void EngineExecutor::set_attributes(
+  const std::string & callback, const rclrt_core::Attributes & attributes)
+{
+  impl_->set_attributes(callback, attributes);
+}
+
+}  // namespace rclrt_rclcpp

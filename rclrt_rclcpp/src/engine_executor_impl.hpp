@@ -1,0 +1,143 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// How rclcpp's entities become callbacks of the engine.
+///
+///   group triggers its guard condition --> request_update() --> update(): add what is new, remove
+///                                                               what is gone, hook notifications
+///   entity's notification --> Engine::notify() --> job --> execute_*() of rclcpp::Executor
+///
+/// Nothing here keeps an entity, a group or a node alive: a job locks its entity while it runs.
+#ifndef ENGINE_EXECUTOR_IMPL_HPP_
+#define ENGINE_EXECUTOR_IMPL_HPP_
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "rclrt_rclcpp/engine_executor.hpp"
+#include "ros_clock.hpp"
+
+namespace rclrt_rclcpp
+{
+
+class EngineExecutor::Impl : public std::enable_shared_from_this<Impl>
+{
+public:
+  using NodeBase = rclcpp::node_interfaces::NodeBaseInterface;
+  using Groups = std::vector<rclcpp::CallbackGroup::WeakPtr>;
+  /// Which groups the executor has now; asked by update().
+  using PresentGroups = std::function<Groups()>;
+
+  Impl(
+    const std::shared_ptr<rclcpp::Context> & context, const EngineExecutorOptions & options,
+    rclrt_core::EngineOptions engine_options, PresentGroups present_groups);
+
+  rclrt_core::Engine & engine() noexcept { return engine_->engine(); }
+  rclrt_config::ConfiguredEngine & configured() noexcept { return *engine_; }
+
+  /// Groups are named after their nodes.
+  void know_node(const std::shared_ptr<NodeBase> & node);
+  /// Make the engine's callbacks those of the groups. Throws std::runtime_error when that is
+  /// impossible for one of them.
+  void update();
+  /// Let go of everything.
+  void detach_all();
+
+  /// What there is may have changed. From any thread, never blocks.
+  void request_update();
+  /// If a callback has thrown.
+  void rethrow();
+
+  /// Run one job on the calling thread; `goes_on` is asked after every interruption. Returns whether
+  /// there was one.
+  bool run_one(
+    rclrt_core::TimePoint until, uint64_t before_sequence, const std::function<bool()> & goes_on);
+
+  /// While it exists, a thread carries out requested updates, and the middleware's threads outrank
+  /// the callbacks.
+  class Spin
+  {
+  public:
+    explicit Spin(Impl & impl);
+    ~Spin();
+    Spin(const Spin &) = delete;
+    Spin & operator=(const Spin &) = delete;
+    /// If an update has failed.
+    void rethrow() const;
+
+  private:
+    void keep_up_to_date();
+
+    Impl & impl_;
+    bool ended_ = false;         // under update_request_mutex_
+    std::exception_ptr failed_;  // by the thread, read after it has ended or stopped the engine
+    std::thread thread_;
+  };
+
+  void set_attributes(const std::string & callback, const rclrt_core::Attributes & attributes);
+
+private:
+  struct Member
+  {
+    std::weak_ptr<const void> entity;
+    std::shared_ptr<rclrt_core::Callback> callback;
+    const rclcpp::CallbackGroup * group = nullptr;
+    std::function<void()> unhook;  ///< lets the entity go, if it is still there
+  };
+  struct KnownGroup
+  {
+    std::weak_ptr<rclcpp::CallbackGroup> group;
+    std::shared_ptr<rclrt_core::Group> in_engine;
+    std::string node;
+  };
+  // All under update_mutex_:
+  void add_group(const std::shared_ptr<rclcpp::CallbackGroup> & group);
+  void remove_group(const rclcpp::CallbackGroup * group);
+  void add_members(const std::shared_ptr<rclcpp::CallbackGroup> & group, KnownGroup & known);
+  void remove_members(const std::function<bool(const void *, const Member &)> & gone);
+  bool is_known(const void * entity) const { return members_.count(entity) > 0; }
+  std::string unique_name(
+    const KnownGroup & group, rclrt_core::CallbackKind kind, const std::string & label) const;
+  rclrt_core::CallbackOptions options_for(
+    const void * entity, const KnownGroup & group, rclrt_core::CallbackKind kind,
+    const std::string & label, uint32_t depth) const;
+  template <typename EntityT, typename Execute, typename SetHook>
+  void add(
+    const std::shared_ptr<EntityT> & entity, const KnownGroup & group,
+    rclrt_core::CallbackOptions options, Execute execute, SetHook set_hook);
+  void add_timer(const std::shared_ptr<rclcpp::TimerBase> & timer, const KnownGroup & group);
+  void add_waitable(const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group);
+  std::shared_ptr<RosClock> ros_clock(const std::shared_ptr<rclcpp::Clock> & clock);
+
+  const std::shared_ptr<rclcpp::Context> context_;
+  const EngineExecutorOptions options_;
+  const PresentGroups present_groups_;
+  /// Shared with hooks, which may outlive the executor for the time of a call.
+  const std::shared_ptr<rclrt_config::ConfiguredEngine> engine_;
+
+  std::mutex update_mutex_;
+  std::vector<std::weak_ptr<NodeBase>> nodes_;
+  std::unordered_map<const rclcpp::CallbackGroup *, KnownGroup> groups_;
+  std::unordered_map<const void *, Member> members_;
+  std::set<std::string> names_;
+  std::vector<std::shared_ptr<RosClock>> clocks_;
+
+  /// Set by request_update(), cleared by whoever updates. The mutex is for sleeping on it only.
+  std::atomic<bool> update_requested_{false};
+  /// A thread is in run_one() and has to be woken for an update.
+  std::atomic<bool> runs_inline_{false};
+  std::mutex update_request_mutex_;
+  std::condition_variable update_request_;
+};
+
+}  // namespace rclrt_rclcpp
+
+#endif  // ENGINE_EXECUTOR_IMPL_HPP_

@@ -1,0 +1,37 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What callback groups are called, and small things that several files need.
+#ifndef GROUP_NAMES_HPP_
+#define GROUP_NAMES_HPP_
+
+#include <string>
+
+#include "rclcpp/callback_group.hpp"
+#include "rclcpp/node_interfaces/node_base_interface.hpp"
+#include "rclcpp/timer.hpp"
+#include "rclrt_core/status.hpp"
+#include "rclrt_core/time.hpp"
+
+namespace rclrt_rclcpp
+{
+namespace detail
+{
+
+/// Throws std::runtime_error unless it is ok.
+void check(const rclrt_core::Status & status);
+
+rclrt_core::Duration period_of(rclcpp::TimerBase & timer);
+
+/// "default" for the node's default group, else its number in the order of creation, as far as they
+/// still exist; empty if it is not one of this node.
+std::string label_of_group(
+  rclcpp::node_interfaces::NodeBaseInterface & node, const rclcpp::CallbackGroup & group);
+
+/// As CallbackIsolatedExecutor would call the group.
+std::string cie_id(const std::string & node, const rclcpp::CallbackGroup & group);
+
+}  // namespace detail
+}  // namespace rclrt_rclcpp
+
+#endif  // GROUP_NAMES_HPP_

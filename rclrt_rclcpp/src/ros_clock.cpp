@@ -1,0 +1,90 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "ros_clock.hpp"
+
+#include <algorithm>
+
+#include "rcl/time.h"
+
+namespace rclrt_rclcpp
+{
+
+RosClock::RosClock(
+  const std::shared_ptr<rclcpp::Clock> & clock,
+  const std::shared_ptr<rclrt_config::ConfiguredEngine> & engine)
+: clock_(clock), engine_(engine)
+{
+  // Called under the engine's lock: rcl reads an atomic, or the system's clock, without a lock.
+  simulated_ = engine->engine().add_clock([clock] {
+    rcl_time_point_value_t now = 0;
+    return rcl_clock_get_now(clock->get_clock_handle(), &now) == RCL_RET_OK ? now : 0;
+  });
+}
+
+std::shared_ptr<RosClock> RosClock::watch(
+  const std::shared_ptr<rclcpp::Clock> & clock,
+  const std::shared_ptr<rclrt_config::ConfiguredEngine> & engine)
+{
+  std::shared_ptr<RosClock> watched(new RosClock(clock, engine));
+  rcl_jump_threshold_t any;
+  any.on_clock_change = true;
+  any.min_forward.nanoseconds = 1;
+  any.min_backward.nanoseconds = -1;
+  watched->handler_ = clock->create_jump_callback(
+    [] {},
+    [weak = watched->weak_from_this()](const rcl_time_jump_t & jump) {
+      if (const auto self = weak.lock()) {
+        self->jumped(jump);
+      }
+    },
+    any);
+  const std::lock_guard<std::mutex> lock(watched->mutex_);
+  watched->is_simulated_ = clock->ros_time_is_active();
+  return watched;
+}
+
+rclrt_core::ClockId RosClock::id() const
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return is_simulated_ ? simulated_ : rclrt_core::kSystemClock;
+}
+
+void RosClock::add(const std::shared_ptr<rclrt_core::Callback> & timer)
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  timers_.erase(
+    std::remove_if(
+      timers_.begin(), timers_.end(), [](const auto & known) { return known.expired(); }),
+    timers_.end());
+  timers_.push_back(timer);
+  // It may have changed since the timer was given one.
+  if (const auto engine = engine_.lock()) {
+    if (is_simulated_) {
+      engine->engine().clock_changed(simulated_);
+    }
+  }
+}
+
+void RosClock::jumped(const rcl_time_jump_t & jump)
+{
+  const auto engine = engine_.lock();
+  if (!engine) {
+    return;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const bool activated = jump.clock_change == RCL_ROS_TIME_ACTIVATED;
+  if (activated || jump.clock_change == RCL_ROS_TIME_DEACTIVATED) {
+    is_simulated_ = activated;
+    for (const auto & weak : timers_) {
+      if (const auto timer = weak.lock()) {
+        // One that has just been removed is none of the engine's any more.
+        static_cast<void>(engine->engine().set_timer_clock(
+          timer, activated ? simulated_ : rclrt_core::kSystemClock));
+      }
+    }
+  }
+  engine->engine().clock_changed(simulated_);
+}
+
+}  // namespace rclrt_rclcpp

@@ -1,0 +1,50 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A clock of rclcpp as a clock of the engine: ROS time, which may be simulated.
+#ifndef ROS_CLOCK_HPP_
+#define ROS_CLOCK_HPP_
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "rclcpp/clock.hpp"
+#include "rclrt_config/configured_engine.hpp"
+
+namespace rclrt_rclcpp
+{
+
+/// Tells the engine when the clock jumps, and moves its timers between the system clock and simulated
+/// time. Thread-safe. Jumps arrive with the clock's own mutex held: nothing here takes it then.
+class RosClock : public std::enable_shared_from_this<RosClock>
+{
+public:
+  static std::shared_ptr<RosClock> watch(
+    const std::shared_ptr<rclcpp::Clock> & clock,
+    const std::shared_ptr<rclrt_config::ConfiguredEngine> & engine);
+
+  const std::shared_ptr<rclcpp::Clock> & clock() const noexcept { return clock_; }
+  /// The engine's clock that drives its timers now.
+  rclrt_core::ClockId id() const;
+  void add(const std::shared_ptr<rclrt_core::Callback> & timer);
+
+private:
+  RosClock(
+    const std::shared_ptr<rclcpp::Clock> & clock,
+    const std::shared_ptr<rclrt_config::ConfiguredEngine> & engine);
+  void jumped(const rcl_time_jump_t & jump);
+
+  const std::shared_ptr<rclcpp::Clock> clock_;
+  const std::weak_ptr<rclrt_config::ConfiguredEngine> engine_;
+  rclrt_core::ClockId simulated_ = 0;
+  rclcpp::JumpHandler::SharedPtr handler_;
+
+  mutable std::mutex mutex_;
+  bool is_simulated_ = false;
+  std::vector<std::weak_ptr<rclrt_core::Callback>> timers_;
+};
+
+}  // namespace rclrt_rclcpp
+
+#endif  // ROS_CLOCK_HPP_

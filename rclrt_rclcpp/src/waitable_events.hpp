@@ -1,0 +1,60 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a waitable has announced and nobody has taken yet: a count for each of its entity ids.
+#ifndef WAITABLE_EVENTS_HPP_
+#define WAITABLE_EVENTS_HPP_
+
+#include <algorithm>
+#include <cstddef>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace rclrt_rclcpp
+{
+
+/// Thread-safe. Allocates only when an id is seen for the first time.
+class WaitableEvents
+{
+public:
+  /// More of one id than anybody may queue; the rest is dropped.
+  static constexpr std::size_t kMaxCount = 5000;
+
+  void push(std::size_t count, int id)
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    auto known = std::find_if(counts_.begin(), counts_.end(), [id](const auto & entry) {
+      return entry.first == id;
+    });
+    if (known == counts_.end()) {
+      known = counts_.insert(known, {id, 0});
+    }
+    known->second = std::min(known->second + count, kMaxCount);
+  }
+
+  /// The ids take turns. Returns false when there is none.
+  bool pop(int * id)
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      auto & entry = counts_[(next_ + i) % counts_.size()];
+      if (entry.second > 0) {
+        --entry.second;
+        next_ = (next_ + i + 1) % counts_.size();
+        *id = entry.first;
+        return true;
+      }
+    }
+    return false;
+  }
+
+private:
+  std::mutex mutex_;
+  std::vector<std::pair<int, std::size_t>> counts_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace rclrt_rclcpp
+
+#endif  // WAITABLE_EVENTS_HPP_
