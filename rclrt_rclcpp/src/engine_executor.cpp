@@ -48,9 +48,8 @@ EngineExecutor::EngineExecutor(
   const rclcpp::ExecutorOptions & options, const EngineExecutorOptions & engine_executor_options,
   rclrt_core::EngineOptions engine_options)
 : rclcpp::Executor(options),
-  impl_(std::make_shared<Impl>(
-    context_, engine_executor_options, std::move(engine_options),
-    [this] {
+  impl_(
+    std::make_shared<Impl>(context_, engine_executor_options, std::move(engine_options), [this] {
       collector_.update_collections();
       return collector_.get_all_callback_groups();
     }))
@@ -154,9 +153,9 @@ void EngineExecutor::run_on_this_thread(std::chrono::nanoseconds max_duration, b
   impl_->update();
   const uint64_t before_sequence = exhaustive ? UINT64_MAX : engine.next_sequence();
   while (engine.platform().now() < until) {
-    const rclrt_core::TimePoint patience =
-      exhaustive ? std::min(until, end_of(kSettle, engine.platform()))
-                 : rclrt_core::TimePoint::min();
+    const rclrt_core::TimePoint patience = exhaustive
+                                             ? std::min(until, end_of(kSettle, engine.platform()))
+                                             : rclrt_core::TimePoint::min();
     if (!impl_->run_one(patience, before_sequence, goes_on)) {
       return;
     }

@@ -61,9 +61,7 @@ std::string cie_id(const std::string & node, const rclcpp::CallbackGroup & group
     [&](const auto & entity) { add(CallbackKind::kSubscription, entity->get_topic_name()); },
     [&](const auto & entity) { add(CallbackKind::kService, entity->get_service_name()); },
     [&](const auto & entity) { add(CallbackKind::kClient, entity->get_service_name()); },
-    [&](const auto & entity) {
-      members.push_back({CallbackKind::kTimer, "", period_of(*entity)});
-    },
+    [&](const auto & entity) { members.push_back({CallbackKind::kTimer, "", period_of(*entity)}); },
     [](const auto &) {});
   return rclrt_config::cie_group_id(node, members);
 }

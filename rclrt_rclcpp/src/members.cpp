@@ -74,7 +74,8 @@ struct TimerLink
       return;
     }
     static_cast<void>(its_engine->engine().cancel_timer(its_callback));
-    if (!its_timer.is_canceled()) {  // its reset came in between, and was told to the engine already
+    if (!its_timer
+           .is_canceled()) {  // its reset came in between, and was told to the engine already
       static_cast<void>(its_engine->engine().reset_timer(its_callback));
     }
   }
@@ -216,12 +217,11 @@ void EngineExecutor::Impl::add_timer(
   {
     const std::lock_guard<std::mutex> lock(link->mutex);
     timer_options.autostart = !timer->is_canceled();
-    timer_options.first =
-      timer_options.autostart
-        ? std::max(timer->time_until_trigger(), std::chrono::nanoseconds(0))
-        : link->period;
-    const rclrt_core::Status added = engine_->add_timer(
-      std::move(options), timer_options, group.in_engine, &member.callback);
+    timer_options.first = timer_options.autostart
+                            ? std::max(timer->time_until_trigger(), std::chrono::nanoseconds(0))
+                            : link->period;
+    const rclrt_core::Status added =
+      engine_->add_timer(std::move(options), timer_options, group.in_engine, &member.callback);
     if (!added.ok()) {
       member.unhook();
       detail::check(added);
@@ -359,9 +359,8 @@ void EngineExecutor::Impl::add_members(
 std::shared_ptr<RosClock> EngineExecutor::Impl::ros_clock(
   const std::shared_ptr<rclcpp::Clock> & clock)
 {
-  const auto found = std::find_if(clocks_.begin(), clocks_.end(), [&](const auto & known) {
-    return known->clock() == clock;
-  });
+  const auto found = std::find_if(
+    clocks_.begin(), clocks_.end(), [&](const auto & known) { return known->clock() == clock; });
   if (found != clocks_.end()) {
     return *found;
   }

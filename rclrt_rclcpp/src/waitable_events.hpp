@@ -24,9 +24,8 @@ public:
   void push(std::size_t count, int id)
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    auto known = std::find_if(counts_.begin(), counts_.end(), [id](const auto & entry) {
-      return entry.first == id;
-    });
+    auto known = std::find_if(
+      counts_.begin(), counts_.end(), [id](const auto & entry) { return entry.first == id; });
     if (known == counts_.end()) {
       known = counts_.insert(known, {id, 0});
     }

@@ -1,0 +1,148 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A context, nodes and an executor that spins in a thread of its own, for typed suites over our
+/// executors and, as a control group, over those of rclcpp.
+#ifndef FIXTURE_HPP_
+#define FIXTURE_HPP_
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <type_traits>
+
+#include "rclcpp/experimental/executors/events_executor/events_executor.hpp"
+#include "rclcpp/experimental/executors/events_executor/simple_events_queue.hpp"
+#include "rclcpp/rclcpp.hpp"
+#include "rclrt_rclcpp/callback_isolated_executor.hpp"
+#include "rclrt_rclcpp/preemptive_executor.hpp"
+#include "rclrt_rclcpp/priority_events_executor.hpp"
+
+namespace rclrt_rclcpp
+{
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+struct ReleaseAndExecuteOptions : PriorityEventsExecutorOptions
+{
+  ReleaseAndExecuteOptions() { release_and_execute = true; }
+};
+
+class ReleaseAndExecute : public PriorityEventsExecutor
+{
+public:
+  explicit ReleaseAndExecute(const rclcpp::ExecutorOptions & options = rclcpp::ExecutorOptions())
+  : PriorityEventsExecutor(options, ReleaseAndExecuteOptions())
+  {
+  }
+};
+
+/// With the constructor that the others have.
+class RclcppEvents : public rclcpp::experimental::executors::EventsExecutor
+{
+public:
+  explicit RclcppEvents(const rclcpp::ExecutorOptions & options = rclcpp::ExecutorOptions())
+  : EventsExecutor(
+      std::make_unique<rclcpp::experimental::executors::SimpleEventsQueue>(), false, options)
+  {
+  }
+};
+
+using AllExecutors = ::testing::Types<
+  PreemptiveExecutor, CallbackIsolatedExecutor, PriorityEventsExecutor, ReleaseAndExecute,
+  rclcpp::executors::SingleThreadedExecutor, rclcpp::executors::MultiThreadedExecutor,
+  RclcppEvents>;
+
+struct ExecutorNames
+{
+  template <typename T>
+  static std::string GetName(int)
+  {
+    const std::pair<bool, const char *> names[] = {
+      {std::is_same_v<T, PreemptiveExecutor>, "preemptive"},
+      {std::is_same_v<T, CallbackIsolatedExecutor>, "isolated"},
+      {std::is_same_v<T, PriorityEventsExecutor>, "events"},
+      {std::is_same_v<T, ReleaseAndExecute>, "events_release_and_execute"},
+      {std::is_same_v<T, rclcpp::executors::SingleThreadedExecutor>, "rclcpp_single"},
+      {std::is_same_v<T, rclcpp::executors::MultiThreadedExecutor>, "rclcpp_multi"},
+    };
+    for (const auto & [is_it, name] : names) {
+      if (is_it) {
+        return name;
+      }
+    }
+    return "rclcpp_events";
+  }
+};
+
+/// Waits until the condition holds; false when that takes too long.
+inline bool wait_for(const std::function<bool()> & condition)
+{
+  const auto until = std::chrono::steady_clock::now() + seconds(30);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) {
+      return false;
+    }
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return true;
+}
+
+class WithContext : public testing::Test
+{
+protected:
+  void SetUp() override
+  {
+    context_ = std::make_shared<rclcpp::Context>();
+    context_->init(0, nullptr);
+  }
+  void TearDown() override { context_->shutdown("the test is over"); }
+
+  std::shared_ptr<rclcpp::Node> make_node(
+    const std::string & name, const rclcpp::NodeOptions & options = rclcpp::NodeOptions())
+  {
+    rclcpp::NodeOptions in_context = options;
+    in_context.context(context_);
+    return std::make_shared<rclcpp::Node>(name, in_context);
+  }
+
+  rclcpp::ExecutorOptions executor_options() const
+  {
+    rclcpp::ExecutorOptions options;
+    options.context = context_;
+    return options;
+  }
+
+  std::shared_ptr<rclcpp::Context> context_;
+};
+
+/// Spins while it exists.
+class Spinning
+{
+public:
+  explicit Spinning(rclcpp::Executor & executor)
+  : executor_(executor), thread_([&executor] { executor.spin(); })
+  {
+    wait_for([&executor] { return executor.is_spinning(); });
+  }
+  ~Spinning()
+  {
+    executor_.cancel();
+    thread_.join();
+  }
+  Spinning(const Spinning &) = delete;
+  Spinning & operator=(const Spinning &) = delete;
+
+private:
+  rclcpp::Executor & executor_;
+  std::thread thread_;
+};
+
+}  // namespace rclrt_rclcpp
+
+#endif  // FIXTURE_HPP_

@@ -1,0 +1,260 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What any executor of rclcpp does, ours do: every test also runs with rclcpp's own.
+
+#include <atomic>
+#include <vector>
+
+#include "builtin_interfaces/msg/time.hpp"
+#include "fixture.hpp"
+#include "rcl_interfaces/srv/list_parameters.hpp"
+#include "rosgraph_msgs/msg/clock.hpp"
+
+namespace rclrt_rclcpp
+{
+namespace
+{
+
+using builtin_interfaces::msg::Time;
+using rcl_interfaces::srv::ListParameters;
+
+template <typename ExecutorT>
+class Executors : public WithContext
+{
+protected:
+  void SetUp() override
+  {
+    WithContext::SetUp();
+    executor_ = std::make_unique<ExecutorT>(executor_options());
+    node_ = make_node("node");
+  }
+  void TearDown() override
+  {
+    executor_.reset();
+    node_.reset();
+    WithContext::TearDown();
+  }
+
+  /// Publish until the condition holds.
+  bool publish_until(rclcpp::Publisher<Time> & publisher, const std::function<bool()> & condition)
+  {
+    return wait_for([&] {
+      publisher.publish(Time());
+      return condition();
+    });
+  }
+
+  std::unique_ptr<ExecutorT> executor_;
+  std::shared_ptr<rclcpp::Node> node_;
+};
+
+TYPED_TEST_SUITE(Executors, AllExecutors, ExecutorNames);
+
+TYPED_TEST(Executors, timers_subscriptions_services_and_clients_are_served)
+{
+  std::atomic<int> ticks{0};
+  std::atomic<int> received{0};
+  const auto timer = this->node_->create_wall_timer(milliseconds(2), [&] { ++ticks; });
+  const auto subscription =
+    this->node_->template create_subscription<Time>("topic", 10, [&](const Time &) { ++received; });
+  const auto publisher = this->node_->template create_publisher<Time>("topic", 10);
+  const auto service = this->node_->template create_service<ListParameters>(
+    "service", [](
+                 const std::shared_ptr<ListParameters::Request> & request,
+                 const std::shared_ptr<ListParameters::Response> & response) {
+      response->result.names = request->prefixes;
+    });
+  const auto client = this->node_->template create_client<ListParameters>("service");
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  EXPECT_TRUE(wait_for([&] { return ticks > 5; }));
+  EXPECT_TRUE(this->publish_until(*publisher, [&] { return received > 5; }));
+  ASSERT_TRUE(client->wait_for_service(seconds(30)));
+  auto request = std::make_shared<ListParameters::Request>();
+  request->prefixes = {"answer"};
+  auto answer = client->async_send_request(request);
+  ASSERT_EQ(answer.wait_for(seconds(30)), std::future_status::ready);
+  EXPECT_EQ(answer.get()->result.names, std::vector<std::string>{"answer"});
+}
+
+TYPED_TEST(Executors, what_is_created_while_it_spins_is_served)
+{
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  std::atomic<int> ticks{0};
+  std::atomic<int> received{0};
+  const auto group =
+    this->node_->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+  const auto timer = this->node_->create_wall_timer(milliseconds(2), [&] { ++ticks; }, group);
+  EXPECT_TRUE(wait_for([&] { return ticks > 2; }));
+  const auto publisher = this->node_->template create_publisher<Time>("topic", 10);
+  const auto subscription =
+    this->node_->template create_subscription<Time>("topic", 10, [&](const Time &) { ++received; });
+  EXPECT_TRUE(this->publish_until(*publisher, [&] { return received > 2; }));
+}
+
+TYPED_TEST(Executors, entities_may_be_dropped_by_any_thread_while_it_spins)
+{
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  const auto publisher = this->node_->template create_publisher<Time>("topic", 10);
+  std::atomic<int> calls{0};
+  for (int i = 0; i < 30; ++i) {
+    auto timer = this->node_->create_wall_timer(milliseconds(1), [&] { ++calls; });
+    auto subscription =
+      this->node_->template create_subscription<Time>("topic", 10, [&](const Time &) { ++calls; });
+    publisher->publish(Time());
+    std::this_thread::sleep_for(milliseconds(3));
+    publisher->publish(Time());
+  }
+  EXPECT_GT(calls, 0);
+}
+
+TYPED_TEST(Executors, a_node_that_is_removed_runs_no_more_and_one_that_is_added_does)
+{
+  std::atomic<int> ticks{0};
+  const auto timer = this->node_->create_wall_timer(milliseconds(1), [&] { ++ticks; });
+  const Spinning spinning(*this->executor_);
+  this->executor_->add_node(this->node_);
+  EXPECT_TRUE(wait_for([&] { return ticks > 2; }));
+  this->executor_->remove_node(this->node_);
+  std::this_thread::sleep_for(milliseconds(20));  // one may have been running
+  const int then = ticks;
+  std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_EQ(ticks, then);
+  this->executor_->add_node(this->node_);
+  EXPECT_TRUE(wait_for([&] { return ticks > then; }));
+}
+
+TYPED_TEST(Executors, groups_may_be_added_by_hand)
+{
+  std::atomic<int> ticks{0};
+  const auto group =
+    this->node_->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, false);
+  const auto timer = this->node_->create_wall_timer(milliseconds(1), [&] { ++ticks; }, group);
+  const Spinning spinning(*this->executor_);
+  this->executor_->add_callback_group(group, this->node_->get_node_base_interface());
+  EXPECT_TRUE(wait_for([&] { return ticks > 2; }));
+  EXPECT_THROW(
+    this->executor_->add_callback_group(group, this->node_->get_node_base_interface()),
+    std::runtime_error);
+  this->executor_->remove_callback_group(group);
+}
+
+TYPED_TEST(Executors, messages_within_the_process_arrive)
+{
+  const std::shared_ptr<rclcpp::Node> node =
+    this->make_node("intra", rclcpp::NodeOptions().use_intra_process_comms(true));
+  std::atomic<int> received{0};
+  std::atomic<const Time *> got{nullptr};
+  const auto subscription =
+    node->create_subscription<Time>("topic", 10, [&](std::unique_ptr<Time> message) {
+      got = message.get();
+      ++received;
+    });
+  const auto publisher = node->create_publisher<Time>("topic", 10);
+  this->executor_->add_node(node);
+  const Spinning spinning(*this->executor_);
+  auto message = std::make_unique<Time>();
+  const Time * const sent = message.get();
+  publisher->publish(std::move(message));
+  ASSERT_TRUE(wait_for([&] { return received > 0; }));
+  EXPECT_EQ(got, sent) << "without a copy";
+}
+
+TYPED_TEST(Executors, quality_of_service_events_arrive)
+{
+  std::atomic<int> events{0};
+  rclcpp::SubscriptionOptions options;
+  options.event_callbacks.incompatible_qos_callback =
+    [&](rclcpp::QOSRequestedIncompatibleQoSInfo &) { ++events; };
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  const auto subscription = this->node_->template create_subscription<Time>(
+    "topic", rclcpp::QoS(1).reliable(), [](const Time &) {}, options);
+  const auto publisher =
+    this->node_->template create_publisher<Time>("topic", rclcpp::QoS(1).best_effort());
+  EXPECT_TRUE(wait_for([&] { return events > 0; }));
+}
+
+TYPED_TEST(Executors, a_cancelled_timer_rests_until_it_is_reset)
+{
+  std::atomic<int> ticks{0};
+  const auto timer = this->node_->create_wall_timer(milliseconds(1), [&] { ++ticks; });
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  for (int round = 0; round < 3; ++round) {
+    const int before = ticks;
+    EXPECT_TRUE(wait_for([&] { return ticks > before + 2; }));
+    timer->cancel();
+    std::this_thread::sleep_for(milliseconds(10));
+    const int then = ticks;
+    std::this_thread::sleep_for(milliseconds(30));
+    EXPECT_EQ(ticks, then);
+    timer->reset();
+  }
+}
+
+TYPED_TEST(Executors, spinning_while_spinning_is_refused)
+{
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  EXPECT_THROW(this->executor_->spin(), std::runtime_error);
+  EXPECT_THROW(this->executor_->spin_some(), std::runtime_error);
+  EXPECT_THROW(this->executor_->spin_once(), std::runtime_error);
+}
+
+TYPED_TEST(Executors, it_ends_when_the_context_is_shut_down)
+{
+  this->executor_->add_node(this->node_);
+  std::atomic<bool> ended{false};
+  std::thread thread([&] {
+    this->executor_->spin();
+    ended = true;
+  });
+  EXPECT_TRUE(wait_for([&] { return this->executor_->is_spinning(); }));
+  this->context_->shutdown("on purpose");
+  EXPECT_TRUE(wait_for([&] { return ended.load(); }));
+  thread.join();
+}
+
+TYPED_TEST(Executors, a_callback_may_cancel_it)
+{
+  const auto timer =
+    this->node_->create_wall_timer(milliseconds(1), [&] { this->executor_->cancel(); });
+  this->executor_->add_node(this->node_);
+  this->executor_->spin();
+  EXPECT_FALSE(this->executor_->is_spinning());
+}
+
+TYPED_TEST(Executors, a_future_is_waited_for)
+{
+  std::promise<int> promise;
+  const std::shared_future<int> future = promise.get_future();
+  EXPECT_EQ(
+    this->executor_->spin_until_future_complete(future, milliseconds(10)),
+    rclcpp::FutureReturnCode::TIMEOUT);
+  bool done = false;
+  const auto timer = this->node_->create_wall_timer(milliseconds(1), [&] {
+    if (!done) {
+      done = true;
+      promise.set_value(42);
+    }
+  });
+  this->executor_->add_node(this->node_);
+  EXPECT_EQ(
+    this->executor_->spin_until_future_complete(future, seconds(30)),
+    rclcpp::FutureReturnCode::SUCCESS);
+}
+
+TYPED_TEST(Executors, a_node_belongs_to_one_executor)
+{
+  this->executor_->add_node(this->node_);
+  TypeParam other(this->executor_options());
+  EXPECT_THROW(other.add_node(this->node_), std::runtime_error);
+  EXPECT_THROW(other.remove_node(this->node_), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace rclrt_rclcpp
