@@ -8,6 +8,9 @@ waiting SCHED_FIFO thread (hand-over). All of them run with the middleware's thr
 above the workers (50); what ends in "default" has SCHED_OTHER everywhere instead. With ten
 subscriptions, executors of one thread get one instance each.
 
+Where rclcpp was found, the same follows with subscriptions of rclcpp: its executors and ours, all
+under SCHED_OTHER ("default" for ours), and ours as above.
+
 Percentiles are of all rounds together; one that has too few samples (100 for the 99th) is not
 given ("-", null) and not judged. Ratios (p50/h, p99/h) are to the hand-over floor of the same case.
 
@@ -39,6 +42,9 @@ OURS = ("pool", "events", "isolated")
 MAX_P50_RATIO = 1.3
 MAX_P99_RATIO = 1.5
 MAX_FAN_OUT_RATIO = 0.6
+# What an executor adds to the listener, as a share of what executors of rclcpp add.
+MAX_OF_EVENTS_EXECUTOR = 0.7
+MAX_OF_MULTI_THREADED = 0.25
 
 
 @dataclass(frozen=True)
@@ -68,9 +74,17 @@ EXECUTORS = (
     "waitset_single",
     "waitset_multi",
     "waitset_multi_10",
+    "pool_default",
     "waitset_multi_default",
     "static",
     "events_fifo",
+)
+RCLCPP_EXECUTORS = (
+    *OURS,
+    *(f"{name}_default" for name in OURS),
+    "rclcpp_single",
+    "rclcpp_multi",
+    "rclcpp_events",
 )
 FLOORS = (LISTENER, HANDOVER, f"{LISTENER}_default", f"{HANDOVER}_default")
 
@@ -167,17 +181,21 @@ def _publisher(folder: Path, topic: str, period_ms: float) -> Iterator[str]:
                 raise
 
 
+def _folder() -> Path:
+    return Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_benchmarks"
+
+
 def measure(
-    case: Case, executors: Sequence[str], arguments: argparse.Namespace
+    program: str, case: Case, executors: Sequence[str], arguments: argparse.Namespace
 ) -> tuple[dict[str, Delays], str]:
     """Run one case; return the delays by executor and floor, and the publisher's policy."""
-    folder = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_benchmarks"
+    folder = _folder()
     topic = f"dispatch_{os.getpid()}"
     variants = [*FLOORS, *(name for name in executors if name not in case.skipped)]
     with tempfile.TemporaryDirectory(prefix="rclrt-") as scratch:
         out = Path(scratch) / "delays.json"
         command = [
-            str(folder / "dispatch_latency"),
+            str(folder / program),
             "--topic",
             topic,
             "--subscriptions",
@@ -245,6 +263,22 @@ def row(case: Case, name: str, of: dict[str, Delays]) -> dict[str, Any]:
     }
 
 
+def rclcpp_verdicts(of: dict[str, Delays]) -> list[str]:
+    """Hold what ours add to the listener against what rclcpp's executors add, all SCHED_OTHER."""
+    listener = of[f"{LISTENER}_default"].p50
+    lines = []
+    for name in (f"{ours}_default" for ours in OURS):
+        for other, limit in (
+            ("rclcpp_events", MAX_OF_EVENTS_EXECUTOR),
+            ("rclcpp_multi", MAX_OF_MULTI_THREADED),
+        ):
+            mine, theirs = of[name].p50, of[other].p50
+            if listener is not None and mine is not None and theirs is not None:
+                ratio = (mine - listener) / max(theirs - listener, 0.1)
+                lines.append(_verdict(f"{name} adds / {other} adds", ratio, limit))
+    return lines
+
+
 def verdicts(case: Case, of: dict[str, Delays]) -> list[str]:
     """Hold one case against the targets, one line each."""
     lines = []
@@ -261,14 +295,14 @@ def verdicts(case: Case, of: dict[str, Delays]) -> list[str]:
     equal = [of[name].p50 for name in ("waitset_multi", "waitset_multi_10") if name in of]
     known = [value for value in equal if value is not None]
     default = of["waitset_multi_default"].p50 if "waitset_multi_default" in of else None
-    if case.subscriptions > 1 and "pool" in of:
-        for what, other in (
-            ("better waitset_multi", min(known, default=None)),
-            ("waitset_multi_default", default),
+    if case.subscriptions > 1:
+        for name, what, other in (
+            ("pool", "better waitset_multi", min(known, default=None)),
+            ("pool_default", "waitset_multi_default", default),
         ):
-            ratio = _ratio(of["pool"].p50, other)
+            ratio = _ratio(of[name].p50, other) if name in of else None
             if ratio is not None:
-                lines.append(_verdict(f"pool p50 / {what}", ratio, MAX_FAN_OUT_RATIO))
+                lines.append(_verdict(f"{name} p50 / {what}", ratio, MAX_FAN_OUT_RATIO))
     return lines
 
 
@@ -329,13 +363,27 @@ def run(arguments: argparse.Namespace) -> int:
     judgements = []
     for case in arguments.cases:
         try:
-            of, where["publisher"] = measure(case, arguments.executors, arguments)
+            of, where["publisher"] = measure(
+                "dispatch_latency", case, arguments.executors, arguments
+            )
         except (OSError, subprocess.SubprocessError) as error:
             print(f"{case.name}: {error}", file=sys.stderr)
             return 1
         print_case(case, of)
         rows += [row(case, name, of) for name in of]
         judgements += [f"{case.name}:", *verdicts(case, of)]
+    if not (_folder() / "dispatch_rclcpp").exists():
+        print("\nrclcpp: not measured, because it was not found when this was built")
+    else:
+        for case in (Case(f"rclcpp, {c.name}", c.subscriptions, c.idle) for c in arguments.cases):
+            try:
+                of, _ = measure("dispatch_rclcpp", case, RCLCPP_EXECUTORS, arguments)
+            except (OSError, subprocess.SubprocessError) as error:
+                print(f"{case.name}: {error}", file=sys.stderr)
+                return 1
+            print_case(case, of)
+            rows += [row(case, name, of) for name in of]
+            judgements += [f"{case.name}:", *rclcpp_verdicts(of)]
     where["load_after"] = os.getloadavg()[0]
     print(f"\npublisher under {where['publisher']}; load afterwards {where['load_after']:.2f}")
     print("\nTargets")

@@ -16,7 +16,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "rclrt_rcl/rclrt_rcl.hpp"
 #include "variants.hpp"
 
 namespace
@@ -42,13 +41,11 @@ constexpr std::chrono::seconds kPatience(30);
 void wait_for_publisher(const dispatch::Receiver & receiver)
 {
   const auto until = std::chrono::steady_clock::now() + kDiscovery;
-  for (const auto & subscription : receiver.active()) {
-    while (subscription->publisher_count() == 0) {
-      if (std::chrono::steady_clock::now() > until || !rclrt_rcl::ok()) {
-        throw std::runtime_error("there is no publisher");
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  while (!receiver.has_publisher()) {
+    if (std::chrono::steady_clock::now() > until) {
+      throw std::runtime_error("there is no publisher");
     }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }
 
@@ -77,11 +74,9 @@ nlohmann::json run(
 
 int measure(const Options & options)
 {
-  rclrt_rcl::ContextOptions context_options;
-  context_options.configure_logging = false;
-  rclrt_rcl::init(0, nullptr, context_options);
-  dispatch::Receiver receiver(options.topic, options.subscriptions, options.idle);
-  wait_for_publisher(receiver);
+  const auto front_end = dispatch::start_up();
+  const auto receiver = dispatch::make_receiver(options.topic, options.subscriptions, options.idle);
+  wait_for_publisher(*receiver);
 
   std::vector<dispatch::Variant> variants = dispatch::floors();
   for (auto & variant : dispatch::executors()) {
@@ -97,9 +92,9 @@ int measure(const Options & options)
       variants.end());
   }
   nlohmann::json slices = nlohmann::json::array();
-  for (std::size_t round = 0; round < options.rounds && rclrt_rcl::ok(); ++round) {
+  for (std::size_t round = 0; round < options.rounds; ++round) {
     for (const auto & variant : variants) {
-      nlohmann::json slice = run(variant, options, receiver);
+      nlohmann::json slice = run(variant, options, *receiver);
       slice["round"] = round;
       slices.push_back(std::move(slice));
     }
@@ -108,7 +103,6 @@ int measure(const Options & options)
     std::cerr << "round " << round + 1 << " of " << options.rounds << '\n';
   }
   std::ofstream(options.out) << nlohmann::json{{"slices", slices}} << '\n';
-  rclrt_rcl::shutdown();
   return 0;
 }
 

@@ -156,8 +156,8 @@ public:
   : raised_(raised ? std::make_unique<RaisedMiddleware>() : nullptr)
   {
     std::size_t number = 0;
-    for (const auto & subscription : receiver.active()) {
-      listeners_.push_back(make(subscription->handle().get(), number++));
+    for (rcl_subscription_t * const subscription : receiver.handles()) {
+      listeners_.push_back(make(subscription, number++));
       listeners_.back()->listen();
     }
   }

@@ -5,15 +5,11 @@
 #ifndef RECEIVER_HPP_
 #define RECEIVER_HPP_
 
-#include <atomic>
 #include <cstddef>
-#include <memory>
-#include <string>
 #include <vector>
 
+#include "rcl/subscription.h"
 #include "rclrt_core/attributes.hpp"
-#include "rclrt_rcl/callback_group.hpp"
-#include "rclrt_rcl/node.hpp"
 #include "slice.hpp"
 
 namespace dispatch
@@ -26,19 +22,19 @@ constexpr int kWorkerPriority = 50;
 /// So that a worker does not preempt the thread of the middleware that has woken it.
 constexpr int kMiddlewarePriority = 51;
 
+/// Of a front end, which makes them: `active` subscriptions to one topic, each in an exclusive group of
+/// its own, and `idle` ones to topics that nobody publishes, together in another.
 class Receiver
 {
 public:
-  using Subscription = rclrt_rcl::Subscription<Message>;
+  Receiver() = default;
+  virtual ~Receiver() = default;
+  Receiver(const Receiver &) = delete;
+  Receiver & operator=(const Receiver &) = delete;
 
-  /// `active` subscriptions to one topic, each in an exclusive group of its own, and `idle` ones to
-  /// topics that nobody publishes, together in another.
-  Receiver(const std::string & topic, std::size_t active, std::size_t idle);
-
-  const std::vector<std::shared_ptr<Subscription>> & active() const { return active_; }
-  const std::vector<std::shared_ptr<rclrt_rcl::CallbackGroup>> & groups() const { return groups_; }
-  /// Null if there are no idle subscriptions.
-  const std::shared_ptr<rclrt_rcl::CallbackGroup> & idle_group() const { return idle_group_; }
+  /// The active ones.
+  const std::vector<rcl_subscription_t *> & handles() const { return handles_; }
+  bool has_publisher() const;
 
   /// Throw away what nobody has taken: a message that was announced to the way of before would not
   /// be announced again, and who takes one for each announcement would be late for ever.
@@ -52,15 +48,11 @@ public:
     }
   }
 
-private:
-  std::shared_ptr<rclrt_rcl::CallbackGroup> make_group(const std::string & name);
+protected:
+  std::vector<rcl_subscription_t *> handles_;
 
+private:
   Slice * slice_ = nullptr;
-  const std::shared_ptr<rclrt_rcl::Node> node_;
-  std::vector<std::shared_ptr<rclrt_rcl::CallbackGroup>> groups_;
-  std::shared_ptr<rclrt_rcl::CallbackGroup> idle_group_;
-  std::vector<std::shared_ptr<Subscription>> active_;
-  std::vector<std::shared_ptr<Subscription>> idle_;
 };
 
 }  // namespace dispatch

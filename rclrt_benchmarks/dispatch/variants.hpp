@@ -5,6 +5,7 @@
 #ifndef VARIANTS_HPP_
 #define VARIANTS_HPP_
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -32,8 +33,13 @@ struct Variant
 /// futex. With the priorities that the executors have, and ("..._default") with SCHED_OTHER for all.
 std::vector<Variant> floors();
 
-/// Ours and the baselines, all with SCHED_FIFO workers below the middleware's threads. For several
-/// subscriptions, executors with one thread get an instance each.
+// Of the front end this program is linked with:
+
+/// Before everything else; returns what has to live until the end.
+std::shared_ptr<void> start_up();
+std::unique_ptr<Receiver> make_receiver(
+  const std::string & topic, std::size_t active, std::size_t idle);
+/// For several subscriptions, executors with one thread get an instance each.
 std::vector<Variant> executors();
 
 /// The threads of the middleware as they are now, e.g. "fifo 51 x 9"; for the record.

@@ -40,7 +40,13 @@ def test_dispatch_writes_a_row_for_every_executor_and_floor(tmp_path: Path) -> N
     assert done.returncode == ("MISSED" in done.stdout), done.stderr
     rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
     names = {"pool", "events", "isolated", "waitset_single", "waitset_multi", "static"}
-    names |= {"events_fifo", "waitset_multi_default", "floor_listener", "floor_handover"}
+    names |= {
+        "events_fifo",
+        "waitset_multi_default",
+        "pool_default",
+        "floor_listener",
+        "floor_handover",
+    }
     names |= {"floor_listener_default", "floor_handover_default"}
     for case, subscriptions in (("1 subscription", 1), ("10 subscriptions", 10)):
         mine = {row["executor"]: row for row in rows if row["case"] == case}
@@ -53,7 +59,7 @@ def test_dispatch_writes_a_row_for_every_executor_and_floor(tmp_path: Path) -> N
         assert (row["p99_us"] is None) == (row["n"] < 100)
         assert (row["ratio_p99"] is None) == (row["n"] < 100)
     assert "pool p50 / better waitset_multi" in done.stdout
-    assert "pool p50 / waitset_multi_default" in done.stdout
+    assert "pool_default p50 / waitset_multi_default" in done.stdout
     assert "p99 / hand-over floor" not in done.stdout
 
 

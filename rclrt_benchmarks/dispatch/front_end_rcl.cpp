@@ -1,7 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Executors as ways to dispatch.
+// The front end on rcl: our executors, and the baselines, all with SCHED_FIFO workers below the
+// middleware's threads.
 
 #include <exception>
 #include <thread>
@@ -12,9 +13,7 @@
 #include "rclrt_baselines/static_executor.hpp"
 #include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
 #include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
-#include "rclrt_rcl/callback_isolated_executor.hpp"
-#include "rclrt_rcl/preemptive_executor.hpp"
-#include "rclrt_rcl/priority_events_executor.hpp"
+#include "rclrt_rcl/rclrt_rcl.hpp"
 #include "variants.hpp"
 
 namespace dispatch
@@ -64,10 +63,65 @@ enum class Threads : uint8_t
   kSeveral,  ///< one for all
 };
 
+/// Subscriptions of our own front end.
+class RclReceiver : public Receiver
+{
+public:
+  RclReceiver(const std::string & topic, std::size_t active, std::size_t idle) : node_(make_node())
+  {
+    for (std::size_t i = 0; i < active; ++i) {
+      groups_.push_back(make_group("active_" + std::to_string(i)));
+      rclrt_rcl::SubscriptionOptions options;
+      options.group = groups_.back();
+      options.scheduling.attributes = fifo(kWorkerPriority);
+      active_.push_back(node_->create_subscription<Message>(
+        topic, 10, [this, i](const Message & message) { received(i, message); }, options));
+      handles_.push_back(active_.back()->handle().get());
+    }
+    if (idle > 0) {
+      idle_group_ = make_group("idle");
+    }
+    for (std::size_t i = 0; i < idle; ++i) {
+      rclrt_rcl::SubscriptionOptions options;
+      options.group = idle_group_;
+      idle_.push_back(node_->create_subscription<Message>(
+        "dispatch_idle_" + std::to_string(i), 10, [](const Message &) {}, options));
+    }
+  }
+
+  const std::vector<std::shared_ptr<rclrt_rcl::CallbackGroup>> & groups() const { return groups_; }
+  /// Null if there are no idle subscriptions.
+  const std::shared_ptr<rclrt_rcl::CallbackGroup> & idle_group() const { return idle_group_; }
+
+private:
+  using Subscription = rclrt_rcl::Subscription<Message>;
+
+  static std::shared_ptr<rclrt_rcl::Node> make_node()
+  {
+    rclrt_rcl::NodeOptions options;
+    options.enable_rosout = false;
+    return std::make_shared<rclrt_rcl::Node>("dispatch_latency", options);
+  }
+  std::shared_ptr<rclrt_rcl::CallbackGroup> make_group(const std::string & name)
+  {
+    rclrt_rcl::CallbackGroupOptions options;
+    options.name = name;
+    options.automatically_add_to_executor_with_node = false;
+    return node_->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive, options);
+  }
+
+  const std::shared_ptr<rclrt_rcl::Node> node_;
+  std::vector<std::shared_ptr<rclrt_rcl::CallbackGroup>> groups_;
+  std::shared_ptr<rclrt_rcl::CallbackGroup> idle_group_;
+  std::vector<std::shared_ptr<Subscription>> active_;
+  std::vector<std::shared_ptr<Subscription>> idle_;
+};
+
 class Executors : public Dispatching
 {
 public:
-  Executors(Receiver & receiver, const MakeExecutor & make, Threads threads, bool is_baseline)
+  Executors(
+    const RclReceiver & receiver, const MakeExecutor & make, Threads threads, bool is_baseline)
   : raised_(is_baseline ? std::make_unique<RaisedMiddleware>() : nullptr)
   {
     auto groups = receiver.groups();
@@ -94,12 +148,27 @@ Variant variant(const std::string & name, Threads threads, bool is_baseline, T m
 {
   return {name, [=](Receiver & receiver) {
             return std::make_unique<Executors>(
-              receiver, [&]() -> std::unique_ptr<rclrt_rcl::Executor> { return make(); }, threads,
+              static_cast<RclReceiver &>(receiver),
+              [&]() -> std::unique_ptr<rclrt_rcl::Executor> { return make(); }, threads,
               is_baseline);
           }};
 }
 
 }  // namespace
+
+std::shared_ptr<void> start_up()
+{
+  rclrt_rcl::ContextOptions options;
+  options.configure_logging = false;
+  rclrt_rcl::init(0, nullptr, options);
+  return {nullptr, [](void *) { rclrt_rcl::shutdown(); }};
+}
+
+std::unique_ptr<Receiver> make_receiver(
+  const std::string & topic, std::size_t active, std::size_t idle)
+{
+  return std::make_unique<RclReceiver>(topic, active, idle);
+}
 
 std::vector<Variant> executors()
 {
@@ -127,6 +196,13 @@ std::vector<Variant> executors()
       "waitset_multi_10", Threads::kSeveral, true,
       [] { return std::make_unique<WaitSetMultiThreadedExecutor>(kOneForEachOfTen); }),
     // As rclcpp's users have it: SCHED_OTHER everywhere.
+    variant(
+      "pool_default", Threads::kSeveral, false,
+      [] {
+        rclrt_rcl::PreemptiveExecutorOptions options;
+        options.attributes_mode = rclrt_core::AttributesMode::kOff;
+        return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);
+      }),
     variant(
       "waitset_multi_default", Threads::kSeveral, false,
       [] { return std::make_unique<WaitSetMultiThreadedExecutor>(); }),

@@ -1,0 +1,191 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The front end on rclcpp: rclcpp's executors and ours, under SCHED_OTHER as users have them, and ours
+// also with SCHED_FIFO workers below the middleware's threads.
+
+#include <thread>
+#include <utility>
+
+#include "rclcpp/experimental/executors/events_executor/events_executor.hpp"
+#include "rclcpp/rclcpp.hpp"
+#include "rclrt_rclcpp/callback_isolated_executor.hpp"
+#include "rclrt_rclcpp/preemptive_executor.hpp"
+#include "rclrt_rclcpp/priority_events_executor.hpp"
+#include "variants.hpp"
+
+namespace dispatch
+{
+namespace
+{
+
+class RclcppReceiver : public Receiver
+{
+public:
+  RclcppReceiver(const std::string & topic, std::size_t active, std::size_t idle)
+  : node_(std::make_shared<rclcpp::Node>(
+      "dispatch_rclcpp",
+      rclcpp::NodeOptions().enable_rosout(false).start_parameter_services(false)))
+  {
+    for (std::size_t i = 0; i < active; ++i) {
+      groups_.push_back(make_group());
+      rclcpp::SubscriptionOptions options;
+      options.callback_group = groups_.back();
+      active_.push_back(node_->create_subscription<Message>(
+        topic, 10, [this, i](const Message & message) { received(i, message); }, options));
+      handles_.push_back(active_.back()->get_subscription_handle().get());
+    }
+    if (idle > 0) {
+      groups_.push_back(make_group());  // the last one
+    }
+    for (std::size_t i = 0; i < idle; ++i) {
+      rclcpp::SubscriptionOptions options;
+      options.callback_group = groups_.back();
+      idle_.push_back(node_->create_subscription<Message>(
+        "dispatch_idle_" + std::to_string(i), 10, [](const Message &) {}, options));
+    }
+  }
+
+  const rclcpp::Node::SharedPtr & node() const { return node_; }
+  const std::vector<rclcpp::SubscriptionBase::SharedPtr> & active() const { return active_; }
+  const std::vector<rclcpp::CallbackGroup::SharedPtr> & groups() const { return groups_; }
+
+private:
+  rclcpp::CallbackGroup::SharedPtr make_group()
+  {
+    return node_->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, false);
+  }
+
+  const rclcpp::Node::SharedPtr node_;
+  std::vector<rclcpp::CallbackGroup::SharedPtr> groups_;
+  std::vector<rclcpp::SubscriptionBase::SharedPtr> active_;
+  std::vector<rclcpp::SubscriptionBase::SharedPtr> idle_;
+};
+
+/// One executor for some groups, which spins on a thread of its own.
+class Spinning
+{
+public:
+  Spinning(
+    std::unique_ptr<rclcpp::Executor> executor, const RclcppReceiver & receiver,
+    const std::vector<rclcpp::CallbackGroup::SharedPtr> & groups)
+  : executor_(std::move(executor)), groups_(groups)
+  {
+    for (const auto & group : groups_) {
+      executor_->add_callback_group(group, receiver.node()->get_node_base_interface());
+    }
+    thread_ = std::thread([this] { executor_->spin(); });
+  }
+  ~Spinning()
+  {
+    executor_->cancel();
+    thread_.join();
+    for (const auto & group : groups_) {
+      executor_->remove_callback_group(group);
+    }
+  }
+  Spinning(const Spinning &) = delete;
+  Spinning & operator=(const Spinning &) = delete;
+
+private:
+  const std::unique_ptr<rclcpp::Executor> executor_;
+  const std::vector<rclcpp::CallbackGroup::SharedPtr> groups_;
+  std::thread thread_;
+};
+
+using Make = std::function<std::unique_ptr<rclcpp::Executor>(const RclcppReceiver &)>;
+
+class Executors : public Dispatching
+{
+public:
+  Executors(const RclcppReceiver & receiver, const Make & make, bool one_thread)
+  {
+    auto groups = receiver.groups();
+    while (one_thread && groups.size() > receiver.groups().size() - receiver.active().size() + 1) {
+      executors_.push_back(
+        std::make_unique<Spinning>(make(receiver), receiver, std::vector{groups.front()}));
+      groups.erase(groups.begin());
+    }
+    executors_.push_back(std::make_unique<Spinning>(make(receiver), receiver, groups));
+  }
+
+private:
+  std::vector<std::unique_ptr<Spinning>> executors_;
+};
+
+Variant variant(const std::string & name, bool one_thread, const Make & make)
+{
+  return {name, [=](Receiver & receiver) {
+            return std::make_unique<Executors>(
+              static_cast<RclcppReceiver &>(receiver), make, one_thread);
+          }};
+}
+
+/// Ours, with SCHED_FIFO for the active subscriptions or without.
+template <typename Executor, typename Options>
+Make ours(bool realtime)
+{
+  return [realtime](const RclcppReceiver & receiver) {
+    Options options;
+    if (realtime) {
+      const auto registry = std::make_shared<rclrt_rclcpp::SchedulingRegistry>();
+      rclrt_rclcpp::Scheduling scheduling;
+      scheduling.attributes = fifo(kWorkerPriority);
+      for (const auto & subscription : receiver.active()) {
+        registry->set(subscription, scheduling);
+      }
+      options.scheduling = registry;
+    }
+    return std::make_unique<Executor>(rclcpp::ExecutorOptions(), options);
+  };
+}
+
+}  // namespace
+
+std::shared_ptr<void> start_up()
+{
+  rclcpp::init(0, nullptr);
+  return {nullptr, [](void *) { rclcpp::shutdown(); }};
+}
+
+std::unique_ptr<Receiver> make_receiver(
+  const std::string & topic, std::size_t active, std::size_t idle)
+{
+  return std::make_unique<RclcppReceiver>(topic, active, idle);
+}
+
+std::vector<Variant> executors()
+{
+  using rclrt_rclcpp::CallbackIsolatedExecutor;
+  using rclrt_rclcpp::CallbackIsolatedExecutorOptions;
+  using rclrt_rclcpp::PreemptiveExecutor;
+  using rclrt_rclcpp::PreemptiveExecutorOptions;
+  using rclrt_rclcpp::PriorityEventsExecutor;
+  using rclrt_rclcpp::PriorityEventsExecutorOptions;
+  return {
+    variant("pool", false, ours<PreemptiveExecutor, PreemptiveExecutorOptions>(true)),
+    variant("events", true, ours<PriorityEventsExecutor, PriorityEventsExecutorOptions>(true)),
+    variant(
+      "isolated", false, ours<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(true)),
+    variant("pool_default", false, ours<PreemptiveExecutor, PreemptiveExecutorOptions>(false)),
+    variant(
+      "events_default", true, ours<PriorityEventsExecutor, PriorityEventsExecutorOptions>(false)),
+    variant(
+      "isolated_default", false,
+      ours<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(false)),
+    variant(
+      "rclcpp_single", true,
+      [](const RclcppReceiver &) {
+        return std::make_unique<rclcpp::executors::SingleThreadedExecutor>();
+      }),
+    variant(
+      "rclcpp_multi", false,
+      [](const RclcppReceiver &) {
+        return std::make_unique<rclcpp::executors::MultiThreadedExecutor>();
+      }),
+    variant("rclcpp_events", false, [](const RclcppReceiver &) {
+      return std::make_unique<rclcpp::experimental::executors::EventsExecutor>();
+    })};
+}
+
+}  // namespace dispatch
