@@ -1,0 +1,181 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A component container whose components run under a real-time executor.
+///
+///   component_container_rt --ros-args -p executor:=isolated -p policy:=edf --params-file priorities.yaml
+///
+/// Parameters of the container, and extra arguments of a component that shall have an executor (and a
+/// thread to spin it) of its own:
+///   executor   preemptive (default), isolated, events
+///   policy     fixed_priority (default), fifo, edf
+/// Attributes come from the parameter files' `rclrt` entries, as everywhere.
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "rclcpp/rclcpp.hpp"
+#include "rclcpp_components/component_manager.hpp"
+#include "rclrt_rclcpp/callback_isolated_executor.hpp"
+#include "rclrt_rclcpp/preemptive_executor.hpp"
+#include "rclrt_rclcpp/priority_events_executor.hpp"
+
+namespace
+{
+
+struct Choice
+{
+  std::string executor = "preemptive";
+  std::string policy = "fixed_priority";
+};
+
+const rclrt_core::Policy & policy_named(const std::string & name)
+{
+  if (name == "fixed_priority") {
+    return rclrt_core::fixed_priority_policy();
+  }
+  if (name == "fifo") {
+    return rclrt_core::fifo_policy();
+  }
+  if (name == "edf") {
+    return rclrt_core::edf_policy();
+  }
+  throw std::invalid_argument("unknown policy '" + name + "'. Use fixed_priority, fifo or edf");
+}
+
+template <typename Executor, typename Options>
+std::shared_ptr<rclcpp::Executor> make(const std::string & policy)
+{
+  Options options;
+  options.policy = &policy_named(policy);
+  return std::make_shared<Executor>(rclcpp::ExecutorOptions(), options);
+}
+
+std::shared_ptr<rclcpp::Executor> make_executor(const Choice & choice)
+{
+  using namespace rclrt_rclcpp;
+  if (choice.executor == "preemptive") {
+    return make<PreemptiveExecutor, PreemptiveExecutorOptions>(choice.policy);
+  }
+  if (choice.executor == "isolated") {
+    return make<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(choice.policy);
+  }
+  if (choice.executor == "events") {
+    return make<PriorityEventsExecutor, PriorityEventsExecutorOptions>(choice.policy);
+  }
+  throw std::invalid_argument(
+    "unknown executor '" + choice.executor + "'. Use preemptive, isolated or events");
+}
+
+class Container : public rclcpp_components::ComponentManager
+{
+public:
+  Container()
+  : choice_{
+      declare_parameter("executor", Choice().executor),
+      declare_parameter("policy", Choice().policy)}
+  {
+  }
+  ~Container() override
+  {
+    for (auto & [id, own] : own_) {
+      own.executor->cancel();
+      own.thread.join();
+    }
+  }
+
+  const Choice & choice() const { return choice_; }
+
+protected:
+  rclcpp::NodeOptions create_node_options(const std::shared_ptr<LoadNode::Request> request) override
+  {
+    // What is for us is taken out: the base class refuses what it does not know.
+    auto others = std::make_shared<LoadNode::Request>(*request);
+    loading_ = choice_;
+    has_own_ = false;
+    auto & arguments = others->extra_arguments;
+    arguments.erase(
+      std::remove_if(
+        arguments.begin(), arguments.end(),
+        [this](const auto & argument) {
+          const bool is_executor = argument.name == "executor";
+          if (is_executor || argument.name == "policy") {
+            (is_executor ? loading_.executor : loading_.policy) = argument.value.string_value;
+            has_own_ = true;
+            return true;
+          }
+          return false;
+        }),
+      arguments.end());
+    return ComponentManager::create_node_options(others);
+  }
+
+  void add_node_to_executor(uint64_t node_id) override
+  {
+    try {
+      if (!has_own_) {
+        ComponentManager::add_node_to_executor(node_id);
+        return;
+      }
+      Own own;
+      own.executor = make_executor(loading_);
+      own.executor->add_node(node_wrappers_[node_id].get_node_base_interface());
+      own.thread = std::thread([executor = own.executor] { executor->spin(); });
+      own_[node_id] = std::move(own);
+    } catch (const std::exception & error) {
+      node_wrappers_.erase(node_id);
+      throw rclcpp_components::ComponentManagerException(error.what());
+    }
+  }
+
+  void remove_node_from_executor(uint64_t node_id) override
+  {
+    const auto found = own_.find(node_id);
+    if (found == own_.end()) {
+      ComponentManager::remove_node_from_executor(node_id);
+      return;
+    }
+    found->second.executor->cancel();
+    found->second.thread.join();
+    found->second.executor->remove_node(node_wrappers_[node_id].get_node_base_interface());
+    own_.erase(found);
+  }
+
+private:
+  struct Own
+  {
+    std::shared_ptr<rclcpp::Executor> executor;
+    std::thread thread;
+  };
+
+  const Choice choice_;
+  Choice loading_;        // of the component that is being loaded
+  bool has_own_ = false;  // whether its request says anything about it
+  std::map<uint64_t, Own> own_;
+};
+
+}  // namespace
+
+int main(int argc, char ** argv)
+{
+  rclcpp::init(argc, argv);
+  int status = 0;
+  try {
+    const auto container = std::make_shared<Container>();
+    const auto executor = make_executor(container->choice());
+    container->set_executor(executor);
+    executor->add_node(container);
+    executor->spin();
+    executor->remove_node(container);
+  } catch (const std::exception & error) {
+    RCLCPP_ERROR(rclcpp::get_logger("component_container_rt"), "%s", error.what());
+    status = 1;
+  }
+  rclcpp::shutdown();
+  return status;
+}

@@ -1,0 +1,175 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Components in a container of ours: loaded, scheduled as the parameters say, unloaded, refused.
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "composition_interfaces/srv/load_node.hpp"
+#include "composition_interfaces/srv/unload_node.hpp"
+#include "fixture.hpp"
+#include "rcl_interfaces/msg/log.hpp"
+
+namespace rclrt_rclcpp
+{
+namespace
+{
+
+using composition_interfaces::srv::LoadNode;
+using composition_interfaces::srv::UnloadNode;
+using rcl_interfaces::msg::Log;
+
+/// The container as a process of its own.
+class Container
+{
+public:
+  explicit Container(std::vector<std::string> arguments)
+  {
+    arguments.insert(arguments.begin(), CONTAINER);
+    std::vector<char *> pointers;
+    for (std::string & argument : arguments) {
+      pointers.push_back(argument.data());
+    }
+    pointers.push_back(nullptr);
+    const char * before = std::getenv("AMENT_PREFIX_PATH");
+    const std::string prefixes = std::string(AMENT_INDEX) + ":" + (before ? before : "");
+    pid_ = fork();
+    if (pid_ == 0) {
+      setenv("AMENT_PREFIX_PATH", prefixes.c_str(), 1);
+      execv(pointers[0], pointers.data());
+      _exit(127);
+    }
+  }
+  ~Container()
+  {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+  }
+  Container(const Container &) = delete;
+  Container & operator=(const Container &) = delete;
+
+  /// Exit status after Ctrl-C, or of one that ends by itself.
+  int end(bool interrupt)
+  {
+    if (interrupt) {
+      kill(pid_, SIGINT);
+    }
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+private:
+  pid_t pid_ = -1;
+};
+
+class ComponentContainer : public WithContext
+{
+protected:
+  void SetUp() override
+  {
+    WithContext::SetUp();
+    node_ = make_node("test");
+    executor_ = std::make_unique<PreemptiveExecutor>(executor_options());
+    executor_->add_node(node_);
+    spinning_ = std::make_unique<Spinning>(*executor_);
+    subscription_ = node_->create_subscription<Log>("heard", 10, [this](const Log & log) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      heard_ = log;
+    });
+  }
+  void TearDown() override
+  {
+    spinning_.reset();
+    executor_.reset();
+    WithContext::TearDown();
+  }
+
+  LoadNode::Response load(
+    const std::string & plugin, const std::vector<std::pair<std::string, std::string>> & extra = {})
+  {
+    auto request = std::make_shared<LoadNode::Request>();
+    request->package_name = "test_components";
+    request->plugin_name = "test_components::" + plugin;
+    for (const auto & [name, value] : extra) {
+      request->extra_arguments.push_back(rclcpp::Parameter(name, value).to_parameter_msg());
+    }
+    return call<LoadNode>("/ComponentManager/_container/load_node", request);
+  }
+
+  template <typename ServiceT>
+  typename ServiceT::Response call(
+    const std::string & name, const std::shared_ptr<typename ServiceT::Request> & request)
+  {
+    const auto client = node_->create_client<ServiceT>(name);
+    EXPECT_TRUE(client->wait_for_service(seconds(30)));
+    auto answer = client->async_send_request(request);
+    EXPECT_EQ(answer.wait_for(seconds(30)), std::future_status::ready);
+    return *answer.get();
+  }
+
+  bool hears(const std::string & talker, const std::string & listener)
+  {
+    return wait_for([&] {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      return heard_.msg == talker && heard_.name == listener;
+    });
+  }
+
+  std::shared_ptr<rclcpp::Node> node_;
+  std::unique_ptr<PreemptiveExecutor> executor_;
+  std::unique_ptr<Spinning> spinning_;
+  rclcpp::Subscription<Log>::SharedPtr subscription_;
+  std::mutex mutex_;
+  Log heard_;
+};
+
+TEST_F(ComponentContainer, runs_components_under_the_executor_and_the_attributes_of_its_parameters)
+{
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "SCHED_FIFO may be refused";
+  }
+  const std::string path =
+    testing::TempDir() + "rclrt_container_" + std::to_string(getpid()) + ".yaml";
+  std::ofstream(path)
+    << "/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
+       "        /talker/timer/*: {scheduling_policy: fifo, priority: 33}\n"
+       "        /listener/subscription/said: {scheduling_policy: rr, priority: 34}\n";
+  Container container({"--ros-args", "-p", "executor:=isolated", "--params-file", path});
+  const auto talker = load("Talker");
+  ASSERT_TRUE(talker.success) << talker.error_message;
+  EXPECT_EQ(talker.full_node_name, "/talker");
+  ASSERT_TRUE(load("Listener", {{"executor", "events"}, {"policy", "edf"}}).success);
+  EXPECT_TRUE(hears("1/33", "2/34"));  // SCHED_FIFO, SCHED_RR
+
+  EXPECT_FALSE(load("Talker", {{"executor", "nonsense"}}).success);
+  EXPECT_NE(
+    load("Talker", {{"policy", "nonsense"}}).error_message.find("unknown policy 'nonsense'"),
+    std::string::npos);
+  auto unload = std::make_shared<UnloadNode::Request>();
+  unload->unique_id = talker.unique_id;
+  EXPECT_TRUE(call<UnloadNode>("/ComponentManager/_container/unload_node", unload).success);
+  EXPECT_EQ(container.end(true), 0);
+  std::remove(path.c_str());
+}
+
+TEST_F(ComponentContainer, ends_with_an_error_when_there_is_no_such_executor)
+{
+  Container container({"--ros-args", "-p", "executor:=nonsense"});
+  EXPECT_EQ(container.end(false), 1);
+}
+
+}  // namespace
+}  // namespace rclrt_rclcpp
