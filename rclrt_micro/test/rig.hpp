@@ -118,6 +118,9 @@ public:
     port(world, to_agent),
     agent([this](const Agent::Bytes & message) {
       sent_by_agent.push_back(message);
+      if (on_agent_message && on_agent_message(message)) {
+        return;
+      }
       const auto frame = Deframer::frame(options.framing, message, 0);
       world.at(world.now_ns() + options.agent_delay_ns, [this, frame] { to_client.send(frame); });
     }),
@@ -241,6 +244,7 @@ public:
   }
 
   RigOptions options;
+  std::function<bool(const Agent::Bytes &)> on_agent_message;  // true: it takes care of it
   rclrt_micro::SimWorld world;
   rclrt_micro::SimLine to_agent;
   rclrt_micro::SimLine to_client;

@@ -28,6 +28,9 @@ class SimWorld
 public:
   [[nodiscard]] uint64_t now_ns() const { return now_ns_; }
 
+  // After each event: where a processor looks for software interrupts.
+  std::function<void()> on_interrupt_exit;
+
   // Runs `event` at `time_ns`, after those of the same time that were asked for earlier.
   void at(uint64_t time_ns, std::function<void()> event)
   {
@@ -47,6 +50,9 @@ public:
     const auto event = std::move(next->second);
     events_.erase(next);
     event();
+    if (on_interrupt_exit) {
+      on_interrupt_exit();
+    }
     return true;
   }
 
@@ -134,6 +140,8 @@ private:
 };
 
 // The microcontroller's side: a port, and a transport that receives and transmits by interrupt.
+class SimLevels;
+
 class SimPort
 {
 public:
@@ -179,10 +187,68 @@ public:
   bool is_open = false;
 
 private:
+  friend class SimLevels;
+
   static SimPort & of(void * self) { return *static_cast<SimPort *>(self); }
 
   SimWorld & world_;
   SimLine & out_;
   bool inside_ = false;
+  SimLevels * levels_ = nullptr;
+};
+
+// Preemption levels on one processor and one stack: what is pended runs at the exit of the interrupt,
+// on top of what it interrupts, if its level is higher. As the interrupt controller of a
+// microcontroller does it.
+class SimLevels
+{
+public:
+  SimLevels(SimWorld & world, SimPort & port, std::function<void(unsigned level)> run)
+  : run_(std::move(run))
+  {
+    instance_of(port) = this;
+    port.port.pend = [](void * self, unsigned level) {
+      instance_of(*static_cast<SimPort *>(self))->pending_ |= 1U << level;
+    };
+    world.on_interrupt_exit = [this] { dispatch(); };
+  }
+
+  SimLevels(const SimLevels &) = delete;
+  SimLevels & operator=(const SimLevels &) = delete;
+
+  // While `level` is the ceiling, nothing at it or below begins. Returns what to restore.
+  int raise(int level)
+  {
+    const int before = current_;
+    current_ = level > current_ ? level : current_;
+    return before;
+  }
+
+  void restore(int level)
+  {
+    current_ = level;
+    dispatch();
+  }
+
+  void dispatch()
+  {
+    for (int level = 31; level > current_; --level) {
+      if ((pending_ >> level & 1U) != 0) {
+        pending_ &= ~(1U << level);
+        const int before = current_;
+        current_ = level;
+        run_(static_cast<unsigned>(level));
+        current_ = before;
+        level = 32;  // it may have pended others
+      }
+    }
+  }
+
+private:
+  static SimLevels *& instance_of(SimPort & port) { return port.levels_; }
+
+  std::function<void(unsigned)> run_;
+  uint32_t pending_ = 0;
+  int current_ = -1;
 };
 }  // namespace rclrt_micro
