@@ -61,8 +61,7 @@ public:
   {
     Rig & rig = system_;
     reply_line_ = std::make_unique<rclrt_micro::SimLine>(rig.world, kByte115200);
-    rig.agent.options.acknowledge_everything =
-      with.who == Who::kOwn || with.who == Who::kLevels;
+    rig.agent.options.acknowledge_everything = with.who == Who::kOwn || with.who == Who::kLevels;
     route_replies();
     build();
   }
@@ -168,10 +167,9 @@ private:
         rclrt_publisher_init(
           &chain.publisher, &system_.node, &kBlob, chain.out.c_str(), qos, priorities[2 * i]),
         RCLRT_OK);
-      chain.publisher.blocking = setup_.who == Who::kBatch;
+      chain.publisher.blocking = setup_.who == Who::kBatch && !setup_.reliable;
       EXPECT_EQ(
-        rclrt_subscription_init(
-          &chain.subscription, &system_.node, &kBlob, chain.in.c_str(), qos),
+        rclrt_subscription_init(&chain.subscription, &system_.node, &kBlob, chain.in.c_str(), qos),
         RCLRT_OK);
     }
     for (auto & chain : chains_) {
@@ -255,8 +253,24 @@ private:
     auto & chain = *static_cast<Chain *>(context);
     chain.bench->work("t" + std::to_string(chain.index));
     const Blob blob{1, chain.bench->setup_.bytes};
+    const uint32_t before = chain.bench->system_.daemon.counters.retransmitted;
     EXPECT_EQ(rclrt_publish(&chain.publisher, &blob), RCLRT_OK);
     chain.bench->system_.arm();
+    if (chain.bench->setup_.who == Who::kBatch && chain.bench->setup_.reliable) {
+      chain.bench->wait_confirmed(chain, before);
+    }
+  }
+
+  // Published so: the second transmission always counts, and nothing is awaited after it.
+  void wait_confirmed(const Chain & chain, uint32_t retransmitted)
+  {
+    auto & daemon = system_.daemon;
+    const auto repeated = [&] {
+      return daemon.counters.retransmitted != retransmitted && daemon.current == nullptr;
+    };
+    while (!rclrt_daemon_confirmed(&daemon, chain.publisher.stream) && !repeated()) {
+      ASSERT_EQ(rclrt_daemon_poll(&daemon, 1000 * kMs), RCLRT_OK);
+    }
   }
 
   static void on_reply(void * context, const void *)

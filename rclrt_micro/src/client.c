@@ -41,8 +41,7 @@ static enum rclrt_ret create_endpoint(
   endpoint->prefix = "rt/";
   endpoint->type = type->name;
   endpoint->qos = qos;
-  topic->representation = group->representation = endpoint->representation =
-    node->representation;
+  topic->representation = group->representation = endpoint->representation = node->representation;
   enum rclrt_ret ret = rclrt_session_create(session, topic, RCLRT_TOPIC);
   if (ret == RCLRT_OK) {
     ret = rclrt_session_create(session, group, writes ? RCLRT_PUBLISHER : RCLRT_SUBSCRIBER);
@@ -125,8 +124,7 @@ static enum rclrt_ret add_reception(
 
 static void subscription_notify(struct rclrt_sink * sink)
 {
-  rclrt_callback_make_ready(
-    &RCLRT_CONTAINER_OF(sink, struct rclrt_subscription, sink)->callback);
+  rclrt_callback_make_ready(&RCLRT_CONTAINER_OF(sink, struct rclrt_subscription, sink)->callback);
 }
 
 static void service_notify(struct rclrt_sink * sink)
@@ -160,8 +158,7 @@ enum rclrt_ret rclrt_subscription_init(
   }
   subscription->sink.notify = subscription_notify;
   return add_reception(
-    node->session, &subscription->reader, &subscription->stream, &subscription->sink,
-    qos.reliable);
+    node->session, &subscription->reader, &subscription->stream, &subscription->sink, qos.reliable);
 }
 
 static enum rclrt_ret create_service(
@@ -249,8 +246,7 @@ struct outgoing
 
 static void write_data(struct rclrt_writer * writer, const struct outgoing * out)
 {
-  const size_t begin =
-    rclrt_data_begin(writer, RCLRT_WRITE_DATA, out->request, out->object);
+  const size_t begin = rclrt_data_begin(writer, RCLRT_WRITE_DATA, out->request, out->object);
   if (out->id != NULL) {
     rclrt_write_bytes(writer, out->id->bytes, sizeof(out->id->bytes));
     writer->origin = writer->at;
@@ -319,8 +315,14 @@ enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * me
     return RCLRT_ERR_ARGUMENT;
   }
   const struct outgoing out = {
-    publisher->session, publisher->stream, publisher->type, message, NULL,
-    publisher->writer.id, rclrt_session_next_request(publisher->session), publisher->priority};
+    publisher->session,
+    publisher->stream,
+    publisher->type,
+    message,
+    NULL,
+    publisher->writer.id,
+    rclrt_session_next_request(publisher->session),
+    publisher->priority};
   const enum rclrt_ret ret = send(&out);
   return ret == RCLRT_OK && publisher->blocking ? wait_sent(publisher) : ret;
 }
@@ -332,8 +334,13 @@ enum rclrt_ret rclrt_service_respond(
     return RCLRT_ERR_ARGUMENT;
   }
   const struct outgoing out = {
-    service->session, &service->out, service->response_type, response, id,
-    service->replier.id, rclrt_session_next_request(service->session),
+    service->session,
+    &service->out,
+    service->response_type,
+    response,
+    id,
+    service->replier.id,
+    rclrt_session_next_request(service->session),
     service->callback.priority};
   return send(&out);
 }
@@ -345,8 +352,14 @@ enum rclrt_ret rclrt_client_request(
     return RCLRT_ERR_ARGUMENT;
   }
   const struct outgoing out = {
-    client->session, &client->out, client->request_type, request, NULL,
-    client->requester.id, rclrt_session_next_request(client->session), client->priority};
+    client->session,
+    &client->out,
+    client->request_type,
+    request,
+    NULL,
+    client->requester.id,
+    rclrt_session_next_request(client->session),
+    client->priority};
   if (number != NULL) {
     *number = out.request;
   }
@@ -449,9 +462,9 @@ static void service_run(struct rclrt_callback * callback, bool fresh)
 }
 
 enum rclrt_ret rclrt_executor_add_service(
-  struct rclrt_executor * executor, struct rclrt_service * service, void * request,
-  void * response, bool (*run)(void * context, const void * request, void * response),
-  void * context, uint8_t priority)
+  struct rclrt_executor * executor, struct rclrt_service * service, void * request, void * response,
+  bool (*run)(void * context, const void * request, void * response), void * context,
+  uint8_t priority)
 {
   if (
     service == NULL || request == NULL || response == NULL || run == NULL ||

@@ -321,7 +321,8 @@ uint64_t rclrt_executor_collect(struct rclrt_executor * executor)
   return next;
 }
 
-void executor_run(struct rclrt_executor * executor, struct rclrt_callback * callback, unsigned level)
+void executor_run(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, unsigned level)
 {
   uint8_t * buffer = executor->buffers + (size_t)level * executor->buffer_size;
   bool fresh = callback->fresh;

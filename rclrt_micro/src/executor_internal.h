@@ -21,12 +21,13 @@ static inline void executor_leave(const struct rclrt_executor * executor, uint32
 /* Does a round grant a batch, instead of running whatever is most urgent? */
 static inline bool executor_batches(const struct rclrt_executor * executor)
 {
-  return executor->trigger != RCLRT_TRIGGER_ANY ||
-         executor->semantics != RCLRT_SEMANTICS_RCLCPP || executor->always > 0;
+  return executor->trigger != RCLRT_TRIGGER_ANY || executor->semantics != RCLRT_SEMANTICS_RCLCPP ||
+         executor->always > 0;
 }
 
 /* Takes the message if need be and runs the callback; more messages make it ready again. */
-void executor_run(struct rclrt_executor * executor, struct rclrt_callback * callback, unsigned level);
+void executor_run(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, unsigned level);
 /* In a critical section: neither ready nor granted any more. */
 void executor_take_out(struct rclrt_executor * executor, struct rclrt_callback * callback);
 bool executor_triggered(const struct rclrt_executor * executor);

@@ -45,8 +45,7 @@ enum rclrt_ret rclrt_session_init(
   session->buffer = buffer;
   session->buffer_size = buffer_size;
   rclrt_list_init(&session->entities);
-  enum rclrt_ret ret =
-    rclrt_daemon_add_output(daemon, &session->none, RCLRT_STREAM_NONE);
+  enum rclrt_ret ret = rclrt_daemon_add_output(daemon, &session->none, RCLRT_STREAM_NONE);
   if (ret == RCLRT_OK) {
     ret = rclrt_daemon_add_output(daemon, &session->best_effort, RCLRT_STREAM_BEST_EFFORT);
   }
@@ -54,8 +53,8 @@ enum rclrt_ret rclrt_session_init(
     ret = rclrt_daemon_add_output(daemon, &session->reliable, RCLRT_STREAM_RELIABLE);
   }
   if (ret == RCLRT_OK) {
-    ret = rclrt_daemon_add_input(
-      daemon, &session->best_effort_in, RCLRT_STREAM_BEST_EFFORT, NULL, 0);
+    ret =
+      rclrt_daemon_add_input(daemon, &session->best_effort_in, RCLRT_STREAM_BEST_EFFORT, NULL, 0);
   }
   if (ret == RCLRT_OK) {
     ret = rclrt_daemon_add_input(daemon, &session->reliable_in, RCLRT_STREAM_RELIABLE, NULL, 0);
@@ -84,8 +83,8 @@ void rclrt_session_handle(struct rclrt_session * session)
   /* No more than there are slots: what comes meanwhile is for the next call. */
   for (uint32_t i = 0; i < daemon->config.slot_count; ++i) {
     if (
-      rclrt_daemon_take(
-        daemon, &daemon->others, session->buffer, session->buffer_size, &message) != RCLRT_OK) {
+      rclrt_daemon_take(daemon, &daemon->others, session->buffer, session->buffer_size, &message) !=
+      RCLRT_OK) {
       return;
     }
     struct rclrt_reader reader;
@@ -145,8 +144,8 @@ static enum rclrt_ret send(
 /* Before there is a session, its messages have other headers: 0x80, or 0 and the key. */
 static void use_session(struct rclrt_session * session, bool greeting)
 {
-  const uint8_t none = session->id < RCLRT_SESSION_NONE ? RCLRT_SESSION_NONE_WITH_KEY
-                                                        : RCLRT_SESSION_NONE;
+  const uint8_t none =
+    session->id < RCLRT_SESSION_NONE ? RCLRT_SESSION_NONE_WITH_KEY : RCLRT_SESSION_NONE;
   session->daemon->session = greeting ? none : session->id;
 }
 

@@ -40,8 +40,7 @@ public:
         static_cast<uint16_t>(session_buffer.size())),
       RCLRT_OK);
     EXPECT_EQ(
-      rclrt_executor_init(
-        &executor, &session, timer_slots, uint16_t{16}, take_buffers.data()),
+      rclrt_executor_init(&executor, &session, timer_slots, uint16_t{16}, take_buffers.data()),
       RCLRT_OK);
   }
 

@@ -42,14 +42,12 @@ TEST_P(Framing, what_is_published_comes_back_to_the_subscription)
     rclrt_subscription subscription;
     Blob message;
     Received received;
-    ASSERT_EQ(
-      rclrt_publisher_init(&publisher, &system.node, &kBlob, "chatter", qos, 3), RCLRT_OK);
+    ASSERT_EQ(rclrt_publisher_init(&publisher, &system.node, &kBlob, "chatter", qos, 3), RCLRT_OK);
     ASSERT_EQ(
       rclrt_subscription_init(&subscription, &system.node, &kBlob, "chatter", qos), RCLRT_OK);
     ASSERT_EQ(
       rclrt_executor_add_subscription(
-        &system.executor, &subscription, &message, Received::run, &received, 5,
-        RCLRT_ON_NEW_DATA),
+        &system.executor, &subscription, &message, Received::run, &received, 5, RCLRT_ON_NEW_DATA),
       RCLRT_OK);
     for (uint32_t i = 0; i < 20; ++i) {
       const Blob blob{i, 40};
@@ -86,8 +84,7 @@ TEST(Client, its_messages_are_those_of_the_peer_in_the_capture)
     rclrt_publisher_init(&publisher, &system.node, &int32, "chatter", rclrt_qos_reliable(), 0),
     RCLRT_OK);
   // Object numbers are the client's own choice: here they go on, there they begin anew by kind.
-  const std::map<uint16_t, uint16_t> renumbered = {
-    {0x22, 0x12}, {0x33, 0x13}, {0x45, 0x15}};
+  const std::map<uint16_t, uint16_t> renumbered = {{0x22, 0x12}, {0x33, 0x13}, {0x45, 0x15}};
   const auto rename = [&renumbered](Agent::Bytes bytes) {
     for (size_t i = 8; i + 1 < bytes.size(); ++i) {
       const auto found = renumbered.find(static_cast<uint16_t>(bytes[i] << 8 | bytes[i + 1]));
@@ -140,9 +137,7 @@ TEST(Client, entities_by_xml_and_by_reference_reach_the_same_topic)
     rclrt_publisher_init(&publisher, &system.node, &kBlob, "/chatter", rclrt_qos_reliable(), 0),
     RCLRT_OK);
   std::string topic;
-  system.agent.on_data = [&topic](const std::string & name, const Agent::Bytes &) {
-    topic = name;
-  };
+  system.agent.on_data = [&topic](const std::string & name, const Agent::Bytes &) { topic = name; };
   const Blob blob;
   ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
   system.spin_for(50);
@@ -273,8 +268,7 @@ TEST(Client, a_request_is_answered_at_once_or_later)
   Blob request;
   Blob response;
   Blob reply;
-  ASSERT_EQ(
-    rclrt_service_init(&server.service, &system.node, &kBlob, &kBlob, "/add"), RCLRT_OK);
+  ASSERT_EQ(rclrt_service_init(&server.service, &system.node, &kBlob, &kBlob, "/add"), RCLRT_OK);
   ASSERT_EQ(rclrt_client_init(&client, &system.node, &kBlob, &kBlob, "/add", 2), RCLRT_OK);
   ASSERT_EQ(
     rclrt_executor_add_service(

@@ -134,8 +134,8 @@ TEST(Pods, one_at_a_time_the_most_urgent_callback_waits_for_one_other_at_most)
 
 TEST(Pods, with_levels_it_waits_for_none)
 {
-  // t2 ends later, for s0 ran in its middle.
+  // What the urgent chains gain, the least urgent one pays: s0 and s1 ran in the middle of t2.
   EXPECT_EQ(
-    schedule(with(Who::kLevels)), "t0 0-10, t1 10-20, s0 24-34, t2 20-40, s1 40-50, s2 50-60");
+    schedule(with(Who::kLevels)), "t0 0-10, t1 10-20, s0 24-34, s1 34-44, t2 20-50, s2 64-74");
 }
 }  // namespace

@@ -52,7 +52,7 @@ struct rclrt_publisher
   struct rclrt_entity topic, group, writer;
   struct rclrt_output_stream own_stream;
   struct rclrt_output_stream * stream; /* own, or in paper mode the session's */
-  uint8_t priority; /* of its messages on the line */
+  uint8_t priority;                    /* of its messages on the line */
   /* As the client deployed today: publish waits until the message has left (best effort) or is
    * acknowledged (reliable, for at most 1 s). Only outside interrupts. */
   bool blocking;
@@ -152,9 +152,9 @@ enum rclrt_ret rclrt_executor_add_subscription(
   void (*run)(void * context, const void * message), void * context, uint8_t priority,
   enum rclrt_invocation invocation);
 enum rclrt_ret rclrt_executor_add_service(
-  struct rclrt_executor * executor, struct rclrt_service * service, void * request,
-  void * response, bool (*run)(void * context, const void * request, void * response),
-  void * context, uint8_t priority);
+  struct rclrt_executor * executor, struct rclrt_service * service, void * request, void * response,
+  bool (*run)(void * context, const void * request, void * response), void * context,
+  uint8_t priority);
 enum rclrt_ret rclrt_executor_add_client(
   struct rclrt_executor * executor, struct rclrt_client * client, void * response,
   void (*run)(void * context, const void * response, uint16_t number), void * context,

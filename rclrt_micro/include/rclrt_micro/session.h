@@ -31,13 +31,13 @@ struct rclrt_entity
 {
   struct rclrt_link link;
   uint16_t id;
-  uint16_t parent; /* all but participants */
-  int16_t domain;  /* participants */
-  uint8_t representation; /* enum rclrt_representation */
-  bool exists;            /* the agent has confirmed it in this session */
-  const char * name;   /* participant, topic, service; for a reference the profile's name */
-  const char * prefix; /* put in front of a topic's name: "rt/", or "" */
-  const char * type;   /* topic; service: of the request */
+  uint16_t parent;         /* all but participants */
+  int16_t domain;          /* participants */
+  uint8_t representation;  /* enum rclrt_representation */
+  bool exists;             /* the agent has confirmed it in this session */
+  const char * name;       /* participant, topic, service; for a reference the profile's name */
+  const char * prefix;     /* put in front of a topic's name: "rt/", or "" */
+  const char * type;       /* topic; service: of the request */
   const char * reply_type; /* service */
   uint16_t topic;          /* datawriter, datareader by BINARY: the topic's id */
   struct rclrt_qos qos;
@@ -53,12 +53,12 @@ struct rclrt_session
   uint8_t id;
   uint8_t key[4];
   bool connected;
-  uint8_t status;          /* of the last STATUS or STATUS_AGENT: enum rclrt_status */
+  uint8_t status; /* of the last STATUS or STATUS_AGENT: enum rclrt_status */
   uint16_t next_request;
-  uint16_t next_number;    /* of an object identifier */
-  uint8_t next_stream;     /* low seven bits, per publisher and reader */
+  uint16_t next_number;       /* of an object identifier */
+  uint8_t next_stream;        /* low seven bits, per publisher and reader */
   uint64_t answer_timeout_ns; /* how long a request waits; 1 s */
-  int64_t clock_offset_ns; /* agent's time minus ours, after rclrt_session_synchronize() */
+  int64_t clock_offset_ns;    /* agent's time minus ours, after rclrt_session_synchronize() */
   void (*on_event)(void * context, enum rclrt_session_event event);
   void * on_event_context;
 
