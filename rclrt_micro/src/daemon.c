@@ -16,8 +16,8 @@ static bool config_is_valid(const struct rclrt_daemon_config * config)
          config->slots != NULL && config->slot_count > 0 && config->ring != NULL &&
          is_power_of_two(config->ring_size) && config->ring_size >= 2U * config->message_capacity &&
          config->piece != NULL && config->piece_size >= 16U &&
-         (config->framing != RCLRT_FRAMING_DATAGRAM ||
-          config->piece_size >= config->message_capacity);
+         (config->framing != RCLRT_FRAMING_DATAGRAM || config->input == NULL ||
+          config->input_size >= config->message_capacity);
 }
 
 enum rclrt_ret rclrt_daemon_init(
@@ -130,13 +130,15 @@ enum rclrt_ret rclrt_daemon_poll(struct rclrt_daemon * daemon, uint64_t timeout_
   } else if (due - now < timeout_ns) {
     timeout_ns = due - now;
   }
-  const ptrdiff_t got = daemon->transport->read(
-    daemon->transport->context, daemon->config.piece, daemon->config.piece_size, timeout_ns);
-  if (got < 0 || got > (ptrdiff_t)daemon->config.piece_size) {
+  uint8_t * input = daemon->config.input;
+  const size_t capacity = input == NULL ? 0 : daemon->config.input_size;
+  const ptrdiff_t got =
+    daemon->transport->read(daemon->transport->context, input, capacity, timeout_ns);
+  if (got < 0 || got > (ptrdiff_t)capacity) {
     return RCLRT_ERR_TRANSPORT;
   }
   if (got > 0) {
-    rclrt_daemon_received(daemon, daemon->config.piece, (size_t)got);
+    rclrt_daemon_received(daemon, input, (size_t)got);
   }
   (void)rclrt_daemon_tick(daemon);
   return RCLRT_OK;

@@ -176,8 +176,10 @@ struct rclrt_daemon_config
   uint16_t slot_count;
   uint8_t * ring;      /* raw bytes received */
   uint32_t ring_size;  /* a power of two, >= 2 * message_capacity */
-  uint8_t * piece;     /* what is handed to transport.write at once (serial), and what is read */
-  uint16_t piece_size; /* >= 16; of message_capacity or more for datagrams */
+  uint8_t * piece;     /* what is handed to transport.write at once; not used for datagrams */
+  uint16_t piece_size; /* >= 16 */
+  uint8_t * input;     /* what transport.read gives; null when bytes come by interrupt */
+  uint16_t input_size; /* of message_capacity or more for datagrams */
   /* Policy; 0 takes the default. */
   uint64_t heartbeat_ns; /* silence after which an unacknowledged stream is asked for; 100 ms */
   uint64_t hold_off_ns;  /* after a reliable message, how long nothing less urgent is begun, so that
