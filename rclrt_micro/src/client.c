@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "daemon_internal.h"
+
 #define BLOCKING_TIMEOUT_NS UINT64_C(1000000000)
 
 enum rclrt_ret rclrt_node_init(
@@ -386,10 +388,12 @@ static bool take_data(
       *data = sub.of.data;
       found = true;
     } else {
-      daemon->counters.malformed++;
+      daemon_count(daemon, &daemon->counters.malformed);
     }
   }
-  daemon->counters.malformed += reader.failed ? 1U : 0U;
+  if (reader.failed) {
+    daemon_count(daemon, &daemon->counters.malformed);
+  }
   return found;
 }
 

@@ -23,6 +23,14 @@ static inline uint64_t daemon_now(const struct rclrt_daemon * daemon)
   return daemon->port->now_ns(daemon->port->context);
 }
 
+/* Not inside a critical section. */
+static inline void daemon_count(struct rclrt_daemon * daemon, uint32_t * counter)
+{
+  const uint32_t token = daemon_enter(daemon);
+  (*counter)++;
+  daemon_leave(daemon, token);
+}
+
 static inline bool is_reliable(uint8_t stream) { return stream >= RCLRT_STREAM_RELIABLE; }
 
 static inline struct rclrt_node * node_of(struct rclrt_link * link)

@@ -225,7 +225,7 @@ static void handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot
   uint8_t bytes[RCLRT_CONTROL_MAX];
   uint16_t length = 0;
   if (copy_out(daemon, frame, bytes, sizeof(bytes), &length) != RCLRT_OK) {
-    daemon->counters.bad_checksums++;
+    daemon_count(daemon, &daemon->counters.bad_checksums);
     return;
   }
   struct rclrt_reader reader;
@@ -241,7 +241,7 @@ static void handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot
     }
   }
   if (reader.failed) {
-    daemon->counters.malformed++;
+    daemon_count(daemon, &daemon->counters.malformed);
   }
 }
 
@@ -315,14 +315,14 @@ static bool wanted(
 static void on_frame(
   struct rclrt_daemon * daemon, const struct rclrt_slot * found, const uint8_t * head)
 {
-  daemon->counters.received++;
+  daemon_count(daemon, &daemon->counters.received);
   const size_t at = rclrt_message_header_size(head[0]);
   if (found->length < at + RCLRT_SUBMESSAGE_HEADER) {
-    daemon->counters.malformed++;
+    daemon_count(daemon, &daemon->counters.malformed);
     return;
   }
   if (!is_ours(daemon, head)) {
-    daemon->counters.foreign++;
+    daemon_count(daemon, &daemon->counters.foreign);
     return;
   }
   const uint8_t submessage = head[at];
@@ -387,6 +387,22 @@ static enum rclrt_scan scan_length(struct rclrt_scanner * scanner, uint8_t byte)
   return RCLRT_SCAN_MORE;
 }
 
+/* Room in the ring for `size` bytes; returns where. Told before they are written: who has copied a
+ * frame out looks afterwards whether its bytes may have changed meanwhile. */
+static uint32_t reserve_ring(struct rclrt_daemon * daemon, size_t size)
+{
+  const uint32_t token = daemon_enter(daemon);
+  const uint32_t at = daemon->head;
+  daemon->head += (uint32_t)size;
+  daemon_leave(daemon, token);
+  return at;
+}
+
+static void put(struct rclrt_daemon * daemon, uint32_t at, uint8_t byte)
+{
+  daemon->config.ring[at & (daemon->config.ring_size - 1U)] = byte;
+}
+
 /* A datagram is never split: as if it had been scanned. */
 static void receive_datagram(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
 {
@@ -394,40 +410,52 @@ static void receive_datagram(struct rclrt_daemon * daemon, const uint8_t * bytes
   memset(&found, 0, sizeof(found));
   uint8_t preview[RCLRT_FRAME_PREVIEW] = {0};
   if (size > daemon->config.message_capacity) {
-    daemon->counters.broken_frames++;
+    daemon_count(daemon, &daemon->counters.broken_frames);
     return;
   }
   memcpy(preview, bytes, size < sizeof(preview) ? size : sizeof(preview));
-  found.at = daemon->head;
+  found.at = reserve_ring(daemon, size);
   found.wire = (uint32_t)size;
   found.length = (uint16_t)size;
   for (size_t i = 0; i < size; ++i) {
-    daemon->config.ring[daemon->head++ & (daemon->config.ring_size - 1U)] = bytes[i];
+    put(daemon, found.at + (uint32_t)i, bytes[i]);
   }
   on_frame(daemon, &found, preview);
 }
 
-void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
+static void receive_stream(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
 {
   const bool serial = daemon->config.framing == RCLRT_FRAMING_SERIAL;
-  if (daemon->config.framing == RCLRT_FRAMING_DATAGRAM) {
-    receive_datagram(daemon, bytes, size);
-    size = 0;
-  }
   struct rclrt_scanner * scanner = &daemon->scanner;
+  const uint32_t at = reserve_ring(daemon, size);
   for (size_t i = 0; i < size; ++i) {
-    daemon->config.ring[daemon->head++ & (daemon->config.ring_size - 1U)] = bytes[i];
+    put(daemon, at + (uint32_t)i, bytes[i]);
     const enum rclrt_scan what =
       serial ? rclrt_scan_byte(scanner, bytes[i]) : scan_length(scanner, bytes[i]);
     if (what == RCLRT_SCAN_BROKEN) {
-      daemon->counters.broken_frames++;
+      daemon_count(daemon, &daemon->counters.broken_frames);
     } else if (what == RCLRT_SCAN_FRAME) {
       struct rclrt_slot found;
       memset(&found, 0, sizeof(found));
-      found.at = daemon->head - scanner->wire;
+      found.at = at + (uint32_t)i + 1U - scanner->wire;
       found.wire = scanner->wire;
       found.length = scanner->length;
       on_frame(daemon, &found, scanner->preview);
+    }
+  }
+}
+
+void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
+{
+  if (bytes == NULL || size == 0) {
+    return;
+  }
+  if (daemon->config.framing == RCLRT_FRAMING_DATAGRAM) {
+    receive_datagram(daemon, bytes, size);
+  } else {
+    const size_t most = daemon->config.ring_size / 4U; /* no more of the ring is claimed at once */
+    for (size_t at = 0; at < size; at += most) {
+      receive_stream(daemon, bytes + at, size - at < most ? size - at : most);
     }
   }
   daemon_kick(daemon);
@@ -489,7 +517,7 @@ static bool assemble(
     input->assembly_length = (uint16_t)(input->assembly_length + bytes.size);
   }
   if (last && input->assembly_broken) {
-    daemon->counters.unassembled++;
+    daemon_count(daemon, &daemon->counters.unassembled);
     input->assembly_broken = false;
     input->assembly_length = 0;
     return false;
@@ -515,7 +543,7 @@ static bool unwrap(
   struct rclrt_input_stream * input = find_input(daemon, message->header.stream);
   daemon_leave(daemon, token);
   if (!rclrt_read_submessage(&reader, &fragment) || input == NULL || !is_reliable(input->id)) {
-    daemon->counters.malformed++;
+    daemon_count(daemon, &daemon->counters.malformed);
     return false;
   }
   if (!assemble(daemon, input, &fragment)) {

@@ -174,7 +174,7 @@ static bool write_piece(struct rclrt_daemon * daemon, ptrdiff_t * written)
   }
   *written = daemon->transport->write(daemon->transport->context, bytes, size);
   if (*written < 0) {
-    daemon->counters.write_errors++;
+    daemon_count(daemon, &daemon->counters.write_errors);
   }
   return true;
 }

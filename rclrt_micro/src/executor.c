@@ -330,19 +330,18 @@ void executor_run(
   if (!fresh && callback->take != NULL && executor->semantics == RCLRT_SEMANTICS_RCLCPP) {
     fresh = callback->take(callback, buffer, executor->buffer_size);
   }
-  if (fresh || callback->take == NULL || callback->invocation == RCLRT_ALWAYS) {
+  const bool runs = fresh || callback->take == NULL || callback->invocation == RCLRT_ALWAYS;
+  if (runs) {
     callback->run(callback, fresh);
-    executor->executed++;
-  } else {
-    executor->empty++;
   }
-  if (callback->sink != NULL && callback->executor != NULL) {
-    const uint32_t token = executor_enter(executor);
-    const bool more = !rclrt_list_empty(&callback->sink->slots);
-    executor_leave(executor, token);
-    if (more) {
-      rclrt_callback_make_ready(callback);
-    }
+  const uint32_t token = executor_enter(executor);
+  executor->executed += runs ? 1U : 0U;
+  executor->empty += runs ? 0U : 1U;
+  const bool more = callback->executor != NULL && callback->sink != NULL &&
+                    !rclrt_list_empty(&callback->sink->slots);
+  executor_leave(executor, token);
+  if (more) {
+    rclrt_callback_make_ready(callback);
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "daemon_internal.h"
+
 #define FIRST_REQUEST 10U
 #define LOGOUT_REQUEST 2U
 #define GREETING_PERIOD_NS (UINT64_C(200) * 1000000U)
@@ -16,8 +18,11 @@ static uint64_t now_of(const struct rclrt_session * session)
 
 uint16_t rclrt_session_next_request(struct rclrt_session * session)
 {
+  const struct rclrt_port * port = session->daemon->port;
+  const uint32_t token = port->enter(port->context);
   const uint16_t request = session->next_request;
   session->next_request = request == UINT16_MAX ? FIRST_REQUEST : (uint16_t)(request + 1U);
+  port->leave(port->context, token);
   return request;
 }
 
@@ -93,7 +98,9 @@ void rclrt_session_handle(struct rclrt_session * session)
     while (rclrt_read_submessage(&reader, &sub)) {
       on_submessage(session, &sub);
     }
-    daemon->counters.malformed += reader.failed ? 1U : 0U;
+    if (reader.failed) {
+      daemon_count(daemon, &daemon->counters.malformed);
+    }
   }
 }
 

@@ -197,8 +197,8 @@ TEST(Daemon, as_published_a_heartbeat_follows_every_reliable_message_and_the_nex
     kinds.push_back(message[4]);
   }
   EXPECT_EQ(
-    kinds, (std::vector<int>{
-             RCLRT_WRITE_DATA, RCLRT_HEARTBEAT, RCLRT_WRITE_DATA, RCLRT_HEARTBEAT}));
+    kinds,
+    (std::vector<int>{RCLRT_WRITE_DATA, RCLRT_HEARTBEAT, RCLRT_WRITE_DATA, RCLRT_HEARTBEAT}));
   EXPECT_TRUE(rclrt_daemon_idle(&rig.daemon));
 }
 
@@ -272,8 +272,8 @@ struct Reception
   // A DATA message on stream 0, framed.
   static Agent::Bytes data(uint8_t object, uint8_t value, size_t size = 4)
   {
-    Agent::Bytes message = {
-      0x81, 0, 0, 0, RCLRT_DATA, 1, static_cast<uint8_t>(size + 4), 0, 0, 1, 0, object};
+    Agent::Bytes message = {0x81, 0, 0, 0, RCLRT_DATA, 1, static_cast<uint8_t>(size + 4),
+                            0,    0, 1, 0, object};
     message.resize(message.size() + size, value);
     return message;
   }

@@ -88,12 +88,11 @@ private:
     Deframer deframer(framing());
     Agent agent([this](const Agent::Bytes & message) {
       const auto frame = Deframer::frame(framing(), message, 0);
-      const ssize_t sent =
-        line_ == RCLRT_POSIX_UDP
-          ? sendto(
-              fd_, frame.data(), frame.size(), 0, reinterpret_cast<sockaddr *>(&peer_),
-              sizeof(peer_))
-          : ::write(fd_, frame.data(), frame.size());
+      const ssize_t sent = line_ == RCLRT_POSIX_UDP
+                             ? sendto(
+                                 fd_, frame.data(), frame.size(), 0,
+                                 reinterpret_cast<sockaddr *>(&peer_), sizeof(peer_))
+                             : ::write(fd_, frame.data(), frame.size());
       EXPECT_EQ(sent, static_cast<ssize_t>(frame.size()));
     });
     while (!stop_) {
@@ -109,11 +108,10 @@ private:
       }
       Agent::Bytes bytes(4096);
       socklen_t size = sizeof(peer_);
-      const ssize_t got =
-        line_ == RCLRT_POSIX_UDP
-          ? recvfrom(
-              fd_, bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr *>(&peer_), &size)
-          : ::read(fd_, bytes.data(), bytes.size());
+      const ssize_t got = line_ == RCLRT_POSIX_UDP ? recvfrom(
+                                                       fd_, bytes.data(), bytes.size(), 0,
+                                                       reinterpret_cast<sockaddr *>(&peer_), &size)
+                                                   : ::read(fd_, bytes.data(), bytes.size());
       if (got <= 0) {
         continue;
       }
@@ -278,9 +276,7 @@ TEST_P(Lines, levels_run_in_threads_of_their_own)
   bool stop = false;
   std::thread watcher([&] {
     const auto end = std::chrono::steady_clock::now() + kPatience;
-    const auto done = [&] {
-      return low.received == Echo::kCount && high.received == Echo::kCount;
-    };
+    const auto done = [&] { return low.received == Echo::kCount && high.received == Echo::kCount; };
     while (!done() && std::chrono::steady_clock::now() < end) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

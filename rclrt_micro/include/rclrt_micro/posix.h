@@ -47,7 +47,8 @@ struct rclrt_posix
 };
 
 /* Texts are the caller's and stay. Errors: ARGUMENT, STATE (no mutex with priority inheritance). */
-enum rclrt_ret rclrt_posix_serial(struct rclrt_posix * posix, const char * device, unsigned long baud);
+enum rclrt_ret rclrt_posix_serial(
+  struct rclrt_posix * posix, const char * device, unsigned long baud);
 enum rclrt_ret rclrt_posix_udp(struct rclrt_posix * posix, const char * host, uint16_t port);
 enum rclrt_ret rclrt_posix_tcp(struct rclrt_posix * posix, const char * host, uint16_t port);
 void rclrt_posix_fini(struct rclrt_posix * posix);

@@ -168,8 +168,7 @@ static ptrdiff_t write_line(void * context, const uint8_t * bytes, size_t size)
     }
     struct pollfd ready = {posix->fd, POLLOUT, 0};
     const bool full = written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-    if (
-      (!full && errno != EINTR) || (full && poll(&ready, 1, WRITE_TIMEOUT_MS) == 0)) {
+    if ((!full && errno != EINTR) || (full && poll(&ready, 1, WRITE_TIMEOUT_MS) == 0)) {
       posix->error = full ? ETIMEDOUT : errno;
       return -1;
     }
@@ -222,7 +221,8 @@ static enum rclrt_ret init(struct rclrt_posix * posix)
   return made ? RCLRT_OK : RCLRT_ERR_STATE;
 }
 
-enum rclrt_ret rclrt_posix_serial(struct rclrt_posix * posix, const char * device, unsigned long baud)
+enum rclrt_ret rclrt_posix_serial(
+  struct rclrt_posix * posix, const char * device, unsigned long baud)
 {
   speed_t speed;
   if (posix == NULL || device == NULL || !speed_of(baud, &speed)) {
