@@ -73,9 +73,8 @@ int main()
   const double chains_batch[] = {33.8, 50.7, 71.0, 91.3, 111.6};
   const double chains_paper[] = {33.9, 33.9, 40.0, 40.0, 40.0};
   sweep(
-    "pods-chains (Fig. 10): 10 ms, 100 bytes, best effort", "chains", {1, 2, 3, 4, 5},
-    chains_batch, chains_paper,
-    [](Experiment & e, double value) { e.chains = static_cast<unsigned>(value); });
+    "pods-chains (Fig. 10): 10 ms, 100 bytes, best effort", "chains", {1, 2, 3, 4, 5}, chains_batch,
+    chains_paper, [](Experiment & e, double value) { e.chains = static_cast<unsigned>(value); });
   const double size_batch[] = {51.0, 77.0, 103.1, 129.1, 155.2};
   const double size_paper[] = {23.9, 32.6, 41.2, 49.9, 58.6};
   sweep(

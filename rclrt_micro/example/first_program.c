@@ -42,8 +42,8 @@ int main(int argc, char ** argv)
   struct rclrt_posix line;
   return rclrt_posix_serial(&line, argc > 1 ? argv[1] : "/dev/ttyUSB0", 115200) == RCLRT_OK &&
              rclrt_system_start(
-               client, RCLRT_FRAMING_SERIAL, &line.port, &line.transport, 1, "first", 10000000000) ==
-               RCLRT_OK &&
+               client, RCLRT_FRAMING_SERIAL, &line.port, &line.transport, 1, "first",
+               10000000000) == RCLRT_OK &&
              build(&client->node, &client->executor) &&
              rclrt_executor_spin(&client->executor, &stop) == RCLRT_OK
            ? 0

@@ -306,8 +306,7 @@ TEST(Posix, the_first_program_prints_its_ticks_and_ends)
   }
   EXPECT_EQ(pclose(program), 0);
   EXPECT_EQ(
-    output,
-    "tick 0\ntick 1\ntick 2\ntick 3\ntick 4\ntick 5\ntick 6\ntick 7\ntick 8\ntick 9\n");
+    output, "tick 0\ntick 1\ntick 2\ntick 3\ntick 4\ntick 5\ntick 6\ntick 7\ntick 8\ntick 9\n");
 }
 
 TEST(Posix, a_line_that_is_not_there_is_an_error_that_says_why)

@@ -29,40 +29,40 @@ struct rclrt_system
 /* A static `struct rclrt_system * const name` with storage. `message_bytes`: longest message, also
  * sent in one frame, a multiple of 4; `messages`: that can wait to be sent; `frames`: that can wait to
  * be taken, in `ring_bytes` (a power of two). Sizes: see README.md. */
-#define RCLRT_SYSTEM(name, message_bytes, messages, frames, ring_bytes, timers)                    \
-  static struct                                                                                    \
-  {                                                                                                \
-    struct rclrt_node nodes[messages];                                                             \
-    struct rclrt_slot slots[frames];                                                               \
-    struct rclrt_heap_node * timer_slots[timers];                                                  \
-    uint8_t node_bytes[(messages) * (message_bytes)];                                              \
-    uint8_t ring[ring_bytes];                                                                      \
-    uint8_t piece[64];                                                                             \
-    uint8_t input[message_bytes];                                                                  \
-    uint8_t session_buffer[message_bytes];                                                         \
-    uint8_t take_buffer[message_bytes];                                                            \
-  } name##_storage;                                                                                \
-  static struct rclrt_system name##_system = {                                                     \
-    .config =                                                                                      \
-      {                                                                                            \
-        .nodes = name##_storage.nodes,                                                             \
-        .node_count = (messages),                                                                  \
-        .node_bytes = name##_storage.node_bytes,                                                   \
-        .message_capacity = (message_bytes),                                                       \
-        .slots = name##_storage.slots,                                                             \
-        .slot_count = (frames),                                                                    \
-        .ring = name##_storage.ring,                                                               \
-        .ring_size = (ring_bytes),                                                                 \
-        .piece = name##_storage.piece,                                                             \
-        .piece_size = sizeof(name##_storage.piece),                                                \
-        .input = name##_storage.input,                                                             \
-        .input_size = sizeof(name##_storage.input),                                                \
-      },                                                                                           \
-    .session_buffer = name##_storage.session_buffer,                                               \
-    .take_buffer = name##_storage.take_buffer,                                                     \
-    .timer_slots = name##_storage.timer_slots,                                                     \
-    .timer_count = (timers),                                                                       \
-  };                                                                                               \
+#define RCLRT_SYSTEM(name, message_bytes, messages, frames, ring_bytes, timers) \
+  static struct                                                                 \
+  {                                                                             \
+    struct rclrt_node nodes[messages];                                          \
+    struct rclrt_slot slots[frames];                                            \
+    struct rclrt_heap_node * timer_slots[timers];                               \
+    uint8_t node_bytes[(messages) * (message_bytes)];                           \
+    uint8_t ring[ring_bytes];                                                   \
+    uint8_t piece[64];                                                          \
+    uint8_t input[message_bytes];                                               \
+    uint8_t session_buffer[message_bytes];                                      \
+    uint8_t take_buffer[message_bytes];                                         \
+  } name##_storage;                                                             \
+  static struct rclrt_system name##_system = {                                  \
+    .config =                                                                   \
+      {                                                                         \
+        .nodes = name##_storage.nodes,                                          \
+        .node_count = (messages),                                               \
+        .node_bytes = name##_storage.node_bytes,                                \
+        .message_capacity = (message_bytes),                                    \
+        .slots = name##_storage.slots,                                          \
+        .slot_count = (frames),                                                 \
+        .ring = name##_storage.ring,                                            \
+        .ring_size = (ring_bytes),                                              \
+        .piece = name##_storage.piece,                                          \
+        .piece_size = sizeof(name##_storage.piece),                             \
+        .input = name##_storage.input,                                          \
+        .input_size = sizeof(name##_storage.input),                             \
+      },                                                                        \
+    .session_buffer = name##_storage.session_buffer,                            \
+    .take_buffer = name##_storage.take_buffer,                                  \
+    .timer_slots = name##_storage.timer_slots,                                  \
+    .timer_count = (timers),                                                    \
+  };                                                                            \
   static struct rclrt_system * const name = &name##_system
 
 /* Sets everything up, connects (for at most `timeout_ns`) and creates the node. `key` identifies this

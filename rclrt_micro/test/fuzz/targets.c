@@ -62,8 +62,7 @@ struct fixture
 };
 
 static const struct rclrt_port port = {NULL, now_ns, enter, leave, NULL};
-static const struct rclrt_transport transport = {
-  NULL, NULL, NULL, write_nowhere, read_nothing};
+static const struct rclrt_transport transport = {NULL, NULL, NULL, write_nowhere, read_nothing};
 static const uint8_t key[4] = {1, 2, 3, 4};
 
 static bool build(struct fixture * fixture, enum rclrt_framing framing)
@@ -91,8 +90,7 @@ static bool build(struct fixture * fixture, enum rclrt_framing framing)
   ok = ok && rclrt_daemon_add_input(
                &fixture->daemon, &fixture->input, 0x83, fixture->assembly,
                sizeof(fixture->assembly)) == RCLRT_OK;
-  ok = ok &&
-       rclrt_daemon_add_sink(&fixture->daemon, &fixture->sink, 0x16, 0x83, 3) == RCLRT_OK;
+  ok = ok && rclrt_daemon_add_sink(&fixture->daemon, &fixture->sink, 0x16, 0x83, 3) == RCLRT_OK;
   rclrt_daemon_reset(&fixture->daemon, RCLRT_SESSION_DEFAULT, key);
   return ok;
 }
@@ -116,8 +114,8 @@ static void take_everything(struct fixture * fixture)
 static bool slots_are_whole(const struct fixture * fixture)
 {
   size_t count = 0;
-  for (const struct rclrt_link * link = rclrt_list_first(&fixture->daemon.free_slots);
-       link != NULL; link = rclrt_list_next(&fixture->daemon.free_slots, link)) {
+  for (const struct rclrt_link * link = rclrt_list_first(&fixture->daemon.free_slots); link != NULL;
+       link = rclrt_list_next(&fixture->daemon.free_slots, link)) {
     count++;
   }
   for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
