@@ -1,0 +1,167 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What a program writes with: nodes, publishers, subscriptions, services and clients, in the shape
+ * that users of rclc know.
+ *
+ * All storage is the caller's. Names and types are the caller's texts and must stay. A name is that
+ * of ROS ("chatter", "/add"); what DDS sees is derived from it. Functions called _init ask the agent
+ * and wait for it; rclrt_publish() and the like never wait (but see `blocking`).
+ */
+#ifndef RCLRT_MICRO__CLIENT_H_
+#define RCLRT_MICRO__CLIENT_H_
+
+#include "rclrt_micro/executor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A message type: its DDS name, "std_msgs::msg::dds_::Int32_", and how its fields are written and
+ * read. decode() sets `reader->failed` for what it cannot accept. */
+struct rclrt_type
+{
+  const char * name;
+  void (*encode)(const void * message, struct rclrt_writer * writer);
+  void (*decode)(void * message, struct rclrt_reader * reader);
+};
+
+static inline struct rclrt_qos rclrt_qos_reliable(void)
+{
+  const struct rclrt_qos qos = {true, false, 10};
+  return qos;
+}
+
+static inline struct rclrt_qos rclrt_qos_best_effort(void)
+{
+  const struct rclrt_qos qos = {false, false, 10};
+  return qos;
+}
+
+struct rclrt_node_handle
+{
+  struct rclrt_session * session;
+  struct rclrt_entity participant;
+  uint8_t representation; /* of the node's entities, RCLRT_BY_BINARY unless set before _init */
+};
+
+struct rclrt_publisher
+{
+  struct rclrt_session * session;
+  const struct rclrt_type * type;
+  struct rclrt_entity topic, group, writer;
+  struct rclrt_output_stream own_stream;
+  struct rclrt_output_stream * stream; /* own, or in paper mode the session's */
+  uint8_t priority;                    /* of its messages on the line */
+  /* As the client deployed today: publish waits until the message has left (best effort) or is
+   * acknowledged (reliable, for at most 1 s). Only outside interrupts. */
+  bool blocking;
+};
+
+struct rclrt_subscription
+{
+  struct rclrt_callback callback;
+  struct rclrt_session * session;
+  const struct rclrt_type * type;
+  struct rclrt_entity topic, group, reader;
+  struct rclrt_input_stream stream;
+  struct rclrt_sink sink;
+  void * message;
+  void (*run)(void * context, const void * message);
+  void * context;
+  uint32_t undecodable; /* messages that decode() refused */
+};
+
+/* Identifies a request, in order to answer it. Opaque. */
+struct rclrt_request_id
+{
+  uint8_t bytes[RCLRT_SAMPLE_IDENTITY];
+};
+
+struct rclrt_service
+{
+  struct rclrt_callback callback;
+  struct rclrt_session * session;
+  const struct rclrt_type * request_type;
+  const struct rclrt_type * response_type;
+  struct rclrt_entity replier;
+  struct rclrt_input_stream in;
+  struct rclrt_output_stream out;
+  struct rclrt_sink sink;
+  void * request;
+  void * response;
+  struct rclrt_request_id id; /* of the request being handled */
+  /* True: `response` is sent when it returns. False: later, by rclrt_service_respond(). */
+  bool (*run)(void * context, const void * request, void * response);
+  void * context;
+  uint32_t unsent; /* responses for which there was no buffer */
+};
+
+struct rclrt_client
+{
+  struct rclrt_callback callback;
+  struct rclrt_session * session;
+  const struct rclrt_type * request_type;
+  const struct rclrt_type * response_type;
+  struct rclrt_entity requester;
+  struct rclrt_input_stream in;
+  struct rclrt_output_stream out;
+  struct rclrt_sink sink;
+  void * response;
+  uint16_t number; /* of the request the response belongs to */
+  void (*run)(void * context, const void * response, uint16_t number);
+  void * context;
+  uint8_t priority;
+};
+
+/* Errors of all _init: ARGUMENT, and those of rclrt_session_create(). */
+enum rclrt_ret rclrt_node_init(
+  struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
+  int16_t domain);
+enum rclrt_ret rclrt_publisher_init(
+  struct rclrt_publisher * publisher, struct rclrt_node_handle * node,
+  const struct rclrt_type * type, const char * name, struct rclrt_qos qos, uint8_t priority);
+enum rclrt_ret rclrt_subscription_init(
+  struct rclrt_subscription * subscription, struct rclrt_node_handle * node,
+  const struct rclrt_type * type, const char * name, struct rclrt_qos qos);
+enum rclrt_ret rclrt_service_init(
+  struct rclrt_service * service, struct rclrt_node_handle * node,
+  const struct rclrt_type * request_type, const struct rclrt_type * response_type,
+  const char * name);
+enum rclrt_ret rclrt_client_init(
+  struct rclrt_client * client, struct rclrt_node_handle * node,
+  const struct rclrt_type * request_type, const struct rclrt_type * response_type,
+  const char * name, uint8_t priority);
+/* Deletes the publisher's entities at the agent. */
+enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher);
+
+/* Queues `message`. A message longer than a node is sent in fragments (reliable only), if it fits the
+ * session's buffer; then not from two contexts at once. Errors: AGAIN (nothing was queued), STORAGE
+ * (too long), UNSUPPORTED (too long for best effort), TIMEOUT (blocking). Linear in the message;
+ * real-time safe. */
+enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * message);
+enum rclrt_ret rclrt_service_respond(
+  struct rclrt_service * service, const struct rclrt_request_id * id, const void * response);
+/* `number` (may be null) is what `run` gets with the response. */
+enum rclrt_ret rclrt_client_request(
+  struct rclrt_client * client, const void * request, uint16_t * number);
+
+/* `message`, `request`, `response`: where messages are put for the callback. Reading begins here. */
+enum rclrt_ret rclrt_executor_add_subscription(
+  struct rclrt_executor * executor, struct rclrt_subscription * subscription, void * message,
+  void (*run)(void * context, const void * message), void * context, uint8_t priority,
+  enum rclrt_invocation invocation);
+enum rclrt_ret rclrt_executor_add_service(
+  struct rclrt_executor * executor, struct rclrt_service * service, void * request, void * response,
+  bool (*run)(void * context, const void * request, void * response), void * context,
+  uint8_t priority);
+enum rclrt_ret rclrt_executor_add_client(
+  struct rclrt_executor * executor, struct rclrt_client * client, void * response,
+  void (*run)(void * context, const void * response, uint16_t number), void * context,
+  uint8_t priority);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RCLRT_MICRO__CLIENT_H_ */

@@ -1,0 +1,305 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The Communication Daemon [PoDS §5.3]: everything between messages and the line, for any number of
+ * publishers and readers of different urgency on one link to an agent.
+ *
+ * Sending. A message is written straight into a node of the pool (Data_Pool) and committed; it then
+ * waits by priority (Execution_Buffer), is sent while callbacks go on, and, when reliable, waits for
+ * its acknowledgement (Pending_Buffer):
+ *
+ *      acquire        commit          [line free]        [transmitted]
+ *   FREE ----> FILLING ----> QUEUED ------------> SENDING -----------> FREE       best effort
+ *    ^                         ^                     |
+ *    |                         '--- NACK --- PENDING <'                           reliable
+ *    '------------------ ACK, given up ---------'
+ *
+ * Receiving. Bytes go into a ring; each frame is found and looked at once, by its first bytes only,
+ * and lined up at its reader. Checksum and copy happen when the reader takes it. Acknowledgements and
+ * heartbeats are handled at once: they are short.
+ *
+ * Streams. Numbers of a stream must go out in order, so what may overtake lies on a stream of its own:
+ * one per priority. ACKNACKs carry a bitmap; exactly the messages missing are sent again, at their
+ * own priority. HEARTBEATs are sent only after silence. A missing message is asked for once, then
+ * again at each of the agent's heartbeats: asking with every frame would make it arrive many times.
+ *
+ * Contexts. rclrt_daemon_transmitted() and rclrt_daemon_received() may be called from interrupts, at
+ * any point of any other function here. Nothing waits or allocates; critical sections take constant
+ * time, or at most 16 steps where a window is walked, or one step per node or sink where stated.
+ */
+#ifndef RCLRT_MICRO__DAEMON_H_
+#define RCLRT_MICRO__DAEMON_H_
+
+#include "rclrt_micro/frame.h"
+#include "rclrt_micro/port.h"
+#include "rclrt_micro/queue.h"
+#include "rclrt_micro/xrce.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Messages of a reliable stream on their way at once: what deployed agents keep. */
+#define RCLRT_WINDOW 16U
+/* Longest message handled at reception: a header with key, an ACKNACK, a HEARTBEAT. */
+#define RCLRT_CONTROL_MAX 32U
+
+enum rclrt_framing
+{
+  RCLRT_FRAMING_SERIAL,   /* see frame.h */
+  RCLRT_FRAMING_DATAGRAM, /* a message a datagram: UDP */
+  RCLRT_FRAMING_LENGTH,   /* u16 length, then the message: TCP */
+};
+
+enum rclrt_mode
+{
+  RCLRT_MODE_OWN,
+  /* As published [PoDS §5.3]: a heartbeat after every reliable message, nothing else sent until its
+   * acknowledgement; a reliable message that is not acknowledged in time gives its node back to the
+   * pool when that is empty; no eviction, no reserve. */
+  RCLRT_MODE_PAPER,
+};
+
+struct rclrt_output_stream
+{
+  uint8_t id; /* 0, 01..7F best effort, 80..FF reliable */
+  bool heartbeat_due;
+  uint16_t next;           /* number of the next message committed */
+  uint16_t sent;           /* number after the last one transmitted */
+  uint16_t first_unacked;  /* reliable: all before it are done with */
+  uint64_t quiet_since_ns; /* last transmission or progress */
+  struct rclrt_node * window[RCLRT_WINDOW];
+  struct rclrt_link link;
+};
+
+enum rclrt_node_state
+{
+  RCLRT_NODE_FREE,
+  RCLRT_NODE_FILLING,
+  RCLRT_NODE_QUEUED,
+  RCLRT_NODE_SENDING,
+  RCLRT_NODE_PENDING,
+};
+
+struct rclrt_node
+{
+  struct rclrt_link link;
+  struct rclrt_output_stream * stream;
+  uint8_t * bytes;
+  uint16_t length;
+  uint16_t sequence;
+  uint8_t priority;
+  uint8_t state;         /* enum rclrt_node_state */
+  uint8_t tries;         /* transmissions begun; stays at 255 */
+  bool settled;          /* acknowledged or given up while being sent */
+  uint64_t timestamp_ns; /* when its use began */
+  uint64_t sent_ns;
+};
+
+/* A frame in the ring, not yet taken. */
+struct rclrt_slot
+{
+  struct rclrt_link link;
+  struct rclrt_sink * sink;
+  uint32_t at; /* bytes received before it, ever */
+  uint32_t wire;
+  uint16_t length;
+  uint16_t sequence;
+  uint8_t stream;
+};
+
+/* Where frames for one object (a reader, requester or replier) are lined up. */
+struct rclrt_sink
+{
+  struct rclrt_link link;
+  struct rclrt_list slots;
+  uint16_t object;  /* object identifier; 0 for everything that is for no other sink */
+  uint8_t stream;   /* fragments on this stream are for this sink too; 0 for none */
+  uint8_t priority; /* when slots run out, frames of the least urgent sink go first */
+  /* Called when a frame has been lined up, from the context of rclrt_daemon_received() or, after a
+   * gap was filled, rclrt_daemon_take(). Null for none. */
+  void (*notify)(struct rclrt_sink * sink);
+};
+
+/* A stream on which the agent sends. */
+struct rclrt_input_stream
+{
+  struct rclrt_link link;
+  uint8_t id;
+  bool started; /* best effort: `expected` is known */
+  bool ack_due;
+  uint16_t expected; /* next number to deliver */
+  uint16_t highest;  /* reliable: number after the highest known to exist */
+  uint16_t waiting;  /* bit i: expected + i is in the ring, unchecked */
+  uint16_t asked;    /* bit i: expected + i was asked for since the last heartbeat */
+  struct rclrt_slot * held[RCLRT_WINDOW]; /* checked, ahead of `expected` */
+  /* Storage for fragmented messages, or null: they are then dropped and counted. */
+  uint8_t * assembly;
+  uint16_t assembly_capacity;
+  uint16_t assembly_length;
+  bool assembly_broken;
+};
+
+/* Everything that went wrong and was survived. Read at any time; each counts up and wraps. */
+struct rclrt_daemon_counters
+{
+  uint32_t sent;     /* frames, control and repeats included */
+  uint32_t received; /* frames found on the line */
+  uint32_t retransmitted;
+  uint32_t evicted;   /* best effort messages that made room for more urgent ones */
+  uint32_t refused;   /* no node, or window full */
+  uint32_t abandoned; /* reliable messages given up */
+  uint32_t write_errors;
+  uint32_t broken_frames; /* cut short, or longer than the limit */
+  uint32_t bad_checksums;
+  uint32_t malformed;
+  uint32_t foreign;        /* of another session or key */
+  uint32_t overwritten;    /* lost in the ring before they were taken */
+  uint32_t dropped_frames; /* no slot */
+  uint32_t duplicates;
+  uint32_t late;        /* best effort, overtaken by a later one */
+  uint32_t skipped;     /* reliable, given up by the agent */
+  uint32_t unassembled; /* fragmented messages without (enough) storage */
+};
+
+struct rclrt_daemon_config
+{
+  enum rclrt_framing framing;
+  enum rclrt_check check;
+  enum rclrt_mode mode;
+  /* Storage, all the caller's, for as long as the daemon is used. */
+  struct rclrt_node * nodes;
+  uint16_t node_count;
+  uint8_t * node_bytes;      /* node_count * message_capacity */
+  uint16_t message_capacity; /* longest message sent or received, bytes, a multiple of 4, >= 64 */
+  struct rclrt_slot * slots;
+  uint16_t slot_count;
+  uint8_t * ring;      /* raw bytes received */
+  uint32_t ring_size;  /* a power of two, >= 2 * message_capacity */
+  uint8_t * piece;     /* what is handed to transport.write at once; not used for datagrams */
+  uint16_t piece_size; /* >= 16 */
+  uint8_t * input;     /* what transport.read gives; null when bytes come by interrupt */
+  uint16_t input_size; /* of message_capacity or more for datagrams */
+  /* Policy; 0 takes the default. */
+  uint64_t heartbeat_ns; /* silence after which an unacknowledged stream is asked for; 100 ms */
+  uint64_t hold_off_ns;  /* after a reliable message, how long nothing less urgent is begun, so that
+                            its repeat need not wait for a long frame; 0: no hold-off */
+  uint64_t answer_ns;    /* a peer cannot have answered sooner: an earlier NACK of a message sent
+                            again is about its last transmission and is ignored; 0: none ignored */
+  uint64_t lifetime_ns;  /* reliable messages older than this are given up; 0: never */
+  uint16_t reserve;      /* the last nodes of the pool, kept for ... */
+  uint8_t reserve_priority; /* ... this priority and above */
+};
+
+struct rclrt_daemon
+{
+  struct rclrt_daemon_config config;
+  const struct rclrt_port * port;
+  const struct rclrt_transport * transport;
+  struct rclrt_daemon_counters counters;
+  uint8_t session;
+  uint8_t key[4];
+  /* Called outside critical sections when a reliable message is given up. Null for none. */
+  void (*on_abandoned)(
+    void * context, const struct rclrt_output_stream * stream, uint16_t sequence);
+  void * on_abandoned_context;
+
+  struct rclrt_list free;
+  struct rclrt_queue execution;
+  struct rclrt_list pending; /* oldest first */
+  struct rclrt_list outputs, inputs;
+  struct rclrt_sink others; /* for whatever has no sink */
+  struct rclrt_list sinks;
+  uint16_t free_count;
+
+  bool busy; /* somebody is transmitting: only it touches the next group */
+  struct rclrt_node * current;
+  struct rclrt_frame_encoder encoder;
+  const uint8_t * message;
+  uint16_t message_length;
+  uint16_t message_at;
+  uint8_t control[RCLRT_CONTROL_MAX];
+
+  struct rclrt_node * held_for; /* hold-off: the message whose acknowledgement is awaited */
+  uint64_t held_until_ns;
+
+  struct rclrt_list free_slots;
+  struct rclrt_scanner scanner;
+  uint32_t head; /* bytes received, ever; wraps */
+};
+
+/* Errors: ARGUMENT (a null pointer or a value out of the range stated above). Does not open the
+ * transport. */
+enum rclrt_ret rclrt_daemon_init(
+  struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
+  const struct rclrt_port * port, const struct rclrt_transport * transport);
+/* All streams begin anew, everything queued or pending is dropped. For a new session. */
+void rclrt_daemon_reset(struct rclrt_daemon * daemon, uint8_t session, const uint8_t key[4]);
+
+/* Streams and sinks are the caller's, each added once, before use. */
+enum rclrt_ret rclrt_daemon_add_output(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t id);
+enum rclrt_ret rclrt_daemon_add_input(
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * stream, uint8_t id, uint8_t * assembly,
+  uint16_t assembly_capacity);
+enum rclrt_ret rclrt_daemon_add_sink(
+  struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint16_t object, uint8_t stream,
+  uint8_t priority);
+
+/* A node to write a message into. Never waits. Errors: AGAIN (the window of the stream is full, or
+ * there is no node and none could be evicted). Time: one step per best effort node evicted, one. */
+enum rclrt_ret rclrt_daemon_acquire(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t priority,
+  struct rclrt_node ** node);
+/* A writer behind the message header of the node. */
+struct rclrt_writer rclrt_daemon_writer(struct rclrt_daemon * daemon, struct rclrt_node * node);
+/* Queue what the writer has written. Errors: STORAGE (the writer failed: `writer->at` is the size
+ * needed), AGAIN (window full meanwhile); the node is then free again. */
+enum rclrt_ret rclrt_daemon_commit(
+  struct rclrt_daemon * daemon, struct rclrt_node * node, const struct rclrt_writer * writer);
+void rclrt_daemon_cancel(struct rclrt_daemon * daemon, struct rclrt_node * node);
+/* Sends submessages that are longer than a node, as fragments on a reliable stream: all or nothing.
+ * Errors: UNSUPPORTED (stream not reliable), STORAGE (more than the window or the pool can ever
+ * hold), AGAIN. Linear in `size`. */
+enum rclrt_ret rclrt_daemon_send_fragmented(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t priority,
+  const uint8_t * submessages, size_t size);
+/* Longest submessage sequence that fits a node. */
+uint16_t rclrt_daemon_payload_capacity(const struct rclrt_daemon * daemon);
+
+/* Completion handler: transport.write returned 0 before, and is now done. Sends the next piece. */
+void rclrt_daemon_transmitted(struct rclrt_daemon * daemon);
+/* Reception handler: these bytes came, on a line of datagrams exactly one message. Linear in
+ * `size`. */
+void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size);
+
+/* Heartbeats, lifetimes and hold-off that are due; begins sending if there is anything. Returns when
+ * to call again, UINT64_MAX for no need. One step per stream. */
+uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon);
+/* For programs without interrupts: sends, waits at most `timeout_ns` for bytes, handles them. */
+enum rclrt_ret rclrt_daemon_poll(struct rclrt_daemon * daemon, uint64_t timeout_ns);
+/* Nothing is queued, being sent or waiting for an acknowledgement. */
+bool rclrt_daemon_idle(struct rclrt_daemon * daemon);
+/* All messages of the stream have been acknowledged or given up. */
+bool rclrt_daemon_confirmed(
+  struct rclrt_daemon * daemon, const struct rclrt_output_stream * stream);
+
+/* A message taken from a sink. */
+struct rclrt_message
+{
+  struct rclrt_message_header header;
+  struct rclrt_bytes submessages;
+};
+
+/* The next message for `sink`: copied to `buffer`, checked, in the order of its stream. Frames that
+ * fail are counted and passed over. Errors: AGAIN (none). Linear in the bytes copied; critical
+ * sections as above. `message->submessages` is valid until the sink is taken from again. */
+enum rclrt_ret rclrt_daemon_take(
+  struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
+  struct rclrt_message * message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RCLRT_MICRO__DAEMON_H_ */

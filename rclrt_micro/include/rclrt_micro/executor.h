@@ -1,0 +1,180 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The TIDE executor [PoDS §5.1]: callbacks by priority, one collected and run at a time.
+ *
+ * TimerList is a heap by next call time, ReadyList a queue by priority. A round moves expired timers
+ * to ReadyList, asks the trigger, and runs the most urgent callback; data puts its reader into
+ * ReadyList when it arrives. Nothing that is not ready is looked at, so a round costs the same
+ * however many callbacks there are: O(log timers) for each that expired, constant for the rest.
+ *
+ * Larger priorities are more urgent. The rule for chains [PoDS §3.1]: chains in order of importance,
+ * and within a chain later callbacks above earlier ones; see rclrt_chain_priorities().
+ *
+ * Triggers. ANY, the default, has no batches. With another trigger, with LET, or with a callback
+ * that runs ALWAYS, a round is a batch: when the trigger holds, everything that is ready is granted
+ * together (with LET, its data is taken then), and runs by priority before the trigger is asked
+ * again. What is ready stays ready while the trigger does not hold; nothing is lost.
+ *
+ * Preemption levels. Priorities can be cut into levels, each with a context of its own in the port
+ * (interrupt priority, task, thread, or virtual context): see rclrt_executor_use_levels().
+ */
+#ifndef RCLRT_MICRO__EXECUTOR_H_
+#define RCLRT_MICRO__EXECUTOR_H_
+
+#include "rclrt_micro/session.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RCLRT_LEVELS_MAX 4U
+
+enum rclrt_trigger
+{
+  RCLRT_TRIGGER_ANY,
+  RCLRT_TRIGGER_ALL,
+  RCLRT_TRIGGER_ONE, /* a certain callback is ready */
+  RCLRT_TRIGGER_ALWAYS,
+  RCLRT_TRIGGER_USER,
+};
+
+enum rclrt_semantics
+{
+  RCLRT_SEMANTICS_RCLCPP, /* a message is taken just before its callback runs */
+  RCLRT_SEMANTICS_LET,    /* all messages of a batch are taken before its first callback */
+};
+
+enum rclrt_invocation
+{
+  RCLRT_ON_NEW_DATA,
+  RCLRT_ALWAYS, /* in every batch, with a null message when there is none */
+};
+
+struct rclrt_executor;
+
+/* What the executor knows of a callback; the first member of timers, subscriptions, ... */
+struct rclrt_callback
+{
+  struct rclrt_link ready_link; /* in ReadyList, or granted */
+  struct rclrt_link all_link;   /* in order of registration */
+  struct rclrt_executor * executor;
+  struct rclrt_sink * sink; /* null unless it gets messages */
+  uint8_t priority;
+  uint8_t invocation; /* enum rclrt_invocation */
+  bool ready;         /* in ReadyList */
+  bool granted;       /* in the current batch */
+  bool fresh;         /* LET: a message was taken */
+  /* Takes the next message. False: there is none. Null: there is nothing to take. */
+  bool (*take)(struct rclrt_callback * callback, uint8_t * buffer, size_t capacity);
+  void (*run)(struct rclrt_callback * callback, bool fresh);
+};
+
+struct rclrt_timer
+{
+  struct rclrt_callback callback;
+  struct rclrt_heap_node due; /* key: next call time, ns */
+  uint64_t period_ns;
+  uint32_t overruns; /* expirations skipped because the one before had not run; phase is kept */
+  uint64_t called_for_ns; /* nominal time of the call that is running or ready */
+  void (*run)(void * context, struct rclrt_timer * timer);
+  void * context;
+};
+
+struct rclrt_guard
+{
+  struct rclrt_callback callback;
+  void (*run)(void * context);
+  void * context;
+};
+
+struct rclrt_executor
+{
+  struct rclrt_session * session;
+  struct rclrt_daemon * daemon;
+  const struct rclrt_port * port;
+  struct rclrt_queue ready;
+  struct rclrt_queue granted;
+  struct rclrt_heap timers;
+  struct rclrt_list all;
+  uint8_t * buffers; /* one message a level */
+  uint16_t buffer_size;
+  uint8_t trigger;   /* enum rclrt_trigger */
+  uint8_t semantics; /* enum rclrt_semantics */
+  uint8_t levels;
+  uint8_t floors[RCLRT_LEVELS_MAX];
+  bool (*user_trigger)(void * context, const struct rclrt_executor * executor);
+  void * user_trigger_context;
+  const struct rclrt_callback * trigger_callback;
+  uint16_t always;   /* callbacks with RCLRT_ALWAYS */
+  uint32_t executed; /* callbacks run */
+  uint32_t empty;    /* jobs whose message had been lost, or failed its check */
+};
+
+/* `timer_slots`: room for `timer_count` timers. `buffers`: `levels` times the daemon's
+ * message_capacity (1 unless rclrt_executor_use_levels() is called). Errors: ARGUMENT. */
+enum rclrt_ret rclrt_executor_init(
+  struct rclrt_executor * executor, struct rclrt_session * session,
+  struct rclrt_heap_node ** timer_slots, uint16_t timer_count, uint8_t * buffers);
+/* Before anything is added. Level i runs the priorities from floors[i] up to floors[i+1]; floors[0]
+ * is 0, floors rise. Needs port->pend. Timers are then collected by rclrt_executor_collect() from a
+ * timer interrupt at the time it returned. Only trigger ANY with RCLCPP. Errors: ARGUMENT. */
+enum rclrt_ret rclrt_executor_use_levels(
+  struct rclrt_executor * executor, const uint8_t * floors, uint8_t levels);
+enum rclrt_ret rclrt_executor_set_trigger(
+  struct rclrt_executor * executor, enum rclrt_trigger trigger,
+  const struct rclrt_callback * callback);
+enum rclrt_ret rclrt_executor_set_user_trigger(
+  struct rclrt_executor * executor,
+  bool (*trigger)(void * context, const struct rclrt_executor * executor), void * context);
+enum rclrt_ret rclrt_executor_set_semantics(
+  struct rclrt_executor * executor, enum rclrt_semantics semantics);
+
+/* A periodic timer, first called one period from now. Errors: ARGUMENT, STORAGE (timer_count). */
+enum rclrt_ret rclrt_executor_add_timer(
+  struct rclrt_executor * executor, struct rclrt_timer * timer, uint64_t period_ns,
+  uint8_t priority, void (*run)(void * context, struct rclrt_timer * timer), void * context);
+/* First called at `first_ns` of the port's clock: for timers that share a phase. */
+enum rclrt_ret rclrt_executor_add_timer_at(
+  struct rclrt_executor * executor, struct rclrt_timer * timer, uint64_t first_ns,
+  uint64_t period_ns, uint8_t priority, void (*run)(void * context, struct rclrt_timer * timer),
+  void * context);
+/* A timer that was cancelled can be added again. */
+void rclrt_timer_cancel(struct rclrt_timer * timer);
+enum rclrt_ret rclrt_executor_add_guard(
+  struct rclrt_executor * executor, struct rclrt_guard * guard, uint8_t priority,
+  void (*run)(void * context), void * context);
+/* Makes it ready. From any context, interrupts included. */
+void rclrt_guard_trigger(struct rclrt_guard * guard);
+/* For subscriptions, services and clients: client.h. */
+enum rclrt_ret rclrt_executor_add(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
+  enum rclrt_invocation invocation);
+void rclrt_executor_remove(struct rclrt_executor * executor, struct rclrt_callback * callback);
+/* Ready, unless it is already. From any context, interrupts included. Constant time. */
+void rclrt_callback_make_ready(struct rclrt_callback * callback);
+
+/* Priorities of `chains` chains of `length` callbacks each: the first chain is the most urgent, and
+ * later callbacks of a chain are above earlier ones. False when they do not fit into 32. */
+bool rclrt_chain_priorities(unsigned chains, unsigned length, uint8_t * priorities);
+
+/* One round [PoDS Fig. 6]: at most one callback is run; waits at most `timeout_ns` for one to become
+ * ready. Errors: TIMEOUT (none did), TRANSPORT. */
+enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns);
+/* Rounds until `*stop`, which is looked at before each. */
+enum rclrt_ret rclrt_executor_spin(struct rclrt_executor * executor, const volatile bool * stop);
+/* Expired timers become ready. Returns when the next expires, UINT64_MAX for never. */
+uint64_t rclrt_executor_collect(struct rclrt_executor * executor);
+/* What port->pend asked for: runs everything ready at `level` and above, most urgent first. */
+void rclrt_executor_run_level(struct rclrt_executor * executor, unsigned level);
+
+/* Beside it, for comparison: one round of the executor deployed today [PoDS §2.2]. All callbacks are
+ * looked at in order of registration; those ready at the begin of the round run, in that order; of
+ * the frames received only the oldest makes its callback ready. Linear in the callbacks. */
+enum rclrt_ret rclrt_batch_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RCLRT_MICRO__EXECUTOR_H_ */

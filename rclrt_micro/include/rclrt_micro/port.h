@@ -1,0 +1,54 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What rclrt_micro asks of the machine. A port fills this in; see the porting guide in README.md.
+ */
+#ifndef RCLRT_MICRO__PORT_H_
+#define RCLRT_MICRO__PORT_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rclrt_port
+{
+  void * context; /* handed to every function below */
+  /* Nanoseconds since some moment, never backwards. From any context. */
+  uint64_t (*now_ns)(void * context);
+  /* Between enter() and leave() no other context of rclrt_micro runs: interrupts that call into it
+   * are masked, or a mutex with priority inheritance is held. Sections are short (each function
+   * states its worst case) and never nested. leave() gets what enter() returned. */
+  uint32_t (*enter)(void * context);
+  void (*leave)(void * context, uint32_t token);
+  /* Only for preemption levels, else null: cause rclrt_executor_run_level(executor, level) to run as
+   * soon as nothing at this level or above is running. From any context. */
+  void (*pend)(void * context, unsigned level);
+};
+
+/* The line to the agent. */
+struct rclrt_transport
+{
+  void * context;
+  /* True when the line is ready for use. */
+  bool (*open)(void * context);
+  void (*close)(void * context);
+  /* Send. Returns `size` when the bytes are on their way and may be overwritten; 0 when they are
+   * still being read (DMA): rclrt_daemon_transmitted() is then called once, when they are not; a
+   * negative number when they are lost. */
+  ptrdiff_t (*write)(void * context, const uint8_t * bytes, size_t size);
+  /* Receive at most `capacity` bytes, a datagram at a time on a line of datagrams, waiting at most
+   * `timeout_ns`. Returns the bytes, 0 for none, a negative number when the line is broken. A port
+   * that receives by interrupt calls rclrt_daemon_received() from there instead, and only waits for
+   * an interrupt here. */
+  ptrdiff_t (*read)(void * context, uint8_t * bytes, size_t capacity, uint64_t timeout_ns);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RCLRT_MICRO__PORT_H_ */

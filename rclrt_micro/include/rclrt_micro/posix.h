@@ -1,0 +1,67 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The port for POSIX systems: clock, mutex, and lines over a serial device (or pseudo-terminal), UDP
+ * and TCP. For gateways, for development without a board, and for tests. Uses the C library.
+ *
+ * A program of one thread calls rclrt_executor_spin(). With preemption levels there are threads:
+ * rclrt_posix_run() reads the line and collects timers in the calling thread, and each level has a
+ * thread of its own, under SCHED_FIFO if priorities are given and permitted.
+ */
+#ifndef RCLRT_MICRO__POSIX_H_
+#define RCLRT_MICRO__POSIX_H_
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "rclrt_micro/executor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rclrt_posix_line
+{
+  RCLRT_POSIX_SERIAL,
+  RCLRT_POSIX_UDP,
+  RCLRT_POSIX_TCP,
+};
+
+struct rclrt_posix
+{
+  struct rclrt_port port;
+  struct rclrt_transport transport;
+  enum rclrt_posix_line line;
+  const char * device; /* serial: path */
+  unsigned long baud;  /* serial: 9600, 19200, 38400, 57600, 115200, 230400, 460800, 921600 */
+  const char * host;   /* UDP, TCP: IPv4 address or name */
+  uint16_t tcp_udp_port;
+  int fd;
+  int error; /* errno of what failed last */
+  pthread_mutex_t mutex;
+  /* Preemption levels. */
+  struct rclrt_executor * executor;
+  sem_t pended[RCLRT_LEVELS_MAX];
+  pthread_t threads[RCLRT_LEVELS_MAX];
+  volatile bool stop;
+};
+
+/* Texts are the caller's and stay. Errors: ARGUMENT, STATE (no mutex with priority inheritance). */
+enum rclrt_ret rclrt_posix_serial(
+  struct rclrt_posix * posix, const char * device, unsigned long baud);
+enum rclrt_ret rclrt_posix_udp(struct rclrt_posix * posix, const char * host, uint16_t port);
+enum rclrt_ret rclrt_posix_tcp(struct rclrt_posix * posix, const char * host, uint16_t port);
+void rclrt_posix_fini(struct rclrt_posix * posix);
+
+/* Reads the line and collects timers in this thread until `*stop`, while a thread per level of the
+ * executor runs its callbacks. `fifo_priorities`: one a level, rising; null leaves threads as they
+ * are created. Errors: ARGUMENT, STATE (a thread could not be had: `posix->error`), TRANSPORT. */
+enum rclrt_ret rclrt_posix_run(
+  struct rclrt_posix * posix, struct rclrt_executor * executor, const int * fifo_priorities,
+  const volatile bool * stop);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RCLRT_MICRO__POSIX_H_ */

@@ -1,0 +1,93 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Intrusive containers: a list, a queue by priority, a heap by time. They hold links that lie in the
+ * caller's structures, allocate nothing, and are protected by whoever uses them.
+ */
+#ifndef RCLRT_MICRO__QUEUE_H_
+#define RCLRT_MICRO__QUEUE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The structure of `type` whose `member` is `*pointer`. */
+#define RCLRT_CONTAINER_OF(pointer, type, member) \
+  ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+
+/* In no list: both null. */
+struct rclrt_link
+{
+  struct rclrt_link * next;
+  struct rclrt_link * previous;
+};
+
+/* A ring through its head. Every operation takes constant time. */
+struct rclrt_list
+{
+  struct rclrt_link head;
+};
+
+void rclrt_list_init(struct rclrt_list * list);
+bool rclrt_list_empty(const struct rclrt_list * list);
+struct rclrt_link * rclrt_list_first(const struct rclrt_list * list); /* null when empty */
+struct rclrt_link * rclrt_list_last(const struct rclrt_list * list);
+/* The one after `link`, or null. */
+struct rclrt_link * rclrt_list_next(const struct rclrt_list * list, const struct rclrt_link * link);
+void rclrt_list_push_back(struct rclrt_list * list, struct rclrt_link * link);
+void rclrt_list_push_front(struct rclrt_list * list, struct rclrt_link * link);
+void rclrt_list_insert_after(struct rclrt_link * position, struct rclrt_link * link);
+void rclrt_list_remove(struct rclrt_link * link);
+struct rclrt_link * rclrt_list_pop_front(struct rclrt_list * list); /* null when empty */
+
+/* Priorities are 0 to 31, larger is more urgent. */
+#define RCLRT_PRIORITIES 32U
+
+/* First in, first out among equals. Every operation takes constant time. */
+struct rclrt_queue
+{
+  uint32_t used; /* bit p: there is an element of priority p */
+  struct rclrt_list levels[RCLRT_PRIORITIES];
+};
+
+void rclrt_queue_init(struct rclrt_queue * queue);
+void rclrt_queue_push(struct rclrt_queue * queue, struct rclrt_link * link, unsigned priority);
+/* Before its equals. */
+void rclrt_queue_push_front(
+  struct rclrt_queue * queue, struct rclrt_link * link, unsigned priority);
+void rclrt_queue_remove(struct rclrt_queue * queue, struct rclrt_link * link, unsigned priority);
+/* The highest or lowest priority in the queue; -1 when it is empty. */
+int rclrt_queue_highest(const struct rclrt_queue * queue);
+int rclrt_queue_lowest(const struct rclrt_queue * queue);
+/* The first of the most urgent; null when empty. Not removed. */
+struct rclrt_link * rclrt_queue_first(const struct rclrt_queue * queue);
+
+/* An element of a heap; `place` is where it lies, or RCLRT_HEAP_OUTSIDE. */
+#define RCLRT_HEAP_OUTSIDE UINT16_MAX
+struct rclrt_heap_node
+{
+  uint64_t key;
+  uint16_t place;
+};
+
+/* Smallest key first. Insertion and removal take at most log2(capacity) steps. */
+struct rclrt_heap
+{
+  struct rclrt_heap_node ** nodes;
+  uint16_t size, capacity;
+};
+
+void rclrt_heap_init(struct rclrt_heap * heap, struct rclrt_heap_node ** nodes, uint16_t capacity);
+bool rclrt_heap_push(struct rclrt_heap * heap, struct rclrt_heap_node * node); /* false: full */
+void rclrt_heap_remove(struct rclrt_heap * heap, struct rclrt_heap_node * node);
+struct rclrt_heap_node * rclrt_heap_first(const struct rclrt_heap * heap); /* null when empty */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RCLRT_MICRO__QUEUE_H_ */

@@ -1,0 +1,350 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _DEFAULT_SOURCE
+#include "rclrt_micro/posix.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+#define NS_PER_MS 1000000
+/* Longest wait for a line that takes no bytes; the message is then lost and counted. */
+#define WRITE_TIMEOUT_MS 1000
+
+static struct rclrt_posix * posix_of(void * context) { return context; }
+
+static uint64_t now_ns(void * context)
+{
+  (void)context;
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
+}
+
+static uint32_t enter(void * context)
+{
+  pthread_mutex_lock(&posix_of(context)->mutex);
+  return 0;
+}
+
+static void leave(void * context, uint32_t token)
+{
+  (void)token;
+  pthread_mutex_unlock(&posix_of(context)->mutex);
+}
+
+static void pend(void * context, unsigned level) { sem_post(&posix_of(context)->pended[level]); }
+
+static bool speed_of(unsigned long baud, speed_t * speed)
+{
+  static const struct
+  {
+    unsigned long baud;
+    speed_t speed;
+  } known[] = {{9600, B9600},     {19200, B19200},   {38400, B38400},   {57600, B57600},
+               {115200, B115200}, {230400, B230400}, {460800, B460800}, {921600, B921600}};
+  for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); ++i) {
+    if (known[i].baud == baud) {
+      *speed = known[i].speed;
+      return true;
+    }
+  }
+  return false;
+}
+
+static int open_serial(const struct rclrt_posix * posix)
+{
+  const int fd = open(posix->device, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  struct termios settings;
+  speed_t speed = B115200;
+  if (fd < 0) {
+    return -1;
+  }
+  if (tcgetattr(fd, &settings) != 0) {
+    close(fd);
+    return -1;
+  }
+  (void)speed_of(posix->baud, &speed);
+  cfmakeraw(&settings);
+  settings.c_cflag |= CLOCAL | CREAD;
+  if (
+    cfsetispeed(&settings, speed) != 0 || cfsetospeed(&settings, speed) != 0 ||
+    tcsetattr(fd, TCSANOW, &settings) != 0) {
+    close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+static int open_socket(const struct rclrt_posix * posix, int type)
+{
+  struct addrinfo hints;
+  struct addrinfo * found = NULL;
+  char port[8];
+  memset(&hints, 0, sizeof(hints));
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = type;
+  (void)snprintf(port, sizeof(port), "%u", (unsigned)posix->tcp_udp_port);
+  if (getaddrinfo(posix->host, port, &hints, &found) != 0) {
+    errno = EHOSTUNREACH;
+    return -1;
+  }
+  int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+  if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) != 0) {
+    const int error = errno;
+    close(fd);
+    fd = -1;
+    errno = error;
+  }
+  freeaddrinfo(found);
+  if (fd >= 0) {
+    const int on = 1;
+    if (type == SOCK_STREAM) {
+      /* Messages are small and urgent: not collected into larger packets. */
+      (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    }
+    (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  }
+  return fd;
+}
+
+static bool open_line(void * context)
+{
+  struct rclrt_posix * posix = context;
+  if (posix->fd >= 0) {
+    return true;
+  }
+  switch (posix->line) {
+    case RCLRT_POSIX_SERIAL:
+      posix->fd = open_serial(posix);
+      break;
+    case RCLRT_POSIX_UDP:
+      posix->fd = open_socket(posix, SOCK_DGRAM);
+      break;
+    case RCLRT_POSIX_TCP:
+      posix->fd = open_socket(posix, SOCK_STREAM);
+      break;
+  }
+  if (posix->fd < 0) {
+    posix->error = errno;
+  }
+  return posix->fd >= 0;
+}
+
+static void close_line(void * context)
+{
+  struct rclrt_posix * posix = context;
+  if (posix->fd >= 0) {
+    close(posix->fd);
+    posix->fd = -1;
+  }
+}
+
+static ptrdiff_t write_line(void * context, const uint8_t * bytes, size_t size)
+{
+  struct rclrt_posix * posix = context;
+  size_t done = 0;
+  while (done < size) { /* ends: bytes go, or poll() gives up */
+    ssize_t written;
+    if (posix->line == RCLRT_POSIX_SERIAL) {
+      written = write(posix->fd, bytes + done, size - done);
+    } else {
+      written = send(posix->fd, bytes + done, size - done, MSG_NOSIGNAL);
+    }
+    if (written > 0) {
+      done += (size_t)written;
+      continue;
+    }
+    struct pollfd ready = {posix->fd, POLLOUT, 0};
+    const bool full = written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    if ((!full && errno != EINTR) || (full && poll(&ready, 1, WRITE_TIMEOUT_MS) == 0)) {
+      posix->error = full ? ETIMEDOUT : errno;
+      return -1;
+    }
+  }
+  return (ptrdiff_t)size;
+}
+
+static ptrdiff_t read_line(void * context, uint8_t * bytes, size_t capacity, uint64_t timeout_ns)
+{
+  struct rclrt_posix * posix = context;
+  struct pollfd ready = {posix->fd, POLLIN, 0};
+  if (posix->fd < 0) {
+    return -1;
+  }
+  /* Rounded up: a wait that ends too early would be repeated at once. */
+  const uint64_t ms = timeout_ns / NS_PER_MS + (timeout_ns % NS_PER_MS != 0 ? 1U : 0U);
+  if (poll(&ready, 1, ms > 60000 ? 60000 : (int)ms) <= 0) {
+    return 0;
+  }
+  const ssize_t got = read(posix->fd, bytes, capacity);
+  const bool nothing = got < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED);
+  if (nothing) {
+    return 0; /* an agent that is not there yet refuses datagrams */
+  }
+  const bool ended = got == 0 && posix->line == RCLRT_POSIX_TCP;
+  if (got < 0 || ended) {
+    posix->error = ended ? ECONNRESET : errno;
+    return -1;
+  }
+  return got;
+}
+
+static enum rclrt_ret init(struct rclrt_posix * posix)
+{
+  posix->fd = -1;
+  pthread_mutexattr_t attributes;
+  if (pthread_mutexattr_init(&attributes) != 0) {
+    return RCLRT_ERR_STATE;
+  }
+  const bool made = pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT) == 0 &&
+                    pthread_mutex_init(&posix->mutex, &attributes) == 0;
+  (void)pthread_mutexattr_destroy(&attributes);
+  const struct rclrt_port port = {posix, now_ns, enter, leave, pend};
+  const struct rclrt_transport transport = {posix, open_line, close_line, write_line, read_line};
+  posix->port = port;
+  posix->transport = transport;
+  for (unsigned i = 0; i < RCLRT_LEVELS_MAX; ++i) {
+    (void)sem_init(&posix->pended[i], 0, 0);
+  }
+  return made ? RCLRT_OK : RCLRT_ERR_STATE;
+}
+
+enum rclrt_ret rclrt_posix_serial(
+  struct rclrt_posix * posix, const char * device, unsigned long baud)
+{
+  speed_t speed;
+  if (posix == NULL || device == NULL || !speed_of(baud, &speed)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(posix, 0, sizeof(*posix));
+  posix->line = RCLRT_POSIX_SERIAL;
+  posix->device = device;
+  posix->baud = baud;
+  return init(posix);
+}
+
+static enum rclrt_ret init_socket(
+  struct rclrt_posix * posix, enum rclrt_posix_line line, const char * host, uint16_t port)
+{
+  if (posix == NULL || host == NULL || port == 0) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(posix, 0, sizeof(*posix));
+  posix->line = line;
+  posix->host = host;
+  posix->tcp_udp_port = port;
+  return init(posix);
+}
+
+enum rclrt_ret rclrt_posix_udp(struct rclrt_posix * posix, const char * host, uint16_t port)
+{
+  return init_socket(posix, RCLRT_POSIX_UDP, host, port);
+}
+
+enum rclrt_ret rclrt_posix_tcp(struct rclrt_posix * posix, const char * host, uint16_t port)
+{
+  return init_socket(posix, RCLRT_POSIX_TCP, host, port);
+}
+
+void rclrt_posix_fini(struct rclrt_posix * posix)
+{
+  close_line(posix);
+  (void)pthread_mutex_destroy(&posix->mutex);
+  for (unsigned i = 0; i < RCLRT_LEVELS_MAX; ++i) {
+    (void)sem_destroy(&posix->pended[i]);
+  }
+}
+
+struct level
+{
+  struct rclrt_posix * posix;
+  unsigned number;
+  sem_t started;
+};
+
+static void * run_level(void * argument)
+{
+  struct level * level = argument;
+  struct rclrt_posix * posix = level->posix;
+  const unsigned number = level->number;
+  sem_post(&level->started); /* from here on `level` may be gone */
+  for (;;) {
+    while (sem_wait(&posix->pended[number]) != 0) {
+    }
+    if (__atomic_load_n(&posix->stop, __ATOMIC_ACQUIRE)) {
+      return NULL;
+    }
+    rclrt_executor_run_level(posix->executor, number);
+  }
+}
+
+static int start_level(struct rclrt_posix * posix, unsigned number, const int * priority)
+{
+  struct level level;
+  pthread_attr_t attributes;
+  level.posix = posix;
+  level.number = number;
+  (void)sem_init(&level.started, 0, 0);
+  (void)pthread_attr_init(&attributes);
+  if (priority != NULL) {
+    struct sched_param parameters;
+    memset(&parameters, 0, sizeof(parameters));
+    parameters.sched_priority = *priority;
+    (void)pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+    (void)pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
+    (void)pthread_attr_setschedparam(&attributes, &parameters);
+  }
+  const int error = pthread_create(&posix->threads[number], &attributes, run_level, &level);
+  (void)pthread_attr_destroy(&attributes);
+  while (error == 0 && sem_wait(&level.started) != 0) {
+  }
+  (void)sem_destroy(&level.started);
+  return error;
+}
+
+enum rclrt_ret rclrt_posix_run(
+  struct rclrt_posix * posix, struct rclrt_executor * executor, const int * fifo_priorities,
+  const volatile bool * stop)
+{
+  if (posix == NULL || executor == NULL || stop == NULL || executor->levels < 2) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  posix->executor = executor;
+  __atomic_store_n(&posix->stop, false, __ATOMIC_RELEASE);
+  unsigned started = 0;
+  enum rclrt_ret ret = RCLRT_OK;
+  for (; started < executor->levels && ret == RCLRT_OK; ++started) {
+    const int * priority = fifo_priorities == NULL ? NULL : &fifo_priorities[started];
+    posix->error = start_level(posix, started, priority);
+    if (posix->error != 0) {
+      ret = RCLRT_ERR_STATE;
+      break;
+    }
+  }
+  while (ret == RCLRT_OK && !__atomic_load_n(stop, __ATOMIC_ACQUIRE)) {
+    const uint64_t next = rclrt_executor_collect(executor);
+    const uint64_t now = now_ns(NULL);
+    const uint64_t most = NS_PER_S / 10; /* how soon `stop` is seen */
+    const uint64_t wait = next <= now ? 0 : next - now;
+    ret = rclrt_daemon_poll(executor->daemon, wait < most ? wait : most);
+    rclrt_session_handle(executor->session);
+  }
+  __atomic_store_n(&posix->stop, true, __ATOMIC_RELEASE);
+  for (unsigned i = 0; i < started; ++i) {
+    sem_post(&posix->pended[i]);
+    (void)pthread_join(posix->threads[i], NULL);
+  }
+  return ret;
+}

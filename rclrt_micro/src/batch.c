@@ -1,0 +1,97 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "executor_internal.h"
+
+static struct rclrt_callback * callback_of(struct rclrt_link * link)
+{
+  return RCLRT_CONTAINER_OF(link, struct rclrt_callback, all_link);
+}
+
+/* In a critical section: the position in the ring of the first frame that waits for it. */
+static bool first_frame(const struct rclrt_callback * callback, uint32_t * at)
+{
+  if (callback->sink == NULL || rclrt_list_empty(&callback->sink->slots)) {
+    return false;
+  }
+  *at = RCLRT_CONTAINER_OF(rclrt_list_first(&callback->sink->slots), struct rclrt_slot, link)->at;
+  return true;
+}
+
+/* The wait set: `ready` says who is in it. Readers other than that of the oldest frame are not. */
+static void build_wait_set(struct rclrt_executor * executor)
+{
+  struct rclrt_callback * oldest = NULL;
+  uint32_t oldest_at = 0;
+  const uint32_t token = executor_enter(executor);
+  for (struct rclrt_link * link = rclrt_list_first(&executor->all); link != NULL;
+       link = rclrt_list_next(&executor->all, link)) {
+    struct rclrt_callback * callback = callback_of(link);
+    uint32_t at = 0;
+    if (first_frame(callback, &at) && (oldest == NULL || (int32_t)(at - oldest_at) < 0)) {
+      oldest = callback;
+      oldest_at = at;
+    }
+    if (callback->sink != NULL && callback->ready) {
+      executor_take_out(executor, callback);
+    }
+  }
+  if (oldest != NULL) {
+    oldest->ready = true;
+    rclrt_queue_push(&executor->ready, &oldest->ready_link, oldest->priority);
+  }
+  executor_leave(executor, token);
+}
+
+static void run_batch(struct rclrt_executor * executor)
+{
+  const bool let = executor->semantics == RCLRT_SEMANTICS_LET;
+  struct rclrt_link * link;
+  for (link = rclrt_list_first(&executor->all); link != NULL;
+       link = rclrt_list_next(&executor->all, link)) {
+    struct rclrt_callback * callback = callback_of(link);
+    const uint32_t token = executor_enter(executor);
+    const bool granted = callback->ready || callback->invocation == RCLRT_ALWAYS;
+    if (granted) {
+      executor_take_out(executor, callback);
+      callback->granted = true;
+      rclrt_queue_push(&executor->granted, &callback->ready_link, callback->priority);
+    }
+    executor_leave(executor, token);
+    if (granted && let && callback->take != NULL) {
+      callback->fresh = callback->take(callback, executor->buffers, executor->buffer_size);
+    }
+  }
+  struct rclrt_link * after = NULL;
+  for (link = rclrt_list_first(&executor->all); link != NULL; link = after) {
+    struct rclrt_callback * callback = callback_of(link);
+    after = rclrt_list_next(&executor->all, link); /* it may remove itself */
+    if (callback->granted) {
+      const uint32_t token = executor_enter(executor);
+      executor_take_out(executor, callback);
+      executor_leave(executor, token);
+      executor_run(executor, callback, 0);
+    }
+  }
+}
+
+enum rclrt_ret rclrt_batch_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns)
+{
+  if (executor == NULL || executor->levels > 1) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const uint64_t now = executor->port->now_ns(executor->port->context);
+  const uint64_t deadline = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
+  enum rclrt_ret ret = rclrt_daemon_poll(executor->daemon, 0);
+  rclrt_session_handle(executor->session);
+  while (ret == RCLRT_OK) {
+    const uint64_t next_ns = rclrt_executor_collect(executor);
+    build_wait_set(executor);
+    if (executor_triggered(executor)) {
+      run_batch(executor);
+      return RCLRT_OK;
+    }
+    ret = executor_wait(executor, next_ns, deadline);
+  }
+  return ret;
+}

@@ -1,0 +1,531 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "rclrt_micro/client.h"
+
+#include <string.h>
+
+#include "daemon_internal.h"
+
+#define BLOCKING_TIMEOUT_NS UINT64_C(1000000000)
+
+enum rclrt_ret rclrt_node_init(
+  struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
+  int16_t domain)
+{
+  if (node == NULL || session == NULL || name == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const uint8_t representation =
+    node->representation == RCLRT_BY_XML ? RCLRT_BY_XML : RCLRT_BY_BINARY;
+  memset(node, 0, sizeof(*node));
+  node->session = session;
+  node->representation = representation;
+  node->participant.name = name;
+  node->participant.domain = domain;
+  node->participant.representation = representation;
+  return rclrt_session_create(session, &node->participant, RCLRT_PARTICIPANT);
+}
+
+/* Topic, then publisher or subscriber, then writer or reader. */
+static enum rclrt_ret create_endpoint(
+  struct rclrt_node_handle * node, const struct rclrt_type * type, const char * name,
+  struct rclrt_qos qos, struct rclrt_entity * topic, struct rclrt_entity * group,
+  struct rclrt_entity * endpoint, bool writes)
+{
+  struct rclrt_session * session = node->session;
+  topic->name = name;
+  topic->prefix = "rt/";
+  topic->type = type->name;
+  topic->parent = node->participant.id;
+  group->parent = node->participant.id;
+  endpoint->name = name;
+  endpoint->prefix = "rt/";
+  endpoint->type = type->name;
+  endpoint->qos = qos;
+  topic->representation = group->representation = endpoint->representation = node->representation;
+  enum rclrt_ret ret = rclrt_session_create(session, topic, RCLRT_TOPIC);
+  if (ret == RCLRT_OK) {
+    ret = rclrt_session_create(session, group, writes ? RCLRT_PUBLISHER : RCLRT_SUBSCRIBER);
+  }
+  if (ret == RCLRT_OK) {
+    endpoint->topic = topic->id;
+    endpoint->parent = group->id;
+    ret = rclrt_session_create(session, endpoint, writes ? RCLRT_DATAWRITER : RCLRT_DATAREADER);
+  }
+  return ret;
+}
+
+/* A stream of its own for everything that has a priority of its own: see daemon.h. */
+static uint8_t next_stream(struct rclrt_session * session, bool reliable)
+{
+  const unsigned base = reliable ? RCLRT_STREAM_RELIABLE : RCLRT_STREAM_NONE;
+  const unsigned number = session->next_stream < 0x7FU ? ++session->next_stream : 0x7FU;
+  return (uint8_t)(base + number);
+}
+
+enum rclrt_ret rclrt_publisher_init(
+  struct rclrt_publisher * publisher, struct rclrt_node_handle * node,
+  const struct rclrt_type * type, const char * name, struct rclrt_qos qos, uint8_t priority)
+{
+  if (publisher == NULL || node == NULL || type == NULL || name == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (node->session == NULL || priority >= RCLRT_PRIORITIES) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(publisher, 0, sizeof(*publisher));
+  struct rclrt_session * session = node->session;
+  publisher->session = session;
+  publisher->type = type;
+  publisher->priority = priority;
+  const enum rclrt_ret ret = create_endpoint(
+    node, type, name, qos, &publisher->topic, &publisher->group, &publisher->writer, true);
+  if (ret != RCLRT_OK) {
+    return ret;
+  }
+  if (session->daemon->config.mode == RCLRT_MODE_PAPER) {
+    publisher->stream = qos.reliable ? &session->reliable : &session->best_effort;
+    return RCLRT_OK;
+  }
+  publisher->stream = &publisher->own_stream;
+  return rclrt_daemon_add_output(
+    session->daemon, &publisher->own_stream, next_stream(session, qos.reliable));
+}
+
+enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher)
+{
+  if (publisher == NULL || publisher->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  enum rclrt_ret ret = rclrt_session_delete(publisher->session, &publisher->writer);
+  if (ret == RCLRT_OK) {
+    ret = rclrt_session_delete(publisher->session, &publisher->group);
+  }
+  if (ret == RCLRT_OK) {
+    ret = rclrt_session_delete(publisher->session, &publisher->topic);
+  }
+  return ret;
+}
+
+/* The stream and line for what an entity receives. */
+static enum rclrt_ret add_reception(
+  struct rclrt_session * session, struct rclrt_entity * entity, struct rclrt_input_stream * stream,
+  struct rclrt_sink * sink, bool reliable)
+{
+  struct rclrt_daemon * daemon = session->daemon;
+  const uint8_t id = next_stream(session, reliable);
+  entity->read_stream = id;
+  entity->delivery.max_samples = UINT16_MAX;
+  enum rclrt_ret ret = rclrt_daemon_add_input(daemon, stream, id, NULL, 0);
+  if (ret == RCLRT_OK) {
+    ret = rclrt_daemon_add_sink(daemon, sink, entity->id, id, 0);
+  }
+  return ret;
+}
+
+static void subscription_notify(struct rclrt_sink * sink)
+{
+  rclrt_callback_make_ready(&RCLRT_CONTAINER_OF(sink, struct rclrt_subscription, sink)->callback);
+}
+
+static void service_notify(struct rclrt_sink * sink)
+{
+  rclrt_callback_make_ready(&RCLRT_CONTAINER_OF(sink, struct rclrt_service, sink)->callback);
+}
+
+static void client_notify(struct rclrt_sink * sink)
+{
+  rclrt_callback_make_ready(&RCLRT_CONTAINER_OF(sink, struct rclrt_client, sink)->callback);
+}
+
+enum rclrt_ret rclrt_subscription_init(
+  struct rclrt_subscription * subscription, struct rclrt_node_handle * node,
+  const struct rclrt_type * type, const char * name, struct rclrt_qos qos)
+{
+  if (subscription == NULL || node == NULL || type == NULL || name == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (node->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(subscription, 0, sizeof(*subscription));
+  subscription->session = node->session;
+  subscription->type = type;
+  const enum rclrt_ret ret = create_endpoint(
+    node, type, name, qos, &subscription->topic, &subscription->group, &subscription->reader,
+    false);
+  if (ret != RCLRT_OK) {
+    return ret;
+  }
+  subscription->sink.notify = subscription_notify;
+  return add_reception(
+    node->session, &subscription->reader, &subscription->stream, &subscription->sink, qos.reliable);
+}
+
+static enum rclrt_ret create_service(
+  struct rclrt_node_handle * node, struct rclrt_entity * entity, const char * name,
+  const struct rclrt_type * request_type, const struct rclrt_type * response_type,
+  enum rclrt_object_kind kind)
+{
+  entity->name = name;
+  entity->type = request_type->name;
+  entity->reply_type = response_type->name;
+  entity->parent = node->participant.id;
+  entity->representation = node->representation;
+  return rclrt_session_create(node->session, entity, kind);
+}
+
+enum rclrt_ret rclrt_service_init(
+  struct rclrt_service * service, struct rclrt_node_handle * node,
+  const struct rclrt_type * request_type, const struct rclrt_type * response_type,
+  const char * name)
+{
+  if (
+    service == NULL || node == NULL || request_type == NULL || response_type == NULL ||
+    name == NULL || node->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(service, 0, sizeof(*service));
+  service->session = node->session;
+  service->request_type = request_type;
+  service->response_type = response_type;
+  enum rclrt_ret ret =
+    create_service(node, &service->replier, name, request_type, response_type, RCLRT_REPLIER);
+  if (ret != RCLRT_OK) {
+    return ret;
+  }
+  service->sink.notify = service_notify;
+  ret = add_reception(node->session, &service->replier, &service->in, &service->sink, true);
+  if (ret != RCLRT_OK) {
+    return ret;
+  }
+  return rclrt_daemon_add_output(
+    node->session->daemon, &service->out, next_stream(node->session, true));
+}
+
+enum rclrt_ret rclrt_client_init(
+  struct rclrt_client * client, struct rclrt_node_handle * node,
+  const struct rclrt_type * request_type, const struct rclrt_type * response_type,
+  const char * name, uint8_t priority)
+{
+  if (
+    client == NULL || node == NULL || request_type == NULL || response_type == NULL ||
+    name == NULL || node->session == NULL || priority >= RCLRT_PRIORITIES) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(client, 0, sizeof(*client));
+  client->session = node->session;
+  client->request_type = request_type;
+  client->response_type = response_type;
+  client->priority = priority;
+  enum rclrt_ret ret =
+    create_service(node, &client->requester, name, request_type, response_type, RCLRT_REQUESTER);
+  if (ret != RCLRT_OK) {
+    return ret;
+  }
+  client->sink.notify = client_notify;
+  ret = add_reception(node->session, &client->requester, &client->in, &client->sink, true);
+  if (ret != RCLRT_OK) {
+    return ret;
+  }
+  return rclrt_daemon_add_output(
+    node->session->daemon, &client->out, next_stream(node->session, true));
+}
+
+/* What goes into one WRITE_DATA. */
+struct outgoing
+{
+  struct rclrt_session * session;
+  struct rclrt_output_stream * stream;
+  const struct rclrt_type * type;
+  const void * message;
+  const struct rclrt_request_id * id; /* in front of a response; or null */
+  uint16_t object;
+  uint16_t request;
+  uint8_t priority;
+};
+
+static void write_data(struct rclrt_writer * writer, const struct outgoing * out)
+{
+  const size_t begin = rclrt_data_begin(writer, RCLRT_WRITE_DATA, out->request, out->object);
+  if (out->id != NULL) {
+    rclrt_write_bytes(writer, out->id->bytes, sizeof(out->id->bytes));
+    writer->origin = writer->at;
+  }
+  out->type->encode(out->message, writer);
+  rclrt_submessage_end(writer, begin);
+}
+
+static enum rclrt_ret send_long(const struct outgoing * out)
+{
+  struct rclrt_session * session = out->session;
+  struct rclrt_writer writer;
+  rclrt_writer_init(&writer, session->buffer, session->buffer_size);
+  write_data(&writer, out);
+  if (writer.failed) {
+    return RCLRT_ERR_STORAGE;
+  }
+  return rclrt_daemon_send_fragmented(
+    session->daemon, out->stream, out->priority, session->buffer, writer.at);
+}
+
+static enum rclrt_ret send(const struct outgoing * out)
+{
+  struct rclrt_daemon * daemon = out->session->daemon;
+  if (!out->session->connected) {
+    return RCLRT_ERR_STATE;
+  }
+  struct rclrt_node * node = NULL;
+  enum rclrt_ret ret = rclrt_daemon_acquire(daemon, out->stream, out->priority, &node);
+  if (ret != RCLRT_OK) {
+    return ret;
+  }
+  struct rclrt_writer writer = rclrt_daemon_writer(daemon, node);
+  write_data(&writer, out);
+  ret = rclrt_daemon_commit(daemon, node, &writer);
+  return ret == RCLRT_ERR_STORAGE ? send_long(out) : ret;
+}
+
+/* Polls until the message is gone: what a client without a daemon does. */
+static enum rclrt_ret wait_sent(struct rclrt_publisher * publisher)
+{
+  struct rclrt_daemon * daemon = publisher->session->daemon;
+  const struct rclrt_port * port = daemon->port;
+  const uint64_t deadline = port->now_ns(port->context) + BLOCKING_TIMEOUT_NS;
+  for (;;) { /* ends: poll() waits, and time goes on */
+    const bool done = publisher->stream->id >= RCLRT_STREAM_RELIABLE
+                        ? rclrt_daemon_confirmed(daemon, publisher->stream)
+                        : rclrt_daemon_idle(daemon);
+    if (done) {
+      return RCLRT_OK;
+    }
+    const uint64_t now = port->now_ns(port->context);
+    if (now >= deadline) {
+      return RCLRT_ERR_TIMEOUT;
+    }
+    const enum rclrt_ret ret = rclrt_daemon_poll(daemon, deadline - now);
+    if (ret != RCLRT_OK) {
+      return ret;
+    }
+  }
+}
+
+enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * message)
+{
+  if (publisher == NULL || message == NULL || publisher->stream == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const struct outgoing out = {
+    publisher->session,
+    publisher->stream,
+    publisher->type,
+    message,
+    NULL,
+    publisher->writer.id,
+    rclrt_session_next_request(publisher->session),
+    publisher->priority};
+  const enum rclrt_ret ret = send(&out);
+  return ret == RCLRT_OK && publisher->blocking ? wait_sent(publisher) : ret;
+}
+
+enum rclrt_ret rclrt_service_respond(
+  struct rclrt_service * service, const struct rclrt_request_id * id, const void * response)
+{
+  if (service == NULL || id == NULL || response == NULL || service->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const struct outgoing out = {
+    service->session,
+    &service->out,
+    service->response_type,
+    response,
+    id,
+    service->replier.id,
+    rclrt_session_next_request(service->session),
+    service->callback.priority};
+  return send(&out);
+}
+
+enum rclrt_ret rclrt_client_request(
+  struct rclrt_client * client, const void * request, uint16_t * number)
+{
+  if (client == NULL || request == NULL || client->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const struct outgoing out = {
+    client->session,
+    &client->out,
+    client->request_type,
+    request,
+    NULL,
+    client->requester.id,
+    rclrt_session_next_request(client->session),
+    client->priority};
+  if (number != NULL) {
+    *number = out.request;
+  }
+  return send(&out);
+}
+
+/* The DATA for `object` in the next message of the sink. Peers put one into a message; another is
+ * counted as malformed. */
+static bool take_data(
+  struct rclrt_session * session, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
+  struct rclrt_bytes * data)
+{
+  struct rclrt_message message;
+  struct rclrt_reader reader;
+  struct rclrt_submessage sub;
+  struct rclrt_daemon * daemon = session->daemon;
+  if (rclrt_daemon_take(daemon, sink, buffer, capacity, &message) != RCLRT_OK) {
+    return false;
+  }
+  bool found = false;
+  rclrt_reader_init(&reader, message.submessages.data, message.submessages.size);
+  while (rclrt_read_submessage(&reader, &sub)) {
+    if (sub.id == RCLRT_DATA && sub.object == sink->object && !found) {
+      *data = sub.of.data;
+      found = true;
+    } else {
+      daemon_count(daemon, &daemon->counters.malformed);
+    }
+  }
+  if (reader.failed) {
+    daemon_count(daemon, &daemon->counters.malformed);
+  }
+  return found;
+}
+
+static bool subscription_take(struct rclrt_callback * callback, uint8_t * buffer, size_t capacity)
+{
+  struct rclrt_subscription * subscription =
+    RCLRT_CONTAINER_OF(callback, struct rclrt_subscription, callback);
+  struct rclrt_bytes data;
+  if (!take_data(subscription->session, &subscription->sink, buffer, capacity, &data)) {
+    return false;
+  }
+  struct rclrt_reader reader;
+  rclrt_reader_init(&reader, data.data, data.size);
+  subscription->type->decode(subscription->message, &reader);
+  subscription->undecodable += reader.failed ? 1U : 0U;
+  return !reader.failed;
+}
+
+static void subscription_run(struct rclrt_callback * callback, bool fresh)
+{
+  struct rclrt_subscription * subscription =
+    RCLRT_CONTAINER_OF(callback, struct rclrt_subscription, callback);
+  subscription->run(subscription->context, fresh ? subscription->message : NULL);
+}
+
+enum rclrt_ret rclrt_executor_add_subscription(
+  struct rclrt_executor * executor, struct rclrt_subscription * subscription, void * message,
+  void (*run)(void * context, const void * message), void * context, uint8_t priority,
+  enum rclrt_invocation invocation)
+{
+  if (subscription == NULL || message == NULL || run == NULL || subscription->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  subscription->message = message;
+  subscription->run = run;
+  subscription->context = context;
+  subscription->callback.sink = &subscription->sink;
+  subscription->callback.take = subscription_take;
+  subscription->callback.run = subscription_run;
+  const enum rclrt_ret ret =
+    rclrt_executor_add(executor, &subscription->callback, priority, invocation);
+  return ret == RCLRT_OK ? rclrt_session_read(subscription->session, &subscription->reader) : ret;
+}
+
+static bool service_take(struct rclrt_callback * callback, uint8_t * buffer, size_t capacity)
+{
+  struct rclrt_service * service = RCLRT_CONTAINER_OF(callback, struct rclrt_service, callback);
+  struct rclrt_bytes data;
+  if (!take_data(service->session, &service->sink, buffer, capacity, &data)) {
+    return false;
+  }
+  struct rclrt_reader reader;
+  rclrt_reader_init(&reader, data.data, data.size);
+  rclrt_read_bytes(&reader, service->id.bytes, sizeof(service->id.bytes));
+  reader.origin = reader.at;
+  service->request_type->decode(service->request, &reader);
+  return !reader.failed;
+}
+
+static void service_run(struct rclrt_callback * callback, bool fresh)
+{
+  (void)fresh;
+  struct rclrt_service * service = RCLRT_CONTAINER_OF(callback, struct rclrt_service, callback);
+  if (!service->run(service->context, service->request, service->response)) {
+    return;
+  }
+  if (rclrt_service_respond(service, &service->id, service->response) != RCLRT_OK) {
+    service->unsent++;
+  }
+}
+
+enum rclrt_ret rclrt_executor_add_service(
+  struct rclrt_executor * executor, struct rclrt_service * service, void * request, void * response,
+  bool (*run)(void * context, const void * request, void * response), void * context,
+  uint8_t priority)
+{
+  if (
+    service == NULL || request == NULL || response == NULL || run == NULL ||
+    service->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  service->request = request;
+  service->response = response;
+  service->run = run;
+  service->context = context;
+  service->callback.sink = &service->sink;
+  service->callback.take = service_take;
+  service->callback.run = service_run;
+  const enum rclrt_ret ret =
+    rclrt_executor_add(executor, &service->callback, priority, RCLRT_ON_NEW_DATA);
+  return ret == RCLRT_OK ? rclrt_session_read(service->session, &service->replier) : ret;
+}
+
+static bool client_take(struct rclrt_callback * callback, uint8_t * buffer, size_t capacity)
+{
+  struct rclrt_client * client = RCLRT_CONTAINER_OF(callback, struct rclrt_client, callback);
+  struct rclrt_bytes data;
+  if (!take_data(client->session, &client->sink, buffer, capacity, &data)) {
+    return false;
+  }
+  struct rclrt_reader reader;
+  rclrt_reader_init(&reader, data.data, data.size);
+  const uint8_t high = rclrt_read_u8(&reader);
+  client->number = (uint16_t)(high << 8 | rclrt_read_u8(&reader));
+  (void)rclrt_read_u16(&reader); /* the requester itself */
+  reader.origin = reader.at;
+  client->response_type->decode(client->response, &reader);
+  return !reader.failed;
+}
+
+static void client_run(struct rclrt_callback * callback, bool fresh)
+{
+  (void)fresh;
+  struct rclrt_client * client = RCLRT_CONTAINER_OF(callback, struct rclrt_client, callback);
+  client->run(client->context, client->response, client->number);
+}
+
+enum rclrt_ret rclrt_executor_add_client(
+  struct rclrt_executor * executor, struct rclrt_client * client, void * response,
+  void (*run)(void * context, const void * response, uint16_t number), void * context,
+  uint8_t priority)
+{
+  if (client == NULL || response == NULL || run == NULL || client->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  client->response = response;
+  client->run = run;
+  client->context = context;
+  client->callback.sink = &client->sink;
+  client->callback.take = client_take;
+  client->callback.run = client_run;
+  const enum rclrt_ret ret =
+    rclrt_executor_add(executor, &client->callback, priority, RCLRT_ON_NEW_DATA);
+  return ret == RCLRT_OK ? rclrt_session_read(client->session, &client->requester) : ret;
+}

@@ -1,0 +1,145 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "rclrt_micro/daemon.h"
+
+#include <string.h>
+
+#include "daemon_internal.h"
+
+static bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1U)) == 0; }
+
+static bool config_is_valid(const struct rclrt_daemon_config * config)
+{
+  return config->nodes != NULL && config->node_count > 0 && config->node_bytes != NULL &&
+         config->message_capacity >= 64U && config->message_capacity % 4U == 0 &&
+         config->slots != NULL && config->slot_count > 0 && config->ring != NULL &&
+         is_power_of_two(config->ring_size) && config->ring_size >= 2U * config->message_capacity &&
+         config->piece != NULL && config->piece_size >= 16U &&
+         (config->framing != RCLRT_FRAMING_DATAGRAM || config->input == NULL ||
+          config->input_size >= config->message_capacity);
+}
+
+enum rclrt_ret rclrt_daemon_init(
+  struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
+  const struct rclrt_port * port, const struct rclrt_transport * transport)
+{
+  if (daemon == NULL || config == NULL || port == NULL || transport == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (
+    port->now_ns == NULL || port->enter == NULL || port->leave == NULL ||
+    transport->write == NULL || transport->read == NULL || !config_is_valid(config)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(daemon, 0, sizeof(*daemon));
+  daemon->config = *config;
+  if (daemon->config.heartbeat_ns == 0) {
+    daemon->config.heartbeat_ns = 100U * UINT64_C(1000000);
+  }
+  daemon->port = port;
+  daemon->transport = transport;
+  daemon->session = RCLRT_SESSION_NONE;
+  rclrt_list_init(&daemon->free);
+  rclrt_queue_init(&daemon->execution);
+  rclrt_list_init(&daemon->pending);
+  rclrt_list_init(&daemon->outputs);
+  rclrt_list_init(&daemon->inputs);
+  rclrt_list_init(&daemon->sinks);
+  rclrt_list_init(&daemon->free_slots);
+  rclrt_list_init(&daemon->others.slots);
+  daemon->others.priority = RCLRT_PRIORITIES - 1U;
+  for (uint16_t i = 0; i < config->node_count; ++i) {
+    struct rclrt_node * node = &config->nodes[i];
+    memset(node, 0, sizeof(*node));
+    node->bytes = config->node_bytes + (size_t)i * config->message_capacity;
+    rclrt_list_push_back(&daemon->free, &node->link);
+  }
+  daemon->free_count = config->node_count;
+  for (uint16_t i = 0; i < config->slot_count; ++i) {
+    rclrt_list_push_back(&daemon->free_slots, &config->slots[i].link);
+  }
+  rclrt_scanner_init(&daemon->scanner, config->message_capacity);
+  return RCLRT_OK;
+}
+
+void rclrt_daemon_reset(struct rclrt_daemon * daemon, uint8_t session, const uint8_t key[4])
+{
+  const uint32_t token = daemon_enter(daemon);
+  daemon->session = session;
+  memcpy(daemon->key, key, sizeof(daemon->key));
+  daemon_reset_sending(daemon);
+  daemon_reset_receiving(daemon);
+  daemon_leave(daemon, token);
+}
+
+enum rclrt_ret rclrt_daemon_add_output(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t id)
+{
+  if (daemon == NULL || stream == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(stream, 0, sizeof(*stream));
+  stream->id = id;
+  const uint32_t token = daemon_enter(daemon);
+  rclrt_list_push_back(&daemon->outputs, &stream->link);
+  daemon_leave(daemon, token);
+  return RCLRT_OK;
+}
+
+enum rclrt_ret rclrt_daemon_add_input(
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * stream, uint8_t id, uint8_t * assembly,
+  uint16_t assembly_capacity)
+{
+  if (daemon == NULL || stream == NULL || id == RCLRT_STREAM_NONE) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(stream, 0, sizeof(*stream));
+  stream->id = id;
+  stream->assembly = assembly;
+  stream->assembly_capacity = assembly == NULL ? 0 : assembly_capacity;
+  const uint32_t token = daemon_enter(daemon);
+  rclrt_list_push_back(&daemon->inputs, &stream->link);
+  daemon_leave(daemon, token);
+  return RCLRT_OK;
+}
+
+enum rclrt_ret rclrt_daemon_add_sink(
+  struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint16_t object, uint8_t stream,
+  uint8_t priority)
+{
+  if (daemon == NULL || sink == NULL || object == 0 || priority >= RCLRT_PRIORITIES) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  sink->object = object;
+  sink->stream = stream;
+  sink->priority = priority;
+  rclrt_list_init(&sink->slots);
+  const uint32_t token = daemon_enter(daemon);
+  rclrt_list_push_back(&daemon->sinks, &sink->link);
+  daemon_leave(daemon, token);
+  return RCLRT_OK;
+}
+
+enum rclrt_ret rclrt_daemon_poll(struct rclrt_daemon * daemon, uint64_t timeout_ns)
+{
+  const uint64_t due = rclrt_daemon_tick(daemon);
+  const uint64_t now = daemon_now(daemon);
+  if (due <= now) {
+    timeout_ns = 0;
+  } else if (due - now < timeout_ns) {
+    timeout_ns = due - now;
+  }
+  uint8_t * input = daemon->config.input;
+  const size_t capacity = input == NULL ? 0 : daemon->config.input_size;
+  const ptrdiff_t got =
+    daemon->transport->read(daemon->transport->context, input, capacity, timeout_ns);
+  if (got < 0 || got > (ptrdiff_t)capacity) {
+    return RCLRT_ERR_TRANSPORT;
+  }
+  if (got > 0) {
+    rclrt_daemon_received(daemon, input, (size_t)got);
+  }
+  (void)rclrt_daemon_tick(daemon);
+  return RCLRT_OK;
+}

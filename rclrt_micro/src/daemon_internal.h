@@ -1,0 +1,67 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What the two halves of the daemon share.
+ */
+#ifndef DAEMON_INTERNAL_H_
+#define DAEMON_INTERNAL_H_
+
+#include "rclrt_micro/daemon.h"
+
+static inline uint32_t daemon_enter(struct rclrt_daemon * daemon)
+{
+  return daemon->port->enter(daemon->port->context);
+}
+
+static inline void daemon_leave(struct rclrt_daemon * daemon, uint32_t token)
+{
+  daemon->port->leave(daemon->port->context, token);
+}
+
+static inline uint64_t daemon_now(const struct rclrt_daemon * daemon)
+{
+  return daemon->port->now_ns(daemon->port->context);
+}
+
+/* Not inside a critical section. */
+static inline void daemon_count(struct rclrt_daemon * daemon, uint32_t * counter)
+{
+  const uint32_t token = daemon_enter(daemon);
+  (*counter)++;
+  daemon_leave(daemon, token);
+}
+
+static inline bool is_reliable(uint8_t stream) { return stream >= RCLRT_STREAM_RELIABLE; }
+
+static inline struct rclrt_node * node_of(struct rclrt_link * link)
+{
+  return link == NULL ? NULL : RCLRT_CONTAINER_OF(link, struct rclrt_node, link);
+}
+
+static inline struct rclrt_output_stream * output_of(struct rclrt_link * link)
+{
+  return RCLRT_CONTAINER_OF(link, struct rclrt_output_stream, link);
+}
+
+static inline struct rclrt_node ** window_slot(
+  struct rclrt_output_stream * stream, uint16_t sequence)
+{
+  return &stream->window[sequence % RCLRT_WINDOW];
+}
+
+/* In a critical section; the node is in no list. */
+void daemon_free_node(struct rclrt_daemon * daemon, struct rclrt_node * node);
+/* In a critical section: everything before `first` is done with. At most RCLRT_WINDOW steps. */
+void daemon_settle_until(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint16_t first);
+/* Sends whatever may be sent, unless somebody is at it. Not inside a critical section. */
+void daemon_kick(struct rclrt_daemon * daemon);
+/* In a critical section: all streams as new, everything queued or waiting dropped. */
+void daemon_reset_sending(struct rclrt_daemon * daemon);
+void daemon_reset_receiving(struct rclrt_daemon * daemon);
+/* Not inside a critical section. */
+void daemon_on_acknack(struct rclrt_daemon * daemon, const struct rclrt_acknack * acknack);
+/* In a critical section: the acknowledgement that an input stream owes, if any. */
+bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack);
+
+#endif /* DAEMON_INTERNAL_H_ */

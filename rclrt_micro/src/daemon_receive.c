@@ -1,0 +1,623 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The receiving half: ring, frame index, input streams. Functions that say "in a critical section"
+ * are called there; the others are not.
+ */
+#include <string.h>
+
+#include "daemon_internal.h"
+
+static struct rclrt_slot * slot_of(struct rclrt_link * link)
+{
+  return link == NULL ? NULL : RCLRT_CONTAINER_OF(link, struct rclrt_slot, link);
+}
+
+static struct rclrt_sink * sink_of(struct rclrt_link * link)
+{
+  return RCLRT_CONTAINER_OF(link, struct rclrt_sink, link);
+}
+
+static struct rclrt_input_stream * input_of(struct rclrt_link * link)
+{
+  return RCLRT_CONTAINER_OF(link, struct rclrt_input_stream, link);
+}
+
+/* In a critical section. One step per stream. */
+static struct rclrt_input_stream * find_input(struct rclrt_daemon * daemon, uint8_t id)
+{
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->inputs); link != NULL;
+       link = rclrt_list_next(&daemon->inputs, link)) {
+    if (input_of(link)->id == id) {
+      return input_of(link);
+    }
+  }
+  return NULL;
+}
+
+/* In a critical section; the slot is in no list. */
+static void free_slot(struct rclrt_daemon * daemon, struct rclrt_slot * slot)
+{
+  rclrt_list_push_back(&daemon->free_slots, &slot->link);
+}
+
+/* In a critical section: is `sequence` among the next RCLRT_WINDOW of the stream? */
+static bool in_window(const struct rclrt_input_stream * input, uint16_t sequence)
+{
+  return (uint16_t)(sequence - input->expected) < RCLRT_WINDOW;
+}
+
+/* In a critical section: the frame is not in the ring any more, or not wanted. */
+static void forget_waiting(struct rclrt_input_stream * input, uint16_t sequence)
+{
+  if (in_window(input, sequence)) {
+    input->waiting &= (uint16_t)~(1U << (uint16_t)(sequence - input->expected));
+  }
+}
+
+void daemon_reset_receiving(struct rclrt_daemon * daemon)
+{
+  struct rclrt_link * link;
+  for (link = rclrt_list_first(&daemon->inputs); link != NULL;
+       link = rclrt_list_next(&daemon->inputs, link)) {
+    struct rclrt_input_stream * input = input_of(link);
+    for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
+      if (input->held[i] != NULL) {
+        free_slot(daemon, input->held[i]);
+        input->held[i] = NULL;
+      }
+    }
+    input->started = false;
+    input->ack_due = false;
+    input->expected = 0;
+    input->highest = 0;
+    input->waiting = 0;
+    input->asked = 0;
+    input->assembly_length = 0;
+    input->assembly_broken = false;
+  }
+  for (link = rclrt_list_first(&daemon->sinks); link != NULL;
+       link = rclrt_list_next(&daemon->sinks, link)) {
+    struct rclrt_link * slot;
+    while ((slot = rclrt_list_pop_front(&sink_of(link)->slots)) != NULL) {
+      free_slot(daemon, slot_of(slot));
+    }
+  }
+  while ((link = rclrt_list_pop_front(&daemon->others.slots)) != NULL) {
+    free_slot(daemon, slot_of(link));
+  }
+}
+
+bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack)
+{
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->inputs); link != NULL;
+       link = rclrt_list_next(&daemon->inputs, link)) {
+    struct rclrt_input_stream * input = input_of(link);
+    if (!input->ack_due) {
+      continue;
+    }
+    input->ack_due = false;
+    acknack->stream = input->id;
+    acknack->first_unacked = input->expected;
+    acknack->missing = 0;
+    for (uint16_t i = 0; i < RCLRT_WINDOW; ++i) {
+      const uint16_t sequence = (uint16_t)(input->expected + i);
+      const bool here =
+        input->held[sequence % RCLRT_WINDOW] != NULL || ((uint32_t)input->waiting >> i & 1U) != 0;
+      if (rclrt_sequence_before(sequence, input->highest) && !here) {
+        acknack->missing |= (uint16_t)(1U << i);
+      }
+    }
+    acknack->missing &= (uint16_t)~input->asked;
+    input->asked |= acknack->missing;
+    return true;
+  }
+  return false;
+}
+
+/* In a critical section: the next number is another one. What is held under it gets in line. Returns
+ * the sink to notify, or null. */
+static struct rclrt_sink * advance(struct rclrt_input_stream * input)
+{
+  input->expected++;
+  input->waiting >>= 1;
+  input->asked >>= 1;
+  if (rclrt_sequence_before(input->highest, input->expected)) {
+    input->highest = input->expected;
+  }
+  struct rclrt_slot ** held = &input->held[input->expected % RCLRT_WINDOW];
+  if (*held == NULL) {
+    return NULL;
+  }
+  struct rclrt_slot * slot = *held;
+  *held = NULL;
+  input->waiting |= 1U;
+  rclrt_list_push_front(&slot->sink->slots, &slot->link);
+  return slot->sink;
+}
+
+static void notify(struct rclrt_sink * sink)
+{
+  if (sink != NULL && sink->notify != NULL) {
+    sink->notify(sink);
+  }
+}
+
+static void on_heartbeat(struct rclrt_daemon * daemon, const struct rclrt_heartbeat * heartbeat)
+{
+  struct rclrt_sink * sink = NULL;
+  const uint32_t token = daemon_enter(daemon);
+  struct rclrt_input_stream * input = find_input(daemon, heartbeat->stream);
+  if (input != NULL && is_reliable(input->id)) {
+    /* The agent has given up what is before first_unacked. */
+    uint16_t skip = rclrt_sequence_before(input->expected, heartbeat->first_unacked)
+                      ? (uint16_t)(heartbeat->first_unacked - input->expected)
+                      : 0;
+    if (skip > 0) {
+      daemon->counters.skipped += skip;
+      input->assembly_length = 0;
+      input->assembly_broken = false;
+    }
+    if (skip > RCLRT_WINDOW) { /* nothing in between can be here */
+      input->expected = (uint16_t)(heartbeat->first_unacked - RCLRT_WINDOW);
+      input->waiting = 0;
+      skip = RCLRT_WINDOW;
+    }
+    for (; skip > 0; --skip) {
+      struct rclrt_slot ** held = &input->held[input->expected % RCLRT_WINDOW];
+      if (*held != NULL) {
+        free_slot(daemon, *held);
+        *held = NULL;
+      }
+      if (skip > 1) {
+        input->expected++;
+        input->waiting >>= 1;
+      } else {
+        sink = advance(input);
+      }
+    }
+    const uint16_t beyond = (uint16_t)(heartbeat->last_unacked + 1U);
+    if (rclrt_sequence_before(input->highest, beyond)) {
+      input->highest = beyond;
+    }
+    input->asked = 0;
+    input->ack_due = true;
+  }
+  daemon_leave(daemon, token);
+  notify(sink);
+}
+
+/* Unstuffs, checks and copies the bytes of a frame out of the ring. */
+static enum rclrt_ret copy_out(
+  struct rclrt_daemon * daemon, const struct rclrt_slot * slot, uint8_t * to, size_t capacity,
+  uint16_t * length)
+{
+  const uint32_t size = daemon->config.ring_size;
+  const uint32_t begin = slot->at & (size - 1U);
+  const uint32_t first = slot->wire < size - begin ? slot->wire : size - begin;
+  const uint8_t * ring = daemon->config.ring;
+  enum rclrt_ret ret = RCLRT_OK;
+  if (daemon->config.framing == RCLRT_FRAMING_SERIAL) {
+    ret = rclrt_frame_decode(
+      daemon->config.check, ring + begin, first, ring, slot->wire - first, to, capacity, length);
+  } else if (slot->length > capacity) {
+    ret = RCLRT_ERR_STORAGE;
+  } else {
+    memcpy(to, ring + begin, first);
+    memcpy(to + first, ring, slot->wire - first);
+    *length = slot->length;
+  }
+  return ret;
+}
+
+static bool is_ours(const struct rclrt_daemon * daemon, const uint8_t * head)
+{
+  if (head[0] == RCLRT_SESSION_NONE || head[0] == RCLRT_SESSION_NONE_WITH_KEY) {
+    return true; /* an answer from before the session */
+  }
+  return head[0] == daemon->session &&
+         (head[0] > RCLRT_SESSION_NONE || memcmp(head + 4, daemon->key, 4) == 0);
+}
+
+/* Acknowledgements and heartbeats at once. Bounded by RCLRT_CONTROL_MAX. */
+static void handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot * frame)
+{
+  uint8_t bytes[RCLRT_CONTROL_MAX];
+  uint16_t length = 0;
+  if (copy_out(daemon, frame, bytes, sizeof(bytes), &length) != RCLRT_OK) {
+    daemon_count(daemon, &daemon->counters.bad_checksums);
+    return;
+  }
+  struct rclrt_reader reader;
+  struct rclrt_message_header header;
+  struct rclrt_submessage submessage;
+  rclrt_reader_init(&reader, bytes, length);
+  rclrt_read_message_header(&reader, &header);
+  while (rclrt_read_submessage(&reader, &submessage)) {
+    if (submessage.id == RCLRT_ACKNACK) {
+      daemon_on_acknack(daemon, &submessage.of.acknack);
+    } else if (submessage.id == RCLRT_HEARTBEAT) {
+      on_heartbeat(daemon, &submessage.of.heartbeat);
+    }
+  }
+  if (reader.failed) {
+    daemon_count(daemon, &daemon->counters.malformed);
+  }
+}
+
+/* In a critical section: for whom is this? One step per sink. */
+static struct rclrt_sink * find_sink(
+  struct rclrt_daemon * daemon, uint8_t submessage, uint16_t object, uint8_t stream)
+{
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->sinks); link != NULL;
+       link = rclrt_list_next(&daemon->sinks, link)) {
+    struct rclrt_sink * sink = sink_of(link);
+    if (
+      (submessage == RCLRT_DATA && sink->object == object) ||
+      (submessage == RCLRT_FRAGMENT && sink->stream == stream && stream != RCLRT_STREAM_NONE)) {
+      return sink;
+    }
+  }
+  return &daemon->others;
+}
+
+/* In a critical section: a free slot, if need be that of the newest frame of the least urgent sink
+ * below `priority`. One step per sink. */
+static struct rclrt_slot * take_slot(struct rclrt_daemon * daemon, uint8_t priority)
+{
+  struct rclrt_slot * slot = slot_of(rclrt_list_pop_front(&daemon->free_slots));
+  if (slot != NULL) {
+    return slot;
+  }
+  daemon->counters.dropped_frames++;
+  struct rclrt_sink * victim = NULL;
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->sinks); link != NULL;
+       link = rclrt_list_next(&daemon->sinks, link)) {
+    struct rclrt_sink * sink = sink_of(link);
+    const uint8_t limit = victim == NULL ? priority : victim->priority;
+    if (sink->priority < limit && !rclrt_list_empty(&sink->slots)) {
+      victim = sink;
+    }
+  }
+  if (victim == NULL) {
+    return NULL;
+  }
+  slot = slot_of(rclrt_list_last(&victim->slots));
+  rclrt_list_remove(&slot->link);
+  struct rclrt_input_stream * input = find_input(daemon, slot->stream);
+  if (input != NULL) {
+    forget_waiting(input, slot->sequence);
+  }
+  return slot;
+}
+
+/* In a critical section: should this frame of a reliable stream be kept? */
+static bool wanted(
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * input, uint16_t sequence)
+{
+  if (rclrt_sequence_before(sequence, input->expected)) {
+    daemon->counters.duplicates++;
+    input->ack_due = true; /* its acknowledgement was lost */
+    return false;
+  }
+  if (!in_window(input, sequence)) {
+    daemon->counters.dropped_frames++;
+    return false;
+  }
+  input->waiting |= (uint16_t)(1U << (uint16_t)(sequence - input->expected));
+  if (!rclrt_sequence_before(sequence, input->highest)) {
+    input->highest = (uint16_t)(sequence + 1U);
+  }
+  return true;
+}
+
+/* A whole frame is in the ring: `found` says where, `head` its first bytes, unchecked. */
+static void on_frame(
+  struct rclrt_daemon * daemon, const struct rclrt_slot * found, const uint8_t * head)
+{
+  daemon_count(daemon, &daemon->counters.received);
+  const size_t at = rclrt_message_header_size(head[0]);
+  if (found->length < at + RCLRT_SUBMESSAGE_HEADER) {
+    daemon_count(daemon, &daemon->counters.malformed);
+    return;
+  }
+  if (!is_ours(daemon, head)) {
+    daemon_count(daemon, &daemon->counters.foreign);
+    return;
+  }
+  const uint8_t submessage = head[at];
+  if (
+    (submessage == RCLRT_ACKNACK || submessage == RCLRT_HEARTBEAT) &&
+    found->length <= RCLRT_CONTROL_MAX) {
+    handle_control(daemon, found);
+    return;
+  }
+  const bool has_object = found->length >= at + 8U;
+  const uint16_t object = (uint16_t)(has_object ? head[at + 6] << 8 | head[at + 7] : 0);
+  const uint8_t stream = head[1];
+  const uint16_t sequence = (uint16_t)(head[2] | head[3] << 8);
+  struct rclrt_sink * sink = NULL;
+  const uint32_t token = daemon_enter(daemon);
+  struct rclrt_input_stream * input = find_input(daemon, stream);
+  bool keep = true;
+  if (is_reliable(stream)) {
+    keep = input != NULL && wanted(daemon, input, sequence);
+    daemon->counters.foreign += input == NULL ? 1U : 0U;
+  }
+  if (keep) {
+    sink = find_sink(daemon, submessage, object, stream);
+    struct rclrt_slot * slot = take_slot(daemon, sink->priority);
+    if (slot != NULL) {
+      *slot = *found;
+      slot->sink = sink;
+      slot->stream = stream;
+      slot->sequence = sequence;
+      rclrt_list_push_back(&sink->slots, &slot->link);
+    } else {
+      if (input != NULL) {
+        forget_waiting(input, sequence);
+      }
+      sink = NULL;
+    }
+  }
+  daemon_leave(daemon, token);
+  notify(sink);
+}
+
+/* One byte of a line with a length in front of each message. */
+static enum rclrt_scan scan_length(struct rclrt_scanner * scanner, uint8_t byte)
+{
+  if (!scanner->in_frame) {
+    scanner->in_frame = true;
+    scanner->count = 0;
+    scanner->length = byte;
+    return RCLRT_SCAN_MORE;
+  }
+  const uint32_t at = scanner->count++;
+  if (at == 0) {
+    scanner->length = (uint16_t)(scanner->length | byte << 8);
+  } else if (at - 1U < RCLRT_FRAME_PREVIEW) {
+    scanner->preview[at - 1U] = byte;
+  }
+  if (scanner->count == scanner->length + 1U) {
+    scanner->in_frame = false;
+    scanner->wire = scanner->length;
+    return scanner->length <= scanner->limit ? RCLRT_SCAN_FRAME : RCLRT_SCAN_BROKEN;
+  }
+  return RCLRT_SCAN_MORE;
+}
+
+/* Room in the ring for `size` bytes; returns where. Told before they are written: who has copied a
+ * frame out looks afterwards whether its bytes may have changed meanwhile. */
+static uint32_t reserve_ring(struct rclrt_daemon * daemon, size_t size)
+{
+  const uint32_t token = daemon_enter(daemon);
+  const uint32_t at = daemon->head;
+  daemon->head += (uint32_t)size;
+  daemon_leave(daemon, token);
+  return at;
+}
+
+static void put(struct rclrt_daemon * daemon, uint32_t at, uint8_t byte)
+{
+  daemon->config.ring[at & (daemon->config.ring_size - 1U)] = byte;
+}
+
+/* A datagram is never split: as if it had been scanned. */
+static void receive_datagram(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
+{
+  struct rclrt_slot found;
+  memset(&found, 0, sizeof(found));
+  uint8_t preview[RCLRT_FRAME_PREVIEW] = {0};
+  if (size > daemon->config.message_capacity) {
+    daemon_count(daemon, &daemon->counters.broken_frames);
+    return;
+  }
+  memcpy(preview, bytes, size < sizeof(preview) ? size : sizeof(preview));
+  found.at = reserve_ring(daemon, size);
+  found.wire = (uint32_t)size;
+  found.length = (uint16_t)size;
+  for (size_t i = 0; i < size; ++i) {
+    put(daemon, found.at + (uint32_t)i, bytes[i]);
+  }
+  on_frame(daemon, &found, preview);
+}
+
+static void receive_stream(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
+{
+  const bool serial = daemon->config.framing == RCLRT_FRAMING_SERIAL;
+  struct rclrt_scanner * scanner = &daemon->scanner;
+  const uint32_t at = reserve_ring(daemon, size);
+  for (size_t i = 0; i < size; ++i) {
+    put(daemon, at + (uint32_t)i, bytes[i]);
+    const enum rclrt_scan what =
+      serial ? rclrt_scan_byte(scanner, bytes[i]) : scan_length(scanner, bytes[i]);
+    if (what == RCLRT_SCAN_BROKEN) {
+      daemon_count(daemon, &daemon->counters.broken_frames);
+    } else if (what == RCLRT_SCAN_FRAME) {
+      struct rclrt_slot found;
+      memset(&found, 0, sizeof(found));
+      found.at = at + (uint32_t)i + 1U - scanner->wire;
+      found.wire = scanner->wire;
+      found.length = scanner->length;
+      on_frame(daemon, &found, scanner->preview);
+    }
+  }
+}
+
+void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
+{
+  if (bytes == NULL || size == 0) {
+    return;
+  }
+  if (daemon->config.framing == RCLRT_FRAMING_DATAGRAM) {
+    receive_datagram(daemon, bytes, size);
+  } else {
+    const size_t most = daemon->config.ring_size / 4U; /* no more of the ring is claimed at once */
+    for (size_t at = 0; at < size; at += most) {
+      receive_stream(daemon, bytes + at, size - at < most ? size - at : most);
+    }
+  }
+  daemon_kick(daemon);
+}
+
+/* What becomes of a checked frame. */
+enum verdict
+{
+  DELIVER,
+  DISCARD,
+  HOLD,
+};
+
+/* In a critical section. */
+static enum verdict judge(
+  struct rclrt_daemon * daemon, struct rclrt_slot * slot,
+  const struct rclrt_message_header * header, struct rclrt_sink ** next)
+{
+  struct rclrt_input_stream * input = find_input(daemon, header->stream);
+  if (input == NULL) {
+    return DELIVER; /* no order asked for */
+  }
+  if (!is_reliable(input->id)) {
+    if (input->started && rclrt_sequence_before(header->sequence, input->expected)) {
+      daemon->counters.late++;
+      return DISCARD;
+    }
+    input->started = true;
+    input->expected = (uint16_t)(header->sequence + 1U);
+    return DELIVER;
+  }
+  input->ack_due = true;
+  if (header->sequence == input->expected) {
+    *next = advance(input);
+    return DELIVER;
+  }
+  struct rclrt_slot ** held = &input->held[header->sequence % RCLRT_WINDOW];
+  if (!in_window(input, header->sequence) || *held != NULL) {
+    daemon->counters.duplicates++;
+    return DISCARD;
+  }
+  forget_waiting(input, header->sequence);
+  *held = slot;
+  return HOLD;
+}
+
+/* Adds a fragment. True when it was the last and the message is whole. */
+static bool assemble(
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * input,
+  const struct rclrt_submessage * fragment)
+{
+  const bool last = (fragment->flags & RCLRT_FLAG_LAST_FRAGMENT) != 0;
+  const struct rclrt_bytes bytes = fragment->of.data;
+  if (bytes.size > (size_t)(input->assembly_capacity - input->assembly_length)) {
+    input->assembly_broken = true;
+  }
+  if (!input->assembly_broken) {
+    memcpy(input->assembly + input->assembly_length, bytes.data, bytes.size);
+    input->assembly_length = (uint16_t)(input->assembly_length + bytes.size);
+  }
+  if (last && input->assembly_broken) {
+    daemon_count(daemon, &daemon->counters.unassembled);
+    input->assembly_broken = false;
+    input->assembly_length = 0;
+    return false;
+  }
+  return last;
+}
+
+/* The submessages of a delivered message: in the buffer, or assembled. False: no message yet. */
+static bool unwrap(
+  struct rclrt_daemon * daemon, const uint8_t * buffer, uint16_t length,
+  struct rclrt_message * message)
+{
+  const size_t at = rclrt_message_header_size(message->header.session);
+  message->submessages.data = buffer + at;
+  message->submessages.size = length - at;
+  if (message->submessages.data[0] != RCLRT_FRAGMENT) {
+    return true;
+  }
+  struct rclrt_reader reader;
+  struct rclrt_submessage fragment;
+  rclrt_reader_init(&reader, message->submessages.data, message->submessages.size);
+  const uint32_t token = daemon_enter(daemon);
+  struct rclrt_input_stream * input = find_input(daemon, message->header.stream);
+  daemon_leave(daemon, token);
+  if (!rclrt_read_submessage(&reader, &fragment) || input == NULL || !is_reliable(input->id)) {
+    daemon_count(daemon, &daemon->counters.malformed);
+    return false;
+  }
+  if (!assemble(daemon, input, &fragment)) {
+    return false;
+  }
+  message->submessages.data = input->assembly;
+  message->submessages.size = input->assembly_length;
+  input->assembly_length = 0;
+  return true;
+}
+
+/* Takes one frame out of line. AGAIN: it was not a message to deliver; EMPTY is told by `*empty`. */
+static enum rclrt_ret take_one(
+  struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
+  struct rclrt_message * message, bool * empty)
+{
+  uint32_t token = daemon_enter(daemon);
+  struct rclrt_slot * slot = slot_of(rclrt_list_pop_front(&sink->slots));
+  daemon_leave(daemon, token);
+  *empty = slot == NULL;
+  if (slot == NULL) {
+    return RCLRT_ERR_AGAIN;
+  }
+  uint16_t length = 0;
+  const enum rclrt_ret ret = copy_out(daemon, slot, buffer, capacity, &length);
+  struct rclrt_reader reader;
+  rclrt_reader_init(&reader, buffer, length);
+  rclrt_read_message_header(&reader, &message->header);
+
+  enum verdict verdict = DISCARD;
+  struct rclrt_sink * next = NULL;
+  token = daemon_enter(daemon);
+  /* Copied first, looked at afterwards: new bytes may have come meanwhile. */
+  if (daemon->head - slot->at > daemon->config.ring_size) {
+    daemon->counters.overwritten++;
+  } else if (ret == RCLRT_ERR_STORAGE) {
+    daemon->counters.malformed++;
+  } else if (ret != RCLRT_OK) {
+    daemon->counters.bad_checksums++;
+  } else if (reader.failed || rclrt_reader_left(&reader) < RCLRT_SUBMESSAGE_HEADER) {
+    daemon->counters.malformed++;
+  } else {
+    verdict = judge(daemon, slot, &message->header, &next);
+  }
+  if (verdict == DISCARD) {
+    struct rclrt_input_stream * input = find_input(daemon, slot->stream);
+    if (input != NULL && is_reliable(input->id)) {
+      forget_waiting(input, slot->sequence);
+      input->ack_due = true;
+    }
+  }
+  if (verdict != HOLD) {
+    free_slot(daemon, slot);
+  }
+  daemon_leave(daemon, token);
+  notify(next);
+  if (verdict != DELIVER) {
+    return RCLRT_ERR_AGAIN;
+  }
+  return unwrap(daemon, buffer, length, message) ? RCLRT_OK : RCLRT_ERR_AGAIN;
+}
+
+enum rclrt_ret rclrt_daemon_take(
+  struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
+  struct rclrt_message * message)
+{
+  if (daemon == NULL || sink == NULL || buffer == NULL || message == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  enum rclrt_ret ret = RCLRT_ERR_AGAIN;
+  bool empty = false;
+  for (uint32_t i = 0; i <= daemon->config.slot_count && ret != RCLRT_OK && !empty; ++i) {
+    ret = take_one(daemon, sink, buffer, capacity, message, &empty);
+  }
+  daemon_kick(daemon);
+  return ret;
+}

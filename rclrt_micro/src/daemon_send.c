@@ -1,0 +1,264 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The pool and what is written into it. Functions that say "in a critical section"
+ * are called there; the others are not.
+ */
+#include <string.h>
+
+#include "daemon_internal.h"
+
+void daemon_free_node(struct rclrt_daemon * daemon, struct rclrt_node * node)
+{
+  if (daemon->held_for == node) {
+    daemon->held_for = NULL;
+  }
+  node->state = RCLRT_NODE_FREE;
+  rclrt_list_push_back(&daemon->free, &node->link);
+  daemon->free_count++;
+}
+
+/* In a critical section: the node need not be sent any more. One being sent is freed afterwards. */
+static void settle_node(struct rclrt_daemon * daemon, struct rclrt_node * node)
+{
+  switch (node->state) {
+    case RCLRT_NODE_QUEUED:
+      rclrt_queue_remove(&daemon->execution, &node->link, node->priority);
+      daemon_free_node(daemon, node);
+      break;
+    case RCLRT_NODE_PENDING:
+      rclrt_list_remove(&node->link);
+      daemon_free_node(daemon, node);
+      break;
+    case RCLRT_NODE_SENDING:
+      node->settled = true;
+      break;
+    default:
+      break;
+  }
+}
+
+void daemon_settle_until(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint16_t first)
+{
+  while (stream->first_unacked != first) {
+    struct rclrt_node ** slot = window_slot(stream, stream->first_unacked);
+    if (*slot != NULL) {
+      settle_node(daemon, *slot);
+      *slot = NULL;
+    }
+    stream->first_unacked++;
+  }
+}
+
+void daemon_reset_sending(struct rclrt_daemon * daemon)
+{
+  struct rclrt_link * link;
+  while ((link = rclrt_queue_first(&daemon->execution)) != NULL) {
+    settle_node(daemon, node_of(link));
+  }
+  while ((link = rclrt_list_first(&daemon->pending)) != NULL) {
+    settle_node(daemon, node_of(link));
+  }
+  if (daemon->current != NULL) {
+    daemon->current->settled = true;
+  }
+  daemon->held_for = NULL;
+  for (link = rclrt_list_first(&daemon->outputs); link != NULL;
+       link = rclrt_list_next(&daemon->outputs, link)) {
+    struct rclrt_output_stream * stream = output_of(link);
+    memset(stream->window, 0, sizeof(stream->window));
+    stream->next = 0;
+    stream->sent = 0;
+    stream->first_unacked = 0;
+    stream->heartbeat_due = false;
+  }
+}
+
+/* In a critical section: the least urgent best effort message below `priority`. One step per node. */
+static struct rclrt_node * find_victim(struct rclrt_daemon * daemon, uint8_t priority)
+{
+  for (unsigned level = 0; level < priority; ++level) {
+    struct rclrt_list * list = &daemon->execution.levels[level];
+    for (struct rclrt_link * link = rclrt_list_first(list); link != NULL;
+         link = rclrt_list_next(list, link)) {
+      if (!is_reliable(node_of(link)->stream->id)) {
+        return node_of(link);
+      }
+    }
+  }
+  return NULL;
+}
+
+/* In a critical section: a node out of the pool, or null. */
+static struct rclrt_node * take_node(struct rclrt_daemon * daemon, uint8_t priority, uint64_t now)
+{
+  const struct rclrt_daemon_config * config = &daemon->config;
+  if (config->mode == RCLRT_MODE_PAPER) {
+    struct rclrt_node * oldest = node_of(rclrt_list_first(&daemon->pending));
+    if (
+      daemon->free_count == 0 && oldest != NULL && config->lifetime_ns != 0 &&
+      now - oldest->timestamp_ns >= config->lifetime_ns) {
+      daemon->counters.abandoned++;
+      daemon_settle_until(daemon, oldest->stream, (uint16_t)(oldest->sequence + 1U));
+    }
+  } else if (
+    daemon->free_count == 0 ||
+    (daemon->free_count <= config->reserve && priority < config->reserve_priority)) {
+    struct rclrt_node * victim = find_victim(daemon, priority);
+    if (victim == NULL) {
+      return NULL;
+    }
+    daemon->counters.evicted++;
+    settle_node(daemon, victim);
+  }
+  struct rclrt_node * node = node_of(rclrt_list_pop_front(&daemon->free));
+  if (node != NULL) {
+    daemon->free_count--;
+    node->state = RCLRT_NODE_FILLING;
+    node->timestamp_ns = now;
+    node->tries = 0;
+    node->settled = false;
+    node->priority = priority;
+  }
+  return node;
+}
+
+static bool window_has_room(const struct rclrt_output_stream * stream, size_t messages)
+{
+  return !is_reliable(stream->id) ||
+         (uint16_t)(stream->next - stream->first_unacked) + messages <= RCLRT_WINDOW;
+}
+
+enum rclrt_ret rclrt_daemon_acquire(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t priority,
+  struct rclrt_node ** node)
+{
+  if (daemon == NULL || stream == NULL || node == NULL || priority >= RCLRT_PRIORITIES) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const uint64_t now = daemon_now(daemon);
+  const uint32_t token = daemon_enter(daemon);
+  *node = window_has_room(stream, 1) ? take_node(daemon, priority, now) : NULL;
+  if (*node == NULL) {
+    daemon->counters.refused++;
+  } else {
+    (*node)->stream = stream;
+  }
+  daemon_leave(daemon, token);
+  return *node == NULL ? RCLRT_ERR_AGAIN : RCLRT_OK;
+}
+
+struct rclrt_writer rclrt_daemon_writer(struct rclrt_daemon * daemon, struct rclrt_node * node)
+{
+  struct rclrt_message_header header = {daemon->session, node->stream->id, 0, {0, 0, 0, 0}};
+  memcpy(header.key, daemon->key, sizeof(header.key));
+  struct rclrt_writer writer;
+  rclrt_writer_init(&writer, node->bytes, daemon->config.message_capacity);
+  rclrt_write_message_header(&writer, &header);
+  return writer;
+}
+
+/* In a critical section: the number is given and the place in the queue taken together, so numbers
+ * of a stream go out in order. */
+static void queue_node(struct rclrt_daemon * daemon, struct rclrt_node * node, size_t length)
+{
+  struct rclrt_output_stream * stream = node->stream;
+  node->length = (uint16_t)length;
+  node->sequence = stream->id == RCLRT_STREAM_NONE ? 0 : stream->next++;
+  node->bytes[2] = (uint8_t)node->sequence;
+  node->bytes[3] = (uint8_t)(node->sequence >> 8);
+  node->state = RCLRT_NODE_QUEUED;
+  if (is_reliable(stream->id)) {
+    *window_slot(stream, node->sequence) = node;
+  }
+  rclrt_queue_push(&daemon->execution, &node->link, node->priority);
+}
+
+enum rclrt_ret rclrt_daemon_commit(
+  struct rclrt_daemon * daemon, struct rclrt_node * node, const struct rclrt_writer * writer)
+{
+  if (daemon == NULL || node == NULL || writer == NULL || node->state != RCLRT_NODE_FILLING) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  enum rclrt_ret ret = writer->failed ? RCLRT_ERR_STORAGE : RCLRT_OK;
+  const uint32_t token = daemon_enter(daemon);
+  if (ret == RCLRT_OK && !window_has_room(node->stream, 1)) {
+    daemon->counters.refused++;
+    ret = RCLRT_ERR_AGAIN;
+  }
+  if (ret == RCLRT_OK) {
+    queue_node(daemon, node, writer->at);
+  } else {
+    daemon_free_node(daemon, node);
+  }
+  daemon_leave(daemon, token);
+  daemon_kick(daemon);
+  return ret;
+}
+
+void rclrt_daemon_cancel(struct rclrt_daemon * daemon, struct rclrt_node * node)
+{
+  const uint32_t token = daemon_enter(daemon);
+  if (node->state == RCLRT_NODE_FILLING) {
+    daemon_free_node(daemon, node);
+  }
+  daemon_leave(daemon, token);
+}
+
+uint16_t rclrt_daemon_payload_capacity(const struct rclrt_daemon * daemon)
+{
+  return (uint16_t)(daemon->config.message_capacity - rclrt_message_header_size(daemon->session));
+}
+
+enum rclrt_ret rclrt_daemon_send_fragmented(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t priority,
+  const uint8_t * submessages, size_t size)
+{
+  if (daemon == NULL || stream == NULL || submessages == NULL || size == 0) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (!is_reliable(stream->id)) {
+    return RCLRT_ERR_UNSUPPORTED; /* peers accept fragments on reliable streams only */
+  }
+  const size_t piece = rclrt_daemon_payload_capacity(daemon) - RCLRT_SUBMESSAGE_HEADER;
+  const size_t count = (size + piece - 1) / piece;
+  if (count > RCLRT_WINDOW || count > daemon->config.node_count) {
+    return RCLRT_ERR_STORAGE;
+  }
+  struct rclrt_node * nodes[RCLRT_WINDOW];
+  size_t lengths[RCLRT_WINDOW];
+  enum rclrt_ret ret = RCLRT_OK;
+  size_t got = 0;
+  for (; got < count; ++got) {
+    ret = rclrt_daemon_acquire(daemon, stream, priority, &nodes[got]);
+    if (ret != RCLRT_OK) {
+      break;
+    }
+    const size_t at = got * piece;
+    struct rclrt_submessage fragment;
+    memset(&fragment, 0, sizeof(fragment));
+    fragment.id = RCLRT_FRAGMENT;
+    fragment.flags = got + 1 == count ? RCLRT_FLAG_LAST_FRAGMENT : 0;
+    fragment.of.data.data = submessages + at;
+    fragment.of.data.size = got + 1 == count ? size - at : piece;
+    struct rclrt_writer writer = rclrt_daemon_writer(daemon, nodes[got]);
+    rclrt_write_submessage(&writer, &fragment);
+    lengths[got] = writer.at;
+  }
+  const uint32_t token = daemon_enter(daemon);
+  if (ret == RCLRT_OK && !window_has_room(stream, count)) {
+    daemon->counters.refused++;
+    ret = RCLRT_ERR_AGAIN;
+  }
+  for (size_t i = 0; i < got; ++i) { /* at most RCLRT_WINDOW: nothing may come between them */
+    if (ret == RCLRT_OK) {
+      queue_node(daemon, nodes[i], lengths[i]);
+    } else {
+      daemon_free_node(daemon, nodes[i]);
+    }
+  }
+  daemon_leave(daemon, token);
+  daemon_kick(daemon);
+  return ret;
+}

@@ -1,0 +1,354 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Transmission: what goes on the line next, and what acknowledgements do. Functions that say "in a
+ * critical section" are called there; the others are not.
+ */
+#include <string.h>
+
+#include "daemon_internal.h"
+
+/* In a critical section: bytes of an own ACKNACK or HEARTBEAT, outside any stream. */
+static void begin_control(struct rclrt_daemon * daemon, const struct rclrt_submessage * submessage)
+{
+  struct rclrt_message_header header = {daemon->session, RCLRT_STREAM_NONE, 0, {0, 0, 0, 0}};
+  memcpy(header.key, daemon->key, sizeof(header.key));
+  struct rclrt_writer writer;
+  rclrt_writer_init(&writer, daemon->control, sizeof(daemon->control));
+  rclrt_write_message_header(&writer, &header);
+  rclrt_write_submessage(&writer, submessage);
+  daemon->message = daemon->control;
+  daemon->message_length = (uint16_t)writer.at;
+}
+
+/* In a critical section. One step per stream. */
+static bool pick_control(struct rclrt_daemon * daemon)
+{
+  struct rclrt_submessage submessage;
+  memset(&submessage, 0, sizeof(submessage));
+  if (daemon_next_ack(daemon, &submessage.of.acknack)) {
+    submessage.id = RCLRT_ACKNACK;
+    begin_control(daemon, &submessage);
+    return true;
+  }
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
+       link = rclrt_list_next(&daemon->outputs, link)) {
+    struct rclrt_output_stream * stream = output_of(link);
+    if (stream->heartbeat_due) {
+      stream->heartbeat_due = false;
+      submessage.id = RCLRT_HEARTBEAT;
+      submessage.of.heartbeat.first_unacked = stream->first_unacked;
+      submessage.of.heartbeat.last_unacked = (uint16_t)(stream->sent - 1U);
+      submessage.of.heartbeat.stream = stream->id;
+      begin_control(daemon, &submessage);
+      return true;
+    }
+  }
+  return false;
+}
+
+/* In a critical section: may a message of this priority be begun, or is an acknowledgement awaited
+ * whose negative would otherwise have to wait behind it? */
+static bool may_begin(struct rclrt_daemon * daemon, int priority, uint64_t now)
+{
+  if (daemon->held_for == NULL) {
+    return true;
+  }
+  if (now >= daemon->held_until_ns) {
+    daemon->held_for = NULL;
+    return true;
+  }
+  return daemon->config.mode == RCLRT_MODE_OWN && priority >= daemon->held_for->priority;
+}
+
+/* In a critical section. */
+static bool pick_data(struct rclrt_daemon * daemon, uint64_t now)
+{
+  struct rclrt_node * node = node_of(rclrt_queue_first(&daemon->execution));
+  if (node == NULL || !may_begin(daemon, node->priority, now)) {
+    return false;
+  }
+  rclrt_queue_remove(&daemon->execution, &node->link, node->priority);
+  node->state = RCLRT_NODE_SENDING;
+  if (node->tries < UINT8_MAX) {
+    node->tries++;
+  }
+  if (node->sequence == node->stream->sent) {
+    node->stream->sent++;
+  }
+  node->stream->quiet_since_ns = now; /* silence is counted anew, also while this is on the line */
+  daemon->current = node;
+  daemon->message = node->bytes;
+  daemon->message_length = node->length;
+  return true;
+}
+
+/* The next message, if any and if nobody else is transmitting. */
+static bool pick(struct rclrt_daemon * daemon)
+{
+  const uint64_t now = daemon_now(daemon);
+  const uint32_t token = daemon_enter(daemon);
+  const bool picked = !daemon->busy && (pick_control(daemon) || pick_data(daemon, now));
+  if (picked) {
+    daemon->busy = true;
+  }
+  daemon_leave(daemon, token);
+  if (picked) {
+    daemon->message_at = 0;
+    rclrt_frame_encoder_init(
+      &daemon->encoder, daemon->config.check, RCLRT_FRAME_CLIENT, RCLRT_FRAME_AGENT,
+      daemon->message, daemon->message_length);
+  }
+  return picked;
+}
+
+/* In a critical section: into Pending_Buffer, oldest first. One step per node, none as a rule. */
+static void insert_pending(struct rclrt_daemon * daemon, struct rclrt_node * node)
+{
+  struct rclrt_link * after = daemon->pending.head.previous;
+  while (after != &daemon->pending.head && node_of(after)->timestamp_ns > node->timestamp_ns) {
+    after = after->previous;
+  }
+  rclrt_list_insert_after(after, &node->link);
+  node->state = RCLRT_NODE_PENDING;
+}
+
+/* The message is on the wire: its node goes to the pool or waits for the acknowledgement. */
+static void finish(struct rclrt_daemon * daemon)
+{
+  const uint64_t now = daemon_now(daemon);
+  const uint32_t token = daemon_enter(daemon);
+  struct rclrt_node * node = daemon->current;
+  daemon->current = NULL;
+  daemon->busy = false;
+  daemon->counters.sent++;
+  if (node != NULL) {
+    node->sent_ns = now;
+    if (!is_reliable(node->stream->id) || node->settled) {
+      daemon_free_node(daemon, node);
+    } else {
+      const bool paper = daemon->config.mode == RCLRT_MODE_PAPER;
+      insert_pending(daemon, node);
+      node->stream->quiet_since_ns = now;
+      node->stream->heartbeat_due = node->stream->heartbeat_due || paper;
+      const uint64_t hold = paper ? daemon->config.heartbeat_ns : daemon->config.hold_off_ns;
+      if (hold > 0 && (daemon->held_for == NULL || daemon->held_for->priority <= node->priority)) {
+        daemon->held_for = node;
+        daemon->held_until_ns = now + hold;
+      }
+    }
+  }
+  daemon_leave(daemon, token);
+}
+
+/* Hands the next bytes of the message to the transport. False when there are none left. */
+static bool write_piece(struct rclrt_daemon * daemon, ptrdiff_t * written)
+{
+  const uint8_t * bytes = daemon->config.piece;
+  size_t size = 0;
+  const uint16_t left = (uint16_t)(daemon->message_length - daemon->message_at);
+  switch (daemon->config.framing) {
+    case RCLRT_FRAMING_SERIAL:
+      size = rclrt_frame_encode(&daemon->encoder, daemon->config.piece, daemon->config.piece_size);
+      break;
+    case RCLRT_FRAMING_DATAGRAM:
+      bytes = daemon->message + daemon->message_at;
+      size = left;
+      daemon->message_at = daemon->message_length;
+      break;
+    case RCLRT_FRAMING_LENGTH: {
+      const size_t prefix = daemon->message_at == 0 ? 2U : 0U;
+      size = left < daemon->config.piece_size - prefix ? left : daemon->config.piece_size - prefix;
+      memcpy(daemon->config.piece + prefix, daemon->message + daemon->message_at, size);
+      daemon->message_at = (uint16_t)(daemon->message_at + size);
+      if (size > 0 && prefix > 0) {
+        daemon->config.piece[0] = (uint8_t)daemon->message_length;
+        daemon->config.piece[1] = (uint8_t)(daemon->message_length >> 8);
+        size += prefix;
+      }
+      break;
+    }
+  }
+  if (size == 0) {
+    return false;
+  }
+  *written = daemon->transport->write(daemon->transport->context, bytes, size);
+  if (*written < 0) {
+    daemon_count(daemon, &daemon->counters.write_errors);
+  }
+  return true;
+}
+
+/* Only by the context that set `busy`. Ends when the transport is still at it, or nothing is left. */
+static void transmit(struct rclrt_daemon * daemon)
+{
+  do {
+    ptrdiff_t written = 1;
+    while (written > 0) {
+      if (!write_piece(daemon, &written)) {
+        break;
+      }
+      if (written == 0) {
+        return; /* rclrt_daemon_transmitted() goes on */
+      }
+    }
+    finish(daemon);
+  } while (pick(daemon));
+}
+
+void daemon_kick(struct rclrt_daemon * daemon)
+{
+  if (pick(daemon)) {
+    transmit(daemon);
+  }
+}
+
+void rclrt_daemon_transmitted(struct rclrt_daemon * daemon)
+{
+  if (daemon->busy) {
+    transmit(daemon);
+  }
+}
+
+/* In a critical section: the stream with this id, or null. */
+static struct rclrt_output_stream * find_output(struct rclrt_daemon * daemon, uint8_t id)
+{
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
+       link = rclrt_list_next(&daemon->outputs, link)) {
+    if (output_of(link)->id == id) {
+      return output_of(link);
+    }
+  }
+  return NULL;
+}
+
+/* In a critical section: exactly what is missing goes back to the queue, oldest at the front. */
+static void requeue_missing(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream,
+  const struct rclrt_acknack * acknack, uint64_t now)
+{
+  for (unsigned i = RCLRT_WINDOW; i-- > 0;) {
+    const uint16_t sequence = (uint16_t)(acknack->first_unacked + i);
+    if (
+      ((uint32_t)acknack->missing >> i & 1U) == 0 ||
+      !rclrt_sequence_before(sequence, stream->sent)) {
+      continue;
+    }
+    if (rclrt_sequence_before(sequence, stream->first_unacked)) {
+      stream->heartbeat_due = true; /* given up; the agent has not heard of it */
+      continue;
+    }
+    struct rclrt_node * node = *window_slot(stream, sequence);
+    if (node == NULL || node->state != RCLRT_NODE_PENDING) {
+      continue; /* already on its way again */
+    }
+    if (node->tries > 1 && now - node->sent_ns < daemon->config.answer_ns) {
+      continue;
+    }
+    if (daemon->held_for == node) {
+      daemon->held_for = NULL;
+    }
+    rclrt_list_remove(&node->link);
+    node->state = RCLRT_NODE_QUEUED;
+    rclrt_queue_push_front(&daemon->execution, &node->link, node->priority);
+    daemon->counters.retransmitted++;
+  }
+}
+
+void daemon_on_acknack(struct rclrt_daemon * daemon, const struct rclrt_acknack * acknack)
+{
+  const uint64_t now = daemon_now(daemon);
+  const uint32_t token = daemon_enter(daemon);
+  struct rclrt_output_stream * stream = find_output(daemon, acknack->stream);
+  const uint16_t first = acknack->first_unacked;
+  /* What was never sent cannot be acknowledged. */
+  if (stream != NULL && is_reliable(stream->id) && !rclrt_sequence_before(stream->sent, first)) {
+    if (rclrt_sequence_before(stream->first_unacked, first)) {
+      daemon_settle_until(daemon, stream, first);
+      stream->quiet_since_ns = now;
+    }
+    requeue_missing(daemon, stream, acknack, now);
+  }
+  daemon_leave(daemon, token);
+  daemon_kick(daemon);
+}
+
+/* Gives up the oldest message that has outlived its time, and what its stream has before it, for the
+ * agent can only skip from the front. False when there is none. */
+static bool abandon_one(struct rclrt_daemon * daemon, uint64_t now)
+{
+  const struct rclrt_output_stream * stream = NULL;
+  uint16_t first = 0;
+  uint16_t count = 0;
+  const uint32_t token = daemon_enter(daemon);
+  struct rclrt_node * oldest = node_of(rclrt_list_first(&daemon->pending));
+  if (oldest != NULL && now - oldest->timestamp_ns >= daemon->config.lifetime_ns) {
+    struct rclrt_output_stream * of = oldest->stream;
+    stream = of;
+    first = of->first_unacked;
+    count = (uint16_t)(oldest->sequence + 1U - first);
+    daemon->counters.abandoned += count;
+    daemon_settle_until(daemon, of, (uint16_t)(first + count));
+    of->heartbeat_due = true;
+    of->quiet_since_ns = now;
+  }
+  daemon_leave(daemon, token);
+  if (stream != NULL && daemon->on_abandoned != NULL) {
+    for (uint16_t i = 0; i < count; ++i) {
+      daemon->on_abandoned(daemon->on_abandoned_context, stream, (uint16_t)(first + i));
+    }
+  }
+  return stream != NULL;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon)
+{
+  const uint64_t now = daemon_now(daemon);
+  const struct rclrt_daemon_config * config = &daemon->config;
+  const bool gives_up = config->mode == RCLRT_MODE_OWN && config->lifetime_ns != 0;
+  for (uint16_t i = 0; gives_up && i < config->node_count && abandon_one(daemon, now); ++i) {
+  }
+  uint64_t due = UINT64_MAX;
+  const uint32_t token = daemon_enter(daemon);
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
+       link = rclrt_list_next(&daemon->outputs, link)) {
+    struct rclrt_output_stream * stream = output_of(link);
+    if (!is_reliable(stream->id) || stream->first_unacked == stream->sent) {
+      continue;
+    }
+    if (now - stream->quiet_since_ns >= config->heartbeat_ns) {
+      stream->heartbeat_due = true;
+      stream->quiet_since_ns = now;
+    }
+    due = earlier(due, stream->quiet_since_ns + config->heartbeat_ns);
+  }
+  const struct rclrt_node * oldest = node_of(rclrt_list_first(&daemon->pending));
+  if (gives_up && oldest != NULL) {
+    due = earlier(due, oldest->timestamp_ns + config->lifetime_ns);
+  }
+  if (daemon->held_for != NULL && now < daemon->held_until_ns) {
+    due = earlier(due, daemon->held_until_ns);
+  }
+  daemon_leave(daemon, token);
+  daemon_kick(daemon);
+  return due;
+}
+
+bool rclrt_daemon_idle(struct rclrt_daemon * daemon)
+{
+  const uint32_t token = daemon_enter(daemon);
+  const bool idle =
+    !daemon->busy && daemon->execution.used == 0 && rclrt_list_empty(&daemon->pending);
+  daemon_leave(daemon, token);
+  return idle;
+}
+
+bool rclrt_daemon_confirmed(struct rclrt_daemon * daemon, const struct rclrt_output_stream * stream)
+{
+  const uint32_t token = daemon_enter(daemon);
+  const bool confirmed = stream->first_unacked == stream->next;
+  daemon_leave(daemon, token);
+  return confirmed;
+}

@@ -1,0 +1,481 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "rclrt_micro/executor.h"
+
+#include <string.h>
+
+#include "executor_internal.h"
+
+static struct rclrt_callback * ready_of(struct rclrt_link * link)
+{
+  return link == NULL ? NULL : RCLRT_CONTAINER_OF(link, struct rclrt_callback, ready_link);
+}
+
+enum rclrt_ret rclrt_executor_init(
+  struct rclrt_executor * executor, struct rclrt_session * session,
+  struct rclrt_heap_node ** timer_slots, uint16_t timer_count, uint8_t * buffers)
+{
+  if (
+    executor == NULL || session == NULL || buffers == NULL ||
+    (timer_slots == NULL && timer_count > 0) || timer_count == RCLRT_HEAP_OUTSIDE) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(executor, 0, sizeof(*executor));
+  executor->session = session;
+  executor->daemon = session->daemon;
+  executor->port = session->daemon->port;
+  executor->buffers = buffers;
+  executor->buffer_size = session->daemon->config.message_capacity;
+  executor->levels = 1;
+  rclrt_queue_init(&executor->ready);
+  rclrt_queue_init(&executor->granted);
+  rclrt_heap_init(&executor->timers, timer_slots, timer_count);
+  rclrt_list_init(&executor->all);
+  return RCLRT_OK;
+}
+
+enum rclrt_ret rclrt_executor_use_levels(
+  struct rclrt_executor * executor, const uint8_t * floors, uint8_t levels)
+{
+  if (
+    executor == NULL || floors == NULL || levels == 0 || levels > RCLRT_LEVELS_MAX ||
+    executor->port->pend == NULL || floors[0] != 0 || executor_batches(executor) ||
+    !rclrt_list_empty(&executor->all)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  for (uint8_t i = 1; i < levels; ++i) {
+    if (floors[i] <= floors[i - 1]) {
+      return RCLRT_ERR_ARGUMENT;
+    }
+  }
+  memcpy(executor->floors, floors, levels);
+  executor->levels = levels;
+  return RCLRT_OK;
+}
+
+enum rclrt_ret rclrt_executor_set_trigger(
+  struct rclrt_executor * executor, enum rclrt_trigger trigger,
+  const struct rclrt_callback * callback)
+{
+  if (
+    executor == NULL || trigger == RCLRT_TRIGGER_USER ||
+    (trigger == RCLRT_TRIGGER_ONE) != (callback != NULL) ||
+    (executor->levels > 1 && trigger != RCLRT_TRIGGER_ANY)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  executor->trigger = (uint8_t)trigger;
+  executor->trigger_callback = callback;
+  return RCLRT_OK;
+}
+
+enum rclrt_ret rclrt_executor_set_user_trigger(
+  struct rclrt_executor * executor,
+  bool (*trigger)(void * context, const struct rclrt_executor * executor), void * context)
+{
+  if (executor == NULL || trigger == NULL || executor->levels > 1) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  executor->trigger = RCLRT_TRIGGER_USER;
+  executor->user_trigger = trigger;
+  executor->user_trigger_context = context;
+  return RCLRT_OK;
+}
+
+enum rclrt_ret rclrt_executor_set_semantics(
+  struct rclrt_executor * executor, enum rclrt_semantics semantics)
+{
+  if (executor == NULL || (executor->levels > 1 && semantics == RCLRT_SEMANTICS_LET)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  executor->semantics = (uint8_t)semantics;
+  return RCLRT_OK;
+}
+
+static unsigned level_of(const struct rclrt_executor * executor, unsigned priority)
+{
+  unsigned level = executor->levels - 1U;
+  while (level > 0 && priority < executor->floors[level]) {
+    level--;
+  }
+  return level;
+}
+
+/* In a critical section. True when it was not ready before. */
+static bool enter_ready(struct rclrt_executor * executor, struct rclrt_callback * callback)
+{
+  if (callback->ready || callback->granted) {
+    return false;
+  }
+  callback->ready = true;
+  rclrt_queue_push(&executor->ready, &callback->ready_link, callback->priority);
+  return true;
+}
+
+static void pend(struct rclrt_executor * executor, const struct rclrt_callback * callback)
+{
+  if (executor->levels > 1) {
+    executor->port->pend(executor->port->context, level_of(executor, callback->priority));
+  }
+}
+
+void rclrt_callback_make_ready(struct rclrt_callback * callback)
+{
+  struct rclrt_executor * executor = callback->executor;
+  if (executor == NULL) {
+    return; /* not added yet, or removed: its frames wait */
+  }
+  const uint32_t token = executor_enter(executor);
+  const bool entered = enter_ready(executor, callback);
+  executor_leave(executor, token);
+  if (entered) {
+    pend(executor, callback);
+  }
+}
+
+enum rclrt_ret rclrt_executor_add(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
+  enum rclrt_invocation invocation)
+{
+  if (
+    executor == NULL || callback == NULL || callback->run == NULL || callback->executor != NULL ||
+    priority >= RCLRT_PRIORITIES || (executor->levels > 1 && invocation == RCLRT_ALWAYS)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  callback->priority = priority;
+  callback->invocation = (uint8_t)invocation;
+  callback->ready = false;
+  callback->granted = false;
+  callback->fresh = false;
+  if (callback->sink != NULL) {
+    callback->sink->priority = priority;
+  }
+  const uint32_t token = executor_enter(executor);
+  rclrt_list_push_back(&executor->all, &callback->all_link);
+  callback->executor = executor;
+  executor->always = (uint16_t)(executor->always + (invocation == RCLRT_ALWAYS ? 1U : 0U));
+  const bool has_work = callback->sink != NULL && !rclrt_list_empty(&callback->sink->slots);
+  executor_leave(executor, token);
+  if (has_work) {
+    rclrt_callback_make_ready(callback);
+  }
+  return RCLRT_OK;
+}
+
+void rclrt_executor_remove(struct rclrt_executor * executor, struct rclrt_callback * callback)
+{
+  if (callback->executor != executor) {
+    return;
+  }
+  const uint32_t token = executor_enter(executor);
+  executor_take_out(executor, callback);
+  rclrt_list_remove(&callback->all_link);
+  if (callback->invocation == RCLRT_ALWAYS) {
+    executor->always--;
+  }
+  callback->executor = NULL;
+  executor_leave(executor, token);
+}
+
+static void run_timer(struct rclrt_callback * callback, bool fresh)
+{
+  (void)fresh;
+  struct rclrt_timer * timer = RCLRT_CONTAINER_OF(callback, struct rclrt_timer, callback);
+  timer->run(timer->context, timer);
+}
+
+enum rclrt_ret rclrt_executor_add_timer_at(
+  struct rclrt_executor * executor, struct rclrt_timer * timer, uint64_t first_ns,
+  uint64_t period_ns, uint8_t priority, void (*run)(void * context, struct rclrt_timer * timer),
+  void * context)
+{
+  if (executor == NULL || timer == NULL || run == NULL || period_ns == 0) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (timer->callback.executor != NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(timer, 0, sizeof(*timer));
+  timer->period_ns = period_ns;
+  timer->run = run;
+  timer->context = context;
+  timer->callback.run = run_timer;
+  timer->due.key = first_ns;
+  uint32_t token = executor_enter(executor);
+  const bool fits = rclrt_heap_push(&executor->timers, &timer->due);
+  executor_leave(executor, token);
+  if (!fits) {
+    return RCLRT_ERR_STORAGE;
+  }
+  const enum rclrt_ret ret =
+    rclrt_executor_add(executor, &timer->callback, priority, RCLRT_ON_NEW_DATA);
+  if (ret != RCLRT_OK) {
+    token = executor_enter(executor);
+    rclrt_heap_remove(&executor->timers, &timer->due);
+    executor_leave(executor, token);
+  }
+  return ret;
+}
+
+enum rclrt_ret rclrt_executor_add_timer(
+  struct rclrt_executor * executor, struct rclrt_timer * timer, uint64_t period_ns,
+  uint8_t priority, void (*run)(void * context, struct rclrt_timer * timer), void * context)
+{
+  if (executor == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const uint64_t now = executor->port->now_ns(executor->port->context);
+  return rclrt_executor_add_timer_at(
+    executor, timer, now + period_ns, period_ns, priority, run, context);
+}
+
+void rclrt_timer_cancel(struct rclrt_timer * timer)
+{
+  struct rclrt_executor * executor = timer->callback.executor;
+  if (executor == NULL) {
+    return;
+  }
+  const uint32_t token = executor_enter(executor);
+  rclrt_heap_remove(&executor->timers, &timer->due);
+  executor_leave(executor, token);
+  rclrt_executor_remove(executor, &timer->callback);
+}
+
+static void run_guard(struct rclrt_callback * callback, bool fresh)
+{
+  (void)fresh;
+  struct rclrt_guard * guard = RCLRT_CONTAINER_OF(callback, struct rclrt_guard, callback);
+  guard->run(guard->context);
+}
+
+enum rclrt_ret rclrt_executor_add_guard(
+  struct rclrt_executor * executor, struct rclrt_guard * guard, uint8_t priority,
+  void (*run)(void * context), void * context)
+{
+  if (executor == NULL || guard == NULL || run == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  guard->run = run;
+  guard->context = context;
+  guard->callback.run = run_guard;
+  return rclrt_executor_add(executor, &guard->callback, priority, RCLRT_ON_NEW_DATA);
+}
+
+void rclrt_guard_trigger(struct rclrt_guard * guard)
+{
+  rclrt_callback_make_ready(&guard->callback);
+}
+
+bool rclrt_chain_priorities(unsigned chains, unsigned length, uint8_t * priorities)
+{
+  if (
+    priorities == NULL || chains > RCLRT_PRIORITIES || length > RCLRT_PRIORITIES ||
+    chains * length > RCLRT_PRIORITIES) {
+    return false;
+  }
+  for (unsigned chain = 0; chain < chains; ++chain) {
+    for (unsigned i = 0; i < length; ++i) {
+      priorities[chain * length + i] = (uint8_t)((chains - 1U - chain) * length + i);
+    }
+  }
+  return true;
+}
+
+/* One expired timer. False: none. */
+static bool collect_one(struct rclrt_executor * executor, uint64_t now, uint64_t * next)
+{
+  struct rclrt_timer * timer = NULL;
+  bool entered = false;
+  const uint32_t token = executor_enter(executor);
+  struct rclrt_heap_node * first = rclrt_heap_first(&executor->timers);
+  *next = first == NULL ? UINT64_MAX : first->key;
+  if (*next <= now) {
+    timer = RCLRT_CONTAINER_OF(first, struct rclrt_timer, due);
+    /* The last expiration that has passed counts; those before it were missed. */
+    const uint64_t missed = (now - first->key) / timer->period_ns;
+    timer->overruns += (uint32_t)missed;
+    rclrt_heap_remove(&executor->timers, first);
+    first->key += (missed + 1U) * timer->period_ns;
+    (void)rclrt_heap_push(&executor->timers, first);
+    entered = enter_ready(executor, &timer->callback);
+    if (entered) {
+      timer->called_for_ns = first->key - timer->period_ns;
+    } else {
+      timer->overruns++;
+    }
+  }
+  executor_leave(executor, token);
+  if (entered) {
+    pend(executor, &timer->callback);
+  }
+  return timer != NULL;
+}
+
+uint64_t rclrt_executor_collect(struct rclrt_executor * executor)
+{
+  const uint64_t now = executor->port->now_ns(executor->port->context);
+  uint64_t next = UINT64_MAX;
+  /* Each timer at most once: afterwards it is in the future. */
+  for (uint32_t i = 0; i <= executor->timers.capacity && collect_one(executor, now, &next); ++i) {
+  }
+  return next;
+}
+
+void executor_run(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, unsigned level)
+{
+  uint8_t * buffer = executor->buffers + (size_t)level * executor->buffer_size;
+  bool fresh = callback->fresh;
+  callback->fresh = false;
+  if (!fresh && callback->take != NULL && executor->semantics == RCLRT_SEMANTICS_RCLCPP) {
+    fresh = callback->take(callback, buffer, executor->buffer_size);
+  }
+  const bool runs = fresh || callback->take == NULL || callback->invocation == RCLRT_ALWAYS;
+  if (runs) {
+    callback->run(callback, fresh);
+  }
+  const uint32_t token = executor_enter(executor);
+  executor->executed += runs ? 1U : 0U;
+  executor->empty += runs ? 0U : 1U;
+  const bool more = callback->executor != NULL && callback->sink != NULL &&
+                    !rclrt_list_empty(&callback->sink->slots);
+  executor_leave(executor, token);
+  if (more) {
+    rclrt_callback_make_ready(callback);
+  }
+}
+
+void executor_take_out(struct rclrt_executor * executor, struct rclrt_callback * callback)
+{
+  if (callback->ready) {
+    rclrt_queue_remove(&executor->ready, &callback->ready_link, callback->priority);
+  } else if (callback->granted) {
+    rclrt_queue_remove(&executor->granted, &callback->ready_link, callback->priority);
+  }
+  callback->ready = false;
+  callback->granted = false;
+}
+
+/* The most urgent of `queue` at `least` or above, taken out. */
+static struct rclrt_callback * pop(
+  struct rclrt_executor * executor, struct rclrt_queue * queue, int least)
+{
+  struct rclrt_callback * callback = NULL;
+  const uint32_t token = executor_enter(executor);
+  if (rclrt_queue_highest(queue) >= least) {
+    callback = ready_of(rclrt_queue_first(queue));
+  }
+  if (callback != NULL) {
+    executor_take_out(executor, callback);
+  }
+  executor_leave(executor, token);
+  return callback;
+}
+
+void rclrt_executor_run_level(struct rclrt_executor * executor, unsigned level)
+{
+  struct rclrt_callback * callback;
+  while ((callback = pop(executor, &executor->ready, executor->floors[level])) != NULL) {
+    executor_run(executor, callback, level);
+  }
+}
+
+bool executor_triggered(const struct rclrt_executor * executor)
+{
+  switch (executor->trigger) {
+    case RCLRT_TRIGGER_ANY:
+      return executor->ready.used != 0;
+    case RCLRT_TRIGGER_ONE:
+      return executor->trigger_callback->ready;
+    case RCLRT_TRIGGER_ALWAYS:
+      return true;
+    case RCLRT_TRIGGER_USER:
+      return executor->user_trigger(executor->user_trigger_context, executor);
+    default:
+      break;
+  }
+  const struct rclrt_link * link = rclrt_list_first(&executor->all);
+  bool all = link != NULL;
+  for (; link != NULL && all; link = rclrt_list_next(&executor->all, link)) {
+    all = RCLRT_CONTAINER_OF(link, const struct rclrt_callback, all_link)->ready;
+  }
+  return all;
+}
+
+/* Moves to the batch whatever is ready or runs always. One step per callback, as the trigger ALL. */
+static void grant(struct rclrt_executor * executor)
+{
+  for (struct rclrt_link * link = rclrt_list_first(&executor->all); link != NULL;
+       link = rclrt_list_next(&executor->all, link)) {
+    struct rclrt_callback * callback = RCLRT_CONTAINER_OF(link, struct rclrt_callback, all_link);
+    const uint32_t token = executor_enter(executor);
+    const bool granted = callback->ready || callback->invocation == RCLRT_ALWAYS;
+    if (granted) {
+      executor_take_out(executor, callback);
+      callback->granted = true;
+      rclrt_queue_push(&executor->granted, &callback->ready_link, callback->priority);
+    }
+    executor_leave(executor, token);
+    if (granted && executor->semantics == RCLRT_SEMANTICS_LET && callback->take != NULL) {
+      callback->fresh = callback->take(callback, executor->buffers, executor->buffer_size);
+    }
+  }
+}
+
+/* The next callback to run, or null. */
+static struct rclrt_callback * next(struct rclrt_executor * executor)
+{
+  if (!executor_batches(executor)) {
+    return pop(executor, &executor->ready, 0);
+  }
+  struct rclrt_callback * callback = pop(executor, &executor->granted, 0);
+  if (callback == NULL && executor_triggered(executor)) {
+    grant(executor);
+    callback = pop(executor, &executor->granted, 0);
+  }
+  return callback;
+}
+
+enum rclrt_ret executor_wait(
+  struct rclrt_executor * executor, uint64_t next_ns, uint64_t deadline_ns)
+{
+  const uint64_t now = executor->port->now_ns(executor->port->context);
+  const uint64_t until = next_ns < deadline_ns ? next_ns : deadline_ns;
+  if (now >= deadline_ns) {
+    return RCLRT_ERR_TIMEOUT;
+  }
+  const enum rclrt_ret ret = rclrt_daemon_poll(executor->daemon, until > now ? until - now : 0);
+  rclrt_session_handle(executor->session);
+  return ret;
+}
+
+enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns)
+{
+  if (executor == NULL || executor->levels > 1) {
+    return RCLRT_ERR_ARGUMENT; /* with levels the port runs them */
+  }
+  const uint64_t now = executor->port->now_ns(executor->port->context);
+  const uint64_t deadline = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
+  /* Data that a line without interrupts has brought meanwhile. */
+  enum rclrt_ret ret = rclrt_daemon_poll(executor->daemon, 0);
+  rclrt_session_handle(executor->session);
+  while (ret == RCLRT_OK) {
+    const uint64_t next_ns = rclrt_executor_collect(executor);
+    struct rclrt_callback * callback = next(executor);
+    if (callback != NULL) {
+      executor_run(executor, callback, 0);
+      return RCLRT_OK;
+    }
+    ret = executor_wait(executor, next_ns, deadline);
+  }
+  return ret;
+}
+
+enum rclrt_ret rclrt_executor_spin(struct rclrt_executor * executor, const volatile bool * stop)
+{
+  enum rclrt_ret ret = RCLRT_OK;
+  while (!*stop && (ret == RCLRT_OK || ret == RCLRT_ERR_TIMEOUT)) {
+    ret = rclrt_executor_spin_some(executor, UINT64_C(100) * 1000000U);
+  }
+  return ret == RCLRT_ERR_TIMEOUT ? RCLRT_OK : ret;
+}

@@ -1,0 +1,38 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What the two executors share.
+ */
+#ifndef EXECUTOR_INTERNAL_H_
+#define EXECUTOR_INTERNAL_H_
+
+#include "rclrt_micro/executor.h"
+
+static inline uint32_t executor_enter(const struct rclrt_executor * executor)
+{
+  return executor->port->enter(executor->port->context);
+}
+
+static inline void executor_leave(const struct rclrt_executor * executor, uint32_t token)
+{
+  executor->port->leave(executor->port->context, token);
+}
+
+/* Does a round grant a batch, instead of running whatever is most urgent? */
+static inline bool executor_batches(const struct rclrt_executor * executor)
+{
+  return executor->trigger != RCLRT_TRIGGER_ANY || executor->semantics != RCLRT_SEMANTICS_RCLCPP ||
+         executor->always > 0;
+}
+
+/* Takes the message if need be and runs the callback; more messages make it ready again. */
+void executor_run(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, unsigned level);
+/* In a critical section: neither ready nor granted any more. */
+void executor_take_out(struct rclrt_executor * executor, struct rclrt_callback * callback);
+bool executor_triggered(const struct rclrt_executor * executor);
+/* Waits for the line until `next_ns` at most. TIMEOUT: `deadline_ns` has passed. */
+enum rclrt_ret executor_wait(
+  struct rclrt_executor * executor, uint64_t next_ns, uint64_t deadline_ns);
+
+#endif /* EXECUTOR_INTERNAL_H_ */

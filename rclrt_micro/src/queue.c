@@ -1,0 +1,187 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "rclrt_micro/queue.h"
+
+void rclrt_list_init(struct rclrt_list * list)
+{
+  list->head.next = &list->head;
+  list->head.previous = &list->head;
+}
+
+bool rclrt_list_empty(const struct rclrt_list * list) { return list->head.next == &list->head; }
+
+struct rclrt_link * rclrt_list_first(const struct rclrt_list * list)
+{
+  return rclrt_list_empty(list) ? NULL : list->head.next;
+}
+
+struct rclrt_link * rclrt_list_last(const struct rclrt_list * list)
+{
+  return rclrt_list_empty(list) ? NULL : list->head.previous;
+}
+
+struct rclrt_link * rclrt_list_next(const struct rclrt_list * list, const struct rclrt_link * link)
+{
+  return link->next == &list->head ? NULL : link->next;
+}
+
+void rclrt_list_insert_after(struct rclrt_link * position, struct rclrt_link * link)
+{
+  link->previous = position;
+  link->next = position->next;
+  position->next->previous = link;
+  position->next = link;
+}
+
+void rclrt_list_push_back(struct rclrt_list * list, struct rclrt_link * link)
+{
+  rclrt_list_insert_after(list->head.previous, link);
+}
+
+void rclrt_list_push_front(struct rclrt_list * list, struct rclrt_link * link)
+{
+  rclrt_list_insert_after(&list->head, link);
+}
+
+void rclrt_list_remove(struct rclrt_link * link)
+{
+  link->previous->next = link->next;
+  link->next->previous = link->previous;
+  link->next = NULL;
+  link->previous = NULL;
+}
+
+struct rclrt_link * rclrt_list_pop_front(struct rclrt_list * list)
+{
+  struct rclrt_link * link = rclrt_list_first(list);
+  if (link != NULL) {
+    rclrt_list_remove(link);
+  }
+  return link;
+}
+
+void rclrt_queue_init(struct rclrt_queue * queue)
+{
+  queue->used = 0;
+  for (unsigned i = 0; i < RCLRT_PRIORITIES; ++i) {
+    rclrt_list_init(&queue->levels[i]);
+  }
+}
+
+void rclrt_queue_push(struct rclrt_queue * queue, struct rclrt_link * link, unsigned priority)
+{
+  rclrt_list_push_back(&queue->levels[priority], link);
+  queue->used |= UINT32_C(1) << priority;
+}
+
+void rclrt_queue_push_front(struct rclrt_queue * queue, struct rclrt_link * link, unsigned priority)
+{
+  rclrt_list_push_front(&queue->levels[priority], link);
+  queue->used |= UINT32_C(1) << priority;
+}
+
+void rclrt_queue_remove(struct rclrt_queue * queue, struct rclrt_link * link, unsigned priority)
+{
+  rclrt_list_remove(link);
+  if (rclrt_list_empty(&queue->levels[priority])) {
+    queue->used &= ~(UINT32_C(1) << priority);
+  }
+}
+
+/* Number of the highest bit set, -1 for none. Five steps, on any compiler. */
+static int highest_bit(uint32_t bits)
+{
+  int bit = bits != 0 ? 0 : -1;
+  for (int step = 16; step > 0; step /= 2) {
+    if (bits >> step != 0) {
+      bits >>= step;
+      bit += step;
+    }
+  }
+  return bit;
+}
+
+int rclrt_queue_highest(const struct rclrt_queue * queue) { return highest_bit(queue->used); }
+
+int rclrt_queue_lowest(const struct rclrt_queue * queue)
+{
+  return highest_bit(queue->used & (~queue->used + 1U));
+}
+
+struct rclrt_link * rclrt_queue_first(const struct rclrt_queue * queue)
+{
+  const int priority = rclrt_queue_highest(queue);
+  return priority < 0 ? NULL : rclrt_list_first(&queue->levels[priority]);
+}
+
+void rclrt_heap_init(struct rclrt_heap * heap, struct rclrt_heap_node ** nodes, uint16_t capacity)
+{
+  heap->nodes = nodes;
+  heap->size = 0;
+  heap->capacity = capacity;
+}
+
+static void place(struct rclrt_heap * heap, struct rclrt_heap_node * node, uint16_t at)
+{
+  heap->nodes[at] = node;
+  node->place = at;
+}
+
+static void sift_up(struct rclrt_heap * heap, struct rclrt_heap_node * node, uint16_t at)
+{
+  while (at > 0) {
+    const uint16_t parent = (uint16_t)((at - 1) / 2);
+    if (heap->nodes[parent]->key <= node->key) {
+      break;
+    }
+    place(heap, heap->nodes[parent], at);
+    at = parent;
+  }
+  place(heap, node, at);
+}
+
+static void sift_down(struct rclrt_heap * heap, struct rclrt_heap_node * node, uint16_t at)
+{
+  for (;;) { /* a level down each turn */
+    uint32_t child = 2U * at + 1U;
+    if (child >= heap->size) {
+      break;
+    }
+    if (child + 1U < heap->size && heap->nodes[child + 1U]->key < heap->nodes[child]->key) {
+      child++;
+    }
+    if (node->key <= heap->nodes[child]->key) {
+      break;
+    }
+    place(heap, heap->nodes[child], at);
+    at = (uint16_t)child;
+  }
+  place(heap, node, at);
+}
+
+bool rclrt_heap_push(struct rclrt_heap * heap, struct rclrt_heap_node * node)
+{
+  if (heap->size == heap->capacity) {
+    return false;
+  }
+  sift_up(heap, node, heap->size++);
+  return true;
+}
+
+void rclrt_heap_remove(struct rclrt_heap * heap, struct rclrt_heap_node * node)
+{
+  const uint16_t at = node->place;
+  struct rclrt_heap_node * last = heap->nodes[--heap->size];
+  node->place = RCLRT_HEAP_OUTSIDE;
+  if (last == node) {
+    return;
+  }
+  sift_up(heap, last, at);
+  sift_down(heap, last, last->place);
+}
+
+struct rclrt_heap_node * rclrt_heap_first(const struct rclrt_heap * heap)
+{
+  return heap->size == 0 ? NULL : heap->nodes[0];
+}

@@ -1,0 +1,518 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "rclrt_micro/session.h"
+
+#include <string.h>
+
+#include "daemon_internal.h"
+
+#define FIRST_REQUEST 10U
+#define LOGOUT_REQUEST 2U
+#define GREETING_PERIOD_NS (UINT64_C(200) * 1000000U)
+
+static uint64_t now_of(const struct rclrt_session * session)
+{
+  return session->daemon->port->now_ns(session->daemon->port->context);
+}
+
+uint16_t rclrt_session_next_request(struct rclrt_session * session)
+{
+  const struct rclrt_port * port = session->daemon->port;
+  const uint32_t token = port->enter(port->context);
+  const uint16_t request = session->next_request;
+  session->next_request = request == UINT16_MAX ? FIRST_REQUEST : (uint16_t)(request + 1U);
+  port->leave(port->context, token);
+  return request;
+}
+
+enum rclrt_ret rclrt_session_init(
+  struct rclrt_session * session, struct rclrt_daemon * daemon, uint8_t id, const uint8_t key[4],
+  uint8_t * buffer, uint16_t buffer_size)
+{
+  if (session == NULL || daemon == NULL || key == NULL || buffer == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (id == RCLRT_SESSION_NONE || id == RCLRT_SESSION_NONE_WITH_KEY) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (buffer_size < daemon->config.message_capacity) {
+    return RCLRT_ERR_STORAGE;
+  }
+  memset(session, 0, sizeof(*session));
+  session->daemon = daemon;
+  session->id = id;
+  memcpy(session->key, key, sizeof(session->key));
+  session->next_request = FIRST_REQUEST;
+  session->next_number = 1;
+  session->next_stream = 1;
+  session->answer_timeout_ns = UINT64_C(1000000000);
+  session->buffer = buffer;
+  session->buffer_size = buffer_size;
+  rclrt_list_init(&session->entities);
+  enum rclrt_ret ret = rclrt_daemon_add_output(daemon, &session->none, RCLRT_STREAM_NONE);
+  if (ret == RCLRT_OK) {
+    ret = rclrt_daemon_add_output(daemon, &session->best_effort, RCLRT_STREAM_BEST_EFFORT);
+  }
+  if (ret == RCLRT_OK) {
+    ret = rclrt_daemon_add_output(daemon, &session->reliable, RCLRT_STREAM_RELIABLE);
+  }
+  if (ret == RCLRT_OK) {
+    ret =
+      rclrt_daemon_add_input(daemon, &session->best_effort_in, RCLRT_STREAM_BEST_EFFORT, NULL, 0);
+  }
+  if (ret == RCLRT_OK) {
+    ret = rclrt_daemon_add_input(daemon, &session->reliable_in, RCLRT_STREAM_RELIABLE, NULL, 0);
+  }
+  return ret;
+}
+
+static void on_submessage(struct rclrt_session * session, const struct rclrt_submessage * sub)
+{
+  if (sub->id == RCLRT_STATUS || sub->id == RCLRT_STATUS_AGENT) {
+    session->status = sub->of.result.status;
+  }
+  const bool matches = sub->id == session->awaited && !session->answered &&
+                       (sub->id == RCLRT_STATUS_AGENT || sub->id == RCLRT_TIMESTAMP_REPLY ||
+                        sub->request == session->awaited_request);
+  if (matches) {
+    session->answered = true;
+    session->answer = *sub;
+  }
+}
+
+void rclrt_session_handle(struct rclrt_session * session)
+{
+  struct rclrt_daemon * daemon = session->daemon;
+  struct rclrt_message message;
+  /* No more than there are slots: what comes meanwhile is for the next call. */
+  for (uint32_t i = 0; i < daemon->config.slot_count; ++i) {
+    if (
+      rclrt_daemon_take(daemon, &daemon->others, session->buffer, session->buffer_size, &message) !=
+      RCLRT_OK) {
+      return;
+    }
+    struct rclrt_reader reader;
+    struct rclrt_submessage sub;
+    rclrt_reader_init(&reader, message.submessages.data, message.submessages.size);
+    while (rclrt_read_submessage(&reader, &sub)) {
+      on_submessage(session, &sub);
+    }
+    if (reader.failed) {
+      daemon_count(daemon, &daemon->counters.malformed);
+    }
+  }
+}
+
+static void expect(
+  struct rclrt_session * session, enum rclrt_submessage_id answer, uint16_t request)
+{
+  session->awaited = (uint8_t)answer;
+  session->awaited_request = request;
+  session->answered = false;
+}
+
+/* Until the answer is there. */
+static enum rclrt_ret wait_until(struct rclrt_session * session, uint64_t deadline_ns)
+{
+  for (;;) { /* ends: time goes on, and poll() waits */
+    rclrt_session_handle(session);
+    if (session->answered) {
+      session->awaited = 0;
+      return RCLRT_OK;
+    }
+    const uint64_t now = now_of(session);
+    if (now >= deadline_ns) {
+      return RCLRT_ERR_TIMEOUT;
+    }
+    const enum rclrt_ret ret = rclrt_daemon_poll(session->daemon, deadline_ns - now);
+    if (ret != RCLRT_OK) {
+      return ret;
+    }
+  }
+}
+
+/* One submessage in a message of its own, as urgent as can be: it is not part of the application. */
+static enum rclrt_ret send(
+  struct rclrt_session * session, struct rclrt_output_stream * stream,
+  const struct rclrt_submessage * sub)
+{
+  struct rclrt_node * node = NULL;
+  const enum rclrt_ret ret =
+    rclrt_daemon_acquire(session->daemon, stream, RCLRT_PRIORITIES - 1U, &node);
+  if (ret != RCLRT_OK) {
+    return ret;
+  }
+  struct rclrt_writer writer = rclrt_daemon_writer(session->daemon, node);
+  rclrt_write_submessage(&writer, sub);
+  return rclrt_daemon_commit(session->daemon, node, &writer);
+}
+
+/* Before there is a session, its messages have other headers: 0x80, or 0 and the key. */
+static void use_session(struct rclrt_session * session, bool greeting)
+{
+  const uint8_t none =
+    session->id < RCLRT_SESSION_NONE ? RCLRT_SESSION_NONE_WITH_KEY : RCLRT_SESSION_NONE;
+  session->daemon->session = greeting ? none : session->id;
+}
+
+static enum rclrt_ret greet(struct rclrt_session * session)
+{
+  struct rclrt_submessage sub;
+  memset(&sub, 0, sizeof(sub));
+  sub.id = RCLRT_CREATE_CLIENT;
+  memcpy(sub.of.create_client.key, session->key, sizeof(session->key));
+  sub.of.create_client.session = session->id;
+  sub.of.create_client.mtu = (uint16_t)(session->daemon->config.message_capacity - 4U);
+  use_session(session, true);
+  const enum rclrt_ret ret = send(session, &session->none, &sub);
+  use_session(session, false);
+  return ret;
+}
+
+static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rclrt_entity * entity);
+
+static void report(struct rclrt_session * session, enum rclrt_session_event event)
+{
+  if (session->on_event != NULL) {
+    session->on_event(session->on_event_context, event);
+  }
+}
+
+enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t timeout_ns)
+{
+  if (session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const struct rclrt_transport * transport = session->daemon->transport;
+  if (transport->open != NULL && !transport->open(transport->context)) {
+    return RCLRT_ERR_TRANSPORT;
+  }
+  session->connected = false;
+  rclrt_daemon_reset(session->daemon, session->id, session->key);
+  const uint64_t deadline = now_of(session) + timeout_ns;
+  expect(session, RCLRT_STATUS_AGENT, 0);
+  enum rclrt_ret ret = RCLRT_ERR_TIMEOUT;
+  while (ret == RCLRT_ERR_TIMEOUT && now_of(session) < deadline) {
+    ret = greet(session);
+    if (ret == RCLRT_OK || ret == RCLRT_ERR_AGAIN) {
+      const uint64_t next = now_of(session) + GREETING_PERIOD_NS;
+      ret = wait_until(session, next < deadline ? next : deadline);
+    }
+  }
+  if (ret != RCLRT_OK) {
+    return ret;
+  }
+  if (session->status != RCLRT_STATUS_OK) {
+    return RCLRT_ERR_AGENT;
+  }
+  session->connected = true;
+  struct rclrt_link * link;
+  for (link = rclrt_list_first(&session->entities); link != NULL && ret == RCLRT_OK;
+       link = rclrt_list_next(&session->entities, link)) {
+    struct rclrt_entity * entity = RCLRT_CONTAINER_OF(link, struct rclrt_entity, link);
+    ret = create_at_agent(session, entity);
+    if (ret == RCLRT_OK && entity->read_stream != RCLRT_STREAM_NONE) {
+      ret = rclrt_session_read(session, entity);
+    }
+  }
+  session->connected = ret == RCLRT_OK;
+  if (ret == RCLRT_OK) {
+    report(session, RCLRT_SESSION_CONNECTED);
+  }
+  return ret;
+}
+
+enum rclrt_ret rclrt_session_close(struct rclrt_session * session)
+{
+  if (session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  enum rclrt_ret ret = RCLRT_OK;
+  if (session->connected) {
+    struct rclrt_submessage sub;
+    memset(&sub, 0, sizeof(sub));
+    sub.id = RCLRT_DELETE;
+    sub.request = LOGOUT_REQUEST;
+    sub.object = RCLRT_OBJECT_CLIENT;
+    expect(session, RCLRT_STATUS, LOGOUT_REQUEST);
+    ret = send(session, &session->none, &sub);
+    if (ret == RCLRT_OK) {
+      ret = wait_until(session, now_of(session) + session->answer_timeout_ns);
+    }
+  }
+  session->connected = false;
+  const struct rclrt_transport * transport = session->daemon->transport;
+  if (transport->close != NULL) {
+    transport->close(transport->context);
+  }
+  return ret;
+}
+
+enum rclrt_ret rclrt_session_ping(struct rclrt_session * session, uint64_t timeout_ns)
+{
+  if (session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  struct rclrt_submessage sub;
+  memset(&sub, 0, sizeof(sub));
+  sub.id = RCLRT_GET_INFO;
+  sub.request = rclrt_session_next_request(session);
+  sub.object = RCLRT_OBJECT_AGENT;
+  sub.of.info_mask = 2;
+  expect(session, RCLRT_INFO, sub.request);
+  use_session(session, !session->connected);
+  enum rclrt_ret ret = send(session, &session->none, &sub);
+  use_session(session, false);
+  if (ret == RCLRT_OK) {
+    ret = wait_until(session, now_of(session) + timeout_ns);
+  }
+  if (ret != RCLRT_OK) {
+    return ret;
+  }
+  int16_t availability = 0;
+  /* The agent says 1 when this line has a session. */
+  const bool known = session->answer.of.result.implementation == 1;
+  if (!rclrt_info_availability(session->answer.of.result.info, &availability)) {
+    return RCLRT_ERR_MALFORMED;
+  }
+  return availability > 0 && (known || !session->connected) ? RCLRT_OK : RCLRT_ERR_STATE;
+}
+
+enum rclrt_ret rclrt_session_keep_alive(struct rclrt_session * session, uint64_t timeout_ns)
+{
+  if (session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (session->connected) {
+    const enum rclrt_ret ret = rclrt_session_ping(session, timeout_ns);
+    if (ret == RCLRT_OK) {
+      return ret;
+    }
+    session->connected = false;
+    report(session, RCLRT_SESSION_LOST);
+  }
+  return rclrt_session_connect(session, timeout_ns);
+}
+
+static int64_t to_ns(struct rclrt_time time)
+{
+  return (int64_t)time.s * 1000000000 + (int64_t)time.ns;
+}
+
+enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_t timeout_ns)
+{
+  if (session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (!session->connected) {
+    return RCLRT_ERR_STATE;
+  }
+  const uint64_t begin = now_of(session);
+  struct rclrt_submessage sub;
+  memset(&sub, 0, sizeof(sub));
+  sub.id = RCLRT_TIMESTAMP;
+  sub.of.timestamp.s = (int32_t)(begin / 1000000000U);
+  sub.of.timestamp.ns = (uint32_t)(begin % 1000000000U);
+  expect(session, RCLRT_TIMESTAMP_REPLY, 0);
+  enum rclrt_ret ret = send(session, &session->none, &sub);
+  if (ret == RCLRT_OK) {
+    ret = wait_until(session, begin + timeout_ns);
+  }
+  if (ret == RCLRT_OK) {
+    const struct rclrt_timestamp_reply * reply = &session->answer.of.timestamp_reply;
+    const int64_t ours = to_ns(reply->originate) + (int64_t)now_of(session);
+    session->clock_offset_ns = (to_ns(reply->receive) + to_ns(reply->transmit) - ours) / 2;
+  }
+  return ret;
+}
+
+/* prefix, name without a leading slash, suffix. */
+static bool join(char * to, const char * prefix, const char * name, const char * suffix)
+{
+  const char * parts[3] = {prefix, name[0] == '/' ? name + 1 : name, suffix};
+  size_t at = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    const size_t size = strlen(parts[i]);
+    if (size >= RCLRT_NAME_MAX - at) {
+      return false;
+    }
+    memcpy(to + at, parts[i], size);
+    at += size;
+  }
+  to[at] = 0;
+  return true;
+}
+
+static bool write_service(struct rclrt_writer * writer, const struct rclrt_entity * entity)
+{
+  char request[RCLRT_NAME_MAX];
+  char reply[RCLRT_NAME_MAX];
+  const struct rclrt_service_names names = {
+    entity->name, entity->type, entity->reply_type, request, reply};
+  if (
+    !join(request, "rq/", entity->name, "Request") || !join(reply, "rr/", entity->name, "Reply")) {
+    return false;
+  }
+  if (entity->representation == RCLRT_BY_XML) {
+    rclrt_xml_service(writer, (enum rclrt_object_kind)(entity->id & 0xFU), &names);
+  } else {
+    rclrt_binary_service(writer, &names);
+  }
+  return true;
+}
+
+/* False when a name is too long. */
+static bool write_body(struct rclrt_writer * writer, const struct rclrt_entity * entity)
+{
+  const enum rclrt_object_kind kind = (enum rclrt_object_kind)(entity->id & 0xFU);
+  const bool xml = entity->representation == RCLRT_BY_XML;
+  char name[RCLRT_NAME_MAX];
+  if (entity->representation == RCLRT_BY_REFERENCE) {
+    rclrt_text_body(writer, entity->name);
+    return true;
+  }
+  switch (kind) {
+    case RCLRT_PARTICIPANT:
+      (xml ? rclrt_xml_participant : rclrt_binary_participant)(writer, entity->name);
+      return true;
+    case RCLRT_PUBLISHER:
+    case RCLRT_SUBSCRIBER:
+      if (xml) {
+        rclrt_text_body(writer, "");
+      } else {
+        rclrt_binary_group(writer);
+      }
+      return true;
+    case RCLRT_REQUESTER:
+    case RCLRT_REPLIER:
+      return write_service(writer, entity);
+    case RCLRT_TOPIC:
+      if (!join(name, entity->prefix, entity->name, "")) {
+        return false;
+      }
+      (xml ? rclrt_xml_topic : rclrt_binary_topic)(writer, name, entity->type);
+      return true;
+    default:
+      break;
+  }
+  if (!xml) {
+    rclrt_binary_endpoint(writer, kind, entity->topic, &entity->qos);
+    return true;
+  }
+  if (!join(name, entity->prefix, entity->name, "")) {
+    return false;
+  }
+  rclrt_xml_endpoint(writer, kind, name, entity->type);
+  return true;
+}
+
+/* Asks on the reliable stream and waits for the STATUS. */
+static enum rclrt_ret request_status(struct rclrt_session * session, struct rclrt_submessage * sub)
+{
+  sub->request = rclrt_session_next_request(session);
+  expect(session, RCLRT_STATUS, sub->request);
+  enum rclrt_ret ret = send(session, &session->reliable, sub);
+  if (ret == RCLRT_OK) {
+    ret = wait_until(session, now_of(session) + session->answer_timeout_ns);
+  }
+  if (ret == RCLRT_OK && session->answer.of.result.status > RCLRT_STATUS_OK_MATCHED) {
+    ret = RCLRT_ERR_AGENT;
+  }
+  return ret;
+}
+
+static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rclrt_entity * entity)
+{
+  /* The body goes where answers are put: none is being read now. */
+  struct rclrt_writer writer;
+  rclrt_writer_init(&writer, session->buffer, session->buffer_size);
+  if (!write_body(&writer, entity) || writer.failed) {
+    return RCLRT_ERR_STORAGE;
+  }
+  struct rclrt_submessage sub;
+  memset(&sub, 0, sizeof(sub));
+  sub.id = RCLRT_CREATE;
+  sub.flags = RCLRT_FLAG_REUSE | RCLRT_FLAG_REPLACE;
+  sub.object = entity->id;
+  sub.of.create.kind = (uint8_t)(entity->id & 0xFU);
+  sub.of.create.representation = entity->representation;
+  sub.of.create.body.data = session->buffer;
+  sub.of.create.body.size = writer.at;
+  sub.of.create.parent = entity->parent;
+  sub.of.create.domain = entity->domain;
+  const enum rclrt_ret ret = request_status(session, &sub);
+  entity->exists = ret == RCLRT_OK;
+  return ret;
+}
+
+enum rclrt_ret rclrt_session_create(
+  struct rclrt_session * session, struct rclrt_entity * entity, enum rclrt_object_kind kind)
+{
+  if (session == NULL || entity == NULL || entity->link.next != NULL) {
+    return RCLRT_ERR_ARGUMENT; /* also: it is already in a session's list */
+  }
+  if (!session->connected) {
+    return RCLRT_ERR_STATE;
+  }
+  if (entity->representation == 0) {
+    entity->representation = RCLRT_BY_BINARY;
+  }
+  if (entity->prefix == NULL) {
+    entity->prefix = "";
+  }
+  const bool grouped = kind == RCLRT_PUBLISHER || kind == RCLRT_SUBSCRIBER;
+  const bool endpoint = kind == RCLRT_DATAWRITER || kind == RCLRT_DATAREADER;
+  const bool binary_endpoint = endpoint && entity->representation == RCLRT_BY_BINARY;
+  if (entity->name == NULL && !grouped && !binary_endpoint) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (entity->id == 0) {
+    if (session->next_number > 0xFFEU) {
+      return RCLRT_ERR_STORAGE;
+    }
+    entity->id = rclrt_object_id(session->next_number++, kind);
+  }
+  const enum rclrt_ret ret = create_at_agent(session, entity);
+  if (ret == RCLRT_OK) {
+    rclrt_list_push_back(&session->entities, &entity->link);
+  }
+  return ret;
+}
+
+enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt_entity * entity)
+{
+  if (session == NULL || entity == NULL || entity->link.next == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  rclrt_list_remove(&entity->link); /* whatever the agent says: it will not be created again */
+  entity->exists = false;
+  if (!session->connected) {
+    return RCLRT_ERR_STATE;
+  }
+  struct rclrt_submessage sub;
+  memset(&sub, 0, sizeof(sub));
+  sub.id = RCLRT_DELETE;
+  sub.object = entity->id;
+  return request_status(session, &sub);
+}
+
+enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_entity * entity)
+{
+  if (session == NULL || entity == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  struct rclrt_submessage sub;
+  memset(&sub, 0, sizeof(sub));
+  sub.id = RCLRT_READ_DATA;
+  sub.request = rclrt_session_next_request(session);
+  sub.object = entity->id;
+  sub.of.read_data.preferred_stream = entity->read_stream;
+  sub.of.read_data.has_delivery = true;
+  sub.of.read_data.delivery = entity->delivery;
+  const enum rclrt_ret ret = send(session, &session->reliable, &sub);
+  if (ret == RCLRT_OK) {
+    entity->read_request = sub.request;
+  }
+  return ret;
+}

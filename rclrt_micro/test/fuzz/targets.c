@@ -1,0 +1,250 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "targets.h"
+
+#include <string.h>
+
+#include "rclrt_micro/client.h"
+
+#define CAPACITY 128U
+#define NODES 4U
+#define SLOTS 6U
+
+static uint64_t fuzz_now;
+static unsigned inside;
+
+static uint64_t now_ns(void * context)
+{
+  (void)context;
+  return fuzz_now += 1000000; /* a millisecond a look */
+}
+
+static uint32_t enter(void * context)
+{
+  (void)context;
+  return inside++;
+}
+
+static void leave(void * context, uint32_t token)
+{
+  (void)context;
+  inside = token;
+}
+
+static ptrdiff_t write_nowhere(void * context, const uint8_t * bytes, size_t size)
+{
+  (void)context, (void)bytes;
+  return (ptrdiff_t)size;
+}
+
+static ptrdiff_t read_nothing(void * context, uint8_t * bytes, size_t capacity, uint64_t timeout_ns)
+{
+  (void)context, (void)bytes, (void)capacity, (void)timeout_ns;
+  return 0;
+}
+
+struct fixture
+{
+  struct rclrt_daemon daemon;
+  struct rclrt_session session;
+  struct rclrt_output_stream output;
+  struct rclrt_input_stream input;
+  struct rclrt_sink sink;
+  struct rclrt_node nodes[NODES];
+  struct rclrt_slot slots[SLOTS];
+  uint8_t node_bytes[NODES * CAPACITY];
+  uint8_t ring[512];
+  uint8_t piece[64];
+  uint8_t buffer[CAPACITY];
+  uint8_t take[CAPACITY];
+  uint8_t assembly[256];
+};
+
+static const struct rclrt_port port = {NULL, now_ns, enter, leave, NULL};
+static const struct rclrt_transport transport = {NULL, NULL, NULL, write_nowhere, read_nothing};
+static const uint8_t key[4] = {1, 2, 3, 4};
+
+static bool build(struct fixture * fixture, enum rclrt_framing framing)
+{
+  struct rclrt_daemon_config config;
+  memset(fixture, 0, sizeof(*fixture));
+  memset(&config, 0, sizeof(config));
+  config.framing = framing;
+  config.nodes = fixture->nodes;
+  config.node_count = NODES;
+  config.node_bytes = fixture->node_bytes;
+  config.message_capacity = CAPACITY;
+  config.slots = fixture->slots;
+  config.slot_count = SLOTS;
+  config.ring = fixture->ring;
+  config.ring_size = sizeof(fixture->ring);
+  config.piece = fixture->piece;
+  config.piece_size = sizeof(fixture->piece);
+  config.lifetime_ns = 500000000;
+  bool ok = rclrt_daemon_init(&fixture->daemon, &config, &port, &transport) == RCLRT_OK;
+  ok = ok && rclrt_session_init(
+               &fixture->session, &fixture->daemon, RCLRT_SESSION_DEFAULT, key, fixture->buffer,
+               sizeof(fixture->buffer)) == RCLRT_OK;
+  ok = ok && rclrt_daemon_add_output(&fixture->daemon, &fixture->output, 0x83) == RCLRT_OK;
+  ok = ok && rclrt_daemon_add_input(
+               &fixture->daemon, &fixture->input, 0x83, fixture->assembly,
+               sizeof(fixture->assembly)) == RCLRT_OK;
+  ok = ok && rclrt_daemon_add_sink(&fixture->daemon, &fixture->sink, 0x16, 0x83, 3) == RCLRT_OK;
+  rclrt_daemon_reset(&fixture->daemon, RCLRT_SESSION_DEFAULT, key);
+  return ok;
+}
+
+static void take_everything(struct fixture * fixture)
+{
+  struct rclrt_message message;
+  struct rclrt_submessage sub;
+  struct rclrt_reader reader;
+  rclrt_session_handle(&fixture->session);
+  while (rclrt_daemon_take(
+           &fixture->daemon, &fixture->sink, fixture->take, sizeof(fixture->take), &message) ==
+         RCLRT_OK) {
+    rclrt_reader_init(&reader, message.submessages.data, message.submessages.size);
+    while (rclrt_read_submessage(&reader, &sub)) {
+    }
+  }
+}
+
+/* Every slot is free, or held because a message before it is missing. */
+static bool slots_are_whole(const struct fixture * fixture)
+{
+  size_t count = 0;
+  for (const struct rclrt_link * link = rclrt_list_first(&fixture->daemon.free_slots); link != NULL;
+       link = rclrt_list_next(&fixture->daemon.free_slots, link)) {
+    count++;
+  }
+  for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
+    count += fixture->input.held[i] != NULL ? 1U : 0U;
+    count += fixture->session.reliable_in.held[i] != NULL ? 1U : 0U;
+  }
+  return count == SLOTS;
+}
+
+bool fuzz_line(const uint8_t * data, size_t size)
+{
+  static struct fixture fixture;
+  if (size == 0) {
+    return true;
+  }
+  const unsigned choice = data[0];
+  if (!build(&fixture, (enum rclrt_framing)(choice % 3U))) {
+    return false;
+  }
+  const size_t piece = 1U + choice / 3U;
+  for (size_t at = 1; at < size; at += piece) {
+    struct rclrt_node * node = NULL;
+    if (rclrt_daemon_acquire(&fixture.daemon, &fixture.output, 3, &node) == RCLRT_OK) {
+      const struct rclrt_writer writer = rclrt_daemon_writer(&fixture.daemon, node);
+      (void)rclrt_daemon_commit(&fixture.daemon, node, &writer);
+    }
+    rclrt_daemon_received(&fixture.daemon, data + at, size - at < piece ? size - at : piece);
+    if (at % 2U == 0) {
+      take_everything(&fixture);
+    }
+    (void)rclrt_daemon_tick(&fixture.daemon);
+  }
+  take_everything(&fixture);
+  return slots_are_whole(&fixture) && inside == 0;
+}
+
+static size_t read_all(
+  const uint8_t * data, size_t size, struct rclrt_message_header * header,
+  struct rclrt_submessage * subs, size_t capacity)
+{
+  struct rclrt_reader reader;
+  size_t count = 0;
+  rclrt_reader_init(&reader, data, size);
+  rclrt_read_message_header(&reader, header);
+  while (count < capacity && rclrt_read_submessage(&reader, &subs[count])) {
+    count++;
+  }
+  return count;
+}
+
+bool fuzz_message(const uint8_t * data, size_t size)
+{
+  static struct rclrt_submessage subs[8];
+  static struct rclrt_submessage again[8];
+  static uint8_t written[65536];
+  static uint8_t twice[65536];
+  struct rclrt_message_header header;
+  const size_t count = read_all(data, size < 4096 ? size : 4096, &header, subs, 8);
+  struct rclrt_writer writer;
+  rclrt_writer_init(&writer, written, sizeof(written));
+  rclrt_write_message_header(&writer, &header);
+  for (size_t i = 0; i < count; ++i) {
+    rclrt_write_submessage(&writer, &subs[i]);
+    int16_t availability = 0;
+    if (subs[i].id == RCLRT_INFO) {
+      (void)rclrt_info_availability(subs[i].of.result.info, &availability);
+    }
+  }
+  const size_t length = writer.at;
+  if (writer.failed || count == 0) {
+    return !writer.failed;
+  }
+  /* What was written is read as the same again: seen by writing that once more. */
+  const size_t got = read_all(written, length, &header, again, 8);
+  rclrt_writer_init(&writer, twice, sizeof(twice));
+  rclrt_write_message_header(&writer, &header);
+  for (size_t i = 0; i < got; ++i) {
+    rclrt_write_submessage(&writer, &again[i]);
+  }
+  return got == count && writer.at == length && memcmp(written, twice, length) == 0;
+}
+
+bool fuzz_cdr(const uint8_t * data, size_t size)
+{
+  char text[16];
+  uint8_t bytes[16];
+  float f32;
+  double f64;
+  const size_t orders = size < 16 ? size : 16;
+  struct rclrt_reader reader;
+  rclrt_reader_init(&reader, data + orders, size - orders);
+  for (size_t i = 0; i < orders; ++i) {
+    switch (data[i] % 10U) {
+      case 0:
+        (void)rclrt_read_u8(&reader);
+        break;
+      case 1:
+        (void)rclrt_read_bool(&reader);
+        break;
+      case 2:
+        (void)rclrt_read_i16(&reader);
+        break;
+      case 3:
+        (void)rclrt_read_u32(&reader);
+        break;
+      case 4:
+        (void)rclrt_read_i64(&reader);
+        break;
+      case 5:
+        rclrt_read_f32(&reader, &f32);
+        break;
+      case 6:
+        rclrt_read_f64(&reader, &f64);
+        break;
+      case 7:
+        rclrt_read_string(&reader, text, sizeof(text));
+        if (memchr(text, 0, sizeof(text)) == NULL) {
+          return false;
+        }
+        break;
+      case 8:
+        if (rclrt_read_count(&reader, 1000, 4) > 1000) {
+          return false;
+        }
+        break;
+      default:
+        rclrt_read_bytes(&reader, bytes, data[i] % sizeof(bytes));
+        break;
+    }
+  }
+  return reader.at <= reader.size;
+}

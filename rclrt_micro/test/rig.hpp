@@ -1,0 +1,327 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A client's daemon and an agent on a simulated line.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent.hpp"
+#include "rclrt_micro/daemon.h"
+#include "rclrt_micro/entity.h"
+#include "rclrt_micro/sim.hpp"
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kByte115200 = 86'806;  // ns, 10 bits
+constexpr uint8_t kKey[4] = {0xCA, 0xFE, 0x00, 0x01};
+
+// Frames out of a serial line, as any peer would find them.
+class Deframer
+{
+public:
+  explicit Deframer(rclrt_framing framing) : framing_(framing)
+  {
+    rclrt_scanner_init(&scanner_, 4096);
+  }
+
+  std::vector<Agent::Bytes> feed(const Agent::Bytes & bytes)
+  {
+    if (framing_ == RCLRT_FRAMING_DATAGRAM) {
+      return {bytes};
+    }
+    std::vector<Agent::Bytes> messages;
+    for (const uint8_t byte : bytes) {
+      if (framing_ == RCLRT_FRAMING_SERIAL) {
+        serial(byte, messages);
+      } else {
+        line_.push_back(byte);
+        if (line_.size() >= 2 && line_.size() == 2U + (line_[0] | line_[1] << 8)) {
+          messages.emplace_back(line_.begin() + 2, line_.end());
+          line_.clear();
+        }
+      }
+    }
+    return messages;
+  }
+
+  static Agent::Bytes frame(rclrt_framing framing, const Agent::Bytes & message, uint8_t source)
+  {
+    if (framing == RCLRT_FRAMING_DATAGRAM) {
+      return message;
+    }
+    if (framing == RCLRT_FRAMING_LENGTH) {
+      Agent::Bytes bytes = {
+        static_cast<uint8_t>(message.size()), static_cast<uint8_t>(message.size() >> 8)};
+      bytes.insert(bytes.end(), message.begin(), message.end());
+      return bytes;
+    }
+    rclrt_frame_encoder encoder;
+    rclrt_frame_encoder_init(
+      &encoder, RCLRT_CHECK_ARC, source, source == 0 ? 1 : 0, message.data(),
+      static_cast<uint16_t>(message.size()));
+    Agent::Bytes bytes(rclrt_frame_wire_size(&encoder));
+    rclrt_frame_encode(&encoder, bytes.data(), bytes.size());
+    return bytes;
+  }
+
+private:
+  void serial(uint8_t byte, std::vector<Agent::Bytes> & messages)
+  {
+    if (byte == RCLRT_FRAME_FLAG) {
+      line_.clear();
+    }
+    line_.push_back(byte);
+    if (rclrt_scan_byte(&scanner_, byte) != RCLRT_SCAN_FRAME) {
+      return;
+    }
+    Agent::Bytes payload(scanner_.length);
+    uint16_t length = 0;
+    if (
+      rclrt_frame_decode(
+        RCLRT_CHECK_ARC, line_.data(), line_.size(), nullptr, 0, payload.data(), payload.size(),
+        &length) == RCLRT_OK) {
+      messages.push_back(payload);
+    }
+  }
+
+  rclrt_framing framing_;
+  rclrt_scanner scanner_{};
+  Agent::Bytes line_;
+};
+
+struct RigOptions
+{
+  rclrt_framing framing = RCLRT_FRAMING_SERIAL;
+  uint64_t byte_ns = kByte115200;
+  uint64_t agent_delay_ns = 0;  // between arrival at the agent and its answer
+  uint16_t nodes = 16;
+  uint16_t capacity = 512;
+  uint16_t slots = 24;
+  uint32_t ring = 4096;
+  uint16_t piece = 1200;         // a frame in one piece
+  rclrt_daemon_config policy{};  // what of it is not storage
+  rclrt_micro::SimLine::Faults faults{};
+};
+
+class Rig
+{
+public:
+  explicit Rig(const RigOptions & with = {})
+  : options(with),
+    to_agent(world, with.byte_ns, 1),
+    to_client(world, with.byte_ns, 2),
+    port(world, to_agent),
+    agent([this](const Agent::Bytes & message) {
+      sent_by_agent.push_back(message);
+      if (on_agent_message && on_agent_message(message)) {
+        return;
+      }
+      const auto frame = Deframer::frame(options.framing, message, 0);
+      world.at(world.now_ns() + options.agent_delay_ns, [this, frame] { to_client.send(frame); });
+    }),
+    nodes(with.nodes),
+    node_bytes(size_t{with.nodes} * with.capacity),
+    slots(with.slots),
+    ring(with.ring),
+    piece(with.piece),
+    at_agent_(with.framing)
+  {
+    to_agent.faults = options.faults;
+    to_client.faults = options.faults;
+    to_agent.deliver = [this](const Agent::Bytes & bytes) {
+      for (const auto & message : at_agent_.feed(bytes)) {
+        sent_by_client.push_back(message);
+        agent.receive(message);
+      }
+      arm_agent();
+    };
+    to_client.deliver = [this](const Agent::Bytes & bytes) {
+      rclrt_daemon_received(&daemon, bytes.data(), bytes.size());
+      arm();
+    };
+    port.transmitted = [this] {
+      rclrt_daemon_transmitted(&daemon);
+      arm();
+    };
+    rclrt_daemon_config config = options.policy;
+    config.framing = options.framing;
+    config.nodes = nodes.data();
+    config.node_count = options.nodes;
+    config.node_bytes = node_bytes.data();
+    config.message_capacity = options.capacity;
+    config.slots = slots.data();
+    config.slot_count = options.slots;
+    config.ring = ring.data();
+    config.ring_size = options.ring;
+    config.piece = piece.data();
+    config.piece_size = options.piece;
+    EXPECT_EQ(rclrt_daemon_init(&daemon, &config, &port.port, &port.transport), RCLRT_OK);
+  }
+
+  // The daemon's timer interrupt.
+  void arm()
+  {
+    const uint64_t due = rclrt_daemon_tick(&daemon);
+    if (due != UINT64_MAX && (armed_ns_ <= world.now_ns() || due < armed_ns_)) {
+      armed_ns_ = due;
+      world.at(due, [this] { arm(); });
+    }
+  }
+
+  void arm_agent()
+  {
+    const uint64_t due = agent.tick(world.now_ns());
+    if (due != UINT64_MAX && (agent_armed_ns_ <= world.now_ns() || due < agent_armed_ns_)) {
+      agent_armed_ns_ = due;
+      world.at(due, [this] { arm_agent(); });
+    }
+  }
+
+  // A session, a topic "t", its datawriter 0x15 and datareader 0x16 at the agent, without the line.
+  // The reader's data comes on `read_stream`.
+  void open(uint8_t read_stream)
+  {
+    rclrt_daemon_reset(&daemon, RCLRT_SESSION_DEFAULT, kKey);
+    rclrt_submessage sub{};
+    sub.id = RCLRT_CREATE_CLIENT;
+    std::copy(kKey, kKey + 4, sub.of.create_client.key);
+    sub.of.create_client.session = RCLRT_SESSION_DEFAULT;
+    sub.of.create_client.mtu = static_cast<uint16_t>(options.capacity - 4);
+    tell_agent(RCLRT_SESSION_NONE, sub);
+    const rclrt_qos qos{true, false, 10};
+    create(0x11, RCLRT_PARTICIPANT, 0, [](auto * w) { rclrt_binary_participant(w, "n"); });
+    create(0x12, RCLRT_TOPIC, 0x11, [](auto * w) { rclrt_binary_topic(w, "t", "T"); });
+    create(0x13, RCLRT_PUBLISHER, 0x11, [](auto * w) { rclrt_binary_group(w); });
+    create(0x14, RCLRT_SUBSCRIBER, 0x11, [](auto * w) { rclrt_binary_group(w); });
+    create(0x15, RCLRT_DATAWRITER, 0x13, [&qos](auto * w) {
+      rclrt_binary_endpoint(w, RCLRT_DATAWRITER, 0x12, &qos);
+    });
+    create(0x16, RCLRT_DATAREADER, 0x14, [&qos](auto * w) {
+      rclrt_binary_endpoint(w, RCLRT_DATAREADER, 0x12, &qos);
+    });
+    rclrt_submessage read{};
+    read.id = RCLRT_READ_DATA;
+    read.request = 30;
+    read.object = 0x16;
+    read.of.read_data.preferred_stream = read_stream;
+    read.of.read_data.has_delivery = true;
+    read.of.read_data.delivery.max_samples = 0xFFFF;
+    tell_agent(RCLRT_SESSION_DEFAULT, read);
+    while (world.step(world.now_ns() + 100 * kMs)) {
+    }
+    sent_by_agent.clear();
+    sent_by_client.clear();
+  }
+
+  // Writes one WRITE_DATA of the datawriter.
+  rclrt_ret write(
+    rclrt_output_stream & stream, uint8_t priority, const Agent::Bytes & data,
+    uint16_t request = 14, uint16_t writer_id = 0x15)
+  {
+    rclrt_node * node = nullptr;
+    const auto ret = rclrt_daemon_acquire(&daemon, &stream, priority, &node);
+    if (ret != RCLRT_OK) {
+      return ret;
+    }
+    rclrt_writer writer = rclrt_daemon_writer(&daemon, node);
+    const size_t begin = rclrt_data_begin(&writer, RCLRT_WRITE_DATA, request, writer_id);
+    rclrt_write_bytes(&writer, data.data(), data.size());
+    rclrt_submessage_end(&writer, begin);
+    const auto committed = rclrt_daemon_commit(&daemon, node, &writer);
+    arm();
+    return committed;
+  }
+
+  void settle(uint64_t ms = 1000)
+  {
+    const uint64_t end = world.now_ns() + ms * kMs;
+    world.run_until(end);
+  }
+
+  RigOptions options;
+  std::function<bool(const Agent::Bytes &)> on_agent_message;  // true: it takes care of it
+  rclrt_micro::SimWorld world;
+  rclrt_micro::SimLine to_agent;
+  rclrt_micro::SimLine to_client;
+  rclrt_micro::SimPort port;
+  Agent agent;
+  rclrt_daemon daemon{};
+  std::vector<Agent::Bytes> sent_by_client;  // as they arrived
+  std::vector<Agent::Bytes> sent_by_agent;   // as they were sent
+  std::vector<rclrt_node> nodes;
+  std::vector<uint8_t> node_bytes;
+  std::vector<rclrt_slot> slots;
+  std::vector<uint8_t> ring;
+  std::vector<uint8_t> piece;
+
+private:
+  template <typename Body>
+  void create(uint16_t id, rclrt_object_kind kind, uint16_t parent, Body && write_body)
+  {
+    uint8_t body[128];
+    rclrt_writer writer;
+    rclrt_writer_init(&writer, body, sizeof(body));
+    write_body(&writer);
+    rclrt_submessage sub{};
+    sub.id = RCLRT_CREATE;
+    sub.object = id;
+    sub.of.create = {static_cast<uint8_t>(kind), RCLRT_BY_BINARY, {body, writer.at}, parent, 0};
+    tell_agent(RCLRT_SESSION_DEFAULT, sub);
+  }
+
+  void tell_agent(uint8_t session, const rclrt_submessage & sub)
+  {
+    Agent::Bytes bytes(256);
+    rclrt_writer writer;
+    rclrt_writer_init(&writer, bytes.data(), bytes.size());
+    const rclrt_message_header header{session, RCLRT_STREAM_NONE, 0, {}};
+    rclrt_write_message_header(&writer, &header);
+    rclrt_write_submessage(&writer, &sub);
+    bytes.resize(writer.at);
+    agent.receive(bytes);
+  }
+
+  Deframer at_agent_;
+  uint64_t armed_ns_ = 0;
+  uint64_t agent_armed_ns_ = 0;
+};
+
+// The data of every DATA that `sink` has now. What is for nobody is thrown away, as a session does.
+inline std::vector<Agent::Bytes> take_all(rclrt_daemon & daemon, rclrt_sink & sink)
+{
+  std::vector<Agent::Bytes> all;
+  std::vector<uint8_t> buffer(daemon.config.message_capacity);
+  rclrt_message message;
+  while (rclrt_daemon_take(&daemon, &daemon.others, buffer.data(), buffer.size(), &message) ==
+         RCLRT_OK) {
+  }
+  while (rclrt_daemon_take(&daemon, &sink, buffer.data(), buffer.size(), &message) == RCLRT_OK) {
+    rclrt_reader reader;
+    rclrt_submessage sub;
+    rclrt_reader_init(&reader, message.submessages.data, message.submessages.size);
+    while (rclrt_read_submessage(&reader, &sub)) {
+      if (sub.id == RCLRT_DATA) {
+        all.emplace_back(sub.of.data.data, sub.of.data.data + sub.of.data.size);
+      }
+    }
+  }
+  return all;
+}
+
+inline Agent::Bytes number(uint32_t value)
+{
+  return {
+    static_cast<uint8_t>(value), static_cast<uint8_t>(value >> 8),
+    static_cast<uint8_t>(value >> 16), static_cast<uint8_t>(value >> 24)};
+}
+
+inline uint32_t number(const Agent::Bytes & bytes)
+{
+  return bytes.at(0) | static_cast<uint32_t>(bytes.at(1)) << 8 |
+         static_cast<uint32_t>(bytes.at(2)) << 16 | static_cast<uint32_t>(bytes.at(3)) << 24;
+}

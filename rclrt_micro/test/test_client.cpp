@@ -1,0 +1,351 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The client against the agent, end to end, on simulated lines of every framing.
+#include <map>
+
+#include "captures.hpp"
+#include "system.hpp"
+
+namespace
+{
+struct Received
+{
+  std::vector<uint32_t> numbers;
+  std::vector<uint32_t> sizes;
+  static void run(void * context, const void * message)
+  {
+    auto & self = *static_cast<Received *>(context);
+    self.numbers.push_back(static_cast<const Blob *>(message)->number);
+    self.sizes.push_back(static_cast<const Blob *>(message)->size);
+  }
+};
+
+class Framing : public ::testing::TestWithParam<rclrt_framing>
+{
+protected:
+  static RigOptions options()
+  {
+    RigOptions with;
+    with.framing = GetParam();
+    with.byte_ns = 10'000;
+    return with;
+  }
+};
+
+TEST_P(Framing, what_is_published_comes_back_to_the_subscription)
+{
+  for (const auto qos : {rclrt_qos_reliable(), rclrt_qos_best_effort()}) {
+    System system(options());
+    ASSERT_NO_FATAL_FAILURE(system.start());
+    rclrt_publisher publisher;
+    rclrt_subscription subscription;
+    Blob message;
+    Received received;
+    ASSERT_EQ(rclrt_publisher_init(&publisher, &system.node, &kBlob, "chatter", qos, 3), RCLRT_OK);
+    ASSERT_EQ(
+      rclrt_subscription_init(&subscription, &system.node, &kBlob, "chatter", qos), RCLRT_OK);
+    ASSERT_EQ(
+      rclrt_executor_add_subscription(
+        &system.executor, &subscription, &message, Received::run, &received, 5, RCLRT_ON_NEW_DATA),
+      RCLRT_OK);
+    for (uint32_t i = 0; i < 20; ++i) {
+      const Blob blob{i, 40};
+      ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+      system.spin_for(20);
+    }
+    system.spin_for(500);
+    std::vector<uint32_t> expected(20);
+    for (uint32_t i = 0; i < 20; ++i) {
+      expected[i] = i;
+    }
+    EXPECT_EQ(received.numbers, expected);
+    EXPECT_EQ(rclrt_session_close(&system.session), RCLRT_OK);
+    EXPECT_FALSE(system.agent.has_client());
+    EXPECT_FALSE(system.port.is_open);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  All, Framing,
+  ::testing::Values(RCLRT_FRAMING_SERIAL, RCLRT_FRAMING_DATAGRAM, RCLRT_FRAMING_LENGTH));
+
+TEST(Client, its_messages_are_those_of_the_peer_in_the_capture)
+{
+  RigOptions with;
+  with.framing = RCLRT_FRAMING_DATAGRAM;
+  with.capacity = 512;
+  System system(with);
+  rclrt_publisher publisher;
+  ASSERT_EQ(rclrt_session_connect(&system.session, 1000 * kMs), RCLRT_OK);
+  ASSERT_EQ(rclrt_node_init(&system.node, &system.session, "n1", 0), RCLRT_OK);
+  const rclrt_type int32 = {"std_msgs::msg::dds_::Int32_", kBlob.encode, kBlob.decode};
+  ASSERT_EQ(
+    rclrt_publisher_init(&publisher, &system.node, &int32, "chatter", rclrt_qos_reliable(), 0),
+    RCLRT_OK);
+  // Object numbers are the client's own choice: here they go on, there they begin anew by kind.
+  const std::map<uint16_t, uint16_t> renumbered = {{0x22, 0x12}, {0x33, 0x13}, {0x45, 0x15}};
+  const auto rename = [&renumbered](Agent::Bytes bytes) {
+    for (size_t i = 8; i + 1 < bytes.size(); ++i) {
+      const auto found = renumbered.find(static_cast<uint16_t>(bytes[i] << 8 | bytes[i + 1]));
+      if (found != renumbered.end()) {
+        bytes[i + 1] = static_cast<uint8_t>(found->second);
+      }
+    }
+    return bytes;
+  };
+  std::vector<Agent::Bytes> expected;
+  for (const auto & captured : read_captures()) {
+    const bool creates = captured.message.size() > 4 && captured.message[4] <= RCLRT_CREATE;
+    if (captured.capture == "udp-basic" && captured.from_client && creates && expected.size() < 5) {
+      expected.push_back(captured.message);
+    }
+  }
+  std::vector<Agent::Bytes> sent;
+  for (const auto & message : system.sent_by_client) {
+    if (message[4] <= RCLRT_CREATE) {
+      sent.push_back(rename(message));
+    }
+  }
+  ASSERT_EQ(sent.size(), expected.size());
+  for (size_t i = 0; i < sent.size(); ++i) {
+    ASSERT_LE(sent[i].size(), expected[i].size());
+    expected[i].resize(sent[i].size());  // the peer pads the end of a message
+    for (size_t at = 0; at < sent[i].size(); ++at) {
+      const bool padding = i == 4 && at == 27;  // uninitialised in the capture
+      EXPECT_TRUE(padding || sent[i][at] == expected[i][at]) << "message " << i << " byte " << at;
+    }
+  }
+}
+
+TEST(Client, a_key_in_every_message_works_as_well)
+{
+  System system({}, 0x01);
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  EXPECT_EQ(rclrt_session_ping(&system.session, 1000 * kMs), RCLRT_OK);
+  const auto & last = system.sent_by_client.back();
+  EXPECT_EQ(Agent::Bytes(last.begin() + 4, last.begin() + 8), Agent::Bytes(kKey, kKey + 4));
+}
+
+TEST(Client, entities_by_xml_and_by_reference_reach_the_same_topic)
+{
+  System system;
+  system.node.representation = RCLRT_BY_XML;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_publisher publisher;
+  ASSERT_EQ(
+    rclrt_publisher_init(&publisher, &system.node, &kBlob, "/chatter", rclrt_qos_reliable(), 0),
+    RCLRT_OK);
+  std::string topic;
+  system.agent.on_data = [&topic](const std::string & name, const Agent::Bytes &) { topic = name; };
+  const Blob blob;
+  ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+  system.spin_for(50);
+  EXPECT_EQ(topic, "rt/chatter");
+
+  rclrt_entity writer{};
+  writer.name = "profile";
+  writer.representation = RCLRT_BY_REFERENCE;
+  writer.parent = publisher.group.id;
+  EXPECT_EQ(rclrt_session_create(&system.session, &writer, RCLRT_DATAWRITER), RCLRT_OK);
+  EXPECT_TRUE(system.agent.has_object(writer.id));
+  EXPECT_EQ(rclrt_session_delete(&system.session, &writer), RCLRT_OK);
+  EXPECT_FALSE(system.agent.has_object(writer.id));
+  EXPECT_EQ(rclrt_publisher_fini(&publisher), RCLRT_OK);
+  EXPECT_EQ(system.agent.objects(), 1U) << "the participant";
+}
+
+TEST(Client, what_the_agent_refuses_is_an_error_with_its_status)
+{
+  System system;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_entity orphan{};
+  orphan.name = "t";
+  orphan.type = "T";
+  orphan.parent = 0x7771;
+  EXPECT_EQ(rclrt_session_create(&system.session, &orphan, RCLRT_TOPIC), RCLRT_ERR_AGENT);
+  EXPECT_EQ(system.session.status, RCLRT_STATUS_UNKNOWN_REFERENCE);
+  EXPECT_EQ(orphan.link.next, nullptr) << "not remembered";
+}
+
+TEST(Client, without_an_agent_calls_end_when_their_time_is_up)
+{
+  System system;
+  system.to_agent.faults.loss = 1;
+  EXPECT_EQ(rclrt_session_connect(&system.session, 1000 * kMs), RCLRT_ERR_TIMEOUT);
+  EXPECT_EQ(system.world.now_ns(), 1000 * kMs);
+  EXPECT_EQ(rclrt_session_ping(&system.session, 100 * kMs), RCLRT_ERR_TIMEOUT);
+  rclrt_entity entity{};
+  entity.name = "n";
+  EXPECT_EQ(rclrt_session_create(&system.session, &entity, RCLRT_PARTICIPANT), RCLRT_ERR_STATE);
+}
+
+TEST(Client, an_agent_is_found_before_there_is_a_session_and_over_a_bad_line)
+{
+  System system;
+  EXPECT_EQ(rclrt_session_ping(&system.session, 1000 * kMs), RCLRT_OK);
+  system.to_agent.faults = system.to_client.faults = {0.2, 0.1, 0.1, 0};
+  EXPECT_EQ(rclrt_session_connect(&system.session, 60'000 * kMs), RCLRT_OK);
+  system.session.answer_timeout_ns = 60'000 * kMs;
+  EXPECT_EQ(rclrt_node_init(&system.node, &system.session, "node", 0), RCLRT_OK);
+  rclrt_publisher publisher;
+  EXPECT_EQ(
+    rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
+}
+
+TEST(Client, the_agents_clock_is_known_after_synchronizing)
+{
+  System system;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  system.arm_agent();
+  const uint64_t before = system.world.now_ns();
+  ASSERT_EQ(rclrt_session_synchronize(&system.session, 1000 * kMs), RCLRT_OK);
+  const auto round_trip = static_cast<int64_t>(system.world.now_ns() - before);
+  EXPECT_LT(std::abs(system.session.clock_offset_ns - 1'000'000'000'000), round_trip);
+}
+
+struct Events
+{
+  std::vector<rclrt_session_event> seen;
+  static void on_event(void * context, rclrt_session_event event)
+  {
+    static_cast<Events *>(context)->seen.push_back(event);
+  }
+};
+
+TEST(Client, an_agent_that_went_away_and_came_back_gets_everything_again)
+{
+  System system;
+  Events events;
+  system.session.on_event = Events::on_event;
+  system.session.on_event_context = &events;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_publisher publisher;
+  rclrt_subscription subscription;
+  Blob message;
+  Received received;
+  ASSERT_EQ(
+    rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
+  ASSERT_EQ(
+    rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", rclrt_qos_reliable()),
+    RCLRT_OK);
+  ASSERT_EQ(
+    rclrt_executor_add_subscription(
+      &system.executor, &subscription, &message, Received::run, &received, 0, RCLRT_ON_NEW_DATA),
+    RCLRT_OK);
+  EXPECT_EQ(rclrt_session_keep_alive(&system.session, 1000 * kMs), RCLRT_OK);
+  system.agent.restart();
+  EXPECT_EQ(system.agent.objects(), 0U);
+  EXPECT_EQ(rclrt_session_keep_alive(&system.session, 5000 * kMs), RCLRT_OK);
+  EXPECT_EQ(system.agent.objects(), 7U);
+  const Blob blob{7, 4};
+  EXPECT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+  system.spin_for(100);
+  EXPECT_EQ(received.numbers, std::vector<uint32_t>{7});
+  EXPECT_EQ(
+    events.seen, (std::vector<rclrt_session_event>{
+                   RCLRT_SESSION_CONNECTED, RCLRT_SESSION_LOST, RCLRT_SESSION_CONNECTED}));
+}
+
+TEST(Client, a_request_is_answered_at_once_or_later)
+{
+  System system;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  struct Server
+  {
+    rclrt_service service;
+    rclrt_request_id deferred;
+    bool defer = false;
+    static bool run(void * context, const void * request, void * response)
+    {
+      auto & self = *static_cast<Server *>(context);
+      static_cast<Blob *>(response)->number = static_cast<const Blob *>(request)->number + 1;
+      self.deferred = self.service.id;
+      return !self.defer;
+    }
+  } server;
+  rclrt_client client;
+  Blob request;
+  Blob response;
+  Blob reply;
+  ASSERT_EQ(rclrt_service_init(&server.service, &system.node, &kBlob, &kBlob, "/add"), RCLRT_OK);
+  ASSERT_EQ(rclrt_client_init(&client, &system.node, &kBlob, &kBlob, "/add", 2), RCLRT_OK);
+  ASSERT_EQ(
+    rclrt_executor_add_service(
+      &system.executor, &server.service, &request, &response, Server::run, &server, 3),
+    RCLRT_OK);
+  std::map<uint16_t, uint32_t> answers;
+  ASSERT_EQ(
+    rclrt_executor_add_client(
+      &system.executor, &client, &reply,
+      [](void * context, const void * got, uint16_t number) {
+        auto & map = *static_cast<std::map<uint16_t, uint32_t> *>(context);
+        map[number] = static_cast<const Blob *>(got)->number;
+      },
+      &answers, 4),
+    RCLRT_OK);
+  uint16_t first = 0;
+  uint16_t second = 0;
+  const Blob forty{40, 4};
+  const Blob fifty{50, 4};
+  ASSERT_EQ(rclrt_client_request(&client, &forty, &first), RCLRT_OK);
+  system.spin_for(200);
+  EXPECT_EQ(answers, (std::map<uint16_t, uint32_t>{{first, 41}}));
+  server.defer = true;
+  ASSERT_EQ(rclrt_client_request(&client, &fifty, &second), RCLRT_OK);
+  system.spin_for(200);
+  EXPECT_EQ(answers.count(second), 0U);
+  const Blob late{99, 4};
+  ASSERT_EQ(rclrt_service_respond(&server.service, &server.deferred, &late), RCLRT_OK);
+  system.spin_for(200);
+  EXPECT_EQ(answers[second], 99U);
+}
+
+TEST(Client, a_message_longer_than_a_frame_goes_in_fragments_or_is_refused)
+{
+  RigOptions with;
+  with.capacity = 128;
+  System system(with);
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_publisher reliable;
+  rclrt_publisher best_effort;
+  ASSERT_EQ(
+    rclrt_publisher_init(&reliable, &system.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
+  ASSERT_EQ(
+    rclrt_publisher_init(&best_effort, &system.node, &kBlob, "u", rclrt_qos_best_effort(), 0),
+    RCLRT_OK);
+  size_t got = 0;
+  system.agent.on_data = [&got](const std::string &, const Agent::Bytes & data) {
+    got = data.size();
+  };
+  const Blob blob{1, 1000};
+  EXPECT_EQ(rclrt_publish(&best_effort, &blob), RCLRT_ERR_UNSUPPORTED);
+  EXPECT_EQ(rclrt_publish(&reliable, &blob), RCLRT_OK);
+  system.spin_for(500);
+  EXPECT_EQ(got, 1000U);
+  const Blob huge{1, 3000};
+  EXPECT_EQ(rclrt_publish(&reliable, &huge), RCLRT_ERR_STORAGE);
+}
+
+TEST(Client, null_pointers_and_values_out_of_range_are_errors)
+{
+  System system;
+  EXPECT_EQ(rclrt_session_connect(nullptr, 0), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_node_init(nullptr, &system.session, "n", 0), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_publish(nullptr, nullptr), RCLRT_ERR_ARGUMENT);
+  rclrt_publisher publisher{};
+  EXPECT_EQ(
+    rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 0),
+    RCLRT_ERR_ARGUMENT)
+    << "the node has no session yet";
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  EXPECT_EQ(
+    rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 32),
+    RCLRT_ERR_ARGUMENT);
+  const std::string long_name(200, 'x');
+  EXPECT_EQ(
+    rclrt_publisher_init(
+      &publisher, &system.node, &kBlob, long_name.c_str(), rclrt_qos_reliable(), 0),
+    RCLRT_ERR_STORAGE);
+}
+}  // namespace

@@ -1,0 +1,53 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Instructions per dispatched callback, counted by callgrind."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.skipif(
+        shutil.which("valgrind") is None, reason="no valgrind: apt-get install valgrind"
+    ),
+    pytest.mark.skipif(
+        bool(os.environ.get("RCLRT_SANITIZE")), reason="valgrind does not run sanitized programs"
+    ),
+]
+
+
+def _program() -> Path:
+    found = sorted(Path(os.environ["RCLRT_BUILD_DIR"]).rglob("rclrt_micro_dispatch"))
+    return next(path for path in found if path.is_file() and os.access(path, os.X_OK))
+
+
+def _instructions(executor: str, callbacks: int, folder: Path) -> float:
+    rounds = 200
+    command = ["valgrind", "--tool=callgrind", "--toggle-collect=dispatch"]
+    command += [f"--callgrind-out-file={folder / 'out'}", str(_program())]
+    command += [executor, str(callbacks), str(rounds)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert result.returncode == 0, result.stderr
+    match = re.search(r"Collected : (\d+)", result.stderr)
+    assert match is not None, result.stderr
+    return int(match[1]) / rounds
+
+
+def test_a_callback_costs_the_same_however_many_there_are(tmp_path: Path) -> None:
+    few = _instructions("tide", 1, tmp_path)
+    many = _instructions("tide", 32, tmp_path)
+    print(f"instructions a callback: {few:.0f} with 1 registered, {many:.0f} with 32")
+    assert many <= few * 1.05
+
+
+def test_with_32_callbacks_it_costs_at_most_half_of_the_batch_executor(tmp_path: Path) -> None:
+    tide = _instructions("tide", 32, tmp_path)
+    batch = _instructions("batch", 32, tmp_path)
+    print(f"instructions a callback with 32 registered: {tide:.0f}, batch executor {batch:.0f}")
+    assert tide <= batch / 2

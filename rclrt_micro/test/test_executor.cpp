@@ -1,0 +1,406 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who runs when, in virtual time.
+#include "system.hpp"
+
+namespace
+{
+// A program on one executor, whose callbacks write their names.
+class Program : public ::testing::Test
+{
+protected:
+  struct Job
+  {
+    Program * program;
+    std::string name;
+    uint64_t work_ns;
+    rclrt_timer timer{};
+    rclrt_guard guard{};
+    rclrt_subscription subscription{};
+    Blob message;
+  };
+
+  void SetUp() override { ASSERT_NO_FATAL_FAILURE(system.start()); }
+
+  Job & job(const std::string & name, uint64_t work_ns = 0)
+  {
+    jobs.push_back(std::make_unique<Job>());
+    jobs.back()->program = this;
+    jobs.back()->name = name;
+    jobs.back()->work_ns = work_ns;
+    return *jobs.back();
+  }
+
+  Job & timer(const std::string & name, uint64_t period_ms, uint8_t priority, uint64_t work_ns = 0)
+  {
+    Job & added = job(name, work_ns);
+    EXPECT_EQ(
+      rclrt_executor_add_timer_at(
+        &system.executor, &added.timer, start_ns() + period_ms * kMs, period_ms * kMs, priority,
+        [](void * context, rclrt_timer *) { ran(context, ""); }, &added),
+      RCLRT_OK);
+    return added;
+  }
+
+  Job & guard(const std::string & name, uint8_t priority, uint64_t work_ns = 0)
+  {
+    Job & added = job(name, work_ns);
+    EXPECT_EQ(
+      rclrt_executor_add_guard(
+        &system.executor, &added.guard, priority, [](void * context) { ran(context, ""); }, &added),
+      RCLRT_OK);
+    return added;
+  }
+
+  Job & subscription(
+    const std::string & name, uint8_t priority, uint64_t work_ns = 0,
+    rclrt_invocation invocation = RCLRT_ON_NEW_DATA)
+  {
+    Job & added = job(name, work_ns);
+    EXPECT_EQ(
+      rclrt_subscription_init(
+        &added.subscription, &system.node, &kBlob, added.name.c_str(), rclrt_qos_reliable()),
+      RCLRT_OK);
+    EXPECT_EQ(
+      rclrt_executor_add_subscription(
+        &system.executor, &added.subscription, &added.message,
+        [](void * context, const void * message) {
+          const auto * blob = static_cast<const Blob *>(message);
+          ran(context, blob == nullptr ? "-" : std::to_string(blob->number));
+        },
+        &added, priority, invocation),
+      RCLRT_OK);
+    system.settle(100);
+    rclrt_session_handle(&system.session);
+    system.settle(100);
+    return added;
+  }
+
+  static void ran(void * context, const std::string & what)
+  {
+    auto & self = *static_cast<Job *>(context);
+    auto & program = *self.program;
+    program.log += (program.log.empty() ? "" : " ") + self.name + what;
+    program.system.world.work(self.work_ns);
+  }
+
+  void publish(const std::string & name, uint32_t number)
+  {
+    system.agent.publish("rt/" + name, ::number(number));
+    system.arm_agent();
+  }
+
+  // Phases are counted from here.
+  uint64_t start_ns()
+  {
+    if (start_ns_ == 0) {
+      start_ns_ = (system.world.now_ns() / (1000 * kMs) + 5) * 1000 * kMs;
+    }
+    return start_ns_;
+  }
+
+  // Rounds until `ms` after the start; a round that waits is cut at the end.
+  void spin_until(uint64_t ms) { system.spin_until(start_ns() + ms * kMs); }
+
+  System system;
+  std::vector<std::unique_ptr<Job>> jobs;
+  std::string log;
+
+private:
+  uint64_t start_ns_ = 0;
+};
+
+TEST_F(Program, of_what_is_ready_the_most_urgent_runs_first)
+{
+  guard("low", 1);
+  guard("high", 30);
+  guard("middle", 7);
+  guard("also_middle", 7);
+  for (auto & each : jobs) {
+    rclrt_guard_trigger(&each->guard);
+    rclrt_guard_trigger(&each->guard);  // twice is once
+  }
+  system.spin_for(1);
+  EXPECT_EQ(log, "high middle also_middle low");
+}
+
+TEST_F(Program, what_becomes_ready_meanwhile_is_next_if_it_is_more_urgent)
+{
+  auto & low = guard("low", 1, 10 * kMs);
+  auto & low2 = guard("low2", 1, 10 * kMs);
+  auto & high = guard("high", 2);
+  rclrt_guard_trigger(&low.guard);
+  rclrt_guard_trigger(&low2.guard);
+  system.world.at(system.world.now_ns() + 5 * kMs, [&] { rclrt_guard_trigger(&high.guard); });
+  system.spin_for(50);
+  EXPECT_EQ(log, "low high low2");
+}
+
+TEST_F(Program, timers_keep_their_phase_and_expirations_that_were_missed_are_counted)
+{
+  auto & fast = timer("f", 10, 1, 25 * kMs);
+  spin_until(70);
+  // Called at 10; its work lasts until 35, when the one for 30 is due (that for 20 was missed), ...
+  EXPECT_EQ(log, "f f f");
+  EXPECT_EQ(fast.timer.overruns, 3U) << "20, 40 and 50";
+  EXPECT_EQ(fast.timer.called_for_ns - start_ns(), 60 * kMs);
+}
+
+TEST_F(Program, timers_by_rate_preempt_between_callbacks)
+{
+  timer("a", 10, 3, 1 * kMs);
+  timer("b", 20, 2, 1 * kMs);
+  timer("c", 40, 1, 1 * kMs);
+  spin_until(45);
+  EXPECT_EQ(log, "a a b a a b c");
+}
+
+TEST_F(Program, a_cancelled_timer_is_silent_until_it_is_added_again)
+{
+  auto & a = timer("a", 10, 3);
+  spin_until(25);
+  rclrt_timer_cancel(&a.timer);
+  spin_until(60);
+  EXPECT_EQ(log, "a a");
+  EXPECT_EQ(
+    rclrt_executor_add_timer(
+      &system.executor, &a.timer, 10 * kMs, 3,
+      [](void * context, rclrt_timer *) { ran(context, ""); }, &a),
+    RCLRT_OK);
+  spin_until(75);
+  EXPECT_EQ(log, "a a a");
+}
+
+TEST_F(Program, a_seventeenth_timer_does_not_fit_sixteen)
+{
+  for (int i = 0; i < 16; ++i) {
+    timer("t", 1000, 1);
+  }
+  rclrt_timer more{};
+  EXPECT_EQ(
+    rclrt_executor_add_timer(
+      &system.executor, &more, 10 * kMs, 3, [](void *, rclrt_timer *) {}, nullptr),
+    RCLRT_ERR_STORAGE);
+}
+
+TEST_F(Program, queued_messages_are_run_by_priority_not_in_order_of_arrival)
+{
+  // Figure 4: three messages wait, the least urgent came first.
+  subscription("cb3_", 3, 1 * kMs);
+  subscription("cb6_", 2, 1 * kMs);
+  subscription("cb9_", 1, 1 * kMs);
+  for (const auto * name : {"cb9_", "cb6_", "cb3_"}) {
+    publish(name, 1);
+    system.settle(20);
+  }
+  system.spin_for(50);
+  EXPECT_EQ(log, "cb3_1 cb6_1 cb9_1");
+}
+
+TEST_F(Program, the_batch_executor_runs_them_in_order_of_arrival)
+{
+  subscription("cb3_", 3, 1 * kMs);
+  subscription("cb6_", 2, 1 * kMs);
+  subscription("cb9_", 1, 1 * kMs);
+  for (const auto * name : {"cb9_", "cb6_", "cb3_"}) {
+    publish(name, 1);
+    system.settle(20);
+  }
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 10 * kMs), RCLRT_OK);
+  }
+  EXPECT_EQ(log, "cb9_1 cb6_1 cb3_1");
+}
+
+TEST_F(Program, a_message_is_checked_and_copied_only_when_its_callback_runs)
+{
+  // Figures 7 and 8: what lies behind is not touched. Both frames are spoilt in the ring.
+  subscription("u", 3);
+  subscription("v", 1);
+  publish("v", 1);
+  system.settle(20);
+  publish("u", 2);
+  system.settle(20);
+  for (auto & byte : system.ring) {
+    byte ^= 0x55;
+  }
+  EXPECT_EQ(system.daemon.counters.bad_checksums, 0U);
+  ASSERT_EQ(rclrt_executor_spin_some(&system.executor, 1), RCLRT_OK);
+  EXPECT_EQ(system.daemon.counters.bad_checksums + system.daemon.counters.malformed, 1U)
+    << "only the one for u";
+  EXPECT_EQ(system.executor.empty, 1U);
+  EXPECT_EQ(log, "");
+}
+
+TEST_F(Program, several_messages_for_one_callback_take_a_round_each)
+{
+  subscription("s", 3);
+  auto & between = guard("g", 2);
+  for (uint32_t i = 1; i <= 3; ++i) {
+    publish("s", i);
+  }
+  system.settle(50);
+  rclrt_guard_trigger(&between.guard);
+  system.spin_for(10);
+  EXPECT_EQ(log, "s1 s2 s3 g");
+}
+
+TEST_F(Program, with_trigger_all_nothing_runs_until_everything_is_ready_and_nothing_is_lost)
+{
+  auto & a = guard("a", 2);
+  auto & b = guard("b", 5);
+  subscription("s", 3);
+  ASSERT_EQ(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALL, nullptr), RCLRT_OK);
+  rclrt_guard_trigger(&a.guard);
+  publish("s", 1);
+  system.spin_for(100);
+  EXPECT_EQ(log, "");
+  rclrt_guard_trigger(&b.guard);
+  system.spin_for(100);
+  EXPECT_EQ(log, "b s1 a");
+}
+
+TEST_F(Program, with_trigger_one_the_others_wait_for_that_one)
+{
+  auto & a = guard("a", 9);
+  auto & b = guard("b", 5);
+  ASSERT_EQ(
+    rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ONE, &b.guard.callback), RCLRT_OK);
+  rclrt_guard_trigger(&a.guard);
+  system.spin_for(10);
+  EXPECT_EQ(log, "");
+  rclrt_guard_trigger(&b.guard);
+  system.spin_for(10);
+  EXPECT_EQ(log, "a b");
+}
+
+TEST_F(Program, a_trigger_of_the_users_decides)
+{
+  auto & a = guard("a", 9);
+  bool open = false;
+  ASSERT_EQ(
+    rclrt_executor_set_user_trigger(
+      &system.executor,
+      [](void * context, const rclrt_executor *) { return *static_cast<bool *>(context); }, &open),
+    RCLRT_OK);
+  rclrt_guard_trigger(&a.guard);
+  system.spin_for(10);
+  EXPECT_EQ(log, "");
+  open = true;
+  (void)rclrt_executor_spin_some(&system.executor, 1);
+  EXPECT_EQ(log, "a");
+}
+
+TEST_F(Program, let_takes_all_data_before_the_first_callback)
+{
+  auto & a = subscription("a", 5, 100 * kMs);
+  subscription("b", 4);
+  (void)a;
+  ASSERT_EQ(rclrt_executor_set_semantics(&system.executor, RCLRT_SEMANTICS_LET), RCLRT_OK);
+  publish("a", 1);
+  publish("b", 1);
+  system.settle(50);
+  // Arrives while a runs; b still sees what there was when the batch began.
+  system.world.at(system.world.now_ns() + 10 * kMs, [this] { publish("b", 2); });
+  system.spin_for(300);
+  EXPECT_EQ(log, "a1 b1 b2");
+  EXPECT_EQ(system.daemon.counters.bad_checksums, 0U);
+}
+
+TEST_F(Program, a_callback_that_runs_always_gets_null_without_data)
+{
+  subscription("s", 3, 0, RCLRT_ALWAYS);
+  auto & g = guard("g", 2);
+  rclrt_guard_trigger(&g.guard);
+  (void)rclrt_executor_spin_some(&system.executor, 1);
+  (void)rclrt_executor_spin_some(&system.executor, 1);
+  EXPECT_EQ(log, "s- g");
+}
+
+TEST_F(Program, the_batch_executor_runs_a_batch_in_order_of_registration)
+{
+  auto & first = guard("first", 1, 10 * kMs);
+  auto & second = guard("second", 9, 10 * kMs);
+  rclrt_guard_trigger(&second.guard);
+  rclrt_guard_trigger(&first.guard);
+  // Ready again meanwhile: in the next batch.
+  system.world.at(system.world.now_ns() + 15 * kMs, [&] { rclrt_guard_trigger(&first.guard); });
+  ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 10 * kMs), RCLRT_OK);
+  EXPECT_EQ(log, "first second");
+  ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 10 * kMs), RCLRT_OK);
+  EXPECT_EQ(log, "first second first");
+}
+
+TEST_F(Program, a_callback_may_remove_itself_and_others)
+{
+  auto & a = guard("a", 9);
+  auto & b = guard("b", 5);
+  a.work_ns = 1 * kMs;
+  rclrt_guard_trigger(&a.guard);
+  rclrt_guard_trigger(&b.guard);
+  system.world.at(system.world.now_ns() + 500'000, [&] {
+    rclrt_executor_remove(&system.executor, &b.guard.callback);
+    rclrt_executor_remove(&system.executor, &a.guard.callback);
+  });
+  system.spin_for(10);
+  EXPECT_EQ(log, "a");
+  rclrt_guard_trigger(&b.guard);
+  system.spin_for(10);
+  EXPECT_EQ(log, "a") << "it is no more";
+}
+
+TEST_F(Program, levels_preempt_in_the_middle_of_a_callback_but_not_below_a_ceiling)
+{
+  rclrt_micro::SimLevels levels(system.world, system.port, [this](unsigned level) {
+    rclrt_executor_run_level(&system.executor, level);
+  });
+  const uint8_t floors[] = {0, 10, 20};
+  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 3), RCLRT_OK);
+  auto & low = guard("low", 3, 10 * kMs);
+  auto & low2 = guard("low2", 5, 1 * kMs);
+  auto & high = guard("high", 25, 1 * kMs);
+  const uint64_t now = system.world.now_ns();
+  system.world.at(now + 1 * kMs, [&] { rclrt_guard_trigger(&low.guard); });
+  system.world.at(now + 2 * kMs, [&] { rclrt_guard_trigger(&low2.guard); });
+  system.world.at(now + 3 * kMs, [&] {
+    rclrt_guard_trigger(&high.guard);
+    log += " (high ready)";
+  });
+  system.world.run_until(now + 30 * kMs);
+  EXPECT_EQ(log, "low (high ready) high low2") << "low2 is of low's level: it waits";
+  EXPECT_EQ(system.world.now_ns(), now + 30 * kMs);
+
+  // The same under a ceiling of level 2, as while a resource is held that it shares with high.
+  log.clear();
+  const int before = levels.raise(2);
+  rclrt_guard_trigger(&high.guard);
+  levels.dispatch();
+  EXPECT_EQ(log, "");
+  levels.restore(before);
+  EXPECT_EQ(log, "high");
+}
+
+TEST_F(Program, levels_that_cannot_be_are_refused)
+{
+  const uint8_t floors[] = {0, 10, 10};
+  const uint8_t not_zero[] = {1, 10};
+  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, floors, 2), RCLRT_ERR_ARGUMENT)
+    << "no pend in the port";
+  rclrt_micro::SimLevels levels(system.world, system.port, [](unsigned) {});
+  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, floors, 3), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, not_zero, 2), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, floors, 5), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, floors, 2), RCLRT_OK);
+}
+
+TEST(Chains, later_callbacks_are_above_earlier_ones_and_the_first_chain_above_all)
+{
+  uint8_t priorities[9];
+  ASSERT_TRUE(rclrt_chain_priorities(3, 3, priorities));
+  EXPECT_EQ(
+    std::vector<int>(priorities, priorities + 9), (std::vector<int>{6, 7, 8, 3, 4, 5, 0, 1, 2}));
+  EXPECT_FALSE(rclrt_chain_priorities(11, 3, priorities));
+  EXPECT_FALSE(rclrt_chain_priorities(3, 3, nullptr));
+}
+}  // namespace

@@ -1,0 +1,71 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The corpus of the fuzzers, and changes of it that are the same in every run. The fuzzers themselves:
+// README.md.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <vector>
+
+#include "fuzz/targets.h"
+
+namespace
+{
+using Bytes = std::vector<uint8_t>;
+
+std::vector<Bytes> corpus(const std::string & name)
+{
+  std::vector<std::filesystem::path> paths;
+  const std::string folder = std::string(RCLRT_MICRO_TEST_DATA) + "/../fuzz/" + name;
+  for (const auto & entry : std::filesystem::directory_iterator(folder)) {
+    paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<Bytes> all;
+  for (const auto & path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    all.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  return all;
+}
+
+void run(const std::vector<Bytes> & seeds, bool (*target)(const uint8_t *, size_t))
+{
+  ASSERT_GT(seeds.size(), 10U);
+  for (const auto & seed : seeds) {
+    ASSERT_TRUE(target(seed.data(), seed.size()));
+  }
+  std::mt19937 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    Bytes bytes = seeds[random() % seeds.size()];
+    const Bytes & other = seeds[random() % seeds.size()];
+    if (random() % 2 == 0) {
+      bytes.insert(bytes.end(), other.begin(), other.end());
+    }
+    for (unsigned change = random() % 4; change > 0 && !bytes.empty(); --change) {
+      bytes[random() % bytes.size()] = static_cast<uint8_t>(random());
+    }
+    if (random() % 4 == 0) {
+      bytes.resize(random() % (bytes.size() + 1));
+    }
+    ASSERT_TRUE(target(bytes.data(), bytes.size())) << "change number " << i;
+  }
+}
+
+TEST(Fuzz, any_bytes_on_the_line_are_survived_and_no_slot_is_lost)
+{
+  run(corpus("corpus_line"), fuzz_line);
+}
+
+TEST(Fuzz, any_message_is_read_safely_and_written_as_it_was_read)
+{
+  run(corpus("corpus_message"), fuzz_message);
+}
+
+TEST(Fuzz, any_bytes_are_read_safely_as_cdr) { run(corpus("corpus_message"), fuzz_cdr); }
+}  // namespace

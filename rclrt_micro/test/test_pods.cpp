@@ -1,0 +1,141 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The published evaluation, against its model: where the figures come from is said in README.md.
+#include "../benchmark/pods.hpp"
+
+namespace
+{
+using pods::Experiment;
+using pods::Who;
+
+double top(const Experiment & setup) { return pods::worst(pods::run(setup).latency_ms[0]); }
+
+Experiment with(Who who) { return Experiment{who}; }
+
+TEST(Pods, latency_over_chains_is_that_of_the_model)
+{
+  const double batch[] = {33.8, 50.7, 71.0, 91.3, 111.6};
+  const double paper[] = {33.9, 33.9, 40.0, 40.0, 40.0};
+  double own_before = 0;
+  for (unsigned i = 0; i < 5; ++i) {
+    SCOPED_TRACE(i + 1);
+    Experiment setup = with(Who::kBatch);
+    setup.chains = i + 1;
+    EXPECT_NEAR(top(setup), batch[i], batch[i] * 0.01);
+    setup.who = Who::kPaper;
+    const double published = top(setup);
+    EXPECT_NEAR(published, paper[i], paper[i] * 0.01);
+    setup.who = Who::kOwn;
+    EXPECT_LE(top(setup), published + 0.1);
+    setup.who = Who::kLevels;
+    const double levels = top(setup);
+    EXPECT_NEAR(levels, 33.9, 0.34) << "its own work and transmission, whatever else there is";
+    own_before = levels;
+  }
+  EXPECT_LT(own_before, 40.0);
+}
+
+TEST(Pods, latency_over_packet_size_is_that_of_the_model)
+{
+  const double batch[] = {51.0, 77.0, 103.1, 129.1, 155.2};
+  const double paper[] = {23.9, 32.6, 41.2, 49.9, 58.6};
+  for (unsigned i = 0; i < 5; ++i) {
+    SCOPED_TRACE(100 * (i + 1));
+    Experiment setup = with(Who::kBatch);
+    setup.bytes = 100 * (i + 1);
+    if (setup.bytes == 500) {
+      setup.bytes = 496;  // with its head it just fits the 512 bytes of a message
+    }
+    setup.work_ns = 5 * kMs;
+    EXPECT_NEAR(top(setup), batch[i], batch[i] * 0.015);
+    setup.who = Who::kPaper;
+    EXPECT_NEAR(top(setup), paper[i], paper[i] * 0.015);
+    setup.who = Who::kLevels;
+    EXPECT_LE(top(setup), paper[i] * 1.01);
+  }
+}
+
+TEST(Pods, latency_over_execution_time_is_that_of_the_model)
+{
+  const double batch[] = {71, 111, 151, 191, 231};
+  const double paper[] = {40, 60, 90, 120, 150};
+  for (unsigned i = 0; i < 5; ++i) {
+    SCOPED_TRACE(10 * (i + 1));
+    Experiment setup = with(Who::kBatch);
+    setup.work_ns = 10 * (i + 1) * kMs;
+    EXPECT_NEAR(top(setup), batch[i], batch[i] * 0.01);
+    setup.who = Who::kPaper;
+    EXPECT_NEAR(top(setup), paper[i], paper[i] * 0.01);
+    setup.who = Who::kLevels;
+    EXPECT_LT(top(setup), paper[i] - 5);
+  }
+}
+
+TEST(Pods, reliable_latency_at_the_corners_of_table_1_is_that_of_the_model)
+{
+  Experiment setup = with(Who::kBatch);
+  setup.reliable = true;
+  EXPECT_NEAR(top(setup), 82.3, 0.82);
+  setup.success = 0;
+  EXPECT_NEAR(top(setup), 113.3, 1.13);
+  setup.who = Who::kPaper;
+  EXPECT_NEAR(top(setup), 48.0, 0.48);
+  setup.success = 1;
+  EXPECT_NEAR(top(setup), 40.0, 0.4);
+}
+
+TEST(Pods, ours_is_never_above_the_published_one_and_below_it_where_messages_are_lost)
+{
+  for (const double success : {0.0, 0.4, 0.8, 1.0}) {
+    SCOPED_TRACE(success);
+    Experiment setup = with(Who::kPaper);
+    setup.reliable = true;
+    setup.success = success;
+    setup.samples = 40;
+    const auto paper = pods::run(setup).latency_ms[0];
+    setup.who = Who::kOwn;
+    const auto own = pods::run(setup).latency_ms[0];
+    setup.who = Who::kLevels;
+    const auto levels = pods::run(setup).latency_ms[0];
+    EXPECT_LE(pods::worst(own), pods::worst(paper) + 0.1);
+    EXPECT_LT(pods::mean(levels), pods::mean(paper));
+    if (success == 0) {
+      EXPECT_LT(pods::worst(own), pods::worst(paper) - 1);
+    }
+    EXPECT_LT(pods::worst(levels), success < 1 ? 48.0 : 34.5);
+  }
+}
+
+// Who runs when, in whole milliseconds: "t0 0-10, t1 20-30".
+std::string schedule(const Experiment & setup)
+{
+  std::string text;
+  const auto ms = [](uint64_t ns) { return std::to_string((ns + 500'000) / 1'000'000); };
+  for (const auto & segment : pods::run(setup).schedule) {
+    text += (text.empty() ? "" : ", ") + segment.name + " " + ms(segment.begin_ns) + "-" +
+            ms(segment.end_ns);
+  }
+  return text;
+}
+
+TEST(Pods, a_batch_makes_the_most_urgent_callback_wait_for_all_others)
+{
+  // Figure 3: the reply for chain 0 is there at 24 ms; it runs when the batch is over.
+  EXPECT_EQ(
+    schedule(with(Who::kBatch)), "t0 0-10, t1 20-30, t2 41-51, s0 61-71, s1 71-81, s2 81-91");
+}
+
+TEST(Pods, one_at_a_time_the_most_urgent_callback_waits_for_one_other_at_most)
+{
+  EXPECT_EQ(
+    schedule(with(Who::kPaper)), "t0 0-10, t1 10-20, t2 20-30, s0 30-40, s1 40-50, s2 50-60");
+}
+
+TEST(Pods, with_levels_it_waits_for_none)
+{
+  // What the urgent chains gain, the least urgent one pays: s0 and s1 ran in the middle of t2.
+  EXPECT_EQ(
+    schedule(with(Who::kLevels)), "t0 0-10, t1 10-20, s0 24-34, s1 34-44, t2 20-50, s2 64-74");
+}
+}  // namespace
