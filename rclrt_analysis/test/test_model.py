@@ -29,7 +29,8 @@ def with_callbacks(*lines: str) -> str:
 
 
 def test_times_are_whole_nanoseconds_and_defaults_are_filled_in() -> None:
-    system = model(with_callbacks("{name: b, kind: subscription, executor: main, wcet_ms: 0.0021, triggers: [x]}"))  # fmt: skip
+    line = "{name: b, kind: subscription, executor: main, wcet_ms: 0.0021, triggers: [x]}"
+    system = model(with_callbacks(line))
     timer, subscription = system.callbacks
     assert (timer.period, timer.wcet, timer.deadline) == (10 * MS, MS, 10 * MS)
     assert (subscription.wcet, subscription.deadline) == (2100, None)
@@ -76,30 +77,37 @@ def test_the_autoware_model_is_the_graph_of_the_scenario() -> None:
         assert [name for name in chain.callbacks[1:-1] if name not in hot] == []
 
 
+T = "kind: timer, executor: main, wcet_ms: 1"
+S = "kind: subscription, executor: main, wcet_ms: 1"
+CIRCLE = (
+    f"{{name: b, {S}, triggers: [x], publishes: [y]}}\n"
+    f"  - {{name: c, {S}, triggers: [z, y], publishes: [z]}}"
+)
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("{name: b, kind: timer, executor: main, period_ms: 0, wcet_ms: 1}", "test.yaml:6: callbacks.1.period_ms"),
-        ("{name: b, kind: timer, executor: main, period_ms: -5, wcet_ms: 1}", "test.yaml:6: callbacks.1.period_ms"),
-        ("{name: b, kind: timer, executor: main, period_ms: .nan, wcet_ms: 1}", "test.yaml:6: .nan is not a finite"),
-        ("{name: b, kind: timer, executor: main, period_ms: .inf, wcet_ms: 1}", "test.yaml:6: .inf is not a finite"),
-        ("{name: b, kind: timer, executor: main, period_ms: 5, wcet_ms: 6}", "test.yaml:6: wcet_ms 6 exceeds period_ms 5"),
-        ("{name: b, kind: timer, executor: main, period_ms: 5, wcet_ms: 1, bcet_ms: 2}", "bcet_ms 2 exceeds wcet_ms 1"),
-        ("{name: b, kind: timer, executor: main, wcet_ms: 1}", "test.yaml:6: timer 'b' needs period_ms"),
-        ("{name: b, kind: subscription, executor: main, wcet_ms: 1}", "needs triggers, or period_ms"),
-        ("{name: b, kind: timer, executor: mian, period_ms: 5, wcet_ms: 1}", "no executor 'mian'. Use one of main"),
-        ("{name: a, kind: timer, executor: main, period_ms: 5, wcet_ms: 1}", "test.yaml:6: 'a' is the name of another"),
-        ("{name: b, kind: subscription, executor: main, wcet_ms: 1, triggers: [y]}", "test.yaml:6: nobody publishes 'y'"),
-        ("{name: b, kind: timer, executor: main, period_ms: 5, wcet_ms: 1, perod: 3}", "unknown field 'perod'. There are: name"),
-        ("{name: b, kind: timer, executor: main, period_ms: 0.0000015, wcet_ms: 0}", "finer than 1 ns"),
-        ("{name: b, kind: timer, executor: main, period_ms: 5, wcet_ms: 1, triggers: [x]}", "released by time alone"),
-        ("{name: b, kind: subscription, executor: main, wcet_ms: 1, triggers: [x], activation: all}", "two triggers"),
-        ("{name: b, kind: subscription, executor: main, wcet_ms: 1, triggers: [x], publishes: [y]}\n"
-         "  - {name: c, kind: subscription, executor: main, wcet_ms: 1, triggers: [z, y], publishes: [z]}",
-         "test.yaml:7: callbacks release each other in a circle: c <- c"),
-        ("{name: b, kind: interrupt, executor: main, period_ms: 5, wcet_ms: 1}", "'interrupt' is not one of ['timer'"),
+        (f"{{name: b, {T}, period_ms: 0}}", "test.yaml:6: callbacks.1.period_ms"),
+        (f"{{name: b, {T}, period_ms: -5}}", "test.yaml:6: callbacks.1.period_ms"),
+        (f"{{name: b, {T}, period_ms: .nan}}", "test.yaml:6: .nan is not a finite"),
+        (f"{{name: b, {T}, period_ms: .inf}}", "test.yaml:6: .inf is not a finite"),
+        (f"{{name: b, {T}, period_ms: 0.5}}", "test.yaml:6: wcet_ms 1 exceeds period_ms 0.5"),
+        (f"{{name: b, {T}, period_ms: 5, bcet_ms: 2}}", "bcet_ms 2 exceeds wcet_ms 1"),
+        (f"{{name: b, {T}}}", "test.yaml:6: timer 'b' needs period_ms"),
+        (f"{{name: b, {S}}}", "needs triggers, or period_ms"),
+        (f"{{name: b, {T}, period_ms: 5}}".replace("main", "mian"), "'mian'. Use one of main"),
+        (f"{{name: a, {T}, period_ms: 5}}", "test.yaml:6: 'a' is the name of another"),
+        (f"{{name: b, {S}, triggers: [y]}}", "test.yaml:6: nobody publishes 'y'"),
+        (f"{{name: b, {T}, period_ms: 5, perod: 3}}", "unknown field 'perod'. There are: name"),
+        (f"{{name: b, {T}, period_ms: 5.0000001}}", "finer than 1 ns"),
+        (f"{{name: b, {T}, period_ms: 5, triggers: [x]}}", "released by time alone"),
+        (f"{{name: b, {S}, triggers: [x], activation: all}}", "two triggers"),
+        (f"{{name: b, {S}, triggers: [x], offset_ms: 1}}", "only a timer has an offset"),
+        (CIRCLE, "test.yaml:7: callbacks release each other in a circle: c <- c"),
+        ("{name: b, kind: x, executor: main, wcet_ms: 1}", "'x' is not one of ['timer'"),
     ],
-)  # fmt: skip
+)
 def test_a_callback_that_cannot_be_is_refused_with_its_line(line: str, expected: str) -> None:
     assert expected in problems(with_callbacks(line))
 
@@ -119,7 +127,8 @@ def test_an_executor_that_cannot_be_is_refused(executor: str, expected: str) -> 
 
 
 def test_threads_have_priorities_up_to_99() -> None:
-    text = "executors: [{name: main, kind: isolated}]\ncallbacks:\n  - {name: a, kind: timer, executor: main, period_ms: 5, wcet_ms: 1, priority: 100}\n"  # fmt: skip
+    text = EXECUTORS.replace("priority_events, policy: rm", "isolated")
+    text += f"callbacks: [{{name: a, {T}, period_ms: 5, priority: 100}}]\n"
     assert "priority 100: threads have 1 to 99" in problems(text)
 
 

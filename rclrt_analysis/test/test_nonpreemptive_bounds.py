@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Worked numbers of [Teper25 Table I] and of [Davis07], and the traps that unsound tests fall into."""
+"""Worked numbers of [Teper25 Table I] and [Davis07], and the traps of unsound tests."""
 
 from __future__ import annotations
 
@@ -86,8 +86,12 @@ def test_releases_as_interference_are_tighter_than_longer_jobs(
 
 @pytest.mark.parametrize(
     ("level", "fixed_priority", "deadlines"),
-    [(60, [11, 52, 62], [11, 52, 62]), (80, [15, 68, 79], [15, 68, 79]), (90, [17, 77, 87], [22, 76, 87])],
-)  # fmt: skip
+    [
+        (60, [11, 52, 62], [11, 52, 62]),
+        (80, [15, 68, 79], [15, 68, 79]),
+        (90, [17, 77, 87], [22, 76, 87]),
+    ],
+)
 def test_without_overhead_the_seven_timers_have_known_response_times(
     level: int, fixed_priority: list[float], deadlines: list[float]
 ) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rclrt_analysis.bounds.nonpreemptive_fp import FULL, least_fixed_point
+from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Interference, Ints, TaskSet
 
 

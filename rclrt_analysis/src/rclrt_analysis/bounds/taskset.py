@@ -14,7 +14,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 UNBOUNDED = 2**62
-"""Stands for a response time that has no bound, or none within the budget; larger than any other."""
+"""Stands for a response time without a bound, or none within the budget; above all others."""
 
 LIMIT = 2**55
 """Windows longer than this (about a year) count as unbounded; keeps sums within 64 bits."""
@@ -110,8 +110,8 @@ class Interference:
         return np.asarray((count * self.cost[rows]).sum(axis=1))
 
 
-def higher_or_equal(tasks: TaskSet, with_own: bool) -> Interference:
-    """Return what tasks of at least the same priority ask for; other equal ones count as higher."""
+def higher_or_equal(tasks: TaskSet) -> Interference:
+    """Return what other tasks of at least the same priority ask for."""
     keys, group = np.unique(
         np.stack([tasks.period, tasks.jitter], axis=1), axis=0, return_inverse=True
     )
@@ -125,15 +125,14 @@ def higher_or_equal(tasks: TaskSet, with_own: bool) -> Interference:
     total = np.cumsum(own[order], axis=0)[last_equal]
     cost = np.empty_like(own)
     cost[order] = total
-    return Interference(keys[:, 0], keys[:, 1], cost if with_own else cost - own)
+    return Interference(keys[:, 0], keys[:, 1], cost - own)
 
 
-def largest_lower(tasks: TaskSet, section: Ints | None = None) -> Ints:
-    """Return, for every task, the largest section of a task of lower priority; 0 if there is none."""
-    section = tasks.wcet if section is None else section
+def largest_lower(tasks: TaskSet) -> Ints:
+    """Return, for every task, the longest execution of a task of lower priority, 0 for none."""
     order = np.argsort(tasks.priority, kind="stable")
     rising = tasks.priority[order]
-    largest = np.concatenate([[0], np.maximum.accumulate(section[order])])
+    largest = np.concatenate([[0], np.maximum.accumulate(tasks.wcet[order])])
     result = np.empty(len(tasks), dtype=np.int64)
     result[order] = largest[np.searchsorted(rising, rising, side="left")]
     return result

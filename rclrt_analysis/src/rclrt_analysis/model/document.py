@@ -60,6 +60,7 @@ def _refuse(path: str, line: int, what: str) -> ModelError:
 def _check_events(path: str, text: str) -> None:
     """Refuse what must not reach a recursive reader."""
     depth = 0
+    event: Any
     for event in yaml.parse(text, Loader=_Loader):
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
@@ -103,8 +104,9 @@ def _value(document: Document, node: Any, place: Place) -> Any:
         key = key_node.value
         if key in result:
             raise _refuse(document.path, line, f"'{key[:80]}' stands here a second time")
-        result[key] = _value(document, value_node, (*place, key))
-        document.lines[(*place, key)] = line
+        inner = (*place, key)
+        result[key] = _value(document, value_node, inner)
+        document.lines[inner] = line
     return result
 
 

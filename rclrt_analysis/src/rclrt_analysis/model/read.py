@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a file to a `System`: the form by JSON schema, the meaning by rules that name file and line."""
+"""From a file to a `System`: the form by JSON schema, the meaning by rules with file and line."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class _Reader:
         if value is None:
             return None
         exact = value * NS_PER_MS
-        whole = round(exact)
+        whole: int = round(exact)
         if abs(exact - whole) > 1e-3:
             self.problems.append(
                 f"{self._document.where((*place, key))}: {key} {value} is finer than 1 ns. "

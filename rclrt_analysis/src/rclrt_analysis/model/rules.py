@@ -125,7 +125,7 @@ def _cycle(system: System) -> Iterator[Problem]:
 
 
 def _priorities(system: System) -> Iterator[Problem]:
-    """Fixed priorities must be said, or inherited from what triggers the callback."""
+    """Ask for fixed priorities, said or inherited from what triggers the callback."""
     has: set[str] = set()
     index = {callback.name: i for i, callback in enumerate(system.callbacks)}
     for name in system.topological:
