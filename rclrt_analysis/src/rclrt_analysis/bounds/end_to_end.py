@@ -55,12 +55,14 @@ def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
     first = system.callback_of[chain.callbacks[0]]
     missed = chain.measure == "reaction" and first.kind is Kind.TIMER
     hops = [Hop(first.name, "first", (first.period or 0) * missed, _response(first, responses))]
-    start, since_start = first.name, hops[0].response
+    start, since_start, alone = first.name, hops[0].response, True
     for before, name in zip(chain.callbacks, chain.callbacks[1:], strict=False):
         callback = system.callback_of[name]
         published = set(system.callback_of[before].publishes)
         response = _response(callback, responses)
         transport = system.overheads.transport
+        if callback.wants_all or not published & set(callback.triggers):
+            _check_not_replaced(system, before, callback, alone)
         if not published & set(callback.triggers):
             gap = responses[name].root_gap
             if gap is None:
@@ -69,21 +71,33 @@ def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
             if callback.kind is not Kind.TIMER and prefix:
                 response = max(response, *prefix.values())  # The gap is of what starts its chain.
             hop = Hop(name, "sampled", gap + transport, response)
-            start, since_start = name, response
+            start, since_start, alone = name, response, True
         elif callback.wants_all:
             others = [topic for topic in callback.triggers if topic not in published]
             gaps = [_gap(system, callback, topic, responses) for topic in others]
             response = max(response, *(responses[name].prefix or {"": 0}).values())
             hop = Hop(name, "joined", max(gaps, default=0) + transport, response)
-            start, since_start = "", response
+            start, since_start, alone = "", response, True
         else:
             total = _since(start, callback, system, responses)
             if total is not None:
                 response = min(response, max(0, total - since_start - transport))
             hop = Hop(name, "triggered", transport, response)
+            alone &= len(system.triggered_by(callback)) == 1 and callback.period is None
             since_start += transport + response
         hops.append(hop)
     return hops
+
+
+def _check_not_replaced(system: System, before: str, callback: Callback, alone: bool) -> None:
+    """Refuse a latest message that may be one without the chain's data."""
+    topics = {*callback.reads, *(callback.triggers if callback.wants_all else ())}
+    own = [t for t in system.callback_of[before].publishes if t in topics]
+    if not alone or all(len(system.publishers[topic]) > 1 for topic in own):
+        raise _NoBoundError(
+            f"'{callback.name}' takes the latest message of '{before}', which others may "
+            "have caused. Give the chain topics of its own"
+        )
 
 
 def _since(start: str, callback: Callback, system: System, responses: Responses) -> int | None:

@@ -79,8 +79,8 @@ def _timers(unit: Unit, arrivals: Arrivals, paper: bool) -> Found:
     if not unit.independent:
         other = next(c for c in unit.callbacks if c.kind is not Kind.TIMER or c.jitter)
         raise RefusedError(
-            f"this bound covers timers without jitter; '{other.name}' is another. Use --method exact "
-            "under policy rm, dm or fixed_priority, and release_only"
+            f"this bound covers timers without jitter; '{other.name}' is another. Use --method "
+            "exact under policy rm, dm or fixed_priority, and release_only"
         )
     edf = unit.executors[0].policy is Policy.EDF
     executes = unit.executors[0].release is Release.RELEASE_AND_EXECUTE
@@ -113,7 +113,8 @@ def _longer(unit: Unit, tasks: TaskSet) -> TaskSet:
         if not releaser.condition_c1(tasks, delta):
             raise RefusedError(
                 "release_and_execute may skip timestamps: an execution time with the overhead of "
-                f"{len(tasks)} releases reaches the shortest period (condition C1). Use release_only"
+                f"{len(tasks)} releases reaches the shortest period (condition C1). Use "
+                "release_only"
             )
         return _with(tasks, releaser.release_and_execute(tasks, delta))
     overhead = releaser.release_only(tasks, delta)

@@ -19,7 +19,7 @@ MAX_POINTS = 10 * MAX_ITERATIONS
 
 
 def response(tasks: TaskSet, releases: Interference | None = None) -> Responses:
-    """Return the bound that all tasks of a FIFO queue share [Bouillard18, the horizontal deviation].
+    """Return the bound that all tasks of a FIFO queue share [Bouillard18, horizontal deviation].
 
     A job released a after the queue was last empty waits for everything released in [0, a]:
     R = max_a W(a) - a with W(a) = sum_i (floor((a + J_i) / T_i) + 1) C_i, over the a within the

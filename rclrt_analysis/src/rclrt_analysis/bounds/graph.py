@@ -318,7 +318,10 @@ def _jobs(graph: Graph, x: int) -> tuple[dict[int, int], int]:
 
 
 def begun_without_preemption(graph: Graph, urgency: int, level: Level) -> int:
-    """Return B on a thread that finishes what it began: the longest less urgent callback, ns."""
+    """Return B on a thread that finishes what it began, ns: the longest less urgent callback.
+
+    With what it releases: its end may also be what starts the window.
+    """
     lower = graph.urgency < urgency
     return int(np.max(np.where(lower, graph.wcet + level.after, 0), initial=0))
 
@@ -327,17 +330,17 @@ def begun_in_groups(graph: Graph, urgency: int, level: Level) -> int:
     """Return B for preemptive threads whose groups exclude each other, ns [Sha90].
 
     A group runs one callback at a time, and its runner inherits. So of each group with a member of
-    at least this urgency, one less urgent job may be under way: the sum of the longest of each.
+    at least this urgency, one less urgent job may be under way: the sum of the longest of each. And
+    the window may start with what a less urgent job releases at its end.
     """
+    lower = graph.urgency < urgency
     groups: dict[tuple[str, str], list[int]] = {}
     for x, callback in enumerate(graph.unit.in_order):
         if callback.group:
             groups.setdefault((callback.executor, callback.group), []).append(x)
-    total = 0
+    total = int(np.max(np.where(lower, level.after, 0), initial=0))
     for members in groups.values():
         if max(graph.urgency[members]) >= urgency:
-            lower = [
-                int(graph.wcet[x] + level.after[x]) for x in members if graph.urgency[x] < urgency
-            ]
-            total += max(lower, default=0)
+            under_way = [int(graph.wcet[x] + level.after[x]) for x in members if lower[x]]
+            total += max(under_way, default=0)
     return total

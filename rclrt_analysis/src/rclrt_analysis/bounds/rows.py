@@ -21,7 +21,7 @@ from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
 from rclrt_analysis.model import Callback, Kind
 
 MAX_ROUNDS = 50
-MAX_GROWTH = 1_000
+MAX_GROWTH = 20
 """A response that exceeds so many times the longest period while jitter grows counts as none."""
 
 Known = Mapping[str, Activation]

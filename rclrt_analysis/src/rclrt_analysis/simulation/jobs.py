@@ -66,7 +66,7 @@ class Run:
         return [job for job in self.jobs if job.callback == index]
 
     def worst(self) -> dict[str, tuple[int, int]]:
-        """Return the longest response of every callback: from its release, and from the grid, ns."""
+        """Return every callback's longest response: from its release, and from the grid, ns."""
         worst = [(-1, -1)] * len(self.system.callbacks)
         for job in self.jobs:
             before = worst[job.callback]

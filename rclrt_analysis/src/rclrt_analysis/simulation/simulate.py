@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rclrt_analysis.bounds.activation import urgencies
-from rclrt_analysis.model import Callback, ExecutorKind, Kind, System
+from rclrt_analysis.model import ExecutorKind, System
 from rclrt_analysis.simulation.jobs import Job, Run
 
 MAX_EVENTS = 100_000_000
@@ -59,6 +59,7 @@ class Clock:
         self._count = 0
         self._sequence = 0
         self._latest: dict[str, Job] = {}
+        self._arrived: dict[str, int] = {}
         number = {callback.name: i for i, callback in enumerate(system.callbacks)}
         self._readers: dict[str, list[int]] = {}
         for callback in system.callbacks:
@@ -114,7 +115,10 @@ class Clock:
         for topic in self.system.callbacks[job.callback].publishes:
             if transport:
                 delay = self.random.randint(0, transport) if self.options.random_work else transport
-                self.at(self.now + delay, RELEASE, _Delivery(self, topic, job))
+                # Messages of one topic do not overtake each other.
+                arrival = max(self.now + delay, self._arrived.get(topic, 0))
+                self._arrived[topic] = arrival
+                self.at(arrival, RELEASE, _Delivery(self, topic, job))
             else:
                 self.deliver(topic, job)
 
@@ -216,8 +220,3 @@ def simulate(
         if callback.period is not None and i not in own_timers:
             Source(clock, i)
     return clock.go()
-
-
-def is_timer(callback: Callback) -> bool:
-    """Return whether the callback is a timer."""
-    return callback.kind is Kind.TIMER

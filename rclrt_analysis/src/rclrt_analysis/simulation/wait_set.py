@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wait-set executors of rclcpp (eloquent and later): polling points and windows.
 
-Single-threaded: at a polling point the ready entities are taken down, then one job of each is run in
-order: timers, subscriptions, services, clients. Multi-threaded: as many threads share what was taken
-down; an idle thread polls anew when nothing of it can be taken; each thread has a core of its own.
+Single-threaded: at a polling point the ready entities are taken down, then one job of each is run
+in order: timers, subscriptions, services, clients. Multi-threaded: its threads, each on a core of
+its own, share what was taken down; an idle one polls anew when nothing of it can be taken.
 """
 
 from __future__ import annotations
@@ -82,10 +82,7 @@ class WaitSet:
 
     def _start(self, index: int) -> None:
         clock = self._clock
-        if index in self._next:
-            job = self._call_timer(index)
-        else:
-            job = self._waiting[index].popleft()
+        job = self._call_timer(index) if index in self._next else self._waiting[index].popleft()
         self._idle -= 1
         self._busy_groups.add(self._group(index))
         clock.begin(job)
