@@ -16,7 +16,7 @@ import sys
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
-from _experiment import writable_file
+from rclrt_analysis.arguments import writable_file
 
 PAPER = {
     60: {"Imu": "12.67", "Camera": "57.83", "Lidar": "70.50"},
