@@ -55,7 +55,8 @@ class Graph:
         Of x: all that may release it.
     counted
         Of x: those of its parents whose jobs each count as a release. For a callback that waits for
-        all inputs these are the publishers of its rarest input only.
+        all inputs these are the publishers of one input: each bounds how often it is released, so
+        the one with the fewest messages in the longest period is taken.
     once
         Of x: 1 if an input stored earlier may bring one release more.
     root_gap
@@ -84,7 +85,8 @@ def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
     """Return who releases whom, given how messages come from outside."""
     graph = Graph(unit)
     number = {callback.name: i for i, callback in enumerate(unit.in_order)}
-    rate: list[float] = []
+    window = max((c.period or 0 for c in unit.system.callbacks), default=0)
+    expected: list[float] = []  # Of each callback: its releases in a window, with stored inputs.
     for x, callback in enumerate(unit.in_order):
         graph.entering.append([])
         inputs = []
@@ -92,14 +94,15 @@ def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
             inside = [number[name] for name in unit.inside(topic)]
             outside = [arrivals.get(topic, UNKNOWN)] if unit.outside(topic) else []
             gaps = [graph.root_gap[p] for p in inside] + [one.gap for one in outside]
-            total = sum(rate[p] for p in inside) + sum(one.rate for one in outside)
+            total = sum(expected[p] for p in inside) + sum(one.rate * window for one in outside)
             gap = min((gap for gap in gaps if gap is not None), default=None)
             inputs.append((total, gap, inside, outside))
         graph.parents.append([p for _, _, inside, _ in inputs for p in inside])
         gaps = [gap for _, gap, _, _ in inputs]
         if callback.wants_all:
             total, _, counted, streams = min(inputs, key=lambda one: one[0])
-            # Only messages of the rarest input count, but any input may be the last to come.
+            total += 1
+            # Only messages of one input count, but any input may be the last to come.
             every = [gap for gap in gaps if gap is not None]
             graph.root_gap.append(max(every) if len(every) == len(gaps) else None)
         else:
@@ -110,10 +113,10 @@ def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
                 gap = callback.period if callback.kind is Kind.TIMER else None
                 streams.append(Activation((Stream(callback.period, callback.jitter),), gap))
                 gaps.append(gap)
-                total += 1 / callback.period
+                total += window / callback.period
             graph.root_gap.append(min((gap for gap in gaps if gap is not None), default=None))
         graph.once.append(int(callback.wants_all))
-        rate.append(total)
+        expected.append(total)
         graph.counted.append(counted)
         for p in counted:
             graph.children[p].append(x)
