@@ -13,9 +13,12 @@ data age of a chain equals its maximum reaction time [Günzel23], so one number 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from rclrt_analysis.bounds.result import ChainBound, Hop, Local
+from rclrt_analysis.bounds.taskset import Ints
 from rclrt_analysis.model import Callback, Chain, Kind, System
 
 
@@ -132,3 +135,26 @@ def _gap(system: System, callback: Callback, topic: str, responses: Responses) -
     if not gaps:
         raise _NoBoundError(f"nothing says how rarely a message comes on '{topic}'")
     return min(gaps)
+
+
+def davare(period: Ints, response: Ints, chains: Sequence[Ints]) -> Ints:
+    """Return sum(T_i + R_i) over each chain of periodic tasks that sample each other [Davare07].
+
+    Parameters
+    ----------
+    period, response
+        Shape (n,), ns.
+    chains
+        The numbers of each chain's tasks.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (chains,), ns.
+    """
+    if not len(chains):
+        return np.zeros(0, dtype=np.int64)
+    starts = np.cumsum([0] + [len(chain) for chain in chains[:-1]])
+    members = np.concatenate(chains)
+    total: Ints = np.add.reduceat(period[members] + response[members], starts)
+    return total
