@@ -66,6 +66,35 @@ def timers_only(
     )
 
 
+def migrating(rng: random.Random, policy: Policy, dags: bool) -> System:
+    """Return timers, or a DAG for each, whose threads use two or three cores."""
+    cores = rng.choice([2, 2, 3])
+    callbacks = timers(rng, "e", rng.randint(2, 6), rng.uniform(0.3, 0.8) * cores)
+    if policy is not Policy.FIXED_PRIORITY:
+        callbacks = [replace(callback, priority=None) for callback in callbacks]
+    for root in list(callbacks) if dags else []:
+        nodes = [root]
+        for i in range(rng.randint(0, 4)):
+            parents = rng.sample(nodes, min(len(nodes), rng.choice([1, 1, 2])))
+            wcet = rng.randint(1, 4)
+            nodes.append(
+                Callback(
+                    f"{root.name}s{i}",
+                    Kind.SUBSCRIPTION,
+                    "e",
+                    wcet,
+                    bcet=rng.randint(0, wcet),
+                    triggers=tuple(parent.publishes[0] for parent in parents),
+                    wants_all=len(parents) > 1,
+                    publishes=(f"{root.name}s{i}",),
+                )
+            )
+        callbacks += nodes[1:]
+    executor = Executor("e", ExecutorKind.ISOLATED, policy, cores=tuple(range(cores)))
+    system = System("random", (executor,), tuple(callbacks))
+    return replace(system, chains=tuple(chains(rng, system)))
+
+
 def with_subscriptions(
     rng: random.Random, kinds: tuple[ExecutorKind, ...], transport: int = 0
 ) -> System:

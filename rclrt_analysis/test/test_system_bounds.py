@@ -177,8 +177,26 @@ def test_overheads_count_where_they_arise() -> None:
     ("executor", "callbacks", "expected"),
     [
         ("{name: e, kind: wait_set_multi}", [timer("a", 9, 1)], "no bound for wait_set_multi"),
-        ("{name: e, kind: isolated, policy: edf}", [timer("a", 9, 1)], "preemptive EDF"),
-        ("{name: e, kind: isolated, cores: [0, 1]}", [timer("a", 9, 1, 1)], "may use 2 cores"),
+        (
+            "{name: e, kind: isolated, policy: edf}",
+            [timer("a", 9, 1), subscription("b", 1, "a")],
+            "bounds for timers alone; 'b'",
+        ),
+        (
+            "{name: e, kind: isolated, cores: [0, 1]}",
+            [timer("a", 9, 1, 1), timer("b", 9, 1, 1), subscription("c", 1, "a, b")],
+            "'c' is not released once",
+        ),
+        (
+            "{name: e, kind: isolated, cores: [0, 1]}",
+            [timer("a", 9, 1, 1), subscription("b", 1, "a", ", priority: 7")],
+            "'b' needs the priority of what releases it, 'a'",
+        ),
+        (
+            "{name: e, kind: isolated, cores: [0, 1]}",
+            [timer("a", 9, 1, 1, ", group: g"), timer("b", 9, 1, 1, ", group: g")],
+            "callbacks of one group",
+        ),
         (
             "{name: e, kind: preemptive, threads: 1}",
             [timer("a", 9, 1, 1), timer("b", 9, 1, 2)],

@@ -10,6 +10,7 @@ from dataclasses import replace
 from rclrt_analysis.bounds.activation import Activation, Stream, merged, urgencies
 from rclrt_analysis.bounds.end_to_end import chain_bound
 from rclrt_analysis.bounds.events import analyse_events
+from rclrt_analysis.bounds.migrating import analyse_migrating
 from rclrt_analysis.bounds.result import (
     Assumption,
     CallbackBound,
@@ -22,7 +23,7 @@ from rclrt_analysis.bounds.rows import MAX_GROWTH
 from rclrt_analysis.bounds.threads import analyse_core, is_threaded
 from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.bounds.wait_set import analyse_wait_set
-from rclrt_analysis.model import Executor, ExecutorKind, System
+from rclrt_analysis.model import Executor, ExecutorKind, Policy, System
 
 MAX_ROUNDS = 100
 """How often executors that send to each other are analysed before what still grows has no bound."""
@@ -136,7 +137,9 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
     kind = unit.executors[0].kind
     try:
         if is_threaded(kind):
-            return analyse_core(unit, arrivals)
+            several = len(unit.executors[0].cores) > 1
+            edf = all(executor.policy is Policy.EDF for executor in unit.executors)
+            return analyse_migrating(unit) if several or edf else analyse_core(unit, arrivals)
         if kind is ExecutorKind.WAIT_SET_SINGLE:
             return analyse_wait_set(unit, arrivals)
         if kind in (ExecutorKind.PRIORITY_EVENTS, ExecutorKind.EVENTS_FIFO):
@@ -185,9 +188,4 @@ def _why_not(system: System, executors: tuple[Executor, ...]) -> str:
                 f"{min(cores & set(other.cores))} in a way that no bound covers. Give them cores "
                 "of their own"
             )
-    if is_threaded(executors[0].kind) and len(cores) > 1:
-        return (
-            f"'{executors[0].name}' may use {len(cores)} cores: threads that migrate have no bound "
-            "here. Pin it to one core, or split it"
-        )
     return ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from rclrt_analysis.bounds.graph import analyse_graph, begun_in_groups
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.unit import Arrivals, Unit
-from rclrt_analysis.model import ExecutorKind, Policy
+from rclrt_analysis.model import ExecutorKind
 
 METHOD = Method(
     "preemptive FP, all jobs",
@@ -31,14 +31,24 @@ def analyse_core(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Meth
     Raises
     ------
     RefusedError
-        Policies do not compare, EDF, fewer threads than groups, or messages that take time.
+        See `check_threads`; or messages that take time.
     """
+    check_threads(unit)
+    inside = any(unit.inside(topic) for c in unit.callbacks for topic in c.triggers)
+    if unit.system.overheads.transport and inside:
+        raise RefusedError(
+            "messages between callbacks of one core must be handed over at once. Leave "
+            "transport_ms out, and add what sending takes to the execution times"
+        )
+    return analyse_graph(unit, arrivals, True, begun_in_groups), METHOD
+
+
+def check_threads(unit: Unit) -> None:
+    """Refuse policies that do not compare, and fewer threads than groups."""
     policies = {executor.policy for executor in unit.executors}
     if len(policies) > 1:
         names = ", ".join(sorted(policy.value for policy in policies))
-        raise RefusedError(f"policies {names} on one core: their priorities do not compare")
-    if policies == {Policy.EDF}:
-        raise RefusedError("preemptive EDF on one core has no bound here. Use policy dm or rm")
+        raise RefusedError(f"policies {names} on the same cores: their priorities do not compare")
     for executor in unit.executors:
         mine = [c for c in unit.callbacks if c.executor == executor.name]
         groups = len({c.group or c.name for c in mine})
@@ -47,13 +57,6 @@ def analyse_core(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Meth
                 f"'{executor.name}' has {executor.threads} threads for {groups} groups: work of "
                 "low priority may hold them all. Give it as many threads as groups"
             )
-    inside = any(unit.inside(topic) for c in unit.callbacks for topic in c.triggers)
-    if unit.system.overheads.transport and inside:
-        raise RefusedError(
-            "messages between callbacks of one core must be handed over at once. Leave "
-            "transport_ms out, and add what sending takes to the execution times"
-        )
-    return analyse_graph(unit, arrivals, True, begun_in_groups), METHOD
 
 
 def is_threaded(kind: ExecutorKind) -> bool:
