@@ -89,9 +89,9 @@ def test_a_running_system_becomes_the_model_that_it_was(tmp_path: Path) -> None:
     ]
     assert [c.period for c in again.callbacks if c.kind is Kind.TIMER] == [10_000_000, 33_000_000]
     assert again.triggered_by(again.callback_of["b"]) == ["a"]
-    assert [b.bound for b in analyse(again).callbacks] == [
-        b.bound for b in analyse(system).callbacks
-    ]
+    assert [b.bound for b in analyse(system).callbacks] == [6_000_000, 7_000_000, 7_000_000]
+    # Best cases are observed as well, so that "b" is known to be released 2 ms after "a".
+    assert [b.bound for b in analyse(again).callbacks] == [6_000_000, 5_000_000, 7_000_000]
 
 
 def test_a_timer_that_skipped_is_still_a_timer_and_arrivals_are_not() -> None:

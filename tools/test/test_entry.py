@@ -127,7 +127,7 @@ def test_wrong_arguments_print_the_usage_and_exit_with_2(tree: Tree, arguments: 
 def test_help_names_every_verb(tree: Tree) -> None:
     result = tree.run("help")
     assert result.returncode == 0
-    for verb in ("demo", "bench", "analyze", "simulate", "test", "build", "help"):
+    for verb in ("demo", "bench", "analyze", "simulate", "model", "test", "build", "help"):
         assert f"\n  {verb} " in result.stdout
 
 

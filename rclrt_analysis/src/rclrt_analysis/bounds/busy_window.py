@@ -12,12 +12,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Bools, Interference, Ints
 
 MAX_JOBS = 5_000
 """Jobs of one task that are examined at most; a window with more counts as unbounded."""
+
+BLOCK = 1 << 20
+"""Numbers in one array at most."""
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -96,36 +102,48 @@ def responses(demand: Demand, preemptive: bool, releases: Interference | None = 
     costs = releases or no_interference(n)
     window = _window(demand, costs)
     bounded = window < UNBOUNDED
-    jobs = np.where(bounded, -(-(window + demand.jitter) // demand.period), 0)
-    bounded &= jobs <= MAX_JOBS
+    # One at least: a job without work leaves no window.
+    count = np.maximum(1, -(-(window + demand.jitter) // demand.period))
+    jobs = np.where(bounded, count, 0)
+    result = np.full(n, UNBOUNDED, dtype=np.int64)
+    from_grid, overhead = result.copy(), np.zeros(n, dtype=np.int64)
+    kept = np.flatnonzero(bounded & (jobs <= MAX_JOBS))
+    if not len(kept):
+        return Responses(result, from_grid, demand.blocking, overhead, jobs)
 
-    result = np.where(bounded, 0, UNBOUNDED)
-    from_grid = result.copy()
-    overhead = np.zeros(n, dtype=np.int64)
-    overlaps = np.zeros(n, dtype=np.bool_)
-    end = np.zeros(n, dtype=np.int64)
-    rows = np.flatnonzero(bounded)
-    for q in range(MAX_JOBS):
-        rows = rows[(jobs[rows] > q) & (end[rows] < UNBOUNDED)]
-        if not len(rows):
-            break
-        fixed = demand.blocking[rows] + q * demand.own[rows] + demand.last[rows]
-        solve = _preemptive_end if preemptive else _nonpreemptive_end
-        end[rows] = solve(demand, costs, rows, fixed, end[rows])
-        grid = q * demand.period[rows]
-        actual = end[rows] - np.maximum(grid - demand.jitter[rows], 0)
-        worse = actual > result[rows]
-        overhead[rows] = np.where(worse, costs.before(end[rows], rows), overhead[rows])
-        result[rows] = np.maximum(result[rows], actual)
-        from_grid[rows] = np.maximum(from_grid[rows], end[rows] - grid + demand.jitter[rows])
-        overlaps[rows] |= end[rows] > grid + demand.period[rows] - demand.jitter[rows]
-    lost = ~bounded | (end >= UNBOUNDED)
+    # One entry per row and job: of row k the q = 0, 1, ... jobs[k] - 1.
+    rows = np.repeat(kept, jobs[kept])
+    first = np.cumsum(jobs[kept]) - jobs[kept]
+    q = np.arange(len(rows)) - np.repeat(first, jobs[kept])
+    end = _ends(demand, costs, rows, q, preemptive)
+    grid = q * demand.period[rows]
+    actual = end - np.maximum(grid - demand.jitter[rows], 0)
+    overlaps = end > grid + demand.period[rows] - demand.jitter[rows]
+
+    result[kept] = np.maximum.reduceat(actual, first)
+    from_grid[kept] = np.maximum.reduceat(end - grid, first) + demand.jitter[kept]
+    worst = np.maximum.reduceat(np.where(actual == result[rows], end, 0), first)
+    lost = np.maximum.reduceat(end, first) >= UNBOUNDED
+    overhead[kept] = costs.before(np.where(lost, 0, worst), kept)
     # What may overtake itself ends with the window at the latest.
-    late = overlaps & demand.exclusive & ~lost
+    late = kept[np.logical_or.reduceat(overlaps, first) & demand.exclusive[kept]]
     result[late] = window[late]
     from_grid[late] = window[late] + demand.jitter[late]
-    result[lost] = from_grid[lost] = UNBOUNDED
+    result[kept[lost]] = from_grid[kept[lost]] = UNBOUNDED
     return Responses(result, from_grid, demand.blocking, overhead, jobs)
+
+
+def _ends(demand: Demand, costs: Interference, rows: Ints, q: Ints, preemptive: bool) -> Ints:
+    """Return when the section of job q of each row ends, by blocks that bound the memory."""
+    solve = _preemptive_end if preemptive else _nonpreemptive_end
+    share = demand.higher.utilization + costs.utilization
+    block = max(1, BLOCK // len(demand.higher.period))
+    ends = []
+    for at in range(0, len(rows), block):
+        mine, jobs = rows[at : at + block], q[at : at + block]
+        fixed = demand.blocking[mine] + jobs * demand.own[mine] + demand.last[mine]
+        ends.append(solve(demand, costs, mine, fixed, share[mine]))
+    return np.concatenate(ends)
 
 
 def _window(demand: Demand, costs: Interference) -> Ints:
@@ -143,12 +161,11 @@ def _window(demand: Demand, costs: Interference) -> Ints:
 
 
 def _nonpreemptive_end(
-    demand: Demand, costs: Interference, rows: Ints, fixed: Ints, previous: Ints
+    demand: Demand, costs: Interference, rows: Ints, fixed: Ints, share: Floats
 ) -> Ints:
     """Return when the sections end: each begins at w = all that comes before it until w."""
     measured = demand.measured[rows]
     before = fixed - measured
-    share = demand.higher.utilization[rows] + costs.utilization[rows]
 
     def start(w: Ints, at: Ints) -> Ints:
         work: Ints = before[at] + demand.higher.until(w, rows[at]) + costs.until(w, rows[at])
@@ -168,15 +185,13 @@ def _nonpreemptive_end(
 
 
 def _preemptive_end(
-    demand: Demand, costs: Interference, rows: Ints, fixed: Ints, previous: Ints
+    demand: Demand, costs: Interference, rows: Ints, fixed: Ints, share: Floats
 ) -> Ints:
     """Return the least w with w = own and blocking + what is released in [0, w)."""
-    share = demand.higher.utilization[rows] + costs.utilization[rows]
 
     def step(w: Ints, at: Ints) -> Ints:
         work: Ints = fixed[at] + demand.higher.before(w, rows[at]) + costs.before(w, rows[at])
         return work
 
     # From 1 ns on: what is released together with a job goes before it, however short that is.
-    first = np.maximum(np.maximum(lower_start(fixed, share), previous), 1)
-    return least_fixed_point(step, first)
+    return least_fixed_point(step, np.maximum(lower_start(fixed, share), 1))

@@ -59,6 +59,8 @@ class Graph:
         the one with the fewest messages in the longest period is taken.
     once
         Of x: 1 if an input stored earlier may bring one release more.
+    jobs, stored
+        Of x: for how many of its jobs a release of each origin counts, and how many stored inputs.
     root_gap
         Of x: an origin's release at least so often leads to a release of x, ns.
     """
@@ -79,6 +81,21 @@ class Graph:
             [self.unit.urgency[c.name] for c in self.unit.in_order], dtype=np.int64
         )
         self.children = [[] for _ in range(count)]
+
+    def close(self) -> None:
+        """Derive what depends on all of the above."""
+        self.entries = np.array([origin.entry for origin in self.origins], dtype=np.int64)
+        # Those with children, each before those that release it.
+        self.inner = [x for x in reversed(range(len(self.wcet))) if self.children[x]]
+        self.jobs: list[dict[int, int]] = []
+        self.stored: list[int] = []
+        for x in range(len(self.wcet)):
+            jobs = dict.fromkeys(self.entering[x], 1)
+            for p in self.counted[x]:
+                for r, count in self.jobs[p].items():
+                    jobs[r] = jobs.get(r, 0) + count
+            self.jobs.append(jobs)
+            self.stored.append(self.once[x] + sum(self.stored[p] for p in self.counted[x]))
 
 
 def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
@@ -125,6 +142,7 @@ def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
                 timer = callback.kind is Kind.TIMER
                 graph.entering[x].append(len(graph.origins))
                 graph.origins.append(Origin(x, stream, one.gap, timer))
+    graph.close()
     return graph
 
 
@@ -141,20 +159,12 @@ class Level:
 
 
 def _level(graph: Graph, urgency: int) -> Level:
-    count, origins = len(graph.wcet), len(graph.origins)
     wanted = graph.urgency >= urgency
-    jobs = np.zeros((count, origins + 1), dtype=np.int64)  # the last column: of stored inputs
-    for x in range(count):
-        if wanted[x]:
-            jobs[x, graph.entering[x]] = 1
-            for p in graph.counted[x]:
-                jobs[x] += jobs[p]
-            jobs[x, -1] += graph.once[x]
-    work = graph.wcet @ jobs
-    after = np.zeros(count, dtype=np.int64)
-    for x in range(count - 1, -1, -1):
+    after = np.zeros(len(graph.wcet), dtype=np.int64)
+    for x in graph.inner:
         after[x] = sum(graph.wcet[y] + after[y] for y in graph.children[x] if wanted[y])
-    return Level(work[:-1], int(work[-1]), after)
+    work = np.where(wanted, graph.wcet + after, 0)
+    return Level(work[graph.entries], int(work @ np.array(graph.once)), after)
 
 
 Blocking = Callable[[Graph, int, Level], int]
@@ -203,11 +213,13 @@ def analyse_graph(
         level = _level(graph, least)
         levels[least] = (level, blocking(graph, least, level))
     found = _solve(graph, pairs, levels, preemptive)
-    result: dict[str, Local] = {}
-    for x, callback in enumerate(unit.in_order):
-        rows = [i for i, pair in enumerate(pairs) if pair[0] == x]
-        result[callback.name] = _local(graph, x, callback, pairs, rows, found, ways[x])
-    return result
+    rows: list[list[int]] = [[] for _ in ways]
+    for i, (x, _, _) in enumerate(pairs):
+        rows[x].append(i)
+    return {
+        callback.name: _local(graph, x, callback, pairs, rows[x], found, ways[x])
+        for x, callback in enumerate(unit.in_order)
+    }
 
 
 def _solve(
@@ -230,8 +242,7 @@ def _solve(
     cost = np.zeros((len(pairs), len(groups)), dtype=np.int64)
     for r, g in enumerate(group.reshape(-1)):
         cost[:, g] += work[:, r]
-    entry = np.array([o.entry for o in graph.origins], dtype=np.int64)[rs]
-    alone = (entry == xs) & (own == graph.wcet[xs])
+    alone = (graph.entries[rs] == xs) & (own == graph.wcet[xs])
     demand = Demand(
         spans[rs, 0],
         spans[rs, 1],
@@ -296,28 +307,16 @@ def _output(
     bcet: int,
 ) -> list[Stream]:
     """Return how jobs of x end: as the origins that count for it, later by what the way varies."""
-    jobs, stored = _jobs(graph, x)
+    stored = graph.stored[x]
     later = {pairs[i][1]: int(found.response[i]) - ways[pairs[i][1]][1] - bcet for i in rows}
     streams = []
-    for r, count in jobs.items():
+    for r, count in graph.jobs[x].items():
         stream = graph.origins[r].stream
         for _ in range(count):
             late = stream.jitter + max(0, later[r]) + stored * stream.period
             stored = 0
             streams.append(Stream(stream.period, late))
     return streams
-
-
-def _jobs(graph: Graph, x: int) -> tuple[dict[int, int], int]:
-    """Return how many jobs of x a release of each origin counts for, and how many stored inputs."""
-    jobs = {r: 1 for r in graph.entering[x]}
-    stored = graph.once[x]
-    for p in graph.counted[x]:
-        before, more = _jobs(graph, p)
-        stored += more
-        for r, count in before.items():
-            jobs[r] = jobs.get(r, 0) + count
-    return jobs, stored
 
 
 def begun_without_preemption(graph: Graph, urgency: int, level: Level) -> int:
