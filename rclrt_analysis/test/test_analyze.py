@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -50,6 +51,23 @@ def test_the_verdict_comes_first_and_is_the_exit_status(tmp_path: Path) -> None:
     assert missed.stdout.startswith("NOT MET: 2 of 9 deadlines not shown to be met\n")
     fixed = analyze(str(hot_path_first(tmp_path)))
     assert (fixed.returncode, fixed.stdout.splitlines()[0]) == (0, "MET: all 9 deadlines")
+
+
+def test_the_tutorial_shows_what_the_command_prints(tmp_path: Path) -> None:
+    tutorial = (ROOT / "docs" / "tutorials" / "analyze.md").read_text(encoding="utf-8")
+    shown = [line for line in tutorial.splitlines() if re.search(r"\d\.\d{3}$|latency", line)]
+    printed = analyze(str(FOLDER / "autoware_reference_system.yaml")).stdout
+    printed += analyze(str(hot_path_first(tmp_path))).stdout
+    assert len(shown) >= 9
+    assert [line for line in shown if line not in printed.splitlines()] == []
+
+
+def test_the_example_of_the_models_is_one(tmp_path: Path) -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    path = tmp_path / "model.yaml"
+    path.write_text(text.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
+    done = analyze(str(path), "--slack")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "MET: all 3 deadlines"), done
 
 
 def test_a_model_that_is_wrong_exits_with_2_and_names_the_line(tmp_path: Path) -> None:
