@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random small systems, as hard for bounds as possible: few, short periods, high utilization."""
+"""Random small systems, hard for bounds: short periods, high utilization, jitter, overheads."""
 
 from __future__ import annotations
 
@@ -57,13 +57,18 @@ def timers_only(
     callbacks = timers(rng, "e", count, rng.uniform(0.4, 1.0))
     if policy is not Policy.FIXED_PRIORITY:
         callbacks = [replace(callback, priority=None) for callback in callbacks]
+    callbacks = [
+        replace(c, reads=(rng.choice([o.name for o in callbacks if o is not c]),))
+        for c in callbacks
+    ]
     cost = rng.choice([0, 0, 1]) if kind is not ExecutorKind.WAIT_SET_SINGLE else 0
-    return System(
+    system = System(
         "random",
         (Executor("e", kind, policy, release),),
         tuple(callbacks),
         overheads=Overheads(release=cost),
     )
+    return replace(system, chains=tuple(chains(rng, system)))
 
 
 def migrating(rng: random.Random, policy: Policy, dags: bool) -> System:
@@ -100,6 +105,8 @@ def with_subscriptions(
 ) -> System:
     """Return timers, and subscriptions that are released by one topic, by several, or by all."""
     executors = tuple(Executor(f"e{i}", kind, cores=(i,)) for i, kind in enumerate(kinds))
+    # A wait set looks at its timers itself: they have no jitter of release.
+    late = [e.name for e in executors if e.kind is not ExecutorKind.WAIT_SET_SINGLE]
     count = rng.randint(2, 4)
     callbacks = timers(rng, "e0", count, rng.uniform(0.2, 0.6))
     for i in range(rng.randint(1, 5)):
@@ -131,7 +138,19 @@ def with_subscriptions(
         )
         for c in callbacks
     ]
-    system = System("random", executors, tuple(callbacks), overheads=Overheads(transport=transport))
+    callbacks = [
+        replace(c, jitter=rng.randint(0, c.period))
+        if c.period and c.executor in late and rng.random() < 0.15
+        else c
+        for c in callbacks
+    ]
+    overheads = Overheads(
+        release=rng.choice([0, 0, 1]),
+        dispatch=rng.choice([0, 0, 1]),
+        context_switch=rng.choice([0, 0, 1]),
+        transport=transport,
+    )
+    system = System("random", executors, tuple(callbacks), overheads=overheads)
     return replace(system, chains=tuple(chains(rng, system)))
 
 

@@ -9,17 +9,23 @@
 
 A reaction starts with an event that the first timer has just missed: one period more. The maximum
 data age of a chain equals its maximum reaction time [Günzel23], so one number serves both.
+
+A timer that is sampled by a less urgent one on the same thread or core adds max(R_i - T_{i+1}, 0)
+instead of R_i [Dürr19]: what the reader has waiting cannot start before it has ended.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from rclrt_analysis.bounds.activation import urgencies
 from rclrt_analysis.bounds.result import ChainBound, Hop, Local
 from rclrt_analysis.bounds.taskset import Ints
-from rclrt_analysis.model import Callback, Chain, Kind, System
+from rclrt_analysis.model import Callback, Chain, ExecutorKind, Kind, Policy, System
 
 
 class _NoBoundError(Exception):
@@ -38,6 +44,7 @@ def chain_bound(system: System, chain: Chain, responses: Responses) -> ChainBoun
         hops = _hops(system, chain, responses)
     except _NoBoundError as reason:
         return ChainBound(chain.name, chain.measure, None, chain.deadline, reason=str(reason))
+    hops = _overlapped(system, hops)
     total = sum(hop.waiting + hop.response for hop in hops)
     return ChainBound(chain.name, chain.measure, total, chain.deadline, tuple(hops))
 
@@ -90,6 +97,32 @@ def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
             since_start += transport + response
         hops.append(hop)
     return hops
+
+
+def _overlapped(system: System, hops: list[Hop]) -> list[Hop]:
+    """Return the hops, with what the next one's period covers taken off."""
+    urgency = urgencies(system)
+    result = list(hops)
+    for i, (hop, following) in enumerate(itertools.pairwise(hops)):
+        writer, reader = (system.callback_of[h.callback] for h in (hop, following))
+        plain = all(c.kind is Kind.TIMER and not c.jitter for c in (writer, reader))
+        ordered = _one_core(system, writer, reader) and urgency[writer.name] > urgency[reader.name]
+        if plain and ordered and following.kind == "sampled":
+            rest = max(0, hop.response - (reader.period or 0))
+            result[i] = replace(hop, response=rest)
+    return result
+
+
+def _one_core(system: System, writer: Callback, reader: Callback) -> bool:
+    """Return whether a fixed priority orders the two on one thread or one core."""
+    first, second = (system.executor_of[c.executor] for c in (writer, reader))
+    if Policy.EDF in (first.policy, second.policy) or first.policy is not second.policy:
+        return False
+    if first is second and first.kind is ExecutorKind.PRIORITY_EVENTS:
+        return True
+    threaded = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+    same = first.cores == second.cores and len(first.cores) == 1
+    return same and first.kind in threaded and second.kind in threaded
 
 
 def _check_not_replaced(system: System, before: str, callback: Callback, alone: bool) -> None:
