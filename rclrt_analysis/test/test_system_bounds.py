@@ -131,6 +131,15 @@ def test_a_sampled_hop_costs_a_period_and_a_triggered_one_does_not() -> None:
     assert result.chains[0].bound == (20 + 6 + 40 + 6) * MS
 
 
+def test_a_less_urgent_reader_on_the_same_thread_overlaps_with_its_writer() -> None:
+    chain = "chains: [{name: c, callbacks: [a, d]}]\n"
+    lines = [timer("a", 20, 1, 9), timer("d", 40, 3, 1, ", reads: [a]")]
+    result = analysed(EVENTS, *lines, rest=chain)
+    assert result.chains[0].bound == (20 + 0 + 40 + 4) * MS
+    lines = [timer("a", 20, 1, 1), timer("d", 40, 3, 9, ", reads: [a]")]
+    assert analysed(EVENTS, *lines, rest=chain).chains[0].bound == (20 + 4 + 40 + 4) * MS
+
+
 def test_a_chain_whose_data_others_may_replace_has_no_bound() -> None:
     chain = "chains: [{name: c, callbacks: [a, b, d]}]\n"
     result = analysed(
