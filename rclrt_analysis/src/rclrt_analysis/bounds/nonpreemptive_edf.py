@@ -77,8 +77,9 @@ def exact(tasks: TaskSet) -> Ints:
     s = B + floor(a / T_i) C_i + sum_{D_j <= a + D_i} min(1 + floor(s / T_j), 1 + floor((a + D_i -
     D_j) / T_j)) C_j, and R_i is the worst of s + C_i - a over all a at which the sum can change.
 
-    Exact in continuous time for sporadic tasks without jitter. Cost: (number of deadlines in the
-    busy period) x n^2; `UNBOUNDED` at full utilization or beyond `MAX_POINTS`.
+    Exact for sporadic tasks, but where a release falls exactly on a start: as
+    `nonpreemptive_fp.exact`. Cost: (number of deadlines in the busy period) x n^2; `UNBOUNDED` at
+    full utilization or beyond `MAX_POINTS`.
 
     Raises
     ------

@@ -61,8 +61,9 @@ def exact(tasks: TaskSet, releases: Interference | None = None) -> Responses:
     Job q starts at w(q) = B_k + q C_k + sum_{hp} (floor((w + J_i) / T_i) + 1) C_i, ends C_k later;
     R_k is the worst over the q of the window L = B_k + sum_{hep} ceil((L + J_i) / T_i) C_i.
 
-    Exact for sporadic tasks without jitter and with distinct priorities, and for periodic ones of
-    unknown phase but for at most the smallest unit of time; otherwise an upper bound.
+    Exact for sporadic tasks without jitter and with distinct priorities, but where a release falls
+    exactly on a start: what had begun counts in full, which lets in one job more. Otherwise an
+    upper bound.
 
     Parameters
     ----------

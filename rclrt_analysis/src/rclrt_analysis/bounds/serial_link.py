@@ -105,7 +105,7 @@ def tide_latency(chains: SerialChains, link: Link, lost: bool = False) -> int:
 
 
 def tide_limit(chains: SerialChains, link: Link, lost: bool = False) -> int:
-    """Return a1 + 2 (C + o), ns: never exceeded by `tide_latency`, whatever the number of chains."""
+    """Return a1 + 2 (C + o), ns: not exceeded by `tide_latency`, however many chains there are."""
     alone = SerialChains(
         1, chains.wcet, chains.up_bytes, chains.down_bytes, chains.overhead, chains.reliable
     )
