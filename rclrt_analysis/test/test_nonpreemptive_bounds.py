@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from rclrt_analysis.bounds import busy_window, releaser
 from rclrt_analysis.bounds import nonpreemptive_edf as edf
 from rclrt_analysis.bounds import nonpreemptive_fp as fp
-from rclrt_analysis.bounds import releaser
 from rclrt_analysis.bounds.taskset import UNBOUNDED, TaskSet, make_taskset
 
 US = 1000
@@ -150,6 +150,13 @@ def test_coprime_periods_close_to_full_utilization_end_within_the_budget() -> No
     tasks = make_taskset(period // 4, period)
     assert np.all(fp.exact(tasks).response >= tasks.wcet)
     assert np.all(edf.exact(tasks) >= tasks.wcet)
+
+
+def test_beyond_the_budget_the_window_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = make_taskset([10, 10, 10], [25, 35, 35])
+    monkeypatch.setattr(busy_window, "BUDGET", 0)
+    assert fp.exact(tasks).response.tolist() == [20, 50, 70]
+    assert fp.exact(make_taskset([10, 20], [20, 30])).response[1] == UNBOUNDED
 
 
 def test_theorem_1_refuses_what_it_was_not_proven_for() -> None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 import pytest
 from models import model
 from rclrt_analysis.bounds import fifo, preemptive_fp
+from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
+from rclrt_analysis.bounds.wait_set import backlog
 
 MS = 1_000_000
 
@@ -166,6 +168,24 @@ def test_default_executor_bounds_are_those_of_its_windows() -> None:
     )  # fmt: skip
     # All together 9; then what is before it, or itself if that is longer.
     assert bounds(result) == {"a": 9 + 2, "b": 9 + 3, "c": 9 + 5}
+
+
+def test_a_message_from_within_the_default_executor_waits_for_less() -> None:
+    result = analysed(
+        "{name: e, kind: wait_set_single}", timer("a", 50, 2), timer("t", 100, 4),
+        subscription("b", 3, "t"), subscription("c", 1, "a"),
+    )  # fmt: skip
+    # What is left of the window after "t" (3 + 1), what is before "b" (2 + 4), and itself.
+    assert bounds(result)["b"] == 4 + 6 + 3
+    # From "a" that would be 8 + 9 + 1; any message is through after all of it and what is before.
+    assert bounds(result)["c"] == 10 + 9
+
+
+def test_messages_that_come_together_wait_a_window_each() -> None:
+    assert backlog([Stream(10, 20)], 5) == 2 * 5
+    assert backlog([Stream(10, 0)], 5) == 0
+    assert backlog([Stream(20, 0), Stream(20, 0)], 5) == 5
+    assert backlog([Stream(10, 0)], 10) is None
 
 
 def test_a_default_executor_that_may_skip_timestamps_is_not_said_to_meet() -> None:

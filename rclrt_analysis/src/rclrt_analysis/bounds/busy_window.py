@@ -17,8 +17,9 @@ import numpy.typing as npt
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Bools, Interference, Ints
 
-MAX_JOBS = 5_000
-"""Jobs of one task that are examined at most; a window with more counts as unbounded."""
+BUDGET = 1 << 26
+"""Jobs times groups that are examined at most, tasks with few jobs first. The response of others is
+taken to be the whole window: no less sound, not as tight."""
 
 BLOCK = 1 << 20
 """Numbers in one array at most."""
@@ -105,9 +106,11 @@ def responses(demand: Demand, preemptive: bool, releases: Interference | None = 
     # One at least: a job without work leaves no window.
     count = np.maximum(1, -(-(window + demand.jitter) // demand.period))
     jobs = np.where(bounded, count, 0)
-    result = np.full(n, UNBOUNDED, dtype=np.int64)
-    from_grid, overhead = result.copy(), np.zeros(n, dtype=np.int64)
-    kept = np.flatnonzero(bounded & (jobs <= MAX_JOBS))
+    # No job of a window ends after it. What is examined below gets its own value.
+    result = np.where(bounded, window, UNBOUNDED)
+    from_grid = np.where(bounded, window + demand.jitter, UNBOUNDED)
+    overhead = costs.before(np.where(bounded, window, 0))
+    kept = _affordable(jobs, len(demand.higher.period))
     if not len(kept):
         return Responses(result, from_grid, demand.blocking, overhead, jobs)
 
@@ -131,6 +134,13 @@ def responses(demand: Demand, preemptive: bool, releases: Interference | None = 
     from_grid[late] = window[late] + demand.jitter[late]
     result[kept[lost]] = from_grid[kept[lost]] = UNBOUNDED
     return Responses(result, from_grid, demand.blocking, overhead, jobs)
+
+
+def _affordable(jobs: Ints, groups: int) -> Ints:
+    """Return the rows that have jobs, and whose jobs are within the budget together."""
+    order = np.argsort(jobs, kind="stable")
+    within = np.cumsum(jobs[order] * groups) <= BUDGET
+    return np.sort(order[within & (jobs[order] > 0)])
 
 
 def _ends(demand: Demand, costs: Interference, rows: Ints, q: Ints, preemptive: bool) -> Ints:

@@ -7,15 +7,10 @@ from __future__ import annotations
 import numpy as np
 
 from rclrt_analysis.bounds.busy_window import Responses
-from rclrt_analysis.bounds.fixed_point import (
-    FULL,
-    MAX_ITERATIONS,
-    least_fixed_point,
-    lower_start,
-)
+from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Interference, Ints, TaskSet
 
-MAX_POINTS = 10 * MAX_ITERATIONS
+MAX_POINTS = 200_000
 
 
 def response(tasks: TaskSet, releases: Interference | None = None) -> Responses:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rclrt_analysis.bounds.taskset import LIMIT, UNBOUNDED, Ints
 
-MAX_ITERATIONS = 20_000
+MAX_ITERATIONS = 2_000
 FULL = 1.0 - 1e-12
 """Utilization from which on a window is not searched for: it would end only by luck."""
 

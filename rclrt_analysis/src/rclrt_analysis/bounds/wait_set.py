@@ -9,8 +9,13 @@ meanwhile waits for the next polling point [Teper24 §VI].
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
+from rclrt_analysis.bounds.activation import Stream
+from rclrt_analysis.bounds.fixed_point import FULL
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.rows import Known, with_jitter
 from rclrt_analysis.bounds.taskset import Ints
@@ -19,7 +24,7 @@ from rclrt_analysis.model import Callback, Kind
 
 METHOD = Method(
     "wait-set windows",
-    "Teper24 §VI, derived again for single jobs",
+    "Teper24 §VI, derived again",
     (
         Assumption.WCET,
         Assumption.ALONE,
@@ -30,6 +35,7 @@ METHOD = Method(
     ),
 )
 CHECKS_TIMERS_AT_EVERY_PICK = ("crystal", "dashing")
+MAX_MESSAGES = 200_000
 ORDER = {
     kind: i for i, kind in enumerate((Kind.TIMER, Kind.SUBSCRIPTION, Kind.SERVICE, Kind.CLIENT))
 }
@@ -61,11 +67,34 @@ def windows(wcet: Ints) -> tuple[Ints, Ints]:
     return response, response - wcet
 
 
+def backlog(streams: Sequence[Stream], window: int) -> int | None:
+    """Return how much longer a message waits because others wait before it, ns; None for no end.
+
+    Each window serves one message of an entity, so message q ends within `window` of the one before
+    it if that was still waiting: max_i i S - delta(i), delta(i) being the least time in which i + 1
+    messages come. Finite if they come more rarely than windows of full length in the long run.
+    """
+    rate = sum(window / stream.period for stream in streams)
+    if rate >= FULL:
+        return None
+    burst = sum(window * (stream.jitter / stream.period + 1) for stream in streams)
+    end = int(burst / (1 - rate)) + 1
+    if sum(end // stream.period for stream in streams) > MAX_MESSAGES:
+        return None
+    instants = {0}
+    for stream in streams:
+        # At these another message comes if all come as early as they can.
+        first = -(stream.jitter % stream.period) % stream.period
+        instants.update(range(first, end + 1, stream.period))
+    longest = 0
+    for at in instants:
+        count = sum((at + stream.jitter) // stream.period + 1 for stream in streams)
+        longest = max(longest, (count - 1) * window - at)
+    return longest
+
+
 def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     """Return the bounds of a `wait_set_single` executor.
-
-    A callback has a bound if no release of it can find an earlier one waiting: then the queue never
-    grows, and timers skip nothing.
 
     Raises
     ------
@@ -80,25 +109,52 @@ def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
     ordered = sorted(unit.callbacks, key=lambda callback: ORDER[callback.kind])
     wcet = np.array([callback.wcet + unit.extra for callback in ordered], dtype=np.int64)
     response, start = windows(wcet)
+    alone = _from_within(unit, ordered, wcet, response)
+    total = int(wcet.sum())
 
     def bounds(known: Known) -> dict[str, Local]:
-        return {
-            callback.name: _local(callback, known, wcet, i, int(response[i]), int(start[i]))
-            for i, callback in enumerate(ordered)
-        }
+        found = {}
+        for i, callback in enumerate(ordered):
+            streams = known[callback.name].streams
+            if callback.kind is Kind.TIMER:
+                local = _timer(callback, int(response[i]), int(start[i]))
+            else:
+                local = _subscription(streams, int(alone[i]), total)
+            own = int(wcet[i])
+            found[callback.name] = replace(local, own=own, blocking=total - own)
+        return found
 
     return with_jitter(unit, arrivals, bounds), METHOD
 
 
-def _local(callback: Callback, known: Known, wcet: Ints, i: int, bound: int, start: int) -> Local:
-    streams = known[callback.name].streams
-    apart = max(0, streams[0].period - streams[0].jitter) if len(streams) == 1 else 0
-    timer = callback.kind is Kind.TIMER
-    needed = start if timer else bound
-    if needed > apart:
-        effect = "timestamps may be skipped" if timer else "messages may pile up"
-        reason = f"{effect}: one may take {needed} ns, the next may come after {apart} ns"
-        return Local(None, reason=reason)
-    own = int(wcet[i])
-    grid = bound + callback.jitter if timer else None
-    return Local(bound, grid, own, blocking=int(wcet.sum()) - own)
+def _from_within(unit: Unit, ordered: list[Callback], wcet: Ints, response: Ints) -> Ints:
+    """Return the responses of messages that find none waiting, with those from within tightened.
+
+    What callback p of the same executor sends finds at most those after p left in the window; then
+    come those before i, and i [Teper24 Lemma VI.5].
+    """
+    before = np.cumsum(wcet) - wcet
+    after = {c.name: int(wcet[i:].sum() - wcet[i]) for i, c in enumerate(ordered)}
+    alone: Ints = response.copy()
+    for i, callback in enumerate(ordered):
+        senders = unit.system.triggered_by(callback)
+        within = senders and all(name in unit.names for name in senders)
+        if within and callback.period is None and not unit.system.overheads.transport:
+            left = max(after[name] for name in senders)
+            alone[i] = min(alone[i], left + before[i] + wcet[i])
+    return alone
+
+
+def _timer(timer: Callback, bound: int, start: int) -> Local:
+    apart = max(0, (timer.period or 0) - timer.jitter)
+    if start > apart:
+        text = f"timestamps may be skipped: {start} ns may pass to the next start, its period is"
+        return Local(None, reason=f"{text} {apart} ns")
+    return Local(bound, bound + timer.jitter)
+
+
+def _subscription(streams: Sequence[Stream], alone: int, window: int) -> Local:
+    waiting = backlog(streams, window)
+    if waiting is None:
+        return Local(None, reason="messages come as often as windows of full length, or more")
+    return Local(alone + waiting)
