@@ -127,7 +127,7 @@ def test_wrong_arguments_print_the_usage_and_exit_with_2(tree: Tree, arguments: 
 def test_help_names_every_verb(tree: Tree) -> None:
     result = tree.run("help")
     assert result.returncode == 0
-    for verb in ("demo", "bench", "test", "build", "help"):
+    for verb in ("demo", "bench", "analyze", "simulate", "model", "test", "build", "help"):
         assert f"\n  {verb} " in result.stdout
 
 
@@ -219,6 +219,12 @@ def test_a_failed_installation_shows_its_output_and_is_tried_again(tree: Tree) -
     tree.program("cmake", FAKE_CMAKE)
     assert tree.run("build").returncode == 0
     assert len(tree.calls("cmake")) == 1
+
+
+def test_an_analysis_needs_no_build(tree: Tree) -> None:
+    assert tree.run("analyze", "model.yaml").returncode == 0
+    assert not tree.calls("cmake")
+    assert tree.calls("python3")[-1] == "python3 -m rclrt_analysis.cli analyze model.yaml"
 
 
 def test_the_regular_expression_reaches_ctest_and_its_status_comes_back(tree: Tree) -> None:

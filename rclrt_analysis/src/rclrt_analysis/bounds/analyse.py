@@ -1,0 +1,191 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A whole system: every executor by its own bound, messages handed on between them, then chains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from rclrt_analysis.bounds.activation import Activation, Stream, merged, urgencies
+from rclrt_analysis.bounds.end_to_end import chain_bound
+from rclrt_analysis.bounds.events import analyse_events
+from rclrt_analysis.bounds.migrating import analyse_migrating
+from rclrt_analysis.bounds.result import (
+    Assumption,
+    CallbackBound,
+    Local,
+    Method,
+    RefusedError,
+    Result,
+)
+from rclrt_analysis.bounds.rows import MAX_GROWTH
+from rclrt_analysis.bounds.threads import analyse_core, is_threaded
+from rclrt_analysis.bounds.unit import Arrivals, Unit
+from rclrt_analysis.bounds.wait_set import analyse_wait_set
+from rclrt_analysis.model import Executor, ExecutorKind, Policy, System
+
+MAX_ROUNDS = 100
+"""How often executors that send to each other are analysed before what still grows has no bound."""
+
+METHODS = ("exact", "paper")
+NONE = Method("none", "", ())
+Found = tuple[dict[str, Local], Method]
+
+
+def analyse(system: System, method: str = "exact") -> Result:
+    """Return the bounds of every callback and chain of a system.
+
+    Parameters
+    ----------
+    method
+        "exact": the tightest bound there is. "paper": for priority events executors Theorems 1 and
+        2 of [Teper25].
+
+    Notes
+    -----
+    Thread-safe. Executors that send to each other are repeated until nothing changes.
+    """
+    units, refused = _units(system)
+    responses = {name: Local(None, reason=reason) for name, reason in refused.items()}
+    methods = dict.fromkeys(refused, NONE)
+    longest = max((callback.period or 0 for callback in system.callbacks), default=0)
+    # At first every message comes as soon as it can; jitter only grows from there.
+    arrivals = [_arrivals(system, unit, responses, optimistic=True) for unit in units]
+    changed = list(range(len(units)))
+    for step in range(MAX_ROUNDS):
+        for i in changed:
+            found, used = _bounds(units[i], arrivals[i], method)
+            responses.update(found)
+            methods.update(dict.fromkeys(found, used))
+        now = [_arrivals(system, unit, responses) for unit in units]
+        for found_now in now if step < MAX_ROUNDS // 2 else []:
+            _cut(found_now, MAX_GROWTH * longest)
+        changed = [i for i in range(len(units)) if now[i] != arrivals[i]]
+        if step >= MAX_ROUNDS // 2:
+            for i in changed:
+                now[i] = {}
+            changed = [i for i in changed if arrivals[i]]
+        arrivals = now
+        if not changed:
+            break
+    return _result(system, responses, methods)
+
+
+def _cut(arrivals: dict[str, Activation], limit: int) -> None:
+    """Forget what grows without end."""
+    for topic, activation in list(arrivals.items()):
+        if any(stream.jitter > limit for stream in activation.streams):
+            del arrivals[topic]
+
+
+def _arrivals(
+    system: System, unit: Unit, responses: Mapping[str, Local], optimistic: bool = False
+) -> dict[str, Activation]:
+    """Return how messages come from other units; without those that nothing bounds."""
+    found: dict[str, Activation] = {}
+    transport = system.overheads.transport
+    for topic in unit.outside_topics:
+        every: list[Activation] = []
+        for name in unit.outside(topic):
+            local = responses.get(name)
+            if local is None and optimistic:
+                continue
+            if local is None or local.output is None:
+                every = []
+                break
+            streams = (Stream(s.period, s.jitter + transport) for s in local.output.streams)
+            gap = local.output.gap
+            every.append(Activation(tuple(streams), None if gap is None else gap + transport))
+        if every:
+            found[topic] = merged(every)
+        elif optimistic and all(name not in responses for name in unit.outside(topic)):
+            found[topic] = _NEVER
+    return found
+
+
+_NEVER = Activation((Stream(2**50),), None)
+
+
+def _result(system: System, responses: dict[str, Local], methods: Mapping[str, Method]) -> Result:
+    for name, local in responses.items():
+        publishers = system.triggered_by(system.callback_of[name])
+        outputs = [responses[publisher].output for publisher in publishers]
+        if local.response is not None and outputs:
+            streams = [s for output in outputs if output is not None for s in output.streams]
+            waiting = sum(stream.most(local.response) for stream in streams)
+            responses[name] = replace(local, depth_needed=max(1, waiting))
+    callbacks = tuple(
+        CallbackBound(
+            callback.name,
+            callback.executor,
+            responses[callback.name],
+            methods[callback.name],
+            callback.period,
+            callback.deadline,
+        )
+        for callback in system.callbacks
+    )
+    chains = tuple(chain_bound(system, chain, responses) for chain in system.chains)
+    assumptions = [a for method in methods.values() for a in method.assumptions]
+    if system.chains:
+        assumptions += [Assumption.IMPLICIT_COMMUNICATION, Assumption.NO_LOSS]
+    return Result(system.name, callbacks, chains, tuple(dict.fromkeys(assumptions)))
+
+
+def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
+    kind = unit.executors[0].kind
+    try:
+        if is_threaded(kind):
+            several = len(unit.executors[0].cores) > 1
+            edf = all(executor.policy is Policy.EDF for executor in unit.executors)
+            return analyse_migrating(unit) if several or edf else analyse_core(unit, arrivals)
+        if kind is ExecutorKind.WAIT_SET_SINGLE:
+            return analyse_wait_set(unit, arrivals)
+        if kind in (ExecutorKind.PRIORITY_EVENTS, ExecutorKind.EVENTS_FIFO):
+            return analyse_events(unit, arrivals, method == "paper")
+        raise RefusedError(f"there is no bound for {kind.value} here; simulate it, or measure")
+    except RefusedError as reason:
+        return {c.name: Local(None, reason=str(reason)) for c in unit.callbacks}, NONE
+
+
+def _units(system: System) -> tuple[list[Unit], dict[str, str]]:
+    """Return what competes for one thread or core; for callbacks in none of these, why."""
+    urgency = urgencies(system)
+    refused: dict[str, str] = {}
+    units = []
+    for executors in _together(system):
+        names = {executor.name for executor in executors}
+        callbacks = tuple(c for c in system.callbacks if c.executor in names)
+        reason = _why_not(system, executors)
+        if reason:
+            refused.update((callback.name, reason) for callback in callbacks)
+        elif callbacks:
+            switches = 2 if is_threaded(executors[0].kind) else 0
+            extra = system.overheads.dispatch + switches * system.overheads.context_switch
+            units.append(Unit(system, executors, callbacks, urgency, extra))
+    return units, refused
+
+
+def _together(system: System) -> Iterator[tuple[Executor, ...]]:
+    by_core: dict[tuple[int, ...], list[Executor]] = {}
+    for executor in system.executors:
+        if is_threaded(executor.kind):
+            by_core.setdefault(tuple(sorted(executor.cores)), []).append(executor)
+        else:
+            yield (executor,)
+    for executors in by_core.values():
+        yield tuple(executors)
+
+
+def _why_not(system: System, executors: tuple[Executor, ...]) -> str:
+    names = {executor.name for executor in executors}
+    cores = set(executors[0].cores)
+    for other in system.executors:
+        if other.name not in names and cores & set(other.cores) and system.members(other.name):
+            return (
+                f"executors '{executors[0].name}' and '{other.name}' share core "
+                f"{min(cores & set(other.cores))} in a way that no bound covers. Give them cores "
+                "of their own"
+            )
+    return ""

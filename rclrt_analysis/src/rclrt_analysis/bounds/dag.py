@@ -1,0 +1,170 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Work with an order among its parts, on several cores whose threads migrate freely.
+
+A DAG here is what a timer sets off: its callbacks, each after those that release it. Times are
+whole; the volume is the sum of all execution times, the length that of the longest path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rclrt_analysis.bounds.fixed_point import MAX_ITERATIONS
+
+
+@dataclass(frozen=True)
+class Dag:
+    """A DAG; node numbers ascend along its edges.
+
+    Attributes
+    ----------
+    wcet
+        Of each node, ns.
+    before
+        Of each node: those that must have ended.
+    """
+
+    wcet: tuple[int, ...]
+    before: tuple[tuple[int, ...], ...]
+
+    @property
+    def volume(self) -> int:
+        """Sum of all execution times, ns."""
+        return sum(self.wcet)
+
+    def longest_path(self, wcet: Sequence[int] | None = None) -> list[int]:
+        """Return the nodes of a longest path, with these execution times if given."""
+        cost = self.wcet if wcet is None else wcet
+        total: list[int] = []
+        came_from: list[int] = []
+        for node, earlier in enumerate(self.before):
+            best = max(earlier, key=lambda p: total[p], default=-1)
+            came_from.append(best)
+            total.append(cost[node] + (total[best] if best >= 0 else 0))
+        node = max(range(len(total)), key=lambda i: total[i], default=-1)
+        path = []
+        while node >= 0:
+            path.append(node)
+            node = came_from[node]
+        return path[::-1]
+
+    @property
+    def length(self) -> int:
+        """Length of the longest path, ns."""
+        return sum(self.wcet[node] for node in self.longest_path())
+
+
+def graham(dag: Dag, cores: int) -> int:
+    """Return len + (vol - len) / m, rounded up: alone on m cores, work-conserving [Graham69]."""
+    return dag.length - (-(dag.volume - dag.length) // cores)
+
+
+def long_paths(dag: Dag, cores: int) -> int:
+    """Return a tighter bound for the same by several disjoint long paths [He22].
+
+    min over j < m of len + (vol - sum_{i <= j} len(path_i)) / (m - j), where path_0 is the longest
+    and path_i the longest after those before it count nothing.
+    """
+    length = dag.length
+    left = list(dag.wcet)
+    rest = dag.volume
+    best = graham(dag, cores)
+    for j in range(cores):
+        for node in dag.longest_path(left):
+            rest -= left[node]
+            left[node] = 0
+        best = min(best, length - (-rest // (cores - j)))
+    return best
+
+
+def federated_cores(dag: Dag, deadline: int) -> int | None:
+    """Return how many cores of its own meet its deadline [Li14], None if none do.
+
+    ceil((vol - len) / (D - len)).
+    """
+    length = dag.length
+    if dag.volume == length:
+        return 1 if length <= deadline else None
+    if deadline <= length:
+        return None
+    return max(1, -(-(dag.volume - length) // (deadline - length)))
+
+
+@dataclass(frozen=True)
+class DagTask:
+    """A DAG that is released again and again; deadline <= period, larger priority more urgent."""
+
+    dag: Dag
+    period: int
+    deadline: int
+    priority: int
+
+
+def global_fp(tasks: Sequence[DagTask], cores: int) -> list[int | None]:
+    """Return response times under global preemptive fixed priority, ns; None for no bound.
+
+    Sequential tasks only [Bertogna07]: r = C_k + floor(sum_{hp} min(W_i(r), r - C_k + 1) / m) with
+    W_i(L) = N C_i + min(C_i, L + R_i - C_i - N T_i), N = floor((L + R_i - C_i) / T_i).
+    With DAGs [Melani15]: r = len_k + (vol_k - len_k + sum_{hp} W_i(r)) / m with W_i(L) = N vol_i +
+    min(vol_i, m (x - N T_i)), x = L + R_i - vol_i / m, N = floor(x / T_i).
+    One DAG alone: `long_paths`.
+
+    Tasks of equal priority count as higher, with their deadlines for R_i: so these bounds hold
+    together or not at all. A task without a bound leaves less urgent ones without.
+    """
+    if len(tasks) == 1:
+        alone = long_paths(tasks[0].dag, cores)
+        return [alone if alone <= tasks[0].deadline else None]
+    sequential = all(task.dag.volume == task.dag.length for task in tasks)
+    bounds: list[int | None] = [None] * len(tasks)
+    known: dict[int, int] = {}
+    for priority in sorted({task.priority for task in tasks}, reverse=True):
+        equal = [i for i, task in enumerate(tasks) if task.priority == priority]
+        assumed = {**known, **{i: tasks[i].deadline for i in equal}}
+        found = {i: _response(tasks, i, assumed, cores, sequential) for i in equal}
+        if any(bound is None for bound in found.values()):
+            break
+        for i, bound in found.items():
+            assert bound is not None  # just looked at
+            bounds[i] = known[i] = bound
+    return bounds
+
+
+def _response(
+    tasks: Sequence[DagTask], k: int, known: dict[int, int], cores: int, sequential: bool
+) -> int | None:
+    dag = tasks[k].dag
+    length, volume = dag.length, dag.volume
+    response = length
+    for _ in range(MAX_ITERATIONS):
+        total = 0
+        for i, bound in known.items():
+            if i == k:
+                continue
+            task = tasks[i]
+            if sequential:
+                work = _work(task.dag.volume, task.period, bound, response, 1)
+                total += min(work, response - length + 1)
+            else:
+                total += _work(task.dag.volume, task.period, bound, response, cores)
+        if sequential:
+            then = length + total // cores
+        else:
+            then = length - (-(volume - length + total) // cores)
+        if then > tasks[k].deadline:
+            return None
+        if then == response:
+            return response
+        response = then
+    return None
+
+
+def _work(volume: int, period: int, response: int, window: int, cores: int) -> int:
+    """Return the most work of a task in a window, with what is carried in."""
+    shifted = window + response - volume // cores
+    if shifted <= 0:
+        return 0
+    whole, rest = divmod(shifted, period)
+    return whole * volume + min(volume, cores * rest)

@@ -1,0 +1,193 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Latency of chains: the sum of what every hop adds [Davare07], by how data get across it.
+
+- triggered: the message releases the next callback; it adds that callback's response time.
+- joined: the next callback waits for messages on other topics as well; their gap is added.
+- sampled: the next callback reads the latest message when it starts; it is released within one gap
+  (a timer's period) after the message, so gap + response.
+
+A reaction starts with an event that the first timer has just missed: one period more. The maximum
+data age of a chain equals its maximum reaction time [Günzel23], so one number serves both.
+
+A timer that is sampled by a less urgent one on the same thread or core adds max(R_i - T_{i+1}, 0)
+instead of R_i [Dürr19]: what the reader has waiting cannot start before it has ended.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rclrt_analysis.bounds.activation import urgencies
+from rclrt_analysis.bounds.result import ChainBound, Hop, Local
+from rclrt_analysis.bounds.taskset import Ints
+from rclrt_analysis.model import Callback, Chain, ExecutorKind, Kind, Policy, System
+
+
+class _NoBoundError(Exception):
+    """Why a chain has no bound."""
+
+
+Responses = Mapping[str, Local]
+
+
+def chain_bound(system: System, chain: Chain, responses: Responses) -> ChainBound:
+    """Return the bound of one chain: the sum of its hops, ns.
+
+    Where the executor's own bound reaches from the start of its part of the chain, that is taken.
+    """
+    try:
+        hops = _hops(system, chain, responses)
+    except _NoBoundError as reason:
+        return ChainBound(chain.name, chain.measure, None, chain.deadline, reason=str(reason))
+    hops = _overlapped(system, hops)
+    total = sum(hop.waiting + hop.response for hop in hops)
+    return ChainBound(chain.name, chain.measure, total, chain.deadline, tuple(hops))
+
+
+def _response(callback: Callback, responses: Responses) -> int:
+    local = responses[callback.name]
+    if local.bound is None:
+        raise _NoBoundError(f"'{callback.name}' has no bound")
+    if callback.depth is not None and (local.depth_needed or 1) > callback.depth:
+        raise _NoBoundError(
+            f"'{callback.name}' may have {local.depth_needed} messages waiting, its depth is "
+            f"{callback.depth}: messages may be lost"
+        )
+    return local.bound
+
+
+def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
+    first = system.callback_of[chain.callbacks[0]]
+    missed = chain.measure == "reaction" and first.kind is Kind.TIMER
+    hops = [Hop(first.name, "first", (first.period or 0) * missed, _response(first, responses))]
+    start, since_start, alone = first.name, hops[0].response, True
+    for before, name in zip(chain.callbacks, chain.callbacks[1:], strict=False):
+        callback = system.callback_of[name]
+        published = set(system.callback_of[before].publishes)
+        response = _response(callback, responses)
+        transport = system.overheads.transport
+        if callback.wants_all or not published & set(callback.triggers):
+            _check_not_replaced(system, before, callback, alone)
+        if not published & set(callback.triggers):
+            gap = responses[name].root_gap
+            if gap is None:
+                raise _NoBoundError(f"nothing says how rarely '{name}' is released")
+            prefix = responses[name].prefix
+            if callback.kind is not Kind.TIMER and prefix:
+                response = max(response, *prefix.values())  # The gap is of what starts its chain.
+            hop = Hop(name, "sampled", gap + transport, response)
+            start, since_start, alone = name, response, True
+        elif callback.wants_all:
+            others = [topic for topic in callback.triggers if topic not in published]
+            gaps = [_gap(system, callback, topic, responses) for topic in others]
+            response = max(response, *(responses[name].prefix or {"": 0}).values())
+            hop = Hop(name, "joined", max(gaps, default=0) + transport, response)
+            start, since_start, alone = "", response, True
+        else:
+            total = _since(start, callback, system, responses)
+            if total is not None:
+                response = min(response, max(0, total - since_start - transport))
+            hop = Hop(name, "triggered", transport, response)
+            alone &= len(system.triggered_by(callback)) == 1 and callback.period is None
+            since_start += transport + response
+        hops.append(hop)
+    return hops
+
+
+def _overlapped(system: System, hops: list[Hop]) -> list[Hop]:
+    """Return the hops, with what the next one's period covers taken off."""
+    urgency = urgencies(system)
+    result = list(hops)
+    for i, (hop, following) in enumerate(itertools.pairwise(hops)):
+        writer, reader = (system.callback_of[h.callback] for h in (hop, following))
+        plain = all(c.kind is Kind.TIMER and not c.jitter for c in (writer, reader))
+        ordered = _one_core(system, writer, reader) and urgency[writer.name] > urgency[reader.name]
+        if plain and ordered and following.kind == "sampled":
+            rest = max(0, hop.response - (reader.period or 0))
+            result[i] = replace(hop, response=rest)
+    return result
+
+
+def _one_core(system: System, writer: Callback, reader: Callback) -> bool:
+    """Return whether a fixed priority orders the two on one thread or one core."""
+    first, second = (system.executor_of[c.executor] for c in (writer, reader))
+    if Policy.EDF in (first.policy, second.policy) or first.policy is not second.policy:
+        return False
+    if first is second and first.kind is ExecutorKind.PRIORITY_EVENTS:
+        return True
+    threaded = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+    same = first.cores == second.cores and len(first.cores) == 1
+    return same and first.kind in threaded and second.kind in threaded
+
+
+def _check_not_replaced(system: System, before: str, callback: Callback, alone: bool) -> None:
+    """Refuse a latest message that may be one without the chain's data."""
+    topics = {*callback.reads, *(callback.triggers if callback.wants_all else ())}
+    own = [t for t in system.callback_of[before].publishes if t in topics]
+    if not alone or all(len(system.publishers[topic]) > 1 for topic in own):
+        raise _NoBoundError(
+            f"'{callback.name}' takes the latest message of '{before}', which others may "
+            "have caused. Give the chain topics of its own"
+        )
+
+
+def _since(start: str, callback: Callback, system: System, responses: Responses) -> int | None:
+    """Return the executor's own bound from the start of this part of the chain, if it has one.
+
+    A part that starts within the executor's graph started later than what set it off.
+    """
+    prefix = responses[callback.name].prefix
+    if not prefix:
+        return None
+    if start in prefix:
+        return prefix[start]
+    inside = not start or system.callback_of[start].executor == callback.executor
+    return max(prefix.values()) if inside else None
+
+
+def _gap(system: System, callback: Callback, topic: str, responses: Responses) -> int:
+    """Return the longest time without a message on a topic, or without what leads to one.
+
+    Within a graph that one executor bounds as a whole (`prefix`), that is the time between releases
+    at its start, since the response that is added counts from there.
+    """
+    whole = responses[callback.name].prefix is not None
+    gaps = []
+    for publisher in system.publishers[topic]:
+        local = responses[publisher]
+        same = system.callback_of[publisher].executor == callback.executor
+        if whole and same and local.root_gap is not None:
+            gaps.append(local.root_gap)
+        elif local.output is not None and local.output.gap is not None:
+            gaps.append(local.output.gap + system.overheads.transport)
+    if not gaps:
+        raise _NoBoundError(f"nothing says how rarely a message comes on '{topic}'")
+    return min(gaps)
+
+
+def davare(period: Ints, response: Ints, chains: Sequence[Ints]) -> Ints:
+    """Return sum(T_i + R_i) over each chain of periodic tasks that sample each other [Davare07].
+
+    Parameters
+    ----------
+    period, response
+        Shape (n,), ns.
+    chains
+        The numbers of each chain's tasks.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (chains,), ns.
+    """
+    if not len(chains):
+        return np.zeros(0, dtype=np.int64)
+    starts = np.cumsum([0] + [len(chain) for chain in chains[:-1]])
+    members = np.concatenate(chains)
+    total: Ints = np.add.reduceat(period[members] + response[members], starts)
+    return total

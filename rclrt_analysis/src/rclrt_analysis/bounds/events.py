@@ -1,0 +1,156 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds for executors of one thread with a queue of events: by priority, by deadline, or FIFO."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rclrt_analysis.bounds import fifo, nonpreemptive_edf, nonpreemptive_fp, releaser
+from rclrt_analysis.bounds.busy_window import Responses
+from rclrt_analysis.bounds.graph import analyse_graph, begun_without_preemption
+from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
+from rclrt_analysis.bounds.rows import Known, make_rows, to_locals, with_jitter
+from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet, largest_lower, make_taskset
+from rclrt_analysis.bounds.unit import Arrivals, Unit
+from rclrt_analysis.model import ExecutorKind, Kind, Policy, Release
+
+BASE = (
+    Assumption.WCET,
+    Assumption.ALONE,
+    Assumption.RELEASE_COST,
+    Assumption.NO_SELF_SUSPENSION,
+    Assumption.SPORADIC,
+    Assumption.INSTANT_TRIGGER,
+)
+Found = tuple[dict[str, Local], Method]
+
+
+def analyse_events(unit: Unit, arrivals: Arrivals, paper: bool) -> Found:
+    """Return the bounds of a `priority_events` or `events_fifo` executor.
+
+    Raises
+    ------
+    RefusedError
+        No bound covers it; the text says why.
+    """
+    executor = unit.executors[0]
+    if executor.kind is ExecutorKind.EVENTS_FIFO:
+        return _fifo(unit, arrivals)
+    if executor.release is Release.RELEASE_AND_EXECUTE:
+        for callback in unit.callbacks:
+            if callback.kind is not Kind.TIMER:
+                raise RefusedError(
+                    f"under release_and_execute {callback.kind.value} '{callback.name}' runs on "
+                    "another thread than the timers. Use release_only, or another executor for it"
+                )
+        return _timers(unit, arrivals, paper)
+    if paper or executor.policy is Policy.EDF:
+        return _timers(unit, arrivals, paper)
+    if unit.system.overheads.transport and any(c.triggers for c in unit.callbacks):
+        return _late_messages(unit, arrivals)
+    found = analyse_graph(unit, arrivals, False, begun_without_preemption)
+    return found, Method("non-preemptive FP, all jobs", "Davis07; Buttazzo13", BASE)
+
+
+def _late_messages(unit: Unit, arrivals: Arrivals) -> Found:
+    """Return bounds when messages take time: each lets less urgent work begin meanwhile."""
+
+    def bounds(known: Known) -> dict[str, Local]:
+        rows = make_rows(unit, known)
+        responses = nonpreemptive_fp.exact(rows.tasks, unit.releases(len(rows.tasks)))
+        return to_locals(unit, rows, responses, known)
+
+    method = Method("non-preemptive FP with jitter, all jobs", "Davis07; Tindell94", BASE)
+    return with_jitter(unit, arrivals, bounds), method
+
+
+def _fifo(unit: Unit, arrivals: Arrivals) -> Found:
+    def bounds(known: Known) -> dict[str, Local]:
+        rows = make_rows(unit, known)
+        responses = fifo.response(rows.tasks, unit.releases(len(rows.tasks)))
+        return to_locals(unit, rows, responses, known)
+
+    return with_jitter(unit, arrivals, bounds), Method("FIFO, all arrivals", "Bouillard18", BASE)
+
+
+def _timers(unit: Unit, arrivals: Arrivals, paper: bool) -> Found:
+    """Return bounds for timers alone, their overhead in their execution times."""
+    if not unit.independent:
+        other = next(c for c in unit.callbacks if c.kind is not Kind.TIMER or c.jitter)
+        raise RefusedError(
+            f"this bound covers timers without jitter; '{other.name}' is another. Use --method "
+            "exact under policy rm, dm or fixed_priority, and release_only"
+        )
+    edf = unit.executors[0].policy is Policy.EDF
+    executes = unit.executors[0].release is Release.RELEASE_AND_EXECUTE
+    assumptions = (*BASE, Assumption.NO_SKIP) if executes else BASE
+
+    def bounds(known: Known) -> dict[str, Local]:
+        rows = make_rows(unit, known)
+        longer = _longer(unit, rows.tasks)
+        if edf:
+            found = _edf(rows.tasks, longer, paper)
+        elif paper:
+            found = _theorem_1(unit, rows.tasks, longer)
+        else:
+            found = nonpreemptive_fp.exact(longer)
+        return to_locals(unit, rows, found, known)
+
+    if edf:
+        name = "Theorem 2" if paper else "non-preemptive EDF, all deadlines"
+        method = Method(name, "George96; Teper25 §VI", assumptions)
+    else:
+        name = "Theorem 1" if paper else "non-preemptive FP, all jobs"
+        method = Method(name, "Teper25 §VI" if paper else "Davis07; Teper25 eq. (2)", assumptions)
+    return with_jitter(unit, arrivals, bounds), method
+
+
+def _longer(unit: Unit, tasks: TaskSet) -> TaskSet:
+    """Return the tasks with the overhead of releases in their execution times, eqs. (2), (3)."""
+    delta = unit.system.overheads.release
+    if unit.executors[0].release is Release.RELEASE_AND_EXECUTE:
+        if not releaser.condition_c1(tasks, delta):
+            raise RefusedError(
+                "release_and_execute may skip timestamps: an execution time with the overhead of "
+                f"{len(tasks)} releases reaches the shortest period (condition C1). Use "
+                "release_only"
+            )
+        return _with(tasks, releaser.release_and_execute(tasks, delta))
+    overhead = releaser.release_only(tasks, delta)
+    if np.any(overhead >= UNBOUNDED):
+        raise RefusedError("releasing timers alone fills the processor")
+    return _with(tasks, overhead)
+
+
+def _with(tasks: TaskSet, overhead: Ints) -> TaskSet:
+    return make_taskset(
+        tasks.wcet + overhead, tasks.period, tasks.deadline, tasks.priority, tasks.jitter
+    )
+
+
+def _parts(bounds: Ints, overhead: Ints, blocking: Ints) -> Responses:
+    return Responses(bounds, bounds, blocking, overhead, np.ones_like(bounds))
+
+
+def _theorem_1(unit: Unit, tasks: TaskSet, longer: TaskSet) -> Responses:
+    """Theorem 1 with eq. (3); once that has proven every deadline, again with eq. (4)."""
+    if np.any(tasks.deadline > tasks.period):
+        raise RefusedError("Theorem 1 needs deadlines up to the period. Use --method exact")
+    bounds = nonpreemptive_fp.theorem_1(longer)
+    proven = bool(np.all(bounds < UNBOUNDED))
+    if proven and unit.executors[0].release is Release.RELEASE_ONLY:
+        delta = unit.system.overheads.release
+        longer = _with(tasks, releaser.release_only_tightened(tasks, delta, proven))
+        bounds = nonpreemptive_fp.theorem_1(longer)
+    return _parts(bounds, longer.wcet - tasks.wcet, largest_lower(longer))
+
+
+def _edf(tasks: TaskSet, longer: TaskSet, paper: bool) -> Responses:
+    if not paper:
+        bounds = nonpreemptive_edf.exact(longer)
+    elif nonpreemptive_edf.theorem_2(longer):
+        bounds = tasks.deadline
+    else:
+        bounds = np.full_like(tasks.deadline, UNBOUNDED)
+    return _parts(bounds, longer.wcet - tasks.wcet, np.zeros_like(bounds))

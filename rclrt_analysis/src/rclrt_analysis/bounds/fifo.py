@@ -1,0 +1,71 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Response times on one thread that runs jobs in the order of their release."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rclrt_analysis.bounds.busy_window import Responses
+from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
+from rclrt_analysis.bounds.taskset import UNBOUNDED, Interference, Ints, TaskSet
+
+MAX_POINTS = 200_000
+
+
+def response(tasks: TaskSet, releases: Interference | None = None) -> Responses:
+    """Return the bound that all tasks of a FIFO queue share [Bouillard18, horizontal deviation].
+
+    A job released a after the queue was last empty waits for everything released in [0, a]:
+    R = max_a W(a) - a with W(a) = sum_i (floor((a + J_i) / T_i) + 1) C_i, over the a within the
+    busy window at which W grows. Releases of timers until its end prolong it.
+
+    An upper bound for any release pattern that keeps to period and jitter; reached if a task can be
+    released last among simultaneous releases. `UNBOUNDED` at full utilization, or with more than
+    `MAX_POINTS` releases in the window.
+    """
+    n = len(tasks)
+    none = Interference(np.ones(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 1), np.int64))
+    costs = none
+    if releases is not None:
+        costs = Interference(releases.period, releases.jitter, releases.cost[:1])
+    all_work = Interference(tasks.period, tasks.jitter, tasks.wcet[None, :])
+    share = all_work.utilization + costs.utilization
+    unbounded = np.full(n, UNBOUNDED, dtype=np.int64)
+    nothing = np.zeros(n, dtype=np.int64)
+    lost = Responses(unbounded, unbounded, nothing, nothing, nothing)
+    if share[0] >= FULL:
+        return lost
+    first = np.maximum(lower_start(np.zeros(1, np.int64), share), max(1, int(tasks.wcet.sum())))
+    window = int(least_fixed_point(lambda t, _: all_work.before(t) + costs.before(t), first)[0])
+    count = -(-(window + tasks.jitter) // tasks.period)
+    if window >= UNBOUNDED or count.sum() > MAX_POINTS:
+        return lost
+    steps = [
+        k * np.arange(c) - j for k, c, j in zip(tasks.period, count, tasks.jitter, strict=True)
+    ]
+    arrivals = np.unique(np.maximum(np.concatenate(steps), 0)).astype(np.int64)
+    arrivals = arrivals[arrivals < max(window, 1)]
+
+    work = _work(tasks, arrivals)
+    end = least_fixed_point(lambda f, at: work[at] + _shared(costs, f), work)
+    waits = end - arrivals
+    worst = int(np.argmax(waits))
+    value = np.full(n, waits[worst], dtype=np.int64)
+    overhead = np.full(n, end[worst] - work[worst], dtype=np.int64)
+    return Responses(value, value + tasks.jitter, nothing, overhead, count.astype(np.int64))
+
+
+def _work(tasks: TaskSet, at: Ints) -> Ints:
+    """Return what is released in [0, at]; by blocks, to bound the memory."""
+    blocks = np.array_split(at, max(1, len(at) * len(tasks) // 1_000_000))
+    parts = [
+        (((a[:, None] + tasks.jitter) // tasks.period + 1) * tasks.wcet).sum(axis=1) for a in blocks
+    ]
+    return np.concatenate(parts).astype(np.int64)
+
+
+def _shared(costs: Interference, window: Ints) -> Ints:
+    count = -(-(window[:, None] + costs.jitter) // costs.period)
+    work: Ints = (count * costs.cost[0]).sum(axis=1)
+    return work

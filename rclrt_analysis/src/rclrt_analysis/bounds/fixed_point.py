@@ -1,0 +1,56 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Least fixed points of many recurrences at once, each within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from rclrt_analysis.bounds.taskset import LIMIT, UNBOUNDED, Ints
+
+MAX_ITERATIONS = 2_000
+FULL = 1.0 - 1e-12
+"""Utilization from which on a window is not searched for: it would end only by luck."""
+
+
+def least_fixed_point(
+    step: Callable[[Ints, Ints], Ints], start: Ints, limit: Ints | int = LIMIT
+) -> Ints:
+    """Return the least x >= start with x = step(x, rows), for every row on its own.
+
+    Parameters
+    ----------
+    step
+        Non-decreasing; gets values of shape (r,) and the numbers of their rows, shape (r,).
+    start
+        Shape (n,); not above the least fixed point.
+    limit
+        A row whose value exceeds it becomes `UNBOUNDED`, as after `MAX_ITERATIONS`.
+    """
+    value: Ints = start.copy()
+    limits = np.broadcast_to(np.asarray(limit, dtype=np.int64), value.shape)
+    rows = np.flatnonzero(value <= limits)
+    value[value > limits] = UNBOUNDED
+    for _ in range(MAX_ITERATIONS):
+        if not len(rows):
+            return value
+        now = value[rows]
+        then = step(now, rows)
+        over = then > limits[rows]
+        value[rows] = np.where(over, UNBOUNDED, then)
+        rows = rows[(then != now) & ~over]
+    value[rows] = UNBOUNDED
+    return value
+
+
+def lower_start(fixed: Ints, share: npt.NDArray[np.float64]) -> Ints:
+    """Return a start below the fixed point of x = fixed + interference, whose rate is `share`."""
+    room = np.maximum(1.0 - share, 1e-9)
+    # The factor outweighs the rounding of the sums.
+    # The limit keeps what no fixed point could be within 64 bits.
+    estimate = np.minimum(fixed / room * (1.0 - 1e-7), 2.0 * LIMIT)
+    start: Ints = np.maximum(fixed, estimate.astype(np.int64))
+    return start

@@ -1,0 +1,348 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fixed priority on one processor, for callbacks that release each other at once.
+
+What a timer sets off is one stream of work, not many tasks with jitter: in a busy window of urgency
+l all of it that is of urgency l or more belongs to releases within the window, because before the
+window none of it was pending. So the demand of a window w is
+
+    B + K + sum_r eta_r(w) W_r
+
+with r the origins (timers, and messages from outside), eta_r their releases in w, W_r the work of
+urgency >= l that one of them sets off, K that of inputs stored before the window for callbacks that
+wait for several, and B what of less urgency had begun, with all of urgency >= l that it releases.
+From an origin to the end of callback x the level l is the least urgency on the way, and what only x
+itself sets off in the job looked at does not count. With one timer and a path this is the task with
+fixed preemption points of [Buttazzo13]; with timers alone it is the classical test.
+
+A job that may be overtaken by the next of its origin is taken to end with the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rclrt_analysis.bounds.activation import UNKNOWN, Activation, Stream
+from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
+from rclrt_analysis.bounds.result import Local
+from rclrt_analysis.bounds.taskset import UNBOUNDED, Interference, Ints
+from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
+from rclrt_analysis.model import Callback, Kind
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What starts work from outside: a timer, or messages that come to a callback."""
+
+    entry: int
+    stream: Stream
+    gap: int | None
+    timer: bool
+
+
+@dataclass
+class Graph:
+    """Who releases whom within a unit; callbacks are numbers, each above those that release it.
+
+    Attributes
+    ----------
+    origins
+        All of them; `entering[x]` are those that enter at x.
+    parents
+        Of x: all that may release it.
+    counted
+        Of x: those of its parents whose jobs each count as a release. For a callback that waits for
+        all inputs these are the publishers of one input: each bounds how often it is released, so
+        the one with the fewest messages in the longest period is taken.
+    once
+        Of x: 1 if an input stored earlier may bring one release more.
+    jobs, stored
+        Of x: for how many of its jobs a release of each origin counts, and how many stored inputs.
+    root_gap
+        Of x: an origin's release at least so often leads to a release of x, ns.
+    """
+
+    unit: Unit
+    origins: list[Origin] = field(default_factory=list)
+    entering: list[list[int]] = field(default_factory=list)
+    parents: list[list[int]] = field(default_factory=list)
+    counted: list[list[int]] = field(default_factory=list)
+    once: list[int] = field(default_factory=list)
+    root_gap: list[int | None] = field(default_factory=list)
+    children: list[list[int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        count = len(self.unit.callbacks)
+        self.wcet = np.array([c.wcet + self.unit.extra for c in self.unit.in_order], dtype=np.int64)
+        self.urgency = np.array(
+            [self.unit.urgency[c.name] for c in self.unit.in_order], dtype=np.int64
+        )
+        self.children = [[] for _ in range(count)]
+
+    def close(self) -> None:
+        """Derive what depends on all of the above."""
+        self.entries = np.array([origin.entry for origin in self.origins], dtype=np.int64)
+        # Those with children, each before those that release it.
+        self.inner = [x for x in reversed(range(len(self.wcet))) if self.children[x]]
+        self.jobs: list[dict[int, int]] = []
+        self.stored: list[int] = []
+        for x in range(len(self.wcet)):
+            jobs = dict.fromkeys(self.entering[x], 1)
+            for p in self.counted[x]:
+                for r, count in self.jobs[p].items():
+                    jobs[r] = jobs.get(r, 0) + count
+            self.jobs.append(jobs)
+            self.stored.append(self.once[x] + sum(self.stored[p] for p in self.counted[x]))
+
+
+def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
+    """Return who releases whom, given how messages come from outside."""
+    graph = Graph(unit)
+    number = {callback.name: i for i, callback in enumerate(unit.in_order)}
+    window = max((c.period or 0 for c in unit.system.callbacks), default=0)
+    expected: list[float] = []  # Of each callback: its releases in a window, with stored inputs.
+    for x, callback in enumerate(unit.in_order):
+        graph.entering.append([])
+        inputs = []
+        for topic in callback.triggers:
+            inside = [number[name] for name in unit.inside(topic)]
+            outside = [arrivals.get(topic, UNKNOWN)] if unit.outside(topic) else []
+            gaps = [graph.root_gap[p] for p in inside] + [one.gap for one in outside]
+            total = sum(expected[p] for p in inside) + sum(one.rate * window for one in outside)
+            gap = min((gap for gap in gaps if gap is not None), default=None)
+            inputs.append((total, gap, inside, outside))
+        graph.parents.append([p for _, _, inside, _ in inputs for p in inside])
+        gaps = [gap for _, gap, _, _ in inputs]
+        if callback.wants_all:
+            total, _, counted, streams = min(inputs, key=lambda one: one[0])
+            total += 1
+            # Only messages of one input count, but any input may be the last to come.
+            every = [gap for gap in gaps if gap is not None]
+            graph.root_gap.append(max(every) if len(every) == len(gaps) else None)
+        else:
+            total = sum(one[0] for one in inputs)
+            counted = list(graph.parents[x])
+            streams = [one for _, _, _, outside in inputs for one in outside]
+            if callback.period is not None:
+                gap = callback.period if callback.kind is Kind.TIMER else None
+                streams.append(Activation((Stream(callback.period, callback.jitter),), gap))
+                gaps.append(gap)
+                total += window / callback.period
+            graph.root_gap.append(min((gap for gap in gaps if gap is not None), default=None))
+        graph.once.append(int(callback.wants_all))
+        expected.append(total)
+        graph.counted.append(counted)
+        for p in counted:
+            graph.children[p].append(x)
+        for one in streams:
+            for stream in one.streams:
+                timer = callback.kind is Kind.TIMER
+                graph.entering[x].append(len(graph.origins))
+                graph.origins.append(Origin(x, stream, one.gap, timer))
+    graph.close()
+    return graph
+
+
+@dataclass(frozen=True)
+class Level:
+    """Work of one urgency or more."""
+
+    per_release: Ints
+    """Shape (origins,): W_r, ns."""
+    stored: int
+    """K, ns."""
+    after: Ints
+    """Shape (callbacks,): what one job of x sets off, ns."""
+
+
+def _level(graph: Graph, urgency: int) -> Level:
+    wanted = graph.urgency >= urgency
+    after = np.zeros(len(graph.wcet), dtype=np.int64)
+    for x in graph.inner:
+        after[x] = sum(graph.wcet[y] + after[y] for y in graph.children[x] if wanted[y])
+    work = np.where(wanted, graph.wcet + after, 0)
+    return Level(work[graph.entries], int(work @ np.array(graph.once)), after)
+
+
+Blocking = Callable[[Graph, int, Level], int]
+
+
+def _ways(graph: Graph) -> list[dict[int, tuple[int, int]]]:
+    """Return for every callback, by origin that leads to it: least urgency, least time before."""
+    ways: list[dict[int, tuple[int, int]]] = []
+    for x in range(len(graph.wcet)):
+        mine: dict[int, tuple[int, int]] = {}
+        urgency = int(graph.urgency[x])
+        for r in graph.entering[x]:
+            mine[r] = (urgency, 0)
+        # Of messages that wait for others, those of the inputs that do not count come in as well.
+        for p in graph.parents[x]:
+            bcet = graph.unit.in_order[p].bcet
+            for r, (least, earliest) in ways[p].items():
+                known = mine.get(r, (urgency, earliest + bcet))
+                mine[r] = (min(known[0], least), min(known[1], earliest + bcet))
+        ways.append(mine)
+    return ways
+
+
+def analyse_graph(
+    unit: Unit, arrivals: Arrivals, preemptive: bool, blocking: Blocking
+) -> dict[str, Local]:
+    """Return the bounds of all callbacks of a unit, and how their messages come.
+
+    Parameters
+    ----------
+    blocking
+        Returns B for a level, ns.
+
+    Notes
+    -----
+    Costs one fixed point per callback and origin that leads to it, and (callbacks x origins) per
+    level of urgency.
+    """
+    graph = make_graph(unit, arrivals)
+    ways = _ways(graph)
+    levels: dict[int, tuple[Level, int]] = {}
+    pairs = [(x, r, least) for x, mine in enumerate(ways) for r, (least, _) in mine.items()]
+    if not pairs:
+        return {c.name: Local(None, reason=NO_BOUND) for c in unit.callbacks}
+    for least in {least for _, _, least in pairs}:
+        level = _level(graph, least)
+        levels[least] = (level, blocking(graph, least, level))
+    found = _solve(graph, pairs, levels, preemptive)
+    rows: list[list[int]] = [[] for _ in ways]
+    for i, (x, _, _) in enumerate(pairs):
+        rows[x].append(i)
+    return {
+        callback.name: _local(graph, x, callback, pairs, rows[x], found, ways[x])
+        for x, callback in enumerate(unit.in_order)
+    }
+
+
+def _solve(
+    graph: Graph,
+    pairs: list[tuple[int, int, int]],
+    levels: dict[int, tuple[Level, int]],
+    preemptive: bool,
+) -> Responses:
+    xs, rs, leasts = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
+    spans = np.array([[o.stream.period, o.stream.jitter] for o in graph.origins], dtype=np.int64)
+    rows = np.arange(len(pairs))
+    work = np.stack([levels[int(least)][0].per_release for least in leasts])
+    after = np.array(
+        [levels[int(least)][0].after[x] for least, x in zip(leasts, xs, strict=True)], np.int64
+    )
+    once = np.array([sum((levels[int(k)][0].stored, levels[int(k)][1])) for k in leasts], np.int64)
+    own = work[rows, rs].copy()
+    work[rows, rs] = 0
+    groups, group = np.unique(spans, axis=0, return_inverse=True)
+    cost = np.zeros((len(pairs), len(groups)), dtype=np.int64)
+    for r, g in enumerate(group.reshape(-1)):
+        cost[:, g] += work[:, r]
+    alone = (graph.entries[rs] == xs) & (own == graph.wcet[xs])
+    demand = Demand(
+        spans[rs, 0],
+        spans[rs, 1],
+        own=own,
+        last=own - after,
+        measured=graph.wcet[xs],
+        blocking=once,
+        higher=Interference(groups[:, 0], groups[:, 1], cost),
+        exclusive=~alone,
+    )
+    return responses(demand, preemptive, graph.unit.releases(len(pairs)))
+
+
+def _local(
+    graph: Graph,
+    x: int,
+    callback: Callback,
+    pairs: list[tuple[int, int, int]],
+    rows: list[int],
+    found: Responses,
+    ways: dict[int, tuple[int, int]],
+) -> Local:
+    endless = any(graph.origins[pairs[i][1]].stream.period == 1 for i in rows)
+    if not rows or endless or any(found.response[i] >= UNBOUNDED for i in rows):
+        return Local(None, reason=NO_BOUND)
+    prefix: dict[str, int] = {}
+    worst, response, longest = rows[0], -1, 0
+    for i in rows:
+        r = pairs[i][1]
+        origin = graph.origins[r]
+        total = int(found.from_grid[i] if origin.timer else found.response[i])
+        name = graph.unit.in_order[origin.entry].name
+        prefix[name] = max(prefix.get(name, 0), total)
+        mine = int(found.response[i]) - ways[r][1]
+        if mine > response:
+            worst, response = i, mine
+        longest = max(longest, total - ways[r][1] - callback.bcet)
+    timer = callback.kind is Kind.TIMER
+    gap = graph.root_gap[x]
+    return Local(
+        response=response,
+        from_grid=int(found.from_grid[worst]) if timer else None,
+        own=int(graph.wcet[x]),
+        blocking=int(found.blocking[worst]),
+        overhead=int(found.overhead[worst]),
+        prefix=prefix,
+        output=Activation(
+            tuple(_output(graph, x, pairs, rows, found, ways, callback.bcet)),
+            None if gap is None else gap + longest,
+        ),
+        root_gap=gap,
+    )
+
+
+def _output(
+    graph: Graph,
+    x: int,
+    pairs: list[tuple[int, int, int]],
+    rows: list[int],
+    found: Responses,
+    ways: dict[int, tuple[int, int]],
+    bcet: int,
+) -> list[Stream]:
+    """Return how jobs of x end: as the origins that count for it, later by what the way varies."""
+    stored = graph.stored[x]
+    later = {pairs[i][1]: int(found.response[i]) - ways[pairs[i][1]][1] - bcet for i in rows}
+    streams = []
+    for r, count in graph.jobs[x].items():
+        stream = graph.origins[r].stream
+        for _ in range(count):
+            late = stream.jitter + max(0, later[r]) + stored * stream.period
+            stored = 0
+            streams.append(Stream(stream.period, late))
+    return streams
+
+
+def begun_without_preemption(graph: Graph, urgency: int, level: Level) -> int:
+    """Return B on a thread that finishes what it began, ns: the longest less urgent callback.
+
+    With what it releases: its end may also be what starts the window.
+    """
+    lower = graph.urgency < urgency
+    return int(np.max(np.where(lower, graph.wcet + level.after, 0), initial=0))
+
+
+def begun_in_groups(graph: Graph, urgency: int, level: Level) -> int:
+    """Return B for preemptive threads whose groups exclude each other, ns [Sha90].
+
+    A group runs one callback at a time, and its runner inherits. So of each group with a member of
+    at least this urgency, one less urgent job may be under way: the sum of the longest of each. And
+    the window may start with what a less urgent job releases at its end.
+    """
+    lower = graph.urgency < urgency
+    groups: dict[tuple[str, str], list[int]] = {}
+    for x, callback in enumerate(graph.unit.in_order):
+        if callback.group:
+            groups.setdefault((callback.executor, callback.group), []).append(x)
+    total = int(np.max(np.where(lower, level.after, 0), initial=0))
+    for members in groups.values():
+        if max(graph.urgency[members]) >= urgency:
+            under_way = [int(graph.wcet[x] + level.after[x]) for x in members if lower[x]]
+            total += max(under_way, default=0)
+    return total

@@ -1,0 +1,146 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds for executors whose threads may use several cores, and for preemptive EDF."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rclrt_analysis.bounds import dag, edf
+from rclrt_analysis.bounds.activation import Activation, Stream
+from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
+from rclrt_analysis.bounds.taskset import make_taskset
+from rclrt_analysis.bounds.threads import check_threads
+from rclrt_analysis.bounds.unit import NO_BOUND, Unit
+from rclrt_analysis.model import Callback, Kind, Policy
+
+ASSUMPTIONS = (
+    Assumption.WCET,
+    Assumption.ALONE,
+    Assumption.NO_SELF_SUSPENSION,
+    Assumption.SPORADIC,
+    Assumption.INSTANT_TRIGGER,
+    Assumption.ENOUGH_THREADS,
+)
+
+
+def analyse_migrating(unit: Unit) -> tuple[dict[str, Local], Method]:
+    """Return the bounds of threads that migrate, or of preemptive EDF on one core or several.
+
+    Raises
+    ------
+    RefusedError
+        Releases cost time, callbacks share a group, timers jitter, deadlines exceed periods, or
+        subscriptions that do not form one DAG per timer with its priority.
+    """
+    check_threads(unit)
+    _check(unit)
+    if unit.executors[0].policy is Policy.EDF:
+        return _edf(unit)
+    cores = len(unit.executors[0].cores)
+    numbers = _dags(unit)
+    tasks = []
+    for members in numbers:
+        timer = members[0]
+        tasks.append(
+            dag.DagTask(
+                _dag(unit, members), timer.period or 1, timer.deadline or 1,
+                unit.urgency[timer.name],
+            )
+        )  # fmt: skip
+    bounds = dag.global_fp(tasks, cores)
+    found: dict[str, Local] = {}
+    for members, bound in zip(numbers, bounds, strict=True):
+        earliest: dict[str, int] = {}
+        for callback in members:
+            parents = unit.system.triggered_by(callback)
+            ends = [earliest[p] + unit.system.callback_of[p].bcet for p in parents]
+            earliest[callback.name] = max(ends, default=0)
+            found[callback.name] = _local(unit, callback, members[0], bound, earliest)
+    sources = "Bertogna07; Melani15; He22"
+    return found, Method(f"global FP on {cores} cores", sources, ASSUMPTIONS)
+
+
+def _local(
+    unit: Unit, callback: Callback, timer: Callback, bound: int | None, earliest: dict[str, int]
+) -> Local:
+    if bound is None:
+        return Local(None, reason=NO_BOUND)
+    response = bound - earliest[callback.name]
+    is_timer = callback is timer
+    late = response - callback.bcet
+    period = timer.period or 1
+    return Local(
+        response,
+        bound if is_timer else None,
+        own=callback.wcet + unit.extra,
+        prefix={timer.name: bound},
+        output=Activation((Stream(period, earliest[callback.name] + late),), period + late),
+        root_gap=period,
+    )
+
+
+def _check(unit: Unit) -> None:
+    if unit.system.overheads.release and unit.timers:
+        raise RefusedError("what releases cost here is not bounded; leave release_ms out")
+    if unit.system.overheads.transport and any(c.triggers for c in unit.callbacks):
+        raise RefusedError("threads that migrate need messages handed over at once")
+    groups = [(c.executor, c.group) for c in unit.callbacks if c.group]
+    if len(groups) != len(set(groups)):
+        raise RefusedError("callbacks of one group exclude each other, which has no bound here")
+    for timer in unit.timers:
+        if timer.jitter or (timer.deadline or 0) > (timer.period or 0):
+            raise RefusedError(f"'{timer.name}' has jitter, or a deadline after its period")
+
+
+def _edf(unit: Unit) -> tuple[dict[str, Local], Method]:
+    other = next((c for c in unit.callbacks if c.kind is not Kind.TIMER), None)
+    if other is not None:
+        raise RefusedError(f"preemptive EDF has bounds for timers alone; '{other.name}' is none")
+    tasks = make_taskset(
+        [c.wcet + unit.extra for c in unit.timers],
+        [c.period or 1 for c in unit.timers],
+        [c.deadline or 1 for c in unit.timers],
+    )
+    cores = len(unit.executors[0].cores)
+    met = edf.demand(tasks) if cores == 1 else edf.density(tasks, cores)
+    name = "EDF demand" if cores == 1 else f"global EDF density on {cores} cores"
+    source = "Baruah90" if cores == 1 else "Goossens03; Bertogna05"
+    found = {}
+    for callback, deadline in zip(unit.timers, np.asarray(tasks.deadline), strict=True):
+        bound = int(deadline) if met else None
+        found[callback.name] = _local(unit, callback, callback, bound, {callback.name: 0})
+    return found, Method(name, source, ASSUMPTIONS)
+
+
+def _dags(unit: Unit) -> list[list[Callback]]:
+    """Return the callbacks that each timer sets off, in order, the timer first."""
+    root: dict[str, str] = {}
+    members: dict[str, list[Callback]] = {}
+    for callback in unit.in_order:
+        parents = unit.system.triggered_by(callback)
+        if callback.kind is Kind.TIMER:
+            root[callback.name] = callback.name
+            members[callback.name] = [callback]
+            continue
+        roots = {root.get(parent, "") for parent in parents}
+        once = len(parents) == 1 or callback.wants_all
+        if callback.period is not None or len(roots) != 1 or "" in roots or not once:
+            raise RefusedError(
+                f"'{callback.name}' is not released once for each release of one timer here: "
+                "on several cores only such callbacks have a bound"
+            )
+        start = roots.pop()
+        if unit.urgency[callback.name] != unit.urgency[start]:
+            raise RefusedError(
+                f"'{callback.name}' needs the priority of what releases it, '{start}'"
+            )
+        root[callback.name] = start
+        members[start].append(callback)
+    return list(members.values())
+
+
+def _dag(unit: Unit, members: list[Callback]) -> dag.Dag:
+    number = {callback.name: i for i, callback in enumerate(members)}
+    before = [tuple(number[p] for p in unit.system.triggered_by(callback)) for callback in members]
+    return dag.Dag(tuple(c.wcet + unit.extra for c in members), tuple(before))

@@ -1,0 +1,83 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Response times under non-preemptive fixed priority on one processor.
+
+Two bounds. `theorem_1` is that of [Teper25 §VI-C]: quick, and loose where a low priority waits
+long. `exact` examines every job of the busy window [Davis07] and is the default. The shortcut to
+examine the first job only is unsound (10, 10, 10 every 25, 35, 35: it gives 30, the truth is 35)
+and absent.
+
+Each costs O(g) per task and iteration, g being the number of different periods. Iterations are
+bounded; what has no fixed point by then is `UNBOUNDED`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
+from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
+from rclrt_analysis.bounds.taskset import (
+    UNBOUNDED,
+    Interference,
+    Ints,
+    TaskSet,
+    higher_or_equal,
+    largest_lower,
+)
+
+
+def theorem_1(tasks: TaskSet) -> Ints:
+    """Return the bound of [Teper25 Theorem 1] for every task, shape (n,), ns.
+
+    The least t with t >= C_k + max_{lp} C_i + sum_{hp} ceil(t / T_i) C_i, if t <= D_k.
+
+    Needs deadlines not above periods, no jitter: with them t ends the busy window before the next
+    job, so no later job can be worse. `UNBOUNDED` where no t <= D_k is found; that says nothing
+    about the exact response time.
+
+    Raises
+    ------
+    ValueError
+        A deadline exceeds its period, or there is jitter.
+    """
+    if np.any(tasks.deadline > tasks.period) or np.any(tasks.jitter):
+        raise ValueError("Theorem 1 needs deadlines up to the period and no jitter; use exact")
+    higher = higher_or_equal(tasks)
+    fixed = tasks.wcet + largest_lower(tasks)
+    share = higher.utilization
+    start = np.where(share < FULL, lower_start(fixed, share), UNBOUNDED)
+
+    def step(t: Ints, at: Ints) -> Ints:
+        work: Ints = fixed[at] + higher.before(t, at)
+        return work
+
+    return least_fixed_point(step, start, tasks.deadline)
+
+
+def exact(tasks: TaskSet, releases: Interference | None = None) -> Responses:
+    """Return the response times of all jobs in the longest busy window [Davis07].
+
+    Job q starts at w(q) = B_k + q C_k + sum_{hp} (floor((w + J_i) / T_i) + 1) C_i, ends C_k later;
+    R_k is the worst over the q of the window L = B_k + sum_{hep} ceil((L + J_i) / T_i) C_i.
+
+    Exact for sporadic tasks without jitter and with distinct priorities, but where a release falls
+    exactly on a start: what had begun counts in full, which lets in one job more. Otherwise an
+    upper bound.
+
+    Parameters
+    ----------
+    releases
+        As for `busy_window.responses`.
+    """
+    demand = Demand(
+        tasks.period,
+        tasks.jitter,
+        own=tasks.wcet,
+        last=tasks.wcet,
+        measured=tasks.wcet,
+        blocking=largest_lower(tasks),
+        higher=higher_or_equal(tasks),
+        exclusive=np.zeros(len(tasks), dtype=np.bool_),
+    )
+    return responses(demand, preemptive=False, releases=releases)

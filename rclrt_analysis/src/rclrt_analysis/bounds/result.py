@@ -1,0 +1,153 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What an analysis says: bounds with their parts, what they assume, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from rclrt_analysis.bounds.activation import Activation
+
+
+class Assumption(str, Enum):
+    """What must hold on the real system for a bound to hold; the value is what a file shows."""
+
+    WCET = "wcet_ms of every callback is never exceeded"
+    ALONE = "nothing else runs at these priorities on these CPUs: no DDS threads, no other programs"
+    RELEASE_COST = "one release by the timers thread takes at most release_ms"
+    NO_SELF_SUSPENSION = "callbacks do not block or sleep"
+    SPORADIC = "releases are no closer than period and jitter say"
+    INSTANT_TRIGGER = "a subscription is released when what publishes ends, or transport_ms later"
+    IMPLICIT_COMMUNICATION = "callbacks read when they start and publish when they end"
+    NO_LOSS = "queues hold as many messages as 'depth_needed' says"
+    NO_SKIP = "no timestamp of a timer is skipped: C + overhead < T, checked"
+    PRIORITY_INHERITANCE = "the runner of a group inherits the urgency of who waits for it"
+    ENOUGH_THREADS = "the executor has a thread for every group"
+    WINDOWS = "one job of every ready entity per polling point, in order of registration"
+
+
+class RefusedError(Exception):
+    """The system is outside of what a bound was proven for; the text says in what."""
+
+
+@dataclass(frozen=True)
+class Local:
+    """The bound of one callback on its executor, ns; None where there is none.
+
+    Attributes
+    ----------
+    response
+        From the release of the job to its end.
+    from_grid
+        For timers: from the nominal release to its end.
+    own, blocking, overhead
+        Parts of `response`; interference is the rest.
+    prefix
+        From what starts its chain within the executor to its end, by the name of the callback that
+        is released first: tighter than the sum of the responses between.
+    output
+        How its jobs end, which is how its messages come.
+    root_gap
+        Releases of what starts its chain that lead to it are no further apart, ns.
+    depth_needed
+        How many of its jobs may be waiting or under way at once.
+    reason
+        Why there is no bound.
+    """
+
+    response: int | None
+    from_grid: int | None = None
+    own: int = 0
+    blocking: int = 0
+    overhead: int = 0
+    prefix: Mapping[str, int] | None = None
+    output: Activation | None = None
+    root_gap: int | None = None
+    depth_needed: int | None = None
+    reason: str = ""
+
+    @property
+    def bound(self) -> int | None:
+        """What is held against a deadline: from the nominal release of a timer, ns."""
+        return self.response if self.from_grid is None else self.from_grid
+
+
+@dataclass(frozen=True)
+class Method:
+    """Which bound it was, for people and programs."""
+
+    name: str
+    source: str
+    assumptions: tuple[Assumption, ...]
+
+
+@dataclass(frozen=True)
+class CallbackBound:
+    """The result for one callback."""
+
+    name: str
+    executor: str
+    local: Local
+    method: Method
+    period: int | None
+    deadline: int | None
+
+    @property
+    def bound(self) -> int | None:
+        """What is held against the deadline: from the nominal release of a timer, ns."""
+        return self.local.bound
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the deadline is met; None without a deadline."""
+        if self.deadline is None:
+            return None
+        return self.bound is not None and self.bound <= self.deadline
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One step of a chain: what it adds to the latency, ns."""
+
+    callback: str
+    kind: str
+    """first, triggered, joined (waits for other inputs), or sampled."""
+    waiting: int
+    response: int
+
+
+@dataclass(frozen=True)
+class ChainBound:
+    """The result for one chain; `bound` in ns, None with the reason."""
+
+    name: str
+    measure: str
+    bound: int | None
+    deadline: int | None
+    hops: tuple[Hop, ...] = ()
+    reason: str = ""
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the deadline is met; None without a deadline."""
+        if self.deadline is None:
+            return None
+        return self.bound is not None and self.bound <= self.deadline
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result for a system."""
+
+    system: str
+    callbacks: tuple[CallbackBound, ...]
+    chains: tuple[ChainBound, ...]
+    assumptions: tuple[Assumption, ...] = ()
+
+    @property
+    def met(self) -> bool:
+        """Whether every deadline is shown to be met, and every callback without one has a bound."""
+        items: tuple[CallbackBound | ChainBound, ...] = (*self.callbacks, *self.chains)
+        return all(i.bound is not None if i.met is None else i.met for i in items)

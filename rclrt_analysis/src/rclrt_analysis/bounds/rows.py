@@ -1,0 +1,137 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A unit as independent tasks whose releases jitter, repeated until jitter and responses agree.
+
+For executors whose bounds take tasks, not graphs: what a callback releases jitters by what its
+response time varies by [Tindell94].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rclrt_analysis.bounds.activation import UNKNOWN, Activation, Stream, joined, merged
+from rclrt_analysis.bounds.busy_window import Responses
+from rclrt_analysis.bounds.result import Local
+from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet, make_taskset
+from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
+from rclrt_analysis.model import Callback, Kind
+
+MAX_ROUNDS = 50
+MAX_GROWTH = 20
+"""A response that exceeds so many times the longest period while jitter grows counts as none."""
+
+Known = Mapping[str, Activation]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Tasks of a unit: one for each stream of each callback.
+
+    That splits a callback which several things release. Its parts have equal priorities, so each
+    counts the others, and the callback's bound is that of its worst part.
+    """
+
+    tasks: TaskSet
+    owner: Ints
+    """Shape (rows,): number of the callback in the unit."""
+
+
+def activations(unit: Unit, arrivals: Arrivals, responses: Mapping[str, Local]) -> Known:
+    """Return how every callback of the unit is released."""
+    found: dict[str, Activation] = {}
+    for callback in unit.in_order:
+        inputs = []
+        for topic in callback.triggers:
+            every = [
+                _output(found[name], responses[name], unit, name) for name in unit.inside(topic)
+            ]
+            if unit.outside(topic):
+                every.append(arrivals.get(topic, UNKNOWN))
+            inputs.append(merged(every))
+        if callback.period is not None:
+            gap = callback.period if callback.kind is Kind.TIMER else None
+            inputs.append(Activation((Stream(callback.period, callback.jitter),), gap))
+        found[callback.name] = joined(inputs) if callback.wants_all else merged(inputs)
+    return found
+
+
+def _output(activation: Activation, local: Local, unit: Unit, name: str) -> Activation:
+    if local.response is None:
+        return UNKNOWN
+    more = max(0, local.response - unit.system.callback_of[name].bcet)
+    more += unit.system.overheads.transport
+    gap = None if activation.gap is None else activation.gap + more
+    return Activation(tuple(Stream(s.period, s.jitter + more) for s in activation.streams), gap)
+
+
+def with_jitter(
+    unit: Unit, arrivals: Arrivals, bounds: Callable[[Known], Mapping[str, Local]]
+) -> dict[str, Local]:
+    """Return bounds that agree with the jitter that they cause; None for what grows on and on."""
+    longest = max((c.period or 0 for c in unit.system.callbacks), default=0)
+    result = {c.name: Local(c.wcet, c.wcet) for c in unit.callbacks}
+    endless: dict[str, Local] = {}
+    known = activations(unit, arrivals, result)
+    for step in range(10 * MAX_ROUNDS):
+        before = result
+        result = {**bounds(known), **endless}
+        for name, local in result.items():
+            grows = local.response is not None and local.response > MAX_GROWTH * longest
+            if grows or (step % MAX_ROUNDS == MAX_ROUNDS - 1 and local != before[name]):
+                endless[name] = Local(None, reason="jitter and response grow each other")
+        endless.update((n, local) for n, local in result.items() if local.response is None)
+        result.update(endless)
+        known = activations(unit, arrivals, result)
+        if result == before:
+            break
+    return {
+        name: local
+        if local.response is None
+        else replace(
+            local, output=_output(known[name], local, unit, name), root_gap=known[name].gap
+        )
+        for name, local in result.items()
+    }
+
+
+def make_rows(unit: Unit, known: Known, callbacks: Sequence[Callback] | None = None) -> Rows:
+    """Return the tasks of a unit."""
+    owner: list[int] = []
+    columns: list[tuple[int, int, int, int, int]] = []
+    for i, callback in enumerate(callbacks or unit.callbacks):
+        for stream in known[callback.name].streams:
+            owner.append(i)
+            deadline = callback.deadline or UNBOUNDED
+            urgency = unit.urgency[callback.name]
+            columns.append(
+                (callback.wcet + unit.extra, stream.period, deadline, urgency, stream.jitter)
+            )
+    wcet, period, deadlines, priority, jitter = zip(*columns, strict=True)
+    return Rows(
+        make_taskset(wcet, period, deadlines, priority, jitter), np.array(owner, dtype=np.int64)
+    )
+
+
+def to_locals(unit: Unit, rows: Rows, responses: Responses, known: Known) -> dict[str, Local]:
+    """Return the bound of every callback: that of its worst row."""
+    result: dict[str, Local] = {}
+    for i, callback in enumerate(unit.callbacks):
+        mine = np.flatnonzero(rows.owner == i)
+        worst = mine[np.argmax(responses.response[mine])]
+        endless = any(stream.period == 1 for stream in known[callback.name].streams)
+        if endless or responses.response[worst] >= UNBOUNDED:
+            result[callback.name] = Local(None, reason=NO_BOUND)
+            continue
+        timer = callback.kind is Kind.TIMER
+        result[callback.name] = Local(
+            response=int(responses.response[worst]),
+            from_grid=int(responses.from_grid[worst]) if timer else None,
+            own=int(rows.tasks.wcet[worst]),
+            blocking=int(responses.blocking[worst]),
+            overhead=int(responses.overhead[worst]),
+        )
+    return result

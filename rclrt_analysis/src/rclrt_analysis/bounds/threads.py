@@ -1,0 +1,64 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds for executors that give work to threads of fixed priority, on one core."""
+
+from __future__ import annotations
+
+from rclrt_analysis.bounds.graph import analyse_graph, begun_in_groups
+from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
+from rclrt_analysis.bounds.unit import Arrivals, Unit
+from rclrt_analysis.model import ExecutorKind
+
+METHOD = Method(
+    "preemptive FP, all jobs",
+    "Tindell94; Lehoczky90",
+    (
+        Assumption.WCET,
+        Assumption.ALONE,
+        Assumption.RELEASE_COST,
+        Assumption.NO_SELF_SUSPENSION,
+        Assumption.SPORADIC,
+        Assumption.INSTANT_TRIGGER,
+        Assumption.PRIORITY_INHERITANCE,
+        Assumption.ENOUGH_THREADS,
+    ),
+)
+
+
+def analyse_core(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
+    """Return the bounds of all `isolated` and `preemptive` executors of one core.
+
+    Raises
+    ------
+    RefusedError
+        See `check_threads`; or messages that take time.
+    """
+    check_threads(unit)
+    inside = any(unit.inside(topic) for c in unit.callbacks for topic in c.triggers)
+    if unit.system.overheads.transport and inside:
+        raise RefusedError(
+            "messages between callbacks of one core must be handed over at once. Leave "
+            "transport_ms out, and add what sending takes to the execution times"
+        )
+    return analyse_graph(unit, arrivals, True, begun_in_groups), METHOD
+
+
+def check_threads(unit: Unit) -> None:
+    """Refuse policies that do not compare, and fewer threads than groups."""
+    policies = {executor.policy for executor in unit.executors}
+    if len(policies) > 1:
+        names = ", ".join(sorted(policy.value for policy in policies))
+        raise RefusedError(f"policies {names} on the same cores: their priorities do not compare")
+    for executor in unit.executors:
+        mine = [c for c in unit.callbacks if c.executor == executor.name]
+        groups = len({c.group or c.name for c in mine})
+        if executor.threads is not None and executor.threads < groups:
+            raise RefusedError(
+                f"'{executor.name}' has {executor.threads} threads for {groups} groups: work of "
+                "low priority may hold them all. Give it as many threads as groups"
+            )
+
+
+def is_threaded(kind: ExecutorKind) -> bool:
+    """Return whether an executor of this kind runs callbacks on threads of their own priority."""
+    return kind in (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)

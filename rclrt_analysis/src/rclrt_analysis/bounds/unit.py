@@ -1,0 +1,83 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is analysed together: callbacks that compete for the same thread or the same core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rclrt_analysis.bounds.activation import Activation
+from rclrt_analysis.bounds.taskset import Interference
+from rclrt_analysis.model import Callback, Executor, Kind, System
+
+NO_BOUND = "work of this urgency or higher fills the processor, or the budget of iterations ran out"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Callbacks that are analysed together, in the order of the model.
+
+    Attributes
+    ----------
+    extra
+        What every execution time grows by, ns.
+    """
+
+    system: System
+    executors: tuple[Executor, ...]
+    callbacks: tuple[Callback, ...]
+    urgency: Mapping[str, int]
+    extra: int
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names of the callbacks."""
+        return frozenset(callback.name for callback in self.callbacks)
+
+    @cached_property
+    def in_order(self) -> tuple[Callback, ...]:
+        """The callbacks, each after those that release it."""
+        system = self.system
+        return tuple(system.callback_of[name] for name in system.topological if name in self.names)
+
+    @cached_property
+    def outside_topics(self) -> tuple[str, ...]:
+        """Topics that release callbacks of this unit and that others publish."""
+        topics = (topic for callback in self.callbacks for topic in callback.triggers)
+        return tuple(dict.fromkeys(topic for topic in topics if self.outside(topic)))
+
+    def inside(self, topic: str) -> list[str]:
+        """Return the callbacks of this unit that publish a topic."""
+        return [name for name in self.system.publishers.get(topic, ()) if name in self.names]
+
+    def outside(self, topic: str) -> list[str]:
+        """Return the callbacks of other units that publish a topic."""
+        return [name for name in self.system.publishers.get(topic, ()) if name not in self.names]
+
+    @property
+    def timers(self) -> list[Callback]:
+        """Those that a timers thread releases."""
+        return [callback for callback in self.callbacks if callback.kind is Kind.TIMER]
+
+    @property
+    def independent(self) -> bool:
+        """Whether nothing but timers without jitter, and nothing else, releases callbacks."""
+        return all(c.kind is Kind.TIMER and not c.jitter for c in self.callbacks)
+
+    def releases(self, rows: int) -> Interference | None:
+        """Return the cost of releasing the unit's timers, as it falls on each of `rows` tasks."""
+        delta = self.system.overheads.release
+        if not delta or not self.timers:
+            return None
+        periods = np.array([callback.period or 1 for callback in self.timers], dtype=np.int64)
+        every, count = np.unique(periods, return_counts=True)
+        cost = np.ascontiguousarray(np.broadcast_to(count * delta, (rows, len(every))))
+        return Interference(every, np.zeros_like(every), cost)
+
+
+Arrivals = Mapping[str, Activation]
+"""How messages come on a unit's outside topics; those that nothing bounds are absent."""

@@ -1,0 +1,65 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Say whether a system will meet its deadlines, without running it.
+
+Bounds the response time of every callback and the latency of every chain of a model (see
+rclrt_scenarios/models/README.md). Exits with 0 if every deadline is met, with 1 if not or if that
+cannot be shown, with 2 if the model or the arguments are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from rclrt_analysis.arguments import writable_file
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the system, YAML")
+    parser.add_argument(
+        "--method",
+        choices=("exact", "paper"),
+        default="exact",
+        help="the tightest bounds there are, or Theorems 1 and 2 of Teper et al. (%(default)s)",
+    )
+    parser.add_argument(
+        "--slack",
+        action="store_true",
+        help="also by how much execution times and periods may change",
+    )
+    parser.add_argument(
+        "--json", type=writable_file, metavar="FILE", help="write the result, schema 1"
+    )
+    parser.add_argument(
+        "--html", type=writable_file, metavar="FILE", help="write one self-contained page"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Analyse the model."""
+    from rclrt_analysis.bounds.analyse import analyse
+    from rclrt_analysis.model import ModelError, read_model
+    from rclrt_analysis.report import to_json, to_text
+    from rclrt_analysis.sensitivity import sensitivity
+
+    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
+    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
+    try:
+        system = read_model(arguments.model, schema)
+    except ModelError as error:
+        print(error, file=sys.stderr)
+        return 2
+    result = analyse(system, arguments.method)
+    margins = sensitivity(system, arguments.method) if arguments.slack else None
+    print(to_text(system, result, margins))
+    if arguments.json:
+        arguments.json.write_text(to_json(system, result, margins), encoding="utf-8")
+    if arguments.html:
+        from rclrt_analysis.report_page import make_page
+
+        arguments.html.write_text(make_page(system, result, margins), encoding="utf-8")
+    return 0 if result.met else 1

@@ -1,0 +1,75 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Simulate a model, and print what was seen beside what is bounded.
+
+Exits with 1 if a bound was exceeded, which would be a mistake of the analysis; with 2 if the model
+or the arguments are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from rclrt_analysis.arguments import positive, writable_file
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the system, YAML")
+    parser.add_argument(
+        "--duration", type=positive, default=10, metavar="S", help="simulated (%(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of phases and times (%(default)s)")
+    parser.add_argument(
+        "--random-work", action="store_true", help="execution times from best to worst case"
+    )
+    parser.add_argument("--trace", type=writable_file, metavar="FILE", help="write a trace file")
+    parser.add_argument("--html", type=writable_file, metavar="FILE", help="write a Gantt chart")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Simulate the model."""
+    from rclrt_analysis.bounds.analyse import analyse
+    from rclrt_analysis.model import ModelError, read_model
+    from rclrt_analysis.report import ms
+    from rclrt_analysis.simulation import SimulationError, chain_latencies, simulate
+
+    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
+    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
+    try:
+        system = read_model(arguments.model, schema)
+        horizon = arguments.duration * 1_000_000_000
+        run = simulate(system, horizon, arguments.seed, arguments.random_work)
+    except (ModelError, SimulationError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    result = analyse(system)
+    rows: list[tuple[str, int, int | None, int | None]] = []
+    worst = run.worst()
+    for i, bound in enumerate(result.callbacks):
+        timer = bound.local.from_grid is not None
+        seen = worst[bound.name][1 if timer else 0] if bound.name in worst else None
+        rows.append((bound.name, run.skipped[i], seen, bound.bound))
+    for chain, chained in zip(system.chains, result.chains, strict=True):
+        latencies = chain_latencies(run, chain)
+        rows.append((chain.name, 0, max(latencies, default=None), chained.bound))
+    print(f"{len(run.jobs)} jobs in {arguments.duration} s, seed {arguments.seed}\n")
+    print(f"{'callback or chain, ms':34} {'seen':>10} {'bound':>10} {'skipped':>8}")
+    exceeded = False
+    for name, skipped, seen, limit in rows:
+        over = seen is not None and limit is not None and seen > limit
+        exceeded |= over
+        mark = "  <- EXCEEDED" if over else ""
+        print(f"{name[:34]:34} {ms(seen):>10} {ms(limit):>10} {skipped:8}{mark}")
+    if arguments.trace or arguments.html:
+        from rclrt_analysis.simulation.export import gantt, to_trace
+        from rclrt_analysis.trace import write_trace
+
+        if arguments.trace:
+            write_trace(to_trace(run), arguments.trace)
+        if arguments.html:
+            arguments.html.write_text(gantt(run), encoding="utf-8")
+    return 1 if exceeded else 0

@@ -1,0 +1,33 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""System models: what an analysis needs to know, read from YAML."""
+
+from rclrt_analysis.model.document import ModelError
+from rclrt_analysis.model.read import read_model
+from rclrt_analysis.model.system import (
+    NS_PER_MS,
+    Callback,
+    Chain,
+    Executor,
+    ExecutorKind,
+    Kind,
+    Overheads,
+    Policy,
+    Release,
+    System,
+)
+
+__all__ = [
+    "NS_PER_MS",
+    "Callback",
+    "Chain",
+    "Executor",
+    "ExecutorKind",
+    "Kind",
+    "ModelError",
+    "Overheads",
+    "Policy",
+    "Release",
+    "System",
+    "read_model",
+]

@@ -1,0 +1,146 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""YAML as plain values, each with the line it stands on. Time and memory are bounded by the limits.
+
+Refused, because a model needs none of it: files over 4 MiB, nesting over 20 levels, aliases (which
+can stand for themselves, or for gigabytes), keys that are not text or occur twice, tags, dates,
+numbers that are not finite.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError, SafeConstructor
+
+MAX_BYTES = 4 * 1024 * 1024
+MAX_DEPTH = 20
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+Place = tuple[str | int, ...]
+
+
+class ModelError(Exception):
+    """The file is no model. One line of text per problem, each with the place and the remedy."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+@dataclass
+class Document:
+    """The content of a file.
+
+    Attributes
+    ----------
+    lines
+        Line of every value, from 1, by its place: ("callbacks", 3, "period_ms").
+    """
+
+    path: str
+    content: Any
+    lines: dict[Place, int] = field(default_factory=dict)
+
+    def where(self, place: Place) -> str:
+        """Return `file:line` of a place, or of what encloses it if it is absent."""
+        while place and place not in self.lines:
+            place = place[:-1]
+        return f"{self.path}:{self.lines.get(place, 1)}"
+
+
+def _refuse(path: str, line: int, what: str) -> ModelError:
+    return ModelError([f"{path}:{line}: {what}"])
+
+
+def _check_events(path: str, text: str) -> None:
+    """Refuse what must not reach a recursive reader."""
+    depth = 0
+    event: Any
+    for event in yaml.parse(text, Loader=_Loader):
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent):
+            raise _refuse(path, line, f"alias *{event.anchor}; write the value out instead")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _refuse(path, line, f"nested deeper than {MAX_DEPTH} levels")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _scalar(path: str, node: Any) -> Any:
+    line = node.start_mark.line + 1
+    kind = node.tag.rpartition(":")[2]
+    if kind == "str":
+        return node.value
+    if kind not in ("int", "float", "bool", "null"):
+        raise _refuse(path, line, f"'{node.value[:40]}' is of type {kind}; quote it if it is text")
+    try:
+        value = getattr(SafeConstructor(), f"construct_yaml_{kind}")(node)
+    except (ValueError, ConstructorError) as error:
+        raise _refuse(path, line, f"'{node.value[:40]}' is not a number") from error
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _refuse(path, line, f"{node.value} is not a finite number")
+    return value
+
+
+def _value(document: Document, node: Any, place: Place) -> Any:
+    line = node.start_mark.line + 1
+    document.lines[place] = line
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(document.path, node)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(document, item, (*place, i)) for i, item in enumerate(node.value)]
+    result: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        line = key_node.start_mark.line + 1
+        if not isinstance(key_node, yaml.ScalarNode) or not key_node.tag.endswith(":str"):
+            raise _refuse(document.path, line, "this key is not text; quote it")
+        key = key_node.value
+        if key in result:
+            raise _refuse(document.path, line, f"'{key[:80]}' stands here a second time")
+        inner = (*place, key)
+        result[key] = _value(document, value_node, inner)
+        document.lines[inner] = line
+    return result
+
+
+def read_document(path: Path) -> Document:
+    """Return the content of a YAML file.
+
+    Raises
+    ------
+    ModelError
+        It cannot be read, is malformed, or holds what the module's text says is refused.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        text = data.decode("utf-8")
+    except (OSError, UnicodeError) as error:
+        raise ModelError([f"{path}: {error}"]) from error
+    if len(data) > MAX_BYTES:
+        raise ModelError([f"{path}: larger than {MAX_BYTES >> 20} MiB, the most a model may have"])
+    return parse_document(text, str(path))
+
+
+def parse_document(text: str, path: str = "<text>") -> Document:
+    """Return the content of YAML text; see `read_document`."""
+    try:
+        _check_events(path, text)
+        node = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f"{path}:{mark.line + 1}" if mark else path
+        raise ModelError([f"{place}: malformed YAML: {error.problem}"]) from error
+    except yaml.YAMLError as error:
+        raise ModelError([f"{path}: malformed YAML: {error}"]) from error
+    document = Document(path, None)
+    if node is not None:
+        document.content = _value(document, node, ())
+    return document

@@ -1,0 +1,175 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a file to a `System`: the form by JSON schema, the meaning by rules with file and line."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from rclrt_analysis.model.document import Document, ModelError, Place, read_document
+from rclrt_analysis.model.rules import check_system
+from rclrt_analysis.model.system import (
+    NS_PER_MS,
+    Callback,
+    Chain,
+    Executor,
+    ExecutorKind,
+    Kind,
+    Overheads,
+    Policy,
+    Release,
+    System,
+)
+
+MAX_PROBLEMS = 20
+
+
+@lru_cache(maxsize=4)
+def _validator(schema: Path) -> Any:
+    return jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
+
+
+def _unknown_keys(document: Document, error: Any) -> list[str]:
+    known = ", ".join(error.schema["properties"])
+    place = tuple(error.absolute_path)
+    return [
+        f"{document.where((*place, key))}: unknown field '{key[:80]}'. There are: {known}"
+        for key in error.instance
+        if key not in error.schema["properties"]
+    ]
+
+
+def _check_form(document: Document, schema: Path) -> None:
+    problems: list[str] = []
+    for error in _validator(schema).iter_errors(document.content):
+        place = tuple(error.absolute_path)
+        if error.validator == "additionalProperties":
+            problems += _unknown_keys(document, error)
+        else:
+            text = error.message if len(error.message) < 300 else f"{error.message[:300]}..."
+            name = ".".join(str(part) for part in place) or "the file"
+            problems.append(f"{document.where(place)}: {name}: {text}")
+        if len(problems) >= MAX_PROBLEMS:
+            break
+    if problems:
+        raise ModelError(problems)
+
+
+class _Reader:
+    """Turns milliseconds into whole nanoseconds."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.problems: list[str] = []
+
+    def ns(self, item: dict[str, Any], place: Place, key: str) -> int | None:
+        value = item.get(key)
+        if value is None:
+            return None
+        exact = value * NS_PER_MS
+        whole: int = round(exact)
+        if abs(exact - whole) > 1e-3:
+            self.problems.append(
+                f"{self._document.where((*place, key))}: {key} {value} is finer than 1 ns. "
+                "Round execution times up and periods down to 6 decimals"
+            )
+        return whole
+
+    def cost(self, item: dict[str, Any], place: Place, key: str) -> int:
+        return self.ns(item, place, key) or 0
+
+
+def _callback(reader: _Reader, item: dict[str, Any], place: Place) -> Callback:
+    kind = Kind(item["kind"])
+    period = reader.ns(item, place, "period_ms")
+    deadline = reader.ns(item, place, "deadline_ms")
+    if deadline is None and kind is Kind.TIMER:
+        deadline = period
+    return Callback(
+        name=item["name"],
+        kind=kind,
+        executor=item["executor"],
+        wcet=reader.cost(item, place, "wcet_ms"),
+        bcet=reader.cost(item, place, "bcet_ms"),
+        period=period,
+        jitter=reader.cost(item, place, "jitter_ms"),
+        offset=reader.ns(item, place, "offset_ms"),
+        deadline=deadline,
+        priority=item.get("priority"),
+        group=item.get("group", ""),
+        triggers=tuple(item.get("triggers", ())),
+        wants_all=item.get("activation", "any") == "all",
+        reads=tuple(item.get("reads", ())),
+        publishes=tuple(item.get("publishes", ())),
+        depth=item.get("depth"),
+    )
+
+
+def _executor(item: dict[str, Any]) -> Executor:
+    return Executor(
+        name=item["name"],
+        kind=ExecutorKind(item["kind"]),
+        policy=Policy(item.get("policy", "fixed_priority")),
+        release=Release(item.get("release", "release_only")),
+        cores=tuple(item.get("cores", (0,))),
+        threads=item.get("threads"),
+    )
+
+
+def build_system(document: Document, schema: Path) -> System:
+    """Return the system that a document describes; see `read_model`."""
+    _check_form(document, schema)
+    content = document.content
+    reader = _Reader(document)
+    overheads = content.get("overheads", {})
+    system = System(
+        name=content["name"],
+        description=content.get("description", ""),
+        distro=content.get("distro", "rolling"),
+        overheads=Overheads(
+            *(
+                reader.cost(overheads, ("overheads",), f"{key}_ms")
+                for key in ("release", "dispatch", "context_switch", "transport")
+            )
+        ),
+        executors=tuple(_executor(item) for item in content["executors"]),
+        callbacks=tuple(
+            _callback(reader, item, ("callbacks", i)) for i, item in enumerate(content["callbacks"])
+        ),
+        chains=tuple(
+            Chain(
+                item["name"],
+                tuple(item["callbacks"]),
+                reader.ns(item, ("chains", i), "deadline_ms"),
+                item.get("measure", "reaction"),
+            )
+            for i, item in enumerate(content.get("chains", []))
+        ),
+    )
+    problems = reader.problems + check_system(system, document)
+    if problems:
+        raise ModelError(problems[:MAX_PROBLEMS])
+    return system
+
+
+def read_model(path: Path, schema: Path) -> System:
+    """Return the system that a file describes.
+
+    Parameters
+    ----------
+    path
+        The model, YAML.
+    schema
+        `rclrt_scenarios/models/model.schema.json`.
+
+    Raises
+    ------
+    ModelError
+        It cannot be read, has not the form the schema asks for, or contradicts itself.
+    """
+    return build_system(read_document(path), schema)

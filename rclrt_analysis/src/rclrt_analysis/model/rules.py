@@ -1,0 +1,168 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a schema cannot say about a model: names resolve, times agree, triggers form no cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rclrt_analysis.model.document import Document, Place
+from rclrt_analysis.model.system import (
+    NS_PER_MS,
+    Callback,
+    Chain,
+    Executor,
+    ExecutorKind,
+    Kind,
+    Policy,
+    Release,
+    System,
+)
+
+MAX_LINUX_PRIORITY = 99
+HAVE_A_POLICY = (ExecutorKind.PRIORITY_EVENTS, ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+HAVE_THREADS = (ExecutorKind.WAIT_SET_MULTI, ExecutorKind.PREEMPTIVE)
+PREEMPTIVE = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+
+Problem = tuple[Place, str]
+
+
+def check_system(system: System, document: Document) -> list[str]:
+    """Return one line of text per rule that the system breaks, with file and line."""
+    found: list[Problem] = []
+    found += _duplicates("executors", [executor.name for executor in system.executors])
+    found += _duplicates("callbacks", [callback.name for callback in system.callbacks])
+    found += _duplicates("chains", [chain.name for chain in system.chains])
+    for i, executor in enumerate(system.executors):
+        found += _executor(executor, ("executors", i))
+    for i, callback in enumerate(system.callbacks):
+        found += _callback(system, callback, ("callbacks", i))
+    if not found:
+        found += _cycle(system)
+        found += _priorities(system)
+        for i, chain in enumerate(system.chains):
+            found += _chain(system, chain, ("chains", i))
+    return [f"{document.where(place)}: {text}" for place, text in found]
+
+
+def _duplicates(kind: str, names: Sequence[str]) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for i, name in enumerate(names):
+        if name in seen:
+            yield (kind, i, "name"), f"'{name}' is the name of another of {kind} already"
+        seen.add(name)
+
+
+def _executor(executor: Executor, place: Place) -> Iterator[Problem]:
+    kind = executor.kind.value
+    if executor.kind not in HAVE_A_POLICY and executor.policy is not Policy.FIXED_PRIORITY:
+        names = ", ".join(item.value for item in HAVE_A_POLICY)
+        yield (*place, "policy"), f"{kind} has no policy. Leave it out, or use one of {names}"
+    if (
+        executor.kind is not ExecutorKind.PRIORITY_EVENTS
+        and executor.release is not Release.RELEASE_ONLY
+    ):
+        yield (*place, "release"), f"{kind} has no such option; only priority_events has"
+    if executor.kind not in HAVE_THREADS and executor.threads is not None:
+        names = ", ".join(item.value for item in HAVE_THREADS)
+        yield (*place, "threads"), f"{kind} has as many threads as it has; only {names} may say"
+
+
+def _ms(ns: int) -> str:
+    return f"{ns / NS_PER_MS:.6f}".rstrip("0").rstrip(".")
+
+
+def _callback(system: System, callback: Callback, place: Place) -> Iterator[Problem]:
+    if callback.executor not in system.executor_of:
+        there = ", ".join(system.executor_of)
+        yield (
+            (*place, "executor"),
+            f"there is no executor '{callback.executor}'. Use one of {there}",
+        )
+    if callback.bcet > callback.wcet:
+        text = f"bcet_ms {_ms(callback.bcet)} exceeds wcet_ms {_ms(callback.wcet)}"
+        yield (*place, "bcet_ms"), f"{text}; swap them, or leave bcet_ms out"
+    if callback.period is not None and callback.wcet > callback.period:
+        text = f"wcet_ms {_ms(callback.wcet)} exceeds period_ms {_ms(callback.period)}"
+        yield (*place, "wcet_ms"), f"{text}: it can never keep up. Lengthen the period"
+    timer = callback.kind is Kind.TIMER
+    if timer and callback.period is None:
+        yield place, f"timer '{callback.name}' needs period_ms"
+    if timer and (callback.triggers or callback.wants_all):
+        yield (
+            (*place, "triggers"),
+            "a timer is released by time alone; use reads, or a subscription",
+        )
+    if not timer and not callback.triggers and callback.period is None:
+        text = "needs triggers, or period_ms for releases from outside of the model"
+        yield place, f"{callback.kind.value} '{callback.name}' {text}"
+    if not timer and callback.offset is not None:
+        yield (*place, "offset_ms"), "only a timer has an offset"
+    if callback.wants_all and (len(callback.triggers) < 2 or callback.period is not None):
+        yield (*place, "activation"), "'all' needs two triggers or more, and no period_ms"
+    for key, topics in (("triggers", callback.triggers), ("reads", callback.reads)):
+        for i, topic in enumerate(topics):
+            if topic not in system.publishers:
+                yield (
+                    (*place, key, i),
+                    f"nobody publishes '{topic}'. Add it to the publishes of a callback",
+                )
+
+
+def _cycle(system: System) -> Iterator[Problem]:
+    done = set(system.topological)
+    if len(done) == len(system.callbacks):
+        return
+    left = {c.name: c for c in system.callbacks if c.name not in done}
+    # Walking back from any of these stays among these, so it closes a circle.
+    path = [next(iter(left))]
+    while path[-1] not in path[:-1]:
+        path.append(next(p for p in system.triggered_by(left[path[-1]]) if p in left))
+    circle = " <- ".join(path[path.index(path[-1]) :])
+    index = next(i for i, c in enumerate(system.callbacks) if c.name == path[-1])
+    text = f"callbacks release each other in a circle: {circle}"
+    yield ("callbacks", index, "triggers"), f"{text}. Read one of the topics from a timer instead"
+
+
+def _priorities(system: System) -> Iterator[Problem]:
+    """Ask for fixed priorities, said or inherited from what triggers the callback."""
+    has: set[str] = set()
+    index = {callback.name: i for i, callback in enumerate(system.callbacks)}
+    for name in system.topological:
+        callback = system.callback_of[name]
+        executor = system.executor_of[callback.executor]
+        place: Place = ("callbacks", index[name])
+        if callback.priority is not None or any(p in has for p in system.triggered_by(callback)):
+            has.add(name)
+        if executor.kind not in HAVE_A_POLICY:
+            continue
+        policy = executor.policy.value
+        if executor.policy is not Policy.FIXED_PRIORITY:
+            if callback.priority is not None:
+                text = f"policy {policy} derives priorities. Leave this out, or use fixed_priority"
+                yield (*place, "priority"), text
+        elif name not in has:
+            text = f"'{name}' needs a priority under policy fixed_priority of '{executor.name}'"
+            yield place, f"{text}; or use policy rm or dm"
+        elif executor.kind in PREEMPTIVE and (callback.priority or 0) > MAX_LINUX_PRIORITY:
+            text = f"priority {callback.priority}: threads have 1 to {MAX_LINUX_PRIORITY}"
+            yield (*place, "priority"), text
+
+
+def _chain(system: System, chain: Chain, place: Place) -> Iterator[Problem]:
+    for i, name in enumerate(chain.callbacks):
+        if name not in system.callback_of:
+            yield (*place, "callbacks", i), f"there is no callback '{name}'"
+            return
+        if name in chain.callbacks[:i]:
+            yield (*place, "callbacks", i), f"'{name}' stands in this chain twice"
+            return
+    for i, (first, second) in enumerate(zip(chain.callbacks, chain.callbacks[1:], strict=False)):
+        published = set(system.callback_of[first].publishes)
+        reader = system.callback_of[second]
+        if not published & {*reader.triggers, *reader.reads}:
+            text = f"nothing that '{first}' publishes reaches '{second}'"
+            yield (
+                (*place, "callbacks", i + 1),
+                f"{text}. Add the topic to its triggers or reads, or mend the chain",
+            )

@@ -1,0 +1,209 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A system as the analysis sees it: callbacks, topics, executors, chains. All times are whole ns.
+
+Built by `rclrt_analysis.model.read_model`, which checks what these classes take for granted: names
+are unique and resolve, times are in range, triggers form no cycle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+NS_PER_MS = 1_000_000
+
+
+class Kind(str, Enum):
+    """What releases a callback."""
+
+    TIMER = "timer"
+    SUBSCRIPTION = "subscription"
+    SERVICE = "service"
+    CLIENT = "client"
+
+
+class ExecutorKind(str, Enum):
+    """Who runs callbacks."""
+
+    WAIT_SET_SINGLE = "wait_set_single"
+    WAIT_SET_MULTI = "wait_set_multi"
+    EVENTS_FIFO = "events_fifo"
+    PRIORITY_EVENTS = "priority_events"
+    ISOLATED = "isolated"
+    PREEMPTIVE = "preemptive"
+
+
+class Policy(str, Enum):
+    """The order of jobs."""
+
+    FIXED_PRIORITY = "fixed_priority"
+    RM = "rm"
+    DM = "dm"
+    EDF = "edf"
+
+
+class Release(str, Enum):
+    """Who runs what a timer releases [Teper25 §IV]."""
+
+    RELEASE_ONLY = "release_only"
+    RELEASE_AND_EXECUTE = "release_and_execute"
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """What the machine and the executor cost, each an upper bound in ns.
+
+    Attributes
+    ----------
+    release
+        One release by the timers thread: delta of [Teper25 §VI-B].
+    dispatch
+        From picking a job to the user's code; added to every execution time.
+    context_switch
+        One switch between threads; a preemptive job is charged two.
+    transport
+        From publication to the release of the subscription.
+    """
+
+    release: int = 0
+    dispatch: int = 0
+    context_switch: int = 0
+    transport: int = 0
+
+
+@dataclass(frozen=True)
+class Executor:
+    """An executor and the cores its threads may use."""
+
+    name: str
+    kind: ExecutorKind
+    policy: Policy = Policy.FIXED_PRIORITY
+    release: Release = Release.RELEASE_ONLY
+    cores: tuple[int, ...] = (0,)
+    threads: int | None = None
+    """None: as many as there are groups."""
+
+
+@dataclass(frozen=True)
+class Callback:
+    """A callback.
+
+    Attributes
+    ----------
+    period
+        Of a timer; of another callback the least time between two releases that come from outside
+        of the model; None if topics of the model alone release it.
+    jitter
+        How much later than its grid a release may come.
+    offset
+        First release of a timer, or None if phases are unknown.
+    deadline
+        Relative to the release; None: none. Of a timer the period unless given.
+    priority
+        Larger is more urgent; None: the policy or the trigger says.
+    group
+        Callbacks of one group exclude each other; "" for a group of its own.
+    triggers
+        Topics whose messages release it.
+    wants_all
+        Released once there is a new message on each of `triggers`, not by each message.
+    reads
+        Topics whose latest message it reads when it starts.
+    depth
+        How many messages may wait; None: enough.
+    """
+
+    name: str
+    kind: Kind
+    executor: str
+    wcet: int
+    bcet: int = 0
+    period: int | None = None
+    jitter: int = 0
+    offset: int | None = None
+    deadline: int | None = None
+    priority: int | None = None
+    group: str = ""
+    triggers: tuple[str, ...] = ()
+    wants_all: bool = False
+    reads: tuple[str, ...] = ()
+    publishes: tuple[str, ...] = ()
+    depth: int | None = None
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Callbacks that data pass through, and how long that may take.
+
+    Attributes
+    ----------
+    measure
+        "reaction": from an event outside that the first callback has just missed to the end of the
+        last callback. "latency": from the release of the first callback.
+    """
+
+    name: str
+    callbacks: tuple[str, ...]
+    deadline: int | None = None
+    measure: str = "reaction"
+
+
+@dataclass(frozen=True)
+class System:
+    """Everything an analysis needs to know."""
+
+    name: str
+    executors: tuple[Executor, ...]
+    callbacks: tuple[Callback, ...]
+    chains: tuple[Chain, ...] = ()
+    overheads: Overheads = field(default_factory=Overheads)
+    distro: str = "rolling"
+    description: str = ""
+
+    @cached_property
+    def callback_of(self) -> dict[str, Callback]:
+        """Callbacks by name."""
+        return {callback.name: callback for callback in self.callbacks}
+
+    @cached_property
+    def executor_of(self) -> dict[str, Executor]:
+        """Executors by name."""
+        return {executor.name: executor for executor in self.executors}
+
+    @cached_property
+    def publishers(self) -> dict[str, tuple[str, ...]]:
+        """Names of the callbacks that publish each topic."""
+        found: dict[str, list[str]] = {}
+        for callback in self.callbacks:
+            for topic in callback.publishes:
+                found.setdefault(topic, []).append(callback.name)
+        return {topic: tuple(names) for topic, names in found.items()}
+
+    def triggered_by(self, callback: Callback) -> list[str]:
+        """Return the callbacks whose messages release `callback`, in the order of its topics."""
+        return [name for topic in callback.triggers for name in self.publishers.get(topic, ())]
+
+    def members(self, executor: str) -> list[Callback]:
+        """Return the callbacks of an executor, in the order of the model."""
+        return [callback for callback in self.callbacks if callback.executor == executor]
+
+    @cached_property
+    def topological(self) -> tuple[str, ...]:
+        """Names of all callbacks, each after those that trigger it."""
+        done: dict[str, None] = {}
+        waiting = {c.name: set(self.triggered_by(c)) for c in self.callbacks}
+        children: dict[str, list[str]] = {}
+        for name, parents in waiting.items():
+            for parent in parents:
+                children.setdefault(parent, []).append(name)
+        ready = [name for name, parents in waiting.items() if not parents]
+        while ready:
+            name = ready.pop()
+            done[name] = None
+            for child in children.get(name, []):
+                waiting[child].discard(name)
+                if not waiting[child]:
+                    ready.append(child)
+        return tuple(done)

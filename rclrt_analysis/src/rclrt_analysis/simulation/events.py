@@ -1,0 +1,134 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One thread with a queue of events, ordered FIFO, by priority or by deadline [Teper25 §IV-V]."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+from rclrt_analysis.model import Executor, ExecutorKind, Kind, Policy, Release
+from rclrt_analysis.simulation.jobs import Job
+from rclrt_analysis.simulation.simulate import CHOOSE, END, RELEASE, Clock
+
+Order = Callable[[Job], tuple[int, ...]]
+
+
+def _order(executor: Executor) -> Order:
+    if executor.kind is ExecutorKind.EVENTS_FIFO:
+        return lambda job: (job.sequence,)
+    if executor.policy is Policy.EDF:
+        return lambda job: (job.deadline, job.release, job.sequence)
+    return lambda job: (-job.urgency, job.release, job.sequence)
+
+
+def make(clock: Clock, executor: Executor, members: list[int]) -> EventsExecutor:
+    """Return the executor of a model."""
+    if executor.release is Release.RELEASE_AND_EXECUTE:
+        return ReleaseAndExecute(clock, executor, members)
+    return EventsExecutor(clock, executor, members)
+
+
+class EventsExecutor:
+    """Release-only: the timers thread preempts the executor's for delta per release."""
+
+    own_timers: tuple[int, ...] = ()
+
+    def __init__(self, clock: Clock, executor: Executor, members: list[int]) -> None:
+        self._clock = clock
+        self._order = _order(executor)
+        self._queue: list[tuple[tuple[int, ...], int, Job]] = []
+        self._running: Job | None = None
+        self._end = 0
+        self._releasing_until = 0
+        self._delta = clock.system.overheads.release
+        self._core = executor.cores[0]
+        self._timers = {i for i in members if clock.system.callbacks[i].kind is Kind.TIMER}
+
+    def release(self, job: Job) -> None:
+        """Take a job that is released now."""
+        clock = self._clock
+        heapq.heappush(self._queue, (self._order(job), job.sequence, job))
+        ready = clock.now
+        if self._delta and job.callback in self._timers:
+            self._releasing_until = max(clock.now, self._releasing_until) + self._delta
+            ready = self._releasing_until
+            if self._running is not None:
+                self._end += self._delta
+                clock.at(self._end, END, self._finish)
+        if self._running is None:
+            clock.at(ready, CHOOSE, self._choose)
+
+    def _finish(self) -> None:
+        job = self._running
+        if job is None or self._end != self._clock.now:
+            return  # It was prolonged.
+        self._running = None
+        self._clock.finish(job)
+        self._clock.at(self._clock.now, CHOOSE, self._choose)
+
+    def _choose(self) -> None:
+        clock = self._clock
+        if self._running is not None or not self._queue or clock.now < self._releasing_until:
+            if self._running is None and self._queue:
+                clock.at(self._releasing_until, CHOOSE, self._choose)
+            return
+        job = heapq.heappop(self._queue)[2]
+        self._start(job)
+
+    def _start(self, job: Job) -> None:
+        clock = self._clock
+        self._running = job
+        job.core = self._core
+        clock.begin(job)
+        self._end = clock.now + job.work
+        clock.at(self._end, END, self._finish)
+
+
+class ReleaseAndExecute(EventsExecutor):
+    """The timers thread releases what is due, then executes one job, and so on.
+
+    A timestamp that passed unseen because another of the same timer was still due is skipped.
+    """
+
+    def __init__(self, clock: Clock, executor: Executor, members: list[int]) -> None:
+        super().__init__(clock, executor, members)
+        self.own_timers = tuple(sorted(self._timers))
+        self._next: dict[int, int] = {}
+        for index in self.own_timers:
+            callback = clock.system.callbacks[index]
+            period = callback.period or 1
+            given = (clock.options.offsets or {}).get(callback.name, callback.offset)
+            self._next[index] = clock.random.randrange(period) if given is None else given
+            clock.at(self._next[index], RELEASE, self._wake)
+
+    def _wake(self) -> None:
+        if self._running is None:
+            self._clock.at(self._clock.now, CHOOSE, self._choose)
+
+    def _choose(self) -> None:
+        clock = self._clock
+        if self._running is not None or clock.now < self._releasing_until:
+            return
+        released = 0
+        for index in self.own_timers:
+            timestamp = self._next[index]
+            if timestamp <= clock.now:
+                job = clock.make_job(index, timestamp, [])
+                job.release = timestamp
+                heapq.heappush(self._queue, (self._order(job), job.sequence, job))
+                period = clock.system.callbacks[index].period or 1
+                skipped = (clock.now - timestamp) // period
+                clock.run.skipped[index] += skipped
+                self._next[index] = timestamp + (1 + skipped) * period
+                clock.at(self._next[index], RELEASE, self._wake)
+                released += 1
+        if released and self._delta:
+            self._releasing_until = clock.now + released * self._delta
+            clock.at(self._releasing_until, CHOOSE, self._start_best)
+        else:
+            self._start_best()
+
+    def _start_best(self) -> None:
+        if self._running is None and self._queue:
+            self._start(heapq.heappop(self._queue)[2])

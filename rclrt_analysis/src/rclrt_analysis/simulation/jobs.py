@@ -1,0 +1,109 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a simulation exposes: every job, and what chains made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rclrt_analysis.model import Chain, System
+
+
+@dataclass(eq=False)
+class Job:
+    """One released instance of a callback; times in ns, -1 for not yet.
+
+    Attributes
+    ----------
+    callback
+        Its number in the model.
+    nominal
+        The instant of the timer's grid; of others the same as `release`.
+    sources
+        Jobs whose data it used: those that released it, and those it read from when it started.
+    """
+
+    callback: int
+    sequence: int
+    nominal: int
+    release: int
+    work: int
+    urgency: int
+    deadline: int
+    sources: list[Job] = field(default_factory=list)
+    start: int = -1
+    end: int = -1
+    core: int = 0
+    preemptions: int = 0
+    remaining: int = 0
+
+    @property
+    def response(self) -> int:
+        """From the release to the end, ns."""
+        return self.end - self.release
+
+
+@dataclass
+class Run:
+    """The result of a simulation.
+
+    Attributes
+    ----------
+    jobs
+        All that ended, in the order of their ends.
+    skipped
+        By callback: timestamps of timers given up, and messages lost to a full queue.
+    """
+
+    system: System
+    horizon: int
+    jobs: list[Job]
+    skipped: list[int]
+
+    def of(self, name: str) -> list[Job]:
+        """Return the jobs of one callback."""
+        index = self.system.callbacks.index(self.system.callback_of[name])
+        return [job for job in self.jobs if job.callback == index]
+
+    def worst(self) -> dict[str, tuple[int, int]]:
+        """Return every callback's longest response: from its release, and from the grid, ns."""
+        worst = [(-1, -1)] * len(self.system.callbacks)
+        for job in self.jobs:
+            before = worst[job.callback]
+            worst[job.callback] = (
+                max(before[0], job.end - job.release),
+                max(before[1], job.end - job.nominal),
+            )
+        return {c.name: worst[i] for i, c in enumerate(self.system.callbacks) if worst[i][0] >= 0}
+
+
+def chain_latencies(run: Run, chain: Chain) -> list[int]:
+    """Return how long every job of the first callback took to come through, ns.
+
+    Measured as the chain says. A job counts as through with the first end of the last callback that
+    used its data or newer; those that were not when the simulation ended are left out.
+    """
+    number = {callback.name: i for i, callback in enumerate(run.system.callbacks)}
+    wanted = [number[name] for name in chain.callbacks]
+    firsts = sorted((j for j in run.jobs if j.callback == wanted[0]), key=lambda job: job.start)
+    place = {id(job): i for i, job in enumerate(firsts)}
+    through = [-1] * len(firsts)
+    for job in run.jobs:  # By end, so the first that comes is the earliest.
+        if job.callback == wanted[-1]:
+            newest = _origin(job, wanted, place)
+            i = newest
+            while i >= 0 and through[i] < 0:
+                through[i] = job.end
+                i -= 1
+    if chain.measure == "latency" or run.system.callback_of[chain.callbacks[0]].period is None:
+        return [end - job.release for job, end in zip(firsts, through, strict=True) if end >= 0]
+    later = zip(firsts, through[1:], strict=False)
+    return [end - job.start for job, end in later if end >= 0]
+
+
+def _origin(job: Job, wanted: list[int], place: dict[int, int]) -> int:
+    """Return the place of the newest job of the first callback whose data `job` used, or -1."""
+    current = [job]
+    for index in reversed(wanted[:-1]):
+        current = [source for one in current for source in one.sources if source.callback == index]
+    return max((place.get(id(one), -1) for one in current), default=-1)

@@ -1,0 +1,222 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The clock of a simulation, and how messages get from callback to callback.
+
+At one instant jobs end first, then releases and messages come, then executors choose: so a job that
+is released when another ends takes part in the choice. Same model, same seed, same run.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rclrt_analysis.bounds.activation import urgencies
+from rclrt_analysis.model import ExecutorKind, System
+from rclrt_analysis.simulation.jobs import Job, Run
+
+MAX_EVENTS = 100_000_000
+END, RELEASE, CHOOSE = 0, 1, 2
+
+
+class SimulationError(Exception):
+    """What cannot be simulated; the text says why."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How releases and execution times are drawn.
+
+    Attributes
+    ----------
+    random_work
+        Execution times between best and worst case; else always the worst.
+    offsets
+        First release by name of the timer, ns; otherwise the model's, else within one period at
+        random.
+    """
+
+    seed: int = 0
+    random_work: bool = False
+    offsets: dict[str, int] | None = None
+
+
+class Clock:
+    """The events to come, and what executors share."""
+
+    def __init__(self, system: System, horizon: int, options: Options) -> None:
+        self.system = system
+        self.horizon = horizon
+        self.random = random.Random(options.seed)
+        self.options = options
+        self.now = 0
+        self.run = Run(system, horizon, [], [0] * len(system.callbacks))
+        urgency = urgencies(system)
+        self.urgency = [urgency[callback.name] for callback in system.callbacks]
+        self._events: list[tuple[int, int, int, Callable[[], None]]] = []
+        self._count = 0
+        self._sequence = 0
+        self._latest: dict[str, Job] = {}
+        self._arrived: dict[str, int] = {}
+        number = {callback.name: i for i, callback in enumerate(system.callbacks)}
+        self._readers: dict[str, list[int]] = {}
+        for callback in system.callbacks:
+            for topic in callback.triggers:
+                self._readers.setdefault(topic, []).append(number[callback.name])
+        self._stored: dict[int, dict[str, Job]] = {}
+        self.release_to: list[Callable[[Job], None]] = []
+
+    def at(self, time: int, phase: int, action: Callable[[], None]) -> None:
+        """Do something later (or now, in a later phase)."""
+        self._count += 1
+        heapq.heappush(self._events, (time, phase, self._count, action))
+
+    def go(self) -> Run:
+        """Run until the horizon and until what was released before it has ended."""
+        events = self._events
+        while events:
+            time, _, _, action = heapq.heappop(events)
+            if time > self.horizon:
+                break
+            self.now = time
+            action()
+            if self._count > MAX_EVENTS:
+                raise SimulationError(f"more than {MAX_EVENTS} events; shorten the simulation")
+        return self.run
+
+    def make_job(self, index: int, nominal: int, sources: list[Job]) -> Job:
+        """Return a new job, released now."""
+        callback = self.system.callbacks[index]
+        work = callback.wcet
+        if self.options.random_work:
+            work = self.random.randint(callback.bcet, callback.wcet)
+        work += self.system.overheads.dispatch
+        self._sequence += 1
+        deadline = nominal + callback.deadline if callback.deadline else 2**62
+        return Job(
+            index, self._sequence, nominal, self.now, work, self.urgency[index], deadline, sources,
+            remaining=work,
+        )  # fmt: skip
+
+    def begin(self, job: Job) -> None:
+        """Note that a job starts now and reads its topics."""
+        job.start = self.now
+        for topic in self.system.callbacks[job.callback].reads:
+            if topic in self._latest:
+                job.sources.append(self._latest[topic])
+
+    def finish(self, job: Job) -> None:
+        """Note that a job ends now, and publish."""
+        job.end = self.now
+        self.run.jobs.append(job)
+        transport = self.system.overheads.transport
+        for topic in self.system.callbacks[job.callback].publishes:
+            if transport:
+                delay = self.random.randint(0, transport) if self.options.random_work else transport
+                # Messages of one topic do not overtake each other.
+                arrival = max(self.now + delay, self._arrived.get(topic, 0))
+                self._arrived[topic] = arrival
+                self.at(arrival, RELEASE, _Delivery(self, topic, job))
+            else:
+                self.deliver(topic, job)
+
+    def deliver(self, topic: str, job: Job) -> None:
+        """Hand a message to all that wait for it."""
+        self._latest[topic] = job
+        for index in self._readers.get(topic, ()):
+            callback = self.system.callbacks[index]
+            if callback.wants_all:
+                stored = self._stored.setdefault(index, {})
+                stored[topic] = job
+                if len(stored) < len(callback.triggers):
+                    continue
+                sources = list(stored.values())
+                stored.clear()
+            else:
+                sources = [job]
+            self.release_to[index](self.make_job(index, self.now, sources))
+
+
+@dataclass(frozen=True)
+class _Delivery:
+    clock: Clock
+    topic: str
+    job: Job
+
+    def __call__(self) -> None:
+        self.clock.deliver(self.topic, self.job)
+
+
+class Source:
+    """A timer, or messages from outside: releases a callback again and again."""
+
+    def __init__(self, clock: Clock, index: int) -> None:
+        callback = clock.system.callbacks[index]
+        assert callback.period is not None  # a source has one
+        self._clock = clock
+        self._index = index
+        self._period = callback.period
+        self._jitter = callback.jitter
+        given = (clock.options.offsets or {}).get(callback.name, callback.offset)
+        self._nominal = clock.random.randrange(callback.period) if given is None else given
+        self._plan()
+
+    def _plan(self) -> None:
+        late = self._clock.random.randint(0, self._jitter) if self._jitter else 0
+        self._clock.at(max(self._nominal + late, self._clock.now), RELEASE, self._release)
+
+    def _release(self) -> None:
+        clock = self._clock
+        job = clock.make_job(self._index, self._nominal, [])
+        self._nominal += self._period
+        self._plan()
+        clock.release_to[self._index](job)
+
+
+def simulate(
+    system: System,
+    horizon: int,
+    seed: int = 0,
+    random_work: bool = False,
+    offsets: dict[str, int] | None = None,
+) -> Run:
+    """Return what happens from 0 to `horizon`, ns.
+
+    Parameters
+    ----------
+    seed, random_work, offsets
+        See `Options`.
+
+    Raises
+    ------
+    SimulationError
+        The model has an executor that is not simulated, or there are too many events.
+    """
+    from rclrt_analysis.simulation import events, threads, wait_set
+
+    clock = Clock(system, horizon, Options(seed, random_work, offsets))
+    release: dict[int, Callable[[Job], None]] = {}
+    own_timers: set[int] = set()
+    cores: dict[tuple[int, ...], threads.Cores] = {}
+    for executor in system.executors:
+        members = [i for i, c in enumerate(system.callbacks) if c.executor == executor.name]
+        if executor.kind in (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE):
+            key = tuple(sorted(executor.cores))
+            shared = cores.setdefault(key, threads.Cores(clock, len(key)))
+            accept = shared.accept(executor)
+        elif executor.kind in (ExecutorKind.PRIORITY_EVENTS, ExecutorKind.EVENTS_FIFO):
+            queue = events.make(clock, executor, members)
+            accept = queue.release
+            own_timers |= set(queue.own_timers)
+        else:
+            polled = wait_set.WaitSet(clock, executor, members)
+            accept = polled.release
+            own_timers |= set(polled.own_timers)
+        release.update(dict.fromkeys(members, accept))
+    clock.release_to = [release[i] for i in range(len(system.callbacks))]
+    for i, callback in enumerate(system.callbacks):
+        if callback.period is not None and i not in own_timers:
+            Source(clock, i)
+    return clock.go()

@@ -1,0 +1,126 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Threads of the isolated and preemptive executors on the cores they share.
+
+The most urgent jobs run, as many as there are cores; equal ones in order of release, and what runs
+goes on. A group runs one job at a time, which inherits the urgency of those that wait for it. A
+release by the timers thread costs delta before anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rclrt_analysis.model import Executor, Kind, Policy
+from rclrt_analysis.simulation.jobs import Job
+from rclrt_analysis.simulation.simulate import CHOOSE, END, Clock, SimulationError
+
+RELEASING = -1
+"""Number of the callback of a job that stands for the timers thread."""
+
+
+class Cores:
+    """Cores that threads share."""
+
+    def __init__(self, clock: Clock, cores: int) -> None:
+        self._clock = clock
+        self._cores = cores
+        self._jobs: list[Job] = []
+        self._holder: dict[str, Job] = {}
+        self._running: dict[int, Job] = {}
+        self._since = 0
+        self._version = 0
+        self._edf: set[int] = set()
+
+    def accept(self, executor: Executor) -> Callable[[Job], None]:
+        """Return what an executor's jobs are released to."""
+        clock = self._clock
+        members = [i for i, c in enumerate(clock.system.callbacks) if c.executor == executor.name]
+        groups = {self._group(i) for i in members}
+        if executor.threads is not None and executor.threads < len(groups):
+            raise SimulationError(f"'{executor.name}' has fewer threads than groups: not simulated")
+        if executor.policy is Policy.EDF:
+            self._edf |= set(members)
+        return self._release
+
+    def _group(self, index: int) -> str:
+        if index == RELEASING:
+            return "\0\0"
+        callback = self._clock.system.callbacks[index]
+        return f"{callback.executor}\0{callback.group or callback.name}"
+
+    def _release(self, job: Job) -> None:
+        clock = self._clock
+        delta = clock.system.overheads.release
+        job.work += 2 * clock.system.overheads.context_switch
+        job.remaining = job.work
+        self._account()
+        if delta and clock.system.callbacks[job.callback].kind is Kind.TIMER:
+            cost = Job(RELEASING, job.sequence, clock.now, clock.now, delta, 2**60, -1, [job])
+            cost.remaining = delta
+            self._jobs.append(cost)
+        else:
+            self._jobs.append(job)
+        clock.at(clock.now, CHOOSE, self._choose)
+
+    def _account(self) -> None:
+        elapsed = self._clock.now - self._since
+        self._since = self._clock.now
+        for job in self._running.values():
+            job.remaining -= elapsed
+
+    def _key(self, job: Job) -> tuple[int, ...]:
+        first = job.deadline if job.callback in self._edf else -job.urgency
+        return (first, job.release, job.sequence)
+
+    def _candidates(self) -> list[tuple[tuple[int, ...], Job]]:
+        """Return of each group the one that may run, with the best key of all that wait for it."""
+        best: dict[str, tuple[tuple[int, ...], Job]] = {}
+        for job in self._jobs:
+            group = self._group(job.callback) if job.callback != RELEASING else f"\0{job.sequence}"
+            key = self._key(job)
+            known = best.get(group)
+            if known is None or key < known[0]:
+                best[group] = (key, self._holder.get(group, job))
+        return sorted(best.values(), key=lambda one: one[0])
+
+    def _choose(self) -> None:
+        clock = self._clock
+        self._account()
+        chosen = [job for _, job in self._candidates()[: self._cores]]
+        before = self._running
+        free = [core for core in range(self._cores) if before.get(core) not in chosen]
+        running = {core: job for core, job in before.items() if job in chosen}
+        for job in before.values():
+            if job not in chosen and job.remaining > 0 and job in self._jobs:
+                job.preemptions += 1
+        for job in chosen:
+            if job not in running.values():
+                core = free.pop()
+                running[core] = job
+                job.core = core
+                if job.start < 0 and job.callback != RELEASING:
+                    clock.begin(job)
+                    self._holder[self._group(job.callback)] = job
+        self._running = running
+        self._version += 1
+        version = self._version
+        if running:
+            soonest = min(job.remaining for job in running.values())
+            clock.at(clock.now + soonest, END, lambda: self._finish(version))
+
+    def _finish(self, version: int) -> None:
+        if version != self._version:
+            return
+        clock = self._clock
+        self._account()
+        ended = [job for job in self._running.values() if job.remaining <= 0]
+        self._running = {c: job for c, job in self._running.items() if job not in ended}
+        for job in ended:
+            self._jobs.remove(job)
+            if job.callback == RELEASING:
+                self._jobs.append(job.sources[0])
+            else:
+                self._holder.pop(self._group(job.callback), None)
+                clock.finish(job)
+        clock.at(clock.now, CHOOSE, self._choose)

@@ -1,0 +1,111 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The wait-set executors of rclcpp (eloquent and later): polling points and windows.
+
+Single-threaded: at a polling point the ready entities are taken down, then one job of each is run
+in order: timers, subscriptions, services, clients. Multi-threaded: its threads, each on a core of
+its own, share what was taken down; an idle one polls anew when nothing of it can be taken.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from rclrt_analysis.bounds.wait_set import ORDER
+from rclrt_analysis.model import Executor, ExecutorKind, Kind
+from rclrt_analysis.simulation.jobs import Job
+from rclrt_analysis.simulation.simulate import CHOOSE, END, RELEASE, Clock
+
+
+class WaitSet:
+    """Both of them; the single-threaded one has one thread."""
+
+    def __init__(self, clock: Clock, executor: Executor, members: list[int]) -> None:
+        self._clock = clock
+        callbacks = clock.system.callbacks
+        self._order = sorted(members, key=lambda i: ORDER[callbacks[i].kind])
+        self.own_timers = tuple(i for i in members if callbacks[i].kind is Kind.TIMER)
+        self._waiting: dict[int, deque[Job]] = {i: deque() for i in members}
+        self._ready: list[int] = []
+        multi = executor.kind is ExecutorKind.WAIT_SET_MULTI
+        self._idle = (executor.threads or len(members)) if multi else 1
+        self._busy_groups: set[str] = set()
+        self._next: dict[int, int] = {}
+        for index in self.own_timers:
+            callback = callbacks[index]
+            given = (clock.options.offsets or {}).get(callback.name, callback.offset)
+            period = callback.period or 1
+            self._next[index] = clock.random.randrange(period) if given is None else given
+            clock.at(self._next[index], RELEASE, self._wake)
+
+    def release(self, job: Job) -> None:
+        """Take a message; the oldest goes if the queue is full."""
+        queue = self._waiting[job.callback]
+        depth = self._clock.system.callbacks[job.callback].depth
+        if depth is not None and len(queue) >= depth:
+            queue.popleft()
+            self._clock.run.skipped[job.callback] += 1
+        queue.append(job)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._idle:
+            self._clock.at(self._clock.now, CHOOSE, self._choose)
+
+    def _group(self, index: int) -> str:
+        callback = self._clock.system.callbacks[index]
+        return callback.group or f"\0{callback.name}"
+
+    def _is_ready(self, index: int) -> bool:
+        if self._group(index) in self._busy_groups:
+            return False
+        if index in self._next:
+            return self._next[index] <= self._clock.now
+        return bool(self._waiting[index])
+
+    def _choose(self) -> None:
+        while self._idle:
+            index = self._take()
+            if index is None:
+                self._ready = [i for i in self._order if self._is_ready(i)]
+                index = self._take()
+            if index is None:
+                return
+            self._start(index)
+
+    def _take(self) -> int | None:
+        for index in self._ready:
+            if self._group(index) not in self._busy_groups:
+                self._ready.remove(index)
+                return index
+        return None
+
+    def _start(self, index: int) -> None:
+        clock = self._clock
+        job = self._call_timer(index) if index in self._next else self._waiting[index].popleft()
+        self._idle -= 1
+        self._busy_groups.add(self._group(index))
+        clock.begin(job)
+        clock.at(clock.now + job.work, END, lambda: self._finish(job))
+
+    def _call_timer(self, index: int) -> Job:
+        """Advance a timer as rcl does: by a period, or as many as it takes to be in the future."""
+        clock = self._clock
+        timestamp = self._next[index]
+        job = clock.make_job(index, timestamp, [])
+        job.release = timestamp
+        period = clock.system.callbacks[index].period or 1
+        following = timestamp + period
+        if following < clock.now:
+            skipped = -(-(clock.now - following) // period)
+            clock.run.skipped[index] += skipped
+            following += skipped * period
+        self._next[index] = following
+        clock.at(max(following, clock.now), RELEASE, self._wake)
+        return job
+
+    def _finish(self, job: Job) -> None:
+        self._clock.finish(job)
+        self._idle += 1
+        self._busy_groups.discard(self._group(job.callback))
+        self._clock.at(self._clock.now, CHOOSE, self._choose)

@@ -1,0 +1,177 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random small systems, hard for bounds: short periods, high utilization, jitter, overheads."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from rclrt_analysis.model import (
+    Callback,
+    Chain,
+    Executor,
+    ExecutorKind,
+    Kind,
+    Overheads,
+    Policy,
+    Release,
+    System,
+)
+
+PERIODS = (20, 24, 30, 36, 40, 50, 60, 70, 84, 100)  # ns; the unit does not matter
+
+
+def timers(
+    rng: random.Random, executor: str, count: int, utilization: float, prefix: str = "t"
+) -> list[Callback]:
+    """Return timers that share a utilization, every one with work."""
+    shares = [rng.random() + 0.1 for _ in range(count)]
+    made = []
+    for i, share in enumerate(shares):
+        period = rng.choice(PERIODS)
+        wcet = min(period, max(1, int(utilization * share / sum(shares) * period)))
+        made.append(
+            Callback(
+                f"{prefix}{i}",
+                Kind.TIMER,
+                executor,
+                wcet,
+                bcet=rng.randint(0, wcet),
+                period=period,
+                deadline=period,
+                priority=rng.randint(1, count),
+                publishes=(f"{prefix}{i}",),
+            )
+        )
+    return made
+
+
+def timers_only(
+    rng: random.Random,
+    kind: ExecutorKind,
+    policy: Policy = Policy.FIXED_PRIORITY,
+    release: Release = Release.RELEASE_ONLY,
+) -> System:
+    count = rng.randint(2, 6)
+    callbacks = timers(rng, "e", count, rng.uniform(0.4, 1.0))
+    if policy is not Policy.FIXED_PRIORITY:
+        callbacks = [replace(callback, priority=None) for callback in callbacks]
+    callbacks = [
+        replace(c, reads=(rng.choice([o.name for o in callbacks if o is not c]),))
+        for c in callbacks
+    ]
+    cost = rng.choice([0, 0, 1]) if kind is not ExecutorKind.WAIT_SET_SINGLE else 0
+    system = System(
+        "random",
+        (Executor("e", kind, policy, release),),
+        tuple(callbacks),
+        overheads=Overheads(release=cost),
+    )
+    return replace(system, chains=tuple(chains(rng, system)))
+
+
+def migrating(rng: random.Random, policy: Policy, dags: bool) -> System:
+    """Return timers, or a DAG for each, whose threads use two or three cores."""
+    cores = rng.choice([2, 2, 3])
+    callbacks = timers(rng, "e", rng.randint(2, 6), rng.uniform(0.3, 0.8) * cores)
+    if policy is not Policy.FIXED_PRIORITY:
+        callbacks = [replace(callback, priority=None) for callback in callbacks]
+    for root in list(callbacks) if dags else []:
+        nodes = [root]
+        for i in range(rng.randint(0, 4)):
+            parents = rng.sample(nodes, min(len(nodes), rng.choice([1, 1, 2])))
+            wcet = rng.randint(1, 4)
+            nodes.append(
+                Callback(
+                    f"{root.name}s{i}",
+                    Kind.SUBSCRIPTION,
+                    "e",
+                    wcet,
+                    bcet=rng.randint(0, wcet),
+                    triggers=tuple(parent.publishes[0] for parent in parents),
+                    wants_all=len(parents) > 1,
+                    publishes=(f"{root.name}s{i}",),
+                )
+            )
+        callbacks += nodes[1:]
+    executor = Executor("e", ExecutorKind.ISOLATED, policy, cores=tuple(range(cores)))
+    system = System("random", (executor,), tuple(callbacks))
+    return replace(system, chains=tuple(chains(rng, system)))
+
+
+def with_subscriptions(
+    rng: random.Random, kinds: tuple[ExecutorKind, ...], transport: int = 0
+) -> System:
+    """Return timers, and subscriptions that are released by one topic, by several, or by all."""
+    executors = tuple(Executor(f"e{i}", kind, cores=(i,)) for i, kind in enumerate(kinds))
+    # A wait set looks at its timers itself: they have no jitter of release.
+    late = [e.name for e in executors if e.kind is not ExecutorKind.WAIT_SET_SINGLE]
+    count = rng.randint(2, 4)
+    callbacks = timers(rng, "e0", count, rng.uniform(0.2, 0.6))
+    for i in range(rng.randint(1, 5)):
+        topics = rng.sample(
+            [c.publishes[0] for c in callbacks], min(len(callbacks), rng.choice([1, 1, 1, 2]))
+        )
+        wcet = rng.randint(1, 4)
+        callbacks.append(
+            Callback(
+                f"s{i}",
+                Kind.SUBSCRIPTION,
+                rng.choice(executors).name,
+                wcet,
+                bcet=rng.randint(0, wcet),
+                priority=rng.choice([None, None, rng.randint(1, count)]),
+                triggers=tuple(topics),
+                wants_all=len(topics) > 1 and rng.random() < 0.7,
+                publishes=(f"s{i}",),
+            )
+        )  # fmt: skip
+    callbacks = [
+        replace(
+            c,
+            executor=rng.choice(executors).name,
+            group=rng.choice(["", "", "g"]),
+            reads=tuple(rng.sample([o.publishes[0] for o in callbacks if o is not c], 1))
+            if rng.random() < 0.5
+            else (),
+        )
+        for c in callbacks
+    ]
+    callbacks = [
+        replace(c, jitter=rng.randint(0, c.period))
+        if c.period and c.executor in late and rng.random() < 0.15
+        else c
+        for c in callbacks
+    ]
+    overheads = Overheads(
+        release=rng.choice([0, 0, 1]),
+        dispatch=rng.choice([0, 0, 1]),
+        context_switch=rng.choice([0, 0, 1]),
+        transport=transport,
+    )
+    system = System("random", executors, tuple(callbacks), overheads=overheads)
+    return replace(system, chains=tuple(chains(rng, system)))
+
+
+def chains(rng: random.Random, system: System) -> list[Chain]:
+    """Return some of the ways that data can take."""
+    readers: dict[str, list[str]] = {}
+    for callback in system.callbacks:
+        for topic in (*callback.triggers, *callback.reads):
+            readers.setdefault(topic, []).append(callback.name)
+    made = []
+    for i in range(4):
+        way = [rng.choice(system.callbacks).name]
+        while len(way) < 5:
+            further = [
+                name
+                for topic in system.callback_of[way[-1]].publishes
+                for name in readers.get(topic, ())
+                if name not in way
+            ]
+            if not further:
+                break
+            way.append(rng.choice(further))
+        made.append(Chain(f"c{i}", tuple(way), measure=rng.choice(["reaction", "latency"])))
+    return made

@@ -1,0 +1,144 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from models import FOLDER, ROOT, shipped
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.report import to_text
+from rclrt_analysis.sensitivity import sensitivity
+
+
+def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rclrt_analysis.cli", "analyze", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "RCLRT_SOURCE_DIR": str(ROOT)},
+    )
+
+
+def hot_path_first(tmp_path: Path) -> Path:
+    """Return the reference system with the hot path above all else, and nothing else with it."""
+    text = (FOLDER / "autoware_reference_system.yaml").read_text(encoding="utf-8")
+    for name, before, after in (
+        ("FrontLidarDriver", "priority: 40", "priority: 70"),
+        ("RearLidarDriver", "priority: 40", "priority: 70"),
+        ("VoxelGridDownsampler", "wcet_ms: 1.93", "wcet_ms: 1.93\n    priority: 40"),
+    ):
+        at = text.index(f"- name: {name}\n")
+        text = text[:at] + text[at:].replace(before, after, 1)
+    path = tmp_path / "model.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_verdict_comes_first_and_is_the_exit_status(tmp_path: Path) -> None:
+    met = analyze(str(FOLDER / "teper_seven_timers_90.yaml"))
+    assert (met.returncode, met.stdout.splitlines()[0]) == (0, "MET: all 7 deadlines")
+    missed = analyze(str(FOLDER / "autoware_reference_system.yaml"))
+    assert missed.returncode == 1, missed.stderr
+    assert missed.stdout.startswith("NOT MET: 2 of 9 deadlines not shown to be met\n")
+    fixed = analyze(str(hot_path_first(tmp_path)))
+    assert (fixed.returncode, fixed.stdout.splitlines()[0]) == (0, "MET: all 9 deadlines")
+
+
+def test_the_tutorial_shows_what_the_command_prints(tmp_path: Path) -> None:
+    tutorial = (ROOT / "docs" / "tutorials" / "analyze.md").read_text(encoding="utf-8")
+    shown = [line for line in tutorial.splitlines() if re.search(r"\d\.\d{3}$|latency", line)]
+    printed = analyze(str(FOLDER / "autoware_reference_system.yaml")).stdout
+    printed += analyze(str(hot_path_first(tmp_path))).stdout
+    assert len(shown) >= 9
+    assert [line for line in shown if line not in printed.splitlines()] == []
+
+
+def test_the_example_of_the_models_is_one(tmp_path: Path) -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    path = tmp_path / "model.yaml"
+    path.write_text(text.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
+    done = analyze(str(path), "--slack")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "MET: all 3 deadlines"), done
+
+
+def test_a_model_that_is_wrong_exits_with_2_and_names_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "model.yaml"
+    path.write_text("schema: 1\nname: x\nexecutors: []\n", encoding="utf-8")
+    done = analyze(str(path))
+    assert done.returncode == 2
+    assert f"{path}:3: executors" in done.stderr
+    assert analyze(str(tmp_path / "absent")).returncode == 2
+    assert analyze().returncode == 2
+    assert analyze("x", "--method", "guess").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "imu", "name"),
+    [("paper", 16.666, "Theorem 1"), ("exact", 15.833, "non-preemptive FP, all jobs")],
+)
+def test_the_file_holds_bounds_parts_and_assumptions(
+    tmp_path: Path, method: str, imu: float, name: str
+) -> None:
+    out = tmp_path / "result.json"
+    model = str(FOLDER / "teper_seven_timers_80.yaml")
+    assert analyze(model, "--method", method, "--json", str(out)).returncode == 0
+    result = json.loads(out.read_text(encoding="utf-8"))
+    assert (result["schema"], result["met"]) == (1, True)
+    callback = next(c for c in result["callbacks"] if c["name"] == "Imu")
+    assert (callback["bound_ms"], callback["method"]) == (imu, name)
+    assert callback["slack_ms"] == pytest.approx(30 - imu)
+    assert sum(callback["parts_ms"].values()) == pytest.approx(imu)
+    assert "wcet" in callback["assumptions"]
+    assert {a["id"] for a in result["assumptions"]} >= set(callback["assumptions"])
+
+
+class Loaded(HTMLParser):
+    """Collects what a page would load from somewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value or "" for key, value in attrs if key in ("src", "href")]
+
+
+def test_the_page_stands_alone_and_says_the_verdict(tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    model = str(FOLDER / "autoware_reference_system.yaml")
+    assert analyze(model, "--html", str(out)).returncode == 1
+    html = out.read_text(encoding="utf-8")
+    loaded = Loaded()
+    loaded.feed(html)
+    assert loaded.found == []
+    assert '<h1 class="missed">NOT MET: 2 of 9' in html
+    assert "hot_path_front" in html
+    assert "waits 100.000" in html
+
+
+def test_margins_meet_every_deadline_and_a_little_more_does_not() -> None:
+    system = shipped("teper_seven_timers_80")
+    margins = sensitivity(system)
+    assert margins.all_wcet == pytest.approx(1.20, abs=0.01)
+    text = to_text(system, analyse(system), margins)
+    assert "all execution times up to x 1.20" in text
+    # One second release of the IMU and its overhead decide what a camera may take.
+    assert margins.wcet["Imu"] is not None
+    assert margins.wcet["Imu"] > 1_000_000
+    assert margins.period["Imu"] == pytest.approx(15_833_000, rel=1e-3)
+
+
+def test_margins_of_a_system_that_misses_say_by_how_much_all_must_shrink() -> None:
+    margins = sensitivity(shipped("autoware_reference_system"))
+    assert margins.all_wcet is not None
+    assert 0.3 < margins.all_wcet < 1
+    assert set(margins.wcet.values()) == {None}

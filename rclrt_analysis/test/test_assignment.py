@@ -1,0 +1,88 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import replace
+
+import pytest
+from models import model, shipped
+from rclrt_analysis.assignment import (
+    audsley,
+    by_chain,
+    by_search,
+    deadline_monotonic,
+    rate_monotonic,
+    with_priorities,
+)
+from rclrt_analysis.bounds import nonpreemptive_fp, preemptive_fp
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
+
+
+def meets(tasks: TaskSet, priorities: list[int], preemptive: bool) -> bool:
+    exact = preemptive_fp.exact if preemptive else nonpreemptive_fp.exact
+    ordered = make_taskset(tasks.wcet, tasks.period, tasks.deadline, priorities)
+    return bool((exact(ordered).response <= tasks.deadline).all())
+
+
+@pytest.mark.parametrize("preemptive", [True, False])
+def test_audsley_finds_priorities_if_and_only_if_there_are_some(preemptive: bool) -> None:
+    rng = random.Random(8)
+    found = {True: 0, False: 0}
+    for _ in range(120):
+        n = 4
+        period = [rng.choice([10, 12, 15, 20, 24, 30]) for _ in range(n)]
+        wcet = [rng.randint(1, max(1, p // 3)) for p in period]
+        deadline = [rng.randint(c, p) for c, p in zip(wcet, period, strict=True)]
+        tasks = make_taskset(wcet, period, deadline)
+        priorities = audsley(tasks, preemptive)
+        exists = any(
+            meets(tasks, list(order), preemptive)
+            for order in itertools.permutations(range(1, n + 1))
+        )
+        assert (priorities is not None) == exists
+        found[exists] += 1
+        if priorities is not None:
+            assert sorted(priorities) == list(range(1, n + 1))
+            assert meets(tasks, priorities, preemptive)
+    assert min(found.values()) > 10, "the sets are of both sorts"
+
+
+TWO = """
+executors: [{name: e, kind: priority_events}]
+callbacks:
+  - {name: a, kind: timer, executor: e, period_ms: 12, wcet_ms: 2, deadline_ms: 6, priority: 1}
+  - {name: b, kind: timer, executor: e, period_ms: 10, wcet_ms: 3, priority: 2}
+  - {name: c, kind: timer, executor: e, period_ms: 40, wcet_ms: 3, priority: 3}
+"""
+
+
+def test_rate_monotonic_priorities_can_fail_where_others_do() -> None:
+    system = model(TWO)
+    assert rate_monotonic(system) == {"b": 3, "a": 2, "c": 1}
+    assert not analyse(with_priorities(system, rate_monotonic(system))).met
+    assert deadline_monotonic(system) == {"a": 3, "b": 2, "c": 1}
+    chosen = by_search(system)
+    assert chosen is not None
+    assert analyse(with_priorities(system, chosen)).met
+
+
+def test_the_search_counts_what_releases_cost() -> None:
+    system = shipped("teper_seven_timers_90")
+    assert by_search(system) is not None
+    dear = replace(system, overheads=replace(system.overheads, release=3_000_000))
+    assert by_search(dear) is None
+    with pytest.raises(ValueError, match="timers alone"):
+        by_search(shipped("autoware_reference_system"))
+
+
+def test_chains_rank_above_each_other_and_later_callbacks_above_earlier() -> None:
+    system = shipped("autoware_reference_system")
+    ranks = by_chain(system)
+    chain = system.chains[0].callbacks
+    assert [ranks[name] for name in chain] == sorted(ranks[name] for name in chain)
+    others = [ranks[n] for n in ranks if all(n not in c.callbacks for c in system.chains)]
+    assert max(others) < min(ranks[name] for c in system.chains for name in c.callbacks)
+    assert analyse(with_priorities(system, ranks)).met, "the hot path comes through in time"

@@ -1,0 +1,101 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""No simulated response exceeds its bound.
+
+Some 33,000 task runs and 15,000 chain runs; RCLRT_SOUNDNESS=20 looks twenty times as long.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from random_systems import migrating, timers_only, with_subscriptions
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.model import ExecutorKind, Policy, Release, System
+from rclrt_analysis.simulation import chain_latencies, simulate
+
+EFFORT = float(os.environ.get("RCLRT_SOUNDNESS", "1"))
+EVENTS, FIFO = ExecutorKind.PRIORITY_EVENTS, ExecutorKind.EVENTS_FIFO
+WAIT_SET, ISOLATED = ExecutorKind.WAIT_SET_SINGLE, ExecutorKind.ISOLATED
+RE = Release.RELEASE_AND_EXECUTE
+
+CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
+    "theorem_1": ("paper", lambda rng: timers_only(rng, EVENTS)),
+    "theorem_1_re": ("paper", lambda rng: timers_only(rng, EVENTS, release=RE)),
+    "theorem_2": ("paper", lambda rng: timers_only(rng, EVENTS, Policy.EDF)),
+    "nonpreemptive_fp": ("exact", lambda rng: timers_only(rng, EVENTS)),
+    "nonpreemptive_fp_re": ("exact", lambda rng: timers_only(rng, EVENTS, release=RE)),
+    "nonpreemptive_edf": ("exact", lambda rng: timers_only(rng, EVENTS, Policy.EDF)),
+    "fifo": ("exact", lambda rng: timers_only(rng, FIFO)),
+    "wait_set": ("exact", lambda rng: timers_only(rng, WAIT_SET)),
+    "preemptive_fp": ("exact", lambda rng: timers_only(rng, ISOLATED)),
+    "preemptive_edf": ("exact", lambda rng: timers_only(rng, ISOLATED, Policy.EDF)),
+    "global_fp": ("exact", lambda rng: migrating(rng, Policy.FIXED_PRIORITY, dags=False)),
+    "global_fp_dags": ("exact", lambda rng: migrating(rng, Policy.FIXED_PRIORITY, dags=True)),
+    "global_edf": ("exact", lambda rng: migrating(rng, Policy.EDF, dags=False)),
+    "nonpreemptive_fp_graph": ("exact", lambda rng: with_subscriptions(rng, (EVENTS,))),
+    "nonpreemptive_fp_jitter": ("exact", lambda rng: with_subscriptions(rng, (EVENTS,), 3)),
+    "preemptive_fp_graph": ("exact", lambda rng: with_subscriptions(rng, (ISOLATED,))),
+    "wait_set_graph": ("exact", lambda rng: with_subscriptions(rng, (WAIT_SET,))),
+    "fifo_graph": ("exact", lambda rng: with_subscriptions(rng, (FIFO,))),
+    "several": ("exact", lambda rng: with_subscriptions(rng, (EVENTS, ISOLATED, WAIT_SET), 2)),
+}
+
+
+@dataclass
+class Tally:
+    """What a campaign saw."""
+
+    task_runs: int = 0
+    chain_runs: int = 0
+    unbounded: int = 0
+    tightness: list[float] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+
+
+def check(system: System, method: str, rng: random.Random, runs: int, tally: Tally) -> None:
+    result = analyse(system, method)
+    bounds = {bound.name: bound.bound for bound in result.callbacks}
+    tally.unbounded += sum(bound is None for bound in bounds.values())
+    horizon = 8 * max(callback.period or 0 for callback in system.callbacks)
+    for _ in range(runs):
+        seed = rng.randrange(1 << 30)
+        together = {c.name: 0 for c in system.callbacks} if rng.random() < 0.3 else None
+        run = simulate(system, horizon, seed, rng.random() < 0.5, together)
+        for name, (response, from_grid) in run.worst().items():
+            bound = bounds[name]
+            if bound is None:
+                continue
+            seen = from_grid if system.callback_of[name].kind.value == "timer" else response
+            tally.task_runs += 1
+            tally.tightness.append(seen / max(bound, 1))
+            if seen > bound:
+                tally.violations.append(f"{name}: {seen} > {bound}, seed {seed}, {system}")
+        for chain, chain_bound in zip(system.chains, result.chains, strict=True):
+            latencies = chain_latencies(run, chain)
+            if chain_bound.bound is None or not latencies:
+                continue
+            tally.chain_runs += 1
+            if max(latencies) > chain_bound.bound:
+                text = f"{chain}: {max(latencies)} > {chain_bound.bound}, {chain_bound.hops}"
+                tally.violations.append(f"{text}, seed {seed}, {system}")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_simulated_response_exceeds_its_bound(case: str) -> None:
+    method, make = CASES[case]
+    rng = random.Random(case)
+    tally = Tally()
+    for _ in range(int(60 * EFFORT)):
+        check(make(rng), method, rng, 8, tally)
+    assert not tally.violations, tally.violations[0]
+    assert tally.task_runs > 400 * EFFORT, "most of the systems have bounds"
+    mean = sum(tally.tightness) / len(tally.tightness)
+    print(
+        f"\n{case}: {tally.task_runs} task runs, {tally.chain_runs} chain runs, "
+        f"{tally.unbounded} unbounded, mean {mean:.2f}, max {max(tally.tightness):.2f}"
+    )

@@ -1,0 +1,293 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Worked numbers for whole systems, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from models import model
+from rclrt_analysis.bounds import fifo, preemptive_fp
+from rclrt_analysis.bounds.activation import Stream
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.result import Result
+from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
+from rclrt_analysis.bounds.wait_set import backlog
+
+MS = 1_000_000
+
+
+def analysed(executors: str, *callbacks: str, rest: str = "", method: str = "exact") -> Result:
+    lines = "".join(f"  - {{{callback}}}\n" for callback in callbacks)
+    return analyse(model(f"executors: [{executors}]\ncallbacks:\n{lines}{rest}"), method)
+
+
+def timer(
+    name: str, period: float, wcet: float, priority: int | None = None, more: str = ""
+) -> str:
+    urgency = "" if priority is None else f", priority: {priority}"
+    text = f"name: {name}, kind: timer, executor: e, period_ms: {period}, wcet_ms: {wcet}"
+    return f"{text}{urgency}, publishes: [{name}]{more}"
+
+
+def subscription(name: str, wcet: float, topics: str, more: str = "") -> str:
+    text = f"name: {name}, kind: subscription, executor: e, wcet_ms: {wcet}"
+    return f"{text}, triggers: [{topics}], publishes: [{name}]{more}"
+
+
+def bounds(result: Result) -> dict[str, float | None]:
+    return {b.name: None if b.bound is None else b.bound / MS for b in result.callbacks}
+
+
+def reason(result: Result) -> str:
+    assert not result.met
+    return next(b.local.reason for b in result.callbacks if b.bound is None)
+
+
+EVENTS = "{name: e, kind: priority_events}"
+ISOLATED = "{name: e, kind: isolated}"
+
+
+def test_preemptive_response_times_of_the_textbook() -> None:
+    # Burns and Wellings, task set of table 11.4.
+    tasks = make_taskset([3, 3, 5], [7, 12, 20])
+    assert preemptive_fp.exact(tasks).response.tolist() == [3, 6, 20]
+
+
+def test_preemptive_response_times_beyond_the_period_need_every_job() -> None:
+    # Lehoczky 1990: the fifth job of the second task is the worst.
+    tasks = make_taskset([26, 62], [70, 100])
+    assert preemptive_fp.exact(tasks).response.tolist() == [26, 118]
+
+
+def test_preemptive_blocking_and_jitter_add_up() -> None:
+    tasks = make_taskset([3, 3, 5], [7, 12, 20], jitter=[2, 0, 0])
+    responses = preemptive_fp.exact(tasks, make_taskset([2, 2, 1], [1, 1, 1]).wcet)
+    assert responses.response[0] == 5
+    assert responses.from_grid[0] == 7
+    assert responses.response[1] == 2 + 3 + 2 * 3  # the second release of the first comes at 5
+
+
+def test_a_fifo_queue_makes_everybody_wait_for_everybody() -> None:
+    responses = fifo.response(make_taskset([2, 3, 4], [20, 30, 40]))
+    assert responses.response.tolist() == [9, 9, 9]
+    late = fifo.response(make_taskset([2, 3, 4], [20, 30, 40], jitter=[20, 0, 0]))
+    assert late.response.tolist() == [11, 11, 11]
+    assert fifo.response(make_taskset([2], [2])).response[0] == UNBOUNDED
+
+
+def test_a_chain_in_one_events_executor_is_blocked_once() -> None:
+    result = analysed(
+        EVENTS, timer("a", 50, 2, 5), subscription("b", 3, "a"), timer("low", 100, 6, 1)
+    )
+    assert bounds(result) == {"a": 8, "b": 11, "low": 11}
+    assert result.callbacks[1].local.prefix == {"a": 11 * MS}, "from the timer on: not 8 + 11"
+
+
+def test_the_blocking_of_a_chain_is_its_longest_callback_not_its_sum() -> None:
+    result = analysed(
+        EVENTS, timer("high", 50, 1, 9), timer("a", 100, 2, 5), subscription("b", 3, "a")
+    )
+    # The last: 2 before, then "high" may come while it waits, once.
+    assert bounds(result) == {"high": 1 + 3, "a": 3, "b": 6}
+
+
+def test_what_a_less_urgent_job_releases_at_its_end_counts() -> None:
+    result = analysed(
+        ISOLATED, timer("low", 50, 5, 1), subscription("late", 4, "low", ", priority: 9"),
+        timer("high", 50, 1, 9),
+    )  # fmt: skip
+    assert bounds(result)["high"] == 4 + 1
+
+
+def test_groups_block_those_more_urgent_than_what_runs() -> None:
+    alone = analysed(ISOLATED, timer("high", 20, 2, 9), timer("low", 50, 7, 1))
+    grouped = analysed(
+        ISOLATED, timer("high", 20, 2, 9, ", group: g"), timer("low", 50, 7, 1, ", group: g")
+    )
+    assert bounds(alone)["high"] == 2
+    assert bounds(grouped)["high"] == 9
+
+
+def test_a_callback_that_waits_for_all_inputs_adds_the_gap_of_the_others() -> None:
+    chain = "chains: [{name: c, callbacks: [a, f], measure: latency, deadline_ms: 47}]\n"
+    result = analysed(
+        ISOLATED, timer("a", 20, 1, 9), timer("b", 40, 1, 9),
+        subscription("f", 2, "a, b", ", activation: all"), rest=chain,
+    )  # fmt: skip
+    kinds = [hop.kind for hop in result.chains[0].hops]
+    assert kinds == ["first", "joined"]
+    assert result.chains[0].hops[1].waiting == 40 * MS
+
+
+def test_a_sampled_hop_costs_a_period_and_a_triggered_one_does_not() -> None:
+    chain = "chains: [{name: c, callbacks: [a, b, d]}]\n"
+    result = analysed(
+        EVENTS, timer("a", 20, 1, 9), subscription("b", 2, "a"),
+        timer("d", 40, 3, 1, ", reads: [b]"), rest=chain,
+    )  # fmt: skip
+    hops = result.chains[0].hops
+    assert [(h.kind, h.waiting / MS) for h in hops] == [
+        ("first", 20), ("triggered", 0), ("sampled", 40),
+    ]  # fmt: skip
+    # 20 + a to the end of b, blocked once: 3 + 1 + 2; then 40 + all three once.
+    assert result.chains[0].bound == (20 + 6 + 40 + 6) * MS
+
+
+def test_a_less_urgent_reader_on_the_same_thread_overlaps_with_its_writer() -> None:
+    chain = "chains: [{name: c, callbacks: [a, d]}]\n"
+    lines = [timer("a", 20, 1, 9), timer("d", 40, 3, 1, ", reads: [a]")]
+    result = analysed(EVENTS, *lines, rest=chain)
+    assert result.chains[0].bound == (20 + 0 + 40 + 4) * MS
+    lines = [timer("a", 20, 1, 1), timer("d", 40, 3, 9, ", reads: [a]")]
+    assert analysed(EVENTS, *lines, rest=chain).chains[0].bound == (20 + 4 + 40 + 4) * MS
+
+
+def test_a_chain_whose_data_others_may_replace_has_no_bound() -> None:
+    chain = "chains: [{name: c, callbacks: [a, b, d]}]\n"
+    result = analysed(
+        EVENTS, timer("a", 20, 1, 9), timer("x", 30, 1, 9), subscription("b", 2, "a, x"),
+        timer("d", 40, 3, 1, ", reads: [b]"), rest=chain,
+    )  # fmt: skip
+    assert "which others may have caused" in result.chains[0].reason
+
+
+def test_a_queue_that_is_too_short_leaves_a_chain_without_a_bound() -> None:
+    chain = "chains: [{name: c, callbacks: [a, b]}]\n"
+    result = analysed(
+        EVENTS, timer("a", 20, 1, 9), subscription("b", 9, "a", ", priority: 1, depth: 1"),
+        timer("busy", 40, 9, 5), rest=chain,
+    )  # fmt: skip
+    assert result.callbacks[1].local.depth_needed == 2
+    assert "its depth is 1: messages may be lost" in result.chains[0].reason
+
+
+def test_default_executor_bounds_are_those_of_its_windows() -> None:
+    result = analysed(
+        "{name: e, kind: wait_set_single}", timer("a", 50, 2), timer("b", 100, 3),
+        timer("c", 200, 4),
+    )  # fmt: skip
+    # All together 9; then what is before it, or itself if that is longer.
+    assert bounds(result) == {"a": 9 + 2, "b": 9 + 3, "c": 9 + 5}
+
+
+def test_a_message_from_within_the_default_executor_waits_for_less() -> None:
+    result = analysed(
+        "{name: e, kind: wait_set_single}", timer("a", 50, 2), timer("t", 100, 4),
+        subscription("b", 3, "t"), subscription("c", 1, "a"),
+    )  # fmt: skip
+    # What is left of the window after "t" (3 + 1), what is before "b" (2 + 4), and itself.
+    assert bounds(result)["b"] == 4 + 6 + 3
+    # From "a" that would be 8 + 9 + 1; any message is through after all of it and what is before.
+    assert bounds(result)["c"] == 10 + 9
+
+
+def test_messages_that_come_together_wait_a_window_each() -> None:
+    assert backlog([Stream(10, 20)], 5) == 2 * 5
+    assert backlog([Stream(10, 0)], 5) == 0
+    assert backlog([Stream(20, 0), Stream(20, 0)], 5) == 5
+    assert backlog([Stream(10, 0)], 10) is None
+
+
+def test_a_default_executor_that_may_skip_timestamps_is_not_said_to_meet() -> None:
+    executor = "{name: e, kind: wait_set_single}"
+    result = analysed(executor, timer("a", 10, 2), timer("b", 100, 9))
+    assert "timestamps may be skipped" in reason(result)
+    # S - C + max(C, HP) = 11 - 2 + 2 for "a".
+    assert analysed(executor, timer("a", 11, 2, None, ", deadline_ms: 13"), timer("b", 100, 9)).met
+
+
+def test_overheads_count_where_they_arise() -> None:
+    rest = "overheads: {dispatch_ms: 0.5, context_switch_ms: 0.25}\n"
+    assert bounds(analysed(EVENTS, timer("a", 20, 1, 9), rest=rest)) == {"a": 1.5}
+    assert bounds(analysed(ISOLATED, timer("a", 20, 1, 9), rest=rest)) == {"a": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("executor", "callbacks", "expected"),
+    [
+        ("{name: e, kind: wait_set_multi}", [timer("a", 9, 1)], "no bound for wait_set_multi"),
+        (
+            "{name: e, kind: isolated, policy: edf}",
+            [timer("a", 9, 1), subscription("b", 1, "a")],
+            "bounds for timers alone; 'b'",
+        ),
+        (
+            "{name: e, kind: isolated, cores: [0, 1]}",
+            [timer("a", 9, 1, 1), timer("b", 9, 1, 1), subscription("c", 1, "a, b")],
+            "'c' is not released once",
+        ),
+        (
+            "{name: e, kind: isolated, cores: [0, 1]}",
+            [timer("a", 9, 1, 1), subscription("b", 1, "a", ", priority: 7")],
+            "'b' needs the priority of what releases it, 'a'",
+        ),
+        (
+            "{name: e, kind: isolated, cores: [0, 1]}",
+            [timer("a", 9, 1, 1, ", group: g"), timer("b", 9, 1, 1, ", group: g")],
+            "callbacks of one group",
+        ),
+        (
+            "{name: e, kind: preemptive, threads: 1}",
+            [timer("a", 9, 1, 1), timer("b", 9, 1, 2)],
+            "1 threads for 2 groups",
+        ),
+        (
+            f"{EVENTS}, {{name: f, kind: isolated}}",
+            [timer("a", 9, 1, 1), timer("b", 9, 1, 1).replace("executor: e", "executor: f")],
+            "share core 0",
+        ),
+        (
+            "{name: e, kind: priority_events, policy: rm, release: release_and_execute}",
+            [timer("a", 9, 1), subscription("b", 1, "a")],
+            "runs on another thread than the timers",
+        ),
+        (
+            "{name: e, kind: priority_events, policy: rm, release: release_and_execute}",
+            [timer("a", 9, 1), timer("b", 90, 9)],
+            "condition C1",
+        ),
+        (
+            "{name: e, kind: priority_events, policy: edf}",
+            [timer("a", 9, 1), subscription("b", 1, "a")],
+            "covers timers without jitter; 'b'",
+        ),
+        (EVENTS, [timer("a", 9, 5, 1), timer("b", 9, 5, 1)], "fills the processor"),
+    ],
+)
+def test_what_no_bound_covers_is_refused_with_the_reason(
+    executor: str, callbacks: list[str], expected: str
+) -> None:
+    assert expected in reason(analysed(executor, *callbacks))
+
+
+def test_semantics_that_a_distribution_does_not_have_are_refused() -> None:
+    executor = "{name: e, kind: wait_set_single}"
+    old = analysed(executor, timer("a", 50, 2), rest="distro: dashing\n")
+    assert "dashing looks at timers before every callback" in reason(old)
+
+
+def test_messages_of_another_executor_come_with_jitter() -> None:
+    other = "{name: f, kind: priority_events, policy: rm, cores: [1]}"
+    result = analysed(
+        f"{EVENTS}, {other}", timer("a", 20, 4, 9), timer("low", 50, 5, 1),
+        subscription("b", 3, "a").replace("executor: e", "executor: f"),
+        "name: c, kind: timer, executor: f, period_ms: 12, wcet_ms: 2",
+    )  # fmt: skip
+    # "b" is released within 9 of the grid, so once more in the window of "c", which goes first.
+    assert bounds(result) == {"a": 9, "low": 9, "b": 5, "c": 5}
+
+
+def test_executors_that_feed_each_other_in_a_circle_of_data_end() -> None:
+    two = "{name: e, kind: priority_events}, {name: f, kind: priority_events, cores: [1]}"
+    lines = [timer("a", 10, 4, 3), timer("b", 10, 4, 3).replace("executor: e", "executor: f")]
+    lines += [
+        subscription("c", 3, "a", ", priority: 1").replace("executor: e", "executor: f"),
+        subscription("d", 3, "b", ", priority: 1"),
+    ]
+    result = analysed(two, *lines)
+    assert all(bound is not None for bound in bounds(result).values())
+
+
+def test_the_paper_method_is_only_for_what_the_paper_covers() -> None:
+    result = analysed(EVENTS, timer("a", 20, 1, 9), subscription("b", 2, "a"), method="paper")
+    assert "covers timers without jitter" in reason(result)

@@ -1,0 +1,144 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from models import FOLDER, ROOT, SCHEMA, model, shipped
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.model import Kind, read_model
+from rclrt_analysis.model.observe import observe, to_yaml
+from rclrt_analysis.simulation import simulate
+from rclrt_analysis.simulation.export import gantt, to_trace
+from rclrt_analysis.trace import Trace, TraceError, read_trace, write_trace
+
+S = 1_000_000_000
+
+
+def example() -> bytes:
+    """Return the example file of the specification."""
+    text = (ROOT / "rclrt_trace" / "SPEC.md").read_text(encoding="utf-8")
+    found = re.search(r"```hex\n(.*?)```", text, re.DOTALL)
+    assert found is not None
+    return bytes.fromhex(found[1].replace("\n", " "))
+
+
+def test_the_example_of_the_specification_is_read_and_written_alike(tmp_path: Path) -> None:
+    path = tmp_path / "example.trace"
+    path.write_bytes(example())
+    trace = read_trace(path)
+    assert (trace.names, trace.dropped, len(trace.records)) == ({5: "/a/timer"}, 1, 1)
+    record = trace.records[0]
+    assert record["release_ns"] == S
+    assert (record["ready_ns"] - S, record["start_ns"] - S) == (20_000, 35_000)
+    assert (record["end_ns"] - S, record["deadline_ns"] - S) == (1_500_000, 10_000_000)
+    assert (record["thread"], record["cpu"], record["preemptions"]) == (4242, 3, -1)
+    write_trace(trace, tmp_path / "again.trace")
+    assert (tmp_path / "again.trace").read_bytes() == example()
+
+
+def test_a_record_cut_short_is_left_out_and_damage_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    path.write_bytes(example() + b"\0" * 63)
+    assert len(read_trace(path).records) == 1
+    for data, message in (
+        (example()[:20], "too few for a header"),
+        (b"X" + example()[1:], "no trace file"),
+        (example()[:8] + b"\x02" + example()[9:], "version 2"),
+        (example()[:36], "names end early"),
+        (example()[:45], "is damaged"),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(TraceError, match=message):
+            read_trace(path)
+    with pytest.raises(TraceError, match="No such file"):
+        read_trace(tmp_path / "absent")
+
+
+def test_a_simulated_run_keeps_the_order_of_times_the_format_asks_for(tmp_path: Path) -> None:
+    run = simulate(shipped("autoware_reference_system"), S, seed=3)
+    write_trace(to_trace(run), tmp_path / "t")
+    records = read_trace(tmp_path / "t").records
+    assert len(records) == len(run.jobs) > 100
+    assert np.all(records["release_ns"] <= records["ready_ns"])
+    assert np.all(records["ready_ns"] <= records["start_ns"])
+    assert np.all(records["start_ns"] <= records["end_ns"])
+    assert len(set(records["sequence"].tolist())) == len(records)
+
+
+def test_a_running_system_becomes_the_model_that_it_was(tmp_path: Path) -> None:
+    system = model(
+        "executors: [{name: e, kind: priority_events, policy: rm}]\ncallbacks:\n"
+        "  - {name: a, kind: timer, executor: e, period_ms: 10, wcet_ms: 2, publishes: [x]}\n"
+        "  - {name: b, kind: subscription, executor: e, wcet_ms: 1, triggers: [x]}\n"
+        "  - {name: c, kind: timer, executor: e, period_ms: 33, wcet_ms: 4}\n"
+    )
+    text = to_yaml(to_trace(simulate(system, S, seed=2)), "observed")
+    assert text.startswith("# OBSERVED, NOT GUARANTEED: wcet_ms is the longest execution")
+    path = tmp_path / "model.yaml"
+    path.write_text(text, encoding="utf-8")
+    again = read_model(path, SCHEMA)
+    assert [(c.name, c.kind, c.wcet) for c in again.callbacks] == [
+        (c.name, c.kind, c.wcet) for c in system.callbacks
+    ]
+    assert [c.period for c in again.callbacks if c.kind is Kind.TIMER] == [10_000_000, 33_000_000]
+    assert again.triggered_by(again.callback_of["b"]) == ["a"]
+    assert [b.bound for b in analyse(system).callbacks] == [6_000_000, 7_000_000, 7_000_000]
+    # Best cases are observed as well, so that "b" is known to be released 2 ms after "a".
+    assert [b.bound for b in analyse(again).callbacks] == [6_000_000, 5_000_000, 7_000_000]
+
+
+def test_a_timer_that_skipped_is_still_a_timer_and_arrivals_are_not() -> None:
+    names = {0: "timer", 1: "messages", 2: "rare"}
+    base = np.zeros(0, dtype=to_trace(simulate(shipped("teper_seven_timers_60"), S)).records.dtype)
+    rows = []
+    for i in (0, 1, 2, 4, 5, 9):
+        rows.append((i * 100, 0, i * 100 + 1, i * 100 + 5, 0, 0, 0, 0, 0, 0, 0, 0))
+    for i in (0, 107, 333, 500):
+        rows.append((i + 60, 0, i + 61, i + 70, 0, 0, 1, 0, -1, 0, 0, 0))
+    rows.append((7, 0, 8, 9, 0, 0, 2, 0, 0, 0, 0, 0))
+    found = observe(Trace(names, np.array(rows, dtype=base.dtype)))
+    assert [(o.name, o.timer, o.period) for o in found] == [
+        ("timer", True, 100), ("messages", False, 107),
+    ]  # fmt: skip
+    assert found[1].preempted == 4
+    assert found[1].cause == ""
+
+
+def test_the_picture_stands_alone() -> None:
+    html = gantt(simulate(shipped("teper_seven_timers_90"), S // 4))
+    assert "Imu" in html
+    assert not re.search(r"<(script|link)[^>]* (src|href)=", html)
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rclrt_analysis.cli", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "RCLRT_SOURCE_DIR": str(ROOT)},
+    )
+
+
+def test_simulate_writes_a_trace_from_which_model_makes_a_model(tmp_path: Path) -> None:
+    trace, page = tmp_path / "t", tmp_path / "p.html"
+    done = command(
+        "simulate", str(FOLDER / "teper_seven_timers_80.yaml"), "--duration", "2",
+        "--trace", str(trace), "--html", str(page),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Imu" in done.stdout
+    assert "EXCEEDED" not in done.stdout
+    made = command("model", str(trace))
+    assert made.returncode == 0, made.stderr
+    assert made.stdout.count("kind: timer") == 7
+    assert command("model", str(page)).returncode == 2
+    assert command("simulate", str(trace)).returncode == 2
