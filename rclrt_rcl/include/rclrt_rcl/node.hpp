@@ -148,8 +148,9 @@ public:
     const TimerOptions & options = {})
   {
     return make_entity<Timer>(
-      rclrt_core::CallbackKind::kTimer, rclrt_config::period_label(period), options.scheduling, options.group, clock,
-      period, options.one_shot, options.autostart, timer_callback(std::forward<F>(callback)));
+      rclrt_core::CallbackKind::kTimer, rclrt_config::period_label(period), options.scheduling,
+      options.group, clock, period, options.one_shot, options.autostart,
+      timer_callback(std::forward<F>(callback)));
   }
 
   /// `scheduling.name` is required.
