@@ -302,7 +302,7 @@ Status ConfiguredEngine::check_outranked(const Attributes & most_urgent, const s
   finding.what = "are not more urgent than '" + whose + "' (" + to_string(most_urgent.policy) +
                  (most_urgent.priority > 0 ? " " + std::to_string(most_urgent.priority) : "") +
                  "), which will preempt them while they hold its locks";
-  finding.fix = "leave ExecutorOptions::middleware_threads at its default and priority 99 unused";
+  finding.fix = "leave the option middleware_threads at its default and priority 99 unused";
   report(finding);
   return middleware_threads_.mode == AttributesMode::kRequire ? Status::error(to_string(finding))
                                                               : Status();

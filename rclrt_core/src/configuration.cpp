@@ -103,8 +103,15 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
     groups.push_back(node);
     lane = node->queue->lane;
   }
-  *group = node;
-  return accepts_threads ? grow(*lane) : Status{};
+  const Status grown = accepts_threads ? grow(*lane) : Status{};
+  if (grown.ok()) {
+    *group = node;
+  } else {
+    Lock lock(*mutex);
+    lane->parallelism -= node->parallelism;
+    groups.erase(std::find(groups.begin(), groups.end(), node));
+  }
+  return grown;
 }
 
 Status Engine::Impl::remove_group(const std::shared_ptr<Group> & group)

@@ -291,6 +291,7 @@ void Engine::Impl::wake_for(Lane & lane, AttributesId wanted, WakeList & wakes) 
     if (inline_active && inline_worker->sleeping) {
       take_from_sleep(*inline_worker, wakes);
     }
+    raise_on_its_way(lane, wanted);
     return;
   }
   if (enough_are_woken(lane, wanted)) {
@@ -308,13 +309,38 @@ void Engine::Impl::wake_for(Lane & lane, AttributesId wanted, WakeList & wakes) 
   // A sleeper that is less urgent than its job would not get the CPU to make itself more urgent, so
   // the waker does that. Making itself less urgent is the worker's own business.
   if (worker.in_force != wanted && !worker.keeps_attributes) {
-    if (more_urgent(attributes.complete(wanted), attributes.complete(worker.in_force))) {
+    // The same if it may not run where the job may: its own CPU may be busy for long.
+    if (
+      more_urgent(attributes.complete(wanted), attributes.complete(worker.in_force)) ||
+      !attributes.same_cpus(wanted, worker.in_force)) {
       worker.raise_before_wake = true;
       worker.raise_to = attributes.change(worker.in_force, wanted);
       worker.raise_to_id = wanted;
     }
   }
   take_from_sleep(worker, wakes);
+}
+
+// All threads are busy or on their way, and none of these suffices: the one that waits for a CPU with
+// too little urgency is given more, since whoever runs now is no more urgent than it should be. One
+// that its waker has not let go of yet (word 0) is left alone: it belongs to the waker.
+void Engine::Impl::raise_on_its_way(Lane & lane, AttributesId wanted) noexcept
+{
+  if (lane.woken.empty() || on_their_way(lane, wanted) > 0) {
+    return;
+  }
+  for (Worker & worker : lane.woken) {
+    // Acquire: pairs with the waker's release; `in_force` is ours to change from then on.
+    if (worker.keeps_attributes || worker.word.load(std::memory_order_acquire) == 0) {
+      continue;
+    }
+    const int error = platform.apply(
+      worker.thread_id.load(std::memory_order_relaxed), attributes.change(worker.in_force, wanted));
+    if (error == 0) {
+      worker.in_force = worker.woken_with = wanted;
+      return;
+    }
+  }
 }
 
 void Engine::Impl::wake_next(Lane & lane, WakeList & wakes) noexcept

@@ -106,6 +106,7 @@ public:
   void finish(Worker & worker, WakeList & wakes) noexcept;
   bool enough_are_woken(const Lane & lane, AttributesId wanted) const noexcept;
   void wake_for(Lane & lane, AttributesId attributes, WakeList & wakes) noexcept;
+  void raise_on_its_way(Lane & lane, AttributesId wanted) noexcept;
   /// Send for a thread for the first group that is not served.
   void wake_next(Lane & lane, WakeList & wakes) noexcept;
   void wake_timer_driver(WakeList & wakes) noexcept;
@@ -134,7 +135,8 @@ public:
 
   // worker.cpp
   void work(Worker & worker) noexcept;
-  void execute(Worker & worker, Lock & lock, WakeList & wakes) noexcept;
+  /// Returns whether the job found work.
+  bool execute(Worker & worker, Lock & lock, WakeList & wakes) noexcept;
   int put_in_force(Worker & worker, Attributes * refused) noexcept;
   void sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept;
   void handle_exception(const Callback & callback) noexcept;

@@ -152,7 +152,7 @@ void Engine::Impl::handle_exception(const Callback & callback) noexcept
   }
 }
 
-void Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexcept
+bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexcept
 {
   Attributes refused;
   const int refusal = put_in_force(worker, &refused);
@@ -223,6 +223,7 @@ void Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
     finished.reset();
     lock.lock();
   }
+  return outcome != RCLRT_JOB_EMPTY;
 }
 
 void Engine::Impl::work(Worker & worker) noexcept
@@ -261,9 +262,11 @@ bool Engine::Impl::run_one(TimePoint until, uint64_t before_sequence)
   while (stop_word.load(std::memory_order_relaxed) == 0) {
     release_due(wakes);
     if (pick(worker, before_sequence)) {
-      execute(worker, lock, wakes);
-      ran = true;
-      break;
+      ran = execute(worker, lock, wakes);
+      if (ran) {
+        break;
+      }
+      continue;
     }
     if (platform.now() >= until) {
       break;

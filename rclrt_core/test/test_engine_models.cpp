@@ -194,6 +194,34 @@ TEST(Pool, a_less_urgent_thread_on_its_way_does_not_stand_in_for_an_urgent_one)
     (Lines{"1-1-6 busy", "2-6-17 low", "8-8-9 high"}));
 }
 
+TEST(Pool, a_thread_on_its_way_is_raised_when_there_is_no_other_for_an_urgent_job)
+{
+  // "low" wakes a thread that gets no CPU; the one of "high" takes "low" when it is done. There is no
+  // third thread when "high" comes again.
+  EngineOnSim engine(model(ExecutionModel::kPool));
+  engine.add(prioritised(engine, "high", 2, 90));
+  engine.add(prioritised(engine, "low", 10, 10));
+  EXPECT_EQ(
+    engine.run(50, {{1, "high"}, {2, "low"}, {8, "high"}}),
+    (Lines{"1-1-3 high", "2-3-15 low", "8-8-10 high"}));
+}
+
+TEST(Pool, a_sleeper_of_a_busy_cpu_is_moved_to_where_its_job_may_run)
+{
+  EngineOnSim engine(model(ExecutionModel::kPool), 2);
+  const auto pinned = [&](const char * name, int work_ms, int priority, int cpu) {
+    CallbackOptions options = prioritised(engine, name, work_ms, priority);
+    options.attributes.cpu_affinity = CpuSet({cpu});
+    engine.add(options);
+  };
+  pinned("first", 1, 60, 0);
+  pinned("busy", 20, 70, 0);
+  pinned("other", 1, 50, 1);
+  EXPECT_EQ(
+    engine.run(50, {{1, "first"}, {5, "busy"}, {10, "other"}}),
+    (Lines{"1-1-2 first", "5-5-25 busy", "10-10-11 other"}));
+}
+
 TEST(Isolated, every_group_has_a_thread_of_its_own_under_its_own_attributes)
 {
   EngineOnSim engine(model(ExecutionModel::kIsolated));

@@ -39,7 +39,8 @@ constexpr std::chrono::microseconds kSettle(500);
 
 rclrt_core::TimePoint end_of(std::chrono::nanoseconds duration, rclrt_core::Platform & platform)
 {
-  return rclrt_core::add_saturating(platform.now(), duration);
+  const auto none = std::chrono::nanoseconds(0);
+  return rclrt_core::add_saturating(platform.now(), std::max(duration, none));
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ EngineExecutor::EngineExecutor(
   rclrt_core::EngineOptions engine_options)
 : rclcpp::Executor(options),
   impl_(
-    std::make_shared<Impl>(context_, engine_executor_options, std::move(engine_options), [this] {
+    std::make_unique<Impl>(context_, engine_executor_options, std::move(engine_options), [this] {
       collector_.update_collections();
       return collector_.get_all_callback_groups();
     }))
@@ -71,8 +72,8 @@ EngineExecutor::~EngineExecutor()
 void EngineExecutor::add_node(
   rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify)
 {
+  impl_->know_node(node);  // before its groups can be found
   rclcpp::Executor::add_node(node, notify);
-  impl_->know_node(node);
   try {
     impl_->update();
   } catch (...) {
@@ -92,8 +93,8 @@ void EngineExecutor::add_callback_group(
   rclcpp::CallbackGroup::SharedPtr group,
   rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify)
 {
+  impl_->know_node(node);  // before the group can be found
   rclcpp::Executor::add_callback_group(group, node, notify);
-  impl_->know_node(node);
   try {
     impl_->update();
   } catch (...) {
@@ -114,19 +115,25 @@ void EngineExecutor::handle_updated_entities(bool) {}
 void EngineExecutor::spin()
 {
   const Spinning guard(spinning, "spin()");
-  impl_->engine().clear_stop();
-  // cancel() and a shutdown stop the engine after this can be seen.
-  if (!spinning || !rclcpp::ok(context_)) {
+  if (!rclcpp::ok(context_)) {
     return;
   }
   impl_->update();
-  const Impl::Spin spin(*impl_);
-  const rclrt_core::Status status = impl_->engine().spin();
-  impl_->rethrow();
-  spin.rethrow();
-  if (!status.ok()) {
-    throw std::runtime_error("spin(): " + status.message());
+  Impl::Spin spin(*impl_);
+  while (true) {
+    impl_->engine().clear_stop();
+    // Whoever stops the engine does so after the reason for it can be seen here. A stop meant for a
+    // spin before this one has none.
+    if (!spinning || !rclcpp::ok(context_) || spin.has_failed()) {
+      break;
+    }
+    const rclrt_core::Status status = impl_->engine().spin();
+    impl_->rethrow();
+    if (!status.ok()) {
+      throw std::runtime_error("spin(): " + status.message());
+    }
   }
+  spin.end();
 }
 
 void EngineExecutor::spin_some(std::chrono::nanoseconds max_duration)

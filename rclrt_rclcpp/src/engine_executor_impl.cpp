@@ -10,8 +10,6 @@
 #include "group_names.hpp"
 #include "rcl/arguments.h"
 #include "rclcpp/rclcpp.hpp"
-#include "rclrt_config/cie_group_id.hpp"
-#include "rclrt_config/names.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
 namespace rclrt_rclcpp
@@ -101,36 +99,48 @@ void EngineExecutor::Impl::know_node(const std::shared_ptr<NodeBase> & node)
 
 void EngineExecutor::Impl::update()
 {
+  Kept kept;  // destroyed after the lock
   const std::lock_guard<std::mutex> lock(update_mutex_);
   std::vector<std::shared_ptr<rclcpp::CallbackGroup>> present;
   for (const auto & weak : present_groups_()) {
     if (auto group = weak.lock()) {
+      kept.push_back(group);
       present.push_back(std::move(group));
     }
   }
   std::vector<const rclcpp::CallbackGroup *> gone;
   for (const auto & [key, known] : groups_) {
     // Another group may lie at the same address by now.
-    if (std::find(present.begin(), present.end(), known.group.lock()) == present.end()) {
+    const auto group = known.group.lock();
+    if (std::find(present.begin(), present.end(), group) == present.end()) {
       gone.push_back(key);
     }
+    kept.push_back(group);
   }
-  std::for_each(gone.begin(), gone.end(), [this](const auto * key) { remove_group(key); });
-  remove_members([](const void *, const Member & member) { return member.entity.expired(); });
+  for (const auto * key : gone) {
+    remove_group(key, kept);
+  }
+  remove_members([](const Member & member) { return member.entity.expired(); }, kept);
   for (const auto & group : present) {
     if (groups_.count(group.get()) == 0) {
       add_group(group);
     }
-    add_members(group, groups_.at(group.get()));
+    add_members(group, groups_.at(group.get()), kept);
   }
 }
 
-void EngineExecutor::Impl::detach_all()
+void EngineExecutor::Impl::detach_all() noexcept
 {
+  Kept kept;  // destroyed after the lock
   const std::lock_guard<std::mutex> lock(update_mutex_);
-  while (!groups_.empty()) {
-    remove_group(groups_.begin()->first);
+  while (!members_.empty()) {
+    forget(members_.begin()->first, kept);
   }
+  for (const auto & [key, known] : groups_) {
+    // Only fails for groups that have callbacks, and none has.
+    static_cast<void>(engine_->remove_group(known.in_engine));
+  }
+  groups_.clear();
 }
 
 void EngineExecutor::Impl::add_group(const std::shared_ptr<rclcpp::CallbackGroup> & group)
@@ -162,28 +172,42 @@ void EngineExecutor::Impl::add_group(const std::shared_ptr<rclcpp::CallbackGroup
   groups_[group.get()] = std::move(known);
 }
 
-void EngineExecutor::Impl::remove_group(const rclcpp::CallbackGroup * group)
+void EngineExecutor::Impl::remove_group(const rclcpp::CallbackGroup * group, Kept & kept)
 {
-  remove_members([group](const void *, const Member & member) { return member.group == group; });
+  remove_members([group](const Member & member) { return member.group == group; }, kept);
   const auto found = groups_.find(group);
   detail::check(engine_->remove_group(found->second.in_engine));
   groups_.erase(found);
 }
 
 void EngineExecutor::Impl::remove_members(
-  const std::function<bool(const void *, const Member &)> & gone)
+  const std::function<bool(const Member &)> & gone, Kept & kept)
 {
-  for (auto entry = members_.begin(); entry != members_.end();) {
-    if (gone(entry->first, entry->second)) {
-      const Member member = std::move(entry->second);
-      entry = members_.erase(entry);
-      member.unhook();
-      names_.erase(member.callback->name());
-      engine_->remove(member.callback);
-    } else {
-      ++entry;
+  std::vector<const void *> all;
+  for (const auto & [entity, member] : members_) {
+    if (gone(member)) {
+      all.push_back(entity);
     }
   }
+  for (const void * entity : all) {
+    forget(entity, kept);
+  }
+}
+
+void EngineExecutor::Impl::forget(const void * entity, Kept & kept) noexcept
+{
+  const auto found = members_.find(entity);
+  const Member & member = found->second;
+  try {
+    kept.push_back(member.unhook());
+  } catch (const std::exception & error) {
+    RCLCPP_ERROR(
+      rclcpp::get_logger("rclrt"), "letting '%s' go: %s", member.callback->name().c_str(),
+      error.what());
+  }
+  names_.erase(member.callback->name());
+  engine_->remove(member.callback);
+  members_.erase(found);
 }
 
 void EngineExecutor::Impl::request_update()
@@ -211,8 +235,12 @@ void EngineExecutor::Impl::rethrow()
 bool EngineExecutor::Impl::run_one(
   rclrt_core::TimePoint until, uint64_t before_sequence, const std::function<bool()> & goes_on)
 {
-  runs_inline_ = true;
-  const std::shared_ptr<void> no_more(nullptr, [this](void *) { runs_inline_ = false; });
+  struct Inline
+  {
+    explicit Inline(std::atomic<bool> & its_flag) : flag(its_flag) { flag = true; }
+    ~Inline() { flag = false; }
+    std::atomic<bool> & flag;
+  } const here(runs_inline_);
   while (true) {
     if (update_requested_.exchange(false)) {
       update();
@@ -227,11 +255,8 @@ bool EngineExecutor::Impl::run_one(
     }
     const bool ran = engine().run_one(until, before_sequence);
     rethrow();
-    if (ran) {
-      return true;
-    }
-    if (!update_requested_) {
-      return false;  // the time is up, or goes_on() would say no
+    if (ran || !engine().is_stopped()) {
+      return ran;
     }
   }
 }
@@ -253,22 +278,35 @@ EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
   detail::check(impl_.engine_->begin_spin([](const rclrt_core::Finding & finding) {
     RCLCPP_WARN(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
   }));
-  thread_ = std::thread([this] { keep_up_to_date(); });
+  try {
+    thread_ = std::thread([this] { keep_up_to_date(); });
+  } catch (...) {
+    impl_.engine_->end_spin();
+    throw;
+  }
 }
 
 EngineExecutor::Impl::Spin::~Spin()
 {
-  {
-    const std::lock_guard<std::mutex> lock(impl_.update_request_mutex_);
-    ended_ = true;
-  }
-  impl_.update_request_.notify_one();
-  thread_.join();
+  join();
   impl_.engine_->end_spin();
 }
 
-void EngineExecutor::Impl::Spin::rethrow() const
+void EngineExecutor::Impl::Spin::join() noexcept
 {
+  if (thread_.joinable()) {
+    {
+      const std::lock_guard<std::mutex> lock(impl_.update_request_mutex_);
+      ended_ = true;
+    }
+    impl_.update_request_.notify_one();
+    thread_.join();
+  }
+}
+
+void EngineExecutor::Impl::Spin::end()
+{
+  join();
   if (failed_) {
     std::rethrow_exception(failed_);
   }
@@ -284,6 +322,7 @@ void EngineExecutor::Impl::Spin::keep_up_to_date()
         impl_.update();
       } catch (...) {
         failed_ = std::current_exception();
+        has_failed_ = true;
         impl_.engine().stop();
         return;
       }

@@ -28,7 +28,7 @@
 namespace rclrt_rclcpp
 {
 
-class EngineExecutor::Impl : public std::enable_shared_from_this<Impl>
+class EngineExecutor::Impl
 {
 public:
   using NodeBase = rclcpp::node_interfaces::NodeBaseInterface;
@@ -49,9 +49,9 @@ public:
   /// impossible for one of them.
   void update();
   /// Let go of everything.
-  void detach_all();
+  void detach_all() noexcept;
 
-  /// What there is may have changed. From any thread, never blocks.
+  /// What there is may have changed. From any thread; takes a lock that is held for an instant only.
   void request_update();
   /// If a callback has thrown.
   void rethrow();
@@ -70,15 +70,21 @@ public:
     ~Spin();
     Spin(const Spin &) = delete;
     Spin & operator=(const Spin &) = delete;
-    /// If an update has failed.
-    void rethrow() const;
+    /// Whether an update has failed, which ends the spin.
+    bool has_failed() const noexcept { return has_failed_; }
+    /// End the thread; throw what an update has failed with.
+    void end();
 
   private:
     void keep_up_to_date();
 
     Impl & impl_;
+    void join() noexcept;
+
     bool ended_ = false;         // under update_request_mutex_
-    std::exception_ptr failed_;  // by the thread, read after it has ended or stopped the engine
+    std::exception_ptr failed_;  // written by the thread, read after it has been joined
+    /// Raised by the thread before it stops the engine, read after the engine has stopped.
+    std::atomic<bool> has_failed_{false};
     std::thread thread_;
   };
 
@@ -90,7 +96,8 @@ private:
     std::weak_ptr<const void> entity;
     std::shared_ptr<rclrt_core::Callback> callback;
     const rclcpp::CallbackGroup * group = nullptr;
-    std::function<void()> unhook;  ///< lets the entity go, if it is still there
+    /// Lets the entity go, if it is still there; returns what it locked for that.
+    std::function<std::shared_ptr<const void>()> unhook;
   };
   struct KnownGroup
   {
@@ -98,11 +105,21 @@ private:
     std::shared_ptr<rclrt_core::Group> in_engine;
     std::string node;
   };
+  /// What is locked during an update and must not die, with all that callbacks hold, under its mutex.
+  using Kept = std::vector<std::shared_ptr<const void>>;
+  struct WatchedClock
+  {
+    std::shared_ptr<RosClock> clock;
+    rclcpp::JumpHandler::SharedPtr handler;  // goes first
+  };
+
   // All under update_mutex_:
   void add_group(const std::shared_ptr<rclcpp::CallbackGroup> & group);
-  void remove_group(const rclcpp::CallbackGroup * group);
-  void add_members(const std::shared_ptr<rclcpp::CallbackGroup> & group, KnownGroup & known);
-  void remove_members(const std::function<bool(const void *, const Member &)> & gone);
+  void remove_group(const rclcpp::CallbackGroup * group, Kept & kept);
+  void add_members(
+    const std::shared_ptr<rclcpp::CallbackGroup> & group, KnownGroup & known, Kept & kept);
+  void remove_members(const std::function<bool(const Member &)> & gone, Kept & kept);
+  void forget(const void * entity, Kept & kept) noexcept;
   bool is_known(const void * entity) const { return members_.count(entity) > 0; }
   std::string unique_name(
     const KnownGroup & group, rclrt_core::CallbackKind kind, const std::string & label) const;
@@ -128,9 +145,11 @@ private:
   std::unordered_map<const rclcpp::CallbackGroup *, KnownGroup> groups_;
   std::unordered_map<const void *, Member> members_;
   std::set<std::string> names_;
-  std::vector<std::shared_ptr<RosClock>> clocks_;
+  std::vector<WatchedClock> clocks_;
 
-  /// Set by request_update(), cleared by whoever updates. The mutex is for sleeping on it only.
+  /// Set by request_update(), cleared by whoever updates; the mutex is for sleeping on it only.
+  /// Sequentially consistent, as is `runs_inline_`: request_update() sets this one and then looks at
+  /// that one, run_one() sets that one and then looks at this one, so that one of them sees the other.
   std::atomic<bool> update_requested_{false};
   /// A thread is in run_one() and has to be woken for an update.
   std::atomic<bool> runs_inline_{false};

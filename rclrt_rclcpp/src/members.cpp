@@ -25,7 +25,6 @@ namespace
 {
 
 constexpr std::size_t kKeepAllDepth = 5000;  // what Fast DDS keeps when it keeps everything
-constexpr std::size_t kServicesDepth = 10;   // rclcpp's default for services, used for clients
 
 uint32_t depth_of(const rclcpp::QoS & qos)
 {
@@ -48,49 +47,64 @@ struct TimerLink
 {
   std::weak_ptr<rclcpp::TimerBase> timer;
   std::weak_ptr<rclrt_config::ConfiguredEngine> engine;
-  rclrt_core::Duration period{0};  // as the engine knows it; used by the timer's job only
 
-  std::mutex mutex;  // taken after rclcpp's, before the engine's
+  std::mutex mutex;  // of all below; taken after rclcpp's, before the engine's
   std::weak_ptr<rclrt_core::Callback> callback;
+  rclrt_core::Duration period{0};  // as the engine knows it
 
-  void on_reset()
+  /// Calls `use` with the engine and the timer's callback in it, if both are there. An error of the
+  /// engine then means that the timer is not its own any more.
+  template <typename Use>
+  void with_engine(Use use)
   {
     const std::lock_guard<std::mutex> lock(mutex);
     const auto its_engine = engine.lock();
     const auto its_callback = callback.lock();
     if (its_engine && its_callback) {
-      // An error means that it is not the engine's any more.
-      static_cast<void>(its_engine->engine().reset_timer(its_callback));
+      use(its_engine->engine(), its_callback);
     }
+  }
+
+  /// rcl's period may be exchanged, which nobody is told.
+  void follow_period(rclcpp::TimerBase & its_timer)
+  {
+    with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
+      follow_period_locked(its_timer, its_engine, its_callback);
+    });
+  }
+
+  void on_reset()
+  {
+    with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
+      if (const auto its_timer = timer.lock()) {
+        follow_period_locked(*its_timer, its_engine, its_callback);
+      }
+      static_cast<void>(its_engine.reset_timer(its_callback));
+    });
   }
 
   /// It was due and did not want to run: let the engine's timer rest, too, until the next reset.
   void rest(rclcpp::TimerBase & its_timer)
   {
-    const std::lock_guard<std::mutex> lock(mutex);
-    const auto its_engine = engine.lock();
-    const auto its_callback = callback.lock();
-    if (!its_engine || !its_callback || !its_timer.is_canceled()) {
-      return;
-    }
-    static_cast<void>(its_engine->engine().cancel_timer(its_callback));
-    if (!its_timer
-           .is_canceled()) {  // its reset came in between, and was told to the engine already
-      static_cast<void>(its_engine->engine().reset_timer(its_callback));
-    }
+    with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
+      if (!its_timer.is_canceled()) {
+        return;
+      }
+      static_cast<void>(its_engine.cancel_timer(its_callback));
+      if (!its_timer.is_canceled()) {  // its reset came in between, and was told already
+        static_cast<void>(its_engine.reset_timer(its_callback));
+      }
+    });
   }
 
-  void follow_period(rclcpp::TimerBase & its_timer)
+private:
+  void follow_period_locked(
+    rclcpp::TimerBase & its_timer, rclrt_core::Engine & its_engine,
+    const std::shared_ptr<rclrt_core::Callback> & its_callback)
   {
     const rclrt_core::Duration now = detail::period_of(its_timer);
-    if (now == period) {
-      return;
-    }
-    period = now;
-    const auto its_engine = engine.lock();
-    const auto its_callback = callback.lock();
-    if (its_engine && its_callback) {
-      static_cast<void>(its_engine->set_timer_period(its_callback, period));
+    if (now != period && its_engine.set_timer_period(its_callback, now).ok()) {
+      period = now;
     }
   }
 };
@@ -151,18 +165,25 @@ void EngineExecutor::Impl::add(
   member.entity = entity;
   member.group = group.group.lock().get();
   detail::check(engine_->add_callback(std::move(options), group.in_engine, &member.callback));
-  member.unhook = [weak, set_hook] {
-    if (const auto present = weak.lock()) {
+  member.unhook = [weak, set_hook]() -> std::shared_ptr<const void> {
+    auto present = weak.lock();
+    if (present) {
       set_hook(*present, nullptr);
     }
+    return present;
   };
-  names_.insert(member.callback->name());
   const auto callback = member.callback;
+  try {
+    set_hook(*entity, [engine = engine_, callback](std::size_t count) {
+      rclrt_config::MiddlewareThreads::instance().greet();
+      engine->engine().notify(*callback, count);
+    });
+  } catch (...) {
+    engine_->remove(callback);
+    throw;
+  }
+  names_.insert(callback->name());
   members_[entity.get()] = std::move(member);
-  set_hook(*entity, [engine = engine_, callback](std::size_t count) {
-    rclrt_config::MiddlewareThreads::instance().greet();
-    engine->engine().notify(*callback, count);
-  });
 }
 
 void EngineExecutor::Impl::add_timer(
@@ -207,29 +228,43 @@ void EngineExecutor::Impl::add_timer(
   Member member;
   member.entity = timer;
   member.group = group.group.lock().get();
-  member.unhook = [weak = link->timer] {
-    if (const auto present = weak.lock()) {
+  member.unhook = [weak = link->timer]() -> std::shared_ptr<const void> {
+    const auto present = weak.lock();
+    if (present) {
       present->clear_on_reset_callback();
     }
+    return present;
   };
   // Resets from now on wait for the mutex, and find the callback then.
   timer->set_on_reset_callback([link](std::size_t) { link->on_reset(); });
+  bool is_overdue = false;
+  rclrt_core::Status added;
   {
     const std::lock_guard<std::mutex> lock(link->mutex);
     timer_options.autostart = !timer->is_canceled();
-    timer_options.first = timer_options.autostart
-                            ? std::max(timer->time_until_trigger(), std::chrono::nanoseconds(0))
-                            : link->period;
-    const rclrt_core::Status added =
-      engine_->add_timer(std::move(options), timer_options, group.in_engine, &member.callback);
-    if (!added.ok()) {
-      member.unhook();
-      detail::check(added);
+    timer_options.first = link->period;
+    if (timer_options.autostart) {
+      timer_options.first = timer->time_until_trigger();
+      is_overdue = timer_options.first < std::chrono::nanoseconds(0);
+      if (is_overdue) {  // once at once, and then as if it had always been here
+        timer_options.first = link->period.count() > 0
+                                ? timer_options.first % link->period + link->period
+                                : link->period;
+      }
     }
+    added =
+      engine_->add_timer(std::move(options), timer_options, group.in_engine, &member.callback);
     link->callback = member.callback;
   }
+  if (!added.ok()) {
+    member.unhook();
+    detail::check(added);
+  }
   if (clock) {
-    clock->add(member.callback);
+    clock->add(member.callback, timer_options.clock);
+  }
+  if (is_overdue && link->period.count() > 0) {
+    engine().notify(*member.callback);
   }
   names_.insert(member.callback->name());
   members_[timer.get()] = std::move(member);
@@ -240,26 +275,28 @@ void EngineExecutor::Impl::add_waitable(
 {
   CallbackKind kind = CallbackKind::kWaitable;
   std::string label = "custom";
+  auto depth = static_cast<uint32_t>(kKeepAllDepth);
   if (
     const auto * buffer =
       dynamic_cast<const rclcpp::experimental::SubscriptionIntraProcessBase *>(waitable.get())) {
     kind = CallbackKind::kSubscription;
     label = std::string(buffer->get_topic_name()) + "/intra_process";
+    depth = depth_of(buffer->get_actual_qos());
   } else if (dynamic_cast<const rclcpp::EventHandlerBase *>(waitable.get()) != nullptr) {
     label = "qos_event";
   }
-  const auto events = std::make_shared<WaitableEvents>();
+  const auto events = std::make_shared<WaitableEvents>(depth);
   add(
-    waitable, group,
-    options_for(waitable.get(), group, kind, label, static_cast<uint32_t>(kKeepAllDepth)),
-    [events](const std::shared_ptr<rclcpp::Waitable> & present) {
+    waitable, group, options_for(waitable.get(), group, kind, label, depth),
+    [events, is_buffer = kind == CallbackKind::kSubscription](
+      const std::shared_ptr<rclcpp::Waitable> & present) {
       int id = 0;
       if (!events->pop(&id)) {
         return false;
       }
       const auto data = present->take_data_by_entity_id(static_cast<std::size_t>(id));
       present->execute(data);
-      return true;
+      return data || !is_buffer;  // other waitables may do without data
     },
     [events](rclcpp::Waitable & present, const std::function<void(std::size_t)> & hook) {
       if (!hook) {
@@ -274,7 +311,7 @@ void EngineExecutor::Impl::add_waitable(
 }
 
 void EngineExecutor::Impl::add_members(
-  const std::shared_ptr<rclcpp::CallbackGroup> & group, KnownGroup & known)
+  const std::shared_ptr<rclcpp::CallbackGroup> & group, KnownGroup & known, Kept & kept)
 {
   using Hook = std::function<void(std::size_t)>;
   // Collected first: what is called below must not run under the group's lock.
@@ -289,6 +326,11 @@ void EngineExecutor::Impl::add_members(
     [&](const auto & entity) { clients.push_back(entity); },
     [&](const auto & entity) { timers.push_back(entity); },
     [&](const auto & entity) { waitables.push_back(entity); });
+  kept.insert(kept.end(), subscriptions.begin(), subscriptions.end());
+  kept.insert(kept.end(), services.begin(), services.end());
+  kept.insert(kept.end(), clients.begin(), clients.end());
+  kept.insert(kept.end(), timers.begin(), timers.end());
+  kept.insert(kept.end(), waitables.begin(), waitables.end());
 
   for (const auto & entity : subscriptions) {
     if (!is_known(entity.get())) {
@@ -333,7 +375,7 @@ void EngineExecutor::Impl::add_members(
         entity, known,
         options_for(
           entity.get(), known, CallbackKind::kClient, entity->get_service_name(),
-          static_cast<uint32_t>(kServicesDepth)),
+          depth_of(entity->get_response_subscription_actual_qos())),
         [](const std::shared_ptr<rclcpp::ClientBase> & present) {
           execute_client(present);
           return true;
@@ -359,13 +401,16 @@ void EngineExecutor::Impl::add_members(
 std::shared_ptr<RosClock> EngineExecutor::Impl::ros_clock(
   const std::shared_ptr<rclcpp::Clock> & clock)
 {
-  const auto found = std::find_if(
-    clocks_.begin(), clocks_.end(), [&](const auto & known) { return known->clock() == clock; });
+  const auto found = std::find_if(clocks_.begin(), clocks_.end(), [&](const auto & known) {
+    return known.clock->clock() == clock;
+  });
   if (found != clocks_.end()) {
-    return *found;
+    return found->clock;
   }
-  clocks_.push_back(RosClock::watch(clock, engine_));
-  return clocks_.back();
+  WatchedClock watched;
+  watched.clock = RosClock::watch(clock, engine_, &watched.handler);
+  clocks_.push_back(watched);
+  return watched.clock;
 }
 
 }  // namespace rclrt_rclcpp

@@ -24,14 +24,15 @@ RosClock::RosClock(
 
 std::shared_ptr<RosClock> RosClock::watch(
   const std::shared_ptr<rclcpp::Clock> & clock,
-  const std::shared_ptr<rclrt_config::ConfiguredEngine> & engine)
+  const std::shared_ptr<rclrt_config::ConfiguredEngine> & engine,
+  rclcpp::JumpHandler::SharedPtr * handler)
 {
   std::shared_ptr<RosClock> watched(new RosClock(clock, engine));
   rcl_jump_threshold_t any;
   any.on_clock_change = true;
   any.min_forward.nanoseconds = 1;
   any.min_backward.nanoseconds = -1;
-  watched->handler_ = clock->create_jump_callback(
+  *handler = clock->create_jump_callback(
     [] {},
     [weak = watched->weak_from_this()](const rcl_time_jump_t & jump) {
       if (const auto self = weak.lock()) {
@@ -47,10 +48,11 @@ std::shared_ptr<RosClock> RosClock::watch(
 rclrt_core::ClockId RosClock::id() const
 {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return is_simulated_ ? simulated_ : rclrt_core::kSystemClock;
+  return id_locked();
 }
 
-void RosClock::add(const std::shared_ptr<rclrt_core::Callback> & timer)
+void RosClock::add(
+  const std::shared_ptr<rclrt_core::Callback> & timer, rclrt_core::ClockId driven_by)
 {
   const std::lock_guard<std::mutex> lock(mutex_);
   timers_.erase(
@@ -58,11 +60,9 @@ void RosClock::add(const std::shared_ptr<rclrt_core::Callback> & timer)
       timers_.begin(), timers_.end(), [](const auto & known) { return known.expired(); }),
     timers_.end());
   timers_.push_back(timer);
-  // It may have changed since the timer was given one.
-  if (const auto engine = engine_.lock()) {
-    if (is_simulated_) {
-      engine->engine().clock_changed(simulated_);
-    }
+  const auto engine = engine_.lock();
+  if (engine && driven_by != id_locked()) {  // it has changed meanwhile
+    static_cast<void>(engine->engine().set_timer_clock(timer, id_locked()));
   }
 }
 

@@ -20,16 +20,24 @@ namespace rclrt_rclcpp
 class RosClock : public std::enable_shared_from_this<RosClock>
 {
 public:
+  /// Whoever gets the handler drops it before the RosClock, and not in a jump: dropping it waits for a
+  /// jump in progress.
   static std::shared_ptr<RosClock> watch(
     const std::shared_ptr<rclcpp::Clock> & clock,
-    const std::shared_ptr<rclrt_config::ConfiguredEngine> & engine);
+    const std::shared_ptr<rclrt_config::ConfiguredEngine> & engine,
+    rclcpp::JumpHandler::SharedPtr * handler);
 
   const std::shared_ptr<rclcpp::Clock> & clock() const noexcept { return clock_; }
   /// The engine's clock that drives its timers now.
   rclrt_core::ClockId id() const;
-  void add(const std::shared_ptr<rclrt_core::Callback> & timer);
+  /// `driven_by`: the id that the engine was given for it.
+  void add(const std::shared_ptr<rclrt_core::Callback> & timer, rclrt_core::ClockId driven_by);
 
 private:
+  rclrt_core::ClockId id_locked() const
+  {
+    return is_simulated_ ? simulated_ : rclrt_core::kSystemClock;
+  }
   RosClock(
     const std::shared_ptr<rclcpp::Clock> & clock,
     const std::shared_ptr<rclrt_config::ConfiguredEngine> & engine);
@@ -38,7 +46,6 @@ private:
   const std::shared_ptr<rclcpp::Clock> clock_;
   const std::weak_ptr<rclrt_config::ConfiguredEngine> engine_;
   rclrt_core::ClockId simulated_ = 0;
-  rclcpp::JumpHandler::SharedPtr handler_;
 
   mutable std::mutex mutex_;
   bool is_simulated_ = false;

@@ -3,6 +3,7 @@
 
 #include "rclrt_rclcpp/scheduling.hpp"
 
+#include <iterator>
 #include <stdexcept>
 
 namespace rclrt_rclcpp
@@ -15,6 +16,9 @@ void SchedulingRegistry::put(
     throw std::invalid_argument("SchedulingRegistry::set(): no entity given");
   }
   const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto known = by_entity_.begin(); known != by_entity_.end();) {
+    known = known->second.entity.expired() ? by_entity_.erase(known) : std::next(known);
+  }
   by_entity_[entity.get()] = {entity, scheduling};
 }
 

@@ -18,8 +18,8 @@ namespace rclrt_rclcpp
 class WaitableEvents
 {
 public:
-  /// More of one id than anybody may queue; the rest is dropped.
-  static constexpr std::size_t kMaxCount = 5000;
+  /// Of one id at most `max_count` are remembered.
+  explicit WaitableEvents(std::size_t max_count) : max_count_(max_count) {}
 
   void push(std::size_t count, int id)
   {
@@ -29,7 +29,7 @@ public:
     if (known == counts_.end()) {
       known = counts_.insert(known, {id, 0});
     }
-    known->second = std::min(known->second + count, kMaxCount);
+    known->second = std::min(known->second + count, max_count_);
   }
 
   /// The ids take turns. Returns false when there is none.
@@ -49,6 +49,7 @@ public:
   }
 
 private:
+  const std::size_t max_count_;
   std::mutex mutex_;
   std::vector<std::pair<int, std::size_t>> counts_;
   std::size_t next_ = 0;

@@ -204,12 +204,14 @@ public:
   /// Real-time safe but for the wake-ups of all threads. Not at the same time as the destructor.
   void stop() noexcept;
   void clear_stop() noexcept;
+  bool is_stopped() const noexcept;
   bool is_spinning() const noexcept;
 
   /// Run at most one waiting job on the calling thread, most urgent first, waiting for one until
   /// `until`. Only jobs released before `before_sequence` (see next_sequence()) count. The thread
   /// keeps its own attributes. Not while spin() runs or from two threads at once: the caller sees
-  /// to that. Returns whether a job ran. Returns early on stop().
+  /// to that. Returns whether a job ran that found work; jobs that find none do not count. Returns early
+  /// on stop().
   bool run_one(TimePoint until, uint64_t before_sequence = UINT64_MAX);
   /// Sequence number the next released job will get. Due timers are released first.
   uint64_t next_sequence();

@@ -9,7 +9,8 @@
 /// whatever the model.
 ///
 /// Thread-safe as rclcpp's executors are: nodes, groups and entities may come and go while it spins.
-/// A release costs one lock of the engine, no allocation and at most one wake-up.
+/// A release costs one lock of the engine (of a waitable one more), no allocation and at most one
+/// wake-up.
 #ifndef RCLRT_RCLCPP__ENGINE_EXECUTOR_HPP_
 #define RCLRT_RCLCPP__ENGINE_EXECUTOR_HPP_
 
@@ -115,7 +116,7 @@ private:
   void run_on_this_thread(std::chrono::nanoseconds max_duration, bool exhaustive);
 
   class Impl;
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rclrt_rclcpp
