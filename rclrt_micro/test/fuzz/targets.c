@@ -148,7 +148,9 @@ bool fuzz_line(const uint8_t * data, size_t size)
   const size_t piece = 1U + choice / 3U;
   for (size_t at = 1; at < size; at += piece) {
     struct rclrt_node * node = NULL;
-    if (rclrt_daemon_acquire(&fixture.daemon, &fixture.output, 3, &node) == RCLRT_OK) {
+    if (
+      at % 16U == 1U &&
+      rclrt_daemon_acquire(&fixture.daemon, &fixture.output, 3, &node) == RCLRT_OK) {
       const struct rclrt_writer writer = rclrt_daemon_writer(&fixture.daemon, node);
       (void)rclrt_daemon_commit(&fixture.daemon, node, &writer);
     }
