@@ -67,7 +67,9 @@ void daemon_reset_sending(struct rclrt_daemon * daemon)
   for (link = rclrt_list_first(&daemon->outputs); link != NULL;
        link = rclrt_list_next(&daemon->outputs, link)) {
     struct rclrt_output_stream * stream = output_of(link);
-    memset(stream->window, 0, sizeof(stream->window));
+    for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
+      stream->window[i] = NULL;
+    }
     stream->next = 0;
     stream->sent = 0;
     stream->first_unacked = 0;

@@ -131,11 +131,10 @@ static enum rclrt_ret take_one(
   /* Copied first, looked at afterwards: new bytes may have come meanwhile. */
   if (daemon->head - slot->at > daemon->config.ring_size) {
     daemon->counters.overwritten++;
-  } else if (ret == RCLRT_ERR_STORAGE) {
-    daemon->counters.malformed++;
-  } else if (ret != RCLRT_OK) {
+  } else if (ret == RCLRT_ERR_CHECKSUM || ret == RCLRT_ERR_MALFORMED) {
     daemon->counters.bad_checksums++;
-  } else if (reader.failed || rclrt_reader_left(&reader) < RCLRT_SUBMESSAGE_HEADER) {
+  } else if (
+    ret != RCLRT_OK || reader.failed || rclrt_reader_left(&reader) < RCLRT_SUBMESSAGE_HEADER) {
     daemon->counters.malformed++;
   } else {
     verdict = judge(daemon, slot, &message->header, &next);
