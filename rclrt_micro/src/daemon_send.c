@@ -42,11 +42,7 @@ void daemon_settle_until(
   struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint16_t first)
 {
   while (stream->first_unacked != first) {
-    struct rclrt_node ** slot = window_slot(stream, stream->first_unacked);
-    if (*slot != NULL) {
-      settle_node(daemon, *slot);
-      *slot = NULL;
-    }
+    settle_node(daemon, *window_slot(stream, stream->first_unacked));
     stream->first_unacked++;
   }
 }
