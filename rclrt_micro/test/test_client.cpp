@@ -118,6 +118,16 @@ TEST(Client, its_messages_are_those_of_the_peer_in_the_capture)
   }
 }
 
+TEST(Client, both_checksums_work_if_both_ends_use_the_same)
+{
+  RigOptions with;
+  with.policy.check = RCLRT_CHECK_FCS16;
+  System system(with);
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  EXPECT_EQ(rclrt_session_ping(&system.session, 1000 * kMs), RCLRT_OK);
+  EXPECT_EQ(system.daemon.counters.bad_checksums, 0U);
+}
+
 TEST(Client, a_key_in_every_message_works_as_well)
 {
   System system({}, 0x01);
