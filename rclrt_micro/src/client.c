@@ -56,12 +56,22 @@ static enum rclrt_ret create_endpoint(
   return ret;
 }
 
-/* A stream of its own for everything that has a priority of its own: see daemon.h. */
+/* A stream of its own for everything that has a priority of its own: see daemon.h. 0: all are taken. */
 static uint8_t next_stream(struct rclrt_session * session, bool reliable)
 {
+  if (session->next_stream >= 0x7FU) {
+    return RCLRT_STREAM_NONE;
+  }
   const unsigned base = reliable ? RCLRT_STREAM_RELIABLE : RCLRT_STREAM_NONE;
-  const unsigned number = session->next_stream < 0x7FU ? ++session->next_stream : 0x7FU;
-  return (uint8_t)(base + number);
+  return (uint8_t)(base + ++session->next_stream);
+}
+
+static enum rclrt_ret add_output(
+  struct rclrt_session * session, struct rclrt_output_stream * stream, bool reliable)
+{
+  const uint8_t id = next_stream(session, reliable);
+  return id == RCLRT_STREAM_NONE ? RCLRT_ERR_STORAGE
+                                 : rclrt_daemon_add_output(session->daemon, stream, id);
 }
 
 enum rclrt_ret rclrt_publisher_init(
@@ -89,8 +99,7 @@ enum rclrt_ret rclrt_publisher_init(
     return RCLRT_OK;
   }
   publisher->stream = &publisher->own_stream;
-  return rclrt_daemon_add_output(
-    session->daemon, &publisher->own_stream, next_stream(session, qos.reliable));
+  return add_output(session, &publisher->own_stream, qos.reliable);
 }
 
 enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher)
@@ -115,6 +124,9 @@ static enum rclrt_ret add_reception(
 {
   struct rclrt_daemon * daemon = session->daemon;
   const uint8_t id = next_stream(session, reliable);
+  if (id == RCLRT_STREAM_NONE) {
+    return RCLRT_ERR_STORAGE;
+  }
   entity->read_stream = id;
   entity->delivery.max_samples = UINT16_MAX;
   enum rclrt_ret ret = rclrt_daemon_add_input(daemon, stream, id, NULL, 0);
@@ -163,6 +175,20 @@ enum rclrt_ret rclrt_subscription_init(
     node->session, &subscription->reader, &subscription->stream, &subscription->sink, qos.reliable);
 }
 
+enum rclrt_ret rclrt_subscription_accept_long(
+  struct rclrt_subscription * subscription, uint8_t * storage, uint16_t size)
+{
+  if (subscription == NULL || subscription->session == NULL || storage == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (!subscription->reader.qos.reliable) {
+    return RCLRT_ERR_UNSUPPORTED;
+  }
+  subscription->stream.assembly = storage;
+  subscription->stream.assembly_capacity = size;
+  return RCLRT_OK;
+}
+
 static enum rclrt_ret create_service(
   struct rclrt_node_handle * node, struct rclrt_entity * entity, const char * name,
   const struct rclrt_type * request_type, const struct rclrt_type * response_type,
@@ -200,8 +226,7 @@ enum rclrt_ret rclrt_service_init(
   if (ret != RCLRT_OK) {
     return ret;
   }
-  return rclrt_daemon_add_output(
-    node->session->daemon, &service->out, next_stream(node->session, true));
+  return add_output(node->session, &service->out, true);
 }
 
 enum rclrt_ret rclrt_client_init(
@@ -229,8 +254,7 @@ enum rclrt_ret rclrt_client_init(
   if (ret != RCLRT_OK) {
     return ret;
   }
-  return rclrt_daemon_add_output(
-    node->session->daemon, &client->out, next_stream(node->session, true));
+  return add_output(node->session, &client->out, true);
 }
 
 /* What goes into one WRITE_DATA. */

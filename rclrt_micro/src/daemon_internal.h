@@ -64,4 +64,19 @@ void daemon_on_acknack(struct rclrt_daemon * daemon, const struct rclrt_acknack 
 /* In a critical section: the acknowledgement that an input stream owes, if any. */
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack);
 
+/* Slots and input streams. The first five in a critical section. */
+void daemon_free_slot(struct rclrt_daemon * daemon, struct rclrt_slot * slot);
+struct rclrt_input_stream * daemon_find_input(struct rclrt_daemon * daemon, uint8_t id);
+/* Is `sequence` among the next RCLRT_WINDOW of the stream? */
+bool daemon_in_window(const struct rclrt_input_stream * input, uint16_t sequence);
+/* The frame is not in the ring any more, or not wanted. */
+void daemon_forget_waiting(struct rclrt_input_stream * input, uint16_t sequence);
+/* The next number is another one; what is held under it gets in line. The sink to notify, or null. */
+struct rclrt_sink * daemon_advance(struct rclrt_input_stream * input);
+void daemon_notify(struct rclrt_sink * sink);
+/* Unstuffs, checks and copies the bytes of a frame out of the ring. */
+enum rclrt_ret daemon_copy_out(
+  struct rclrt_daemon * daemon, const struct rclrt_slot * slot, uint8_t * to, size_t capacity,
+  uint16_t * length);
+
 #endif /* DAEMON_INTERNAL_H_ */

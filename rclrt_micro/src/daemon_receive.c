@@ -24,7 +24,7 @@ static struct rclrt_input_stream * input_of(struct rclrt_link * link)
 }
 
 /* In a critical section. One step per stream. */
-static struct rclrt_input_stream * find_input(struct rclrt_daemon * daemon, uint8_t id)
+struct rclrt_input_stream * daemon_find_input(struct rclrt_daemon * daemon, uint8_t id)
 {
   for (struct rclrt_link * link = rclrt_list_first(&daemon->inputs); link != NULL;
        link = rclrt_list_next(&daemon->inputs, link)) {
@@ -36,21 +36,21 @@ static struct rclrt_input_stream * find_input(struct rclrt_daemon * daemon, uint
 }
 
 /* In a critical section; the slot is in no list. */
-static void free_slot(struct rclrt_daemon * daemon, struct rclrt_slot * slot)
+void daemon_free_slot(struct rclrt_daemon * daemon, struct rclrt_slot * slot)
 {
   rclrt_list_push_back(&daemon->free_slots, &slot->link);
 }
 
 /* In a critical section: is `sequence` among the next RCLRT_WINDOW of the stream? */
-static bool in_window(const struct rclrt_input_stream * input, uint16_t sequence)
+bool daemon_in_window(const struct rclrt_input_stream * input, uint16_t sequence)
 {
   return (uint16_t)(sequence - input->expected) < RCLRT_WINDOW;
 }
 
 /* In a critical section: the frame is not in the ring any more, or not wanted. */
-static void forget_waiting(struct rclrt_input_stream * input, uint16_t sequence)
+void daemon_forget_waiting(struct rclrt_input_stream * input, uint16_t sequence)
 {
-  if (in_window(input, sequence)) {
+  if (daemon_in_window(input, sequence)) {
     input->waiting &= (uint16_t)~(1U << (uint16_t)(sequence - input->expected));
   }
 }
@@ -63,7 +63,7 @@ void daemon_reset_receiving(struct rclrt_daemon * daemon)
     struct rclrt_input_stream * input = input_of(link);
     for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
       if (input->held[i] != NULL) {
-        free_slot(daemon, input->held[i]);
+        daemon_free_slot(daemon, input->held[i]);
         input->held[i] = NULL;
       }
     }
@@ -80,11 +80,11 @@ void daemon_reset_receiving(struct rclrt_daemon * daemon)
        link = rclrt_list_next(&daemon->sinks, link)) {
     struct rclrt_link * slot;
     while ((slot = rclrt_list_pop_front(&sink_of(link)->slots)) != NULL) {
-      free_slot(daemon, slot_of(slot));
+      daemon_free_slot(daemon, slot_of(slot));
     }
   }
   while ((link = rclrt_list_pop_front(&daemon->others.slots)) != NULL) {
-    free_slot(daemon, slot_of(link));
+    daemon_free_slot(daemon, slot_of(link));
   }
 }
 
@@ -117,7 +117,7 @@ bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknac
 
 /* In a critical section: the next number is another one. What is held under it gets in line. Returns
  * the sink to notify, or null. */
-static struct rclrt_sink * advance(struct rclrt_input_stream * input)
+struct rclrt_sink * daemon_advance(struct rclrt_input_stream * input)
 {
   input->expected++;
   input->waiting >>= 1;
@@ -136,7 +136,7 @@ static struct rclrt_sink * advance(struct rclrt_input_stream * input)
   return slot->sink;
 }
 
-static void notify(struct rclrt_sink * sink)
+void daemon_notify(struct rclrt_sink * sink)
 {
   if (sink != NULL && sink->notify != NULL) {
     sink->notify(sink);
@@ -147,7 +147,7 @@ static void on_heartbeat(struct rclrt_daemon * daemon, const struct rclrt_heartb
 {
   struct rclrt_sink * sink = NULL;
   const uint32_t token = daemon_enter(daemon);
-  struct rclrt_input_stream * input = find_input(daemon, heartbeat->stream);
+  struct rclrt_input_stream * input = daemon_find_input(daemon, heartbeat->stream);
   if (input != NULL && is_reliable(input->id)) {
     /* The agent has given up what is before first_unacked. */
     uint16_t skip = rclrt_sequence_before(input->expected, heartbeat->first_unacked)
@@ -166,14 +166,14 @@ static void on_heartbeat(struct rclrt_daemon * daemon, const struct rclrt_heartb
     for (; skip > 0; --skip) {
       struct rclrt_slot ** held = &input->held[input->expected % RCLRT_WINDOW];
       if (*held != NULL) {
-        free_slot(daemon, *held);
+        daemon_free_slot(daemon, *held);
         *held = NULL;
       }
       if (skip > 1) {
         input->expected++;
         input->waiting >>= 1;
       } else {
-        sink = advance(input);
+        sink = daemon_advance(input);
       }
     }
     const uint16_t beyond = (uint16_t)(heartbeat->last_unacked + 1U);
@@ -184,11 +184,11 @@ static void on_heartbeat(struct rclrt_daemon * daemon, const struct rclrt_heartb
     input->ack_due = true;
   }
   daemon_leave(daemon, token);
-  notify(sink);
+  daemon_notify(sink);
 }
 
 /* Unstuffs, checks and copies the bytes of a frame out of the ring. */
-static enum rclrt_ret copy_out(
+enum rclrt_ret daemon_copy_out(
   struct rclrt_daemon * daemon, const struct rclrt_slot * slot, uint8_t * to, size_t capacity,
   uint16_t * length)
 {
@@ -224,7 +224,7 @@ static void handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot
 {
   uint8_t bytes[RCLRT_CONTROL_MAX];
   uint16_t length = 0;
-  if (copy_out(daemon, frame, bytes, sizeof(bytes), &length) != RCLRT_OK) {
+  if (daemon_copy_out(daemon, frame, bytes, sizeof(bytes), &length) != RCLRT_OK) {
     daemon_count(daemon, &daemon->counters.bad_checksums);
     return;
   }
@@ -284,9 +284,9 @@ static struct rclrt_slot * take_slot(struct rclrt_daemon * daemon, uint8_t prior
   }
   slot = slot_of(rclrt_list_last(&victim->slots));
   rclrt_list_remove(&slot->link);
-  struct rclrt_input_stream * input = find_input(daemon, slot->stream);
+  struct rclrt_input_stream * input = daemon_find_input(daemon, slot->stream);
   if (input != NULL) {
-    forget_waiting(input, slot->sequence);
+    daemon_forget_waiting(input, slot->sequence);
   }
   return slot;
 }
@@ -300,7 +300,7 @@ static bool wanted(
     input->ack_due = true; /* its acknowledgement was lost */
     return false;
   }
-  if (!in_window(input, sequence)) {
+  if (!daemon_in_window(input, sequence)) {
     daemon->counters.dropped_frames++;
     return false;
   }
@@ -338,7 +338,7 @@ static void on_frame(
   const uint16_t sequence = (uint16_t)(head[2] | head[3] << 8);
   struct rclrt_sink * sink = NULL;
   const uint32_t token = daemon_enter(daemon);
-  struct rclrt_input_stream * input = find_input(daemon, stream);
+  struct rclrt_input_stream * input = daemon_find_input(daemon, stream);
   bool keep = true;
   if (is_reliable(stream)) {
     keep = input != NULL && wanted(daemon, input, sequence);
@@ -355,13 +355,13 @@ static void on_frame(
       rclrt_list_push_back(&sink->slots, &slot->link);
     } else {
       if (input != NULL) {
-        forget_waiting(input, sequence);
+        daemon_forget_waiting(input, sequence);
       }
       sink = NULL;
     }
   }
   daemon_leave(daemon, token);
-  notify(sink);
+  daemon_notify(sink);
 }
 
 /* One byte of a line with a length in front of each message. */
@@ -459,165 +459,4 @@ void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, 
     }
   }
   daemon_kick(daemon);
-}
-
-/* What becomes of a checked frame. */
-enum verdict
-{
-  DELIVER,
-  DISCARD,
-  HOLD,
-};
-
-/* In a critical section. */
-static enum verdict judge(
-  struct rclrt_daemon * daemon, struct rclrt_slot * slot,
-  const struct rclrt_message_header * header, struct rclrt_sink ** next)
-{
-  struct rclrt_input_stream * input = find_input(daemon, header->stream);
-  if (input == NULL) {
-    return DELIVER; /* no order asked for */
-  }
-  if (!is_reliable(input->id)) {
-    if (input->started && rclrt_sequence_before(header->sequence, input->expected)) {
-      daemon->counters.late++;
-      return DISCARD;
-    }
-    input->started = true;
-    input->expected = (uint16_t)(header->sequence + 1U);
-    return DELIVER;
-  }
-  input->ack_due = true;
-  if (header->sequence == input->expected) {
-    *next = advance(input);
-    return DELIVER;
-  }
-  struct rclrt_slot ** held = &input->held[header->sequence % RCLRT_WINDOW];
-  if (!in_window(input, header->sequence) || *held != NULL) {
-    daemon->counters.duplicates++;
-    return DISCARD;
-  }
-  forget_waiting(input, header->sequence);
-  *held = slot;
-  return HOLD;
-}
-
-/* Adds a fragment. True when it was the last and the message is whole. */
-static bool assemble(
-  struct rclrt_daemon * daemon, struct rclrt_input_stream * input,
-  const struct rclrt_submessage * fragment)
-{
-  const bool last = (fragment->flags & RCLRT_FLAG_LAST_FRAGMENT) != 0;
-  const struct rclrt_bytes bytes = fragment->of.data;
-  if (bytes.size > (size_t)(input->assembly_capacity - input->assembly_length)) {
-    input->assembly_broken = true;
-  }
-  if (!input->assembly_broken) {
-    memcpy(input->assembly + input->assembly_length, bytes.data, bytes.size);
-    input->assembly_length = (uint16_t)(input->assembly_length + bytes.size);
-  }
-  if (last && input->assembly_broken) {
-    daemon_count(daemon, &daemon->counters.unassembled);
-    input->assembly_broken = false;
-    input->assembly_length = 0;
-    return false;
-  }
-  return last;
-}
-
-/* The submessages of a delivered message: in the buffer, or assembled. False: no message yet. */
-static bool unwrap(
-  struct rclrt_daemon * daemon, const uint8_t * buffer, uint16_t length,
-  struct rclrt_message * message)
-{
-  const size_t at = rclrt_message_header_size(message->header.session);
-  message->submessages.data = buffer + at;
-  message->submessages.size = length - at;
-  if (message->submessages.data[0] != RCLRT_FRAGMENT) {
-    return true;
-  }
-  struct rclrt_reader reader;
-  struct rclrt_submessage fragment;
-  rclrt_reader_init(&reader, message->submessages.data, message->submessages.size);
-  const uint32_t token = daemon_enter(daemon);
-  struct rclrt_input_stream * input = find_input(daemon, message->header.stream);
-  daemon_leave(daemon, token);
-  if (!rclrt_read_submessage(&reader, &fragment) || input == NULL || !is_reliable(input->id)) {
-    daemon_count(daemon, &daemon->counters.malformed);
-    return false;
-  }
-  if (!assemble(daemon, input, &fragment)) {
-    return false;
-  }
-  message->submessages.data = input->assembly;
-  message->submessages.size = input->assembly_length;
-  input->assembly_length = 0;
-  return true;
-}
-
-/* Takes one frame out of line. AGAIN: it was not a message to deliver; EMPTY is told by `*empty`. */
-static enum rclrt_ret take_one(
-  struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
-  struct rclrt_message * message, bool * empty)
-{
-  uint32_t token = daemon_enter(daemon);
-  struct rclrt_slot * slot = slot_of(rclrt_list_pop_front(&sink->slots));
-  daemon_leave(daemon, token);
-  *empty = slot == NULL;
-  if (slot == NULL) {
-    return RCLRT_ERR_AGAIN;
-  }
-  uint16_t length = 0;
-  const enum rclrt_ret ret = copy_out(daemon, slot, buffer, capacity, &length);
-  struct rclrt_reader reader;
-  rclrt_reader_init(&reader, buffer, length);
-  rclrt_read_message_header(&reader, &message->header);
-
-  enum verdict verdict = DISCARD;
-  struct rclrt_sink * next = NULL;
-  token = daemon_enter(daemon);
-  /* Copied first, looked at afterwards: new bytes may have come meanwhile. */
-  if (daemon->head - slot->at > daemon->config.ring_size) {
-    daemon->counters.overwritten++;
-  } else if (ret == RCLRT_ERR_STORAGE) {
-    daemon->counters.malformed++;
-  } else if (ret != RCLRT_OK) {
-    daemon->counters.bad_checksums++;
-  } else if (reader.failed || rclrt_reader_left(&reader) < RCLRT_SUBMESSAGE_HEADER) {
-    daemon->counters.malformed++;
-  } else {
-    verdict = judge(daemon, slot, &message->header, &next);
-  }
-  if (verdict == DISCARD) {
-    struct rclrt_input_stream * input = find_input(daemon, slot->stream);
-    if (input != NULL && is_reliable(input->id)) {
-      forget_waiting(input, slot->sequence);
-      input->ack_due = true;
-    }
-  }
-  if (verdict != HOLD) {
-    free_slot(daemon, slot);
-  }
-  daemon_leave(daemon, token);
-  notify(next);
-  if (verdict != DELIVER) {
-    return RCLRT_ERR_AGAIN;
-  }
-  return unwrap(daemon, buffer, length, message) ? RCLRT_OK : RCLRT_ERR_AGAIN;
-}
-
-enum rclrt_ret rclrt_daemon_take(
-  struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
-  struct rclrt_message * message)
-{
-  if (daemon == NULL || sink == NULL || buffer == NULL || message == NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  enum rclrt_ret ret = RCLRT_ERR_AGAIN;
-  bool empty = false;
-  for (uint32_t i = 0; i <= daemon->config.slot_count && ret != RCLRT_OK && !empty; ++i) {
-    ret = take_one(daemon, sink, buffer, capacity, message, &empty);
-  }
-  daemon_kick(daemon);
-  return ret;
 }

@@ -42,11 +42,7 @@ void daemon_settle_until(
   struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint16_t first)
 {
   while (stream->first_unacked != first) {
-    struct rclrt_node ** slot = window_slot(stream, stream->first_unacked);
-    if (*slot != NULL) {
-      settle_node(daemon, *slot);
-      *slot = NULL;
-    }
+    settle_node(daemon, *window_slot(stream, stream->first_unacked));
     stream->first_unacked++;
   }
 }
@@ -67,7 +63,9 @@ void daemon_reset_sending(struct rclrt_daemon * daemon)
   for (link = rclrt_list_first(&daemon->outputs); link != NULL;
        link = rclrt_list_next(&daemon->outputs, link)) {
     struct rclrt_output_stream * stream = output_of(link);
-    memset(stream->window, 0, sizeof(stream->window));
+    for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
+      stream->window[i] = NULL;
+    }
     stream->next = 0;
     stream->sent = 0;
     stream->first_unacked = 0;

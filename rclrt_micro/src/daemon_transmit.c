@@ -239,7 +239,7 @@ static void requeue_missing(
       continue;
     }
     struct rclrt_node * node = *window_slot(stream, sequence);
-    if (node == NULL || node->state != RCLRT_NODE_PENDING) {
+    if (node->state != RCLRT_NODE_PENDING) {
       continue; /* already on its way again */
     }
     if (node->tries > 1 && now - node->sent_ns < daemon->config.answer_ns) {

@@ -24,7 +24,8 @@ constexpr uint8_t kKey[4] = {0xCA, 0xFE, 0x00, 0x01};
 class Deframer
 {
 public:
-  explicit Deframer(rclrt_framing framing) : framing_(framing)
+  explicit Deframer(rclrt_framing framing, rclrt_check check = RCLRT_CHECK_ARC)
+  : framing_(framing), check_(check)
   {
     rclrt_scanner_init(&scanner_, 4096);
   }
@@ -49,7 +50,9 @@ public:
     return messages;
   }
 
-  static Agent::Bytes frame(rclrt_framing framing, const Agent::Bytes & message, uint8_t source)
+  static Agent::Bytes frame(
+    rclrt_framing framing, const Agent::Bytes & message, uint8_t source,
+    rclrt_check check = RCLRT_CHECK_ARC)
   {
     if (framing == RCLRT_FRAMING_DATAGRAM) {
       return message;
@@ -62,7 +65,7 @@ public:
     }
     rclrt_frame_encoder encoder;
     rclrt_frame_encoder_init(
-      &encoder, RCLRT_CHECK_ARC, source, source == 0 ? 1 : 0, message.data(),
+      &encoder, check, source, source == 0 ? 1 : 0, message.data(),
       static_cast<uint16_t>(message.size()));
     Agent::Bytes bytes(rclrt_frame_wire_size(&encoder));
     rclrt_frame_encode(&encoder, bytes.data(), bytes.size());
@@ -83,13 +86,14 @@ private:
     uint16_t length = 0;
     if (
       rclrt_frame_decode(
-        RCLRT_CHECK_ARC, line_.data(), line_.size(), nullptr, 0, payload.data(), payload.size(),
-        &length) == RCLRT_OK) {
+        check_, line_.data(), line_.size(), nullptr, 0, payload.data(), payload.size(), &length) ==
+      RCLRT_OK) {
       messages.push_back(payload);
     }
   }
 
   rclrt_framing framing_;
+  rclrt_check check_;
   rclrt_scanner scanner_{};
   Agent::Bytes line_;
 };
@@ -121,7 +125,7 @@ public:
       if (on_agent_message && on_agent_message(message)) {
         return;
       }
-      const auto frame = Deframer::frame(options.framing, message, 0);
+      const auto frame = Deframer::frame(options.framing, message, 0, options.policy.check);
       world.at(world.now_ns() + options.agent_delay_ns, [this, frame] { to_client.send(frame); });
     }),
     nodes(with.nodes),
@@ -129,7 +133,7 @@ public:
     slots(with.slots),
     ring(with.ring),
     piece(with.piece),
-    at_agent_(with.framing)
+    at_agent_(with.framing, with.policy.check)
   {
     to_agent.faults = options.faults;
     to_client.faults = options.faults;

@@ -118,6 +118,16 @@ TEST(Client, its_messages_are_those_of_the_peer_in_the_capture)
   }
 }
 
+TEST(Client, both_checksums_work_if_both_ends_use_the_same)
+{
+  RigOptions with;
+  with.policy.check = RCLRT_CHECK_FCS16;
+  System system(with);
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  EXPECT_EQ(rclrt_session_ping(&system.session, 1000 * kMs), RCLRT_OK);
+  EXPECT_EQ(system.daemon.counters.bad_checksums, 0U);
+}
+
 TEST(Client, a_key_in_every_message_works_as_well)
 {
   System system({}, 0x01);
@@ -325,6 +335,46 @@ TEST(Client, a_message_longer_than_a_frame_goes_in_fragments_or_is_refused)
   EXPECT_EQ(got, 1000U);
   const Blob huge{1, 3000};
   EXPECT_EQ(rclrt_publish(&reliable, &huge), RCLRT_ERR_STORAGE);
+}
+
+TEST(Client, a_long_message_is_received_if_there_is_storage_and_counted_if_not)
+{
+  for (const bool storage_given : {true, false}) {
+    RigOptions with;
+    with.capacity = 128;
+    System system(with);
+    ASSERT_NO_FATAL_FAILURE(system.start());
+    rclrt_subscription subscription;
+    Blob message;
+    Received received;
+    uint8_t storage[1008];
+    ASSERT_EQ(
+      rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", rclrt_qos_reliable()),
+      RCLRT_OK);
+    if (storage_given) {
+      ASSERT_EQ(rclrt_subscription_accept_long(&subscription, storage, sizeof(storage)), RCLRT_OK);
+    }
+    ASSERT_EQ(
+      rclrt_executor_add_subscription(
+        &system.executor, &subscription, &message, Received::run, &received, 5, RCLRT_ON_NEW_DATA),
+      RCLRT_OK);
+    system.spin_for(200);
+    Agent::Bytes data(1000);
+    data[0] = 7;
+    system.agent.publish("rt/t", data);
+    system.arm_agent();
+    system.spin_for(500);
+    EXPECT_EQ(
+      received.sizes, storage_given ? std::vector<uint32_t>{1000} : std::vector<uint32_t>{});
+    EXPECT_EQ(system.daemon.counters.unassembled, storage_given ? 0U : 1U);
+    // Either way the stream goes on.
+    system.agent.publish("rt/t", number(8));
+    system.arm_agent();
+    system.spin_for(500);
+    ASSERT_FALSE(received.numbers.empty());
+    EXPECT_EQ(received.numbers.back(), 8U);
+    EXPECT_EQ(system.agent.unacknowledged(subscription.stream.id), 0U);
+  }
 }
 
 TEST(Client, null_pointers_and_values_out_of_range_are_errors)

@@ -46,6 +46,70 @@ TEST(Daemon, a_more_urgent_message_overtakes_what_waits_but_not_what_is_on_the_l
   EXPECT_TRUE(rclrt_daemon_idle(&rig.daemon));
 }
 
+TEST(Daemon, a_committed_message_is_sent_without_further_ado)
+{
+  Rig rig;
+  Streams streams(rig);
+  rclrt_node * node = nullptr;
+  ASSERT_EQ(rclrt_daemon_acquire(&rig.daemon, &streams.low, 1, &node), RCLRT_OK);
+  rclrt_writer writer = rclrt_daemon_writer(&rig.daemon, node);
+  const size_t begin = rclrt_data_begin(&writer, RCLRT_WRITE_DATA, 14, 0x15);
+  rclrt_write_u8(&writer, 7);
+  rclrt_submessage_end(&writer, begin);
+  ASSERT_EQ(rclrt_daemon_commit(&rig.daemon, node, &writer), RCLRT_OK);
+  rig.settle();
+  EXPECT_EQ(written(rig), std::vector<int>{7});
+}
+
+TEST(Daemon, a_message_acknowledged_while_it_is_sent_again_is_done_with)
+{
+  Rig rig;
+  Streams streams(rig, 0x81, 0x82);
+  rig.to_client.faults.loss = 1;  // the agent's own answers
+  ASSERT_EQ(rig.write(streams.low, 1, number(1)), RCLRT_OK);
+  rig.settle(20);
+  const auto answer = [&rig](const char * hex) {
+    const auto frame = Deframer::frame(RCLRT_FRAMING_SERIAL, from_hex(hex), 0);
+    rclrt_daemon_received(&rig.daemon, frame.data(), frame.size());
+  };
+  answer("810000000a0105000000000181");  // number 0 is missing: sent again
+  EXPECT_NE(rig.daemon.current, nullptr);
+  answer("810000000a0105000100000081");  // no: it had arrived
+  rig.settle(20);
+  EXPECT_TRUE(rclrt_daemon_idle(&rig.daemon));
+  EXPECT_EQ(rig.daemon.free_count, rig.options.nodes);
+}
+
+TEST(Daemon, a_line_that_takes_nothing_loses_best_effort_but_not_what_is_reliable)
+{
+  Rig rig;
+  Streams streams(rig, 0x01, 0x82);
+  const auto works = rig.port.transport.write;
+  rig.port.transport.write = [](void *, const uint8_t *, size_t) -> ptrdiff_t { return -1; };
+  EXPECT_EQ(rig.write(streams.low, 1, number(1)), RCLRT_OK);
+  EXPECT_EQ(rig.write(streams.high, 9, number(2)), RCLRT_OK);
+  EXPECT_EQ(rig.daemon.counters.write_errors, 2U);
+  rig.port.transport.write = works;
+  rig.settle();
+  EXPECT_EQ(written(rig), std::vector<int>{2});
+  EXPECT_TRUE(rclrt_daemon_idle(&rig.daemon));
+}
+
+TEST(Daemon, a_line_that_is_stuck_makes_nobody_wait)
+{
+  RigOptions options;
+  options.nodes = 3;
+  Rig rig(options);
+  Streams streams(rig, 0x01, 0x82);
+  rig.port.transport.write = [](void *, const uint8_t *, size_t) -> ptrdiff_t { return 0; };
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(rig.write(streams.low, 1, number(1)), RCLRT_OK);
+  }
+  EXPECT_EQ(rig.write(streams.low, 1, number(1)), RCLRT_ERR_AGAIN);
+  EXPECT_EQ(rclrt_daemon_poll(&rig.daemon, 10 * kMs), RCLRT_OK);
+  EXPECT_FALSE(rclrt_daemon_idle(&rig.daemon));
+}
+
 TEST(Daemon, an_empty_pool_is_an_error_at_once_and_the_pool_recovers)
 {
   RigOptions options;

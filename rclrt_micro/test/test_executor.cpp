@@ -350,6 +350,42 @@ TEST_F(Program, a_callback_may_remove_itself_and_others)
   EXPECT_EQ(log, "a") << "it is no more";
 }
 
+TEST_F(Program, a_trigger_at_any_point_of_a_round_is_run_once)
+{
+  subscription("s", 3);
+  auto & low = guard("low", 1);
+  auto & urgent = guard("u", 9);
+  const auto rounds = [&](int point) {
+    log.clear();
+    int section = 0;
+    bool in_interrupt = false;
+    rclrt_guard_trigger(&low.guard);
+    publish("s", 1);
+    system.settle(20);
+    system.port.on_leave = [&] {
+      if (!in_interrupt && ++section == point) {
+        in_interrupt = true;
+        rclrt_guard_trigger(&urgent.guard);
+        in_interrupt = false;
+      }
+    };
+    for (int i = 0; i < 4; ++i) {
+      (void)rclrt_executor_spin_some(&system.executor, 1);
+    }
+    system.port.on_leave = nullptr;
+    system.spin_for(5);
+    return section;
+  };
+  const int sections = rounds(0);
+  ASSERT_EQ(log, "s1 low");
+  ASSERT_GT(sections, 10);
+  for (int point = 1; point <= sections; ++point) {
+    rounds(point);
+    const bool in_order = log == "u s1 low" || log == "s1 u low" || log == "s1 low u";
+    ASSERT_TRUE(in_order) << log << " at " << point;
+  }
+}
+
 TEST_F(Program, levels_preempt_in_the_middle_of_a_callback_but_not_below_a_ceiling)
 {
   rclrt_micro::SimLevels levels(system.world, system.port, [this](unsigned level) {

@@ -57,7 +57,7 @@ void run(const std::vector<Bytes> & seeds, bool (*target)(const uint8_t *, size_
   }
 }
 
-TEST(Fuzz, any_bytes_on_the_line_are_survived_and_no_slot_is_lost)
+TEST(Fuzz, any_bytes_on_the_line_are_survived_and_no_buffer_is_lost)
 {
   run(corpus("corpus_line"), fuzz_line);
 }

@@ -114,7 +114,8 @@ struct rclrt_client
   uint8_t priority;
 };
 
-/* Errors of all _init: ARGUMENT, and those of rclrt_session_create(). */
+/* Errors of all _init: ARGUMENT, those of rclrt_session_create(), STORAGE (more than 126
+ * publishers, subscriptions and ends of services in a session). */
 enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain);
@@ -124,6 +125,11 @@ enum rclrt_ret rclrt_publisher_init(
 enum rclrt_ret rclrt_subscription_init(
   struct rclrt_subscription * subscription, struct rclrt_node_handle * node,
   const struct rclrt_type * type, const char * name, struct rclrt_qos qos);
+/* Messages longer than a frame come in fragments and are put together in `storage`: as long as the
+ * message and 8 bytes. Before it is added to an executor. Without, they are dropped and counted
+ * (`unassembled`). Errors: ARGUMENT, UNSUPPORTED (best effort). */
+enum rclrt_ret rclrt_subscription_accept_long(
+  struct rclrt_subscription * subscription, uint8_t * storage, uint16_t size);
 enum rclrt_ret rclrt_service_init(
   struct rclrt_service * service, struct rclrt_node_handle * node,
   const struct rclrt_type * request_type, const struct rclrt_type * response_type,

@@ -64,11 +64,11 @@ struct rclrt_output_stream
 {
   uint8_t id; /* 0, 01..7F best effort, 80..FF reliable */
   bool heartbeat_due;
-  uint16_t next;           /* number of the next message committed */
-  uint16_t sent;           /* number after the last one transmitted */
-  uint16_t first_unacked;  /* reliable: all before it are done with */
-  uint64_t quiet_since_ns; /* last transmission or progress */
-  struct rclrt_node * window[RCLRT_WINDOW];
+  uint16_t next;                            /* number of the next message committed */
+  uint16_t sent;                            /* number after the last one transmitted */
+  uint16_t first_unacked;                   /* reliable: all before it are done with */
+  uint64_t quiet_since_ns;                  /* last transmission or progress */
+  struct rclrt_node * window[RCLRT_WINDOW]; /* of number n at n % 16, from first_unacked to next */
   struct rclrt_link link;
 };
 

@@ -38,7 +38,8 @@ struct rclrt_transport
   void (*close)(void * context);
   /* Send. Returns `size` when the bytes are on their way and may be overwritten; 0 when they are
    * still being read (DMA): rclrt_daemon_transmitted() is then called once, when they are not; a
-   * negative number when they are lost. */
+   * negative number when they are lost. A DMA that can hang needs a time limit in the port, which
+   * then calls rclrt_daemon_transmitted() as well. */
   ptrdiff_t (*write)(void * context, const uint8_t * bytes, size_t size);
   /* Receive at most `capacity` bytes, a datagram at a time on a line of datagrams, waiting at most
    * `timeout_ns`. Returns the bytes, 0 for none, a negative number when the line is broken. A port

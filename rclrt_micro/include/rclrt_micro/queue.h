@@ -15,9 +15,14 @@
 extern "C" {
 #endif
 
+static inline void * rclrt_before(const void * pointer, size_t bytes)
+{
+  return (char *)pointer - bytes;
+}
+
 /* The structure of `type` whose `member` is `*pointer`. */
 #define RCLRT_CONTAINER_OF(pointer, type, member) \
-  ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+  ((type *)rclrt_before((pointer), offsetof(type, member)))
 
 /* In no list: both null. */
 struct rclrt_link

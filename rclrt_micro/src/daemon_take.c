@@ -1,0 +1,174 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Delivery: a frame out of the ring, checked, in the order of its stream, whole. Functions that say
+ * "in a critical section" are called there; the others are not.
+ */
+#include <string.h>
+
+#include "daemon_internal.h"
+
+static struct rclrt_slot * slot_of(struct rclrt_link * link)
+{
+  return link == NULL ? NULL : RCLRT_CONTAINER_OF(link, struct rclrt_slot, link);
+}
+
+/* What becomes of a checked frame. */
+enum verdict
+{
+  DELIVER,
+  DISCARD,
+  HOLD,
+};
+
+/* In a critical section. */
+static enum verdict judge(
+  struct rclrt_daemon * daemon, struct rclrt_slot * slot,
+  const struct rclrt_message_header * header, struct rclrt_sink ** next)
+{
+  struct rclrt_input_stream * input = daemon_find_input(daemon, header->stream);
+  if (input == NULL) {
+    return DELIVER; /* no order asked for */
+  }
+  if (!is_reliable(input->id)) {
+    if (input->started && rclrt_sequence_before(header->sequence, input->expected)) {
+      daemon->counters.late++;
+      return DISCARD;
+    }
+    input->started = true;
+    input->expected = (uint16_t)(header->sequence + 1U);
+    return DELIVER;
+  }
+  input->ack_due = true;
+  if (header->sequence == input->expected) {
+    *next = daemon_advance(input);
+    return DELIVER;
+  }
+  struct rclrt_slot ** held = &input->held[header->sequence % RCLRT_WINDOW];
+  if (!daemon_in_window(input, header->sequence) || *held != NULL) {
+    daemon->counters.duplicates++;
+    return DISCARD;
+  }
+  daemon_forget_waiting(input, header->sequence);
+  *held = slot;
+  return HOLD;
+}
+
+/* Adds a fragment. True when it was the last and the message is whole. */
+static bool assemble(
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * input,
+  const struct rclrt_submessage * fragment)
+{
+  const bool last = (fragment->flags & RCLRT_FLAG_LAST_FRAGMENT) != 0;
+  const struct rclrt_bytes bytes = fragment->of.data;
+  if (bytes.size > (size_t)(input->assembly_capacity - input->assembly_length)) {
+    input->assembly_broken = true;
+  }
+  if (!input->assembly_broken) {
+    memcpy(input->assembly + input->assembly_length, bytes.data, bytes.size);
+    input->assembly_length = (uint16_t)(input->assembly_length + bytes.size);
+  }
+  if (last && input->assembly_broken) {
+    daemon_count(daemon, &daemon->counters.unassembled);
+    input->assembly_broken = false;
+    input->assembly_length = 0;
+    return false;
+  }
+  return last;
+}
+
+/* The submessages of a delivered message: in the buffer, or assembled. False: no message yet. */
+static bool unwrap(
+  struct rclrt_daemon * daemon, const uint8_t * buffer, uint16_t length,
+  struct rclrt_message * message)
+{
+  const size_t at = rclrt_message_header_size(message->header.session);
+  message->submessages.data = buffer + at;
+  message->submessages.size = length - at;
+  if (message->submessages.data[0] != RCLRT_FRAGMENT) {
+    return true;
+  }
+  struct rclrt_reader reader;
+  struct rclrt_submessage fragment;
+  rclrt_reader_init(&reader, message->submessages.data, message->submessages.size);
+  const uint32_t token = daemon_enter(daemon);
+  struct rclrt_input_stream * input = daemon_find_input(daemon, message->header.stream);
+  daemon_leave(daemon, token);
+  if (!rclrt_read_submessage(&reader, &fragment) || input == NULL || !is_reliable(input->id)) {
+    daemon_count(daemon, &daemon->counters.malformed);
+    return false;
+  }
+  if (!assemble(daemon, input, &fragment)) {
+    return false;
+  }
+  message->submessages.data = input->assembly;
+  message->submessages.size = input->assembly_length;
+  input->assembly_length = 0;
+  return true;
+}
+
+/* Takes one frame out of line. AGAIN: it was not a message to deliver; EMPTY is told by `*empty`. */
+static enum rclrt_ret take_one(
+  struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
+  struct rclrt_message * message, bool * empty)
+{
+  uint32_t token = daemon_enter(daemon);
+  struct rclrt_slot * slot = slot_of(rclrt_list_pop_front(&sink->slots));
+  daemon_leave(daemon, token);
+  *empty = slot == NULL;
+  if (slot == NULL) {
+    return RCLRT_ERR_AGAIN;
+  }
+  uint16_t length = 0;
+  const enum rclrt_ret ret = daemon_copy_out(daemon, slot, buffer, capacity, &length);
+  struct rclrt_reader reader;
+  rclrt_reader_init(&reader, buffer, length);
+  rclrt_read_message_header(&reader, &message->header);
+
+  enum verdict verdict = DISCARD;
+  struct rclrt_sink * next = NULL;
+  token = daemon_enter(daemon);
+  /* Copied first, looked at afterwards: new bytes may have come meanwhile. */
+  if (daemon->head - slot->at > daemon->config.ring_size) {
+    daemon->counters.overwritten++;
+  } else if (ret == RCLRT_ERR_CHECKSUM || ret == RCLRT_ERR_MALFORMED) {
+    daemon->counters.bad_checksums++;
+  } else if (
+    ret != RCLRT_OK || reader.failed || rclrt_reader_left(&reader) < RCLRT_SUBMESSAGE_HEADER) {
+    daemon->counters.malformed++;
+  } else {
+    verdict = judge(daemon, slot, &message->header, &next);
+  }
+  if (verdict == DISCARD) {
+    struct rclrt_input_stream * input = daemon_find_input(daemon, slot->stream);
+    if (input != NULL && is_reliable(input->id)) {
+      daemon_forget_waiting(input, slot->sequence);
+      input->ack_due = true;
+    }
+  }
+  if (verdict != HOLD) {
+    daemon_free_slot(daemon, slot);
+  }
+  daemon_leave(daemon, token);
+  daemon_notify(next);
+  if (verdict != DELIVER) {
+    return RCLRT_ERR_AGAIN;
+  }
+  return unwrap(daemon, buffer, length, message) ? RCLRT_OK : RCLRT_ERR_AGAIN;
+}
+
+enum rclrt_ret rclrt_daemon_take(
+  struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
+  struct rclrt_message * message)
+{
+  if (daemon == NULL || sink == NULL || buffer == NULL || message == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  enum rclrt_ret ret = RCLRT_ERR_AGAIN;
+  bool empty = false;
+  for (uint32_t i = 0; i <= daemon->config.slot_count && ret != RCLRT_OK && !empty; ++i) {
+    ret = take_one(daemon, sink, buffer, capacity, message, &empty);
+  }
+  daemon_kick(daemon);
+  return ret;
+}
