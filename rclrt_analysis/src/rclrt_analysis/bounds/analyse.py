@@ -25,7 +25,7 @@ from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.bounds.wait_set import analyse_wait_set
 from rclrt_analysis.model import Executor, ExecutorKind, Policy, System
 
-MAX_ROUNDS = 100
+MAX_ROUNDS = 50
 """How often executors that send to each other are analysed before what still grows has no bound."""
 
 METHODS = ("exact", "paper")
@@ -52,30 +52,32 @@ def analyse(system: System, method: str = "exact") -> Result:
     longest = max((callback.period or 0 for callback in system.callbacks), default=0)
     # At first every message comes as soon as it can; jitter only grows from there.
     arrivals = [_arrivals(system, unit, responses, optimistic=True) for unit in units]
+    given_up: set[int] = set()
     changed = list(range(len(units)))
-    for step in range(MAX_ROUNDS):
+    rounds = 0
+    while changed:
         for i in changed:
             found, used = _bounds(units[i], arrivals[i], method)
             responses.update(found)
             methods.update(dict.fromkeys(found, used))
         now = [_arrivals(system, unit, responses) for unit in units]
-        for found_now in now if step < MAX_ROUNDS // 2 else []:
-            _cut(found_now, MAX_GROWTH * longest)
+        for i, found_now in enumerate(now):
+            _cut(found_now, 0 if i in given_up else MAX_GROWTH * longest)
         changed = [i for i in range(len(units)) if now[i] != arrivals[i]]
-        if step >= MAX_ROUNDS // 2:
+        rounds += 1
+        if rounds >= MAX_ROUNDS:
+            # Nothing is known of what still changes. Each time there is less of it.
+            given_up.update(changed)
             for i in changed:
                 now[i] = {}
-            changed = [i for i in changed if arrivals[i]]
         arrivals = now
-        if not changed:
-            break
     return _result(system, responses, methods)
 
 
 def _cut(arrivals: dict[str, Activation], limit: int) -> None:
-    """Forget what grows without end."""
+    """Forget what grows without end: jitter above the limit, all of it if that is 0."""
     for topic, activation in list(arrivals.items()):
-        if any(stream.jitter > limit for stream in activation.streams):
+        if not limit or any(stream.jitter > limit for stream in activation.streams):
             del arrivals[topic]
 
 
