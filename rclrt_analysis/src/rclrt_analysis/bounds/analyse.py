@@ -46,7 +46,8 @@ def analyse(system: System, method: str = "exact") -> Result:
     -----
     Thread-safe. Executors that send to each other are repeated until nothing changes.
     """
-    units, refused = _units(system)
+    urgency = urgencies(system)
+    units, refused = _units(system, urgency)
     responses = {name: Local(None, reason=reason) for name, reason in refused.items()}
     methods = dict.fromkeys(refused, NONE)
     longest = max((callback.period or 0 for callback in system.callbacks), default=0)
@@ -71,7 +72,7 @@ def analyse(system: System, method: str = "exact") -> Result:
             for i in changed:
                 now[i] = {}
         arrivals = now
-    return _result(system, responses, methods)
+    return _result(system, responses, methods, urgency)
 
 
 def _cut(arrivals: dict[str, Activation], limit: int) -> None:
@@ -109,7 +110,12 @@ def _arrivals(
 _NEVER = Activation((Stream(2**50),), None)
 
 
-def _result(system: System, responses: dict[str, Local], methods: Mapping[str, Method]) -> Result:
+def _result(
+    system: System,
+    responses: dict[str, Local],
+    methods: Mapping[str, Method],
+    urgency: Mapping[str, int],
+) -> Result:
     for name, local in responses.items():
         publishers = system.triggered_by(system.callback_of[name])
         outputs = [responses[publisher].output for publisher in publishers]
@@ -128,7 +134,7 @@ def _result(system: System, responses: dict[str, Local], methods: Mapping[str, M
         )
         for callback in system.callbacks
     )
-    chains = tuple(chain_bound(system, chain, responses) for chain in system.chains)
+    chains = tuple(chain_bound(system, chain, responses, urgency) for chain in system.chains)
     assumptions = [a for method in methods.values() for a in method.assumptions]
     if system.chains:
         assumptions += [Assumption.IMPLICIT_COMMUNICATION, Assumption.NO_LOSS]
@@ -151,9 +157,8 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
         return {c.name: Local(None, reason=str(reason)) for c in unit.callbacks}, NONE
 
 
-def _units(system: System) -> tuple[list[Unit], dict[str, str]]:
+def _units(system: System, urgency: Mapping[str, int]) -> tuple[list[Unit], dict[str, str]]:
     """Return what competes for one thread or core; for callbacks in none of these, why."""
-    urgency = urgencies(system)
     refused: dict[str, str] = {}
     units = []
     for executors in _together(system):

@@ -22,7 +22,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from rclrt_analysis.bounds.activation import urgencies
 from rclrt_analysis.bounds.result import ChainBound, Hop, Local
 from rclrt_analysis.bounds.taskset import Ints
 from rclrt_analysis.model import Callback, Chain, ExecutorKind, Kind, Policy, System
@@ -35,16 +34,23 @@ class _NoBoundError(Exception):
 Responses = Mapping[str, Local]
 
 
-def chain_bound(system: System, chain: Chain, responses: Responses) -> ChainBound:
+def chain_bound(
+    system: System, chain: Chain, responses: Responses, urgency: Mapping[str, int]
+) -> ChainBound:
     """Return the bound of one chain: the sum of its hops, ns.
 
     Where the executor's own bound reaches from the start of its part of the chain, that is taken.
+
+    Parameters
+    ----------
+    urgency
+        Of every callback, see `activation.urgencies`.
     """
     try:
         hops = _hops(system, chain, responses)
     except _NoBoundError as reason:
         return ChainBound(chain.name, chain.measure, None, chain.deadline, reason=str(reason))
-    hops = _overlapped(system, hops)
+    hops = _overlapped(system, hops, urgency)
     total = sum(hop.waiting + hop.response for hop in hops)
     return ChainBound(chain.name, chain.measure, total, chain.deadline, tuple(hops))
 
@@ -99,9 +105,8 @@ def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
     return hops
 
 
-def _overlapped(system: System, hops: list[Hop]) -> list[Hop]:
+def _overlapped(system: System, hops: list[Hop], urgency: Mapping[str, int]) -> list[Hop]:
     """Return the hops, with what the next one's period covers taken off."""
-    urgency = urgencies(system)
     result = list(hops)
     for i, (hop, following) in enumerate(itertools.pairwise(hops)):
         writer, reader = (system.callback_of[h.callback] for h in (hop, following))

@@ -119,9 +119,11 @@ def make_rows(unit: Unit, known: Known, callbacks: Sequence[Callback] | None = N
 def to_locals(unit: Unit, rows: Rows, responses: Responses, known: Known) -> dict[str, Local]:
     """Return the bound of every callback: that of its worst row."""
     result: dict[str, Local] = {}
+    mine: list[list[int]] = [[] for _ in unit.callbacks]
+    for row, i in enumerate(rows.owner.tolist()):
+        mine[i].append(row)
     for i, callback in enumerate(unit.callbacks):
-        mine = np.flatnonzero(rows.owner == i)
-        worst = mine[np.argmax(responses.response[mine])]
+        worst = max(mine[i], key=lambda row: int(responses.response[row]))
         endless = any(stream.period == 1 for stream in known[callback.name].streams)
         if endless or responses.response[worst] >= UNBOUNDED:
             result[callback.name] = Local(None, reason=NO_BOUND)
