@@ -277,6 +277,18 @@ def test_messages_of_another_executor_come_with_jitter() -> None:
     assert bounds(result) == {"a": 9, "low": 9, "b": 5, "c": 5}
 
 
+def test_a_chain_that_leaves_an_executor_and_comes_back_starts_anew_there() -> None:
+    other = "{name: f, kind: priority_events, policy: rm, cores: [1]}"
+    chain = "chains: [{name: k, callbacks: [a, b, c], measure: latency}]\n"
+    result = analysed(
+        f"{EVENTS}, {other}", timer("a", 20, 4, 9),
+        subscription("b", 3, "a").replace("executor: e", "executor: f"),
+        subscription("c", 2, "b", ", priority: 1"), rest=chain,
+    )  # fmt: skip
+    # "c" waits for "a" as well: what came before does not count twice, but this does.
+    assert [hop.response / MS for hop in result.chains[0].hops] == [6, 3, 6]
+
+
 def test_executors_that_feed_each_other_in_a_circle_of_data_end() -> None:
     two = "{name: e, kind: priority_events}, {name: f, kind: priority_events, cores: [1]}"
     lines = [timer("a", 10, 4, 3), timer("b", 10, 4, 3).replace("executor: e", "executor: f")]

@@ -95,9 +95,13 @@ def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
             hop = Hop(name, "joined", max(gaps, default=0) + transport, response)
             start, since_start, alone = "", response, True
         else:
-            total = _since(start, callback, system, responses)
-            if total is not None:
-                response = min(response, max(0, total - since_start - transport))
+            if _same_unit(system, before, name):
+                total = _since(start, callback, system, responses)
+                if total is not None:
+                    response = min(response, max(0, total - since_start - transport))
+                since_start += transport + response
+            else:
+                start, since_start = name, response
             hop = Hop(name, "triggered", transport, response)
             alone &= len(system.triggered_by(callback)) == 1 and callback.period is None
             since_start += transport + response
@@ -139,6 +143,14 @@ def _check_not_replaced(system: System, before: str, callback: Callback, alone: 
             f"'{callback.name}' takes the latest message of '{before}', which others may "
             "have caused. Give the chain topics of its own"
         )
+
+
+def _same_unit(system: System, before: str, name: str) -> bool:
+    """Return whether one bound covers both: the same executor, or threads of the same cores."""
+    first, second = (system.executor_of[system.callback_of[n].executor] for n in (before, name))
+    threaded = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+    shared = first.kind in threaded and second.kind in threaded and first.cores == second.cores
+    return first is second or shared
 
 
 def _since(start: str, callback: Callback, system: System, responses: Responses) -> int | None:
