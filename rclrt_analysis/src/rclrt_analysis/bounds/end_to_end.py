@@ -104,7 +104,6 @@ def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
                 start, since_start = name, response
             hop = Hop(name, "triggered", transport, response)
             alone &= len(system.triggered_by(callback)) == 1 and callback.period is None
-            since_start += transport + response
         hops.append(hop)
     return hops
 
