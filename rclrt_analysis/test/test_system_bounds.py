@@ -142,6 +142,20 @@ def test_a_less_urgent_reader_on_the_same_thread_overlaps_with_its_writer() -> N
     assert analysed(EVENTS, *lines, rest=chain).chains[0].bound == (20 + 4 + 40 + 4) * MS
 
 
+@pytest.mark.parametrize("transport", ["0", "2"])
+def test_what_a_late_timer_releases_comes_as_late_as_that(transport: str) -> None:
+    rest = "chains: [{name: c, callbacks: [x, s], measure: latency}]\n"
+    result = analysed(
+        EVENTS, timer("t", 70, 4, 2, ", jitter_ms: 63"), timer("x", 70, 1, 9),
+        subscription("s", 2, "t", ", reads: [x]"),
+        rest=f"{rest}overheads: {{transport_ms: {transport}}}\n",
+    )  # fmt: skip
+    sampled = result.chains[0].hops[1]
+    # From one release of "t" on its grid to the next, and that may be 63 late.
+    assert sampled.kind == "sampled"
+    assert sampled.waiting + sampled.response >= (70 + 63 + 4 + 2) * MS
+
+
 def test_a_chain_whose_data_others_may_replace_has_no_bound() -> None:
     chain = "chains: [{name: c, callbacks: [a, b, d]}]\n"
     result = analysed(
