@@ -13,8 +13,8 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1]
 MAX_TEXT = 24_000
-FLAGS = ["-std=c11", "-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard", "-Os"]
-WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
+FLAGS = "-std=c11 -mcpu=cortex-m7 -mthumb -mfpu=fpv5-d16 -mfloat-abi=hard -Os".split()
+WARNINGS = "-Wall -Wextra -Wconversion -pedantic -Werror".split()
 # A row of the table in README.md, and the structures whose sizes stand in it.
 ROWS = {
     "daemon, session, executor": ("daemon", "session", "executor"),
