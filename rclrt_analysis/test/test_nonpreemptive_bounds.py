@@ -77,11 +77,18 @@ def test_releases_as_interference_are_tighter_than_longer_jobs(
     level: int, expected: list[float]
 ) -> None:
     tasks = seven_timers(LEVELS[level])
-    costs = releaser.as_interference(tasks.period, 119 * US, len(tasks))
+    costs = releaser.as_interference(tasks.period, tasks.jitter, 119 * US, len(tasks))
     responses = fp.exact(tasks, costs)
     assert per_class(responses.response) == expected
     # 0.833 ms if a release of each timer falls into the window; the IMU's second one does so too.
     assert responses.overhead[IMU] == 833 * US
+
+
+def test_a_release_costs_when_it_happens_so_it_jitters_too() -> None:
+    tasks = make_taskset([3], [20], [20], jitter=[20])
+    costs = releaser.as_interference(tasks.period, tasks.jitter, 1, 1)
+    # Two releases at once, then 3 + 3: from the grid of the first 20 + 2 + 3, of the second 8.
+    assert fp.exact(tasks, costs).from_grid.tolist() == [25]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,9 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("cargo is not installed: the public implementation is not compared")
     build = os.environ.get("RCLRT_BUILD_DIR")
     target = Path(build) / "oracle" if build else tmp_path_factory.mktemp("oracle")
-    options = ["--locked", "--manifest-path", str(HERE / "Cargo.toml")]
+    # A copy, because cargo writes beside its sources.
+    source = shutil.copytree(HERE, target / "source", dirs_exist_ok=True)
+    options = ["--manifest-path", str(Path(source) / "Cargo.toml")]
     fetched = subprocess.run(
         [cargo, "fetch", *options], capture_output=True, text=True, check=False, timeout=120
     )

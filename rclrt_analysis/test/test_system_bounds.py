@@ -142,6 +142,20 @@ def test_a_less_urgent_reader_on_the_same_thread_overlaps_with_its_writer() -> N
     assert analysed(EVENTS, *lines, rest=chain).chains[0].bound == (20 + 4 + 40 + 4) * MS
 
 
+@pytest.mark.parametrize("transport", ["0", "2"])
+def test_what_a_late_timer_releases_comes_as_late_as_that(transport: str) -> None:
+    rest = "chains: [{name: c, callbacks: [x, s], measure: latency}]\n"
+    result = analysed(
+        EVENTS, timer("t", 70, 4, 2, ", jitter_ms: 63"), timer("x", 70, 1, 9),
+        subscription("s", 2, "t", ", reads: [x]"),
+        rest=f"{rest}overheads: {{transport_ms: {transport}}}\n",
+    )  # fmt: skip
+    sampled = result.chains[0].hops[1]
+    # From one release of "t" on its grid to the next, and that may be 63 late.
+    assert sampled.kind == "sampled"
+    assert sampled.waiting + sampled.response >= (70 + 63 + 4 + 2) * MS
+
+
 def test_a_chain_whose_data_others_may_replace_has_no_bound() -> None:
     chain = "chains: [{name: c, callbacks: [a, b, d]}]\n"
     result = analysed(
@@ -177,8 +191,8 @@ def test_a_message_from_within_the_default_executor_waits_for_less() -> None:
     )  # fmt: skip
     # What is left of the window after "t" (3 + 1), what is before "b" (2 + 4), and itself.
     assert bounds(result)["b"] == 4 + 6 + 3
-    # From "a" that would be 8 + 9 + 1; any message is through after all of it and what is before.
-    assert bounds(result)["c"] == 10 + 9
+    # From "a": t, b and c, then all but c, then c; a message from outside might take 10 + 9.
+    assert bounds(result)["c"] == 8 + 9 + 1
 
 
 def test_messages_that_come_together_wait_a_window_each() -> None:
@@ -275,6 +289,18 @@ def test_messages_of_another_executor_come_with_jitter() -> None:
     )  # fmt: skip
     # "b" is released within 9 of the grid, so once more in the window of "c", which goes first.
     assert bounds(result) == {"a": 9, "low": 9, "b": 5, "c": 5}
+
+
+def test_a_chain_that_leaves_an_executor_and_comes_back_starts_anew_there() -> None:
+    other = "{name: f, kind: priority_events, policy: rm, cores: [1]}"
+    chain = "chains: [{name: k, callbacks: [a, b, c], measure: latency}]\n"
+    result = analysed(
+        f"{EVENTS}, {other}", timer("a", 20, 4, 9),
+        subscription("b", 3, "a").replace("executor: e", "executor: f"),
+        subscription("c", 2, "b", ", priority: 1"), rest=chain,
+    )  # fmt: skip
+    # "c" waits for "a" as well: what came before does not count twice, but this does.
+    assert [hop.response / MS for hop in result.chains[0].hops] == [6, 3, 6]
 
 
 def test_executors_that_feed_each_other_in_a_circle_of_data_end() -> None:

@@ -78,7 +78,7 @@ def audsley(tasks: TaskSet, preemptive: bool, release: int = 0) -> list[int] | N
     """
     n = len(tasks)
     exact = preemptive_fp.exact if preemptive else nonpreemptive_fp.exact
-    releases = as_interference(tasks.period, release, n) if release else None
+    releases = as_interference(tasks.period, tasks.jitter, release, n) if release else None
     priorities = np.full(n, n + 1, dtype=np.int64)
     left = list(range(n))
     for level in range(1, n + 1):

@@ -25,7 +25,7 @@ from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.bounds.wait_set import analyse_wait_set
 from rclrt_analysis.model import Executor, ExecutorKind, Policy, System
 
-MAX_ROUNDS = 100
+MAX_ROUNDS = 50
 """How often executors that send to each other are analysed before what still grows has no bound."""
 
 METHODS = ("exact", "paper")
@@ -46,36 +46,39 @@ def analyse(system: System, method: str = "exact") -> Result:
     -----
     Thread-safe. Executors that send to each other are repeated until nothing changes.
     """
-    units, refused = _units(system)
+    urgency = urgencies(system)
+    units, refused = _units(system, urgency)
     responses = {name: Local(None, reason=reason) for name, reason in refused.items()}
     methods = dict.fromkeys(refused, NONE)
     longest = max((callback.period or 0 for callback in system.callbacks), default=0)
     # At first every message comes as soon as it can; jitter only grows from there.
     arrivals = [_arrivals(system, unit, responses, optimistic=True) for unit in units]
+    given_up: set[int] = set()
     changed = list(range(len(units)))
-    for step in range(MAX_ROUNDS):
+    rounds = 0
+    while changed:
         for i in changed:
             found, used = _bounds(units[i], arrivals[i], method)
             responses.update(found)
             methods.update(dict.fromkeys(found, used))
         now = [_arrivals(system, unit, responses) for unit in units]
-        for found_now in now if step < MAX_ROUNDS // 2 else []:
-            _cut(found_now, MAX_GROWTH * longest)
+        for i, found_now in enumerate(now):
+            _cut(found_now, 0 if i in given_up else MAX_GROWTH * longest)
         changed = [i for i in range(len(units)) if now[i] != arrivals[i]]
-        if step >= MAX_ROUNDS // 2:
+        rounds += 1
+        if rounds >= MAX_ROUNDS:
+            # Nothing is known of what still changes. Each time there is less of it.
+            given_up.update(changed)
             for i in changed:
                 now[i] = {}
-            changed = [i for i in changed if arrivals[i]]
         arrivals = now
-        if not changed:
-            break
-    return _result(system, responses, methods)
+    return _result(system, responses, methods, urgency)
 
 
 def _cut(arrivals: dict[str, Activation], limit: int) -> None:
-    """Forget what grows without end."""
+    """Forget what grows without end: jitter above the limit, all of it if that is 0."""
     for topic, activation in list(arrivals.items()):
-        if any(stream.jitter > limit for stream in activation.streams):
+        if not limit or any(stream.jitter > limit for stream in activation.streams):
             del arrivals[topic]
 
 
@@ -107,7 +110,12 @@ def _arrivals(
 _NEVER = Activation((Stream(2**50),), None)
 
 
-def _result(system: System, responses: dict[str, Local], methods: Mapping[str, Method]) -> Result:
+def _result(
+    system: System,
+    responses: dict[str, Local],
+    methods: Mapping[str, Method],
+    urgency: Mapping[str, int],
+) -> Result:
     for name, local in responses.items():
         publishers = system.triggered_by(system.callback_of[name])
         outputs = [responses[publisher].output for publisher in publishers]
@@ -126,7 +134,7 @@ def _result(system: System, responses: dict[str, Local], methods: Mapping[str, M
         )
         for callback in system.callbacks
     )
-    chains = tuple(chain_bound(system, chain, responses) for chain in system.chains)
+    chains = tuple(chain_bound(system, chain, responses, urgency) for chain in system.chains)
     assumptions = [a for method in methods.values() for a in method.assumptions]
     if system.chains:
         assumptions += [Assumption.IMPLICIT_COMMUNICATION, Assumption.NO_LOSS]
@@ -149,9 +157,8 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
         return {c.name: Local(None, reason=str(reason)) for c in unit.callbacks}, NONE
 
 
-def _units(system: System) -> tuple[list[Unit], dict[str, str]]:
+def _units(system: System, urgency: Mapping[str, int]) -> tuple[list[Unit], dict[str, str]]:
     """Return what competes for one thread or core; for callbacks in none of these, why."""
-    urgency = urgencies(system)
     refused: dict[str, str] = {}
     units = []
     for executors in _together(system):

@@ -22,7 +22,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from rclrt_analysis.bounds.activation import urgencies
 from rclrt_analysis.bounds.result import ChainBound, Hop, Local
 from rclrt_analysis.bounds.taskset import Ints
 from rclrt_analysis.model import Callback, Chain, ExecutorKind, Kind, Policy, System
@@ -35,16 +34,23 @@ class _NoBoundError(Exception):
 Responses = Mapping[str, Local]
 
 
-def chain_bound(system: System, chain: Chain, responses: Responses) -> ChainBound:
+def chain_bound(
+    system: System, chain: Chain, responses: Responses, urgency: Mapping[str, int]
+) -> ChainBound:
     """Return the bound of one chain: the sum of its hops, ns.
 
     Where the executor's own bound reaches from the start of its part of the chain, that is taken.
+
+    Parameters
+    ----------
+    urgency
+        Of every callback, see `activation.urgencies`.
     """
     try:
         hops = _hops(system, chain, responses)
     except _NoBoundError as reason:
         return ChainBound(chain.name, chain.measure, None, chain.deadline, reason=str(reason))
-    hops = _overlapped(system, hops)
+    hops = _overlapped(system, hops, urgency)
     total = sum(hop.waiting + hop.response for hop in hops)
     return ChainBound(chain.name, chain.measure, total, chain.deadline, tuple(hops))
 
@@ -89,19 +95,21 @@ def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
             hop = Hop(name, "joined", max(gaps, default=0) + transport, response)
             start, since_start, alone = "", response, True
         else:
-            total = _since(start, callback, system, responses)
-            if total is not None:
-                response = min(response, max(0, total - since_start - transport))
+            if _same_unit(system, before, name):
+                total = _since(start, callback, system, responses)
+                if total is not None:
+                    response = min(response, max(0, total - since_start - transport))
+                since_start += transport + response
+            else:
+                start, since_start = name, response
             hop = Hop(name, "triggered", transport, response)
             alone &= len(system.triggered_by(callback)) == 1 and callback.period is None
-            since_start += transport + response
         hops.append(hop)
     return hops
 
 
-def _overlapped(system: System, hops: list[Hop]) -> list[Hop]:
+def _overlapped(system: System, hops: list[Hop], urgency: Mapping[str, int]) -> list[Hop]:
     """Return the hops, with what the next one's period covers taken off."""
-    urgency = urgencies(system)
     result = list(hops)
     for i, (hop, following) in enumerate(itertools.pairwise(hops)):
         writer, reader = (system.callback_of[h.callback] for h in (hop, following))
@@ -134,6 +142,14 @@ def _check_not_replaced(system: System, before: str, callback: Callback, alone: 
             f"'{callback.name}' takes the latest message of '{before}', which others may "
             "have caused. Give the chain topics of its own"
         )
+
+
+def _same_unit(system: System, before: str, name: str) -> bool:
+    """Return whether one bound covers both: the same executor, or threads of the same cores."""
+    first, second = (system.executor_of[system.callback_of[n].executor] for n in (before, name))
+    threaded = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+    shared = first.kind in threaded and second.kind in threaded and first.cores == second.cores
+    return first is second or shared
 
 
 def _since(start: str, callback: Callback, system: System, responses: Responses) -> int | None:

@@ -72,11 +72,13 @@ def release_only_tightened(tasks: TaskSet, delta: int, proven: bool) -> Ints:
     return np.full(len(tasks), len(tasks) * delta, dtype=np.int64)
 
 
-def as_interference(periods: Ints, delta: int, n: int) -> Interference:
+def as_interference(period: Ints, jitter: Ints, delta: int, n: int) -> Interference:
     """Return the releases of timers with these periods, as they interfere with each of n tasks.
 
-    Tighter than prolonging every job: a release is charged once per window, not once per job.
+    Tighter than prolonging every job: a release is charged once per window, not once per job. It
+    costs when it happens, so it jitters as the timer does.
     """
-    every, count = np.unique(periods, return_counts=True)
+    spans = np.stack([period, jitter], axis=1)
+    every, count = np.unique(spans, axis=0, return_counts=True)
     cost = np.broadcast_to(count * delta, (n, len(every)))
-    return Interference(every, np.zeros_like(every), np.ascontiguousarray(cost))
+    return Interference(every[:, 0], every[:, 1], np.ascontiguousarray(cost))

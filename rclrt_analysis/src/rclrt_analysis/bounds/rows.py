@@ -60,11 +60,15 @@ def activations(unit: Unit, arrivals: Arrivals, responses: Mapping[str, Local]) 
 
 
 def _output(activation: Activation, local: Local, unit: Unit, name: str) -> Activation:
-    if local.response is None:
+    if local.response is None or local.bound is None:
         return UNKNOWN
-    more = max(0, local.response - unit.system.callback_of[name].bcet)
-    more += unit.system.overheads.transport
-    gap = None if activation.gap is None else activation.gap + more
+    bcet = unit.system.callback_of[name].bcet
+    transport = unit.system.overheads.transport
+    more = max(0, local.response - bcet) + transport
+    # The gap of a timer is that of its grid, so what is added counts from there.
+    gap = None
+    if activation.gap is not None:
+        gap = activation.gap + max(0, local.bound - bcet) + transport
     return Activation(tuple(Stream(s.period, s.jitter + more) for s in activation.streams), gap)
 
 
@@ -119,9 +123,11 @@ def make_rows(unit: Unit, known: Known, callbacks: Sequence[Callback] | None = N
 def to_locals(unit: Unit, rows: Rows, responses: Responses, known: Known) -> dict[str, Local]:
     """Return the bound of every callback: that of its worst row."""
     result: dict[str, Local] = {}
+    mine: list[list[int]] = [[] for _ in unit.callbacks]
+    for row, i in enumerate(rows.owner.tolist()):
+        mine[i].append(row)
     for i, callback in enumerate(unit.callbacks):
-        mine = np.flatnonzero(rows.owner == i)
-        worst = mine[np.argmax(responses.response[mine])]
+        worst = max(mine[i], key=lambda row: int(responses.response[row]))
         endless = any(stream.period == 1 for stream in known[callback.name].streams)
         if endless or responses.response[worst] >= UNBOUNDED:
             result[callback.name] = Local(None, reason=NO_BOUND)

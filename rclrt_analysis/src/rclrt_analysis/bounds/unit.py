@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from rclrt_analysis.bounds.activation import Activation
+from rclrt_analysis.bounds.releaser import as_interference
 from rclrt_analysis.bounds.taskset import Interference
 from rclrt_analysis.model import Callback, Executor, Kind, System
 
@@ -73,10 +74,9 @@ class Unit:
         delta = self.system.overheads.release
         if not delta or not self.timers:
             return None
-        periods = np.array([callback.period or 1 for callback in self.timers], dtype=np.int64)
-        every, count = np.unique(periods, return_counts=True)
-        cost = np.ascontiguousarray(np.broadcast_to(count * delta, (rows, len(every))))
-        return Interference(every, np.zeros_like(every), cost)
+        period = np.array([callback.period or 1 for callback in self.timers], dtype=np.int64)
+        jitter = np.array([callback.jitter for callback in self.timers], dtype=np.int64)
+        return as_interference(period, jitter, delta, rows)
 
 
 Arrivals = Mapping[str, Activation]
