@@ -10,15 +10,16 @@ if(RCLRT_BUILD_TESTS)
   include(GoogleTest)
 endif()
 
-# rclrt_add_gtest(<name> SOURCES <file>... [LIBRARIES <library>...] [TIMEOUT <s>] [SERIAL])
+# rclrt_add_gtest(<name> SOURCES <file>... [LIBRARIES <library>...] [TIMEOUT <s>] [PARALLEL])
 # One program; each TEST in it is a ctest entry `<package>.<name>.<suite>.<test>` and runs in a process
 # of its own. Tests may include the package's private headers of src/.
-# SERIAL: never beside another test (needs the processors, or real-time scheduling, for itself).
+# PARALLEL: may run beside another such test, because it needs neither the processors nor the middleware
+# nor real-time scheduling for itself.
 function(rclrt_add_gtest name)
   if(NOT RCLRT_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PARALLEL" "TIMEOUT" "SOURCES;LIBRARIES")
   _rclrt_reject_unparsed(rclrt_add_gtest)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
@@ -31,16 +32,16 @@ function(rclrt_add_gtest name)
     PROPERTIES ${properties} SKIP_REGULAR_EXPRESSION "  SKIPPED  ")
 endfunction()
 
-# rclrt_add_pytest(<name> <path> [TIMEOUT <s>] [SERIAL] [MESSAGES <package>...]
-#                  [ENVIRONMENT <name=value>...])
-# Runs pytest on a file or folder with the Python of the ROS 2 in use, so that rclpy is there.
+# rclrt_add_pytest(<name> <path> [TIMEOUT <s>] [PARALLEL] [MESSAGES <package>...]
+#                  [IGNORE <path>...] [ENVIRONMENT <name=value>...])
+# Runs pytest on a file or folder, without the paths to ignore, with the Python of the ROS 2 in use, so that rclpy is there.
 # The test finds the programs of this build under $RCLRT_BUILD_DIR, the tree under $RCLRT_SOURCE_DIR, and
 # can import the messages of our own packages named by MESSAGES.
 function(rclrt_add_pytest name path)
   if(NOT RCLRT_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 2 arg "SERIAL" "TIMEOUT" "MESSAGES;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "PARALLEL" "TIMEOUT" "MESSAGES;IGNORE;ENVIRONMENT")
   _rclrt_reject_unparsed(rclrt_add_pytest)
   rclrt_find_python()
   set(python_path "${RCLRT_ROOT}/rclrt_analysis/src")
@@ -56,9 +57,10 @@ function(rclrt_add_pytest name path)
   list(APPEND arg_ENVIRONMENT
     "RCLRT_BUILD_DIR=${CMAKE_BINARY_DIR}" "RCLRT_SOURCE_DIR=${RCLRT_ROOT}"
     "PYTHONPATH=${python_path}" "LD_LIBRARY_PATH=${library_path}" ${RCLRT_ROS_ENVIRONMENT})
+  list(TRANSFORM arg_IGNORE PREPEND "--ignore=${CMAKE_CURRENT_SOURCE_DIR}/")
   add_test(NAME ${PROJECT_NAME}.${name}
     COMMAND "${Python3_EXECUTABLE}" -m pytest -q -rs -p no:cacheprovider
-      "${CMAKE_CURRENT_SOURCE_DIR}/${path}"
+      "${CMAKE_CURRENT_SOURCE_DIR}/${path}" ${arg_IGNORE}
     WORKING_DIRECTORY "${RCLRT_ROOT}")
   _rclrt_test_properties()
   set_tests_properties(${PROJECT_NAME}.${name} PROPERTIES ${properties} ENVIRONMENT "${arg_ENVIRONMENT}")
@@ -71,5 +73,8 @@ macro(_rclrt_test_properties)
   if(NOT RCLRT_SANITIZE STREQUAL "")
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")  # Instrumented code is slower.
   endif()
-  set(properties TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${arg_SERIAL})
+  set(properties TIMEOUT ${arg_TIMEOUT})
+  if(NOT arg_PARALLEL)
+    list(APPEND properties RUN_SERIAL TRUE)
+  endif()
 endmacro()
