@@ -356,16 +356,15 @@ void executor_take_out(struct rclrt_executor * executor, struct rclrt_callback *
   callback->granted = false;
 }
 
-/* The most urgent of `queue` at `least` or above, taken out. */
+/* The most urgent of `queue` at `least` or above and below `below`, taken out. */
 static struct rclrt_callback * pop(
-  struct rclrt_executor * executor, struct rclrt_queue * queue, int least)
+  struct rclrt_executor * executor, struct rclrt_queue * queue, unsigned least, unsigned below)
 {
   struct rclrt_callback * callback = NULL;
   const uint32_t token = executor_enter(executor);
-  if (rclrt_queue_highest(queue) >= least) {
-    callback = ready_of(rclrt_queue_first(queue));
-  }
-  if (callback != NULL) {
+  struct rclrt_link * link = rclrt_queue_first_between(queue, least, below);
+  if (link != NULL) {
+    callback = ready_of(link);
     executor_take_out(executor, callback);
   }
   executor_leave(executor, token);
@@ -374,8 +373,12 @@ static struct rclrt_callback * pop(
 
 void rclrt_executor_run_level(struct rclrt_executor * executor, unsigned level)
 {
+  /* Only its own: where levels are threads, the one above may be running a callback at this moment
+   * that has just become ready again, and a callback never runs twice at once. */
+  const unsigned below =
+    level + 1U < executor->levels ? executor->floors[level + 1U] : RCLRT_PRIORITIES;
   struct rclrt_callback * callback;
-  while ((callback = pop(executor, &executor->ready, executor->floors[level])) != NULL) {
+  while ((callback = pop(executor, &executor->ready, executor->floors[level], below)) != NULL) {
     executor_run(executor, callback, level);
   }
 }
@@ -426,12 +429,12 @@ static void grant(struct rclrt_executor * executor)
 static struct rclrt_callback * next(struct rclrt_executor * executor)
 {
   if (!executor_batches(executor)) {
-    return pop(executor, &executor->ready, 0);
+    return pop(executor, &executor->ready, 0, RCLRT_PRIORITIES);
   }
-  struct rclrt_callback * callback = pop(executor, &executor->granted, 0);
+  struct rclrt_callback * callback = pop(executor, &executor->granted, 0, RCLRT_PRIORITIES);
   if (callback == NULL && executor_triggered(executor)) {
     grant(executor);
-    callback = pop(executor, &executor->granted, 0);
+    callback = pop(executor, &executor->granted, 0, RCLRT_PRIORITIES);
   }
   return callback;
 }

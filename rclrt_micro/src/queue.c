@@ -115,6 +115,14 @@ struct rclrt_link * rclrt_queue_first(const struct rclrt_queue * queue)
   return priority < 0 ? NULL : rclrt_list_first(&queue->levels[priority]);
 }
 
+struct rclrt_link * rclrt_queue_first_between(
+  const struct rclrt_queue * queue, unsigned least, unsigned below)
+{
+  const uint32_t up_to = below < RCLRT_PRIORITIES ? (UINT32_C(1) << below) - 1U : UINT32_MAX;
+  const int priority = highest_bit(queue->used & up_to);
+  return priority < (int)least ? NULL : rclrt_list_first(&queue->levels[priority]);
+}
+
 void rclrt_heap_init(struct rclrt_heap * heap, struct rclrt_heap_node ** nodes, uint16_t capacity)
 {
   heap->nodes = nodes;

@@ -31,7 +31,11 @@ public:
         publisher_->publish(answer);
         while (never_return) {
           std::this_thread::sleep_for(std::chrono::milliseconds(10));
-          publisher_->publish(answer);  // who asked may not have been connected the first time
+          try {
+            publisher_->publish(answer);  // who asked may not have been connected the first time
+          } catch (const rclrt_rcl::ShutdownError &) {
+            continue;  // it does not even stop for this
+          }
         }
       }))
   {

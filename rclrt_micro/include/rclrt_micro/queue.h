@@ -71,6 +71,10 @@ int rclrt_queue_lowest(const struct rclrt_queue * queue);
 /* The first of the most urgent; null when empty. Not removed. */
 struct rclrt_link * rclrt_queue_first(const struct rclrt_queue * queue);
 
+/* The same among priorities of at least `least` and below `below`. */
+struct rclrt_link * rclrt_queue_first_between(
+  const struct rclrt_queue * queue, unsigned least, unsigned below);
+
 /* An element of a heap; `place` is where it lies, or RCLRT_HEAP_OUTSIDE. */
 #define RCLRT_HEAP_OUTSIDE UINT16_MAX
 struct rclrt_heap_node
