@@ -417,6 +417,27 @@ TEST_F(Program, levels_preempt_in_the_middle_of_a_callback_but_not_below_a_ceili
   EXPECT_EQ(log, "high");
 }
 
+// Where levels are threads, two may run at once: one that took the other's callback could run it a second
+// time while it runs.
+TEST_F(Program, a_level_takes_only_its_own_callbacks)
+{
+  rclrt_micro::SimLevels levels(system.world, system.port, [](unsigned) {});
+  const uint8_t floors[] = {0, 10, 20};
+  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 3), RCLRT_OK);
+  auto & low = guard("low", 9, 0);
+  auto & middle = guard("middle", 10, 0);
+  auto & high = guard("high", 20, 0);
+  for (auto * each : {&low, &middle, &high}) {
+    rclrt_guard_trigger(&each->guard);
+  }
+  rclrt_executor_run_level(&system.executor, 1);
+  EXPECT_EQ(log, "middle");
+  rclrt_executor_run_level(&system.executor, 0);
+  EXPECT_EQ(log, "middle low");
+  rclrt_executor_run_level(&system.executor, 2);
+  EXPECT_EQ(log, "middle low high");
+}
+
 TEST_F(Program, levels_that_cannot_be_are_refused)
 {
   const uint8_t floors[] = {0, 10, 10};
