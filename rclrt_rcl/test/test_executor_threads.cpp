@@ -40,6 +40,8 @@ struct Stack
     }
     pthread_attr_getstack(&attributes, &lowest, &stack.size);
     pthread_attr_destroy(&attributes);
+    // The address sanitizer puts what is local somewhere else.
+#if !defined(RCLRT_SANITIZE_address) && !defined(RCLRT_SANITIZE_thread)
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const auto from = reinterpret_cast<std::uintptr_t>(lowest) / page * page;
     const auto to = reinterpret_cast<std::uintptr_t>(&attributes) / page * page;
@@ -49,6 +51,7 @@ struct Stack
         page * static_cast<std::size_t>(std::count_if(
                  pages.begin(), pages.end(), [](unsigned char flags) { return flags & 1; }));
     }
+#endif
     return stack;
   }
 };
