@@ -107,13 +107,13 @@ int MiddlewareThreads::apply_locked(rclrt_core::ThreadId thread)
   if (before_.count(thread) == 0 && platform_.read_back(thread, &before) == 0) {
     before_[thread] = before;
   }
-  return platform_.apply(thread, *target_);
+  return platform_.apply(thread, target_.value_or(rclrt_core::Attributes()));
 }
 
 void MiddlewareThreads::report_locked(const std::string & threads, int error_number)
 {
-  const rclrt_core::Finding finding =
-    platform_.explain("middleware threads " + threads, *target_, error_number);
+  const rclrt_core::Finding finding = platform_.explain(
+    "middleware threads " + threads, target_.value_or(rclrt_core::Attributes()), error_number);
   for (const Need & need : needs_) {
     if (need.report) {
       need.report(finding);
