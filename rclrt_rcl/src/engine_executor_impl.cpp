@@ -128,9 +128,9 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
     entity->kind() == rclrt_core::CallbackKind::kTimer ? rclrt_core::OverrunRule::kKeepLatest
                                                        : rclrt_core::OverrunRule::kQueueAll);
   to.depth = scheduling.depth != 0 ? scheduling.depth : entity->depth();
-  to.run = [this, entity](const rclrt_core::Job & job) {
+  to.run = [this, entity, stay = entity->stay()](const rclrt_core::Job & job) {
     try {
-      return entity->take_and_run(job);
+      return entity->take_and_run(job, stay);
     } catch (const ShutdownError &) {
       if (context_->ok()) {
         throw;
