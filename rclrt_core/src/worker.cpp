@@ -116,24 +116,35 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, WakeList
   }
 }
 
-// Under the lock, so that a boost by inherit_from_waiting() is not undone by a late setting. What is
-// refused is not asked for again: returns the errno and what it was, once.
-int Engine::Impl::put_in_force(Worker & worker, Attributes * refused) noexcept
+// Under the lock, so that a boost by inherit_from_waiting() is not undone by a late setting. But a thread
+// that moves to a busy CPU waits for it: boosts leave the CPUs alone, so it moves without the lock.
+int Engine::Impl::put_in_force(Worker & worker, Attributes * asked, CpuSet * move_to) noexcept
 {
-  CallbackNode & callback = *worker.callback;
+  const CallbackNode & callback = *worker.callback;
   if (worker.keeps_attributes || worker.in_force == callback.attributes) {
     return 0;
   }
-  const ThreadId thread = worker.thread_id.load(std::memory_order_relaxed);
-  *refused = attributes.change(worker.in_force, callback.attributes);
-  const int error = platform.apply(thread, *refused);
+  *asked = attributes.change(worker.in_force, callback.attributes);
   worker.in_force = callback.attributes;
+  Attributes now = *asked;
+  // The OS makes nobody a SCHED_DEADLINE thread who may not run on all CPUs, where it is already.
+  if (now.policy != SchedulingPolicy::kDeadline) {
+    std::swap(now.cpu_affinity, *move_to);
+  }
+  const int error = platform.apply(worker.thread_id.load(std::memory_order_relaxed), now);
   if (error != 0) {
-    // Nothing of it, and nothing of the previous job either.
-    callback.attributes = 0;
-    worker.in_force = platform.apply(thread, attributes.complete(0)) == 0 ? 0 : kUnknownAttributes;
+    *move_to = CpuSet();
+    give_up_attributes(worker);
   }
   return error;
+}
+
+// What is refused is not asked for again. Nothing of it is left, and nothing of the previous job.
+void Engine::Impl::give_up_attributes(Worker & worker) noexcept
+{
+  const ThreadId thread = worker.thread_id.load(std::memory_order_relaxed);
+  worker.callback->attributes = 0;
+  worker.in_force = platform.apply(thread, attributes.complete(0)) == 0 ? 0 : kUnknownAttributes;
 }
 
 void Engine::Impl::handle_exception(const Callback & callback) noexcept
@@ -154,8 +165,9 @@ void Engine::Impl::handle_exception(const Callback & callback) noexcept
 
 bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexcept
 {
-  Attributes refused;
-  const int refusal = put_in_force(worker, &refused);
+  Attributes asked;
+  CpuSet move_to;
+  int refusal = put_in_force(worker, &asked, &move_to);
   if (worker.lane) {
     wake_next(*worker.lane, wakes);
   }
@@ -163,8 +175,18 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
   wakes.wake_or_defer();
 
   const CallbackNode & callback = *worker.callback;
+  if (!move_to.empty()) {
+    Attributes affinity;
+    affinity.cpu_affinity = move_to;
+    refusal = platform.apply(worker.thread_id.load(std::memory_order_relaxed), affinity);
+    if (refusal != 0) {
+      lock.lock();
+      give_up_attributes(worker);
+      lock.unlock();
+    }
+  }
   if (refusal != 0) {
-    add_finding(platform.explain(callback.name(), refused, refusal));
+    add_finding(platform.explain(callback.name(), asked, refusal));
   }
   Impl * const outer_engine = engine_here;
   Worker * const outer_worker = worker_here;
