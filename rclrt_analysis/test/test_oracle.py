@@ -89,7 +89,7 @@ def test_edf_bounds_are_never_below_and_seldom_above(oracle: Path) -> None:
     differences: list[int] = []
     for tasks, theirs in zip(fine, ask(oracle, fine), strict=True):
         n = len(tasks)
-        ours: Ints = nonpreemptive_edf.exact(tasks)
+        ours: Ints = nonpreemptive_edf.exact(tasks).response
         differences += (ours - np.array(theirs[2 * n : 3 * n])).tolist()
     assert min(differences) == 0
     assert np.mean([difference <= 1 for difference in differences]) > 0.9

@@ -10,8 +10,9 @@ from rclrt_analysis.bounds import fifo, preemptive_fp
 from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.result import Result
+from rclrt_analysis.bounds.supply import DEDICATED
 from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
-from rclrt_analysis.bounds.wait_set import backlog
+from rclrt_analysis.bounds.wait_set import queued
 
 MS = 1_000_000
 
@@ -196,10 +197,10 @@ def test_a_message_from_within_the_default_executor_waits_for_less() -> None:
 
 
 def test_messages_that_come_together_wait_a_window_each() -> None:
-    assert backlog([Stream(10, 20)], 5) == 2 * 5
-    assert backlog([Stream(10, 0)], 5) == 0
-    assert backlog([Stream(20, 0), Stream(20, 0)], 5) == 5
-    assert backlog([Stream(10, 0)], 10) is None
+    assert queued([Stream(10, 20)], 7, 5, DEDICATED) == 7 + 2 * 5
+    assert queued([Stream(10, 0)], 7, 5, DEDICATED) == 7
+    assert queued([Stream(20, 0), Stream(20, 0)], 7, 5, DEDICATED) == 7 + 5
+    assert queued([Stream(10, 0)], 7, 10, DEDICATED) == UNBOUNDED
 
 
 def test_a_default_executor_that_may_skip_timestamps_is_not_said_to_meet() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from rclrt_analysis.bounds.activation import Activation
 from rclrt_analysis.bounds.releaser import as_interference
+from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import Interference
 from rclrt_analysis.model import Callback, Executor, Kind, System
 
@@ -50,6 +51,12 @@ class Unit:
         """Topics that release callbacks of this unit and that others publish."""
         topics = (topic for callback in self.callbacks for topic in callback.triggers)
         return tuple(dict.fromkeys(topic for topic in topics if self.outside(topic)))
+
+    @property
+    def supply(self) -> Supply:
+        """What the thread is given: the processor, or a reservation."""
+        mine = self.executors[0].reservation
+        return DEDICATED if mine is None else Supply(mine.budget, mine.period)
 
     def inside(self, topic: str) -> list[str]:
         """Return the callbacks of this unit that publish a topic."""
