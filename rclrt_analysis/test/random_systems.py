@@ -13,12 +13,20 @@ from rclrt_analysis.model import (
     Executor,
     ExecutorKind,
     Kind,
+    Link,
     Overheads,
     Policy,
     Release,
+    Reservation,
     System,
 )
+from rclrt_analysis.model.links import with_links
 
+WAIT_SETS = (
+    ExecutorKind.WAIT_SET_SINGLE,
+    ExecutorKind.WAIT_SET_MULTI,
+    ExecutorKind.MICRO_ROS,
+)
 PERIODS = (20, 24, 30, 36, 40, 50, 60, 70, 84, 100)  # ns; the unit does not matter
 
 
@@ -101,14 +109,24 @@ def migrating(rng: random.Random, policy: Policy, dags: bool) -> System:
 
 
 def with_subscriptions(
-    rng: random.Random, kinds: tuple[ExecutorKind, ...], transport: int = 0
+    rng: random.Random,
+    kinds: tuple[ExecutorKind, ...],
+    transport: int = 0,
+    *,
+    policy: Policy = Policy.FIXED_PRIORITY,
+    reserved: bool = False,
+    distro: str = "rolling",
 ) -> System:
     """Return timers, and subscriptions that are released by one topic, by several, or by all."""
-    executors = tuple(Executor(f"e{i}", kind, cores=(i,)) for i, kind in enumerate(kinds))
+    executors = tuple(executor(rng, f"e{i}", kind, 10 * i, policy, reserved)
+                      for i, kind in enumerate(kinds))  # fmt: skip
     # A wait set looks at its timers itself: they have no jitter of release.
-    late = [e.name for e in executors if e.kind is not ExecutorKind.WAIT_SET_SINGLE]
+    late = [e.name for e in executors if e.kind not in WAIT_SETS]
     count = rng.randint(2, 4)
-    callbacks = timers(rng, "e0", count, rng.uniform(0.2, 0.6))
+    load = rng.uniform(0.2, 0.6) * (0.5 if reserved else 1)
+    if kinds == (ExecutorKind.WAIT_SET_MULTI,):
+        load *= rng.uniform(1, len(executors[0].cores))
+    callbacks = timers(rng, "e0", count, load)
     for i in range(rng.randint(1, 5)):
         topics = rng.sample(
             [c.publishes[0] for c in callbacks], min(len(callbacks), rng.choice([1, 1, 1, 2]))
@@ -144,14 +162,69 @@ def with_subscriptions(
         else c
         for c in callbacks
     ]
+    if policy is Policy.EDF:
+        callbacks = [
+            replace(
+                c,
+                priority=None,
+                deadline=c.deadline or rng.choice([None, None, rng.randint(5, 60)]),
+                wants_all=False,
+            )
+            for c in callbacks
+        ]
     overheads = Overheads(
-        release=rng.choice([0, 0, 1]),
+        release=0 if reserved else rng.choice([0, 0, 1]),
         dispatch=rng.choice([0, 0, 1]),
         context_switch=rng.choice([0, 0, 1]),
         transport=transport,
     )
-    system = System("random", executors, tuple(callbacks), overheads=overheads)
+    system = System("random", executors, tuple(callbacks), overheads=overheads, distro=distro)
     return replace(system, chains=tuple(chains(rng, system)))
+
+
+def executor(
+    rng: random.Random, name: str, kind: ExecutorKind, core: int, policy: Policy, reserved: bool
+) -> Executor:
+    """Return an executor, with a reservation, or several threads, if there can be."""
+    if kind is ExecutorKind.WAIT_SET_MULTI:
+        threads = rng.randint(1, 4)
+        return Executor(name, kind, cores=tuple(range(core, core + threads)), threads=threads)
+    reservation = None
+    if reserved:
+        period = rng.randint(2, 25)
+        reservation = Reservation(rng.randint(-(-period // 2), period), period)
+    return Executor(name, kind, policy, cores=(core,), reservation=reservation)
+
+
+def with_a_link(rng: random.Random, kind: ExecutorKind) -> System:
+    """Return chains of a timer, an answer from elsewhere and a subscription, over a serial link."""
+    lost = rng.randint(0, 1)
+    # 20 ns for a frame without data: the shortest there is.
+    link = Link(10_000_000_000, rng.randint(0, 5), bool(lost or rng.random() < 0.5), lost)
+    mcu = Executor("mcu", kind, link=link)
+    host = Executor("host", ExecutorKind.ISOLATED, cores=(1,))
+    count = rng.randint(1, 3)
+    roots = timers(rng, "mcu", count, rng.uniform(0.1, 0.4))
+    made: list[Callback] = []
+    for root in roots:
+        period = (root.period or 1) * 10
+        own = replace(root, period=period, deadline=period, bytes=rng.randint(1, 30))
+        answer = Callback(
+            f"a{root.name}", Kind.SUBSCRIPTION, "host", 1, priority=rng.randint(1, 9),
+            triggers=own.publishes, publishes=(f"a{root.name}",), bytes=rng.randint(1, 9),
+        )  # fmt: skip
+        wcet = rng.randint(1, 20)
+        end = Callback(
+            f"s{root.name}", Kind.SUBSCRIPTION, "mcu", wcet, bcet=rng.randint(0, wcet),
+            priority=rng.randint(1, 9), triggers=answer.publishes,
+        )  # fmt: skip
+        made += [own, answer, end]
+    ways = [(f"t{i}", f"at{i}", f"st{i}") for i in range(count)]
+    measures = ("reaction", "latency")
+    every = tuple(
+        Chain(f"{way[0]} {measure}", way, measure=measure) for way in ways for measure in measures
+    )
+    return with_links(System("random", (mcu, host), tuple(made), every))
 
 
 def chains(rng: random.Random, system: System) -> list[Chain]:

@@ -44,7 +44,7 @@ Bound = Callable[[TaskSet], Ints]
 BOUNDS: dict[str, tuple[Order, Bound]] = {
     "theorem_1": ("fixed_priority", nonpreemptive_fp.theorem_1),
     "exact": ("fixed_priority", lambda tasks: nonpreemptive_fp.exact(tasks).response),
-    "edf": ("edf", nonpreemptive_edf.exact),
+    "edf": ("edf", lambda tasks: nonpreemptive_edf.exact(tasks).response),
     "fifo": ("fifo", lambda tasks: fifo.response(tasks).response),
     "wait_set": ("wait_set", lambda tasks: windows(tasks.wcet)[0]),
 }

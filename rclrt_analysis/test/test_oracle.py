@@ -12,7 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rclrt_analysis.bounds import fifo, nonpreemptive_edf, nonpreemptive_fp, preemptive_fp
-from rclrt_analysis.bounds.taskset import Ints, TaskSet, make_taskset
+from rclrt_analysis.bounds.round_robin import by_arrivals, starvation_free
+from rclrt_analysis.bounds.rows import Rows
+from rclrt_analysis.bounds.supply import DEDICATED, Supply
+from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet, make_taskset
 
 HERE = Path(__file__).resolve().parent / "oracle"
 PERIODS = np.array([20, 24, 30, 36, 40, 50, 60, 70, 84, 100])
@@ -58,11 +61,12 @@ def random_sets(jitter: bool) -> list[TaskSet]:
     return sets
 
 
-def ask(oracle: Path, sets: list[TaskSet]) -> list[list[int]]:
+def ask(oracle: Path, sets: list[TaskSet], supplies: list[Supply] | None = None) -> list[list[int]]:
     lines = []
-    for tasks in sets:
+    for tasks, supply in zip(sets, supplies or [DEDICATED] * len(sets), strict=True):
         columns = zip(tasks.wcet, tasks.period, tasks.jitter, tasks.deadline, strict=True)
-        lines.append(", ".join(" ".join(str(value) for value in row) for row in columns))
+        rows = ", ".join(" ".join(str(value) for value in row) for row in columns)
+        lines.append(f"{supply.budget} {supply.period}; {rows}")
     done = subprocess.run(
         [oracle], input="\n".join(lines), capture_output=True, text=True, check=True, timeout=60
     )
@@ -89,7 +93,55 @@ def test_edf_bounds_are_never_below_and_seldom_above(oracle: Path) -> None:
     differences: list[int] = []
     for tasks, theirs in zip(fine, ask(oracle, fine), strict=True):
         n = len(tasks)
-        ours: Ints = nonpreemptive_edf.exact(tasks)
+        ours: Ints = nonpreemptive_edf.exact(tasks).response
         differences += (ours - np.array(theirs[2 * n : 3 * n])).tolist()
     assert min(differences) == 0
     assert np.mean([difference <= 1 for difference in differences]) > 0.9
+
+
+def reservations(count: int) -> list[Supply]:
+    rng = np.random.default_rng(6)
+    period = rng.integers(2, 30, count)
+    budget = [int(rng.integers(-(-p * 3 // 5), p + 1)) for p in period]
+    return [Supply(q, int(p)) for q, p in zip(budget, period, strict=True)]
+
+
+def lighter(tasks: TaskSet) -> TaskSet:
+    return make_taskset(-(-tasks.wcet // 2), tasks.period, tasks.deadline, None, tasks.jitter)
+
+
+@pytest.mark.parametrize("reserved", [False, True])
+def test_default_executor_bounds_are_those_of_the_public_implementation(
+    oracle: Path, reserved: bool
+) -> None:
+    sets = [lighter(tasks) for tasks in random_sets(False)]
+    supplies = reservations(len(sets)) if reserved else [DEDICATED] * len(sets)
+    compared = 0
+    for tasks, supply, theirs in zip(sets, supplies, ask(oracle, sets, supplies), strict=True):
+        n = len(tasks)
+        at = 3 * n + 1
+        timers, polled, fair = (np.array(theirs[at + k * n : at + (k + 1) * n]) for k in range(3))
+        if not timers.all() or not polled.all() or not fair.all():
+            continue
+        compared += 1
+        no, yes = np.zeros(n, dtype=np.bool_), np.ones(n, dtype=np.bool_)
+        ours = by_arrivals(tasks, yes, supply), by_arrivals(tasks, no, supply)
+        rows = Rows(tasks, np.arange(n))
+        ours_fair = starvation_free(rows, tasks.wcet, no, polled, supply)
+        # Ours leaves out what is no better than what is known already.
+        expected = np.where(ours_fair < UNBOUNDED, ours_fair, fair)
+        assert expected.tolist() == fair.tolist(), (tasks, supply)
+        assert np.all(ours[0] <= timers), (tasks, supply)
+        assert np.all(ours[1] <= polled), (tasks, supply)
+        if not reserved:
+            # In a reservation theirs counts what comes until the last ns of work is given.
+            assert (ours[0].tolist(), ours[1].tolist()) == (timers.tolist(), polled.tolist())
+    assert compared > 100
+
+
+def test_the_least_supply_is_that_of_the_public_implementation(oracle: Path) -> None:
+    # A single task that comes once in a long while ends when its work is supplied.
+    supplies = reservations(100)
+    sets = [make_taskset([1 + i % 37], [100_000]) for i in range(100)]
+    for tasks, supply, theirs in zip(sets, supplies, ask(oracle, sets, supplies), strict=True):
+        assert supply.time(tasks.wcet)[0] == theirs[4], (tasks, supply)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
-from random_systems import migrating, timers_only, with_subscriptions
+from random_systems import migrating, timers_only, with_a_link, with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import ExecutorKind, Policy, Release, System
 from rclrt_analysis.simulation import chain_latencies, simulate
@@ -21,6 +21,7 @@ from rclrt_analysis.simulation import chain_latencies, simulate
 EFFORT = float(os.environ.get("RCLRT_SOUNDNESS", "1"))
 EVENTS, FIFO = ExecutorKind.PRIORITY_EVENTS, ExecutorKind.EVENTS_FIFO
 WAIT_SET, ISOLATED = ExecutorKind.WAIT_SET_SINGLE, ExecutorKind.ISOLATED
+MULTI, TIDE, MICRO_ROS = ExecutorKind.WAIT_SET_MULTI, ExecutorKind.TIDE, ExecutorKind.MICRO_ROS
 RE = Release.RELEASE_AND_EXECUTE
 
 CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
@@ -42,6 +43,24 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "preemptive_fp_graph": ("exact", lambda rng: with_subscriptions(rng, (ISOLATED,))),
     "wait_set_graph": ("exact", lambda rng: with_subscriptions(rng, (WAIT_SET,))),
     "fifo_graph": ("exact", lambda rng: with_subscriptions(rng, (FIFO,))),
+    "edf_graph": ("exact", lambda rng: with_subscriptions(rng, (EVENTS,), policy=Policy.EDF)),
+    "edf_jitter": ("exact", lambda rng: with_subscriptions(rng, (EVENTS,), 3, policy=Policy.EDF)),
+    "wait_set_multi": ("exact", lambda rng: with_subscriptions(rng, (MULTI,))),
+    "wait_set_old": ("exact", lambda rng: with_subscriptions(rng, (WAIT_SET,), distro="dashing")),
+    "reserved_wait_set": ("exact", lambda rng: with_subscriptions(rng, (WAIT_SET,), reserved=True)),
+    "reserved_wait_set_old": (
+        "exact",
+        lambda rng: with_subscriptions(rng, (WAIT_SET,), reserved=True, distro="crystal"),
+    ),
+    "reserved_fp": ("exact", lambda rng: with_subscriptions(rng, (EVENTS,), reserved=True)),
+    "reserved_edf": (
+        "exact",
+        lambda rng: with_subscriptions(rng, (EVENTS,), policy=Policy.EDF, reserved=True),
+    ),
+    "reserved_fifo": ("exact", lambda rng: with_subscriptions(rng, (FIFO,), reserved=True)),
+    "reserved_threads": ("exact", lambda rng: with_subscriptions(rng, (ISOLATED,), reserved=True)),
+    "tide": ("exact", lambda rng: with_a_link(rng, TIDE)),
+    "micro_ros": ("exact", lambda rng: with_a_link(rng, MICRO_ROS)),
     "several": ("exact", lambda rng: with_subscriptions(rng, (EVENTS, ISOLATED, WAIT_SET), 2)),
 }
 

@@ -7,11 +7,9 @@ from __future__ import annotations
 import pytest
 from models import model
 from rclrt_analysis.bounds import fifo, preemptive_fp
-from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
-from rclrt_analysis.bounds.wait_set import backlog
 
 MS = 1_000_000
 
@@ -175,41 +173,6 @@ def test_a_queue_that_is_too_short_leaves_a_chain_without_a_bound() -> None:
     assert "its depth is 1: messages may be lost" in result.chains[0].reason
 
 
-def test_default_executor_bounds_are_those_of_its_windows() -> None:
-    result = analysed(
-        "{name: e, kind: wait_set_single}", timer("a", 50, 2), timer("b", 100, 3),
-        timer("c", 200, 4),
-    )  # fmt: skip
-    # All together 9; then what is before it, or itself if that is longer.
-    assert bounds(result) == {"a": 9 + 2, "b": 9 + 3, "c": 9 + 5}
-
-
-def test_a_message_from_within_the_default_executor_waits_for_less() -> None:
-    result = analysed(
-        "{name: e, kind: wait_set_single}", timer("a", 50, 2), timer("t", 100, 4),
-        subscription("b", 3, "t"), subscription("c", 1, "a"),
-    )  # fmt: skip
-    # What is left of the window after "t" (3 + 1), what is before "b" (2 + 4), and itself.
-    assert bounds(result)["b"] == 4 + 6 + 3
-    # From "a": t, b and c, then all but c, then c; a message from outside might take 10 + 9.
-    assert bounds(result)["c"] == 8 + 9 + 1
-
-
-def test_messages_that_come_together_wait_a_window_each() -> None:
-    assert backlog([Stream(10, 20)], 5) == 2 * 5
-    assert backlog([Stream(10, 0)], 5) == 0
-    assert backlog([Stream(20, 0), Stream(20, 0)], 5) == 5
-    assert backlog([Stream(10, 0)], 10) is None
-
-
-def test_a_default_executor_that_may_skip_timestamps_is_not_said_to_meet() -> None:
-    executor = "{name: e, kind: wait_set_single}"
-    result = analysed(executor, timer("a", 10, 2), timer("b", 100, 9))
-    assert "timestamps may be skipped" in reason(result)
-    # S - C + max(C, HP) = 11 - 2 + 2 for "a".
-    assert analysed(executor, timer("a", 11, 2, None, ", deadline_ms: 13"), timer("b", 100, 9)).met
-
-
 def test_overheads_count_where_they_arise() -> None:
     rest = "overheads: {dispatch_ms: 0.5, context_switch_ms: 0.25}\n"
     assert bounds(analysed(EVENTS, timer("a", 20, 1, 9), rest=rest)) == {"a": 1.5}
@@ -219,7 +182,11 @@ def test_overheads_count_where_they_arise() -> None:
 @pytest.mark.parametrize(
     ("executor", "callbacks", "expected"),
     [
-        ("{name: e, kind: wait_set_multi}", [timer("a", 9, 1)], "no bound for wait_set_multi"),
+        (
+            "{name: e, kind: wait_set_multi, threads: 2}",
+            [timer("a", 9, 1), timer("b", 9, 1)],
+            "2 threads and 1 cores: name as many",
+        ),
         (
             "{name: e, kind: isolated, policy: edf}",
             [timer("a", 9, 1), subscription("b", 1, "a")],
@@ -262,8 +229,8 @@ def test_overheads_count_where_they_arise() -> None:
         ),
         (
             "{name: e, kind: priority_events, policy: edf}",
-            [timer("a", 9, 1), subscription("b", 1, "a")],
-            "covers timers without jitter; 'b'",
+            [timer("a", 9, 1), timer("b", 9, 1), subscription("c", 1, "a, b")],
+            "'c' inherits a deadline from more than one",
         ),
         (EVENTS, [timer("a", 9, 5, 1), timer("b", 9, 5, 1)], "fills the processor"),
     ],
@@ -274,10 +241,30 @@ def test_what_no_bound_covers_is_refused_with_the_reason(
     assert expected in reason(analysed(executor, *callbacks))
 
 
-def test_semantics_that_a_distribution_does_not_have_are_refused() -> None:
-    executor = "{name: e, kind: wait_set_single}"
-    old = analysed(executor, timer("a", 50, 2), rest="distro: dashing\n")
-    assert "dashing looks at timers before every callback" in reason(old)
+BY_DEADLINE = "{name: e, kind: priority_events, policy: edf}"
+
+
+def test_subscriptions_inherit_a_deadline_or_have_their_own() -> None:
+    lines = [timer("a", 20, 2), timer("c", 50, 6)]
+    # "c" has begun; "b" of the release before is due first, and so is what "a" releases.
+    inherited = analysed(BY_DEADLINE, lines[0], subscription("b", 3, "a"), lines[1])
+    assert bounds(inherited) == {"a": 6 + 3 + 2, "b": 6 + 2 + 3, "c": 2 + 3 + 6}
+    own = analysed(BY_DEADLINE, lines[0], subscription("b", 3, "a", ", deadline_ms: 60"), lines[1])
+    # Due later than "a", so it is waited for only once it has begun, and "a" comes again.
+    assert bounds(own)["a"] == 6 + 2
+
+
+def test_a_job_without_any_deadline_comes_last() -> None:
+    text = "name: b, kind: subscription, executor: e, wcet_ms: 3, period_ms: 100"
+    result = analysed(BY_DEADLINE, timer("a", 20, 2), timer("c", 50, 6), text)
+    assert bounds(result) == {"a": 6 + 2, "c": 3 + 2 + 6, "b": 2 + 6 + 3}
+
+
+def test_edf_with_jitter_counts_from_the_grid_for_a_timer() -> None:
+    plain = analysed(BY_DEADLINE, timer("a", 20, 2), timer("c", 50, 6))
+    late = analysed(BY_DEADLINE, timer("a", 20, 2, None, ", jitter_ms: 5"), timer("c", 50, 6))
+    assert bounds(plain) == {"a": 8, "c": 8}
+    assert bounds(late)["a"] == 5 + 8
 
 
 def test_messages_of_another_executor_come_with_jitter() -> None:

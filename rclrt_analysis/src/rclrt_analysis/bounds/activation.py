@@ -53,6 +53,8 @@ UNKNOWN = Activation((ENDLESS,), None)
 def merged(inputs: Iterable[Activation]) -> Activation:
     """Return the activation by every one of several inputs."""
     every = list(inputs)
+    if len(every) == 1:
+        return every[0]
     gaps = [one.gap for one in every if one.gap is not None]
     streams = tuple(stream for one in every for stream in one.streams)
     return Activation(streams, min(gaps, default=None))

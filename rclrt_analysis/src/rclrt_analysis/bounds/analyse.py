@@ -11,6 +11,7 @@ from rclrt_analysis.bounds.activation import Activation, Stream, merged, urgenci
 from rclrt_analysis.bounds.end_to_end import chain_bound
 from rclrt_analysis.bounds.events import analyse_events
 from rclrt_analysis.bounds.migrating import analyse_migrating
+from rclrt_analysis.bounds.multi_threaded import analyse_multi_threaded
 from rclrt_analysis.bounds.result import (
     Assumption,
     CallbackBound,
@@ -20,10 +21,10 @@ from rclrt_analysis.bounds.result import (
     Result,
 )
 from rclrt_analysis.bounds.rows import MAX_GROWTH
-from rclrt_analysis.bounds.threads import analyse_core, is_threaded
+from rclrt_analysis.bounds.threads import analyse_core, analyse_reserved, is_threaded
 from rclrt_analysis.bounds.unit import Arrivals, Unit
-from rclrt_analysis.bounds.wait_set import analyse_wait_set
-from rclrt_analysis.model import Executor, ExecutorKind, Policy, System
+from rclrt_analysis.bounds.wait_set import analyse_micro_ros, analyse_wait_set
+from rclrt_analysis.model import Callback, Executor, ExecutorKind, Policy, System
 
 MAX_ROUNDS = 50
 """How often executors that send to each other are analysed before what still grows has no bound."""
@@ -143,16 +144,26 @@ def _result(
 
 def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
     kind = unit.executors[0].kind
+    reserved = unit.executors[0].reservation is not None
     try:
+        if reserved and unit.system.overheads.release and unit.timers:
+            raise RefusedError(
+                "the timers thread has no reservation, so release_ms is not bounded beside one. "
+                "Leave it out, and add what releases cost to the execution times"
+            )
+        if is_threaded(kind) and reserved:
+            return analyse_reserved(unit, arrivals)
         if is_threaded(kind):
             several = len(unit.executors[0].cores) > 1
             edf = all(executor.policy is Policy.EDF for executor in unit.executors)
             return analyse_migrating(unit) if several or edf else analyse_core(unit, arrivals)
         if kind is ExecutorKind.WAIT_SET_SINGLE:
             return analyse_wait_set(unit, arrivals)
-        if kind in (ExecutorKind.PRIORITY_EVENTS, ExecutorKind.EVENTS_FIFO):
-            return analyse_events(unit, arrivals, method == "paper")
-        raise RefusedError(f"there is no bound for {kind.value} here; simulate it, or measure")
+        if kind is ExecutorKind.WAIT_SET_MULTI:
+            return analyse_multi_threaded(unit, arrivals)
+        if kind is ExecutorKind.MICRO_ROS:
+            return analyse_micro_ros(unit, arrivals)
+        return analyse_events(unit, arrivals, method == "paper")
     except RefusedError as reason:
         return {c.name: Local(None, reason=str(reason)) for c in unit.callbacks}, NONE
 
@@ -170,14 +181,31 @@ def _units(system: System, urgency: Mapping[str, int]) -> tuple[list[Unit], dict
         elif callbacks:
             switches = 2 if is_threaded(executors[0].kind) else 0
             extra = system.overheads.dispatch + switches * system.overheads.context_switch
-            units.append(Unit(system, executors, callbacks, urgency, extra))
+            units += [
+                Unit(system, executors, members, urgency, extra)
+                for members in _by_thread(executors[0], callbacks)
+            ]
     return units, refused
+
+
+def _by_thread(
+    executor: Executor, callbacks: tuple[Callback, ...]
+) -> Iterator[tuple[Callback, ...]]:
+    """Return the callbacks of each thread if threads are independent of each other, else all."""
+    if executor.reservation is None or not is_threaded(executor.kind):
+        yield callbacks
+        return
+    groups: dict[str, list[Callback]] = {}
+    for callback in callbacks:
+        groups.setdefault(callback.group or f"\0{callback.name}", []).append(callback)
+    for members in groups.values():
+        yield tuple(members)
 
 
 def _together(system: System) -> Iterator[tuple[Executor, ...]]:
     by_core: dict[tuple[int, ...], list[Executor]] = {}
     for executor in system.executors:
-        if is_threaded(executor.kind):
+        if is_threaded(executor.kind) and executor.reservation is None:
             by_core.setdefault(tuple(sorted(executor.cores)), []).append(executor)
         else:
             yield (executor,)
@@ -189,6 +217,8 @@ def _why_not(system: System, executors: tuple[Executor, ...]) -> str:
     names = {executor.name for executor in executors}
     cores = set(executors[0].cores)
     for other in system.executors:
+        if executors[0].reservation is not None and other.reservation is not None:
+            continue  # The model is not accepted if they exceed the core.
         if other.name not in names and cores & set(other.cores) and system.members(other.name):
             return (
                 f"executors '{executors[0].name}' and '{other.name}' share core "

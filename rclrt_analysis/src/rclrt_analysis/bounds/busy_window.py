@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
+from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Bools, Interference, Ints
 
 BUDGET = 1 << 26
@@ -48,6 +49,8 @@ class Demand:
     exclusive
         Rows that hold only if a job ends before the next one of the same origin is released,
         because a later one might otherwise overtake.
+    supply
+        Of the thread.
     """
 
     period: Ints
@@ -58,6 +61,7 @@ class Demand:
     blocking: Ints
     higher: Interference
     exclusive: Bools
+    supply: Supply = DEDICATED
 
 
 @dataclass(frozen=True)
@@ -165,31 +169,35 @@ def _window(demand: Demand, costs: Interference) -> Ints:
     def step(t: Ints, at: Ints) -> Ints:
         count = -(-(t + demand.jitter[at]) // demand.period[at])
         work: Ints = demand.blocking[at] + count * demand.own[at]
-        return work + demand.higher.before(t, at) + costs.before(t, at)
+        return demand.supply.time(work + demand.higher.before(t, at) + costs.before(t, at))
 
-    return least_fixed_point(step, np.where(share < FULL, start, UNBOUNDED))
+    room = FULL * demand.supply.share
+    return least_fixed_point(step, np.where(share < room, start, UNBOUNDED))
 
 
 def _nonpreemptive_end(
     demand: Demand, costs: Interference, rows: Ints, fixed: Ints, share: Floats
 ) -> Ints:
-    """Return when the sections end: each begins at w = all that comes before it until w."""
+    """Return when the sections end: each begins at w = all that comes before it until w.
+
+    It begins once it is given its first ns, so what is released while there is no supply precedes.
+    """
+    supply = demand.supply
     measured = demand.measured[rows]
     before = fixed - measured
 
     def start(w: Ints, at: Ints) -> Ints:
         work: Ints = before[at] + demand.higher.until(w, rows[at]) + costs.until(w, rows[at])
-        return work
+        return supply.time(work + 1) - 1
 
     begin = least_fixed_point(start, lower_start(before, share))
     lost = begin >= UNBOUNDED
     begin = np.where(lost, 0, begin)
-    # Of the releases in [0, end), those up to the start have been counted.
-    known = begin + measured - costs.until(begin, rows)
+    known = before + demand.higher.until(begin, rows) + measured
 
     def finish(end: Ints, at: Ints) -> Ints:
         work: Ints = known[at] + costs.before(end, rows[at])
-        return work
+        return np.maximum(supply.time(work), begin[at])
 
     return np.where(lost, UNBOUNDED, least_fixed_point(finish, begin + measured))
 
@@ -201,7 +209,7 @@ def _preemptive_end(
 
     def step(w: Ints, at: Ints) -> Ints:
         work: Ints = fixed[at] + demand.higher.before(w, rows[at]) + costs.before(w, rows[at])
-        return work
+        return demand.supply.time(work)
 
     # From 1 ns on: what is released together with a job goes before it, however short that is.
     return least_fixed_point(step, np.maximum(lower_start(fixed, share), 1))

@@ -128,6 +128,8 @@ def _one_core(system: System, writer: Callback, reader: Callback) -> bool:
         return False
     if first is second and first.kind is ExecutorKind.PRIORITY_EVENTS:
         return True
+    if first.reservation is not None or second.reservation is not None:
+        return False
     threaded = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
     same = first.cores == second.cores and len(first.cores) == 1
     return same and first.kind in threaded and second.kind in threaded
@@ -148,8 +150,9 @@ def _same_unit(system: System, before: str, name: str) -> bool:
     """Return whether one bound covers both: the same executor, or threads of the same cores."""
     first, second = (system.executor_of[system.callback_of[n].executor] for n in (before, name))
     threaded = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+    reserved = [e for e in (first, second) if e.reservation is not None and e.kind in threaded]
     shared = first.kind in threaded and second.kind in threaded and first.cores == second.cores
-    return first is second or shared
+    return not reserved and (first is second or shared)
 
 
 def _since(start: str, callback: Callback, system: System, responses: Responses) -> int | None:

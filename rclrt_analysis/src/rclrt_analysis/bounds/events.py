@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rclrt_analysis.bounds import fifo, nonpreemptive_edf, nonpreemptive_fp, releaser
@@ -35,6 +37,8 @@ def analyse_events(unit: Unit, arrivals: Arrivals, paper: bool) -> Found:
         No bound covers it; the text says why.
     """
     executor = unit.executors[0]
+    if executor.reservation is not None and paper:
+        raise RefusedError("the paper's theorems know no reservations. Use --method exact")
     if executor.kind is ExecutorKind.EVENTS_FIFO:
         return _fifo(unit, arrivals)
     if executor.release is Release.RELEASE_AND_EXECUTE:
@@ -45,12 +49,18 @@ def analyse_events(unit: Unit, arrivals: Arrivals, paper: bool) -> Found:
                     "another thread than the timers. Use release_only, or another executor for it"
                 )
         return _timers(unit, arrivals, paper)
-    if paper or executor.policy is Policy.EDF:
+    if paper:
         return _timers(unit, arrivals, paper)
+    if executor.policy is Policy.EDF:
+        return _by_deadline(unit, arrivals)
     if unit.system.overheads.transport and any(c.triggers for c in unit.callbacks):
         return _late_messages(unit, arrivals)
     found = analyse_graph(unit, arrivals, False, begun_without_preemption)
-    return found, Method("non-preemptive FP, all jobs", "Davis07; Buttazzo13", BASE)
+    return found, Method("non-preemptive FP, all jobs", "Davis07; Buttazzo13", _base(unit))
+
+
+def _base(unit: Unit) -> tuple[Assumption, ...]:
+    return (*BASE, Assumption.RESERVED) if unit.executors[0].reservation else BASE
 
 
 def _late_messages(unit: Unit, arrivals: Arrivals) -> Found:
@@ -58,24 +68,74 @@ def _late_messages(unit: Unit, arrivals: Arrivals) -> Found:
 
     def bounds(known: Known) -> dict[str, Local]:
         rows = make_rows(unit, known)
-        responses = nonpreemptive_fp.exact(rows.tasks, unit.releases(len(rows.tasks)))
+        releases = unit.releases(len(rows.tasks))
+        responses = nonpreemptive_fp.exact(rows.tasks, releases, unit.supply)
         return to_locals(unit, rows, responses, known)
 
-    method = Method("non-preemptive FP with jitter, all jobs", "Davis07; Tindell94", BASE)
+    method = Method("non-preemptive FP with jitter, all jobs", "Davis07; Tindell94", _base(unit))
     return with_jitter(unit, arrivals, bounds), method
 
 
 def _fifo(unit: Unit, arrivals: Arrivals) -> Found:
     def bounds(known: Known) -> dict[str, Local]:
         rows = make_rows(unit, known)
-        responses = fifo.response(rows.tasks, unit.releases(len(rows.tasks)))
+        responses = fifo.response(rows.tasks, unit.releases(len(rows.tasks)), unit.supply)
         return to_locals(unit, rows, responses, known)
 
-    return with_jitter(unit, arrivals, bounds), Method("FIFO, all arrivals", "Bouillard18", BASE)
+    method = Method("FIFO, all arrivals", "Bouillard18", _base(unit))
+    return with_jitter(unit, arrivals, bounds), method
+
+
+def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
+    """Return bounds under EDF: every callback is due by its own deadline, or by an inherited one.
+
+    A job without a deadline of its own has that of the job that published [Teper25 §VIII-C has the
+    same for priorities]: it is a job of the timer's stream that comes later on.
+    """
+    deadline: dict[str, int] = {}
+    late: dict[str, int] = {}
+    for callback in unit.in_order:
+        parents = unit.system.triggered_by(callback)
+        late[callback.name] = 0
+        if callback.deadline is not None:
+            deadline[callback.name] = callback.deadline
+        elif not parents:
+            deadline[callback.name] = nonpreemptive_edf.NO_DEADLINE
+        elif len(parents) > 1 or callback.period is not None or parents[0] not in unit.names:
+            raise RefusedError(
+                f"'{callback.name}' inherits a deadline from more than one callback, or from "
+                "another executor. Give it deadline_ms"
+            )
+        else:
+            deadline[callback.name] = deadline[parents[0]]
+            bcet = unit.system.callback_of[parents[0]].bcet
+            late[callback.name] = late[parents[0]] + bcet
+
+    def bounds(known: Known) -> dict[str, Local]:
+        rows = make_rows(unit, known)
+        names = [unit.callbacks[i].name for i in rows.owner.tolist()]
+        early = np.array([late[name] for name in names], dtype=np.int64)
+        tasks = make_taskset(
+            rows.tasks.wcet,
+            rows.tasks.period,
+            [deadline[name] for name in names],
+            jitter=rows.tasks.jitter + early,
+        )
+        timer = np.array([unit.callbacks[i].kind is Kind.TIMER for i in rows.owner.tolist()])
+        overhead = releaser.release_only(tasks, unit.system.overheads.release, timer)
+        if np.any(overhead >= UNBOUNDED):
+            raise RefusedError("releasing timers alone fills the processor")
+        found = nonpreemptive_edf.exact(_with(tasks, overhead), unit.supply, early)
+        return to_locals(unit, rows, replace(found, overhead=overhead), known)
+
+    method = Method("non-preemptive EDF, all deadlines", "George96; Tindell94", _base(unit))
+    return with_jitter(unit, arrivals, bounds), method
 
 
 def _timers(unit: Unit, arrivals: Arrivals, paper: bool) -> Found:
     """Return bounds for timers alone, their overhead in their execution times."""
+    if unit.executors[0].reservation is not None:
+        raise RefusedError("release_and_execute in a reservation has no bound. Use release_only")
     if not unit.independent:
         other = next(c for c in unit.callbacks if c.kind is not Kind.TIMER or c.jitter)
         raise RefusedError(
@@ -148,8 +208,9 @@ def _theorem_1(unit: Unit, tasks: TaskSet, longer: TaskSet) -> Responses:
 
 def _edf(tasks: TaskSet, longer: TaskSet, paper: bool) -> Responses:
     if not paper:
-        bounds = nonpreemptive_edf.exact(longer)
-    elif nonpreemptive_edf.theorem_2(longer):
+        found = nonpreemptive_edf.exact(longer)
+        return replace(found, overhead=longer.wcet - tasks.wcet)
+    if nonpreemptive_edf.theorem_2(longer):
         bounds = tasks.deadline
     else:
         bounds = np.full_like(tasks.deadline, UNBOUNDED)

@@ -8,12 +8,15 @@ import numpy as np
 
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
+from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Interference, Ints, TaskSet
 
 MAX_POINTS = 200_000
 
 
-def response(tasks: TaskSet, releases: Interference | None = None) -> Responses:
+def response(
+    tasks: TaskSet, releases: Interference | None = None, supply: Supply = DEDICATED
+) -> Responses:
     """Return the bound that all tasks of a FIFO queue share [Bouillard18, horizontal deviation].
 
     A job released a after the queue was last empty waits for everything released in [0, a]:
@@ -34,10 +37,13 @@ def response(tasks: TaskSet, releases: Interference | None = None) -> Responses:
     unbounded = np.full(n, UNBOUNDED, dtype=np.int64)
     nothing = np.zeros(n, dtype=np.int64)
     lost = Responses(unbounded, unbounded, nothing, nothing, nothing)
-    if share[0] >= FULL:
+    if share[0] >= FULL * supply.share:
         return lost
     first = np.maximum(lower_start(np.zeros(1, np.int64), share), max(1, int(tasks.wcet.sum())))
-    window = int(least_fixed_point(lambda t, _: all_work.before(t) + costs.before(t), first)[0])
+    window = int(
+        least_fixed_point(lambda t, _: supply.time(all_work.before(t) + costs.before(t)), first)[0]
+    )
+    window = max(window, 1)  # Without any work it would be empty.
     count = -(-(window + tasks.jitter) // tasks.period)
     if window >= UNBOUNDED or count.sum() > MAX_POINTS:
         return lost
@@ -45,14 +51,14 @@ def response(tasks: TaskSet, releases: Interference | None = None) -> Responses:
         k * np.arange(c) - j for k, c, j in zip(tasks.period, count, tasks.jitter, strict=True)
     ]
     arrivals = np.unique(np.maximum(np.concatenate(steps), 0)).astype(np.int64)
-    arrivals = arrivals[arrivals < max(window, 1)]
+    arrivals = arrivals[arrivals < window]
 
     work = _work(tasks, arrivals)
-    end = least_fixed_point(lambda f, at: work[at] + _shared(costs, f), work)
+    end = least_fixed_point(lambda f, at: supply.time(work[at] + _shared(costs, f)), work)
     waits = end - arrivals
     worst = int(np.argmax(waits))
     value = np.full(n, waits[worst], dtype=np.int64)
-    overhead = np.full(n, end[worst] - work[worst], dtype=np.int64)
+    overhead = np.full(n, _shared(costs, end)[worst], dtype=np.int64)
     return Responses(value, value + tasks.jitter, nothing, overhead, count.astype(np.int64))
 
 

@@ -252,6 +252,7 @@ def _solve(
         blocking=once,
         higher=Interference(groups[:, 0], groups[:, 1], cost),
         exclusive=~alone,
+        supply=graph.unit.supply,
     )
     return responses(demand, preemptive, graph.unit.releases(len(pairs)))
 

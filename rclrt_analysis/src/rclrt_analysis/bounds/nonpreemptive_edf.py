@@ -6,37 +6,41 @@ from __future__ import annotations
 
 import numpy as np
 
+from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point
+from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet
 
+NO_DEADLINE = 2**50
+"""Stands for none: beyond all others, and far enough from the limits of 64 bits."""
+
+BLOCK = 1 << 20
 MAX_POINTS = 200_000
 """Points in time that are examined at most; beyond, the answer is that none was found."""
 
 
-def _busy_period(tasks: TaskSet) -> int:
+def _busy_period(tasks: TaskSet, supply: Supply) -> int:
     """Return the longest synchronous busy period plus the largest blocking; see [George96]."""
-    if tasks.utilization >= FULL:
+    if tasks.utilization >= FULL * supply.share:
         return UNBOUNDED
     largest = int(tasks.wcet.max())
-    start = np.array([largest + int(tasks.wcet.sum())], dtype=np.int64)
-    return int(
-        least_fixed_point(
-            lambda t, _: np.array(
-                [largest + int((-(-t[0] // tasks.period) * tasks.wcet).sum())], dtype=np.int64
-            ),
-            start,
-        )[0]
-    )
+
+    def step(t: Ints, _: Ints) -> Ints:
+        work = (-(-(t[0] + tasks.jitter) // tasks.period) * tasks.wcet).sum()
+        return supply.time(np.array([largest + int(work)], dtype=np.int64))
+
+    return int(least_fixed_point(step, np.array([max(1, largest)], dtype=np.int64))[0])
 
 
-def _points(tasks: TaskSet, end: int, first: Ints) -> Ints | None:
-    """Return all first_j + k T_j in [0, end), sorted; None if there are too many."""
+def _points(tasks: TaskSet, low: int, end: int, first: Ints) -> Ints | None:
+    """Return all first_j + k T_j in [low, end), k >= 0, sorted; None if there are too many."""
+    start = np.maximum(0, -(-(low - first) // tasks.period))
+    first = first + start * tasks.period
     count = np.maximum(0, -(-(end - first) // tasks.period))
     if count.sum() > MAX_POINTS:
         return None
     points = [first[j] + tasks.period[j] * np.arange(count[j]) for j in range(len(tasks))]
-    every = np.unique(np.concatenate(points)) if points else np.zeros(0, dtype=np.int64)
-    return np.asarray(every[every >= 0], dtype=np.int64)
+    return np.unique(np.concatenate(points)) if points else np.zeros(0, dtype=np.int64)
 
 
 def theorem_2(tasks: TaskSet) -> bool:
@@ -55,10 +59,10 @@ def theorem_2(tasks: TaskSet) -> bool:
         raise ValueError("Theorem 2 knows no jitter")
     if not len(tasks):
         return True
-    end = _busy_period(tasks)
+    end = _busy_period(tasks, DEDICATED)
     if end >= UNBOUNDED:
         return False
-    points = _points(tasks, end + int(tasks.deadline.max()) + 1, tasks.deadline)
+    points = _points(tasks, 0, end + int(tasks.deadline.max()) + 1, tasks.deadline)
     if points is None:
         return False
     for t in np.array_split(points, max(1, len(points) * len(tasks) // 1_000_000)):
@@ -70,53 +74,64 @@ def theorem_2(tasks: TaskSet) -> bool:
     return True
 
 
-def exact(tasks: TaskSet) -> Ints:
-    """Return the worst-case response time of every task, shape (n,), ns [George96].
+def exact(tasks: TaskSet, supply: Supply = DEDICATED, earliest: Ints | None = None) -> Responses:
+    """Return the worst-case response time of every task [George96], with jitter.
 
-    For a deadline a + D_i, with B(a) the longest job of later deadline, job i starts at the least
-    s = B + floor(a / T_i) C_i + sum_{D_j <= a + D_i} min(1 + floor(s / T_j), 1 + floor((a + D_i -
-    D_j) / T_j)) C_j, and R_i is the worst of s + C_i - a over all a at which the sum can change.
+    A job of nominal release a, 0 being the start of the busy period, is due at a + D_i. With B(a)
+    the longest job of later deadline it starts at the least s = B + floor((a + J_i) / T_i) C_i +
+    sum_{j: D_j - J_j <= a + D_i} min(1 + floor((s + J_j) / T_j), 1 + floor((a + D_i - D_j + J_j) /
+    T_j)) C_j, and R_i is the worst of s + C_i - max(a, 0) over all a >= -J_i at which the sum can
+    change.
 
-    Exact for sporadic tasks, but where a release falls exactly on a start: as
+    Exact for sporadic tasks without jitter, but where a release falls exactly on a start: as
     `nonpreemptive_fp.exact`. Cost: (number of deadlines in the busy period) x n^2; `UNBOUNDED` at
     full utilization or beyond `MAX_POINTS`.
 
-    Raises
-    ------
-    ValueError
-        There is jitter.
+    Parameters
+    ----------
+    tasks
+        Deadlines count from the nominal release; `NO_DEADLINE` comes after all others.
+    supply
+        Of the thread.
+    earliest
+        Shape (n,), ns: how long after its nominal release a job comes at the earliest.
     """
-    if np.any(tasks.jitter):
-        raise ValueError("this bound knows no jitter")
     n = len(tasks)
     result = np.full(n, UNBOUNDED, dtype=np.int64)
-    if not n:
-        return result
-    end = _busy_period(tasks)
-    if end >= UNBOUNDED:
-        return result
-    for i in range(n):
-        offsets = _points(tasks, end, tasks.deadline - tasks.deadline[i])
-        if offsets is not None:
-            result[i] = _response(tasks, i, offsets)
-    return result
+    from_grid = result.copy()
+    nothing = np.zeros(n, dtype=np.int64)
+    end = _busy_period(tasks, supply) if n else UNBOUNDED
+    for i in range(n if end < UNBOUNDED else 0):
+        first = tasks.deadline - tasks.jitter - tasks.deadline[i]
+        nominal = _points(tasks, -int(tasks.jitter[i]), end, first)
+        if nominal is None:
+            continue
+        # By blocks, to bound the memory.
+        blocks = np.array_split(nominal, len(nominal) * n // BLOCK + 1)
+        finish = np.concatenate([_finish(tasks, i, block, supply) for block in blocks])
+        if np.any(finish >= UNBOUNDED):
+            continue
+        actual = np.maximum(nominal + (0 if earliest is None else earliest[i]), 0)
+        result[i] = max(int(tasks.wcet[i]), int((finish - actual).max()))
+        from_grid[i] = max(int(tasks.wcet[i]), int((finish - nominal).max()))
+    return Responses(result, from_grid, nothing, nothing, np.ones_like(nothing))
 
 
-def _response(tasks: TaskSet, i: int, offsets: Ints) -> int:
-    due = offsets + tasks.deadline[i]
+def _finish(tasks: TaskSet, i: int, nominal: Ints, supply: Supply) -> Ints:
+    """Return when jobs of task i with these nominal releases end."""
+    due = nominal + tasks.deadline[i]
     later = tasks.deadline > due[:, None]
-    others = ~later
-    others[:, i] = False
-    fixed = np.where(later, tasks.wcet, 0).max(axis=1) + offsets // tasks.period[i] * tasks.wcet[i]
-    most = (due[:, None] - tasks.deadline) // tasks.period + 1
-    cost = np.where(others, tasks.wcet, 0)
+    most = np.maximum(0, (due[:, None] - tasks.deadline + tasks.jitter) // tasks.period + 1)
+    most[:, i] = 0
+    before = (nominal + tasks.jitter[i]) // tasks.period[i] * tasks.wcet[i]
+    fixed = np.where(later, tasks.wcet, 0).max(axis=1) + before
 
-    def step(s: Ints, rows: Ints) -> Ints:
-        count = np.minimum(s[:, None] // tasks.period + 1, most[rows])
-        return np.asarray(fixed[rows] + (count * cost[rows]).sum(axis=1))
+    def work(s: Ints, rows: Ints) -> Ints:
+        count = np.minimum((s[:, None] + tasks.jitter) // tasks.period + 1, most[rows])
+        return np.asarray(fixed[rows] + (count * tasks.wcet).sum(axis=1))
 
-    start = least_fixed_point(step, np.zeros_like(fixed))
-    if np.any(start >= UNBOUNDED):
-        return UNBOUNDED
-    own = int(tasks.wcet[i])
-    return max(own, int((start + own - offsets).max()))
+    start = least_fixed_point(lambda s, at: supply.time(work(s, at) + 1) - 1, np.zeros_like(fixed))
+    lost = start >= UNBOUNDED
+    begin = np.where(lost, 0, start)
+    end = supply.time(work(begin, np.arange(len(begin))) + int(tasks.wcet[i]))
+    return np.where(lost, UNBOUNDED, np.maximum(end, begin))

@@ -17,6 +17,7 @@ import numpy as np
 
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
+from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import (
     UNBOUNDED,
     Interference,
@@ -55,7 +56,9 @@ def theorem_1(tasks: TaskSet) -> Ints:
     return least_fixed_point(step, start, tasks.deadline)
 
 
-def exact(tasks: TaskSet, releases: Interference | None = None) -> Responses:
+def exact(
+    tasks: TaskSet, releases: Interference | None = None, supply: Supply = DEDICATED
+) -> Responses:
     """Return the response times of all jobs in the longest busy window [Davis07].
 
     Job q starts at w(q) = B_k + q C_k + sum_{hp} (floor((w + J_i) / T_i) + 1) C_i, ends C_k later;
@@ -63,12 +66,14 @@ def exact(tasks: TaskSet, releases: Interference | None = None) -> Responses:
 
     Exact for sporadic tasks without jitter and with distinct priorities, but where a release falls
     exactly on a start: what had begun counts in full, which lets in one job more. Otherwise an
-    upper bound.
+    upper bound. With all priorities equal: for any order of jobs.
 
     Parameters
     ----------
     releases
         As for `busy_window.responses`.
+    supply
+        Of the thread: times are those by which it has given so much.
     """
     demand = Demand(
         tasks.period,
@@ -79,5 +84,6 @@ def exact(tasks: TaskSet, releases: Interference | None = None) -> Responses:
         blocking=largest_lower(tasks),
         higher=higher_or_equal(tasks),
         exclusive=np.zeros(len(tasks), dtype=np.bool_),
+        supply=supply,
     )
     return responses(demand, preemptive=False, releases=releases)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point
-from rclrt_analysis.bounds.taskset import UNBOUNDED, Interference, Ints, TaskSet
+from rclrt_analysis.bounds.taskset import UNBOUNDED, Bools, Interference, Ints, TaskSet
 
 
 def release_and_execute(tasks: TaskSet, delta: int) -> Ints:
@@ -29,22 +29,28 @@ def condition_c1(tasks: TaskSet, delta: int) -> bool:
     return bool(np.max(tasks.wcet) + len(tasks) * delta < np.min(tasks.period))
 
 
-def release_only(tasks: TaskSet, delta: int) -> Ints:
+def release_only(tasks: TaskSet, delta: int, timers: Bools | None = None) -> Ints:
     """Return eq. (3) for every task, shape (n,), ns: releases during its own execution.
 
     t0 = min{t > 0: t >= C_i + sum_j ceil(t / T_j) delta}; the overhead is that sum at t0.
-    `UNBOUNDED` if releases alone fill the processor.
+    `UNBOUNDED` if releases alone fill the processor. Jitter brings releases closer together.
+
+    Parameters
+    ----------
+    timers
+        Shape (n,): which tasks cost something to release; all unless given.
     """
     n = len(tasks)
     if not n:
         return np.zeros(0, dtype=np.int64)
-    share = float(np.sum(delta / tasks.period))
+    cost = np.full(n, delta) if timers is None else np.where(timers, delta, 0)
+    share = float(np.sum(cost / tasks.period))
     if share >= FULL:
         return np.full(n, UNBOUNDED, dtype=np.int64)
 
     def step(t: Ints, rows: Ints) -> Ints:
-        count = -(-t[:, None] // tasks.period)
-        return np.asarray(tasks.wcet[rows] + count.sum(axis=1) * delta)
+        count = -(-(t[:, None] + tasks.jitter) // tasks.period)
+        return np.asarray(tasks.wcet[rows] + (count * cost).sum(axis=1))
 
     # From 1 ns, because the least positive t is asked for.
     t0 = least_fixed_point(step, np.maximum(tasks.wcet, 1))

@@ -25,6 +25,8 @@ class Assumption(str, Enum):
     NO_SKIP = "no timestamp of a timer is skipped: C + overhead < T, checked"
     PRIORITY_INHERITANCE = "the runner of a group inherits the urgency of who waits for it"
     ENOUGH_THREADS = "the executor has a thread for every group"
+    RESERVED = "every reservation is kept: the kernel's admission control is on, GRUB is off"
+    THREAD_EACH = "every thread of the executor has a core for itself"
     WINDOWS = "one job of every ready entity per polling point, in order of registration"
 
 

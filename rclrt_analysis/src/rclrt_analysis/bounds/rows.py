@@ -43,12 +43,14 @@ class Rows:
 def activations(unit: Unit, arrivals: Arrivals, responses: Mapping[str, Local]) -> Known:
     """Return how every callback of the unit is released."""
     found: dict[str, Activation] = {}
+    outputs: dict[str, Activation] = {}
     for callback in unit.in_order:
         inputs = []
         for topic in callback.triggers:
-            every = [
-                _output(found[name], responses[name], unit, name) for name in unit.inside(topic)
-            ]
+            for name in unit.inside(topic):
+                if name not in outputs:
+                    outputs[name] = _output(found[name], responses[name], unit, name)
+            every = [outputs[name] for name in unit.inside(topic)]
             if unit.outside(topic):
                 every.append(arrivals.get(topic, UNKNOWN))
             inputs.append(merged(every))
@@ -77,8 +79,9 @@ def with_jitter(
 ) -> dict[str, Local]:
     """Return bounds that agree with the jitter that they cause; None for what grows on and on."""
     longest = max((c.period or 0 for c in unit.system.callbacks), default=0)
-    result = {c.name: Local(c.wcet, c.wcet) for c in unit.callbacks}
-    endless: dict[str, Local] = {}
+    # Any bounds that agree with their jitter hold, so it does not matter where the search begins.
+    result = unit.found or {c.name: Local(c.wcet, c.wcet) for c in unit.callbacks}
+    endless = {name: local for name, local in unit.found.items() if local.response is None}
     known = activations(unit, arrivals, result)
     for step in range(10 * MAX_ROUNDS):
         before = result
@@ -92,6 +95,7 @@ def with_jitter(
         known = activations(unit, arrivals, result)
         if result == before:
             break
+    unit.found.update(result)
     return {
         name: local
         if local.response is None
@@ -126,18 +130,21 @@ def to_locals(unit: Unit, rows: Rows, responses: Responses, known: Known) -> dic
     mine: list[list[int]] = [[] for _ in unit.callbacks]
     for row, i in enumerate(rows.owner.tolist()):
         mine[i].append(row)
+    response, from_grid = responses.response.tolist(), responses.from_grid.tolist()
+    own, blocking = rows.tasks.wcet.tolist(), responses.blocking.tolist()
+    overhead = responses.overhead.tolist()
     for i, callback in enumerate(unit.callbacks):
-        worst = max(mine[i], key=lambda row: int(responses.response[row]))
+        worst = max(mine[i], key=response.__getitem__)
         endless = any(stream.period == 1 for stream in known[callback.name].streams)
-        if endless or responses.response[worst] >= UNBOUNDED:
+        if endless or response[worst] >= UNBOUNDED:
             result[callback.name] = Local(None, reason=NO_BOUND)
             continue
         timer = callback.kind is Kind.TIMER
         result[callback.name] = Local(
-            response=int(responses.response[worst]),
-            from_grid=int(responses.from_grid[worst]) if timer else None,
-            own=int(rows.tasks.wcet[worst]),
-            blocking=int(responses.blocking[worst]),
-            overhead=int(responses.overhead[worst]),
+            response=response[worst],
+            from_grid=from_grid[worst] if timer else None,
+            own=own[worst],
+            blocking=blocking[worst],
+            overhead=overhead[worst],
         )
     return result

@@ -4,8 +4,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
+from rclrt_analysis.bounds import nonpreemptive_fp
 from rclrt_analysis.bounds.graph import analyse_graph, begun_in_groups
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
+from rclrt_analysis.bounds.rows import Known, make_rows, to_locals, with_jitter
 from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.model import ExecutorKind
 
@@ -41,6 +47,33 @@ def analyse_core(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Meth
             "transport_ms out, and add what sending takes to the execution times"
         )
     return analyse_graph(unit, arrivals, True, begun_in_groups), METHOD
+
+
+RESERVED = Method(
+    "reservation, any order",
+    "Shin03; Davis07",
+    (
+        Assumption.WCET,
+        Assumption.NO_SELF_SUSPENSION,
+        Assumption.SPORADIC,
+        Assumption.INSTANT_TRIGGER,
+        Assumption.RESERVED,
+    ),
+)
+
+
+def analyse_reserved(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
+    """Return the bounds of one group whose thread has a reservation.
+
+    Its callbacks are taken to run in any order, so each waits for all that comes of the others.
+    """
+
+    def bounds(known: Known) -> dict[str, Local]:
+        rows = make_rows(unit, known)
+        alike = replace(rows.tasks, priority=np.zeros(len(rows.tasks), dtype=np.int64))
+        return to_locals(unit, rows, nonpreemptive_fp.exact(alike, supply=unit.supply), known)
+
+    return with_jitter(unit, arrivals, bounds), RESERVED
 
 
 def check_threads(unit: Unit) -> None:

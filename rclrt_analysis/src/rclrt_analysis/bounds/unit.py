@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from rclrt_analysis.bounds.activation import Activation
 from rclrt_analysis.bounds.releaser import as_interference
+from rclrt_analysis.bounds.result import Local
+from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import Interference
 from rclrt_analysis.model import Callback, Executor, Kind, System
 
@@ -26,6 +28,8 @@ class Unit:
     ----------
     extra
         What every execution time grows by, ns.
+    found
+        The bounds found last: where to go on when more jitter comes in.
     """
 
     system: System
@@ -33,6 +37,7 @@ class Unit:
     callbacks: tuple[Callback, ...]
     urgency: Mapping[str, int]
     extra: int
+    found: dict[str, Local] = field(default_factory=dict, compare=False)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -51,13 +56,31 @@ class Unit:
         topics = (topic for callback in self.callbacks for topic in callback.triggers)
         return tuple(dict.fromkeys(topic for topic in topics if self.outside(topic)))
 
+    @property
+    def supply(self) -> Supply:
+        """What the thread is given: the processor, or a reservation."""
+        mine = self.executors[0].reservation
+        return DEDICATED if mine is None else Supply(mine.budget, mine.period)
+
+    @cached_property
+    def _publishers(self) -> dict[str, tuple[list[str], list[str]]]:
+        """Of each topic that releases callbacks here: those inside and those outside."""
+        found = {}
+        for topic in dict.fromkeys(t for c in self.callbacks for t in c.triggers):
+            every = self.system.publishers.get(topic, ())
+            found[topic] = (
+                [name for name in every if name in self.names],
+                [name for name in every if name not in self.names],
+            )
+        return found
+
     def inside(self, topic: str) -> list[str]:
-        """Return the callbacks of this unit that publish a topic."""
-        return [name for name in self.system.publishers.get(topic, ()) if name in self.names]
+        """Return the callbacks of this unit that publish a topic which releases one of it."""
+        return self._publishers[topic][0]
 
     def outside(self, topic: str) -> list[str]:
-        """Return the callbacks of other units that publish a topic."""
-        return [name for name in self.system.publishers.get(topic, ()) if name not in self.names]
+        """Return the callbacks of other units that publish such a topic."""
+        return self._publishers[topic][1]
 
     @property
     def timers(self) -> list[Callback]:

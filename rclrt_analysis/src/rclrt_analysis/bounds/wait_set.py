@@ -14,25 +14,23 @@ from dataclasses import replace
 
 import numpy as np
 
+from rclrt_analysis.bounds import round_robin
 from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.fixed_point import FULL
-from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
-from rclrt_analysis.bounds.rows import Known, with_jitter
-from rclrt_analysis.bounds.taskset import Ints
+from rclrt_analysis.bounds.result import Assumption, Local, Method
+from rclrt_analysis.bounds.rows import Known, make_rows, with_jitter
+from rclrt_analysis.bounds.supply import Supply
+from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints
 from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.model import Callback, Kind
 
-METHOD = Method(
-    "wait-set windows",
-    "Teper24 §VI, derived again",
-    (
-        Assumption.WCET,
-        Assumption.ALONE,
-        Assumption.NO_SELF_SUSPENSION,
-        Assumption.SPORADIC,
-        Assumption.INSTANT_TRIGGER,
-        Assumption.WINDOWS,
-    ),
+ASSUMPTIONS = (
+    Assumption.WCET,
+    Assumption.ALONE,
+    Assumption.NO_SELF_SUSPENSION,
+    Assumption.SPORADIC,
+    Assumption.INSTANT_TRIGGER,
+    Assumption.WINDOWS,
 )
 CHECKS_TIMERS_AT_EVERY_PICK = ("crystal", "dashing")
 MAX_MESSAGES = 200_000
@@ -67,64 +65,75 @@ def windows(wcet: Ints) -> tuple[Ints, Ints]:
     return response, response - wcet
 
 
-def backlog(streams: Sequence[Stream], window: int) -> int | None:
-    """Return how much longer a message waits because others wait before it, ns; None for no end.
+def queued(streams: Sequence[Stream], alone: int, window: int, supply: Supply) -> int:
+    """Return how long a message takes, with those that wait before it, ns.
 
-    Each window serves one message of an entity, so message q ends within `window` of the one before
-    it if that was still waiting: max_i i S - delta(i), delta(i) being the least time in which i + 1
-    messages come. Finite if they come more rarely than windows of full length in the long run.
+    Each window serves one message of an entity: the first within `alone` of work, message q within
+    q windows more. So max_q sbf^-1(alone + q S) - delta(q), delta(q) being the least time in which
+    q + 1 messages come. `UNBOUNDED` if they come as often as windows of full length.
     """
     rate = sum(window / stream.period for stream in streams)
-    if rate >= FULL:
-        return None
-    burst = sum(window * (stream.jitter / stream.period + 1) for stream in streams)
-    end = int(burst / (1 - rate)) + 1
+    if rate >= FULL * supply.share:
+        return UNBOUNDED
+    burst = alone + sum(window * (stream.jitter / stream.period + 1) for stream in streams)
+    late = 2 * (supply.period - supply.budget) * supply.share
+    end = int((burst + late) / (supply.share - rate)) + 1
     if sum(end // stream.period for stream in streams) > MAX_MESSAGES:
-        return None
-    instants = {0}
-    for stream in streams:
-        # At these another message comes if all come as early as they can.
-        first = -(stream.jitter % stream.period) % stream.period
-        instants.update(range(first, end + 1, stream.period))
-    longest = 0
-    for at in instants:
-        count = sum((at + stream.jitter) // stream.period + 1 for stream in streams)
-        longest = max(longest, (count - 1) * window - at)
-    return longest
+        return UNBOUNDED
+    # At these another message comes if all come as early as they can.
+    first = [-(stream.jitter % stream.period) % stream.period for stream in streams]
+    steps = [np.arange(f, end + 1, s.period) for f, s in zip(first, streams, strict=True)]
+    at: Ints = np.unique(np.concatenate([np.zeros(1, dtype=np.int64), *steps]))
+    count = sum(((at + stream.jitter) // stream.period + 1 for stream in streams), start=at * 0)
+    ends = supply.time(alone + np.maximum(count - 1, 0) * window)
+    return int((ends - at).max())
 
 
 def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
-    """Return the bounds of a `wait_set_single` executor.
+    """Return the bounds of a `wait_set_single` executor: the least of three for each callback.
 
-    Raises
-    ------
-    RefusedError
-        The distribution has other semantics.
+    Those of `windows` (not for crystal and dashing), and those of `round_robin`.
     """
-    if unit.system.distro in CHECKS_TIMERS_AT_EVERY_PICK:
-        raise RefusedError(
-            f"{unit.system.distro} looks at timers before every callback, not at polling points. "
-            "Bounds are for eloquent and later"
-        )
+    old = unit.system.distro in CHECKS_TIMERS_AT_EVERY_PICK
     ordered = sorted(unit.callbacks, key=lambda callback: ORDER[callback.kind])
+    unit = replace(unit, callbacks=tuple(ordered))
     wcet = np.array([callback.wcet + unit.extra for callback in ordered], dtype=np.int64)
-    response, start = windows(wcet)
-    alone = _from_within(unit, ordered, wcet, response)
+    work = windows(wcet)[0]
+    alone = _from_within(unit, ordered, wcet, work)
     total = int(wcet.sum())
 
     def bounds(known: Known) -> dict[str, Local]:
-        found = {}
-        for i, callback in enumerate(ordered):
+        waited = np.full(len(ordered), UNBOUNDED, dtype=np.int64)
+        for i, callback in enumerate(ordered if not old else ()):
             streams = known[callback.name].streams
-            if callback.kind is Kind.TIMER:
-                local = _timer(callback, int(response[i]), int(start[i]))
-            else:
-                local = _subscription(streams, int(alone[i]), total)
-            own = int(wcet[i])
-            found[callback.name] = replace(local, own=own, blocking=total - own)
-        return found
+            waited[i] = queued(streams, int(alone[i]), total, unit.supply)
+        best = round_robin.responses(unit, make_rows(unit, known), old, waited)
+        return {
+            callback.name: _local(callback, int(best[i]), int(wcet[i]), total)
+            for i, callback in enumerate(ordered)
+        }
 
-    return with_jitter(unit, arrivals, bounds), METHOD
+    reserved = (Assumption.RESERVED,) if unit.executors[0].reservation else ()
+    sources = "Casini19; Blass21" if old else "Teper24 §VI; Casini19; Blass21"
+    method = Method("wait-set windows, or arrivals", sources, (*ASSUMPTIONS, *reserved))
+    return with_jitter(unit, arrivals, bounds), method
+
+
+def _local(callback: Callback, best: int, own: int, total: int) -> Local:
+    if best >= UNBOUNDED:
+        return Local(None, reason="messages come as often as windows of full length, or more")
+    return timer_or_message(callback, best, own, min(total, best) - own)
+
+
+def timer_or_message(callback: Callback, response: int, own: int, blocking: int) -> Local:
+    """Return the bound of a callback; for a timer only if it starts before its next timestamp."""
+    if callback.kind is not Kind.TIMER:
+        return Local(response, own=own, blocking=blocking)
+    apart = max(0, (callback.period or 0) - callback.jitter)
+    if response - own > apart:
+        text = f"timestamps may be skipped: {response - own} ns may pass to the next start, its"
+        return Local(None, reason=f"{text} period is {apart} ns")
+    return Local(response, response + callback.jitter, own=own, blocking=blocking)
 
 
 def _from_within(unit: Unit, ordered: list[Callback], wcet: Ints, response: Ints) -> Ints:
@@ -145,16 +154,33 @@ def _from_within(unit: Unit, ordered: list[Callback], wcet: Ints, response: Ints
     return alone
 
 
-def _timer(timer: Callback, bound: int, start: int) -> Local:
-    apart = max(0, (timer.period or 0) - timer.jitter)
-    if start > apart:
-        text = f"timestamps may be skipped: {start} ns may pass to the next start, its period is"
-        return Local(None, reason=f"{text} {apart} ns")
-    return Local(bound, bound + timer.jitter)
+def analyse_micro_ros(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
+    """Return the bounds of micro-ROS's executor (rclc).
 
+    A round runs every timer that is ready, and the one message that was received first. So with W
+    all timers and the longest other callback, a message that waits for q others ends within W + all
+    timers + C_i + q W; a timer within W + max(C_i, HP_i).
+    """
+    wcet = {c.name: c.wcet + unit.extra for c in unit.callbacks}
+    timers = sum(wcet[c.name] for c in unit.timers)
+    longest = max((wcet[c.name] for c in unit.callbacks if c.kind is not Kind.TIMER), default=0)
+    total = timers + longest
 
-def _subscription(streams: Sequence[Stream], alone: int, window: int) -> Local:
-    waiting = backlog(streams, window)
-    if waiting is None:
-        return Local(None, reason="messages come as often as windows of full length, or more")
-    return Local(alone + waiting)
+    def bounds(known: Known) -> dict[str, Local]:
+        messages = [c for c in unit.callbacks if c.kind is not Kind.TIMER]
+        streams = [stream for c in messages for stream in known[c.name].streams]
+        found = {}
+        before = 0
+        for callback in unit.callbacks:
+            own = wcet[callback.name]
+            if callback.kind is Kind.TIMER:
+                work = total + max(own, before)
+                before += own
+                found[callback.name] = timer_or_message(callback, work, own, total - own)
+                continue
+            before = max(before, longest)
+            best = queued(streams, total + timers + own, total, unit.supply)
+            found[callback.name] = _local(callback, best, own, total)
+        return found
+
+    return with_jitter(unit, arrivals, bounds), Method("rclc rounds", "PoDS §III", ASSUMPTIONS)

@@ -11,9 +11,11 @@ from rclrt_analysis.model.system import (
     Executor,
     ExecutorKind,
     Kind,
+    Link,
     Overheads,
     Policy,
     Release,
+    Reservation,
     System,
 )
 
@@ -24,10 +26,12 @@ __all__ = [
     "Executor",
     "ExecutorKind",
     "Kind",
+    "Link",
     "ModelError",
     "Overheads",
     "Policy",
     "Release",
+    "Reservation",
     "System",
     "read_model",
 ]

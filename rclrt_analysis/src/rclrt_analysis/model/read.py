@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 
 from rclrt_analysis.model.document import Document, ModelError, Place, read_document
+from rclrt_analysis.model.links import with_links
 from rclrt_analysis.model.rules import check_system
 from rclrt_analysis.model.system import (
     NS_PER_MS,
@@ -20,9 +21,11 @@ from rclrt_analysis.model.system import (
     Executor,
     ExecutorKind,
     Kind,
+    Link,
     Overheads,
     Policy,
     Release,
+    Reservation,
     System,
 )
 
@@ -107,10 +110,24 @@ def _callback(reader: _Reader, item: dict[str, Any], place: Place) -> Callback:
         reads=tuple(item.get("reads", ())),
         publishes=tuple(item.get("publishes", ())),
         depth=item.get("depth"),
+        bytes=item.get("bytes"),
     )
 
 
-def _executor(item: dict[str, Any]) -> Executor:
+def _executor(reader: _Reader, item: dict[str, Any], place: Place) -> Executor:
+    reservation = link = None
+    if "reservation" in item:
+        inner, at = item["reservation"], (*place, "reservation")
+        budget, period = (reader.cost(inner, at, key) for key in ("budget_ms", "period_ms"))
+        reservation = Reservation(budget, period)
+    if "link" in item:
+        inner = item["link"]
+        link = Link(
+            inner["baud"],
+            reader.cost(inner, (*place, "link"), "turnaround_ms"),
+            inner.get("reliable", False),
+            inner.get("lost", 0),
+        )
     return Executor(
         name=item["name"],
         kind=ExecutorKind(item["kind"]),
@@ -118,6 +135,8 @@ def _executor(item: dict[str, Any]) -> Executor:
         release=Release(item.get("release", "release_only")),
         cores=tuple(item.get("cores", (0,))),
         threads=item.get("threads"),
+        reservation=reservation,
+        link=link,
     )
 
 
@@ -137,7 +156,9 @@ def build_system(document: Document, schema: Path) -> System:
                 for key in ("release", "dispatch", "context_switch", "transport")
             )
         ),
-        executors=tuple(_executor(item) for item in content["executors"]),
+        executors=tuple(
+            _executor(reader, item, ("executors", i)) for i, item in enumerate(content["executors"])
+        ),
         callbacks=tuple(
             _callback(reader, item, ("callbacks", i)) for i, item in enumerate(content["callbacks"])
         ),
@@ -154,7 +175,7 @@ def build_system(document: Document, schema: Path) -> System:
     problems = reader.problems + check_system(system, document)
     if problems:
         raise ModelError(problems[:MAX_PROBLEMS])
-    return system
+    return with_links(system)
 
 
 def read_model(path: Path, schema: Path) -> System:

@@ -20,9 +20,23 @@ from rclrt_analysis.model.system import (
 )
 
 MAX_LINUX_PRIORITY = 99
-HAVE_A_POLICY = (ExecutorKind.PRIORITY_EVENTS, ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+HAVE_A_POLICY = (
+    ExecutorKind.PRIORITY_EVENTS,
+    ExecutorKind.ISOLATED,
+    ExecutorKind.PREEMPTIVE,
+    ExecutorKind.TIDE,
+)
 HAVE_THREADS = (ExecutorKind.WAIT_SET_MULTI, ExecutorKind.PREEMPTIVE)
 PREEMPTIVE = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+MAY_BE_RESERVED = (
+    ExecutorKind.WAIT_SET_SINGLE,
+    ExecutorKind.EVENTS_FIFO,
+    ExecutorKind.PRIORITY_EVENTS,
+    ExecutorKind.ISOLATED,
+)
+ON_A_MICROCONTROLLER = (ExecutorKind.TIDE, ExecutorKind.MICRO_ROS)
+LARGEST_SHARE = 0.95
+"""Of a core that the kernel gives to reservations (sched_rt_runtime_us)."""
 
 Problem = tuple[Place, str]
 
@@ -35,6 +49,8 @@ def check_system(system: System, document: Document) -> list[str]:
     found += _duplicates("chains", [chain.name for chain in system.chains])
     for i, executor in enumerate(system.executors):
         found += _executor(executor, ("executors", i))
+        found += _reservation(system, executor, ("executors", i, "reservation"))
+        found += _link(system, executor, i)
     for i, callback in enumerate(system.callbacks):
         found += _callback(system, callback, ("callbacks", i))
     if not found:
@@ -66,6 +82,51 @@ def _executor(executor: Executor, place: Place) -> Iterator[Problem]:
     if executor.kind not in HAVE_THREADS and executor.threads is not None:
         names = ", ".join(item.value for item in HAVE_THREADS)
         yield (*place, "threads"), f"{kind} has as many threads as it has; only {names} may say"
+
+
+def _reservation(system: System, executor: Executor, place: Place) -> Iterator[Problem]:
+    mine = executor.reservation
+    if mine is None:
+        return
+    if executor.kind not in MAY_BE_RESERVED:
+        names = ", ".join(kind.value for kind in MAY_BE_RESERVED)
+        yield place, f"{executor.kind.value} cannot have one. Leave it out, or use one of {names}"
+    if mine.budget > mine.period:
+        yield place, "budget_ms exceeds period_ms; swap them"
+    if len(executor.cores) > 1:
+        yield place, "threads with reservations do not migrate here. Name one of the cores"
+    share = 0.0
+    for other in system.executors:
+        if other.reservation is not None and other.cores == executor.cores:
+            groups = len({c.group or c.name for c in system.members(other.name)})
+            threads = groups if other.kind is ExecutorKind.ISOLATED else 1
+            share += threads * other.reservation.budget / other.reservation.period
+    if share > LARGEST_SHARE:
+        text = f"reservations of core {executor.cores[0]} add up to {share:.3f}"
+        yield place, f"{text}, the kernel admits {LARGEST_SHARE}. Give less, or use other cores"
+
+
+def _link(system: System, executor: Executor, i: int) -> Iterator[Problem]:
+    wanted = executor.kind in ON_A_MICROCONTROLLER
+    if wanted and executor.policy is Policy.EDF:
+        yield ("executors", i, "policy"), "tide has fixed priorities: use rm, dm or fixed_priority"
+    if wanted and executor.link is None:
+        yield ("executors", i), f"{executor.kind.value} needs link: {{baud: 115200}}"
+    if executor.link is None:
+        return
+    place: Place = ("executors", i, "link")
+    if not wanted:
+        names = ", ".join(kind.value for kind in ON_A_MICROCONTROLLER)
+        yield place, f"{executor.kind.value} has no serial link; only {names} have"
+    if executor.link.lost and not executor.link.reliable:
+        yield (*place, "lost"), "only what is reliable is sent again. Add reliable: true"
+    for number, callback in enumerate(system.callbacks):
+        for topic in (*callback.triggers, *callback.reads):
+            for name in system.publishers.get(topic, ()):
+                publisher = system.callback_of[name]
+                if executor.name in (callback.executor, publisher.executor) and not publisher.bytes:
+                    text = f"'{topic}' of '{name}' goes over the link of '{executor.name}'"
+                    yield ("callbacks", number), f"{text}: give '{name}' bytes"
 
 
 def _ms(ns: int) -> str:
@@ -141,6 +202,8 @@ def _priorities(system: System) -> Iterator[Problem]:
             if callback.priority is not None:
                 text = f"policy {policy} derives priorities. Leave this out, or use fixed_priority"
                 yield (*place, "priority"), text
+        elif executor.reservation and executor.kind is ExecutorKind.ISOLATED:
+            continue  # Its threads have no priorities.
         elif name not in has:
             text = f"'{name}' needs a priority under policy fixed_priority of '{executor.name}'"
             yield place, f"{text}; or use policy rm or dm"

@@ -33,6 +33,8 @@ class ExecutorKind(str, Enum):
     PRIORITY_EVENTS = "priority_events"
     ISOLATED = "isolated"
     PREEMPTIVE = "preemptive"
+    TIDE = "tide"
+    MICRO_ROS = "micro_ros"
 
 
 class Policy(str, Enum):
@@ -74,8 +76,48 @@ class Overheads:
 
 
 @dataclass(frozen=True)
+class Reservation:
+    """A share of a core for one thread, as SCHED_DEADLINE gives: `budget` in every `period`, ns."""
+
+    budget: int
+    period: int
+
+
+@dataclass(frozen=True)
+class Link:
+    """A serial link between a microcontroller and its agent; times in ns.
+
+    Attributes
+    ----------
+    baud
+        Bits per second; a byte is 10 bits (8N1).
+    turnaround
+        Agent and USB, between a message up and one down.
+    reliable
+        Whether messages up are acknowledged.
+    lost
+        How many tries of each message up are lost at most, if reliable.
+    """
+
+    baud: int = 115_200
+    turnaround: int = 0
+    reliable: bool = False
+    lost: int = 0
+
+
+@dataclass(frozen=True)
 class Executor:
-    """An executor and the cores its threads may use."""
+    """An executor and the cores its threads may use.
+
+    Attributes
+    ----------
+    threads
+        None: as many as there are groups.
+    reservation
+        Of each of its threads, on the one core.
+    link
+        Of a microcontroller's executor: what its messages to others and theirs to it go over.
+    """
 
     name: str
     kind: ExecutorKind
@@ -83,7 +125,8 @@ class Executor:
     release: Release = Release.RELEASE_ONLY
     cores: tuple[int, ...] = (0,)
     threads: int | None = None
-    """None: as many as there are groups."""
+    reservation: Reservation | None = None
+    link: Link | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +156,8 @@ class Callback:
         Topics whose latest message it reads when it starts.
     depth
         How many messages may wait; None: enough.
+    bytes
+        Size of each message it publishes, for those that go over a link.
     """
 
     name: str
@@ -131,6 +176,7 @@ class Callback:
     reads: tuple[str, ...] = ()
     publishes: tuple[str, ...] = ()
     depth: int | None = None
+    bytes: int | None = None
 
 
 @dataclass(frozen=True)

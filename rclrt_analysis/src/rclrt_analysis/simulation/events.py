@@ -29,6 +29,21 @@ def make(clock: Clock, executor: Executor, members: list[int]) -> EventsExecutor
     return EventsExecutor(clock, executor, members)
 
 
+def reserved_threads(
+    clock: Clock, executor: Executor, members: list[int]
+) -> dict[int, Callable[[Job], None]]:
+    """Return what jobs are released to if each group has a thread with a reservation."""
+    groups: dict[str, EventsExecutor] = {}
+    found: dict[int, Callable[[Job], None]] = {}
+    for index in members:
+        callback = clock.system.callbacks[index]
+        name = callback.group or f"\0{callback.name}"
+        if name not in groups:
+            groups[name] = EventsExecutor(clock, executor, [])
+        found[index] = groups[name].release
+    return found
+
+
 class EventsExecutor:
     """Release-only: the timers thread preempts the executor's for delta per release."""
 
@@ -43,6 +58,7 @@ class EventsExecutor:
         self._releasing_until = 0
         self._delta = clock.system.overheads.release
         self._core = executor.cores[0]
+        self._supplied = clock.supplied(executor)
         self._timers = {i for i in members if clock.system.callbacks[i].kind is Kind.TIMER}
 
     def release(self, job: Job) -> None:
@@ -73,6 +89,11 @@ class EventsExecutor:
             if self._running is None and self._queue:
                 clock.at(self._releasing_until, CHOOSE, self._choose)
             return
+        if self._supplied is not None:
+            given = self._supplied.next(clock.now)
+            if given > clock.now:
+                clock.at(given, CHOOSE, self._choose)
+                return
         job = heapq.heappop(self._queue)[2]
         self._start(job)
 
@@ -82,6 +103,8 @@ class EventsExecutor:
         job.core = self._core
         clock.begin(job)
         self._end = clock.now + job.work
+        if self._supplied is not None:
+            self._end = self._supplied.finish(clock.now, job.work)
         clock.at(self._end, END, self._finish)
 
 

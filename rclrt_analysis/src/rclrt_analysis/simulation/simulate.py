@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rclrt_analysis.bounds.activation import urgencies
-from rclrt_analysis.model import ExecutorKind, System
+from rclrt_analysis.model import Executor, ExecutorKind, System
 from rclrt_analysis.simulation.jobs import Job, Run
+from rclrt_analysis.simulation.supply import Supplied
 
 MAX_EVENTS = 100_000_000
 END, RELEASE, CHOOSE = 0, 1, 2
@@ -95,10 +96,18 @@ class Clock:
         work += self.system.overheads.dispatch
         self._sequence += 1
         deadline = nominal + callback.deadline if callback.deadline else 2**62
+        if sources and not callback.deadline:
+            deadline = sources[-1].deadline  # That of the job that published.
         return Job(
             index, self._sequence, nominal, self.now, work, self.urgency[index], deadline, sources,
             remaining=work,
         )  # fmt: skip
+
+    def supplied(self, executor: Executor) -> Supplied | None:
+        """Return when a new thread of an executor is given the processor; None for always."""
+        if executor.reservation is None:
+            return None
+        return Supplied(executor.reservation, self.random)
 
     def begin(self, job: Job) -> None:
         """Note that a job starts now and reads its topics."""
@@ -132,7 +141,7 @@ class Clock:
                 stored[topic] = job
                 if len(stored) < len(callback.triggers):
                     continue
-                sources = list(stored.values())
+                sources = [one for name, one in stored.items() if name != topic] + [job]
                 stored.clear()
             else:
                 sources = [job]
@@ -202,6 +211,9 @@ def simulate(
     cores: dict[tuple[int, ...], threads.Cores] = {}
     for executor in system.executors:
         members = [i for i, c in enumerate(system.callbacks) if c.executor == executor.name]
+        if executor.kind is ExecutorKind.ISOLATED and executor.reservation is not None:
+            release.update(events.reserved_threads(clock, executor, members))
+            continue
         if executor.kind in (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE):
             key = tuple(sorted(executor.cores))
             shared = cores.setdefault(key, threads.Cores(clock, len(key)))

@@ -5,13 +5,16 @@
 Single-threaded: at a polling point the ready entities are taken down, then one job of each is run
 in order: timers, subscriptions, services, clients. Multi-threaded: its threads, each on a core of
 its own, share what was taken down; an idle one polls anew when nothing of it can be taken.
+
+Those of crystal and dashing look at timers before every pick. The executor of micro-ROS (rclc)
+takes one message for each polling point, the one that came first, in the order of registration.
 """
 
 from __future__ import annotations
 
 from collections import deque
 
-from rclrt_analysis.bounds.wait_set import ORDER
+from rclrt_analysis.bounds.wait_set import CHECKS_TIMERS_AT_EVERY_PICK, ORDER
 from rclrt_analysis.model import Executor, ExecutorKind, Kind
 from rclrt_analysis.simulation.jobs import Job
 from rclrt_analysis.simulation.simulate import CHOOSE, END, RELEASE, Clock
@@ -23,7 +26,12 @@ class WaitSet:
     def __init__(self, clock: Clock, executor: Executor, members: list[int]) -> None:
         self._clock = clock
         callbacks = clock.system.callbacks
+        self._micro_ros = executor.kind is ExecutorKind.MICRO_ROS
         self._order = sorted(members, key=lambda i: ORDER[callbacks[i].kind])
+        if self._micro_ros:
+            self._order = members
+        self._old = clock.system.distro in CHECKS_TIMERS_AT_EVERY_PICK
+        self._supplied = clock.supplied(executor)
         self.own_timers = tuple(i for i in members if callbacks[i].kind is Kind.TIMER)
         self._waiting: dict[int, deque[Job]] = {i: deque() for i in members}
         self._ready: list[int] = []
@@ -65,13 +73,32 @@ class WaitSet:
 
     def _choose(self) -> None:
         while self._idle:
-            index = self._take()
+            if self._supplied is not None:
+                given = self._supplied.next(self._clock.now)
+                if given > self._clock.now:
+                    self._clock.at(given, CHOOSE, self._choose)
+                    return
+            index = self._due() if self._old else None
             if index is None:
-                self._ready = [i for i in self._order if self._is_ready(i)]
+                index = self._take()
+            if index is None:
+                self._poll()
                 index = self._take()
             if index is None:
                 return
             self._start(index)
+
+    def _poll(self) -> None:
+        self._ready = [i for i in self._order if self._is_ready(i)]
+        if self._old:
+            self._ready = [i for i in self._ready if i not in self._next]
+        if self._micro_ros:
+            heads = {i: self._waiting[i][0] for i in self._ready if i not in self._next}
+            oldest = min(heads, key=lambda i: (heads[i].release, heads[i].sequence), default=-1)
+            self._ready = [i for i in self._ready if i in self._next or i == oldest]
+
+    def _due(self) -> int | None:
+        return next((i for i in self.own_timers if self._is_ready(i)), None)
 
     def _take(self) -> int | None:
         for index in self._ready:
@@ -86,7 +113,10 @@ class WaitSet:
         self._idle -= 1
         self._busy_groups.add(self._group(index))
         clock.begin(job)
-        clock.at(clock.now + job.work, END, lambda: self._finish(job))
+        end = clock.now + job.work
+        if self._supplied is not None:
+            end = self._supplied.finish(clock.now, job.work)
+        clock.at(end, END, lambda: self._finish(job))
 
     def _call_timer(self, index: int) -> Job:
         """Advance a timer as rcl does: by a period, or as many as it takes to be in the future."""

@@ -1,0 +1,110 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds of the single-threaded wait-set executor from arrivals, on a core or in a reservation.
+
+What ECRTS 2019 and RTSS 2021 prove for single callbacks. Not offered: the former's bound for whole
+chains, which [Tang20] refutes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rclrt_analysis.bounds import nonpreemptive_fp
+from rclrt_analysis.bounds.fixed_point import least_fixed_point
+from rclrt_analysis.bounds.rows import Rows
+from rclrt_analysis.bounds.supply import Supply
+from rclrt_analysis.bounds.taskset import LIMIT, UNBOUNDED, Bools, Ints, TaskSet
+from rclrt_analysis.bounds.unit import Unit
+from rclrt_analysis.model import Kind
+
+MAX_CALLBACKS = 200
+"""With more in one executor `starvation_free` is left out: it costs their square in each round."""
+
+
+def responses(unit: Unit, rows: Rows, old: bool, windows: Ints) -> Ints:
+    """Return the least bound of each callback of a unit in window order, shape (n,), ns.
+
+    Parameters
+    ----------
+    old
+        Timers are looked at before every pick (crystal and dashing), not at polling points.
+    windows
+        Shape (n,): bounds that are known already.
+    """
+    timer = np.array([c.kind is Kind.TIMER for c in unit.callbacks], dtype=np.bool_)
+    unpolled = timer & old
+    first = np.flatnonzero(np.diff(rows.owner, prepend=-1))
+    found = by_arrivals(rows.tasks, unpolled[rows.owner], unit.supply)
+    endless = np.maximum.reduceat(rows.tasks.period == 1, first)
+    known = np.where(endless, UNBOUNDED, np.maximum.reduceat(found, first))
+    known = np.minimum(known, windows)
+    fair = starvation_free(rows, rows.tasks.wcet[first], unpolled, known, unit.supply)
+    return np.minimum(known, fair)
+
+
+def by_arrivals(tasks: TaskSet, unpolled: Bools, supply: Supply) -> Ints:
+    """Return the bounds of [Casini19 Lemmas 3 to 5] for every task, shape (n,), ns.
+
+    A polled callback waits for all that comes while it does: sbf(A + R) >= rbf_i(A + 1) + sum_{j !=
+    i} rbf_j(A + R - C_i + 1). A timer that is looked at before every pick waits for earlier timers
+    alone, and for the longest of all others. Tasks are in window order.
+    """
+    n = len(tasks)
+    priority = np.where(unpolled, np.arange(n, 0, -1), 0).astype(np.int64)
+    return nonpreemptive_fp.exact(replace(tasks, priority=priority), supply=supply).response
+
+
+def starvation_free(rows: Rows, wcet: Ints, unpolled: Bools, known: Ints, supply: Supply) -> Ints:
+    """Return the bounds of [Blass21 Theorem 2] for every callback, shape (n,), ns.
+
+    While a callback waits, another one runs once for each of its polling points, once more if it
+    comes earlier in the window, and never more often than it is released. With eta_i(R_i) polling
+    points, S* = min{s: sbf(s) >= 1 + sum_j C_j min(eta_j(s + R_j - 1), eta_i(R_i) + [j < i]) +
+    (eta_i(s + R_i - 1) - 1) C_i} is when it starts, and sbf^-1(sbf(S*) - 1 + C_i) when it ends.
+    Callbacks that are not polled have no such limit.
+
+    Parameters
+    ----------
+    wcet, unpolled
+        Shape (n,), in window order.
+    known
+        Shape (n,): R, any bounds; where there is none the result has none.
+    """
+    tasks, owner = rows.tasks, rows.owner
+    n = len(wcet)
+    found = np.full(n, UNBOUNDED, dtype=np.int64)
+    of = np.flatnonzero(known < UNBOUNDED)
+    if n > MAX_CALLBACKS or not len(of) or np.any(unpolled & (known >= UNBOUNDED)):
+        return found
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    late = np.minimum(known, LIMIT)
+
+    def releases(window: Ints) -> Ints:
+        """Return how often callbacks are released in windows of shape (rows, n)."""
+        count = -(-(window[:, owner] + tasks.jitter) // tasks.period)
+        return np.asarray(np.add.reduceat(count, first, axis=1))
+
+    points = releases(np.broadcast_to(late, (1, n)))[0][of]
+    most = points[:, None] + (of[:, None] > np.arange(n))
+    most[:, unpolled] = UNBOUNDED
+
+    def waits(s: Ints, at: Ints) -> Ints:
+        """Return the work that precedes a start at s."""
+        count = np.minimum(releases(s[:, None] + late - 1), most[at])
+        mine = np.arange(len(at)), of[at]
+        again = s + late[of[at]] - 1
+        own = releases(np.broadcast_to(again[:, None], (len(at), n)))[mine]
+        count[mine] = np.maximum(own - 1, 0)
+        return np.asarray((count * wcet).sum(axis=1))
+
+    # What is no better than what is known is not looked for.
+    start = least_fixed_point(
+        lambda s, at: supply.time(waits(s, at) + 1), np.ones_like(of), known[of]
+    )
+    ended = start < UNBOUNDED
+    end = supply.time(waits(np.where(ended, start, 1), np.arange(len(of))) + wcet[of])
+    found[of] = np.where(ended, end, UNBOUNDED)
+    return found

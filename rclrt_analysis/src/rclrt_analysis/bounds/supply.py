@@ -1,0 +1,45 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a CPU reservation is sure to give a thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rclrt_analysis.bounds.taskset import LIMIT, Ints
+
+
+@dataclass(frozen=True)
+class Supply:
+    """At least `budget` in every `period`, ns: SCHED_DEADLINE, or any periodic resource [Shin03].
+
+    In the worst case the thread wakes when a budget that was given early has just run out, and the
+    following ones are given late: for 2 (period - budget) there is nothing. So the least supply is
+    sbf(t) = k Q + max(0, t - 2 (P - Q) - k P), k = floor((t - (P - Q)) / P), at most (k + 1) Q.
+
+    The wake-up rule of the constant bandwidth server keeps to that: what is left of a budget is
+    kept only if it is less than the reservation's share until the deadline.
+    """
+
+    budget: int
+    period: int
+
+    @property
+    def share(self) -> float:
+        """Of the processor in the long run."""
+        return self.budget / self.period
+
+    def time(self, work: Ints) -> Ints:
+        """Return the least t with sbf(t) >= work, ns; 0 without work."""
+        if self.budget == self.period:
+            return work
+        # The limit keeps within 64 bits what counts as unbounded anyway.
+        whole = np.minimum(np.maximum(work - 1, 0) // self.budget, LIMIT // self.period + 2)
+        late = 2 * (self.period - self.budget) + whole * self.period + work - whole * self.budget
+        return np.where(work > 0, late, 0)
+
+
+DEDICATED = Supply(1, 1)
+"""The processor itself."""

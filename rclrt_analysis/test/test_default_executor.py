@@ -1,0 +1,101 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Worked numbers for the wait-set executors: single, of old distributions, multi-threaded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from rclrt_analysis.bounds.activation import Stream
+from rclrt_analysis.bounds.round_robin import by_arrivals, starvation_free
+from rclrt_analysis.bounds.rows import Rows
+from rclrt_analysis.bounds.supply import DEDICATED
+from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
+from rclrt_analysis.bounds.wait_set import queued, windows
+from test_system_bounds import analysed, bounds, reason, subscription, timer
+
+SINGLE = "{name: e, kind: wait_set_single}"
+THREE = [timer("a", 50, 2), timer("b", 100, 3), timer("c", 200, 4)]
+
+
+def test_windows_make_a_job_wait_for_all_others_and_again_for_those_before() -> None:
+    response, start = windows(np.array([2, 3, 4]))
+    # All together 9; then what is before it, or itself if that is longer.
+    assert response.tolist() == [9 + 2, 9 + 3, 9 + 5]
+    assert start.tolist() == [9, 9, 10]
+
+
+def test_what_comes_once_in_a_while_is_waited_for_once() -> None:
+    assert bounds(analysed(SINGLE, *THREE)) == {"a": 9, "b": 9, "c": 9}
+
+
+@pytest.mark.parametrize(("period", "expected"), [(20, 14 + 5), (100, 14)])
+def test_what_is_polled_runs_once_for_each_polling_point_or_as_often_as_it_comes(
+    period: int, expected: int
+) -> None:
+    # "a" is before "c" in the window: once in the one under way, once in that of "c", if it comes.
+    tasks = make_taskset([5, 3, 6], [period, 100, 100])
+    rows = Rows(tasks, np.arange(3))
+    known, no = np.array([25, 25, 25]), np.zeros(3, dtype=np.bool_)
+    assert starvation_free(rows, tasks.wcet, no, known, DEDICATED)[2] == expected
+
+
+def test_a_timer_that_is_looked_at_before_every_pick_waits_for_one_callback_at_most() -> None:
+    tasks = make_taskset([2, 3, 4], [50, 100, 200])
+    timers = np.array([True, True, False])
+    assert by_arrivals(tasks, timers, DEDICATED).tolist() == [2 + 4, 4 + 2 + 3, 9]
+
+
+def test_old_distributions_put_timers_first() -> None:
+    for distro in ("crystal", "dashing"):
+        result = analysed(SINGLE, *THREE, rest=f"distro: {distro}\n")
+        assert bounds(result) == {"a": 6, "b": 9, "c": 9}
+    assert bounds(analysed(SINGLE, *THREE, rest="distro: eloquent\n"))["a"] == 9
+
+
+def test_a_message_from_within_waits_for_what_is_left_of_the_window() -> None:
+    lines = [timer("a", 16, 2), timer("t", 16, 4), subscription("b", 3, "t")]
+    # All that comes in 12: each of the four once, and "a" again.
+    result = analysed(SINGLE, *lines, subscription("c", 1, "a"))
+    assert bounds(result) == {"a": 12, "t": 14, "b": 12, "c": 13}
+
+
+def test_messages_that_come_together_wait_a_window_each() -> None:
+    assert queued([Stream(10, 20)], 7, 5, DEDICATED) == 7 + 2 * 5
+    assert queued([Stream(10, 0)], 7, 5, DEDICATED) == 7
+    assert queued([Stream(20, 0), Stream(20, 0)], 7, 5, DEDICATED) == 7 + 5
+    assert queued([Stream(10, 0)], 7, 10, DEDICATED) == UNBOUNDED
+
+
+def test_a_timer_that_may_skip_timestamps_has_no_bound() -> None:
+    result = analysed(SINGLE, timer("a", 8, 2), timer("b", 100, 9))
+    assert "timestamps may be skipped: 9000000 ns may pass to the next start" in reason(result)
+    # It may start at its next timestamp, but not later.
+    assert analysed(SINGLE, timer("a", 9, 2, None, ", deadline_ms: 11"), timer("b", 100, 9)).met
+
+
+def test_two_threads_share_what_was_found_ready() -> None:
+    executor = "{name: e, kind: wait_set_multi, threads: 2, cores: [0, 1]}"
+    # Half of the others, and of those before it again: (7 + 0) / 2, (6 + 2) / 2, (5 + 5) / 2.
+    assert bounds(analysed(executor, *THREE)) == {"a": 3.5 + 2, "b": 4 + 3, "c": 5 + 4}
+
+
+def test_with_a_thread_for_every_group_only_the_group_is_waited_for() -> None:
+    executor = "{name: e, kind: wait_set_multi, cores: [0, 1, 2]}"
+    assert bounds(analysed(executor, *THREE)) == {"a": 2, "b": 3, "c": 4}
+    grouped = [line + ", group: g" for line in THREE[:2]]
+    assert bounds(analysed(executor, *grouped, THREE[2])) == {"a": 5, "b": 5, "c": 4}
+
+
+def test_a_group_is_held_up_before_each_of_its_jobs() -> None:
+    executor = "{name: e, kind: wait_set_multi, threads: 2, cores: [0, 1]}"
+    grouped = [line + ", group: g" for line in THREE[:2]]
+    result = analysed(executor, *grouped, THREE[2], timer("d", 200, 1))
+    # 2 (4 + 1) / 2 before "a" and before "b", in either order.
+    assert bounds(result) == {"a": 15, "b": 15, "c": 4 + (6 + 5) / 2, "d": 1 + (9 + 9) / 2}
+
+
+def test_members_of_a_group_that_fill_it_have_no_bound() -> None:
+    executor = "{name: e, kind: wait_set_multi, cores: [0, 1, 2]}"
+    full = analysed(executor, timer("a", 9, 5) + ", group: g", timer("b", 9, 5) + ", group: g")
+    assert set(bounds(full).values()) == {None}

@@ -1,0 +1,141 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Serial links in models: the chains of [PoDS], simulated and bounded."""
+
+from __future__ import annotations
+
+import pytest
+from models import FOLDER, SCHEMA, model
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.serial_link import (
+    Link,
+    SerialChains,
+    micro_ros_latency,
+    tide_latency,
+)
+from rclrt_analysis.model import ModelError, System
+from rclrt_analysis.model.document import parse_document
+from rclrt_analysis.model.links import message
+from rclrt_analysis.model.read import build_system
+from rclrt_analysis.simulation import chain_latencies, simulate
+
+MS = 1_000_000
+FORMULAS = {"tide": tide_latency, "micro_ros": micro_ros_latency}
+
+
+def pods(kind: str, **changes: str) -> System:
+    """Return the shipped model with other words in it."""
+    text = (FOLDER / f"pods_{kind}.yaml").read_text(encoding="utf-8")
+    for before, after in changes.values() if changes else ():
+        assert before in text
+        text = text.replace(before, after)
+    return build_system(parse_document(text, "pods.yaml"), SCHEMA)
+
+
+def top_latency(system: System) -> int:
+    """Return the longest latency of the first chain when all timers expire together."""
+    return max(chain_latencies(simulate(system, 2_000 * MS), system.chains[0]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "lost", "paper_ms"),
+    [
+        ("tide", False, 41.07),
+        ("tide", True, 48.97),
+        ("micro_ros", False, 85.03),
+        ("micro_ros", True, 115.09),
+    ],
+)
+def test_the_simulated_chains_take_what_table_1_says(
+    kind: str, lost: bool, paper_ms: float
+) -> None:
+    more = {"lost": ("reliable: true", "reliable: true, lost: 1")} if lost else {}
+    system = pods(kind, **more)
+    assert top_latency(system) / MS == pytest.approx(paper_ms, rel=0.01)
+
+
+@pytest.mark.parametrize("kind", ["tide", "micro_ros"])
+@pytest.mark.parametrize("size", [100, 300, 500])
+@pytest.mark.parametrize("wcet_ms", [5, 10, 30])
+def test_the_simulation_of_cpu_and_link_is_what_the_formulas_say(
+    kind: str, size: int, wcet_ms: int
+) -> None:
+    changes = {
+        "size": ("bytes: 100", f"bytes: {size}"),
+        "wcet": ("wcet_ms: 10.267", f"wcet_ms: {wcet_ms}.267"),
+        "best_effort": (", reliable: true", ""),
+    }
+    case = SerialChains(3, wcet_ms * MS, size)
+    expected = FORMULAS[kind](case, Link())
+    assert top_latency(pods(kind, **changes)) == pytest.approx(expected, abs=10)
+
+
+@pytest.mark.parametrize("kind", ["tide", "micro_ros"])
+@pytest.mark.parametrize("lost", [0, 1])
+def test_no_phase_makes_a_chain_take_longer_than_its_bound(kind: str, lost: int) -> None:
+    more = {"lost": ("reliable: true", f"reliable: true, lost: {lost}")} if lost else {}
+    system = pods(kind, **more, phases=("offset_ms: 0, ", ""))
+    result = analyse(system)
+    assert all(chain.bound is not None for chain in result.chains)
+    for seed in range(40):
+        run = simulate(system, 2_000 * MS, seed)
+        for chain, bound in zip(system.chains, result.chains, strict=True):
+            assert max(chain_latencies(run, chain)) <= (bound.bound or 0)
+
+
+def test_the_top_chain_is_bounded_lower_with_priorities_than_without() -> None:
+    tide, plain = (analyse(pods(kind)).chains[0].bound for kind in ("tide", "micro_ros"))
+    assert tide is not None
+    assert plain is not None
+    # CPU: a lower timer, all others once; link: a message with its acknowledgement, and its own.
+    assert tide == 84_719_034
+    assert plain > 3 * tide
+
+
+def test_a_message_becomes_a_callback_of_its_own_on_the_way_up_and_down() -> None:
+    system = pods("tide")
+    names = ("timer_1", "timer_1 up", "timer_1 agent", "answer_1", "reply_1 down", "end_1")
+    assert system.chains[0].callbacks == names
+    up = system.callback_of["timer_1 up"]
+    assert up.wcet == up.bcet == message(Link(), 100)
+    assert up.priority == 5, "as urgent as what publishes"
+    assert system.executor_of["mcu"].link is None
+
+
+def test_micro_ros_sends_while_it_waits() -> None:
+    callback = pods("micro_ros").callback_of["timer_1"]
+    reliable = 2 * 1_736_112 + 850_000  # A HEARTBEAT up, the agent, an ACKNACK down.
+    assert callback.wcet == 10_267_000 + message(Link(), 100) + reliable
+
+
+def test_messages_within_a_microcontroller_go_over_the_agent_too() -> None:
+    system = model(
+        "executors: [{name: mcu, kind: micro_ros, link: {baud: 115200, turnaround_ms: 1}}]\n"
+        "callbacks:\n"
+        "  - {name: a, kind: timer, executor: mcu, period_ms: 100, wcet_ms: 1, publishes: [x],"
+        " bytes: 10}\n"
+        "  - {name: b, kind: subscription, executor: mcu, wcet_ms: 1, triggers: [x]}\n"
+        "chains: [{name: c, callbacks: [a, b], measure: latency}]\n"
+    )
+    assert system.chains[0].callbacks == ("a", "a agent", "x down", "b")
+    one = message(Link(), 10)
+    assert simulate(system, 10**9).worst()["a"][0] == 1_000_000 + one
+    alone = max(chain_latencies(simulate(system, 10**9), system.chains[0]))
+    assert alone == 2 * one + 3_000_000
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("    link: {baud: 115200, turnaround_ms: 0.85, reliable: true}\n", "", "tide needs link"),
+        ("kind: isolated,", "kind: isolated, link: {baud: 300},", "isolated has no serial link"),
+        ("reliable: true", "lost: 1", "Add reliable: true"),
+        (", bytes: 10}", "}", "'reply_1' of 'answer_1' goes over the link of 'mcu': give"),
+        ("baud: 115200", "baud: 0", "executors.0.link.baud: 0 is less than"),
+        ("kind: tide", "kind: tide\n    policy: edf", "tide has fixed priorities"),
+    ],
+)
+def test_a_link_that_cannot_be_is_refused(before: str, after: str, expected: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        pods("tide", change=(before, after))
+    assert expected in str(caught.value)

@@ -1,0 +1,155 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Worked numbers for threads with CPU reservations, and what a model may say of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from models import model
+from rclrt_analysis.bounds import fifo, nonpreemptive_edf, nonpreemptive_fp, preemptive_fp
+from rclrt_analysis.bounds.busy_window import Demand, responses
+from rclrt_analysis.bounds.supply import DEDICATED, Supply
+from rclrt_analysis.bounds.taskset import UNBOUNDED, higher_or_equal, make_taskset
+from rclrt_analysis.model import ModelError
+from rclrt_analysis.simulation import simulate
+from test_system_bounds import analysed, bounds, reason, subscription, timer
+
+TWO_OF_FIVE = ", reservation: {budget_ms: 2, period_ms: 5}"
+PAIR = [timer("a", 50, 3, 2), timer("b", 100, 4, 1)]
+
+
+def least(supply: Supply, t: int) -> int:
+    """Return sbf(t) by its definition: the least that any window of length t is given."""
+    quiet = 2 * (supply.period - supply.budget)
+    worst = [0] * quiet  # An early budget just ran out, all others come late.
+    while len(worst) < t:
+        worst += [1] * supply.budget + [0] * (supply.period - supply.budget)
+    return sum(worst[:t])
+
+
+@pytest.mark.parametrize("supply", [Supply(2, 5), Supply(1, 7), Supply(6, 7), Supply(3, 3)])
+def test_work_is_done_when_the_least_supply_reaches_it(supply: Supply) -> None:
+    for work in range(1, 40):
+        done = int(supply.time(np.array([work]))[0])
+        assert least(supply, done) >= work > least(supply, done - 1)
+    assert supply.time(np.array([0]))[0] == 0
+
+
+def test_every_bound_waits_for_the_supply() -> None:
+    tasks = make_taskset([3, 4], [50, 100], [50, 100])
+    half = Supply(2, 5)
+    # 7 of work: 2 (5 - 2), three whole budgets, and 1.
+    assert nonpreemptive_fp.exact(tasks, supply=half).response.tolist() == [22, 22]
+    assert nonpreemptive_edf.exact(tasks, half).response.tolist() == [22, 22]
+    assert fifo.response(tasks, None, half).response.tolist() == [22, 22]
+    demand = Demand(
+        tasks.period, tasks.jitter, tasks.wcet, tasks.wcet, tasks.wcet, np.zeros(2, np.int64),
+        higher_or_equal(tasks), np.zeros(2, np.bool_), half,
+    )  # fmt: skip
+    # With preemption the first waits for its own 3 alone: 6 + 5 + 1.
+    assert responses(demand, preemptive=True).response.tolist() == [12, 22]
+    assert preemptive_fp.exact(tasks).response.tolist() == [3, 7]
+    assert nonpreemptive_fp.exact(tasks, supply=DEDICATED).response.tolist() == [7, 7]
+
+
+def test_what_comes_while_there_is_no_supply_goes_first() -> None:
+    # There is 1 at 8, 13, 18 and 23: to what is more urgent, which came at 0, 8 and 16, then to it.
+    tasks = make_taskset([1, 1], [8, 100])
+    assert nonpreemptive_fp.exact(tasks, supply=Supply(1, 5)).response[1] == 23 + 1
+
+
+def test_as_much_work_as_the_reservation_gives_is_without_a_bound() -> None:
+    tasks = make_taskset([2, 2], [10, 10])
+    assert nonpreemptive_fp.exact(tasks, supply=Supply(2, 5)).response[1] == UNBOUNDED
+    assert nonpreemptive_fp.exact(tasks, supply=Supply(3, 5)).response[1] < UNBOUNDED
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("isolated", {"a": 12, "b": 13}),  # Each on its own: 6 + 5 + 1 and 6 + 5 + 2.
+        ("priority_events", {"a": 22, "b": 22}),
+        ("events_fifo", {"a": 22, "b": 22}),
+        ("wait_set_single", {"a": 22, "b": 22}),
+    ],
+)
+def test_executors_in_reservations(kind: str, expected: dict[str, float]) -> None:
+    lines = PAIR
+    if kind in ("events_fifo", "wait_set_single", "isolated"):
+        lines = [timer("a", 50, 3), timer("b", 100, 4)]
+    result = analysed(f"{{name: e, kind: {kind}{TWO_OF_FIVE}}}", *lines)
+    assert bounds(result) == expected
+    assert "RESERVED" in {a.name for a in result.assumptions}
+
+
+def test_a_chain_through_threads_of_reservations_adds_up() -> None:
+    chain = "chains: [{name: c, callbacks: [a, b], measure: latency}]\n"
+    executor = f"{{name: e, kind: isolated{TWO_OF_FIVE}}}"
+    result = analysed(executor, timer("a", 50, 3), subscription("b", 4, "a"), rest=chain)
+    assert bounds(result) == {"a": 12, "b": 13}
+    assert result.chains[0].bound == 25_000_000
+
+
+def test_callbacks_of_one_thread_run_in_any_order() -> None:
+    executor = f"{{name: e, kind: isolated{TWO_OF_FIVE}}}"
+    lines = [timer("a", 50, 3) + ", group: g", timer("b", 100, 4) + ", group: g"]
+    assert bounds(analysed(executor, *lines)) == {"a": 22, "b": 22}
+
+
+def test_reservations_share_a_core_with_each_other_alone() -> None:
+    other = "{name: f, kind: priority_events, reservation: {budget_ms: 1, period_ms: 5}}"
+    lines = [timer("a", 50, 3), timer("b", 100, 4, 1).replace("executor: e", "executor: f")]
+    both = analysed(f"{{name: e, kind: isolated{TWO_OF_FIVE}}}, {other}", *lines)
+    assert bounds(both) == {"a": 12, "b": 8 + 3 * 5 + 1}
+    alone = f"{{name: e, kind: isolated{TWO_OF_FIVE}}}, {{name: f, kind: priority_events}}"
+    assert "share core 0" in reason(analysed(alone, *lines))
+
+
+@pytest.mark.parametrize(
+    ("executor", "rest", "method", "expected"),
+    [
+        ("priority_events", "overheads: {release_ms: 0.1}\n", "exact", "has no reservation"),
+        ("priority_events", "", "paper", "know no reservations"),
+        (
+            "priority_events, release: release_and_execute",
+            "",
+            "exact",
+            "release_and_execute in a reservation",
+        ),
+    ],
+)
+def test_what_no_bound_covers_is_refused(
+    executor: str, rest: str, method: str, expected: str
+) -> None:
+    text = f"{{name: e, kind: {executor}{TWO_OF_FIVE}}}"
+    assert expected in reason(analysed(text, *PAIR, rest=rest, method=method))
+
+
+@pytest.mark.parametrize(
+    ("executor", "expected"),
+    [
+        ("kind: preemptive" + TWO_OF_FIVE, "preemptive cannot have one"),
+        ("kind: isolated, reservation: {budget_ms: 6, period_ms: 5}", "budget_ms exceeds period"),
+        ("kind: isolated, cores: [0, 1]" + TWO_OF_FIVE, "do not migrate"),
+        ("kind: isolated, reservation: {budget_ms: 2.5, period_ms: 5}", "add up to 1.000"),
+        ("kind: isolated, reservation: {budget_ms: 0, period_ms: 5}", "reservation.budget_ms"),
+        ("kind: isolated, reservation: {budget_ms: 1}", "'period_ms' is a required"),
+    ],
+)
+def test_a_reservation_that_cannot_be_is_refused_with_its_line(
+    executor: str, expected: str
+) -> None:
+    lines = "".join(f"  - {{{line}}}\n" for line in PAIR)
+    with pytest.raises(ModelError, match=r"test\.yaml:3") as caught:
+        model(f"executors: [{{name: e, {executor}}}]\ncallbacks:\n{lines}")
+    assert expected in str(caught.value)
+
+
+def test_a_simulated_reservation_gives_its_budget_in_every_period() -> None:
+    text = f"executors: [{{name: e, kind: events_fifo{TWO_OF_FIVE}}}]\ncallbacks:\n"
+    system = model(f"{text}  - {{{timer('a', 10, 3)}, offset_ms: 0}}\n")
+    worst = [simulate(system, 10**9, seed).worst()["a"][0] for seed in range(20)]
+    # Between the work alone and the bound, 6 + 5 + 1, which phases can reach.
+    assert min(worst) >= 3_000_000
+    assert 9_000_000 < max(worst) <= 12_000_000
