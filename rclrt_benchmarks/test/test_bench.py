@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -74,6 +75,54 @@ def test_memory_writes_bytes_per_callback_and_per_thread(tmp_path: Path) -> None
     assert {row["trace_capacity"] for row in result["threads"]} == {0, 1024}
 
 
+def test_pods_holds_what_is_stated_and_draws_it(tmp_path: Path) -> None:
+    out, page = tmp_path / "rows.json", tmp_path / "figures.html"
+    done = bench("pods", "--json", str(out), "--html", str(page))
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    # Every chain of every point: 15 + 3 * 15 + 18 chains a row of executors, and the first alone.
+    assert len(rows) == 4 * (15 + 2 * 15 + 18) + 21
+    assert {row["n"] for row in rows if row["experiment"] == "pods-reliable"} == {500}
+    for text in ("Fig. 10", "Fig. 11", "Fig. 12", "Table 1", "114.27"):
+        assert text in done.stdout
+    assert page.read_text(encoding="utf-8").count("rclrt_micro, levels") >= 4
+
+
+@pytest.mark.parametrize(
+    ("experiment", "point", "who", "factor", "said"),
+    [
+        ("pods-chains", 3, "batch", 1.02, "within 1 %"),
+        ("pods-reliable", 0, "paper", 0.98, "within 1 %"),
+        ("pods-packet-size", 200, "own", 1.01, "above PoDS"),
+        ("pods-reliable", 60, "own", 1.02, "not below PoDS"),
+        ("pods-chains", 4, "levels", 1.2, "not below PoDS"),
+        ("pods-execution-time", 30, "levels", 1.01, "alone"),
+    ],
+)
+def test_pods_notices_a_number_that_is_not_as_stated(
+    tmp_path: Path, experiment: str, point: int, who: str, factor: float, said: str
+) -> None:
+    out = tmp_path / "rows.json"
+    assert bench("pods", "--json", str(out)).returncode == 0
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    for row in rows:
+        if (row["experiment"], row["point"], row["who"], row["chain"]) == (
+            experiment,
+            point,
+            who,
+            0,
+        ):
+            for key in ("min_ms", "mean_ms", "max_ms"):
+                row[key] *= factor
+    name = "rclrt_benchmarks_pods"
+    path = Path(os.environ["RCLRT_SOURCE_DIR"]) / "rclrt_benchmarks" / "pods.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    pods = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pods)
+    assert any(said in problem for problem in pods.judge(pods.Table(rows), experiment))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -87,6 +136,8 @@ def test_memory_writes_bytes_per_callback_and_per_thread(tmp_path: Path) -> None
         ("dispatch", "--json", "/nonexistent/rows.json"),
         ("memory", "--json", "/nonexistent/rows.json"),
         ("memory", "--nonsense"),
+        ("pods", "--only", "nonsense"),
+        ("pods", "--samples", "0"),
     ],
 )
 def test_wrong_arguments_are_named_and_exit_with_2(arguments: tuple[str, ...]) -> None:

@@ -1,12 +1,15 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prints the four experiments of PoDS [PoDS §6] beside the paper's model or figures.
+// The four experiments of PoDS [PoDS §6] as JSON, for ./rclrt bench pods: of every chain at every
+// point, latencies in ms; `alone` is the first chain without the others, the floor for all.
 //
-#include <cstdio>
-#include <cstring>
-
+//   rclrt_micro_pods SAMPLES SEED
 #include "pods.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 
 namespace
 {
@@ -14,81 +17,74 @@ using pods::Experiment;
 using pods::Who;
 
 constexpr Who kAll[] = {Who::kBatch, Who::kPaper, Who::kOwn, Who::kLevels};
-constexpr const char * kNames[] = {"batch", "pods", "ours", "ours+levels"};
+constexpr const char * kNames[] = {"batch", "paper", "own", "levels"};
 
-// Worst latency of the first and of the last chain, for each of the four, over one parameter.
-template <typename Change>
-void sweep(
-  const char * title, const char * parameter, const std::vector<double> & points,
-  const double * batch, const double * paper, Change && change)
+bool first_row = true;
+
+void print(
+  const char * name, double point, const char * who, size_t chain, const std::vector<double> & ms)
 {
-  std::printf("\n%s\n%-10s", title, parameter);
-  for (const char * name : kNames) {
-    std::printf(" %13s", name);
-  }
-  std::printf("   model: batch  pods\n");
-  for (size_t i = 0; i < points.size(); ++i) {
-    std::printf("%-10g", points[i]);
-    for (const Who who : kAll) {
-      Experiment experiment{who};
-      change(experiment, points[i]);
-      const auto latency = pods::run(experiment).latency_ms;
-      std::printf(" %6.1f %6.1f", pods::worst(latency.front()), pods::worst(latency.back()));
-    }
-    std::printf("   %12.1f %5.1f\n", batch[i], paper[i]);
-  }
+  std::printf(
+    "%s\n{\"experiment\": \"%s\", \"point\": %g, \"who\": \"%s\", \"chain\": %zu, \"n\": %zu, "
+    "\"min_ms\": %.4f, \"mean_ms\": %.4f, \"max_ms\": %.4f, \"sd_ms\": %.4f}",
+    first_row ? "" : ",", name, point, who, chain, ms.size(), pods::best(ms), pods::mean(ms),
+    pods::worst(ms), pods::deviation(ms));
+  first_row = false;
 }
 
-void reliable()
+template <typename Change>
+void sweep(
+  const char * name, const Experiment & base, const std::vector<double> & points, Change && change)
 {
-  // Table 1 of the paper, means.
-  const double batch[] = {115.09, 107.44, 102.96, 96.87, 91.15, 85.03};
-  const double paper[] = {48.97, 47.04, 45.59, 43.97, 42.48, 41.07};
-  std::printf(
-    "\npods-reliable: 3 chains, 10 ms, 100 bytes, reliable, 500 samples; first chain, ms\n"
-    "%-8s %-12s %7s %7s %7s %7s   paper's mean\n",
-    "success", "", "min", "mean", "max", "sd");
-  for (unsigned i = 0; i <= 5; ++i) {
+  for (const double point : points) {
     for (size_t who = 0; who < std::size(kAll); ++who) {
-      Experiment experiment{kAll[who]};
-      experiment.reliable = true;
-      experiment.success = 0.2 * i;
-      experiment.samples = 500;
-      const auto latency = pods::run(experiment).latency_ms[0];
-      std::printf(
-        "%5.0f %%  %-12s %7.2f %7.2f %7.2f %7.2f", 20.0 * i, kNames[who], pods::best(latency),
-        pods::mean(latency), pods::worst(latency), pods::deviation(latency));
-      if (who < 2) {
-        std::printf("   %.2f", who == 0 ? batch[i] : paper[i]);
+      Experiment experiment = base;
+      experiment.who = kAll[who];
+      change(experiment, point);
+      const auto latency = pods::run(experiment).latency_ms;
+      for (size_t chain = 0; chain < latency.size(); ++chain) {
+        print(name, point, kNames[who], chain, latency[chain]);
       }
-      std::printf("\n");
     }
+    Experiment alone = base;
+    change(alone, point);
+    alone.chains = 1;
+    print(name, point, "alone", 0, pods::run(alone).latency_ms[0]);
   }
 }
 }  // namespace
 
-int main()
+int main(int argc, char ** argv)
 {
-  std::printf("Worst end-to-end latency in ms, of the most and of the least important chain.\n");
-  const double chains_batch[] = {33.8, 50.7, 71.0, 91.3, 111.6};
-  const double chains_paper[] = {33.9, 33.9, 40.0, 40.0, 40.0};
-  sweep(
-    "pods-chains (Fig. 10): 10 ms, 100 bytes, best effort", "chains", {1, 2, 3, 4, 5}, chains_batch,
-    chains_paper, [](Experiment & e, double value) { e.chains = static_cast<unsigned>(value); });
-  const double size_batch[] = {51.0, 77.0, 103.1, 129.1, 155.2};
-  const double size_paper[] = {23.9, 32.6, 41.2, 49.9, 58.6};
-  sweep(
-    "pods-packet-size (Fig. 11): 3 chains, 5 ms, best effort", "bytes", {100, 200, 300, 400, 496},
-    size_batch, size_paper, [](Experiment & e, double value) {
-      e.bytes = static_cast<uint32_t>(value);
+  const int samples = argc == 3 ? std::atoi(argv[1]) : 0;
+  if (samples < 1) {
+    (void)std::fprintf(stderr, "usage: %s SAMPLES SEED\n", argv[0]);
+    return 2;
+  }
+  Experiment base;
+  base.seed = static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10));
+  base.samples = static_cast<unsigned>(std::min(samples, 20));  // all the same without loss
+  try {
+    std::printf("[");
+    sweep("pods-chains", base, {1, 2, 3, 4, 5}, [](Experiment & e, double point) {
+      e.chains = static_cast<unsigned>(point);
+    });
+    sweep("pods-packet-size", base, {100, 200, 300, 400, 500}, [](Experiment & e, double point) {
+      e.bytes = static_cast<uint32_t>(point);
       e.work_ns = 5 * kMs;
     });
-  const double time_batch[] = {71, 111, 151, 191, 231};
-  const double time_paper[] = {40, 60, 90, 120, 150};
-  sweep(
-    "pods-execution-time (Fig. 12): 3 chains, 100 bytes, best effort", "ms", {10, 20, 30, 40, 50},
-    time_batch, time_paper,
-    [](Experiment & e, double value) { e.work_ns = static_cast<uint64_t>(value) * kMs; });
-  reliable();
+    sweep("pods-execution-time", base, {10, 20, 30, 40, 50}, [](Experiment & e, double point) {
+      e.work_ns = static_cast<uint64_t>(point) * kMs;
+    });
+    base.samples = static_cast<unsigned>(samples);
+    base.reliable = true;
+    sweep("pods-reliable", base, {0, 20, 40, 60, 80, 100}, [](Experiment & e, double point) {
+      e.success = point / 100;
+    });
+    std::printf("\n]\n");
+  } catch (const std::exception & error) {
+    (void)std::fprintf(stderr, "rclrt_micro_pods: %s\n", error.what());
+    return 1;
+  }
   return 0;
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "daemon_internal.h"
+#include "session_internal.h"
 
 #define BLOCKING_TIMEOUT_NS UINT64_C(1000000000)
 
@@ -53,15 +53,38 @@ static enum rclrt_ret create_endpoint(
     endpoint->parent = group->id;
     ret = rclrt_session_create(session, endpoint, writes ? RCLRT_DATAWRITER : RCLRT_DATAREADER);
   }
+  if (ret != RCLRT_OK) { /* so that it can be tried again */
+    session_forget(group);
+    session_forget(topic);
+  }
   return ret;
 }
 
-/* A stream of its own for everything that has a priority of its own: see daemon.h. 0: all are taken. */
+/* Deletes at the agent, in this order; all are forgotten, whatever it says. The first error. */
+static enum rclrt_ret delete_endpoint(
+  struct rclrt_session * session, struct rclrt_entity * endpoint, struct rclrt_entity * group,
+  struct rclrt_entity * topic)
+{
+  struct rclrt_entity * const all[3] = {endpoint, group, topic};
+  enum rclrt_ret ret = RCLRT_OK;
+  for (size_t i = 0; i < 3; ++i) {
+    if (ret == RCLRT_OK) {
+      ret = rclrt_session_delete(session, all[i]);
+    }
+    session_forget(all[i]);
+  }
+  return ret;
+}
+
+/* Streams are not used twice in a session: the agent would go on with the old numbers. */
+static bool has_streams(const struct rclrt_session * session, unsigned count)
+{
+  return session->next_stream + count <= 0x7FU;
+}
+
+/* A stream of its own for everything that has a priority of its own: see daemon.h. */
 static uint8_t next_stream(struct rclrt_session * session, bool reliable)
 {
-  if (session->next_stream >= 0x7FU) {
-    return RCLRT_STREAM_NONE;
-  }
   const unsigned base = reliable ? RCLRT_STREAM_RELIABLE : RCLRT_STREAM_NONE;
   return (uint8_t)(base + ++session->next_stream);
 }
@@ -69,9 +92,7 @@ static uint8_t next_stream(struct rclrt_session * session, bool reliable)
 static enum rclrt_ret add_output(
   struct rclrt_session * session, struct rclrt_output_stream * stream, bool reliable)
 {
-  const uint8_t id = next_stream(session, reliable);
-  return id == RCLRT_STREAM_NONE ? RCLRT_ERR_STORAGE
-                                 : rclrt_daemon_add_output(session->daemon, stream, id);
+  return rclrt_daemon_add_output(session->daemon, stream, next_stream(session, reliable));
 }
 
 enum rclrt_ret rclrt_publisher_init(
@@ -84,8 +105,11 @@ enum rclrt_ret rclrt_publisher_init(
   if (node->session == NULL || priority >= RCLRT_PRIORITIES) {
     return RCLRT_ERR_ARGUMENT;
   }
-  memset(publisher, 0, sizeof(*publisher));
   struct rclrt_session * session = node->session;
+  if (!has_streams(session, 1)) {
+    return RCLRT_ERR_STORAGE;
+  }
+  memset(publisher, 0, sizeof(*publisher));
   publisher->session = session;
   publisher->type = type;
   publisher->priority = priority;
@@ -104,16 +128,15 @@ enum rclrt_ret rclrt_publisher_init(
 
 enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher)
 {
-  if (publisher == NULL || publisher->session == NULL) {
+  if (publisher == NULL || publisher->stream == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  enum rclrt_ret ret = rclrt_session_delete(publisher->session, &publisher->writer);
-  if (ret == RCLRT_OK) {
-    ret = rclrt_session_delete(publisher->session, &publisher->group);
+  const enum rclrt_ret ret =
+    delete_endpoint(publisher->session, &publisher->writer, &publisher->group, &publisher->topic);
+  if (publisher->stream == &publisher->own_stream) {
+    rclrt_daemon_remove_output(publisher->session->daemon, &publisher->own_stream);
   }
-  if (ret == RCLRT_OK) {
-    ret = rclrt_session_delete(publisher->session, &publisher->topic);
-  }
+  publisher->stream = NULL;
   return ret;
 }
 
@@ -124,9 +147,6 @@ static enum rclrt_ret add_reception(
 {
   struct rclrt_daemon * daemon = session->daemon;
   const uint8_t id = next_stream(session, reliable);
-  if (id == RCLRT_STREAM_NONE) {
-    return RCLRT_ERR_STORAGE;
-  }
   entity->read_stream = id;
   entity->delivery.max_samples = UINT16_MAX;
   enum rclrt_ret ret = rclrt_daemon_add_input(daemon, stream, id, NULL, 0);
@@ -134,6 +154,22 @@ static enum rclrt_ret add_reception(
     ret = rclrt_daemon_add_sink(daemon, sink, entity->id, id, 0);
   }
   return ret;
+}
+
+/* Asks the agent to stop, throws away what has come meanwhile, and takes both out. */
+static void remove_reception(
+  struct rclrt_callback * callback, struct rclrt_session * session, struct rclrt_entity * entity,
+  struct rclrt_input_stream * stream, struct rclrt_sink * sink)
+{
+  if (callback->executor != NULL) {
+    rclrt_executor_remove(callback->executor, callback);
+  }
+  entity->delivery.max_samples = 0;
+  if (session->connected) {
+    (void)rclrt_session_read(session, entity);
+  }
+  rclrt_daemon_remove_sink(session->daemon, sink);
+  rclrt_daemon_remove_input(session->daemon, stream);
 }
 
 static void subscription_notify(struct rclrt_sink * sink)
@@ -161,6 +197,9 @@ enum rclrt_ret rclrt_subscription_init(
   if (node->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
+  if (!has_streams(node->session, 1)) {
+    return RCLRT_ERR_STORAGE;
+  }
   memset(subscription, 0, sizeof(*subscription));
   subscription->session = node->session;
   subscription->type = type;
@@ -173,6 +212,18 @@ enum rclrt_ret rclrt_subscription_init(
   subscription->sink.notify = subscription_notify;
   return add_reception(
     node->session, &subscription->reader, &subscription->stream, &subscription->sink, qos.reliable);
+}
+
+enum rclrt_ret rclrt_subscription_fini(struct rclrt_subscription * subscription)
+{
+  if (subscription == NULL || subscription->sink.link.next == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  remove_reception(
+    &subscription->callback, subscription->session, &subscription->reader, &subscription->stream,
+    &subscription->sink);
+  return delete_endpoint(
+    subscription->session, &subscription->reader, &subscription->group, &subscription->topic);
 }
 
 enum rclrt_ret rclrt_subscription_accept_long(
@@ -212,6 +263,9 @@ enum rclrt_ret rclrt_service_init(
     name == NULL || node->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
+  if (!has_streams(node->session, 2)) {
+    return RCLRT_ERR_STORAGE;
+  }
   memset(service, 0, sizeof(*service));
   service->session = node->session;
   service->request_type = request_type;
@@ -229,6 +283,18 @@ enum rclrt_ret rclrt_service_init(
   return add_output(node->session, &service->out, true);
 }
 
+enum rclrt_ret rclrt_service_fini(struct rclrt_service * service)
+{
+  if (service == NULL || service->sink.link.next == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  struct rclrt_session * session = service->session;
+  remove_reception(&service->callback, session, &service->replier, &service->in, &service->sink);
+  const enum rclrt_ret ret = rclrt_session_delete(session, &service->replier);
+  rclrt_daemon_remove_output(session->daemon, &service->out);
+  return ret;
+}
+
 enum rclrt_ret rclrt_client_init(
   struct rclrt_client * client, struct rclrt_node_handle * node,
   const struct rclrt_type * request_type, const struct rclrt_type * response_type,
@@ -238,6 +304,9 @@ enum rclrt_ret rclrt_client_init(
     client == NULL || node == NULL || request_type == NULL || response_type == NULL ||
     name == NULL || node->session == NULL || priority >= RCLRT_PRIORITIES) {
     return RCLRT_ERR_ARGUMENT;
+  }
+  if (!has_streams(node->session, 2)) {
+    return RCLRT_ERR_STORAGE;
   }
   memset(client, 0, sizeof(*client));
   client->session = node->session;
@@ -255,6 +324,18 @@ enum rclrt_ret rclrt_client_init(
     return ret;
   }
   return add_output(node->session, &client->out, true);
+}
+
+enum rclrt_ret rclrt_client_fini(struct rclrt_client * client)
+{
+  if (client == NULL || client->sink.link.next == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  struct rclrt_session * session = client->session;
+  remove_reception(&client->callback, session, &client->requester, &client->in, &client->sink);
+  const enum rclrt_ret ret = rclrt_session_delete(session, &client->requester);
+  rclrt_daemon_remove_output(session->daemon, &client->out);
+  return ret;
 }
 
 /* What goes into one WRITE_DATA. */
@@ -284,14 +365,19 @@ static void write_data(struct rclrt_writer * writer, const struct outgoing * out
 static enum rclrt_ret send_long(const struct outgoing * out)
 {
   struct rclrt_session * session = out->session;
+  if (!session_take_buffer(session)) {
+    return RCLRT_ERR_AGAIN;
+  }
   struct rclrt_writer writer;
   rclrt_writer_init(&writer, session->buffer, session->buffer_size);
   write_data(&writer, out);
-  if (writer.failed) {
-    return RCLRT_ERR_STORAGE;
+  enum rclrt_ret ret = RCLRT_ERR_STORAGE;
+  if (!writer.failed) {
+    ret = rclrt_daemon_send_fragmented(
+      session->daemon, out->stream, out->priority, session->buffer, writer.at);
   }
-  return rclrt_daemon_send_fragmented(
-    session->daemon, out->stream, out->priority, session->buffer, writer.at);
+  session_give_buffer(session);
+  return ret;
 }
 
 static enum rclrt_ret send(const struct outgoing * out)
@@ -411,7 +497,7 @@ static bool take_data(
     if (sub.id == RCLRT_DATA && sub.object == sink->object && !found) {
       *data = sub.of.data;
       found = true;
-    } else {
+    } else if (!daemon_on_control(daemon, &sub)) {
       daemon_count(daemon, &daemon->counters.malformed);
     }
   }
@@ -419,6 +505,21 @@ static bool take_data(
     daemon_count(daemon, &daemon->counters.malformed);
   }
   return found;
+}
+
+/* Adds the callback and begins to read; if that fails, it can be added again. */
+static enum rclrt_ret add_reader(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
+  enum rclrt_invocation invocation, struct rclrt_session * session, struct rclrt_entity * entity)
+{
+  enum rclrt_ret ret = rclrt_executor_add(executor, callback, priority, invocation);
+  if (ret == RCLRT_OK) {
+    ret = rclrt_session_read(session, entity);
+    if (ret != RCLRT_OK) {
+      rclrt_executor_remove(executor, callback);
+    }
+  }
+  return ret;
 }
 
 static bool subscription_take(struct rclrt_callback * callback, uint8_t * buffer, size_t capacity)
@@ -448,7 +549,9 @@ enum rclrt_ret rclrt_executor_add_subscription(
   void (*run)(void * context, const void * message), void * context, uint8_t priority,
   enum rclrt_invocation invocation)
 {
-  if (subscription == NULL || message == NULL || run == NULL || subscription->session == NULL) {
+  if (
+    subscription == NULL || message == NULL || run == NULL || subscription->session == NULL ||
+    subscription->callback.executor != NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   subscription->message = message;
@@ -457,9 +560,9 @@ enum rclrt_ret rclrt_executor_add_subscription(
   subscription->callback.sink = &subscription->sink;
   subscription->callback.take = subscription_take;
   subscription->callback.run = subscription_run;
-  const enum rclrt_ret ret =
-    rclrt_executor_add(executor, &subscription->callback, priority, invocation);
-  return ret == RCLRT_OK ? rclrt_session_read(subscription->session, &subscription->reader) : ret;
+  return add_reader(
+    executor, &subscription->callback, priority, invocation, subscription->session,
+    &subscription->reader);
 }
 
 static bool service_take(struct rclrt_callback * callback, uint8_t * buffer, size_t capacity)
@@ -496,7 +599,7 @@ enum rclrt_ret rclrt_executor_add_service(
 {
   if (
     service == NULL || request == NULL || response == NULL || run == NULL ||
-    service->session == NULL) {
+    service->session == NULL || service->callback.executor != NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   service->request = request;
@@ -506,9 +609,8 @@ enum rclrt_ret rclrt_executor_add_service(
   service->callback.sink = &service->sink;
   service->callback.take = service_take;
   service->callback.run = service_run;
-  const enum rclrt_ret ret =
-    rclrt_executor_add(executor, &service->callback, priority, RCLRT_ON_NEW_DATA);
-  return ret == RCLRT_OK ? rclrt_session_read(service->session, &service->replier) : ret;
+  return add_reader(
+    executor, &service->callback, priority, RCLRT_ON_NEW_DATA, service->session, &service->replier);
 }
 
 static bool client_take(struct rclrt_callback * callback, uint8_t * buffer, size_t capacity)
@@ -540,7 +642,9 @@ enum rclrt_ret rclrt_executor_add_client(
   void (*run)(void * context, const void * response, uint16_t number), void * context,
   uint8_t priority)
 {
-  if (client == NULL || response == NULL || run == NULL || client->session == NULL) {
+  if (
+    client == NULL || response == NULL || run == NULL || client->session == NULL ||
+    client->callback.executor != NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   client->response = response;
@@ -549,7 +653,6 @@ enum rclrt_ret rclrt_executor_add_client(
   client->callback.sink = &client->sink;
   client->callback.take = client_take;
   client->callback.run = client_run;
-  const enum rclrt_ret ret =
-    rclrt_executor_add(executor, &client->callback, priority, RCLRT_ON_NEW_DATA);
-  return ret == RCLRT_OK ? rclrt_session_read(client->session, &client->requester) : ret;
+  return add_reader(
+    executor, &client->callback, priority, RCLRT_ON_NEW_DATA, client->session, &client->requester);
 }

@@ -54,13 +54,20 @@ void daemon_free_node(struct rclrt_daemon * daemon, struct rclrt_node * node);
 /* In a critical section: everything before `first` is done with. At most RCLRT_WINDOW steps. */
 void daemon_settle_until(
   struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint16_t first);
+/* In a critical section: gives up `node`, what its stream has before it (the agent can only skip from
+ * the front) and the other fragments of its message. Returns how many. At most RCLRT_WINDOW steps. */
+uint16_t daemon_abandon(struct rclrt_daemon * daemon, struct rclrt_node * node);
 /* Sends whatever may be sent, unless somebody is at it. Not inside a critical section. */
 void daemon_kick(struct rclrt_daemon * daemon);
 /* In a critical section: all streams as new, everything queued or waiting dropped. */
 void daemon_reset_sending(struct rclrt_daemon * daemon);
 void daemon_reset_receiving(struct rclrt_daemon * daemon);
+/* The line was closed: half a frame that came before is not continued. */
+void daemon_line_closed(struct rclrt_daemon * daemon);
 /* Not inside a critical section. */
 void daemon_on_acknack(struct rclrt_daemon * daemon, const struct rclrt_acknack * acknack);
+/* The same, for an ACKNACK or HEARTBEAT wherever in a message. False: it is neither. */
+bool daemon_on_control(struct rclrt_daemon * daemon, const struct rclrt_submessage * submessage);
 /* In a critical section: the acknowledgement that an input stream owes, if any. */
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack);
 

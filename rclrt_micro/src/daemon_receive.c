@@ -55,37 +55,71 @@ void daemon_forget_waiting(struct rclrt_input_stream * input, uint16_t sequence)
   }
 }
 
+/* In a critical section. */
+static void free_held(struct rclrt_daemon * daemon, struct rclrt_input_stream * input)
+{
+  for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
+    if (input->held[i] != NULL) {
+      daemon_free_slot(daemon, input->held[i]);
+      input->held[i] = NULL;
+    }
+  }
+}
+
+/* In a critical section. */
+static void free_slots(struct rclrt_daemon * daemon, struct rclrt_sink * sink)
+{
+  struct rclrt_link * slot;
+  while ((slot = rclrt_list_pop_front(&sink->slots)) != NULL) {
+    daemon_free_slot(daemon, slot_of(slot));
+  }
+}
+
+void rclrt_daemon_remove_input(struct rclrt_daemon * daemon, struct rclrt_input_stream * stream)
+{
+  if (daemon == NULL || stream == NULL || stream->link.next == NULL) {
+    return;
+  }
+  const uint32_t token = daemon_enter(daemon);
+  free_held(daemon, stream);
+  rclrt_list_remove(&stream->link);
+  daemon_leave(daemon, token);
+}
+
+void rclrt_daemon_remove_sink(struct rclrt_daemon * daemon, struct rclrt_sink * sink)
+{
+  if (daemon == NULL || sink == NULL || sink->link.next == NULL) {
+    return;
+  }
+  const uint32_t token = daemon_enter(daemon);
+  free_slots(daemon, sink);
+  rclrt_list_remove(&sink->link);
+  daemon_leave(daemon, token);
+}
+
 void daemon_reset_receiving(struct rclrt_daemon * daemon)
 {
   struct rclrt_link * link;
   for (link = rclrt_list_first(&daemon->inputs); link != NULL;
        link = rclrt_list_next(&daemon->inputs, link)) {
     struct rclrt_input_stream * input = input_of(link);
-    for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
-      if (input->held[i] != NULL) {
-        daemon_free_slot(daemon, input->held[i]);
-        input->held[i] = NULL;
-      }
-    }
+    free_held(daemon, input);
     input->started = false;
     input->ack_due = false;
     input->expected = 0;
     input->highest = 0;
     input->waiting = 0;
     input->asked = 0;
+    input->skips = 0;
+    input->assembly_skips = 0;
     input->assembly_length = 0;
     input->assembly_broken = false;
   }
   for (link = rclrt_list_first(&daemon->sinks); link != NULL;
        link = rclrt_list_next(&daemon->sinks, link)) {
-    struct rclrt_link * slot;
-    while ((slot = rclrt_list_pop_front(&sink_of(link)->slots)) != NULL) {
-      daemon_free_slot(daemon, slot_of(slot));
-    }
+    free_slots(daemon, sink_of(link));
   }
-  while ((link = rclrt_list_pop_front(&daemon->others.slots)) != NULL) {
-    daemon_free_slot(daemon, slot_of(link));
-  }
+  free_slots(daemon, &daemon->others);
 }
 
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack)
@@ -155,8 +189,7 @@ static void on_heartbeat(struct rclrt_daemon * daemon, const struct rclrt_heartb
                       : 0;
     if (skip > 0) {
       daemon->counters.skipped += skip;
-      input->assembly_length = 0;
-      input->assembly_broken = false;
+      input->skips++;
     }
     if (skip > RCLRT_WINDOW) { /* nothing in between can be here */
       input->expected = (uint16_t)(heartbeat->first_unacked - RCLRT_WINDOW);
@@ -219,6 +252,18 @@ static bool is_ours(const struct rclrt_daemon * daemon, const uint8_t * head)
          (head[0] > RCLRT_SESSION_NONE || memcmp(head + 4, daemon->key, 4) == 0);
 }
 
+bool daemon_on_control(struct rclrt_daemon * daemon, const struct rclrt_submessage * submessage)
+{
+  if (submessage->id == RCLRT_ACKNACK) {
+    daemon_on_acknack(daemon, &submessage->of.acknack);
+  } else if (submessage->id == RCLRT_HEARTBEAT) {
+    on_heartbeat(daemon, &submessage->of.heartbeat);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 /* Acknowledgements and heartbeats at once. Bounded by RCLRT_CONTROL_MAX. */
 static void handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot * frame)
 {
@@ -234,11 +279,7 @@ static void handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot
   rclrt_reader_init(&reader, bytes, length);
   rclrt_read_message_header(&reader, &header);
   while (rclrt_read_submessage(&reader, &submessage)) {
-    if (submessage.id == RCLRT_ACKNACK) {
-      daemon_on_acknack(daemon, &submessage.of.acknack);
-    } else if (submessage.id == RCLRT_HEARTBEAT) {
-      on_heartbeat(daemon, &submessage.of.heartbeat);
-    }
+    (void)daemon_on_control(daemon, &submessage);
   }
   if (reader.failed) {
     daemon_count(daemon, &daemon->counters.malformed);
@@ -432,7 +473,10 @@ static void receive_stream(struct rclrt_daemon * daemon, const uint8_t * bytes, 
     put(daemon, at + (uint32_t)i, bytes[i]);
     const enum rclrt_scan what =
       serial ? rclrt_scan_byte(scanner, bytes[i]) : scan_length(scanner, bytes[i]);
-    if (what == RCLRT_SCAN_BROKEN) {
+    if (what == RCLRT_SCAN_FRAME && scanner->wire > daemon->config.ring_size) {
+      /* Its stuffing made it longer than the ring: its begin is overwritten by its end. */
+      daemon_count(daemon, &daemon->counters.overwritten);
+    } else if (what == RCLRT_SCAN_BROKEN) {
       daemon_count(daemon, &daemon->counters.broken_frames);
     } else if (what == RCLRT_SCAN_FRAME) {
       struct rclrt_slot found;
@@ -443,6 +487,13 @@ static void receive_stream(struct rclrt_daemon * daemon, const uint8_t * bytes, 
       on_frame(daemon, &found, scanner->preview);
     }
   }
+}
+
+void daemon_line_closed(struct rclrt_daemon * daemon)
+{
+  const uint32_t token = daemon_enter(daemon);
+  rclrt_scanner_init(&daemon->scanner, daemon->config.message_capacity);
+  daemon_leave(daemon, token);
 }
 
 void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)

@@ -47,6 +47,22 @@ void daemon_settle_until(
   }
 }
 
+uint16_t daemon_abandon(struct rclrt_daemon * daemon, struct rclrt_node * node)
+{
+  struct rclrt_output_stream * stream = node->stream;
+  uint16_t last = node->sequence;
+  while ((*window_slot(stream, last))->more) {
+    last++;
+  }
+  const uint16_t count = (uint16_t)(last + 1U - stream->first_unacked);
+  daemon->counters.abandoned += count;
+  daemon_settle_until(daemon, stream, (uint16_t)(last + 1U));
+  if (rclrt_sequence_before(stream->sent, stream->first_unacked)) {
+    stream->sent = stream->first_unacked;
+  }
+  return count;
+}
+
 void daemon_reset_sending(struct rclrt_daemon * daemon)
 {
   struct rclrt_link * link;
@@ -73,6 +89,21 @@ void daemon_reset_sending(struct rclrt_daemon * daemon)
   }
 }
 
+void rclrt_daemon_remove_output(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream)
+{
+  if (daemon == NULL || stream == NULL || stream->link.next == NULL) {
+    return;
+  }
+  const uint32_t token = daemon_enter(daemon);
+  for (uint16_t i = 0; i < daemon->config.node_count; ++i) {
+    if (daemon->config.nodes[i].stream == stream) {
+      settle_node(daemon, &daemon->config.nodes[i]);
+    }
+  }
+  rclrt_list_remove(&stream->link);
+  daemon_leave(daemon, token);
+}
+
 /* In a critical section: the least urgent best effort message below `priority`. One step per node. */
 static struct rclrt_node * find_victim(struct rclrt_daemon * daemon, uint8_t priority)
 {
@@ -97,8 +128,7 @@ static struct rclrt_node * take_node(struct rclrt_daemon * daemon, uint8_t prior
     if (
       daemon->free_count == 0 && oldest != NULL && config->lifetime_ns != 0 &&
       now - oldest->timestamp_ns >= config->lifetime_ns) {
-      daemon->counters.abandoned++;
-      daemon_settle_until(daemon, oldest->stream, (uint16_t)(oldest->sequence + 1U));
+      (void)daemon_abandon(daemon, oldest);
     }
   } else if (
     daemon->free_count == 0 ||
@@ -117,6 +147,7 @@ static struct rclrt_node * take_node(struct rclrt_daemon * daemon, uint8_t prior
     node->timestamp_ns = now;
     node->tries = 0;
     node->settled = false;
+    node->more = false;
     node->priority = priority;
   }
   return node;
@@ -251,6 +282,7 @@ enum rclrt_ret rclrt_daemon_send_fragmented(
   }
   for (size_t i = 0; i < got; ++i) { /* at most RCLRT_WINDOW: nothing may come between them */
     if (ret == RCLRT_OK) {
+      nodes[i]->more = i + 1 < got;
       queue_node(daemon, nodes[i], lengths[i]);
     } else {
       daemon_free_node(daemon, nodes[i]);

@@ -21,15 +21,25 @@ enum verdict
   HOLD,
 };
 
+/* What judge() found out beside. */
+struct delivery
+{
+  struct rclrt_input_stream * input; /* or null */
+  struct rclrt_sink * next;          /* to be notified; or null */
+  uint16_t skips;                    /* of the stream, when this frame's turn came */
+};
+
 /* In a critical section. */
 static enum verdict judge(
   struct rclrt_daemon * daemon, struct rclrt_slot * slot,
-  const struct rclrt_message_header * header, struct rclrt_sink ** next)
+  const struct rclrt_message_header * header, struct delivery * delivery)
 {
   struct rclrt_input_stream * input = daemon_find_input(daemon, header->stream);
   if (input == NULL) {
     return DELIVER; /* no order asked for */
   }
+  delivery->input = input;
+  delivery->skips = input->skips;
   if (!is_reliable(input->id)) {
     if (input->started && rclrt_sequence_before(header->sequence, input->expected)) {
       daemon->counters.late++;
@@ -41,7 +51,7 @@ static enum verdict judge(
   }
   input->ack_due = true;
   if (header->sequence == input->expected) {
-    *next = daemon_advance(input);
+    delivery->next = daemon_advance(input);
     return DELIVER;
   }
   struct rclrt_slot ** held = &input->held[header->sequence % RCLRT_WINDOW];
@@ -54,6 +64,16 @@ static enum verdict judge(
   return HOLD;
 }
 
+/* Pieces before a gap and after it are not one message: what is there is dropped, and what comes up
+ * to the last piece, for whether the next one is the first of its message cannot be seen. */
+static void restart_assembly(struct rclrt_input_stream * input, uint16_t skips)
+{
+  if (input->assembly_skips != skips) {
+    input->assembly_skips = skips;
+    input->assembly_broken = true;
+  }
+}
+
 /* Adds a fragment. True when it was the last and the message is whole. */
 static bool assemble(
   struct rclrt_daemon * daemon, struct rclrt_input_stream * input,
@@ -64,37 +84,43 @@ static bool assemble(
   if (bytes.size > (size_t)(input->assembly_capacity - input->assembly_length)) {
     input->assembly_broken = true;
   }
-  if (!input->assembly_broken) {
+  if (!input->assembly_broken && bytes.size > 0) {
     memcpy(input->assembly + input->assembly_length, bytes.data, bytes.size);
     input->assembly_length = (uint16_t)(input->assembly_length + bytes.size);
   }
-  if (last && input->assembly_broken) {
+  const bool whole = last && !input->assembly_broken;
+  if (last && !whole) {
     daemon_count(daemon, &daemon->counters.unassembled);
     input->assembly_broken = false;
     input->assembly_length = 0;
-    return false;
   }
-  return last;
+  return whole;
 }
 
 /* The submessages of a delivered message: in the buffer, or assembled. False: no message yet. */
 static bool unwrap(
-  struct rclrt_daemon * daemon, const uint8_t * buffer, uint16_t length,
-  struct rclrt_message * message)
+  struct rclrt_daemon * daemon, const struct delivery * delivery, const uint8_t * buffer,
+  uint16_t length, struct rclrt_message * message)
 {
   const size_t at = rclrt_message_header_size(message->header.session);
+  struct rclrt_input_stream * input = delivery->input;
+  const bool ordered = input != NULL && is_reliable(input->id);
   message->submessages.data = buffer + at;
   message->submessages.size = length - at;
+  if (ordered) {
+    restart_assembly(input, delivery->skips);
+  }
   if (message->submessages.data[0] != RCLRT_FRAGMENT) {
+    if (ordered) { /* where a message begins is clear again */
+      input->assembly_broken = false;
+      input->assembly_length = 0;
+    }
     return true;
   }
   struct rclrt_reader reader;
   struct rclrt_submessage fragment;
   rclrt_reader_init(&reader, message->submessages.data, message->submessages.size);
-  const uint32_t token = daemon_enter(daemon);
-  struct rclrt_input_stream * input = daemon_find_input(daemon, message->header.stream);
-  daemon_leave(daemon, token);
-  if (!rclrt_read_submessage(&reader, &fragment) || input == NULL || !is_reliable(input->id)) {
+  if (!ordered || !rclrt_read_submessage(&reader, &fragment)) {
     daemon_count(daemon, &daemon->counters.malformed);
     return false;
   }
@@ -126,7 +152,7 @@ static enum rclrt_ret take_one(
   rclrt_read_message_header(&reader, &message->header);
 
   enum verdict verdict = DISCARD;
-  struct rclrt_sink * next = NULL;
+  struct delivery delivery = {NULL, NULL, 0};
   token = daemon_enter(daemon);
   /* Copied first, looked at afterwards: new bytes may have come meanwhile. */
   if (daemon->head - slot->at > daemon->config.ring_size) {
@@ -137,7 +163,7 @@ static enum rclrt_ret take_one(
     ret != RCLRT_OK || reader.failed || rclrt_reader_left(&reader) < RCLRT_SUBMESSAGE_HEADER) {
     daemon->counters.malformed++;
   } else {
-    verdict = judge(daemon, slot, &message->header, &next);
+    verdict = judge(daemon, slot, &message->header, &delivery);
   }
   if (verdict == DISCARD) {
     struct rclrt_input_stream * input = daemon_find_input(daemon, slot->stream);
@@ -150,11 +176,11 @@ static enum rclrt_ret take_one(
     daemon_free_slot(daemon, slot);
   }
   daemon_leave(daemon, token);
-  daemon_notify(next);
+  daemon_notify(delivery.next);
   if (verdict != DELIVER) {
     return RCLRT_ERR_AGAIN;
   }
-  return unwrap(daemon, buffer, length, message) ? RCLRT_OK : RCLRT_ERR_AGAIN;
+  return unwrap(daemon, &delivery, buffer, length, message) ? RCLRT_OK : RCLRT_ERR_AGAIN;
 }
 
 enum rclrt_ret rclrt_daemon_take(

@@ -124,7 +124,7 @@ static void finish(struct rclrt_daemon * daemon)
   daemon->counters.sent++;
   if (node != NULL) {
     node->sent_ns = now;
-    if (!is_reliable(node->stream->id) || node->settled) {
+    if (node->settled || !is_reliable(node->stream->id)) {
       daemon_free_node(daemon, node);
     } else {
       const bool paper = daemon->config.mode == RCLRT_MODE_PAPER;
@@ -273,8 +273,7 @@ void daemon_on_acknack(struct rclrt_daemon * daemon, const struct rclrt_acknack 
   daemon_kick(daemon);
 }
 
-/* Gives up the oldest message that has outlived its time, and what its stream has before it, for the
- * agent can only skip from the front. False when there is none. */
+/* Gives up the oldest message that has outlived its time. False when there is none. */
 static bool abandon_one(struct rclrt_daemon * daemon, uint64_t now)
 {
   const struct rclrt_output_stream * stream = NULL;
@@ -286,9 +285,7 @@ static bool abandon_one(struct rclrt_daemon * daemon, uint64_t now)
     struct rclrt_output_stream * of = oldest->stream;
     stream = of;
     first = of->first_unacked;
-    count = (uint16_t)(oldest->sequence + 1U - first);
-    daemon->counters.abandoned += count;
-    daemon_settle_until(daemon, of, (uint16_t)(first + count));
+    count = daemon_abandon(daemon, oldest);
     of->heartbeat_due = true;
     of->quiet_since_ns = now;
   }

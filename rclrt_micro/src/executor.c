@@ -162,26 +162,30 @@ enum rclrt_ret rclrt_executor_add(
   return RCLRT_OK;
 }
 
+static void run_timer(struct rclrt_callback * callback, bool fresh)
+{
+  (void)fresh;
+  struct rclrt_timer * timer = RCLRT_CONTAINER_OF(callback, struct rclrt_timer, callback);
+  timer->run(timer->context, timer);
+}
+
 void rclrt_executor_remove(struct rclrt_executor * executor, struct rclrt_callback * callback)
 {
-  if (callback->executor != executor) {
+  if (executor == NULL || callback == NULL || callback->executor != executor) {
     return;
   }
   const uint32_t token = executor_enter(executor);
   executor_take_out(executor, callback);
+  if (callback->run == run_timer) {
+    struct rclrt_timer * timer = RCLRT_CONTAINER_OF(callback, struct rclrt_timer, callback);
+    rclrt_heap_remove(&executor->timers, &timer->due);
+  }
   rclrt_list_remove(&callback->all_link);
   if (callback->invocation == RCLRT_ALWAYS) {
     executor->always--;
   }
   callback->executor = NULL;
   executor_leave(executor, token);
-}
-
-static void run_timer(struct rclrt_callback * callback, bool fresh)
-{
-  (void)fresh;
-  struct rclrt_timer * timer = RCLRT_CONTAINER_OF(callback, struct rclrt_timer, callback);
-  timer->run(timer->context, timer);
 }
 
 enum rclrt_ret rclrt_executor_add_timer_at(
@@ -231,14 +235,10 @@ enum rclrt_ret rclrt_executor_add_timer(
 
 void rclrt_timer_cancel(struct rclrt_timer * timer)
 {
-  struct rclrt_executor * executor = timer->callback.executor;
-  if (executor == NULL) {
+  if (timer == NULL) {
     return;
   }
-  const uint32_t token = executor_enter(executor);
-  rclrt_heap_remove(&executor->timers, &timer->due);
-  executor_leave(executor, token);
-  rclrt_executor_remove(executor, &timer->callback);
+  rclrt_executor_remove(timer->callback.executor, &timer->callback);
 }
 
 static void run_guard(struct rclrt_callback * callback, bool fresh)
@@ -263,6 +263,9 @@ enum rclrt_ret rclrt_executor_add_guard(
 
 void rclrt_guard_trigger(struct rclrt_guard * guard)
 {
+  if (guard == NULL) {
+    return;
+  }
   rclrt_callback_make_ready(&guard->callback);
 }
 
@@ -476,8 +479,8 @@ enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64
 
 enum rclrt_ret rclrt_executor_spin(struct rclrt_executor * executor, const volatile bool * stop)
 {
-  enum rclrt_ret ret = RCLRT_OK;
-  while (!*stop && (ret == RCLRT_OK || ret == RCLRT_ERR_TIMEOUT)) {
+  enum rclrt_ret ret = stop == NULL ? RCLRT_ERR_ARGUMENT : RCLRT_OK;
+  while ((ret == RCLRT_OK || ret == RCLRT_ERR_TIMEOUT) && !*stop) {
     ret = rclrt_executor_spin_some(executor, UINT64_C(100) * 1000000U);
   }
   return ret == RCLRT_ERR_TIMEOUT ? RCLRT_OK : ret;

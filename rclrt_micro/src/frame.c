@@ -164,8 +164,10 @@ enum rclrt_scan rclrt_scan_byte(struct rclrt_scanner * scanner, uint8_t byte)
   }
   scanner->wire++;
   if (byte == RCLRT_FRAME_ESCAPE) {
+    /* Nobody sends two in a row: a frame could otherwise take any number of wire bytes. */
+    scanner->in_frame = !scanner->escape;
     scanner->escape = true;
-    return RCLRT_SCAN_MORE;
+    return scanner->in_frame ? RCLRT_SCAN_MORE : RCLRT_SCAN_BROKEN;
   }
   if (scanner->escape) {
     byte ^= (uint8_t)RCLRT_FRAME_XOR;
@@ -192,7 +194,7 @@ struct unstuffer
   size_t piece, at;
 };
 
-/* The next byte, or -1 at the end or on a flag. */
+/* The next byte, or -1 at the end, on a flag or on two escapes in a row. */
 static int unstuff(struct unstuffer * from)
 {
   bool escape = false;
@@ -205,7 +207,7 @@ static int unstuff(struct unstuffer * from)
       return -1;
     }
     const uint8_t byte = from->pieces[from->piece][from->at++];
-    if (byte == RCLRT_FRAME_FLAG) {
+    if (byte == RCLRT_FRAME_FLAG || (escape && byte == RCLRT_FRAME_ESCAPE)) {
       return -1;
     }
     if (byte != RCLRT_FRAME_ESCAPE) {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "daemon_internal.h"
+#include "session_internal.h"
 
 #define FIRST_REQUEST 10U
 #define LOGOUT_REQUEST 2U
@@ -14,6 +14,22 @@
 static uint64_t now_of(const struct rclrt_session * session)
 {
   return session->daemon->port->now_ns(session->daemon->port->context);
+}
+
+/* `timeout_ns` from now; a timeout may be as long as forever. */
+static uint64_t deadline_of(const struct rclrt_session * session, uint64_t timeout_ns)
+{
+  const uint64_t now = now_of(session);
+  return timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
+}
+
+static void close_line(struct rclrt_session * session)
+{
+  const struct rclrt_transport * transport = session->daemon->transport;
+  if (transport->close != NULL) {
+    transport->close(transport->context);
+  }
+  daemon_line_closed(session->daemon);
 }
 
 uint16_t rclrt_session_next_request(struct rclrt_session * session)
@@ -78,6 +94,9 @@ static void on_submessage(struct rclrt_session * session, const struct rclrt_sub
   if (matches) {
     session->answered = true;
     session->answer = *sub;
+    if (sub->id == RCLRT_INFO) { /* points into the buffer, which others may use afterwards */
+      session->agent_known = rclrt_info_availability(sub->of.result.info, &session->availability);
+    }
   }
 }
 
@@ -85,23 +104,29 @@ void rclrt_session_handle(struct rclrt_session * session)
 {
   struct rclrt_daemon * daemon = session->daemon;
   struct rclrt_message message;
+  if (!session_take_buffer(session)) {
+    return; /* a message longer than a frame is just being sent from it: next time */
+  }
   /* No more than there are slots: what comes meanwhile is for the next call. */
   for (uint32_t i = 0; i < daemon->config.slot_count; ++i) {
     if (
       rclrt_daemon_take(daemon, &daemon->others, session->buffer, session->buffer_size, &message) !=
       RCLRT_OK) {
-      return;
+      break;
     }
     struct rclrt_reader reader;
     struct rclrt_submessage sub;
     rclrt_reader_init(&reader, message.submessages.data, message.submessages.size);
     while (rclrt_read_submessage(&reader, &sub)) {
-      on_submessage(session, &sub);
+      if (!daemon_on_control(daemon, &sub)) {
+        on_submessage(session, &sub);
+      }
     }
     if (reader.failed) {
       daemon_count(daemon, &daemon->counters.malformed);
     }
   }
+  session_give_buffer(session);
 }
 
 static void expect(
@@ -190,7 +215,7 @@ enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t ti
   }
   session->connected = false;
   rclrt_daemon_reset(session->daemon, session->id, session->key);
-  const uint64_t deadline = now_of(session) + timeout_ns;
+  const uint64_t deadline = deadline_of(session, timeout_ns);
   expect(session, RCLRT_STATUS_AGENT, 0);
   enum rclrt_ret ret = RCLRT_ERR_TIMEOUT;
   while (ret == RCLRT_ERR_TIMEOUT && now_of(session) < deadline) {
@@ -199,6 +224,9 @@ enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t ti
       const uint64_t next = now_of(session) + GREETING_PERIOD_NS;
       ret = wait_until(session, next < deadline ? next : deadline);
     }
+  }
+  if (ret == RCLRT_ERR_TRANSPORT) {
+    close_line(session); /* broken: the next attempt opens it anew */
   }
   if (ret != RCLRT_OK) {
     return ret;
@@ -238,14 +266,11 @@ enum rclrt_ret rclrt_session_close(struct rclrt_session * session)
     expect(session, RCLRT_STATUS, LOGOUT_REQUEST);
     ret = send(session, &session->none, &sub);
     if (ret == RCLRT_OK) {
-      ret = wait_until(session, now_of(session) + session->answer_timeout_ns);
+      ret = wait_until(session, deadline_of(session, session->answer_timeout_ns));
     }
   }
   session->connected = false;
-  const struct rclrt_transport * transport = session->daemon->transport;
-  if (transport->close != NULL) {
-    transport->close(transport->context);
-  }
+  close_line(session);
   return ret;
 }
 
@@ -265,18 +290,17 @@ enum rclrt_ret rclrt_session_ping(struct rclrt_session * session, uint64_t timeo
   enum rclrt_ret ret = send(session, &session->none, &sub);
   use_session(session, false);
   if (ret == RCLRT_OK) {
-    ret = wait_until(session, now_of(session) + timeout_ns);
+    ret = wait_until(session, deadline_of(session, timeout_ns));
   }
   if (ret != RCLRT_OK) {
     return ret;
   }
-  int16_t availability = 0;
   /* The agent says 1 when this line has a session. */
   const bool known = session->answer.of.result.implementation == 1;
-  if (!rclrt_info_availability(session->answer.of.result.info, &availability)) {
+  if (!session->agent_known) {
     return RCLRT_ERR_MALFORMED;
   }
-  return availability > 0 && (known || !session->connected) ? RCLRT_OK : RCLRT_ERR_STATE;
+  return session->availability > 0 && (known || !session->connected) ? RCLRT_OK : RCLRT_ERR_STATE;
 }
 
 enum rclrt_ret rclrt_session_keep_alive(struct rclrt_session * session, uint64_t timeout_ns)
@@ -291,6 +315,9 @@ enum rclrt_ret rclrt_session_keep_alive(struct rclrt_session * session, uint64_t
     }
     session->connected = false;
     report(session, RCLRT_SESSION_LOST);
+    if (ret == RCLRT_ERR_TRANSPORT) {
+      close_line(session); /* broken: opened anew below */
+    }
   }
   return rclrt_session_connect(session, timeout_ns);
 }
@@ -317,7 +344,7 @@ enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_
   expect(session, RCLRT_TIMESTAMP_REPLY, 0);
   enum rclrt_ret ret = send(session, &session->none, &sub);
   if (ret == RCLRT_OK) {
-    ret = wait_until(session, begin + timeout_ns);
+    ret = wait_until(session, deadline_of(session, timeout_ns));
   }
   if (ret == RCLRT_OK) {
     const struct rclrt_timestamp_reply * reply = &session->answer.of.timestamp_reply;
@@ -407,15 +434,17 @@ static bool write_body(struct rclrt_writer * writer, const struct rclrt_entity *
   return true;
 }
 
-/* Asks on the reliable stream and waits for the STATUS. */
-static enum rclrt_ret request_status(struct rclrt_session * session, struct rclrt_submessage * sub)
+/* Asks on the reliable stream, where a STATUS is the answer. */
+static enum rclrt_ret ask(struct rclrt_session * session, struct rclrt_submessage * sub)
 {
   sub->request = rclrt_session_next_request(session);
   expect(session, RCLRT_STATUS, sub->request);
-  enum rclrt_ret ret = send(session, &session->reliable, sub);
-  if (ret == RCLRT_OK) {
-    ret = wait_until(session, now_of(session) + session->answer_timeout_ns);
-  }
+  return send(session, &session->reliable, sub);
+}
+
+static enum rclrt_ret await_status(struct rclrt_session * session)
+{
+  enum rclrt_ret ret = wait_until(session, deadline_of(session, session->answer_timeout_ns));
   if (ret == RCLRT_OK && session->answer.of.result.status > RCLRT_STATUS_OK_MATCHED) {
     ret = RCLRT_ERR_AGENT;
   }
@@ -424,12 +453,6 @@ static enum rclrt_ret request_status(struct rclrt_session * session, struct rclr
 
 static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rclrt_entity * entity)
 {
-  /* The body goes where answers are put: none is being read now. */
-  struct rclrt_writer writer;
-  rclrt_writer_init(&writer, session->buffer, session->buffer_size);
-  if (!write_body(&writer, entity) || writer.failed) {
-    return RCLRT_ERR_STORAGE;
-  }
   struct rclrt_submessage sub;
   memset(&sub, 0, sizeof(sub));
   sub.id = RCLRT_CREATE;
@@ -437,11 +460,23 @@ static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rcl
   sub.object = entity->id;
   sub.of.create.kind = (uint8_t)(entity->id & 0xFU);
   sub.of.create.representation = entity->representation;
-  sub.of.create.body.data = session->buffer;
-  sub.of.create.body.size = writer.at;
   sub.of.create.parent = entity->parent;
   sub.of.create.domain = entity->domain;
-  const enum rclrt_ret ret = request_status(session, &sub);
+  if (!session_take_buffer(session)) {
+    return RCLRT_ERR_AGAIN;
+  }
+  struct rclrt_writer writer;
+  rclrt_writer_init(&writer, session->buffer, session->buffer_size);
+  enum rclrt_ret ret = RCLRT_ERR_STORAGE;
+  if (write_body(&writer, entity) && !writer.failed) {
+    sub.of.create.body.data = session->buffer;
+    sub.of.create.body.size = writer.at;
+    ret = ask(session, &sub);
+  }
+  session_give_buffer(session);
+  if (ret == RCLRT_OK) {
+    ret = await_status(session);
+  }
   entity->exists = ret == RCLRT_OK;
   return ret;
 }
@@ -480,13 +515,20 @@ enum rclrt_ret rclrt_session_create(
   return ret;
 }
 
+void session_forget(struct rclrt_entity * entity)
+{
+  if (entity->link.next != NULL) {
+    rclrt_list_remove(&entity->link);
+  }
+  entity->exists = false;
+}
+
 enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt_entity * entity)
 {
   if (session == NULL || entity == NULL || entity->link.next == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  rclrt_list_remove(&entity->link); /* whatever the agent says: it will not be created again */
-  entity->exists = false;
+  session_forget(entity); /* whatever the agent says: it will not be created again */
   if (!session->connected) {
     return RCLRT_ERR_STATE;
   }
@@ -494,7 +536,8 @@ enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt
   memset(&sub, 0, sizeof(sub));
   sub.id = RCLRT_DELETE;
   sub.object = entity->id;
-  return request_status(session, &sub);
+  const enum rclrt_ret ret = ask(session, &sub);
+  return ret == RCLRT_OK ? await_status(session) : ret;
 }
 
 enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_entity * entity)

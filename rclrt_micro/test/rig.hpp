@@ -4,10 +4,9 @@
 // A client's daemon and an agent on a simulated line.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,14 @@
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kByte115200 = 86'806;  // ns, 10 bits
 constexpr uint8_t kKey[4] = {0xCA, 0xFE, 0x00, 0x01};
+
+// Of what a test or benchmark is built on, not of what it is about.
+inline void require(bool holds, const char * what)
+{
+  if (!holds) {
+    throw std::runtime_error(what);
+  }
+}
 
 // Frames out of a serial line, as any peer would find them.
 class Deframer
@@ -164,7 +171,9 @@ public:
     config.ring_size = options.ring;
     config.piece = piece.data();
     config.piece_size = options.piece;
-    EXPECT_EQ(rclrt_daemon_init(&daemon, &config, &port.port, &port.transport), RCLRT_OK);
+    require(
+      rclrt_daemon_init(&daemon, &config, &port.port, &port.transport) == RCLRT_OK,
+      "rclrt_daemon_init");
   }
 
   // The daemon's timer interrupt.

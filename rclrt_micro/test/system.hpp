@@ -34,27 +34,28 @@ public:
   explicit System(const RigOptions & with = {}, uint8_t session_id = RCLRT_SESSION_DEFAULT)
   : Rig(with), session_buffer(2048), take_buffers(size_t{4} * with.capacity)
   {
-    EXPECT_EQ(
+    require(
       rclrt_session_init(
         &session, &daemon, session_id, kKey, session_buffer.data(),
-        static_cast<uint16_t>(session_buffer.size())),
-      RCLRT_OK);
-    EXPECT_EQ(
-      rclrt_executor_init(&executor, &session, timer_slots, uint16_t{16}, take_buffers.data()),
-      RCLRT_OK);
+        static_cast<uint16_t>(session_buffer.size())) == RCLRT_OK,
+      "rclrt_session_init");
+    require(
+      rclrt_executor_init(&executor, &session, timer_slots, uint16_t{16}, take_buffers.data()) ==
+        RCLRT_OK,
+      "rclrt_executor_init");
   }
 
   void start()
   {
-    ASSERT_EQ(rclrt_session_connect(&session, 5000 * kMs), RCLRT_OK);
-    ASSERT_EQ(rclrt_node_init(&node, &session, "node", 0), RCLRT_OK);
+    require(rclrt_session_connect(&session, 5000 * kMs) == RCLRT_OK, "rclrt_session_connect");
+    require(rclrt_node_init(&node, &session, "node", 0) == RCLRT_OK, "rclrt_node_init");
   }
 
   void spin_until(uint64_t time_ns)
   {
     while (world.now_ns() < time_ns) {
       const auto ret = rclrt_executor_spin_some(&executor, time_ns - world.now_ns());
-      ASSERT_TRUE(ret == RCLRT_OK || ret == RCLRT_ERR_TIMEOUT) << rclrt_ret_text(ret);
+      require(ret == RCLRT_OK || ret == RCLRT_ERR_TIMEOUT, rclrt_ret_text(ret));
     }
   }
   void spin_for(uint64_t ms) { spin_until(world.now_ns() + ms * kMs); }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The client against the agent, end to end, on simulated lines of every framing.
+#include <gtest/gtest.h>
+
 #include <map>
 
 #include "captures.hpp"

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The pool, what goes on the line next, what the ring keeps, and interrupts at every point.
+#include <gtest/gtest.h>
+
 #include "captures.hpp"
 #include "rig.hpp"
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Who runs when, in virtual time.
+#include <gtest/gtest.h>
+
 #include "system.hpp"
 
 namespace

@@ -4,10 +4,15 @@
 // The published evaluation, against its model: where the figures come from is said in README.md.
 #include "../benchmark/pods.hpp"
 
+#include <gtest/gtest.h>
+
 namespace
 {
 using pods::Experiment;
 using pods::Who;
+
+// What stuffing a byte takes on the line: it depends on numbers and checksums.
+constexpr double kByteMs = 0.0869;
 
 double top(const Experiment & setup) { return pods::worst(pods::run(setup).latency_ms[0]); }
 
@@ -27,7 +32,7 @@ TEST(Pods, latency_over_chains_is_that_of_the_model)
     const double published = top(setup);
     EXPECT_NEAR(published, paper[i], paper[i] * 0.01);
     setup.who = Who::kOwn;
-    EXPECT_LE(top(setup), published + 0.1);
+    EXPECT_LE(top(setup), published + kByteMs);
     setup.who = Who::kLevels;
     const double levels = top(setup);
     EXPECT_NEAR(levels, 33.9, 0.34) << "its own work and transmission, whatever else there is";
@@ -44,13 +49,10 @@ TEST(Pods, latency_over_packet_size_is_that_of_the_model)
     SCOPED_TRACE(100 * (i + 1));
     Experiment setup = with(Who::kBatch);
     setup.bytes = 100 * (i + 1);
-    if (setup.bytes == 500) {
-      setup.bytes = 496;  // with its head it just fits the 512 bytes of a message
-    }
     setup.work_ns = 5 * kMs;
-    EXPECT_NEAR(top(setup), batch[i], batch[i] * 0.015);
+    EXPECT_NEAR(top(setup), batch[i], batch[i] * 0.01);
     setup.who = Who::kPaper;
-    EXPECT_NEAR(top(setup), paper[i], paper[i] * 0.015);
+    EXPECT_NEAR(top(setup), paper[i], paper[i] * 0.01);
     setup.who = Who::kLevels;
     EXPECT_LE(top(setup), paper[i] * 1.01);
   }
@@ -98,9 +100,10 @@ TEST(Pods, ours_is_never_above_the_published_one_and_below_it_where_messages_are
     const auto own = pods::run(setup).latency_ms[0];
     setup.who = Who::kLevels;
     const auto levels = pods::run(setup).latency_ms[0];
-    EXPECT_LE(pods::worst(own), pods::worst(paper) + 0.1);
+    EXPECT_LE(pods::worst(own), pods::worst(paper) + kByteMs);
     EXPECT_LT(pods::mean(levels), pods::mean(paper));
-    if (success == 0) {
+    if (success < 1) {
+      EXPECT_LT(pods::mean(own), pods::mean(paper));
       EXPECT_LT(pods::worst(own), pods::worst(paper) - 1);
     }
     EXPECT_LT(pods::worst(levels), success < 1 ? 48.0 : 34.5);

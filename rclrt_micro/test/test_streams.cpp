@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reliable and best effort streams against the agent, over lines that lose, double and corrupt.
+#include <gtest/gtest.h>
+
 #include "captures.hpp"
 #include "rig.hpp"
 

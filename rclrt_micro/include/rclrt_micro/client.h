@@ -115,7 +115,8 @@ struct rclrt_client
 };
 
 /* Errors of all _init: ARGUMENT, those of rclrt_session_create(), STORAGE (more than 126
- * publishers, subscriptions and ends of services in a session). */
+ * publishers, subscriptions and ends of services in a session, ever). After an error it can be tried
+ * again. */
 enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain);
@@ -138,11 +139,16 @@ enum rclrt_ret rclrt_client_init(
   struct rclrt_client * client, struct rclrt_node_handle * node,
   const struct rclrt_type * request_type, const struct rclrt_type * response_type,
   const char * name, uint8_t priority);
-/* Deletes the publisher's entities at the agent. */
+/* Delete the entities at the agent, waiting for it; readers leave their executor. Afterwards the
+ * storage is the caller's again, also when an error is returned: those of rclrt_session_delete(),
+ * ARGUMENT (not initialised). Not while a callback of it runs. */
 enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher);
+enum rclrt_ret rclrt_subscription_fini(struct rclrt_subscription * subscription);
+enum rclrt_ret rclrt_service_fini(struct rclrt_service * service);
+enum rclrt_ret rclrt_client_fini(struct rclrt_client * client);
 
 /* Queues `message`. A message longer than a node is sent in fragments (reliable only), if it fits the
- * session's buffer; then not from two contexts at once. Errors: AGAIN (nothing was queued), STORAGE
+ * session's buffer, one at a time. Errors: AGAIN (nothing was queued), STORAGE
  * (too long), UNSUPPORTED (too long for best effort), TIMEOUT (blocking). Linear in the message;
  * real-time safe. */
 enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * message);

@@ -92,6 +92,7 @@ struct rclrt_node
   uint8_t state;         /* enum rclrt_node_state */
   uint8_t tries;         /* transmissions begun; stays at 255 */
   bool settled;          /* acknowledged or given up while being sent */
+  bool more;             /* a fragment, and not the last of its message */
   uint64_t timestamp_ns; /* when its use began */
   uint64_t sent_ns;
 };
@@ -136,8 +137,11 @@ struct rclrt_input_stream
   /* Storage for fragmented messages, or null: they are then dropped and counted. */
   uint8_t * assembly;
   uint16_t assembly_capacity;
+  uint16_t skips; /* how often the agent has given messages up */
+  /* Of the taker alone. */
+  uint16_t assembly_skips; /* `skips` as it was for the pieces so far */
   uint16_t assembly_length;
-  bool assembly_broken;
+  bool assembly_broken; /* a piece is missing, or does not fit: nothing until the last one */
 };
 
 /* Everything that went wrong and was survived. Read at any time; each counts up and wraps. */
@@ -245,6 +249,12 @@ enum rclrt_ret rclrt_daemon_add_input(
 enum rclrt_ret rclrt_daemon_add_sink(
   struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint16_t object, uint8_t stream,
   uint8_t priority);
+
+/* As if they had never been added: what of them is queued, waits or is held is dropped, and their
+ * storage is the caller's again. Not while another context uses them. One step per node or slot. */
+void rclrt_daemon_remove_output(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream);
+void rclrt_daemon_remove_input(struct rclrt_daemon * daemon, struct rclrt_input_stream * stream);
+void rclrt_daemon_remove_sink(struct rclrt_daemon * daemon, struct rclrt_sink * sink);
 
 /* A node to write a message into. Never waits. Errors: AGAIN (the window of the stream is full, or
  * there is no node and none could be evicted). Time: one step per best effort node evicted, one. */

@@ -67,13 +67,17 @@ struct rclrt_session
   struct rclrt_input_stream best_effort_in, reliable_in;
   struct rclrt_output_stream none;
   struct rclrt_list entities;
-  uint8_t * buffer; /* for messages that are for no sink, and for those longer than a node */
+  /* For messages that are for no sink, and for those longer than a node: one at a time. */
+  uint8_t * buffer;
   uint16_t buffer_size;
+  bool buffer_taken;
   /* The answer awaited. */
   uint8_t awaited; /* enum rclrt_submessage_id */
   uint16_t awaited_request;
   bool answered;
   struct rclrt_submessage answer;
+  bool agent_known; /* of the last INFO: it was about an agent, and said ... */
+  int16_t availability;
 };
 
 /* `buffer`: at least the daemon's message_capacity; a message longer than that can be published if

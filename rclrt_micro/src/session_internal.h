@@ -1,0 +1,32 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What sessions and their publishers and readers share.
+ */
+#ifndef SESSION_INTERNAL_H_
+#define SESSION_INTERNAL_H_
+
+#include "daemon_internal.h"
+#include "rclrt_micro/session.h"
+
+/* The session's buffer is for one at a time, whatever the context. False: somebody has it. */
+static inline bool session_take_buffer(struct rclrt_session * session)
+{
+  const uint32_t token = daemon_enter(session->daemon);
+  const bool taken = !session->buffer_taken;
+  session->buffer_taken = true;
+  daemon_leave(session->daemon, token);
+  return taken;
+}
+
+static inline void session_give_buffer(struct rclrt_session * session)
+{
+  const uint32_t token = daemon_enter(session->daemon);
+  session->buffer_taken = false;
+  daemon_leave(session->daemon, token);
+}
+
+/* Forgets an entity whether or not it was created: its owner may be used anew. */
+void session_forget(struct rclrt_entity * entity);
+
+#endif /* SESSION_INTERNAL_H_ */
