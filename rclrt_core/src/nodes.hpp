@@ -16,6 +16,7 @@
 
 #include "backlog.hpp"
 #include "rclrt_core/callback.hpp"
+#include "rclrt_core/deadline_scheduler.hpp"
 #include "rclrt_core/group.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_core/policy.hpp"
@@ -35,6 +36,19 @@ struct Worker;
 using AttributesId = uint32_t;
 /// Of a thread for which the OS refused something halfway.
 constexpr AttributesId kUnknownAttributes = UINT32_MAX;
+
+/// What a job asks of the thread that runs it.
+struct Demand
+{
+  AttributesId attributes = 0;
+  /// Of the job, if the attributes say ext; else kNever.
+  TimePoint deadline = kNever;
+
+  friend bool operator==(const Demand & a, const Demand & b) noexcept
+  {
+    return a.attributes == b.attributes && a.deadline == b.deadline;
+  }
+};
 
 /// A system may have thousands of these, mostly idle: `rclrt bench memory` bounds their size.
 struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
@@ -156,11 +170,15 @@ struct Worker
   bool sleeping = false;
   intrusive::list_member_hook<> in_lane;  // of Lane::idle or Lane::woken
   Worker * next_to_wake = nullptr;
-  AttributesId in_force = 0;
-  AttributesId woken_with = 0;     // what it will have when it gets to run, as far as is known
-  bool raise_before_wake = false;  // the waker applies `raise_to` before it wakes the worker
-  AttributesId raise_to_id = 0;
-  Attributes raise_to;
+  Demand in_force;
+  Demand woken_with;               // what it will have when it gets to run, as far as is known
+  bool raise_before_wake = false;  // the waker applies `raise` before it wakes the worker
+  Demand raise_to;
+  Attributes raise;                         // what to ask the OS for to get there
+  DeadlineScheduler * deadlines = nullptr;  // where it has a slot
+  DeadlineScheduler::Slot slot = 0;
+  bool deadline_class = false;             // the slot decides about the thread's urgency, and ...
+  bool deadline_active = false;            // ... it has been started there
   std::shared_ptr<CallbackNode> callback;  // whose job it runs
   Job job;
   uint64_t jobs = 0;

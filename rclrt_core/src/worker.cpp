@@ -11,6 +11,7 @@
 //   sleeping: in its lane's idle list until take_from_sleep(), then owned by the waker
 
 #include <algorithm>
+#include <cerrno>
 
 #include "engine_impl.hpp"
 
@@ -26,6 +27,33 @@ struct DeferredWakes
 };
 
 thread_local DeferredWakes deferred;
+
+// By whoever may touch `worker.in_force`, which becomes `to` if nothing is refused. `change` is what
+// the OS is to be asked for.
+int set(Worker & worker, const Attributes & change, const Demand & to) noexcept
+{
+  const bool is_ext = change.policy == SchedulingPolicy::kExt;
+  if (worker.deadline_class && !is_ext) {
+    worker.deadlines->forget(worker.slot);
+    worker.deadline_class = worker.deadline_active = false;
+  }
+  Attributes other = change;
+  if (is_ext) {
+    other.policy = SchedulingPolicy::kUnchanged;  // that is up to the deadline scheduler
+  }
+  int error = is_ext && other.cpu_affinity.empty()
+                ? 0
+                : worker.platform.apply(worker.thread_id.load(std::memory_order_relaxed), other);
+  if (error == 0 && is_ext) {
+    error = worker.deadlines ? worker.deadlines->start(worker.slot, to.deadline) : ENOTSUP;
+    worker.deadline_class = worker.deadlines != nullptr;
+    worker.deadline_active = error == 0;
+  }
+  if (error == 0) {
+    worker.in_force = to;
+  }
+  return error;
+}
 
 }  // namespace
 
@@ -64,9 +92,9 @@ void WakeList::wake_all() noexcept
     next = worker.next_to_wake;
     if (worker.raise_before_wake) {
       // If this is refused, the worker asks again itself and reports it.
-      const int error =
-        worker.platform.apply(worker.thread_id.load(std::memory_order_relaxed), worker.raise_to);
-      worker.in_force = error == 0 ? worker.raise_to_id : kUnknownAttributes;
+      if (set(worker, worker.raise, worker.raise_to) != 0) {
+        worker.in_force = {kUnknownAttributes};
+      }
     }
     worker.raise_before_wake = false;
     // From the store on the worker may run, end and be gone: the word's address is only compared
@@ -82,6 +110,10 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, WakeList
 {
   // Relaxed: published by the unlock below, before anybody can find the worker asleep.
   worker.word.store(0, std::memory_order_relaxed);
+  if (worker.deadline_active) {
+    worker.deadlines->stop(worker.slot);
+    worker.deadline_active = false;
+  }
   worker.sleeping = true;
   if (worker.lane) {
     worker.lane->idle.push_front(worker);
@@ -121,19 +153,27 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, WakeList
 int Engine::Impl::put_in_force(Worker & worker, Attributes * refused) noexcept
 {
   CallbackNode & callback = *worker.callback;
-  if (worker.keeps_attributes || worker.in_force == callback.attributes) {
+  const bool is_ext = attributes.is_ext(callback.attributes);
+  const Demand demand{callback.attributes, is_ext ? worker.job.deadline : kNever};
+  if (worker.keeps_attributes || (worker.in_force == demand && worker.deadline_active == is_ext)) {
     return 0;
   }
-  const ThreadId thread = worker.thread_id.load(std::memory_order_relaxed);
-  *refused = attributes.change(worker.in_force, callback.attributes);
-  const int error = platform.apply(thread, *refused);
-  worker.in_force = callback.attributes;
+  *refused = attributes.change(worker.in_force.attributes, demand.attributes);
+  const int error = set(worker, *refused, demand);
   if (error != 0) {
     // Nothing of it, and nothing of the previous job either.
     callback.attributes = 0;
-    worker.in_force = platform.apply(thread, attributes.complete(0)) == 0 ? 0 : kUnknownAttributes;
+    if (set(worker, attributes.complete(0), {}) != 0) {
+      worker.in_force = {kUnknownAttributes};
+    }
   }
   return error;
+}
+
+// Under the lock.
+int Engine::Impl::give(Worker & worker, const Demand & demand) noexcept
+{
+  return set(worker, attributes.change(worker.in_force.attributes, demand.attributes), demand);
 }
 
 void Engine::Impl::handle_exception(const Callback & callback) noexcept

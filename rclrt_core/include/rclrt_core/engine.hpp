@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "rclrt_core/callback.hpp"
+#include "rclrt_core/deadline_scheduler.hpp"
 #include "rclrt_core/finding.hpp"
 #include "rclrt_core/group.hpp"
 #include "rclrt_core/platform.hpp"
@@ -78,6 +79,9 @@ struct EngineOptions
   /// mlockall() at start.
   bool lock_memory = false;
   AttributesMode attributes_mode = AttributesMode::kPrefer;
+  /// Orders the threads of callbacks with scheduling_policy ext. Null: these run without it, with a
+  /// finding, or not at all (`attributes_mode`). May be shared by engines.
+  std::shared_ptr<DeadlineScheduler> deadlines;
   /// The timer thread; must outrank the callbacks (see set_timer_thread()). Threads of the engine that have no attributes
   /// yet keep those of the thread that started them.
   Attributes timer_thread;
