@@ -5,7 +5,7 @@
 /// priority, all others lower ones. m is the number of CPUs.
 ///
 /// Exact for the jobs that run. Among those that wait, and only run when one of the former blocks, the
-/// order is exact up to some tens of them. Threads with a narrow affinity count as if they could run
+/// order is exact for about ten of them. Threads with a narrow affinity count as if they could run
 /// everywhere: two of the m earliest that are confined to one CPU share it in the order of coming.
 ///
 /// Cost of a start or stop: one lock, O(n) in the active jobs (below a microsecond for tens), and at

@@ -44,7 +44,7 @@ uint32_t insert(EdfTable & table, const EdfJob & job) noexcept
   return static_cast<uint32_t>(place - table.jobs);
 }
 
-// Of a job that waits: between its neighbours. At either end of the waiting ones only an eighth of what
+// Of a job that waits: between its neighbours. At either end of the waiting ones only a quarter of what
 // is left is used up, since that is where jobs come and go. One that fits already is kept.
 int32_t waiting_priority(const EdfTable & table, uint32_t index) noexcept
 {
@@ -62,9 +62,9 @@ int32_t waiting_priority(const EdfTable & table, uint32_t index) noexcept
   const int32_t room = above - below;
   int32_t wanted = below + room / 2;
   if (is_first && !is_last) {
-    wanted = below + std::max(1, room / 8);
-  } else if (is_last) {
-    wanted = above - std::max(1, room / 8);
+    wanted = below + std::max(1, room / 4);
+  } else if (is_last && !is_first) {
+    wanted = above - std::max(1, room / 4);
   }
   return std::clamp(wanted, 1, highest);
 }

@@ -35,7 +35,8 @@ public:
   ~OpenFile()
   {
     if (descriptor_ >= 0) {
-      close(descriptor_);  // and unlock
+      flock(descriptor_, LOCK_UN);  // a mapping of the file would keep it locked
+      close(descriptor_);
     }
   }
   OpenFile(const OpenFile &) = delete;

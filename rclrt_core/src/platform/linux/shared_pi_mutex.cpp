@@ -4,6 +4,7 @@
 #include "platform/linux/shared_pi_mutex.hpp"
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,10 +26,16 @@ constexpr int kLockPi2 = FUTEX_LOCK_PI2;
 constexpr int kLockPi2 = 13;  // Linux 5.14; the header is older
 #endif
 
+thread_local uint32_t id_of_thread = 0;
+
+// Asking the kernel every time would cost as much as the lock. Who has forked is another thread.
 uint32_t own_id() noexcept
 {
-  thread_local const auto id = static_cast<uint32_t>(syscall(SYS_gettid));
-  return id;
+  static const int at_fork = pthread_atfork(nullptr, nullptr, [] { id_of_thread = 0; });
+  if (id_of_thread == 0 || at_fork != 0) {
+    id_of_thread = static_cast<uint32_t>(syscall(SYS_gettid));
+  }
+  return id_of_thread;
 }
 
 timespec after(clockid_t clock, int64_t nanoseconds) noexcept
