@@ -197,7 +197,7 @@ Slot::Slot(Slot && other) noexcept { *this = std::move(other); }
 Slot & Slot::operator=(Slot && other) noexcept
 {
   if (this != &other) {
-    clear_deadline();
+    leave();
     client_ = std::exchange(other.client_, nullptr);
     word_ = std::exchange(other.word_, nullptr);
     index_ = other.index_;
@@ -206,7 +206,14 @@ Slot & Slot::operator=(Slot && other) noexcept
   return *this;
 }
 
-Slot::~Slot() { clear_deadline(); }
+Slot::~Slot() { leave(); }
+
+void Slot::leave() noexcept
+{
+  if (word_ != nullptr && tid_ == static_cast<pid_t>(syscall(SYS_gettid))) {
+    release();
+  }
+}
 
 bool Slot::set_deadline(int64_t deadline_ns) noexcept
 {
@@ -253,8 +260,10 @@ int Slot::lend(int64_t deadline_ns) noexcept
     }
   } while (!__atomic_compare_exchange_n(
     &word_->lent_ns, &lent, deadline_ns, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-  return schedule_ext(tid_);
+  return reconsider();
 }
+
+int Slot::reconsider() const noexcept { return word_ == nullptr ? ENOENT : schedule_ext(tid_); }
 
 void Slot::settle() noexcept
 {

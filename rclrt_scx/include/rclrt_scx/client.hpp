@@ -34,14 +34,16 @@ namespace rclrt_scx
 class Client;
 
 /// The slot of one thread. Empty after default construction, after a move from it and after
-/// release(). Must not outlive its Client.
+/// release(). Must not outlive its Client. Other threads may use it only while the thread lives:
+/// afterwards the kernel may have given the slot to another.
 class Slot
 {
 public:
   Slot() = default;
   Slot(Slot && other) noexcept;
   Slot & operator=(Slot && other) noexcept;
-  /// Clears the deadline. The kernel takes the slot back when the thread ends, or release() does.
+  /// In the thread it belongs to: release(). Elsewhere nothing: the kernel takes the slot back when
+  /// the thread ends.
   ~Slot();
 
   explicit operator bool() const noexcept { return word_ != nullptr; }
@@ -70,11 +72,17 @@ public:
   /// only if anything had been lent). Call from the owner. Real-time safe: yes.
   void settle() noexcept;
 
+  /// Make the kernel look at the thread's deadline anew while it waits for a CPU or runs: after
+  /// another thread changed it. A thread that sleeps needs no such call. One sched_setattr(2), of
+  /// which the errno is returned, or 0. Real-time safe: yes.
+  int reconsider() const noexcept;
+
   /// Give the slot back. Call from the thread it belongs to. One system call.
   void release() noexcept;
 
 private:
   friend class Client;
+  void leave() noexcept;
   const Client * client_ = nullptr;
   rclrt_scx_slot * word_ = nullptr;
   uint32_t index_ = 0;

@@ -83,7 +83,8 @@ struct rclrt_scx_cpu
   uint64_t misses;      /* of these, later than the deadline */
   uint64_t preemptions; /* threads with a deadline that lost this CPU while they could run */
   uint64_t reserves;    /* turns that the reserve gave to background or to a starved job */
-  uint64_t reserved[10];
+  uint64_t in_reserve;  /* such a turn is under way */
+  uint64_t reserved[9];
 };
 
 /* The scheduler itself. `in_force` onwards is written by the kernel, the rest before it starts. */
@@ -101,7 +102,30 @@ struct rclrt_scx_state
   int64_t exit_code; /* the kernel's exit kind, once in_force has gone back to 0 */
   char exit_reason[128];
   char exit_message[256];
-  uint64_t reserved[10];
+  /* Partial mode: what the loader found in the kernel's server for SCHED_EXT, CPU 0; 0 if nothing. */
+  uint64_t server_runtime_ns;
+  uint64_t server_period_ns;
+  uint64_t reserved[8];
+};
+
+/* What the scheduler decided, for the checker of its order: through the ring buffer `events`, which
+ * is pinned if the scheduler was loaded to record. */
+enum rclrt_scx_event_type
+{
+  RCLRT_SCX_QUEUED = 1,  /* waits with `key`; again if it changed */
+  RCLRT_SCX_RUNS = 2,    /* got `cpu` */
+  RCLRT_SCX_STOPS = 3,   /* lost `cpu` */
+  RCLRT_SCX_LEFT = 4,    /* can no longer run */
+  RCLRT_SCX_RESERVE = 5, /* as RUNS, in a turn of the reserve */
+};
+struct rclrt_scx_event
+{
+  uint64_t time_ns;
+  uint64_t key;     /* deadline, or RCLRT_SCX_RUNS_BACKGROUND */
+  uint64_t allowed; /* CPUs 0 to 63 on which the thread may run, one bit each */
+  uint32_t tid;
+  uint16_t cpu;
+  uint16_t type; /* enum rclrt_scx_event_type */
 };
 
 /* Argument of the program `bind`, which acts on the thread that runs it. It returns 0 or a negative
@@ -122,6 +146,7 @@ struct rclrt_scx_bind
 static_assert(sizeof(rclrt_scx_slot) == 64, "one cache line");
 static_assert(sizeof(rclrt_scx_owner) == 64, "one cache line");
 static_assert(sizeof(rclrt_scx_cpu) == 128, "two cache lines");
+static_assert(sizeof(rclrt_scx_event) == 32, "no padding");
 static_assert(sizeof(rclrt_scx_state) == 512, "the layout of version 1");
 }
 #else
