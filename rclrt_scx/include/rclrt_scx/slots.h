@@ -105,7 +105,8 @@ struct rclrt_scx_state
   /* Partial mode: what the loader found in the kernel's server for SCHED_EXT, CPU 0; 0 if nothing. */
   uint64_t server_runtime_ns;
   uint64_t server_period_ns;
-  uint64_t reserved[8];
+  uint64_t events_lost; /* because the ring buffer was full */
+  uint64_t reserved[7];
 };
 
 /* What the scheduler decided, for the checker of its order: through the ring buffer `events`, which
@@ -113,8 +114,8 @@ struct rclrt_scx_state
 enum rclrt_scx_event_type
 {
   RCLRT_SCX_QUEUED = 1,  /* waits with `key`; again if it changed */
-  RCLRT_SCX_RUNS = 2,    /* got `cpu` */
-  RCLRT_SCX_STOPS = 3,   /* lost `cpu` */
+  RCLRT_SCX_RUNS = 2,    /* got `cpu`; also of background */
+  RCLRT_SCX_STOPS = 3,   /* lost `cpu`; also of background */
   RCLRT_SCX_LEFT = 4,    /* can no longer run */
   RCLRT_SCX_RESERVE = 5, /* as RUNS, in a turn of the reserve */
 };
