@@ -188,6 +188,7 @@ public:
   Lane * timer_lane = nullptr;   // events with release-and-execute
   std::deque<ClockState> clocks;
   Attributes timer_thread;
+  std::shared_ptr<DeadlineScheduler> deadlines;  // changed while not spinning
   Worker * timer_driver = nullptr;  // who releases due timers now
   std::shared_ptr<Worker> inline_worker;
   bool inline_active = false;

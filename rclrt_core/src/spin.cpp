@@ -90,13 +90,13 @@ Status Engine::Impl::start_thread(
 // By the worker's thread, before anybody can find it.
 void Engine::Impl::enter_deadlines(Worker & worker)
 {
-  DeadlineScheduler * const deadlines = options.deadlines.get();
-  if (!deadlines || worker.keeps_attributes) {
+  DeadlineScheduler * const chosen = deadlines.get();
+  if (!chosen || worker.keeps_attributes) {
     return;
   }
-  const Status entered = deadlines->enter(&worker.slot);
+  const Status entered = chosen->enter(&worker.slot);
   if (entered.ok()) {
-    worker.deadlines = deadlines;
+    worker.deadlines = chosen;
   } else {
     add_finding({"thread '" + worker.name + "'", entered.message(), 0, ""});
   }
@@ -251,9 +251,9 @@ Status Engine::Impl::probe()
     const auto body = [&] {
       Worker trial(platform, 0);
       trial.thread_id.store(platform.current_thread(), std::memory_order_relaxed);
-      if (wanted.policy == SchedulingPolicy::kExt && options.deadlines) {
-        entered = options.deadlines->enter(&trial.slot);
-        trial.deadlines = entered.ok() ? options.deadlines.get() : nullptr;
+      if (wanted.policy == SchedulingPolicy::kExt && deadlines) {
+        entered = deadlines->enter(&trial.slot);
+        trial.deadlines = entered.ok() ? deadlines.get() : nullptr;
       }
       {
         Lock lock(*mutex);
