@@ -247,7 +247,12 @@ void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
     node->timer->cancelled = true;
   }
   drop_waiting(*node);
-  --node->queue->group->callbacks;
+  GroupNode & group = *node->queue->group;
+  if (group.taken_by == node) {
+    group.taken = kNever;
+    group.taken_by = nullptr;
+  }
+  --group.callbacks;
   callbacks.erase(node->name());
 }
 

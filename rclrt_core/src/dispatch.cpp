@@ -67,6 +67,9 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
   }
   const TimePoint now = platform.now();
   WakeList wakes;
+  if (worker_here) {
+    worker_here->handed_on = true;
+  }
   {
     Lock lock(*mutex);
     if (callback.removed) {
@@ -87,11 +90,13 @@ void Engine::Impl::release(
   ReleaseStamp job;
   job.release = release;
   job.ready = now;
-  if (callback.relative_deadline() > Duration::zero()) {
-    job.deadline = add_saturating(release, callback.relative_deadline());
-  } else if (publisher) {
-    job.deadline = publisher->deadline;
+  TimePoint inherited = kNever;
+  if (publisher) {
+    inherited = publisher->deadline;
+  } else if (callback.learned >= Duration::zero()) {
+    inherited = add_saturating(release, callback.learned);
   }
+  job.deadline = callback.deadline(release, inherited);
   statistics.released += count;
   // Of a burst only the newest ones can wait: account for the others without a loop.
   const std::size_t kept = std::min<std::size_t>(count, backlog.depth());
@@ -200,6 +205,8 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
   worker.job = {callback.backlog.pop(), callback.priority};
   callback.keeps_place = false;
   worker.callback = callback.shared_from_this();
+  worker.handed_on = false;
+  fan_in(worker);
   ++callback.running;
   ++group.running;
   if (group.parallelism == 1) {
@@ -214,6 +221,47 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
   return true;
 }
 
+// The worker's job may bring together what others of its group have taken before.
+void Engine::Impl::fan_in(Worker & worker) noexcept
+{
+  const CallbackNode & callback = *worker.callback;
+  const GroupNode & group = *callback.queue->group;
+  if (
+    callback.fan_in == FanIn::kEarliest && callback.inherits_deadlines() &&
+    group.taken_by != &callback) {
+    worker.job.deadline = std::min(worker.job.deadline, group.taken);
+  }
+}
+
+// By the worker's own thread, for the job that it runs.
+void Engine::Impl::inherit_deadline(TimePoint carried) noexcept
+{
+  Worker & worker = *worker_here;
+  Lock lock(*mutex);
+  CallbackNode & callback = *worker.callback;
+  if (!callback.inherits_deadlines()) {
+    return;
+  }
+  callback.learned =
+    carried == kNever ? Duration{-1} : std::max(carried - worker.job.release, Duration::zero());
+  worker.job.deadline = callback.deadline(worker.job.release, carried);
+  fan_in(worker);
+  if (worker.keeps_attributes || !worker.deadline_active) {
+    return;
+  }
+  Demand demand{worker.in_force.attributes, worker.job.deadline};
+  const GroupNode & group = *callback.queue->group;
+  for (const GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
+    // Who waits for this job goes on lending it its deadline.
+    if (group.runner == &worker && queue && !queue->callbacks.empty()) {
+      demand.deadline = std::min(demand.deadline, demand_of(*queue->callbacks.begin()).deadline);
+    }
+  }
+  if (!(demand == worker.in_force)) {
+    give(worker, demand);  // what the OS refuses now it had granted before
+  }
+}
+
 void Engine::Impl::finish(Worker & worker, WakeList & wakes) noexcept
 {
   CallbackNode & callback = *worker.callback;
@@ -221,6 +269,15 @@ void Engine::Impl::finish(Worker & worker, WakeList & wakes) noexcept
   --callback.running;
   --group.running;
   group.runner = nullptr;
+  if (worker.handed_on) {
+    group.taken = kNever;
+    group.taken_by = nullptr;
+  } else if (
+    callback.inherits_deadlines() &&
+    (worker.job.deadline < group.taken || group.taken_by == &callback)) {
+    group.taken = worker.job.deadline;
+    group.taken_by = &callback;
+  }
   if (callback.timer && callback.timer->releases_when_done() && callback.backlog.empty()) {
     const TimePoint now = platform.now();
     release(callback, now, now, 1, nullptr, wakes);

@@ -104,6 +104,8 @@ public:
   std::size_t on_their_way(const Lane & lane, const Demand & needed) const noexcept;
   /// Whether a thread on its way will take a job of this queue, which is ready.
   bool is_served(const GroupQueue & queue) const noexcept;
+  void fan_in(Worker & worker) noexcept;
+  void inherit_deadline(TimePoint carried) noexcept;
   void finish(Worker & worker, WakeList & wakes) noexcept;
   bool enough_are_woken(const Lane & lane, const Demand & wanted) const noexcept;
   void wake_for(Lane & lane, const Demand & wanted, WakeList & wakes) noexcept;

@@ -57,6 +57,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   : Callback(std::move(options.name), options.kind, callback_id, options.relative_deadline),
     run(std::move(options.run)),
     overrun_rule(options.overrun_rule),
+    deadline_rule(options.deadline_rule),
+    fan_in(options.fan_in),
     inherit_priority(options.inherit_priority),
     own_priority(options.priority),
     backlog(options.depth),
@@ -66,6 +68,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
 
   const std::function<bool(const Job &)> run;  // called without the lock
   const OverrunRule overrun_rule;
+  const DeadlineRule deadline_rule;
+  const FanIn fan_in;
   const bool inherit_priority;
   const int own_priority;                 // 0: that of the attributes
   intrusive::set_member_hook<> in_group;  // of GroupQueue::callbacks, while jobs wait
@@ -76,12 +80,27 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   Backlog backlog;
   int priority;                 // in force: own, of the attributes, or inherited
   AttributesId attributes = 0;  // back to 0 for good once the OS has refused them
+  Duration learned{-1};  // from release to the last deadline that a message carried; -1: none has
   bool removed = false;
   uint32_t running = 0;
   uint32_t idle_waiters = 0;
   std::atomic<uint32_t> idle_word{0};  // written under the lock, waited on without it
   CallbackStatistics statistics;
   std::unique_ptr<TimerNode> timer;
+
+  bool inherits_deadlines() const noexcept
+  {
+    return relative_deadline() == Duration::zero() || deadline_rule == DeadlineRule::kEarliest;
+  }
+  /// What a job has that was released then, and by or with something that has this deadline.
+  TimePoint deadline(TimePoint release, TimePoint inherited) const noexcept
+  {
+    if (relative_deadline() == Duration::zero()) {
+      return inherited;
+    }
+    const TimePoint own = add_saturating(release, relative_deadline());
+    return deadline_rule == DeadlineRule::kEarliest ? std::min(own, inherited) : own;
+  }
 };
 
 struct TimerNode
@@ -142,6 +161,8 @@ struct GroupNode final : Group
   uint32_t parallelism = 1;
   uint32_t running = 0;
   uint32_t callbacks = 0;
+  TimePoint taken = kNever;  // earliest deadline of what its jobs took and none has handed on, and ...
+  const CallbackNode * taken_by = nullptr;  // ... whose
   Worker * runner = nullptr;  // of an exclusive group: who runs its job now
   std::unique_ptr<GroupQueue> queue;
   std::unique_ptr<GroupQueue> timer_queue;  // only where timers have a lane of their own
@@ -181,6 +202,7 @@ struct Worker
   bool deadline_active = false;            // ... it has been started there
   std::shared_ptr<CallbackNode> callback;  // whose job it runs
   Job job;
+  bool handed_on = false;  // the job has released or published something; of the worker's thread
   uint64_t jobs = 0;
   std::atomic<ThreadId> thread_id{0};  // set by the thread itself before its first lock
   std::unique_ptr<Thread> thread;

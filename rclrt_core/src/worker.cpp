@@ -65,6 +65,23 @@ const Job * current_job() noexcept
   return Engine::Impl::worker_here ? &Engine::Impl::worker_here->job : nullptr;
 }
 
+TimePoint deadline_to_publish() noexcept
+{
+  Worker * const worker = Engine::Impl::worker_here;
+  if (!worker) {
+    return kNever;
+  }
+  worker->handed_on = true;
+  return worker->job.deadline;
+}
+
+void inherit_deadline(TimePoint carried) noexcept
+{
+  if (Engine::Impl::engine_here) {
+    Engine::Impl::engine_here->inherit_deadline(carried);
+  }
+}
+
 WakeBatch::WakeBatch() noexcept { ++deferred.depth; }
 
 WakeBatch::~WakeBatch()
