@@ -74,7 +74,7 @@ _REFERENCE = ("rclrt_reference_interfaces", "rclrt_reference_system", "rclrt_sce
 LAYERS = {
     "rclrt_trace": _layer(only=()),
     "rclrt_core": _layer("rclrt_trace", only=("boost", "libboost-dev")),
-    "rclrt_config": _layer("rclrt_core", only=("yaml-cpp",)),
+    "rclrt_config": _layer("rclrt_core", "rclrt_scx", only=("yaml-cpp",)),
     "rclrt_rcl": _layer("rclrt_trace", "rclrt_core", "rclrt_config", never=RCLCPP),
     "rclrt_rclcpp": _layer("rclrt_trace", "rclrt_core", "rclrt_config"),
     "rclrt_scx": _layer("rclrt_trace", only=("bpf", "libbpf*")),

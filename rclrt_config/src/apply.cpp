@@ -146,6 +146,13 @@ Status Configuration::apply(GroupOptions * options, const std::string & cie_id)
 Status Configuration::apply(EngineOptions * options)
 {
   EngineOptions changed = *options;
+  const bool has_ext =
+    std::any_of(impl_->entries.begin(), impl_->entries.end(), [](const Entry & entry) {
+      return entry.scheduling.scheduling_policy == SchedulingPolicy::kExt;
+    });
+  if (has_ext && changed.policy == &rclrt_core::fixed_priority_policy()) {
+    changed.policy = &rclrt_core::edf_policy();  // unless the file says otherwise
+  }
   for (const ExecutorEntry & entry : impl_->executors) {
     if (entry.policy) {
       changed.policy = entry.policy;
@@ -177,6 +184,11 @@ Status Configuration::apply(EngineOptions * options)
 const std::optional<Attributes> & Configuration::middleware_thread() const noexcept
 {
   return impl_->middleware_thread;
+}
+
+std::optional<DeadlineBackend> Configuration::deadline_scheduler() const noexcept
+{
+  return impl_->deadline_scheduler;
 }
 
 std::optional<PriorityKey> Configuration::priority_key() const noexcept

@@ -120,6 +120,9 @@ Status Configuration::parse(
   append(document.executors, &impl_->executors);
   append(document.notes, &impl_->notes);
   for (const ExecutorEntry & executor : impl_->executors) {
+    if (executor.deadline_scheduler) {
+      impl_->deadline_scheduler = executor.deadline_scheduler;
+    }
     if (executor.middleware_thread) {
       impl_->middleware_thread = executor.middleware_thread;
     }

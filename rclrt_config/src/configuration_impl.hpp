@@ -24,6 +24,7 @@ struct Configuration::Impl
   int cpu_count = 1;
   std::optional<rclrt_core::Attributes> middleware_thread;
   std::optional<rclrt_core::PriorityKey> priority_key;
+  std::optional<DeadlineBackend> deadline_scheduler;
 
   // Given to apply() so far, if there are entries:
   std::set<std::string> callbacks;

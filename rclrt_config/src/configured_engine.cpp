@@ -46,7 +46,8 @@ bool is_realtime(const Attributes & attributes)
 {
   return attributes.policy == SchedulingPolicy::kFifo ||
          attributes.policy == SchedulingPolicy::kRoundRobin ||
-         attributes.policy == SchedulingPolicy::kDeadline;
+         attributes.policy == SchedulingPolicy::kDeadline ||
+         attributes.policy == SchedulingPolicy::kExt;
 }
 
 }  // namespace
@@ -64,6 +65,8 @@ Status ConfiguredEngine::make(
     if (configuration.middleware_thread()) {
       options.middleware_threads.attributes = configuration.middleware_thread();
     }
+    options.deadline_scheduler =
+      configuration.deadline_scheduler().value_or(options.deadline_scheduler);
     engine->reset(new ConfiguredEngine(platform, std::move(configuration), options));
   }
   return status;
@@ -73,6 +76,7 @@ ConfiguredEngine::ConfiguredEngine(
   rclrt_core::Platform & platform, Configuration configuration,
   const ConfiguredEngineOptions & options)
 : middleware_threads_(options.middleware_threads),
+  deadline_backend_(options.deadline_scheduler),
   engine_(std::make_unique<rclrt_core::Engine>(platform, options.engine)),
   configuration_(std::move(configuration))
 {
@@ -234,6 +238,7 @@ Status ConfiguredEngine::begin_spin(const Tell & tell)
   }
   lock.lock();
   outranked_ = {};
+  choose_deadline_scheduler();
   const Status status = outrank_callbacks();
   if (status.ok()) {
     spinning_ = true;
@@ -252,12 +257,73 @@ void ConfiguredEngine::end_spin()
   MiddlewareThreads::instance().release(this);
 }
 
+void ConfiguredEngine::choose_deadline_scheduler()
+{
+  const rclrt_core::EngineOptions & options = engine_->options();
+  const auto all = engine_->callbacks();
+  const auto ext = std::find_if(all.begin(), all.end(), [this](const auto & callback) {
+    return engine_->attributes(*callback).policy == SchedulingPolicy::kExt;
+  });
+  if (ext == all.end() || options.attributes_mode == AttributesMode::kOff) {
+    return;
+  }
+  if (options.policy != &rclrt_core::edf_policy()) {
+    report(
+      {"'" + (*ext)->name() + "'",
+       std::string("scheduling_policy ext orders threads by deadline, but the executor's policy for "
+                   "jobs that wait is ") +
+         options.policy->name(),
+       0, "Set executor.policy to edf, or PreemptiveExecutorOptions::policy to edf_policy()"});
+  }
+  if (!engine_->deadline_scheduler()) {
+    // Not spinning: it cannot fail.
+    (void)engine_->set_deadline_scheduler(make_deadline_scheduler(
+      deadline_backend_, engine_->platform(),
+      [this](const Finding & finding) { report(finding); }));
+  }
+  for (const auto & callback : all) {
+    const Attributes attributes = engine_->attributes(*callback);
+    const bool is_fixed = attributes.policy == SchedulingPolicy::kFifo ||
+                          attributes.policy == SchedulingPolicy::kRoundRobin;
+    const Attributes of_ext = os_attributes(engine_->attributes(**ext));
+    if (is_fixed && !more_urgent(attributes, of_ext)) {
+      report(
+        {"'" + callback->name() + "'",
+         "its priority " + std::to_string(attributes.priority) +
+           " is among those that stand for deadlines of ext callbacks (1 to " +
+           std::to_string(of_ext.priority) + "): they may preempt it",
+         0, "Give it a priority above them"});
+    }
+  }
+}
+
+// As the OS sees it: an ext callback's thread may have a priority.
+Attributes ConfiguredEngine::os_attributes(const Attributes & attributes) const
+{
+  const auto deadlines = engine_->deadline_scheduler();
+  if (attributes.policy != SchedulingPolicy::kExt || !deadlines) {
+    return attributes;
+  }
+  Attributes threads = deadlines->above();
+  if (--threads.priority == 0) {
+    return attributes;  // below every priority
+  }
+  return threads;
+}
+
+std::string ConfiguredEngine::deadline_scheduler() const
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto deadlines = engine_->deadline_scheduler();
+  return deadlines ? deadlines->name() : "";
+}
+
 Status ConfiguredEngine::outrank_callbacks()
 {
   Attributes most_urgent;
   std::string whose;
   for (const auto & callback : engine_->callbacks()) {
-    const Attributes attributes = engine_->attributes(*callback);
+    const Attributes attributes = os_attributes(engine_->attributes(*callback));
     if (is_realtime(attributes) && (whose.empty() || more_urgent(attributes, most_urgent))) {
       most_urgent = attributes;
       whose = callback->name();
@@ -326,6 +392,10 @@ void ConfiguredEngine::report(const Finding & finding)
 std::vector<Finding> ConfiguredEngine::findings() const
 {
   std::vector<Finding> all = engine_->findings();
+  if (const auto deadlines = engine_->deadline_scheduler()) {
+    const std::vector<Finding> more = deadlines->findings();
+    all.insert(all.end(), more.begin(), more.end());
+  }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const std::vector<Finding> notes = configuration_.notes();

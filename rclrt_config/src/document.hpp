@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "name_pattern.hpp"
+#include "rclrt_config/deadline_backend.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/finding.hpp"
@@ -81,6 +82,7 @@ struct ExecutorEntry
   std::optional<rclrt_core::Attributes> timer_thread;
   std::optional<bool> lock_memory;
   std::optional<std::size_t> stack_size;
+  std::optional<DeadlineBackend> deadline_scheduler;
 };
 
 struct Document

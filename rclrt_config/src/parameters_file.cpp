@@ -203,7 +203,7 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
   const YamlMap map(
     field.value, "executor",
     {"policy", "min_threads", "max_threads", "attributes", "middleware_thread", "timer_thread",
-     "lock_memory", "stack_size"});
+     "lock_memory", "stack_size", "deadline_scheduler"});
   const auto size = [](const std::optional<int64_t> & number) {
     return number ? std::optional<std::size_t>(static_cast<std::size_t>(*number)) : std::nullopt;
   };
@@ -233,6 +233,10 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
   entry.middleware_thread = read_thread(map, "middleware_thread");
   entry.timer_thread = read_thread(map, "timer_thread");
   entry.lock_memory = map.boolean("lock_memory");
+  entry.deadline_scheduler = map.word<DeadlineBackend>(
+    "deadline_scheduler", {{"auto", DeadlineBackend::kAuto},
+                           {"sched_ext", DeadlineBackend::kSchedExt},
+                           {"fifo_bands", DeadlineBackend::kFifoBands}});
   entry.stack_size = size(map.integer("stack_size", 65'536, int64_t{1} << 32, " (bytes)"));
   document_.executors.push_back(entry);
 }

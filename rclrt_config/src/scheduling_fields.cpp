@@ -31,6 +31,7 @@ const PolicyRule & rule_of(SchedulingPolicy policy)
     {SchedulingPolicy::kFifo, {"priority"}, true},
     {SchedulingPolicy::kRoundRobin, {"priority"}, true},
     {SchedulingPolicy::kDeadline, {"runtime", "deadline", "period"}, true},
+    {SchedulingPolicy::kExt, {}, false},
   };
   return *std::find_if(
     rules.begin(), rules.end(), [policy](const auto & rule) { return rule.policy == policy; });
@@ -38,21 +39,14 @@ const PolicyRule & rule_of(SchedulingPolicy policy)
 
 std::optional<SchedulingPolicy> read_policy(const YamlMap & map)
 {
-  // Reserved for a scheduler in the kernel; not among the words so that it gets its own text.
-  if (map.has("scheduling_policy") && map.string("scheduling_policy") == "ext") {
-    map.fail(
-      "scheduling_policy",
-      "scheduling_policy ext (a scheduler loaded into the kernel) is not available yet. Use fifo "
-      "or "
-      "deadline");
-  }
   return map.word<SchedulingPolicy>(
     "scheduling_policy", {{"other", SchedulingPolicy::kOther},
                           {"batch", SchedulingPolicy::kBatch},
                           {"idle", SchedulingPolicy::kIdle},
                           {"fifo", SchedulingPolicy::kFifo},
                           {"rr", SchedulingPolicy::kRoundRobin},
-                          {"deadline", SchedulingPolicy::kDeadline}});
+                          {"deadline", SchedulingPolicy::kDeadline},
+                          {"ext", SchedulingPolicy::kExt}});
 }
 
 void check_together(const YamlMap & map, SchedulingPolicy policy)
@@ -62,6 +56,9 @@ void check_together(const YamlMap & map, SchedulingPolicy policy)
   for (const char * field : {"priority", "nice", "runtime", "deadline", "period"}) {
     const bool belongs =
       std::find(rule.fields.begin(), rule.fields.end(), field) != rule.fields.end();
+    if (policy == SchedulingPolicy::kExt && map.has(field) && field == std::string("deadline")) {
+      map.fail(field, name + " goes by the field relative_deadline. Rename it");
+    }
     if (!belongs && map.has(field)) {
       map.fail(field, std::string(field) + " does not go with " + name + ". Remove one of the two");
     }

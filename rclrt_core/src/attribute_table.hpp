@@ -74,6 +74,22 @@ public:
     return attributes;
   }
 
+  /// Whether the deadline of the job is part of what it asks for.
+  bool is_ext(AttributesId id) const noexcept
+  {
+    return id != kUnknownAttributes &&
+           (entries_[id].policy == SchedulingPolicy::kUnchanged ? entries_[0] : entries_[id])
+               .policy == SchedulingPolicy::kExt;
+  }
+
+  /// Whether the OS prefers a thread with `a` over one with `b`.
+  bool more_urgent(const Demand & a, const Demand & b) const noexcept
+  {
+    return is_ext(a.attributes) && is_ext(b.attributes)
+             ? a.deadline < b.deadline
+             : rclrt_core::more_urgent(complete(a.attributes), complete(b.attributes));
+  }
+
   /// Whether threads with either may run on the same CPUs.
   bool same_cpus(AttributesId a, AttributesId b) const noexcept
   {

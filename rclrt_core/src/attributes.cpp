@@ -25,9 +25,11 @@ int urgency_class(SchedulingPolicy policy)
 {
   switch (policy) {
     case SchedulingPolicy::kDeadline:
-      return 3;
+      return 4;
     case SchedulingPolicy::kFifo:
     case SchedulingPolicy::kRoundRobin:
+      return 3;
+    case SchedulingPolicy::kExt:
       return 2;
     case SchedulingPolicy::kUnchanged:
     case SchedulingPolicy::kOther:
@@ -66,6 +68,8 @@ const char * to_string(SchedulingPolicy policy) noexcept
       return "rr";
     case SchedulingPolicy::kDeadline:
       return "deadline";
+    case SchedulingPolicy::kExt:
+      return "ext";
   }
   return "unknown";
 }
@@ -152,9 +156,9 @@ bool more_urgent(const Attributes & a, const Attributes & b) noexcept
     return class_a > class_b;
   }
   switch (class_a) {
-    case 3:
+    case 4:
       return a.deadline < b.deadline;
-    case 2:
+    case 3:
       return a.priority > b.priority;
     case 1: {
       const int nice_a = has_nice(a.policy) ? a.nice : 0;

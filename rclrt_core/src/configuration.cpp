@@ -246,7 +246,12 @@ void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
     node->timer->cancelled = true;
   }
   drop_waiting(*node);
-  --node->queue->group->callbacks;
+  GroupNode & group = *node->queue->group;
+  if (group.taken_by == node) {
+    group.taken = kNever;
+    group.taken_by = nullptr;
+  }
+  --group.callbacks;
   callbacks.erase(node->name());
 }
 
@@ -315,9 +320,10 @@ Status Engine::Impl::set_timer_thread(const Attributes & wanted)
                         driver->thread_id.load(std::memory_order_relaxed) != 0;
     if (exists) {
       const AttributesId id = attributes.intern(wanted);
-      error =
-        platform.apply(driver->thread_id.load(std::memory_order_relaxed), attributes.complete(id));
-      driver->in_force = error == 0 ? id : kUnknownAttributes;
+      error = give(*driver, {id});
+      if (error != 0) {
+        driver->in_force = {kUnknownAttributes};
+      }
     }
   }
   if (error != 0) {

@@ -67,6 +67,9 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
   }
   const TimePoint now = platform.now();
   WakeList wakes;
+  if (worker_here) {
+    worker_here->handed_on = true;
+  }
   {
     Lock lock(*mutex);
     if (callback.removed) {
@@ -87,11 +90,13 @@ void Engine::Impl::release(
   ReleaseStamp job;
   job.release = release;
   job.ready = now;
-  if (callback.relative_deadline() > Duration::zero()) {
-    job.deadline = add_saturating(release, callback.relative_deadline());
-  } else if (publisher) {
-    job.deadline = publisher->deadline;
+  TimePoint inherited = kNever;
+  if (publisher) {
+    inherited = publisher->deadline;
+  } else if (callback.learned >= Duration::zero()) {
+    inherited = add_saturating(release, callback.learned);
   }
+  job.deadline = callback.deadline(release, inherited);
   statistics.released += count;
   // Of a burst only the newest ones can wait: account for the others without a loop.
   const std::size_t kept = std::min<std::size_t>(count, backlog.depth());
@@ -131,7 +136,7 @@ void Engine::Impl::release(
   }
   link(callback);
   if (callback.queue->in_lane.is_linked()) {
-    wake_for(*callback.queue->lane, callback.attributes, wakes);
+    wake_for(*callback.queue->lane, demand_of(callback), wakes);
   } else {
     inherit_from_waiting(callback);
   }
@@ -153,8 +158,8 @@ CallbackNode * Engine::Impl::most_urgent_for(const Worker & worker) const noexce
   for (GroupQueue & queue : worker.lane->ready) {
     CallbackNode & callback = *queue.callbacks.begin();
     if (
-      worker.keeps_attributes || attributes.same_cpus(callback.attributes, worker.in_force) ||
-      !is_served(queue)) {
+      worker.keeps_attributes ||
+      attributes.same_cpus(callback.attributes, worker.in_force.attributes) || !is_served(queue)) {
       return &callback;
     }
   }
@@ -200,6 +205,8 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
   worker.job = {callback.backlog.pop(), callback.priority};
   callback.keeps_place = false;
   worker.callback = callback.shared_from_this();
+  worker.handed_on = false;
+  fan_in(worker);
   ++callback.running;
   ++group.running;
   if (group.parallelism == 1) {
@@ -214,6 +221,47 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
   return true;
 }
 
+// The worker's job may bring together what others of its group have taken before.
+void Engine::Impl::fan_in(Worker & worker) noexcept
+{
+  const CallbackNode & callback = *worker.callback;
+  const GroupNode & group = *callback.queue->group;
+  if (
+    callback.fan_in == FanIn::kEarliest && callback.inherits_deadlines() &&
+    group.taken_by != &callback) {
+    worker.job.deadline = std::min(worker.job.deadline, group.taken);
+  }
+}
+
+// By the worker's own thread, for the job that it runs.
+void Engine::Impl::inherit_deadline(TimePoint carried) noexcept
+{
+  Worker & worker = *worker_here;
+  Lock lock(*mutex);
+  CallbackNode & callback = *worker.callback;
+  if (!callback.inherits_deadlines()) {
+    return;
+  }
+  callback.learned =
+    carried == kNever ? Duration{-1} : std::max(carried - worker.job.release, Duration::zero());
+  worker.job.deadline = callback.deadline(worker.job.release, carried);
+  fan_in(worker);
+  if (worker.keeps_attributes || !worker.deadline_active) {
+    return;
+  }
+  Demand demand{worker.in_force.attributes, worker.job.deadline};
+  const GroupNode & group = *callback.queue->group;
+  for (const GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
+    // Who waits for this job goes on lending it its deadline.
+    if (group.runner == &worker && queue && !queue->callbacks.empty()) {
+      demand.deadline = std::min(demand.deadline, demand_of(*queue->callbacks.begin()).deadline);
+    }
+  }
+  if (!(demand == worker.in_force)) {
+    give(worker, demand);  // what the OS refuses now it had granted before
+  }
+}
+
 void Engine::Impl::finish(Worker & worker, WakeList & wakes) noexcept
 {
   CallbackNode & callback = *worker.callback;
@@ -221,6 +269,15 @@ void Engine::Impl::finish(Worker & worker, WakeList & wakes) noexcept
   --callback.running;
   --group.running;
   group.runner = nullptr;
+  if (worker.handed_on) {
+    group.taken = kNever;
+    group.taken_by = nullptr;
+  } else if (
+    callback.inherits_deadlines() &&
+    (worker.job.deadline < group.taken || group.taken_by == &callback)) {
+    group.taken = worker.job.deadline;
+    group.taken_by = &callback;
+  }
   if (callback.timer && callback.timer->releases_when_done() && callback.backlog.empty()) {
     const TimePoint now = platform.now();
     release(callback, now, now, 1, nullptr, wakes);
@@ -232,21 +289,26 @@ void Engine::Impl::finish(Worker & worker, WakeList & wakes) noexcept
     link(*queue);
     // The worker asks for the next job of its own lane itself.
     if (queue->in_lane.is_linked() && queue->lane != worker.lane) {
-      wake_for(*queue->lane, queue->callbacks.begin()->attributes, wakes);
+      wake_for(*queue->lane, demand_of(*queue->callbacks.begin()), wakes);
     }
   }
 }
 
-// Whether a thread with `present` can do the work of one with `needed`: a less urgent one might not get
-// a CPU for a long time, nor might one that may not run where the job may.
-bool Engine::Impl::suffices(AttributesId present, AttributesId needed) const noexcept
+Demand Engine::Impl::demand_of(const CallbackNode & waiting) const noexcept
 {
-  return present == needed ||
-         (attributes.same_cpus(present, needed) &&
-          !more_urgent(attributes.complete(needed), attributes.complete(present)));
+  return {
+    waiting.attributes, attributes.is_ext(waiting.attributes) ? waiting.head.deadline : kNever};
 }
 
-std::size_t Engine::Impl::on_their_way(const Lane & lane, AttributesId needed) const noexcept
+// Whether a thread with `present` can do the work of one with `needed`: a less urgent one might not get
+// a CPU for a long time, nor might one that may not run where the job may.
+bool Engine::Impl::suffices(const Demand & present, const Demand & needed) const noexcept
+{
+  return present == needed || (attributes.same_cpus(present.attributes, needed.attributes) &&
+                               !attributes.more_urgent(needed, present));
+}
+
+std::size_t Engine::Impl::on_their_way(const Lane & lane, const Demand & needed) const noexcept
 {
   return static_cast<std::size_t>(std::count_if(
     lane.woken.begin(), lane.woken.end(),
@@ -256,10 +318,10 @@ std::size_t Engine::Impl::on_their_way(const Lane & lane, AttributesId needed) c
 // Of the threads on their way each takes one job, the most urgent first.
 bool Engine::Impl::is_served(const GroupQueue & queue) const noexcept
 {
-  const AttributesId needed = queue.callbacks.begin()->attributes;
+  const Demand needed = demand_of(*queue.callbacks.begin());
   std::size_t left = on_their_way(*queue.lane, needed);
   for (auto other = queue.lane->ready.begin(); left > 0 && &*other != &queue; ++other) {
-    left -= attributes.same_cpus(other->callbacks.begin()->attributes, needed) ? 1 : 0;
+    left -= attributes.same_cpus(other->callbacks.begin()->attributes, needed.attributes) ? 1 : 0;
   }
   return left > 0;
 }
@@ -267,7 +329,7 @@ bool Engine::Impl::is_served(const GroupQueue & queue) const noexcept
 // Whether threads on their way will take all there is, and those that suffice for `wanted` all of its
 // like. More than one a CPU need not be on their way: the first that arrives sends for the next (see
 // execute()), and the notifying thread is spared the wake-up.
-bool Engine::Impl::enough_are_woken(const Lane & lane, AttributesId wanted) const noexcept
+bool Engine::Impl::enough_are_woken(const Lane & lane, const Demand & wanted) const noexcept
 {
   if (lane.woken.size() < std::min(lane.ready.size(), cpus)) {
     return false;
@@ -275,7 +337,7 @@ bool Engine::Impl::enough_are_woken(const Lane & lane, AttributesId wanted) cons
   const std::size_t able = on_their_way(lane, wanted);
   std::size_t waiting = 0;
   for (const GroupQueue & queue : lane.ready) {
-    waiting += suffices(queue.callbacks.begin()->attributes, wanted) ? 1 : 0;
+    waiting += suffices(demand_of(*queue.callbacks.begin()), wanted) ? 1 : 0;
     if (waiting > able || waiting == cpus) {
       break;
     }
@@ -285,7 +347,7 @@ bool Engine::Impl::enough_are_woken(const Lane & lane, AttributesId wanted) cons
 
 // One sleeper is woken for every group with work, up to the number of CPUs; those already on their
 // way count. A reentrant group may have more work than one: whoever picks a job wakes the next.
-void Engine::Impl::wake_for(Lane & lane, AttributesId wanted, WakeList & wakes) noexcept
+void Engine::Impl::wake_for(Lane & lane, const Demand & wanted, WakeList & wakes) noexcept
 {
   if (lane.idle.empty()) {
     if (inline_active && inline_worker->sleeping) {
@@ -299,8 +361,8 @@ void Engine::Impl::wake_for(Lane & lane, AttributesId wanted, WakeList & wakes) 
   }
   // The warmest thread that has the attributes already; if none has, the coldest, so that the warm
   // ones keep theirs and a steady load needs no scheduling calls.
-  auto chosen = std::find_if(lane.idle.begin(), lane.idle.end(), [wanted](const Worker & worker) {
-    return worker.in_force == wanted;
+  auto chosen = std::find_if(lane.idle.begin(), lane.idle.end(), [&wanted](const Worker & worker) {
+    return worker.in_force.attributes == wanted.attributes;
   });
   if (chosen == lane.idle.end()) {
     --chosen;
@@ -308,14 +370,16 @@ void Engine::Impl::wake_for(Lane & lane, AttributesId wanted, WakeList & wakes) 
   Worker & worker = *chosen;
   // A sleeper that is less urgent than its job would not get the CPU to make itself more urgent, so
   // the waker does that. Making itself less urgent is the worker's own business.
-  if (worker.in_force != wanted && !worker.keeps_attributes) {
-    // The same if it may not run where the job may: its own CPU may be busy for long.
+  const AttributesId present = worker.in_force.attributes;
+  if (!worker.keeps_attributes) {
+    // The same if it may not run where the job may: its own CPU may be busy for long. A sleeper has no
+    // deadline: it is always given one.
     if (
-      more_urgent(attributes.complete(wanted), attributes.complete(worker.in_force)) ||
-      !attributes.same_cpus(wanted, worker.in_force)) {
+      attributes.is_ext(wanted.attributes) || attributes.more_urgent(wanted, worker.in_force) ||
+      !attributes.same_cpus(wanted.attributes, present)) {
       worker.raise_before_wake = true;
-      worker.raise_to = attributes.change(worker.in_force, wanted);
-      worker.raise_to_id = wanted;
+      worker.raise = attributes.change(present, wanted.attributes);
+      worker.raise_to = wanted;
     }
   }
   take_from_sleep(worker, wakes);
@@ -324,7 +388,7 @@ void Engine::Impl::wake_for(Lane & lane, AttributesId wanted, WakeList & wakes) 
 // All threads are busy or on their way, and none of these suffices: the one that waits for a CPU with
 // too little urgency is given more, since whoever runs now is no more urgent than it should be. One
 // that its waker has not let go of yet (word 0) is left alone: it belongs to the waker.
-void Engine::Impl::raise_on_its_way(Lane & lane, AttributesId wanted) noexcept
+void Engine::Impl::raise_on_its_way(Lane & lane, const Demand & wanted) noexcept
 {
   if (lane.woken.empty() || on_their_way(lane, wanted) > 0) {
     return;
@@ -334,10 +398,8 @@ void Engine::Impl::raise_on_its_way(Lane & lane, AttributesId wanted) noexcept
     if (worker.keeps_attributes || worker.word.load(std::memory_order_acquire) == 0) {
       continue;
     }
-    const int error = platform.apply(
-      worker.thread_id.load(std::memory_order_relaxed), attributes.change(worker.in_force, wanted));
-    if (error == 0) {
-      worker.in_force = worker.woken_with = wanted;
+    if (give(worker, wanted) == 0) {
+      worker.woken_with = wanted;
       return;
     }
   }
@@ -348,14 +410,14 @@ void Engine::Impl::wake_next(Lane & lane, WakeList & wakes) noexcept
   const auto next = std::find_if(
     lane.ready.begin(), lane.ready.end(), [this](const auto & queue) { return !is_served(queue); });
   if (next != lane.ready.end()) {
-    wake_for(lane, next->callbacks.begin()->attributes, wakes);
+    wake_for(lane, demand_of(*next->callbacks.begin()), wakes);
   }
 }
 
 void Engine::Impl::take_from_sleep(Worker & worker, WakeList & wakes) noexcept
 {
   worker.sleeping = false;
-  worker.woken_with = worker.raise_before_wake ? worker.raise_to_id : worker.in_force;
+  worker.woken_with = worker.raise_before_wake ? worker.raise_to : worker.in_force;
   if (worker.lane) {
     worker.lane->idle.erase(worker.lane->idle.iterator_to(worker));
     worker.lane->woken.push_back(worker);
@@ -380,14 +442,11 @@ void Engine::Impl::inherit_from_waiting(const CallbackNode & waiting) noexcept
   }
   // Urgency is lent, CPUs are not.
   Attributes lent = attributes.complete(waiting.attributes);
-  lent.cpu_affinity = attributes.complete(runner->in_force).cpu_affinity;
-  const AttributesId id = attributes.intern_without_allocating(lent, waiting.attributes);
-  if (
-    more_urgent(lent, attributes.complete(runner->in_force)) &&
-    platform.apply(
-      runner->thread_id.load(std::memory_order_relaxed), attributes.change(runner->in_force, id)) ==
-      0) {
-    runner->in_force = id;
+  lent.cpu_affinity = attributes.complete(runner->in_force.attributes).cpu_affinity;
+  const Demand demand{
+    attributes.intern_without_allocating(lent, waiting.attributes), demand_of(waiting).deadline};
+  if (attributes.more_urgent(demand, runner->in_force)) {
+    give(*runner, demand);
   }
 }
 

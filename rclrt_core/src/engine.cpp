@@ -17,6 +17,7 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   report_mutex(platform.make_mutex())
 {
   timer_thread = options.timer_thread;
+  deadlines = options.deadlines;
   clocks.resize(2);
   clocks[kSteadyClock].now_ns = [this] { return nanoseconds_of(platform.now()); };
   clocks[kSystemClock].now_ns = [this] { return platform.system_now_ns(); };
@@ -107,6 +108,16 @@ Status Engine::set_timer_thread(const Attributes & attributes)
 {
   return impl_->set_timer_thread(attributes);
 }
+
+Status Engine::set_deadline_scheduler(std::shared_ptr<DeadlineScheduler> deadlines)
+{
+  if (impl_->spinning.load()) {
+    return Status::error("set_deadline_scheduler(): not while spinning");
+  }
+  impl_->deadlines = std::move(deadlines);
+  return {};
+}
+std::shared_ptr<DeadlineScheduler> Engine::deadline_scheduler() const { return impl_->deadlines; }
 
 void Engine::notify(Callback & callback, std::size_t count) noexcept
 {

@@ -99,14 +99,17 @@ public:
   CallbackNode * most_urgent_for(const Worker & worker) const noexcept;
   /// For a thread of the user, which serves all lanes.
   CallbackNode * most_urgent_before(uint64_t before_sequence) noexcept;
-  bool suffices(AttributesId present, AttributesId needed) const noexcept;
-  std::size_t on_their_way(const Lane & lane, AttributesId needed) const noexcept;
+  Demand demand_of(const CallbackNode & waiting) const noexcept;
+  bool suffices(const Demand & present, const Demand & needed) const noexcept;
+  std::size_t on_their_way(const Lane & lane, const Demand & needed) const noexcept;
   /// Whether a thread on its way will take a job of this queue, which is ready.
   bool is_served(const GroupQueue & queue) const noexcept;
+  void fan_in(Worker & worker) noexcept;
+  void inherit_deadline(TimePoint carried) noexcept;
   void finish(Worker & worker, WakeList & wakes) noexcept;
-  bool enough_are_woken(const Lane & lane, AttributesId wanted) const noexcept;
-  void wake_for(Lane & lane, AttributesId attributes, WakeList & wakes) noexcept;
-  void raise_on_its_way(Lane & lane, AttributesId wanted) noexcept;
+  bool enough_are_woken(const Lane & lane, const Demand & wanted) const noexcept;
+  void wake_for(Lane & lane, const Demand & wanted, WakeList & wakes) noexcept;
+  void raise_on_its_way(Lane & lane, const Demand & wanted) noexcept;
   /// Send for a thread for the first group that is not served.
   void wake_next(Lane & lane, WakeList & wakes) noexcept;
   void wake_timer_driver(WakeList & wakes) noexcept;
@@ -143,6 +146,7 @@ public:
   /// it has to apply `move_to` itself, without the lock, unless that is empty.
   int put_in_force(Worker & worker, Attributes * asked, CpuSet * move_to) noexcept;
   void give_up_attributes(Worker & worker) noexcept;
+  int give(Worker & worker, const Demand & demand) noexcept;
   void sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept;
   void handle_exception(const Callback & callback) noexcept;
   bool run_one(TimePoint until, uint64_t before_sequence);
@@ -155,6 +159,8 @@ public:
   void let_workers_run();
   Status probe();
   Status start_thread(const std::shared_ptr<Worker> & worker, const Attributes & first_attributes);
+  void enter_deadlines(Worker & worker);
+  void leave_deadlines(Worker & worker);
   Status grow(Lane & lane);
   void join_all();
   void reap();
@@ -189,6 +195,7 @@ public:
   Lane * timer_lane = nullptr;   // events with release-and-execute
   std::deque<ClockState> clocks;
   Attributes timer_thread;
+  std::shared_ptr<DeadlineScheduler> deadlines;  // changed while not spinning
   Worker * timer_driver = nullptr;  // who releases due timers now
   std::shared_ptr<Worker> inline_worker;
   bool inline_active = false;

@@ -16,6 +16,7 @@
 
 #include "backlog.hpp"
 #include "rclrt_core/callback.hpp"
+#include "rclrt_core/deadline_scheduler.hpp"
 #include "rclrt_core/group.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_core/policy.hpp"
@@ -36,6 +37,19 @@ using AttributesId = uint32_t;
 /// Of a thread for which the OS refused something halfway.
 constexpr AttributesId kUnknownAttributes = UINT32_MAX;
 
+/// What a job asks of the thread that runs it.
+struct Demand
+{
+  AttributesId attributes = 0;
+  /// Of the job, if the attributes say ext; else kNever.
+  TimePoint deadline = kNever;
+
+  friend bool operator==(const Demand & a, const Demand & b) noexcept
+  {
+    return a.attributes == b.attributes && a.deadline == b.deadline;
+  }
+};
+
 /// A system may have thousands of these, mostly idle: `rclrt bench memory` bounds their size.
 struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
 {
@@ -43,6 +57,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   : Callback(std::move(options.name), options.kind, callback_id, options.relative_deadline),
     run(std::move(options.run)),
     overrun_rule(options.overrun_rule),
+    deadline_rule(options.deadline_rule),
+    fan_in(options.fan_in),
     inherit_priority(options.inherit_priority),
     own_priority(options.priority),
     backlog(options.depth),
@@ -52,6 +68,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
 
   const std::function<bool(const Job &)> run;  // called without the lock
   const OverrunRule overrun_rule;
+  const DeadlineRule deadline_rule;
+  const FanIn fan_in;
   const bool inherit_priority;
   const int own_priority;                 // 0: that of the attributes
   intrusive::set_member_hook<> in_group;  // of GroupQueue::callbacks, while jobs wait
@@ -62,12 +80,27 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   Backlog backlog;
   int priority;                 // in force: own, of the attributes, or inherited
   AttributesId attributes = 0;  // back to 0 for good once the OS has refused them
+  Duration learned{-1};  // from release to the last deadline that a message carried; -1: none has
   bool removed = false;
   uint32_t running = 0;
   uint32_t idle_waiters = 0;
   std::atomic<uint32_t> idle_word{0};  // written under the lock, waited on without it
   CallbackStatistics statistics;
   std::unique_ptr<TimerNode> timer;
+
+  bool inherits_deadlines() const noexcept
+  {
+    return relative_deadline() == Duration::zero() || deadline_rule == DeadlineRule::kEarliest;
+  }
+  /// What a job has that was released then, and by or with something that has this deadline.
+  TimePoint deadline(TimePoint release, TimePoint inherited) const noexcept
+  {
+    if (relative_deadline() == Duration::zero()) {
+      return inherited;
+    }
+    const TimePoint own = add_saturating(release, relative_deadline());
+    return deadline_rule == DeadlineRule::kEarliest ? std::min(own, inherited) : own;
+  }
 };
 
 struct TimerNode
@@ -128,6 +161,8 @@ struct GroupNode final : Group
   uint32_t parallelism = 1;
   uint32_t running = 0;
   uint32_t callbacks = 0;
+  TimePoint taken = kNever;  // earliest deadline of what its jobs took and none has handed on, and ...
+  const CallbackNode * taken_by = nullptr;  // ... whose
   Worker * runner = nullptr;  // of an exclusive group: who runs its job now
   std::unique_ptr<GroupQueue> queue;
   std::unique_ptr<GroupQueue> timer_queue;  // only where timers have a lane of their own
@@ -156,13 +191,18 @@ struct Worker
   bool sleeping = false;
   intrusive::list_member_hook<> in_lane;  // of Lane::idle or Lane::woken
   Worker * next_to_wake = nullptr;
-  AttributesId in_force = 0;
-  AttributesId woken_with = 0;     // what it will have when it gets to run, as far as is known
-  bool raise_before_wake = false;  // the waker applies `raise_to` before it wakes the worker
-  AttributesId raise_to_id = 0;
-  Attributes raise_to;
+  Demand in_force;
+  Demand woken_with;               // what it will have when it gets to run, as far as is known
+  bool raise_before_wake = false;  // the waker applies `raise` before it wakes the worker
+  Demand raise_to;
+  Attributes raise;                         // what to ask the OS for to get there
+  DeadlineScheduler * deadlines = nullptr;  // where it has a slot
+  DeadlineScheduler::Slot slot = 0;
+  bool deadline_class = false;             // the slot decides about the thread's urgency, and ...
+  bool deadline_active = false;            // ... it has been started there
   std::shared_ptr<CallbackNode> callback;  // whose job it runs
   Job job;
+  bool handed_on = false;  // the job has released or published something; of the worker's thread
   uint64_t jobs = 0;
   std::atomic<ThreadId> thread_id{0};  // set by the thread itself before its first lock
   std::unique_ptr<Thread> thread;

@@ -61,20 +61,21 @@ Status Engine::Impl::start_thread(
   const auto body = [this, worker, first] {
     worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
     platform.prefault_stack(options.stack_prefault);
+    enter_deadlines(*worker);
     if (first != 0) {
       Attributes wanted;
+      int error = 0;
       {
         Lock lock(*mutex);
         wanted = attributes.complete(first);
+        error = give(*worker, {first});
       }
-      const int error = platform.apply(platform.current_thread(), wanted);
-      if (error == 0) {
-        worker->in_force = first;  // nobody can find the worker before it first sleeps
-      } else {
+      if (error != 0) {
         add_finding(platform.explain("thread '" + worker->name + "'", wanted, error));
       }
     }
     work(*worker);
+    leave_deadlines(*worker);
   };
   const Status started = platform.start_thread(
     thread_options, body, [this](const Finding & finding) { add_finding(finding); },
@@ -84,6 +85,28 @@ Status Engine::Impl::start_thread(
     workers.erase(std::find(workers.begin(), workers.end(), worker));
   }
   return started;
+}
+
+// By the worker's thread, before anybody can find it.
+void Engine::Impl::enter_deadlines(Worker & worker)
+{
+  DeadlineScheduler * const chosen = deadlines.get();
+  if (!chosen || worker.keeps_attributes) {
+    return;
+  }
+  const Status entered = chosen->enter(&worker.slot);
+  if (entered.ok()) {
+    worker.deadlines = chosen;
+  } else {
+    add_finding({"thread '" + worker.name + "'", entered.message(), 0, ""});
+  }
+}
+
+void Engine::Impl::leave_deadlines(Worker & worker)
+{
+  if (worker.deadlines) {
+    worker.deadlines->leave(worker.slot);
+  }
 }
 
 // Under threads_mutex.
@@ -141,7 +164,7 @@ void Engine::Impl::let_workers_run()
     wake_timer_driver(wakes);
     for (Lane & lane : lanes) {
       for (const GroupQueue & queue : lane.ready) {
-        wake_for(lane, queue.callbacks.begin()->attributes, wakes);
+        wake_for(lane, demand_of(*queue.callbacks.begin()), wakes);
       }
     }
   }
@@ -224,9 +247,21 @@ Status Engine::Impl::probe()
     }
     int error = 0;
     std::unique_ptr<Thread> thread;
-    const Status started = platform.start_thread(
-      ThreadOptions{}, [&] { error = platform.apply(platform.current_thread(), wanted); }, {},
-      &thread);
+    Status entered;
+    const auto body = [&] {
+      Worker trial(platform, 0);
+      trial.thread_id.store(platform.current_thread(), std::memory_order_relaxed);
+      if (wanted.policy == SchedulingPolicy::kExt && deadlines) {
+        entered = deadlines->enter(&trial.slot);
+        trial.deadlines = entered.ok() ? deadlines.get() : nullptr;
+      }
+      {
+        Lock lock(*mutex);
+        error = give(trial, {id});
+      }
+      leave_deadlines(trial);
+    };
+    const Status started = platform.start_thread(ThreadOptions{}, body, {}, &thread);
     if (!started.ok()) {
       return started;
     }
@@ -234,7 +269,10 @@ Status Engine::Impl::probe()
     if (error == 0) {
       continue;
     }
-    const Finding finding = platform.explain(subject, wanted, error);
+    Finding finding = platform.explain(subject, wanted, error);
+    if (!entered.ok()) {
+      finding.fix = entered.message();
+    }
     if (options.attributes_mode == AttributesMode::kRequire) {
       return Status::error(to_string(finding));
     }
@@ -256,6 +294,9 @@ Status Engine::Impl::prepare()
   bool wants_realtime = false;
   {
     Lock lock(*mutex);
+    if (base.policy == SchedulingPolicy::kExt) {
+      base.policy = SchedulingPolicy::kOther;  // somebody else's ext, without deadlines of ours
+    }
     if (error == 0) {
       attributes.set_base(base);
     }
@@ -263,7 +304,7 @@ Status Engine::Impl::prepare()
       const SchedulingPolicy policy = attributes.complete(entry.second->attributes).policy;
       wants_realtime |= policy == SchedulingPolicy::kFifo ||
                         policy == SchedulingPolicy::kRoundRobin ||
-                        policy == SchedulingPolicy::kDeadline;
+                        policy == SchedulingPolicy::kDeadline || policy == SchedulingPolicy::kExt;
     }
   }
   if (options.lock_memory) {
@@ -300,13 +341,20 @@ Status Engine::Impl::spin()
       Lock lock(*mutex);
       workers.push_back(worker);
     }
+    enter_deadlines(*worker);
     work(*worker);
     Attributes base;
     {
       Lock lock(*mutex);
       base = attributes.complete(0);
     }
-    const int error = worker->in_force == 0 ? 0 : platform.apply(platform.current_thread(), base);
+    int error = 0;
+    if (worker->in_force.attributes != 0) {
+      Lock lock(*mutex);
+      worker->in_force = {kUnknownAttributes};
+      error = give(*worker, {});
+    }
+    leave_deadlines(*worker);
     if (error != 0) {
       add_finding(platform.explain("the thread that spins, afterwards", base, error));
     }

@@ -11,6 +11,7 @@
 //   sleeping: in its lane's idle list until take_from_sleep(), then owned by the waker
 
 #include <algorithm>
+#include <cerrno>
 
 #include "engine_impl.hpp"
 
@@ -27,6 +28,33 @@ struct DeferredWakes
 
 thread_local DeferredWakes deferred;
 
+// By whoever may touch `worker.in_force`, which becomes `to` if nothing is refused. `change` is what
+// the OS is to be asked for.
+int set(Worker & worker, const Attributes & change, const Demand & to) noexcept
+{
+  const bool is_ext = change.policy == SchedulingPolicy::kExt;
+  if (worker.deadline_class && !is_ext) {
+    worker.deadlines->forget(worker.slot);
+    worker.deadline_class = worker.deadline_active = false;
+  }
+  Attributes other = change;
+  if (is_ext) {
+    other.policy = SchedulingPolicy::kUnchanged;  // that is up to the deadline scheduler
+  }
+  int error = is_ext && other.cpu_affinity.empty()
+                ? 0
+                : worker.platform.apply(worker.thread_id.load(std::memory_order_relaxed), other);
+  if (error == 0 && is_ext) {
+    error = worker.deadlines ? worker.deadlines->start(worker.slot, to.deadline) : ENOTSUP;
+    worker.deadline_class = worker.deadlines != nullptr;
+    worker.deadline_active = error == 0;
+  }
+  if (error == 0) {
+    worker.in_force = to;
+  }
+  return error;
+}
+
 }  // namespace
 
 thread_local Engine::Impl * Engine::Impl::engine_here = nullptr;
@@ -35,6 +63,23 @@ thread_local Worker * Engine::Impl::worker_here = nullptr;
 const Job * current_job() noexcept
 {
   return Engine::Impl::worker_here ? &Engine::Impl::worker_here->job : nullptr;
+}
+
+TimePoint deadline_to_publish() noexcept
+{
+  Worker * const worker = Engine::Impl::worker_here;
+  if (!worker) {
+    return kNever;
+  }
+  worker->handed_on = true;
+  return worker->job.deadline;
+}
+
+void inherit_deadline(TimePoint carried) noexcept
+{
+  if (Engine::Impl::engine_here) {
+    Engine::Impl::engine_here->inherit_deadline(carried);
+  }
 }
 
 WakeBatch::WakeBatch() noexcept { ++deferred.depth; }
@@ -64,9 +109,9 @@ void WakeList::wake_all() noexcept
     next = worker.next_to_wake;
     if (worker.raise_before_wake) {
       // If this is refused, the worker asks again itself and reports it.
-      const int error =
-        worker.platform.apply(worker.thread_id.load(std::memory_order_relaxed), worker.raise_to);
-      worker.in_force = error == 0 ? worker.raise_to_id : kUnknownAttributes;
+      if (set(worker, worker.raise, worker.raise_to) != 0) {
+        worker.in_force = {kUnknownAttributes};
+      }
     }
     worker.raise_before_wake = false;
     // From the store on the worker may run, end and be gone: the word's address is only compared
@@ -82,6 +127,10 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, WakeList
 {
   // Relaxed: published by the unlock below, before anybody can find the worker asleep.
   worker.word.store(0, std::memory_order_relaxed);
+  if (worker.deadline_active) {
+    worker.deadlines->stop(worker.slot);
+    worker.deadline_active = false;
+  }
   worker.sleeping = true;
   if (worker.lane) {
     worker.lane->idle.push_front(worker);
@@ -121,17 +170,18 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, WakeList
 int Engine::Impl::put_in_force(Worker & worker, Attributes * asked, CpuSet * move_to) noexcept
 {
   const CallbackNode & callback = *worker.callback;
-  if (worker.keeps_attributes || worker.in_force == callback.attributes) {
+  const bool is_ext = attributes.is_ext(callback.attributes);
+  const Demand demand{callback.attributes, is_ext ? worker.job.deadline : kNever};
+  if (worker.keeps_attributes || (worker.in_force == demand && worker.deadline_active == is_ext)) {
     return 0;
   }
-  *asked = attributes.change(worker.in_force, callback.attributes);
-  worker.in_force = callback.attributes;
+  *asked = attributes.change(worker.in_force.attributes, demand.attributes);
   Attributes now = *asked;
   // The OS makes nobody a SCHED_DEADLINE thread who may not run on all CPUs, where it is already.
   if (now.policy != SchedulingPolicy::kDeadline) {
     std::swap(now.cpu_affinity, *move_to);
   }
-  const int error = platform.apply(worker.thread_id.load(std::memory_order_relaxed), now);
+  const int error = set(worker, now, demand);
   if (error != 0) {
     *move_to = CpuSet();
     give_up_attributes(worker);
@@ -142,9 +192,16 @@ int Engine::Impl::put_in_force(Worker & worker, Attributes * asked, CpuSet * mov
 // What is refused is not asked for again. Nothing of it is left, and nothing of the previous job.
 void Engine::Impl::give_up_attributes(Worker & worker) noexcept
 {
-  const ThreadId thread = worker.thread_id.load(std::memory_order_relaxed);
   worker.callback->attributes = 0;
-  worker.in_force = platform.apply(thread, attributes.complete(0)) == 0 ? 0 : kUnknownAttributes;
+  if (set(worker, attributes.complete(0), {}) != 0) {
+    worker.in_force = {kUnknownAttributes};
+  }
+}
+
+// Under the lock.
+int Engine::Impl::give(Worker & worker, const Demand & demand) noexcept
+{
+  return set(worker, attributes.change(worker.in_force.attributes, demand.attributes), demand);
 }
 
 void Engine::Impl::handle_exception(const Callback & callback) noexcept

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "rclrt_core/engine.hpp"
+#include "rclrt_core/fifo_bands.hpp"
 #include "rclrt_core/sim_platform.hpp"
 
 namespace rclrt_core
@@ -49,6 +50,23 @@ class EngineOnSim
 public:
   explicit EngineOnSim(EngineOptions options = {}, int cpus = 1)
   : sim(cpus), engine(sim, with_urgent_timers(std::move(options)))
+  {
+  }
+
+  /// With EDF in user space for callbacks with scheduling_policy ext.
+  static EngineOptions with_fifo_bands(Platform & platform, EngineOptions options, int cpus)
+  {
+    FifoBandsOptions bands_options;
+    bands_options.runners = cpus;
+    std::shared_ptr<FifoBands> bands;
+    const Status made = FifoBands::make(platform, bands_options, &bands);
+    EXPECT_TRUE(made.ok()) << made.message();
+    options.deadlines = bands;
+    options.policy = &edf_policy();
+    return options;
+  }
+  EngineOnSim(int cpus, EngineOptions options)
+  : sim(cpus), engine(sim, with_urgent_timers(with_fifo_bands(sim, std::move(options), cpus)))
   {
   }
 

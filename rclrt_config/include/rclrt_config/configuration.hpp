@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "rclrt_config/deadline_backend.hpp"
 #include "rclrt_config/machine.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/callback.hpp"
@@ -82,6 +83,8 @@ public:
 
   /// Scheduling of the middleware's threads, if the file says something about it.
   const std::optional<rclrt_core::Attributes> & middleware_thread() const noexcept;
+  /// What executor.deadline_scheduler says, if it does.
+  std::optional<DeadlineBackend> deadline_scheduler() const noexcept;
 
   /// Set by executor.policy rate_monotonic and deadline_monotonic.
   std::optional<rclrt_core::PriorityKey> priority_key() const noexcept;

@@ -30,17 +30,19 @@ struct MiddlewareThreadsOptions
 {
   /// kOff: leave them alone. Otherwise what the engine does with refused attributes holds here too.
   rclrt_core::AttributesMode mode = rclrt_core::AttributesMode::kPrefer;
-  /// Unset: SCHED_FIFO one above the most urgent fifo or rr callback (at most 99), and nothing while
+  /// Unset: SCHED_FIFO one above the most urgent fifo, rr or ext callback (at most 99), and nothing while
   /// there is no such callback.
   std::optional<rclrt_core::Attributes> attributes;
 };
 
 struct ConfiguredEngineOptions
 {
-  /// EngineOptions::timer_thread with policy unchanged: SCHED_FIFO one above the most urgent fifo or
-  /// rr callback (at most 99), and as the thread that spins while there is no such callback.
+  /// EngineOptions::timer_thread with policy unchanged: SCHED_FIFO one above the most urgent fifo, rr or
+  /// ext callback (at most 99), and as the thread that spins while there is no such callback.
   rclrt_core::EngineOptions engine;
   MiddlewareThreadsOptions middleware_threads;
+  /// For callbacks with scheduling_policy ext, unless `engine` brings a scheduler; chosen when it spins.
+  DeadlineBackend deadline_scheduler = DeadlineBackend::kAuto;
   /// See Configuration::find().
   std::string configuration_file;
   std::vector<std::string> parameter_files;
@@ -91,6 +93,8 @@ public:
   /// nothing to end.
   rclrt_core::Status begin_spin(const Tell & tell);
   void end_spin();
+  /// What orders callbacks with scheduling_policy ext, e.g. "fifo bands"; empty if nothing does (yet).
+  std::string deadline_scheduler() const;
 
   /// What the engine, the configuration and the middleware's threads gave reason to say.
   std::vector<rclrt_core::Finding> findings() const;
@@ -117,12 +121,15 @@ private:
   rclrt_core::Status added(const std::shared_ptr<rclrt_core::Callback> & callback);
   rclrt_core::Status rank_timers();
   rclrt_core::Status outrank_callbacks();
+  void choose_deadline_scheduler();
+  rclrt_core::Attributes os_attributes(const rclrt_core::Attributes & attributes) const;
   rclrt_core::Status check_outranked(
     const rclrt_core::Attributes & most_urgent, const std::string & whose);
 
   void report(const rclrt_core::Finding & finding);
 
   const MiddlewareThreadsOptions middleware_threads_;
+  const DeadlineBackend deadline_backend_;
   const std::unique_ptr<rclrt_core::Engine> engine_;
 
   mutable std::mutex mutex_;

@@ -28,9 +28,10 @@ enum class SchedulingPolicy : uint8_t
   kFifo,        ///< SCHED_FIFO, with priority 1-99
   kRoundRobin,  ///< SCHED_RR, with priority 1-99
   kDeadline,    ///< SCHED_DEADLINE, with runtime <= deadline <= period
+  kExt,         ///< by the absolute deadline of the job, see DeadlineScheduler
 };
 
-/// Name used in configuration files: "other", "batch", "idle", "fifo", "rr", "deadline".
+/// Name used in configuration files: "other", "batch", "idle", "fifo", "rr", "deadline", "ext".
 const char * to_string(SchedulingPolicy policy) noexcept;
 
 /// A set of CPUs by number, at most 1024; empty means "do not touch the affinity".
@@ -87,8 +88,9 @@ struct Attributes
 std::string to_string(const Attributes & attributes);
 
 /// Whether the OS prefers a thread with `a` over one with `b`: deadline (by relative deadline, as
-/// for jobs released together), then fifo and rr by priority, then other and batch by nice, then
-/// idle. kUnchanged counts as other with nice 0. A strict weak order.
+/// for jobs released together), then fifo and rr by priority, then ext (among themselves their jobs'
+/// deadlines decide, which are not known here), then other and batch by nice, then idle. kUnchanged
+/// counts as other with nice 0. A strict weak order.
 bool more_urgent(const Attributes & a, const Attributes & b) noexcept;
 
 /// Whether the values make sense on a machine with `cpu_count` CPUs numbered from 0. The text names

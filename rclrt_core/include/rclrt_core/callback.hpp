@@ -42,6 +42,23 @@ enum class OverrunRule : uint8_t
 
 const char * to_string(OverrunRule rule) noexcept;
 
+/// What a callback with a relative deadline does with one that its message carries.
+enum class DeadlineRule : uint8_t
+{
+  kOwn,       ///< nothing
+  kEarliest,  ///< the earlier of the two counts
+};
+
+/// Which deadline a job inherits that brings together what several callbacks of its group have taken.
+enum class FanIn : uint8_t
+{
+  kEarliest,  ///< the earliest of those that no job of the group has handed on yet
+  kLast,      ///< that of its own message
+};
+
+const char * to_string(DeadlineRule rule) noexcept;
+const char * to_string(FanIn fan_in) noexcept;
+
 struct CallbackOptions
 {
   /// Stable and unique within the engine, e.g. "/node/subscription/topic".
@@ -54,8 +71,13 @@ struct CallbackOptions
   Attributes attributes;
   /// Priority under fixed_priority_policy(). 0 means: the one in `attributes`.
   int priority = 0;
-  /// Deadline of a job = release + this. 0 means: inherit the deadline of the job that published.
+  /// Deadline of a job = release + this. 0 means: inherit the deadline of the job that published; from
+  /// another process it is known when the message has been taken, and is until then expected to be as
+  /// far away as that of the message before.
   Duration relative_deadline{0};
+  DeadlineRule deadline_rule = DeadlineRule::kOwn;
+  /// Only for callbacks that inherit deadlines, among themselves.
+  FanIn fan_in = FanIn::kEarliest;
   /// Raise the priority (and a fifo or rr thread priority) to that of the most urgent callback that
   /// has released this one by publishing in the same process [Teper25 §VIII-C].
   bool inherit_priority = false;

@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "rclrt_core/callback.hpp"
+#include "rclrt_core/deadline_scheduler.hpp"
 #include "rclrt_core/finding.hpp"
 #include "rclrt_core/group.hpp"
 #include "rclrt_core/platform.hpp"
@@ -79,6 +80,9 @@ struct EngineOptions
   /// mlockall() at start.
   bool lock_memory = false;
   AttributesMode attributes_mode = AttributesMode::kPrefer;
+  /// Orders the threads of callbacks with scheduling_policy ext. Null: these run without it, with a
+  /// finding, or not at all (`attributes_mode`). May be shared by engines.
+  std::shared_ptr<DeadlineScheduler> deadlines;
   /// The timer thread; must outrank the callbacks (see set_timer_thread()). Threads of the engine that have no attributes
   /// yet keep those of the thread that started them.
   Attributes timer_thread;
@@ -165,6 +169,10 @@ public:
   /// Change EngineOptions::timer_thread: at once if the thread exists (with release-and-execute, which
   /// runs callbacks on it: from the next spin on). What the OS refuses is a finding.
   Status set_timer_thread(const Attributes & attributes);
+
+  /// Change EngineOptions::deadlines. Not while spinning, nor at the same time as spin() starts.
+  Status set_deadline_scheduler(std::shared_ptr<DeadlineScheduler> deadlines);
+  std::shared_ptr<DeadlineScheduler> deadline_scheduler() const;
 
   // ---- Releases
 

@@ -35,6 +35,15 @@ struct Job : ReleaseStamp
 /// publishes inherits this job's deadline.
 const Job * current_job() noexcept;
 
+/// The deadline of that job, for a message it is about to publish; kNever if there is none. For fan-in
+/// (see CallbackOptions), the job has handed its inputs on.
+TimePoint deadline_to_publish() noexcept;
+
+/// That job has taken a message which carries this deadline: from here on it counts for the job, as the
+/// callback's options say, for the thread's urgency, and for what it publishes. Real-time safe: one
+/// lock, and what DeadlineScheduler::start() costs.
+void inherit_deadline(TimePoint carried) noexcept;
+
 }  // namespace rclrt_core
 
 #endif  // RCLRT_CORE__JOB_HPP_

@@ -45,6 +45,7 @@ std::string why_eperm(const Attributes & attributes, rlim_t rtprio)
   switch (attributes.policy) {
     case SchedulingPolicy::kFifo:
     case SchedulingPolicy::kRoundRobin:
+    case SchedulingPolicy::kExt:
       if (privileged || rtprio >= static_cast<rlim_t>(attributes.priority)) {
         return (privileged ? not_counted : "RLIMIT_RTPRIO is " + limit_text(RLIMIT_RTPRIO)) +
                ", and a control group whose cpu.rt_runtime_us is 0 has no real-time threads: look "
@@ -97,6 +98,9 @@ std::string why(const Attributes & attributes, int error_number)
              (cpus.empty() ? "" : ", or none of the CPUs " + cpus + " is online and in the cpuset");
     case ESRCH:
       return "The thread has ended";
+    case ENOTSUP:
+      return "scheduling_policy ext needs a deadline scheduler, and there is none here: give "
+             "EngineOptions::deadlines, or use fifo";
     case EPROTO:
       return "The kernel accepted it, but something else is in force" +
              (cpus.empty() ? std::string()

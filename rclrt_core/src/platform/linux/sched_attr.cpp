@@ -36,6 +36,7 @@ constexpr uint32_t kSchedRoundRobin = 2;
 constexpr uint32_t kSchedBatch = 3;
 constexpr uint32_t kSchedIdle = 5;
 constexpr uint32_t kSchedDeadline = 6;
+constexpr uint32_t kSchedExt = 7;
 constexpr uint64_t kResetOnFork = 1;
 
 uint32_t to_kernel(SchedulingPolicy policy)
@@ -51,6 +52,8 @@ uint32_t to_kernel(SchedulingPolicy policy)
       return kSchedRoundRobin;
     case SchedulingPolicy::kDeadline:
       return kSchedDeadline;
+    case SchedulingPolicy::kExt:
+      return kSchedExt;
     case SchedulingPolicy::kUnchanged:
     case SchedulingPolicy::kOther:
       break;
@@ -71,6 +74,8 @@ SchedulingPolicy from_kernel(uint32_t policy)
       return SchedulingPolicy::kRoundRobin;
     case kSchedDeadline:
       return SchedulingPolicy::kDeadline;
+    case kSchedExt:
+      return SchedulingPolicy::kExt;
     default:
       return SchedulingPolicy::kOther;
   }
@@ -120,6 +125,7 @@ int get_policy(ThreadId thread, Attributes * attributes) noexcept
       break;
     case SchedulingPolicy::kUnchanged:
     case SchedulingPolicy::kIdle:
+    case SchedulingPolicy::kExt:
       break;
   }
   *attributes = in_force;

@@ -1,0 +1,79 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The deadlines of messages that are on their way between processes of one machine, beside the
+/// messages: their format and who else reads them do not change.
+///
+/// A publisher says which deadline the message has that it is about to send; who takes the message asks
+/// for it by the publisher's id and the message's number. The last kEntries or so are kept; who comes
+/// later, or takes a message of a publisher that says nothing, finds none.
+///
+/// An entry is five words, of which the last is a hash of the others. It is written and read without a
+/// lock: what is half written, or damaged by anybody, does not match its hash and is no entry. So a
+/// process may die anywhere, and any content of the memory is safe. Two deadlines never mix, up to
+/// one in 2^64.
+#ifndef RCLRT_CORE__DEADLINE_RING_HPP_
+#define RCLRT_CORE__DEADLINE_RING_HPP_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "rclrt_core/status.hpp"
+#include "rclrt_core/time.hpp"
+
+namespace rclrt_core
+{
+
+class DeadlineRing
+{
+public:
+  static constexpr std::size_t kEntries = 8192;
+
+  using PublisherId = std::array<uint8_t, 16>;
+
+  /// Shared by all processes of the user that give the same name. Errors: the memory cannot be had,
+  /// or is of another size (the text names the file).
+  static Status open(const std::string & name, std::unique_ptr<DeadlineRing> * ring);
+  ~DeadlineRing();
+  DeadlineRing(const DeadlineRing &) = delete;
+  DeadlineRing & operator=(const DeadlineRing &) = delete;
+
+  /// The one of this process, once join() has been called; else null. Real-time safe.
+  static DeadlineRing * of_process() noexcept;
+  /// Open it. Idempotent.
+  static Status join();
+
+  /// Real-time safe: no lock, no system call.
+  void put(const PublisherId & publisher, uint64_t number, TimePoint deadline) noexcept;
+  std::optional<TimePoint> find(const PublisherId & publisher, uint64_t number) const noexcept;
+
+private:
+  /// Relaxed throughout: the hash tells whether the words belong together, and the way of the message
+  /// through the kernel or the middleware's locks orders put() before find().
+  struct Entry
+  {
+    std::atomic<uint64_t> words[5];  ///< id, id, number, deadline, hash
+    uint64_t reserved[3];            ///< one entry, one cache line
+  };
+  struct Key
+  {
+    uint64_t id[2];
+    uint64_t number;
+  };
+
+  explicit DeadlineRing(Entry * entries) : entries_(entries) {}
+  static Key key_of(const PublisherId & publisher, uint64_t number) noexcept;
+  static uint64_t hash(const Key & key, uint64_t deadline) noexcept;
+  Entry & entry_of(const Key & key) const noexcept;
+
+  Entry * const entries_;
+};
+
+}  // namespace rclrt_core
+
+#endif  // RCLRT_CORE__DEADLINE_RING_HPP_

@@ -1,0 +1,67 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Has the operating system run threads in the order of the absolute deadlines of their jobs:
+/// preemptive global EDF. It is what `scheduling_policy: ext` stands for.
+///
+///              enter()          start()
+///   (nobody)  -------->  idle  --------->  active: has a deadline, competes for a CPU
+///                         ^  \  <--------    |  ^ start(): another deadline
+///                         |   \   stop()     +--+
+///                         |    forget(): somebody gives the thread other attributes
+///
+/// The engine has one slot for each of its threads. Who wakes a thread starts it first, so that it has
+/// its urgency before it asks for a CPU; a thread whose group has a more urgent job waiting is started
+/// again with that job's deadline.
+///
+/// Implementations: FifoBands, on every kernel; a scheduler loaded into the kernel.
+#ifndef RCLRT_CORE__DEADLINE_SCHEDULER_HPP_
+#define RCLRT_CORE__DEADLINE_SCHEDULER_HPP_
+
+#include <cstdint>
+#include <vector>
+
+#include "rclrt_core/attributes.hpp"
+#include "rclrt_core/finding.hpp"
+#include "rclrt_core/platform.hpp"
+#include "rclrt_core/status.hpp"
+#include "rclrt_core/time.hpp"
+
+namespace rclrt_core
+{
+
+class DeadlineScheduler
+{
+public:
+  using Slot = uint32_t;
+
+  virtual ~DeadlineScheduler() = default;
+
+  /// As reports name it: "fifo bands", "sched_ext".
+  virtual const char * name() const noexcept = 0;
+  /// The least urgent attributes that go before every thread it orders: for those who release jobs.
+  virtual Attributes above() const noexcept = 0;
+
+  /// A slot for the calling thread. May allocate. Error: no room, or not available any more.
+  virtual Status enter(Slot * slot) = 0;
+  /// The thread is about to end. From any thread; the slot is nobody's from here on.
+  virtual void leave(Slot slot) noexcept = 0;
+
+  // From any thread, but for one slot never two at once. Real-time safe.
+
+  /// The thread runs, or is about to be woken for, a job with this deadline (which may be past, or
+  /// kNever: after all others). Returns 0, or the errno with which the OS refused the urgency; then
+  /// the slot is idle.
+  virtual int start(Slot slot, TimePoint deadline) noexcept = 0;
+  /// Its job is over and it is about to sleep. It keeps the scheduling class.
+  virtual void stop(Slot slot) noexcept = 0;
+  /// As stop(), and the caller is about to give the thread other attributes.
+  virtual void forget(Slot slot) noexcept = 0;
+
+  /// What went wrong and was repaired so far. May allocate.
+  virtual std::vector<Finding> findings() const = 0;
+};
+
+}  // namespace rclrt_core
+
+#endif  // RCLRT_CORE__DEADLINE_SCHEDULER_HPP_

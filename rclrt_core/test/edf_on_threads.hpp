@@ -1,0 +1,126 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// An EDF scenario on real threads, with whatever backend: jobs use CPU time, bounded to some ms each.
+#ifndef EDF_ON_THREADS_HPP_
+#define EDF_ON_THREADS_HPP_
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "edf_scenarios.hpp"
+#include "rclrt_core/engine.hpp"
+#include "rclrt_core/linux_platform.hpp"
+
+namespace rclrt_core
+{
+
+inline void use_cpu_ms(int64_t ms)
+{
+  const auto now_ns = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  for (const int64_t end = now_ns() + ms * 1'000'000; now_ns() < end;) {
+  }
+}
+
+struct EdfRun
+{
+  std::vector<rclrt_job_record> records;
+  std::map<uint32_t, std::string> names;
+
+  int64_t end_of(const std::string & name) const
+  {
+    for (const rclrt_job_record & record : records) {
+      if (names.at(record.callback) == name) {
+        return record.end_ns;
+      }
+    }
+    ADD_FAILURE() << name << " has not run";
+    return 0;
+  }
+};
+
+/// Runs on the calling thread and leaves its affinity changed: use a thread of its own.
+inline EdfRun run_on_threads(
+  const EdfScenario & scenario, const std::shared_ptr<DeadlineScheduler> & deadlines,
+  const CpuSet & cpus)
+{
+  LinuxPlatform platform;
+  Attributes here;
+  here.cpu_affinity = cpus;
+  EXPECT_EQ(platform.apply(platform.current_thread(), here), 0);
+
+  EngineOptions options;
+  options.policy = &edf_policy();
+  options.deadlines = deadlines;
+  options.attributes_mode = AttributesMode::kRequire;
+  options.timer_thread = deadlines->above();
+  Engine engine(platform, options);
+  std::map<std::string, std::shared_ptr<Group>> groups;
+  std::vector<std::shared_ptr<Callback>> callbacks;
+  std::atomic<std::size_t> ended{0};
+  EdfRun run;
+  for (const EdfScenarioJob & job : scenario.jobs) {
+    const std::string group_name = job.group.empty() ? "group of " + job.name : job.group;
+    std::shared_ptr<Group> & group = groups[group_name];
+    if (!group) {
+      GroupOptions group_options;
+      group_options.name = group_name;
+      EXPECT_TRUE(engine.add_group(group_options, &group).ok());
+    }
+    CallbackOptions callback;
+    callback.name = job.name;
+    callback.attributes.policy = SchedulingPolicy::kExt;
+    callback.relative_deadline = std::chrono::milliseconds(job.deadline_ms - job.arrival_ms);
+    callback.run = [&ended, work = job.work_ms](const Job &) {
+      use_cpu_ms(work);
+      ++ended;
+      return true;
+    };
+    callbacks.emplace_back();
+    const Status status = engine.add_callback(callback, group, &callbacks.back());
+    EXPECT_TRUE(status.ok()) << status.message();
+    run.names[callbacks.back()->id()] = job.name;
+  }
+
+  // More urgent than the jobs, and waits in between.
+  std::thread releases([&] {
+    EXPECT_EQ(platform.apply(platform.current_thread(), deadlines->above()), 0);
+    for (int i = 0; i < 10000 && !engine.is_spinning(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    // Until its threads are there.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < callbacks.size(); ++i) {
+      std::this_thread::sleep_until(
+        start + std::chrono::milliseconds(scenario.jobs[i].arrival_ms));
+      engine.notify(*callbacks[i]);
+    }
+    for (int i = 0; i < 10000 && ended < callbacks.size(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(ended, callbacks.size());
+    engine.stop();
+  });
+  const Status spun = engine.spin();
+  EXPECT_TRUE(spun.ok()) << spun.message();
+  releases.join();
+  engine.read_trace([&run](const rclrt_job_record & record) { run.records.push_back(record); });
+  return run;
+}
+
+}  // namespace rclrt_core
+
+#endif  // EDF_ON_THREADS_HPP_

@@ -1,0 +1,86 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What preemptive global EDF must do, once for all backends: jobs that arrive and work, and who must
+/// end before whom whatever the exact times. On the simulated platform, also every instant.
+#ifndef EDF_SCENARIOS_HPP_
+#define EDF_SCENARIOS_HPP_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rclrt_core
+{
+
+struct EdfScenarioJob
+{
+  std::string name;
+  int64_t arrival_ms;
+  int64_t deadline_ms;  ///< absolute, from the start
+  int64_t work_ms;
+  std::string group;  ///< exclusive; empty: one of its own
+};
+
+struct EdfScenario
+{
+  std::string name;
+  int cpus;
+  std::vector<EdfScenarioJob> jobs;
+  /// The first must end before the second.
+  std::vector<std::pair<std::string, std::string>> ends_before;
+  /// "ended name", milliseconds, in order of end and name. (A thread may enter a callback and lose its
+  /// CPU at the same instant, so starts say less.)
+  std::vector<std::string> on_sim;
+};
+
+inline const std::vector<EdfScenario> & edf_scenarios()
+{
+  static const std::vector<EdfScenario> scenarios = {
+    {"waiting_jobs_run_in_the_order_of_their_deadlines",
+     1,
+     {{"hog", 0, 20, 4, ""},
+      {"a", 1, 60, 1, ""},
+      {"b", 1, 30, 1, ""},
+      {"c", 1, 40, 1, ""},
+      {"d", 2, 90, 1, ""}},
+     {{"hog", "b"}, {"b", "c"}, {"c", "a"}, {"a", "d"}},
+     {"4 hog", "5 b", "6 c", "7 a", "8 d"}},
+    {"an_earlier_deadline_preempts",
+     1,
+     {{"late", 0, 90, 6, ""}, {"early", 2, 20, 2, ""}},
+     {{"early", "late"}},
+     {"4 early", "8 late"}},
+    {"a_later_deadline_does_not_preempt",
+     1,
+     {{"early", 0, 20, 5, ""}, {"late", 1, 90, 1, ""}},
+     {{"early", "late"}},
+     {"5 early", "6 late"}},
+    {"preemptions_nest",
+     1,
+     {{"l", 0, 90, 3, ""}, {"m", 1, 60, 3, ""}, {"h", 2, 30, 3, ""}},
+     {{"h", "m"}, {"m", "l"}},
+     {"5 h", "7 m", "9 l"}},
+    {"who_waits_behind_a_later_job_of_its_group_lends_it_its_deadline",
+     1,
+     {{"owner", 0, 90, 6, "g"}, {"middle", 1, 60, 4, ""}, {"urgent", 2, 20, 1, "g"}},
+     {{"owner", "urgent"}, {"urgent", "middle"}},
+     {"7 owner", "8 urgent", "11 middle"}},
+    {"two_cpus_run_the_two_earliest_of_all",
+     2,
+     {{"a", 0, 50, 6, ""}, {"b", 0, 60, 8, ""}, {"c", 2, 30, 2, ""}, {"d", 3, 90, 3, ""}},
+     {{"c", "a"}, {"c", "b"}, {"a", "d"}},
+     {"4 c", "6 a", "9 d", "10 b"}},
+    {"on_two_cpus_the_later_of_two_is_preempted_and_the_earlier_is_not",
+     2,
+     {{"a", 0, 40, 8, ""}, {"b", 0, 80, 8, ""}, {"c", 2, 30, 3, ""}, {"d", 2, 50, 3, ""}},
+     {{"c", "a"}, {"c", "b"}, {"d", "b"}, {"a", "b"}},
+     {"5 c", "8 a", "8 d", "14 b"}},
+  };
+  return scenarios;
+}
+
+}  // namespace rclrt_core
+
+#endif  // EDF_SCENARIOS_HPP_

@@ -1,0 +1,197 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// scheduling_policy ext with the FIFO bands, on virtual CPUs: whole traces.
+
+#include "edf_scenarios.hpp"
+#include "engine_on_sim.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+Attributes ext()
+{
+  Attributes attributes;
+  attributes.policy = SchedulingPolicy::kExt;
+  return attributes;
+}
+
+CallbackOptions ext_callback(
+  EngineOnSim & engine, const std::string & name, Duration relative_deadline, Duration work)
+{
+  CallbackOptions options = engine.callback_options(name, work);
+  options.attributes = ext();
+  options.relative_deadline = relative_deadline;
+  return options;
+}
+
+Lines run(const EdfScenario & scenario, ExecutionModel model)
+{
+  EngineOptions options;
+  options.model = model;
+  EngineOnSim engine(scenario.cpus, options);
+  std::vector<Arrival> arrivals;
+  for (const EdfScenarioJob & job : scenario.jobs) {
+    engine.add(
+      ext_callback(
+        engine, job.name, milliseconds(job.deadline_ms - job.arrival_ms),
+        milliseconds(job.work_ms)),
+      job.group);
+    arrivals.push_back({job.arrival_ms, job.name});
+  }
+  std::vector<std::pair<int64_t, std::string>> ends;
+  engine.run(100, arrivals, [&] {
+    engine.sim.sleep_until(at_ms(90));
+    for (const rclrt_job_record & record : engine.records()) {
+      ends.emplace_back(record.end_ns / 1'000'000, engine.name_of(record.callback));
+    }
+  });
+  std::sort(ends.begin(), ends.end());
+  Lines lines;
+  for (const auto & [end, name] : ends) {
+    lines.push_back(std::to_string(end) + " " + name);
+  }
+  return lines;
+}
+
+TEST(EdfOnSim, runs_every_scenario_as_told_in_a_pool)
+{
+  for (const EdfScenario & scenario : edf_scenarios()) {
+    EXPECT_EQ(run(scenario, ExecutionModel::kPool), scenario.on_sim) << scenario.name;
+  }
+}
+
+TEST(EdfOnSim, runs_every_scenario_as_told_with_a_thread_a_group)
+{
+  for (const EdfScenario & scenario : edf_scenarios()) {
+    EXPECT_EQ(run(scenario, ExecutionModel::kIsolated), scenario.on_sim) << scenario.name;
+  }
+}
+
+TEST(EdfOnSim, a_steady_load_that_fits_needs_no_change_of_attributes)
+{
+  EngineOnSim engine(2, {});
+  engine.add(ext_callback(engine, "a", milliseconds(5), milliseconds(1)));
+  engine.add(ext_callback(engine, "b", milliseconds(5), milliseconds(1)));
+  std::vector<Arrival> arrivals;
+  for (int i = 0; i < 20; ++i) {
+    arrivals.push_back({10 + i * 10, "a"});
+    arrivals.push_back({10 + i * 10, "b"});
+  }
+  int64_t before = 0;
+  int64_t after = 0;
+  engine.run(300, arrivals, [&] {
+    engine.sim.sleep_until(at_ms(100));
+    before = engine.sim.counts().apply;
+    engine.sim.sleep_until(at_ms(205));
+    after = engine.sim.counts().apply;
+  });
+  EXPECT_EQ(engine.statistics("a").executed, 20u);
+  EXPECT_EQ(after - before, 0);
+}
+
+TEST(EdfOnSim, no_event_changes_more_than_two_threads)
+{
+  EngineOnSim engine(2, {});
+  std::vector<Arrival> arrivals;
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = "job " + std::to_string(i);
+    // Deadlines in no order.
+    engine.add(ext_callback(engine, name, milliseconds(20 + (i * 7) % 12 * 5), microseconds(1500)));
+    arrivals.push_back({10 + i, name});
+  }
+  std::vector<int64_t> changes;
+  engine.run(100, arrivals, [&] {
+    // Between two arrivals lie one arrival and, with 1.5 ms of work on 2 CPUs, at most two ends.
+    for (int i = 0; i < 40; ++i) {
+      engine.sim.sleep_until(at_ms(10 + i) + microseconds(900));
+      changes.push_back(engine.sim.counts().apply);
+    }
+  });
+  EXPECT_GT(changes.back(), changes.front());
+  for (std::size_t i = 1; i < changes.size(); ++i) {
+    EXPECT_LE(changes[i] - changes[i - 1], 2 * 3) << i;
+  }
+}
+
+TEST(EdfOnSim, what_a_job_publishes_runs_with_its_deadline)
+{
+  // The source's job has until 30; what it triggers, without a deadline of its own, outranks "other".
+  EngineOnSim engine(1, {});
+  CallbackOptions source = ext_callback(engine, "source", milliseconds(30), milliseconds(1));
+  source.run = [&](const Job &) {
+    engine.sim.work(milliseconds(1));
+    engine.engine.notify(*engine.callbacks.at("sink"));
+    return true;
+  };
+  engine.add(std::move(source));
+  engine.add(ext_callback(engine, "sink", Duration{0}, milliseconds(2)));
+  engine.add(ext_callback(engine, "other", milliseconds(60), milliseconds(5)));
+  EXPECT_EQ(
+    engine.run(50, {{0, "other"}, {2, "source"}}),
+    (Lines{"0-0-8 other", "2-2-3 source", "3-3-5 sink"}));
+}
+
+TEST(EdfOnSim, a_deadline_in_the_past_goes_first_and_no_deadline_goes_last)
+{
+  EngineOnSim engine(1, {});
+  TimerOptions timer;
+  timer.period = milliseconds(100);
+  timer.first = milliseconds(4);
+  engine.add_timer(ext_callback(engine, "late", microseconds(1), milliseconds(3)), timer);
+  engine.add(ext_callback(engine, "never", Duration{0}, milliseconds(3)));
+  engine.add(ext_callback(engine, "soon", milliseconds(9), milliseconds(3)));
+  EXPECT_EQ(
+    engine.run(50, {{0, "never"}, {1, "soon"}}),
+    (Lines{"0-0-9 never", "1-1-4 soon", "4-4-7 late"}));
+}
+
+TEST(EdfOnSim, fifo_and_ext_callbacks_share_threads)
+{
+  EngineOnSim engine(1, {});
+  CallbackOptions urgent = engine.callback_options("fifo", milliseconds(2));
+  urgent.attributes = fifo(80);
+  engine.add(std::move(urgent));
+  CallbackOptions plain = engine.callback_options("plain", milliseconds(2));
+  engine.add(std::move(plain));
+  engine.add(ext_callback(engine, "ext", milliseconds(5), milliseconds(3)));
+  EXPECT_EQ(
+    engine.run(
+      50, {{0, "plain"}, {1, "ext"}, {2, "fifo"}, {20, "ext"}, {30, "plain"}, {31, "ext"}}),
+    (Lines{
+      "0-0-7 plain", "1-1-6 ext", "2-2-4 fifo", "20-20-23 ext", "30-30-35 plain", "31-31-34 ext"}));
+}
+
+TEST(EdfOnSim, without_a_deadline_scheduler_ext_is_a_finding_or_an_error)
+{
+  for (const AttributesMode mode : {AttributesMode::kPrefer, AttributesMode::kRequire}) {
+    EngineOptions options;
+    options.attributes_mode = mode;
+    EngineOnSim engine(options);
+    engine.add(ext_callback(engine, "a", milliseconds(5), milliseconds(1)));
+    const Lines jobs = engine.run(20, {{1, "a"}});
+    if (mode == AttributesMode::kPrefer) {
+      EXPECT_EQ(jobs, (Lines{"1-1-2 a"}));
+      ASSERT_EQ(engine.engine.findings().size(), 1u);
+      EXPECT_EQ(engine.engine.findings().front().subject, "a");
+    } else {
+      EXPECT_FALSE(engine.spin_status.ok());
+      EXPECT_NE(engine.spin_status.message().find("ext"), std::string::npos);
+    }
+  }
+}
+
+TEST(EdfOnSim, what_the_os_refuses_is_a_finding_and_the_callback_runs)
+{
+  EngineOnSim engine(1, {});
+  engine.sim.refuse({SchedulingPolicy::kFifo});
+  engine.add(ext_callback(engine, "a", milliseconds(5), milliseconds(1)));
+  const Lines jobs = engine.run(20, {{1, "a"}});
+  EXPECT_EQ(jobs, (Lines{"1-1-2 a"}));
+  EXPECT_FALSE(engine.engine.findings().empty());
+}
+
+}  // namespace
+}  // namespace rclrt_core

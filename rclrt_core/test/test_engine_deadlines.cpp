@@ -1,0 +1,162 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Which deadline a job has: its own, inherited, carried by a message, or of several inputs.
+
+#include "engine_on_sim.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+class Deadlines : public ::testing::Test
+{
+protected:
+  Deadlines() : engine_(1, EngineOptions{}) {}
+
+  CallbackOptions options(const std::string & name, Duration relative_deadline)
+  {
+    CallbackOptions options = engine_.callback_options(name, milliseconds(1));
+    options.attributes.policy = SchedulingPolicy::kExt;
+    options.relative_deadline = relative_deadline;
+    return options;
+  }
+
+  /// Works, then notifies; `carried`: what the message says that it takes first.
+  void add(
+    CallbackOptions options, const std::string & notifies, TimePoint carried,
+    const std::string & group = "")
+  {
+    options.run = [this, notifies, carried](const Job &) {
+      if (carried != time_point_of(0)) {
+        inherit_deadline(carried);
+      }
+      engine_.sim.work(milliseconds(1));
+      if (!notifies.empty()) {
+        engine_.engine.notify(*engine_.callbacks.at(notifies));
+      }
+      return true;
+    };
+    engine_.add(std::move(options), group);
+  }
+
+  /// "ended name deadline", in order of end.
+  Lines run(const std::vector<Arrival> & arrivals)
+  {
+    Lines lines;
+    engine_.run(100, arrivals, [&] {
+      engine_.sim.sleep_until(at_ms(90));
+      auto records = engine_.records();
+      std::sort(records.begin(), records.end(), [](const auto & a, const auto & b) {
+        return a.end_ns < b.end_ns;
+      });
+      for (const rclrt_job_record & record : records) {
+        lines.push_back(
+          std::to_string(record.end_ns / 1'000'000) + " " + engine_.name_of(record.callback) + " " +
+          (record.deadline_ns == RCLRT_TRACE_NO_DEADLINE
+             ? "none"
+             : std::to_string(record.deadline_ns / 1'000'000)));
+      }
+    });
+    return lines;
+  }
+
+  static constexpr TimePoint kNothing = time_point_of(0);
+  EngineOnSim engine_;
+};
+
+TEST_F(Deadlines, of_a_message_counts_for_the_job_and_for_what_it_triggers)
+{
+  add(options("first", Duration{0}), "second", at_ms(40));
+  add(options("second", Duration{0}), "", kNothing);
+  EXPECT_EQ(run({{10, "first"}}), (Lines{"11 first 40", "12 second 40"}));
+}
+
+TEST_F(Deadlines, of_a_message_preempts_and_is_preempted_from_when_it_is_known)
+{
+  add(options("late", Duration{0}), "", at_ms(80));
+  add(options("other", milliseconds(30)), "", kNothing);
+  add(options("early", Duration{0}), "", at_ms(15));
+  // "late" and "early" have none until they have taken their message.
+  EXPECT_EQ(
+    run({{10, "late"}, {10, "other"}, {11, "early"}, {20, "early"}}),
+    (Lines{"11 other 40", "12 early 15", "13 late 80", "21 early 15"}));
+}
+
+TEST_F(Deadlines, of_the_next_message_is_expected_as_far_away_as_that_of_the_last)
+{
+  add(options("carried", Duration{0}), "", at_ms(14));  // 4 ms after its first release
+  add(options("other", milliseconds(5)), "", kNothing);
+  // The second time it goes first before it has taken its message: expected until 34, "other" has 35.
+  EXPECT_EQ(
+    run({{10, "carried"}, {30, "other"}, {30, "carried"}}),
+    (Lines{"11 carried 14", "31 carried 14", "32 other 35"}));
+}
+
+TEST_F(Deadlines, of_the_callback_itself_prevails_unless_the_earliest_is_asked_for)
+{
+  add(options("own", milliseconds(20)), "", at_ms(12));
+  CallbackOptions earliest = options("earliest", milliseconds(20));
+  earliest.deadline_rule = DeadlineRule::kEarliest;
+  add(std::move(earliest), "", at_ms(12));
+  CallbackOptions later = options("later", milliseconds(20));
+  later.deadline_rule = DeadlineRule::kEarliest;
+  add(std::move(later), "", at_ms(60));
+  EXPECT_EQ(
+    run({{10, "own"}, {20, "earliest"}, {30, "later"}}),
+    (Lines{"11 own 30", "21 earliest 12", "31 later 50"}));
+}
+
+TEST_F(Deadlines, fan_in_takes_the_earliest_of_what_was_not_handed_on_yet)
+{
+  add(options("left", Duration{0}), "", at_ms(30), "fusion");
+  add(options("right", Duration{0}), "sink", at_ms(50), "fusion");
+  add(options("sink", Duration{0}), "", kNothing);
+  // The second time "left" has brought nothing new.
+  EXPECT_EQ(
+    run({{10, "left"}, {12, "right"}, {20, "right"}}),
+    (Lines{"11 left 30", "13 right 30", "14 sink 30", "21 right 50", "22 sink 50"}));
+}
+
+TEST_F(Deadlines, fan_in_takes_the_last_if_asked_to)
+{
+  add(options("left", Duration{0}), "", at_ms(30), "fusion");
+  CallbackOptions right = options("right", Duration{0});
+  right.fan_in = FanIn::kLast;
+  add(std::move(right), "sink", at_ms(50), "fusion");
+  add(options("sink", Duration{0}), "", kNothing);
+  EXPECT_EQ(
+    run({{10, "left"}, {12, "right"}}), (Lines{"11 left 30", "13 right 50", "14 sink 50"}));
+}
+
+TEST_F(Deadlines, a_sink_does_not_fan_in_with_itself)
+{
+  add(options("sink", Duration{0}), "", kNothing, "g");
+  CallbackOptions source = options("source", milliseconds(10));
+  add(std::move(source), "sink", kNothing);
+  EXPECT_EQ(
+    run({{10, "source"}, {20, "source"}}),
+    (Lines{"11 source 20", "12 sink 20", "21 source 30", "22 sink 30"}));
+}
+
+TEST_F(Deadlines, a_job_that_takes_a_late_message_keeps_what_a_waiting_job_lends_it)
+{
+  // "owner" learns that it has time, but "urgent" of its group waits: "middle" must not get between.
+  CallbackOptions owner = options("owner", Duration{0});
+  owner.run = [this](const Job &) {
+    engine_.sim.work(milliseconds(2));
+    inherit_deadline(at_ms(80));
+    engine_.sim.work(milliseconds(2));
+    return true;
+  };
+  engine_.add(std::move(owner), "g");
+  add(options("urgent", milliseconds(5)), "", kNothing, "g");
+  add(options("middle", milliseconds(20)), "", kNothing);
+  EXPECT_EQ(
+    run({{10, "owner"}, {11, "urgent"}, {11, "middle"}}),
+    (Lines{"14 owner 80", "15 urgent 16", "16 middle 31"}));
+}
+
+}  // namespace
+}  // namespace rclrt_core

@@ -1,0 +1,296 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The table that processes share: what a crash, a damaged file or another version leave behind. Every
+// wait is bounded; nobody here uses a CPU, only the priorities that threads were given are looked at.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "platform/linux/shared_edf_memory.hpp"
+#include "rclrt_core/fifo_bands.hpp"
+#include "rclrt_core/linux_platform.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+using linux_platform::SharedEdfFile;
+using linux_platform::SharedEdfMemory;
+using linux_platform::SharedPiMutex;
+
+class SharedTable : public ::testing::Test
+{
+protected:
+  SharedTable() : name_("rclrt_test_" + std::to_string(getpid())), path_(SharedEdfMemory::path(name_))
+  {
+    unlink(path_.c_str());
+  }
+  ~SharedTable() override { unlink(path_.c_str()); }
+
+  std::unique_ptr<EdfMemory> attach()
+  {
+    std::unique_ptr<EdfMemory> memory;
+    const Status status = SharedEdfMemory::attach(name_, 2, 49, &memory);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return memory;
+  }
+
+  /// The file, as somebody else sees it.
+  SharedEdfFile * map()
+  {
+    const int descriptor = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    void * const memory =
+      mmap(nullptr, sizeof(SharedEdfFile), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    close(descriptor);
+    EXPECT_NE(memory, MAP_FAILED);
+    return static_cast<SharedEdfFile *>(memory);
+  }
+
+  /// Runs in a process of its own, which then kills itself.
+  template <typename Body>
+  static void in_process_that_is_killed(const Body & body)
+  {
+    const pid_t child = fork();
+    if (child == 0) {
+      body();
+      kill(getpid(), SIGKILL);
+    }
+    waitpid(child, nullptr, 0);
+  }
+
+  std::string name_;
+  std::string path_;
+  LinuxPlatform platform_;
+};
+
+TEST_F(SharedTable, is_the_same_for_all_who_attach)
+{
+  const auto one = attach();
+  const auto other = attach();
+  one->lock().arrivals = 4711;
+  one->unlock();
+  EXPECT_EQ(other->lock().arrivals, 4711u);
+  other->unlock();
+  EXPECT_TRUE(one->findings().empty());
+}
+
+TEST_F(SharedTable, goes_on_after_a_process_was_killed_with_the_lock)
+{
+  const auto memory = attach();
+  in_process_that_is_killed([&] { static_cast<void>(attach()->lock().arrivals); });
+  memory->lock();
+  memory->unlock();
+  ASSERT_EQ(memory->findings().size(), 1u);
+  EXPECT_NE(memory->findings().front().what.find("died"), std::string::npos);
+}
+
+TEST_F(SharedTable, is_emptied_when_a_process_died_half_way_through_a_change)
+{
+  const auto memory = attach();
+  in_process_that_is_killed([&] {
+    EdfTable & table = attach()->lock();
+    table.count = 3;  // and the jobs are not there
+  });
+  EXPECT_EQ(memory->lock().count, 0u);
+  memory->unlock();
+}
+
+TEST_F(SharedTable, forgets_the_jobs_of_a_process_that_was_killed)
+{
+  const auto memory = attach();
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    EdfTable & table = memory->lock();
+    table.jobs[0] = {10, 0, getpid(), getpid(), 49, 0};
+    table.count = 1;
+    memory->unlock();
+    kill(getpid(), SIGKILL);
+  }
+  waitpid(child, nullptr, 0);
+  EdfTable & table = memory->lock();
+  EXPECT_EQ(table.count, 1u);
+  remove_dead(table, *memory, getpid());
+  EXPECT_EQ(table.count, 0u);
+  memory->unlock();
+}
+
+TEST_F(SharedTable, replaces_a_file_of_garbage_with_a_finding)
+{
+  for (const std::size_t size : {std::size_t{1}, sizeof(SharedEdfFile), std::size_t{100000}}) {
+    unlink(path_.c_str());
+    std::ofstream(path_) << std::string(size, 'x');
+    const auto memory = attach();
+    ASSERT_NE(memory, nullptr);
+    EXPECT_EQ(memory->lock().count, 0u);
+    memory->unlock();
+    ASSERT_EQ(memory->findings().size(), 1u);
+    EXPECT_EQ(memory->findings().front().subject, path_);
+  }
+}
+
+TEST_F(SharedTable, of_another_version_is_an_error_that_names_the_file)
+{
+  attach();
+  SharedEdfFile * const file = map();
+  ++file->version;
+  munmap(file, sizeof(SharedEdfFile));
+  std::unique_ptr<EdfMemory> memory;
+  const Status status = SharedEdfMemory::attach(name_, 2, 49, &memory);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find(path_), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("version 2"), std::string::npos) << status.message();
+}
+
+TEST_F(SharedTable, damaged_while_in_use_is_repaired)
+{
+  const auto memory = attach();
+  SharedEdfFile * const file = map();
+  file->table.count = 0xffffffff;
+  file->table.runners = 0;
+  const EdfTable & table = memory->lock();
+  EXPECT_EQ(table.count, 0u);
+  EXPECT_EQ(table.runners, 2u);
+  memory->unlock();
+  EXPECT_EQ(memory->findings().size(), 1u);
+  munmap(file, sizeof(SharedEdfFile));
+}
+
+/// The words of the lock hold something that no unlock will ever undo: who waits gives up after a time
+/// and all move to a new file.
+TEST_F(SharedTable, with_a_damaged_lock_is_replaced_by_all_who_use_it)
+{
+  const auto stuck = static_cast<uint32_t>(getpid());  // alive, and not about to unlock anything
+  for (const uint32_t word : {stuck, 0x3fffffffu, 0xffffffffu, 0x80000000u, 0x40000000u}) {
+    unlink(path_.c_str());
+    const auto one = attach();
+    const auto other = attach();
+    SharedEdfFile * const file = map();
+    std::memcpy(static_cast<void *>(&file->mutex), &word, sizeof(word));
+    std::thread([&] {  // its id is none of these
+      one->lock().arrivals = 4711;
+      one->unlock();
+      EXPECT_EQ(other->lock().arrivals, 4711u) << std::hex << word;
+      other->unlock();
+    }).join();
+    munmap(file, sizeof(SharedEdfFile));
+  }
+}
+
+TEST_F(SharedTable, refuses_impossible_names)
+{
+  std::unique_ptr<EdfMemory> memory;
+  EXPECT_FALSE(SharedEdfMemory::attach("", 2, 49, &memory).ok());
+  EXPECT_FALSE(SharedEdfMemory::attach("a/b", 2, 49, &memory).ok());
+  EXPECT_FALSE(SharedEdfMemory::attach(std::string(200, 'a'), 2, 49, &memory).ok());
+}
+
+TEST_F(SharedTable, the_lock_excludes_threads_and_processes)
+{
+  const auto memory = attach();
+  constexpr int kEach = 20000;
+  std::vector<pid_t> children;
+  for (int i = 0; i < 3; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (int n = 0; n < kEach; ++n) {
+        EdfTable & table = memory->lock();
+        const uint64_t arrivals = table.arrivals;
+        table.arrivals = arrivals + 1;
+        memory->unlock();
+      }
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(memory->lock().arrivals, uint64_t{3 * kEach});
+  memory->unlock();
+}
+
+/// Two processes, two CPUs' worth of run priority: whoever has the earliest deadlines has it.
+TEST_F(SharedTable, orders_the_threads_of_two_processes)
+{
+  Attributes fifo;
+  fifo.policy = SchedulingPolicy::kFifo;
+  fifo.priority = 49;
+  int refused = 0;
+  std::thread([&] { refused = platform_.apply(platform_.current_thread(), fifo); }).join();
+  if (refused != 0) {
+    GTEST_SKIP() << "not permitted here: " << to_string(platform_.explain("this test", fifo, refused));
+  }
+  FifoBandsOptions options;
+  options.runners = 1;
+  options.shared_name = name_;
+  int to_child[2];
+  int to_parent[2];
+  ASSERT_EQ(pipe(to_child), 0);
+  ASSERT_EQ(pipe(to_parent), 0);
+  char byte = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::shared_ptr<FifoBands> bands;
+    DeadlineScheduler::Slot slot = 0;
+    const bool ready = FifoBands::make(platform_, options, &bands).ok() && bands->enter(&slot).ok() &&
+                       bands->start(slot, time_point_of(500)) == 0;
+    byte = ready ? 'y' : 'n';
+    static_cast<void>(!write(to_parent[1], &byte, 1));
+    static_cast<void>(!read(to_child[0], &byte, 1));
+    _exit(0);  // and its job stays in the table
+  }
+  ASSERT_EQ(read(to_parent[0], &byte, 1), 1);
+  ASSERT_EQ(byte, 'y');
+  const auto priority_of = [this](ThreadId thread) {
+    Attributes attributes;
+    EXPECT_EQ(platform_.read_back(thread, &attributes), 0);
+    return attributes.policy == SchedulingPolicy::kFifo ? attributes.priority : 0;
+  };
+  EXPECT_EQ(priority_of(child), 49);
+  std::thread([&] {
+    std::shared_ptr<FifoBands> bands;
+    const Status made = FifoBands::make(platform_, options, &bands);
+    ASSERT_TRUE(made.ok()) << made.message();
+    DeadlineScheduler::Slot slot = 0;
+    ASSERT_TRUE(bands->enter(&slot).ok());
+    const ThreadId self = platform_.current_thread();
+    EXPECT_EQ(bands->start(slot, time_point_of(900)), 0);
+    EXPECT_LT(priority_of(self), 49);
+    EXPECT_EQ(priority_of(child), 49);
+    EXPECT_EQ(bands->start(slot, time_point_of(100)), 0);
+    EXPECT_EQ(priority_of(self), 49);
+    EXPECT_LT(priority_of(child), 49);
+    bands->stop(slot);
+    EXPECT_EQ(priority_of(child), 49);
+    EXPECT_EQ(bands->start(slot, time_point_of(900)), 0);
+    EXPECT_LT(priority_of(self), 49);
+    byte = 'x';
+    ASSERT_EQ(write(to_child[1], &byte, 1), 1);
+    waitpid(child, nullptr, 0);
+    // The next event that finds no CPU notices that the one before it is gone.
+    EXPECT_EQ(bands->start(slot, time_point_of(901)), 0);
+    EXPECT_EQ(priority_of(self), 49);
+    bands->leave(slot);
+  }).join();
+}
+
+}  // namespace
+}  // namespace rclrt_core

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Global EDF by absolute deadline, above a fair background.
+ *
+ * A thread's deadline lies in its slot of a table that user space maps (rclrt_scx/slots.h). Threads
+ * with a deadline wait in one queue in deadline order, all others in a second one in the order of the
+ * CPU time they had, weighted by nice. A CPU that looks for work takes the earliest deadline that may
+ * run there; a thread that becomes runnable takes the CPU that runs the latest.
+ *
+ * For each CPU a word says what it runs: a deadline, background or nothing. Who wants to preempt
+ * first claims the CPU by compare-and-swap of that word, so that of several CPUs that wake threads at
+ * the same time no two choose the same victim; then kicks it. Two rules keep the word honest:
+ *   - dispatch() always rewrites it BEFORE it looks into the queues, and enqueue() looks at it AFTER it
+ *     has queued: one of the two sees the other (both are full barriers);
+ *   - a claim is only a hint: what the CPU runs in the end is decided by dispatch() alone.
+ *
+ * A thread that is preempted by a higher class would be parked in front of that CPU's own queue, out
+ * of reach of idle CPUs. With its slice set to zero in stopping() it comes back to enqueue() instead.
+ *
+ * The reserve: a CPU that ran nothing but deadlines for (1 - reserve) of a period gives a turn to the
+ * background, or to a job with a deadline that has starved for seconds. Otherwise overload would starve
+ * kernel threads, and in the end the kernel would eject this scheduler.
+ *
+ * Known weakness: two queues for the whole machine. Good for robots (tens of CPUs), not for hundreds.
+ */
+#include "kernel.bpf.h"
+
+#include "rclrt_scx/slots.h"
+
+char _license[] SEC("license") = "GPL";
+
+#define EDF 0
+#define FAIR 1
+#define NS_PER_MS 1000000ULL
+#define MAX_LOOK 256 /* threads pinned elsewhere that a CPU passes over in search of one for itself */
+#define MAX_CLAIMS 4 /* lost races before a waker leaves it to the next dispatch() */
+
+const volatile u32 cpu_count = 1;
+const volatile u32 slot_count = 1;
+const volatile bool partial;
+const volatile bool record;
+const volatile u64 edf_slice_ns = 95 * NS_PER_MS;
+const volatile u64 fair_slice_ns = 5 * NS_PER_MS;
+const volatile u64 starved_jiffies = 500;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct rclrt_scx_state);
+} state SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct rclrt_scx_slot);
+} slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct rclrt_scx_owner);
+} owners SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct rclrt_scx_cpu);
+} cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} events SEC(".maps");
+
+/* What only the scheduler may know of a thread. */
+struct thread {
+	u32 slot; /* index + 1; 0 for none */
+	bool urgent; /* runs by a deadline */
+	u64 vtime; /* of the background */
+	u64 since_ns; /* on its CPU */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+static u64 fair_vtime; /* of the background thread that started last */
+
+static struct thread *thread_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&threads, p, 0, 0);
+}
+
+static struct rclrt_scx_cpu *cpu_of(s32 cpu)
+{
+	return bpf_map_lookup_elem(&cpus, &cpu);
+}
+
+static struct rclrt_scx_state *the_state(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&state, &zero);
+}
+
+/* The thread's deadline as a key, RCLRT_SCX_RUNS_BACKGROUND if it has none. */
+static u64 urgency(const struct thread *t)
+{
+	struct rclrt_scx_slot *slot;
+	s64 own, lent;
+	u32 index;
+
+	if (!t || !t->slot)
+		return RCLRT_SCX_RUNS_BACKGROUND;
+	index = t->slot - 1;
+	slot = bpf_map_lookup_elem(&slots, &index);
+	if (!slot)
+		return RCLRT_SCX_RUNS_BACKGROUND;
+	own = *(volatile s64 *)&slot->deadline_ns;
+	lent = *(volatile s64 *)&slot->lent_ns;
+	if (lent > RCLRT_SCX_NO_DEADLINE && (own <= RCLRT_SCX_NO_DEADLINE || lent < own))
+		own = lent;
+	return own > RCLRT_SCX_NO_DEADLINE ? (u64)own : RCLRT_SCX_RUNS_BACKGROUND;
+}
+
+static void note(struct task_struct *p, u16 type, u64 key)
+{
+	struct rclrt_scx_event *event;
+	u64 allowed = 0;
+	s32 cpu;
+
+	if (!record)
+		return;
+	bpf_for(cpu, 0, 64) {
+		if (cpu < cpu_count && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			allowed |= 1ULL << cpu;
+	}
+	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+	if (!event) {
+		struct rclrt_scx_state *s = the_state();
+
+		if (s)
+			__sync_fetch_and_add(&s->events_lost, 1);
+		return;
+	}
+	event->time_ns = bpf_ktime_get_ns();
+	event->key = key;
+	event->allowed = allowed;
+	event->tid = p->pid;
+	event->cpu = scx_bpf_task_cpu(p);
+	event->type = type;
+	bpf_ringbuf_submit(event, 0);
+}
+
+/* Claim the CPU that runs the latest of those where `p` may run, if it is later than `key`. */
+static void find_cpu(struct task_struct *p, u64 key, bool woken)
+{
+	s32 own = scx_bpf_task_cpu(p);
+	struct rclrt_scx_cpu *c;
+	int try, i;
+
+	bpf_for(try, 0, MAX_CLAIMS) {
+		u64 latest = key;
+		s32 victim = -1;
+
+		/* From the own CPU onwards, so that it is taken where several are equal. */
+		bpf_for(i, 0, cpu_count) {
+			s32 cpu = own + i;
+			u64 runs;
+
+			if (cpu >= cpu_count)
+				cpu -= cpu_count;
+			/* A preempted thread has just left this one to somebody. */
+			if (i == 0 && !woken)
+				continue;
+			c = cpu_of(cpu);
+			if (!c || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+				continue;
+			runs = *(volatile u64 *)&c->running_ns;
+			if (runs <= latest || !ours_to_take(cpu, partial))
+				continue;
+			latest = runs;
+			victim = cpu;
+			if (runs == RCLRT_SCX_RUNS_NOTHING)
+				break;
+		}
+		if (victim < 0)
+			return;
+		c = cpu_of(victim);
+		if (c && __sync_val_compare_and_swap(&c->running_ns, latest, key) == latest) {
+			/* Background takes idle CPUs only: kicking its own kind goes round in circles. */
+			scx_bpf_kick_cpu(victim, key < RCLRT_SCX_RUNS_BACKGROUND ? SCX_KICK_PREEMPT :
+										   SCX_KICK_IDLE);
+			return;
+		}
+	}
+}
+
+s32 SEC("struct_ops/edf_select_cpu")
+BPF_PROG(edf_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	return prev_cpu; /* enqueue() decides */
+}
+
+void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct thread *t = thread_of(p);
+	u64 key = urgency(t);
+
+	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
+		note(p, RCLRT_SCX_QUEUED, key);
+		insert_by(p, EDF, edf_slice_ns, key, enq_flags);
+	} else {
+		u64 vtime = fair_vtime;
+
+		if (t) {
+			/* Who slept long does not save up more than a slice. */
+			if ((s64)(t->vtime - (fair_vtime - fair_slice_ns)) < 0)
+				t->vtime = fair_vtime - fair_slice_ns;
+			vtime = t->vtime;
+		}
+		insert_by(p, FAIR, fair_slice_ns, vtime, enq_flags);
+	}
+	find_cpu(p, key, enq_flags & SCX_ENQ_WAKEUP);
+}
+
+/* Key of the earliest thread in the EDF queue that may run on `cpu`. */
+static u64 earliest_for(s32 cpu)
+{
+	u64 key = RCLRT_SCX_RUNS_NOTHING;
+	struct task_struct *p;
+	int looked = 0;
+
+	bpf_for_each(scx_dsq, p, EDF, 0) {
+		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
+			key = p->scx.dsq_vtime;
+			break;
+		}
+		if (++looked >= MAX_LOOK)
+			break;
+	}
+	return key;
+}
+
+/* Take a thread with a deadline that has waited for seconds. */
+static bool take_starved(s32 cpu)
+{
+	u64 now = bpf_jiffies64();
+	struct task_struct *p;
+	bool taken = false;
+	int looked = 0;
+
+	bpf_for_each(scx_dsq, p, EDF, 0) {
+		if (now - p->scx.runnable_at > starved_jiffies &&
+		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
+			taken = take_this(&___it, p, fair_slice_ns);
+			break;
+		}
+		if (++looked >= MAX_LOOK)
+			break;
+	}
+	return taken;
+}
+
+/* A turn for who gets nothing under EDF, if one is due. The thread is protected until it stops. */
+static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c)
+{
+	bool fair = scx_bpf_dsq_nr_queued(FAIR) > 0;
+	u64 now = bpf_ktime_get_ns();
+
+	if (!fair && scx_bpf_dsq_nr_queued(EDF) == 0) {
+		c->fair_ns = now;
+		return false;
+	}
+	if (now - c->fair_ns < edf_slice_ns)
+		return false;
+	c->fair_ns = now;
+	c->in_reserve = 1;
+	/* By turns, so that neither can take the whole reserve. */
+	if ((c->reserves & 1 ? take_starved(cpu) : fair && take_first(FAIR)) ||
+	    (c->reserves & 1 ? fair && take_first(FAIR) : take_starved(cpu))) {
+		c->reserves++;
+		return true;
+	}
+	c->in_reserve = 0;
+	return false;
+}
+
+void SEC("struct_ops/edf_dispatch") BPF_PROG(edf_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct rclrt_scx_cpu *c = cpu_of(cpu);
+	u64 key = RCLRT_SCX_RUNS_NOTHING, earliest;
+
+	if (!c)
+		return;
+	if (prev && (prev->scx.flags & SCX_TASK_QUEUED))
+		key = urgency(thread_of(prev));
+	c->in_reserve = 0;
+	/* First say what this CPU runs, then look: see the top. An exchange is a full barrier. */
+	__sync_lock_test_and_set(&c->running_ns, key);
+	if (take_reserve(cpu, c))
+		return;
+	earliest = earliest_for(cpu);
+	if (earliest < key && take_first(EDF))
+		return;
+	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
+		set_slice(prev, edf_slice_ns); /* It goes on, without running() being called again. */
+		return;
+	}
+	if (take_first(FAIR))
+		return;
+	if (key == RCLRT_SCX_RUNS_BACKGROUND)
+		set_slice(prev, fair_slice_ns);
+}
+
+void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
+{
+	struct rclrt_scx_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+	struct thread *t = thread_of(p);
+	u64 key = urgency(t);
+
+	if (!c || !t)
+		return;
+	t->urgent = key < RCLRT_SCX_RUNS_BACKGROUND;
+	t->since_ns = bpf_ktime_get_ns();
+	if (!t->urgent && (s64)(t->vtime - fair_vtime) > 0)
+		fair_vtime = t->vtime;
+	note(p, c->in_reserve ? RCLRT_SCX_RESERVE : RCLRT_SCX_RUNS, key);
+	__sync_lock_test_and_set(&c->running_ns, c->in_reserve ? RCLRT_SCX_RUNS_PROTECTED : key);
+}
+
+void SEC("struct_ops/edf_stopping") BPF_PROG(edf_stopping, struct task_struct *p, bool runnable)
+{
+	struct rclrt_scx_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+	struct thread *t = thread_of(p);
+	u64 now = bpf_ktime_get_ns();
+
+	if (!c || !t)
+		return;
+	note(p, RCLRT_SCX_STOPS, urgency(t));
+	if (t->urgent) {
+		if (runnable)
+			c->preemptions++;
+	} else {
+		u32 weight = p->scx.weight;
+
+		t->vtime += (now - t->since_ns) * 100 / (weight ? weight : 100);
+	}
+	if (!t->urgent || c->in_reserve)
+		c->fair_ns = now;
+	__sync_lock_test_and_set(&c->running_ns, RCLRT_SCX_RUNS_NOTHING);
+	if (runnable && p->scx.slice)
+		set_slice(p, 0); /* Preempted: back to enqueue(), not into this CPU's own queue. */
+}
+
+void SEC("struct_ops/edf_quiescent") BPF_PROG(edf_quiescent, struct task_struct *p, u64 deq_flags)
+{
+	struct thread *t = thread_of(p);
+	u64 key = urgency(t);
+	struct rclrt_scx_owner *owner;
+	struct rclrt_scx_cpu *c;
+	u32 index;
+
+	if (!t || key >= RCLRT_SCX_RUNS_BACKGROUND)
+		return;
+	note(p, RCLRT_SCX_LEFT, key);
+	if (!(deq_flags & SCX_DEQ_SLEEP) || !t->slot)
+		return;
+	index = t->slot - 1;
+	owner = bpf_map_lookup_elem(&owners, &index);
+	c = cpu_of(scx_bpf_task_cpu(p));
+	if (!owner || !c)
+		return;
+	owner->jobs++;
+	c->jobs++;
+	if (bpf_ktime_get_ns() > key) {
+		owner->misses++;
+		c->misses++;
+	}
+}
+
+void SEC("struct_ops/edf_cpu_online") BPF_PROG(edf_cpu_online, s32 cpu)
+{
+	struct rclrt_scx_cpu *c = cpu_of(cpu);
+
+	if (c)
+		c->running_ns = RCLRT_SCX_RUNS_NOTHING;
+}
+
+void SEC("struct_ops/edf_cpu_offline") BPF_PROG(edf_cpu_offline, s32 cpu)
+{
+	struct rclrt_scx_cpu *c = cpu_of(cpu);
+
+	if (c)
+		c->running_ns = RCLRT_SCX_RUNS_PROTECTED;
+}
+
+s32 SEC("struct_ops.s/edf_init_task")
+BPF_PROG(edf_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct thread *t = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!t)
+		return -ENOMEM;
+	t->vtime = fair_vtime;
+	return 0;
+}
+
+static void give_back(struct thread *t)
+{
+	struct rclrt_scx_state *s = the_state();
+	struct rclrt_scx_owner *owner;
+	struct rclrt_scx_slot *slot;
+	u32 index;
+
+	if (!t || !t->slot)
+		return;
+	index = t->slot - 1;
+	t->slot = 0;
+	slot = bpf_map_lookup_elem(&slots, &index);
+	owner = bpf_map_lookup_elem(&owners, &index);
+	if (!slot || !owner || !s)
+		return;
+	slot->deadline_ns = RCLRT_SCX_NO_DEADLINE;
+	slot->lent_ns = RCLRT_SCX_NO_DEADLINE;
+	__sync_fetch_and_sub(&s->bound, 1);
+	__sync_lock_test_and_set(&owner->tid, 0); /* Last: from here on it can be another's. */
+}
+
+void SEC("struct_ops/edf_exit_task")
+BPF_PROG(edf_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	give_back(thread_of(p)); /* Of every thread that ends, however it ends. */
+}
+
+/* Run by a thread on itself, see slots.h. */
+SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct rclrt_scx_state *s = the_state();
+	struct rclrt_scx_owner *owner;
+	struct rclrt_scx_slot *slot;
+	struct thread *t;
+	u32 index;
+	int i;
+
+	if (!s || !s->in_force)
+		return -ESHUTDOWN;
+	t = thread_of(p);
+	if (!t)
+		return -ESHUTDOWN;
+	if (request->operation == RCLRT_SCX_RELEASE) {
+		if (!t->slot)
+			return -ENOENT;
+		give_back(t);
+		return 0;
+	}
+	if (request->operation != RCLRT_SCX_BIND)
+		return -EINVAL;
+	if (t->slot) {
+		request->slot = t->slot - 1;
+		return -EALREADY;
+	}
+	bpf_for(i, 0, slot_count) {
+		index = i;
+		owner = bpf_map_lookup_elem(&owners, &index);
+		slot = bpf_map_lookup_elem(&slots, &index);
+		if (!owner || !slot || owner->tid ||
+		    __sync_val_compare_and_swap(&owner->tid, 0, p->pid) != 0)
+			continue;
+		owner->tgid = p->tgid;
+		owner->jobs = 0;
+		owner->misses = 0;
+		bpf_probe_read_kernel(owner->comm, sizeof(owner->comm), p->comm);
+		slot->deadline_ns = RCLRT_SCX_NO_DEADLINE; /* Whatever anybody left there. */
+		slot->lent_ns = RCLRT_SCX_NO_DEADLINE;
+		__sync_fetch_and_add(&s->bound, 1);
+		t->slot = index + 1;
+		request->slot = index;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+s32 SEC("struct_ops.s/edf_init") BPF_PROG(edf_init)
+{
+	struct rclrt_scx_state *s = the_state();
+	const struct cpumask *online;
+	u64 now = bpf_ktime_get_ns();
+	int cpu, error;
+
+	error = scx_bpf_create_dsq(EDF, -1);
+	if (!error)
+		error = scx_bpf_create_dsq(FAIR, -1);
+	if (error || !s)
+		return error ? error : -EINVAL;
+	online = scx_bpf_get_online_cpumask();
+	bpf_for(cpu, 0, cpu_count) {
+		struct rclrt_scx_cpu *c = cpu_of(cpu);
+
+		if (!c)
+			continue;
+		c->fair_ns = now;
+		c->running_ns = bpf_cpumask_test_cpu(cpu, online) ? RCLRT_SCX_RUNS_BACKGROUND :
+								     RCLRT_SCX_RUNS_PROTECTED;
+	}
+	scx_bpf_put_cpumask(online);
+	s->in_force = 1;
+	return 0;
+}
+
+void SEC("struct_ops/edf_exit") BPF_PROG(edf_exit, struct scx_exit_info *info)
+{
+	struct rclrt_scx_state *s = the_state();
+
+	if (!s)
+		return;
+	s->exit_code = info->kind;
+	bpf_probe_read_kernel_str(s->exit_reason, sizeof(s->exit_reason), info->reason);
+	bpf_probe_read_kernel_str(s->exit_message, sizeof(s->exit_message), info->msg);
+	__sync_lock_test_and_set(&s->in_force, 0); /* Last: who sees this sees the reason too. */
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops edf_ops = {
+	.select_cpu = (void *)edf_select_cpu,
+	.enqueue = (void *)edf_enqueue,
+	.dispatch = (void *)edf_dispatch,
+	.running = (void *)edf_running,
+	.stopping = (void *)edf_stopping,
+	.quiescent = (void *)edf_quiescent,
+	.cpu_online = (void *)edf_cpu_online,
+	.cpu_offline = (void *)edf_cpu_offline,
+	.init_task = (void *)edf_init_task,
+	.exit_task = (void *)edf_exit_task,
+	.init = (void *)edf_init,
+	.exit = (void *)edf_exit,
+	.name = "rclrt_edf",
+};

@@ -1,0 +1,30 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The BPF object (GPL-2.0), and the program `rclrt scx` with the object inside.
+
+set(object "${CMAKE_CURRENT_BINARY_DIR}/rclrt_edf.bpf.o")
+set(bpf_includes "-I${CMAKE_CURRENT_SOURCE_DIR}/include")
+foreach(folder IN LISTS RCLRT_SCX_BPF_INCLUDE)
+  list(APPEND bpf_includes "-I${folder}")
+endforeach()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set(bpf_machine arm64)
+else()
+  set(bpf_machine x86)
+endif()
+add_custom_command(OUTPUT "${object}"
+  COMMAND ${RCLRT_SCX_CLANG} -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_${bpf_machine} -Wall -Werror
+    ${bpf_includes} -c "${CMAKE_CURRENT_SOURCE_DIR}/bpf/rclrt_edf.bpf.c" -o "${object}"
+  DEPENDS bpf/rclrt_edf.bpf.c bpf/kernel.bpf.h include/rclrt_scx/slots.h
+  COMMENT "Compiling rclrt_edf.bpf.o" VERBATIM)
+
+rclrt_add_library(rclrt_scx_loader
+  SOURCES src/load.cpp src/status.cpp src/pins.cpp src/ext_server.cpp src/show.cpp src/record.cpp
+  PUBLIC rclrt_scx rclrt_scx_order PRIVATE $<BUILD_INTERFACE:rclrt_scx_libbpf>)
+target_include_directories(rclrt_scx_loader INTERFACE $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/src>)
+set_source_files_properties(src/load.cpp PROPERTIES OBJECT_DEPENDS "${object}"
+  COMPILE_DEFINITIONS "RCLRT_SCX_OBJECT=\"${object}\"")
+
+rclrt_add_executable(rclrt_scx_cli SOURCES src/main.cpp LIBRARIES rclrt_scx_loader)
+set_target_properties(rclrt_scx_cli PROPERTIES OUTPUT_NAME scx)

@@ -1,0 +1,82 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The few bpf(2) commands a client needs, so that whoever links it needs no libbpf.
+#ifndef BPF_CALLS_HPP_
+#define BPF_CALLS_HPP_
+
+#include <linux/bpf.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "rclrt_scx/slots.h"
+
+namespace rclrt_scx
+{
+
+inline int bpf_call(int command, bpf_attr & attributes)
+{
+  return static_cast<int>(syscall(SYS_bpf, command, &attributes, sizeof(attributes)));
+}
+
+/// File descriptor of what is pinned at `path`, or -1 with errno. `flags`: 0 or BPF_F_RDONLY.
+inline int open_pin(const char * path, uint32_t flags)
+{
+  bpf_attr attributes;
+  std::memset(&attributes, 0, sizeof(attributes));
+  attributes.pathname = reinterpret_cast<uint64_t>(path);
+  attributes.file_flags = flags;
+  return bpf_call(BPF_OBJ_GET, attributes);
+}
+
+/// Run the program `bind` on the calling thread. 0 or an errno.
+inline int run_bind(int program, rclrt_scx_bind & request)
+{
+  bpf_attr attributes;
+  std::memset(&attributes, 0, sizeof(attributes));
+  attributes.test.prog_fd = static_cast<uint32_t>(program);
+  attributes.test.ctx_in = reinterpret_cast<uint64_t>(&request);
+  attributes.test.ctx_size_in = sizeof(request);
+  if (bpf_call(BPF_PROG_TEST_RUN, attributes) != 0) {
+    return errno;
+  }
+  return -static_cast<int>(attributes.test.retval);
+}
+
+/// As in the kernel's <linux/sched/types.h>, which older libcs clash with.
+struct SchedAttr
+{
+  uint32_t size;
+  uint32_t policy;
+  uint64_t flags;
+  int32_t nice;
+  uint32_t priority;
+  uint64_t runtime;
+  uint64_t deadline;
+  uint64_t period;
+};
+inline constexpr uint32_t kSchedExt = 7;
+
+/// Put `tid` (0: the caller) under SCHED_EXT with its nice value as it is. The kernel looks at the
+/// thread's deadline anew, also if the policy was SCHED_EXT already. 0 or an errno.
+inline int schedule_ext(pid_t tid)
+{
+  SchedAttr attributes{};
+  if (syscall(SYS_sched_getattr, tid, &attributes, sizeof(attributes), 0) != 0) {
+    return errno;
+  }
+  attributes.size = sizeof(attributes);
+  attributes.policy = kSchedExt;
+  attributes.priority = 0;
+  attributes.runtime = attributes.deadline = attributes.period = 0;
+  return syscall(SYS_sched_setattr, tid, &attributes, 0) == 0 ? 0 : errno;
+}
+
+}  // namespace rclrt_scx
+
+#endif  // BPF_CALLS_HPP_

@@ -1,0 +1,289 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_scx/client.hpp"
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <utility>
+
+#include "bpf_calls.hpp"
+
+namespace rclrt_scx
+{
+namespace
+{
+
+void say(std::string * why, const std::string & text)
+{
+  if (why != nullptr) {
+    *why = text;
+  }
+}
+
+std::string cannot_open(const std::string & path, int error)
+{
+  switch (error) {
+    case ENOENT:
+      return "no EDF scheduler is loaded (" + path +
+             " is not there): load one with `rclrt scx load`";
+    case EACCES:
+    case EPERM:
+      return "may not open " + path +
+             ": load the scheduler with `rclrt scx load --group <a group of this user>`";
+    case ENOSYS:
+      return "this kernel has no bpf(2): it cannot run a sched_ext scheduler";
+    default:
+      return "cannot open " + path + ": " + std::strerror(error);
+  }
+}
+
+/// Map `bytes` of the BPF array pinned as `name`. nullptr and the reason on failure.
+void * map_pin(
+  const std::string & directory, const char * name, std::size_t bytes, bool write,
+  std::string * why)
+{
+  const std::string path = directory + "/" + name;
+  const int fd = open_pin(path.c_str(), write ? 0U : static_cast<uint32_t>(BPF_F_RDONLY));
+  if (fd < 0) {
+    say(why, cannot_open(path, errno));
+    return nullptr;
+  }
+  void * memory =
+    mmap(nullptr, bytes, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+  const int error = errno;
+  close(fd);  // The mapping keeps the array.
+  if (memory == MAP_FAILED) {
+    say(
+      why, "cannot map " + path + ": " + std::strerror(error) +
+             "; it is not the array of this version: `rclrt scx unload`, then load again");
+    return nullptr;
+  }
+  return memory;
+}
+
+/// Empty if client and loader understand each other.
+std::string mismatch(const rclrt_scx_state & state)
+{
+  if (state.magic != RCLRT_SCX_MAGIC) {
+    return "the pinned state is not of an rclrt scheduler: `rclrt scx unload`, then load again";
+  }
+  if (state.version != RCLRT_SCX_VERSION) {
+    return "the loaded scheduler speaks version " + std::to_string(state.version) +
+           " of the slot table, this program version " + std::to_string(RCLRT_SCX_VERSION) +
+           ": build both from one source, then `rclrt scx unload` and load again";
+  }
+  if (state.slots == 0 || state.slots > RCLRT_SCX_MAX_SLOTS) {
+    return "the pinned state is corrupt (" + std::to_string(state.slots) +
+           " slots): `rclrt scx unload`, then load again";
+  }
+  return {};
+}
+
+bool is_deadline(int64_t value) { return value > RCLRT_SCX_NO_DEADLINE; }
+
+}  // namespace
+
+std::unique_ptr<Client> Client::open(std::string * why, const char * directory)
+{
+  std::unique_ptr<Client> client(new Client);
+  client->state_ = static_cast<const rclrt_scx_state *>(
+    map_pin(directory, "state", sizeof(rclrt_scx_state), false, why));
+  if (client->state_ == nullptr) {
+    return nullptr;
+  }
+  const std::string problem = mismatch(*client->state_);
+  if (!problem.empty()) {
+    say(why, problem);
+    return nullptr;
+  }
+  if (!client->in_force()) {
+    say(
+      why, "the EDF scheduler was ejected (" + client->exit_reason() +
+             "); threads run under the fair class: `rclrt scx unload`, then load again");
+    return nullptr;
+  }
+  client->slots_count_ = client->state_->slots;
+  client->slots_bytes_ = client->slots_count_ * sizeof(rclrt_scx_slot);
+  client->slots_ =
+    static_cast<rclrt_scx_slot *>(map_pin(directory, "slots", client->slots_bytes_, true, why));
+  if (client->slots_ == nullptr) {
+    return nullptr;
+  }
+  const std::string bind = std::string(directory) + "/bind";
+  client->bind_fd_ = open_pin(bind.c_str(), 0);
+  if (client->bind_fd_ < 0) {
+    say(why, cannot_open(bind, errno));
+    return nullptr;
+  }
+  return client;
+}
+
+Client::~Client()
+{
+  if (state_ != nullptr) {
+    munmap(const_cast<rclrt_scx_state *>(state_), sizeof(*state_));
+  }
+  if (slots_ != nullptr) {
+    munmap(slots_, slots_bytes_);
+  }
+  if (bind_fd_ >= 0) {
+    close(bind_fd_);
+  }
+}
+
+bool Client::in_force() const noexcept
+{
+  // Acquire: who sees it fall also sees the reason, which the kernel wrote before.
+  return __atomic_load_n(&state_->in_force, __ATOMIC_ACQUIRE) != 0;
+}
+
+std::string Client::exit_reason() const
+{
+  if (in_force()) {
+    return {};
+  }
+  const std::string reason(
+    state_->exit_reason, strnlen(state_->exit_reason, sizeof(state_->exit_reason)));
+  const std::string message(
+    state_->exit_message, strnlen(state_->exit_message, sizeof(state_->exit_message)));
+  return message.empty() ? reason : reason + ": " + message;
+}
+
+rclrt_scx_mode Client::mode() const noexcept { return static_cast<rclrt_scx_mode>(state_->mode); }
+
+Slot Client::bind_this_thread(std::string * why)
+{
+  rclrt_scx_bind request{RCLRT_SCX_BIND, 0};
+  int error = run_bind(bind_fd_, request);
+  if (error == 0 && request.slot >= slots_count_) {
+    error = ERANGE;
+  }
+  switch (error) {
+    case 0:
+      break;
+    case ENOSPC:
+      say(
+        why,
+        "all " + std::to_string(slots_count_) +
+          " slots of the EDF scheduler are taken: load it with more (`rclrt scx load --slots`)");
+      return {};
+    case EALREADY:
+      say(why, "this thread already has slot " + std::to_string(request.slot) + ": keep that one");
+      return {};
+    case ESHUTDOWN:
+      say(why, "the EDF scheduler is gone (" + exit_reason() + "): load it again");
+      return {};
+    default:
+      say(why, std::string("cannot bind this thread to a slot: ") + std::strerror(error));
+      return {};
+  }
+  Slot slot;
+  slot.client_ = this;
+  slot.word_ = slots_ + request.slot;
+  slot.index_ = request.slot;
+  slot.tid_ = static_cast<pid_t>(syscall(SYS_gettid));
+  error = schedule_ext(0);
+  if (error != 0) {
+    say(why, std::string("cannot put this thread under SCHED_EXT: ") + std::strerror(error));
+    slot.release();
+  }
+  return slot;
+}
+
+Slot::Slot(Slot && other) noexcept { *this = std::move(other); }
+
+Slot & Slot::operator=(Slot && other) noexcept
+{
+  if (this != &other) {
+    leave();
+    client_ = std::exchange(other.client_, nullptr);
+    word_ = std::exchange(other.word_, nullptr);
+    index_ = other.index_;
+    tid_ = other.tid_;
+  }
+  return *this;
+}
+
+Slot::~Slot() { leave(); }
+
+void Slot::leave() noexcept
+{
+  if (word_ != nullptr && tid_ == static_cast<pid_t>(syscall(SYS_gettid))) {
+    release();
+  }
+}
+
+bool Slot::set_deadline(int64_t deadline_ns) noexcept
+{
+  if (!is_deadline(deadline_ns) || word_ == nullptr) {
+    return false;
+  }
+  // Release: whatever the job needs is stored before its urgency. Costs nothing where it matters.
+  __atomic_store_n(&word_->deadline_ns, deadline_ns, __ATOMIC_RELEASE);
+  return true;
+}
+
+void Slot::clear_deadline() noexcept
+{
+  if (word_ != nullptr) {
+    __atomic_store_n(&word_->deadline_ns, RCLRT_SCX_NO_DEADLINE, __ATOMIC_RELEASE);
+  }
+}
+
+int64_t Slot::deadline() const noexcept
+{
+  if (word_ == nullptr) {
+    return RCLRT_SCX_NO_DEADLINE;
+  }
+  const int64_t own = __atomic_load_n(&word_->deadline_ns, __ATOMIC_RELAXED);
+  const int64_t lent = __atomic_load_n(&word_->lent_ns, __ATOMIC_RELAXED);
+  if (!is_deadline(own) || !is_deadline(lent)) {
+    return is_deadline(own) ? own : is_deadline(lent) ? lent : RCLRT_SCX_NO_DEADLINE;
+  }
+  return own < lent ? own : lent;
+}
+
+int Slot::lend(int64_t deadline_ns) noexcept
+{
+  const int64_t before = deadline();
+  if (
+    word_ == nullptr || !is_deadline(deadline_ns) ||
+    (is_deadline(before) && before <= deadline_ns)) {
+    return 0;
+  }
+  int64_t lent = __atomic_load_n(&word_->lent_ns, __ATOMIC_RELAXED);
+  do {
+    if (is_deadline(lent) && lent <= deadline_ns) {
+      return 0;  // Somebody earlier waits too, and has made the kernel look.
+    }
+  } while (!__atomic_compare_exchange_n(
+    &word_->lent_ns, &lent, deadline_ns, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+  return reconsider();
+}
+
+int Slot::reconsider() const noexcept { return word_ == nullptr ? ENOENT : schedule_ext(tid_); }
+
+void Slot::settle() noexcept
+{
+  if (
+    word_ != nullptr &&
+    is_deadline(__atomic_exchange_n(&word_->lent_ns, RCLRT_SCX_NO_DEADLINE, __ATOMIC_ACQ_REL))) {
+    sched_yield();
+  }
+}
+
+void Slot::release() noexcept
+{
+  if (word_ == nullptr) {
+    return;
+  }
+  clear_deadline();
+  rclrt_scx_bind request{RCLRT_SCX_RELEASE, 0};
+  run_bind(client_->bind_fd_, request);
+  word_ = nullptr;
+  client_ = nullptr;
+}
+
+}  // namespace rclrt_scx

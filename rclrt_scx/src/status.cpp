@@ -1,0 +1,138 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "bpf_calls.hpp"
+#include "ext_server.hpp"
+#include "pins.hpp"
+#include "scheduler.hpp"
+
+namespace rclrt_scx
+{
+namespace
+{
+
+std::string first_word(const char * path)
+{
+  std::string word;
+  std::ifstream(path) >> word;
+  return word;
+}
+
+/// An array opened for reading. Elements are read one by one: a tool has the time.
+class Table
+{
+public:
+  Table(const std::string & directory, const char * name)
+  : fd_(open_pin((directory + "/" + name).c_str(), BPF_F_RDONLY)), error_(fd_ < 0 ? errno : 0)
+  {
+  }
+  ~Table()
+  {
+    if (fd_ >= 0) {
+      close(fd_);
+    }
+  }
+  Table(const Table &) = delete;
+  Table & operator=(const Table &) = delete;
+
+  int error() const { return error_; }
+
+  template <typename T>
+  bool read(uint32_t index, T & element)
+  {
+    bpf_attr attributes;
+    std::memset(&attributes, 0, sizeof(attributes));
+    attributes.map_fd = static_cast<uint32_t>(fd_);
+    attributes.key = reinterpret_cast<uint64_t>(&index);
+    attributes.value = reinterpret_cast<uint64_t>(&element);
+    return bpf_call(BPF_MAP_LOOKUP_ELEM, attributes) == 0;
+  }
+
+private:
+  int fd_;
+  int error_;
+};
+
+}  // namespace
+
+std::string kernel_state() { return first_word("/sys/kernel/sched_ext/state"); }
+
+std::string kernel_scheduler() { return first_word("/sys/kernel/sched_ext/root/ops"); }
+
+std::string read_status(const std::string & directory, Status & status)
+{
+  Table state(directory, "state");
+  if (state.error() == EACCES || state.error() == EPERM) {
+    return "may not read " + directory + ": be root, or load with `--group` of this user";
+  }
+  if (state.error() != 0) {
+    return "no EDF scheduler is loaded (nothing in " + directory + "): `rclrt scx load`";
+  }
+  if (
+    !state.read(0, status.state) || status.state.magic != RCLRT_SCX_MAGIC ||
+    status.state.version != RCLRT_SCX_VERSION) {
+    return "what is pinned in " + directory +
+           " is not of this version: `rclrt scx unload`, then load again";
+  }
+  Table cpus(directory, "cpus");
+  Table owners(directory, "owners");
+  Table slots(directory, "slots");
+  status.cpus.resize(status.state.cpus);
+  for (uint32_t i = 0; i < status.state.cpus; ++i) {
+    cpus.read(i, status.cpus[i]);
+  }
+  status.threads.clear();
+  for (uint32_t i = 0; i < status.state.slots; ++i) {
+    Status::Thread thread{i, {}, {}};
+    if (owners.read(i, thread.owner) && thread.owner.tid != 0 && slots.read(i, thread.urgency)) {
+      status.threads.push_back(thread);
+    }
+  }
+  return {};
+}
+
+std::string unload(const std::string & directory)
+{
+  if (geteuid() != 0) {
+    return "unloading a scheduler needs root";
+  }
+  const Lock lock(directory);
+  if (!lock.held()) {
+    return "another `rclrt scx` is loading or unloading just now: wait for it";
+  }
+  rclrt_scx_state state{};
+  Table table(directory, "state");
+  if (table.error() != 0 && access((directory + "/link").c_str(), F_OK) != 0) {
+    return "no EDF scheduler is loaded (nothing in " + directory + ")";
+  }
+  const bool known = table.error() == 0 && table.read(0, state) && state.magic == RCLRT_SCX_MAGIC;
+  remove_pins(directory);
+  if (known && state.version == RCLRT_SCX_VERSION && state.server_period_ns != 0) {
+    set_ext_server(state.server_runtime_ns, state.server_period_ns);
+  }
+  // The kernel moves all threads back to the fair class by itself, in the background.
+  for (int i = 0; i < 500 && kernel_scheduler().find("rclrt_edf") == 0; ++i) {
+    if (kernel_state() == "disabled") {
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  umount(directory.c_str());
+  rmdir(directory.c_str());
+  if (kernel_scheduler().find("rclrt_edf") == 0 && kernel_state() != "disabled") {
+    return "the kernel still has the scheduler in force: another process holds its link open";
+  }
+  return {};
+}
+
+}  // namespace rclrt_scx
