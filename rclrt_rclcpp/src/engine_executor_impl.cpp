@@ -11,6 +11,7 @@
 #include "rcl/arguments.h"
 #include "rclcpp/rclcpp.hpp"
 #include "rclrt_core/linux_platform.hpp"
+#include "unserved.hpp"
 
 namespace rclrt_rclcpp
 {
@@ -198,15 +199,23 @@ void EngineExecutor::Impl::forget(const void * entity, Kept & kept) noexcept
 {
   const auto found = members_.find(entity);
   const Member & member = found->second;
+  std::shared_ptr<const void> present;
   try {
-    kept.push_back(member.unhook());
+    present = member.unhook();
   } catch (const std::exception & error) {
     RCLCPP_ERROR(
       rclcpp::get_logger("rclrt"), "letting '%s' go: %s", member.callback->name().c_str(),
       error.what());
   }
   names_.erase(member.callback->name());
-  engine_->remove(member.callback);
+  const uint64_t skipped = engine().statistics(*member.callback).skipped;
+  engine_->remove(member.callback);  // skips the jobs that wait
+  const uint64_t waiting = engine().statistics(*member.callback).skipped - skipped;
+  if (present && waiting > 0 && member.callback->kind() != rclrt_core::CallbackKind::kTimer) {
+    Unserved::instance().keep(
+      present, member.events ? member.events->counts() : EventCounts{{0, waiting}});
+  }
+  kept.push_back(std::move(present));
   members_.erase(found);
 }
 

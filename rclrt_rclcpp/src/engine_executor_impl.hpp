@@ -24,6 +24,7 @@
 
 #include "rclrt_rclcpp/engine_executor.hpp"
 #include "ros_clock.hpp"
+#include "waitable_events.hpp"
 
 namespace rclrt_rclcpp
 {
@@ -95,6 +96,7 @@ private:
   {
     std::weak_ptr<const void> entity;
     std::shared_ptr<rclrt_core::Callback> callback;
+    std::shared_ptr<WaitableEvents> events;  // of a waitable only
     const rclcpp::CallbackGroup * group = nullptr;
     /// Lets the entity go, if it is still there; returns what it locked for that.
     std::function<std::shared_ptr<const void>()> unhook;
@@ -126,12 +128,15 @@ private:
   rclrt_core::CallbackOptions options_for(
     const void * entity, const KnownGroup & group, rclrt_core::CallbackKind kind,
     const std::string & label, uint32_t depth) const;
-  template <typename EntityT, typename Execute, typename SetHook>
+  template <typename EntityT, typename Execute, typename Hook, typename Unhook>
   void add(
     const std::shared_ptr<EntityT> & entity, const KnownGroup & group,
-    rclrt_core::CallbackOptions options, Execute execute, SetHook set_hook);
+    rclrt_core::CallbackOptions options, Execute execute, Hook hook, Unhook unhook,
+    const std::shared_ptr<WaitableEvents> & events = nullptr);
   void add_timer(const std::shared_ptr<rclcpp::TimerBase> & timer, const KnownGroup & group);
   void add_waitable(const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group);
+  void add_waitable_timers(
+    const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group);
   std::shared_ptr<RosClock> ros_clock(const std::shared_ptr<rclcpp::Clock> & clock);
 
   const std::shared_ptr<rclcpp::Context> context_;

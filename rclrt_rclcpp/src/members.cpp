@@ -13,7 +13,8 @@
 #include "rclrt_config/middleware_threads.hpp"
 #include "rclrt_config/names.hpp"
 #include "tracetools/tracetools.h"
-#include "waitable_events.hpp"
+#include "unserved.hpp"
+#include "waitable_timers.hpp"
 
 namespace rclrt_rclcpp
 {
@@ -32,82 +33,6 @@ uint32_t depth_of(const rclcpp::QoS & qos)
   const std::size_t depth = keeps_all ? kKeepAllDepth : std::min(qos.depth(), kKeepAllDepth);
   return static_cast<uint32_t>(std::max<std::size_t>(depth, 1));
 }
-
-/// Before there was TimerBase::get_clock().
-struct ClockOfTimer : rclcpp::TimerBase
-{
-  static std::shared_ptr<rclcpp::Clock> get(rclcpp::TimerBase & timer)
-  {
-    return timer.*(&ClockOfTimer::clock_);
-  }
-};
-
-/// What a timer's job, its resets and the engine know of each other. Weak: the engine owns the job.
-struct TimerLink
-{
-  std::weak_ptr<rclcpp::TimerBase> timer;
-  std::weak_ptr<rclrt_config::ConfiguredEngine> engine;
-
-  std::mutex mutex;  // of all below; taken after rclcpp's, before the engine's
-  std::weak_ptr<rclrt_core::Callback> callback;
-  rclrt_core::Duration period{0};  // as the engine knows it
-
-  /// Calls `use` with the engine and the timer's callback in it, if both are there. An error of the
-  /// engine then means that the timer is not its own any more.
-  template <typename Use>
-  void with_engine(Use use)
-  {
-    const std::lock_guard<std::mutex> lock(mutex);
-    const auto its_engine = engine.lock();
-    const auto its_callback = callback.lock();
-    if (its_engine && its_callback) {
-      use(its_engine->engine(), its_callback);
-    }
-  }
-
-  /// rcl's period may be exchanged, which nobody is told.
-  void follow_period(rclcpp::TimerBase & its_timer)
-  {
-    with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
-      follow_period_locked(its_timer, its_engine, its_callback);
-    });
-  }
-
-  void on_reset()
-  {
-    with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
-      if (const auto its_timer = timer.lock()) {
-        follow_period_locked(*its_timer, its_engine, its_callback);
-      }
-      static_cast<void>(its_engine.reset_timer(its_callback));
-    });
-  }
-
-  /// It was due and did not want to run: let the engine's timer rest, too, until the next reset.
-  void rest(rclcpp::TimerBase & its_timer)
-  {
-    with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
-      if (!its_timer.is_canceled()) {
-        return;
-      }
-      static_cast<void>(its_engine.cancel_timer(its_callback));
-      if (!its_timer.is_canceled()) {  // its reset came in between, and was told already
-        static_cast<void>(its_engine.reset_timer(its_callback));
-      }
-    });
-  }
-
-private:
-  void follow_period_locked(
-    rclcpp::TimerBase & its_timer, rclrt_core::Engine & its_engine,
-    const std::shared_ptr<rclrt_core::Callback> & its_callback)
-  {
-    const rclrt_core::Duration now = detail::period_of(its_timer);
-    if (now != period && its_engine.set_timer_period(its_callback, now).ok()) {
-      period = now;
-    }
-  }
-};
 
 }  // namespace
 
@@ -145,12 +70,35 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
   return to;
 }
 
-/// `execute(entity)` runs a job; `set_hook(entity, hook)` has the hook called when work arrives, and
-/// with an empty hook nothing more.
-template <typename EntityT, typename Execute, typename SetHook>
+namespace
+{
+
+/// What entities call when work has arrived.
+struct Announce
+{
+  std::shared_ptr<rclrt_config::ConfiguredEngine> engine;
+  std::shared_ptr<rclrt_core::Callback> callback;
+  std::shared_ptr<WaitableEvents> events;  // of a waitable only
+
+  void operator()(std::size_t count, int id = 0) const
+  {
+    rclrt_config::MiddlewareThreads::instance().greet();
+    if (events) {
+      events->push(count, id);
+    }
+    engine->engine().notify(*callback, count);
+  }
+};
+
+}  // namespace
+
+/// `execute(entity)` runs a job; `hook(entity, announce)` has `announce` called when work arrives, and
+/// `unhook(entity)` nothing more. `events`: of a waitable only.
+template <typename EntityT, typename Execute, typename Hook, typename Unhook>
 void EngineExecutor::Impl::add(
   const std::shared_ptr<EntityT> & entity, const KnownGroup & group,
-  rclrt_core::CallbackOptions options, Execute execute, SetHook set_hook)
+  rclrt_core::CallbackOptions options, Execute execute, Hook hook, Unhook unhook,
+  const std::shared_ptr<WaitableEvents> & events)
 {
   const std::weak_ptr<EntityT> weak = entity;
   options.run = [this, weak, execute](const Job &) {
@@ -163,100 +111,28 @@ void EngineExecutor::Impl::add(
   };
   Member member;
   member.entity = entity;
+  member.events = events;
   member.group = group.group.lock().get();
   detail::check(engine_->add_callback(std::move(options), group.in_engine, &member.callback));
-  member.unhook = [weak, set_hook]() -> std::shared_ptr<const void> {
+  member.unhook = [weak, unhook]() -> std::shared_ptr<const void> {
     auto present = weak.lock();
     if (present) {
-      set_hook(*present, nullptr);
+      unhook(*present);
     }
     return present;
   };
-  const auto callback = member.callback;
+  const Announce announce{engine_, member.callback, events};
   try {
-    set_hook(*entity, [engine = engine_, callback](std::size_t count) {
-      rclrt_config::MiddlewareThreads::instance().greet();
-      engine->engine().notify(*callback, count);
-    });
+    hook(*entity, announce);
   } catch (...) {
-    engine_->remove(callback);
+    engine_->remove(member.callback);
     throw;
   }
-  names_.insert(callback->name());
-  members_[entity.get()] = std::move(member);
-}
-
-void EngineExecutor::Impl::add_timer(
-  const std::shared_ptr<rclcpp::TimerBase> & timer, const KnownGroup & group)
-{
-  auto link = std::make_shared<TimerLink>();
-  link->timer = timer;
-  link->engine = engine_;
-  link->period = detail::period_of(*timer);
-  auto options = options_for(
-    timer.get(), group, CallbackKind::kTimer, rclrt_config::period_label(link->period), 1);
-  options.run = [this, link](const Job &) {
-    const auto present = link->timer.lock();
-    if (!present) {
-      request_update();
-      return false;
-    }
-    const auto data = present->call();
-    if (!data) {
-      link->rest(*present);
-      return false;
-    }
-    link->follow_period(*present);
-    TRACETOOLS_TRACEPOINT(
-      rclcpp_executor_execute, static_cast<const void *>(present->get_timer_handle().get()));
-    execute_timer(present, data);
-    return true;
-  };
-
-  rclrt_core::TimerOptions timer_options;
-  timer_options.period = link->period;
-  std::shared_ptr<RosClock> clock;
-  if (!timer->is_steady()) {
-    const auto of_timer = ClockOfTimer::get(*timer);
-    timer_options.clock = rclrt_core::kSystemClock;
-    if (of_timer->get_clock_type() == RCL_ROS_TIME) {
-      clock = ros_clock(of_timer);
-      timer_options.clock = clock->id();
-    }
-  }
-
-  Member member;
-  member.entity = timer;
-  member.group = group.group.lock().get();
-  member.unhook = [weak = link->timer]() -> std::shared_ptr<const void> {
-    const auto present = weak.lock();
-    if (present) {
-      present->clear_on_reset_callback();
-    }
-    return present;
-  };
-  // Resets from now on wait for the mutex, and find the callback then.
-  timer->set_on_reset_callback([link](std::size_t) { link->on_reset(); });
-  rclrt_core::Status added;
-  {
-    const std::lock_guard<std::mutex> lock(link->mutex);
-    timer_options.autostart = !timer->is_canceled();
-    if (timer_options.autostart) {
-      timer_options.first = timer->time_until_trigger();
-    }
-    added =
-      engine_->add_timer(std::move(options), timer_options, group.in_engine, &member.callback);
-    link->callback = member.callback;
-  }
-  if (!added.ok()) {
-    member.unhook();
-    detail::check(added);
-  }
-  if (clock) {
-    clock->add(member.callback, timer_options.clock);
+  for (const auto & [id, count] : Unserved::instance().take(entity.get())) {
+    announce(count, id);
   }
   names_.insert(member.callback->name());
-  members_[timer.get()] = std::move(member);
+  members_[entity.get()] = std::move(member);
 }
 
 void EngineExecutor::Impl::add_waitable(
@@ -287,22 +163,42 @@ void EngineExecutor::Impl::add_waitable(
       present->execute(data);
       return data || !is_buffer;  // other waitables may do without data
     },
-    [events](rclcpp::Waitable & present, const std::function<void(std::size_t)> & hook) {
-      if (!hook) {
-        present.clear_on_ready_callback();
-        return;
-      }
-      present.set_on_ready_callback([events, hook](std::size_t count, int id) {
-        events->push(count, id);
-        hook(count);
-      });
-    });
+    [](rclcpp::Waitable & present, const Announce & announce) {
+      present.set_on_ready_callback(announce);
+    },
+    [](rclcpp::Waitable & present) { present.clear_on_ready_callback(); }, events);
+  if (waitable->get_number_of_ready_timers() > 0) {
+    add_waitable_timers(waitable, group);
+  }
+}
+
+/// A second callback of the waitable, a timer by which somebody looks at its timers.
+void EngineExecutor::Impl::add_waitable_timers(
+  const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group)
+{
+  const auto timers = std::make_shared<WaitableTimers>(*waitable, context_);
+  rclrt_core::CallbackOptions options;
+  options.name = unique_name(group, CallbackKind::kWaitable, "due_timers");
+  options.overrun_rule = rclrt_core::OverrunRule::kSkip;
+  options.run = [timers, weak = std::weak_ptr<rclcpp::Waitable>(waitable)](const Job &) {
+    const auto present = weak.lock();
+    return present && timers->run(*present);
+  };
+  rclrt_core::TimerOptions timer_options;
+  timer_options.period = kWaitableTimersPeriod;
+  Member member;
+  member.entity = waitable;
+  member.group = group.group.lock().get();
+  member.unhook = [] { return nullptr; };
+  detail::check(
+    engine().add_timer(std::move(options), timer_options, group.in_engine, &member.callback));
+  names_.insert(member.callback->name());
+  members_[timers.get()] = std::move(member);
 }
 
 void EngineExecutor::Impl::add_members(
   const std::shared_ptr<rclcpp::CallbackGroup> & group, KnownGroup & known, Kept & kept)
 {
-  using Hook = std::function<void(std::size_t)>;
   // Collected first: what is called below must not run under the group's lock.
   std::vector<std::shared_ptr<rclcpp::SubscriptionBase>> subscriptions;
   std::vector<std::shared_ptr<rclcpp::ServiceBase>> services;
@@ -335,10 +231,10 @@ void EngineExecutor::Impl::add_members(
           execute_subscription(present);
           return true;
         },
-        [](rclcpp::SubscriptionBase & present, const Hook & hook) {
-          hook ? present.set_on_new_message_callback(hook)
-               : present.clear_on_new_message_callback();
-        });
+        [](rclcpp::SubscriptionBase & present, const Announce & announce) {
+          present.set_on_new_message_callback(announce);
+        },
+        [](rclcpp::SubscriptionBase & present) { present.clear_on_new_message_callback(); });
     }
   }
   for (const auto & entity : services) {
@@ -352,10 +248,10 @@ void EngineExecutor::Impl::add_members(
           execute_service(present);
           return true;
         },
-        [](rclcpp::ServiceBase & present, const Hook & hook) {
-          hook ? present.set_on_new_request_callback(hook)
-               : present.clear_on_new_request_callback();
-        });
+        [](rclcpp::ServiceBase & present, const Announce & announce) {
+          present.set_on_new_request_callback(announce);
+        },
+        [](rclcpp::ServiceBase & present) { present.clear_on_new_request_callback(); });
     }
   }
   for (const auto & entity : clients) {
@@ -369,10 +265,10 @@ void EngineExecutor::Impl::add_members(
           execute_client(present);
           return true;
         },
-        [](rclcpp::ClientBase & present, const Hook & hook) {
-          hook ? present.set_on_new_response_callback(hook)
-               : present.clear_on_new_response_callback();
-        });
+        [](rclcpp::ClientBase & present, const Announce & announce) {
+          present.set_on_new_response_callback(announce);
+        },
+        [](rclcpp::ClientBase & present) { present.clear_on_new_response_callback(); });
     }
   }
   for (const auto & entity : timers) {
@@ -385,21 +281,6 @@ void EngineExecutor::Impl::add_members(
       add_waitable(entity, known);
     }
   }
-}
-
-std::shared_ptr<RosClock> EngineExecutor::Impl::ros_clock(
-  const std::shared_ptr<rclcpp::Clock> & clock)
-{
-  const auto found = std::find_if(clocks_.begin(), clocks_.end(), [&](const auto & known) {
-    return known.clock->clock() == clock;
-  });
-  if (found != clocks_.end()) {
-    return found->clock;
-  }
-  WatchedClock watched;
-  watched.clock = RosClock::watch(clock, engine_, &watched.handler);
-  clocks_.push_back(watched);
-  return watched.clock;
 }
 
 }  // namespace rclrt_rclcpp

@@ -14,6 +14,9 @@
 namespace rclrt_rclcpp
 {
 
+/// Entity id and how often.
+using EventCounts = std::vector<std::pair<int, std::size_t>>;
+
 /// Thread-safe. Allocates only when an id is seen for the first time.
 class WaitableEvents
 {
@@ -48,10 +51,16 @@ public:
     return false;
   }
 
+  EventCounts counts() const
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return counts_;
+  }
+
 private:
   const std::size_t max_count_;
-  std::mutex mutex_;
-  std::vector<std::pair<int, std::size_t>> counts_;
+  mutable std::mutex mutex_;
+  EventCounts counts_;
   std::size_t next_ = 0;
 };
 

@@ -101,8 +101,8 @@ protected:
     const std::string & plugin, const std::vector<std::pair<std::string, std::string>> & extra = {})
   {
     auto request = std::make_shared<LoadNode::Request>();
-    request->package_name = "test_components";
-    request->plugin_name = "test_components::" + plugin;
+    request->package_name = "rclrt_rclcpp";
+    request->plugin_name = "rclrt_rclcpp::" + plugin;
     for (const auto & [name, value] : extra) {
       request->extra_arguments.push_back(rclcpp::Parameter(name, value).to_parameter_msg());
     }

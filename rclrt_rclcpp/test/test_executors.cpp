@@ -6,36 +6,20 @@
 #include <atomic>
 #include <vector>
 
-#include "builtin_interfaces/msg/time.hpp"
-#include "fixture.hpp"
 #include "rcl_interfaces/srv/list_parameters.hpp"
-#include "rosgraph_msgs/msg/clock.hpp"
+#include "typed_fixture.hpp"
 
 namespace rclrt_rclcpp
 {
 namespace
 {
 
-using builtin_interfaces::msg::Time;
 using rcl_interfaces::srv::ListParameters;
 
 template <typename ExecutorT>
-class Executors : public WithContext
+class Executors : public TypedFixture<ExecutorT>
 {
 protected:
-  void SetUp() override
-  {
-    WithContext::SetUp();
-    executor_ = std::make_unique<ExecutorT>(executor_options());
-    node_ = make_node("node");
-  }
-  void TearDown() override
-  {
-    executor_.reset();
-    node_.reset();
-    WithContext::TearDown();
-  }
-
   /// Publish until the condition holds.
   bool publish_until(rclcpp::Publisher<Time> & publisher, const std::function<bool()> & condition)
   {
@@ -44,9 +28,6 @@ protected:
       return condition();
     });
   }
-
-  std::unique_ptr<ExecutorT> executor_;
-  std::shared_ptr<rclcpp::Node> node_;
 };
 
 TYPED_TEST_SUITE(Executors, AllExecutors, ExecutorNames);

@@ -1,8 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Two components: one publishes how its timer's thread is scheduled, the other passes it on with its
-// own.
+// Two components for the launch files and tests: one publishes how the thread of its timer is
+// scheduled (policy/priority), the other passes that on together with its own.
 
 #include <sched.h>
 
@@ -14,10 +14,13 @@
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp_components/register_node_macro.hpp"
 
-namespace test_components
+namespace rclrt_rclcpp
 {
 
 using rcl_interfaces::msg::Log;
+
+namespace
+{
 
 std::string scheduling()
 {
@@ -27,6 +30,9 @@ std::string scheduling()
          std::to_string(parameters.sched_priority);
 }
 
+}  // namespace
+
+/// Every 10 ms, on `said`.
 class Talker : public rclcpp::Node
 {
 public:
@@ -45,6 +51,7 @@ private:
   rclcpp::TimerBase::SharedPtr timer_;
 };
 
+/// What it hears on `said`, on `heard`.
 class Listener : public rclcpp::Node
 {
 public:
@@ -63,7 +70,7 @@ private:
   rclcpp::Subscription<Log>::SharedPtr subscription_;
 };
 
-}  // namespace test_components
+}  // namespace rclrt_rclcpp
 
-RCLCPP_COMPONENTS_REGISTER_NODE(test_components::Talker)
-RCLCPP_COMPONENTS_REGISTER_NODE(test_components::Listener)
+RCLCPP_COMPONENTS_REGISTER_NODE(rclrt_rclcpp::Talker)
+RCLCPP_COMPONENTS_REGISTER_NODE(rclrt_rclcpp::Listener)

@@ -1,0 +1,189 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// rclcpp's timers as timers of the engine.
+
+#include <algorithm>
+#include <utility>
+
+#include "engine_executor_impl.hpp"
+#include "group_names.hpp"
+#include "rclrt_config/names.hpp"
+#include "tracetools/tracetools.h"
+
+namespace rclrt_rclcpp
+{
+
+using rclrt_core::CallbackKind;
+using rclrt_core::Job;
+
+namespace
+{
+
+/// Before there was TimerBase::get_clock().
+struct ClockOfTimer : rclcpp::TimerBase
+{
+  static std::shared_ptr<rclcpp::Clock> get(rclcpp::TimerBase & timer)
+  {
+    return timer.*(&ClockOfTimer::clock_);
+  }
+};
+
+/// What a timer's job, its resets and the engine know of each other. Weak: the engine owns the job.
+struct TimerLink
+{
+  std::weak_ptr<rclcpp::TimerBase> timer;
+  std::weak_ptr<rclrt_config::ConfiguredEngine> engine;
+
+  std::mutex mutex;  // of all below; taken after rclcpp's, before the engine's
+  std::weak_ptr<rclrt_core::Callback> callback;
+  rclrt_core::Duration period{0};  // as the engine knows it
+
+  /// Calls `use` with the engine and the timer's callback in it, if both are there. An error of the
+  /// engine then means that the timer is not its own any more.
+  template <typename Use>
+  void with_engine(Use use)
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto its_engine = engine.lock();
+    const auto its_callback = callback.lock();
+    if (its_engine && its_callback) {
+      use(its_engine->engine(), its_callback);
+    }
+  }
+
+  /// rcl's period may be exchanged, which nobody is told.
+  void follow_period(rclcpp::TimerBase & its_timer)
+  {
+    with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
+      follow_period_locked(its_timer, its_engine, its_callback);
+    });
+  }
+
+  void on_reset()
+  {
+    with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
+      if (const auto its_timer = timer.lock()) {
+        follow_period_locked(*its_timer, its_engine, its_callback);
+      }
+      static_cast<void>(its_engine.reset_timer(its_callback));
+    });
+  }
+
+  /// It was due and did not want to run: let the engine's timer rest, too, until the next reset.
+  void rest(rclcpp::TimerBase & its_timer)
+  {
+    with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
+      if (!its_timer.is_canceled()) {
+        return;
+      }
+      static_cast<void>(its_engine.cancel_timer(its_callback));
+      if (!its_timer.is_canceled()) {  // its reset came in between, and was told already
+        static_cast<void>(its_engine.reset_timer(its_callback));
+      }
+    });
+  }
+
+private:
+  void follow_period_locked(
+    rclcpp::TimerBase & its_timer, rclrt_core::Engine & its_engine,
+    const std::shared_ptr<rclrt_core::Callback> & its_callback)
+  {
+    const rclrt_core::Duration now = detail::period_of(its_timer);
+    if (now != period && its_engine.set_timer_period(its_callback, now).ok()) {
+      period = now;
+    }
+  }
+};
+
+}  // namespace
+
+void EngineExecutor::Impl::add_timer(
+  const std::shared_ptr<rclcpp::TimerBase> & timer, const KnownGroup & group)
+{
+  auto link = std::make_shared<TimerLink>();
+  link->timer = timer;
+  link->engine = engine_;
+  link->period = detail::period_of(*timer);
+  auto options = options_for(
+    timer.get(), group, CallbackKind::kTimer, rclrt_config::period_label(link->period), 1);
+  options.run = [this, link](const Job &) {
+    const auto present = link->timer.lock();
+    if (!present) {
+      request_update();
+      return false;
+    }
+    const auto data = present->call();
+    if (!data) {
+      link->rest(*present);
+      return false;
+    }
+    link->follow_period(*present);
+    TRACETOOLS_TRACEPOINT(
+      rclcpp_executor_execute, static_cast<const void *>(present->get_timer_handle().get()));
+    execute_timer(present, data);
+    return true;
+  };
+
+  rclrt_core::TimerOptions timer_options;
+  timer_options.period = link->period;
+  std::shared_ptr<RosClock> clock;
+  if (!timer->is_steady()) {
+    const auto of_timer = ClockOfTimer::get(*timer);
+    timer_options.clock = rclrt_core::kSystemClock;
+    if (of_timer->get_clock_type() == RCL_ROS_TIME) {
+      clock = ros_clock(of_timer);
+      timer_options.clock = clock->id();
+    }
+  }
+
+  Member member;
+  member.entity = timer;
+  member.group = group.group.lock().get();
+  member.unhook = [weak = link->timer]() -> std::shared_ptr<const void> {
+    const auto present = weak.lock();
+    if (present) {
+      present->clear_on_reset_callback();
+    }
+    return present;
+  };
+  // Resets from now on wait for the mutex, and find the callback then.
+  timer->set_on_reset_callback([link](std::size_t) { link->on_reset(); });
+  rclrt_core::Status added;
+  {
+    const std::lock_guard<std::mutex> lock(link->mutex);
+    timer_options.autostart = !timer->is_canceled();
+    if (timer_options.autostart) {
+      timer_options.first = timer->time_until_trigger();
+    }
+    added =
+      engine_->add_timer(std::move(options), timer_options, group.in_engine, &member.callback);
+    link->callback = member.callback;
+  }
+  if (!added.ok()) {
+    member.unhook();
+    detail::check(added);
+  }
+  if (clock) {
+    clock->add(member.callback, timer_options.clock);
+  }
+  names_.insert(member.callback->name());
+  members_[timer.get()] = std::move(member);
+}
+
+std::shared_ptr<RosClock> EngineExecutor::Impl::ros_clock(
+  const std::shared_ptr<rclcpp::Clock> & clock)
+{
+  const auto found = std::find_if(clocks_.begin(), clocks_.end(), [&](const auto & known) {
+    return known.clock->clock() == clock;
+  });
+  if (found != clocks_.end()) {
+    return found->clock;
+  }
+  WatchedClock watched;
+  watched.clock = RosClock::watch(clock, engine_, &watched.handler);
+  clocks_.push_back(watched);
+  return watched.clock;
+}
+
+}  // namespace rclrt_rclcpp

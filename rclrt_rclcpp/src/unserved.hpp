@@ -1,0 +1,44 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What entities had announced when an executor let them go, and nobody had run.
+///
+/// The middleware announces a message once. The next executor of ours that gets the entity begins with
+/// what is kept here: a node may be spun for one callback at a time, by one executor after the other.
+#ifndef UNSERVED_HPP_
+#define UNSERVED_HPP_
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "waitable_events.hpp"
+
+namespace rclrt_rclcpp
+{
+
+/// One in the process. Thread-safe. Does not keep entities alive.
+class Unserved
+{
+public:
+  static Unserved & instance();
+
+  /// `counts`: of an entity that is no waitable, the id is 0.
+  void keep(const std::shared_ptr<const void> & entity, EventCounts counts);
+  /// What is kept for the entity, which is then forgotten here.
+  EventCounts take(const void * entity);
+
+private:
+  struct Kept
+  {
+    std::weak_ptr<const void> entity;
+    EventCounts counts;
+  };
+
+  std::mutex mutex_;
+  std::map<const void *, Kept> kept_;
+};
+
+}  // namespace rclrt_rclcpp
+
+#endif  // UNSERVED_HPP_

@@ -1,0 +1,139 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Action servers and clients, whose goals, results and feedback are waitables.
+
+#include <mutex>
+#include <vector>
+
+#include "rclcpp_action/rclcpp_action.hpp"
+#include "test_msgs/action/fibonacci.hpp"
+#include "typed_fixture.hpp"
+
+namespace rclrt_rclcpp
+{
+namespace
+{
+
+using Fibonacci = test_msgs::action::Fibonacci;
+using Handle = rclcpp_action::ClientGoalHandle<Fibonacci>;
+using ServerHandle = rclcpp_action::ServerGoalHandle<Fibonacci>;
+
+template <typename ExecutorT>
+class Actions : public TypedFixture<ExecutorT>
+{
+protected:
+  void TearDown() override
+  {
+    server_.reset();
+    client_.reset();
+    TypedFixture<ExecutorT>::TearDown();
+  }
+
+  /// A goal of order n publishes its n as feedback and succeeds at once; one of order 0 waits until it
+  /// is cancelled.
+  void serve(milliseconds keep_results)
+  {
+    rcl_action_server_options_t options = rcl_action_server_get_default_options();
+    options.result_timeout.nanoseconds = std::chrono::nanoseconds(keep_results).count();
+    server_ = rclcpp_action::create_server<Fibonacci>(
+      this->node_, "fibonacci",
+      [](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> & goal) {
+        return goal->order < 0 ? rclcpp_action::GoalResponse::REJECT
+                               : rclcpp_action::GoalResponse::ACCEPT_AND_EXECUTE;
+      },
+      [this](const std::shared_ptr<ServerHandle> & goal) {
+        // It may be cancelled only after this has returned.
+        cancelled_ = this->node_->create_wall_timer(milliseconds(1), [this, goal] {
+          cancelled_->cancel();
+          goal->canceled(std::make_shared<Fibonacci::Result>());
+        });
+        return rclcpp_action::CancelResponse::ACCEPT;
+      },
+      [](const std::shared_ptr<ServerHandle> & goal) {
+        const int32_t order = goal->get_goal()->order;
+        if (order == 0) {
+          return;
+        }
+        auto feedback = std::make_shared<Fibonacci::Feedback>();
+        feedback->sequence = {order};
+        goal->publish_feedback(feedback);
+        auto result = std::make_shared<Fibonacci::Result>();
+        result->sequence = {order, order};
+        goal->succeed(result);
+      },
+      options);
+    client_ = rclcpp_action::create_client<Fibonacci>(this->node_, "fibonacci");
+  }
+
+  template <typename FutureT>
+  static auto get(FutureT future)
+  {
+    EXPECT_EQ(future.wait_for(seconds(30)), std::future_status::ready);
+    return future.get();
+  }
+
+  typename Handle::SharedPtr send(int32_t order)
+  {
+    Fibonacci::Goal goal;
+    goal.order = order;
+    rclcpp_action::Client<Fibonacci>::SendGoalOptions options;
+    options.feedback_callback = [this](
+                                  const Handle::SharedPtr &,
+                                  const std::shared_ptr<const Fibonacci::Feedback> & feedback) {
+      last_feedback_ = feedback->sequence.at(0);
+    };
+    return get(client_->async_send_goal(goal, options));
+  }
+
+  std::atomic<int32_t> last_feedback_{0};
+  rclcpp::TimerBase::SharedPtr cancelled_;
+  rclcpp_action::Server<Fibonacci>::SharedPtr server_;
+  rclcpp_action::Client<Fibonacci>::SharedPtr client_;
+};
+
+TYPED_TEST_SUITE(Actions, AllExecutors, ExecutorNames);
+
+TYPED_TEST(Actions, goals_are_accepted_rejected_cancelled_and_give_feedback_and_results)
+{
+  this->serve(seconds(60));
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  ASSERT_TRUE(this->client_->wait_for_action_server(seconds(30)));
+  for (int32_t order = 1; order <= 5; ++order) {
+    const auto handle = this->send(order);
+    ASSERT_TRUE(handle);
+    const auto result = this->get(this->client_->async_get_result(handle));
+    EXPECT_EQ(result.code, rclcpp_action::ResultCode::SUCCEEDED);
+    EXPECT_EQ(result.result->sequence, (std::vector<int32_t>{order, order}));
+    EXPECT_TRUE(wait_for([&] { return this->last_feedback_ == order; }));
+  }
+  EXPECT_FALSE(this->send(-1));
+  const auto handle = this->send(0);
+  ASSERT_TRUE(handle);
+  auto result = this->client_->async_get_result(handle);
+  this->get(this->client_->async_cancel_goal(handle));
+  EXPECT_EQ(this->get(result).code, rclcpp_action::ResultCode::CANCELED);
+}
+
+TYPED_TEST(Actions, results_are_forgotten_when_they_have_been_kept_long_enough)
+{
+  if (std::is_same_v<TypeParam, RclcppEvents>) {
+    GTEST_SKIP() << "it never forgets them";
+  }
+  this->serve(milliseconds(10));
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  ASSERT_TRUE(this->client_->wait_for_action_server(seconds(30)));
+  milliseconds patience(100);
+  EXPECT_TRUE(wait_for([&] {
+    const auto handle = this->send(3);
+    std::this_thread::sleep_for(patience);
+    patience *= 2;
+    return this->get(this->client_->async_get_result(handle)).code ==
+           rclcpp_action::ResultCode::UNKNOWN;
+  }));
+}
+
+}  // namespace
+}  // namespace rclrt_rclcpp

@@ -1,0 +1,377 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Nodes, callback groups and entities that come and go, and who keeps them alive. Every test also runs
+// with rclcpp's own executors, except where they are known to behave otherwise.
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "rcl_interfaces/srv/list_parameters.hpp"
+#include "typed_fixture.hpp"
+
+namespace rclrt_rclcpp
+{
+namespace
+{
+
+using rcl_interfaces::srv::ListParameters;
+
+template <typename ExecutorT>
+class Groups : public TypedFixture<ExecutorT>
+{
+protected:
+  /// All, added by hand, added with their nodes.
+  std::array<std::size_t, 3> counts() const
+  {
+    auto & executor = *this->executor_;
+    return {
+      executor.get_all_callback_groups().size(),
+      executor.get_manually_added_callback_groups().size(),
+      executor.get_automatically_added_callback_groups_from_nodes().size()};
+  }
+};
+
+TYPED_TEST_SUITE(Groups, AllExecutors, ExecutorNames);
+
+TYPED_TEST(Groups, are_counted_as_they_are_added_and_removed)
+{
+  using Counts = std::array<std::size_t, 3>;
+  const auto node = this->node_->get_node_base_interface();
+  const auto by_hand = this->make_group(false);
+  this->executor_->add_callback_group(by_hand, node);
+  EXPECT_EQ(this->counts(), (Counts{1, 1, 0}));
+  this->executor_->add_node(node);
+  EXPECT_EQ(this->counts(), (Counts{2, 1, 1}));  // the default group
+  const auto later = this->make_group();
+  const auto not_ours = this->make_group(false);
+  this->executor_->spin_some();
+  EXPECT_EQ(this->counts(), (Counts{3, 1, 2}));
+  this->executor_->remove_callback_group(by_hand);
+  EXPECT_EQ(this->counts(), (Counts{2, 0, 2}));
+  this->executor_->remove_node(node);
+  EXPECT_EQ(this->counts(), (Counts{0, 0, 0}));
+}
+
+TYPED_TEST(Groups, what_is_wrong_about_them_is_said_in_rclcpps_words)
+{
+  const auto node = this->node_->get_node_base_interface();
+  const auto group = this->make_group(false);
+  this->executor_->add_callback_group(group, node);
+  EXPECT_EQ(
+    error_of([&] { this->executor_->add_callback_group(group, node); }),
+    "Callback group has already been added to this executor.");
+  EXPECT_NE(error_of([&] { this->executor_->remove_callback_group(this->make_group(false)); }), "");
+  EXPECT_EQ(
+    error_of([&] { this->executor_->remove_node(this->node_); }),
+    "Node '/node' needs to be associated with an executor.");
+  TypeParam other(this->executor_options());
+  other.add_node(this->node_);
+  EXPECT_EQ(
+    error_of([&] { this->executor_->remove_node(this->node_); }),
+    "Node '/node' needs to be associated with this executor.");
+}
+
+TYPED_TEST(Groups, of_one_node_may_be_in_several_executors)
+{
+  std::atomic<int> first_ticks{0};
+  std::atomic<int> second_ticks{0};
+  const auto node = this->node_->get_node_base_interface();
+  const auto first = this->make_group(false);
+  const auto second = this->make_group(false);
+  const auto first_timer =
+    this->node_->create_wall_timer(milliseconds(1), [&] { ++first_ticks; }, first);
+  const auto second_timer =
+    this->node_->create_wall_timer(milliseconds(1), [&] { ++second_ticks; }, second);
+  TypeParam other(this->executor_options());
+  this->executor_->add_callback_group(first, node);
+  other.add_callback_group(second, node);
+  EXPECT_NE(error_of([&] { other.add_callback_group(first, node); }), "");
+  {
+    const Spinning spinning(*this->executor_);
+    EXPECT_TRUE(wait_for([&] { return first_ticks > 2; }));
+    EXPECT_EQ(second_ticks, 0);
+  }
+  const Spinning spinning(other);
+  EXPECT_TRUE(wait_for([&] { return second_ticks > 2; }));
+}
+
+TYPED_TEST(Groups, with_a_node_that_was_added_before_they_had_anything)
+{
+  if (!kIsOurs<TypeParam> && !std::is_same_v<TypeParam, RclcppEvents>) {
+    GTEST_SKIP() << "wait sets see it only when they wait again";
+  }
+  const std::shared_ptr<rclcpp::Node> node =
+    this->make_node("intra", rclcpp::NodeOptions().use_intra_process_comms(true));
+  for (const bool exhaustive : {true, false}) {
+    TypeParam executor(this->executor_options());
+    executor.add_node(node);
+    const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+    int received = 0;
+    rclcpp::SubscriptionOptions options;
+    options.callback_group = group;
+    const auto subscription =
+      node->create_subscription<Time>("topic", 10, [&](const Time &) { ++received; }, options);
+    const auto publisher = node->create_publisher<Time>("topic", 10);
+    publisher->publish(Time());
+    exhaustive ? executor.spin_all(seconds(30)) : executor.spin_some();
+    EXPECT_EQ(received, 1);
+  }
+}
+
+TYPED_TEST(Groups, that_come_while_it_spins_get_what_was_published_before)
+{
+  const auto publisher =
+    this->node_->template create_publisher<Time>("topic", rclcpp::QoS(1).transient_local());
+  publisher->publish(Time());
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  std::atomic<int> received{0};
+  rclcpp::SubscriptionOptions options;
+  options.callback_group = this->make_group();
+  const auto subscription = this->node_->template create_subscription<Time>(
+    "topic", rclcpp::QoS(1).transient_local(), [&](const Time &) { ++received; }, options);
+  EXPECT_TRUE(wait_for([&] { return received == 1; }));
+}
+
+TYPED_TEST(Groups, two_subscriptions_one_after_the_other_are_both_served)
+{
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  const auto publisher = this->node_->template create_publisher<Time>("topic", 10);
+  std::atomic<int> first_received{0};
+  std::atomic<int> second_received{0};
+  const auto first = this->node_->template create_subscription<Time>(
+    "topic", 10, [&](const Time &) { ++first_received; });
+  const auto second = this->node_->template create_subscription<Time>(
+    "topic", 10, [&](const Time &) { ++second_received; });
+  EXPECT_TRUE(wait_for([&] {
+    publisher->publish(Time());
+    return first_received > 0 && second_received > 0;
+  }));
+}
+
+TYPED_TEST(Groups, all_messages_that_wait_in_the_process_are_delivered)
+{
+  const std::shared_ptr<rclcpp::Node> node =
+    this->make_node("intra", rclcpp::NodeOptions().use_intra_process_comms(true));
+  std::atomic<int> received{0};
+  const auto subscription =
+    node->create_subscription<Time>("topic", 200, [&](const Time &) { ++received; });
+  const auto publisher = node->create_publisher<Time>("topic", 200);
+  publisher->publish(Time());
+  this->executor_->add_node(node);
+  for (int i = 0; i < 100; ++i) {
+    publisher->publish(Time());
+  }
+  const Spinning spinning(*this->executor_);
+  EXPECT_TRUE(wait_for([&] { return received == 101; })) << received;
+}
+
+TYPED_TEST(Groups, of_a_client_serve_as_many_responses_as_its_depth)
+{
+  constexpr int kRequests = 40;
+  const auto service = this->node_->template create_service<ListParameters>(
+    "service",
+    [](
+      const std::shared_ptr<ListParameters::Request> &,
+      const std::shared_ptr<ListParameters::Response> &) {},
+    rclcpp::QoS(kRequests));
+  const auto client =
+    this->node_->template create_client<ListParameters>("service", rclcpp::QoS(kRequests));
+  TypeParam of_service(this->executor_options());
+  const auto group_of_client = this->make_group(false);
+  const auto waiting = this->node_->template create_client<ListParameters>(
+    "service", rclcpp::QoS(kRequests), group_of_client);
+  of_service.add_node(this->node_);
+  std::atomic<int> answered{0};
+  this->executor_->add_callback_group(group_of_client, this->node_->get_node_base_interface());
+  {
+    const Spinning spinning(of_service);
+    ASSERT_TRUE(waiting->wait_for_service(seconds(30)));
+    for (int i = 0; i < kRequests; ++i) {
+      waiting->async_send_request(
+        std::make_shared<ListParameters::Request>(),
+        [&](rclcpp::Client<ListParameters>::SharedFuture) { ++answered; });
+    }
+    std::this_thread::sleep_for(milliseconds(200));  // so that most of them wait together
+  }
+  const Spinning spinning(*this->executor_);
+  const Spinning of_late_requests(of_service);
+  EXPECT_TRUE(wait_for([&] { return answered == kRequests; })) << answered;
+}
+
+TYPED_TEST(Groups, nodes_leave_with_their_executor)
+{
+  std::atomic<int> ticks{0};
+  const auto timer = this->node_->create_wall_timer(milliseconds(1), [&] { ++ticks; });
+  {
+    TypeParam former(this->executor_options());
+    former.add_node(this->node_);
+    const Spinning spinning(former);
+    EXPECT_TRUE(wait_for([&] { return ticks > 2; }));
+  }
+  const int then = ticks;
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  EXPECT_TRUE(wait_for([&] { return ticks > then; }));
+}
+
+TYPED_TEST(Groups, a_node_that_is_gone_is_no_error)
+{
+  std::atomic<int> ticks{0};
+  auto timer = this->node_->create_wall_timer(milliseconds(1), [&] { ++ticks; });
+  this->executor_->add_node(this->node_);
+  {
+    const Spinning spinning(*this->executor_);
+    EXPECT_TRUE(wait_for([&] { return ticks > 2; }));
+    timer.reset();
+    this->node_.reset();
+  }
+  const Spinning spinning(*this->executor_);
+}
+
+TYPED_TEST(Groups, nothing_is_kept_alive_while_there_is_nothing_to_do)
+{
+  auto service = this->node_->template create_service<ListParameters>(
+    "service", [](
+                 const std::shared_ptr<ListParameters::Request> &,
+                 const std::shared_ptr<ListParameters::Response> &) {});
+  std::atomic<int> ticks{0};
+  const auto timer = this->node_->create_wall_timer(milliseconds(1), [&] { ++ticks; });
+  this->executor_->add_node(this->node_);
+  {
+    const Spinning spinning(*this->executor_);
+    EXPECT_TRUE(wait_for([&] { return ticks > 2; }));
+    if (kIsOurs<TypeParam>) {
+      EXPECT_TRUE(wait_for([&] { return service.use_count() == 1; }));
+    }
+  }
+  EXPECT_EQ(service.use_count(), 1);
+}
+
+TYPED_TEST(Groups, that_are_destroyed_run_nothing_any_more)
+{
+  auto group = this->make_group();
+  auto waitable = this->add_waitable([] {}, group);
+  this->executor_->add_node(this->node_);
+  waitable->trigger();
+  group.reset();
+  this->executor_->spin_some();
+  EXPECT_EQ(waitable->executed(), 0);
+}
+
+TYPED_TEST(Groups, may_be_made_and_destroyed_by_another_thread_while_it_spins)
+{
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  std::atomic<int> ticks{0};
+  for (int i = 0; i < 20; ++i) {
+    auto group = this->make_group();
+    auto timer = this->node_->create_wall_timer(milliseconds(1), [&] { ++ticks; }, group);
+    if (i % 2 == 0) {
+      const int before = ticks;
+      EXPECT_TRUE(wait_for([&] { return ticks > before; }));
+    }
+    i % 3 == 0 ? timer.reset() : group.reset();
+  }
+}
+
+TYPED_TEST(Groups, nodes_may_be_added_and_removed_while_it_spins)
+{
+  std::atomic<int> ticks{0};
+  const auto timer = this->node_->create_wall_timer(milliseconds(1), [&] { ++ticks; });
+  const std::shared_ptr<rclcpp::Node> other = this->make_node("other");
+  const auto of_other = other->create_wall_timer(milliseconds(1), [] {});
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  for (int i = 0; i < 100; ++i) {
+    this->executor_->add_node(other);
+    this->executor_->remove_node(other);
+  }
+  const int then = ticks;
+  EXPECT_TRUE(wait_for([&] { return ticks > then + 2; })) << "the one that stays goes on";
+}
+
+TYPED_TEST(Groups, a_node_that_is_added_while_spin_starts_is_served)
+{
+  for (int i = 0; i < 20; ++i) {
+    std::atomic<int> ticks{0};
+    const std::shared_ptr<rclcpp::Node> node = this->make_node("other");
+    const auto timer = node->create_wall_timer(milliseconds(1), [&] { ++ticks; });
+    TypeParam executor(this->executor_options());
+    std::thread thread([&] { executor.spin(); });
+    executor.add_node(node);
+    EXPECT_TRUE(wait_for([&] { return ticks > 0; }));
+    executor.cancel();
+    thread.join();
+  }
+}
+
+TYPED_TEST(Groups, a_subscription_that_is_gone_is_never_called)
+{
+  int received = 0;
+  auto subscription =
+    this->node_->template create_subscription<Time>("topic", 10, [&](const Time &) { ++received; });
+  const auto publisher = this->node_->template create_publisher<Time>("topic", 10);
+  ASSERT_TRUE(wait_for([&] { return publisher->get_subscription_count() == 1; }));
+  this->executor_->add_node(this->node_);
+  publisher->publish(Time());
+  std::this_thread::sleep_for(milliseconds(20));  // most likely it waits by now
+  subscription.reset();
+  this->executor_->spin_some();
+  this->executor_->spin_all(seconds(1));
+  EXPECT_EQ(received, 0);
+}
+
+TYPED_TEST(Groups, reentrant_ones_run_callbacks_at_once_where_there_are_threads)
+{
+  if (
+    !std::is_same_v<TypeParam, PreemptiveExecutor> &&
+    !std::is_same_v<TypeParam, CallbackIsolatedExecutor> &&
+    !std::is_same_v<TypeParam, rclcpp::executors::MultiThreadedExecutor>) {
+    GTEST_SKIP() << "it has one thread";
+  }
+  const auto group = this->node_->create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+  std::atomic<int> inside{0};
+  std::atomic<bool> met{false};
+  const auto meet = [&] {
+    ++inside;
+    if (!met && wait_for([&] { return inside > 1 || met; })) {
+      met = true;
+    }
+    --inside;
+  };
+  const auto first = this->node_->create_wall_timer(milliseconds(1), meet, group);
+  const auto second = this->node_->create_wall_timer(milliseconds(1), meet, group);
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  EXPECT_TRUE(wait_for([&] { return met.load(); }));
+}
+
+TYPED_TEST(Groups, mutually_exclusive_ones_run_their_callbacks_in_turns)
+{
+  const auto group = this->make_group();
+  std::atomic<int> inside{0};
+  std::atomic<bool> overlap{false};
+  std::array<std::atomic<int>, 2> ran{};
+  const auto run = [&](int which) {
+    overlap = overlap || ++inside > 1;
+    std::this_thread::sleep_for(milliseconds(2));
+    ++ran[static_cast<std::size_t>(which)];
+    --inside;
+  };
+  // Both always have something to do.
+  const auto first = this->node_->create_wall_timer(milliseconds(1), [&] { run(0); }, group);
+  const auto second = this->node_->create_wall_timer(milliseconds(1), [&] { run(1); }, group);
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  const bool may_starve = std::is_same_v<TypeParam, rclcpp::executors::MultiThreadedExecutor>;
+  EXPECT_TRUE(
+    wait_for([&] { return may_starve ? ran[0] + ran[1] > 20 : ran[0] > 10 && ran[1] > 10; }));
+  EXPECT_FALSE(overlap);
+}
+
+}  // namespace
+}  // namespace rclrt_rclcpp

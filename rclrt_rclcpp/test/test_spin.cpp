@@ -1,0 +1,317 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The spin functions: what each of them runs, when it returns, and what it refuses. Every test also
+// runs with rclcpp's own executors, except where they are known to behave otherwise.
+
+#include <future>
+#include <string>
+#include <vector>
+
+#include "typed_fixture.hpp"
+
+namespace rclrt_rclcpp
+{
+namespace
+{
+
+constexpr auto kForever = std::chrono::hours(10);
+
+template <typename ExecutorT>
+class Spin : public TypedFixture<ExecutorT>
+{
+};
+
+TYPED_TEST_SUITE(Spin, AllExecutors, ExecutorNames);
+
+TYPED_TEST(Spin, without_any_node_ends_by_cancel)
+{
+  const Spinning spinning(*this->executor_);
+  EXPECT_TRUE(this->executor_->is_spinning());
+}
+
+TYPED_TEST(Spin, works_after_a_cancel_that_came_before_it)
+{
+  std::atomic<int> ticks{0};
+  const auto timer = this->node_->create_wall_timer(milliseconds(1), [&] { ++ticks; });
+  this->executor_->add_node(this->node_);
+  this->executor_->cancel();  // nobody spins: it is for nothing
+  const Spinning spinning(*this->executor_);
+  EXPECT_TRUE(wait_for([&] { return ticks > 2; }));
+}
+
+TYPED_TEST(Spin, ends_by_cancel_while_a_timer_has_long_to_wait)
+{
+  const auto timer = this->node_->create_wall_timer(kForever, [] {});
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+}
+
+TYPED_TEST(Spin, ends_by_cancel_once_the_callback_that_runs_has_ended)
+{
+  std::atomic<bool> began{false};
+  std::atomic<bool> ended{false};
+  const auto timer = this->node_->create_wall_timer(milliseconds(1), [&] {
+    began = true;
+    std::this_thread::sleep_for(milliseconds(50));
+    ended = true;
+  });
+  this->executor_->add_node(this->node_);
+  {
+    const Spinning spinning(*this->executor_);
+    EXPECT_TRUE(wait_for([&] { return began.load(); }));
+  }
+  EXPECT_TRUE(ended);
+}
+
+TYPED_TEST(Spin, some_without_work_does_not_wait)
+{
+  this->executor_->add_node(this->node_);
+  this->executor_->spin_some(kForever);
+  this->executor_->spin_all(kForever);
+}
+
+TYPED_TEST(Spin, some_runs_every_waitable_that_was_triggered_once)
+{
+  std::vector<std::shared_ptr<Triggered>> waitables;
+  for (int i = 0; i < 5; ++i) {
+    waitables.push_back(this->add_waitable([] {}));
+  }
+  this->executor_->add_node(this->node_);
+  for (int i = 0; i < 4; ++i) {
+    waitables[static_cast<std::size_t>(i)]->trigger();
+  }
+  this->executor_->spin_some(kForever);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(waitables[static_cast<std::size_t>(i)]->executed(), i < 4 ? 1 : 0);
+  }
+}
+
+TYPED_TEST(Spin, some_ends_after_the_callback_that_used_up_its_time)
+{
+  std::atomic<int> executed{0};
+  const auto slow = [&] {
+    ++executed;
+    std::this_thread::sleep_for(milliseconds(200));
+  };
+  const auto first = this->add_waitable(slow);
+  const auto second = this->add_waitable(slow);
+  this->executor_->add_node(this->node_);
+  first->trigger();
+  second->trigger();
+  this->executor_->spin_some(milliseconds(100));
+  EXPECT_EQ(executed, 1);
+}
+
+TYPED_TEST(Spin, all_runs_what_its_callbacks_trigger_and_some_does_not)
+{
+  const auto group = this->make_group(false);
+  std::shared_ptr<Triggered> waitable;
+  waitable = this->add_waitable(
+    [&] {
+      if (waitable->executed() % 2 == 1) {
+        waitable->trigger();
+      }
+    },
+    group);
+  this->executor_->add_callback_group(group, this->node_->get_node_base_interface());
+  waitable->trigger();
+  this->executor_->spin_all(kForever);
+  EXPECT_EQ(waitable->executed(), 2);
+  waitable->trigger();
+  this->executor_->spin_some(kForever);
+  EXPECT_EQ(waitable->executed(), 3);
+}
+
+TYPED_TEST(Spin, all_ends_by_cancel)
+{
+  std::shared_ptr<Triggered> waitable;
+  waitable = this->add_waitable([&] {
+    waitable->trigger();
+    if (waitable->executed() == 3) {
+      this->executor_->cancel();
+    }
+  });
+  this->executor_->add_node(this->node_);
+  waitable->trigger();
+  this->executor_->spin_all(kForever);
+  EXPECT_EQ(waitable->executed(), 3);
+}
+
+TYPED_TEST(Spin, all_refuses_less_than_no_time)
+{
+  EXPECT_THROW(this->executor_->spin_all(milliseconds(-1)), std::invalid_argument);
+}
+
+TYPED_TEST(Spin, all_waits_for_what_was_just_sent)
+{
+  if (!kIsOurs<TypeParam>) {
+    GTEST_SKIP() << "rclcpp's executors may or may not see it";
+  }
+  std::atomic<bool> send{false};
+  const auto sent = this->add_waitable([] {});
+  const auto first = this->add_waitable([&] { send = true; });
+  this->executor_->add_node(this->node_);
+  int seen = 0;
+  for (int round = 0; round < 50; ++round) {
+    std::thread sender([&] {
+      while (!send) {
+        std::this_thread::yield();
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(30));
+      sent->trigger();
+    });
+    const int before = sent->executed();
+    first->trigger();
+    this->executor_->spin_all(kForever);
+    seen += sent->executed() - before;
+    sender.join();
+    send = false;
+    this->executor_->spin_some();
+  }
+  EXPECT_GT(seen, 5) << "of 50; none without the wait";
+}
+
+TYPED_TEST(Spin, once_comes_back_when_its_time_is_over)
+{
+  const auto timer = this->node_->create_wall_timer(kForever, [] { FAIL(); });
+  this->executor_->add_node(this->node_);
+  this->executor_->spin_once(milliseconds(10));
+}
+
+TYPED_TEST(Spin, a_timer_that_was_due_before_runs_once)
+{
+  int ticks = 0;
+  const auto timer = this->node_->create_wall_timer(seconds(2), [&] { ++ticks; });
+  this->executor_->add_node(this->node_);
+  std::this_thread::sleep_for(milliseconds(2100));
+  this->executor_->spin_some();
+  EXPECT_EQ(ticks, 1);
+  this->executor_->spin_all(milliseconds(100));
+  EXPECT_EQ(ticks, 1);
+}
+
+TYPED_TEST(Spin, inside_a_callback_is_refused_in_rclcpps_words)
+{
+  std::vector<std::string> errors;
+  bool is_spinning = false;
+  std::promise<void> promise;
+  const std::shared_future<void> done = promise.get_future();
+  const auto waitable = this->add_waitable([&] {
+    auto & executor = *this->executor_;
+    is_spinning = executor.is_spinning();
+    errors.push_back(error_of([&] { executor.spin(); }));
+    errors.push_back(error_of([&] { executor.spin_some(); }));
+    errors.push_back(error_of([&] { executor.spin_all(seconds(1)); }));
+    errors.push_back(error_of([&] { executor.spin_once(); }));
+    errors.push_back(error_of([&] { executor.spin_until_future_complete(done, seconds(1)); }));
+  });
+  this->executor_->add_node(this->node_);
+  waitable->trigger();
+  this->executor_->spin_once(seconds(30));
+  ASSERT_EQ(waitable->executed(), 1);
+  EXPECT_TRUE(is_spinning);
+  EXPECT_EQ(errors[0], "spin() called while already spinning");
+  EXPECT_EQ(errors[1], "spin_some() called while already spinning");
+  EXPECT_NE(errors[2].find(" called while already spinning"), std::string::npos);
+  EXPECT_EQ(errors[3], "spin_once() called while already spinning");
+  EXPECT_EQ(errors[4], "spin_until_future_complete() called while already spinning");
+}
+
+TYPED_TEST(Spin, until_a_future_that_is_there_needs_no_work)
+{
+  std::promise<bool> promise;
+  std::future<bool> future = promise.get_future();
+  promise.set_value(true);
+  this->executor_->add_node(this->node_);
+  EXPECT_EQ(
+    this->executor_->spin_until_future_complete(future, kForever),
+    rclcpp::FutureReturnCode::SUCCESS);
+}
+
+TYPED_TEST(Spin, until_a_future_without_a_limit_of_time)
+{
+  std::promise<void> promise;
+  const std::shared_future<void> future = promise.get_future();
+  std::shared_ptr<Triggered> waitable;
+  waitable = this->add_waitable([&] {
+    waitable->trigger();
+    if (waitable->executed() == 5) {
+      promise.set_value();
+    }
+  });
+  this->executor_->add_node(this->node_);
+  waitable->trigger();
+  EXPECT_EQ(
+    this->executor_->spin_until_future_complete(future, milliseconds(-1)),
+    rclcpp::FutureReturnCode::SUCCESS);
+}
+
+TYPED_TEST(Spin, until_a_future_ends_when_the_context_is_shut_down)
+{
+  std::promise<void> promise;
+  const std::shared_future<void> future = promise.get_future();
+  this->executor_->add_node(this->node_);
+  std::thread other([&] {
+    wait_for([&] { return this->executor_->is_spinning(); });
+    this->context_->shutdown("on purpose");
+  });
+  EXPECT_EQ(
+    this->executor_->spin_until_future_complete(future, kForever),
+    rclcpp::FutureReturnCode::INTERRUPTED);
+  other.join();
+}
+
+TYPED_TEST(Spin, a_node_until_a_future)
+{
+  std::promise<void> promise;
+  const std::shared_future<void> future = promise.get_future();
+  EXPECT_EQ(
+    rclcpp::executors::spin_node_until_future_complete(
+      *this->executor_, this->node_, future, milliseconds(1)),
+    rclcpp::FutureReturnCode::TIMEOUT);
+  const auto waitable = this->add_waitable([&] { promise.set_value(); });
+  waitable->trigger();
+  EXPECT_EQ(
+    rclcpp::executors::spin_node_until_future_complete(
+      *this->executor_, this->node_->get_node_base_interface(), future, kForever),
+    rclcpp::FutureReturnCode::SUCCESS);
+}
+
+TYPED_TEST(Spin, a_node_once_after_the_other_loses_no_message)
+{
+  if (std::is_same_v<TypeParam, RclcppEvents>) {
+    GTEST_SKIP() << "it forgets what was announced";
+  }
+  int of_topic = 0;
+  int of_queue = 0;
+  const auto subscription =
+    this->node_->template create_subscription<Time>("topic", 10, [&](const Time &) { ++of_topic; });
+  const auto publisher = this->node_->template create_publisher<Time>("topic", 10);
+  const std::shared_ptr<rclcpp::Node> intra =
+    this->make_node("intra", rclcpp::NodeOptions().use_intra_process_comms(true));
+  const auto queue =
+    intra->create_subscription<Time>("queue", 10, [&](const Time &) { ++of_queue; });
+  const auto to_queue = intra->create_publisher<Time>("queue", 10);
+  ASSERT_TRUE(wait_for([&] { return publisher->get_subscription_count() == 1; }));
+  for (int i = 0; i < 5; ++i) {
+    publisher->publish(Time());
+    to_queue->publish(Time());
+  }
+  std::this_thread::sleep_for(milliseconds(50));  // most likely all have arrived
+  for (int i = 0; i < 5; ++i) {
+    for (int attempt = 0; attempt < 20 && of_topic == i; ++attempt) {
+      this->executor_->spin_node_once(this->node_, milliseconds(500));
+    }
+    for (int attempt = 0; attempt < 20 && of_queue == i; ++attempt) {
+      this->executor_->spin_node_once(intra, milliseconds(500));
+    }
+    // The next one is run by another executor.
+    this->executor_ = std::make_unique<TypeParam>(this->executor_options());
+  }
+  EXPECT_EQ(of_topic, 5);
+  EXPECT_EQ(of_queue, 5);
+}
+
+}  // namespace
+}  // namespace rclrt_rclcpp

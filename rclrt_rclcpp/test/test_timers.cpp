@@ -1,0 +1,230 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Timers: cancel, reset, one-shot, the forms of their callbacks, periods and clocks. Tests over all
+// executors also run with rclcpp's own; those over ours say what only ours promise.
+
+#include <algorithm>
+#include <vector>
+
+#include "rcl/time.h"
+#include "typed_fixture.hpp"
+
+namespace rclrt_rclcpp
+{
+namespace
+{
+
+template <typename ExecutorT>
+class Timers : public TypedFixture<ExecutorT>
+{
+};
+
+TYPED_TEST_SUITE(Timers, AllExecutors, ExecutorNames);
+
+TYPED_TEST(Timers, may_take_nothing_themselves_or_what_is_known_of_the_call)
+{
+  std::atomic<int> plain{0};
+  std::atomic<int> with_itself{0};
+  std::atomic<int> with_times{0};
+  const auto first = this->node_->create_wall_timer(milliseconds(1), [&] { ++plain; });
+  const auto second = this->node_->create_wall_timer(
+    milliseconds(1),
+    [&](rclcpp::TimerBase & timer) { with_itself += timer.is_canceled() ? 0 : 1; });
+  const auto third =
+    this->node_->create_wall_timer(milliseconds(1), [&](const rclcpp::TimerInfo & info) {
+      with_times += info.actual_call_time >= info.expected_call_time ? 1 : 0;
+    });
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  EXPECT_TRUE(wait_for([&] { return plain > 2 && with_itself > 2 && with_times > 2; }));
+}
+
+TYPED_TEST(Timers, that_cancel_themselves_run_once_for_each_reset)
+{
+  std::atomic<int> ticks{0};
+  const auto timer =
+    this->node_->create_wall_timer(milliseconds(1), [&](rclcpp::TimerBase & itself) {
+      itself.cancel();
+      ++ticks;
+    });
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  for (int i = 1; i < 4; ++i) {
+    EXPECT_TRUE(wait_for([&] { return ticks == i; }));
+    std::this_thread::sleep_for(milliseconds(20));
+    EXPECT_EQ(ticks, i);
+    timer->reset();
+  }
+}
+
+TYPED_TEST(Timers, without_autostart_wait_for_their_reset)
+{
+  std::atomic<int> ticks{0};
+  const auto timer = rclcpp::create_wall_timer(
+    milliseconds(1), [&] { ++ticks; }, nullptr, this->node_->get_node_base_interface().get(),
+    this->node_->get_node_timers_interface().get(), false);
+  EXPECT_TRUE(timer->is_canceled());
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_EQ(ticks, 0);
+  timer->reset();
+  EXPECT_TRUE(wait_for([&] { return ticks > 2; }));
+}
+
+TYPED_TEST(Timers, without_a_period_run_again_and_again)
+{
+  std::atomic<int> ticks{0};
+  std::atomic<int> others{0};
+  const auto timer = this->node_->create_wall_timer(milliseconds(0), [&] { ++ticks; });
+  const auto other = this->node_->create_wall_timer(milliseconds(2), [&] { ++others; });
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  EXPECT_TRUE(wait_for([&] { return ticks > 100 && others > 2; }));
+}
+
+TYPED_TEST(Timers, made_anew_between_two_spins_run_as_often_as_each_other)
+{
+  std::atomic<int> first_ticks{0};
+  std::atomic<int> second_ticks{0};
+  for (int round = 0; round < 2; ++round) {
+    first_ticks = second_ticks = 0;
+    const auto first = this->node_->create_wall_timer(milliseconds(10), [&] { ++first_ticks; });
+    const auto second = this->node_->create_wall_timer(milliseconds(10), [&] { ++second_ticks; });
+    if (round == 0) {
+      this->executor_->add_node(this->node_);
+    }
+    const Spinning spinning(*this->executor_);
+    EXPECT_TRUE(wait_for([&] { return first_ticks > 10 && second_ticks > 10; }));
+  }
+}
+
+TYPED_TEST(Timers, a_node_may_be_dropped_while_its_timers_run)
+{
+  const auto stays = this->node_->create_wall_timer(milliseconds(1), [] {});
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  for (int i = 0; i < 10; ++i) {
+    std::atomic<int> ticks{0};
+    const auto group = this->make_group();
+    std::shared_ptr<rclcpp::Node> other = this->make_node("other");
+    auto timer = other->create_wall_timer(milliseconds(1), [&] { ++ticks; });
+    this->executor_->add_node(other);
+    EXPECT_TRUE(wait_for([&] { return ticks > 1; }));
+    this->executor_->remove_node(other);
+    timer.reset();
+    other.reset();
+    // A call in progress ends before `ticks` is gone.
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+}
+
+template <typename ExecutorT>
+class OurTimers : public TypedFixture<ExecutorT>
+{
+protected:
+  /// Simulated time of the node, without messages.
+  void set_time(seconds now)
+  {
+    rcl_clock_t * clock = this->node_->get_clock()->get_clock_handle();
+    const std::lock_guard<std::mutex> lock(this->node_->get_clock()->get_clock_mutex());
+    bool is_active = false;
+    ASSERT_EQ(rcl_is_enabled_ros_time_override(clock, &is_active), RCL_RET_OK);
+    if (!is_active) {
+      ASSERT_EQ(rcl_enable_ros_time_override(clock), RCL_RET_OK);
+    }
+    ASSERT_EQ(rcl_set_ros_time_override(clock, std::chrono::nanoseconds(now).count()), RCL_RET_OK);
+  }
+};
+
+using OurExecutors = ::testing::Types<
+  PreemptiveExecutor, CallbackIsolatedExecutor, PriorityEventsExecutor, ReleaseAndExecute>;
+TYPED_TEST_SUITE(OurTimers, OurExecutors, ExecutorNames);
+
+TYPED_TEST(OurTimers, in_simulated_time_run_once_a_period_and_independently_of_each_other)
+{
+  this->set_time(seconds(100));
+  // Where two threads could take the same release.
+  const auto group = this->node_->create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+  std::atomic<int> first_ticks{0};
+  std::atomic<int> second_ticks{0};
+  const auto first = this->node_->create_timer(seconds(1), [&] { ++first_ticks; }, group);
+  const auto second = this->node_->create_timer(seconds(1), [&] { ++second_ticks; }, group);
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  int now_s = 100;
+  const auto step_until = [&](int first_wanted, int second_wanted) {
+    this->set_time(seconds(++now_s));
+    EXPECT_TRUE(
+      wait_for([&] { return first_ticks >= first_wanted && second_ticks >= second_wanted; }))
+      << first_ticks << ", " << second_ticks << " at " << now_s;
+    EXPECT_EQ(first_ticks, first_wanted);
+    EXPECT_EQ(second_ticks, second_wanted);
+  };
+  for (int i = 1; i <= 5; ++i) {
+    step_until(i, i);
+  }
+  first->cancel();
+  for (int i = 1; i <= 5; ++i) {
+    step_until(5, 5 + i);
+  }
+  first->reset();
+  second->cancel();
+  for (int i = 1; i <= 5; ++i) {
+    step_until(5 + i, 10);
+  }
+}
+
+TYPED_TEST(OurTimers, may_be_let_go_while_simulated_time_jumps)
+{
+  this->set_time(seconds(1));
+  std::atomic<bool> ended{false};
+  std::thread simulator([&] {
+    for (int now_s = 2; !ended; ++now_s) {
+      this->set_time(seconds(now_s));
+      std::this_thread::yield();
+    }
+  });
+  std::atomic<int> ticks{0};
+  for (int i = 0; i < 50; ++i) {
+    auto timer = this->node_->create_timer(seconds(1), [&] { ++ticks; });
+    TypeParam executor(this->executor_options());
+    executor.add_node(this->node_);
+    if (i % 2 == 0) {
+      timer.reset();
+    }
+    executor.spin_some();
+  }
+  ended = true;
+  simulator.join();
+}
+
+TYPED_TEST(OurTimers, that_are_overdue_when_they_are_added_run_at_once_and_keep_their_phase)
+{
+  constexpr auto kPeriod = seconds(1);
+  const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
+  const auto phase = now();
+  std::atomic<int> ticks{0};
+  const auto timer = this->node_->create_wall_timer(kPeriod, [&] { ++ticks; });
+  std::this_thread::sleep_for(milliseconds(2500));
+  this->executor_->add_node(this->node_);
+  {
+    const Spinning spinning(*this->executor_);
+    EXPECT_TRUE(wait_for([&] { return ticks == 3; }));
+  }
+  std::vector<std::chrono::nanoseconds> releases;
+  this->executor_->read_trace([&](const rclrt_job_record & record) {
+    releases.emplace_back(static_cast<int64_t>(record.release_ns) - phase.count());
+  });
+  std::sort(releases.begin(), releases.end());  // threads come one after the other
+  ASSERT_GE(releases.size(), 3U);
+  EXPECT_GE(releases[0], milliseconds(2500)) << "when it was added";
+  // The nominal release is the third period's end. Half a period later it would be the phase of the
+  // moment at which it was added.
+  EXPECT_LT(releases[1], milliseconds(3250));
+  EXPECT_EQ(releases[2] - releases[1], kPeriod);
+}
+
+}  // namespace
+}  // namespace rclrt_rclcpp
