@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Deadlines travel with messages from process to process; peers that know nothing of them still talk."""
+"""Deadlines travel with messages from process to process; peers that know of none still talk."""
 
 from __future__ import annotations
 

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves from job records that threads ran in the order of their jobs' deadlines.
 
-A record says when a job was ready, started and ended. Between start and end it may have lost its CPU,
-which no record tells; but it certainly had one when it started and when it ended. On m CPUs, with
+A record says when a job was ready, started and ended. Between start and end it may have lost its
+CPU, which no record tells; but it certainly had one when it started and when it ended. On m CPUs, with
 jobs that do not block, global EDF therefore demands:
 
 - queued: a job that has not started yet waits only while m earlier ones have, or none that is later
   has;
 - ran: when a job starts or ends, fewer than m earlier ones are active.
 
-A job whose exclusive group is busy cannot start; meanwhile the one that runs counts as if it had the
-earlier of the two deadlines. Equal deadlines have no order. Whatever is broken for no longer than a
+A job whose exclusive group is busy cannot start; meanwhile the one that runs counts as if it had
+the earlier of the two deadlines. Equal deadlines have no order. Whatever is broken for no longer than a
 bound is the time that scheduling itself takes.
 """
 
@@ -124,8 +124,8 @@ def check_order(
     Raises
     ------
     ValueError
-        Fewer than 1 CPU, a negative bound, or records that are missing (`Trace.dropped`): nothing can
-        be said then about what was not recorded.
+        Fewer than 1 CPU, a negative bound, or records that are missing (`Trace.dropped`): nothing
+        can be said then about what was not recorded.
     """
     if cpus < 1 or bound_ns < 0:
         raise ValueError(
@@ -143,7 +143,7 @@ def check_order(
     check = _Check(cpus, bound_ns)
     for time, kind, index in events:
         check.step(time, kind, jobs[index])
-    return sorted(check.violations, key=lambda violation: violation.since_ns)
+    return sorted(check.violations, key=lambda violation: (violation.since_ns, violation.rule))
 
 
 class _Check:
