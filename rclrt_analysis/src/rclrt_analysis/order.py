@@ -3,16 +3,16 @@
 """Proves from job records that threads ran in the order of their jobs' deadlines.
 
 A record says when a job was ready, started and ended. Between start and end it may have lost its
-CPU, which no record tells; but it certainly had one when it started and when it ended. On m CPUs, with
-jobs that do not block, global EDF therefore demands:
+CPU, which no record tells; but it certainly had one when it started and when it ended. On m CPUs,
+with jobs that do not block, global EDF therefore demands:
 
 - queued: a job that has not started yet waits only while m earlier ones have, or none that is later
   has;
 - ran: when a job starts or ends, fewer than m earlier ones are active.
 
 A job whose exclusive group is busy cannot start; meanwhile the one that runs counts as if it had
-the earlier of the two deadlines. Equal deadlines have no order. Whatever is broken for no longer than a
-bound is the time that scheduling itself takes.
+the earlier of the two deadlines. Equal deadlines have no order. Whatever is broken for no longer
+than a bound is the time that scheduling itself takes.
 """
 
 from __future__ import annotations
