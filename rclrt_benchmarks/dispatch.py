@@ -5,8 +5,9 @@
 Every executor takes turns with two floors on the same subscriptions in the same process: the
 callback run by the middleware's own thread (listener), and that plus one bare futex hand-over to a
 waiting SCHED_FIFO thread (hand-over). All of them run with the middleware's threads (SCHED_FIFO 51)
-above the workers (50); what ends in "default" has SCHED_OTHER everywhere instead. With ten
-subscriptions, executors of one thread get one instance each.
+above the workers (50); what ends in "default" has SCHED_OTHER everywhere instead, and the workers
+of "pool_edf" are ordered by deadline (FIFO bands). With ten subscriptions, executors of one thread
+get one instance each.
 
 Where rclcpp was found, the same follows with subscriptions of rclcpp: its executors and ours, all
 under SCHED_OTHER ("default" for ours), and ours as above.
@@ -42,6 +43,8 @@ OURS = ("pool", "events", "isolated")
 MAX_P50_RATIO = 1.3
 MAX_P99_RATIO = 1.5
 MAX_FAN_OUT_RATIO = 0.6
+# By deadline (FIFO bands) over by priority, medians.
+MAX_EDF_RATIO = 1.5
 # What an executor adds to the listener, as a share of what executors of rclcpp add.
 MAX_OF_EVENTS_EXECUTOR = 0.7
 MAX_OF_MULTI_THREADED = 0.25
@@ -69,6 +72,7 @@ CASES = (
 )
 EXECUTORS = (
     "pool",
+    "pool_edf",
     "events",
     "isolated",
     "waitset_single",
@@ -292,6 +296,10 @@ def verdicts(case: Case, of: dict[str, Delays]) -> list[str]:
         ):
             if ratio is not None:
                 lines.append(_verdict(f"{name} {what} / hand-over floor", ratio, limit))
+    if "pool_edf" in of and "pool" in of:
+        ratio = _ratio(of["pool_edf"].p50, of["pool"].p50)
+        if ratio is not None:
+            lines.append(_verdict("pool_edf p50 / pool", ratio, MAX_EDF_RATIO))
     equal = [of[name].p50 for name in ("waitset_multi", "waitset_multi_10") if name in of]
     known = [value for value in equal if value is not None]
     default = of["waitset_multi_default"].p50 if "waitset_multi_default" in of else None

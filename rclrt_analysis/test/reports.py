@@ -58,6 +58,7 @@ def report(
         "rss_mib": 60.0,
         "attributes_asked": True,
         "attributes_in_force": True,
+        "deadline_scheduler": "",
         "threads": [],
         "findings": [],
         "hot_path": {

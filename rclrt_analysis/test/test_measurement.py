@@ -66,6 +66,9 @@ def test_what_was_really_in_force_is_said_in_words() -> None:
     measurement.add([report([8.0], [callback("D")], attributes_in_force=False)])
     assert measurement.attributes_text() == "fifo 56-80, other REFUSED"
     assert Measurement("x").attributes_text() == "-"
+    edf = Measurement("preemptive_edf")
+    edf.add([report([8.0], fifo, deadline_scheduler="fifo bands")])
+    assert edf.attributes_text() == "fifo bands"
 
 
 def test_the_same_finding_of_many_slices_is_one() -> None:
@@ -93,6 +96,7 @@ def test_the_result_has_exactly_the_fields_of_schema_1() -> None:
         "cpu_s",
         "rss_mib",
         "attributes_in_force",
+        "deadline_scheduler",
         "findings",
     ]
     assert run["hot_path_ms"] == {

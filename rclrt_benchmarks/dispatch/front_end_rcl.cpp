@@ -180,6 +180,20 @@ std::vector<Variant> executors()
     variant(
       "pool", Threads::kSeveral, false,
       [] { return std::make_unique<rclrt_rcl::PreemptiveExecutor>(); }),
+    // The same by deadline instead of priority, on whatever kernel.
+    variant(
+      "pool_edf", Threads::kSeveral, false,
+      [] {
+        rclrt_rcl::PreemptiveExecutorOptions options;
+        options.policy = &rclrt_core::edf_policy();
+        options.deadline_scheduler = rclrt_config::DeadlineBackend::kFifoBands;
+        options.configure = [](const rclrt_rcl::Entity &, rclrt_rcl::Scheduling & scheduling) {
+          scheduling.attributes = {};
+          scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kExt;
+          scheduling.relative_deadline = std::chrono::milliseconds(10);
+        };
+        return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);
+      }),
     variant(
       "events", Threads::kOne, false,
       [] { return std::make_unique<rclrt_rcl::PriorityEventsExecutor>(); }),

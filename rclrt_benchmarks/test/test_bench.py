@@ -40,7 +40,7 @@ def test_dispatch_writes_a_row_for_every_executor_and_floor(tmp_path: Path) -> N
     )  # fmt: skip
     assert done.returncode == ("MISSED" in done.stdout), done.stderr
     rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
-    names = {"pool", "events", "isolated", "waitset_single", "waitset_multi", "static"}
+    names = {"pool", "pool_edf", "events", "isolated", "waitset_single", "waitset_multi", "static"}
     names |= {
         "events_fifo",
         "waitset_multi_default",
@@ -61,6 +61,7 @@ def test_dispatch_writes_a_row_for_every_executor_and_floor(tmp_path: Path) -> N
         assert (row["ratio_p99"] is None) == (row["n"] < 100)
     assert "pool p50 / better waitset_multi" in done.stdout
     assert "pool_default p50 / waitset_multi_default" in done.stdout
+    assert "pool_edf p50 / pool" in done.stdout
     assert "p99 / hand-over floor" not in done.stdout
 
 

@@ -4,9 +4,11 @@
 // What one dispatch costs once everything is warm, counted, not timed.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +20,7 @@
 #include "rcl/error_handling.h"
 #include "rcl/subscription.h"
 #include "rclrt_core/engine.hpp"
+#include "rclrt_core/fifo_bands.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
@@ -27,6 +30,7 @@ namespace
 using rclrt_core::ExecutionModel;
 
 constexpr int kWarmUp = 100;
+constexpr int kByDeadline = -1;
 constexpr int kDispatches = 1000;
 constexpr std::chrono::seconds kPatience(60);
 
@@ -134,6 +138,10 @@ protected:
       ran_.raise();
       return true;
     };
+    if (priority == kByDeadline) {
+      options.attributes.policy = rclrt_core::SchedulingPolicy::kExt;
+      options.relative_deadline = std::chrono::milliseconds(10);
+    }
     if (priority > 0) {
       options.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
       options.attributes.priority = priority;
@@ -207,6 +215,35 @@ TEST_P(EngineSteadyState, the_same_with_callbacks_of_different_urgency)
   add_callback("b", 20);
   // Where there is only one thread, it has to change between two priorities.
   expect_frugal_dispatch(GetParam() == ExecutionModel::kEvents ? kDispatches : 0);
+}
+
+TEST_P(EngineSteadyState, the_same_with_deadlines_in_force)
+{
+  if (!may_use_realtime()) {
+    GTEST_SKIP() << "SCHED_FIFO is not permitted";
+  }
+  // The table of this process, and then one that processes share.
+  const std::string name = "rclrt_test_steady_" + std::to_string(getpid());
+  for (const std::string & shared_name : {std::string(), name}) {
+    rclrt_core::FifoBandsOptions bands_options;
+    bands_options.shared_name = shared_name;
+    std::shared_ptr<rclrt_core::FifoBands> bands;
+    const rclrt_core::Status made =
+      rclrt_core::FifoBands::make(platform_, bands_options, &bands);
+    ASSERT_TRUE(made.ok()) << made.message();
+    rclrt_core::EngineOptions options;
+    options.model = GetParam();
+    options.policy = &rclrt_core::edf_policy();
+    options.deadlines = bands;
+    callbacks_.clear();
+    engine_ = std::make_unique<rclrt_core::Engine>(platform_, options);
+    add_callback("a", kByDeadline);
+    add_callback("b", kByDeadline);
+    expect_frugal_dispatch();
+    EXPECT_TRUE(bands->findings().empty());
+  }
+  const std::string left = "rm -f /dev/shm/" + name + ".*";
+  EXPECT_EQ(std::system(left.c_str()), 0);
 }
 
 TEST_P(EngineSteadyState, timers_allocate_nothing_either)

@@ -104,6 +104,8 @@ Status Configuration::apply(CallbackOptions * options)
     }
     put(fields, &attributes);
     changed.relative_deadline = entry->relative_deadline.value_or(changed.relative_deadline);
+    changed.deadline_rule = entry->deadline_rule.value_or(changed.deadline_rule);
+    changed.fan_in = entry->fan_in.value_or(changed.fan_in);
     changed.overrun_rule = entry->overruns.value_or(changed.overrun_rule);
     changed.inherit_priority = entry->inherit_priority.value_or(changed.inherit_priority);
   }

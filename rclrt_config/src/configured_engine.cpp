@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "rclrt_config/middleware_threads.hpp"
+#include "rclrt_core/deadline_ring.hpp"
 
 namespace rclrt_config
 {
@@ -239,6 +240,7 @@ Status ConfiguredEngine::begin_spin(const Tell & tell)
   lock.lock();
   outranked_ = {};
   choose_deadline_scheduler();
+  share_deadlines();
   const Status status = outrank_callbacks();
   if (status.ok()) {
     spinning_ = true;
@@ -294,6 +296,26 @@ void ConfiguredEngine::choose_deadline_scheduler()
            std::to_string(of_ext.priority) + "): they may preempt it",
          0, "Give it a priority above them"});
     }
+  }
+}
+
+// Also executors that only order by deadline want to know those of other processes' messages.
+void ConfiguredEngine::share_deadlines()
+{
+  const auto all = engine_->callbacks();
+  const bool has_deadlines = engine_->options().policy == &rclrt_core::edf_policy() ||
+                             std::any_of(all.begin(), all.end(), [this](const auto & callback) {
+                               return engine_->attributes(*callback).policy ==
+                                      SchedulingPolicy::kExt;
+                             });
+  if (!has_deadlines) {
+    return;
+  }
+  const Status joined = rclrt_core::DeadlineRing::join();
+  if (!joined.ok()) {
+    report(
+      {"deadlines of messages", "stay within this process: " + joined.message(), 0,
+       "Callbacks of other processes go by their own deadlines until this is mended"});
   }
 }
 

@@ -65,6 +65,8 @@ struct Entry
   std::string cie_purpose;  ///< the same without what every node has
   SchedulingFields scheduling;
   std::optional<rclrt_core::Duration> relative_deadline;
+  std::optional<rclrt_core::DeadlineRule> deadline_rule;
+  std::optional<rclrt_core::FanIn> fan_in;
   std::optional<rclrt_core::OverrunRule> overruns;
   std::optional<bool> inherit_priority;
   bool matched = false;

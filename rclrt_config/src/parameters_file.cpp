@@ -14,6 +14,8 @@ namespace rclrt_config
 
 using rclrt_core::Attributes;
 using rclrt_core::AttributesMode;
+using rclrt_core::DeadlineRule;
+using rclrt_core::FanIn;
 using rclrt_core::OverrunRule;
 using rclrt_core::PriorityKey;
 
@@ -173,12 +175,17 @@ Entry ParametersReader::read_entry(const YamlField & field, const std::string & 
   const YamlMap map(
     field.value, subject,
     is_group ? scheduling_field_names()
-             : scheduling_field_names({"relative_deadline", "overruns", "inherit_priority"}));
+             : scheduling_field_names(
+                 {"relative_deadline", "deadline_rule", "fan_in", "overruns", "inherit_priority"}));
   if (map.is_empty()) {
     fail("the entry is empty. Give it a field or remove it");
   }
   entry.scheduling = read_scheduling_fields(map, cpu_count_);
   entry.relative_deadline = map.duration("relative_deadline", "that of what triggered it");
+  entry.deadline_rule = map.word<DeadlineRule>(
+    "deadline_rule", {{"own", DeadlineRule::kOwn}, {"earliest", DeadlineRule::kEarliest}});
+  entry.fan_in =
+    map.word<FanIn>("fan_in", {{"earliest", FanIn::kEarliest}, {"last", FanIn::kLast}});
   entry.overruns = map.word<OverrunRule>(
     "overruns", {{"queue_all", OverrunRule::kQueueAll},
                  {"keep_latest", OverrunRule::kKeepLatest},

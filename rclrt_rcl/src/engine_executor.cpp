@@ -72,6 +72,11 @@ std::vector<rclrt_core::Finding> EngineExecutor::findings() const
   return impl_->configured().findings();
 }
 
+std::string EngineExecutor::deadline_scheduler() const
+{
+  return impl_->configured().deadline_scheduler();
+}
+
 std::map<std::string, rclrt_core::CallbackStatistics> EngineExecutor::statistics() const
 {
   return impl_->configured().statistics();

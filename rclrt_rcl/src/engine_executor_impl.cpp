@@ -33,6 +33,7 @@ std::unique_ptr<rclrt_config::ConfiguredEngine> make_engine(
   options.configuration_file = from.configuration_file;
   options.parameter_files = detail::parameter_files(context);
   options.middleware_threads = from.middleware_threads;
+  options.deadline_scheduler = from.deadline_scheduler;
   options.engine = std::move(engine_options);
   options.engine.stack_size = from.stack_size;
   options.engine.stack_prefault = from.stack_prefault;
@@ -123,6 +124,8 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
   to.attributes = scheduling.attributes;
   to.priority = scheduling.priority;
   to.relative_deadline = scheduling.relative_deadline;
+  to.deadline_rule = scheduling.deadline_rule;
+  to.fan_in = scheduling.fan_in;
   to.inherit_priority = scheduling.inherit_priority;
   to.overrun_rule = scheduling.overrun_rule.value_or(
     entity->kind() == rclrt_core::CallbackKind::kTimer ? rclrt_core::OverrunRule::kKeepLatest

@@ -7,7 +7,9 @@
 #include <mutex>
 #include <utility>
 
+#include "platform.hpp"
 #include "rcl/graph.h"
+#include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rmw/rmw.h"
@@ -20,7 +22,7 @@ PublisherBase::PublisherBase(
   std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
   const rosidl_message_type_support_t * type, std::type_index type_index, const std::string & topic,
   const QoS & qos, bool intra_process)
-: context_(std::move(context))
+: context_(std::move(context)), send_mutex_(detail::platform().make_mutex())
 {
   rcl_publisher_options_t options = rcl_publisher_get_default_options();
   options.qos = qos.profile();
@@ -113,26 +115,41 @@ void PublisherBase::check(rcl_ret_t result, const char * what) const
   throw_unless_ok(result, where);
 }
 
-void PublisherBase::publish_message(const void * message)
+// Messages are numbered in the order in which the middleware sends them: nothing may come between the
+// number, by which the reader finds the deadline, and the sending.
+template <typename Send>
+rcl_ret_t PublisherBase::send(const Send & how)
 {
   // Readers in this process are notified by this thread, inside the middleware's locks: whom they
   // release may only wake up after these are free again.
   const rclrt_core::WakeBatch batch;
-  check(rcl_publish(handle_.get(), message, nullptr), "publish()");
+  const std::lock_guard<rclrt_core::Mutex> lock(*send_mutex_);
+  rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
+  const rclrt_core::TimePoint deadline = rclrt_core::deadline_to_publish();
+  if (ring != nullptr && deadline != rclrt_core::kNever) {
+    ring->put(gid_, sent_ + 1, deadline);
+  }
+  const rcl_ret_t result = how();
+  sent_ += result == RCL_RET_OK ? 1 : 0;
+  return result;
+}
+
+void PublisherBase::publish_message(const void * message)
+{
+  check(send([&] { return rcl_publish(handle_.get(), message, nullptr); }), "publish()");
 }
 
 void PublisherBase::publish_bytes(const SerializedMessage & message)
 {
-  const rclrt_core::WakeBatch batch;
   check(
-    rcl_publish_serialized_message(handle_.get(), &message.handle(), nullptr),
+    send([&] { return rcl_publish_serialized_message(handle_.get(), &message.handle(), nullptr); }),
     "publish() of a serialized message");
 }
 
 void PublisherBase::publish_loan(void * message)
 {
-  const rclrt_core::WakeBatch batch;
-  const rcl_ret_t result = rcl_publish_loaned_message(handle_.get(), message, nullptr);
+  const rcl_ret_t result =
+    send([&] { return rcl_publish_loaned_message(handle_.get(), message, nullptr); });
   if (result != RCL_RET_OK) {
     const std::string text = take_rcl_error();
     return_loan(message);

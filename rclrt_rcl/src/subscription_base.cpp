@@ -11,6 +11,7 @@
 #include "platform.hpp"
 #include "queue_depth.hpp"
 #include "rcl/graph.h"
+#include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
 #include "type_cache_mutex.hpp"
@@ -177,6 +178,28 @@ bool SubscriptionBase::take_loan(void ** message, MessageInfo * info)
     *message = nullptr;
   }
   return accepted;
+}
+
+void SubscriptionBase::inherit_deadline(
+  const MessageInfo & info, std::optional<std::chrono::nanoseconds> stamp)
+{
+  std::optional<rclrt_core::TimePoint> deadline;
+  if (stamp) {
+    // The clocks are compared now, so that a step of the system clock before does not matter.
+    rclrt_core::Platform & platform = detail::platform();
+    const std::chrono::nanoseconds left =
+      *stamp + scheduling().deadline_after_stamp -
+      std::chrono::nanoseconds(platform.system_now_ns());
+    deadline = platform.now() + left;
+  } else if (!info.from_intra_process) {
+    const rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
+    if (ring != nullptr) {
+      deadline = ring->find(info.publisher_gid, info.publication_sequence_number);
+    }
+  }
+  if (deadline) {
+    rclrt_core::inherit_deadline(*deadline);
+  }
 }
 
 void SubscriptionBase::return_loan(void * message) noexcept

@@ -183,6 +183,11 @@ void EngineExecutor::cancel()
   impl_->engine().stop();
 }
 
+std::string EngineExecutor::deadline_scheduler() const
+{
+  return impl_->configured().deadline_scheduler();
+}
+
 std::vector<rclrt_core::Finding> EngineExecutor::findings() const
 {
   return impl_->configured().findings();

@@ -56,6 +56,7 @@ std::shared_ptr<rclrt_config::ConfiguredEngine> make_engine(
     options.parameter_files = parameter_files(*context);
   }
   options.middleware_threads = from.middleware_threads;
+  options.deadline_scheduler = from.deadline_scheduler;
   options.engine = std::move(engine_options);
   options.engine.stack_size = from.stack_size;
   options.engine.stack_prefault = from.stack_prefault;

@@ -63,6 +63,8 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
       to.attributes = scheduling->attributes;
       to.priority = scheduling->priority;
       to.relative_deadline = scheduling->relative_deadline;
+      to.deadline_rule = scheduling->deadline_rule;
+      to.fan_in = scheduling->fan_in;
       to.inherit_priority = scheduling->inherit_priority;
       to.overrun_rule = scheduling->overrun_rule.value_or(to.overrun_rule);
     }

@@ -154,10 +154,13 @@ rclrt_rcl::Scheduling scheduling_for(
   scheduling.relative_deadline = callback.deadline;
   scheduling.priority = callback.priority;
   if (choice.policy != PolicyChoice::kFifo) {
-    const bool os_decides =
-      choice.kind != ExecutorKind::kPriorityEvents && choice.policy != PolicyChoice::kEdf;
-    attributes.policy = SchedulingPolicy::kFifo;
-    attributes.priority = os_decides ? callback.priority : kSharedPriority;
+    const bool os_decides = choice.kind != ExecutorKind::kPriorityEvents;
+    if (os_decides && choice.policy == PolicyChoice::kEdf) {
+      attributes.policy = SchedulingPolicy::kExt;
+    } else {
+      attributes.policy = SchedulingPolicy::kFifo;
+      attributes.priority = os_decides ? callback.priority : kSharedPriority;
+    }
   }
   return scheduling;
 }
@@ -184,6 +187,12 @@ std::unique_ptr<rclrt_rcl::Executor> make_executor(
       return make<rclrt_rcl::PreemptiveExecutor, rclrt_rcl::PreemptiveExecutorOptions>(
         choice, context);
   }
+}
+
+std::string deadline_scheduler_of(const rclrt_rcl::Executor & executor)
+{
+  const auto * engine = dynamic_cast<const rclrt_rcl::EngineExecutor *>(&executor);
+  return engine == nullptr ? "" : engine->deadline_scheduler();
 }
 
 std::vector<rclrt_core::Finding> findings_of(const rclrt_rcl::Executor & executor)

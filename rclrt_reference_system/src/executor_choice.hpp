@@ -62,6 +62,8 @@ std::unique_ptr<rclrt_rcl::Executor> make_executor(
 
 /// What the executor has found out; nothing for the baselines, which look at nothing.
 std::vector<rclrt_core::Finding> findings_of(const rclrt_rcl::Executor & executor);
+/// What ordered its threads by deadline; empty if nothing did.
+std::string deadline_scheduler_of(const rclrt_rcl::Executor & executor);
 
 }  // namespace rclrt_reference_system
 

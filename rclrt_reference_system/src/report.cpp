@@ -49,7 +49,11 @@ json describe(const Attributes & attributes)
 /// A thread may be more urgent than asked (it inherits), never less.
 bool is_in_force(const Attributes & asked, const Attributes & found)
 {
-  const bool policy_holds = asked.policy == SchedulingPolicy::kUnchanged ||
+  // What stands for ext is up to the deadline scheduler: its own class, or a priority.
+  const bool is_ordered =
+    asked.policy == SchedulingPolicy::kExt &&
+    (found.policy == SchedulingPolicy::kExt || found.policy == SchedulingPolicy::kFifo);
+  const bool policy_holds = asked.policy == SchedulingPolicy::kUnchanged || is_ordered ||
                             (asked.policy == found.policy && asked.priority <= found.priority);
   return policy_holds && (asked.cpu_affinity.empty() || asked.cpu_affinity == found.cpu_affinity);
 }
@@ -253,6 +257,7 @@ json make_report(
     {"rss_mib", run.rss_mib},
     {"attributes_asked", some_asked},
     {"attributes_in_force", all_in_force && !refused},
+    {"deadline_scheduler", run.deadline_scheduler},
     {"threads", describe_threads(run)},
     {"findings", std::move(findings)},
     {"hot_path",

@@ -183,6 +183,7 @@ Status run(
   finish();
   result->interrupted |= !executor.context()->ok();
   result->findings = findings_of(executor);
+  result->deadline_scheduler = deadline_scheduler_of(executor);
   return result->interrupted ? Status() : status;
 }
 

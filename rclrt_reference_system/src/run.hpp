@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <memory>
 #include <vector>
 
@@ -53,6 +54,7 @@ struct Run
   double rss_mib = 0;                             ///< resident at the end
   std::vector<rclrt_core::ThreadReport> threads;  ///< of an engine's executor
   std::vector<rclrt_core::Finding> findings;
+  std::string deadline_scheduler;  ///< what ordered threads by deadline, if anything did
 };
 
 /// Run `system`, which is in `executor`. Passes on what a callback throws. Errors: not connected.

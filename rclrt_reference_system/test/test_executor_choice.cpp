@@ -64,13 +64,19 @@ TEST(ExecutorChoice, the_pool_and_the_isolated_threads_ask_the_os_for_the_priori
 
 TEST(ExecutorChoice, where_the_executor_orders_jobs_all_callbacks_share_one_os_priority)
 {
-  for (const auto & choice : {chosen("priority_events"), chosen("preemptive_edf")}) {
-    const rclrt_rcl::Scheduling asked = scheduling_for(choice, urgent(), {});
-    EXPECT_EQ(asked.attributes.policy, SchedulingPolicy::kFifo);
-    EXPECT_EQ(asked.attributes.priority, 50);
-    EXPECT_EQ(asked.priority, 42);
-    EXPECT_EQ(asked.relative_deadline, std::chrono::milliseconds(7));
-  }
+  const rclrt_rcl::Scheduling asked = scheduling_for(chosen("priority_events"), urgent(), {});
+  EXPECT_EQ(asked.attributes.policy, SchedulingPolicy::kFifo);
+  EXPECT_EQ(asked.attributes.priority, 50);
+  EXPECT_EQ(asked.priority, 42);
+  EXPECT_EQ(asked.relative_deadline, std::chrono::milliseconds(7));
+}
+
+TEST(ExecutorChoice, under_preemptive_edf_the_os_orders_by_deadline)
+{
+  const rclrt_rcl::Scheduling asked = scheduling_for(chosen("preemptive_edf"), urgent(), {});
+  EXPECT_EQ(asked.attributes.policy, SchedulingPolicy::kExt);
+  EXPECT_EQ(asked.attributes.priority, 0);
+  EXPECT_EQ(asked.relative_deadline, std::chrono::milliseconds(7));
 }
 
 TEST(ExecutorChoice, a_baseline_asks_for_nothing)

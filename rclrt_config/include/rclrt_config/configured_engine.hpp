@@ -122,6 +122,7 @@ private:
   rclrt_core::Status rank_timers();
   rclrt_core::Status outrank_callbacks();
   void choose_deadline_scheduler();
+  void share_deadlines();
   rclrt_core::Attributes os_attributes(const rclrt_core::Attributes & attributes) const;
   rclrt_core::Status check_outranked(
     const rclrt_core::Attributes & most_urgent, const std::string & whose);

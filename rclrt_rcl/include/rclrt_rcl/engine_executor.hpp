@@ -32,6 +32,9 @@ public:
   /// What was refused by the OS or looks wrong, on the machine, the threads and the middleware's
   /// threads.
   std::vector<rclrt_core::Finding> findings() const;
+  /// What orders the threads of callbacks with scheduling_policy ext, e.g. "fifo bands"; empty if there
+  /// are none. Known once it has begun to spin.
+  std::string deadline_scheduler() const;
   /// Counters by entity name, of those the executor has now.
   std::map<std::string, rclrt_core::CallbackStatistics> statistics() const;
   /// Entity names by the ids in job records, those of removed entities too.

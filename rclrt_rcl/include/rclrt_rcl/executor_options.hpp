@@ -46,6 +46,8 @@ struct ExecutorOptions
   /// What to do when the operating system refuses attributes.
   rclrt_core::AttributesMode attributes_mode = rclrt_core::AttributesMode::kPrefer;
   rclrt_config::MiddlewareThreadsOptions middleware_threads;
+  /// What orders the threads of callbacks with scheduling_policy ext.
+  rclrt_config::DeadlineBackend deadline_scheduler = rclrt_config::DeadlineBackend::kAuto;
   /// The executor's timer thread. Policy unchanged: SCHED_FIFO one above the most urgent fifo or rr
   /// callback (at most 99), and as the thread that spins while there is no such callback.
   rclrt_core::Attributes timer_thread;

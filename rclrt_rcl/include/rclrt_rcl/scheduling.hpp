@@ -30,6 +30,14 @@ struct Scheduling
   int priority = 0;
   /// Deadline of a job = release + this. 0: inherited from the job that published.
   std::chrono::nanoseconds relative_deadline{0};
+  /// With a relative deadline: what the deadline that a message carries counts for.
+  rclrt_core::DeadlineRule deadline_rule = rclrt_core::DeadlineRule::kOwn;
+  /// Without: which of several inputs of the group it inherits from.
+  rclrt_core::FanIn fan_in = rclrt_core::FanIn::kEarliest;
+  /// Of a subscription to messages with a header: they carry the deadline header.stamp + this (stamps are
+  /// the system clock's; hosts must have synchronised clocks). 0: the one that their publisher's job
+  /// had, if it runs under rclrt on this machine. A stamp of 0 is none.
+  std::chrono::nanoseconds deadline_after_stamp{0};
   /// Raise the priority to that of the most urgent callback that publishes to it in this process.
   bool inherit_priority = false;
   /// Unset: keep latest for timers, queue all for the rest.

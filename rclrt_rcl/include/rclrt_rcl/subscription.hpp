@@ -10,16 +10,36 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <typeindex>
 #include <utility>
 #include <vector>
 
+#include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/subscription_base.hpp"
 #include "rclrt_rcl/subscription_callback.hpp"
 
 namespace rclrt_rcl
 {
+
+namespace detail
+{
+
+template <typename M, typename = void>
+struct has_stamp : std::false_type
+{
+};
+template <typename M>
+struct has_stamp<
+  M, std::void_t<
+       decltype(std::declval<const M &>().header.stamp.sec),
+       decltype(std::declval<const M &>().header.stamp.nanosec)>> : std::true_type
+{
+};
+
+}  // namespace detail
 
 template <typename M>
 class Subscription : public SubscriptionBase
@@ -35,6 +55,16 @@ public:
       ignore_local_publications, intra_process && !callback.wants_bytes()),
     callback_(std::move(callback))
   {
+    if (
+      scheduling().deadline_after_stamp != std::chrono::nanoseconds(0) &&
+      (!detail::has_stamp<M>::value || callback_.wants_bytes())) {
+      throw Error(
+        "'" + name() + "': deadline_after_stamp needs messages with a field header.stamp, and a "
+        "callback that does not want bytes; these have none");
+    }
+    if (scheduling().deadline_after_stamp < std::chrono::nanoseconds(0)) {
+      throw Error("'" + name() + "': deadline_after_stamp is negative; give 0 for none");
+    }
     if (intra_process && !callback_.wants_bytes()) {
       inbox_ = std::make_shared<detail::TypedInbox<M>>(
         queue_depth(), [this](std::size_t count) { announce(count); });
@@ -48,12 +78,33 @@ private:
     return run_from_inbox() || run_from_middleware();
   }
 
+  /// What the message, as far as it has a header, says about its deadline.
+  void inherit_from(const M & message, const MessageInfo & info)
+  {
+    std::optional<std::chrono::nanoseconds> stamp;
+    if constexpr (detail::has_stamp<M>::value) {
+      if (scheduling().deadline_after_stamp > std::chrono::nanoseconds(0)) {
+        stamp = std::chrono::seconds(message.header.stamp.sec) +
+                std::chrono::nanoseconds(message.header.stamp.nanosec);
+        if (*stamp == std::chrono::nanoseconds(0)) {
+          stamp.reset();
+        }
+      }
+    }
+    inherit_deadline(info, stamp);
+  }
+  void inherit_from(const SerializedMessage &, const MessageInfo & info)
+  {
+    inherit_deadline(info, std::nullopt);
+  }
+
   bool run_from_inbox()
   {
     typename detail::TypedInbox<M>::Item item;
     if (inbox_ == nullptr || !inbox_->take(&item)) {
       return false;
     }
+    inherit_from(item.owned ? *item.owned : *item.shared, item.info);
     if (item.owned) {
       callback_(std::move(item.owned), item.info);
     } else {
@@ -81,6 +132,7 @@ private:
         return false;
       }
     }
+    inherit_from(*message, info);
     callback_(std::move(message), info);
     return true;
   }
@@ -97,6 +149,7 @@ private:
     }
     const std::unique_ptr<void, std::function<void(void *)>> giver(
       lent, [this](void * loan) { return_loan(loan); });
+    inherit_from(*static_cast<const M *>(lent), info);
     callback_(*static_cast<const M *>(lent), info);
     return true;
   }
@@ -124,6 +177,7 @@ private:
     }
     const std::unique_ptr<T, decltype(put_back)> loan(message.release(), put_back);
     if (taken) {
+      inherit_from(*loan, info);
       callback_(std::as_const(*loan), info);
     }
     return taken;

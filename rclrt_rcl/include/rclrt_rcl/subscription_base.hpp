@@ -6,7 +6,9 @@
 #define RCLRT_RCL__SUBSCRIPTION_BASE_HPP_
 
 #include <cstddef>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <typeindex>
 #include <utility>
@@ -67,6 +69,10 @@ protected:
   void return_loan(void * message) noexcept;
 
   rclrt_core::Mutex & take_mutex() noexcept { return *take_mutex_; }
+
+  /// A message was taken: its deadline counts for the job from here on. `stamp`: of its header, since
+  /// 1970, if Scheduling::deadline_after_stamp asks for it. Without locks.
+  void inherit_deadline(const MessageInfo & info, std::optional<std::chrono::nanoseconds> stamp);
 
 private:
   bool accept(rcl_ret_t result, const rmw_message_info_t & from, MessageInfo * info);

@@ -50,6 +50,8 @@ struct EngineExecutorOptions
   /// What to do when the operating system refuses attributes.
   rclrt_core::AttributesMode attributes_mode = rclrt_core::AttributesMode::kPrefer;
   rclrt_config::MiddlewareThreadsOptions middleware_threads;
+  /// What orders the threads of callbacks with scheduling_policy ext.
+  rclrt_config::DeadlineBackend deadline_scheduler = rclrt_config::DeadlineBackend::kAuto;
   /// The executor's timer thread. Policy unchanged: SCHED_FIFO one above the most urgent fifo or rr
   /// callback (at most 99), and as the thread that spins while there is no such callback.
   rclrt_core::Attributes timer_thread;
@@ -90,6 +92,9 @@ public:
   /// What was refused by the OS or looks wrong, on the machine, the threads, the configuration and the
   /// middleware's threads.
   std::vector<rclrt_core::Finding> findings() const;
+  /// What orders the threads of callbacks with scheduling_policy ext, e.g. "fifo bands"; empty if there
+  /// are none. Known once it has begun to spin.
+  std::string deadline_scheduler() const;
   /// Counters by callback name, of those the executor has now.
   std::map<std::string, rclrt_core::CallbackStatistics> statistics() const;
   /// Callback names by the ids in job records, those of removed entities too.

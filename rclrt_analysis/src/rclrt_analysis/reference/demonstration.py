@@ -94,7 +94,7 @@ def notes_of(done: study.Study) -> list[str]:
     notes.append(
         "drops: jobs released but never run. misses: timers later than their period, hot path "
         "later than its roots' period. in force: policies and priorities that callbacks found "
-        "themselves running with."
+        "themselves running with, or what put their deadlines in force."
     )
     if any(len(m.latency_ms) < 100 for m in done.measurements):
         notes.append(

@@ -13,7 +13,7 @@ EXECUTORS: dict[str, str] = {
     "priority_events": "priority events, rate-monotonic",
     "isolated": "a thread per group, rate-monotonic",
     "preemptive": "thread pool, rate-monotonic",
-    "preemptive_edf": "thread pool, earliest deadline first",
+    "preemptive_edf": "thread pool, preemptive (EDF)",
     "preemptive_hot": "thread pool, hot path highest",
 }
 
@@ -25,5 +25,6 @@ DEMO_EXECUTORS: tuple[str, ...] = (
     "priority_events",
     "isolated",
     "preemptive",
+    "preemptive_edf",
     "preemptive_hot",
 )

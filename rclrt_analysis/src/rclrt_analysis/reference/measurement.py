@@ -34,6 +34,8 @@ class Measurement:
     attributes_in_force: bool = True
     in_force: set[tuple[str, int]] = field(default_factory=set)
     """Policy and priority found in force by callbacks."""
+    deadline_scheduler: str = ""
+    """What ordered threads by deadline, e.g. "fifo bands"; empty if nothing did."""
     findings: list[dict[str, Any]] = field(default_factory=list)
     without_room: int = 0
     """Samples that the program could not keep."""
@@ -56,6 +58,7 @@ class Measurement:
             self.involuntary_switches += report["involuntary_switches"]
             self.attributes_asked |= report["attributes_asked"]
             self.attributes_in_force &= report["attributes_in_force"]
+            self.deadline_scheduler = report["deadline_scheduler"] or self.deadline_scheduler
             self._add_findings(report["findings"])
             self._add_callbacks(report)
             self._add_hot_path(report)
@@ -109,7 +112,7 @@ class Measurement:
         return 100.0 * self.cpu_s / self.measured_s if self.measured_s > 0 else None
 
     def attributes_text(self) -> str:
-        """Return what was really in force, e.g. "fifo 56-80"."""
+        """Return what was really in force, e.g. "fifo 56-80", or what ordered by deadline."""
         texts = []
         for policy in sorted({policy for policy, _ in self.in_force}):
             priorities = sorted(p for name, p in self.in_force if name == policy)
@@ -121,5 +124,5 @@ class Measurement:
                 if low == high
                 else f"{policy} {low}-{high}"
             )
-        text = ", ".join(texts) or "-"
+        text = self.deadline_scheduler or ", ".join(texts) or "-"
         return text if self.attributes_in_force else f"{text} REFUSED"

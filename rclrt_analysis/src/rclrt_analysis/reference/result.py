@@ -52,6 +52,7 @@ def run_entry(measurement: Measurement, ideal_ms: float | None) -> dict[str, Any
         "cpu_s": round(measurement.cpu_s, 3),
         "rss_mib": round(measurement.rss_mib, 1),
         "attributes_in_force": measurement.attributes_in_force,
+        "deadline_scheduler": measurement.deadline_scheduler,
         "findings": findings,
     }
 

@@ -1,0 +1,72 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Check in trace files that jobs ran in the order of their deadlines.
+
+Exits with 1 if a job ran for longer than the bound although an earlier one should have; with 2 if
+the files or the arguments are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rclrt_analysis.arguments import positive
+
+
+def _group(text: str) -> tuple[str, str]:
+    name, equals, group = text.rpartition("=")
+    if not name or not equals or not group:
+        raise argparse.ArgumentTypeError(f"'{text}' is not CALLBACK=GROUP")
+    return name, group
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "traces", type=Path, nargs="+", metavar="TRACE", help="of all processes that compete"
+    )
+    parser.add_argument("--cpus", type=int, default=1, metavar="M", help="(%(default)s)")
+    parser.add_argument(
+        "--bound",
+        type=positive,
+        default=1000,
+        metavar="US",
+        help="what scheduling may take, microseconds (%(default)s)",
+    )
+    parser.add_argument(
+        "--group",
+        type=_group,
+        action="append",
+        default=[],
+        metavar="CALLBACK=GROUP",
+        help="the callback belongs to this exclusive group",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check the files."""
+    from rclrt_analysis.order import check_order
+    from rclrt_analysis.trace import TraceError, read_trace
+
+    try:
+        traces = [read_trace(path) for path in arguments.traces]
+        bound_ns = int(arguments.bound * 1000)
+        violations = check_order(traces, arguments.cpus, bound_ns, dict(arguments.group))
+    except (TraceError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    for violation in violations:
+        print(violation)
+    jobs = sum(len(trace.records) for trace in traces)
+    worst = max((violation.length_ns for violation in violations), default=0)
+    print(
+        f"{jobs} jobs on {arguments.cpus} CPUs, bound {arguments.bound:g} us: "
+        + (
+            f"{len(violations)} violations, {worst / 1e3:.1f} us the longest"
+            if worst
+            else "in order"
+        )
+    )
+    return 1 if violations else 0

@@ -1,0 +1,193 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The checker of orders finds what was planted, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rclrt_analysis.cli import main
+from rclrt_analysis.order import Violation, check_order
+from rclrt_analysis.trace import NO_DEADLINE, RECORD, Trace, read_trace, write_trace
+
+# Far above what a dispatch takes; a wrong order lasts for milliseconds.
+BOUND_NS = 2_000_000
+
+Row = tuple[str, int, int, int, int]  # name, ready, start, end, deadline
+
+
+def trace_of(rows: list[Row], dropped: int = 0) -> Trace:
+    """Return a trace with these jobs."""
+    names = sorted({row[0] for row in rows})
+    records = np.zeros(len(rows), RECORD)
+    for i, (name, ready, start, end, deadline) in enumerate(rows):
+        records[i]["callback"] = names.index(name)
+        records[i]["release_ns"] = records[i]["ready_ns"] = ready
+        records[i]["start_ns"] = start
+        records[i]["end_ns"] = end
+        records[i]["deadline_ns"] = deadline
+        records[i]["sequence"] = i
+    return Trace(dict(enumerate(names)), records, dropped)
+
+
+def edf(jobs: list[tuple[int, int, int]], cpus: int) -> list[Row]:
+    """Simulate global EDF step by step; jobs are (ready, deadline, work)."""
+    left = [work for _, _, work in jobs]
+    start: list[int | None] = [None] * len(jobs)
+    end = [0] * len(jobs)
+    time = 0
+    while any(left):
+        ready = [i for i, job in enumerate(jobs) if job[0] <= time and left[i]]
+        for i in sorted(ready, key=lambda i: (jobs[i][1], i))[:cpus]:
+            start[i] = time if start[i] is None else start[i]
+            left[i] -= 1
+            end[i] = time + 1
+        time += 1
+    return [(f"j{i}", job[0], start[i] or 0, end[i], job[1]) for i, job in enumerate(jobs)]
+
+
+def random_jobs(seed: int, count: int = 30) -> list[tuple[int, int, int]]:
+    """Return jobs that keep two CPUs busy, with deadlines that all differ."""
+    dice = random.Random(seed)
+    deadlines = dice.sample(range(1000), count)
+    return [(dice.randrange(60), deadlines[i], dice.randrange(1, 8)) for i in range(count)]
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 4])
+@pytest.mark.parametrize("seed", range(20))
+def test_edf_is_in_order(cpus: int, seed: int) -> None:
+    """No false alarm, with no tolerance at all."""
+    assert check_order([trace_of(edf(random_jobs(seed), cpus))], cpus, 0) == []
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize("seed", range(20))
+def test_latest_deadline_first_is_not(cpus: int, seed: int) -> None:
+    """The opposite order is found out."""
+    opposite = [(ready, -deadline, work) for ready, deadline, work in random_jobs(seed)]
+    rows = [(n, r, s, e, -d) for n, r, s, e, d in edf(opposite, cpus)]
+    assert check_order([trace_of(rows)], cpus, 0)
+
+
+def test_a_queued_job_that_is_passed_over_is_found_with_its_length() -> None:
+    """The late one starts while the early one waits."""
+    rows: list[Row] = [("hog", 0, 0, 10, 5), ("early", 2, 30, 40, 50), ("late", 3, 10, 30, 90)]
+    assert check_order([trace_of(rows)], 1, 19) == [
+        Violation("queued", "early", "late", 10, 30),
+        Violation("ran", "early", "late", 10, 30),
+    ]
+    assert check_order([trace_of(rows)], 1, 20) == []
+
+
+def test_a_missing_preemption_is_found() -> None:
+    """The early one waits until the late one has ended of itself."""
+    rows: list[Row] = [("late", 0, 0, 100, 900), ("early", 20, 100, 110, 50)]
+    found = check_order([trace_of(rows)], 1, 0)
+    assert Violation("queued", "early", "late", 20, 100) in found
+
+
+def test_a_preempted_job_that_is_resumed_too_late_is_found() -> None:
+    """After h, l went on although m had started and is earlier."""
+    right: list[Row] = [("l", 0, 0, 90, 90), ("m", 10, 10, 70, 60), ("h", 20, 20, 50, 30)]
+    wrong: list[Row] = [("l", 0, 0, 70, 90), ("m", 10, 10, 90, 60), ("h", 20, 20, 50, 30)]
+    assert check_order([trace_of(right)], 1, 0) == []
+    assert [v.rule for v in check_order([trace_of(wrong)], 1, 0)] == ["ran"]
+
+
+def test_each_cpu_counts() -> None:
+    """What is right on one CPU leaves the second idle or with a later job."""
+    rows: list[Row] = [("a", 0, 0, 10, 10), ("x", 0, 0, 30, 99), ("b", 5, 10, 20, 20)]
+    assert check_order([trace_of(rows)], 2, 4)
+    assert not check_order([trace_of(rows)], 1, 100)
+
+
+def test_a_busy_group_keeps_a_job_out_and_inherits_its_deadline() -> None:
+    """Owner (late) holds the group; urgent waits for it; middle must not get between."""
+    groups = {"owner": "g", "urgent": "g"}
+    right: list[Row] = [
+        ("owner", 0, 0, 70, 900),
+        ("middle", 10, 10, 110, 600),
+        ("urgent", 20, 70, 80, 200),
+    ]
+    wrong: list[Row] = [
+        ("owner", 0, 0, 100, 900),
+        ("middle", 10, 10, 50, 600),
+        ("urgent", 20, 100, 110, 200),
+    ]
+    assert check_order([trace_of(right)], 1, 0, groups) == []
+    assert check_order([trace_of(right)], 1, 0) != []
+    found = check_order([trace_of(wrong)], 1, 0, groups)
+    assert [(v.rule, v.job, v.other) for v in found] == [("ran", "owner", "middle")]
+
+
+def test_jobs_of_two_processes_compete() -> None:
+    """One trace each: only together they are out of order."""
+    one: list[Row] = [("early", 0, 50, 60, 100)]
+    other: list[Row] = [("late", 0, 0, 50, 500)]
+    assert check_order([trace_of(one)], 1, 0) == []
+    assert check_order([trace_of(one), trace_of(other)], 1, 0) != []
+
+
+def test_no_deadline_comes_last_and_equal_ones_have_no_order() -> None:
+    """A job without a deadline may wait for all others, not the other way round."""
+    fine: list[Row] = [("none", 0, 20, 30, NO_DEADLINE), ("a", 0, 0, 10, 70), ("b", 0, 10, 20, 70)]
+    assert check_order([trace_of(fine)], 1, 0) == []
+    wrong: list[Row] = [("none", 0, 0, 30, NO_DEADLINE), ("a", 0, 30, 40, 70)]
+    assert check_order([trace_of(wrong)], 1, 0) != []
+
+
+@pytest.mark.parametrize(("cpus", "bound"), [(0, 0), (1, -1)])
+def test_impossible_arguments_are_errors(cpus: int, bound: int) -> None:
+    """Nothing is proven with them."""
+    with pytest.raises(ValueError, match="at least"):
+        check_order([], cpus, bound)
+
+
+def test_missing_records_prove_nothing() -> None:
+    """The text says what to do."""
+    with pytest.raises(ValueError, match="3 records are missing"):
+        check_order([trace_of([], dropped=3)], 1, 0)
+
+
+def test_the_verb_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit status 0, 1 or 2."""
+    rows: list[Row] = [
+        ("late", 0, 0, 9_000_000, 9_000),
+        ("early", 2_000_000, 9_000_000, 9_000_001, 50),
+    ]
+    path = tmp_path / "a.trace"
+    write_trace(trace_of(rows), path)
+    assert main(["order", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert "'early' waited while 'late', which is later, had a CPU: for 7000.0 us" in out
+    assert main(["order", "--bound", "8000", str(path)]) == 0
+    assert "2 jobs on 1 CPUs, bound 8000 us: in order" in capsys.readouterr().out
+    assert main(["order", str(tmp_path / "none")]) == 2
+    assert main(["order", "--group", "late=g", "--group", "early=g", str(path)]) == 0
+
+
+def test_real_threads_run_in_order(tmp_path: Path) -> None:
+    """The scenarios of rclrt_core, ordered by FIFO bands on this machine, leave proof."""
+    program = Path(os.environ.get("RCLRT_BUILD_DIR", "/")) / "rclrt_core" / "test_edf_on_threads"
+    if not program.exists():
+        pytest.skip(f"{program} has not been built")
+    done = subprocess.run(
+        [str(program)],
+        env={**os.environ, "RCLRT_EDF_TRACES": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout
+    traces = sorted(tmp_path.glob("*.trace"))
+    if not traces:
+        pytest.skip("the program skipped its tests: " + done.stdout[-1000:])
+    for path in traces:
+        cpus = 2 if "two_cpus" in path.name else 1
+        groups = {"owner": "g", "urgent": "g"}
+        assert check_order([read_trace(path)], cpus, BOUND_NS, groups) == [], path.name

@@ -1,0 +1,87 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One side of test_deadlines_across_processes.py.
+//   deadline_peer source <relative deadline ms>   publishes on /ping, by a timer, and says each deadline
+//   deadline_peer relay [<relative deadline ms>]  answers /ping on /pong, and says its jobs' deadlines
+//   deadline_peer sink                            takes /pong and says its jobs' deadlines
+// Each line: the message's number and the job's deadline, nanoseconds of CLOCK_MONOTONIC, or "none".
+
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "rcl_interfaces/msg/log.hpp"
+#include "rclrt_rcl/rclrt_rcl.hpp"
+
+namespace
+{
+
+using rcl_interfaces::msg::Log;
+using std::chrono::milliseconds;
+
+void say(uint32_t number)
+{
+  const rclrt_core::TimePoint deadline = rclrt_core::current_job()->deadline;
+  if (deadline == rclrt_core::kNever) {
+    std::printf("%" PRIu32 " none\n", number);
+  } else {
+    std::printf("%" PRIu32 " %" PRId64 "\n", number, rclrt_core::nanoseconds_of(deadline));
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char ** argv)
+{
+  rclrt_rcl::init(argc, argv);
+  const std::string role = argc > 1 ? argv[1] : "";
+  const milliseconds own(argc > 2 ? std::atoi(argv[2]) : 0);
+  {
+    auto node = std::make_shared<rclrt_rcl::Node>(role);
+    std::shared_ptr<rclrt_rcl::Publisher<Log>> publisher;
+    std::shared_ptr<rclrt_rcl::Entity> entity;
+    uint32_t number = 0;
+    if (role == "source") {
+      publisher = node->create_publisher<Log>("ping", 10);
+      rclrt_rcl::TimerOptions options;
+      options.scheduling.relative_deadline = own;
+      entity = node->create_wall_timer(
+        milliseconds(20),
+        [&] {
+          Log message;
+          message.line = ++number;
+          say(number);
+          publisher->publish(message);
+        },
+        options);
+    } else {
+      if (role == "relay") {
+        publisher = node->create_publisher<Log>("pong", 10);
+      }
+      rclrt_rcl::SubscriptionOptions options;
+      options.scheduling.relative_deadline = own;
+      entity = node->create_subscription<Log>(
+        role == "relay" ? "ping" : "pong", 10,
+        [&](const Log & message) {
+          say(message.line);
+          if (publisher) {
+            publisher->publish(message);
+          }
+        },
+        options);
+    }
+    rclrt_rcl::PreemptiveExecutorOptions options;
+    options.policy = &rclrt_core::edf_policy();
+    rclrt_rcl::PreemptiveExecutor executor(options);
+    executor.add_node(node);
+    std::puts("ready");
+    std::fflush(stdout);
+    executor.spin();
+  }
+  rclrt_rcl::shutdown();
+}
