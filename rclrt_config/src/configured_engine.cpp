@@ -218,6 +218,15 @@ Status ConfiguredEngine::rank_timers()
   return status;
 }
 
+Status ConfiguredEngine::may_run_inline() const
+{
+  return engine_->options().attributes_mode != AttributesMode::kRequire
+           ? Status()
+           : Status::error(
+               "attributes are required, but this function runs callbacks with those of the calling "
+               "thread; use spin()");
+}
+
 Status ConfiguredEngine::begin_spin(const Tell & tell)
 {
   std::unique_lock<std::mutex> lock(mutex_);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 
 namespace rclrt_config
 {
@@ -44,7 +45,7 @@ std::vector<std::pair<rclrt_core::ThreadId, std::string>> MiddlewareThreads::pre
 void MiddlewareThreads::require(
   const void * owner, const rclrt_core::Attributes & wanted, const Report & report)
 {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   const auto known = std::find_if(
     needs_.begin(), needs_.end(), [owner](const Need & need) { return need.owner == owner; });
   if (known != needs_.end()) {
@@ -57,7 +58,7 @@ void MiddlewareThreads::require(
 
 void MiddlewareThreads::release(const void * owner)
 {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   needs_.erase(
     std::remove_if(
       needs_.begin(), needs_.end(), [owner](const Need & need) { return need.owner == owner; }),
@@ -77,8 +78,6 @@ void MiddlewareThreads::update_locked()
     return;
   }
   target_ = target;
-  // Relaxed: see greet().
-  generation_.fetch_add(1, std::memory_order_relaxed);
   std::string refused;
   int error_number = 0;
   for (const auto & [id, name] : present()) {
@@ -96,6 +95,9 @@ void MiddlewareThreads::update_locked()
   if (!target_) {
     before_.clear();
   }
+  // After the scan, which has taken care of the threads that would wait for it here. Relaxed: see
+  // greet().
+  generation_.fetch_add(1, std::memory_order_relaxed);
   if (!refused.empty()) {
     report_locked(refused, error_number);
   }
@@ -125,7 +127,7 @@ void MiddlewareThreads::greet_slowly() noexcept
 {
   char name[16] = "";
   pthread_getname_np(pthread_self(), name, sizeof(name));
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   // Relaxed: under the mutex.
   greeted_ = generation_.load(std::memory_order_relaxed);
   if (!target_ || !is_middleware(name)) {

@@ -90,9 +90,8 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
       std::to_string(kMaxParallelism));
   }
   auto node = std::make_shared<GroupNode>(std::move(group_options));
-  node->parallelism = node->options().parallelism != 0
-                        ? node->options().parallelism
-                        : static_cast<uint32_t>(platform.cpu_count());
+  node->parallelism =
+    node->options().parallelism != 0 ? node->options().parallelism : static_cast<uint32_t>(cpus);
   Lock threads_lock(*threads_mutex);
   reap();
   Lane * lane = nullptr;

@@ -437,7 +437,9 @@ void Engine::Impl::wake_timer_driver(WakeList & wakes) noexcept
 void Engine::Impl::inherit_from_waiting(const CallbackNode & waiting) noexcept
 {
   Worker * runner = waiting.queue->group->runner;
-  if (!runner || runner->keeps_attributes) {
+  if (
+    !runner || runner->keeps_attributes ||
+    !attributes.more_urgent(demand_of(waiting), runner->in_force)) {
     return;
   }
   // Urgency is lent, CPUs are not.
@@ -447,6 +449,22 @@ void Engine::Impl::inherit_from_waiting(const CallbackNode & waiting) noexcept
     attributes.intern_without_allocating(lent, waiting.attributes), demand_of(waiting).deadline};
   if (attributes.more_urgent(demand, runner->in_force)) {
     give(*runner, demand);
+  }
+}
+
+// The policy may have picked a job before others of its group that the OS holds more urgent.
+void Engine::Impl::inherit_from_group(Worker & worker) noexcept
+{
+  const GroupNode & group = *worker.callback->group;
+  if (group.runner != &worker) {
+    return;
+  }
+  for (const GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
+    if (queue) {
+      for (const CallbackNode & waiting : queue->callbacks) {
+        inherit_from_waiting(waiting);
+      }
+    }
   }
 }
 

@@ -11,7 +11,7 @@ namespace rclrt_core
 Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
 : platform(engine_platform),
   options(std::move(engine_options)),
-  cpus(static_cast<std::size_t>(engine_platform.cpu_count())),
+  cpus(static_cast<std::size_t>(engine_platform.usable_cpus())),
   mutex(platform.make_mutex()),
   threads_mutex(platform.make_mutex()),
   report_mutex(platform.make_mutex())

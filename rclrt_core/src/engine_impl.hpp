@@ -119,6 +119,7 @@ public:
   void unlink(GroupQueue & queue) noexcept;
   void link(GroupQueue & queue) noexcept;
   void inherit_from_waiting(const CallbackNode & waiting) noexcept;
+  void inherit_from_group(Worker & worker) noexcept;
   void inherit_from_publisher(CallbackNode & callback) noexcept;
   void notify(CallbackNode & callback, std::size_t count) noexcept;
 
@@ -145,8 +146,9 @@ public:
   /// Give the worker the attributes of its job. Returns 0, or the errno and what was `asked`. To finish,
   /// it has to apply `move_to` itself, without the lock, unless that is empty.
   int put_in_force(Worker & worker, Attributes * asked, CpuSet * move_to) noexcept;
-  void give_up_attributes(Worker & worker) noexcept;
+  void give_up_attributes(Worker & worker, AttributesId refused) noexcept;
   int give(Worker & worker, const Demand & demand) noexcept;
+  int give_alone(Worker & worker, const Demand & demand) noexcept;
   void sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept;
   void handle_exception(const Callback & callback) noexcept;
   bool run_one(TimePoint until, uint64_t before_sequence);
@@ -196,10 +198,11 @@ public:
   std::deque<ClockState> clocks;
   Attributes timer_thread;
   std::shared_ptr<DeadlineScheduler> deadlines;  // changed while not spinning
-  Worker * timer_driver = nullptr;  // who releases due timers now
+  Worker * timer_driver = nullptr;               // who releases due timers now
   std::shared_ptr<Worker> inline_worker;
   bool inline_active = false;
-  bool open = false;  // workers run jobs; false until spin() has started all of them
+  bool told_of_inline = false;  ///< that run_one() leaves attributes alone
+  bool open = false;            // workers run jobs; false until spin() has started all of them
   uint64_t next_job = 0;
   uint32_t next_callback = 0;
   std::exception_ptr exception;

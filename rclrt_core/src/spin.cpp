@@ -63,14 +63,12 @@ Status Engine::Impl::start_thread(
     platform.prefault_stack(options.stack_prefault);
     enter_deadlines(*worker);
     if (first != 0) {
-      Attributes wanted;
-      int error = 0;
-      {
-        Lock lock(*mutex);
-        wanted = attributes.complete(first);
-        error = give(*worker, {first});
-      }
-      if (error != 0) {
+      if (const int error = give_alone(*worker, {first})) {
+        Attributes wanted;
+        {
+          Lock lock(*mutex);
+          wanted = attributes.complete(first);
+        }
         add_finding(platform.explain("thread '" + worker->name + "'", wanted, error));
       }
     }
@@ -255,10 +253,7 @@ Status Engine::Impl::probe()
         entered = deadlines->enter(&trial.slot);
         trial.deadlines = entered.ok() ? deadlines.get() : nullptr;
       }
-      {
-        Lock lock(*mutex);
-        error = give(trial, {id});
-      }
+      error = give_alone(trial, {id});
       leave_deadlines(trial);
     };
     const Status started = platform.start_thread(ThreadOptions{}, body, {}, &thread);
@@ -350,9 +345,8 @@ Status Engine::Impl::spin()
     }
     int error = 0;
     if (worker->in_force.attributes != 0) {
-      Lock lock(*mutex);
       worker->in_force = {kUnknownAttributes};
-      error = give(*worker, {});
+      error = give_alone(*worker, {});
     }
     leave_deadlines(*worker);
     if (error != 0) {

@@ -172,7 +172,11 @@ int Engine::Impl::put_in_force(Worker & worker, Attributes * asked, CpuSet * mov
   const CallbackNode & callback = *worker.callback;
   const bool is_ext = attributes.is_ext(callback.attributes);
   const Demand demand{callback.attributes, is_ext ? worker.job.deadline : kNever};
-  if (worker.keeps_attributes || (worker.in_force == demand && worker.deadline_active == is_ext)) {
+  if (worker.keeps_attributes) {
+    return 0;
+  }
+  if (worker.in_force == demand && worker.deadline_active == is_ext) {
+    inherit_from_group(worker);
     return 0;
   }
   *asked = attributes.change(worker.in_force.attributes, demand.attributes);
@@ -184,24 +188,41 @@ int Engine::Impl::put_in_force(Worker & worker, Attributes * asked, CpuSet * mov
   const int error = set(worker, now, demand);
   if (error != 0) {
     *move_to = CpuSet();
-    give_up_attributes(worker);
+    give_up_attributes(worker, demand.attributes);
+  } else {
+    inherit_from_group(worker);
   }
   return error;
 }
 
-// What is refused is not asked for again. Nothing of it is left, and nothing of the previous job.
-void Engine::Impl::give_up_attributes(Worker & worker) noexcept
+// What is refused is not asked for again, unless somebody has asked for something else meanwhile.
+// Nothing of it is left, and nothing of the previous job.
+void Engine::Impl::give_up_attributes(Worker & worker, AttributesId refused) noexcept
 {
-  worker.callback->attributes = 0;
+  if (worker.callback->attributes == refused) {
+    worker.callback->attributes = 0;
+  }
   if (set(worker, attributes.complete(0), {}) != 0) {
     worker.in_force = {kUnknownAttributes};
   }
+  inherit_from_group(worker);
 }
 
 // Under the lock.
 int Engine::Impl::give(Worker & worker, const Demand & demand) noexcept
 {
   return set(worker, attributes.change(worker.in_force.attributes, demand.attributes), demand);
+}
+
+// Of a worker that nobody else can find: without the lock, because it may have to wait for a CPU.
+int Engine::Impl::give_alone(Worker & worker, const Demand & demand) noexcept
+{
+  Attributes change;
+  {
+    Lock lock(*mutex);
+    change = attributes.change(worker.in_force.attributes, demand.attributes);
+  }
+  return set(worker, change, demand);
 }
 
 void Engine::Impl::handle_exception(const Callback & callback) noexcept
@@ -224,6 +245,7 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
 {
   Attributes asked;
   CpuSet move_to;
+  const AttributesId wanted = worker.callback->attributes;
   int refusal = put_in_force(worker, &asked, &move_to);
   if (worker.lane) {
     wake_next(*worker.lane, wakes);
@@ -238,7 +260,7 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
     refusal = platform.apply(worker.thread_id.load(std::memory_order_relaxed), affinity);
     if (refusal != 0) {
       lock.lock();
-      give_up_attributes(worker);
+      give_up_attributes(worker, wanted);
       lock.unlock();
     }
   }
@@ -341,6 +363,16 @@ bool Engine::Impl::run_one(TimePoint until, uint64_t before_sequence)
   while (stop_word.load(std::memory_order_relaxed) == 0) {
     release_due(wakes);
     if (pick(worker, before_sequence)) {
+      if (worker.callback->attributes != 0 && !told_of_inline) {
+        told_of_inline = true;
+        lock.unlock();
+        add_finding(
+          {worker.callback->name(),
+           "has attributes, but runs with those of the thread that called a function like "
+           "spin_some()",
+           0, "Attributes are in force under spin()."});
+        lock.lock();
+      }
       ran = execute(worker, lock, wakes);
       if (ran) {
         break;

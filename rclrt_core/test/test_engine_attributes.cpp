@@ -3,6 +3,8 @@
 
 // Scheduling attributes: in force before user code runs, and a finding when the OS refuses.
 
+#include <cerrno>
+
 #include "engine_on_sim.hpp"
 
 namespace rclrt_core
@@ -26,7 +28,9 @@ CallbackOptions observing(
   options.run = [&engine, seen](const Job &) {
     Attributes in_force;
     EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &in_force), 0);
-    *seen = {in_force.policy, in_force.priority, in_force.cpu_affinity.cpus()};
+    if (seen) {
+      *seen = {in_force.policy, in_force.priority, in_force.cpu_affinity.cpus()};
+    }
     return true;
   };
   return options;
@@ -82,11 +86,15 @@ public:
   int apply(ThreadId thread, const Attributes & attributes) noexcept override
   {
     if (thread == current_thread() && !attributes.cpu_affinity.empty()) {
+      if (refuses_moves && attributes.cpu_affinity == CpuSet({1})) {
+        return EINVAL;
+      }
       ++moves;
       moves_with_a_mutex += Counted::held > 0 ? 1 : 0;
     }
     return SimPlatform::apply(thread, attributes);
   }
+  bool refuses_moves = false;
   int moves = 0;
   int moves_with_a_mutex = 0;
 
@@ -109,50 +117,114 @@ private:
   };
 };
 
+/// A pool of one thread with a callback for each of two CPUs. The second one comes while the first runs.
+struct TwoCpus
+{
+  TwoCpus() : sim(2), engine(sim, one_thread()) {}
+
+  static EngineOptions one_thread()
+  {
+    EngineOptions options;
+    options.min_threads = 1;
+    options.max_threads = 1;
+    return options;
+  }
+
+  void run()
+  {
+    std::vector<std::shared_ptr<Callback>> callbacks(2);
+    for (const int cpu : {0, 1}) {
+      std::shared_ptr<Group> group;
+      GroupOptions group_options;
+      group_options.name = "group " + std::to_string(cpu);
+      ASSERT_TRUE(engine.add_group(group_options, &group).ok());
+      CallbackOptions options;
+      options.name = "on " + std::to_string(cpu);
+      options.attributes = fifo(10);
+      options.attributes.cpu_affinity = CpuSet({cpu});
+      options.run = [this](const Job &) {
+        ran_on.push_back(sim.current_cpu());
+        Attributes in_force;
+        EXPECT_EQ(sim.read_back(sim.current_thread(), &in_force), 0);
+        ran_with.push_back(in_force.policy);
+        sim.work(milliseconds(2));
+        return true;
+      };
+      ASSERT_TRUE(
+        engine.add_callback(std::move(options), group, &callbacks.at(static_cast<size_t>(cpu)))
+          .ok());
+    }
+    const Status status = sim.run([&] {
+      std::unique_ptr<Thread> spinner;
+      ASSERT_TRUE(
+        sim.start_thread(
+             {"spinner", 0, {}}, [&] { EXPECT_TRUE(engine.spin().ok()); }, {}, &spinner)
+          .ok());
+      sim.sleep_until(at_ms(1));
+      engine.notify(*callbacks[0]);
+      sim.sleep_until(at_ms(2));
+      sim.refuses_moves = refuses;
+      engine.notify(*callbacks[1]);
+      sim.sleep_until(at_ms(10));
+      engine.stop();
+      spinner->join();
+    });
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+
+  MovesWatched sim;
+  Engine engine;
+  bool refuses = false;
+  std::vector<int> ran_on;
+  std::vector<SchedulingPolicy> ran_with;
+};
+
 // It may have to wait for the other CPU, and everybody would wait with it.
 TEST(Attributes, a_thread_that_moves_to_another_cpu_holds_no_lock)
 {
-  MovesWatched sim(2);
-  EngineOptions options;
-  options.min_threads = 1;
-  options.max_threads = 1;
-  Engine engine(sim, options);
-  std::vector<int> ran_on;
-  std::vector<std::shared_ptr<Callback>> callbacks(2);
-  for (const int cpu : {0, 1}) {
-    std::shared_ptr<Group> group;
-    GroupOptions group_options;
-    group_options.name = "group " + std::to_string(cpu);
-    ASSERT_TRUE(engine.add_group(group_options, &group).ok());
-    CallbackOptions callback_options;
-    callback_options.name = "on " + std::to_string(cpu);
-    callback_options.attributes = fifo(10);
-    callback_options.attributes.cpu_affinity = CpuSet({cpu});
-    callback_options.run = [&sim, &ran_on](const Job &) {
-      ran_on.push_back(sim.current_cpu());
-      sim.work(milliseconds(2));
-      return true;
-    };
-    ASSERT_TRUE(engine.add_callback(std::move(callback_options), group, &callbacks.at(cpu)).ok());
-  }
-  const Status status = sim.run([&] {
-    std::unique_ptr<Thread> spinner;
-    ASSERT_TRUE(
-      sim.start_thread(
-           {"spinner", 0, {}}, [&] { EXPECT_TRUE(engine.spin().ok()); }, {}, &spinner)
-        .ok());
-    sim.sleep_until(at_ms(1));
-    engine.notify(*callbacks[0]);
-    sim.sleep_until(at_ms(2));
-    engine.notify(*callbacks[1]);
-    sim.sleep_until(at_ms(10));
-    engine.stop();
-    spinner->join();
+  TwoCpus t;
+  t.run();
+  EXPECT_EQ(t.ran_on, (std::vector<int>{0, 1}));
+  EXPECT_GE(t.sim.moves, 1);
+  EXPECT_EQ(t.sim.moves_with_a_mutex, 0);
+}
+
+TEST(Refusal, of_a_move_leaves_nothing_and_is_told)
+{
+  TwoCpus t;
+  t.refuses = true;
+  t.run();
+  EXPECT_EQ(
+    t.ran_with, (std::vector<SchedulingPolicy>{SchedulingPolicy::kFifo, SchedulingPolicy::kOther}));
+  const std::vector<Finding> findings = t.engine.findings();
+  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding & finding) {
+    return finding.subject == "on 1" && finding.error_number == EINVAL;
+  }));
+}
+
+TEST(Inline, a_callback_with_attributes_that_runs_without_them_is_a_finding)
+{
+  EngineOnSim engine;
+  engine.add(observing(engine, "plain", {}, nullptr));
+  Observed seen;
+  engine.add(observing(engine, "urgent", fifo(10), &seen));
+  const auto told = [&] {
+    const std::vector<Finding> findings = engine.engine.findings();
+    return std::count_if(findings.begin(), findings.end(), [](const Finding & finding) {
+      return finding.subject == "urgent" && finding.fix == "Attributes are in force under spin().";
+    });
+  };
+  const Status status = engine.sim.run([&] {
+    engine.engine.notify(*engine.callbacks.at("plain"));
+    EXPECT_TRUE(engine.engine.run_one(at_ms(0)));
+    EXPECT_EQ(told(), 0);
+    for (int i = 0; i < 2; ++i) {
+      engine.engine.notify(*engine.callbacks.at("urgent"));
+      EXPECT_TRUE(engine.engine.run_one(at_ms(0)));
+      EXPECT_EQ(told(), 1) << "once";
+    }
   });
-  ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(ran_on, (std::vector<int>{0, 1}));
-  EXPECT_GE(sim.moves, 1);
-  EXPECT_EQ(sim.moves_with_a_mutex, 0);
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST(Attributes, the_thread_that_spins_gets_its_own_back)

@@ -133,6 +133,20 @@ TEST(ExclusiveGroup, urgency_is_lent_whatever_the_order_of_the_queue)
     (Lines{"0-0-10 low", "3-10-12 high", "4-12-32 middle"}));
 }
 
+TEST(ExclusiveGroup, urgency_is_lent_by_a_job_that_has_waited_since_before_the_runner_began)
+{
+  EngineOptions options = pool();
+  options.policy = &fifo_policy();  // picks "low" although the OS holds "high" more urgent
+  EngineOnSim engine(options);
+  engine.add(prioritised(engine, "first", 10, 40), "shared");
+  engine.add(prioritised(engine, "low", 10, 10), "shared");
+  engine.add(prioritised(engine, "high", 10, 30), "shared");
+  engine.add(prioritised(engine, "middle", 20, 20));
+  EXPECT_EQ(
+    engine.run(100, {{0, "first"}, {1, "low"}, {2, "high"}, {12, "middle"}}),
+    (Lines{"0-0-10 first", "1-10-20 low", "2-20-30 high", "12-30-50 middle"}));
+}
+
 TEST(ExclusiveGroup, an_inherited_urgency_ends_with_the_job)
 {
   EngineOnSim engine(pool());

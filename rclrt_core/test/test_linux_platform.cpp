@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "rclrt_core/linux_platform.hpp"
@@ -256,6 +257,18 @@ TEST_F(LinuxPlatformTest, cpus_that_are_not_there_are_noticed_although_the_kerne
   })->join();
   EXPECT_THAT(
     to_string(platform.explain("a", attributes, EINVAL)), HasSubstr("none of the CPUs 1023"));
+}
+
+TEST_F(LinuxPlatformTest, only_cpus_that_may_be_used_are_counted_as_usable)
+{
+  std::thread([this] {
+    const CpuSet all = in_force().cpu_affinity;
+    EXPECT_EQ(platform.usable_cpus(), static_cast<int>(all.cpus().size()));
+    Attributes pinned;
+    pinned.cpu_affinity = CpuSet({all.cpus().front()});
+    EXPECT_EQ(platform.apply(platform.current_thread(), pinned), 0);
+    EXPECT_EQ(platform.usable_cpus(), 1);
+  }).join();
 }
 
 TEST_F(LinuxPlatformTest, the_affinity_is_applied_although_the_policy_is_refused)

@@ -19,8 +19,7 @@ int main(int argc, char ** argv)
     publisher->publish(rclrt_rcl::to_message(node->now()));
   });
   rclrt_rcl::SubscriptionOptions urgent;
-  urgent.scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
-  urgent.scheduling.attributes.priority = 80;
+  urgent.scheduling.attributes = {rclrt_core::SchedulingPolicy::kFifo, 80};
   auto subscription = node->create_subscription<Time>(
     "tick", 10, [](const Time & tick) { std::printf("tick %d\n", tick.sec); }, urgent);
   rclrt_rcl::PreemptiveExecutor executor;

@@ -46,6 +46,7 @@ void EngineExecutor::do_spin()
 
 void EngineExecutor::do_spin_some(rclrt_core::TimePoint until, bool exhaustive)
 {
+  impl_->check_may_run_inline();
   rclrt_core::Engine & engine = impl_->engine();
   const uint64_t before_sequence = exhaustive ? UINT64_MAX : engine.next_sequence();
   while (!stop_requested() && engine.platform().now() < until) {
@@ -59,6 +60,7 @@ void EngineExecutor::do_spin_some(rclrt_core::TimePoint until, bool exhaustive)
 
 bool EngineExecutor::do_spin_once(rclrt_core::TimePoint until)
 {
+  impl_->check_may_run_inline();
   const bool ran = impl_->engine().run_one(until);
   impl_->rethrow();
   return ran;

@@ -147,32 +147,43 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
 void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
 {
   std::unique_lock<std::mutex> lock(mutex_);
+  rclrt_core::CallbackOptions callback_options = options_for(entity);
   Member member;
   member.entity = entity;
-  rclrt_core::CallbackOptions callback_options = options_for(entity);
   if (entity->kind() == rclrt_core::CallbackKind::kTimer) {
     member.timer = static_cast<Timer *>(entity.get());
-    Member & added = members_[entity.get()] = std::move(member);
-    try {
-      drive(added, std::move(callback_options));
-      if (!added.callback) {  // closed meanwhile
-        members_.erase(entity.get());
-        return;
-      }
-    } catch (...) {
-      members_.erase(entity.get());
-      throw;
-    }
-  } else {
-    const auto & group = groups_.at(entity->group().get());
-    check(engine_->add_callback(std::move(callback_options), group, &member.callback));
-    const auto callback = member.callback;
-    members_[entity.get()] = std::move(member);
-    lock.unlock();
-    entity->set_on_ready([this, callback](std::size_t count) {
-      rclrt_config::MiddlewareThreads::instance().greet();
-      engine().notify(*callback, count);
-    });
+    add_timer(std::move(member), std::move(callback_options), lock);
+    return;
+  }
+  const auto & group = groups_.at(entity->group().get());
+  check(engine_->add_callback(std::move(callback_options), group, &member.callback));
+  const auto callback = member.callback;
+  members_[entity.get()] = std::move(member);
+  lock.unlock();
+  entity->set_on_ready([this, callback](std::size_t count) {
+    rclrt_config::MiddlewareThreads::instance().greet();
+    engine().notify(*callback, count);
+  });
+}
+
+void EngineExecutor::Impl::add_timer(
+  Member member, rclrt_core::CallbackOptions callback_options, std::unique_lock<std::mutex> & lock)
+{
+  Timer & timer = *member.timer;
+  Member & added = members_[&timer] = std::move(member);
+  std::exception_ptr failure;
+  try {
+    drive(added, std::move(callback_options));
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (!added.callback) {  // that, or it was closed meanwhile
+    const std::shared_ptr<Entity> dropped = std::move(added.entity);
+    members_.erase(&timer);
+    let_go_of(timer.clock(), lock);
+  }
+  if (failure) {
+    std::rethrow_exception(failure);
   }
 }
 
@@ -187,12 +198,7 @@ void EngineExecutor::Impl::remove_entity(const std::shared_ptr<Entity> & entity)
   members_.erase(found);
   if (member.timer != nullptr) {
     member.timer->release_driver();
-    const auto unused = take_unused(member.timer->clock());
-    lock.unlock();
-    if (unused) {
-      unused->clock->remove_observer(unused->observer);
-      check(engine().remove_clock(unused->id));
-    }
+    let_go_of(member.timer->clock(), lock);
     return;
   }
   lock.unlock();
@@ -243,22 +249,23 @@ rclrt_core::ClockId EngineExecutor::Impl::clock_id(const std::shared_ptr<Clock> 
   return clock->is_simulated() ? found->id : rclrt_core::kSystemClock;
 }
 
-std::optional<EngineExecutor::Impl::WatchedClock> EngineExecutor::Impl::take_unused(
-  const std::shared_ptr<Clock> & clock)
+void EngineExecutor::Impl::let_go_of(
+  const std::shared_ptr<Clock> & clock, std::unique_lock<std::mutex> & lock)
 {
   const auto found = std::find_if(clocks_.begin(), clocks_.end(), [&clock](const auto & watched) {
     return watched.clock == clock;
   });
-  const bool is_needed =
-    std::any_of(members_.begin(), members_.end(), [&clock](const auto & member) {
-      return member.second.timer != nullptr && member.second.timer->clock() == clock;
-    });
+  const bool is_needed = std::any_of(members_.begin(), members_.end(), [&clock](const auto & member) {
+    return member.second.timer != nullptr && member.second.timer->clock() == clock;
+  });
   if (found == clocks_.end() || is_needed) {
-    return std::nullopt;
+    return;
   }
-  WatchedClock unused = std::move(*found);
+  const WatchedClock unused = std::move(*found);
   clocks_.erase(found);
-  return unused;
+  lock.unlock();
+  unused.clock->remove_observer(unused.observer);
+  check(engine().remove_clock(unused.id));
 }
 
 void EngineExecutor::Impl::clock_changed(
@@ -287,6 +294,8 @@ void EngineExecutor::Impl::set_attributes(
   }
   check(engine_->set_attributes(found->second.callback, attributes));
 }
+
+void EngineExecutor::Impl::check_may_run_inline() const { check(engine_->may_run_inline()); }
 
 void EngineExecutor::Impl::rethrow()
 {

@@ -7,7 +7,6 @@
 
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -37,6 +36,7 @@ public:
   void remove_entity(const std::shared_ptr<Entity> & entity);
   void set_attributes(const Entity & entity, const rclrt_core::Attributes & attributes);
 
+  void check_may_run_inline() const;
   /// If a callback has thrown.
   void rethrow();
 
@@ -69,10 +69,12 @@ private:
 
   rclrt_core::CallbackOptions options_for(const std::shared_ptr<Entity> & entity);
   // All under the mutex:
+  void add_timer(
+    Member member, rclrt_core::CallbackOptions options, std::unique_lock<std::mutex> & lock);
   void drive(Member & member, rclrt_core::CallbackOptions options);
   rclrt_core::ClockId clock_id(const std::shared_ptr<Clock> & clock);
-  /// The clock as one that nobody watches any more, if no timer needs it.
-  std::optional<WatchedClock> take_unused(const std::shared_ptr<Clock> & clock);
+  /// Stop watching it if no timer needs it any more. Gives up the lock then.
+  void let_go_of(const std::shared_ptr<Clock> & clock, std::unique_lock<std::mutex> & lock);
 
   void clock_changed(const Clock * clock, rclrt_core::ClockId id, ClockChange change);
 

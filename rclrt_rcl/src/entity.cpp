@@ -99,6 +99,15 @@ bool Entity::take_and_run(const rclrt_core::Job & job, Stay stay)
   return do_take_and_run(job);
 }
 
+bool Entity::begin_stay() noexcept
+{
+  const bool is_new = stay_.load() % 2 == 0;
+  stay_.fetch_add(is_new ? 1 : 0);
+  return is_new;
+}
+
+void Entity::end_stay() noexcept { stay_.fetch_add(stay_.load() % 2); }
+
 bool Entity::was_announced() noexcept { return unit_was_announced; }
 
 void Entity::leave() noexcept

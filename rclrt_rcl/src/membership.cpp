@@ -36,9 +36,7 @@ bool Executor::Membership::attach(const std::shared_ptr<CallbackGroup> & group, 
   try {
     executor_->on_group_added(group);
     for (const auto & entity : present) {
-      if (!entity->is_closed()) {
-        executor_->on_entity_added(entity);
-      }
+      add(entity);
     }
   } catch (...) {
     Entities dropped;
@@ -46,6 +44,20 @@ bool Executor::Membership::attach(const std::shared_ptr<CallbackGroup> & group, 
     throw;
   }
   return true;
+}
+
+void Executor::Membership::add(const std::shared_ptr<Entity> & entity)
+{
+  // It may be in already: found in its group when that was added, while its maker had yet to tell us.
+  if (entity->is_closed() || !entity->begin_stay()) {
+    return;
+  }
+  try {
+    executor_->on_entity_added(entity);
+  } catch (...) {
+    entity->end_stay();
+    throw;
+  }
 }
 
 void Executor::Membership::detach(std::vector<GroupRecord>::iterator record, Entities * entities)
@@ -215,8 +227,8 @@ void Executor::Membership::entity_added(const std::shared_ptr<Entity> & entity)
 {
   std::lock_guard<std::recursive_mutex> lock(mutex_);
   // The group may have been let go of meanwhile; then its next observer finds the entity in it.
-  if (find(entity->group().get()) != groups_.end() && !entity->is_closed()) {
-    executor_->on_entity_added(entity);
+  if (find(entity->group().get()) != groups_.end()) {
+    add(entity);
   }
 }
 
@@ -225,6 +237,7 @@ void Executor::Membership::entity_removed(const std::shared_ptr<Entity> & entity
   std::lock_guard<std::recursive_mutex> lock(mutex_);
   if (executor_ != nullptr) {
     executor_->on_entity_removed(entity);
+    entity->end_stay();
   }
 }
 

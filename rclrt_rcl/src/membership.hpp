@@ -47,6 +47,7 @@ private:
   // All under the mutex:
   std::vector<GroupRecord>::iterator find(const CallbackGroup * group);
   bool attach(const std::shared_ptr<CallbackGroup> & group, bool automatic);
+  void add(const std::shared_ptr<Entity> & entity);
   void detach(std::vector<GroupRecord>::iterator record, Entities * entities);
 
   /// Recursive: letting go of the last reference to a group destroys it, and that is news again.

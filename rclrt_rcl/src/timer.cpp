@@ -34,10 +34,10 @@ Timer::Timer(
   one_shot_(one_shot),
   callback_(std::move(callback)),
   period_(period),
-  cancelled_(!autostart),
-  next_(clock_->now() + period)
+  cancelled_(!autostart)
 {
   reject_negative(period, name());
+  set_next(clock_->now(), period);
 }
 
 Timer::~Timer() = default;
@@ -61,7 +61,8 @@ void Timer::reset()
 {
   std::lock_guard<std::mutex> lock(mutex_);
   cancelled_ = false;
-  next_ = clock_->now() + period_;
+  fired_ = false;
+  set_next(clock_->now(), period_);
   if (driver_) {
     driver_->reset();
   }
@@ -70,7 +71,7 @@ void Timer::reset()
 bool Timer::is_canceled() const
 {
   std::lock_guard<std::mutex> lock(mutex_);
-  return driver_ ? driver_->is_cancelled() : cancelled_;
+  return driver_ ? driver_->is_cancelled() : cancelled_ || fired_;
 }
 
 void Timer::set_period(std::chrono::nanoseconds period)
@@ -89,7 +90,7 @@ std::chrono::nanoseconds Timer::time_until_trigger() const
   if (driver_) {
     return driver_->time_until_release();
   }
-  return cancelled_ ? std::chrono::nanoseconds::max() : next_ - clock_->now();
+  return cancelled_ || fired_ ? std::chrono::nanoseconds::max() : next_ - clock_->now();
 }
 
 void Timer::drive(const MakeDriver & make)
@@ -101,8 +102,12 @@ void Timer::drive(const MakeDriver & make)
   }
   State state;
   state.period = period_;
-  state.cancelled = cancelled_;
-  state.first = next_ - clock_->now();
+  state.cancelled = cancelled_ || fired_;
+  const std::chrono::nanoseconds now = clock_->now();
+  if (now < next_set_at_) {  // the clock has gone back while nobody watched: a period starts anew
+    set_next(now, period_);
+  }
+  state.first = next_ - now;
   driver_ = make(state);
 }
 
@@ -112,12 +117,21 @@ void Timer::release_driver()
   release_driver_locked();
 }
 
+void Timer::set_next(std::chrono::nanoseconds now, std::chrono::nanoseconds after)
+{
+  next_ = now + after;
+  next_set_at_ = now;
+}
+
 void Timer::release_driver_locked()
 {
   if (driver_) {
-    cancelled_ = driver_->is_cancelled();
-    if (!cancelled_) {
-      next_ = clock_->now() + driver_->time_until_release();
+    // The driver of a one-shot timer is done when it has released the job, which may not have run.
+    if (!one_shot_) {
+      cancelled_ = driver_->is_cancelled();
+    }
+    if (!driver_->is_cancelled()) {
+      set_next(clock_->now(), driver_->time_until_release());
     }
     driver_.reset();
   }
@@ -127,6 +141,10 @@ void Timer::on_close() { release_driver(); }
 
 bool Timer::do_take_and_run(const rclrt_core::Job & job)
 {
+  if (one_shot_) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    fired_ = !driver_ || driver_->is_cancelled();  // else it was reset after this release
+  }
   callback_(*this, TimerInfo{job.release, detail::platform().now()});
   return true;
 }

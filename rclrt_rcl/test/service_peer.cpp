@@ -13,6 +13,7 @@
 
 #include "builtin_interfaces/msg/time.hpp"
 #include "rcl_interfaces/srv/get_parameters.hpp"
+#include "rcl_interfaces/srv/set_parameters.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace
@@ -21,6 +22,7 @@ namespace
 using rclrt_rcl::Parameter;
 using rclrt_rcl::Responder;
 using Get = rcl_interfaces::srv::GetParameters;
+using Set = rcl_interfaces::srv::SetParameters;
 using Event = rcl_interfaces::msg::ParameterEvent;
 using Time = builtin_interfaces::msg::Time;
 
@@ -31,11 +33,9 @@ public:
   : Node("server"),
     remote_(create_client<Get>("remote_echo")),
     echo_(create_service<Get>("echo", &Server::echo)),
-    relay_(create_service<Get>(
-      "relay",
-      [this](const Get::Request & request, Responder<Get> responder) {
-        relay(request, std::move(responder));
-      })),
+    relay_(relay("relay", remote_)),
+    remote_set_(create_client<Set>("remote_set")),
+    relay_set_(relay("relay_set", remote_set_)),
     ticks_(create_publisher<Time>("ticks", 100)),
     timer_(create_timer(
       std::chrono::seconds(1), [this] { ticks_->publish(rclrt_rcl::to_message(now())); })),
@@ -66,12 +66,17 @@ private:
     }
   }
 
-  /// Asks the other process, and answers when that has answered.
-  void relay(const Get::Request & request, Responder<Get> responder)
+  /// A service that asks the other process, and answers when that has answered.
+  template <typename S>
+  std::shared_ptr<rclrt_rcl::Service<S>> relay(
+    const std::string & name, const std::shared_ptr<rclrt_rcl::Client<S>> & remote)
   {
-    auto open = std::make_shared<Responder<Get>>(std::move(responder));
-    remote_->async_send_request(
-      request, [open](const Get::Response & response) { open->send(response); });
+    return create_service<S>(
+      name, [remote](const typename S::Request & request, Responder<S> responder) {
+        auto open = std::make_shared<Responder<S>>(std::move(responder));
+        remote->async_send_request(
+          request, [open](const typename S::Response & response) { open->send(response); });
+      });
   }
 
   void report(const Event & event)
@@ -84,6 +89,8 @@ private:
   std::shared_ptr<rclrt_rcl::Client<Get>> remote_;
   std::shared_ptr<rclrt_rcl::Service<Get>> echo_;
   std::shared_ptr<rclrt_rcl::Service<Get>> relay_;
+  std::shared_ptr<rclrt_rcl::Client<Set>> remote_set_;
+  std::shared_ptr<rclrt_rcl::Service<Set>> relay_set_;
   std::shared_ptr<rclrt_rcl::Publisher<Time>> ticks_;
   std::shared_ptr<rclrt_rcl::Timer> timer_;
   std::shared_ptr<rclrt_rcl::Subscription<Event>> events_;

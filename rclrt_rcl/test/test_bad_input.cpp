@@ -206,6 +206,8 @@ TEST_F(BadInput, required_attributes_that_are_refused_fail_the_start)
   required.add_node(node);
   EXPECT_ERROR(required.spin(), "/node/waitable/w");
   EXPECT_FALSE(required.is_spinning());
+  EXPECT_ERROR(required.spin_some(), "use spin()");
+  EXPECT_ERROR(required.spin_once(1ms), "use spin()");
 }
 
 }  // namespace

@@ -248,6 +248,23 @@ TYPED_TEST(Membership, a_job_that_was_picked_and_not_begun_runs_nothing_after_re
   EXPECT_EQ(runs, 1) << "what the job was for is still there";
 }
 
+TYPED_TEST(Membership, entities_may_be_made_while_their_node_comes_and_goes)
+{
+  std::atomic<bool> done{false};
+  std::thread mover([&] {
+    while (!done) {
+      this->executor->add_node(this->node);
+      this->executor->remove_node(this->node);
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_NO_THROW(this->node->create_waitable(this->named("w"), [] {}));
+    EXPECT_NO_THROW(this->node->create_wall_timer(1h, [] {}));
+  }
+  done = true;
+  mover.join();
+}
+
 TYPED_TEST(Membership, adding_nodes_races_with_the_start_of_spin)
 {
   for (int i = 0; i < 20; ++i) {

@@ -17,7 +17,7 @@ import pytest
 import rclpy
 from builtin_interfaces.msg import Time
 from rcl_interfaces.msg import Log, ParameterType, ParameterValue
-from rcl_interfaces.srv import GetParameters
+from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -113,6 +113,20 @@ def hear_log(node: Node, wanted: str, provoke: Callable[[], object] = lambda: No
     found = spin_until(node, heard)
     node.destroy_subscription(subscription)
     return found
+
+
+def test_our_clients_write_and_read_the_parameters_of_an_rclpy_node(
+    executor: str, node: Node
+) -> None:
+    node.declare_parameter("speed", 1.5)
+    there = ["-r", "remote_set:=/asker/set_parameters", "-r", "remote_echo:=/asker/get_parameters"]
+    with running(executor, "--ros-args", *there):
+        wanted = [Parameter("speed", value=2.5).to_parameter_msg()]
+        response = call(node, SetParameters, "relay_set", SetParameters.Request(parameters=wanted))
+        assert [result.successful for result in response.results] == [True]
+        assert node.get_parameter("speed").value == 2.5
+        response = call(node, GetParameters, "relay", GetParameters.Request(names=["speed"]))
+        assert [value.double_value for value in response.values] == [2.5]
 
 
 def test_an_rclpy_client_calls_our_service(executor: str, node: Node) -> None:

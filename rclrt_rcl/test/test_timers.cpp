@@ -260,6 +260,41 @@ TYPED_TEST(Timers, one_that_is_overdue_when_its_node_is_added_runs_once_and_keep
   EXPECT_EQ(timer->time_until_trigger(), 3ms);
 }
 
+TYPED_TEST(Timers, a_one_shot_that_was_released_and_did_not_run_is_not_lost_with_its_executor)
+{
+  int runs = 0;
+  const auto & clock = this->node->clock();
+  clock->set_simulated_time(1000s);
+  TimerOptions options;
+  options.one_shot = true;
+  auto timer = this->node->create_timer(10ms, [&] { ++runs; }, options);
+  this->executor->add_node(this->node);
+  clock->set_simulated_time(1001s);  // now it waits
+  this->executor->remove_node(this->node);
+  auto second = this->make_executor();
+  second->add_node(this->node);
+  second->spin_some();
+  EXPECT_EQ(runs, 1);
+  second->remove_node(this->node);
+  EXPECT_TRUE(timer->is_canceled());
+  auto third = this->make_executor();
+  third->add_node(this->node);
+  third->spin_some();
+  EXPECT_EQ(runs, 1) << "it has run";
+}
+
+TYPED_TEST(Timers, start_a_period_when_their_clock_went_back_while_they_were_in_no_executor)
+{
+  int runs = 0;
+  auto timer = this->node->create_timer(10ms, [&] { ++runs; });  // by the system clock as yet
+  const auto & clock = this->node->clock();
+  clock->set_simulated_time(5s);
+  this->executor->add_node(this->node);
+  clock->set_simulated_time(5s + 10ms);
+  this->executor->spin_some();
+  EXPECT_EQ(runs, 1);
+}
+
 TYPED_TEST(Timers, that_are_gone_leave_their_clock_to_its_end)
 {
   auto other = this->make_node("other");

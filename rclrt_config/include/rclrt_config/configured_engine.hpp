@@ -92,6 +92,8 @@ public:
   /// such an entry about a node that is here, or the middleware's threads are outranked; then there is
   /// nothing to end.
   rclrt_core::Status begin_spin(const Tell & tell);
+  /// Before Engine::run_one(), which leaves attributes alone. Error: they are required.
+  rclrt_core::Status may_run_inline() const;
   void end_spin();
   /// What orders callbacks with scheduling_policy ext, e.g. "fifo bands"; empty if nothing does (yet).
   std::string deadline_scheduler() const;

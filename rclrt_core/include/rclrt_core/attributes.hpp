@@ -78,7 +78,7 @@ struct Attributes
   Duration runtime{0};   ///< deadline only: budget in each period
   Duration deadline{0};  ///< deadline only: relative to the start of the period
   Duration period{0};    ///< deadline only
-  CpuSet cpu_affinity;
+  CpuSet cpu_affinity{};  ///< empty: unchanged
 
   friend bool operator==(const Attributes & a, const Attributes & b) noexcept;
   friend bool operator!=(const Attributes & a, const Attributes & b) noexcept { return !(a == b); }
@@ -100,7 +100,7 @@ Status validate(const Attributes & attributes, int cpu_count, const std::string 
 /// What to do when the operating system refuses attributes.
 enum class AttributesMode : uint8_t
 {
-  kRequire,  ///< starting fails
+  kRequire,  ///< starting fails; of what is added later, it is a finding
   kPrefer,   ///< run without them, with a finding
   kOff,      ///< do not ask
 };

@@ -15,9 +15,11 @@
 /// - a job is bound to a thread only when that thread asks, so the most urgent goes first however
 ///   late it came;
 /// - after every operation, as many threads are on their way as there are groups with work, or one
-///   for each CPU, and as many of them as urgent as their work; one that arrives sends for the next.
+///   for each CPU, and as many of them as urgent as their work (but for those that a WakeBatch still
+///   holds); one that arrives sends for the next.
 ///
-/// Costs: a release is one lock, O(log n) and at most one wake-up; no allocation; a scheduling
+/// Costs: a release is one lock, O(log n) in what there is to run, O(n) in the idle threads of its lane,
+/// and at most one wake-up; no allocation; a scheduling
 /// system call only if no idle thread has the attributes the job needs. Memory is bounded: waiting
 /// jobs are counted, not stored, beyond the first 8 of a callback.
 ///

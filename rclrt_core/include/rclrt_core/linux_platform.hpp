@@ -35,6 +35,7 @@ public:
   int current_cpu() noexcept override;
   int64_t current_preemptions() noexcept override;
   int cpu_count() noexcept override;
+  int usable_cpus() noexcept override;
   int apply(ThreadId thread, const Attributes & attributes) noexcept override;
   int read_back(ThreadId thread, Attributes * attributes) noexcept override;
   Finding explain(

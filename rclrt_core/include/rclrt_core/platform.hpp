@@ -88,6 +88,8 @@ public:
   /// Times the calling thread lost its CPU unwillingly so far, or -1 if that would cost too much.
   virtual int64_t current_preemptions() noexcept = 0;
   virtual int cpu_count() noexcept = 0;
+  /// Of these, those the calling thread may run on.
+  virtual int usable_cpus() noexcept { return cpu_count(); }
 
   /// Put attributes in force on a thread of this process and read them back. Returns 0, or the
   /// errno of the refusal, or EPROTO when what was read back differs. Does not allocate.

@@ -20,7 +20,7 @@ Status FifoBands::make(
       "fifo bands: run_priority is " + std::to_string(options.run_priority) +
       ", must be 2 to 98: those that wait need one below it, the middleware one above");
   }
-  const int cpus = options.runners > 0 ? options.runners : platform.cpu_count();
+  const int cpus = options.runners > 0 ? options.runners : platform.usable_cpus();
   const auto runners = static_cast<uint32_t>(cpus);
   std::unique_ptr<EdfMemory> memory;
   if (options.shared_name.empty()) {

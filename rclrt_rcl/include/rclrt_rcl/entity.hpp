@@ -72,13 +72,15 @@ public:
   /// Units of work that were announced and not yet taken, at most depth().
   std::size_t backlog() const noexcept { return backlog_.load(); }
 
-  /// One stay in an executor, from on_entity_added() to on_entity_removed().
+  /// One stay in an executor, from on_entity_added() to on_entity_removed(). Even: in none.
   using Stay = uint32_t;
-  /// The present one, or the next if it is in no executor.
   Stay stay() const noexcept { return stay_.load(); }
-  /// For the executor's base class: a thread that has picked a job of this stay and not begun it runs
-  /// nothing any more. One that has begun is waited for with wait_until_idle().
-  void end_stay() noexcept { stay_.fetch_add(1); }
+  // For the executor's base class, one call at a time:
+  /// Returns false if it is in an executor already.
+  bool begin_stay() noexcept;
+  /// If it is in an executor: a thread that has picked a job of this stay and not begun it runs nothing
+  /// any more. One that has begun is waited for with wait_until_idle().
+  void end_stay() noexcept;
 
   /// Take one unit of work and run the user's callback with it. Returns whether there was any; there
   /// is none when `stay` has ended. May be called by several threads at once; the executor keeps the
@@ -144,7 +146,8 @@ private:
   std::atomic<uint32_t> running_{0};
   std::atomic<uint32_t> waiters_{0};
   /// Written by end_stay(), which is followed by wait_until_idle(); read by threads that have counted
-  /// themselves in running_. Both words are seq_cst, so one of the two sees the other.
+  /// themselves in running_. Both words are seq_cst, so one of the two sees the other. Its writers
+  /// exclude each other by the membership's lock of the executor that observes the group.
   std::atomic<Stay> stay_{0};
 };
 

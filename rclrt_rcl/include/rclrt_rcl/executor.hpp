@@ -50,6 +50,9 @@ public:
 
   /// Run until cancel() or shutdown of the context.
   void spin();
+  // Those below run callbacks on the calling thread, with the attributes it has: those of the callbacks
+  // are a finding then, and an error if they are required (AttributesMode::kRequire).
+
   /// Run what is ready now, each once, but start nothing after `max_duration` (0: no limit).
   void spin_some(std::chrono::nanoseconds max_duration = std::chrono::nanoseconds(0));
   /// Run what is ready, and what becomes ready meanwhile, until there is nothing or `max_duration`

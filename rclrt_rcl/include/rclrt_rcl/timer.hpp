@@ -79,7 +79,9 @@ public:
 private:
   bool do_take_and_run(const rclrt_core::Job & job) override;
   void on_close() override;
+  // Under the mutex:
   void release_driver_locked();
+  void set_next(std::chrono::nanoseconds now, std::chrono::nanoseconds after);
 
   const std::shared_ptr<Clock> clock_;
   const bool one_shot_;
@@ -90,7 +92,9 @@ private:
   // The state while there is no driver:
   std::chrono::nanoseconds period_;
   bool cancelled_;
-  std::chrono::nanoseconds next_{0};  ///< release, on the timer's clock
+  bool fired_ = false;                       ///< one-shot: it has run since it was started
+  std::chrono::nanoseconds next_{0};         ///< release, on the timer's clock
+  std::chrono::nanoseconds next_set_at_{0};  ///< on the same clock
 };
 
 }  // namespace rclrt_rcl

@@ -54,9 +54,8 @@ std::string why_eperm(const Attributes & attributes, rlim_t rtprio)
       return "RLIMIT_RTPRIO is " + limit_text(RLIMIT_RTPRIO) + ". " + kRtprioFix;
     case SchedulingPolicy::kDeadline:
       if (!privileged) {
-        return "SCHED_DEADLINE always needs CAP_SYS_NICE: run as root, or `setcap cap_sys_nice+ep` "
-               "on the program (systemd: AmbientCapabilities=CAP_SYS_NICE; container: --cap-add "
-               "sys_nice)";
+        return "SCHED_DEADLINE always needs CAP_SYS_NICE: run as root, or give it to the service "
+               "(systemd: AmbientCapabilities=CAP_SYS_NICE; container: --cap-add sys_nice)";
       }
       return "A SCHED_DEADLINE thread must be allowed on all CPUs of its root domain: remove its "
              "cpu_affinity, or make an exclusive cpuset of those CPUs, or switch admission control "

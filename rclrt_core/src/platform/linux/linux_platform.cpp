@@ -153,6 +153,13 @@ int LinuxPlatform::cpu_count() noexcept
   return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
 }
 
+int LinuxPlatform::usable_cpus() noexcept
+{
+  Attributes here;
+  const int error = linux_platform::get_affinity(current_thread(), &here.cpu_affinity);
+  return error == 0 ? static_cast<int>(here.cpu_affinity.cpus().size()) : cpu_count();
+}
+
 int LinuxPlatform::apply(ThreadId thread, const Attributes & attributes) noexcept
 {
   const bool has_policy = attributes.policy != SchedulingPolicy::kUnchanged;
