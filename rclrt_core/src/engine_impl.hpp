@@ -191,7 +191,7 @@ public:
   std::deque<ClockState> clocks;
   Attributes timer_thread;
   std::shared_ptr<DeadlineScheduler> deadlines;  // changed while not spinning
-  Worker * timer_driver = nullptr;  // who releases due timers now
+  Worker * timer_driver = nullptr;               // who releases due timers now
   std::shared_ptr<Worker> inline_worker;
   bool inline_active = false;
   bool open = false;  // workers run jobs; false until spin() has started all of them

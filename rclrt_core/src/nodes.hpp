@@ -161,9 +161,10 @@ struct GroupNode final : Group
   uint32_t parallelism = 1;
   uint32_t running = 0;
   uint32_t callbacks = 0;
-  TimePoint taken = kNever;  // earliest deadline of what its jobs took and none has handed on, and ...
+  TimePoint taken =
+    kNever;  // earliest deadline of what its jobs took and none has handed on, and ...
   const CallbackNode * taken_by = nullptr;  // ... whose
-  Worker * runner = nullptr;  // of an exclusive group: who runs its job now
+  Worker * runner = nullptr;                // of an exclusive group: who runs its job now
   std::unique_ptr<GroupQueue> queue;
   std::unique_ptr<GroupQueue> timer_queue;  // only where timers have a lane of their own
 

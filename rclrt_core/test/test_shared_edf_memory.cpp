@@ -35,7 +35,8 @@ using linux_platform::SharedPiMutex;
 class SharedTable : public ::testing::Test
 {
 protected:
-  SharedTable() : name_("rclrt_test_" + std::to_string(getpid())), path_(SharedEdfMemory::path(name_))
+  SharedTable()
+  : name_("rclrt_test_" + std::to_string(getpid())), path_(SharedEdfMemory::path(name_))
   {
     unlink(path_.c_str());
   }
@@ -186,7 +187,8 @@ TEST_F(SharedTable, with_a_damaged_lock_is_replaced_by_all_who_use_it)
       one->unlock();
       EXPECT_EQ(other->lock().arrivals, 4711u) << std::hex << word;
       other->unlock();
-    }).join();
+    })
+      .join();
     munmap(file, sizeof(SharedEdfFile));
   }
 }
@@ -235,7 +237,8 @@ TEST_F(SharedTable, orders_the_threads_of_two_processes)
   int refused = 0;
   std::thread([&] { refused = platform_.apply(platform_.current_thread(), fifo); }).join();
   if (refused != 0) {
-    GTEST_SKIP() << "not permitted here: " << to_string(platform_.explain("this test", fifo, refused));
+    GTEST_SKIP() << "not permitted here: "
+                 << to_string(platform_.explain("this test", fifo, refused));
   }
   FifoBandsOptions options;
   options.runners = 1;
@@ -250,8 +253,8 @@ TEST_F(SharedTable, orders_the_threads_of_two_processes)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     std::shared_ptr<FifoBands> bands;
     DeadlineScheduler::Slot slot = 0;
-    const bool ready = FifoBands::make(platform_, options, &bands).ok() && bands->enter(&slot).ok() &&
-                       bands->start(slot, time_point_of(500)) == 0;
+    const bool ready = FifoBands::make(platform_, options, &bands).ok() &&
+                       bands->enter(&slot).ok() && bands->start(slot, time_point_of(500)) == 0;
     byte = ready ? 'y' : 'n';
     static_cast<void>(!write(to_parent[1], &byte, 1));
     static_cast<void>(!read(to_child[0], &byte, 1));
