@@ -193,6 +193,33 @@ TEST_F(SharedTable, with_a_damaged_lock_is_replaced_by_all_who_use_it)
   }
 }
 
+TEST_F(SharedTable, goes_by_the_smallest_number_of_cpus_while_others_are_there)
+{
+  const auto two = attach();
+  std::unique_ptr<EdfMemory> other;
+  ASSERT_TRUE(SharedEdfMemory::attach(name_, 4, 49, &other).ok());
+  EXPECT_EQ(two->lock().runners, 4u);  // nobody is active
+  two->unlock();
+  EdfTable & table = two->lock();
+  table.jobs[0] = {10, 0, getpid(), static_cast<int32_t>(gettid()), 49, 0};
+  table.count = 1;
+  two->unlock();
+  for (const uint32_t cpus : {1u, 3u}) {
+    ASSERT_TRUE(SharedEdfMemory::attach(name_, cpus, 49, &other).ok());
+    EXPECT_EQ(two->lock().runners, 1u);
+    two->unlock();
+  }
+}
+
+TEST_F(SharedTable, of_another_run_priority_is_an_error)
+{
+  const auto memory = attach();
+  std::unique_ptr<EdfMemory> other;
+  const Status status = SharedEdfMemory::attach(name_, 2, 60, &other);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("run_priority 49"), std::string::npos) << status.message();
+}
+
 TEST_F(SharedTable, refuses_impossible_names)
 {
   std::unique_ptr<EdfMemory> memory;

@@ -20,8 +20,12 @@ Status FifoBands::make(
       "fifo bands: run_priority is " + std::to_string(options.run_priority) +
       ", must be 2 to 98: those that wait need one below it, the middleware one above");
   }
-  const int cpus = options.runners > 0 ? options.runners : platform.cpu_count();
-  const auto runners = static_cast<uint32_t>(cpus);
+  Attributes here;
+  std::size_t cpus = static_cast<std::size_t>(platform.cpu_count());
+  if (platform.read_back(platform.current_thread(), &here) == 0) {
+    cpus = here.cpu_affinity.cpus().size();
+  }
+  const auto runners = static_cast<uint32_t>(options.runners > 0 ? options.runners : cpus);
   std::unique_ptr<EdfMemory> memory;
   if (options.shared_name.empty()) {
     memory = std::make_unique<PrivateEdfMemory>(platform, runners, options.run_priority);
