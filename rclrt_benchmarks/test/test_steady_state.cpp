@@ -228,8 +228,7 @@ TEST_P(EngineSteadyState, the_same_with_deadlines_in_force)
     rclrt_core::FifoBandsOptions bands_options;
     bands_options.shared_name = shared_name;
     std::shared_ptr<rclrt_core::FifoBands> bands;
-    const rclrt_core::Status made =
-      rclrt_core::FifoBands::make(platform_, bands_options, &bands);
+    const rclrt_core::Status made = rclrt_core::FifoBands::make(platform_, bands_options, &bands);
     ASSERT_TRUE(made.ok()) << made.message();
     rclrt_core::EngineOptions options;
     options.model = GetParam();

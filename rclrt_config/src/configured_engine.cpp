@@ -281,8 +281,9 @@ void ConfiguredEngine::choose_deadline_scheduler()
   if (options.policy != &rclrt_core::edf_policy()) {
     report(
       {"'" + (*ext)->name() + "'",
-       std::string("scheduling_policy ext orders threads by deadline, but the executor's policy for "
-                   "jobs that wait is ") +
+       std::string(
+         "scheduling_policy ext orders threads by deadline, but the executor's policy for "
+         "jobs that wait is ") +
          options.policy->name(),
        0, "Set executor.policy to edf, or PreemptiveExecutorOptions::policy to edf_policy()"});
   }
@@ -312,11 +313,11 @@ void ConfiguredEngine::choose_deadline_scheduler()
 void ConfiguredEngine::share_deadlines()
 {
   const auto all = engine_->callbacks();
-  const bool has_deadlines = engine_->options().policy == &rclrt_core::edf_policy() ||
-                             std::any_of(all.begin(), all.end(), [this](const auto & callback) {
-                               return engine_->attributes(*callback).policy ==
-                                      SchedulingPolicy::kExt;
-                             });
+  const bool has_deadlines =
+    engine_->options().policy == &rclrt_core::edf_policy() ||
+    std::any_of(all.begin(), all.end(), [this](const auto & callback) {
+      return engine_->attributes(*callback).policy == SchedulingPolicy::kExt;
+    });
   if (!has_deadlines) {
     return;
   }

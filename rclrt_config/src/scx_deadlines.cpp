@@ -62,8 +62,8 @@ Status ScxDeadlines::enter(Slot * slot)
   const int unread = platform_.read_back(self, &before);
   before.cpu_affinity = {};
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto seat = std::find_if(
-    seats_->begin(), seats_->end(), [](const Seat & other) { return !other.slot; });
+  const auto seat =
+    std::find_if(seats_->begin(), seats_->end(), [](const Seat & other) { return !other.slot; });
   if (seat == seats_->end()) {
     return Status::error(
       "sched_ext: more than " + std::to_string(kMaxThreads) + " threads in a process");
@@ -92,8 +92,7 @@ void ScxDeadlines::leave(Slot slot) noexcept
 int ScxDeadlines::start(Slot slot, TimePoint deadline) noexcept
 {
   Seat & seat = (*seats_)[slot];
-  const int64_t wanted_ns =
-    std::clamp<int64_t>(rclrt_core::nanoseconds_of(deadline), 1, kLatest);
+  const int64_t wanted_ns = std::clamp<int64_t>(rclrt_core::nanoseconds_of(deadline), 1, kLatest);
   const bool is_later = seat.active && wanted_ns > seat.deadline_ns;
   seat.slot.set_deadline(wanted_ns);
   int error = 0;

@@ -147,8 +147,8 @@ TEST_F(DeadlineBackendTest, the_timer_thread_outranks_every_ext_callback)
 
 TEST_F(DeadlineBackendTest, sched_ext_that_is_not_loaded_is_a_finding_with_a_remedy)
 {
-  const auto present = make_deadline_scheduler(
-    DeadlineBackend::kSchedExt, platform_, [](const Finding &) {});
+  const auto present =
+    make_deadline_scheduler(DeadlineBackend::kSchedExt, platform_, [](const Finding &) {});
   if (present) {
     GTEST_SKIP() << "the scheduler is loaded on this machine";
   }
@@ -166,8 +166,8 @@ TEST_F(DeadlineBackendTest, auto_takes_what_is_there)
   const auto chosen = make_deadline_scheduler(
     DeadlineBackend::kAuto, platform_, [&](const Finding & finding) { told += finding.what; });
   ASSERT_NE(chosen, nullptr) << told;
-  const auto in_kernel = make_deadline_scheduler(
-    DeadlineBackend::kSchedExt, platform_, [](const Finding &) {});
+  const auto in_kernel =
+    make_deadline_scheduler(DeadlineBackend::kSchedExt, platform_, [](const Finding &) {});
   EXPECT_STREQ(chosen->name(), in_kernel ? "sched_ext" : "fifo bands");
 }
 

@@ -371,11 +371,12 @@ void Engine::Impl::wake_for(Lane & lane, const Demand & wanted, WakeList & wakes
   // A sleeper that is less urgent than its job would not get the CPU to make itself more urgent, so
   // the waker does that. Making itself less urgent is the worker's own business.
   const AttributesId present = worker.in_force.attributes;
-  if (!worker.keeps_attributes) {
+  const bool is_ext = attributes.is_ext(wanted.attributes);
+  if ((is_ext || present != wanted.attributes) && !worker.keeps_attributes) {
     // The same if it may not run where the job may: its own CPU may be busy for long. A sleeper has no
     // deadline: it is always given one.
     if (
-      attributes.is_ext(wanted.attributes) || attributes.more_urgent(wanted, worker.in_force) ||
+      is_ext || attributes.more_urgent(wanted, worker.in_force) ||
       !attributes.same_cpus(wanted.attributes, present)) {
       worker.raise_before_wake = true;
       worker.raise = attributes.change(present, wanted.attributes);

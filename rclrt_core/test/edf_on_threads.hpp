@@ -104,8 +104,7 @@ inline EdfRun run_on_threads(
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < callbacks.size(); ++i) {
-      std::this_thread::sleep_until(
-        start + std::chrono::milliseconds(scenario.jobs[i].arrival_ms));
+      std::this_thread::sleep_until(start + std::chrono::milliseconds(scenario.jobs[i].arrival_ms));
       engine.notify(*callbacks[i]);
     }
     for (int i = 0; i < 10000 && ended < callbacks.size(); ++i) {

@@ -104,7 +104,9 @@ TEST_F(Table, those_that_wait_are_in_order_while_there_is_room)
   use(1);
   // Latest first, earliest first and in no order: what arrives fits between its neighbours.
   for (const std::vector<int> & order :
-       {std::vector<int>{8, 7, 6, 5, 4, 3, 2, 1}, {1, 2, 3, 4, 5, 6, 7, 8}, {4, 8, 2, 6, 1, 7, 3, 5}}) {
+       {std::vector<int>{8, 7, 6, 5, 4, 3, 2, 1},
+        {1, 2, 3, 4, 5, 6, 7, 8},
+        {4, 8, 2, 6, 1, 7, 3, 5}}) {
     use(1);
     kept_.clear();
     ASSERT_EQ(start(100, 0), 0);

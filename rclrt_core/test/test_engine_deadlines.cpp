@@ -126,8 +126,7 @@ TEST_F(Deadlines, fan_in_takes_the_last_if_asked_to)
   right.fan_in = FanIn::kLast;
   add(std::move(right), "sink", at_ms(50), "fusion");
   add(options("sink", Duration{0}), "", kNothing);
-  EXPECT_EQ(
-    run({{10, "left"}, {12, "right"}}), (Lines{"11 left 30", "13 right 50", "14 sink 50"}));
+  EXPECT_EQ(run({{10, "left"}, {12, "right"}}), (Lines{"11 left 30", "13 right 50", "14 sink 50"}));
 }
 
 TEST_F(Deadlines, a_sink_does_not_fan_in_with_itself)

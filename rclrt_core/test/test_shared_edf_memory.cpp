@@ -35,7 +35,8 @@ using linux_platform::SharedPiMutex;
 class SharedTable : public ::testing::Test
 {
 protected:
-  SharedTable() : name_("rclrt_test_" + std::to_string(getpid())), path_(SharedEdfMemory::path(name_))
+  SharedTable()
+  : name_("rclrt_test_" + std::to_string(getpid())), path_(SharedEdfMemory::path(name_))
   {
     unlink(path_.c_str());
   }
@@ -186,9 +187,37 @@ TEST_F(SharedTable, with_a_damaged_lock_is_replaced_by_all_who_use_it)
       one->unlock();
       EXPECT_EQ(other->lock().arrivals, 4711u) << std::hex << word;
       other->unlock();
-    }).join();
+    })
+      .join();
     munmap(file, sizeof(SharedEdfFile));
   }
+}
+
+TEST_F(SharedTable, goes_by_the_smallest_number_of_cpus_while_others_are_there)
+{
+  const auto two = attach();
+  std::unique_ptr<EdfMemory> other;
+  ASSERT_TRUE(SharedEdfMemory::attach(name_, 4, 49, &other).ok());
+  EXPECT_EQ(two->lock().runners, 4u);  // nobody is active
+  two->unlock();
+  EdfTable & table = two->lock();
+  table.jobs[0] = {10, 0, getpid(), static_cast<int32_t>(gettid()), 49, 0};
+  table.count = 1;
+  two->unlock();
+  for (const uint32_t cpus : {1u, 3u}) {
+    ASSERT_TRUE(SharedEdfMemory::attach(name_, cpus, 49, &other).ok());
+    EXPECT_EQ(two->lock().runners, 1u);
+    two->unlock();
+  }
+}
+
+TEST_F(SharedTable, of_another_run_priority_is_an_error)
+{
+  const auto memory = attach();
+  std::unique_ptr<EdfMemory> other;
+  const Status status = SharedEdfMemory::attach(name_, 2, 60, &other);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("run_priority 49"), std::string::npos) << status.message();
 }
 
 TEST_F(SharedTable, refuses_impossible_names)
@@ -235,7 +264,8 @@ TEST_F(SharedTable, orders_the_threads_of_two_processes)
   int refused = 0;
   std::thread([&] { refused = platform_.apply(platform_.current_thread(), fifo); }).join();
   if (refused != 0) {
-    GTEST_SKIP() << "not permitted here: " << to_string(platform_.explain("this test", fifo, refused));
+    GTEST_SKIP() << "not permitted here: "
+                 << to_string(platform_.explain("this test", fifo, refused));
   }
   FifoBandsOptions options;
   options.runners = 1;
@@ -250,8 +280,8 @@ TEST_F(SharedTable, orders_the_threads_of_two_processes)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     std::shared_ptr<FifoBands> bands;
     DeadlineScheduler::Slot slot = 0;
-    const bool ready = FifoBands::make(platform_, options, &bands).ok() && bands->enter(&slot).ok() &&
-                       bands->start(slot, time_point_of(500)) == 0;
+    const bool ready = FifoBands::make(platform_, options, &bands).ok() &&
+                       bands->enter(&slot).ok() && bands->start(slot, time_point_of(500)) == 0;
     byte = ready ? 'y' : 'n';
     static_cast<void>(!write(to_parent[1], &byte, 1));
     static_cast<void>(!read(to_child[0], &byte, 1));

@@ -187,9 +187,8 @@ void SubscriptionBase::inherit_deadline(
   if (stamp) {
     // The clocks are compared now, so that a step of the system clock before does not matter.
     rclrt_core::Platform & platform = detail::platform();
-    const std::chrono::nanoseconds left =
-      *stamp + scheduling().deadline_after_stamp -
-      std::chrono::nanoseconds(platform.system_now_ns());
+    const std::chrono::nanoseconds left = *stamp + scheduling().deadline_after_stamp -
+                                          std::chrono::nanoseconds(platform.system_now_ns());
     deadline = platform.now() + left;
   } else if (!info.from_intra_process) {
     const rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();

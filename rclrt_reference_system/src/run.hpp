@@ -12,8 +12,8 @@
 
 #include <chrono>
 #include <cstdint>
-#include <string>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "rclrt_core/engine.hpp"

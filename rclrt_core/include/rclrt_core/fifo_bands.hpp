@@ -30,7 +30,8 @@ struct FifoBandsOptions
 {
   /// Of the earliest jobs; 2 to 98. Those below it are for the others.
   int run_priority = 49;
-  /// CPUs that the threads may use. 0: as many as the platform has.
+  /// CPUs that the threads may use. 0: as many as the caller may. Processes that share a table and
+  /// differ in this go by the smallest number, which is safe.
   int runners = 0;
   /// Processes that give the same name are ordered together, if they belong to the same user. Empty:
   /// this object alone. Linux only.

@@ -59,7 +59,8 @@ public:
       scheduling().deadline_after_stamp != std::chrono::nanoseconds(0) &&
       (!detail::has_stamp<M>::value || callback_.wants_bytes())) {
       throw Error(
-        "'" + name() + "': deadline_after_stamp needs messages with a field header.stamp, and a "
+        "'" + name() +
+        "': deadline_after_stamp needs messages with a field header.stamp, and a "
         "callback that does not want bytes; these have none");
     }
     if (scheduling().deadline_after_stamp < std::chrono::nanoseconds(0)) {

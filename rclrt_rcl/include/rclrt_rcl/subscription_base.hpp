@@ -5,8 +5,8 @@
 #ifndef RCLRT_RCL__SUBSCRIPTION_BASE_HPP_
 #define RCLRT_RCL__SUBSCRIPTION_BASE_HPP_
 
-#include <cstddef>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>

@@ -46,7 +46,8 @@ Status failed(const std::string & path, const char * what)
 Status DeadlineRing::open(const std::string & name, std::unique_ptr<DeadlineRing> * ring)
 {
   if (name.empty() || name.size() > 100 || name.find('/') != std::string::npos) {
-    return Status::error("'" + name + "' cannot be the name of shared memory: 1 to 100 bytes, no '/'");
+    return Status::error(
+      "'" + name + "' cannot be the name of shared memory: 1 to 100 bytes, no '/'");
   }
   const std::string path = "/dev/shm/" + name + "." + std::to_string(geteuid());
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -67,8 +68,8 @@ Status DeadlineRing::open(const std::string & name, std::unique_ptr<DeadlineRing
   } else if ((errno = posix_fallocate(descriptor, 0, kBytes)) != 0) {
     result = failed(path, "making room");
   } else {
-    memory = mmap(
-      nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+    memory =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
     if (memory == MAP_FAILED) {
       result = failed(path, "mapping");
     }
@@ -97,7 +98,8 @@ Status DeadlineRing::join()
   std::unique_ptr<DeadlineRing> ring;
   const Status opened = open(kName, &ring);
   if (opened.ok()) {
-    ring_of_process.store(ring.release(), std::memory_order_release);  // for the rest of the process
+    ring_of_process.store(
+      ring.release(), std::memory_order_release);  // for the rest of the process
   }
   return opened;
 }
@@ -131,8 +133,7 @@ void DeadlineRing::put(const PublisherId & publisher, uint64_t number, TimePoint
   const Key key = key_of(publisher, number);
   const auto deadline_ns = static_cast<uint64_t>(nanoseconds_of(deadline));
   Entry & entry = entry_of(key);
-  const uint64_t words[5] = {
-    key.id[0], key.id[1], key.number, deadline_ns, hash(key, deadline_ns)};
+  const uint64_t words[5] = {key.id[0], key.id[1], key.number, deadline_ns, hash(key, deadline_ns)};
   for (std::size_t i = 0; i < 5; ++i) {
     entry.words[i].store(words[i], std::memory_order_relaxed);
   }

@@ -179,9 +179,11 @@ Status SharedEdfMemory::open()
           path_ + ": the programs that use it have run_priority " + theirs + ", this one " +
           std::to_string(run_priority_) + ": give all the same, stop them all and remove the file");
       }
-      file_ = file;
-      files_.push_back(file);
-      return {};
+      if (join(file->table, file->mutex)) {
+        file_ = file;
+        files_.push_back(file);
+        return {};
+      }
     }
     const bool was_given_up = file && file->given_up.load(std::memory_order_relaxed) == 1;
     if (file) {
@@ -195,6 +197,19 @@ Status SharedEdfMemory::open()
   }
   return Status::error(
     path_ + ": replaced by others again and again; is another program writing it?");
+}
+
+// False: its lock is no good. Fewer CPUs than there are leave the order among jobs that have one to the
+// priorities of those that wait; more would leave it to chance.
+bool SharedEdfMemory::join(EdfTable & table, SharedPiMutex & mutex)
+{
+  if (mutex.lock() == SharedPiMutex::Result::kBroken) {
+    return false;
+  }
+  remove_dead(table, *this, process());
+  table.runners = table.count == 0 ? runners_ : std::min(table.runners, runners_);
+  mutex.unlock();
+  return true;
 }
 
 void SharedEdfMemory::add_finding(const std::string & what)

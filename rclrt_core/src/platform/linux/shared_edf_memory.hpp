@@ -63,6 +63,7 @@ private:
 
   SharedEdfMemory(std::string path, uint32_t runners, int32_t run_priority);
   Status open();
+  bool join(EdfTable & table, SharedPiMutex & mutex);
   void add_finding(const std::string & what);
   void give_up(const std::string & why) noexcept;
 
