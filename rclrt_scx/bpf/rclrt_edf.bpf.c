@@ -32,7 +32,6 @@ char _license[] SEC("license") = "GPL";
 #define EDF 0
 #define FAIR 1
 #define NS_PER_MS 1000000ULL
-#define MAX_LOOK 256 /* threads pinned elsewhere that a CPU passes over in search of one for itself */
 #define MAX_CLAIMS 4 /* lost races before a waker leaves it to the next dispatch() */
 
 const volatile u32 cpu_count = 1;
@@ -82,7 +81,7 @@ struct {
 
 /* What only the scheduler may know of a thread. */
 struct thread {
-	u32 slot; /* index + 1; 0 for none */
+	u32 slot; /* 0 for none */
 	bool urgent; /* runs by a deadline */
 	u64 vtime; /* of the background */
 	u64 since_ns; /* on its CPU */
@@ -114,6 +113,16 @@ static struct rclrt_scx_state *the_state(void)
 	return bpf_map_lookup_elem(&state, &zero);
 }
 
+static void say_in_force(struct rclrt_scx_state *s, u32 in_force)
+{
+	u32 zero = 0;
+	struct rclrt_scx_head *head = bpf_map_lookup_elem(&slots, &zero);
+
+	s->in_force = in_force;
+	if (head)
+		__sync_lock_test_and_set(&head->in_force, in_force);
+}
+
 /* The thread's deadline as a key, RCLRT_SCX_RUNS_BACKGROUND if it has none. */
 static u64 urgency(const struct thread *t)
 {
@@ -123,7 +132,7 @@ static u64 urgency(const struct thread *t)
 
 	if (!t || !t->slot)
 		return RCLRT_SCX_RUNS_BACKGROUND;
-	index = t->slot - 1;
+	index = t->slot;
 	slot = bpf_map_lookup_elem(&slots, &index);
 	if (!slot)
 		return RCLRT_SCX_RUNS_BACKGROUND;
@@ -235,20 +244,20 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 	find_cpu(p, key, enq_flags & SCX_ENQ_WAKEUP);
 }
 
-/* Key of the earliest thread in the EDF queue that may run on `cpu`. */
+/*
+ * Key of the earliest thread in the EDF queue that may run on `cpu`. Passes over those pinned
+ * elsewhere, at most as many as there are slots.
+ */
 static u64 earliest_for(s32 cpu)
 {
 	u64 key = RCLRT_SCX_RUNS_NOTHING;
 	struct task_struct *p;
-	int looked = 0;
 
 	bpf_for_each(scx_dsq, p, EDF, 0) {
 		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
 			key = p->scx.dsq_vtime;
 			break;
 		}
-		if (++looked >= MAX_LOOK)
-			break;
 	}
 	return key;
 }
@@ -259,7 +268,6 @@ static bool take_starved(s32 cpu)
 	u64 now = bpf_jiffies64();
 	struct task_struct *p;
 	bool taken = false;
-	int looked = 0;
 
 	bpf_for_each(scx_dsq, p, EDF, 0) {
 		if (now - p->scx.runnable_at > starved_jiffies &&
@@ -267,8 +275,6 @@ static bool take_starved(s32 cpu)
 			taken = take_this(&___it, p, fair_slice_ns);
 			break;
 		}
-		if (++looked >= MAX_LOOK)
-			break;
 	}
 	return taken;
 }
@@ -377,7 +383,7 @@ void SEC("struct_ops/edf_quiescent") BPF_PROG(edf_quiescent, struct task_struct 
 	note(p, RCLRT_SCX_LEFT, key);
 	if (!(deq_flags & SCX_DEQ_SLEEP) || !t->slot)
 		return;
-	index = t->slot - 1;
+	index = t->slot;
 	owner = bpf_map_lookup_elem(&owners, &index);
 	c = cpu_of(scx_bpf_task_cpu(p));
 	if (!owner || !c)
@@ -426,7 +432,7 @@ static void give_back(struct thread *t)
 
 	if (!t || !t->slot)
 		return;
-	index = t->slot - 1;
+	index = t->slot;
 	t->slot = 0;
 	slot = bpf_map_lookup_elem(&slots, &index);
 	owner = bpf_map_lookup_elem(&owners, &index);
@@ -469,10 +475,10 @@ SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
 	if (request->operation != RCLRT_SCX_BIND)
 		return -EINVAL;
 	if (t->slot) {
-		request->slot = t->slot - 1;
+		request->slot = t->slot;
 		return -EALREADY;
 	}
-	bpf_for(i, 0, slot_count) {
+	bpf_for(i, 1, slot_count + 1) {
 		index = i;
 		owner = bpf_map_lookup_elem(&owners, &index);
 		slot = bpf_map_lookup_elem(&slots, &index);
@@ -486,7 +492,7 @@ SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
 		slot->deadline_ns = RCLRT_SCX_NO_DEADLINE; /* Whatever anybody left there. */
 		slot->lent_ns = RCLRT_SCX_NO_DEADLINE;
 		__sync_fetch_and_add(&s->bound, 1);
-		t->slot = index + 1;
+		t->slot = index;
 		request->slot = index;
 		return 0;
 	}
@@ -516,7 +522,7 @@ s32 SEC("struct_ops.s/edf_init") BPF_PROG(edf_init)
 								     RCLRT_SCX_RUNS_PROTECTED;
 	}
 	scx_bpf_put_cpumask(online);
-	s->in_force = 1;
+	say_in_force(s, 1);
 	return 0;
 }
 
@@ -529,7 +535,7 @@ void SEC("struct_ops/edf_exit") BPF_PROG(edf_exit, struct scx_exit_info *info)
 	s->exit_code = info->kind;
 	bpf_probe_read_kernel_str(s->exit_reason, sizeof(s->exit_reason), info->reason);
 	bpf_probe_read_kernel_str(s->exit_message, sizeof(s->exit_message), info->msg);
-	__sync_lock_test_and_set(&s->in_force, 0); /* Last: who sees this sees the reason too. */
+	say_in_force(s, 0); /* Last: who sees this sees the reason too. */
 }
 
 SEC(".struct_ops.link")

@@ -28,3 +28,12 @@ set_source_files_properties(src/load.cpp PROPERTIES OBJECT_DEPENDS "${object}"
 
 rclrt_add_executable(rclrt_scx_cli SOURCES src/main.cpp LIBRARIES rclrt_scx_loader)
 set_target_properties(rclrt_scx_cli PROPERTIES OUTPUT_NAME scx)
+
+if(RCLRT_BUILD_TESTS)
+  add_executable(scx_guest test/guest/main.cpp test/guest/worker.cpp test/guest/order.cpp
+    test/guest/sharing.cpp test/guest/life.cpp)
+  target_include_directories(scx_guest PRIVATE test/guest src)
+  find_package(Threads REQUIRED)
+  target_link_libraries(scx_guest PRIVATE rclrt_scx Threads::Threads)
+  rclrt_compile_options(scx_guest TEST)
+endif()
