@@ -85,6 +85,7 @@ struct thread {
 	bool urgent; /* runs by a deadline */
 	u64 vtime; /* of the background */
 	u64 since_ns; /* on its CPU */
+	bool in_reserve; /* has its CPU in a turn of the reserve */
 };
 
 struct {
@@ -111,6 +112,11 @@ static struct rclrt_scx_state *the_state(void)
 	u32 zero = 0;
 
 	return bpf_map_lookup_elem(&state, &zero);
+}
+
+static u64 min(u64 a, u64 b)
+{
+	return a < b ? a : b;
 }
 
 static void say_in_force(struct rclrt_scx_state *s, u32 in_force)
@@ -227,9 +233,11 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 	struct thread *t = thread_of(p);
 	u64 key = urgency(t);
 
+	note(p, RCLRT_SCX_QUEUED, key);
 	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
-		note(p, RCLRT_SCX_QUEUED, key);
-		insert_by(p, EDF, edf_slice_ns, key, enq_flags);
+		/* Of equal deadlines the one that has begun goes on first. */
+		insert_by(p, EDF, edf_slice_ns, enq_flags & SCX_ENQ_WAKEUP ? key : key - 1,
+			  enq_flags);
 	} else {
 		u64 vtime = fair_vtime;
 
@@ -262,16 +270,26 @@ static u64 earliest_for(s32 cpu)
 	return key;
 }
 
-/* Take a thread with a deadline that has waited for seconds. */
+/* Take the thread with a deadline that has waited longest, if that is too long. */
 static bool take_starved(s32 cpu)
 {
-	u64 now = bpf_jiffies64();
+	u64 now = bpf_jiffies64(), longest = starved_jiffies;
 	struct task_struct *p;
 	bool taken = false;
+	int tid = 0;
 
 	bpf_for_each(scx_dsq, p, EDF, 0) {
-		if (now - p->scx.runnable_at > starved_jiffies &&
-		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
+		u64 waited = now - p->scx.runnable_at;
+
+		if ((s64)(waited - longest) > 0 && bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
+			longest = waited;
+			tid = p->pid;
+		}
+	}
+	if (!tid)
+		return false;
+	bpf_for_each(scx_dsq, p, EDF, 0) {
+		if (p->pid == tid) {
 			taken = take_this(&___it, p, fair_slice_ns);
 			break;
 		}
@@ -279,27 +297,34 @@ static bool take_starved(s32 cpu)
 	return taken;
 }
 
-/* A turn for who gets nothing under EDF, if one is due. The thread is protected until it stops. */
-static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c)
+/*
+ * A turn for who gets nothing under EDF: one slice of CPU time, in as many pieces as it takes. Whoever
+ * has it is protected until it stops.
+ */
+static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c, bool runs_deadline)
 {
 	bool fair = scx_bpf_dsq_nr_queued(FAIR) > 0;
+	bool edf = scx_bpf_dsq_nr_queued(EDF) > 0;
 	u64 now = bpf_ktime_get_ns();
 
-	if (!fair && scx_bpf_dsq_nr_queued(EDF) == 0) {
-		c->fair_ns = now;
-		return false;
+	if (!runs_deadline && !edf)
+		c->reserve_left_ns = 0; /* Nothing to protect it from. */
+	if (!c->reserve_left_ns) {
+		if (!edf && (!runs_deadline || !fair))
+			c->fair_ns = now;
+		if (now - c->fair_ns < edf_slice_ns)
+			return false;
+		c->reserve_left_ns = fair_slice_ns;
+		c->reserves++;
 	}
-	if (now - c->fair_ns < edf_slice_ns)
-		return false;
-	c->fair_ns = now;
 	c->in_reserve = 1;
 	/* By turns, so that neither can take the whole reserve. */
-	if ((c->reserves & 1 ? take_starved(cpu) : fair && take_first(FAIR)) ||
-	    (c->reserves & 1 ? fair && take_first(FAIR) : take_starved(cpu))) {
-		c->reserves++;
+	if (c->reserves & 1 ? take_starved(cpu) || (fair && take_first(FAIR)) :
+			      (fair && take_first(FAIR)) || take_starved(cpu))
 		return true;
-	}
 	c->in_reserve = 0;
+	c->reserve_left_ns = 0;
+	c->fair_ns = now;
 	return false;
 }
 
@@ -315,7 +340,7 @@ void SEC("struct_ops/edf_dispatch") BPF_PROG(edf_dispatch, s32 cpu, struct task_
 	c->in_reserve = 0;
 	/* First say what this CPU runs, then look: see the top. An exchange is a full barrier. */
 	__sync_lock_test_and_set(&c->running_ns, key);
-	if (take_reserve(cpu, c))
+	if (take_reserve(cpu, c, key < RCLRT_SCX_RUNS_BACKGROUND))
 		return;
 	earliest = earliest_for(cpu);
 	if (earliest < key && take_first(EDF))
@@ -340,6 +365,7 @@ void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
 		return;
 	t->urgent = key < RCLRT_SCX_RUNS_BACKGROUND;
 	t->since_ns = bpf_ktime_get_ns();
+	t->in_reserve = c->in_reserve;
 	if (!t->urgent && (s64)(t->vtime - fair_vtime) > 0)
 		fair_vtime = t->vtime;
 	note(p, c->in_reserve ? RCLRT_SCX_RESERVE : RCLRT_SCX_RUNS, key);
@@ -363,7 +389,9 @@ void SEC("struct_ops/edf_stopping") BPF_PROG(edf_stopping, struct task_struct *p
 
 		t->vtime += (now - t->since_ns) * 100 / (weight ? weight : 100);
 	}
-	if (!t->urgent || c->in_reserve)
+	if (t->in_reserve)
+		c->reserve_left_ns -= min(c->reserve_left_ns, now - t->since_ns);
+	if (!t->urgent || t->in_reserve)
 		c->fair_ns = now;
 	__sync_lock_test_and_set(&c->running_ns, RCLRT_SCX_RUNS_NOTHING);
 	if (runnable && p->scx.slice)

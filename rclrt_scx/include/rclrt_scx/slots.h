@@ -94,7 +94,8 @@ struct rclrt_scx_cpu
   uint64_t preemptions; /* threads with a deadline that lost this CPU while they could run */
   uint64_t reserves;    /* turns that the reserve gave to background or to a starved job */
   uint64_t in_reserve;  /* such a turn is under way */
-  uint64_t reserved[9];
+  uint64_t reserve_left_ns; /* of it */
+  uint64_t reserved[8];
 };
 
 /* The scheduler itself. `in_force` to `exit_message` and `events_lost` are written by the kernel, the
