@@ -104,7 +104,9 @@ def _initial_file_system(script: str, programs: list[Path]) -> bytes:
     put("/bin/busybox", BUSYBOX.read_bytes(), stat.S_IFREG | 0o755)
     put("/init", _INIT.format(end=END).encode(), stat.S_IFREG | 0o755)
     put("/script", script.encode(), stat.S_IFREG | 0o644)
-    put("/etc/passwd", b"root:x:0:0::/:/bin/sh\nuser:x:1000:1000::/:/bin/sh\n", stat.S_IFREG | 0o644)
+    put(
+        "/etc/passwd", b"root:x:0:0::/:/bin/sh\nuser:x:1000:1000::/:/bin/sh\n", stat.S_IFREG | 0o644
+    )
     put("/etc/group", b"root:x:0:\nrt:x:1000:\n", stat.S_IFREG | 0o644)
     for program in programs:
         put(f"/bin/{program.name}", program.read_bytes(), stat.S_IFREG | 0o755)
@@ -114,7 +116,9 @@ def _initial_file_system(script: str, programs: list[Path]) -> bytes:
 
 
 def _libraries(program: Path) -> list[str]:
-    listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False).stdout
+    listed = subprocess.run(
+        ["ldd", str(program)], capture_output=True, text=True, check=False
+    ).stdout
     words = (word for line in listed.splitlines() for word in line.split())
     return [word for word in words if word.startswith("/")]
 
