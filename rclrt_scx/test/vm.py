@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 QEMU = "qemu-system-x86_64"
+QEMU_EXTRA: list[str] = []
 BUSYBOX = Path("/bin/busybox")
 END = "VM-END"
 
@@ -32,7 +33,7 @@ echo 1 > /proc/sys/kernel/printk
 echo 2 > /proc/sys/kernel/unprivileged_bpf_disabled
 echo -1 > /proc/sys/kernel/sched_rt_runtime_us
 export PATH=/bin
-sh /script 2>&1
+sh /script {argument} 2>&1
 echo
 echo {end}
 poweroff -f
@@ -52,8 +53,10 @@ def why_not(kernel: Path) -> str:
     return ""
 
 
-def boot(kernel: Path, cpus: int, script: str, programs: list[Path], timeout_s: int) -> str:
-    """Boot, run `script` as root, and return what the console showed.
+def boot(
+    kernel: Path, cpus: int, script: str, argument: str, programs: list[Path], timeout_s: int
+) -> str:
+    """Boot, run `script` with `argument` as root, and return what the console showed.
 
     Parameters
     ----------
@@ -70,11 +73,12 @@ def boot(kernel: Path, cpus: int, script: str, programs: list[Path], timeout_s: 
     """
     with tempfile.TemporaryDirectory() as folder:
         image = Path(folder) / "initrd"
-        image.write_bytes(_initial_file_system(script, programs))
+        image.write_bytes(_initial_file_system(script, argument, programs))
         command = [
             *(QEMU, "-accel", "tcg,thread=single", "-cpu", "max", "-m", "512"),
             *("-smp", str(cpus), "-nic", "none", "-nographic", "-no-reboot"),
             *("-kernel", str(kernel), "-initrd", str(image)),
+            *QEMU_EXTRA,
             *("-append", "console=ttyS0 quiet panic=-1 nokaslr"),
         ]
         try:
@@ -92,7 +96,7 @@ def boot(kernel: Path, cpus: int, script: str, programs: list[Path], timeout_s: 
     return text
 
 
-def _initial_file_system(script: str, programs: list[Path]) -> bytes:
+def _initial_file_system(script: str, argument: str, programs: list[Path]) -> bytes:
     files: dict[str, tuple[int, bytes]] = {}
 
     def put(path: str, data: bytes, mode: int) -> None:
@@ -102,7 +106,7 @@ def _initial_file_system(script: str, programs: list[Path]) -> bytes:
         files[path] = (mode, data)
 
     put("/bin/busybox", BUSYBOX.read_bytes(), stat.S_IFREG | 0o755)
-    put("/init", _INIT.format(end=END).encode(), stat.S_IFREG | 0o755)
+    put("/init", _INIT.format(end=END, argument=argument).encode(), stat.S_IFREG | 0o755)
     put("/script", script.encode(), stat.S_IFREG | 0o644)
     put(
         "/etc/passwd", b"root:x:0:0::/:/bin/sh\nuser:x:1000:1000::/:/bin/sh\n", stat.S_IFREG | 0o644
