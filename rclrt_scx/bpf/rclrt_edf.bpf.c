@@ -32,7 +32,6 @@ char _license[] SEC("license") = "GPL";
 #define EDF 0
 #define FAIR 1
 #define NS_PER_MS 1000000ULL
-#define MAX_LOOK 256 /* threads pinned elsewhere that a CPU passes over in search of one for itself */
 #define MAX_CLAIMS 4 /* lost races before a waker leaves it to the next dispatch() */
 
 const volatile u32 cpu_count = 1;
@@ -82,10 +81,11 @@ struct {
 
 /* What only the scheduler may know of a thread. */
 struct thread {
-	u32 slot; /* index + 1; 0 for none */
+	u32 slot; /* 0 for none */
 	bool urgent; /* runs by a deadline */
 	u64 vtime; /* of the background */
 	u64 since_ns; /* on its CPU */
+	bool in_reserve; /* has its CPU in a turn of the reserve */
 };
 
 struct {
@@ -114,6 +114,21 @@ static struct rclrt_scx_state *the_state(void)
 	return bpf_map_lookup_elem(&state, &zero);
 }
 
+static u64 min(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static void say_in_force(struct rclrt_scx_state *s, u32 in_force)
+{
+	u32 zero = 0;
+	struct rclrt_scx_head *head = bpf_map_lookup_elem(&slots, &zero);
+
+	s->in_force = in_force;
+	if (head)
+		__sync_lock_test_and_set(&head->in_force, in_force);
+}
+
 /* The thread's deadline as a key, RCLRT_SCX_RUNS_BACKGROUND if it has none. */
 static u64 urgency(const struct thread *t)
 {
@@ -123,7 +138,7 @@ static u64 urgency(const struct thread *t)
 
 	if (!t || !t->slot)
 		return RCLRT_SCX_RUNS_BACKGROUND;
-	index = t->slot - 1;
+	index = t->slot;
 	slot = bpf_map_lookup_elem(&slots, &index);
 	if (!slot)
 		return RCLRT_SCX_RUNS_BACKGROUND;
@@ -218,9 +233,11 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 	struct thread *t = thread_of(p);
 	u64 key = urgency(t);
 
+	note(p, RCLRT_SCX_QUEUED, key);
 	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
-		note(p, RCLRT_SCX_QUEUED, key);
-		insert_by(p, EDF, edf_slice_ns, key, enq_flags);
+		/* Of equal deadlines the one that has begun goes on first. */
+		insert_by(p, EDF, edf_slice_ns, enq_flags & SCX_ENQ_WAKEUP ? key : key - 1,
+			  enq_flags);
 	} else {
 		u64 vtime = fair_vtime;
 
@@ -235,65 +252,79 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 	find_cpu(p, key, enq_flags & SCX_ENQ_WAKEUP);
 }
 
-/* Key of the earliest thread in the EDF queue that may run on `cpu`. */
+/*
+ * Key of the earliest thread in the EDF queue that may run on `cpu`. Passes over those pinned
+ * elsewhere, at most as many as there are slots.
+ */
 static u64 earliest_for(s32 cpu)
 {
 	u64 key = RCLRT_SCX_RUNS_NOTHING;
 	struct task_struct *p;
-	int looked = 0;
 
 	bpf_for_each(scx_dsq, p, EDF, 0) {
 		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
 			key = p->scx.dsq_vtime;
 			break;
 		}
-		if (++looked >= MAX_LOOK)
-			break;
 	}
 	return key;
 }
 
-/* Take a thread with a deadline that has waited for seconds. */
+/* Take the thread with a deadline that has waited longest, if that is too long. */
 static bool take_starved(s32 cpu)
 {
-	u64 now = bpf_jiffies64();
+	u64 now = bpf_jiffies64(), longest = starved_jiffies;
 	struct task_struct *p;
 	bool taken = false;
-	int looked = 0;
+	int tid = 0;
 
 	bpf_for_each(scx_dsq, p, EDF, 0) {
-		if (now - p->scx.runnable_at > starved_jiffies &&
-		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
+		u64 waited = now - p->scx.runnable_at;
+
+		if ((s64)(waited - longest) > 0 && bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
+			longest = waited;
+			tid = p->pid;
+		}
+	}
+	if (!tid)
+		return false;
+	bpf_for_each(scx_dsq, p, EDF, 0) {
+		if (p->pid == tid) {
 			taken = take_this(&___it, p, fair_slice_ns);
 			break;
 		}
-		if (++looked >= MAX_LOOK)
-			break;
 	}
 	return taken;
 }
 
-/* A turn for who gets nothing under EDF, if one is due. The thread is protected until it stops. */
-static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c)
+/*
+ * A turn for who gets nothing under EDF: one slice of CPU time, in as many pieces as it takes. Whoever
+ * has it is protected until it stops.
+ */
+static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c, bool runs_deadline)
 {
 	bool fair = scx_bpf_dsq_nr_queued(FAIR) > 0;
+	bool edf = scx_bpf_dsq_nr_queued(EDF) > 0;
 	u64 now = bpf_ktime_get_ns();
 
-	if (!fair && scx_bpf_dsq_nr_queued(EDF) == 0) {
-		c->fair_ns = now;
-		return false;
+	if (!runs_deadline && !edf)
+		c->reserve_left_ns = 0; /* Nothing to protect it from. */
+	if (!c->reserve_left_ns) {
+		if (!edf && (!runs_deadline || !fair))
+			c->fair_ns = now;
+		if (now - c->fair_ns < edf_slice_ns)
+			return false;
+		c->reserve_left_ns = fair_slice_ns;
+		c->reserves++;
 	}
-	if (now - c->fair_ns < edf_slice_ns)
-		return false;
-	c->fair_ns = now;
 	c->in_reserve = 1;
 	/* By turns, so that neither can take the whole reserve. */
-	if ((c->reserves & 1 ? take_starved(cpu) : fair && take_first(FAIR)) ||
-	    (c->reserves & 1 ? fair && take_first(FAIR) : take_starved(cpu))) {
-		c->reserves++;
+	if (c->reserves & 1 ? take_starved(cpu) || (fair && take_first(FAIR)) :
+			      (fair && take_first(FAIR)) || take_starved(cpu))
 		return true;
-	}
 	c->in_reserve = 0;
+	c->reserve_left_ns = 0;
+	c->fair_ns = now;
 	return false;
 }
 
@@ -309,7 +340,7 @@ void SEC("struct_ops/edf_dispatch") BPF_PROG(edf_dispatch, s32 cpu, struct task_
 	c->in_reserve = 0;
 	/* First say what this CPU runs, then look: see the top. An exchange is a full barrier. */
 	__sync_lock_test_and_set(&c->running_ns, key);
-	if (take_reserve(cpu, c))
+	if (take_reserve(cpu, c, key < RCLRT_SCX_RUNS_BACKGROUND))
 		return;
 	earliest = earliest_for(cpu);
 	if (earliest < key && take_first(EDF))
@@ -334,6 +365,7 @@ void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
 		return;
 	t->urgent = key < RCLRT_SCX_RUNS_BACKGROUND;
 	t->since_ns = bpf_ktime_get_ns();
+	t->in_reserve = c->in_reserve;
 	if (!t->urgent && (s64)(t->vtime - fair_vtime) > 0)
 		fair_vtime = t->vtime;
 	note(p, c->in_reserve ? RCLRT_SCX_RESERVE : RCLRT_SCX_RUNS, key);
@@ -357,7 +389,9 @@ void SEC("struct_ops/edf_stopping") BPF_PROG(edf_stopping, struct task_struct *p
 
 		t->vtime += (now - t->since_ns) * 100 / (weight ? weight : 100);
 	}
-	if (!t->urgent || c->in_reserve)
+	if (t->in_reserve)
+		c->reserve_left_ns -= min(c->reserve_left_ns, now - t->since_ns);
+	if (!t->urgent || t->in_reserve)
 		c->fair_ns = now;
 	__sync_lock_test_and_set(&c->running_ns, RCLRT_SCX_RUNS_NOTHING);
 	if (runnable && p->scx.slice)
@@ -377,7 +411,7 @@ void SEC("struct_ops/edf_quiescent") BPF_PROG(edf_quiescent, struct task_struct 
 	note(p, RCLRT_SCX_LEFT, key);
 	if (!(deq_flags & SCX_DEQ_SLEEP) || !t->slot)
 		return;
-	index = t->slot - 1;
+	index = t->slot;
 	owner = bpf_map_lookup_elem(&owners, &index);
 	c = cpu_of(scx_bpf_task_cpu(p));
 	if (!owner || !c)
@@ -426,7 +460,7 @@ static void give_back(struct thread *t)
 
 	if (!t || !t->slot)
 		return;
-	index = t->slot - 1;
+	index = t->slot;
 	t->slot = 0;
 	slot = bpf_map_lookup_elem(&slots, &index);
 	owner = bpf_map_lookup_elem(&owners, &index);
@@ -469,10 +503,10 @@ SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
 	if (request->operation != RCLRT_SCX_BIND)
 		return -EINVAL;
 	if (t->slot) {
-		request->slot = t->slot - 1;
+		request->slot = t->slot;
 		return -EALREADY;
 	}
-	bpf_for(i, 0, slot_count) {
+	bpf_for(i, 1, slot_count + 1) {
 		index = i;
 		owner = bpf_map_lookup_elem(&owners, &index);
 		slot = bpf_map_lookup_elem(&slots, &index);
@@ -486,7 +520,7 @@ SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
 		slot->deadline_ns = RCLRT_SCX_NO_DEADLINE; /* Whatever anybody left there. */
 		slot->lent_ns = RCLRT_SCX_NO_DEADLINE;
 		__sync_fetch_and_add(&s->bound, 1);
-		t->slot = index + 1;
+		t->slot = index;
 		request->slot = index;
 		return 0;
 	}
@@ -516,7 +550,7 @@ s32 SEC("struct_ops.s/edf_init") BPF_PROG(edf_init)
 								     RCLRT_SCX_RUNS_PROTECTED;
 	}
 	scx_bpf_put_cpumask(online);
-	s->in_force = 1;
+	say_in_force(s, 1);
 	return 0;
 }
 
@@ -529,7 +563,7 @@ void SEC("struct_ops/edf_exit") BPF_PROG(edf_exit, struct scx_exit_info *info)
 	s->exit_code = info->kind;
 	bpf_probe_read_kernel_str(s->exit_reason, sizeof(s->exit_reason), info->reason);
 	bpf_probe_read_kernel_str(s->exit_message, sizeof(s->exit_message), info->msg);
-	__sync_lock_test_and_set(&s->in_force, 0); /* Last: who sees this sees the reason too. */
+	say_in_force(s, 0); /* Last: who sees this sees the reason too. */
 }
 
 SEC(".struct_ops.link")

@@ -19,12 +19,22 @@ add_custom_command(OUTPUT "${object}"
   DEPENDS bpf/rclrt_edf.bpf.c bpf/kernel.bpf.h include/rclrt_scx/slots.h
   COMMENT "Compiling rclrt_edf.bpf.o" VERBATIM)
 
-rclrt_add_library(rclrt_scx_loader
-  SOURCES src/load.cpp src/status.cpp src/pins.cpp src/ext_server.cpp src/show.cpp src/record.cpp
-  PUBLIC rclrt_scx rclrt_scx_order PRIVATE $<BUILD_INTERFACE:rclrt_scx_libbpf>)
-target_include_directories(rclrt_scx_loader INTERFACE $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/src>)
+add_library(rclrt_scx_loader STATIC src/load.cpp src/status.cpp src/pins.cpp src/ext_server.cpp
+  src/show.cpp src/record.cpp)
+target_include_directories(rclrt_scx_loader PUBLIC src)
+target_link_libraries(rclrt_scx_loader PUBLIC rclrt_scx rclrt_scx_order PRIVATE rclrt_scx_libbpf)
+rclrt_compile_options(rclrt_scx_loader)
 set_source_files_properties(src/load.cpp PROPERTIES OBJECT_DEPENDS "${object}"
   COMPILE_DEFINITIONS "RCLRT_SCX_OBJECT=\"${object}\"")
 
 rclrt_add_executable(rclrt_scx_cli SOURCES src/main.cpp LIBRARIES rclrt_scx_loader)
 set_target_properties(rclrt_scx_cli PROPERTIES OUTPUT_NAME scx)
+
+if(RCLRT_BUILD_TESTS)
+  add_executable(scx_guest test/guest/main.cpp test/guest/worker.cpp test/guest/order.cpp
+    test/guest/sharing.cpp test/guest/life.cpp)
+  target_include_directories(scx_guest PRIVATE test/guest src)
+  find_package(Threads REQUIRED)
+  target_link_libraries(scx_guest PRIVATE rclrt_scx Threads::Threads)
+  rclrt_compile_options(scx_guest TEST)
+endif()

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 #include "rclrt_scx/slots.h"
 
@@ -47,6 +48,53 @@ inline int run_bind(int program, rclrt_scx_bind & request)
   }
   return -static_cast<int>(attributes.test.retval);
 }
+
+/// A pinned array opened for reading, element by element.
+class Table
+{
+public:
+  Table() = default;
+  Table(const std::string & directory, const char * name)
+  : fd_(open_pin((directory + "/" + name).c_str(), BPF_F_RDONLY)), error_(fd_ < 0 ? errno : 0)
+  {
+  }
+  ~Table()
+  {
+    if (fd_ >= 0) {
+      close(fd_);
+    }
+  }
+  Table(const Table &) = delete;
+  Table & operator=(const Table &) = delete;
+
+  /// errno of opening it, or 0.
+  int error() const { return error_; }
+
+  template <typename T>
+  bool read(uint32_t index, T & element) const
+  {
+    // The kernel writes as many bytes as an element has, which may be another version's.
+    bpf_map_info info;
+    std::memset(&info, 0, sizeof(info));
+    bpf_attr attributes;
+    std::memset(&attributes, 0, sizeof(attributes));
+    attributes.info.bpf_fd = static_cast<uint32_t>(fd_);
+    attributes.info.info_len = sizeof(info);
+    attributes.info.info = reinterpret_cast<uint64_t>(&info);
+    if (bpf_call(BPF_OBJ_GET_INFO_BY_FD, attributes) != 0 || info.value_size != sizeof(T)) {
+      return false;
+    }
+    std::memset(&attributes, 0, sizeof(attributes));
+    attributes.map_fd = static_cast<uint32_t>(fd_);
+    attributes.key = reinterpret_cast<uint64_t>(&index);
+    attributes.value = reinterpret_cast<uint64_t>(&element);
+    return bpf_call(BPF_MAP_LOOKUP_ELEM, attributes) == 0;
+  }
+
+private:
+  int fd_ = -1;
+  int error_ = 0;
+};
 
 /// As in the kernel's <linux/sched/types.h>, which older libcs clash with.
 struct SchedAttr

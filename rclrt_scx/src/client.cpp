@@ -39,19 +39,15 @@ std::string cannot_open(const std::string & path, int error)
   }
 }
 
-/// Map `bytes` of the BPF array pinned as `name`. nullptr and the reason on failure.
-void * map_pin(
-  const std::string & directory, const char * name, std::size_t bytes, bool write,
-  std::string * why)
+/// Map the slots, with the head.
+void * map_slots(const std::string & path, std::size_t bytes, std::string * why)
 {
-  const std::string path = directory + "/" + name;
-  const int fd = open_pin(path.c_str(), write ? 0U : static_cast<uint32_t>(BPF_F_RDONLY));
+  const int fd = open_pin(path.c_str(), 0);
   if (fd < 0) {
     say(why, cannot_open(path, errno));
     return nullptr;
   }
-  void * memory =
-    mmap(nullptr, bytes, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+  void * memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   const int error = errno;
   close(fd);  // The mapping keeps the array.
   if (memory == MAP_FAILED) {
@@ -88,27 +84,29 @@ bool is_deadline(int64_t value) { return value > RCLRT_SCX_NO_DEADLINE; }
 std::unique_ptr<Client> Client::open(std::string * why, const char * directory)
 {
   std::unique_ptr<Client> client(new Client);
-  client->state_ = static_cast<const rclrt_scx_state *>(
-    map_pin(directory, "state", sizeof(rclrt_scx_state), false, why));
-  if (client->state_ == nullptr) {
+  client->directory_ = directory;
+  const Table table(directory, "state");
+  if (table.error() != 0) {
+    say(why, cannot_open(client->directory_ + "/state", table.error()));
     return nullptr;
   }
-  const std::string problem = mismatch(*client->state_);
+  const std::string problem =
+    table.read(0, client->state_) ? mismatch(client->state_) : mismatch(rclrt_scx_state{});
   if (!problem.empty()) {
     say(why, problem);
     return nullptr;
   }
+  client->slots_bytes_ = (client->state_.slots + 1) * sizeof(rclrt_scx_slot);
+  client->slots_ = static_cast<rclrt_scx_slot *>(
+    map_slots(client->directory_ + "/slots", client->slots_bytes_, why));
+  if (client->slots_ == nullptr) {
+    return nullptr;
+  }
+  client->head_ = reinterpret_cast<const rclrt_scx_head *>(client->slots_);
   if (!client->in_force()) {
     say(
       why, "the EDF scheduler was ejected (" + client->exit_reason() +
              "); threads run under the fair class: `rclrt scx unload`, then load again");
-    return nullptr;
-  }
-  client->slots_count_ = client->state_->slots;
-  client->slots_bytes_ = client->slots_count_ * sizeof(rclrt_scx_slot);
-  client->slots_ =
-    static_cast<rclrt_scx_slot *>(map_pin(directory, "slots", client->slots_bytes_, true, why));
-  if (client->slots_ == nullptr) {
     return nullptr;
   }
   const std::string bind = std::string(directory) + "/bind";
@@ -122,9 +120,6 @@ std::unique_ptr<Client> Client::open(std::string * why, const char * directory)
 
 Client::~Client()
 {
-  if (state_ != nullptr) {
-    munmap(const_cast<rclrt_scx_state *>(state_), sizeof(*state_));
-  }
   if (slots_ != nullptr) {
     munmap(slots_, slots_bytes_);
   }
@@ -136,28 +131,29 @@ Client::~Client()
 bool Client::in_force() const noexcept
 {
   // Acquire: who sees it fall also sees the reason, which the kernel wrote before.
-  return __atomic_load_n(&state_->in_force, __ATOMIC_ACQUIRE) != 0;
+  return __atomic_load_n(&head_->in_force, __ATOMIC_ACQUIRE) != 0;
 }
 
 std::string Client::exit_reason() const
 {
-  if (in_force()) {
+  rclrt_scx_state state{};
+  if (in_force() || !Table(directory_, "state").read(0, state)) {
     return {};
   }
   const std::string reason(
-    state_->exit_reason, strnlen(state_->exit_reason, sizeof(state_->exit_reason)));
+    state.exit_reason, strnlen(state.exit_reason, sizeof(state.exit_reason)));
   const std::string message(
-    state_->exit_message, strnlen(state_->exit_message, sizeof(state_->exit_message)));
+    state.exit_message, strnlen(state.exit_message, sizeof(state.exit_message)));
   return message.empty() ? reason : reason + ": " + message;
 }
 
-rclrt_scx_mode Client::mode() const noexcept { return static_cast<rclrt_scx_mode>(state_->mode); }
+rclrt_scx_mode Client::mode() const noexcept { return static_cast<rclrt_scx_mode>(state_.mode); }
 
 Slot Client::bind_this_thread(std::string * why)
 {
   rclrt_scx_bind request{RCLRT_SCX_BIND, 0};
   int error = run_bind(bind_fd_, request);
-  if (error == 0 && request.slot >= slots_count_) {
+  if (error == 0 && (request.slot == 0 || request.slot > state_.slots)) {
     error = ERANGE;
   }
   switch (error) {
@@ -166,7 +162,7 @@ Slot Client::bind_this_thread(std::string * why)
     case ENOSPC:
       say(
         why,
-        "all " + std::to_string(slots_count_) +
+        "all " + std::to_string(state_.slots) +
           " slots of the EDF scheduler are taken: load it with more (`rclrt scx load --slots`)");
       return {};
     case EALREADY:

@@ -215,8 +215,8 @@ std::string configure(bpf_object * object, const LoadOptions & options, uint32_t
     ring *= 2;
   }
   if (
-    !resize("slots", options.slots) || !resize("owners", options.slots) || !resize("cpus", cpus) ||
-    !resize("events", ring)) {
+    !resize("slots", options.slots + 1) || !resize("owners", options.slots + 1) ||
+    !resize("cpus", cpus) || !resize("events", ring)) {
     return failed("cannot size the tables", errno);
   }
   const Btf types(btf__load_vmlinux_btf());

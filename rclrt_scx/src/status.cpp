@@ -28,41 +28,6 @@ std::string first_word(const char * path)
   return word;
 }
 
-/// An array opened for reading. Elements are read one by one: a tool has the time.
-class Table
-{
-public:
-  Table(const std::string & directory, const char * name)
-  : fd_(open_pin((directory + "/" + name).c_str(), BPF_F_RDONLY)), error_(fd_ < 0 ? errno : 0)
-  {
-  }
-  ~Table()
-  {
-    if (fd_ >= 0) {
-      close(fd_);
-    }
-  }
-  Table(const Table &) = delete;
-  Table & operator=(const Table &) = delete;
-
-  int error() const { return error_; }
-
-  template <typename T>
-  bool read(uint32_t index, T & element)
-  {
-    bpf_attr attributes;
-    std::memset(&attributes, 0, sizeof(attributes));
-    attributes.map_fd = static_cast<uint32_t>(fd_);
-    attributes.key = reinterpret_cast<uint64_t>(&index);
-    attributes.value = reinterpret_cast<uint64_t>(&element);
-    return bpf_call(BPF_MAP_LOOKUP_ELEM, attributes) == 0;
-  }
-
-private:
-  int fd_;
-  int error_;
-};
-
 }  // namespace
 
 std::string kernel_state() { return first_word("/sys/kernel/sched_ext/state"); }
@@ -92,7 +57,7 @@ std::string read_status(const std::string & directory, Status & status)
     cpus.read(i, status.cpus[i]);
   }
   status.threads.clear();
-  for (uint32_t i = 0; i < status.state.slots; ++i) {
+  for (uint32_t i = 1; i <= status.state.slots; ++i) {
     Status::Thread thread{i, {}, {}};
     if (owners.read(i, thread.owner) && thread.owner.tid != 0 && slots.read(i, thread.urgency)) {
       status.threads.push_back(thread);

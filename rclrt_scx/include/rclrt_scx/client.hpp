@@ -104,11 +104,12 @@ public:
 
   /// Whether the scheduler still decides. One load; real-time safe.
   bool in_force() const noexcept;
-  /// After in_force() turned false: why, in the kernel's words. Empty before.
+  /// After in_force() turned false: why, in the kernel's words. Empty before, and after `rclrt scx
+  /// unload` has removed the tables.
   std::string exit_reason() const;
   rclrt_scx_mode mode() const noexcept;
   /// How many threads can have a slot.
-  uint32_t capacity() const noexcept { return slots_count_; }
+  uint32_t capacity() const noexcept { return state_.slots; }
 
   /// Give the calling thread a slot, without a deadline yet, and put it under SCHED_EXT. An empty
   /// slot and `*why` if all slots are taken, the thread has one, or the scheduler is gone.
@@ -119,10 +120,11 @@ private:
   friend class Slot;
   Client() = default;
 
+  std::string directory_;
   int bind_fd_ = -1;
-  const rclrt_scx_state * state_ = nullptr;
+  rclrt_scx_state state_{};  ///< as it was when opened
+  const rclrt_scx_head * head_ = nullptr;
   rclrt_scx_slot * slots_ = nullptr;
-  uint32_t slots_count_ = 0;
   std::size_t slots_bytes_ = 0;
 };
 

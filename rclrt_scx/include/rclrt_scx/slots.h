@@ -3,16 +3,18 @@
  *
  * The memory that threads, the scheduler in the kernel and its tools share.
  *
- * Five things are pinned in RCLRT_SCX_DIRECTORY while the scheduler is loaded. Three are BPF arrays
- * that user space maps:
+ * Six things are pinned in RCLRT_SCX_DIRECTORY while the scheduler is loaded. Four are BPF
+ * arrays:
  *
- *   state    one struct rclrt_scx_state    mapped read-only by clients
- *   slots    struct rclrt_scx_slot[]       mapped read-write by clients
+ *   slots    struct rclrt_scx_slot[]       mapped by clients; element 0 is a struct rclrt_scx_head
+ *   state    one struct rclrt_scx_state    read by clients, once
  *   owners   struct rclrt_scx_owner[]      read by tools; same index as slots
  *   cpus     struct rclrt_scx_cpu[]        read by tools; index is the CPU number
  *   bind     a program that a thread runs on itself to get or give back a slot
  *
- * and `link`, which holds the scheduler in force. Every word below says who writes it. The kernel
+ *   link     holds the scheduler in force
+ *
+ * Every word below says who writes it. The kernel
  * believes nothing that clients can write except a thread's own urgency: which thread has which slot
  * is kept where clients cannot write. So the worst a client can do with garbage is to make the
  * threads of its own group more or less urgent.
@@ -63,6 +65,14 @@ struct rclrt_scx_slot
   uint64_t reserved[6];
 };
 
+/* In place of slot 0: what clients ask often. The kernel writes it and does not read it. Here and not
+ * in the state because the kernel maps no array that one may only read. */
+struct rclrt_scx_head
+{
+  uint32_t in_force; /* 1 from the first to the last decision; 0 after unload or ejection */
+  uint32_t reserved[15];
+};
+
 /* Who has the slot of the same index. Written by the kernel alone. */
 struct rclrt_scx_owner
 {
@@ -84,20 +94,22 @@ struct rclrt_scx_cpu
   uint64_t preemptions; /* threads with a deadline that lost this CPU while they could run */
   uint64_t reserves;    /* turns that the reserve gave to background or to a starved job */
   uint64_t in_reserve;  /* such a turn is under way */
-  uint64_t reserved[9];
+  uint64_t reserve_left_ns; /* of it */
+  uint64_t reserved[8];
 };
 
-/* The scheduler itself. `in_force` onwards is written by the kernel, the rest before it starts. */
+/* The scheduler itself. `in_force` to `exit_message` and `events_lost` are written by the kernel, the
+ * rest by the loader before it starts. */
 struct rclrt_scx_state
 {
   uint64_t magic;
   uint32_t version;
-  uint32_t slots; /* elements in slots and owners */
+  uint32_t slots; /* threads that can have one; numbered from 1 */
   uint32_t cpus;  /* elements in cpus */
   uint32_t mode;  /* enum rclrt_scx_mode */
   uint32_t reserve_percent;
   uint32_t period_ms;
-  uint32_t in_force; /* 1 from the first to the last decision; 0 after unload or ejection */
+  uint32_t in_force; /* as in the head, where no client can write */
   uint32_t bound;    /* slots in use */
   int64_t exit_code; /* the kernel's exit kind, once in_force has gone back to 0 */
   char exit_reason[128];
@@ -145,6 +157,7 @@ struct rclrt_scx_bind
 
 #ifdef __cplusplus
 static_assert(sizeof(rclrt_scx_slot) == 64, "one cache line");
+static_assert(sizeof(rclrt_scx_head) == 64, "in place of a slot");
 static_assert(sizeof(rclrt_scx_owner) == 64, "one cache line");
 static_assert(sizeof(rclrt_scx_cpu) == 128, "two cache lines");
 static_assert(sizeof(rclrt_scx_event) == 32, "no padding");
@@ -152,6 +165,7 @@ static_assert(sizeof(rclrt_scx_state) == 512, "the layout of version 1");
 }
 #else
 _Static_assert(sizeof(struct rclrt_scx_slot) == 64, "one cache line");
+_Static_assert(sizeof(struct rclrt_scx_head) == 64, "in place of a slot");
 _Static_assert(sizeof(struct rclrt_scx_owner) == 64, "one cache line");
 _Static_assert(sizeof(struct rclrt_scx_cpu) == 128, "two cache lines");
 _Static_assert(sizeof(struct rclrt_scx_state) == 512, "the layout of version 1");

@@ -1,0 +1,339 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Slots and schedulers that come and go. Those that need more than the scheduler in force (another
+// user, a loader killed) are one step of a script in test_vm.py.
+
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "bpf_calls.hpp"
+#include "scenarios.hpp"
+
+namespace guest
+{
+namespace
+{
+
+/// How many slots are taken, as the kernel counts.
+uint32_t slots_taken()
+{
+  rclrt_scx_state state{};
+  return rclrt_scx::Table(RCLRT_SCX_DIRECTORY, "state").read(0, state) ? state.bound : ~0U;
+}
+
+std::string a_killed_client_loses_its_slots()
+{
+  const pid_t child = fork();
+  if (child == 0) {
+    Stage stage(8);
+    for (auto & worker : stage.workers) {
+      worker->go(1000, 60000);
+    }
+    sleep_ms(60000);
+    std::_Exit(0);
+  }
+  for (int i = 0; i < 2000 && slots_taken() < 8; ++i) {
+    sleep_ms(5);
+  }
+  if (slots_taken() != 8) {
+    return "the client did not take 8 slots but " + std::to_string(slots_taken());
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  for (int i = 0; i < 1000 && slots_taken() != 0; ++i) {
+    sleep_ms(5);
+  }
+  return slots_taken() == 0 ? "" : std::to_string(slots_taken()) + " slots are still taken";
+}
+
+std::string more_threads_than_slots_is_a_clear_error()
+{
+  // The scheduler under test has 16 slots.
+  Stage stage(16);
+  std::string why;
+  bool empty = false;
+  std::thread([&] { empty = !stage.client->bind_this_thread(&why); }).join();
+  if (!empty || why.find("all 16 slots") == std::string::npos) {
+    return "got '" + why + "'";
+  }
+  stage.workers.pop_back();
+  std::thread([&] { empty = !stage.client->bind_this_thread(&why); }).join();
+  return empty ? "a slot that was given back is not free" : "";
+}
+
+std::string a_second_bind_is_refused_and_a_released_slot_is_free()
+{
+  Stage stage(0);
+  std::string why;
+  rclrt_scx::Slot slot = stage.client->bind_this_thread(&why);
+  const rclrt_scx::Slot second = stage.client->bind_this_thread(&why);
+  if (!slot || second || why.find("already has slot") == std::string::npos) {
+    return "got '" + why + "'";
+  }
+  slot.release();
+  slot = stage.client->bind_this_thread(&why);
+  return slot && slots_taken() == 1 ? "" : "bound " + std::to_string(slots_taken()) + why;
+}
+
+std::string garbage_in_the_slots_stops_nobody()
+{
+  Stage stage(2, 0);
+  const int fd = rclrt_scx::open_pin(RCLRT_SCX_DIRECTORY "/slots", 0);
+  const std::size_t bytes = 17 * sizeof(rclrt_scx_slot);
+  auto * memory =
+    static_cast<uint8_t *>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  close(fd);
+  if (memory == MAP_FAILED) {
+    return "cannot map the slots";
+  }
+  for (std::size_t i = sizeof(rclrt_scx_head); i < bytes; ++i) {
+    memory[i] = static_cast<uint8_t>(i * 37 + 11);
+  }
+  munmap(memory, bytes);
+  stage[0].slot().settle();
+  stage[1].slot().settle();
+  stage[0].go(2000, 20);
+  stage[1].go(1000, 20);
+  if (!wait_all(stage.workers)) {
+    return "hangs: " + stage.log.text();
+  }
+  return stage.log.text() == "B+ B- A+ A-" ? "" : stage.log.text();
+}
+
+std::string another_version_is_a_clear_error()
+{
+  const int fd = rclrt_scx::open_pin(RCLRT_SCX_DIRECTORY "/state", 0);
+  auto * state = static_cast<rclrt_scx_state *>(
+    mmap(nullptr, sizeof(rclrt_scx_state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  close(fd);
+  if (state == MAP_FAILED) {
+    return "cannot map the state";
+  }
+  std::string why;
+  state->version += 1;
+  const bool refused = rclrt_scx::Client::open(&why) == nullptr;
+  state->version -= 1;
+  if (!refused || why.find("speaks version 2") == std::string::npos) {
+    return "got '" + why + "'";
+  }
+  state->magic ^= 1;
+  const bool corrupt = rclrt_scx::Client::open(&why) == nullptr;
+  state->magic ^= 1;
+  munmap(state, sizeof(rclrt_scx_state));
+  return corrupt && why.find("not of an rclrt scheduler") != std::string::npos ? "" : why;
+}
+
+/// As uid 1000: to be run by the script after `scx load --group rt`.
+std::string an_unprivileged_member_of_the_group_uses_deadlines()
+{
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgroups(0, nullptr) != 0 || setgid(1000) != 0 || setuid(1000) != 0) {
+      std::_Exit(10);
+    }
+    std::string why;
+    const auto client = rclrt_scx::Client::open(&why);
+    if (client == nullptr) {
+      std::printf("%s\n", why.c_str());
+      std::fflush(stdout);
+      std::_Exit(11);
+    }
+    Log log;
+    Worker early(*client, log, "A");
+    Worker late(*client, log, "B");
+    early.go(1000, 10);
+    late.go(2000, 10);
+    if (!early.slot() || !late.slot() || !early.wait_done() || !late.wait_done()) {
+      std::printf("%s\n", early.why().c_str());
+      std::fflush(stdout);
+      std::_Exit(12);
+    }
+    std::_Exit(late.slot().lend(now_ns() + 1) == 0 ? 0 : 13);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0
+           ? ""
+           : "status " + std::to_string(WEXITSTATUS(status));
+}
+
+std::string without_the_group_access_is_refused_with_the_remedy()
+{
+  const pid_t child = fork();
+  if (child == 0) {
+    std::string why;
+    if (setgroups(0, nullptr) != 0 || setgid(1000) != 0 || setuid(1000) != 0) {
+      std::_Exit(10);
+    }
+    const bool refused = rclrt_scx::Client::open(&why) == nullptr;
+    std::_Exit(refused && why.find("--group") != std::string::npos ? 0 : 11);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0
+           ? ""
+           : "status " + std::to_string(WEXITSTATUS(status));
+}
+
+std::string after_an_ejection_threads_go_on_and_are_told()
+{
+  Stage stage(2);
+  stage[0].go(1000, 300);
+  sleep_ms(20);
+  // What an administrator does with SysRq-S.
+  std::FILE * trigger = std::fopen("/proc/sysrq-trigger", "w");
+  if (trigger == nullptr) {
+    return "skip: no sysrq";
+  }
+  std::fputs("S", trigger);
+  std::fclose(trigger);
+  for (int i = 0; i < 1000 && stage.client->in_force(); ++i) {
+    sleep_ms(5);
+  }
+  if (stage.client->in_force()) {
+    return "not told";
+  }
+  std::printf("ejected because: %s\n", stage.client->exit_reason().c_str());
+  if (stage.client->exit_reason().empty()) {
+    return "no reason";
+  }
+  stage[1].go(1000, 20);
+  if (!wait_all(stage.workers)) {
+    return "threads stopped: " + stage.log.text();
+  }
+  std::string why;
+  if (rclrt_scx::Client::open(&why) != nullptr || why.find("was ejected") == std::string::npos) {
+    return "a new client got '" + why + "'";
+  }
+  bool refused = false;
+  std::thread([&] { refused = !stage.client->bind_this_thread(&why); }).join();
+  return refused && why.find("is gone") != std::string::npos ? "" : "a bind got '" + why + "'";
+}
+
+/// Partial mode on one CPU: SCHED_OTHER outranks us, the kernel's server saves us.
+std::string beside_a_busy_fair_thread_partial_mode_still_runs()
+{
+  Stage stage(1, 0);
+  std::atomic<bool> stop{false};
+  std::atomic<bool> spins{false};
+  std::thread spinner([&] {
+    pin_to(0);
+    become_other();
+    spins.store(true);
+    while (!stop.load()) {
+    }
+  });
+  sleep_ms(50);
+  stage[0].go(1000, 60);
+  bool done = false;
+  for (int i = 0; i < 60 && !done; ++i) {  // With the kernel's default of 5 % it takes 1.2 s.
+    sleep_ms(10);
+    done = stage[0].done();
+  }
+  stop.store(true);
+  spinner.join();
+  return done ? "" : "60 ms of work were not done in 600 ms";
+}
+
+/// The scenario's script takes CPU 1 away and gives it back.
+std::string hotplug_is_survived()
+{
+  if (cpu_count() < 2) {
+    return "skip: needs two CPUs";
+  }
+  Stage stage(3);
+  const auto set_online = [](int value) {
+    std::FILE * file = std::fopen("/sys/devices/system/cpu/cpu1/online", "w");
+    const bool opened = file != nullptr;
+    if (opened) {
+      std::fprintf(file, "%d", value);
+      std::fclose(file);
+    }
+    return opened;
+  };
+  for (int i = 0; i < 3; ++i) {
+    stage[static_cast<std::size_t>(i)].go(1000 + 100 * i, 100);
+  }
+  if (!set_online(0)) {
+    return "skip: CPU 1 cannot be taken offline";
+  }
+  if (!wait_all(stage.workers)) {
+    return "hangs offline: " + stage.log.text();
+  }
+  stage[0].go(1000, 10);
+  if (!wait_all(stage.workers)) {
+    return "hangs offline: " + stage.log.text();
+  }
+  set_online(1);
+  for (int i = 0; i < 3; ++i) {
+    stage[static_cast<std::size_t>(i)].go(1000 + 100 * i, 60);
+  }
+  if (!wait_all(stage.workers)) {
+    return "hangs online: " + stage.log.text();
+  }
+  return stage.client->in_force() ? "" : "ejected: " + stage.client->exit_reason();
+}
+
+/// Wake-up to first instruction, microseconds: prints medians, judges nothing.
+std::string latency()
+{
+  const auto measure = [](bool fifo) {
+    Stage stage(1, 0);
+    std::vector<int64_t> samples;
+    for (int i = 0; i < 200; ++i) {
+      int64_t woken = 0;
+      const int64_t began = now_ns();
+      stage[0].go(1000, 0, [&] {
+        woken = now_ns();
+        if (fifo) {
+          become_fifo(45);
+        }
+      });
+      stage[0].wait_done();
+      if (i > 0) {  // The first FIFO job sets the policy.
+        samples.push_back(woken - began);
+      }
+    }
+    std::sort(samples.begin(), samples.end());
+    return samples[samples.size() / 2];
+  };
+  const int64_t edf = measure(false);
+  const int64_t fifo = measure(true);
+  std::printf(
+    "LATENCY wake to run, median of 199: edf %.1f us, fifo %.1f us, ratio %.2f\n",
+    static_cast<double>(edf) / 1e3, static_cast<double>(fifo) / 1e3,
+    static_cast<double>(edf) / static_cast<double>(fifo));
+  return {};
+}
+
+}  // namespace
+
+Scenarios life_scenarios()
+{
+  return {
+#define SCENARIO(name) {#name, name}
+    SCENARIO(a_killed_client_loses_its_slots),
+    SCENARIO(more_threads_than_slots_is_a_clear_error),
+    SCENARIO(a_second_bind_is_refused_and_a_released_slot_is_free),
+    SCENARIO(garbage_in_the_slots_stops_nobody),
+    SCENARIO(another_version_is_a_clear_error),
+    SCENARIO(an_unprivileged_member_of_the_group_uses_deadlines),
+    SCENARIO(without_the_group_access_is_refused_with_the_remedy),
+    SCENARIO(after_an_ejection_threads_go_on_and_are_told),
+    SCENARIO(beside_a_busy_fair_thread_partial_mode_still_runs),
+    SCENARIO(hotplug_is_survived),
+    SCENARIO(latency),
+#undef SCENARIO
+  };
+}
+
+}  // namespace guest

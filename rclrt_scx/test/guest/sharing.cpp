@@ -1,0 +1,280 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Several CPUs, several classes: who gets which CPU, and that nobody starves for ever.
+
+#include <sched.h>
+
+#include <algorithm>
+#include <set>
+
+#include "scenarios.hpp"
+
+namespace guest
+{
+namespace
+{
+
+/// Keeps a CPU busy above all our threads until it is told to stop.
+class FifoHog
+{
+public:
+  explicit FifoHog(int cpu)
+  : thread_([this, cpu] {
+      pin_to(cpu);
+      become_fifo(40);
+      started_.store(true);
+      while (!stop_.load()) {
+      }
+    })
+  {
+    while (!started_.load()) {
+      sleep_ms(1);
+    }
+  }
+  ~FifoHog()
+  {
+    stop_.store(true);
+    thread_.join();
+  }
+  FifoHog(const FifoHog &) = delete;
+  FifoHog & operator=(const FifoHog &) = delete;
+
+private:
+  std::atomic<bool> started_{false};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+/// Counts what the fair class gets done in background.
+class Background
+{
+public:
+  explicit Background(int cpu)
+  : thread_([this, cpu] {
+      pin_to(cpu);
+      become_other();
+      started_.store(true);
+      while (!stop_.load()) {
+        spin_ms(1);
+        count_.fetch_add(1);
+      }
+    })
+  {
+    while (!started_.load()) {
+      sleep_ms(1);
+    }
+  }
+  ~Background()
+  {
+    stop_.store(true);
+    thread_.join();
+  }
+  Background(const Background &) = delete;
+  Background & operator=(const Background &) = delete;
+  int count() const { return count_.load(); }
+
+private:
+  std::atomic<bool> started_{false};
+  std::atomic<bool> stop_{false};
+  std::atomic<int> count_{0};
+  std::thread thread_;
+};
+
+std::string every_cpu_takes_the_earliest_that_waits()
+{
+  const int cpus = cpu_count();
+  const int jobs = 3 * cpus;
+  Stage stage(jobs);
+  {
+    std::vector<std::unique_ptr<FifoHog>> hogs;
+    for (int cpu = 0; cpu < cpus; ++cpu) {
+      hogs.push_back(std::make_unique<FifoHog>(cpu));
+    }
+    for (int i = 0; i < jobs; ++i) {  // Woken in an order that is not that of their deadlines.
+      const int job = (i * 5 + 3) % jobs;
+      stage[static_cast<std::size_t>(job)].go(2000 + 500 * job, 60);
+    }
+  }
+  if (!wait_all(stage.workers)) {
+    return "hangs: " + stage.log.text();
+  }
+  // Jobs start in rounds of as many as there are CPUs, the earlier ones in the earlier round.
+  std::vector<std::pair<std::size_t, int>> starts;
+  for (int job = 0; job < jobs; ++job) {
+    starts.emplace_back(stage.log.at(std::string(1, static_cast<char>('A' + job)) + "+"), job);
+  }
+  std::sort(starts.begin(), starts.end());
+  for (int i = 0; i < jobs; ++i) {
+    if (starts[static_cast<std::size_t>(i)].second / cpus != i / cpus) {
+      return "not in the order of deadlines: " + stage.log.text();
+    }
+  }
+  return {};
+}
+
+std::string an_earlier_one_takes_the_cpu_of_the_latest()
+{
+  const int cpus = cpu_count();
+  Stage stage(cpus + 1);
+  for (int i = 0; i < cpus; ++i) {
+    stage[static_cast<std::size_t>(i)].go(5000 + 500 * i, 300);
+  }
+  sleep_ms(60);
+  stage[static_cast<std::size_t>(cpus)].go(1000, 20);
+  if (!wait_all(stage.workers)) {
+    return "hangs: " + stage.log.text();
+  }
+  // The newcomer ends before the latest; the latest is the last to end.
+  const std::string newcomer(1, static_cast<char>('A' + cpus));
+  const std::string latest(1, static_cast<char>('A' + cpus - 1));
+  const std::size_t end = stage.log.at(latest + "-");
+  for (int i = 0; i < cpus - 1; ++i) {
+    if (
+      stage.log.at(newcomer + "-") >
+      stage.log.at(std::string(1, static_cast<char>('A' + i)) + "-")) {
+      return "the newcomer waited: " + stage.log.text();
+    }
+  }
+  return stage.log.at(newcomer + "-") < end ? "" : "it did not preempt: " + stage.log.text();
+}
+
+std::string a_job_preempted_by_a_fifo_hog_goes_on_elsewhere()
+{
+  if (cpu_count() < 2) {
+    return "skip: needs two CPUs";
+  }
+  Stage stage(1);
+  stage[0].go(1000, 100);
+  sleep_ms(30);
+  const int cpu = stage[0].cpu_of_job();
+  const FifoHog hog(cpu);
+  // The hog stays until the job is done: parked on the hog's CPU it would never be.
+  return stage[0].wait_done() ? "" : "the job stayed behind the hog on CPU " + std::to_string(cpu);
+}
+
+std::string a_hog_with_the_earliest_deadline_leaves_the_reserve()
+{
+  const int cpus = cpu_count();
+  Stage stage(cpus);
+  const Background background(0);
+  const int before = background.count();
+  for (int i = 0; i < cpus; ++i) {
+    stage[static_cast<std::size_t>(i)].go(1000 + i, 1500);
+  }
+  for (int i = 0; i < cpus; ++i) {
+    if (!stage[static_cast<std::size_t>(i)].wait_done()) {
+      return "hangs";
+    }
+    if (i == 0) {
+      const int got = background.count() - before;  // ms of CPU 0 while hogs had 1500 each
+      if (got < 15) {
+        return "the background got only " + std::to_string(got) + " ms beside 1500 ms";
+      }
+      if (got > 600) {
+        return "the background got " + std::to_string(got) + " ms: the reserve is no reserve";
+      }
+    }
+  }
+  return stage.client->in_force() ? "" : "ejected: " + stage.client->exit_reason();
+}
+
+std::string a_starved_job_gets_turns_and_the_scheduler_stays()
+{
+  // Longer than the watchdog of the scheduler under test, which is loaded with --timeout 2000.
+  const int cpus = cpu_count();
+  Stage stage(cpus + 1);
+  std::atomic<int> progress{0};
+  std::atomic<bool> stop{false};
+  for (int i = 0; i < cpus; ++i) {
+    stage[static_cast<std::size_t>(i)].go(1000, 4500);
+  }
+  sleep_ms(20);
+  stage[static_cast<std::size_t>(cpus)].go(9000, 0, [&] {
+    while (!stop.load()) {
+      spin_ms(1);
+      progress.fetch_add(1);
+    }
+  });
+  for (int i = 0; i < cpus; ++i) {
+    if (!stage[static_cast<std::size_t>(i)].wait_done()) {
+      return "hangs";
+    }
+    if (i == 0 && progress.load() == 0) {
+      stop.store(true);
+      return "it never ran beside the hogs";
+    }
+  }
+  stop.store(true);
+  stage[static_cast<std::size_t>(cpus)].wait_done();
+  return stage.client->in_force() ? "" : "ejected: " + stage.client->exit_reason();
+}
+
+std::string affinity_is_respected_and_costs_nobody_else()
+{
+  if (cpu_count() < 2) {
+    return "skip: needs two CPUs";
+  }
+  Stage stage(0);
+  const auto add = [&stage](const char * name, int cpu) -> Worker & {
+    stage.workers.push_back(std::make_unique<Worker>(*stage.client, stage.log, name, cpu));
+    return *stage.workers.back();
+  };
+  Worker & first = add("A", 1);
+  Worker & second = add("B", 1);
+  Worker & other = add("C", 0);
+  other.go(3000, 120);
+  first.go(2000, 120);
+  sleep_ms(30);
+  // Earlier than both, but may only run on CPU 1.
+  second.go(1000, 30);
+  if (!wait_all(stage.workers)) {
+    return "hangs: " + stage.log.text();
+  }
+  if (first.cpu_of_job() != 1 || second.cpu_of_job() != 1 || other.cpu_of_job() != 0) {
+    return "ran where it must not";
+  }
+  return stage.log.at("B-") < stage.log.at("A-") ? "" : "no preemption: " + stage.log.text();
+}
+
+std::string a_pinned_early_job_does_not_hide_later_ones_from_other_cpus()
+{
+  if (cpu_count() < 2) {
+    return "skip: needs two CPUs";
+  }
+  Stage stage(0);
+  const auto add = [&stage](const char * name, int cpu) -> Worker & {
+    stage.workers.push_back(std::make_unique<Worker>(*stage.client, stage.log, name, cpu));
+    return *stage.workers.back();
+  };
+  Worker & running = add("A", 1);
+  Worker & pinned = add("B", 1);
+  Worker & free = add("C", -1);
+  running.go(1000, 200);
+  sleep_ms(20);
+  pinned.go(2000, 20);  // Waits at the head of the queue, for CPU 1 alone.
+  free.go(3000, 20);
+  if (!wait_all(stage.workers)) {
+    return "hangs: " + stage.log.text();
+  }
+  return stage.log.at("C-") < stage.log.at("A-") ? "" : "a CPU was idle: " + stage.log.text();
+}
+
+}  // namespace
+
+Scenarios sharing_scenarios()
+{
+  return {
+#define SCENARIO(name) {#name, name}
+    SCENARIO(every_cpu_takes_the_earliest_that_waits),
+    SCENARIO(an_earlier_one_takes_the_cpu_of_the_latest),
+    SCENARIO(a_job_preempted_by_a_fifo_hog_goes_on_elsewhere),
+    SCENARIO(a_hog_with_the_earliest_deadline_leaves_the_reserve),
+    SCENARIO(a_starved_job_gets_turns_and_the_scheduler_stays),
+    SCENARIO(affinity_is_respected_and_costs_nobody_else),
+    SCENARIO(a_pinned_early_job_does_not_hide_later_ones_from_other_cpus),
+#undef SCENARIO
+  };
+}
+
+}  // namespace guest

@@ -1,0 +1,182 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "worker.hpp"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace guest
+{
+namespace
+{
+
+int64_t read_clock(clockid_t clock)
+{
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
+}
+
+void futex(std::atomic<uint32_t> & word, int operation, uint32_t value)
+{
+  syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+int64_t now_ns() { return read_clock(CLOCK_MONOTONIC); }
+
+void sleep_ms(int64_t ms)
+{
+  const timespec time{ms / 1000, ms % 1000 * kMs};
+  nanosleep(&time, nullptr);
+}
+
+void spin_ms(int64_t ms)
+{
+  const int64_t end = read_clock(CLOCK_THREAD_CPUTIME_ID) + ms * kMs;
+  while (read_clock(CLOCK_THREAD_CPUTIME_ID) < end) {
+  }
+}
+
+bool become_fifo(int priority)
+{
+  sched_param parameters{};
+  parameters.sched_priority = priority;
+  return sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
+}
+
+bool become_other()
+{
+  const sched_param parameters{};
+  return sched_setscheduler(0, SCHED_OTHER, &parameters) == 0;
+}
+
+bool pin_to(int cpu)
+{
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (cpu < 0 || i == cpu) {
+      CPU_SET(static_cast<unsigned>(i), &set);
+    }
+  }
+  return sched_setaffinity(0, sizeof(set), &set) == 0;
+}
+
+int cpu_count() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
+
+void Log::add(const std::string & what)
+{
+  const std::size_t i = next_.fetch_add(1);
+  if (i < kMax) {
+    entries_[i] = what;
+  }
+}
+
+std::string Log::text() const
+{
+  std::string text;
+  for (std::size_t i = 0; i < next_.load() && i < kMax; ++i) {
+    text += (i == 0 ? "" : " ") + entries_[i];
+  }
+  return text;
+}
+
+std::size_t Log::at(const std::string & what) const
+{
+  for (std::size_t i = 0; i < next_.load() && i < kMax; ++i) {
+    if (entries_[i] == what) {
+      return i;
+    }
+  }
+  return kMax;
+}
+
+Worker::Worker(rclrt_scx::Client & client, Log & log, std::string name, int cpu)
+: log_(log), name_(std::move(name)), thread_([this, &client, cpu] { run(client, cpu); })
+{
+  for (int i = 0; i < 5000 && !ready_.load(); ++i) {
+    sleep_ms(1);
+  }
+}
+
+Worker::~Worker()
+{
+  word_.store(2);
+  futex(word_, FUTEX_WAKE_PRIVATE, 1);
+  thread_.join();
+}
+
+void Worker::run(rclrt_scx::Client & client, int cpu)
+{
+  pthread_setname_np(pthread_self(), name_.c_str());
+  pin_to(cpu);
+  slot_ = client.bind_this_thread(&why_);
+  ready_.store(true);
+  for (;;) {
+    while (word_.load() == 0) {
+      futex(word_, FUTEX_WAIT_PRIVATE, 0);
+    }
+    if (word_.load() == 2) {
+      slot_.release();
+      return;
+    }
+    word_.store(0);
+    cpu_of_job_.store(sched_getcpu());
+    log_.add(name_ + "+");
+    if (body_) {
+      body_();
+    } else {
+      spin_ms(work_ms_);
+    }
+    log_.add(name_ + "-");
+    done_.store(true);
+  }
+}
+
+void Worker::go(int64_t deadline_ms, int64_t work_ms, std::function<void()> body)
+{
+  go_at(
+    deadline_ms == 0 ? RCLRT_SCX_NO_DEADLINE : now_ns() + deadline_ms * kMs, work_ms,
+    std::move(body));
+}
+
+void Worker::go_at(int64_t deadline_ns, int64_t work_ms, std::function<void()> body)
+{
+  work_ms_ = work_ms;
+  body_ = std::move(body);
+  done_.store(false);
+  if (!slot_.set_deadline(deadline_ns)) {
+    slot_.clear_deadline();
+  }
+  word_.store(1);
+  futex(word_, FUTEX_WAKE_PRIVATE, 1);
+}
+
+bool Worker::wait_done() const
+{
+  for (int i = 0; i < 4000 && !done(); ++i) {
+    sleep_ms(5);
+  }
+  return done();
+}
+
+bool wait_all(const std::vector<std::unique_ptr<Worker>> & workers)
+{
+  for (const auto & worker : workers) {
+    if (!worker->wait_done()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace guest

@@ -1,0 +1,92 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Threads for scenarios in the virtual machine: each waits, runs one job of so much CPU time when told
+/// to, and says in a common log when it started and ended. The scenario's own thread is SCHED_FIFO, so
+/// on one CPU nothing moves until it waits.
+#ifndef GUEST__WORKER_HPP_
+#define GUEST__WORKER_HPP_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rclrt_scx/client.hpp"
+
+namespace guest
+{
+
+inline constexpr int64_t kMs = 1000000;
+
+int64_t now_ns();
+void sleep_ms(int64_t ms);
+/// Use the CPU for this much of the calling thread's own time.
+void spin_ms(int64_t ms);
+/// For the calling thread. False with errno.
+bool become_fifo(int priority);
+bool become_other();
+/// -1: to no CPU.
+bool pin_to(int cpu);
+int cpu_count();
+
+/// What happened, in order: "A+" started, "A-" ended.
+class Log
+{
+public:
+  void add(const std::string & what);
+  std::string text() const;
+  /// Position of an entry, or a large number.
+  std::size_t at(const std::string & what) const;
+
+private:
+  static constexpr std::size_t kMax = 256;
+  std::atomic<std::size_t> next_{0};
+  std::string entries_[kMax];
+};
+
+class Worker
+{
+public:
+  /// Returns once the thread is bound and waits. `cpu`: pinned there, -1 for anywhere.
+  Worker(rclrt_scx::Client & client, Log & log, std::string name, int cpu = -1);
+  ~Worker();
+  Worker(const Worker &) = delete;
+  Worker & operator=(const Worker &) = delete;
+
+  /// Run one job with the deadline this long from now (0: none). `body` in place of spinning.
+  void go(int64_t deadline_ms, int64_t work_ms, std::function<void()> body = nullptr);
+  /// The same with an absolute deadline in ns, or none.
+  void go_at(int64_t deadline_ns, int64_t work_ms, std::function<void()> body = nullptr);
+  bool done() const { return done_.load(); }
+  /// Wait until the job is done; false after a long time.
+  bool wait_done() const;
+
+  rclrt_scx::Slot & slot() { return slot_; }
+  int cpu_of_job() const { return cpu_of_job_.load(); }
+  const std::string & why() const { return why_; }
+
+private:
+  void run(rclrt_scx::Client & client, int cpu);
+
+  Log & log_;
+  std::string name_;
+  std::string why_;
+  rclrt_scx::Slot slot_;
+  std::function<void()> body_;
+  int64_t work_ms_ = 0;
+  std::atomic<uint32_t> word_{0};  // 0 waits, 1 has a job, 2 shall end
+  std::atomic<bool> ready_{false};
+  std::atomic<bool> done_{true};
+  std::atomic<int> cpu_of_job_{-1};
+  std::thread thread_;
+};
+
+bool wait_all(const std::vector<std::unique_ptr<Worker>> & workers);
+
+}  // namespace guest
+
+#endif  // GUEST__WORKER_HPP_

@@ -1,0 +1,86 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# What runs in the virtual machine, by busybox' shell: `sh machine.sh common|life|partial`. Says on the
+# console `RESULT <name> pass|fail` for every step, as scx_guest does for its scenarios.
+
+result() { if [ "$2" = 0 ]; then echo "RESULT $1 pass"; else echo "RESULT $1 fail"; fi; }
+state() { cat /sys/kernel/sched_ext/state; }
+refused() { "$@" 2>/tmp/error; [ $? = 1 ]; }
+
+# Decisions and switches of a CPU are one within this time. In the machine virtual CPUs take turns
+# of some milliseconds, during which the others stand still while the clock goes on.
+bound_us=20000
+
+common() {
+  scx load --slots 16 --timeout 2000 --record 8192 --group rt; result loads $?
+  scx record --output /tmp/events & recorder=$!
+  scx_guest all-order
+  kill -TERM $recorder; wait $recorder; result records $?
+  scx check --input /tmp/events --bound-us $bound_us
+  result no_queued_job_was_earlier_than_a_running_one $?
+  scx_guest all-sharing
+  scx_guest a_killed_client_loses_its_slots more_threads_than_slots_is_a_clear_error \
+    a_second_bind_is_refused_and_a_released_slot_is_free garbage_in_the_slots_stops_nobody \
+    another_version_is_a_clear_error an_unprivileged_member_of_the_group_uses_deadlines \
+    hotplug_is_survived latency
+  scx status > /tmp/status; cat /tmp/status
+  grep -q 'in force' /tmp/status && grep -q 'mode: full' /tmp/status
+  result status_says_what_is_in_force $?
+  scx top --count 2 --interval 10 > /tmp/top; [ $(grep -c 'in force' /tmp/top) = 2 ]
+  result top_repeats $?
+  refused scx load; grep -q 'already in force: rclrt_edf' /tmp/error
+  result a_second_load_is_refused $?
+  scx unload && [ $(state) = disabled ] && [ ! -e /run/rclrt_scx ]; result unload_restores $?
+  refused scx unload; grep -q 'no EDF scheduler is loaded' /tmp/error
+  result a_second_unload_is_a_clear_error $?
+  refused scx status; grep -q 'no EDF scheduler is loaded' /tmp/error
+  result status_without_a_scheduler_is_a_clear_error $?
+}
+
+life() {
+  scx load; scx_guest without_the_group_access_is_refused_with_the_remedy; scx unload
+  scx load --slots 16; scx_guest after_an_ejection_threads_go_on_and_are_told
+  scx status | grep EJECTED; result status_says_ejected $?
+  scx load --slots 16 && [ $(state) = enabled ]; result loads_over_what_an_ejected_one_left $?
+  scx unload
+  good=0
+  for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+    scx load > /dev/null && [ $(state) = enabled ] && scx unload > /dev/null &&
+      [ $(state) = disabled ] && good=$((good + 1))
+  done
+  [ $good = 30 ]; result loads_and_unloads_30_times $?
+  good=0
+  for us in 20000 100000 200000 300000 400000 500000 600000 700000; do
+    scx load > /dev/null & loader=$!
+    usleep $us; kill -9 $loader; wait $loader
+    case $(state) in
+      enabled) scx status > /dev/null && scx unload > /dev/null && good=$((good + 1)) ;;
+      *) scx load > /dev/null && scx unload > /dev/null && good=$((good + 1)) ;;
+    esac
+  done
+  [ $good = 8 ]; result a_killed_loader_leaves_all_or_nothing $?
+  scx load > /tmp/one 2>&1 & one=$!
+  scx load > /tmp/two 2>&1 & two=$!
+  wait $one; first=$?; wait $two; second=$?
+  [ $((first + second)) = 1 ] && [ $(state) = enabled ]; result of_two_loaders_one_wins $?
+  grep -hE 'wait for it|already in force' /tmp/one /tmp/two; result the_other_is_told_why $?
+  scx unload
+  scx load --group nobody_here 2> /tmp/error; grep -q "no group 'nobody_here'" /tmp/error &&
+    [ $(state) = disabled ]; result an_unknown_group_is_a_clear_error $?
+}
+
+partial() {
+  before=$(cat /sys/kernel/debug/sched/ext_server/cpu0/runtime)
+  scx load --mode partial --slots 16; result loads_partial $?
+  scx status | grep -q 'mode: partial'; result status_says_partial $?
+  [ $(cat /sys/kernel/debug/sched/ext_server/cpu0/runtime) != $before ]
+  result partial_tunes_the_server $?
+  scx_guest earliest_first an_earlier_one_preempts_when_a_timer_wakes_it \
+    beside_a_busy_fair_thread_partial_mode_still_runs | sed 's/RESULT /RESULT partial_/'
+  scx unload
+  [ $(cat /sys/kernel/debug/sched/ext_server/cpu0/runtime) = $before ]
+  result unload_restores_the_server $?
+}
+
+"$1"

@@ -1,0 +1,105 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`rclrt scx` on this machine: what it says to bad input, and where it cannot load."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCX = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_scx" / "scx"
+GOOD = "rclrt_scx events 1 lost 0\n0 1000 1 7 0 1\n10 1000 1 7 0 2\n900000 1000 1 7 0 3\n"
+INVERTED = GOOD + "950000 5000 1 8 0 2\n960000 100 1 9 0 1\n9960000 5000 1 8 0 3\n"
+
+
+def scx(*arguments: str) -> tuple[int, str]:
+    """Run it; return its exit status and all that it printed."""
+    if not SCX.exists():
+        pytest.skip(
+            "the loader was not built: clang-16, libelf-dev, zlib1g-dev or libbpf is missing"
+        )
+    done = subprocess.run(
+        [str(SCX), *arguments], capture_output=True, text=True, timeout=30, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "a verb is missing"),
+        (["fly"], "unknown verb 'fly'"),
+        (["load", "--mode", "half"], "--mode: 'half' is not a value for it"),
+        (["load", "--slots", "many"], "--slots: 'many' is not a value for it"),
+        (["load", "--slots", "-1"], "--slots: '-1' is not a value for it"),
+        (["load", "--wings"], "unknown or incomplete option '--wings'"),
+        (["load", "--slots"], "unknown or incomplete option '--slots'"),
+        (["load", "now"], "unknown argument 'now'"),
+    ],
+)
+def test_wrong_usage_is_named_and_the_usage_shown(arguments: list[str], says: str) -> None:
+    """Exit status 2."""
+    status, text = scx(*arguments)
+    assert status == 2
+    assert says in text
+    assert "usage: rclrt scx" in text
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--slots", "0", "--slots: from 1 to 65536"),
+        ("--slots", "65537", "--slots: from 1 to 65536"),
+        ("--reserve", "0", "--reserve: from 1 to 50 percent"),
+        ("--reserve", "51", "--reserve: from 1 to 50 percent"),
+        ("--period", "19", "--period: from 20 to 1000 ms"),
+        ("--timeout", "30001", "--timeout: from 1000 to 30000 ms"),
+    ],
+)
+def test_values_out_of_range_are_named_with_the_range(option: str, value: str, says: str) -> None:
+    """Before anything is asked of the machine."""
+    status, text = scx("load", option, value)
+    assert status == 1
+    assert says in text
+
+
+def test_a_kernel_that_cannot_is_told_apart() -> None:
+    """No sched_ext, no root: the reason and what it needs."""
+    if Path("/sys/kernel/sched_ext").exists() and os.geteuid() == 0:
+        pytest.skip("this machine could load it")
+    status, text = scx("load")
+    assert status == 1
+    assert "CONFIG_SCHED_CLASS_EXT" in text or "needs root" in text
+
+
+@pytest.mark.parametrize("verb", ["status", "top", "unload"])
+def test_without_a_scheduler_each_verb_says_so(verb: str, tmp_path: Path) -> None:
+    """No hang, no crash."""
+    status, text = scx(verb, "--directory", str(tmp_path / "nothing"))
+    assert status == 1
+    assert "no EDF scheduler is loaded" in text or "needs root" in text
+
+
+def test_record_without_a_recording_scheduler_says_how(tmp_path: Path) -> None:
+    """Names the option of load."""
+    status, text = scx("record", "--output", str(tmp_path / "x"), "--directory", str(tmp_path))
+    assert status == 1
+    assert "--record" in text
+
+
+def test_check_proves_and_disproves(tmp_path: Path) -> None:
+    """An injected inversion is found, named, and is exit status 1."""
+    record = tmp_path / "events"
+    record.write_text(GOOD)
+    assert scx("check", "--input", str(record))[0] == 0
+    record.write_text(INVERTED)
+    status, text = scx("check", "--input", str(record), "--bound-us", "1000")
+    assert status == 1
+    assert "thread 9 (deadline 100) waited while CPU 0 ran thread 8 (deadline 5000)" in text
+    assert scx("check", "--input", str(record), "--bound-us", "9000")[0] == 0
+    status, text = scx("check", "--input", str(tmp_path / "none"))
+    assert status == 1
+    assert "No such file" in text

@@ -1,0 +1,140 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A virtual machine for a test: a stock kernel, an initial file system of a few programs, a script.
+
+Software emulation, one host thread for all virtual CPUs: nested virtualisation is rarely to be had,
+and with a thread per virtual CPU the kernel's patching of its own code trips the emulator. So times
+in the machine are long and coarse; orders and counts are what can be asserted.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+QEMU = "qemu-system-x86_64"
+QEMU_EXTRA: list[str] = []
+BUSYBOX = Path("/bin/busybox")
+END = "VM-END"
+
+_INIT = """#!/bin/busybox sh
+/bin/busybox mkdir -p /proc /sys /dev /tmp /run
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t debugfs debug /sys/kernel/debug
+mount -t tmpfs tmp /tmp
+echo 1 > /proc/sys/kernel/printk
+echo 2 > /proc/sys/kernel/unprivileged_bpf_disabled
+echo -1 > /proc/sys/kernel/sched_rt_runtime_us
+export PATH=/bin
+sh /script {argument} 2>&1
+echo
+echo {end}
+poweroff -f
+"""
+
+
+def why_not(kernel: Path) -> str:
+    """Return why no machine can be booted here, or nothing."""
+    if not shutil.which(QEMU):
+        return f"no {QEMU} (apt: qemu-system-x86)"
+    if not BUSYBOX.exists():
+        return "no static busybox (apt: busybox-static)"
+    if not kernel.exists():
+        reasons = kernel.parent / "why-not"
+        why = reasons.read_text().strip() if reasons.exists() else ""
+        return f"no {kernel.name}: rclrt_scx/tools/fetch_kernels.sh .rclrt/scx. {why}"
+    return ""
+
+
+def boot(
+    kernel: Path, cpus: int, script: str, argument: str, programs: list[Path], timeout_s: int
+) -> str:
+    """Boot, run `script` with `argument` as root, and return what the console showed.
+
+    Parameters
+    ----------
+    kernel
+        Image of a Linux kernel.
+    cpus
+        Virtual CPUs.
+    script
+        For busybox' shell; the programs and all of busybox are in its path.
+    programs
+        Put into /bin, with the libraries that they link.
+    timeout_s
+        The machine is ended after this time; its output so far is returned.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        image = Path(folder) / "initrd"
+        image.write_bytes(_initial_file_system(script, argument, programs))
+        command = [
+            *(QEMU, "-accel", "tcg,thread=single", "-cpu", "max", "-m", "512"),
+            *("-smp", str(cpus), "-nic", "none", "-nographic", "-no-reboot"),
+            *("-kernel", str(kernel), "-initrd", str(image)),
+            *QEMU_EXTRA,
+            *("-append", "console=ttyS0 quiet panic=-1 nokaslr"),
+        ]
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=timeout_s,
+                check=False,
+            )
+            output, error = done.stdout, done.stderr
+        except subprocess.TimeoutExpired as expired:
+            output, error = expired.stdout or b"", b"the machine was ended after its time\n"
+    text = (output + error).decode(errors="replace").replace("\r", "")
+    return text
+
+
+def _initial_file_system(script: str, argument: str, programs: list[Path]) -> bytes:
+    files: dict[str, tuple[int, bytes]] = {}
+
+    def put(path: str, data: bytes, mode: int) -> None:
+        parent = str(Path(path).parent)
+        if parent != "/" and parent not in files:
+            put(parent, b"", stat.S_IFDIR | 0o755)
+        files[path] = (mode, data)
+
+    put("/bin/busybox", BUSYBOX.read_bytes(), stat.S_IFREG | 0o755)
+    put("/init", _INIT.format(end=END, argument=argument).encode(), stat.S_IFREG | 0o755)
+    put("/script", script.encode(), stat.S_IFREG | 0o644)
+    put(
+        "/etc/passwd", b"root:x:0:0::/:/bin/sh\nuser:x:1000:1000::/:/bin/sh\n", stat.S_IFREG | 0o644
+    )
+    put("/etc/group", b"root:x:0:\nrt:x:1000:\n", stat.S_IFREG | 0o644)
+    for program in programs:
+        put(f"/bin/{program.name}", program.read_bytes(), stat.S_IFREG | 0o755)
+        for library in _libraries(program):
+            put(library, Path(library).read_bytes(), stat.S_IFREG | 0o755)
+    return gzip.compress(_cpio(files), compresslevel=1)
+
+
+def _libraries(program: Path) -> list[str]:
+    listed = subprocess.run(
+        ["ldd", str(program)], capture_output=True, text=True, check=False
+    ).stdout
+    words = (word for line in listed.splitlines() for word in line.split())
+    return [word for word in words if word.startswith("/")]
+
+
+def _cpio(files: dict[str, tuple[int, bytes]]) -> bytes:
+    """Pack in the kernel's "newc" format."""
+    packed = bytearray()
+    entries = [*files.items(), ("TRAILER!!!", (0, b""))]
+    for number, (path, (mode, data)) in enumerate(entries, start=1):
+        name = path.lstrip("/").encode() + b"\0"
+        numbers = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name), 0)
+        packed += b"070701" + b"".join(b"%08X" % value for value in numbers) + name
+        packed += bytes(-len(packed) % 4) + data
+        packed += bytes(-len(packed) % 4)
+    return bytes(packed)
