@@ -43,20 +43,21 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "preemptive_fp_graph": ("exact", lambda rng: with_subscriptions(rng, (ISOLATED,))),
     "wait_set_graph": ("exact", lambda rng: with_subscriptions(rng, (WAIT_SET,))),
     "fifo_graph": ("exact", lambda rng: with_subscriptions(rng, (FIFO,))),
-    "edf_graph": ("exact", lambda rng: with_subscriptions(rng, (EVENTS,), policy=Policy.EDF)),
-    "edf_jitter": ("exact", lambda rng: with_subscriptions(rng, (EVENTS,), 3, policy=Policy.EDF)),
+    "edf_graph": (
+        "exact",
+        lambda rng: with_subscriptions(
+            rng, (EVENTS,), rng.choice([0, 3]), policy=Policy.EDF, reserved=rng.random() < 0.4
+        ),
+    ),
     "wait_set_multi": ("exact", lambda rng: with_subscriptions(rng, (MULTI,))),
     "wait_set_old": ("exact", lambda rng: with_subscriptions(rng, (WAIT_SET,), distro="dashing")),
-    "reserved_wait_set": ("exact", lambda rng: with_subscriptions(rng, (WAIT_SET,), reserved=True)),
-    "reserved_wait_set_old": (
+    "reserved_wait_set": (
         "exact",
-        lambda rng: with_subscriptions(rng, (WAIT_SET,), reserved=True, distro="crystal"),
+        lambda rng: with_subscriptions(
+            rng, (WAIT_SET,), reserved=True, distro=rng.choice(["crystal", "jazzy"])
+        ),
     ),
     "reserved_fp": ("exact", lambda rng: with_subscriptions(rng, (EVENTS,), reserved=True)),
-    "reserved_edf": (
-        "exact",
-        lambda rng: with_subscriptions(rng, (EVENTS,), policy=Policy.EDF, reserved=True),
-    ),
     "reserved_fifo": ("exact", lambda rng: with_subscriptions(rng, (FIFO,), reserved=True)),
     "reserved_threads": ("exact", lambda rng: with_subscriptions(rng, (ISOLATED,), reserved=True)),
     "tide": ("exact", lambda rng: with_a_link(rng, TIDE)),
