@@ -108,6 +108,20 @@ def test_micro_ros_sends_while_it_waits() -> None:
     assert callback.wcet == 10_267_000 + message(Link(), 100) + reliable
 
 
+def test_a_round_of_micro_ros_has_every_timer_and_one_message() -> None:
+    def entry(name: str, kind: str, wcet: int, period: int) -> str:
+        text = f"name: {name}, kind: {kind}, executor: mcu, wcet_ms: {wcet}, period_ms: {period}"
+        return f"  - {{{text}}}\n"
+
+    entries = entry("s", "subscription", 5, 200) + entry("a", "timer", 3, 100)
+    entries += entry("b", "timer", 4, 100)
+    link = "link: {baud: 115200}"
+    text = f"executors: [{{name: mcu, kind: micro_ros, {link}}}]\ncallbacks:\n{entries}"
+    found = {b.name: (b.bound or 0) / MS for b in analyse(model(text)).callbacks}
+    # A round takes 12. "s" comes before the timers, so both wait for it twice, as for each other.
+    assert found == {"s": 12 + 7 + 5, "a": 12 + 5, "b": 12 + 3 + 5}
+
+
 def test_messages_within_a_microcontroller_go_over_the_agent_too() -> None:
     system = model(
         "executors: [{name: mcu, kind: micro_ros, link: {baud: 115200, turnaround_ms: 1}}]\n"
