@@ -18,6 +18,7 @@ from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.links import message
 from rclrt_analysis.model.read import build_system
 from rclrt_analysis.simulation import chain_latencies, simulate
+from rclrt_analysis.simulation.export import gantt, to_trace
 
 MS = 1_000_000
 FORMULAS = {"tide": tide_latency, "micro_ros": micro_ros_latency}
@@ -102,10 +103,32 @@ def test_a_message_becomes_a_callback_of_its_own_on_the_way_up_and_down() -> Non
     assert system.executor_of["mcu"].link is None
 
 
+def test_a_run_with_a_link_becomes_a_trace_and_says_what_it_assumes() -> None:
+    system = pods("tide")
+    run = simulate(system, 2_000 * MS)
+    assert len(to_trace(run).records) == len(run.jobs)
+    assert "timer_1 up" in gantt(run)
+    assert "LINK" in {a.name for a in analyse(system).assumptions}
+
+
 def test_micro_ros_sends_while_it_waits() -> None:
     callback = pods("micro_ros").callback_of["timer_1"]
     reliable = 2 * 1_736_112 + 850_000  # A HEARTBEAT up, the agent, an ACKNACK down.
     assert callback.wcet == 10_267_000 + message(Link(), 100) + reliable
+
+
+def test_a_round_of_micro_ros_has_every_timer_and_one_message() -> None:
+    def entry(name: str, kind: str, wcet: int, period: int) -> str:
+        text = f"name: {name}, kind: {kind}, executor: mcu, wcet_ms: {wcet}, period_ms: {period}"
+        return f"  - {{{text}}}\n"
+
+    entries = entry("s", "subscription", 5, 200) + entry("a", "timer", 3, 100)
+    entries += entry("b", "timer", 4, 100)
+    link = "link: {baud: 115200}"
+    text = f"executors: [{{name: mcu, kind: micro_ros, {link}}}]\ncallbacks:\n{entries}"
+    found = {b.name: (b.bound or 0) / MS for b in analyse(model(text)).callbacks}
+    # A round takes 12. "s" comes before the timers, so both wait for it twice, as for each other.
+    assert found == {"s": 12 + 7 + 5, "a": 12 + 5, "b": 12 + 3 + 5}
 
 
 def test_messages_within_a_microcontroller_go_over_the_agent_too() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from models import FOLDER, ROOT, SCHEMA, model, shipped
+from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import Kind, ModelError, Policy, read_model
 from rclrt_analysis.model.document import MAX_BYTES, parse_document
 from rclrt_analysis.model.read import build_system
@@ -227,13 +228,17 @@ def mutations(text: str, count: int) -> Iterator[str]:
         yield mutant
 
 
-def test_mangled_files_are_read_or_refused_and_nothing_else() -> None:
-    text = (FOLDER / "autoware_reference_system.yaml").read_text(encoding="utf-8")
-    refused = 0
-    for mutant in mutations(text, 300):
+@pytest.mark.parametrize("name", ["autoware_reference_system", "pods_tide", "pods_micro_ros"])
+def test_mangled_files_are_refused_or_analysed_and_nothing_else(name: str) -> None:
+    text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+    refused = analysed = 0
+    for mutant in mutations(text, 250):
         try:
-            build_system(parse_document(mutant, "m.yaml"), SCHEMA)
+            system = build_system(parse_document(mutant, "m.yaml"), SCHEMA)
         except ModelError as error:
             refused += 1
             assert all(problem.startswith("m.yaml") for problem in error.problems)
-    assert refused > 100, "the mutations do reach the reader"
+        else:
+            analysed += len(analyse(system).callbacks) > 0
+    assert refused > 80, "the mutations do reach the reader"
+    assert analysed > 10

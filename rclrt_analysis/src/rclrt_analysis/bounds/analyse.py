@@ -25,6 +25,7 @@ from rclrt_analysis.bounds.threads import analyse_core, analyse_reserved, is_thr
 from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.bounds.wait_set import analyse_micro_ros, analyse_wait_set
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Policy, System
+from rclrt_analysis.model.links import FIRST_CORE
 
 MAX_ROUNDS = 50
 """How often executors that send to each other are analysed before what still grows has no bound."""
@@ -137,6 +138,8 @@ def _result(
     )
     chains = tuple(chain_bound(system, chain, responses, urgency) for chain in system.chains)
     assumptions = [a for method in methods.values() for a in method.assumptions]
+    if any(max(executor.cores) > FIRST_CORE for executor in system.executors):
+        assumptions.append(Assumption.LINK)
     if system.chains:
         assumptions += [Assumption.IMPLICIT_COMMUNICATION, Assumption.NO_LOSS]
     return Result(system.name, callbacks, chains, tuple(dict.fromkeys(assumptions)))

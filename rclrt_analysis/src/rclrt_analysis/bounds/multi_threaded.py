@@ -5,7 +5,7 @@
 An idle thread takes what was found ready and whose group is free; if there is nothing of that, it
 looks anew. So a callback that is ready, with its group free, waits only while all m threads run
 others. Within a group nothing is sure about the order: while the group is busy its members drop out
-of what was found, so an earlier one may pass again and again [Teper25a].
+of what was found, so an earlier one may pass again and again.
 """
 
 from __future__ import annotations

@@ -14,7 +14,13 @@ from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet
 NO_DEADLINE = 2**50
 """Stands for none: beyond all others, and far enough from the limits of 64 bits."""
 
+MAX_JOBS = 5_000
+MAX_ENTRIES = 1 << 25
+"""In `exact`: jobs in the busy period, and those times tasks squared. Beyond, no bound is found."""
+
 BLOCK = 1 << 20
+"""Numbers in one array at most."""
+
 MAX_POINTS = 200_000
 """Points in time that are examined at most; beyond, the answer is that none was found."""
 
@@ -32,12 +38,12 @@ def _busy_period(tasks: TaskSet, supply: Supply) -> int:
     return int(least_fixed_point(step, np.array([max(1, largest)], dtype=np.int64))[0])
 
 
-def _points(tasks: TaskSet, low: int, end: int, first: Ints) -> Ints | None:
+def _points(tasks: TaskSet, low: int, end: int, first: Ints, most: int = MAX_POINTS) -> Ints | None:
     """Return all first_j + k T_j in [low, end), k >= 0, sorted; None if there are too many."""
     start = np.maximum(0, -(-(low - first) // tasks.period))
     first = first + start * tasks.period
     count = np.maximum(0, -(-(end - first) // tasks.period))
-    if count.sum() > MAX_POINTS:
+    if count.sum() > most:
         return None
     points = [first[j] + tasks.period[j] * np.arange(count[j]) for j in range(len(tasks))]
     return np.unique(np.concatenate(points)) if points else np.zeros(0, dtype=np.int64)
@@ -85,7 +91,7 @@ def exact(tasks: TaskSet, supply: Supply = DEDICATED, earliest: Ints | None = No
 
     Exact for sporadic tasks without jitter, but where a release falls exactly on a start: as
     `nonpreemptive_fp.exact`. Cost: (number of deadlines in the busy period) x n^2; `UNBOUNDED` at
-    full utilization or beyond `MAX_POINTS`.
+    full utilization or beyond `MAX_JOBS` and `MAX_ENTRIES`.
 
     Parameters
     ----------
@@ -97,41 +103,52 @@ def exact(tasks: TaskSet, supply: Supply = DEDICATED, earliest: Ints | None = No
         Shape (n,), ns: how long after its nominal release a job comes at the earliest.
     """
     n = len(tasks)
-    result = np.full(n, UNBOUNDED, dtype=np.int64)
-    from_grid = result.copy()
     nothing = np.zeros(n, dtype=np.int64)
+    result = np.full(n, UNBOUNDED, dtype=np.int64)
+    lost = Responses(result, result, nothing, nothing, nothing)
     end = _busy_period(tasks, supply) if n else UNBOUNDED
-    for i in range(n if end < UNBOUNDED else 0):
+    if end >= UNBOUNDED:
+        return lost
+    columns = []
+    for i in range(n):
         first = tasks.deadline - tasks.jitter - tasks.deadline[i]
-        nominal = _points(tasks, -int(tasks.jitter[i]), end, first)
-        if nominal is None:
-            continue
-        # By blocks, to bound the memory.
-        blocks = np.array_split(nominal, len(nominal) * n // BLOCK + 1)
-        finish = np.concatenate([_finish(tasks, i, block, supply) for block in blocks])
-        if np.any(finish >= UNBOUNDED):
-            continue
-        actual = np.maximum(nominal + (0 if earliest is None else earliest[i]), 0)
-        result[i] = max(int(tasks.wcet[i]), int((finish - actual).max()))
-        from_grid[i] = max(int(tasks.wcet[i]), int((finish - nominal).max()))
-    return Responses(result, from_grid, nothing, nothing, np.ones_like(nothing))
+        points = _points(tasks, -int(tasks.jitter[i]), end, first, MAX_JOBS + 10 * n)
+        if points is None:
+            return lost
+        columns.append(points)
+    # One entry for each task and nominal release.
+    if sum(len(points) for points in columns) * n > MAX_ENTRIES:
+        return lost
+    owner = np.repeat(np.arange(n), [len(points) for points in columns])
+    nominal = np.concatenate(columns)
+    blocks = np.array_split(np.arange(len(owner)), len(owner) * n // BLOCK + 1)
+    finish = np.concatenate([_finish(tasks, owner[at], nominal[at], supply) for at in blocks])
+    actual = np.maximum(nominal + (0 if earliest is None else earliest[owner]), 0)
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    bounded = np.maximum.reduceat(finish, starts) < UNBOUNDED
+
+    def worst(since: Ints) -> Ints:
+        response = np.maximum(np.maximum.reduceat(finish - since, starts), tasks.wcet)
+        return np.where(bounded, response, UNBOUNDED)
+
+    return Responses(worst(actual), worst(nominal), nothing, nothing, nothing)
 
 
-def _finish(tasks: TaskSet, i: int, nominal: Ints, supply: Supply) -> Ints:
-    """Return when jobs of task i with these nominal releases end."""
-    due = nominal + tasks.deadline[i]
-    later = tasks.deadline > due[:, None]
-    most = np.maximum(0, (due[:, None] - tasks.deadline + tasks.jitter) // tasks.period + 1)
-    most[:, i] = 0
-    before = (nominal + tasks.jitter[i]) // tasks.period[i] * tasks.wcet[i]
-    fixed = np.where(later, tasks.wcet, 0).max(axis=1) + before
+def _finish(tasks: TaskSet, owner: Ints, nominal: Ints, supply: Supply) -> Ints:
+    """Return when jobs of tasks `owner` with these nominal releases end."""
+    due = (nominal + tasks.deadline[owner])[:, None]
+    most = np.maximum(0, (due - tasks.deadline + tasks.jitter) // tasks.period + 1)
+    most[np.arange(len(owner)), owner] = 0
+    own = tasks.wcet[owner]
+    before = (nominal + tasks.jitter[owner]) // tasks.period[owner] * own
+    fixed = np.where(tasks.deadline > due, tasks.wcet, 0).max(axis=1) + before
 
     def work(s: Ints, rows: Ints) -> Ints:
         count = np.minimum((s[:, None] + tasks.jitter) // tasks.period + 1, most[rows])
         return np.asarray(fixed[rows] + (count * tasks.wcet).sum(axis=1))
 
-    start = least_fixed_point(lambda s, at: supply.time(work(s, at) + 1) - 1, np.zeros_like(fixed))
+    start = least_fixed_point(lambda s, at: supply.time(work(s, at) + 1) - 1, fixed)
     lost = start >= UNBOUNDED
     begin = np.where(lost, 0, start)
-    end = supply.time(work(begin, np.arange(len(begin))) + int(tasks.wcet[i]))
+    end = supply.time(work(begin, np.arange(len(begin))) + own)
     return np.where(lost, UNBOUNDED, np.maximum(end, begin))

@@ -159,7 +159,8 @@ def analyse_micro_ros(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
 
     A round runs every timer that is ready, and the one message that was received first. So with W
     all timers and the longest other callback, a message that waits for q others ends within W + all
-    timers + C_i + q W; a timer within W + max(C_i, HP_i).
+    timers + C_i + q W; a timer within W + max(C_i, HP_i), HP_i being the timers before it and the
+    longest other callback before it.
     """
     wcet = {c.name: c.wcet + unit.extra for c in unit.callbacks}
     timers = sum(wcet[c.name] for c in unit.timers)
@@ -170,15 +171,15 @@ def analyse_micro_ros(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
         messages = [c for c in unit.callbacks if c.kind is not Kind.TIMER]
         streams = [stream for c in messages for stream in known[c.name].streams]
         found = {}
-        before = 0
+        before = message = 0  # Timers that precede, and the longest other callback that does.
         for callback in unit.callbacks:
             own = wcet[callback.name]
             if callback.kind is Kind.TIMER:
-                work = total + max(own, before)
+                work = total + max(own, before + message)
                 before += own
                 found[callback.name] = timer_or_message(callback, work, own, total - own)
                 continue
-            before = max(before, longest)
+            message = max(message, own)
             best = queued(streams, total + timers + own, total, unit.supply)
             found[callback.name] = _local(callback, best, own, total)
         return found

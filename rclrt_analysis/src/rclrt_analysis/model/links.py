@@ -30,8 +30,8 @@ HANDSHAKE_BYTES = 20
 """A HEARTBEAT, and an ACKNACK."""
 
 HIGHEST = 1_000_001
-FIRST_CORE = 1 << 20
-"""Resources that are no CPUs get numbers of their own above this."""
+FIRST_CORE = 1023
+"""Resources that are no CPUs get numbers of their own above this, the last that a CPU can have."""
 
 
 def transmission(link: Link, count: int) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from rclrt_analysis.model import Chain, System
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Job:
     """One released instance of a callback; times in ns, -1 for not yet.
 
@@ -99,6 +99,27 @@ def chain_latencies(run: Run, chain: Chain) -> list[int]:
         return [end - job.release for job, end in zip(firsts, through, strict=True) if end >= 0]
     later = zip(firsts, through[1:], strict=False)
     return [end - job.start for job, end in later if end >= 0]
+
+
+def chain_ages(run: Run, chain: Chain) -> list[int]:
+    """Return how old data were whenever newer ones came out at the end of a chain, ns.
+
+    From the start of the job of the first callback that read them to the end of the job of the last
+    one that replaced them, by then the only data to act on [Günzel23].
+    """
+    number = {callback.name: i for i, callback in enumerate(run.system.callbacks)}
+    wanted = [number[name] for name in chain.callbacks]
+    firsts = sorted((j for j in run.jobs if j.callback == wanted[0]), key=lambda job: job.start)
+    place = {id(job): i for i, job in enumerate(firsts)}
+    ages = []
+    shown = -1
+    for job in run.jobs:
+        newest = _origin(job, wanted, place) if job.callback == wanted[-1] else -1
+        if newest > shown:
+            if shown >= 0:
+                ages.append(job.end - firsts[shown].start)
+            shown = newest
+    return ages
 
 
 def _origin(job: Job, wanted: list[int], place: dict[int, int]) -> int:

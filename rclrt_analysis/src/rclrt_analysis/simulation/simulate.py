@@ -55,6 +55,8 @@ class Clock:
         self.now = 0
         self.run = Run(system, horizon, [], [0] * len(system.callbacks))
         urgency = urgencies(system)
+        self._callbacks = system.callbacks
+        self._dispatch = system.overheads.dispatch
         self.urgency = [urgency[callback.name] for callback in system.callbacks]
         self._events: list[tuple[int, int, int, Callable[[], None]]] = []
         self._count = 0
@@ -89,11 +91,11 @@ class Clock:
 
     def make_job(self, index: int, nominal: int, sources: list[Job]) -> Job:
         """Return a new job, released now."""
-        callback = self.system.callbacks[index]
+        callback = self._callbacks[index]
         work = callback.wcet
         if self.options.random_work:
             work = self.random.randint(callback.bcet, callback.wcet)
-        work += self.system.overheads.dispatch
+        work += self._dispatch
         self._sequence += 1
         deadline = nominal + callback.deadline if callback.deadline else 2**62
         if sources and not callback.deadline:

@@ -31,6 +31,7 @@ class Cores:
         self._since = 0
         self._version = 0
         self._edf: set[int] = set()
+        self._groups: dict[int, str] = {}
 
     def accept(self, executor: Executor) -> Callable[[Job], None]:
         """Return what an executor's jobs are released to."""
@@ -44,10 +45,12 @@ class Cores:
         return self._release
 
     def _group(self, index: int) -> str:
-        if index == RELEASING:
-            return "\0\0"
-        callback = self._clock.system.callbacks[index]
-        return f"{callback.executor}\0{callback.group or callback.name}"
+        known = self._groups.get(index)
+        if known is None:
+            callback = self._clock.system.callbacks[index]
+            known = f"{callback.executor}\0{callback.group or callback.name}"
+            self._groups[index] = known
+        return known
 
     def _release(self, job: Job) -> None:
         clock = self._clock

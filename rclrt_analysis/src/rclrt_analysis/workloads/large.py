@@ -1,0 +1,52 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Large random systems: executors with a core each that send to each other."""
+
+from __future__ import annotations
+
+import random
+
+from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, System
+
+MS = 1_000_000
+PERIODS_MS = (10, 20, 50, 100, 200, 1000)
+TIMERS = 0.4
+"""Of all callbacks; others are released by one that came before, of whatever executor."""
+
+
+def make_system(
+    kind: ExecutorKind, callbacks: int, chains: int, executors: int, rng: random.Random
+) -> System:
+    """Return a system in which every chain starts with a timer and goes on as messages do."""
+    runs = tuple(Executor(f"e{i}", kind, cores=(i,)) for i in range(executors))
+    made: list[Callback] = []
+    for i in range(callbacks):
+        name, where = f"c{i}", rng.choice(runs).name
+        if i < callbacks * TIMERS:
+            period = rng.choice(PERIODS_MS) * MS
+            # A thousand on eight cores ask for a quarter of each.
+            wcet = int(period * executors / callbacks * rng.uniform(0.2, 1.0))
+            made.append(
+                Callback(
+                    name, Kind.TIMER, where, wcet, period=period, deadline=period,
+                    priority=rng.randint(1, 90), publishes=(name,),
+                )
+            )  # fmt: skip
+        else:
+            wcet, source = rng.randint(MS // 100, MS // 10), rng.choice(made).name
+            made.append(
+                Callback(
+                    name, Kind.SUBSCRIPTION, where, wcet, triggers=(source,), publishes=(name,)
+                )
+            )
+    released: dict[str, list[str]] = {}
+    for callback in made:
+        for topic in callback.triggers:
+            released.setdefault(topic, []).append(callback.name)
+    ways = []
+    for i in range(chains):
+        way = [rng.choice([c.name for c in made if c.kind is Kind.TIMER])]
+        while way[-1] in released:
+            way.append(rng.choice(released[way[-1]]))
+        ways.append(Chain(f"chain{i}", tuple(way)))
+    return System("large", runs, tuple(made), tuple(ways))

@@ -1,0 +1,126 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How fast the analysis and its simulator are, on one core.
+
+Task sets after WATERS: Theorem 1, exact response times and all chains under both executors. Large
+systems: 1000 callbacks of every executor, eight of them that send to each other, with 200 chains.
+Simulator: jobs of the seven-timer set, many runs as arrays, and one run event by event. Times are
+those of the processor, the worst of all seeds. Exits with 1 if a target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rclrt_analysis.arguments import positive, writable_file
+
+LEAST_SETS = 300.0
+MOST_S = 2.0
+LEAST_JOBS = 1e6
+KINDS = ("priority_events", "isolated", "wait_set_single", "events_fifo")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
+    parser.add_argument("--seeds", type=positive, default=10, help="of each kind (%(default)s)")
+    parser.add_argument("--sets", type=positive, default=300, help="after WATERS (%(default)s)")
+    parser.add_argument(
+        "--callbacks", type=positive, default=1000, help="of a large system (%(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, print, judge."""
+    rows = [_waters(arguments.sets)]
+    rows += [_large(kind, arguments.callbacks, arguments.seeds) for kind in KINDS]
+    rows += [_arrays(), _events()]
+    missed = [row["what"] for row in rows if row["met"] is False]
+    for row in rows:
+        target = "" if row["target"] is None else f"  target {row['target']:,.0f}"
+        print(f"{row['what']:34} {row['value']:14,.2f} {row['unit']:8}{target}")
+    for what in missed:
+        print(f"MISSED: {what}", file=sys.stderr)
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"schema": 1, "rows": rows}, indent=1) + "\n", "utf-8")
+    return 1 if missed else 0
+
+
+def _row(what: str, value: float, unit: str, target: float | None, more: bool) -> dict[str, Any]:
+    met = None if target is None else (value >= target if more else value <= target)
+    return {"what": what, "value": value, "unit": unit, "target": target, "met": met}
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def _waters(sets: int) -> dict[str, Any]:
+    import numpy as np
+    from rclrt_analysis.bounds import nonpreemptive_fp
+    from rclrt_analysis.bounds.end_to_end import davare
+    from rclrt_analysis.bounds.wait_set import windows
+    from rclrt_analysis.workloads.waters import make_chains, make_tasks
+
+    rng = np.random.default_rng(1)
+    spent = 0.0
+    for i in range(sets):
+        tasks = make_tasks((0.6, 0.8, 0.9)[i % 3], rng)
+        chains = make_chains(tasks, rng)
+
+        def analyse(tasks: Any = tasks, chains: Any = chains) -> None:
+            paper = nonpreemptive_fp.theorem_1(tasks)
+            exact = nonpreemptive_fp.exact(tasks).response
+            for response in (windows(tasks.wcet)[0], paper, exact):
+                davare(tasks.period, response, chains)
+
+        spent += _seconds(analyse)
+    return _row("WATERS sets analysed", sets / spent, "sets/s", LEAST_SETS, more=True)
+
+
+def _large(kind: str, callbacks: int, seeds: int) -> dict[str, Any]:
+    from rclrt_analysis.bounds.analyse import analyse
+    from rclrt_analysis.model import ExecutorKind
+    from rclrt_analysis.workloads.large import make_system
+
+    worst = 0.0
+    for seed in range(seeds):
+        rng = random.Random(seed)
+        system = make_system(ExecutorKind(kind), callbacks, callbacks // 5, 8, rng)
+        worst = max(worst, _seconds(lambda system=system: analyse(system)))  # type: ignore[misc]
+    return _row(f"{callbacks} callbacks, {kind}", worst, "s", MOST_S, more=False)
+
+
+def _arrays() -> dict[str, Any]:
+    import numpy as np
+    from rclrt_analysis.simulation.batch import simulate_batch
+
+    wcet = np.array([1, *[14] * 4, *[10] * 2]) * 1_000_000
+    period = np.array([30, *[84] * 4, *[200] * 2]) * 1_000_000
+    offset = np.random.default_rng(1).integers(0, period, (2_000, 7))
+    priority = np.arange(7, 0, -1)
+
+    def simulate() -> None:
+        simulate_batch(wcet, period, offset, 500, "fixed_priority", None, priority)
+
+    return _row("simulator, many runs", 1e6 / _seconds(simulate), "jobs/s", LEAST_JOBS, more=True)
+
+
+def _events() -> dict[str, Any]:
+    from rclrt_analysis.model import read_model
+    from rclrt_analysis.simulation import simulate
+
+    folder = Path(__file__).resolve().parents[1] / "rclrt_scenarios" / "models"
+    system = read_model(folder / "teper_seven_timers_80.yaml", folder / "model.schema.json")
+    jobs: list[int] = []
+    spent = _seconds(lambda: jobs.append(len(simulate(system, 600 * 10**9).jobs)))
+    return _row("simulator, one run", jobs[0] / spent, "jobs/s", None, more=True)
