@@ -126,6 +126,19 @@ enum rclrt_ret rclrt_publisher_init(
   return add_output(session, &publisher->own_stream, qos.reliable);
 }
 
+enum rclrt_ret rclrt_publisher_set_budget(
+  struct rclrt_publisher * publisher, struct rclrt_budget * budget)
+{
+  if (publisher == NULL || publisher->stream == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  struct rclrt_daemon * daemon = publisher->session->daemon;
+  const uint32_t token = daemon_enter(daemon);
+  publisher->stream->budget = budget;
+  daemon_leave(daemon, token);
+  return RCLRT_OK;
+}
+
 enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher)
 {
   if (publisher == NULL || publisher->stream == NULL) {

@@ -133,6 +133,18 @@ void rclrt_callback_make_ready(struct rclrt_callback * callback)
   }
 }
 
+enum rclrt_ret rclrt_callback_set_budget(
+  struct rclrt_callback * callback, struct rclrt_budget * budget)
+{
+  if (callback == NULL || callback->executor == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const uint32_t token = executor_enter(callback->executor);
+  callback->budget = budget;
+  executor_leave(callback->executor, token);
+  return RCLRT_OK;
+}
+
 enum rclrt_ret rclrt_executor_add(
   struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
   enum rclrt_invocation invocation)
@@ -147,6 +159,7 @@ enum rclrt_ret rclrt_executor_add(
   callback->ready = false;
   callback->granted = false;
   callback->fresh = false;
+  callback->budget = NULL;
   if (callback->sink != NULL) {
     callback->sink->priority = priority;
   }
@@ -359,31 +372,63 @@ void executor_take_out(struct rclrt_executor * executor, struct rclrt_callback *
   callback->granted = false;
 }
 
-/* The most urgent of `queue` at `least` or above and below `below`, taken out. */
-static struct rclrt_callback * pop(
-  struct rclrt_executor * executor, struct rclrt_queue * queue, unsigned least, unsigned below)
+/* In a critical section: of the ready ones from `least` up to `below`, the most urgent with budget left;
+ * if none has, the most urgent, but with levels none, for those below are to run: `*again` says when.
+ * One step per callback without budget. */
+static struct rclrt_callback * first_with_budget(
+  struct rclrt_executor * executor, unsigned least, unsigned below, uint64_t now, uint64_t * again)
 {
-  struct rclrt_callback * callback = NULL;
+  const struct rclrt_queue * ready = &executor->ready;
+  struct rclrt_callback * const first = ready_of(rclrt_queue_first_between(ready, least, below));
+  struct rclrt_callback * callback = first;
+  *again = UINT64_MAX;
+  while (callback != NULL && !rclrt_budget_left(callback->budget, now)) {
+    *again = callback->budget->full_ns < *again ? callback->budget->full_ns : *again;
+    callback = ready_of(rclrt_queue_next(ready, &callback->ready_link, callback->priority));
+    callback = callback != NULL && callback->priority < least ? NULL : callback;
+  }
+  return callback == NULL && executor->levels == 1 ? first : callback;
+}
+
+/* The next of the ready ones from `least` up to `below`, taken out. */
+static struct rclrt_callback * pop_ready(
+  struct rclrt_executor * executor, unsigned least, unsigned below, uint64_t * again)
+{
+  const uint64_t now = executor->port->now_ns(executor->port->context);
   const uint32_t token = executor_enter(executor);
-  struct rclrt_link * link = rclrt_queue_first_between(queue, least, below);
-  if (link != NULL) {
-    callback = ready_of(link);
+  struct rclrt_callback * callback = first_with_budget(executor, least, below, now, again);
+  if (callback != NULL) {
+    executor_take_out(executor, callback);
+    rclrt_budget_use(callback->budget, 1, now);
+  }
+  executor_leave(executor, token);
+  return callback;
+}
+
+/* The most urgent of the batch, taken out. */
+static struct rclrt_callback * pop_granted(struct rclrt_executor * executor)
+{
+  const uint32_t token = executor_enter(executor);
+  struct rclrt_callback * callback = ready_of(rclrt_queue_first(&executor->granted));
+  if (callback != NULL) {
     executor_take_out(executor, callback);
   }
   executor_leave(executor, token);
   return callback;
 }
 
-void rclrt_executor_run_level(struct rclrt_executor * executor, unsigned level)
+uint64_t rclrt_executor_run_level(struct rclrt_executor * executor, unsigned level)
 {
   /* Only its own: where levels are threads, the one above may be running a callback at this moment
    * that has just become ready again, and a callback never runs twice at once. */
   const unsigned below =
     level + 1U < executor->levels ? executor->floors[level + 1U] : RCLRT_PRIORITIES;
   struct rclrt_callback * callback;
-  while ((callback = pop(executor, &executor->ready, executor->floors[level], below)) != NULL) {
+  uint64_t again = UINT64_MAX;
+  while ((callback = pop_ready(executor, executor->floors[level], below, &again)) != NULL) {
     executor_run(executor, callback, level);
   }
+  return again;
 }
 
 bool executor_triggered(const struct rclrt_executor * executor)
@@ -431,13 +476,14 @@ static void grant(struct rclrt_executor * executor)
 /* The next callback to run, or null. */
 static struct rclrt_callback * next(struct rclrt_executor * executor)
 {
+  uint64_t again;
   if (!executor_batches(executor)) {
-    return pop(executor, &executor->ready, 0, RCLRT_PRIORITIES);
+    return pop_ready(executor, 0, RCLRT_PRIORITIES, &again);
   }
-  struct rclrt_callback * callback = pop(executor, &executor->granted, 0, RCLRT_PRIORITIES);
+  struct rclrt_callback * callback = pop_granted(executor);
   if (callback == NULL && executor_triggered(executor)) {
     grant(executor);
-    callback = pop(executor, &executor->granted, 0, RCLRT_PRIORITIES);
+    callback = pop_granted(executor);
   }
   return callback;
 }

@@ -216,6 +216,55 @@ TEST(Daemon, an_answer_that_does_not_come_holds_others_off_no_longer_than_said)
   EXPECT_EQ(written(rig), (std::vector<int>{9, 1}));
 }
 
+TEST(Daemon, an_urgent_stream_that_has_used_up_its_budget_lets_others_pass)
+{
+  RigOptions options;
+  options.nodes = 10;
+  Rig rig(options);
+  Streams streams(rig);
+  rclrt_budget budget;
+  rclrt_budget_init(
+    &budget, 40, 1000 * kMs);  // two messages of 16 bytes, and the one that exceeds it
+  streams.high.budget = &budget;
+  for (uint32_t i = 0; i < 5; ++i) {
+    ASSERT_EQ(rig.write(streams.high, 9, number(10 + i)), RCLRT_OK);
+  }
+  ASSERT_EQ(rig.write(streams.low, 1, number(1)), RCLRT_OK);
+  ASSERT_EQ(rig.write(streams.low, 1, number(2)), RCLRT_OK);
+  rig.settle();
+  EXPECT_EQ(written(rig), (std::vector<int>{10, 11, 12, 1, 2, 13, 14}));
+  EXPECT_EQ(budget.exhausted, 1U);
+}
+
+TEST(Daemon, repeats_without_end_do_not_starve_others_if_they_have_a_budget)
+{
+  for (const bool limited : {false, true}) {
+    RigOptions options;
+    options.policy.hold_off_ns = 3 * kMs;
+    Rig rig(options);
+    Streams streams(rig, 0x01, 0x82);
+    rclrt_budget budget;
+    rclrt_budget_init(&budget, 100, 100 * kMs);
+    streams.high.budget = limited ? &budget : nullptr;
+    std::vector<int> arrived;
+    // An agent that never gets the urgent one right.
+    rig.to_agent.deliver = [&](const Agent::Bytes & frame) {
+      arrived.push_back(frame[6]);
+      if (frame[6] == 0x82) {
+        rig.to_client.send(
+          Deframer::frame(RCLRT_FRAMING_SERIAL, from_hex("810000000a0105000000000182"), 0));
+      }
+    };
+    ASSERT_EQ(rig.write(streams.high, 9, number(9)), RCLRT_OK);
+    for (uint32_t i = 0; i < 8; ++i) {
+      ASSERT_EQ(rig.write(streams.low, 1, number(i)), RCLRT_OK);
+    }
+    rig.settle(90);
+    EXPECT_EQ(std::count(arrived.begin(), arrived.end(), 0x01), limited ? 8 : 0);
+    EXPECT_GT(std::count(arrived.begin(), arrived.end(), 0x82), 7);
+  }
+}
+
 struct Abandoned
 {
   std::vector<int> sequences;

@@ -440,6 +440,87 @@ TEST_F(Program, a_level_takes_only_its_own_callbacks)
   EXPECT_EQ(log, "middle low high");
 }
 
+// A callback that is ready again as soon as it has run, and a less urgent one.
+class Storm : public Program
+{
+protected:
+  void SetUp() override
+  {
+    Program::SetUp();
+    auto & added = job("u", 1 * kMs);
+    EXPECT_EQ(
+      rclrt_executor_add_guard(
+        &system.executor, &added.guard, 9,
+        [](void * context) {
+          ran(context, "");
+          rclrt_guard_trigger(&static_cast<Job *>(context)->guard);
+        },
+        &added),
+      RCLRT_OK);
+    storm = &added.guard;
+  }
+
+  rclrt_guard * storm = nullptr;
+};
+
+TEST_F(Storm, without_a_budget_it_starves_what_is_less_urgent)
+{
+  auto & low = guard("low", 1);
+  rclrt_guard_trigger(storm);
+  rclrt_guard_trigger(&low.guard);
+  system.spin_for(6);
+  EXPECT_EQ(log, "u u u u u u");
+}
+
+TEST_F(Storm, with_a_budget_others_come_first_when_it_is_used_up_and_it_goes_on_when_there_are_none)
+{
+  auto & low = guard("low", 1);
+  auto & lowest = guard("lowest", 0);
+  rclrt_budget budget;
+  rclrt_budget_init(&budget, 2, 20 * kMs);
+  ASSERT_EQ(rclrt_callback_set_budget(&storm->callback, &budget), RCLRT_OK);
+  rclrt_guard_trigger(storm);
+  rclrt_guard_trigger(&low.guard);
+  rclrt_guard_trigger(&lowest.guard);
+  system.spin_for(5);
+  EXPECT_EQ(log, "u u low lowest u u u");
+  EXPECT_EQ(budget.exhausted, 1U);
+  // Full again 20 ms after its first use.
+  log.clear();
+  system.spin_for(15);
+  log.clear();
+  rclrt_guard_trigger(&low.guard);
+  system.spin_for(3);
+  EXPECT_EQ(log, "u u low u");
+}
+
+TEST_F(Storm, with_levels_it_waits_until_its_budget_is_full_again)
+{
+  rclrt_micro::SimLevels levels(system.world, system.port, [this](unsigned level) {
+    const uint64_t again = rclrt_executor_run_level(&system.executor, level);
+    if (again != UINT64_MAX) {  // the timer interrupt
+      system.world.at(again, [this, level] { system.port.port.pend(&system.port, level); });
+    }
+  });
+  rclrt_executor_remove(&system.executor, &storm->callback);
+  const uint8_t floors[] = {0, 5};
+  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 2), RCLRT_OK);
+  ASSERT_EQ(rclrt_executor_add(&system.executor, &storm->callback, 9, RCLRT_ON_NEW_DATA), RCLRT_OK);
+  auto & low = guard("low", 1, 5 * kMs);
+  rclrt_budget budget;
+  rclrt_budget_init(&budget, 3, 10 * kMs);
+  ASSERT_EQ(rclrt_callback_set_budget(&storm->callback, &budget), RCLRT_OK);
+  const uint64_t now = system.world.now_ns();
+  system.world.at(now + 1, [&] {
+    rclrt_guard_trigger(storm);
+    rclrt_guard_trigger(&low.guard);
+  });
+  system.world.run_until(now + 9 * kMs);
+  EXPECT_EQ(log, "u u u low");
+  system.world.run_until(now + 19 * kMs);
+  EXPECT_EQ(log, "u u u low u u u") << "three every 10 ms";
+}
+
 TEST_F(Program, levels_that_cannot_be_are_refused)
 {
   const uint8_t floors[] = {0, 10, 10};

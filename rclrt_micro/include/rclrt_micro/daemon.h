@@ -30,6 +30,7 @@
 #ifndef RCLRT_MICRO__DAEMON_H_
 #define RCLRT_MICRO__DAEMON_H_
 
+#include "rclrt_micro/budget.h"
 #include "rclrt_micro/frame.h"
 #include "rclrt_micro/port.h"
 #include "rclrt_micro/queue.h"
@@ -68,6 +69,7 @@ struct rclrt_output_stream
   uint16_t sent;                            /* number after the last one transmitted */
   uint16_t first_unacked;                   /* reliable: all before it are done with */
   uint64_t quiet_since_ns;                  /* last transmission or progress */
+  struct rclrt_budget * budget;             /* of bytes, or null: see budget.h */
   struct rclrt_node * window[RCLRT_WINDOW]; /* of number n at n % 16, from first_unacked to next */
   struct rclrt_link link;
 };
