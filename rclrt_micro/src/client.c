@@ -77,9 +77,10 @@ static enum rclrt_ret delete_endpoint(
 }
 
 /* Streams are not used twice in a session: the agent would go on with the old numbers. */
-static bool has_streams(const struct rclrt_session * session, unsigned count)
+static enum rclrt_ret check_streams(const struct rclrt_session * session, unsigned count)
 {
-  return session->next_stream + count <= 0x7FU;
+  const unsigned needed = session->next_stream + count;
+  return needed <= 0x7FU ? RCLRT_OK : daemon_short(session->daemon, "streams", 0x7FU, needed);
 }
 
 /* A stream of its own for everything that has a priority of its own: see daemon.h. */
@@ -106,7 +107,7 @@ enum rclrt_ret rclrt_publisher_init(
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_session * session = node->session;
-  if (!has_streams(session, 1)) {
+  if (check_streams(session, 1) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
   memset(publisher, 0, sizeof(*publisher));
@@ -210,7 +211,7 @@ enum rclrt_ret rclrt_subscription_init(
   if (node->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  if (!has_streams(node->session, 1)) {
+  if (check_streams(node->session, 1) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
   memset(subscription, 0, sizeof(*subscription));
@@ -276,7 +277,7 @@ enum rclrt_ret rclrt_service_init(
     name == NULL || node->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  if (!has_streams(node->session, 2)) {
+  if (check_streams(node->session, 2) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
   memset(service, 0, sizeof(*service));
@@ -318,7 +319,7 @@ enum rclrt_ret rclrt_client_init(
     name == NULL || node->session == NULL || priority >= RCLRT_PRIORITIES) {
     return RCLRT_ERR_ARGUMENT;
   }
-  if (!has_streams(node->session, 2)) {
+  if (check_streams(node->session, 2) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
   memset(client, 0, sizeof(*client));
@@ -384,11 +385,11 @@ static enum rclrt_ret send_long(const struct outgoing * out)
   struct rclrt_writer writer;
   rclrt_writer_init(&writer, session->buffer, session->buffer_size);
   write_data(&writer, out);
-  enum rclrt_ret ret = RCLRT_ERR_STORAGE;
-  if (!writer.failed) {
-    ret = rclrt_daemon_send_fragmented(
-      session->daemon, out->stream, out->priority, session->buffer, writer.at);
-  }
+  const enum rclrt_ret ret =
+    writer.failed
+      ? daemon_short(session->daemon, "the session's buffer", session->buffer_size, writer.at)
+      : rclrt_daemon_send_fragmented(
+          session->daemon, out->stream, out->priority, session->buffer, writer.at);
   session_give_buffer(session);
   return ret;
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "daemon_internal.h"
 #include "executor_internal.h"
 
 static struct rclrt_callback * ready_of(struct rclrt_link * link)
@@ -222,7 +223,8 @@ enum rclrt_ret rclrt_executor_add_timer_at(
   const bool fits = rclrt_heap_push(&executor->timers, &timer->due);
   executor_leave(executor, token);
   if (!fits) {
-    return RCLRT_ERR_STORAGE;
+    const uint16_t limit = executor->timers.capacity;
+    return daemon_short(executor->daemon, "timer_count", limit, limit + 1U);
   }
   const enum rclrt_ret ret =
     rclrt_executor_add(executor, &timer->callback, priority, RCLRT_ON_NEW_DATA);

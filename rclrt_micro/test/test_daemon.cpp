@@ -358,20 +358,42 @@ TEST(Daemon, a_writer_that_failed_gives_its_node_back_and_the_size_needed)
 TEST(Daemon, configurations_that_cannot_work_are_refused)
 {
   Rig rig;
-  const auto refused = [&rig](auto && change) {
+  const auto init = [&rig](auto && change) {
     rclrt_daemon_config config = rig.daemon.config;
     change(config);
-    rclrt_daemon daemon;
-    return rclrt_daemon_init(&daemon, &config, &rig.port.port, &rig.port.transport) ==
-           RCLRT_ERR_ARGUMENT;
+    rclrt_daemon daemon{};
+    const auto ret = rclrt_daemon_init(&daemon, &config, &rig.port.port, &rig.port.transport);
+    const auto & missing = daemon.shortage;
+    return ret == RCLRT_ERR_STORAGE
+             ? missing.what + std::string(": ") + std::to_string(missing.limit) + " of " +
+                 std::to_string(missing.needed)
+             : rclrt_ret_text(ret);
   };
-  EXPECT_FALSE(refused([](auto &) {}));
-  EXPECT_TRUE(refused([](auto & config) { config.nodes = nullptr; }));
-  EXPECT_TRUE(refused([](auto & config) { config.node_count = 0; }));
-  EXPECT_TRUE(refused([](auto & config) { config.message_capacity = 63; }));
-  EXPECT_TRUE(refused([](auto & config) { config.ring_size = 3000; }));
-  EXPECT_TRUE(refused([](auto & config) { config.ring_size = 512; }));
-  EXPECT_TRUE(refused([](auto & config) { config.piece_size = 8; }));
+  const std::string ok = rclrt_ret_text(RCLRT_OK);
+  const std::string argument = rclrt_ret_text(RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(init([](auto &) {}), ok);
+  EXPECT_EQ(init([](auto & config) { config.nodes = nullptr; }), argument);
+  EXPECT_EQ(init([](auto & config) { config.ring = nullptr; }), argument);
+  EXPECT_EQ(init([](auto & config) { config.node_count = 0; }), "node_count: 0 of 1");
+  EXPECT_EQ(init([](auto & config) { config.slot_count = 0; }), "slot_count: 0 of 1");
+  EXPECT_EQ(
+    init([](auto & config) { config.message_capacity = 63; }), "message_capacity: 60 of 64");
+  EXPECT_EQ(
+    init([](auto & config) { config.message_capacity = 70; }),
+    "message_capacity, a multiple of 4: 68 of 70");
+  EXPECT_EQ(
+    init([](auto & config) { config.ring_size = 3000; }), "ring_size, a power of two: 0 of 1024");
+  EXPECT_EQ(
+    init([](auto & config) { config.ring_size = 512; }), "ring_size, a power of two: 512 of 1024");
+  EXPECT_EQ(init([](auto & config) { config.piece_size = 8; }), "piece_size: 8 of 16");
+  EXPECT_EQ(
+    init([](auto & config) {
+      static uint8_t input[100];
+      config.framing = RCLRT_FRAMING_DATAGRAM;
+      config.input = input;
+      config.input_size = sizeof(input);
+    }),
+    "input_size: 100 of 512");
   EXPECT_EQ(rclrt_daemon_init(nullptr, nullptr, nullptr, nullptr), RCLRT_ERR_ARGUMENT);
 }
 

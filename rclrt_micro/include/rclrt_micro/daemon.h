@@ -203,6 +203,7 @@ struct rclrt_daemon
   const struct rclrt_port * port;
   const struct rclrt_transport * transport;
   struct rclrt_daemon_counters counters;
+  struct rclrt_shortage shortage; /* of the last RCLRT_ERR_STORAGE, or what init() did not accept */
   uint8_t session;
   uint8_t key[4];
   /* Called outside critical sections when a reliable message is given up. Null for none. */
@@ -234,8 +235,8 @@ struct rclrt_daemon
   uint32_t head; /* bytes received, ever; wraps */
 };
 
-/* Errors: ARGUMENT (a null pointer or a value out of the range stated above). Does not open the
- * transport. */
+/* Errors: ARGUMENT (a null pointer), STORAGE (a size below what is stated above; `shortage` names it).
+ * Does not open the transport. */
 enum rclrt_ret rclrt_daemon_init(
   struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
   const struct rclrt_port * port, const struct rclrt_transport * transport);
