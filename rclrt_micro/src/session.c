@@ -120,7 +120,9 @@ void rclrt_session_handle(struct rclrt_session * session)
     struct rclrt_submessage sub;
     rclrt_reader_init(&reader, message.submessages.data, message.submessages.size);
     while (rclrt_read_submessage(&reader, &sub)) {
-      if (!daemon_on_control(daemon, &sub)) {
+      if (sub.id == RCLRT_DATA) {
+        daemon_count(daemon, &daemon->counters.malformed); /* for no reader, or not first */
+      } else if (!daemon_on_control(daemon, &sub)) {
         on_submessage(session, &sub);
       }
     }

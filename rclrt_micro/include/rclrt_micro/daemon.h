@@ -158,7 +158,7 @@ struct rclrt_daemon_counters
   uint32_t write_errors;
   uint32_t broken_frames; /* cut short, or longer than the limit */
   uint32_t bad_checksums;
-  uint32_t malformed;
+  uint32_t malformed;      /* messages that make no sense, and data that is for no reader */
   uint32_t foreign;        /* of another session or key */
   uint32_t overwritten;    /* lost in the ring before they were taken */
   uint32_t dropped_frames; /* no slot */
