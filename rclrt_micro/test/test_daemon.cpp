@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pool, what goes on the line next, what the ring keeps, and interrupts at every point.
+// The pool, what goes on the line next, and what the ring keeps.
 #include <gtest/gtest.h>
 
 #include "captures.hpp"
@@ -512,78 +512,5 @@ TEST(Reception, what_is_not_ours_or_makes_no_sense_is_counted_and_passed_over)
   EXPECT_EQ(rig.daemon.counters.broken_frames, 1U);
   reception.receive(Reception::data(0x16, 3));
   EXPECT_EQ(take_all(rig.daemon, reception.urgent).at(0).at(0), 3);
-}
-
-// Publishes, receives and takes, with an interrupt at the end of the critical section number `point`
-// of the whole. Everything must come out the same. Returns how many sections there were.
-int with_interrupt_at(int point)
-{
-  RigOptions options;
-  options.byte_ns = 0;
-  options.nodes = 6;
-  Rig rig(options);
-  rclrt_output_stream reliable{};
-  rclrt_output_stream best_effort{};
-  rclrt_input_stream input{};
-  rclrt_sink sink{};
-  rclrt_daemon_add_output(&rig.daemon, &reliable, 0x83);
-  rclrt_daemon_add_output(&rig.daemon, &best_effort, 0x02);
-  rclrt_daemon_add_input(&rig.daemon, &input, 0x83, nullptr, 0);
-  rclrt_daemon_add_sink(&rig.daemon, &sink, 0x16, 0x83, 3);
-  rig.open(0x83);
-  std::vector<uint32_t> arrived;
-  rig.agent.on_data = [&arrived](const std::string &, const Agent::Bytes & data) {
-    arrived.push_back(number(data));
-  };
-  rig.agent.refuse = [](uint8_t, uint16_t sequence) { return sequence == 1; };
-
-  int section = 0;
-  bool in_interrupt = false;
-  rig.port.on_leave = [&] {
-    if (!in_interrupt && ++section == point) {
-      in_interrupt = true;
-      // Every interrupt that could be pending: the line is infinitely fast.
-      while (rig.world.step(rig.world.now_ns())) {
-      }
-      in_interrupt = false;
-    }
-  };
-  std::vector<uint32_t> taken;
-  for (uint32_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(rig.write(reliable, 3, number(i)), RCLRT_OK);
-    EXPECT_EQ(rig.write(best_effort, 1, number(100 + i)), RCLRT_OK);
-    rig.settle(1);
-    for (const auto & data : take_all(rig.daemon, sink)) {
-      taken.push_back(number(data));
-    }
-  }
-  const int sections = section;
-  rig.port.on_leave = nullptr;
-  for (int i = 0; i < 10; ++i) {
-    rig.settle(300);
-    for (const auto & data : take_all(rig.daemon, sink)) {
-      taken.push_back(number(data));
-    }
-  }
-  std::vector<uint32_t> on_reliable;
-  std::vector<uint32_t> on_best_effort;
-  for (const uint32_t value : arrived) {
-    (value < 100 ? on_reliable : on_best_effort).push_back(value);
-  }
-  EXPECT_EQ(on_reliable, (std::vector<uint32_t>{0, 1, 2, 3})) << "interrupt at " << point;
-  EXPECT_EQ(on_best_effort, (std::vector<uint32_t>{100, 101, 102, 103})) << "at " << point;
-  EXPECT_EQ(taken.size(), 8U) << "interrupt at " << point;
-  EXPECT_TRUE(rclrt_daemon_idle(&rig.daemon)) << "interrupt at " << point;
-  EXPECT_EQ(rig.daemon.free_count, 6) << "interrupt at " << point;
-  return sections;
-}
-
-TEST(Interrupts, at_any_point_they_lose_nothing_double_nothing_and_leak_nothing)
-{
-  const int sections = with_interrupt_at(0);
-  EXPECT_GT(sections, 50);
-  for (int point = 1; point <= sections + 20 && !::testing::Test::HasFailure(); ++point) {
-    with_interrupt_at(point);
-  }
 }
 }  // namespace
