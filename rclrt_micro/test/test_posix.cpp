@@ -69,6 +69,9 @@ public:
     }
   }
 
+  // As if the agent's process had been started anew.
+  void restart() { restart_ = true; }
+
   AgentThread(const AgentThread &) = delete;
   AgentThread & operator=(const AgentThread &) = delete;
 
@@ -96,6 +99,14 @@ private:
       EXPECT_EQ(sent, static_cast<ssize_t>(frame.size()));
     });
     while (!stop_) {
+      if (restart_.exchange(false)) {
+        agent.restart();
+        if (line_ == RCLRT_POSIX_TCP) {
+          close(fd_);
+          fd_ = -1;
+          deframer = Deframer(framing());
+        }
+      }
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
       agent.tick(static_cast<uint64_t>(std::chrono::nanoseconds(now).count()));
       pollfd ready{fd_ >= 0 ? fd_ : listening_, POLLIN, 0};
@@ -128,6 +139,7 @@ private:
   int listening_ = -1;
   sockaddr_in peer_{};
   std::atomic<bool> stop_{false};
+  std::atomic<bool> restart_{false};
   std::thread thread_;
 };
 
@@ -259,6 +271,44 @@ TEST_P(Lines, what_is_published_comes_back_in_order)
   EXPECT_TRUE(echo.in_order);
   EXPECT_EQ(rclrt_session_ping(&program.session, 10'000 * kMs), RCLRT_OK);
   EXPECT_EQ(rclrt_session_close(&program.session), RCLRT_OK);
+}
+
+TEST_P(Lines, after_an_agent_was_gone_everything_goes_on)
+{
+  AgentThread agent(GetParam());
+  Program program(agent, GetParam());
+  ASSERT_EQ(rclrt_session_connect(&program.session, 10'000 * kMs), RCLRT_OK);
+  ASSERT_EQ(rclrt_node_init(&program.node, &program.session, "node", 0), RCLRT_OK);
+  std::vector<rclrt_session_event> events;
+  program.session.on_event_context = &events;
+  program.session.on_event = [](void * context, rclrt_session_event event) {
+    static_cast<std::vector<rclrt_session_event> *>(context)->push_back(event);
+  };
+  Echo echo;
+  ASSERT_NO_FATAL_FAILURE(echo.build(program, "echo", 1, 2));
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (echo.received < Echo::kCount / 2 && std::chrono::steady_clock::now() < end) {
+    (void)rclrt_executor_spin_some(&program.executor, 100 * kMs);
+  }
+  rclrt_timer_cancel(&echo.timer);
+  while (echo.received < echo.sent && std::chrono::steady_clock::now() < end) {
+    (void)rclrt_executor_spin_some(&program.executor, 100 * kMs);
+  }
+  agent.restart();
+  while (events.empty() && std::chrono::steady_clock::now() < end) {
+    (void)rclrt_session_keep_alive(&program.session, 2000 * kMs);
+  }
+  EXPECT_EQ(
+    events, (std::vector<rclrt_session_event>{RCLRT_SESSION_LOST, RCLRT_SESSION_CONNECTED}));
+  while (echo.received < Echo::kCount && std::chrono::steady_clock::now() < end) {
+    const Blob blob{echo.sent, 50};
+    if (echo.sent == echo.received && rclrt_publish(&echo.publisher, &blob) == RCLRT_OK) {
+      echo.sent++;
+    }
+    ASSERT_NE(rclrt_executor_spin_some(&program.executor, 10 * kMs), RCLRT_ERR_TRANSPORT);
+  }
+  EXPECT_EQ(echo.received, Echo::kCount);
+  EXPECT_TRUE(echo.in_order);
 }
 
 TEST_P(Lines, levels_run_in_threads_of_their_own)

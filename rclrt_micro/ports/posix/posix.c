@@ -170,6 +170,10 @@ static ptrdiff_t write_line(void * context, const uint8_t * bytes, size_t size)
     const bool full = written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
     if ((!full && errno != EINTR) || (full && poll(&ready, 1, WRITE_TIMEOUT_MS) == 0)) {
       posix->error = full ? ETIMEDOUT : errno;
+      if (posix->line == RCLRT_POSIX_TCP) {
+        /* After half a message nothing makes sense to the agent: the reader is told that it is over. */
+        (void)shutdown(posix->fd, SHUT_RDWR);
+      }
       return -1;
     }
   }
