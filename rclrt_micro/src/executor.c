@@ -455,8 +455,7 @@ bool executor_triggered(const struct rclrt_executor * executor)
   return all;
 }
 
-/* Moves to the batch whatever is ready or runs always. One step per callback, as the trigger ALL. */
-static void grant(struct rclrt_executor * executor)
+void executor_grant(struct rclrt_executor * executor)
 {
   for (struct rclrt_link * link = rclrt_list_first(&executor->all); link != NULL;
        link = rclrt_list_next(&executor->all, link)) {
@@ -484,7 +483,7 @@ static struct rclrt_callback * next(struct rclrt_executor * executor)
   }
   struct rclrt_callback * callback = pop_granted(executor);
   if (callback == NULL && executor_triggered(executor)) {
-    grant(executor);
+    executor_grant(executor);
     callback = pop_granted(executor);
   }
   return callback;
@@ -532,4 +531,29 @@ enum rclrt_ret rclrt_executor_spin(struct rclrt_executor * executor, const volat
     ret = rclrt_executor_spin_some(executor, UINT64_C(100) * 1000000U);
   }
   return ret == RCLRT_ERR_TIMEOUT ? RCLRT_OK : ret;
+}
+
+enum rclrt_ret rclrt_executor_spin_period(
+  struct rclrt_executor * executor, uint64_t period_ns, const volatile bool * stop)
+{
+  if (executor == NULL || stop == NULL || period_ns == 0) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const struct rclrt_port * port = executor->port;
+  uint64_t next = port->now_ns(port->context);
+  enum rclrt_ret ret = RCLRT_OK;
+  while (!*stop && ret == RCLRT_OK) {
+    next += ((port->now_ns(port->context) - next) / period_ns + 1U) * period_ns;
+    while (ret == RCLRT_OK && port->now_ns(port->context) < next) {
+      ret = rclrt_executor_spin_some(executor, 0);
+    }
+    if (ret == RCLRT_ERR_TIMEOUT) { /* nothing is ready any more */
+      ret = RCLRT_OK;
+    }
+    while (ret == RCLRT_OK) {
+      ret = executor_wait(executor, UINT64_MAX, next);
+    }
+    ret = ret == RCLRT_ERR_TIMEOUT ? RCLRT_OK : ret; /* the next period begins */
+  }
+  return ret;
 }
