@@ -340,6 +340,47 @@ TEST_P(Lines, levels_run_in_threads_of_their_own)
   EXPECT_TRUE(high.in_order);
 }
 
+TEST(Posix, with_levels_a_budget_that_is_used_up_is_full_again_after_its_period)
+{
+  AgentThread agent(RCLRT_POSIX_UDP);
+  Program program(agent, RCLRT_POSIX_UDP);
+  const uint8_t floors[] = {0, 10};
+  ASSERT_EQ(program.posix.transport.open(&program.posix), true);
+  ASSERT_EQ(rclrt_executor_use_levels(&program.executor, floors, 2), RCLRT_OK);
+  struct Storm
+  {
+    rclrt_guard guard{};
+    std::atomic<int> runs{0};
+  } storm;
+  ASSERT_EQ(
+    rclrt_executor_add_guard(
+      &program.executor, &storm.guard, 20,
+      [](void * context) {
+        auto & self = *static_cast<Storm *>(context);
+        self.runs++;
+        rclrt_guard_trigger(&self.guard);
+      },
+      &storm),
+    RCLRT_OK);
+  rclrt_budget budget;
+  rclrt_budget_init(&budget, 5, 10 * kMs);
+  ASSERT_EQ(rclrt_callback_set_budget(&storm.guard.callback, &budget), RCLRT_OK);
+  rclrt_guard_trigger(&storm.guard);
+  bool stop = false;
+  std::thread watcher([&] {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (storm.runs < 50 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+  });
+  EXPECT_EQ(rclrt_posix_run(&program.posix, &program.executor, nullptr, &stop), RCLRT_OK);
+  watcher.join();
+  EXPECT_GE(storm.runs, 50);
+  EXPECT_GE(budget.exhausted, 9U) << "five at a time";
+  EXPECT_LE(static_cast<unsigned>(storm.runs), 5 * (budget.exhausted + 1));
+}
+
 INSTANTIATE_TEST_SUITE_P(
   All, Lines, ::testing::Values(RCLRT_POSIX_SERIAL, RCLRT_POSIX_UDP, RCLRT_POSIX_TCP));
 
