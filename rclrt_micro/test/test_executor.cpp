@@ -2,117 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Who runs when, in virtual time.
-#include <gtest/gtest.h>
-
-#include "system.hpp"
+#include "program.hpp"
 
 namespace
 {
-// A program on one executor, whose callbacks write their names.
-class Program : public ::testing::Test
-{
-protected:
-  struct Job
-  {
-    Program * program;
-    std::string name;
-    uint64_t work_ns;
-    rclrt_timer timer{};
-    rclrt_guard guard{};
-    rclrt_subscription subscription{};
-    Blob message;
-  };
-
-  void SetUp() override { ASSERT_NO_FATAL_FAILURE(system.start()); }
-
-  Job & job(const std::string & name, uint64_t work_ns = 0)
-  {
-    jobs.push_back(std::make_unique<Job>());
-    jobs.back()->program = this;
-    jobs.back()->name = name;
-    jobs.back()->work_ns = work_ns;
-    return *jobs.back();
-  }
-
-  Job & timer(const std::string & name, uint64_t period_ms, uint8_t priority, uint64_t work_ns = 0)
-  {
-    Job & added = job(name, work_ns);
-    EXPECT_EQ(
-      rclrt_executor_add_timer_at(
-        &system.executor, &added.timer, start_ns() + period_ms * kMs, period_ms * kMs, priority,
-        [](void * context, rclrt_timer *) { ran(context, ""); }, &added),
-      RCLRT_OK);
-    return added;
-  }
-
-  Job & guard(const std::string & name, uint8_t priority, uint64_t work_ns = 0)
-  {
-    Job & added = job(name, work_ns);
-    EXPECT_EQ(
-      rclrt_executor_add_guard(
-        &system.executor, &added.guard, priority, [](void * context) { ran(context, ""); }, &added),
-      RCLRT_OK);
-    return added;
-  }
-
-  Job & subscription(
-    const std::string & name, uint8_t priority, uint64_t work_ns = 0,
-    rclrt_invocation invocation = RCLRT_ON_NEW_DATA)
-  {
-    Job & added = job(name, work_ns);
-    EXPECT_EQ(
-      rclrt_subscription_init(
-        &added.subscription, &system.node, &kBlob, added.name.c_str(), rclrt_qos_reliable()),
-      RCLRT_OK);
-    EXPECT_EQ(
-      rclrt_executor_add_subscription(
-        &system.executor, &added.subscription, &added.message,
-        [](void * context, const void * message) {
-          const auto * blob = static_cast<const Blob *>(message);
-          ran(context, blob == nullptr ? "-" : std::to_string(blob->number));
-        },
-        &added, priority, invocation),
-      RCLRT_OK);
-    system.settle(100);
-    rclrt_session_handle(&system.session);
-    system.settle(100);
-    return added;
-  }
-
-  static void ran(void * context, const std::string & what)
-  {
-    auto & self = *static_cast<Job *>(context);
-    auto & program = *self.program;
-    program.log += (program.log.empty() ? "" : " ") + self.name + what;
-    program.system.world.work(self.work_ns);
-  }
-
-  void publish(const std::string & name, uint32_t number)
-  {
-    system.agent.publish("rt/" + name, ::number(number));
-    system.arm_agent();
-  }
-
-  // Phases are counted from here.
-  uint64_t start_ns()
-  {
-    if (start_ns_ == 0) {
-      start_ns_ = (system.world.now_ns() / (1000 * kMs) + 5) * 1000 * kMs;
-    }
-    return start_ns_;
-  }
-
-  // Rounds until `ms` after the start; a round that waits is cut at the end.
-  void spin_until(uint64_t ms) { system.spin_until(start_ns() + ms * kMs); }
-
-  System system;
-  std::vector<std::unique_ptr<Job>> jobs;
-  std::string log;
-
-private:
-  uint64_t start_ns_ = 0;
-};
-
 TEST_F(Program, of_what_is_ready_the_most_urgent_runs_first)
 {
   guard("low", 1);
@@ -324,6 +217,20 @@ TEST_F(Program, with_trigger_one_the_others_wait_for_that_one)
   EXPECT_EQ(log, "a b");
 }
 
+TEST_F(Program, with_trigger_always_a_batch_is_granted_at_once_whatever_is_ready)
+{
+  auto & a = guard("a", 1, 5 * kMs);
+  auto & b = guard("b", 9);
+  ASSERT_EQ(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALWAYS, nullptr), RCLRT_OK);
+  rclrt_guard_trigger(&a.guard);
+  system.world.at(system.world.now_ns() + 1 * kMs, [&] {
+    rclrt_guard_trigger(&b.guard);
+    rclrt_guard_trigger(&a.guard);
+  });
+  system.spin_for(20);
+  EXPECT_EQ(log, "a b a") << "the second batch by priority";
+}
+
 TEST_F(Program, a_trigger_of_the_users_decides)
 {
   auto & a = guard("a", 9);
@@ -433,152 +340,6 @@ TEST_F(Program, a_trigger_at_any_point_of_a_round_is_run_once)
     const bool in_order = log == "u s1 low" || log == "s1 u low" || log == "s1 low u";
     ASSERT_TRUE(in_order) << log << " at " << point;
   }
-}
-
-TEST_F(Program, levels_preempt_in_the_middle_of_a_callback_but_not_below_a_ceiling)
-{
-  rclrt_micro::SimLevels levels(system.world, system.port, [this](unsigned level) {
-    rclrt_executor_run_level(&system.executor, level);
-  });
-  const uint8_t floors[] = {0, 10, 20};
-  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 3), RCLRT_OK);
-  auto & low = guard("low", 3, 10 * kMs);
-  auto & low2 = guard("low2", 5, 1 * kMs);
-  auto & high = guard("high", 25, 1 * kMs);
-  const uint64_t now = system.world.now_ns();
-  system.world.at(now + 1 * kMs, [&] { rclrt_guard_trigger(&low.guard); });
-  system.world.at(now + 2 * kMs, [&] { rclrt_guard_trigger(&low2.guard); });
-  system.world.at(now + 3 * kMs, [&] {
-    rclrt_guard_trigger(&high.guard);
-    log += " (high ready)";
-  });
-  system.world.run_until(now + 30 * kMs);
-  EXPECT_EQ(log, "low (high ready) high low2") << "low2 is of low's level: it waits";
-  EXPECT_EQ(system.world.now_ns(), now + 30 * kMs);
-
-  // The same under a ceiling of level 2, as while a resource is held that it shares with high.
-  log.clear();
-  const int before = levels.raise(2);
-  rclrt_guard_trigger(&high.guard);
-  levels.dispatch();
-  EXPECT_EQ(log, "");
-  levels.restore(before);
-  EXPECT_EQ(log, "high");
-}
-
-// Where levels are threads, two may run at once: one that took the other's callback could run it a second
-// time while it runs.
-TEST_F(Program, a_level_takes_only_its_own_callbacks)
-{
-  rclrt_micro::SimLevels levels(system.world, system.port, [](unsigned) {});
-  const uint8_t floors[] = {0, 10, 20};
-  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 3), RCLRT_OK);
-  auto & low = guard("low", 9, 0);
-  auto & middle = guard("middle", 10, 0);
-  auto & high = guard("high", 20, 0);
-  for (auto * each : {&low, &middle, &high}) {
-    rclrt_guard_trigger(&each->guard);
-  }
-  rclrt_executor_run_level(&system.executor, 1);
-  EXPECT_EQ(log, "middle");
-  rclrt_executor_run_level(&system.executor, 0);
-  EXPECT_EQ(log, "middle low");
-  rclrt_executor_run_level(&system.executor, 2);
-  EXPECT_EQ(log, "middle low high");
-}
-
-// A callback that is ready again as soon as it has run, and a less urgent one.
-class Storm : public Program
-{
-protected:
-  void SetUp() override
-  {
-    Program::SetUp();
-    auto & added = job("u", 1 * kMs);
-    EXPECT_EQ(
-      rclrt_executor_add_guard(
-        &system.executor, &added.guard, 9,
-        [](void * context) {
-          ran(context, "");
-          rclrt_guard_trigger(&static_cast<Job *>(context)->guard);
-        },
-        &added),
-      RCLRT_OK);
-    storm = &added.guard;
-  }
-
-  rclrt_guard * storm = nullptr;
-};
-
-TEST_F(Storm, without_a_budget_it_starves_what_is_less_urgent)
-{
-  auto & low = guard("low", 1);
-  rclrt_guard_trigger(storm);
-  rclrt_guard_trigger(&low.guard);
-  system.spin_for(6);
-  EXPECT_EQ(log, "u u u u u u");
-}
-
-TEST_F(Storm, with_a_budget_others_come_first_when_it_is_used_up_and_it_goes_on_when_there_are_none)
-{
-  auto & low = guard("low", 1);
-  auto & lowest = guard("lowest", 0);
-  rclrt_budget budget;
-  rclrt_budget_init(&budget, 2, 20 * kMs);
-  ASSERT_EQ(rclrt_callback_set_budget(&storm->callback, &budget), RCLRT_OK);
-  rclrt_guard_trigger(storm);
-  rclrt_guard_trigger(&low.guard);
-  rclrt_guard_trigger(&lowest.guard);
-  system.spin_for(5);
-  EXPECT_EQ(log, "u u low lowest u u u");
-  EXPECT_EQ(budget.exhausted, 1U);
-  // Full again 20 ms after its first use.
-  log.clear();
-  system.spin_for(15);
-  log.clear();
-  rclrt_guard_trigger(&low.guard);
-  system.spin_for(3);
-  EXPECT_EQ(log, "u u low u");
-}
-
-TEST_F(Storm, with_levels_it_waits_until_its_budget_is_full_again)
-{
-  rclrt_micro::SimLevels levels(system.world, system.port, [this](unsigned level) {
-    const uint64_t again = rclrt_executor_run_level(&system.executor, level);
-    if (again != UINT64_MAX) {  // the timer interrupt
-      system.world.at(again, [this, level] { system.port.port.pend(&system.port, level); });
-    }
-  });
-  rclrt_executor_remove(&system.executor, &storm->callback);
-  const uint8_t floors[] = {0, 5};
-  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 2), RCLRT_OK);
-  ASSERT_EQ(rclrt_executor_add(&system.executor, &storm->callback, 9, RCLRT_ON_NEW_DATA), RCLRT_OK);
-  auto & low = guard("low", 1, 5 * kMs);
-  rclrt_budget budget;
-  rclrt_budget_init(&budget, 3, 10 * kMs);
-  ASSERT_EQ(rclrt_callback_set_budget(&storm->callback, &budget), RCLRT_OK);
-  const uint64_t now = system.world.now_ns();
-  system.world.at(now + 1, [&] {
-    rclrt_guard_trigger(storm);
-    rclrt_guard_trigger(&low.guard);
-  });
-  system.world.run_until(now + 9 * kMs);
-  EXPECT_EQ(log, "u u u low");
-  system.world.run_until(now + 19 * kMs);
-  EXPECT_EQ(log, "u u u low u u u") << "three every 10 ms";
-}
-
-TEST_F(Program, levels_that_cannot_be_are_refused)
-{
-  const uint8_t floors[] = {0, 10, 10};
-  const uint8_t not_zero[] = {1, 10};
-  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, floors, 2), RCLRT_ERR_ARGUMENT)
-    << "no pend in the port";
-  rclrt_micro::SimLevels levels(system.world, system.port, [](unsigned) {});
-  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, floors, 3), RCLRT_ERR_ARGUMENT);
-  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, not_zero, 2), RCLRT_ERR_ARGUMENT);
-  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, floors, 5), RCLRT_ERR_ARGUMENT);
-  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, floors, 2), RCLRT_OK);
 }
 
 TEST(Chains, later_callbacks_are_above_earlier_ones_and_the_first_chain_above_all)

@@ -27,6 +27,7 @@ int with_somebody_at(Who who, const std::set<int> & points)
   RigOptions options;
   options.byte_ns = 0;
   options.nodes = 8;
+  options.piece = 16;  // a completion every few bytes
   Rig rig(options);
   rclrt_output_stream reliable{};
   rclrt_output_stream best_effort{};
