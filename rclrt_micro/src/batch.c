@@ -45,25 +45,9 @@ static void build_wait_set(struct rclrt_executor * executor)
 
 static void run_batch(struct rclrt_executor * executor)
 {
-  const bool let = executor->semantics == RCLRT_SEMANTICS_LET;
-  struct rclrt_link * link;
-  for (link = rclrt_list_first(&executor->all); link != NULL;
-       link = rclrt_list_next(&executor->all, link)) {
-    struct rclrt_callback * callback = callback_of(link);
-    const uint32_t token = executor_enter(executor);
-    const bool granted = callback->ready || callback->invocation == RCLRT_ALWAYS;
-    if (granted) {
-      executor_take_out(executor, callback);
-      callback->granted = true;
-      rclrt_queue_push(&executor->granted, &callback->ready_link, callback->priority);
-    }
-    executor_leave(executor, token);
-    if (granted && let && callback->take != NULL) {
-      callback->fresh = callback->take(callback, executor->buffers, executor->buffer_size);
-    }
-  }
+  executor_grant(executor);
   struct rclrt_link * after = NULL;
-  for (link = rclrt_list_first(&executor->all); link != NULL; link = after) {
+  for (struct rclrt_link * link = rclrt_list_first(&executor->all); link != NULL; link = after) {
     struct rclrt_callback * callback = callback_of(link);
     after = rclrt_list_next(&executor->all, link); /* it may remove itself */
     if (callback->granted) {

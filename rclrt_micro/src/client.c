@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "session_internal.h"
+#include "client_internal.h"
 
 #define BLOCKING_TIMEOUT_NS UINT64_C(1000000000)
 
@@ -76,10 +76,10 @@ static enum rclrt_ret delete_endpoint(
   return ret;
 }
 
-/* Streams are not used twice in a session: the agent would go on with the old numbers. */
-static bool has_streams(const struct rclrt_session * session, unsigned count)
+enum rclrt_ret client_check_streams(const struct rclrt_session * session, unsigned count)
 {
-  return session->next_stream + count <= 0x7FU;
+  const unsigned needed = session->next_stream + count;
+  return needed <= 0x7FU ? RCLRT_OK : daemon_short(session->daemon, "streams", 0x7FU, needed);
 }
 
 /* A stream of its own for everything that has a priority of its own: see daemon.h. */
@@ -89,7 +89,7 @@ static uint8_t next_stream(struct rclrt_session * session, bool reliable)
   return (uint8_t)(base + ++session->next_stream);
 }
 
-static enum rclrt_ret add_output(
+enum rclrt_ret client_add_output(
   struct rclrt_session * session, struct rclrt_output_stream * stream, bool reliable)
 {
   return rclrt_daemon_add_output(session->daemon, stream, next_stream(session, reliable));
@@ -106,7 +106,7 @@ enum rclrt_ret rclrt_publisher_init(
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_session * session = node->session;
-  if (!has_streams(session, 1)) {
+  if (client_check_streams(session, 1) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
   memset(publisher, 0, sizeof(*publisher));
@@ -123,7 +123,20 @@ enum rclrt_ret rclrt_publisher_init(
     return RCLRT_OK;
   }
   publisher->stream = &publisher->own_stream;
-  return add_output(session, &publisher->own_stream, qos.reliable);
+  return client_add_output(session, &publisher->own_stream, qos.reliable);
+}
+
+enum rclrt_ret rclrt_publisher_set_budget(
+  struct rclrt_publisher * publisher, struct rclrt_budget * budget)
+{
+  if (publisher == NULL || publisher->stream == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  struct rclrt_daemon * daemon = publisher->session->daemon;
+  const uint32_t token = daemon_enter(daemon);
+  publisher->stream->budget = budget;
+  daemon_leave(daemon, token);
+  return RCLRT_OK;
 }
 
 enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher)
@@ -140,8 +153,7 @@ enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher)
   return ret;
 }
 
-/* The stream and line for what an entity receives. */
-static enum rclrt_ret add_reception(
+enum rclrt_ret client_add_reception(
   struct rclrt_session * session, struct rclrt_entity * entity, struct rclrt_input_stream * stream,
   struct rclrt_sink * sink, bool reliable)
 {
@@ -156,8 +168,7 @@ static enum rclrt_ret add_reception(
   return ret;
 }
 
-/* Asks the agent to stop, throws away what has come meanwhile, and takes both out. */
-static void remove_reception(
+void client_remove_reception(
   struct rclrt_callback * callback, struct rclrt_session * session, struct rclrt_entity * entity,
   struct rclrt_input_stream * stream, struct rclrt_sink * sink)
 {
@@ -177,16 +188,6 @@ static void subscription_notify(struct rclrt_sink * sink)
   rclrt_callback_make_ready(&RCLRT_CONTAINER_OF(sink, struct rclrt_subscription, sink)->callback);
 }
 
-static void service_notify(struct rclrt_sink * sink)
-{
-  rclrt_callback_make_ready(&RCLRT_CONTAINER_OF(sink, struct rclrt_service, sink)->callback);
-}
-
-static void client_notify(struct rclrt_sink * sink)
-{
-  rclrt_callback_make_ready(&RCLRT_CONTAINER_OF(sink, struct rclrt_client, sink)->callback);
-}
-
 enum rclrt_ret rclrt_subscription_init(
   struct rclrt_subscription * subscription, struct rclrt_node_handle * node,
   const struct rclrt_type * type, const char * name, struct rclrt_qos qos)
@@ -197,7 +198,7 @@ enum rclrt_ret rclrt_subscription_init(
   if (node->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  if (!has_streams(node->session, 1)) {
+  if (client_check_streams(node->session, 1) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
   memset(subscription, 0, sizeof(*subscription));
@@ -210,7 +211,7 @@ enum rclrt_ret rclrt_subscription_init(
     return ret;
   }
   subscription->sink.notify = subscription_notify;
-  return add_reception(
+  return client_add_reception(
     node->session, &subscription->reader, &subscription->stream, &subscription->sink, qos.reliable);
 }
 
@@ -219,7 +220,7 @@ enum rclrt_ret rclrt_subscription_fini(struct rclrt_subscription * subscription)
   if (subscription == NULL || subscription->sink.link.next == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  remove_reception(
+  client_remove_reception(
     &subscription->callback, subscription->session, &subscription->reader, &subscription->stream,
     &subscription->sink);
   return delete_endpoint(
@@ -239,117 +240,6 @@ enum rclrt_ret rclrt_subscription_accept_long(
   subscription->stream.assembly_capacity = size;
   return RCLRT_OK;
 }
-
-static enum rclrt_ret create_service(
-  struct rclrt_node_handle * node, struct rclrt_entity * entity, const char * name,
-  const struct rclrt_type * request_type, const struct rclrt_type * response_type,
-  enum rclrt_object_kind kind)
-{
-  entity->name = name;
-  entity->type = request_type->name;
-  entity->reply_type = response_type->name;
-  entity->parent = node->participant.id;
-  entity->representation = node->representation;
-  return rclrt_session_create(node->session, entity, kind);
-}
-
-enum rclrt_ret rclrt_service_init(
-  struct rclrt_service * service, struct rclrt_node_handle * node,
-  const struct rclrt_type * request_type, const struct rclrt_type * response_type,
-  const char * name)
-{
-  if (
-    service == NULL || node == NULL || request_type == NULL || response_type == NULL ||
-    name == NULL || node->session == NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  if (!has_streams(node->session, 2)) {
-    return RCLRT_ERR_STORAGE;
-  }
-  memset(service, 0, sizeof(*service));
-  service->session = node->session;
-  service->request_type = request_type;
-  service->response_type = response_type;
-  enum rclrt_ret ret =
-    create_service(node, &service->replier, name, request_type, response_type, RCLRT_REPLIER);
-  if (ret != RCLRT_OK) {
-    return ret;
-  }
-  service->sink.notify = service_notify;
-  ret = add_reception(node->session, &service->replier, &service->in, &service->sink, true);
-  if (ret != RCLRT_OK) {
-    return ret;
-  }
-  return add_output(node->session, &service->out, true);
-}
-
-enum rclrt_ret rclrt_service_fini(struct rclrt_service * service)
-{
-  if (service == NULL || service->sink.link.next == NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  struct rclrt_session * session = service->session;
-  remove_reception(&service->callback, session, &service->replier, &service->in, &service->sink);
-  const enum rclrt_ret ret = rclrt_session_delete(session, &service->replier);
-  rclrt_daemon_remove_output(session->daemon, &service->out);
-  return ret;
-}
-
-enum rclrt_ret rclrt_client_init(
-  struct rclrt_client * client, struct rclrt_node_handle * node,
-  const struct rclrt_type * request_type, const struct rclrt_type * response_type,
-  const char * name, uint8_t priority)
-{
-  if (
-    client == NULL || node == NULL || request_type == NULL || response_type == NULL ||
-    name == NULL || node->session == NULL || priority >= RCLRT_PRIORITIES) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  if (!has_streams(node->session, 2)) {
-    return RCLRT_ERR_STORAGE;
-  }
-  memset(client, 0, sizeof(*client));
-  client->session = node->session;
-  client->request_type = request_type;
-  client->response_type = response_type;
-  client->priority = priority;
-  enum rclrt_ret ret =
-    create_service(node, &client->requester, name, request_type, response_type, RCLRT_REQUESTER);
-  if (ret != RCLRT_OK) {
-    return ret;
-  }
-  client->sink.notify = client_notify;
-  ret = add_reception(node->session, &client->requester, &client->in, &client->sink, true);
-  if (ret != RCLRT_OK) {
-    return ret;
-  }
-  return add_output(node->session, &client->out, true);
-}
-
-enum rclrt_ret rclrt_client_fini(struct rclrt_client * client)
-{
-  if (client == NULL || client->sink.link.next == NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  struct rclrt_session * session = client->session;
-  remove_reception(&client->callback, session, &client->requester, &client->in, &client->sink);
-  const enum rclrt_ret ret = rclrt_session_delete(session, &client->requester);
-  rclrt_daemon_remove_output(session->daemon, &client->out);
-  return ret;
-}
-
-/* What goes into one WRITE_DATA. */
-struct outgoing
-{
-  struct rclrt_session * session;
-  struct rclrt_output_stream * stream;
-  const struct rclrt_type * type;
-  const void * message;
-  const struct rclrt_request_id * id; /* in front of a response; or null */
-  uint16_t object;
-  uint16_t request;
-  uint8_t priority;
-};
 
 static void write_data(struct rclrt_writer * writer, const struct outgoing * out)
 {
@@ -371,16 +261,16 @@ static enum rclrt_ret send_long(const struct outgoing * out)
   struct rclrt_writer writer;
   rclrt_writer_init(&writer, session->buffer, session->buffer_size);
   write_data(&writer, out);
-  enum rclrt_ret ret = RCLRT_ERR_STORAGE;
-  if (!writer.failed) {
-    ret = rclrt_daemon_send_fragmented(
-      session->daemon, out->stream, out->priority, session->buffer, writer.at);
-  }
+  const enum rclrt_ret ret =
+    writer.failed
+      ? daemon_short(session->daemon, "the session's buffer", session->buffer_size, writer.at)
+      : rclrt_daemon_send_fragmented(
+          session->daemon, out->stream, out->priority, session->buffer, writer.at);
   session_give_buffer(session);
   return ret;
 }
 
-static enum rclrt_ret send(const struct outgoing * out)
+enum rclrt_ret client_send(const struct outgoing * out)
 {
   struct rclrt_daemon * daemon = out->session->daemon;
   if (!out->session->connected) {
@@ -435,52 +325,11 @@ enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * me
     publisher->writer.id,
     rclrt_session_next_request(publisher->session),
     publisher->priority};
-  const enum rclrt_ret ret = send(&out);
+  const enum rclrt_ret ret = client_send(&out);
   return ret == RCLRT_OK && publisher->blocking ? wait_sent(publisher) : ret;
 }
 
-enum rclrt_ret rclrt_service_respond(
-  struct rclrt_service * service, const struct rclrt_request_id * id, const void * response)
-{
-  if (service == NULL || id == NULL || response == NULL || service->session == NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  const struct outgoing out = {
-    service->session,
-    &service->out,
-    service->response_type,
-    response,
-    id,
-    service->replier.id,
-    rclrt_session_next_request(service->session),
-    service->callback.priority};
-  return send(&out);
-}
-
-enum rclrt_ret rclrt_client_request(
-  struct rclrt_client * client, const void * request, uint16_t * number)
-{
-  if (client == NULL || request == NULL || client->session == NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  const struct outgoing out = {
-    client->session,
-    &client->out,
-    client->request_type,
-    request,
-    NULL,
-    client->requester.id,
-    rclrt_session_next_request(client->session),
-    client->priority};
-  if (number != NULL) {
-    *number = out.request;
-  }
-  return send(&out);
-}
-
-/* The DATA for `object` in the next message of the sink. Peers put one into a message; another is
- * counted as malformed. */
-static bool take_data(
+bool client_take_data(
   struct rclrt_session * session, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
   struct rclrt_bytes * data)
 {
@@ -507,8 +356,7 @@ static bool take_data(
   return found;
 }
 
-/* Adds the callback and begins to read; if that fails, it can be added again. */
-static enum rclrt_ret add_reader(
+enum rclrt_ret client_add_reader(
   struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
   enum rclrt_invocation invocation, struct rclrt_session * session, struct rclrt_entity * entity)
 {
@@ -527,7 +375,7 @@ static bool subscription_take(struct rclrt_callback * callback, uint8_t * buffer
   struct rclrt_subscription * subscription =
     RCLRT_CONTAINER_OF(callback, struct rclrt_subscription, callback);
   struct rclrt_bytes data;
-  if (!take_data(subscription->session, &subscription->sink, buffer, capacity, &data)) {
+  if (!client_take_data(subscription->session, &subscription->sink, buffer, capacity, &data)) {
     return false;
   }
   struct rclrt_reader reader;
@@ -560,99 +408,7 @@ enum rclrt_ret rclrt_executor_add_subscription(
   subscription->callback.sink = &subscription->sink;
   subscription->callback.take = subscription_take;
   subscription->callback.run = subscription_run;
-  return add_reader(
+  return client_add_reader(
     executor, &subscription->callback, priority, invocation, subscription->session,
     &subscription->reader);
-}
-
-static bool service_take(struct rclrt_callback * callback, uint8_t * buffer, size_t capacity)
-{
-  struct rclrt_service * service = RCLRT_CONTAINER_OF(callback, struct rclrt_service, callback);
-  struct rclrt_bytes data;
-  if (!take_data(service->session, &service->sink, buffer, capacity, &data)) {
-    return false;
-  }
-  struct rclrt_reader reader;
-  rclrt_reader_init(&reader, data.data, data.size);
-  rclrt_read_bytes(&reader, service->id.bytes, sizeof(service->id.bytes));
-  reader.origin = reader.at;
-  service->request_type->decode(service->request, &reader);
-  return !reader.failed;
-}
-
-static void service_run(struct rclrt_callback * callback, bool fresh)
-{
-  (void)fresh;
-  struct rclrt_service * service = RCLRT_CONTAINER_OF(callback, struct rclrt_service, callback);
-  if (!service->run(service->context, service->request, service->response)) {
-    return;
-  }
-  if (rclrt_service_respond(service, &service->id, service->response) != RCLRT_OK) {
-    service->unsent++;
-  }
-}
-
-enum rclrt_ret rclrt_executor_add_service(
-  struct rclrt_executor * executor, struct rclrt_service * service, void * request, void * response,
-  bool (*run)(void * context, const void * request, void * response), void * context,
-  uint8_t priority)
-{
-  if (
-    service == NULL || request == NULL || response == NULL || run == NULL ||
-    service->session == NULL || service->callback.executor != NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  service->request = request;
-  service->response = response;
-  service->run = run;
-  service->context = context;
-  service->callback.sink = &service->sink;
-  service->callback.take = service_take;
-  service->callback.run = service_run;
-  return add_reader(
-    executor, &service->callback, priority, RCLRT_ON_NEW_DATA, service->session, &service->replier);
-}
-
-static bool client_take(struct rclrt_callback * callback, uint8_t * buffer, size_t capacity)
-{
-  struct rclrt_client * client = RCLRT_CONTAINER_OF(callback, struct rclrt_client, callback);
-  struct rclrt_bytes data;
-  if (!take_data(client->session, &client->sink, buffer, capacity, &data)) {
-    return false;
-  }
-  struct rclrt_reader reader;
-  rclrt_reader_init(&reader, data.data, data.size);
-  const uint8_t high = rclrt_read_u8(&reader);
-  client->number = (uint16_t)(high << 8 | rclrt_read_u8(&reader));
-  (void)rclrt_read_u16(&reader); /* the requester itself */
-  reader.origin = reader.at;
-  client->response_type->decode(client->response, &reader);
-  return !reader.failed;
-}
-
-static void client_run(struct rclrt_callback * callback, bool fresh)
-{
-  (void)fresh;
-  struct rclrt_client * client = RCLRT_CONTAINER_OF(callback, struct rclrt_client, callback);
-  client->run(client->context, client->response, client->number);
-}
-
-enum rclrt_ret rclrt_executor_add_client(
-  struct rclrt_executor * executor, struct rclrt_client * client, void * response,
-  void (*run)(void * context, const void * response, uint16_t number), void * context,
-  uint8_t priority)
-{
-  if (
-    client == NULL || response == NULL || run == NULL || client->session == NULL ||
-    client->callback.executor != NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  client->response = response;
-  client->run = run;
-  client->context = context;
-  client->callback.sink = &client->sink;
-  client->callback.take = client_take;
-  client->callback.run = client_run;
-  return add_reader(
-    executor, &client->callback, priority, RCLRT_ON_NEW_DATA, client->session, &client->requester);
 }

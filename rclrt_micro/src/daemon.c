@@ -9,15 +9,30 @@
 
 static bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1U)) == 0; }
 
-static bool config_is_valid(const struct rclrt_daemon_config * config)
+/* The first size that is too small, or nothing. */
+static struct rclrt_shortage find_shortage(const struct rclrt_daemon_config * config)
 {
-  return config->nodes != NULL && config->node_count > 0 && config->node_bytes != NULL &&
-         config->message_capacity >= 64U && config->message_capacity % 4U == 0 &&
-         config->slots != NULL && config->slot_count > 0 && config->ring != NULL &&
-         is_power_of_two(config->ring_size) && config->ring_size >= 2U * config->message_capacity &&
-         config->piece != NULL && config->piece_size >= 16U &&
-         (config->framing != RCLRT_FRAMING_DATAGRAM || config->input == NULL ||
-          config->input_size >= config->message_capacity);
+  const uint32_t ring = 2U * config->message_capacity;
+  const bool datagrams = config->framing == RCLRT_FRAMING_DATAGRAM && config->input != NULL;
+  /* Of the ring only a part counts that is a power of two. */
+  const uint32_t usable = is_power_of_two(config->ring_size) ? config->ring_size : 0;
+  const struct rclrt_shortage sizes[] = {
+    {"node_count", config->node_count, 1},
+    {"message_capacity", config->message_capacity & ~(uint32_t)3, 64},
+    {"message_capacity, a multiple of 4", config->message_capacity & ~(uint32_t)3,
+     config->message_capacity},
+    {"slot_count", config->slot_count, 1},
+    {"ring_size, a power of two", usable, ring},
+    {"piece_size", config->piece_size, 16},
+    {"input_size", datagrams ? config->input_size : UINT16_MAX, config->message_capacity},
+  };
+  const struct rclrt_shortage none = {NULL, 0, 0};
+  for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+    if (sizes[i].limit < sizes[i].needed) {
+      return sizes[i];
+    }
+  }
+  return none;
 }
 
 enum rclrt_ret rclrt_daemon_init(
@@ -29,10 +44,16 @@ enum rclrt_ret rclrt_daemon_init(
   }
   if (
     port->now_ns == NULL || port->enter == NULL || port->leave == NULL ||
-    transport->write == NULL || transport->read == NULL || !config_is_valid(config)) {
+    transport->write == NULL || transport->read == NULL || config->nodes == NULL ||
+    config->node_bytes == NULL || config->slots == NULL || config->ring == NULL ||
+    config->piece == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   memset(daemon, 0, sizeof(*daemon));
+  daemon->shortage = find_shortage(config);
+  if (daemon->shortage.what != NULL) {
+    return RCLRT_ERR_STORAGE;
+  }
   daemon->config = *config;
   if (daemon->config.heartbeat_ns == 0) {
     daemon->config.heartbeat_ns = 100U * UINT64_C(1000000);

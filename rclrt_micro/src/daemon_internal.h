@@ -31,6 +31,17 @@ static inline void daemon_count(struct rclrt_daemon * daemon, uint32_t * counter
   daemon_leave(daemon, token);
 }
 
+/* Not inside a critical section. */
+static inline enum rclrt_ret daemon_short(
+  struct rclrt_daemon * daemon, const char * what, size_t limit, size_t needed)
+{
+  const struct rclrt_shortage shortage = {what, (uint32_t)limit, (uint32_t)needed};
+  const uint32_t token = daemon_enter(daemon);
+  daemon->shortage = shortage;
+  daemon_leave(daemon, token);
+  return RCLRT_ERR_STORAGE;
+}
+
 static inline bool is_reliable(uint8_t stream) { return stream >= RCLRT_STREAM_RELIABLE; }
 
 static inline struct rclrt_node * node_of(struct rclrt_link * link)

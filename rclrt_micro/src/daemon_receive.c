@@ -279,7 +279,9 @@ static void handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot
   rclrt_reader_init(&reader, bytes, length);
   rclrt_read_message_header(&reader, &header);
   while (rclrt_read_submessage(&reader, &submessage)) {
-    (void)daemon_on_control(daemon, &submessage);
+    if (!daemon_on_control(daemon, &submessage)) {
+      daemon_count(daemon, &daemon->counters.malformed); /* what is not, comes first in a message */
+    }
   }
   if (reader.failed) {
     daemon_count(daemon, &daemon->counters.malformed);
@@ -369,7 +371,7 @@ static void on_frame(
   const uint8_t submessage = head[at];
   if (
     (submessage == RCLRT_ACKNACK || submessage == RCLRT_HEARTBEAT) &&
-    found->length <= RCLRT_CONTROL_MAX) {
+    head[1] == RCLRT_STREAM_NONE && found->length <= RCLRT_CONTROL_MAX) {
     handle_control(daemon, found);
     return;
   }

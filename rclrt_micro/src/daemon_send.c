@@ -223,7 +223,9 @@ enum rclrt_ret rclrt_daemon_commit(
   }
   daemon_leave(daemon, token);
   daemon_kick(daemon);
-  return ret;
+  return ret == RCLRT_ERR_STORAGE
+           ? daemon_short(daemon, "message_capacity", daemon->config.message_capacity, writer->at)
+           : ret;
 }
 
 void rclrt_daemon_cancel(struct rclrt_daemon * daemon, struct rclrt_node * node)
@@ -252,8 +254,11 @@ enum rclrt_ret rclrt_daemon_send_fragmented(
   }
   const size_t piece = rclrt_daemon_payload_capacity(daemon) - RCLRT_SUBMESSAGE_HEADER;
   const size_t count = (size + piece - 1) / piece;
-  if (count > RCLRT_WINDOW || count > daemon->config.node_count) {
-    return RCLRT_ERR_STORAGE;
+  if (count > RCLRT_WINDOW) {
+    return daemon_short(daemon, "RCLRT_WINDOW", RCLRT_WINDOW, count);
+  }
+  if (count > daemon->config.node_count) {
+    return daemon_short(daemon, "node_count", daemon->config.node_count, count);
   }
   struct rclrt_node * nodes[RCLRT_WINDOW];
   size_t lengths[RCLRT_WINDOW];

@@ -54,17 +54,29 @@ static bool may_begin(struct rclrt_daemon * daemon, int priority, uint64_t now)
   if (daemon->held_for == NULL) {
     return true;
   }
-  if (now >= daemon->held_until_ns) {
+  if (now >= daemon->held_until_ns || !rclrt_budget_left(daemon->held_for->stream->budget, now)) {
     daemon->held_for = NULL;
     return true;
   }
   return daemon->config.mode == RCLRT_MODE_OWN && priority >= daemon->held_for->priority;
 }
 
+/* In a critical section: the most urgent whose stream has budget left, else the most urgent. One step
+ * per message whose stream has none. */
+static struct rclrt_node * first_with_budget(struct rclrt_daemon * daemon, uint64_t now)
+{
+  struct rclrt_link * const first = rclrt_queue_first(&daemon->execution);
+  struct rclrt_link * link = first;
+  while (link != NULL && !rclrt_budget_left(node_of(link)->stream->budget, now)) {
+    link = rclrt_queue_next(&daemon->execution, link, node_of(link)->priority);
+  }
+  return node_of(link != NULL ? link : first);
+}
+
 /* In a critical section. */
 static bool pick_data(struct rclrt_daemon * daemon, uint64_t now)
 {
-  struct rclrt_node * node = node_of(rclrt_queue_first(&daemon->execution));
+  struct rclrt_node * node = first_with_budget(daemon, now);
   if (node == NULL || !may_begin(daemon, node->priority, now)) {
     return false;
   }
@@ -76,6 +88,7 @@ static bool pick_data(struct rclrt_daemon * daemon, uint64_t now)
   if (node->sequence == node->stream->sent) {
     node->stream->sent++;
   }
+  rclrt_budget_use(node->stream->budget, node->length, now);
   node->stream->quiet_since_ns = now; /* silence is counted anew, also while this is on the line */
   daemon->current = node;
   daemon->message = node->bytes;

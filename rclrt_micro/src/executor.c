@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "daemon_internal.h"
 #include "executor_internal.h"
 
 static struct rclrt_callback * ready_of(struct rclrt_link * link)
@@ -133,6 +134,18 @@ void rclrt_callback_make_ready(struct rclrt_callback * callback)
   }
 }
 
+enum rclrt_ret rclrt_callback_set_budget(
+  struct rclrt_callback * callback, struct rclrt_budget * budget)
+{
+  if (callback == NULL || callback->executor == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const uint32_t token = executor_enter(callback->executor);
+  callback->budget = budget;
+  executor_leave(callback->executor, token);
+  return RCLRT_OK;
+}
+
 enum rclrt_ret rclrt_executor_add(
   struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
   enum rclrt_invocation invocation)
@@ -147,6 +160,7 @@ enum rclrt_ret rclrt_executor_add(
   callback->ready = false;
   callback->granted = false;
   callback->fresh = false;
+  callback->budget = NULL;
   if (callback->sink != NULL) {
     callback->sink->priority = priority;
   }
@@ -209,7 +223,8 @@ enum rclrt_ret rclrt_executor_add_timer_at(
   const bool fits = rclrt_heap_push(&executor->timers, &timer->due);
   executor_leave(executor, token);
   if (!fits) {
-    return RCLRT_ERR_STORAGE;
+    const uint16_t limit = executor->timers.capacity;
+    return daemon_short(executor->daemon, "timer_count", limit, limit + 1U);
   }
   const enum rclrt_ret ret =
     rclrt_executor_add(executor, &timer->callback, priority, RCLRT_ON_NEW_DATA);
@@ -359,31 +374,63 @@ void executor_take_out(struct rclrt_executor * executor, struct rclrt_callback *
   callback->granted = false;
 }
 
-/* The most urgent of `queue` at `least` or above and below `below`, taken out. */
-static struct rclrt_callback * pop(
-  struct rclrt_executor * executor, struct rclrt_queue * queue, unsigned least, unsigned below)
+/* In a critical section: of the ready ones from `least` up to `below`, the most urgent with budget left;
+ * if none has, the most urgent, but with levels none, for those below are to run: `*again` says when.
+ * One step per callback without budget. */
+static struct rclrt_callback * first_with_budget(
+  struct rclrt_executor * executor, unsigned least, unsigned below, uint64_t now, uint64_t * again)
 {
-  struct rclrt_callback * callback = NULL;
+  const struct rclrt_queue * ready = &executor->ready;
+  struct rclrt_callback * const first = ready_of(rclrt_queue_first_between(ready, least, below));
+  struct rclrt_callback * callback = first;
+  *again = UINT64_MAX;
+  while (callback != NULL && !rclrt_budget_left(callback->budget, now)) {
+    *again = callback->budget->full_ns < *again ? callback->budget->full_ns : *again;
+    callback = ready_of(rclrt_queue_next(ready, &callback->ready_link, callback->priority));
+    callback = callback != NULL && callback->priority < least ? NULL : callback;
+  }
+  return callback == NULL && executor->levels == 1 ? first : callback;
+}
+
+/* The next of the ready ones from `least` up to `below`, taken out. */
+static struct rclrt_callback * pop_ready(
+  struct rclrt_executor * executor, unsigned least, unsigned below, uint64_t * again)
+{
+  const uint64_t now = executor->port->now_ns(executor->port->context);
   const uint32_t token = executor_enter(executor);
-  struct rclrt_link * link = rclrt_queue_first_between(queue, least, below);
-  if (link != NULL) {
-    callback = ready_of(link);
+  struct rclrt_callback * callback = first_with_budget(executor, least, below, now, again);
+  if (callback != NULL) {
+    executor_take_out(executor, callback);
+    rclrt_budget_use(callback->budget, 1, now);
+  }
+  executor_leave(executor, token);
+  return callback;
+}
+
+/* The most urgent of the batch, taken out. */
+static struct rclrt_callback * pop_granted(struct rclrt_executor * executor)
+{
+  const uint32_t token = executor_enter(executor);
+  struct rclrt_callback * callback = ready_of(rclrt_queue_first(&executor->granted));
+  if (callback != NULL) {
     executor_take_out(executor, callback);
   }
   executor_leave(executor, token);
   return callback;
 }
 
-void rclrt_executor_run_level(struct rclrt_executor * executor, unsigned level)
+uint64_t rclrt_executor_run_level(struct rclrt_executor * executor, unsigned level)
 {
   /* Only its own: where levels are threads, the one above may be running a callback at this moment
    * that has just become ready again, and a callback never runs twice at once. */
   const unsigned below =
     level + 1U < executor->levels ? executor->floors[level + 1U] : RCLRT_PRIORITIES;
   struct rclrt_callback * callback;
-  while ((callback = pop(executor, &executor->ready, executor->floors[level], below)) != NULL) {
+  uint64_t again = UINT64_MAX;
+  while ((callback = pop_ready(executor, executor->floors[level], below, &again)) != NULL) {
     executor_run(executor, callback, level);
   }
+  return again;
 }
 
 bool executor_triggered(const struct rclrt_executor * executor)
@@ -408,8 +455,7 @@ bool executor_triggered(const struct rclrt_executor * executor)
   return all;
 }
 
-/* Moves to the batch whatever is ready or runs always. One step per callback, as the trigger ALL. */
-static void grant(struct rclrt_executor * executor)
+void executor_grant(struct rclrt_executor * executor)
 {
   for (struct rclrt_link * link = rclrt_list_first(&executor->all); link != NULL;
        link = rclrt_list_next(&executor->all, link)) {
@@ -431,13 +477,14 @@ static void grant(struct rclrt_executor * executor)
 /* The next callback to run, or null. */
 static struct rclrt_callback * next(struct rclrt_executor * executor)
 {
+  uint64_t again;
   if (!executor_batches(executor)) {
-    return pop(executor, &executor->ready, 0, RCLRT_PRIORITIES);
+    return pop_ready(executor, 0, RCLRT_PRIORITIES, &again);
   }
-  struct rclrt_callback * callback = pop(executor, &executor->granted, 0, RCLRT_PRIORITIES);
+  struct rclrt_callback * callback = pop_granted(executor);
   if (callback == NULL && executor_triggered(executor)) {
-    grant(executor);
-    callback = pop(executor, &executor->granted, 0, RCLRT_PRIORITIES);
+    executor_grant(executor);
+    callback = pop_granted(executor);
   }
   return callback;
 }
@@ -484,4 +531,29 @@ enum rclrt_ret rclrt_executor_spin(struct rclrt_executor * executor, const volat
     ret = rclrt_executor_spin_some(executor, UINT64_C(100) * 1000000U);
   }
   return ret == RCLRT_ERR_TIMEOUT ? RCLRT_OK : ret;
+}
+
+enum rclrt_ret rclrt_executor_spin_period(
+  struct rclrt_executor * executor, uint64_t period_ns, const volatile bool * stop)
+{
+  if (executor == NULL || stop == NULL || period_ns == 0) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const struct rclrt_port * port = executor->port;
+  uint64_t next = port->now_ns(port->context);
+  enum rclrt_ret ret = RCLRT_OK;
+  while (!*stop && ret == RCLRT_OK) {
+    next += ((port->now_ns(port->context) - next) / period_ns + 1U) * period_ns;
+    while (ret == RCLRT_OK && port->now_ns(port->context) < next) {
+      ret = rclrt_executor_spin_some(executor, 0);
+    }
+    if (ret == RCLRT_ERR_TIMEOUT) { /* nothing is ready any more */
+      ret = RCLRT_OK;
+    }
+    while (ret == RCLRT_OK) {
+      ret = executor_wait(executor, UINT64_MAX, next);
+    }
+    ret = ret == RCLRT_ERR_TIMEOUT ? RCLRT_OK : ret; /* the next period begins */
+  }
+  return ret;
 }

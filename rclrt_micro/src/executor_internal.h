@@ -30,6 +30,9 @@ void executor_run(
   struct rclrt_executor * executor, struct rclrt_callback * callback, unsigned level);
 /* In a critical section: neither ready nor granted any more. */
 void executor_take_out(struct rclrt_executor * executor, struct rclrt_callback * callback);
+/* Moves to the batch whatever is ready or runs always, and with LET takes its data. One step per
+ * callback, as the trigger ALL. */
+void executor_grant(struct rclrt_executor * executor);
 bool executor_triggered(const struct rclrt_executor * executor);
 /* Waits for the line until `next_ns` at most. TIMEOUT: `deadline_ns` has passed. */
 enum rclrt_ret executor_wait(

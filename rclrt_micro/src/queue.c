@@ -123,6 +123,13 @@ struct rclrt_link * rclrt_queue_first_between(
   return priority < (int)least ? NULL : rclrt_list_first(&queue->levels[priority]);
 }
 
+struct rclrt_link * rclrt_queue_next(
+  const struct rclrt_queue * queue, const struct rclrt_link * link, unsigned priority)
+{
+  struct rclrt_link * next = rclrt_list_next(&queue->levels[priority], link);
+  return next != NULL ? next : rclrt_queue_first_between(queue, 0, priority);
+}
+
 void rclrt_heap_init(struct rclrt_heap * heap, struct rclrt_heap_node ** nodes, uint16_t capacity)
 {
   heap->nodes = nodes;

@@ -9,6 +9,7 @@
 
 #define FIRST_REQUEST 10U
 #define LOGOUT_REQUEST 2U
+#define AFFIXES 11U /* most that is put around a name: "rq/", "Request", a zero */
 #define GREETING_PERIOD_NS (UINT64_C(200) * 1000000U)
 
 static uint64_t now_of(const struct rclrt_session * session)
@@ -53,7 +54,8 @@ enum rclrt_ret rclrt_session_init(
     return RCLRT_ERR_ARGUMENT;
   }
   if (buffer_size < daemon->config.message_capacity) {
-    return RCLRT_ERR_STORAGE;
+    return daemon_short(
+      daemon, "the session's buffer", buffer_size, daemon->config.message_capacity);
   }
   memset(session, 0, sizeof(*session));
   session->daemon = daemon;
@@ -118,7 +120,9 @@ void rclrt_session_handle(struct rclrt_session * session)
     struct rclrt_submessage sub;
     rclrt_reader_init(&reader, message.submessages.data, message.submessages.size);
     while (rclrt_read_submessage(&reader, &sub)) {
-      if (!daemon_on_control(daemon, &sub)) {
+      if (sub.id == RCLRT_DATA) {
+        daemon_count(daemon, &daemon->counters.malformed); /* for no reader, or not first */
+      } else if (!daemon_on_control(daemon, &sub)) {
         on_submessage(session, &sub);
       }
     }
@@ -467,8 +471,13 @@ static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rcl
   }
   struct rclrt_writer writer;
   rclrt_writer_init(&writer, session->buffer, session->buffer_size);
-  enum rclrt_ret ret = RCLRT_ERR_STORAGE;
-  if (write_body(&writer, entity) && !writer.failed) {
+  enum rclrt_ret ret;
+  if (!write_body(&writer, entity)) {
+    ret = daemon_short(
+      session->daemon, "RCLRT_NAME_MAX", RCLRT_NAME_MAX, strlen(entity->name) + AFFIXES);
+  } else if (writer.failed) {
+    ret = daemon_short(session->daemon, "the session's buffer", session->buffer_size, writer.at);
+  } else {
     sub.of.create.body.data = session->buffer;
     sub.of.create.body.size = writer.at;
     ret = ask(session, &sub);
@@ -504,7 +513,7 @@ enum rclrt_ret rclrt_session_create(
   }
   if (entity->id == 0) {
     if (session->next_number > 0xFFEU) {
-      return RCLRT_ERR_STORAGE;
+      return daemon_short(session->daemon, "entities", 0xFFEU, session->next_number);
     }
     entity->id = rclrt_object_id(session->next_number++, kind);
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pool, what goes on the line next, what the ring keeps, and interrupts at every point.
+// The pool, what goes on the line next, and what the ring keeps.
 #include <gtest/gtest.h>
 
 #include "captures.hpp"
@@ -216,6 +216,55 @@ TEST(Daemon, an_answer_that_does_not_come_holds_others_off_no_longer_than_said)
   EXPECT_EQ(written(rig), (std::vector<int>{9, 1}));
 }
 
+TEST(Daemon, an_urgent_stream_that_has_used_up_its_budget_lets_others_pass)
+{
+  RigOptions options;
+  options.nodes = 10;
+  Rig rig(options);
+  Streams streams(rig);
+  rclrt_budget budget;
+  rclrt_budget_init(
+    &budget, 40, 1000 * kMs);  // two messages of 16 bytes, and the one that exceeds it
+  streams.high.budget = &budget;
+  for (uint32_t i = 0; i < 5; ++i) {
+    ASSERT_EQ(rig.write(streams.high, 9, number(10 + i)), RCLRT_OK);
+  }
+  ASSERT_EQ(rig.write(streams.low, 1, number(1)), RCLRT_OK);
+  ASSERT_EQ(rig.write(streams.low, 1, number(2)), RCLRT_OK);
+  rig.settle();
+  EXPECT_EQ(written(rig), (std::vector<int>{10, 11, 12, 1, 2, 13, 14}));
+  EXPECT_EQ(budget.exhausted, 1U);
+}
+
+TEST(Daemon, repeats_without_end_do_not_starve_others_if_they_have_a_budget)
+{
+  for (const bool limited : {false, true}) {
+    RigOptions options;
+    options.policy.hold_off_ns = 3 * kMs;
+    Rig rig(options);
+    Streams streams(rig, 0x01, 0x82);
+    rclrt_budget budget;
+    rclrt_budget_init(&budget, 100, 100 * kMs);
+    streams.high.budget = limited ? &budget : nullptr;
+    std::vector<int> arrived;
+    // An agent that never gets the urgent one right.
+    rig.to_agent.deliver = [&](const Agent::Bytes & frame) {
+      arrived.push_back(frame[6]);
+      if (frame[6] == 0x82) {
+        rig.to_client.send(
+          Deframer::frame(RCLRT_FRAMING_SERIAL, from_hex("810000000a0105000000000182"), 0));
+      }
+    };
+    ASSERT_EQ(rig.write(streams.high, 9, number(9)), RCLRT_OK);
+    for (uint32_t i = 0; i < 8; ++i) {
+      ASSERT_EQ(rig.write(streams.low, 1, number(i)), RCLRT_OK);
+    }
+    rig.settle(90);
+    EXPECT_EQ(std::count(arrived.begin(), arrived.end(), 0x01), limited ? 8 : 0);
+    EXPECT_GT(std::count(arrived.begin(), arrived.end(), 0x82), 7);
+  }
+}
+
 struct Abandoned
 {
   std::vector<int> sequences;
@@ -309,20 +358,42 @@ TEST(Daemon, a_writer_that_failed_gives_its_node_back_and_the_size_needed)
 TEST(Daemon, configurations_that_cannot_work_are_refused)
 {
   Rig rig;
-  const auto refused = [&rig](auto && change) {
+  const auto init = [&rig](auto && change) {
     rclrt_daemon_config config = rig.daemon.config;
     change(config);
-    rclrt_daemon daemon;
-    return rclrt_daemon_init(&daemon, &config, &rig.port.port, &rig.port.transport) ==
-           RCLRT_ERR_ARGUMENT;
+    rclrt_daemon daemon{};
+    const auto ret = rclrt_daemon_init(&daemon, &config, &rig.port.port, &rig.port.transport);
+    const auto & missing = daemon.shortage;
+    return ret == RCLRT_ERR_STORAGE
+             ? missing.what + std::string(": ") + std::to_string(missing.limit) + " of " +
+                 std::to_string(missing.needed)
+             : rclrt_ret_text(ret);
   };
-  EXPECT_FALSE(refused([](auto &) {}));
-  EXPECT_TRUE(refused([](auto & config) { config.nodes = nullptr; }));
-  EXPECT_TRUE(refused([](auto & config) { config.node_count = 0; }));
-  EXPECT_TRUE(refused([](auto & config) { config.message_capacity = 63; }));
-  EXPECT_TRUE(refused([](auto & config) { config.ring_size = 3000; }));
-  EXPECT_TRUE(refused([](auto & config) { config.ring_size = 512; }));
-  EXPECT_TRUE(refused([](auto & config) { config.piece_size = 8; }));
+  const std::string ok = rclrt_ret_text(RCLRT_OK);
+  const std::string argument = rclrt_ret_text(RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(init([](auto &) {}), ok);
+  EXPECT_EQ(init([](auto & config) { config.nodes = nullptr; }), argument);
+  EXPECT_EQ(init([](auto & config) { config.ring = nullptr; }), argument);
+  EXPECT_EQ(init([](auto & config) { config.node_count = 0; }), "node_count: 0 of 1");
+  EXPECT_EQ(init([](auto & config) { config.slot_count = 0; }), "slot_count: 0 of 1");
+  EXPECT_EQ(
+    init([](auto & config) { config.message_capacity = 63; }), "message_capacity: 60 of 64");
+  EXPECT_EQ(
+    init([](auto & config) { config.message_capacity = 70; }),
+    "message_capacity, a multiple of 4: 68 of 70");
+  EXPECT_EQ(
+    init([](auto & config) { config.ring_size = 3000; }), "ring_size, a power of two: 0 of 1024");
+  EXPECT_EQ(
+    init([](auto & config) { config.ring_size = 512; }), "ring_size, a power of two: 512 of 1024");
+  EXPECT_EQ(init([](auto & config) { config.piece_size = 8; }), "piece_size: 8 of 16");
+  EXPECT_EQ(
+    init([](auto & config) {
+      static uint8_t input[100];
+      config.framing = RCLRT_FRAMING_DATAGRAM;
+      config.input = input;
+      config.input_size = sizeof(input);
+    }),
+    "input_size: 100 of 512");
   EXPECT_EQ(rclrt_daemon_init(nullptr, nullptr, nullptr, nullptr), RCLRT_ERR_ARGUMENT);
 }
 
@@ -441,78 +512,5 @@ TEST(Reception, what_is_not_ours_or_makes_no_sense_is_counted_and_passed_over)
   EXPECT_EQ(rig.daemon.counters.broken_frames, 1U);
   reception.receive(Reception::data(0x16, 3));
   EXPECT_EQ(take_all(rig.daemon, reception.urgent).at(0).at(0), 3);
-}
-
-// Publishes, receives and takes, with an interrupt at the end of the critical section number `point`
-// of the whole. Everything must come out the same. Returns how many sections there were.
-int with_interrupt_at(int point)
-{
-  RigOptions options;
-  options.byte_ns = 0;
-  options.nodes = 6;
-  Rig rig(options);
-  rclrt_output_stream reliable{};
-  rclrt_output_stream best_effort{};
-  rclrt_input_stream input{};
-  rclrt_sink sink{};
-  rclrt_daemon_add_output(&rig.daemon, &reliable, 0x83);
-  rclrt_daemon_add_output(&rig.daemon, &best_effort, 0x02);
-  rclrt_daemon_add_input(&rig.daemon, &input, 0x83, nullptr, 0);
-  rclrt_daemon_add_sink(&rig.daemon, &sink, 0x16, 0x83, 3);
-  rig.open(0x83);
-  std::vector<uint32_t> arrived;
-  rig.agent.on_data = [&arrived](const std::string &, const Agent::Bytes & data) {
-    arrived.push_back(number(data));
-  };
-  rig.agent.refuse = [](uint8_t, uint16_t sequence) { return sequence == 1; };
-
-  int section = 0;
-  bool in_interrupt = false;
-  rig.port.on_leave = [&] {
-    if (!in_interrupt && ++section == point) {
-      in_interrupt = true;
-      // Every interrupt that could be pending: the line is infinitely fast.
-      while (rig.world.step(rig.world.now_ns())) {
-      }
-      in_interrupt = false;
-    }
-  };
-  std::vector<uint32_t> taken;
-  for (uint32_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(rig.write(reliable, 3, number(i)), RCLRT_OK);
-    EXPECT_EQ(rig.write(best_effort, 1, number(100 + i)), RCLRT_OK);
-    rig.settle(1);
-    for (const auto & data : take_all(rig.daemon, sink)) {
-      taken.push_back(number(data));
-    }
-  }
-  const int sections = section;
-  rig.port.on_leave = nullptr;
-  for (int i = 0; i < 10; ++i) {
-    rig.settle(300);
-    for (const auto & data : take_all(rig.daemon, sink)) {
-      taken.push_back(number(data));
-    }
-  }
-  std::vector<uint32_t> on_reliable;
-  std::vector<uint32_t> on_best_effort;
-  for (const uint32_t value : arrived) {
-    (value < 100 ? on_reliable : on_best_effort).push_back(value);
-  }
-  EXPECT_EQ(on_reliable, (std::vector<uint32_t>{0, 1, 2, 3})) << "interrupt at " << point;
-  EXPECT_EQ(on_best_effort, (std::vector<uint32_t>{100, 101, 102, 103})) << "at " << point;
-  EXPECT_EQ(taken.size(), 8U) << "interrupt at " << point;
-  EXPECT_TRUE(rclrt_daemon_idle(&rig.daemon)) << "interrupt at " << point;
-  EXPECT_EQ(rig.daemon.free_count, 6) << "interrupt at " << point;
-  return sections;
-}
-
-TEST(Interrupts, at_any_point_they_lose_nothing_double_nothing_and_leak_nothing)
-{
-  const int sections = with_interrupt_at(0);
-  EXPECT_GT(sections, 50);
-  for (int point = 1; point <= sections + 20 && !::testing::Test::HasFailure(); ++point) {
-    with_interrupt_at(point);
-  }
 }
 }  // namespace

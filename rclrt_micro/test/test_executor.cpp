@@ -2,117 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Who runs when, in virtual time.
-#include <gtest/gtest.h>
-
-#include "system.hpp"
+#include "program.hpp"
 
 namespace
 {
-// A program on one executor, whose callbacks write their names.
-class Program : public ::testing::Test
-{
-protected:
-  struct Job
-  {
-    Program * program;
-    std::string name;
-    uint64_t work_ns;
-    rclrt_timer timer{};
-    rclrt_guard guard{};
-    rclrt_subscription subscription{};
-    Blob message;
-  };
-
-  void SetUp() override { ASSERT_NO_FATAL_FAILURE(system.start()); }
-
-  Job & job(const std::string & name, uint64_t work_ns = 0)
-  {
-    jobs.push_back(std::make_unique<Job>());
-    jobs.back()->program = this;
-    jobs.back()->name = name;
-    jobs.back()->work_ns = work_ns;
-    return *jobs.back();
-  }
-
-  Job & timer(const std::string & name, uint64_t period_ms, uint8_t priority, uint64_t work_ns = 0)
-  {
-    Job & added = job(name, work_ns);
-    EXPECT_EQ(
-      rclrt_executor_add_timer_at(
-        &system.executor, &added.timer, start_ns() + period_ms * kMs, period_ms * kMs, priority,
-        [](void * context, rclrt_timer *) { ran(context, ""); }, &added),
-      RCLRT_OK);
-    return added;
-  }
-
-  Job & guard(const std::string & name, uint8_t priority, uint64_t work_ns = 0)
-  {
-    Job & added = job(name, work_ns);
-    EXPECT_EQ(
-      rclrt_executor_add_guard(
-        &system.executor, &added.guard, priority, [](void * context) { ran(context, ""); }, &added),
-      RCLRT_OK);
-    return added;
-  }
-
-  Job & subscription(
-    const std::string & name, uint8_t priority, uint64_t work_ns = 0,
-    rclrt_invocation invocation = RCLRT_ON_NEW_DATA)
-  {
-    Job & added = job(name, work_ns);
-    EXPECT_EQ(
-      rclrt_subscription_init(
-        &added.subscription, &system.node, &kBlob, added.name.c_str(), rclrt_qos_reliable()),
-      RCLRT_OK);
-    EXPECT_EQ(
-      rclrt_executor_add_subscription(
-        &system.executor, &added.subscription, &added.message,
-        [](void * context, const void * message) {
-          const auto * blob = static_cast<const Blob *>(message);
-          ran(context, blob == nullptr ? "-" : std::to_string(blob->number));
-        },
-        &added, priority, invocation),
-      RCLRT_OK);
-    system.settle(100);
-    rclrt_session_handle(&system.session);
-    system.settle(100);
-    return added;
-  }
-
-  static void ran(void * context, const std::string & what)
-  {
-    auto & self = *static_cast<Job *>(context);
-    auto & program = *self.program;
-    program.log += (program.log.empty() ? "" : " ") + self.name + what;
-    program.system.world.work(self.work_ns);
-  }
-
-  void publish(const std::string & name, uint32_t number)
-  {
-    system.agent.publish("rt/" + name, ::number(number));
-    system.arm_agent();
-  }
-
-  // Phases are counted from here.
-  uint64_t start_ns()
-  {
-    if (start_ns_ == 0) {
-      start_ns_ = (system.world.now_ns() / (1000 * kMs) + 5) * 1000 * kMs;
-    }
-    return start_ns_;
-  }
-
-  // Rounds until `ms` after the start; a round that waits is cut at the end.
-  void spin_until(uint64_t ms) { system.spin_until(start_ns() + ms * kMs); }
-
-  System system;
-  std::vector<std::unique_ptr<Job>> jobs;
-  std::string log;
-
-private:
-  uint64_t start_ns_ = 0;
-};
-
 TEST_F(Program, of_what_is_ready_the_most_urgent_runs_first)
 {
   guard("low", 1);
@@ -186,35 +79,6 @@ TEST_F(Program, a_seventeenth_timer_does_not_fit_sixteen)
     RCLRT_ERR_STORAGE);
 }
 
-TEST_F(Program, queued_messages_are_run_by_priority_not_in_order_of_arrival)
-{
-  // Figure 4: three messages wait, the least urgent came first.
-  subscription("cb3_", 3, 1 * kMs);
-  subscription("cb6_", 2, 1 * kMs);
-  subscription("cb9_", 1, 1 * kMs);
-  for (const auto * name : {"cb9_", "cb6_", "cb3_"}) {
-    publish(name, 1);
-    system.settle(20);
-  }
-  system.spin_for(50);
-  EXPECT_EQ(log, "cb3_1 cb6_1 cb9_1");
-}
-
-TEST_F(Program, the_batch_executor_runs_them_in_order_of_arrival)
-{
-  subscription("cb3_", 3, 1 * kMs);
-  subscription("cb6_", 2, 1 * kMs);
-  subscription("cb9_", 1, 1 * kMs);
-  for (const auto * name : {"cb9_", "cb6_", "cb3_"}) {
-    publish(name, 1);
-    system.settle(20);
-  }
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 10 * kMs), RCLRT_OK);
-  }
-  EXPECT_EQ(log, "cb9_1 cb6_1 cb3_1");
-}
-
 TEST_F(Program, a_message_is_checked_and_copied_only_when_its_callback_runs)
 {
   // Figures 7 and 8: what lies behind is not touched. Both frames are spoilt in the ring.
@@ -235,6 +99,65 @@ TEST_F(Program, a_message_is_checked_and_copied_only_when_its_callback_runs)
   EXPECT_EQ(log, "");
 }
 
+// Three messages wait, the least urgent came first; to check and copy one takes 5 ms, to run a callback
+// 1 ms. Names of callbacks with the millisecond in which they begin.
+class Processing : public Program
+{
+protected:
+  static constexpr uint64_t kProcessNs = 5 * kMs;
+
+  void SetUp() override
+  {
+    Program::SetUp();
+    world = &system.world;
+    for (const auto * name : {"cb3", "cb6", "cb9"}) {
+      subscription(name, static_cast<uint8_t>('9' - name[2]), 1 * kMs).subscription.type = &kSlow;
+    }
+    for (const auto * name : {"cb9", "cb6", "cb3"}) {
+      publish(name, 0);
+      system.settle(20);
+    }
+    begin_ns = system.world.now_ns();
+    for (auto & each : jobs) {
+      each->subscription.run = [](void * context, const void *) {
+        ran(context, "@" + std::to_string((world->now_ns() - begin_ns) / kMs));
+      };
+    }
+  }
+
+  static void decode(void * message, rclrt_reader * reader)
+  {
+    kBlob.decode(message, reader);
+    world->work(kProcessNs);
+  }
+
+  inline static rclrt_micro::SimWorld * world = nullptr;
+  inline static uint64_t begin_ns = 0;
+  inline static const rclrt_type kSlow = {kBlob.name, kBlob.encode, decode};
+};
+
+TEST_F(Processing, in_order_of_arrival_the_most_urgent_is_last)
+{
+  for (int i = 0; i < 3; ++i) {  // Figure 4
+    ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 10 * kMs), RCLRT_OK);
+  }
+  EXPECT_EQ(log, "cb9@5 cb6@11 cb3@17");
+}
+
+TEST_F(Processing, of_all_before_the_first_callback_delays_it_by_what_is_unrelated)
+{
+  // Figure 7; here it is what LET asks for.
+  ASSERT_EQ(rclrt_executor_set_semantics(&system.executor, RCLRT_SEMANTICS_LET), RCLRT_OK);
+  system.spin_for(30);
+  EXPECT_EQ(log, "cb3@15 cb6@16 cb9@17");
+}
+
+TEST_F(Processing, by_priority_the_most_urgent_waits_for_its_own_only)
+{
+  system.spin_for(30);  // Figure 8
+  EXPECT_EQ(log, "cb3@5 cb6@11 cb9@17");
+}
+
 TEST_F(Program, several_messages_for_one_callback_take_a_round_each)
 {
   subscription("s", 3);
@@ -246,6 +169,23 @@ TEST_F(Program, several_messages_for_one_callback_take_a_round_each)
   rclrt_guard_trigger(&between.guard);
   system.spin_for(10);
   EXPECT_EQ(log, "s1 s2 s3 g");
+}
+
+TEST_F(Program, in_periods_everything_waits_for_the_begin_of_the_next)
+{
+  subscription("s", 3, 1 * kMs);
+  auto & g = guard("g", 5, 1 * kMs);
+  const uint64_t begin = system.world.now_ns();
+  std::string at;
+  bool stop = false;
+  system.world.at(begin + 3 * kMs, [&] { publish("s", 1); });
+  system.world.at(begin + 4 * kMs, [&] { rclrt_guard_trigger(&g.guard); });
+  system.world.at(begin + 19 * kMs, [&] { at = log; });
+  system.world.at(begin + 25 * kMs, [&] { at += "|" + log; });
+  system.world.at(begin + 35 * kMs, [&] { stop = true; });
+  EXPECT_EQ(rclrt_executor_spin_period(&system.executor, 20 * kMs, &stop), RCLRT_OK);
+  EXPECT_EQ(at, "|g s1");
+  EXPECT_EQ(system.world.now_ns(), begin + 40 * kMs) << "no drift";
 }
 
 TEST_F(Program, with_trigger_all_nothing_runs_until_everything_is_ready_and_nothing_is_lost)
@@ -275,6 +215,20 @@ TEST_F(Program, with_trigger_one_the_others_wait_for_that_one)
   rclrt_guard_trigger(&b.guard);
   system.spin_for(10);
   EXPECT_EQ(log, "a b");
+}
+
+TEST_F(Program, with_trigger_always_a_batch_is_granted_at_once_whatever_is_ready)
+{
+  auto & a = guard("a", 1, 5 * kMs);
+  auto & b = guard("b", 9);
+  ASSERT_EQ(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALWAYS, nullptr), RCLRT_OK);
+  rclrt_guard_trigger(&a.guard);
+  system.world.at(system.world.now_ns() + 1 * kMs, [&] {
+    rclrt_guard_trigger(&b.guard);
+    rclrt_guard_trigger(&a.guard);
+  });
+  system.spin_for(20);
+  EXPECT_EQ(log, "a b a") << "the second batch by priority";
 }
 
 TEST_F(Program, a_trigger_of_the_users_decides)
@@ -386,71 +340,6 @@ TEST_F(Program, a_trigger_at_any_point_of_a_round_is_run_once)
     const bool in_order = log == "u s1 low" || log == "s1 u low" || log == "s1 low u";
     ASSERT_TRUE(in_order) << log << " at " << point;
   }
-}
-
-TEST_F(Program, levels_preempt_in_the_middle_of_a_callback_but_not_below_a_ceiling)
-{
-  rclrt_micro::SimLevels levels(system.world, system.port, [this](unsigned level) {
-    rclrt_executor_run_level(&system.executor, level);
-  });
-  const uint8_t floors[] = {0, 10, 20};
-  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 3), RCLRT_OK);
-  auto & low = guard("low", 3, 10 * kMs);
-  auto & low2 = guard("low2", 5, 1 * kMs);
-  auto & high = guard("high", 25, 1 * kMs);
-  const uint64_t now = system.world.now_ns();
-  system.world.at(now + 1 * kMs, [&] { rclrt_guard_trigger(&low.guard); });
-  system.world.at(now + 2 * kMs, [&] { rclrt_guard_trigger(&low2.guard); });
-  system.world.at(now + 3 * kMs, [&] {
-    rclrt_guard_trigger(&high.guard);
-    log += " (high ready)";
-  });
-  system.world.run_until(now + 30 * kMs);
-  EXPECT_EQ(log, "low (high ready) high low2") << "low2 is of low's level: it waits";
-  EXPECT_EQ(system.world.now_ns(), now + 30 * kMs);
-
-  // The same under a ceiling of level 2, as while a resource is held that it shares with high.
-  log.clear();
-  const int before = levels.raise(2);
-  rclrt_guard_trigger(&high.guard);
-  levels.dispatch();
-  EXPECT_EQ(log, "");
-  levels.restore(before);
-  EXPECT_EQ(log, "high");
-}
-
-// Where levels are threads, two may run at once: one that took the other's callback could run it a second
-// time while it runs.
-TEST_F(Program, a_level_takes_only_its_own_callbacks)
-{
-  rclrt_micro::SimLevels levels(system.world, system.port, [](unsigned) {});
-  const uint8_t floors[] = {0, 10, 20};
-  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 3), RCLRT_OK);
-  auto & low = guard("low", 9, 0);
-  auto & middle = guard("middle", 10, 0);
-  auto & high = guard("high", 20, 0);
-  for (auto * each : {&low, &middle, &high}) {
-    rclrt_guard_trigger(&each->guard);
-  }
-  rclrt_executor_run_level(&system.executor, 1);
-  EXPECT_EQ(log, "middle");
-  rclrt_executor_run_level(&system.executor, 0);
-  EXPECT_EQ(log, "middle low");
-  rclrt_executor_run_level(&system.executor, 2);
-  EXPECT_EQ(log, "middle low high");
-}
-
-TEST_F(Program, levels_that_cannot_be_are_refused)
-{
-  const uint8_t floors[] = {0, 10, 10};
-  const uint8_t not_zero[] = {1, 10};
-  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, floors, 2), RCLRT_ERR_ARGUMENT)
-    << "no pend in the port";
-  rclrt_micro::SimLevels levels(system.world, system.port, [](unsigned) {});
-  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, floors, 3), RCLRT_ERR_ARGUMENT);
-  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, not_zero, 2), RCLRT_ERR_ARGUMENT);
-  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, floors, 5), RCLRT_ERR_ARGUMENT);
-  EXPECT_EQ(rclrt_executor_use_levels(&system.executor, floors, 2), RCLRT_OK);
 }
 
 TEST(Chains, later_callbacks_are_above_earlier_ones_and_the_first_chain_above_all)

@@ -62,6 +62,11 @@ TEST(Fuzz, any_bytes_on_the_line_are_survived_and_no_buffer_is_lost)
   run(corpus("corpus_line"), fuzz_line);
 }
 
+TEST(Fuzz, any_frame_found_is_the_one_that_is_read_and_made_again)
+{
+  run(corpus("corpus_line"), fuzz_frame);
+}
+
 TEST(Fuzz, any_message_is_read_safely_and_written_as_it_was_read)
 {
   run(corpus("corpus_message"), fuzz_message);

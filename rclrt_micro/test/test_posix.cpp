@@ -69,6 +69,9 @@ public:
     }
   }
 
+  // As if the agent's process had been started anew.
+  void restart() { restart_ = true; }
+
   AgentThread(const AgentThread &) = delete;
   AgentThread & operator=(const AgentThread &) = delete;
 
@@ -96,6 +99,14 @@ private:
       EXPECT_EQ(sent, static_cast<ssize_t>(frame.size()));
     });
     while (!stop_) {
+      if (restart_.exchange(false)) {
+        agent.restart();
+        if (line_ == RCLRT_POSIX_TCP) {
+          close(fd_);
+          fd_ = -1;
+          deframer = Deframer(framing());
+        }
+      }
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
       agent.tick(static_cast<uint64_t>(std::chrono::nanoseconds(now).count()));
       pollfd ready{fd_ >= 0 ? fd_ : listening_, POLLIN, 0};
@@ -128,6 +139,7 @@ private:
   int listening_ = -1;
   sockaddr_in peer_{};
   std::atomic<bool> stop_{false};
+  std::atomic<bool> restart_{false};
   std::thread thread_;
 };
 
@@ -261,6 +273,44 @@ TEST_P(Lines, what_is_published_comes_back_in_order)
   EXPECT_EQ(rclrt_session_close(&program.session), RCLRT_OK);
 }
 
+TEST_P(Lines, after_an_agent_was_gone_everything_goes_on)
+{
+  AgentThread agent(GetParam());
+  Program program(agent, GetParam());
+  ASSERT_EQ(rclrt_session_connect(&program.session, 10'000 * kMs), RCLRT_OK);
+  ASSERT_EQ(rclrt_node_init(&program.node, &program.session, "node", 0), RCLRT_OK);
+  std::vector<rclrt_session_event> events;
+  program.session.on_event_context = &events;
+  program.session.on_event = [](void * context, rclrt_session_event event) {
+    static_cast<std::vector<rclrt_session_event> *>(context)->push_back(event);
+  };
+  Echo echo;
+  ASSERT_NO_FATAL_FAILURE(echo.build(program, "echo", 1, 2));
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (echo.received < Echo::kCount / 2 && std::chrono::steady_clock::now() < end) {
+    (void)rclrt_executor_spin_some(&program.executor, 100 * kMs);
+  }
+  rclrt_timer_cancel(&echo.timer);
+  while (echo.received < echo.sent && std::chrono::steady_clock::now() < end) {
+    (void)rclrt_executor_spin_some(&program.executor, 100 * kMs);
+  }
+  agent.restart();
+  while (events.empty() && std::chrono::steady_clock::now() < end) {
+    (void)rclrt_session_keep_alive(&program.session, 2000 * kMs);
+  }
+  EXPECT_EQ(
+    events, (std::vector<rclrt_session_event>{RCLRT_SESSION_LOST, RCLRT_SESSION_CONNECTED}));
+  while (echo.received < Echo::kCount && std::chrono::steady_clock::now() < end) {
+    const Blob blob{echo.sent, 50};
+    if (echo.sent == echo.received && rclrt_publish(&echo.publisher, &blob) == RCLRT_OK) {
+      echo.sent++;
+    }
+    ASSERT_NE(rclrt_executor_spin_some(&program.executor, 10 * kMs), RCLRT_ERR_TRANSPORT);
+  }
+  EXPECT_EQ(echo.received, Echo::kCount);
+  EXPECT_TRUE(echo.in_order);
+}
+
 TEST_P(Lines, levels_run_in_threads_of_their_own)
 {
   AgentThread agent(GetParam());
@@ -288,6 +338,47 @@ TEST_P(Lines, levels_run_in_threads_of_their_own)
   EXPECT_EQ(high.received, Echo::kCount);
   EXPECT_TRUE(low.in_order);
   EXPECT_TRUE(high.in_order);
+}
+
+TEST(Posix, with_levels_a_budget_that_is_used_up_is_full_again_after_its_period)
+{
+  AgentThread agent(RCLRT_POSIX_UDP);
+  Program program(agent, RCLRT_POSIX_UDP);
+  const uint8_t floors[] = {0, 10};
+  ASSERT_EQ(program.posix.transport.open(&program.posix), true);
+  ASSERT_EQ(rclrt_executor_use_levels(&program.executor, floors, 2), RCLRT_OK);
+  struct Storm
+  {
+    rclrt_guard guard{};
+    std::atomic<int> runs{0};
+  } storm;
+  ASSERT_EQ(
+    rclrt_executor_add_guard(
+      &program.executor, &storm.guard, 20,
+      [](void * context) {
+        auto & self = *static_cast<Storm *>(context);
+        self.runs++;
+        rclrt_guard_trigger(&self.guard);
+      },
+      &storm),
+    RCLRT_OK);
+  rclrt_budget budget;
+  rclrt_budget_init(&budget, 5, 10 * kMs);
+  ASSERT_EQ(rclrt_callback_set_budget(&storm.guard.callback, &budget), RCLRT_OK);
+  rclrt_guard_trigger(&storm.guard);
+  bool stop = false;
+  std::thread watcher([&] {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (storm.runs < 50 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+  });
+  EXPECT_EQ(rclrt_posix_run(&program.posix, &program.executor, nullptr, &stop), RCLRT_OK);
+  watcher.join();
+  EXPECT_GE(storm.runs, 50);
+  EXPECT_GE(budget.exhausted, 9U) << "five at a time";
+  EXPECT_LE(static_cast<unsigned>(storm.runs), 5 * (budget.exhausted + 1));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -23,6 +23,7 @@ ROWS = {
     "timer, guard condition": ("timer", "guard"),
     "publisher, subscription": ("publisher", "subscription"),
     "service, client": ("service", "client"),
+    "budget": ("budget",),
 }
 
 pytestmark = pytest.mark.skipif(

@@ -147,6 +147,10 @@ enum rclrt_ret rclrt_subscription_fini(struct rclrt_subscription * subscription)
 enum rclrt_ret rclrt_service_fini(struct rclrt_service * service);
 enum rclrt_ret rclrt_client_fini(struct rclrt_client * client);
 
+/* Of bytes on the line, from now on; null for no limit. Shared where publishers share a stream. */
+enum rclrt_ret rclrt_publisher_set_budget(
+  struct rclrt_publisher * publisher, struct rclrt_budget * budget);
+
 /* Queues `message`. A message longer than a node is sent in fragments (reliable only), if it fits the
  * session's buffer, one at a time. Errors: AGAIN (nothing was queued), STORAGE
  * (too long), UNSUPPORTED (too long for best effort), TIMEOUT (blocking). Linear in the message;

@@ -30,6 +30,7 @@
 #ifndef RCLRT_MICRO__DAEMON_H_
 #define RCLRT_MICRO__DAEMON_H_
 
+#include "rclrt_micro/budget.h"
 #include "rclrt_micro/frame.h"
 #include "rclrt_micro/port.h"
 #include "rclrt_micro/queue.h"
@@ -68,6 +69,7 @@ struct rclrt_output_stream
   uint16_t sent;                            /* number after the last one transmitted */
   uint16_t first_unacked;                   /* reliable: all before it are done with */
   uint64_t quiet_since_ns;                  /* last transmission or progress */
+  struct rclrt_budget * budget;             /* of bytes, or null: see budget.h */
   struct rclrt_node * window[RCLRT_WINDOW]; /* of number n at n % 16, from first_unacked to next */
   struct rclrt_link link;
 };
@@ -156,7 +158,7 @@ struct rclrt_daemon_counters
   uint32_t write_errors;
   uint32_t broken_frames; /* cut short, or longer than the limit */
   uint32_t bad_checksums;
-  uint32_t malformed;
+  uint32_t malformed;      /* messages that make no sense, and data that is for no reader */
   uint32_t foreign;        /* of another session or key */
   uint32_t overwritten;    /* lost in the ring before they were taken */
   uint32_t dropped_frames; /* no slot */
@@ -201,6 +203,7 @@ struct rclrt_daemon
   const struct rclrt_port * port;
   const struct rclrt_transport * transport;
   struct rclrt_daemon_counters counters;
+  struct rclrt_shortage shortage; /* of the last RCLRT_ERR_STORAGE, or what init() did not accept */
   uint8_t session;
   uint8_t key[4];
   /* Called outside critical sections when a reliable message is given up. Null for none. */
@@ -232,8 +235,8 @@ struct rclrt_daemon
   uint32_t head; /* bytes received, ever; wraps */
 };
 
-/* Errors: ARGUMENT (a null pointer or a value out of the range stated above). Does not open the
- * transport. */
+/* Errors: ARGUMENT (a null pointer), STORAGE (a size below what is stated above; `shortage` names it).
+ * Does not open the transport. */
 enum rclrt_ret rclrt_daemon_init(
   struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
   const struct rclrt_port * port, const struct rclrt_transport * transport);

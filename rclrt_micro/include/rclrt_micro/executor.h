@@ -22,6 +22,7 @@
 #ifndef RCLRT_MICRO__EXECUTOR_H_
 #define RCLRT_MICRO__EXECUTOR_H_
 
+#include "rclrt_micro/budget.h"
 #include "rclrt_micro/session.h"
 
 #ifdef __cplusplus
@@ -59,7 +60,8 @@ struct rclrt_callback
   struct rclrt_link ready_link; /* in ReadyList, or granted */
   struct rclrt_link all_link;   /* in order of registration */
   struct rclrt_executor * executor;
-  struct rclrt_sink * sink; /* null unless it gets messages */
+  struct rclrt_sink * sink;     /* null unless it gets messages */
+  struct rclrt_budget * budget; /* of runs, or null */
   uint8_t priority;
   uint8_t invocation; /* enum rclrt_invocation */
   bool ready;         /* in ReadyList */
@@ -151,6 +153,9 @@ enum rclrt_ret rclrt_executor_add(
   struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
   enum rclrt_invocation invocation);
 void rclrt_executor_remove(struct rclrt_executor * executor, struct rclrt_callback * callback);
+/* Of runs, from now on; null for no limit. After it is added. Batches do not look at budgets. */
+enum rclrt_ret rclrt_callback_set_budget(
+  struct rclrt_callback * callback, struct rclrt_budget * budget);
 /* Ready, unless it is already. From any context, interrupts included. Constant time. */
 void rclrt_callback_make_ready(struct rclrt_callback * callback);
 
@@ -163,10 +168,16 @@ bool rclrt_chain_priorities(unsigned chains, unsigned length, uint8_t * prioriti
 enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns);
 /* Rounds until `*stop`, which is looked at before each. */
 enum rclrt_ret rclrt_executor_spin(struct rclrt_executor * executor, const volatile bool * stop);
+/* At the begin of every period, counted from now without drift, rounds until nothing is ready or the
+ * period is over; in between only the line is served. A period that was missed is left out. Errors:
+ * ARGUMENT, TRANSPORT. */
+enum rclrt_ret rclrt_executor_spin_period(
+  struct rclrt_executor * executor, uint64_t period_ns, const volatile bool * stop);
 /* Expired timers become ready. Returns when the next expires, UINT64_MAX for never. */
 uint64_t rclrt_executor_collect(struct rclrt_executor * executor);
-/* What port->pend asked for: runs everything ready at `level` and above, most urgent first. */
-void rclrt_executor_run_level(struct rclrt_executor * executor, unsigned level);
+/* What port->pend asked for: runs everything ready at `level`, most urgent first. Returns when to call
+ * it again if it is not pended before, UINT64_MAX for no need: a budget that is used up is full then. */
+uint64_t rclrt_executor_run_level(struct rclrt_executor * executor, unsigned level);
 
 /* Beside it, for comparison: one round of the executor deployed today [PoDS §2.2]. All callbacks are
  * looked at in order of registration; those ready at the begin of the round run, in that order; of

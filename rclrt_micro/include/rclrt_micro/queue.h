@@ -71,7 +71,12 @@ int rclrt_queue_lowest(const struct rclrt_queue * queue);
 /* The first of the most urgent; null when empty. Not removed. */
 struct rclrt_link * rclrt_queue_first(const struct rclrt_queue * queue);
 
-/* The same among priorities of at least `least` and below `below`. */
+/* The one after `link`, which is in the queue with this priority: of its equals, or the first of the
+ * next lower ones; null after the last. */
+struct rclrt_link * rclrt_queue_next(
+  const struct rclrt_queue * queue, const struct rclrt_link * link, unsigned priority);
+
+/* The first among priorities of at least `least` and below `below`. */
 struct rclrt_link * rclrt_queue_first_between(
   const struct rclrt_queue * queue, unsigned least, unsigned below);
 

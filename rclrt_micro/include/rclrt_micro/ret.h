@@ -6,6 +6,8 @@
 #ifndef RCLRT_MICRO__RET_H_
 #define RCLRT_MICRO__RET_H_
 
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -13,9 +15,9 @@ extern "C" {
 enum rclrt_ret
 {
   RCLRT_OK = 0,
-  RCLRT_ERR_ARGUMENT,    /* a null pointer, or a value outside its documented range */
-  RCLRT_ERR_STORAGE,     /* storage the caller gave is too small; the function says which */
-  RCLRT_ERR_AGAIN,       /* no buffer or no room in the window now; try again later */
+  RCLRT_ERR_ARGUMENT, /* a null pointer, or a value outside its documented range */
+  RCLRT_ERR_STORAGE, /* storage is too small: rclrt_daemon::shortage says which, and what it takes */
+  RCLRT_ERR_AGAIN,   /* no buffer or no room in the window now; try again later */
   RCLRT_ERR_TIMEOUT,     /* no answer in time */
   RCLRT_ERR_MALFORMED,   /* bytes that are no valid message */
   RCLRT_ERR_CHECKSUM,    /* a frame whose checksum does not match */
@@ -23,6 +25,14 @@ enum rclrt_ret
   RCLRT_ERR_STATE,       /* not now: not connected, or already in use */
   RCLRT_ERR_TRANSPORT,   /* the line cannot be opened, read or written */
   RCLRT_ERR_UNSUPPORTED, /* valid, but not built here */
+};
+
+/* What was too small: the name of a limit, what it is and what it would have to be. */
+struct rclrt_shortage
+{
+  const char * what;
+  uint32_t limit;
+  uint32_t needed;
 };
 
 /* A short English text for `ret`; never null. Real-time safe. */

@@ -150,6 +150,9 @@ public:
     port.context = this;
     port.now_ns = [](void * self) { return of(self).world_.now_ns(); };
     port.enter = [](void * self) {
+      if (of(self).on_enter && !of(self).inside_) {
+        of(self).on_enter();
+      }
       if (of(self).inside_) {
         throw std::logic_error("a critical section inside another");
       }
@@ -183,7 +186,8 @@ public:
   rclrt_port port{};
   rclrt_transport transport{};
   std::function<void()> transmitted;  // the completion interrupt
-  std::function<void()> on_leave;     // at the end of every critical section, for tests
+  std::function<void()> on_enter;     // just before every critical section, for tests
+  std::function<void()> on_leave;     // just after it
   bool is_open = false;
 
 private:

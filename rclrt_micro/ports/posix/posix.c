@@ -1,7 +1,7 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE /* sem_clockwait() */
 #include "rclrt_micro/posix.h"
 
 #include <errno.h>
@@ -170,6 +170,10 @@ static ptrdiff_t write_line(void * context, const uint8_t * bytes, size_t size)
     const bool full = written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
     if ((!full && errno != EINTR) || (full && poll(&ready, 1, WRITE_TIMEOUT_MS) == 0)) {
       posix->error = full ? ETIMEDOUT : errno;
+      if (posix->line == RCLRT_POSIX_TCP) {
+        /* After half a message nothing makes sense to the agent: the reader is told that it is over. */
+        (void)shutdown(posix->fd, SHUT_RDWR);
+      }
       return -1;
     }
   }
@@ -274,20 +278,27 @@ struct level
   sem_t started;
 };
 
+/* Until the level is pended, or until `until_ns`. */
+static void wait_pended(struct rclrt_posix * posix, unsigned number, uint64_t until_ns)
+{
+  const struct timespec until = {(time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S)};
+  int error;
+  do {
+    error = until_ns == UINT64_MAX ? sem_wait(&posix->pended[number])
+                                   : sem_clockwait(&posix->pended[number], CLOCK_MONOTONIC, &until);
+  } while (error != 0 && errno == EINTR);
+}
+
 static void * run_level(void * argument)
 {
   struct level * level = argument;
   struct rclrt_posix * posix = level->posix;
   const unsigned number = level->number;
   sem_post(&level->started); /* from here on `level` may be gone */
-  for (;;) {
-    while (sem_wait(&posix->pended[number]) != 0) {
-    }
-    if (__atomic_load_n(&posix->stop, __ATOMIC_ACQUIRE)) {
-      return NULL;
-    }
-    rclrt_executor_run_level(posix->executor, number);
+  while (!__atomic_load_n(&posix->stop, __ATOMIC_ACQUIRE)) {
+    wait_pended(posix, number, rclrt_executor_run_level(posix->executor, number));
   }
+  return NULL;
 }
 
 static int start_level(struct rclrt_posix * posix, unsigned number, const int * priority)

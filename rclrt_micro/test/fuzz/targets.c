@@ -135,6 +135,48 @@ static bool nothing_is_lost(const struct fixture * fixture)
   return slots == SLOTS && nodes == NODES && length_of(&daemon->free) == daemon->free_count;
 }
 
+/* What is found in a frame is found again in the frame made of it. */
+static bool survives(enum rclrt_check kind, const uint8_t * payload, uint16_t length)
+{
+  uint8_t wire[2 * CAPACITY + 16];
+  uint8_t again[CAPACITY];
+  struct rclrt_frame_encoder encoder;
+  uint16_t got = 0;
+  rclrt_frame_encoder_init(&encoder, kind, 1, 0, payload, length);
+  const size_t size = rclrt_frame_encode(&encoder, wire, sizeof(wire));
+  const size_t half = 1 + size / 2;
+  return rclrt_frame_decode(
+           kind, wire, half, wire + half, size - half, again, sizeof(again), &got) == RCLRT_OK &&
+         got == length && memcmp(again, payload, length) == 0;
+}
+
+bool fuzz_frame(const uint8_t * data, size_t size)
+{
+  struct rclrt_scanner scanner;
+  uint8_t payload[CAPACITY];
+  bool good = true;
+  rclrt_scanner_init(&scanner, CAPACITY);
+  for (size_t at = 0; at < size && good; ++at) {
+    if (rclrt_scan_byte(&scanner, data[at]) != RCLRT_SCAN_FRAME) {
+      continue;
+    }
+    const uint8_t * begin = data + at + 1 - scanner.wire;
+    for (int kind = RCLRT_CHECK_ARC; kind <= RCLRT_CHECK_FCS16; ++kind) {
+      uint16_t length = 0;
+      if (
+        rclrt_frame_decode(
+          (enum rclrt_check)kind, begin, scanner.wire, NULL, 0, payload, sizeof(payload),
+          &length) == RCLRT_OK) {
+        const size_t seen = length < RCLRT_FRAME_PREVIEW ? length : RCLRT_FRAME_PREVIEW;
+        good = good && length == scanner.length && memcmp(payload, scanner.preview, seen) == 0 &&
+               survives((enum rclrt_check)kind, payload, length);
+      }
+    }
+    good = good && scanner.wire <= 2U * (CAPACITY + 6U) + 1U;
+  }
+  return good;
+}
+
 bool fuzz_line(const uint8_t * data, size_t size)
 {
   static struct fixture fixture;

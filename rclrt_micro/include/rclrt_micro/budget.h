@@ -1,0 +1,64 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A budget against starvation: so much in a period, then others first. Runs of callbacks, or bytes on
+ * the line, repeats included. Several callbacks or streams may share one: a chain, for example.
+ *
+ * It is full again a period after the first use since it was full. What has used it up comes after
+ * everything that has not, however urgent; if there is nothing else it goes on, but with preemption
+ * levels it waits. The last use may exceed it. In any period that begins with a full budget at most
+ * `amount` and one use more are spent ahead of others; across two periods twice that may follow
+ * directly, as with a deferrable server.
+ */
+#ifndef RCLRT_MICRO__BUDGET_H_
+#define RCLRT_MICRO__BUDGET_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rclrt_budget
+{
+  uint64_t period_ns;
+  uint32_t amount; /* runs, or bytes without framing */
+  uint32_t left;
+  uint64_t full_ns;   /* when it is full again */
+  uint32_t exhausted; /* how often it has been used up; wraps */
+};
+
+static inline void rclrt_budget_init(
+  struct rclrt_budget * budget, uint32_t amount, uint64_t period_ns)
+{
+  const struct rclrt_budget full = {period_ns, amount, amount, 0, 0};
+  *budget = full;
+}
+
+/* The next two in a critical section; null is without limit. Constant time. */
+static inline bool rclrt_budget_left(struct rclrt_budget * budget, uint64_t now_ns)
+{
+  if (budget != 0 && budget->left < budget->amount && now_ns >= budget->full_ns) {
+    budget->left = budget->amount;
+  }
+  return budget == 0 || budget->left > 0;
+}
+
+static inline void rclrt_budget_use(struct rclrt_budget * budget, uint32_t used, uint64_t now_ns)
+{
+  if (budget == 0 || budget->left == 0) {
+    return;
+  }
+  if (budget->left == budget->amount) {
+    budget->full_ns = now_ns + budget->period_ns;
+  }
+  budget->left = used < budget->left ? budget->left - used : 0;
+  budget->exhausted += budget->left == 0 ? 1U : 0U;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RCLRT_MICRO__BUDGET_H_ */

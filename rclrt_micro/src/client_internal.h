@@ -1,0 +1,50 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What topics and services share.
+ */
+#ifndef CLIENT_INTERNAL_H_
+#define CLIENT_INTERNAL_H_
+
+#include "rclrt_micro/client.h"
+#include "session_internal.h"
+
+/* What goes into one WRITE_DATA. */
+struct outgoing
+{
+  struct rclrt_session * session;
+  struct rclrt_output_stream * stream;
+  const struct rclrt_type * type;
+  const void * message;
+  const struct rclrt_request_id * id; /* in front of a response; or null */
+  uint16_t object;
+  uint16_t request;
+  uint8_t priority;
+};
+
+enum rclrt_ret client_send(const struct outgoing * out);
+
+/* Are there `count` streams more? They are not used twice in a session: the agent would go on with the
+ * old numbers. */
+enum rclrt_ret client_check_streams(const struct rclrt_session * session, unsigned count);
+enum rclrt_ret client_add_output(
+  struct rclrt_session * session, struct rclrt_output_stream * stream, bool reliable);
+/* The stream and line for what an entity receives. */
+enum rclrt_ret client_add_reception(
+  struct rclrt_session * session, struct rclrt_entity * entity, struct rclrt_input_stream * stream,
+  struct rclrt_sink * sink, bool reliable);
+/* Asks the agent to stop, throws away what has come meanwhile, and takes both out. */
+void client_remove_reception(
+  struct rclrt_callback * callback, struct rclrt_session * session, struct rclrt_entity * entity,
+  struct rclrt_input_stream * stream, struct rclrt_sink * sink);
+/* Adds the callback and begins to read; if that fails, it can be added again. */
+enum rclrt_ret client_add_reader(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
+  enum rclrt_invocation invocation, struct rclrt_session * session, struct rclrt_entity * entity);
+/* The DATA for the sink's object in its next message. Peers put one into a message; another is counted
+ * as malformed. */
+bool client_take_data(
+  struct rclrt_session * session, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
+  struct rclrt_bytes * data);
+
+#endif /* CLIENT_INTERNAL_H_ */

@@ -1,0 +1,544 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bad input, an agent that does not answer, and storage that is used again.
+#include <gtest/gtest.h>
+
+#include "captures.hpp"
+#include "system.hpp"
+
+namespace
+{
+// A DATA message for object 0x16 on stream 0.
+Agent::Bytes data_for_reader(uint8_t value)
+{
+  return {0x81, 0, 0, 0, RCLRT_DATA, 1, 8, 0, 0, 1, 0, 0x16, value, 0, 0, 0};
+}
+
+struct Reader
+{
+  explicit Reader(Rig & rig, uint8_t stream = 0x83) : daemon(rig.daemon)
+  {
+    rclrt_daemon_add_input(&daemon, &input, stream, assembly, sizeof(assembly));
+    rclrt_daemon_add_sink(&daemon, &sink, 0x16, stream, 3);
+    rclrt_daemon_reset(&daemon, RCLRT_SESSION_DEFAULT, kKey);
+  }
+
+  void receive(const Agent::Bytes & message, rclrt_framing framing = RCLRT_FRAMING_SERIAL)
+  {
+    line(Deframer::frame(framing, message, 0));
+  }
+  void line(const Agent::Bytes & bytes)
+  {
+    rclrt_daemon_received(&daemon, bytes.data(), bytes.size());
+  }
+
+  rclrt_daemon & daemon;
+  rclrt_input_stream input{};
+  rclrt_sink sink{};
+  uint8_t assembly[256]{};
+};
+
+TEST(Line, a_frame_of_escapes_without_end_is_broken_and_the_next_one_is_found)
+{
+  Rig rig;
+  Reader reader(rig);
+  Agent::Bytes flood = {0x7E, 0, 1, 16, 0};
+  flood.insert(flood.end(), 20'000, 0x7D);
+  reader.line(flood);
+  EXPECT_EQ(rig.daemon.counters.broken_frames, 1U);
+  reader.receive(data_for_reader(5));
+  EXPECT_EQ(take_all(rig.daemon, reader.sink).at(0).at(0), 5);
+}
+
+TEST(Line, a_frame_that_stuffing_makes_longer_than_the_ring_is_counted_and_not_read)
+{
+  RigOptions options;
+  options.ring = 1024;  // 2 * 512, and a frame of 512 bytes takes up to 1037
+  Rig rig(options);
+  Reader reader(rig);
+  Agent::Bytes message(512, 0x7E);
+  message[0] = 0x81;
+  message[4] = RCLRT_DATA;
+  reader.line(Deframer::frame(RCLRT_FRAMING_SERIAL, message, 0));
+  EXPECT_EQ(rig.daemon.counters.overwritten, 1U);
+  EXPECT_EQ(rig.daemon.counters.received, 0U);
+  reader.receive(data_for_reader(5));
+  EXPECT_EQ(take_all(rig.daemon, reader.sink).back().at(0), 5);
+}
+
+TEST(Line, a_heartbeat_that_shares_a_message_with_data_is_answered)
+{
+  for (const bool first : {true, false}) {
+    System system;
+    system.start();
+    rclrt_subscription subscription;
+    Blob message;
+    uint32_t got = 0;
+    ASSERT_EQ(
+      rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", rclrt_qos_best_effort()),
+      RCLRT_OK);
+    ASSERT_EQ(
+      rclrt_executor_add_subscription(
+        &system.executor, &subscription, &message,
+        [](void * context, const void * blob) {
+          *static_cast<uint32_t *>(context) = static_cast<const Blob *>(blob)->number;
+        },
+        &got, 2, RCLRT_ON_NEW_DATA),
+      RCLRT_OK);
+    system.spin_for(500);
+    // Of stream 80 the agent has something that never came.
+    const auto next = static_cast<uint8_t>(system.session.reliable_in.expected);
+    const Agent::Bytes heartbeat = {RCLRT_HEARTBEAT, 1, 5, 0, next, 0, next, 0, 0x80, 0, 0, 0};
+    Agent::Bytes data = data_for_reader(7);
+    data.erase(data.begin(), data.begin() + 4);
+    data[6] = static_cast<uint8_t>(subscription.reader.id >> 8);
+    data[7] = static_cast<uint8_t>(subscription.reader.id);
+    Agent::Bytes both = {0x81, 0, 0, 0};
+    const Agent::Bytes & one = first ? heartbeat : data;
+    const Agent::Bytes & other = first ? data : heartbeat;
+    both.insert(both.end(), one.begin(), one.end());
+    both.insert(both.end(), other.begin(), other.end());
+    ASSERT_EQ(both.size() % 4, 0U);
+    system.sent_by_client.clear();
+    const auto frame = Deframer::frame(RCLRT_FRAMING_SERIAL, both, 0);
+    rclrt_daemon_received(&system.daemon, frame.data(), frame.size());
+    system.spin_for(50);
+    ASSERT_EQ(system.sent_by_client.size(), 1U);
+    EXPECT_EQ(system.sent_by_client[0][4], RCLRT_ACKNACK);
+    EXPECT_EQ(system.sent_by_client[0][8], next) << "the first that is missing";
+    EXPECT_EQ(got, first ? 0U : 7U);
+    EXPECT_EQ(system.daemon.counters.malformed, first ? 1U : 0U) << "what was lost is counted";
+  }
+}
+
+// Fragments of a message to the reader, of `count` bytes in all, from number `sequence` on.
+std::vector<Agent::Bytes> fragments(uint16_t sequence, uint8_t value)
+{
+  Agent::Bytes whole = {RCLRT_DATA, 1, 104, 0, 0, 1, 0, 0x16};
+  whole.resize(108, value);
+  std::vector<Agent::Bytes> all;
+  for (size_t at = 0; at < whole.size(); at += 36) {
+    const auto flags = static_cast<uint8_t>(at + 36 >= whole.size() ? 3 : 1);
+    Agent::Bytes message = {
+      0x81,
+      0x83,
+      static_cast<uint8_t>(sequence),
+      static_cast<uint8_t>(sequence >> 8),
+      RCLRT_FRAGMENT,
+      flags,
+      36,
+      0};
+    message.insert(
+      message.end(), whole.begin() + static_cast<std::ptrdiff_t>(at),
+      whole.begin() + static_cast<std::ptrdiff_t>(at + 36));
+    all.push_back(message);
+    sequence++;
+  }
+  return all;
+}
+
+Agent::Bytes skip_to(uint8_t first, uint8_t last)
+{
+  return {0x81, 0, 0, 0, RCLRT_HEARTBEAT, 1, 5, 0, first, 0, last, 0, 0x83};
+}
+
+TEST(Fragments, of_a_message_with_a_gap_nothing_is_delivered)
+{
+  for (const bool taken_before : {true, false}) {
+    Rig rig;
+    Reader reader(rig);
+    const auto one = fragments(0, 1);
+    const auto two = fragments(3, 2);
+    const auto three = fragments(6, 3);
+    reader.receive(one[0]);
+    if (taken_before) {
+      EXPECT_TRUE(take_all(rig.daemon, reader.sink).empty());
+    }
+    // The agent gives up the rest of the first and the begin of the second.
+    reader.receive(skip_to(4, 5));
+    reader.receive(two[1]);
+    reader.receive(two[2]);
+    for (const auto & fragment : three) {
+      reader.receive(fragment);
+    }
+    const auto data = take_all(rig.daemon, reader.sink);
+    ASSERT_EQ(data.size(), 1U);
+    EXPECT_EQ(data[0], Agent::Bytes(100, 3));
+    EXPECT_EQ(rig.daemon.counters.unassembled, 1U);
+    EXPECT_EQ(rig.daemon.counters.skipped, taken_before ? 3U : 4U);
+  }
+}
+
+TEST(Fragments, after_a_gap_an_unfragmented_message_says_where_messages_begin)
+{
+  Rig rig;
+  Reader reader(rig);
+  reader.receive(fragments(0, 1)[0]);
+  EXPECT_TRUE(take_all(rig.daemon, reader.sink).empty());
+  reader.receive(skip_to(3, 3));
+  auto whole = data_for_reader(9);
+  whole[1] = 0x83;
+  whole[2] = 3;
+  reader.receive(whole);
+  for (const auto & fragment : fragments(4, 2)) {
+    reader.receive(fragment);
+  }
+  const auto data = take_all(rig.daemon, reader.sink);
+  ASSERT_EQ(data.size(), 2U);
+  EXPECT_EQ(data[1], Agent::Bytes(100, 2));
+}
+
+TEST(Fragments, a_message_is_given_up_with_all_of_them)
+{
+  RigOptions options;
+  options.capacity = 64;
+  options.policy.lifetime_ns = 250 * kMs;
+  options.policy.hold_off_ns = 1;
+  Rig rig(options);
+  rclrt_output_stream stream{};
+  rclrt_daemon_add_output(&rig.daemon, &stream, 0x81);
+  rig.open(0x01);
+  int abandoned = 0;
+  rig.daemon.on_abandoned_context = &abandoned;
+  rig.daemon.on_abandoned = [](void * context, const rclrt_output_stream *, uint16_t) {
+    ++*static_cast<int *>(context);
+  };
+  rig.to_agent.faults.loss = 1;
+  Agent::Bytes submessage = {RCLRT_WRITE_DATA, 1, 204, 0, 0, 14, 0, 0x15};
+  submessage.resize(208, 1);
+  ASSERT_EQ(
+    rclrt_daemon_send_fragmented(&rig.daemon, &stream, 3, submessage.data(), submessage.size()),
+    RCLRT_OK);
+  rig.arm();
+  // The first one outlives its time before the last one has left.
+  rig.world.step(rig.world.now_ns() + 6 * kMs);
+  ASSERT_LT(stream.sent, 4);
+  rig.nodes[0].timestamp_ns -= 249 * kMs;
+  rig.settle(8);
+  rig.arm();
+  EXPECT_EQ(abandoned, 4);
+  EXPECT_EQ(stream.first_unacked, 4);
+  rig.to_agent.faults.loss = 0;
+  std::vector<size_t> arrived;
+  rig.agent.on_data = [&arrived](const std::string &, const Agent::Bytes & data) {
+    arrived.push_back(data.size());
+  };
+  ASSERT_EQ(rig.write(stream, 3, number(1)), RCLRT_OK);
+  rig.settle(500);
+  EXPECT_EQ(arrived, std::vector<size_t>{4});
+  EXPECT_TRUE(rclrt_daemon_idle(&rig.daemon));
+  EXPECT_EQ(rig.daemon.free_count, rig.options.nodes);
+}
+
+TEST(Fragments, between_those_of_a_less_urgent_message_an_urgent_one_passes)
+{
+  RigOptions options;
+  options.capacity = 64;
+  Rig rig(options);
+  rclrt_output_stream low{};
+  rclrt_output_stream high{};
+  rclrt_daemon_add_output(&rig.daemon, &low, 0x81);
+  rclrt_daemon_add_output(&rig.daemon, &high, 0x02);
+  rig.open(0x01);
+  Agent::Bytes submessage = {RCLRT_WRITE_DATA, 1, 244, 1, 0, 14, 0, 0x15};
+  submessage.resize(504, 1);
+  ASSERT_EQ(
+    rclrt_daemon_send_fragmented(&rig.daemon, &low, 1, submessage.data(), submessage.size()),
+    RCLRT_OK);
+  rig.arm();
+  ASSERT_EQ(rig.write(high, 9, number(9)), RCLRT_OK);
+  const uint64_t asked_ns = rig.world.now_ns();
+  while (rig.sent_by_client.empty() || rig.sent_by_client.back()[1] != 0x02) {
+    ASSERT_TRUE(rig.world.step(asked_ns + 100 * kMs));
+  }
+  // A fragment on the line, itself, and a byte of stuffing each.
+  EXPECT_LE(rig.world.now_ns() - asked_ns, (64 + 7 + 1 + 16 + 7 + 1) * kByte115200);
+}
+
+TEST(Again, an_init_that_failed_can_be_tried_again_and_leaves_nothing_behind)
+{
+  System system;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  system.session.answer_timeout_ns = 50 * kMs;
+  rclrt_publisher publisher;
+  rclrt_subscription subscription;
+  rclrt_service service;
+  const auto qos = rclrt_qos_reliable();
+  // Each fails at another of its entities: the line breaks after so many messages of the agent.
+  for (size_t answers = 0; answers < 3; ++answers) {
+    size_t left = answers;
+    system.on_agent_message = [&left](const Agent::Bytes & message) {
+      return message[4] == RCLRT_STATUS && (left == 0 || left-- == 0);
+    };
+    EXPECT_EQ(
+      rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", qos, 1), RCLRT_ERR_TIMEOUT);
+    left = answers;
+    EXPECT_EQ(
+      rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", qos), RCLRT_ERR_TIMEOUT);
+    left = 0;
+    EXPECT_EQ(rclrt_service_init(&service, &system.node, &kBlob, &kBlob, "/s"), RCLRT_ERR_TIMEOUT);
+    system.on_agent_message = nullptr;
+    system.settle(1000);
+    rclrt_session_handle(&system.session);
+    system.settle(1000);
+    rclrt_session_handle(&system.session);
+  }
+  EXPECT_EQ(rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", qos, 1), RCLRT_OK);
+  EXPECT_EQ(rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", qos), RCLRT_OK);
+  EXPECT_EQ(rclrt_service_init(&service, &system.node, &kBlob, &kBlob, "/s"), RCLRT_OK);
+  // What there is now is created again at a new agent: no more, and it ends.
+  system.agent.restart();
+  EXPECT_EQ(rclrt_session_keep_alive(&system.session, 5000 * kMs), RCLRT_OK);
+  EXPECT_EQ(system.agent.objects(), 8U) << "participant, twice three, one";
+}
+
+TEST(Again, what_was_finished_can_be_made_anew)
+{
+  System system;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_publisher publisher;
+  rclrt_subscription subscription;
+  rclrt_service service;
+  rclrt_client client;
+  Blob message;
+  uint32_t got = 0;
+  const auto qos = rclrt_qos_reliable();
+  for (uint32_t round = 1; round <= 3; ++round) {
+    SCOPED_TRACE(round);
+    ASSERT_EQ(rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", qos, 1), RCLRT_OK);
+    ASSERT_EQ(rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", qos), RCLRT_OK);
+    ASSERT_EQ(rclrt_service_init(&service, &system.node, &kBlob, &kBlob, "/s"), RCLRT_OK);
+    ASSERT_EQ(rclrt_client_init(&client, &system.node, &kBlob, &kBlob, "/s", 1), RCLRT_OK);
+    ASSERT_EQ(
+      rclrt_executor_add_subscription(
+        &system.executor, &subscription, &message,
+        [](void * context, const void * blob) {
+          *static_cast<uint32_t *>(context) = static_cast<const Blob *>(blob)->number;
+        },
+        &got, 2, RCLRT_ON_NEW_DATA),
+      RCLRT_OK);
+    const Blob blob{round, 20};
+    system.spin_for(100);
+    ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+    system.spin_for(100);
+    EXPECT_EQ(got, round);
+    // Something is still on its way when they are finished.
+    ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+    EXPECT_EQ(rclrt_publisher_fini(&publisher), RCLRT_OK);
+    EXPECT_EQ(rclrt_subscription_fini(&subscription), RCLRT_OK);
+    EXPECT_EQ(rclrt_service_fini(&service), RCLRT_OK);
+    EXPECT_EQ(rclrt_client_fini(&client), RCLRT_OK);
+    EXPECT_EQ(rclrt_publish(&publisher, &blob), RCLRT_ERR_ARGUMENT);
+    EXPECT_EQ(rclrt_publisher_fini(&publisher), RCLRT_ERR_ARGUMENT) << "once is enough";
+    EXPECT_EQ(rclrt_subscription_fini(&subscription), RCLRT_ERR_ARGUMENT);
+    EXPECT_EQ(system.agent.objects(), 1U) << "the participant";
+    system.spin_for(500);
+    EXPECT_EQ(system.daemon.free_count, system.options.nodes);
+  }
+}
+
+TEST(Again, a_subscription_that_could_not_ask_for_its_data_can_be_added_again)
+{
+  System system;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_subscription subscription;
+  Blob message;
+  ASSERT_EQ(
+    rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", rclrt_qos_reliable()),
+    RCLRT_OK);
+  const auto add = [&] {
+    return rclrt_executor_add_subscription(
+      &system.executor, &subscription, &message, [](void *, const void *) {}, nullptr, 2,
+      RCLRT_ON_NEW_DATA);
+  };
+  system.settle(500);  // whatever waits for its acknowledgement
+  std::vector<rclrt_node *> taken(system.options.nodes);
+  for (auto & node : taken) {
+    ASSERT_EQ(rclrt_daemon_acquire(&system.daemon, &system.session.none, 31, &node), RCLRT_OK);
+  }
+  EXPECT_EQ(add(), RCLRT_ERR_AGAIN);
+  for (auto * node : taken) {
+    rclrt_daemon_cancel(&system.daemon, node);
+  }
+  EXPECT_EQ(add(), RCLRT_OK);
+  EXPECT_EQ(add(), RCLRT_ERR_ARGUMENT) << "it is there";
+}
+
+TEST(Again, a_timer_that_is_removed_like_any_callback_is_silent)
+{
+  System system;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_timer timer{};
+  int calls = 0;
+  ASSERT_EQ(
+    rclrt_executor_add_timer(
+      &system.executor, &timer, 10 * kMs, 1,
+      [](void * context, rclrt_timer *) { ++*static_cast<int *>(context); }, &calls),
+    RCLRT_OK);
+  system.spin_for(25);
+  rclrt_executor_remove(&system.executor, &timer.callback);
+  system.spin_for(50);
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(system.executor.timers.size, 0);
+}
+
+TEST(Limits, a_callback_that_publishes_more_than_the_pool_holds_is_told_each_time_and_goes_on)
+{
+  RigOptions options;
+  options.nodes = 4;
+  System system(options);
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_publisher publisher;
+  ASSERT_EQ(
+    rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 1), RCLRT_OK);
+  struct Flood
+  {
+    rclrt_publisher * publisher;
+    int accepted = 0, refused = 0;
+  } flood{&publisher};
+  rclrt_timer timer{};
+  ASSERT_EQ(
+    rclrt_executor_add_timer(
+      &system.executor, &timer, 1000 * kMs, 1,
+      [](void * context, rclrt_timer *) {
+        auto & self = *static_cast<Flood *>(context);
+        for (uint32_t i = 0; i < 50; ++i) {
+          const Blob blob{i, 20};
+          const auto ret = rclrt_publish(self.publisher, &blob);
+          EXPECT_TRUE(ret == RCLRT_OK || ret == RCLRT_ERR_AGAIN);
+          (ret == RCLRT_OK ? self.accepted : self.refused)++;
+        }
+      },
+      &flood),
+    RCLRT_OK);
+  int arrived = 0;
+  system.agent.on_data = [&arrived](const std::string &, const Agent::Bytes &) { arrived++; };
+  const uint64_t before = system.world.now_ns();
+  system.spin_for(1500);
+  EXPECT_EQ(flood.accepted, 4);
+  EXPECT_EQ(flood.refused, 46);
+  EXPECT_EQ(system.daemon.counters.refused, 46U);
+  EXPECT_EQ(arrived, 4) << "what was accepted arrives";
+  EXPECT_EQ(system.world.now_ns() - before, 1500 * kMs) << "nothing waited";
+}
+
+TEST(Limits, errors_about_storage_name_the_limit_and_what_is_needed)
+{
+  RigOptions options;
+  options.capacity = 128;
+  options.nodes = 6;
+  System system(options);
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_publisher reliable;
+  rclrt_publisher best_effort;
+  ASSERT_EQ(
+    rclrt_publisher_init(&reliable, &system.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
+  ASSERT_EQ(
+    rclrt_publisher_init(&best_effort, &system.node, &kBlob, "u", rclrt_qos_best_effort(), 0),
+    RCLRT_OK);
+  const auto shortage = [&system] {
+    const auto & last = system.daemon.shortage;
+    return last.what + std::string(": ") + std::to_string(last.limit) + " of " +
+           std::to_string(last.needed);
+  };
+  const Blob blob{1, 1000};
+  EXPECT_EQ(rclrt_publish(&best_effort, &blob), RCLRT_ERR_UNSUPPORTED);
+  EXPECT_EQ(shortage(), "message_capacity: 128 of 1012");
+  EXPECT_EQ(rclrt_publish(&reliable, &blob), RCLRT_ERR_STORAGE);
+  EXPECT_EQ(shortage(), "node_count: 6 of 9");
+  const Blob huge{1, 3000};
+  EXPECT_EQ(rclrt_publish(&reliable, &huge), RCLRT_ERR_STORAGE);
+  EXPECT_EQ(shortage(), "the session's buffer: 2048 of 3008");
+  const std::string name(100, 'n');
+  rclrt_publisher more;
+  EXPECT_EQ(
+    rclrt_publisher_init(&more, &system.node, &kBlob, name.c_str(), rclrt_qos_reliable(), 0),
+    RCLRT_ERR_STORAGE);
+  EXPECT_EQ(shortage().substr(0, 15), "RCLRT_NAME_MAX:");
+  std::vector<rclrt_timer> timers(17);
+  auto ret = RCLRT_OK;
+  for (auto & timer : timers) {
+    ret = rclrt_executor_add_timer(
+      &system.executor, &timer, kMs, 1, [](void *, rclrt_timer *) {}, nullptr);
+  }
+  EXPECT_EQ(ret, RCLRT_ERR_STORAGE);
+  EXPECT_EQ(shortage(), "timer_count: 16 of 17");
+}
+
+TEST(Limits, the_buffer_for_long_messages_is_for_one_at_a_time)
+{
+  RigOptions options;
+  options.capacity = 128;
+  System system(options);
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_publisher publisher;
+  ASSERT_EQ(
+    rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
+  const Blob blob{1, 500};
+  // A context that preempts the session while it reads an answer.
+  auto during = RCLRT_OK;
+  bool once = false;
+  system.port.on_leave = [&] {
+    if (system.session.buffer_taken && !once) {
+      once = true;
+      during = rclrt_publish(&publisher, &blob);
+    }
+  };
+  rclrt_session_handle(&system.session);
+  system.port.on_leave = nullptr;
+  EXPECT_TRUE(once);
+  EXPECT_EQ(during, RCLRT_ERR_AGAIN);
+  EXPECT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+}
+
+TEST(Limits, a_timeout_may_be_forever)
+{
+  System system;
+  EXPECT_EQ(rclrt_session_connect(&system.session, UINT64_MAX), RCLRT_OK);
+  EXPECT_EQ(rclrt_session_ping(&system.session, UINT64_MAX), RCLRT_OK);
+  EXPECT_EQ(rclrt_session_synchronize(&system.session, UINT64_MAX), RCLRT_OK);
+}
+
+TEST(Limits, null_pointers_are_errors_everywhere)
+{
+  const auto bad = RCLRT_ERR_ARGUMENT;
+  uint8_t bytes[4] = {};
+  rclrt_message message;
+  EXPECT_EQ(rclrt_daemon_add_output(nullptr, nullptr, 1), bad);
+  EXPECT_EQ(rclrt_daemon_add_input(nullptr, nullptr, 1, nullptr, 0), bad);
+  EXPECT_EQ(rclrt_daemon_add_sink(nullptr, nullptr, 1, 1, 1), bad);
+  EXPECT_EQ(rclrt_daemon_acquire(nullptr, nullptr, 1, nullptr), bad);
+  EXPECT_EQ(rclrt_daemon_commit(nullptr, nullptr, nullptr), bad);
+  EXPECT_EQ(rclrt_daemon_send_fragmented(nullptr, nullptr, 1, bytes, 4), bad);
+  EXPECT_EQ(rclrt_daemon_take(nullptr, nullptr, bytes, 4, &message), bad);
+  EXPECT_EQ(rclrt_session_init(nullptr, nullptr, 1, bytes, bytes, 4), bad);
+  EXPECT_EQ(rclrt_session_close(nullptr), bad);
+  EXPECT_EQ(rclrt_session_ping(nullptr, 1), bad);
+  EXPECT_EQ(rclrt_session_keep_alive(nullptr, 1), bad);
+  EXPECT_EQ(rclrt_session_synchronize(nullptr, 1), bad);
+  EXPECT_EQ(rclrt_session_create(nullptr, nullptr, RCLRT_TOPIC), bad);
+  EXPECT_EQ(rclrt_session_delete(nullptr, nullptr), bad);
+  EXPECT_EQ(rclrt_session_read(nullptr, nullptr), bad);
+  EXPECT_EQ(rclrt_executor_init(nullptr, nullptr, nullptr, 0, nullptr), bad);
+  EXPECT_EQ(rclrt_executor_spin(nullptr, nullptr), bad);
+  EXPECT_EQ(rclrt_executor_spin_some(nullptr, 1), bad);
+  EXPECT_EQ(rclrt_batch_spin_some(nullptr, 1), bad);
+  EXPECT_EQ(rclrt_executor_set_trigger(nullptr, RCLRT_TRIGGER_ANY, nullptr), bad);
+  EXPECT_EQ(rclrt_executor_set_user_trigger(nullptr, nullptr, nullptr), bad);
+  EXPECT_EQ(rclrt_executor_set_semantics(nullptr, RCLRT_SEMANTICS_LET), bad);
+  EXPECT_EQ(rclrt_executor_add_timer(nullptr, nullptr, 1, 1, nullptr, nullptr), bad);
+  EXPECT_EQ(rclrt_executor_add_guard(nullptr, nullptr, 1, nullptr, nullptr), bad);
+  EXPECT_EQ(rclrt_callback_set_budget(nullptr, nullptr), bad);
+  EXPECT_EQ(rclrt_publisher_set_budget(nullptr, nullptr), bad);
+  EXPECT_EQ(rclrt_publisher_fini(nullptr), bad);
+  EXPECT_EQ(rclrt_subscription_fini(nullptr), bad);
+  EXPECT_EQ(rclrt_service_fini(nullptr), bad);
+  EXPECT_EQ(rclrt_client_fini(nullptr), bad);
+  EXPECT_EQ(rclrt_service_respond(nullptr, nullptr, nullptr), bad);
+  EXPECT_EQ(rclrt_client_request(nullptr, nullptr, nullptr), bad);
+  rclrt_timer_cancel(nullptr);
+  rclrt_guard_trigger(nullptr);
+  rclrt_executor_remove(nullptr, nullptr);
+}
+}  // namespace

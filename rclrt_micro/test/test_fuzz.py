@@ -1,0 +1,60 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The fuzzers, briefly: from the corpus on, with the address and undefined-behaviour sanitizers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1]
+RUNS = 20_000
+TARGETS = {
+    "frame": "corpus_line",
+    "line": "corpus_line",
+    "message": "corpus_message",
+    "cdr": "corpus_message",
+}
+
+pytestmark = [
+    pytest.mark.skipif(
+        shutil.which("clang") is None, reason="no clang with libFuzzer: apt-get install clang"
+    ),
+    pytest.mark.skipif(
+        bool(os.environ.get("RCLRT_SANITIZE")), reason="sanitized in every build, so run in one"
+    ),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_short_run_finds_nothing(target: str, tmp_path: Path) -> None:
+    program = tmp_path / f"fuzz_{target}"
+    sources = [PACKAGE / "test" / "fuzz" / name for name in ("fuzzer.c", "targets.c")]
+    sources += sorted((PACKAGE / "src").glob("*.c"))
+    command = ["clang", "-O1", "-g", "-fno-sanitize-recover=undefined"]
+    command += ["-fsanitize=fuzzer,address,undefined", f"-DFUZZ_TARGET=fuzz_{target}"]
+    command += [f"-I{PACKAGE / folder}" for folder in ("include", "src", "test/fuzz")]
+    built = subprocess.run(
+        [*command, *map(str, sources), "-o", str(program)],
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    if "libclang_rt" in built.stderr:
+        pytest.skip("this clang has no libFuzzer: apt-get install libclang-rt-dev")
+    assert built.returncode == 0, built.stderr
+    found = tmp_path / "found"
+    found.mkdir()
+    done = subprocess.run(
+        [str(program), f"-runs={RUNS}", "-max_len=300", "-seed=1", f"-artifact_prefix={tmp_path}/",
+         str(found), str(PACKAGE / "test" / "fuzz" / TARGETS[target])],
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert f"Done {RUNS} runs" in done.stderr
