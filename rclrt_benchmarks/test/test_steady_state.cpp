@@ -23,6 +23,7 @@
 #include "rclrt_core/fifo_bands.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
+#include "system_calls.hpp"
 
 namespace
 {
@@ -297,8 +298,10 @@ protected:
     node_ = std::make_shared<rclrt_rcl::Node>("steady_state", options);
     const auto qos = rclrt_rcl::QoS(10).best_effort();
     publisher_ = node_->create_publisher<Message>("steady_state", qos);
+    rclrt_rcl::SubscriptionOptions urgent;
+    urgent.scheduling.attributes = {rclrt_core::SchedulingPolicy::kFifo, 10};
     subscription_ = node_->create_subscription<Message>(
-      "steady_state", qos, [this](const Message &) { ran_.raise(); });
+      "steady_state", qos, [this](const Message &) { ran_.raise(); }, urgent);
     while (publisher_->subscription_count() == 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -313,7 +316,27 @@ protected:
     }
   }
 
-  uint64_t allocations_by_listener()
+  /// Of 1000 dispatches.
+  struct Cost
+  {
+    uint64_t allocations = 0;
+    uint64_t wakes = 0;
+    uint64_t scheduling_calls = 0;
+  };
+
+  Cost of_dispatches()
+  {
+    publish(kWarmUp);
+    const uint64_t allocations = memory::allocations();
+    const system_calls::Counts calls = system_calls::counts();
+    publish(kDispatches);
+    const system_calls::Counts calls_after = system_calls::counts();
+    return {
+      memory::allocations() - allocations, calls_after.wakes - calls.wakes,
+      calls_after.scheduling - calls.scheduling};
+  }
+
+  Cost of_listener()
   {
     const auto on_message = [](const void * self, std::size_t count) {
       auto & test = *static_cast<MiddlewareSteadyState *>(const_cast<void *>(self));
@@ -330,26 +353,24 @@ protected:
     };
     rcl_subscription_t * const handle = subscription_->handle().get();
     EXPECT_EQ(rcl_subscription_set_on_new_message_callback(handle, on_message, this), RCL_RET_OK);
-    publish(kWarmUp);
-    const uint64_t before = memory::allocations();
-    publish(kDispatches);
-    const uint64_t after = memory::allocations();
+    const Cost cost = of_dispatches();
     EXPECT_EQ(rcl_subscription_set_on_new_message_callback(handle, nullptr, nullptr), RCL_RET_OK);
-    return after - before;
+    return cost;
   }
 
-  uint64_t allocations_by(rclrt_rcl::Executor & executor)
+  template <typename Executor, typename Options>
+  Cost of_executor()
   {
+    Options options;
+    options.context = context_;
+    Executor executor(options);
     executor.add_node(node_);
     std::thread spinner([&] { executor.spin(); });
-    publish(kWarmUp);
-    const uint64_t before = memory::allocations();
-    publish(kDispatches);
-    const uint64_t after = memory::allocations();
+    const Cost cost = of_dispatches();
     executor.cancel();
     spinner.join();
     executor.remove_node(node_);
-    return after - before;
+    return cost;
   }
 
   std::shared_ptr<rclrt_rcl::Context> context_;
@@ -361,34 +382,20 @@ protected:
   Message received_;
 };
 
-template <typename Options>
-Options in_context(const std::shared_ptr<rclrt_rcl::Context> & context)
+// The middleware's threads do something of their own now and then: less than once a message. The
+// callback itself wakes this thread, also when the listener runs it.
+TEST_F(MiddlewareSteadyState, executors_add_no_allocation_one_wake_and_no_scheduling_call)
 {
-  Options options;
-  options.context = context;
-  return options;
-}
-
-// The middleware's threads do something of their own now and then: less than once a message.
-TEST_F(MiddlewareSteadyState, executors_allocate_no_more_than_the_bare_listener)
-{
-  const uint64_t listener = allocations_by_listener();
-  const uint64_t allowed = listener + kDispatches / 10;
-  RecordProperty("allocations_by_listener", std::to_string(listener));
-  {
-    rclrt_rcl::PreemptiveExecutor executor(
-      in_context<rclrt_rcl::PreemptiveExecutorOptions>(context_));
-    EXPECT_LE(allocations_by(executor), allowed);
-  }
-  {
-    rclrt_rcl::CallbackIsolatedExecutor executor(
-      in_context<rclrt_rcl::CallbackIsolatedExecutorOptions>(context_));
-    EXPECT_LE(allocations_by(executor), allowed);
-  }
-  {
-    rclrt_rcl::PriorityEventsExecutor executor(
-      in_context<rclrt_rcl::PriorityEventsExecutorOptions>(context_));
-    EXPECT_LE(allocations_by(executor), allowed);
+  const Cost listener = of_listener();
+  const Cost executors[] = {
+    of_executor<rclrt_rcl::PreemptiveExecutor, rclrt_rcl::PreemptiveExecutorOptions>(),
+    of_executor<rclrt_rcl::CallbackIsolatedExecutor, rclrt_rcl::CallbackIsolatedExecutorOptions>(),
+    of_executor<rclrt_rcl::PriorityEventsExecutor, rclrt_rcl::PriorityEventsExecutorOptions>()};
+  EXPECT_EQ(listener.wakes, static_cast<uint64_t>(kDispatches)) << "else they are not counted";
+  for (const Cost & cost : executors) {
+    EXPECT_LE(cost.allocations, listener.allocations + kDispatches / 10);
+    EXPECT_LE(cost.wakes, listener.wakes + kDispatches);
+    EXPECT_EQ(cost.scheduling_calls, 0U);
   }
 }
 
