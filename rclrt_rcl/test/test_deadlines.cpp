@@ -14,6 +14,7 @@
 #include "executor_types.hpp"
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
+#include "rclrt_core/linux_platform.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace rclrt_rcl
