@@ -39,15 +39,27 @@ struct EdfRun
   std::vector<rclrt_job_record> records;
   std::map<uint32_t, std::string> names;
 
-  int64_t end_of(const std::string & name) const
+  rclrt_job_record of(const std::string & name) const
   {
     for (const rclrt_job_record & record : records) {
       if (names.at(record.callback) == name) {
-        return record.end_ns;
+        return record;
       }
     }
     ADD_FAILURE() << name << " has not run";
-    return 0;
+    return {};
+  }
+  int64_t end_of(const std::string & name) const { return of(name).end_ns; }
+
+  /// Whether the jobs arrived when the scenario says, to half a millisecond. If something else kept the
+  /// CPU from who releases them, this was another scenario.
+  bool arrived_as_in(const EdfScenario & scenario) const
+  {
+    const int64_t start = of(scenario.jobs.front().name).ready_ns;
+    return std::all_of(scenario.jobs.begin(), scenario.jobs.end(), [&](const auto & job) {
+      const int64_t late = of(job.name).ready_ns - start - job.arrival_ms * 1'000'000;
+      return late > -500'000 && late < 500'000;
+    });
   }
 };
 

@@ -70,6 +70,7 @@ protected:
 TEST_P(EdfOnThreads, jobs_end_in_the_order_of_their_deadlines)
 {
   LinuxPlatform platform;
+  constexpr int kAttempts = 10;
   FifoBandsOptions options;
   options.runners = GetParam().cpus;
   options.shared_name = "rclrt_test_order_" + std::to_string(getpid());
@@ -77,12 +78,20 @@ TEST_P(EdfOnThreads, jobs_end_in_the_order_of_their_deadlines)
   const Status made = FifoBands::make(platform, options, &bands);
   ASSERT_TRUE(made.ok()) << made.message();
   EdfRun run;
-  std::thread([&] { run = run_on_threads(GetParam(), bands, cpus_); }).join();
+  bool is_it = false;
+  for (int i = 0; i < kAttempts && !is_it; ++i) {
+    std::thread([&] { run = run_on_threads(GetParam(), bands, cpus_); }).join();
+    is_it = run.arrived_as_in(GetParam());
+  }
+  unlink(linux_platform::SharedEdfMemory::path(options.shared_name).c_str());
+  if (!is_it) {
+    GTEST_SKIP() << "something else kept the CPUs: in " << kAttempts
+                 << " attempts the jobs never arrived in time";
+  }
   for (const auto & [first, second] : GetParam().ends_before) {
     EXPECT_LT(run.end_of(first), run.end_of(second)) << first << " before " << second;
   }
   EXPECT_TRUE(bands->findings().empty());
-  unlink(linux_platform::SharedEdfMemory::path(options.shared_name).c_str());
   if (const char * const folder = std::getenv("RCLRT_EDF_TRACES")) {
     write_trace(std::string(folder) + "/" + GetParam().name + ".trace", run);
   }
