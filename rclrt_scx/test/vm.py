@@ -5,8 +5,8 @@
 Software emulation, one host thread for all virtual CPUs: nested virtualisation is rarely to be had,
 and with a thread per virtual CPU the kernel's patching of its own code trips the emulator.
 
-The machine's clock counts instructions, 16 ns each, and jumps where all CPUs sleep. So what happens in
-it does not depend on how busy the host is, and its times are those of a slow processor.
+The machine's clock counts instructions, 16 ns each, and jumps where all CPUs sleep. So what happens
+in it does not depend on how busy the host is, and its times are those of a slow processor.
 """
 
 from __future__ import annotations
