@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the scheduler sees of the kernel: the few fields and functions it uses, relocated at load time
- * (CO-RE), so that no vmlinux.h is needed and one object serves Linux 6.12 to 7.2.
+ * What the scheduler sees of the kernel: the few fields and functions it uses, relocated at load
+ * time (CO-RE), so that no vmlinux.h is needed and one object serves Linux 6.12 to 7.2.
  *
  * Functions were renamed in 6.13 and again in 6.19. Each variant is declared weak; what the running
  * kernel lacks is pruned by the verifier as a dead branch.
@@ -187,7 +187,10 @@ static __always_inline void insert_by(struct task_struct *p, u64 dsq, u64 slice,
 {
 	if (bpf_ksym_exists(__scx_bpf_dsq_insert_vtime)) {
 		struct scx_bpf_dsq_insert_vtime_args args = {
-			.dsq_id = dsq, .slice = slice, .vtime = key, .enq_flags = flags,
+			.dsq_id = dsq,
+			.slice = slice,
+			.vtime = key,
+			.enq_flags = flags,
 		};
 
 		__scx_bpf_dsq_insert_vtime(p, &args);
@@ -200,8 +203,8 @@ static __always_inline void insert_by(struct task_struct *p, u64 dsq, u64 slice,
 
 static __always_inline bool take_first(u64 dsq)
 {
-	return bpf_ksym_exists(scx_bpf_dsq_move_to_local) ? scx_bpf_dsq_move_to_local(dsq) :
-							    scx_bpf_consume(dsq);
+	return bpf_ksym_exists(scx_bpf_dsq_move_to_local) ? scx_bpf_dsq_move_to_local(dsq)
+							  : scx_bpf_consume(dsq);
 }
 
 /* Take `p`, which the iterator is at. */

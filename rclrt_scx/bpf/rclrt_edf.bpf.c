@@ -3,25 +3,29 @@
  * Global EDF by absolute deadline, above a fair background.
  *
  * A thread's deadline lies in its slot of a table that user space maps (rclrt_scx/slots.h). Threads
- * with a deadline wait in one queue in deadline order, all others in a second one in the order of the
- * CPU time they had, weighted by nice. A CPU that looks for work takes the earliest deadline that may
- * run there; a thread that becomes runnable takes the CPU that runs the latest.
+ * with a deadline wait in one queue in deadline order, all others in a second one in the order of
+ * the CPU time they had, weighted by nice. A CPU that looks for work takes the earliest deadline
+ * that may run there; a thread that becomes runnable takes the CPU that runs the latest.
  *
  * For each CPU a word says what it runs: a deadline, background or nothing. Who wants to preempt
- * first claims the CPU by compare-and-swap of that word, so that of several CPUs that wake threads at
- * the same time no two choose the same victim; then kicks it. Two rules keep the word honest:
- *   - dispatch() always rewrites it BEFORE it looks into the queues, and enqueue() looks at it AFTER it
- *     has queued: one of the two sees the other (both are full barriers);
- *   - a claim is only a hint: what the CPU runs in the end is decided by dispatch() alone.
+ * first claims the CPU by compare-and-swap of that word, so that of several CPUs that wake threads
+ * at the same time no two choose the same victim; then kicks it. Two rules keep the word honest:
+ *   - a claim is only a hint: what the CPU runs in the end is decided by dispatch() alone;
+ *   - the kernel puts a thread into its queue only after enqueue() has returned, so a CPU that
+ *     looks for work meanwhile misses it. enqueue() leaves a mark BEFORE it looks at the words,
+ *     dispatch() rewrites its word BEFORE it looks at the mark (full barriers): one sees the other.
+ *     A CPU that sees a fresh mark of another looks once more, when that thread has been queued.
  *
- * A thread that is preempted by a higher class would be parked in front of that CPU's own queue, out
- * of reach of idle CPUs. With its slice set to zero in stopping() it comes back to enqueue() instead.
+ * A thread that is preempted by a higher class would be parked in front of that CPU's own queue,
+ * out of reach of idle CPUs. With its slice set to zero in stopping() it comes back to enqueue()
+ * instead.
  *
- * The reserve: a CPU that ran nothing but deadlines for (1 - reserve) of a period gives a turn to the
- * background, or to a job with a deadline that has starved for seconds. Otherwise overload would starve
- * kernel threads, and in the end the kernel would eject this scheduler.
+ * The reserve: a CPU that ran nothing but deadlines for (1 - reserve) of a period gives a turn to
+ * the background, or to a job with a deadline that has starved for seconds. Otherwise overload
+ * would starve kernel threads, and in the end the kernel would eject this scheduler.
  *
- * Known weakness: two queues for the whole machine. Good for robots (tens of CPUs), not for hundreds.
+ * Known weakness: two queues for the whole machine. Good for robots (tens of CPUs), not for
+ * hundreds.
  */
 #include "kernel.bpf.h"
 
@@ -32,7 +36,9 @@ char _license[] SEC("license") = "GPL";
 #define EDF 0
 #define FAIR 1
 #define NS_PER_MS 1000000ULL
-#define MAX_CLAIMS 4 /* lost races before a waker leaves it to the next dispatch() */
+#define MARK_CPU 1023ULL  /* bits of a mark that say who left it; the rest is the time */
+#define FRESH_NS 50000ULL /* a thread on its way into a queue is there by then */
+#define MAX_CLAIMS 4	  /* lost races before a waker leaves it to the next dispatch() */
 
 const volatile u32 cpu_count = 1;
 const volatile u32 slot_count = 1;
@@ -81,10 +87,10 @@ struct {
 
 /* What only the scheduler may know of a thread. */
 struct thread {
-	u32 slot; /* 0 for none */
-	bool urgent; /* runs by a deadline */
-	u64 vtime; /* of the background */
-	u64 since_ns; /* on its CPU */
+	u32 slot;	 /* 0 for none */
+	bool urgent;	 /* runs by a deadline */
+	u64 vtime;	 /* of the background */
+	u64 since_ns;	 /* on its CPU */
 	bool in_reserve; /* has its CPU in a turn of the reserve */
 };
 
@@ -95,6 +101,7 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
+static u64 mark;       /* left by the thread that last became runnable */
 static u64 fair_vtime; /* of the background thread that started last */
 
 static struct thread *thread_of(struct task_struct *p)
@@ -182,9 +189,11 @@ static void note(struct task_struct *p, u16 type, u64 key)
 static void find_cpu(struct task_struct *p, u64 key, bool woken)
 {
 	s32 own = scx_bpf_task_cpu(p);
+	u64 left = (bpf_ktime_get_ns() & ~MARK_CPU) | (own & MARK_CPU);
 	struct rclrt_scx_cpu *c;
 	int try, i;
 
+	__sync_lock_test_and_set(&mark, left);
 	bpf_for(try, 0, MAX_CLAIMS) {
 		u64 latest = key;
 		s32 victim = -1;
@@ -214,16 +223,18 @@ static void find_cpu(struct task_struct *p, u64 key, bool woken)
 			return;
 		c = cpu_of(victim);
 		if (c && __sync_val_compare_and_swap(&c->running_ns, latest, key) == latest) {
-			/* Background takes idle CPUs only: kicking its own kind goes round in circles. */
-			scx_bpf_kick_cpu(victim, key < RCLRT_SCX_RUNS_BACKGROUND ? SCX_KICK_PREEMPT :
-										   SCX_KICK_IDLE);
+			c->seen_mark = left; /* The kick comes after the queueing. */
+			/* Background takes idle CPUs only: kicking its own kind goes round in
+			 * circles. */
+			scx_bpf_kick_cpu(victim, key < RCLRT_SCX_RUNS_BACKGROUND ? SCX_KICK_PREEMPT
+										 : SCX_KICK_IDLE);
 			return;
 		}
 	}
 }
 
 s32 SEC("struct_ops/edf_select_cpu")
-BPF_PROG(edf_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+	BPF_PROG(edf_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	return prev_cpu; /* enqueue() decides */
 }
@@ -298,8 +309,8 @@ static bool take_starved(s32 cpu)
 }
 
 /*
- * A turn for who gets nothing under EDF: one slice of CPU time, in as many pieces as it takes. Whoever
- * has it is protected until it stops.
+ * A turn for who gets nothing under EDF: one slice of CPU time, in as many pieces as it takes.
+ * Whoever has it is protected until it stops.
  */
 static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c, bool runs_deadline)
 {
@@ -319,8 +330,8 @@ static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c, bool runs_deadline)
 	}
 	c->in_reserve = 1;
 	/* By turns, so that neither can take the whole reserve. */
-	if (c->reserves & 1 ? take_starved(cpu) || (fair && take_first(FAIR)) :
-			      (fair && take_first(FAIR)) || take_starved(cpu))
+	if (c->reserves & 1 ? take_starved(cpu) || (fair && take_first(FAIR))
+			    : (fair && take_first(FAIR)) || take_starved(cpu))
 		return true;
 	c->in_reserve = 0;
 	c->reserve_left_ns = 0;
@@ -328,13 +339,10 @@ static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c, bool runs_deadline)
 	return false;
 }
 
-void SEC("struct_ops/edf_dispatch") BPF_PROG(edf_dispatch, s32 cpu, struct task_struct *prev)
+static __always_inline void decide(s32 cpu, struct rclrt_scx_cpu *c, struct task_struct *prev)
 {
-	struct rclrt_scx_cpu *c = cpu_of(cpu);
 	u64 key = RCLRT_SCX_RUNS_NOTHING, earliest;
 
-	if (!c)
-		return;
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED))
 		key = urgency(thread_of(prev));
 	c->in_reserve = 0;
@@ -346,13 +354,31 @@ void SEC("struct_ops/edf_dispatch") BPF_PROG(edf_dispatch, s32 cpu, struct task_
 	if (earliest < key && take_first(EDF))
 		return;
 	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
-		set_slice(prev, edf_slice_ns); /* It goes on, without running() being called again. */
+		set_slice(prev,
+			  edf_slice_ns); /* It goes on, without running() being called again. */
 		return;
 	}
 	if (take_first(FAIR))
 		return;
 	if (key == RCLRT_SCX_RUNS_BACKGROUND)
 		set_slice(prev, fair_slice_ns);
+}
+
+void SEC("struct_ops/edf_dispatch") BPF_PROG(edf_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct rclrt_scx_cpu *c = cpu_of(cpu);
+	u64 seen;
+
+	if (!c)
+		return;
+	decide(cpu, c, prev);
+	seen = *(volatile u64 *)&mark;
+	/* Threads on their way into this CPU's own queue hold the lock that we hold. */
+	if (seen != c->seen_mark && (seen & MARK_CPU) != (cpu & MARK_CPU) &&
+	    (s64)(bpf_ktime_get_ns() - (seen & ~MARK_CPU)) < (s64)FRESH_NS) {
+		c->seen_mark = seen;
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	}
 }
 
 void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
@@ -441,7 +467,7 @@ void SEC("struct_ops/edf_cpu_offline") BPF_PROG(edf_cpu_offline, s32 cpu)
 }
 
 s32 SEC("struct_ops.s/edf_init_task")
-BPF_PROG(edf_init_task, struct task_struct *p, struct scx_init_task_args *args)
+	BPF_PROG(edf_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct thread *t = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
@@ -473,7 +499,7 @@ static void give_back(struct thread *t)
 }
 
 void SEC("struct_ops/edf_exit_task")
-BPF_PROG(edf_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+	BPF_PROG(edf_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	give_back(thread_of(p)); /* Of every thread that ends, however it ends. */
 }
@@ -546,8 +572,8 @@ s32 SEC("struct_ops.s/edf_init") BPF_PROG(edf_init)
 		if (!c)
 			continue;
 		c->fair_ns = now;
-		c->running_ns = bpf_cpumask_test_cpu(cpu, online) ? RCLRT_SCX_RUNS_BACKGROUND :
-								     RCLRT_SCX_RUNS_PROTECTED;
+		c->running_ns = bpf_cpumask_test_cpu(cpu, online) ? RCLRT_SCX_RUNS_BACKGROUND
+								  : RCLRT_SCX_RUNS_PROTECTED;
 	}
 	scx_bpf_put_cpumask(online);
 	say_in_force(s, 1);

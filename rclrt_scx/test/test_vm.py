@@ -14,13 +14,14 @@ import vm
 
 BUILD = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_scx"
 FETCHED = Path(os.environ["RCLRT_SCX_FETCHED"])
-BOOT_LIMIT_S = 280
+BOOT_LIMIT_S = 600
 
 SCRIPT = (Path(__file__).parent / "machine.sh").read_text()
 
 MACHINES = {
     "cloud-1": ("vmlinuz-cloud-amd64", 1, "common"),
     "cloud-1-life": ("vmlinuz-cloud-amd64", 1, "life"),
+    "cloud-1-cycles": ("vmlinuz-cloud-amd64", 1, "cycles"),
     "cloud-1-partial": ("vmlinuz-cloud-amd64", 1, "partial"),
     "cloud-2": ("vmlinuz-cloud-amd64", 2, "common"),
     "cloud-4": ("vmlinuz-cloud-amd64", 4, "common"),

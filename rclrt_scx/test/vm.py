@@ -3,8 +3,10 @@
 """A virtual machine for a test: a stock kernel, an initial file system of a few programs, a script.
 
 Software emulation, one host thread for all virtual CPUs: nested virtualisation is rarely to be had,
-and with a thread per virtual CPU the kernel's patching of its own code trips the emulator. So times
-in the machine are long and coarse; orders and counts are what can be asserted.
+and with a thread per virtual CPU the kernel's patching of its own code trips the emulator.
+
+The machine's clock counts instructions, 16 ns each, and jumps where all CPUs sleep. So what happens
+in it does not depend on how busy the host is, and its times are those of a slow processor.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ import tempfile
 from pathlib import Path
 
 QEMU = "qemu-system-x86_64"
-QEMU_EXTRA: list[str] = []
 BUSYBOX = Path("/bin/busybox")
 END = "VM-END"
 
@@ -76,9 +77,9 @@ def boot(
         image.write_bytes(_initial_file_system(script, argument, programs))
         command = [
             *(QEMU, "-accel", "tcg,thread=single", "-cpu", "max", "-m", "512"),
+            *("-icount", "shift=4,sleep=off"),
             *("-smp", str(cpus), "-nic", "none", "-nographic", "-no-reboot"),
             *("-kernel", str(kernel), "-initrd", str(image)),
-            *QEMU_EXTRA,
             *("-append", "console=ttyS0 quiet panic=-1 nokaslr"),
         ]
         try:

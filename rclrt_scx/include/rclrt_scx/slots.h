@@ -95,7 +95,8 @@ struct rclrt_scx_cpu
   uint64_t reserves;    /* turns that the reserve gave to background or to a starved job */
   uint64_t in_reserve;  /* such a turn is under way */
   uint64_t reserve_left_ns; /* of it */
-  uint64_t reserved[8];
+  uint64_t seen_mark;       /* of a thread on its way into a queue, see the scheduler */
+  uint64_t reserved[7];
 };
 
 /* The scheduler itself. `in_force` to `exit_message` and `events_lost` are written by the kernel, the
