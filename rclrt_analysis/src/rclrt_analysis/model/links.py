@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rclrt_analysis.model.document import ModelError
 from rclrt_analysis.model.system import (
     Callback,
     Chain,
@@ -51,23 +50,10 @@ def handshake(link: Link) -> int:
 
 
 def with_links(system: System) -> System:
-    """Return the system with every link replaced by what it is made of.
-
-    Raises
-    ------
-    ModelError
-        A part of a link would have the name of something else.
-    """
+    """Return the system with every link replaced by what it is made of."""
     for executor in system.executors:
         if executor.link is not None:
             system = _Expansion(system, executor, executor.link).result()
-    for items in (system.callbacks, system.executors):
-        seen: set[str] = set()
-        for item in items:
-            if item.name in seen:
-                text = f"'{item.name}' is what a part of a link is called. Use another name"
-                raise ModelError([text])
-            seen.add(item.name)
     return system
 
 
