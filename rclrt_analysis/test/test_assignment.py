@@ -78,6 +78,11 @@ def test_the_search_counts_what_releases_cost() -> None:
         by_search(shipped("autoware_reference_system"))
 
 
+def test_priorities_of_a_system_with_a_link_are_those_of_its_model() -> None:
+    with pytest.raises(ValueError, match="change them there"):
+        with_priorities(shipped("pods_tide"), {})
+
+
 def test_chains_rank_above_each_other_and_later_callbacks_above_earlier() -> None:
     system = shipped("autoware_reference_system")
     ranks = by_chain(system)

@@ -134,6 +134,10 @@ def test_what_no_bound_covers_is_refused(
         ("kind: isolated, cores: [0, 1]" + TWO_OF_FIVE, "do not migrate"),
         ("kind: isolated, reservation: {budget_ms: 2.5, period_ms: 5}", "add up to 1.000"),
         ("kind: isolated, reservation: {budget_ms: 0, period_ms: 5}", "reservation.budget_ms"),
+        (
+            "kind: isolated, reservation: {budget_ms: 0.0000001, period_ms: 0.0000001}",
+            "finer than 1 ns",
+        ),
         ("kind: isolated, reservation: {budget_ms: 1}", "'period_ms' is a required"),
     ],
 )

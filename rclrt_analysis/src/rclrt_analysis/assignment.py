@@ -17,10 +17,19 @@ from rclrt_analysis.bounds import nonpreemptive_fp, preemptive_fp
 from rclrt_analysis.bounds.releaser import as_interference
 from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
 from rclrt_analysis.model import Callback, Chain, ExecutorKind, Policy, System
+from rclrt_analysis.model.links import FIRST_CORE
 
 
 def with_priorities(system: System, priorities: Mapping[str, int]) -> System:
-    """Return the system under fixed priorities: those given, the others inherit."""
+    """Return the system under fixed priorities: those given, the others inherit.
+
+    Raises
+    ------
+    ValueError
+        It has a serial link, whose messages have got the priorities that the model says.
+    """
+    if any(max(executor.cores) > FIRST_CORE for executor in system.executors):
+        raise ValueError("a system with a link has the priorities of its model: change them there")
     callbacks = tuple(
         replace(callback, priority=priorities.get(callback.name)) for callback in system.callbacks
     )

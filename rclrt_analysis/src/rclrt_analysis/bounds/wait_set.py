@@ -184,4 +184,4 @@ def analyse_micro_ros(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
             found[callback.name] = _local(callback, best, own, total)
         return found
 
-    return with_jitter(unit, arrivals, bounds), Method("rclc rounds", "PoDS §III", ASSUMPTIONS)
+    return with_jitter(unit, arrivals, bounds), Method("rclc rounds", "derived here", ASSUMPTIONS)

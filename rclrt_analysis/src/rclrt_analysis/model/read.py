@@ -175,7 +175,14 @@ def build_system(document: Document, schema: Path) -> System:
     problems = reader.problems + check_system(system, document)
     if problems:
         raise ModelError(problems[:MAX_PROBLEMS])
-    return with_links(system)
+    expanded = with_links(system)
+    for key, items in (("callbacks", expanded.callbacks), ("executors", expanded.executors)):
+        names = [item.name for item in items]
+        added = set(names[len(content[key]) :])
+        for i in [i for i in range(len(content[key])) if names[i] in added]:
+            text = f"'{names[i]}' is what a part of a link is called. Use another name"
+            raise ModelError([f"{document.where((key, i, 'name'))}: {text}"])
+    return expanded
 
 
 def read_model(path: Path, schema: Path) -> System:

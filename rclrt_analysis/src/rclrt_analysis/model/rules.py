@@ -100,7 +100,7 @@ def _reservation(system: System, executor: Executor, place: Place) -> Iterator[P
         if other.reservation is not None and other.cores == executor.cores:
             groups = len({c.group or c.name for c in system.members(other.name)})
             threads = groups if other.kind is ExecutorKind.ISOLATED else 1
-            share += threads * other.reservation.budget / other.reservation.period
+            share += threads * other.reservation.budget / max(1, other.reservation.period)
     if share > LARGEST_SHARE:
         text = f"reservations of core {executor.cores[0]} add up to {share:.3f}"
         yield place, f"{text}, the kernel admits {LARGEST_SHARE}. Give less, or use other cores"
