@@ -139,7 +139,8 @@ enum rclrt_ret rclrt_client_init(
   struct rclrt_client * client, struct rclrt_node_handle * node,
   const struct rclrt_type * request_type, const struct rclrt_type * response_type,
   const char * name, uint8_t priority);
-/* Delete the entities at the agent, waiting for it; readers leave their executor. Afterwards the
+/* Delete the entities at the agent, waiting for it; readers leave their executor. Messages that were
+ * not sent or not acknowledged yet are dropped (rclrt_daemon_confirmed() tells). Afterwards the
  * storage is the caller's again, also when an error is returned: those of rclrt_session_delete(),
  * ARGUMENT (not initialised). Not while a callback of it runs. */
 enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher);
