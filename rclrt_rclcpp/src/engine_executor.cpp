@@ -69,11 +69,13 @@ EngineExecutor::~EngineExecutor()
   impl_->detach_all();
 }
 
-void EngineExecutor::add_node(
-  rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify)
+// The base class would also change its wait set, which is not used. Nobody has to be notified: update()
+// does all there is to do.
+
+void EngineExecutor::add_node(detail::Parameters::Node node, bool)
 {
   impl_->know_node(node);  // before its groups can be found
-  rclcpp::Executor::add_node(node, notify);
+  collector_.add_node(node);
   try {
     impl_->update();
   } catch (...) {
@@ -82,19 +84,17 @@ void EngineExecutor::add_node(
   }
 }
 
-void EngineExecutor::remove_node(
-  rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify)
+void EngineExecutor::remove_node(detail::Parameters::Node node, bool)
 {
-  rclcpp::Executor::remove_node(node, notify);
+  collector_.remove_node(node);
   impl_->update();
 }
 
 void EngineExecutor::add_callback_group(
-  rclcpp::CallbackGroup::SharedPtr group,
-  rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify)
+  detail::Parameters::Group group, detail::Parameters::Node node, bool)
 {
   impl_->know_node(node);  // before the group can be found
-  rclcpp::Executor::add_callback_group(group, node, notify);
+  collector_.add_callback_group(group);
   try {
     impl_->update();
   } catch (...) {
@@ -103,14 +103,11 @@ void EngineExecutor::add_callback_group(
   }
 }
 
-void EngineExecutor::remove_callback_group(rclcpp::CallbackGroup::SharedPtr group, bool notify)
+void EngineExecutor::remove_callback_group(detail::Parameters::Group group, bool)
 {
-  rclcpp::Executor::remove_callback_group(group, notify);
+  collector_.remove_callback_group(group);
   impl_->update();
 }
-
-// What the base class would do for its wait set, which is not used.
-void EngineExecutor::handle_updated_entities(bool) {}
 
 void EngineExecutor::spin()
 {

@@ -143,6 +143,7 @@ void EngineExecutor::Impl::add_waitable(
   CallbackKind kind = CallbackKind::kWaitable;
   std::string label = "custom";
   auto depth = static_cast<uint32_t>(kKeepAllDepth);
+  bool needs_data = true;  // others may do without
   if (
     const auto * buffer =
       dynamic_cast<const rclcpp::experimental::SubscriptionIntraProcessBase *>(waitable.get())) {
@@ -151,19 +152,23 @@ void EngineExecutor::Impl::add_waitable(
     depth = depth_of(buffer->get_actual_qos());
   } else if (dynamic_cast<const rclcpp::EventHandlerBase *>(waitable.get()) != nullptr) {
     label = "qos_event";
+  } else {
+    needs_data = false;
   }
   const auto events = std::make_shared<WaitableEvents>(depth);
   add(
     waitable, group, options_for(waitable.get(), group, kind, label, depth),
-    [events, is_buffer = kind == CallbackKind::kSubscription](
-      const std::shared_ptr<rclcpp::Waitable> & present) {
+    [events, needs_data](const std::shared_ptr<rclcpp::Waitable> & present) {
       int id = 0;
       if (!events->pop(&id)) {
         return false;
       }
       const auto data = present->take_data_by_entity_id(static_cast<std::size_t>(id));
+      if (!data && needs_data) {
+        return false;  // somebody else has taken it, or newer data have replaced it
+      }
       present->execute(data);
-      return data || !is_buffer;  // other waitables may do without data
+      return true;
     },
     [](rclcpp::Waitable & present, const Announce & announce) {
       present.set_on_ready_callback(announce);

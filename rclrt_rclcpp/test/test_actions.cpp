@@ -3,7 +3,6 @@
 
 // Action servers and clients, whose goals, results and feedback are waitables.
 
-#include <mutex>
 #include <vector>
 
 #include "rclcpp_action/rclcpp_action.hpp"
@@ -25,13 +24,14 @@ class Actions : public TypedFixture<ExecutorT>
 protected:
   void TearDown() override
   {
+    executing_.reset();
     server_.reset();
     client_.reset();
     TypedFixture<ExecutorT>::TearDown();
   }
 
-  /// A goal of order n publishes its n as feedback and succeeds at once; one of order 0 waits until it
-  /// is cancelled.
+  /// A goal gives its order as feedback until the client has seen that, and then succeeds; one of
+  /// order 0 waits until it is cancelled.
   void serve(milliseconds keep_results)
   {
     rcl_action_server_options_t options = rcl_action_server_get_default_options();
@@ -42,28 +42,40 @@ protected:
         return goal->order < 0 ? rclcpp_action::GoalResponse::REJECT
                                : rclcpp_action::GoalResponse::ACCEPT_AND_EXECUTE;
       },
+      [](const std::shared_ptr<ServerHandle> &) { return rclcpp_action::CancelResponse::ACCEPT; },
       [this](const std::shared_ptr<ServerHandle> & goal) {
-        // It may be cancelled only after this has returned.
-        cancelled_ = this->node_->create_wall_timer(milliseconds(1), [this, goal] {
-          cancelled_->cancel();
-          goal->canceled(std::make_shared<Fibonacci::Result>());
-        });
-        return rclcpp_action::CancelResponse::ACCEPT;
-      },
-      [](const std::shared_ptr<ServerHandle> & goal) {
-        const int32_t order = goal->get_goal()->order;
-        if (order == 0) {
-          return;
-        }
-        auto feedback = std::make_shared<Fibonacci::Feedback>();
-        feedback->sequence = {order};
-        goal->publish_feedback(feedback);
-        auto result = std::make_shared<Fibonacci::Result>();
-        result->sequence = {order, order};
-        goal->succeed(result);
+        executing_ =
+          this->node_->create_wall_timer(milliseconds(5), [this, goal](rclcpp::TimerBase & timer) {
+            if (execute(*goal)) {
+              timer.cancel();
+            }
+          });
       },
       options);
     client_ = rclcpp_action::create_client<Fibonacci>(this->node_, "fibonacci");
+  }
+
+  /// Returns whether the goal is done.
+  bool execute(ServerHandle & goal)
+  {
+    const int32_t order = goal.get_goal()->order;
+    auto result = std::make_shared<Fibonacci::Result>();
+    if (goal.is_canceling()) {
+      goal.canceled(result);
+      return true;
+    }
+    if (order == 0) {
+      return false;
+    }
+    if (last_feedback_ != order) {
+      auto feedback = std::make_shared<Fibonacci::Feedback>();
+      feedback->sequence = {order};
+      goal.publish_feedback(feedback);
+      return false;
+    }
+    result->sequence = {order, order};
+    goal.succeed(result);
+    return true;
   }
 
   template <typename FutureT>
@@ -87,7 +99,7 @@ protected:
   }
 
   std::atomic<int32_t> last_feedback_{0};
-  rclcpp::TimerBase::SharedPtr cancelled_;
+  rclcpp::TimerBase::SharedPtr executing_;
   rclcpp_action::Server<Fibonacci>::SharedPtr server_;
   rclcpp_action::Client<Fibonacci>::SharedPtr client_;
 };
@@ -106,7 +118,6 @@ TYPED_TEST(Actions, goals_are_accepted_rejected_cancelled_and_give_feedback_and_
     const auto result = this->get(this->client_->async_get_result(handle));
     EXPECT_EQ(result.code, rclcpp_action::ResultCode::SUCCEEDED);
     EXPECT_EQ(result.result->sequence, (std::vector<int32_t>{order, order}));
-    EXPECT_TRUE(wait_for([&] { return this->last_feedback_ == order; }));
   }
   EXPECT_FALSE(this->send(-1));
   const auto handle = this->send(0);
@@ -128,6 +139,7 @@ TYPED_TEST(Actions, results_are_forgotten_when_they_have_been_kept_long_enough)
   milliseconds patience(100);
   EXPECT_TRUE(wait_for([&] {
     const auto handle = this->send(3);
+    wait_for([&] { return this->executing_->is_canceled(); });
     std::this_thread::sleep_for(patience);
     patience *= 2;
     return this->get(this->client_->async_get_result(handle)).code ==

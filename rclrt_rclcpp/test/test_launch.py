@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("launch_ros", reason="there is no launch_ros on PYTHONPATH")
-LAUNCH_PACKAGE = Path(pytest.importorskip("launch").__file__).parent
-
 import rclpy
 from composition_interfaces.srv import ListNodes
 from rcl_interfaces.msg import Log
 from rclpy.node import Node
+
+pytest.importorskip("launch_ros", reason="there is no launch_ros on PYTHONPATH")
+LAUNCH_PACKAGE = Path(pytest.importorskip("launch").__file__).parent
 
 PATIENCE_S = 60.0
 FIFO, RR = os.SCHED_FIFO, os.SCHED_RR
@@ -90,7 +89,13 @@ def launch(prefix: Path, file: str, *arguments: str) -> subprocess.Popen[str]:
         prefixes.append(str(beside))
     environment["AMENT_PREFIX_PATH"] = ":".join(prefixes)
     return subprocess.Popen(
-        [sys.executable, "-c", LAUNCH, str(prefix / "share/rclrt_rclcpp/launch" / file), *arguments],
+        [
+            sys.executable,
+            "-c",
+            LAUNCH,
+            str(prefix / "share/rclrt_rclcpp/launch" / file),
+            *arguments,
+        ],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -101,7 +106,7 @@ def launch(prefix: Path, file: str, *arguments: str) -> subprocess.Popen[str]:
 def components_and_what_is_heard(
     node: Node, launched: subprocess.Popen[str], wanted: tuple[str, str]
 ) -> list[str]:
-    """Wait until the listener hears and says what is wanted; returns the names of the components."""
+    """Wait until the listener hears and says what is wanted; return the components' names."""
     heard: list[tuple[str, str]] = []
     node.create_subscription(Log, "heard", lambda log: heard.append((log.msg, log.name)), 10)
     client = node.create_client(ListNodes, "/container/_container/list_nodes")

@@ -31,6 +31,21 @@
 
 namespace rclrt_rclcpp
 {
+namespace detail
+{
+
+/// What rclcpp's virtual functions take: pointers by value, or by reference from some version on.
+template <typename FunctionT>
+struct ParametersOf;
+template <typename GroupT, typename NodeT>
+struct ParametersOf<void (rclcpp::Executor::*)(GroupT, NodeT, bool)>
+{
+  using Group = GroupT;
+  using Node = NodeT;
+};
+using Parameters = ParametersOf<decltype(&rclcpp::Executor::add_callback_group)>;
+
+}  // namespace detail
 
 struct EngineExecutorOptions
 {
@@ -75,14 +90,11 @@ public:
   // makes something impossible of an entity.
   using rclcpp::Executor::add_node;
   using rclcpp::Executor::remove_node;
-  void add_node(
-    rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify = true) override;
-  void remove_node(
-    rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify = true) override;
+  void add_node(detail::Parameters::Node node, bool notify = true) override;
+  void remove_node(detail::Parameters::Node node, bool notify = true) override;
   void add_callback_group(
-    rclcpp::CallbackGroup::SharedPtr group,
-    rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify = true) override;
-  void remove_callback_group(rclcpp::CallbackGroup::SharedPtr group, bool notify = true) override;
+    detail::Parameters::Group group, detail::Parameters::Node node, bool notify = true) override;
+  void remove_callback_group(detail::Parameters::Group group, bool notify = true) override;
 
   void spin() override;
   void spin_some(std::chrono::nanoseconds max_duration = std::chrono::nanoseconds(0)) override;
@@ -115,7 +127,6 @@ protected:
     rclrt_core::EngineOptions engine_options);
 
   void spin_once_impl(std::chrono::nanoseconds timeout) override;
-  void handle_updated_entities(bool notify) override;
 
 private:
   void run_on_this_thread(std::chrono::nanoseconds max_duration, bool exhaustive);
