@@ -223,7 +223,8 @@ Status ConfiguredEngine::may_run_inline() const
   return engine_->options().attributes_mode != AttributesMode::kRequire
            ? Status()
            : Status::error(
-               "attributes are required, but this function runs callbacks with those of the calling "
+               "attributes are required, but this function runs callbacks with those of the "
+               "calling "
                "thread; use spin()");
 }
 

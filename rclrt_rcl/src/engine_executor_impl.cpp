@@ -255,9 +255,10 @@ void EngineExecutor::Impl::let_go_of(
   const auto found = std::find_if(clocks_.begin(), clocks_.end(), [&clock](const auto & watched) {
     return watched.clock == clock;
   });
-  const bool is_needed = std::any_of(members_.begin(), members_.end(), [&clock](const auto & member) {
-    return member.second.timer != nullptr && member.second.timer->clock() == clock;
-  });
+  const bool is_needed =
+    std::any_of(members_.begin(), members_.end(), [&clock](const auto & member) {
+      return member.second.timer != nullptr && member.second.timer->clock() == clock;
+    });
   if (found == clocks_.end() || is_needed) {
     return;
   }

@@ -73,11 +73,11 @@ private:
 struct Attributes
 {
   SchedulingPolicy policy = SchedulingPolicy::kUnchanged;
-  int priority = 0;      ///< 1-99, fifo and rr only
-  int nice = 0;          ///< -20 to 19, other and batch only
-  Duration runtime{0};   ///< deadline only: budget in each period
-  Duration deadline{0};  ///< deadline only: relative to the start of the period
-  Duration period{0};    ///< deadline only
+  int priority = 0;       ///< 1-99, fifo and rr only
+  int nice = 0;           ///< -20 to 19, other and batch only
+  Duration runtime{0};    ///< deadline only: budget in each period
+  Duration deadline{0};   ///< deadline only: relative to the start of the period
+  Duration period{0};     ///< deadline only
   CpuSet cpu_affinity{};  ///< empty: unchanged
 
   friend bool operator==(const Attributes & a, const Attributes & b) noexcept;
