@@ -214,6 +214,7 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
   Attributes refused;
   const int refusal = put_in_force(worker, &refused);
   if (worker.lane) {
+    lower_on_their_way(*worker.lane);
     wake_next(*worker.lane, wakes);
   }
   lock.unlock();
