@@ -386,6 +386,23 @@ void Engine::Impl::wake_for(Lane & lane, const Demand & wanted, WakeList & wakes
   take_from_sleep(worker, wakes);
 }
 
+// The most urgent job has just been taken: who is on its way for it goes for the next one, and must not
+// preempt for nothing until then.
+void Engine::Impl::lower_on_their_way(Lane & lane) noexcept
+{
+  const TimePoint next =
+    lane.ready.empty() ? kNever : demand_of(*lane.ready.begin()->callbacks.begin()).deadline;
+  for (Worker & worker : lane.woken) {
+    // Acquire: as in raise_on_its_way().
+    if (
+      worker.deadline_active && worker.woken_with.deadline < next &&
+      worker.word.load(std::memory_order_acquire) != 0 &&
+      give(worker, {worker.woken_with.attributes, next}) == 0) {
+      worker.woken_with.deadline = next;
+    }
+  }
+}
+
 // All threads are busy or on their way, and none of these suffices: the one that waits for a CPU with
 // too little urgency is given more, since whoever runs now is no more urgent than it should be. One
 // that its waker has not let go of yet (word 0) is left alone: it belongs to the waker.

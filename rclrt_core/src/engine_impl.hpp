@@ -109,6 +109,7 @@ public:
   void finish(Worker & worker, WakeList & wakes) noexcept;
   bool enough_are_woken(const Lane & lane, const Demand & wanted) const noexcept;
   void wake_for(Lane & lane, const Demand & wanted, WakeList & wakes) noexcept;
+  void lower_on_their_way(Lane & lane) noexcept;
   void raise_on_its_way(Lane & lane, const Demand & wanted) noexcept;
   /// Send for a thread for the first group that is not served.
   void wake_next(Lane & lane, WakeList & wakes) noexcept;

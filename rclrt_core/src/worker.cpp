@@ -248,6 +248,7 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
   const AttributesId wanted = worker.callback->attributes;
   int refusal = put_in_force(worker, &asked, &move_to);
   if (worker.lane) {
+    lower_on_their_way(*worker.lane);
     wake_next(*worker.lane, wakes);
   }
   lock.unlock();

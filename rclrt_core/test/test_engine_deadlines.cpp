@@ -73,15 +73,21 @@ TEST_F(Deadlines, of_a_message_counts_for_the_job_and_for_what_it_triggers)
   EXPECT_EQ(run({{10, "first"}}), (Lines{"11 first 40", "12 second 40"}));
 }
 
-TEST_F(Deadlines, of_a_message_preempts_and_is_preempted_from_when_it_is_known)
+TEST_F(Deadlines, of_a_message_counts_against_others_from_when_it_is_known)
 {
-  add(options("late", Duration{0}), "", at_ms(80));
-  add(options("other", milliseconds(30)), "", kNothing);
-  add(options("early", Duration{0}), "", at_ms(15));
-  // "late" and "early" have none until they have taken their message.
+  CallbackOptions taker = options("taker", Duration{0});
+  taker.run = [this](const Job &) {
+    inherit_deadline(at_ms(80));
+    engine_.sim.work(milliseconds(3));
+    return true;
+  };
+  engine_.add(std::move(taker));
+  add(options("earlier", milliseconds(49)), "", kNothing);
+  add(options("later", milliseconds(79)), "", kNothing);
+  // Without a deadline it would be preempted by both.
   EXPECT_EQ(
-    run({{10, "late"}, {10, "other"}, {11, "early"}, {20, "early"}}),
-    (Lines{"11 other 40", "12 early 15", "13 late 80", "21 early 15"}));
+    run({{10, "taker"}, {11, "later"}, {11, "earlier"}}),
+    (Lines{"12 earlier 60", "14 taker 80", "15 later 90"}));
 }
 
 TEST_F(Deadlines, of_the_next_message_is_expected_as_far_away_as_that_of_the_last)

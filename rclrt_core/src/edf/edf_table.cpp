@@ -13,9 +13,11 @@ namespace
 
 constexpr uint32_t kNone = UINT32_MAX;
 
+// Of two threads with the same deadline the later one has the job: the other was woken for it, and may
+// wait until the job after it.
 bool goes_before(const EdfJob & a, const EdfJob & b) noexcept
 {
-  return a.deadline_ns != b.deadline_ns ? a.deadline_ns < b.deadline_ns : a.arrival < b.arrival;
+  return a.deadline_ns != b.deadline_ns ? a.deadline_ns < b.deadline_ns : a.arrival > b.arrival;
 }
 
 uint32_t index_of(const EdfTable & table, int32_t process, int32_t thread) noexcept

@@ -27,7 +27,7 @@ namespace rclrt_core
 struct EdfJob
 {
   int64_t deadline_ns;
-  uint64_t arrival;  ///< among equal deadlines the earlier one goes first
+  uint64_t arrival;  ///< among equal deadlines the later one goes first
   int32_t process;
   int32_t thread;
   int32_t priority;  ///< in force; 0: not known
