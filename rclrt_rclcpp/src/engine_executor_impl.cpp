@@ -129,6 +129,12 @@ void EngineExecutor::Impl::update()
     }
     add_members(group, groups_.at(group.get()), kept);
   }
+  const auto unused = std::partition(
+    clocks_.begin(), clocks_.end(), [](const auto & watched) { return watched.clock->is_used(); });
+  for (auto clock = unused; clock != clocks_.end(); ++clock) {
+    kept.push_back(std::make_shared<WatchedClock>(std::move(*clock)));
+  }
+  clocks_.erase(unused, clocks_.end());
 }
 
 void EngineExecutor::Impl::detach_all() noexcept
@@ -245,6 +251,7 @@ void EngineExecutor::Impl::rethrow()
 bool EngineExecutor::Impl::run_one(
   rclrt_core::TimePoint until, uint64_t before_sequence, const std::function<bool()> & goes_on)
 {
+  detail::check(engine_->may_run_inline());
   struct Inline
   {
     explicit Inline(std::atomic<bool> & its_flag) : flag(its_flag) { flag = true; }

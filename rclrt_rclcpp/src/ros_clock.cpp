@@ -45,6 +45,29 @@ std::shared_ptr<RosClock> RosClock::watch(
   return watched;
 }
 
+RosClock::~RosClock()
+{
+  if (const auto engine = engine_.lock()) {
+    // Fails if a timer that is being removed has not gone yet; then the engine keeps the clock.
+    static_cast<void>(engine->engine().remove_clock(simulated_));
+  }
+}
+
+bool RosClock::is_used()
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  forget_gone_timers();
+  return !timers_.empty();
+}
+
+void RosClock::forget_gone_timers()
+{
+  timers_.erase(
+    std::remove_if(
+      timers_.begin(), timers_.end(), [](const auto & known) { return known.expired(); }),
+    timers_.end());
+}
+
 rclrt_core::ClockId RosClock::id() const
 {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -55,10 +78,7 @@ void RosClock::add(
   const std::shared_ptr<rclrt_core::Callback> & timer, rclrt_core::ClockId driven_by)
 {
   const std::lock_guard<std::mutex> lock(mutex_);
-  timers_.erase(
-    std::remove_if(
-      timers_.begin(), timers_.end(), [](const auto & known) { return known.expired(); }),
-    timers_.end());
+  forget_gone_timers();
   timers_.push_back(timer);
   const auto engine = engine_.lock();
   if (engine && driven_by != id_locked()) {  // it has changed meanwhile

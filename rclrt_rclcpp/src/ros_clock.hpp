@@ -27,7 +27,13 @@ public:
     const std::shared_ptr<rclrt_config::ConfiguredEngine> & engine,
     rclcpp::JumpHandler::SharedPtr * handler);
 
+  ~RosClock();
+  RosClock(const RosClock &) = delete;
+  RosClock & operator=(const RosClock &) = delete;
+
   const std::shared_ptr<rclcpp::Clock> & clock() const noexcept { return clock_; }
+  /// Whether it still has timers.
+  bool is_used();
   /// The engine's clock that drives its timers now.
   rclrt_core::ClockId id() const;
   /// `driven_by`: the id that the engine was given for it.
@@ -42,6 +48,7 @@ private:
     const std::shared_ptr<rclcpp::Clock> & clock,
     const std::shared_ptr<rclrt_config::ConfiguredEngine> & engine);
   void jumped(const rcl_time_jump_t & jump);
+  void forget_gone_timers();
 
   const std::shared_ptr<rclcpp::Clock> clock_;
   const std::weak_ptr<rclrt_config::ConfiguredEngine> engine_;

@@ -231,6 +231,7 @@ TYPED_TEST(SchedulingTest, an_entry_that_matches_nothing_is_a_finding_and_requir
   const auto executor = this->make_executor(options);
   executor->add_node(node);
   EXPECT_THROW(executor->spin(), std::runtime_error);
+  EXPECT_THROW(executor->spin_some(), std::runtime_error) << "attributes are not in force there";
 }
 
 TYPED_TEST(SchedulingTest, an_exception_ends_spin_and_comes_out_of_it)
