@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""No simulated response exceeds its bound, in 100,000 runs of tasks for each bound.
+"""No simulated response exceeds its bound, in 100,000 jobs for each bound (see `IN_BATCHES`).
 
 RCLRT_SOUNDNESS=20 looks twenty times as long.
 """
