@@ -20,9 +20,11 @@ TARGETS = {
     "cdr": "corpus_message",
 }
 
+CLANG = shutil.which("clang-16") or shutil.which("clang")
+
 pytestmark = [
     pytest.mark.skipif(
-        shutil.which("clang") is None, reason="no clang with libFuzzer: apt-get install clang"
+        CLANG is None, reason="no clang with libFuzzer: apt-get install clang-16 libclang-rt-16-dev"
     ),
     pytest.mark.skipif(
         bool(os.environ.get("RCLRT_SANITIZE")), reason="sanitized in every build, so run in one"
@@ -35,7 +37,7 @@ def test_a_short_run_finds_nothing(target: str, tmp_path: Path) -> None:
     program = tmp_path / f"fuzz_{target}"
     sources = [PACKAGE / "test" / "fuzz" / name for name in ("fuzzer.c", "targets.c")]
     sources += sorted((PACKAGE / "src").glob("*.c"))
-    command = ["clang", "-O1", "-g", "-fno-sanitize-recover=undefined"]
+    command = [str(CLANG), "-O1", "-g", "-fno-sanitize-recover=undefined"]
     command += ["-fsanitize=fuzzer,address,undefined", f"-DFUZZ_TARGET=fuzz_{target}"]
     command += [f"-I{PACKAGE / folder}" for folder in ("include", "src", "test/fuzz")]
     built = subprocess.run(
@@ -45,7 +47,7 @@ def test_a_short_run_finds_nothing(target: str, tmp_path: Path) -> None:
         timeout=200,
     )
     if "libclang_rt" in built.stderr:
-        pytest.skip("this clang has no libFuzzer: apt-get install libclang-rt-dev")
+        pytest.skip("this clang has no libFuzzer: apt-get install libclang-rt-16-dev")
     assert built.returncode == 0, built.stderr
     found = tmp_path / "found"
     found.mkdir()
