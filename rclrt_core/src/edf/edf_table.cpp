@@ -96,9 +96,8 @@ void settle_others(EdfTable & table, EdfHost & host, const EdfJob * self) noexce
     const bool runs = i < table.runners;
     const EdfJob & job = table.jobs[i];
     int error = 0;
-    if (runs == (job.priority == table.run_priority) || is_self(job)) {
-      ++i;
-    } else if (settle(table, host, i, &error)) {
+    const bool is_settled = runs == (job.priority == table.run_priority) || is_self(job);
+    if (is_settled || settle(table, host, i, &error)) {
       ++i;
     } else {
       erase(table, i);

@@ -65,7 +65,8 @@ Status DeadlineRing::open(const std::string & name, std::unique_ptr<DeadlineRing
     result = Status::error(
       path + ": " + std::to_string(status.st_size) + " bytes, but must be " +
       std::to_string(kBytes) + ": it is not ours; remove it");
-  } else if ((errno = posix_fallocate(descriptor, 0, kBytes)) != 0) {
+  } else if (const int error = posix_fallocate(descriptor, 0, kBytes); error != 0) {
+    errno = error;
     result = failed(path, "making room");
   } else {
     memory =
