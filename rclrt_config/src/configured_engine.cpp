@@ -26,6 +26,7 @@ namespace
 {
 
 constexpr int kHighestPriority = 99;
+constexpr std::size_t kMaxFormerNames = 1024;
 
 // A job takes the oldest message of its queue: with fewer jobs than messages, the rest would lag behind
 // for ever.
@@ -161,6 +162,9 @@ void ConfiguredEngine::remove(const std::shared_ptr<Callback> & callback)
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     former_names_[callback->id()] = callback->name();
+    if (former_names_.size() > kMaxFormerNames) {
+      former_names_.erase(former_names_.begin());
+    }
     ranked_.erase(callback->id());
   }
   engine_->remove(callback);  // may destroy what it refers to, which may come back here

@@ -184,7 +184,7 @@ Status Engine::Impl::add_callback(
         "callback '" + callback_options.name +
         "': the name is taken; names must be unique within an engine");
     }
-    if (timer && timer->clock >= clocks.size()) {
+    if (timer && !has_clock(timer->clock)) {
       return Status::error(
         "callback '" + callback_options.name + "': unknown clock " + std::to_string(timer->clock));
     }
@@ -207,8 +207,7 @@ Status Engine::Impl::add_callback(
       node->timer->clock = timer->clock;
       node->timer->one_shot = timer->one_shot;
       if (timer->autostart) {
-        const Duration first = timer->first < Duration::zero() ? timer->period : timer->first;
-        arm(*node->timer, first.count(), wakes);
+        arm(*node->timer, timer->first.value_or(timer->period).count(), wakes);
       }
     }
     *callback = node;

@@ -152,6 +152,7 @@ ClockId Engine::add_clock(std::function<int64_t()> now_ns)
 {
   return impl_->add_clock(std::move(now_ns));
 }
+Status Engine::remove_clock(ClockId clock) { return impl_->remove_clock(clock); }
 void Engine::clock_changed(ClockId clock) noexcept { impl_->clock_changed(clock); }
 
 Status Engine::spin() { return impl_->spin(); }

@@ -67,7 +67,7 @@ public:
 
   struct ClockState
   {
-    std::function<int64_t()> now_ns;
+    std::function<int64_t()> now_ns;  // empty: removed, to be used again
     TimerQueue queue;
     int64_t last_now_ns = INT64_MIN;
     bool driven = false;  // by a worker's sleep; else by clock_changed()
@@ -135,13 +135,19 @@ public:
   bool is_timer_cancelled(const std::shared_ptr<Callback> & timer) const;
   Duration time_until_release(const std::shared_ptr<Callback> & timer) const;
   ClockId add_clock(std::function<int64_t()> now_ns);
+  Status remove_clock(ClockId clock);
+  bool has_clock(ClockId clock) const { return clock < clocks.size() && clocks[clock].now_ns; }
   void clock_changed(ClockId clock) noexcept;
 
   // worker.cpp
   void work(Worker & worker) noexcept;
   /// Returns whether the job found work.
   bool execute(Worker & worker, Lock & lock, WakeList & wakes) noexcept;
-  int put_in_force(Worker & worker, Attributes * refused) noexcept;
+  /// Give the worker the attributes of its job. Returns 0, or the errno and what was `asked`. To finish,
+  /// it has to apply `move_to` itself, without the lock, unless that is empty.
+  int put_in_force(Worker & worker, Attributes * asked, CpuSet * move_to) noexcept;
+  void give_up_attributes(Worker & worker) noexcept;
+  static int set(Worker & worker, const Attributes & change, const Demand & to) noexcept;
   int give(Worker & worker, const Demand & demand) noexcept;
   void sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept;
   void handle_exception(const Callback & callback) noexcept;

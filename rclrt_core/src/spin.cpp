@@ -64,12 +64,12 @@ Status Engine::Impl::start_thread(
     enter_deadlines(*worker);
     if (first != 0) {
       Attributes wanted;
-      int error = 0;
       {
         Lock lock(*mutex);
         wanted = attributes.complete(first);
-        error = give(*worker, {first});
       }
+      const int error =
+        set(*worker, wanted, {first});  // nobody can find the worker before it first sleeps
       if (error != 0) {
         add_finding(platform.explain("thread '" + worker->name + "'", wanted, error));
       }
@@ -255,10 +255,7 @@ Status Engine::Impl::probe()
         entered = deadlines->enter(&trial.slot);
         trial.deadlines = entered.ok() ? deadlines.get() : nullptr;
       }
-      {
-        Lock lock(*mutex);
-        error = give(trial, {id});
-      }
+      error = set(trial, wanted, {id});
       leave_deadlines(trial);
     };
     const Status started = platform.start_thread(ThreadOptions{}, body, {}, &thread);
@@ -350,9 +347,7 @@ Status Engine::Impl::spin()
     }
     int error = 0;
     if (worker->in_force.attributes != 0) {
-      Lock lock(*mutex);
-      worker->in_force = {kUnknownAttributes};
-      error = give(*worker, {});
+      error = set(*worker, base, {});
     }
     leave_deadlines(*worker);
     if (error != 0) {

@@ -10,6 +10,7 @@
 #ifndef TIMER_QUEUE_HPP_
 #define TIMER_QUEUE_HPP_
 
+#include <algorithm>
 #include <boost/intrusive/set.hpp>
 #include <cstdint>
 
@@ -18,10 +19,15 @@
 namespace rclrt_core
 {
 
-/// `time_ns + duration_ns`, at most INT64_MAX. `duration_ns` is not negative.
+/// `time_ns + duration_ns`, at most INT64_MAX and at least INT64_MIN / 2, so that any time can be
+/// subtracted from a time of today.
 inline int64_t add_saturating_ns(int64_t time_ns, int64_t duration_ns) noexcept
 {
-  return time_ns > INT64_MAX - duration_ns ? INT64_MAX : time_ns + duration_ns;
+  int64_t sum_ns = 0;
+  if (__builtin_add_overflow(time_ns, duration_ns, &sum_ns)) {
+    return duration_ns < 0 ? INT64_MIN / 2 : INT64_MAX;
+  }
+  return std::max(sum_ns, INT64_MIN / 2);
 }
 
 class TimerQueue

@@ -20,9 +20,36 @@ constexpr Duration kSystemClockPoll = std::chrono::milliseconds(100);
 ClockId Engine::Impl::add_clock(std::function<int64_t()> now_ns)
 {
   Lock lock(*mutex);
-  clocks.emplace_back();
-  clocks.back().now_ns = std::move(now_ns);
-  return static_cast<ClockId>(clocks.size() - 1);
+  ClockId clock = 0;
+  while (has_clock(clock)) {
+    ++clock;
+  }
+  if (clock == clocks.size()) {
+    clocks.emplace_back();
+  }
+  clocks[clock].now_ns = std::move(now_ns);
+  clocks[clock].last_now_ns = INT64_MIN;
+  return clock;
+}
+
+Status Engine::Impl::remove_clock(ClockId clock)
+{
+  std::function<int64_t()> dropped;  // after the lock: it may hold anything
+  Lock lock(*mutex);
+  if (clock <= kSystemClock || !has_clock(clock)) {
+    return Status::error(
+      "remove_clock(): clock " + std::to_string(clock) + " was not added to this engine");
+  }
+  for (const auto & entry : callbacks) {
+    if (entry.second->timer && entry.second->timer->clock == clock) {
+      return Status::error(
+        "remove_clock(): clock " + std::to_string(clock) + " still drives timer '" +
+        entry.second->name() + "'; remove it, or give it another clock");
+    }
+  }
+  std::swap(dropped, clocks[clock].now_ns);
+  lock.unlock();
+  return {};
 }
 
 void Engine::Impl::arm(TimerNode & timer, int64_t after_ns, WakeList & wakes)
@@ -35,6 +62,8 @@ void Engine::Impl::arm(TimerNode & timer, int64_t after_ns, WakeList & wakes)
   clock.queue.arm(timer, next_ns);
   if (clock.driven && clock.queue.next_ns() == next_ns) {
     wake_timer_driver(wakes);
+  } else if (!clock.driven && next_ns <= now_ns) {
+    release_due(clock, wakes);  // the clock may stand still for long
   }
 }
 
@@ -101,7 +130,7 @@ void Engine::Impl::clock_changed(ClockId clock) noexcept
   WakeList wakes;
   {
     Lock lock(*mutex);
-    if (clock < clocks.size()) {
+    if (has_clock(clock)) {
       release_due(clocks[clock], wakes);
     }
   }
@@ -168,7 +197,7 @@ Status Engine::Impl::set_timer_clock(const std::shared_ptr<Callback> & timer, Cl
   if (!callback) {
     return Status::error("set_timer_clock(): not a timer of this engine");
   }
-  if (clock >= clocks.size()) {
+  if (!has_clock(clock)) {
     return Status::error(
       "timer '" + callback->name() + "': unknown clock " + std::to_string(clock));
   }

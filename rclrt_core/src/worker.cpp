@@ -28,33 +28,6 @@ struct DeferredWakes
 
 thread_local DeferredWakes deferred;
 
-// By whoever may touch `worker.in_force`, which becomes `to` if nothing is refused. `change` is what
-// the OS is to be asked for.
-int set(Worker & worker, const Attributes & change, const Demand & to) noexcept
-{
-  const bool is_ext = change.policy == SchedulingPolicy::kExt;
-  if (worker.deadline_class && !is_ext) {
-    worker.deadlines->forget(worker.slot);
-    worker.deadline_class = worker.deadline_active = false;
-  }
-  Attributes other = change;
-  if (is_ext) {
-    other.policy = SchedulingPolicy::kUnchanged;  // that is up to the deadline scheduler
-  }
-  int error = is_ext && other.cpu_affinity.empty()
-                ? 0
-                : worker.platform.apply(worker.thread_id.load(std::memory_order_relaxed), other);
-  if (error == 0 && is_ext) {
-    error = worker.deadlines ? worker.deadlines->start(worker.slot, to.deadline) : ENOTSUP;
-    worker.deadline_class = worker.deadlines != nullptr;
-    worker.deadline_active = error == 0;
-  }
-  if (error == 0) {
-    worker.in_force = to;
-  }
-  return error;
-}
-
 }  // namespace
 
 thread_local Engine::Impl * Engine::Impl::engine_here = nullptr;
@@ -109,7 +82,7 @@ void WakeList::wake_all() noexcept
     next = worker.next_to_wake;
     if (worker.raise_before_wake) {
       // If this is refused, the worker asks again itself and reports it.
-      if (set(worker, worker.raise, worker.raise_to) != 0) {
+      if (Engine::Impl::set(worker, worker.raise, worker.raise_to) != 0) {
         worker.in_force = {kUnknownAttributes};
       }
     }
@@ -121,6 +94,33 @@ void WakeList::wake_all() noexcept
     worker.word.store(1, std::memory_order_release);
     platform.wake_one(word);
   }
+}
+
+// By whoever may touch `worker.in_force`, which becomes `to` if nothing is refused. `change` is what
+// the OS is to be asked for.
+int Engine::Impl::set(Worker & worker, const Attributes & change, const Demand & to) noexcept
+{
+  const bool is_ext = change.policy == SchedulingPolicy::kExt;
+  if (worker.deadline_class && !is_ext) {
+    worker.deadlines->forget(worker.slot);
+    worker.deadline_class = worker.deadline_active = false;
+  }
+  Attributes other = change;
+  if (is_ext) {
+    other.policy = SchedulingPolicy::kUnchanged;  // that is up to the deadline scheduler
+  }
+  int error = is_ext && other.cpu_affinity.empty()
+                ? 0
+                : worker.platform.apply(worker.thread_id.load(std::memory_order_relaxed), other);
+  if (error == 0 && is_ext) {
+    error = worker.deadlines ? worker.deadlines->start(worker.slot, to.deadline) : ENOTSUP;
+    worker.deadline_class = worker.deadlines != nullptr;
+    worker.deadline_active = error == 0;
+  }
+  if (error == 0) {
+    worker.in_force = to;
+  }
+  return error;
 }
 
 void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept
@@ -165,24 +165,26 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, WakeList
   }
 }
 
-// Under the lock, so that a boost by inherit_from_waiting() is not undone by a late setting. What is
-// refused is not asked for again: returns the errno and what it was, once.
-int Engine::Impl::put_in_force(Worker & worker, Attributes * refused) noexcept
+// Under the lock, so that a boost by inherit_from_waiting() is not undone by a late setting. But a thread
+// that moves to a busy CPU waits for it: boosts leave the CPUs alone, so it moves without the lock.
+int Engine::Impl::put_in_force(Worker & worker, Attributes * asked, CpuSet * move_to) noexcept
 {
-  CallbackNode & callback = *worker.callback;
+  const CallbackNode & callback = *worker.callback;
   const bool is_ext = attributes.is_ext(callback.attributes);
   const Demand demand{callback.attributes, is_ext ? worker.job.deadline : kNever};
   if (worker.keeps_attributes || (worker.in_force == demand && worker.deadline_active == is_ext)) {
     return 0;
   }
-  *refused = attributes.change(worker.in_force.attributes, demand.attributes);
-  const int error = set(worker, *refused, demand);
+  *asked = attributes.change(worker.in_force.attributes, demand.attributes);
+  Attributes now = *asked;
+  // The OS makes nobody a SCHED_DEADLINE thread who may not run on all CPUs, where it is already.
+  if (now.policy != SchedulingPolicy::kDeadline) {
+    std::swap(now.cpu_affinity, *move_to);
+  }
+  const int error = set(worker, now, demand);
   if (error != 0) {
-    // Nothing of it, and nothing of the previous job either.
-    callback.attributes = 0;
-    if (set(worker, attributes.complete(0), {}) != 0) {
-      worker.in_force = {kUnknownAttributes};
-    }
+    *move_to = CpuSet();
+    give_up_attributes(worker);
   }
   return error;
 }
@@ -191,6 +193,15 @@ int Engine::Impl::put_in_force(Worker & worker, Attributes * refused) noexcept
 int Engine::Impl::give(Worker & worker, const Demand & demand) noexcept
 {
   return set(worker, attributes.change(worker.in_force.attributes, demand.attributes), demand);
+}
+
+// What is refused is not asked for again. Nothing of it is left, and nothing of the previous job.
+void Engine::Impl::give_up_attributes(Worker & worker) noexcept
+{
+  worker.callback->attributes = 0;
+  if (set(worker, attributes.complete(0), {}) != 0) {
+    worker.in_force = {kUnknownAttributes};
+  }
 }
 
 void Engine::Impl::handle_exception(const Callback & callback) noexcept
@@ -211,8 +222,9 @@ void Engine::Impl::handle_exception(const Callback & callback) noexcept
 
 bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexcept
 {
-  Attributes refused;
-  const int refusal = put_in_force(worker, &refused);
+  Attributes asked;
+  CpuSet move_to;
+  int refusal = put_in_force(worker, &asked, &move_to);
   if (worker.lane) {
     lower_on_their_way(*worker.lane);
     wake_next(*worker.lane, wakes);
@@ -221,8 +233,18 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
   wakes.wake_or_defer();
 
   const CallbackNode & callback = *worker.callback;
+  if (!move_to.empty()) {
+    Attributes affinity;
+    affinity.cpu_affinity = move_to;
+    refusal = platform.apply(worker.thread_id.load(std::memory_order_relaxed), affinity);
+    if (refusal != 0) {
+      lock.lock();
+      give_up_attributes(worker);
+      lock.unlock();
+    }
+  }
   if (refusal != 0) {
-    add_finding(platform.explain(callback.name(), refused, refusal));
+    add_finding(platform.explain(callback.name(), asked, refusal));
   }
   Impl * const outer_engine = engine_here;
   Worker * const outer_worker = worker_here;

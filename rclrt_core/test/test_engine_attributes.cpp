@@ -70,6 +70,91 @@ TEST(Attributes, of_the_group_apply_where_the_callback_has_none)
   EXPECT_EQ(seen.priority, 21);
 }
 
+/// Counts the moves of threads to other CPUs by themselves, and those made while they hold a mutex.
+class MovesWatched : public SimPlatform
+{
+public:
+  using SimPlatform::SimPlatform;
+  std::unique_ptr<Mutex> make_mutex() override
+  {
+    return std::make_unique<Counted>(SimPlatform::make_mutex());
+  }
+  int apply(ThreadId thread, const Attributes & attributes) noexcept override
+  {
+    if (thread == current_thread() && !attributes.cpu_affinity.empty()) {
+      ++moves;
+      moves_with_a_mutex += Counted::held > 0 ? 1 : 0;
+    }
+    return SimPlatform::apply(thread, attributes);
+  }
+  int moves = 0;
+  int moves_with_a_mutex = 0;
+
+private:
+  struct Counted : Mutex
+  {
+    explicit Counted(std::unique_ptr<Mutex> counted) : mutex(std::move(counted)) {}
+    void lock() noexcept override
+    {
+      mutex->lock();
+      ++held;
+    }
+    void unlock() noexcept override
+    {
+      --held;
+      mutex->unlock();
+    }
+    static inline thread_local int held = 0;
+    const std::unique_ptr<Mutex> mutex;
+  };
+};
+
+// It may have to wait for the other CPU, and everybody would wait with it.
+TEST(Attributes, a_thread_that_moves_to_another_cpu_holds_no_lock)
+{
+  MovesWatched sim(2);
+  EngineOptions options;
+  options.min_threads = 1;
+  options.max_threads = 1;
+  Engine engine(sim, options);
+  std::vector<int> ran_on;
+  std::vector<std::shared_ptr<Callback>> callbacks(2);
+  for (const int cpu : {0, 1}) {
+    std::shared_ptr<Group> group;
+    GroupOptions group_options;
+    group_options.name = "group " + std::to_string(cpu);
+    ASSERT_TRUE(engine.add_group(group_options, &group).ok());
+    CallbackOptions callback_options;
+    callback_options.name = "on " + std::to_string(cpu);
+    callback_options.attributes = fifo(10);
+    callback_options.attributes.cpu_affinity = CpuSet({cpu});
+    callback_options.run = [&sim, &ran_on](const Job &) {
+      ran_on.push_back(sim.current_cpu());
+      sim.work(milliseconds(2));
+      return true;
+    };
+    ASSERT_TRUE(engine.add_callback(std::move(callback_options), group, &callbacks.at(cpu)).ok());
+  }
+  const Status status = sim.run([&] {
+    std::unique_ptr<Thread> spinner;
+    ASSERT_TRUE(
+      sim.start_thread(
+           {"spinner", 0, {}}, [&] { EXPECT_TRUE(engine.spin().ok()); }, {}, &spinner)
+        .ok());
+    sim.sleep_until(at_ms(1));
+    engine.notify(*callbacks[0]);
+    sim.sleep_until(at_ms(2));
+    engine.notify(*callbacks[1]);
+    sim.sleep_until(at_ms(10));
+    engine.stop();
+    spinner->join();
+  });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(ran_on, (std::vector<int>{0, 1}));
+  EXPECT_GE(sim.moves, 1);
+  EXPECT_EQ(sim.moves_with_a_mutex, 0);
+}
+
 TEST(Attributes, the_thread_that_spins_gets_its_own_back)
 {
   EngineOptions options;

@@ -3,12 +3,16 @@
 
 // Timers: nominal releases, overruns, cancel and reset, clocks.
 
+#include <gmock/gmock.h>
+
 #include "engine_on_sim.hpp"
 
 namespace rclrt_core
 {
 namespace
 {
+
+using ::testing::HasSubstr;
 
 struct Timer : EngineOnSim
 {
@@ -312,6 +316,33 @@ TEST(FirstRelease, may_be_another_time_than_one_period)
   EXPECT_EQ(t.run(25), (Lines{"3-3-4 timer", "13-13-14 timer", "23-23-24 timer"}));
 }
 
+TEST(FirstRelease, that_is_overdue_comes_at_once_and_keeps_the_phase)
+{
+  for (const OverrunRule rule : {OverrunRule::kKeepLatest, OverrunRule::kQueueAll}) {
+    Timer t;
+    TimerOptions timer;
+    timer.first = milliseconds(-27);  // due at -27, -17 and -7
+    t.every(10, milliseconds(1), rule, 5, timer);
+    const Lines expected =
+      rule == OverrunRule::kQueueAll
+        ? Lines{"-27-0-1 timer", "-17-1-2 timer", "-7-2-3 timer", "3-3-4 timer", "13-13-14 timer"}
+        : Lines{"-7-0-1 timer", "3-3-4 timer", "13-13-14 timer"};
+    EXPECT_EQ(t.run(15), expected);
+    EXPECT_EQ(t.statistics("timer").skipped, rule == OverrunRule::kQueueAll ? 0u : 2u);
+  }
+}
+
+TEST(FirstRelease, that_is_overdue_does_not_wait_for_a_clock_that_stands_still)
+{
+  Timer t;
+  TimerOptions timer;
+  timer.clock = t.engine.add_clock([] { return int64_t{1000000000}; });
+  timer.first = milliseconds(-7);
+  const auto callback = t.every(10, milliseconds(1), OverrunRule::kKeepLatest, 1, timer);
+  EXPECT_EQ(t.run(50), (Lines{"-7-0-1 timer"}));
+  EXPECT_EQ(t.engine.time_until_release(callback), milliseconds(3));
+}
+
 TEST(Autostart, off_means_the_timer_waits_for_reset)
 {
   Timer t;
@@ -371,6 +402,25 @@ TEST(Clock, a_jump_backwards_restarts_the_period_from_there)
     t.engine.clock_changed(timer.clock);
   });
   EXPECT_EQ(t.statistics("timer").executed, 1u);
+}
+
+TEST(Clock, can_be_removed_when_it_drives_no_timer)
+{
+  Timer t;
+  auto held = std::make_shared<int>(0);
+  TimerOptions timer;
+  timer.clock = t.engine.add_clock([held] { return int64_t{0}; });
+  const auto callback = t.every(10, milliseconds(1), OverrunRule::kKeepLatest, 1, timer);
+  EXPECT_THAT(
+    t.engine.remove_clock(timer.clock).message(), HasSubstr("still drives timer 'timer'"));
+  t.engine.remove(callback);
+  EXPECT_TRUE(t.engine.remove_clock(timer.clock).ok());
+  EXPECT_EQ(held.use_count(), 1) << "nothing of it is kept";
+  EXPECT_THAT(t.engine.remove_clock(timer.clock).message(), HasSubstr("was not added"));
+  EXPECT_FALSE(t.engine.remove_clock(kSteadyClock).ok());
+  EXPECT_FALSE(t.engine.set_timer_clock(t.every(20, milliseconds(1)), timer.clock).ok());
+  EXPECT_EQ(t.engine.add_clock([] { return int64_t{0}; }), timer.clock)
+    << "its place is used again";
 }
 
 TEST(Clock, of_a_timer_can_be_changed_and_its_period_starts_again)

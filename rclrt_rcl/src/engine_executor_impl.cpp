@@ -131,9 +131,9 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
     entity->kind() == rclrt_core::CallbackKind::kTimer ? rclrt_core::OverrunRule::kKeepLatest
                                                        : rclrt_core::OverrunRule::kQueueAll);
   to.depth = scheduling.depth != 0 ? scheduling.depth : entity->depth();
-  to.run = [this, entity](const rclrt_core::Job & job) {
+  to.run = [this, entity, stay = entity->stay()](const rclrt_core::Job & job) {
     try {
-      return entity->take_and_run(job);
+      return entity->take_and_run(job, stay);
     } catch (const ShutdownError &) {
       if (context_->ok()) {
         throw;
@@ -187,6 +187,12 @@ void EngineExecutor::Impl::remove_entity(const std::shared_ptr<Entity> & entity)
   members_.erase(found);
   if (member.timer != nullptr) {
     member.timer->release_driver();
+    const auto unused = take_unused(member.timer->clock());
+    lock.unlock();
+    if (unused) {
+      unused->clock->remove_observer(unused->observer);
+      check(engine().remove_clock(unused->id));
+    }
     return;
   }
   lock.unlock();
@@ -205,7 +211,7 @@ void EngineExecutor::Impl::drive(Member & member, rclrt_core::CallbackOptions ca
     timer_options.one_shot = timer.is_one_shot();
     timer_options.autostart = !state.cancelled;
     timer_options.period = state.period;
-    timer_options.first = std::max(state.first, std::chrono::nanoseconds(0));
+    timer_options.first = state.first;
     check(engine_->add_timer(std::move(callback_options), timer_options, group, &member.callback));
     return std::make_shared<detail::EngineTimer>(*engine_, member.callback);
   });
@@ -235,6 +241,24 @@ rclrt_core::ClockId EngineExecutor::Impl::clock_id(const std::shared_ptr<Clock> 
     found = clocks_.insert(clocks_.end(), watched);
   }
   return clock->is_simulated() ? found->id : rclrt_core::kSystemClock;
+}
+
+std::optional<EngineExecutor::Impl::WatchedClock> EngineExecutor::Impl::take_unused(
+  const std::shared_ptr<Clock> & clock)
+{
+  const auto found = std::find_if(clocks_.begin(), clocks_.end(), [&clock](const auto & watched) {
+    return watched.clock == clock;
+  });
+  const bool is_needed =
+    std::any_of(members_.begin(), members_.end(), [&clock](const auto & member) {
+      return member.second.timer != nullptr && member.second.timer->clock() == clock;
+    });
+  if (found == clocks_.end() || is_needed) {
+    return std::nullopt;
+  }
+  WatchedClock unused = std::move(*found);
+  clocks_.erase(found);
+  return unused;
 }
 
 void EngineExecutor::Impl::clock_changed(

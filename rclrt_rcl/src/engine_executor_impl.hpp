@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -70,6 +71,8 @@ private:
   // All under the mutex:
   void drive(Member & member, rclrt_core::CallbackOptions options);
   rclrt_core::ClockId clock_id(const std::shared_ptr<Clock> & clock);
+  /// The clock as one that nobody watches any more, if no timer needs it.
+  std::optional<WatchedClock> take_unused(const std::shared_ptr<Clock> & clock);
 
   void clock_changed(const Clock * clock, rclrt_core::ClockId id, ClockChange change);
 

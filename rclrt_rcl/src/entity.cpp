@@ -70,7 +70,7 @@ Entity::Entity(EntitySetup setup, uint32_t default_depth)
 
 Entity::~Entity() = default;
 
-bool Entity::take_and_run(const rclrt_core::Job & job)
+bool Entity::take_and_run(const rclrt_core::Job & job, Stay stay)
 {
   struct Inside
   {
@@ -85,7 +85,7 @@ bool Entity::take_and_run(const rclrt_core::Job & job)
 
   const bool closed = (running_.fetch_add(1) & kClosed) != 0;
   const Inside inside(*this);
-  if (closed) {
+  if (closed || stay != stay_.load()) {
     return false;
   }
   uint32_t backlog = backlog_.load();

@@ -54,11 +54,14 @@ void Executor::Membership::detach(std::vector<GroupRecord>::iterator record, Ent
   const auto group = record->group.lock();
   groups_.erase(record);
   if (group) {
-    group->unobserve();
     for (const auto & entity : group->entities()) {
       executor_->on_entity_removed(entity);
+      entity->end_stay();
       entities->push_back(entity);
     }
+    // Last: from now on another executor may add the group. An entity that came after the list was
+    // made waits for our mutex, finds that the group is not ours, and is that executor's.
+    group->unobserve();
   }
   executor_->on_group_removed(key);
 }

@@ -230,6 +230,24 @@ TYPED_TEST(Membership, nodes_may_be_added_and_removed_while_spinning)
   }
 }
 
+// What a thread does that has picked a job just before its node is removed, step by step.
+TYPED_TEST(Membership, a_job_that_was_picked_and_not_begun_runs_nothing_after_removal)
+{
+  int runs = 0;
+  auto waitable = this->node->create_waitable(this->named("w"), [&] { ++runs; });
+  this->executor->add_node(this->node);
+  waitable->trigger();
+  const Entity::Stay picked = waitable->stay();
+  this->executor->remove_node(this->node);
+  EXPECT_FALSE(waitable->take_and_run({}, picked));
+  EXPECT_EQ(runs, 0);
+
+  this->executor->add_node(this->node);
+  EXPECT_FALSE(waitable->take_and_run({}, picked)) << "an earlier stay, in the same executor";
+  this->executor->spin_some();
+  EXPECT_EQ(runs, 1) << "what the job was for is still there";
+}
+
 TYPED_TEST(Membership, adding_nodes_races_with_the_start_of_spin)
 {
   for (int i = 0; i < 20; ++i) {

@@ -247,6 +247,32 @@ TYPED_TEST(Timers, ros_time_timers_follow_simulated_time)
   EXPECT_EQ(runs, 3) << "and the phase is kept";
 }
 
+TYPED_TEST(Timers, one_that_is_overdue_when_its_node_is_added_runs_once_and_keeps_its_phase)
+{
+  int runs = 0;
+  const auto & clock = this->node->clock();
+  clock->set_simulated_time(1000s);
+  auto timer = this->node->create_timer(10ms, [&] { ++runs; });
+  clock->set_simulated_time(1000s + 37ms);
+  this->executor->add_node(this->node);
+  this->executor->spin_some();
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(timer->time_until_trigger(), 3ms);
+}
+
+TYPED_TEST(Timers, that_are_gone_leave_their_clock_to_its_end)
+{
+  auto other = this->make_node("other");
+  auto timer = other->create_timer(10ms, [] {});
+  this->executor->add_node(other);
+  this->executor->spin_some();
+  const std::weak_ptr<Clock> clock = other->clock();
+  timer.reset();
+  this->executor->remove_node(other);
+  other.reset();
+  EXPECT_TRUE(clock.expired());
+}
+
 TYPED_TEST(Timers, simulated_time_may_jump_back)
 {
   int runs = 0;

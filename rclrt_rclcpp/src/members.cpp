@@ -239,20 +239,12 @@ void EngineExecutor::Impl::add_timer(
   };
   // Resets from now on wait for the mutex, and find the callback then.
   timer->set_on_reset_callback([link](std::size_t) { link->on_reset(); });
-  bool is_overdue = false;
   rclrt_core::Status added;
   {
     const std::lock_guard<std::mutex> lock(link->mutex);
     timer_options.autostart = !timer->is_canceled();
-    timer_options.first = link->period;
     if (timer_options.autostart) {
       timer_options.first = timer->time_until_trigger();
-      is_overdue = timer_options.first < std::chrono::nanoseconds(0);
-      if (is_overdue) {  // once at once, and then as if it had always been here
-        timer_options.first = link->period.count() > 0
-                                ? timer_options.first % link->period + link->period
-                                : link->period;
-      }
     }
     added =
       engine_->add_timer(std::move(options), timer_options, group.in_engine, &member.callback);
@@ -264,9 +256,6 @@ void EngineExecutor::Impl::add_timer(
   }
   if (clock) {
     clock->add(member.callback, timer_options.clock);
-  }
-  if (is_overdue && link->period.count() > 0) {
-    engine().notify(*member.callback);
   }
   names_.insert(member.callback->name());
   members_[timer.get()] = std::move(member);

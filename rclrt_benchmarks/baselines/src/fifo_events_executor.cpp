@@ -99,7 +99,7 @@ bool FifoEventsExecutor::execute(const Event & event)
     return false;
   }
   try {
-    event.member->entity->take_and_run(event.job);
+    event.member->entity->take_and_run(event.job, event.member->stay);
   } catch (const rclrt_rcl::ShutdownError &) {
     if (!stop_requested()) {
       throw;

@@ -31,6 +31,7 @@ class Member
 public:
   Member(std::shared_ptr<rclrt_rcl::Entity> of, std::shared_ptr<GroupState> its_group)
   : entity(std::move(of)),
+    stay(entity->stay()),
     group(std::move(its_group)),
     is_timer(entity->kind() == rclrt_core::CallbackKind::kTimer),
     handles(entity->wait_handles())
@@ -40,6 +41,7 @@ public:
   rclrt_rcl::Timer & as_timer() const { return static_cast<rclrt_rcl::Timer &>(*entity); }
 
   const std::shared_ptr<rclrt_rcl::Entity> entity;
+  const rclrt_rcl::Entity::Stay stay;
   const std::shared_ptr<GroupState> group;
   const bool is_timer;
   const std::vector<rclrt_rcl::WaitHandle> handles;

@@ -141,7 +141,7 @@ void WaitSetExecutor::execute(const Executable & executable)
     return;
   }
   try {
-    executable.member->entity->take_and_run(executable.job);
+    executable.member->entity->take_and_run(executable.job, executable.member->stay);
   } catch (const rclrt_rcl::ShutdownError &) {
     if (!stop_requested()) {
       throw;

@@ -100,7 +100,7 @@ public:
   std::vector<rclrt_core::Finding> findings() const;
   /// By name, of the callbacks that are here.
   std::map<std::string, rclrt_core::CallbackStatistics> statistics() const;
-  /// By the ids in job records, also of callbacks that are gone.
+  /// By the ids in job records, also of the callbacks that are gone, but only 1024 of these: the newest.
   std::map<uint32_t, std::string> callback_names() const;
 
 private:

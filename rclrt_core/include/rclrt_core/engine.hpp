@@ -30,6 +30,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -100,8 +101,9 @@ struct TimerOptions
 {
   /// Between releases; 0 releases again as soon as the previous job has ended. Not negative.
   Duration period{0};
-  /// From start to the first release; negative: one period.
-  Duration first{-1};
+  /// From start to the first release. Negative: overdue by that much; the overrun rule says what becomes
+  /// of the releases missed, and the phase is kept. Unset: one period.
+  std::optional<Duration> first;
   ClockId clock = kSteadyClock;
   /// Release once, one period after start or reset.
   bool one_shot = false;
@@ -196,6 +198,9 @@ public:
   /// Add a clock that somebody else advances, e.g. ROS time. `now_ns` is called under the engine's
   /// lock: it must not block nor call the engine.
   ClockId add_clock(std::function<int64_t()> now_ns);
+  /// On return `now_ns` is not called any more; the id may be given out again. Errors: a clock that
+  /// somebody else did not add, or that still drives timers.
+  Status remove_clock(ClockId clock);
   /// The clock has advanced or jumped: release what is due. After a jump backwards each timer's
   /// next release is one period from the clock's new now.
   void clock_changed(ClockId clock) noexcept;

@@ -72,10 +72,18 @@ public:
   /// Units of work that were announced and not yet taken, at most depth().
   std::size_t backlog() const noexcept { return backlog_.load(); }
 
-  /// Take one unit of work and run the user's callback with it. Returns whether there was any.
-  /// May be called by several threads at once; the executor keeps the rules of the group. Passes on
-  /// what the callback throws.
-  bool take_and_run(const rclrt_core::Job & job);
+  /// One stay in an executor, from on_entity_added() to on_entity_removed().
+  using Stay = uint32_t;
+  /// The present one, or the next if it is in no executor.
+  Stay stay() const noexcept { return stay_.load(); }
+  /// For the executor's base class: a thread that has picked a job of this stay and not begun it runs
+  /// nothing any more. One that has begun is waited for with wait_until_idle().
+  void end_stay() noexcept { stay_.fetch_add(1); }
+
+  /// Take one unit of work and run the user's callback with it. Returns whether there was any; there
+  /// is none when `stay` has ended. May be called by several threads at once; the executor keeps the
+  /// rules of the group. Passes on what the callback throws.
+  bool take_and_run(const rclrt_core::Job & job, Stay stay);
 
   /// Have `on_ready(n)` called when n units of work have arrived: by a thread of the middleware, or
   /// the one that publishes, triggers or calls this function (for what is waiting already). It must
@@ -135,6 +143,9 @@ private:
   /// Threads inside take_and_run(), plus kClosed. wait_until_idle() sleeps on it.
   std::atomic<uint32_t> running_{0};
   std::atomic<uint32_t> waiters_{0};
+  /// Written by end_stay(), which is followed by wait_until_idle(); read by threads that have counted
+  /// themselves in running_. Both words are seq_cst, so one of the two sees the other.
+  std::atomic<Stay> stay_{0};
 };
 
 /// Whether the calling thread is inside a callback of any entity.

@@ -106,8 +106,8 @@ protected:
   /// It has no entities any more.
   virtual void on_group_removed(const CallbackGroup * group) = 0;
   virtual void on_entity_added(const std::shared_ptr<Entity> & entity) = 0;
-  /// On return no further job of it is picked; one that a thread has picked and not begun yet may still
-  /// run once (known fault: remove_node() and remove_callback_group() then return before that run).
+  /// On return no further job of it is picked. One that was picked and not begun runs nothing when
+  /// it passes the Entity::stay() it had in on_entity_added().
   virtual void on_entity_removed(const std::shared_ptr<Entity> & entity) = 0;
 
   /// Until stop_requested().
