@@ -395,9 +395,8 @@ void Engine::Impl::lower_on_their_way(Lane & lane) noexcept
   for (Worker & worker : lane.woken) {
     // Acquire: as in raise_on_its_way().
     if (
-      worker.deadline_active && worker.woken_with.deadline < next &&
-      worker.word.load(std::memory_order_acquire) != 0 &&
-      give(worker, {worker.woken_with.attributes, next}) == 0) {
+      worker.woken_with.deadline < next && worker.word.load(std::memory_order_acquire) != 0 &&
+      worker.deadline_active && give(worker, {worker.woken_with.attributes, next}) == 0) {
       worker.woken_with.deadline = next;
     }
   }

@@ -148,8 +148,8 @@ public:
   /// it has to apply `move_to` itself, without the lock, unless that is empty.
   int put_in_force(Worker & worker, Attributes * asked, CpuSet * move_to) noexcept;
   void give_up_attributes(Worker & worker, AttributesId refused) noexcept;
+  static int set(Worker & worker, const Attributes & change, const Demand & to) noexcept;
   int give(Worker & worker, const Demand & demand) noexcept;
-  int give_alone(Worker & worker, const Demand & demand) noexcept;
   void sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept;
   void handle_exception(const Callback & callback) noexcept;
   bool run_one(TimePoint until, uint64_t before_sequence);

@@ -63,12 +63,14 @@ Status Engine::Impl::start_thread(
     platform.prefault_stack(options.stack_prefault);
     enter_deadlines(*worker);
     if (first != 0) {
-      if (const int error = give_alone(*worker, {first})) {
-        Attributes wanted;
-        {
-          Lock lock(*mutex);
-          wanted = attributes.complete(first);
-        }
+      Attributes wanted;
+      {
+        Lock lock(*mutex);
+        wanted = attributes.complete(first);
+      }
+      const int error =
+        set(*worker, wanted, {first});  // nobody can find the worker before it first sleeps
+      if (error != 0) {
         add_finding(platform.explain("thread '" + worker->name + "'", wanted, error));
       }
     }
@@ -253,7 +255,7 @@ Status Engine::Impl::probe()
         entered = deadlines->enter(&trial.slot);
         trial.deadlines = entered.ok() ? deadlines.get() : nullptr;
       }
-      error = give_alone(trial, {id});
+      error = set(trial, wanted, {id});
       leave_deadlines(trial);
     };
     const Status started = platform.start_thread(ThreadOptions{}, body, {}, &thread);
@@ -345,8 +347,7 @@ Status Engine::Impl::spin()
     }
     int error = 0;
     if (worker->in_force.attributes != 0) {
-      worker->in_force = {kUnknownAttributes};
-      error = give_alone(*worker, {});
+      error = set(*worker, base, {});
     }
     leave_deadlines(*worker);
     if (error != 0) {

@@ -28,33 +28,6 @@ struct DeferredWakes
 
 thread_local DeferredWakes deferred;
 
-// By whoever may touch `worker.in_force`, which becomes `to` if nothing is refused. `change` is what
-// the OS is to be asked for.
-int set(Worker & worker, const Attributes & change, const Demand & to) noexcept
-{
-  const bool is_ext = change.policy == SchedulingPolicy::kExt;
-  if (worker.deadline_class && !is_ext) {
-    worker.deadlines->forget(worker.slot);
-    worker.deadline_class = worker.deadline_active = false;
-  }
-  Attributes other = change;
-  if (is_ext) {
-    other.policy = SchedulingPolicy::kUnchanged;  // that is up to the deadline scheduler
-  }
-  int error = is_ext && other.cpu_affinity.empty()
-                ? 0
-                : worker.platform.apply(worker.thread_id.load(std::memory_order_relaxed), other);
-  if (error == 0 && is_ext) {
-    error = worker.deadlines ? worker.deadlines->start(worker.slot, to.deadline) : ENOTSUP;
-    worker.deadline_class = worker.deadlines != nullptr;
-    worker.deadline_active = error == 0;
-  }
-  if (error == 0) {
-    worker.in_force = to;
-  }
-  return error;
-}
-
 }  // namespace
 
 thread_local Engine::Impl * Engine::Impl::engine_here = nullptr;
@@ -109,7 +82,7 @@ void WakeList::wake_all() noexcept
     next = worker.next_to_wake;
     if (worker.raise_before_wake) {
       // If this is refused, the worker asks again itself and reports it.
-      if (set(worker, worker.raise, worker.raise_to) != 0) {
+      if (Engine::Impl::set(worker, worker.raise, worker.raise_to) != 0) {
         worker.in_force = {kUnknownAttributes};
       }
     }
@@ -121,6 +94,33 @@ void WakeList::wake_all() noexcept
     worker.word.store(1, std::memory_order_release);
     platform.wake_one(word);
   }
+}
+
+// By whoever may touch `worker.in_force`, which becomes `to` if nothing is refused. `change` is what
+// the OS is to be asked for.
+int Engine::Impl::set(Worker & worker, const Attributes & change, const Demand & to) noexcept
+{
+  const bool is_ext = change.policy == SchedulingPolicy::kExt;
+  if (worker.deadline_class && !is_ext) {
+    worker.deadlines->forget(worker.slot);
+    worker.deadline_class = worker.deadline_active = false;
+  }
+  Attributes other = change;
+  if (is_ext) {
+    other.policy = SchedulingPolicy::kUnchanged;  // that is up to the deadline scheduler
+  }
+  int error = is_ext && other.cpu_affinity.empty()
+                ? 0
+                : worker.platform.apply(worker.thread_id.load(std::memory_order_relaxed), other);
+  if (error == 0 && is_ext) {
+    error = worker.deadlines ? worker.deadlines->start(worker.slot, to.deadline) : ENOTSUP;
+    worker.deadline_class = worker.deadlines != nullptr;
+    worker.deadline_active = error == 0;
+  }
+  if (error == 0) {
+    worker.in_force = to;
+  }
+  return error;
 }
 
 void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept
@@ -212,17 +212,6 @@ void Engine::Impl::give_up_attributes(Worker & worker, AttributesId refused) noe
 int Engine::Impl::give(Worker & worker, const Demand & demand) noexcept
 {
   return set(worker, attributes.change(worker.in_force.attributes, demand.attributes), demand);
-}
-
-// Of a worker that nobody else can find: without the lock, because it may have to wait for a CPU.
-int Engine::Impl::give_alone(Worker & worker, const Demand & demand) noexcept
-{
-  Attributes change;
-  {
-    Lock lock(*mutex);
-    change = attributes.change(worker.in_force.attributes, demand.attributes);
-  }
-  return set(worker, change, demand);
 }
 
 void Engine::Impl::handle_exception(const Callback & callback) noexcept

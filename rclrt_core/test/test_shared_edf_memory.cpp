@@ -92,7 +92,11 @@ TEST_F(SharedTable, is_the_same_for_all_who_attach)
 TEST_F(SharedTable, goes_on_after_a_process_was_killed_with_the_lock)
 {
   const auto memory = attach();
-  in_process_that_is_killed([&] { static_cast<void>(attach()->lock().arrivals); });
+  in_process_that_is_killed([&] {
+    const auto theirs = attach();
+    theirs->lock();
+    kill(getpid(), SIGKILL);
+  });
   memory->lock();
   memory->unlock();
   ASSERT_EQ(memory->findings().size(), 1u);
@@ -103,8 +107,9 @@ TEST_F(SharedTable, is_emptied_when_a_process_died_half_way_through_a_change)
 {
   const auto memory = attach();
   in_process_that_is_killed([&] {
-    EdfTable & table = attach()->lock();
-    table.count = 3;  // and the jobs are not there
+    const auto theirs = attach();
+    theirs->lock().count = 3;  // and the jobs are not there
+    kill(getpid(), SIGKILL);   // before anything of it is undone
   });
   EXPECT_EQ(memory->lock().count, 0u);
   memory->unlock();

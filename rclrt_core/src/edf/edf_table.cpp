@@ -95,8 +95,8 @@ void settle_others(EdfTable & table, EdfHost & host, const EdfJob * self) noexce
   for (uint32_t i = 0; i < table.count;) {
     const bool runs = i < table.runners;
     const EdfJob & job = table.jobs[i];
-    const bool is_settled = runs == (job.priority == table.run_priority) || is_self(job);
     int error = 0;
+    const bool is_settled = runs == (job.priority == table.run_priority) || is_self(job);
     if (is_settled || settle(table, host, i, &error)) {
       ++i;
     } else {

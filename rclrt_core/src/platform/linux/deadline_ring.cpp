@@ -59,17 +59,14 @@ Status DeadlineRing::open(const std::string & name, std::unique_ptr<DeadlineRing
   Status result;
   void * memory = MAP_FAILED;
   // Who is first makes it, and it does no harm if two do.
-  const auto make_room = [descriptor] {
-    errno = posix_fallocate(descriptor, 0, kBytes);
-    return errno == 0;
-  };
   if (fstat(descriptor, &status) != 0) {
     result = failed(path, "asking for its size");
   } else if (status.st_size != 0 && status.st_size != static_cast<off_t>(kBytes)) {
     result = Status::error(
       path + ": " + std::to_string(status.st_size) + " bytes, but must be " +
       std::to_string(kBytes) + ": it is not ours; remove it");
-  } else if (!make_room()) {
+  } else if (const int error = posix_fallocate(descriptor, 0, kBytes); error != 0) {
+    errno = error;
     result = failed(path, "making room");
   } else {
     memory =
