@@ -28,8 +28,7 @@
  * hundreds.
  */
 #include "kernel.bpf.h"
-
-#include "rclrt_scx/slots.h"
+#include "tables.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -47,59 +46,6 @@ const volatile bool record;
 const volatile u64 edf_slice_ns = 95 * NS_PER_MS;
 const volatile u64 fair_slice_ns = 5 * NS_PER_MS;
 const volatile u64 starved_jiffies = 500;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct rclrt_scx_state);
-} state SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct rclrt_scx_slot);
-} slots SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct rclrt_scx_owner);
-} owners SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct rclrt_scx_cpu);
-} cpus SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096);
-} events SEC(".maps");
-
-/* What only the scheduler may know of a thread. */
-struct thread {
-	u32 slot;	 /* 0 for none */
-	bool urgent;	 /* runs by a deadline */
-	u64 vtime;	 /* of the background */
-	u64 since_ns;	 /* on its CPU */
-	bool in_reserve; /* has its CPU in a turn of the reserve */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct thread);
-} threads SEC(".maps");
 
 static u64 mark;       /* left by the thread that last became runnable */
 static u64 fair_vtime; /* of the background thread that started last */

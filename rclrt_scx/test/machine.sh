@@ -26,7 +26,7 @@ common() {
   scx_guest a_killed_client_loses_its_slots more_threads_than_slots_is_a_clear_error \
     a_second_bind_is_refused_and_a_released_slot_is_free garbage_in_the_slots_stops_nobody \
     another_version_is_a_clear_error an_unprivileged_member_of_the_group_uses_deadlines \
-    hotplug_is_survived latency
+    hotplug_is_survived
   scx status > /tmp/status; cat /tmp/status
   grep -q 'in force' /tmp/status && grep -q 'mode: full' /tmp/status
   result status_says_what_is_in_force $?
@@ -42,7 +42,8 @@ common() {
 }
 
 life() {
-  scx load; scx_guest without_the_group_access_is_refused_with_the_remedy; scx unload
+  scx load; scx_guest without_the_group_access_is_refused_with_the_remedy \
+    wake_to_run_costs_at_most_twice_that_of_fifo; scx unload
   scx load --slots 16; scx_guest after_an_ejection_threads_go_on_and_are_told
   scx status | grep EJECTED; result status_says_ejected $?
   scx load --slots 16 && [ $(state) = enabled ]; result loads_over_what_an_ejected_one_left $?

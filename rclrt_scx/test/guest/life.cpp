@@ -283,8 +283,8 @@ std::string hotplug_is_survived()
   return stage.client->in_force() ? "" : "ejected: " + stage.client->exit_reason();
 }
 
-/// Wake-up to first instruction, microseconds: prints medians, judges nothing.
-std::string latency()
+/// Medians of wake-up to first instruction. The machine counts instructions, so this is no timed test.
+std::string wake_to_run_costs_at_most_twice_that_of_fifo()
 {
   const auto measure = [](bool fifo) {
     Stage stage(1, 0);
@@ -312,7 +312,7 @@ std::string latency()
     "LATENCY wake to run, median of 199: edf %.1f us, fifo %.1f us, ratio %.2f\n",
     static_cast<double>(edf) / 1e3, static_cast<double>(fifo) / 1e3,
     static_cast<double>(edf) / static_cast<double>(fifo));
-  return {};
+  return edf <= 2 * fifo ? "" : "more than twice";
 }
 
 }  // namespace
@@ -331,7 +331,7 @@ Scenarios life_scenarios()
     SCENARIO(after_an_ejection_threads_go_on_and_are_told),
     SCENARIO(beside_a_busy_fair_thread_partial_mode_still_runs),
     SCENARIO(hotplug_is_survived),
-    SCENARIO(latency),
+    SCENARIO(wake_to_run_costs_at_most_twice_that_of_fifo),
 #undef SCENARIO
   };
 }
