@@ -128,10 +128,10 @@ private:
   rclrt_core::CallbackOptions options_for(
     const void * entity, const KnownGroup & group, rclrt_core::CallbackKind kind,
     const std::string & label, uint32_t depth) const;
-  template <typename EntityT, typename Execute, typename Hook, typename Unhook>
+  template <typename EntityT, typename Execute, typename Hook>
   void add(
     const std::shared_ptr<EntityT> & entity, const KnownGroup & group,
-    rclrt_core::CallbackOptions options, Execute execute, Hook hook, Unhook unhook,
+    rclrt_core::CallbackOptions options, Execute execute, Hook hook,
     const std::shared_ptr<WaitableEvents> & events = nullptr);
   void add_timer(const std::shared_ptr<rclcpp::TimerBase> & timer, const KnownGroup & group);
   void add_waitable(const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group);

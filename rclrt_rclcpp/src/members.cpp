@@ -4,10 +4,20 @@
 // Each kind of rclcpp's entities as a callback of the engine.
 
 #include <algorithm>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "engine_executor_impl.hpp"
 #include "group_names.hpp"
+#include "rcl/client.h"
+#include "rcl/error_handling.h"
+#include "rcl/service.h"
+#include "rcl/subscription.h"
 #include "rclcpp/event_handler.hpp"
 #include "rclcpp/experimental/subscription_intra_process_base.hpp"
 #include "rclrt_config/middleware_threads.hpp"
@@ -92,14 +102,59 @@ struct Announce
   }
 };
 
+/// Takes an announcement back from whoever has it: on return nobody calls it, or it stays for as long as
+/// somebody might.
+using Undo = std::function<void()>;
+
+/// The middleware may be destroying its side in another thread right now, which takes milliseconds.
+void outlive_destruction(const std::shared_ptr<const Announce> & announce)
+{
+  using Clock = std::chrono::steady_clock;
+  using Kept = std::pair<Clock::time_point, std::shared_ptr<const Announce>>;
+  static std::mutex & mutex = *new std::mutex;  // neither is destroyed: the middleware outlives us
+  static std::deque<Kept> & kept = *new std::deque<Kept>;
+  std::vector<Kept> dropped;  // after the lock
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto now = Clock::now();
+  while (!kept.empty() && now - kept.front().first > std::chrono::seconds(10)) {
+    dropped.push_back(std::move(kept.front()));
+    kept.pop_front();
+  }
+  kept.emplace_back(now, announce);
+}
+
+/// Tells rcl, not rclcpp, which would keep the function that the middleware calls inside the entity, whose
+/// destructor does not take it back: while the last reference is dropped, a message that arrives would
+/// call what is gone.
+template <typename Handle>
+Undo register_with_rcl(
+  rcl_ret_t (*set)(const Handle *, rcl_event_callback_t, const void *),
+  const std::shared_ptr<Handle> & handle, const std::shared_ptr<const Announce> & announce)
+{
+  const rcl_ret_t ret = set(
+    handle.get(),
+    [](const void * self, std::size_t count) { (*static_cast<const Announce *>(self))(count); },
+    announce.get());
+  if (ret != RCL_RET_OK) {
+    rclcpp::exceptions::throw_from_rcl_error(ret, "failed to set the callback for new messages");
+  }
+  return [set, weak = std::weak_ptr<Handle>(handle), announce] {
+    const auto present = weak.lock();
+    if (!present || set(present.get(), nullptr, nullptr) != RCL_RET_OK) {
+      rcl_reset_error();
+      outlive_destruction(announce);
+    }
+  };
+}
+
 }  // namespace
 
 /// `execute(entity)` runs a job; `hook(entity, announce)` has `announce` called when work arrives, and
-/// `unhook(entity)` nothing more. `events`: of a waitable only.
-template <typename EntityT, typename Execute, typename Hook, typename Unhook>
+/// returns an Undo. `events`: of a waitable only.
+template <typename EntityT, typename Execute, typename Hook>
 void EngineExecutor::Impl::add(
   const std::shared_ptr<EntityT> & entity, const KnownGroup & group,
-  rclrt_core::CallbackOptions options, Execute execute, Hook hook, Unhook unhook,
+  rclrt_core::CallbackOptions options, Execute execute, Hook hook,
   const std::shared_ptr<WaitableEvents> & events)
 {
   const std::weak_ptr<EntityT> weak = entity;
@@ -116,22 +171,20 @@ void EngineExecutor::Impl::add(
   member.events = events;
   member.group = group.group.lock().get();
   detail::check(engine_->add_callback(std::move(options), group.in_engine, &member.callback));
-  member.unhook = [weak, unhook]() -> std::shared_ptr<const void> {
-    auto present = weak.lock();
-    if (present) {
-      unhook(*present);
-    }
-    return present;
-  };
-  const Announce announce{engine_, member.callback, events};
+  const auto announce =
+    std::make_shared<const Announce>(Announce{engine_, member.callback, events});
   try {
-    hook(*entity, announce);
+    member.unhook = [weak, undo = hook(entity, announce)]() -> std::shared_ptr<const void> {
+      const auto present = weak.lock();
+      undo();
+      return present;
+    };
   } catch (...) {
     engine_->remove(member.callback);
     throw;
   }
   for (const auto & [id, count] : Unserved::instance().take(entity.get())) {
-    announce(count, id);
+    (*announce)(count, id);
   }
   names_.insert(member.callback->name());
   members_[entity.get()] = std::move(member);
@@ -170,10 +223,16 @@ void EngineExecutor::Impl::add_waitable(
       present->execute(data);
       return true;
     },
-    [](rclcpp::Waitable & present, const Announce & announce) {
-      present.set_on_ready_callback(announce);
+    [](const std::shared_ptr<rclcpp::Waitable> & present, const auto & announce) -> Undo {
+      present->set_on_ready_callback(
+        [announce](std::size_t count, int its_id) { (*announce)(count, its_id); });
+      return [weak = std::weak_ptr<rclcpp::Waitable>(present)] {
+        if (const auto still_there = weak.lock()) {
+          still_there->clear_on_ready_callback();
+        }
+      };
     },
-    [](rclcpp::Waitable & present) { present.clear_on_ready_callback(); }, events);
+    events);
   if (waitable->get_number_of_ready_timers() > 0) {
     add_waitable_timers(waitable, group);
   }
@@ -238,10 +297,11 @@ void EngineExecutor::Impl::add_members(
           execute_subscription(present);
           return true;
         },
-        [](rclcpp::SubscriptionBase & present, const Announce & announce) {
-          present.set_on_new_message_callback(announce);
-        },
-        [](rclcpp::SubscriptionBase & present) { present.clear_on_new_message_callback(); });
+        [](const std::shared_ptr<rclcpp::SubscriptionBase> & present, const auto & announce) {
+          return register_with_rcl(
+            &rcl_subscription_set_on_new_message_callback, present->get_subscription_handle(),
+            announce);
+        });
     }
   }
   for (const auto & entity : services) {
@@ -255,10 +315,10 @@ void EngineExecutor::Impl::add_members(
           execute_service(present);
           return true;
         },
-        [](rclcpp::ServiceBase & present, const Announce & announce) {
-          present.set_on_new_request_callback(announce);
-        },
-        [](rclcpp::ServiceBase & present) { present.clear_on_new_request_callback(); });
+        [](const std::shared_ptr<rclcpp::ServiceBase> & present, const auto & announce) {
+          return register_with_rcl(
+            &rcl_service_set_on_new_request_callback, present->get_service_handle(), announce);
+        });
     }
   }
   for (const auto & entity : clients) {
@@ -272,10 +332,10 @@ void EngineExecutor::Impl::add_members(
           execute_client(present);
           return true;
         },
-        [](rclcpp::ClientBase & present, const Announce & announce) {
-          present.set_on_new_response_callback(announce);
-        },
-        [](rclcpp::ClientBase & present) { present.clear_on_new_response_callback(); });
+        [](const std::shared_ptr<rclcpp::ClientBase> & present, const auto & announce) {
+          return register_with_rcl(
+            &rcl_client_set_on_new_response_callback, present->get_client_handle(), announce);
+        });
     }
   }
   for (const auto & entity : timers) {
