@@ -425,7 +425,10 @@ void ConfiguredEngine::report(const Finding & finding)
 std::vector<Finding> ConfiguredEngine::findings() const
 {
   std::vector<Finding> all = engine_->findings();
-  if (const auto deadlines = engine_->deadline_scheduler()) {
+  std::unique_lock<std::mutex> choice(mutex_);  // begin_spin() may be choosing it
+  const auto deadlines = engine_->deadline_scheduler();
+  choice.unlock();
+  if (deadlines) {
     const std::vector<Finding> more = deadlines->findings();
     all.insert(all.end(), more.begin(), more.end());
   }

@@ -117,9 +117,8 @@ int Engine::Impl::set(Worker & worker, const Attributes & change, const Demand &
     worker.deadline_class = worker.deadlines != nullptr;
     worker.deadline_active = error == 0;
   }
-  if (error == 0) {
-    worker.in_force = to;
-  }
+  // What is refused in part is in force in part.
+  worker.in_force = error == 0 ? to : Demand{kUnknownAttributes};
   return error;
 }
 

@@ -33,6 +33,7 @@ Timer::Timer(
   clock_(std::move(clock)),
   one_shot_(one_shot),
   callback_(std::move(callback)),
+  mutex_(detail::platform().make_mutex()),
   period_(period),
   cancelled_(!autostart)
 {
@@ -44,13 +45,13 @@ Timer::~Timer() = default;
 
 std::chrono::nanoseconds Timer::period() const
 {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   return period_;
 }
 
 void Timer::cancel()
 {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   cancelled_ = true;
   if (driver_) {
     driver_->cancel();
@@ -59,7 +60,7 @@ void Timer::cancel()
 
 void Timer::reset()
 {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   cancelled_ = false;
   fired_ = false;
   set_next(clock_->now(), period_);
@@ -70,14 +71,14 @@ void Timer::reset()
 
 bool Timer::is_canceled() const
 {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   return driver_ ? driver_->is_cancelled() : cancelled_ || fired_;
 }
 
 void Timer::set_period(std::chrono::nanoseconds period)
 {
   reject_negative(period, name());
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   period_ = period;
   if (driver_) {
     driver_->set_period(period);
@@ -86,7 +87,7 @@ void Timer::set_period(std::chrono::nanoseconds period)
 
 std::chrono::nanoseconds Timer::time_until_trigger() const
 {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   if (driver_) {
     return driver_->time_until_release();
   }
@@ -95,7 +96,7 @@ std::chrono::nanoseconds Timer::time_until_trigger() const
 
 void Timer::drive(const MakeDriver & make)
 {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   release_driver_locked();
   if (is_closed()) {
     return;
@@ -113,7 +114,7 @@ void Timer::drive(const MakeDriver & make)
 
 void Timer::release_driver()
 {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   release_driver_locked();
 }
 
@@ -142,7 +143,7 @@ void Timer::on_close() { release_driver(); }
 bool Timer::do_take_and_run(const rclrt_core::Job & job)
 {
   if (one_shot_) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
     fired_ = !driver_ || driver_->is_cancelled();  // else it was reset after this release
   }
   callback_(*this, TimerInfo{job.release, detail::platform().now()});

@@ -105,6 +105,9 @@ TYPED_TEST(Timers, made_anew_between_two_spins_run_as_often_as_each_other)
 
 TYPED_TEST(Timers, a_node_may_be_dropped_while_its_timers_run)
 {
+  if (!kIsOurs<TypeParam>) {
+    GTEST_SKIP() << "rclcpp's multi-threaded one crashes in rmw_wait() now and then";
+  }
   const auto stays = this->node_->create_wall_timer(milliseconds(1), [] {});
   this->executor_->add_node(this->node_);
   const Spinning spinning(*this->executor_);

@@ -87,6 +87,8 @@ int FifoBands::start(Slot slot, TimePoint deadline) noexcept
   const int error = rclrt_core::start(
     table, *memory_, memory_->process(), seat.thread, nanoseconds_of(deadline), &seat.priority);
   memory_->unlock();
+  // From now on others may change it: only the table knows, and nobody if the table is lost.
+  seat.priority = 0;
   return error;
 }
 

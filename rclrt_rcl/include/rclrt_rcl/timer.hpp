@@ -87,7 +87,8 @@ private:
   const bool one_shot_;
   const Callback callback_;
 
-  mutable std::mutex mutex_;
+  /// Inherits priorities: a one-shot takes it when it runs.
+  const std::unique_ptr<rclrt_core::Mutex> mutex_;
   std::shared_ptr<TimerDriver> driver_;
   // The state while there is no driver:
   std::chrono::nanoseconds period_;
