@@ -128,7 +128,9 @@ static void note(struct task_struct *p, u16 type, u64 key)
 	event->tid = p->pid;
 	event->cpu = scx_bpf_task_cpu(p);
 	event->type = type;
-	bpf_ringbuf_submit(event, 0);
+	/* Waking the recorder is itself an event: each would make the next, and the recorder a
+	 * thread that never sleeps. It looks by itself. */
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
 /* Claim the CPU that runs the latest of those where `p` may run, if it is later than `key`. */

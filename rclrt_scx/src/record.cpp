@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "bpf_calls.hpp"
@@ -24,6 +25,8 @@ namespace rclrt_scx
 {
 namespace
 {
+
+constexpr std::chrono::milliseconds kLookEvery{20};
 
 volatile sig_atomic_t stopped = 0;
 
@@ -69,7 +72,8 @@ std::string record(const std::string & directory, const std::string & output, ui
   sigaction(SIGTERM, &action, nullptr);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   while (stopped == 0 && (seconds == 0 || std::chrono::steady_clock::now() < end)) {
-    ring_buffer__poll(ring.get(), 20);
+    std::this_thread::sleep_for(kLookEvery);  // Nobody wakes us, see note() of the scheduler.
+    ring_buffer__consume(ring.get());
   }
   ring_buffer__consume(ring.get());
   close(fd);

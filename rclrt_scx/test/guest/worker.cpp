@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <utility>
 
 namespace guest
@@ -24,9 +25,9 @@ int64_t read_clock(clockid_t clock)
   return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
-void futex(std::atomic<uint32_t> & word, int operation, uint32_t value)
+int64_t futex(std::atomic<uint32_t> & word, int operation, uint32_t value)
 {
-  syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
+  return syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
 }
 
 }  // namespace
@@ -103,7 +104,7 @@ std::size_t Log::at(const std::string & what) const
 Worker::Worker(rclrt_scx::Client & client, Log & log, std::string name, int cpu)
 : log_(log), name_(std::move(name)), thread_([this, &client, cpu] { run(client, cpu); })
 {
-  for (int i = 0; i < 5000 && !ready_.load(); ++i) {
+  for (int i = 0; i < 5000 && !(ready_.load() && sleeps()); ++i) {
     sleep_ms(1);
   }
 }
@@ -119,6 +120,7 @@ void Worker::run(rclrt_scx::Client & client, int cpu)
 {
   pthread_setname_np(pthread_self(), name_.c_str());
   pin_to(cpu);
+  tid_.store(static_cast<int>(syscall(SYS_gettid)));
   slot_ = client.bind_this_thread(&why_);
   ready_.store(true);
   for (;;) {
@@ -158,15 +160,27 @@ void Worker::go_at(int64_t deadline_ns, int64_t work_ms, std::function<void()> b
     slot_.clear_deadline();
   }
   word_.store(1);
-  futex(word_, FUTEX_WAKE_PRIVATE, 1);
+  if (futex(word_, FUTEX_WAKE_PRIVATE, 1) != 1) {
+    log_.add(name_ + "(was awake)");  // The kernel saw no release: what follows proves nothing.
+  }
 }
 
 bool Worker::wait_done() const
 {
-  for (int i = 0; i < 4000 && !done(); ++i) {
+  for (int i = 0; i < 4000 && !(done() && sleeps()); ++i) {
     sleep_ms(5);
   }
   return done();
+}
+
+bool Worker::sleeps() const
+{
+  // Of a thread that is on a run queue, even of one that was preempted on its way to sleep, the
+  // kernel says "0".
+  std::ifstream file("/proc/self/task/" + std::to_string(tid_.load()) + "/wchan");
+  std::string where;
+  file >> where;
+  return where.find("futex") != std::string::npos;
 }
 
 bool wait_all(const std::vector<std::unique_ptr<Worker>> & workers)

@@ -51,7 +51,7 @@ private:
 class Worker
 {
 public:
-  /// Returns once the thread is bound and waits. `cpu`: pinned there, -1 for anywhere.
+  /// Returns once the thread is bound and sleeps. `cpu`: pinned there, -1 for anywhere.
   Worker(rclrt_scx::Client & client, Log & log, std::string name, int cpu = -1);
   ~Worker();
   Worker(const Worker &) = delete;
@@ -62,7 +62,7 @@ public:
   /// The same with an absolute deadline in ns, or none.
   void go_at(int64_t deadline_ns, int64_t work_ms, std::function<void()> body = nullptr);
   bool done() const { return done_.load(); }
-  /// Wait until the job is done; false after a long time.
+  /// Wait until the job is done and the thread sleeps again; false after a long time.
   bool wait_done() const;
 
   rclrt_scx::Slot & slot() { return slot_; }
@@ -71,6 +71,8 @@ public:
 
 private:
   void run(rclrt_scx::Client & client, int cpu);
+  /// Off the run queue, waiting for a job: only then a release is a wake-up.
+  bool sleeps() const;
 
   Log & log_;
   std::string name_;
@@ -82,6 +84,7 @@ private:
   std::atomic<bool> ready_{false};
   std::atomic<bool> done_{true};
   std::atomic<int> cpu_of_job_{-1};
+  std::atomic<int> tid_{0};
   std::thread thread_;
 };
 
