@@ -178,6 +178,8 @@ struct rclrt_daemon_config
   uint16_t node_count;
   uint8_t * node_bytes;      /* node_count * message_capacity */
   uint16_t message_capacity; /* longest message sent or received, bytes, a multiple of 4, >= 64 */
+  /* 16 for each reliable stream read and one for each best effort message that may wait: then none is
+   * dropped. Any number makes progress: the frame that fills a gap takes the slot of one behind it. */
   struct rclrt_slot * slots;
   uint16_t slot_count;
   uint8_t * ring;      /* raw bytes received */

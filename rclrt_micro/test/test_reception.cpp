@@ -1,0 +1,128 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Frames of reliable streams when slots are few, readers go, and storage changes; and two priorities
+// on one stream.
+#include <gtest/gtest.h>
+
+#include "system.hpp"
+
+namespace
+{
+// A DATA message for object `object` on a stream.
+Agent::Bytes data_on(uint8_t stream, uint16_t sequence, uint8_t object = 0x16)
+{
+  const auto low = static_cast<uint8_t>(sequence);
+  return {0x81,       stream, low, static_cast<uint8_t>(sequence >> 8),
+          RCLRT_DATA, 1,      8,   0,
+          0,          1,      0,   object,
+          low,        0,      0,   0};
+}
+
+struct Reader
+{
+  explicit Reader(Rig & rig, uint8_t stream = 0x83, uint8_t object = 0x16, uint8_t priority = 3)
+  : daemon(rig.daemon)
+  {
+    rclrt_daemon_add_input(&daemon, &input, stream, nullptr, 0);
+    rclrt_daemon_add_sink(&daemon, &sink, object, stream, priority);
+    rclrt_daemon_reset(&daemon, RCLRT_SESSION_DEFAULT, kKey);
+  }
+
+  void receive(const Agent::Bytes & message)
+  {
+    const auto frame = Deframer::frame(RCLRT_FRAMING_SERIAL, message, 0);
+    rclrt_daemon_received(&daemon, frame.data(), frame.size());
+  }
+  // The first bytes of what there is now.
+  std::vector<int> take()
+  {
+    std::vector<int> values;
+    for (const auto & data : take_all(daemon, sink)) {
+      values.push_back(data.at(0));
+    }
+    return values;
+  }
+
+  rclrt_daemon & daemon;
+  rclrt_input_stream input{};
+  rclrt_sink sink{};
+};
+
+TEST(Slots, the_frame_that_fills_a_gap_takes_the_slot_of_the_one_furthest_ahead)
+{
+  for (const uint16_t slots : {uint16_t{1}, uint16_t{2}, uint16_t{8}}) {
+    SCOPED_TRACE(slots);
+    RigOptions options;
+    options.slots = slots;
+    Rig rig(options);
+    Reader reader(rig);
+    for (uint16_t n = 1; n <= slots; ++n) {
+      reader.receive(data_on(0x83, n));
+      EXPECT_TRUE(reader.take().empty()) << "held: number 0 was lost";
+    }
+    reader.receive(data_on(0x83, 0));
+    std::vector<int> expected;
+    for (int n = 0; n < slots; ++n) {
+      expected.push_back(n);
+    }
+    EXPECT_EQ(reader.take(), expected);
+    // The one dropped is missing, and is asked for.
+    EXPECT_EQ(reader.input.expected, slots);
+    reader.receive(data_on(0x83, slots));
+    EXPECT_EQ(reader.take(), std::vector<int>{slots});
+    EXPECT_EQ(rig.daemon.counters.dropped_frames, 1U);
+  }
+}
+
+TEST(Slots, of_the_held_frames_those_of_the_least_urgent_reader_go_first)
+{
+  RigOptions options;
+  options.slots = 2;
+  Rig rig(options);
+  Reader low(rig, 0x83, 0x16, 1);
+  Reader high(rig, 0x84, 0x26, 9);
+  low.receive(data_on(0x83, 1));
+  EXPECT_TRUE(low.take().empty());
+  high.receive(data_on(0x84, 1, 0x26));
+  EXPECT_TRUE(high.take().empty());
+  // Less urgent ones take nothing from more urgent ones, not even to fill a gap.
+  high.receive(data_on(0x84, 2, 0x26));
+  EXPECT_TRUE(high.take().empty()) << "in the slot that low had";
+  low.receive(data_on(0x83, 0));
+  EXPECT_TRUE(low.take().empty());
+  high.receive(data_on(0x84, 0, 0x26));
+  EXPECT_EQ(high.take(), (std::vector<int>{0, 1}));
+  low.receive(data_on(0x83, 0));
+  EXPECT_EQ(low.take(), std::vector<int>{0});
+}
+
+TEST(Slots, a_stream_over_a_bad_line_arrives_in_order_with_two)
+{
+  RigOptions options;
+  options.byte_ns = 1000;
+  options.slots = 2;
+  options.ring = 16384;
+  Rig rig(options);
+  rclrt_input_stream input{};
+  rclrt_sink sink{};
+  rclrt_daemon_add_input(&rig.daemon, &input, 0x83, nullptr, 0);
+  rclrt_daemon_add_sink(&rig.daemon, &sink, 0x16, 0x83, 3);
+  rig.open(0x83);
+  rig.to_client.faults.loss = 0.2;
+  constexpr uint32_t kCount = 60;
+  for (uint32_t i = 0; i < kCount; ++i) {
+    rig.agent.publish("t", number(i));
+  }
+  rig.arm_agent();
+  uint32_t arrived = 0;
+  for (int i = 0; i < 100'000 && arrived < kCount; ++i) {
+    rig.world.step(rig.world.now_ns() + 100 * kMs);
+    for (const auto & data : take_all(rig.daemon, sink)) {
+      ASSERT_EQ(number(data), arrived);
+      arrived++;
+    }
+  }
+  EXPECT_EQ(arrived, kCount);
+}
+}  // namespace
