@@ -92,8 +92,21 @@ void rclrt_daemon_remove_sink(struct rclrt_daemon * daemon, struct rclrt_sink * 
     return;
   }
   const uint32_t token = daemon_enter(daemon);
-  free_slots(daemon, sink);
   rclrt_list_remove(&sink->link);
+  struct rclrt_link * link;
+  while ((link = rclrt_list_pop_front(&sink->slots)) != NULL) {
+    slot_of(link)->sink = &daemon->others;
+    rclrt_list_push_back(&daemon->others.slots, link);
+  }
+  for (link = rclrt_list_first(&daemon->inputs); link != NULL;
+       link = rclrt_list_next(&daemon->inputs, link)) {
+    for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
+      struct rclrt_slot * held = input_of(link)->held[i];
+      if (held != NULL && held->sink == sink) {
+        held->sink = &daemon->others;
+      }
+    }
+  }
   daemon_leave(daemon, token);
 }
 

@@ -5,6 +5,8 @@
 // on one stream.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "system.hpp"
 
 namespace
@@ -124,5 +126,37 @@ TEST(Slots, a_stream_over_a_bad_line_arrives_in_order_with_two)
     }
   }
   EXPECT_EQ(arrived, kCount);
+}
+
+TEST(Slots, what_waits_for_a_reader_that_goes_does_not_stop_its_streams)
+{
+  Rig rig;
+  // As on stream 80, which many readers may share: the stream stays, one of them goes.
+  rclrt_input_stream input{};
+  auto gone = std::make_unique<rclrt_sink>();
+  rclrt_daemon_add_input(&rig.daemon, &input, 0x80, nullptr, 0);
+  rclrt_daemon_add_sink(&rig.daemon, gone.get(), 0x26, 0, 3);
+  Reader reader(rig);
+  for (uint16_t n = 1; n <= 3; ++n) {
+    reader.receive(data_on(0x80, n, 0x26));
+    if (n < 3) {
+      EXPECT_TRUE(take_all(rig.daemon, *gone).empty()) << "held";
+    }
+  }
+  rclrt_daemon_remove_sink(&rig.daemon, gone.get());
+  std::memset(gone.get(), 0xEE, sizeof(*gone));
+  EXPECT_NE(input.waiting, 0U) << "number 3 has not been taken";
+  reader.receive(data_on(0x80, 0, 0x26));
+  EXPECT_TRUE(reader.take().empty());
+  EXPECT_EQ(input.expected, 4U);
+  EXPECT_EQ(input.waiting, 0U);
+  uint16_t free_slots = 0;
+  for (auto * link = rclrt_list_first(&rig.daemon.free_slots); link != nullptr;
+       link = rclrt_list_next(&rig.daemon.free_slots, link)) {
+    free_slots++;
+  }
+  EXPECT_EQ(free_slots, rig.options.slots);
+  reader.receive(data_on(0x80, 4));
+  EXPECT_EQ(reader.take(), std::vector<int>{4}) << "the stream goes on";
 }
 }  // namespace

@@ -66,7 +66,7 @@ struct rclrt_output_stream
   uint8_t id; /* 0, 01..7F best effort, 80..FF reliable */
   bool heartbeat_due;
   uint16_t next;                            /* number of the next message committed */
-  uint16_t sent;                            /* number after the last one transmitted */
+  uint16_t sent;                            /* number after the highest one transmitted */
   uint16_t first_unacked;                   /* reliable: all before it are done with */
   uint64_t quiet_since_ns;                  /* last transmission or progress */
   struct rclrt_budget * budget;             /* of bytes, or null: see budget.h */
@@ -255,8 +255,10 @@ enum rclrt_ret rclrt_daemon_add_sink(
   struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint16_t object, uint8_t stream,
   uint8_t priority);
 
-/* As if they had never been added: what of them is queued, waits or is held is dropped, and their
- * storage is the caller's again. Not while another context uses them. One step per node or slot. */
+/* Their storage is the caller's again. What an output has queued or pending, and what an input holds,
+ * is dropped. What waits or is held for a sink is from now on for no sink, so that its streams go on:
+ * whoever takes from `others` gets it. Not while another context uses them. One step per node, slot,
+ * and RCLRT_WINDOW steps per input stream. */
 void rclrt_daemon_remove_output(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream);
 void rclrt_daemon_remove_input(struct rclrt_daemon * daemon, struct rclrt_input_stream * stream);
 void rclrt_daemon_remove_sink(struct rclrt_daemon * daemon, struct rclrt_sink * sink);
