@@ -236,8 +236,15 @@ enum rclrt_ret rclrt_subscription_accept_long(
   if (!subscription->reader.qos.reliable) {
     return RCLRT_ERR_UNSUPPORTED;
   }
-  subscription->stream.assembly = storage;
-  subscription->stream.assembly_capacity = size;
+  struct rclrt_input_stream * stream = &subscription->stream;
+  struct rclrt_daemon * daemon = subscription->session->daemon;
+  const uint32_t token = daemon_enter(daemon);
+  stream->assembly = storage;
+  stream->assembly_capacity = size;
+  /* Pieces that are there are in the old storage: of their message nothing is delivered. */
+  stream->assembly_broken = stream->assembly_broken || stream->assembly_length > 0;
+  stream->assembly_length = 0;
+  daemon_leave(daemon, token);
   return RCLRT_OK;
 }
 

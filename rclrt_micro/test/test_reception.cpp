@@ -159,4 +159,52 @@ TEST(Slots, what_waits_for_a_reader_that_goes_does_not_stop_its_streams)
   reader.receive(data_on(0x80, 4));
   EXPECT_EQ(reader.take(), std::vector<int>{4}) << "the stream goes on";
 }
+
+TEST(Fragments, storage_that_is_exchanged_in_the_middle_of_a_message_gets_no_half_message)
+{
+  RigOptions options;
+  options.capacity = 128;
+  System system(options);
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_subscription subscription;
+  Blob message;
+  std::vector<uint32_t> numbers;
+  std::vector<uint8_t> large(1008);
+  std::vector<uint8_t> small(1008, 0xEE);
+  constexpr uint16_t kSmall = 64;
+  const auto add = [&] {
+    return rclrt_executor_add_subscription(
+      &system.executor, &subscription, &message,
+      [](void * context, const void * blob) {
+        static_cast<std::vector<uint32_t> *>(context)->push_back(
+          static_cast<const Blob *>(blob)->number);
+      },
+      &numbers, 5, RCLRT_ON_NEW_DATA);
+  };
+  ASSERT_EQ(
+    rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", rclrt_qos_reliable()),
+    RCLRT_OK);
+  ASSERT_EQ(rclrt_subscription_accept_long(&subscription, large.data(), 1008), RCLRT_OK);
+  ASSERT_EQ(add(), RCLRT_OK);
+  system.spin_for(200);
+  Agent::Bytes data(400);
+  data[0] = 7;
+  system.agent.publish("rt/t", data);
+  system.arm_agent();
+  for (int i = 0; i < 200 && subscription.stream.assembly_length == 0; ++i) {
+    system.spin_for(1);
+  }
+  ASSERT_GT(subscription.stream.assembly_length, kSmall) << "the first piece";
+  rclrt_executor_remove(&system.executor, &subscription.callback);
+  ASSERT_EQ(rclrt_subscription_accept_long(&subscription, small.data(), kSmall), RCLRT_OK);
+  ASSERT_EQ(add(), RCLRT_OK);
+  system.spin_for(500);
+  EXPECT_EQ(std::count(small.begin() + kSmall, small.end(), 0xEE), 1008 - kSmall)
+    << "nothing behind its end";
+  EXPECT_EQ(system.daemon.counters.unassembled, 1U);
+  system.agent.publish("rt/t", number(8));
+  system.arm_agent();
+  system.spin_for(500);
+  EXPECT_EQ(numbers, std::vector<uint32_t>{8});
+}
 }  // namespace
