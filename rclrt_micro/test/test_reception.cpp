@@ -207,4 +207,70 @@ TEST(Fragments, storage_that_is_exchanged_in_the_middle_of_a_message_gets_no_hal
   system.spin_for(500);
   EXPECT_EQ(numbers, std::vector<uint32_t>{8});
 }
+
+TEST(SharedStream, two_priorities_on_one_stream_are_both_acknowledged)
+{
+  // Also where numbers wrap.
+  for (const uint16_t first : {uint16_t{0}, uint16_t{0xFFFE}, uint16_t{0xFFFF}}) {
+    SCOPED_TRACE(first);
+    Rig rig;
+    rclrt_output_stream stream{};
+    rclrt_daemon_add_output(&rig.daemon, &stream, 0x80);
+    rig.open(0x01);
+    stream.next = stream.sent = stream.first_unacked = first;
+    std::vector<int> sent;
+    rig.to_agent.deliver = [&sent](const Agent::Bytes & frame) {
+      if (frame.at(9) == RCLRT_WRITE_DATA) {
+        sent.push_back(frame.at(17));
+      }
+    };
+    ASSERT_EQ(rig.write(stream, 1, number(1)), RCLRT_OK);
+    ASSERT_EQ(rig.write(stream, 1, number(2)), RCLRT_OK);
+    ASSERT_EQ(rig.write(stream, 9, number(3)), RCLRT_OK);
+    rig.settle(30);
+    EXPECT_EQ(sent, (std::vector<int>{1, 3, 2})) << "the third overtook the second";
+    const auto next = static_cast<uint16_t>(first + 3);
+    EXPECT_EQ(stream.sent, next);
+    const Agent::Bytes ack = {
+      0x81,
+      0,
+      0,
+      0,
+      RCLRT_ACKNACK,
+      1,
+      5,
+      0,
+      static_cast<uint8_t>(next),
+      static_cast<uint8_t>(next >> 8),
+      0,
+      0,
+      0x80};
+    const auto frame = Deframer::frame(RCLRT_FRAMING_SERIAL, ack, 0);
+    rclrt_daemon_received(&rig.daemon, frame.data(), frame.size());
+    EXPECT_TRUE(rclrt_daemon_confirmed(&rig.daemon, &stream));
+    EXPECT_TRUE(rclrt_daemon_idle(&rig.daemon));
+  }
+}
+
+TEST(SharedStream, as_published_two_priorities_share_a_stream_and_the_agent_gets_both)
+{
+  RigOptions options;
+  options.policy.mode = RCLRT_MODE_PAPER;
+  Rig rig(options);
+  rig.agent.options.acknowledge_everything = false;
+  rclrt_output_stream stream{};
+  rclrt_daemon_add_output(&rig.daemon, &stream, 0x80);
+  rig.open(0x01);
+  std::vector<uint32_t> arrived;
+  rig.agent.on_data = [&arrived](const std::string &, const Agent::Bytes & data) {
+    arrived.push_back(number(data));
+  };
+  ASSERT_EQ(rig.write(stream, 1, number(1)), RCLRT_OK);
+  ASSERT_EQ(rig.write(stream, 1, number(2)), RCLRT_OK);
+  ASSERT_EQ(rig.write(stream, 9, number(3)), RCLRT_OK);
+  rig.settle(2000);
+  EXPECT_EQ(arrived, (std::vector<uint32_t>{1, 2, 3}));
+  EXPECT_TRUE(rclrt_daemon_confirmed(&rig.daemon, &stream));
+  EXPECT_TRUE(rclrt_daemon_idle(&rig.daemon));
+}
 }  // namespace
