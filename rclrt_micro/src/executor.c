@@ -192,7 +192,9 @@ void rclrt_executor_remove(struct rclrt_executor * executor, struct rclrt_callba
   executor_take_out(executor, callback);
   if (callback->run == run_timer) {
     struct rclrt_timer * timer = RCLRT_CONTAINER_OF(callback, struct rclrt_timer, callback);
-    rclrt_heap_remove(&executor->timers, &timer->due);
+    if (timer->due.place != RCLRT_HEAP_OUTSIDE) {
+      rclrt_heap_remove(&executor->timers, &timer->due);
+    }
   }
   rclrt_list_remove(&callback->all_link);
   if (callback->invocation == RCLRT_ALWAYS) {
@@ -219,21 +221,22 @@ enum rclrt_ret rclrt_executor_add_timer_at(
   timer->context = context;
   timer->callback.run = run_timer;
   timer->due.key = first_ns;
-  uint32_t token = executor_enter(executor);
-  const bool fits = rclrt_heap_push(&executor->timers, &timer->due);
-  executor_leave(executor, token);
-  if (!fits) {
-    const uint16_t limit = executor->timers.capacity;
-    return daemon_short(executor->daemon, "timer_count", limit, limit + 1U);
-  }
+  timer->due.place = RCLRT_HEAP_OUTSIDE;
   const enum rclrt_ret ret =
     rclrt_executor_add(executor, &timer->callback, priority, RCLRT_ON_NEW_DATA);
   if (ret != RCLRT_OK) {
-    token = executor_enter(executor);
-    rclrt_heap_remove(&executor->timers, &timer->due);
-    executor_leave(executor, token);
+    return ret;
   }
-  return ret;
+  /* Last: from here on a timer interrupt may make it ready. */
+  const uint32_t token = executor_enter(executor);
+  const bool fits = rclrt_heap_push(&executor->timers, &timer->due);
+  executor_leave(executor, token);
+  if (!fits) {
+    rclrt_executor_remove(executor, &timer->callback);
+    const uint16_t limit = executor->timers.capacity;
+    return daemon_short(executor->daemon, "timer_count", limit, limit + 1U);
+  }
+  return RCLRT_OK;
 }
 
 enum rclrt_ret rclrt_executor_add_timer(

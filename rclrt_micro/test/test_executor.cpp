@@ -342,6 +342,59 @@ TEST_F(Program, a_trigger_at_any_point_of_a_round_is_run_once)
   }
 }
 
+TEST_F(Program, a_timer_interrupt_at_any_point_of_adding_a_timer_runs_it_once)
+{
+  auto & other = guard("g", 1);
+  const auto add = [&](int point) {
+    log.clear();
+    auto & added = job("t");
+    int section = 0;
+    bool in_interrupt = false;
+    system.port.on_leave = [&] {
+      if (!in_interrupt && ++section == point) {
+        in_interrupt = true;
+        (void)rclrt_executor_collect(&system.executor);
+        in_interrupt = false;
+      }
+    };
+    EXPECT_EQ(
+      rclrt_executor_add_timer_at(
+        &system.executor, &added.timer, system.world.now_ns(), 1000 * kMs, 7,
+        [](void * context, rclrt_timer *) { ran(context, ""); }, &added),
+      RCLRT_OK);
+    system.port.on_leave = nullptr;
+    rclrt_guard_trigger(&other.guard);
+    for (int i = 0; i < 4; ++i) {
+      (void)rclrt_executor_spin_some(&system.executor, 1);
+    }
+    EXPECT_EQ(log, "t g") << "at " << point;
+    rclrt_timer_cancel(&added.timer);
+    return section;
+  };
+  const int sections = add(0);
+  ASSERT_GE(sections, 2);
+  for (int point = 1; point <= sections; ++point) {
+    add(point);
+  }
+  EXPECT_EQ(system.executor.timers.size, 0);
+}
+
+TEST_F(Program, a_timer_that_does_not_fit_leaves_the_others_as_they_are)
+{
+  for (int i = 0; i < 16; ++i) {
+    timer(std::string(1, static_cast<char>('a' + i)), 10, 1);
+  }
+  rclrt_timer more{};
+  EXPECT_EQ(
+    rclrt_executor_add_timer_at(
+      &system.executor, &more, 0, 10 * kMs, 3, [](void *, rclrt_timer *) {}, nullptr),
+    RCLRT_ERR_STORAGE);
+  EXPECT_EQ(more.callback.executor, nullptr);
+  spin_until(15);
+  std::sort(log.begin(), log.end());
+  EXPECT_EQ(log, std::string(15, ' ') + "abcdefghijklmnop");
+}
+
 TEST(Chains, later_callbacks_are_above_earlier_ones_and_the_first_chain_above_all)
 {
   uint8_t priorities[9];
