@@ -547,9 +547,10 @@ enum rclrt_ret rclrt_executor_spin_period(
   enum rclrt_ret ret = RCLRT_OK;
   while (!*stop && ret == RCLRT_OK) {
     next += ((port->now_ns(port->context) - next) / period_ns + 1U) * period_ns;
-    while (ret == RCLRT_OK && port->now_ns(port->context) < next) {
+    do {
       ret = rclrt_executor_spin_some(executor, 0);
-    }
+    } while (ret == RCLRT_OK && port->now_ns(port->context) < next &&
+             (!executor_batches(executor) || executor->granted.used != 0));
     if (ret == RCLRT_ERR_TIMEOUT) { /* nothing is ready any more */
       ret = RCLRT_OK;
     }

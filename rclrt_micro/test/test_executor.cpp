@@ -395,6 +395,18 @@ TEST_F(Program, a_timer_that_does_not_fit_leaves_the_others_as_they_are)
   EXPECT_EQ(log, std::string(15, ' ') + "abcdefghijklmnop");
 }
 
+TEST_F(Program, in_periods_there_is_one_batch_in_each)
+{
+  subscription("s", 3, 1 * kMs, RCLRT_ALWAYS);
+  guard("g", 5, 1 * kMs);
+  rclrt_guard_trigger(&jobs.back()->guard);
+  ASSERT_EQ(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALWAYS, nullptr), RCLRT_OK);
+  bool stop = false;
+  system.world.at(system.world.now_ns() + 55 * kMs, [&] { stop = true; });
+  EXPECT_EQ(rclrt_executor_spin_period(&system.executor, 20 * kMs, &stop), RCLRT_OK);
+  EXPECT_EQ(log, "g s- s- s-");
+}
+
 TEST(Chains, later_callbacks_are_above_earlier_ones_and_the_first_chain_above_all)
 {
   uint8_t priorities[9];
