@@ -127,7 +127,8 @@ void rclrt_callback_make_ready(struct rclrt_callback * callback)
     return; /* not added yet, or removed: its frames wait */
   }
   const uint32_t token = executor_enter(executor);
-  const bool entered = enter_ready(executor, callback);
+  /* It may have been removed just before. */
+  const bool entered = callback->executor == executor && enter_ready(executor, callback);
   executor_leave(executor, token);
   if (entered) {
     pend(executor, callback);

@@ -407,6 +407,24 @@ TEST_F(Program, in_periods_there_is_one_batch_in_each)
   EXPECT_EQ(log, "g s- s- s-");
 }
 
+TEST_F(Program, a_callback_that_is_removed_while_it_is_made_ready_stays_out)
+{
+  auto & a = guard("a", 3);
+  bool once = false;
+  system.port.on_enter = [&] {  // a context that preempts
+    if (!std::exchange(once, true)) {
+      rclrt_executor_remove(&system.executor, &a.guard.callback);
+    }
+  };
+  rclrt_guard_trigger(&a.guard);
+  system.port.on_enter = nullptr;
+  EXPECT_TRUE(once);
+  EXPECT_FALSE(a.guard.callback.ready);
+  EXPECT_EQ(system.executor.ready.used, 0U);
+  system.spin_for(5);
+  EXPECT_EQ(log, "");
+}
+
 TEST(Chains, later_callbacks_are_above_earlier_ones_and_the_first_chain_above_all)
 {
   uint8_t priorities[9];
