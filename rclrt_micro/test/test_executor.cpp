@@ -425,6 +425,42 @@ TEST_F(Program, a_callback_that_is_removed_while_it_is_made_ready_stays_out)
   EXPECT_EQ(log, "");
 }
 
+TEST_F(Program, a_callback_of_a_batch_may_remove_the_next_and_those_after_it_run)
+{
+  auto & a = guard("a", 1, 1 * kMs);
+  auto & b = guard("b", 1);
+  auto & c = guard("c", 1);
+  for (auto * each : {&a, &b, &c}) {
+    rclrt_guard_trigger(&each->guard);
+  }
+  system.world.at(system.world.now_ns() + 500'000, [&] {
+    rclrt_executor_remove(&system.executor, &b.guard.callback);
+  });
+  ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 10 * kMs), RCLRT_OK);
+  EXPECT_EQ(log, "a c");
+  EXPECT_EQ(system.executor.granted.used, 0U);
+}
+
+TEST_F(Program, what_another_round_has_granted_is_in_the_batch_once)
+{
+  subscription("s", 3);
+  auto & g = guard("g", 9);
+  ASSERT_EQ(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALWAYS, nullptr), RCLRT_OK);
+  publish("s", 1);
+  system.settle(50);
+  rclrt_guard_trigger(&g.guard);
+  ASSERT_EQ(rclrt_executor_spin_some(&system.executor, 1), RCLRT_OK);
+  EXPECT_EQ(log, "g");
+  ASSERT_TRUE(jobs.front()->subscription.callback.granted);
+  ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 1), RCLRT_OK);
+  EXPECT_EQ(log, "g s1");
+  EXPECT_EQ(system.executor.granted.used | system.executor.ready.used, 0U);
+  publish("s", 2);
+  system.settle(50);
+  ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 1), RCLRT_OK);
+  EXPECT_EQ(log, "g s1 s2");
+}
+
 TEST(Chains, later_callbacks_are_above_earlier_ones_and_the_first_chain_above_all)
 {
   uint8_t priorities[9];

@@ -182,7 +182,8 @@ uint64_t rclrt_executor_run_level(struct rclrt_executor * executor, unsigned lev
 
 /* Beside it, for comparison: one round of the executor deployed today [PoDS §2.2]. All callbacks are
  * looked at in order of registration; those ready at the begin of the round run, in that order; of
- * the frames received only the oldest makes its callback ready. Linear in the callbacks. */
+ * the frames received only the oldest makes its callback ready. Linear in the callbacks, once more for
+ * each that runs: any of them may remove others. */
 enum rclrt_ret rclrt_batch_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns);
 
 #ifdef __cplusplus
