@@ -106,10 +106,10 @@ enum rclrt_ret rclrt_publisher_init(
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_session * session = node->session;
+  memset(publisher, 0, sizeof(*publisher));
   if (client_check_streams(session, 1) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
-  memset(publisher, 0, sizeof(*publisher));
   publisher->session = session;
   publisher->type = type;
   publisher->priority = priority;
@@ -198,11 +198,10 @@ enum rclrt_ret rclrt_subscription_init(
   if (node->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
+  memset(subscription, 0, sizeof(*subscription));
   if (client_check_streams(node->session, 1) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
-  memset(subscription, 0, sizeof(*subscription));
-  subscription->session = node->session;
   subscription->type = type;
   const enum rclrt_ret ret = create_endpoint(
     node, type, name, qos, &subscription->topic, &subscription->group, &subscription->reader,
@@ -210,6 +209,7 @@ enum rclrt_ret rclrt_subscription_init(
   if (ret != RCLRT_OK) {
     return ret;
   }
+  subscription->session = node->session; /* from now on it can be used */
   subscription->sink.notify = subscription_notify;
   return client_add_reception(
     node->session, &subscription->reader, &subscription->stream, &subscription->sink, qos.reliable);
@@ -217,14 +217,16 @@ enum rclrt_ret rclrt_subscription_init(
 
 enum rclrt_ret rclrt_subscription_fini(struct rclrt_subscription * subscription)
 {
-  if (subscription == NULL || subscription->sink.link.next == NULL) {
+  if (subscription == NULL || subscription->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
+  struct rclrt_session * session = subscription->session;
   client_remove_reception(
-    &subscription->callback, subscription->session, &subscription->reader, &subscription->stream,
+    &subscription->callback, session, &subscription->reader, &subscription->stream,
     &subscription->sink);
+  subscription->session = NULL;
   return delete_endpoint(
-    subscription->session, &subscription->reader, &subscription->group, &subscription->topic);
+    session, &subscription->reader, &subscription->group, &subscription->topic);
 }
 
 enum rclrt_ret rclrt_subscription_accept_long(

@@ -115,8 +115,9 @@ struct rclrt_client
 };
 
 /* Errors of all _init: ARGUMENT, those of rclrt_session_create(), STORAGE (more than 126
- * publishers, subscriptions and ends of services in a session, ever). After an error it can be tried
- * again. */
+ * publishers, subscriptions and ends of services in a session, ever). After an error nothing is left
+ * of it: what the agent had created it is asked to delete, without waiting. It can be tried again. What
+ * is not initialised, or finished, is refused by all other functions: ARGUMENT. */
 enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain);
