@@ -34,6 +34,7 @@ static enum rclrt_ret create_endpoint(
   struct rclrt_entity * endpoint, bool writes)
 {
   struct rclrt_session * session = node->session;
+  const uint16_t first = session->next_number;
   topic->name = name;
   topic->prefix = "rt/";
   topic->type = type->name;
@@ -53,9 +54,14 @@ static enum rclrt_ret create_endpoint(
     endpoint->parent = group->id;
     ret = rclrt_session_create(session, endpoint, writes ? RCLRT_DATAWRITER : RCLRT_DATAREADER);
   }
-  if (ret != RCLRT_OK) { /* so that it can be tried again */
-    session_forget(group);
-    session_forget(topic);
+  if (ret != RCLRT_OK) { /* so that it can be tried again, with the same identifiers */
+    if (group->exists) {
+      session_drop(session, group);
+    }
+    if (topic->exists) {
+      session_drop(session, topic);
+    }
+    session->next_number = first;
   }
   return ret;
 }

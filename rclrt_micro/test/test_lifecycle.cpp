@@ -94,4 +94,50 @@ TEST_F(Lifecycle, what_could_not_be_initialised_is_refused)
   EXPECT_EQ(init_client(), RCLRT_ERR_STORAGE);
   expect_nothing_works();
 }
+
+TEST_F(Lifecycle, of_a_subscription_that_the_agent_refuses_nothing_is_left_and_no_number_is_used)
+{
+  const uint16_t next = system.session.next_number;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    // Its subscriber vanishes as soon as it is there, so its datareader is refused.
+    bool once = false;
+    system.on_agent_message = [this, &once](const Agent::Bytes & sent) {
+      const auto high = static_cast<uint8_t>(subscription.group.id >> 8);
+      const auto low = static_cast<uint8_t>(subscription.group.id);
+      if (
+        sent[4] == RCLRT_STATUS && low != 0 && sent[10] == high && sent[11] == low &&
+        !std::exchange(once, true)) {
+        system.agent.receive({0x81, 0, 0, 0, RCLRT_DELETE, 1, 4, 0, 0, 3, high, low});
+      }
+      return false;
+    };
+    EXPECT_EQ(init_subscription(), RCLRT_ERR_AGENT);
+    EXPECT_EQ(system.session.status, RCLRT_STATUS_UNKNOWN_REFERENCE);
+    EXPECT_EQ(system.session.next_number, next);
+    system.on_agent_message = nullptr;
+    settle();
+    EXPECT_EQ(system.agent.objects(), 1U) << "the participant";
+  }
+  EXPECT_EQ(init_subscription(), RCLRT_OK);
+  settle();
+  EXPECT_EQ(system.agent.objects(), 4U);
+}
+
+TEST_F(Lifecycle, nor_of_one_whose_answer_did_not_come)
+{
+  const uint16_t next = system.session.next_number;
+  system.session.answer_timeout_ns = 50 * kMs;
+  for (size_t answers = 0; answers < 3; ++answers) {
+    size_t left = answers;
+    system.on_agent_message = [&left](const Agent::Bytes & sent) {
+      return sent[4] == RCLRT_STATUS && (left == 0 || left-- == 0);
+    };
+    EXPECT_EQ(init_subscription(), RCLRT_ERR_TIMEOUT);
+    EXPECT_EQ(system.session.next_number, next);
+    system.on_agent_message = nullptr;
+    settle();
+    EXPECT_EQ(system.agent.objects(), 1U) << "the participant";
+  }
+  EXPECT_EQ(init_subscription(), RCLRT_OK);
+}
 }  // namespace
