@@ -135,7 +135,7 @@ enum rclrt_ret rclrt_publisher_init(
 enum rclrt_ret rclrt_publisher_set_budget(
   struct rclrt_publisher * publisher, struct rclrt_budget * budget)
 {
-  if (publisher == NULL || publisher->stream == NULL) {
+  if (publisher == NULL || publisher->stream == NULL || (budget != NULL && budget->amount == 0)) {
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_daemon * daemon = publisher->session->daemon;

@@ -138,12 +138,17 @@ void rclrt_callback_make_ready(struct rclrt_callback * callback)
 enum rclrt_ret rclrt_callback_set_budget(
   struct rclrt_callback * callback, struct rclrt_budget * budget)
 {
-  if (callback == NULL || callback->executor == NULL) {
+  if (callback == NULL || callback->executor == NULL || (budget != NULL && budget->amount == 0)) {
     return RCLRT_ERR_ARGUMENT;
   }
-  const uint32_t token = executor_enter(callback->executor);
+  struct rclrt_executor * executor = callback->executor;
+  const uint32_t token = executor_enter(executor);
   callback->budget = budget;
-  executor_leave(callback->executor, token);
+  const bool ready = callback->ready;
+  executor_leave(executor, token);
+  if (ready) {
+    pend(executor, callback); /* it may have waited for the budget it had before */
+  }
   return RCLRT_OK;
 }
 

@@ -140,4 +140,52 @@ TEST_F(Lifecycle, nor_of_one_whose_answer_did_not_come)
   }
   EXPECT_EQ(init_subscription(), RCLRT_OK);
 }
+
+TEST(Budget, an_amount_of_zero_is_refused)
+{
+  System system;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_budget budget;
+  EXPECT_EQ(rclrt_budget_init(&budget, 0, kMs), RCLRT_ERR_ARGUMENT);
+  rclrt_guard guard{};
+  ASSERT_EQ(
+    rclrt_executor_add_guard(&system.executor, &guard, 1, [](void *) {}, nullptr), RCLRT_OK);
+  EXPECT_EQ(rclrt_callback_set_budget(&guard.callback, &budget), RCLRT_ERR_ARGUMENT);
+  rclrt_publisher publisher;
+  ASSERT_EQ(
+    rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 1), RCLRT_OK);
+  EXPECT_EQ(rclrt_publisher_set_budget(&publisher, &budget), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_budget_init(&budget, 1, kMs), RCLRT_OK);
+  EXPECT_EQ(rclrt_callback_set_budget(&guard.callback, &budget), RCLRT_OK);
+  EXPECT_EQ(rclrt_publisher_set_budget(&publisher, &budget), RCLRT_OK);
+}
+
+TEST(Budget, a_period_may_be_as_long_as_forever)
+{
+  rclrt_budget budget;
+  EXPECT_EQ(rclrt_budget_init(&budget, 1, UINT64_MAX), RCLRT_OK);
+  rclrt_budget_use(&budget, 1, 5 * kMs);
+  EXPECT_FALSE(rclrt_budget_left(&budget, 6 * kMs));
+}
+
+TEST_F(Program, with_levels_what_waits_for_a_budget_runs_when_it_gets_another)
+{
+  rclrt_micro::SimLevels levels(system.world, system.port, [this](unsigned level) {
+    (void)rclrt_executor_run_level(&system.executor, level);
+  });
+  const uint8_t floors[] = {0, 5};
+  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 2), RCLRT_OK);
+  auto & g = guard("g", 9);
+  rclrt_budget budget;
+  (void)rclrt_budget_init(&budget, 1, 1000 * kMs);
+  ASSERT_EQ(rclrt_callback_set_budget(&g.guard.callback, &budget), RCLRT_OK);
+  rclrt_guard_trigger(&g.guard);
+  levels.dispatch();
+  rclrt_guard_trigger(&g.guard);
+  levels.dispatch();
+  EXPECT_EQ(log, "g") << "its budget is used up";
+  ASSERT_EQ(rclrt_callback_set_budget(&g.guard.callback, nullptr), RCLRT_OK);
+  levels.dispatch();
+  EXPECT_EQ(log, "g g");
+}
 }  // namespace
