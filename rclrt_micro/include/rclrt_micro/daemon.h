@@ -24,8 +24,18 @@
  * again at each of the agent's heartbeats: asking with every frame would make it arrive many times.
  *
  * Contexts. rclrt_daemon_transmitted() and rclrt_daemon_received() may be called from interrupts, at
- * any point of any other function here. Nothing waits or allocates; critical sections take constant
- * time, or at most 16 steps where a window is walked, or one step per node or sink where stated.
+ * any point of any other function here. Nothing waits or allocates.
+ *
+ * Worst case of a critical section, in steps of a few instructions. S: streams of one direction, R:
+ * sinks, N: nodes, L: slots, W: RCLRT_WINDOW.
+ *   - next message on the line: S in + S out + W, and one per queued message without budget (N)
+ *   - end of its transmission: N if it is older than all that are pending, as a rule 1
+ *   - ACKNACK received: S + W; HEARTBEAT received: S + W
+ *   - frame received: S + R, with no slot free R + S + W S more
+ *   - acquire: N if the pool is empty, else 1; commit: 1; fragments: W
+ *   - take: S, twice for each frame passed over, of which there are at most L
+ *   - tick: S; for each message given up W
+ *   - remove: N (output), W (input), L + W S (sink); new session: N + L + S W
  */
 #ifndef RCLRT_MICRO__DAEMON_H_
 #define RCLRT_MICRO__DAEMON_H_
