@@ -27,6 +27,9 @@ static void build_wait_set(struct rclrt_executor * executor)
   for (struct rclrt_link * link = rclrt_list_first(&executor->all); link != NULL;
        link = rclrt_list_next(&executor->all, link)) {
     struct rclrt_callback * callback = callback_of(link);
+    if (callback->granted) {
+      continue; /* of a batch that has not ended: its turn comes */
+    }
     uint32_t at = 0;
     if (first_frame(callback, &at) && (oldest == NULL || (int32_t)(at - oldest_at) < 0)) {
       oldest = callback;
@@ -43,19 +46,29 @@ static void build_wait_set(struct rclrt_executor * executor)
   executor_leave(executor, token);
 }
 
+/* The first of the batch by registration, taken out; or null. */
+static struct rclrt_callback * pop_first(struct rclrt_executor * executor)
+{
+  struct rclrt_callback * first = NULL;
+  const uint32_t token = executor_enter(executor);
+  struct rclrt_link * link = executor->granted.used == 0 ? NULL : rclrt_list_first(&executor->all);
+  while (link != NULL && !callback_of(link)->granted) {
+    link = rclrt_list_next(&executor->all, link);
+  }
+  if (link != NULL) {
+    first = callback_of(link);
+    executor_take_out(executor, first);
+  }
+  executor_leave(executor, token);
+  return first;
+}
+
 static void run_batch(struct rclrt_executor * executor)
 {
   executor_grant(executor);
-  struct rclrt_link * after = NULL;
-  for (struct rclrt_link * link = rclrt_list_first(&executor->all); link != NULL; link = after) {
-    struct rclrt_callback * callback = callback_of(link);
-    after = rclrt_list_next(&executor->all, link); /* it may remove itself */
-    if (callback->granted) {
-      const uint32_t token = executor_enter(executor);
-      executor_take_out(executor, callback);
-      executor_leave(executor, token);
-      executor_run(executor, callback, 0);
-    }
+  struct rclrt_callback * callback;
+  while ((callback = pop_first(executor)) != NULL) { /* from the first: it may remove any */
+    executor_run(executor, callback, 0);
   }
 }
 

@@ -34,6 +34,7 @@ static enum rclrt_ret create_endpoint(
   struct rclrt_entity * endpoint, bool writes)
 {
   struct rclrt_session * session = node->session;
+  const uint16_t first = session->next_number;
   topic->name = name;
   topic->prefix = "rt/";
   topic->type = type->name;
@@ -53,9 +54,14 @@ static enum rclrt_ret create_endpoint(
     endpoint->parent = group->id;
     ret = rclrt_session_create(session, endpoint, writes ? RCLRT_DATAWRITER : RCLRT_DATAREADER);
   }
-  if (ret != RCLRT_OK) { /* so that it can be tried again */
-    session_forget(group);
-    session_forget(topic);
+  if (ret != RCLRT_OK) { /* so that it can be tried again, with the same identifiers */
+    if (group->exists) {
+      session_drop(session, group);
+    }
+    if (topic->exists) {
+      session_drop(session, topic);
+    }
+    session->next_number = first;
   }
   return ret;
 }
@@ -106,10 +112,10 @@ enum rclrt_ret rclrt_publisher_init(
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_session * session = node->session;
+  memset(publisher, 0, sizeof(*publisher));
   if (client_check_streams(session, 1) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
-  memset(publisher, 0, sizeof(*publisher));
   publisher->session = session;
   publisher->type = type;
   publisher->priority = priority;
@@ -129,7 +135,7 @@ enum rclrt_ret rclrt_publisher_init(
 enum rclrt_ret rclrt_publisher_set_budget(
   struct rclrt_publisher * publisher, struct rclrt_budget * budget)
 {
-  if (publisher == NULL || publisher->stream == NULL) {
+  if (publisher == NULL || publisher->stream == NULL || (budget != NULL && budget->amount == 0)) {
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_daemon * daemon = publisher->session->daemon;
@@ -198,11 +204,10 @@ enum rclrt_ret rclrt_subscription_init(
   if (node->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
+  memset(subscription, 0, sizeof(*subscription));
   if (client_check_streams(node->session, 1) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
-  memset(subscription, 0, sizeof(*subscription));
-  subscription->session = node->session;
   subscription->type = type;
   const enum rclrt_ret ret = create_endpoint(
     node, type, name, qos, &subscription->topic, &subscription->group, &subscription->reader,
@@ -210,6 +215,7 @@ enum rclrt_ret rclrt_subscription_init(
   if (ret != RCLRT_OK) {
     return ret;
   }
+  subscription->session = node->session; /* from now on it can be used */
   subscription->sink.notify = subscription_notify;
   return client_add_reception(
     node->session, &subscription->reader, &subscription->stream, &subscription->sink, qos.reliable);
@@ -217,14 +223,16 @@ enum rclrt_ret rclrt_subscription_init(
 
 enum rclrt_ret rclrt_subscription_fini(struct rclrt_subscription * subscription)
 {
-  if (subscription == NULL || subscription->sink.link.next == NULL) {
+  if (subscription == NULL || subscription->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
+  struct rclrt_session * session = subscription->session;
   client_remove_reception(
-    &subscription->callback, subscription->session, &subscription->reader, &subscription->stream,
+    &subscription->callback, session, &subscription->reader, &subscription->stream,
     &subscription->sink);
+  subscription->session = NULL;
   return delete_endpoint(
-    subscription->session, &subscription->reader, &subscription->group, &subscription->topic);
+    session, &subscription->reader, &subscription->group, &subscription->topic);
 }
 
 enum rclrt_ret rclrt_subscription_accept_long(
@@ -236,8 +244,15 @@ enum rclrt_ret rclrt_subscription_accept_long(
   if (!subscription->reader.qos.reliable) {
     return RCLRT_ERR_UNSUPPORTED;
   }
-  subscription->stream.assembly = storage;
-  subscription->stream.assembly_capacity = size;
+  struct rclrt_input_stream * stream = &subscription->stream;
+  struct rclrt_daemon * daemon = subscription->session->daemon;
+  const uint32_t token = daemon_enter(daemon);
+  stream->assembly = storage;
+  stream->assembly_capacity = size;
+  /* Pieces that are there are in the old storage: of their message nothing is delivered. */
+  stream->assembly_broken = stream->assembly_broken || stream->assembly_length > 0;
+  stream->assembly_length = 0;
+  daemon_leave(daemon, token);
   return RCLRT_OK;
 }
 

@@ -92,8 +92,21 @@ void rclrt_daemon_remove_sink(struct rclrt_daemon * daemon, struct rclrt_sink * 
     return;
   }
   const uint32_t token = daemon_enter(daemon);
-  free_slots(daemon, sink);
   rclrt_list_remove(&sink->link);
+  struct rclrt_link * link;
+  while ((link = rclrt_list_pop_front(&sink->slots)) != NULL) {
+    slot_of(link)->sink = &daemon->others;
+    rclrt_list_push_back(&daemon->others.slots, link);
+  }
+  for (link = rclrt_list_first(&daemon->inputs); link != NULL;
+       link = rclrt_list_next(&daemon->inputs, link)) {
+    for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
+      struct rclrt_slot * held = input_of(link)->held[i];
+      if (held != NULL && held->sink == sink) {
+        held->sink = &daemon->others;
+      }
+    }
+  }
   daemon_leave(daemon, token);
 }
 
@@ -304,15 +317,10 @@ static struct rclrt_sink * find_sink(
   return &daemon->others;
 }
 
-/* In a critical section: a free slot, if need be that of the newest frame of the least urgent sink
- * below `priority`. One step per sink. */
-static struct rclrt_slot * take_slot(struct rclrt_daemon * daemon, uint8_t priority)
+/* In a critical section: the newest frame of the least urgent sink below `priority`, taken out of line,
+ * or null. One step per sink. */
+static struct rclrt_slot * evict_waiting(struct rclrt_daemon * daemon, uint8_t priority)
 {
-  struct rclrt_slot * slot = slot_of(rclrt_list_pop_front(&daemon->free_slots));
-  if (slot != NULL) {
-    return slot;
-  }
-  daemon->counters.dropped_frames++;
   struct rclrt_sink * victim = NULL;
   for (struct rclrt_link * link = rclrt_list_first(&daemon->sinks); link != NULL;
        link = rclrt_list_next(&daemon->sinks, link)) {
@@ -325,13 +333,58 @@ static struct rclrt_slot * take_slot(struct rclrt_daemon * daemon, uint8_t prior
   if (victim == NULL) {
     return NULL;
   }
-  slot = slot_of(rclrt_list_last(&victim->slots));
+  struct rclrt_slot * slot = slot_of(rclrt_list_last(&victim->slots));
   rclrt_list_remove(&slot->link);
   struct rclrt_input_stream * input = daemon_find_input(daemon, slot->stream);
   if (input != NULL) {
     daemon_forget_waiting(input, slot->sequence);
   }
   return slot;
+}
+
+/* In a critical section: of the held frames of the least urgent sink the furthest ahead, which is asked
+ * for again when its turn comes nearer. `gap`: the stream whose next frame needs the slot, or null.
+ * For that one its own held frames, and those of sinks as urgent, go too: none of its own can be
+ * delivered before it. RCLRT_WINDOW steps per stream. */
+static struct rclrt_slot * evict_held(
+  struct rclrt_daemon * daemon, uint8_t priority, const struct rclrt_input_stream * gap)
+{
+  struct rclrt_slot ** victim = NULL;
+  uint16_t ahead = 0;
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->inputs); link != NULL;
+       link = rclrt_list_next(&daemon->inputs, link)) {
+    struct rclrt_input_stream * input = input_of(link);
+    for (uint16_t i = 1; i < RCLRT_WINDOW; ++i) {
+      struct rclrt_slot ** held = &input->held[(uint16_t)(input->expected + i) % RCLRT_WINDOW];
+      if (*held == NULL) {
+        continue;
+      }
+      const uint8_t of = (*held)->sink->priority;
+      const bool may = of < priority || (gap != NULL && (of == priority || input == gap));
+      const uint8_t least = victim == NULL ? RCLRT_PRIORITIES : (*victim)->sink->priority;
+      if (may && (of < least || (of == least && i > ahead))) {
+        victim = held;
+        ahead = i;
+      }
+    }
+  }
+  struct rclrt_slot * slot = victim == NULL ? NULL : *victim;
+  if (slot != NULL) {
+    *victim = NULL;
+  }
+  return slot;
+}
+
+/* In a critical section: a free slot, if need be that of a less urgent frame, or null. */
+static struct rclrt_slot * take_slot(
+  struct rclrt_daemon * daemon, uint8_t priority, const struct rclrt_input_stream * gap)
+{
+  struct rclrt_slot * slot = slot_of(rclrt_list_pop_front(&daemon->free_slots));
+  if (slot == NULL) {
+    daemon->counters.dropped_frames++;
+    slot = evict_waiting(daemon, priority);
+  }
+  return slot != NULL ? slot : evict_held(daemon, priority, gap);
 }
 
 /* In a critical section: should this frame of a reliable stream be kept? */
@@ -382,14 +435,18 @@ static void on_frame(
   struct rclrt_sink * sink = NULL;
   const uint32_t token = daemon_enter(daemon);
   struct rclrt_input_stream * input = daemon_find_input(daemon, stream);
+  const struct rclrt_input_stream * gap = NULL;
   bool keep = true;
   if (is_reliable(stream)) {
+    if (input != NULL && sequence == input->expected && (input->waiting & 1U) == 0) {
+      gap = input;
+    }
     keep = input != NULL && wanted(daemon, input, sequence);
     daemon->counters.foreign += input == NULL ? 1U : 0U;
   }
   if (keep) {
     sink = find_sink(daemon, submessage, object, stream);
-    struct rclrt_slot * slot = take_slot(daemon, sink->priority);
+    struct rclrt_slot * slot = take_slot(daemon, sink->priority, gap);
     if (slot != NULL) {
       *slot = *found;
       slot->sink = sink;

@@ -85,8 +85,8 @@ static bool pick_data(struct rclrt_daemon * daemon, uint64_t now)
   if (node->tries < UINT8_MAX) {
     node->tries++;
   }
-  if (node->sequence == node->stream->sent) {
-    node->stream->sent++;
+  if (!rclrt_sequence_before(node->sequence, node->stream->sent)) {
+    node->stream->sent = (uint16_t)(node->sequence + 1U);
   }
   rclrt_budget_use(node->stream->budget, node->length, now);
   node->stream->quiet_since_ns = now; /* silence is counted anew, also while this is on the line */

@@ -127,7 +127,8 @@ void rclrt_callback_make_ready(struct rclrt_callback * callback)
     return; /* not added yet, or removed: its frames wait */
   }
   const uint32_t token = executor_enter(executor);
-  const bool entered = enter_ready(executor, callback);
+  /* It may have been removed just before. */
+  const bool entered = callback->executor == executor && enter_ready(executor, callback);
   executor_leave(executor, token);
   if (entered) {
     pend(executor, callback);
@@ -137,12 +138,17 @@ void rclrt_callback_make_ready(struct rclrt_callback * callback)
 enum rclrt_ret rclrt_callback_set_budget(
   struct rclrt_callback * callback, struct rclrt_budget * budget)
 {
-  if (callback == NULL || callback->executor == NULL) {
+  if (callback == NULL || callback->executor == NULL || (budget != NULL && budget->amount == 0)) {
     return RCLRT_ERR_ARGUMENT;
   }
-  const uint32_t token = executor_enter(callback->executor);
+  struct rclrt_executor * executor = callback->executor;
+  const uint32_t token = executor_enter(executor);
   callback->budget = budget;
-  executor_leave(callback->executor, token);
+  const bool ready = callback->ready;
+  executor_leave(executor, token);
+  if (ready) {
+    pend(executor, callback); /* it may have waited for the budget it had before */
+  }
   return RCLRT_OK;
 }
 
@@ -192,7 +198,9 @@ void rclrt_executor_remove(struct rclrt_executor * executor, struct rclrt_callba
   executor_take_out(executor, callback);
   if (callback->run == run_timer) {
     struct rclrt_timer * timer = RCLRT_CONTAINER_OF(callback, struct rclrt_timer, callback);
-    rclrt_heap_remove(&executor->timers, &timer->due);
+    if (timer->due.place != RCLRT_HEAP_OUTSIDE) {
+      rclrt_heap_remove(&executor->timers, &timer->due);
+    }
   }
   rclrt_list_remove(&callback->all_link);
   if (callback->invocation == RCLRT_ALWAYS) {
@@ -219,21 +227,22 @@ enum rclrt_ret rclrt_executor_add_timer_at(
   timer->context = context;
   timer->callback.run = run_timer;
   timer->due.key = first_ns;
-  uint32_t token = executor_enter(executor);
-  const bool fits = rclrt_heap_push(&executor->timers, &timer->due);
-  executor_leave(executor, token);
-  if (!fits) {
-    const uint16_t limit = executor->timers.capacity;
-    return daemon_short(executor->daemon, "timer_count", limit, limit + 1U);
-  }
+  timer->due.place = RCLRT_HEAP_OUTSIDE;
   const enum rclrt_ret ret =
     rclrt_executor_add(executor, &timer->callback, priority, RCLRT_ON_NEW_DATA);
   if (ret != RCLRT_OK) {
-    token = executor_enter(executor);
-    rclrt_heap_remove(&executor->timers, &timer->due);
-    executor_leave(executor, token);
+    return ret;
   }
-  return ret;
+  /* Last: from here on a timer interrupt may make it ready. */
+  const uint32_t token = executor_enter(executor);
+  const bool fits = rclrt_heap_push(&executor->timers, &timer->due);
+  executor_leave(executor, token);
+  if (!fits) {
+    rclrt_executor_remove(executor, &timer->callback);
+    const uint16_t limit = executor->timers.capacity;
+    return daemon_short(executor->daemon, "timer_count", limit, limit + 1U);
+  }
+  return RCLRT_OK;
 }
 
 enum rclrt_ret rclrt_executor_add_timer(
@@ -544,9 +553,10 @@ enum rclrt_ret rclrt_executor_spin_period(
   enum rclrt_ret ret = RCLRT_OK;
   while (!*stop && ret == RCLRT_OK) {
     next += ((port->now_ns(port->context) - next) / period_ns + 1U) * period_ns;
-    while (ret == RCLRT_OK && port->now_ns(port->context) < next) {
+    do {
       ret = rclrt_executor_spin_some(executor, 0);
-    }
+    } while (ret == RCLRT_OK && port->now_ns(port->context) < next &&
+             (!executor_batches(executor) || executor->granted.used != 0));
     if (ret == RCLRT_ERR_TIMEOUT) { /* nothing is ready any more */
       ret = RCLRT_OK;
     }

@@ -40,11 +40,10 @@ enum rclrt_ret rclrt_service_init(
     name == NULL || node->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
+  memset(service, 0, sizeof(*service));
   if (client_check_streams(node->session, 2) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
-  memset(service, 0, sizeof(*service));
-  service->session = node->session;
   service->request_type = request_type;
   service->response_type = response_type;
   enum rclrt_ret ret =
@@ -52,6 +51,7 @@ enum rclrt_ret rclrt_service_init(
   if (ret != RCLRT_OK) {
     return ret;
   }
+  service->session = node->session; /* from now on it can be used */
   service->sink.notify = service_notify;
   ret = client_add_reception(node->session, &service->replier, &service->in, &service->sink, true);
   if (ret != RCLRT_OK) {
@@ -62,7 +62,7 @@ enum rclrt_ret rclrt_service_init(
 
 enum rclrt_ret rclrt_service_fini(struct rclrt_service * service)
 {
-  if (service == NULL || service->sink.link.next == NULL) {
+  if (service == NULL || service->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_session * session = service->session;
@@ -70,6 +70,7 @@ enum rclrt_ret rclrt_service_fini(struct rclrt_service * service)
     &service->callback, session, &service->replier, &service->in, &service->sink);
   const enum rclrt_ret ret = rclrt_session_delete(session, &service->replier);
   rclrt_daemon_remove_output(session->daemon, &service->out);
+  service->session = NULL;
   return ret;
 }
 
@@ -83,11 +84,10 @@ enum rclrt_ret rclrt_client_init(
     name == NULL || node->session == NULL || priority >= RCLRT_PRIORITIES) {
     return RCLRT_ERR_ARGUMENT;
   }
+  memset(client, 0, sizeof(*client));
   if (client_check_streams(node->session, 2) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
-  memset(client, 0, sizeof(*client));
-  client->session = node->session;
   client->request_type = request_type;
   client->response_type = response_type;
   client->priority = priority;
@@ -96,6 +96,7 @@ enum rclrt_ret rclrt_client_init(
   if (ret != RCLRT_OK) {
     return ret;
   }
+  client->session = node->session; /* from now on it can be used */
   client->sink.notify = client_notify;
   ret = client_add_reception(node->session, &client->requester, &client->in, &client->sink, true);
   if (ret != RCLRT_OK) {
@@ -106,7 +107,7 @@ enum rclrt_ret rclrt_client_init(
 
 enum rclrt_ret rclrt_client_fini(struct rclrt_client * client)
 {
-  if (client == NULL || client->sink.link.next == NULL) {
+  if (client == NULL || client->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_session * session = client->session;
@@ -114,6 +115,7 @@ enum rclrt_ret rclrt_client_fini(struct rclrt_client * client)
     &client->callback, session, &client->requester, &client->in, &client->sink);
   const enum rclrt_ret ret = rclrt_session_delete(session, &client->requester);
   rclrt_daemon_remove_output(session->daemon, &client->out);
+  client->session = NULL;
   return ret;
 }
 

@@ -511,7 +511,8 @@ enum rclrt_ret rclrt_session_create(
   if (entity->name == NULL && !grouped && !binary_endpoint) {
     return RCLRT_ERR_ARGUMENT;
   }
-  if (entity->id == 0) {
+  const bool chosen = entity->id == 0;
+  if (chosen) {
     if (session->next_number > 0xFFEU) {
       return daemon_short(session->daemon, "entities", 0xFFEU, session->next_number);
     }
@@ -520,6 +521,14 @@ enum rclrt_ret rclrt_session_create(
   const enum rclrt_ret ret = create_at_agent(session, entity);
   if (ret == RCLRT_OK) {
     rclrt_list_push_back(&session->entities, &entity->link);
+    return ret;
+  }
+  if (ret != RCLRT_ERR_AGENT) {
+    session_drop(session, entity); /* it may still come to be */
+  }
+  if (chosen) {
+    session->next_number--;
+    entity->id = 0;
   }
   return ret;
 }
@@ -530,6 +539,17 @@ void session_forget(struct rclrt_entity * entity)
     rclrt_list_remove(&entity->link);
   }
   entity->exists = false;
+}
+
+void session_drop(struct rclrt_session * session, struct rclrt_entity * entity)
+{
+  struct rclrt_submessage sub;
+  memset(&sub, 0, sizeof(sub));
+  sub.id = RCLRT_DELETE;
+  sub.object = entity->id;
+  sub.request = rclrt_session_next_request(session);
+  (void)send(session, &session->reliable, &sub);
+  session_forget(entity);
 }
 
 enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt_entity * entity)

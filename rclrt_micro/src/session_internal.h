@@ -28,5 +28,8 @@ static inline void session_give_buffer(struct rclrt_session * session)
 
 /* Forgets an entity whether or not it was created: its owner may be used anew. */
 void session_forget(struct rclrt_entity * entity);
+/* The same, and asks the agent to delete it, without waiting: what is created afterwards under the same
+ * identifier comes after it on the stream. */
+void session_drop(struct rclrt_session * session, struct rclrt_entity * entity);
 
 #endif /* SESSION_INTERNAL_H_ */

@@ -342,6 +342,125 @@ TEST_F(Program, a_trigger_at_any_point_of_a_round_is_run_once)
   }
 }
 
+TEST_F(Program, a_timer_interrupt_at_any_point_of_adding_a_timer_runs_it_once)
+{
+  auto & other = guard("g", 1);
+  const auto add = [&](int point) {
+    log.clear();
+    auto & added = job("t");
+    int section = 0;
+    bool in_interrupt = false;
+    system.port.on_leave = [&] {
+      if (!in_interrupt && ++section == point) {
+        in_interrupt = true;
+        (void)rclrt_executor_collect(&system.executor);
+        in_interrupt = false;
+      }
+    };
+    EXPECT_EQ(
+      rclrt_executor_add_timer_at(
+        &system.executor, &added.timer, system.world.now_ns(), 1000 * kMs, 7,
+        [](void * context, rclrt_timer *) { ran(context, ""); }, &added),
+      RCLRT_OK);
+    system.port.on_leave = nullptr;
+    rclrt_guard_trigger(&other.guard);
+    for (int i = 0; i < 4; ++i) {
+      (void)rclrt_executor_spin_some(&system.executor, 1);
+    }
+    EXPECT_EQ(log, "t g") << "at " << point;
+    rclrt_timer_cancel(&added.timer);
+    return section;
+  };
+  const int sections = add(0);
+  ASSERT_GE(sections, 2);
+  for (int point = 1; point <= sections; ++point) {
+    add(point);
+  }
+  EXPECT_EQ(system.executor.timers.size, 0);
+}
+
+TEST_F(Program, a_timer_that_does_not_fit_leaves_the_others_as_they_are)
+{
+  for (int i = 0; i < 16; ++i) {
+    timer(std::string(1, static_cast<char>('a' + i)), 10, 1);
+  }
+  rclrt_timer more{};
+  EXPECT_EQ(
+    rclrt_executor_add_timer_at(
+      &system.executor, &more, 0, 10 * kMs, 3, [](void *, rclrt_timer *) {}, nullptr),
+    RCLRT_ERR_STORAGE);
+  EXPECT_EQ(more.callback.executor, nullptr);
+  spin_until(15);
+  std::sort(log.begin(), log.end());
+  EXPECT_EQ(log, std::string(15, ' ') + "abcdefghijklmnop");
+}
+
+TEST_F(Program, in_periods_there_is_one_batch_in_each)
+{
+  subscription("s", 3, 1 * kMs, RCLRT_ALWAYS);
+  guard("g", 5, 1 * kMs);
+  rclrt_guard_trigger(&jobs.back()->guard);
+  ASSERT_EQ(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALWAYS, nullptr), RCLRT_OK);
+  bool stop = false;
+  system.world.at(system.world.now_ns() + 55 * kMs, [&] { stop = true; });
+  EXPECT_EQ(rclrt_executor_spin_period(&system.executor, 20 * kMs, &stop), RCLRT_OK);
+  EXPECT_EQ(log, "g s- s- s-");
+}
+
+TEST_F(Program, a_callback_that_is_removed_while_it_is_made_ready_stays_out)
+{
+  auto & a = guard("a", 3);
+  bool once = false;
+  system.port.on_enter = [&] {  // a context that preempts
+    if (!std::exchange(once, true)) {
+      rclrt_executor_remove(&system.executor, &a.guard.callback);
+    }
+  };
+  rclrt_guard_trigger(&a.guard);
+  system.port.on_enter = nullptr;
+  EXPECT_TRUE(once);
+  EXPECT_FALSE(a.guard.callback.ready);
+  EXPECT_EQ(system.executor.ready.used, 0U);
+  system.spin_for(5);
+  EXPECT_EQ(log, "");
+}
+
+TEST_F(Program, a_callback_of_a_batch_may_remove_the_next_and_those_after_it_run)
+{
+  auto & a = guard("a", 1, 1 * kMs);
+  auto & b = guard("b", 1);
+  auto & c = guard("c", 1);
+  for (auto * each : {&a, &b, &c}) {
+    rclrt_guard_trigger(&each->guard);
+  }
+  system.world.at(system.world.now_ns() + 500'000, [&] {
+    rclrt_executor_remove(&system.executor, &b.guard.callback);
+  });
+  ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 10 * kMs), RCLRT_OK);
+  EXPECT_EQ(log, "a c");
+  EXPECT_EQ(system.executor.granted.used, 0U);
+}
+
+TEST_F(Program, what_another_round_has_granted_is_in_the_batch_once)
+{
+  subscription("s", 3);
+  auto & g = guard("g", 9);
+  ASSERT_EQ(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALWAYS, nullptr), RCLRT_OK);
+  publish("s", 1);
+  system.settle(50);
+  rclrt_guard_trigger(&g.guard);
+  ASSERT_EQ(rclrt_executor_spin_some(&system.executor, 1), RCLRT_OK);
+  EXPECT_EQ(log, "g");
+  ASSERT_TRUE(jobs.front()->subscription.callback.granted);
+  ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 1), RCLRT_OK);
+  EXPECT_EQ(log, "g s1");
+  EXPECT_EQ(system.executor.granted.used | system.executor.ready.used, 0U);
+  publish("s", 2);
+  system.settle(50);
+  ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 1), RCLRT_OK);
+  EXPECT_EQ(log, "g s1 s2");
+}
+
 TEST(Chains, later_callbacks_are_above_earlier_ones_and_the_first_chain_above_all)
 {
   uint8_t priorities[9];

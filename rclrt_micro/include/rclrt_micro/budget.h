@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rclrt_micro/ret.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,11 +31,13 @@ struct rclrt_budget
   uint32_t exhausted; /* how often it has been used up; wraps */
 };
 
-static inline void rclrt_budget_init(
+/* Errors: ARGUMENT (an amount of 0: what has it could never run); the budget cannot be used then. */
+static inline enum rclrt_ret rclrt_budget_init(
   struct rclrt_budget * budget, uint32_t amount, uint64_t period_ns)
 {
   const struct rclrt_budget full = {period_ns, amount, amount, 0, 0};
   *budget = full;
+  return amount == 0 ? RCLRT_ERR_ARGUMENT : RCLRT_OK;
 }
 
 /* The next two in a critical section; null is without limit. Constant time. */
@@ -51,7 +55,8 @@ static inline void rclrt_budget_use(struct rclrt_budget * budget, uint32_t used,
     return;
   }
   if (budget->left == budget->amount) {
-    budget->full_ns = now_ns + budget->period_ns;
+    const uint64_t left_ns = UINT64_MAX - now_ns; /* a period may be as long as forever */
+    budget->full_ns = budget->period_ns < left_ns ? now_ns + budget->period_ns : UINT64_MAX;
   }
   budget->left = used < budget->left ? budget->left - used : 0;
   budget->exhausted += budget->left == 0 ? 1U : 0U;

@@ -115,8 +115,9 @@ struct rclrt_client
 };
 
 /* Errors of all _init: ARGUMENT, those of rclrt_session_create(), STORAGE (more than 126
- * publishers, subscriptions and ends of services in a session, ever). After an error it can be tried
- * again. */
+ * publishers, subscriptions and ends of services in a session, ever). After an error nothing is left
+ * of it: what the agent had created it is asked to delete, without waiting. It can be tried again. What
+ * is not initialised, or finished, is refused by all other functions: ARGUMENT. */
 enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain);
@@ -127,8 +128,8 @@ enum rclrt_ret rclrt_subscription_init(
   struct rclrt_subscription * subscription, struct rclrt_node_handle * node,
   const struct rclrt_type * type, const char * name, struct rclrt_qos qos);
 /* Messages longer than a frame come in fragments and are put together in `storage`: as long as the
- * message and 8 bytes. Before it is added to an executor. Without, they are dropped and counted
- * (`unassembled`). Errors: ARGUMENT, UNSUPPORTED (best effort). */
+ * message and 8 bytes. While it is in no executor. Without, they are dropped and counted
+ * (`unassembled`), as is a message of which a part is in storage given before. Errors: ARGUMENT, UNSUPPORTED (best effort). */
 enum rclrt_ret rclrt_subscription_accept_long(
   struct rclrt_subscription * subscription, uint8_t * storage, uint16_t size);
 enum rclrt_ret rclrt_service_init(

@@ -24,8 +24,18 @@
  * again at each of the agent's heartbeats: asking with every frame would make it arrive many times.
  *
  * Contexts. rclrt_daemon_transmitted() and rclrt_daemon_received() may be called from interrupts, at
- * any point of any other function here. Nothing waits or allocates; critical sections take constant
- * time, or at most 16 steps where a window is walked, or one step per node or sink where stated.
+ * any point of any other function here. Nothing waits or allocates.
+ *
+ * Worst case of a critical section, in steps of a few instructions. S: streams of one direction, R:
+ * sinks, N: nodes, L: slots, W: RCLRT_WINDOW.
+ *   - next message on the line: S in + S out + W, and one per queued message without budget (N)
+ *   - end of its transmission: N if it is older than all that are pending, as a rule 1
+ *   - ACKNACK received: S + W; HEARTBEAT received: S + W
+ *   - frame received: S + R, with no slot free R + S + W S more
+ *   - acquire: N if the pool is empty, else 1; commit: 1; fragments: W
+ *   - take: S, twice for each frame passed over, of which there are at most L
+ *   - tick: S; for each message given up W
+ *   - remove: N (output), W (input), L + W S (sink); new session: N + L + S W
  */
 #ifndef RCLRT_MICRO__DAEMON_H_
 #define RCLRT_MICRO__DAEMON_H_
@@ -66,7 +76,7 @@ struct rclrt_output_stream
   uint8_t id; /* 0, 01..7F best effort, 80..FF reliable */
   bool heartbeat_due;
   uint16_t next;                            /* number of the next message committed */
-  uint16_t sent;                            /* number after the last one transmitted */
+  uint16_t sent;                            /* number after the highest one transmitted */
   uint16_t first_unacked;                   /* reliable: all before it are done with */
   uint64_t quiet_since_ns;                  /* last transmission or progress */
   struct rclrt_budget * budget;             /* of bytes, or null: see budget.h */
@@ -178,6 +188,8 @@ struct rclrt_daemon_config
   uint16_t node_count;
   uint8_t * node_bytes;      /* node_count * message_capacity */
   uint16_t message_capacity; /* longest message sent or received, bytes, a multiple of 4, >= 64 */
+  /* 16 for each reliable stream read and one for each best effort message that may wait: then none is
+   * dropped. Any number makes progress: the frame that fills a gap takes the slot of one behind it. */
   struct rclrt_slot * slots;
   uint16_t slot_count;
   uint8_t * ring;      /* raw bytes received */
@@ -253,8 +265,10 @@ enum rclrt_ret rclrt_daemon_add_sink(
   struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint16_t object, uint8_t stream,
   uint8_t priority);
 
-/* As if they had never been added: what of them is queued, waits or is held is dropped, and their
- * storage is the caller's again. Not while another context uses them. One step per node or slot. */
+/* Their storage is the caller's again. What an output has queued or pending, and what an input holds,
+ * is dropped. What waits or is held for a sink is from now on for no sink, so that its streams go on:
+ * whoever takes from `others` gets it. Not while another context uses them. One step per node, slot,
+ * and RCLRT_WINDOW steps per input stream. */
 void rclrt_daemon_remove_output(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream);
 void rclrt_daemon_remove_input(struct rclrt_daemon * daemon, struct rclrt_input_stream * stream);
 void rclrt_daemon_remove_sink(struct rclrt_daemon * daemon, struct rclrt_sink * sink);

@@ -169,8 +169,9 @@ enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64
 /* Rounds until `*stop`, which is looked at before each. */
 enum rclrt_ret rclrt_executor_spin(struct rclrt_executor * executor, const volatile bool * stop);
 /* At the begin of every period, counted from now without drift, rounds until nothing is ready or the
- * period is over; in between only the line is served. A period that was missed is left out. Errors:
- * ARGUMENT, TRANSPORT. */
+ * period is over; with batches at most one batch, the rest of which comes first in the next period. In
+ * between only the line is served. A period that was missed is left out. Errors: ARGUMENT, TRANSPORT.
+ */
 enum rclrt_ret rclrt_executor_spin_period(
   struct rclrt_executor * executor, uint64_t period_ns, const volatile bool * stop);
 /* Expired timers become ready. Returns when the next expires, UINT64_MAX for never. */
@@ -181,7 +182,8 @@ uint64_t rclrt_executor_run_level(struct rclrt_executor * executor, unsigned lev
 
 /* Beside it, for comparison: one round of the executor deployed today [PoDS §2.2]. All callbacks are
  * looked at in order of registration; those ready at the begin of the round run, in that order; of
- * the frames received only the oldest makes its callback ready. Linear in the callbacks. */
+ * the frames received only the oldest makes its callback ready. Linear in the callbacks, once more for
+ * each that runs: any of them may remove others. */
 enum rclrt_ret rclrt_batch_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns);
 
 #ifdef __cplusplus

@@ -1,0 +1,191 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is refused and what is left: after _fini, after an _init that failed, and of budgets.
+#include "program.hpp"
+
+namespace
+{
+class Lifecycle : public ::testing::Test
+{
+protected:
+  void SetUp() override { ASSERT_NO_FATAL_FAILURE(system.start()); }
+
+  static constexpr auto kBad = RCLRT_ERR_ARGUMENT;
+
+  rclrt_ret init_subscription()
+  {
+    return rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", rclrt_qos_reliable());
+  }
+  rclrt_ret init_service()
+  {
+    return rclrt_service_init(&service, &system.node, &kBlob, &kBlob, "/s");
+  }
+  rclrt_ret init_client()
+  {
+    return rclrt_client_init(&client, &system.node, &kBlob, &kBlob, "/s", 1);
+  }
+
+  void expect_nothing_works()
+  {
+    EXPECT_EQ(
+      rclrt_executor_add_subscription(
+        &system.executor, &subscription, &message, [](void *, const void *) {}, nullptr, 2,
+        RCLRT_ON_NEW_DATA),
+      kBad);
+    EXPECT_EQ(rclrt_subscription_accept_long(&subscription, storage, sizeof(storage)), kBad);
+    EXPECT_EQ(rclrt_subscription_fini(&subscription), kBad);
+    EXPECT_EQ(
+      rclrt_executor_add_service(
+        &system.executor, &service, &message, &message,
+        [](void *, const void *, void *) { return true; }, nullptr, 2),
+      kBad);
+    EXPECT_EQ(rclrt_service_respond(&service, &service.id, &message), kBad);
+    EXPECT_EQ(rclrt_service_fini(&service), kBad);
+    EXPECT_EQ(
+      rclrt_executor_add_client(
+        &system.executor, &client, &message, [](void *, const void *, uint16_t) {}, nullptr, 2),
+      kBad);
+    EXPECT_EQ(rclrt_client_request(&client, &message, nullptr), kBad);
+    EXPECT_EQ(rclrt_client_fini(&client), kBad);
+  }
+
+  // What the agent sends late because nobody acknowledged it in time, and what was asked for.
+  void settle()
+  {
+    for (int i = 0; i < 3; ++i) {
+      system.settle(500);
+      rclrt_session_handle(&system.session);
+    }
+  }
+
+  System system;
+  rclrt_subscription subscription{};
+  rclrt_service service{};
+  rclrt_client client{};
+  Blob message;
+  uint8_t storage[64]{};
+};
+
+TEST_F(Lifecycle, what_is_finished_is_refused)
+{
+  ASSERT_EQ(init_subscription(), RCLRT_OK);
+  ASSERT_EQ(init_service(), RCLRT_OK);
+  ASSERT_EQ(init_client(), RCLRT_OK);
+  EXPECT_EQ(rclrt_subscription_fini(&subscription), RCLRT_OK);
+  EXPECT_EQ(rclrt_service_fini(&service), RCLRT_OK);
+  EXPECT_EQ(rclrt_client_fini(&client), RCLRT_OK);
+  expect_nothing_works();
+}
+
+TEST_F(Lifecycle, what_could_not_be_initialised_is_refused)
+{
+  system.session.answer_timeout_ns = 50 * kMs;
+  system.on_agent_message = [](const Agent::Bytes & sent) { return sent[4] == RCLRT_STATUS; };
+  EXPECT_EQ(init_subscription(), RCLRT_ERR_TIMEOUT);
+  EXPECT_EQ(init_service(), RCLRT_ERR_TIMEOUT);
+  EXPECT_EQ(init_client(), RCLRT_ERR_TIMEOUT);
+  system.on_agent_message = nullptr;
+  settle();
+  expect_nothing_works();
+  system.session.next_stream = 0x7F;
+  EXPECT_EQ(init_subscription(), RCLRT_ERR_STORAGE);
+  EXPECT_EQ(init_service(), RCLRT_ERR_STORAGE);
+  EXPECT_EQ(init_client(), RCLRT_ERR_STORAGE);
+  expect_nothing_works();
+}
+
+TEST_F(Lifecycle, of_a_subscription_that_the_agent_refuses_nothing_is_left_and_no_number_is_used)
+{
+  const uint16_t next = system.session.next_number;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    // Its subscriber vanishes as soon as it is there, so its datareader is refused.
+    bool once = false;
+    system.on_agent_message = [this, &once](const Agent::Bytes & sent) {
+      const auto high = static_cast<uint8_t>(subscription.group.id >> 8);
+      const auto low = static_cast<uint8_t>(subscription.group.id);
+      if (
+        sent[4] == RCLRT_STATUS && low != 0 && sent[10] == high && sent[11] == low &&
+        !std::exchange(once, true)) {
+        system.agent.receive({0x81, 0, 0, 0, RCLRT_DELETE, 1, 4, 0, 0, 3, high, low});
+      }
+      return false;
+    };
+    EXPECT_EQ(init_subscription(), RCLRT_ERR_AGENT);
+    EXPECT_EQ(system.session.status, RCLRT_STATUS_UNKNOWN_REFERENCE);
+    EXPECT_EQ(system.session.next_number, next);
+    system.on_agent_message = nullptr;
+    settle();
+    EXPECT_EQ(system.agent.objects(), 1U) << "the participant";
+  }
+  EXPECT_EQ(init_subscription(), RCLRT_OK);
+  settle();
+  EXPECT_EQ(system.agent.objects(), 4U);
+}
+
+TEST_F(Lifecycle, nor_of_one_whose_answer_did_not_come)
+{
+  const uint16_t next = system.session.next_number;
+  system.session.answer_timeout_ns = 50 * kMs;
+  for (size_t answers = 0; answers < 3; ++answers) {
+    size_t left = answers;
+    system.on_agent_message = [&left](const Agent::Bytes & sent) {
+      return sent[4] == RCLRT_STATUS && (left == 0 || left-- == 0);
+    };
+    EXPECT_EQ(init_subscription(), RCLRT_ERR_TIMEOUT);
+    EXPECT_EQ(system.session.next_number, next);
+    system.on_agent_message = nullptr;
+    settle();
+    EXPECT_EQ(system.agent.objects(), 1U) << "the participant";
+  }
+  EXPECT_EQ(init_subscription(), RCLRT_OK);
+}
+
+TEST(Budget, an_amount_of_zero_is_refused)
+{
+  System system;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_budget budget;
+  EXPECT_EQ(rclrt_budget_init(&budget, 0, kMs), RCLRT_ERR_ARGUMENT);
+  rclrt_guard guard{};
+  ASSERT_EQ(
+    rclrt_executor_add_guard(&system.executor, &guard, 1, [](void *) {}, nullptr), RCLRT_OK);
+  EXPECT_EQ(rclrt_callback_set_budget(&guard.callback, &budget), RCLRT_ERR_ARGUMENT);
+  rclrt_publisher publisher;
+  ASSERT_EQ(
+    rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 1), RCLRT_OK);
+  EXPECT_EQ(rclrt_publisher_set_budget(&publisher, &budget), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_budget_init(&budget, 1, kMs), RCLRT_OK);
+  EXPECT_EQ(rclrt_callback_set_budget(&guard.callback, &budget), RCLRT_OK);
+  EXPECT_EQ(rclrt_publisher_set_budget(&publisher, &budget), RCLRT_OK);
+}
+
+TEST(Budget, a_period_may_be_as_long_as_forever)
+{
+  rclrt_budget budget;
+  EXPECT_EQ(rclrt_budget_init(&budget, 1, UINT64_MAX), RCLRT_OK);
+  rclrt_budget_use(&budget, 1, 5 * kMs);
+  EXPECT_FALSE(rclrt_budget_left(&budget, 6 * kMs));
+}
+
+TEST_F(Program, with_levels_what_waits_for_a_budget_runs_when_it_gets_another)
+{
+  rclrt_micro::SimLevels levels(system.world, system.port, [this](unsigned level) {
+    (void)rclrt_executor_run_level(&system.executor, level);
+  });
+  const uint8_t floors[] = {0, 5};
+  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 2), RCLRT_OK);
+  auto & g = guard("g", 9);
+  rclrt_budget budget;
+  (void)rclrt_budget_init(&budget, 1, 1000 * kMs);
+  ASSERT_EQ(rclrt_callback_set_budget(&g.guard.callback, &budget), RCLRT_OK);
+  rclrt_guard_trigger(&g.guard);
+  levels.dispatch();
+  rclrt_guard_trigger(&g.guard);
+  levels.dispatch();
+  EXPECT_EQ(log, "g") << "its budget is used up";
+  ASSERT_EQ(rclrt_callback_set_budget(&g.guard.callback, nullptr), RCLRT_OK);
+  levels.dispatch();
+  EXPECT_EQ(log, "g g");
+}
+}  // namespace
