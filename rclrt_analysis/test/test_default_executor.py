@@ -95,6 +95,18 @@ def test_a_group_is_held_up_before_each_of_its_jobs() -> None:
     assert bounds(result) == {"a": 15, "b": 15, "c": 4 + (6 + 5) / 2, "d": 1 + (9 + 9) / 2}
 
 
+@pytest.mark.parametrize("distro", ["crystal", "dashing"])
+def test_old_timers_pass_what_was_found_ready_again_and_again(distro: str) -> None:
+    lines = [timer("a", 10, 5), timer("b", 11, 5)]
+    lines += ["name: s, kind: subscription, executor: e, wcet_ms: 1, period_ms: 1000"]
+    one = "{name: e, kind: wait_set_multi, threads: 1}"
+    refused = analysed(one, *lines, rest=f"distro: {distro}\n")
+    assert "1 threads for 3 groups" in reason(refused)
+    assert "Give it a thread for every group" in reason(refused)
+    each = "{name: e, kind: wait_set_multi, cores: [0, 1, 2]}"
+    assert bounds(analysed(each, *lines, rest=f"distro: {distro}\n")) == {"a": 5, "b": 5, "s": 1}
+
+
 def test_members_of_a_group_that_fill_it_have_no_bound() -> None:
     executor = "{name: e, kind: wait_set_multi, cores: [0, 1, 2]}"
     full = analysed(executor, timer("a", 9, 5) + ", group: g", timer("b", 9, 5) + ", group: g")

@@ -49,7 +49,12 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
             rng, (EVENTS,), rng.choice([0, 3]), policy=Policy.EDF, reserved=rng.random() < 0.4
         ),
     ),
-    "wait_set_multi": ("exact", lambda rng: with_subscriptions(rng, (MULTI,))),
+    "wait_set_multi": (
+        "exact",
+        lambda rng: with_subscriptions(
+            rng, (MULTI,), distro=rng.choice(["rolling", "rolling", "dashing"])
+        ),
+    ),
     "wait_set_old": ("exact", lambda rng: with_subscriptions(rng, (WAIT_SET,), distro="dashing")),
     "reserved_wait_set": (
         "exact",
