@@ -169,11 +169,19 @@ def with_subscriptions(
         for c in callbacks
     ]
     if policy is Policy.EDF:
+        # Some of what comes from outside has no deadline, nor has what it sets off.
+        free = rng.random() < 0.25
+        callbacks = [
+            replace(c, kind=Kind.SUBSCRIPTION, deadline=None)
+            if free and c.period and rng.random() < 0.7
+            else c
+            for c in callbacks
+        ]
         callbacks = [
             replace(
                 c,
                 priority=None,
-                deadline=c.deadline or rng.choice([None, None, rng.randint(5, 60)]),
+                deadline=c.deadline or rng.choice([None, None, None if free else rng.randint(5, 60)]),
                 wants_all=False,
             )
             for c in callbacks

@@ -90,7 +90,8 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
     """Return bounds under EDF: every callback is due by its own deadline, or by an inherited one.
 
     A job without a deadline of its own has that of the job that published [Teper25 §VIII-C has the
-    same for priorities]: it is a job of the timer's stream that comes later on.
+    same for priorities]: it is a job of the timer's stream that comes later on. Jobs without any
+    deadline run in the order of their own releases.
     """
     deadline: dict[str, int] = {}
     late: dict[str, int] = {}
@@ -108,8 +109,9 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
             )
         else:
             deadline[callback.name] = deadline[parents[0]]
-            bcet = unit.system.callback_of[parents[0]].bcet
-            late[callback.name] = late[parents[0]] + bcet
+            if deadline[callback.name] != nonpreemptive_edf.NO_DEADLINE:
+                bcet = unit.system.callback_of[parents[0]].bcet
+                late[callback.name] = late[parents[0]] + bcet
 
     def bounds(known: Known) -> dict[str, Local]:
         rows = make_rows(unit, known)
