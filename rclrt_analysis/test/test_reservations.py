@@ -150,6 +150,27 @@ def test_a_reservation_that_cannot_be_is_refused_with_its_line(
     assert expected in str(caught.value)
 
 
+def test_a_callback_without_a_group_is_not_in_the_group_of_its_name() -> None:
+    two = [timer("g", 50, 1, 2), timer("b", 100, 1, 1) + ", group: g"]
+    lines = "".join(f"  - {{{line}}}\n" for line in two)
+    isolated = "executors: [{name: e, kind: isolated, reservation: {budget_ms: 3, period_ms: 5}}]"
+    with pytest.raises(ModelError, match=r"add up to 1\.200"):
+        model(f"{isolated}\ncallbacks:\n{lines}")
+    pool = analysed("{name: e, kind: preemptive, threads: 1}", *two)
+    assert "1 threads for 2 groups" in reason(pool)
+
+
+def test_reservations_may_fill_what_the_kernel_gives() -> None:
+    # 0.2 + 0.35 + 0.4 is a bit more than 0.95 in binary fractions.
+    shares = (2, 3.5, 4)
+    executors = ", ".join(
+        f"{{name: e{i}, kind: events_fifo, reservation: {{budget_ms: {share}, period_ms: 10}}}}"
+        for i, share in enumerate(shares)
+    )
+    line = timer("a", 50, 1).replace("executor: e", "executor: e0")
+    assert model(f"executors: [{executors}]\ncallbacks:\n  - {{{line}}}\n").callbacks
+
+
 def test_a_simulated_reservation_gives_its_budget_in_every_period() -> None:
     text = f"executors: [{{name: e, kind: events_fifo{TWO_OF_FIVE}}}]\ncallbacks:\n"
     system = model(f"{text}  - {{{timer('a', 10, 3)}, offset_ms: 0}}\n")

@@ -98,10 +98,10 @@ def _reservation(system: System, executor: Executor, place: Place) -> Iterator[P
     share = 0.0
     for other in system.executors:
         if other.reservation is not None and other.cores == executor.cores:
-            groups = len({c.group or c.name for c in system.members(other.name)})
+            groups = len({c.group or f"\0{c.name}" for c in system.members(other.name)})
             threads = groups if other.kind is ExecutorKind.ISOLATED else 1
             share += threads * other.reservation.budget / max(1, other.reservation.period)
-    if share > LARGEST_SHARE:
+    if share > LARGEST_SHARE + 1e-9:  # A sum of fractions is not exact.
         text = f"reservations of core {executor.cores[0]} add up to {share:.3f}"
         yield place, f"{text}, the kernel admits {LARGEST_SHARE}. Give less, or use other cores"
 
