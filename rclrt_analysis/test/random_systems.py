@@ -137,7 +137,7 @@ def with_subscriptions(
         topics = rng.sample(
             [c.publishes[0] for c in callbacks], min(len(callbacks), rng.choice([1, 1, 1, 2]))
         )
-        wcet = rng.randint(1, 4)
+        wcet = rng.choice([0, 1, 2, 3, 4])
         callbacks.append(
             Callback(
                 f"s{i}",

@@ -53,6 +53,22 @@ def test_every_bound_waits_for_the_supply() -> None:
     assert nonpreemptive_fp.exact(tasks, supply=DEDICATED).response.tolist() == [7, 7]
 
 
+@pytest.mark.parametrize("kind", ["events_fifo", "wait_set_single", "priority_events"])
+def test_what_has_no_work_waits_for_the_thread_all_the_same(kind: str) -> None:
+    executor = f"{{name: e, kind: {kind}, reservation: {{budget_ms: 2, period_ms: 10}}}}"
+    lines = [timer("a", 100, 0, 1), timer("b", 100, 2, 1)]
+    # 16 without supply and the budget that "b" uses up; the next one comes 8 later, less what
+    # is left of a period.
+    least_sure = 26
+    result = analysed(executor, *lines)
+    text = "".join(f"  - {{{line}}}\n" for line in lines)
+    system = model(f"executors: [{executor}]\ncallbacks:\n{text}")
+    for seed in range(60):
+        for name, (seen, _) in simulate(system, 2 * 10**9, seed).worst().items():
+            assert seen <= (bounds(result)[name] or 0) * 1_000_000
+    assert bounds(result)["a"] == pytest.approx(least_sure, abs=1e-5)
+
+
 def test_what_comes_while_there_is_no_supply_goes_first() -> None:
     # There is 1 at 8, 13, 18 and 23: to what is more urgent, which came at 0, 8 and 16, then to it.
     tasks = make_taskset([1, 1], [8, 100])

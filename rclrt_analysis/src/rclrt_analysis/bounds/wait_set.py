@@ -65,12 +65,14 @@ def windows(wcet: Ints) -> tuple[Ints, Ints]:
     return response, response - wcet
 
 
-def queued(streams: Sequence[Stream], alone: int, window: int, supply: Supply) -> int:
+def queued(
+    streams: Sequence[Stream], alone: int, window: int, supply: Supply, own: int = 1
+) -> int:
     """Return how long a message takes, with those that wait before it, ns.
 
     Each window serves one message of an entity: the first within `alone` of work, message q within
     q windows more. So max_q sbf^-1(alone + q S) - delta(q), delta(q) being the least time in which
-    q + 1 messages come. `UNBOUNDED` if they come as often as windows of full length.
+    q + 1 messages come; `own` of `alone` is the message's. `UNBOUNDED` if they come as often as windows of full length.
     """
     rate = sum(window / stream.period for stream in streams)
     if rate >= FULL * supply.share:
@@ -85,7 +87,7 @@ def queued(streams: Sequence[Stream], alone: int, window: int, supply: Supply) -
     steps = [np.arange(f, end + 1, s.period) for f, s in zip(first, streams, strict=True)]
     at: Ints = np.unique(np.concatenate([np.zeros(1, dtype=np.int64), *steps]))
     count = sum(((at + stream.jitter) // stream.period + 1 for stream in streams), start=at * 0)
-    ends = supply.time(alone + np.maximum(count - 1, 0) * window)
+    ends = supply.end(alone - own + np.maximum(count - 1, 0) * window, own)
     return int((ends - at).max())
 
 
@@ -106,7 +108,7 @@ def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
         waited = np.full(len(ordered), UNBOUNDED, dtype=np.int64)
         for i, callback in enumerate(ordered if not old else ()):
             streams = known[callback.name].streams
-            waited[i] = queued(streams, int(alone[i]), total, unit.supply)
+            waited[i] = queued(streams, int(alone[i]), total, unit.supply, int(wcet[i]))
         best = round_robin.responses(unit, make_rows(unit, known), old, waited)
         return {
             callback.name: _local(callback, int(best[i]), int(wcet[i]), total)
@@ -180,7 +182,7 @@ def analyse_micro_ros(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
                 found[callback.name] = timer_or_message(callback, work, own, total - own)
                 continue
             message = max(message, own)
-            best = queued(streams, total + timers + own, total, unit.supply)
+            best = queued(streams, total + timers + own, total, unit.supply, own)
             found[callback.name] = _local(callback, best, own, total)
         return found
 
