@@ -181,7 +181,8 @@ def with_subscriptions(
             replace(
                 c,
                 priority=None,
-                deadline=c.deadline or rng.choice([None, None, None if free else rng.randint(5, 60)]),
+                deadline=c.deadline
+                or rng.choice([None, None, None if free else rng.randint(5, 60)]),
                 wants_all=False,
             )
             for c in callbacks

@@ -48,6 +48,9 @@ def analyse(system: System, method: str = "exact") -> Result:
     -----
     Thread-safe. Executors that send to each other are repeated until nothing changes.
     """
+    if any(callback.waits for callback in system.callbacks):
+        longer = (replace(c, wcet=c.wcet + c.waits, waits=0) for c in system.callbacks)
+        system = replace(system, callbacks=tuple(longer))
     urgency = urgencies(system)
     units, refused = _units(system, urgency)
     responses = {name: Local(None, reason=reason) for name, reason in refused.items()}

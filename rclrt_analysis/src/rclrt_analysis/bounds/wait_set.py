@@ -65,14 +65,13 @@ def windows(wcet: Ints) -> tuple[Ints, Ints]:
     return response, response - wcet
 
 
-def queued(
-    streams: Sequence[Stream], alone: int, window: int, supply: Supply, own: int = 1
-) -> int:
+def queued(streams: Sequence[Stream], alone: int, window: int, supply: Supply, own: int = 1) -> int:
     """Return how long a message takes, with those that wait before it, ns.
 
     Each window serves one message of an entity: the first within `alone` of work, message q within
     q windows more. So max_q sbf^-1(alone + q S) - delta(q), delta(q) being the least time in which
-    q + 1 messages come; `own` of `alone` is the message's. `UNBOUNDED` if they come as often as windows of full length.
+    q + 1 messages come; `own` of `alone` is the message's. `UNBOUNDED` if they come as often as
+    windows of full length.
     """
     rate = sum(window / stream.period for stream in streams)
     if rate >= FULL * supply.share:

@@ -157,7 +157,12 @@ class Callback:
     depth
         How many messages may wait; None: enough.
     bytes
-        Size of each message it publishes, for those that go over a link.
+        Size of each message it publishes, at most, for those that go over a link.
+    waits
+        What it may wait for, at most, that no other callback stands for; bounds add it to `wcet`.
+    repeats
+        A part of a link that sends once more: a job takes `wcet`, or nothing if the message got
+        through before.
     """
 
     name: str
@@ -177,6 +182,8 @@ class Callback:
     publishes: tuple[str, ...] = ()
     depth: int | None = None
     bytes: int | None = None
+    waits: int = 0
+    repeats: bool = False
 
 
 @dataclass(frozen=True)
