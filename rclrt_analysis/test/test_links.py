@@ -174,6 +174,9 @@ def test_a_round_of_micro_ros_has_every_timer_and_one_message() -> None:
     found = {b.name: (b.bound or 0) / MS for b in analyse(model(text)).callbacks}
     # A round takes 12. "s" comes before the timers, so both wait for it twice, as for each other.
     assert found == {"s": 12 + 7 + 5, "a": 12 + 5, "b": 12 + 3 + 5}
+    said = {a.name for a in analyse(model(text)).assumptions}
+    assert "ONE_MESSAGE" in said
+    assert "WINDOWS" not in said
 
 
 def test_messages_within_a_microcontroller_go_over_the_agent_too() -> None:

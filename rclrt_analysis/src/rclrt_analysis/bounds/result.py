@@ -32,6 +32,7 @@ class Assumption(str, Enum):
         "ACKNACK longer than 20 bytes; an ACKNACK goes down before messages that wait; of each "
         "message no more tries than lost fail; turnaround_ms holds"
     )
+    ONE_MESSAGE = "every ready timer and the oldest message per round, in order of registration"
     WINDOWS = "one job of every ready entity per polling point, in order of registration"
 
 

@@ -34,6 +34,11 @@ ASSUMPTIONS = (
 )
 CHECKS_TIMERS_AT_EVERY_PICK = ("crystal", "dashing")
 MAX_MESSAGES = 200_000
+ROUNDS = Method(
+    "rclc rounds",
+    "derived here",
+    (*(a for a in ASSUMPTIONS if a is not Assumption.WINDOWS), Assumption.ONE_MESSAGE),
+)
 ORDER = {
     kind: i for i, kind in enumerate((Kind.TIMER, Kind.SUBSCRIPTION, Kind.SERVICE, Kind.CLIENT))
 }
@@ -185,4 +190,4 @@ def analyse_micro_ros(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
             found[callback.name] = _local(callback, best, own, total)
         return found
 
-    return with_jitter(unit, arrivals, bounds), Method("rclc rounds", "derived here", ASSUMPTIONS)
+    return with_jitter(unit, arrivals, bounds), ROUNDS
