@@ -190,7 +190,7 @@ def with_subscriptions(
     overheads = Overheads(
         release=0 if reserved else rng.choice([0, 0, 1]),
         dispatch=rng.choice([0, 0, 1]),
-        context_switch=rng.choice([0, 0, 1]),
+        context_switch=0 if reserved else rng.choice([0, 0, 1]),
         transport=transport,
     )
     system = System("random", executors, tuple(callbacks), overheads=overheads, distro=distro)

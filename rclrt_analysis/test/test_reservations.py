@@ -126,6 +126,8 @@ def test_reservations_share_a_core_with_each_other_alone() -> None:
     ("executor", "rest", "method", "expected"),
     [
         ("priority_events", "overheads: {release_ms: 0.1}\n", "exact", "has no reservation"),
+        ("isolated", "overheads: {context_switch_ms: 0.1}\n", "exact", "off budget_ms"),
+        ("events_fifo", "overheads: {context_switch_ms: 0.1}\n", "exact", "off budget_ms"),
         ("priority_events", "", "paper", "know no reservations"),
         (
             "priority_events, release: release_and_execute",

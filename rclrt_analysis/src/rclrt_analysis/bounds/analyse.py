@@ -157,6 +157,11 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
                 "the timers thread has no reservation, so release_ms is not bounded beside one. "
                 "Leave it out, and add what releases cost to the execution times"
             )
+        if unit.system.overheads.context_switch and unit.supply.share < 1:
+            raise RefusedError(
+                "every period of a reservation may bring more switches, so context_switch_ms does "
+                "not bound what they cost. Leave it out, and take two of them off budget_ms"
+            )
         if is_threaded(kind) and reserved:
             return analyse_reserved(unit, arrivals)
         if is_threaded(kind):
