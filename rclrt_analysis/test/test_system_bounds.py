@@ -233,7 +233,7 @@ def test_overheads_count_where_they_arise() -> None:
             [timer("a", 9, 1), timer("b", 9, 1), subscription("c", 1, "a, b")],
             "'c' inherits a deadline from more than one",
         ),
-        (EVENTS, [timer("a", 9, 5, 1), timer("b", 9, 5, 1)], "fills the processor"),
+        (EVENTS, [timer("a", 9, 5, 1), timer("b", 9, 5, 1)], "ran out. Reduce wcet_ms"),
     ],
 )
 def test_what_no_bound_covers_is_refused_with_the_reason(

@@ -25,6 +25,9 @@ BASE = (
     Assumption.SPORADIC,
     Assumption.INSTANT_TRIGGER,
 )
+RELEASES_FILL = (
+    "releasing timers alone fills the processor. Lengthen period_ms, or reduce release_ms"
+)
 Found = tuple[dict[str, Local], Method]
 
 
@@ -126,7 +129,7 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
         timer = np.array([unit.callbacks[i].kind is Kind.TIMER for i in rows.owner.tolist()])
         overhead = releaser.release_only(tasks, unit.system.overheads.release, timer)
         if np.any(overhead >= UNBOUNDED):
-            raise RefusedError("releasing timers alone fills the processor")
+            raise RefusedError(RELEASES_FILL)
         found = nonpreemptive_edf.exact(_with(tasks, overhead), unit.supply, early)
         return to_locals(unit, rows, replace(found, overhead=overhead), known)
 
@@ -181,7 +184,7 @@ def _longer(unit: Unit, tasks: TaskSet) -> TaskSet:
         return _with(tasks, releaser.release_and_execute(tasks, delta))
     overhead = releaser.release_only(tasks, delta)
     if np.any(overhead >= UNBOUNDED):
-        raise RefusedError("releasing timers alone fills the processor")
+        raise RefusedError(RELEASES_FILL)
     return _with(tasks, overhead)
 
 

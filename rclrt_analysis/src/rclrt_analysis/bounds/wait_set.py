@@ -22,7 +22,7 @@ from rclrt_analysis.bounds.rows import Known, make_rows, with_jitter
 from rclrt_analysis.bounds.supply import Supply
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints
 from rclrt_analysis.bounds.unit import Arrivals, Unit
-from rclrt_analysis.model import Callback, Kind
+from rclrt_analysis.model import Callback, Kind, in_ms
 
 ASSUMPTIONS = (
     Assumption.WCET,
@@ -34,6 +34,10 @@ ASSUMPTIONS = (
 )
 CHECKS_TIMERS_AT_EVERY_PICK = ("crystal", "dashing")
 MAX_MESSAGES = 200_000
+OFTEN = (
+    "messages come as often as windows of full length, or more. Send fewer, or move work to "
+    "another executor"
+)
 ROUNDS = Method(
     "rclc rounds",
     "derived here",
@@ -127,7 +131,7 @@ def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
 
 def _local(callback: Callback, best: int, own: int, total: int) -> Local:
     if best >= UNBOUNDED:
-        return Local(None, reason="messages come as often as windows of full length, or more")
+        return Local(None, reason=OFTEN)
     return timer_or_message(callback, best, own, min(total, best) - own)
 
 
@@ -137,8 +141,10 @@ def timer_or_message(callback: Callback, response: int, own: int, blocking: int)
         return Local(response, own=own, blocking=blocking)
     apart = max(0, (callback.period or 0) - callback.jitter)
     if response - own > apart:
-        text = f"timestamps may be skipped: {response - own} ns may pass to the next start, its"
-        return Local(None, reason=f"{text} period is {apart} ns")
+        text = f"timestamps may be skipped: {in_ms(response - own)} ms may pass to the next start"
+        least = f"and {in_ms(apart)} ms is the least between two releases"
+        reason = f"{text}, {least}. Lengthen period_ms, or move work to another executor"
+        return Local(None, reason=reason)
     return Local(response, response + callback.jitter, own=own, blocking=blocking)
 
 

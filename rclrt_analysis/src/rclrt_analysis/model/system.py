@@ -15,6 +15,11 @@ from functools import cached_property
 NS_PER_MS = 1_000_000
 
 
+def in_ms(ns: int) -> str:
+    """Return a time in ms as people write it."""
+    return f"{ns / NS_PER_MS:.6f}".rstrip("0").rstrip(".")
+
+
 class Kind(str, Enum):
     """What releases a callback."""
 
