@@ -137,7 +137,7 @@ def with_subscriptions(
         topics = rng.sample(
             [c.publishes[0] for c in callbacks], min(len(callbacks), rng.choice([1, 1, 1, 2]))
         )
-        wcet = rng.randint(1, 4)
+        wcet = rng.choice([0, 1, 2, 3, 4])
         callbacks.append(
             Callback(
                 f"s{i}",
@@ -169,11 +169,20 @@ def with_subscriptions(
         for c in callbacks
     ]
     if policy is Policy.EDF:
+        # Some of what comes from outside has no deadline, nor has what it sets off.
+        free = rng.random() < 0.25
+        callbacks = [
+            replace(c, kind=Kind.SUBSCRIPTION, deadline=None)
+            if free and c.period and rng.random() < 0.7
+            else c
+            for c in callbacks
+        ]
         callbacks = [
             replace(
                 c,
                 priority=None,
-                deadline=c.deadline or rng.choice([None, None, rng.randint(5, 60)]),
+                deadline=c.deadline
+                or rng.choice([None, None, None if free else rng.randint(5, 60)]),
                 wants_all=False,
             )
             for c in callbacks
@@ -181,7 +190,7 @@ def with_subscriptions(
     overheads = Overheads(
         release=0 if reserved else rng.choice([0, 0, 1]),
         dispatch=rng.choice([0, 0, 1]),
-        context_switch=rng.choice([0, 0, 1]),
+        context_switch=0 if reserved else rng.choice([0, 0, 1]),
         transport=transport,
     )
     system = System("random", executors, tuple(callbacks), overheads=overheads, distro=distro)

@@ -53,6 +53,22 @@ def test_every_bound_waits_for_the_supply() -> None:
     assert nonpreemptive_fp.exact(tasks, supply=DEDICATED).response.tolist() == [7, 7]
 
 
+@pytest.mark.parametrize("kind", ["events_fifo", "wait_set_single", "priority_events"])
+def test_what_has_no_work_waits_for_the_thread_all_the_same(kind: str) -> None:
+    executor = f"{{name: e, kind: {kind}, reservation: {{budget_ms: 2, period_ms: 10}}}}"
+    lines = [timer("a", 100, 0, 1), timer("b", 100, 2, 1)]
+    # 16 without supply and the budget that "b" uses up; the next one comes 8 later, less what
+    # is left of a period.
+    least_sure = 26
+    result = analysed(executor, *lines)
+    text = "".join(f"  - {{{line}}}\n" for line in lines)
+    system = model(f"executors: [{executor}]\ncallbacks:\n{text}")
+    for seed in range(60):
+        for name, (seen, _) in simulate(system, 2 * 10**9, seed).worst().items():
+            assert seen <= (bounds(result)[name] or 0) * 1_000_000
+    assert bounds(result)["a"] == pytest.approx(least_sure, abs=1e-5)
+
+
 def test_what_comes_while_there_is_no_supply_goes_first() -> None:
     # There is 1 at 8, 13, 18 and 23: to what is more urgent, which came at 0, 8 and 16, then to it.
     tasks = make_taskset([1, 1], [8, 100])
@@ -110,6 +126,8 @@ def test_reservations_share_a_core_with_each_other_alone() -> None:
     ("executor", "rest", "method", "expected"),
     [
         ("priority_events", "overheads: {release_ms: 0.1}\n", "exact", "has no reservation"),
+        ("isolated", "overheads: {context_switch_ms: 0.1}\n", "exact", "off budget_ms"),
+        ("events_fifo", "overheads: {context_switch_ms: 0.1}\n", "exact", "off budget_ms"),
         ("priority_events", "", "paper", "know no reservations"),
         (
             "priority_events, release: release_and_execute",
@@ -148,6 +166,27 @@ def test_a_reservation_that_cannot_be_is_refused_with_its_line(
     with pytest.raises(ModelError, match=r"test\.yaml:3") as caught:
         model(f"executors: [{{name: e, {executor}}}]\ncallbacks:\n{lines}")
     assert expected in str(caught.value)
+
+
+def test_a_callback_without_a_group_is_not_in_the_group_of_its_name() -> None:
+    two = [timer("g", 50, 1, 2), timer("b", 100, 1, 1) + ", group: g"]
+    lines = "".join(f"  - {{{line}}}\n" for line in two)
+    isolated = "executors: [{name: e, kind: isolated, reservation: {budget_ms: 3, period_ms: 5}}]"
+    with pytest.raises(ModelError, match=r"add up to 1\.200"):
+        model(f"{isolated}\ncallbacks:\n{lines}")
+    pool = analysed("{name: e, kind: preemptive, threads: 1}", *two)
+    assert "1 threads for 2 groups" in reason(pool)
+
+
+def test_reservations_may_fill_what_the_kernel_gives() -> None:
+    # 0.2 + 0.35 + 0.4 is a bit more than 0.95 in binary fractions.
+    shares = (2, 3.5, 4)
+    executors = ", ".join(
+        f"{{name: e{i}, kind: events_fifo, reservation: {{budget_ms: {share}, period_ms: 10}}}}"
+        for i, share in enumerate(shares)
+    )
+    line = timer("a", 50, 1).replace("executor: e", "executor: e0")
+    assert model(f"executors: [{executors}]\ncallbacks:\n  - {{{line}}}\n").callbacks
 
 
 def test_a_simulated_reservation_gives_its_budget_in_every_period() -> None:

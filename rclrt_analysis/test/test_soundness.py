@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from random_systems import migrating, timers_only, with_a_link, with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.model import ExecutorKind, Policy, Release, System
+from rclrt_analysis.model import ExecutorKind, Kind, Policy, Release, System
 from rclrt_analysis.simulation import chain_ages, chain_latencies, simulate
 
 EFFORT = float(os.environ.get("RCLRT_SOUNDNESS", "1"))
@@ -49,7 +49,12 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
             rng, (EVENTS,), rng.choice([0, 3]), policy=Policy.EDF, reserved=rng.random() < 0.4
         ),
     ),
-    "wait_set_multi": ("exact", lambda rng: with_subscriptions(rng, (MULTI,))),
+    "wait_set_multi": (
+        "exact",
+        lambda rng: with_subscriptions(
+            rng, (MULTI,), distro=rng.choice(["rolling", "rolling", "dashing"])
+        ),
+    ),
     "wait_set_old": ("exact", lambda rng: with_subscriptions(rng, (WAIT_SET,), distro="dashing")),
     "reserved_wait_set": (
         "exact",
@@ -102,7 +107,8 @@ def check(system: System, method: str, rng: random.Random, runs: int, tally: Tal
                 tally.violations.append(f"{name}: {seen} > {bound}, seed {seed}, {system}")
         for chain, chain_bound in zip(system.chains, result.chains, strict=True):
             latencies = chain_latencies(run, chain)
-            if chain.measure == "reaction" and system.callback_of[chain.callbacks[0]].period:
+            first = system.callback_of[chain.callbacks[0]]
+            if chain.measure == "reaction" and first.kind is Kind.TIMER:
                 latencies = latencies + chain_ages(run, chain)
             if chain_bound.bound is None or not latencies:
                 continue

@@ -10,6 +10,7 @@ from rclrt_analysis.bounds import fifo, preemptive_fp
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
+from rclrt_analysis.simulation import simulate
 
 MS = 1_000_000
 
@@ -232,7 +233,7 @@ def test_overheads_count_where_they_arise() -> None:
             [timer("a", 9, 1), timer("b", 9, 1), subscription("c", 1, "a, b")],
             "'c' inherits a deadline from more than one",
         ),
-        (EVENTS, [timer("a", 9, 5, 1), timer("b", 9, 5, 1)], "fills the processor"),
+        (EVENTS, [timer("a", 9, 5, 1), timer("b", 9, 5, 1)], "ran out. Reduce wcet_ms"),
     ],
 )
 def test_what_no_bound_covers_is_refused_with_the_reason(
@@ -258,6 +259,21 @@ def test_a_job_without_any_deadline_comes_last() -> None:
     text = "name: b, kind: subscription, executor: e, wcet_ms: 3, period_ms: 100"
     result = analysed(BY_DEADLINE, timer("a", 20, 2), timer("c", 50, 6), text)
     assert bounds(result) == {"a": 6 + 2, "c": 3 + 2 + 6, "b": 2 + 6 + 3}
+
+
+def test_without_any_deadline_a_job_waits_for_what_came_before_it_was_released() -> None:
+    first = "name: {}, kind: subscription, executor: e, wcet_ms: {}, period_ms: {}"
+    lines = [first.format("a", 90, 1000) + ", bcet_ms: 90, publishes: [a]"]
+    lines += [subscription("b", 1, "a")]
+    lines += [first.format(f"x{i}", 15, 80) for i in range(4)]
+    # Each x comes at 1 and 81, before "b" is released at 90; and again at 161 before it begins.
+    result = analysed(BY_DEADLINE, *lines)
+    phases = {"a": 0, **{f"x{i}": MS for i in range(4)}}
+    text = "".join(f"  - {{{line}}}\n" for line in lines)
+    system = model(f"executors: [{BY_DEADLINE}]\ncallbacks:\n{text}")
+    seen = simulate(system, 900 * MS, offsets=phases).worst()["b"][0]
+    assert seen == 121 * MS
+    assert (bounds(result)["b"] or 0) >= 121
 
 
 def test_edf_with_jitter_counts_from_the_grid_for_a_timer() -> None:

@@ -48,6 +48,9 @@ def analyse(system: System, method: str = "exact") -> Result:
     -----
     Thread-safe. Executors that send to each other are repeated until nothing changes.
     """
+    if any(callback.waits for callback in system.callbacks):
+        longer = (replace(c, wcet=c.wcet + c.waits, waits=0) for c in system.callbacks)
+        system = replace(system, callbacks=tuple(longer))
     urgency = urgencies(system)
     units, refused = _units(system, urgency)
     responses = {name: Local(None, reason=reason) for name, reason in refused.items()}
@@ -153,6 +156,11 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
             raise RefusedError(
                 "the timers thread has no reservation, so release_ms is not bounded beside one. "
                 "Leave it out, and add what releases cost to the execution times"
+            )
+        if unit.system.overheads.context_switch and unit.supply.share < 1:
+            raise RefusedError(
+                "every period of a reservation may bring more switches, so context_switch_ms does "
+                "not bound what they cost. Leave it out, and take two of them off budget_ms"
             )
         if is_threaded(kind) and reserved:
             return analyse_reserved(unit, arrivals)

@@ -25,6 +25,9 @@ BASE = (
     Assumption.SPORADIC,
     Assumption.INSTANT_TRIGGER,
 )
+RELEASES_FILL = (
+    "releasing timers alone fills the processor. Lengthen period_ms, or reduce release_ms"
+)
 Found = tuple[dict[str, Local], Method]
 
 
@@ -90,7 +93,8 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
     """Return bounds under EDF: every callback is due by its own deadline, or by an inherited one.
 
     A job without a deadline of its own has that of the job that published [Teper25 §VIII-C has the
-    same for priorities]: it is a job of the timer's stream that comes later on.
+    same for priorities]: it is a job of the timer's stream that comes later on. Jobs without any
+    deadline run in the order of their own releases.
     """
     deadline: dict[str, int] = {}
     late: dict[str, int] = {}
@@ -108,8 +112,9 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
             )
         else:
             deadline[callback.name] = deadline[parents[0]]
-            bcet = unit.system.callback_of[parents[0]].bcet
-            late[callback.name] = late[parents[0]] + bcet
+            if deadline[callback.name] != nonpreemptive_edf.NO_DEADLINE:
+                bcet = unit.system.callback_of[parents[0]].bcet
+                late[callback.name] = late[parents[0]] + bcet
 
     def bounds(known: Known) -> dict[str, Local]:
         rows = make_rows(unit, known)
@@ -124,7 +129,7 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
         timer = np.array([unit.callbacks[i].kind is Kind.TIMER for i in rows.owner.tolist()])
         overhead = releaser.release_only(tasks, unit.system.overheads.release, timer)
         if np.any(overhead >= UNBOUNDED):
-            raise RefusedError("releasing timers alone fills the processor")
+            raise RefusedError(RELEASES_FILL)
         found = nonpreemptive_edf.exact(_with(tasks, overhead), unit.supply, early)
         return to_locals(unit, rows, replace(found, overhead=overhead), known)
 
@@ -179,7 +184,7 @@ def _longer(unit: Unit, tasks: TaskSet) -> TaskSet:
         return _with(tasks, releaser.release_and_execute(tasks, delta))
     overhead = releaser.release_only(tasks, delta)
     if np.any(overhead >= UNBOUNDED):
-        raise RefusedError("releasing timers alone fills the processor")
+        raise RefusedError(RELEASES_FILL)
     return _with(tasks, overhead)
 
 

@@ -21,7 +21,8 @@ def response(
 
     A job released a after the queue was last empty waits for everything released in [0, a]:
     R = max_a W(a) - a with W(a) = sum_i (floor((a + J_i) / T_i) + 1) C_i, over the a within the
-    busy window at which W grows. Releases of timers until its end prolong it.
+    busy window at which W grows. Releases of timers until its end prolong it. A job without work
+    ends when its thread could begin with it.
 
     An upper bound for any release pattern that keeps to period and jitter; reached if a task can be
     released last among simultaneous releases. `UNBOUNDED` at full utilization, or with more than
@@ -59,6 +60,12 @@ def response(
     worst = int(np.argmax(waits))
     value = np.full(n, waits[worst], dtype=np.int64)
     overhead = np.full(n, _shared(costs, end)[worst], dtype=np.int64)
+    if not tasks.wcet.all():
+        # The last in the queue may have no work: it waits for the first ns it could be given.
+        start = least_fixed_point(lambda f, at: supply.end(work[at] + _shared(costs, f), 0), end)
+        idle = tasks.wcet == 0
+        value[idle] = np.max(start - arrivals)
+        overhead[idle] = _shared(costs, start)[int(np.argmax(start - arrivals))]
     return Responses(value, value + tasks.jitter, nothing, overhead, count.astype(np.int64))
 
 

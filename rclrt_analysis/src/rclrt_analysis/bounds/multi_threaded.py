@@ -17,7 +17,12 @@ from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.rows import Known, Rows, make_rows, with_jitter
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, higher_or_equal, make_taskset
 from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
-from rclrt_analysis.bounds.wait_set import ASSUMPTIONS, ORDER, timer_or_message
+from rclrt_analysis.bounds.wait_set import (
+    ASSUMPTIONS,
+    CHECKS_TIMERS_AT_EVERY_PICK,
+    ORDER,
+    timer_or_message,
+)
 
 METHOD = Method("wait-set, several threads", "derived here", (*ASSUMPTIONS, Assumption.THREAD_EACH))
 
@@ -35,7 +40,8 @@ def analyse_multi_threaded(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Lo
     Raises
     ------
     RefusedError
-        There are fewer cores than threads.
+        There are fewer cores than threads; or fewer threads than groups, and timers are looked at
+        before every pick, so that they may pass what was found ready again and again.
     """
     executor = unit.executors[0]
     groups: dict[str, list[int]] = {}
@@ -46,6 +52,12 @@ def analyse_multi_threaded(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Lo
         raise RefusedError(
             f"'{executor.name}' has {min(threads, len(groups))} threads and {len(executor.cores)} "
             "cores: name as many cores, or give it fewer threads"
+        )
+    if threads < len(groups) and unit.system.distro in CHECKS_TIMERS_AT_EVERY_PICK:
+        raise RefusedError(
+            f"'{executor.name}' of {unit.system.distro} has {threads} threads for {len(groups)} "
+            "groups, and its timers go before all that was found ready. Give it a thread for every "
+            "group"
         )
     wcet = np.array([c.wcet + unit.extra for c in unit.callbacks], dtype=np.int64)
     order = [ORDER[c.kind] for c in unit.callbacks]

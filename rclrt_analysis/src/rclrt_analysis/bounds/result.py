@@ -27,7 +27,12 @@ class Assumption(str, Enum):
     ENOUGH_THREADS = "the executor has a thread for every group"
     RESERVED = "every reservation is kept: the kernel's admission control is on, GRUB is off"
     THREAD_EACH = "every thread of the executor has a core for itself"
-    LINK = "no message over a link is longer than its bytes, escapes included; turnaround_ms holds"
+    LINK = (
+        "no message over a link is longer than its bytes, escapes included, and no HEARTBEAT or "
+        "ACKNACK longer than 20 bytes; an ACKNACK goes down before messages that wait; of each "
+        "message no more tries than lost fail; turnaround_ms holds"
+    )
+    ONE_MESSAGE = "every ready timer and the oldest message per round, in order of registration"
     WINDOWS = "one job of every ready entity per polling point, in order of registration"
 
 

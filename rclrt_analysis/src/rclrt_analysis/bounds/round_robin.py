@@ -105,6 +105,6 @@ def starvation_free(rows: Rows, wcet: Ints, unpolled: Bools, known: Ints, supply
         lambda s, at: supply.time(waits(s, at) + 1), np.ones_like(of), known[of]
     )
     ended = start < UNBOUNDED
-    end = supply.time(waits(np.where(ended, start, 1), np.arange(len(of))) + wcet[of])
+    end = supply.end(waits(np.where(ended, start, 1), np.arange(len(of))), wcet[of])
     found[of] = np.where(ended, end, UNBOUNDED)
     return found

@@ -24,6 +24,8 @@ MAX_ROUNDS = 50
 MAX_GROWTH = 20
 """A response that exceeds so many times the longest period while jitter grows counts as none."""
 
+GROWING = "jitter and response grow each other. Reduce wcet_ms, or move work to another executor"
+
 Known = Mapping[str, Activation]
 
 
@@ -89,7 +91,7 @@ def with_jitter(
         for name, local in result.items():
             grows = local.response is not None and local.response > MAX_GROWTH * longest
             if grows or (step % MAX_ROUNDS == MAX_ROUNDS - 1 and local != before[name]):
-                endless[name] = Local(None, reason="jitter and response grow each other")
+                endless[name] = Local(None, reason=GROWING)
         endless.update((n, local) for n, local in result.items() if local.response is None)
         result.update(endless)
         known = activations(unit, arrivals, result)

@@ -40,6 +40,13 @@ class Supply:
         late = 2 * (self.period - self.budget) + whole * self.period + work - whole * self.budget
         return np.where(work > 0, late, 0)
 
+    def end(self, before: Ints, own: Ints | int) -> Ints:
+        """Return when own work after other work has ended, ns.
+
+        It begins once it is given its first ns; so does what has no work, and it ends there.
+        """
+        return np.maximum(self.time(before + own), self.time(before + 1) - 1)
+
 
 DEDICATED = Supply(1, 1)
 """The processor itself."""

@@ -84,7 +84,7 @@ def check_threads(unit: Unit) -> None:
         raise RefusedError(f"policies {names} on the same cores: their priorities do not compare")
     for executor in unit.executors:
         mine = [c for c in unit.callbacks if c.executor == executor.name]
-        groups = len({c.group or c.name for c in mine})
+        groups = len({c.group or f"\0{c.name}" for c in mine})
         if executor.threads is not None and executor.threads < groups:
             raise RefusedError(
                 f"'{executor.name}' has {executor.threads} threads for {groups} groups: work of "

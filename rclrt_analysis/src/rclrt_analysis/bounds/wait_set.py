@@ -22,7 +22,7 @@ from rclrt_analysis.bounds.rows import Known, make_rows, with_jitter
 from rclrt_analysis.bounds.supply import Supply
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints
 from rclrt_analysis.bounds.unit import Arrivals, Unit
-from rclrt_analysis.model import Callback, Kind
+from rclrt_analysis.model import Callback, Kind, in_ms
 
 ASSUMPTIONS = (
     Assumption.WCET,
@@ -34,6 +34,15 @@ ASSUMPTIONS = (
 )
 CHECKS_TIMERS_AT_EVERY_PICK = ("crystal", "dashing")
 MAX_MESSAGES = 200_000
+OFTEN = (
+    "messages come as often as windows of full length, or more. Send fewer, or move work to "
+    "another executor"
+)
+ROUNDS = Method(
+    "rclc rounds",
+    "derived here",
+    (*(a for a in ASSUMPTIONS if a is not Assumption.WINDOWS), Assumption.ONE_MESSAGE),
+)
 ORDER = {
     kind: i for i, kind in enumerate((Kind.TIMER, Kind.SUBSCRIPTION, Kind.SERVICE, Kind.CLIENT))
 }
@@ -65,12 +74,13 @@ def windows(wcet: Ints) -> tuple[Ints, Ints]:
     return response, response - wcet
 
 
-def queued(streams: Sequence[Stream], alone: int, window: int, supply: Supply) -> int:
+def queued(streams: Sequence[Stream], alone: int, window: int, supply: Supply, own: int = 1) -> int:
     """Return how long a message takes, with those that wait before it, ns.
 
     Each window serves one message of an entity: the first within `alone` of work, message q within
     q windows more. So max_q sbf^-1(alone + q S) - delta(q), delta(q) being the least time in which
-    q + 1 messages come. `UNBOUNDED` if they come as often as windows of full length.
+    q + 1 messages come; `own` of `alone` is the message's. `UNBOUNDED` if they come as often as
+    windows of full length.
     """
     rate = sum(window / stream.period for stream in streams)
     if rate >= FULL * supply.share:
@@ -85,7 +95,7 @@ def queued(streams: Sequence[Stream], alone: int, window: int, supply: Supply) -
     steps = [np.arange(f, end + 1, s.period) for f, s in zip(first, streams, strict=True)]
     at: Ints = np.unique(np.concatenate([np.zeros(1, dtype=np.int64), *steps]))
     count = sum(((at + stream.jitter) // stream.period + 1 for stream in streams), start=at * 0)
-    ends = supply.time(alone + np.maximum(count - 1, 0) * window)
+    ends = supply.end(alone - own + np.maximum(count - 1, 0) * window, own)
     return int((ends - at).max())
 
 
@@ -106,7 +116,7 @@ def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
         waited = np.full(len(ordered), UNBOUNDED, dtype=np.int64)
         for i, callback in enumerate(ordered if not old else ()):
             streams = known[callback.name].streams
-            waited[i] = queued(streams, int(alone[i]), total, unit.supply)
+            waited[i] = queued(streams, int(alone[i]), total, unit.supply, int(wcet[i]))
         best = round_robin.responses(unit, make_rows(unit, known), old, waited)
         return {
             callback.name: _local(callback, int(best[i]), int(wcet[i]), total)
@@ -121,7 +131,7 @@ def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
 
 def _local(callback: Callback, best: int, own: int, total: int) -> Local:
     if best >= UNBOUNDED:
-        return Local(None, reason="messages come as often as windows of full length, or more")
+        return Local(None, reason=OFTEN)
     return timer_or_message(callback, best, own, min(total, best) - own)
 
 
@@ -131,8 +141,10 @@ def timer_or_message(callback: Callback, response: int, own: int, blocking: int)
         return Local(response, own=own, blocking=blocking)
     apart = max(0, (callback.period or 0) - callback.jitter)
     if response - own > apart:
-        text = f"timestamps may be skipped: {response - own} ns may pass to the next start, its"
-        return Local(None, reason=f"{text} period is {apart} ns")
+        text = f"timestamps may be skipped: {in_ms(response - own)} ms may pass to the next start"
+        least = f"and {in_ms(apart)} ms is the least between two releases"
+        reason = f"{text}, {least}. Lengthen period_ms, or move work to another executor"
+        return Local(None, reason=reason)
     return Local(response, response + callback.jitter, own=own, blocking=blocking)
 
 
@@ -180,8 +192,8 @@ def analyse_micro_ros(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
                 found[callback.name] = timer_or_message(callback, work, own, total - own)
                 continue
             message = max(message, own)
-            best = queued(streams, total + timers + own, total, unit.supply)
+            best = queued(streams, total + timers + own, total, unit.supply, own)
             found[callback.name] = _local(callback, best, own, total)
         return found
 
-    return with_jitter(unit, arrivals, bounds), Method("rclc rounds", "derived here", ASSUMPTIONS)
+    return with_jitter(unit, arrivals, bounds), ROUNDS

@@ -17,6 +17,7 @@ from rclrt_analysis.model.system import (
     Release,
     Reservation,
     System,
+    in_ms,
 )
 
 __all__ = [
@@ -33,5 +34,6 @@ __all__ = [
     "Release",
     "Reservation",
     "System",
+    "in_ms",
     "read_model",
 ]

@@ -6,11 +6,15 @@ A message up from a microcontroller becomes a callback on a non-preemptive resou
 priority (the transmitter of TIDE), the agent a delay, a message down a callback on a FIFO resource.
 So every bound and the simulator cover links without knowing of them. micro-ROS sends within the
 callback that publishes: there the message prolongs it.
+
+Times are the longest: whether a try is lost, how much of `bytes` is used and how long the agent
+takes is not known. So the shortest way up is one try without data.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 from rclrt_analysis.model.system import (
     Callback,
@@ -88,12 +92,19 @@ class _Expansion:
         return name
 
     def _job(
-        self, name: str, resource: str, time: int, source: str, urgency: int, topic: str = ""
+        self,
+        name: str,
+        resource: str,
+        times: tuple[int, int],
+        source: str,
+        urgency: int,
+        topic: str = "",
     ) -> str:
         """Make a callback that `source` releases; return its name, which is what it publishes."""
+        least, most = times
         self._made.append(
             Callback(
-                name, Kind.SUBSCRIPTION, resource, time, bcet=time, priority=urgency,
+                name, Kind.SUBSCRIPTION, resource, most, bcet=least, priority=urgency,
                 triggers=(source,), publishes=(topic or name,),
             )
         )  # fmt: skip
@@ -107,28 +118,45 @@ class _Expansion:
         way: list[str] = []
         if self._executor.kind is ExecutorKind.TIDE:
             time = message(link, publisher.bytes or 0)
-            for i in range(link.lost + 1):
-                # Until a message is acknowledged the transmitter sends nothing else.
-                name = f"{label} up" + (f", try {i + 1}" if link.lost else "")
-                way.append(self._job(name, self._sending, time, source, urgency))
-                urgency = HIGHEST
-                if link.reliable:
-                    source = f"{name} acknowledged"
-                    self._job(source, self._sending, handshake(link), name, urgency)
-                    if i < link.lost:
-                        way.append(source)
-            source = way[-1]
+            first = message(link, 0), time
+            source = self._job(f"{label} up", self._sending, first, source, urgency)
+            way.append(source)
+            # Until a message is acknowledged the transmitter sends nothing else.
+            for i in range(link.lost):
+                name = f"{label} up again" + (f", {i + 2}" if i else "")
+                again = 0, handshake(link) + time
+                source = self._job(name, self._sending, again, source, HIGHEST)
+                self._made[-1] = replace(self._made[-1], waits=self._wait, repeats=True)
+                way.append(source)
+            if link.reliable:
+                name = f"{label} acknowledged"
+                self._job(name, self._sending, (0, handshake(link)), source, HIGHEST)
+                self._made[-1] = replace(self._made[-1], waits=self._wait)
         agent = self._resource(f"agent of {label}", ExecutorKind.EVENTS_FIFO)
-        way.append(self._job(f"{label} agent", agent, link.turnaround, source, 1, topic))
+        way.append(self._job(f"{label} agent", agent, (0, link.turnaround), source, 1, topic))
         self._made[-1] = replace(self._made[-1], bytes=publisher.bytes)
         self._up[publisher.name, topic] = way
 
     def _receive(self, topic: str) -> None:
         """Make what a message down goes through."""
+        times = message(self._link, 0), message(self._link, self._size(topic))
+        self._down[topic] = self._job(f"{topic} down", self._receiving, times, topic, 1)
+        if self._link.reliable:
+            # An ACKNACK may go before it.
+            wait = transmission(self._link, HANDSHAKE_BYTES)
+            self._made[-1] = replace(self._made[-1], waits=wait)
+
+    def _size(self, topic: str) -> int:
+        """Return the most bytes that a message on a topic has."""
         publishers = self._system.publishers[topic]
-        size = max(self._system.callback_of[name].bytes or 0 for name in publishers)
-        time = message(self._link, size)
-        self._down[topic] = self._job(f"{topic} down", self._receiving, time, topic, 1)
+        return max(self._system.callback_of[name].bytes or 0 for name in publishers)
+
+    @cached_property
+    def _wait(self) -> int:
+        """How long an ACKNACK waits, ns: for the longest message down, which had begun."""
+        mine = [c for c in self._system.callbacks if c.executor == self._executor.name]
+        sizes = [self._size(topic) for c in mine for topic in (*c.triggers, *c.reads)]
+        return message(self._link, max(sizes)) if sizes else 0
 
     def result(self) -> System:
         """Return the expanded system."""
@@ -160,16 +188,21 @@ class _Expansion:
     def _changed(self, callback: Callback) -> Callback:
         """Return a callback of the microcontroller: it sends to the link, and receives from it."""
         sent = [t for t in callback.publishes if (callback.name, t) in self._up]
-        longer = sure = 0
+        longer = sure = waits = 0
         if self._executor.kind is ExecutorKind.MICRO_ROS:
             # It goes on when the message is sent, or acknowledged.
-            sure = len(sent) * message(self._link, callback.bytes or 0)
-            extra = handshake(self._link) if self._link.reliable else 0
-            longer = (1 + self._link.lost) * sure + len(sent) * extra
+            lost, time = self._link.lost, message(self._link, callback.bytes or 0)
+            sure = len(sent) * message(self._link, 0)
+            longer = len(sent) * (1 + lost) * time
+            if self._link.reliable:
+                longer += len(sent) * handshake(self._link)
+                # [PoDS] has one handshake however many tries; each that is lost may take one.
+                waits = len(sent) * (lost * handshake(self._link) + (1 + lost) * self._wait)
         return replace(
             callback,
             wcet=callback.wcet + longer,
             bcet=callback.bcet + sure,
+            waits=waits,
             triggers=tuple(self._down[topic] for topic in callback.triggers),
             reads=tuple(self._down[topic] for topic in callback.reads),
             publishes=tuple(

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from rclrt_analysis.model.document import Document, Place
 from rclrt_analysis.model.system import (
-    NS_PER_MS,
     Callback,
     Chain,
     Executor,
@@ -17,6 +16,7 @@ from rclrt_analysis.model.system import (
     Policy,
     Release,
     System,
+    in_ms,
 )
 
 MAX_LINUX_PRIORITY = 99
@@ -98,10 +98,10 @@ def _reservation(system: System, executor: Executor, place: Place) -> Iterator[P
     share = 0.0
     for other in system.executors:
         if other.reservation is not None and other.cores == executor.cores:
-            groups = len({c.group or c.name for c in system.members(other.name)})
+            groups = len({c.group or f"\0{c.name}" for c in system.members(other.name)})
             threads = groups if other.kind is ExecutorKind.ISOLATED else 1
             share += threads * other.reservation.budget / max(1, other.reservation.period)
-    if share > LARGEST_SHARE:
+    if share > LARGEST_SHARE + 1e-9:  # A sum of fractions is not exact.
         text = f"reservations of core {executor.cores[0]} add up to {share:.3f}"
         yield place, f"{text}, the kernel admits {LARGEST_SHARE}. Give less, or use other cores"
 
@@ -129,10 +129,6 @@ def _link(system: System, executor: Executor, i: int) -> Iterator[Problem]:
                     yield ("callbacks", number), f"{text}: give '{name}' bytes"
 
 
-def _ms(ns: int) -> str:
-    return f"{ns / NS_PER_MS:.6f}".rstrip("0").rstrip(".")
-
-
 def _callback(system: System, callback: Callback, place: Place) -> Iterator[Problem]:
     if callback.executor not in system.executor_of:
         there = ", ".join(system.executor_of)
@@ -141,10 +137,10 @@ def _callback(system: System, callback: Callback, place: Place) -> Iterator[Prob
             f"there is no executor '{callback.executor}'. Use one of {there}",
         )
     if callback.bcet > callback.wcet:
-        text = f"bcet_ms {_ms(callback.bcet)} exceeds wcet_ms {_ms(callback.wcet)}"
+        text = f"bcet_ms {in_ms(callback.bcet)} exceeds wcet_ms {in_ms(callback.wcet)}"
         yield (*place, "bcet_ms"), f"{text}; swap them, or leave bcet_ms out"
     if callback.period is not None and callback.wcet > callback.period:
-        text = f"wcet_ms {_ms(callback.wcet)} exceeds period_ms {_ms(callback.period)}"
+        text = f"wcet_ms {in_ms(callback.wcet)} exceeds period_ms {in_ms(callback.period)}"
         yield (*place, "wcet_ms"), f"{text}: it can never keep up. Lengthen the period"
     timer = callback.kind is Kind.TIMER
     if timer and callback.period is None:

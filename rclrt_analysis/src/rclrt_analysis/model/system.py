@@ -15,6 +15,11 @@ from functools import cached_property
 NS_PER_MS = 1_000_000
 
 
+def in_ms(ns: int) -> str:
+    """Return a time in ms as people write it."""
+    return f"{ns / NS_PER_MS:.6f}".rstrip("0").rstrip(".")
+
+
 class Kind(str, Enum):
     """What releases a callback."""
 
@@ -157,7 +162,12 @@ class Callback:
     depth
         How many messages may wait; None: enough.
     bytes
-        Size of each message it publishes, for those that go over a link.
+        Size of each message it publishes, at most, for those that go over a link.
+    waits
+        What it may wait for, at most, that no other callback stands for; bounds add it to `wcet`.
+    repeats
+        A part of a link that sends once more: a job takes `wcet`, or nothing if the message got
+        through before.
     """
 
     name: str
@@ -177,6 +187,8 @@ class Callback:
     publishes: tuple[str, ...] = ()
     depth: int | None = None
     bytes: int | None = None
+    waits: int = 0
+    repeats: bool = False
 
 
 @dataclass(frozen=True)

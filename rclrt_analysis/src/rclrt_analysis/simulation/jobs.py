@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rclrt_analysis.model import Chain, System
+from rclrt_analysis.model import Chain, Kind, System
 
 
 @dataclass(eq=False, slots=True)
@@ -95,7 +95,9 @@ def chain_latencies(run: Run, chain: Chain) -> list[int]:
             while i >= 0 and through[i] < 0:
                 through[i] = job.end
                 i -= 1
-    if chain.measure == "latency" or run.system.callback_of[chain.callbacks[0]].period is None:
+    first = run.system.callback_of[chain.callbacks[0]]
+    # Only a timer can have just missed an event: it releases others.
+    if chain.measure == "latency" or first.kind is not Kind.TIMER:
         return [end - job.release for job, end in zip(firsts, through, strict=True) if end >= 0]
     later = zip(firsts, through[1:], strict=False)
     return [end - job.start for job, end in later if end >= 0]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rclrt_analysis.bounds.activation import urgencies
-from rclrt_analysis.model import Executor, ExecutorKind, System
+from rclrt_analysis.model import Callback, Executor, ExecutorKind, System
 from rclrt_analysis.simulation.jobs import Job, Run
 from rclrt_analysis.simulation.supply import Supplied
 
@@ -33,7 +33,8 @@ class Options:
     Attributes
     ----------
     random_work
-        Execution times between best and worst case; else always the worst.
+        Execution times between best and worst case, and tries on a link lost or not; else always
+        the worst, and as many lost as may be.
     offsets
         First release by name of the timer, ns; otherwise the model's, else within one period at
         random.
@@ -94,7 +95,7 @@ class Clock:
         callback = self._callbacks[index]
         work = callback.wcet
         if self.options.random_work:
-            work = self.random.randint(callback.bcet, callback.wcet)
+            work = self._drawn(callback, sources)
         work += self._dispatch
         self._sequence += 1
         deadline = nominal + callback.deadline if callback.deadline else 2**62
@@ -104,6 +105,17 @@ class Clock:
             index, self._sequence, nominal, self.now, work, self.urgency[index], deadline, sources,
             remaining=work,
         )  # fmt: skip
+
+    def _drawn(self, callback: Callback, sources: list[Job]) -> int:
+        """Return an execution time at random, ns."""
+        if not callback.repeats:
+            return self.random.randint(callback.bcet, callback.wcet + callback.waits)
+        # A try that was not made was not lost.
+        before = self._callbacks[sources[-1].callback]
+        through = before.repeats and sources[-1].work == self._dispatch
+        if through or self.random.random() < 0.5:
+            return 0
+        return self.random.randint(callback.wcet, callback.wcet + callback.waits)
 
     def supplied(self, executor: Executor) -> Supplied | None:
         """Return when a new thread of an executor is given the processor; None for always."""

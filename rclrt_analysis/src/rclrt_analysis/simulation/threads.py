@@ -48,7 +48,7 @@ class Cores:
         known = self._groups.get(index)
         if known is None:
             callback = self._clock.system.callbacks[index]
-            known = f"{callback.executor}\0{callback.group or callback.name}"
+            known = f"{callback.executor}\0{callback.group or chr(0) + callback.name}"
             self._groups[index] = known
         return known
 
