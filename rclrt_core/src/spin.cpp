@@ -248,14 +248,14 @@ Status Engine::Impl::probe()
     int error = 0;
     std::unique_ptr<Thread> thread;
     Status entered;
-    const auto body = [&] {
+    const auto body = [&, demand = Demand{id}] {
       Worker trial(platform, 0);
       trial.thread_id.store(platform.current_thread(), std::memory_order_relaxed);
       if (wanted.policy == SchedulingPolicy::kExt && deadlines) {
         entered = deadlines->enter(&trial.slot);
         trial.deadlines = entered.ok() ? deadlines.get() : nullptr;
       }
-      error = set(trial, wanted, {id});
+      error = set(trial, wanted, demand);
       leave_deadlines(trial);
     };
     const Status started = platform.start_thread(ThreadOptions{}, body, {}, &thread);
