@@ -4,16 +4,14 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rclrt_analysis.cli import main
 from rclrt_analysis.order import Violation, check_order
-from rclrt_analysis.trace import NO_DEADLINE, RECORD, Trace, read_trace, write_trace
+from rclrt_analysis.trace import NO_DEADLINE, RECORD, Trace, write_trace
 
 # Far above what a dispatch takes; a wrong order lasts for milliseconds.
 BOUND_NS = 2_000_000
@@ -169,25 +167,3 @@ def test_the_verb_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "2 jobs on 1 CPUs, bound 8000 us: in order" in capsys.readouterr().out
     assert main(["order", str(tmp_path / "none")]) == 2
     assert main(["order", "--group", "late=g", "--group", "early=g", str(path)]) == 0
-
-
-def test_real_threads_run_in_order(tmp_path: Path) -> None:
-    """The scenarios of rclrt_core, ordered by FIFO bands on this machine, leave proof."""
-    program = Path(os.environ.get("RCLRT_BUILD_DIR", "/")) / "rclrt_core" / "test_edf_on_threads"
-    if not program.exists():
-        pytest.skip(f"{program} has not been built")
-    done = subprocess.run(
-        [str(program)],
-        env={**os.environ, "RCLRT_EDF_TRACES": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout
-    traces = sorted(tmp_path.glob("*.trace"))
-    if not traces:
-        pytest.skip("the program skipped its tests: " + done.stdout[-1000:])
-    for path in traces:
-        cpus = 2 if "two_cpus" in path.name else 1
-        groups = {"owner": "g", "urgent": "g"}
-        assert check_order([read_trace(path)], cpus, BOUND_NS, groups) == [], path.name
