@@ -76,6 +76,24 @@ void Engine::Impl::place(GroupNode & group)
   }
 }
 
+// Takes back what place() gave. The threads of a lane of its own end as soon as they are idle.
+void Engine::Impl::displace(GroupNode & group, WakeList & wakes)
+{
+  Lane & lane = *group.queue->lane;
+  lane.parallelism -= group.parallelism;
+  if (options.model != ExecutionModel::kIsolated) {
+    return;
+  }
+  for (const auto & worker : workers) {
+    if (worker->lane == &lane) {
+      worker->retired = true;
+      if (worker->sleeping) {
+        take_from_sleep(*worker, wakes);
+      }
+    }
+  }
+}
+
 Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group> * group)
 {
   const Status valid =
@@ -105,11 +123,15 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
   const Status grown = accepts_threads ? grow(*lane) : Status{};
   if (grown.ok()) {
     *group = node;
-  } else {
+    return grown;
+  }
+  WakeList wakes;
+  {
     Lock lock(*mutex);
-    lane->parallelism -= node->parallelism;
+    displace(*node, wakes);
     groups.erase(std::find(groups.begin(), groups.end(), node));
   }
+  wakes.wake_or_defer();
   return grown;
 }
 
@@ -129,18 +151,7 @@ Status Engine::Impl::remove_group(const std::shared_ptr<Group> & group)
         "remove_group(): group '" + node.name() + "' still has " + std::to_string(node.callbacks) +
         " callbacks; remove them first");
     }
-    Lane & lane = *node.queue->lane;
-    lane.parallelism -= node.parallelism;
-    if (options.model == ExecutionModel::kIsolated) {
-      for (const auto & worker : workers) {
-        if (worker->lane == &lane) {
-          worker->retired = true;
-          if (worker->sleeping) {
-            take_from_sleep(*worker, wakes);
-          }
-        }
-      }
-    }
+    displace(node, wakes);
     groups.erase(found);  // a run in progress keeps it alive
   }
   wakes.wake_or_defer();

@@ -86,6 +86,7 @@ public:
   CallbackNode * known(const std::shared_ptr<Callback> & callback) const;
   CallbackNode * known_timer(const std::shared_ptr<Callback> & callback) const;
   void place(GroupNode & group);
+  void displace(GroupNode & group, WakeList & wakes);
   Lane & new_lane(const std::string & name, const Attributes & attributes);
   AttributesId attributes_of(const Attributes & own, const GroupNode & group);
 

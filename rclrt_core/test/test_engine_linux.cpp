@@ -177,6 +177,61 @@ TEST_P(EngineOnLinux, callbacks_and_groups_come_and_go_while_others_run)
   spinner.join();
 }
 
+/// A machine that gives this process no more threads than a number that can be changed.
+class ScarcePlatform : public LinuxPlatform
+{
+public:
+  Status start_thread(
+    const ThreadOptions & options, std::function<void()> body,
+    const std::function<void(const Finding &)> & on_finding,
+    std::unique_ptr<Thread> * thread) override
+  {
+    if (alive == most) {
+      return Status::error("no more threads");
+    }
+    ++alive;
+    const auto counted = [this, body = std::move(body)] {
+      body();
+      --alive;
+    };
+    return LinuxPlatform::start_thread(options, counted, on_finding, thread);
+  }
+
+  std::atomic<int> alive{0};
+  std::atomic<int> most{1000};
+};
+
+TEST_P(EngineOnLinux, a_group_whose_threads_cannot_be_had_leaves_none_behind)
+{
+  ScarcePlatform platform;
+  Engine engine(platform, options());
+  std::atomic<int> ran{0};
+  const auto steady = add(engine, "steady", add_group(engine, "steady"), [&] { ++ran; });
+  engine.notify(*steady);
+  std::thread spinner([&] { EXPECT_TRUE(engine.spin().ok()); });
+  EXPECT_TRUE(eventually([&] { return ran == 1; }));
+  const int before = platform.alive;
+  platform.most = before + 2;
+  GroupOptions wide;
+  wide.name = "wide";
+  wide.parallelism = 1000;
+  std::shared_ptr<Group> group;
+  const Status refused = engine.add_group(wide, &group);
+  if (GetParam() == ExecutionModel::kIsolated) {  // the others have a bound of their own
+    EXPECT_NE(refused.message().find("no more threads"), std::string::npos) << refused.message();
+    EXPECT_EQ(group, nullptr);
+    EXPECT_TRUE(eventually([&] { return platform.alive == before; }));
+  }
+  platform.most = before + 10;
+  const auto again = add(engine, "again", add_group(engine, "again", 2), [&] { ++ran; });
+  engine.notify(*again);
+  engine.notify(*steady);
+  EXPECT_TRUE(eventually([&] { return ran == 3; }));
+  engine.stop();
+  spinner.join();
+  EXPECT_EQ(platform.alive, 0);
+}
+
 TEST_P(EngineOnLinux, timers_fire_while_being_reset_and_cancelled_from_another_thread)
 {
   Engine engine(platform_, options());
