@@ -74,7 +74,11 @@ macro(_rclrt_test_properties)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")  # Instrumented code is slower.
   endif()
   set(properties TIMEOUT ${arg_TIMEOUT})
-  if(NOT arg_PARALLEL)
+  if(arg_PARALLEL)
+  elseif(RCLRT_SANITIZE STREQUAL "")
     list(APPEND properties RUN_SERIAL TRUE)
+  else()
+    # Instrumented code has no timing to keep: those that are PARALLEL may run beside the others.
+    list(APPEND properties RESOURCE_LOCK machine)
   endif()
 endmacro()

@@ -76,16 +76,24 @@ def test_memory_writes_bytes_per_callback_and_per_thread(tmp_path: Path) -> None
     assert {row["trace_capacity"] for row in result["threads"]} == {0, 1024}
 
 
-def test_pods_holds_what_is_stated_and_draws_it(tmp_path: Path) -> None:
-    out, page = tmp_path / "rows.json", tmp_path / "figures.html"
+@pytest.fixture(scope="module")
+def pods_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Path]:
+    """One run of all four experiments: what it printed, its rows, its page."""
+    folder = tmp_path_factory.mktemp("pods")
+    out, page = folder / "rows.json", folder / "figures.html"
     done = bench("pods", "--json", str(out), "--html", str(page))
     assert done.returncode == 0, done.stderr
+    return done.stdout, out, page
+
+
+def test_pods_holds_what_is_stated_and_draws_it(pods_run: tuple[str, Path, Path]) -> None:
+    printed, out, page = pods_run
     rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
     # Every chain of every point: 15 + 3 * 15 + 18 chains a row of executors, and the first alone.
     assert len(rows) == 4 * (15 + 2 * 15 + 18) + 21
     assert {row["n"] for row in rows if row["experiment"] == "pods-reliable"} == {500}
     for text in ("Fig. 10", "Fig. 11", "Fig. 12", "Table 1", "114.27"):
-        assert text in done.stdout
+        assert text in printed
     assert page.read_text(encoding="utf-8").count("rclrt_micro, levels") >= 4
 
 
@@ -101,11 +109,14 @@ def test_pods_holds_what_is_stated_and_draws_it(tmp_path: Path) -> None:
     ],
 )
 def test_pods_notices_a_number_that_is_not_as_stated(
-    tmp_path: Path, experiment: str, point: int, who: str, factor: float, said: str
+    pods_run: tuple[str, Path, Path],
+    experiment: str,
+    point: int,
+    who: str,
+    factor: float,
+    said: str,
 ) -> None:
-    out = tmp_path / "rows.json"
-    assert bench("pods", "--json", str(out)).returncode == 0
-    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    rows = json.loads(pods_run[1].read_text(encoding="utf-8"))["rows"]
     for row in rows:
         if (row["experiment"], row["point"], row["who"], row["chain"]) == (
             experiment,
