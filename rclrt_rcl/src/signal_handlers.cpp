@@ -10,9 +10,9 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "contexts.hpp"
@@ -79,7 +79,7 @@ void watch(int pipe_out)
       std::lock_guard<std::mutex> lock(handlers().mutex);
       restore_before(handlers());
     }
-    detail::shutdown_all_contexts(std::string("signal: ") + ::strsignal(byte));
+    detail::shutdown_all_contexts(std::string("signal: ") + ::sigdescr_np(byte));
   }
 }
 
@@ -94,7 +94,7 @@ bool install_signal_handlers()
   }
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) {
-    throw Error(std::string("installing signal handlers: pipe2: ") + std::strerror(errno));
+    throw Error("installing signal handlers: pipe2: " + std::system_category().message(errno));
   }
   ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
   pipe_in = ends[1];

@@ -49,6 +49,7 @@ namespace detail
 template <typename T>
 constexpr auto parameter_scalar()
 {
+  // NOLINTNEXTLINE(bugprone-branch-clone): they differ in what they return.
   if constexpr (std::is_same_v<T, bool>) {
     return bool();
   } else if constexpr (std::is_integral_v<T>) {
@@ -153,14 +154,13 @@ private:
   static To convert(From && from)
   {
     using Source = std::decay_t<From>;
-    if constexpr (std::is_same_v<Source, To>) {
+    constexpr bool is_number = std::is_arithmetic_v<To>;
+    if constexpr (std::is_same_v<Source, To> || (!is_number && std::is_convertible_v<From, To>)) {
       return std::forward<From>(from);
     } else if constexpr (std::is_integral_v<To> && std::is_integral_v<Source>) {
       return narrow<To>(from);
-    } else if constexpr (std::is_arithmetic_v<To>) {
+    } else if constexpr (is_number) {
       return static_cast<To>(from);
-    } else if constexpr (std::is_convertible_v<From, To>) {
-      return std::forward<From>(from);
     } else {
       To to;
       to.reserve(from.size());
