@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from rclrt_analysis.bounds.activation import Activation, Stream, merged, urgencies
+from rclrt_analysis.bounds.budget import BudgetError, limited
 from rclrt_analysis.bounds.end_to_end import chain_bound
 from rclrt_analysis.bounds.events import analyse_events
 from rclrt_analysis.bounds.migrating import analyse_migrating
@@ -46,8 +47,14 @@ def analyse(system: System, method: str = "exact") -> Result:
 
     Notes
     -----
-    Thread-safe. Executors that send to each other are repeated until nothing changes.
+    Thread-safe. Executors that send to each other are repeated until nothing changes. Ends within
+    the budget of `bounds.budget`; what is not settled by then has no bound.
     """
+    with limited():
+        return _analyse(system, method)
+
+
+def _analyse(system: System, method: str) -> Result:
     if any(callback.waits for callback in system.callbacks):
         longer = (replace(c, wcet=c.wcet + c.waits, waits=0) for c in system.callbacks)
         system = replace(system, callbacks=tuple(longer))
@@ -125,7 +132,7 @@ def _result(
         publishers = system.triggered_by(system.callback_of[name])
         outputs = [responses[publisher].output for publisher in publishers]
         if local.response is not None and outputs:
-            streams = [s for output in outputs if output is not None for s in output.streams]
+            streams = merged(output for output in outputs if output is not None).streams
             waiting = sum(stream.most(local.response) for stream in streams)
             responses[name] = replace(local, depth_needed=max(1, waiting))
     callbacks = tuple(
@@ -175,7 +182,7 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
         if kind is ExecutorKind.MICRO_ROS:
             return analyse_micro_ros(unit, arrivals)
         return analyse_events(unit, arrivals, method == "paper")
-    except RefusedError as reason:
+    except (RefusedError, BudgetError) as reason:
         return {c.name: Local(None, reason=str(reason)) for c in unit.callbacks}, NONE
 
 

@@ -33,7 +33,10 @@ class Assumption(str, Enum):
         "message no more tries than lost fail; turnaround_ms holds"
     )
     ONE_MESSAGE = "every ready timer and the oldest message per round, in order of registration"
-    WINDOWS = "one job of every ready entity per polling point, in order of registration"
+    WINDOWS = (
+        "one job of every ready entity per polling point: timers, subscriptions, services, clients; "
+        "before jazzy each kind in order of registration"
+    )
 
 
 class RefusedError(Exception):

@@ -15,7 +15,7 @@ import numpy as np
 
 from rclrt_analysis.bounds.activation import UNKNOWN, Activation, Stream, joined, merged
 from rclrt_analysis.bounds.busy_window import Responses
-from rclrt_analysis.bounds.result import Local
+from rclrt_analysis.bounds.result import Local, RefusedError
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet, make_taskset
 from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
 from rclrt_analysis.model import Callback, Kind
@@ -23,6 +23,9 @@ from rclrt_analysis.model import Callback, Kind
 MAX_ROUNDS = 50
 MAX_GROWTH = 20
 """A response that exceeds so many times the longest period while jitter grows counts as none."""
+
+MAX_ROWS = 3_000
+"""What is computed has the square of it numbers."""
 
 GROWING = "jitter and response grow each other. Reduce wcet_ms, or move work to another executor"
 
@@ -120,6 +123,11 @@ def make_rows(unit: Unit, known: Known, callbacks: Sequence[Callback] | None = N
             columns.append(
                 (callback.wcet + unit.extra, stream.period, deadline, urgency, stream.jitter)
             )
+    if len(columns) > MAX_ROWS:
+        raise RefusedError(
+            f"its callbacks are released in {len(columns)} ways, counted with each timer that leads "
+            f"to them; {MAX_ROWS} is the most. Release them less often, or by fewer topics"
+        )
     wcet, period, deadlines, priority, jitter = zip(*columns, strict=True)
     return Rows(
         make_taskset(wcet, period, deadlines, priority, jitter), np.array(owner, dtype=np.int64)

@@ -32,9 +32,17 @@ from rclrt_analysis.model.system import (
 MAX_PROBLEMS = 20
 
 
+def _is_whole(_: Any, value: object) -> bool:
+    """Return whether a value is an integer; 2.0 is none, though JSON Schema takes it for one."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 @lru_cache(maxsize=4)
 def _validator(schema: Path) -> Any:
-    return jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
+    draft = jsonschema.Draft202012Validator
+    types = draft.TYPE_CHECKER.redefine("integer", _is_whole)
+    strict: Any = jsonschema.validators.extend(draft, type_checker=types)
+    return strict(json.loads(schema.read_text(encoding="utf-8")))
 
 
 def _unknown_keys(document: Document, error: Any) -> list[str]:

@@ -18,7 +18,7 @@ from rclrt_analysis.model import Callback, Executor, ExecutorKind, System
 from rclrt_analysis.simulation.jobs import Job, Run
 from rclrt_analysis.simulation.supply import Supplied
 
-MAX_EVENTS = 100_000_000
+MAX_EVENTS = 20_000_000
 END, RELEASE, CHOOSE = 0, 1, 2
 
 

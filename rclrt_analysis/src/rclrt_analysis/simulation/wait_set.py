@@ -3,8 +3,9 @@
 """The wait-set executors of rclcpp (eloquent and later): polling points and windows.
 
 Single-threaded: at a polling point the ready entities are taken down, then one job of each is run
-in order: timers, subscriptions, services, clients. Multi-threaded: its threads, each on a core of
-its own, share what was taken down; an idle one polls anew when nothing of it can be taken.
+in order: timers, subscriptions, services, clients, each kind as registered, from jazzy on in some
+order of its own. Multi-threaded: its threads, each on a core of its own, share what was taken down;
+an idle one polls anew when nothing of it can be taken.
 
 Those of crystal and dashing look at timers before every pick. The executor of micro-ROS (rclc)
 takes one message for each polling point, the one that came first, in the order of registration.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from rclrt_analysis.bounds.wait_set import CHECKS_TIMERS_AT_EVERY_PICK, ORDER
+from rclrt_analysis.bounds.wait_set import CHECKS_TIMERS_AT_EVERY_PICK, IN_ANY_ORDER, ORDER
 from rclrt_analysis.model import Executor, ExecutorKind, Kind
 from rclrt_analysis.simulation.jobs import Job
 from rclrt_analysis.simulation.simulate import CHOOSE, END, RELEASE, Clock
@@ -27,7 +28,8 @@ class WaitSet:
         self._clock = clock
         callbacks = clock.system.callbacks
         self._micro_ros = executor.kind is ExecutorKind.MICRO_ROS
-        self._order = sorted(members, key=lambda i: ORDER[callbacks[i].kind])
+        place = {i: clock.random.random() for i in members if clock.system.distro in IN_ANY_ORDER}
+        self._order = sorted(members, key=lambda i: (ORDER[callbacks[i].kind], place.get(i, 0)))
         if self._micro_ros:
             self._order = members
         self._old = clock.system.distro in CHECKS_TIMERS_AT_EVERY_PICK
