@@ -33,6 +33,10 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "nonpreemptive_edf": ("exact", lambda rng: timers_only(rng, EVENTS, Policy.EDF)),
     "fifo": ("exact", lambda rng: timers_only(rng, FIFO)),
     "wait_set": ("exact", lambda rng: timers_only(rng, WAIT_SET)),
+    "wait_set_registered": (
+        "exact",
+        lambda rng: replace(timers_only(rng, WAIT_SET), distro="humble"),
+    ),
     "preemptive_fp": ("exact", lambda rng: timers_only(rng, ISOLATED)),
     "preemptive_edf": ("exact", lambda rng: timers_only(rng, ISOLATED, Policy.EDF)),
     "global_fp": ("exact", lambda rng: migrating(rng, Policy.FIXED_PRIORITY, dags=False)),
@@ -41,7 +45,10 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "nonpreemptive_fp_graph": ("exact", lambda rng: with_subscriptions(rng, (EVENTS,))),
     "nonpreemptive_fp_jitter": ("exact", lambda rng: with_subscriptions(rng, (EVENTS,), 3)),
     "preemptive_fp_graph": ("exact", lambda rng: with_subscriptions(rng, (ISOLATED,))),
-    "wait_set_graph": ("exact", lambda rng: with_subscriptions(rng, (WAIT_SET,))),
+    "wait_set_graph": (
+        "exact",
+        lambda rng: with_subscriptions(rng, (WAIT_SET,), distro=rng.choice(["rolling", "humble"])),
+    ),
     "fifo_graph": ("exact", lambda rng: with_subscriptions(rng, (FIFO,))),
     "edf_graph": (
         "exact",
@@ -52,7 +59,7 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "wait_set_multi": (
         "exact",
         lambda rng: with_subscriptions(
-            rng, (MULTI,), distro=rng.choice(["rolling", "rolling", "dashing"])
+            rng, (MULTI,), distro=rng.choice(["rolling", "humble", "dashing"])
         ),
     ),
     "wait_set_old": ("exact", lambda rng: with_subscriptions(rng, (WAIT_SET,), distro="dashing")),

@@ -192,7 +192,7 @@ class _Expansion:
         if self._executor.kind is ExecutorKind.MICRO_ROS:
             # It goes on when the message is sent, or acknowledged.
             lost, time = self._link.lost, message(self._link, callback.bytes or 0)
-            sure = len(sent) * message(self._link, 0)
+            sure = message(self._link, 0) if sent else 0  # The first is out before the last.
             longer = len(sent) * (1 + lost) * time
             if self._link.reliable:
                 longer += len(sent) * handshake(self._link)
