@@ -25,7 +25,10 @@ class Assumption(str, Enum):
     NO_SKIP = "no timestamp of a timer is skipped: C + overhead < T, checked"
     PRIORITY_INHERITANCE = "the runner of a group inherits the urgency of who waits for it"
     ENOUGH_THREADS = "the executor has a thread for every group"
-    RESERVED = "every reservation is kept: the kernel's admission control is on, GRUB is off"
+    RESERVED = (
+        "every reservation is kept: the kernel's admission control is on, GRUB is off, and budgets "
+        "end on time (HRTICK_DL, or ticks are short beside them)"
+    )
     THREAD_EACH = "every thread of the executor has a core for itself"
     LINK = (
         "no message over a link is longer than its bytes, escapes included, and no HEARTBEAT or "
