@@ -211,3 +211,17 @@ def test_a_link_that_cannot_be_is_refused(before: str, after: str, expected: str
     with pytest.raises(ModelError) as caught:
         pods("tide", change=(before, after))
     assert expected in str(caught.value)
+
+
+def test_the_first_of_two_messages_is_out_before_the_second() -> None:
+    system = model(
+        "executors: [{name: mcu, kind: micro_ros, link: {baud: 115200}},"
+        " {name: h, kind: isolated, cores: [1]}]\n"
+        "callbacks:\n"
+        "  - {name: a, kind: timer, executor: mcu, period_ms: 100, wcet_ms: 1, publishes: [x, y],"
+        " bytes: 10}\n"
+        "  - {name: b, kind: subscription, executor: h, wcet_ms: 1, priority: 1, triggers: [x, y]}\n"
+    )
+    sender = system.callback_of["a"]
+    assert sender.wcet == 1_000_000 + 2 * message(Link(), 10)
+    assert sender.bcet == message(Link(), 0)
