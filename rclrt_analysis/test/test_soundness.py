@@ -23,6 +23,7 @@ EVENTS, FIFO = ExecutorKind.PRIORITY_EVENTS, ExecutorKind.EVENTS_FIFO
 WAIT_SET, ISOLATED = ExecutorKind.WAIT_SET_SINGLE, ExecutorKind.ISOLATED
 MULTI, TIDE, MICRO_ROS = ExecutorKind.WAIT_SET_MULTI, ExecutorKind.TIDE, ExecutorKind.MICRO_ROS
 RE = Release.RELEASE_AND_EXECUTE
+FIXED = (Policy.FIXED_PRIORITY, Policy.FIXED_PRIORITY, Policy.RM, Policy.DM)
 
 CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "theorem_1": ("paper", lambda rng: timers_only(rng, EVENTS)),
@@ -31,20 +32,33 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "nonpreemptive_fp": ("exact", lambda rng: timers_only(rng, EVENTS)),
     "nonpreemptive_fp_re": ("exact", lambda rng: timers_only(rng, EVENTS, release=RE)),
     "nonpreemptive_edf": ("exact", lambda rng: timers_only(rng, EVENTS, Policy.EDF)),
+    "nonpreemptive_edf_re": (
+        "exact",
+        lambda rng: timers_only(rng, EVENTS, Policy.EDF, RE),
+    ),
+    "theorem_2_re": ("paper", lambda rng: timers_only(rng, EVENTS, Policy.EDF, RE)),
     "fifo": ("exact", lambda rng: timers_only(rng, FIFO)),
     "wait_set": ("exact", lambda rng: timers_only(rng, WAIT_SET)),
     "wait_set_registered": (
         "exact",
         lambda rng: replace(timers_only(rng, WAIT_SET), distro="humble"),
     ),
-    "preemptive_fp": ("exact", lambda rng: timers_only(rng, ISOLATED)),
+    "preemptive_fp": ("exact", lambda rng: timers_only(rng, ISOLATED, rng.choice(FIXED))),
     "preemptive_edf": ("exact", lambda rng: timers_only(rng, ISOLATED, Policy.EDF)),
     "global_fp": ("exact", lambda rng: migrating(rng, Policy.FIXED_PRIORITY, dags=False)),
     "global_fp_dags": ("exact", lambda rng: migrating(rng, Policy.FIXED_PRIORITY, dags=True)),
     "global_edf": ("exact", lambda rng: migrating(rng, Policy.EDF, dags=False)),
-    "nonpreemptive_fp_graph": ("exact", lambda rng: with_subscriptions(rng, (EVENTS,))),
+    "nonpreemptive_fp_graph": (
+        "exact",
+        lambda rng: with_subscriptions(rng, (EVENTS,), policy=rng.choice(FIXED)),
+    ),
     "nonpreemptive_fp_jitter": ("exact", lambda rng: with_subscriptions(rng, (EVENTS,), 3)),
-    "preemptive_fp_graph": ("exact", lambda rng: with_subscriptions(rng, (ISOLATED,))),
+    "preemptive_fp_graph": (
+        "exact",
+        lambda rng: with_subscriptions(
+            rng, (rng.choice([ISOLATED, ExecutorKind.PREEMPTIVE]),), policy=rng.choice(FIXED)
+        ),
+    ),
     "wait_set_graph": (
         "exact",
         lambda rng: with_subscriptions(rng, (WAIT_SET,), distro=rng.choice(["rolling", "humble"])),
