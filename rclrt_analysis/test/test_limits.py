@@ -7,11 +7,13 @@ from __future__ import annotations
 import importlib
 
 import pytest
-from models import model
+from models import model, shipped
 from rclrt_analysis.bounds import budget, nonpreemptive_edf
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
 from rclrt_analysis.model import System
+from rclrt_analysis.report import to_text
+from rclrt_analysis.sensitivity import sensitivity
 from rclrt_analysis.simulation import SimulationError, simulate
 from test_system_bounds import analysed, bounds, reason, subscription, timer
 
@@ -103,3 +105,21 @@ def test_equal_names_equal_priorities_and_full_load_are_answered() -> None:
     assert "fills the processor" in reason(full)
     assert analyse(model(f"executors: [{EXECUTORS['isolated']}]\ncallbacks:\n"
                          f"  - {{{same[0]}}}\n  - {{{same[1]}}}\n")).met  # fmt: skip
+
+
+def test_margins_end_with_their_budget_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = shipped("teper_seven_timers_80")
+    assert sensitivity(system).complete
+    monkeypatch.setattr("rclrt_analysis.sensitivity.MOST", 0.001)
+    margins = sensitivity(system)
+    assert not margins.complete
+    # What was not searched is what it was, which was analysed.
+    assert margins.wcet["RearLidar"] in (None, 10_000_000)
+    assert "the budget ran out" in to_text(system, analyse(system), margins)
+
+
+def test_a_thousand_timers_on_several_cores_end() -> None:
+    lines = [timer(f"t{i}", 100, 0.5, 1 + i % 90) for i in range(1000)]
+    executor = "{name: e, kind: preemptive, cores: [0, 1, 2, 3, 4, 5, 6, 7]}"
+    result = analysed(executor, *lines)
+    assert len([b for b in result.callbacks if b.bound is not None]) > 900

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rclrt_analysis.bounds.activation import MAX_STREAMS, UNKNOWN, Activation, Stream
-from rclrt_analysis.bounds.budget import spend
+from rclrt_analysis.bounds.budget import CALLBACK, ITEM, spend
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
 from rclrt_analysis.bounds.result import Local, RefusedError
 from rclrt_analysis.bounds.taskset import LIMIT, UNBOUNDED, Interference, Ints
@@ -39,9 +39,6 @@ Keeps sums over all callbacks within 64 bits."""
 
 MAX_NUMBERS = 1 << 23
 """Callbacks times origins that lead to them, times origins."""
-
-SLOW = 50
-"""What one number costs that is not in an array."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,7 @@ class Graph:
         pairs = 0
         for x in range(len(self.wcet)):
             jobs = dict.fromkeys(self.entering[x], 1)
-            spend(SLOW * sum(len(self.jobs[p]) for p in self.counted[x]))
+            spend(ITEM * sum(len(self.jobs[p]) for p in self.counted[x]))
             for p in self.counted[x]:
                 for r, count in self.jobs[p].items():
                     jobs[r] = jobs.get(r, 0) + count
@@ -185,7 +182,7 @@ class Level:
 
 def _level(graph: Graph, urgency: int) -> Level:
     wanted = graph.urgency >= urgency
-    spend(SLOW * sum(len(children) for children in graph.children))
+    spend(ITEM * sum(len(children) for children in graph.children))
     after = np.zeros(len(graph.wcet), dtype=np.int64)
     for x in graph.inner:
         sets_off = sum(int(graph.wcet[y] + after[y]) for y in graph.children[x] if wanted[y])
@@ -206,7 +203,7 @@ def _ways(graph: Graph) -> list[dict[int, tuple[int, int]]]:
         urgency = int(graph.urgency[x])
         for r in graph.entering[x]:
             mine[r] = (urgency, 0)
-        spend(SLOW * sum(len(ways[p]) for p in graph.parents[x]))
+        spend(ITEM * sum(len(ways[p]) for p in graph.parents[x]))
         # Of messages that wait for others, those of the inputs that do not count come in as well.
         for p in graph.parents[x]:
             bcet = graph.unit.in_order[p].bcet
@@ -238,6 +235,7 @@ def analyse_graph(
     ways = _ways(graph)
     levels: dict[int, tuple[Level, int]] = {}
     pairs = [(x, r, least) for x, mine in enumerate(ways) for r, (least, _) in mine.items()]
+    spend(CALLBACK * (len(unit.callbacks) + len(pairs)))
     if not pairs:
         return {c.name: Local(None, reason=NO_BOUND) for c in unit.callbacks}
     for least in {least for _, _, least in pairs}:

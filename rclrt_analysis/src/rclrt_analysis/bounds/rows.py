@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rclrt_analysis.bounds.activation import UNKNOWN, Activation, Stream, joined, merged
+from rclrt_analysis.bounds.budget import CALLBACK, spend
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.result import Local, RefusedError
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet, make_taskset
@@ -90,6 +91,7 @@ def with_jitter(
     known = activations(unit, arrivals, result)
     for step in range(10 * MAX_ROUNDS):
         before = result
+        spend(CALLBACK * len(unit.callbacks))
         result = {**bounds(known), **endless}
         for name, local in result.items():
             grows = local.response is not None and local.response > MAX_GROWTH * longest
