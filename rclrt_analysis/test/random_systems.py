@@ -260,7 +260,8 @@ def with_a_link(rng: random.Random, kind: ExecutorKind) -> System:
         for way in ways
         for measure in ("reaction", "latency")
     )
-    return with_links(System("random", (*mcus, host), tuple(made), every))
+    overheads = Overheads(dispatch=rng.choice([0, 0, 1]), transport=rng.choice([0, 0, 2]))
+    return with_links(System("random", (*mcus, host), tuple(made), every, overheads))
 
 
 def chains(rng: random.Random, system: System) -> list[Chain]:

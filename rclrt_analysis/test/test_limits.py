@@ -114,12 +114,12 @@ def test_margins_end_with_their_budget_and_say_so(monkeypatch: pytest.MonkeyPatc
     margins = sensitivity(system)
     assert not margins.complete
     # What was not searched is what it was, which was analysed.
-    assert margins.wcet["RearLidar"] in (None, 10_000_000)
+    assert margins.wcet["Imu"] == 1_000_000
     assert "the budget ran out" in to_text(system, analyse(system), margins)
 
 
 def test_a_thousand_timers_on_several_cores_end() -> None:
-    lines = [timer(f"t{i}", 100, 0.5, 1 + i % 90) for i in range(1000)]
+    lines = [timer(f"t{i}", 100, 0.25, 1 + i % 90) for i in range(1000)]
     executor = "{name: e, kind: preemptive, cores: [0, 1, 2, 3, 4, 5, 6, 7]}"
     result = analysed(executor, *lines)
     assert len([b for b in result.callbacks if b.bound is not None]) > 900

@@ -21,8 +21,8 @@ NO_DEADLINE = 2**50
 MAX_POINTS = 200_000
 """Deadlines that are looked at, at most; beyond, no bound is found."""
 
-MAX_NUMBERS = 1 << 24
-"""In `exact`: deadlines times tasks, at most."""
+MAX_NUMBERS = 1 << 23
+"""In `exact`: tasks times those of these deadlines that one task can have, at most."""
 
 BLOCK = 1 << 20
 """Numbers in one array at most."""
@@ -118,16 +118,24 @@ def exact(tasks: TaskSet, supply: Supply = DEDICATED, earliest: Ints | None = No
     lost = Responses(result, result, nothing, nothing, nothing)
     end = _busy_period(tasks, supply) if n else UNBOUNDED
     due = _dues(tasks, end) if end < UNBOUNDED else None
-    if due is None or len(due) * n > MAX_NUMBERS:
+    if due is None:
+        return lost
+    first = np.searchsorted(due, tasks.deadline - tasks.jitter)
+    count = np.searchsorted(due, tasks.deadline + end) - first
+    if n * int(count.max()) > MAX_NUMBERS:
         return lost
     work = _Work(tasks, supply)
     busy = work.busy_until(due)
-    first = np.searchsorted(due, tasks.deadline - tasks.jitter)
-    last = np.searchsorted(due, tasks.deadline + end)
+    place = first[:, None] + np.arange(count.max())
+    inside = place < (first + count)[:, None]
+    place = np.where(inside, place, 0)
+    nominal = due[place] - tasks.deadline[:, None]
+    inside &= busy[place] >= nominal
     early = np.zeros(n, dtype=np.int64) if earliest is None else earliest
 
     def worst(since: Callable[[Ints, Ints], Ints]) -> Ints:
-        return _worst(work, due, busy, [slice(*at) for at in zip(first, last, strict=True)], since)
+        limit = busy[place] - since(np.arange(n)[:, None], nominal)
+        return _worst(work, nominal, np.where(inside, limit, -1), since)
 
     actual = worst(lambda owner, nominal: np.maximum(nominal + early[owner], 0))
     if not tasks.jitter.any() and not early.any():
@@ -155,43 +163,35 @@ def _dues(tasks: TaskSet, end: int) -> Ints | None:
 
 
 def _worst(
-    work: _Work,
-    due: Ints,
-    busy: Ints,
-    places: list[slice],
-    since: Callable[[Ints, Ints], Ints],
+    work: _Work, nominal: Ints, limit: Ints, since: Callable[[Ints, Ints], Ints]
 ) -> Ints:
-    """Return the longest response of each task over its deadlines, due[places[i]].
+    """Return the longest response of each task.
 
     Parameters
     ----------
-    busy
-        When all that is due by then has ended at the latest.
+    nominal
+        Shape (n, m): releases of each task that are looked at.
+    limit
+        Shape (n, m): what the response is not longer than; changed.
     since
-        From when on the response of a job counts, by task and nominal release.
+        From when on a response counts, by task and nominal release.
     """
-    tasks = work.tasks
-    best: Ints = tasks.wcet.copy()
-    limits = []
-    for i, place in enumerate(places):
-        nominal = due[place] - tasks.deadline[i]
-        spend(len(nominal))
-        limit = busy[place] - since(np.full(len(nominal), i), nominal)
-        limits.append(np.where(busy[place] >= nominal, limit, -1))
-    for most in (*FIRST, len(due)):
-        chosen = []
-        for i, limit in enumerate(limits):
-            better = np.flatnonzero(limit > best[i])
-            if len(better) > most:
-                better = better[np.argpartition(limit[better], -most)[-most:]]
-            chosen.append(places[i].start + better)
-            limit[better] = -1
-        owner = np.repeat(np.arange(len(tasks)), [len(at) for at in chosen])
+    best: Ints = work.tasks.wcet.copy()
+    spend(limit.size)
+    for most in (*FIRST, limit.shape[1]):
+        better = limit > best[:, None]
+        if most < limit.shape[1]:
+            promising = np.argpartition(limit, -most, axis=1)[:, -most:]
+            chosen = np.zeros_like(better)
+            np.put_along_axis(chosen, promising, values=True, axis=1)
+            better &= chosen
+        owner, column = np.nonzero(better)
         if not len(owner):
             break
-        nominal = due[np.concatenate(chosen)] - tasks.deadline[owner]
-        end = work.end(owner, nominal)
-        response = np.where(end >= UNBOUNDED, UNBOUNDED, end - since(owner, nominal))
+        limit[owner, column] = -1
+        release = nominal[owner, column]
+        end = work.end(owner, release)
+        response = np.where(end >= UNBOUNDED, UNBOUNDED, end - since(owner, release))
         np.maximum.at(best, owner, response)
     return best
 

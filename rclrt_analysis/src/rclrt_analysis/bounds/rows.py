@@ -102,6 +102,8 @@ def with_jitter(
         known = activations(unit, arrivals, result)
         if result == before:
             break
+    else:  # What was given up last may still tell on the others.
+        result = {name: Local(None, reason=GROWING) for name in result}
     unit.found.update(result)
     return {
         name: local
