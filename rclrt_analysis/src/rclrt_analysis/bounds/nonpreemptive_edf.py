@@ -156,7 +156,7 @@ def _dues(tasks: TaskSet, end: int) -> Ints | None:
     found = []
     for begin, until in zip(low[order][new], reach[np.append(new[1:] - 1, -1)], strict=True):
         points = _points(keys[:, 0], keys[:, 1], int(begin), int(until))
-        if points is None:
+        if points is None or sum(map(len, found)) > MAX_POINTS:
             return None
         found.append(points)
     return np.concatenate(found)
