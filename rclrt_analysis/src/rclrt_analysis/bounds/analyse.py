@@ -237,7 +237,9 @@ def _why_not(system: System, executors: tuple[Executor, ...]) -> str:
     for other in system.executors:
         if executors[0].reservation is not None and other.reservation is not None:
             continue  # The model is not accepted if they exceed the core.
-        if other.name not in names and cores & set(other.cores) and system.members(other.name):
+        if other.name in names or cores.isdisjoint(other.cores):
+            continue
+        if system.members(other.name):
             return (
                 f"executors '{executors[0].name}' and '{other.name}' share core "
                 f"{min(cores & set(other.cores))} in a way that no bound covers. Give them cores "

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 
 from rclrt_analysis.model.document import Document, ModelError, Place, read_document
-from rclrt_analysis.model.links import with_links
+from rclrt_analysis.model.links import TooManyPartsError, with_links
 from rclrt_analysis.model.rules import check_system
 from rclrt_analysis.model.system import (
     NS_PER_MS,
@@ -183,7 +183,10 @@ def build_system(document: Document, schema: Path) -> System:
     problems = reader.problems + check_system(system, document)
     if problems:
         raise ModelError(problems[:MAX_PROBLEMS])
-    expanded = with_links(system)
+    try:
+        expanded = with_links(system)
+    except TooManyPartsError as error:
+        raise ModelError([f"{document.where(('executors',))}: {error}"]) from error
     for key, items in (("callbacks", expanded.callbacks), ("executors", expanded.executors)):
         names = [item.name for item in items]
         added = set(names[len(content[key]) :])
