@@ -63,27 +63,28 @@ def _analyse(system: System, method: str) -> Result:
     responses = {name: Local(None, reason=reason) for name, reason in refused.items()}
     methods = dict.fromkeys(refused, NONE)
     longest = max((callback.period or 0 for callback in system.callbacks), default=0)
-    # At first every message comes as soon as it can; jitter only grows from there.
-    arrivals = [_arrivals(system, unit, responses, optimistic=True) for unit in units]
     given_up: set[int] = set()
-    changed = list(range(len(units)))
     rounds = 0
+
+    def newest(i: int) -> dict[str, Activation]:
+        # At first every message comes as soon as it can; jitter only grows from there.
+        found = _arrivals(system, units[i], responses, optimistic=not rounds)
+        _cut(found, 0 if i in given_up else MAX_GROWTH * longest)
+        return found
+
+    arrivals: list[dict[str, Activation]] = [{} for _ in units]
+    changed = list(range(len(units)))
     while changed:
         for i in changed:
+            arrivals[i] = newest(i)
             found, used = _bounds(units[i], arrivals[i], method)
             responses.update(found)
             methods.update(dict.fromkeys(found, used))
-        now = [_arrivals(system, unit, responses) for unit in units]
-        for i, found_now in enumerate(now):
-            _cut(found_now, 0 if i in given_up else MAX_GROWTH * longest)
-        changed = [i for i in range(len(units)) if now[i] != arrivals[i]]
         rounds += 1
+        changed = [i for i in range(len(units)) if newest(i) != arrivals[i]]
         if rounds >= MAX_ROUNDS:
             # Nothing is known of what still changes. Each time there is less of it.
             given_up.update(changed)
-            for i in changed:
-                now[i] = {}
-        arrivals = now
     return _result(system, responses, methods, urgency)
 
 
