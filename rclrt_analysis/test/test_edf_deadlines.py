@@ -53,9 +53,7 @@ def by_the_formula(tasks: TaskSet, supply: Supply, early: list[int]) -> list[tup
     return found
 
 
-def busy_until(
-    rows: list[tuple[int, ...]], blocking: int, due: int, supply: Supply
-) -> int:
+def busy_until(rows: list[tuple[int, ...]], blocking: int, due: int, supply: Supply) -> int:
     before, now = -1, 0
     while before != now:
         before = now

@@ -220,7 +220,8 @@ def test_the_first_of_two_messages_is_out_before_the_second() -> None:
         "callbacks:\n"
         "  - {name: a, kind: timer, executor: mcu, period_ms: 100, wcet_ms: 1, publishes: [x, y],"
         " bytes: 10}\n"
-        "  - {name: b, kind: subscription, executor: h, wcet_ms: 1, priority: 1, triggers: [x, y]}\n"
+        "  - {name: b, kind: subscription, executor: h, wcet_ms: 1, priority: 1,"
+        " triggers: [x, y]}\n"
     )
     sender = system.callback_of["a"]
     assert sender.wcet == 1_000_000 + 2 * message(Link(), 10)
@@ -232,7 +233,8 @@ def test_messages_that_become_too_many_parts_are_refused() -> None:
     link = "link: {baud: 115200, reliable: true, lost: 1}"
     with pytest.raises(ModelError, match=r"test.yaml:3: messages over links become more than 2000"):
         model(
-            f"executors: [{{name: m, kind: tide, {link}}}, {{name: h, kind: isolated, cores: [1]}}]\n"
+            f"executors: [{{name: m, kind: tide, {link}}},"
+            " {name: h, kind: isolated, cores: [1]}]\n"
             "callbacks:\n"
             "  - {name: a, kind: timer, executor: m, period_ms: 100, wcet_ms: 1, priority: 1,"
             f" publishes: [{topics}], bytes: 10}}\n"
@@ -242,9 +244,7 @@ def test_messages_that_become_too_many_parts_are_refused() -> None:
 
 
 def test_more_links_than_can_be_looked_at_are_refused() -> None:
-    executors = ", ".join(
-        f"{{name: m{i}, kind: tide, link: {{baud: 9600}}}}" for i in range(33)
-    )
+    executors = ", ".join(f"{{name: m{i}, kind: tide, link: {{baud: 9600}}}}" for i in range(33))
     with pytest.raises(ModelError, match="more than 32 executors with a link"):
         model(
             f"executors: [{executors}]\ncallbacks:\n"

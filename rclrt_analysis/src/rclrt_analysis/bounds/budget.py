@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much one analysis may compute: so it ends, whatever the system, and alike on every machine.
 
-Counted are the numbers in the arrays of recurrences, about 100 million a second; what is done one by
-one counts as so many numbers as take as long. What is analysed after the budget has run out has no
-bound.
+Counted are the numbers in the arrays of recurrences, about 100 million a second; what is done one
+by one counts as so many numbers as take as long. What is analysed after the budget has run out has
+no bound.
 """
 
 from __future__ import annotations

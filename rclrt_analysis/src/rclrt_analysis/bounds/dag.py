@@ -124,7 +124,11 @@ def global_fp(tasks: Sequence[DagTask], cores: int) -> list[int | None]:
         return [alone if alone <= tasks[0].deadline else None]
     sequential = all(task.dag.volume == task.dag.length for task in tasks)
     bounds: list[int | None] = [None] * len(tasks)
-    columns = ([t.dag.volume for t in tasks], [t.period for t in tasks], [t.deadline for t in tasks])
+    columns = (
+        [t.dag.volume for t in tasks],
+        [t.period for t in tasks],
+        [t.deadline for t in tasks],
+    )
     volume, period, response = (np.array(column, dtype=np.int64) for column in columns)
     known: list[int] = []
     for priority in sorted({task.priority for task in tasks}, reverse=True):

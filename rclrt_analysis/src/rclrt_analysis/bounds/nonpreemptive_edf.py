@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -153,18 +152,16 @@ def _dues(tasks: TaskSet, end: int) -> Ints | None:
     reach = np.maximum.accumulate(high[order])
     new = np.flatnonzero(np.append(True, low[order][1:] > reach[:-1]))
     keys = np.unique(np.stack([tasks.period, low], axis=1), axis=0)
-    found = []
+    found: list[Ints] = []
     for begin, until in zip(low[order][new], reach[np.append(new[1:] - 1, -1)], strict=True):
         points = _points(keys[:, 0], keys[:, 1], int(begin), int(until))
-        if points is None or sum(map(len, found)) > MAX_POINTS:
+        if points is None or sum(len(known) for known in found) > MAX_POINTS:
             return None
         found.append(points)
     return np.concatenate(found)
 
 
-def _worst(
-    work: _Work, nominal: Ints, limit: Ints, since: Callable[[Ints, Ints], Ints]
-) -> Ints:
+def _worst(work: _Work, nominal: Ints, limit: Ints, since: Callable[[Ints, Ints], Ints]) -> Ints:
     """Return the longest response of each task.
 
     Parameters
@@ -223,12 +220,12 @@ class _Work:
     def _most(self, due: Ints) -> Ints:
         """Return how many jobs of each group are due by then, shape (rows, groups)."""
         since = due[:, None] - self._deadline + self._jitter
-        return np.maximum(0, since // self._period + 1)
+        return np.asarray(np.maximum(0, since // self._period + 1))
 
     def _count(self, time: Ints, most: Ints) -> Ints:
         """Return how many of these are released by then."""
         spend(most.size)
-        return np.minimum((time[:, None] + self._jitter) // self._period + 1, most)
+        return np.asarray(np.minimum((time[:, None] + self._jitter) // self._period + 1, most))
 
     def busy_until(self, due: Ints) -> Ints:
         """Return the ends of the longest busy periods of what is due by these times.

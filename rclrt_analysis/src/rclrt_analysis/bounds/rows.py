@@ -129,8 +129,8 @@ def make_rows(unit: Unit, known: Known, callbacks: Sequence[Callback] | None = N
             )
     if len(columns) > MAX_ROWS:
         raise RefusedError(
-            f"its callbacks are released in {len(columns)} ways, counted with each timer that leads "
-            f"to them; {MAX_ROWS} is the most. Release them less often, or by fewer topics"
+            f"its callbacks are released in {len(columns)} ways, counted with each timer that "
+            f"leads to them; {MAX_ROWS} is the most. Release them less often, or by fewer topics"
         )
     wcet, period, deadlines, priority, jitter = zip(*columns, strict=True)
     return Rows(

@@ -59,7 +59,8 @@ def may_precede(callbacks: Sequence[Callback], distro: str) -> Bools:
     kind = np.array([ORDER[callback.kind] for callback in callbacks])
     number = np.arange(len(callbacks))
     if distro in IN_ANY_ORDER:
-        return (kind[None, :] <= kind[:, None]) & (number[None, :] != number[:, None])
+        others = number[None, :] != number[:, None]
+        return np.asarray((kind[None, :] <= kind[:, None]) & others)
     place = kind * len(callbacks) + number
     return np.asarray(place[None, :] < place[:, None])
 

@@ -3,8 +3,8 @@
 """YAML as plain values, each with the line it stands on. Time and memory are bounded by the limits.
 
 Refused, because a model needs none of it: files over 4 MiB, more than 200,000 values, nesting over
-20 levels, aliases (which can stand for themselves, or for gigabytes), tags, keys that are not text or
-occur twice, dates, numbers that are not finite or that YAML 1.1 takes for octal or base 60.
+20 levels, aliases (which can stand for themselves, or for gigabytes), tags, keys that are not text
+or occur twice, dates, numbers that are not finite or that YAML 1.1 takes for octal or base 60.
 """
 
 from __future__ import annotations

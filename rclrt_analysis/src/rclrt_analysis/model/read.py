@@ -41,8 +41,8 @@ def _is_whole(_: Any, value: object) -> bool:
 def _validator(schema: Path) -> Any:
     draft = jsonschema.Draft202012Validator
     types = draft.TYPE_CHECKER.redefine("integer", _is_whole)
-    strict: Any = jsonschema.validators.extend(draft, type_checker=types)
-    return strict(json.loads(schema.read_text(encoding="utf-8")))
+    extend: Any = jsonschema.validators.extend
+    return extend(draft, type_checker=types)(json.loads(schema.read_text(encoding="utf-8")))
 
 
 def _unknown_keys(document: Document, error: Any) -> list[str]:
