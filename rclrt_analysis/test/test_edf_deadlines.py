@@ -36,7 +36,7 @@ def by_the_formula(tasks: TaskSet, supply: Supply, early: list[int]) -> list[tup
         for due in sorted(due for due in dues if low <= due < high):
             a = due - d
             blocking = max((c2 for c2, _, d2, _ in rows if d2 > due), default=0)
-            before = [blocking + (a + j) // t * c, 0]
+            before = [-1, 0]
             if busy_until(rows, blocking, due, supply) < a:
                 continue
             while before[0] != before[1]:
@@ -76,7 +76,7 @@ def test_no_deadline_that_is_left_out_has_a_longer_response(reserved: bool) -> N
         load = rng.uniform(0.2, 0.6 if reserved else 0.95) / n
         wcet = [max(0, int(load * rng.uniform(0.3, 1.7) * p)) for p in period]
         jitter = [rng.choice([0, rng.randint(0, p)]) for p in period]
-        due = [rng.choice([p, rng.randint(1, p), 2 * p, edf.NO_DEADLINE]) for p in period]
+        due = [rng.choice([p, rng.randint(1, p), 2 * p, 2_000]) for p in period]
         tasks = make_taskset(wcet, period, due, None, jitter)
         supply = Supply(rng.randint(8, 10), 10) if reserved else DEDICATED
         early = [rng.randint(0, j) for j in jitter]
