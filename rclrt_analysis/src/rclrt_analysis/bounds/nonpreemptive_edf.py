@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from rclrt_analysis.bounds.budget import spend
@@ -20,7 +18,7 @@ NO_DEADLINE = 2**50
 MAX_POINTS = 200_000
 """Deadlines that are looked at, at most; beyond, no bound is found."""
 
-MAX_NUMBERS = 1 << 23
+MAX_NUMBERS = 1 << 25
 """In `exact`: tasks times those of these deadlines that one task can have, at most."""
 
 BLOCK = 1 << 20
@@ -125,21 +123,20 @@ def exact(tasks: TaskSet, supply: Supply = DEDICATED, earliest: Ints | None = No
         return lost
     work = _Work(tasks, supply)
     busy = work.busy_until(due)
-    place = first[:, None] + np.arange(count.max())
-    inside = place < (first + count)[:, None]
-    place = np.where(inside, place, 0)
-    nominal = due[place] - tasks.deadline[:, None]
-    inside &= busy[place] >= nominal
     early = np.zeros(n, dtype=np.int64) if earliest is None else earliest
-
-    def worst(since: Callable[[Ints, Ints], Ints]) -> Ints:
-        limit = busy[place] - since(np.arange(n)[:, None], nominal)
-        return _worst(work, nominal, np.where(inside, limit, -1), since)
-
-    actual = worst(lambda owner, nominal: np.maximum(nominal + early[owner], 0))
-    if not tasks.jitter.any() and not early.any():
-        return Responses(actual, actual, nothing, nothing, nothing)
-    return Responses(actual, worst(lambda _, nominal: nominal), nothing, nothing, nothing)
+    same = not tasks.jitter.any() and not early.any()
+    actual, nominal = result.copy(), result.copy()
+    for mine in np.array_split(np.arange(n), n * int(count.max()) // BLOCK + 1):
+        place = first[mine, None] + np.arange(count[mine].max(initial=0))
+        inside = place < (first + count)[mine, None]
+        place = np.where(inside, place, 0)
+        release = due[place] - tasks.deadline[mine, None]
+        inside &= busy[place] >= release
+        limit = np.where(inside, busy[place], -UNBOUNDED)
+        since = np.maximum(release + early[mine, None], 0)
+        actual[mine] = _worst(work, mine, release, since, limit)
+        nominal[mine] = actual[mine] if same else _worst(work, mine, release, release, limit)
+    return Responses(actual, nominal, nothing, nothing, nothing)
 
 
 def _dues(tasks: TaskSet, end: int) -> Ints | None:
@@ -161,35 +158,35 @@ def _dues(tasks: TaskSet, end: int) -> Ints | None:
     return np.concatenate(found)
 
 
-def _worst(work: _Work, nominal: Ints, limit: Ints, since: Callable[[Ints, Ints], Ints]) -> Ints:
-    """Return the longest response of each task.
+def _worst(work: _Work, mine: Ints, release: Ints, since: Ints, limit: Ints) -> Ints:
+    """Return the longest response of each of some tasks, shape (n,).
 
     Parameters
     ----------
-    nominal
-        Shape (n, m): releases of each task that are looked at.
-    limit
-        Shape (n, m): what the response is not longer than; changed.
+    release
+        Shape (n, m): nominal releases that are looked at.
     since
-        From when on a response counts, by task and nominal release.
+        From when on the responses count.
+    limit
+        When the jobs end at the latest.
     """
-    best: Ints = work.tasks.wcet.copy()
-    spend(limit.size)
-    for most in (*FIRST, limit.shape[1]):
-        better = limit > best[:, None]
-        if most < limit.shape[1]:
-            promising = np.argpartition(limit, -most, axis=1)[:, -most:]
+    best: Ints = work.tasks.wcet[mine]
+    left = limit - since
+    spend(left.size)
+    for most in (*FIRST, left.shape[1]):
+        better = left > best[:, None]
+        if most < left.shape[1]:
+            promising = np.argpartition(left, -most, axis=1)[:, -most:]
             chosen = np.zeros_like(better)
             np.put_along_axis(chosen, promising, values=True, axis=1)
             better &= chosen
-        owner, column = np.nonzero(better)
-        if not len(owner):
+        row, column = np.nonzero(better)
+        if not len(row):
             break
-        limit[owner, column] = -1
-        release = nominal[owner, column]
-        end = work.end(owner, release)
-        response = np.where(end >= UNBOUNDED, UNBOUNDED, end - since(owner, release))
-        np.maximum.at(best, owner, response)
+        left[row, column] = -1
+        end = work.end(mine[row], release[row, column])
+        response = np.where(end >= UNBOUNDED, UNBOUNDED, end - since[row, column])
+        np.maximum.at(best, row, response)
     return best
 
 
