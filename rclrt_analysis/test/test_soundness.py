@@ -43,7 +43,7 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "wait_set": ("exact", lambda rng: timers_only(rng, WAIT_SET)),
     "wait_set_registered": (
         "exact",
-        lambda rng: replace(timers_only(rng, WAIT_SET), distro="humble"),
+        lambda rng: replace(timers_only(rng, WAIT_SET), distro="foxy"),
     ),
     "preemptive_fp": ("exact", lambda rng: timers_only(rng, ISOLATED, rng.choice(FIXED))),
     "preemptive_edf": ("exact", lambda rng: timers_only(rng, ISOLATED, Policy.EDF)),
@@ -63,7 +63,7 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     ),
     "wait_set_graph": (
         "exact",
-        lambda rng: with_subscriptions(rng, (WAIT_SET,), distro=rng.choice(["rolling", "humble"])),
+        lambda rng: with_subscriptions(rng, (WAIT_SET,), distro=rng.choice(["foxy", "humble"])),
     ),
     "fifo_graph": ("exact", lambda rng: with_subscriptions(rng, (FIFO,))),
     "edf_graph": (
@@ -75,7 +75,7 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "wait_set_multi": (
         "exact",
         lambda rng: with_subscriptions(
-            rng, (MULTI,), distro=rng.choice(["rolling", "humble", "dashing"])
+            rng, (MULTI,), distro=rng.choice(["rolling", "humble", "foxy", "dashing"])
         ),
     ),
     "wait_set_old": ("exact", lambda rng: with_subscriptions(rng, (WAIT_SET,), distro="dashing")),

@@ -38,7 +38,7 @@ class Assumption(str, Enum):
     ONE_MESSAGE = "every ready timer and the oldest message per round, in order of registration"
     WINDOWS = (
         "one job of every ready entity per polling point: timers, subscriptions, services, "
-        "clients; before jazzy each kind in order of registration"
+        "clients; up to foxy each kind in order of registration, up to iron that of its group"
     )
 
 

@@ -3,9 +3,10 @@
 """Response times under the single-threaded wait-set executor, rclcpp's default.
 
 At a polling point the executor looks which entities are ready, then runs each of these once:
-timers, subscriptions, services, clients, each kind in the order of registration, or from jazzy on
-in any order (rclcpp issue 2532). What becomes ready meanwhile waits for the next polling point
-[Teper24 §VI].
+timers, subscriptions, services, clients. What becomes ready meanwhile waits for the next polling
+point [Teper24 §VI]. Those of one kind run in the order of registration up to foxy; from galactic on
+callback groups are sorted by address (rclcpp pull request 1218), and from jazzy on the order is
+that of hash maps (issue 2532).
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ ASSUMPTIONS = (
     Assumption.WINDOWS,
 )
 CHECKS_TIMERS_AT_EVERY_PICK = ("crystal", "dashing")
+GROUPS_IN_ANY_ORDER = ("galactic", "humble", "iron")
 IN_ANY_ORDER = ("jazzy", "kilted", "lyrical", "rolling")
-"""Within a kind: entities stand in hash maps."""
 MAX_MESSAGES = 200_000
 OFTEN = (
     "messages come as often as windows of full length, or more. Send fewer, or move work to "
@@ -58,11 +59,16 @@ def may_precede(callbacks: Sequence[Callback], distro: str) -> Bools:
     """
     kind = np.array([ORDER[callback.kind] for callback in callbacks])
     number = np.arange(len(callbacks))
+    among = number[None, :] < number[:, None]  # Of those of the same kind.
     if distro in IN_ANY_ORDER:
-        others = number[None, :] != number[:, None]
-        return np.asarray((kind[None, :] <= kind[:, None]) & others)
-    place = kind * len(callbacks) + number
-    return np.asarray(place[None, :] < place[:, None])
+        among |= among.T
+    elif distro in GROUPS_IN_ANY_ORDER:
+        first: dict[str, int] = {}
+        group = np.array([first.setdefault(c.group, i) if c.group else i
+                          for i, c in enumerate(callbacks)])  # fmt: skip
+        among |= among.T & (group[None, :] != group[:, None])
+    same = kind[None, :] == kind[:, None]
+    return np.asarray(np.where(same, among, kind[None, :] < kind[:, None]))
 
 
 def windows(wcet: Ints, before: Ints | None = None) -> tuple[Ints, Ints]:

@@ -3,9 +3,9 @@
 """The wait-set executors of rclcpp (eloquent and later): polling points and windows.
 
 Single-threaded: at a polling point the ready entities are taken down, then one job of each is run
-in order: timers, subscriptions, services, clients, each kind as registered, from jazzy on in some
-order of its own. Multi-threaded: its threads, each on a core of its own, share what was taken down;
-an idle one polls anew when nothing of it can be taken.
+in order: timers, subscriptions, services, clients, each kind as registered; from galactic on groups
+in some order of their own, from jazzy on all. Multi-threaded: its threads, each on a core of its
+own, share what was taken down; an idle one polls anew when nothing of it can be taken.
 
 Those of crystal and dashing look at timers before every pick. The executor of micro-ROS (rclc)
 takes one message for each polling point, the one that came first, in the order of registration.
@@ -16,7 +16,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from rclrt_analysis.bounds.wait_set import CHECKS_TIMERS_AT_EVERY_PICK, IN_ANY_ORDER, ORDER
+from rclrt_analysis.bounds.wait_set import (
+    CHECKS_TIMERS_AT_EVERY_PICK,
+    GROUPS_IN_ANY_ORDER,
+    IN_ANY_ORDER,
+    ORDER,
+)
 from rclrt_analysis.model import Executor, ExecutorKind, Kind
 from rclrt_analysis.simulation.jobs import Job
 from rclrt_analysis.simulation.simulate import CHOOSE, END, RELEASE, Clock
@@ -29,8 +34,14 @@ class WaitSet:
         self._clock = clock
         callbacks = clock.system.callbacks
         self._micro_ros = executor.kind is ExecutorKind.MICRO_ROS
-        place = {i: clock.random.random() for i in members if clock.system.distro in IN_ANY_ORDER}
-        self._order = sorted(members, key=lambda i: (ORDER[callbacks[i].kind], place.get(i, 0)))
+        self._group = {i: callbacks[i].group or f"\0{callbacks[i].name}" for i in members}
+        place = {i: clock.random.random() for i in members}
+        if clock.system.distro in GROUPS_IN_ANY_ORDER:
+            of_group = {group: place[i] for i, group in self._group.items()}
+            place = {i: of_group[group] for i, group in self._group.items()}
+        elif clock.system.distro not in IN_ANY_ORDER:
+            place = dict.fromkeys(members, 0.0)
+        self._order = sorted(members, key=lambda i: (ORDER[callbacks[i].kind], place[i]))
         if self._micro_ros:
             self._order = members
         self._old = clock.system.distro in CHECKS_TIMERS_AT_EVERY_PICK
@@ -40,7 +51,6 @@ class WaitSet:
         self._ready: list[int] = []
         multi = executor.kind is ExecutorKind.WAIT_SET_MULTI
         self._idle = (executor.threads or len(members)) if multi else 1
-        self._group = {i: callbacks[i].group or f"\0{callbacks[i].name}" for i in members}
         self._busy_groups: set[str] = set()
         self._planned = -1
         self._next: dict[int, int] = {}
