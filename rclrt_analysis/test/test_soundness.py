@@ -133,11 +133,12 @@ def check(system: System, method: str, rng: random.Random, runs: int, tally: Tal
             tally.tightness.append(seen / max(bound, 1))
             if seen > bound:
                 tally.violations.append(f"{name}: {seen} > {bound}, seed {seed}, {system}")
+        running = run.running
         for chain, chain_bound in zip(system.chains, result.chains, strict=True):
-            latencies = chain_latencies(run, chain)
+            latencies = chain_latencies(run, chain, running)
             first = system.callback_of[chain.callbacks[0]]
             if chain.measure == "reaction" and first.kind is Kind.TIMER:
-                latencies = latencies + chain_ages(run, chain)
+                latencies = latencies + chain_ages(run, chain, running)
             if chain_bound.bound is None or not latencies:
                 continue
             tally.chain_runs += 1

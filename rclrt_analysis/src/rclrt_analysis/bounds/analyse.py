@@ -152,7 +152,11 @@ def _result(
     if any(max(executor.cores) > FIRST_CORE for executor in system.executors):
         assumptions.append(Assumption.LINK)
     if system.chains:
-        assumptions += [Assumption.IMPLICIT_COMMUNICATION, Assumption.NO_LOSS]
+        assumptions += [
+            Assumption.IMPLICIT_COMMUNICATION,
+            Assumption.NO_LOSS,
+            Assumption.RUNNING,
+        ]
     return Result(system.name, callbacks, chains, tuple(dict.fromkeys(assumptions)))
 
 

@@ -21,6 +21,7 @@ class Assumption(str, Enum):
     SPORADIC = "releases are no closer than period and jitter say"
     INSTANT_TRIGGER = "a subscription is released when what publishes ends, or transport_ms later"
     IMPLICIT_COMMUNICATION = "callbacks read when they start and publish when they end"
+    RUNNING = "chains: every callback has run once; what waits for others to start waits longer"
     NO_LOSS = "queues hold as many messages as 'depth_needed' says"
     NO_SKIP = "no timestamp of a timer is skipped: C + overhead < T, checked"
     PRIORITY_INHERITANCE = "the runner of a group inherits the urgency of who waits for it"
