@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """No simulated response exceeds its bound, in 100,000 jobs for each bound.
 
-`IN_BATCHES` and `VARIANTS` have them in two places.
+`IN_BATCHES` have them in two places.
 
 RCLRT_SOUNDNESS=20 looks twenty times as long.
 """
@@ -96,9 +96,6 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
 IN_BATCHES = ("theorem_1", "nonpreemptive_fp", "nonpreemptive_edf", "fifo", "wait_set")
 """Those that `test_batch` holds against 125,000 runs of tasks as well."""
 
-VARIANTS = ("wait_set_registered", "nonpreemptive_edf_re", "theorem_2_re")
-"""The bound of another case, under other rules."""
-
 
 @dataclass
 class Tally:
@@ -168,7 +165,7 @@ def test_no_simulated_response_exceeds_its_bound(case: str) -> None:
     method, make = CASES[case]
     rng = random.Random(case)
     tally = Tally()
-    wanted = EFFORT * (25_000 if case in (*IN_BATCHES, *VARIANTS) else 100_000)
+    wanted = EFFORT * (25_000 if case in IN_BATCHES else 100_000)
     while tally.task_runs < wanted and tally.systems < 1_000 * EFFORT:
         check(make(rng), method, rng, 8, tally)
         tally.systems += 1

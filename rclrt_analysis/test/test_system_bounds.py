@@ -214,6 +214,18 @@ def test_overheads_count_where_they_arise() -> None:
             "'c' is not released once",
         ),
         (
+            # "j" may go with what "p1" has published, while "p2" still runs.
+            "{name: e, kind: isolated, cores: [0, 1]}",
+            [
+                timer("a", 100, 1, 5),
+                subscription("p1", 1, "a").replace("[p1]", "[x]"),
+                subscription("p2", 20, "a").replace("[p2]", "[x]"),
+                subscription("p3", 1, "a"),
+                subscription("j", 1, "x, p3", ", activation: all"),
+            ],
+            "'j' is not released once",
+        ),
+        (
             "{name: e, kind: isolated, cores: [0, 1]}",
             [timer("a", 9, 1, 1), subscription("b", 1, "a", ", priority: 7")],
             "'b' needs the priority of what releases it, 'a'",

@@ -39,7 +39,8 @@ class Assumption(str, Enum):
     ONE_MESSAGE = "every ready timer and the oldest message per round, in order of registration"
     WINDOWS = (
         "one job of every ready entity per polling point: timers, subscriptions, services, "
-        "clients; up to foxy each kind in order of registration, up to iron that of its group"
+        "clients; up to foxy each kind in order of registration, up to iron that of its group, "
+        "from jazzy on in one that stays while nothing is added or removed"
     )
 
 
