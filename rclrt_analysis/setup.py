@@ -2,12 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package, in the form colcon reads; pip reads it as well."""
 
+from pathlib import Path
+
 from setuptools import find_packages, setup
 
 setup(
     name="rclrt_analysis",
     version="0.1.0",
     description="Models, measurements and reports of rclrt, and the verbs of its command",
+    long_description=(Path(__file__).parent / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    classifiers=[
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering",
+        "Typing :: Typed",
+    ],
     license="Apache-2.0",
     author="The rclrt Authors",
     author_email="maintainers@example.org",

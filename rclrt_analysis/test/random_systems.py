@@ -79,6 +79,23 @@ def timers_only(
     return replace(system, chains=tuple(chains(rng, system)))
 
 
+def sharing(rng: random.Random, system: System) -> System:
+    """Let some callbacks publish a topic of another besides, where that closes no circle."""
+    topics = [topic for callback in system.callbacks for topic in callback.publishes]
+    for _ in range(rng.choice([0, 0, 1, 2])):
+        chosen, topic = rng.choice(system.callbacks), rng.choice(topics)
+        if topic in chosen.publishes:
+            continue
+        callbacks = tuple(
+            replace(c, publishes=(*c.publishes, topic)) if c is chosen else c
+            for c in system.callbacks
+        )
+        changed = replace(system, callbacks=callbacks)
+        if len(changed.topological) == len(callbacks):
+            system = changed
+    return system
+
+
 def migrating(rng: random.Random, policy: Policy, dags: bool) -> System:
     """Return timers, or a DAG for each, whose threads use two or three cores."""
     cores = rng.choice([2, 2, 3])
@@ -109,7 +126,7 @@ def migrating(rng: random.Random, policy: Policy, dags: bool) -> System:
             )
         callbacks += nodes[1:]
     executor = Executor("e", ExecutorKind.ISOLATED, policy, cores=tuple(range(cores)))
-    system = System("random", (executor,), tuple(callbacks))
+    system = sharing(rng, System("random", (executor,), tuple(callbacks)))
     return replace(system, chains=tuple(chains(rng, system)))
 
 
@@ -155,7 +172,7 @@ def with_subscriptions(
         replace(
             c,
             executor=rng.choice(executors).name,
-            group=rng.choice(["", "", "g"]),
+            group=rng.choice(["", "", "", "g", "g", "h"]),
             reads=tuple(rng.sample([o.publishes[0] for o in callbacks if o is not c], 1))
             if rng.random() < 0.5
             else (),
@@ -194,6 +211,7 @@ def with_subscriptions(
         transport=transport,
     )
     system = System("random", executors, tuple(callbacks), overheads=overheads, distro=distro)
+    system = sharing(rng, system)
     return replace(system, chains=tuple(chains(rng, system)))
 
 
@@ -212,34 +230,56 @@ def executor(
 
 
 def with_a_link(rng: random.Random, kind: ExecutorKind) -> System:
-    """Return chains of a timer, an answer from elsewhere and a subscription, over a serial link."""
+    """Return chains of a timer, an answer from elsewhere and its reader, over serial links.
+
+    Readers wait for the answer or sample it, on the microcontroller that asked or on another one;
+    some timers have a second message, which a timer elsewhere samples.
+    """
     lost = rng.randint(0, 1)
     # 20 ns for a frame without data: the shortest there is.
     link = Link(10_000_000_000, rng.randint(0, 5), bool(lost or rng.random() < 0.5), lost)
-    mcu = Executor("mcu", kind, link=link)
-    host = Executor("host", ExecutorKind.ISOLATED, cores=(1,))
-    count = rng.randint(1, 3)
-    roots = timers(rng, "mcu", count, rng.uniform(0.1, 0.4))
+    mcus = [Executor(f"mcu{i}", kind, cores=(i,), link=link) for i in range(rng.choice([1, 1, 2]))]
+    host = Executor("host", ExecutorKind.ISOLATED, cores=(9,))
+    roots = timers(rng, "mcu0", rng.randint(1, 3), rng.uniform(0.1, 0.4) / len(mcus))
     made: list[Callback] = []
+    ways: list[tuple[str, ...]] = []
     for root in roots:
         period = (root.period or 1) * 10
-        own = replace(root, period=period, deadline=period, bytes=rng.randint(1, 30))
+        more = (f"x{root.name}",) if rng.random() < 0.3 else ()
+        own = replace(
+            root, period=period, deadline=period, bytes=rng.randint(1, 30),
+            executor=rng.choice(mcus).name, publishes=(root.name, *more),
+        )  # fmt: skip
         answer = Callback(
             f"a{root.name}", Kind.SUBSCRIPTION, "host", 1, priority=rng.randint(1, 9),
-            triggers=own.publishes, publishes=(f"a{root.name}",), bytes=rng.randint(1, 9),
+            triggers=(root.name,), publishes=(f"a{root.name}",), bytes=rng.randint(1, 9),
         )  # fmt: skip
         wcet = rng.randint(1, 20)
         end = Callback(
-            f"s{root.name}", Kind.SUBSCRIPTION, "mcu", wcet, bcet=rng.randint(0, wcet),
-            priority=rng.randint(1, 9), triggers=answer.publishes,
+            f"s{root.name}", Kind.SUBSCRIPTION, rng.choice(mcus).name, wcet,
+            bcet=rng.randint(0, wcet), priority=rng.randint(1, 9), triggers=answer.publishes,
         )  # fmt: skip
+        if rng.random() < 0.3:
+            end = replace(
+                end, kind=Kind.TIMER, triggers=(), reads=answer.publishes, period=period,
+                deadline=period,
+            )  # fmt: skip
         made += [own, answer, end]
-    ways = [(f"t{i}", f"at{i}", f"st{i}") for i in range(count)]
-    measures = ("reaction", "latency")
+        ways += [(own.name, answer.name, end.name)]
+        for topic in more:
+            reader = Callback(
+                f"r{root.name}", Kind.TIMER, "host", 2, period=97, deadline=97,
+                priority=rng.randint(1, 9), reads=(topic,),
+            )  # fmt: skip
+            made += [reader]
+            ways += [(own.name, reader.name)]
     every = tuple(
-        Chain(f"{way[0]} {measure}", way, measure=measure) for way in ways for measure in measures
+        Chain(f"{way} {measure}", way, measure=measure)
+        for way in ways
+        for measure in ("reaction", "latency")
     )
-    return with_links(System("random", (mcu, host), tuple(made), every))
+    overheads = Overheads(dispatch=rng.choice([0, 0, 1]), transport=rng.choice([0, 0, 2]))
+    return with_links(System("random", (*mcus, host), tuple(made), every, overheads))
 
 
 def chains(rng: random.Random, system: System) -> list[Chain]:

@@ -101,7 +101,8 @@ def test_arrays_and_events_give_the_same_schedule(kind: str, policy: str, order:
         for i in range(4)
     )
     rule = f", policy: {policy}" if kind == "priority_events" else ""
-    system = model(f"executors: [{{name: e, kind: {kind}{rule}}}]\ncallbacks:\n{lines}")
+    executor = f"distro: foxy\nexecutors: [{{name: e, kind: {kind}{rule}}}]"
+    system = model(f"{executor}\ncallbacks:\n{lines}")
     run = simulate(system, 210_000_000)
     arrays = simulate_batch(
         *(np.array([column]) for column in (wcet, period, phase)),

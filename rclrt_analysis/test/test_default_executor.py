@@ -4,17 +4,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from models import model
 from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.round_robin import by_arrivals, starvation_free
 from rclrt_analysis.bounds.rows import Rows
 from rclrt_analysis.bounds.supply import DEDICATED
 from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
-from rclrt_analysis.bounds.wait_set import queued, windows
+from rclrt_analysis.bounds.wait_set import may_precede, queued, windows
+from rclrt_analysis.model import Callback, Kind
+from rclrt_analysis.simulation import simulate
 from test_system_bounds import analysed, bounds, reason, subscription, timer
 
 SINGLE = "{name: e, kind: wait_set_single}"
+REGISTERED = "distro: foxy\n"
+"""The last one in which entities of a kind run in the order of registration."""
+
 THREE = [timer("a", 50, 2), timer("b", 100, 3), timer("c", 200, 4)]
 
 
@@ -56,8 +64,38 @@ def test_old_distributions_put_timers_first() -> None:
 def test_a_message_from_within_waits_for_what_is_left_of_the_window() -> None:
     lines = [timer("a", 16, 2), timer("t", 16, 4), subscription("b", 3, "t")]
     # All that comes in 12: each of the four once, and "a" again.
-    result = analysed(SINGLE, *lines, subscription("c", 1, "a"))
+    result = analysed(SINGLE, *lines, subscription("c", 1, "a"), rest=REGISTERED)
     assert bounds(result) == {"a": 12, "t": 14, "b": 12, "c": 13}
+
+
+def test_without_a_known_order_all_of_a_kind_may_come_first() -> None:
+    lines = [timer("a", 30, 1), timer("b", 10, 5), timer("c", 100, 6)]
+    found = {d: bounds(analysed(SINGLE, *lines, rest=f"distro: {d}\n")) for d in ("foxy", "jazzy")}
+    # In order "a" waits for the others once, and is the first of the next window.
+    assert found["foxy"]["a"] == 5 + 6 + 1
+    assert found["jazzy"]["a"] == 6 + 2 * 5 + 1
+    text = "".join(f"  - {{{line}}}\n" for line in lines)
+    seen = {}
+    for distro in found:
+        system = model(f"distro: {distro}\nexecutors: [{SINGLE}]\ncallbacks:\n{text}")
+        phases = {"a": 1, "b": 0, "c": 0}  # "a" comes just after the first polling point.
+        runs = [simulate(system, 30_000_000, seed, offsets=phases) for seed in range(20)]
+        seen[distro] = max(run.worst()["a"][0] for run in runs)
+    assert seen == {"foxy": 11_999_999, "jazzy": 16_999_999}
+
+
+def test_kinds_come_one_after_the_other_in_every_distribution() -> None:
+    callbacks = [Callback(kind.value, kind, "e", 1) for kind in (Kind.CLIENT, Kind.TIMER)]
+    callbacks += [Callback("late", Kind.TIMER, "e", 1)]
+    registered, any_order = [[0, 1, 1], [0, 0, 0], [0, 1, 0]], [[0, 1, 1], [0, 0, 1], [0, 1, 0]]
+    grouped = [replace(callback, group="g") for callback in callbacks]
+    for distro, alone, together in (
+        ("foxy", registered, registered),
+        ("humble", any_order, registered),
+        ("jazzy", any_order, any_order),
+    ):
+        assert may_precede(callbacks, distro).astype(int).tolist() == alone
+        assert may_precede(grouped, distro).astype(int).tolist() == together
 
 
 def test_messages_that_come_together_wait_a_window_each() -> None:
@@ -78,7 +116,10 @@ def test_a_timer_that_may_skip_timestamps_has_no_bound() -> None:
 def test_two_threads_share_what_was_found_ready() -> None:
     executor = "{name: e, kind: wait_set_multi, threads: 2, cores: [0, 1]}"
     # Half of the others, and of those before it again: (7 + 0) / 2, (6 + 2) / 2, (5 + 5) / 2.
-    assert bounds(analysed(executor, *THREE)) == {"a": 3.5 + 2, "b": 4 + 3, "c": 5 + 4}
+    registered = analysed(executor, *THREE, rest=REGISTERED)
+    assert bounds(registered) == {"a": 3.5 + 2, "b": 4 + 3, "c": 5 + 4}
+    # From jazzy on others of the kind may come before each: half of all others twice.
+    assert bounds(analysed(executor, *THREE)) == {"a": 7 + 2, "b": 6 + 3, "c": 5 + 4}
 
 
 def test_with_a_thread_for_every_group_only_the_group_is_waited_for() -> None:
@@ -91,7 +132,7 @@ def test_with_a_thread_for_every_group_only_the_group_is_waited_for() -> None:
 def test_a_group_is_held_up_before_each_of_its_jobs() -> None:
     executor = "{name: e, kind: wait_set_multi, threads: 2, cores: [0, 1]}"
     grouped = [line + ", group: g" for line in THREE[:2]]
-    result = analysed(executor, *grouped, THREE[2], timer("d", 200, 1))
+    result = analysed(executor, *grouped, THREE[2], timer("d", 200, 1), rest=REGISTERED)
     # 2 (4 + 1) / 2 before "a" and before "b", in either order.
     assert bounds(result) == {"a": 15, "b": 15, "c": 4 + (6 + 5) / 2, "d": 1 + (9 + 9) / 2}
 

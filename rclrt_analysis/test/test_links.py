@@ -211,3 +211,42 @@ def test_a_link_that_cannot_be_is_refused(before: str, after: str, expected: str
     with pytest.raises(ModelError) as caught:
         pods("tide", change=(before, after))
     assert expected in str(caught.value)
+
+
+def test_the_first_of_two_messages_is_out_before_the_second() -> None:
+    system = model(
+        "executors: [{name: mcu, kind: micro_ros, link: {baud: 115200}},"
+        " {name: h, kind: isolated, cores: [1]}]\n"
+        "callbacks:\n"
+        "  - {name: a, kind: timer, executor: mcu, period_ms: 100, wcet_ms: 1, publishes: [x, y],"
+        " bytes: 10}\n"
+        "  - {name: b, kind: subscription, executor: h, wcet_ms: 1, priority: 1,"
+        " triggers: [x, y]}\n"
+    )
+    sender = system.callback_of["a"]
+    assert sender.wcet == 1_000_000 + 2 * message(Link(), 10)
+    assert sender.bcet == message(Link(), 0)
+
+
+def test_messages_that_become_too_many_parts_are_refused() -> None:
+    topics = ", ".join(f"x{i}" for i in range(700))
+    link = "link: {baud: 115200, reliable: true, lost: 1}"
+    with pytest.raises(ModelError, match=r"test.yaml:3: messages over links become more than 2000"):
+        model(
+            f"executors: [{{name: m, kind: tide, {link}}},"
+            " {name: h, kind: isolated, cores: [1]}]\n"
+            "callbacks:\n"
+            "  - {name: a, kind: timer, executor: m, period_ms: 100, wcet_ms: 1, priority: 1,"
+            f" publishes: [{topics}], bytes: 10}}\n"
+            "  - {name: b, kind: subscription, executor: h, wcet_ms: 1, priority: 1,"
+            f" triggers: [{topics}]}}\n"
+        )
+
+
+def test_more_links_than_can_be_looked_at_are_refused() -> None:
+    executors = ", ".join(f"{{name: m{i}, kind: tide, link: {{baud: 9600}}}}" for i in range(33))
+    with pytest.raises(ModelError, match="more than 32 executors with a link"):
+        model(
+            f"executors: [{executors}]\ncallbacks:\n"
+            "  - {name: a, kind: timer, executor: m0, period_ms: 100, wcet_ms: 1, priority: 1}\n"
+        )

@@ -10,7 +10,7 @@ from rclrt_analysis.bounds import fifo, preemptive_fp
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
-from rclrt_analysis.simulation import simulate
+from rclrt_analysis.simulation import chain_latencies, simulate
 
 MS = 1_000_000
 
@@ -118,6 +118,21 @@ def test_a_callback_that_waits_for_all_inputs_adds_the_gap_of_the_others() -> No
     assert result.chains[0].hops[1].waiting == 40 * MS
 
 
+def test_a_chain_that_waits_for_another_to_start_is_outside_of_its_bound() -> None:
+    lines = [timer("a", 50, 17, 2), timer("b", 100, 83, 1) + ", bcet_ms: 77"]
+    lines += [subscription("f", 1, "a, b", ", activation: all")]
+    rest = "chains: [{name: c, callbacks: [a, f], measure: latency}]\n"
+    executor = "{name: e, kind: wait_set_multi, cores: [0, 1, 2]}"
+    result = analysed(executor, *lines, rest=rest)
+    text = "".join(f"  - {{{line}}}\n" for line in lines)
+    system = model(f"executors: [{executor}]\ncallbacks:\n{text}{rest}")
+    run = simulate(system, 900 * MS, offsets={"a": 37 * MS, "b": 87 * MS})
+    bound = result.chains[0].bound or 0
+    assert max(chain_latencies(run, system.chains[0])) == 134 * MS > bound
+    assert max(chain_latencies(run, system.chains[0], run.running)) <= bound
+    assert "RUNNING" in {a.name for a in result.assumptions}
+
+
 def test_a_sampled_hop_costs_a_period_and_a_triggered_one_does_not() -> None:
     chain = "chains: [{name: c, callbacks: [a, b, d]}]\n"
     result = analysed(
@@ -197,6 +212,18 @@ def test_overheads_count_where_they_arise() -> None:
             "{name: e, kind: isolated, cores: [0, 1]}",
             [timer("a", 9, 1, 1), timer("b", 9, 1, 1), subscription("c", 1, "a, b")],
             "'c' is not released once",
+        ),
+        (
+            # "j" may go with what "p1" has published, while "p2" still runs.
+            "{name: e, kind: isolated, cores: [0, 1]}",
+            [
+                timer("a", 100, 1, 5),
+                subscription("p1", 1, "a").replace("[p1]", "[x]"),
+                subscription("p2", 20, "a").replace("[p2]", "[x]"),
+                subscription("p3", 1, "a"),
+                subscription("j", 1, "x, p3", ", activation: all"),
+            ],
+            "'j' is not released once",
         ),
         (
             "{name: e, kind: isolated, cores: [0, 1]}",

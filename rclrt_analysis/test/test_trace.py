@@ -111,6 +111,16 @@ def test_a_timer_that_skipped_is_still_a_timer_and_arrivals_are_not() -> None:
     assert found[1].cause == ""
 
 
+def test_callbacks_of_one_name_are_told_apart_by_their_ids(tmp_path: Path) -> None:
+    trace = to_trace(simulate(shipped("teper_seven_timers_60"), S))
+    same = Trace(dict.fromkeys(trace.names, "node@Timer"), trace.records)
+    path = tmp_path / "model.yaml"
+    path.write_text(to_yaml(same, "same"), encoding="utf-8")
+    assert [c.name for c in read_model(path, SCHEMA).callbacks] == [
+        f"node@Timer #{i}" for i in range(7)
+    ]
+
+
 def test_the_picture_stands_alone() -> None:
     html = gantt(simulate(shipped("teper_seven_timers_90"), S // 4))
     assert "Imu" in html

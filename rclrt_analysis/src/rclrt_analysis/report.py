@@ -134,6 +134,8 @@ def _margins(margins: Margins) -> list[str]:
     for name, wcet in margins.wcet.items():
         longest = NONE if wcet is None else _signed(wcet)
         lines.append(f"{name[:34]:34}{longest:>12}{ms(margins.period.get(name)):>13}")
+    if not margins.complete:
+        lines.append("the budget ran out: times may change by at least as much, perhaps by more")
     return lines
 
 
@@ -169,6 +171,7 @@ def to_json(system: System, result: Result, margins: Margins | None = None) -> s
     }
     if margins is not None:
         content["margins"] = {
+            "complete": margins.complete,
             "all_wcet_factor": margins.all_wcet,
             "wcet_ms": {name: _number(value) for name, value in margins.wcet.items()},
             "period_ms": {name: _number(value) for name, value in margins.period.items()},

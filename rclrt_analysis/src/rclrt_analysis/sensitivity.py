@@ -13,12 +13,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.budget import limited
 from rclrt_analysis.model import Callback, Kind, System
 
 STEPS = 20
 """Bisections per answer; each is an analysis."""
 
 MAX_FACTOR = 64
+
+MOST = 10
+"""All answers together may compute as much as so many analyses of the largest systems."""
 
 
 @dataclass(frozen=True)
@@ -33,32 +37,38 @@ class Margins:
         Longest execution time of every callback, others unchanged, ns; None if no deadline is met.
     period
         Shortest period of every timer, its deadline with it, others unchanged, ns.
+    complete
+        Whether the budget was enough; if not, what was searched last may change by more than shown.
     """
 
     all_wcet: float | None
     wcet: dict[str, int | None]
     period: dict[str, int | None]
+    complete: bool = True
 
 
 def sensitivity(system: System, method: str = "exact") -> Margins:
     """Return the margins of a system.
 
-    Costs about `STEPS` x (1 + callbacks + timers) analyses.
+    Costs about `STEPS` x (1 + callbacks + timers) analyses, but stops at the budget of `MOST` large
+    ones.
     """
+    with limited(MOST) as budget:
 
-    def met(changed: System) -> bool:
-        return analyse(changed, method).met
+        def met(changed: System) -> bool:
+            return budget.left > 0 and analyse(changed, method).met
 
-    is_met = met(system)
-    return Margins(
-        _all_wcet(system, met),
-        {c.name: _wcet(system, c, met) if is_met else None for c in system.callbacks},
-        {
-            c.name: _period(system, c, met) if is_met else None
-            for c in system.callbacks
-            if c.kind is Kind.TIMER
-        },
-    )
+        is_met = met(system)
+        return Margins(
+            _all_wcet(system, met),
+            {c.name: _wcet(system, c, met) if is_met else None for c in system.callbacks},
+            {
+                c.name: _period(system, c, met) if is_met else None
+                for c in system.callbacks
+                if c.kind is Kind.TIMER
+            },
+            complete=budget.left > 0,
+        )
 
 
 def _largest(low: int, high: int, met: Callable[[int], bool]) -> int:

@@ -49,12 +49,17 @@ class Activation:
 
 UNKNOWN = Activation((ENDLESS,), None)
 
+MAX_STREAMS = 2_000
+"""More of one callback count as endless: ways that fork and join again double at each join."""
+
 
 def merged(inputs: Iterable[Activation]) -> Activation:
     """Return the activation by every one of several inputs."""
     every = list(inputs)
     if len(every) == 1:
         return every[0]
+    if sum(len(one.streams) for one in every) > MAX_STREAMS:
+        return UNKNOWN
     gaps = [one.gap for one in every if one.gap is not None]
     streams = tuple(stream for one in every for stream in one.streams)
     return Activation(streams, min(gaps, default=None))

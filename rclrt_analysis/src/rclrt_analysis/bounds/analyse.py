@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from rclrt_analysis.bounds.activation import Activation, Stream, merged, urgencies
+from rclrt_analysis.bounds.budget import BudgetError, limited
 from rclrt_analysis.bounds.end_to_end import chain_bound
 from rclrt_analysis.bounds.events import analyse_events
 from rclrt_analysis.bounds.migrating import analyse_migrating
@@ -46,8 +47,14 @@ def analyse(system: System, method: str = "exact") -> Result:
 
     Notes
     -----
-    Thread-safe. Executors that send to each other are repeated until nothing changes.
+    Thread-safe. Executors that send to each other are repeated until nothing changes. Ends within
+    the budget of `bounds.budget`; what is not settled by then has no bound.
     """
+    with limited():
+        return _analyse(system, method)
+
+
+def _analyse(system: System, method: str) -> Result:
     if any(callback.waits for callback in system.callbacks):
         longer = (replace(c, wcet=c.wcet + c.waits, waits=0) for c in system.callbacks)
         system = replace(system, callbacks=tuple(longer))
@@ -56,27 +63,28 @@ def analyse(system: System, method: str = "exact") -> Result:
     responses = {name: Local(None, reason=reason) for name, reason in refused.items()}
     methods = dict.fromkeys(refused, NONE)
     longest = max((callback.period or 0 for callback in system.callbacks), default=0)
-    # At first every message comes as soon as it can; jitter only grows from there.
-    arrivals = [_arrivals(system, unit, responses, optimistic=True) for unit in units]
     given_up: set[int] = set()
-    changed = list(range(len(units)))
     rounds = 0
+
+    def newest(i: int) -> dict[str, Activation]:
+        # At first every message comes as soon as it can; jitter only grows from there.
+        found = _arrivals(system, units[i], responses, optimistic=not rounds)
+        _cut(found, 0 if i in given_up else MAX_GROWTH * longest)
+        return found
+
+    arrivals: list[dict[str, Activation]] = [{} for _ in units]
+    changed = list(range(len(units)))
     while changed:
         for i in changed:
+            arrivals[i] = newest(i)
             found, used = _bounds(units[i], arrivals[i], method)
             responses.update(found)
             methods.update(dict.fromkeys(found, used))
-        now = [_arrivals(system, unit, responses) for unit in units]
-        for i, found_now in enumerate(now):
-            _cut(found_now, 0 if i in given_up else MAX_GROWTH * longest)
-        changed = [i for i in range(len(units)) if now[i] != arrivals[i]]
         rounds += 1
+        changed = [i for i in range(len(units)) if newest(i) != arrivals[i]]
         if rounds >= MAX_ROUNDS:
             # Nothing is known of what still changes. Each time there is less of it.
             given_up.update(changed)
-            for i in changed:
-                now[i] = {}
-        arrivals = now
     return _result(system, responses, methods, urgency)
 
 
@@ -125,7 +133,7 @@ def _result(
         publishers = system.triggered_by(system.callback_of[name])
         outputs = [responses[publisher].output for publisher in publishers]
         if local.response is not None and outputs:
-            streams = [s for output in outputs if output is not None for s in output.streams]
+            streams = merged(output for output in outputs if output is not None).streams
             waiting = sum(stream.most(local.response) for stream in streams)
             responses[name] = replace(local, depth_needed=max(1, waiting))
     callbacks = tuple(
@@ -144,7 +152,11 @@ def _result(
     if any(max(executor.cores) > FIRST_CORE for executor in system.executors):
         assumptions.append(Assumption.LINK)
     if system.chains:
-        assumptions += [Assumption.IMPLICIT_COMMUNICATION, Assumption.NO_LOSS]
+        assumptions += [
+            Assumption.IMPLICIT_COMMUNICATION,
+            Assumption.NO_LOSS,
+            Assumption.RUNNING,
+        ]
     return Result(system.name, callbacks, chains, tuple(dict.fromkeys(assumptions)))
 
 
@@ -175,7 +187,7 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
         if kind is ExecutorKind.MICRO_ROS:
             return analyse_micro_ros(unit, arrivals)
         return analyse_events(unit, arrivals, method == "paper")
-    except RefusedError as reason:
+    except (RefusedError, BudgetError) as reason:
         return {c.name: Local(None, reason=str(reason)) for c in unit.callbacks}, NONE
 
 
@@ -230,7 +242,9 @@ def _why_not(system: System, executors: tuple[Executor, ...]) -> str:
     for other in system.executors:
         if executors[0].reservation is not None and other.reservation is not None:
             continue  # The model is not accepted if they exceed the core.
-        if other.name not in names and cores & set(other.cores) and system.members(other.name):
+        if other.name in names or cores.isdisjoint(other.cores):
+            continue
+        if system.members(other.name):
             return (
                 f"executors '{executors[0].name}' and '{other.name}' share core "
                 f"{min(cores & set(other.cores))} in a way that no bound covers. Give them cores "

@@ -10,8 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
+
+from rclrt_analysis.bounds.budget import CALLBACK, spend
 from rclrt_analysis.bounds.fixed_point import MAX_ITERATIONS
+from rclrt_analysis.bounds.taskset import Ints
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Dag:
     wcet: tuple[int, ...]
     before: tuple[tuple[int, ...], ...]
 
-    @property
+    @cached_property
     def volume(self) -> int:
         """Sum of all execution times, ns."""
         return sum(self.wcet)
@@ -50,7 +55,7 @@ class Dag:
             node = came_from[node]
         return path[::-1]
 
-    @property
+    @cached_property
     def length(self) -> int:
         """Length of the longest path, ns."""
         return sum(self.wcet[node] for node in self.longest_path())
@@ -119,52 +124,59 @@ def global_fp(tasks: Sequence[DagTask], cores: int) -> list[int | None]:
         return [alone if alone <= tasks[0].deadline else None]
     sequential = all(task.dag.volume == task.dag.length for task in tasks)
     bounds: list[int | None] = [None] * len(tasks)
-    known: dict[int, int] = {}
+    columns = (
+        [t.dag.volume for t in tasks],
+        [t.period for t in tasks],
+        [t.deadline for t in tasks],
+    )
+    volume, period, response = (np.array(column, dtype=np.int64) for column in columns)
+    known: list[int] = []
     for priority in sorted({task.priority for task in tasks}, reverse=True):
         equal = [i for i, task in enumerate(tasks) if task.priority == priority]
-        assumed = {**known, **{i: tasks[i].deadline for i in equal}}
-        found = {i: _response(tasks, i, assumed, cores, sequential) for i in equal}
+        found = {}
+        for i in equal:
+            of = np.array([j for j in (*known, *equal) if j != i], dtype=np.int64)
+            others = _Others(volume[of], period[of], response[of])
+            found[i] = _response(tasks[i], others, cores, sequential)
         if any(bound is None for bound in found.values()):
             break
         for i, bound in found.items():
             assert bound is not None  # just looked at
-            bounds[i] = known[i] = bound
+            bounds[i] = bound
+            response[i] = bound
+        known += equal
     return bounds
 
 
-def _response(
-    tasks: Sequence[DagTask], k: int, known: dict[int, int], cores: int, sequential: bool
-) -> int | None:
-    dag = tasks[k].dag
-    length, volume = dag.length, dag.volume
+@dataclass(frozen=True)
+class _Others:
+    """Tasks that interfere, with what is known of their responses: their deadlines at first."""
+
+    volume: Ints
+    period: Ints
+    response: Ints
+
+    def work(self, window: int, cores: int) -> Ints:
+        """Return the most work of each in a window, with what is carried in."""
+        spend(CALLBACK + len(self.volume))
+        shifted = np.maximum(window + self.response - self.volume // cores, 0)
+        whole, rest = np.divmod(shifted, self.period)
+        return np.asarray(whole * self.volume + np.minimum(self.volume, cores * rest))
+
+
+def _response(task: DagTask, others: _Others, cores: int, sequential: bool) -> int | None:
+    length, volume = task.dag.length, task.dag.volume
     response = length
     for _ in range(MAX_ITERATIONS):
-        total = 0
-        for i, bound in known.items():
-            if i == k:
-                continue
-            task = tasks[i]
-            if sequential:
-                work = _work(task.dag.volume, task.period, bound, response, 1)
-                total += min(work, response - length + 1)
-            else:
-                total += _work(task.dag.volume, task.period, bound, response, cores)
         if sequential:
-            then = length + total // cores
+            work = np.minimum(others.work(response, 1), response - length + 1)
+            then = length + int(work.sum()) // cores
         else:
+            total = int(others.work(response, cores).sum())
             then = length - (-(volume - length + total) // cores)
-        if then > tasks[k].deadline:
+        if then > task.deadline:
             return None
         if then == response:
             return response
         response = then
     return None
-
-
-def _work(volume: int, period: int, response: int, window: int, cores: int) -> int:
-    """Return the most work of a task in a window, with what is carried in."""
-    shifted = window + response - volume // cores
-    if shifted <= 0:
-        return 0
-    whole, rest = divmod(shifted, period)
-    return whole * volume + min(volume, cores * rest)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rclrt_analysis.bounds.budget import spend
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet
 
@@ -40,6 +41,7 @@ def demand(tasks: TaskSet) -> bool:
     columns = zip(tasks.deadline, tasks.period, count, strict=True)
     due = [deadline + period * np.arange(number) for deadline, period, number in columns]
     points = np.unique(np.concatenate(due))
+    spend(len(points) * len(tasks))
     for t in np.array_split(points, max(1, len(points) * len(tasks) // 1_000_000)):
         released = np.maximum(0, (t[:, None] - tasks.deadline) // tasks.period + 1)
         if np.any((released * tasks.wcet).sum(axis=1) > t):

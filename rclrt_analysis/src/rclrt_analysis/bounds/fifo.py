@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rclrt_analysis.bounds.budget import spend
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
@@ -71,6 +72,7 @@ def response(
 
 def _work(tasks: TaskSet, at: Ints) -> Ints:
     """Return what is released in [0, at]; by blocks, to bound the memory."""
+    spend(len(at) * len(tasks))
     blocks = np.array_split(at, max(1, len(at) * len(tasks) // 1_000_000))
     parts = [
         (((a[:, None] + tasks.jitter) // tasks.period + 1) * tasks.wcet).sum(axis=1) for a in blocks

@@ -25,12 +25,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rclrt_analysis.bounds.activation import UNKNOWN, Activation, Stream
+from rclrt_analysis.bounds.activation import MAX_STREAMS, UNKNOWN, Activation, Stream
+from rclrt_analysis.bounds.budget import CALLBACK, ITEM, spend
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
-from rclrt_analysis.bounds.result import Local
-from rclrt_analysis.bounds.taskset import UNBOUNDED, Interference, Ints
+from rclrt_analysis.bounds.result import Local, RefusedError
+from rclrt_analysis.bounds.taskset import LIMIT, UNBOUNDED, Interference, Ints
 from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
 from rclrt_analysis.model import Callback, Kind
+
+ENDLESS_WORK = 2**44
+"""ns, more than any period: where ways that fork and join make that much, it may as well be more.
+Keeps sums over all callbacks within 64 bits."""
+
+MAX_NUMBERS = 1 << 23
+"""Callbacks times origins that lead to them, times origins."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +97,26 @@ class Graph:
         self.inner = [x for x in reversed(range(len(self.wcet))) if self.children[x]]
         self.jobs: list[dict[int, int]] = []
         self.stored: list[int] = []
+        pairs = 0
         for x in range(len(self.wcet)):
             jobs = dict.fromkeys(self.entering[x], 1)
+            spend(ITEM * sum(len(self.jobs[p]) for p in self.counted[x]))
             for p in self.counted[x]:
                 for r, count in self.jobs[p].items():
                     jobs[r] = jobs.get(r, 0) + count
+            pairs += len(jobs)
+            _check_size(pairs, self)
             self.jobs.append(jobs)
             self.stored.append(self.once[x] + sum(self.stored[p] for p in self.counted[x]))
+
+
+def _check_size(pairs: int, graph: Graph) -> None:
+    """Refuse what would take too much memory."""
+    if pairs * len(graph.origins) > MAX_NUMBERS:
+        raise RefusedError(
+            f"{len(graph.origins)} timers and messages from outside lead to too many callbacks. "
+            "Release callbacks by fewer topics, or divide the executor"
+        )
 
 
 def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
@@ -142,6 +163,7 @@ def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
                 timer = callback.kind is Kind.TIMER
                 graph.entering[x].append(len(graph.origins))
                 graph.origins.append(Origin(x, stream, one.gap, timer))
+        _check_size(len(graph.origins), graph)
     graph.close()
     return graph
 
@@ -160,9 +182,11 @@ class Level:
 
 def _level(graph: Graph, urgency: int) -> Level:
     wanted = graph.urgency >= urgency
+    spend(ITEM * sum(len(children) for children in graph.children))
     after = np.zeros(len(graph.wcet), dtype=np.int64)
     for x in graph.inner:
-        after[x] = sum(graph.wcet[y] + after[y] for y in graph.children[x] if wanted[y])
+        sets_off = sum(int(graph.wcet[y] + after[y]) for y in graph.children[x] if wanted[y])
+        after[x] = min(sets_off, ENDLESS_WORK)
     work = np.where(wanted, graph.wcet + after, 0)
     return Level(work[graph.entries], int(work @ np.array(graph.once)), after)
 
@@ -173,11 +197,13 @@ Blocking = Callable[[Graph, int, Level], int]
 def _ways(graph: Graph) -> list[dict[int, tuple[int, int]]]:
     """Return for every callback, by origin that leads to it: least urgency, least time before."""
     ways: list[dict[int, tuple[int, int]]] = []
+    pairs = 0
     for x in range(len(graph.wcet)):
         mine: dict[int, tuple[int, int]] = {}
         urgency = int(graph.urgency[x])
         for r in graph.entering[x]:
             mine[r] = (urgency, 0)
+        spend(ITEM * sum(len(ways[p]) for p in graph.parents[x]))
         # Of messages that wait for others, those of the inputs that do not count come in as well.
         for p in graph.parents[x]:
             bcet = graph.unit.in_order[p].bcet
@@ -185,6 +211,8 @@ def _ways(graph: Graph) -> list[dict[int, tuple[int, int]]]:
                 known = mine.get(r, (urgency, earliest + bcet))
                 mine[r] = (min(known[0], least), min(known[1], earliest + bcet))
         ways.append(mine)
+        pairs += len(mine)
+        _check_size(pairs, graph)
     return ways
 
 
@@ -207,6 +235,7 @@ def analyse_graph(
     ways = _ways(graph)
     levels: dict[int, tuple[Level, int]] = {}
     pairs = [(x, r, least) for x, mine in enumerate(ways) for r, (least, _) in mine.items()]
+    spend(CALLBACK * (len(unit.callbacks) + len(pairs)))
     if not pairs:
         return {c.name: Local(None, reason=NO_BOUND) for c in unit.callbacks}
     for least in {least for _, _, least in pairs}:
@@ -236,6 +265,7 @@ def _solve(
         [levels[int(least)][0].after[x] for least, x in zip(leasts, xs, strict=True)], np.int64
     )
     once = np.array([sum((levels[int(k)][0].stored, levels[int(k)][1])) for k in leasts], np.int64)
+    once[once >= ENDLESS_WORK] = 2 * LIMIT
     own = work[rows, rs].copy()
     work[rows, rs] = 0
     groups, group = np.unique(spans, axis=0, return_inverse=True)
@@ -290,7 +320,9 @@ def _local(
         blocking=int(found.blocking[worst]),
         overhead=int(found.overhead[worst]),
         prefix=prefix,
-        output=Activation(
+        output=UNKNOWN
+        if sum(graph.jobs[x].values()) > MAX_STREAMS
+        else Activation(
             tuple(_output(graph, x, pairs, rows, found, ways, callback.bcet)),
             None if gap is None else gap + longest,
         ),

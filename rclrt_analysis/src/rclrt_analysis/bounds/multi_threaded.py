@@ -20,7 +20,7 @@ from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
 from rclrt_analysis.bounds.wait_set import (
     ASSUMPTIONS,
     CHECKS_TIMERS_AT_EVERY_PICK,
-    ORDER,
+    may_precede,
     timer_or_message,
 )
 
@@ -60,14 +60,11 @@ def analyse_multi_threaded(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Lo
             "group"
         )
     wcet = np.array([c.wcet + unit.extra for c in unit.callbacks], dtype=np.int64)
-    order = [ORDER[c.kind] for c in unit.callbacks]
+    before = may_precede(unit.callbacks, unit.system.distro) @ wcet
     held = np.zeros(len(wcet), dtype=np.int64)
     for members in groups.values() if threads < len(groups) else ():
         others = int(wcet.sum() - wcet[members].sum())
-        again = others
-        if len(members) == 1:
-            i = members[0]
-            again = sum(int(wcet[j]) for j in range(len(wcet)) if (order[j], j) < (order[i], i))
+        again = int(before[members[0]]) if len(members) == 1 else others
         held[members] = -(-(others + again) // threads)
 
     def bounds(known: Known) -> dict[str, Local]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rclrt_analysis.bounds.budget import spend
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
@@ -14,15 +15,17 @@ from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet
 NO_DEADLINE = 2**50
 """Stands for none: beyond all others, and far enough from the limits of 64 bits."""
 
-MAX_JOBS = 5_000
-MAX_ENTRIES = 1 << 25
-"""In `exact`: jobs in the busy period, and those times tasks squared. Beyond, no bound is found."""
+MAX_POINTS = 200_000
+"""Deadlines that are looked at, at most; beyond, no bound is found."""
+
+MAX_NUMBERS = 1 << 25
+"""In `exact`: tasks times those of these deadlines that one task can have, at most."""
 
 BLOCK = 1 << 20
 """Numbers in one array at most."""
 
-MAX_POINTS = 200_000
-"""Points in time that are examined at most; beyond, the answer is that none was found."""
+FIRST = (2, 16)
+"""In `exact`: how many of a task's most promising deadlines are looked at first, and next."""
 
 
 def _busy_period(tasks: TaskSet, supply: Supply) -> int:
@@ -38,14 +41,14 @@ def _busy_period(tasks: TaskSet, supply: Supply) -> int:
     return int(least_fixed_point(step, np.array([max(1, largest)], dtype=np.int64))[0])
 
 
-def _points(tasks: TaskSet, low: int, end: int, first: Ints, most: int = MAX_POINTS) -> Ints | None:
+def _points(period: Ints, first: Ints, low: int, end: int) -> Ints | None:
     """Return all first_j + k T_j in [low, end), k >= 0, sorted; None if there are too many."""
-    start = np.maximum(0, -(-(low - first) // tasks.period))
-    first = first + start * tasks.period
-    count = np.maximum(0, -(-(end - first) // tasks.period))
-    if count.sum() > most:
+    start = np.maximum(0, -(-(low - first) // period))
+    first = first + start * period
+    count = np.maximum(0, -(-(end - first) // period))
+    if count.sum() > MAX_POINTS:
         return None
-    points = [first[j] + tasks.period[j] * np.arange(count[j]) for j in range(len(tasks))]
+    points = [f + t * np.arange(c) for f, t, c in zip(first, period, count, strict=True)]
     return np.unique(np.concatenate(points)) if points else np.zeros(0, dtype=np.int64)
 
 
@@ -68,10 +71,11 @@ def theorem_2(tasks: TaskSet) -> bool:
     end = _busy_period(tasks, DEDICATED)
     if end >= UNBOUNDED:
         return False
-    points = _points(tasks, 0, end + int(tasks.deadline.max()) + 1, tasks.deadline)
+    points = _points(tasks.period, tasks.deadline, 0, end + int(tasks.deadline.max()) + 1)
     if points is None:
         return False
-    for t in np.array_split(points, max(1, len(points) * len(tasks) // 1_000_000)):
+    spend(len(points) * len(tasks))
+    for t in np.array_split(points, max(1, len(points) * len(tasks) // BLOCK)):
         count = np.maximum(0, (t[:, None] - tasks.deadline) // tasks.period + 1)
         demand = (count * tasks.wcet).sum(axis=1)
         blocking = np.where(tasks.deadline > t[:, None], tasks.wcet, 0).max(axis=1)
@@ -90,8 +94,11 @@ def exact(tasks: TaskSet, supply: Supply = DEDICATED, earliest: Ints | None = No
     change.
 
     Exact for sporadic tasks without jitter, but where a release falls exactly on a start: as
-    `nonpreemptive_fp.exact`. Cost: (number of deadlines in the busy period) x n^2; `UNBOUNDED` at
-    full utilization or beyond `MAX_JOBS` and `MAX_ENTRIES`.
+    `nonpreemptive_fp.exact`. All work that is due by d ends by some f(d), whoever is last, so at
+    each d one recurrence bounds all tasks; s is computed only where that could make a response
+    longer. Nor where f(d) < a, since before the job comes all such work has ended. Cost: (number of
+    deadlines in the busy period) x n. `UNBOUNDED` at full utilization or beyond `MAX_POINTS` and
+    `MAX_NUMBERS`.
 
     Parameters
     ----------
@@ -107,48 +114,153 @@ def exact(tasks: TaskSet, supply: Supply = DEDICATED, earliest: Ints | None = No
     result = np.full(n, UNBOUNDED, dtype=np.int64)
     lost = Responses(result, result, nothing, nothing, nothing)
     end = _busy_period(tasks, supply) if n else UNBOUNDED
-    if end >= UNBOUNDED:
+    due = _dues(tasks, end) if end < UNBOUNDED else None
+    if due is None:
         return lost
-    columns = []
-    for i in range(n):
-        first = tasks.deadline - tasks.jitter - tasks.deadline[i]
-        points = _points(tasks, -int(tasks.jitter[i]), end, first, MAX_JOBS + 10 * n)
-        if points is None:
-            return lost
-        columns.append(points)
-    # One entry for each task and nominal release.
-    if sum(len(points) for points in columns) * n > MAX_ENTRIES:
+    first = np.searchsorted(due, tasks.deadline - tasks.jitter)
+    count = np.searchsorted(due, tasks.deadline + end) - first
+    if n * int(count.max()) > MAX_NUMBERS:
         return lost
-    owner = np.repeat(np.arange(n), [len(points) for points in columns])
-    nominal = np.concatenate(columns)
-    blocks = np.array_split(np.arange(len(owner)), len(owner) * n // BLOCK + 1)
-    finish = np.concatenate([_finish(tasks, owner[at], nominal[at], supply) for at in blocks])
-    actual = np.maximum(nominal + (0 if earliest is None else earliest[owner]), 0)
-    starts = np.flatnonzero(np.diff(owner, prepend=-1))
-    bounded = np.maximum.reduceat(finish, starts) < UNBOUNDED
+    work = _Work(tasks, supply)
+    busy = work.busy_until(due)
+    early = np.zeros(n, dtype=np.int64) if earliest is None else earliest
+    same = not tasks.jitter.any() and not early.any()
+    actual, nominal = result.copy(), result.copy()
+    for mine in np.array_split(np.arange(n), n * int(count.max()) // BLOCK + 1):
+        place = first[mine, None] + np.arange(count[mine].max(initial=0))
+        inside = place < (first + count)[mine, None]
+        place = np.where(inside, place, 0)
+        release = due[place] - tasks.deadline[mine, None]
+        inside &= busy[place] >= release
+        limit = np.where(inside, busy[place], -UNBOUNDED)
+        since = np.maximum(release + early[mine, None], 0)
+        actual[mine] = _worst(work, mine, release, since, limit)
+        nominal[mine] = actual[mine] if same else _worst(work, mine, release, release, limit)
+    return Responses(actual, nominal, nothing, nothing, nothing)
 
-    def worst(since: Ints) -> Ints:
-        response = np.maximum(np.maximum.reduceat(finish - since, starts), tasks.wcet)
-        return np.where(bounded, response, UNBOUNDED)
 
-    return Responses(worst(actual), worst(nominal), nothing, nothing, nothing)
+def _dues(tasks: TaskSet, end: int) -> Ints | None:
+    """Return all k T_j + D_j - J_j that are within [-J_i, end) + D_i for some i, sorted.
+
+    None if there are too many.
+    """
+    low, high = tasks.deadline - tasks.jitter, tasks.deadline + end
+    order = np.argsort(low)
+    reach = np.maximum.accumulate(high[order])
+    new = np.flatnonzero(np.append(True, low[order][1:] > reach[:-1]))
+    keys = np.unique(np.stack([tasks.period, low], axis=1), axis=0)
+    found: list[Ints] = []
+    for begin, until in zip(low[order][new], reach[np.append(new[1:] - 1, -1)], strict=True):
+        points = _points(keys[:, 0], keys[:, 1], int(begin), int(until))
+        if points is None or sum(len(known) for known in found) > MAX_POINTS:
+            return None
+        found.append(points)
+    return np.concatenate(found)
 
 
-def _finish(tasks: TaskSet, owner: Ints, nominal: Ints, supply: Supply) -> Ints:
-    """Return when jobs of tasks `owner` with these nominal releases end."""
-    due = (nominal + tasks.deadline[owner])[:, None]
-    most = np.maximum(0, (due - tasks.deadline + tasks.jitter) // tasks.period + 1)
-    most[np.arange(len(owner)), owner] = 0
-    own = tasks.wcet[owner]
-    before = (nominal + tasks.jitter[owner]) // tasks.period[owner] * own
-    fixed = np.where(tasks.deadline > due, tasks.wcet, 0).max(axis=1) + before
+def _worst(work: _Work, mine: Ints, release: Ints, since: Ints, limit: Ints) -> Ints:
+    """Return the longest response of each of some tasks, shape (n,).
 
-    def work(s: Ints, rows: Ints) -> Ints:
-        count = np.minimum((s[:, None] + tasks.jitter) // tasks.period + 1, most[rows])
-        return np.asarray(fixed[rows] + (count * tasks.wcet).sum(axis=1))
+    Parameters
+    ----------
+    release
+        Shape (n, m): nominal releases that are looked at.
+    since
+        From when on the responses count.
+    limit
+        When the jobs end at the latest.
+    """
+    best: Ints = work.tasks.wcet[mine]
+    left = limit - since
+    spend(left.size)
+    for most in (*FIRST, left.shape[1]):
+        better = left > best[:, None]
+        if most < left.shape[1]:
+            promising = np.argpartition(left, -most, axis=1)[:, -most:]
+            chosen = np.zeros_like(better)
+            np.put_along_axis(chosen, promising, values=True, axis=1)
+            better &= chosen
+        row, column = np.nonzero(better)
+        if not len(row):
+            break
+        left[row, column] = -1
+        end = work.end(mine[row], release[row, column])
+        response = np.where(end >= UNBOUNDED, UNBOUNDED, end - since[row, column])
+        np.maximum.at(best, row, response)
+    return best
 
-    start = least_fixed_point(lambda s, at: supply.time(work(s, at) + 1) - 1, fixed)
-    lost = start >= UNBOUNDED
-    begin = np.where(lost, 0, start)
-    end = supply.time(work(begin, np.arange(len(begin))) + own)
-    return np.where(lost, UNBOUNDED, np.maximum(end, begin))
+
+class _Work:
+    """What precedes a job, by its deadline; tasks of equal period, deadline and jitter as one."""
+
+    def __init__(self, tasks: TaskSet, supply: Supply) -> None:
+        self.tasks = tasks
+        self._supply = supply
+        columns = np.stack([tasks.period, tasks.deadline, tasks.jitter], axis=1)
+        keys, of = np.unique(columns, axis=0, return_inverse=True)
+        self._of: Ints = of.reshape(-1)
+        self._period, self._deadline, self._jitter = keys.T
+        self._cost = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(self._cost, self._of, tasks.wcet)
+        self._idle = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(self._idle, self._of, tasks.wcet == 0)
+        order = np.argsort(tasks.deadline)
+        self._rising = tasks.deadline[order]
+        longest = np.maximum.accumulate(tasks.wcet[order][::-1])[::-1]
+        self._longest_after = np.append(longest, 0)
+
+    def _blocking(self, due: Ints) -> Ints:
+        """Return the longest job that is due later."""
+        later = np.searchsorted(self._rising, due, side="right")
+        return np.asarray(self._longest_after[later])
+
+    def _most(self, due: Ints) -> Ints:
+        """Return how many jobs of each group are due by then, shape (rows, groups)."""
+        since = due[:, None] - self._deadline + self._jitter
+        return np.asarray(np.maximum(0, since // self._period + 1))
+
+    def _count(self, time: Ints, most: Ints) -> Ints:
+        """Return how many of these are released by then."""
+        spend(most.size)
+        return np.asarray(np.minimum((time[:, None] + self._jitter) // self._period + 1, most))
+
+    def busy_until(self, due: Ints) -> Ints:
+        """Return the ends of the longest busy periods of what is due by these times.
+
+        A job without work keeps the thread busy until it could begin: it counts as 1 ns.
+        """
+        cost = self._cost + self._idle
+
+        def of(due: Ints) -> Ints:
+            most, blocking = self._most(due), self._blocking(due)
+
+            def step(t: Ints, at: Ints) -> Ints:
+                count = self._count(t, most[at])
+                return self._supply.time(blocking[at] + (count * cost).sum(axis=1))
+
+            return least_fixed_point(step, blocking)
+
+        blocks = np.array_split(due, len(due) * len(cost) // BLOCK + 1)
+        return np.concatenate([of(block) for block in blocks])
+
+    def end(self, owner: Ints, nominal: Ints) -> Ints:
+        """Return when jobs of tasks `owner` with these nominal releases end at the latest."""
+        blocks = np.array_split(np.arange(len(owner)), len(owner) * len(self._cost) // BLOCK + 1)
+        return np.concatenate([self._end(owner[at], nominal[at]) for at in blocks])
+
+    def _end(self, owner: Ints, nominal: Ints) -> Ints:
+        tasks, supply = self.tasks, self._supply
+        due = nominal + tasks.deadline[owner]
+        most, own = self._most(due), tasks.wcet[owner]
+        fixed = (nominal + tasks.jitter[owner]) // tasks.period[owner] * own + self._blocking(due)
+
+        def before(s: Ints, at: Ints) -> Ints:
+            count = self._count(s, most[at])
+            mine = count[np.arange(len(at)), self._of[owner[at]]] * own[at]
+            return np.asarray(fixed[at] + (count * self._cost).sum(axis=1) - mine)
+
+        start = least_fixed_point(lambda s, at: supply.time(before(s, at) + 1) - 1, fixed)
+        lost = start >= UNBOUNDED
+        begin = np.where(lost, 0, start)
+        end = supply.time(before(begin, np.arange(len(begin))) + own)
+        return np.where(lost, UNBOUNDED, np.maximum(end, begin))

@@ -21,11 +21,15 @@ class Assumption(str, Enum):
     SPORADIC = "releases are no closer than period and jitter say"
     INSTANT_TRIGGER = "a subscription is released when what publishes ends, or transport_ms later"
     IMPLICIT_COMMUNICATION = "callbacks read when they start and publish when they end"
+    RUNNING = "chains: every callback has run once; what waits for others to start waits longer"
     NO_LOSS = "queues hold as many messages as 'depth_needed' says"
     NO_SKIP = "no timestamp of a timer is skipped: C + overhead < T, checked"
     PRIORITY_INHERITANCE = "the runner of a group inherits the urgency of who waits for it"
     ENOUGH_THREADS = "the executor has a thread for every group"
-    RESERVED = "every reservation is kept: the kernel's admission control is on, GRUB is off"
+    RESERVED = (
+        "every reservation is kept: the kernel's admission control is on, GRUB is off, and budgets "
+        "end on time (HRTICK_DL, or ticks are short beside them)"
+    )
     THREAD_EACH = "every thread of the executor has a core for itself"
     LINK = (
         "no message over a link is longer than its bytes, escapes included, and no HEARTBEAT or "
@@ -33,7 +37,11 @@ class Assumption(str, Enum):
         "message no more tries than lost fail; turnaround_ms holds"
     )
     ONE_MESSAGE = "every ready timer and the oldest message per round, in order of registration"
-    WINDOWS = "one job of every ready entity per polling point, in order of registration"
+    WINDOWS = (
+        "one job of every ready entity per polling point: timers, subscriptions, services, "
+        "clients; up to foxy each kind in order of registration, up to iron that of its group, "
+        "from jazzy on in one that stays while nothing is added or removed"
+    )
 
 
 class RefusedError(Exception):

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from rclrt_analysis.bounds import nonpreemptive_fp
+from rclrt_analysis.bounds.budget import spend
 from rclrt_analysis.bounds.fixed_point import least_fixed_point
 from rclrt_analysis.bounds.rows import Rows
 from rclrt_analysis.bounds.supply import Supply
@@ -24,7 +25,7 @@ MAX_CALLBACKS = 200
 """With more in one executor `starvation_free` is left out: it costs their square in each round."""
 
 
-def responses(unit: Unit, rows: Rows, old: bool, windows: Ints) -> Ints:
+def responses(unit: Unit, rows: Rows, old: bool, windows: Ints, earlier: Bools) -> Ints:
     """Return the least bound of each callback of a unit in window order, shape (n,), ns.
 
     Parameters
@@ -33,6 +34,8 @@ def responses(unit: Unit, rows: Rows, old: bool, windows: Ints) -> Ints:
         Timers are looked at before every pick (crystal and dashing), not at polling points.
     windows
         Shape (n,): bounds that are known already.
+    earlier
+        Shape (n, n): whether callback j may come before i in a window.
     """
     timer = np.array([c.kind is Kind.TIMER for c in unit.callbacks], dtype=np.bool_)
     unpolled = timer & old
@@ -41,7 +44,7 @@ def responses(unit: Unit, rows: Rows, old: bool, windows: Ints) -> Ints:
     endless = np.maximum.reduceat(rows.tasks.period == 1, first)
     known = np.where(endless, UNBOUNDED, np.maximum.reduceat(found, first))
     known = np.minimum(known, windows)
-    fair = starvation_free(rows, rows.tasks.wcet[first], unpolled, known, unit.supply)
+    fair = starvation_free(rows, rows.tasks.wcet[first], unpolled, known, unit.supply, earlier)
     return np.minimum(known, fair)
 
 
@@ -57,7 +60,14 @@ def by_arrivals(tasks: TaskSet, unpolled: Bools, supply: Supply) -> Ints:
     return nonpreemptive_fp.exact(replace(tasks, priority=priority), supply=supply).response
 
 
-def starvation_free(rows: Rows, wcet: Ints, unpolled: Bools, known: Ints, supply: Supply) -> Ints:
+def starvation_free(
+    rows: Rows,
+    wcet: Ints,
+    unpolled: Bools,
+    known: Ints,
+    supply: Supply,
+    earlier: Bools | None = None,
+) -> Ints:
     """Return the bounds of [Blass21 Theorem 2] for every callback, shape (n,), ns.
 
     While a callback waits, another one runs once for each of its polling points, once more if it
@@ -72,6 +82,8 @@ def starvation_free(rows: Rows, wcet: Ints, unpolled: Bools, known: Ints, supply
         Shape (n,), in window order.
     known
         Shape (n,): R, any bounds; where there is none the result has none.
+    earlier
+        Shape (n, n): whether j may come before i; in window order unless given.
     """
     tasks, owner = rows.tasks, rows.owner
     n = len(wcet)
@@ -79,16 +91,19 @@ def starvation_free(rows: Rows, wcet: Ints, unpolled: Bools, known: Ints, supply
     of = np.flatnonzero(known < UNBOUNDED)
     if n > MAX_CALLBACKS or not len(of) or np.any(unpolled & (known >= UNBOUNDED)):
         return found
+    if earlier is None:
+        earlier = np.tri(n, k=-1, dtype=np.bool_)
     first = np.flatnonzero(np.diff(owner, prepend=-1))
     late = np.minimum(known, LIMIT)
 
     def releases(window: Ints) -> Ints:
         """Return how often callbacks are released in windows of shape (rows, n)."""
+        spend(len(window) * len(tasks))
         count = -(-(window[:, owner] + tasks.jitter) // tasks.period)
         return np.asarray(np.add.reduceat(count, first, axis=1))
 
     points = releases(np.broadcast_to(late, (1, n)))[0][of]
-    most = points[:, None] + (of[:, None] > np.arange(n))
+    most = points[:, None] + earlier[of]
     most[:, unpolled] = UNBOUNDED
 
     def waits(s: Ints, at: Ints) -> Ints:

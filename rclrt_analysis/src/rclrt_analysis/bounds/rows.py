@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rclrt_analysis.bounds.activation import UNKNOWN, Activation, Stream, joined, merged
+from rclrt_analysis.bounds.budget import CALLBACK, spend
 from rclrt_analysis.bounds.busy_window import Responses
-from rclrt_analysis.bounds.result import Local
+from rclrt_analysis.bounds.result import Local, RefusedError
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet, make_taskset
 from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
 from rclrt_analysis.model import Callback, Kind
@@ -23,6 +24,9 @@ from rclrt_analysis.model import Callback, Kind
 MAX_ROUNDS = 50
 MAX_GROWTH = 20
 """A response that exceeds so many times the longest period while jitter grows counts as none."""
+
+MAX_ROWS = 3_000
+"""What is computed has the square of it numbers."""
 
 GROWING = "jitter and response grow each other. Reduce wcet_ms, or move work to another executor"
 
@@ -87,6 +91,7 @@ def with_jitter(
     known = activations(unit, arrivals, result)
     for step in range(10 * MAX_ROUNDS):
         before = result
+        spend(CALLBACK * len(unit.callbacks))
         result = {**bounds(known), **endless}
         for name, local in result.items():
             grows = local.response is not None and local.response > MAX_GROWTH * longest
@@ -97,6 +102,8 @@ def with_jitter(
         known = activations(unit, arrivals, result)
         if result == before:
             break
+    else:  # What was given up last may still tell on the others.
+        result = {name: Local(None, reason=GROWING) for name in result}
     unit.found.update(result)
     return {
         name: local
@@ -120,6 +127,11 @@ def make_rows(unit: Unit, known: Known, callbacks: Sequence[Callback] | None = N
             columns.append(
                 (callback.wcet + unit.extra, stream.period, deadline, urgency, stream.jitter)
             )
+    if len(columns) > MAX_ROWS:
+        raise RefusedError(
+            f"its callbacks are released in {len(columns)} ways, counted with each timer that "
+            f"leads to them; {MAX_ROWS} is the most. Release them less often, or by fewer topics"
+        )
     wcet, period, deadlines, priority, jitter = zip(*columns, strict=True)
     return Rows(
         make_taskset(wcet, period, deadlines, priority, jitter), np.array(owner, dtype=np.int64)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rclrt_analysis.bounds.budget import spend
+
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -101,11 +103,13 @@ class Interference:
 
     def before(self, window: Ints, rows: Ints | slice = slice(None)) -> Ints:
         """Return the work released in [0, window): ceil((window + J) / T) releases."""
+        spend(len(window) * len(self.period))
         count = -(-(window[:, None] + self.jitter) // self.period)
         return np.asarray((count * self.cost[rows]).sum(axis=1))
 
     def until(self, window: Ints, rows: Ints | slice = slice(None)) -> Ints:
         """Return the work released in [0, window]: floor((window + J) / T) + 1 releases."""
+        spend(len(window) * len(self.period))
         count = (window[:, None] + self.jitter) // self.period + 1
         return np.asarray((count * self.cost[rows]).sum(axis=1))
 

@@ -3,8 +3,10 @@
 """Response times under the single-threaded wait-set executor, rclcpp's default.
 
 At a polling point the executor looks which entities are ready, then runs each of these once:
-timers, subscriptions, services, clients, each kind in the order of registration. What becomes ready
-meanwhile waits for the next polling point [Teper24 §VI].
+timers, subscriptions, services, clients. What becomes ready meanwhile waits for the next polling
+point [Teper24 §VI]. Those of one kind run in the order of registration up to foxy; from galactic on
+callback groups are sorted by address (rclcpp pull request 1218), and from jazzy on the order is
+that of hash maps (issue 2532).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from rclrt_analysis.bounds.fixed_point import FULL
 from rclrt_analysis.bounds.result import Assumption, Local, Method
 from rclrt_analysis.bounds.rows import Known, make_rows, with_jitter
 from rclrt_analysis.bounds.supply import Supply
-from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints
+from rclrt_analysis.bounds.taskset import UNBOUNDED, Bools, Ints
 from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.model import Callback, Kind, in_ms
 
@@ -33,6 +35,8 @@ ASSUMPTIONS = (
     Assumption.WINDOWS,
 )
 CHECKS_TIMERS_AT_EVERY_PICK = ("crystal", "dashing")
+GROUPS_IN_ANY_ORDER = ("galactic", "humble", "iron")
+IN_ANY_ORDER = ("jazzy", "kilted", "lyrical", "rolling")
 MAX_MESSAGES = 200_000
 OFTEN = (
     "messages come as often as windows of full length, or more. Send fewer, or move work to "
@@ -48,7 +52,26 @@ ORDER = {
 }
 
 
-def windows(wcet: Ints) -> tuple[Ints, Ints]:
+def may_precede(callbacks: Sequence[Callback], distro: str) -> Bools:
+    """Return for callbacks i, j in order of registration whether j may come before i in a window.
+
+    Shape (n, n).
+    """
+    kind = np.array([ORDER[callback.kind] for callback in callbacks])
+    number = np.arange(len(callbacks))
+    among = number[None, :] < number[:, None]  # Of those of the same kind.
+    if distro in IN_ANY_ORDER:
+        among |= among.T
+    elif distro in GROUPS_IN_ANY_ORDER:
+        first: dict[str, int] = {}
+        group = np.array([first.setdefault(c.group, i) if c.group else i
+                          for i, c in enumerate(callbacks)])  # fmt: skip
+        among |= among.T & (group[None, :] != group[:, None])
+    same = kind[None, :] == kind[:, None]
+    return np.asarray(np.where(same, among, kind[None, :] < kind[:, None]))
+
+
+def windows(wcet: Ints, before: Ints | None = None) -> tuple[Ints, Ints]:
     """Return for each entity, in window order: its response bound and what its period must reach.
 
     With S the sum of all execution times and HP_i that of the entities before i, a job that is
@@ -62,6 +85,8 @@ def windows(wcet: Ints) -> tuple[Ints, Ints]:
     ----------
     wcet
         Shape (n,), ns, in window order.
+    before
+        Shape (n,), ns: HP, if the order is not known.
 
     Returns
     -------
@@ -69,7 +94,8 @@ def windows(wcet: Ints) -> tuple[Ints, Ints]:
         Shape (n,), ns: S + max(C_i, HP_i), and the same less C_i.
     """
     total = int(wcet.sum())
-    before = np.cumsum(wcet) - wcet
+    if before is None:
+        before = np.cumsum(wcet) - wcet
     response: Ints = total + np.maximum(wcet, before)
     return response, response - wcet
 
@@ -108,8 +134,9 @@ def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
     ordered = sorted(unit.callbacks, key=lambda callback: ORDER[callback.kind])
     unit = replace(unit, callbacks=tuple(ordered))
     wcet = np.array([callback.wcet + unit.extra for callback in ordered], dtype=np.int64)
-    work = windows(wcet)[0]
-    alone = _from_within(unit, ordered, wcet, work)
+    earlier = may_precede(ordered, unit.system.distro)
+    work = windows(wcet, earlier @ wcet)[0]
+    alone = _from_within(unit, ordered, wcet, work, earlier)
     total = int(wcet.sum())
 
     def bounds(known: Known) -> dict[str, Local]:
@@ -117,7 +144,7 @@ def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
         for i, callback in enumerate(ordered if not old else ()):
             streams = known[callback.name].streams
             waited[i] = queued(streams, int(alone[i]), total, unit.supply, int(wcet[i]))
-        best = round_robin.responses(unit, make_rows(unit, known), old, waited)
+        best = round_robin.responses(unit, make_rows(unit, known), old, waited, earlier)
         return {
             callback.name: _local(callback, int(best[i]), int(wcet[i]), total)
             for i, callback in enumerate(ordered)
@@ -148,14 +175,16 @@ def timer_or_message(callback: Callback, response: int, own: int, blocking: int)
     return Local(response, response + callback.jitter, own=own, blocking=blocking)
 
 
-def _from_within(unit: Unit, ordered: list[Callback], wcet: Ints, response: Ints) -> Ints:
+def _from_within(
+    unit: Unit, ordered: list[Callback], wcet: Ints, response: Ints, earlier: Bools
+) -> Ints:
     """Return the responses of messages that find none waiting, with those from within tightened.
 
     What callback p of the same executor sends finds at most those after p left in the window; then
     come those before i, and i [Teper24 Lemma VI.5].
     """
-    before = np.cumsum(wcet) - wcet
-    after = {c.name: int(wcet[i:].sum() - wcet[i]) for i, c in enumerate(ordered)}
+    before = earlier @ wcet
+    after = {c.name: int(left) for c, left in zip(ordered, wcet @ earlier, strict=True)}
     alone: Ints = response.copy()
     for i, callback in enumerate(ordered):
         senders = unit.system.triggered_by(callback)

@@ -53,8 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
         timer = bound.local.from_grid is not None
         seen = worst[bound.name][1 if timer else 0] if bound.name in worst else None
         rows.append((bound.name, run.skipped[i], seen, bound.bound))
+    running = run.running
     for chain, chained in zip(system.chains, result.chains, strict=True):
-        latencies = chain_latencies(run, chain)
+        latencies = chain_latencies(run, chain, running)
         rows.append((chain.name, 0, max(latencies, default=None), chained.bound))
     print(f"{len(run.jobs)} jobs in {arguments.duration} s, seed {arguments.seed}\n")
     print(f"{'callback or chain, ms':34} {'seen':>10} {'bound':>10} {'skipped':>8}")

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """YAML as plain values, each with the line it stands on. Time and memory are bounded by the limits.
 
-Refused, because a model needs none of it: files over 4 MiB, nesting over 20 levels, aliases (which
-can stand for themselves, or for gigabytes), keys that are not text or occur twice, tags, dates,
-numbers that are not finite.
+Refused, because a model needs none of it: files over 4 MiB, more than 200,000 values, nesting over
+20 levels, aliases (which can stand for themselves, or for gigabytes), tags, keys that are not text
+or occur twice, dates, numbers that are not finite or that YAML 1.1 takes for octal or base 60.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ import yaml
 from yaml.constructor import ConstructorError, SafeConstructor
 
 MAX_BYTES = 4 * 1024 * 1024
+MAX_VALUES = 200_000
 MAX_DEPTH = 20
+MAX_DIGITS = 40
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Place = tuple[str | int, ...]
@@ -59,10 +61,15 @@ def _refuse(path: str, line: int, what: str) -> ModelError:
 
 def _check_events(path: str, text: str) -> None:
     """Refuse what must not reach a recursive reader."""
-    depth = 0
+    depth = values = 0
     event: Any
     for event in yaml.parse(text, Loader=_Loader):
         line = event.start_mark.line + 1
+        values += isinstance(event, yaml.NodeEvent)
+        if values > MAX_VALUES:
+            raise _refuse(path, line, f"more than {MAX_VALUES} values, the most a model may have")
+        if getattr(event, "tag", None):
+            raise _refuse(path, line, f"tag {event.tag[:40]}; leave it out")
         if isinstance(event, yaml.AliasEvent):
             raise _refuse(path, line, f"alias *{event.anchor}; write the value out instead")
         if isinstance(event, yaml.CollectionStartEvent):
@@ -80,6 +87,11 @@ def _scalar(path: str, node: Any) -> Any:
         return node.value
     if kind not in ("int", "float", "bool", "null"):
         raise _refuse(path, line, f"'{node.value[:40]}' is of type {kind}; quote it if it is text")
+    number = node.value.lstrip("+-")
+    octal = kind == "int" and len(number) > 1 and number[0] == "0"
+    if kind in ("int", "float") and (octal or ":" in number or len(number) > MAX_DIGITS):
+        # 1:30 would be 90, 010 would be 8, and a long 1:1:1... would keep the reader busy.
+        raise _refuse(path, line, f"'{node.value[:40]}' is not a plain decimal number")
     try:
         value = getattr(SafeConstructor(), f"construct_yaml_{kind}")(node)
     except (ValueError, ConstructorError) as error:

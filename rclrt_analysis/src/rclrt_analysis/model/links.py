@@ -37,6 +37,18 @@ HIGHEST = 1_000_001
 FIRST_CORE = 1023
 """Resources that are no CPUs get numbers of their own above this, the last that a CPU can have."""
 
+MAX_PARTS = 2_000
+"""Callbacks that the messages over all links become, at most."""
+
+
+class TooManyPartsError(Exception):
+    """More than `MAX_PARTS`."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"messages over links become more than {MAX_PARTS} parts. Send fewer, or lower lost"
+        )
+
 
 def transmission(link: Link, count: int) -> int:
     """Return how long so many bytes take, ns, rounded up."""
@@ -54,23 +66,31 @@ def handshake(link: Link) -> int:
 
 
 def with_links(system: System) -> System:
-    """Return the system with every link replaced by what it is made of."""
+    """Return the system with every link replaced by what it is made of.
+
+    Raises
+    ------
+    TooManyPartsError
+        There would be more than `MAX_PARTS`.
+    """
+    limit = len(system.callbacks) + MAX_PARTS
     for executor in system.executors:
         if executor.link is not None:
-            system = _Expansion(system, executor, executor.link).result()
+            system = _Expansion(system, executor, executor.link, limit).result()
     return system
 
 
 class _Expansion:
     """One executor's link."""
 
-    def __init__(self, system: System, executor: Executor, link: Link) -> None:
+    def __init__(self, system: System, executor: Executor, link: Link, limit: int) -> None:
         from rclrt_analysis.bounds.activation import urgencies
 
         self._executor = executor
         self._link = link
         self._cores = max([FIRST_CORE, *(max(e.cores) for e in system.executors)])
         self._made: list[Callback] = []
+        self._room = limit - len(system.callbacks)
         self._executors: list[Executor] = []
         self._sending = self._resource("up", ExecutorKind.PRIORITY_EVENTS)
         self._receiving = self._resource("down", ExecutorKind.EVENTS_FIFO)
@@ -101,6 +121,8 @@ class _Expansion:
         topic: str = "",
     ) -> str:
         """Make a callback that `source` releases; return its name, which is what it publishes."""
+        if len(self._made) >= self._room:
+            raise TooManyPartsError
         least, most = times
         self._made.append(
             Callback(
@@ -192,7 +214,7 @@ class _Expansion:
         if self._executor.kind is ExecutorKind.MICRO_ROS:
             # It goes on when the message is sent, or acknowledged.
             lost, time = self._link.lost, message(self._link, callback.bytes or 0)
-            sure = len(sent) * message(self._link, 0)
+            sure = message(self._link, 0) if sent else 0  # The first is out before the last.
             longer = len(sent) * (1 + lost) * time
             if self._link.reliable:
                 longer += len(sent) * handshake(self._link)

@@ -8,6 +8,7 @@ gap no period, and an edge is a guess from times. The model says so in its first
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,13 +51,18 @@ class Observed:
 
 
 def observe(trace: Trace) -> list[Observed]:
-    """Return what the records say about each callback that ran at least `MIN_JOBS` times."""
+    """Return what the records say about each callback that ran at least `MIN_JOBS` times.
+
+    Callbacks of the same name get their id added.
+    """
     records = trace.records[trace.records["outcome"] == DONE]
     by_callback = {
         key: np.sort(records[records["callback"] == key], order="release_ns") for key in trace.names
     }
     enough = {key: mine for key, mine in by_callback.items() if len(mine) >= MIN_JOBS}
     timers = {key: _grid(mine["release_ns"].astype(np.int64)) for key, mine in enough.items()}
+    times = Counter(trace.names.values())
+    names = {key: n if times[n] == 1 else f"{n} #{key}" for key, n in trace.names.items()}
     found = []
     for key, mine in enough.items():
         execution = mine["end_ns"] - mine["start_ns"]
@@ -65,13 +71,13 @@ def observe(trace: Trace) -> list[Observed]:
         cause = None if grid else _cause(key, mine, enough)
         found.append(
             Observed(
-                trace.names[key],
+                names[key],
                 len(mine),
                 int(execution.max()),
                 int(execution.min()),
                 grid or max(1, int(apart.min())),
                 bool(grid),
-                "" if cause is None else trace.names[cause],
+                "" if cause is None else names[cause],
                 int((mine["preemptions"] != 0).sum()),
             )
         )

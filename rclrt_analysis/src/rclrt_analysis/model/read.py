@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 
 from rclrt_analysis.model.document import Document, ModelError, Place, read_document
-from rclrt_analysis.model.links import with_links
+from rclrt_analysis.model.links import TooManyPartsError, with_links
 from rclrt_analysis.model.rules import check_system
 from rclrt_analysis.model.system import (
     NS_PER_MS,
@@ -32,9 +32,17 @@ from rclrt_analysis.model.system import (
 MAX_PROBLEMS = 20
 
 
+def _is_whole(_: Any, value: object) -> bool:
+    """Return whether a value is an integer; 2.0 is none, though JSON Schema takes it for one."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 @lru_cache(maxsize=4)
 def _validator(schema: Path) -> Any:
-    return jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
+    draft = jsonschema.Draft202012Validator
+    types = draft.TYPE_CHECKER.redefine("integer", _is_whole)
+    extend: Any = jsonschema.validators.extend
+    return extend(draft, type_checker=types)(json.loads(schema.read_text(encoding="utf-8")))
 
 
 def _unknown_keys(document: Document, error: Any) -> list[str]:
@@ -175,7 +183,10 @@ def build_system(document: Document, schema: Path) -> System:
     problems = reader.problems + check_system(system, document)
     if problems:
         raise ModelError(problems[:MAX_PROBLEMS])
-    expanded = with_links(system)
+    try:
+        expanded = with_links(system)
+    except TooManyPartsError as error:
+        raise ModelError([f"{document.where(('executors',))}: {error}"]) from error
     for key, items in (("callbacks", expanded.callbacks), ("executors", expanded.executors)):
         names = [item.name for item in items]
         added = set(names[len(content[key]) :])

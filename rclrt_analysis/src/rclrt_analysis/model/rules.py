@@ -35,6 +35,7 @@ MAY_BE_RESERVED = (
     ExecutorKind.ISOLATED,
 )
 ON_A_MICROCONTROLLER = (ExecutorKind.TIDE, ExecutorKind.MICRO_ROS)
+MAX_LINKS = 32
 LARGEST_SHARE = 0.95
 """Of a core that the kernel gives to reservations (sched_rt_runtime_us)."""
 
@@ -47,10 +48,16 @@ def check_system(system: System, document: Document) -> list[str]:
     found += _duplicates("executors", [executor.name for executor in system.executors])
     found += _duplicates("callbacks", [callback.name for callback in system.callbacks])
     found += _duplicates("chains", [chain.name for chain in system.chains])
+    shares = _shares(system)
+    links = 0
     for i, executor in enumerate(system.executors):
         found += _executor(executor, ("executors", i))
-        found += _reservation(system, executor, ("executors", i, "reservation"))
-        found += _link(system, executor, i)
+        found += _reservation(executor, ("executors", i, "reservation"), shares)
+        links += executor.link is not None
+        if links <= MAX_LINKS:
+            found += _link(system, executor, i)
+        else:
+            found.append((("executors", i), f"more than {MAX_LINKS} executors with a link"))
     for i, callback in enumerate(system.callbacks):
         found += _callback(system, callback, ("callbacks", i))
     if not found:
@@ -84,7 +91,27 @@ def _executor(executor: Executor, place: Place) -> Iterator[Problem]:
         yield (*place, "threads"), f"{kind} has as many threads as it has; only {names} may say"
 
 
-def _reservation(system: System, executor: Executor, place: Place) -> Iterator[Problem]:
+def _shares(system: System) -> dict[tuple[int, ...], float]:
+    """Return what reservations ask of each core together."""
+    groups: dict[str, set[str]] = {}
+    for callback in system.callbacks:
+        mine = groups.setdefault(callback.executor, set())
+        mine.add(callback.group or f"\0{callback.name}")
+    shares: dict[tuple[int, ...], float] = {}
+    for executor in system.executors:
+        given = executor.reservation
+        if given is not None:
+            threads = 1
+            if executor.kind is ExecutorKind.ISOLATED:
+                threads = len(groups.get(executor.name, ()))
+            share = threads * given.budget / max(1, given.period)
+            shares[executor.cores] = shares.get(executor.cores, 0.0) + share
+    return shares
+
+
+def _reservation(
+    executor: Executor, place: Place, shares: dict[tuple[int, ...], float]
+) -> Iterator[Problem]:
     mine = executor.reservation
     if mine is None:
         return
@@ -95,12 +122,7 @@ def _reservation(system: System, executor: Executor, place: Place) -> Iterator[P
         yield place, "budget_ms exceeds period_ms; swap them"
     if len(executor.cores) > 1:
         yield place, "threads with reservations do not migrate here. Name one of the cores"
-    share = 0.0
-    for other in system.executors:
-        if other.reservation is not None and other.cores == executor.cores:
-            groups = len({c.group or f"\0{c.name}" for c in system.members(other.name)})
-            threads = groups if other.kind is ExecutorKind.ISOLATED else 1
-            share += threads * other.reservation.budget / max(1, other.reservation.period)
+    share = shares[executor.cores]
     if share > LARGEST_SHARE + 1e-9:  # A sum of fractions is not exact.
         text = f"reservations of core {executor.cores[0]} add up to {share:.3f}"
         yield place, f"{text}, the kernel admits {LARGEST_SHARE}. Give less, or use other cores"

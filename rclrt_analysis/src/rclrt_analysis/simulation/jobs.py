@@ -65,6 +65,14 @@ class Run:
         index = self.system.callbacks.index(self.system.callback_of[name])
         return [job for job in self.jobs if job.callback == index]
 
+    @property
+    def running(self) -> int:
+        """When every callback that ran had ended once: from then on bounds of chains hold."""
+        first: dict[int, int] = {}
+        for job in self.jobs:  # By end.
+            first.setdefault(job.callback, job.end)
+        return max(first.values(), default=0)
+
     def worst(self) -> dict[str, tuple[int, int]]:
         """Return every callback's longest response: from its release, and from the grid, ns."""
         worst = [(-1, -1)] * len(self.system.callbacks)
@@ -77,8 +85,10 @@ class Run:
         return {c.name: worst[i] for i, c in enumerate(self.system.callbacks) if worst[i][0] >= 0}
 
 
-def chain_latencies(run: Run, chain: Chain) -> list[int]:
+def chain_latencies(run: Run, chain: Chain, since: int = 0) -> list[int]:
     """Return how long every job of the first callback took to come through, ns.
+
+    Of those that were released, or for reactions started, at `since` or later.
 
     Measured as the chain says. A job counts as through with the first end of the last callback that
     used its data or newer; those that were not when the simulation ended are left out.
@@ -98,13 +108,16 @@ def chain_latencies(run: Run, chain: Chain) -> list[int]:
     first = run.system.callback_of[chain.callbacks[0]]
     # Only a timer can have just missed an event: it releases others.
     if chain.measure == "latency" or first.kind is not Kind.TIMER:
-        return [end - job.release for job, end in zip(firsts, through, strict=True) if end >= 0]
+        ends = zip(firsts, through, strict=True)
+        return [end - job.release for job, end in ends if end >= 0 and job.release >= since]
     later = zip(firsts, through[1:], strict=False)
-    return [end - job.start for job, end in later if end >= 0]
+    return [end - job.start for job, end in later if end >= 0 and job.start >= since]
 
 
-def chain_ages(run: Run, chain: Chain) -> list[int]:
+def chain_ages(run: Run, chain: Chain, since: int = 0) -> list[int]:
     """Return how old data were whenever newer ones came out at the end of a chain, ns.
+
+    Of data that were read at `since` or later.
 
     From the start of the job of the first callback that read them to the end of the job of the last
     one that replaced them, by then the only data to act on [Günzel23].
@@ -118,7 +131,7 @@ def chain_ages(run: Run, chain: Chain) -> list[int]:
     for job in run.jobs:
         newest = _origin(job, wanted, place) if job.callback == wanted[-1] else -1
         if newest > shown:
-            if shown >= 0:
+            if shown >= 0 and firsts[shown].start >= since:
                 ages.append(job.end - firsts[shown].start)
             shown = newest
     return ages

@@ -18,7 +18,7 @@ from rclrt_analysis.model import Callback, Executor, ExecutorKind, System
 from rclrt_analysis.simulation.jobs import Job, Run
 from rclrt_analysis.simulation.supply import Supplied
 
-MAX_EVENTS = 100_000_000
+MAX_EVENTS = 20_000_000
 END, RELEASE, CHOOSE = 0, 1, 2
 
 
@@ -109,13 +109,17 @@ class Clock:
     def _drawn(self, callback: Callback, sources: list[Job]) -> int:
         """Return an execution time at random, ns."""
         if not callback.repeats:
-            return self.random.randint(callback.bcet, callback.wcet + callback.waits)
+            return self.between(callback.bcet, callback.wcet + callback.waits)
         # A try that was not made was not lost.
         before = self._callbacks[sources[-1].callback]
         through = before.repeats and sources[-1].work == self._dispatch
         if through or self.random.random() < 0.5:
             return 0
-        return self.random.randint(callback.wcet, callback.wcet + callback.waits)
+        return self.between(callback.wcet, callback.wcet + callback.waits)
+
+    def between(self, least: int, most: int) -> int:
+        """Return one of both, or a number between: bounds are reached where times are extreme."""
+        return self.random.choice((least, most, self.random.randint(least, most)))
 
     def supplied(self, executor: Executor) -> Supplied | None:
         """Return when a new thread of an executor is given the processor; None for always."""
@@ -137,7 +141,7 @@ class Clock:
         transport = self.system.overheads.transport
         for topic in self.system.callbacks[job.callback].publishes:
             if transport:
-                delay = self.random.randint(0, transport) if self.options.random_work else transport
+                delay = self.between(0, transport) if self.options.random_work else transport
                 # Messages of one topic do not overtake each other.
                 arrival = max(self.now + delay, self._arrived.get(topic, 0))
                 self._arrived[topic] = arrival
@@ -187,7 +191,7 @@ class Source:
         self._plan()
 
     def _plan(self) -> None:
-        late = self._clock.random.randint(0, self._jitter) if self._jitter else 0
+        late = self._clock.between(0, self._jitter) if self._jitter else 0
         self._clock.at(max(self._nominal + late, self._clock.now), RELEASE, self._release)
 
     def _release(self) -> None:

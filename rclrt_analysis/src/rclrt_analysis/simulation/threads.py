@@ -30,6 +30,7 @@ class Cores:
         self._running: dict[int, Job] = {}
         self._since = 0
         self._version = 0
+        self._planned = -1
         self._edf: set[int] = set()
         self._groups: dict[int, str] = {}
 
@@ -64,7 +65,13 @@ class Cores:
             self._jobs.append(cost)
         else:
             self._jobs.append(job)
-        clock.at(clock.now, CHOOSE, self._choose)
+        self._plan()
+
+    def _plan(self) -> None:
+        now = self._clock.now
+        if self._planned != now:
+            self._planned = now
+            self._clock.at(now, CHOOSE, self._choose)
 
     def _account(self) -> None:
         elapsed = self._clock.now - self._since
@@ -89,6 +96,7 @@ class Cores:
 
     def _choose(self) -> None:
         clock = self._clock
+        self._planned = -1
         self._account()
         chosen = [job for _, job in self._candidates()[: self._cores]]
         before = self._running
@@ -126,4 +134,4 @@ class Cores:
             else:
                 self._holder.pop(self._group(job.callback), None)
                 clock.finish(job)
-        clock.at(clock.now, CHOOSE, self._choose)
+        self._plan()

@@ -3,8 +3,9 @@
 """The wait-set executors of rclcpp (eloquent and later): polling points and windows.
 
 Single-threaded: at a polling point the ready entities are taken down, then one job of each is run
-in order: timers, subscriptions, services, clients. Multi-threaded: its threads, each on a core of
-its own, share what was taken down; an idle one polls anew when nothing of it can be taken.
+in order: timers, subscriptions, services, clients, each kind as registered; from galactic on groups
+in some order of their own, from jazzy on all. Multi-threaded: its threads, each on a core of its
+own, share what was taken down; an idle one polls anew when nothing of it can be taken.
 
 Those of crystal and dashing look at timers before every pick. The executor of micro-ROS (rclc)
 takes one message for each polling point, the one that came first, in the order of registration.
@@ -13,8 +14,14 @@ takes one message for each polling point, the one that came first, in the order 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 
-from rclrt_analysis.bounds.wait_set import CHECKS_TIMERS_AT_EVERY_PICK, ORDER
+from rclrt_analysis.bounds.wait_set import (
+    CHECKS_TIMERS_AT_EVERY_PICK,
+    GROUPS_IN_ANY_ORDER,
+    IN_ANY_ORDER,
+    ORDER,
+)
 from rclrt_analysis.model import Executor, ExecutorKind, Kind
 from rclrt_analysis.simulation.jobs import Job
 from rclrt_analysis.simulation.simulate import CHOOSE, END, RELEASE, Clock
@@ -27,7 +34,14 @@ class WaitSet:
         self._clock = clock
         callbacks = clock.system.callbacks
         self._micro_ros = executor.kind is ExecutorKind.MICRO_ROS
-        self._order = sorted(members, key=lambda i: ORDER[callbacks[i].kind])
+        self._group = {i: callbacks[i].group or f"\0{callbacks[i].name}" for i in members}
+        place = {i: clock.random.random() for i in members}
+        if clock.system.distro in GROUPS_IN_ANY_ORDER:
+            of_group = {group: place[i] for i, group in self._group.items()}
+            place = {i: of_group[group] for i, group in self._group.items()}
+        elif clock.system.distro not in IN_ANY_ORDER:
+            place = dict.fromkeys(members, 0.0)
+        self._order = sorted(members, key=lambda i: (ORDER[callbacks[i].kind], place[i]))
         if self._micro_ros:
             self._order = members
         self._old = clock.system.distro in CHECKS_TIMERS_AT_EVERY_PICK
@@ -38,6 +52,7 @@ class WaitSet:
         multi = executor.kind is ExecutorKind.WAIT_SET_MULTI
         self._idle = (executor.threads or len(members)) if multi else 1
         self._busy_groups: set[str] = set()
+        self._planned = -1
         self._next: dict[int, int] = {}
         for index in self.own_timers:
             callback = callbacks[index]
@@ -57,21 +72,21 @@ class WaitSet:
         self._wake()
 
     def _wake(self) -> None:
-        if self._idle:
-            self._clock.at(self._clock.now, CHOOSE, self._choose)
+        now = self._clock.now
+        if self._idle and self._planned != now:
+            self._planned = now
+            self._clock.at(now, CHOOSE, self._choose)
 
-    def _group(self, index: int) -> str:
-        callback = self._clock.system.callbacks[index]
-        return callback.group or f"\0{callback.name}"
-
-    def _is_ready(self, index: int) -> bool:
-        if self._group(index) in self._busy_groups:
-            return False
-        if index in self._next:
-            return self._next[index] <= self._clock.now
-        return bool(self._waiting[index])
+    def _ready_of(self, indices: Iterable[int]) -> list[int]:
+        """Return those that have work and whose groups are free."""
+        now, timestamp, waiting = self._clock.now, self._next, self._waiting
+        found = [i for i in indices if (timestamp[i] <= now if i in timestamp else waiting[i])]
+        if not self._busy_groups:
+            return found
+        return [i for i in found if self._group[i] not in self._busy_groups]
 
     def _choose(self) -> None:
+        self._planned = -1
         while self._idle:
             if self._supplied is not None:
                 given = self._supplied.next(self._clock.now)
@@ -89,7 +104,7 @@ class WaitSet:
             self._start(index)
 
     def _poll(self) -> None:
-        self._ready = [i for i in self._order if self._is_ready(i)]
+        self._ready = self._ready_of(self._order)
         if self._old:
             self._ready = [i for i in self._ready if i not in self._next]
         if self._micro_ros:
@@ -98,11 +113,11 @@ class WaitSet:
             self._ready = [i for i in self._ready if i in self._next or i == oldest]
 
     def _due(self) -> int | None:
-        return next((i for i in self.own_timers if self._is_ready(i)), None)
+        return next(iter(self._ready_of(self.own_timers)), None)
 
     def _take(self) -> int | None:
         for index in self._ready:
-            if self._group(index) not in self._busy_groups:
+            if self._group[index] not in self._busy_groups:
                 self._ready.remove(index)
                 return index
         return None
@@ -111,7 +126,7 @@ class WaitSet:
         clock = self._clock
         job = self._call_timer(index) if index in self._next else self._waiting[index].popleft()
         self._idle -= 1
-        self._busy_groups.add(self._group(index))
+        self._busy_groups.add(self._group[index])
         clock.begin(job)
         end = clock.now + job.work
         if self._supplied is not None:
@@ -137,5 +152,5 @@ class WaitSet:
     def _finish(self, job: Job) -> None:
         self._clock.finish(job)
         self._idle += 1
-        self._busy_groups.discard(self._group(job.callback))
-        self._clock.at(self._clock.now, CHOOSE, self._choose)
+        self._busy_groups.discard(self._group[job.callback])
+        self._wake()

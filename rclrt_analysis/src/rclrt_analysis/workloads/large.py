@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
-from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, System
+from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, Policy, System
 
 MS = 1_000_000
 PERIODS_MS = (10, 20, 50, 100, 200, 1000)
@@ -50,3 +51,12 @@ def make_system(
             way.append(rng.choice(released[way[-1]]))
         ways.append(Chain(f"chain{i}", tuple(way)))
     return System("large", runs, tuple(made), tuple(ways))
+
+
+def by_deadline(system: System) -> System:
+    """Return the system under EDF: messages are due within 100 ms."""
+    callbacks = (
+        replace(c, priority=None, deadline=c.deadline or 100 * MS) for c in system.callbacks
+    )
+    executors = (replace(executor, policy=Policy.EDF) for executor in system.executors)
+    return replace(system, callbacks=tuple(callbacks), executors=tuple(executors))

@@ -1,0 +1,125 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Systems that no analysis could finish end with a verdict that says why: nothing hangs."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+from models import model, shipped
+from rclrt_analysis.bounds import budget, nonpreemptive_edf
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
+from rclrt_analysis.model import System
+from rclrt_analysis.report import to_text
+from rclrt_analysis.sensitivity import sensitivity
+from rclrt_analysis.simulation import SimulationError, simulate
+from test_system_bounds import analysed, bounds, reason, subscription, timer
+
+LAYERS = 80
+EXECUTORS = {
+    "priority_events": "{name: e, kind: priority_events}",
+    "edf": "{name: e, kind: priority_events, policy: edf}",
+    "isolated": "{name: e, kind: isolated}",
+    "fifo": "{name: e, kind: events_fifo}",
+    "wait_set": "{name: e, kind: wait_set_single}",
+    "several_threads": "{name: e, kind: wait_set_multi, threads: 2, cores: [0, 1]}",
+}
+
+
+def forks_and_joins(kind: str, wcet_ms: float, priority: int = 5) -> list[str]:
+    """Return a timer and pairs of subscriptions, each to both of the pair before."""
+    edf = kind == "edf"
+    lines = [timer("t", 100, wcet_ms, None if edf else priority)]
+    above = "t"
+    for i in range(LAYERS):
+        pair = [f"a{i}", f"b{i}"]
+        due = ", deadline_ms: 50" if edf else ""
+        lines += [subscription(name, wcet_ms, above, due) for name in pair]
+        above = ", ".join(pair)
+    return lines
+
+
+@pytest.mark.parametrize("kind", EXECUTORS)
+@pytest.mark.parametrize("wcet_ms", [0.001, 0])
+def test_jobs_that_double_with_every_join_have_no_bound(kind: str, wcet_ms: float) -> None:
+    result = analysed(EXECUTORS[kind], *forks_and_joins(kind, wcet_ms))
+    last = result.callbacks[-1]
+    assert (last.bound, result.met) == (None, False) or (wcet_ms, last.bound) == (0, 0)
+    assert wcet_ms == 0 or reason(result)
+
+
+@pytest.mark.parametrize("kind", ["priority_events", "isolated"])
+def test_only_what_the_doubling_jobs_may_delay_is_without_a_bound(kind: str) -> None:
+    jobs = forks_and_joins(kind, 0.001)
+    above = bounds(analysed(EXECUTORS[kind], timer("x", 10, 1, 9), *jobs))
+    assert above["x"] == (1.001 if kind == "priority_events" else 1)
+    # Once the first pair is more urgent than "x", so is all that it sets off.
+    raised = [line + ", priority: 50" if line.startswith("name: a0,") else line for line in jobs]
+    assert bounds(analysed(EXECUTORS[kind], timer("x", 10, 1, 9), *raised))["x"] is None
+
+
+def test_a_topic_that_everybody_publishes_and_everybody_gets_ends() -> None:
+    layer = [timer(f"t{i}", 100, 0.001, 5).replace(f"[t{i}]", "[x]") for i in range(300)]
+    layer += [subscription(f"s{i}", 0.001, "x").replace(f"[s{i}]", "[y]") for i in range(300)]
+    layer += [subscription(f"z{i}", 0.001, "y") for i in range(300)]
+    for kind in ("priority_events", "fifo", "wait_set"):
+        result = analysed(EXECUTORS[kind], *layer)
+        said = "too many callbacks" if kind == "priority_events" else "released in"
+        assert said in reason(result)
+
+
+def test_an_analysis_ends_with_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [timer("a", 20, 2, 9), timer("b", 50, 6, 1)]
+    assert analysed(EXECUTORS["priority_events"], *lines).met
+    monkeypatch.setattr(budget, "MOST", 3)
+    assert "ran out. Reduce" in reason(analysed(EXECUTORS["priority_events"], *lines))
+
+
+def test_deadlines_beyond_the_limit_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = make_taskset([10, 10, 10], [25, 35, 35])
+    assert nonpreemptive_edf.exact(tasks).response.max() < UNBOUNDED
+    assert nonpreemptive_edf.theorem_2(tasks)
+    monkeypatch.setattr(nonpreemptive_edf, "MAX_POINTS", 2)
+    assert nonpreemptive_edf.exact(tasks).response.tolist() == [UNBOUNDED] * 3
+    assert not nonpreemptive_edf.theorem_2(tasks)
+
+
+def doubling() -> System:
+    lines = "".join(f"  - {{{line}}}\n" for line in forks_and_joins("fifo", 0))
+    return model(f"executors: [{EXECUTORS['fifo']}]\ncallbacks:\n{lines}")
+
+
+def test_a_simulation_ends_with_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("rclrt_analysis.simulation.simulate")
+    monkeypatch.setattr(module, "MAX_EVENTS", 5_000)
+    with pytest.raises(SimulationError, match="more than 5000 events"):
+        simulate(doubling(), 10**9)
+
+
+def test_equal_names_equal_priorities_and_full_load_are_answered() -> None:
+    same = [timer("a", 10, 2, 3), timer("b", 10, 2, 3), timer("c", 10, 6, 3)]
+    full = analysed(EXECUTORS["priority_events"], *same)
+    assert set(bounds(full).values()) == {None}
+    assert "fills the processor" in reason(full)
+    assert analyse(model(f"executors: [{EXECUTORS['isolated']}]\ncallbacks:\n"
+                         f"  - {{{same[0]}}}\n  - {{{same[1]}}}\n")).met  # fmt: skip
+
+
+def test_margins_end_with_their_budget_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = shipped("teper_seven_timers_80")
+    assert sensitivity(system).complete
+    monkeypatch.setattr("rclrt_analysis.sensitivity.MOST", 0.001)
+    margins = sensitivity(system)
+    assert not margins.complete
+    # What was not searched is what it was, which was analysed.
+    assert margins.wcet["Imu"] == 1_000_000
+    assert "the budget ran out" in to_text(system, analyse(system), margins)
+
+
+def test_a_thousand_timers_on_several_cores_end() -> None:
+    lines = [timer(f"t{i}", 100, 0.25, 1 + i % 90) for i in range(1000)]
+    executor = "{name: e, kind: preemptive, cores: [0, 1, 2, 3, 4, 5, 6, 7]}"
+    result = analysed(executor, *lines)
+    assert len([b for b in result.callbacks if b.bound is not None]) > 900
