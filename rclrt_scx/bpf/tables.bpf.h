@@ -52,6 +52,7 @@ struct thread {
 	u64 vtime;	 /* of the background */
 	u64 since_ns;	 /* on its CPU */
 	bool in_reserve; /* has its CPU in a turn of the reserve */
+	bool preempted;	 /* has just lost its CPU, and is on its way back into a queue */
 };
 
 struct {

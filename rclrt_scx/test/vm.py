@@ -30,6 +30,8 @@ mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mount -t debugfs debug /sys/kernel/debug
 mount -t tmpfs tmp /tmp
+mkdir -p /dev/shm
+mount -t tmpfs shm /dev/shm
 echo 1 > /proc/sys/kernel/printk
 echo 2 > /proc/sys/kernel/unprivileged_bpf_disabled
 echo -1 > /proc/sys/kernel/sched_rt_runtime_us
@@ -66,7 +68,8 @@ def boot(
     cpus
         Virtual CPUs.
     script
-        For busybox' shell; the programs and all of busybox are in its path.
+        For busybox' shell, with `argument` as its words; the programs and all of busybox are in its
+        path.
     programs
         Put into /bin, with the libraries that they link.
     timeout_s
