@@ -196,7 +196,7 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 	u64 key = urgency(t);
 
 	if (t)
-		t->preempted = false;
+		t->preempted = t->changed = false;
 	note(p, RCLRT_SCX_QUEUED, key);
 	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
 		/* Of equal deadlines the one that has begun goes on first. */
@@ -375,7 +375,8 @@ void SEC("struct_ops/edf_tick") BPF_PROG(edf_tick, struct task_struct *p)
 
 void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
 {
-	struct rclrt_scx_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct rclrt_scx_cpu *c = cpu_of(cpu);
 	struct thread *t = thread_of(p);
 	u64 key = urgency(t);
 
@@ -389,6 +390,10 @@ void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
 		fair_vtime = t->vtime;
 	note(p, c->in_reserve ? RCLRT_SCX_RESERVE : RCLRT_SCX_RUNS, key);
 	__sync_lock_test_and_set(&c->running_ns, c->in_reserve ? RCLRT_SCX_RUNS_PROTECTED : key);
+	/* One that was changed while it ran goes on without having been in a queue. */
+	if (t->changed && !c->in_reserve && earliest_for(EDF, cpu) < key)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	t->changed = false;
 }
 
 void SEC("struct_ops/edf_stopping") BPF_PROG(edf_stopping, struct task_struct *p, bool runnable)
@@ -426,7 +431,10 @@ void SEC("struct_ops/edf_quiescent") BPF_PROG(edf_quiescent, struct task_struct 
 	struct rclrt_scx_cpu *c;
 	u32 index;
 
-	if (!t || key >= RCLRT_SCX_RUNS_BACKGROUND)
+	if (!t)
+		return;
+	t->changed = !(deq_flags & SCX_DEQ_SLEEP);
+	if (key >= RCLRT_SCX_RUNS_BACKGROUND)
 		return;
 	note(p, RCLRT_SCX_LEFT, key);
 	if (!(deq_flags & SCX_DEQ_SLEEP) || !t->slot)

@@ -53,6 +53,7 @@ struct thread {
 	u64 since_ns;	 /* on its CPU */
 	bool in_reserve; /* has its CPU in a turn of the reserve */
 	bool preempted;	 /* has just lost its CPU, and is on its way back into a queue */
+	bool changed;	 /* was taken out to be changed, without going to sleep */
 };
 
 struct {
