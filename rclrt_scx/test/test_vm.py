@@ -29,6 +29,7 @@ MACHINES = {
     "cloud-2": ("vmlinuz-cloud-amd64", 2, "common"),
     "cloud-4": ("vmlinuz-cloud-amd64", 4, "common"),
     "rt-2": ("vmlinuz-rt-amd64", 2, "common"),
+    "older-2": ("vmlinuz-older", 2, "common"),
 }
 
 

@@ -302,6 +302,7 @@ std::string a_cpu_that_is_away_is_not_chosen()
   });
   sleep_ms(10);
   stage[0].go(5000, 80);
+  sleep_ms(200);  // Not awake before: at that, the scheduler would look.
   const bool done = wait_all(stage.workers);
   for (int cpu = 1; cpu < cpus; ++cpu) {
     set_online(cpu, 1);
