@@ -6,9 +6,9 @@ Software emulation, one host thread for all virtual CPUs: nested virtualisation 
 and with a thread per virtual CPU the kernel's patching of its own code trips the emulator.
 
 The machine's clock counts instructions, 16 ns each, and jumps where all CPUs sleep. So what happens
-in it does not depend on how busy the host is, and its times are those of a slow processor. A CPU's turn
-lasts until the next timer unless it sleeps or says that it waits (QEMU before 8.1 [1]): programs must not
-spin without `pause`, or the other CPUs stand still.
+in it does not depend on how busy the host is, and its times are those of a slow processor. A CPU's
+turn lasts until the next timer unless it sleeps or says that it waits (QEMU before 8.1 [1]):
+programs must not spin without `pause`, or the other CPUs stand still.
 
 [1] QEMU, accel/tcg/tcg-accel-ops-icount.c: icount_percpu_budget() is newer.
 """
@@ -26,8 +26,8 @@ QEMU = "qemu-system-x86_64"
 BUSYBOX = Path("/bin/busybox")
 END = "VM-END"
 
-# The kernel's tests of its ciphers take every CPU but the dispatcher's for seconds after the boot; who
-# waits for these CPUs in turns keeps its own. Mitigations cost instructions.
+# The kernel's tests of its ciphers take every CPU but the dispatcher's for seconds after the boot;
+# who waits for these CPUs in turns keeps its own. Mitigations cost instructions.
 _NOT_NEEDED = "cryptomgr.notests mitigations=off"
 
 _INIT = """#!/bin/busybox sh
