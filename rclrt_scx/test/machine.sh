@@ -42,7 +42,6 @@ common() {
   refused scx load; grep -q 'already in force: rclrt_edf' /tmp/error
   result a_second_load_is_refused $?
   scx unload && [ $(state) = disabled ] && [ ! -e /run/rclrt_scx ]; result unload_restores $?
-  scx load && scx unload && [ $(state) = disabled ]; result loads_again_after_all_that $?
   refused scx unload; grep -q 'no EDF scheduler is loaded' /tmp/error
   result a_second_unload_is_a_clear_error $?
   refused scx status; grep -q 'no EDF scheduler is loaded' /tmp/error
