@@ -98,6 +98,9 @@ static void find_cpu(struct task_struct *p, u64 key, bool preempted)
 	int try, i;
 
 	__sync_lock_test_and_set(&mark, left);
+	c = cpu_of(bpf_get_smp_processor_id());
+	if (!c || c->offline)
+		return; /* As in dispatch(): another CPU's tick finds the thread. */
 	bpf_for(try, 0, MAX_CLAIMS) {
 		u64 latest = key;
 		s32 victim = -1;
@@ -309,8 +312,11 @@ void SEC("struct_ops/edf_dispatch") BPF_PROG(edf_dispatch, s32 cpu, struct task_
 
 	if (!c)
 		return;
-	if (decide(cpu, c, prev))
+	if (decide(cpu, c, prev) && !c->offline)
 		share_work(cpu);
+	/* A kick by a CPU on its way out would stay pending for ever, and unloading wait for it. */
+	if (c->offline)
+		return;
 	seen = *(volatile u64 *)&mark;
 	/* Threads on their way into this CPU's own queue hold the lock that we hold. */
 	if (seen != c->seen_mark && (seen & MARK_CPU) != (cpu & MARK_CPU) &&

@@ -32,7 +32,7 @@ MACHINES = {
     "older-2": ("vmlinuz-older", 2, "common"),
 }
 
-# Not part of every run: in one of three boots an unload did not end (README.md, "What is open").
+# Not part of every run: an unload after hotplug hung here (README.md, "What is open").
 ONLY_ON_REQUEST = {"cloud-4"}
 
 
