@@ -50,56 +50,9 @@ const volatile u64 starved_jiffies = 500;
 static u64 mark;       /* left by the thread that last became runnable */
 static u64 fair_vtime; /* of the background thread that started last */
 
-static struct thread *thread_of(struct task_struct *p)
-{
-	return bpf_task_storage_get(&threads, p, 0, 0);
-}
-
-static struct rclrt_scx_cpu *cpu_of(s32 cpu)
-{
-	return bpf_map_lookup_elem(&cpus, &cpu);
-}
-
-static struct rclrt_scx_state *the_state(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&state, &zero);
-}
-
 static u64 min(u64 a, u64 b)
 {
 	return a < b ? a : b;
-}
-
-static void say_in_force(struct rclrt_scx_state *s, u32 in_force)
-{
-	u32 zero = 0;
-	struct rclrt_scx_head *head = bpf_map_lookup_elem(&slots, &zero);
-
-	s->in_force = in_force;
-	if (head)
-		__sync_lock_test_and_set(&head->in_force, in_force);
-}
-
-/* The thread's deadline as a key, RCLRT_SCX_RUNS_BACKGROUND if it has none. */
-static u64 urgency(const struct thread *t)
-{
-	struct rclrt_scx_slot *slot;
-	s64 own, lent;
-	u32 index;
-
-	if (!t || !t->slot)
-		return RCLRT_SCX_RUNS_BACKGROUND;
-	index = t->slot;
-	slot = bpf_map_lookup_elem(&slots, &index);
-	if (!slot)
-		return RCLRT_SCX_RUNS_BACKGROUND;
-	own = *(volatile s64 *)&slot->deadline_ns;
-	lent = *(volatile s64 *)&slot->lent_ns;
-	if (lent > RCLRT_SCX_NO_DEADLINE && (own <= RCLRT_SCX_NO_DEADLINE || lent < own))
-		own = lent;
-	return own > RCLRT_SCX_NO_DEADLINE ? (u64)own : RCLRT_SCX_RUNS_BACKGROUND;
 }
 
 static void note(struct task_struct *p, u16 type, u64 key)
@@ -133,8 +86,11 @@ static void note(struct task_struct *p, u16 type, u64 key)
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
-/* Claim the CPU that runs the latest of those where `p` may run, if it is later than `key`. */
-static void find_cpu(struct task_struct *p, u64 key, bool woken)
+/*
+ * Claim the CPU that runs the latest of those where `p` may run, if it is later than `key`. Not its own
+ * if it has just been preempted there: somebody else takes that one.
+ */
+static void find_cpu(struct task_struct *p, u64 key, bool preempted)
 {
 	s32 own = scx_bpf_task_cpu(p);
 	u64 left = (bpf_ktime_get_ns() & ~MARK_CPU) | (own & MARK_CPU);
@@ -142,6 +98,9 @@ static void find_cpu(struct task_struct *p, u64 key, bool woken)
 	int try, i;
 
 	__sync_lock_test_and_set(&mark, left);
+	c = cpu_of(bpf_get_smp_processor_id());
+	if (!c || c->offline)
+		return; /* As in dispatch(): another CPU's tick finds the thread. */
 	bpf_for(try, 0, MAX_CLAIMS) {
 		u64 latest = key;
 		s32 victim = -1;
@@ -153,11 +112,10 @@ static void find_cpu(struct task_struct *p, u64 key, bool woken)
 
 			if (cpu >= cpu_count)
 				cpu -= cpu_count;
-			/* A preempted thread has just left this one to somebody. */
-			if (i == 0 && !woken)
+			if (i == 0 && preempted)
 				continue;
 			c = cpu_of(cpu);
-			if (!c || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			if (!c || c->offline || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 				continue;
 			runs = *(volatile u64 *)&c->running_ns;
 			if (runs <= latest || !ours_to_take(cpu, partial))
@@ -190,8 +148,11 @@ s32 SEC("struct_ops/edf_select_cpu")
 void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct thread *t = thread_of(p);
+	bool preempted = t && t->preempted;
 	u64 key = urgency(t);
 
+	if (t)
+		t->preempted = t->changed = false;
 	note(p, RCLRT_SCX_QUEUED, key);
 	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
 		/* Of equal deadlines the one that has begun goes on first. */
@@ -208,19 +169,19 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 		}
 		insert_by(p, FAIR, fair_slice_ns, vtime, enq_flags);
 	}
-	find_cpu(p, key, enq_flags & SCX_ENQ_WAKEUP);
+	find_cpu(p, key, preempted);
 }
 
 /*
- * Key of the earliest thread in the EDF queue that may run on `cpu`. Passes over those pinned
- * elsewhere, at most as many as there are slots.
+ * Key of the first thread in a queue that may run on `cpu`, or RCLRT_SCX_RUNS_NOTHING. Passes over those
+ * pinned elsewhere, of the EDF queue at most as many as there are slots.
  */
-static u64 earliest_for(s32 cpu)
+static u64 earliest_for(u64 queue, s32 cpu)
 {
 	u64 key = RCLRT_SCX_RUNS_NOTHING;
 	struct task_struct *p;
 
-	bpf_for_each(scx_dsq, p, EDF, 0) {
+	bpf_for_each(scx_dsq, p, queue, 0) {
 		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
 			key = p->scx.dsq_vtime;
 			break;
@@ -266,6 +227,8 @@ static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c, bool runs_deadline)
 	bool edf = scx_bpf_dsq_nr_queued(EDF) > 0;
 	u64 now = bpf_ktime_get_ns();
 
+	if (!c->fair_ns)
+		c->fair_ns = now; /* It was idle: it kept nobody waiting. */
 	if (!runs_deadline && !edf)
 		c->reserve_left_ns = 0; /* Nothing to protect it from. */
 	if (!c->reserve_left_ns) {
@@ -287,7 +250,8 @@ static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c, bool runs_deadline)
 	return false;
 }
 
-static __always_inline void decide(s32 cpu, struct rclrt_scx_cpu *c, struct task_struct *prev)
+/* Whether the CPU has something to run now. */
+static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task_struct *prev)
 {
 	u64 key = RCLRT_SCX_RUNS_NOTHING, earliest;
 
@@ -297,19 +261,48 @@ static __always_inline void decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
 	/* First say what this CPU runs, then look: see the top. An exchange is a full barrier. */
 	__sync_lock_test_and_set(&c->running_ns, key);
 	if (take_reserve(cpu, c, key < RCLRT_SCX_RUNS_BACKGROUND))
-		return;
-	earliest = earliest_for(cpu);
+		return true;
+	earliest = earliest_for(EDF, cpu);
 	if (earliest < key && take_first(EDF))
-		return;
+		return true;
 	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
 		set_slice(prev,
 			  edf_slice_ns); /* It goes on, without running() being called again. */
-		return;
+		return true;
 	}
 	if (take_first(FAIR))
-		return;
-	if (key == RCLRT_SCX_RUNS_BACKGROUND)
+		return true;
+	if (key == RCLRT_SCX_RUNS_BACKGROUND) {
 		set_slice(prev, fair_slice_ns);
+		return true;
+	}
+	c->fair_ns = 0; /* Idle, for who knows how long. */
+	return false;
+}
+
+/*
+ * Threads wait although this CPU has something to run: an idle CPU where one of them may run shall
+ * look. Who woke that thread may have told a CPU that was about to run somebody earlier.
+ */
+static void share_work(s32 cpu)
+{
+	s32 other;
+
+	if (!scx_bpf_dsq_nr_queued(EDF) && !scx_bpf_dsq_nr_queued(FAIR))
+		return;
+	bpf_for(other, 0, cpu_count) {
+		struct rclrt_scx_cpu *c = cpu_of(other);
+
+		if (!c || other == cpu || c->offline ||
+		    *(volatile u64 *)&c->running_ns != RCLRT_SCX_RUNS_NOTHING ||
+		    !ours_to_take(other, partial))
+			continue;
+		if (earliest_for(EDF, other) != RCLRT_SCX_RUNS_NOTHING ||
+		    earliest_for(FAIR, other) != RCLRT_SCX_RUNS_NOTHING) {
+			scx_bpf_kick_cpu(other, SCX_KICK_IDLE);
+			break; /* It shares what is left. */
+		}
+	}
 }
 
 void SEC("struct_ops/edf_dispatch") BPF_PROG(edf_dispatch, s32 cpu, struct task_struct *prev)
@@ -319,7 +312,11 @@ void SEC("struct_ops/edf_dispatch") BPF_PROG(edf_dispatch, s32 cpu, struct task_
 
 	if (!c)
 		return;
-	decide(cpu, c, prev);
+	if (decide(cpu, c, prev) && !c->offline)
+		share_work(cpu);
+	/* A kick by a CPU on its way out would stay pending for ever, and unloading wait for it. */
+	if (c->offline)
+		return;
 	seen = *(volatile u64 *)&mark;
 	/* Threads on their way into this CPU's own queue hold the lock that we hold. */
 	if (seen != c->seen_mark && (seen & MARK_CPU) != (cpu & MARK_CPU) &&
@@ -329,9 +326,16 @@ void SEC("struct_ops/edf_dispatch") BPF_PROG(edf_dispatch, s32 cpu, struct task_
 	}
 }
 
+/* Whatever was lost between two CPUs that looked at each other, it is found within a tick. */
+void SEC("struct_ops/edf_tick") BPF_PROG(edf_tick, struct task_struct *p)
+{
+	share_work(scx_bpf_task_cpu(p));
+}
+
 void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
 {
-	struct rclrt_scx_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct rclrt_scx_cpu *c = cpu_of(cpu);
 	struct thread *t = thread_of(p);
 	u64 key = urgency(t);
 
@@ -340,10 +344,15 @@ void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
 	t->urgent = key < RCLRT_SCX_RUNS_BACKGROUND;
 	t->since_ns = bpf_ktime_get_ns();
 	t->in_reserve = c->in_reserve;
+	t->preempted = false;
 	if (!t->urgent && (s64)(t->vtime - fair_vtime) > 0)
 		fair_vtime = t->vtime;
 	note(p, c->in_reserve ? RCLRT_SCX_RESERVE : RCLRT_SCX_RUNS, key);
 	__sync_lock_test_and_set(&c->running_ns, c->in_reserve ? RCLRT_SCX_RUNS_PROTECTED : key);
+	/* One that was changed while it ran goes on without having been in a queue. */
+	if (t->changed && !c->in_reserve && earliest_for(EDF, cpu) < key)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	t->changed = false;
 }
 
 void SEC("struct_ops/edf_stopping") BPF_PROG(edf_stopping, struct task_struct *p, bool runnable)
@@ -355,6 +364,7 @@ void SEC("struct_ops/edf_stopping") BPF_PROG(edf_stopping, struct task_struct *p
 	if (!c || !t)
 		return;
 	note(p, RCLRT_SCX_STOPS, urgency(t));
+	t->preempted = runnable;
 	if (t->urgent) {
 		if (runnable)
 			c->preemptions++;
@@ -380,7 +390,10 @@ void SEC("struct_ops/edf_quiescent") BPF_PROG(edf_quiescent, struct task_struct 
 	struct rclrt_scx_cpu *c;
 	u32 index;
 
-	if (!t || key >= RCLRT_SCX_RUNS_BACKGROUND)
+	if (!t)
+		return;
+	t->changed = !(deq_flags & SCX_DEQ_SLEEP);
+	if (key >= RCLRT_SCX_RUNS_BACKGROUND)
 		return;
 	note(p, RCLRT_SCX_LEFT, key);
 	if (!(deq_flags & SCX_DEQ_SLEEP) || !t->slot)
@@ -402,8 +415,10 @@ void SEC("struct_ops/edf_cpu_online") BPF_PROG(edf_cpu_online, s32 cpu)
 {
 	struct rclrt_scx_cpu *c = cpu_of(cpu);
 
-	if (c)
+	if (c) {
 		c->running_ns = RCLRT_SCX_RUNS_NOTHING;
+		c->offline = 0;
+	}
 }
 
 void SEC("struct_ops/edf_cpu_offline") BPF_PROG(edf_cpu_offline, s32 cpu)
@@ -411,7 +426,8 @@ void SEC("struct_ops/edf_cpu_offline") BPF_PROG(edf_cpu_offline, s32 cpu)
 	struct rclrt_scx_cpu *c = cpu_of(cpu);
 
 	if (c)
-		c->running_ns = RCLRT_SCX_RUNS_PROTECTED;
+		c->offline =
+			1; /* What still runs there, to take it down, may change the other words. */
 }
 
 s32 SEC("struct_ops.s/edf_init_task")
@@ -520,8 +536,8 @@ s32 SEC("struct_ops.s/edf_init") BPF_PROG(edf_init)
 		if (!c)
 			continue;
 		c->fair_ns = now;
-		c->running_ns = bpf_cpumask_test_cpu(cpu, online) ? RCLRT_SCX_RUNS_BACKGROUND
-								  : RCLRT_SCX_RUNS_PROTECTED;
+		c->running_ns = RCLRT_SCX_RUNS_BACKGROUND;
+		c->offline = !bpf_cpumask_test_cpu(cpu, online);
 	}
 	scx_bpf_put_cpumask(online);
 	say_in_force(s, 1);
@@ -545,6 +561,7 @@ struct sched_ext_ops edf_ops = {
 	.select_cpu = (void *)edf_select_cpu,
 	.enqueue = (void *)edf_enqueue,
 	.dispatch = (void *)edf_dispatch,
+	.tick = (void *)edf_tick,
 	.running = (void *)edf_running,
 	.stopping = (void *)edf_stopping,
 	.quiescent = (void *)edf_quiescent,

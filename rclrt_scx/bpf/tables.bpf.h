@@ -52,6 +52,8 @@ struct thread {
 	u64 vtime;	 /* of the background */
 	u64 since_ns;	 /* on its CPU */
 	bool in_reserve; /* has its CPU in a turn of the reserve */
+	bool preempted;	 /* has just lost its CPU, and is on its way back into a queue */
+	bool changed;	 /* was taken out to be changed, without going to sleep */
 };
 
 struct {
@@ -60,5 +62,52 @@ struct {
 	__type(key, int);
 	__type(value, struct thread);
 } threads SEC(".maps");
+
+static struct thread *thread_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&threads, p, 0, 0);
+}
+
+static struct rclrt_scx_cpu *cpu_of(s32 cpu)
+{
+	return bpf_map_lookup_elem(&cpus, &cpu);
+}
+
+static struct rclrt_scx_state *the_state(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&state, &zero);
+}
+
+static void say_in_force(struct rclrt_scx_state *s, u32 in_force)
+{
+	u32 zero = 0;
+	struct rclrt_scx_head *head = bpf_map_lookup_elem(&slots, &zero);
+
+	s->in_force = in_force;
+	if (head)
+		__sync_lock_test_and_set(&head->in_force, in_force);
+}
+
+/* The thread's deadline as a key, RCLRT_SCX_RUNS_BACKGROUND if it has none. */
+static u64 urgency(const struct thread *t)
+{
+	struct rclrt_scx_slot *slot;
+	s64 own, lent;
+	u32 index;
+
+	if (!t || !t->slot)
+		return RCLRT_SCX_RUNS_BACKGROUND;
+	index = t->slot;
+	slot = bpf_map_lookup_elem(&slots, &index);
+	if (!slot)
+		return RCLRT_SCX_RUNS_BACKGROUND;
+	own = *(volatile s64 *)&slot->deadline_ns;
+	lent = *(volatile s64 *)&slot->lent_ns;
+	if (lent > RCLRT_SCX_NO_DEADLINE && (own <= RCLRT_SCX_NO_DEADLINE || lent < own))
+		own = lent;
+	return own > RCLRT_SCX_NO_DEADLINE ? (u64)own : RCLRT_SCX_RUNS_BACKGROUND;
+}
 
 #endif /* TABLES_BPF_H_ */

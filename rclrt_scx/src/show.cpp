@@ -37,17 +37,20 @@ std::string from_now(int64_t deadline_ns, int64_t now)
   return text;
 }
 
-std::string runs(uint64_t running, int64_t now)
+std::string runs(const rclrt_scx_cpu & cpu, int64_t now)
 {
-  switch (running) {
+  if (cpu.offline != 0) {
+    return "offline";
+  }
+  switch (cpu.running_ns) {
     case RCLRT_SCX_RUNS_BACKGROUND:
       return "background";
     case RCLRT_SCX_RUNS_NOTHING:
       return "nothing";
     case RCLRT_SCX_RUNS_PROTECTED:
-      return "reserve/offline";
+      return "reserve";
     default:
-      return from_now(static_cast<int64_t>(running), now);
+      return from_now(static_cast<int64_t>(cpu.running_ns), now);
   }
 }
 
@@ -76,7 +79,7 @@ void print(const Status & status)
     const rclrt_scx_cpu & c = status.cpus[cpu];
     std::printf(
       "%4zu %16s %12" PRIu64 " %10" PRIu64 " %12" PRIu64 " %10" PRIu64 "\n", cpu,
-      runs(c.running_ns, now).c_str(), c.jobs, c.misses, c.preemptions, c.reserves);
+      runs(c, now).c_str(), c.jobs, c.misses, c.preemptions, c.reserves);
   }
   if (status.threads.empty()) {
     return;

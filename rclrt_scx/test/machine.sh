@@ -1,12 +1,14 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What runs in the virtual machine, by busybox' shell: `sh machine.sh common|life|cycles|partial`. Says on the
-# console `RESULT <name> pass|fail` for every step, as scx_guest does for its scenarios.
+# What runs in the virtual machine, by busybox' shell: `sh machine.sh PART...`, parts
+# being common, life, cycles, partial. Says on the console `RESULT <name> pass|fail` for every step, as the
+# guests' programs do for their scenarios.
 
 result() { if [ "$2" = 0 ]; then echo "RESULT $1 pass"; else echo "RESULT $1 fail"; fi; }
 state() { cat /sys/kernel/sched_ext/state; }
 refused() { "$@" 2>/tmp/error; [ $? = 1 ]; }
+servers() { for server in /sys/kernel/debug/sched/ext_server/cpu*; do echo $1 > $server/runtime; done; }
 
 # Decisions and switches of a CPU are one within this time. In the machine virtual CPUs take turns
 # of up to some milliseconds, during which the others stand still while the clock goes on.
@@ -15,7 +17,7 @@ bound_us=20000
 common() {
   # The kernel's own server for starved SCHED_EXT threads outranks SCHED_FIFO for 50 ms a second: the
   # scenarios' dispatcher would now and then be preempted by the jobs it is about to wake.
-  for server in /sys/kernel/debug/sched/ext_server/cpu*; do echo 0 > $server/runtime; done
+  servers 0
   scx load --slots 16 --timeout 2000 --record 8192 --group rt; result loads $?
   scx record --output /tmp/events & recorder=$!
   scx_guest all-order
@@ -26,7 +28,12 @@ common() {
   scx_guest a_killed_client_loses_its_slots more_threads_than_slots_is_a_clear_error \
     a_second_bind_is_refused_and_a_released_slot_is_free garbage_in_the_slots_stops_nobody \
     another_version_is_a_clear_error an_unprivileged_member_of_the_group_uses_deadlines \
-    hotplug_is_survived
+    jobs_misses_preemptions_and_what_runs_are_told a_thread_that_just_ends_keeps_no_slot \
+    tools_of_another_version_say_so hotplug_is_survived a_cpu_that_is_away_is_not_chosen
+  executor_guest an_executor_takes_the_scheduler_in_the_kernel \
+    callbacks_of_an_executor_run_earliest_deadline_first \
+    a_callback_with_an_earlier_deadline_preempts \
+    a_callback_inherits_the_deadline_of_one_its_group_keeps_waiting executors_share_one_order
   scx status > /tmp/status; cat /tmp/status
   grep -q 'in force' /tmp/status && grep -q 'mode: full' /tmp/status
   result status_says_what_is_in_force $?
@@ -39,11 +46,15 @@ common() {
   result a_second_unload_is_a_clear_error $?
   refused scx status; grep -q 'no EDF scheduler is loaded' /tmp/error
   result status_without_a_scheduler_is_a_clear_error $?
+  servers 50000000
 }
 
 life() {
+  scx_guest loading_without_privilege_is_a_clear_error a_kernel_without_sched_ext_is_a_clear_error \
+    a_kernel_without_btf_is_a_clear_error
   scx load; scx_guest without_the_group_access_is_refused_with_the_remedy \
     wake_to_run_costs_at_most_twice_that_of_fifo; scx unload
+  scx load --slots 16; executor_guest an_executor_is_told_of_an_ejection_and_goes_on; scx unload
   scx load --slots 16; scx_guest after_an_ejection_threads_go_on_and_are_told
   scx status | grep EJECTED; result status_says_ejected $?
   scx load --slots 16 && [ $(state) = enabled ]; result loads_over_what_an_ejected_one_left $?
@@ -92,4 +103,4 @@ partial() {
   result unload_restores_the_server $?
 }
 
-"$1"
+for part in "$@"; do "$part"; done

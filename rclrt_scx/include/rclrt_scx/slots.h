@@ -48,7 +48,7 @@ extern "C" {
 /* What a CPU runs, in struct rclrt_scx_cpu.running_ns, beside deadlines (which are below 2^63). */
 #define RCLRT_SCX_RUNS_BACKGROUND 0x8000000000000000ull
 #define RCLRT_SCX_RUNS_NOTHING 0xffffffffffffffffull
-/* Offline, or within the reserve of the background: not to be preempted. */
+/* Within the reserve of the background: not to be preempted. */
 #define RCLRT_SCX_RUNS_PROTECTED 0ull
 
 enum rclrt_scx_mode
@@ -96,7 +96,8 @@ struct rclrt_scx_cpu
   uint64_t in_reserve;  /* such a turn is under way */
   uint64_t reserve_left_ns; /* of it */
   uint64_t seen_mark;       /* of a thread on its way into a queue, see the scheduler */
-  uint64_t reserved[7];
+  uint64_t offline;         /* 1: it was taken away, and the words above say nothing */
+  uint64_t reserved[6];
 };
 
 /* The scheduler itself. `in_force` to `exit_message` and `events_lost` are written by the kernel, the

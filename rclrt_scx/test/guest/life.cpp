@@ -229,8 +229,7 @@ std::string beside_a_busy_fair_thread_partial_mode_still_runs()
     pin_to(0);
     become_other();
     spins.store(true);
-    while (!stop.load()) {
-    }
+    spin_until(stop);
   });
   sleep_ms(50);
   stage[0].go(1000, 60);
@@ -244,26 +243,28 @@ std::string beside_a_busy_fair_thread_partial_mode_still_runs()
   return done ? "" : "60 ms of work were not done in 600 ms";
 }
 
-/// The scenario's script takes CPU 1 away and gives it back.
+bool set_online(int cpu, int value)
+{
+  const std::string path = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/online";
+  std::FILE * file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) {
+    return false;
+  }
+  std::fprintf(file, "%d", value);
+  return std::fclose(file) == 0;
+}
+
+/// CPU 1 goes and comes back while jobs run.
 std::string hotplug_is_survived()
 {
   if (cpu_count() < 2) {
     return "skip: needs two CPUs";
   }
   Stage stage(3);
-  const auto set_online = [](int value) {
-    std::FILE * file = std::fopen("/sys/devices/system/cpu/cpu1/online", "w");
-    const bool opened = file != nullptr;
-    if (opened) {
-      std::fprintf(file, "%d", value);
-      std::fclose(file);
-    }
-    return opened;
-  };
   for (int i = 0; i < 3; ++i) {
     stage[static_cast<std::size_t>(i)].go(1000 + 100 * i, 100);
   }
-  if (!set_online(0)) {
+  if (!set_online(1, 0)) {
     return "skip: CPU 1 cannot be taken offline";
   }
   if (!wait_all(stage.workers)) {
@@ -273,7 +274,7 @@ std::string hotplug_is_survived()
   if (!wait_all(stage.workers)) {
     return "hangs offline: " + stage.log.text();
   }
-  set_online(1);
+  set_online(1, 1);
   for (int i = 0; i < 3; ++i) {
     stage[static_cast<std::size_t>(i)].go(1000 + 100 * i, 60);
   }
@@ -281,6 +282,35 @@ std::string hotplug_is_survived()
     return "hangs online: " + stage.log.text();
   }
   return stage.client->in_force() ? "" : "ejected: " + stage.client->exit_reason();
+}
+
+/// All CPUs but the first are away. None of them is idle.
+std::string a_cpu_that_is_away_is_not_chosen()
+{
+  const int cpus = cpu_count();
+  if (cpus < 2) {
+    return "skip: needs two CPUs";
+  }
+  Stage stage(2);
+  bool away = true;
+  for (int cpu = 1; cpu < cpus; ++cpu) {
+    away = set_online(cpu, 0) && away;
+  }
+  stage[1].go(1000, 0, [&stage] {
+    sleep_ms(40);
+    stage.log.add("woken");
+  });
+  sleep_ms(10);
+  stage[0].go(5000, 80);
+  sleep_ms(200);  // Not awake before: at that, the scheduler would look.
+  const bool done = wait_all(stage.workers);
+  for (int cpu = 1; cpu < cpus; ++cpu) {
+    set_online(cpu, 1);
+  }
+  if (!away) {
+    return "skip: CPUs cannot be taken offline";
+  }
+  return done && stage.log.text() == "B+ A+ woken B- A-" ? "" : stage.log.text();
 }
 
 /// Medians of wake-up to first instruction. The machine counts instructions, so this is no timed test.
@@ -331,6 +361,7 @@ Scenarios life_scenarios()
     SCENARIO(after_an_ejection_threads_go_on_and_are_told),
     SCENARIO(beside_a_busy_fair_thread_partial_mode_still_runs),
     SCENARIO(hotplug_is_survived),
+    SCENARIO(a_cpu_that_is_away_is_not_chosen),
     SCENARIO(wake_to_run_costs_at_most_twice_that_of_fifo),
 #undef SCENARIO
   };

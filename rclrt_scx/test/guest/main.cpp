@@ -36,8 +36,9 @@ Stage::Stage(int count, int cpu)
 
 int main(int argc, char ** argv)
 {
-  const guest::Scenarios groups[] = {
-    guest::order_scenarios(), guest::sharing_scenarios(), guest::life_scenarios()};
+  const std::vector<guest::Scenarios> groups = {
+    guest::order_scenarios(), guest::sharing_scenarios(), guest::life_scenarios(),
+    guest::tools_scenarios()};
   int failures = 0;
   const auto run = [&](const std::string & name, guest::Scenario scenario) {
     const std::string seen = scenario();
@@ -54,7 +55,7 @@ int main(int argc, char ** argv)
   for (int i = 1; i < argc; ++i) {
     const std::string wanted = argv[i];
     bool known = false;
-    for (std::size_t group = 0; group < 3; ++group) {
+    for (std::size_t group = 0; group < groups.size(); ++group) {
       for (const auto & [name, scenario] : groups[group]) {
         if (
           wanted == name || (wanted == "all-order" && group == 0) ||

@@ -59,6 +59,15 @@ std::string no_deadline_runs_after_all_deadlines()
   return expect(stage, "C+ C- B+ B- A+ A-");
 }
 
+std::string after_idling_no_reserve_is_due()
+{
+  Stage stage(2, 0);
+  sleep_ms(500);  // Longer than the period of the reserve.
+  stage[0].go(0, 20);
+  stage[1].go(1000, 20);
+  return expect(stage, "B+ B- A+ A-");
+}
+
 std::string an_earlier_one_preempts_when_a_fifo_dispatcher_wakes_it_on_its_cpu()
 {
   Stage stage(2, 0);
@@ -197,6 +206,7 @@ Scenarios order_scenarios()
     SCENARIO(a_past_deadline_is_most_urgent),
     SCENARIO(zero_and_negative_deadlines_are_refused),
     SCENARIO(no_deadline_runs_after_all_deadlines),
+    SCENARIO(after_idling_no_reserve_is_due),
     SCENARIO(an_earlier_one_preempts_when_a_fifo_dispatcher_wakes_it_on_its_cpu),
     SCENARIO(an_earlier_one_preempts_when_a_timer_wakes_it),
     SCENARIO(a_later_one_does_not_preempt),

@@ -22,6 +22,7 @@ using Scenarios = std::map<std::string, Scenario>;
 Scenarios order_scenarios();
 Scenarios sharing_scenarios();
 Scenarios life_scenarios();
+Scenarios tools_scenarios();
 
 /// A scheduler in force, a log, and some workers named A, B, ...
 struct Stage

@@ -44,6 +44,16 @@ void spin_ms(int64_t ms)
 {
   const int64_t end = read_clock(CLOCK_THREAD_CPUTIME_ID) + ms * kMs;
   while (read_clock(CLOCK_THREAD_CPUTIME_ID) < end) {
+    end_turn();
+  }
+}
+
+void spin_until(const std::atomic<bool> & stop)
+{
+  for (unsigned i = 1; !stop.load(); ++i) {
+    if (i % 1024 == 0) {
+      end_turn();
+    }
   }
 }
 

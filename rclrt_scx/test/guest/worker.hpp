@@ -24,8 +24,17 @@ inline constexpr int64_t kMs = 1000000;
 
 int64_t now_ns();
 void sleep_ms(int64_t ms);
+/// In every loop that waits or burns time: the emulator runs virtual CPUs in turns, and a turn lasts to
+/// the next timer unless the CPU says that it waits.
+inline void end_turn()
+{
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
 /// Use the CPU for this much of the calling thread's own time.
 void spin_ms(int64_t ms);
+void spin_until(const std::atomic<bool> & stop);
 /// For the calling thread. False with errno.
 bool become_fifo(int priority);
 bool become_other();

@@ -1,0 +1,359 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// An executor under the scheduler in the kernel, from the file that says `ext` to the order in which
+// its callbacks run. For the virtual machine of rclrt_scx's tests: `executor_guest <scenario>...`. One
+// line each on the console: `RESULT <scenario> pass|fail <what was seen>`.
+//
+// What both front ends put under their executors is used as it is, without a middleware.
+
+#include <sched.h>
+#include <time.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rclrt_config/configured_engine.hpp"
+#include "rclrt_core/linux_platform.hpp"
+
+namespace
+{
+
+using rclrt_config::ConfiguredEngine;
+using rclrt_core::Callback;
+using rclrt_core::Finding;
+using rclrt_core::SchedulingPolicy;
+using rclrt_core::Status;
+using std::chrono::milliseconds;
+
+constexpr char kFile[] = "/tmp/executor.yaml";
+constexpr char kSettings[] = R"(/**:
+  ros__parameters:
+    rclrt:
+      executor: {attributes: require, deadline_scheduler: )";
+constexpr char kCallbacks[] = R"(}
+      callbacks:
+        /n/**: {scheduling_policy: ext, cpu_affinity: [0]}
+        /n/subscription/early: {relative_deadline: 1s}
+        /n/subscription/middle: {relative_deadline: 3s}
+        /n/subscription/late: {relative_deadline: 9s}
+)";
+
+void use_cpu(milliseconds work)
+{
+  const auto now_ns = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  for (const int64_t end = now_ns() + std::chrono::nanoseconds(work).count(); now_ns() < end;) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();  // The emulator's other CPUs get their turns.
+#endif
+  }
+}
+
+void sleep(milliseconds time) { std::this_thread::sleep_for(time); }
+
+/// The dispatcher, on the CPU of all callbacks: while it does not wait none of them moves.
+void become_dispatcher()
+{
+  sched_param parameters{};
+  parameters.sched_priority = 50;
+  cpu_set_t first;
+  CPU_ZERO(&first);
+  CPU_SET(0, &first);
+  if (
+    sched_setaffinity(0, sizeof(first), &first) != 0 ||
+    sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
+    std::perror("SCHED_FIFO");
+    std::exit(1);
+  }
+}
+
+/// "early+" started, "early-" ended; of all executors.
+class Log
+{
+public:
+  void add(const std::string & what)
+  {
+    const std::size_t i = next_.fetch_add(1);
+    if (i < entries_.size()) {
+      entries_[i] = what;
+    }
+  }
+  std::string text() const
+  {
+    std::string text;
+    for (std::size_t i = 0; i < next_.load() && i < entries_.size(); ++i) {
+      text += (i == 0 ? "" : " ") + entries_[i];
+    }
+    return text;
+  }
+
+private:
+  std::atomic<std::size_t> next_{0};
+  std::vector<std::string> entries_ = std::vector<std::string>(64);
+};
+
+/// Spins as long as it lives. Three callbacks, as in the file; `shared`: early and late exclude each
+/// other. The first failure is kept.
+class Executor
+{
+public:
+  explicit Executor(Log & log, bool shared = false, const std::string & backend = "sched_ext")
+  : log_(log)
+  {
+    std::ofstream(kFile) << kSettings << backend << kCallbacks;
+    rclrt_config::ConfiguredEngineOptions options;
+    options.configuration_file = kFile;
+    if (!good(ConfiguredEngine::make(platform_, options, &engine_))) {
+      return;
+    }
+    add_group("one");
+    add_callback("late", "one");
+    add_group("two");
+    add_callback("middle", "two");
+    if (!shared) {
+      add_group("three");
+    }
+    add_callback("early", shared ? "one" : "three");
+    if (!why_.empty() || !good(engine_->begin_spin([](const Finding &) {}))) {
+      return;
+    }
+    spinner_ = std::thread([this] { good(engine_->engine().spin()); });
+    for (int i = 0; i < 1000 && !engine_->engine().is_spinning(); ++i) {
+      sleep(milliseconds(5));
+    }
+    sleep(milliseconds(100));  // Until its threads wait for work.
+    if (!engine_->engine().is_spinning() && why_.empty()) {
+      why_ = "does not spin";
+    }
+  }
+  ~Executor()
+  {
+    if (spinner_.joinable()) {
+      engine_->engine().stop();
+      spinner_.join();
+      engine_->end_spin();
+    }
+  }
+  Executor(const Executor &) = delete;
+  Executor & operator=(const Executor &) = delete;
+
+  const std::string & why() const { return why_; }
+  ConfiguredEngine & engine() { return *engine_; }
+  bool all_were_ext() const { return all_were_ext_.load(); }
+
+  void release(const std::string & name, milliseconds work)
+  {
+    if (why_.empty()) {
+      work_.at(name)->store(work.count());
+      ++released_;
+      engine_->engine().notify(*callbacks_.at(name));
+    }
+  }
+  /// False after a long time.
+  bool wait()
+  {
+    for (int i = 0; i < 4000 && ended_.load() < released_; ++i) {
+      sleep(milliseconds(5));
+    }
+    return why_.empty() && ended_.load() == released_;
+  }
+  std::string findings()
+  {
+    std::string text;
+    for (const Finding & finding : engine_->findings()) {
+      text += to_string(finding) + "; ";
+    }
+    return text;
+  }
+
+private:
+  bool good(const Status & status)
+  {
+    if (!status.ok() && why_.empty()) {
+      why_ = status.message();
+    }
+    return status.ok();
+  }
+  void add_group(const std::string & name)
+  {
+    rclrt_core::GroupOptions options;
+    options.name = "/n/group/" + name;
+    good(engine_->add_group(options, "", &groups_[name]));
+  }
+  void add_callback(const std::string & name, const std::string & group)
+  {
+    work_[name] = std::make_unique<std::atomic<int64_t>>(0);
+    rclrt_core::CallbackOptions options;
+    options.name = "/n/subscription/" + name;
+    options.kind = rclrt_core::CallbackKind::kSubscription;
+    options.run = [this, name, work = work_[name].get()](const rclrt_core::Job &) {
+      log_.add(name + "+");
+      use_cpu(milliseconds(work->load()));
+      rclrt_core::Attributes mine;
+      if (
+        platform_.read_back(platform_.current_thread(), &mine) != 0 ||
+        mine.policy != SchedulingPolicy::kExt) {
+        all_were_ext_.store(false);
+      }
+      log_.add(name + "-");
+      ++ended_;
+      return true;
+    };
+    good(engine_->add_callback(options, groups_.at(group), &callbacks_[name]));
+  }
+
+  Log & log_;
+  std::string why_;
+  rclrt_core::LinuxPlatform platform_;
+  std::unique_ptr<ConfiguredEngine> engine_;
+  std::map<std::string, std::shared_ptr<rclrt_core::Group>> groups_;
+  std::map<std::string, std::shared_ptr<Callback>> callbacks_;
+  std::map<std::string, std::unique_ptr<std::atomic<int64_t>>> work_;
+  std::atomic<bool> all_were_ext_{true};
+  std::atomic<int> ended_{0};
+  int released_ = 0;
+  std::thread spinner_;
+};
+
+std::string expect(Executor & executor, const Log & log, const std::string & wanted)
+{
+  if (!executor.wait()) {
+    return "hangs: " + log.text() + executor.why();
+  }
+  if (log.text() != wanted) {
+    return "wanted " + wanted + ", was " + log.text();
+  }
+  return executor.all_were_ext() ? "" : "a callback ran under another policy than ext";
+}
+
+std::string an_executor_takes_the_scheduler_in_the_kernel()
+{
+  Log log;
+  Executor given(log);
+  if (given.why().empty() && given.engine().deadline_scheduler() == "sched_ext") {
+    Executor found(log, false, "auto");
+    return found.engine().deadline_scheduler() == "sched_ext" ? "" : "auto took something else";
+  }
+  return given.why() + given.findings();
+}
+
+std::string callbacks_of_an_executor_run_earliest_deadline_first()
+{
+  Log log;
+  Executor executor(log);
+  become_dispatcher();
+  executor.release("late", milliseconds(20));
+  executor.release("early", milliseconds(20));
+  executor.release("middle", milliseconds(20));
+  return expect(executor, log, "early+ early- middle+ middle- late+ late-");
+}
+
+std::string a_callback_with_an_earlier_deadline_preempts()
+{
+  Log log;
+  Executor executor(log);
+  become_dispatcher();
+  executor.release("late", milliseconds(200));
+  sleep(milliseconds(40));
+  executor.release("early", milliseconds(20));
+  sleep(milliseconds(5));
+  executor.release("middle", milliseconds(20));
+  return expect(executor, log, "late+ early+ early- middle+ middle- late-");
+}
+
+std::string a_callback_inherits_the_deadline_of_one_its_group_keeps_waiting()
+{
+  Log log;
+  Executor executor(log, true);
+  become_dispatcher();
+  executor.release("late", milliseconds(100));
+  sleep(milliseconds(40));
+  executor.release("early", milliseconds(20));
+  executor.release("middle", milliseconds(20));
+  return expect(executor, log, "late+ late- early+ early- middle+ middle-");
+}
+
+std::string executors_share_one_order()
+{
+  Log log;
+  Executor one(log);
+  Executor other(log);
+  become_dispatcher();
+  one.release("late", milliseconds(150));
+  sleep(milliseconds(40));
+  other.release("middle", milliseconds(60));
+  sleep(milliseconds(20));
+  one.release("early", milliseconds(20));
+  const std::string seen = other.wait() ? "" : "the other hangs; ";
+  return seen + expect(one, log, "late+ middle+ early+ early- middle- late-");
+}
+
+/// Ends the scheduler.
+std::string an_executor_is_told_of_an_ejection_and_goes_on()
+{
+  Log log;
+  Executor executor(log);
+  if (executor.findings().find("not in force") != std::string::npos) {
+    return "told too early: " + executor.findings();
+  }
+  executor.release("late", milliseconds(300));
+  sleep(milliseconds(20));
+  std::ofstream("/proc/sysrq-trigger") << 'S' << std::flush;  // As an administrator does.
+  bool told = false;
+  for (int i = 0; i < 1000 && !told; ++i) {
+    sleep(milliseconds(5));
+    told = executor.findings().find("not in force any more") != std::string::npos;
+  }
+  if (!told) {
+    return "not told: " + executor.findings();
+  }
+  std::printf("told: %s\n", executor.findings().c_str());
+  executor.release("early", milliseconds(20));
+  if (!executor.wait()) {
+    return "callbacks stopped: " + log.text();
+  }
+  Executor next(log, false, "auto");
+  next.release("early", milliseconds(20));
+  sleep(milliseconds(100));
+  const std::string now = next.engine().deadline_scheduler();
+  return now == "fifo bands" ? "" : "the next executor takes '" + now + "' " + next.why();
+}
+
+}  // namespace
+
+int main(int argc, char ** argv)
+{
+  const std::map<std::string, std::string (*)()> scenarios = {
+#define SCENARIO(name) {#name, name}
+    SCENARIO(an_executor_takes_the_scheduler_in_the_kernel),
+    SCENARIO(callbacks_of_an_executor_run_earliest_deadline_first),
+    SCENARIO(a_callback_with_an_earlier_deadline_preempts),
+    SCENARIO(a_callback_inherits_the_deadline_of_one_its_group_keeps_waiting),
+    SCENARIO(executors_share_one_order),
+    SCENARIO(an_executor_is_told_of_an_ejection_and_goes_on),
+#undef SCENARIO
+  };
+  bool good = true;
+  for (int i = 1; i < argc; ++i) {
+    const auto found = scenarios.find(argv[i]);
+    std::string seen = "no such scenario";
+    if (found != scenarios.end()) {
+      std::thread([&] { seen = found->second(); }).join();  // Its scheduling dies with it.
+    }
+    good = good && seen.empty();
+    std::printf("RESULT %s %s %s\n", argv[i], seen.empty() ? "pass" : "fail", seen.c_str());
+    std::fflush(stdout);
+  }
+  return good ? 0 : 1;
+}
