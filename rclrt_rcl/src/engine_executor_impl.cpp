@@ -29,27 +29,12 @@ void check(const rclrt_core::Status & status)
 std::unique_ptr<rclrt_config::ConfiguredEngine> make_engine(
   Context & context, const ExecutorOptions & from, rclrt_core::EngineOptions engine_options)
 {
-  rclrt_config::ConfiguredEngineOptions options;
-  options.configuration_file = from.configuration_file;
-  options.parameter_files = detail::parameter_files(context);
-  options.middleware_threads = from.middleware_threads;
-  options.deadline_scheduler = from.deadline_scheduler;
-  options.engine = std::move(engine_options);
-  options.engine.stack_size = from.stack_size;
-  options.engine.stack_prefault = from.stack_prefault;
-  options.engine.lock_memory = from.lock_memory;
-  options.engine.attributes_mode = from.attributes_mode;
-  options.engine.timer_thread = from.timer_thread;
-  options.engine.trace_capacity = from.trace_capacity;
-  if (from.on_exception) {
-    options.engine.on_exception = [handler = from.on_exception](
-                                    const rclrt_core::Callback & callback,
-                                    std::exception_ptr thrown) {
-      return handler(callback.name(), std::move(thrown));
-    };
-  }
   std::unique_ptr<rclrt_config::ConfiguredEngine> engine;
-  check(rclrt_config::ConfiguredEngine::make(detail::platform(), std::move(options), &engine));
+  check(rclrt_config::ConfiguredEngine::make(
+    detail::platform(),
+    rclrt_config::configured_engine_options(
+      from, std::move(engine_options), detail::parameter_files(context)),
+    &engine));
   return engine;
 }
 

@@ -9,7 +9,8 @@
 /// thread to spin it) of its own:
 ///   executor   preemptive (default), isolated, events
 ///   policy     fixed_priority (default), fifo, edf
-/// Attributes come from the parameter files' `rclrt` entries, as everywhere.
+///   attributes a file that says what matters about callbacks; default: the parameter files' `rclrt`
+///              entries, as everywhere
 
 #include <algorithm>
 #include <map>
@@ -32,6 +33,16 @@ struct Choice
 {
   std::string executor = "preemptive";
   std::string policy = "fixed_priority";
+  std::string attributes;
+
+  /// Null: there is no such choice.
+  std::string * named(const std::string & name)
+  {
+    return name == "executor"     ? &executor
+           : name == "policy"     ? &policy
+           : name == "attributes" ? &attributes
+                                  : nullptr;
+  }
 };
 
 const rclrt_core::Policy & policy_named(const std::string & name)
@@ -49,10 +60,11 @@ const rclrt_core::Policy & policy_named(const std::string & name)
 }
 
 template <typename Executor, typename Options>
-std::shared_ptr<rclcpp::Executor> make(const std::string & policy)
+std::shared_ptr<rclcpp::Executor> make(const Choice & choice)
 {
   Options options;
-  options.policy = &policy_named(policy);
+  options.policy = &policy_named(choice.policy);
+  options.configuration_file = choice.attributes;
   return std::make_shared<Executor>(rclcpp::ExecutorOptions(), options);
 }
 
@@ -60,13 +72,13 @@ std::shared_ptr<rclcpp::Executor> make_executor(const Choice & choice)
 {
   using namespace rclrt_rclcpp;
   if (choice.executor == "preemptive") {
-    return make<PreemptiveExecutor, PreemptiveExecutorOptions>(choice.policy);
+    return make<PreemptiveExecutor, PreemptiveExecutorOptions>(choice);
   }
   if (choice.executor == "isolated") {
-    return make<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(choice.policy);
+    return make<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(choice);
   }
   if (choice.executor == "events") {
-    return make<PriorityEventsExecutor, PriorityEventsExecutorOptions>(choice.policy);
+    return make<PriorityEventsExecutor, PriorityEventsExecutorOptions>(choice);
   }
   throw std::invalid_argument(
     "unknown executor '" + choice.executor + "'. Use preemptive, isolated or events");
@@ -78,7 +90,8 @@ public:
   Container()
   : choice_{
       declare_parameter("executor", Choice().executor),
-      declare_parameter("policy", Choice().policy)}
+      declare_parameter("policy", Choice().policy),
+      declare_parameter("attributes", Choice().attributes)}
   {
   }
   ~Container() override
@@ -103,13 +116,13 @@ protected:
       std::remove_if(
         arguments.begin(), arguments.end(),
         [this](const auto & argument) {
-          const bool is_executor = argument.name == "executor";
-          if (is_executor || argument.name == "policy") {
-            (is_executor ? loading_.executor : loading_.policy) = argument.value.string_value;
-            has_own_ = true;
-            return true;
+          std::string * const ours = loading_.named(argument.name);
+          if (ours == nullptr) {
+            return false;
           }
-          return false;
+          *ours = argument.value.string_value;
+          has_own_ = true;
+          return true;
         }),
       arguments.end());
     return ComponentManager::create_node_options(others);

@@ -49,33 +49,29 @@ EngineExecutor::EngineExecutor(
   const rclcpp::ExecutorOptions & options, const EngineExecutorOptions & engine_executor_options,
   rclrt_core::EngineOptions engine_options)
 : rclcpp::Executor(options),
-  impl_(
-    std::make_unique<Impl>(context_, engine_executor_options, std::move(engine_options), [this] {
-      collector_.update_collections();
-      return collector_.get_all_callback_groups();
-    }))
+  impl_(std::make_unique<Impl>(
+    context_, engine_executor_options, std::move(engine_options), [this] { return groups(); }))
 {
-  // Triggered by nodes and groups that have something new, by cancel() and when the context is shut
-  // down.
-  notify_waitable_->set_on_ready_callback(
-    [impl = impl_.get()](std::size_t, int) { impl->request_update(); });
+  watch([this] {
+    if (!spinning) {
+      impl_->engine().stop();
+    }
+    impl_->request_update();
+  });
 }
 
 EngineExecutor::~EngineExecutor()
 {
   spinning = false;
   impl_->engine().stop();
-  notify_waitable_->clear_on_ready_callback();
+  unwatch();
   impl_->detach_all();
 }
-
-// The base class would also change its wait set, which is not used. Nobody has to be notified: update()
-// does all there is to do.
 
 void EngineExecutor::add_node(detail::Parameters::Node node, bool)
 {
   impl_->know_node(node);  // before its groups can be found
-  collector_.add_node(node);
+  enter(node);
   try {
     impl_->update();
   } catch (...) {
@@ -86,7 +82,7 @@ void EngineExecutor::add_node(detail::Parameters::Node node, bool)
 
 void EngineExecutor::remove_node(detail::Parameters::Node node, bool)
 {
-  collector_.remove_node(node);
+  leave(node);
   impl_->update();
 }
 
@@ -94,7 +90,7 @@ void EngineExecutor::add_callback_group(
   detail::Parameters::Group group, detail::Parameters::Node node, bool)
 {
   impl_->know_node(node);  // before the group can be found
-  collector_.add_callback_group(group);
+  enter(group, node);
   try {
     impl_->update();
   } catch (...) {
@@ -105,7 +101,7 @@ void EngineExecutor::add_callback_group(
 
 void EngineExecutor::remove_callback_group(detail::Parameters::Group group, bool)
 {
-  collector_.remove_callback_group(group);
+  leave(group);
   impl_->update();
 }
 
@@ -172,12 +168,6 @@ void EngineExecutor::spin_once_impl(std::chrono::nanoseconds timeout)
                                         ? rclrt_core::kNever
                                         : end_of(timeout, impl_->engine().platform());
   impl_->run_one(until, UINT64_MAX, [this] { return spinning && rclcpp::ok(context_); });
-}
-
-void EngineExecutor::cancel()
-{
-  rclcpp::Executor::cancel();
-  impl_->engine().stop();
 }
 
 std::string EngineExecutor::deadline_scheduler() const

@@ -50,29 +50,13 @@ std::shared_ptr<rclrt_config::ConfiguredEngine> make_engine(
   const std::shared_ptr<rclcpp::Context> & context, const EngineExecutorOptions & from,
   rclrt_core::EngineOptions engine_options)
 {
-  rclrt_config::ConfiguredEngineOptions options;
-  options.configuration_file = from.configuration_file;
-  if (context->is_valid()) {
-    options.parameter_files = parameter_files(*context);
-  }
-  options.middleware_threads = from.middleware_threads;
-  options.deadline_scheduler = from.deadline_scheduler;
-  options.engine = std::move(engine_options);
-  options.engine.stack_size = from.stack_size;
-  options.engine.stack_prefault = from.stack_prefault;
-  options.engine.lock_memory = from.lock_memory;
-  options.engine.attributes_mode = from.attributes_mode;
-  options.engine.timer_thread = from.timer_thread;
-  options.engine.trace_capacity = from.trace_capacity;
-  if (from.on_exception) {
-    options.engine.on_exception = [handler = from.on_exception](
-                                    const rclrt_core::Callback & callback,
-                                    std::exception_ptr thrown) {
-      return handler(callback.name(), std::move(thrown));
-    };
-  }
   std::unique_ptr<rclrt_config::ConfiguredEngine> engine;
-  detail::check(rclrt_config::ConfiguredEngine::make(platform(), std::move(options), &engine));
+  detail::check(rclrt_config::ConfiguredEngine::make(
+    platform(),
+    rclrt_config::configured_engine_options(
+      from, std::move(engine_options),
+      context->is_valid() ? parameter_files(*context) : std::vector<std::string>()),
+    &engine));
   return engine;
 }
 

@@ -4,26 +4,20 @@
 // Each kind of rclcpp's entities as a callback of the engine.
 
 #include <algorithm>
-#include <chrono>
-#include <deque>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "announce.hpp"
 #include "engine_executor_impl.hpp"
 #include "group_names.hpp"
 #include "rcl/client.h"
-#include "rcl/error_handling.h"
 #include "rcl/service.h"
 #include "rcl/subscription.h"
-#include "rclcpp/event_handler.hpp"
 #include "rclcpp/experimental/subscription_intra_process_base.hpp"
-#include "rclrt_config/middleware_threads.hpp"
 #include "rclrt_config/names.hpp"
-#include "tracetools/tracetools.h"
 #include "unserved.hpp"
+#include "versions.hpp"
 #include "waitable_timers.hpp"
 
 namespace rclrt_rclcpp
@@ -82,73 +76,6 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
   return to;
 }
 
-namespace
-{
-
-/// What entities call when work has arrived.
-struct Announce
-{
-  std::shared_ptr<rclrt_config::ConfiguredEngine> engine;
-  std::shared_ptr<rclrt_core::Callback> callback;
-  std::shared_ptr<WaitableEvents> events;  // of a waitable only
-
-  void operator()(std::size_t count, int id = 0) const
-  {
-    rclrt_config::MiddlewareThreads::instance().greet();
-    if (events) {
-      events->push(count, id);
-    }
-    engine->engine().notify(*callback, count);
-  }
-};
-
-/// Takes an announcement back from whoever has it: on return nobody calls it, or it stays for as long as
-/// somebody might.
-using Undo = std::function<void()>;
-
-/// The middleware may be destroying its side in another thread right now, which takes milliseconds.
-void outlive_destruction(const std::shared_ptr<const Announce> & announce)
-{
-  using Clock = std::chrono::steady_clock;
-  using Kept = std::pair<Clock::time_point, std::shared_ptr<const Announce>>;
-  static std::mutex & mutex = *new std::mutex;  // neither is destroyed: the middleware outlives us
-  static std::deque<Kept> & kept = *new std::deque<Kept>;
-  std::vector<Kept> dropped;  // after the lock
-  const std::lock_guard<std::mutex> lock(mutex);
-  const auto now = Clock::now();
-  while (!kept.empty() && now - kept.front().first > std::chrono::seconds(10)) {
-    dropped.push_back(std::move(kept.front()));
-    kept.pop_front();
-  }
-  kept.emplace_back(now, announce);
-}
-
-/// Tells rcl, not rclcpp, which would keep the function that the middleware calls inside the entity, whose
-/// destructor does not take it back: while the last reference is dropped, a message that arrives would
-/// call what is gone.
-template <typename Handle>
-Undo register_with_rcl(
-  rcl_ret_t (*set)(const Handle *, rcl_event_callback_t, const void *),
-  const std::shared_ptr<Handle> & handle, const std::shared_ptr<const Announce> & announce)
-{
-  const rcl_ret_t ret = set(
-    handle.get(),
-    [](const void * self, std::size_t count) { (*static_cast<const Announce *>(self))(count); },
-    announce.get());
-  if (ret != RCL_RET_OK) {
-    rclcpp::exceptions::throw_from_rcl_error(ret, "failed to set the callback for new messages");
-  }
-  return [set, weak = std::weak_ptr<Handle>(handle), announce] {
-    const auto present = weak.lock();
-    if (!present || set(present.get(), nullptr, nullptr) != RCL_RET_OK) {
-      rcl_reset_error();
-      outlive_destruction(announce);
-    }
-  };
-}
-
-}  // namespace
-
 /// `execute(entity)` runs a job; `hook(entity, announce)` has `announce` called when work arrives, and
 /// returns an Undo. `events`: of a waitable only.
 template <typename EntityT, typename Execute, typename Hook>
@@ -203,7 +130,7 @@ void EngineExecutor::Impl::add_waitable(
     kind = CallbackKind::kSubscription;
     label = std::string(buffer->get_topic_name()) + "/intra_process";
     depth = depth_of(buffer->get_actual_qos());
-  } else if (dynamic_cast<const rclcpp::EventHandlerBase *>(waitable.get()) != nullptr) {
+  } else if (dynamic_cast<const detail::EventHandlerBase *>(waitable.get()) != nullptr) {
     label = "qos_event";
   } else {
     needs_data = false;
@@ -216,23 +143,14 @@ void EngineExecutor::Impl::add_waitable(
       if (!events->pop(&id)) {
         return false;
       }
-      const auto data = present->take_data_by_entity_id(static_cast<std::size_t>(id));
+      auto data = present->take_data_by_entity_id(static_cast<std::size_t>(id));
       if (!data && needs_data) {
         return false;  // somebody else has taken it, or newer data have replaced it
       }
       present->execute(data);
       return true;
     },
-    [](const std::shared_ptr<rclcpp::Waitable> & present, const auto & announce) -> Undo {
-      present->set_on_ready_callback(
-        [announce](std::size_t count, int its_id) { (*announce)(count, its_id); });
-      return [weak = std::weak_ptr<rclcpp::Waitable>(present)] {
-        if (const auto still_there = weak.lock()) {
-          still_there->clear_on_ready_callback();
-        }
-      };
-    },
-    events);
+    &register_waitable, events);
   if (waitable->get_number_of_ready_timers() > 0) {
     add_waitable_timers(waitable, group);
   }

@@ -4,12 +4,13 @@
 // rclcpp's timers as timers of the engine.
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "engine_executor_impl.hpp"
 #include "group_names.hpp"
 #include "rclrt_config/names.hpp"
-#include "tracetools/tracetools.h"
+#include "versions.hpp"
 
 namespace rclrt_rclcpp
 {
@@ -19,6 +20,10 @@ using rclrt_core::Job;
 
 namespace
 {
+
+constexpr bool kPollsResets = RCLRT_RCLCPP_POLLS_RESETS != 0;
+/// How often a cancelled timer without a period is asked whether it was reset.
+constexpr std::chrono::milliseconds kPollPeriod(1);
 
 /// Before there was TimerBase::get_clock().
 struct ClockOfTimer : rclcpp::TimerBase
@@ -70,11 +75,35 @@ struct TimerLink
     });
   }
 
+  /// Where resets are not told: whether it is due. While it is cancelled the engine's timer goes on, which
+  /// finds a reset a period later at the latest; that is before the timer is due. A reset of one that is
+  /// not cancelled only makes it later.
+  bool is_due(rclcpp::TimerBase & its_timer)
+  {
+    const bool is_cancelled = its_timer.is_canceled();
+    if (!is_cancelled && its_timer.is_ready()) {
+      return true;
+    }
+    with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
+      const rclrt_core::Duration now = detail::period_of(its_timer);
+      if (is_cancelled && now > rclrt_core::Duration::zero()) {
+        return;
+      }
+      const rclrt_core::Duration left = is_cancelled ? kPollPeriod : its_timer.time_until_trigger();
+      static_cast<void>(
+        its_engine.set_timer_period(its_callback, std::max(left, rclrt_core::Duration(1))));
+      static_cast<void>(its_engine.reset_timer(its_callback));
+      static_cast<void>(its_engine.set_timer_period(its_callback, now));
+      period = now;
+    });
+    return false;
+  }
+
   /// It was due and did not want to run: let the engine's timer rest, too, until the next reset.
   void rest(rclcpp::TimerBase & its_timer)
   {
     with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
-      if (!its_timer.is_canceled()) {
+      if (kPollsResets || !its_timer.is_canceled()) {
         return;
       }
       static_cast<void>(its_engine.cancel_timer(its_callback));
@@ -113,15 +142,22 @@ void EngineExecutor::Impl::add_timer(
       request_update();
       return false;
     }
-    const auto data = present->call();
-    if (!data) {
+    if (kPollsResets && !link->is_due(*present)) {
+      return false;
+    }
+    const auto called = present->call();
+    if (!called) {
       link->rest(*present);
       return false;
     }
     link->follow_period(*present);
     TRACETOOLS_TRACEPOINT(
       rclcpp_executor_execute, static_cast<const void *>(present->get_timer_handle().get()));
-    execute_timer(present, data);
+#if RCLRT_RCLCPP_IS_HUMBLE
+    execute_timer(present);
+#else
+    execute_timer(present, called);
+#endif
     return true;
   };
 
@@ -143,17 +179,18 @@ void EngineExecutor::Impl::add_timer(
   member.unhook = [weak = link->timer]() -> std::shared_ptr<const void> {
     const auto present = weak.lock();
     if (present) {
-      present->clear_on_reset_callback();
+      detail::clear_on_reset_callback(*present);
     }
     return present;
   };
   // Resets from now on wait for the mutex, and find the callback then.
-  timer->set_on_reset_callback([link](std::size_t) { link->on_reset(); });
+  detail::set_on_reset_callback(*timer, [link](std::size_t) { link->on_reset(); });
   rclrt_core::Status added;
   {
     const std::lock_guard<std::mutex> lock(link->mutex);
-    timer_options.autostart = !timer->is_canceled();
-    if (timer_options.autostart) {
+    const bool is_cancelled = timer->is_canceled();
+    timer_options.autostart = kPollsResets || !is_cancelled;
+    if (!is_cancelled) {
       timer_options.first = timer->time_until_trigger();
     }
     added =

@@ -8,6 +8,7 @@
 #include "rcl/error_handling.h"
 #include "rcl/timer.h"
 #include "rclcpp/exceptions.hpp"
+#include "versions.hpp"
 
 namespace rclrt_rclcpp
 {
@@ -56,7 +57,7 @@ bool WaitableTimers::run(rclcpp::Waitable & waitable)
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     check_rcl(rcl_wait_set_clear(&wait_set_), "clearing the wait set of a waitable's timers");
-    waitable.add_to_wait_set(wait_set_);
+    waitable.add_to_wait_set(detail::parameter(wait_set_));
     // As after a wait: what is not ready is not there.
     const auto clear = [](auto ** entities, std::size_t count) {
       std::fill_n(entities, count, nullptr);
@@ -74,7 +75,7 @@ bool WaitableTimers::run(rclcpp::Waitable & waitable)
         wait_set_.timers[i] = nullptr;
       }
     }
-    if (!any || !waitable.is_ready(wait_set_)) {
+    if (!any || !waitable.is_ready(detail::parameter(wait_set_))) {
       return false;
     }
     data = waitable.take_data();

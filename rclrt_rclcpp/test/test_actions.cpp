@@ -3,6 +3,9 @@
 
 // Action servers and clients, whose goals, results and feedback are waitables.
 
+#include <atomic>
+#include <functional>
+#include <thread>
 #include <vector>
 
 #include "rclcpp_action/rclcpp_action.hpp"
@@ -125,6 +128,91 @@ TYPED_TEST(Actions, goals_are_accepted_rejected_cancelled_and_give_feedback_and_
   auto result = this->client_->async_get_result(handle);
   this->get(this->client_->async_cancel_goal(handle));
   EXPECT_EQ(this->get(result).code, rclcpp_action::ResultCode::CANCELED);
+}
+
+/// Repeats a call in a thread of its own, as long as it exists, without filling the memory.
+class Again
+{
+public:
+  explicit Again(const std::function<void()> & call)
+  : thread_([this, call] {
+      while (!ended_) {
+        call();
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+    })
+  {
+  }
+  ~Again()
+  {
+    ended_ = true;
+    thread_.join();
+  }
+  Again(const Again &) = delete;
+  Again & operator=(const Again &) = delete;
+
+private:
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+TYPED_TEST(Actions, servers_may_be_dropped_while_goals_arrive)
+{
+  if (!kIsOurs<TypeParam>) {
+    GTEST_SKIP() << "with the events executor, the middleware calls what a server has destroyed";
+  }
+  const std::shared_ptr<rclcpp::Node> of_client = this->make_node("client");
+  const auto client = rclcpp_action::create_client<Fibonacci>(of_client, "fibonacci");
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  const Again sending([&] { client->async_send_goal(Fibonacci::Goal()); });
+  for (int i = 0; i < 10; ++i) {
+    std::atomic<int> goals{0};
+    const auto server = rclcpp_action::create_server<Fibonacci>(
+      this->node_, "fibonacci",
+      [&](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> &) {
+        ++goals;
+        return rclcpp_action::GoalResponse::REJECT;
+      },
+      [](const std::shared_ptr<ServerHandle> &) { return rclcpp_action::CancelResponse::REJECT; },
+      [](const std::shared_ptr<ServerHandle> &) {});
+    EXPECT_TRUE(wait_for([&] { return goals > 10; }));
+  }
+}
+
+TYPED_TEST(Actions, clients_may_be_dropped_while_feedback_arrives)
+{
+  if (!kIsOurs<TypeParam>) {
+    GTEST_SKIP() << "with the events executor, the middleware calls what a client has destroyed";
+  }
+  std::shared_ptr<ServerHandle> goal;
+  std::atomic<bool> is_accepted{false};
+  const auto server = rclcpp_action::create_server<Fibonacci>(
+    this->node_, "fibonacci",
+    [](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> &) {
+      return rclcpp_action::GoalResponse::ACCEPT_AND_EXECUTE;
+    },
+    [](const std::shared_ptr<ServerHandle> &) { return rclcpp_action::CancelResponse::REJECT; },
+    [&](const std::shared_ptr<ServerHandle> & accepted) {
+      goal = accepted;
+      is_accepted = true;
+    });
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  const auto first = rclcpp_action::create_client<Fibonacci>(this->node_, "fibonacci");
+  ASSERT_TRUE(first->wait_for_action_server(seconds(30)));
+  ASSERT_TRUE(this->get(first->async_send_goal(Fibonacci::Goal())));
+  ASSERT_TRUE(wait_for([&] { return is_accepted.load(); }));
+  {
+    const auto feedback = std::make_shared<Fibonacci::Feedback>();
+    const Again publishing([&] { goal->publish_feedback(feedback); });
+    for (int i = 0; i < 10; ++i) {
+      const auto client = rclcpp_action::create_client<Fibonacci>(this->node_, "fibonacci");
+      EXPECT_TRUE(client->wait_for_action_server(seconds(30)));
+    }
+  }
+  goal->abort(std::make_shared<Fibonacci::Result>());
+  goal.reset();
 }
 
 TYPED_TEST(Actions, results_are_forgotten_when_they_have_been_kept_long_enough)

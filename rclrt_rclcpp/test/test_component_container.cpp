@@ -165,6 +165,25 @@ TEST_F(ComponentContainer, runs_components_under_the_executor_and_the_attributes
   std::remove(path.c_str());
 }
 
+TEST_F(ComponentContainer, attributes_may_come_with_a_component)
+{
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "SCHED_FIFO may be refused";
+  }
+  const std::string path =
+    testing::TempDir() + "rclrt_component_" + std::to_string(getpid()) + ".yaml";
+  std::ofstream(path) << "/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
+                         "        /talker/timer/*: {scheduling_policy: fifo, priority: 35}\n";
+  Container container({});
+  ASSERT_TRUE(load("Listener").success);
+  EXPECT_FALSE(load("Talker", {{"attributes", "/no/such/file.yaml"}}).success);
+  const auto talker = load("Talker", {{"attributes", path}});
+  ASSERT_TRUE(talker.success) << talker.error_message;
+  EXPECT_TRUE(hears("1/35", "0/0"));  // SCHED_FIFO, SCHED_OTHER
+  EXPECT_EQ(container.end(true), 0);
+  std::remove(path.c_str());
+}
+
 TEST_F(ComponentContainer, ends_with_an_error_when_there_is_no_such_executor)
 {
   Container container({"--ros-args", "-p", "executor:=nonsense"});

@@ -159,6 +159,45 @@ TYPED_TEST(Executors, quality_of_service_events_arrive)
   EXPECT_TRUE(wait_for([&] { return events > 0; }));
 }
 
+TYPED_TEST(Executors, entities_with_events_may_be_dropped_by_any_thread_while_it_spins)
+{
+  std::atomic<int> events{0};
+  rclcpp::PublisherOptions publisher_options;
+  publisher_options.event_callbacks.matched_callback = [&](rclcpp::MatchedInfo &) { ++events; };
+  publisher_options.event_callbacks.incompatible_qos_callback =
+    [&](rclcpp::QOSOfferedIncompatibleQoSInfo &) { ++events; };
+  rclcpp::SubscriptionOptions options;
+  options.event_callbacks.matched_callback = [&](rclcpp::MatchedInfo &) { ++events; };
+  options.event_callbacks.incompatible_qos_callback =
+    [&](rclcpp::QOSRequestedIncompatibleQoSInfo &) { ++events; };
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  // Each has new partners, and loses them, all the time.
+  const auto come_and_go = [&](const rclcpp::QoS & qos, bool publishes) {
+    for (int i = 0; i < 20; ++i) {
+      if (publishes) {
+        this->node_->template create_publisher<Time>("topic", qos, publisher_options);
+      } else {
+        this->node_->template create_subscription<Time>("topic", qos, [](const Time &) {}, options);
+      }
+    }
+  };
+  std::thread unreliable([&] { come_and_go(rclcpp::QoS(1).best_effort(), true); });
+  std::thread publisher([&] { come_and_go(rclcpp::QoS(1), true); });
+  come_and_go(rclcpp::QoS(1), false);
+  unreliable.join();
+  publisher.join();
+  // Whatever those were told, what comes now is told, too.
+  std::atomic<int> late_events{0};
+  options.event_callbacks.incompatible_qos_callback =
+    [&](rclcpp::QOSRequestedIncompatibleQoSInfo &) { ++late_events; };
+  const auto subscription = this->node_->template create_subscription<Time>(
+    "topic", rclcpp::QoS(1), [](const Time &) {}, options);
+  const auto incompatible = this->node_->template create_publisher<Time>(
+    "topic", rclcpp::QoS(1).best_effort(), publisher_options);
+  EXPECT_TRUE(wait_for([&] { return late_events > 0; }));
+}
+
 TYPED_TEST(Executors, a_cancelled_timer_rests_until_it_is_reset)
 {
   std::atomic<int> ticks{0};

@@ -14,17 +14,17 @@
 #ifndef RCLRT_RCLCPP__ENGINE_EXECUTOR_HPP_
 #define RCLRT_RCLCPP__ENGINE_EXECUTOR_HPP_
 
-#include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "rclcpp/executor.hpp"
-#include "rclrt_config/configured_engine.hpp"
+#include "rclcpp/version.h"
+#include "rclrt_config/front_end_options.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/finding.hpp"
 #include "rclrt_rclcpp/scheduling.hpp"
@@ -47,38 +47,12 @@ using Parameters = ParametersOf<decltype(&rclcpp::Executor::add_callback_group)>
 
 }  // namespace detail
 
-struct EngineExecutorOptions
+struct EngineExecutorOptions : rclrt_config::FrontEndOptions
 {
-  /// Says what matters about callbacks, groups and the executor without a change to the code; what it
-  /// says goes before everything else here (see rclrt_config). Empty: the file named by the
-  /// environment variable RCLRT_CONFIGURATION, else the context's parameter files (--params-file), as
-  /// far as they have `rclrt` entries.
-  std::string configuration_file;
-  /// The same from code.
+  /// What a configuration file says, from code; the file goes before it.
   std::shared_ptr<const SchedulingRegistry> scheduling;
-
-  /// Called by the thread whose callback threw. Empty: stop, and rethrow from spin(). Must not
-  /// throw.
-  std::function<rclrt_core::ExceptionAction(const std::string & callback, std::exception_ptr)>
-    on_exception;
-
-  /// What to do when the operating system refuses attributes.
-  rclrt_core::AttributesMode attributes_mode = rclrt_core::AttributesMode::kPrefer;
-  rclrt_config::MiddlewareThreadsOptions middleware_threads;
-  /// What orders the threads of callbacks with scheduling_policy ext.
-  rclrt_config::DeadlineBackend deadline_scheduler = rclrt_config::DeadlineBackend::kAuto;
-  /// The executor's timer thread. Policy unchanged: SCHED_FIFO one above the most urgent fifo or rr
-  /// callback (at most 99), and as the thread that spins while there is no such callback.
-  rclrt_core::Attributes timer_thread;
   /// How many callbacks of a reentrant group may run at once. 0: the number of CPUs.
   uint32_t reentrant_parallelism = 0;
-  /// Of every thread of the executor, bytes. 0: the OS default.
-  std::size_t stack_size = 0;
-  std::size_t stack_prefault = 0;
-  /// mlockall() at start.
-  bool lock_memory = false;
-  /// Job records kept per thread until read_trace(). 0: none.
-  std::size_t trace_capacity = 1024;
 };
 
 class EngineExecutor : public rclcpp::Executor
@@ -99,7 +73,6 @@ public:
   void spin() override;
   void spin_some(std::chrono::nanoseconds max_duration = std::chrono::nanoseconds(0)) override;
   void spin_all(std::chrono::nanoseconds max_duration) override;
-  void cancel() override;
 
   /// What was refused by the OS or looks wrong, on the machine, the threads, the configuration and the
   /// middleware's threads.
@@ -130,6 +103,28 @@ protected:
 
 private:
   void run_on_this_thread(std::chrono::nanoseconds max_duration, bool exhaustive);
+
+  // Of the base class: who belongs to it.
+  /// Until unwatch(), `call` is called by whoever triggers what says that something has changed: nodes
+  /// and groups that have something new, cancel(), and the context when it is shut down.
+  void watch(std::function<void()> call);
+  void unwatch();
+  std::vector<rclcpp::CallbackGroup::WeakPtr> groups();
+  void enter(detail::Parameters::Node node);
+  void leave(detail::Parameters::Node node);
+  void enter(detail::Parameters::Group group, detail::Parameters::Node node);
+  void leave(detail::Parameters::Group group);
+#if RCLCPP_VERSION_MAJOR < 28  // Humble
+  struct Notice
+  {
+    std::mutex mutex;
+    std::function<void()> call;
+  };
+  void listen_to(rclcpp::GuardCondition & condition);
+  void forget_gone_groups();
+
+  std::shared_ptr<Notice> notice_;
+#endif
 
   class Impl;
   std::unique_ptr<Impl> impl_;

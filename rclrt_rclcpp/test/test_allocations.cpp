@@ -1,0 +1,134 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Our executors allocate nothing for a dispatch: with them it costs what it costs without any executor.
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+#include "typed_fixture.hpp"
+
+namespace
+{
+
+std::atomic<uint64_t> allocations{0};
+
+}  // namespace
+
+// All that is written in C++ in this process comes here, rclcpp too.
+void * operator new(std::size_t size)
+{
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  void * const memory = std::malloc(size);
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  return memory;
+}
+void operator delete(void * memory) noexcept { std::free(memory); }
+void operator delete(void * memory, std::size_t) noexcept { std::free(memory); }
+
+namespace rclrt_rclcpp
+{
+namespace
+{
+
+constexpr int kDispatches = 500;
+/// The middleware's threads have work of their own now and then.
+constexpr uint64_t kOfOthers = kDispatches / 10;
+
+struct NoExecutor : rclcpp::Executor
+{
+  static void run(const rclcpp::SubscriptionBase::SharedPtr & subscription)
+  {
+    execute_subscription(subscription);
+  }
+};
+
+template <typename ExecutorT>
+class Allocations : public TypedFixture<ExecutorT>
+{
+protected:
+  /// Of the second time; the first one may.
+  static uint64_t of(const std::function<void()> & many_dispatches)
+  {
+    many_dispatches();
+    const uint64_t before = allocations;
+    many_dispatches();
+    return allocations - before;
+  }
+
+  /// `begin` has `count` go up, sooner or later.
+  template <typename Begin>
+  static void dispatch(const std::atomic<int> & count, Begin begin)
+  {
+    for (int i = 0; i < kDispatches; ++i) {
+      const int before = count;
+      begin();
+      while (count == before) {
+        std::this_thread::yield();
+      }
+    }
+  }
+};
+
+using OurExecutors = ::testing::Types<
+  PreemptiveExecutor, CallbackIsolatedExecutor, PriorityEventsExecutor, ReleaseAndExecute>;
+TYPED_TEST_SUITE(Allocations, OurExecutors, ExecutorNames);
+
+TYPED_TEST(Allocations, are_none_for_a_waitable)
+{
+  std::atomic<int> count{0};
+  const auto waitable = this->add_waitable([&] { ++count; });
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  EXPECT_LT(this->of([&] { this->dispatch(count, [&] { waitable->trigger(); }); }), kOfOthers);
+}
+
+TYPED_TEST(Allocations, of_a_message_are_those_of_publishing_and_taking_it)
+{
+  std::atomic<int> count{0};
+  const auto subscription =
+    this->node_->template create_subscription<Time>("topic", 10, [&](const Time &) { ++count; });
+  const auto publisher = this->node_->template create_publisher<Time>("topic", 10);
+  ASSERT_TRUE(wait_for([&] { return publisher->get_subscription_count() == 1; }));
+  const uint64_t without = this->of([&] {
+    this->dispatch(count, [&] {
+      const int before = count;
+      publisher->publish(Time());
+      while (count == before) {
+        NoExecutor::run(subscription);  // within the process it is there at once
+      }
+    });
+  });
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  const uint64_t with =
+    this->of([&] { this->dispatch(count, [&] { publisher->publish(Time()); }); });
+  EXPECT_LT(with, without + kOfOthers);
+}
+
+TYPED_TEST(Allocations, of_a_timer_are_those_of_calling_it)
+{
+  std::atomic<int> count{0};
+  const auto timer = this->node_->create_wall_timer(milliseconds(0), [&] { ++count; });
+  const uint64_t without =
+    this->of([&] { this->dispatch(count, [&] { timer->execute_callback(timer->call()); }); });
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  // It runs by itself: what is counted is for at least as many calls, and how many that were.
+  int calls = 0;
+  const uint64_t with = this->of([&] {
+    const int before = count;
+    this->dispatch(count, [] {});
+    calls = count - before;
+  });
+  EXPECT_LT(
+    with * static_cast<uint64_t>(kDispatches),
+    (without + kOfOthers) * static_cast<uint64_t>(calls));
+}
+
+}  // namespace
+}  // namespace rclrt_rclcpp
