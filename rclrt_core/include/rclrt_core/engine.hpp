@@ -172,7 +172,7 @@ public:
   /// runs callbacks on it: from the next spin on). What the OS refuses is a finding.
   Status set_timer_thread(const Attributes & attributes);
 
-  /// Change EngineOptions::deadlines. Not while spinning, nor at the same time as spin() starts.
+  /// Change EngineOptions::deadlines. Error: it spins, and there is one already.
   Status set_deadline_scheduler(std::shared_ptr<DeadlineScheduler> deadlines);
   std::shared_ptr<DeadlineScheduler> deadline_scheduler() const;
 
