@@ -28,7 +28,9 @@
  */
 
 #define WORKERS 2
-#define JOBS 3          /* of both notifiers */
+#ifndef JOBS
+#define JOBS 3 /* of both notifiers; two are enough to find a mistake */
+#endif
 #define EARLY_RETURNS 1 /* of all waits together: spurious, or because the time is up */
 #define NOBODY 255
 #define WHOEVER 254
@@ -99,13 +101,16 @@ inline wake_for(chosen)
   fi;
   if
   :: chosen != NOBODY -> take_from_sleep(chosen)
+  :: else
+  fi;
 #ifndef LEAVE_IT_TO_THEM
-  :: chosen == NOBODY && pending > 0 ->
+  if
+  :: pending > 0 && (chosen == NOBODY || !spares_calls) ->
     hurry_up(0);
     hurry_up(1)
-#endif
   :: else
   fi
+#endif
 }
 
 /* A process may lose its CPU for long wherever this stands. */

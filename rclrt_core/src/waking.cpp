@@ -59,9 +59,8 @@ bool Engine::Impl::enough_are_woken(const Lane & lane, const Demand & wanted) co
 
 void Engine::Impl::wake_for(Lane & lane, const Demand & wanted, WakeList & wakes) noexcept
 {
-  if (!wake_one_more(lane, wanted, wakes)) {
-    hurry(lane, wanted, wakes);
-  }
+  wake_one_more(lane, wanted, wakes);
+  hurry(lane, wanted, wakes);
 }
 
 // One sleeper is woken for every group with work, up to the number of CPUs; those already on their
