@@ -325,7 +325,7 @@ Status Engine::Impl::set_timer_thread(const Attributes & wanted)
     timer_thread = wanted;
     Worker * const driver = timer_driver;
     const bool exists = driver && driver != inline_worker.get() && !driver->lane &&
-                        !driver->keeps_attributes && driver->begun;
+                        !driver->keeps_attributes && driver->begun && !driver->ended;
     if (exists) {
       const AttributesId id = attributes.intern(wanted);
       error = give(*driver, {id});

@@ -58,12 +58,13 @@ private:
     Platform * platform;
     const std::atomic<uint32_t> * word;
   };
-  static constexpr std::size_t kMaxAgain = 4;  // one release adds at most one
+  /// One release adds those that others have taken and not woken yet: of a lane, at most one a CPU.
+  static constexpr std::size_t kMaxAgain = 8;
 
   void add(const Again & again) noexcept
   {
     if (again_count_ == kMaxAgain) {
-      again.platform->wake_one(*again.word);  // too many to wait until the lock is free
+      again.platform->wake_one(*again.word);  // under the lock, rather than to lose one
     } else {
       again_[again_count_++] = again;
     }
@@ -119,6 +120,7 @@ public:
   CallbackNode * most_urgent_before(uint64_t before_sequence) noexcept;
   Demand demand_of(const CallbackNode & waiting) const noexcept;
   bool suffices(const Demand & present, const Demand & needed) const noexcept;
+  bool suffices(const Worker & worker, const Demand & needed) const noexcept;
   std::size_t on_their_way(const Lane & lane, const Demand & needed) const noexcept;
   /// Whether a thread on its way will take a job of this queue, which is ready.
   bool is_served(const GroupQueue & queue) const noexcept;
@@ -215,7 +217,7 @@ public:
   const std::size_t cpus;
 
   /// Protects everything below that is not said to be otherwise. Never held while user code, the
-  /// middleware, a wake-up or a start of a thread runs.
+  /// middleware or a start of a thread runs, nor for a wake-up (but see WakeList::add()).
   std::unique_ptr<Mutex> mutex;
   AttributeTable attributes;
   /// By name; the key is that of the node.

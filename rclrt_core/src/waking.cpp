@@ -20,11 +20,17 @@ bool Engine::Impl::suffices(const Demand & present, const Demand & needed) const
                                !attributes.more_urgent(needed, present));
 }
 
+// One that keeps what it has, come what may, is as good as it gets.
+bool Engine::Impl::suffices(const Worker & worker, const Demand & needed) const noexcept
+{
+  return worker.keeps_attributes || suffices(worker.in_force, needed);
+}
+
 std::size_t Engine::Impl::on_their_way(const Lane & lane, const Demand & needed) const noexcept
 {
   return static_cast<std::size_t>(std::count_if(
     lane.woken.begin(), lane.woken.end(),
-    [&](const Worker & worker) { return suffices(worker.in_force, needed); }));
+    [&](const Worker & worker) { return suffices(worker, needed); }));
 }
 
 // Of the threads on their way each takes one job, the most urgent first.
@@ -120,7 +126,16 @@ void Engine::Impl::raise_on_its_way(Lane & lane, const Demand & wanted) noexcept
     return;
   }
   for (Worker & worker : lane.woken) {
-    if (!worker.keeps_attributes && give(worker, wanted) == 0) {
+    if (worker.keeps_attributes) {
+      continue;
+    }
+    const bool had_deadline = worker.deadline_active;
+    if (give(worker, wanted) == 0) {
+      if (worker.deadline_active && !had_deadline) {
+        // It may wait for a CPU without one. A sleeper's first deadline is only stored, for the kernel to
+        // see when it wakes; a change of one it has is made known at once.
+        give(worker, wanted);
+      }
       return;
     }
   }
@@ -129,7 +144,7 @@ void Engine::Impl::raise_on_its_way(Lane & lane, const Demand & wanted) noexcept
 void Engine::Impl::hurry(Lane & lane, const Demand & wanted, WakeList & wakes) noexcept
 {
   for (Worker & worker : lane.woken) {
-    if (suffices(worker.in_force, wanted)) {
+    if (suffices(worker, wanted)) {
       wake_too(worker, wakes);
     }
   }

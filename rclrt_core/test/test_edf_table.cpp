@@ -195,7 +195,7 @@ TEST_F(Table, any_bytes_are_recognised_or_harmless)
     if (is_usable(*table_)) {
       start(3, 77);
       stop(4);
-      remove_dead(*table_, host_, kUs);
+      remove_dead(*table_, host_, {kUs, 0, 0});
       EXPECT_LE(table_->count, EdfTable::kMaxJobs);
     }
   }

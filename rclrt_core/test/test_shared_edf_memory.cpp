@@ -131,7 +131,7 @@ TEST_F(SharedTable, forgets_the_jobs_of_a_process_that_was_killed)
   waitpid(child, nullptr, 0);
   EdfTable & table = memory->lock();
   EXPECT_EQ(table.count, 1u);
-  remove_dead(table, *memory, getpid());
+  remove_dead(table, *memory, memory->thread(0));
   EXPECT_EQ(table.count, 0u);
   memory->unlock();
 }
@@ -234,6 +234,37 @@ TEST_F(SharedTable, does_not_touch_a_thread_that_has_the_number_of_one_that_is_g
   EXPECT_EQ(memory->set_priority(now, 10), ESRCH);
   memory->unlock();
   waitpid(child, nullptr, 0);
+}
+
+/// So may our own.
+TEST_F(SharedTable, does_not_take_one_that_had_our_number_for_us)
+{
+  const auto memory = attach();
+  EdfThread before = memory->thread(gettid());
+  --before.born;
+  EdfTable & table = memory->lock();
+  EXPECT_EQ(memory->set_priority(before, 10), ESRCH);
+  table.jobs[0] = {10, 0, before, 49};
+  table.count = 1;
+  remove_dead(table, *memory, memory->thread(0));
+  EXPECT_EQ(table.count, 0u);
+  memory->unlock();
+}
+
+/// What a damaged table may hold; the kernel would take it for the thread that asks.
+TEST_F(SharedTable, nobody_is_not_the_thread_that_asks)
+{
+  const auto memory = attach();
+  memory->lock();
+  for (const EdfThread & nobody :
+       {EdfThread{0, 0, 0}, EdfThread{-1, 0, 0}, EdfThread{0, gettid(), 0}, memory->thread(0)}) {
+    EXPECT_EQ(memory->set_priority(nobody, 10), ESRCH);
+  }
+  EXPECT_FALSE(memory->is_alive({0, 0, 0}));
+  memory->unlock();
+  Attributes attributes;
+  EXPECT_EQ(platform_.read_back(gettid(), &attributes), 0);
+  EXPECT_EQ(attributes.policy, SchedulingPolicy::kOther);
 }
 
 TEST_F(SharedTable, damaged_while_in_use_is_repaired)

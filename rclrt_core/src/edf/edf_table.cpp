@@ -147,7 +147,7 @@ int start(
     *priority = table.jobs[before].priority;
     erase(table, before);
   } else if (table.count == EdfTable::kMaxJobs) {
-    remove_dead(table, host, who.process);
+    remove_dead(table, host, who);
     if (table.count == EdfTable::kMaxJobs) {
       return ENOSPC;
     }
@@ -157,7 +157,7 @@ int start(
   if (index >= table.runners) {
     // Somebody who will never run again may keep it from running. One look at a time is enough.
     const EdfJob & suspect = table.jobs[job.arrival % table.runners];
-    if (suspect.who.process != who.process && !host.is_alive(suspect.who)) {
+    if (!suspect.who.is_of_the_process_of(who) && !host.is_alive(suspect.who)) {
       erase(table, static_cast<uint32_t>(job.arrival % table.runners));
       --index;
     }
@@ -187,11 +187,12 @@ void stop(EdfTable & table, EdfHost & host, const EdfThread & who, int32_t * pri
   settle_others(table, host, nullptr);
 }
 
-void remove_dead(EdfTable & table, EdfHost & host, int32_t process) noexcept
+void remove_dead(EdfTable & table, EdfHost & host, const EdfThread & us) noexcept
 {
-  EdfJob * const end = std::remove_if(
-    table.jobs, table.jobs + table.count,
-    [&](const EdfJob & job) { return job.who.process != process && !host.is_alive(job.who); });
+  EdfJob * const end =
+    std::remove_if(table.jobs, table.jobs + table.count, [&](const EdfJob & job) {
+      return !job.who.is_of_the_process_of(us) && !host.is_alive(job.who);
+    });
   table.count = static_cast<uint32_t>(end - table.jobs);
   settle_others(table, host, nullptr);
 }

@@ -32,9 +32,13 @@ struct EdfThread
   int32_t thread;
   uint32_t born;
 
+  bool is_of_the_process_of(const EdfThread & other) const noexcept
+  {
+    return process == other.process && born == other.born;
+  }
   friend bool operator==(const EdfThread & a, const EdfThread & b) noexcept
   {
-    return a.process == b.process && a.thread == b.thread && a.born == b.born;
+    return a.thread == b.thread && a.is_of_the_process_of(b);
   }
 };
 
@@ -87,8 +91,8 @@ int start(
 /// Its job is over, if it had one; then `priority` is what the thread was left with.
 void stop(EdfTable & table, EdfHost & host, const EdfThread & who, int32_t * priority) noexcept;
 
-/// Remove jobs of threads that are gone; of all processes but `process`.
-void remove_dead(EdfTable & table, EdfHost & host, int32_t process) noexcept;
+/// Remove jobs of threads that are gone; of all processes but that of `us`.
+void remove_dead(EdfTable & table, EdfHost & host, const EdfThread & us) noexcept;
 
 }  // namespace rclrt_core
 

@@ -63,6 +63,9 @@ uint32_t KnownProcesses::born(int32_t process) noexcept
 // Null: the process is not that one.
 KnownProcesses::Known * KnownProcesses::find_or_add(int32_t process, uint32_t born) noexcept
 {
+  if (process <= 0) {
+    return nullptr;
+  }
   for (Known & known : known_) {
     if (known.process == process && known.born == born) {
       return &known;
@@ -71,7 +74,7 @@ KnownProcesses::Known * KnownProcesses::find_or_add(int32_t process, uint32_t bo
   const int descriptor = static_cast<int>(syscall(kPidfdOpen, process, 0u));
   // Asked after it was opened: if it began then, the descriptor is that process's. 0 is only good with a
   // descriptor: there is such a process, and no /proc.
-  const uint32_t now = process > 0 ? KnownProcesses::born(process) : 0;
+  const uint32_t now = KnownProcesses::born(process);
   if (now != born || (now == 0 && descriptor < 0)) {
     close_if_open(descriptor);
     return nullptr;

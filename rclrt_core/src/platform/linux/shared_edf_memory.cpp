@@ -193,7 +193,7 @@ Status SharedEdfMemory::open()
     }
     if (
       file && file->magic == SharedEdfFile::kMagic && file->size == sizeof(SharedEdfFile) &&
-      is_sound(file->table) && file->given_up.load(std::memory_order_relaxed) == 0) {
+      file->given_up.load(std::memory_order_relaxed) == 0) {
       if (file->table.run_priority != run_priority_) {
         const std::string theirs = std::to_string(file->table.run_priority);
         munmap(file, sizeof(SharedEdfFile));
@@ -221,10 +221,14 @@ Status SharedEdfMemory::open()
     path_ + ": replaced by others again and again; is another program writing it?");
 }
 
-// False: its lock is no good.
+// False: its lock is no good, or what is in it.
 bool SharedEdfMemory::join(SharedEdfFile & file)
 {
   if (file.mutex.lock() == SharedPiMutex::Result::kBroken) {
+    return false;
+  }
+  if (!is_sound(file.table)) {
+    file.mutex.unlock();
     return false;
   }
   const EdfThread self = thread(0);
@@ -244,7 +248,7 @@ bool SharedEdfMemory::join(SharedEdfFile & file)
   if (free == end) {  // then it counts until the next one comes or goes
     file.table.runners = std::min(file.table.runners, runners_);
   }
-  remove_dead(file.table, *this, self.process);
+  remove_dead(file.table, *this, self);
   file.mutex.unlock();
   return true;
 }
@@ -335,7 +339,7 @@ EdfTable & SharedEdfMemory::lock() noexcept
         clear(file_->table, runners_, run_priority_);
         count_runners(*file_);
       }
-      remove_dead(file_->table, *this, getpid());
+      remove_dead(file_->table, *this, thread(0));
       add_finding(
         is_damaged ? "was damaged while in use" : "a process died while it changed the table");
     }
@@ -364,7 +368,9 @@ EdfThread SharedEdfMemory::thread(int32_t id) noexcept
 // Between the question and the change another thread would have to end and its number to go round.
 int SharedEdfMemory::set_priority(const EdfThread & who, int32_t priority) noexcept
 {
-  if (who.process != process_ && !is_alive(who)) {
+  // A damaged entry may name no thread at all: to the kernel, 0 is the one that asks.
+  const bool is_ours = who.is_of_the_process_of(thread(0));
+  if (who.thread <= 0 || (!is_ours && !is_alive(who))) {
     return ESRCH;
   }
   Attributes attributes;
