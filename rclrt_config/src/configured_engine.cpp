@@ -78,6 +78,7 @@ ConfiguredEngine::ConfiguredEngine(
   const ConfiguredEngineOptions & options)
 : middleware_threads_(options.middleware_threads),
   deadline_backend_(options.deadline_scheduler),
+  make_deadline_scheduler_(options.make_deadline_scheduler),
   engine_(std::make_unique<rclrt_core::Engine>(platform, options.engine)),
   configuration_(std::move(configuration))
 {
@@ -118,7 +119,7 @@ Status ConfiguredEngine::added(const std::shared_ptr<Callback> & callback)
 {
   Status status = ranked_.count(callback->id()) > 0 ? rank_timers() : Status();
   if (status.ok() && spinning_) {
-    status = outrank_callbacks();
+    status = make_room();
   }
   if (!status.ok()) {
     ranked_.erase(callback->id());
@@ -192,7 +193,15 @@ Status ConfiguredEngine::set_attributes(
     return status;
   }
   ranked_.erase(callback->id());
-  return spinning_ ? outrank_callbacks() : Status();
+  return spinning_ ? make_room() : Status();
+}
+
+// For what the callbacks that are here ask for: a scheduler of deadlines, and threads that outrank them.
+Status ConfiguredEngine::make_room()
+{
+  choose_deadline_scheduler();
+  share_deadlines();
+  return outrank_callbacks();
 }
 
 Status ConfiguredEngine::rank_timers()
@@ -249,9 +258,7 @@ Status ConfiguredEngine::begin_spin(const Tell & tell)
   }
   lock.lock();
   outranked_ = {};
-  choose_deadline_scheduler();
-  share_deadlines();
-  const Status status = outrank_callbacks();
+  const Status status = make_room();
   if (status.ok()) {
     spinning_ = true;
   } else {
@@ -288,11 +295,18 @@ void ConfiguredEngine::choose_deadline_scheduler()
          options.policy->name(),
        0, "Set executor.policy to edf, or PreemptiveExecutorOptions::policy to edf_policy()"});
   }
-  if (!engine_->deadline_scheduler()) {
-    // Not spinning: it cannot fail.
-    (void)engine_->set_deadline_scheduler(make_deadline_scheduler(
-      deadline_backend_, engine_->platform(),
-      [this](const Finding & finding) { report(finding); }));
+  const auto present = engine_->deadline_scheduler();
+  // One that the user has brought stays. While it spins its threads have slots of the one there is.
+  if (!present || (present == chosen_ && !spinning_ && !present->in_force())) {
+    if (present) {
+      for (const Finding & finding : present->findings()) {
+        report(finding);
+      }
+    }
+    chosen_ = make_deadline_scheduler_(
+      deadline_backend_, engine_->platform(), [this](const Finding & finding) { report(finding); });
+    // It cannot fail: there is none yet, or it does not spin.
+    (void)engine_->set_deadline_scheduler(chosen_);
   }
   for (const auto & callback : all) {
     const Attributes attributes = engine_->attributes(*callback);
@@ -348,7 +362,10 @@ std::string ConfiguredEngine::deadline_scheduler() const
 {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto deadlines = engine_->deadline_scheduler();
-  return deadlines ? deadlines->name() : "";
+  if (!deadlines) {
+    return "";
+  }
+  return std::string(deadlines->name()) + (deadlines->in_force() ? "" : " (not in force any more)");
 }
 
 Status ConfiguredEngine::outrank_callbacks()

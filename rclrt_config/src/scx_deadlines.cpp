@@ -92,24 +92,24 @@ void ScxDeadlines::leave(Slot slot) noexcept
 int ScxDeadlines::start(Slot slot, TimePoint deadline) noexcept
 {
   Seat & seat = (*seats_)[slot];
-  const int64_t wanted_ns = std::clamp<int64_t>(rclrt_core::nanoseconds_of(deadline), 1, kLatest);
-  const bool is_later = seat.active && wanted_ns > seat.deadline_ns;
-  seat.slot.set_deadline(wanted_ns);
+  seat.slot.set_deadline(std::clamp<int64_t>(rclrt_core::nanoseconds_of(deadline), 1, kLatest));
   int error = 0;
   if (!seat.in_class) {
     error = platform_.apply(seat.slot.tid(), ext());
   } else if (seat.active && seat.slot.tid() != platform_.current_thread()) {
     error = seat.slot.reconsider();
-  } else if (is_later) {
-    std::this_thread::yield();  // somebody else may be earlier now
   }
   seat.in_class = seat.active = error == 0;
-  seat.deadline_ns = wanted_ns;
   if (error != 0) {
     seat.slot.clear_deadline();
   }
   return error;
 }
+
+// The kernel reads the deadline of a thread that runs when it looks for the next one.
+void ScxDeadlines::give_way() noexcept { std::this_thread::yield(); }
+
+bool ScxDeadlines::in_force() const noexcept { return client_->in_force(); }
 
 void ScxDeadlines::stop(Slot slot) noexcept
 {
@@ -133,7 +133,9 @@ std::vector<Finding> ScxDeadlines::findings() const
     {"scheduling_policy ext",
      "the scheduler in the kernel is not in force any more (" + client_->exit_reason() +
        "): callbacks run under the fair class",
-     0, "Load it again (./rclrt scx load), then start the executor again"}};
+     0,
+     "When the executor spins the next time it takes what there is then; to have the kernel's "
+     "again, ./rclrt scx load before that"}};
 }
 
 }  // namespace rclrt_config

@@ -28,8 +28,10 @@ public:
   rclrt_core::Status enter(Slot * slot) override;
   void leave(Slot slot) noexcept override;
   int start(Slot slot, rclrt_core::TimePoint deadline) noexcept override;
+  void give_way() noexcept override;
   void stop(Slot slot) noexcept override;
   void forget(Slot slot) noexcept override;
+  bool in_force() const noexcept override;
   std::vector<rclrt_core::Finding> findings() const override;
 
 private:
@@ -40,7 +42,6 @@ private:
     rclrt_scx::Slot slot;  ///< empty: nobody's
     bool in_class = false;
     bool active = false;
-    int64_t deadline_ns = 0;  ///< while active
   };
 
   ScxDeadlines(rclrt_core::Platform & platform, std::unique_ptr<rclrt_scx::Client> client);

@@ -5,8 +5,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
+#include <atomic>
+#include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "machine_of.hpp"
 #include "rclrt_config/configured_engine.hpp"
@@ -18,6 +23,7 @@ namespace
 {
 
 using rclrt_core::Attributes;
+using rclrt_core::AttributesMode;
 using rclrt_core::EngineOptions;
 using rclrt_core::Finding;
 using rclrt_core::SchedulingPolicy;
@@ -108,6 +114,165 @@ TEST_F(DeadlineBackendTest, fifo_bands_give_an_ext_callback_the_run_priority)
   EXPECT_EQ(engine_->deadline_scheduler(), "fifo bands");
   EXPECT_EQ(seen_.policy, SchedulingPolicy::kFifo);
   EXPECT_EQ(seen_.priority, 49);
+}
+
+TEST_F(DeadlineBackendTest, is_chosen_for_the_first_ext_callback_that_comes_while_it_spins)
+{
+  if (!may_have_priorities()) {
+    GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
+  }
+  make(fifo_bands());
+  ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
+  EXPECT_EQ(engine_->deadline_scheduler(), "");
+  std::thread spinner([this] { EXPECT_TRUE(engine_->engine().spin().ok()); });
+  for (int i = 0; i < 10000 && !engine_->engine().is_spinning(); ++i) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  std::this_thread::sleep_for(milliseconds(20));  // its threads have been asleep before
+  const auto callback = add("/a/subscription/b", SchedulingPolicy::kExt);
+  EXPECT_EQ(engine_->deadline_scheduler(), "fifo bands");
+  engine_->engine().notify(*callback);
+  spinner.join();
+  engine_->end_spin();
+  EXPECT_EQ(seen_.policy, SchedulingPolicy::kFifo);
+  EXPECT_EQ(seen_.priority, 49);
+  EXPECT_EQ(findings(), "");
+}
+
+/// Another one is made by an attribute that changes: the same.
+TEST_F(DeadlineBackendTest, is_chosen_when_a_callback_becomes_ext_while_it_spins)
+{
+  make(fifo_bands());
+  const auto callback = add("/a/subscription/b", SchedulingPolicy::kOther);
+  ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
+  EXPECT_EQ(engine_->deadline_scheduler(), "");
+  Attributes ext;
+  ext.policy = SchedulingPolicy::kExt;
+  EXPECT_TRUE(engine_->set_attributes(callback, ext).ok());
+  EXPECT_EQ(engine_->deadline_scheduler(), "fifo bands");
+  engine_->end_spin();
+}
+
+/// Orders nothing, and says so when it is told to.
+class MortalScheduler final : public rclrt_core::DeadlineScheduler
+{
+public:
+  const char * name() const noexcept override { return "mortal"; }
+  Attributes above() const noexcept override
+  {
+    Attributes attributes;  // as of the one in the kernel
+    attributes.policy = SchedulingPolicy::kFifo;
+    attributes.priority = 1;
+    return attributes;
+  }
+  rclrt_core::Status enter(Slot *) override { return {}; }
+  void leave(Slot) noexcept override {}
+  int start(Slot, rclrt_core::TimePoint) noexcept override { return 0; }
+  void stop(Slot) noexcept override {}
+  void forget(Slot) noexcept override {}
+  bool in_force() const noexcept override { return alive; }
+  std::vector<Finding> findings() const override
+  {
+    return alive ? std::vector<Finding>{} : std::vector<Finding>{{"ext", "was ejected", 0, ""}};
+  }
+  std::atomic<bool> alive{true};
+};
+
+TEST_F(DeadlineBackendTest, that_is_ejected_is_told_at_once_and_chosen_anew_for_the_next_spin)
+{
+  std::vector<std::shared_ptr<MortalScheduler>> made;
+  ConfiguredEngineOptions options = fifo_bands();
+  options.make_deadline_scheduler = [&](auto, auto &, const auto &) {
+    made.push_back(std::make_shared<MortalScheduler>());
+    return made.back();
+  };
+  make(options);
+  const auto callback = add("/a/subscription/b", SchedulingPolicy::kExt);
+  run(callback);
+  run(callback);
+  ASSERT_EQ(made.size(), 1u) << "it is in force still";
+  EXPECT_EQ(engine_->deadline_scheduler(), "mortal");
+  ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
+  made[0]->alive = false;
+  EXPECT_EQ(engine_->deadline_scheduler(), "mortal (not in force any more)");
+  EXPECT_THAT(findings(), HasSubstr("was ejected"));
+  add("/a/subscription/c", SchedulingPolicy::kExt);
+  EXPECT_EQ(made.size(), 1u) << "its threads have slots of the old one";
+  engine_->end_spin();
+  run(callback);
+  ASSERT_EQ(made.size(), 2u);
+  EXPECT_EQ(engine_->deadline_scheduler(), "mortal");
+  EXPECT_THAT(findings(), HasSubstr("was ejected")) << "and stays told";
+}
+
+TEST_F(DeadlineBackendTest, of_the_user_is_never_replaced)
+{
+  const auto theirs = std::make_shared<MortalScheduler>();
+  ConfiguredEngineOptions options = fifo_bands();
+  options.engine.deadlines = theirs;
+  make(options);
+  const auto callback = add("/a/subscription/b", SchedulingPolicy::kExt);
+  theirs->alive = false;
+  run(callback);
+  EXPECT_EQ(engine_->engine().deadline_scheduler(), theirs);
+}
+
+/// In full mode threads of the middleware that are not real-time would be background to the kernel's
+/// scheduler, behind every job that they feed.
+TEST_F(DeadlineBackendTest, threads_of_the_middleware_are_raised_above_ext_or_are_a_finding)
+{
+  if (!may_have_priorities()) {
+    GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
+  }
+  rclrt_core::ThreadId id = 0;
+  std::atomic<bool> named{false};
+  std::atomic<bool> over{false};
+  std::thread middleware([&] {
+    pthread_setname_np(pthread_self(), "dds.test");
+    id = platform_.current_thread();
+    named = true;
+    while (!over) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  });
+  while (!named) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  Attributes has;
+  for (const bool is_kernels : {true, false}) {
+    for (const auto mode : {AttributesMode::kPrefer, AttributesMode::kOff}) {
+      ConfiguredEngineOptions options = fifo_bands();
+      options.middleware_threads.mode = mode;
+      if (is_kernels) {
+        options.engine.deadlines = std::make_shared<MortalScheduler>();
+      }
+      make(options);
+      add("/a/subscription/b", SchedulingPolicy::kExt);
+      ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
+      EXPECT_EQ(platform_.read_back(id, &has), 0);
+      if (mode == AttributesMode::kPrefer) {
+        EXPECT_EQ(has.policy, SchedulingPolicy::kFifo);
+        EXPECT_EQ(has.priority, is_kernels ? 1 : 50);
+        EXPECT_EQ(findings(), "");
+      } else {
+        EXPECT_EQ(has.policy, SchedulingPolicy::kOther);
+        EXPECT_THAT(findings(), HasSubstr("middleware threads dds.test"));
+      }
+      engine_->end_spin();
+      EXPECT_EQ(platform_.read_back(id, &has), 0);
+      EXPECT_EQ(has.policy, SchedulingPolicy::kOther) << "it gets back what it had";
+    }
+  }
+  // Who may not be left behind may not be spun with, either.
+  ConfiguredEngineOptions options = fifo_bands();
+  options.middleware_threads.mode = AttributesMode::kRequire;
+  options.middleware_threads.attributes.emplace().policy = SchedulingPolicy::kOther;
+  options.engine.deadlines = std::make_shared<MortalScheduler>();
+  make(options);
+  add("/a/subscription/b", SchedulingPolicy::kExt);
+  EXPECT_FALSE(engine_->begin_spin([](const Finding &) {}).ok());
+  over = true;
+  middleware.join();
 }
 
 TEST_F(DeadlineBackendTest, is_not_made_for_executors_without_ext_callbacks)

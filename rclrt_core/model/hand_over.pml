@@ -1,45 +1,60 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * How a notifier hands work to a sleeping worker (src/worker.cpp: sleep, wake_all; src/dispatch.cpp:
- * wake_for, take_from_sleep; src/spin.cpp: stop), checked in every interleaving.
+ * How a notifier hands work to a sleeping worker (src/worker.cpp: sleep, wake_up, wake_all; src/waking.cpp:
+ * wake_for, hurry, take_from_sleep; src/spin.cpp: stop), checked in every interleaving.
  *
  * Promises:
  * - no wake-up is lost: when nothing moves any more, no job waits; after stop every worker ends;
  * - no worker sleeps while a job waits, also when the jobs that run take for ever;
- * - no worker is given away twice: its attributes are touched by one thread at a time, and the count
- *   of workers on their way never goes wrong.
+ * - a job does not wait for a notifier that was held up before it came (it lost its CPU with a worker
+ *   on its list, or before it woke the worker up);
+ * - no worker is on two lists, none ends while it is on one, and the count of workers on their way never
+ *   goes wrong.
  *
- * The model is sequentially consistent: it checks the order of the steps. That the release store of
- * the word and the acquire load of it keep this order on the machine is argued beside them.
+ * The model is sequentially consistent: it checks the order of the steps. That the release stores of
+ * the word and the acquire loads of it keep this order on the machine is argued beside them.
  *
  * Each macro below plants one mistake, and the checker must find it:
  *   WAKE_BEFORE_STORE    the waker wakes first and stores the word afterwards
  *   RESET_AFTER_UNLOCK   the worker resets its word when it can already be found asleep
  *   WAIT_UNCONDITIONAL   the wait sleeps without comparing the word
- *   TRUST_THE_WAIT       a return from the wait is taken for a wake-up
  *   TAKE_ITSELF_BLINDLY  a worker whose time is up does not look whether somebody has taken it
  *   WAKE_ONCE            who picks a job of a reentrant group does not wake the next worker
+ *   LEAVE_IT_TO_THEM     whose job a worker on its way would take does not wake that worker, too
+ *   SLEEP_WHILE_HELD     a worker on somebody's list goes to sleep as an idle one
+ *   END_WHILE_HELD       a worker on somebody's list ends
  * REENTRANT is no mistake: all jobs are of one reentrant group, instead of one exclusive group each.
  */
 
 #define WORKERS 2
-#define JOBS 3          /* of both notifiers */
-#define EARLY_RETURNS 2 /* of all waits together: spurious, or because the time is up */
+#ifndef JOBS
+#define JOBS 3 /* of both notifiers; two are enough to find a mistake */
+#endif
+#define EARLY_RETURNS 1 /* of all waits together: spurious, or because the time is up */
 #define NOBODY 255
+#define WHOEVER 254
+
+#define ASLEEP 0
+#define AWAKE 1
+#define AWAKE_AND_HELD 2
 
 bit mutex;
 /* Under the mutex: */
 byte pending;          /* jobs that wait */
-byte waking;           /* workers taken from sleep and not yet asking for work */
+byte waking;           /* workers taken from sleep and not yet asking for work, or held */
 bit sleeping[WORKERS]; /* in the idle list */
+byte waker[WORKERS];   /* of one that is not in the idle list and not up yet */
 bit stopping;
+bit owed;              /* the last job came from the notifier that may be held up */
 /* Not under the mutex: */
-bit word[WORKERS];
+byte word[WORKERS];
 bit in_kernel[WORKERS]; /* asleep in wait() */
-bit touched[WORKERS];   /* somebody is changing the worker's attributes */
+bit listed[WORKERS];    /* on the list of a thread that is to wake it */
+bit gone[WORKERS];
 byte executed;
 bit jobs_may_end;
+bit nobody_is_held_up;
 byte early = EARLY_RETURNS;
 
 #ifdef REENTRANT
@@ -51,19 +66,28 @@ byte early = EARLY_RETURNS;
 inline lock() { atomic { mutex == 0; mutex = 1 } }
 inline unlock() { mutex = 0 }
 
-inline touch_attributes(w)
-{
-  atomic {
-    assert(!touched[w]);
-    touched[w] = 1
-  };
-  touched[w] = 0
-}
-
 inline take_from_sleep(w)
 {
   sleeping[w] = 0;
-  waking++
+  waker[w] = _pid;
+  waking++;
+  assert(!listed[w]);
+  listed[w] = 1
+}
+
+/* Wake those that are on their way for somebody else, too. */
+inline hurry_up(w)
+{
+  if
+  :: waker[w] != NOBODY && waker[w] != _pid && (!spares_calls || word[w] == ASLEEP) ->
+    waker[w] = _pid;
+    hurried = hurried | (1 << w);
+    if
+    :: word[w] == ASLEEP -> word[w] = AWAKE_AND_HELD
+    :: else
+    fi
+  :: else
+  fi
 }
 
 /* The engine prefers the last in, or one with the right attributes: any one, for the model. */
@@ -78,19 +102,68 @@ inline wake_for(chosen)
   if
   :: chosen != NOBODY -> take_from_sleep(chosen)
   :: else
+  fi;
+#ifndef LEAVE_IT_TO_THEM
+  if
+  :: pending > 0 && (chosen == NOBODY || !spares_calls) ->
+    hurry_up(0);
+    hurry_up(1)
+  :: else
+  fi
+#endif
+}
+
+/* A process may lose its CPU for long wherever this stands. */
+inline be_held_up()
+{
+  if
+  :: true
+  :: may_be_held_up -> nobody_is_held_up /* waits until it is true */
   fi
 }
 
+/* Of the list's owner, and of who is in a hurry. */
 inline wake(w)
 {
-  touch_attributes(w);
+  assert(!gone[w]);
 #ifdef WAKE_BEFORE_STORE
   in_kernel[w] = 0;
-  word[w] = 1
+  atomic {
+    listed[w] = 0;
+    word[w] = AWAKE
+  }
 #else
-  word[w] = 1;
-  in_kernel[w] = 0
+  atomic {
+    listed[w] = 0;
+    word[w] = AWAKE
+  };
+  atomic {
+    be_held_up();
+    in_kernel[w] = 0
+  }
 #endif
+}
+
+inline wake_up(chosen)
+{
+  atomic {
+    be_held_up();
+    if
+    :: (hurried & 1) != 0 -> in_kernel[0] = 0
+    :: else
+    fi;
+    if
+    :: (hurried & 2) != 0 -> in_kernel[1] = 0
+    :: else
+    fi;
+    hurried = 0
+  };
+  if
+  :: chosen != NOBODY ->
+    wake(chosen);
+    chosen = NOBODY
+  :: else
+  fi
 }
 
 /* The platform's promise: compares and falls asleep in one step, may return early. */
@@ -101,7 +174,7 @@ inline wait(w)
     in_kernel[w] = 1
 #else
     if
-    :: word[w] == 0 -> in_kernel[w] = 1
+    :: word[w] == ASLEEP -> in_kernel[w] = 1
     :: else
     fi
 #endif
@@ -116,7 +189,10 @@ inline wait(w)
 
 proctype worker(byte me)
 {
+  bit may_be_held_up = 0;
+  bit spares_calls = 1;
   byte next = NOBODY;
+  byte hurried = 0;
   bool timed;
 
 asking:
@@ -130,93 +206,97 @@ asking_locked:
     :: else -> pending-- /* pick */
     fi
   };
-  touch_attributes(me); /* under the mutex, while a waker does it without */
   atomic {
 #ifndef WAKE_ONCE
     wake_for(next);
 #endif
     unlock()
   };
-  if
-  :: next != NOBODY ->
-    wake(next);
-    next = NOBODY
-  :: else
-  fi;
+  wake_up(next);
   jobs_may_end; /* waits until it is true */
   executed++;
   goto asking;
 
 sleeping_down:
   atomic {
-#ifndef RESET_AFTER_UNLOCK
-    word[me] = 0;
+    if
+#ifndef SLEEP_WHILE_HELD
+    :: word[me] == AWAKE_AND_HELD ->
+      word[me] = ASLEEP;
+      waker[me] = WHOEVER;
+      waking++
 #endif
-    sleeping[me] = 1;
+    :: else ->
+#ifndef RESET_AFTER_UNLOCK
+      word[me] = ASLEEP;
+#endif
+      sleeping[me] = 1
+    fi;
     unlock();
     timed = (me == 0) /* one of them drives the timers */
   };
 #ifdef RESET_AFTER_UNLOCK
-  word[me] = 0;
+  word[me] = ASLEEP;
 #endif
   do
-  :: word[me] == 1 -> break
-  :: word[me] == 0 ->
+  :: word[me] != ASLEEP -> break
+  :: word[me] == ASLEEP ->
     wait(me);
-#ifdef TRUST_THE_WAIT
-    break;
-#endif
     if
     :: true
-    :: timed && word[me] == 0 -> /* the time is up */
-      atomic {
-        lock();
-        if
-#ifdef TAKE_ITSELF_BLINDLY
-        :: true ->
-#else
-        :: sleeping[me] ->
-#endif
-          sleeping[me] = 0;
-          timed = false;
-          goto asking_locked
-        :: else
-        fi;
-        unlock();
-        timed = false
-      }
+    :: timed && word[me] == ASLEEP -> break /* the time is up */
     fi
   od;
   atomic {
     lock();
     timed = false;
-    assert(waking > 0);
-    waking--;
+    if
+#ifdef TAKE_ITSELF_BLINDLY
+    :: true ->
+#else
+    :: sleeping[me] ->
+#endif
+      sleeping[me] = 0;
+      word[me] = AWAKE
+#ifndef TAKE_ITSELF_BLINDLY
+    :: else ->
+      assert(waking > 0);
+      waking--;
+      waker[me] = NOBODY;
+      if
+      :: word[me] == ASLEEP -> word[me] = AWAKE_AND_HELD
+      :: else
+      fi
+#endif
+    fi;
     goto asking_locked
   };
 
 ended:
-  unlock()
+  unlock();
+#ifndef END_WHILE_HELD
+  word[me] != AWAKE_AND_HELD; /* waits until it is true */
+#endif
+  gone[me] = 1
 }
 
-proctype notifier(byte jobs)
+/* Of two, the first may be held up between any two steps without the mutex. */
+proctype notifier(byte jobs; bit may_be_held_up)
 {
+  bit spares_calls = 0;
   byte chosen = NOBODY;
+  byte hurried = 0;
   do
   :: jobs > 0 ->
     atomic {
       lock();
       jobs--;
       pending++;
+      owed = may_be_held_up;
       wake_for(chosen);
       unlock()
     };
-    if
-    :: chosen != NOBODY ->
-      wake(chosen);
-      chosen = NOBODY
-    :: else
-    fi
+    wake_up(chosen)
   :: else -> break
   od
 }
@@ -224,17 +304,24 @@ proctype notifier(byte jobs)
 /* Stops the engine: at any moment, or when nothing else can move. */
 proctype stopper()
 {
-  bit taken[WORKERS];
+  bit may_be_held_up = 0;
+  bit list[WORKERS];
   if
   :: true ->
     timeout;
-    assert(pending == 0 || !sleeping[0] && !sleeping[1]);
+    assert(pending == 0 || owed || !in_kernel[0] && !in_kernel[1]);
     jobs_may_end = 1;
+    timeout;
+    assert(pending == 0 || owed); /* who is held up is so still */
+    nobody_is_held_up = 1;
     goto at_rest
   :: true ->
     jobs_may_end = 1;
+    nobody_is_held_up = 1;
     goto at_rest
-  :: true -> jobs_may_end = 1
+  :: true ->
+    jobs_may_end = 1;
+    nobody_is_held_up = 1
   fi;
 stop:
   atomic {
@@ -243,23 +330,23 @@ stop:
     if
     :: sleeping[0] ->
       take_from_sleep(0);
-      taken[0] = 1
+      list[0] = 1
     :: else
     fi;
     if
     :: sleeping[1] ->
       take_from_sleep(1);
-      taken[1] = 1
+      list[1] = 1
     :: else
     fi;
     unlock()
   };
   if
-  :: taken[0] -> wake(0)
+  :: list[0] -> wake(0)
   :: else
   fi;
   if
-  :: taken[1] -> wake(1)
+  :: list[1] -> wake(1)
   :: else
   fi;
   goto over;
@@ -274,10 +361,12 @@ over:
 init
 {
   atomic {
+    waker[0] = NOBODY;
+    waker[1] = NOBODY;
     run worker(0);
     run worker(1);
-    run notifier(1);
-    run notifier(JOBS - 1);
+    run notifier(1, 1);
+    run notifier(JOBS - 1, 0);
     run stopper()
   }
 }

@@ -257,9 +257,8 @@ void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
   }
   drop_waiting(*node);
   GroupNode & group = *node->queue->group;
-  if (group.taken_by == node) {
-    group.taken = kNever;
-    group.taken_by = nullptr;
+  if (node->in_taken.is_linked()) {
+    group.taken.erase(group.taken.iterator_to(*node));
   }
   --group.callbacks;
   callbacks.erase(node->name());
@@ -326,14 +325,10 @@ Status Engine::Impl::set_timer_thread(const Attributes & wanted)
     timer_thread = wanted;
     Worker * const driver = timer_driver;
     const bool exists = driver && driver != inline_worker.get() && !driver->lane &&
-                        !driver->keeps_attributes &&
-                        driver->thread_id.load(std::memory_order_relaxed) != 0;
+                        !driver->keeps_attributes && driver->begun && !driver->ended;
     if (exists) {
       const AttributesId id = attributes.intern(wanted);
       error = give(*driver, {id});
-      if (error != 0) {
-        driver->in_force = {kUnknownAttributes};
-      }
     }
   }
   if (error != 0) {

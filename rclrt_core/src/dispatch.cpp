@@ -1,9 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Release -> queue -> pick -> finish, and whom to wake. Everything here runs under the engine's lock
-// and costs O(log n); the only system call is the boost of a runner whose group has a more urgent
-// job waiting.
+// Release -> queue -> pick -> finish. Everything here runs under the engine's lock and costs O(log n).
 
 #include <algorithm>
 
@@ -221,15 +219,35 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
   return true;
 }
 
-// The worker's job may bring together what others of its group have taken before.
+// The worker's job may bring together what others of its group have taken before. O(n) in these.
 void Engine::Impl::fan_in(Worker & worker) noexcept
 {
   const CallbackNode & callback = *worker.callback;
-  const GroupNode & group = *callback.queue->group;
-  if (
-    callback.fan_in == FanIn::kEarliest && callback.inherits_deadlines() &&
-    group.taken_by != &callback) {
-    worker.job.deadline = std::min(worker.job.deadline, group.taken);
+  worker.own_deadline = worker.job.deadline;
+  if (callback.fan_in != FanIn::kEarliest || !callback.inherits_deadlines()) {
+    return;
+  }
+  for (const CallbackNode & other : callback.queue->group->taken) {
+    if (&other != &callback) {
+      worker.job.deadline = std::min(worker.job.deadline, other.taken);
+    }
+  }
+}
+
+// What the job has taken waits for whoever hands it on; the newest of a callback stands for all it took.
+void Engine::Impl::keep_or_hand_on(const Worker & worker) noexcept
+{
+  CallbackNode & callback = *worker.callback;
+  GroupNode & group = *callback.queue->group;
+  if (worker.handed_on) {
+    group.taken.clear_and_dispose([](CallbackNode * other) { other->taken = kNever; });
+  } else if (callback.inherits_deadlines() && !callback.removed) {
+    callback.taken = worker.own_deadline;
+    if (callback.taken == kNever && callback.in_taken.is_linked()) {
+      group.taken.erase(group.taken.iterator_to(callback));
+    } else if (callback.taken != kNever && !callback.in_taken.is_linked()) {
+      group.taken.push_back(callback);
+    }
   }
 }
 
@@ -238,16 +256,26 @@ void Engine::Impl::inherit_deadline(TimePoint carried) noexcept
 {
   Worker & worker = *worker_here;
   Lock lock(*mutex);
+  const bool is_later = inherit_deadline(worker, carried);
+  lock.unlock();
+  if (is_later) {
+    worker.deadlines->give_way();
+  }
+}
+
+// Returns whether the worker's deadline in force is later than before.
+bool Engine::Impl::inherit_deadline(Worker & worker, TimePoint carried) noexcept
+{
   CallbackNode & callback = *worker.callback;
   if (!callback.inherits_deadlines()) {
-    return;
+    return false;
   }
   callback.learned =
     carried == kNever ? Duration{-1} : std::max(carried - worker.job.release, Duration::zero());
   worker.job.deadline = callback.deadline(worker.job.release, carried);
   fan_in(worker);
   if (worker.keeps_attributes || !worker.deadline_active) {
-    return;
+    return false;
   }
   Demand demand{worker.in_force.attributes, worker.job.deadline};
   const GroupNode & group = *callback.queue->group;
@@ -257,9 +285,11 @@ void Engine::Impl::inherit_deadline(TimePoint carried) noexcept
       demand.deadline = std::min(demand.deadline, demand_of(*queue->callbacks.begin()).deadline);
     }
   }
+  const TimePoint before = worker.in_force.deadline;
   if (!(demand == worker.in_force)) {
     give(worker, demand);  // what the OS refuses now it had granted before
   }
+  return worker.deadline_active && before < worker.in_force.deadline;
 }
 
 void Engine::Impl::finish(Worker & worker, WakeList & wakes) noexcept
@@ -269,15 +299,7 @@ void Engine::Impl::finish(Worker & worker, WakeList & wakes) noexcept
   --callback.running;
   --group.running;
   group.runner = nullptr;
-  if (worker.handed_on) {
-    group.taken = kNever;
-    group.taken_by = nullptr;
-  } else if (
-    callback.inherits_deadlines() &&
-    (worker.job.deadline < group.taken || group.taken_by == &callback)) {
-    group.taken = worker.job.deadline;
-    group.taken_by = &callback;
-  }
+  keep_or_hand_on(worker);
   if (callback.timer && callback.timer->releases_when_done() && callback.backlog.empty()) {
     const TimePoint now = platform.now();
     release(callback, now, now, 1, nullptr, wakes);
@@ -298,191 +320,6 @@ Demand Engine::Impl::demand_of(const CallbackNode & waiting) const noexcept
 {
   return {
     waiting.attributes, attributes.is_ext(waiting.attributes) ? waiting.head.deadline : kNever};
-}
-
-// Whether a thread with `present` can do the work of one with `needed`: a less urgent one might not get
-// a CPU for a long time, nor might one that may not run where the job may.
-bool Engine::Impl::suffices(const Demand & present, const Demand & needed) const noexcept
-{
-  return present == needed || (attributes.same_cpus(present.attributes, needed.attributes) &&
-                               !attributes.more_urgent(needed, present));
-}
-
-std::size_t Engine::Impl::on_their_way(const Lane & lane, const Demand & needed) const noexcept
-{
-  return static_cast<std::size_t>(std::count_if(
-    lane.woken.begin(), lane.woken.end(),
-    [&](const Worker & worker) { return suffices(worker.woken_with, needed); }));
-}
-
-// Of the threads on their way each takes one job, the most urgent first.
-bool Engine::Impl::is_served(const GroupQueue & queue) const noexcept
-{
-  const Demand needed = demand_of(*queue.callbacks.begin());
-  std::size_t left = on_their_way(*queue.lane, needed);
-  for (auto other = queue.lane->ready.begin(); left > 0 && &*other != &queue; ++other) {
-    left -= attributes.same_cpus(other->callbacks.begin()->attributes, needed.attributes) ? 1 : 0;
-  }
-  return left > 0;
-}
-
-// Whether threads on their way will take all there is, and those that suffice for `wanted` all of its
-// like. More than one a CPU need not be on their way: the first that arrives sends for the next (see
-// execute()), and the notifying thread is spared the wake-up.
-bool Engine::Impl::enough_are_woken(const Lane & lane, const Demand & wanted) const noexcept
-{
-  if (lane.woken.size() < std::min(lane.ready.size(), cpus)) {
-    return false;
-  }
-  const std::size_t able = on_their_way(lane, wanted);
-  std::size_t waiting = 0;
-  for (const GroupQueue & queue : lane.ready) {
-    waiting += suffices(demand_of(*queue.callbacks.begin()), wanted) ? 1 : 0;
-    if (waiting > able || waiting == cpus) {
-      break;
-    }
-  }
-  return able >= waiting;
-}
-
-// One sleeper is woken for every group with work, up to the number of CPUs; those already on their
-// way count. A reentrant group may have more work than one: whoever picks a job wakes the next.
-void Engine::Impl::wake_for(Lane & lane, const Demand & wanted, WakeList & wakes) noexcept
-{
-  if (lane.idle.empty()) {
-    if (inline_active && inline_worker->sleeping) {
-      take_from_sleep(*inline_worker, wakes);
-    }
-    raise_on_its_way(lane, wanted);
-    return;
-  }
-  if (enough_are_woken(lane, wanted)) {
-    return;
-  }
-  // The warmest thread that has the attributes already; if none has, the coldest, so that the warm
-  // ones keep theirs and a steady load needs no scheduling calls.
-  auto chosen = std::find_if(lane.idle.begin(), lane.idle.end(), [&wanted](const Worker & worker) {
-    return worker.in_force.attributes == wanted.attributes;
-  });
-  if (chosen == lane.idle.end()) {
-    --chosen;
-  }
-  Worker & worker = *chosen;
-  // A sleeper that is less urgent than its job would not get the CPU to make itself more urgent, so
-  // the waker does that. Making itself less urgent is the worker's own business.
-  const AttributesId present = worker.in_force.attributes;
-  const bool is_ext = attributes.is_ext(wanted.attributes);
-  if ((is_ext || present != wanted.attributes) && !worker.keeps_attributes) {
-    // The same if it may not run where the job may: its own CPU may be busy for long. A sleeper has no
-    // deadline: it is always given one.
-    if (
-      is_ext || attributes.more_urgent(wanted, worker.in_force) ||
-      !attributes.same_cpus(wanted.attributes, present)) {
-      worker.raise_before_wake = true;
-      worker.raise = attributes.change(present, wanted.attributes);
-      worker.raise_to = wanted;
-    }
-  }
-  take_from_sleep(worker, wakes);
-}
-
-// The most urgent job has just been taken: who is on its way for it goes for the next one, and must not
-// preempt for nothing until then.
-void Engine::Impl::lower_on_their_way(Lane & lane) noexcept
-{
-  const TimePoint next =
-    lane.ready.empty() ? kNever : demand_of(*lane.ready.begin()->callbacks.begin()).deadline;
-  for (Worker & worker : lane.woken) {
-    // Acquire: as in raise_on_its_way().
-    if (
-      worker.woken_with.deadline < next && worker.word.load(std::memory_order_acquire) != 0 &&
-      worker.deadline_active && give(worker, {worker.woken_with.attributes, next}) == 0) {
-      worker.woken_with.deadline = next;
-    }
-  }
-}
-
-// All threads are busy or on their way, and none of these suffices: the one that waits for a CPU with
-// too little urgency is given more, since whoever runs now is no more urgent than it should be. One
-// that its waker has not let go of yet (word 0) is left alone: it belongs to the waker.
-void Engine::Impl::raise_on_its_way(Lane & lane, const Demand & wanted) noexcept
-{
-  if (lane.woken.empty() || on_their_way(lane, wanted) > 0) {
-    return;
-  }
-  for (Worker & worker : lane.woken) {
-    // Acquire: pairs with the waker's release; `in_force` is ours to change from then on.
-    if (worker.keeps_attributes || worker.word.load(std::memory_order_acquire) == 0) {
-      continue;
-    }
-    if (give(worker, wanted) == 0) {
-      worker.woken_with = wanted;
-      return;
-    }
-  }
-}
-
-void Engine::Impl::wake_next(Lane & lane, WakeList & wakes) noexcept
-{
-  const auto next = std::find_if(
-    lane.ready.begin(), lane.ready.end(), [this](const auto & queue) { return !is_served(queue); });
-  if (next != lane.ready.end()) {
-    wake_for(lane, demand_of(*next->callbacks.begin()), wakes);
-  }
-}
-
-void Engine::Impl::take_from_sleep(Worker & worker, WakeList & wakes) noexcept
-{
-  worker.sleeping = false;
-  worker.woken_with = worker.raise_before_wake ? worker.raise_to : worker.in_force;
-  if (worker.lane) {
-    worker.lane->idle.erase(worker.lane->idle.iterator_to(worker));
-    worker.lane->woken.push_back(worker);
-  }
-  wakes.add(worker);
-}
-
-void Engine::Impl::wake_timer_driver(WakeList & wakes) noexcept
-{
-  if (timer_driver && timer_driver->sleeping) {
-    take_from_sleep(*timer_driver, wakes);
-  }
-}
-
-// The job that waits for an exclusive group lends its urgency to the one that runs. The runner goes
-// back to what its next job needs before that job starts.
-void Engine::Impl::inherit_from_waiting(const CallbackNode & waiting) noexcept
-{
-  Worker * runner = waiting.queue->group->runner;
-  if (
-    !runner || runner->keeps_attributes ||
-    !attributes.more_urgent(demand_of(waiting), runner->in_force)) {
-    return;
-  }
-  // Urgency is lent, CPUs are not.
-  Attributes lent = attributes.complete(waiting.attributes);
-  lent.cpu_affinity = attributes.complete(runner->in_force.attributes).cpu_affinity;
-  const Demand demand{
-    attributes.intern_without_allocating(lent, waiting.attributes), demand_of(waiting).deadline};
-  if (attributes.more_urgent(demand, runner->in_force)) {
-    give(*runner, demand);
-  }
-}
-
-// The policy may have picked a job before others of its group that the OS holds more urgent.
-void Engine::Impl::inherit_from_group(Worker & worker) noexcept
-{
-  const GroupNode & group = *worker.callback->group;
-  if (group.runner != &worker) {
-    return;
-  }
-  for (const GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
-    if (queue) {
-      for (const CallbackNode & waiting : queue->callbacks) {
-        inherit_from_waiting(waiting);
-      }
-    }
-  }
 }
 
 void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept

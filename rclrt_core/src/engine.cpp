@@ -44,8 +44,16 @@ Engine::~Engine()
   while (impl_->spinning.load()) {
     impl_->platform.wait(impl_->stop_word, 1, impl_->platform.now() + std::chrono::milliseconds(1));
   }
+  // Whose list the worker is on reads from it.
+  const std::atomic<uint32_t> & word = impl_->inline_worker->word;
+  while (word.load(std::memory_order_acquire) == Worker::kAwakeAndHeld) {
+    impl_->platform.wait(word, Worker::kAwakeAndHeld, kNever);
+  }
   // Nodes leave the queues before either is destroyed; users may hold callbacks for longer.
   Impl::Lock lock(*impl_->mutex);
+  for (const auto & group : impl_->groups) {
+    group->taken.clear();
+  }
   for (const auto & entry : impl_->callbacks) {
     impl_->drop_waiting(*entry.second);
     if (entry.second->timer) {
@@ -111,13 +119,28 @@ Status Engine::set_timer_thread(const Attributes & attributes)
 
 Status Engine::set_deadline_scheduler(std::shared_ptr<DeadlineScheduler> deadlines)
 {
-  if (impl_->spinning.load()) {
-    return Status::error("set_deadline_scheduler(): not while spinning");
+  WakeList wakes;
+  {
+    Impl::Lock lock(*impl_->mutex);
+    // Until they end, threads have slots of one scheduler only.
+    if (impl_->spinning.load() && impl_->deadlines) {
+      return Status::error("set_deadline_scheduler(): there is one in use, as long as it spins");
+    }
+    std::swap(impl_->deadlines, deadlines);
+    for (const auto & worker : impl_->workers) {
+      if (worker->sleeping) {
+        impl_->take_from_sleep(*worker, wakes);  // to ask for a slot
+      }
+    }
   }
-  impl_->deadlines = std::move(deadlines);
+  wakes.wake_or_defer();
   return {};
 }
-std::shared_ptr<DeadlineScheduler> Engine::deadline_scheduler() const { return impl_->deadlines; }
+std::shared_ptr<DeadlineScheduler> Engine::deadline_scheduler() const
+{
+  Impl::Lock lock(*impl_->mutex);
+  return impl_->deadlines;
+}
 
 void Engine::notify(Callback & callback, std::size_t count) noexcept
 {

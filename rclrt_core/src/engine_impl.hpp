@@ -3,7 +3,8 @@
 
 /// The engine's state, and its functions by file:
 ///   configuration.cpp  groups, callbacks, timers come and go
-///   dispatch.cpp       release -> queue -> pick -> finish, and whom to wake
+///   dispatch.cpp       release -> queue -> pick -> finish
+///   waking.cpp         whom to wake, and with which urgency
 ///   timers.cpp         clocks and due timers
 ///   worker.cpp         what a thread does
 ///   spin.cpp           threads start and end
@@ -29,33 +30,50 @@
 namespace rclrt_core
 {
 
-/// Workers taken out of sleep under the lock, to be woken without it.
+/// Workers taken out of sleep under the lock, to be woken without it. Of one thread.
 class WakeList
 {
 public:
+  /// Tells whose list it is: one value a thread.
+  static const void * owner() noexcept;
+
   void add(Worker & worker) noexcept
   {
     worker.next_to_wake = nullptr;
     *(last_ ? &last_->next_to_wake : &first_) = &worker;
     last_ = &worker;
   }
-  void append(WakeList & other) noexcept
-  {
-    if (other.first_) {
-      *(last_ ? &last_->next_to_wake : &first_) = other.first_;
-      last_ = other.last_;
-      other = WakeList{};
-    }
-  }
+  /// One that another list holds, and that has got the word to go. It may be gone when it is woken: the
+  /// word's address is only compared, never read through.
+  void add_held(Worker & worker) noexcept { add(Again{&worker.platform, &worker.word}); }
+  void append(WakeList & other) noexcept;
   /// Wake them now, or when the thread's WakeBatch ends. Not under the lock.
   void wake_or_defer() noexcept;
-  /// Give every worker its attributes and the word to go. Not under the lock.
+  /// Give every worker the word to go. Not under the lock.
   void wake_all() noexcept;
-  bool empty() const noexcept { return first_ == nullptr; }
 
 private:
+  struct Again
+  {
+    Platform * platform;
+    const std::atomic<uint32_t> * word;
+  };
+  /// One release adds those that others have taken and not woken yet: of a lane, at most one a CPU.
+  static constexpr std::size_t kMaxAgain = 8;
+
+  void add(const Again & again) noexcept
+  {
+    if (again_count_ == kMaxAgain) {
+      again.platform->wake_one(*again.word);  // under the lock, rather than to lose one
+    } else {
+      again_[again_count_++] = again;
+    }
+  }
+
   Worker * first_ = nullptr;
   Worker * last_ = nullptr;
+  Again again_[kMaxAgain] = {};
+  std::size_t again_count_ = 0;
 };
 
 class Engine::Impl
@@ -102,18 +120,26 @@ public:
   CallbackNode * most_urgent_before(uint64_t before_sequence) noexcept;
   Demand demand_of(const CallbackNode & waiting) const noexcept;
   bool suffices(const Demand & present, const Demand & needed) const noexcept;
+  bool suffices(const Worker & worker, const Demand & needed) const noexcept;
   std::size_t on_their_way(const Lane & lane, const Demand & needed) const noexcept;
   /// Whether a thread on its way will take a job of this queue, which is ready.
   bool is_served(const GroupQueue & queue) const noexcept;
   void fan_in(Worker & worker) noexcept;
-  void inherit_deadline(TimePoint carried) noexcept;
+  void keep_or_hand_on(const Worker & worker) noexcept;
+  void inherit_deadline(TimePoint carried) noexcept;  // not under the lock
+  bool inherit_deadline(Worker & worker, TimePoint carried) noexcept;
   void finish(Worker & worker, WakeList & wakes) noexcept;
   bool enough_are_woken(const Lane & lane, const Demand & wanted) const noexcept;
   void wake_for(Lane & lane, const Demand & wanted, WakeList & wakes) noexcept;
+  bool wake_one_more(Lane & lane, const Demand & wanted, WakeList & wakes) noexcept;
   void lower_on_their_way(Lane & lane) noexcept;
   void raise_on_its_way(Lane & lane, const Demand & wanted) noexcept;
+  /// Threads that suffice do not depend on who was to wake them.
+  void hurry(Lane & lane, const Demand & wanted, WakeList & wakes) noexcept;
+  static void wake_too(Worker & worker, WakeList & wakes) noexcept;
   /// Send for a thread for the first group that is not served.
   void wake_next(Lane & lane, WakeList & wakes) noexcept;
+  void call(Worker & worker, WakeList & wakes) noexcept;
   void wake_timer_driver(WakeList & wakes) noexcept;
   void take_from_sleep(Worker & worker, WakeList & wakes) noexcept;
   void unlink(CallbackNode & callback) noexcept;
@@ -146,12 +172,14 @@ public:
   /// Returns whether the job found work.
   bool execute(Worker & worker, Lock & lock, WakeList & wakes) noexcept;
   /// Give the worker the attributes of its job. Returns 0, or the errno and what was `asked`. To finish,
-  /// it has to apply `move_to` itself, without the lock, unless that is empty.
-  int put_in_force(Worker & worker, Attributes * asked, CpuSet * move_to) noexcept;
+  /// it has to apply `move_to` itself, without the lock, unless that is empty, and to give way if its
+  /// deadline in force is later than before.
+  int put_in_force(Worker & worker, Attributes * asked, CpuSet * move_to, bool * is_later) noexcept;
   void give_up_attributes(Worker & worker, AttributesId refused) noexcept;
   static int set(Worker & worker, const Attributes & change, const Demand & to) noexcept;
   int give(Worker & worker, const Demand & demand) noexcept;
   void sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept;
+  static void wake_up(Worker & worker) noexcept;
   void handle_exception(const Callback & callback) noexcept;
   bool run_one(TimePoint until, uint64_t before_sequence);
   uint64_t next_sequence();
@@ -163,6 +191,7 @@ public:
   void let_workers_run();
   Status probe();
   Status start_thread(const std::shared_ptr<Worker> & worker, const Attributes & first_attributes);
+  void begin(Worker & worker, const Attributes & first_attributes);
   void enter_deadlines(Worker & worker);
   void leave_deadlines(Worker & worker);
   Status grow(Lane & lane);
@@ -188,7 +217,7 @@ public:
   const std::size_t cpus;
 
   /// Protects everything below that is not said to be otherwise. Never held while user code, the
-  /// middleware, a wake-up or a start of a thread runs.
+  /// middleware or a start of a thread runs, nor for a wake-up (but see WakeList::add()).
   std::unique_ptr<Mutex> mutex;
   AttributeTable attributes;
   /// By name; the key is that of the node.
@@ -199,7 +228,7 @@ public:
   Lane * timer_lane = nullptr;   // events with release-and-execute
   std::deque<ClockState> clocks;
   Attributes timer_thread;
-  std::shared_ptr<DeadlineScheduler> deadlines;  // changed while not spinning
+  std::shared_ptr<DeadlineScheduler> deadlines;  // changed while not spinning, or if there is none
   Worker * timer_driver = nullptr;               // who releases due timers now
   std::shared_ptr<Worker> inline_worker;
   bool inline_active = false;

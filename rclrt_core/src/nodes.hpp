@@ -80,7 +80,9 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   Backlog backlog;
   int priority;                 // in force: own, of the attributes, or inherited
   AttributesId attributes = 0;  // back to 0 for good once the OS has refused them
-  Duration learned{-1};  // from release to the last deadline that a message carried; -1: none has
+  Duration learned{-1};  // from release to the deadline of the last message; -1: it carried none
+  TimePoint taken = kNever;  // deadline of what its jobs took last and nobody has handed on
+  intrusive::list_member_hook<> in_taken;  // of GroupNode::taken, then
   bool removed = false;
   uint32_t running = 0;
   uint32_t idle_waiters = 0;
@@ -162,10 +164,12 @@ struct GroupNode final : Group
   uint32_t parallelism = 1;
   uint32_t running = 0;
   uint32_t callbacks = 0;
-  TimePoint taken =
-    kNever;  // earliest deadline of what its jobs took and none has handed on, and ...
-  const CallbackNode * taken_by = nullptr;  // ... whose
-  Worker * runner = nullptr;                // of an exclusive group: who runs its job now
+  /// Callbacks whose jobs took something with a deadline that no job of the group has handed on yet.
+  intrusive::list<
+    CallbackNode,
+    intrusive::member_hook<CallbackNode, intrusive::list_member_hook<>, &CallbackNode::in_taken>>
+    taken;
+  Worker * runner = nullptr;  // of an exclusive group: who runs its job now
   std::unique_ptr<GroupQueue> queue;
   std::unique_ptr<GroupQueue> timer_queue;  // only where timers have a lane of their own
 
@@ -174,10 +178,16 @@ struct GroupNode final : Group
 
 /// A thread that runs jobs.
 ///
-/// While it sleeps it belongs to whoever takes it out of the idle list under the lock (that clears
-/// `sleeping`): until the waker has stored 1 to `word`, only the waker touches `in_force`.
+/// Who takes it out of sleep under the lock (that clears `sleeping`) puts it on a list, and wakes it when
+/// the lock is free. Until then that list holds it: it is on no other one and does not end. Whoever wants it
+/// sooner, because the first one may have lost its CPU, wakes it too.
 struct Worker
 {
+  // Values of `word`.
+  static constexpr uint32_t kAsleep = 0;
+  static constexpr uint32_t kAwake = 1;
+  static constexpr uint32_t kAwakeAndHeld = 2;  ///< not by the one whose list it is on
+
   Worker(Platform & worker_platform, std::size_t trace_capacity)
   : platform(worker_platform), ring(trace_capacity)
   {
@@ -192,28 +202,30 @@ struct Worker
   bool ended = false;             // its thread does not touch the engine any more
   bool sleeping = false;
   intrusive::list_member_hook<> in_lane;  // of Lane::idle or Lane::woken
-  Worker * next_to_wake = nullptr;
-  Demand in_force;
-  Demand woken_with;               // what it will have when it gets to run, as far as is known
-  bool raise_before_wake = false;  // the waker applies `raise` before it wakes the worker
-  Demand raise_to;
-  Attributes raise;                         // what to ask the OS for to get there
+  Worker * next_to_wake = nullptr;  // on the list that holds it; whose that list is touches it
+  const void * waker = nullptr;     // taken and not up yet: the thread that wakes it; else null
+  bool begun = false;               // its thread has its first attributes: others may change them
+  Demand in_force;                  // without `deadline_active` the deadline is kNever
   DeadlineScheduler * deadlines = nullptr;  // where it has a slot
   DeadlineScheduler::Slot slot = 0;
+  bool asked_for_slot = false;             // once is enough
   bool deadline_class = false;             // the slot decides about the thread's urgency, and ...
   bool deadline_active = false;            // ... it has been started there
   std::shared_ptr<CallbackNode> callback;  // whose job it runs
   Job job;
+  TimePoint own_deadline = kNever;  // of the job, apart from fan-in
   bool handed_on = false;  // the job has released or published something; of the worker's thread
   uint64_t jobs = 0;
   std::atomic<ThreadId> thread_id{0};  // set by the thread itself before its first lock
   std::unique_ptr<Thread> thread;
   TraceRing ring;  // written by the worker without the lock
 
-  /// 0: sleep. Reset to 0 by the worker under the lock before it can be found idle; set to 1 with
-  /// release by the one waker that took it, after the last access to the worker; the worker loads
-  /// it with acquire.
-  std::atomic<uint32_t> word{0};
+  /// Set to kAsleep by the worker under the lock before it can be found idle. Set to kAwake, with release,
+  /// by the one thread whose list it is on, as the last access to it; or by the worker itself under the lock,
+  /// when its time is up and nobody has taken it. From kAsleep to kAwakeAndHeld by anybody under the lock,
+  /// with release. The worker waits for it with acquire: it sees what was done before the store. A
+  /// worker that finds itself held goes to sleep as one that is on its way, not as an idle one.
+  std::atomic<uint32_t> word{kAsleep};
 };
 
 /// An ordered queue of groups with work, and the idle threads that serve it.
@@ -232,7 +244,7 @@ struct Lane
     Worker, intrusive::member_hook<Worker, intrusive::list_member_hook<>, &Worker::in_lane>>;
   /// Last in, first out: the thread that ran last has the warmest caches.
   Workers idle;
-  Workers woken;                // taken from `idle` and not yet asking for work
+  Workers woken;                // taken from `idle` and not yet asking for work, or held
   std::size_t parallelism = 0;  // of all its groups together
   std::size_t threads = 0;
 };

@@ -48,32 +48,19 @@ Status Engine::Impl::start_thread(
   ThreadOptions thread_options;
   thread_options.name = worker->name;
   thread_options.stack_size = options.stack_size;
-  AttributesId first = 0;
   {
     Lock lock(*mutex);
-    first = worker->keeps_attributes ? 0 : attributes.intern(first_attributes);
     if (!worker->keeps_attributes) {
       // Not what the thread that adds a group while spinning happens to have.
       thread_options.attributes = attributes.complete(0);
     }
     workers.push_back(worker);
   }
-  const auto body = [this, worker, first] {
+  const auto body = [this, worker, first_attributes] {
     worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
     platform.prefault_stack(options.stack_prefault);
     enter_deadlines(*worker);
-    if (first != 0) {
-      Attributes wanted;
-      {
-        Lock lock(*mutex);
-        wanted = attributes.complete(first);
-      }
-      const int error =
-        set(*worker, wanted, {first});  // nobody can find the worker before it first sleeps
-      if (error != 0) {
-        add_finding(platform.explain("thread '" + worker->name + "'", wanted, error));
-      }
-    }
+    begin(*worker, first_attributes);
     work(*worker);
     leave_deadlines(*worker);
   };
@@ -87,15 +74,49 @@ Status Engine::Impl::start_thread(
   return started;
 }
 
-// By the worker's thread, before anybody can find it.
+// By the worker's thread, before it first sleeps: nobody else touches `in_force` until it has begun. Those of
+// the timer thread may be changed meanwhile; so each change is put in force here, or by who makes it.
+void Engine::Impl::begin(Worker & worker, const Attributes & first_attributes)
+{
+  const bool is_timer_thread = worker.drives_timers && !worker.lane;
+  AttributesId asked = 0;
+  while (!worker.keeps_attributes) {
+    Attributes wanted;
+    {
+      Lock lock(*mutex);
+      const AttributesId id = attributes.intern(is_timer_thread ? timer_thread : first_attributes);
+      if (id == asked) {
+        worker.begun = true;
+        return;
+      }
+      asked = id;
+      wanted = attributes.complete(id);
+    }
+    // Without the lock: to move to a busy CPU may take long.
+    const int error = set(worker, wanted, {asked});
+    if (error != 0) {
+      add_finding(platform.explain("thread '" + worker.name + "'", wanted, error));
+    }
+  }
+}
+
+// By the worker's thread.
 void Engine::Impl::enter_deadlines(Worker & worker)
 {
-  DeadlineScheduler * const chosen = deadlines.get();
-  if (!chosen || worker.keeps_attributes) {
+  DeadlineScheduler * chosen = nullptr;
+  {
+    Lock lock(*mutex);
+    worker.asked_for_slot = deadlines != nullptr;
+    chosen = worker.keeps_attributes ? nullptr : deadlines.get();
+  }
+  if (!chosen) {
     return;
   }
-  const Status entered = chosen->enter(&worker.slot);
+  DeadlineScheduler::Slot slot = 0;
+  const Status entered = chosen->enter(&slot);
   if (entered.ok()) {
+    Lock lock(*mutex);
+    worker.slot = slot;
     worker.deadlines = chosen;
   } else {
     add_finding({"thread '" + worker.name + "'", entered.message(), 0, ""});
@@ -231,8 +252,10 @@ void Engine::Impl::keep_trace(Worker & worker)
 Status Engine::Impl::probe()
 {
   std::map<AttributesId, std::string> asked;
+  std::shared_ptr<DeadlineScheduler> scheduler;
   {
     Lock lock(*mutex);
+    scheduler = deadlines;
     for (const auto & entry : callbacks) {
       asked.emplace(entry.second->attributes, entry.second->name());
     }
@@ -251,9 +274,9 @@ Status Engine::Impl::probe()
     const auto body = [&, demand = Demand{id}] {
       Worker trial(platform, 0);
       trial.thread_id.store(platform.current_thread(), std::memory_order_relaxed);
-      if (wanted.policy == SchedulingPolicy::kExt && deadlines) {
-        entered = deadlines->enter(&trial.slot);
-        trial.deadlines = entered.ok() ? deadlines.get() : nullptr;
+      if (wanted.policy == SchedulingPolicy::kExt && scheduler) {
+        entered = scheduler->enter(&trial.slot);
+        trial.deadlines = entered.ok() ? scheduler.get() : nullptr;
       }
       error = set(trial, wanted, demand);
       leave_deadlines(trial);

@@ -6,9 +6,9 @@
 //            pick()                     finish()
 //   asking ---------> running a job ---------------> asking
 //     |  ^
-//     |  | word = 1 (by the waker)
+//     |  | word is not kAsleep any more (by the waker, or by who is in a hurry)
 //     v  |
-//   sleeping: in its lane's idle list until take_from_sleep(), then owned by the waker
+//   sleeping: in its lane's idle list until take_from_sleep(), then on the waker's list
 
 #include <algorithm>
 #include <cerrno>
@@ -55,6 +55,20 @@ void inherit_deadline(TimePoint carried) noexcept
   }
 }
 
+const void * WakeList::owner() noexcept { return &deferred; }
+
+void WakeList::append(WakeList & other) noexcept
+{
+  if (other.first_) {
+    *(last_ ? &last_->next_to_wake : &first_) = other.first_;
+    last_ = other.last_;
+  }
+  for (std::size_t i = 0; i < other.again_count_; ++i) {
+    add(other.again_[i]);
+  }
+  other = WakeList{};
+}
+
 WakeBatch::WakeBatch() noexcept { ++deferred.depth; }
 
 WakeBatch::~WakeBatch()
@@ -75,29 +89,25 @@ void WakeList::wake_or_defer() noexcept
 
 void WakeList::wake_all() noexcept
 {
-  Worker * next = first_;
+  const WakeList list = *this;
   *this = WakeList{};
-  while (next) {
+  for (std::size_t i = 0; i < list.again_count_; ++i) {
+    list.again_[i].platform->wake_one(*list.again_[i].word);
+  }
+  for (Worker * next = list.first_; next;) {
     Worker & worker = *next;
     next = worker.next_to_wake;
-    if (worker.raise_before_wake) {
-      // If this is refused, the worker asks again itself and reports it.
-      if (Engine::Impl::set(worker, worker.raise, worker.raise_to) != 0) {
-        worker.in_force = {kUnknownAttributes};
-      }
-    }
-    worker.raise_before_wake = false;
     // From the store on the worker may run, end and be gone: the word's address is only compared
     // by the kernel, never read through.
     Platform & platform = worker.platform;
     const std::atomic<uint32_t> & word = worker.word;
-    worker.word.store(1, std::memory_order_release);
+    worker.word.store(Worker::kAwake, std::memory_order_release);
     platform.wake_one(word);
   }
 }
 
-// By whoever may touch `worker.in_force`, which becomes `to` if nothing is refused. `change` is what
-// the OS is to be asked for.
+// Under the lock, or by the worker's own thread before anybody can find it. `worker.in_force` becomes
+// `to` if nothing is refused. `change` is what the OS is to be asked for.
 int Engine::Impl::set(Worker & worker, const Attributes & change, const Demand & to) noexcept
 {
   const bool is_ext = change.policy == SchedulingPolicy::kExt;
@@ -124,14 +134,25 @@ int Engine::Impl::set(Worker & worker, const Attributes & change, const Demand &
 
 void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept
 {
-  // Relaxed: published by the unlock below, before anybody can find the worker asleep.
-  worker.word.store(0, std::memory_order_relaxed);
   if (worker.deadline_active) {
     worker.deadlines->stop(worker.slot);
     worker.deadline_active = false;
+    worker.in_force.deadline = kNever;
   }
-  worker.sleeping = true;
-  if (worker.lane) {
+  uint32_t expected = Worker::kAwakeAndHeld;
+  // Acquire, if it fails: pairs with the store of the one that held it, which may not touch the worker any
+  // more. The other stores are relaxed: published by the unlock, before anybody can find the worker.
+  const bool is_held = worker.word.compare_exchange_strong(
+    expected, Worker::kAsleep, std::memory_order_acquire, std::memory_order_acquire);
+  if (is_held) {
+    worker.waker = &worker;  // whoever
+  } else {
+    worker.word.store(Worker::kAsleep, std::memory_order_relaxed);
+  }
+  worker.sleeping = !is_held;
+  if (worker.lane && is_held) {
+    worker.lane->woken.push_back(worker);
+  } else if (worker.lane) {
     worker.lane->idle.push_front(worker);
   }
   const bool just_started = !open;
@@ -141,32 +162,41 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, WakeList
     platform.wake_one(arrived);
   }
   wakes.wake_or_defer();
-  // Acquire: pairs with the waker's release, which ends its ownership of the worker.
-  while (worker.word.load(std::memory_order_acquire) == 0) {
-    platform.wait(worker.word, 0, until);
-    if (worker.word.load(std::memory_order_acquire) != 0 || platform.now() < until) {
-      continue;
+  // Acquire: pairs with the release of who changes the word.
+  while (worker.word.load(std::memory_order_acquire) == Worker::kAsleep) {
+    platform.wait(worker.word, Worker::kAsleep, until);
+    if (worker.word.load(std::memory_order_acquire) == Worker::kAsleep && platform.now() >= until) {
+      break;
     }
-    lock.lock();
-    if (worker.sleeping) {  // the time is up and nobody has taken the worker: it takes itself
-      worker.sleeping = false;
-      if (worker.lane) {
-        worker.lane->idle.erase(worker.lane->idle.iterator_to(worker));
-      }
-      return;
-    }
-    lock.unlock();
-    until = kNever;  // somebody has, and is about to store 1
   }
   lock.lock();
-  if (worker.lane) {
-    worker.lane->woken.erase(worker.lane->woken.iterator_to(worker));
+  wake_up(worker);
+}
+
+void Engine::Impl::wake_up(Worker & worker) noexcept
+{
+  Lane::Workers * list = nullptr;
+  if (worker.sleeping) {  // the time is up and nobody has taken the worker: it takes itself
+    worker.sleeping = false;
+    worker.word.store(Worker::kAwake, std::memory_order_relaxed);  // under the lock
+    list = worker.lane ? &worker.lane->idle : nullptr;
+  } else {
+    list = worker.lane ? &worker.lane->woken : nullptr;
+    // If the time is up and who has taken it has not woken it yet, the worker does not wait for that.
+    uint32_t expected = Worker::kAsleep;
+    worker.word.compare_exchange_strong(
+      expected, Worker::kAwakeAndHeld, std::memory_order_acquire, std::memory_order_acquire);
+  }
+  worker.waker = nullptr;
+  if (list) {
+    list->erase(list->iterator_to(worker));
   }
 }
 
 // Under the lock, so that a boost by inherit_from_waiting() is not undone by a late setting. But a thread
 // that moves to a busy CPU waits for it: boosts leave the CPUs alone, so it moves without the lock.
-int Engine::Impl::put_in_force(Worker & worker, Attributes * asked, CpuSet * move_to) noexcept
+int Engine::Impl::put_in_force(
+  Worker & worker, Attributes * asked, CpuSet * move_to, bool * is_later) noexcept
 {
   const CallbackNode & callback = *worker.callback;
   const bool is_ext = attributes.is_ext(callback.attributes);
@@ -184,12 +214,15 @@ int Engine::Impl::put_in_force(Worker & worker, Attributes * asked, CpuSet * mov
   if (now.policy != SchedulingPolicy::kDeadline) {
     std::swap(now.cpu_affinity, *move_to);
   }
+  const bool was_active = worker.deadline_active;
+  const TimePoint before = worker.in_force.deadline;
   const int error = set(worker, now, demand);
   if (error != 0) {
     *move_to = CpuSet();
     give_up_attributes(worker, demand.attributes);
   } else {
     inherit_from_group(worker);
+    *is_later = was_active && worker.deadline_active && before < worker.in_force.deadline;
   }
   return error;
 }
@@ -201,9 +234,7 @@ void Engine::Impl::give_up_attributes(Worker & worker, AttributesId refused) noe
   if (worker.callback->attributes == refused) {
     worker.callback->attributes = 0;
   }
-  if (set(worker, attributes.complete(0), {}) != 0) {
-    worker.in_force = {kUnknownAttributes};
-  }
+  set(worker, attributes.complete(0), {});
   inherit_from_group(worker);
 }
 
@@ -234,7 +265,8 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
   Attributes asked;
   CpuSet move_to;
   const AttributesId wanted = worker.callback->attributes;
-  int refusal = put_in_force(worker, &asked, &move_to);
+  bool is_later = false;
+  int refusal = put_in_force(worker, &asked, &move_to, &is_later);
   if (worker.lane) {
     lower_on_their_way(*worker.lane);
     wake_next(*worker.lane, wakes);
@@ -243,6 +275,9 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
   wakes.wake_or_defer();
 
   const CallbackNode & callback = *worker.callback;
+  if (is_later) {
+    worker.deadlines->give_way();
+  }
   if (!move_to.empty()) {
     Attributes affinity;
     affinity.cpu_affinity = move_to;
@@ -321,6 +356,12 @@ void Engine::Impl::work(Worker & worker) noexcept
   WakeList wakes;
   Lock lock(*mutex);
   while (stop_word.load(std::memory_order_relaxed) == 0 && !worker.retired) {
+    if (deadlines && !worker.asked_for_slot) {
+      lock.unlock();
+      wakes.wake_or_defer();
+      enter_deadlines(worker);
+      lock.lock();
+    }
     if (worker.drives_timers && open) {
       release_due(wakes);
     }
@@ -329,6 +370,13 @@ void Engine::Impl::work(Worker & worker) noexcept
     } else {
       sleep(worker, worker.drives_timers && open ? next_timer_release() : kNever, lock, wakes);
     }
+  }
+  // Whose list it is on reads from it.
+  while (worker.word.load(std::memory_order_acquire) == Worker::kAwakeAndHeld) {
+    lock.unlock();
+    wakes.wake_or_defer();
+    platform.wait(worker.word, Worker::kAwakeAndHeld, kNever);
+    lock.lock();
   }
   worker.ended = true;
   if (worker.retired) {

@@ -82,6 +82,7 @@ inline EdfRun run_on_threads(
   std::map<std::string, std::shared_ptr<Group>> groups;
   std::vector<std::shared_ptr<Callback>> callbacks;
   std::atomic<std::size_t> ended{0};
+  std::atomic<int64_t> start_ns{0};
   EdfRun run;
   for (const EdfScenarioJob & job : scenario.jobs) {
     const std::string group_name = job.group.empty() ? "group of " + job.name : job.group;
@@ -95,8 +96,8 @@ inline EdfRun run_on_threads(
     callback.name = job.name;
     callback.attributes.policy = SchedulingPolicy::kExt;
     callback.relative_deadline = std::chrono::milliseconds(job.deadline_ms - job.arrival_ms);
-    callback.run = [&ended, work = job.work_ms](const Job &) {
-      use_cpu_ms(work);
+    callback.run = [&ended, &start_ns, &job](const Job &) {
+      run_job(job, time_point_of(start_ns), use_cpu_ms);
       ++ended;
       return true;
     };
@@ -115,6 +116,7 @@ inline EdfRun run_on_threads(
     // Until its threads are there.
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     const auto start = std::chrono::steady_clock::now();
+    start_ns = nanoseconds_of(platform.now());
     for (std::size_t i = 0; i < callbacks.size(); ++i) {
       std::this_thread::sleep_until(start + std::chrono::milliseconds(scenario.jobs[i].arrival_ms));
       engine.notify(*callbacks[i]);

@@ -6,10 +6,14 @@
 #ifndef EDF_SCENARIOS_HPP_
 #define EDF_SCENARIOS_HPP_
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "rclrt_core/job.hpp"
+#include "rclrt_core/time.hpp"
 
 namespace rclrt_core
 {
@@ -18,10 +22,29 @@ struct EdfScenarioJob
 {
   std::string name;
   int64_t arrival_ms;
-  int64_t deadline_ms;  ///< absolute, from the start
+  int64_t deadline_ms;  ///< absolute, from the start; that of the arrival: none of its own
   int64_t work_ms;
   std::string group;  ///< exclusive; empty: one of its own
+  struct Message
+  {
+    int64_t after_ms;  ///< of the job's work
+    int64_t deadline_ms;
+  };
+  std::vector<Message> takes = {};  ///< the deadline of the last one counts
 };
+
+/// A job as it runs: `work` uses the CPU for as many ms.
+template <typename Work>
+void run_job(const EdfScenarioJob & job, TimePoint start, const Work & work)
+{
+  int64_t done_ms = 0;
+  for (const auto & message : job.takes) {
+    work(message.after_ms - done_ms);
+    done_ms = message.after_ms;
+    inherit_deadline(start + std::chrono::milliseconds(message.deadline_ms));
+  }
+  work(job.work_ms - done_ms);
+}
 
 struct EdfScenario
 {
@@ -77,6 +100,26 @@ inline const std::vector<EdfScenario> & edf_scenarios()
      {{"a", 0, 40, 8, ""}, {"b", 0, 80, 8, ""}, {"c", 2, 30, 3, ""}, {"d", 2, 50, 3, ""}},
      {{"c", "a"}, {"c", "b"}, {"d", "b"}, {"a", "b"}},
      {"5 c", "8 a", "8 d", "14 b"}},
+    {"four_cpus_run_the_four_earliest_of_all",
+     4,
+     {{"a", 0, 50, 6, ""},
+      {"b", 0, 60, 6, ""},
+      {"c", 0, 70, 6, ""},
+      {"d", 0, 80, 10, ""},
+      {"e", 2, 30, 3, ""},
+      {"f", 3, 65, 3, ""}},
+     {{"e", "c"}, {"f", "c"}, {"c", "d"}, {"a", "d"}},
+     {"5 e", "6 a", "6 b", "6 f", "8 c", "14 d"}},
+    {"one_that_runs_and_learns_of_a_later_deadline_gives_way",
+     1,
+     {{"learns", 0, 0, 8, "", {{0, 20}, {4, 95}}}, {"first", 2, 90, 2, ""}, {"next", 3, 93, 2, ""}},
+     {{"first", "next"}, {"next", "learns"}},
+     {"6 first", "8 next", "12 learns"}},
+    {"one_that_runs_and_learns_of_an_earlier_deadline_is_not_preempted",
+     1,
+     {{"learns", 0, 0, 8, "", {{2, 20}}}, {"middle", 4, 60, 2, ""}, {"early", 5, 15, 1, ""}},
+     {{"early", "learns"}, {"learns", "middle"}},
+     {"6 early", "9 learns", "11 middle"}},
   };
   return scenarios;
 }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,11 +128,22 @@ TEST_F(Ring, writers_of_one_entry_never_make_a_third)
 TEST_F(Ring, a_file_of_another_size_is_an_error_that_names_it)
 {
   std::ofstream(path_) << "x";
+  ASSERT_EQ(chmod(path_.c_str(), 0600), 0);
   std::unique_ptr<DeadlineRing> ring;
   const Status status = DeadlineRing::open(name_, &ring);
   ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.message().find(path_), std::string::npos);
+  EXPECT_NE(status.message().find(path_ + ": 1 bytes"), std::string::npos) << status.message();
   EXPECT_FALSE(DeadlineRing::open("a/b", &ring).ok());
+}
+
+TEST_F(Ring, a_file_that_others_may_open_is_an_error_with_a_remedy)
+{
+  open();
+  ASSERT_EQ(chmod(path_.c_str(), 0644), 0);
+  std::unique_ptr<DeadlineRing> ring;
+  const Status status = DeadlineRing::open(name_, &ring);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("chmod 600"), std::string::npos) << status.message();
 }
 
 }  // namespace

@@ -34,11 +34,13 @@ Lines run(const EdfScenario & scenario, ExecutionModel model)
   EngineOnSim engine(scenario.cpus, options);
   std::vector<Arrival> arrivals;
   for (const EdfScenarioJob & job : scenario.jobs) {
-    engine.add(
-      ext_callback(
-        engine, job.name, milliseconds(job.deadline_ms - job.arrival_ms),
-        milliseconds(job.work_ms)),
-      job.group);
+    CallbackOptions callback = ext_callback(
+      engine, job.name, milliseconds(job.deadline_ms - job.arrival_ms), milliseconds(job.work_ms));
+    callback.run = [&engine, &job](const Job &) {
+      run_job(job, at_ms(0), [&](int64_t ms) { engine.sim.work(milliseconds(ms)); });
+      return true;
+    };
+    engine.add(std::move(callback), job.group);
     arrivals.push_back({job.arrival_ms, job.name});
   }
   std::vector<std::pair<int64_t, std::string>> ends;

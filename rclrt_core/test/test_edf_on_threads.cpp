@@ -6,9 +6,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <random>
+#include <thread>
+#include <vector>
 
 #include "edf_on_threads.hpp"
 #include "platform/linux/shared_edf_memory.hpp"
@@ -94,6 +100,97 @@ TEST_P(EdfOnThreads, jobs_end_in_the_order_of_their_deadlines)
   EXPECT_TRUE(bands->findings().empty());
   if (const char * const folder = std::getenv("RCLRT_EDF_TRACES")) {
     write_trace(std::string(folder) + "/" + GetParam().name + ".trace", run);
+  }
+}
+
+/// Counts what changes a thread's priority.
+class CountingPlatform : public LinuxPlatform
+{
+public:
+  int apply(ThreadId thread, const Attributes & attributes) noexcept override
+  {
+    ++changes;
+    return LinuxPlatform::apply(thread, attributes);
+  }
+  int changes = 0;
+};
+
+TEST(EdfEvents, change_at_most_two_threads_and_leave_the_m_earliest_with_the_run_priority)
+{
+  CountingPlatform platform;
+  Attributes fifo;
+  fifo.policy = SchedulingPolicy::kFifo;
+  fifo.priority = 50;
+  int refused = 0;
+  std::thread([&] { refused = platform.apply(platform.current_thread(), fifo); }).join();
+  if (refused != 0) {
+    GTEST_SKIP() << "not permitted here: "
+                 << to_string(platform.explain("this test", fifo, refused));
+  }
+  constexpr std::size_t kThreads = 8;
+  constexpr std::size_t kRunners = 2;
+  FifoBandsOptions options;
+  options.runners = kRunners;
+  std::shared_ptr<FifoBands> bands;
+  ASSERT_TRUE(FifoBands::make(platform, options, &bands).ok());
+  // They sleep throughout: what is looked at is what the kernel says about them.
+  std::atomic<uint32_t> over{0};
+  std::atomic<std::size_t> entered{0};
+  std::vector<DeadlineScheduler::Slot> slots(kThreads);
+  std::vector<ThreadId> ids(kThreads);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      ids[i] = platform.current_thread();
+      EXPECT_TRUE(bands->enter(&slots[i]).ok());
+      ++entered;
+      while (over == 0) {
+        platform.wait(over, 0, kNever);
+      }
+      bands->leave(slots[i]);
+    });
+  }
+  while (entered < kThreads) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::mt19937 random(1);
+  std::map<std::size_t, int64_t> active;
+  for (int event = 0; event < 2000; ++event) {
+    const std::size_t thread = random() % kThreads;
+    platform.changes = 0;
+    if (random() % 2 == 0) {
+      active[thread] = event % 7 == 0 ? 1 : static_cast<int64_t>(random());
+      ASSERT_EQ(bands->start(slots[thread], time_point_of(active[thread])), 0);
+    } else {
+      active.erase(thread);
+      bands->stop(slots[thread]);
+    }
+    ASSERT_LE(platform.changes, 2) << "event " << event;
+    std::vector<int64_t> deadlines;
+    for (const auto & [other, deadline] : active) {
+      deadlines.push_back(deadline);
+    }
+    std::sort(deadlines.begin(), deadlines.end());
+    for (const auto & [other, deadline] : active) {
+      Attributes has;
+      ASSERT_EQ(platform.read_back(ids[other], &has), 0);
+      const auto earlier = std::count_if(
+        deadlines.begin(), deadlines.end(), [&](int64_t each) { return each < deadline; });
+      const auto not_later = std::count_if(
+        deadlines.begin(), deadlines.end(), [&](int64_t each) { return each <= deadline; });
+      if (not_later <= static_cast<int64_t>(kRunners)) {
+        ASSERT_EQ(has.priority, 49) << "event " << event;
+      } else if (earlier >= static_cast<int64_t>(kRunners)) {
+        ASSERT_LT(has.priority, 49) << "event " << event;
+      }
+    }
+  }
+  over = 1;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    platform.wake_one(over);
+  }
+  for (std::thread & thread : threads) {
+    thread.join();
   }
 }
 

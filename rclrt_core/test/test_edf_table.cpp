@@ -27,8 +27,9 @@ constexpr int32_t kOthers = 2;
 class FakeHost : public EdfHost
 {
 public:
-  int set_priority(int32_t thread, int32_t priority) noexcept override
+  int set_priority(const EdfThread & who, int32_t priority) noexcept override
   {
+    const int32_t thread = who.thread;
     ++changes;
     if (dead.count(thread) > 0) {
       return ESRCH;
@@ -39,7 +40,7 @@ public:
     priorities[thread] = priority;
     return 0;
   }
-  bool is_alive(int32_t, int32_t thread) noexcept override { return dead.count(thread) == 0; }
+  bool is_alive(const EdfThread & who) noexcept override { return dead.count(who.thread) == 0; }
 
   int changes = 0;
   std::set<int32_t> dead;
@@ -55,11 +56,11 @@ protected:
   /// Of our process unless said otherwise.
   int start(int32_t thread, int64_t deadline, int32_t process = kUs)
   {
-    return rclrt_core::start(*table_, host_, process, thread, deadline, &kept_[thread]);
+    return rclrt_core::start(*table_, host_, {process, thread, 7}, deadline, &kept_[thread]);
   }
   void stop(int32_t thread, int32_t process = kUs)
   {
-    rclrt_core::stop(*table_, host_, process, thread, &kept_[thread]);
+    rclrt_core::stop(*table_, host_, {process, thread, 7}, &kept_[thread]);
   }
 
   FakeHost host_;
@@ -90,8 +91,8 @@ TEST_F(Table, the_m_earliest_have_the_run_priority_and_an_event_changes_at_most_
       ASSERT_EQ(table_->count, active.size());
       for (uint32_t i = 0; i < table_->count; ++i) {
         const EdfJob & job = table_->jobs[i];
-        ASSERT_EQ(job.deadline_ns, active[job.thread]);
-        ASSERT_EQ(job.priority, host_.priorities[job.thread]);
+        ASSERT_EQ(job.deadline_ns, active[job.who.thread]);
+        ASSERT_EQ(job.priority, host_.priorities[job.who.thread]);
         ASSERT_EQ(job.priority == kRun, i < runners) << "event " << event << ", place " << i;
         ASSERT_GE(job.priority, 1);
       }
@@ -165,6 +166,20 @@ TEST_F(Table, one_found_dead_when_it_is_demoted_makes_room)
   EXPECT_EQ(table_->count, 1u);
 }
 
+TEST_F(Table, a_thread_that_is_there_twice_is_not_sound)
+{
+  use(2);
+  ASSERT_EQ(start(1, 10), 0);
+  ASSERT_EQ(start(2, 20), 0);
+  ASSERT_EQ(start(3, 30), 0);
+  ASSERT_TRUE(is_sound(*table_));
+  table_->jobs[2].who = table_->jobs[0].who;
+  EXPECT_FALSE(is_sound(*table_));
+  // The same numbers in a process that began at another time are another thread.
+  ++table_->jobs[2].who.born;
+  EXPECT_TRUE(is_sound(*table_));
+}
+
 TEST_F(Table, any_bytes_are_recognised_or_harmless)
 {
   std::mt19937 random(1);
@@ -180,7 +195,7 @@ TEST_F(Table, any_bytes_are_recognised_or_harmless)
     if (is_usable(*table_)) {
       start(3, 77);
       stop(4);
-      remove_dead(*table_, host_, kUs);
+      remove_dead(*table_, host_, {kUs, 0, 0});
       EXPECT_LE(table_->count, EdfTable::kMaxJobs);
     }
   }

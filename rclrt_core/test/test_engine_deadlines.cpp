@@ -135,6 +135,83 @@ TEST_F(Deadlines, fan_in_takes_the_last_if_asked_to)
   EXPECT_EQ(run({{10, "left"}, {12, "right"}}), (Lines{"11 left 30", "13 right 50", "14 sink 50"}));
 }
 
+TEST_F(Deadlines, fan_in_of_three_keeps_what_each_of_them_has_brought)
+{
+  // "middle" first brings the earliest of all, then something later: "left" counts again.
+  const std::vector<TimePoint> brought = {at_ms(20), at_ms(60)};
+  std::size_t next = 0;
+  add(options("left", Duration{0}), "", at_ms(30), "fusion");
+  CallbackOptions middle = options("middle", Duration{0});
+  middle.run = [&](const Job &) {
+    inherit_deadline(brought.at(next++));
+    engine_.sim.work(milliseconds(1));
+    return true;
+  };
+  engine_.add(std::move(middle), "fusion");
+  add(options("right", Duration{0}), "sink", at_ms(70), "fusion");
+  add(options("sink", Duration{0}), "", kNothing);
+  EXPECT_EQ(
+    run({{10, "left"}, {12, "middle"}, {14, "middle"}, {16, "right"}, {18, "right"}}),
+    (Lines{
+      "11 left 30", "13 middle 20", "15 middle 30", "17 right 30", "18 sink 30", "19 right 70",
+      "20 sink 70"}));
+}
+
+TEST_F(Deadlines, fan_in_does_not_take_for_its_own_what_another_has_brought)
+{
+  // "middle" runs by the deadline of "left", which then brings something later: that of "middle" itself is
+  // the earliest.
+  const std::vector<TimePoint> brought = {at_ms(30), at_ms(80)};
+  std::size_t next = 0;
+  CallbackOptions left = options("left", Duration{0});
+  left.run = [&](const Job &) {
+    inherit_deadline(brought.at(next++));
+    engine_.sim.work(milliseconds(1));
+    return true;
+  };
+  engine_.add(std::move(left), "fusion");
+  add(options("middle", Duration{0}), "", at_ms(50), "fusion");
+  add(options("right", Duration{0}), "sink", at_ms(70), "fusion");
+  add(options("sink", Duration{0}), "", kNothing);
+  EXPECT_EQ(
+    run({{10, "left"}, {12, "middle"}, {14, "left"}, {16, "right"}}),
+    (Lines{"11 left 30", "13 middle 30", "15 left 50", "17 right 50", "18 sink 50"}));
+}
+
+TEST_F(Deadlines, fan_in_forgets_a_callback_that_is_gone)
+{
+  add(options("left", Duration{0}), "", at_ms(30), "fusion");
+  add(options("right", Duration{0}), "sink", at_ms(50), "fusion");
+  add(options("sink", Duration{0}), "", kNothing);
+  CallbackOptions remover = options("remover", milliseconds(50));
+  remover.run = [this](const Job &) {
+    engine_.engine.remove(engine_.callbacks.at("left"));
+    return true;
+  };
+  engine_.add(std::move(remover));
+  EXPECT_EQ(
+    run({{10, "left"}, {12, "remover"}, {14, "right"}}),
+    (Lines{"11 left 30", "12 remover 62", "15 right 50", "16 sink 50"}));
+}
+
+TEST_F(Deadlines, are_not_expected_any_more_after_a_message_without_one)
+{
+  const std::vector<TimePoint> carried = {at_ms(14), kNever, kNever};
+  std::size_t next = 0;
+  CallbackOptions taker = options("taker", Duration{0});
+  taker.run = [&](const Job &) {
+    engine_.sim.work(milliseconds(1));
+    inherit_deadline(carried.at(next++));
+    return true;
+  };
+  engine_.add(std::move(taker));
+  add(options("other", milliseconds(6)), "", kNothing);
+  // The second message is expected to have until 24, so it is taken before "other"; the third has none.
+  EXPECT_EQ(
+    run({{10, "taker"}, {20, "other"}, {20, "taker"}, {30, "other"}, {30, "taker"}}),
+    (Lines{"11 taker 14", "21 taker none", "22 other 26", "31 other 36", "32 taker none"}));
+}
+
 TEST_F(Deadlines, a_sink_does_not_fan_in_with_itself)
 {
   add(options("sink", Duration{0}), "", kNothing, "g");

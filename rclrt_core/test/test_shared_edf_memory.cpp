@@ -28,6 +28,7 @@ namespace rclrt_core
 namespace
 {
 
+using linux_platform::KnownProcesses;
 using linux_platform::SharedEdfFile;
 using linux_platform::SharedEdfMemory;
 using linux_platform::SharedPiMutex;
@@ -122,7 +123,7 @@ TEST_F(SharedTable, forgets_the_jobs_of_a_process_that_was_killed)
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     EdfTable & table = memory->lock();
-    table.jobs[0] = {10, 0, getpid(), getpid(), 49, 0};
+    table.jobs[0] = {10, 0, memory->thread(getpid()), 49};
     table.count = 1;
     memory->unlock();
     kill(getpid(), SIGKILL);
@@ -130,7 +131,7 @@ TEST_F(SharedTable, forgets_the_jobs_of_a_process_that_was_killed)
   waitpid(child, nullptr, 0);
   EdfTable & table = memory->lock();
   EXPECT_EQ(table.count, 1u);
-  remove_dead(table, *memory, getpid());
+  remove_dead(table, *memory, memory->thread(0));
   EXPECT_EQ(table.count, 0u);
   memory->unlock();
 }
@@ -140,6 +141,7 @@ TEST_F(SharedTable, replaces_a_file_of_garbage_with_a_finding)
   for (const std::size_t size : {std::size_t{1}, sizeof(SharedEdfFile), std::size_t{100000}}) {
     unlink(path_.c_str());
     std::ofstream(path_) << std::string(size, 'x');
+    ASSERT_EQ(chmod(path_.c_str(), 0600), 0);
     const auto memory = attach();
     ASSERT_NE(memory, nullptr);
     EXPECT_EQ(memory->lock().count, 0u);
@@ -149,17 +151,120 @@ TEST_F(SharedTable, replaces_a_file_of_garbage_with_a_finding)
   }
 }
 
+/// Of whatever size: programs of another release are using it.
 TEST_F(SharedTable, of_another_version_is_an_error_that_names_the_file)
 {
+  const auto size = static_cast<off_t>(sizeof(SharedEdfFile));
+  for (const off_t their_size : {size, size - 64, size + 4096, off_t{16}}) {
+    unlink(path_.c_str());
+    attach();
+    SharedEdfFile * const file = map();
+    ++file->version;
+    munmap(file, sizeof(SharedEdfFile));
+    ASSERT_EQ(truncate(path_.c_str(), their_size), 0);
+    std::unique_ptr<EdfMemory> memory;
+    const Status status = SharedEdfMemory::attach(name_, 2, 49, &memory);
+    ASSERT_FALSE(status.ok()) << their_size;
+    EXPECT_NE(status.message().find(path_), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("version 3"), std::string::npos) << status.message();
+    struct stat left{};
+    ASSERT_EQ(stat(path_.c_str(), &left), 0) << "it is theirs";
+    EXPECT_EQ(left.st_size, their_size);
+  }
+}
+
+TEST_F(SharedTable, that_others_may_open_is_an_error_with_a_remedy)
+{
   attach();
-  SharedEdfFile * const file = map();
-  ++file->version;
-  munmap(file, sizeof(SharedEdfFile));
+  std::unique_ptr<EdfMemory> memory;
+  for (const mode_t mode : {0660, 0604}) {
+    ASSERT_EQ(chmod(path_.c_str(), mode), 0);
+    const Status status = SharedEdfMemory::attach(name_, 2, 49, &memory);
+    ASSERT_FALSE(status.ok());
+    EXPECT_NE(status.message().find(path_), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("chmod 600"), std::string::npos) << status.message();
+  }
+  ASSERT_EQ(chmod(path_.c_str(), 0600), 0);
+  EXPECT_TRUE(SharedEdfMemory::attach(name_, 2, 49, &memory).ok());
+}
+
+TEST_F(SharedTable, of_another_user_is_an_error)
+{
+  attach();
+  if (chown(path_.c_str(), 65534, 65534) != 0) {
+    GTEST_SKIP() << "only root may give a file away";
+  }
   std::unique_ptr<EdfMemory> memory;
   const Status status = SharedEdfMemory::attach(name_, 2, 49, &memory);
   ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.message().find(path_), std::string::npos) << status.message();
-  EXPECT_NE(status.message().find("version 2"), std::string::npos) << status.message();
+  // Or the kernel has refused it already (fs.protected_regular).
+  const bool says_why = status.message().find("belongs to user 65534") != std::string::npos ||
+                        status.message().find("opening") != std::string::npos;
+  EXPECT_TRUE(says_why) << status.message();
+  EXPECT_EQ(access(path_.c_str(), F_OK), 0);
+}
+
+/// The numbers of a process and its thread, given out again.
+TEST_F(SharedTable, does_not_touch_a_thread_that_has_the_number_of_one_that_is_gone)
+{
+  const auto memory = attach();
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pause();
+    _exit(0);
+  }
+  const EdfThread now{child, child, KnownProcesses::born(child)};
+  const EdfThread before{child, child, now.born - 1};
+  EXPECT_NE(now.born, 0u);
+  memory->lock();
+  EXPECT_TRUE(memory->is_alive(now));
+  EXPECT_FALSE(memory->is_alive(before));
+  EXPECT_EQ(memory->set_priority(before, 10), ESRCH);
+  memory->unlock();
+  Attributes attributes;
+  EXPECT_EQ(platform_.read_back(child, &attributes), 0);
+  EXPECT_EQ(attributes.policy, SchedulingPolicy::kOther);
+  // One that has ended is gone, also while nobody has asked for its status.
+  kill(child, SIGKILL);
+  siginfo_t ended{};
+  waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
+  memory->lock();
+  EXPECT_FALSE(memory->is_alive(now));
+  EXPECT_EQ(memory->set_priority(now, 10), ESRCH);
+  memory->unlock();
+  waitpid(child, nullptr, 0);
+}
+
+/// So may our own.
+TEST_F(SharedTable, does_not_take_one_that_had_our_number_for_us)
+{
+  const auto memory = attach();
+  EdfThread before = memory->thread(gettid());
+  --before.born;
+  EdfTable & table = memory->lock();
+  EXPECT_EQ(memory->set_priority(before, 10), ESRCH);
+  table.jobs[0] = {10, 0, before, 49};
+  table.count = 1;
+  remove_dead(table, *memory, memory->thread(0));
+  EXPECT_EQ(table.count, 0u);
+  memory->unlock();
+}
+
+/// What a damaged table may hold; the kernel would take it for the thread that asks.
+TEST_F(SharedTable, nobody_is_not_the_thread_that_asks)
+{
+  const auto memory = attach();
+  memory->lock();
+  for (const EdfThread & nobody :
+       {EdfThread{0, 0, 0}, EdfThread{-1, 0, 0}, EdfThread{0, gettid(), 0}, memory->thread(0)}) {
+    EXPECT_EQ(memory->set_priority(nobody, 10), ESRCH);
+  }
+  EXPECT_FALSE(memory->is_alive({0, 0, 0}));
+  memory->unlock();
+  Attributes attributes;
+  EXPECT_EQ(platform_.read_back(gettid(), &attributes), 0);
+  EXPECT_EQ(attributes.policy, SchedulingPolicy::kOther);
 }
 
 TEST_F(SharedTable, damaged_while_in_use_is_repaired)
@@ -200,20 +305,43 @@ TEST_F(SharedTable, with_a_damaged_lock_is_replaced_by_all_who_use_it)
 
 TEST_F(SharedTable, goes_by_the_smallest_number_of_cpus_while_others_are_there)
 {
+  // Also while they have no job.
   const auto two = attach();
-  std::unique_ptr<EdfMemory> other;
-  ASSERT_TRUE(SharedEdfMemory::attach(name_, 4, 49, &other).ok());
-  EXPECT_EQ(two->lock().runners, 4u);  // nobody is active
-  two->unlock();
-  EdfTable & table = two->lock();
-  table.jobs[0] = {10, 0, getpid(), static_cast<int32_t>(gettid()), 49, 0};
-  table.count = 1;
-  two->unlock();
-  for (const uint32_t cpus : {1u, 3u}) {
-    ASSERT_TRUE(SharedEdfMemory::attach(name_, cpus, 49, &other).ok());
-    EXPECT_EQ(two->lock().runners, 1u);
+  const auto runners = [&] {
+    const uint32_t now = two->lock().runners;
     two->unlock();
+    return now;
+  };
+  std::unique_ptr<EdfMemory> four;
+  ASSERT_TRUE(SharedEdfMemory::attach(name_, 4, 49, &four).ok());
+  EXPECT_EQ(runners(), 2u);
+  std::unique_ptr<EdfMemory> one;
+  ASSERT_TRUE(SharedEdfMemory::attach(name_, 1, 49, &one).ok());
+  EXPECT_EQ(runners(), 1u);
+  one.reset();
+  EXPECT_EQ(runners(), 2u);
+  // One that was killed counts until the next one comes.
+  in_process_that_is_killed([&] {
+    std::unique_ptr<EdfMemory> theirs;
+    static_cast<void>(SharedEdfMemory::attach(name_, 1, 49, &theirs).ok());
+    kill(getpid(), SIGKILL);
+  });
+  EXPECT_EQ(runners(), 1u);
+  std::unique_ptr<EdfMemory> three;
+  ASSERT_TRUE(SharedEdfMemory::attach(name_, 3, 49, &three).ok());
+  EXPECT_EQ(runners(), 2u);
+}
+
+TEST_F(SharedTable, has_room_for_more_than_it_can_keep_count_of)
+{
+  std::vector<std::unique_ptr<EdfMemory>> all;
+  for (std::size_t i = 0; i < SharedEdfFile::kMaxMembers; ++i) {
+    all.push_back(attach());
   }
+  std::unique_ptr<EdfMemory> one;
+  ASSERT_TRUE(SharedEdfMemory::attach(name_, 1, 49, &one).ok());
+  EXPECT_EQ(one->lock().runners, 1u);
+  one->unlock();
 }
 
 TEST_F(SharedTable, of_another_run_priority_is_an_error)
@@ -231,6 +359,23 @@ TEST_F(SharedTable, refuses_impossible_names)
   EXPECT_FALSE(SharedEdfMemory::attach("", 2, 49, &memory).ok());
   EXPECT_FALSE(SharedEdfMemory::attach("a/b", 2, 49, &memory).ok());
   EXPECT_FALSE(SharedEdfMemory::attach(std::string(200, 'a'), 2, 49, &memory).ok());
+}
+
+TEST(FifoBandsLimits, more_threads_than_there_is_room_for_are_an_error)
+{
+  LinuxPlatform platform;
+  std::shared_ptr<FifoBands> bands;
+  ASSERT_TRUE(FifoBands::make(platform, {}, &bands).ok());
+  DeadlineScheduler::Slot slot = 0;
+  for (int i = 0; i < 4096; ++i) {
+    ASSERT_TRUE(bands->enter(&slot).ok());
+  }
+  DeadlineScheduler::Slot none = 0;
+  const Status status = bands->enter(&none);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("4096"), std::string::npos) << status.message();
+  bands->leave(slot);
+  EXPECT_TRUE(bands->enter(&none).ok());
 }
 
 TEST_F(SharedTable, the_lock_excludes_threads_and_processes)

@@ -193,7 +193,9 @@ void SubscriptionBase::inherit_deadline(
   } else if (!info.from_intra_process) {
     const rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
     if (ring != nullptr) {
-      deadline = ring->find(info.publisher_gid, info.publication_sequence_number);
+      // Of a publisher that says nothing, nothing may be expected either.
+      deadline = ring->find(info.publisher_gid, info.publication_sequence_number)
+                   .value_or(rclrt_core::kNever);
     }
   }
   if (deadline) {

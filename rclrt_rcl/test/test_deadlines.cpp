@@ -8,6 +8,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "builtin_interfaces/msg/time.hpp"
@@ -114,6 +116,51 @@ TEST_F(Deadlines, a_stamp_of_zero_and_a_stamp_nobody_asked_for_are_none)
   EXPECT_EQ(deadline_of(stamped(seconds(0)), options), rclrt_core::kNever);
   const auto stamp = std::chrono::system_clock::now().time_since_epoch();
   EXPECT_EQ(deadline_of(stamped(stamp), {}), rclrt_core::kNever);
+}
+
+TEST_F(Deadlines, of_messages_that_carry_none_are_not_guessed_from_those_before)
+{
+  std::mutex mutex;
+  std::map<uint32_t, rclrt_core::TimePoint> deadlines;  // by the line of the message
+  const auto has_come = [&](uint32_t line) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return deadlines.count(line) > 0;
+  };
+  const auto subscription = node->create_subscription<Log>("said", 10, [&](const Log & message) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    deadlines[message.line] = rclrt_core::current_job()->deadline;
+  });
+  const auto publisher = node->create_publisher<Log>("said", 10);
+  const auto publish = [&](uint32_t line) {
+    Log message;
+    message.line = line;
+    publisher->publish(message);
+  };
+  // Another executor, so that a deadline can only come with the message.
+  const auto source = make_node("source");
+  TimerOptions timer_options;
+  timer_options.scheduling.relative_deadline = seconds(100);
+  const auto timer =
+    source->create_wall_timer(milliseconds(10), [&] { publish(1); }, timer_options);
+  PreemptiveExecutorOptions executor_options = this->options<PreemptiveExecutorOptions>();
+  executor_options.policy = &rclrt_core::edf_policy();
+  PreemptiveExecutor executor(executor_options);
+  executor.add_node(node);
+  const Spinning spinning(executor);
+  {
+    PreemptiveExecutor of_source(executor_options);
+    of_source.add_node(source);
+    const Spinning source_spinning(of_source);
+    ASSERT_TRUE(wait_for([&] { return has_come(1); }));
+  }
+  publish(2);  // outside of any job
+  ASSERT_TRUE(wait_for([&] { return has_come(2); }));
+  publish(3);
+  ASSERT_TRUE(wait_for([&] { return has_come(3); }));
+  const std::lock_guard<std::mutex> lock(mutex);
+  EXPECT_NE(deadlines[1], rclrt_core::kNever);
+  EXPECT_EQ(deadlines[2], rclrt_core::kNever);
+  EXPECT_EQ(deadlines[3], rclrt_core::kNever);
 }
 
 TEST_F(Deadlines, of_stamps_need_messages_that_have_one)

@@ -41,8 +41,11 @@ struct ConfiguredEngineOptions
   /// ext callback (at most 99), and as the thread that spins while there is no such callback.
   rclrt_core::EngineOptions engine;
   MiddlewareThreadsOptions middleware_threads;
-  /// For callbacks with scheduling_policy ext, unless `engine` brings a scheduler; chosen when it spins.
+  /// For callbacks with scheduling_policy ext, unless `engine` brings a scheduler. Chosen when the
+  /// first one spins, or is added while it spins; and anew when it spins with one not in force any more.
   DeadlineBackend deadline_scheduler = DeadlineBackend::kAuto;
+  /// Who makes it: tests have others.
+  MakeDeadlineScheduler make_deadline_scheduler = rclrt_config::make_deadline_scheduler;
   /// See Configuration::find().
   std::string configuration_file;
   std::vector<std::string> parameter_files;
@@ -95,7 +98,9 @@ public:
   /// Before Engine::run_one(), which leaves attributes alone. Error: they are required.
   rclrt_core::Status may_run_inline() const;
   void end_spin();
-  /// What orders callbacks with scheduling_policy ext, e.g. "fifo bands"; empty if nothing does (yet).
+  /// What orders callbacks with scheduling_policy ext, e.g. "fifo bands"; empty if nothing does (yet). If
+  /// the one in the kernel was unloaded or ejected it says so, and so do the findings: the callbacks run
+  /// under the kernel's fair class until the next spin, which chooses anew.
   std::string deadline_scheduler() const;
 
   /// What the engine, the configuration and the middleware's threads gave reason to say.
@@ -122,6 +127,7 @@ private:
     rclrt_core::CallbackOptions * options, const rclrt_core::Group & group, bool * is_ranked);
   rclrt_core::Status added(const std::shared_ptr<rclrt_core::Callback> & callback);
   rclrt_core::Status rank_timers();
+  rclrt_core::Status make_room();
   rclrt_core::Status outrank_callbacks();
   void choose_deadline_scheduler();
   void share_deadlines();
@@ -133,6 +139,7 @@ private:
 
   const MiddlewareThreadsOptions middleware_threads_;
   const DeadlineBackend deadline_backend_;
+  const MakeDeadlineScheduler make_deadline_scheduler_;
   const std::unique_ptr<rclrt_core::Engine> engine_;
 
   mutable std::mutex mutex_;
@@ -140,6 +147,7 @@ private:
   std::map<uint32_t, RankedTimer> ranked_;        ///< by the callback's id
   std::map<uint32_t, std::string> former_names_;  ///< of callbacks that are gone
   bool spinning_ = false;
+  std::shared_ptr<rclrt_core::DeadlineScheduler> chosen_;  ///< by us
   rclrt_core::Attributes outranked_;  ///< what the middleware's threads were raised above
 
   mutable std::mutex findings_mutex_;  ///< taken last

@@ -29,6 +29,10 @@ std::shared_ptr<rclrt_core::DeadlineScheduler> make_deadline_scheduler(
   DeadlineBackend backend, rclrt_core::Platform & platform,
   const std::function<void(const rclrt_core::Finding &)> & tell);
 
+using MakeDeadlineScheduler = std::function<std::shared_ptr<rclrt_core::DeadlineScheduler>(
+  DeadlineBackend, rclrt_core::Platform &,
+  const std::function<void(const rclrt_core::Finding &)> &)>;
+
 }  // namespace rclrt_config
 
 #endif  // RCLRT_CONFIG__DEADLINE_BACKEND_HPP_

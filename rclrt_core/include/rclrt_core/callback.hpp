@@ -52,8 +52,10 @@ enum class DeadlineRule : uint8_t
 /// Which deadline a job inherits that brings together what several callbacks of its group have taken.
 enum class FanIn : uint8_t
 {
-  kEarliest,  ///< the earliest of those that no job of the group has handed on yet
-  kLast,      ///< that of its own message
+  /// The earliest of those that no job of the group has handed on yet; of each callback, its newest:
+  /// that has replaced what the callback took before.
+  kEarliest,
+  kLast,  ///< that of its own message
 };
 
 const char * to_string(DeadlineRule rule) noexcept;

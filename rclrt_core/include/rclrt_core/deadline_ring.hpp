@@ -37,7 +37,7 @@ public:
   using PublisherId = std::array<uint8_t, 16>;
 
   /// Shared by all processes of the user that give the same name. Errors: the memory cannot be had,
-  /// or is of another size (the text names the file).
+  /// is of another size, or may be opened by other users (the text names the file).
   static Status open(const std::string & name, std::unique_ptr<DeadlineRing> * ring);
   ~DeadlineRing();
   DeadlineRing(const DeadlineRing &) = delete;

@@ -53,11 +53,17 @@ public:
   /// kNever: after all others). Returns 0, or the errno with which the OS refused the urgency; then
   /// the slot is idle.
   virtual int start(Slot slot, TimePoint deadline) noexcept = 0;
+  /// By the thread itself, holding no lock, after a start() with a later deadline than before: another
+  /// may be earlier now. Real-time safe.
+  virtual void give_way() noexcept {}
   /// Its job is over and it is about to sleep. It keeps the scheduling class.
   virtual void stop(Slot slot) noexcept = 0;
   /// As stop(), and the caller is about to give the thread other attributes.
   virtual void forget(Slot slot) noexcept = 0;
 
+  /// Whether it orders anything. Once false, it stays so; then start() changes nothing, and another
+  /// one is needed. Real-time safe.
+  virtual bool in_force() const noexcept { return true; }
   /// What went wrong and was repaired so far. May allocate.
   virtual std::vector<Finding> findings() const = 0;
 };

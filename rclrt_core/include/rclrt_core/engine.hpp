@@ -172,7 +172,7 @@ public:
   /// runs callbacks on it: from the next spin on). What the OS refuses is a finding.
   Status set_timer_thread(const Attributes & attributes);
 
-  /// Change EngineOptions::deadlines. Not while spinning, nor at the same time as spin() starts.
+  /// Change EngineOptions::deadlines. Error: it spins, and there is one already.
   Status set_deadline_scheduler(std::shared_ptr<DeadlineScheduler> deadlines);
   std::shared_ptr<DeadlineScheduler> deadline_scheduler() const;
 
@@ -252,7 +252,9 @@ private:
 
 /// Defers wake-ups: while one exists on a thread, releases made by this thread queue their jobs at
 /// once but wake nobody; the destructor does. Put one around a call that may notify while the
-/// middleware holds locks which the woken callback will want. Nests. No allocation.
+/// middleware holds locks which the woken callback will want. Nests. No allocation. While it exists, do
+/// not wait on this thread for an engine to stop or end, and keep the engines' platforms: threads that
+/// were taken for its releases end when it has woken them.
 class WakeBatch
 {
 public:

@@ -31,18 +31,20 @@ struct FifoBandsOptions
   /// Of the earliest jobs; 2 to 98. Those below it are for the others.
   int run_priority = 49;
   /// CPUs that the threads may use. 0: as many as the caller may. Processes that share a table and
-  /// differ in this go by the smallest number, which is safe.
+  /// differ in this go by the smallest number of all that live, which is safe.
   int runners = 0;
   /// Processes that give the same name are ordered together, if they belong to the same user. Empty:
-  /// this object alone. Linux only.
+  /// this object alone. Linux only. Where systemd-logind removes the files of a user who logs out
+  /// (RemoveIPC, for users that are no system users), processes that go on are not seen by those that
+  /// start later: run them as a service or a system user, or set RemoveIPC=no.
   std::string shared_name;
 };
 
 class FifoBands final : public DeadlineScheduler
 {
 public:
-  /// `platform` must outlive it. Errors: an impossible option; shared memory that cannot be had or
-  /// is of another version (the text names the file).
+  /// `platform` must outlive it. Errors: an impossible option; shared memory that cannot be had, is of
+  /// another version, or may be opened by other users (the text names the file).
   static Status make(
     Platform & platform, const FifoBandsOptions & options, std::shared_ptr<FifoBands> * bands);
   ~FifoBands() override;

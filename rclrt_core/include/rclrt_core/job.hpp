@@ -40,8 +40,9 @@ const Job * current_job() noexcept;
 TimePoint deadline_to_publish() noexcept;
 
 /// That job has taken a message which carries this deadline: from here on it counts for the job, as the
-/// callback's options say, for the thread's urgency, and for what it publishes. Real-time safe: one
-/// lock, and what DeadlineScheduler::start() costs.
+/// callback's options say, for the thread's urgency, and for what it publishes. kNever: it carries none;
+/// what was expected of it is forgotten. Real-time safe: one lock, and what DeadlineScheduler::start()
+/// costs.
 void inherit_deadline(TimePoint carried) noexcept;
 
 }  // namespace rclrt_core

@@ -21,8 +21,8 @@ public:
   /// for it is bounded. Only one thread of a process at a time. What was found broken is made anew.
   virtual EdfTable & lock() noexcept = 0;
   virtual void unlock() noexcept = 0;
-  /// Of the caller.
-  virtual int32_t process() noexcept = 0;
+  /// A thread of the caller's process.
+  virtual EdfThread thread(int32_t id) noexcept = 0;
   /// What was found broken so far. Under no lock, but not at the same time as lock().
   virtual const std::vector<Finding> & findings() const = 0;
 };

@@ -20,10 +20,10 @@ bool goes_before(const EdfJob & a, const EdfJob & b) noexcept
   return a.deadline_ns != b.deadline_ns ? a.deadline_ns < b.deadline_ns : a.arrival > b.arrival;
 }
 
-uint32_t index_of(const EdfTable & table, int32_t process, int32_t thread) noexcept
+uint32_t index_of(const EdfTable & table, const EdfThread & who, uint32_t count) noexcept
 {
-  for (uint32_t i = 0; i < table.count; ++i) {
-    if (table.jobs[i].thread == thread && table.jobs[i].process == process) {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (table.jobs[i].who == who) {
       return i;
     }
   }
@@ -80,7 +80,7 @@ bool settle(EdfTable & table, EdfHost & host, uint32_t index, int * error) noexc
   if (job.priority == wanted) {
     return true;
   }
-  *error = host.set_priority(job.thread, wanted);
+  *error = host.set_priority(job.who, wanted);
   job.priority = *error == 0 ? wanted : 0;
   return *error != ESRCH;
 }
@@ -89,9 +89,7 @@ bool settle(EdfTable & table, EdfHost & host, uint32_t index, int * error) noexc
 // priority, the others have not. Those that are found gone are removed, each at most once.
 void settle_others(EdfTable & table, EdfHost & host, const EdfJob * self) noexcept
 {
-  const auto is_self = [self](const EdfJob & job) {
-    return self && job.thread == self->thread && job.process == self->process;
-  };
+  const auto is_self = [self](const EdfJob & job) { return self && job.who == self->who; };
   for (uint32_t i = 0; i < table.count;) {
     const bool runs = i < table.runners;
     const EdfJob & job = table.jobs[i];
@@ -122,8 +120,9 @@ bool is_sound(const EdfTable & table) noexcept
   for (uint32_t i = 0; i < table.count; ++i) {
     const EdfJob & job = table.jobs[i];
     if (
-      job.thread <= 0 || job.process <= 0 || job.priority < 0 ||
-      job.priority > table.run_priority || (i > 0 && goes_before(job, table.jobs[i - 1]))) {
+      job.who.thread <= 0 || job.who.process <= 0 || job.priority < 0 ||
+      job.priority > table.run_priority || (i > 0 && goes_before(job, table.jobs[i - 1])) ||
+      index_of(table, job.who, i) != kNone) {
       return false;
     }
   }
@@ -140,25 +139,25 @@ void clear(EdfTable & table, uint32_t runners, int32_t run_priority) noexcept
 }
 
 int start(
-  EdfTable & table, EdfHost & host, int32_t process, int32_t thread, int64_t deadline_ns,
+  EdfTable & table, EdfHost & host, const EdfThread & who, int64_t deadline_ns,
   int32_t * priority) noexcept
 {
-  const uint32_t before = index_of(table, process, thread);
+  const uint32_t before = index_of(table, who, table.count);
   if (before != kNone) {
     *priority = table.jobs[before].priority;
     erase(table, before);
   } else if (table.count == EdfTable::kMaxJobs) {
-    remove_dead(table, host, process);
+    remove_dead(table, host, who);
     if (table.count == EdfTable::kMaxJobs) {
       return ENOSPC;
     }
   }
-  const EdfJob job{deadline_ns, table.arrivals++, process, thread, *priority, 0};
+  const EdfJob job{deadline_ns, table.arrivals++, who, *priority};
   uint32_t index = insert(table, job);
   if (index >= table.runners) {
     // Somebody who will never run again may keep it from running. One look at a time is enough.
     const EdfJob & suspect = table.jobs[job.arrival % table.runners];
-    if (suspect.process != process && !host.is_alive(suspect.process, suspect.thread)) {
+    if (!suspect.who.is_of_the_process_of(who) && !host.is_alive(suspect.who)) {
       erase(table, static_cast<uint32_t>(job.arrival % table.runners));
       --index;
     }
@@ -167,7 +166,7 @@ int start(
   // a thread that lowers itself does it last, so that it is not preempted on the way.
   int error = 0;
   settle_others(table, host, &job);
-  index = index_of(table, process, thread);
+  index = index_of(table, who, table.count);
   settle(table, host, index, &error);
   *priority = table.jobs[index].priority;
   if (error != 0) {
@@ -177,10 +176,9 @@ int start(
   return error;
 }
 
-void stop(
-  EdfTable & table, EdfHost & host, int32_t process, int32_t thread, int32_t * priority) noexcept
+void stop(EdfTable & table, EdfHost & host, const EdfThread & who, int32_t * priority) noexcept
 {
-  const uint32_t index = index_of(table, process, thread);
+  const uint32_t index = index_of(table, who, table.count);
   if (index == kNone) {
     return;
   }
@@ -189,11 +187,11 @@ void stop(
   settle_others(table, host, nullptr);
 }
 
-void remove_dead(EdfTable & table, EdfHost & host, int32_t process) noexcept
+void remove_dead(EdfTable & table, EdfHost & host, const EdfThread & us) noexcept
 {
   EdfJob * const end =
     std::remove_if(table.jobs, table.jobs + table.count, [&](const EdfJob & job) {
-      return job.process != process && !host.is_alive(job.process, job.thread);
+      return !job.who.is_of_the_process_of(us) && !host.is_alive(job.who);
     });
   table.count = static_cast<uint32_t>(end - table.jobs);
   settle_others(table, host, nullptr);

@@ -24,14 +24,30 @@
 namespace rclrt_core
 {
 
+/// Numbers of threads and processes are given out again: only with the time at which its process began
+/// is a thread the same as before.
+struct EdfThread
+{
+  int32_t process;
+  int32_t thread;
+  uint32_t born;
+
+  bool is_of_the_process_of(const EdfThread & other) const noexcept
+  {
+    return process == other.process && born == other.born;
+  }
+  friend bool operator==(const EdfThread & a, const EdfThread & b) noexcept
+  {
+    return a.thread == b.thread && a.is_of_the_process_of(b);
+  }
+};
+
 struct EdfJob
 {
   int64_t deadline_ns;
   uint64_t arrival;  ///< among equal deadlines the later one goes first
-  int32_t process;
-  int32_t thread;
+  EdfThread who;
   int32_t priority;  ///< in force; 0: not known
-  int32_t reserved;
 };
 
 struct EdfTable
@@ -51,33 +67,32 @@ class EdfHost
 {
 public:
   virtual ~EdfHost() = default;
-  /// SCHED_FIFO with this priority. 0 or errno; ESRCH: there is no such thread.
-  virtual int set_priority(int32_t thread, int32_t priority) noexcept = 0;
+  /// SCHED_FIFO with this priority. 0 or errno; ESRCH: there is no such thread any more.
+  virtual int set_priority(const EdfThread & who, int32_t priority) noexcept = 0;
   /// Of a thread of another process.
-  virtual bool is_alive(int32_t process, int32_t thread) noexcept = 0;
+  virtual bool is_alive(const EdfThread & who) noexcept = 0;
 };
 
 /// Whether the functions below are safe on it. Cheap.
 bool is_usable(const EdfTable & table) noexcept;
-/// Whether, besides, the jobs are possible ones and in order.
+/// Whether, besides, the jobs are possible ones, in order, and one a thread. O(n^2).
 bool is_sound(const EdfTable & table) noexcept;
 
 /// Empty, for `runners` CPUs.
 void clear(EdfTable & table, uint32_t runners, int32_t run_priority) noexcept;
 
-/// `thread` has a job with this deadline from now on, whether it had one or not. `priority` is what it
+/// `who` has a job with this deadline from now on, whether it had one or not. `priority` is what it
 /// has, if it had none; on return what it has now. Returns 0, ENOSPC, or the errno with which the OS
 /// refused the thread's priority; then it has no job.
 int start(
-  EdfTable & table, EdfHost & host, int32_t process, int32_t thread, int64_t deadline_ns,
+  EdfTable & table, EdfHost & host, const EdfThread & who, int64_t deadline_ns,
   int32_t * priority) noexcept;
 
 /// Its job is over, if it had one; then `priority` is what the thread was left with.
-void stop(
-  EdfTable & table, EdfHost & host, int32_t process, int32_t thread, int32_t * priority) noexcept;
+void stop(EdfTable & table, EdfHost & host, const EdfThread & who, int32_t * priority) noexcept;
 
-/// Remove jobs of threads that are gone; of all processes but `process`.
-void remove_dead(EdfTable & table, EdfHost & host, int32_t process) noexcept;
+/// Remove jobs of threads that are gone; of all processes but that of `us`.
+void remove_dead(EdfTable & table, EdfHost & host, const EdfThread & us) noexcept;
 
 }  // namespace rclrt_core
 

@@ -85,7 +85,7 @@ int FifoBands::start(Slot slot, TimePoint deadline) noexcept
   Seat & seat = seats_[slot];
   EdfTable & table = memory_->lock();
   const int error = rclrt_core::start(
-    table, *memory_, memory_->process(), seat.thread, nanoseconds_of(deadline), &seat.priority);
+    table, *memory_, memory_->thread(seat.thread), nanoseconds_of(deadline), &seat.priority);
   memory_->unlock();
   // From now on others may change it: only the table knows, and nobody if the table is lost.
   seat.priority = 0;
@@ -97,7 +97,7 @@ void FifoBands::stop(Slot slot) noexcept
   const std::lock_guard<Mutex> lock(*mutex_);
   Seat & seat = seats_[slot];
   EdfTable & table = memory_->lock();
-  rclrt_core::stop(table, *memory_, memory_->process(), seat.thread, &seat.priority);
+  rclrt_core::stop(table, *memory_, memory_->thread(seat.thread), &seat.priority);
   memory_->unlock();
 }
 

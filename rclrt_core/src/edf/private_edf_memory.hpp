@@ -25,17 +25,17 @@ public:
 
   EdfTable & lock() noexcept override { return *table_; }
   void unlock() noexcept override {}
-  int32_t process() noexcept override { return 1; }
+  EdfThread thread(int32_t id) noexcept override { return {1, id, 0}; }
   const std::vector<Finding> & findings() const override { return findings_; }
 
-  int set_priority(int32_t thread, int32_t priority) noexcept override
+  int set_priority(const EdfThread & who, int32_t priority) noexcept override
   {
     Attributes attributes;
     attributes.policy = SchedulingPolicy::kFifo;
     attributes.priority = priority;
-    return platform_.apply(thread, attributes);
+    return platform_.apply(who.thread, attributes);
   }
-  bool is_alive(int32_t, int32_t) noexcept override { return true; }
+  bool is_alive(const EdfThread &) noexcept override { return true; }
 
 private:
   Platform & platform_;

@@ -12,6 +12,9 @@
 #include <cstring>
 #include <mutex>
 #include <system_error>
+#include <utility>
+
+#include "platform/linux/own_file.hpp"
 
 namespace rclrt_core
 {
@@ -61,6 +64,8 @@ Status DeadlineRing::open(const std::string & name, std::unique_ptr<DeadlineRing
   // Who is first makes it, and it does no harm if two do.
   if (fstat(descriptor, &status) != 0) {
     result = failed(path, "asking for its size");
+  } else if (Status own = linux_platform::check_own_file(path, status); !own.ok()) {
+    result = std::move(own);
   } else if (status.st_size != 0 && status.st_size != static_cast<off_t>(kBytes)) {
     result = Status::error(
       path + ": " + std::to_string(status.st_size) + " bytes, but must be " +

@@ -17,6 +17,7 @@
 #include <new>
 #include <system_error>
 
+#include "platform/linux/own_file.hpp"
 #include "platform/linux/sched_attr.hpp"
 
 namespace rclrt_core::linux_platform
@@ -78,6 +79,26 @@ void make(SharedEdfFile * file, uint32_t runners, int32_t run_priority) noexcept
   file->magic = SharedEdfFile::kMagic;
 }
 
+// Of whatever size: a table of another version is in use by programs of another release.
+Status check_version(const std::string & path, int descriptor)
+{
+  struct
+  {
+    uint64_t magic;
+    uint32_t version;
+  } head{};
+  const bool is_table =
+    pread(descriptor, &head, sizeof(head), 0) == static_cast<ssize_t>(sizeof(head)) &&
+    head.magic == SharedEdfFile::kMagic;
+  if (!is_table || head.version == SharedEdfFile::kVersion) {
+    return {};
+  }
+  return Status::error(
+    path + ": version " + std::to_string(head.version) + ", but this program uses version " +
+    std::to_string(SharedEdfFile::kVersion) +
+    ": build all programs with the same release, stop them all and remove the file");
+}
+
 Status failed(const std::string & path, const char * what, int error)
 {
   return Status::error(path + ": " + what + ": " + std::generic_category().message(error));
@@ -89,8 +110,8 @@ std::string SharedEdfMemory::path(const std::string & name)
 {
   struct stat pid_namespace{};
   stat("/proc/self/ns/pid", &pid_namespace);
-  return "/dev/shm/" + name + "." + std::to_string(geteuid()) + "." +
-         std::to_string(pid_namespace.st_ino);
+  return "/dev/shm/" + name + "_" + std::to_string(SharedEdfFile::kVersion) + "." +
+         std::to_string(geteuid()) + "." + std::to_string(pid_namespace.st_ino);
 }
 
 Status SharedEdfMemory::attach(
@@ -118,6 +139,9 @@ SharedEdfMemory::SharedEdfMemory(std::string path, uint32_t runners, int32_t run
 
 SharedEdfMemory::~SharedEdfMemory()
 {
+  if (file_ && !is_private_ && file_->given_up.load(std::memory_order_relaxed) == 0) {
+    leave(*file_);
+  }
   for (SharedEdfFile * file : files_) {
     munmap(file, sizeof(SharedEdfFile));
   }
@@ -139,6 +163,13 @@ Status SharedEdfMemory::open()
     }
     struct stat status{};
     fstat(opened.get(), &status);
+    Status usable = check_own_file(path_, status);
+    if (usable.ok()) {
+      usable = check_version(path_, opened.get());
+    }
+    if (!usable.ok()) {
+      return usable;
+    }
     const bool is_new = status.st_size == 0;
     const bool fits = status.st_size == static_cast<off_t>(sizeof(SharedEdfFile));
     if (is_new) {
@@ -160,17 +191,8 @@ Status SharedEdfMemory::open()
         make(file, runners_, run_priority_);
       }
     }
-    const bool is_ours = file && file->magic == SharedEdfFile::kMagic;
-    if (is_ours && file->version != SharedEdfFile::kVersion) {
-      const std::string theirs = std::to_string(file->version);
-      munmap(file, sizeof(SharedEdfFile));
-      return Status::error(
-        path_ + ": version " + theirs + ", but this program uses version " +
-        std::to_string(SharedEdfFile::kVersion) +
-        ": build all programs with the same release, stop them all and remove the file");
-    }
     if (
-      is_ours && file->size == sizeof(SharedEdfFile) && is_sound(file->table) &&
+      file && file->magic == SharedEdfFile::kMagic && file->size == sizeof(SharedEdfFile) &&
       file->given_up.load(std::memory_order_relaxed) == 0) {
       if (file->table.run_priority != run_priority_) {
         const std::string theirs = std::to_string(file->table.run_priority);
@@ -179,7 +201,7 @@ Status SharedEdfMemory::open()
           path_ + ": the programs that use it have run_priority " + theirs + ", this one " +
           std::to_string(run_priority_) + ": give all the same, stop them all and remove the file");
       }
-      if (join(file->table, file->mutex)) {
+      if (join(*file)) {
         file_ = file;
         files_.push_back(file);
         return {};
@@ -199,17 +221,66 @@ Status SharedEdfMemory::open()
     path_ + ": replaced by others again and again; is another program writing it?");
 }
 
-// False: its lock is no good. Fewer CPUs than there are leave the order among jobs that have one to the
-// priorities of those that wait; more would leave it to chance.
-bool SharedEdfMemory::join(EdfTable & table, SharedPiMutex & mutex)
+// False: its lock is no good, or what is in it.
+bool SharedEdfMemory::join(SharedEdfFile & file)
 {
-  if (mutex.lock() == SharedPiMutex::Result::kBroken) {
+  if (file.mutex.lock() == SharedPiMutex::Result::kBroken) {
     return false;
   }
-  remove_dead(table, *this, process());
-  table.runners = table.count == 0 ? runners_ : std::min(table.runners, runners_);
-  mutex.unlock();
+  if (!is_sound(file.table)) {
+    file.mutex.unlock();
+    return false;
+  }
+  const EdfThread self = thread(0);
+  for (EdfMember & member : file.members) {
+    const bool is_own = member.process == self.process && member.born == self.born;
+    if (member.process != 0 && !is_own && !others_.is_alive(member.process, member.born)) {
+      member.process = 0;
+    }
+  }
+  EdfMember * const end = file.members + SharedEdfFile::kMaxMembers;
+  EdfMember * const free =
+    std::find_if(file.members, end, [](const EdfMember & member) { return member.process == 0; });
+  if (free != end) {
+    *free = {self.process, self.born, runners_};
+  }
+  count_runners(file);
+  if (free == end) {  // then it counts until the next one comes or goes
+    file.table.runners = std::min(file.table.runners, runners_);
+  }
+  remove_dead(file.table, *this, self);
+  file.mutex.unlock();
   return true;
+}
+
+void SharedEdfMemory::leave(SharedEdfFile & file) noexcept
+{
+  if (file.mutex.lock() == SharedPiMutex::Result::kBroken) {
+    return;
+  }
+  const EdfThread self = thread(0);
+  EdfMember * const end = file.members + SharedEdfFile::kMaxMembers;
+  EdfMember * const own = std::find_if(file.members, end, [&](const EdfMember & member) {
+    return member.process == self.process && member.born == self.born && member.runners == runners_;
+  });
+  if (own != end) {
+    own->process = 0;
+  }
+  count_runners(file);
+  file.mutex.unlock();
+}
+
+// The smallest of all who may have jobs. Fewer CPUs than there are leave the order among jobs that have one
+// to the priorities of those that wait; more would leave it to chance.
+void SharedEdfMemory::count_runners(SharedEdfFile & file) noexcept
+{
+  uint32_t runners = EdfTable::kMaxJobs;
+  for (const EdfMember & member : file.members) {
+    if (member.process != 0 && member.runners > 0) {
+      runners = std::min(runners, member.runners);
+    }
+  }
+  file.table.runners = runners;
 }
 
 void SharedEdfMemory::add_finding(const std::string & what)
@@ -266,8 +337,9 @@ EdfTable & SharedEdfMemory::lock() noexcept
       if (!is_sound(file_->table)) {
         // Half changed: every process enters its jobs again with their next deadlines.
         clear(file_->table, runners_, run_priority_);
+        count_runners(*file_);
       }
-      remove_dead(file_->table, *this, process());
+      remove_dead(file_->table, *this, thread(0));
       add_finding(
         is_damaged ? "was damaged while in use" : "a process died while it changed the table");
     }
@@ -283,19 +355,34 @@ void SharedEdfMemory::unlock() noexcept
   }
 }
 
-int32_t SharedEdfMemory::process() noexcept { return getpid(); }
-
-int SharedEdfMemory::set_priority(int32_t thread, int32_t priority) noexcept
+EdfThread SharedEdfMemory::thread(int32_t id) noexcept
 {
+  const int32_t process = getpid();
+  if (process != process_) {
+    process_ = process;
+    born_ = KnownProcesses::born(process);
+  }
+  return {process, id, born_};
+}
+
+// Between the question and the change another thread would have to end and its number to go round.
+int SharedEdfMemory::set_priority(const EdfThread & who, int32_t priority) noexcept
+{
+  // A damaged entry may name no thread at all: to the kernel, 0 is the one that asks.
+  const bool is_ours = who.is_of_the_process_of(thread(0));
+  if (who.thread <= 0 || (!is_ours && !is_alive(who))) {
+    return ESRCH;
+  }
   Attributes attributes;
   attributes.policy = SchedulingPolicy::kFifo;
   attributes.priority = priority;
-  return set_policy(thread, attributes);
+  return set_policy(who.thread, attributes);
 }
 
-bool SharedEdfMemory::is_alive(int32_t process, int32_t thread) noexcept
+bool SharedEdfMemory::is_alive(const EdfThread & who) noexcept
 {
-  return syscall(SYS_tgkill, process, thread, 0) == 0 || errno != ESRCH;
+  return others_.is_alive(who.process, who.born) &&
+         (syscall(SYS_tgkill, who.process, who.thread, 0) == 0 || errno != ESRCH);
 }
 
 }  // namespace rclrt_core::linux_platform

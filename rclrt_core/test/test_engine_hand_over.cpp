@@ -1,0 +1,399 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What becomes of a thread that somebody is about to wake: who wants it sooner gets it sooner, with the
+// urgency that is needed. And other things that two threads do to a third at once.
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "engine_on_sim.hpp"
+#include "rclrt_core/linux_platform.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+CallbackOptions fifo_callback(
+  EngineOnSim & engine, const std::string & name, int work_ms, int priority)
+{
+  CallbackOptions options = engine.callback_options(name, milliseconds(work_ms));
+  options.attributes = fifo(priority);
+  return options;
+}
+
+CallbackOptions ext_callback(
+  EngineOnSim & engine, const std::string & name, int deadline_ms, int work_ms)
+{
+  CallbackOptions options = engine.callback_options(name, milliseconds(work_ms));
+  options.attributes.policy = SchedulingPolicy::kExt;
+  options.relative_deadline = milliseconds(deadline_ms);
+  return options;
+}
+
+/// One CPU. From 1 ms on "publisher" (fifo 20) has taken threads for what it released, and is about to
+/// wake them; from 2 to 12 ms a thread that is none of the engine's (fifo 50) keeps the CPU from it.
+class HeldUp
+{
+public:
+  explicit HeldUp(EngineOptions options) : engine(std::move(options)) {}
+
+  void add_publisher(std::function<void()> releases)
+  {
+    CallbackOptions publisher = engine.callback_options("publisher", milliseconds(0));
+    publisher.attributes = fifo(20);
+    publisher.run = [this, releases = std::move(releases)](const Job &) {
+      const WakeBatch batch;
+      releases();
+      engine.sim.work(milliseconds(3));
+      return true;
+    };
+    engine.add(std::move(publisher));
+  }
+
+  Lines run(const std::vector<Arrival> & arrivals)
+  {
+    std::vector<Arrival> all = {{1, "publisher"}};
+    all.insert(all.end(), arrivals.begin(), arrivals.end());
+    return engine.run(50, all, [this] {
+      std::unique_ptr<Thread> stranger;
+      const auto body = [this] {
+        engine.sim.sleep_until(at_ms(2));
+        engine.sim.work(milliseconds(10));
+      };
+      engine.start("stranger", fifo(50), body, &stranger);
+      stranger->join();
+    });
+  }
+
+  EngineOnSim engine;
+};
+
+EngineOptions pool(std::size_t threads)
+{
+  EngineOptions options;
+  options.min_threads = options.max_threads = threads;
+  return options;
+}
+
+TEST(HandOver, an_urgent_job_gets_the_only_thread_although_its_waker_is_held_up)
+{
+  HeldUp scene(pool(2));
+  scene.engine.add(fifo_callback(scene.engine, "low", 1, 10));
+  scene.engine.add(fifo_callback(scene.engine, "high", 1, 90));
+  scene.add_publisher([&] { scene.engine.engine.notify(*scene.engine.callbacks.at("low")); });
+  EXPECT_EQ(scene.run({{3, "high"}}), (Lines{"1-1-15 publisher", "3-3-4 high", "1-4-16 low"}));
+}
+
+TEST(HandOver, a_thread_on_its_way_for_a_job_of_its_like_does_not_depend_on_who_was_to_wake_it)
+{
+  HeldUp scene(pool(3));
+  scene.engine.add(fifo_callback(scene.engine, "first", 1, 90));
+  scene.engine.add(fifo_callback(scene.engine, "second", 1, 90));
+  scene.add_publisher([&] { scene.engine.engine.notify(*scene.engine.callbacks.at("first")); });
+  // Twice: the second time it has slept in between, and is on the publisher's list still.
+  EXPECT_EQ(
+    scene.run({{3, "second"}, {7, "second"}}),
+    (Lines{"1-1-17 publisher", "1-3-4 first", "3-4-5 second", "7-7-8 second"}));
+}
+
+TEST(HandOver, the_thread_of_an_isolated_group_is_had_in_the_same_way)
+{
+  EngineOptions options;
+  options.model = ExecutionModel::kIsolated;
+  HeldUp scene(options);
+  scene.engine.add(fifo_callback(scene.engine, "low", 1, 10), "group");
+  scene.engine.add(fifo_callback(scene.engine, "high", 1, 90), "group");
+  scene.add_publisher([&] { scene.engine.engine.notify(*scene.engine.callbacks.at("low")); });
+  EXPECT_EQ(scene.run({{3, "high"}}), (Lines{"1-1-15 publisher", "3-3-4 high", "1-4-16 low"}));
+}
+
+TEST(HandOver, the_timer_thread_is_not_late_when_who_has_armed_another_timer_is_held_up)
+{
+  HeldUp scene({});
+  TimerOptions every_5_ms;
+  every_5_ms.period = milliseconds(5);
+  scene.engine.add_timer(fifo_callback(scene.engine, "tick", 1, 90), every_5_ms);
+  TimerOptions later;
+  later.period = milliseconds(3);
+  later.one_shot = true;
+  later.autostart = false;
+  scene.engine.add_timer(fifo_callback(scene.engine, "armed", 1, 80), later);
+  scene.add_publisher(
+    [&] { EXPECT_TRUE(scene.engine.engine.reset_timer(scene.engine.callbacks.at("armed")).ok()); });
+  const Lines jobs = scene.run({});
+  // It wakes up by itself at 5, for "tick", and finds "armed" overdue.
+  const Lines expected{"1-1-18 publisher", "5-5-6 tick", "4-6-7 armed", "10-10-11 tick"};
+  ASSERT_GE(jobs.size(), expected.size());
+  EXPECT_EQ(Lines(jobs.begin(), jobs.begin() + 4), expected);
+}
+
+TEST(HandOver, threads_that_are_held_end_with_the_spin)
+{
+  // The stop comes at 10, while the publisher still has the thread on its list that runs "second".
+  EngineOnSim engine(pool(2));
+  engine.add(fifo_callback(engine, "first", 1, 90));
+  engine.add(fifo_callback(engine, "second", 8, 90));
+  CallbackOptions publisher = engine.callback_options("publisher", milliseconds(0));
+  publisher.attributes = fifo(20);
+  publisher.run = [&](const Job &) {
+    const WakeBatch batch;
+    engine.engine.notify(*engine.callbacks.at("first"));
+    engine.sim.work(milliseconds(30));
+    return true;
+  };
+  engine.add(std::move(publisher));
+  EXPECT_EQ(
+    engine.run(10, {{1, "publisher"}, {3, "second"}}),
+    (Lines{"1-1-40 publisher", "1-3-4 first", "3-4-12 second"}));
+}
+
+TEST(HandOver, a_deadline_of_a_job_that_is_over_does_not_count_for_a_thread_on_its_way)
+{
+  // Both threads have run ext callbacks. One runs "late", the other is on its way for "plain", with nothing
+  // but the class of its last job: that is not enough for "soon".
+  EngineOptions options = pool(2);
+  EngineOnSim engine(1, options);
+  engine.add(ext_callback(engine, "early 1", 20, 2));
+  engine.add(ext_callback(engine, "early 2", 5, 1));
+  engine.add(ext_callback(engine, "late", 90, 10));
+  engine.add(ext_callback(engine, "soon", 6, 1));
+  engine.add(engine.callback_options("plain", milliseconds(1)));
+  EXPECT_EQ(
+    engine.run(60, {{0, "early 1"}, {1, "early 2"}, {5, "late"}, {6, "plain"}, {7, "soon"}}),
+    (Lines{"0-0-3 early 1", "1-1-2 early 2", "5-5-16 late", "7-7-8 soon", "6-8-17 plain"}));
+}
+
+/// Real threads, for what a simulation cannot interleave (and for the thread sanitizer): several that
+/// collect wake-ups, lose their CPU on the way, and want the same few workers; and a timer that they reset.
+TEST(HandOverOnThreads, no_job_is_lost_among_many_who_wake_the_same_threads)
+{
+  constexpr int kNotifiers = 3;
+  constexpr std::size_t kRounds = 1500;
+  for (const ExecutionModel model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    LinuxPlatform platform;
+    EngineOptions options = pool(2);
+    options.model = model;
+    options.attributes_mode = AttributesMode::kOff;
+    options.trace_capacity = 0;
+    Engine engine(platform, options);
+    std::vector<std::shared_ptr<Callback>> callbacks;
+    for (int i = 0; i < 4; ++i) {
+      GroupOptions group_options;
+      group_options.name = "group " + std::to_string(i);
+      std::shared_ptr<Group> group;
+      ASSERT_TRUE(engine.add_group(group_options, &group).ok());
+      CallbackOptions callback;
+      callback.name = "callback " + std::to_string(i);
+      callback.depth = 1'000'000;
+      callback.run = [](const Job &) { return true; };
+      callbacks.emplace_back();
+      if (i == 0) {
+        TimerOptions timer;
+        timer.period = microseconds(50);
+        timer.one_shot = true;
+        ASSERT_TRUE(engine.add_timer(callback, timer, group, &callbacks.back()).ok());
+      } else {
+        ASSERT_TRUE(engine.add_callback(callback, group, &callbacks.back()).ok());
+      }
+    }
+    for (int spin = 0; spin < 2; ++spin) {
+      std::thread spinner([&] { EXPECT_TRUE(engine.spin().ok()); });
+      std::vector<std::thread> notifiers;
+      for (int n = 0; n < kNotifiers; ++n) {
+        notifiers.emplace_back([&, n] {
+          for (std::size_t round = 0; round < kRounds; ++round) {
+            const WakeBatch batch;
+            engine.notify(*callbacks[1 + round % 3]);
+            if ((round + static_cast<std::size_t>(n)) % 3 == 0) {
+              EXPECT_TRUE(engine.reset_timer(callbacks[0]).ok());
+              std::this_thread::yield();
+            }
+            engine.notify(*callbacks[1 + round / 3 % 3]);
+          }
+        });
+      }
+      for (std::thread & notifier : notifiers) {
+        notifier.join();
+      }
+      const auto all_have_run = [&] {
+        uint64_t executed = 0;
+        for (std::size_t i = 1; i < callbacks.size(); ++i) {
+          executed += engine.statistics(*callbacks[i]).executed;
+        }
+        return executed == static_cast<uint64_t>(spin + 1) * kNotifiers * kRounds * 2;
+      };
+      for (int i = 0; i < 30000 && !all_have_run(); ++i) {
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+      EXPECT_TRUE(all_have_run());
+      engine.stop();
+      spinner.join();
+    }
+  }
+}
+
+/// Somebody changes the attributes of the timer thread while it puts its first ones in force.
+class InterruptedPlatform : public SimPlatform
+{
+public:
+  int apply(ThreadId thread, const Attributes & attributes) noexcept override
+  {
+    if (attributes.priority == 40 && meanwhile) {
+      std::exchange(meanwhile, nullptr)();
+    }
+    return SimPlatform::apply(thread, attributes);
+  }
+  std::function<void()> meanwhile;
+};
+
+TEST(TimerThread, has_the_attributes_that_were_asked_for_last_also_if_it_was_just_starting)
+{
+  InterruptedPlatform sim;
+  EngineOptions options;
+  options.timer_thread = fifo(40);
+  options.attributes_mode = AttributesMode::kPrefer;
+  Engine engine(sim, options);
+  int probed = 0;
+  std::function<void()> change = [&] {
+    // The first one to ask is the trial before any thread starts.
+    if (++probed == 1) {
+      sim.meanwhile = change;
+    } else {
+      EXPECT_TRUE(engine.set_timer_thread(fifo(60)).ok());
+    }
+  };
+  sim.meanwhile = change;
+  int priority = 0;
+  const Status run = sim.run([&] {
+    std::unique_ptr<Thread> spinner;
+    ThreadOptions other;
+    other.attributes.policy = SchedulingPolicy::kOther;
+    ASSERT_TRUE(
+      sim.start_thread(other, [&] { EXPECT_TRUE(engine.spin().ok()); }, {}, &spinner).ok());
+    sim.sleep_for(milliseconds(5));
+    for (const ThreadReport & thread : engine.threads()) {
+      priority = thread.name == "rclrt timers" ? thread.in_force.priority : priority;
+    }
+    engine.stop();
+    spinner->join();
+  });
+  EXPECT_TRUE(run.ok()) << run.message();
+  EXPECT_EQ(probed, 2);
+  EXPECT_EQ(priority, 60);
+}
+
+/// As FifoBands of one process; what is asked of it besides is counted.
+class WatchedBands final : public DeadlineScheduler
+{
+public:
+  explicit WatchedBands(Platform & platform)
+  {
+    FifoBandsOptions options;
+    options.runners = 1;
+    EXPECT_TRUE(FifoBands::make(platform, options, &bands_).ok());
+  }
+  const char * name() const noexcept override { return "watched"; }
+  Attributes above() const noexcept override { return bands_->above(); }
+  Status enter(Slot * slot) override { return bands_->enter(slot); }
+  void leave(Slot slot) noexcept override { bands_->leave(slot); }
+  int start(Slot slot, TimePoint deadline) noexcept override
+  {
+    return bands_->start(slot, deadline);
+  }
+  void stop(Slot slot) noexcept override { bands_->stop(slot); }
+  void forget(Slot slot) noexcept override { bands_->forget(slot); }
+  void give_way() noexcept override { on_give_way(); }
+  std::vector<Finding> findings() const override { return {}; }
+
+  std::function<void()> on_give_way;
+
+private:
+  std::shared_ptr<FifoBands> bands_;
+};
+
+TEST(GiveWay, is_asked_of_a_thread_whose_deadline_has_become_later_and_without_the_lock)
+{
+  SimPlatform sim;
+  const auto bands = std::make_shared<WatchedBands>(sim);
+  EngineOptions options = pool(1);
+  options.policy = &edf_policy();
+  options.deadlines = bands;
+  options.timer_thread = fifo(97);
+  Engine engine(sim, options);
+  int given_way = 0;
+  std::shared_ptr<Callback> learns;
+  std::shared_ptr<Callback> next;
+  bands->on_give_way = [&] {
+    ++given_way;
+    engine.statistics(*learns);  // for which it needs the lock
+  };
+  const auto add = [&](const std::string & name, Duration deadline, std::function<void()> body) {
+    GroupOptions group_options;
+    group_options.name = name;
+    std::shared_ptr<Group> group;
+    EXPECT_TRUE(engine.add_group(group_options, &group).ok());
+    CallbackOptions callback;
+    callback.name = name;
+    callback.attributes.policy = SchedulingPolicy::kExt;
+    callback.relative_deadline = deadline;
+    callback.run = [body = std::move(body)](const Job &) {
+      body();
+      return true;
+    };
+    std::shared_ptr<Callback> added;
+    EXPECT_TRUE(engine.add_callback(callback, group, &added).ok());
+    return added;
+  };
+  std::vector<int> after;
+  learns = add("learns", Duration{0}, [&] {
+    inherit_deadline(at_ms(20));  // earlier than none
+    after.push_back(given_way);
+    inherit_deadline(at_ms(40));  // later
+    after.push_back(given_way);
+    engine.notify(*next);
+  });
+  next = add("next", milliseconds(80), [&] { after.push_back(given_way); });
+  const Status run = sim.run([&] {
+    std::unique_ptr<Thread> spinner;
+    ThreadOptions other;
+    other.attributes.policy = SchedulingPolicy::kOther;
+    ASSERT_TRUE(
+      sim.start_thread(other, [&] { EXPECT_TRUE(engine.spin().ok()); }, {}, &spinner).ok());
+    sim.sleep_for(milliseconds(5));
+    engine.notify(*learns);
+    sim.sleep_for(milliseconds(5));
+    engine.stop();
+    spinner->join();
+  });
+  EXPECT_TRUE(run.ok()) << run.message();
+  // The one thread takes "next" without having slept, at a later deadline.
+  EXPECT_EQ(after, (std::vector<int>{0, 1, 2}));
+}
+
+TEST(DeadlineSchedulerWhileSpinning, may_be_given_if_there_was_none)
+{
+  EngineOptions options;
+  options.policy = &edf_policy();
+  EngineOnSim engine(options);
+  engine.add(engine.callback_options("plain", milliseconds(1)));
+  std::shared_ptr<FifoBands> bands;
+  FifoBandsOptions bands_options;
+  bands_options.runners = 1;
+  ASSERT_TRUE(FifoBands::make(engine.sim, bands_options, &bands).ok());
+  // All threads have slept before; then two callbacks come that only the new scheduler can order.
+  const Lines jobs = engine.run(50, {{1, "plain"}, {10, "late"}, {11, "soon"}}, [&] {
+    engine.sim.sleep_until(at_ms(5));
+    EXPECT_TRUE(engine.engine.set_deadline_scheduler(bands).ok());
+    EXPECT_FALSE(engine.engine.set_deadline_scheduler(nullptr).ok());
+    engine.add(ext_callback(engine, "late", 40, 5));
+    engine.add(ext_callback(engine, "soon", 10, 2));
+  });
+  EXPECT_EQ(jobs, (Lines{"1-1-2 plain", "10-10-17 late", "11-11-13 soon"}));
+  EXPECT_TRUE(engine.engine.findings().empty());
+}
+
+}  // namespace
+}  // namespace rclrt_core
