@@ -32,17 +32,12 @@ MACHINES = {
     "older-2": ("vmlinuz-older", 2, "common"),
 }
 
-# Not part of every run: an unload after hotplug hung here (README.md, "What is open").
-ONLY_ON_REQUEST = {"cloud-4"}
-
 
 @lru_cache
 def console(machine: str) -> str:
     """Boot once and return all that it said."""
     image, cpus, parts = MACHINES[machine]
     kernel = FETCHED / image
-    if machine in ONLY_ON_REQUEST and not os.environ.get("RCLRT_SCX_ALL"):
-        return "SKIP set RCLRT_SCX_ALL=1 to boot this one too (README.md, What is open)"
     reason = os.environ.get("RCLRT_SCX_WHY_NOT") or vm.why_not(kernel)
     if reason:
         return f"SKIP {reason}"
