@@ -1,6 +1,7 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "daemon_internal.h"
 #include "executor_internal.h"
 
 static struct rclrt_callback * callback_of(struct rclrt_link * link)
@@ -74,11 +75,11 @@ static void run_batch(struct rclrt_executor * executor)
 
 enum rclrt_ret rclrt_batch_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns)
 {
-  if (executor == NULL || executor->levels > 1) {
+  if (!executor_usable(executor) || executor->levels > 1) {
     return RCLRT_ERR_ARGUMENT;
   }
   const uint64_t now = executor->port->now_ns(executor->port->context);
-  const uint64_t deadline = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
+  const uint64_t deadline = time_after(now, timeout_ns);
   enum rclrt_ret ret = rclrt_daemon_poll(executor->daemon, 0);
   rclrt_session_handle(executor->session);
   while (ret == RCLRT_OK) {

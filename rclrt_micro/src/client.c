@@ -13,18 +13,22 @@ enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain)
 {
-  if (node == NULL || session == NULL || name == NULL) {
+  if (node == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   const uint8_t representation =
     node->representation == RCLRT_BY_XML ? RCLRT_BY_XML : RCLRT_BY_BINARY;
   memset(node, 0, sizeof(*node));
-  node->session = session;
+  if (session == NULL || name == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
   node->representation = representation;
   node->participant.name = name;
   node->participant.domain = domain;
   node->participant.representation = representation;
-  return rclrt_session_create(session, &node->participant, RCLRT_PARTICIPANT);
+  const enum rclrt_ret ret = rclrt_session_create(session, &node->participant, RCLRT_PARTICIPANT);
+  node->session = ret == RCLRT_OK ? session : NULL;
+  return ret;
 }
 
 /* Topic, then publisher or subscriber, then writer or reader. */
@@ -105,14 +109,17 @@ enum rclrt_ret rclrt_publisher_init(
   struct rclrt_publisher * publisher, struct rclrt_node_handle * node,
   const struct rclrt_type * type, const char * name, struct rclrt_qos qos, uint8_t priority)
 {
-  if (publisher == NULL || node == NULL || type == NULL || name == NULL) {
+  if (publisher == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(publisher, 0, sizeof(*publisher)); /* whatever the storage held */
+  if (node == NULL || type == NULL || name == NULL || type->encode == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   if (node->session == NULL || priority >= RCLRT_PRIORITIES) {
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_session * session = node->session;
-  memset(publisher, 0, sizeof(*publisher));
   if (client_check_streams(session, 1) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
@@ -198,13 +205,14 @@ enum rclrt_ret rclrt_subscription_init(
   struct rclrt_subscription * subscription, struct rclrt_node_handle * node,
   const struct rclrt_type * type, const char * name, struct rclrt_qos qos)
 {
-  if (subscription == NULL || node == NULL || type == NULL || name == NULL) {
+  if (subscription == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  if (node->session == NULL) {
+  memset(subscription, 0, sizeof(*subscription)); /* whatever the storage held */
+  if (
+    node == NULL || type == NULL || name == NULL || type->decode == NULL || node->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  memset(subscription, 0, sizeof(*subscription));
   if (client_check_streams(node->session, 1) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }

@@ -18,6 +18,7 @@ static struct rclrt_shortage find_shortage(const struct rclrt_daemon_config * co
   const uint32_t usable = is_power_of_two(config->ring_size) ? config->ring_size : 0;
   const struct rclrt_shortage sizes[] = {
     {"node_count", config->node_count, 1},
+    {"node_count, more than reserve", config->node_count, config->reserve + 1U},
     {"message_capacity", config->message_capacity & ~(uint32_t)3, 64},
     {"message_capacity, a multiple of 4", config->message_capacity & ~(uint32_t)3,
      config->message_capacity},
@@ -39,7 +40,11 @@ enum rclrt_ret rclrt_daemon_init(
   struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
   const struct rclrt_port * port, const struct rclrt_transport * transport)
 {
-  if (daemon == NULL || config == NULL || port == NULL || transport == NULL) {
+  if (daemon == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(daemon, 0, sizeof(*daemon)); /* whatever the storage held */
+  if (config == NULL || port == NULL || transport == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   if (
@@ -49,7 +54,6 @@ enum rclrt_ret rclrt_daemon_init(
     config->piece == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  memset(daemon, 0, sizeof(*daemon));
   daemon->shortage = find_shortage(config);
   if (daemon->shortage.what != NULL) {
     return RCLRT_ERR_STORAGE;
@@ -86,6 +90,9 @@ enum rclrt_ret rclrt_daemon_init(
 
 void rclrt_daemon_reset(struct rclrt_daemon * daemon, uint8_t session, const uint8_t key[4])
 {
+  if (daemon == NULL || key == NULL) {
+    return;
+  }
   const uint32_t token = daemon_enter(daemon);
   daemon->session = session;
   memcpy(daemon->key, key, sizeof(daemon->key));
@@ -144,6 +151,9 @@ enum rclrt_ret rclrt_daemon_add_sink(
 
 enum rclrt_ret rclrt_daemon_poll(struct rclrt_daemon * daemon, uint64_t timeout_ns)
 {
+  if (daemon == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
   const uint64_t due = rclrt_daemon_tick(daemon);
   const uint64_t now = daemon_now(daemon);
   if (due <= now) {

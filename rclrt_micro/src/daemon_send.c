@@ -104,7 +104,7 @@ void rclrt_daemon_remove_output(struct rclrt_daemon * daemon, struct rclrt_outpu
   daemon_leave(daemon, token);
 }
 
-/* In a critical section: the least urgent best effort message below `priority`. One step per node. */
+/* In a critical section: the least urgent best effort message below `priority`. A step per node. */
 static struct rclrt_node * find_victim(struct rclrt_daemon * daemon, uint8_t priority)
 {
   for (unsigned level = 0; level < priority; ++level) {
@@ -127,7 +127,7 @@ static struct rclrt_node * take_node(struct rclrt_daemon * daemon, uint8_t prior
     struct rclrt_node * oldest = node_of(rclrt_list_first(&daemon->pending));
     if (
       daemon->free_count == 0 && oldest != NULL && config->lifetime_ns != 0 &&
-      now - oldest->timestamp_ns >= config->lifetime_ns) {
+      time_since(now, oldest->timestamp_ns) >= config->lifetime_ns) {
       (void)daemon_abandon(daemon, oldest);
     }
   } else if (
@@ -230,6 +230,9 @@ enum rclrt_ret rclrt_daemon_commit(
 
 void rclrt_daemon_cancel(struct rclrt_daemon * daemon, struct rclrt_node * node)
 {
+  if (daemon == NULL || node == NULL) {
+    return;
+  }
   const uint32_t token = daemon_enter(daemon);
   if (node->state == RCLRT_NODE_FILLING) {
     daemon_free_node(daemon, node);
@@ -257,8 +260,11 @@ enum rclrt_ret rclrt_daemon_send_fragmented(
   if (count > RCLRT_WINDOW) {
     return daemon_short(daemon, "RCLRT_WINDOW", RCLRT_WINDOW, count);
   }
-  if (count > daemon->config.node_count) {
-    return daemon_short(daemon, "node_count", daemon->config.node_count, count);
+  const struct rclrt_daemon_config * config = &daemon->config;
+  const size_t kept =
+    config->mode == RCLRT_MODE_OWN && priority < config->reserve_priority ? config->reserve : 0;
+  if (count + kept > config->node_count) {
+    return daemon_short(daemon, "node_count", config->node_count, count + kept);
   }
   struct rclrt_node * nodes[RCLRT_WINDOW];
   size_t lengths[RCLRT_WINDOW];

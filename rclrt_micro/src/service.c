@@ -35,12 +35,15 @@ enum rclrt_ret rclrt_service_init(
   const struct rclrt_type * request_type, const struct rclrt_type * response_type,
   const char * name)
 {
-  if (
-    service == NULL || node == NULL || request_type == NULL || response_type == NULL ||
-    name == NULL || node->session == NULL) {
+  if (service == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  memset(service, 0, sizeof(*service));
+  memset(service, 0, sizeof(*service)); /* whatever the storage held */
+  if (
+    node == NULL || request_type == NULL || response_type == NULL || name == NULL ||
+    node->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
   if (client_check_streams(node->session, 2) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
@@ -79,12 +82,15 @@ enum rclrt_ret rclrt_client_init(
   const struct rclrt_type * request_type, const struct rclrt_type * response_type,
   const char * name, uint8_t priority)
 {
-  if (
-    client == NULL || node == NULL || request_type == NULL || response_type == NULL ||
-    name == NULL || node->session == NULL || priority >= RCLRT_PRIORITIES) {
+  if (client == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  memset(client, 0, sizeof(*client));
+  memset(client, 0, sizeof(*client)); /* whatever the storage held */
+  if (
+    node == NULL || request_type == NULL || response_type == NULL || name == NULL ||
+    node->session == NULL || priority >= RCLRT_PRIORITIES) {
+    return RCLRT_ERR_ARGUMENT;
+  }
   if (client_check_streams(node->session, 2) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }

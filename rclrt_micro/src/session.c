@@ -9,19 +9,22 @@
 
 #define FIRST_REQUEST 10U
 #define LOGOUT_REQUEST 2U
-#define AFFIXES 11U /* most that is put around a name: "rq/", "Request", a zero */
-#define GREETING_PERIOD_NS (UINT64_C(200) * 1000000U)
+#define INSIST_PERIOD_NS (UINT64_C(200) * 1000000U)
+
+static bool usable(const struct rclrt_session * session)
+{
+  return session != NULL && session->daemon != NULL; /* rclrt_session_init() has not failed */
+}
 
 static uint64_t now_of(const struct rclrt_session * session)
 {
   return session->daemon->port->now_ns(session->daemon->port->context);
 }
 
-/* `timeout_ns` from now; a timeout may be as long as forever. */
+/* `timeout_ns` from now. */
 static uint64_t deadline_of(const struct rclrt_session * session, uint64_t timeout_ns)
 {
-  const uint64_t now = now_of(session);
-  return timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
+  return time_after(now_of(session), timeout_ns);
 }
 
 static void close_line(struct rclrt_session * session)
@@ -47,7 +50,11 @@ enum rclrt_ret rclrt_session_init(
   struct rclrt_session * session, struct rclrt_daemon * daemon, uint8_t id, const uint8_t key[4],
   uint8_t * buffer, uint16_t buffer_size)
 {
-  if (session == NULL || daemon == NULL || key == NULL || buffer == NULL) {
+  if (session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(session, 0, sizeof(*session)); /* whatever the storage held */
+  if (daemon == NULL || daemon->port == NULL || key == NULL || buffer == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   if (id == RCLRT_SESSION_NONE || id == RCLRT_SESSION_NONE_WITH_KEY) {
@@ -57,7 +64,6 @@ enum rclrt_ret rclrt_session_init(
     return daemon_short(
       daemon, "the session's buffer", buffer_size, daemon->config.message_capacity);
   }
-  memset(session, 0, sizeof(*session));
   session->daemon = daemon;
   session->id = id;
   memcpy(session->key, key, sizeof(session->key));
@@ -104,6 +110,9 @@ static void on_submessage(struct rclrt_session * session, const struct rclrt_sub
 
 void rclrt_session_handle(struct rclrt_session * session)
 {
+  if (!usable(session)) {
+    return;
+  }
   struct rclrt_daemon * daemon = session->daemon;
   struct rclrt_message message;
   if (!session_take_buffer(session)) {
@@ -121,7 +130,7 @@ void rclrt_session_handle(struct rclrt_session * session)
     rclrt_reader_init(&reader, message.submessages.data, message.submessages.size);
     while (rclrt_read_submessage(&reader, &sub)) {
       if (sub.id == RCLRT_DATA) {
-        daemon_count(daemon, &daemon->counters.malformed); /* for no reader, or not first */
+        daemon_count(daemon, &daemon->counters.malformed); /* no reader is for it */
       } else if (!daemon_on_control(daemon, &sub)) {
         on_submessage(session, &sub);
       }
@@ -161,7 +170,7 @@ static enum rclrt_ret wait_until(struct rclrt_session * session, uint64_t deadli
   }
 }
 
-/* One submessage in a message of its own, as urgent as can be: it is not part of the application. */
+/* One submessage in a message of its own, as urgent as can be: it is no part of the application. */
 static enum rclrt_ret send(
   struct rclrt_session * session, struct rclrt_output_stream * stream,
   const struct rclrt_submessage * sub)
@@ -185,7 +194,25 @@ static void use_session(struct rclrt_session * session, bool greeting)
   session->daemon->session = greeting ? none : session->id;
 }
 
-static enum rclrt_ret greet(struct rclrt_session * session)
+/* Outside any stream, where nothing is sent again by itself: until it is answered. */
+static enum rclrt_ret insist(
+  struct rclrt_session * session, const struct rclrt_submessage * sub, bool greeting,
+  uint64_t deadline_ns)
+{
+  enum rclrt_ret ret;
+  do {
+    use_session(session, greeting);
+    ret = send(session, &session->none, sub);
+    use_session(session, false);
+    if (ret == RCLRT_OK || ret == RCLRT_ERR_AGAIN) {
+      const uint64_t next = deadline_of(session, INSIST_PERIOD_NS);
+      ret = wait_until(session, next < deadline_ns ? next : deadline_ns);
+    }
+  } while (ret == RCLRT_ERR_TIMEOUT && now_of(session) < deadline_ns);
+  return ret;
+}
+
+static enum rclrt_ret greet(struct rclrt_session * session, uint64_t timeout_ns)
 {
   struct rclrt_submessage sub;
   memset(&sub, 0, sizeof(sub));
@@ -193,10 +220,8 @@ static enum rclrt_ret greet(struct rclrt_session * session)
   memcpy(sub.of.create_client.key, session->key, sizeof(session->key));
   sub.of.create_client.session = session->id;
   sub.of.create_client.mtu = (uint16_t)(session->daemon->config.message_capacity - 4U);
-  use_session(session, true);
-  const enum rclrt_ret ret = send(session, &session->none, &sub);
-  use_session(session, false);
-  return ret;
+  expect(session, RCLRT_STATUS_AGENT, 0);
+  return insist(session, &sub, true, deadline_of(session, timeout_ns));
 }
 
 static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rclrt_entity * entity);
@@ -210,7 +235,7 @@ static void report(struct rclrt_session * session, enum rclrt_session_event even
 
 enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t timeout_ns)
 {
-  if (session == NULL) {
+  if (!usable(session)) {
     return RCLRT_ERR_ARGUMENT;
   }
   const struct rclrt_transport * transport = session->daemon->transport;
@@ -219,16 +244,7 @@ enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t ti
   }
   session->connected = false;
   rclrt_daemon_reset(session->daemon, session->id, session->key);
-  const uint64_t deadline = deadline_of(session, timeout_ns);
-  expect(session, RCLRT_STATUS_AGENT, 0);
-  enum rclrt_ret ret = RCLRT_ERR_TIMEOUT;
-  while (ret == RCLRT_ERR_TIMEOUT && now_of(session) < deadline) {
-    ret = greet(session);
-    if (ret == RCLRT_OK || ret == RCLRT_ERR_AGAIN) {
-      const uint64_t next = now_of(session) + GREETING_PERIOD_NS;
-      ret = wait_until(session, next < deadline ? next : deadline);
-    }
-  }
+  enum rclrt_ret ret = greet(session, timeout_ns);
   if (ret == RCLRT_ERR_TRANSPORT) {
     close_line(session); /* broken: the next attempt opens it anew */
   }
@@ -257,7 +273,7 @@ enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t ti
 
 enum rclrt_ret rclrt_session_close(struct rclrt_session * session)
 {
-  if (session == NULL) {
+  if (!usable(session)) {
     return RCLRT_ERR_ARGUMENT;
   }
   enum rclrt_ret ret = RCLRT_OK;
@@ -268,10 +284,7 @@ enum rclrt_ret rclrt_session_close(struct rclrt_session * session)
     sub.request = LOGOUT_REQUEST;
     sub.object = RCLRT_OBJECT_CLIENT;
     expect(session, RCLRT_STATUS, LOGOUT_REQUEST);
-    ret = send(session, &session->none, &sub);
-    if (ret == RCLRT_OK) {
-      ret = wait_until(session, deadline_of(session, session->answer_timeout_ns));
-    }
+    ret = insist(session, &sub, false, deadline_of(session, session->answer_timeout_ns));
   }
   session->connected = false;
   close_line(session);
@@ -280,7 +293,7 @@ enum rclrt_ret rclrt_session_close(struct rclrt_session * session)
 
 enum rclrt_ret rclrt_session_ping(struct rclrt_session * session, uint64_t timeout_ns)
 {
-  if (session == NULL) {
+  if (!usable(session)) {
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_submessage sub;
@@ -290,12 +303,8 @@ enum rclrt_ret rclrt_session_ping(struct rclrt_session * session, uint64_t timeo
   sub.object = RCLRT_OBJECT_AGENT;
   sub.of.info_mask = 2;
   expect(session, RCLRT_INFO, sub.request);
-  use_session(session, !session->connected);
-  enum rclrt_ret ret = send(session, &session->none, &sub);
-  use_session(session, false);
-  if (ret == RCLRT_OK) {
-    ret = wait_until(session, deadline_of(session, timeout_ns));
-  }
+  const enum rclrt_ret ret =
+    insist(session, &sub, !session->connected, deadline_of(session, timeout_ns));
   if (ret != RCLRT_OK) {
     return ret;
   }
@@ -309,7 +318,7 @@ enum rclrt_ret rclrt_session_ping(struct rclrt_session * session, uint64_t timeo
 
 enum rclrt_ret rclrt_session_keep_alive(struct rclrt_session * session, uint64_t timeout_ns)
 {
-  if (session == NULL) {
+  if (!usable(session)) {
     return RCLRT_ERR_ARGUMENT;
   }
   if (session->connected) {
@@ -333,7 +342,7 @@ static int64_t to_ns(struct rclrt_time time)
 
 enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_t timeout_ns)
 {
-  if (session == NULL) {
+  if (!usable(session)) {
     return RCLRT_ERR_ARGUMENT;
   }
   if (!session->connected) {
@@ -356,86 +365,6 @@ enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_
     session->clock_offset_ns = (to_ns(reply->receive) + to_ns(reply->transmit) - ours) / 2;
   }
   return ret;
-}
-
-/* prefix, name without a leading slash, suffix. */
-static bool join(char * to, const char * prefix, const char * name, const char * suffix)
-{
-  const char * parts[3] = {prefix, name[0] == '/' ? name + 1 : name, suffix};
-  size_t at = 0;
-  for (size_t i = 0; i < 3; ++i) {
-    const size_t size = strlen(parts[i]);
-    if (size >= RCLRT_NAME_MAX - at) {
-      return false;
-    }
-    memcpy(to + at, parts[i], size);
-    at += size;
-  }
-  to[at] = 0;
-  return true;
-}
-
-static bool write_service(struct rclrt_writer * writer, const struct rclrt_entity * entity)
-{
-  char request[RCLRT_NAME_MAX];
-  char reply[RCLRT_NAME_MAX];
-  const struct rclrt_service_names names = {
-    entity->name, entity->type, entity->reply_type, request, reply};
-  if (
-    !join(request, "rq/", entity->name, "Request") || !join(reply, "rr/", entity->name, "Reply")) {
-    return false;
-  }
-  if (entity->representation == RCLRT_BY_XML) {
-    rclrt_xml_service(writer, (enum rclrt_object_kind)(entity->id & 0xFU), &names);
-  } else {
-    rclrt_binary_service(writer, &names);
-  }
-  return true;
-}
-
-/* False when a name is too long. */
-static bool write_body(struct rclrt_writer * writer, const struct rclrt_entity * entity)
-{
-  const enum rclrt_object_kind kind = (enum rclrt_object_kind)(entity->id & 0xFU);
-  const bool xml = entity->representation == RCLRT_BY_XML;
-  char name[RCLRT_NAME_MAX];
-  if (entity->representation == RCLRT_BY_REFERENCE) {
-    rclrt_text_body(writer, entity->name);
-    return true;
-  }
-  switch (kind) {
-    case RCLRT_PARTICIPANT:
-      (xml ? rclrt_xml_participant : rclrt_binary_participant)(writer, entity->name);
-      return true;
-    case RCLRT_PUBLISHER:
-    case RCLRT_SUBSCRIBER:
-      if (xml) {
-        rclrt_text_body(writer, "");
-      } else {
-        rclrt_binary_group(writer);
-      }
-      return true;
-    case RCLRT_REQUESTER:
-    case RCLRT_REPLIER:
-      return write_service(writer, entity);
-    case RCLRT_TOPIC:
-      if (!join(name, entity->prefix, entity->name, "")) {
-        return false;
-      }
-      (xml ? rclrt_xml_topic : rclrt_binary_topic)(writer, name, entity->type);
-      return true;
-    default:
-      break;
-  }
-  if (!xml) {
-    rclrt_binary_endpoint(writer, kind, entity->topic, &entity->qos);
-    return true;
-  }
-  if (!join(name, entity->prefix, entity->name, "")) {
-    return false;
-  }
-  rclrt_xml_endpoint(writer, kind, name, entity->type);
-  return true;
 }
 
 /* Asks on the reliable stream, where a STATUS is the answer. */
@@ -472,9 +401,9 @@ static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rcl
   struct rclrt_writer writer;
   rclrt_writer_init(&writer, session->buffer, session->buffer_size);
   enum rclrt_ret ret;
-  if (!write_body(&writer, entity)) {
+  if (!session_write_body(&writer, entity)) {
     ret = daemon_short(
-      session->daemon, "RCLRT_NAME_MAX", RCLRT_NAME_MAX, strlen(entity->name) + AFFIXES);
+      session->daemon, "RCLRT_NAME_MAX", RCLRT_NAME_MAX, strlen(entity->name) + SESSION_AFFIXES);
   } else if (writer.failed) {
     ret = daemon_short(session->daemon, "the session's buffer", session->buffer_size, writer.at);
   } else {
@@ -493,7 +422,7 @@ static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rcl
 enum rclrt_ret rclrt_session_create(
   struct rclrt_session * session, struct rclrt_entity * entity, enum rclrt_object_kind kind)
 {
-  if (session == NULL || entity == NULL || entity->link.next != NULL) {
+  if (!usable(session) || entity == NULL || entity->link.next != NULL) {
     return RCLRT_ERR_ARGUMENT; /* also: it is already in a session's list */
   }
   if (!session->connected) {
@@ -505,10 +434,7 @@ enum rclrt_ret rclrt_session_create(
   if (entity->prefix == NULL) {
     entity->prefix = "";
   }
-  const bool grouped = kind == RCLRT_PUBLISHER || kind == RCLRT_SUBSCRIBER;
-  const bool endpoint = kind == RCLRT_DATAWRITER || kind == RCLRT_DATAREADER;
-  const bool binary_endpoint = endpoint && entity->representation == RCLRT_BY_BINARY;
-  if (entity->name == NULL && !grouped && !binary_endpoint) {
+  if (!session_has_texts(entity, kind)) {
     return RCLRT_ERR_ARGUMENT;
   }
   const bool chosen = entity->id == 0;
@@ -554,7 +480,7 @@ void session_drop(struct rclrt_session * session, struct rclrt_entity * entity)
 
 enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt_entity * entity)
 {
-  if (session == NULL || entity == NULL || entity->link.next == NULL) {
+  if (!usable(session) || entity == NULL || entity->link.next == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   session_forget(entity); /* whatever the agent says: it will not be created again */
@@ -571,7 +497,7 @@ enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt
 
 enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_entity * entity)
 {
-  if (session == NULL || entity == NULL) {
+  if (!usable(session) || entity == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_submessage sub;

@@ -15,37 +15,13 @@ Agent::Bytes data_for_reader(uint8_t value)
   return {0x81, 0, 0, 0, RCLRT_DATA, 1, 8, 0, 0, 1, 0, 0x16, value, 0, 0, 0};
 }
 
-struct Reader
-{
-  explicit Reader(Rig & rig, uint8_t stream = 0x83) : daemon(rig.daemon)
-  {
-    rclrt_daemon_add_input(&daemon, &input, stream, assembly, sizeof(assembly));
-    rclrt_daemon_add_sink(&daemon, &sink, 0x16, stream, 3);
-    rclrt_daemon_reset(&daemon, RCLRT_SESSION_DEFAULT, kKey);
-  }
-
-  void receive(const Agent::Bytes & message, rclrt_framing framing = RCLRT_FRAMING_SERIAL)
-  {
-    line(Deframer::frame(framing, message, 0));
-  }
-  void line(const Agent::Bytes & bytes)
-  {
-    rclrt_daemon_received(&daemon, bytes.data(), bytes.size());
-  }
-
-  rclrt_daemon & daemon;
-  rclrt_input_stream input{};
-  rclrt_sink sink{};
-  uint8_t assembly[256]{};
-};
-
 TEST(Line, a_frame_of_escapes_without_end_is_broken_and_the_next_one_is_found)
 {
   Rig rig;
   Reader reader(rig);
   Agent::Bytes flood = {0x7E, 0, 1, 16, 0};
   flood.insert(flood.end(), 20'000, 0x7D);
-  reader.line(flood);
+  rclrt_daemon_received(&rig.daemon, flood.data(), flood.size());
   EXPECT_EQ(rig.daemon.counters.broken_frames, 1U);
   reader.receive(data_for_reader(5));
   EXPECT_EQ(take_all(rig.daemon, reader.sink).at(0).at(0), 5);
@@ -60,7 +36,7 @@ TEST(Line, a_frame_that_stuffing_makes_longer_than_the_ring_is_counted_and_not_r
   Agent::Bytes message(512, 0x7E);
   message[0] = 0x81;
   message[4] = RCLRT_DATA;
-  reader.line(Deframer::frame(RCLRT_FRAMING_SERIAL, message, 0));
+  reader.receive(message);
   EXPECT_EQ(rig.daemon.counters.overwritten, 1U);
   EXPECT_EQ(rig.daemon.counters.received, 0U);
   reader.receive(data_for_reader(5));
@@ -72,28 +48,17 @@ TEST(Line, a_heartbeat_that_shares_a_message_with_data_is_answered)
   for (const bool first : {true, false}) {
     System system;
     system.start();
-    rclrt_subscription subscription;
-    Blob message;
-    uint32_t got = 0;
-    ASSERT_EQ(
-      rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", rclrt_qos_best_effort()),
-      RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_executor_add_subscription(
-        &system.executor, &subscription, &message,
-        [](void * context, const void * blob) {
-          *static_cast<uint32_t *>(context) = static_cast<const Blob *>(blob)->number;
-        },
-        &got, 2, RCLRT_ON_NEW_DATA),
-      RCLRT_OK);
+    Listener listener(system);
+    ASSERT_EQ(listener.init("t", rclrt_qos_best_effort()), RCLRT_OK);
+    ASSERT_EQ(listener.add(), RCLRT_OK);
     system.spin_for(500);
     // Of stream 80 the agent has something that never came.
     const auto next = static_cast<uint8_t>(system.session.reliable_in.expected);
     const Agent::Bytes heartbeat = {RCLRT_HEARTBEAT, 1, 5, 0, next, 0, next, 0, 0x80, 0, 0, 0};
     Agent::Bytes data = data_for_reader(7);
     data.erase(data.begin(), data.begin() + 4);
-    data[6] = static_cast<uint8_t>(subscription.reader.id >> 8);
-    data[7] = static_cast<uint8_t>(subscription.reader.id);
+    data[6] = static_cast<uint8_t>(listener.subscription.reader.id >> 8);
+    data[7] = static_cast<uint8_t>(listener.subscription.reader.id);
     Agent::Bytes both = {0x81, 0, 0, 0};
     const Agent::Bytes & one = first ? heartbeat : data;
     const Agent::Bytes & other = first ? data : heartbeat;
@@ -107,8 +72,8 @@ TEST(Line, a_heartbeat_that_shares_a_message_with_data_is_answered)
     ASSERT_EQ(system.sent_by_client.size(), 1U);
     EXPECT_EQ(system.sent_by_client[0][4], RCLRT_ACKNACK);
     EXPECT_EQ(system.sent_by_client[0][8], next) << "the first that is missing";
-    EXPECT_EQ(got, first ? 0U : 7U);
-    EXPECT_EQ(system.daemon.counters.malformed, first ? 1U : 0U) << "what was lost is counted";
+    EXPECT_EQ(listener.numbers, std::vector<uint32_t>{7});
+    EXPECT_EQ(system.daemon.counters.malformed, 0U);
   }
 }
 
@@ -199,6 +164,7 @@ TEST(Fragments, a_message_is_given_up_with_all_of_them)
   rclrt_output_stream stream{};
   rclrt_daemon_add_output(&rig.daemon, &stream, 0x81);
   rig.open(0x01);
+  rig.settle(1000);  // so that there is a time before
   int abandoned = 0;
   rig.daemon.on_abandoned_context = &abandoned;
   rig.daemon.on_abandoned = [](void * context, const rclrt_output_stream *, uint16_t) {
@@ -298,40 +264,32 @@ TEST(Again, what_was_finished_can_be_made_anew)
   System system;
   ASSERT_NO_FATAL_FAILURE(system.start());
   rclrt_publisher publisher;
-  rclrt_subscription subscription;
+  Listener listener(system);
   rclrt_service service;
   rclrt_client client;
-  Blob message;
-  uint32_t got = 0;
   const auto qos = rclrt_qos_reliable();
   for (uint32_t round = 1; round <= 3; ++round) {
     SCOPED_TRACE(round);
     ASSERT_EQ(rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", qos, 1), RCLRT_OK);
-    ASSERT_EQ(rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", qos), RCLRT_OK);
+    ASSERT_EQ(listener.init(), RCLRT_OK);
     ASSERT_EQ(rclrt_service_init(&service, &system.node, &kBlob, &kBlob, "/s"), RCLRT_OK);
     ASSERT_EQ(rclrt_client_init(&client, &system.node, &kBlob, &kBlob, "/s", 1), RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_executor_add_subscription(
-        &system.executor, &subscription, &message,
-        [](void * context, const void * blob) {
-          *static_cast<uint32_t *>(context) = static_cast<const Blob *>(blob)->number;
-        },
-        &got, 2, RCLRT_ON_NEW_DATA),
-      RCLRT_OK);
+    ASSERT_EQ(listener.add(), RCLRT_OK);
     const Blob blob{round, 20};
     system.spin_for(100);
     ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
     system.spin_for(100);
-    EXPECT_EQ(got, round);
+    EXPECT_EQ(listener.numbers, std::vector<uint32_t>{round});
+    listener.numbers.clear();
     // Something is still on its way when they are finished.
     ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
     EXPECT_EQ(rclrt_publisher_fini(&publisher), RCLRT_OK);
-    EXPECT_EQ(rclrt_subscription_fini(&subscription), RCLRT_OK);
+    EXPECT_EQ(rclrt_subscription_fini(&listener.subscription), RCLRT_OK);
     EXPECT_EQ(rclrt_service_fini(&service), RCLRT_OK);
     EXPECT_EQ(rclrt_client_fini(&client), RCLRT_OK);
     EXPECT_EQ(rclrt_publish(&publisher, &blob), RCLRT_ERR_ARGUMENT);
     EXPECT_EQ(rclrt_publisher_fini(&publisher), RCLRT_ERR_ARGUMENT) << "once is enough";
-    EXPECT_EQ(rclrt_subscription_fini(&subscription), RCLRT_ERR_ARGUMENT);
+    EXPECT_EQ(rclrt_subscription_fini(&listener.subscription), RCLRT_ERR_ARGUMENT);
     EXPECT_EQ(system.agent.objects(), 1U) << "the participant";
     system.spin_for(500);
     EXPECT_EQ(system.daemon.free_count, system.options.nodes);
@@ -342,27 +300,19 @@ TEST(Again, a_subscription_that_could_not_ask_for_its_data_can_be_added_again)
 {
   System system;
   ASSERT_NO_FATAL_FAILURE(system.start());
-  rclrt_subscription subscription;
-  Blob message;
-  ASSERT_EQ(
-    rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", rclrt_qos_reliable()),
-    RCLRT_OK);
-  const auto add = [&] {
-    return rclrt_executor_add_subscription(
-      &system.executor, &subscription, &message, [](void *, const void *) {}, nullptr, 2,
-      RCLRT_ON_NEW_DATA);
-  };
+  Listener listener(system);
+  ASSERT_EQ(listener.init(), RCLRT_OK);
   system.settle(500);  // whatever waits for its acknowledgement
   std::vector<rclrt_node *> taken(system.options.nodes);
   for (auto & node : taken) {
     ASSERT_EQ(rclrt_daemon_acquire(&system.daemon, &system.session.none, 31, &node), RCLRT_OK);
   }
-  EXPECT_EQ(add(), RCLRT_ERR_AGAIN);
+  EXPECT_EQ(listener.add(), RCLRT_ERR_AGAIN);
   for (auto * node : taken) {
     rclrt_daemon_cancel(&system.daemon, node);
   }
-  EXPECT_EQ(add(), RCLRT_OK);
-  EXPECT_EQ(add(), RCLRT_ERR_ARGUMENT) << "it is there";
+  EXPECT_EQ(listener.add(), RCLRT_OK);
+  EXPECT_EQ(listener.add(), RCLRT_ERR_ARGUMENT) << "it is there";
 }
 
 TEST(Again, a_timer_that_is_removed_like_any_callback_is_silent)
@@ -537,6 +487,18 @@ TEST(Limits, null_pointers_are_errors_everywhere)
   EXPECT_EQ(rclrt_client_fini(nullptr), bad);
   EXPECT_EQ(rclrt_service_respond(nullptr, nullptr, nullptr), bad);
   EXPECT_EQ(rclrt_client_request(nullptr, nullptr, nullptr), bad);
+  EXPECT_EQ(rclrt_daemon_poll(nullptr, 1), bad);
+  EXPECT_EQ(rclrt_daemon_tick(nullptr), UINT64_MAX);
+  EXPECT_EQ(rclrt_executor_collect(nullptr), UINT64_MAX);
+  EXPECT_EQ(rclrt_executor_run_level(nullptr, 0), UINT64_MAX);
+  EXPECT_EQ(rclrt_executor_spin_period(nullptr, 1, nullptr), bad);
+  EXPECT_EQ(rclrt_session_connect(nullptr, 1), bad);
+  EXPECT_EQ(rclrt_publish(nullptr, nullptr), bad);
+  rclrt_daemon_reset(nullptr, 0, nullptr);
+  rclrt_daemon_cancel(nullptr, nullptr);
+  rclrt_daemon_received(nullptr, bytes, 4);
+  rclrt_daemon_transmitted(nullptr);
+  rclrt_session_handle(nullptr);
   rclrt_timer_cancel(nullptr);
   rclrt_guard_trigger(nullptr);
   rclrt_executor_remove(nullptr, nullptr);

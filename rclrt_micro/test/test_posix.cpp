@@ -400,6 +400,23 @@ TEST(Posix, the_first_program_prints_its_ticks_and_ends)
     output, "tick 0\ntick 1\ntick 2\ntick 3\ntick 4\ntick 5\ntick 6\ntick 7\ntick 8\ntick 9\n");
 }
 
+TEST(Posix, a_serial_device_that_is_unplugged_is_a_broken_line)
+{
+  const int device = posix_openpt(O_RDWR | O_NOCTTY);
+  char name[128];
+  ASSERT_EQ(grantpt(device) | unlockpt(device), 0);
+  ASSERT_EQ(ptsname_r(device, name, sizeof(name)), 0);
+  rclrt_posix posix;
+  uint8_t bytes[16];
+  ASSERT_EQ(rclrt_posix_serial(&posix, name, 115200), RCLRT_OK);
+  ASSERT_TRUE(posix.transport.open(posix.transport.context));
+  EXPECT_EQ(posix.transport.read(posix.transport.context, bytes, sizeof(bytes), 0), 0);
+  close(device);
+  EXPECT_EQ(posix.transport.read(posix.transport.context, bytes, sizeof(bytes), 0), -1);
+  EXPECT_NE(posix.error, 0);
+  rclrt_posix_fini(&posix);
+}
+
 TEST(Posix, a_line_that_is_not_there_is_an_error_that_says_why)
 {
   rclrt_posix posix;

@@ -24,8 +24,8 @@ struct rclrt_port
    * states its worst case) and never nested. leave() gets what enter() returned. */
   uint32_t (*enter)(void * context);
   void (*leave)(void * context, uint32_t token);
-  /* Only for preemption levels, else null: cause rclrt_executor_run_level(executor, level) to run as
-   * soon as nothing at this level or above is running. From any context. */
+  /* Only for preemption levels, else null: cause rclrt_executor_run_level(executor, level) to run
+   * as soon as nothing at this level or above is running. From any context. */
   void (*pend)(void * context, unsigned level);
 };
 

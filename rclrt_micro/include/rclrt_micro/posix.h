@@ -1,8 +1,8 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The port for POSIX systems: clock, mutex, and lines over a serial device (or pseudo-terminal), UDP
- * and TCP. For gateways, for development without a board, and for tests. Uses the C library.
+ * The port for POSIX systems: clock, mutex, and lines over a serial device (or pseudo-terminal),
+ * UDP and TCP. For gateways, for development without a board, and for tests. Uses the C library.
  *
  * A program of one thread calls rclrt_executor_spin(). With preemption levels there are threads:
  * rclrt_posix_run() reads the line and collects timers in the calling thread, and each level has a
