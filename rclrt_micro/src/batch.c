@@ -1,7 +1,6 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "daemon_internal.h"
 #include "executor_internal.h"
 
 static struct rclrt_callback * callback_of(struct rclrt_link * link)
@@ -75,13 +74,8 @@ static void run_batch(struct rclrt_executor * executor)
 
 enum rclrt_ret rclrt_batch_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns)
 {
-  if (!executor_usable(executor) || executor->levels > 1) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  const uint64_t now = executor->port->now_ns(executor->port->context);
-  const uint64_t deadline = time_after(now, timeout_ns);
-  enum rclrt_ret ret = rclrt_daemon_poll(executor->daemon, 0);
-  rclrt_session_handle(executor->session);
+  uint64_t deadline = 0;
+  enum rclrt_ret ret = executor_begin(executor, timeout_ns, &deadline);
   while (ret == RCLRT_OK) {
     const uint64_t next_ns = rclrt_executor_collect(executor);
     build_wait_set(executor);

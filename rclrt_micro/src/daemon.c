@@ -7,6 +7,23 @@
 
 #include "daemon_internal.h"
 
+void daemon_count(struct rclrt_daemon * daemon, uint32_t * counter)
+{
+  const uint32_t token = daemon_enter(daemon);
+  (*counter)++;
+  daemon_leave(daemon, token);
+}
+
+enum rclrt_ret daemon_short(
+  struct rclrt_daemon * daemon, const char * what, size_t limit, size_t needed)
+{
+  const struct rclrt_shortage shortage = {what, (uint32_t)limit, (uint32_t)needed};
+  const uint32_t token = daemon_enter(daemon);
+  daemon->shortage = shortage;
+  daemon_leave(daemon, token);
+  return RCLRT_ERR_STORAGE;
+}
+
 static bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1U)) == 0; }
 
 /* The first size that is too small, or nothing. */

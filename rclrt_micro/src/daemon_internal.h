@@ -37,23 +37,10 @@ static inline uint64_t time_since(uint64_t now, uint64_t since)
 }
 
 /* Not inside a critical section. */
-static inline void daemon_count(struct rclrt_daemon * daemon, uint32_t * counter)
-{
-  const uint32_t token = daemon_enter(daemon);
-  (*counter)++;
-  daemon_leave(daemon, token);
-}
-
-/* Not inside a critical section. */
-static inline enum rclrt_ret daemon_short(
-  struct rclrt_daemon * daemon, const char * what, size_t limit, size_t needed)
-{
-  const struct rclrt_shortage shortage = {what, (uint32_t)limit, (uint32_t)needed};
-  const uint32_t token = daemon_enter(daemon);
-  daemon->shortage = shortage;
-  daemon_leave(daemon, token);
-  return RCLRT_ERR_STORAGE;
-}
+void daemon_count(struct rclrt_daemon * daemon, uint32_t * counter);
+/* Not inside a critical section. Returns RCLRT_ERR_STORAGE. */
+enum rclrt_ret daemon_short(
+  struct rclrt_daemon * daemon, const char * what, size_t limit, size_t needed);
 
 static inline bool is_control(uint8_t submessage)
 {

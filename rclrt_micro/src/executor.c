@@ -371,16 +371,23 @@ enum rclrt_ret executor_wait(
   return ret;
 }
 
-enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns)
+enum rclrt_ret executor_begin(
+  struct rclrt_executor * executor, uint64_t timeout_ns, uint64_t * deadline_ns)
 {
   if (!executor_usable(executor) || executor->levels > 1) {
     return RCLRT_ERR_ARGUMENT; /* with levels the port runs them */
   }
-  const uint64_t now = executor->port->now_ns(executor->port->context);
-  const uint64_t deadline = time_after(now, timeout_ns);
+  *deadline_ns = time_after(executor->port->now_ns(executor->port->context), timeout_ns);
   /* Data that a line without interrupts has brought meanwhile. */
-  enum rclrt_ret ret = rclrt_daemon_poll(executor->daemon, 0);
+  const enum rclrt_ret ret = rclrt_daemon_poll(executor->daemon, 0);
   rclrt_session_handle(executor->session);
+  return ret;
+}
+
+enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns)
+{
+  uint64_t deadline = 0;
+  enum rclrt_ret ret = executor_begin(executor, timeout_ns, &deadline);
   while (ret == RCLRT_OK) {
     const uint64_t next_ns = rclrt_executor_collect(executor);
     struct rclrt_callback * callback = next(executor);

@@ -46,6 +46,9 @@ void executor_take_out(struct rclrt_executor * executor, struct rclrt_callback *
  * callback, as the trigger ALL. */
 void executor_grant(struct rclrt_executor * executor);
 bool executor_triggered(const struct rclrt_executor * executor);
+/* The begin of a round: handles what the line has brought. Errors: ARGUMENT, TRANSPORT. */
+enum rclrt_ret executor_begin(
+  struct rclrt_executor * executor, uint64_t timeout_ns, uint64_t * deadline_ns);
 /* Waits for the line until `next_ns` at most. TIMEOUT: `deadline_ns` has passed. */
 enum rclrt_ret executor_wait(
   struct rclrt_executor * executor, uint64_t next_ns, uint64_t deadline_ns);
