@@ -174,11 +174,8 @@ enum rclrt_ret client_add_reception(
   const uint8_t id = next_stream(session, reliable);
   entity->read_stream = id;
   entity->delivery.max_samples = UINT16_MAX;
-  enum rclrt_ret ret = rclrt_daemon_add_input(daemon, stream, id, NULL, 0);
-  if (ret == RCLRT_OK) {
-    ret = rclrt_daemon_add_sink(daemon, sink, entity->id, id, 0);
-  }
-  return ret;
+  (void)rclrt_daemon_add_input(daemon, stream, id, NULL, 0); /* fails for null pointers only */
+  return rclrt_daemon_add_sink(daemon, sink, entity->id, id, 0);
 }
 
 void client_remove_reception(
@@ -379,6 +376,16 @@ bool client_take_data(
   return found;
 }
 
+bool client_decode(
+  const struct rclrt_type * type, void * message, struct rclrt_reader * reader,
+  uint32_t * undecodable)
+{
+  reader->origin = reader->at;
+  type->decode(message, reader);
+  *undecodable += reader->failed ? 1U : 0U;
+  return !reader->failed;
+}
+
 enum rclrt_ret client_add_reader(
   struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
   enum rclrt_invocation invocation, struct rclrt_session * session, struct rclrt_entity * entity)
@@ -403,9 +410,8 @@ static bool subscription_take(struct rclrt_callback * callback, uint8_t * buffer
   }
   struct rclrt_reader reader;
   rclrt_reader_init(&reader, data.data, data.size);
-  subscription->type->decode(subscription->message, &reader);
-  subscription->undecodable += reader.failed ? 1U : 0U;
-  return !reader.failed;
+  return client_decode(
+    subscription->type, subscription->message, &reader, &subscription->undecodable);
 }
 
 static void subscription_run(struct rclrt_callback * callback, bool fresh)

@@ -41,6 +41,10 @@ void client_remove_reception(
 enum rclrt_ret client_add_reader(
   struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
   enum rclrt_invocation invocation, struct rclrt_session * session, struct rclrt_entity * entity);
+/* Reads a message from where the reader is. False, and counted, if it cannot be. */
+bool client_decode(
+  const struct rclrt_type * type, void * message, struct rclrt_reader * reader,
+  uint32_t * undecodable);
 /* The DATA for the sink's object in its next message. There is one: messages with several are taken
  * in parts. Only of a fragmented message the others are lost, and counted as malformed. */
 bool client_take_data(

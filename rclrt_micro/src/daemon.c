@@ -29,7 +29,8 @@ static bool is_power_of_two(uint32_t value) { return value != 0 && (value & (val
 /* The first size that is too small, or nothing. */
 static struct rclrt_shortage find_shortage(const struct rclrt_daemon_config * config)
 {
-  const uint32_t ring = 2U * config->message_capacity;
+  /* The longest frame: a flag, and everything behind it stuffed. */
+  const uint32_t ring = 2U * (config->message_capacity + 6U) + 1U;
   const bool datagrams = config->framing == RCLRT_FRAMING_DATAGRAM && config->input != NULL;
   /* Of the ring only a part counts that is a power of two. */
   const uint32_t usable = is_power_of_two(config->ring_size) ? config->ring_size : 0;
@@ -110,10 +111,13 @@ void rclrt_daemon_reset(struct rclrt_daemon * daemon, uint8_t session, const uin
   if (daemon == NULL || key == NULL) {
     return;
   }
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
+       link = rclrt_list_next(&daemon->outputs, link)) {
+    daemon_empty_output(daemon, output_of(link));
+  }
   const uint32_t token = daemon_enter(daemon);
   daemon->session = session;
   memcpy(daemon->key, key, sizeof(daemon->key));
-  daemon_reset_sending(daemon);
   daemon_reset_receiving(daemon);
   daemon_leave(daemon, token);
 }

@@ -96,8 +96,14 @@ void daemon_settle_until(
 uint16_t daemon_abandon(struct rclrt_daemon * daemon, struct rclrt_node * node);
 /* Sends whatever may be sent, unless somebody is at it. Not inside a critical section. */
 void daemon_kick(struct rclrt_daemon * daemon);
-/* In a critical section: all streams as new, everything queued or waiting dropped. */
-void daemon_reset_sending(struct rclrt_daemon * daemon);
+/* The stream as new, everything of it queued or waiting dropped; what is reliable is counted and
+ * reported. One step per node. Not inside a critical section. */
+void daemon_empty_output(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream);
+/* Not inside a critical section. */
+void daemon_report_abandoned(
+  struct rclrt_daemon * daemon, const struct rclrt_output_stream * stream, uint16_t first,
+  uint16_t count);
+/* In a critical section: all streams as new, everything waiting dropped. */
 void daemon_reset_receiving(struct rclrt_daemon * daemon);
 /* The line was closed: half a frame that came before is not continued. */
 void daemon_line_closed(struct rclrt_daemon * daemon);

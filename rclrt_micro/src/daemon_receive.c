@@ -158,6 +158,9 @@ enum rclrt_ret daemon_copy_out(
 
 static bool is_ours(const struct rclrt_daemon * daemon, const uint8_t * head)
 {
+  if (daemon->greeting && head[1] != RCLRT_STREAM_NONE) {
+    return false; /* the agent has no streams yet: of the session before */
+  }
   if (head[0] == RCLRT_SESSION_NONE || head[0] == RCLRT_SESSION_NONE_WITH_KEY) {
     return true; /* an answer from before the session */
   }
@@ -167,12 +170,15 @@ static bool is_ours(const struct rclrt_daemon * daemon, const uint8_t * head)
 
 bool daemon_on_control(struct rclrt_daemon * daemon, const struct rclrt_submessage * submessage)
 {
-  if (submessage->id == RCLRT_ACKNACK) {
-    daemon_on_acknack(daemon, &submessage->of.acknack);
-  } else if (submessage->id == RCLRT_HEARTBEAT) {
-    on_heartbeat(daemon, &submessage->of.heartbeat);
-  } else {
+  if (!is_control(submessage->id)) {
     return false;
+  }
+  if (daemon->greeting) {
+    daemon_count(daemon, &daemon->counters.foreign);
+  } else if (submessage->id == RCLRT_ACKNACK) {
+    daemon_on_acknack(daemon, &submessage->of.acknack);
+  } else {
+    on_heartbeat(daemon, &submessage->of.heartbeat);
   }
   return true;
 }
@@ -377,10 +383,7 @@ static void receive_stream(struct rclrt_daemon * daemon, const uint8_t * bytes, 
     put(daemon, at + (uint32_t)i, bytes[i]);
     const enum rclrt_scan what =
       serial ? rclrt_scan_byte(scanner, bytes[i]) : scan_length(scanner, bytes[i]);
-    if (what == RCLRT_SCAN_FRAME && scanner->wire > daemon->config.ring_size) {
-      /* Its stuffing made it longer than the ring: its begin is overwritten by its end. */
-      daemon_count(daemon, &daemon->counters.overwritten);
-    } else if (what == RCLRT_SCAN_BROKEN) {
+    if (what == RCLRT_SCAN_BROKEN) {
       daemon_count(daemon, &daemon->counters.broken_frames);
     } else if (what == RCLRT_SCAN_FRAME) {
       struct rclrt_slot found;

@@ -63,30 +63,32 @@ uint16_t daemon_abandon(struct rclrt_daemon * daemon, struct rclrt_node * node)
   return count;
 }
 
-void daemon_reset_sending(struct rclrt_daemon * daemon)
+void daemon_report_abandoned(
+  struct rclrt_daemon * daemon, const struct rclrt_output_stream * stream, uint16_t first,
+  uint16_t count)
 {
-  struct rclrt_link * link;
-  while ((link = rclrt_queue_first(&daemon->execution)) != NULL) {
-    settle_node(daemon, node_of(link));
+  for (; count > 0 && daemon->on_abandoned != NULL; --count) {
+    daemon->on_abandoned(daemon->on_abandoned_context, stream, first++);
   }
-  while ((link = rclrt_list_first(&daemon->pending)) != NULL) {
-    settle_node(daemon, node_of(link));
-  }
-  if (daemon->current != NULL) {
-    daemon->current->settled = true;
-  }
-  daemon->held_for = NULL;
-  for (link = rclrt_list_first(&daemon->outputs); link != NULL;
-       link = rclrt_list_next(&daemon->outputs, link)) {
-    struct rclrt_output_stream * stream = output_of(link);
-    for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
-      stream->window[i] = NULL;
+}
+
+void daemon_empty_output(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream)
+{
+  const uint32_t token = daemon_enter(daemon);
+  const uint16_t first = stream->first_unacked;
+  const uint16_t count = (uint16_t)(is_reliable(stream->id) ? stream->next - first : 0);
+  for (uint16_t i = 0; i < daemon->config.node_count; ++i) {
+    if (daemon->config.nodes[i].stream == stream) {
+      settle_node(daemon, &daemon->config.nodes[i]);
     }
-    stream->next = 0;
-    stream->sent = 0;
-    stream->first_unacked = 0;
-    stream->heartbeat_due = false;
   }
+  stream->next = 0;
+  stream->sent = 0;
+  stream->first_unacked = 0;
+  stream->heartbeat_due = false;
+  daemon->counters.abandoned += count;
+  daemon_leave(daemon, token);
+  daemon_report_abandoned(daemon, stream, first, count);
 }
 
 void rclrt_daemon_remove_output(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream)
@@ -94,12 +96,8 @@ void rclrt_daemon_remove_output(struct rclrt_daemon * daemon, struct rclrt_outpu
   if (daemon == NULL || stream == NULL || stream->link.next == NULL) {
     return;
   }
+  daemon_empty_output(daemon, stream);
   const uint32_t token = daemon_enter(daemon);
-  for (uint16_t i = 0; i < daemon->config.node_count; ++i) {
-    if (daemon->config.nodes[i].stream == stream) {
-      settle_node(daemon, &daemon->config.nodes[i]);
-    }
-  }
   rclrt_list_remove(&stream->link);
   daemon_leave(daemon, token);
 }

@@ -168,10 +168,14 @@ static bool unwrap(
   struct rclrt_reader reader;
   struct rclrt_submessage fragment;
   rclrt_reader_init(&reader, message->submessages.data, message->submessages.size);
-  if (!ordered || !rclrt_read_submessage(&reader, &fragment)) {
+  const bool sound = rclrt_read_submessage(&reader, &fragment);
+  if (!ordered || !sound) {
     daemon_count(daemon, &daemon->counters.malformed);
+  }
+  if (!ordered) {
     return false;
   }
+  input->assembly_broken = input->assembly_broken || !sound;
   if (!assemble(daemon, input, &fragment)) {
     return false;
   }
@@ -260,6 +264,9 @@ enum rclrt_ret rclrt_daemon_take(
 {
   if (daemon == NULL || sink == NULL || buffer == NULL || message == NULL) {
     return RCLRT_ERR_ARGUMENT;
+  }
+  if (capacity < daemon->config.message_capacity) { /* a frame that does not fit would come again */
+    return daemon_short(daemon, "the buffer", capacity, daemon->config.message_capacity);
   }
   enum rclrt_ret ret = RCLRT_ERR_AGAIN;
   bool empty = false;

@@ -303,11 +303,7 @@ static bool abandon_one(struct rclrt_daemon * daemon, uint64_t now)
     of->quiet_since_ns = now;
   }
   daemon_leave(daemon, token);
-  if (stream != NULL && daemon->on_abandoned != NULL) {
-    for (uint16_t i = 0; i < count; ++i) {
-      daemon->on_abandoned(daemon->on_abandoned_context, stream, (uint16_t)(first + i));
-    }
-  }
+  daemon_report_abandoned(daemon, stream, first, count);
   return stream != NULL;
 }
 

@@ -174,9 +174,7 @@ static bool service_take(struct rclrt_callback * callback, uint8_t * buffer, siz
   struct rclrt_reader reader;
   rclrt_reader_init(&reader, data.data, data.size);
   rclrt_read_bytes(&reader, service->id.bytes, sizeof(service->id.bytes));
-  reader.origin = reader.at;
-  service->request_type->decode(service->request, &reader);
-  return !reader.failed;
+  return client_decode(service->request_type, service->request, &reader, &service->undecodable);
 }
 
 static void service_run(struct rclrt_callback * callback, bool fresh)
@@ -224,9 +222,7 @@ static bool client_take(struct rclrt_callback * callback, uint8_t * buffer, size
   const uint8_t high = rclrt_read_u8(&reader);
   client->number = (uint16_t)(high << 8 | rclrt_read_u8(&reader));
   (void)rclrt_read_u16(&reader); /* the requester itself */
-  reader.origin = reader.at;
-  client->response_type->decode(client->response, &reader);
-  return !reader.failed;
+  return client_decode(client->response_type, client->response, &reader, &client->undecodable);
 }
 
 static void client_run(struct rclrt_callback * callback, bool fresh)

@@ -74,21 +74,12 @@ enum rclrt_ret rclrt_session_init(
   session->buffer = buffer;
   session->buffer_size = buffer_size;
   rclrt_list_init(&session->entities);
-  enum rclrt_ret ret = rclrt_daemon_add_output(daemon, &session->none, RCLRT_STREAM_NONE);
-  if (ret == RCLRT_OK) {
-    ret = rclrt_daemon_add_output(daemon, &session->best_effort, RCLRT_STREAM_BEST_EFFORT);
-  }
-  if (ret == RCLRT_OK) {
-    ret = rclrt_daemon_add_output(daemon, &session->reliable, RCLRT_STREAM_RELIABLE);
-  }
-  if (ret == RCLRT_OK) {
-    ret =
-      rclrt_daemon_add_input(daemon, &session->best_effort_in, RCLRT_STREAM_BEST_EFFORT, NULL, 0);
-  }
-  if (ret == RCLRT_OK) {
-    ret = rclrt_daemon_add_input(daemon, &session->reliable_in, RCLRT_STREAM_RELIABLE, NULL, 0);
-  }
-  return ret;
+  /* These fail for null pointers only. */
+  (void)rclrt_daemon_add_output(daemon, &session->none, RCLRT_STREAM_NONE);
+  (void)rclrt_daemon_add_output(daemon, &session->best_effort, RCLRT_STREAM_BEST_EFFORT);
+  (void)rclrt_daemon_add_output(daemon, &session->reliable, RCLRT_STREAM_RELIABLE);
+  (void)rclrt_daemon_add_input(daemon, &session->best_effort_in, RCLRT_STREAM_BEST_EFFORT, NULL, 0);
+  return rclrt_daemon_add_input(daemon, &session->reliable_in, RCLRT_STREAM_RELIABLE, NULL, 0);
 }
 
 static void on_submessage(struct rclrt_session * session, const struct rclrt_submessage * sub)
@@ -102,6 +93,9 @@ static void on_submessage(struct rclrt_session * session, const struct rclrt_sub
   if (matches) {
     session->answered = true;
     session->answer = *sub;
+    if (sub->id == RCLRT_STATUS_AGENT) {
+      session->daemon->greeting = false;
+    }
     if (sub->id == RCLRT_INFO) { /* points into the buffer, which others may use afterwards */
       session->agent_known = rclrt_info_availability(sub->of.result.info, &session->availability);
     }
@@ -170,6 +164,15 @@ static enum rclrt_ret wait_until(struct rclrt_session * session, uint64_t deadli
   }
 }
 
+static void prepare(
+  struct rclrt_submessage * sub, enum rclrt_submessage_id id, uint16_t request, uint16_t object)
+{
+  memset(sub, 0, sizeof(*sub));
+  sub->id = (uint8_t)id;
+  sub->request = request;
+  sub->object = object;
+}
+
 /* One submessage in a message of its own, as urgent as can be: it is no part of the application. */
 static enum rclrt_ret send(
   struct rclrt_session * session, struct rclrt_output_stream * stream,
@@ -215,8 +218,7 @@ static enum rclrt_ret insist(
 static enum rclrt_ret greet(struct rclrt_session * session, uint64_t timeout_ns)
 {
   struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_CREATE_CLIENT;
+  prepare(&sub, RCLRT_CREATE_CLIENT, 0, 0);
   memcpy(sub.of.create_client.key, session->key, sizeof(session->key));
   sub.of.create_client.session = session->id;
   sub.of.create_client.mtu = (uint16_t)(session->daemon->config.message_capacity - 4U);
@@ -243,6 +245,7 @@ enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t ti
     return RCLRT_ERR_TRANSPORT;
   }
   session->connected = false;
+  session->daemon->greeting = true;
   rclrt_daemon_reset(session->daemon, session->id, session->key);
   enum rclrt_ret ret = greet(session, timeout_ns);
   if (ret == RCLRT_ERR_TRANSPORT) {
@@ -251,10 +254,9 @@ enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t ti
   if (ret != RCLRT_OK) {
     return ret;
   }
-  if (session->status != RCLRT_STATUS_OK) {
+  if (session->answer.of.result.status != RCLRT_STATUS_OK) {
     return RCLRT_ERR_AGENT;
   }
-  session->connected = true;
   struct rclrt_link * link;
   for (link = rclrt_list_first(&session->entities); link != NULL && ret == RCLRT_OK;
        link = rclrt_list_next(&session->entities, link)) {
@@ -279,10 +281,7 @@ enum rclrt_ret rclrt_session_close(struct rclrt_session * session)
   enum rclrt_ret ret = RCLRT_OK;
   if (session->connected) {
     struct rclrt_submessage sub;
-    memset(&sub, 0, sizeof(sub));
-    sub.id = RCLRT_DELETE;
-    sub.request = LOGOUT_REQUEST;
-    sub.object = RCLRT_OBJECT_CLIENT;
+    prepare(&sub, RCLRT_DELETE, LOGOUT_REQUEST, RCLRT_OBJECT_CLIENT);
     expect(session, RCLRT_STATUS, LOGOUT_REQUEST);
     ret = insist(session, &sub, false, deadline_of(session, session->answer_timeout_ns));
   }
@@ -297,10 +296,7 @@ enum rclrt_ret rclrt_session_ping(struct rclrt_session * session, uint64_t timeo
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_GET_INFO;
-  sub.request = rclrt_session_next_request(session);
-  sub.object = RCLRT_OBJECT_AGENT;
+  prepare(&sub, RCLRT_GET_INFO, rclrt_session_next_request(session), RCLRT_OBJECT_AGENT);
   sub.of.info_mask = 2;
   expect(session, RCLRT_INFO, sub.request);
   const enum rclrt_ret ret =
@@ -350,8 +346,7 @@ enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_
   }
   const uint64_t begin = now_of(session);
   struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_TIMESTAMP;
+  prepare(&sub, RCLRT_TIMESTAMP, 0, 0);
   sub.of.timestamp.s = (int32_t)(begin / 1000000000U);
   sub.of.timestamp.ns = (uint32_t)(begin % 1000000000U);
   expect(session, RCLRT_TIMESTAMP_REPLY, 0);
@@ -387,10 +382,8 @@ static enum rclrt_ret await_status(struct rclrt_session * session)
 static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rclrt_entity * entity)
 {
   struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_CREATE;
+  prepare(&sub, RCLRT_CREATE, 0, entity->id);
   sub.flags = RCLRT_FLAG_REUSE | RCLRT_FLAG_REPLACE;
-  sub.object = entity->id;
   sub.of.create.kind = (uint8_t)(entity->id & 0xFU);
   sub.of.create.representation = entity->representation;
   sub.of.create.parent = entity->parent;
@@ -467,14 +460,17 @@ void session_forget(struct rclrt_entity * entity)
   entity->exists = false;
 }
 
-void session_drop(struct rclrt_session * session, struct rclrt_entity * entity)
+static enum rclrt_ret ask_to_delete(
+  struct rclrt_session * session, const struct rclrt_entity * entity)
 {
   struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_DELETE;
-  sub.object = entity->id;
-  sub.request = rclrt_session_next_request(session);
-  (void)send(session, &session->reliable, &sub);
+  prepare(&sub, RCLRT_DELETE, 0, entity->id);
+  return ask(session, &sub);
+}
+
+void session_drop(struct rclrt_session * session, struct rclrt_entity * entity)
+{
+  (void)ask_to_delete(session, entity);
   session_forget(entity);
 }
 
@@ -487,11 +483,7 @@ enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt
   if (!session->connected) {
     return RCLRT_ERR_STATE;
   }
-  struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_DELETE;
-  sub.object = entity->id;
-  const enum rclrt_ret ret = ask(session, &sub);
+  const enum rclrt_ret ret = ask_to_delete(session, entity);
   return ret == RCLRT_OK ? await_status(session) : ret;
 }
 
@@ -501,10 +493,7 @@ enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_e
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_READ_DATA;
-  sub.request = rclrt_session_next_request(session);
-  sub.object = entity->id;
+  prepare(&sub, RCLRT_READ_DATA, rclrt_session_next_request(session), entity->id);
   sub.of.read_data.preferred_stream = entity->read_stream;
   sub.of.read_data.has_delivery = true;
   sub.of.read_data.delivery = entity->delivery;

@@ -423,9 +423,10 @@ TEST(Daemon, configurations_that_cannot_work_are_refused)
     init([](auto & config) { config.message_capacity = 70; }),
     "message_capacity, a multiple of 4: 68 of 70");
   EXPECT_EQ(
-    init([](auto & config) { config.ring_size = 3000; }), "ring_size, a power of two: 0 of 1024");
+    init([](auto & config) { config.ring_size = 3000; }), "ring_size, a power of two: 0 of 1037");
   EXPECT_EQ(
-    init([](auto & config) { config.ring_size = 512; }), "ring_size, a power of two: 512 of 1024");
+    init([](auto & config) { config.ring_size = 1024; }),
+    "ring_size, a power of two: 1024 of 1037");
   EXPECT_EQ(init([](auto & config) { config.piece_size = 8; }), "piece_size: 8 of 16");
   EXPECT_EQ(
     init([](auto & config) {
@@ -486,6 +487,7 @@ TEST(Reception, what_the_ring_overwrites_before_it_is_taken_is_counted)
 {
   RigOptions options;
   options.ring = 1024;
+  options.capacity = 256;
   Rig rig(options);
   Reception reception(rig);
   for (uint8_t i = 0; i < 10; ++i) {

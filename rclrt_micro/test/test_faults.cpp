@@ -27,20 +27,40 @@ TEST(Line, a_frame_of_escapes_without_end_is_broken_and_the_next_one_is_found)
   EXPECT_EQ(take_all(rig.daemon, reader.sink).at(0).at(0), 5);
 }
 
-TEST(Line, a_frame_that_stuffing_makes_longer_than_the_ring_is_counted_and_not_read)
+TEST(Line, the_longest_frame_fits_the_smallest_ring_also_if_every_byte_is_stuffed)
 {
   RigOptions options;
-  options.ring = 1024;  // 2 * 512, and a frame of 512 bytes takes up to 1037
+  options.capacity = 504;  // a frame takes up to 2 * (504 + 6) + 1 = 1021 bytes
+  options.ring = 1024;
   Rig rig(options);
   Reader reader(rig);
-  Agent::Bytes message(512, 0x7E);
-  message[0] = 0x81;
-  message[4] = RCLRT_DATA;
+  Agent::Bytes message = {0x81, 0, 0, 0, RCLRT_DATA, 1, 0, 0, 0, 1, 0, 0x16};
+  message.resize(504, 0x7E);
+  for (int i = 0; i < 3; ++i) {
+    reader.receive(message);
+    const auto data = take_all(rig.daemon, reader.sink);
+    ASSERT_EQ(data.size(), 1U);
+    EXPECT_EQ(data[0], Agent::Bytes(492, 0x7E));
+  }
+  EXPECT_EQ(rig.daemon.counters.overwritten, 0U);
+}
+
+TEST(Line, a_buffer_that_is_shorter_than_a_frame_is_refused_and_the_frame_stays)
+{
+  Rig rig;
+  Reader reader(rig);
+  auto message = data_for_reader(5);
+  message[1] = 0x83;
   reader.receive(message);
-  EXPECT_EQ(rig.daemon.counters.overwritten, 1U);
-  EXPECT_EQ(rig.daemon.counters.received, 0U);
-  reader.receive(data_for_reader(5));
-  EXPECT_EQ(take_all(rig.daemon, reader.sink).back().at(0), 5);
+  std::vector<uint8_t> buffer(rig.options.capacity - 1U);
+  rclrt_message taken;
+  EXPECT_EQ(
+    rclrt_daemon_take(&rig.daemon, &reader.sink, buffer.data(), buffer.size(), &taken),
+    RCLRT_ERR_STORAGE);
+  EXPECT_EQ(rig.daemon.shortage.what, std::string("the buffer"));
+  EXPECT_EQ(rig.daemon.shortage.limit, 511U);
+  EXPECT_EQ(rig.daemon.shortage.needed, 512U);
+  EXPECT_EQ(reader.take(), std::vector<int>{5});
 }
 
 TEST(Line, a_heartbeat_that_shares_a_message_with_data_is_answered)
@@ -152,6 +172,27 @@ TEST(Fragments, after_a_gap_an_unfragmented_message_says_where_messages_begin)
   const auto data = take_all(rig.daemon, reader.sink);
   ASSERT_EQ(data.size(), 2U);
   EXPECT_EQ(data[1], Agent::Bytes(100, 2));
+}
+
+TEST(Fragments, of_a_message_with_one_that_makes_no_sense_nothing_is_delivered)
+{
+  for (const size_t bad : {size_t{0}, size_t{1}, size_t{2}}) {
+    Rig rig;
+    Reader reader(rig);
+    auto broken = fragments(0, 1);
+    broken[bad][6] = 40;  // longer than it is
+    for (const auto & fragment : broken) {
+      reader.receive(fragment);
+    }
+    for (const auto & fragment : fragments(3, 2)) {
+      reader.receive(fragment);
+    }
+    const auto data = take_all(rig.daemon, reader.sink);
+    ASSERT_EQ(data.size(), 1U) << bad;
+    EXPECT_EQ(data[0], Agent::Bytes(100, 2));
+    EXPECT_EQ(rig.daemon.counters.malformed, 1U);
+    EXPECT_EQ(rig.daemon.counters.unassembled, 1U);
+  }
 }
 
 TEST(Fragments, a_message_is_given_up_with_all_of_them)

@@ -417,6 +417,39 @@ TEST(Posix, a_serial_device_that_is_unplugged_is_a_broken_line)
   rclrt_posix_fini(&posix);
 }
 
+TEST(Posix, a_datagram_that_does_not_fit_is_dropped_whole_and_counted)
+{
+  const int agent = socket(AF_INET, SOCK_DGRAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(bind(agent, reinterpret_cast<sockaddr *>(&address), sizeof(address)), 0);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(getsockname(agent, reinterpret_cast<sockaddr *>(&address), &size), 0);
+  rclrt_posix line;
+  ASSERT_EQ(rclrt_posix_udp(&line, "127.0.0.1", ntohs(address.sin_port)), RCLRT_OK);
+  ASSERT_TRUE(line.transport.open(&line));
+  ASSERT_EQ(line.transport.write(&line, reinterpret_cast<const uint8_t *>("?"), 1), 1);
+  uint8_t bytes[64] = {};
+  sockaddr_in peer{};
+  size = sizeof(peer);
+  ASSERT_EQ(
+    recvfrom(agent, bytes, sizeof(bytes), 0, reinterpret_cast<sockaddr *>(&peer), &size), 1);
+  const auto send = [&](size_t length) {
+    const std::vector<uint8_t> datagram(length, 7);
+    EXPECT_EQ(
+      sendto(agent, datagram.data(), length, 0, reinterpret_cast<sockaddr *>(&peer), size),
+      static_cast<ssize_t>(length));
+    return line.transport.read(&line, bytes, sizeof(bytes), 5000 * kMs);
+  };
+  EXPECT_EQ(send(65), 0);
+  EXPECT_EQ(line.oversized, 1U);
+  EXPECT_EQ(send(64), 64);
+  EXPECT_EQ(line.oversized, 1U);
+  rclrt_posix_fini(&line);
+  close(agent);
+}
+
 TEST(Posix, a_line_that_is_not_there_is_an_error_that_says_why)
 {
   rclrt_posix posix;

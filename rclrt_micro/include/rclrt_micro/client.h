@@ -96,7 +96,8 @@ struct rclrt_service
   /* True: `response` is sent when it returns. False: later, by rclrt_service_respond(). */
   bool (*run)(void * context, const void * request, void * response);
   void * context;
-  uint32_t unsent; /* responses for which there was no buffer */
+  uint32_t unsent;      /* responses for which there was no buffer */
+  uint32_t undecodable; /* requests that decode() refused */
 };
 
 struct rclrt_client
@@ -113,6 +114,7 @@ struct rclrt_client
   uint16_t number; /* of the request the response belongs to */
   void (*run)(void * context, const void * response, uint16_t number);
   void * context;
+  uint32_t undecodable; /* responses that decode() refused */
   uint8_t priority;
 };
 
@@ -144,7 +146,9 @@ enum rclrt_ret rclrt_client_init(
   const struct rclrt_type * request_type, const struct rclrt_type * response_type,
   const char * name, uint8_t priority);
 /* Delete the entities at the agent, waiting for it; readers leave their executor. Messages that
- * were not sent or not acknowledged yet are dropped (rclrt_daemon_confirmed() tells). Afterwards
+ * were not sent or not acknowledged yet are dropped, the reliable ones counted and reported
+ * (on_abandoned): the deletion is urgent and overtakes what has just been published. Whoever wants
+ * it to arrive waits for rclrt_daemon_confirmed() first. Afterwards
  * the storage is the caller's again, also when an error is returned: those of
  * rclrt_session_delete(), ARGUMENT (not initialised). Not while a callback of it runs. */
 enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher);

@@ -40,7 +40,7 @@
  *   - take: 2 S, with several submessages in the message R more; as much for each frame passed
  *     over, at most L
  *   - tick: S; for each message given up W
- *   - remove: N (output), W (input), L + W S (sink); new session: N + L + S W
+ *   - remove: N (output), W (input), L + W S (sink); new session: N for each output, then L + S W
  */
 #ifndef RCLRT_MICRO__DAEMON_H_
 #define RCLRT_MICRO__DAEMON_H_
@@ -201,9 +201,9 @@ struct rclrt_daemon_config
    * it. */
   struct rclrt_slot * slots;
   uint16_t slot_count;
-  uint8_t * ring;      /* raw bytes received */
-  uint32_t ring_size;  /* a power of two, >= 2 * message_capacity */
-  uint8_t * piece;     /* what is handed to transport.write at once; not used for datagrams */
+  uint8_t * ring;     /* raw bytes received */
+  uint32_t ring_size; /* a power of two, > 2 * (message_capacity + 6): the longest frame, stuffed */
+  uint8_t * piece;    /* what is handed to transport.write at once; not used for datagrams */
   uint16_t piece_size; /* >= 16 */
   uint8_t * input;     /* what transport.read gives; null when bytes come by interrupt */
   uint16_t input_size; /* of message_capacity or more for datagrams */
@@ -213,7 +213,8 @@ struct rclrt_daemon_config
                             its repeat need not wait for a long frame; 0: no hold-off */
   uint64_t answer_ns;    /* a peer cannot have answered sooner: an earlier NACK of a message sent
                             again is about its last transmission and is ignored; 0: none ignored */
-  uint64_t lifetime_ns;  /* reliable messages older than this are given up; 0: never */
+  uint64_t lifetime_ns;  /* reliable messages older than this are given up once they have been sent
+                            and are not acknowledged; 0: never */
   uint16_t reserve;      /* the last nodes of the pool, fewer than all, kept for ... */
   uint8_t reserve_priority; /* ... this priority and above */
 };
@@ -227,7 +228,11 @@ struct rclrt_daemon
   struct rclrt_shortage shortage; /* of the last RCLRT_ERR_STORAGE, or what init() did not accept */
   uint8_t session;
   uint8_t key[4];
-  /* Called outside critical sections when a reliable message is given up. Null for none. */
+  /* Set from a reset until the agent has answered: what comes on a stream meanwhile, and ACKNACKs
+   * and HEARTBEATs, are of the session before, and count as foreign. */
+  bool greeting;
+  /* Called outside critical sections when a reliable message is given up: after its lifetime, when
+   * its stream is removed, and by a reset. Null for none. */
   void (*on_abandoned)(
     void * context, const struct rclrt_output_stream * stream, uint16_t sequence);
   void * on_abandoned_context;
@@ -265,7 +270,8 @@ struct rclrt_daemon
 enum rclrt_ret rclrt_daemon_init(
   struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
   const struct rclrt_port * port, const struct rclrt_transport * transport);
-/* All streams begin anew, everything queued or pending is dropped. For a new session. */
+/* All streams begin anew, everything queued or pending is dropped; reliable messages that were not
+ * acknowledged are counted and reported as given up. For a new session. */
 void rclrt_daemon_reset(struct rclrt_daemon * daemon, uint8_t session, const uint8_t key[4]);
 
 /* Streams and sinks are the caller's, each added once, before use. */
@@ -335,8 +341,8 @@ struct rclrt_message
 /* The next message for `sink`: copied to `buffer`, checked, in the order of its stream. Frames that
  * fail are counted and passed over. A message of several submessages is taken in parts, each
  * from the sink it is for (ACKNACKs and HEARTBEATs go with the part before); it is acknowledged
- * with the last. A message that came in fragments is one part. Errors: AGAIN (none). Linear in the
- * bytes copied; critical sections as above. `message->submessages` is valid until the sink is taken
+ * with the last. A message that came in fragments is one part. Errors: AGAIN (none), STORAGE (a
+ * buffer below message_capacity: nothing is taken). Linear in the bytes copied; critical sections as above. `message->submessages` is valid until the sink is taken
  * from again. */
 enum rclrt_ret rclrt_daemon_take(
   struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,

@@ -104,7 +104,8 @@ enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_
 enum rclrt_ret rclrt_session_create(
   struct rclrt_session * session, struct rclrt_entity * entity, enum rclrt_object_kind kind);
 enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt_entity * entity);
-/* READ_DATA with what the entity says; `delivery.max_samples` 0 cancels. Sets `read_request`. */
+/* READ_DATA with what the entity says; `delivery.max_samples` 0 cancels. Sets `read_request`.
+ * Does not wait: a refusal is seen in `session->status` only. */
 enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_entity * entity);
 /* Handles answers that have come, and throws away data that no reader is for. Called by the waiting
  * functions and by executors that spin; with preemption levels whoever reads the line calls it, or

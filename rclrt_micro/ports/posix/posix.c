@@ -193,10 +193,16 @@ static ptrdiff_t read_line(void * context, uint8_t * bytes, size_t capacity, uin
   if (poll(&ready, 1, ms > 60000 ? 60000 : (int)ms) <= 0) {
     return 0;
   }
-  const ssize_t got = read(posix->fd, bytes, capacity);
+  /* Of a datagram its whole length is told, also when it does not fit. */
+  const ssize_t got = posix->line == RCLRT_POSIX_UDP ? recv(posix->fd, bytes, capacity, MSG_TRUNC)
+                                                     : read(posix->fd, bytes, capacity);
   const bool nothing = got < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED);
   if (nothing) {
     return 0; /* an agent that is not there yet refuses datagrams */
+  }
+  if (got > (ssize_t)capacity) {
+    posix->oversized++;
+    return 0;
   }
   /* A serial device that has been unplugged, a connection that is closed: no bytes ever again. */
   const bool ended = got == 0 && posix->line != RCLRT_POSIX_UDP;
