@@ -57,7 +57,7 @@ TEST(Line, a_buffer_that_is_shorter_than_a_frame_is_refused_and_the_frame_stays)
   EXPECT_EQ(
     rclrt_daemon_take(&rig.daemon, &reader.sink, buffer.data(), buffer.size(), &taken),
     RCLRT_ERR_STORAGE);
-  EXPECT_EQ(rig.daemon.shortage.what, std::string("the buffer"));
+  EXPECT_STREQ(rig.daemon.shortage.what, "the buffer");
   EXPECT_EQ(rig.daemon.shortage.limit, 511U);
   EXPECT_EQ(rig.daemon.shortage.needed, 512U);
   EXPECT_EQ(reader.take(), std::vector<int>{5});

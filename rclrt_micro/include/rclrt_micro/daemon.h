@@ -228,7 +228,7 @@ struct rclrt_daemon
   struct rclrt_shortage shortage; /* of the last RCLRT_ERR_STORAGE, or what init() did not accept */
   uint8_t session;
   uint8_t key[4];
-  /* Set from a reset until the agent has answered: what comes on a stream meanwhile, and ACKNACKs
+  /* From the greeting until the agent answers it: what comes on a stream meanwhile, and ACKNACKs
    * and HEARTBEATs, are of the session before, and count as foreign. */
   bool greeting;
   /* Called outside critical sections when a reliable message is given up: after its lifetime, when
@@ -342,8 +342,8 @@ struct rclrt_message
  * fail are counted and passed over. A message of several submessages is taken in parts, each
  * from the sink it is for (ACKNACKs and HEARTBEATs go with the part before); it is acknowledged
  * with the last. A message that came in fragments is one part. Errors: AGAIN (none), STORAGE (a
- * buffer below message_capacity: nothing is taken). Linear in the bytes copied; critical sections as above. `message->submessages` is valid until the sink is taken
- * from again. */
+ * buffer below message_capacity: nothing is taken). Linear in the bytes copied; critical sections
+ * as above. `message->submessages` is valid until the sink is taken from again. */
 enum rclrt_ret rclrt_daemon_take(
   struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
   struct rclrt_message * message);

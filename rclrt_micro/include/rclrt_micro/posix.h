@@ -54,8 +54,9 @@ enum rclrt_ret rclrt_posix_udp(struct rclrt_posix * posix, const char * host, ui
 enum rclrt_ret rclrt_posix_tcp(struct rclrt_posix * posix, const char * host, uint16_t port);
 void rclrt_posix_fini(struct rclrt_posix * posix);
 
-/* What another thread makes ready without a level (rclrt_guard_trigger()) does not end the wait for
+/* Without levels, what another thread makes ready (rclrt_guard_trigger()) does not end the wait for
  * the line: it runs when bytes come, at the next timer, or after the 100 ms of a spin. */
+
 /* Reads the line and collects timers in this thread until `*stop`, while a thread per level of the
  * executor runs its callbacks. `fifo_priorities`: one a level, rising; null leaves threads as they
  * are created. Errors: ARGUMENT, STATE (a thread could not be had: `posix->error`), TRANSPORT. */

@@ -100,7 +100,8 @@ enum rclrt_ret rclrt_session_keep_alive(struct rclrt_session * session, uint64_t
 enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_t timeout_ns);
 
 /* Creates it at the agent and remembers it; `id` is chosen when it is 0. Errors: ARGUMENT
- * (also: a text is missing), STATE (not connected), TIMEOUT, AGENT, STORAGE (name or message too long), AGAIN. */
+ * (also: a text is missing), STATE (not connected), TIMEOUT, AGENT, STORAGE (name or message too
+ * long), AGAIN. */
 enum rclrt_ret rclrt_session_create(
   struct rclrt_session * session, struct rclrt_entity * entity, enum rclrt_object_kind kind);
 enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt_entity * entity);
