@@ -38,5 +38,5 @@ int main(int argc, char ** argv)
   TRY(rclrt_executor_add_subscription(
     &client->executor, &subscription, &received, on_tick, NULL, 2, RCLRT_ON_NEW_DATA));
   TRY(rclrt_executor_add_timer(&client->executor, &timer, 10000000, 1, on_timer, NULL));
-  return rclrt_executor_spin(&client->executor, &stop);
+  return rclrt_executor_spin(&client->executor, &stop) == RCLRT_OK ? 0 : 1;
 }

@@ -36,6 +36,22 @@ static void close_line(struct rclrt_session * session)
   daemon_line_closed(session->daemon);
 }
 
+bool session_take_buffer(struct rclrt_session * session)
+{
+  const uint32_t token = daemon_enter(session->daemon);
+  const bool taken = !session->buffer_taken;
+  session->buffer_taken = true;
+  daemon_leave(session->daemon, token);
+  return taken;
+}
+
+void session_give_buffer(struct rclrt_session * session)
+{
+  const uint32_t token = daemon_enter(session->daemon);
+  session->buffer_taken = false;
+  daemon_leave(session->daemon, token);
+}
+
 uint16_t rclrt_session_next_request(struct rclrt_session * session)
 {
   const struct rclrt_port * port = session->daemon->port;

@@ -10,21 +10,8 @@
 #include "rclrt_micro/session.h"
 
 /* The session's buffer is for one at a time, whatever the context. False: somebody has it. */
-static inline bool session_take_buffer(struct rclrt_session * session)
-{
-  const uint32_t token = daemon_enter(session->daemon);
-  const bool taken = !session->buffer_taken;
-  session->buffer_taken = true;
-  daemon_leave(session->daemon, token);
-  return taken;
-}
-
-static inline void session_give_buffer(struct rclrt_session * session)
-{
-  const uint32_t token = daemon_enter(session->daemon);
-  session->buffer_taken = false;
-  daemon_leave(session->daemon, token);
-}
+bool session_take_buffer(struct rclrt_session * session);
+void session_give_buffer(struct rclrt_session * session);
 
 /* Most that is put around a name: "rq/", "Request", a zero. */
 #define SESSION_AFFIXES 11U

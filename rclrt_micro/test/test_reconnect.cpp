@@ -37,7 +37,7 @@ protected:
   }
 
   // Calls `also` when the agent sends a message that begins with this submessage, before it.
-  void with(uint8_t submessage, std::function<void()> also)
+  void with(uint8_t submessage, const std::function<void()> & also)
   {
     system.on_agent_message = [submessage, also](const Agent::Bytes & message) {
       if (message[4] == submessage) {
