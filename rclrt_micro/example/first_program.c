@@ -6,18 +6,15 @@
 #include "rclrt_micro/posix.h"
 #include "rclrt_micro/system.h"
 #include "rclrt_micro/types.h"
-
 #define TRY(call)         \
   if ((call) != RCLRT_OK) \
   return puts("failed: " #call), 1
-
 RCLRT_SYSTEM(client, 256, 8, 16, 2048, 4); /* 8 messages of 256 bytes to send, 4 timers */
 static struct rclrt_publisher publisher;
 static struct rclrt_subscription subscription;
 static struct rclrt_timer timer;
 static int32_t next, received;
 static bool stop;
-
 static void on_timer(void * context, struct rclrt_timer * of)
 {
   (void)context, (void)of;
@@ -29,7 +26,6 @@ static void on_tick(void * context, const void * message)
   printf("tick %d\n", (int)received);
   stop = received == 9;
 }
-
 int main(int argc, char ** argv)
 {
   struct rclrt_posix line;
@@ -42,6 +38,5 @@ int main(int argc, char ** argv)
   TRY(rclrt_executor_add_subscription(
     &client->executor, &subscription, &received, on_tick, NULL, 2, RCLRT_ON_NEW_DATA));
   TRY(rclrt_executor_add_timer(&client->executor, &timer, 10000000, 1, on_timer, NULL));
-  TRY(rclrt_executor_spin(&client->executor, &stop));
-  return 0;
+  return rclrt_executor_spin(&client->executor, &stop) == RCLRT_OK ? 0 : 1;
 }

@@ -74,13 +74,8 @@ static void run_batch(struct rclrt_executor * executor)
 
 enum rclrt_ret rclrt_batch_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns)
 {
-  if (executor == NULL || executor->levels > 1) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  const uint64_t now = executor->port->now_ns(executor->port->context);
-  const uint64_t deadline = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
-  enum rclrt_ret ret = rclrt_daemon_poll(executor->daemon, 0);
-  rclrt_session_handle(executor->session);
+  uint64_t deadline = 0;
+  enum rclrt_ret ret = executor_begin(executor, timeout_ns, &deadline);
   while (ret == RCLRT_OK) {
     const uint64_t next_ns = rclrt_executor_collect(executor);
     build_wait_set(executor);

@@ -13,18 +13,22 @@ enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain)
 {
-  if (node == NULL || session == NULL || name == NULL) {
+  if (node == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   const uint8_t representation =
     node->representation == RCLRT_BY_XML ? RCLRT_BY_XML : RCLRT_BY_BINARY;
   memset(node, 0, sizeof(*node));
-  node->session = session;
+  if (session == NULL || name == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
   node->representation = representation;
   node->participant.name = name;
   node->participant.domain = domain;
   node->participant.representation = representation;
-  return rclrt_session_create(session, &node->participant, RCLRT_PARTICIPANT);
+  const enum rclrt_ret ret = rclrt_session_create(session, &node->participant, RCLRT_PARTICIPANT);
+  node->session = ret == RCLRT_OK ? session : NULL;
+  return ret;
 }
 
 /* Topic, then publisher or subscriber, then writer or reader. */
@@ -105,14 +109,17 @@ enum rclrt_ret rclrt_publisher_init(
   struct rclrt_publisher * publisher, struct rclrt_node_handle * node,
   const struct rclrt_type * type, const char * name, struct rclrt_qos qos, uint8_t priority)
 {
-  if (publisher == NULL || node == NULL || type == NULL || name == NULL) {
+  if (publisher == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(publisher, 0, sizeof(*publisher)); /* whatever the storage held */
+  if (node == NULL || type == NULL || name == NULL || type->encode == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   if (node->session == NULL || priority >= RCLRT_PRIORITIES) {
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_session * session = node->session;
-  memset(publisher, 0, sizeof(*publisher));
   if (client_check_streams(session, 1) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
@@ -167,11 +174,8 @@ enum rclrt_ret client_add_reception(
   const uint8_t id = next_stream(session, reliable);
   entity->read_stream = id;
   entity->delivery.max_samples = UINT16_MAX;
-  enum rclrt_ret ret = rclrt_daemon_add_input(daemon, stream, id, NULL, 0);
-  if (ret == RCLRT_OK) {
-    ret = rclrt_daemon_add_sink(daemon, sink, entity->id, id, 0);
-  }
-  return ret;
+  (void)rclrt_daemon_add_input(daemon, stream, id, NULL, 0); /* fails for null pointers only */
+  return rclrt_daemon_add_sink(daemon, sink, entity->id, id, 0);
 }
 
 void client_remove_reception(
@@ -198,13 +202,14 @@ enum rclrt_ret rclrt_subscription_init(
   struct rclrt_subscription * subscription, struct rclrt_node_handle * node,
   const struct rclrt_type * type, const char * name, struct rclrt_qos qos)
 {
-  if (subscription == NULL || node == NULL || type == NULL || name == NULL) {
+  if (subscription == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  if (node->session == NULL) {
+  memset(subscription, 0, sizeof(*subscription)); /* whatever the storage held */
+  if (
+    node == NULL || type == NULL || name == NULL || type->decode == NULL || node->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  memset(subscription, 0, sizeof(*subscription));
   if (client_check_streams(node->session, 1) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
@@ -371,6 +376,16 @@ bool client_take_data(
   return found;
 }
 
+bool client_decode(
+  const struct rclrt_type * type, void * message, struct rclrt_reader * reader,
+  uint32_t * undecodable)
+{
+  reader->origin = reader->at;
+  type->decode(message, reader);
+  *undecodable += reader->failed ? 1U : 0U;
+  return !reader->failed;
+}
+
 enum rclrt_ret client_add_reader(
   struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
   enum rclrt_invocation invocation, struct rclrt_session * session, struct rclrt_entity * entity)
@@ -395,9 +410,8 @@ static bool subscription_take(struct rclrt_callback * callback, uint8_t * buffer
   }
   struct rclrt_reader reader;
   rclrt_reader_init(&reader, data.data, data.size);
-  subscription->type->decode(subscription->message, &reader);
-  subscription->undecodable += reader.failed ? 1U : 0U;
-  return !reader.failed;
+  return client_decode(
+    subscription->type, subscription->message, &reader, &subscription->undecodable);
 }
 
 static void subscription_run(struct rclrt_callback * callback, bool fresh)

@@ -24,8 +24,8 @@ struct outgoing
 
 enum rclrt_ret client_send(const struct outgoing * out);
 
-/* Are there `count` streams more? They are not used twice in a session: the agent would go on with the
- * old numbers. */
+/* Are there `count` streams more? They are not used twice in a session: the agent would go on with
+ * the old numbers. */
 enum rclrt_ret client_check_streams(const struct rclrt_session * session, unsigned count);
 enum rclrt_ret client_add_output(
   struct rclrt_session * session, struct rclrt_output_stream * stream, bool reliable);
@@ -41,8 +41,12 @@ void client_remove_reception(
 enum rclrt_ret client_add_reader(
   struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
   enum rclrt_invocation invocation, struct rclrt_session * session, struct rclrt_entity * entity);
-/* The DATA for the sink's object in its next message. Peers put one into a message; another is counted
- * as malformed. */
+/* Reads a message from where the reader is. False, and counted, if it cannot be. */
+bool client_decode(
+  const struct rclrt_type * type, void * message, struct rclrt_reader * reader,
+  uint32_t * undecodable);
+/* The DATA for the sink's object in its next message. There is one: messages with several are taken
+ * in parts. Only of a fragmented message the others are lost, and counted as malformed. */
 bool client_take_data(
   struct rclrt_session * session, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
   struct rclrt_bytes * data);

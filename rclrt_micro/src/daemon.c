@@ -7,17 +7,36 @@
 
 #include "daemon_internal.h"
 
+void daemon_count(struct rclrt_daemon * daemon, uint32_t * counter)
+{
+  const uint32_t token = daemon_enter(daemon);
+  (*counter)++;
+  daemon_leave(daemon, token);
+}
+
+enum rclrt_ret daemon_short(
+  struct rclrt_daemon * daemon, const char * what, size_t limit, size_t needed)
+{
+  const struct rclrt_shortage shortage = {what, (uint32_t)limit, (uint32_t)needed};
+  const uint32_t token = daemon_enter(daemon);
+  daemon->shortage = shortage;
+  daemon_leave(daemon, token);
+  return RCLRT_ERR_STORAGE;
+}
+
 static bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1U)) == 0; }
 
 /* The first size that is too small, or nothing. */
 static struct rclrt_shortage find_shortage(const struct rclrt_daemon_config * config)
 {
-  const uint32_t ring = 2U * config->message_capacity;
+  /* The longest frame: a flag, and everything behind it stuffed. */
+  const uint32_t ring = 2U * (config->message_capacity + 6U) + 1U;
   const bool datagrams = config->framing == RCLRT_FRAMING_DATAGRAM && config->input != NULL;
   /* Of the ring only a part counts that is a power of two. */
   const uint32_t usable = is_power_of_two(config->ring_size) ? config->ring_size : 0;
   const struct rclrt_shortage sizes[] = {
     {"node_count", config->node_count, 1},
+    {"node_count, more than reserve", config->node_count, config->reserve + 1U},
     {"message_capacity", config->message_capacity & ~(uint32_t)3, 64},
     {"message_capacity, a multiple of 4", config->message_capacity & ~(uint32_t)3,
      config->message_capacity},
@@ -39,7 +58,11 @@ enum rclrt_ret rclrt_daemon_init(
   struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
   const struct rclrt_port * port, const struct rclrt_transport * transport)
 {
-  if (daemon == NULL || config == NULL || port == NULL || transport == NULL) {
+  if (daemon == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(daemon, 0, sizeof(*daemon)); /* whatever the storage held */
+  if (config == NULL || port == NULL || transport == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   if (
@@ -49,7 +72,6 @@ enum rclrt_ret rclrt_daemon_init(
     config->piece == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  memset(daemon, 0, sizeof(*daemon));
   daemon->shortage = find_shortage(config);
   if (daemon->shortage.what != NULL) {
     return RCLRT_ERR_STORAGE;
@@ -86,10 +108,16 @@ enum rclrt_ret rclrt_daemon_init(
 
 void rclrt_daemon_reset(struct rclrt_daemon * daemon, uint8_t session, const uint8_t key[4])
 {
+  if (daemon == NULL || key == NULL) {
+    return;
+  }
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
+       link = rclrt_list_next(&daemon->outputs, link)) {
+    daemon_empty_output(daemon, output_of(link));
+  }
   const uint32_t token = daemon_enter(daemon);
   daemon->session = session;
   memcpy(daemon->key, key, sizeof(daemon->key));
-  daemon_reset_sending(daemon);
   daemon_reset_receiving(daemon);
   daemon_leave(daemon, token);
 }
@@ -144,6 +172,9 @@ enum rclrt_ret rclrt_daemon_add_sink(
 
 enum rclrt_ret rclrt_daemon_poll(struct rclrt_daemon * daemon, uint64_t timeout_ns)
 {
+  if (daemon == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
   const uint64_t due = rclrt_daemon_tick(daemon);
   const uint64_t now = daemon_now(daemon);
   if (due <= now) {

@@ -23,23 +23,33 @@ static inline uint64_t daemon_now(const struct rclrt_daemon * daemon)
   return daemon->port->now_ns(daemon->port->context);
 }
 
-/* Not inside a critical section. */
-static inline void daemon_count(struct rclrt_daemon * daemon, uint32_t * counter)
+/* `ns` after `from`; both may be as long as forever. */
+static inline uint64_t time_after(uint64_t from, uint64_t ns)
 {
-  const uint32_t token = daemon_enter(daemon);
-  (*counter)++;
-  daemon_leave(daemon, token);
+  return ns < UINT64_MAX - from ? from + ns : UINT64_MAX;
+}
+
+/* How long ago `since` was; 0 if it is later than `now`: who has read the clock may have been
+ * interrupted by who has then set `since`. */
+static inline uint64_t time_since(uint64_t now, uint64_t since)
+{
+  return now > since ? now - since : 0;
 }
 
 /* Not inside a critical section. */
-static inline enum rclrt_ret daemon_short(
-  struct rclrt_daemon * daemon, const char * what, size_t limit, size_t needed)
+void daemon_count(struct rclrt_daemon * daemon, uint32_t * counter);
+/* Not inside a critical section. Returns RCLRT_ERR_STORAGE. */
+enum rclrt_ret daemon_short(
+  struct rclrt_daemon * daemon, const char * what, size_t limit, size_t needed);
+
+static inline bool is_control(uint8_t submessage)
 {
-  const struct rclrt_shortage shortage = {what, (uint32_t)limit, (uint32_t)needed};
-  const uint32_t token = daemon_enter(daemon);
-  daemon->shortage = shortage;
-  daemon_leave(daemon, token);
-  return RCLRT_ERR_STORAGE;
+  return submessage == RCLRT_ACKNACK || submessage == RCLRT_HEARTBEAT;
+}
+
+static inline bool is_data(uint8_t submessage)
+{
+  return submessage == RCLRT_DATA || submessage == RCLRT_FRAGMENT;
 }
 
 static inline bool is_reliable(uint8_t stream) { return stream >= RCLRT_STREAM_RELIABLE; }
@@ -54,6 +64,21 @@ static inline struct rclrt_output_stream * output_of(struct rclrt_link * link)
   return RCLRT_CONTAINER_OF(link, struct rclrt_output_stream, link);
 }
 
+static inline struct rclrt_slot * slot_of(struct rclrt_link * link)
+{
+  return link == NULL ? NULL : RCLRT_CONTAINER_OF(link, struct rclrt_slot, link);
+}
+
+static inline struct rclrt_sink * sink_of(struct rclrt_link * link)
+{
+  return RCLRT_CONTAINER_OF(link, struct rclrt_sink, link);
+}
+
+static inline struct rclrt_input_stream * input_of(struct rclrt_link * link)
+{
+  return RCLRT_CONTAINER_OF(link, struct rclrt_input_stream, link);
+}
+
 static inline struct rclrt_node ** window_slot(
   struct rclrt_output_stream * stream, uint16_t sequence)
 {
@@ -65,13 +90,20 @@ void daemon_free_node(struct rclrt_daemon * daemon, struct rclrt_node * node);
 /* In a critical section: everything before `first` is done with. At most RCLRT_WINDOW steps. */
 void daemon_settle_until(
   struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint16_t first);
-/* In a critical section: gives up `node`, what its stream has before it (the agent can only skip from
- * the front) and the other fragments of its message. Returns how many. At most RCLRT_WINDOW steps. */
+/* In a critical section: gives up `node`, what its stream has before it (the agent can only skip
+ * from the front) and the other fragments of its message. Returns how many. At most RCLRT_WINDOW
+ * steps. */
 uint16_t daemon_abandon(struct rclrt_daemon * daemon, struct rclrt_node * node);
 /* Sends whatever may be sent, unless somebody is at it. Not inside a critical section. */
 void daemon_kick(struct rclrt_daemon * daemon);
-/* In a critical section: all streams as new, everything queued or waiting dropped. */
-void daemon_reset_sending(struct rclrt_daemon * daemon);
+/* The stream as new, everything of it queued or waiting dropped; what is reliable is counted and
+ * reported. One step per node. Not inside a critical section. */
+void daemon_empty_output(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream);
+/* Not inside a critical section. */
+void daemon_report_abandoned(
+  struct rclrt_daemon * daemon, const struct rclrt_output_stream * stream, uint16_t first,
+  uint16_t count);
+/* In a critical section: all streams as new, everything waiting dropped. */
 void daemon_reset_receiving(struct rclrt_daemon * daemon);
 /* The line was closed: half a frame that came before is not continued. */
 void daemon_line_closed(struct rclrt_daemon * daemon);
@@ -82,14 +114,22 @@ bool daemon_on_control(struct rclrt_daemon * daemon, const struct rclrt_submessa
 /* In a critical section: the acknowledgement that an input stream owes, if any. */
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack);
 
-/* Slots and input streams. The first five in a critical section. */
+/* Slots and input streams. The first seven in a critical section. */
+/* The slot is in no list. */
 void daemon_free_slot(struct rclrt_daemon * daemon, struct rclrt_slot * slot);
+/* A free slot, if need be that of a less urgent frame, or null. `gap`: the stream whose next frame
+ * needs it, or null: its own frames behind that one, and those of readers as urgent, go too. */
+struct rclrt_slot * daemon_take_slot(
+  struct rclrt_daemon * daemon, uint8_t priority, const struct rclrt_input_stream * gap);
+/* For whom is this? One step per sink. */
+struct rclrt_sink * daemon_find_sink(
+  struct rclrt_daemon * daemon, uint8_t submessage, uint16_t object, uint8_t stream);
 struct rclrt_input_stream * daemon_find_input(struct rclrt_daemon * daemon, uint8_t id);
 /* Is `sequence` among the next RCLRT_WINDOW of the stream? */
 bool daemon_in_window(const struct rclrt_input_stream * input, uint16_t sequence);
 /* The frame is not in the ring any more, or not wanted. */
 void daemon_forget_waiting(struct rclrt_input_stream * input, uint16_t sequence);
-/* The next number is another one; what is held under it gets in line. The sink to notify, or null. */
+/* The next number is another; what is held under it gets in line. The sink to notify, or null. */
 struct rclrt_sink * daemon_advance(struct rclrt_input_stream * input);
 void daemon_notify(struct rclrt_sink * sink);
 /* Unstuffs, checks and copies the bytes of a frame out of the ring. */

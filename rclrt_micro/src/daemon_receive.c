@@ -8,21 +8,6 @@
 
 #include "daemon_internal.h"
 
-static struct rclrt_slot * slot_of(struct rclrt_link * link)
-{
-  return link == NULL ? NULL : RCLRT_CONTAINER_OF(link, struct rclrt_slot, link);
-}
-
-static struct rclrt_sink * sink_of(struct rclrt_link * link)
-{
-  return RCLRT_CONTAINER_OF(link, struct rclrt_sink, link);
-}
-
-static struct rclrt_input_stream * input_of(struct rclrt_link * link)
-{
-  return RCLRT_CONTAINER_OF(link, struct rclrt_input_stream, link);
-}
-
 /* In a critical section. One step per stream. */
 struct rclrt_input_stream * daemon_find_input(struct rclrt_daemon * daemon, uint8_t id)
 {
@@ -33,12 +18,6 @@ struct rclrt_input_stream * daemon_find_input(struct rclrt_daemon * daemon, uint
     }
   }
   return NULL;
-}
-
-/* In a critical section; the slot is in no list. */
-void daemon_free_slot(struct rclrt_daemon * daemon, struct rclrt_slot * slot)
-{
-  rclrt_list_push_back(&daemon->free_slots, &slot->link);
 }
 
 /* In a critical section: is `sequence` among the next RCLRT_WINDOW of the stream? */
@@ -53,86 +32,6 @@ void daemon_forget_waiting(struct rclrt_input_stream * input, uint16_t sequence)
   if (daemon_in_window(input, sequence)) {
     input->waiting &= (uint16_t)~(1U << (uint16_t)(sequence - input->expected));
   }
-}
-
-/* In a critical section. */
-static void free_held(struct rclrt_daemon * daemon, struct rclrt_input_stream * input)
-{
-  for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
-    if (input->held[i] != NULL) {
-      daemon_free_slot(daemon, input->held[i]);
-      input->held[i] = NULL;
-    }
-  }
-}
-
-/* In a critical section. */
-static void free_slots(struct rclrt_daemon * daemon, struct rclrt_sink * sink)
-{
-  struct rclrt_link * slot;
-  while ((slot = rclrt_list_pop_front(&sink->slots)) != NULL) {
-    daemon_free_slot(daemon, slot_of(slot));
-  }
-}
-
-void rclrt_daemon_remove_input(struct rclrt_daemon * daemon, struct rclrt_input_stream * stream)
-{
-  if (daemon == NULL || stream == NULL || stream->link.next == NULL) {
-    return;
-  }
-  const uint32_t token = daemon_enter(daemon);
-  free_held(daemon, stream);
-  rclrt_list_remove(&stream->link);
-  daemon_leave(daemon, token);
-}
-
-void rclrt_daemon_remove_sink(struct rclrt_daemon * daemon, struct rclrt_sink * sink)
-{
-  if (daemon == NULL || sink == NULL || sink->link.next == NULL) {
-    return;
-  }
-  const uint32_t token = daemon_enter(daemon);
-  rclrt_list_remove(&sink->link);
-  struct rclrt_link * link;
-  while ((link = rclrt_list_pop_front(&sink->slots)) != NULL) {
-    slot_of(link)->sink = &daemon->others;
-    rclrt_list_push_back(&daemon->others.slots, link);
-  }
-  for (link = rclrt_list_first(&daemon->inputs); link != NULL;
-       link = rclrt_list_next(&daemon->inputs, link)) {
-    for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
-      struct rclrt_slot * held = input_of(link)->held[i];
-      if (held != NULL && held->sink == sink) {
-        held->sink = &daemon->others;
-      }
-    }
-  }
-  daemon_leave(daemon, token);
-}
-
-void daemon_reset_receiving(struct rclrt_daemon * daemon)
-{
-  struct rclrt_link * link;
-  for (link = rclrt_list_first(&daemon->inputs); link != NULL;
-       link = rclrt_list_next(&daemon->inputs, link)) {
-    struct rclrt_input_stream * input = input_of(link);
-    free_held(daemon, input);
-    input->started = false;
-    input->ack_due = false;
-    input->expected = 0;
-    input->highest = 0;
-    input->waiting = 0;
-    input->asked = 0;
-    input->skips = 0;
-    input->assembly_skips = 0;
-    input->assembly_length = 0;
-    input->assembly_broken = false;
-  }
-  for (link = rclrt_list_first(&daemon->sinks); link != NULL;
-       link = rclrt_list_next(&daemon->sinks, link)) {
-    free_slots(daemon, sink_of(link));
-  }
-  free_slots(daemon, &daemon->others);
 }
 
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack)
@@ -162,11 +61,12 @@ bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknac
   return false;
 }
 
-/* In a critical section: the next number is another one. What is held under it gets in line. Returns
- * the sink to notify, or null. */
+/* In a critical section: the next number is another one. What is held under it gets in line.
+ * Returns the sink to notify, or null. */
 struct rclrt_sink * daemon_advance(struct rclrt_input_stream * input)
 {
   input->expected++;
+  input->taken = 0;
   input->waiting >>= 1;
   input->asked >>= 1;
   if (rclrt_sequence_before(input->highest, input->expected)) {
@@ -258,6 +158,9 @@ enum rclrt_ret daemon_copy_out(
 
 static bool is_ours(const struct rclrt_daemon * daemon, const uint8_t * head)
 {
+  if (daemon->greeting && head[1] != RCLRT_STREAM_NONE) {
+    return false; /* the agent has no streams yet: of the session before */
+  }
   if (head[0] == RCLRT_SESSION_NONE || head[0] == RCLRT_SESSION_NONE_WITH_KEY) {
     return true; /* an answer from before the session */
   }
@@ -267,42 +170,51 @@ static bool is_ours(const struct rclrt_daemon * daemon, const uint8_t * head)
 
 bool daemon_on_control(struct rclrt_daemon * daemon, const struct rclrt_submessage * submessage)
 {
-  if (submessage->id == RCLRT_ACKNACK) {
-    daemon_on_acknack(daemon, &submessage->of.acknack);
-  } else if (submessage->id == RCLRT_HEARTBEAT) {
-    on_heartbeat(daemon, &submessage->of.heartbeat);
-  } else {
+  if (!is_control(submessage->id)) {
     return false;
+  }
+  if (daemon->greeting) {
+    daemon_count(daemon, &daemon->counters.foreign);
+  } else if (submessage->id == RCLRT_ACKNACK) {
+    daemon_on_acknack(daemon, &submessage->of.acknack);
+  } else {
+    on_heartbeat(daemon, &submessage->of.heartbeat);
   }
   return true;
 }
 
-/* Acknowledgements and heartbeats at once. Bounded by RCLRT_CONTROL_MAX. */
-static void handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot * frame)
+/* Acknowledgements and heartbeats at once. Bounded by RCLRT_CONTROL_MAX. False: there is more in
+ * the message, all of it for whoever takes it. */
+static bool handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot * frame)
 {
   uint8_t bytes[RCLRT_CONTROL_MAX];
   uint16_t length = 0;
   if (daemon_copy_out(daemon, frame, bytes, sizeof(bytes), &length) != RCLRT_OK) {
     daemon_count(daemon, &daemon->counters.bad_checksums);
-    return;
+    return true;
   }
   struct rclrt_reader reader;
   struct rclrt_message_header header;
   struct rclrt_submessage submessage;
-  rclrt_reader_init(&reader, bytes, length);
-  rclrt_read_message_header(&reader, &header);
-  while (rclrt_read_submessage(&reader, &submessage)) {
-    if (!daemon_on_control(daemon, &submessage)) {
-      daemon_count(daemon, &daemon->counters.malformed); /* what is not, comes first in a message */
+  for (int looked = 0; looked < 2; ++looked) {
+    rclrt_reader_init(&reader, bytes, length);
+    rclrt_read_message_header(&reader, &header);
+    while (rclrt_read_submessage(&reader, &submessage)) {
+      if (!is_control(submessage.id)) {
+        return false;
+      }
+      if (looked > 0) {
+        (void)daemon_on_control(daemon, &submessage);
+      }
     }
   }
   if (reader.failed) {
     daemon_count(daemon, &daemon->counters.malformed);
   }
+  return true;
 }
 
-/* In a critical section: for whom is this? One step per sink. */
-static struct rclrt_sink * find_sink(
+struct rclrt_sink * daemon_find_sink(
   struct rclrt_daemon * daemon, uint8_t submessage, uint16_t object, uint8_t stream)
 {
   for (struct rclrt_link * link = rclrt_list_first(&daemon->sinks); link != NULL;
@@ -315,76 +227,6 @@ static struct rclrt_sink * find_sink(
     }
   }
   return &daemon->others;
-}
-
-/* In a critical section: the newest frame of the least urgent sink below `priority`, taken out of line,
- * or null. One step per sink. */
-static struct rclrt_slot * evict_waiting(struct rclrt_daemon * daemon, uint8_t priority)
-{
-  struct rclrt_sink * victim = NULL;
-  for (struct rclrt_link * link = rclrt_list_first(&daemon->sinks); link != NULL;
-       link = rclrt_list_next(&daemon->sinks, link)) {
-    struct rclrt_sink * sink = sink_of(link);
-    const uint8_t limit = victim == NULL ? priority : victim->priority;
-    if (sink->priority < limit && !rclrt_list_empty(&sink->slots)) {
-      victim = sink;
-    }
-  }
-  if (victim == NULL) {
-    return NULL;
-  }
-  struct rclrt_slot * slot = slot_of(rclrt_list_last(&victim->slots));
-  rclrt_list_remove(&slot->link);
-  struct rclrt_input_stream * input = daemon_find_input(daemon, slot->stream);
-  if (input != NULL) {
-    daemon_forget_waiting(input, slot->sequence);
-  }
-  return slot;
-}
-
-/* In a critical section: of the held frames of the least urgent sink the furthest ahead, which is asked
- * for again when its turn comes nearer. `gap`: the stream whose next frame needs the slot, or null.
- * For that one its own held frames, and those of sinks as urgent, go too: none of its own can be
- * delivered before it. RCLRT_WINDOW steps per stream. */
-static struct rclrt_slot * evict_held(
-  struct rclrt_daemon * daemon, uint8_t priority, const struct rclrt_input_stream * gap)
-{
-  struct rclrt_slot ** victim = NULL;
-  uint16_t ahead = 0;
-  for (struct rclrt_link * link = rclrt_list_first(&daemon->inputs); link != NULL;
-       link = rclrt_list_next(&daemon->inputs, link)) {
-    struct rclrt_input_stream * input = input_of(link);
-    for (uint16_t i = 1; i < RCLRT_WINDOW; ++i) {
-      struct rclrt_slot ** held = &input->held[(uint16_t)(input->expected + i) % RCLRT_WINDOW];
-      if (*held == NULL) {
-        continue;
-      }
-      const uint8_t of = (*held)->sink->priority;
-      const bool may = of < priority || (gap != NULL && (of == priority || input == gap));
-      const uint8_t least = victim == NULL ? RCLRT_PRIORITIES : (*victim)->sink->priority;
-      if (may && (of < least || (of == least && i > ahead))) {
-        victim = held;
-        ahead = i;
-      }
-    }
-  }
-  struct rclrt_slot * slot = victim == NULL ? NULL : *victim;
-  if (slot != NULL) {
-    *victim = NULL;
-  }
-  return slot;
-}
-
-/* In a critical section: a free slot, if need be that of a less urgent frame, or null. */
-static struct rclrt_slot * take_slot(
-  struct rclrt_daemon * daemon, uint8_t priority, const struct rclrt_input_stream * gap)
-{
-  struct rclrt_slot * slot = slot_of(rclrt_list_pop_front(&daemon->free_slots));
-  if (slot == NULL) {
-    daemon->counters.dropped_frames++;
-    slot = evict_waiting(daemon, priority);
-  }
-  return slot != NULL ? slot : evict_held(daemon, priority, gap);
 }
 
 /* In a critical section: should this frame of a reliable stream be kept? */
@@ -407,10 +249,12 @@ static bool wanted(
   return true;
 }
 
-/* A whole frame is in the ring: `found` says where, `head` its first bytes, unchecked. */
+/* A whole frame is in the ring: `found` says where, `preview` its first bytes, unchecked. */
 static void on_frame(
-  struct rclrt_daemon * daemon, const struct rclrt_slot * found, const uint8_t * head)
+  struct rclrt_daemon * daemon, const struct rclrt_slot * found, const uint8_t * preview)
 {
+  uint8_t head[RCLRT_FRAME_PREVIEW]; /* a copy: the next frame may come in the middle of this */
+  memcpy(head, preview, sizeof(head));
   daemon_count(daemon, &daemon->counters.received);
   const size_t at = rclrt_message_header_size(head[0]);
   if (found->length < at + RCLRT_SUBMESSAGE_HEADER) {
@@ -423,9 +267,8 @@ static void on_frame(
   }
   const uint8_t submessage = head[at];
   if (
-    (submessage == RCLRT_ACKNACK || submessage == RCLRT_HEARTBEAT) &&
-    head[1] == RCLRT_STREAM_NONE && found->length <= RCLRT_CONTROL_MAX) {
-    handle_control(daemon, found);
+    is_control(submessage) && head[1] == RCLRT_STREAM_NONE && found->length <= RCLRT_CONTROL_MAX &&
+    handle_control(daemon, found)) {
     return;
   }
   const bool has_object = found->length >= at + 8U;
@@ -445,13 +288,21 @@ static void on_frame(
     daemon->counters.foreign += input == NULL ? 1U : 0U;
   }
   if (keep) {
-    sink = find_sink(daemon, submessage, object, stream);
-    struct rclrt_slot * slot = take_slot(daemon, sink->priority, gap);
+    sink = daemon_find_sink(daemon, submessage, object, stream);
+    /* What an agent answers comes before all data; data without a reader takes nobody's slot. */
+    const bool unread = sink == &daemon->others && is_data(submessage);
+    if (unread && !is_reliable(stream)) {
+      daemon->counters.malformed++;
+      sink = NULL;
+    }
+    struct rclrt_slot * slot =
+      sink == NULL ? NULL : daemon_take_slot(daemon, unread ? 0 : sink->priority, gap);
     if (slot != NULL) {
       *slot = *found;
       slot->sink = sink;
       slot->stream = stream;
       slot->sequence = sequence;
+      slot->taken = 0;
       rclrt_list_push_back(&sink->slots, &slot->link);
     } else {
       if (input != NULL) {
@@ -532,10 +383,7 @@ static void receive_stream(struct rclrt_daemon * daemon, const uint8_t * bytes, 
     put(daemon, at + (uint32_t)i, bytes[i]);
     const enum rclrt_scan what =
       serial ? rclrt_scan_byte(scanner, bytes[i]) : scan_length(scanner, bytes[i]);
-    if (what == RCLRT_SCAN_FRAME && scanner->wire > daemon->config.ring_size) {
-      /* Its stuffing made it longer than the ring: its begin is overwritten by its end. */
-      daemon_count(daemon, &daemon->counters.overwritten);
-    } else if (what == RCLRT_SCAN_BROKEN) {
+    if (what == RCLRT_SCAN_BROKEN) {
       daemon_count(daemon, &daemon->counters.broken_frames);
     } else if (what == RCLRT_SCAN_FRAME) {
       struct rclrt_slot found;
@@ -557,7 +405,7 @@ void daemon_line_closed(struct rclrt_daemon * daemon)
 
 void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
 {
-  if (bytes == NULL || size == 0) {
+  if (daemon == NULL || bytes == NULL || size == 0) {
     return;
   }
   if (daemon->config.framing == RCLRT_FRAMING_DATAGRAM) {

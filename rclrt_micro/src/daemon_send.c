@@ -63,30 +63,32 @@ uint16_t daemon_abandon(struct rclrt_daemon * daemon, struct rclrt_node * node)
   return count;
 }
 
-void daemon_reset_sending(struct rclrt_daemon * daemon)
+void daemon_report_abandoned(
+  struct rclrt_daemon * daemon, const struct rclrt_output_stream * stream, uint16_t first,
+  uint16_t count)
 {
-  struct rclrt_link * link;
-  while ((link = rclrt_queue_first(&daemon->execution)) != NULL) {
-    settle_node(daemon, node_of(link));
+  for (; count > 0 && daemon->on_abandoned != NULL; --count) {
+    daemon->on_abandoned(daemon->on_abandoned_context, stream, first++);
   }
-  while ((link = rclrt_list_first(&daemon->pending)) != NULL) {
-    settle_node(daemon, node_of(link));
-  }
-  if (daemon->current != NULL) {
-    daemon->current->settled = true;
-  }
-  daemon->held_for = NULL;
-  for (link = rclrt_list_first(&daemon->outputs); link != NULL;
-       link = rclrt_list_next(&daemon->outputs, link)) {
-    struct rclrt_output_stream * stream = output_of(link);
-    for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
-      stream->window[i] = NULL;
+}
+
+void daemon_empty_output(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream)
+{
+  const uint32_t token = daemon_enter(daemon);
+  const uint16_t first = stream->first_unacked;
+  const uint16_t count = (uint16_t)(is_reliable(stream->id) ? stream->next - first : 0);
+  for (uint16_t i = 0; i < daemon->config.node_count; ++i) {
+    if (daemon->config.nodes[i].stream == stream) {
+      settle_node(daemon, &daemon->config.nodes[i]);
     }
-    stream->next = 0;
-    stream->sent = 0;
-    stream->first_unacked = 0;
-    stream->heartbeat_due = false;
   }
+  stream->next = 0;
+  stream->sent = 0;
+  stream->first_unacked = 0;
+  stream->heartbeat_due = false;
+  daemon->counters.abandoned += count;
+  daemon_leave(daemon, token);
+  daemon_report_abandoned(daemon, stream, first, count);
 }
 
 void rclrt_daemon_remove_output(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream)
@@ -94,17 +96,13 @@ void rclrt_daemon_remove_output(struct rclrt_daemon * daemon, struct rclrt_outpu
   if (daemon == NULL || stream == NULL || stream->link.next == NULL) {
     return;
   }
+  daemon_empty_output(daemon, stream);
   const uint32_t token = daemon_enter(daemon);
-  for (uint16_t i = 0; i < daemon->config.node_count; ++i) {
-    if (daemon->config.nodes[i].stream == stream) {
-      settle_node(daemon, &daemon->config.nodes[i]);
-    }
-  }
   rclrt_list_remove(&stream->link);
   daemon_leave(daemon, token);
 }
 
-/* In a critical section: the least urgent best effort message below `priority`. One step per node. */
+/* In a critical section: the least urgent best effort message below `priority`. A step per node. */
 static struct rclrt_node * find_victim(struct rclrt_daemon * daemon, uint8_t priority)
 {
   for (unsigned level = 0; level < priority; ++level) {
@@ -127,7 +125,7 @@ static struct rclrt_node * take_node(struct rclrt_daemon * daemon, uint8_t prior
     struct rclrt_node * oldest = node_of(rclrt_list_first(&daemon->pending));
     if (
       daemon->free_count == 0 && oldest != NULL && config->lifetime_ns != 0 &&
-      now - oldest->timestamp_ns >= config->lifetime_ns) {
+      time_since(now, oldest->timestamp_ns) >= config->lifetime_ns) {
       (void)daemon_abandon(daemon, oldest);
     }
   } else if (
@@ -230,6 +228,9 @@ enum rclrt_ret rclrt_daemon_commit(
 
 void rclrt_daemon_cancel(struct rclrt_daemon * daemon, struct rclrt_node * node)
 {
+  if (daemon == NULL || node == NULL) {
+    return;
+  }
   const uint32_t token = daemon_enter(daemon);
   if (node->state == RCLRT_NODE_FILLING) {
     daemon_free_node(daemon, node);
@@ -257,8 +258,11 @@ enum rclrt_ret rclrt_daemon_send_fragmented(
   if (count > RCLRT_WINDOW) {
     return daemon_short(daemon, "RCLRT_WINDOW", RCLRT_WINDOW, count);
   }
-  if (count > daemon->config.node_count) {
-    return daemon_short(daemon, "node_count", daemon->config.node_count, count);
+  const struct rclrt_daemon_config * config = &daemon->config;
+  const size_t kept =
+    config->mode == RCLRT_MODE_OWN && priority < config->reserve_priority ? config->reserve : 0;
+  if (count + kept > config->node_count) {
+    return daemon_short(daemon, "node_count", config->node_count, count + kept);
   }
   struct rclrt_node * nodes[RCLRT_WINDOW];
   size_t lengths[RCLRT_WINDOW];

@@ -8,26 +8,60 @@
 
 #include "daemon_internal.h"
 
-static struct rclrt_slot * slot_of(struct rclrt_link * link)
-{
-  return link == NULL ? NULL : RCLRT_CONTAINER_OF(link, struct rclrt_slot, link);
-}
-
 /* What becomes of a checked frame. */
 enum verdict
 {
   DELIVER,
   DISCARD,
   HOLD,
+  MOVE, /* to the sink that its next part is for */
 };
 
-/* What judge() found out beside. */
+/* What is known of a part of a message on its way to whoever takes it. */
 struct delivery
 {
+  size_t begin, end;                 /* of the part in the message */
+  bool last;                         /* there is no other after it */
   struct rclrt_input_stream * input; /* or null */
   struct rclrt_sink * next;          /* to be notified; or null */
   uint16_t skips;                    /* of the stream, when this frame's turn came */
 };
+
+/* Where the part behind the one at `at` begins: a submessage, and ACKNACKs and HEARTBEATs behind
+ * it. `size` if there is none. */
+static size_t next_part(const uint8_t * bytes, size_t size, size_t at)
+{
+  do { /* ends: at least a header further each time */
+    const size_t length = (size_t)(bytes[at + 2] | bytes[at + 3] << 8);
+    const bool rest = length == 0 && bytes[at] == RCLRT_DATA;
+    at = rest ? size : (at + RCLRT_SUBMESSAGE_HEADER + length + 3U) / 4U * 4U;
+  } while (at + RCLRT_SUBMESSAGE_HEADER <= size && is_control(bytes[at]));
+  return at + RCLRT_SUBMESSAGE_HEADER <= size ? at : size;
+}
+
+/* The part whose turn it is. False when there is none any more. */
+static bool find_part(
+  const uint8_t * bytes, size_t size, unsigned taken, struct delivery * delivery)
+{
+  for (; taken > 0 && delivery->begin < size; --taken) {
+    delivery->begin = next_part(bytes, size, delivery->begin);
+  }
+  if (delivery->begin < size) {
+    delivery->end = next_part(bytes, size, delivery->begin);
+    delivery->last = delivery->end == size;
+  }
+  return delivery->begin < size;
+}
+
+/* In a critical section: for whom is the part at `at`? */
+static struct rclrt_sink * sink_of_part(
+  struct rclrt_daemon * daemon, const struct rclrt_slot * slot, const uint8_t * bytes, size_t size,
+  size_t at)
+{
+  const bool has_object = at + 8U <= size;
+  const uint16_t object = (uint16_t)(has_object ? bytes[at + 6U] << 8 | bytes[at + 7U] : 0);
+  return daemon_find_sink(daemon, bytes[at], object, slot->stream);
+}
 
 /* In a critical section. */
 static enum verdict judge(
@@ -45,8 +79,14 @@ static enum verdict judge(
       daemon->counters.late++;
       return DISCARD;
     }
-    input->started = true;
-    input->expected = (uint16_t)(header->sequence + 1U);
+    if (delivery->last) {
+      input->started = true;
+      input->expected = (uint16_t)(header->sequence + 1U);
+    }
+    return DELIVER;
+  }
+  if (header->sequence == input->expected && !delivery->last) {
+    input->taken = (uint16_t)(slot->taken + 1U);
     return DELIVER;
   }
   input->ack_due = true;
@@ -62,6 +102,15 @@ static enum verdict judge(
   daemon_forget_waiting(input, header->sequence);
   *held = slot;
   return HOLD;
+}
+
+/* In a critical section: the slot comes first in the line of who its next part is for. */
+static void line_up_part(
+  struct rclrt_slot * slot, struct rclrt_sink * sink, struct delivery * delivery)
+{
+  slot->sink = sink;
+  rclrt_list_push_front(&sink->slots, &slot->link);
+  delivery->next = sink;
 }
 
 /* Pieces before a gap and after it are not one message: what is there is dropped, and what comes up
@@ -97,16 +146,15 @@ static bool assemble(
   return whole;
 }
 
-/* The submessages of a delivered message: in the buffer, or assembled. False: no message yet. */
+/* The submessages of a delivered part: in the buffer, or assembled. False: no message yet. */
 static bool unwrap(
   struct rclrt_daemon * daemon, const struct delivery * delivery, const uint8_t * buffer,
-  uint16_t length, struct rclrt_message * message)
+  struct rclrt_message * message)
 {
-  const size_t at = rclrt_message_header_size(message->header.session);
   struct rclrt_input_stream * input = delivery->input;
   const bool ordered = input != NULL && is_reliable(input->id);
-  message->submessages.data = buffer + at;
-  message->submessages.size = length - at;
+  message->submessages.data = buffer + delivery->begin;
+  message->submessages.size = delivery->end - delivery->begin;
   if (ordered) {
     restart_assembly(input, delivery->skips);
   }
@@ -120,10 +168,14 @@ static bool unwrap(
   struct rclrt_reader reader;
   struct rclrt_submessage fragment;
   rclrt_reader_init(&reader, message->submessages.data, message->submessages.size);
-  if (!ordered || !rclrt_read_submessage(&reader, &fragment)) {
+  const bool sound = rclrt_read_submessage(&reader, &fragment);
+  if (!ordered || !sound) {
     daemon_count(daemon, &daemon->counters.malformed);
+  }
+  if (!ordered) {
     return false;
   }
+  input->assembly_broken = input->assembly_broken || !sound;
   if (!assemble(daemon, input, &fragment)) {
     return false;
   }
@@ -133,13 +185,26 @@ static bool unwrap(
   return true;
 }
 
-/* Takes one frame out of line. AGAIN: it was not a message to deliver; EMPTY is told by `*empty`. */
+/* In a critical section: the next slot of the sink, taken out of line; or null. */
+static struct rclrt_slot * pop_slot(struct rclrt_daemon * daemon, struct rclrt_sink * sink)
+{
+  struct rclrt_slot * slot = slot_of(rclrt_list_pop_front(&sink->slots));
+  const struct rclrt_input_stream * input =
+    slot == NULL ? NULL : daemon_find_input(daemon, slot->stream);
+  if (input != NULL && is_reliable(input->id)) {
+    /* Parts of it may have been taken from a frame that has since lost its slot, and came again. */
+    slot->taken = slot->sequence == input->expected ? input->taken : 0;
+  }
+  return slot;
+}
+
+/* Takes one frame out of line. AGAIN: there was none (`*empty`), or nothing of it to deliver. */
 static enum rclrt_ret take_one(
   struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
   struct rclrt_message * message, bool * empty)
 {
   uint32_t token = daemon_enter(daemon);
-  struct rclrt_slot * slot = slot_of(rclrt_list_pop_front(&sink->slots));
+  struct rclrt_slot * slot = pop_slot(daemon, sink);
   daemon_leave(daemon, token);
   *empty = slot == NULL;
   if (slot == NULL) {
@@ -150,20 +215,27 @@ static enum rclrt_ret take_one(
   struct rclrt_reader reader;
   rclrt_reader_init(&reader, buffer, length);
   rclrt_read_message_header(&reader, &message->header);
+  struct delivery delivery = {reader.at, length, true, NULL, NULL, 0};
+  const bool sound = ret == RCLRT_OK && !reader.failed &&
+                     rclrt_reader_left(&reader) >= RCLRT_SUBMESSAGE_HEADER &&
+                     find_part(buffer, length, slot->taken, &delivery);
 
   enum verdict verdict = DISCARD;
-  struct delivery delivery = {NULL, NULL, 0};
   token = daemon_enter(daemon);
   /* Copied first, looked at afterwards: new bytes may have come meanwhile. */
   if (daemon->head - slot->at > daemon->config.ring_size) {
     daemon->counters.overwritten++;
   } else if (ret == RCLRT_ERR_CHECKSUM || ret == RCLRT_ERR_MALFORMED) {
     daemon->counters.bad_checksums++;
-  } else if (
-    ret != RCLRT_OK || reader.failed || rclrt_reader_left(&reader) < RCLRT_SUBMESSAGE_HEADER) {
+  } else if (!sound) {
     daemon->counters.malformed++;
   } else {
-    verdict = judge(daemon, slot, &message->header, &delivery);
+    struct rclrt_sink * whose =
+      slot->taken == 0 ? sink : sink_of_part(daemon, slot, buffer, length, delivery.begin);
+    verdict = whose == sink ? judge(daemon, slot, &message->header, &delivery) : MOVE;
+    if (verdict == MOVE) {
+      line_up_part(slot, whose, &delivery);
+    }
   }
   if (verdict == DISCARD) {
     struct rclrt_input_stream * input = daemon_find_input(daemon, slot->stream);
@@ -172,7 +244,10 @@ static enum rclrt_ret take_one(
       input->ack_due = true;
     }
   }
-  if (verdict != HOLD) {
+  if (verdict == DELIVER && !delivery.last) {
+    slot->taken++;
+    line_up_part(slot, sink_of_part(daemon, slot, buffer, length, delivery.end), &delivery);
+  } else if (verdict == DELIVER || verdict == DISCARD) {
     daemon_free_slot(daemon, slot);
   }
   daemon_leave(daemon, token);
@@ -180,7 +255,7 @@ static enum rclrt_ret take_one(
   if (verdict != DELIVER) {
     return RCLRT_ERR_AGAIN;
   }
-  return unwrap(daemon, &delivery, buffer, length, message) ? RCLRT_OK : RCLRT_ERR_AGAIN;
+  return unwrap(daemon, &delivery, buffer, message) ? RCLRT_OK : RCLRT_ERR_AGAIN;
 }
 
 enum rclrt_ret rclrt_daemon_take(
@@ -189,6 +264,9 @@ enum rclrt_ret rclrt_daemon_take(
 {
   if (daemon == NULL || sink == NULL || buffer == NULL || message == NULL) {
     return RCLRT_ERR_ARGUMENT;
+  }
+  if (capacity < daemon->config.message_capacity) { /* a frame that does not fit would come again */
+    return daemon_short(daemon, "the buffer", capacity, daemon->config.message_capacity);
   }
   enum rclrt_ret ret = RCLRT_ERR_AGAIN;
   bool empty = false;

@@ -61,8 +61,8 @@ static bool may_begin(struct rclrt_daemon * daemon, int priority, uint64_t now)
   return daemon->config.mode == RCLRT_MODE_OWN && priority >= daemon->held_for->priority;
 }
 
-/* In a critical section: the most urgent whose stream has budget left, else the most urgent. One step
- * per message whose stream has none. */
+/* In a critical section: the most urgent whose stream has budget left, else the most urgent. One
+ * step per message whose stream has none. */
 static struct rclrt_node * first_with_budget(struct rclrt_daemon * daemon, uint64_t now)
 {
   struct rclrt_link * const first = rclrt_queue_first(&daemon->execution);
@@ -147,7 +147,7 @@ static void finish(struct rclrt_daemon * daemon)
       const uint64_t hold = paper ? daemon->config.heartbeat_ns : daemon->config.hold_off_ns;
       if (hold > 0 && (daemon->held_for == NULL || daemon->held_for->priority <= node->priority)) {
         daemon->held_for = node;
-        daemon->held_until_ns = now + hold;
+        daemon->held_until_ns = time_after(now, hold);
       }
     }
   }
@@ -192,7 +192,7 @@ static bool write_piece(struct rclrt_daemon * daemon, ptrdiff_t * written)
   return true;
 }
 
-/* Only by the context that set `busy`. Ends when the transport is still at it, or nothing is left. */
+/* Only by the context that set `busy`. Ends when the transport is still at it or nothing is left. */
 static void transmit(struct rclrt_daemon * daemon)
 {
   do {
@@ -218,7 +218,7 @@ void daemon_kick(struct rclrt_daemon * daemon)
 
 void rclrt_daemon_transmitted(struct rclrt_daemon * daemon)
 {
-  if (daemon->busy) {
+  if (daemon != NULL && daemon->busy) {
     transmit(daemon);
   }
 }
@@ -255,7 +255,7 @@ static void requeue_missing(
     if (node->state != RCLRT_NODE_PENDING) {
       continue; /* already on its way again */
     }
-    if (node->tries > 1 && now - node->sent_ns < daemon->config.answer_ns) {
+    if (node->tries > 1 && time_since(now, node->sent_ns) < daemon->config.answer_ns) {
       continue;
     }
     if (daemon->held_for == node) {
@@ -294,7 +294,7 @@ static bool abandon_one(struct rclrt_daemon * daemon, uint64_t now)
   uint16_t count = 0;
   const uint32_t token = daemon_enter(daemon);
   struct rclrt_node * oldest = node_of(rclrt_list_first(&daemon->pending));
-  if (oldest != NULL && now - oldest->timestamp_ns >= daemon->config.lifetime_ns) {
+  if (oldest != NULL && time_since(now, oldest->timestamp_ns) >= daemon->config.lifetime_ns) {
     struct rclrt_output_stream * of = oldest->stream;
     stream = of;
     first = of->first_unacked;
@@ -303,11 +303,7 @@ static bool abandon_one(struct rclrt_daemon * daemon, uint64_t now)
     of->quiet_since_ns = now;
   }
   daemon_leave(daemon, token);
-  if (stream != NULL && daemon->on_abandoned != NULL) {
-    for (uint16_t i = 0; i < count; ++i) {
-      daemon->on_abandoned(daemon->on_abandoned_context, stream, (uint16_t)(first + i));
-    }
-  }
+  daemon_report_abandoned(daemon, stream, first, count);
   return stream != NULL;
 }
 
@@ -315,6 +311,9 @@ static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon)
 {
+  if (daemon == NULL) {
+    return UINT64_MAX;
+  }
   const uint64_t now = daemon_now(daemon);
   const struct rclrt_daemon_config * config = &daemon->config;
   const bool gives_up = config->mode == RCLRT_MODE_OWN && config->lifetime_ns != 0;
@@ -328,15 +327,15 @@ uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon)
     if (!is_reliable(stream->id) || stream->first_unacked == stream->sent) {
       continue;
     }
-    if (now - stream->quiet_since_ns >= config->heartbeat_ns) {
+    if (time_since(now, stream->quiet_since_ns) >= config->heartbeat_ns) {
       stream->heartbeat_due = true;
       stream->quiet_since_ns = now;
     }
-    due = earlier(due, stream->quiet_since_ns + config->heartbeat_ns);
+    due = earlier(due, time_after(stream->quiet_since_ns, config->heartbeat_ns));
   }
   const struct rclrt_node * oldest = node_of(rclrt_list_first(&daemon->pending));
   if (gives_up && oldest != NULL) {
-    due = earlier(due, oldest->timestamp_ns + config->lifetime_ns);
+    due = earlier(due, time_after(oldest->timestamp_ns, config->lifetime_ns));
   }
   if (daemon->held_for != NULL && now < daemon->held_until_ns) {
     due = earlier(due, daemon->held_until_ns);

@@ -17,12 +17,15 @@ enum rclrt_ret rclrt_executor_init(
   struct rclrt_executor * executor, struct rclrt_session * session,
   struct rclrt_heap_node ** timer_slots, uint16_t timer_count, uint8_t * buffers)
 {
+  if (executor == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(executor, 0, sizeof(*executor)); /* whatever the storage held */
   if (
-    executor == NULL || session == NULL || buffers == NULL ||
+    session == NULL || session->daemon == NULL || buffers == NULL ||
     (timer_slots == NULL && timer_count > 0) || timer_count == RCLRT_HEAP_OUTSIDE) {
     return RCLRT_ERR_ARGUMENT;
   }
-  memset(executor, 0, sizeof(*executor));
   executor->session = session;
   executor->daemon = session->daemon;
   executor->port = session->daemon->port;
@@ -40,7 +43,7 @@ enum rclrt_ret rclrt_executor_use_levels(
   struct rclrt_executor * executor, const uint8_t * floors, uint8_t levels)
 {
   if (
-    executor == NULL || floors == NULL || levels == 0 || levels > RCLRT_LEVELS_MAX ||
+    !executor_usable(executor) || floors == NULL || levels == 0 || levels > RCLRT_LEVELS_MAX ||
     executor->port->pend == NULL || floors[0] != 0 || executor_batches(executor) ||
     !rclrt_list_empty(&executor->all)) {
     return RCLRT_ERR_ARGUMENT;
@@ -102,8 +105,7 @@ static unsigned level_of(const struct rclrt_executor * executor, unsigned priori
   return level;
 }
 
-/* In a critical section. True when it was not ready before. */
-static bool enter_ready(struct rclrt_executor * executor, struct rclrt_callback * callback)
+bool executor_enter_ready(struct rclrt_executor * executor, struct rclrt_callback * callback)
 {
   if (callback->ready || callback->granted) {
     return false;
@@ -113,7 +115,7 @@ static bool enter_ready(struct rclrt_executor * executor, struct rclrt_callback 
   return true;
 }
 
-static void pend(struct rclrt_executor * executor, const struct rclrt_callback * callback)
+void executor_pend(struct rclrt_executor * executor, const struct rclrt_callback * callback)
 {
   if (executor->levels > 1) {
     executor->port->pend(executor->port->context, level_of(executor, callback->priority));
@@ -128,10 +130,10 @@ void rclrt_callback_make_ready(struct rclrt_callback * callback)
   }
   const uint32_t token = executor_enter(executor);
   /* It may have been removed just before. */
-  const bool entered = callback->executor == executor && enter_ready(executor, callback);
+  const bool entered = callback->executor == executor && executor_enter_ready(executor, callback);
   executor_leave(executor, token);
   if (entered) {
-    pend(executor, callback);
+    executor_pend(executor, callback);
   }
 }
 
@@ -147,7 +149,7 @@ enum rclrt_ret rclrt_callback_set_budget(
   const bool ready = callback->ready;
   executor_leave(executor, token);
   if (ready) {
-    pend(executor, callback); /* it may have waited for the budget it had before */
+    executor_pend(executor, callback); /* it may have waited for the budget it had before */
   }
   return RCLRT_OK;
 }
@@ -157,8 +159,9 @@ enum rclrt_ret rclrt_executor_add(
   enum rclrt_invocation invocation)
 {
   if (
-    executor == NULL || callback == NULL || callback->run == NULL || callback->executor != NULL ||
-    priority >= RCLRT_PRIORITIES || (executor->levels > 1 && invocation == RCLRT_ALWAYS)) {
+    !executor_usable(executor) || callback == NULL || callback->run == NULL ||
+    callback->executor != NULL || priority >= RCLRT_PRIORITIES ||
+    (executor->levels > 1 && invocation == RCLRT_ALWAYS)) {
     return RCLRT_ERR_ARGUMENT;
   }
   callback->priority = priority;
@@ -182,13 +185,6 @@ enum rclrt_ret rclrt_executor_add(
   return RCLRT_OK;
 }
 
-static void run_timer(struct rclrt_callback * callback, bool fresh)
-{
-  (void)fresh;
-  struct rclrt_timer * timer = RCLRT_CONTAINER_OF(callback, struct rclrt_timer, callback);
-  timer->run(timer->context, timer);
-}
-
 void rclrt_executor_remove(struct rclrt_executor * executor, struct rclrt_callback * callback)
 {
   if (executor == NULL || callback == NULL || callback->executor != executor) {
@@ -196,156 +192,16 @@ void rclrt_executor_remove(struct rclrt_executor * executor, struct rclrt_callba
   }
   const uint32_t token = executor_enter(executor);
   executor_take_out(executor, callback);
-  if (callback->run == run_timer) {
-    struct rclrt_timer * timer = RCLRT_CONTAINER_OF(callback, struct rclrt_timer, callback);
-    if (timer->due.place != RCLRT_HEAP_OUTSIDE) {
-      rclrt_heap_remove(&executor->timers, &timer->due);
-    }
-  }
+  timer_take_out(executor, callback);
   rclrt_list_remove(&callback->all_link);
   if (callback->invocation == RCLRT_ALWAYS) {
     executor->always--;
   }
+  if (executor->trigger_callback == callback) {
+    executor->trigger_callback = NULL; /* its storage may go: RCLRT_TRIGGER_ONE holds no more */
+  }
   callback->executor = NULL;
   executor_leave(executor, token);
-}
-
-enum rclrt_ret rclrt_executor_add_timer_at(
-  struct rclrt_executor * executor, struct rclrt_timer * timer, uint64_t first_ns,
-  uint64_t period_ns, uint8_t priority, void (*run)(void * context, struct rclrt_timer * timer),
-  void * context)
-{
-  if (executor == NULL || timer == NULL || run == NULL || period_ns == 0) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  if (timer->callback.executor != NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  memset(timer, 0, sizeof(*timer));
-  timer->period_ns = period_ns;
-  timer->run = run;
-  timer->context = context;
-  timer->callback.run = run_timer;
-  timer->due.key = first_ns;
-  timer->due.place = RCLRT_HEAP_OUTSIDE;
-  const enum rclrt_ret ret =
-    rclrt_executor_add(executor, &timer->callback, priority, RCLRT_ON_NEW_DATA);
-  if (ret != RCLRT_OK) {
-    return ret;
-  }
-  /* Last: from here on a timer interrupt may make it ready. */
-  const uint32_t token = executor_enter(executor);
-  const bool fits = rclrt_heap_push(&executor->timers, &timer->due);
-  executor_leave(executor, token);
-  if (!fits) {
-    rclrt_executor_remove(executor, &timer->callback);
-    const uint16_t limit = executor->timers.capacity;
-    return daemon_short(executor->daemon, "timer_count", limit, limit + 1U);
-  }
-  return RCLRT_OK;
-}
-
-enum rclrt_ret rclrt_executor_add_timer(
-  struct rclrt_executor * executor, struct rclrt_timer * timer, uint64_t period_ns,
-  uint8_t priority, void (*run)(void * context, struct rclrt_timer * timer), void * context)
-{
-  if (executor == NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  const uint64_t now = executor->port->now_ns(executor->port->context);
-  return rclrt_executor_add_timer_at(
-    executor, timer, now + period_ns, period_ns, priority, run, context);
-}
-
-void rclrt_timer_cancel(struct rclrt_timer * timer)
-{
-  if (timer == NULL) {
-    return;
-  }
-  rclrt_executor_remove(timer->callback.executor, &timer->callback);
-}
-
-static void run_guard(struct rclrt_callback * callback, bool fresh)
-{
-  (void)fresh;
-  struct rclrt_guard * guard = RCLRT_CONTAINER_OF(callback, struct rclrt_guard, callback);
-  guard->run(guard->context);
-}
-
-enum rclrt_ret rclrt_executor_add_guard(
-  struct rclrt_executor * executor, struct rclrt_guard * guard, uint8_t priority,
-  void (*run)(void * context), void * context)
-{
-  if (executor == NULL || guard == NULL || run == NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  guard->run = run;
-  guard->context = context;
-  guard->callback.run = run_guard;
-  return rclrt_executor_add(executor, &guard->callback, priority, RCLRT_ON_NEW_DATA);
-}
-
-void rclrt_guard_trigger(struct rclrt_guard * guard)
-{
-  if (guard == NULL) {
-    return;
-  }
-  rclrt_callback_make_ready(&guard->callback);
-}
-
-bool rclrt_chain_priorities(unsigned chains, unsigned length, uint8_t * priorities)
-{
-  if (
-    priorities == NULL || chains > RCLRT_PRIORITIES || length > RCLRT_PRIORITIES ||
-    chains * length > RCLRT_PRIORITIES) {
-    return false;
-  }
-  for (unsigned chain = 0; chain < chains; ++chain) {
-    for (unsigned i = 0; i < length; ++i) {
-      priorities[chain * length + i] = (uint8_t)((chains - 1U - chain) * length + i);
-    }
-  }
-  return true;
-}
-
-/* One expired timer. False: none. */
-static bool collect_one(struct rclrt_executor * executor, uint64_t now, uint64_t * next)
-{
-  struct rclrt_timer * timer = NULL;
-  bool entered = false;
-  const uint32_t token = executor_enter(executor);
-  struct rclrt_heap_node * first = rclrt_heap_first(&executor->timers);
-  *next = first == NULL ? UINT64_MAX : first->key;
-  if (*next <= now) {
-    timer = RCLRT_CONTAINER_OF(first, struct rclrt_timer, due);
-    /* The last expiration that has passed counts; those before it were missed. */
-    const uint64_t missed = (now - first->key) / timer->period_ns;
-    timer->overruns += (uint32_t)missed;
-    rclrt_heap_remove(&executor->timers, first);
-    first->key += (missed + 1U) * timer->period_ns;
-    (void)rclrt_heap_push(&executor->timers, first);
-    entered = enter_ready(executor, &timer->callback);
-    if (entered) {
-      timer->called_for_ns = first->key - timer->period_ns;
-    } else {
-      timer->overruns++;
-    }
-  }
-  executor_leave(executor, token);
-  if (entered) {
-    pend(executor, &timer->callback);
-  }
-  return timer != NULL;
-}
-
-uint64_t rclrt_executor_collect(struct rclrt_executor * executor)
-{
-  const uint64_t now = executor->port->now_ns(executor->port->context);
-  uint64_t next = UINT64_MAX;
-  /* Each timer at most once: afterwards it is in the future. */
-  for (uint32_t i = 0; i <= executor->timers.capacity && collect_one(executor, now, &next); ++i) {
-  }
-  return next;
 }
 
 void executor_run(
@@ -383,9 +239,9 @@ void executor_take_out(struct rclrt_executor * executor, struct rclrt_callback *
   callback->granted = false;
 }
 
-/* In a critical section: of the ready ones from `least` up to `below`, the most urgent with budget left;
- * if none has, the most urgent, but with levels none, for those below are to run: `*again` says when.
- * One step per callback without budget. */
+/* In a critical section: of the ready ones from `least` up to `below`, the most urgent with budget
+ * left; if none has, the most urgent, but with levels none, for those below are to run: `*again`
+ * says when. One step per callback without budget. */
 static struct rclrt_callback * first_with_budget(
   struct rclrt_executor * executor, unsigned least, unsigned below, uint64_t now, uint64_t * again)
 {
@@ -430,6 +286,9 @@ static struct rclrt_callback * pop_granted(struct rclrt_executor * executor)
 
 uint64_t rclrt_executor_run_level(struct rclrt_executor * executor, unsigned level)
 {
+  if (!executor_usable(executor) || level >= executor->levels) {
+    return UINT64_MAX;
+  }
   /* Only its own: where levels are threads, the one above may be running a callback at this moment
    * that has just become ready again, and a callback never runs twice at once. */
   const unsigned below =
@@ -448,7 +307,7 @@ bool executor_triggered(const struct rclrt_executor * executor)
     case RCLRT_TRIGGER_ANY:
       return executor->ready.used != 0;
     case RCLRT_TRIGGER_ONE:
-      return executor->trigger_callback->ready;
+      return executor->trigger_callback != NULL && executor->trigger_callback->ready;
     case RCLRT_TRIGGER_ALWAYS:
       return true;
     case RCLRT_TRIGGER_USER:
@@ -487,10 +346,11 @@ void executor_grant(struct rclrt_executor * executor)
 static struct rclrt_callback * next(struct rclrt_executor * executor)
 {
   uint64_t again;
-  if (!executor_batches(executor)) {
+  /* What was granted runs, also when there are no batches any more. */
+  struct rclrt_callback * callback = executor->granted.used == 0 ? NULL : pop_granted(executor);
+  if (callback == NULL && !executor_batches(executor)) {
     return pop_ready(executor, 0, RCLRT_PRIORITIES, &again);
   }
-  struct rclrt_callback * callback = pop_granted(executor);
   if (callback == NULL && executor_triggered(executor)) {
     executor_grant(executor);
     callback = pop_granted(executor);
@@ -511,16 +371,23 @@ enum rclrt_ret executor_wait(
   return ret;
 }
 
-enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns)
+enum rclrt_ret executor_begin(
+  struct rclrt_executor * executor, uint64_t timeout_ns, uint64_t * deadline_ns)
 {
-  if (executor == NULL || executor->levels > 1) {
+  if (!executor_usable(executor) || executor->levels > 1) {
     return RCLRT_ERR_ARGUMENT; /* with levels the port runs them */
   }
-  const uint64_t now = executor->port->now_ns(executor->port->context);
-  const uint64_t deadline = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
+  *deadline_ns = time_after(executor->port->now_ns(executor->port->context), timeout_ns);
   /* Data that a line without interrupts has brought meanwhile. */
-  enum rclrt_ret ret = rclrt_daemon_poll(executor->daemon, 0);
+  const enum rclrt_ret ret = rclrt_daemon_poll(executor->daemon, 0);
   rclrt_session_handle(executor->session);
+  return ret;
+}
+
+enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns)
+{
+  uint64_t deadline = 0;
+  enum rclrt_ret ret = executor_begin(executor, timeout_ns, &deadline);
   while (ret == RCLRT_OK) {
     const uint64_t next_ns = rclrt_executor_collect(executor);
     struct rclrt_callback * callback = next(executor);
@@ -545,14 +412,15 @@ enum rclrt_ret rclrt_executor_spin(struct rclrt_executor * executor, const volat
 enum rclrt_ret rclrt_executor_spin_period(
   struct rclrt_executor * executor, uint64_t period_ns, const volatile bool * stop)
 {
-  if (executor == NULL || stop == NULL || period_ns == 0) {
+  if (!executor_usable(executor) || stop == NULL || period_ns == 0) {
     return RCLRT_ERR_ARGUMENT;
   }
   const struct rclrt_port * port = executor->port;
   uint64_t next = port->now_ns(port->context);
   enum rclrt_ret ret = RCLRT_OK;
   while (!*stop && ret == RCLRT_OK) {
-    next += ((port->now_ns(port->context) - next) / period_ns + 1U) * period_ns;
+    next += (port->now_ns(port->context) - next) / period_ns * period_ns;
+    next = time_after(next, period_ns);
     do {
       ret = rclrt_executor_spin_some(executor, 0);
     } while (ret == RCLRT_OK && port->now_ns(port->context) < next &&

@@ -18,6 +18,12 @@ static inline void executor_leave(const struct rclrt_executor * executor, uint32
   executor->port->leave(executor->port->context, token);
 }
 
+/* Not one whose rclrt_executor_init() failed. */
+static inline bool executor_usable(const struct rclrt_executor * executor)
+{
+  return executor != NULL && executor->port != NULL;
+}
+
 /* Does a round grant a batch, instead of running whatever is most urgent? */
 static inline bool executor_batches(const struct rclrt_executor * executor)
 {
@@ -28,12 +34,21 @@ static inline bool executor_batches(const struct rclrt_executor * executor)
 /* Takes the message if need be and runs the callback; more messages make it ready again. */
 void executor_run(
   struct rclrt_executor * executor, struct rclrt_callback * callback, unsigned level);
+/* In a critical section. True when it was not ready before: its level is to be pended then. */
+bool executor_enter_ready(struct rclrt_executor * executor, struct rclrt_callback * callback);
+/* Not in a critical section. */
+void executor_pend(struct rclrt_executor * executor, const struct rclrt_callback * callback);
+/* In a critical section: if it is a timer, it expires no more. */
+void timer_take_out(struct rclrt_executor * executor, struct rclrt_callback * callback);
 /* In a critical section: neither ready nor granted any more. */
 void executor_take_out(struct rclrt_executor * executor, struct rclrt_callback * callback);
 /* Moves to the batch whatever is ready or runs always, and with LET takes its data. One step per
  * callback, as the trigger ALL. */
 void executor_grant(struct rclrt_executor * executor);
 bool executor_triggered(const struct rclrt_executor * executor);
+/* The begin of a round: handles what the line has brought. Errors: ARGUMENT, TRANSPORT. */
+enum rclrt_ret executor_begin(
+  struct rclrt_executor * executor, uint64_t timeout_ns, uint64_t * deadline_ns);
 /* Waits for the line until `next_ns` at most. TIMEOUT: `deadline_ns` has passed. */
 enum rclrt_ret executor_wait(
   struct rclrt_executor * executor, uint64_t next_ns, uint64_t deadline_ns);

@@ -35,12 +35,15 @@ enum rclrt_ret rclrt_service_init(
   const struct rclrt_type * request_type, const struct rclrt_type * response_type,
   const char * name)
 {
-  if (
-    service == NULL || node == NULL || request_type == NULL || response_type == NULL ||
-    name == NULL || node->session == NULL) {
+  if (service == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  memset(service, 0, sizeof(*service));
+  memset(service, 0, sizeof(*service)); /* whatever the storage held */
+  if (
+    node == NULL || request_type == NULL || response_type == NULL || name == NULL ||
+    node->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
   if (client_check_streams(node->session, 2) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
@@ -79,12 +82,15 @@ enum rclrt_ret rclrt_client_init(
   const struct rclrt_type * request_type, const struct rclrt_type * response_type,
   const char * name, uint8_t priority)
 {
-  if (
-    client == NULL || node == NULL || request_type == NULL || response_type == NULL ||
-    name == NULL || node->session == NULL || priority >= RCLRT_PRIORITIES) {
+  if (client == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  memset(client, 0, sizeof(*client));
+  memset(client, 0, sizeof(*client)); /* whatever the storage held */
+  if (
+    node == NULL || request_type == NULL || response_type == NULL || name == NULL ||
+    node->session == NULL || priority >= RCLRT_PRIORITIES) {
+    return RCLRT_ERR_ARGUMENT;
+  }
   if (client_check_streams(node->session, 2) != RCLRT_OK) {
     return RCLRT_ERR_STORAGE;
   }
@@ -168,9 +174,7 @@ static bool service_take(struct rclrt_callback * callback, uint8_t * buffer, siz
   struct rclrt_reader reader;
   rclrt_reader_init(&reader, data.data, data.size);
   rclrt_read_bytes(&reader, service->id.bytes, sizeof(service->id.bytes));
-  reader.origin = reader.at;
-  service->request_type->decode(service->request, &reader);
-  return !reader.failed;
+  return client_decode(service->request_type, service->request, &reader, &service->undecodable);
 }
 
 static void service_run(struct rclrt_callback * callback, bool fresh)
@@ -218,9 +222,7 @@ static bool client_take(struct rclrt_callback * callback, uint8_t * buffer, size
   const uint8_t high = rclrt_read_u8(&reader);
   client->number = (uint16_t)(high << 8 | rclrt_read_u8(&reader));
   (void)rclrt_read_u16(&reader); /* the requester itself */
-  reader.origin = reader.at;
-  client->response_type->decode(client->response, &reader);
-  return !reader.failed;
+  return client_decode(client->response_type, client->response, &reader, &client->undecodable);
 }
 
 static void client_run(struct rclrt_callback * callback, bool fresh)

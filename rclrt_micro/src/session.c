@@ -9,19 +9,22 @@
 
 #define FIRST_REQUEST 10U
 #define LOGOUT_REQUEST 2U
-#define AFFIXES 11U /* most that is put around a name: "rq/", "Request", a zero */
-#define GREETING_PERIOD_NS (UINT64_C(200) * 1000000U)
+#define INSIST_PERIOD_NS (UINT64_C(200) * 1000000U)
+
+static bool usable(const struct rclrt_session * session)
+{
+  return session != NULL && session->daemon != NULL; /* rclrt_session_init() has not failed */
+}
 
 static uint64_t now_of(const struct rclrt_session * session)
 {
   return session->daemon->port->now_ns(session->daemon->port->context);
 }
 
-/* `timeout_ns` from now; a timeout may be as long as forever. */
+/* `timeout_ns` from now. */
 static uint64_t deadline_of(const struct rclrt_session * session, uint64_t timeout_ns)
 {
-  const uint64_t now = now_of(session);
-  return timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
+  return time_after(now_of(session), timeout_ns);
 }
 
 static void close_line(struct rclrt_session * session)
@@ -31,6 +34,22 @@ static void close_line(struct rclrt_session * session)
     transport->close(transport->context);
   }
   daemon_line_closed(session->daemon);
+}
+
+bool session_take_buffer(struct rclrt_session * session)
+{
+  const uint32_t token = daemon_enter(session->daemon);
+  const bool taken = !session->buffer_taken;
+  session->buffer_taken = true;
+  daemon_leave(session->daemon, token);
+  return taken;
+}
+
+void session_give_buffer(struct rclrt_session * session)
+{
+  const uint32_t token = daemon_enter(session->daemon);
+  session->buffer_taken = false;
+  daemon_leave(session->daemon, token);
 }
 
 uint16_t rclrt_session_next_request(struct rclrt_session * session)
@@ -47,7 +66,11 @@ enum rclrt_ret rclrt_session_init(
   struct rclrt_session * session, struct rclrt_daemon * daemon, uint8_t id, const uint8_t key[4],
   uint8_t * buffer, uint16_t buffer_size)
 {
-  if (session == NULL || daemon == NULL || key == NULL || buffer == NULL) {
+  if (session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(session, 0, sizeof(*session)); /* whatever the storage held */
+  if (daemon == NULL || daemon->port == NULL || key == NULL || buffer == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   if (id == RCLRT_SESSION_NONE || id == RCLRT_SESSION_NONE_WITH_KEY) {
@@ -57,7 +80,6 @@ enum rclrt_ret rclrt_session_init(
     return daemon_short(
       daemon, "the session's buffer", buffer_size, daemon->config.message_capacity);
   }
-  memset(session, 0, sizeof(*session));
   session->daemon = daemon;
   session->id = id;
   memcpy(session->key, key, sizeof(session->key));
@@ -68,21 +90,12 @@ enum rclrt_ret rclrt_session_init(
   session->buffer = buffer;
   session->buffer_size = buffer_size;
   rclrt_list_init(&session->entities);
-  enum rclrt_ret ret = rclrt_daemon_add_output(daemon, &session->none, RCLRT_STREAM_NONE);
-  if (ret == RCLRT_OK) {
-    ret = rclrt_daemon_add_output(daemon, &session->best_effort, RCLRT_STREAM_BEST_EFFORT);
-  }
-  if (ret == RCLRT_OK) {
-    ret = rclrt_daemon_add_output(daemon, &session->reliable, RCLRT_STREAM_RELIABLE);
-  }
-  if (ret == RCLRT_OK) {
-    ret =
-      rclrt_daemon_add_input(daemon, &session->best_effort_in, RCLRT_STREAM_BEST_EFFORT, NULL, 0);
-  }
-  if (ret == RCLRT_OK) {
-    ret = rclrt_daemon_add_input(daemon, &session->reliable_in, RCLRT_STREAM_RELIABLE, NULL, 0);
-  }
-  return ret;
+  /* These fail for null pointers only. */
+  (void)rclrt_daemon_add_output(daemon, &session->none, RCLRT_STREAM_NONE);
+  (void)rclrt_daemon_add_output(daemon, &session->best_effort, RCLRT_STREAM_BEST_EFFORT);
+  (void)rclrt_daemon_add_output(daemon, &session->reliable, RCLRT_STREAM_RELIABLE);
+  (void)rclrt_daemon_add_input(daemon, &session->best_effort_in, RCLRT_STREAM_BEST_EFFORT, NULL, 0);
+  return rclrt_daemon_add_input(daemon, &session->reliable_in, RCLRT_STREAM_RELIABLE, NULL, 0);
 }
 
 static void on_submessage(struct rclrt_session * session, const struct rclrt_submessage * sub)
@@ -96,6 +109,9 @@ static void on_submessage(struct rclrt_session * session, const struct rclrt_sub
   if (matches) {
     session->answered = true;
     session->answer = *sub;
+    if (sub->id == RCLRT_STATUS_AGENT) {
+      session->daemon->greeting = false;
+    }
     if (sub->id == RCLRT_INFO) { /* points into the buffer, which others may use afterwards */
       session->agent_known = rclrt_info_availability(sub->of.result.info, &session->availability);
     }
@@ -104,6 +120,9 @@ static void on_submessage(struct rclrt_session * session, const struct rclrt_sub
 
 void rclrt_session_handle(struct rclrt_session * session)
 {
+  if (!usable(session)) {
+    return;
+  }
   struct rclrt_daemon * daemon = session->daemon;
   struct rclrt_message message;
   if (!session_take_buffer(session)) {
@@ -121,7 +140,7 @@ void rclrt_session_handle(struct rclrt_session * session)
     rclrt_reader_init(&reader, message.submessages.data, message.submessages.size);
     while (rclrt_read_submessage(&reader, &sub)) {
       if (sub.id == RCLRT_DATA) {
-        daemon_count(daemon, &daemon->counters.malformed); /* for no reader, or not first */
+        daemon_count(daemon, &daemon->counters.malformed); /* no reader is for it */
       } else if (!daemon_on_control(daemon, &sub)) {
         on_submessage(session, &sub);
       }
@@ -161,7 +180,16 @@ static enum rclrt_ret wait_until(struct rclrt_session * session, uint64_t deadli
   }
 }
 
-/* One submessage in a message of its own, as urgent as can be: it is not part of the application. */
+static void prepare(
+  struct rclrt_submessage * sub, enum rclrt_submessage_id id, uint16_t request, uint16_t object)
+{
+  memset(sub, 0, sizeof(*sub));
+  sub->id = (uint8_t)id;
+  sub->request = request;
+  sub->object = object;
+}
+
+/* One submessage in a message of its own, as urgent as can be: it is no part of the application. */
 static enum rclrt_ret send(
   struct rclrt_session * session, struct rclrt_output_stream * stream,
   const struct rclrt_submessage * sub)
@@ -185,18 +213,33 @@ static void use_session(struct rclrt_session * session, bool greeting)
   session->daemon->session = greeting ? none : session->id;
 }
 
-static enum rclrt_ret greet(struct rclrt_session * session)
+/* Outside any stream, where nothing is sent again by itself: until it is answered. */
+static enum rclrt_ret insist(
+  struct rclrt_session * session, const struct rclrt_submessage * sub, bool greeting,
+  uint64_t deadline_ns)
+{
+  enum rclrt_ret ret;
+  do {
+    use_session(session, greeting);
+    ret = send(session, &session->none, sub);
+    use_session(session, false);
+    if (ret == RCLRT_OK || ret == RCLRT_ERR_AGAIN) {
+      const uint64_t next = deadline_of(session, INSIST_PERIOD_NS);
+      ret = wait_until(session, next < deadline_ns ? next : deadline_ns);
+    }
+  } while (ret == RCLRT_ERR_TIMEOUT && now_of(session) < deadline_ns);
+  return ret;
+}
+
+static enum rclrt_ret greet(struct rclrt_session * session, uint64_t timeout_ns)
 {
   struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_CREATE_CLIENT;
+  prepare(&sub, RCLRT_CREATE_CLIENT, 0, 0);
   memcpy(sub.of.create_client.key, session->key, sizeof(session->key));
   sub.of.create_client.session = session->id;
   sub.of.create_client.mtu = (uint16_t)(session->daemon->config.message_capacity - 4U);
-  use_session(session, true);
-  const enum rclrt_ret ret = send(session, &session->none, &sub);
-  use_session(session, false);
-  return ret;
+  expect(session, RCLRT_STATUS_AGENT, 0);
+  return insist(session, &sub, true, deadline_of(session, timeout_ns));
 }
 
 static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rclrt_entity * entity);
@@ -210,7 +253,7 @@ static void report(struct rclrt_session * session, enum rclrt_session_event even
 
 enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t timeout_ns)
 {
-  if (session == NULL) {
+  if (!usable(session)) {
     return RCLRT_ERR_ARGUMENT;
   }
   const struct rclrt_transport * transport = session->daemon->transport;
@@ -218,27 +261,18 @@ enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t ti
     return RCLRT_ERR_TRANSPORT;
   }
   session->connected = false;
+  session->daemon->greeting = true;
   rclrt_daemon_reset(session->daemon, session->id, session->key);
-  const uint64_t deadline = deadline_of(session, timeout_ns);
-  expect(session, RCLRT_STATUS_AGENT, 0);
-  enum rclrt_ret ret = RCLRT_ERR_TIMEOUT;
-  while (ret == RCLRT_ERR_TIMEOUT && now_of(session) < deadline) {
-    ret = greet(session);
-    if (ret == RCLRT_OK || ret == RCLRT_ERR_AGAIN) {
-      const uint64_t next = now_of(session) + GREETING_PERIOD_NS;
-      ret = wait_until(session, next < deadline ? next : deadline);
-    }
-  }
+  enum rclrt_ret ret = greet(session, timeout_ns);
   if (ret == RCLRT_ERR_TRANSPORT) {
     close_line(session); /* broken: the next attempt opens it anew */
   }
   if (ret != RCLRT_OK) {
     return ret;
   }
-  if (session->status != RCLRT_STATUS_OK) {
+  if (session->answer.of.result.status != RCLRT_STATUS_OK) {
     return RCLRT_ERR_AGENT;
   }
-  session->connected = true;
   struct rclrt_link * link;
   for (link = rclrt_list_first(&session->entities); link != NULL && ret == RCLRT_OK;
        link = rclrt_list_next(&session->entities, link)) {
@@ -257,21 +291,15 @@ enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t ti
 
 enum rclrt_ret rclrt_session_close(struct rclrt_session * session)
 {
-  if (session == NULL) {
+  if (!usable(session)) {
     return RCLRT_ERR_ARGUMENT;
   }
   enum rclrt_ret ret = RCLRT_OK;
   if (session->connected) {
     struct rclrt_submessage sub;
-    memset(&sub, 0, sizeof(sub));
-    sub.id = RCLRT_DELETE;
-    sub.request = LOGOUT_REQUEST;
-    sub.object = RCLRT_OBJECT_CLIENT;
+    prepare(&sub, RCLRT_DELETE, LOGOUT_REQUEST, RCLRT_OBJECT_CLIENT);
     expect(session, RCLRT_STATUS, LOGOUT_REQUEST);
-    ret = send(session, &session->none, &sub);
-    if (ret == RCLRT_OK) {
-      ret = wait_until(session, deadline_of(session, session->answer_timeout_ns));
-    }
+    ret = insist(session, &sub, false, deadline_of(session, session->answer_timeout_ns));
   }
   session->connected = false;
   close_line(session);
@@ -280,22 +308,15 @@ enum rclrt_ret rclrt_session_close(struct rclrt_session * session)
 
 enum rclrt_ret rclrt_session_ping(struct rclrt_session * session, uint64_t timeout_ns)
 {
-  if (session == NULL) {
+  if (!usable(session)) {
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_GET_INFO;
-  sub.request = rclrt_session_next_request(session);
-  sub.object = RCLRT_OBJECT_AGENT;
+  prepare(&sub, RCLRT_GET_INFO, rclrt_session_next_request(session), RCLRT_OBJECT_AGENT);
   sub.of.info_mask = 2;
   expect(session, RCLRT_INFO, sub.request);
-  use_session(session, !session->connected);
-  enum rclrt_ret ret = send(session, &session->none, &sub);
-  use_session(session, false);
-  if (ret == RCLRT_OK) {
-    ret = wait_until(session, deadline_of(session, timeout_ns));
-  }
+  const enum rclrt_ret ret =
+    insist(session, &sub, !session->connected, deadline_of(session, timeout_ns));
   if (ret != RCLRT_OK) {
     return ret;
   }
@@ -309,7 +330,7 @@ enum rclrt_ret rclrt_session_ping(struct rclrt_session * session, uint64_t timeo
 
 enum rclrt_ret rclrt_session_keep_alive(struct rclrt_session * session, uint64_t timeout_ns)
 {
-  if (session == NULL) {
+  if (!usable(session)) {
     return RCLRT_ERR_ARGUMENT;
   }
   if (session->connected) {
@@ -333,7 +354,7 @@ static int64_t to_ns(struct rclrt_time time)
 
 enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_t timeout_ns)
 {
-  if (session == NULL) {
+  if (!usable(session)) {
     return RCLRT_ERR_ARGUMENT;
   }
   if (!session->connected) {
@@ -341,8 +362,7 @@ enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_
   }
   const uint64_t begin = now_of(session);
   struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_TIMESTAMP;
+  prepare(&sub, RCLRT_TIMESTAMP, 0, 0);
   sub.of.timestamp.s = (int32_t)(begin / 1000000000U);
   sub.of.timestamp.ns = (uint32_t)(begin % 1000000000U);
   expect(session, RCLRT_TIMESTAMP_REPLY, 0);
@@ -356,86 +376,6 @@ enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_
     session->clock_offset_ns = (to_ns(reply->receive) + to_ns(reply->transmit) - ours) / 2;
   }
   return ret;
-}
-
-/* prefix, name without a leading slash, suffix. */
-static bool join(char * to, const char * prefix, const char * name, const char * suffix)
-{
-  const char * parts[3] = {prefix, name[0] == '/' ? name + 1 : name, suffix};
-  size_t at = 0;
-  for (size_t i = 0; i < 3; ++i) {
-    const size_t size = strlen(parts[i]);
-    if (size >= RCLRT_NAME_MAX - at) {
-      return false;
-    }
-    memcpy(to + at, parts[i], size);
-    at += size;
-  }
-  to[at] = 0;
-  return true;
-}
-
-static bool write_service(struct rclrt_writer * writer, const struct rclrt_entity * entity)
-{
-  char request[RCLRT_NAME_MAX];
-  char reply[RCLRT_NAME_MAX];
-  const struct rclrt_service_names names = {
-    entity->name, entity->type, entity->reply_type, request, reply};
-  if (
-    !join(request, "rq/", entity->name, "Request") || !join(reply, "rr/", entity->name, "Reply")) {
-    return false;
-  }
-  if (entity->representation == RCLRT_BY_XML) {
-    rclrt_xml_service(writer, (enum rclrt_object_kind)(entity->id & 0xFU), &names);
-  } else {
-    rclrt_binary_service(writer, &names);
-  }
-  return true;
-}
-
-/* False when a name is too long. */
-static bool write_body(struct rclrt_writer * writer, const struct rclrt_entity * entity)
-{
-  const enum rclrt_object_kind kind = (enum rclrt_object_kind)(entity->id & 0xFU);
-  const bool xml = entity->representation == RCLRT_BY_XML;
-  char name[RCLRT_NAME_MAX];
-  if (entity->representation == RCLRT_BY_REFERENCE) {
-    rclrt_text_body(writer, entity->name);
-    return true;
-  }
-  switch (kind) {
-    case RCLRT_PARTICIPANT:
-      (xml ? rclrt_xml_participant : rclrt_binary_participant)(writer, entity->name);
-      return true;
-    case RCLRT_PUBLISHER:
-    case RCLRT_SUBSCRIBER:
-      if (xml) {
-        rclrt_text_body(writer, "");
-      } else {
-        rclrt_binary_group(writer);
-      }
-      return true;
-    case RCLRT_REQUESTER:
-    case RCLRT_REPLIER:
-      return write_service(writer, entity);
-    case RCLRT_TOPIC:
-      if (!join(name, entity->prefix, entity->name, "")) {
-        return false;
-      }
-      (xml ? rclrt_xml_topic : rclrt_binary_topic)(writer, name, entity->type);
-      return true;
-    default:
-      break;
-  }
-  if (!xml) {
-    rclrt_binary_endpoint(writer, kind, entity->topic, &entity->qos);
-    return true;
-  }
-  if (!join(name, entity->prefix, entity->name, "")) {
-    return false;
-  }
-  rclrt_xml_endpoint(writer, kind, name, entity->type);
-  return true;
 }
 
 /* Asks on the reliable stream, where a STATUS is the answer. */
@@ -458,10 +398,8 @@ static enum rclrt_ret await_status(struct rclrt_session * session)
 static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rclrt_entity * entity)
 {
   struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_CREATE;
+  prepare(&sub, RCLRT_CREATE, 0, entity->id);
   sub.flags = RCLRT_FLAG_REUSE | RCLRT_FLAG_REPLACE;
-  sub.object = entity->id;
   sub.of.create.kind = (uint8_t)(entity->id & 0xFU);
   sub.of.create.representation = entity->representation;
   sub.of.create.parent = entity->parent;
@@ -472,9 +410,9 @@ static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rcl
   struct rclrt_writer writer;
   rclrt_writer_init(&writer, session->buffer, session->buffer_size);
   enum rclrt_ret ret;
-  if (!write_body(&writer, entity)) {
+  if (!session_write_body(&writer, entity)) {
     ret = daemon_short(
-      session->daemon, "RCLRT_NAME_MAX", RCLRT_NAME_MAX, strlen(entity->name) + AFFIXES);
+      session->daemon, "RCLRT_NAME_MAX", RCLRT_NAME_MAX, strlen(entity->name) + SESSION_AFFIXES);
   } else if (writer.failed) {
     ret = daemon_short(session->daemon, "the session's buffer", session->buffer_size, writer.at);
   } else {
@@ -493,7 +431,7 @@ static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rcl
 enum rclrt_ret rclrt_session_create(
   struct rclrt_session * session, struct rclrt_entity * entity, enum rclrt_object_kind kind)
 {
-  if (session == NULL || entity == NULL || entity->link.next != NULL) {
+  if (!usable(session) || entity == NULL || entity->link.next != NULL) {
     return RCLRT_ERR_ARGUMENT; /* also: it is already in a session's list */
   }
   if (!session->connected) {
@@ -505,10 +443,7 @@ enum rclrt_ret rclrt_session_create(
   if (entity->prefix == NULL) {
     entity->prefix = "";
   }
-  const bool grouped = kind == RCLRT_PUBLISHER || kind == RCLRT_SUBSCRIBER;
-  const bool endpoint = kind == RCLRT_DATAWRITER || kind == RCLRT_DATAREADER;
-  const bool binary_endpoint = endpoint && entity->representation == RCLRT_BY_BINARY;
-  if (entity->name == NULL && !grouped && !binary_endpoint) {
+  if (!session_has_texts(entity, kind)) {
     return RCLRT_ERR_ARGUMENT;
   }
   const bool chosen = entity->id == 0;
@@ -541,44 +476,40 @@ void session_forget(struct rclrt_entity * entity)
   entity->exists = false;
 }
 
-void session_drop(struct rclrt_session * session, struct rclrt_entity * entity)
+static enum rclrt_ret ask_to_delete(
+  struct rclrt_session * session, const struct rclrt_entity * entity)
 {
   struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_DELETE;
-  sub.object = entity->id;
-  sub.request = rclrt_session_next_request(session);
-  (void)send(session, &session->reliable, &sub);
+  prepare(&sub, RCLRT_DELETE, 0, entity->id);
+  return ask(session, &sub);
+}
+
+void session_drop(struct rclrt_session * session, struct rclrt_entity * entity)
+{
+  (void)ask_to_delete(session, entity);
   session_forget(entity);
 }
 
 enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt_entity * entity)
 {
-  if (session == NULL || entity == NULL || entity->link.next == NULL) {
+  if (!usable(session) || entity == NULL || entity->link.next == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   session_forget(entity); /* whatever the agent says: it will not be created again */
   if (!session->connected) {
     return RCLRT_ERR_STATE;
   }
-  struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_DELETE;
-  sub.object = entity->id;
-  const enum rclrt_ret ret = ask(session, &sub);
+  const enum rclrt_ret ret = ask_to_delete(session, entity);
   return ret == RCLRT_OK ? await_status(session) : ret;
 }
 
 enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_entity * entity)
 {
-  if (session == NULL || entity == NULL) {
+  if (!usable(session) || entity == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_submessage sub;
-  memset(&sub, 0, sizeof(sub));
-  sub.id = RCLRT_READ_DATA;
-  sub.request = rclrt_session_next_request(session);
-  sub.object = entity->id;
+  prepare(&sub, RCLRT_READ_DATA, rclrt_session_next_request(session), entity->id);
   sub.of.read_data.preferred_stream = entity->read_stream;
   sub.of.read_data.has_delivery = true;
   sub.of.read_data.delivery = entity->delivery;

@@ -338,3 +338,35 @@ inline uint32_t number(const Agent::Bytes & bytes)
   return bytes.at(0) | static_cast<uint32_t>(bytes.at(1)) << 8 |
          static_cast<uint32_t>(bytes.at(2)) << 16 | static_cast<uint32_t>(bytes.at(3)) << 24;
 }
+
+// The data of one reader, straight from the line.
+struct Reader
+{
+  explicit Reader(Rig & rig, uint8_t stream = 0x83, uint8_t object = 0x16, uint8_t priority = 3)
+  : daemon(rig.daemon)
+  {
+    rclrt_daemon_add_input(&daemon, &input, stream, assembly, sizeof(assembly));
+    rclrt_daemon_add_sink(&daemon, &sink, object, stream, priority);
+    rclrt_daemon_reset(&daemon, RCLRT_SESSION_DEFAULT, kKey);
+  }
+
+  void receive(const Agent::Bytes & message)
+  {
+    const auto frame = Deframer::frame(RCLRT_FRAMING_SERIAL, message, 0);
+    rclrt_daemon_received(&daemon, frame.data(), frame.size());
+  }
+  // The first bytes of what there is now.
+  std::vector<int> take()
+  {
+    std::vector<int> values;
+    for (const auto & data : take_all(daemon, sink)) {
+      values.push_back(data.at(0));
+    }
+    return values;
+  }
+
+  rclrt_daemon & daemon;
+  rclrt_input_stream input{};
+  rclrt_sink sink{};
+  uint8_t assembly[256]{};
+};

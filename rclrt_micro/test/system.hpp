@@ -67,3 +67,32 @@ public:
   std::vector<uint8_t> session_buffer;
   std::vector<uint8_t> take_buffers;
 };
+
+// A subscription that writes down what it gets.
+struct Listener
+{
+  explicit Listener(System & of) : system(of) {}
+
+  rclrt_ret init(const char * topic = "t", rclrt_qos qos = rclrt_qos_reliable())
+  {
+    return rclrt_subscription_init(&subscription, &system.node, &kBlob, topic, qos);
+  }
+  rclrt_ret add(uint8_t priority = 2)
+  {
+    return rclrt_executor_add_subscription(
+      &system.executor, &subscription, &message, run, this, priority, RCLRT_ON_NEW_DATA);
+  }
+
+  System & system;
+  rclrt_subscription subscription{};
+  Blob message;
+  std::vector<uint32_t> numbers, sizes;
+
+private:
+  static void run(void * context, const void * got)
+  {
+    auto & self = *static_cast<Listener *>(context);
+    self.numbers.push_back(static_cast<const Blob *>(got)->number);
+    self.sizes.push_back(static_cast<const Blob *>(got)->size);
+  }
+};

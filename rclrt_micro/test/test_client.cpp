@@ -11,18 +11,6 @@
 
 namespace
 {
-struct Received
-{
-  std::vector<uint32_t> numbers;
-  std::vector<uint32_t> sizes;
-  static void run(void * context, const void * message)
-  {
-    auto & self = *static_cast<Received *>(context);
-    self.numbers.push_back(static_cast<const Blob *>(message)->number);
-    self.sizes.push_back(static_cast<const Blob *>(message)->size);
-  }
-};
-
 class Framing : public ::testing::TestWithParam<rclrt_framing>
 {
 protected:
@@ -41,16 +29,10 @@ TEST_P(Framing, what_is_published_comes_back_to_the_subscription)
     System system(options());
     ASSERT_NO_FATAL_FAILURE(system.start());
     rclrt_publisher publisher;
-    rclrt_subscription subscription;
-    Blob message;
-    Received received;
+    Listener received(system);
     ASSERT_EQ(rclrt_publisher_init(&publisher, &system.node, &kBlob, "chatter", qos, 3), RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_subscription_init(&subscription, &system.node, &kBlob, "chatter", qos), RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_executor_add_subscription(
-        &system.executor, &subscription, &message, Received::run, &received, 5, RCLRT_ON_NEW_DATA),
-      RCLRT_OK);
+    ASSERT_EQ(received.init("chatter", qos), RCLRT_OK);
+    ASSERT_EQ(received.add(), RCLRT_OK);
     for (uint32_t i = 0; i < 20; ++i) {
       const Blob blob{i, 40};
       ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
@@ -205,6 +187,38 @@ TEST(Client, an_agent_is_found_before_there_is_a_session_and_over_a_bad_line)
     rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
 }
 
+struct Events
+{
+  std::vector<rclrt_session_event> seen;
+  static void on_event(void * context, rclrt_session_event event)
+  {
+    static_cast<Events *>(context)->seen.push_back(event);
+  }
+};
+
+TEST(Client, a_question_that_the_line_loses_is_asked_again_and_no_session_is_lost_by_it)
+{
+  System system;
+  Events events;
+  system.session.on_event = Events::on_event;
+  system.session.on_event_context = &events;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  int left = 0;
+  system.to_agent.deliver = [&left, deliver = system.to_agent.deliver](const Agent::Bytes & frame) {
+    if (left-- <= 0) {
+      deliver(frame);
+    }
+  };
+  left = 2;
+  EXPECT_EQ(rclrt_session_ping(&system.session, 1000 * kMs), RCLRT_OK);
+  left = 2;
+  EXPECT_EQ(rclrt_session_keep_alive(&system.session, 1000 * kMs), RCLRT_OK);
+  EXPECT_EQ(events.seen, std::vector<rclrt_session_event>{RCLRT_SESSION_CONNECTED});
+  left = 2;
+  EXPECT_EQ(rclrt_session_close(&system.session), RCLRT_OK);
+  EXPECT_FALSE(system.agent.has_client());
+}
+
 TEST(Client, the_agents_clock_is_known_after_synchronizing)
 {
   System system;
@@ -216,15 +230,6 @@ TEST(Client, the_agents_clock_is_known_after_synchronizing)
   EXPECT_LT(std::abs(system.session.clock_offset_ns - 1'000'000'000'000), round_trip);
 }
 
-struct Events
-{
-  std::vector<rclrt_session_event> seen;
-  static void on_event(void * context, rclrt_session_event event)
-  {
-    static_cast<Events *>(context)->seen.push_back(event);
-  }
-};
-
 TEST(Client, an_agent_that_went_away_and_came_back_gets_everything_again)
 {
   System system;
@@ -233,18 +238,11 @@ TEST(Client, an_agent_that_went_away_and_came_back_gets_everything_again)
   system.session.on_event_context = &events;
   ASSERT_NO_FATAL_FAILURE(system.start());
   rclrt_publisher publisher;
-  rclrt_subscription subscription;
-  Blob message;
-  Received received;
+  Listener received(system);
   ASSERT_EQ(
     rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
-  ASSERT_EQ(
-    rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", rclrt_qos_reliable()),
-    RCLRT_OK);
-  ASSERT_EQ(
-    rclrt_executor_add_subscription(
-      &system.executor, &subscription, &message, Received::run, &received, 0, RCLRT_ON_NEW_DATA),
-    RCLRT_OK);
+  ASSERT_EQ(received.init(), RCLRT_OK);
+  ASSERT_EQ(received.add(), RCLRT_OK);
   EXPECT_EQ(rclrt_session_keep_alive(&system.session, 1000 * kMs), RCLRT_OK);
   system.agent.restart();
   EXPECT_EQ(system.agent.objects(), 0U);
@@ -346,20 +344,14 @@ TEST(Client, a_long_message_is_received_if_there_is_storage_and_counted_if_not)
     with.capacity = 128;
     System system(with);
     ASSERT_NO_FATAL_FAILURE(system.start());
-    rclrt_subscription subscription;
-    Blob message;
-    Received received;
+    Listener received(system);
     uint8_t storage[1008];
-    ASSERT_EQ(
-      rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", rclrt_qos_reliable()),
-      RCLRT_OK);
+    ASSERT_EQ(received.init(), RCLRT_OK);
     if (storage_given) {
-      ASSERT_EQ(rclrt_subscription_accept_long(&subscription, storage, sizeof(storage)), RCLRT_OK);
+      ASSERT_EQ(
+        rclrt_subscription_accept_long(&received.subscription, storage, sizeof(storage)), RCLRT_OK);
     }
-    ASSERT_EQ(
-      rclrt_executor_add_subscription(
-        &system.executor, &subscription, &message, Received::run, &received, 5, RCLRT_ON_NEW_DATA),
-      RCLRT_OK);
+    ASSERT_EQ(received.add(), RCLRT_OK);
     system.spin_for(200);
     Agent::Bytes data(1000);
     data[0] = 7;
@@ -375,8 +367,45 @@ TEST(Client, a_long_message_is_received_if_there_is_storage_and_counted_if_not)
     system.spin_for(500);
     ASSERT_FALSE(received.numbers.empty());
     EXPECT_EQ(received.numbers.back(), 8U);
-    EXPECT_EQ(system.agent.unacknowledged(subscription.stream.id), 0U);
+    EXPECT_EQ(system.agent.unacknowledged(received.subscription.stream.id), 0U);
   }
+}
+
+TEST(Client, an_entity_without_the_texts_it_is_made_of_is_refused)
+{
+  System system;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  const auto create = [&](rclrt_object_kind kind, uint8_t representation, const rclrt_entity & as) {
+    rclrt_entity entity = as;
+    entity.parent = system.node.participant.id;
+    entity.representation = representation;
+    return rclrt_session_create(&system.session, &entity, kind);
+  };
+  rclrt_entity named{};
+  named.name = "t";
+  rclrt_entity half = named;
+  half.type = "T";
+  for (const uint8_t by : {RCLRT_BY_BINARY, RCLRT_BY_XML}) {
+    EXPECT_EQ(create(RCLRT_TOPIC, by, named), RCLRT_ERR_ARGUMENT);
+    EXPECT_EQ(create(RCLRT_REPLIER, by, named), RCLRT_ERR_ARGUMENT);
+    EXPECT_EQ(create(RCLRT_REQUESTER, by, half), RCLRT_ERR_ARGUMENT);
+  }
+  EXPECT_EQ(create(RCLRT_DATAWRITER, RCLRT_BY_XML, named), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(create(RCLRT_PUBLISHER, RCLRT_BY_REFERENCE, {}), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(create(RCLRT_PARTICIPANT, RCLRT_BY_BINARY, {}), RCLRT_ERR_ARGUMENT);
+  rclrt_publisher publisher;
+  rclrt_subscription subscription;
+  const auto qos = rclrt_qos_reliable();
+  const rclrt_type without_name = {nullptr, kBlob.encode, kBlob.decode};
+  const rclrt_type without_functions = {"T", nullptr, nullptr};
+  EXPECT_EQ(
+    rclrt_publisher_init(&publisher, &system.node, &without_name, "t", qos, 1), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(
+    rclrt_publisher_init(&publisher, &system.node, &without_functions, "t", qos, 1),
+    RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(
+    rclrt_subscription_init(&subscription, &system.node, &without_functions, "t", qos),
+    RCLRT_ERR_ARGUMENT);
 }
 
 TEST(Client, null_pointers_and_values_out_of_range_are_errors)

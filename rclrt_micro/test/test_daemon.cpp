@@ -173,6 +173,44 @@ TEST(Daemon, the_reserve_is_kept_for_the_urgent)
   EXPECT_EQ(rig.write(streams.high, 9, number(8)), RCLRT_OK);
 }
 
+TEST(Daemon, a_message_that_the_pool_can_never_hold_without_its_reserve_is_refused_for_good)
+{
+  RigOptions options;
+  options.capacity = 64;
+  options.nodes = 4;
+  options.policy.reserve = 2;
+  options.policy.reserve_priority = 8;
+  Rig rig(options);
+  Streams streams(rig, 0x81, 0x82);
+  const Agent::Bytes three(3 * 56);  // 60 bytes behind the header, 4 of them the fragment's
+  EXPECT_EQ(
+    rclrt_daemon_send_fragmented(&rig.daemon, &streams.low, 7, three.data(), three.size()),
+    RCLRT_ERR_STORAGE);
+  EXPECT_EQ(rig.daemon.shortage.limit, 4U);
+  EXPECT_EQ(rig.daemon.shortage.needed, 5U);
+  EXPECT_EQ(
+    rclrt_daemon_send_fragmented(&rig.daemon, &streams.high, 8, three.data(), three.size()),
+    RCLRT_OK);
+}
+
+TEST(Daemon, times_of_the_policy_may_be_forever)
+{
+  RigOptions options;
+  options.policy.heartbeat_ns = UINT64_MAX;
+  options.policy.lifetime_ns = UINT64_MAX;
+  options.policy.hold_off_ns = UINT64_MAX;
+  Rig rig(options);
+  Streams streams(rig, 0x81, 0x82);
+  rig.to_agent.faults.loss = 1;
+  ASSERT_EQ(rig.write(streams.high, 9, number(9)), RCLRT_OK);
+  rig.settle();
+  ASSERT_EQ(rig.write(streams.low, 1, number(1)), RCLRT_OK);
+  rig.settle();
+  EXPECT_EQ(rclrt_daemon_tick(&rig.daemon), UINT64_MAX);
+  EXPECT_EQ(rig.daemon.counters.sent, 1U) << "no heartbeat, and the other is held off";
+  EXPECT_EQ(rig.daemon.counters.abandoned, 0U);
+}
+
 TEST(Daemon, a_reliable_stream_has_at_most_a_window_on_its_way)
 {
   RigOptions options;
@@ -375,6 +413,9 @@ TEST(Daemon, configurations_that_cannot_work_are_refused)
   EXPECT_EQ(init([](auto & config) { config.nodes = nullptr; }), argument);
   EXPECT_EQ(init([](auto & config) { config.ring = nullptr; }), argument);
   EXPECT_EQ(init([](auto & config) { config.node_count = 0; }), "node_count: 0 of 1");
+  EXPECT_EQ(
+    init([](auto & config) { config.reserve = config.node_count; }),
+    "node_count, more than reserve: 16 of 17");
   EXPECT_EQ(init([](auto & config) { config.slot_count = 0; }), "slot_count: 0 of 1");
   EXPECT_EQ(
     init([](auto & config) { config.message_capacity = 63; }), "message_capacity: 60 of 64");
@@ -382,9 +423,10 @@ TEST(Daemon, configurations_that_cannot_work_are_refused)
     init([](auto & config) { config.message_capacity = 70; }),
     "message_capacity, a multiple of 4: 68 of 70");
   EXPECT_EQ(
-    init([](auto & config) { config.ring_size = 3000; }), "ring_size, a power of two: 0 of 1024");
+    init([](auto & config) { config.ring_size = 3000; }), "ring_size, a power of two: 0 of 1037");
   EXPECT_EQ(
-    init([](auto & config) { config.ring_size = 512; }), "ring_size, a power of two: 512 of 1024");
+    init([](auto & config) { config.ring_size = 1024; }),
+    "ring_size, a power of two: 1024 of 1037");
   EXPECT_EQ(init([](auto & config) { config.piece_size = 8; }), "piece_size: 8 of 16");
   EXPECT_EQ(
     init([](auto & config) {
@@ -445,6 +487,7 @@ TEST(Reception, what_the_ring_overwrites_before_it_is_taken_is_counted)
 {
   RigOptions options;
   options.ring = 1024;
+  options.capacity = 256;
   Rig rig(options);
   Reception reception(rig);
   for (uint8_t i = 0; i < 10; ++i) {

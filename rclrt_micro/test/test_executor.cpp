@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Who runs when, in virtual time.
+#include <cstring>
+
 #include "program.hpp"
 
 namespace
@@ -459,6 +461,65 @@ TEST_F(Program, what_another_round_has_granted_is_in_the_batch_once)
   system.settle(50);
   ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 1), RCLRT_OK);
   EXPECT_EQ(log, "g s1 s2");
+}
+
+TEST_F(Program, what_was_granted_runs_also_when_there_are_no_batches_any_more)
+{
+  auto & s = subscription("s", 3, 0, RCLRT_ALWAYS);
+  auto & a = guard("a", 9, 1 * kMs);
+  auto & b = guard("b", 1);
+  rclrt_guard_trigger(&a.guard);
+  rclrt_guard_trigger(&b.guard);
+  system.world.at(system.world.now_ns() + 500'000, [&] {
+    rclrt_executor_remove(&system.executor, &s.subscription.callback);
+  });
+  system.spin_for(10);
+  EXPECT_EQ(log, "a b");
+  EXPECT_EQ(system.executor.granted.used, 0U);
+}
+
+TEST_F(Program, a_trigger_on_what_was_removed_does_not_hold)
+{
+  auto & a = guard("a", 9);
+  auto & b = guard("b", 1);
+  ASSERT_EQ(
+    rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ONE, &a.guard.callback), RCLRT_OK);
+  rclrt_guard_trigger(&a.guard);
+  rclrt_executor_remove(&system.executor, &a.guard.callback);
+  std::memset(&a.guard, 0xA5, sizeof(a.guard));
+  rclrt_guard_trigger(&b.guard);
+  system.spin_for(10);
+  EXPECT_EQ(log, "");
+  ASSERT_EQ(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ANY, nullptr), RCLRT_OK);
+  system.spin_for(10);
+  EXPECT_EQ(log, "b");
+}
+
+TEST_F(Program, a_timers_period_may_be_as_long_as_forever)
+{
+  const auto run = [](void * context, rclrt_timer *) { ran(context, ""); };
+  auto & once = job("once");
+  auto & never = job("never");
+  ASSERT_EQ(
+    rclrt_executor_add_timer_at(
+      &system.executor, &once.timer, start_ns() + 10 * kMs, UINT64_MAX, 3, run, &once),
+    RCLRT_OK);
+  ASSERT_EQ(
+    rclrt_executor_add_timer(&system.executor, &never.timer, UINT64_MAX, 3, run, &never), RCLRT_OK);
+  spin_until(1000);
+  EXPECT_EQ(log, "once");
+  EXPECT_EQ(once.timer.overruns, 0U);
+  EXPECT_EQ(once.timer.called_for_ns, start_ns() + 10 * kMs);
+}
+
+TEST_F(Program, a_level_that_there_is_not_runs_nothing)
+{
+  auto & a = guard("a", 9);
+  rclrt_guard_trigger(&a.guard);
+  for (const unsigned level : {1U, 4U, 1000U}) {
+    EXPECT_EQ(rclrt_executor_run_level(&system.executor, level), UINT64_MAX);
+  }
+  EXPECT_EQ(log, "");
 }
 
 TEST(Chains, later_callbacks_are_above_earlier_ones_and_the_first_chain_above_all)

@@ -124,6 +124,35 @@ TEST_P(Interrupts, nor_at_any_two_places_close_to_each_other)
   }
 }
 
+// Whoever has read the clock may be interrupted by whoever publishes a little later.
+TEST(Clock, what_is_published_after_it_was_read_is_neither_given_up_nor_asked_for)
+{
+  RigOptions options;
+  options.byte_ns = 0;
+  options.policy.lifetime_ns = 500 * kMs;
+  Rig rig(options);
+  rclrt_output_stream stream{};
+  rclrt_daemon_add_output(&rig.daemon, &stream, 0x83);
+  rig.open(0x83);
+  rig.to_agent.faults.loss = 1;
+  const uint32_t before = rig.daemon.counters.sent;
+  bool once = false;
+  rig.port.on_enter = [&] {
+    if (!std::exchange(once, true)) {
+      rig.world.work(1 * kMs);
+      EXPECT_EQ(rig.write(stream, 3, number(1)), RCLRT_OK);
+      while (rig.world.step(rig.world.now_ns())) {
+      }
+    }
+  };
+  (void)rclrt_daemon_tick(&rig.daemon);
+  rig.port.on_enter = nullptr;
+  EXPECT_TRUE(once);
+  EXPECT_EQ(rig.daemon.counters.sent, before + 1);
+  EXPECT_EQ(rig.daemon.counters.abandoned, 0U);
+  EXPECT_EQ(rclrt_list_empty(&rig.daemon.pending), false);
+}
+
 INSTANTIATE_TEST_SUITE_P(
   All, Interrupts, ::testing::Values(Who::kInterrupts, Who::kLevel),
   [](const auto & of) { return of.param == Who::kLevel ? "level" : "interrupts"; });

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is refused and what is left: after _fini, after an _init that failed, and of budgets.
+#include <cstring>
+
 #include "program.hpp"
 
 namespace
@@ -141,11 +143,183 @@ TEST_F(Lifecycle, nor_of_one_whose_answer_did_not_come)
   EXPECT_EQ(init_subscription(), RCLRT_OK);
 }
 
+template <typename T>
+void scribble(T & storage)
+{
+  std::memset(static_cast<void *>(&storage), 0xA5, sizeof(storage));
+}
+
+template <typename T>
+void scribble(std::vector<T> & storage)
+{
+  std::memset(static_cast<void *>(storage.data()), 0xA5, storage.size() * sizeof(T));
+}
+
+class Storage : public ::testing::Test
+{
+protected:
+  // As System does it, in storage that holds anything.
+  void SetUp() override
+  {
+    const rclrt_daemon_config config = system.daemon.config;
+    scribble(system.daemon);
+    scribble(system.session);
+    scribble(system.node);
+    scribble(system.executor);
+    scribble(system.timer_slots);
+    scribble(system.nodes);
+    scribble(system.node_bytes);
+    scribble(system.slots);
+    scribble(system.ring);
+    scribble(system.piece);
+    scribble(system.session_buffer);
+    scribble(system.take_buffers);
+    ASSERT_EQ(
+      rclrt_daemon_init(&system.daemon, &config, &system.port.port, &system.port.transport),
+      RCLRT_OK);
+    ASSERT_EQ(
+      rclrt_session_init(
+        &system.session, &system.daemon, RCLRT_SESSION_DEFAULT, kKey, system.session_buffer.data(),
+        static_cast<uint16_t>(system.session_buffer.size())),
+      RCLRT_OK);
+    ASSERT_EQ(
+      rclrt_executor_init(
+        &system.executor, &system.session, system.timer_slots, 16, system.take_buffers.data()),
+      RCLRT_OK);
+    ASSERT_NO_FATAL_FAILURE(system.start());
+    scribble(publisher);
+    scribble(subscription);
+    scribble(service);
+    scribble(client);
+    scribble(timer);
+    scribble(guard);
+  }
+
+  static constexpr auto kBad = RCLRT_ERR_ARGUMENT;
+
+  System system;
+  rclrt_publisher publisher;
+  rclrt_subscription subscription;
+  rclrt_service service;
+  rclrt_client client;
+  rclrt_timer timer;
+  rclrt_guard guard;
+  Blob message, request, response, answer;
+  std::string log;
+};
+
+TEST_F(Storage, may_hold_anything_before_it_is_initialised)
+{
+  const auto note = [](void * context) { *static_cast<std::string *>(context) += "g"; };
+  const auto tick = [](void * context, rclrt_timer *) {
+    *static_cast<std::string *>(context) += "t";
+  };
+  ASSERT_EQ(
+    rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 1), RCLRT_OK);
+  ASSERT_EQ(
+    rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", rclrt_qos_reliable()),
+    RCLRT_OK);
+  ASSERT_EQ(rclrt_service_init(&service, &system.node, &kBlob, &kBlob, "/s"), RCLRT_OK);
+  ASSERT_EQ(rclrt_client_init(&client, &system.node, &kBlob, &kBlob, "/s", 1), RCLRT_OK);
+  ASSERT_EQ(
+    rclrt_executor_add_subscription(
+      &system.executor, &subscription, &message,
+      [](void * context, const void *) { *static_cast<std::string *>(context) += "m"; }, &log, 2,
+      RCLRT_ON_NEW_DATA),
+    RCLRT_OK);
+  ASSERT_EQ(
+    rclrt_executor_add_service(
+      &system.executor, &service, &request, &response,
+      [](void * context, const void *, void *) {
+        *static_cast<std::string *>(context) += "s";
+        return true;
+      },
+      &log, 3),
+    RCLRT_OK);
+  ASSERT_EQ(
+    rclrt_executor_add_client(
+      &system.executor, &client, &answer,
+      [](void * context, const void *, uint16_t) { *static_cast<std::string *>(context) += "c"; },
+      &log, 4),
+    RCLRT_OK);
+  ASSERT_EQ(rclrt_executor_add_timer(&system.executor, &timer, 900 * kMs, 5, tick, &log), RCLRT_OK);
+  ASSERT_EQ(rclrt_executor_add_guard(&system.executor, &guard, 6, note, &log), RCLRT_OK);
+  EXPECT_EQ(rclrt_executor_add_timer(&system.executor, &timer, 900 * kMs, 5, tick, &log), kBad)
+    << "it is in already";
+  EXPECT_EQ(rclrt_executor_add_guard(&system.executor, &guard, 6, note, &log), kBad);
+  rclrt_guard_trigger(&guard);
+  system.spin_for(300);
+  EXPECT_EQ(log, "g");
+  ASSERT_EQ(rclrt_publish(&publisher, &message), RCLRT_OK);
+  system.spin_for(100);
+  EXPECT_EQ(log, "gm");
+  ASSERT_EQ(rclrt_client_request(&client, &request, nullptr), RCLRT_OK);
+  system.spin_for(900);
+  EXPECT_EQ(log, "gmsct");
+  rclrt_executor_remove(&system.executor, &guard.callback);
+  EXPECT_EQ(rclrt_executor_add_guard(&system.executor, &guard, 6, note, &log), RCLRT_OK);
+}
+
+TEST_F(Storage, after_an_init_that_failed_everything_else_is_refused_too)
+{
+  const auto qos = rclrt_qos_reliable();
+  EXPECT_EQ(rclrt_publisher_init(&publisher, nullptr, &kBlob, "t", qos, 1), kBad);
+  EXPECT_EQ(rclrt_publish(&publisher, &message), kBad);
+  EXPECT_EQ(rclrt_publisher_fini(&publisher), kBad);
+  EXPECT_EQ(rclrt_subscription_init(&subscription, nullptr, &kBlob, "t", qos), kBad);
+  EXPECT_EQ(rclrt_subscription_fini(&subscription), kBad);
+  EXPECT_EQ(rclrt_service_init(&service, nullptr, &kBlob, &kBlob, "/s"), kBad);
+  EXPECT_EQ(rclrt_service_fini(&service), kBad);
+  EXPECT_EQ(rclrt_client_init(&client, nullptr, &kBlob, &kBlob, "/s", 1), kBad);
+  EXPECT_EQ(rclrt_client_fini(&client), kBad);
+  rclrt_node_handle node;
+  scribble(node);
+  EXPECT_EQ(rclrt_node_init(&node, &system.session, nullptr, 0), kBad);
+  EXPECT_EQ(rclrt_publisher_init(&publisher, &node, &kBlob, "t", qos, 1), kBad);
+  system.session.connected = false;
+  EXPECT_EQ(rclrt_node_init(&node, &system.session, "n", 0), RCLRT_ERR_STATE);
+  EXPECT_EQ(rclrt_publisher_init(&publisher, &node, &kBlob, "t", qos, 1), kBad);
+
+  rclrt_daemon daemon;
+  rclrt_session session;
+  rclrt_executor executor;
+  rclrt_entity entity{};
+  scribble(daemon);
+  scribble(session);
+  scribble(executor);
+  EXPECT_EQ(rclrt_daemon_init(&daemon, nullptr, nullptr, nullptr), kBad);
+  EXPECT_EQ(rclrt_session_init(&session, &daemon, 0x81, kKey, system.ring.data(), 4096), kBad);
+  EXPECT_EQ(rclrt_session_connect(&session, 1), kBad);
+  EXPECT_EQ(rclrt_session_close(&session), kBad);
+  EXPECT_EQ(rclrt_session_ping(&session, 1), kBad);
+  EXPECT_EQ(rclrt_session_keep_alive(&session, 1), kBad);
+  EXPECT_EQ(rclrt_session_synchronize(&session, 1), kBad);
+  EXPECT_EQ(rclrt_session_create(&session, &entity, RCLRT_PARTICIPANT), kBad);
+  EXPECT_EQ(rclrt_session_delete(&session, &entity), kBad);
+  EXPECT_EQ(rclrt_session_read(&session, &entity), kBad);
+  rclrt_session_handle(&session);
+  EXPECT_EQ(rclrt_executor_init(&executor, &session, nullptr, 0, system.ring.data()), kBad);
+  const auto nothing = [](void *) {};
+  const auto tick = [](void *, rclrt_timer *) {};
+  bool stop = true;
+  const uint8_t floors[] = {0};
+  EXPECT_EQ(rclrt_executor_use_levels(&executor, floors, 1), kBad);
+  EXPECT_EQ(rclrt_executor_add_timer(&executor, &timer, 1, 1, tick, nullptr), kBad);
+  EXPECT_EQ(rclrt_executor_add_timer_at(&executor, &timer, 1, 1, 1, tick, nullptr), kBad);
+  EXPECT_EQ(rclrt_executor_add_guard(&executor, &guard, 1, nothing, nullptr), kBad);
+  EXPECT_EQ(rclrt_executor_spin_some(&executor, 1), kBad);
+  EXPECT_EQ(rclrt_batch_spin_some(&executor, 1), kBad);
+  EXPECT_EQ(rclrt_executor_spin_period(&executor, 1, &stop), kBad);
+  EXPECT_EQ(rclrt_executor_collect(&executor), UINT64_MAX);
+  EXPECT_EQ(rclrt_executor_run_level(&executor, 0), UINT64_MAX);
+}
+
 TEST(Budget, an_amount_of_zero_is_refused)
 {
   System system;
   ASSERT_NO_FATAL_FAILURE(system.start());
   rclrt_budget budget;
+  EXPECT_EQ(rclrt_budget_init(nullptr, 1, kMs), RCLRT_ERR_ARGUMENT);
   EXPECT_EQ(rclrt_budget_init(&budget, 0, kMs), RCLRT_ERR_ARGUMENT);
   rclrt_guard guard{};
   ASSERT_EQ(

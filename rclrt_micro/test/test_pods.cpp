@@ -14,6 +14,14 @@ using pods::Who;
 // What stuffing a byte takes on the line: it depends on numbers and checksums.
 constexpr double kByteMs = 0.0869;
 
+// What the first chain takes with nothing else in the world: its callbacks, its message and the reply on
+// the line with 19 bytes of framing and header each, and what the agent takes.
+double floor_of(const Experiment & setup)
+{
+  const double line_ms = (setup.bytes + 19 + 10 + 19) * static_cast<double>(kByte115200) / 1e6;
+  return 2 * static_cast<double>(setup.work_ns) / 1e6 + line_ms + 1;
+}
+
 double top(const Experiment & setup) { return pods::worst(pods::run(setup).latency_ms[0]); }
 
 Experiment with(Who who) { return Experiment{who}; }
@@ -72,6 +80,40 @@ TEST(Pods, latency_over_execution_time_is_that_of_the_model)
     setup.who = Who::kLevels;
     EXPECT_LT(top(setup), paper[i] - 5);
   }
+}
+
+// README.md says why nobody can be below the floor.
+TEST(Pods, with_levels_it_is_at_the_floor_everywhere_and_so_below_whoever_is_not)
+{
+  std::vector<Experiment> points;
+  const auto add = [&points](unsigned chains, uint32_t bytes, uint64_t work_ms) {
+    points.push_back(with(Who::kLevels));
+    points.back().chains = chains;
+    points.back().bytes = bytes;
+    points.back().work_ns = work_ms * kMs;
+  };
+  for (unsigned i = 1; i <= 5; ++i) {
+    add(i, 100, 10);         // Fig. 10
+    add(3, 100 * i, 5);      // Fig. 11
+    add(3, 100, 10ULL * i);  // Fig. 12
+  }
+  unsigned below = 0;
+  for (auto point : points) {
+    SCOPED_TRACE(
+      std::to_string(point.chains) + " chains, " + std::to_string(point.bytes) + " bytes, " +
+      std::to_string(point.work_ns / kMs) + " ms");
+    const double floor = floor_of(point);
+    const double levels = top(point);
+    EXPECT_GE(levels, floor - 0.001);
+    EXPECT_LE(levels, floor + 4 * kByteMs) << "stuffing";
+    point.who = Who::kPaper;
+    const double paper = top(point);
+    EXPECT_GE(paper, floor - 0.001);
+    const bool there_as_well = point.chains <= 2 || point.work_ns == 5 * kMs;
+    EXPECT_EQ(paper < floor + 4 * kByteMs, there_as_well);
+    below += levels < paper - 1 ? 1U : 0U;
+  }
+  EXPECT_EQ(below, 8U) << "3 to 5 chains, and five execution times with 3";
 }
 
 TEST(Pods, reliable_latency_at_the_corners_of_table_1_is_that_of_the_model)

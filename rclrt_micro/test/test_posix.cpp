@@ -400,6 +400,56 @@ TEST(Posix, the_first_program_prints_its_ticks_and_ends)
     output, "tick 0\ntick 1\ntick 2\ntick 3\ntick 4\ntick 5\ntick 6\ntick 7\ntick 8\ntick 9\n");
 }
 
+TEST(Posix, a_serial_device_that_is_unplugged_is_a_broken_line)
+{
+  const int device = posix_openpt(O_RDWR | O_NOCTTY);
+  char name[128];
+  ASSERT_EQ(grantpt(device) | unlockpt(device), 0);
+  ASSERT_EQ(ptsname_r(device, name, sizeof(name)), 0);
+  rclrt_posix posix;
+  uint8_t bytes[16];
+  ASSERT_EQ(rclrt_posix_serial(&posix, name, 115200), RCLRT_OK);
+  ASSERT_TRUE(posix.transport.open(posix.transport.context));
+  EXPECT_EQ(posix.transport.read(posix.transport.context, bytes, sizeof(bytes), 0), 0);
+  close(device);
+  EXPECT_EQ(posix.transport.read(posix.transport.context, bytes, sizeof(bytes), 0), -1);
+  EXPECT_NE(posix.error, 0);
+  rclrt_posix_fini(&posix);
+}
+
+TEST(Posix, a_datagram_that_does_not_fit_is_dropped_whole_and_counted)
+{
+  const int agent = socket(AF_INET, SOCK_DGRAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(bind(agent, reinterpret_cast<sockaddr *>(&address), sizeof(address)), 0);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(getsockname(agent, reinterpret_cast<sockaddr *>(&address), &size), 0);
+  rclrt_posix line;
+  ASSERT_EQ(rclrt_posix_udp(&line, "127.0.0.1", ntohs(address.sin_port)), RCLRT_OK);
+  ASSERT_TRUE(line.transport.open(&line));
+  ASSERT_EQ(line.transport.write(&line, reinterpret_cast<const uint8_t *>("?"), 1), 1);
+  uint8_t bytes[64] = {};
+  sockaddr_in peer{};
+  size = sizeof(peer);
+  ASSERT_EQ(
+    recvfrom(agent, bytes, sizeof(bytes), 0, reinterpret_cast<sockaddr *>(&peer), &size), 1);
+  const auto send = [&](size_t length) {
+    const std::vector<uint8_t> datagram(length, 7);
+    EXPECT_EQ(
+      sendto(agent, datagram.data(), length, 0, reinterpret_cast<sockaddr *>(&peer), size),
+      static_cast<ssize_t>(length));
+    return line.transport.read(&line, bytes, sizeof(bytes), 5000 * kMs);
+  };
+  EXPECT_EQ(send(65), 0);
+  EXPECT_EQ(line.oversized, 1U);
+  EXPECT_EQ(send(64), 64);
+  EXPECT_EQ(line.oversized, 1U);
+  rclrt_posix_fini(&line);
+  close(agent);
+}
+
 TEST(Posix, a_line_that_is_not_there_is_an_error_that_says_why)
 {
   rclrt_posix posix;

@@ -21,36 +21,6 @@ Agent::Bytes data_on(uint8_t stream, uint16_t sequence, uint8_t object = 0x16)
           low,        0,      0,   0};
 }
 
-struct Reader
-{
-  explicit Reader(Rig & rig, uint8_t stream = 0x83, uint8_t object = 0x16, uint8_t priority = 3)
-  : daemon(rig.daemon)
-  {
-    rclrt_daemon_add_input(&daemon, &input, stream, nullptr, 0);
-    rclrt_daemon_add_sink(&daemon, &sink, object, stream, priority);
-    rclrt_daemon_reset(&daemon, RCLRT_SESSION_DEFAULT, kKey);
-  }
-
-  void receive(const Agent::Bytes & message)
-  {
-    const auto frame = Deframer::frame(RCLRT_FRAMING_SERIAL, message, 0);
-    rclrt_daemon_received(&daemon, frame.data(), frame.size());
-  }
-  // The first bytes of what there is now.
-  std::vector<int> take()
-  {
-    std::vector<int> values;
-    for (const auto & data : take_all(daemon, sink)) {
-      values.push_back(data.at(0));
-    }
-    return values;
-  }
-
-  rclrt_daemon & daemon;
-  rclrt_input_stream input{};
-  rclrt_sink sink{};
-};
-
 TEST(Slots, the_frame_that_fills_a_gap_takes_the_slot_of_the_one_furthest_ahead)
 {
   for (const uint16_t slots : {uint16_t{1}, uint16_t{2}, uint16_t{8}}) {
@@ -166,26 +136,14 @@ TEST(Fragments, storage_that_is_exchanged_in_the_middle_of_a_message_gets_no_hal
   options.capacity = 128;
   System system(options);
   ASSERT_NO_FATAL_FAILURE(system.start());
-  rclrt_subscription subscription;
-  Blob message;
-  std::vector<uint32_t> numbers;
+  Listener listener(system);
+  rclrt_subscription & subscription = listener.subscription;
   std::vector<uint8_t> large(1008);
   std::vector<uint8_t> small(1008, 0xEE);
   constexpr uint16_t kSmall = 64;
-  const auto add = [&] {
-    return rclrt_executor_add_subscription(
-      &system.executor, &subscription, &message,
-      [](void * context, const void * blob) {
-        static_cast<std::vector<uint32_t> *>(context)->push_back(
-          static_cast<const Blob *>(blob)->number);
-      },
-      &numbers, 5, RCLRT_ON_NEW_DATA);
-  };
-  ASSERT_EQ(
-    rclrt_subscription_init(&subscription, &system.node, &kBlob, "t", rclrt_qos_reliable()),
-    RCLRT_OK);
+  ASSERT_EQ(listener.init(), RCLRT_OK);
   ASSERT_EQ(rclrt_subscription_accept_long(&subscription, large.data(), 1008), RCLRT_OK);
-  ASSERT_EQ(add(), RCLRT_OK);
+  ASSERT_EQ(listener.add(), RCLRT_OK);
   system.spin_for(200);
   Agent::Bytes data(400);
   data[0] = 7;
@@ -197,7 +155,7 @@ TEST(Fragments, storage_that_is_exchanged_in_the_middle_of_a_message_gets_no_hal
   ASSERT_GT(subscription.stream.assembly_length, kSmall) << "the first piece";
   rclrt_executor_remove(&system.executor, &subscription.callback);
   ASSERT_EQ(rclrt_subscription_accept_long(&subscription, small.data(), kSmall), RCLRT_OK);
-  ASSERT_EQ(add(), RCLRT_OK);
+  ASSERT_EQ(listener.add(), RCLRT_OK);
   system.spin_for(500);
   EXPECT_EQ(std::count(small.begin() + kSmall, small.end(), 0xEE), 1008 - kSmall)
     << "nothing behind its end";
@@ -205,7 +163,7 @@ TEST(Fragments, storage_that_is_exchanged_in_the_middle_of_a_message_gets_no_hal
   system.agent.publish("rt/t", number(8));
   system.arm_agent();
   system.spin_for(500);
-  EXPECT_EQ(numbers, std::vector<uint32_t>{8});
+  EXPECT_EQ(listener.numbers, std::vector<uint32_t>{8});
 }
 
 TEST(SharedStream, two_priorities_on_one_stream_are_both_acknowledged)

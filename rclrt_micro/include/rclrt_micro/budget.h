@@ -1,8 +1,8 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A budget against starvation: so much in a period, then others first. Runs of callbacks, or bytes on
- * the line, repeats included. Several callbacks or streams may share one: a chain, for example.
+ * A budget against starvation: so much in a period, then others first. Runs of callbacks, or bytes
+ * on the line, repeats included. Several callbacks or streams may share one: a chain, for example.
  *
  * It is full again a period after the first use since it was full. What has used it up comes after
  * everything that has not, however urgent; if there is nothing else it goes on, but with preemption
@@ -31,11 +31,14 @@ struct rclrt_budget
   uint32_t exhausted; /* how often it has been used up; wraps */
 };
 
-/* Errors: ARGUMENT (an amount of 0: what has it could never run); the budget cannot be used then. */
+/* Errors: ARGUMENT (an amount of 0: what has it could never run); it cannot be used then. */
 static inline enum rclrt_ret rclrt_budget_init(
   struct rclrt_budget * budget, uint32_t amount, uint64_t period_ns)
 {
   const struct rclrt_budget full = {period_ns, amount, amount, 0, 0};
+  if (budget == 0) {
+    return RCLRT_ERR_ARGUMENT;
+  }
   *budget = full;
   return amount == 0 ? RCLRT_ERR_ARGUMENT : RCLRT_OK;
 }

@@ -4,9 +4,10 @@
  * What a program writes with: nodes, publishers, subscriptions, services and clients, in the shape
  * that users of rclc know.
  *
- * All storage is the caller's. Names and types are the caller's texts and must stay. A name is that
- * of ROS ("chatter", "/add"); what DDS sees is derived from it. Functions called _init ask the agent
- * and wait for it; rclrt_publish() and the like never wait (but see `blocking`).
+ * All storage is the caller's; _init functions take it whatever it holds, all others refuse what is
+ * zero. Names and types are the caller's texts and must stay. A name is that of ROS ("chatter",
+ * "/add"); what DDS sees is derived from it. Functions called _init ask the agent and wait for it;
+ * rclrt_publish() and the like never wait (but see `blocking`).
  */
 #ifndef RCLRT_MICRO__CLIENT_H_
 #define RCLRT_MICRO__CLIENT_H_
@@ -42,7 +43,8 @@ struct rclrt_node_handle
 {
   struct rclrt_session * session;
   struct rclrt_entity participant;
-  uint8_t representation; /* of the node's entities, RCLRT_BY_BINARY unless set before _init */
+  /* Of the node's entities. Looked at by _init: RCLRT_BY_XML, anything else is RCLRT_BY_BINARY. */
+  uint8_t representation;
 };
 
 struct rclrt_publisher
@@ -94,7 +96,8 @@ struct rclrt_service
   /* True: `response` is sent when it returns. False: later, by rclrt_service_respond(). */
   bool (*run)(void * context, const void * request, void * response);
   void * context;
-  uint32_t unsent; /* responses for which there was no buffer */
+  uint32_t unsent;      /* responses for which there was no buffer */
+  uint32_t undecodable; /* requests that decode() refused */
 };
 
 struct rclrt_client
@@ -111,13 +114,14 @@ struct rclrt_client
   uint16_t number; /* of the request the response belongs to */
   void (*run)(void * context, const void * response, uint16_t number);
   void * context;
+  uint32_t undecodable; /* responses that decode() refused */
   uint8_t priority;
 };
 
 /* Errors of all _init: ARGUMENT, those of rclrt_session_create(), STORAGE (more than 126
- * publishers, subscriptions and ends of services in a session, ever). After an error nothing is left
- * of it: what the agent had created it is asked to delete, without waiting. It can be tried again. What
- * is not initialised, or finished, is refused by all other functions: ARGUMENT. */
+ * publishers, subscriptions and ends of services in a session, ever). After an error nothing is
+ * left of it: what the agent had created it is asked to delete, without waiting. It can be tried
+ * again. What is not initialised, or finished, is refused by all other functions: ARGUMENT. */
 enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain);
@@ -129,7 +133,8 @@ enum rclrt_ret rclrt_subscription_init(
   const struct rclrt_type * type, const char * name, struct rclrt_qos qos);
 /* Messages longer than a frame come in fragments and are put together in `storage`: as long as the
  * message and 8 bytes. While it is in no executor. Without, they are dropped and counted
- * (`unassembled`), as is a message of which a part is in storage given before. Errors: ARGUMENT, UNSUPPORTED (best effort). */
+ * (`unassembled`), as is a message of which a part is in storage given before. Errors: ARGUMENT,
+ * UNSUPPORTED (best effort). */
 enum rclrt_ret rclrt_subscription_accept_long(
   struct rclrt_subscription * subscription, uint8_t * storage, uint16_t size);
 enum rclrt_ret rclrt_service_init(
@@ -140,10 +145,12 @@ enum rclrt_ret rclrt_client_init(
   struct rclrt_client * client, struct rclrt_node_handle * node,
   const struct rclrt_type * request_type, const struct rclrt_type * response_type,
   const char * name, uint8_t priority);
-/* Delete the entities at the agent, waiting for it; readers leave their executor. Messages that were
- * not sent or not acknowledged yet are dropped (rclrt_daemon_confirmed() tells). Afterwards the
- * storage is the caller's again, also when an error is returned: those of rclrt_session_delete(),
- * ARGUMENT (not initialised). Not while a callback of it runs. */
+/* Delete the entities at the agent, waiting for it; readers leave their executor. Messages that
+ * were not sent or not acknowledged yet are dropped, the reliable ones counted and reported
+ * (on_abandoned): the deletion is urgent and overtakes what has just been published. Whoever wants
+ * it to arrive waits for rclrt_daemon_confirmed() first. Afterwards
+ * the storage is the caller's again, also when an error is returned: those of
+ * rclrt_session_delete(), ARGUMENT (not initialised). Not while a callback of it runs. */
 enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher);
 enum rclrt_ret rclrt_subscription_fini(struct rclrt_subscription * subscription);
 enum rclrt_ret rclrt_service_fini(struct rclrt_service * service);
@@ -153,10 +160,10 @@ enum rclrt_ret rclrt_client_fini(struct rclrt_client * client);
 enum rclrt_ret rclrt_publisher_set_budget(
   struct rclrt_publisher * publisher, struct rclrt_budget * budget);
 
-/* Queues `message`. A message longer than a node is sent in fragments (reliable only), if it fits the
- * session's buffer, one at a time. Errors: AGAIN (nothing was queued), STORAGE
- * (too long), UNSUPPORTED (too long for best effort), TIMEOUT (blocking). Linear in the message;
- * real-time safe. */
+/* Queues `message`. A message longer than a node is sent in fragments (reliable only), if it fits
+ * the session's buffer, one at a time. Errors: AGAIN (nothing was queued), STORAGE (too long),
+ * UNSUPPORTED (too long for best effort), TIMEOUT (blocking). Linear in the message; real-time
+ * safe. */
 enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * message);
 enum rclrt_ret rclrt_service_respond(
   struct rclrt_service * service, const struct rclrt_request_id * id, const void * response);
@@ -164,7 +171,7 @@ enum rclrt_ret rclrt_service_respond(
 enum rclrt_ret rclrt_client_request(
   struct rclrt_client * client, const void * request, uint16_t * number);
 
-/* `message`, `request`, `response`: where messages are put for the callback. Reading begins here. */
+/* `message`, `request`, `response`: where the callback finds messages. Reading begins here. */
 enum rclrt_ret rclrt_executor_add_subscription(
   struct rclrt_executor * executor, struct rclrt_subscription * subscription, void * message,
   void (*run)(void * context, const void * message), void * context, uint8_t priority,

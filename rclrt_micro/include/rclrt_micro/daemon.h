@@ -5,8 +5,8 @@
  * publishers and readers of different urgency on one link to an agent.
  *
  * Sending. A message is written straight into a node of the pool (Data_Pool) and committed; it then
- * waits by priority (Execution_Buffer), is sent while callbacks go on, and, when reliable, waits for
- * its acknowledgement (Pending_Buffer):
+ * waits by priority (Execution_Buffer), is sent while callbacks go on, and, when reliable, waits
+ * for its acknowledgement (Pending_Buffer):
  *
  *      acquire        commit          [line free]        [transmitted]
  *   FREE ----> FILLING ----> QUEUED ------------> SENDING -----------> FREE       best effort
@@ -15,16 +15,20 @@
  *    '------------------ ACK, given up ---------'
  *
  * Receiving. Bytes go into a ring; each frame is found and looked at once, by its first bytes only,
- * and lined up at its reader. Checksum and copy happen when the reader takes it. Acknowledgements and
- * heartbeats are handled at once: they are short.
+ * and lined up at its reader. Checksum and copy happen when the reader takes it. Acknowledgements
+ * and heartbeats are handled at once: they are short.
  *
- * Streams. Numbers of a stream must go out in order, so what may overtake lies on a stream of its own:
- * one per priority. ACKNACKs carry a bitmap; exactly the messages missing are sent again, at their
- * own priority. HEARTBEATs are sent only after silence. A missing message is asked for once, then
- * again at each of the agent's heartbeats: asking with every frame would make it arrive many times.
+ * Streams. Numbers of a stream must go out in order, so what may overtake lies on a stream of its
+ * own: one per priority. ACKNACKs carry a bitmap; exactly the messages missing are sent again, at
+ * their own priority. HEARTBEATs are sent only after silence. A missing message is asked for once,
+ * then again at each of the agent's heartbeats: asking with every frame would make it arrive many
+ * times.
  *
- * Contexts. rclrt_daemon_transmitted() and rclrt_daemon_received() may be called from interrupts, at
- * any point of any other function here. Nothing waits or allocates.
+ * Storage. What is initialised or added may hold anything before, but for what is said to be set
+ * first.
+ *
+ * Contexts. rclrt_daemon_transmitted() and rclrt_daemon_received() may be called from interrupts,
+ * at any point of any other function here. Nothing waits or allocates.
  *
  * Worst case of a critical section, in steps of a few instructions. S: streams of one direction, R:
  * sinks, N: nodes, L: slots, W: RCLRT_WINDOW.
@@ -33,9 +37,10 @@
  *   - ACKNACK received: S + W; HEARTBEAT received: S + W
  *   - frame received: S + R, with no slot free R + S + W S more
  *   - acquire: N if the pool is empty, else 1; commit: 1; fragments: W
- *   - take: S, twice for each frame passed over, of which there are at most L
+ *   - take: 2 S, with several submessages in the message R more; as much for each frame passed
+ *     over, at most L
  *   - tick: S; for each message given up W
- *   - remove: N (output), W (input), L + W S (sink); new session: N + L + S W
+ *   - remove: N (output), W (input), L + W S (sink); new session: N for each output, then L + S W
  */
 #ifndef RCLRT_MICRO__DAEMON_H_
 #define RCLRT_MICRO__DAEMON_H_
@@ -119,6 +124,7 @@ struct rclrt_slot
   uint16_t length;
   uint16_t sequence;
   uint8_t stream;
+  uint16_t taken; /* parts of its message taken before: see rclrt_daemon_take() */
 };
 
 /* Where frames for one object (a reader, requester or replier) are lined up. */
@@ -130,7 +136,8 @@ struct rclrt_sink
   uint8_t stream;   /* fragments on this stream are for this sink too; 0 for none */
   uint8_t priority; /* when slots run out, frames of the least urgent sink go first */
   /* Called when a frame has been lined up, from the context of rclrt_daemon_received() or, after a
-   * gap was filled, rclrt_daemon_take(). Null for none. */
+   * gap was filled or for another part of a message, rclrt_daemon_take(). Null for none. Set before
+   * rclrt_daemon_add_sink(), which leaves it as it is. */
   void (*notify)(struct rclrt_sink * sink);
 };
 
@@ -150,6 +157,7 @@ struct rclrt_input_stream
   uint8_t * assembly;
   uint16_t assembly_capacity;
   uint16_t skips; /* how often the agent has given messages up */
+  uint16_t taken; /* reliable: parts of message `expected` taken before */
   /* Of the taker alone. */
   uint16_t assembly_skips; /* `skips` as it was for the pieces so far */
   uint16_t assembly_length;
@@ -168,7 +176,7 @@ struct rclrt_daemon_counters
   uint32_t write_errors;
   uint32_t broken_frames; /* cut short, or longer than the limit */
   uint32_t bad_checksums;
-  uint32_t malformed;      /* messages that make no sense, and data that is for no reader */
+  uint32_t malformed;      /* messages that make no sense, and data that no reader is for */
   uint32_t foreign;        /* of another session or key */
   uint32_t overwritten;    /* lost in the ring before they were taken */
   uint32_t dropped_frames; /* no slot */
@@ -188,13 +196,14 @@ struct rclrt_daemon_config
   uint16_t node_count;
   uint8_t * node_bytes;      /* node_count * message_capacity */
   uint16_t message_capacity; /* longest message sent or received, bytes, a multiple of 4, >= 64 */
-  /* 16 for each reliable stream read and one for each best effort message that may wait: then none is
-   * dropped. Any number makes progress: the frame that fills a gap takes the slot of one behind it. */
+  /* 16 for each reliable stream read and one for each best effort message that may wait: then none
+   * is dropped. Any number makes progress: the frame that fills a gap takes the slot of one behind
+   * it. */
   struct rclrt_slot * slots;
   uint16_t slot_count;
-  uint8_t * ring;      /* raw bytes received */
-  uint32_t ring_size;  /* a power of two, >= 2 * message_capacity */
-  uint8_t * piece;     /* what is handed to transport.write at once; not used for datagrams */
+  uint8_t * ring;     /* raw bytes received */
+  uint32_t ring_size; /* a power of two, > 2 * (message_capacity + 6): the longest frame, stuffed */
+  uint8_t * piece;    /* what is handed to transport.write at once; not used for datagrams */
   uint16_t piece_size; /* >= 16 */
   uint8_t * input;     /* what transport.read gives; null when bytes come by interrupt */
   uint16_t input_size; /* of message_capacity or more for datagrams */
@@ -204,8 +213,9 @@ struct rclrt_daemon_config
                             its repeat need not wait for a long frame; 0: no hold-off */
   uint64_t answer_ns;    /* a peer cannot have answered sooner: an earlier NACK of a message sent
                             again is about its last transmission and is ignored; 0: none ignored */
-  uint64_t lifetime_ns;  /* reliable messages older than this are given up; 0: never */
-  uint16_t reserve;      /* the last nodes of the pool, kept for ... */
+  uint64_t lifetime_ns;  /* reliable messages older than this are given up once they have been sent
+                            and are not acknowledged; 0: never */
+  uint16_t reserve;      /* the last nodes of the pool, fewer than all, kept for ... */
   uint8_t reserve_priority; /* ... this priority and above */
 };
 
@@ -218,7 +228,11 @@ struct rclrt_daemon
   struct rclrt_shortage shortage; /* of the last RCLRT_ERR_STORAGE, or what init() did not accept */
   uint8_t session;
   uint8_t key[4];
-  /* Called outside critical sections when a reliable message is given up. Null for none. */
+  /* From the greeting until the agent answers it: what comes on a stream meanwhile, and ACKNACKs
+   * and HEARTBEATs, are of the session before, and count as foreign. */
+  bool greeting;
+  /* Called outside critical sections when a reliable message is given up: after its lifetime, when
+   * its stream is removed, and by a reset. Null for none. */
   void (*on_abandoned)(
     void * context, const struct rclrt_output_stream * stream, uint16_t sequence);
   void * on_abandoned_context;
@@ -227,7 +241,11 @@ struct rclrt_daemon
   struct rclrt_queue execution;
   struct rclrt_list pending; /* oldest first */
   struct rclrt_list outputs, inputs;
-  struct rclrt_sink others; /* for whatever has no sink */
+  /* For whatever has no sink: what an agent answers, which takes the slot of any data when there is
+   * no other; and reliable data that no reader is for, which takes none but free ones, until
+   * whoever takes from here throws it away. Best effort data that no reader is for is dropped and
+   * counted at once. */
+  struct rclrt_sink others;
   struct rclrt_list sinks;
   uint16_t free_count;
 
@@ -247,12 +265,13 @@ struct rclrt_daemon
   uint32_t head; /* bytes received, ever; wraps */
 };
 
-/* Errors: ARGUMENT (a null pointer), STORAGE (a size below what is stated above; `shortage` names it).
- * Does not open the transport. */
+/* Errors: ARGUMENT (a null pointer), STORAGE (a size below what is stated above; `shortage` names
+ * it). Does not open the transport. */
 enum rclrt_ret rclrt_daemon_init(
   struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
   const struct rclrt_port * port, const struct rclrt_transport * transport);
-/* All streams begin anew, everything queued or pending is dropped. For a new session. */
+/* All streams begin anew, everything queued or pending is dropped; reliable messages that were not
+ * acknowledged are counted and reported as given up. For a new session. */
 void rclrt_daemon_reset(struct rclrt_daemon * daemon, uint8_t session, const uint8_t key[4]);
 
 /* Streams and sinks are the caller's, each added once, before use. */
@@ -265,10 +284,10 @@ enum rclrt_ret rclrt_daemon_add_sink(
   struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint16_t object, uint8_t stream,
   uint8_t priority);
 
-/* Their storage is the caller's again. What an output has queued or pending, and what an input holds,
- * is dropped. What waits or is held for a sink is from now on for no sink, so that its streams go on:
- * whoever takes from `others` gets it. Not while another context uses them. One step per node, slot,
- * and RCLRT_WINDOW steps per input stream. */
+/* Their storage is the caller's again. What an output has queued or pending, and what an input
+ * holds, is dropped. What waits or is held for a sink is from now on for no sink, so that its
+ * streams go on: whoever takes from `others` gets it. Not while another context uses them. One step
+ * per node, slot, and RCLRT_WINDOW steps per input stream. */
 void rclrt_daemon_remove_output(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream);
 void rclrt_daemon_remove_input(struct rclrt_daemon * daemon, struct rclrt_input_stream * stream);
 void rclrt_daemon_remove_sink(struct rclrt_daemon * daemon, struct rclrt_sink * sink);
@@ -286,8 +305,8 @@ enum rclrt_ret rclrt_daemon_commit(
   struct rclrt_daemon * daemon, struct rclrt_node * node, const struct rclrt_writer * writer);
 void rclrt_daemon_cancel(struct rclrt_daemon * daemon, struct rclrt_node * node);
 /* Sends submessages that are longer than a node, as fragments on a reliable stream: all or nothing.
- * Errors: UNSUPPORTED (stream not reliable), STORAGE (more than the window or the pool can ever
- * hold), AGAIN. Linear in `size`. */
+ * Errors: UNSUPPORTED (stream not reliable), STORAGE (more than the window, or the pool without its
+ * reserve, can ever hold), AGAIN. Linear in `size`. */
 enum rclrt_ret rclrt_daemon_send_fragmented(
   struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t priority,
   const uint8_t * submessages, size_t size);
@@ -300,8 +319,9 @@ void rclrt_daemon_transmitted(struct rclrt_daemon * daemon);
  * `size`. */
 void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size);
 
-/* Heartbeats, lifetimes and hold-off that are due; begins sending if there is anything. Returns when
- * to call again, UINT64_MAX for no need. One step per stream. */
+/* Heartbeats, lifetimes and hold-off that are due; begins sending if there is anything. Returns
+ * when to call again, UINT64_MAX for no need, as of now: what is published afterwards needs another
+ * call once it has been transmitted. One step per stream. */
 uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon);
 /* For programs without interrupts: sends, waits at most `timeout_ns` for bytes, handles them. */
 enum rclrt_ret rclrt_daemon_poll(struct rclrt_daemon * daemon, uint64_t timeout_ns);
@@ -319,8 +339,11 @@ struct rclrt_message
 };
 
 /* The next message for `sink`: copied to `buffer`, checked, in the order of its stream. Frames that
- * fail are counted and passed over. Errors: AGAIN (none). Linear in the bytes copied; critical
- * sections as above. `message->submessages` is valid until the sink is taken from again. */
+ * fail are counted and passed over. A message of several submessages is taken in parts, each
+ * from the sink it is for (ACKNACKs and HEARTBEATs go with the part before); it is acknowledged
+ * with the last. A message that came in fragments is one part. Errors: AGAIN (none), STORAGE (a
+ * buffer below message_capacity: nothing is taken). Linear in the bytes copied; critical sections
+ * as above. `message->submessages` is valid until the sink is taken from again. */
 enum rclrt_ret rclrt_daemon_take(
   struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
   struct rclrt_message * message);

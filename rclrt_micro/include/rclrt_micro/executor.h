@@ -3,13 +3,13 @@
  *
  * The TIDE executor [PoDS §5.1]: callbacks by priority, one collected and run at a time.
  *
- * TimerList is a heap by next call time, ReadyList a queue by priority. A round moves expired timers
- * to ReadyList, asks the trigger, and runs the most urgent callback; data puts its reader into
- * ReadyList when it arrives. Nothing that is not ready is looked at, so a round costs the same
+ * TimerList is a heap by next call time, ReadyList a queue by priority. A round moves expired
+ * timers to ReadyList, asks the trigger, and runs the most urgent callback; data puts its reader
+ * into ReadyList when it arrives. Nothing that is not ready is looked at, so a round costs the same
  * however many callbacks there are: O(log timers) for each that expired, constant for the rest.
  *
- * Larger priorities are more urgent. The rule for chains [PoDS §3.1]: chains in order of importance,
- * and within a chain later callbacks above earlier ones; see rclrt_chain_priorities().
+ * Larger priorities are more urgent. The rule for chains [PoDS §3.1]: chains in order of
+ * importance, and within a chain later callbacks above earlier ones; see rclrt_chain_priorities().
  *
  * Triggers. ANY, the default, has no batches. With another trigger, with LET, or with a callback
  * that runs ALWAYS, a round is a batch: when the trigger holds, everything that is ready is granted
@@ -18,6 +18,10 @@
  *
  * Preemption levels. Priorities can be cut into levels, each with a context of its own in the port
  * (interrupt priority, task, thread, or virtual context): see rclrt_executor_use_levels().
+ *
+ * Storage of executors, timers and guard conditions may hold anything when it is initialised or
+ * added. Before that it must be zero (as static storage is) for whatever else may be called: it is
+ * refused, or nothing happens.
  */
 #ifndef RCLRT_MICRO__EXECUTOR_H_
 #define RCLRT_MICRO__EXECUTOR_H_
@@ -132,7 +136,9 @@ enum rclrt_ret rclrt_executor_set_user_trigger(
 enum rclrt_ret rclrt_executor_set_semantics(
   struct rclrt_executor * executor, enum rclrt_semantics semantics);
 
-/* A periodic timer, first called one period from now. Errors: ARGUMENT, STORAGE (timer_count). */
+/* A periodic timer, first called one period from now. A period may be as long as forever. Errors:
+ * ARGUMENT (also when it is in this executor already; it must be in no other), STORAGE
+ * (timer_count). Takes one step per callback, as adding a guard condition. */
 enum rclrt_ret rclrt_executor_add_timer(
   struct rclrt_executor * executor, struct rclrt_timer * timer, uint64_t period_ns,
   uint8_t priority, void (*run)(void * context, struct rclrt_timer * timer), void * context);
@@ -163,27 +169,29 @@ void rclrt_callback_make_ready(struct rclrt_callback * callback);
  * later callbacks of a chain are above earlier ones. False when they do not fit into 32. */
 bool rclrt_chain_priorities(unsigned chains, unsigned length, uint8_t * priorities);
 
-/* One round [PoDS Fig. 6]: at most one callback is run; waits at most `timeout_ns` for one to become
- * ready. Errors: TIMEOUT (none did), TRANSPORT. */
+/* One round [PoDS Fig. 6]: at most one callback is run; waits at most `timeout_ns` for one to
+ * become ready. Errors: TIMEOUT (none did), TRANSPORT. */
 enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns);
 /* Rounds until `*stop`, which is looked at before each. */
 enum rclrt_ret rclrt_executor_spin(struct rclrt_executor * executor, const volatile bool * stop);
-/* At the begin of every period, counted from now without drift, rounds until nothing is ready or the
- * period is over; with batches at most one batch, the rest of which comes first in the next period. In
- * between only the line is served. A period that was missed is left out. Errors: ARGUMENT, TRANSPORT.
+/* At the begin of every period, counted from now without drift, rounds until nothing is ready or
+ * the period is over; with batches at most one batch, the rest of which comes first in the next
+ * period. In between only the line is served. A period that was missed is left out. Errors:
+ * ARGUMENT, TRANSPORT.
  */
 enum rclrt_ret rclrt_executor_spin_period(
   struct rclrt_executor * executor, uint64_t period_ns, const volatile bool * stop);
 /* Expired timers become ready. Returns when the next expires, UINT64_MAX for never. */
 uint64_t rclrt_executor_collect(struct rclrt_executor * executor);
-/* What port->pend asked for: runs everything ready at `level`, most urgent first. Returns when to call
- * it again if it is not pended before, UINT64_MAX for no need: a budget that is used up is full then. */
+/* What port->pend asked for: runs everything ready at `level`, most urgent first; nothing for a
+ * level that there is not. Returns when to call it again if it is not pended before, UINT64_MAX for
+ * no need: a budget that is used up is full then. */
 uint64_t rclrt_executor_run_level(struct rclrt_executor * executor, unsigned level);
 
-/* Beside it, for comparison: one round of the executor deployed today [PoDS §2.2]. All callbacks are
- * looked at in order of registration; those ready at the begin of the round run, in that order; of
- * the frames received only the oldest makes its callback ready. Linear in the callbacks, once more for
- * each that runs: any of them may remove others. */
+/* Beside it, for comparison: one round of the executor deployed today [PoDS §2.2]. All callbacks
+ * are looked at in order of registration; those ready at the begin of the round run, in that order;
+ * of the frames received only the oldest makes its callback ready. Linear in the callbacks, once
+ * more for each that runs: any of them may remove others. */
 enum rclrt_ret rclrt_batch_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns);
 
 #ifdef __cplusplus

@@ -1,16 +1,16 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Serial frames of DDS-XRCE (Annex C): `7E | source | destination | length u16 | payload | check u16`,
- * everything after 7E stuffed (7E and 7D become 7D and the byte xor 20).
+ * Serial frames of DDS-XRCE (Annex C): `7E | source | destination | length u16 | payload | check
+ * u16`, everything after 7E stuffed (7E and 7D become 7D and the byte xor 20).
  *
  * An encoder gives the wire bytes of one frame piece by piece, so that an interrupt handler does a
  * bounded amount of work and a buffer never needs the worst case of twice the payload.
  *
- * A scanner finds frames in a byte stream. It looks at each byte once and keeps only the first bytes
- * of the payload: enough to know what a frame is and for whom, without its checksum and without a
- * copy [PoDS §5.2]. What the header says is therefore unverified until the frame is copied out and
- * checked by rclrt_frame_decode().
+ * A scanner finds frames in a byte stream. It looks at each byte once and keeps only the first
+ * bytes of the payload: enough to know what a frame is and for whom, without its checksum and
+ * without a copy [PoDS §5.2]. What the header says is therefore unverified until the frame is
+ * copied out and checked by rclrt_frame_decode().
  *
  * The checksum: widely used peers send CRC-16/ARC over the unstuffed payload; the text of the
  * standard describes the FCS-16 of RFC 1662, here over source to payload. Both ends must agree.

@@ -24,8 +24,8 @@ struct rclrt_port
    * states its worst case) and never nested. leave() gets what enter() returned. */
   uint32_t (*enter)(void * context);
   void (*leave)(void * context, uint32_t token);
-  /* Only for preemption levels, else null: cause rclrt_executor_run_level(executor, level) to run as
-   * soon as nothing at this level or above is running. From any context. */
+  /* Only for preemption levels, else null: cause rclrt_executor_run_level(executor, level) to run
+   * as soon as nothing at this level or above is running. From any context. */
   void (*pend)(void * context, unsigned level);
 };
 
@@ -35,16 +35,18 @@ struct rclrt_transport
   void * context;
   /* True when the line is ready for use. */
   bool (*open)(void * context);
-  void (*close)(void * context);
+  void (*close)(void * context); /* also ends a write() under way: see README.md, Porting */
   /* Send. Returns `size` when the bytes are on their way and may be overwritten; 0 when they are
    * still being read (DMA): rclrt_daemon_transmitted() is then called once, when they are not; a
    * negative number when they are lost. A DMA that can hang needs a time limit in the port, which
-   * then calls rclrt_daemon_transmitted() as well. */
+   * then calls rclrt_daemon_transmitted() as well. Called from reception too, for what an
+   * acknowledgement lets go: where reception is an interrupt it must not wait for the line. */
   ptrdiff_t (*write)(void * context, const uint8_t * bytes, size_t size);
   /* Receive at most `capacity` bytes, a datagram at a time on a line of datagrams, waiting at most
    * `timeout_ns`. Returns the bytes, 0 for none, a negative number when the line is broken. A port
    * that receives by interrupt calls rclrt_daemon_received() from there instead, and only waits for
-   * an interrupt here. */
+   * an interrupt here; one that came just before the call must end the wait too (README.md,
+   * Porting). */
   ptrdiff_t (*read)(void * context, uint8_t * bytes, size_t capacity, uint64_t timeout_ns);
 };
 

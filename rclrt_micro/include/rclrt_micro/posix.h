@@ -1,8 +1,8 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The port for POSIX systems: clock, mutex, and lines over a serial device (or pseudo-terminal), UDP
- * and TCP. For gateways, for development without a board, and for tests. Uses the C library.
+ * The port for POSIX systems: clock, mutex, and lines over a serial device (or pseudo-terminal),
+ * UDP and TCP. For gateways, for development without a board, and for tests. Uses the C library.
  *
  * A program of one thread calls rclrt_executor_spin(). With preemption levels there are threads:
  * rclrt_posix_run() reads the line and collects timers in the calling thread, and each level has a
@@ -37,7 +37,8 @@ struct rclrt_posix
   const char * host;   /* UDP, TCP: IPv4 address or name */
   uint16_t tcp_udp_port;
   int fd;
-  int error; /* errno of what failed last */
+  int error;          /* errno of what failed last */
+  uint32_t oversized; /* datagrams longer than message_capacity, dropped */
   pthread_mutex_t mutex;
   /* Preemption levels. */
   struct rclrt_executor * executor;
@@ -52,6 +53,9 @@ enum rclrt_ret rclrt_posix_serial(
 enum rclrt_ret rclrt_posix_udp(struct rclrt_posix * posix, const char * host, uint16_t port);
 enum rclrt_ret rclrt_posix_tcp(struct rclrt_posix * posix, const char * host, uint16_t port);
 void rclrt_posix_fini(struct rclrt_posix * posix);
+
+/* Without levels, what another thread makes ready (rclrt_guard_trigger()) does not end the wait for
+ * the line: it runs when bytes come, at the next timer, or after the 100 ms of a spin. */
 
 /* Reads the line and collects timers in this thread until `*stop`, while a thread per level of the
  * executor runs its callbacks. `fifo_priorities`: one a level, rising; null leaves threads as they

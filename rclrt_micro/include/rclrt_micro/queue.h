@@ -1,8 +1,8 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Intrusive containers: a list, a queue by priority, a heap by time. They hold links that lie in the
- * caller's structures, allocate nothing, and are protected by whoever uses them.
+ * Intrusive containers: a list, a queue by priority, a heap by time. They hold links that lie in
+ * the caller's structures, allocate nothing, and are protected by whoever uses them.
  */
 #ifndef RCLRT_MICRO__QUEUE_H_
 #define RCLRT_MICRO__QUEUE_H_
@@ -71,8 +71,8 @@ int rclrt_queue_lowest(const struct rclrt_queue * queue);
 /* The first of the most urgent; null when empty. Not removed. */
 struct rclrt_link * rclrt_queue_first(const struct rclrt_queue * queue);
 
-/* The one after `link`, which is in the queue with this priority: of its equals, or the first of the
- * next lower ones; null after the last. */
+/* The one after `link`, which is in the queue with this priority: of its equals, or the first of
+ * the next lower ones; null after the last. */
 struct rclrt_link * rclrt_queue_next(
   const struct rclrt_queue * queue, const struct rclrt_link * link, unsigned priority);
 

@@ -16,9 +16,9 @@ enum rclrt_ret
 {
   RCLRT_OK = 0,
   RCLRT_ERR_ARGUMENT, /* a null pointer, or a value outside its documented range */
-  RCLRT_ERR_STORAGE, /* storage is too small: rclrt_daemon::shortage says which, and what it takes */
+  RCLRT_ERR_STORAGE, /* storage is too small: rclrt_daemon::shortage says which and what it takes */
   RCLRT_ERR_AGAIN,   /* no buffer or no room in the window now; try again later */
-  RCLRT_ERR_TIMEOUT,     /* no answer in time */
+  RCLRT_ERR_TIMEOUT, /* no answer in time */
   RCLRT_ERR_MALFORMED,   /* bytes that are no valid message */
   RCLRT_ERR_CHECKSUM,    /* a frame whose checksum does not match */
   RCLRT_ERR_AGENT,       /* the agent refused; its status says why */

@@ -4,8 +4,8 @@
  * A client's session with an agent: its entities, requests and their answers.
  *
  * Calls with a timeout wait for the agent by polling the daemon, and so belong to start-up and to a
- * background context, not to callbacks. One context at a time. After rclrt_session_connect() an agent
- * that was gone gets all entities again, in the order of their creation.
+ * background context, not to callbacks. One context at a time. After rclrt_session_connect() an
+ * agent that was gone gets all entities again, in the order of their creation.
  */
 #ifndef RCLRT_MICRO__SESSION_H_
 #define RCLRT_MICRO__SESSION_H_
@@ -26,8 +26,8 @@ enum rclrt_session_event
   RCLRT_SESSION_LOST, /* no answer, or the agent does not know the session */
 };
 
-/* What an entity is: enough to create it, and to create it again. Texts are the caller's and stay. */
-struct rclrt_entity
+/* What an entity is: enough to create it, and create it again. Texts are the caller's and stay. */
+struct rclrt_entity /* zero what is not used */
 {
   struct rclrt_link link;
   uint16_t id;
@@ -91,22 +91,26 @@ enum rclrt_ret rclrt_session_init(
 enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t timeout_ns);
 /* Tells the agent, and closes the transport. */
 enum rclrt_ret rclrt_session_close(struct rclrt_session * session);
-/* Is the agent there, and, when connected, does it know this session? Errors: TIMEOUT, STATE (it does
- * not). */
+/* Is the agent there, and, when connected, does it know this session? Asks every 200 ms until it is
+ * answered. Errors: TIMEOUT, STATE (it does not). */
 enum rclrt_ret rclrt_session_ping(struct rclrt_session * session, uint64_t timeout_ns);
 /* Ping; when that fails, report LOST and connect again. Call it every second or so. */
 enum rclrt_ret rclrt_session_keep_alive(struct rclrt_session * session, uint64_t timeout_ns);
 /* Sets `clock_offset_ns`. */
 enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_t timeout_ns);
 
-/* Creates it at the agent and remembers it; `id` is chosen when it is 0. Errors: STATE (not
- * connected), TIMEOUT, AGENT, STORAGE (name or message too long), AGAIN. */
+/* Creates it at the agent and remembers it; `id` is chosen when it is 0. Errors: ARGUMENT
+ * (also: a text is missing), STATE (not connected), TIMEOUT, AGENT, STORAGE (name or message too
+ * long), AGAIN. */
 enum rclrt_ret rclrt_session_create(
   struct rclrt_session * session, struct rclrt_entity * entity, enum rclrt_object_kind kind);
 enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt_entity * entity);
-/* READ_DATA with what the entity says; `delivery.max_samples` 0 cancels. Sets `read_request`. */
+/* READ_DATA with what the entity says; `delivery.max_samples` 0 cancels. Sets `read_request`.
+ * Does not wait: a refusal is seen in `session->status` only. */
 enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_entity * entity);
-/* Handles answers that have come. Called by the waiting functions and by executors. */
+/* Handles answers that have come, and throws away data that no reader is for. Called by the waiting
+ * functions and by executors that spin; with preemption levels whoever reads the line calls it, or
+ * a background loop, for what is not handled keeps its slots. */
 void rclrt_session_handle(struct rclrt_session * session);
 /* Request identifiers, from 10 on. */
 uint16_t rclrt_session_next_request(struct rclrt_session * session);

@@ -27,8 +27,8 @@ struct rclrt_system
 };
 
 /* A static `struct rclrt_system * const name` with storage. `message_bytes`: longest message, also
- * sent in one frame, a multiple of 4; `messages`: that can wait to be sent; `frames`: that can wait to
- * be taken, in `ring_bytes` (a power of two). Sizes: see README.md. */
+ * sent in one frame, a multiple of 4; `messages`: that can wait to be sent; `frames`: that can wait
+ * to be taken, in `ring_bytes` (a power of two). Sizes: see README.md. */
 #define RCLRT_SYSTEM(name, message_bytes, messages, frames, ring_bytes, timers) \
   static struct                                                                 \
   {                                                                             \
@@ -65,8 +65,8 @@ struct rclrt_system
   };                                                                            \
   static struct rclrt_system * const name = &name##_system
 
-/* Sets everything up, connects (for at most `timeout_ns`) and creates the node. `key` identifies this
- * client to the agent, not 0. Errors: those of rclrt_daemon_init(), rclrt_session_connect(),
+/* Sets everything up, connects (for at most `timeout_ns`) and creates the node. `key` identifies
+ * this client to the agent, not 0. Errors: those of rclrt_daemon_init(), rclrt_session_connect(),
  * rclrt_node_init(). */
 enum rclrt_ret rclrt_system_start(
   struct rclrt_system * system, enum rclrt_framing framing, const struct rclrt_port * port,

@@ -1,7 +1,8 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Types of std_msgs, to begin with. A type of your own is a name and two functions: types.c shows how.
+ * Types of std_msgs, to begin with. A type of your own is a name and two functions: types.c shows
+ * how.
  */
 #ifndef RCLRT_MICRO__TYPES_H_
 #define RCLRT_MICRO__TYPES_H_

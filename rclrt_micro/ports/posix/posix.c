@@ -171,7 +171,8 @@ static ptrdiff_t write_line(void * context, const uint8_t * bytes, size_t size)
     if ((!full && errno != EINTR) || (full && poll(&ready, 1, WRITE_TIMEOUT_MS) == 0)) {
       posix->error = full ? ETIMEDOUT : errno;
       if (posix->line == RCLRT_POSIX_TCP) {
-        /* After half a message nothing makes sense to the agent: the reader is told that it is over. */
+        /* After half a message nothing makes sense to the agent: the reader is told that it is
+         * over. */
         (void)shutdown(posix->fd, SHUT_RDWR);
       }
       return -1;
@@ -192,12 +193,19 @@ static ptrdiff_t read_line(void * context, uint8_t * bytes, size_t capacity, uin
   if (poll(&ready, 1, ms > 60000 ? 60000 : (int)ms) <= 0) {
     return 0;
   }
-  const ssize_t got = read(posix->fd, bytes, capacity);
+  /* Of a datagram its whole length is told, also when it does not fit. */
+  const ssize_t got = posix->line == RCLRT_POSIX_UDP ? recv(posix->fd, bytes, capacity, MSG_TRUNC)
+                                                     : read(posix->fd, bytes, capacity);
   const bool nothing = got < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED);
   if (nothing) {
     return 0; /* an agent that is not there yet refuses datagrams */
   }
-  const bool ended = got == 0 && posix->line == RCLRT_POSIX_TCP;
+  if (got > (ssize_t)capacity) {
+    posix->oversized++;
+    return 0;
+  }
+  /* A serial device that has been unplugged, a connection that is closed: no bytes ever again. */
+  const bool ended = got == 0 && posix->line != RCLRT_POSIX_UDP;
   if (got < 0 || ended) {
     posix->error = ended ? ECONNRESET : errno;
     return -1;
@@ -264,6 +272,9 @@ enum rclrt_ret rclrt_posix_tcp(struct rclrt_posix * posix, const char * host, ui
 
 void rclrt_posix_fini(struct rclrt_posix * posix)
 {
+  if (posix == NULL) {
+    return;
+  }
   close_line(posix);
   (void)pthread_mutex_destroy(&posix->mutex);
   for (unsigned i = 0; i < RCLRT_LEVELS_MAX; ++i) {
