@@ -19,6 +19,9 @@ BOUND_NS = 2_000_000
 # is elsewhere the next time; a wrong order is not.
 ATTEMPTS = 5
 
+# By what a scenario's name says.
+CPUS = {"two_cpus": 2, "four_cpus": 4}
+
 
 def records_of_a_run(folder: Path) -> list[Path]:
     """Run the program; return the trace of every scenario it could run."""
@@ -45,7 +48,7 @@ def test_real_threads_run_in_order(tmp_path: Path) -> None:
     wrong: dict[str, list[object]] = {}
     for attempt in range(ATTEMPTS):
         for path in records_of_a_run(tmp_path / str(attempt)):
-            cpus = 2 if "two_cpus" in path.name else 1
+            cpus = next((n for name, n in CPUS.items() if name in path.name), 1)
             groups = {"owner": "g", "urgent": "g"}
             violations = check_order([read_trace(path)], cpus, BOUND_NS, groups)
             if attempt == 0 or path.name in wrong:
