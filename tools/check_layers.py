@@ -79,7 +79,6 @@ LAYERS = {
     "rclrt_rclcpp": _layer("rclrt_trace", "rclrt_core", "rclrt_config"),
     "rclrt_scx": _layer("rclrt_trace", only=("bpf", "libbpf*")),
     "rclrt_micro": _layer("rclrt_trace", never=ROS),
-    "rclrt_agent": _layer("rclrt_trace", "rclrt_core", "rclrt_micro", never=RCLCPP),
     "rclrt_analysis": _layer("rclrt_scenarios", never=ROS),
     "rclrt_scenarios": _layer(only=(), code=False),
     "rclrt_reference_interfaces": _layer(never=RCLCPP),

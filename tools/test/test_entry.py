@@ -124,10 +124,13 @@ def test_wrong_arguments_print_the_usage_and_exit_with_2(tree: Tree, arguments: 
     assert not (tree.root / ".rclrt").exists()
 
 
+VERBS = ("demo", "bench", "analyze", "simulate", "model", "order", "test", "scx", "build", "help")
+
+
 def test_help_names_every_verb(tree: Tree) -> None:
     result = tree.run("help")
     assert result.returncode == 0
-    for verb in ("demo", "bench", "analyze", "simulate", "model", "test", "build", "help"):
+    for verb in VERBS:
         assert f"\n  {verb} " in result.stdout
 
 
