@@ -361,6 +361,7 @@ void Engine::Impl::work(Worker & worker) noexcept
       wakes.wake_or_defer();
       enter_deadlines(worker);
       lock.lock();
+      continue;  // it may have been told to stop meanwhile
     }
     if (worker.drives_timers && open) {
       release_due(wakes);
