@@ -255,6 +255,7 @@ TYPED_TEST(Membership, entities_may_be_made_while_their_node_comes_and_goes)
     while (!done) {
       this->executor->add_node(this->node);
       this->executor->remove_node(this->node);
+      std::this_thread::sleep_for(1us);  // or the others might not get a lock for a long time
     }
   });
   for (int i = 0; i < 300; ++i) {
