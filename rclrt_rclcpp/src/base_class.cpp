@@ -16,6 +16,26 @@ namespace rclrt_rclcpp
 
 #if RCLRT_RCLCPP_IS_HUMBLE
 
+/// Those that tell of what is new: the nodes' first, then their groups'.
+template <typename Call>
+void EngineExecutor::for_each_condition(const Call & call)
+{
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto & weak : weak_nodes_) {
+      if (const auto node = weak.lock()) {
+        call(node->get_notify_guard_condition());
+      }
+    }
+  }
+  for (const auto & weak : get_all_callback_groups()) {
+    const auto group = weak.lock();
+    if (group && context_->is_valid()) {  // it may be made only now
+      call(*group->get_notify_guard_condition(context_));
+    }
+  }
+}
+
 void EngineExecutor::watch(std::function<void()> call)
 {
   notice_ = std::make_shared<Notice>();
@@ -26,11 +46,14 @@ void EngineExecutor::watch(std::function<void()> call)
 
 void EngineExecutor::unwatch()
 {
-  const std::lock_guard<std::mutex> lock(notice_->mutex);
-  notice_->call = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(notice_->mutex);
+    notice_->call = nullptr;
+  }
+  for_each_condition([](auto & condition) { condition.set_on_trigger_callback(nullptr); });
 }
 
-/// Nobody takes it back: the next executor replaces it, and without one it does nothing.
+/// To be taken back: a condition that calls somebody wakes nobody who waits for it.
 void EngineExecutor::listen_to(rclcpp::GuardCondition & condition)
 {
   condition.set_on_trigger_callback([notice = notice_](std::size_t) {
@@ -47,19 +70,9 @@ std::vector<rclcpp::CallbackGroup::WeakPtr> EngineExecutor::groups()
     const std::lock_guard<std::mutex> lock(mutex_);
     add_callback_groups_from_nodes_associated_to_executor();
     forget_gone_groups();
-    for (const auto & weak : weak_nodes_) {
-      if (const auto node = weak.lock()) {
-        listen_to(node->get_notify_guard_condition());
-      }
-    }
   }
-  auto all = get_all_callback_groups();
-  for (const auto & weak : all) {
-    if (const auto group = weak.lock()) {
-      listen_to(*group->get_notify_guard_condition(context_));
-    }
-  }
-  return all;
+  for_each_condition([this](auto & condition) { listen_to(condition); });
+  return get_all_callback_groups();
 }
 
 /// Under the base class's mutex. Its own functions that wait would do so.
@@ -90,7 +103,16 @@ void EngineExecutor::enter(detail::Parameters::Node node)
 void EngineExecutor::leave(detail::Parameters::Node node)
 {
   groups();  // those that are gone would be in the way
+  std::vector<rclcpp::CallbackGroup::SharedPtr> its_groups;
+  node->for_each_callback_group([&](const auto & group) { its_groups.push_back(group); });
   rclcpp::Executor::remove_node(node, false);
+  node->get_notify_guard_condition().set_on_trigger_callback(nullptr);
+  for (const auto & group : its_groups) {
+    if (context_->is_valid()) {
+      group->get_notify_guard_condition(context_)->set_on_trigger_callback(nullptr);
+    }
+  }
+  groups();  // some may have been added by themselves, and stay
 }
 
 void EngineExecutor::enter(detail::Parameters::Group group, detail::Parameters::Node node)
@@ -101,6 +123,9 @@ void EngineExecutor::enter(detail::Parameters::Group group, detail::Parameters::
 void EngineExecutor::leave(detail::Parameters::Group group)
 {
   rclcpp::Executor::remove_callback_group(group, false);
+  if (context_->is_valid()) {
+    group->get_notify_guard_condition(context_)->set_on_trigger_callback(nullptr);
+  }
 }
 
 #else

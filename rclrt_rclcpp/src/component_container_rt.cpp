@@ -13,8 +13,11 @@
 ///              entries, as everywhere
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -60,7 +63,7 @@ const rclrt_core::Policy & policy_named(const std::string & name)
 }
 
 template <typename Executor, typename Options>
-std::shared_ptr<rclcpp::Executor> make(const Choice & choice)
+std::shared_ptr<rclrt_rclcpp::EngineExecutor> make(const Choice & choice)
 {
   Options options;
   options.policy = &policy_named(choice.policy);
@@ -68,7 +71,7 @@ std::shared_ptr<rclcpp::Executor> make(const Choice & choice)
   return std::make_shared<Executor>(rclcpp::ExecutorOptions(), options);
 }
 
-std::shared_ptr<rclcpp::Executor> make_executor(const Choice & choice)
+std::shared_ptr<rclrt_rclcpp::EngineExecutor> make_executor(const Choice & choice)
 {
   using namespace rclrt_rclcpp;
   if (choice.executor == "preemptive") {
@@ -91,18 +94,25 @@ public:
   : choice_{
       declare_parameter("executor", Choice().executor),
       declare_parameter("policy", Choice().policy),
-      declare_parameter("attributes", Choice().attributes)}
+      declare_parameter("attributes", Choice().attributes)},
+    executor_{make_executor(choice_)},
+    telling_{create_wall_timer(std::chrono::seconds(1), [this] { tell_findings(); })}
   {
+    set_executor(executor_);
   }
   ~Container() override
   {
     for (auto & [id, own] : own_) {
-      own.executor->cancel();
-      own.thread.join();
+      stop(own);
     }
   }
 
-  const Choice & choice() const { return choice_; }
+  void spin()
+  {
+    executor_->add_node(shared_from_this());
+    executor_->spin();
+    executor_->remove_node(shared_from_this());
+  }
 
 protected:
   rclcpp::NodeOptions create_node_options(const std::shared_ptr<LoadNode::Request> request) override
@@ -120,6 +130,10 @@ protected:
           if (ours == nullptr) {
             return false;
           }
+          if (argument.value.type != rcl_interfaces::msg::ParameterType::PARAMETER_STRING) {
+            throw rclcpp_components::ComponentManagerException(
+              "extra argument '" + argument.name + "': give a string");
+          }
           *ours = argument.value.string_value;
           has_own_ = true;
           return true;
@@ -135,11 +149,11 @@ protected:
         ComponentManager::add_node_to_executor(node_id);
         return;
       }
-      Own own;
-      own.executor = make_executor(loading_);
-      own.executor->add_node(node_wrappers_[node_id].get_node_base_interface());
-      own.thread = std::thread([executor = own.executor] { executor->spin(); });
-      own_[node_id] = std::move(own);
+      const auto executor = make_executor(loading_);
+      executor->add_node(node_wrappers_[node_id].get_node_base_interface());
+      Own & own = own_[node_id];
+      own.executor = executor;
+      own.thread = std::thread([this, &own] { spin(own); });
     } catch (const std::exception & error) {
       node_wrappers_.erase(node_id);
       throw rclcpp_components::ComponentManagerException(error.what());
@@ -153,8 +167,7 @@ protected:
       ComponentManager::remove_node_from_executor(node_id);
       return;
     }
-    found->second.executor->cancel();
-    found->second.thread.join();
+    stop(found->second);
     found->second.executor->remove_node(node_wrappers_[node_id].get_node_base_interface());
     own_.erase(found);
   }
@@ -162,11 +175,54 @@ protected:
 private:
   struct Own
   {
-    std::shared_ptr<rclcpp::Executor> executor;
+    std::shared_ptr<rclrt_rclcpp::EngineExecutor> executor;
+    std::atomic<bool> has_ended{false};  // set by `thread`, at its end
     std::thread thread;
   };
 
+  // One component's trouble is not that of the others.
+  void spin(Own & own)
+  {
+    try {
+      own.executor->spin();
+    } catch (const std::exception & error) {
+      RCLCPP_ERROR(get_logger(), "a component's executor has stopped: %s", error.what());
+    }
+    own.has_ended = true;
+  }
+
+  static void stop(Own & own)
+  {
+    // Before it spins a cancel would be forgotten.
+    while (!own.executor->is_spinning() && !own.has_ended && rclcpp::ok()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    own.executor->cancel();
+    own.thread.join();
+  }
+
+  /// What the operating system has refused, once each. In the group of the services that change own_.
+  void tell_findings()
+  {
+    tell_findings(*executor_);
+    for (const auto & [id, own] : own_) {
+      tell_findings(*own.executor);
+    }
+  }
+  void tell_findings(const rclrt_rclcpp::EngineExecutor & executor)
+  {
+    for (const auto & finding : executor.findings()) {
+      const std::string text = to_string(finding);
+      if (told_.insert(text).second) {
+        RCLCPP_WARN(get_logger(), "%s", text.c_str());
+      }
+    }
+  }
+
   const Choice choice_;
+  const std::shared_ptr<rclrt_rclcpp::EngineExecutor> executor_;
+  const rclcpp::TimerBase::SharedPtr telling_;
+  std::set<std::string> told_;
   Choice loading_;        // of the component that is being loaded
   bool has_own_ = false;  // whether its request says anything about it
   std::map<uint64_t, Own> own_;
@@ -179,12 +235,7 @@ int main(int argc, char ** argv)
   rclcpp::init(argc, argv);
   int status = 0;
   try {
-    const auto container = std::make_shared<Container>();
-    const auto executor = make_executor(container->choice());
-    container->set_executor(executor);
-    executor->add_node(container);
-    executor->spin();
-    executor->remove_node(container);
+    std::make_shared<Container>()->spin();
   } catch (const std::exception & error) {
     RCLCPP_ERROR(rclcpp::get_logger("component_container_rt"), "%s", error.what());
     status = 1;

@@ -89,7 +89,10 @@ struct TimerLink
       if (is_cancelled && now > rclrt_core::Duration::zero()) {
         return;
       }
-      const rclrt_core::Duration left = is_cancelled ? kPollPeriod : its_timer.time_until_trigger();
+      rclrt_core::Duration left = is_cancelled ? kPollPeriod : its_timer.time_until_trigger();
+      if (left == rclrt_core::Duration::max()) {  // cancelled just now
+        left = now > rclrt_core::Duration::zero() ? now : kPollPeriod;
+      }
       static_cast<void>(
         its_engine.set_timer_period(its_callback, std::max(left, rclrt_core::Duration(1))));
       static_cast<void>(its_engine.reset_timer(its_callback));
@@ -190,8 +193,9 @@ void EngineExecutor::Impl::add_timer(
     const std::lock_guard<std::mutex> lock(link->mutex);
     const bool is_cancelled = timer->is_canceled();
     timer_options.autostart = kPollsResets || !is_cancelled;
-    if (!is_cancelled) {
-      timer_options.first = timer->time_until_trigger();
+    const rclrt_core::Duration left = timer->time_until_trigger();
+    if (!is_cancelled && left != rclrt_core::Duration::max()) {  // it may be cancelled just now
+      timer_options.first = left;
     }
     added =
       engine_->add_timer(std::move(options), timer_options, group.in_engine, &member.callback);

@@ -4,8 +4,12 @@
 // Components in a container of ours: loaded, scheduled as the parameters say, unloaded, refused.
 
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <linux/capability.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +36,7 @@ using rcl_interfaces::msg::Log;
 class Container
 {
 public:
-  explicit Container(std::vector<std::string> arguments)
+  explicit Container(std::vector<std::string> arguments, bool may_schedule = true)
   {
     arguments.insert(arguments.begin(), CONTAINER);
     std::vector<char *> pointers;
@@ -44,6 +48,11 @@ public:
     const std::string prefixes = std::string(AMENT_INDEX) + ":" + (before ? before : "");
     pid_ = fork();
     if (pid_ == 0) {
+      if (!may_schedule) {
+        const rlimit none{0, 0};
+        setrlimit(RLIMIT_RTPRIO, &none);
+        prctl(PR_CAPBSET_DROP, CAP_SYS_NICE);
+      }
       setenv("AMENT_PREFIX_PATH", prefixes.c_str(), 1);
       execv(pointers[0], pointers.data());
       _exit(127);
@@ -109,6 +118,13 @@ protected:
     return call<LoadNode>("/ComponentManager/_container/load_node", request);
   }
 
+  bool unload(const LoadNode::Response & loaded)
+  {
+    auto request = std::make_shared<UnloadNode::Request>();
+    request->unique_id = loaded.unique_id;
+    return call<UnloadNode>("/ComponentManager/_container/unload_node", request).success;
+  }
+
   template <typename ServiceT>
   typename ServiceT::Response call(
     const std::string & name, const std::shared_ptr<typename ServiceT::Request> & request)
@@ -158,9 +174,7 @@ TEST_F(ComponentContainer, runs_components_under_the_executor_and_the_attributes
   EXPECT_NE(
     load("Talker", {{"policy", "nonsense"}}).error_message.find("unknown policy 'nonsense'"),
     std::string::npos);
-  auto unload = std::make_shared<UnloadNode::Request>();
-  unload->unique_id = talker.unique_id;
-  EXPECT_TRUE(call<UnloadNode>("/ComponentManager/_container/unload_node", unload).success);
+  EXPECT_TRUE(unload(talker));
   EXPECT_EQ(container.end(true), 0);
   std::remove(path.c_str());
 }
@@ -182,6 +196,49 @@ TEST_F(ComponentContainer, attributes_may_come_with_a_component)
   EXPECT_TRUE(hears("1/35", "0/0"));  // SCHED_FIFO, SCHED_OTHER
   EXPECT_EQ(container.end(true), 0);
   std::remove(path.c_str());
+}
+
+TEST_F(ComponentContainer, one_that_may_not_have_what_it_requires_leaves_the_others_alone)
+{
+  const std::string path =
+    testing::TempDir() + "rclrt_required_" + std::to_string(getpid()) + ".yaml";
+  std::ofstream(path) << "/**:\n  ros__parameters:\n    rclrt:\n"
+                         "      executor: {attributes: require}\n      callbacks:\n"
+                         "        /talker/timer/*: {scheduling_policy: fifo, priority: 35}\n";
+  Container container({}, false);
+  ASSERT_TRUE(load("Listener").success);
+  const auto talker = load("Talker", {{"attributes", path}});
+  ASSERT_TRUE(talker.success) << talker.error_message;
+  EXPECT_TRUE(unload(talker));
+  ASSERT_TRUE(load("Talker").success);
+  EXPECT_TRUE(hears("0/0", "0/0"));
+  EXPECT_EQ(container.end(true), 0);
+  std::remove(path.c_str());
+}
+
+TEST_F(ComponentContainer, components_may_be_unloaded_as_soon_as_they_are_loaded)
+{
+  Container container({});
+  for (int i = 0; i < 20; ++i) {
+    const auto talker = load("Talker", {{"executor", "isolated"}});
+    ASSERT_TRUE(talker.success) << talker.error_message;
+    ASSERT_TRUE(unload(talker));
+  }
+  EXPECT_EQ(container.end(true), 0);
+}
+
+TEST_F(ComponentContainer, an_argument_that_is_no_text_is_refused)
+{
+  Container container({});
+  auto request = std::make_shared<LoadNode::Request>();
+  request->package_name = "rclrt_rclcpp";
+  request->plugin_name = "rclrt_rclcpp::Talker";
+  request->extra_arguments.push_back(rclcpp::Parameter("attributes", 7).to_parameter_msg());
+  const auto refused = call<LoadNode>("/ComponentManager/_container/load_node", request);
+  EXPECT_FALSE(refused.success);
+  EXPECT_NE(refused.error_message.find("'attributes': give a string"), std::string::npos)
+    << refused.error_message;
+  EXPECT_EQ(container.end(true), 0);
 }
 
 TEST_F(ComponentContainer, ends_with_an_error_when_there_is_no_such_executor)

@@ -121,6 +121,8 @@ private:
     std::function<void()> call;
   };
   void listen_to(rclcpp::GuardCondition & condition);
+  template <typename Call>
+  void for_each_condition(const Call & call);
   void forget_gone_groups();
 
   std::shared_ptr<Notice> notice_;
