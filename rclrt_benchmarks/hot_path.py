@@ -15,7 +15,6 @@ from pathlib import Path
 
 from rclrt_analysis.arguments import writable_file
 from rclrt_analysis.commands import demo
-from rclrt_analysis.reference.demonstration import TARGET_EXECUTOR, TARGET_RATIO
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo with the one executor, and judge."""
+    from rclrt_analysis.reference.demonstration import TARGET_EXECUTOR, TARGET_RATIO
+
     parser = argparse.ArgumentParser()
     demo.add_arguments(parser)
     with tempfile.TemporaryDirectory() as folder:

@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,18 @@ def test_help_names_every_verb(tree: Tree) -> None:
     assert result.returncode == 0
     for verb in VERBS:
         assert f"\n  {verb} " in result.stdout
+
+
+@pytest.mark.parametrize("verb", ["demo", "bench table-1", "analyze m", "order t", "demo --help"])
+def test_arguments_are_read_by_a_python_that_has_nothing_installed(verb: str) -> None:
+    root = Path(__file__).parents[2]
+    python = [sys.executable, "-I", "-S", "-c"]
+    read = f"import sys; sys.path.insert(0, '{root}/rclrt_analysis/src')"
+    read += "; from rclrt_analysis.cli import build_parser; build_parser().parse_args(sys.argv[1:])"
+    done = subprocess.run(
+        [*python, read, *verb.split()], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_wrong_arguments_of_a_python_verb_stop_before_anything_is_installed(tree: Tree) -> None:
