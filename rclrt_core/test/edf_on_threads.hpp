@@ -34,6 +34,18 @@ inline void use_cpu_ms(int64_t ms)
   }
 }
 
+/// Why SCHED_FIFO 50, above the bands, is refused here; empty: it is permitted.
+inline std::string why_no_fifo()
+{
+  LinuxPlatform platform;
+  Attributes fifo;
+  fifo.policy = SchedulingPolicy::kFifo;
+  fifo.priority = 50;
+  int refused = 0;
+  std::thread([&] { refused = platform.apply(platform.current_thread(), fifo); }).join();
+  return refused == 0 ? "" : to_string(platform.explain("this test", fifo, refused));
+}
+
 struct EdfRun
 {
   std::vector<rclrt_job_record> records;

@@ -59,14 +59,8 @@ protected:
     }
     cpus.resize(wanted);
     cpus_ = CpuSet(cpus);
-    Attributes fifo;
-    fifo.policy = SchedulingPolicy::kFifo;
-    fifo.priority = 50;
-    int refused = 0;
-    std::thread([&] { refused = platform.apply(platform.current_thread(), fifo); }).join();
-    if (refused != 0) {
-      GTEST_SKIP() << "not permitted here: "
-                   << to_string(platform.explain("this test", fifo, refused));
+    if (const std::string why = why_no_fifo(); !why.empty()) {
+      GTEST_SKIP() << "not permitted here: " << why;
     }
   }
 
@@ -123,14 +117,8 @@ public:
 TEST(EdfEvents, change_at_most_two_threads_and_leave_the_m_earliest_with_the_run_priority)
 {
   CountingPlatform platform;
-  Attributes fifo;
-  fifo.policy = SchedulingPolicy::kFifo;
-  fifo.priority = 50;
-  int refused = 0;
-  std::thread([&] { refused = platform.apply(platform.current_thread(), fifo); }).join();
-  if (refused != 0) {
-    GTEST_SKIP() << "not permitted here: "
-                 << to_string(platform.explain("this test", fifo, refused));
+  if (const std::string why = why_no_fifo(); !why.empty()) {
+    GTEST_SKIP() << "not permitted here: " << why;
   }
   constexpr std::size_t kThreads = 8;
   constexpr std::size_t kRunners = 2;
