@@ -43,9 +43,10 @@ endfunction()
 
 # rclrt_add_pytest(<name> <path> [TIMEOUT <s>] [PARALLEL] [MESSAGES <package>...]
 #                  [IGNORE <path>...] [ENVIRONMENT <name=value>...])
-# Runs pytest on a file or folder, without the paths to ignore, with the Python of the ROS 2 in use, so that rclpy is there.
-# The test finds the programs of this build under $RCLRT_BUILD_DIR, the tree under $RCLRT_SOURCE_DIR, and
-# can import the messages of our own packages named by MESSAGES.
+# Runs pytest on a file or folder, without the paths to ignore, with the Python of the ROS 2 in use, so that
+# rclpy is there. The test finds the programs of this build under $RCLRT_BUILD_DIR, the tree under
+# $RCLRT_SOURCE_DIR, what the programs are sanitized with (or nothing) in $RCLRT_SANITIZE, and can import the
+# messages of our own packages named by MESSAGES.
 function(rclrt_add_pytest name path)
   if(NOT RCLRT_BUILD_TESTS)
     return()
@@ -65,7 +66,8 @@ function(rclrt_add_pytest name path)
   list(JOIN library_path ":" library_path)
   list(APPEND arg_ENVIRONMENT
     "RCLRT_BUILD_DIR=${CMAKE_BINARY_DIR}" "RCLRT_SOURCE_DIR=${RCLRT_ROOT}"
-    "PYTHONPATH=${python_path}" "LD_LIBRARY_PATH=${library_path}" ${RCLRT_ROS_ENVIRONMENT})
+    "RCLRT_SANITIZE=${RCLRT_SANITIZE}" "PYTHONPATH=${python_path}" "LD_LIBRARY_PATH=${library_path}"
+    ${RCLRT_ROS_ENVIRONMENT})
   list(TRANSFORM arg_IGNORE PREPEND "--ignore=${CMAKE_CURRENT_SOURCE_DIR}/")
   add_test(NAME ${PROJECT_NAME}.${name}
     COMMAND "${Python3_EXECUTABLE}" -m pytest -q -rs -p no:cacheprovider

@@ -5,16 +5,22 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
-from demo_runs import SCENARIOS, SMALL, demo, needs_program, result_of, small_scenario
+from demo_runs import (
+    SCENARIOS,
+    SMALL,
+    WITHOUT_PERMISSION,
+    demo,
+    needs_program,
+    result_of,
+    small_scenario,
+)
 from rclrt_analysis.reference.executors import DEMO_EXECUTORS, EXECUTORS
 from rclrt_analysis.reference.program import find_program
 
@@ -47,14 +53,11 @@ def test_work_can_be_set(small: str, tmp_path: Path) -> None:
 
 @needs_program
 def test_without_permission_it_says_so_and_names_the_remedy(small: str, tmp_path: Path) -> None:
-    drop = ["setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice", "--ambient-caps=-all"]
-    if os.geteuid() != 0 or shutil.which("setpriv") is None:
-        pytest.skip("needs root and setpriv, to give the permission up")
     path = tmp_path / "result.json"
     done = demo(
         *["--duration", "3", "--scenario", small, "--executors", "events_fifo,isolated"],
         *["--json", str(path)],
-        before=[*drop, "prlimit", "--rtprio=0:0"],
+        before=WITHOUT_PERMISSION,
     )
     assert done.returncode == 0, done.stderr
     assert re.search(r"^isolated .* REFUSED$", done.stdout, re.MULTILINE), done.stdout

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -108,6 +110,43 @@ def test_a_program_that_does_not_end_is_killed(
     monkeypatch.setattr(module, "PATIENCE_S", 0.2)
     with pytest.raises(ProgramError, match="did not end in time"):
         stand_in(tmp_path, "exec sleep 100").run(Interrupt(), "isolated", 0.1)
+
+
+def gone(pid: int) -> bool:
+    """Whether a process ended within 20 s."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        except FileNotFoundError:
+            return True
+        if state[0] == "Z":  # Nobody has waited for it yet.
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.mark.parametrize("call", ["run(Interrupt(), 'isolated', 1.0)", "calibrate()"])
+def test_a_program_does_not_outlive_who_started_it(tmp_path: Path, call: str) -> None:
+    pid_file = tmp_path / "pid"
+    stand_in(tmp_path, f"echo $$ >{pid_file}.new; mv {pid_file}.new {pid_file}; exec sleep 100")
+    starter = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from pathlib import Path\n"
+            "from rclrt_analysis.reference.program import Interrupt, Program\n"
+            f"folder = Path({str(tmp_path)!r})\n"
+            f"Program(folder / 'program', folder / 'scenario.yaml').{call}",
+        ]
+    )
+    until = time.monotonic() + 20
+    while not pid_file.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    pid = int(pid_file.read_text(encoding="utf-8"))
+    starter.kill()
+    starter.wait()
+    assert gone(pid)
 
 
 def test_ctrl_c_while_calibrating_is_ours_not_the_programs(tmp_path: Path) -> None:

@@ -21,6 +21,9 @@ from typing import Any
 WARM_UP_S = 0.6
 # Discovery and the end of a run may take long on a machine that is busy.
 PATIENCE_S = 60.0
+# Before a command line: the program does not outlive us, however we end. Nobody could stop it then,
+# and its real-time threads may leave little of the machine to do so.
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
 # Processes of one system get so much notice of the time at which they all start their timers.
 START_NOTICE_S = 0.2
 
@@ -68,7 +71,7 @@ class Interrupt:
     def start(self, command: Sequence[str], log: int, *, talks: bool) -> subprocess.Popen[str]:
         """Start a program that is to hear of the interrupt; `talks`: through pipes, with us."""
         child = subprocess.Popen(
-            command,
+            [*ENDS_WITH_US, *command],
             stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
             stdout=subprocess.PIPE if talks else log,
             stderr=log,
@@ -117,7 +120,7 @@ class Program:
     def _ask(self, command: Sequence[str]) -> str:
         try:
             done = subprocess.run(
-                command,
+                [*ENDS_WITH_US, *command],
                 capture_output=True,
                 text=True,
                 check=False,
