@@ -36,3 +36,11 @@ def test_the_readme_shows_the_first_node_as_it_is() -> None:
     program = (SOURCE / "rclrt_examples" / "01_first_node" / "main.cpp").read_text()
     main = program[program.index("int main(") :]
     assert main in (SOURCE / "README.md").read_text()
+
+
+def test_virtual_time_prints_what_its_readme_says() -> None:
+    program = BUILD / "rclrt_examples" / "virtual_time"
+    done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=30)
+    readme = (SOURCE / "rclrt_examples" / "02_virtual_time" / "README.md").read_text()
+    assert done.stdout.count("\n") == 6
+    assert f"```\n{done.stdout}```" in readme
