@@ -46,6 +46,16 @@ public:
     return unstamped_first_ ? unstamped_stamp_ : stamps_[first_];
   }
 
+  /// Of all that wait; not empty. At most 9 steps.
+  TimePoint earliest_deadline() const noexcept
+  {
+    TimePoint earliest = unstamped_ > 0 ? unstamped_stamp_.deadline : kNever;
+    for (uint32_t i = 0; i < stamped_; ++i) {
+      earliest = std::min(earliest, stamps_[(first_ + i) % capacity_].deadline);
+    }
+    return earliest;
+  }
+
   /// Not full.
   void push(const Stamp & stamp) noexcept
   {

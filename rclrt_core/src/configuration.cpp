@@ -259,6 +259,7 @@ void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
   GroupNode & group = *node->queue->group;
   if (node->in_taken.is_linked()) {
     group.taken.erase(group.taken.iterator_to(*node));
+    reorder(group);
   }
   --group.callbacks;
   callbacks.erase(node->name());

@@ -46,16 +46,39 @@ void Engine::Impl::unlink(CallbackNode & callback) noexcept
 
 void Engine::Impl::link(CallbackNode & callback) noexcept
 {
-  if (!callback.backlog.empty()) {
-    const Job place = callback.head;
-    callback.head = {callback.backlog.front(), callback.priority};
-    if (callback.keeps_place) {
-      callback.head.release = place.release;
-      callback.head.sequence = place.sequence;
-    }
-    callback.queue->callbacks.insert(callback);
-  }
+  insert(callback);
   link(*callback.queue);
+}
+
+void Engine::Impl::insert(CallbackNode & callback) noexcept
+{
+  if (callback.backlog.empty()) {
+    return;
+  }
+  const Job place = callback.head;
+  callback.head = {callback.backlog.front(), callback.priority};
+  if (callback.keeps_place) {
+    callback.head.release = place.release;
+    callback.head.sequence = place.sequence;
+  }
+  // A later message with an earlier deadline waits for the oldest to be run, and lends it its own.
+  callback.head.deadline =
+    std::min(callback.backlog.earliest_deadline(), earliest_to_bring_together(callback));
+  callback.queue->callbacks.insert(callback);
+}
+
+// What the callbacks of a group would bring together has changed, and so may their order.
+void Engine::Impl::reorder(GroupNode & group) noexcept
+{
+  for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
+    if (queue) {
+      unlink(*queue);
+      GroupQueue::Callbacks waiting(queue->callbacks.value_comp());
+      waiting.swap(queue->callbacks);
+      waiting.clear_and_dispose([this](CallbackNode * callback) { insert(*callback); });
+      link(*queue);
+    }
+  }
 }
 
 void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
@@ -219,35 +242,42 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
   return true;
 }
 
-// The worker's job may bring together what others of its group have taken before. O(n) in these.
-void Engine::Impl::fan_in(Worker & worker) noexcept
+// A job may bring together what others of its group have taken before. O(n) in these.
+TimePoint Engine::Impl::earliest_to_bring_together(const CallbackNode & callback) const noexcept
 {
-  const CallbackNode & callback = *worker.callback;
-  worker.own_deadline = worker.job.deadline;
-  if (callback.fan_in != FanIn::kEarliest || !callback.inherits_deadlines()) {
-    return;
-  }
-  for (const CallbackNode & other : callback.queue->group->taken) {
-    if (&other != &callback) {
-      worker.job.deadline = std::min(worker.job.deadline, other.taken);
+  TimePoint earliest = kNever;
+  if (callback.fan_in == FanIn::kEarliest && callback.inherits_deadlines()) {
+    for (const CallbackNode & other : callback.queue->group->taken) {
+      earliest = &other != &callback ? std::min(earliest, other.taken) : earliest;
     }
   }
+  return earliest;
+}
+
+void Engine::Impl::fan_in(Worker & worker) noexcept
+{
+  worker.own_deadline = worker.job.deadline;
+  worker.job.deadline = std::min(worker.job.deadline, earliest_to_bring_together(*worker.callback));
 }
 
 // What the job has taken waits for whoever hands it on; the newest of a callback stands for all it took.
-void Engine::Impl::keep_or_hand_on(const Worker & worker) noexcept
+void Engine::Impl::keep_or_hand_on(const Worker & worker, bool found_work) noexcept
 {
   CallbackNode & callback = *worker.callback;
   GroupNode & group = *callback.queue->group;
-  if (worker.handed_on) {
+  if (worker.handed_on && !group.taken.empty()) {
     group.taken.clear_and_dispose([](CallbackNode * other) { other->taken = kNever; });
-  } else if (callback.inherits_deadlines() && !callback.removed) {
+    reorder(group);
+  } else if (
+    !worker.handed_on && found_work && callback.inherits_deadlines() && !callback.removed &&
+    callback.taken != worker.own_deadline) {
     callback.taken = worker.own_deadline;
-    if (callback.taken == kNever && callback.in_taken.is_linked()) {
+    if (callback.taken == kNever) {
       group.taken.erase(group.taken.iterator_to(callback));
-    } else if (callback.taken != kNever && !callback.in_taken.is_linked()) {
+    } else if (!callback.in_taken.is_linked()) {
       group.taken.push_back(callback);
     }
+    reorder(group);
   }
 }
 
@@ -277,14 +307,7 @@ bool Engine::Impl::inherit_deadline(Worker & worker, TimePoint carried) noexcept
   if (worker.keeps_attributes || !worker.deadline_active) {
     return false;
   }
-  Demand demand{worker.in_force.attributes, worker.job.deadline};
-  const GroupNode & group = *callback.queue->group;
-  for (const GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
-    // Who waits for this job goes on lending it its deadline.
-    if (group.runner == &worker && queue && !queue->callbacks.empty()) {
-      demand.deadline = std::min(demand.deadline, demand_of(*queue->callbacks.begin()).deadline);
-    }
-  }
+  const Demand demand{worker.in_force.attributes, own_or_lent_deadline(worker)};
   const TimePoint before = worker.in_force.deadline;
   if (!(demand == worker.in_force)) {
     give(worker, demand);  // what the OS refuses now it had granted before
@@ -292,14 +315,27 @@ bool Engine::Impl::inherit_deadline(Worker & worker, TimePoint carried) noexcept
   return worker.deadline_active && before < worker.in_force.deadline;
 }
 
-void Engine::Impl::finish(Worker & worker, WakeList & wakes) noexcept
+// Who waits for the worker's job to end lends it its deadline.
+TimePoint Engine::Impl::own_or_lent_deadline(const Worker & worker) const noexcept
+{
+  TimePoint earliest = worker.job.deadline;
+  const GroupNode & group = *worker.callback->queue->group;
+  for (const GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
+    if (group.runner == &worker && queue && !queue->callbacks.empty()) {
+      earliest = std::min(earliest, demand_of(*queue->callbacks.begin()).deadline);
+    }
+  }
+  return earliest;
+}
+
+void Engine::Impl::finish(Worker & worker, bool found_work, WakeList & wakes) noexcept
 {
   CallbackNode & callback = *worker.callback;
   GroupNode & group = *callback.queue->group;
   --callback.running;
   --group.running;
   group.runner = nullptr;
-  keep_or_hand_on(worker);
+  keep_or_hand_on(worker, found_work);
   if (callback.timer && callback.timer->releases_when_done() && callback.backlog.empty()) {
     const TimePoint now = platform.now();
     release(callback, now, now, 1, nullptr, wakes);

@@ -124,11 +124,13 @@ public:
   std::size_t on_their_way(const Lane & lane, const Demand & needed) const noexcept;
   /// Whether a thread on its way will take a job of this queue, which is ready.
   bool is_served(const GroupQueue & queue) const noexcept;
+  TimePoint earliest_to_bring_together(const CallbackNode & callback) const noexcept;
   void fan_in(Worker & worker) noexcept;
-  void keep_or_hand_on(const Worker & worker) noexcept;
+  void keep_or_hand_on(const Worker & worker, bool found_work) noexcept;
   void inherit_deadline(TimePoint carried) noexcept;  // not under the lock
   bool inherit_deadline(Worker & worker, TimePoint carried) noexcept;
-  void finish(Worker & worker, WakeList & wakes) noexcept;
+  TimePoint own_or_lent_deadline(const Worker & worker) const noexcept;
+  void finish(Worker & worker, bool found_work, WakeList & wakes) noexcept;
   bool enough_are_woken(const Lane & lane, const Demand & wanted) const noexcept;
   void wake_for(Lane & lane, const Demand & wanted, WakeList & wakes) noexcept;
   bool wake_one_more(Lane & lane, const Demand & wanted, WakeList & wakes) noexcept;
@@ -144,6 +146,8 @@ public:
   void take_from_sleep(Worker & worker, WakeList & wakes) noexcept;
   void unlink(CallbackNode & callback) noexcept;
   void link(CallbackNode & callback) noexcept;
+  void insert(CallbackNode & callback) noexcept;
+  void reorder(GroupNode & group) noexcept;
   void unlink(GroupQueue & queue) noexcept;
   void link(GroupQueue & queue) noexcept;
   void inherit_from_waiting(const CallbackNode & waiting) noexcept;

@@ -75,7 +75,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   intrusive::set_member_hook<> in_group;  // of GroupQueue::callbacks, while jobs wait
   std::shared_ptr<GroupNode> group;       // keeps `queue` alive
   struct GroupQueue * queue = nullptr;
-  Job head;                  // the oldest waiting job, as the callback is ordered
+  Job head;  // as the callback is ordered: the oldest waiting job, with the earliest deadline
   bool keeps_place = false;  // ordered as the job that the waiting one has replaced
   Backlog backlog;
   int priority;                 // in force: own, of the attributes, or inherited
@@ -145,11 +145,11 @@ struct GroupQueue
   Lane * lane;
   intrusive::set_member_hook<> in_lane;  // of Lane::ready, while callbacks is not empty and the
                                          // group has room
-  intrusive::multiset<
+  using Callbacks = intrusive::multiset<
     CallbackNode,
     intrusive::member_hook<CallbackNode, intrusive::set_member_hook<>, &CallbackNode::in_group>,
-    intrusive::compare<JobOrder>>
-    callbacks;
+    intrusive::compare<JobOrder>>;
+  Callbacks callbacks;
 };
 
 inline bool JobOrder::operator()(const GroupQueue & a, const GroupQueue & b) const noexcept

@@ -200,7 +200,7 @@ int Engine::Impl::put_in_force(
 {
   const CallbackNode & callback = *worker.callback;
   const bool is_ext = attributes.is_ext(callback.attributes);
-  const Demand demand{callback.attributes, is_ext ? worker.job.deadline : kNever};
+  const Demand demand{callback.attributes, is_ext ? own_or_lent_deadline(worker) : kNever};
   if (worker.keeps_attributes) {
     return 0;
   }
@@ -334,7 +334,7 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
   statistics.exceptions += outcome == RCLRT_JOB_EXCEPTION ? 1 : 0;
   statistics.deadline_misses += end > worker.job.deadline ? 1 : 0;
   statistics.max_response = std::max(statistics.max_response, end - worker.job.release);
-  finish(worker, wakes);
+  finish(worker, outcome != RCLRT_JOB_EMPTY, wakes);
 
   std::shared_ptr<CallbackNode> finished = std::move(worker.callback);
   const bool awaited = finished->idle_waiters > 0 && finished->running == 0;

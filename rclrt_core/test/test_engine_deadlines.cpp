@@ -13,7 +13,7 @@ namespace
 class Deadlines : public ::testing::Test
 {
 protected:
-  Deadlines() : engine_(1, EngineOptions{}) {}
+  explicit Deadlines(EngineOptions options = {}) : engine_(1, std::move(options)) {}
 
   CallbackOptions options(const std::string & name, Duration relative_deadline)
   {
@@ -238,6 +238,81 @@ TEST_F(Deadlines, a_job_that_takes_a_late_message_keeps_what_a_waiting_job_lends
   EXPECT_EQ(
     run({{10, "owner"}, {11, "urgent"}, {11, "middle"}}),
     (Lines{"14 owner 80", "15 urgent 16", "16 middle 31"}));
+}
+
+/// With a thread a group: who waits is ordered by the OS alone.
+class DeadlinesOfThreads : public Deadlines
+{
+protected:
+  DeadlinesOfThreads() : Deadlines(isolated()) {}
+
+  static EngineOptions isolated()
+  {
+    EngineOptions options;
+    options.model = ExecutionModel::kIsolated;
+    return options;
+  }
+
+  /// A callback that works for 8 ms, between the others.
+  void add_middle()
+  {
+    CallbackOptions middle = options("middle", milliseconds(40));
+    middle.run = [this](const Job &) {
+      engine_.sim.work(milliseconds(8));
+      return true;
+    };
+    engine_.add(std::move(middle));
+  }
+};
+
+TEST_F(DeadlinesOfThreads, of_a_later_message_are_lent_to_the_one_before_it)
+{
+  add(options("late", milliseconds(80)), "sink", kNothing);
+  add(options("urgent", milliseconds(20)), "sink", kNothing);
+  add(options("sink", Duration{0}), "", kNothing);
+  add_middle();
+  EXPECT_EQ(
+    run({{10, "late"}, {11, "urgent"}, {11, "middle"}}),
+    (Lines{"11 late 90", "12 urgent 31", "13 sink 90", "14 sink 31", "22 middle 51"}));
+}
+
+TEST_F(DeadlinesOfThreads, that_fan_in_will_bring_together_count_while_the_job_waits)
+{
+  add(options("left", Duration{0}), "", at_ms(30), "fusion");
+  add(options("source", milliseconds(80)), "right", kNothing);
+  add(options("right", Duration{0}), "", kNothing, "fusion");
+  add_middle();
+  add(options("first", milliseconds(5)), "", kNothing);
+  EXPECT_EQ(
+    run({{8, "left"}, {11, "source"}, {12, "first"}, {12, "middle"}}),
+    (Lines{"9 left 30", "12 source 91", "13 first 17", "14 right 30", "22 middle 52"}));
+}
+
+// An intra-process message that also came over the network is two jobs, and the second finds nothing.
+TEST_F(Deadlines, fan_in_gets_nothing_from_a_job_that_found_nothing)
+{
+  CallbackOptions source = options("source", milliseconds(10));
+  source.run = [this](const Job &) {
+    engine_.engine.notify(*engine_.callbacks.at("left"), 2);
+    return true;
+  };
+  engine_.add(std::move(source));
+  CallbackOptions left = options("left", Duration{0});
+  left.run = [this, found = 0](const Job &) mutable {
+    if (found++ > 0) {
+      return false;
+    }
+    engine_.sim.work(milliseconds(1));
+    engine_.engine.notify(*engine_.callbacks.at("sink"));
+    return true;
+  };
+  engine_.add(std::move(left), "group");
+  add(options("right source", milliseconds(40)), "right", kNothing);
+  add(options("right", Duration{0}), "", kNothing, "group");
+  add(options("sink", Duration{0}), "", kNothing);
+  const Lines lines = run({{10, "source"}, {40, "right source"}});
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines.back(), "42 right 80");
 }
 
 }  // namespace
