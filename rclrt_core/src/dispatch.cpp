@@ -285,6 +285,9 @@ void Engine::Impl::keep_or_hand_on(const Worker & worker, bool found_work) noexc
 void Engine::Impl::inherit_deadline(TimePoint carried) noexcept
 {
   Worker & worker = *worker_here;
+  if (!worker.callback->inherits_deadlines()) {
+    return;
+  }
   Lock lock(*mutex);
   const bool is_later = inherit_deadline(worker, carried);
   lock.unlock();
@@ -297,9 +300,6 @@ void Engine::Impl::inherit_deadline(TimePoint carried) noexcept
 bool Engine::Impl::inherit_deadline(Worker & worker, TimePoint carried) noexcept
 {
   CallbackNode & callback = *worker.callback;
-  if (!callback.inherits_deadlines()) {
-    return false;
-  }
   callback.learned =
     carried == kNever ? Duration{-1} : std::max(carried - worker.job.release, Duration::zero());
   worker.job.deadline = callback.deadline(worker.job.release, carried);

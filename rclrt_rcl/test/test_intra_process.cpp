@@ -258,6 +258,34 @@ TEST_F(IntraProcess, a_published_message_inherits_the_deadline_of_its_publisher)
   EXPECT_EQ(received, published);
 }
 
+TEST_F(IntraProcess, a_message_keeps_its_deadline_when_the_job_of_another_takes_it)
+{
+  std::vector<std::pair<uint32_t, rclrt_core::TimePoint>> received;
+  auto subscription = node->create_subscription<Log>("t", 10, [&](const Log & m) {
+    received.emplace_back(m.line, rclrt_core::current_job()->deadline);
+  });
+  auto publisher = node->create_publisher<Log>("t", 10);
+  PublisherOptions by_middleware;
+  by_middleware.use_intra_process = false;
+  auto other = node->create_publisher<Log>("t", 10, by_middleware);
+  ASSERT_TRUE(wait_for([&] { return other->subscription_count() == 1; }));
+  rclrt_core::TimePoint published{};
+  Scheduling urgent;
+  urgent.name = "urgent";
+  urgent.priority = 90;  // before both messages are taken
+  urgent.relative_deadline = 5ms;
+  auto waitable = node->create_waitable(urgent, [&] {
+    published = rclrt_core::current_job()->deadline;
+    publisher->publish(message(2));
+  });
+  other->publish(*message(1));  // releases the first job, without a deadline, which takes message 2
+  waitable->trigger();
+  EXPECT_TRUE(spin_until(executor, [&] { return received.size() == 2; }));
+  ASSERT_EQ(received.size(), 2U);
+  EXPECT_NE(published, rclrt_core::kNever);
+  EXPECT_EQ(received.front(), std::make_pair(uint32_t{2}, published));
+}
+
 TEST_F(IntraProcess, so_does_one_that_goes_through_the_middleware_to_the_same_process)
 {
   // Fast DDS hands messages to readers in this process in the thread that publishes.

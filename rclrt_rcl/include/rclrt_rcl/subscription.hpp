@@ -105,6 +105,12 @@ private:
     if (inbox_ == nullptr || !inbox_->take(&item)) {
       return false;
     }
+    // The job may have been released by another message: one that came by the middleware, or one that
+    // another thread has taken.
+    const rclrt_core::Job * const job = rclrt_core::current_job();
+    if (job != nullptr && job->deadline != item.deadline) {
+      rclrt_core::inherit_deadline(item.deadline);
+    }
     inherit_from(item.owned ? *item.owned : *item.shared, item.info);
     if (item.owned) {
       callback_(std::move(item.owned), item.info);

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "rclrt_core/job.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_rcl/message_info.hpp"
 #include "rclrt_rcl/qos.hpp"
@@ -68,6 +69,8 @@ public:
     std::unique_ptr<M> owned;
     std::shared_ptr<const M> shared;
     MessageInfo info;
+    /// Of the job that has published it.
+    rclrt_core::TimePoint deadline = rclrt_core::kNever;
   };
 
   TypedInbox(std::size_t depth, std::function<void(std::size_t)> announce)
@@ -75,8 +78,10 @@ public:
   {
   }
 
+  /// By the thread that publishes, within its job if it has one.
   void offer(Item && item)
   {
+    item.deadline = rclrt_core::deadline_to_publish();
     Item oldest;  // destroyed without the lock
     std::lock_guard<rclrt_core::Mutex> lock(mutex());
     if (closed()) {
