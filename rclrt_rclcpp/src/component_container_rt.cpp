@@ -238,11 +238,12 @@ class Signals
 public:
   Signals()
   : waiting_([] {
-      while (sem_wait(&arrived()) != 0) {
+      while (sem_wait(&arrived()) != 0) {  // interrupted
       }
       rclcpp::shutdown(nullptr, "a signal, or the end of main()");
     })
   {
+    arrived();  // not for the first time in a handler
     struct sigaction action{};
     action.sa_handler = [](int) { sem_post(&arrived()); };
     action.sa_flags = SA_RESTART;
@@ -261,12 +262,13 @@ public:
 private:
   static sem_t & arrived()
   {
-    static sem_t semaphore = [] {
-      sem_t made;
-      sem_init(&made, 0, 0);
-      return made;
-    }();
-    return semaphore;
+    struct Semaphore
+    {
+      Semaphore() { sem_init(&value, 0, 0); }
+      sem_t value{};
+    };
+    static Semaphore semaphore;
+    return semaphore.value;
   }
 
   std::thread waiting_;
