@@ -127,12 +127,15 @@ macro(_rclrt_heal_pypi_targets)
       set_property(TARGET ${_rclrt_target} PROPERTY INTERFACE_INCLUDE_DIRECTORIES "")
     endif()
   endforeach()
-  if(TARGET fastdds)
-    # It names /usr/lib64/libtinyxml2.so; the wheel carries the one that libfastdds.so really uses.
-    get_target_property(_rclrt_libraries fastdds INTERFACE_LINK_LIBRARIES)
-    list(FILTER _rclrt_libraries EXCLUDE REGEX "libtinyxml2")
-    set_property(TARGET fastdds PROPERTY INTERFACE_LINK_LIBRARIES "${_rclrt_libraries}")
-  endif()
+  foreach(_rclrt_target IN ITEMS fastdds fastrtps)  # Jazzy's is called fastrtps
+    if(TARGET ${_rclrt_target})
+      # It names /usr/lib64/libtinyxml2.so; the wheel carries the one that Fast DDS really uses.
+      get_target_property(_rclrt_libraries ${_rclrt_target} INTERFACE_LINK_LIBRARIES)
+      list(FILTER _rclrt_libraries EXCLUDE REGEX "libtinyxml2")
+      set_property(TARGET ${_rclrt_target}
+        PROPERTY INTERFACE_LINK_LIBRARIES "${_rclrt_libraries}")
+    endif()
+  endforeach()
   if(TARGET tracetools::tracetools)
     # It names liblttng-ust, which the wheel's libtracetools.so does without.
     get_target_property(_rclrt_libraries tracetools::tracetools INTERFACE_LINK_LIBRARIES)

@@ -10,7 +10,7 @@ of "pool_edf" are ordered by deadline (FIFO bands). With ten subscriptions, exec
 get one instance each.
 
 Where rclcpp was found, the same follows with subscriptions of rclcpp: its executors and ours, all
-under SCHED_OTHER ("default" for ours), and ours as above.
+under SCHED_OTHER ("default" for ours), and all with the priorities above ("fifo" for rclcpp's).
 
 Percentiles are of all rounds together; one that has too few samples (100 for the 99th) is not
 given ("-", null) and not judged. Ratios (p50/h, p99/h) are to the hand-over floor of the same case.
@@ -89,6 +89,8 @@ RCLCPP_EXECUTORS = (
     "rclcpp_single",
     "rclcpp_multi",
     "rclcpp_events",
+    "rclcpp_multi_fifo",
+    "rclcpp_events_fifo",
 )
 FLOORS = (LISTENER, HANDOVER, f"{LISTENER}_default", f"{HANDOVER}_default")
 
@@ -268,18 +270,19 @@ def row(case: Case, name: str, of: dict[str, Delays]) -> dict[str, Any]:
 
 
 def rclcpp_verdicts(of: dict[str, Delays]) -> list[str]:
-    """Hold what ours add to the listener against what rclcpp's executors add, all SCHED_OTHER."""
-    listener = of[f"{LISTENER}_default"].p50
+    """Hold what ours add to the listener against what rclcpp's add, under the same policy."""
     lines = []
-    for name in (f"{ours}_default" for ours in OURS):
-        for other, limit in (
-            ("rclcpp_events", MAX_OF_EVENTS_EXECUTOR),
-            ("rclcpp_multi", MAX_OF_MULTI_THREADED),
-        ):
-            mine, theirs = of[name].p50, of[other].p50
-            if listener is not None and mine is not None and theirs is not None:
-                ratio = (mine - listener) / max(theirs - listener, 0.1)
-                lines.append(_verdict(f"{name} adds / {other} adds", ratio, limit))
+    for our_policy, their_policy in (("_default", ""), ("", "_fifo")):
+        listener = of[f"{LISTENER}{our_policy}"].p50
+        for name in (f"{ours}{our_policy}" for ours in OURS):
+            for other, limit in (
+                (f"rclcpp_events{their_policy}", MAX_OF_EVENTS_EXECUTOR),
+                (f"rclcpp_multi{their_policy}", MAX_OF_MULTI_THREADED),
+            ):
+                mine, theirs = of[name].p50, of[other].p50
+                if listener is not None and mine is not None and theirs is not None:
+                    ratio = (mine - listener) / max(theirs - listener, 0.1)
+                    lines.append(_verdict(f"{name} adds / {other} adds", ratio, limit))
     return lines
 
 

@@ -1,12 +1,13 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The front end on rclcpp: rclcpp's executors and ours, under SCHED_OTHER as users have them, and ours
+// The front end on rclcpp: rclcpp's executors and ours, under SCHED_OTHER as users have them, and both
 // also with SCHED_FIFO workers below the middleware's threads.
 
 #include <thread>
 #include <utility>
 
+#include "middleware.hpp"
 #include "rclcpp/experimental/executors/events_executor/events_executor.hpp"
 #include "rclcpp/rclcpp.hpp"
 #include "rclrt_rclcpp/callback_isolated_executor.hpp"
@@ -68,13 +69,18 @@ class Spinning
 public:
   Spinning(
     std::unique_ptr<rclcpp::Executor> executor, const RclcppReceiver & receiver,
-    const std::vector<rclcpp::CallbackGroup::SharedPtr> & groups)
+    const std::vector<rclcpp::CallbackGroup::SharedPtr> & groups, bool as_worker)
   : executor_(std::move(executor)), groups_(groups)
   {
     for (const auto & group : groups_) {
       executor_->add_callback_group(group, receiver.node()->get_node_base_interface());
     }
-    thread_ = std::thread([this] { executor_->spin(); });
+    thread_ = std::thread([this, as_worker] {
+      if (as_worker) {
+        become_worker();
+      }
+      executor_->spin();
+    });
   }
   ~Spinning()
   {
@@ -98,26 +104,29 @@ using Make = std::function<std::unique_ptr<rclcpp::Executor>(const RclcppReceive
 class Executors : public Dispatching
 {
 public:
-  Executors(const RclcppReceiver & receiver, const Make & make, bool one_thread)
+  Executors(const RclcppReceiver & receiver, const Make & make, bool one_thread, bool raised)
+  : raised_(raised ? std::make_unique<RaisedMiddleware>() : nullptr)
   {
     auto groups = receiver.groups();
     while (one_thread && groups.size() > receiver.groups().size() - receiver.active().size() + 1) {
       executors_.push_back(
-        std::make_unique<Spinning>(make(receiver), receiver, std::vector{groups.front()}));
+        std::make_unique<Spinning>(make(receiver), receiver, std::vector{groups.front()}, raised));
       groups.erase(groups.begin());
     }
-    executors_.push_back(std::make_unique<Spinning>(make(receiver), receiver, groups));
+    executors_.push_back(std::make_unique<Spinning>(make(receiver), receiver, groups, raised));
   }
 
 private:
+  std::unique_ptr<RaisedMiddleware> raised_;
   std::vector<std::unique_ptr<Spinning>> executors_;
 };
 
-Variant variant(const std::string & name, bool one_thread, const Make & make)
+/// `raised`: the thread that spins and the middleware's get the priorities that ours would give them.
+Variant variant(const std::string & name, bool one_thread, const Make & make, bool raised = false)
 {
   return {name, [=](Receiver & receiver) {
             return std::make_unique<Executors>(
-              static_cast<RclcppReceiver &>(receiver), make, one_thread);
+              static_cast<RclcppReceiver &>(receiver), make, one_thread, raised);
           }};
 }
 
@@ -140,6 +149,12 @@ Make ours(bool realtime)
   };
 }
 
+template <typename Executor>
+std::unique_ptr<rclcpp::Executor> theirs(const RclcppReceiver &)
+{
+  return std::make_unique<Executor>();
+}
+
 }  // namespace
 
 std::shared_ptr<void> start_up()
@@ -156,6 +171,9 @@ std::unique_ptr<Receiver> make_receiver(
 
 std::vector<Variant> executors()
 {
+  using rclcpp::executors::MultiThreadedExecutor;
+  using rclcpp::executors::SingleThreadedExecutor;
+  using rclcpp::experimental::executors::EventsExecutor;
   using rclrt_rclcpp::CallbackIsolatedExecutor;
   using rclrt_rclcpp::CallbackIsolatedExecutorOptions;
   using rclrt_rclcpp::PreemptiveExecutor;
@@ -173,19 +191,11 @@ std::vector<Variant> executors()
     variant(
       "isolated_default", false,
       ours<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(false)),
-    variant(
-      "rclcpp_single", true,
-      [](const RclcppReceiver &) {
-        return std::make_unique<rclcpp::executors::SingleThreadedExecutor>();
-      }),
-    variant(
-      "rclcpp_multi", false,
-      [](const RclcppReceiver &) {
-        return std::make_unique<rclcpp::executors::MultiThreadedExecutor>();
-      }),
-    variant("rclcpp_events", false, [](const RclcppReceiver &) {
-      return std::make_unique<rclcpp::experimental::executors::EventsExecutor>();
-    })};
+    variant("rclcpp_single", true, theirs<SingleThreadedExecutor>),
+    variant("rclcpp_multi", false, theirs<MultiThreadedExecutor>),
+    variant("rclcpp_events", false, theirs<EventsExecutor>),
+    variant("rclcpp_multi_fifo", false, theirs<MultiThreadedExecutor>, true),
+    variant("rclcpp_events_fifo", false, theirs<EventsExecutor>, true)};
 }
 
 }  // namespace dispatch

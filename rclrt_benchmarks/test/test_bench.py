@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -17,6 +18,16 @@ import pytest
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "rclrt_analysis.cli", "bench", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+
+
+def module(experiment: str) -> ModuleType:
+    name = f"rclrt_benchmarks_{experiment}"
+    path = Path(os.environ["RCLRT_SOURCE_DIR"]) / "rclrt_benchmarks" / f"{experiment}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
 
 
 def may_use_realtime() -> bool:
@@ -97,6 +108,25 @@ def test_pods_holds_what_is_stated_and_draws_it(pods_run: tuple[str, Path, Path]
     assert page.read_text(encoding="utf-8").count("rclrt_micro, levels") >= 4
 
 
+def test_ours_are_held_against_rclcpps_executors_of_the_same_policy() -> None:
+    dispatch = module("dispatch")
+
+    def delays(us: float) -> object:
+        return dispatch.Delays([[us] * 9], [us] * 9, "", "")
+
+    of = {"floor_listener_default": delays(100), "floor_listener": delays(200)}
+    of |= {"rclcpp_events": delays(110), "rclcpp_multi": delays(200)}
+    of |= {"rclcpp_events_fifo": delays(220), "rclcpp_multi_fifo": delays(300)}
+    of |= {f"{name}_default": delays(106) for name in dispatch.OURS}
+    of |= {name: delays(220) for name in dispatch.OURS}
+    lines = [" ".join(line.split()) for line in dispatch.rclcpp_verdicts(of)]
+    assert "met pool_default adds / rclcpp_events adds 0.60 (<= 0.7)" in lines
+    assert "met pool_default adds / rclcpp_multi adds 0.06 (<= 0.25)" in lines
+    assert "MISSED events adds / rclcpp_events_fifo adds 1.00 (<= 0.7)" in lines
+    assert "met isolated adds / rclcpp_multi_fifo adds 0.20 (<= 0.25)" in lines
+    assert len(lines) == 12
+
+
 @pytest.mark.parametrize(
     ("experiment", "point", "who", "factor", "said"),
     [
@@ -126,12 +156,7 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ):
             for key in ("min_ms", "mean_ms", "max_ms"):
                 row[key] *= factor
-    name = "rclrt_benchmarks_pods"
-    path = Path(os.environ["RCLRT_SOURCE_DIR"]) / "rclrt_benchmarks" / "pods.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    pods = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pods)
+    pods = module("pods")
     assert any(said in problem for problem in pods.judge(pods.Table(rows), experiment))
 
 

@@ -26,17 +26,22 @@ namespace rclrt_rclcpp
 
 struct Announce
 {
-  std::shared_ptr<rclrt_config::ConfiguredEngine> engine;
+  /// Weak: this may stay long after the executor is gone (see outlive_destruction()).
+  std::weak_ptr<rclrt_config::ConfiguredEngine> engine;
   std::shared_ptr<rclrt_core::Callback> callback;
   std::shared_ptr<WaitableEvents> events;  // of a waitable only
 
   void operator()(std::size_t count, int id = 0) const
   {
+    const auto present = engine.lock();
+    if (!present) {
+      return;
+    }
     rclrt_config::MiddlewareThreads::instance().greet();
     if (events) {
       events->push(count, id);
     }
-    engine->engine().notify(*callback, count);
+    present->engine().notify(*callback, count);
   }
 };
 

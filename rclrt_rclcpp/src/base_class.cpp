@@ -66,6 +66,7 @@ void EngineExecutor::listen_to(rclcpp::GuardCondition & condition)
 
 std::vector<rclcpp::CallbackGroup::WeakPtr> EngineExecutor::groups()
 {
+  const std::lock_guard<std::mutex> listening(listening_mutex_);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     add_callback_groups_from_nodes_associated_to_executor();
@@ -105,11 +106,14 @@ void EngineExecutor::leave(detail::Parameters::Node node)
   groups();  // those that are gone would be in the way
   std::vector<rclcpp::CallbackGroup::SharedPtr> its_groups;
   node->for_each_callback_group([&](const auto & group) { its_groups.push_back(group); });
-  rclcpp::Executor::remove_node(node, false);
-  node->get_notify_guard_condition().set_on_trigger_callback(nullptr);
-  for (const auto & group : its_groups) {
-    if (context_->is_valid()) {
-      group->get_notify_guard_condition(context_)->set_on_trigger_callback(nullptr);
+  {
+    const std::lock_guard<std::mutex> listening(listening_mutex_);
+    rclcpp::Executor::remove_node(node, false);
+    node->get_notify_guard_condition().set_on_trigger_callback(nullptr);
+    for (const auto & group : its_groups) {
+      if (context_->is_valid()) {
+        group->get_notify_guard_condition(context_)->set_on_trigger_callback(nullptr);
+      }
     }
   }
   groups();  // some may have been added by themselves, and stay
@@ -122,6 +126,7 @@ void EngineExecutor::enter(detail::Parameters::Group group, detail::Parameters::
 
 void EngineExecutor::leave(detail::Parameters::Group group)
 {
+  const std::lock_guard<std::mutex> listening(listening_mutex_);
   rclcpp::Executor::remove_callback_group(group, false);
   if (context_->is_valid()) {
     group->get_notify_guard_condition(context_)->set_on_trigger_callback(nullptr);

@@ -12,6 +12,9 @@
 ///   attributes a file that says what matters about callbacks; default: the parameter files' `rclrt`
 ///              entries, as everywhere
 
+#include <semaphore.h>
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -228,11 +231,55 @@ private:
   std::map<uint64_t, Own> own_;
 };
 
+/// Ctrl-C and SIGTERM shut rclcpp down. Its own handler logs, which may wait for ever for the thread that
+/// it has interrupted; this one only posts to a thread.
+class Signals
+{
+public:
+  Signals()
+  : waiting_([] {
+      while (sem_wait(&arrived()) != 0) {  // interrupted
+      }
+      rclcpp::shutdown(nullptr, "a signal, or the end of main()");
+    })
+  {
+    arrived();  // not for the first time in a handler
+    struct sigaction action{};
+    action.sa_handler = [](int) { sem_post(&arrived()); };
+    action.sa_flags = SA_RESTART;
+    for (const int signal : {SIGINT, SIGTERM}) {
+      sigaction(signal, &action, nullptr);
+    }
+  }
+  ~Signals()
+  {
+    sem_post(&arrived());
+    waiting_.join();
+  }
+  Signals(const Signals &) = delete;
+  Signals & operator=(const Signals &) = delete;
+
+private:
+  static sem_t & arrived()
+  {
+    struct Semaphore
+    {
+      Semaphore() { sem_init(&value, 0, 0); }
+      sem_t value{};
+    };
+    static Semaphore semaphore;
+    return semaphore.value;
+  }
+
+  std::thread waiting_;
+};
+
 }  // namespace
 
 int main(int argc, char ** argv)
 {
-  rclcpp::init(argc, argv);
+  rclcpp::init(argc, argv, rclcpp::InitOptions(), rclcpp::SignalHandlerOptions::None);
+  const Signals signals;
   int status = 0;
   try {
     std::make_shared<Container>()->spin();
@@ -240,6 +287,5 @@ int main(int argc, char ** argv)
     RCLCPP_ERROR(rclcpp::get_logger("component_container_rt"), "%s", error.what());
     status = 1;
   }
-  rclcpp::shutdown();
   return status;
 }

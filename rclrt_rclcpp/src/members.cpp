@@ -147,7 +147,7 @@ void EngineExecutor::Impl::add_waitable(
       if (!data && needs_data) {
         return false;  // somebody else has taken it, or newer data have replaced it
       }
-      present->execute(data);
+      detail::execute(*present, data);
       return true;
     },
     &register_waitable, events);

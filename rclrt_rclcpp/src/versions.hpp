@@ -11,6 +11,7 @@
 #include "rcl/wait.h"
 #include "rclcpp/timer.hpp"
 #include "rclcpp/version.h"
+#include "rclcpp/waitable.hpp"
 #include "tracetools/tracetools.h"
 
 /// Humble's executors keep their groups in maps, its waitables take pointers, its timers return less.
@@ -41,11 +42,22 @@ using EventHandlerBase = rclcpp::QOSEventHandlerBase;
 
 inline rcl_wait_set_t * parameter(rcl_wait_set_t & wait_set) { return &wait_set; }
 
+inline void execute(rclcpp::Waitable & waitable, std::shared_ptr<void> data)
+{
+  waitable.execute(data);
+}
+
 #else
 
 using EventHandlerBase = rclcpp::EventHandlerBase;
 
 inline rcl_wait_set_t & parameter(rcl_wait_set_t & wait_set) { return wait_set; }
+
+/// Jazzy has Humble's function, too, which data that are not const would call.
+inline void execute(rclcpp::Waitable & waitable, const std::shared_ptr<void> & data)
+{
+  waitable.execute(data);
+}
 
 #endif
 

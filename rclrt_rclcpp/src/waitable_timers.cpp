@@ -80,7 +80,7 @@ bool WaitableTimers::run(rclcpp::Waitable & waitable)
     }
     data = waitable.take_data();
   }
-  waitable.execute(data);
+  detail::execute(waitable, data);
   return true;
 }
 

@@ -57,10 +57,16 @@ TYPED_TEST(AttributesTest, attributes_of_the_file_are_in_force_before_the_first_
     const std::lock_guard<std::mutex> lock(mutex);
     of_timer.push_back(InForce::here());
   });
-  const auto subscription = node->create_subscription<Time>("map", 10, [&](const Time &) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    of_subscription.push_back(InForce::here());
-  });
+  // In one group the timer would inherit the urgency of a message that waits for it.
+  rclcpp::SubscriptionOptions apart;
+  apart.callback_group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+  const auto subscription = node->create_subscription<Time>(
+    "map", 10,
+    [&](const Time &) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      of_subscription.push_back(InForce::here());
+    },
+    apart);
   const auto publisher = node->create_publisher<Time>("map", 10);
   typename TestFixture::Options options;
   options.configuration_file = file.path();

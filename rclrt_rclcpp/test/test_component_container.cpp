@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,9 @@ using rcl_interfaces::msg::Log;
 class Container
 {
 public:
-  explicit Container(std::vector<std::string> arguments, bool may_schedule = true)
+  /// `log`: a file for its errors; empty: where ours go.
+  explicit Container(
+    std::vector<std::string> arguments, bool may_schedule = true, const std::string & log = "")
   {
     arguments.insert(arguments.begin(), CONTAINER);
     std::vector<char *> pointers;
@@ -54,6 +57,9 @@ public:
         prctl(PR_CAPBSET_DROP, CAP_SYS_NICE);
       }
       setenv("AMENT_PREFIX_PATH", prefixes.c_str(), 1);
+      if (!log.empty() && std::freopen(log.c_str(), "w", stderr) == nullptr) {
+        _exit(127);
+      }
       execv(pointers[0], pointers.data());
       _exit(127);
     }
@@ -225,6 +231,20 @@ TEST_F(ComponentContainer, components_may_be_unloaded_as_soon_as_they_are_loaded
     ASSERT_TRUE(unload(talker));
   }
   EXPECT_EQ(container.end(true), 0);
+}
+
+// rclcpp's handler logs in whatever thread it interrupts, and waits for ever if that one was logging.
+TEST_F(ComponentContainer, nobody_logs_in_a_signal_handler)
+{
+  const std::string path = testing::TempDir() + "rclrt_log_" + std::to_string(getpid());
+  Container container({}, true, path);
+  EXPECT_TRUE(load("Talker").success);
+  EXPECT_EQ(container.end(true), 0);
+  std::stringstream log;
+  log << std::ifstream(path).rdbuf();
+  std::remove(path.c_str());
+  EXPECT_NE(log.str().find("ComponentManager"), std::string::npos) << "it does log";
+  EXPECT_EQ(log.str().find("signal_handler"), std::string::npos) << log.str();
 }
 
 TEST_F(ComponentContainer, an_argument_that_is_no_text_is_refused)

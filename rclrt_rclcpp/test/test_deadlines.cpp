@@ -3,52 +3,21 @@
 
 // scheduling_policy ext from a file, for nodes of rclcpp: in force, and handed on within the process.
 
-#include <unistd.h>
-
 #include <atomic>
-#include <cstdio>
-#include <fstream>
 
-#include "builtin_interfaces/msg/time.hpp"
-#include "fixture.hpp"
 #include "rclrt_core/job.hpp"
-#include "rclrt_core/linux_platform.hpp"
+#include "scheduling_fixture.hpp"
 
 namespace rclrt_rclcpp
 {
 namespace
 {
 
-using builtin_interfaces::msg::Time;
 using rclrt_core::SchedulingPolicy;
 
 template <typename ExecutorT>
-struct OptionsOf
+class DeadlinesTest : public SchedulingTest<ExecutorT>
 {
-  using Type = PreemptiveExecutorOptions;
-};
-template <>
-struct OptionsOf<CallbackIsolatedExecutor>
-{
-  using Type = CallbackIsolatedExecutorOptions;
-};
-
-template <typename ExecutorT>
-class DeadlinesTest : public WithContext
-{
-protected:
-  DeadlinesTest() : path_(testing::TempDir() + "rclrt_" + std::to_string(getpid()) + ".yaml")
-  {
-    std::ofstream(path_) << "/**:\n  ros__parameters:\n    rclrt:\n"
-                            "      executor: {deadline_scheduler: fifo_bands}\n"
-                            "      callbacks:\n"
-                            "        /planner/timer/5ms: "
-                            "{scheduling_policy: ext, relative_deadline: 700ms}\n"
-                            "        /planner/subscription/map: {scheduling_policy: ext}\n";
-  }
-  ~DeadlinesTest() override { std::remove(path_.c_str()); }
-
-  std::string path_;
 };
 
 using Executors = ::testing::Types<PreemptiveExecutor, CallbackIsolatedExecutor>;
@@ -56,6 +25,12 @@ TYPED_TEST_SUITE(DeadlinesTest, Executors, ExecutorNames);
 
 TYPED_TEST(DeadlinesTest, of_a_timer_are_in_force_and_inherited_by_what_it_publishes_to)
 {
+  const File file(
+    "/**:\n  ros__parameters:\n    rclrt:\n"
+    "      executor: {deadline_scheduler: fifo_bands}\n"
+    "      callbacks:\n"
+    "        /planner/timer/5ms: {scheduling_policy: ext, relative_deadline: 700ms}\n"
+    "        /planner/subscription/map: {scheduling_policy: ext}\n");
   rclrt_core::LinuxPlatform platform;
   const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
   const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
@@ -83,18 +58,18 @@ TYPED_TEST(DeadlinesTest, of_a_timer_are_in_force_and_inherited_by_what_it_publi
       }
     },
     subscription_options);
-  typename OptionsOf<TypeParam>::Type options;
-  options.configuration_file = this->path_;
-  TypeParam executor(this->executor_options(), options);
-  executor.add_node(node);
+  typename TestFixture::Options options;
+  options.configuration_file = file.path();
+  const auto executor = this->make_executor(options);
+  executor->add_node(node);
   {
-    const Spinning spinning(executor);
+    const Spinning spinning(*executor);
     EXPECT_TRUE(wait_for([&] { return taken >= 20; }));
-    EXPECT_EQ(executor.deadline_scheduler(), "fifo bands");
+    EXPECT_EQ(executor->deadline_scheduler(), "fifo bands");
   }
   EXPECT_EQ(matched, taken);
   std::string refusal;
-  for (const auto & finding : executor.findings()) {
+  for (const auto & finding : executor->findings()) {
     if (finding.error_number != 0) {
       refusal = to_string(finding);
     }

@@ -141,5 +141,24 @@ TYPED_TEST(SchedulingTest, a_long_callback_does_not_hold_up_new_entities_of_othe
   EXPECT_TRUE(is_known);
 }
 
+TYPED_TEST(SchedulingTest, what_it_holds_goes_with_it_though_an_entity_went_before)
+{
+  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
+  auto subscription = node->create_subscription<Time>("map", 3, [](const Time &) {});
+  auto held = std::make_shared<int>();
+  const std::weak_ptr<int> left = held;
+  typename TestFixture::Options options;
+  options.on_exception = [held](const std::string &, const std::exception_ptr &) {
+    return rclrt_core::ExceptionAction::kStop;
+  };
+  auto executor = this->make_executor(options);
+  executor->add_node(node);
+  options.on_exception = nullptr;
+  held.reset();
+  subscription.reset();
+  executor.reset();
+  EXPECT_TRUE(left.expired());
+}
+
 }  // namespace
 }  // namespace rclrt_rclcpp

@@ -87,6 +87,23 @@ TYPED_TEST(Spin, some_runs_every_waitable_that_was_triggered_once)
   }
 }
 
+TYPED_TEST(Spin, asks_waitables_only_when_something_has_happened)
+{
+  constexpr int kTriggers = 20;
+  std::shared_ptr<Triggered> waitable;
+  waitable = this->add_waitable([&] {
+    if (waitable->executed() < kTriggers) {
+      waitable->trigger();
+    }
+  });
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  waitable->trigger();
+  EXPECT_TRUE(wait_for([&] { return waitable->executed() == kTriggers; }));
+  std::this_thread::sleep_for(milliseconds(50));  // with nothing to do
+  EXPECT_LT(waitable->asked(), kIsOurs<TypeParam> ? 1 : 10 * kTriggers);
+}
+
 TYPED_TEST(Spin, some_ends_after_the_callback_that_used_up_its_time)
 {
   std::atomic<int> executed{0};

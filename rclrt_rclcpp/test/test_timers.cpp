@@ -5,6 +5,8 @@
 // executors also run with rclcpp's own; those over ours say what only ours promise.
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 #include <vector>
 
 #include "rcl/time.h"
@@ -38,6 +40,30 @@ TYPED_TEST(Timers, may_take_nothing_themselves_or_what_is_known_of_the_call)
   this->executor_->add_node(this->node_);
   const Spinning spinning(*this->executor_);
   EXPECT_TRUE(wait_for([&] { return plain > 2 && with_itself > 2 && with_times > 2; }));
+}
+
+TYPED_TEST(Timers, in_reentrant_groups_are_called_once_a_period)
+{
+  const auto group = this->node_->create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+  std::mutex mutex;
+  std::set<int64_t> periods;
+  std::atomic<int> calls{0};
+  std::atomic<int> twice{0};
+  const auto timer = this->node_->create_wall_timer(
+    milliseconds(1),
+    [&](const rclcpp::TimerInfo & info) {
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        twice += periods.insert(info.expected_call_time.nanoseconds()).second ? 0 : 1;
+      }
+      ++calls;
+      std::this_thread::sleep_for(milliseconds(3));  // others come meanwhile
+    },
+    group);
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  EXPECT_TRUE(wait_for([&] { return calls > 50; }));
+  EXPECT_EQ(twice, 0);
 }
 
 TYPED_TEST(Timers, that_cancel_themselves_run_once_for_each_reset)

@@ -82,6 +82,8 @@ public:
     guard_condition_.trigger();
   }
   int executed() const { return executed_; }
+  /// How often somebody has looked whether there is work.
+  int asked() const { return asked_; }
 
   std::size_t get_number_of_ready_guard_conditions() override { return 1; }
   void add_to_wait_set(rcl_wait_set_t & wait_set) override
@@ -93,6 +95,7 @@ public:
   }
   bool is_ready(const rcl_wait_set_t & wait_set) override
   {
+    ++asked_;
     for (std::size_t i = 0; i < wait_set.size_of_guard_conditions; ++i) {
       if (wait_set.guard_conditions[i] == &guard_condition_.get_rcl_guard_condition()) {
         return waiting_ > 0;
@@ -119,6 +122,7 @@ private:
   rclcpp::GuardCondition guard_condition_;
   std::atomic<int> waiting_{0};
   std::atomic<int> executed_{0};
+  std::atomic<int> asked_{0};
 };
 
 template <typename ExecutorT>

@@ -126,6 +126,8 @@ private:
   void forget_gone_groups();
 
   std::shared_ptr<Notice> notice_;
+  /// Who listens to what that has just left, in another thread, would keep its next executor asleep.
+  std::mutex listening_mutex_;
 #endif
 
   class Impl;
