@@ -80,42 +80,39 @@ struct rclrt_request_id
   uint8_t bytes[RCLRT_SAMPLE_IDENTITY];
 };
 
-struct rclrt_service
+/* What a service and its client have in common: an end each, between two streams. */
+struct rclrt_service_end
 {
   struct rclrt_callback callback;
   struct rclrt_session * session;
   const struct rclrt_type * request_type;
   const struct rclrt_type * response_type;
-  struct rclrt_entity replier;
+  struct rclrt_entity entity; /* replier or requester */
   struct rclrt_input_stream in;
   struct rclrt_output_stream out;
   struct rclrt_sink sink;
-  void * request;
   void * response;
-  struct rclrt_request_id id; /* of the request being handled */
-  /* True: `response` is sent when it returns. False: later, by rclrt_service_respond(). */
-  bool (*run)(void * context, const void * request, void * response);
   void * context;
+};
+
+struct rclrt_service
+{
+  struct rclrt_service_end end;
+  void * request;
+  struct rclrt_request_id id; /* of the request being handled */
+  /* True: the response is sent when it returns. False: later, by rclrt_service_respond(). */
+  bool (*run)(void * context, const void * request, void * response);
   uint32_t unsent;      /* responses for which there was no buffer */
   uint32_t undecodable; /* requests that decode() refused */
 };
 
 struct rclrt_client
 {
-  struct rclrt_callback callback;
-  struct rclrt_session * session;
-  const struct rclrt_type * request_type;
-  const struct rclrt_type * response_type;
-  struct rclrt_entity requester;
-  struct rclrt_input_stream in;
-  struct rclrt_output_stream out;
-  struct rclrt_sink sink;
-  void * response;
+  struct rclrt_service_end end;
   uint16_t number; /* of the request the response belongs to */
-  void (*run)(void * context, const void * response, uint16_t number);
-  void * context;
-  uint32_t undecodable; /* responses that decode() refused */
   uint8_t priority;
+  void (*run)(void * context, const void * response, uint16_t number);
+  uint32_t undecodable; /* responses that decode() refused */
 };
 
 /* Errors of all _init: ARGUMENT, those of rclrt_session_create(), STORAGE (more than 126

@@ -28,7 +28,8 @@ class SimWorld
 public:
   [[nodiscard]] uint64_t now_ns() const { return now_ns_; }
 
-  // After each event: where a processor looks for software interrupts.
+  // Around each event. At its exit a processor looks for software interrupts.
+  std::function<void()> on_interrupt_entry;
   std::function<void()> on_interrupt_exit;
 
   // Runs `event` at `time_ns`, after those of the same time that were asked for earlier.
@@ -49,12 +50,18 @@ public:
     now_ns_ = next->first > now_ns_ ? next->first : now_ns_;
     const auto event = std::move(next->second);
     events_.erase(next);
+    if (on_interrupt_entry) {
+      on_interrupt_entry();
+    }
     event();
     if (on_interrupt_exit) {
       on_interrupt_exit();
     }
     return true;
   }
+
+  // Would step(now_ns()) run anything?
+  [[nodiscard]] bool due() const { return !events_.empty() && events_.begin()->first <= now_ns_; }
 
   void run_until(uint64_t time_ns)
   {
