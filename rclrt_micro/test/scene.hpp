@@ -67,9 +67,15 @@ public:
     };
   }
 
-  void start_all()
+  void start_all(bool with_levels = false)
   {
     start();
+    if (with_levels) {
+      levels.emplace(
+        world, port, [this](unsigned level) { (void)rclrt_executor_run_level(&executor, level); });
+      const uint8_t floors[] = {0, 10, 20};
+      require(rclrt_executor_use_levels(&executor, floors, 3) == RCLRT_OK, "levels");
+    }
     for (auto * each : publishers()) {
       require(
         rclrt_publisher_init(
@@ -91,6 +97,10 @@ public:
     const auto pay = [](void * context) { static_cast<Scene *>(context)->owed = false; };
     require(
       rclrt_executor_add_guard(&executor, &guard, 20, pay, this) == RCLRT_OK,
+      "rclrt_executor_add_guard");
+    require(
+      rclrt_executor_add_guard(
+        &executor, &lowest, 0, [](void *) {}, this) == RCLRT_OK,
       "rclrt_executor_add_guard");
     settle(100);
     rclrt_session_handle(&session);
@@ -137,6 +147,45 @@ public:
     }
   }
 
+  // From now on what comes from the agent is not received, but kept.
+  void catch_frames()
+  {
+    to_client.deliver = [this](const Agent::Bytes & bytes) { caught.push_back(bytes); };
+  }
+
+  // One frame kept, or in pieces.
+  void receive_caught(size_t most = SIZE_MAX)
+  {
+    if (at_frame == caught.size()) {
+      return;
+    }
+    const Agent::Bytes frame = caught[at_frame];  // a copy: more may be caught meanwhile
+    const size_t size = std::min(most, frame.size() - at_byte);
+    const uint8_t * bytes = frame.data() + at_byte;
+    at_byte += size;
+    if (at_byte == frame.size()) {
+      at_byte = 0;
+      at_frame++;
+    }
+    rclrt_daemon_received(&daemon, bytes, size);
+  }
+
+  // As it was before; what is left is received.
+  void let_go()
+  {
+    while (at_frame < caught.size()) {
+      receive_caught();
+    }
+    to_client.deliver = [this](const Agent::Bytes & bytes) {
+      rclrt_daemon_received(&daemon, bytes.data(), bytes.size());
+      arm();
+    };
+    port.transmitted = [this] {
+      rclrt_daemon_transmitted(&daemon);
+      arm();
+    };
+  }
+
   // Everything goes its way.
   void finish()
   {
@@ -144,7 +193,9 @@ public:
       arm();
       settle(100);
       rclrt_session_handle(&session);
-      if (executor.levels == 1) {
+      if (levels) {
+        levels->dispatch();
+      } else {
         spin(100);
       }
     }
@@ -154,8 +205,7 @@ public:
   bool settled()
   {
     bool all = taken.size() == sent_in && !owed && rclrt_daemon_idle(&daemon) &&
-               rclrt_list_empty(&daemon.others.slots) &&
-               length(daemon.free_slots) == options.slots;
+               rclrt_list_empty(&daemon.others.slots) && length(daemon.free_slots) == options.slots;
     for (const auto * each : publishers()) {
       all = all && each->arrived.size() == each->accepted;
     }
@@ -192,6 +242,11 @@ public:
     EXPECT_EQ(length(daemon.free_slots), options.slots);
     EXPECT_TRUE(rclrt_list_empty(&daemon.pending));
     EXPECT_EQ(daemon.execution.used, 0U);
+    for (uint16_t i = 0; i < executor.timers.size; ++i) {
+      const auto * due = executor.timers.nodes[i];
+      EXPECT_EQ(due->place, i);
+      EXPECT_LE(executor.timers.nodes[i == 0 ? 0 : (i - 1) / 2]->key, due->key);
+    }
   }
 
   Publisher high{"high", rclrt_qos_reliable(), 20};
@@ -200,9 +255,13 @@ public:
   Publisher best{"best", rclrt_qos_best_effort(), 1};
   rclrt_subscription in{};
   rclrt_guard guard{};
-  rclrt_timer timer{};
+  rclrt_guard lowest{};
+  rclrt_timer timers[4]{};
   rclrt_budget budget{};
   std::optional<rclrt_micro::SimLevels> levels;
+  std::vector<Agent::Bytes> caught;
+  size_t at_frame = 0;
+  size_t at_byte = 0;
   uint32_t sent_in = 0;
   std::vector<uint32_t> taken;
   bool owed = false;

@@ -4,11 +4,13 @@
 // The completion and reception handlers, and a context that preempts, at every point of every operation:
 // run again and again, with somebody coming in at the first point, at the second, and so on until there
 // is none. Whatever the point, the books are right afterwards.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <deque>
 
 #include "operations.hpp"
@@ -21,8 +23,8 @@ enum class Who
   kInterrupts,    // all that is due: the line is infinitely fast
   kOneInterrupt,  // the first that is due
   kStorm,         // one at each point from there on
-  kLevel,         // a context that preempts: it publishes, on a stream of its own, and triggers
-  kTime,          // whatever it is, it takes 60 ms
+  kLevel,  // a context that preempts: it publishes, on a stream of its own, triggers and collects
+  kTime,   // whatever it is, it takes 60 ms
 };
 
 struct Setting
@@ -66,7 +68,7 @@ Seen run(const Operation & operation, const Setting & setting, const Choice & ch
     operation.policy(options);
   }
   const auto of = std::make_unique<Scene>(options);
-  of->start_all();
+  of->start_all(operation.levels);
   if (operation.before != nullptr) {
     operation.before(*of);
   }
@@ -87,8 +89,12 @@ Seen run(const Operation & operation, const Setting & setting, const Choice & ch
         of->world.step(of->world.now_ns());
         break;
       case Who::kLevel:
-        (void)of->publish(of->urgent);
+        (void)of->publish(of->urgent, 200);
         of->trigger();
+        (void)rclrt_executor_collect(&of->executor);
+        if (of->levels) {
+          of->levels->dispatch();
+        }
         break;
       case Who::kTime:
         of->world.work(60 * kMs);
@@ -96,10 +102,16 @@ Seen run(const Operation & operation, const Setting & setting, const Choice & ch
     }
   };
   of->world.on_interrupt_entry = [&] { points.handlers_begin(); };
-  of->world.on_interrupt_exit = [&] { points.handlers_end(); };
+  of->world.on_interrupt_exit = [&] {
+    points.handlers_end();
+    if (of->levels) {
+      of->levels->dispatch();
+    }
+  };
   points.begin();
   operation.run(*of);
   points.end();
+  of->let_go();
   of->finish();
   of->check_books(operation.all);
   EXPECT_EQ(points.nested, 0);
@@ -109,15 +121,16 @@ Seen run(const Operation & operation, const Setting & setting, const Choice & ch
 class Interrupts : public ::testing::TestWithParam<std::tuple<Operation, Setting>>
 {
 protected:
-  void everywhere(Who who)
+  void at_every_point(Who who)
   {
     const auto & [operation, setting] = GetParam();
     Choice choice{who, 0, nullptr};
     int points = run(operation, setting, choice).points;
     ASSERT_FALSE(HasFailure()) << "without anybody coming in";
-    // What waits for the agent does the same many times.
-    const bool all = !operation.long_ || std::getenv("RCLRT_MICRO_EVERY_POINT") != nullptr;
-    const int step = all ? 1 : who >= Who::kLevel ? 53 : 23;
+    // What waits for the agent does the same many times; the others differ little from the first two.
+    const bool first_two = who == Who::kInterrupts || who == Who::kLevel;
+    const bool everywhere = std::getenv("RCLRT_MICRO_EVERY_POINT") != nullptr;
+    const int step = everywhere ? 1 : (operation.long_ ? 53 : 1) * (first_two ? 1 : 5);
     for (choice.at = 1; choice.at <= points && !HasFailure(); choice.at += step) {
       SCOPED_TRACE("at point " + std::to_string(choice.at));
       points = std::max(points, run(operation, setting, choice).points);
@@ -126,16 +139,130 @@ protected:
   }
 };
 
-TEST_P(Interrupts, come_all_at_once) { everywhere(Who::kInterrupts); }
-TEST_P(Interrupts, come_one_alone) { everywhere(Who::kOneInterrupt); }
-TEST_P(Interrupts, come_one_after_the_other) { everywhere(Who::kStorm); }
-TEST_P(Interrupts, a_context_that_preempts_publishes_and_triggers) { everywhere(Who::kLevel); }
-TEST_P(Interrupts, time_passes) { everywhere(Who::kTime); }
+TEST_P(Interrupts, come_all_at_once) { at_every_point(Who::kInterrupts); }
+TEST_P(Interrupts, come_one_alone) { at_every_point(Who::kOneInterrupt); }
+TEST_P(Interrupts, come_one_after_the_other) { at_every_point(Who::kStorm); }
+TEST_P(Interrupts, a_context_that_preempts_publishes_and_triggers) { at_every_point(Who::kLevel); }
+TEST_P(Interrupts, time_passes) { at_every_point(Who::kTime); }
+
+// Over the serial line all of them; beyond it what the setting has to do with.
+std::vector<std::tuple<Operation, Setting>> cases()
+{
+  std::vector<std::tuple<Operation, Setting>> all;
+  for (const auto & operation : kOperations) {
+    for (const auto & setting : kSettings) {
+      const bool paper = setting.mode == RCLRT_MODE_PAPER;
+      if (setting.name == kSerial.name || (paper ? operation.in_paper : operation.on_lines)) {
+        all.emplace_back(operation, setting);
+      }
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Interrupts, ::testing::ValuesIn(cases()), [](const auto & of) {
+  return std::string(std::get<0>(of.param).name) + "_" + std::get<1>(of.param).name;
+});
+
+// The ring is nearly full of frames, and while one is taken others arrive, a byte at a time: from the first
+// point on, from the second, and so on. What was overwritten meanwhile comes again.
+class Bytes : public ::testing::TestWithParam<Setting>
+{
+};
+
+TEST_P(Bytes, that_arrive_while_a_frame_is_copied_are_not_taken_for_it)
+{
+  uint32_t overwritten = 0;
+  int points = 1;
+  for (int at = 0; at <= points && !HasFailure(); ++at) {
+    SCOPED_TRACE("from point " + std::to_string(at));
+    RigOptions options;
+    options.byte_ns = 0;
+    options.capacity = 128;
+    options.ring = 512;
+    options.framing = GetParam().framing;
+    const auto of = std::make_unique<Scene>(options);
+    of->start_all();
+    const uint32_t start = of->daemon.head;
+    while (of->daemon.head - start < options.ring - 70) {
+      of->send_in(40);
+      of->settle(1);
+    }
+    of->catch_frames();
+    of->send_in(40);
+    of->send_in(40);
+    of->interrupts();
+    const uint32_t before = of->daemon.counters.overwritten;
+    Points seen(of->port.port, of->port.transport);
+    seen.at = at;
+    seen.onwards = true;
+    seen.matters = [&] { return of->at_frame < of->caught.size(); };
+    seen.come_in = [&] { of->receive_caught(1); };
+    seen.begin();
+    of->spin(1);
+    seen.end();
+    overwritten += of->daemon.counters.overwritten - before;
+    points = std::max(points, seen.count());
+    of->let_go();
+    of->finish();
+    of->check_books(true);
+  }
+  EXPECT_TRUE(overwritten > 0 || !Points::sees_accesses());
+  std::printf("%d points, %u overwritten\n", points, overwritten);
+}
 
 INSTANTIATE_TEST_SUITE_P(
-  All, Interrupts,
-  ::testing::Combine(::testing::ValuesIn(kOperations), ::testing::ValuesIn(kSettings)),
-  [](const auto & of) {
-    return std::string(std::get<0>(of.param).name) + "_" + std::get<1>(of.param).name;
-  });
+  All, Bytes, ::testing::Values(kSettings[0], kSettings[3]),
+  [](const auto & of) { return of.param.name; });
+
+// Does anything go wrong when this critical section does not mask? In a process of its own, which may
+// crash or go around for ever.
+bool is_needed(const Operation & operation, const void * section)
+{
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    (void)!freopen("/dev/null", "w", stdout);
+    for (const Who who : {Who::kInterrupts, Who::kLevel}) {
+      Choice choice{who, 0, section};
+      const int points = run(operation, kSerial, choice).points;
+      for (choice.at = 1; choice.at <= points && !::testing::Test::HasFailure(); ++choice.at) {
+        (void)run(operation, kSerial, choice);
+      }
+    }
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status != 0;
+}
+
+// The test of the test: with any one of them open, somebody who comes in breaks something.
+TEST(CriticalSections, left_open_are_noticed)
+{
+  if (!Points::sees_accesses()) {
+    GTEST_SKIP() << "a sanitizer takes the place of what sees the accesses";
+  }
+  std::map<const void *, bool> needed;
+  for (const auto & operation : kOperations) {
+    if (operation.long_) {
+      continue;
+    }
+    const auto seen = run(operation, kSerial, {});
+    ASSERT_FALSE(HasFailure()) << operation.name;
+    for (const void * section : seen.sections) {
+      bool & known = needed[section];
+      known = known || is_needed(operation, section);
+    }
+  }
+  const auto count = std::count_if(
+    needed.begin(), needed.end(), [](const auto & section) { return section.second; });
+  for (const auto & [section, is] : needed) {
+    Dl_info info;
+    dladdr(section, &info);
+    std::printf("%p %s\n", (void *)((char *)section - (char *)info.dli_fbase), is ? "needed" : "-");
+  }
+  std::printf("%d of %zu\n", static_cast<int>(count), needed.size());
+  EXPECT_GE(count, 12);
+}
 }  // namespace
