@@ -60,7 +60,8 @@ void Points::point()
     return;
   }
   ++count_;
-  if (at != 0 && (onwards ? count_ >= at : count_ == at)) {
+  const bool again = onwards ? count_ > at : then != 0 && count_ == at + then;
+  if (at != 0 && (count_ == at || again)) {
     handlers_begin();
     come_in();
     handlers_end();
@@ -110,24 +111,24 @@ bool Points::sees_accesses() { return true; }
 
 // What the compiler calls for -fsanitize=thread, here without the runtime library of that name.
 extern "C" {
-#define ACCESS(name)                             \
-  void __tsan_##name(void * address);            \
-  void __tsan_##name(void * address)             \
-  {                                              \
-    if (current != nullptr) {                    \
-      current->access(address);                  \
-    }                                            \
+#define ACCESS(name)                  \
+  void __tsan_##name(void * address); \
+  void __tsan_##name(void * address)  \
+  {                                   \
+    if (current != nullptr) {         \
+      current->access(address);       \
+    }                                 \
   }
-#define RANGE(name)                              \
-  void __tsan_##name(void * address, size_t);    \
-  void __tsan_##name(void * address, size_t)     \
-  {                                              \
-    if (current != nullptr) {                    \
-      current->access(address);                  \
-    }                                            \
+#define RANGE(name)                           \
+  void __tsan_##name(void * address, size_t); \
+  void __tsan_##name(void * address, size_t)  \
+  {                                           \
+    if (current != nullptr) {                 \
+      current->access(address);               \
+    }                                         \
   }
-#define NOTHING(name)                            \
-  void __tsan_##name(void *);                    \
+#define NOTHING(name)         \
+  void __tsan_##name(void *); \
   void __tsan_##name(void *) {}
 ACCESS(read1)
 ACCESS(read2)

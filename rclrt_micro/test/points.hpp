@@ -30,6 +30,7 @@ public:
   std::function<void()> come_in;  // at the points chosen
   std::function<bool()> matters;  // would it change anything now? Points where not are left out
   int at = 0;                     // the point chosen, from 1; 0: none
+  int then = 0;                   // and once more, so many points later; 0: not
   bool onwards = false;           // every point from there on
   // The critical section that does not mask: the place that enters it. Points inside it count, others
   // do not.

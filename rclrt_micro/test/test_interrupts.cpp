@@ -4,7 +4,6 @@
 // The completion and reception handlers, and a context that preempts, at every point of every operation:
 // run again and again, with somebody coming in at the first point, at the second, and so on until there
 // is none. Whatever the point, the books are right afterwards.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,10 +21,16 @@ enum class Who
 {
   kInterrupts,    // all that is due: the line is infinitely fast
   kOneInterrupt,  // the first that is due
+  kTwice,         // all that is due, and again a little later
   kStorm,         // one at each point from there on
   kLevel,  // a context that preempts: it publishes, on a stream of its own, triggers and collects
   kTime,   // whatever it is, it takes 60 ms
 };
+
+constexpr std::pair<Who, const char *> kWho[] = {
+  {Who::kInterrupts, "interrupts"}, {Who::kOneInterrupt, "one_interrupt"},
+  {Who::kTwice, "twice"},           {Who::kStorm, "storm"},
+  {Who::kLevel, "level"},           {Who::kTime, "time"}};
 
 struct Setting
 {
@@ -75,6 +80,7 @@ Seen run(const Operation & operation, const Setting & setting, const Choice & ch
   Points points(of->port.port, of->port.transport);
   points.at = choice.at;
   points.onwards = choice.who == Who::kStorm;
+  points.then = choice.who == Who::kTwice ? 2 + choice.at % 11 : 0;
   points.unmasked = choice.unmasked;
   if (choice.who <= Who::kStorm) {
     points.matters = [&] { return of->world.due(); };
@@ -82,6 +88,7 @@ Seen run(const Operation & operation, const Setting & setting, const Choice & ch
   points.come_in = [&] {
     switch (choice.who) {
       case Who::kInterrupts:
+      case Who::kTwice:
         of->interrupts();
         break;
       case Who::kOneInterrupt:
@@ -121,29 +128,36 @@ Seen run(const Operation & operation, const Setting & setting, const Choice & ch
 class Interrupts : public ::testing::TestWithParam<std::tuple<Operation, Setting>>
 {
 protected:
-  void at_every_point(Who who)
+  // Returns how many there are.
+  int come_in_everywhere(Who who)
   {
     const auto & [operation, setting] = GetParam();
     Choice choice{who, 0, nullptr};
     int points = run(operation, setting, choice).points;
-    ASSERT_FALSE(HasFailure()) << "without anybody coming in";
     // What waits for the agent does the same many times; the others differ little from the first two.
     const bool first_two = who == Who::kInterrupts || who == Who::kLevel;
     const bool everywhere = std::getenv("RCLRT_MICRO_EVERY_POINT") != nullptr;
-    const int step = everywhere ? 1 : (operation.long_ ? 53 : 1) * (first_two ? 1 : 5);
+    const int step = everywhere ? 1 : (operation.long_ ? 53 : 1) * (first_two ? 1 : 11);
     for (choice.at = 1; choice.at <= points && !HasFailure(); choice.at += step) {
       SCOPED_TRACE("at point " + std::to_string(choice.at));
       points = std::max(points, run(operation, setting, choice).points);
     }
-    std::printf("%d points\n", points);
+    return points;
   }
 };
 
-TEST_P(Interrupts, come_all_at_once) { at_every_point(Who::kInterrupts); }
-TEST_P(Interrupts, come_one_alone) { at_every_point(Who::kOneInterrupt); }
-TEST_P(Interrupts, come_one_after_the_other) { at_every_point(Who::kStorm); }
-TEST_P(Interrupts, a_context_that_preempts_publishes_and_triggers) { at_every_point(Who::kLevel); }
-TEST_P(Interrupts, time_passes) { at_every_point(Who::kTime); }
+TEST_P(Interrupts, lose_nothing_double_nothing_and_leak_nothing)
+{
+  int all = 0;
+  for (const auto & [who, name] : kWho) {
+    SCOPED_TRACE(name);
+    const int points = come_in_everywhere(who);
+    RecordProperty(std::string("points_") + name, points);
+    all += points;
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_GT(all, 10);
+}
 
 // Over the serial line all of them; beyond it what the setting has to do with.
 std::vector<std::tuple<Operation, Setting>> cases()
@@ -163,6 +177,35 @@ std::vector<std::tuple<Operation, Setting>> cases()
 INSTANTIATE_TEST_SUITE_P(All, Interrupts, ::testing::ValuesIn(cases()), [](const auto & of) {
   return std::string(std::get<0>(of.param).name) + "_" + std::get<1>(of.param).name;
 });
+
+// Whoever has read the clock may be interrupted by whoever publishes a little later.
+TEST(Clock, what_is_published_after_it_was_read_is_neither_given_up_nor_asked_for)
+{
+  RigOptions options;
+  options.byte_ns = 0;
+  options.policy.lifetime_ns = 500 * kMs;
+  Rig rig(options);
+  rclrt_output_stream stream{};
+  rclrt_daemon_add_output(&rig.daemon, &stream, 0x83);
+  rig.open(0x83);
+  rig.to_agent.faults.loss = 1;
+  const uint32_t before = rig.daemon.counters.sent;
+  bool once = false;
+  rig.port.on_enter = [&] {
+    if (!std::exchange(once, true)) {
+      rig.world.work(1 * kMs);
+      EXPECT_EQ(rig.write(stream, 3, number(1)), RCLRT_OK);
+      while (rig.world.step(rig.world.now_ns())) {
+      }
+    }
+  };
+  (void)rclrt_daemon_tick(&rig.daemon);
+  rig.port.on_enter = nullptr;
+  EXPECT_TRUE(once);
+  EXPECT_EQ(rig.daemon.counters.sent, before + 1);
+  EXPECT_EQ(rig.daemon.counters.abandoned, 0U);
+  EXPECT_EQ(rclrt_list_empty(&rig.daemon.pending), false);
+}
 
 // The ring is nearly full of frames, and while one is taken others arrive, a byte at a time: from the first
 // point on, from the second, and so on. What was overwritten meanwhile comes again.
@@ -208,7 +251,6 @@ TEST_P(Bytes, that_arrive_while_a_frame_is_copied_are_not_taken_for_it)
     of->check_books(true);
   }
   EXPECT_TRUE(overwritten > 0 || !Points::sees_accesses());
-  std::printf("%d points, %u overwritten\n", points, overwritten);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -219,6 +261,7 @@ INSTANTIATE_TEST_SUITE_P(
 // crash or go around for ever.
 bool is_needed(const Operation & operation, const void * section)
 {
+  (void)fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
     alarm(10);
@@ -237,7 +280,7 @@ bool is_needed(const Operation & operation, const void * section)
   return status != 0;
 }
 
-// The test of the test: with any one of them open, somebody who comes in breaks something.
+// The test of the test.
 TEST(CriticalSections, left_open_are_noticed)
 {
   if (!Points::sees_accesses()) {
@@ -257,12 +300,7 @@ TEST(CriticalSections, left_open_are_noticed)
   }
   const auto count = std::count_if(
     needed.begin(), needed.end(), [](const auto & section) { return section.second; });
-  for (const auto & [section, is] : needed) {
-    Dl_info info;
-    dladdr(section, &info);
-    std::printf("%p %s\n", (void *)((char *)section - (char *)info.dli_fbase), is ? "needed" : "-");
-  }
-  std::printf("%d of %zu\n", static_cast<int>(count), needed.size());
-  EXPECT_GE(count, 12);
+  // The others are for threads, or guard what those who come in here do not touch.
+  EXPECT_GE(count, 15) << "of " << needed.size();
 }
 }  // namespace
