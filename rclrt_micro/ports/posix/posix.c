@@ -48,10 +48,7 @@ static void leave(void * context, uint32_t token)
 static void pend(void * context, unsigned level) { sem_post(&posix_of(context)->pended[level]); }
 
 /* Whether or not somebody waits now: what is written stays until a read_line() has seen it. */
-static void wake(void * context)
-{
-  (void)eventfd_write(posix_of(context)->woken, 1);
-}
+static void wake(void * context) { (void)eventfd_write(posix_of(context)->woken, 1); }
 
 static bool speed_of(unsigned long baud, speed_t * speed)
 {
