@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -265,3 +266,15 @@ struct Echo
 
 // So long that only a program that has come to a halt gets there.
 constexpr auto kPatience = std::chrono::seconds(60);
+
+// Sets `stop` when `done` holds, or patience is at its end.
+inline std::thread stop_when(bool & stop, std::function<bool()> done)
+{
+  return std::thread([&stop, done = std::move(done)] {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!done() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+  });
+}

@@ -176,14 +176,8 @@ public:
     while (at_frame < caught.size()) {
       receive_caught();
     }
-    to_client.deliver = [this](const Agent::Bytes & bytes) {
-      rclrt_daemon_received(&daemon, bytes.data(), bytes.size());
-      arm();
-    };
-    port.transmitted = [this] {
-      rclrt_daemon_transmitted(&daemon);
-      arm();
-    };
+    to_client.deliver = deliver_;
+    port.transmitted = transmitted_;
   }
 
   // Everything goes its way.
@@ -306,4 +300,6 @@ private:
 
   Blob message;
   uint8_t assembly[512]{};
+  const std::function<void(const Agent::Bytes &)> deliver_ = to_client.deliver;
+  const std::function<void()> transmitted_ = port.transmitted;
 };

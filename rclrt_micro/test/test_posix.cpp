@@ -80,14 +80,8 @@ TEST_P(Lines, levels_run_in_threads_of_their_own)
   ASSERT_NO_FATAL_FAILURE(low.build(program, "low", 1, 11));
   ASSERT_NO_FATAL_FAILURE(high.build(program, "high", 12, 25));
   bool stop = false;
-  std::thread watcher([&] {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    const auto done = [&] { return low.received == Echo::kCount && high.received == Echo::kCount; };
-    while (!done() && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    __atomic_store_n(&stop, true, __ATOMIC_RELEASE);
-  });
+  std::thread watcher =
+    stop_when(stop, [&] { return low.received == Echo::kCount && high.received == Echo::kCount; });
   EXPECT_EQ(rclrt_posix_run(&program.posix, &program.executor, nullptr, &stop), RCLRT_OK);
   watcher.join();
   EXPECT_EQ(low.received, Echo::kCount);
@@ -123,13 +117,7 @@ TEST(Posix, with_levels_a_budget_that_is_used_up_is_full_again_after_its_period)
   ASSERT_EQ(rclrt_callback_set_budget(&storm.guard.callback, &budget), RCLRT_OK);
   rclrt_guard_trigger(&storm.guard);
   bool stop = false;
-  std::thread watcher([&] {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (storm.runs < 50 && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    __atomic_store_n(&stop, true, __ATOMIC_RELEASE);
-  });
+  std::thread watcher = stop_when(stop, [&] { return storm.runs >= 50; });
   EXPECT_EQ(rclrt_posix_run(&program.posix, &program.executor, nullptr, &stop), RCLRT_OK);
   watcher.join();
   EXPECT_GE(storm.runs, 50);

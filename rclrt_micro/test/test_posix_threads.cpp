@@ -351,13 +351,7 @@ TEST(Resource, what_levels_without_priorities_do_with_it_is_not_interleaved)
     rclrt_guard_trigger(&shared.guards[i]);
   }
   bool stop = false;
-  std::thread watcher([&] {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (shared.runs < 2 && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    __atomic_store_n(&stop, true, __ATOMIC_RELEASE);
-  });
+  std::thread watcher = stop_when(stop, [&] { return shared.runs == 2; });
   EXPECT_EQ(rclrt_posix_run(&program.posix, &program.executor, nullptr, &stop), RCLRT_OK);
   watcher.join();
   EXPECT_EQ(shared.runs, 2);

@@ -69,7 +69,8 @@ enum rclrt_ret rclrt_posix_run(
 
 /* Something that callbacks of several levels use. Under SCHED_FIFO by the immediate ceiling
  * protocol: whoever has it runs at its ceiling, so that nobody else who uses it can run on that
- * processor meanwhile, and waits at most for one use by somebody less urgent. */
+ * processor meanwhile, and waits at most for one use by somebody less urgent. The port's own
+ * critical sections have priority inheritance instead: threads outside SCHED_FIFO enter them too. */
 struct rclrt_posix_resource
 {
   pthread_mutex_t mutex;
