@@ -330,6 +330,7 @@ TEST(Resource, what_levels_without_priorities_do_with_it_is_not_interleaved)
     rclrt_posix_resource resource{};
     int value = 0;  // guarded by it
     rclrt_guard guards[2]{};
+    std::atomic<int> begun{0};
     std::atomic<int> runs{0};
   } shared;
   ASSERT_EQ(rclrt_posix_resource_init(&shared.resource, 0), RCLRT_OK);
@@ -339,6 +340,11 @@ TEST(Resource, what_levels_without_priorities_do_with_it_is_not_interleaved)
         &program.executor, &shared.guards[i], static_cast<uint8_t>(5 + 10 * i),
         [](void * context) {
           auto & self = *static_cast<Shared *>(context);
+          const auto end = std::chrono::steady_clock::now() + kPatience / 2;
+          self.begun++;
+          while (self.begun < 2 && std::chrono::steady_clock::now() < end) {
+            std::this_thread::yield();
+          }
           for (int k = 0; k < 1000; ++k) {
             EXPECT_EQ(rclrt_posix_resource_take(&self.resource), RCLRT_OK);
             self.value++;
