@@ -5,12 +5,12 @@
 // run again and again, with somebody coming in at the first point, at the second, and so on until there
 // is none. Whatever the point, the books are right afterwards.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <deque>
 
 #include "operations.hpp"
 
@@ -264,7 +264,8 @@ bool is_needed(const Operation & operation, const void * section)
   (void)fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(10);
+    const rlimit seconds = {20, 20};  // of the processor's time
+    (void)setrlimit(RLIMIT_CPU, &seconds);
     (void)!freopen("/dev/null", "w", stdout);
     for (const Who who : {Who::kInterrupts, Who::kLevel}) {
       Choice choice{who, 0, section};
