@@ -186,8 +186,8 @@ bool fuzz_frame(const uint8_t * data, size_t size)
 bool fuzz_line(const uint8_t * data, size_t size)
 {
   static struct fixture fixture;
-  static struct fixture
-    fresh[3]; /* for each framing, made once: that is most of what a run takes */
+  /* For each framing, made once: that is most of what a run takes. */
+  static struct fixture fresh[3];
   if (size == 0) {
     return true;
   }
