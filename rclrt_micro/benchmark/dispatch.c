@@ -53,7 +53,7 @@ __attribute__((noinline)) void dispatch(
 int main(int argc, char ** argv)
 {
   static struct rclrt_guard guards[MOST];
-  const struct rclrt_port port = {NULL, now_ns, enter, leave, NULL};
+  const struct rclrt_port port = {NULL, now_ns, enter, leave, NULL, NULL};
   const struct rclrt_transport transport = {NULL, NULL, NULL, write_nowhere, read_nothing};
   const uint8_t key[4] = {0, 0, 0, 1};
   const int callbacks = argc == 4 ? atoi(argv[2]) : 0;

@@ -157,16 +157,16 @@ enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher)
   if (publisher == NULL || publisher->stream == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  const enum rclrt_ret ret =
-    delete_endpoint(publisher->session, &publisher->writer, &publisher->group, &publisher->topic);
+  /* First: what came after the deletion would be acknowledged, and thrown away. */
   if (publisher->stream == &publisher->own_stream) {
     rclrt_daemon_remove_output(publisher->session->daemon, &publisher->own_stream);
   }
   publisher->stream = NULL;
-  return ret;
+  return delete_endpoint(
+    publisher->session, &publisher->writer, &publisher->group, &publisher->topic);
 }
 
-enum rclrt_ret client_add_reception(
+void client_add_reception(
   struct rclrt_session * session, struct rclrt_entity * entity, struct rclrt_input_stream * stream,
   struct rclrt_sink * sink, bool reliable)
 {
@@ -174,8 +174,9 @@ enum rclrt_ret client_add_reception(
   const uint8_t id = next_stream(session, reliable);
   entity->read_stream = id;
   entity->delivery.max_samples = UINT16_MAX;
-  (void)rclrt_daemon_add_input(daemon, stream, id, NULL, 0); /* fails for null pointers only */
-  return rclrt_daemon_add_sink(daemon, sink, entity->id, id, 0);
+  /* These fail for null pointers only. */
+  (void)rclrt_daemon_add_input(daemon, stream, id, NULL, 0);
+  (void)rclrt_daemon_add_sink(daemon, sink, entity->id, id, 0);
 }
 
 void client_remove_reception(
@@ -222,8 +223,9 @@ enum rclrt_ret rclrt_subscription_init(
   }
   subscription->session = node->session; /* from now on it can be used */
   subscription->sink.notify = subscription_notify;
-  return client_add_reception(
+  client_add_reception(
     node->session, &subscription->reader, &subscription->stream, &subscription->sink, qos.reliable);
+  return RCLRT_OK;
 }
 
 enum rclrt_ret rclrt_subscription_fini(struct rclrt_subscription * subscription)

@@ -30,7 +30,7 @@ enum rclrt_ret client_check_streams(const struct rclrt_session * session, unsign
 enum rclrt_ret client_add_output(
   struct rclrt_session * session, struct rclrt_output_stream * stream, bool reliable);
 /* The stream and line for what an entity receives. */
-enum rclrt_ret client_add_reception(
+void client_add_reception(
   struct rclrt_session * session, struct rclrt_entity * entity, struct rclrt_input_stream * stream,
   struct rclrt_sink * sink, bool reliable);
 /* Asks the agent to stop, throws away what has come meanwhile, and takes both out. */

@@ -94,6 +94,9 @@ void daemon_settle_until(
  * from the front) and the other fragments of its message. Returns how many. At most RCLRT_WINDOW
  * steps. */
 uint16_t daemon_abandon(struct rclrt_daemon * daemon, struct rclrt_node * node);
+/* A writer behind a message header. */
+struct rclrt_writer daemon_begin_message(
+  const struct rclrt_daemon * daemon, uint8_t * bytes, size_t capacity, uint8_t stream);
 /* Sends whatever may be sent, unless somebody is at it. Not inside a critical section. */
 void daemon_kick(struct rclrt_daemon * daemon);
 /* The stream as new, everything of it queued or waiting dropped; what is reliable is counted and
@@ -107,9 +110,11 @@ void daemon_report_abandoned(
 void daemon_reset_receiving(struct rclrt_daemon * daemon);
 /* The line was closed: half a frame that came before is not continued. */
 void daemon_line_closed(struct rclrt_daemon * daemon);
-/* Not inside a critical section. */
-void daemon_on_acknack(struct rclrt_daemon * daemon, const struct rclrt_acknack * acknack);
-/* The same, for an ACKNACK or HEARTBEAT wherever in a message. False: it is neither. */
+/* In a critical section. Whoever calls it kicks afterwards. S + RCLRT_WINDOW steps. */
+void daemon_on_acknack(
+  struct rclrt_daemon * daemon, const struct rclrt_acknack * acknack, uint64_t now);
+/* An ACKNACK or HEARTBEAT wherever in a message. False: it is neither. Not inside a critical
+ * section. */
 bool daemon_on_control(struct rclrt_daemon * daemon, const struct rclrt_submessage * submessage);
 /* In a critical section: the acknowledgement that an input stream owes, if any. */
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack);

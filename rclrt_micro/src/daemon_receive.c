@@ -90,10 +90,11 @@ void daemon_notify(struct rclrt_sink * sink)
   }
 }
 
-static void on_heartbeat(struct rclrt_daemon * daemon, const struct rclrt_heartbeat * heartbeat)
+/* In a critical section. Returns the sink to notify, or null. */
+static struct rclrt_sink * on_heartbeat(
+  struct rclrt_daemon * daemon, const struct rclrt_heartbeat * heartbeat)
 {
   struct rclrt_sink * sink = NULL;
-  const uint32_t token = daemon_enter(daemon);
   struct rclrt_input_stream * input = daemon_find_input(daemon, heartbeat->stream);
   if (input != NULL && is_reliable(input->id)) {
     /* The agent has given up what is before first_unacked. */
@@ -129,8 +130,7 @@ static void on_heartbeat(struct rclrt_daemon * daemon, const struct rclrt_heartb
     input->asked = 0;
     input->ack_due = true;
   }
-  daemon_leave(daemon, token);
-  daemon_notify(sink);
+  return sink;
 }
 
 /* Unstuffs, checks and copies the bytes of a frame out of the ring. */
@@ -156,6 +156,7 @@ enum rclrt_ret daemon_copy_out(
   return ret;
 }
 
+/* In a critical section. */
 static bool is_ours(const struct rclrt_daemon * daemon, const uint8_t * head)
 {
   if (daemon->greeting && head[1] != RCLRT_STREAM_NONE) {
@@ -173,12 +174,20 @@ bool daemon_on_control(struct rclrt_daemon * daemon, const struct rclrt_submessa
   if (!is_control(submessage->id)) {
     return false;
   }
+  const uint64_t now = daemon_now(daemon);
+  struct rclrt_sink * sink = NULL;
+  const uint32_t token = daemon_enter(daemon);
   if (daemon->greeting) {
-    daemon_count(daemon, &daemon->counters.foreign);
+    daemon->counters.foreign++;
   } else if (submessage->id == RCLRT_ACKNACK) {
-    daemon_on_acknack(daemon, &submessage->of.acknack);
+    daemon_on_acknack(daemon, &submessage->of.acknack, now);
   } else {
-    on_heartbeat(daemon, &submessage->of.heartbeat);
+    sink = on_heartbeat(daemon, &submessage->of.heartbeat);
+  }
+  daemon_leave(daemon, token);
+  daemon_notify(sink);
+  if (submessage->id == RCLRT_ACKNACK) {
+    daemon_kick(daemon);
   }
   return true;
 }
@@ -255,14 +264,15 @@ static void on_frame(
 {
   uint8_t head[RCLRT_FRAME_PREVIEW]; /* a copy: the next frame may come in the middle of this */
   memcpy(head, preview, sizeof(head));
-  daemon_count(daemon, &daemon->counters.received);
   const size_t at = rclrt_message_header_size(head[0]);
-  if (found->length < at + RCLRT_SUBMESSAGE_HEADER) {
-    daemon_count(daemon, &daemon->counters.malformed);
-    return;
-  }
-  if (!is_ours(daemon, head)) {
-    daemon_count(daemon, &daemon->counters.foreign);
+  const bool cut = found->length < at + RCLRT_SUBMESSAGE_HEADER;
+  uint32_t token = daemon_enter(daemon);
+  const bool foreign = !cut && !is_ours(daemon, head);
+  daemon->counters.received++;
+  daemon->counters.malformed += cut ? 1U : 0U;
+  daemon->counters.foreign += foreign ? 1U : 0U;
+  daemon_leave(daemon, token);
+  if (cut || foreign) {
     return;
   }
   const uint8_t submessage = head[at];
@@ -276,7 +286,7 @@ static void on_frame(
   const uint8_t stream = head[1];
   const uint16_t sequence = (uint16_t)(head[2] | head[3] << 8);
   struct rclrt_sink * sink = NULL;
-  const uint32_t token = daemon_enter(daemon);
+  token = daemon_enter(daemon);
   struct rclrt_input_stream * input = daemon_find_input(daemon, stream);
   const struct rclrt_input_stream * gap = NULL;
   bool keep = true;

@@ -176,14 +176,21 @@ enum rclrt_ret rclrt_daemon_acquire(
   return *node == NULL ? RCLRT_ERR_AGAIN : RCLRT_OK;
 }
 
-struct rclrt_writer rclrt_daemon_writer(struct rclrt_daemon * daemon, struct rclrt_node * node)
+struct rclrt_writer daemon_begin_message(
+  const struct rclrt_daemon * daemon, uint8_t * bytes, size_t capacity, uint8_t stream)
 {
-  struct rclrt_message_header header = {daemon->session, node->stream->id, 0, {0, 0, 0, 0}};
+  struct rclrt_message_header header = {daemon->session, stream, 0, {0, 0, 0, 0}};
   memcpy(header.key, daemon->key, sizeof(header.key));
   struct rclrt_writer writer;
-  rclrt_writer_init(&writer, node->bytes, daemon->config.message_capacity);
+  rclrt_writer_init(&writer, bytes, capacity);
   rclrt_write_message_header(&writer, &header);
   return writer;
+}
+
+struct rclrt_writer rclrt_daemon_writer(struct rclrt_daemon * daemon, struct rclrt_node * node)
+{
+  return daemon_begin_message(
+    daemon, node->bytes, daemon->config.message_capacity, node->stream->id);
 }
 
 /* In a critical section: the number is given and the place in the queue taken together, so numbers

@@ -11,11 +11,8 @@
 /* In a critical section: bytes of an own ACKNACK or HEARTBEAT, outside any stream. */
 static void begin_control(struct rclrt_daemon * daemon, const struct rclrt_submessage * submessage)
 {
-  struct rclrt_message_header header = {daemon->session, RCLRT_STREAM_NONE, 0, {0, 0, 0, 0}};
-  memcpy(header.key, daemon->key, sizeof(header.key));
-  struct rclrt_writer writer;
-  rclrt_writer_init(&writer, daemon->control, sizeof(daemon->control));
-  rclrt_write_message_header(&writer, &header);
+  struct rclrt_writer writer =
+    daemon_begin_message(daemon, daemon->control, sizeof(daemon->control), RCLRT_STREAM_NONE);
   rclrt_write_submessage(&writer, submessage);
   daemon->message = daemon->control;
   daemon->message_length = (uint16_t)writer.at;
@@ -268,10 +265,9 @@ static void requeue_missing(
   }
 }
 
-void daemon_on_acknack(struct rclrt_daemon * daemon, const struct rclrt_acknack * acknack)
+void daemon_on_acknack(
+  struct rclrt_daemon * daemon, const struct rclrt_acknack * acknack, uint64_t now)
 {
-  const uint64_t now = daemon_now(daemon);
-  const uint32_t token = daemon_enter(daemon);
   struct rclrt_output_stream * stream = find_output(daemon, acknack->stream);
   const uint16_t first = acknack->first_unacked;
   /* What was never sent cannot be acknowledged. */
@@ -282,8 +278,6 @@ void daemon_on_acknack(struct rclrt_daemon * daemon, const struct rclrt_acknack 
     }
     requeue_missing(daemon, stream, acknack, now);
   }
-  daemon_leave(daemon, token);
-  daemon_kick(daemon);
 }
 
 /* Gives up the oldest message that has outlived its time. False when there is none. */

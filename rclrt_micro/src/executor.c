@@ -117,8 +117,11 @@ bool executor_enter_ready(struct rclrt_executor * executor, struct rclrt_callbac
 
 void executor_pend(struct rclrt_executor * executor, const struct rclrt_callback * callback)
 {
+  const struct rclrt_port * port = executor->port;
   if (executor->levels > 1) {
-    executor->port->pend(executor->port->context, level_of(executor, callback->priority));
+    port->pend(port->context, level_of(executor, callback->priority));
+  } else if (port->wake != NULL) {
+    port->wake(port->context);
   }
 }
 

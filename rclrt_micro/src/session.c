@@ -95,7 +95,16 @@ enum rclrt_ret rclrt_session_init(
   (void)rclrt_daemon_add_output(daemon, &session->best_effort, RCLRT_STREAM_BEST_EFFORT);
   (void)rclrt_daemon_add_output(daemon, &session->reliable, RCLRT_STREAM_RELIABLE);
   (void)rclrt_daemon_add_input(daemon, &session->best_effort_in, RCLRT_STREAM_BEST_EFFORT, NULL, 0);
-  return rclrt_daemon_add_input(daemon, &session->reliable_in, RCLRT_STREAM_RELIABLE, NULL, 0);
+  (void)rclrt_daemon_add_input(daemon, &session->reliable_in, RCLRT_STREAM_RELIABLE, NULL, 0);
+  rclrt_daemon_reset(daemon, id, key);
+  return RCLRT_OK;
+}
+
+static void set_greeting(struct rclrt_daemon * daemon, bool greeting)
+{
+  const uint32_t token = daemon_enter(daemon); /* reception looks at it */
+  daemon->greeting = greeting;
+  daemon_leave(daemon, token);
 }
 
 static void on_submessage(struct rclrt_session * session, const struct rclrt_submessage * sub)
@@ -110,7 +119,7 @@ static void on_submessage(struct rclrt_session * session, const struct rclrt_sub
     session->answered = true;
     session->answer = *sub;
     if (sub->id == RCLRT_STATUS_AGENT) {
-      session->daemon->greeting = false;
+      set_greeting(session->daemon, false);
     }
     if (sub->id == RCLRT_INFO) { /* points into the buffer, which others may use afterwards */
       session->agent_known = rclrt_info_availability(sub->of.result.info, &session->availability);
@@ -189,10 +198,11 @@ static void prepare(
   sub->object = object;
 }
 
-/* One submessage in a message of its own, as urgent as can be: it is no part of the application. */
+/* One submessage in a message of its own, as urgent as can be: it is no part of the application.
+ * `greeting`: there is no session yet. */
 static enum rclrt_ret send(
   struct rclrt_session * session, struct rclrt_output_stream * stream,
-  const struct rclrt_submessage * sub)
+  const struct rclrt_submessage * sub, bool greeting)
 {
   struct rclrt_node * node = NULL;
   const enum rclrt_ret ret =
@@ -201,16 +211,12 @@ static enum rclrt_ret send(
     return ret;
   }
   struct rclrt_writer writer = rclrt_daemon_writer(session->daemon, node);
+  if (greeting) { /* 0x80, or 0 and the key: as long as the header of the session to be */
+    node->bytes[0] =
+      session->id < RCLRT_SESSION_NONE ? RCLRT_SESSION_NONE_WITH_KEY : RCLRT_SESSION_NONE;
+  }
   rclrt_write_submessage(&writer, sub);
   return rclrt_daemon_commit(session->daemon, node, &writer);
-}
-
-/* Before there is a session, its messages have other headers: 0x80, or 0 and the key. */
-static void use_session(struct rclrt_session * session, bool greeting)
-{
-  const uint8_t none =
-    session->id < RCLRT_SESSION_NONE ? RCLRT_SESSION_NONE_WITH_KEY : RCLRT_SESSION_NONE;
-  session->daemon->session = greeting ? none : session->id;
 }
 
 /* Outside any stream, where nothing is sent again by itself: until it is answered. */
@@ -220,9 +226,7 @@ static enum rclrt_ret insist(
 {
   enum rclrt_ret ret;
   do {
-    use_session(session, greeting);
-    ret = send(session, &session->none, sub);
-    use_session(session, false);
+    ret = send(session, &session->none, sub, greeting);
     if (ret == RCLRT_OK || ret == RCLRT_ERR_AGAIN) {
       const uint64_t next = deadline_of(session, INSIST_PERIOD_NS);
       ret = wait_until(session, next < deadline_ns ? next : deadline_ns);
@@ -261,7 +265,7 @@ enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t ti
     return RCLRT_ERR_TRANSPORT;
   }
   session->connected = false;
-  session->daemon->greeting = true;
+  set_greeting(session->daemon, true);
   rclrt_daemon_reset(session->daemon, session->id, session->key);
   enum rclrt_ret ret = greet(session, timeout_ns);
   if (ret == RCLRT_ERR_TRANSPORT) {
@@ -366,7 +370,7 @@ enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_
   sub.of.timestamp.s = (int32_t)(begin / 1000000000U);
   sub.of.timestamp.ns = (uint32_t)(begin % 1000000000U);
   expect(session, RCLRT_TIMESTAMP_REPLY, 0);
-  enum rclrt_ret ret = send(session, &session->none, &sub);
+  enum rclrt_ret ret = send(session, &session->none, &sub, false);
   if (ret == RCLRT_OK) {
     ret = wait_until(session, deadline_of(session, timeout_ns));
   }
@@ -383,7 +387,7 @@ static enum rclrt_ret ask(struct rclrt_session * session, struct rclrt_submessag
 {
   sub->request = rclrt_session_next_request(session);
   expect(session, RCLRT_STATUS, sub->request);
-  return send(session, &session->reliable, sub);
+  return send(session, &session->reliable, sub, false);
 }
 
 static enum rclrt_ret await_status(struct rclrt_session * session)
@@ -513,7 +517,7 @@ enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_e
   sub.of.read_data.preferred_stream = entity->read_stream;
   sub.of.read_data.has_delivery = true;
   sub.of.read_data.delivery = entity->delivery;
-  const enum rclrt_ret ret = send(session, &session->reliable, &sub);
+  const enum rclrt_ret ret = send(session, &session->reliable, &sub, false);
   if (ret == RCLRT_OK) {
     entity->read_request = sub.request;
   }

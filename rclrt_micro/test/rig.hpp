@@ -144,6 +144,9 @@ public:
   {
     to_agent.faults = options.faults;
     to_client.faults = options.faults;
+    to_agent.stream_of = to_client.stream_of = [this](const Agent::Bytes & frame) {
+      return Deframer(options.framing, options.policy.check).feed(frame).at(0).at(1);
+    };
     to_agent.deliver = [this](const Agent::Bytes & bytes) {
       for (const auto & message : at_agent_.feed(bytes)) {
         sent_by_client.push_back(message);

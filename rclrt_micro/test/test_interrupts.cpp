@@ -1,128 +1,182 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The completion and reception handlers, and a context that preempts, at every place of the daemon's
-// operations. What a critical section protects cannot be seen from within, so the places just before
-// and just after each are all there are.
+// The completion and reception handlers, and a context that preempts, at every point of every operation:
+// run again and again, with somebody coming in at the first point, at the second, and so on until there
+// is none. Whatever the point, the books are right afterwards.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include <set>
+#include <algorithm>
+#include <cstdlib>
 
-#include "rig.hpp"
+#include "operations.hpp"
 
 namespace
 {
 // Who comes in between.
 enum class Who
 {
-  kInterrupts,  // all that could be pending: the line is infinitely fast
-  kLevel,       // a context that preempts: it publishes on a stream of its own, and takes
+  kInterrupts,    // all that is due: the line is infinitely fast
+  kOneInterrupt,  // the first that is due
+  kTwice,         // all that is due, and again a little later
+  kStorm,         // one at each point from there on
+  kLevel,  // a context that preempts: it publishes, on a stream of its own, triggers and collects
+  kTime,   // whatever it is, it takes 60 ms
 };
 
-// Publishes, receives and takes, with somebody coming in at each of `points`: places just before and
-// just after critical sections, counted from 1. Everything must come out the same. Returns how many
-// places there were.
-int with_somebody_at(Who who, const std::set<int> & points)
+constexpr std::pair<Who, const char *> kWho[] = {
+  {Who::kInterrupts, "interrupts"}, {Who::kOneInterrupt, "one_interrupt"},
+  {Who::kTwice, "twice"},           {Who::kStorm, "storm"},
+  {Who::kLevel, "level"},           {Who::kTime, "time"}};
+
+struct Setting
+{
+  const char * name;
+  rclrt_framing framing;
+  rclrt_mode mode;
+};
+constexpr Setting kSerial = {"serial", RCLRT_FRAMING_SERIAL, RCLRT_MODE_OWN};
+constexpr Setting kSettings[] = {
+  kSerial,
+  {"paper", RCLRT_FRAMING_SERIAL, RCLRT_MODE_PAPER},
+  {"datagrams", RCLRT_FRAMING_DATAGRAM, RCLRT_MODE_OWN},
+  {"lengths", RCLRT_FRAMING_LENGTH, RCLRT_MODE_OWN},
+};
+
+struct Choice
+{
+  Who who = Who::kInterrupts;
+  int at = 0;
+  const void * unmasked = nullptr;
+};
+
+struct Seen
+{
+  int points = 0;
+  std::set<const void *> sections;
+};
+
+Seen run(const Operation & operation, const Setting & setting, const Choice & choice)
 {
   RigOptions options;
   options.byte_ns = 0;
-  options.nodes = 8;
-  options.piece = 16;  // a completion every few bytes
-  Rig rig(options);
-  rclrt_output_stream reliable{};
-  rclrt_output_stream best_effort{};
-  rclrt_output_stream urgent{};
-  rclrt_input_stream input{};
-  rclrt_sink sink{};
-  rclrt_daemon_add_output(&rig.daemon, &reliable, 0x83);
-  rclrt_daemon_add_output(&rig.daemon, &best_effort, 0x02);
-  rclrt_daemon_add_output(&rig.daemon, &urgent, 0x84);
-  rclrt_daemon_add_input(&rig.daemon, &input, 0x83, nullptr, 0);
-  rclrt_daemon_add_sink(&rig.daemon, &sink, 0x16, 0x83, 3);
-  rig.open(0x83);
-  std::vector<uint32_t> arrived;
-  rig.agent.on_data = [&arrived](const std::string &, const Agent::Bytes & data) {
-    arrived.push_back(number(data));
-  };
-  rig.agent.refuse = [](uint8_t, uint16_t sequence) { return sequence == 1; };
-
-  int place = 0;
-  bool in_between = false;
-  std::vector<uint32_t> by_level;
-  const auto come_in = [&] {
-    if (in_between || points.count(++place) == 0) {
-      return;
-    }
-    in_between = true;
-    if (who == Who::kLevel) {
-      by_level.push_back(200 + static_cast<uint32_t>(by_level.size()));
-      EXPECT_EQ(rig.write(urgent, 9, number(by_level.back())), RCLRT_OK) << "at " << place;
-      uint8_t buffer[512];
-      rclrt_message message;
-      (void)rclrt_daemon_take(&rig.daemon, &rig.daemon.others, buffer, sizeof(buffer), &message);
-    }
-    while (who == Who::kInterrupts && rig.world.step(rig.world.now_ns())) {
-    }
-    in_between = false;
-  };
-  rig.port.on_enter = come_in;
-  rig.port.on_leave = come_in;
-  std::vector<uint32_t> taken;
-  const auto take = [&] {
-    for (const auto & data : take_all(rig.daemon, sink)) {
-      taken.push_back(number(data));
+  options.nodes = 12;
+  options.capacity = 128;
+  options.ring = 2048;
+  options.piece = 32;  // several completions a message
+  options.framing = setting.framing;
+  options.policy.mode = setting.mode;
+  if (operation.policy != nullptr) {
+    operation.policy(options);
+  }
+  const auto of = std::make_unique<Scene>(options);
+  of->start_all(operation.levels);
+  if (operation.before != nullptr) {
+    operation.before(*of);
+  }
+  Points points(of->port.port, of->port.transport);
+  points.at = choice.at;
+  points.onwards = choice.who == Who::kStorm;
+  points.then = choice.who == Who::kTwice ? 2 + choice.at % 11 : 0;
+  points.unmasked = choice.unmasked;
+  if (choice.who <= Who::kStorm) {
+    points.matters = [&] { return of->world.due(); };
+  }
+  points.come_in = [&] {
+    switch (choice.who) {
+      case Who::kInterrupts:
+      case Who::kTwice:
+        of->interrupts();
+        break;
+      case Who::kOneInterrupt:
+      case Who::kStorm:
+        of->world.step(of->world.now_ns());
+        break;
+      case Who::kLevel:
+        (void)of->publish(of->urgent, 200);
+        of->trigger();
+        (void)rclrt_executor_collect(&of->executor);
+        if (of->levels) {
+          of->levels->dispatch();
+        }
+        break;
+      case Who::kTime:
+        of->world.work(60 * kMs);
+        break;
     }
   };
-  for (uint32_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(rig.write(reliable, 3, number(i)), RCLRT_OK);
-    EXPECT_EQ(rig.write(best_effort, 1, number(100 + i)), RCLRT_OK);
-    rig.settle(1);
-    take();
-  }
-  rig.port.on_enter = nullptr;
-  rig.port.on_leave = nullptr;
-  const int places = place;
-  for (int i = 0; i < 10; ++i) {
-    rig.settle(300);
-    take();
-  }
-  std::vector<uint32_t> streams[3];
-  for (const uint32_t value : arrived) {
-    streams[value / 100].push_back(value);
-  }
-  EXPECT_EQ(streams[0], (std::vector<uint32_t>{0, 1, 2, 3}));
-  EXPECT_EQ(streams[1], (std::vector<uint32_t>{100, 101, 102, 103}));
-  EXPECT_EQ(streams[2], by_level);
-  EXPECT_EQ(taken.size(), 8U + by_level.size());
-  EXPECT_TRUE(rclrt_daemon_idle(&rig.daemon));
-  EXPECT_EQ(rig.daemon.free_count, 8);
-  return places;
+  of->world.on_interrupt_entry = [&] { points.handlers_begin(); };
+  of->world.on_interrupt_exit = [&] {
+    points.handlers_end();
+    if (of->levels) {
+      of->levels->dispatch();
+    }
+  };
+  points.begin();
+  operation.run(*of);
+  points.end();
+  of->let_go();
+  of->finish();
+  of->check_books(operation.all);
+  EXPECT_EQ(points.nested, 0);
+  return {points.count(), points.sections};
 }
 
-class Interrupts : public ::testing::TestWithParam<Who>
+class Interrupts : public ::testing::TestWithParam<std::tuple<Operation, Setting>>
 {
+protected:
+  // Returns how many there are.
+  int come_in_everywhere(Who who)
+  {
+    const auto & [operation, setting] = GetParam();
+    Choice choice{who, 0, nullptr};
+    int points = run(operation, setting, choice).points;
+    // What waits for the agent does the same many times; the others differ little from the first two.
+    const bool first_two = who == Who::kInterrupts || who == Who::kLevel;
+    const bool everywhere = std::getenv("RCLRT_MICRO_EVERY_POINT") != nullptr;
+    const int step = everywhere ? 1 : (operation.long_ ? 53 : 1) * (first_two ? 1 : 11);
+    for (choice.at = 1; choice.at <= points && !HasFailure(); choice.at += step) {
+      SCOPED_TRACE("at point " + std::to_string(choice.at));
+      points = std::max(points, run(operation, setting, choice).points);
+    }
+    return points;
+  }
 };
 
-TEST_P(Interrupts, at_any_place_they_lose_nothing_double_nothing_and_leak_nothing)
+TEST_P(Interrupts, lose_nothing_double_nothing_and_leak_nothing)
 {
-  const int places = with_somebody_at(GetParam(), {});
-  EXPECT_GT(places, 100);
-  for (int at = 1; at <= places + 20 && !HasFailure(); ++at) {
-    SCOPED_TRACE(at);
-    with_somebody_at(GetParam(), {at});
+  int all = 0;
+  for (const auto & [who, name] : kWho) {
+    SCOPED_TRACE(name);
+    const int points = come_in_everywhere(who);
+    RecordProperty(std::string("points_") + name, points);
+    all += points;
+    ASSERT_FALSE(HasFailure());
   }
+  EXPECT_GT(all, 10);
 }
 
-TEST_P(Interrupts, nor_at_any_two_places_close_to_each_other)
+// Over the serial line all of them; beyond it what the setting has to do with.
+std::vector<std::tuple<Operation, Setting>> cases()
 {
-  const int places = with_somebody_at(GetParam(), {});
-  for (int at = 1; at <= places + 20 && !HasFailure(); ++at) {
-    for (int after = at + 1; after <= at + 6; ++after) {
-      SCOPED_TRACE(std::to_string(at) + " and " + std::to_string(after));
-      with_somebody_at(GetParam(), {at, after});
+  std::vector<std::tuple<Operation, Setting>> all;
+  for (const auto & operation : kOperations) {
+    for (const auto & setting : kSettings) {
+      const bool paper = setting.mode == RCLRT_MODE_PAPER;
+      if (setting.name == kSerial.name || (paper ? operation.in_paper : operation.on_lines)) {
+        all.emplace_back(operation, setting);
+      }
     }
   }
+  return all;
 }
+
+INSTANTIATE_TEST_SUITE_P(All, Interrupts, ::testing::ValuesIn(cases()), [](const auto & of) {
+  return std::string(std::get<0>(of.param).name) + "_" + std::get<1>(of.param).name;
+});
 
 // Whoever has read the clock may be interrupted by whoever publishes a little later.
 TEST(Clock, what_is_published_after_it_was_read_is_neither_given_up_nor_asked_for)
@@ -153,7 +207,101 @@ TEST(Clock, what_is_published_after_it_was_read_is_neither_given_up_nor_asked_fo
   EXPECT_EQ(rclrt_list_empty(&rig.daemon.pending), false);
 }
 
+// The ring is nearly full of frames, and while one is taken others arrive, a byte at a time: from the first
+// point on, from the second, and so on. What was overwritten meanwhile comes again.
+class Bytes : public ::testing::TestWithParam<Setting>
+{
+};
+
+TEST_P(Bytes, that_arrive_while_a_frame_is_copied_are_not_taken_for_it)
+{
+  uint32_t overwritten = 0;
+  int points = 1;
+  for (int at = 0; at <= points && !HasFailure(); ++at) {
+    SCOPED_TRACE("from point " + std::to_string(at));
+    RigOptions options;
+    options.byte_ns = 0;
+    options.capacity = 128;
+    options.ring = 512;
+    options.framing = GetParam().framing;
+    const auto of = std::make_unique<Scene>(options);
+    of->start_all();
+    const uint32_t start = of->daemon.head;
+    while (of->daemon.head - start < options.ring - 70) {
+      of->send_in(40);
+      of->settle(1);
+    }
+    of->catch_frames();
+    of->send_in(40);
+    of->send_in(40);
+    of->interrupts();
+    const uint32_t before = of->daemon.counters.overwritten;
+    Points seen(of->port.port, of->port.transport);
+    seen.at = at;
+    seen.onwards = true;
+    seen.matters = [&] { return of->at_frame < of->caught.size(); };
+    seen.come_in = [&] { of->receive_caught(1); };
+    seen.begin();
+    of->spin(1);
+    seen.end();
+    overwritten += of->daemon.counters.overwritten - before;
+    points = std::max(points, seen.count());
+    of->let_go();
+    of->finish();
+    of->check_books(true);
+  }
+  EXPECT_TRUE(overwritten > 0 || !Points::sees_accesses());
+}
+
 INSTANTIATE_TEST_SUITE_P(
-  All, Interrupts, ::testing::Values(Who::kInterrupts, Who::kLevel),
-  [](const auto & of) { return of.param == Who::kLevel ? "level" : "interrupts"; });
+  All, Bytes, ::testing::Values(kSettings[0], kSettings[3]),
+  [](const auto & of) { return of.param.name; });
+
+// Does anything go wrong when this critical section does not mask? In a process of its own, which may
+// crash or go around for ever.
+bool is_needed(const Operation & operation, const void * section)
+{
+  (void)fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit seconds = {20, 20};  // of the processor's time
+    (void)setrlimit(RLIMIT_CPU, &seconds);
+    (void)!freopen("/dev/null", "w", stdout);
+    for (const Who who : {Who::kInterrupts, Who::kLevel}) {
+      Choice choice{who, 0, section};
+      const int points = run(operation, kSerial, choice).points;
+      for (choice.at = 1; choice.at <= points && !::testing::Test::HasFailure(); ++choice.at) {
+        (void)run(operation, kSerial, choice);
+      }
+    }
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status != 0;
+}
+
+// The test of the test.
+TEST(CriticalSections, left_open_are_noticed)
+{
+  if (!Points::sees_accesses()) {
+    GTEST_SKIP() << "a sanitizer takes the place of what sees the accesses";
+  }
+  std::map<const void *, bool> needed;
+  for (const auto & operation : kOperations) {
+    if (operation.long_) {
+      continue;
+    }
+    const auto seen = run(operation, kSerial, {});
+    ASSERT_FALSE(HasFailure()) << operation.name;
+    for (const void * section : seen.sections) {
+      bool & known = needed[section];
+      known = known || is_needed(operation, section);
+    }
+  }
+  const auto count = std::count_if(
+    needed.begin(), needed.end(), [](const auto & section) { return section.second; });
+  // The others are for threads, or guard what those who come in here do not touch.
+  EXPECT_GE(count, 15) << "of " << needed.size();
+}
 }  // namespace

@@ -362,4 +362,31 @@ TEST_F(Program, with_levels_what_waits_for_a_budget_runs_when_it_gets_another)
   levels.dispatch();
   EXPECT_EQ(log, "g g");
 }
+TEST_F(Program, a_service_whose_types_cannot_be_read_or_written_is_refused)
+{
+  rclrt_type no_encode = kBlob;
+  rclrt_type no_decode = kBlob;
+  no_encode.encode = nullptr;
+  no_decode.decode = nullptr;
+  rclrt_service service;
+  rclrt_client client;
+  auto * node = &system.node;
+  EXPECT_EQ(rclrt_service_init(&service, node, &no_decode, &kBlob, "s"), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_service_init(&service, node, &kBlob, &no_encode, "s"), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_client_init(&client, node, &no_encode, &kBlob, "s", 1), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_client_init(&client, node, &kBlob, &no_decode, "s", 1), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_service_init(&service, node, &no_encode, &no_decode, "s"), RCLRT_OK);
+  EXPECT_EQ(rclrt_client_init(&client, node, &no_decode, &no_encode, "s", 1), RCLRT_OK);
+}
+
+TEST(Ping, before_a_session_with_a_key_in_each_message_is_answered_too)
+{
+  System system({}, 0x01);
+  EXPECT_EQ(rclrt_session_ping(&system.session, 1000 * kMs), RCLRT_OK);
+  ASSERT_FALSE(system.sent_by_client.empty());
+  const auto & header = system.sent_by_client.at(0);
+  EXPECT_EQ(header.at(0), RCLRT_SESSION_NONE_WITH_KEY);
+  EXPECT_TRUE(std::equal(kKey, kKey + 4, header.begin() + 4));
+  EXPECT_EQ(rclrt_session_connect(&system.session, 1000 * kMs), RCLRT_OK);
+}
 }  // namespace

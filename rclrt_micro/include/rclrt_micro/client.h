@@ -80,48 +80,46 @@ struct rclrt_request_id
   uint8_t bytes[RCLRT_SAMPLE_IDENTITY];
 };
 
-struct rclrt_service
+/* What a service and its client have in common: an end each, between two streams. */
+struct rclrt_service_end
 {
   struct rclrt_callback callback;
   struct rclrt_session * session;
   const struct rclrt_type * request_type;
   const struct rclrt_type * response_type;
-  struct rclrt_entity replier;
+  struct rclrt_entity entity; /* replier or requester */
   struct rclrt_input_stream in;
   struct rclrt_output_stream out;
   struct rclrt_sink sink;
-  void * request;
   void * response;
-  struct rclrt_request_id id; /* of the request being handled */
-  /* True: `response` is sent when it returns. False: later, by rclrt_service_respond(). */
-  bool (*run)(void * context, const void * request, void * response);
   void * context;
+};
+
+struct rclrt_service
+{
+  struct rclrt_service_end end;
+  void * request;
+  struct rclrt_request_id id; /* of the request being handled */
+  /* True: the response is sent when it returns. False: later, by rclrt_service_respond(). */
+  bool (*run)(void * context, const void * request, void * response);
   uint32_t unsent;      /* responses for which there was no buffer */
   uint32_t undecodable; /* requests that decode() refused */
 };
 
 struct rclrt_client
 {
-  struct rclrt_callback callback;
-  struct rclrt_session * session;
-  const struct rclrt_type * request_type;
-  const struct rclrt_type * response_type;
-  struct rclrt_entity requester;
-  struct rclrt_input_stream in;
-  struct rclrt_output_stream out;
-  struct rclrt_sink sink;
-  void * response;
+  struct rclrt_service_end end;
   uint16_t number; /* of the request the response belongs to */
-  void (*run)(void * context, const void * response, uint16_t number);
-  void * context;
-  uint32_t undecodable; /* responses that decode() refused */
   uint8_t priority;
+  void (*run)(void * context, const void * response, uint16_t number);
+  uint32_t undecodable; /* responses that decode() refused */
 };
 
-/* Errors of all _init: ARGUMENT, those of rclrt_session_create(), STORAGE (more than 126
- * publishers, subscriptions and ends of services in a session, ever). After an error nothing is
- * left of it: what the agent had created it is asked to delete, without waiting. It can be tried
- * again. What is not initialised, or finished, is refused by all other functions: ARGUMENT. */
+/* Errors of all _init: ARGUMENT (also: a type without the function that is needed), those of
+ * rclrt_session_create(), STORAGE (more than 126 publishers, subscriptions and ends of services in
+ * a session, ever). After an error nothing is left of it: what the agent had created it is asked to
+ * delete, without waiting. It can be tried again. What is not initialised, or finished, is refused
+ * by all other functions: ARGUMENT. */
 enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain);
@@ -145,12 +143,12 @@ enum rclrt_ret rclrt_client_init(
   struct rclrt_client * client, struct rclrt_node_handle * node,
   const struct rclrt_type * request_type, const struct rclrt_type * response_type,
   const char * name, uint8_t priority);
-/* Delete the entities at the agent, waiting for it; readers leave their executor. Messages that
- * were not sent or not acknowledged yet are dropped, the reliable ones counted and reported
- * (on_abandoned): the deletion is urgent and overtakes what has just been published. Whoever wants
- * it to arrive waits for rclrt_daemon_confirmed() first. Afterwards
- * the storage is the caller's again, also when an error is returned: those of
- * rclrt_session_delete(), ARGUMENT (not initialised). Not while a callback of it runs. */
+/* Delete the entities at the agent, waiting for it; readers leave their executor. First, messages
+ * that were not sent or not acknowledged are dropped, the reliable ones counted and reported
+ * (on_abandoned), although some may have arrived: whoever wants to know that all have waits for
+ * rclrt_daemon_confirmed() before. Afterwards the storage is the caller's again, also when an error
+ * is returned: those of rclrt_session_delete(), ARGUMENT (not initialised). Not while a callback of
+ * it runs. */
 enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher);
 enum rclrt_ret rclrt_subscription_fini(struct rclrt_subscription * subscription);
 enum rclrt_ret rclrt_service_fini(struct rclrt_service * service);

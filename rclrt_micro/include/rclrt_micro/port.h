@@ -27,6 +27,9 @@ struct rclrt_port
   /* Only for preemption levels, else null: cause rclrt_executor_run_level(executor, level) to run
    * as soon as nothing at this level or above is running. From any context. */
   void (*pend)(void * context, unsigned level);
+  /* Only where a read() that waits is not ended by whatever makes callbacks ready (threads, unlike
+   * interrupts), else null: end it, or the next one if nobody waits now. From any context. */
+  void (*wake)(void * context);
 };
 
 /* The line to the agent. */

@@ -39,6 +39,7 @@ struct rclrt_posix
   int fd;
   int error;          /* errno of what failed last */
   uint32_t oversized; /* datagrams longer than message_capacity, dropped */
+  int woken;          /* an eventfd that ends the wait for the line */
   pthread_mutex_t mutex;
   /* Preemption levels. */
   struct rclrt_executor * executor;
@@ -47,15 +48,17 @@ struct rclrt_posix
   volatile bool stop;
 };
 
-/* Texts are the caller's and stay. Errors: ARGUMENT, STATE (no mutex with priority inheritance). */
+/* Texts are the caller's and stay. Errors: ARGUMENT, STATE (no mutex with priority inheritance, or no
+ * eventfd). */
 enum rclrt_ret rclrt_posix_serial(
   struct rclrt_posix * posix, const char * device, unsigned long baud);
 enum rclrt_ret rclrt_posix_udp(struct rclrt_posix * posix, const char * host, uint16_t port);
 enum rclrt_ret rclrt_posix_tcp(struct rclrt_posix * posix, const char * host, uint16_t port);
 void rclrt_posix_fini(struct rclrt_posix * posix);
 
-/* Without levels, what another thread makes ready (rclrt_guard_trigger()) does not end the wait for
- * the line: it runs when bytes come, at the next timer, or after the 100 ms of a spin. */
+/* What another thread makes ready (rclrt_guard_trigger()) ends the wait for the line, and runs. Not
+ * from a signal handler, which may not take the mutex: let a thread wait for the signal, by
+ * sigwait(). */
 
 /* Reads the line and collects timers in this thread until `*stop`, while a thread per level of the
  * executor runs its callbacks. `fifo_priorities`: one a level, rising; null leaves threads as they
@@ -63,6 +66,25 @@ void rclrt_posix_fini(struct rclrt_posix * posix);
 enum rclrt_ret rclrt_posix_run(
   struct rclrt_posix * posix, struct rclrt_executor * executor, const int * fifo_priorities,
   const volatile bool * stop);
+
+/* Something that callbacks of several levels use. Under SCHED_FIFO by the immediate ceiling
+ * protocol: whoever has it runs at its ceiling, so that nobody else who uses it can run on that
+ * processor meanwhile, and waits at most for one use by somebody less urgent. The port's own
+ * critical sections have priority inheritance instead: threads outside SCHED_FIFO enter them too. */
+struct rclrt_posix_resource
+{
+  pthread_mutex_t mutex;
+};
+
+/* `ceiling`: the SCHED_FIFO priority of the most urgent level that uses it; 0 where levels have
+ * none: a mutex with priority inheritance then. Errors: ARGUMENT, STATE (the system has no such
+ * mutex). */
+enum rclrt_ret rclrt_posix_resource_init(struct rclrt_posix_resource * resource, int ceiling);
+/* Waits while somebody else has it. Errors: ARGUMENT, STATE (the caller has it, is above the ceiling,
+ * is not under SCHED_FIFO, or may not run at the ceiling: it is then not taken). */
+enum rclrt_ret rclrt_posix_resource_take(struct rclrt_posix_resource * resource);
+void rclrt_posix_resource_give(struct rclrt_posix_resource * resource);
+void rclrt_posix_resource_fini(struct rclrt_posix_resource * resource);
 
 #ifdef __cplusplus
 }

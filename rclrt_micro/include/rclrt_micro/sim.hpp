@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The simulated port: virtual time, a processor whose time callbacks use up, and lines with a baud
-// rate, loss, corruption, duplication and delay. Nothing sleeps; a run is the same every time.
+// rate, loss, corruption, duplication, delay and reordering. Nothing sleeps; a run is the same every time.
 //
 // Events (bytes that arrive, a transmission that ends, a timer) are interrupts: they run in
 // SimWorld::step(), also in the middle of SimWorld::work(), and the work interrupted goes on
 // afterwards with what it had left.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -28,7 +29,8 @@ class SimWorld
 public:
   [[nodiscard]] uint64_t now_ns() const { return now_ns_; }
 
-  // After each event: where a processor looks for software interrupts.
+  // Around each event. At its exit a processor looks for software interrupts.
+  std::function<void()> on_interrupt_entry;
   std::function<void()> on_interrupt_exit;
 
   // Runs `event` at `time_ns`, after those of the same time that were asked for earlier.
@@ -49,12 +51,21 @@ public:
     now_ns_ = next->first > now_ns_ ? next->first : now_ns_;
     const auto event = std::move(next->second);
     events_.erase(next);
+    if (on_interrupt_entry) {
+      on_interrupt_entry();
+    }
     event();
     if (on_interrupt_exit) {
       on_interrupt_exit();
     }
     return true;
   }
+
+  // Would step(now_ns()) run anything?
+  [[nodiscard]] bool due() const { return !events_.empty() && events_.begin()->first <= now_ns_; }
+
+  // Time passes with interrupts masked: what falls due meanwhile comes afterwards.
+  void hold(uint64_t duration_ns) { now_ns_ += duration_ns; }
 
   void run_until(uint64_t time_ns)
   {
@@ -92,7 +103,9 @@ public:
     double loss = 0;         // probability, per frame
     double corruption = 0;   // one bit of the frame is flipped
     double duplication = 0;  // the frame arrives twice
-    uint64_t jitter_ns = 0;  // a frame arrives up to this much later, and so after its successors
+    uint64_t jitter_ns =
+      0;  // a frame arrives up to this much later, and so after its successors ...
+    bool by_stream = false;  // ... of other streams: those of its own wait for it
   };
 
   // `byte_ns`: time of a byte on the line; 86806 at 115200 baud, 8N1.
@@ -102,6 +115,7 @@ public:
   }
 
   std::function<void(const SimBytes &)> deliver;
+  std::function<uint8_t(const SimBytes &)> stream_of;  // of a frame; needed for `by_stream`
   Faults faults;
 
   // Puts `frame` on the line behind what is there. `done` is called when its last byte has left.
@@ -116,8 +130,12 @@ public:
       if (happens(faults.corruption)) {
         arriving[random_() % arriving.size()] ^= static_cast<uint8_t>(1U << random_() % 8);
       }
-      const uint64_t late = faults.jitter_ns == 0 ? 0 : random_() % faults.jitter_ns;
-      world_.at(free_at_ns_ + late, [this, arriving] { deliver(arriving); });
+      uint64_t at_ns = free_at_ns_ + (faults.jitter_ns == 0 ? 0 : random_() % faults.jitter_ns);
+      if (faults.by_stream) {
+        uint64_t & last_ns = arrives_ns_[stream_of(frame)];
+        at_ns = last_ns = std::max(at_ns, last_ns);
+      }
+      world_.at(at_ns, [this, arriving] { deliver(arriving); });
     }
     if (done) {
       world_.at(free_at_ns_, std::move(done));
@@ -136,6 +154,7 @@ private:
   uint64_t byte_ns_;
   uint64_t free_at_ns_ = 0;
   uint64_t bytes_ = 0;
+  std::map<uint8_t, uint64_t> arrives_ns_;  // the last frame of a stream
   std::mt19937 random_;
 };
 

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <termios.h>
 #include <time.h>
@@ -45,6 +46,9 @@ static void leave(void * context, uint32_t token)
 }
 
 static void pend(void * context, unsigned level) { sem_post(&posix_of(context)->pended[level]); }
+
+/* Whether or not somebody waits now: what is written stays until a read_line() has seen it. */
+static void wake(void * context) { (void)eventfd_write(posix_of(context)->woken, 1); }
 
 static bool speed_of(unsigned long baud, speed_t * speed)
 {
@@ -184,13 +188,18 @@ static ptrdiff_t write_line(void * context, const uint8_t * bytes, size_t size)
 static ptrdiff_t read_line(void * context, uint8_t * bytes, size_t capacity, uint64_t timeout_ns)
 {
   struct rclrt_posix * posix = context;
-  struct pollfd ready = {posix->fd, POLLIN, 0};
+  struct pollfd ready[2] = {{posix->fd, POLLIN, 0}, {posix->woken, POLLIN, 0}};
+  eventfd_t times;
   if (posix->fd < 0) {
     return -1;
   }
   /* Rounded up: a wait that ends too early would be repeated at once. */
   const uint64_t ms = timeout_ns / NS_PER_MS + (timeout_ns % NS_PER_MS != 0 ? 1U : 0U);
-  if (poll(&ready, 1, ms > 60000 ? 60000 : (int)ms) <= 0) {
+  const int count = poll(ready, 2, ms > 60000 ? 60000 : (int)ms);
+  if (count > 0 && ready[1].revents != 0) {
+    (void)eventfd_read(posix->woken, &times);
+  }
+  if (count <= 0 || ready[0].revents == 0) {
     return 0;
   }
   /* Of a datagram its whole length is told, also when it does not fit. */
@@ -223,14 +232,15 @@ static enum rclrt_ret init(struct rclrt_posix * posix)
   const bool made = pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT) == 0 &&
                     pthread_mutex_init(&posix->mutex, &attributes) == 0;
   (void)pthread_mutexattr_destroy(&attributes);
-  const struct rclrt_port port = {posix, now_ns, enter, leave, pend};
+  posix->woken = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  const struct rclrt_port port = {posix, now_ns, enter, leave, pend, wake};
   const struct rclrt_transport transport = {posix, open_line, close_line, write_line, read_line};
   posix->port = port;
   posix->transport = transport;
   for (unsigned i = 0; i < RCLRT_LEVELS_MAX; ++i) {
     (void)sem_init(&posix->pended[i], 0, 0);
   }
-  return made ? RCLRT_OK : RCLRT_ERR_STATE;
+  return made && posix->woken >= 0 ? RCLRT_OK : RCLRT_ERR_STATE;
 }
 
 enum rclrt_ret rclrt_posix_serial(
@@ -276,6 +286,9 @@ void rclrt_posix_fini(struct rclrt_posix * posix)
     return;
   }
   close_line(posix);
+  if (posix->woken >= 0) {
+    close(posix->woken);
+  }
   (void)pthread_mutex_destroy(&posix->mutex);
   for (unsigned i = 0; i < RCLRT_LEVELS_MAX; ++i) {
     (void)sem_destroy(&posix->pended[i]);

@@ -1,0 +1,376 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The POSIX port where threads meet: the completion and reception handlers, and a publisher, each in a
+// thread of its own while the program works; what a thread makes ready; resources of levels. Under the
+// thread sanitizer this shows what no interleaving of whole accesses can.
+#include <sched.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "posix.hpp"
+
+namespace
+{
+// What crosses from one thread to another.
+template <typename T>
+class Mailbox
+{
+public:
+  void put(T item)
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    items_.push_back(std::move(item));
+    filled_.notify_one();
+  }
+
+  // Waits for a while.
+  std::optional<T> get(std::chrono::milliseconds patience)
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!filled_.wait_for(lock, patience, [this] { return !items_.empty(); })) {
+      return {};
+    }
+    T item = std::move(items_.front());
+    items_.pop_front();
+    return item;
+  }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<T> items_;
+};
+
+// A line with DMA in both directions: a thread reads what write() was given, and calls the completion
+// handler; another has the agent, and calls the reception handler and the timer's.
+class Hardware
+{
+public:
+  Hardware()
+  {
+    line.context = this;
+    line.open = [](void *) { return true; };
+    line.write = [](void * self, const uint8_t * bytes, size_t size) -> ptrdiff_t {
+      static_cast<Hardware *>(self)->to_send_.put({bytes, size});
+      return 0;
+    };
+    line.read = [](void * self, uint8_t *, size_t, uint64_t) -> ptrdiff_t {
+      (void)static_cast<Hardware *>(self)->interrupts_.get(std::chrono::milliseconds(1));
+      return 0;
+    };
+  }
+
+  Hardware(const Hardware &) = delete;
+  Hardware & operator=(const Hardware &) = delete;
+
+  void start(rclrt_daemon & daemon)
+  {
+    sender_ = std::thread([this, &daemon] {
+      while (!stop_) {
+        const auto piece = to_send_.get(std::chrono::milliseconds(5));
+        if (piece) {
+          on_line_.put(Agent::Bytes(piece->first, piece->first + piece->second));
+          rclrt_daemon_transmitted(&daemon);
+        }
+      }
+    });
+    receiver_ = std::thread([this, &daemon] { receive(daemon); });
+  }
+
+  void stop()
+  {
+    stop_ = true;
+    sender_.join();
+    receiver_.join();
+  }
+
+  rclrt_transport line{};
+  std::atomic<bool> restart{false};
+  std::map<std::string, std::vector<uint32_t>> arrived;  // to be looked at after stop()
+
+private:
+  void receive(rclrt_daemon & daemon)
+  {
+    Deframer deframer(RCLRT_FRAMING_SERIAL);
+    Agent agent([&](const Agent::Bytes & message) {
+      const auto frame = Deframer::frame(RCLRT_FRAMING_SERIAL, message, 0);
+      const size_t half = frame.size() / 2;
+      rclrt_daemon_received(&daemon, frame.data(), half);
+      rclrt_daemon_received(&daemon, frame.data() + half, frame.size() - half);
+      interrupts_.put(true);
+    });
+    agent.on_data = [this](const std::string & topic, const Agent::Bytes & data) {
+      arrived[topic].push_back(number(data));
+    };
+    while (!stop_) {
+      if (restart.exchange(false)) {
+        agent.restart();
+      }
+      const auto bytes = on_line_.get(std::chrono::milliseconds(1));
+      const auto now = std::chrono::steady_clock::now().time_since_epoch();
+      agent.tick(static_cast<uint64_t>(std::chrono::nanoseconds(now).count()));
+      for (const auto & message : deframer.feed(bytes.value_or(Agent::Bytes{}))) {
+        agent.receive(message);
+      }
+      (void)rclrt_daemon_tick(&daemon);
+    }
+  }
+
+  Mailbox<std::pair<const uint8_t *, size_t>> to_send_;
+  Mailbox<Agent::Bytes> on_line_;
+  Mailbox<bool> interrupts_;
+  std::atomic<bool> stop_{false};
+  std::thread sender_;
+  std::thread receiver_;
+};
+
+// Publishes 0, 1, ... until it is stopped.
+struct Stream
+{
+  rclrt_ret init(Program & program, const char * topic, uint8_t priority)
+  {
+    return rclrt_publisher_init(
+      &publisher, &program.node, &kBlob, topic, rclrt_qos_reliable(), priority);
+  }
+  void publish(uint32_t size)
+  {
+    const Blob blob{next, size};
+    next += rclrt_publish(&publisher, &blob) == RCLRT_OK ? 1U : 0U;
+  }
+  std::vector<uint32_t> all() const
+  {
+    std::vector<uint32_t> numbers(next);
+    std::iota(numbers.begin(), numbers.end(), 0U);
+    return numbers;
+  }
+
+  rclrt_publisher publisher{};
+  uint32_t next = 0;
+};
+
+class Handlers : public ::testing::TestWithParam<rclrt_mode>
+{
+};
+
+TEST_P(Handlers, run_in_threads_of_their_own_while_the_program_works)
+{
+  Hardware hardware;
+  Program program(hardware.line, GetParam());
+  hardware.start(program.daemon);
+  ASSERT_EQ(rclrt_session_connect(&program.session, 10'000 * kMs), RCLRT_OK);
+  ASSERT_EQ(rclrt_node_init(&program.node, &program.session, "node", 0), RCLRT_OK);
+  Echo echo;
+  ASSERT_NO_FATAL_FAILURE(echo.build(program, "echo", 5, 6));
+  Stream own;
+  Stream other;
+  ASSERT_EQ(own.init(program, "own", 2), RCLRT_OK);
+  ASSERT_EQ(other.init(program, "other", 9), RCLRT_OK);
+  rclrt_guard guard{};
+  std::atomic<int> triggered{0};
+  ASSERT_EQ(
+    rclrt_executor_add_guard(
+      &program.executor, &guard, 7,
+      [](void * count) { static_cast<std::atomic<int> *>(count)->fetch_add(1); }, &triggered),
+    RCLRT_OK);
+  std::thread preempting([&] {
+    while (other.next < 60) {
+      other.publish(20);
+      rclrt_guard_trigger(&guard);
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  });
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while ((echo.received < Echo::kCount || own.next < 50) &&
+         std::chrono::steady_clock::now() < end) {
+    own.publish(own.next % 7 == 0 ? 400 : 12);  // in fragments, or not
+    const auto ret = rclrt_executor_spin_some(&program.executor, kMs);
+    EXPECT_TRUE(ret == RCLRT_OK || ret == RCLRT_ERR_TIMEOUT) << rclrt_ret_text(ret);
+    if (own.next % 25 == 0) {
+      Stream brief;
+      if (brief.init(program, "brief", 1) == RCLRT_OK) {  // in paper mode their stream may be full
+        brief.publish(12);
+        const auto ended = rclrt_publisher_fini(&brief.publisher);
+        EXPECT_TRUE(ended == RCLRT_OK || ended == RCLRT_ERR_AGAIN) << rclrt_ret_text(ended);
+      }
+      EXPECT_EQ(rclrt_session_ping(&program.session, 10'000 * kMs), RCLRT_OK);
+      own.publish(12);
+    }
+  }
+  preempting.join();
+  while (!rclrt_daemon_idle(&program.daemon) && std::chrono::steady_clock::now() < end) {
+    (void)rclrt_executor_spin_some(&program.executor, kMs);
+  }
+  EXPECT_EQ(echo.received, Echo::kCount);
+  EXPECT_TRUE(echo.in_order);
+  EXPECT_GT(triggered, 0);
+  // The agent is another one: greeting and creating go on beside the handlers too.
+  rclrt_timer_cancel(&echo.timer);
+  hardware.restart = true;
+  auto ret = RCLRT_ERR_TIMEOUT;
+  while (hardware.restart && std::chrono::steady_clock::now() < end) {
+    (void)rclrt_executor_spin_some(&program.executor, kMs);
+  }
+  while (ret != RCLRT_OK && std::chrono::steady_clock::now() < end) {
+    ret = rclrt_session_keep_alive(&program.session, 2000 * kMs);
+  }
+  EXPECT_EQ(ret, RCLRT_OK);
+  hardware.stop();
+  EXPECT_EQ(hardware.arrived["rt/own"], own.all());
+  EXPECT_EQ(hardware.arrived["rt/other"], other.all());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  All, Handlers, ::testing::Values(RCLRT_MODE_OWN, RCLRT_MODE_PAPER),
+  [](const auto & of) { return of.param == RCLRT_MODE_OWN ? "own" : "paper"; });
+
+// Each trigger waits for the run before: a single one that did not end the wait would be slept through.
+TEST(Wake, what_another_thread_makes_ready_runs_without_anything_coming_on_the_line)
+{
+  AgentThread agent(RCLRT_POSIX_UDP);
+  Program program(agent, RCLRT_POSIX_UDP);
+  ASSERT_TRUE(program.posix.transport.open(&program.posix));
+  std::atomic<int> runs{0};
+  rclrt_guard guard{};
+  ASSERT_EQ(
+    rclrt_executor_add_guard(
+      &program.executor, &guard, 7,
+      [](void * count) { static_cast<std::atomic<int> *>(count)->fetch_add(1); }, &runs),
+    RCLRT_OK);
+  constexpr int kRuns = 500;
+  std::atomic<bool> slept_through{false};
+  std::thread other([&] {
+    const auto end = std::chrono::steady_clock::now() + kPatience / 2;
+    for (int i = 0; i < kRuns && !slept_through; ++i) {
+      rclrt_guard_trigger(&guard);
+      while (runs == i && !slept_through) {
+        std::this_thread::yield();
+        slept_through = std::chrono::steady_clock::now() > end;
+      }
+    }
+  });
+  while (runs < kRuns && !slept_through) {
+    (void)rclrt_executor_spin_some(&program.executor, 100'000 * kMs);
+  }
+  other.join();
+  EXPECT_FALSE(slept_through);
+  EXPECT_EQ(runs, kRuns);
+}
+
+int priority_now()
+{
+  sched_param parameters{};
+  EXPECT_EQ(sched_getparam(0, &parameters), 0);
+  return parameters.sched_priority;
+}
+
+// Runs `body` under SCHED_FIFO at `priority`. False: that is not permitted here.
+bool under_fifo(int priority, const std::function<void()> & body)
+{
+  bool permitted = false;
+  std::thread([&] {
+    sched_param parameters{};
+    parameters.sched_priority = priority;
+    permitted = sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
+    if (permitted) {
+      body();
+    }
+  }).join();
+  return permitted;
+}
+
+bool took(rclrt_posix_resource & resource)
+{
+  const auto ret = rclrt_posix_resource_take(&resource);
+  EXPECT_TRUE(ret == RCLRT_OK || ret == RCLRT_ERR_STATE) << rclrt_ret_text(ret);
+  if (ret == RCLRT_OK) {
+    rclrt_posix_resource_give(&resource);
+  }
+  return ret == RCLRT_OK;
+}
+
+TEST(Resource, whoever_has_it_runs_at_its_ceiling_and_nobody_above_the_ceiling_gets_it)
+{
+  rclrt_posix_resource resource;
+  ASSERT_EQ(rclrt_posix_resource_init(&resource, 12), RCLRT_OK);
+  const bool permitted = under_fifo(11, [&] {
+    EXPECT_EQ(rclrt_posix_resource_take(&resource), RCLRT_OK);
+    EXPECT_EQ(priority_now(), 12);
+    EXPECT_EQ(rclrt_posix_resource_take(&resource), RCLRT_ERR_STATE) << "it has it";
+    rclrt_posix_resource_give(&resource);
+    EXPECT_EQ(priority_now(), 11);
+  });
+  if (permitted) {
+    under_fifo(13, [&] {
+      EXPECT_FALSE(took(resource));
+      EXPECT_EQ(priority_now(), 13);
+    });
+  }
+  EXPECT_FALSE(took(resource)) << "not under SCHED_FIFO";
+  rclrt_posix_resource_fini(&resource);
+  if (!permitted) {
+    GTEST_SKIP() << "SCHED_FIFO is not permitted: docs/how-to/real-time-permissions.md";
+  }
+}
+
+TEST(Resource, what_levels_without_priorities_do_with_it_is_not_interleaved)
+{
+  AgentThread agent(RCLRT_POSIX_UDP);
+  Program program(agent, RCLRT_POSIX_UDP);
+  const uint8_t floors[] = {0, 10};
+  ASSERT_TRUE(program.posix.transport.open(&program.posix));
+  ASSERT_EQ(rclrt_executor_use_levels(&program.executor, floors, 2), RCLRT_OK);
+  struct Shared
+  {
+    rclrt_posix_resource resource{};
+    int value = 0;  // guarded by it
+    rclrt_guard guards[2]{};
+    std::atomic<int> begun{0};
+    std::atomic<int> runs{0};
+  } shared;
+  ASSERT_EQ(rclrt_posix_resource_init(&shared.resource, 0), RCLRT_OK);
+  for (uint8_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(
+      rclrt_executor_add_guard(
+        &program.executor, &shared.guards[i], static_cast<uint8_t>(5 + 10 * i),
+        [](void * context) {
+          auto & self = *static_cast<Shared *>(context);
+          const auto end = std::chrono::steady_clock::now() + kPatience / 2;
+          self.begun++;
+          while (self.begun < 2 && std::chrono::steady_clock::now() < end) {
+            std::this_thread::yield();
+          }
+          for (int k = 0; k < 1000; ++k) {
+            EXPECT_EQ(rclrt_posix_resource_take(&self.resource), RCLRT_OK);
+            self.value++;
+            rclrt_posix_resource_give(&self.resource);
+          }
+          self.runs++;
+        },
+        &shared),
+      RCLRT_OK);
+    rclrt_guard_trigger(&shared.guards[i]);
+  }
+  bool stop = false;
+  std::thread watcher = stop_when(stop, [&] { return shared.runs == 2; });
+  EXPECT_EQ(rclrt_posix_run(&program.posix, &program.executor, nullptr, &stop), RCLRT_OK);
+  watcher.join();
+  EXPECT_EQ(shared.runs, 2);
+  EXPECT_EQ(shared.value, 2000);
+  rclrt_posix_resource_fini(&shared.resource);
+}
+
+TEST(Resource, what_cannot_be_is_refused)
+{
+  rclrt_posix_resource resource;
+  EXPECT_EQ(rclrt_posix_resource_init(nullptr, 0), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_posix_resource_init(&resource, -1), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_posix_resource_init(&resource, 100), RCLRT_ERR_ARGUMENT);
+  EXPECT_EQ(rclrt_posix_resource_take(nullptr), RCLRT_ERR_ARGUMENT);
+}
+}  // namespace
