@@ -112,10 +112,7 @@ void ScxDeadlines::give_way() noexcept { std::this_thread::yield(); }
 
 bool ScxDeadlines::in_force() const noexcept { return client_->in_force(); }
 
-void ScxDeadlines::stop(Slot slot) noexcept
-{
-  (*seats_)[slot].slot.clear_deadline();
-}
+void ScxDeadlines::stop(Slot slot) noexcept { (*seats_)[slot].slot.clear_deadline(); }
 
 void ScxDeadlines::forget(Slot slot) noexcept
 {

@@ -123,15 +123,17 @@ static bool take_since(u64 queue, s32 cpu, u64 since, u64 slice)
 }
 
 /* Take who has waited longest, if that is too long: of FAIR, or of both queues. */
-static bool take_starved(s32 cpu, bool of_both, u64 slice)
+static bool take_starved(s32 cpu, struct rclrt_scx_cpu *c, bool of_both, u64 slice)
 {
 	u64 too_long = bpf_jiffies64() - starved_jiffies;
 	u64 fair = oldest_for(FAIR, cpu, too_long);
 	u64 edf = of_both ? oldest_for(EDF, cpu, too_long) : too_long;
 
 	if ((s64)(edf - fair) < 0)
-		return take_since(EDF, cpu, edf, slice);
-	return fair != too_long && take_since(FAIR, cpu, fair, slice);
+		c->out_of_turn = take_since(EDF, cpu, edf, slice);
+	else if (fair != too_long)
+		c->out_of_turn = take_since(FAIR, cpu, fair, slice);
+	return c->out_of_turn;
 }
 
 #endif /* QUEUES_BPF_H_ */

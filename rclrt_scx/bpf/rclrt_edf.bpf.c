@@ -188,9 +188,11 @@ static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
 		}
 	}
 	runs_deadline = key < RCLRT_SCX_RUNS_BACKGROUND;
-	c->in_reserve = 0;
+	c->in_reserve = c->out_of_turn = 0;
 	/* First say what this CPU runs, then look: see the top. An exchange is a full barrier. */
 	__sync_lock_test_and_set(&c->running_ns, key);
+	if (c->offline) /* The kernel knows who may run here still. */
+		return take_first(EDF) || take_first(FAIR);
 	if (take_reserve(cpu, c, runs_deadline))
 		return true;
 	/* One that has begun waits with its deadline less one, see enqueue(). This one has, too. */
@@ -314,7 +316,7 @@ void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
 	t->since_ns = bpf_ktime_get_ns();
 	t->in_reserve = c->in_reserve;
 	t->preempted = false;
-	if (!t->urgent && (s64)(t->vtime - fair_vtime) > 0)
+	if (!t->urgent && !c->out_of_turn && (s64)(t->vtime - fair_vtime) > 0)
 		fair_vtime = t->vtime;
 	say_asleep(t, 0); /* Not every thread that wakes comes to enqueue(). */
 	note(p, c->in_reserve ? RCLRT_SCX_RESERVE : RCLRT_SCX_RUNS, key);

@@ -64,11 +64,10 @@ static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c, bool runs_deadline)
 	}
 	c->in_reserve = 1;
 	/* By turns, so that neither can take the whole reserve. */
-	if (c->reserves & 1
-		    ? take_starved(cpu, true, c->reserve_left_ns) ||
-			      (fair && take_fair(cpu, c->reserve_left_ns))
-		    : (fair && take_fair(cpu, c->reserve_left_ns)) ||
-			      take_starved(cpu, true, c->reserve_left_ns)) {
+	if (c->reserves & 1 ? take_starved(cpu, c, true, c->reserve_left_ns) ||
+				      (fair && take_fair(cpu, c->reserve_left_ns))
+			    : (fair && take_fair(cpu, c->reserve_left_ns)) ||
+				      take_starved(cpu, c, true, c->reserve_left_ns)) {
 		c->running_ns = RCLRT_SCX_RUNS_PROTECTED;
 		return true;
 	}
@@ -86,7 +85,7 @@ static bool take_neglected(s32 cpu, struct rclrt_scx_cpu *c)
 	if ((s64)(now - c->search_at) < 0)
 		return false;
 	c->search_at = now + starved_jiffies / 16;
-	return take_starved(cpu, false, fair_slice_ns);
+	return take_starved(cpu, c, false, fair_slice_ns);
 }
 
 #endif /* RESERVE_BPF_H_ */

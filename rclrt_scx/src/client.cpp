@@ -99,11 +99,11 @@ std::unique_ptr<Client> Client::open(std::string * why, const char * directory)
   client->state_ = static_cast<const rclrt_scx_state *>(
     map_pin(client->directory_ + "/state", sizeof(rclrt_scx_state), PROT_READ, why));
   client->slots_bytes_ = (state.slots + 1) * sizeof(rclrt_scx_slot);
-  client->slots_ = client->state_ == nullptr
-                     ? nullptr
-                     : static_cast<rclrt_scx_slot *>(map_pin(
-                         client->directory_ + "/slots", client->slots_bytes_,
-                         PROT_READ | PROT_WRITE, why));
+  client->slots_ =
+    client->state_ == nullptr
+      ? nullptr
+      : static_cast<rclrt_scx_slot *>(map_pin(
+          client->directory_ + "/slots", client->slots_bytes_, PROT_READ | PROT_WRITE, why));
   if (client->slots_ == nullptr) {
     return nullptr;
   }

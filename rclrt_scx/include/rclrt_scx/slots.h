@@ -62,9 +62,9 @@ struct rclrt_scx_slot
 {
   int64_t deadline_ns; /* stored by the thread that has the slot, or by who hands it its next job */
   int64_t lent_ns;     /* lowered by threads that wait for the owner, cleared by the owner */
-  int64_t ended_ns;    /* the deadline of a job that is over, left by who clears it; the kernel counts
+  int64_t ended_ns; /* the deadline of a job that is over, left by who clears it; the kernel counts
                           it when the thread stops next, and clears it */
-  uint64_t asleep;     /* written by the kernel, which does not read it: 1 while the thread sleeps; it
+  uint64_t asleep;  /* written by the kernel, which does not read it: 1 while the thread sleeps; it
                           is 0 again before the kernel reads the deadline of a thread that wakes */
   uint64_t reserved[4];
 };
@@ -83,19 +83,21 @@ struct rclrt_scx_owner
 /* One CPU. Written by the kernel alone, two lines so that neighbours do not share one. */
 struct rclrt_scx_cpu
 {
-  uint64_t running_ns;  /* deadline of what it runs, or RCLRT_SCX_RUNS_*; claimed by waking CPUs; of the
+  uint64_t
+    running_ns;     /* deadline of what it runs, or RCLRT_SCX_RUNS_*; claimed by waking CPUs; of the
                            last of ours while a higher class has it */
-  uint64_t fair_ns;     /* when background last ran here, or none was waiting */
-  uint64_t jobs;        /* as in struct rclrt_scx_owner, of threads that stopped here */
-  uint64_t misses;      /* of these, later than the deadline */
-  uint64_t preemptions; /* threads with a deadline that lost this CPU while they could run */
-  uint64_t reserves;    /* turns that the reserve gave to background or to a starved job */
-  uint64_t in_reserve;  /* such a turn is under way */
+  uint64_t fair_ns; /* when background last ran here, or none was waiting */
+  uint64_t jobs;    /* as in struct rclrt_scx_owner, of threads that stopped here */
+  uint64_t misses;  /* of these, later than the deadline */
+  uint64_t preemptions;     /* threads with a deadline that lost this CPU while they could run */
+  uint64_t reserves;        /* turns that the reserve gave to background or to a starved job */
+  uint64_t in_reserve;      /* such a turn is under way */
   uint64_t reserve_left_ns; /* of it */
   uint64_t seen_mark[2];    /* of threads on their way into a queue, see the scheduler */
   uint64_t offline;         /* 1: it was taken away, and the words above say nothing */
   uint64_t search_at;       /* jiffies: when it looks for background that starves */
-  uint64_t reserved[4];
+  uint64_t out_of_turn;     /* what it runs next was not the first of its queue */
+  uint64_t reserved[3];
 };
 
 /* The scheduler itself. `in_force` to `exit_message` and `events_lost` are written by the kernel, the

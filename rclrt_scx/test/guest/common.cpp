@@ -56,7 +56,8 @@ std::string as_user(const std::function<std::string()> & scenario)
     if (setgroups(0, nullptr) == 0 && setgid(1000) == 0 && setuid(1000) == 0) {
       seen = scenario();
     }
-    std::_Exit(write(ends[1], seen.c_str(), seen.size()) == static_cast<ssize_t>(seen.size()) ? 0 : 1);
+    std::_Exit(
+      write(ends[1], seen.c_str(), seen.size()) == static_cast<ssize_t>(seen.size()) ? 0 : 1);
   }
   close(ends[1]);
   std::string seen;
