@@ -398,6 +398,7 @@ s32 SEC("struct_ops.s/edf_init_task")
 	if (!t)
 		return -ENOMEM;
 	t->vtime = fair_vtime;
+	t->since_ns = bpf_ktime_get_ns();
 	return 0;
 }
 

@@ -31,8 +31,7 @@ common() {
     a_second_bind_is_refused_and_a_released_slot_is_free garbage_in_the_slots_stops_nobody \
     another_version_is_a_clear_error an_unprivileged_member_of_the_group_uses_deadlines \
     jobs_misses_preemptions_and_what_runs_are_told a_thread_that_just_ends_keeps_no_slot \
-    who_was_passed_over_for_a_wrong_claim_is_found_within_a_tick \
-    who_was_passed_over_takes_the_cpu_of_the_latest \
+    who_was_passed_over_for_a_wrong_claim_takes_the_place_of_the_latest \
     a_cpu_is_not_said_to_run_nothing_while_its_thread_can_run \
     one_that_becomes_later_without_a_word_gives_way_within_a_tick only_one_that_sleeps_is_asleep \
     a_job_whose_deadline_is_cleared_at_its_end_is_counted \
@@ -131,11 +130,12 @@ partial() {
   scx load --mode partial && scx unload && [ $(cat $server/runtime) = $before ] &&
     [ $(cat $server/period) = $period ]
   result loading_over_an_ejected_one_restores_the_server $?
-  mount --bind /dev/full $server/runtime
+  echo $period > /tmp/period; mount --bind /tmp/period $server/period
+  mount -o remount,bind,ro $server/period
   refused scx load --mode partial && grep -q 'does not let' /tmp/error
   result a_server_that_cannot_be_tuned_is_a_clear_error $?
-  umount $server/runtime
-  [ $(cat $server/period) = $period ] && [ $(state) = disabled ]; result and_is_left_as_it_was $?
+  umount $server/period
+  [ $(cat $server/runtime) = $before ] && [ $(state) = disabled ]; result and_is_left_as_it_was $?
 }
 
 for part in "$@"; do "$part"; done
