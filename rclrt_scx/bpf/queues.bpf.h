@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Walks over the two queues. Every walk is bounded: EDF has at most as many threads as there are slots,
- * of FAIR only the beginning is looked at.
+ * of FAIR only the beginning is looked at. Not static: the verifier looks at such functions once, else at
+ * every call, which made loading three times as long.
  */
 #ifndef QUEUES_BPF_H_
 #define QUEUES_BPF_H_
@@ -22,7 +23,7 @@ static __always_inline u32 most_of(u64 queue, u32 of_fair)
 }
 
 /* Key of the first thread in a queue that may run on `cpu` (-1: wherever), or NOBODY. */
-static u64 earliest_for(u64 queue, s32 cpu)
+__noinline u64 earliest_for(u64 queue, s32 cpu)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
@@ -48,7 +49,7 @@ static u64 earliest_for(u64 queue, s32 cpu)
  * If another CPU was faster, look again: the next in the queue may be later than `key`. Returns its key
  * or NOBODY.
  */
-static u64 take_before(u64 queue, s32 cpu, u64 key, u64 slice)
+__noinline u64 take_before(u64 queue, s32 cpu, u64 key, u64 slice)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
@@ -83,7 +84,7 @@ static u64 take_before(u64 queue, s32 cpu, u64 key, u64 slice)
 }
 
 /* Since when, in jiffies, the thread waits that has waited longest of those that may run on `cpu`. */
-static u64 oldest_for(u64 queue, s32 cpu, u64 since)
+__noinline u64 oldest_for(u64 queue, s32 cpu, u64 since)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
@@ -101,7 +102,7 @@ static u64 oldest_for(u64 queue, s32 cpu, u64 since)
 	return since;
 }
 
-static bool take_since(u64 queue, s32 cpu, u64 since, u64 slice)
+__noinline bool take_since(u64 queue, s32 cpu, u64 since, u64 slice)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;

@@ -223,7 +223,7 @@ static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
  * woke that thread may have been misled by a claim, or have told a CPU that was about to run somebody
  * earlier. One is enough: it does the same when it looks.
  */
-static void share_work(s32 cpu)
+__noinline int share_work(s32 cpu)
 {
 	u64 first = earliest_for(EDF, -1), latest = 0, wanted = 0;
 	bool fair = scx_bpf_dsq_nr_queued(FAIR) > 0;
@@ -232,7 +232,7 @@ static void share_work(s32 cpu)
 
 	/* A kick by a CPU on its way out would stay pending for ever, and unloading wait for it. */
 	if (!c || c->offline || (first == NOBODY && !fair))
-		return;
+		return 0;
 	bpf_for(other, 0, cpu_count) {
 		u64 runs, key;
 
@@ -259,6 +259,7 @@ static void share_work(s32 cpu)
 	    __sync_val_compare_and_swap(&c->running_ns, latest, wanted) == latest)
 		scx_bpf_kick_cpu(victim, wanted < RCLRT_SCX_RUNS_BACKGROUND ? SCX_KICK_PREEMPT
 									    : SCX_KICK_IDLE);
+	return 0;
 }
 
 /* Look once more if somebody is on its way into the queue, whom the kernel had not put there yet. */

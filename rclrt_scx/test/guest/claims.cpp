@@ -4,8 +4,6 @@
 // What the scheduler says of CPUs and threads, for others to act on: that it is true, and what becomes of
 // those whom a wrong word passed over.
 
-#include <time.h>
-
 #include <cstdio>
 
 #include "scenarios.hpp"
@@ -178,15 +176,20 @@ std::string a_nice_thread_among_many_busy_ones_is_not_forgotten()
   for (int i = 0; i < 60; ++i) {
     busy.push_back(std::make_unique<Background>(0));
   }
-  const Background nice(0, 19);
+  Background nice(0, 19);
   const int before = nice.count();
-  for (int i = 0; i < 30 && stage.client->in_force(); ++i) {
+  for (int i = 0; i < 20 && stage.client->in_force(); ++i) {
     sleep_ms(100);
+  }
+  const bool ran = nice.count() > before;
+  nice.stop();
+  for (const auto & thread : busy) {
+    thread->stop();
   }
   if (!stage.client->in_force()) {
     return "ejected: " + stage.client->exit_reason();
   }
-  return nice.count() > before ? "" : "it did not run";
+  return ran ? "" : "it did not run";
 }
 
 /// To be run while `scx load` runs: in force means that every thread may have a slot.
@@ -195,10 +198,9 @@ std::string who_can_open_can_bind()
   std::string why;
   become_fifo(90);
   std::unique_ptr<rclrt_scx::Client> client;
-  for (int i = 0; i < 50000 && client == nullptr; ++i) {
+  for (int i = 0; i < 20000 && client == nullptr; ++i) {
     client = rclrt_scx::Client::open(&why);
-    const timespec little{0, 200000};
-    nanosleep(&little, nullptr);
+    sleep_ms(1);
   }
   if (client == nullptr) {
     return why;

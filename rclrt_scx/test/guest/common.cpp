@@ -103,9 +103,9 @@ FifoHog::~FifoHog()
 Background::Background(int cpu, int nice)
 : thread_([this, cpu, nice] {
     pin_to(cpu);
+    started_.store(true);  // Here it still has the class of who made it, and waits for nobody.
     become_other();
     setpriority(PRIO_PROCESS, 0, nice);  // Of a thread, on Linux.
-    started_.store(true);
     while (!stop_.load()) {
       spin_ms(1);
       count_.fetch_add(1);
@@ -119,7 +119,7 @@ Background::Background(int cpu, int nice)
 
 Background::~Background()
 {
-  stop_.store(true);
+  stop();
   thread_.join();
 }
 

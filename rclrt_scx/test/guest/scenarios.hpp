@@ -62,6 +62,8 @@ public:
   Background(const Background &) = delete;
   Background & operator=(const Background &) = delete;
   int count() const { return count_.load(); }
+  /// Let it end soon; the destructor waits for that.
+  void stop() { stop_.store(true); }
 
 private:
   std::atomic<bool> started_{false};
