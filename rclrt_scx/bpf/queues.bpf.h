@@ -2,7 +2,7 @@
 /*
  * Walks over the two queues. Every walk is bounded: EDF has at most as many threads as there are slots,
  * of FAIR only the beginning is looked at. Not static: the verifier looks at such functions once, else at
- * every call, which made loading three times as long.
+ * every call, which made loading half as long again.
  */
 #ifndef QUEUES_BPF_H_
 #define QUEUES_BPF_H_
