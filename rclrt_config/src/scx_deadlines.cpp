@@ -96,10 +96,11 @@ int ScxDeadlines::start(Slot slot, TimePoint deadline) noexcept
   int error = 0;
   if (!seat.in_class) {
     error = platform_.apply(seat.slot.tid(), ext());
-  } else if (seat.active && seat.slot.tid() != platform_.current_thread()) {
+  } else if (seat.slot.tid() != platform_.current_thread() && !seat.slot.is_asleep()) {
+    // Also one that was stopped: it may have lost its CPU before it slept.
     error = seat.slot.reconsider();
   }
-  seat.in_class = seat.active = error == 0;
+  seat.in_class = error == 0;
   if (error != 0) {
     seat.slot.clear_deadline();
   }
@@ -111,12 +112,7 @@ void ScxDeadlines::give_way() noexcept { std::this_thread::yield(); }
 
 bool ScxDeadlines::in_force() const noexcept { return client_->in_force(); }
 
-void ScxDeadlines::stop(Slot slot) noexcept
-{
-  Seat & seat = (*seats_)[slot];
-  seat.slot.clear_deadline();
-  seat.active = false;
-}
+void ScxDeadlines::stop(Slot slot) noexcept { (*seats_)[slot].slot.clear_deadline(); }
 
 void ScxDeadlines::forget(Slot slot) noexcept
 {

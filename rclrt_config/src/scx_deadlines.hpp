@@ -41,7 +41,6 @@ private:
   {
     rclrt_scx::Slot slot;  ///< empty: nobody's
     bool in_class = false;
-    bool active = false;
   };
 
   ScxDeadlines(rclrt_core::Platform & platform, std::unique_ptr<rclrt_scx::Client> client);

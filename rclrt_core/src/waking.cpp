@@ -129,13 +129,7 @@ void Engine::Impl::raise_on_its_way(Lane & lane, const Demand & wanted) noexcept
     if (worker.keeps_attributes) {
       continue;
     }
-    const bool had_deadline = worker.deadline_active;
     if (give(worker, wanted) == 0) {
-      if (worker.deadline_active && !had_deadline) {
-        // It may wait for a CPU without one. A sleeper's first deadline is only stored, for the kernel to
-        // see when it wakes; a change of one it has is made known at once.
-        give(worker, wanted);
-      }
       return;
     }
   }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "rclrt_config/configured_engine.hpp"
+#include "rclrt_config/deadline_backend.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
 namespace
@@ -299,6 +300,61 @@ std::string executors_share_one_order()
   return seen + expect(one, log, "late+ middle+ early+ early- middle- late-");
 }
 
+/// As an engine uses it: a thread has just ended its job, and loses its CPU before it sleeps.
+std::string a_thread_on_its_way_to_sleep_is_made_urgent()
+{
+  Log log;
+  rclrt_core::LinuxPlatform platform;
+  const auto scheduler = rclrt_config::make_deadline_scheduler(
+    rclrt_config::DeadlineBackend::kSchedExt, platform, [](const Finding &) {});
+  if (!scheduler) {
+    return "not loaded";
+  }
+  std::string why;
+  std::atomic<bool> go{false};
+  const auto in = [&](milliseconds time) { return platform.now() + time; };
+  rclrt_core::DeadlineScheduler::Slot slot = 0;
+  std::atomic<bool> stopped{false};
+  become_dispatcher();
+  const auto become_ours = [&](rclrt_core::DeadlineScheduler::Slot * mine) {
+    sched_param parameters{};
+    sched_setscheduler(0, SCHED_OTHER, &parameters);
+    const Status entered = scheduler->enter(mine);
+    if (!entered.ok()) {
+      why = entered.message();
+    }
+  };
+  std::thread ends([&] {
+    become_ours(&slot);
+    scheduler->start(slot, in(milliseconds(9000)));
+    scheduler->stop(slot);
+    stopped.store(true);
+    use_cpu(milliseconds(40));
+    log.add("up");
+    scheduler->leave(slot);
+  });
+  std::thread busy([&] {
+    rclrt_core::DeadlineScheduler::Slot mine = 0;
+    become_ours(&mine);
+    while (!go.load()) {
+      sleep(milliseconds(1));
+    }
+    scheduler->start(mine, in(milliseconds(5000)));
+    use_cpu(milliseconds(80));
+    log.add("later");
+    scheduler->leave(mine);
+  });
+  for (int i = 0; i < 1000 && !stopped.load(); ++i) {
+    sleep(milliseconds(1));
+  }
+  go.store(true);
+  sleep(milliseconds(10));
+  scheduler->start(slot, in(milliseconds(1000)));
+  ends.join();
+  busy.join();
+  return why + (log.text() == "up later" ? "" : "was " + log.text());
+}
+
 /// Ends the scheduler.
 std::string an_executor_is_told_of_an_ejection_and_goes_on()
 {
@@ -341,6 +397,7 @@ int main(int argc, char ** argv)
     SCENARIO(a_callback_with_an_earlier_deadline_preempts),
     SCENARIO(a_callback_inherits_the_deadline_of_one_its_group_keeps_waiting),
     SCENARIO(executors_share_one_order),
+    SCENARIO(a_thread_on_its_way_to_sleep_is_made_urgent),
     SCENARIO(an_executor_is_told_of_an_ejection_and_goes_on),
 #undef SCENARIO
   };

@@ -69,6 +69,7 @@ struct task_struct {
 	int tgid;
 	int prio;
 	unsigned int policy;
+	unsigned short migration_disabled;
 	const struct cpumask *cpus_ptr;
 	char comm[16];
 	struct sched_ext_entity scx;
@@ -218,6 +219,18 @@ static __always_inline bool take_this(struct bpf_iter_scx_dsq *it, struct task_s
 	}
 	scx_bpf_dispatch_from_dsq_set_slice(it, slice);
 	return scx_bpf_dispatch_from_dsq(it, p, SCX_DSQ_LOCAL, 0);
+}
+
+/*
+ * Whether `p`, which is in a queue or on its way into one, may run on `cpu`. Of one that was preempted
+ * where it may not migrate the kernel narrows cpus_ptr later, and to move it would be our error.
+ */
+static __always_inline bool may_run(const struct task_struct *p, s32 cpu)
+{
+	if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		return false;
+	return !bpf_core_field_exists(p->migration_disabled) || !p->migration_disabled ||
+	       scx_bpf_task_cpu(p) == cpu;
 }
 
 static __always_inline void set_slice(struct task_struct *p, u64 slice)

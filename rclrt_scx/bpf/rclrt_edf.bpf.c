@@ -10,50 +10,42 @@
  * For each CPU a word says what it runs: a deadline, background or nothing. Who wants to preempt
  * first claims the CPU by compare-and-swap of that word, so that of several CPUs that wake threads
  * at the same time no two choose the same victim; then kicks it. Two rules keep the word honest:
- *   - a claim is only a hint: what the CPU runs in the end is decided by dispatch() alone;
+ *   - a claim is only a hint: what the CPU runs in the end is decided by dispatch() alone. Who was
+ *     passed over because of a wrong one is found at the next dispatch() or tick of any CPU;
  *   - the kernel puts a thread into its queue only after enqueue() has returned, so a CPU that
  *     looks for work meanwhile misses it. enqueue() leaves a mark BEFORE it looks at the words,
  *     dispatch() rewrites its word BEFORE it looks at the mark (full barriers): one sees the other.
- *     A CPU that sees a fresh mark of another looks once more, when that thread has been queued.
+ *     A CPU that sees a fresh mark of another looks once more, when that thread has been queued. Each
+ *     queue has a mark of its own, so that background does not disturb who runs by a deadline.
  *
  * A thread that is preempted by a higher class would be parked in front of that CPU's own queue,
  * out of reach of idle CPUs. With its slice set to zero in stopping() it comes back to enqueue()
  * instead.
  *
  * The reserve: a CPU that ran nothing but deadlines for (1 - reserve) of a period gives a turn to
- * the background, or to a job with a deadline that has starved for seconds. Otherwise overload
- * would starve kernel threads, and in the end the kernel would eject this scheduler.
+ * the background, or to whoever has starved for seconds. Otherwise overload would starve kernel threads,
+ * and in the end the kernel would eject this scheduler. For the same reason background that has starved,
+ * as a nice thread among many others does, is now and then taken out of its order.
  *
  * Known weakness: two queues for the whole machine. Good for robots (tens of CPUs), not for
  * hundreds.
  */
 #include "kernel.bpf.h"
 #include "tables.bpf.h"
+#include "queues.bpf.h"
+#include "reserve.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
-#define EDF 0
-#define FAIR 1
-#define NS_PER_MS 1000000ULL
 #define MARK_CPU 1023ULL  /* bits of a mark that say who left it; the rest is the time */
 #define FRESH_NS 50000ULL /* a thread on its way into a queue is there by then */
-#define MAX_CLAIMS 4	  /* lost races before a waker leaves it to the next dispatch() */
 
 const volatile u32 cpu_count = 1;
-const volatile u32 slot_count = 1;
 const volatile bool partial;
 const volatile bool record;
-const volatile u64 edf_slice_ns = 95 * NS_PER_MS;
-const volatile u64 fair_slice_ns = 5 * NS_PER_MS;
-const volatile u64 starved_jiffies = 500;
 
-static u64 mark;       /* left by the thread that last became runnable */
+static u64 marks[2];   /* left by the thread that was last on its way into EDF, into FAIR */
 static u64 fair_vtime; /* of the background thread that started last */
-
-static u64 min(u64 a, u64 b)
-{
-	return a < b ? a : b;
-}
 
 static void note(struct task_struct *p, u16 type, u64 key)
 {
@@ -92,16 +84,17 @@ static void note(struct task_struct *p, u16 type, u64 key)
  */
 static void find_cpu(struct task_struct *p, u64 key, bool preempted)
 {
+	u32 queue = key < RCLRT_SCX_RUNS_BACKGROUND ? EDF : FAIR;
 	s32 own = scx_bpf_task_cpu(p);
 	u64 left = (bpf_ktime_get_ns() & ~MARK_CPU) | (own & MARK_CPU);
 	struct rclrt_scx_cpu *c;
 	int try, i;
 
-	__sync_lock_test_and_set(&mark, left);
+	__sync_lock_test_and_set(queue == EDF ? &marks[EDF] : &marks[FAIR], left);
 	c = cpu_of(bpf_get_smp_processor_id());
 	if (!c || c->offline)
 		return; /* As in dispatch(): another CPU's tick finds the thread. */
-	bpf_for(try, 0, MAX_CLAIMS) {
+	bpf_for(try, 0, MAX_TRIES) {
 		u64 latest = key;
 		s32 victim = -1;
 
@@ -115,7 +108,7 @@ static void find_cpu(struct task_struct *p, u64 key, bool preempted)
 			if (i == 0 && preempted)
 				continue;
 			c = cpu_of(cpu);
-			if (!c || c->offline || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			if (!c || c->offline || !may_run(p, cpu))
 				continue;
 			runs = *(volatile u64 *)&c->running_ns;
 			if (runs <= latest || !ours_to_take(cpu, partial))
@@ -129,11 +122,14 @@ static void find_cpu(struct task_struct *p, u64 key, bool preempted)
 			return;
 		c = cpu_of(victim);
 		if (c && __sync_val_compare_and_swap(&c->running_ns, latest, key) == latest) {
-			c->seen_mark = left; /* The kick comes after the queueing. */
+			/* The kick comes after the queueing. */
+			if (queue == EDF)
+				c->seen_mark[EDF] = left;
+			else
+				c->seen_mark[FAIR] = left;
 			/* Background takes idle CPUs only: kicking its own kind goes round in
 			 * circles. */
-			scx_bpf_kick_cpu(victim, key < RCLRT_SCX_RUNS_BACKGROUND ? SCX_KICK_PREEMPT
-										 : SCX_KICK_IDLE);
+			scx_bpf_kick_cpu(victim, queue == EDF ? SCX_KICK_PREEMPT : SCX_KICK_IDLE);
 			return;
 		}
 	}
@@ -149,8 +145,11 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 {
 	struct thread *t = thread_of(p);
 	bool preempted = t && t->preempted;
-	u64 key = urgency(t);
+	u64 key;
 
+	if (enq_flags & SCX_ENQ_WAKEUP)
+		say_asleep(t, 0); /* Before the deadline is read, see slots.h. */
+	key = urgency(t);
 	if (t)
 		t->preempted = t->changed = false;
 	note(p, RCLRT_SCX_QUEUED, key);
@@ -172,106 +171,45 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 	find_cpu(p, key, preempted);
 }
 
-/*
- * Key of the first thread in a queue that may run on `cpu`, or RCLRT_SCX_RUNS_NOTHING. Passes over those
- * pinned elsewhere, of the EDF queue at most as many as there are slots.
- */
-static u64 earliest_for(u64 queue, s32 cpu)
-{
-	u64 key = RCLRT_SCX_RUNS_NOTHING;
-	struct task_struct *p;
-
-	bpf_for_each(scx_dsq, p, queue, 0) {
-		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
-			key = p->scx.dsq_vtime;
-			break;
-		}
-	}
-	return key;
-}
-
-/* Take the thread with a deadline that has waited longest, if that is too long. */
-static bool take_starved(s32 cpu)
-{
-	u64 now = bpf_jiffies64(), longest = starved_jiffies;
-	struct task_struct *p;
-	bool taken = false;
-	int tid = 0;
-
-	bpf_for_each(scx_dsq, p, EDF, 0) {
-		u64 waited = now - p->scx.runnable_at;
-
-		if ((s64)(waited - longest) > 0 && bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
-			longest = waited;
-			tid = p->pid;
-		}
-	}
-	if (!tid)
-		return false;
-	bpf_for_each(scx_dsq, p, EDF, 0) {
-		if (p->pid == tid) {
-			taken = take_this(&___it, p, fair_slice_ns);
-			break;
-		}
-	}
-	return taken;
-}
-
-/*
- * A turn for who gets nothing under EDF: one slice of CPU time, in as many pieces as it takes.
- * Whoever has it is protected until it stops.
- */
-static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c, bool runs_deadline)
-{
-	bool fair = scx_bpf_dsq_nr_queued(FAIR) > 0;
-	bool edf = scx_bpf_dsq_nr_queued(EDF) > 0;
-	u64 now = bpf_ktime_get_ns();
-
-	if (!c->fair_ns)
-		c->fair_ns = now; /* It was idle: it kept nobody waiting. */
-	if (!runs_deadline && !edf)
-		c->reserve_left_ns = 0; /* Nothing to protect it from. */
-	if (!c->reserve_left_ns) {
-		if (!edf && (!runs_deadline || !fair))
-			c->fair_ns = now;
-		if (now - c->fair_ns < edf_slice_ns)
-			return false;
-		c->reserve_left_ns = fair_slice_ns;
-		c->reserves++;
-	}
-	c->in_reserve = 1;
-	/* By turns, so that neither can take the whole reserve. */
-	if (c->reserves & 1 ? take_starved(cpu) || (fair && take_first(FAIR))
-			    : (fair && take_first(FAIR)) || take_starved(cpu))
-		return true;
-	c->in_reserve = 0;
-	c->reserve_left_ns = 0;
-	c->fair_ns = now;
-	return false;
-}
-
 /* Whether the CPU has something to run now. */
 static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task_struct *prev)
 {
 	u64 key = RCLRT_SCX_RUNS_NOTHING, earliest;
+	bool runs_deadline;
 
-	if (prev && (prev->scx.flags & SCX_TASK_QUEUED))
-		key = urgency(thread_of(prev));
-	c->in_reserve = 0;
+	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
+		struct thread *t = thread_of(prev);
+
+		key = urgency(t);
+		if (t) {
+			charge(prev, t, c); /* Before the reserve is asked for more. */
+			t->urgent = key < RCLRT_SCX_RUNS_BACKGROUND;
+			t->in_reserve = false; /* If it goes on, then as any other. */
+		}
+	}
+	runs_deadline = key < RCLRT_SCX_RUNS_BACKGROUND;
+	c->in_reserve = c->out_of_turn = 0;
 	/* First say what this CPU runs, then look: see the top. An exchange is a full barrier. */
 	__sync_lock_test_and_set(&c->running_ns, key);
-	if (take_reserve(cpu, c, key < RCLRT_SCX_RUNS_BACKGROUND))
+	if (c->offline) /* The kernel knows who may run here still. */
+		return take_first(EDF) || take_first(FAIR);
+	if (take_reserve(cpu, c, runs_deadline))
 		return true;
-	earliest = earliest_for(EDF, cpu);
-	if (earliest < key && take_first(EDF))
+	/* One that has begun waits with its deadline less one, see enqueue(). This one has, too. */
+	earliest = take_before(EDF, cpu, runs_deadline ? key - 1 : key, edf_slice_ns);
+	if (earliest != NOBODY) {
+		c->running_ns = earliest;
 		return true;
-	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
+	}
+	if (runs_deadline) {
 		set_slice(prev,
 			  edf_slice_ns); /* It goes on, without running() being called again. */
 		return true;
 	}
-	if (take_first(FAIR))
+	if (take_neglected(cpu, c) || take_first(FAIR)) {
+		c->running_ns = RCLRT_SCX_RUNS_BACKGROUND;
 		return true;
+	}
 	if (key == RCLRT_SCX_RUNS_BACKGROUND) {
 		set_slice(prev, fair_slice_ns);
 		return true;
@@ -281,55 +219,89 @@ static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
 }
 
 /*
- * Threads wait although this CPU has something to run: an idle CPU where one of them may run shall
- * look. Who woke that thread may have told a CPU that was about to run somebody earlier.
+ * Of the CPUs that run something later than one that waits and may run there, the latest shall look: who
+ * woke that thread may have been misled by a claim, or have told a CPU that was about to run somebody
+ * earlier. One is enough: it does the same when it looks.
  */
-static void share_work(s32 cpu)
+__noinline int share_work(s32 cpu)
 {
-	s32 other;
+	u64 first = earliest_for(EDF, -1), latest = 0, wanted = 0;
+	bool fair = scx_bpf_dsq_nr_queued(FAIR) > 0;
+	struct rclrt_scx_cpu *c = cpu_of(cpu);
+	s32 other, victim = -1;
 
-	if (!scx_bpf_dsq_nr_queued(EDF) && !scx_bpf_dsq_nr_queued(FAIR))
-		return;
+	/* A kick by a CPU on its way out would stay pending for ever, and unloading wait for it. */
+	if (!c || c->offline || (first == NOBODY && !fair))
+		return 0;
 	bpf_for(other, 0, cpu_count) {
-		struct rclrt_scx_cpu *c = cpu_of(other);
+		u64 runs, key;
 
-		if (!c || other == cpu || c->offline ||
-		    *(volatile u64 *)&c->running_ns != RCLRT_SCX_RUNS_NOTHING ||
+		c = cpu_of(other);
+		if (!c || c->offline)
+			continue;
+		runs = *(volatile u64 *)&c->running_ns;
+		if (runs <= latest || (runs <= first && runs != RCLRT_SCX_RUNS_NOTHING) ||
 		    !ours_to_take(other, partial))
 			continue;
-		if (earliest_for(EDF, other) != RCLRT_SCX_RUNS_NOTHING ||
-		    earliest_for(FAIR, other) != RCLRT_SCX_RUNS_NOTHING) {
-			scx_bpf_kick_cpu(other, SCX_KICK_IDLE);
-			break; /* It shares what is left. */
-		}
+		key = first == NOBODY ? NOBODY : earliest_for(EDF, other);
+		if (key == NOBODY && fair && runs == RCLRT_SCX_RUNS_NOTHING &&
+		    earliest_for(FAIR, other) != NOBODY)
+			key = RCLRT_SCX_RUNS_BACKGROUND;
+		/* The one that has begun waits with its deadline less one. */
+		if (key == NOBODY || key + 1 >= runs)
+			continue;
+		latest = runs;
+		wanted = key;
+		victim = other;
+	}
+	c = cpu_of(victim);
+	if (victim >= 0 && c &&
+	    __sync_val_compare_and_swap(&c->running_ns, latest, wanted) == latest)
+		scx_bpf_kick_cpu(victim, wanted < RCLRT_SCX_RUNS_BACKGROUND ? SCX_KICK_PREEMPT
+									    : SCX_KICK_IDLE);
+	return 0;
+}
+
+/* Look once more if somebody is on its way into the queue, whom the kernel had not put there yet. */
+static __always_inline void look_again(s32 cpu, u64 *mark, u64 *seen)
+{
+	u64 left = *(volatile u64 *)mark;
+
+	/* Threads on their way into this CPU's own queue hold the lock that we hold. */
+	if (left != *seen && (left & MARK_CPU) != (cpu & MARK_CPU) &&
+	    (s64)(bpf_ktime_get_ns() - (left & ~MARK_CPU)) < (s64)FRESH_NS) {
+		*seen = left;
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
 }
 
 void SEC("struct_ops/edf_dispatch") BPF_PROG(edf_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct rclrt_scx_cpu *c = cpu_of(cpu);
-	u64 seen;
+	bool busy;
 
 	if (!c)
 		return;
-	if (decide(cpu, c, prev) && !c->offline)
-		share_work(cpu);
-	/* A kick by a CPU on its way out would stay pending for ever, and unloading wait for it. */
+	busy = decide(cpu, c, prev);
 	if (c->offline)
 		return;
-	seen = *(volatile u64 *)&mark;
-	/* Threads on their way into this CPU's own queue hold the lock that we hold. */
-	if (seen != c->seen_mark && (seen & MARK_CPU) != (cpu & MARK_CPU) &&
-	    (s64)(bpf_ktime_get_ns() - (seen & ~MARK_CPU)) < (s64)FRESH_NS) {
-		c->seen_mark = seen;
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	}
+	share_work(cpu);
+	look_again(cpu, &marks[EDF], &c->seen_mark[EDF]);
+	if (!busy) /* Background preempts nobody. */
+		look_again(cpu, &marks[FAIR], &c->seen_mark[FAIR]);
 }
 
 /* Whatever was lost between two CPUs that looked at each other, it is found within a tick. */
 void SEC("struct_ops/edf_tick") BPF_PROG(edf_tick, struct task_struct *p)
 {
-	share_work(scx_bpf_task_cpu(p));
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct rclrt_scx_cpu *c = cpu_of(cpu);
+	struct thread *t = thread_of(p);
+
+	/* It may have been made later while it runs. */
+	if (c && t && !t->in_reserve)
+		__sync_lock_test_and_set(&c->running_ns, urgency(t));
+	share_work(cpu);
 }
 
 void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
@@ -345,12 +317,13 @@ void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
 	t->since_ns = bpf_ktime_get_ns();
 	t->in_reserve = c->in_reserve;
 	t->preempted = false;
-	if (!t->urgent && (s64)(t->vtime - fair_vtime) > 0)
+	if (!t->urgent && !c->out_of_turn && (s64)(t->vtime - fair_vtime) > 0)
 		fair_vtime = t->vtime;
+	say_asleep(t, 0); /* Not every thread that wakes comes to enqueue(). */
 	note(p, c->in_reserve ? RCLRT_SCX_RESERVE : RCLRT_SCX_RUNS, key);
 	__sync_lock_test_and_set(&c->running_ns, c->in_reserve ? RCLRT_SCX_RUNS_PROTECTED : key);
 	/* One that was changed while it ran goes on without having been in a queue. */
-	if (t->changed && !c->in_reserve && earliest_for(EDF, cpu) < key)
+	if (t->changed && !c->in_reserve && !c->offline && earliest_for(EDF, cpu) < key)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	t->changed = false;
 }
@@ -359,56 +332,44 @@ void SEC("struct_ops/edf_stopping") BPF_PROG(edf_stopping, struct task_struct *p
 {
 	struct rclrt_scx_cpu *c = cpu_of(scx_bpf_task_cpu(p));
 	struct thread *t = thread_of(p);
-	u64 now = bpf_ktime_get_ns();
+	struct rclrt_scx_slot *slot;
 
 	if (!c || !t)
 		return;
 	note(p, RCLRT_SCX_STOPS, urgency(t));
 	t->preempted = runnable;
-	if (t->urgent) {
-		if (runnable)
-			c->preemptions++;
-	} else {
-		u32 weight = p->scx.weight;
-
-		t->vtime += (now - t->since_ns) * 100 / (weight ? weight : 100);
+	charge(p, t, c);
+	if (t->urgent && runnable)
+		c->preemptions++;
+	slot = slot_of(t);
+	if (slot && slot->ended_ns > RCLRT_SCX_NO_DEADLINE) {
+		count_job(t, c, slot->ended_ns);
+		slot->ended_ns = RCLRT_SCX_NO_DEADLINE;
 	}
-	if (t->in_reserve)
-		c->reserve_left_ns -= min(c->reserve_left_ns, now - t->since_ns);
-	if (!t->urgent || t->in_reserve)
-		c->fair_ns = now;
-	__sync_lock_test_and_set(&c->running_ns, RCLRT_SCX_RUNS_NOTHING);
-	if (runnable && p->scx.slice)
+	/* Of one that can still run the word stays: dispatch() has said there what comes next. */
+	if (!runnable)
+		__sync_lock_test_and_set(&c->running_ns, RCLRT_SCX_RUNS_NOTHING);
+	else if (p->scx.slice)
 		set_slice(p, 0); /* Preempted: back to enqueue(), not into this CPU's own queue. */
 }
 
 void SEC("struct_ops/edf_quiescent") BPF_PROG(edf_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct thread *t = thread_of(p);
+	bool sleeps = deq_flags & SCX_DEQ_SLEEP;
+	struct rclrt_scx_cpu *c = cpu_of(scx_bpf_task_cpu(p));
 	u64 key = urgency(t);
-	struct rclrt_scx_owner *owner;
-	struct rclrt_scx_cpu *c;
-	u32 index;
 
-	if (!t)
+	if (!t || !c)
 		return;
-	t->changed = !(deq_flags & SCX_DEQ_SLEEP);
-	if (key >= RCLRT_SCX_RUNS_BACKGROUND)
-		return;
-	note(p, RCLRT_SCX_LEFT, key);
-	if (!(deq_flags & SCX_DEQ_SLEEP) || !t->slot)
-		return;
-	index = t->slot;
-	owner = bpf_map_lookup_elem(&owners, &index);
-	c = cpu_of(scx_bpf_task_cpu(p));
-	if (!owner || !c)
-		return;
-	owner->jobs++;
-	c->jobs++;
-	if (bpf_ktime_get_ns() > key) {
-		owner->misses++;
-		c->misses++;
+	t->changed = !sleeps;
+	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
+		note(p, RCLRT_SCX_LEFT, key);
+		if (sleeps)
+			count_job(t, c, key);
 	}
+	if (sleeps)
+		say_asleep(t, 1);
 }
 
 void SEC("struct_ops/edf_cpu_online") BPF_PROG(edf_cpu_online, s32 cpu)
@@ -438,6 +399,7 @@ s32 SEC("struct_ops.s/edf_init_task")
 	if (!t)
 		return -ENOMEM;
 	t->vtime = fair_vtime;
+	t->since_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -458,6 +420,7 @@ static void give_back(struct thread *t)
 		return;
 	slot->deadline_ns = RCLRT_SCX_NO_DEADLINE;
 	slot->lent_ns = RCLRT_SCX_NO_DEADLINE;
+	slot->ended_ns = RCLRT_SCX_NO_DEADLINE;
 	__sync_fetch_and_sub(&s->bound, 1);
 	__sync_lock_test_and_set(&owner->tid, 0); /* Last: from here on it can be another's. */
 }
@@ -509,12 +472,28 @@ SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
 		bpf_probe_read_kernel(owner->comm, sizeof(owner->comm), p->comm);
 		slot->deadline_ns = RCLRT_SCX_NO_DEADLINE; /* Whatever anybody left there. */
 		slot->lent_ns = RCLRT_SCX_NO_DEADLINE;
+		slot->ended_ns = RCLRT_SCX_NO_DEADLINE;
+		slot->asleep = 0;
 		__sync_fetch_and_add(&s->bound, 1);
 		t->slot = index;
 		request->slot = index;
 		return 0;
 	}
 	return -ENOSPC;
+}
+
+/* Run by the loader, when the kernel has given us all threads: before, none could have a slot. */
+SEC("syscall") int edf_ready(void *nothing)
+{
+	struct rclrt_scx_state *s = the_state();
+
+	if (!s)
+		return -EINVAL;
+	__sync_lock_test_and_set(&s->in_force, 1);
+	/* Each writes its word, then looks at the other's: whichever is last, the end stays said. */
+	if (*(volatile s64 *)&s->exit_code != SCX_EXIT_NONE)
+		__sync_lock_test_and_set(&s->in_force, 0);
+	return 0;
 }
 
 s32 SEC("struct_ops.s/edf_init") BPF_PROG(edf_init)
@@ -540,7 +519,6 @@ s32 SEC("struct_ops.s/edf_init") BPF_PROG(edf_init)
 		c->offline = !bpf_cpumask_test_cpu(cpu, online);
 	}
 	scx_bpf_put_cpumask(online);
-	say_in_force(s, 1);
 	return 0;
 }
 
@@ -553,7 +531,7 @@ void SEC("struct_ops/edf_exit") BPF_PROG(edf_exit, struct scx_exit_info *info)
 	s->exit_code = info->kind;
 	bpf_probe_read_kernel_str(s->exit_reason, sizeof(s->exit_reason), info->reason);
 	bpf_probe_read_kernel_str(s->exit_message, sizeof(s->exit_message), info->msg);
-	say_in_force(s, 0); /* Last: who sees this sees the reason too. */
+	__sync_lock_test_and_set(&s->in_force, 0); /* Last: who sees this sees the reason too. */
 }
 
 SEC(".struct_ops.link")

@@ -80,27 +80,22 @@ static struct rclrt_scx_state *the_state(void)
 	return bpf_map_lookup_elem(&state, &zero);
 }
 
-static void say_in_force(struct rclrt_scx_state *s, u32 in_force)
+static struct rclrt_scx_slot *slot_of(const struct thread *t)
 {
-	u32 zero = 0;
-	struct rclrt_scx_head *head = bpf_map_lookup_elem(&slots, &zero);
+	u32 index;
 
-	s->in_force = in_force;
-	if (head)
-		__sync_lock_test_and_set(&head->in_force, in_force);
+	if (!t || !t->slot)
+		return NULL;
+	index = t->slot;
+	return bpf_map_lookup_elem(&slots, &index);
 }
 
 /* The thread's deadline as a key, RCLRT_SCX_RUNS_BACKGROUND if it has none. */
 static u64 urgency(const struct thread *t)
 {
-	struct rclrt_scx_slot *slot;
+	struct rclrt_scx_slot *slot = slot_of(t);
 	s64 own, lent;
-	u32 index;
 
-	if (!t || !t->slot)
-		return RCLRT_SCX_RUNS_BACKGROUND;
-	index = t->slot;
-	slot = bpf_map_lookup_elem(&slots, &index);
 	if (!slot)
 		return RCLRT_SCX_RUNS_BACKGROUND;
 	own = *(volatile s64 *)&slot->deadline_ns;
@@ -108,6 +103,29 @@ static u64 urgency(const struct thread *t)
 	if (lent > RCLRT_SCX_NO_DEADLINE && (own <= RCLRT_SCX_NO_DEADLINE || lent < own))
 		own = lent;
 	return own > RCLRT_SCX_NO_DEADLINE ? (u64)own : RCLRT_SCX_RUNS_BACKGROUND;
+}
+
+static void say_asleep(const struct thread *t, u64 asleep)
+{
+	struct rclrt_scx_slot *slot = slot_of(t);
+
+	if (slot)
+		__sync_lock_test_and_set(&slot->asleep, asleep);
+}
+
+/* A job with this deadline has just ended. */
+static void count_job(const struct thread *t, struct rclrt_scx_cpu *c, u64 deadline)
+{
+	u32 index = t->slot;
+	struct rclrt_scx_owner *owner = bpf_map_lookup_elem(&owners, &index);
+	u64 late = bpf_ktime_get_ns() > deadline;
+
+	c->jobs++;
+	c->misses += late;
+	if (owner) {
+		owner->jobs++;
+		owner->misses += late;
+	}
 }
 
 #endif /* TABLES_BPF_H_ */

@@ -39,15 +39,15 @@ std::string cannot_open(const std::string & path, int error)
   }
 }
 
-/// Map the slots, with the head.
-void * map_slots(const std::string & path, std::size_t bytes, std::string * why)
+/// Map the pinned array, or nullptr and why.
+void * map_pin(const std::string & path, std::size_t bytes, int protection, std::string * why)
 {
   const int fd = open_pin(path.c_str(), 0);
   if (fd < 0) {
     say(why, cannot_open(path, errno));
     return nullptr;
   }
-  void * memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void * memory = mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
   const int error = errno;
   close(fd);  // The mapping keeps the array.
   if (memory == MAP_FAILED) {
@@ -90,19 +90,23 @@ std::unique_ptr<Client> Client::open(std::string * why, const char * directory)
     say(why, cannot_open(client->directory_ + "/state", table.error()));
     return nullptr;
   }
-  const std::string problem =
-    table.read(0, client->state_) ? mismatch(client->state_) : mismatch(rclrt_scx_state{});
+  rclrt_scx_state state{};
+  const std::string problem = table.read(0, state) ? mismatch(state) : mismatch({});
   if (!problem.empty()) {
     say(why, problem);
     return nullptr;
   }
-  client->slots_bytes_ = (client->state_.slots + 1) * sizeof(rclrt_scx_slot);
-  client->slots_ = static_cast<rclrt_scx_slot *>(
-    map_slots(client->directory_ + "/slots", client->slots_bytes_, why));
+  client->state_ = static_cast<const rclrt_scx_state *>(
+    map_pin(client->directory_ + "/state", sizeof(rclrt_scx_state), PROT_READ, why));
+  client->slots_bytes_ = (state.slots + 1) * sizeof(rclrt_scx_slot);
+  client->slots_ =
+    client->state_ == nullptr
+      ? nullptr
+      : static_cast<rclrt_scx_slot *>(map_pin(
+          client->directory_ + "/slots", client->slots_bytes_, PROT_READ | PROT_WRITE, why));
   if (client->slots_ == nullptr) {
     return nullptr;
   }
-  client->head_ = reinterpret_cast<const rclrt_scx_head *>(client->slots_);
   if (!client->in_force()) {
     say(
       why, "the EDF scheduler was ejected (" + client->exit_reason() +
@@ -123,6 +127,9 @@ Client::~Client()
   if (slots_ != nullptr) {
     munmap(slots_, slots_bytes_);
   }
+  if (state_ != nullptr) {
+    munmap(const_cast<rclrt_scx_state *>(state_), sizeof(*state_));
+  }
   if (bind_fd_ >= 0) {
     close(bind_fd_);
   }
@@ -131,29 +138,28 @@ Client::~Client()
 bool Client::in_force() const noexcept
 {
   // Acquire: who sees it fall also sees the reason, which the kernel wrote before.
-  return __atomic_load_n(&head_->in_force, __ATOMIC_ACQUIRE) != 0;
+  return __atomic_load_n(&state_->in_force, __ATOMIC_ACQUIRE) != 0;
 }
 
 std::string Client::exit_reason() const
 {
-  rclrt_scx_state state{};
-  if (in_force() || !Table(directory_, "state").read(0, state)) {
+  if (in_force()) {
     return {};
   }
   const std::string reason(
-    state.exit_reason, strnlen(state.exit_reason, sizeof(state.exit_reason)));
+    state_->exit_reason, strnlen(state_->exit_reason, sizeof(state_->exit_reason)));
   const std::string message(
-    state.exit_message, strnlen(state.exit_message, sizeof(state.exit_message)));
+    state_->exit_message, strnlen(state_->exit_message, sizeof(state_->exit_message)));
   return message.empty() ? reason : reason + ": " + message;
 }
 
-rclrt_scx_mode Client::mode() const noexcept { return static_cast<rclrt_scx_mode>(state_.mode); }
+rclrt_scx_mode Client::mode() const noexcept { return static_cast<rclrt_scx_mode>(state_->mode); }
 
 Slot Client::bind_this_thread(std::string * why)
 {
   rclrt_scx_bind request{RCLRT_SCX_BIND, 0};
   int error = run_bind(bind_fd_, request);
-  if (error == 0 && (request.slot == 0 || request.slot > state_.slots)) {
+  if (error == 0 && (request.slot == 0 || request.slot > state_->slots)) {
     error = ERANGE;
   }
   switch (error) {
@@ -162,7 +168,7 @@ Slot Client::bind_this_thread(std::string * why)
     case ENOSPC:
       say(
         why,
-        "all " + std::to_string(state_.slots) +
+        "all " + std::to_string(state_->slots) +
           " slots of the EDF scheduler are taken: load it with more (`rclrt scx load --slots`)");
       return {};
     case EALREADY:
@@ -223,9 +229,14 @@ bool Slot::set_deadline(int64_t deadline_ns) noexcept
 
 void Slot::clear_deadline() noexcept
 {
-  if (word_ != nullptr) {
-    __atomic_store_n(&word_->deadline_ns, RCLRT_SCX_NO_DEADLINE, __ATOMIC_RELEASE);
+  if (word_ == nullptr) {
+    return;
   }
+  const int64_t ended = __atomic_load_n(&word_->deadline_ns, __ATOMIC_RELAXED);
+  if (is_deadline(ended)) {
+    __atomic_store_n(&word_->ended_ns, ended, __ATOMIC_RELAXED);
+  }
+  __atomic_store_n(&word_->deadline_ns, RCLRT_SCX_NO_DEADLINE, __ATOMIC_RELEASE);
 }
 
 int64_t Slot::deadline() const noexcept
@@ -257,6 +268,16 @@ int Slot::lend(int64_t deadline_ns) noexcept
   } while (!__atomic_compare_exchange_n(
     &word_->lent_ns, &lent, deadline_ns, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
   return reconsider();
+}
+
+bool Slot::is_asleep() const noexcept
+{
+  if (word_ == nullptr) {
+    return false;
+  }
+  // The deadline is stored, then this is read; the kernel clears this, then reads the deadline.
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  return __atomic_load_n(&word_->asleep, __ATOMIC_RELAXED) != 0;
 }
 
 int Slot::reconsider() const noexcept { return word_ == nullptr ? ENOENT : schedule_ext(tid_); }

@@ -53,18 +53,18 @@ void read_ext_server(uint64_t & runtime_ns, uint64_t & period_ns)
 
 std::string set_ext_server(uint64_t runtime_ns, uint64_t period_ns)
 {
+  std::string problem;
   for (const std::string & server : servers()) {
     // The kernel wants runtime <= period at every moment.
     const bool shrink = period_ns < read_number(server + "/runtime");
-    const bool done = shrink ? write_number(server + "/runtime", runtime_ns) &&
-                                 write_number(server + "/period", period_ns)
-                             : write_number(server + "/period", period_ns) &&
-                                 write_number(server + "/runtime", runtime_ns);
-    if (!done) {
-      return "the kernel does not let " + server + " be set";
+    const bool early = shrink && write_number(server + "/runtime", runtime_ns);
+    const bool period = write_number(server + "/period", period_ns);
+    const bool runtime = early || write_number(server + "/runtime", runtime_ns);
+    if (!period || !runtime) {
+      problem = "the kernel does not let " + server + " be set";
     }
   }
-  return {};
+  return problem;
 }
 
 std::string tune_ext_server()

@@ -254,19 +254,25 @@ std::string write_state(bpf_object * object, const LoadOptions & options, uint32
   }
   const uint32_t zero = 0;
   const int map = bpf_object__find_map_fd_by_name(object, "state");
-  return bpf_map_update_elem(map, &zero, &state, BPF_ANY) == 0 ? "" : failed("state", errno);
+  // From here on the kernel alone writes it, so that clients may map it.
+  const bool done =
+    bpf_map_update_elem(map, &zero, &state, BPF_ANY) == 0 && bpf_map_freeze(map) == 0;
+  return done ? "" : failed("cannot write the state", errno);
 }
 
-std::string pin_all(bpf_object * object, const LoadOptions & options)
+/// Say that it is in force.
+std::string make_ready(bpf_object * object)
 {
-  gid_t group = 0;
-  if (!options.group.empty()) {
-    const struct group * entry = getgrnam(options.group.c_str());
-    if (entry == nullptr) {
-      return "--group: there is no group '" + options.group + "' on this machine";
-    }
-    group = entry->gr_gid;
-  }
+  bpf_test_run_opts options{};
+  options.sz = sizeof(options);
+  const int program = bpf_program__fd(bpf_object__find_program_by_name(object, "edf_ready"));
+  return bpf_prog_test_run_opts(program, &options) == 0 && options.retval == 0
+           ? ""
+           : failed("cannot say that the scheduler is in force", errno);
+}
+
+std::string pin_all(bpf_object * object, const LoadOptions & options, gid_t group)
+{
   const auto give = [&](const std::string & path, mode_t mode) {
     return chown(path.c_str(), 0, group) == 0 && chmod(path.c_str(), mode) == 0;
   };
@@ -280,7 +286,7 @@ std::string pin_all(bpf_object * object, const LoadOptions & options)
   };
   const std::string bind = options.directory + "/bind";
   if (
-    !pin_map("state", 0640) || !pin_map("slots", 0660) || !pin_map("owners", 0640) ||
+    !pin_map("state", 0660) || !pin_map("slots", 0660) || !pin_map("owners", 0640) ||
     !pin_map("cpus", 0640) || (options.record_kib > 0 && !pin_map("events", 0600)) ||
     bpf_program__pin(bpf_object__find_program_by_name(object, "edf_bind"), bind.c_str()) != 0 ||
     !give(bind, 0660)) {
@@ -289,7 +295,7 @@ std::string pin_all(bpf_object * object, const LoadOptions & options)
   return {};
 }
 
-std::string put_into_force(const LoadOptions & options)
+std::string put_into_force(const LoadOptions & options, gid_t group)
 {
   libbpf_set_print(keep_complaint);
   complaints.clear();
@@ -315,17 +321,22 @@ std::string put_into_force(const LoadOptions & options)
     return failed("the kernel refuses the scheduler", -error);
   }
   problem = write_state(object.get(), options, static_cast<uint32_t>(cpus));
-  if (problem.empty()) {
-    problem = pin_all(object.get(), options);
-  }
   if (!problem.empty()) {
     return problem;
   }
-  // From here on it decides. Killed before the pin, the link goes with this process.
+  // From here on it decides. Killed before the last pin, the link goes with this process. Nothing of the
+  // scheduler can be found before it is in force.
   const Link link(
     bpf_map__attach_struct_ops(bpf_object__find_map_by_name(object.get(), "edf_ops")));
   if (!link) {
     return failed("the kernel does not put the scheduler into force", errno);
+  }
+  problem = make_ready(object.get());
+  if (problem.empty()) {
+    problem = pin_all(object.get(), options, group);
+  }
+  if (!problem.empty()) {
+    return problem;
   }
   if (bpf_link__pin(link.get(), (options.directory + "/link").c_str()) != 0) {
     return failed("cannot pin the scheduler", errno);
@@ -344,9 +355,14 @@ std::string load(const LoadOptions & options)
   if (!problem.empty()) {
     return problem;
   }
-  const Lock lock(options.directory);
-  if (!lock.held()) {
-    return "another `rclrt scx` is loading or unloading just now: wait for it";
+  const struct group * entry = options.group.empty() ? nullptr : getgrnam(options.group.c_str());
+  if (entry == nullptr && !options.group.empty()) {
+    return "--group: there is no group '" + options.group + "' on this machine";
+  }
+  const gid_t group = entry == nullptr ? 0 : entry->gr_gid;
+  const Lock lock;
+  if (!lock.problem().empty()) {
+    return lock.problem();
   }
   problem = check_machine();  // Again: the other one may have loaded meanwhile.
   if (problem.empty()) {
@@ -355,7 +371,7 @@ std::string load(const LoadOptions & options)
   if (!problem.empty()) {
     return problem;
   }
-  problem = put_into_force(options);
+  problem = put_into_force(options, group);
   if (!problem.empty()) {
     remove_pins(options.directory);
   }

@@ -38,9 +38,9 @@ public:
   {
     switch (event.type) {
       case RCLRT_SCX_QUEUED:
+        end(event.tid, event.time_ns);  // Also of one that has no deadline any more.
         if (event.key < RCLRT_SCX_RUNS_BACKGROUND) {
           ++result_.waits;
-          end(event.tid, event.time_ns);
           waiting_[event.tid] = Waiting{event.key, event.allowed};
         }
         break;

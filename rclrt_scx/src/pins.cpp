@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <mntent.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -13,17 +15,56 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+
+#include "bpf_calls.hpp"
+#include "ext_server.hpp"
 
 namespace rclrt_scx
 {
-
-Lock::Lock(const std::string & directory)
+namespace
 {
-  fd_ = open((directory + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-  if (fd_ >= 0 && flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-    close(fd_);
-    fd_ = -1;
+
+constexpr char kLock[] = RCLRT_SCX_DIRECTORY ".lock";
+constexpr char kOurs[] = "rclrt_scx";  // The source of our mounts.
+
+/// The source of what is mounted on the directory itself; empty if nothing is.
+std::string mounted_on(const std::string & directory)
+{
+  std::string source;
+  char * const path = realpath(directory.c_str(), nullptr);
+  std::FILE * const mounts = setmntent("/proc/self/mounts", "r");
+  if (path != nullptr && mounts != nullptr) {
+    while (const mntent * entry = getmntent(mounts)) {
+      if (std::strcmp(entry->mnt_dir, path) == 0) {
+        source = entry->mnt_fsname;  // The last one covers the others.
+      }
+    }
+  }
+  if (mounts != nullptr) {
+    endmntent(mounts);
+  }
+  free(path);
+  return source;
+}
+
+bool is_bpf(const std::string & directory)
+{
+  struct statfs file_system{};
+  return statfs(directory.c_str(), &file_system) == 0 &&
+         static_cast<uint64_t>(file_system.f_type) == BPF_FS_MAGIC;
+}
+
+}  // namespace
+
+Lock::Lock()
+{
+  fd_ = open(kLock, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  if (fd_ < 0) {
+    problem_ = std::string("cannot open ") + kLock + ": " + std::strerror(errno);
+  } else if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    problem_ = "another `rclrt scx` is loading or unloading just now: wait for it";
   }
 }
 
@@ -34,20 +75,28 @@ Lock::~Lock()
   }
 }
 
+std::string used_by_others(const std::string & directory)
+{
+  const std::string source = mounted_on(directory);
+  if (!is_bpf(directory) || source.empty() || source == kOurs) {
+    return {};
+  }
+  return "--directory: " + directory + " is a BPF file system that others use: name a folder in it";
+}
+
 std::string prepare_directory(const std::string & directory)
 {
   if (mkdir(directory.c_str(), 0750) != 0 && errno != EEXIST) {
     return "cannot make " + directory + ": " + std::strerror(errno);
   }
-  struct statfs file_system{};
-  if (statfs(directory.c_str(), &file_system) != 0) {
-    return "cannot look at " + directory + ": " + std::strerror(errno);
+  std::string problem = used_by_others(directory);
+  if (!problem.empty()) {
+    return problem;
   }
-  if (static_cast<uint64_t>(file_system.f_type) != BPF_FS_MAGIC) {
-    if (
-      mount("bpf", directory.c_str(), "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0750") != 0) {
-      return "cannot mount a BPF file system on " + directory + ": " + std::strerror(errno);
-    }
+  if (
+    !is_bpf(directory) &&
+    mount(kOurs, directory.c_str(), "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0750") != 0) {
+    return "cannot mount a BPF file system on " + directory + ": " + std::strerror(errno);
   }
   remove_pins(directory);
   return {};
@@ -55,10 +104,25 @@ std::string prepare_directory(const std::string & directory)
 
 void remove_pins(const std::string & directory)
 {
+  // First: killed after it, the values are still there for whoever comes next.
+  rclrt_scx_state state{};
+  if (
+    Table(directory, "state").read(0, state) && state.magic == RCLRT_SCX_MAGIC &&
+    state.version == RCLRT_SCX_VERSION && state.server_period_ns != 0) {
+    set_ext_server(state.server_runtime_ns, state.server_period_ns);
+  }
   // The link first: clients that still see the tables then see that they are out of force.
   for (const char * name : {"link", "bind", "state", "slots", "owners", "cpus", "events"}) {
     unlink((directory + "/" + name).c_str());
   }
+}
+
+void remove_directory(const std::string & directory)
+{
+  if (mounted_on(directory) == kOurs) {
+    umount(directory.c_str());
+  }
+  rmdir(directory.c_str());
 }
 
 uint64_t kernel_ticks_per_second()

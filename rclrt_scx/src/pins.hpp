@@ -12,24 +12,33 @@
 namespace rclrt_scx
 {
 
-/// One loader or unloader at a time. Released by the kernel when the process ends, however it ends.
+/// One loader or unloader at a time, of a machine: it can have but one scheduler. Released by the kernel
+/// when the process ends, however it ends.
 class Lock
 {
 public:
-  explicit Lock(const std::string & directory);
+  Lock();
   ~Lock();
   Lock(const Lock &) = delete;
   Lock & operator=(const Lock &) = delete;
-  bool held() const { return fd_ >= 0; }
+  /// Empty, or why it is not held.
+  const std::string & problem() const { return problem_; }
 
 private:
   int fd_ = -1;
+  std::string problem_;
 };
+
+/// Empty, or that others use the directory: it is a BPF file system that this program has not mounted.
+std::string used_by_others(const std::string & directory);
 
 /// Make and mount the directory, without whatever an earlier scheduler left there.
 std::string prepare_directory(const std::string & directory);
-/// Remove all pins. Removing the link takes the scheduler out of force.
+/// Remove all pins, and give the kernel's server for SCHED_EXT back what they say it had. Removing the
+/// link takes the scheduler out of force.
 void remove_pins(const std::string & directory);
+/// The directory too, if nothing is in it any more.
+void remove_directory(const std::string & directory);
 
 /// Ticks a second in which the kernel counts (CONFIG_HZ).
 uint64_t kernel_ticks_per_second();

@@ -97,6 +97,11 @@ std::string check_file(const std::string & input, uint32_t bound_us)
     return input + ": " + problem;
   }
   const CheckResult result = check_order(events, uint64_t{bound_us} * 1000);
+  if (result.waits == 0) {
+    return input + ": of " + std::to_string(events.size()) +
+           " events none is of a thread that waits with a deadline, so the record proves nothing: "
+           "record while such threads run";
+  }
   std::printf(
     "%zu events, %zu waits, %zu switches to a deadline; longest inversion within the bound: %.1f "
     "us\n",

@@ -1,8 +1,6 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,7 +10,6 @@
 #include <thread>
 
 #include "bpf_calls.hpp"
-#include "ext_server.hpp"
 #include "pins.hpp"
 #include "scheduler.hpp"
 
@@ -71,20 +68,17 @@ std::string unload(const std::string & directory)
   if (geteuid() != 0) {
     return "unloading a scheduler needs root";
   }
-  const Lock lock(directory);
-  if (!lock.held()) {
-    return "another `rclrt scx` is loading or unloading just now: wait for it";
-  }
-  rclrt_scx_state state{};
-  Table table(directory, "state");
-  if (table.error() != 0 && access((directory + "/link").c_str(), F_OK) != 0) {
+  if (
+    access((directory + "/state").c_str(), F_OK) != 0 &&
+    access((directory + "/link").c_str(), F_OK) != 0) {
     return "no EDF scheduler is loaded (nothing in " + directory + ")";
   }
-  const bool known = table.error() == 0 && table.read(0, state) && state.magic == RCLRT_SCX_MAGIC;
-  remove_pins(directory);
-  if (known && state.version == RCLRT_SCX_VERSION && state.server_period_ns != 0) {
-    set_ext_server(state.server_runtime_ns, state.server_period_ns);
+  const Lock lock;
+  const std::string problem = lock.problem().empty() ? used_by_others(directory) : lock.problem();
+  if (!problem.empty()) {
+    return problem;
   }
+  remove_pins(directory);
   // The kernel moves all threads back to the fair class by itself, in the background.
   for (int i = 0; i < 500 && kernel_scheduler().find("rclrt_edf") == 0; ++i) {
     if (kernel_state() == "disabled") {
@@ -92,8 +86,7 @@ std::string unload(const std::string & directory)
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  umount(directory.c_str());
-  rmdir(directory.c_str());
+  remove_directory(directory);
   if (kernel_scheduler().find("rclrt_edf") == 0 && kernel_state() != "disabled") {
     return "the kernel still has the scheduler in force: another process holds its link open";
   }

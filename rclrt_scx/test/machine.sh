@@ -8,6 +8,8 @@
 result() { if [ "$2" = 0 ]; then echo "RESULT $1 pass"; else echo "RESULT $1 fail"; fi; }
 state() { cat /sys/kernel/sched_ext/state; }
 refused() { "$@" 2>/tmp/error; [ $? = 1 ]; }
+# Of all CPUs, as the table of CPUs says.
+jobs() { scx status | awk '$1 == "CPU" { table = 1 } $1 == "slot" { table = 0 } table { n += $3 } END { print n + 0 }'; }
 servers() { for server in /sys/kernel/debug/sched/ext_server/cpu*; do echo $1 > $server/runtime; done; }
 
 # Decisions and switches of a CPU are one within this time. In the machine virtual CPUs take turns
@@ -20,31 +22,40 @@ common() {
   servers 0
   scx load --slots 16 --timeout 2000 --record 8192 --group rt; result loads $?
   scx record --output /tmp/events & recorder=$!
-  scx_guest all-order
+  scx_guest all-order; result all_order $?
+  scx_guest all-sharing; result all_sharing $?
   kill -TERM $recorder; wait $recorder; result records $?
   scx check --input /tmp/events --bound-us $bound_us
   result no_queued_job_was_earlier_than_a_running_one $?
-  scx_guest all-sharing
   scx_guest a_killed_client_loses_its_slots more_threads_than_slots_is_a_clear_error \
     a_second_bind_is_refused_and_a_released_slot_is_free garbage_in_the_slots_stops_nobody \
     another_version_is_a_clear_error an_unprivileged_member_of_the_group_uses_deadlines \
     jobs_misses_preemptions_and_what_runs_are_told a_thread_that_just_ends_keeps_no_slot \
+    who_was_passed_over_for_a_wrong_claim_takes_the_place_of_the_latest \
+    a_cpu_is_not_said_to_run_nothing_while_its_thread_can_run \
+    one_that_becomes_later_without_a_word_gives_way_within_a_tick only_one_that_sleeps_is_asleep \
+    a_job_whose_deadline_is_cleared_at_its_end_is_counted \
+    several_in_background_get_no_more_than_the_reserve \
+    a_member_of_the_group_cannot_forge_whether_it_is_in_force \
     tools_of_another_version_say_so hotplug_is_survived a_cpu_that_is_away_is_not_chosen
+  before=$(jobs)
   executor_guest an_executor_takes_the_scheduler_in_the_kernel \
     callbacks_of_an_executor_run_earliest_deadline_first \
     a_callback_with_an_earlier_deadline_preempts \
-    a_callback_inherits_the_deadline_of_one_its_group_keeps_waiting executors_share_one_order
+    a_callback_inherits_the_deadline_of_one_its_group_keeps_waiting executors_share_one_order \
+    a_thread_on_its_way_to_sleep_is_made_urgent
+  [ $(jobs) -gt $before ]; result jobs_of_executors_are_counted $?
   scx status > /tmp/status; cat /tmp/status
   grep -q 'in force' /tmp/status && grep -q 'mode: full' /tmp/status
   result status_says_what_is_in_force $?
   scx top --count 2 --interval 10 > /tmp/top; [ $(grep -c 'in force' /tmp/top) = 2 ]
   result top_repeats $?
-  refused scx load; grep -q 'already in force: rclrt_edf' /tmp/error
+  refused scx load && grep -q 'already in force: rclrt_edf' /tmp/error
   result a_second_load_is_refused $?
   scx unload && [ $(state) = disabled ] && [ ! -e /run/rclrt_scx ]; result unload_restores $?
-  refused scx unload; grep -q 'no EDF scheduler is loaded' /tmp/error
+  refused scx unload && grep -q 'no EDF scheduler is loaded' /tmp/error
   result a_second_unload_is_a_clear_error $?
-  refused scx status; grep -q 'no EDF scheduler is loaded' /tmp/error
+  refused scx status && grep -q 'no EDF scheduler is loaded' /tmp/error
   result status_without_a_scheduler_is_a_clear_error $?
   servers 50000000
 }
@@ -75,8 +86,20 @@ life() {
   [ $((first + second)) = 1 ] && [ $(state) = enabled ]; result of_two_loaders_one_wins $?
   grep -hE 'wait for it|already in force' /tmp/one /tmp/two; result the_other_is_told_why $?
   scx unload
-  scx load --group nobody_here 2> /tmp/error; grep -q "no group 'nobody_here'" /tmp/error &&
+  refused scx load --group nobody_here && grep -q "no group 'nobody_here'" /tmp/error &&
     [ $(state) = disabled ]; result an_unknown_group_is_a_clear_error $?
+  scx load --slots 16 --timeout 1000; scx_guest a_nice_thread_among_many_busy_ones_is_not_forgotten
+  scx unload
+  scx_guest who_can_open_can_bind & guest=$!
+  scx load; wait $guest; scx unload
+  mount -t bpf bpf /sys/fs/bpf; mkdir /sys/fs/bpf/state
+  refused scx load --directory /sys/fs/bpf && grep -q 'name a folder in it' /tmp/error &&
+    refused scx unload --directory /sys/fs/bpf && grep -q 'name a folder in it' /tmp/error &&
+    rmdir /sys/fs/bpf/state
+  result the_machines_own_bpf_file_system_is_refused $?
+  scx load --directory /sys/fs/bpf/edf && scx unload --directory /sys/fs/bpf/edf &&
+    [ ! -e /sys/fs/bpf/edf ] && grep -q ' /sys/fs/bpf bpf ' /proc/mounts
+  result a_folder_in_it_will_do_and_it_stays_mounted $?
 }
 
 cycles() {
@@ -89,18 +112,30 @@ cycles() {
 }
 
 partial() {
-  before=$(cat /sys/kernel/debug/sched/ext_server/cpu0/runtime)
+  server=/sys/kernel/debug/sched/ext_server/cpu0
+  before=$(cat $server/runtime) period=$(cat $server/period)
   scx load --mode partial --slots 16; result loads_partial $?
   scx status | grep -q 'mode: partial'; result status_says_partial $?
-  [ $(cat /sys/kernel/debug/sched/ext_server/cpu0/runtime) != $before ]
+  [ $(cat $server/runtime) != $before ]
   result partial_tunes_the_server $?
   # Not the scenarios that wake several threads at once: the server outranks their dispatcher.
   scx_guest an_earlier_one_preempts_when_a_timer_wakes_it a_later_one_does_not_preempt \
     a_running_one_demotes_itself_and_yields beside_a_busy_fair_thread_partial_mode_still_runs |
     sed 's/RESULT /RESULT partial_/'
   scx unload
-  [ $(cat /sys/kernel/debug/sched/ext_server/cpu0/runtime) = $before ]
+  [ $(cat $server/runtime) = $before ] && [ $(cat $server/period) = $period ]
   result unload_restores_the_server $?
+  scx load --mode partial; echo S > /proc/sysrq-trigger
+  for i in 1 2 3 4 5 6 7 8 9 10; do [ $(state) = disabled ] || usleep 100000; done
+  scx load --mode partial && scx unload && [ $(cat $server/runtime) = $before ] &&
+    [ $(cat $server/period) = $period ]
+  result loading_over_an_ejected_one_restores_the_server $?
+  echo $period > /tmp/period; mount --bind /tmp/period $server/period
+  mount -o remount,bind,ro $server/period
+  refused scx load --mode partial && grep -q 'does not let' /tmp/error
+  result a_server_that_cannot_be_tuned_is_a_clear_error $?
+  umount $server/period
+  [ $(cat $server/runtime) = $before ] && [ $(state) = disabled ]; result and_is_left_as_it_was $?
 }
 
 for part in "$@"; do "$part"; done

@@ -101,6 +101,17 @@ TEST(OrderChecker, follows_a_deadline_that_changes_while_the_thread_waits)
   EXPECT_EQ(result.violations[0].from_ns, 300U);
 }
 
+TEST(OrderChecker, lets_go_of_one_that_waits_without_a_deadline_now)
+{
+  const Events events = {
+    event(0, RCLRT_SCX_RUNS, 1, 1000), event(10, RCLRT_SCX_QUEUED, 2, 500),
+    event(50, RCLRT_SCX_QUEUED, 2, kBackground), event(5000, RCLRT_SCX_STOPS, 1, 1000)};
+  const auto result = check_order(events, kBoundNs);
+  EXPECT_TRUE(result.violations.empty());
+  EXPECT_EQ(result.waits, 1U);
+  EXPECT_EQ(result.longest_ns, 40U);
+}
+
 TEST(OrderChecker, sees_an_inversion_that_never_ends)
 {
   const Events events = {

@@ -57,7 +57,7 @@ public:
   /// Thread-safe: one writer at a time, by the caller's own order. Real-time safe: yes.
   /// Worst case: one store.
   bool set_deadline(int64_t deadline_ns) noexcept;
-  /// No deadline any more: background. Real-time safe.
+  /// The job is over, and the kernel counts it. No deadline any more: background. Real-time safe.
   void clear_deadline() noexcept;
   /// What counts for the kernel now: the earlier of own and lent; RCLRT_SCX_NO_DEADLINE if none.
   int64_t deadline() const noexcept;
@@ -73,9 +73,13 @@ public:
   void settle() noexcept;
 
   /// Make the kernel look at the thread's deadline anew while it waits for a CPU or runs: after
-  /// another thread changed it. A thread that sleeps needs no such call. One sched_setattr(2), of
-  /// which the errno is returned, or 0. Real-time safe: yes.
+  /// another thread changed it. A thread that sleeps needs no such call (is_asleep()). One
+  /// sched_setattr(2), of which the errno is returned, or 0. Real-time safe: yes.
   int reconsider() const noexcept;
+  /// Whether a deadline stored before this call is seen by the kernel in time without reconsider(): the
+  /// thread is off the run queue and has not been woken since. One that is about to sleep, and may
+  /// have lost its CPU on the way, is not. Any thread. Real-time safe: yes. Worst case: a fence, a load.
+  bool is_asleep() const noexcept;
 
   /// Give the slot back. Call from the thread it belongs to. One system call.
   void release() noexcept;
@@ -104,12 +108,11 @@ public:
 
   /// Whether the scheduler still decides. One load; real-time safe.
   bool in_force() const noexcept;
-  /// After in_force() turned false: why, in the kernel's words. Empty before, and after `rclrt scx
-  /// unload` has removed the tables.
+  /// After in_force() turned false: why, in the kernel's words. Empty before.
   std::string exit_reason() const;
   rclrt_scx_mode mode() const noexcept;
   /// How many threads can have a slot.
-  uint32_t capacity() const noexcept { return state_.slots; }
+  uint32_t capacity() const noexcept { return state_->slots; }
 
   /// Give the calling thread a slot, without a deadline yet, and put it under SCHED_EXT. An empty
   /// slot and `*why` if all slots are taken, the thread has one, or the scheduler is gone.
@@ -122,8 +125,7 @@ private:
 
   std::string directory_;
   int bind_fd_ = -1;
-  rclrt_scx_state state_{};  ///< as it was when opened
-  const rclrt_scx_head * head_ = nullptr;
+  const rclrt_scx_state * state_ = nullptr;  ///< mapped; nobody but the kernel can write it
   rclrt_scx_slot * slots_ = nullptr;
   std::size_t slots_bytes_ = 0;
 };

@@ -6,8 +6,8 @@
  * Six things are pinned in RCLRT_SCX_DIRECTORY while the scheduler is loaded. Four are BPF
  * arrays:
  *
- *   slots    struct rclrt_scx_slot[]       mapped by clients; element 0 is a struct rclrt_scx_head
- *   state    one struct rclrt_scx_state    read by clients, once
+ *   slots    struct rclrt_scx_slot[]       mapped by clients; element 0 is not used
+ *   state    one struct rclrt_scx_state    mapped by clients; frozen: user space only reads it, root too
  *   owners   struct rclrt_scx_owner[]      read by tools; same index as slots
  *   cpus     struct rclrt_scx_cpu[]        read by tools; index is the CPU number
  *   bind     a program that a thread runs on itself to get or give back a slot
@@ -38,7 +38,7 @@ extern "C" {
 #define RCLRT_SCX_DIRECTORY "/run/rclrt_scx"
 #define RCLRT_SCX_MAGIC 0x58435354524c4352ull /* "RCLRTSCX", little-endian */
 /* Raised with every change of this file that an old client or loader would misread. */
-#define RCLRT_SCX_VERSION 1u
+#define RCLRT_SCX_VERSION 2u
 #define RCLRT_SCX_MAX_SLOTS 65536u
 
 /* In a deadline word: the thread has none and is scheduled with the background. So is any value
@@ -62,15 +62,11 @@ struct rclrt_scx_slot
 {
   int64_t deadline_ns; /* stored by the thread that has the slot, or by who hands it its next job */
   int64_t lent_ns;     /* lowered by threads that wait for the owner, cleared by the owner */
-  uint64_t reserved[6];
-};
-
-/* In place of slot 0: what clients ask often. The kernel writes it and does not read it. Here and not
- * in the state because the kernel maps no array that one may only read. */
-struct rclrt_scx_head
-{
-  uint32_t in_force; /* 1 from the first to the last decision; 0 after unload or ejection */
-  uint32_t reserved[15];
+  int64_t ended_ns; /* the deadline of a job that is over, left by who clears it; the kernel counts
+                          it when the thread stops next, and clears it */
+  uint64_t asleep;  /* written by the kernel, which does not read it: 1 while the thread sleeps; it
+                          is 0 again before the kernel reads the deadline of a thread that wakes */
+  uint64_t reserved[4];
 };
 
 /* Who has the slot of the same index. Written by the kernel alone. */
@@ -78,7 +74,7 @@ struct rclrt_scx_owner
 {
   uint32_t tid;    /* in the initial PID namespace; 0: the slot is free */
   uint32_t tgid;   /* its process */
-  uint64_t jobs;   /* times it went to sleep from a deadline */
+  uint64_t jobs;   /* deadlines that ended: it went to sleep with one, or had left it in ended_ns */
   uint64_t misses; /* of these, later than the deadline */
   char comm[16];
   uint64_t reserved[3];
@@ -87,17 +83,21 @@ struct rclrt_scx_owner
 /* One CPU. Written by the kernel alone, two lines so that neighbours do not share one. */
 struct rclrt_scx_cpu
 {
-  uint64_t running_ns;  /* deadline of what it runs, or RCLRT_SCX_RUNS_*; claimed by waking CPUs */
-  uint64_t fair_ns;     /* when background last ran here, or none was waiting */
-  uint64_t jobs;        /* as in struct rclrt_scx_owner, of threads that slept here */
-  uint64_t misses;      /* of these, later than the deadline */
-  uint64_t preemptions; /* threads with a deadline that lost this CPU while they could run */
-  uint64_t reserves;    /* turns that the reserve gave to background or to a starved job */
-  uint64_t in_reserve;  /* such a turn is under way */
+  uint64_t
+    running_ns;     /* deadline of what it runs, or RCLRT_SCX_RUNS_*; claimed by waking CPUs; of the
+                           last of ours while a higher class has it */
+  uint64_t fair_ns; /* when background last ran here, or none was waiting */
+  uint64_t jobs;    /* as in struct rclrt_scx_owner, of threads that stopped here */
+  uint64_t misses;  /* of these, later than the deadline */
+  uint64_t preemptions;     /* threads with a deadline that lost this CPU while they could run */
+  uint64_t reserves;        /* turns that the reserve gave to background or to a starved job */
+  uint64_t in_reserve;      /* such a turn is under way */
   uint64_t reserve_left_ns; /* of it */
-  uint64_t seen_mark;       /* of a thread on its way into a queue, see the scheduler */
+  uint64_t seen_mark[2];    /* of threads on their way into a queue, see the scheduler */
   uint64_t offline;         /* 1: it was taken away, and the words above say nothing */
-  uint64_t reserved[6];
+  uint64_t search_at;       /* jiffies: when it looks for background that starves */
+  uint64_t out_of_turn;     /* what it runs next was not the first of its queue */
+  uint64_t reserved[3];
 };
 
 /* The scheduler itself. `in_force` to `exit_message` and `events_lost` are written by the kernel, the
@@ -111,7 +111,8 @@ struct rclrt_scx_state
   uint32_t mode;  /* enum rclrt_scx_mode */
   uint32_t reserve_percent;
   uint32_t period_ms;
-  uint32_t in_force; /* as in the head, where no client can write */
+  uint32_t in_force; /* 1 from when all threads are its own to the last decision; 0 after unload or
+                        ejection */
   uint32_t bound;    /* slots in use */
   int64_t exit_code; /* the kernel's exit kind, once in_force has gone back to 0 */
   char exit_reason[128];
@@ -159,18 +160,16 @@ struct rclrt_scx_bind
 
 #ifdef __cplusplus
 static_assert(sizeof(rclrt_scx_slot) == 64, "one cache line");
-static_assert(sizeof(rclrt_scx_head) == 64, "in place of a slot");
 static_assert(sizeof(rclrt_scx_owner) == 64, "one cache line");
 static_assert(sizeof(rclrt_scx_cpu) == 128, "two cache lines");
 static_assert(sizeof(rclrt_scx_event) == 32, "no padding");
-static_assert(sizeof(rclrt_scx_state) == 512, "the layout of version 1");
+static_assert(sizeof(rclrt_scx_state) == 512, "the layout of version 2");
 }
 #else
 _Static_assert(sizeof(struct rclrt_scx_slot) == 64, "one cache line");
-_Static_assert(sizeof(struct rclrt_scx_head) == 64, "in place of a slot");
 _Static_assert(sizeof(struct rclrt_scx_owner) == 64, "one cache line");
 _Static_assert(sizeof(struct rclrt_scx_cpu) == 128, "two cache lines");
-_Static_assert(sizeof(struct rclrt_scx_state) == 512, "the layout of version 1");
+_Static_assert(sizeof(struct rclrt_scx_state) == 512, "the layout of version 2");
 #endif
 
 #endif /* RCLRT_SCX__SLOTS_H_ */

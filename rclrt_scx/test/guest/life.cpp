@@ -7,7 +7,6 @@
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,54 +81,6 @@ std::string a_second_bind_is_refused_and_a_released_slot_is_free()
   slot.release();
   slot = stage.client->bind_this_thread(&why);
   return slot && slots_taken() == 1 ? "" : "bound " + std::to_string(slots_taken()) + why;
-}
-
-std::string garbage_in_the_slots_stops_nobody()
-{
-  Stage stage(2, 0);
-  const int fd = rclrt_scx::open_pin(RCLRT_SCX_DIRECTORY "/slots", 0);
-  const std::size_t bytes = 17 * sizeof(rclrt_scx_slot);
-  auto * memory =
-    static_cast<uint8_t *>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
-  close(fd);
-  if (memory == MAP_FAILED) {
-    return "cannot map the slots";
-  }
-  for (std::size_t i = sizeof(rclrt_scx_head); i < bytes; ++i) {
-    memory[i] = static_cast<uint8_t>(i * 37 + 11);
-  }
-  munmap(memory, bytes);
-  stage[0].slot().settle();
-  stage[1].slot().settle();
-  stage[0].go(2000, 20);
-  stage[1].go(1000, 20);
-  if (!wait_all(stage.workers)) {
-    return "hangs: " + stage.log.text();
-  }
-  return stage.log.text() == "B+ B- A+ A-" ? "" : stage.log.text();
-}
-
-std::string another_version_is_a_clear_error()
-{
-  const int fd = rclrt_scx::open_pin(RCLRT_SCX_DIRECTORY "/state", 0);
-  auto * state = static_cast<rclrt_scx_state *>(
-    mmap(nullptr, sizeof(rclrt_scx_state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
-  close(fd);
-  if (state == MAP_FAILED) {
-    return "cannot map the state";
-  }
-  std::string why;
-  state->version += 1;
-  const bool refused = rclrt_scx::Client::open(&why) == nullptr;
-  state->version -= 1;
-  if (!refused || why.find("speaks version 2") == std::string::npos) {
-    return "got '" + why + "'";
-  }
-  state->magic ^= 1;
-  const bool corrupt = rclrt_scx::Client::open(&why) == nullptr;
-  state->magic ^= 1;
-  munmap(state, sizeof(rclrt_scx_state));
-  return corrupt && why.find("not of an rclrt scheduler") != std::string::npos ? "" : why;
 }
 
 /// As uid 1000: to be run by the script after `scx load --group rt`.
@@ -354,8 +305,6 @@ Scenarios life_scenarios()
     SCENARIO(a_killed_client_loses_its_slots),
     SCENARIO(more_threads_than_slots_is_a_clear_error),
     SCENARIO(a_second_bind_is_refused_and_a_released_slot_is_free),
-    SCENARIO(garbage_in_the_slots_stops_nobody),
-    SCENARIO(another_version_is_a_clear_error),
     SCENARIO(an_unprivileged_member_of_the_group_uses_deadlines),
     SCENARIO(without_the_group_access_is_refused_with_the_remedy),
     SCENARIO(after_an_ejection_threads_go_on_and_are_told),

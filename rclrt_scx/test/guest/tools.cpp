@@ -20,32 +20,6 @@ namespace guest
 namespace
 {
 
-/// All that the command printed.
-std::string output_of(const std::string & command)
-{
-  std::string text;
-  std::FILE * pipe = popen((command + " 2>&1").c_str(), "r");
-  for (char line[512]; pipe != nullptr && std::fgets(line, sizeof(line), pipe) != nullptr;) {
-    text += line;
-  }
-  if (pipe != nullptr) {
-    pclose(pipe);
-  }
-  return text;
-}
-
-std::string expect_in(const std::string & text, const std::string & wanted)
-{
-  return text.find(wanted) != std::string::npos ? "" : "wanted '" + wanted + "', got: " + text;
-}
-
-rclrt_scx_owner owner_of(const rclrt_scx::Slot & slot)
-{
-  rclrt_scx_owner owner{};
-  rclrt_scx::Table(RCLRT_SCX_DIRECTORY, "owners").read(slot.index(), owner);
-  return owner;
-}
-
 rclrt_scx_cpu first_cpu()
 {
   rclrt_scx_cpu cpu{};
@@ -109,34 +83,6 @@ std::string a_thread_that_just_ends_keeps_no_slot()
   return tid == 0 ? "" : "its slot is still taken";
 }
 
-std::string tools_of_another_version_say_so()
-{
-  const std::string path = RCLRT_SCX_DIRECTORY "/state";
-  const int fd = rclrt_scx::open_pin(path.c_str(), 0);
-  const uint32_t zero = 0;
-  rclrt_scx_state state{};
-  if (!rclrt_scx::Table(RCLRT_SCX_DIRECTORY, "state").read(zero, state)) {
-    return "cannot read the state";
-  }
-  const auto write = [&] {
-    bpf_attr attributes;
-    std::memset(&attributes, 0, sizeof(attributes));
-    attributes.map_fd = static_cast<uint32_t>(fd);
-    attributes.key = reinterpret_cast<uint64_t>(&zero);
-    attributes.value = reinterpret_cast<uint64_t>(&state);
-    return rclrt_scx::bpf_call(BPF_MAP_UPDATE_ELEM, attributes) == 0;
-  };
-  state.version += 1;
-  if (!write()) {
-    return "cannot write the state";
-  }
-  const std::string text = output_of("scx status");
-  state.version -= 1;
-  write();
-  close(fd);
-  return expect_in(text, "is not of this version");
-}
-
 /// With nothing loaded.
 std::string loading_without_privilege_is_a_clear_error()
 {
@@ -181,7 +127,6 @@ Scenarios tools_scenarios()
 #define SCENARIO(name) {#name, name}
     SCENARIO(jobs_misses_preemptions_and_what_runs_are_told),
     SCENARIO(a_thread_that_just_ends_keeps_no_slot),
-    SCENARIO(tools_of_another_version_say_so),
     SCENARIO(loading_without_privilege_is_a_clear_error),
     SCENARIO(a_kernel_without_sched_ext_is_a_clear_error),
     SCENARIO(a_kernel_without_btf_is_a_clear_error),
