@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernel_deadlines.hpp"
 #include "machine_of.hpp"
 #include "rclrt_config/configured_engine.hpp"
 #include "rclrt_core/linux_platform.hpp"
@@ -334,6 +335,32 @@ TEST_F(DeadlineBackendTest, auto_takes_what_is_there)
   const auto in_kernel =
     make_deadline_scheduler(DeadlineBackend::kSchedExt, platform_, [](const Finding &) {});
   EXPECT_STREQ(chosen->name(), in_kernel ? "sched_ext" : "fifo bands");
+}
+
+TEST_F(DeadlineBackendTest, auto_tells_why_the_loaded_scheduler_is_not_used)
+{
+  for (const std::string reason : {"may not open", "speaks version 1"}) {
+    for (const bool is_loaded : {true, false}) {
+      const KernelDeadlines kernel{
+        [&](auto &, std::string * why) {
+          *why = reason;
+          return nullptr;
+        },
+        [&] { return is_loaded; }};
+      std::string told;
+      const auto chosen = make_deadline_scheduler_with(
+        kernel, DeadlineBackend::kAuto, platform_,
+        [&](const Finding & finding) { told += to_string(finding); });
+      ASSERT_NE(chosen, nullptr);
+      EXPECT_STREQ(chosen->name(), "fifo bands");
+      if (is_loaded) {
+        EXPECT_THAT(told, HasSubstr("cannot be used from here: " + reason));
+        EXPECT_THAT(told, HasSubstr("deadline_scheduler fifo_bands"));
+      } else {
+        EXPECT_EQ(told, "") << "the usual case";
+      }
+    }
+  }
 }
 
 TEST_F(DeadlineBackendTest, priorities_among_the_bands_and_another_order_of_waiting_are_findings)
