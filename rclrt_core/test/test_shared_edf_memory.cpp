@@ -281,6 +281,42 @@ TEST_F(SharedTable, damaged_while_in_use_is_repaired)
   munmap(file, sizeof(SharedEdfFile));
 }
 
+/// Anything would do for a table, but not for this one.
+TEST_F(SharedTable, damaged_within_what_is_possible_is_repaired_too)
+{
+  const auto attached = attach();
+  SharedEdfFile * const file = map();
+  const uint32_t runners = file->table.runners;
+  const int32_t run_priority = file->table.run_priority;
+  const auto damage = [&](std::unique_ptr<EdfMemory> & memory, auto change) {
+    EdfTable & table = memory->lock();
+    table.jobs[0] = {10, 0, memory->thread(gettid()), 0};
+    table.count = 1;
+    change(table);
+    memory->unlock();
+    EXPECT_TRUE(is_sound(table)) << "or it is the other test";
+    const EdfTable & repaired = memory->lock();
+    EXPECT_EQ(repaired.run_priority, run_priority);
+    EXPECT_EQ(repaired.runners, runners);
+    EXPECT_TRUE(is_sound(repaired));
+    const uint32_t count = repaired.count;
+    memory->unlock();
+    EXPECT_EQ(memory->findings().size(), 1u);
+    return count;
+  };
+  for (const int32_t wrong : {2, run_priority - 1, run_priority + 1, 98}) {
+    auto memory = attach();
+    EXPECT_EQ(damage(memory, [&](EdfTable & table) { table.run_priority = wrong; }), 0u) << wrong;
+  }
+  for (const uint32_t wrong : {runners + 1, EdfTable::kMaxJobs}) {
+    auto memory = attach();
+    EXPECT_EQ(damage(memory, [&](EdfTable & table) { table.runners = wrong; }), 1u)
+      << wrong << ": the jobs are as they were";
+  }
+  EXPECT_TRUE(attached->findings().empty());
+  munmap(file, sizeof(SharedEdfFile));
+}
+
 /// The words of the lock hold something that no unlock will ever undo: who waits gives up after a time
 /// and all move to a new file.
 TEST_F(SharedTable, with_a_damaged_lock_is_replaced_by_all_who_use_it)

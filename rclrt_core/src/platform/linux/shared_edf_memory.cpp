@@ -332,18 +332,24 @@ EdfTable & SharedEdfMemory::lock() noexcept
       give_up("its lock was damaged, or held for longer than 100 ms");
       continue;
     }
-    const bool is_damaged = !is_usable(file_->table);
+    // Within the limits is not enough: all who use it have the same run priority, and the smallest
+    // number of CPUs is no more than ours.
+    EdfTable & table = file_->table;
+    const bool is_unusable = !is_usable(table) || table.run_priority != run_priority_;
+    const bool is_damaged = is_unusable || table.runners > runners_;
     if (is_damaged || locked == SharedPiMutex::Result::kOwnerDied) {
-      if (!is_sound(file_->table)) {
+      if (is_unusable || !is_sound(table)) {
         // Half changed: every process enters its jobs again with their next deadlines.
-        clear(file_->table, runners_, run_priority_);
-        count_runners(*file_);
+        clear(table, runners_, run_priority_);
       }
-      remove_dead(file_->table, *this, thread(0));
+      count_runners(*file_);
+      table.runners =
+        std::min(table.runners, runners_);  // we may have found no place among the members
+      remove_dead(table, *this, thread(0));
       add_finding(
         is_damaged ? "was damaged while in use" : "a process died while it changed the table");
     }
-    return file_->table;
+    return table;
   }
   return file_->table;
 }
