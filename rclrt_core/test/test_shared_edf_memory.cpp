@@ -6,9 +6,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -202,6 +205,45 @@ TEST_F(SharedTable, of_another_user_is_an_error)
                         status.message().find("opening") != std::string::npos;
   EXPECT_TRUE(says_why) << status.message();
   EXPECT_EQ(access(path_.c_str(), F_OK), 0);
+}
+
+/// Without the limit, others may not raise a thread that its own process has raised by the capability.
+TEST_F(SharedTable, of_a_program_that_others_cannot_raise_is_a_finding)
+{
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "only root may become another user and keep a capability";
+  }
+  EXPECT_TRUE(attach()->findings().empty()) << "of root";
+  for (const bool has_capability : {true, false}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const rlimit none{};
+      __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+      const uint32_t kept = has_capability ? 1u << CAP_SYS_NICE : 0u;
+      const __user_cap_data_struct capabilities[2] = {{kept, kept, 0}, {0, 0, 0}};
+      if (
+        setrlimit(RLIMIT_RTPRIO, &none) != 0 || prctl(PR_SET_KEEPCAPS, 1) != 0 ||
+        setuid(65534) != 0 || syscall(SYS_capset, &header, capabilities) != 0) {
+        _exit(99);
+      }
+      std::unique_ptr<EdfMemory> memory;
+      const Status status = SharedEdfMemory::attach(name_, 2, 49, &memory);
+      unlink(SharedEdfMemory::path(name_).c_str());
+      if (!status.ok()) {
+        _exit(98);
+      }
+      for (const Finding & finding : memory->findings()) {
+        if (finding.what.find("RLIMIT_RTPRIO is 0, less than 49") == std::string::npos) {
+          _exit(97);
+        }
+      }
+      _exit(static_cast<int>(memory->findings().size()));
+    }
+    int ended = 0;
+    waitpid(child, &ended, 0);
+    ASSERT_TRUE(WIFEXITED(ended));
+    EXPECT_EQ(WEXITSTATUS(ended), has_capability ? 1 : 0);
+  }
 }
 
 /// The numbers of a process and its thread, given out again.

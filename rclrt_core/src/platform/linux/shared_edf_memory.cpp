@@ -4,6 +4,7 @@
 #include "platform/linux/shared_edf_memory.hpp"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include <new>
 #include <system_error>
 
+#include "platform/linux/limits.hpp"
 #include "platform/linux/own_file.hpp"
 #include "platform/linux/sched_attr.hpp"
 
@@ -125,6 +127,7 @@ Status SharedEdfMemory::attach(
   std::unique_ptr<SharedEdfMemory> shared(new SharedEdfMemory(path(name), runners, run_priority));
   const Status opened = shared->open();
   if (opened.ok()) {
+    shared->check_limit();
     *memory = std::move(shared);
   }
   return opened;
@@ -144,6 +147,26 @@ SharedEdfMemory::~SharedEdfMemory()
   }
   for (SharedEdfFile * file : files_) {
     munmap(file, sizeof(SharedEdfFile));
+  }
+}
+
+// The kernel goes by the limit of the thread's process, whoever asks, unless who asks has the capability.
+// With root all have it.
+void SharedEdfMemory::check_limit()
+{
+  if (
+    geteuid() != 0 && soft_limit(RLIMIT_RTPRIO) < static_cast<rlim_t>(run_priority_) &&
+    has_capability(CAP_SYS_NICE)) {
+    findings_.push_back(
+      {path_,
+       "programs of this user without CAP_SYS_NICE can lower the threads of this one, but not "
+       "raise "
+       "them again: it has the capability, and RLIMIT_RTPRIO is " +
+         limit_text(RLIMIT_RTPRIO) + ", less than " + std::to_string(run_priority_),
+       0,
+       "Give this program RLIMIT_RTPRIO too (systemd: LimitRTPRIO=99; container: --ulimit "
+       "rtprio=99), "
+       "or all of them the capability"});
   }
 }
 
