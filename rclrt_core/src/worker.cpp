@@ -204,13 +204,18 @@ int Engine::Impl::put_in_force(
   Worker & worker, Attributes * asked, CpuSet * move_to, bool * is_later) noexcept
 {
   const CallbackNode & callback = *worker.callback;
-  const bool asks_ext = attributes.is_ext(callback.attributes);
-  // A thread without a slot has said so when it began. It runs the job without; others have one.
-  const bool goes_without = asks_ext && worker.asked_for_slot && !worker.deadlines;
-  const bool is_ext = asks_ext && !goes_without;
-  const Demand demand{
-    goes_without ? 0 : callback.attributes, is_ext ? worker.job.deadline : kNever};
+  const bool is_ext = attributes.is_ext(callback.attributes);
+  const Demand demand{callback.attributes, is_ext ? worker.job.deadline : kNever};
   if (worker.keeps_attributes) {
+    return 0;
+  }
+  if (is_ext && worker.asked_for_slot && !worker.deadlines) {
+    // The thread has no slot and said so when it began. Its job goes without; others have one.
+    if (worker.in_force == Demand{}) {
+      inherit_from_group(worker);
+    } else {
+      go_without_attributes(worker);
+    }
     return 0;
   }
   if (worker.in_force == demand && worker.deadline_active == is_ext) {
