@@ -51,7 +51,7 @@ public:
 
   /// The thread runs, or is about to be woken for, a job with this deadline (which may be past, or
   /// kNever: after all others). Returns 0, or the errno with which the OS refused the urgency; then
-  /// the slot is idle.
+  /// the slot is idle. ENOSPC: there is no room now; it is asked again for the next job.
   virtual int start(Slot slot, TimePoint deadline) noexcept = 0;
   /// By the thread itself, holding no lock, after a start() with a later deadline than before: another
   /// may be earlier now. Real-time safe.
