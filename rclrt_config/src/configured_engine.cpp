@@ -321,6 +321,21 @@ void ConfiguredEngine::choose_deadline_scheduler()
            std::to_string(of_ext.priority) + "): they may preempt it",
          0, "Give it a priority above them"});
     }
+    // The bands count on every thread being free to go to any CPU.
+    const std::size_t cpus = attributes.cpu_affinity.cpus().size();
+    const bool has_bands = of_ext.policy == SchedulingPolicy::kFifo;
+    if (
+      has_bands && attributes.policy == SchedulingPolicy::kExt && cpus > 0 &&
+      cpus < static_cast<std::size_t>(engine_->platform().usable_cpus())) {
+      report(
+        {"'" + callback->name() + "'",
+         "its cpu_affinity " + attributes.cpu_affinity.to_string() +
+           " is narrower than that of the process: ext callbacks that share a CPU for it need not "
+           "preempt each other under the FIFO bands",
+         0,
+         "Leave it out and start the whole program on these CPUs (taskset), or load the scheduler "
+         "in the kernel, which heeds it"});
+    }
   }
 }
 

@@ -3,8 +3,12 @@
 
 #include "rclrt_config/deadline_backend.hpp"
 
+#include <unistd.h>
+
+#include <fstream>
 #include <string>
 
+#include "kernel_deadlines.hpp"
 #include "rclrt_core/fifo_bands.hpp"
 #include "scx_deadlines.hpp"
 
@@ -41,6 +45,20 @@ std::shared_ptr<DeadlineScheduler> make_fifo_bands(
   return bands;
 }
 
+std::shared_ptr<DeadlineScheduler> open_kernel_deadlines(
+  rclrt_core::Platform & platform, std::string * why)
+{
+  return ScxDeadlines::open(platform, why);
+}
+
+bool kernel_deadlines_are_loaded()
+{
+  // Anyone may read the name, also who may not open the tables. One that was ejected has none any more.
+  std::string name;
+  std::ifstream("/sys/kernel/sched_ext/root/ops") >> name;
+  return name.rfind("rclrt_edf", 0) == 0 || access(RCLRT_SCX_DIRECTORY "/state", F_OK) == 0;
+}
+
 }  // namespace
 
 const char * to_string(DeadlineBackend backend) noexcept
@@ -60,9 +78,17 @@ std::shared_ptr<DeadlineScheduler> make_deadline_scheduler(
   DeadlineBackend backend, rclrt_core::Platform & platform,
   const std::function<void(const Finding &)> & tell)
 {
+  return make_deadline_scheduler_with(
+    {open_kernel_deadlines, kernel_deadlines_are_loaded}, backend, platform, tell);
+}
+
+std::shared_ptr<DeadlineScheduler> make_deadline_scheduler_with(
+  const KernelDeadlines & kernel, DeadlineBackend backend, rclrt_core::Platform & platform,
+  const std::function<void(const Finding &)> & tell)
+{
   if (backend != DeadlineBackend::kFifoBands) {
     std::string why;
-    if (auto in_kernel = ScxDeadlines::open(platform, &why)) {
+    if (auto in_kernel = kernel.open(platform, &why)) {
       return in_kernel;
     }
     if (backend == DeadlineBackend::kSchedExt) {
@@ -70,6 +96,15 @@ std::shared_ptr<DeadlineScheduler> make_deadline_scheduler(
         {kSubject, "the scheduler in the kernel is not to be had: " + why, 0,
          "Load it (./rclrt scx load), or choose deadline_scheduler auto or fifo_bands"});
       return nullptr;
+    }
+    if (kernel.is_loaded()) {
+      tell(
+        {kSubject,
+         "the kernel has our scheduler, but it cannot be used from here: " + why +
+           ". Jobs get priorities of the FIFO bands, above every thread that it orders",
+         0,
+         "Mend that (in a container, mount " RCLRT_SCX_DIRECTORY
+         ") and spin again, or choose deadline_scheduler fifo_bands in all programs"});
     }
   }
   return make_fifo_bands(platform, tell);

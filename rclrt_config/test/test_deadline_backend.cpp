@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernel_deadlines.hpp"
 #include "machine_of.hpp"
 #include "rclrt_config/configured_engine.hpp"
 #include "rclrt_core/linux_platform.hpp"
@@ -75,6 +76,13 @@ protected:
     engine_->engine().notify(*callback);
     spinner.join();
     engine_->end_spin();
+  }
+
+  std::vector<int> usable_cpus()
+  {
+    Attributes own;
+    EXPECT_EQ(platform_.read_back(platform_.current_thread(), &own), 0);
+    return own.cpu_affinity.cpus();
   }
 
   static bool may_have_priorities()
@@ -336,6 +344,32 @@ TEST_F(DeadlineBackendTest, auto_takes_what_is_there)
   EXPECT_STREQ(chosen->name(), in_kernel ? "sched_ext" : "fifo bands");
 }
 
+TEST_F(DeadlineBackendTest, auto_tells_why_the_loaded_scheduler_is_not_used)
+{
+  for (const std::string reason : {"may not open", "speaks version 1"}) {
+    for (const bool is_loaded : {true, false}) {
+      const KernelDeadlines kernel{
+        [&](auto &, std::string * why) {
+          *why = reason;
+          return nullptr;
+        },
+        [&] { return is_loaded; }};
+      std::string told;
+      const auto chosen = make_deadline_scheduler_with(
+        kernel, DeadlineBackend::kAuto, platform_,
+        [&](const Finding & finding) { told += to_string(finding); });
+      ASSERT_NE(chosen, nullptr);
+      EXPECT_STREQ(chosen->name(), "fifo bands");
+      if (is_loaded) {
+        EXPECT_THAT(told, HasSubstr("cannot be used from here: " + reason));
+        EXPECT_THAT(told, HasSubstr("deadline_scheduler fifo_bands"));
+      } else {
+        EXPECT_EQ(told, "") << "the usual case";
+      }
+    }
+  }
+}
+
 TEST_F(DeadlineBackendTest, priorities_among_the_bands_and_another_order_of_waiting_are_findings)
 {
   ConfiguredEngineOptions options = fifo_bands();
@@ -349,6 +383,43 @@ TEST_F(DeadlineBackendTest, priorities_among_the_bands_and_another_order_of_wait
   EXPECT_THAT(findings(), HasSubstr("'/a/subscription/among'"));
   EXPECT_THAT(findings(), testing::Not(HasSubstr("'/a/subscription/above'")));
   EXPECT_THAT(findings(), HasSubstr("fixed_priority"));
+}
+
+TEST_F(DeadlineBackendTest, an_affinity_that_the_bands_cannot_heed_is_a_finding)
+{
+  if (platform_.usable_cpus() < 2) {
+    GTEST_SKIP() << "needs 2 CPUs";
+  }
+  const int one = usable_cpus().front();
+  for (const bool is_kernels : {false, true}) {
+    ConfiguredEngineOptions options = fifo_bands();
+    if (is_kernels) {
+      options.engine.deadlines = std::make_shared<MortalScheduler>();
+    }
+    make(options);
+    for (const std::vector<int> & cpus : {std::vector<int>{}, {one}, usable_cpus()}) {
+      rclrt_core::CallbackOptions confined =
+        callback("/a/subscription/" + std::to_string(cpus.size()));
+      confined.run = [](const rclrt_core::Job &) { return true; };
+      confined.attributes.policy = SchedulingPolicy::kExt;
+      confined.attributes.cpu_affinity = rclrt_core::CpuSet(cpus);
+      std::shared_ptr<rclrt_core::Callback> added;
+      EXPECT_TRUE(engine_->add_callback(confined, group_, &added).ok());
+    }
+    ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
+    engine_->end_spin();
+    const std::string told = findings();
+    EXPECT_THAT(told, testing::Not(HasSubstr("/a/subscription/0")));
+    EXPECT_THAT(
+      told, testing::Not(HasSubstr("/a/subscription/" + std::to_string(usable_cpus().size()))));
+    if (is_kernels) {
+      EXPECT_THAT(told, testing::Not(HasSubstr("cpu_affinity")));
+    } else {
+      EXPECT_THAT(
+        told,
+        HasSubstr("'/a/subscription/1': its cpu_affinity " + std::to_string(one) + " is narrower"));
+    }
+  }
 }
 
 TEST(DeadlineBackendFile, ext_in_the_file_makes_the_executor_order_by_deadline)

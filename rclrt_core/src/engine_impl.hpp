@@ -180,6 +180,7 @@ public:
   /// deadline in force is later than before.
   int put_in_force(Worker & worker, Attributes * asked, CpuSet * move_to, bool * is_later) noexcept;
   void give_up_attributes(Worker & worker, AttributesId refused) noexcept;
+  void go_without_attributes(Worker & worker) noexcept;
   static int set(Worker & worker, const Attributes & change, const Demand & to) noexcept;
   int give(Worker & worker, const Demand & demand) noexcept;
   void sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept;
@@ -192,7 +193,8 @@ public:
   Status spin();
   Status prepare();
   Status start_threads();
-  void let_workers_run();
+  Status let_workers_run();
+  Status check_slots() const;
   Status probe();
   Status start_thread(const std::shared_ptr<Worker> & worker, const Attributes & first_attributes);
   void begin(Worker & worker, const Attributes & first_attributes);
@@ -236,8 +238,9 @@ public:
   Worker * timer_driver = nullptr;               // who releases due timers now
   std::shared_ptr<Worker> inline_worker;
   bool inline_active = false;
-  bool told_of_inline = false;  ///< that run_one() leaves attributes alone
-  bool open = false;            // workers run jobs; false until spin() has started all of them
+  bool told_of_inline = false;   ///< that run_one() leaves attributes alone
+  bool told_of_no_room = false;  ///< that `deadlines` has refused a job
+  bool open = false;             // workers run jobs; false until spin() has started all of them
   uint64_t next_job = 0;
   uint32_t next_callback = 0;
   std::exception_ptr exception;

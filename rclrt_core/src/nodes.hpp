@@ -79,7 +79,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   bool keeps_place = false;  // ordered as the job that the waiting one has replaced
   Backlog backlog;
   int priority;                 // in force: own, of the attributes, or inherited
-  AttributesId attributes = 0;  // back to 0 for good once the OS has refused them
+  AttributesId attributes = 0;  // back to 0 for good once the OS has refused them (ENOSPC passes)
   Duration learned{-1};  // from release to the deadline of the last message; -1: it carried none
   TimePoint taken = kNever;  // deadline of what its jobs took last and nobody has handed on
   intrusive::list_member_hook<> in_taken;  // of GroupNode::taken, then

@@ -4,6 +4,7 @@
 // Threads start and end.
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 
 #include "engine_impl.hpp"
@@ -15,6 +16,10 @@ namespace
 
 // Full rings of threads that have ended, kept until they are read.
 constexpr std::size_t kLeftoverRings = 64;
+
+const char * const kSlotFix =
+  "Every thread that runs such jobs needs a slot: run fewer (EngineOptions::max_threads), or end "
+  "programs that hold slots";
 
 }  // namespace
 
@@ -119,7 +124,10 @@ void Engine::Impl::enter_deadlines(Worker & worker)
     worker.slot = slot;
     worker.deadlines = chosen;
   } else {
-    add_finding({"thread '" + worker.name + "'", entered.message(), 0, ""});
+    add_finding(
+      {"thread '" + worker.name + "'",
+       entered.message() + "; jobs with scheduling_policy ext that it runs go without", 0,
+       kSlotFix});
   }
 }
 
@@ -169,8 +177,9 @@ Status Engine::Impl::start_threads()
 
 // Only once all are asleep: a real-time callback might keep the CPU from threads that are not yet as
 // urgent as their jobs will be.
-void Engine::Impl::let_workers_run()
+Status Engine::Impl::let_workers_run()
 {
+  Status status;
   WakeList wakes;
   {
     Lock lock(*mutex);
@@ -181,6 +190,10 @@ void Engine::Impl::let_workers_run()
       platform.wait(arrived, seen, kNever);
       lock.lock();
     }
+    status = check_slots();
+    if (!status.ok()) {
+      return status;
+    }
     open = true;
     wake_timer_driver(wakes);
     for (Lane & lane : lanes) {
@@ -190,6 +203,30 @@ void Engine::Impl::let_workers_run()
     }
   }
   wakes.wake_or_defer();
+  return status;
+}
+
+// Under the lock, once the threads have asked for their slots: where attributes are required, every
+// thread that may run an ext callback must have one.
+Status Engine::Impl::check_slots() const
+{
+  if (options.attributes_mode != AttributesMode::kRequire) {
+    return {};
+  }
+  for (const auto & entry : callbacks) {
+    const CallbackNode & callback = *entry.second;
+    if (!attributes.is_ext(callback.attributes)) {
+      continue;
+    }
+    for (const auto & worker : workers) {
+      if (worker->lane == callback.queue->lane && !worker->deadlines && !worker->ended) {
+        return Status::error(
+          "callback '" + callback.name() + "' requires scheduling_policy ext, but thread '" +
+          worker->name + "' has no slot of the deadline scheduler. " + kSlotFix);
+      }
+    }
+  }
+  return {};
 }
 
 void Engine::Impl::join_all()
@@ -276,6 +313,7 @@ Status Engine::Impl::probe()
       trial.thread_id.store(platform.current_thread(), std::memory_order_relaxed);
       if (wanted.policy == SchedulingPolicy::kExt && scheduler) {
         entered = scheduler->enter(&trial.slot);
+        trial.asked_for_slot = true;
         trial.deadlines = entered.ok() ? scheduler.get() : nullptr;
       }
       error = set(trial, wanted, demand);
@@ -299,7 +337,7 @@ Status Engine::Impl::probe()
     add_finding(finding);
     Lock lock(*mutex);
     for (const auto & entry : callbacks) {
-      if (entry.second->attributes == id) {
+      if (entry.second->attributes == id && error != ENOSPC) {  // that passes
         entry.second->attributes = 0;
       }
     }
@@ -351,7 +389,7 @@ Status Engine::Impl::spin()
     status = start_threads();
   }
   if (status.ok()) {
-    let_workers_run();
+    status = let_workers_run();
   }
   if (status.ok() && options.model == ExecutionModel::kEvents) {
     const auto worker = new_worker("rclrt events", shared_lane);
@@ -362,7 +400,13 @@ Status Engine::Impl::spin()
       workers.push_back(worker);
     }
     enter_deadlines(*worker);
-    work(*worker);
+    {
+      Lock lock(*mutex);
+      status = check_slots();
+    }
+    if (status.ok()) {
+      work(*worker);
+    }
     Attributes base;
     {
       Lock lock(*mutex);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "engine_impl.hpp"
 
@@ -107,10 +108,14 @@ void WakeList::wake_all() noexcept
 }
 
 // Under the lock, or by the worker's own thread before anybody can find it. `worker.in_force` becomes
-// `to` if nothing is refused. `change` is what the OS is to be asked for.
+// `to` if nothing is refused. `change` is what the OS is to be asked for. ENOTSUP: nobody orders deadlines;
+// ENOSPC: somebody does, but has no room for this thread, or for its job now.
 int Engine::Impl::set(Worker & worker, const Attributes & change, const Demand & to) noexcept
 {
   const bool is_ext = change.policy == SchedulingPolicy::kExt;
+  if (is_ext && !worker.deadlines) {
+    return worker.asked_for_slot ? ENOSPC : ENOTSUP;
+  }
   if (worker.deadline_class && !is_ext) {
     worker.deadlines->forget(worker.slot);
     worker.deadline_class = worker.deadline_active = false;
@@ -123,8 +128,8 @@ int Engine::Impl::set(Worker & worker, const Attributes & change, const Demand &
                 ? 0
                 : worker.platform.apply(worker.thread_id.load(std::memory_order_relaxed), other);
   if (error == 0 && is_ext) {
-    error = worker.deadlines ? worker.deadlines->start(worker.slot, to.deadline) : ENOTSUP;
-    worker.deadline_class = worker.deadlines != nullptr;
+    error = worker.deadlines->start(worker.slot, to.deadline);
+    worker.deadline_class = true;
     worker.deadline_active = error == 0;
   }
   // What is refused in part is in force in part.
@@ -204,6 +209,15 @@ int Engine::Impl::put_in_force(
   if (worker.keeps_attributes) {
     return 0;
   }
+  if (is_ext && worker.asked_for_slot && !worker.deadlines) {
+    // The thread has no slot and said so when it began. Its job goes without; others have one.
+    if (worker.in_force == Demand{}) {
+      inherit_from_group(worker);
+    } else {
+      go_without_attributes(worker);
+    }
+    return 0;
+  }
   if (worker.in_force == demand && worker.deadline_active == is_ext) {
     inherit_from_group(worker);
     return 0;
@@ -216,8 +230,12 @@ int Engine::Impl::put_in_force(
   }
   const bool was_active = worker.deadline_active;
   const TimePoint before = worker.in_force.deadline;
-  const int error = set(worker, now, demand);
-  if (error != 0) {
+  int error = set(worker, now, demand);
+  if (error == ENOSPC) {  // it passes: for this job only
+    *move_to = CpuSet();
+    go_without_attributes(worker);
+    error = std::exchange(told_of_no_room, true) ? 0 : error;
+  } else if (error != 0) {
     *move_to = CpuSet();
     give_up_attributes(worker, demand.attributes);
   } else {
@@ -228,12 +246,17 @@ int Engine::Impl::put_in_force(
 }
 
 // What is refused is not asked for again, unless somebody has asked for something else meanwhile.
-// Nothing of it is left, and nothing of the previous job.
 void Engine::Impl::give_up_attributes(Worker & worker, AttributesId refused) noexcept
 {
   if (worker.callback->attributes == refused) {
     worker.callback->attributes = 0;
   }
+  go_without_attributes(worker);
+}
+
+// Nothing is left of what was refused, and nothing of the previous job.
+void Engine::Impl::go_without_attributes(Worker & worker) noexcept
+{
   set(worker, attributes.complete(0), {});
   inherit_from_group(worker);
 }

@@ -3,6 +3,8 @@
 
 // scheduling_policy ext with the FIFO bands, on virtual CPUs: whole traces.
 
+#include <cerrno>
+
 #include "edf_scenarios.hpp"
 #include "engine_on_sim.hpp"
 
@@ -183,6 +185,135 @@ TEST(EdfOnSim, without_a_deadline_scheduler_ext_is_a_finding_or_an_error)
       EXPECT_NE(engine.spin_status.message().find("ext"), std::string::npos);
     }
   }
+}
+
+/// Orders nothing. It has slots for some threads, and room for so many jobs.
+class FewSlots final : public DeadlineScheduler
+{
+public:
+  explicit FewSlots(int slots) : slots_(slots) {}
+  const char * name() const noexcept override { return "few"; }
+  Attributes above() const noexcept override { return fifo(50); }
+  Status enter(Slot * slot) override
+  {
+    *slot = 0;
+    return --slots_ < 0 ? Status::error("all slots are taken") : Status();
+  }
+  void leave(Slot) noexcept override { ++slots_; }
+  int start(Slot, TimePoint) noexcept override
+  {
+    ++starts;
+    return full_for-- > 0 ? ENOSPC : 0;
+  }
+  void stop(Slot) noexcept override {}
+  void forget(Slot) noexcept override {}
+  std::vector<Finding> findings() const override { return {}; }
+
+  int starts = 0;
+  int full_for = 0;  ///< so many calls of start()
+
+private:
+  int slots_;
+};
+
+struct FewSlotsRun
+{
+  FewSlotsRun(std::shared_ptr<FewSlots> scheduler, ExecutionModel model, AttributesMode mode)
+  : engine(options_of(std::move(scheduler), model, mode), 6)
+  {
+    for (const std::string name : {"a", "b", "c", "d", "e", "f"}) {
+      engine.add(ext_callback(engine, name, milliseconds(20), milliseconds(1)));
+      for (int i = 0; i < 10; ++i) {
+        arrivals.push_back({10 + i * 8, name});
+      }
+    }
+    std::stable_sort(arrivals.begin(), arrivals.end(), [](const auto & x, const auto & y) {
+      return x.time_ms < y.time_ms;
+    });
+  }
+
+  static EngineOptions options_of(
+    std::shared_ptr<FewSlots> scheduler, ExecutionModel model, AttributesMode mode)
+  {
+    EngineOptions options;
+    options.deadlines = std::move(scheduler);
+    options.policy = &edf_policy();
+    options.model = model;
+    options.attributes_mode = mode;
+    return options;
+  }
+
+  void expect_all_have_run_and_are_ext()
+  {
+    for (const auto & [name, callback] : engine.callbacks) {
+      EXPECT_EQ(engine.statistics(name).executed, 10u) << name;
+      EXPECT_EQ(engine.engine.attributes(*callback).policy, SchedulingPolicy::kExt) << name;
+    }
+  }
+
+  EngineOnSim engine;
+  std::vector<Arrival> arrivals;
+};
+
+TEST(EdfOnSim, a_thread_without_a_slot_takes_ext_away_from_no_callback)
+{
+  const auto scheduler = std::make_shared<FewSlots>(4);
+  FewSlotsRun run(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer);
+  run.engine.run(200, run.arrivals);
+  EXPECT_TRUE(run.engine.spin_status.ok());
+  run.expect_all_have_run_and_are_ext();
+  EXPECT_GE(scheduler->starts, 10) << "the threads with slots use them to the end";
+  const auto findings = run.engine.engine.findings();
+  EXPECT_EQ(findings.size(), 3u) << "of the six and the timer thread, three";
+  for (const Finding & finding : findings) {
+    EXPECT_NE(finding.what.find("all slots are taken; jobs"), std::string::npos);
+    EXPECT_NE(finding.fix.find("max_threads"), std::string::npos);
+  }
+}
+
+TEST(EdfOnSim, no_slot_at_all_is_a_finding_and_ext_is_asked_for_again)
+{
+  FewSlotsRun run(std::make_shared<FewSlots>(0), ExecutionModel::kPool, AttributesMode::kPrefer);
+  run.engine.run(200, run.arrivals);
+  EXPECT_TRUE(run.engine.spin_status.ok());
+  run.expect_all_have_run_and_are_ext();
+  EXPECT_FALSE(run.engine.engine.findings().empty());
+}
+
+TEST(EdfOnSim, a_thread_without_a_slot_is_an_error_where_attributes_are_required)
+{
+  for (const auto model :
+       {ExecutionModel::kPool, ExecutionModel::kIsolated, ExecutionModel::kEvents}) {
+    // One goes to the timer thread. In the events model only the thread that spins needs one besides.
+    const int too_few = model == ExecutionModel::kEvents ? 1 : 4;
+    for (const int slots : {too_few, 7}) {
+      FewSlotsRun run(std::make_shared<FewSlots>(slots), model, AttributesMode::kRequire);
+      run.engine.run(200, run.arrivals);
+      const Status & status = run.engine.spin_status;
+      EXPECT_EQ(status.ok(), slots == 7) << status.message();
+      if (slots == 7) {
+        run.expect_all_have_run_and_are_ext();
+      } else {
+        EXPECT_NE(status.message().find("has no slot"), std::string::npos) << status.message();
+        EXPECT_TRUE(run.engine.records().empty());
+      }
+    }
+  }
+}
+
+TEST(EdfOnSim, no_room_for_a_job_takes_ext_away_from_that_job_only)
+{
+  const auto scheduler = std::make_shared<FewSlots>(7);
+  FewSlotsRun run(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer);
+  run.engine.run(200, run.arrivals, [&] {
+    run.engine.sim.sleep_until(at_ms(25));
+    scheduler->full_for = 20;
+  });
+  run.expect_all_have_run_and_are_ext();
+  EXPECT_LT(scheduler->full_for, 0) << "asked for again, and granted";
+  const auto findings = run.engine.engine.findings();
+  ASSERT_EQ(findings.size(), 1u) << "told once";
+  EXPECT_EQ(findings.front().error_number, ENOSPC);
 }
 
 TEST(EdfOnSim, what_the_os_refuses_is_a_finding_and_the_callback_runs)

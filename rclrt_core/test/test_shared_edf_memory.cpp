@@ -6,9 +6,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -204,6 +207,45 @@ TEST_F(SharedTable, of_another_user_is_an_error)
   EXPECT_EQ(access(path_.c_str(), F_OK), 0);
 }
 
+/// Without the limit, others may not raise a thread that its own process has raised by the capability.
+TEST_F(SharedTable, of_a_program_that_others_cannot_raise_is_a_finding)
+{
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "only root may become another user and keep a capability";
+  }
+  EXPECT_TRUE(attach()->findings().empty()) << "of root";
+  for (const bool has_capability : {true, false}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const rlimit none{};
+      __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+      const uint32_t kept = has_capability ? 1u << CAP_SYS_NICE : 0u;
+      const __user_cap_data_struct capabilities[2] = {{kept, kept, 0}, {0, 0, 0}};
+      if (
+        setrlimit(RLIMIT_RTPRIO, &none) != 0 || prctl(PR_SET_KEEPCAPS, 1) != 0 ||
+        setuid(65534) != 0 || syscall(SYS_capset, &header, capabilities) != 0) {
+        _exit(99);
+      }
+      std::unique_ptr<EdfMemory> memory;
+      const Status status = SharedEdfMemory::attach(name_, 2, 49, &memory);
+      unlink(SharedEdfMemory::path(name_).c_str());
+      if (!status.ok()) {
+        _exit(98);
+      }
+      for (const Finding & finding : memory->findings()) {
+        if (finding.what.find("RLIMIT_RTPRIO is 0, less than 49") == std::string::npos) {
+          _exit(97);
+        }
+      }
+      _exit(static_cast<int>(memory->findings().size()));
+    }
+    int ended = 0;
+    waitpid(child, &ended, 0);
+    ASSERT_TRUE(WIFEXITED(ended));
+    EXPECT_EQ(WEXITSTATUS(ended), has_capability ? 1 : 0);
+  }
+}
+
 /// The numbers of a process and its thread, given out again.
 TEST_F(SharedTable, does_not_touch_a_thread_that_has_the_number_of_one_that_is_gone)
 {
@@ -278,6 +320,42 @@ TEST_F(SharedTable, damaged_while_in_use_is_repaired)
   EXPECT_EQ(table.runners, 2u);
   memory->unlock();
   EXPECT_EQ(memory->findings().size(), 1u);
+  munmap(file, sizeof(SharedEdfFile));
+}
+
+/// Anything would do for a table, but not for this one.
+TEST_F(SharedTable, damaged_within_what_is_possible_is_repaired_too)
+{
+  const auto attached = attach();
+  SharedEdfFile * const file = map();
+  const uint32_t runners = file->table.runners;
+  const int32_t run_priority = file->table.run_priority;
+  const auto damage = [&](std::unique_ptr<EdfMemory> & memory, auto change) {
+    EdfTable & table = memory->lock();
+    table.jobs[0] = {10, 0, memory->thread(gettid()), 0};
+    table.count = 1;
+    change(table);
+    memory->unlock();
+    EXPECT_TRUE(is_sound(table)) << "or it is the other test";
+    const EdfTable & repaired = memory->lock();
+    EXPECT_EQ(repaired.run_priority, run_priority);
+    EXPECT_EQ(repaired.runners, runners);
+    EXPECT_TRUE(is_sound(repaired));
+    const uint32_t count = repaired.count;
+    memory->unlock();
+    EXPECT_EQ(memory->findings().size(), 1u);
+    return count;
+  };
+  for (const int32_t wrong : {2, run_priority - 1, run_priority + 1, 98}) {
+    auto memory = attach();
+    EXPECT_EQ(damage(memory, [&](EdfTable & table) { table.run_priority = wrong; }), 0u) << wrong;
+  }
+  for (const uint32_t wrong : {runners + 1, EdfTable::kMaxJobs}) {
+    auto memory = attach();
+    EXPECT_EQ(damage(memory, [&](EdfTable & table) { table.runners = wrong; }), 1u)
+      << wrong << ": the jobs are as they were";
+  }
+  EXPECT_TRUE(attached->findings().empty());
   munmap(file, sizeof(SharedEdfFile));
 }
 

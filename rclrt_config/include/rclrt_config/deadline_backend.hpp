@@ -16,7 +16,7 @@ namespace rclrt_config
 
 enum class DeadlineBackend : uint8_t
 {
-  kAuto,       ///< sched_ext if our scheduler is loaded into the kernel, else FIFO bands
+  kAuto,       ///< sched_ext if our scheduler is loaded and may be used, else FIFO bands
   kSchedExt,   ///< the scheduler in the kernel (rclrt_scx)
   kFifoBands,  ///< rclrt_core::FifoBands, shared by all processes of the user
 };

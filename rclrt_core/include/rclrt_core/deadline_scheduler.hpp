@@ -50,9 +50,9 @@ public:
   // From any thread, but for one slot never two at once. Real-time safe.
 
   /// The thread runs, or is about to be woken for, a job with this deadline (which may be past, or
-  /// kNever: after all others). It may also be on its way to sleep and wait for a CPU: the OS is told then,
-  /// too. Returns 0, or the errno with which the OS refused the urgency; then
-  /// the slot is idle.
+  /// kNever: after all others). It may also be on its way to sleep and wait for a CPU: the OS is told
+  /// then, too. Returns 0, or the errno with which the OS refused the urgency; then the slot is idle.
+  /// ENOSPC: there is no room now; it is asked again for the next job.
   virtual int start(Slot slot, TimePoint deadline) noexcept = 0;
   /// By the thread itself, holding no lock, after a start() with a later deadline than before: another
   /// may be earlier now. Real-time safe.

@@ -83,7 +83,8 @@ struct EngineOptions
   bool lock_memory = false;
   AttributesMode attributes_mode = AttributesMode::kPrefer;
   /// Orders the threads of callbacks with scheduling_policy ext. Null: these run without it, with a
-  /// finding, or not at all (`attributes_mode`). May be shared by engines.
+  /// finding, or not at all (`attributes_mode`). The same holds for a thread that gets no slot of it, and
+  /// the jobs which that runs. May be shared by engines.
   std::shared_ptr<DeadlineScheduler> deadlines;
   /// The timer thread; must outrank the callbacks (see set_timer_thread()). Threads of the engine that have no attributes
   /// yet keep those of the thread that started them.

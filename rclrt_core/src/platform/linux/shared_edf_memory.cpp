@@ -4,6 +4,7 @@
 #include "platform/linux/shared_edf_memory.hpp"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include <new>
 #include <system_error>
 
+#include "platform/linux/limits.hpp"
 #include "platform/linux/own_file.hpp"
 #include "platform/linux/sched_attr.hpp"
 
@@ -125,6 +127,7 @@ Status SharedEdfMemory::attach(
   std::unique_ptr<SharedEdfMemory> shared(new SharedEdfMemory(path(name), runners, run_priority));
   const Status opened = shared->open();
   if (opened.ok()) {
+    shared->check_limit();
     *memory = std::move(shared);
   }
   return opened;
@@ -144,6 +147,26 @@ SharedEdfMemory::~SharedEdfMemory()
   }
   for (SharedEdfFile * file : files_) {
     munmap(file, sizeof(SharedEdfFile));
+  }
+}
+
+// The kernel goes by the limit of the thread's process, whoever asks, unless who asks has the capability.
+// With root all have it.
+void SharedEdfMemory::check_limit()
+{
+  if (
+    geteuid() != 0 && soft_limit(RLIMIT_RTPRIO) < static_cast<rlim_t>(run_priority_) &&
+    has_capability(CAP_SYS_NICE)) {
+    findings_.push_back(
+      {path_,
+       "programs of this user without CAP_SYS_NICE can lower the threads of this one, but not "
+       "raise "
+       "them again: it has the capability, and RLIMIT_RTPRIO is " +
+         limit_text(RLIMIT_RTPRIO) + ", less than " + std::to_string(run_priority_),
+       0,
+       "Give this program RLIMIT_RTPRIO too (systemd: LimitRTPRIO=99; container: --ulimit "
+       "rtprio=99), "
+       "or all of them the capability"});
   }
 }
 
@@ -332,18 +355,24 @@ EdfTable & SharedEdfMemory::lock() noexcept
       give_up("its lock was damaged, or held for longer than 100 ms");
       continue;
     }
-    const bool is_damaged = !is_usable(file_->table);
+    // Within the limits is not enough: all who use it have the same run priority, and the smallest
+    // number of CPUs is no more than ours.
+    EdfTable & table = file_->table;
+    const bool is_unusable = !is_usable(table) || table.run_priority != run_priority_;
+    const bool is_damaged = is_unusable || table.runners > runners_;
     if (is_damaged || locked == SharedPiMutex::Result::kOwnerDied) {
-      if (!is_sound(file_->table)) {
+      if (is_unusable || !is_sound(table)) {
         // Half changed: every process enters its jobs again with their next deadlines.
-        clear(file_->table, runners_, run_priority_);
-        count_runners(*file_);
+        clear(table, runners_, run_priority_);
       }
-      remove_dead(file_->table, *this, thread(0));
+      count_runners(*file_);
+      table.runners =
+        std::min(table.runners, runners_);  // we may have found no place among the members
+      remove_dead(table, *this, thread(0));
       add_finding(
         is_damaged ? "was damaged while in use" : "a process died while it changed the table");
     }
-    return file_->table;
+    return table;
   }
   return file_->table;
 }

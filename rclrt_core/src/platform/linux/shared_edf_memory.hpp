@@ -79,6 +79,7 @@ private:
   static constexpr std::size_t kMaxFiles = 16;
 
   SharedEdfMemory(std::string path, uint32_t runners, int32_t run_priority);
+  void check_limit();
   Status open();
   bool join(SharedEdfFile & file);
   void leave(SharedEdfFile & file) noexcept;
