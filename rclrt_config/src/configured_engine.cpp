@@ -332,9 +332,7 @@ void ConfiguredEngine::choose_deadline_scheduler()
          "its cpu_affinity " + attributes.cpu_affinity.to_string() +
            " is narrower than that of the process: ext callbacks that share a CPU for it need not "
            "preempt each other under the FIFO bands",
-         0,
-         "Leave it out and start the whole program on these CPUs (taskset), or load the scheduler "
-         "in the kernel, which heeds it"});
+         0, "Leave it out, or load the scheduler in the kernel, which heeds it"});
     }
   }
 }

@@ -53,10 +53,15 @@ std::shared_ptr<DeadlineScheduler> open_kernel_deadlines(
 
 bool kernel_deadlines_are_loaded()
 {
-  // Anyone may read the name, also who may not open the tables. One that was ejected has none any more.
+  // Anyone may read the name, also who may not open the tables. One that was ejected has none any more,
+  // although its pins are still there.
+  std::string state;
+  if (!(std::ifstream("/sys/kernel/sched_ext/state") >> state)) {
+    return access(RCLRT_SCX_DIRECTORY "/state", F_OK) == 0;
+  }
   std::string name;
   std::ifstream("/sys/kernel/sched_ext/root/ops") >> name;
-  return name.rfind("rclrt_edf", 0) == 0 || access(RCLRT_SCX_DIRECTORY "/state", F_OK) == 0;
+  return name.rfind("rclrt_edf", 0) == 0;
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Release -> queue -> pick -> finish. Everything here runs under the engine's lock and costs O(log n).
+// Release -> queue -> pick -> finish. Everything here runs under the engine's lock and costs O(log n), but for
+// fan-in of deadlines: O(n) in the callbacks of the group that have taken something, and reorder().
 
 #include <algorithm>
 
@@ -62,16 +63,20 @@ void Engine::Impl::insert(CallbackNode & callback) noexcept
     callback.head.sequence = place.sequence;
   }
   // A later message with an earlier deadline waits for the oldest to be run, and lends it its own.
-  callback.head.deadline =
-    std::min(callback.backlog.earliest_deadline(), earliest_to_bring_together(callback));
+  callback.head.deadline = callback.backlog.earliest_deadline();
+  // Who has never handed anything on will not do so with what others have taken, which may be long past.
+  if (callback.hands_on) {
+    callback.head.deadline = std::min(callback.head.deadline, earliest_to_bring_together(callback));
+  }
   callback.queue->callbacks.insert(callback);
 }
 
-// What the callbacks of a group would bring together has changed, and so may their order.
+// What the callbacks of a group would bring together has changed, and so may their order. O(n log n) in those
+// that wait; nothing where none hands anything on.
 void Engine::Impl::reorder(GroupNode & group) noexcept
 {
   for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
-    if (queue) {
+    if (queue && group.hands_on) {
       unlink(*queue);
       GroupQueue::Callbacks waiting(queue->callbacks.value_comp());
       waiting.swap(queue->callbacks);
@@ -265,6 +270,9 @@ void Engine::Impl::keep_or_hand_on(const Worker & worker, bool found_work) noexc
 {
   CallbackNode & callback = *worker.callback;
   GroupNode & group = *callback.queue->group;
+  if (worker.handed_on) {
+    callback.hands_on = group.hands_on = true;
+  }
   if (worker.handed_on && !group.taken.empty()) {
     group.taken.clear_and_dispose([](CallbackNode * other) { other->taken = kNever; });
     reorder(group);
@@ -321,8 +329,10 @@ TimePoint Engine::Impl::own_or_lent_deadline(const Worker & worker) const noexce
   TimePoint earliest = worker.job.deadline;
   const GroupNode & group = *worker.callback->queue->group;
   for (const GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
-    if (group.runner == &worker && queue && !queue->callbacks.empty()) {
-      earliest = std::min(earliest, demand_of(*queue->callbacks.begin()).deadline);
+    if (group.runner == &worker && queue) {
+      for (const CallbackNode & waiting : queue->callbacks) {
+        earliest = std::min(earliest, demand_of(waiting).deadline);
+      }
     }
   }
   return earliest;

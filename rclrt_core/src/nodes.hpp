@@ -83,6 +83,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   Duration learned{-1};  // from release to the deadline of the last message; -1: it carried none
   TimePoint taken = kNever;  // deadline of what its jobs took last and nobody has handed on
   intrusive::list_member_hook<> in_taken;  // of GroupNode::taken, then
+  bool hands_on = false;                   // a job of it has published or notified somebody
   bool removed = false;
   uint32_t running = 0;
   uint32_t idle_waiters = 0;
@@ -164,6 +165,7 @@ struct GroupNode final : Group
   uint32_t parallelism = 1;
   uint32_t running = 0;
   uint32_t callbacks = 0;
+  bool hands_on = false;  ///< one of its callbacks does
   /// Callbacks whose jobs took something with a deadline that no job of the group has handed on yet.
   intrusive::list<
     CallbackNode,

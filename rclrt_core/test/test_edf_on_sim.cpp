@@ -271,7 +271,7 @@ TEST(EdfOnSim, a_thread_without_a_slot_takes_ext_away_from_no_callback)
   }
 }
 
-TEST(EdfOnSim, no_slot_at_all_is_a_finding_and_ext_is_asked_for_again)
+TEST(EdfOnSim, no_slot_at_all_is_a_finding_and_takes_ext_from_no_callback)
 {
   FewSlotsRun run(std::make_shared<FewSlots>(0), ExecutionModel::kPool, AttributesMode::kPrefer);
   run.engine.run(200, run.arrivals);

@@ -41,6 +41,17 @@ protected:
     engine_.add(std::move(options), group);
   }
 
+  /// A callback that works for 8 ms, between the others.
+  void add_middle()
+  {
+    CallbackOptions middle = options("middle", milliseconds(40));
+    middle.run = [this](const Job &) {
+      engine_.sim.work(milliseconds(8));
+      return true;
+    };
+    engine_.add(std::move(middle));
+  }
+
   /// "ended name deadline", in order of end.
   Lines run(const std::vector<Arrival> & arrivals)
   {
@@ -252,17 +263,6 @@ protected:
     options.model = ExecutionModel::kIsolated;
     return options;
   }
-
-  /// A callback that works for 8 ms, between the others.
-  void add_middle()
-  {
-    CallbackOptions middle = options("middle", milliseconds(40));
-    middle.run = [this](const Job &) {
-      engine_.sim.work(milliseconds(8));
-      return true;
-    };
-    engine_.add(std::move(middle));
-  }
 };
 
 TEST_F(DeadlinesOfThreads, of_a_later_message_are_lent_to_the_one_before_it)
@@ -280,12 +280,54 @@ TEST_F(DeadlinesOfThreads, that_fan_in_will_bring_together_count_while_the_job_w
 {
   add(options("left", Duration{0}), "", at_ms(30), "fusion");
   add(options("source", milliseconds(80)), "right", kNothing);
-  add(options("right", Duration{0}), "", kNothing, "fusion");
+  add(options("right", Duration{0}), "sink", kNothing, "fusion");
+  add(options("sink", Duration{0}), "", kNothing);
   add_middle();
   add(options("first", milliseconds(5)), "", kNothing);
   EXPECT_EQ(
-    run({{8, "left"}, {11, "source"}, {12, "first"}, {12, "middle"}}),
-    (Lines{"9 left 30", "12 source 91", "13 first 17", "14 right 30", "22 middle 52"}));
+    run({{1, "right"}, {8, "left"}, {11, "source"}, {12, "first"}, {12, "middle"}}),
+    (Lines{
+      "2 right none", "3 sink none", "9 left 30", "12 source 91", "13 first 17", "14 right 30",
+      "15 sink 30", "23 middle 52"}));
+}
+
+TEST_F(DeadlinesOfThreads, that_others_have_taken_are_nothing_to_who_hands_nothing_on)
+{
+  add(options("left", Duration{0}), "", at_ms(30), "group");
+  add(options("right", Duration{0}), "", kNothing, "group");
+  add_middle();
+  EXPECT_EQ(
+    run({{8, "left"}, {60, "middle"}, {61, "right"}}),
+    (Lines{"9 left 30", "68 middle 100", "69 right 30"}));
+}
+
+/// The engine alone orders who waits.
+class DeadlinesOfOneThread : public Deadlines
+{
+protected:
+  DeadlinesOfOneThread() : Deadlines(one_thread()) {}
+
+  static EngineOptions one_thread()
+  {
+    EngineOptions options;
+    options.min_threads = options.max_threads = 1;
+    return options;
+  }
+};
+
+TEST_F(DeadlinesOfOneThread, fan_in_moves_those_that_wait_already)
+{
+  add(options("source", milliseconds(20)), "left", kNothing);
+  add(options("left", Duration{0}), "", kNothing, "fusion");
+  add(options("right", Duration{0}), "sink", kNothing, "fusion");
+  add(options("third", Duration{0}), "sink", kNothing, "fusion");
+  add(options("sink", Duration{0}), "", kNothing);
+  add_middle();
+  EXPECT_EQ(
+    run({{1, "right"}, {4, "third"}, {9, "source"}, {10, "right"}, {10, "third"}, {10, "middle"}}),
+    (Lines{
+      "2 right none", "3 sink none", "5 third none", "6 sink none", "10 source 29", "11 left 29",
+      "12 right 29", "13 sink 29", "21 middle 50", "22 third none", "23 sink none"}));
 }
 
 // An intra-process message that also came over the network is two jobs, and the second finds nothing.

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -245,7 +246,11 @@ public:
   {
     arrived();  // not for the first time in a handler
     struct sigaction action{};
-    action.sa_handler = [](int) { sem_post(&arrived()); };
+    action.sa_handler = [](int) {
+      const int error = errno;
+      sem_post(&arrived());
+      errno = error;
+    };
     action.sa_flags = SA_RESTART;
     for (const int signal : {SIGINT, SIGTERM}) {
       sigaction(signal, &action, nullptr);

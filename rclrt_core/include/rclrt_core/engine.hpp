@@ -18,8 +18,8 @@
 ///   for each CPU, and as many of them as urgent as their work (but for those that a WakeBatch still
 ///   holds); one that arrives sends for the next.
 ///
-/// Costs: a release is one lock, O(log n) in what there is to run, O(n) in the idle threads of its lane,
-/// and at most one wake-up; no allocation; a scheduling
+/// Costs: a release is one lock, O(log n) in what there is to run, O(n) in the idle threads of its lane
+/// and, in a group that hands deadlines on, in its callbacks that have taken some, and at most one wake-up; no allocation; a scheduling
 /// system call only if no idle thread has the attributes the job needs. Memory is bounded: waiting
 /// jobs are counted, not stored, beyond the first 8 of a callback.
 ///

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -23,7 +24,7 @@ WARM_UP_S = 0.6
 PATIENCE_S = 60.0
 # Before a command line: the program does not outlive us, however we end. Nobody could stop it then,
 # and its real-time threads may leave little of the machine to do so.
-ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
 # Processes of one system get so much notice of the time at which they all start their timers.
 START_NOTICE_S = 0.2
 

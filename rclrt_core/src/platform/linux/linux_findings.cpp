@@ -101,8 +101,9 @@ std::string why(const Attributes & attributes, int error_number)
       return "scheduling_policy ext needs a deadline scheduler, and there is none here: give "
              "EngineOptions::deadlines, or use fifo";
     case ENOSPC:
-      return "The deadline scheduler has no room for one more: such jobs run without until it has "
-             "(told once). Have fewer threads with ext callbacks on the machine";
+      return "The deadline scheduler has no room for one more: such jobs run without (told "
+             "once), those of a thread that got no slot until the next spin. Have fewer threads "
+             "with ext callbacks on the machine";
     case EPROTO:
       return "The kernel accepted it, but something else is in force" +
              (cpus.empty() ? std::string()
