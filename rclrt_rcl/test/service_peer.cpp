@@ -66,7 +66,8 @@ private:
     }
   }
 
-  /// A service that asks the other process, and answers when that has answered.
+  /// A service that asks the other process, and answers when that has answered. What is sent before the two
+  /// have found each other is lost.
   template <typename S>
   std::shared_ptr<rclrt_rcl::Service<S>> relay(
     const std::string & name, const std::shared_ptr<rclrt_rcl::Client<S>> & remote)
@@ -74,6 +75,7 @@ private:
     return create_service<S>(
       name, [remote](const typename S::Request & request, Responder<S> responder) {
         auto open = std::make_shared<Responder<S>>(std::move(responder));
+        remote->wait_for_service();
         remote->async_send_request(
           request, [open](const typename S::Response & response) { open->send(response); });
       });
