@@ -9,8 +9,11 @@ above the workers (50); what ends in "default" has SCHED_OTHER everywhere instea
 of "pool_edf" are ordered by deadline (FIFO bands). With ten subscriptions, executors of one thread
 get one instance each.
 
-Where rclcpp was found, the same follows with subscriptions of rclcpp: its executors and ours, all
-under SCHED_OTHER ("default" for ours), and all with the priorities above ("fifo" for rclcpp's).
+Where rclcpp was found, its executors and ours follow on subscriptions of rclcpp, first all under
+SCHED_OTHER ("default" for ours), then with the priorities above ("fifo" for rclcpp's). These do not
+take turns: each has a subscription of its own, beside 0 or 100 idle ones, and one message after
+another goes to each of them, so that what else the machine does falls on all alike.
+"floor_handover_rclcpp" is the bare hand-over to a thread that has rclcpp execute the subscription.
 
 Percentiles are of all rounds together; one that has too few samples (100 for the 99th) is not
 given ("-", null) and not judged. Ratios (p50/h, p99/h) are to the hand-over floor of the same case.
@@ -21,6 +24,7 @@ Exits with 1 when a target is missed or the experiment fails, with 2 for wrong a
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -83,16 +87,38 @@ EXECUTORS = (
     "static",
     "events_fifo",
 )
-RCLCPP_EXECUTORS = (
-    *OURS,
-    *(f"{name}_default" for name in OURS),
-    "rclcpp_single",
-    "rclcpp_multi",
-    "rclcpp_events",
-    "rclcpp_multi_fifo",
-    "rclcpp_events_fifo",
-)
 FLOORS = (LISTENER, HANDOVER, f"{LISTENER}_default", f"{HANDOVER}_default")
+# On subscriptions of rclcpp, by policy: what is measured together, and what ends its names.
+RCLCPP = (
+    (
+        "SCHED_OTHER",
+        "_default",
+        "",
+        (
+            f"{LISTENER}_default",
+            f"{HANDOVER}_default",
+            f"{HANDOVER}_rclcpp_default",
+            *(f"{name}_default" for name in OURS),
+            "rclcpp_single",
+            "rclcpp_multi",
+            "rclcpp_events",
+        ),
+    ),
+    (
+        "SCHED_FIFO",
+        "",
+        "_fifo",
+        (
+            LISTENER,
+            HANDOVER,
+            f"{HANDOVER}_rclcpp",
+            *OURS,
+            "rclcpp_multi_fifo",
+            "rclcpp_events_fifo",
+        ),
+    ),
+)
+RCLCPP_IDLE = (0, 100)
 
 
 def _period_ms(text: str) -> float:
@@ -169,9 +195,10 @@ class Delays:
 
 
 @contextmanager
-def _publisher(folder: Path, topic: str, period_ms: float) -> Iterator[str]:
-    """Publish until the end of the block; says under which policy."""
-    command = [str(folder / "dispatch_publisher"), topic, str(round(period_ms * 1000))]
+def _publisher(folder: Path, topic: str, period_ms: float, topics: int) -> Iterator[str]:
+    """Publish until the end of the block; says under which policy. No `topics`: to `topic`."""
+    period_us = str(round(period_ms * 1000))
+    command = [str(folder / "dispatch_publisher"), topic, period_us, str(topics)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as publisher:
@@ -192,12 +219,18 @@ def _folder() -> Path:
 
 
 def measure(
-    program: str, case: Case, executors: Sequence[str], arguments: argparse.Namespace
+    program: str,
+    case: Case,
+    variants: Sequence[str],
+    arguments: argparse.Namespace,
+    together: bool = False,
 ) -> tuple[dict[str, Delays], str]:
-    """Run one case; return the delays by executor and floor, and the publisher's policy."""
+    """Run one case, by turns or `together`.
+
+    Returns the delays by executor and floor, and the publisher's policy.
+    """
     folder = _folder()
     topic = f"dispatch_{os.getpid()}"
-    variants = [*FLOORS, *(name for name in executors if name not in case.skipped)]
     with tempfile.TemporaryDirectory(prefix="rclrt-") as scratch:
         out = Path(scratch) / "delays.json"
         command = [
@@ -218,8 +251,10 @@ def measure(
             ",".join(variants),
             "--out",
             str(out),
+            *(["--together"] if together else []),
         ]
-        with _publisher(folder, topic, arguments.period_ms) as publisher_policy:
+        topics = len(variants) if together else 0
+        with _publisher(folder, topic, arguments.period_ms, topics) as publisher_policy:
             subprocess.run(command, check=True)
         slices = json.loads(out.read_text(encoding="utf-8"))["slices"]
     return {name: _delays(slices, name) for name in variants}, publisher_policy
@@ -248,9 +283,9 @@ def _text(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def row(case: Case, name: str, of: dict[str, Delays]) -> dict[str, Any]:
-    """Return what is written for one executor in one case."""
-    mine, listener, handover = of[name], of[LISTENER], of[HANDOVER]
+def row(case: Case, name: str, of: dict[str, Delays], policy: str = "") -> dict[str, Any]:
+    """Return what is written for one executor in one case, beside the floors of that policy."""
+    mine, listener, handover = of[name], of[LISTENER + policy], of[HANDOVER + policy]
     return {
         "executor": name,
         "case": case.name,
@@ -269,20 +304,28 @@ def row(case: Case, name: str, of: dict[str, Delays]) -> dict[str, Any]:
     }
 
 
-def rclcpp_verdicts(of: dict[str, Delays]) -> list[str]:
-    """Hold what ours add to the listener against what rclcpp's add, under the same policy."""
+def rclcpp_verdicts(of: dict[str, Delays], ours: str, theirs: str) -> list[str]:
+    """Hold what ours add to the listener against what rclcpp's add; with these ends of names."""
+
+    def adds(name: str) -> float | None:
+        mine, listener = of[name].p50, of[LISTENER + ours].p50
+        return None if mine is None or listener is None else mine - listener
+
     lines = []
-    for our_policy, their_policy in (("_default", ""), ("", "_fifo")):
-        listener = of[f"{LISTENER}{our_policy}"].p50
-        for name in (f"{ours}{our_policy}" for ours in OURS):
-            for other, limit in (
-                (f"rclcpp_events{their_policy}", MAX_OF_EVENTS_EXECUTOR),
-                (f"rclcpp_multi{their_policy}", MAX_OF_MULTI_THREADED),
-            ):
-                mine, theirs = of[name].p50, of[other].p50
-                if listener is not None and mine is not None and theirs is not None:
-                    ratio = (mine - listener) / max(theirs - listener, 0.1)
-                    lines.append(_verdict(f"{name} adds / {other} adds", ratio, limit))
+    for name in (f"{HANDOVER}_rclcpp", *OURS):
+        for other, limit in (
+            ("rclcpp_events", MAX_OF_EVENTS_EXECUTOR),
+            ("rclcpp_multi", MAX_OF_MULTI_THREADED),
+        ):
+            mine, base = adds(name + ours), adds(other + theirs)
+            if mine is not None and base is not None:
+                what = f"{name}{ours} adds / {other}{theirs} adds"
+                ratio = mine / max(base, 0.1)
+                lines.append(
+                    _verdict(what, ratio, limit)
+                    if name in OURS
+                    else f"  floor   {what} {ratio:.2f}"
+                )
     return lines
 
 
@@ -340,16 +383,16 @@ def conditions() -> dict[str, Any]:
     }
 
 
-def print_case(case: Case, of: dict[str, Delays]) -> None:
-    """Print the table of one case."""
+def print_case(case: Case, of: dict[str, Delays], policy: str = "") -> None:
+    """Print the table of one case; ratios are to the hand-over floor of that policy."""
     print(f"\n{case.name}")
     titles = ("n", "p50 us", "p99 us", "max us", "p50/h", "p99/h")
-    print(f"  {'':24}", *(title.rjust(9) for title in titles), "  p50 of each round")
-    floor = of[HANDOVER]
+    print(f"  {'':29}", *(title.rjust(9) for title in titles), "  p50 of each round")
+    floor = of[HANDOVER + policy]
     for name, mine in of.items():
         rounds = " ".join(_text(percentile(values, 0.50), 0) for values in mine.rounds)
         print(
-            f"  {name:24} {len(mine.all):9} {_text(mine.p50, 1):>9} {_text(mine.p99, 1):>9}"
+            f"  {name:29} {len(mine.all):9} {_text(mine.p50, 1):>9} {_text(mine.p99, 1):>9}"
             f" {mine.all[-1]:9.1f}"
             f" {_text(_ratio(mine.p50, floor.p50), 2):>9}"
             f" {_text(_ratio(mine.p99, floor.p99), 2):>9}   {rounds}"
@@ -374,9 +417,9 @@ def run(arguments: argparse.Namespace) -> int:
     judgements = []
     for case in arguments.cases:
         try:
-            of, where["publisher"] = measure(
-                "dispatch_latency", case, arguments.executors, arguments
-            )
+            executors = (name for name in arguments.executors if name not in case.skipped)
+            variants = (*FLOORS, *executors)
+            of, where["publisher"] = measure("dispatch_latency", case, variants, arguments)
         except (OSError, subprocess.SubprocessError) as error:
             print(f"{case.name}: {error}", file=sys.stderr)
             return 1
@@ -386,15 +429,16 @@ def run(arguments: argparse.Namespace) -> int:
     if not (_folder() / "dispatch_rclcpp").exists():
         print("\nrclcpp: not measured, because it was not found when this was built")
     else:
-        for case in (Case(f"rclcpp, {c.name}", c.subscriptions, c.idle) for c in arguments.cases):
+        for idle, (policy, ours, theirs, variants) in itertools.product(RCLCPP_IDLE, RCLCPP):
+            case = Case(f"rclcpp, 1 subscription beside {idle} idle, {policy}", 1, idle)
             try:
-                of, _ = measure("dispatch_rclcpp", case, RCLCPP_EXECUTORS, arguments)
+                of, _ = measure("dispatch_rclcpp", case, variants, arguments, together=True)
             except (OSError, subprocess.SubprocessError) as error:
                 print(f"{case.name}: {error}", file=sys.stderr)
                 return 1
-            print_case(case, of)
-            rows += [row(case, name, of) for name in of]
-            judgements += [f"{case.name}:", *rclcpp_verdicts(of)]
+            print_case(case, of, ours)
+            rows += [row(case, name, of, ours) for name in of]
+            judgements += [f"{case.name}:", *rclcpp_verdicts(of, ours, theirs)]
     where["load_after"] = os.getloadavg()[0]
     print(f"\npublisher under {where['publisher']}; load afterwards {where['load_after']:.2f}")
     print("\nTargets")

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Measures one case: all ways to dispatch by turns, on the same subscriptions, from messages of
-// another process (dispatch_publisher). Writes every sample.
+// another process (dispatch_publisher); or, with --together, all of them at once. Writes every sample.
 
 #include <algorithm>
 #include <chrono>
@@ -30,6 +30,7 @@ struct Options
   std::size_t samples = 500;
   std::size_t warm_up = 50;
   std::vector<std::string> only;
+  bool together = false;
   std::string out;
 };
 
@@ -72,12 +73,64 @@ nlohmann::json run(
   return result;
 }
 
+/// A way to dispatch with subscriptions of its own, beside the others.
+struct Beside
+{
+  std::unique_ptr<dispatch::Receiver> receiver;
+  std::unique_ptr<dispatch::Slice> slice;
+  std::unique_ptr<dispatch::Dispatching> dispatching;
+};
+
+/// All of them at once, from topics of their own, to which one publishes in turns: what else the machine does
+/// falls on all alike, within milliseconds. One subscription each.
+nlohmann::json measure_together(
+  const Options & options, const std::vector<dispatch::Variant> & variants)
+{
+  std::vector<Beside> all(variants.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].receiver =
+      dispatch::make_receiver(options.topic + '_' + std::to_string(i), 1, options.idle);
+    all[i].slice =
+      std::make_unique<dispatch::Slice>(1, options.warm_up, options.rounds * options.samples);
+  }
+  for (const Beside & one : all) {
+    wait_for_publisher(*one.receiver);
+    one.receiver->record_to(one.slice.get());
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].receiver->drain();
+    all[i].dispatching = variants[i].start(*all[i].receiver);
+  }
+  const auto patience =
+    kPatience + (options.warm_up + options.rounds * options.samples) * kPatiencePerSample;
+  nlohmann::json slices = nlohmann::json::array();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].slice->wait(patience)) {
+      throw std::runtime_error(variants[i].name + ": messages stopped coming");
+    }
+  }
+  const std::string middleware = dispatch::middleware_in_force();
+  const std::string others = dispatch::others_in_force();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].dispatching.reset();
+    const auto delays = all[i].slice->delays_ns();
+    const auto in_a_round = static_cast<std::ptrdiff_t>(delays.size() / options.rounds);
+    for (std::size_t round = 0; round < options.rounds; ++round) {
+      const auto first = delays.begin() + static_cast<std::ptrdiff_t>(round) * in_a_round;
+      slices.push_back(
+        {{"variant", variants[i].name},
+         {"round", round},
+         {"middleware", middleware},
+         {"other_threads", others},
+         {"delays_ns", std::vector<int64_t>(first, first + in_a_round)}});
+    }
+  }
+  return slices;
+}
+
 int measure(const Options & options)
 {
   const auto front_end = dispatch::start_up();
-  const auto receiver = dispatch::make_receiver(options.topic, options.subscriptions, options.idle);
-  wait_for_publisher(*receiver);
-
   std::vector<dispatch::Variant> variants = dispatch::floors();
   for (auto & variant : dispatch::executors()) {
     variants.push_back(std::move(variant));
@@ -91,6 +144,13 @@ int measure(const Options & options)
         }),
       variants.end());
   }
+  if (options.together) {
+    std::ofstream(options.out) << nlohmann::json{{"slices", measure_together(options, variants)}}
+                               << '\n';
+    return 0;
+  }
+  const auto receiver = dispatch::make_receiver(options.topic, options.subscriptions, options.idle);
+  wait_for_publisher(*receiver);
   nlohmann::json slices = nlohmann::json::array();
   for (std::size_t round = 0; round < options.rounds; ++round) {
     for (const auto & variant : variants) {
@@ -119,6 +179,7 @@ int main(int argc, char ** argv)
   app.add_option("--samples", options.samples)->check(CLI::PositiveNumber);
   app.add_option("--warm-up", options.warm_up)->check(CLI::NonNegativeNumber);
   app.add_option("--only", options.only)->delimiter(',');
+  app.add_flag("--together", options.together);
   app.add_option("--out", options.out)->required();
   CLI11_PARSE(app, argc, argv);
   try {

@@ -4,19 +4,24 @@
 // Publishes the time of publication, periodically, until its standard input is closed. If it may, it
 // runs under SCHED_FIFO, so that what else the machine does is not counted as delay.
 //
-//   dispatch_publisher TOPIC PERIOD_US
+//   dispatch_publisher TOPIC PERIOD_US [TOPICS]
+//
+// With TOPICS above 0: to TOPIC_0, TOPIC_1 and so on in turns, each time in another order.
 
 #include <poll.h>
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "builtin_interfaces/msg/time.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
@@ -35,21 +40,34 @@ bool input_is_open()
   return poll(&input, 1, 0) == 0 || read(STDIN_FILENO, &byte, 1) > 0;
 }
 
-int publish(const char * topic, std::chrono::microseconds period)
+using Publisher = std::shared_ptr<rclrt_rcl::Publisher<builtin_interfaces::msg::Time>>;
+
+int publish(const std::string & topic, std::chrono::microseconds period, int topics)
 {
   rclrt_rcl::ContextOptions options;
   options.configure_logging = false;
   rclrt_rcl::init(0, nullptr, options);
   rclrt_rcl::Node node("dispatch_publisher");
-  const auto publisher = node.create_publisher<builtin_interfaces::msg::Time>(topic, 10);
+  std::vector<Publisher> publishers;
+  for (int i = 0; i < std::max(1, topics); ++i) {
+    const std::string name = topics > 0 ? topic + '_' + std::to_string(i) : topic;
+    publishers.push_back(node.create_publisher<builtin_interfaces::msg::Time>(name, 10));
+  }
   sched_param parameters{};
   parameters.sched_priority = kPriority;
   const bool is_urgent = sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
   std::cout << (is_urgent ? "fifo " + std::to_string(kPriority) : "other") << std::endl;
   auto next = std::chrono::steady_clock::now();
+  std::minstd_rand random;
+  auto turn = publishers.end();
   while (rclrt_rcl::ok() && input_is_open()) {
     next += period;
     std::this_thread::sleep_until(next);
+    if (turn == publishers.end()) {
+      std::shuffle(publishers.begin(), publishers.end(), random);
+      turn = publishers.begin();
+    }
+    const Publisher & publisher = *turn++;
     const auto now = std::chrono::steady_clock::now();
     publisher->publish(rclrt_rcl::to_message(now.time_since_epoch()));
     if (now > next + period) {
@@ -64,13 +82,14 @@ int publish(const char * topic, std::chrono::microseconds period)
 
 int main(int argc, char ** argv)
 {
-  const long period_us = argc == 3 ? std::strtol(argv[2], nullptr, 10) : 0;
-  if (period_us <= 0) {
-    std::cerr << "usage: dispatch_publisher TOPIC PERIOD_US\n";
+  const long period_us = argc == 3 || argc == 4 ? std::strtol(argv[2], nullptr, 10) : 0;
+  const long topics = argc == 4 ? std::strtol(argv[3], nullptr, 10) : 0;
+  if (period_us <= 0 || topics < 0) {
+    std::cerr << "usage: dispatch_publisher TOPIC PERIOD_US [TOPICS]\n";
     return 2;
   }
   try {
-    return publish(argv[1], std::chrono::microseconds(period_us));
+    return publish(argv[1], std::chrono::microseconds(period_us), static_cast<int>(topics));
   } catch (const std::exception & error) {
     std::cerr << "dispatch_publisher: " << error.what() << '\n';
     return 1;

@@ -84,9 +84,14 @@ private:
 class HandsOver : public Listener
 {
 public:
-  HandsOver(rcl_subscription_t * subscription, std::size_t number, Receiver & receiver, bool rt)
+  HandsOver(
+    rcl_subscription_t * subscription, std::size_t number, Receiver & receiver, bool rt,
+    const Execute & execute)
   : Listener(subscription, number, receiver)
   {
+    if (execute) {
+      run_ = [execute, number, &receiver] { execute(receiver, number); };
+    }
     rclrt_core::ThreadOptions options;
     options.name = "hand-over";
     if (rt) {
@@ -136,11 +141,12 @@ private:
     while (!stop_.load()) {
       platform_.wait(pending_, done, rclrt_core::kNever);
       for (; done != pending_.load(); ++done) {
-        take();
+        run_();
       }
     }
   }
 
+  std::function<void()> run_ = [this] { take(); };
   rclrt_core::LinuxPlatform platform_;
   std::atomic<uint32_t> pending_{0};
   std::atomic<bool> stop_{false};
@@ -177,24 +183,25 @@ Variant listener_floor(const std::string & name, bool raised)
           }};
 }
 
-Variant handover_floor(const std::string & name, bool raised, bool rt)
+}  // namespace
+
+Variant handover_floor(const std::string & name, bool realtime, const Execute & execute)
 {
-  return {name, [raised, rt](Receiver & receiver) {
+  return {name, [realtime, execute](Receiver & receiver) {
             return std::make_unique<Floor>(
-              receiver, raised, [&](rcl_subscription_t * subscription, std::size_t number) {
-                return std::make_unique<HandsOver>(subscription, number, receiver, rt);
+              receiver, realtime, [&](rcl_subscription_t * subscription, std::size_t number) {
+                return std::make_unique<HandsOver>(
+                  subscription, number, receiver, realtime, execute);
               });
           }};
 }
 
-}  // namespace
-
 std::vector<Variant> floors()
 {
   return {
-    listener_floor("floor_listener", true), handover_floor("floor_handover", true, true),
+    listener_floor("floor_listener", true), handover_floor("floor_handover", true),
     listener_floor("floor_listener_default", false),
-    handover_floor("floor_handover_default", false, false)};
+    handover_floor("floor_handover_default", false)};
 }
 
 }  // namespace dispatch

@@ -149,6 +149,15 @@ Make ours(bool realtime)
   };
 }
 
+/// What rclcpp itself does for a message that has come.
+struct Executes : rclcpp::Executor
+{
+  static void subscription(Receiver & receiver, std::size_t number)
+  {
+    execute_subscription(static_cast<RclcppReceiver &>(receiver).active()[number]);
+  }
+};
+
 template <typename Executor>
 std::unique_ptr<rclcpp::Executor> theirs(const RclcppReceiver &)
 {
@@ -181,6 +190,8 @@ std::vector<Variant> executors()
   using rclrt_rclcpp::PriorityEventsExecutor;
   using rclrt_rclcpp::PriorityEventsExecutorOptions;
   return {
+    handover_floor("floor_handover_rclcpp", true, &Executes::subscription),
+    handover_floor("floor_handover_rclcpp_default", false, &Executes::subscription),
     variant("pool", false, ours<PreemptiveExecutor, PreemptiveExecutorOptions>(true)),
     variant("events", true, ours<PriorityEventsExecutor, PriorityEventsExecutorOptions>(true)),
     variant(

@@ -32,6 +32,10 @@ struct Variant
 /// Floors: the callback in the listener, and that plus one hand-over to a thread that waits on a
 /// futex. With the priorities that the executors have, and ("..._default") with SCHED_OTHER for all.
 std::vector<Variant> floors();
+/// Runs an active subscription's callback for a message that has come.
+using Execute = std::function<void(Receiver &, std::size_t subscription)>;
+/// The second kind, `execute` in place of a bare take.
+Variant handover_floor(const std::string & name, bool realtime, const Execute & execute = {});
 
 // Of the front end this program is linked with:
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import os
@@ -115,16 +116,49 @@ def test_ours_are_held_against_rclcpps_executors_of_the_same_policy() -> None:
         return dispatch.Delays([[us] * 9], [us] * 9, "", "")
 
     of = {"floor_listener_default": delays(100), "floor_listener": delays(200)}
+    of |= {"floor_handover_rclcpp_default": delays(109), "floor_handover_rclcpp": delays(215)}
     of |= {"rclcpp_events": delays(110), "rclcpp_multi": delays(200)}
     of |= {"rclcpp_events_fifo": delays(220), "rclcpp_multi_fifo": delays(300)}
     of |= {f"{name}_default": delays(106) for name in dispatch.OURS}
     of |= {name: delays(220) for name in dispatch.OURS}
-    lines = [" ".join(line.split()) for line in dispatch.rclcpp_verdicts(of)]
-    assert "met pool_default adds / rclcpp_events adds 0.60 (<= 0.7)" in lines
-    assert "met pool_default adds / rclcpp_multi adds 0.06 (<= 0.25)" in lines
-    assert "MISSED events adds / rclcpp_events_fifo adds 1.00 (<= 0.7)" in lines
-    assert "met isolated adds / rclcpp_multi_fifo adds 0.20 (<= 0.25)" in lines
-    assert len(lines) == 12
+    for ours, theirs, wanted in (
+        (
+            "_default",
+            "",
+            {
+                "floor floor_handover_rclcpp_default adds / rclcpp_events adds 0.90",
+                "met pool_default adds / rclcpp_events adds 0.60 (<= 0.7)",
+                "met pool_default adds / rclcpp_multi adds 0.06 (<= 0.25)",
+            },
+        ),
+        (
+            "",
+            "_fifo",
+            {
+                "floor floor_handover_rclcpp adds / rclcpp_events_fifo adds 0.75",
+                "MISSED events adds / rclcpp_events_fifo adds 1.00 (<= 0.7)",
+                "met isolated adds / rclcpp_multi_fifo adds 0.20 (<= 0.25)",
+            },
+        ),
+    ):
+        lines = {" ".join(line.split()) for line in dispatch.rclcpp_verdicts(of, ours, theirs)}
+        assert lines >= wanted
+        assert len(lines) == 8
+
+
+def test_one_message_after_another_goes_to_each_of_those_measured_together() -> None:
+    if not may_use_realtime():
+        pytest.skip("SCHED_FIFO is not permitted")
+    dispatch = module("dispatch")
+    parser = argparse.ArgumentParser()
+    dispatch.add_arguments(parser)
+    arguments = parser.parse_args(["--rounds", "2", "--samples", "100", "--warm-up", "2"])
+    variants = ("floor_listener", "floor_handover", "pool", "events")
+    case = dispatch.Case("together", 1, 3)
+    of, _ = dispatch.measure("dispatch_latency", case, variants, arguments, together=True)
+    assert set(of) == set(variants)
+    for delays in of.values():
+        assert [len(values) for values in delays.rounds] == [100, 100]
 
 
 @pytest.mark.parametrize(
