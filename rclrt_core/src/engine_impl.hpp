@@ -70,9 +70,15 @@ private:
     }
   }
 
+  void clear() noexcept
+  {
+    first_ = last_ = nullptr;
+    again_count_ = 0;
+  }
+
   Worker * first_ = nullptr;
   Worker * last_ = nullptr;
-  Again again_[kMaxAgain] = {};
+  Again again_[kMaxAgain];  // the first again_count_ of them
   std::size_t again_count_ = 0;
 };
 

@@ -67,7 +67,7 @@ void WakeList::append(WakeList & other) noexcept
   for (std::size_t i = 0; i < other.again_count_; ++i) {
     add(other.again_[i]);
   }
-  other = WakeList{};
+  other.clear();
 }
 
 WakeBatch::WakeBatch() noexcept { ++deferred.depth; }
@@ -90,12 +90,10 @@ void WakeList::wake_or_defer() noexcept
 
 void WakeList::wake_all() noexcept
 {
-  const WakeList list = *this;
-  *this = WakeList{};
-  for (std::size_t i = 0; i < list.again_count_; ++i) {
-    list.again_[i].platform->wake_one(*list.again_[i].word);
+  for (std::size_t i = 0; i < again_count_; ++i) {
+    again_[i].platform->wake_one(*again_[i].word);
   }
-  for (Worker * next = list.first_; next;) {
+  for (Worker * next = first_; next;) {
     Worker & worker = *next;
     next = worker.next_to_wake;
     // From the store on the worker may run, end and be gone: the word's address is only compared
@@ -105,6 +103,7 @@ void WakeList::wake_all() noexcept
     worker.word.store(Worker::kAwake, std::memory_order_release);
     platform.wake_one(word);
   }
+  clear();
 }
 
 // Under the lock, or by the worker's own thread before anybody can find it. `worker.in_force` becomes
