@@ -354,8 +354,10 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
   statistics.executed += outcome != RCLRT_JOB_EMPTY ? 1 : 0;
   statistics.empty += outcome == RCLRT_JOB_EMPTY ? 1 : 0;
   statistics.exceptions += outcome == RCLRT_JOB_EXCEPTION ? 1 : 0;
-  statistics.deadline_misses += end > worker.job.deadline ? 1 : 0;
-  statistics.max_response = std::max(statistics.max_response, end - worker.job.release);
+  if (outcome != RCLRT_JOB_EMPTY) {
+    statistics.deadline_misses += end > worker.job.deadline ? 1 : 0;
+    statistics.max_response = std::max(statistics.max_response, end - worker.job.release);
+  }
   finish(worker, outcome != RCLRT_JOB_EMPTY, wakes);
 
   std::shared_ptr<CallbackNode> finished = std::move(worker.callback);

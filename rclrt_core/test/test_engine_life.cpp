@@ -289,6 +289,30 @@ TEST(Deadline, is_the_nominal_release_plus_the_relative_deadline)
   EXPECT_EQ(engine.statistics("timer").deadline_misses, 2u);
 }
 
+TEST(Deadline, is_not_missed_by_a_job_that_finds_nothing_to_do)
+{
+  EngineOnSim engine;
+  CallbackOptions options = engine.callback_options("empty", {});
+  options.relative_deadline = milliseconds(1);
+  options.run = [&](const Job &) {
+    engine.sim.work(milliseconds(5));
+    return false;
+  };
+  engine.add(options);
+  const Status status = engine.sim.run([&] {
+    std::unique_ptr<Thread> spinner;
+    engine.start("spinner", {}, [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
+    engine.engine.notify(*engine.callbacks.at("empty"));
+    engine.sim.sleep_until(at_ms(20));
+    engine.engine.stop();
+    spinner->join();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(engine.statistics("empty").empty, 1u);
+  EXPECT_EQ(engine.statistics("empty").deadline_misses, 0u);
+  EXPECT_EQ(engine.statistics("empty").max_response, Duration::zero());
+}
+
 TEST(Deadline, travels_with_the_job_to_what_it_publishes_to)
 {
   EngineOnSim engine;

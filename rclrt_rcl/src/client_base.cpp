@@ -21,38 +21,60 @@ namespace
 
 constexpr std::chrono::milliseconds kGraphPoll(5);
 
-}  // namespace
-
-ClientBase::ClientBase(
-  EntitySetup setup, std::shared_ptr<Context> context, std::shared_ptr<rcl_node_t> node,
-  const rosidl_service_type_support_t * type, const std::string & name, const QoS & qos,
-  std::size_t max_pending_requests)
-: Entity(std::move(setup), detail::queue_depth(qos)),
-  context_(std::move(context)),
-  node_(std::move(node)),
-  take_mutex_(detail::platform().make_mutex()),
-  max_pending_(max_pending_requests),
-  pending_mutex_(detail::platform().make_mutex())
+std::shared_ptr<rcl_client_t> make_client(
+  const std::shared_ptr<rcl_node_t> & node, const rosidl_service_type_support_t * type,
+  const std::string & name, const QoS & qos)
 {
-  if (max_pending_ == 0) {
-    throw Error("creating a client of '" + name + "': max_pending_requests must be at least 1");
-  }
   rcl_client_options_t options = rcl_client_get_default_options();
   options.qos = qos.profile();
   auto client = std::make_unique<rcl_client_t>(rcl_get_zero_initialized_client());
   {
     std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
     throw_unless_ok(
-      rcl_client_init(client.get(), node_.get(), type, name.c_str(), &options),
+      rcl_client_init(client.get(), node.get(), type, name.c_str(), &options),
       "creating a client of '" + name + "'");
   }
-  handle_.reset(client.release(), [node = node_](rcl_client_t * used) {
+  return std::shared_ptr<rcl_client_t>(client.release(), [node](rcl_client_t * used) {
     std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
     if (rcl_client_fini(used, node.get()) != RCL_RET_OK) {
       take_rcl_error();
     }
     delete used;
   });
+}
+
+uint32_t depth_of(const rcl_client_t & client)
+{
+  return detail::queue_depth(QoS(*rcl_client_response_subscription_get_actual_qos(&client)));
+}
+
+}  // namespace
+
+ClientBase::ClientBase(
+  EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
+  const rosidl_service_type_support_t * type, const std::string & name, const QoS & qos,
+  std::size_t max_pending_requests)
+: ClientBase(
+    std::move(setup), std::move(context), node, make_client(node, type, name, qos),
+    max_pending_requests)
+{
+}
+
+ClientBase::ClientBase(
+  EntitySetup setup, std::shared_ptr<Context> context, std::shared_ptr<rcl_node_t> node,
+  std::shared_ptr<rcl_client_t> handle, std::size_t max_pending_requests)
+: Entity(std::move(setup), depth_of(*handle), depth_of(*handle)),
+  context_(std::move(context)),
+  node_(std::move(node)),
+  handle_(std::move(handle)),
+  take_mutex_(detail::platform().make_mutex()),
+  max_pending_(max_pending_requests),
+  pending_mutex_(detail::platform().make_mutex())
+{
+  if (max_pending_ == 0) {
+    throw Error(
+      "creating a client of '" + service_name() + "': max_pending_requests must be at least 1");
+  }
   on_shutdown_ = context_->on_shutdown([this] {
     fail(
       extract(rclrt_core::kNever),

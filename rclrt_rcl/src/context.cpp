@@ -198,7 +198,8 @@ void Context::remove_on_shutdown(ShutdownHandle handle)
 bool Context::sleep_for(std::chrono::nanoseconds duration) const
 {
   std::unique_lock<std::mutex> lock(impl_->mutex);
-  impl_->changed.wait_for(lock, duration, [this] { return !ok(); });
+  const auto until = rclrt_core::add_saturating(std::chrono::steady_clock::now(), duration);
+  impl_->changed.wait_until(lock, until, [this] { return !ok(); });
   return ok();
 }
 

@@ -102,6 +102,7 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
   Scheduling scheduling = entity->scheduling();
   if (options_.configure) {
     options_.configure(*entity, scheduling);
+    entity->check_depth(scheduling.depth);
   }
   rclrt_core::CallbackOptions to;
   to.name = entity->name();

@@ -58,17 +58,29 @@ private:
   rcl_guard_condition_t handle_ = rcl_get_zero_initialized_guard_condition();
 };
 
-Entity::Entity(EntitySetup setup, uint32_t default_depth)
+Entity::Entity(EntitySetup setup, uint32_t default_depth, uint32_t least_depth)
 : kind_(setup.kind),
   name_(std::move(setup.name)),
   group_(std::move(setup.group)),
   scheduling_(std::move(setup.scheduling)),
+  least_depth_(least_depth),
   depth_(scheduling_.depth != 0 ? scheduling_.depth : std::max(default_depth, 1U)),
   ready_mutex_(detail::platform().make_mutex())
 {
+  check_depth(depth_);
 }
 
 Entity::~Entity() = default;
+
+void Entity::check_depth(uint32_t depth) const
+{
+  if (depth != 0 && depth < least_depth_) {
+    throw Error(
+      "'" + name_ + "': Scheduling::depth " + std::to_string(depth) +
+      " is less than the depth of the QoS, " + std::to_string(least_depth_) +
+      "; give the QoS the depth that is wanted");
+  }
+}
 
 bool Entity::take_and_run(const rclrt_core::Job & job, Stay stay)
 {

@@ -42,7 +42,7 @@ std::shared_ptr<rcl_service_t> make_service(
 
 uint32_t depth_of(const rcl_service_t & service)
 {
-  return detail::queue_depth(QoS(rcl_service_get_options(&service)->qos));
+  return detail::queue_depth(QoS(*rcl_service_request_subscription_get_actual_qos(&service)));
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ ServiceBase::ServiceBase(
 ServiceBase::ServiceBase(
   EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
   std::shared_ptr<rcl_service_t> handle)
-: Entity(std::move(setup), depth_of(*handle)),
+: Entity(std::move(setup), depth_of(*handle), depth_of(*handle)),
   handle_(std::move(handle)),
   sender_(std::make_shared<detail::ResponseSender>(std::move(context), node, handle_)),
   take_mutex_(detail::platform().make_mutex())

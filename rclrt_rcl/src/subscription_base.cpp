@@ -35,24 +35,10 @@ MessageInfo to_info(const rmw_message_info_t & from)
   return info;
 }
 
-}  // namespace
-
-SubscriptionBase::SubscriptionBase(
-  EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
-  const rosidl_message_type_support_t * type, const std::string & topic, const QoS & qos,
-  bool ignore_local_publications, bool has_inbox)
-: Entity(std::move(setup), detail::queue_depth(qos) * (has_inbox ? 2 : 1)),
-  queue_depth_(detail::queue_depth(qos)),
-  context_(std::move(context)),
-  take_mutex_(detail::platform().make_mutex())
+std::shared_ptr<rcl_subscription_t> make_subscription(
+  const std::shared_ptr<rcl_node_t> & node, const rosidl_message_type_support_t * type,
+  const std::string & topic, const QoS & qos, bool ignore_local_publications)
 {
-  // A job takes the oldest message: with fewer jobs than messages, the rest would lag for ever.
-  if (depth() < queue_depth_) {
-    throw Error(
-      "'" + name() + "': Scheduling::depth " + std::to_string(depth()) +
-      " is less than the depth of the QoS, " + std::to_string(queue_depth_) +
-      "; give the QoS the depth that is wanted");
-  }
   rcl_subscription_options_t options = rcl_subscription_get_default_options();
   options.qos = qos.profile();
   options.rmw_subscription_options.ignore_local_publications = ignore_local_publications;
@@ -63,13 +49,42 @@ SubscriptionBase::SubscriptionBase(
       rcl_subscription_init(subscription.get(), node.get(), type, topic.c_str(), &options),
       "creating a subscription to '" + topic + "'");
   }
-  handle_.reset(subscription.release(), [node](rcl_subscription_t * used) {
-    std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
-    if (rcl_subscription_fini(used, node.get()) != RCL_RET_OK) {
-      take_rcl_error();
-    }
-    delete used;
-  });
+  return std::shared_ptr<rcl_subscription_t>(
+    subscription.release(), [node](rcl_subscription_t * used) {
+      std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
+      if (rcl_subscription_fini(used, node.get()) != RCL_RET_OK) {
+        take_rcl_error();
+      }
+      delete used;
+    });
+}
+
+uint32_t depth_of(const rcl_subscription_t & subscription)
+{
+  return detail::queue_depth(QoS(*rcl_subscription_get_actual_qos(&subscription)));
+}
+
+}  // namespace
+
+SubscriptionBase::SubscriptionBase(
+  EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
+  const rosidl_message_type_support_t * type, const std::string & topic, const QoS & qos,
+  bool ignore_local_publications, bool has_inbox)
+: SubscriptionBase(
+    std::move(setup), std::move(context),
+    make_subscription(node, type, topic, qos, ignore_local_publications), has_inbox)
+{
+}
+
+SubscriptionBase::SubscriptionBase(
+  EntitySetup setup, std::shared_ptr<Context> context, std::shared_ptr<rcl_subscription_t> handle,
+  bool has_inbox)
+: Entity(std::move(setup), depth_of(*handle) * (has_inbox ? 2 : 1), depth_of(*handle)),
+  queue_depth_(depth_of(*handle)),
+  context_(std::move(context)),
+  handle_(std::move(handle)),
+  take_mutex_(detail::platform().make_mutex())
+{
 }
 
 SubscriptionBase::~SubscriptionBase() = default;

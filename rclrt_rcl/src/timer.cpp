@@ -120,7 +120,8 @@ void Timer::release_driver()
 
 void Timer::set_next(std::chrono::nanoseconds now, std::chrono::nanoseconds after)
 {
-  next_ = now + after;
+  next_ =
+    after > std::chrono::nanoseconds::max() - now ? std::chrono::nanoseconds::max() : now + after;
   next_set_at_ = now;
 }
 

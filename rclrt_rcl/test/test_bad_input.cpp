@@ -144,6 +144,17 @@ TEST_F(BadInput, subscriptions_that_would_lag_behind_their_queue)
     make([](Scheduling & s) { s.overrun_rule = rclrt_core::OverrunRule::kSkip; }),
     "overruns skip is for timers");
   make([](Scheduling & s) { s.depth = 20; });
+  // However deep the queue is, there are as many jobs.
+  EXPECT_GE(node->create_subscription<Log>("t", 6000, [](const Log &) {})->depth(), 6000U);
+}
+
+TEST_F(BadInput, an_executor_that_would_have_a_subscription_lag_behind_its_queue)
+{
+  auto made = options<PreemptiveExecutorOptions>();
+  made.configure = [](const Entity &, Scheduling & scheduling) { scheduling.depth = 1; };
+  PreemptiveExecutor configured(made);
+  auto subscription = node->create_subscription<Log>("t", 5, [](const Log &) {});
+  EXPECT_ERROR(configured.add_node(node), "give the QoS the depth");
 }
 
 TEST_F(BadInput, groups)

@@ -65,6 +65,17 @@ TEST(Context, sleep_ends_early_on_shutdown)
   other.join();
 }
 
+TEST(Context, one_may_sleep_for_ever)
+{
+  auto context = Context::make();
+  bool went_on = true;
+  std::thread sleeper([&] { went_on = context->sleep_for(std::chrono::nanoseconds::max()); });
+  std::this_thread::sleep_for(10ms);
+  context->shutdown();
+  sleeper.join();
+  EXPECT_FALSE(went_on);
+}
+
 TEST(Context, arguments_that_are_not_for_ros_are_left_over)
 {
   const char * const argv[] = {"program", "--mine", "--ros-args", "-r", "a:=b", "--", "yours"};

@@ -133,6 +133,19 @@ TYPED_TEST(Timers, late_timer_releases_once_not_in_a_burst)
   EXPECT_EQ(runs, 1);
 }
 
+TYPED_TEST(Timers, with_the_longest_period_there_is_it_never_fires)
+{
+  int runs = 0;
+  auto timer = this->node->create_wall_timer(std::chrono::nanoseconds::max(), [&] { ++runs; });
+  EXPECT_GT(timer->time_until_trigger(), 24h * 365 * 100);
+  this->executor->add_node(this->node);
+  EXPECT_GT(timer->time_until_trigger(), 24h * 365 * 100);
+  this->executor->spin_some();
+  timer->reset();
+  this->executor->spin_some();
+  EXPECT_EQ(runs, 0);
+}
+
 TYPED_TEST(Timers, with_queue_all_every_missed_release_runs)
 {
   int runs = 0;

@@ -71,7 +71,7 @@ public:
 
 protected:
   ClientBase(
-    EntitySetup setup, std::shared_ptr<Context> context, std::shared_ptr<rcl_node_t> node,
+    EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
     const rosidl_service_type_support_t * type, const std::string & name, const QoS & qos,
     std::size_t max_pending_requests);
 
@@ -92,6 +92,10 @@ private:
     std::unique_ptr<detail::PendingResponse> response;
   };
   using PendingMap = std::map<int64_t, Pending>;
+
+  ClientBase(
+    EntitySetup setup, std::shared_ptr<Context> context, std::shared_ptr<rcl_node_t> node,
+    std::shared_ptr<rcl_client_t> handle, std::size_t max_pending_requests);
 
   /// Those sent before `until`.
   PendingMap extract(rclrt_core::TimePoint until);

@@ -69,6 +69,9 @@ public:
   const Scheduling & scheduling() const noexcept { return scheduling_; }
   /// Bound on jobs that may wait: Scheduling::depth or what stands in for it.
   uint32_t depth() const noexcept { return depth_; }
+  /// Throws if `depth`, as in Scheduling::depth, is too small: a job takes the oldest message, so with fewer
+  /// jobs than messages the rest would lag for ever.
+  void check_depth(uint32_t depth) const;
   /// Units of work that were announced and not yet taken, at most depth().
   std::size_t backlog() const noexcept { return backlog_.load(); }
 
@@ -105,8 +108,8 @@ public:
   void wait_until_idle();
 
 protected:
-  /// `default_depth` counts unless the scheduling has one.
-  Entity(EntitySetup setup, uint32_t default_depth);
+  /// `default_depth` counts unless the scheduling has one, which must not be less than `least_depth`.
+  Entity(EntitySetup setup, uint32_t default_depth, uint32_t least_depth = 1);
 
   /// Take one unit and run the callback; false when there was nothing.
   virtual bool do_take_and_run(const rclrt_core::Job & job) = 0;
@@ -131,6 +134,7 @@ private:
   const std::string name_;
   const std::shared_ptr<CallbackGroup> group_;
   const Scheduling scheduling_;
+  const uint32_t least_depth_;
   const uint32_t depth_;
 
   /// Serialises set_on_ready() and close(); held while registering with the middleware, and

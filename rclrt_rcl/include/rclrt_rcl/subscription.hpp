@@ -8,6 +8,7 @@
 #ifndef RCLRT_RCL__SUBSCRIPTION_HPP_
 #define RCLRT_RCL__SUBSCRIPTION_HPP_
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -68,7 +69,8 @@ public:
     }
     if (intra_process && !callback_.wants_bytes()) {
       inbox_ = std::make_shared<detail::TypedInbox<M>>(
-        queue_depth(), [this](std::size_t count) { announce(count); });
+        std::min<std::size_t>(queue_depth(), kMaxInbox),
+        [this](std::size_t count) { announce(count); });
       join_intra_process(inbox_, typeid(M));
     }
   }
@@ -189,6 +191,9 @@ private:
     }
     return taken;
   }
+
+  /// Its memory is there from the beginning; what does not fit is gone, the oldest first.
+  static constexpr std::size_t kMaxInbox = 5000;
 
   const SubscriptionCallback<M> callback_;
   std::shared_ptr<detail::TypedInbox<M>> inbox_;

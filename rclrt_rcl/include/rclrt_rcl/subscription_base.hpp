@@ -75,6 +75,9 @@ protected:
   void inherit_deadline(const MessageInfo & info, std::optional<std::chrono::nanoseconds> stamp);
 
 private:
+  SubscriptionBase(
+    EntitySetup setup, std::shared_ptr<Context> context, std::shared_ptr<rcl_subscription_t> handle,
+    bool has_inbox);
   bool accept(rcl_ret_t result, const rmw_message_info_t & from, MessageInfo * info);
 
   const uint32_t queue_depth_;
