@@ -121,6 +121,7 @@ void Engine::Impl::release(
     inherited = publisher->deadline;
   } else if (callback.learned >= Duration::zero()) {
     inherited = add_saturating(release, callback.learned);
+    job.is_expected = true;
   }
   job.deadline = callback.deadline(release, inherited);
   statistics.released += count;
@@ -290,7 +291,7 @@ void Engine::Impl::keep_or_hand_on(const Worker & worker, bool found_work) noexc
 }
 
 // By the worker's own thread, for the job that it runs.
-void Engine::Impl::inherit_deadline(TimePoint carried) noexcept
+void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried) noexcept
 {
   Worker & worker = *worker_here;
   if (!worker.callback->inherits_deadlines()) {
@@ -305,12 +306,17 @@ void Engine::Impl::inherit_deadline(TimePoint carried) noexcept
 }
 
 // Returns whether the worker's deadline in force is later than before.
-bool Engine::Impl::inherit_deadline(Worker & worker, TimePoint carried) noexcept
+bool Engine::Impl::inherit_deadline(Worker & worker, std::optional<TimePoint> carried) noexcept
 {
   CallbackNode & callback = *worker.callback;
+  const TimePoint known = carried.value_or(kNever);
   callback.learned =
-    carried == kNever ? Duration{-1} : std::max(carried - worker.job.release, Duration::zero());
-  worker.job.deadline = callback.deadline(worker.job.release, carried);
+    known == kNever ? Duration{-1} : std::max(known - worker.job.release, Duration::zero());
+  if (!carried && !worker.job.is_expected) {
+    return false;
+  }
+  worker.job.is_expected = false;
+  worker.job.deadline = callback.deadline(worker.job.release, known);
   fan_in(worker);
   if (worker.keeps_attributes || !worker.deadline_active) {
     return false;

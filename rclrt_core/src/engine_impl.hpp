@@ -16,6 +16,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -127,8 +128,8 @@ public:
   TimePoint earliest_to_bring_together(const CallbackNode & callback) const noexcept;
   void fan_in(Worker & worker) noexcept;
   void keep_or_hand_on(const Worker & worker, bool found_work) noexcept;
-  void inherit_deadline(TimePoint carried) noexcept;  // not under the lock
-  bool inherit_deadline(Worker & worker, TimePoint carried) noexcept;
+  void inherit_deadline(std::optional<TimePoint> carried) noexcept;  // not under the lock
+  bool inherit_deadline(Worker & worker, std::optional<TimePoint> carried) noexcept;
   TimePoint own_or_lent_deadline(const Worker & worker) const noexcept;
   void finish(Worker & worker, bool found_work, WakeList & wakes) noexcept;
   bool enough_are_woken(const Lane & lane, const Demand & wanted) const noexcept;

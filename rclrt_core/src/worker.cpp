@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "engine_impl.hpp"
@@ -49,7 +50,7 @@ TimePoint deadline_to_publish() noexcept
   return worker->job.deadline;
 }
 
-void inherit_deadline(TimePoint carried) noexcept
+void inherit_deadline(std::optional<TimePoint> carried) noexcept
 {
   if (Engine::Impl::engine_here) {
     Engine::Impl::engine_here->inherit_deadline(carried);

@@ -223,6 +223,59 @@ TEST_F(Deadlines, are_not_expected_any_more_after_a_message_without_one)
     (Lines{"11 taker 14", "21 taker none", "22 other 26", "31 other 36", "32 taker none"}));
 }
 
+/// As when the entry of a message in the table of deadlines is gone.
+TEST_F(Deadlines, that_nobody_knows_are_those_of_who_published_in_this_process)
+{
+  CallbackOptions sink = options("sink", Duration{0});
+  sink.run = [this](const Job &) {
+    inherit_deadline(std::nullopt);
+    engine_.sim.work(milliseconds(2));
+    return true;
+  };
+  engine_.add(std::move(sink));
+  add(options("source", milliseconds(10)), "sink", kNothing);
+  add(options("other", milliseconds(30)), "", kNothing);
+  // "other" does not get between. The last message comes from elsewhere, and nothing is expected of it.
+  EXPECT_EQ(
+    run({{10, "source"}, {12, "other"}, {40, "source"}, {60, "sink"}, {61, "other"}}),
+    (Lines{
+      "11 source 20", "13 sink 20", "14 other 42", "41 source 50", "43 sink 50", "62 other 91",
+      "63 sink none"}));
+}
+
+TEST_F(Deadlines, expected_of_a_message_are_forgotten_when_nobody_knows_it)
+{
+  const std::vector<std::optional<TimePoint>> carried = {at_ms(14), std::nullopt, std::nullopt};
+  std::size_t next = 0;
+  CallbackOptions taker = options("taker", Duration{0});
+  taker.run = [&](const Job &) {
+    engine_.sim.work(milliseconds(1));
+    inherit_deadline(carried.at(next++));
+    return true;
+  };
+  engine_.add(std::move(taker));
+  add(options("other", milliseconds(6)), "", kNothing);
+  EXPECT_EQ(
+    run({{10, "taker"}, {20, "other"}, {20, "taker"}, {30, "other"}, {30, "taker"}}),
+    (Lines{"11 taker 14", "21 taker none", "22 other 26", "31 other 36", "32 taker none"}));
+}
+
+TEST_F(Deadlines, of_who_published_do_not_count_for_a_message_that_has_none)
+{
+  CallbackOptions sink = options("sink", Duration{0});
+  sink.run = [this](const Job &) {
+    inherit_deadline(kNever);
+    engine_.sim.work(milliseconds(2));
+    return true;
+  };
+  engine_.add(std::move(sink));
+  add(options("source", milliseconds(10)), "sink", kNothing);
+  add(options("other", milliseconds(30)), "", kNothing);
+  EXPECT_EQ(
+    run({{10, "source"}, {12, "other"}}),
+    (Lines{"11 source 20", "13 other 42", "14 sink none"}));
+}
+
 TEST_F(Deadlines, a_sink_does_not_fan_in_with_itself)
 {
   add(options("sink", Duration{0}), "", kNothing, "g");
