@@ -320,6 +320,9 @@ Status Engine::Impl::set_timer_thread(const Attributes & wanted)
   if (!valid.ok()) {
     return valid;
   }
+  if (wanted.policy == SchedulingPolicy::kExt) {
+    return Status::error(kTimerThreadExt);
+  }
   int error = 0;
   {
     Lock lock(*mutex);

@@ -182,6 +182,8 @@ public:
   int put_in_force(Worker & worker, Attributes * asked, CpuSet * move_to, bool * is_later) noexcept;
   void give_up_attributes(Worker & worker, AttributesId refused) noexcept;
   void go_without_attributes(Worker & worker) noexcept;
+  /// Returns 0, or the errno of what the OS refused; kNoSlot: ext, but the thread got no slot when it
+  /// asked, of which it has told.
   static int set(Worker & worker, const Attributes & change, const Demand & to) noexcept;
   int give(Worker & worker, const Demand & demand) noexcept;
   void sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept;
@@ -194,7 +196,9 @@ public:
   Status spin();
   Status prepare();
   Status start_threads();
-  Status let_workers_run();
+  Status let_workers_run(const Worker * here);
+  std::shared_ptr<Worker> join_in();
+  void step_out(Worker & worker);
   Status check_slots() const;
   Status probe();
   Status start_thread(const std::shared_ptr<Worker> & worker, const Attributes & first_attributes);
@@ -202,6 +206,8 @@ public:
   void enter_deadlines(Worker & worker);
   void leave_deadlines(Worker & worker);
   Status grow(Lane & lane);
+  static constexpr int kNoSlot = -1;
+  static const char * const kTimerThreadExt;
   void join_all();
   void reap();
   void keep_trace(Worker & worker);
