@@ -125,6 +125,7 @@ public:
   std::size_t on_their_way(const Lane & lane, const Demand & needed) const noexcept;
   /// Whether a thread on its way will take a job of this queue, which is ready.
   bool is_served(const GroupQueue & queue) const noexcept;
+  TimePoint deadline_while_waiting(const CallbackNode & callback) const noexcept;
   TimePoint earliest_to_bring_together(const CallbackNode & callback) const noexcept;
   void fan_in(Worker & worker) noexcept;
   void keep_or_hand_on(const Worker & worker, bool found_work) noexcept;

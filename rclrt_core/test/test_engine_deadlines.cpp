@@ -383,6 +383,65 @@ TEST_F(DeadlinesOfOneThread, fan_in_moves_those_that_wait_already)
       "12 right 29", "13 sink 29", "21 middle 50", "22 third none", "23 sink none"}));
 }
 
+/// EDF, and how often it was asked.
+class CountingEdf final : public Policy
+{
+public:
+  bool more_urgent(const Job & a, const Job & b) const noexcept override
+  {
+    ++asked;
+    return edf_policy().more_urgent(a, b);
+  }
+  const char * name() const noexcept override { return "edf"; }
+  mutable int64_t asked = 0;
+};
+
+/// Two rounds of a group of many; returns the comparisons of the second. Every so many hand on.
+int64_t comparisons_of_a_group(int many, int every)
+{
+  const CountingEdf policy;
+  EngineOptions engine_options;
+  engine_options.policy = &policy;
+  EngineOnSim engine(engine_options, 1);
+  const auto notify = [&engine](const std::string & name) {
+    engine.engine.notify(*engine.callbacks.at(name));
+  };
+  CallbackOptions source = engine.callback_options("source", milliseconds(1));
+  source.relative_deadline = milliseconds(500);
+  source.run = [&](const Job &) {
+    for (int i = 0; i < many; ++i) {
+      notify("taker " + std::to_string(i));
+    }
+    return true;
+  };
+  engine.add(std::move(source));
+  engine.add(engine.callback_options("sink", microseconds(1)));
+  for (int i = 0; i < many; ++i) {
+    CallbackOptions taker = engine.callback_options("taker " + std::to_string(i), microseconds(1));
+    taker.run = [&notify, hands_on = i % every == 0](const Job &) {
+      if (hands_on) {
+        notify("sink");
+      }
+      return true;
+    };
+    engine.add(std::move(taker), "fusion");
+  }
+  int64_t before = 0;
+  engine.run(200, {{1, "source"}, {101, "source"}}, [&] {
+    engine.sim.sleep_until(at_ms(100));
+    before = policy.asked;
+  });
+  EXPECT_EQ(engine.statistics("taker " + std::to_string(many - 1)).executed, 2u);
+  return policy.asked - before;
+}
+
+TEST(FanIn, moves_only_who_hands_on_and_has_another_deadline_then)
+{
+  // To come and to go, log2(100) = 7 each in the group and less in the lane; not each time for all.
+  EXPECT_LT(comparisons_of_a_group(100, 100), 100 * 40);
+  EXPECT_LT(comparisons_of_a_group(100, 2), 100 * 40);
+}
+
 // An intra-process message that also came over the network is two jobs, and the second finds nothing.
 TEST_F(Deadlines, fan_in_gets_nothing_from_a_job_that_found_nothing)
 {
