@@ -272,7 +272,8 @@ void Engine::Impl::keep_or_hand_on(const Worker & worker, bool found_work) noexc
 {
   CallbackNode & callback = *worker.callback;
   GroupNode & group = *callback.queue->group;
-  if (worker.handed_on && callback.fans_in() && !callback.removed && !callback.in_bring.is_linked()) {
+  if (
+    worker.handed_on && callback.fans_in() && !callback.removed && !callback.in_bring.is_linked()) {
     group.bring_together.push_back(callback);
   }
   if (worker.handed_on && !group.taken.empty()) {

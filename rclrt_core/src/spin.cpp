@@ -24,7 +24,8 @@ const char * const kSlotFix =
 }  // namespace
 
 const char * const Engine::Impl::kTimerThreadExt =
-  "the timer thread: scheduling_policy ext goes by the deadlines of jobs, and releasing them is none: "
+  "the timer thread: scheduling_policy ext goes by the deadlines of jobs, and releasing them is "
+  "none: "
   "give it fifo, more urgent than they are";
 
 std::size_t Engine::Impl::threads_of(const Lane & lane) const noexcept

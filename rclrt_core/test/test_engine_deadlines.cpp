@@ -272,8 +272,7 @@ TEST_F(Deadlines, of_who_published_do_not_count_for_a_message_that_has_none)
   add(options("source", milliseconds(10)), "sink", kNothing);
   add(options("other", milliseconds(30)), "", kNothing);
   EXPECT_EQ(
-    run({{10, "source"}, {12, "other"}}),
-    (Lines{"11 source 20", "13 other 42", "14 sink none"}));
+    run({{10, "source"}, {12, "other"}}), (Lines{"11 source 20", "13 other 42", "14 sink none"}));
 }
 
 TEST_F(Deadlines, a_sink_does_not_fan_in_with_itself)
