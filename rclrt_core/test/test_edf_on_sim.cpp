@@ -96,30 +96,6 @@ TEST(EdfOnSim, a_steady_load_that_fits_needs_no_change_of_attributes)
   EXPECT_EQ(after - before, 0);
 }
 
-TEST(EdfOnSim, no_event_changes_more_than_two_threads)
-{
-  EngineOnSim engine(2, {});
-  std::vector<Arrival> arrivals;
-  for (int i = 0; i < 12; ++i) {
-    const std::string name = "job " + std::to_string(i);
-    // Deadlines in no order.
-    engine.add(ext_callback(engine, name, milliseconds(20 + (i * 7) % 12 * 5), microseconds(1500)));
-    arrivals.push_back({10 + i, name});
-  }
-  std::vector<int64_t> changes;
-  engine.run(100, arrivals, [&] {
-    // Between two arrivals lie one arrival and, with 1.5 ms of work on 2 CPUs, at most two ends.
-    for (int i = 0; i < 40; ++i) {
-      engine.sim.sleep_until(at_ms(10 + i) + microseconds(900));
-      changes.push_back(engine.sim.counts().apply);
-    }
-  });
-  EXPECT_GT(changes.back(), changes.front());
-  for (std::size_t i = 1; i < changes.size(); ++i) {
-    EXPECT_LE(changes[i] - changes[i - 1], 2 * 3) << i;
-  }
-}
-
 TEST(EdfOnSim, what_a_job_publishes_runs_with_its_deadline)
 {
   // The source's job has until 30; what it triggers, without a deadline of its own, outranks "other".
