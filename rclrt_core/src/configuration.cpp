@@ -257,6 +257,9 @@ void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
   }
   drop_waiting(*node);
   GroupNode & group = *node->queue->group;
+  if (node->in_bring.is_linked()) {
+    group.bring_together.erase(group.bring_together.iterator_to(*node));
+  }
   if (node->in_taken.is_linked()) {
     group.taken.erase(group.taken.iterator_to(*node));
     reorder(group);
@@ -319,6 +322,9 @@ Status Engine::Impl::set_timer_thread(const Attributes & wanted)
   const Status valid = validate(wanted, platform.cpu_count(), "the timer thread");
   if (!valid.ok()) {
     return valid;
+  }
+  if (wanted.policy == SchedulingPolicy::kExt) {
+    return Status::error(kTimerThreadExt);
   }
   int error = 0;
   {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Release -> queue -> pick -> finish. Everything here runs under the engine's lock and costs O(log n), but for
-// fan-in of deadlines: O(n) in the callbacks of the group that have taken something, and reorder().
+// reorder().
 
 #include <algorithm>
 
@@ -51,6 +51,15 @@ void Engine::Impl::link(CallbackNode & callback) noexcept
   link(*callback.queue);
 }
 
+// A later message with an earlier deadline waits for the oldest to be run, and lends it its own.
+TimePoint Engine::Impl::deadline_while_waiting(const CallbackNode & callback) const noexcept
+{
+  const TimePoint earliest = callback.backlog.earliest_deadline();
+  // Who has never handed anything on will not do so with what others have taken, which may be long past.
+  return callback.in_bring.is_linked() ? std::min(earliest, earliest_to_bring_together(callback))
+                                       : earliest;
+}
+
 void Engine::Impl::insert(CallbackNode & callback) noexcept
 {
   if (callback.backlog.empty()) {
@@ -62,26 +71,19 @@ void Engine::Impl::insert(CallbackNode & callback) noexcept
     callback.head.release = place.release;
     callback.head.sequence = place.sequence;
   }
-  // A later message with an earlier deadline waits for the oldest to be run, and lends it its own.
-  callback.head.deadline = callback.backlog.earliest_deadline();
-  // Who has never handed anything on will not do so with what others have taken, which may be long past.
-  if (callback.hands_on) {
-    callback.head.deadline = std::min(callback.head.deadline, earliest_to_bring_together(callback));
-  }
+  callback.head.deadline = deadline_while_waiting(callback);
   callback.queue->callbacks.insert(callback);
 }
 
-// What the callbacks of a group would bring together has changed, and so may their order. O(n log n) in those
-// that wait; nothing where none hands anything on.
+// What the callbacks of a group would bring together has changed, and so may their order. O(n) in those that
+// have handed something on before, O(log n) for each of them that waits and has another deadline now.
 void Engine::Impl::reorder(GroupNode & group) noexcept
 {
-  for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
-    if (queue && group.hands_on) {
-      unlink(*queue);
-      GroupQueue::Callbacks waiting(queue->callbacks.value_comp());
-      waiting.swap(queue->callbacks);
-      waiting.clear_and_dispose([this](CallbackNode * callback) { insert(*callback); });
-      link(*queue);
+  for (CallbackNode & callback : group.bring_together) {
+    const bool waits = callback.in_group.is_linked();
+    if (waits && callback.head.deadline != deadline_while_waiting(callback)) {
+      unlink(callback);
+      link(callback);
     }
   }
 }
@@ -121,6 +123,7 @@ void Engine::Impl::release(
     inherited = publisher->deadline;
   } else if (callback.learned >= Duration::zero()) {
     inherited = add_saturating(release, callback.learned);
+    job.is_expected = true;
   }
   job.deadline = callback.deadline(release, inherited);
   statistics.released += count;
@@ -247,16 +250,15 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
   return true;
 }
 
-// A job may bring together what others of its group have taken before. O(n) in these.
+// A job may bring together what others of its group have taken before.
 TimePoint Engine::Impl::earliest_to_bring_together(const CallbackNode & callback) const noexcept
 {
-  TimePoint earliest = kNever;
-  if (callback.fan_in == FanIn::kEarliest && callback.inherits_deadlines()) {
-    for (const CallbackNode & other : callback.queue->group->taken) {
-      earliest = &other != &callback ? std::min(earliest, other.taken) : earliest;
-    }
+  const auto & taken = callback.queue->group->taken;
+  auto other = taken.begin();
+  if (other != taken.end() && &*other == &callback) {
+    ++other;
   }
-  return earliest;
+  return other != taken.end() && callback.fans_in() ? other->taken : kNever;
 }
 
 void Engine::Impl::fan_in(Worker & worker) noexcept
@@ -270,8 +272,9 @@ void Engine::Impl::keep_or_hand_on(const Worker & worker, bool found_work) noexc
 {
   CallbackNode & callback = *worker.callback;
   GroupNode & group = *callback.queue->group;
-  if (worker.handed_on) {
-    callback.hands_on = group.hands_on = true;
+  if (
+    worker.handed_on && callback.fans_in() && !callback.removed && !callback.in_bring.is_linked()) {
+    group.bring_together.push_back(callback);
   }
   if (worker.handed_on && !group.taken.empty()) {
     group.taken.clear_and_dispose([](CallbackNode * other) { other->taken = kNever; });
@@ -279,18 +282,19 @@ void Engine::Impl::keep_or_hand_on(const Worker & worker, bool found_work) noexc
   } else if (
     !worker.handed_on && found_work && callback.inherits_deadlines() && !callback.removed &&
     callback.taken != worker.own_deadline) {
+    if (callback.in_taken.is_linked()) {
+      erase_from(group.taken, callback);
+    }
     callback.taken = worker.own_deadline;
-    if (callback.taken == kNever) {
-      group.taken.erase(group.taken.iterator_to(callback));
-    } else if (!callback.in_taken.is_linked()) {
-      group.taken.push_back(callback);
+    if (callback.taken != kNever) {
+      group.taken.insert(callback);
     }
     reorder(group);
   }
 }
 
 // By the worker's own thread, for the job that it runs.
-void Engine::Impl::inherit_deadline(TimePoint carried) noexcept
+void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried) noexcept
 {
   Worker & worker = *worker_here;
   if (!worker.callback->inherits_deadlines()) {
@@ -305,12 +309,17 @@ void Engine::Impl::inherit_deadline(TimePoint carried) noexcept
 }
 
 // Returns whether the worker's deadline in force is later than before.
-bool Engine::Impl::inherit_deadline(Worker & worker, TimePoint carried) noexcept
+bool Engine::Impl::inherit_deadline(Worker & worker, std::optional<TimePoint> carried) noexcept
 {
   CallbackNode & callback = *worker.callback;
+  const TimePoint known = carried.value_or(kNever);
   callback.learned =
-    carried == kNever ? Duration{-1} : std::max(carried - worker.job.release, Duration::zero());
-  worker.job.deadline = callback.deadline(worker.job.release, carried);
+    known == kNever ? Duration{-1} : std::max(known - worker.job.release, Duration::zero());
+  if (!carried && !worker.job.is_expected) {
+    return false;
+  }
+  worker.job.is_expected = false;
+  worker.job.deadline = callback.deadline(worker.job.release, known);
   fan_in(worker);
   if (worker.keeps_attributes || !worker.deadline_active) {
     return false;

@@ -53,6 +53,7 @@ Engine::~Engine()
   Impl::Lock lock(*impl_->mutex);
   for (const auto & group : impl_->groups) {
     group->taken.clear();
+    group->bring_together.clear();
   }
   for (const auto & entry : impl_->callbacks) {
     impl_->drop_waiting(*entry.second);

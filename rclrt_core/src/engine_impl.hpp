@@ -16,6 +16,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -130,11 +131,12 @@ public:
   std::size_t on_their_way(const Lane & lane, const Demand & needed) const noexcept;
   /// Whether a thread on its way will take a job of this queue, which is ready.
   bool is_served(const GroupQueue & queue) const noexcept;
+  TimePoint deadline_while_waiting(const CallbackNode & callback) const noexcept;
   TimePoint earliest_to_bring_together(const CallbackNode & callback) const noexcept;
   void fan_in(Worker & worker) noexcept;
   void keep_or_hand_on(const Worker & worker, bool found_work) noexcept;
-  void inherit_deadline(TimePoint carried) noexcept;  // not under the lock
-  bool inherit_deadline(Worker & worker, TimePoint carried) noexcept;
+  void inherit_deadline(std::optional<TimePoint> carried) noexcept;  // not under the lock
+  bool inherit_deadline(Worker & worker, std::optional<TimePoint> carried) noexcept;
   TimePoint own_or_lent_deadline(const Worker & worker) const noexcept;
   void finish(Worker & worker, bool found_work, WakeList & wakes) noexcept;
   bool enough_are_woken(const Lane & lane, const Demand & wanted) const noexcept;
@@ -187,6 +189,8 @@ public:
   int put_in_force(Worker & worker, Attributes * asked, CpuSet * move_to, bool * is_later) noexcept;
   void give_up_attributes(Worker & worker, AttributesId refused) noexcept;
   void go_without_attributes(Worker & worker) noexcept;
+  /// Returns 0, or the errno of what the OS refused; kNoSlot: ext, but the thread got no slot when it
+  /// asked, of which it has told.
   static int set(Worker & worker, const Attributes & change, const Demand & to) noexcept;
   int give(Worker & worker, const Demand & demand) noexcept;
   void sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept;
@@ -199,7 +203,9 @@ public:
   Status spin();
   Status prepare();
   Status start_threads();
-  Status let_workers_run();
+  Status let_workers_run(const Worker * here);
+  std::shared_ptr<Worker> join_in();
+  void step_out(Worker & worker);
   Status check_slots() const;
   Status probe();
   Status start_thread(const std::shared_ptr<Worker> & worker, const Attributes & first_attributes);
@@ -207,6 +213,8 @@ public:
   void enter_deadlines(Worker & worker);
   void leave_deadlines(Worker & worker);
   Status grow(Lane & lane);
+  static constexpr int kNoSlot = -1;
+  static const char * const kTimerThreadExt;
   void join_all();
   void reap();
   void keep_trace(Worker & worker);

@@ -82,8 +82,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   AttributesId attributes = 0;  // back to 0 for good once the OS has refused them (ENOSPC passes)
   Duration learned{-1};  // from release to the deadline of the last message; -1: it carried none
   TimePoint taken = kNever;  // deadline of what its jobs took last and nobody has handed on
-  intrusive::list_member_hook<> in_taken;  // of GroupNode::taken, then
-  bool hands_on = false;                   // a job of it has published or notified somebody
+  intrusive::set_member_hook<> in_taken;   // of GroupNode::taken, then
+  intrusive::list_member_hook<> in_bring;  // of GroupNode::bring_together
   bool removed = false;
   uint32_t running = 0;
   uint32_t idle_waiters = 0;
@@ -96,6 +96,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   {
     return relative_deadline() == Duration::zero() || deadline_rule == DeadlineRule::kEarliest;
   }
+  bool fans_in() const noexcept { return fan_in == FanIn::kEarliest && inherits_deadlines(); }
   /// What a job has that was released then, and by or with something that has this deadline.
   TimePoint deadline(TimePoint release, TimePoint inherited) const noexcept
   {
@@ -158,6 +159,14 @@ inline bool JobOrder::operator()(const GroupQueue & a, const GroupQueue & b) con
   return policy->more_urgent(a.callbacks.begin()->head, b.callbacks.begin()->head);
 }
 
+struct TakenOrder
+{
+  bool operator()(const CallbackNode & a, const CallbackNode & b) const noexcept
+  {
+    return a.taken < b.taken;
+  }
+};
+
 struct GroupNode final : Group
 {
   explicit GroupNode(GroupOptions group_options) : Group(std::move(group_options)) {}
@@ -165,12 +174,18 @@ struct GroupNode final : Group
   uint32_t parallelism = 1;
   uint32_t running = 0;
   uint32_t callbacks = 0;
-  bool hands_on = false;  ///< one of its callbacks does
-  /// Callbacks whose jobs took something with a deadline that no job of the group has handed on yet.
+  /// Callbacks whose jobs took something with a deadline that no job of the group has handed on yet, the
+  /// earliest first.
+  intrusive::multiset<
+    CallbackNode,
+    intrusive::member_hook<CallbackNode, intrusive::set_member_hook<>, &CallbackNode::in_taken>,
+    intrusive::compare<TakenOrder>>
+    taken;
+  /// Those that fan in and of which a job has published or notified somebody: they will again.
   intrusive::list<
     CallbackNode,
-    intrusive::member_hook<CallbackNode, intrusive::list_member_hook<>, &CallbackNode::in_taken>>
-    taken;
+    intrusive::member_hook<CallbackNode, intrusive::list_member_hook<>, &CallbackNode::in_bring>>
+    bring_together;
   Worker * runner = nullptr;  // of an exclusive group: who runs its job now
   std::unique_ptr<GroupQueue> queue;
   std::unique_ptr<GroupQueue> timer_queue;  // only where timers have a lane of their own

@@ -23,6 +23,11 @@ const char * const kSlotFix =
 
 }  // namespace
 
+const char * const Engine::Impl::kTimerThreadExt =
+  "the timer thread: scheduling_policy ext goes by the deadlines of jobs, and releasing them is "
+  "none: "
+  "give it fifo, more urgent than they are";
+
 std::size_t Engine::Impl::threads_of(const Lane & lane) const noexcept
 {
   switch (options.model) {
@@ -99,7 +104,7 @@ void Engine::Impl::begin(Worker & worker, const Attributes & first_attributes)
     }
     // Without the lock: to move to a busy CPU may take long.
     const int error = set(worker, wanted, {asked});
-    if (error != 0) {
+    if (error != 0 && error != kNoSlot) {
       add_finding(platform.explain("thread '" + worker.name + "'", wanted, error));
     }
   }
@@ -112,7 +117,8 @@ void Engine::Impl::enter_deadlines(Worker & worker)
   {
     Lock lock(*mutex);
     worker.asked_for_slot = deadlines != nullptr;
-    chosen = worker.keeps_attributes ? nullptr : deadlines.get();
+    const bool needs_none = worker.keeps_attributes || !worker.lane;  // runs no jobs
+    chosen = needs_none ? nullptr : deadlines.get();
   }
   if (!chosen) {
     return;
@@ -126,8 +132,9 @@ void Engine::Impl::enter_deadlines(Worker & worker)
   } else {
     add_finding(
       {"thread '" + worker.name + "'",
-       entered.message() + "; jobs with scheduling_policy ext that it runs go without", 0,
-       kSlotFix});
+       entered.message() +
+         "; jobs with scheduling_policy ext that it runs go without, until the next spin",
+       0, kSlotFix});
   }
 }
 
@@ -177,13 +184,16 @@ Status Engine::Impl::start_threads()
 
 // Only once all are asleep: a real-time callback might keep the CPU from threads that are not yet as
 // urgent as their jobs will be.
-Status Engine::Impl::let_workers_run()
+// `here`: of the thread that spins, if that is one; it does not sleep yet.
+Status Engine::Impl::let_workers_run(const Worker * here)
 {
   Status status;
   WakeList wakes;
   {
     Lock lock(*mutex);
-    const auto started = [](const auto & worker) { return worker->sleeping || worker->ended; };
+    const auto started = [here](const auto & worker) {
+      return worker->sleeping || worker->ended || worker.get() == here;
+    };
     while (!std::all_of(workers.begin(), workers.end(), started)) {
       const uint32_t seen = arrived.load();
       lock.unlock();
@@ -328,8 +338,8 @@ Status Engine::Impl::probe()
       continue;
     }
     Finding finding = platform.explain(subject, wanted, error);
-    if (!entered.ok()) {
-      finding.fix = entered.message();
+    if (error == kNoSlot) {
+      finding = {subject, "asked for " + to_string(wanted) + ": " + entered.message(), 0, kSlotFix};
     }
     if (options.attributes_mode == AttributesMode::kRequire) {
       return Status::error(to_string(finding));
@@ -337,7 +347,7 @@ Status Engine::Impl::probe()
     add_finding(finding);
     Lock lock(*mutex);
     for (const auto & entry : callbacks) {
-      if (entry.second->attributes == id && error != ENOSPC) {  // that passes
+      if (entry.second->attributes == id && error != ENOSPC && error != kNoSlot) {  // these pass
         entry.second->attributes = 0;
       }
     }
@@ -352,6 +362,9 @@ Status Engine::Impl::prepare()
   bool wants_realtime = false;
   {
     Lock lock(*mutex);
+    if (timer_thread.policy == SchedulingPolicy::kExt) {
+      return Status::error(kTimerThreadExt);
+    }
     if (base.policy == SchedulingPolicy::kExt) {
       base.policy = SchedulingPolicy::kOther;  // somebody else's ext, without deadlines of ours
     }
@@ -379,6 +392,33 @@ Status Engine::Impl::prepare()
   return probe();
 }
 
+// The thread that spins is one of the engine's.
+std::shared_ptr<Worker> Engine::Impl::join_in()
+{
+  auto worker = new_worker("rclrt events", shared_lane);
+  worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
+  enter_deadlines(*worker);
+  Lock threads_lock(*threads_mutex);
+  Lock lock(*mutex);
+  workers.push_back(worker);
+  return worker;
+}
+
+// It has what it had before.
+void Engine::Impl::step_out(Worker & worker)
+{
+  Attributes base;
+  {
+    Lock lock(*mutex);
+    base = attributes.complete(0);
+  }
+  const int error = worker.in_force.attributes != 0 ? set(worker, base, {}) : 0;
+  leave_deadlines(worker);
+  if (error != 0) {
+    add_finding(platform.explain("the thread that spins, afterwards", base, error));
+  }
+}
+
 Status Engine::Impl::spin()
 {
   if (spinning.exchange(true)) {
@@ -388,43 +428,23 @@ Status Engine::Impl::spin()
   if (status.ok()) {
     status = start_threads();
   }
-  if (status.ok()) {
-    status = let_workers_run();
-  }
+  std::shared_ptr<Worker> here;
   if (status.ok() && options.model == ExecutionModel::kEvents) {
-    const auto worker = new_worker("rclrt events", shared_lane);
-    worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
-    {
-      Lock threads_lock(*threads_mutex);
-      Lock lock(*mutex);
-      workers.push_back(worker);
-    }
-    enter_deadlines(*worker);
-    {
-      Lock lock(*mutex);
-      status = check_slots();
-    }
-    if (status.ok()) {
-      work(*worker);
-    }
-    Attributes base;
-    {
-      Lock lock(*mutex);
-      base = attributes.complete(0);
-    }
-    int error = 0;
-    if (worker->in_force.attributes != 0) {
-      error = set(*worker, base, {});
-    }
-    leave_deadlines(*worker);
-    if (error != 0) {
-      add_finding(platform.explain("the thread that spins, afterwards", base, error));
-    }
+    here = join_in();
+  }
+  if (status.ok()) {
+    status = let_workers_run(here.get());
+  }
+  if (status.ok() && here) {
+    work(*here);
   } else if (status.ok()) {
     // Acquire: what the thread that stopped us did before is visible to who called spin().
     while (stop_word.load(std::memory_order_acquire) == 0) {
       platform.wait(stop_word, 0, kNever);
     }
+  }
+  if (here) {
+    step_out(*here);
   }
   stop();
   join_all();

@@ -6,6 +6,7 @@
 // a runner whose group has a more urgent job waiting.
 
 #include <algorithm>
+#include <iterator>
 
 #include "engine_impl.hpp"
 
@@ -89,7 +90,12 @@ bool Engine::Impl::wake_one_more(Lane & lane, const Demand & wanted, WakeList & 
     return worker.in_force.attributes == wanted.attributes;
   });
   if (chosen == lane.idle.end()) {
-    --chosen;
+    // A thread without a slot takes an ext job only if none with one is left.
+    const bool needs_slot = attributes.is_ext(wanted.attributes);
+    const auto coldest = std::find_if(
+      lane.idle.rbegin(), lane.idle.rend(),
+      [needs_slot](const Worker & worker) { return !needs_slot || worker.deadlines; });
+    chosen = coldest != lane.idle.rend() ? std::prev(coldest.base()) : std::prev(chosen);
   }
   Worker & worker = *chosen;
   // A sleeper that is less urgent than its job would not get the CPU to make itself more urgent, so

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "engine_impl.hpp"
@@ -49,7 +50,7 @@ TimePoint deadline_to_publish() noexcept
   return worker->job.deadline;
 }
 
-void inherit_deadline(TimePoint carried) noexcept
+void inherit_deadline(std::optional<TimePoint> carried) noexcept
 {
   if (Engine::Impl::engine_here) {
     Engine::Impl::engine_here->inherit_deadline(carried);
@@ -108,12 +109,12 @@ void WakeList::wake_all() noexcept
 
 // Under the lock, or by the worker's own thread before anybody can find it. `worker.in_force` becomes
 // `to` if nothing is refused. `change` is what the OS is to be asked for. ENOTSUP: nobody orders deadlines;
-// ENOSPC: somebody does, but has no room for this thread, or for its job now.
+// ENOSPC: somebody does, but has no room for this job now.
 int Engine::Impl::set(Worker & worker, const Attributes & change, const Demand & to) noexcept
 {
   const bool is_ext = change.policy == SchedulingPolicy::kExt;
   if (is_ext && !worker.deadlines) {
-    return worker.asked_for_slot ? ENOSPC : ENOTSUP;
+    return worker.asked_for_slot ? kNoSlot : ENOTSUP;
   }
   if (worker.deadline_class && !is_ext) {
     worker.deadlines->forget(worker.slot);

@@ -50,6 +50,10 @@ struct EdfRun
 {
   std::vector<rclrt_job_record> records;
   std::map<uint32_t, std::string> names;
+  std::map<std::string, std::atomic<int64_t>> done_ns;  ///< when its work was done; 0: not yet
+  std::map<std::string, std::atomic<int64_t>>
+    works_ns;                             ///< since when, with all messages taken; 0: not yet
+  std::map<std::string, int64_t> due_ns;  ///< when it had to arrive
 
   rclrt_job_record of(const std::string & name) const
   {
@@ -61,15 +65,24 @@ struct EdfRun
     ADD_FAILURE() << name << " has not run";
     return {};
   }
-  int64_t end_of(const std::string & name) const { return of(name).end_ns; }
+  /// By that job: the others run meanwhile, or those of another program with the same priority.
+  void wait_for(const std::vector<std::string> & others, const std::string & who) const
+  {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    for (const std::string & other : others) {
+      while (done_ns.at(other) == 0 && std::chrono::steady_clock::now() < give_up) {
+        std::this_thread::yield();
+      }
+      EXPECT_NE(done_ns.at(other), 0) << who << " runs, and " << other << " never does";
+    }
+  }
 
   /// Whether the jobs arrived when the scenario says, to half a millisecond. If something else kept the
   /// CPU from who releases them, this was another scenario.
-  bool arrived_as_in(const EdfScenario & scenario) const
+  bool arrived_in_time() const
   {
-    const int64_t start = of(scenario.jobs.front().name).ready_ns;
-    return std::all_of(scenario.jobs.begin(), scenario.jobs.end(), [&](const auto & job) {
-      const int64_t late = of(job.name).ready_ns - start - job.arrival_ms * 1'000'000;
+    return std::all_of(due_ns.begin(), due_ns.end(), [this](const auto & job) {
+      const int64_t late = of(job.first).ready_ns - job.second;
       return late > -500'000 && late < 500'000;
     });
   }
@@ -97,6 +110,10 @@ inline EdfRun run_on_threads(
   std::atomic<int64_t> start_ns{0};
   EdfRun run;
   for (const EdfScenarioJob & job : scenario.jobs) {
+    run.done_ns[job.name] = 0;
+    run.works_ns[job.name] = 0;
+  }
+  for (const EdfScenarioJob & job : scenario.jobs) {
     const std::string group_name = job.group.empty() ? "group of " + job.name : job.group;
     std::shared_ptr<Group> & group = groups[group_name];
     if (!group) {
@@ -108,8 +125,17 @@ inline EdfRun run_on_threads(
     callback.name = job.name;
     callback.attributes.policy = SchedulingPolicy::kExt;
     callback.relative_deadline = std::chrono::milliseconds(job.deadline_ms - job.arrival_ms);
-    callback.run = [&ended, &start_ns, &job](const Job &) {
-      run_job(job, time_point_of(start_ns), use_cpu_ms);
+    callback.run = [&, &job = job](const Job &) {
+      std::size_t parts = 0;
+      run_job(job, time_point_of(start_ns), [&](int64_t ms) {
+        if (parts++ == job.takes.size()) {
+          run.works_ns.at(job.name) = nanoseconds_of(platform.now());
+        }
+        use_cpu_ms(ms);
+      });
+      run.wait_for(job.works_until, job.name);
+      run.done_ns.at(job.name) = nanoseconds_of(platform.now());
+      run.wait_for(job.stays_for, job.name);
       ++ended;
       return true;
     };
@@ -127,10 +153,21 @@ inline EdfRun run_on_threads(
     }
     // Until its threads are there.
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    const auto start = std::chrono::steady_clock::now();
-    start_ns = nanoseconds_of(platform.now());
+    TimePoint start = platform.now();
+    start_ns = nanoseconds_of(start);
     for (std::size_t i = 0; i < callbacks.size(); ++i) {
-      std::this_thread::sleep_until(start + std::chrono::milliseconds(scenario.jobs[i].arrival_ms));
+      const EdfScenarioJob & job = scenario.jobs[i];
+      TimePoint due = start + std::chrono::milliseconds(job.arrival_ms);
+      std::this_thread::sleep_until(due);
+      for (int tries = 0; !job.comes_after.empty() && tries < 10000; ++tries) {
+        if (run.works_ns.at(job.comes_after) != 0) {
+          break;
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+        start += platform.now() - due;  // all that follow come later, too
+        due = platform.now();
+      }
+      run.due_ns[job.name] = nanoseconds_of(due);
       engine.notify(*callbacks[i]);
     }
     for (int i = 0; i < 10000 && ended < callbacks.size(); ++i) {

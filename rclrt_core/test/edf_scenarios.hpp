@@ -31,6 +31,13 @@ struct EdfScenarioJob
     int64_t deadline_ms;
   };
   std::vector<Message> takes = {};  ///< the deadline of the last one counts
+  // On real threads only, where others may take a CPU for any time.
+  /// It goes on to work until these have done their work, and then keeps its place until those have. So
+  /// whoever must end first is given the CPUs that are left, however few they are.
+  std::vector<std::string> works_until = {};
+  std::vector<std::string> stays_for = {};
+  /// It arrives no sooner than that one works and has taken all its messages; those after it as much later.
+  std::string comes_after = {};
 };
 
 /// A job as it runs: `work` uses the CPU for as many ms.
@@ -87,27 +94,35 @@ inline const std::vector<EdfScenario> & edf_scenarios()
      {"5 h", "7 m", "9 l"}},
     {"who_waits_behind_a_later_job_of_its_group_lends_it_its_deadline",
      1,
-     {{"owner", 0, 90, 6, "g"}, {"middle", 1, 60, 4, ""}, {"urgent", 2, 20, 1, "g"}},
+     {{"owner", 0, 900, 6, "g"},
+      {"middle", 1, 600, 4, "", {}, {}, {}, "owner"},
+      {"urgent", 2, 20, 1, "g"}},
      {{"owner", "urgent"}, {"urgent", "middle"}},
      {"7 owner", "8 urgent", "11 middle"}},
     {"two_cpus_run_the_two_earliest_of_all",
      2,
-     {{"a", 0, 50, 6, ""}, {"b", 0, 60, 8, ""}, {"c", 2, 30, 2, ""}, {"d", 3, 90, 3, ""}},
+     {{"a", 0, 50, 6, "", {}, {"c"}},
+      {"b", 0, 60, 8, "", {}, {}, {"a"}},
+      {"c", 2, 30, 2, ""},
+      {"d", 3, 90, 3, ""}},
      {{"c", "a"}, {"c", "b"}, {"a", "d"}},
      {"4 c", "6 a", "9 d", "10 b"}},
     {"on_two_cpus_the_later_of_two_is_preempted_and_the_earlier_is_not",
      2,
-     {{"a", 0, 40, 8, ""}, {"b", 0, 80, 8, ""}, {"c", 2, 30, 3, ""}, {"d", 2, 50, 3, ""}},
+     {{"a", 0, 40, 8, "", {}, {"c"}, {"d"}},
+      {"b", 0, 80, 8, ""},
+      {"c", 2, 30, 3, ""},
+      {"d", 2, 50, 3, "", {}, {}, {"a"}}},
      {{"c", "a"}, {"c", "b"}, {"d", "b"}, {"a", "b"}},
      {"5 c", "8 a", "8 d", "14 b"}},
     {"four_cpus_run_the_four_earliest_of_all",
      4,
-     {{"a", 0, 50, 6, ""},
-      {"b", 0, 60, 6, ""},
-      {"c", 0, 70, 6, ""},
+     {{"a", 0, 50, 6, "", {}, {}, {"c", "e", "f"}},
+      {"b", 0, 60, 6, "", {}, {}, {"a", "c", "e", "f"}},
+      {"c", 0, 70, 6, "", {}, {}, {"a"}},
       {"d", 0, 80, 10, ""},
-      {"e", 2, 30, 3, ""},
-      {"f", 3, 65, 3, ""}},
+      {"e", 2, 30, 3, "", {}, {}, {"a", "c", "f"}},
+      {"f", 3, 65, 3, "", {}, {}, {"e"}}},
      {{"e", "c"}, {"f", "c"}, {"c", "d"}, {"a", "d"}},
      {"5 e", "6 a", "6 b", "6 f", "8 c", "14 d"}},
     {"one_that_runs_and_learns_of_a_later_deadline_gives_way",
@@ -117,7 +132,9 @@ inline const std::vector<EdfScenario> & edf_scenarios()
      {"6 first", "8 next", "12 learns"}},
     {"one_that_runs_and_learns_of_an_earlier_deadline_is_not_preempted",
      1,
-     {{"learns", 0, 0, 8, "", {{2, 20}}}, {"middle", 4, 60, 2, ""}, {"early", 5, 15, 1, ""}},
+     {{"learns", 0, 0, 8, "", {{2, 600}}},
+      {"middle", 4, 900, 2, "", {}, {}, {}, "learns"},
+      {"early", 5, 15, 1, ""}},
      {{"early", "learns"}, {"learns", "middle"}},
      {"6 early", "9 learns", "11 middle"}},
   };

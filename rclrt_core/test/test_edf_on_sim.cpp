@@ -96,30 +96,6 @@ TEST(EdfOnSim, a_steady_load_that_fits_needs_no_change_of_attributes)
   EXPECT_EQ(after - before, 0);
 }
 
-TEST(EdfOnSim, no_event_changes_more_than_two_threads)
-{
-  EngineOnSim engine(2, {});
-  std::vector<Arrival> arrivals;
-  for (int i = 0; i < 12; ++i) {
-    const std::string name = "job " + std::to_string(i);
-    // Deadlines in no order.
-    engine.add(ext_callback(engine, name, milliseconds(20 + (i * 7) % 12 * 5), microseconds(1500)));
-    arrivals.push_back({10 + i, name});
-  }
-  std::vector<int64_t> changes;
-  engine.run(100, arrivals, [&] {
-    // Between two arrivals lie one arrival and, with 1.5 ms of work on 2 CPUs, at most two ends.
-    for (int i = 0; i < 40; ++i) {
-      engine.sim.sleep_until(at_ms(10 + i) + microseconds(900));
-      changes.push_back(engine.sim.counts().apply);
-    }
-  });
-  EXPECT_GT(changes.back(), changes.front());
-  for (std::size_t i = 1; i < changes.size(); ++i) {
-    EXPECT_LE(changes[i] - changes[i - 1], 2 * 3) << i;
-  }
-}
-
 TEST(EdfOnSim, what_a_job_publishes_runs_with_its_deadline)
 {
   // The source's job has until 30; what it triggers, without a deadline of its own, outranks "other".
@@ -197,6 +173,9 @@ public:
   Status enter(Slot * slot) override
   {
     *slot = 0;
+    if (--refuse_in == 0) {
+      return Status::error("not this one");
+    }
     return --slots_ < 0 ? Status::error("all slots are taken") : Status();
   }
   void leave(Slot) noexcept override { ++slots_; }
@@ -210,7 +189,8 @@ public:
   std::vector<Finding> findings() const override { return {}; }
 
   int starts = 0;
-  int full_for = 0;  ///< so many calls of start()
+  int full_for = 0;   ///< so many calls of start()
+  int refuse_in = 0;  ///< that call of enter(), counted from 1
 
 private:
   int slots_;
@@ -264,41 +244,114 @@ TEST(EdfOnSim, a_thread_without_a_slot_takes_ext_away_from_no_callback)
   run.expect_all_have_run_and_are_ext();
   EXPECT_GE(scheduler->starts, 10) << "the threads with slots use them to the end";
   const auto findings = run.engine.engine.findings();
-  EXPECT_EQ(findings.size(), 3u) << "of the six and the timer thread, three";
+  EXPECT_EQ(findings.size(), 2u) << "of the six, two";
   for (const Finding & finding : findings) {
     EXPECT_NE(finding.what.find("all slots are taken; jobs"), std::string::npos);
     EXPECT_NE(finding.fix.find("max_threads"), std::string::npos);
   }
 }
 
+/// And what is told is what happened, not that there was no room.
 TEST(EdfOnSim, no_slot_at_all_is_a_finding_and_takes_ext_from_no_callback)
 {
-  FewSlotsRun run(std::make_shared<FewSlots>(0), ExecutionModel::kPool, AttributesMode::kPrefer);
-  run.engine.run(200, run.arrivals);
-  EXPECT_TRUE(run.engine.spin_status.ok());
-  run.expect_all_have_run_and_are_ext();
-  EXPECT_FALSE(run.engine.engine.findings().empty());
+  for (const auto model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    FewSlotsRun run(std::make_shared<FewSlots>(0), model, AttributesMode::kPrefer);
+    run.engine.run(200, run.arrivals);
+    EXPECT_TRUE(run.engine.spin_status.ok());
+    run.expect_all_have_run_and_are_ext();
+    const auto findings = run.engine.engine.findings();
+    EXPECT_EQ(findings.size(), 7u) << "one of the callbacks' attributes, one of each thread";
+    for (const Finding & finding : findings) {
+      EXPECT_NE(finding.what.find("all slots are taken"), std::string::npos) << to_string(finding);
+      EXPECT_EQ(finding.error_number, 0) << to_string(finding);
+    }
+  }
+}
+
+/// Its threads have the attributes of the group from the start.
+TEST(EdfOnSim, a_thread_of_an_ext_group_that_gets_no_slot_says_so_once)
+{
+  EngineOnSim engine(
+    FewSlotsRun::options_of(
+      std::make_shared<FewSlots>(0), ExecutionModel::kIsolated, AttributesMode::kPrefer),
+    1);
+  GroupOptions options;
+  options.name = "g";
+  options.attributes = ext();
+  std::shared_ptr<Group> group;
+  ASSERT_TRUE(engine.engine.add_group(options, &group).ok());
+  engine.run(10);
+  const auto findings = engine.engine.findings();
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings.front().error_number, 0) << to_string(findings.front());
 }
 
 TEST(EdfOnSim, a_thread_without_a_slot_is_an_error_where_attributes_are_required)
 {
   for (const auto model :
        {ExecutionModel::kPool, ExecutionModel::kIsolated, ExecutionModel::kEvents}) {
-    // One goes to the timer thread. In the events model only the thread that spins needs one besides.
-    const int too_few = model == ExecutionModel::kEvents ? 1 : 4;
-    for (const int slots : {too_few, 7}) {
+    // The timer thread needs none. In the events model only the thread that spins runs jobs.
+    const int enough = model == ExecutionModel::kEvents ? 1 : 6;
+    for (const int slots : {enough - 1, enough}) {
       FewSlotsRun run(std::make_shared<FewSlots>(slots), model, AttributesMode::kRequire);
-      run.engine.run(200, run.arrivals);
+      const Lines jobs = run.engine.run(200, run.arrivals);
       const Status & status = run.engine.spin_status;
-      EXPECT_EQ(status.ok(), slots == 7) << status.message();
-      if (slots == 7) {
+      EXPECT_EQ(status.ok(), slots == enough) << status.message();
+      if (slots == enough) {
         run.expect_all_have_run_and_are_ext();
       } else {
-        EXPECT_NE(status.message().find("has no slot"), std::string::npos) << status.message();
-        EXPECT_TRUE(run.engine.records().empty());
+        // If there is none at all, that is seen before there are threads.
+        const char * const said = slots == 0 ? "all slots are taken" : "has no slot";
+        EXPECT_NE(status.message().find(said), std::string::npos) << status.message();
+        EXPECT_TRUE(jobs.empty());
       }
     }
   }
+}
+
+TEST(EdfOnSim, no_timer_runs_before_the_thread_that_spins_has_its_slot)
+{
+  for (const int slots : {1, 2}) {
+    EngineOptions options = FewSlotsRun::options_of(
+      std::make_shared<FewSlots>(slots), ExecutionModel::kEvents, AttributesMode::kRequire);
+    options.release_and_execute = true;
+    EngineOnSim engine(options, 1);
+    TimerOptions timer;
+    timer.period = milliseconds(10);
+    timer.first = Duration{0};
+    engine.add_timer(ext_callback(engine, "timer", milliseconds(10), milliseconds(1)), timer);
+    engine.add(ext_callback(engine, "a", milliseconds(10), milliseconds(1)));
+    const Lines jobs = engine.run(25, {{5, "a"}});
+    EXPECT_EQ(engine.spin_status.ok(), slots == 2) << engine.spin_status.message();
+    EXPECT_EQ(jobs.size(), slots == 2 ? 4u : 0u);
+  }
+}
+
+TEST(EdfOnSim, an_ext_job_wakes_a_thread_that_has_a_slot_if_one_sleeps)
+{
+  // After the trial, which comes before the threads: the first of two, which will be asleep for longer.
+  const auto scheduler = std::make_shared<FewSlots>(9);
+  scheduler->refuse_in = 2;
+  EngineOptions options =
+    FewSlotsRun::options_of(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer);
+  EngineOnSim engine(options, 2);
+  engine.add(ext_callback(engine, "a", milliseconds(10), milliseconds(1)));
+  engine.add(ext_callback(engine, "b", milliseconds(10), milliseconds(1)));
+  engine.run(10, {{5, "a"}});
+  EXPECT_EQ(engine.engine.findings().size(), 1u) << "the first of the two has none";
+  EXPECT_EQ(scheduler->starts, 2) << "the trial, and the job";
+}
+
+TEST(EdfOnSim, ext_is_refused_for_the_timer_thread)
+{
+  EngineOptions options;
+  options.timer_thread = ext();
+  EngineOnSim engine(1, options);
+  engine.run(5);
+  EXPECT_FALSE(engine.spin_status.ok());
+  EXPECT_NE(engine.spin_status.message().find("timer thread"), std::string::npos);
+  EXPECT_FALSE(engine.engine.set_timer_thread(ext()).ok());
+  EXPECT_TRUE(engine.engine.set_timer_thread(fifo(50)).ok());
 }
 
 TEST(EdfOnSim, no_room_for_a_job_takes_ext_away_from_that_job_only)

@@ -81,7 +81,7 @@ TEST_P(EdfOnThreads, jobs_end_in_the_order_of_their_deadlines)
   bool is_it = false;
   for (int i = 0; i < kAttempts && !is_it; ++i) {
     std::thread([&] { run = run_on_threads(GetParam(), bands, cpus_); }).join();
-    is_it = run.arrived_as_in(GetParam());
+    is_it = run.arrived_in_time();
   }
   unlink(linux_platform::SharedEdfMemory::path(options.shared_name).c_str());
   if (!is_it) {
@@ -89,7 +89,7 @@ TEST_P(EdfOnThreads, jobs_end_in_the_order_of_their_deadlines)
                  << " attempts the jobs never arrived in time";
   }
   for (const auto & [first, second] : GetParam().ends_before) {
-    EXPECT_LT(run.end_of(first), run.end_of(second)) << first << " before " << second;
+    EXPECT_LT(run.done_ns.at(first), run.done_ns.at(second)) << first << " before " << second;
   }
   EXPECT_TRUE(bands->findings().empty());
   // A record has one deadline: for the checker it must have been the job's from the start.

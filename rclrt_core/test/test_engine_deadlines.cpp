@@ -223,6 +223,58 @@ TEST_F(Deadlines, are_not_expected_any_more_after_a_message_without_one)
     (Lines{"11 taker 14", "21 taker none", "22 other 26", "31 other 36", "32 taker none"}));
 }
 
+/// As when the entry of a message in the table of deadlines is gone.
+TEST_F(Deadlines, that_nobody_knows_are_those_of_who_published_in_this_process)
+{
+  CallbackOptions sink = options("sink", Duration{0});
+  sink.run = [this](const Job &) {
+    inherit_deadline(std::nullopt);
+    engine_.sim.work(milliseconds(2));
+    return true;
+  };
+  engine_.add(std::move(sink));
+  add(options("source", milliseconds(10)), "sink", kNothing);
+  add(options("other", milliseconds(30)), "", kNothing);
+  // "other" does not get between. The last message comes from elsewhere, and nothing is expected of it.
+  EXPECT_EQ(
+    run({{10, "source"}, {12, "other"}, {40, "source"}, {60, "sink"}, {61, "other"}}),
+    (Lines{
+      "11 source 20", "13 sink 20", "14 other 42", "41 source 50", "43 sink 50", "62 other 91",
+      "63 sink none"}));
+}
+
+TEST_F(Deadlines, expected_of_a_message_are_forgotten_when_nobody_knows_it)
+{
+  const std::vector<std::optional<TimePoint>> carried = {at_ms(14), std::nullopt, std::nullopt};
+  std::size_t next = 0;
+  CallbackOptions taker = options("taker", Duration{0});
+  taker.run = [&](const Job &) {
+    engine_.sim.work(milliseconds(1));
+    inherit_deadline(carried.at(next++));
+    return true;
+  };
+  engine_.add(std::move(taker));
+  add(options("other", milliseconds(6)), "", kNothing);
+  EXPECT_EQ(
+    run({{10, "taker"}, {20, "other"}, {20, "taker"}, {30, "other"}, {30, "taker"}}),
+    (Lines{"11 taker 14", "21 taker none", "22 other 26", "31 other 36", "32 taker none"}));
+}
+
+TEST_F(Deadlines, of_who_published_do_not_count_for_a_message_that_has_none)
+{
+  CallbackOptions sink = options("sink", Duration{0});
+  sink.run = [this](const Job &) {
+    inherit_deadline(kNever);
+    engine_.sim.work(milliseconds(2));
+    return true;
+  };
+  engine_.add(std::move(sink));
+  add(options("source", milliseconds(10)), "sink", kNothing);
+  add(options("other", milliseconds(30)), "", kNothing);
+  EXPECT_EQ(
+    run({{10, "source"}, {12, "other"}}), (Lines{"11 source 20", "13 other 42", "14 sink none"}));
+}
+
 TEST_F(Deadlines, a_sink_does_not_fan_in_with_itself)
 {
   add(options("sink", Duration{0}), "", kNothing, "g");
@@ -328,6 +380,65 @@ TEST_F(DeadlinesOfOneThread, fan_in_moves_those_that_wait_already)
     (Lines{
       "2 right none", "3 sink none", "5 third none", "6 sink none", "10 source 29", "11 left 29",
       "12 right 29", "13 sink 29", "21 middle 50", "22 third none", "23 sink none"}));
+}
+
+/// EDF, and how often it was asked.
+class CountingEdf final : public Policy
+{
+public:
+  bool more_urgent(const Job & a, const Job & b) const noexcept override
+  {
+    ++asked;
+    return edf_policy().more_urgent(a, b);
+  }
+  const char * name() const noexcept override { return "edf"; }
+  mutable int64_t asked = 0;
+};
+
+/// Two rounds of a group of many; returns the comparisons of the second. Every so many hand on.
+int64_t comparisons_of_a_group(int many, int every)
+{
+  const CountingEdf policy;
+  EngineOptions engine_options;
+  engine_options.policy = &policy;
+  EngineOnSim engine(engine_options, 1);
+  const auto notify = [&engine](const std::string & name) {
+    engine.engine.notify(*engine.callbacks.at(name));
+  };
+  CallbackOptions source = engine.callback_options("source", milliseconds(1));
+  source.relative_deadline = milliseconds(500);
+  source.run = [&](const Job &) {
+    for (int i = 0; i < many; ++i) {
+      notify("taker " + std::to_string(i));
+    }
+    return true;
+  };
+  engine.add(std::move(source));
+  engine.add(engine.callback_options("sink", microseconds(1)));
+  for (int i = 0; i < many; ++i) {
+    CallbackOptions taker = engine.callback_options("taker " + std::to_string(i), microseconds(1));
+    taker.run = [&notify, hands_on = i % every == 0](const Job &) {
+      if (hands_on) {
+        notify("sink");
+      }
+      return true;
+    };
+    engine.add(std::move(taker), "fusion");
+  }
+  int64_t before = 0;
+  engine.run(200, {{1, "source"}, {101, "source"}}, [&] {
+    engine.sim.sleep_until(at_ms(100));
+    before = policy.asked;
+  });
+  EXPECT_EQ(engine.statistics("taker " + std::to_string(many - 1)).executed, 2u);
+  return policy.asked - before;
+}
+
+TEST(FanIn, moves_only_who_hands_on_and_has_another_deadline_then)
+{
+  // To come and to go, log2(100) = 7 each in the group and less in the lane; not each time for all.
+  EXPECT_LT(comparisons_of_a_group(100, 100), 100 * 40);
+  EXPECT_LT(comparisons_of_a_group(100, 2), 100 * 40);
 }
 
 // An intra-process message that also came over the network is two jobs, and the second finds nothing.

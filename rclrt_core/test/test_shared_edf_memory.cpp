@@ -169,7 +169,8 @@ TEST_F(SharedTable, of_another_version_is_an_error_that_names_the_file)
     const Status status = SharedEdfMemory::attach(name_, 2, 49, &memory);
     ASSERT_FALSE(status.ok()) << their_size;
     EXPECT_NE(status.message().find(path_), std::string::npos) << status.message();
-    EXPECT_NE(status.message().find("version 3"), std::string::npos) << status.message();
+    const std::string version = "version " + std::to_string(SharedEdfFile::kVersion + 1);
+    EXPECT_NE(status.message().find(version), std::string::npos) << status.message();
     struct stat left{};
     ASSERT_EQ(stat(path_.c_str(), &left), 0) << "it is theirs";
     EXPECT_EQ(left.st_size, their_size);
@@ -350,7 +351,7 @@ TEST_F(SharedTable, damaged_within_what_is_possible_is_repaired_too)
     auto memory = attach();
     EXPECT_EQ(damage(memory, [&](EdfTable & table) { table.run_priority = wrong; }), 0u) << wrong;
   }
-  for (const uint32_t wrong : {runners + 1, EdfTable::kMaxJobs}) {
+  for (const uint32_t wrong : {runners - 1, runners + 1, EdfTable::kMaxJobs}) {
     auto memory = attach();
     EXPECT_EQ(damage(memory, [&](EdfTable & table) { table.runners = wrong; }), 1u)
       << wrong << ": the jobs are as they were";
@@ -418,8 +419,39 @@ TEST_F(SharedTable, has_room_for_more_than_it_can_keep_count_of)
   }
   std::unique_ptr<EdfMemory> one;
   ASSERT_TRUE(SharedEdfMemory::attach(name_, 1, 49, &one).ok());
-  EXPECT_EQ(one->lock().runners, 1u);
-  one->unlock();
+  const auto runners_of = [](EdfMemory & memory) {
+    const uint32_t runners = memory.lock().runners;
+    memory.unlock();
+    return runners;
+  };
+  EXPECT_EQ(runners_of(*one), 1u);
+  EXPECT_EQ(runners_of(*all.front()), 1u);
+  attach().reset();
+  EXPECT_EQ(runners_of(*one), 1u) << "again, from its next event on";
+  std::unique_ptr<EdfMemory> three;
+  ASSERT_TRUE(SharedEdfMemory::attach(name_, 3, 49, &three).ok());
+  EXPECT_EQ(runners_of(*three), 2u) << "of those who have a place";
+  all.push_back(std::move(three));
+  all.push_back(std::move(one));
+  for (const auto & memory : all) {
+    EXPECT_LE(runners_of(*memory), 2u);
+    EXPECT_TRUE(memory->findings().empty()) << to_string(memory->findings().front());
+  }
+}
+
+TEST_F(SharedTable, keeps_the_place_of_a_member_when_one_without_a_place_leaves)
+{
+  std::unique_ptr<EdfMemory> one;
+  ASSERT_TRUE(SharedEdfMemory::attach(name_, 1, 49, &one).ok());
+  std::vector<std::unique_ptr<EdfMemory>> all;
+  for (std::size_t i = 1; i < SharedEdfFile::kMaxMembers; ++i) {
+    all.push_back(attach());
+  }
+  std::unique_ptr<EdfMemory> without;
+  ASSERT_TRUE(SharedEdfMemory::attach(name_, 1, 49, &without).ok());
+  without.reset();
+  EXPECT_EQ(all.front()->lock().runners, 1u);
+  all.front()->unlock();
 }
 
 TEST_F(SharedTable, of_another_run_priority_is_an_error)

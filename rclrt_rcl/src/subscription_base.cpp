@@ -198,23 +198,18 @@ bool SubscriptionBase::take_loan(void ** message, MessageInfo * info)
 void SubscriptionBase::inherit_deadline(
   const MessageInfo & info, std::optional<std::chrono::nanoseconds> stamp)
 {
-  std::optional<rclrt_core::TimePoint> deadline;
   if (stamp) {
     // The clocks are compared now, so that a step of the system clock before does not matter.
     rclrt_core::Platform & platform = detail::platform();
     const std::chrono::nanoseconds left = *stamp + scheduling().deadline_after_stamp -
                                           std::chrono::nanoseconds(platform.system_now_ns());
-    deadline = platform.now() + left;
+    rclrt_core::inherit_deadline(platform.now() + left);
   } else if (!info.from_intra_process) {
     const rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
     if (ring != nullptr) {
-      // Of a publisher that says nothing, nothing may be expected either.
-      deadline = ring->find(info.publisher_gid, info.publication_sequence_number)
-                   .value_or(rclrt_core::kNever);
+      rclrt_core::inherit_deadline(
+        ring->find(info.publisher_gid, info.publication_sequence_number));
     }
-  }
-  if (deadline) {
-    rclrt_core::inherit_deadline(*deadline);
   }
 }
 

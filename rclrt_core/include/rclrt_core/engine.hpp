@@ -86,8 +86,9 @@ struct EngineOptions
   /// finding, or not at all (`attributes_mode`). The same holds for a thread that gets no slot of it, and
   /// the jobs which that runs. May be shared by engines.
   std::shared_ptr<DeadlineScheduler> deadlines;
-  /// The timer thread; must outrank the callbacks (see set_timer_thread()). Threads of the engine that have no attributes
-  /// yet keep those of the thread that started them.
+  /// The timer thread; must outrank the callbacks, so not ext: then spin() fails (see
+  /// set_timer_thread()). Threads of the engine that have no attributes yet keep those of the thread that
+  /// started them.
   Attributes timer_thread;
   /// Job records kept per thread until read_trace(); rounded up to a power of two; 0 disables.
   std::size_t trace_capacity = 1024;
@@ -170,7 +171,8 @@ public:
   Attributes attributes(const Callback & callback) const;
 
   /// Change EngineOptions::timer_thread: at once if the thread exists (with release-and-execute, which
-  /// runs callbacks on it: from the next spin on). What the OS refuses is a finding.
+  /// runs callbacks on it: from the next spin on). What the OS refuses is a finding. Error: impossible
+  /// attributes, or ext.
   Status set_timer_thread(const Attributes & attributes);
 
   /// Change EngineOptions::deadlines. Error: it spins, and there is one already.

@@ -6,6 +6,7 @@
 #define RCLRT_CORE__JOB_HPP_
 
 #include <cstdint>
+#include <optional>
 
 #include "rclrt_core/time.hpp"
 
@@ -21,6 +22,8 @@ struct ReleaseStamp
   TimePoint ready{};
   /// Absolute deadline; kNever when none is in force.
   TimePoint deadline = kNever;
+  /// The deadline is a guess after the callback's last message, until this one is taken.
+  bool is_expected = false;
   /// Number within the engine, in order of release; breaks ties.
   uint64_t sequence = 0;
 };
@@ -40,10 +43,10 @@ const Job * current_job() noexcept;
 TimePoint deadline_to_publish() noexcept;
 
 /// That job has taken a message which carries this deadline: from here on it counts for the job, as the
-/// callback's options say, for the thread's urgency, and for what it publishes. kNever: it carries none;
-/// what was expected of it is forgotten. Real-time safe: one lock, and what DeadlineScheduler::start()
-/// costs.
-void inherit_deadline(TimePoint carried) noexcept;
+/// callback's options say, for the thread's urgency, and for what it publishes. kNever: it carries none.
+/// Empty: nobody knows; what was expected of it is forgotten, what the job that published it in this
+/// process gave it stays. Real-time safe: one lock, and what DeadlineScheduler::start() costs.
+void inherit_deadline(std::optional<TimePoint> carried) noexcept;
 
 }  // namespace rclrt_core
 

@@ -102,8 +102,7 @@ std::string why(const Attributes & attributes, int error_number)
              "EngineOptions::deadlines, or use fifo";
     case ENOSPC:
       return "The deadline scheduler has no room for one more: such jobs run without (told "
-             "once), those of a thread that got no slot until the next spin. Have fewer threads "
-             "with ext callbacks on the machine";
+             "once). Have fewer threads with ext callbacks on the machine";
     case EPROTO:
       return "The kernel accepted it, but something else is in force" +
              (cpus.empty() ? std::string()

@@ -76,6 +76,7 @@ void make(SharedEdfFile * file, uint32_t runners, int32_t run_priority) noexcept
 {
   new (file) SharedEdfFile{};
   clear(file->table, runners, run_priority);
+  file->runners = file->table.runners;
   file->version = SharedEdfFile::kVersion;
   file->size = sizeof(SharedEdfFile);
   file->magic = SharedEdfFile::kMagic;
@@ -264,13 +265,11 @@ bool SharedEdfMemory::join(SharedEdfFile & file)
   EdfMember * const end = file.members + SharedEdfFile::kMaxMembers;
   EdfMember * const free =
     std::find_if(file.members, end, [](const EdfMember & member) { return member.process == 0; });
-  if (free != end) {
+  is_listed_ = free != end;
+  if (is_listed_) {
     *free = {self.process, self.born, runners_};
   }
   count_runners(file);
-  if (free == end) {  // then it counts until the next one comes or goes
-    file.table.runners = std::min(file.table.runners, runners_);
-  }
   remove_dead(file.table, *this, self);
   file.mutex.unlock();
   return true;
@@ -286,7 +285,7 @@ void SharedEdfMemory::leave(SharedEdfFile & file) noexcept
   EdfMember * const own = std::find_if(file.members, end, [&](const EdfMember & member) {
     return member.process == self.process && member.born == self.born && member.runners == runners_;
   });
-  if (own != end) {
+  if (is_listed_ && own != end) {
     own->process = 0;
   }
   count_runners(file);
@@ -294,7 +293,8 @@ void SharedEdfMemory::leave(SharedEdfFile & file) noexcept
 }
 
 // The smallest of all who may have jobs. Fewer CPUs than there are leave the order among jobs that have one
-// to the priorities of those that wait; more would leave it to chance.
+// to the priorities of those that wait; more would leave it to chance. Who has no place among the members
+// counts from its next event until others come or go.
 void SharedEdfMemory::count_runners(SharedEdfFile & file) noexcept
 {
   uint32_t runners = EdfTable::kMaxJobs;
@@ -303,7 +303,12 @@ void SharedEdfMemory::count_runners(SharedEdfFile & file) noexcept
       runners = std::min(runners, member.runners);
     }
   }
-  file.table.runners = runners;
+  set_runners(file, runners);
+}
+
+void SharedEdfMemory::set_runners(SharedEdfFile & file, uint32_t runners) noexcept
+{
+  file.runners = file.table.runners = runners;
 }
 
 void SharedEdfMemory::add_finding(const std::string & what)
@@ -355,22 +360,25 @@ EdfTable & SharedEdfMemory::lock() noexcept
       give_up("its lock was damaged, or held for longer than 100 ms");
       continue;
     }
-    // Within the limits is not enough: all who use it have the same run priority, and the smallest
-    // number of CPUs is no more than ours.
+    // Within the limits is not enough: all who use it have the same run priority, the number of CPUs is
+    // there twice, and as the smallest it is no more than ours.
     EdfTable & table = file_->table;
     const bool is_unusable = !is_usable(table) || table.run_priority != run_priority_;
-    const bool is_damaged = is_unusable || table.runners > runners_;
+    const bool has_more = table.runners > runners_;
+    const bool is_damaged =
+      is_unusable || table.runners != file_->runners || (has_more && is_listed_);
     if (is_damaged || locked == SharedPiMutex::Result::kOwnerDied) {
       if (is_unusable || !is_sound(table)) {
         // Half changed: every process enters its jobs again with their next deadlines.
         clear(table, runners_, run_priority_);
       }
       count_runners(*file_);
-      table.runners =
-        std::min(table.runners, runners_);  // we may have found no place among the members
+      set_runners(*file_, std::min(table.runners, runners_));  // we may not be among the members
       remove_dead(table, *this, thread(0));
       add_finding(
         is_damaged ? "was damaged while in use" : "a process died while it changed the table");
+    } else if (has_more) {
+      set_runners(*file_, runners_);
     }
     return table;
   }

@@ -41,7 +41,7 @@ struct SharedEdfFile
 {
   static constexpr std::size_t kMaxMembers = 256;
   static constexpr uint64_t kMagic = 0x3146444554524c43;  // "CLRTEDF1"
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
 
   uint64_t magic;
   uint32_t version;
@@ -49,7 +49,7 @@ struct SharedEdfFile
   /// 1 for ever: use another. Relaxed, by anybody: who sees it late finds the table damaged, or changes
   /// one that nobody looks at any more; its next event comes to the new one.
   std::atomic<uint32_t> given_up;
-  uint32_t reserved;
+  uint32_t runners;  ///< as in the table: one that differs is damaged
   SharedPiMutex mutex;
   EdfMember members[kMaxMembers];
   EdfTable table;
@@ -84,6 +84,7 @@ private:
   bool join(SharedEdfFile & file);
   void leave(SharedEdfFile & file) noexcept;
   void count_runners(SharedEdfFile & file) noexcept;
+  void set_runners(SharedEdfFile & file, uint32_t runners) noexcept;
   void add_finding(const std::string & what);
   void give_up(const std::string & why) noexcept;
 
@@ -91,6 +92,7 @@ private:
   const uint32_t runners_;
   const int32_t run_priority_;
   SharedEdfFile * file_ = nullptr;
+  bool is_listed_ = false;   ///< has a place among the members of file_
   bool is_private_ = false;  ///< none can be shared any more
   int32_t process_ = 0;      ///< ours, and ...
   uint32_t born_ = 0;        ///< ... when it began; another one after a fork
