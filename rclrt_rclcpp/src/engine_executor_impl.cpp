@@ -4,6 +4,8 @@
 #include "engine_executor_impl.hpp"
 
 #include <algorithm>
+#include <future>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -46,18 +48,25 @@ std::vector<std::string> parameter_files(const rclcpp::Context & context)
   return files;
 }
 
+using OwnedEngine = std::unique_ptr<rclrt_config::ConfiguredEngine>;
+
+/// `returned`: gets the engine when nobody has it any more.
 std::shared_ptr<rclrt_config::ConfiguredEngine> make_engine(
   const std::shared_ptr<rclcpp::Context> & context, const EngineExecutorOptions & from,
-  rclrt_core::EngineOptions engine_options)
+  rclrt_core::EngineOptions engine_options, std::future<OwnedEngine> * returned)
 {
-  std::unique_ptr<rclrt_config::ConfiguredEngine> engine;
+  OwnedEngine engine;
   detail::check(rclrt_config::ConfiguredEngine::make(
     platform(),
     rclrt_config::configured_engine_options(
       from, std::move(engine_options),
       context->is_valid() ? parameter_files(*context) : std::vector<std::string>()),
     &engine));
-  return engine;
+  const auto promise = std::make_shared<std::promise<OwnedEngine>>();
+  *returned = promise->get_future();
+  return {engine.release(), [promise](rclrt_config::ConfiguredEngine * let_go) {
+            promise->set_value(OwnedEngine(let_go));
+          }};
 }
 
 }  // namespace
@@ -68,8 +77,15 @@ EngineExecutor::Impl::Impl(
 : context_(context),
   options_(options),
   present_groups_(std::move(present_groups)),
-  engine_(make_engine(context, options, std::move(engine_options)))
+  engine_(make_engine(context, options, std::move(engine_options), &returned_))
 {
+}
+
+EngineExecutor::Impl::~Impl()
+{
+  clocks_.clear();  // they belong to the engine
+  engine_.reset();
+  returned_.get();
 }
 
 void EngineExecutor::Impl::know_node(const std::shared_ptr<NodeBase> & node)

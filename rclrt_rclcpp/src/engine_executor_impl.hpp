@@ -14,6 +14,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -22,6 +23,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "announce.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
 #include "ros_clock.hpp"
 #include "waitable_events.hpp"
@@ -40,6 +42,10 @@ public:
   Impl(
     const std::shared_ptr<rclcpp::Context> & context, const EngineExecutorOptions & options,
     rclrt_core::EngineOptions engine_options, PresentGroups present_groups);
+  /// Waits for hooks that are using the engine; none takes long.
+  ~Impl();
+  Impl(const Impl &) = delete;
+  Impl & operator=(const Impl &) = delete;
 
   rclrt_core::Engine & engine() noexcept { return engine_->engine(); }
   rclrt_config::ConfiguredEngine & configured() noexcept { return *engine_; }
@@ -131,8 +137,7 @@ private:
   template <typename EntityT, typename Execute, typename Hook>
   void add(
     const std::shared_ptr<EntityT> & entity, const KnownGroup & group,
-    rclrt_core::CallbackOptions options, Execute execute, Hook hook,
-    const std::shared_ptr<WaitableEvents> & events = nullptr);
+    rclrt_core::CallbackOptions options, Execute execute, Hook hook, Announce announce = {});
   void add_timer(const std::shared_ptr<rclcpp::TimerBase> & timer, const KnownGroup & group);
   void add_waitable(const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group);
   void add_waitable_timers(
@@ -142,8 +147,11 @@ private:
   const std::shared_ptr<rclcpp::Context> context_;
   const EngineExecutorOptions options_;
   const PresentGroups present_groups_;
-  /// Shared with hooks, which may outlive the executor for the time of a call.
-  const std::shared_ptr<rclrt_config::ConfiguredEngine> engine_;
+  /// The engine, when the last has let go of it.
+  std::future<std::unique_ptr<rclrt_config::ConfiguredEngine>> returned_;
+  /// Lent to hooks for the time of a call. The last one to let go may be a thread of the middleware that
+  /// holds its locks: it gives the engine back and does not destroy it, nor what users gave to it.
+  std::shared_ptr<rclrt_config::ConfiguredEngine> engine_;
 
   std::mutex update_mutex_;
   std::vector<std::weak_ptr<NodeBase>> nodes_;

@@ -77,12 +77,11 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
 }
 
 /// `execute(entity)` runs a job; `hook(entity, announce)` has `announce` called when work arrives, and
-/// returns an Undo. `events`: of a waitable only.
+/// returns an Undo. `announce`: what it needs beside engine and callback.
 template <typename EntityT, typename Execute, typename Hook>
 void EngineExecutor::Impl::add(
   const std::shared_ptr<EntityT> & entity, const KnownGroup & group,
-  rclrt_core::CallbackOptions options, Execute execute, Hook hook,
-  const std::shared_ptr<WaitableEvents> & events)
+  rclrt_core::CallbackOptions options, Execute execute, Hook hook, Announce announce)
 {
   const std::weak_ptr<EntityT> weak = entity;
   options.run = [this, weak, execute](const Job &) {
@@ -95,13 +94,14 @@ void EngineExecutor::Impl::add(
   };
   Member member;
   member.entity = entity;
-  member.events = events;
+  member.events = announce.events;
   member.group = group.group.lock().get();
   detail::check(engine_->add_callback(std::move(options), group.in_engine, &member.callback));
-  const auto announce =
-    std::make_shared<const Announce>(Announce{engine_, member.callback, events});
+  announce.engine = engine_;
+  announce.callback = member.callback;
+  const auto told = std::make_shared<const Announce>(std::move(announce));
   try {
-    member.unhook = [weak, undo = hook(entity, announce)]() -> std::shared_ptr<const void> {
+    member.unhook = [weak, undo = hook(entity, told)]() -> std::shared_ptr<const void> {
       const auto present = weak.lock();
       undo();
       return present;
@@ -111,7 +111,7 @@ void EngineExecutor::Impl::add(
     throw;
   }
   for (const auto & [id, count] : Unserved::instance().take(entity.get())) {
-    (*announce)(count, id);
+    (*told)(count, id);
   }
   names_.insert(member.callback->name());
   members_[entity.get()] = std::move(member);
@@ -135,7 +135,8 @@ void EngineExecutor::Impl::add_waitable(
   } else {
     needs_data = false;
   }
-  const auto events = std::make_shared<WaitableEvents>(depth);
+  Announce announce;
+  const auto events = announce.events = std::make_shared<WaitableEvents>(depth);
   add(
     waitable, group, options_for(waitable.get(), group, kind, label, depth),
     [events, needs_data](const std::shared_ptr<rclcpp::Waitable> & present) {
@@ -150,7 +151,7 @@ void EngineExecutor::Impl::add_waitable(
       detail::execute(*present, data);
       return true;
     },
-    &register_waitable, events);
+    &register_waitable, std::move(announce));
   if (waitable->get_number_of_ready_timers() > 0) {
     add_waitable_timers(waitable, group);
   }
@@ -203,23 +204,28 @@ void EngineExecutor::Impl::add_members(
 
   for (const auto & entity : subscriptions) {
     if (!is_known(entity.get())) {
+      Announce with_deadlines;
+      const auto deadlines = with_deadlines.deadlines = std::make_shared<MessageDeadlines>();
       add(
         entity, known,
         options_for(
           entity.get(), known, CallbackKind::kSubscription, entity->get_topic_name(),
           depth_of(entity->get_actual_qos())),
-        [](const std::shared_ptr<rclcpp::SubscriptionBase> & present) {
+        [deadlines](const std::shared_ptr<rclcpp::SubscriptionBase> & present) {
           TRACETOOLS_TRACEPOINT(
             rclcpp_executor_execute,
             static_cast<const void *>(present->get_subscription_handle().get()));
-          execute_subscription(present);
+          if (!deadlines->execute(*present)) {
+            execute_subscription(present);
+          }
           return true;
         },
         [](const std::shared_ptr<rclcpp::SubscriptionBase> & present, const auto & announce) {
           return register_with_rcl(
             &rcl_subscription_set_on_new_message_callback, present->get_subscription_handle(),
             announce);
-        });
+        },
+        std::move(with_deadlines));
     }
   }
   for (const auto & entity : services) {

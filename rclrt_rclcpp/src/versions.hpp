@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rcl/wait.h"
+#include "rclcpp/subscription_base.hpp"
 #include "rclcpp/timer.hpp"
 #include "rclcpp/version.h"
 #include "rclcpp/waitable.hpp"
@@ -40,6 +41,8 @@ namespace detail
 
 using EventHandlerBase = rclcpp::QOSEventHandlerBase;
 
+inline bool is_dynamic(const rclcpp::SubscriptionBase &) { return false; }
+
 inline rcl_wait_set_t * parameter(rcl_wait_set_t & wait_set) { return &wait_set; }
 
 inline void execute(rclcpp::Waitable & waitable, std::shared_ptr<void> data)
@@ -50,6 +53,12 @@ inline void execute(rclcpp::Waitable & waitable, std::shared_ptr<void> data)
 #else
 
 using EventHandlerBase = rclcpp::EventHandlerBase;
+
+/// Whether it wants messages of a type that is known at run time only.
+inline bool is_dynamic(const rclcpp::SubscriptionBase & subscription)
+{
+  return subscription.get_delivered_message_kind() == rclcpp::DeliveredMessageKind::DYNAMIC_MESSAGE;
+}
 
 inline rcl_wait_set_t & parameter(rcl_wait_set_t & wait_set) { return wait_set; }
 

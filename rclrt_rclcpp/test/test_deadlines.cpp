@@ -1,10 +1,25 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// scheduling_policy ext from a file, for nodes of rclcpp: in force, and handed on within the process.
+// Deadlines for nodes of rclcpp: scheduling_policy ext from a file is in force, what a job publishes inherits its
+// deadline within the process, and messages bring theirs along from other processes.
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
 
+#include "rcl_interfaces/msg/log.hpp"
+#include "rclcpp/serialization.hpp"
+#include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/job.hpp"
 #include "scheduling_fixture.hpp"
 
@@ -80,6 +95,189 @@ TYPED_TEST(DeadlinesTest, of_a_timer_are_in_force_and_inherited_by_what_it_publi
   EXPECT_EQ(seen.policy, SchedulingPolicy::kFifo);
   EXPECT_EQ(seen.priority, 49);
 }
+
+constexpr int64_t kNone = -1;
+
+/// Deadline of the calling job, nanoseconds of the steady clock.
+int64_t deadline_here()
+{
+  const rclrt_core::TimePoint deadline = rclrt_core::current_job()->deadline;
+  return deadline == rclrt_core::kNever ? kNone : rclrt_core::nanoseconds_of(deadline);
+}
+
+template <typename ExecutorT>
+class CarriedDeadlines : public SchedulingTest<ExecutorT>
+{
+protected:
+  // Before anything reads it. By default ROS 2 does not lend to subscriptions.
+  static void SetUpTestSuite() { setenv("ROS_DISABLE_LOANED_MESSAGES", "0", 1); }
+
+  std::unique_ptr<ExecutorT> make_edf_executor()
+  {
+    typename SchedulingTest<ExecutorT>::Options options;
+    options.policy = &rclrt_core::edf_policy();
+    return this->make_executor(options);
+  }
+};
+TYPED_TEST_SUITE(CarriedDeadlines, Configurable, ExecutorNames);
+
+TYPED_TEST(CarriedDeadlines, are_those_of_the_messages_however_they_are_taken)
+{
+  using rcl_interfaces::msg::Log;
+  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
+  const auto executor = this->make_edf_executor();
+  std::array<std::atomic<int>, 3> taken{};
+  std::array<std::atomic<int>, 3> right{};
+  std::map<int32_t, int64_t> deadlines;  // of the messages, complete before the first one is sent
+  for (int32_t number = 1; number <= 20; ++number) {
+    deadlines[number] = number % 3 == 0 ? kNone : 1'000'000'000'000'000 + number * 1'000'000'000;
+  }
+  const auto take = [&](std::size_t how, uint32_t number) {
+    right[how] += deadline_here() == deadlines.at(static_cast<int32_t>(number)) ? 1 : 0;
+    ++taken[how];
+  };
+  // In one group they would have the earliest of what all have taken.
+  const auto apart = [&] {
+    rclcpp::SubscriptionOptions options;
+    options.callback_group =
+      node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+    return options;
+  };
+  const std::array<rclcpp::SubscriptionOptions, 3> options{apart(), apart(), apart()};
+  const auto plain = node->create_subscription<Log>(
+    "said", 30, [&](const Log & message) { take(0, message.line); }, options[0]);
+  const auto serialized = node->create_subscription<Log>(
+    "said", 30,
+    [&](const std::shared_ptr<const rclcpp::SerializedMessage> & bytes) {
+      Log message;
+      rclcpp::Serialization<Log>().deserialize_message(bytes.get(), &message);
+      take(1, message.line);
+    },
+    options[1]);
+  const auto lent = node->create_subscription<Time>(
+    "lent", 30, [&](const Time & message) { take(2, static_cast<uint32_t>(message.sec)); },
+    options[2]);
+  const auto publisher = node->create_publisher<Log>("said", 30);
+  const auto lender = node->create_publisher<Time>("lent", 30);
+  ASSERT_TRUE(wait_for([&] {
+    return publisher->get_subscription_count() == 2 && lender->get_subscription_count() == 1;
+  }));
+  if (!lent->can_loan_messages()) {
+    std::puts("this middleware lends no messages: that way is not tested");
+  }
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  ASSERT_TRUE(wait_for([] { return rclrt_core::DeadlineRing::of_process() != nullptr; }));
+  rclrt_core::DeadlineRing & ring = *rclrt_core::DeadlineRing::of_process();
+  const auto id_of = [](const rclcpp::PublisherBase & of) {
+    rclrt_core::DeadlineRing::PublisherId id{};
+    std::copy_n(std::begin(of.get_gid().data), id.size(), id.begin());
+    return id;
+  };
+  for (const auto & [number, deadline] : deadlines) {
+    if (deadline != kNone) {  // as a publisher of another process would
+      const auto at = rclrt_core::TimePoint(std::chrono::nanoseconds(deadline));
+      ring.put(id_of(*publisher), static_cast<uint64_t>(number), at);
+      ring.put(id_of(*lender), static_cast<uint64_t>(number), at);
+    }
+    Log message;
+    message.line = static_cast<uint32_t>(number);
+    publisher->publish(message);
+    Time time;
+    time.sec = number;
+    lender->publish(time);
+    // One after the other: what a message carries is expected of the one after it.
+    ASSERT_TRUE(wait_for([&, wanted = number] {
+      return std::all_of(taken.begin(), taken.end(), [&](const auto & n) { return n == wanted; });
+    }));
+  }
+  for (std::size_t how = 0; how < right.size(); ++how) {
+    EXPECT_EQ(right[how], 20) << how;
+  }
+}
+
+#ifdef DEADLINE_PEER
+
+/// A process of rclrt_rcl that publishes on /ping; its output.
+class Source
+{
+public:
+  Source()
+  {
+    int ends[2];
+    if (pipe(ends) != 0) {
+      return;
+    }
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(ends[1], STDOUT_FILENO);
+      execl(DEADLINE_PEER, DEADLINE_PEER, "source", "500", nullptr);
+      _exit(127);
+    }
+    close(ends[1]);
+    output_ = fdopen(ends[0], "r");
+  }
+  ~Source()
+  {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+    if (output_ != nullptr) {
+      std::fclose(output_);
+    }
+  }
+  Source(const Source &) = delete;
+  Source & operator=(const Source &) = delete;
+
+  /// The deadline that it said for the message.
+  int64_t deadline_of(uint32_t wanted)
+  {
+    std::array<char, 100> line{};
+    while (output_ != nullptr && std::fgets(line.data(), line.size(), output_) != nullptr) {
+      uint32_t number = 0;
+      int64_t deadline = 0;
+      if (
+        std::sscanf(line.data(), "%" SCNu32 " %" SCNd64, &number, &deadline) == 2 &&
+        number == wanted) {
+        return deadline;
+      }
+    }
+    return kNone;
+  }
+
+private:
+  pid_t pid_ = -1;
+  std::FILE * output_ = nullptr;
+};
+
+TYPED_TEST(CarriedDeadlines, come_from_processes_of_rclrt_rcl)
+{
+  using rcl_interfaces::msg::Log;
+  const std::shared_ptr<rclcpp::Node> node = this->make_node("sink");
+  const auto executor = this->make_edf_executor();
+  std::mutex mutex;
+  std::map<uint32_t, int64_t> deadlines;
+  const auto subscription = node->create_subscription<Log>("ping", 10, [&](const Log & message) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    deadlines[message.line] = deadline_here();
+  });
+  executor->add_node(node);
+  Source source;
+  {
+    const Spinning spinning(*executor);
+    EXPECT_TRUE(wait_for([&] {
+      const std::lock_guard<std::mutex> lock(mutex);
+      return deadlines.size() >= 10;
+    }));
+  }
+  for (const auto & [number, deadline] : deadlines) {
+    EXPECT_EQ(deadline, source.deadline_of(number)) << number;
+    EXPECT_NE(deadline, kNone) << number;
+  }
+}
+
+#endif
 
 }  // namespace
 }  // namespace rclrt_rclcpp

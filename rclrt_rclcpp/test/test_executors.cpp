@@ -4,9 +4,12 @@
 // What any executor of rclcpp does, ours do: every test also runs with rclcpp's own.
 
 #include <atomic>
+#include <cstdarg>
+#include <string>
 #include <vector>
 
 #include "rcl_interfaces/srv/list_parameters.hpp"
+#include "rcutils/logging.h"
 #include "typed_fixture.hpp"
 
 namespace rclrt_rclcpp
@@ -157,6 +160,46 @@ TYPED_TEST(Executors, quality_of_service_events_arrive)
   const auto publisher =
     this->node_->template create_publisher<Time>("topic", rclcpp::QoS(1).best_effort());
   EXPECT_TRUE(wait_for([&] { return events > 0; }));
+}
+
+std::atomic<int> complaints{0};
+
+TYPED_TEST(Executors, what_nobody_listens_for_is_logged)
+{
+  const auto before = rcutils_logging_get_output_handler();
+  complaints = 0;
+  rcutils_logging_set_output_handler([](
+                                       const rcutils_log_location_t *, int, const char *,
+                                       rcutils_time_point_value_t, const char * format, va_list *) {
+    complaints += std::string(format).find("incompatible QoS") != std::string::npos ? 1 : 0;
+  });
+  {
+    this->executor_->add_node(this->node_);
+    const Spinning spinning(*this->executor_);
+    const auto subscription = this->node_->template create_subscription<Time>(
+      "topic", rclcpp::QoS(1).reliable(), [](const Time &) {});
+    const auto publisher =
+      this->node_->template create_publisher<Time>("topic", rclcpp::QoS(1).best_effort());
+    EXPECT_TRUE(wait_for([] { return complaints == 2; })) << "one of either side";
+  }
+  rcutils_logging_set_output_handler(before);
+}
+
+TYPED_TEST(Executors, parameters_of_another_node_are_set_through_it)
+{
+  const auto of_client = std::make_shared<TypeParam>(this->executor_options());
+  const std::shared_ptr<rclcpp::Node> asking = this->make_node("asking");
+  rclcpp::SyncParametersClient client(of_client, asking, "node");
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  ASSERT_TRUE(client.wait_for_service(seconds(30)));
+  EXPECT_FALSE(this->node_->get_clock()->ros_time_is_active());
+  const auto results =
+    client.set_parameters({rclcpp::Parameter("use_sim_time", true)}, seconds(30));
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_TRUE(results[0].successful) << results[0].reason;
+  EXPECT_TRUE(client.get_parameter("use_sim_time", false));
+  EXPECT_TRUE(wait_for([&] { return this->node_->get_clock()->ros_time_is_active(); }));
 }
 
 TYPED_TEST(Executors, entities_with_events_may_be_dropped_by_any_thread_while_it_spins)

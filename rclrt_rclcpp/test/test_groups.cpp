@@ -97,26 +97,35 @@ TYPED_TEST(Groups, of_one_node_may_be_in_several_executors)
   EXPECT_TRUE(wait_for([&] { return second_ticks > 2; }));
 }
 
-TYPED_TEST(Groups, with_a_node_that_was_added_before_they_had_anything)
+TYPED_TEST(Groups, that_were_added_before_they_had_anything)
 {
   if (!kIsOurs<TypeParam> && !std::is_same_v<TypeParam, RclcppEvents>) {
     GTEST_SKIP() << "wait sets see it only when they wait again";
   }
   const std::shared_ptr<rclcpp::Node> node =
     this->make_node("intra", rclcpp::NodeOptions().use_intra_process_comms(true));
-  for (const bool exhaustive : {true, false}) {
-    TypeParam executor(this->executor_options());
-    executor.add_node(node);
-    const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
-    int received = 0;
-    rclcpp::SubscriptionOptions options;
-    options.callback_group = group;
-    const auto subscription =
-      node->create_subscription<Time>("topic", 10, [&](const Time &) { ++received; }, options);
-    const auto publisher = node->create_publisher<Time>("topic", 10);
-    publisher->publish(Time());
-    exhaustive ? executor.spin_all(seconds(30)) : executor.spin_some();
-    EXPECT_EQ(received, 1);
+  for (const bool by_hand : {false, true}) {
+    for (const bool exhaustive : {true, false}) {
+      TypeParam executor(this->executor_options());
+      const auto make_group = [&] {
+        return node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, !by_hand);
+      };
+      rclcpp::SubscriptionOptions options;
+      if (by_hand) {
+        options.callback_group = make_group();
+        executor.add_callback_group(options.callback_group, node->get_node_base_interface());
+      } else {
+        executor.add_node(node);
+        options.callback_group = make_group();
+      }
+      int received = 0;
+      const auto subscription =
+        node->create_subscription<Time>("topic", 10, [&](const Time &) { ++received; }, options);
+      const auto publisher = node->create_publisher<Time>("topic", 10);
+      publisher->publish(Time());
+      exhaustive ? executor.spin_all(seconds(30)) : executor.spin_some();
+      EXPECT_EQ(received, 1) << by_hand << exhaustive;
+    }
   }
 }
 

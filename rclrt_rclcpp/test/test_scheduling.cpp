@@ -5,7 +5,11 @@
 // reports.
 
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 #include "rosgraph_msgs/msg/clock.hpp"
 #include "scheduling_fixture.hpp"
@@ -158,6 +162,65 @@ TYPED_TEST(SchedulingTest, what_it_holds_goes_with_it_though_an_entity_went_befo
   subscription.reset();
   executor.reset();
   EXPECT_TRUE(left.expired());
+}
+
+/// Calls what it was given without a pause, also when that has been taken back: as the middleware may, of
+/// an entity that is dropped by another thread.
+class Restless : public rclcpp::Waitable
+{
+public:
+  Restless() = default;
+  ~Restless() override
+  {
+    ended_ = true;
+    thread_.join();
+  }
+  Restless(const Restless &) = delete;
+  Restless & operator=(const Restless &) = delete;
+
+  void add_to_wait_set(rcl_wait_set_t &) override {}
+  bool is_ready(const rcl_wait_set_t &) override { return false; }
+  std::shared_ptr<void> take_data() override { return nullptr; }
+  std::shared_ptr<void> take_data_by_entity_id(std::size_t) override { return nullptr; }
+  void execute(const std::shared_ptr<void> &) override {}
+  void set_on_ready_callback(std::function<void(std::size_t, int)> callback) override
+  {
+    thread_ = std::thread([this, callback] {
+      while (!ended_) {
+        callback(1, 0);
+      }
+    });
+  }
+  void clear_on_ready_callback() override {}
+
+private:
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+TYPED_TEST(
+  SchedulingTest, what_it_holds_goes_in_the_thread_that_destroys_it_whoever_announces_meanwhile)
+{
+  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
+  for (int i = 0; i < 100; ++i) {
+    const auto restless = std::make_shared<Restless>();
+    node->get_node_waitables_interface()->add_waitable(restless, nullptr);
+    std::atomic<std::thread::id> destroyed_by{std::thread::id()};
+    std::shared_ptr<int> held(new int, [&](const int * gone) {
+      destroyed_by = std::this_thread::get_id();
+      delete gone;
+    });
+    typename TestFixture::Options options;
+    options.on_exception = [held](const std::string &, const std::exception_ptr &) {
+      return rclrt_core::ExceptionAction::kStop;
+    };
+    held.reset();
+    auto executor = this->make_executor(options);
+    options.on_exception = nullptr;
+    executor->add_node(node);
+    executor.reset();
+    EXPECT_EQ(destroyed_by.load(), std::this_thread::get_id()) << i;
+  }
 }
 
 }  // namespace

@@ -206,6 +206,17 @@ TYPED_TEST(OurTimers, in_simulated_time_run_once_a_period_and_independently_of_e
   for (int i = 1; i <= 5; ++i) {
     step_until(5 + i, 10);
   }
+  first->cancel();
+  second->reset();
+  for (int i = 1; i <= 5; ++i) {
+    step_until(10, 10 + i);
+  }
+  second->cancel();
+  step_until(10, 15);
+  first->reset();
+  for (int i = 1; i <= 5; ++i) {
+    step_until(10 + i, 15);
+  }
 }
 
 TYPED_TEST(OurTimers, may_be_let_go_while_simulated_time_jumps)
