@@ -263,7 +263,7 @@ INSTANTIATE_TEST_SUITE_P(
   All, Bytes, ::testing::Values(kSettings[0], kSettings[3]),
   [](const auto & of) { return of.param.name; });
 
-// What the daemon shares with those who come in, and outside critical sections touches all the same.
+// What daemon and executor share with those who come in, and outside critical sections touches all the same.
 struct Exception
 {
   const char * of;
@@ -284,6 +284,8 @@ constexpr Exception kExceptions[] = {
   {FIELD(rclrt_node, stream), "only of who has acquired it"},
   {FIELD(rclrt_node, state), "only of who has acquired it"},
   {FIELD(rclrt_slot, taken), "only of who has it out of line"},
+  {FIELD(rclrt_callback, fresh), "only of who runs it"},
+  {FIELD(rclrt_executor, semantics), "set while nobody runs anything"},
 };
 #undef FIELD
 
@@ -315,6 +317,10 @@ TEST(Fields, that_those_who_come_in_share_are_touched_in_critical_sections)
     note("rclrt_slot", of.slots.data(), of.slots.size());
     for (const auto * each : {&of.high, &of.low, &of.urgent, &of.best}) {
       note("rclrt_output_stream", &each->self.own_stream);
+    }
+    note("rclrt_executor", &of.executor);
+    for (const auto * each : {&of.guard.callback, &of.lowest.callback, &of.in.callback}) {
+      note("rclrt_callback", each);
     }
   };
   for (const auto & operation : kOperations) {
