@@ -62,8 +62,13 @@ callbacks:
 def test_rate_monotonic_priorities_can_fail_where_others_do() -> None:
     system = model(TWO)
     assert rate_monotonic(system) == {"b": 3, "a": 2, "c": 1}
-    assert not analyse(with_priorities(system, rate_monotonic(system))).met
+    by_rate = analyse(with_priorities(system, rate_monotonic(system)))
+    assert {b.name: (b.bound or 0) / 1e6 for b in by_rate.callbacks} == {"a": 8, "b": 6, "c": 8}
+    assert not by_rate.met
     assert deadline_monotonic(system) == {"a": 3, "b": 2, "c": 1}
+    by_deadline = analyse(with_priorities(system, deadline_monotonic(system)))
+    assert {b.name: (b.bound or 0) / 1e6 for b in by_deadline.callbacks} == {"a": 5, "b": 8, "c": 8}
+    assert by_deadline.met
     chosen = by_search(system)
     assert chosen is not None
     assert analyse(with_priorities(system, chosen)).met

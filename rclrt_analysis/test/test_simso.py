@@ -13,7 +13,8 @@ from rclrt_analysis.simulation import simulate
 
 pytest.importorskip(
     "simso.core",
-    reason="SimSo cannot be imported (simso 0.8.5 needs Python up to 3.11): not compared with it",
+    reason="SimSo cannot be imported: not compared with it. Up to Python 3.11: pip install "
+    "--no-deps -r requirements/oracle.txt",
     exc_type=ImportError,
 )
 

@@ -72,6 +72,44 @@ def test_a_simulated_run_keeps_the_order_of_times_the_format_asks_for(tmp_path: 
     assert len(set(records["sequence"].tolist())) == len(records)
 
 
+ALL_JOBS = """
+import hashlib
+from models import shipped
+from rclrt_analysis.simulation import simulate
+for name in ("autoware_reference_system", "pods_tide", "pods_micro_ros", "teper_seven_timers_80"):
+    for seed in (1, 1, 2):
+        jobs = simulate(shipped(name), 10**9, seed).jobs
+        times = [(job.callback, job.release, job.start, job.end, job.core) for job in jobs]
+        print(name, hashlib.sha256(repr(times).encode()).hexdigest())
+"""
+
+
+def test_the_same_seed_gives_the_same_run_in_every_process() -> None:
+    runs = []
+    for hashes in ("1", "2"):  # the order of sets of names differs by this
+        folder = str(Path(__file__).parent)
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": hashes,
+            "PYTHONPATH": f"{ROOT / 'rclrt_analysis' / 'src'}:{folder}",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", ALL_JOBS],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=100,
+            env=environment,
+        )
+        runs.append(done.stdout.splitlines())
+    assert runs[0] == runs[1]
+    assert len(runs[0]) == 12
+    for first, again, other in zip(runs[0][0::3], runs[0][1::3], runs[0][2::3], strict=True):
+        assert first == again
+        fixed = first.startswith("pods")  # Their phases are given, and nothing is lost.
+        assert (first == other) == fixed
+
+
 def test_a_running_system_becomes_the_model_that_it_was(tmp_path: Path) -> None:
     system = model(
         "executors: [{name: e, kind: priority_events, policy: rm}]\ncallbacks:\n"

@@ -167,6 +167,7 @@ enum rclrt_ret rclrt_executor_add(
     (executor->levels > 1 && invocation == RCLRT_ALWAYS)) {
     return RCLRT_ERR_ARGUMENT;
   }
+  const uint32_t token = executor_enter(executor);
   callback->priority = priority;
   callback->invocation = (uint8_t)invocation;
   callback->ready = false;
@@ -174,9 +175,8 @@ enum rclrt_ret rclrt_executor_add(
   callback->fresh = false;
   callback->budget = NULL;
   if (callback->sink != NULL) {
-    callback->sink->priority = priority;
+    callback->sink->priority = priority; /* reception looks at it */
   }
-  const uint32_t token = executor_enter(executor);
   rclrt_list_push_back(&executor->all, &callback->all_link);
   callback->executor = executor;
   executor->always = (uint16_t)(executor->always + (invocation == RCLRT_ALWAYS ? 1U : 0U));
@@ -304,26 +304,34 @@ uint64_t rclrt_executor_run_level(struct rclrt_executor * executor, unsigned lev
   return again;
 }
 
-bool executor_triggered(const struct rclrt_executor * executor)
+/* In a critical section. */
+static bool all_ready(const struct rclrt_executor * executor)
 {
-  switch (executor->trigger) {
-    case RCLRT_TRIGGER_ANY:
-      return executor->ready.used != 0;
-    case RCLRT_TRIGGER_ONE:
-      return executor->trigger_callback != NULL && executor->trigger_callback->ready;
-    case RCLRT_TRIGGER_ALWAYS:
-      return true;
-    case RCLRT_TRIGGER_USER:
-      return executor->user_trigger(executor->user_trigger_context, executor);
-    default:
-      break;
-  }
   const struct rclrt_link * link = rclrt_list_first(&executor->all);
   bool all = link != NULL;
   for (; link != NULL && all; link = rclrt_list_next(&executor->all, link)) {
     all = RCLRT_CONTAINER_OF(link, const struct rclrt_callback, all_link)->ready;
   }
   return all;
+}
+
+bool executor_triggered(struct rclrt_executor * executor)
+{
+  if (executor->trigger == RCLRT_TRIGGER_USER) { /* may be long: not in a critical section */
+    return executor->user_trigger(executor->user_trigger_context, executor);
+  }
+  const struct rclrt_callback * one = executor->trigger_callback;
+  const uint32_t token = executor_enter(executor);
+  bool holds = executor->trigger == RCLRT_TRIGGER_ALWAYS;
+  if (executor->trigger == RCLRT_TRIGGER_ANY) {
+    holds = executor->ready.used != 0;
+  } else if (executor->trigger == RCLRT_TRIGGER_ONE) {
+    holds = one != NULL && one->ready;
+  } else if (executor->trigger == RCLRT_TRIGGER_ALL) {
+    holds = all_ready(executor);
+  }
+  executor_leave(executor, token);
+  return holds;
 }
 
 void executor_grant(struct rclrt_executor * executor)
@@ -350,7 +358,7 @@ static struct rclrt_callback * next(struct rclrt_executor * executor)
 {
   uint64_t again;
   /* What was granted runs, also when there are no batches any more. */
-  struct rclrt_callback * callback = executor->granted.used == 0 ? NULL : pop_granted(executor);
+  struct rclrt_callback * callback = pop_granted(executor);
   if (callback == NULL && !executor_batches(executor)) {
     return pop_ready(executor, 0, RCLRT_PRIORITIES, &again);
   }

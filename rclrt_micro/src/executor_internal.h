@@ -45,7 +45,7 @@ void executor_take_out(struct rclrt_executor * executor, struct rclrt_callback *
 /* Moves to the batch whatever is ready or runs always, and with LET takes its data. One step per
  * callback, as the trigger ALL. */
 void executor_grant(struct rclrt_executor * executor);
-bool executor_triggered(const struct rclrt_executor * executor);
+bool executor_triggered(struct rclrt_executor * executor);
 /* The begin of a round: handles what the line has brought. Errors: ARGUMENT, TRANSPORT. */
 enum rclrt_ret executor_begin(
   struct rclrt_executor * executor, uint64_t timeout_ns, uint64_t * deadline_ns);

@@ -298,6 +298,14 @@ inline const Operation kOperations[] = {
      of.trigger();
      of.spin(3);
      EXPECT_EQ(rclrt_executor_set_semantics(&of.executor, RCLRT_SEMANTICS_RCLCPP), RCLRT_OK);
+     auto * const executor = &of.executor;
+     EXPECT_EQ(
+       rclrt_executor_set_trigger(executor, RCLRT_TRIGGER_ONE, &of.guard.callback), RCLRT_OK);
+     of.trigger();
+     of.spin(2);
+     EXPECT_EQ(rclrt_executor_set_trigger(executor, RCLRT_TRIGGER_ALL, nullptr), RCLRT_OK);
+     of.spin(1);
+     EXPECT_EQ(rclrt_executor_set_trigger(executor, RCLRT_TRIGGER_ANY, nullptr), RCLRT_OK);
      (void)rclrt_batch_spin_some(&of.executor, 0);
      (void)rclrt_batch_spin_some(&of.executor, 0);
    },

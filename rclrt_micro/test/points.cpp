@@ -42,13 +42,18 @@ Points::~Points()
   transport_ = real_transport_;
 }
 
-void Points::access(const void * address)
+void Points::access(const void * address, bool writes)
 {
   const char here = 0;
   const bool local = address >= &here && address < stack_;
-  if (armed_ && !local) {
-    point();
+  if (!armed_ || local) {
+    return;
   }
+  if (watch) {
+    const By alone = masked_ ? By::kCriticalSection : By::kOperation;
+    watch(address, writes, inside_ > 0 ? By::kComeIn : alone);
+  }
+  point();
 }
 
 void Points::point()
@@ -111,45 +116,45 @@ bool Points::sees_accesses() { return true; }
 
 // What the compiler calls for -fsanitize=thread, here without the runtime library of that name.
 extern "C" {
-#define ACCESS(name)                  \
-  void __tsan_##name(void * address); \
-  void __tsan_##name(void * address)  \
-  {                                   \
-    if (current != nullptr) {         \
-      current->access(address);       \
-    }                                 \
+#define ACCESS(name, writes)            \
+  void __tsan_##name(void * address);   \
+  void __tsan_##name(void * address)    \
+  {                                     \
+    if (current != nullptr) {           \
+      current->access(address, writes); \
+    }                                   \
   }
-#define RANGE(name)                           \
+#define RANGE(name, writes)                   \
   void __tsan_##name(void * address, size_t); \
   void __tsan_##name(void * address, size_t)  \
   {                                           \
     if (current != nullptr) {                 \
-      current->access(address);               \
+      current->access(address, writes);       \
     }                                         \
   }
 #define NOTHING(name)         \
   void __tsan_##name(void *); \
   void __tsan_##name(void *) {}
-ACCESS(read1)
-ACCESS(read2)
-ACCESS(read4)
-ACCESS(read8)
-ACCESS(read16)
-ACCESS(write1)
-ACCESS(write2)
-ACCESS(write4)
-ACCESS(write8)
-ACCESS(write16)
-ACCESS(unaligned_read2)
-ACCESS(unaligned_read4)
-ACCESS(unaligned_read8)
-ACCESS(unaligned_read16)
-ACCESS(unaligned_write2)
-ACCESS(unaligned_write4)
-ACCESS(unaligned_write8)
-ACCESS(unaligned_write16)
-RANGE(read_range)
-RANGE(write_range)
+ACCESS(read1, false)
+ACCESS(read2, false)
+ACCESS(read4, false)
+ACCESS(read8, false)
+ACCESS(read16, false)
+ACCESS(write1, true)
+ACCESS(write2, true)
+ACCESS(write4, true)
+ACCESS(write8, true)
+ACCESS(write16, true)
+ACCESS(unaligned_read2, false)
+ACCESS(unaligned_read4, false)
+ACCESS(unaligned_read8, false)
+ACCESS(unaligned_read16, false)
+ACCESS(unaligned_write2, true)
+ACCESS(unaligned_write4, true)
+ACCESS(unaligned_write8, true)
+ACCESS(unaligned_write16, true)
+RANGE(read_range, false)
+RANGE(write_range, true)
 NOTHING(func_entry)
 // clang makes these of memcpy(), memmove() and memset().
 void * __tsan_memcpy(void * to, const void * from, size_t size);

@@ -21,6 +21,13 @@ public:
   // the ends of critical sections and the calls of the transport are points.
   static bool sees_accesses();
 
+  enum class By
+  {
+    kOperation,        // who may be interrupted
+    kCriticalSection,  // the same, and may not be
+    kComeIn            // who has come in
+  };
+
   // From now on `port` and `transport` tell where their calls are. One at a time.
   Points(rclrt_port & port, rclrt_transport & transport);
   ~Points();
@@ -29,9 +36,11 @@ public:
 
   std::function<void()> come_in;  // at the points chosen
   std::function<bool()> matters;  // would it change anything now? Points where not are left out
-  int at = 0;                     // the point chosen, from 1; 0: none
-  int then = 0;                   // and once more, so many points later; 0: not
-  bool onwards = false;           // every point from there on
+  // Sees every access: where, whether it writes, and who it is of.
+  std::function<void(const void * address, bool writes, By by)> watch;
+  int at = 0;            // the point chosen, from 1; 0: none
+  int then = 0;          // and once more, so many points later; 0: not
+  bool onwards = false;  // every point from there on
   // The critical section that does not mask: the place that enters it. Points inside it count, others
   // do not.
   const void * unmasked = nullptr;
@@ -47,7 +56,7 @@ public:
   std::set<const void *> sections;  // by the place that enters
   int nested = 0;                   // critical sections inside another: there must be none
 
-  void access(const void * address);
+  void access(const void * address, bool writes);
 
 private:
   static uint32_t enter(void * context);

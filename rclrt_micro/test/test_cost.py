@@ -62,6 +62,14 @@ def test_a_callback_costs_the_same_however_many_there_are(tmp_path: Path) -> Non
     assert many <= few * 1.05
 
 
+def test_a_timer_costs_little_more_among_four_thousand_than_among_sixteen(tmp_path: Path) -> None:
+    few = _instructions("timers", 16, tmp_path)
+    many = _instructions("timers", 4096, tmp_path)
+    print(f"instructions a timer callback: {few:.0f} with 16 timers, {many:.0f} with 4096")
+    # A heap three times as high; a list would be 256 times as long.
+    assert many <= few * 1.5
+
+
 def test_with_32_callbacks_it_costs_at_most_half_of_the_batch_executor(tmp_path: Path) -> None:
     tide = _instructions("tide", 32, tmp_path)
     batch = _instructions("batch", 32, tmp_path)

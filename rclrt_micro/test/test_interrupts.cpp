@@ -51,6 +51,7 @@ struct Choice
   Who who = Who::kInterrupts;
   int at = 0;
   const void * unmasked = nullptr;
+  std::function<void(const Scene &, const void *, bool, Points::By)> watch{};
 };
 
 struct Seen
@@ -82,6 +83,11 @@ Seen run(const Operation & operation, const Setting & setting, const Choice & ch
   points.onwards = choice.who == Who::kStorm;
   points.then = choice.who == Who::kTwice ? 2 + choice.at % 11 : 0;
   points.unmasked = choice.unmasked;
+  if (choice.watch) {
+    points.watch = [&](const void * address, bool writes, Points::By by) {
+      choice.watch(*of, address, writes, by);
+    };
+  }
   if (choice.who <= Who::kStorm) {
     points.matters = [&] { return of->world.due(); };
   }
@@ -256,6 +262,96 @@ TEST_P(Bytes, that_arrive_while_a_frame_is_copied_are_not_taken_for_it)
 INSTANTIATE_TEST_SUITE_P(
   All, Bytes, ::testing::Values(kSettings[0], kSettings[3]),
   [](const auto & of) { return of.param.name; });
+
+// What daemon and executor share with those who come in, and outside critical sections touches all the same.
+struct Exception
+{
+  const char * of;
+  size_t begin, end;
+  const char * why;
+};
+#define FIELD(type, field) #type, offsetof(type, field), offsetof(type, field) + sizeof(type::field)
+constexpr Exception kExceptions[] = {
+  {FIELD(rclrt_daemon, busy),
+   "who is told that a piece has left looks whether it was transmitting"},
+  {FIELD(rclrt_daemon, encoder), "only of who has set busy"},
+  {FIELD(rclrt_daemon, message), "only of who has set busy"},
+  {FIELD(rclrt_daemon, message_length), "only of who has set busy"},
+  {FIELD(rclrt_daemon, message_at), "only of who has set busy"},
+  {FIELD(rclrt_daemon, control), "only of who has set busy"},
+  {FIELD(rclrt_daemon, scanner),
+   "only of reception, which is an interrupt here and the operation there"},
+  {FIELD(rclrt_node, stream), "only of who has acquired it"},
+  {FIELD(rclrt_node, state), "only of who has acquired it"},
+  {FIELD(rclrt_slot, taken), "only of who has it out of line"},
+  {FIELD(rclrt_callback, fresh), "only of who runs it"},
+  {FIELD(rclrt_executor, semantics), "set while nobody runs anything"},
+};
+#undef FIELD
+
+// Not only where it shows on one processor: a flag is written whole there, but a thread or a compiler
+// that is not told of the others may see it at any time.
+TEST(Fields, that_those_who_come_in_share_are_touched_in_critical_sections)
+{
+  if (!Points::sees_accesses()) {
+    GTEST_SKIP() << "a sanitizer takes the place of what sees the accesses";
+  }
+  struct Touched
+  {
+    bool open_read, open_write, in_read, in_write;
+  };
+  std::map<std::pair<std::string, size_t>, Touched> all;
+  const auto watch = [&](const Scene & of, const void * address, bool writes, Points::By by) {
+    const auto note = [&](const char * name, const auto * first, size_t count = 1) {
+      const auto at = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(first);
+      if (at < sizeof(*first) * count) {  // wraps for what is before it
+        Touched & touched = all[{name, at % sizeof(*first)}];
+        const bool open = by == Points::By::kOperation;
+        const bool in = by == Points::By::kComeIn;
+        (writes ? touched.open_write : touched.open_read) |= open;
+        (writes ? touched.in_write : touched.in_read) |= in;
+      }
+    };
+    note("rclrt_daemon", &of.daemon);
+    note("rclrt_node", of.nodes.data(), of.nodes.size());
+    note("rclrt_slot", of.slots.data(), of.slots.size());
+    for (const auto * each : {&of.high, &of.low, &of.urgent, &of.best}) {
+      note("rclrt_output_stream", &each->self.own_stream);
+    }
+    note("rclrt_executor", &of.executor);
+    for (const auto * each : {&of.guard.callback, &of.lowest.callback, &of.in.callback}) {
+      note("rclrt_callback", each);
+    }
+  };
+  for (const auto & operation : kOperations) {
+    for (const Who who : {Who::kStorm, Who::kLevel}) {
+      for (int at = 1; at < 40; at += 6) {
+        Choice choice{who, at};
+        choice.watch = watch;
+        (void)run(operation, kSerial, choice);
+      }
+    }
+  }
+  std::set<const Exception *> needed;
+  for (const auto & [place, touched] : all) {
+    const auto & [name, offset] = place;
+    const bool raced = (touched.open_write && (touched.in_read || touched.in_write)) ||
+                       (touched.open_read && touched.in_write);
+    const auto * exception =
+      std::find_if(std::begin(kExceptions), std::end(kExceptions), [&](const auto & each) {
+        return each.of == name && offset >= each.begin && offset < each.end;
+      });
+    if (raced && exception != std::end(kExceptions)) {
+      needed.insert(exception);
+    }
+    EXPECT_TRUE(!raced || exception != std::end(kExceptions))
+      << "byte " << offset << " of " << name;
+  }
+  for (const auto & exception : kExceptions) {
+    EXPECT_EQ(needed.count(&exception), 1U) << "byte " << exception.begin << " of " << exception.of
+                                            << " is no exception: " << exception.why;
+  }
+}
 
 // Does anything go wrong when this critical section does not mask? In a process of its own, which may
 // crash or go around for ever.

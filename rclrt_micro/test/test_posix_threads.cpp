@@ -6,12 +6,15 @@
 // thread sanitizer this shows what no interleaving of whole accesses can.
 #include <sched.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <sstream>
 
 #include "posix.hpp"
 
@@ -285,6 +288,49 @@ bool under_fifo(int priority, const std::function<void()> & body)
     }
   }).join();
   return permitted;
+}
+
+// What the calling thread runs at, inherited or its own: 0 outside SCHED_FIFO.
+int priority_in_effect()
+{
+  std::ifstream file("/proc/thread-self/stat");
+  std::string line;
+  std::getline(file, line);
+  std::istringstream fields(line.substr(line.rfind(')') + 1));
+  std::string field;
+  for (int i = 3; i <= 18; ++i) {  // from the state on; 18 is the priority: -1 - that of SCHED_FIFO
+    fields >> field;
+  }
+  return std::max(0, -1 - std::atoi(field.c_str()));
+}
+
+TEST(CriticalSection, is_left_at_the_priority_of_who_waits_for_it)
+{
+  rclrt_posix posix{};
+  ASSERT_EQ(rclrt_posix_udp(&posix, "127.0.0.1", 1), RCLRT_OK);
+  const rclrt_port & port = posix.port;
+  const uint32_t token = port.enter(port.context);  // under SCHED_OTHER
+  EXPECT_EQ(priority_in_effect(), 0);
+  std::atomic<bool> done{false};
+  std::atomic<bool> permitted{true};
+  std::thread urgent([&] {
+    permitted = under_fifo(11, [&] { port.leave(port.context, port.enter(port.context)); });
+    done = true;
+  });
+  const auto end = std::chrono::steady_clock::now() + kPatience / 4;
+  int seen = 0;
+  while (seen == 0 && !done && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+    seen = priority_in_effect();
+  }
+  EXPECT_TRUE(!permitted || !done) << "it did not wait";
+  port.leave(port.context, token);
+  urgent.join();
+  rclrt_posix_fini(&posix);
+  if (!permitted) {
+    GTEST_SKIP() << "SCHED_FIFO is not permitted: docs/how-to/real-time-permissions.md";
+  }
+  EXPECT_EQ(seen, 11);
 }
 
 bool took(rclrt_posix_resource & resource)

@@ -14,7 +14,8 @@
  * Triggers. ANY, the default, has no batches. With another trigger, with LET, or with a callback
  * that runs ALWAYS, a round is a batch: when the trigger holds, everything that is ready is granted
  * together (with LET, its data is taken then), and runs by priority before the trigger is asked
- * again. What is ready stays ready while the trigger does not hold; nothing is lost.
+ * again. What is ready stays ready while the trigger does not hold; nothing is lost. ALL takes one
+ * step per callback in a critical section; a trigger of the user's is asked outside of any.
  *
  * Preemption levels. Priorities can be cut into levels, each with a context of its own in the port
  * (interrupt priority, task, thread, or virtual context): see rclrt_executor_use_levels().

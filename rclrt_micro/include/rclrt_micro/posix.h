@@ -40,6 +40,12 @@ struct rclrt_posix
   int error;          /* errno of what failed last */
   uint32_t oversized; /* datagrams longer than message_capacity, dropped */
   int woken;          /* an eventfd that ends the wait for the line */
+  /* Of critical sections. With priority inheritance, not with a ceiling as resources (below) have:
+   * threads outside SCHED_FIFO enter them too, to which a ceiling is closed (who reads the line,
+   * levels without priorities, threads of the program that trigger), and who is the most urgent of
+   * all is not known. A ceiling would bound no more: sections never nest, so there is no deadlock
+   * and no chain of waits, and who enters waits for one section of somebody less urgent at most. It
+   * would cost two system calls a section, where this costs none unless somebody waits. */
   pthread_mutex_t mutex;
   /* Preemption levels. */
   struct rclrt_executor * executor;
@@ -69,8 +75,8 @@ enum rclrt_ret rclrt_posix_run(
 
 /* Something that callbacks of several levels use. Under SCHED_FIFO by the immediate ceiling
  * protocol: whoever has it runs at its ceiling, so that nobody else who uses it can run on that
- * processor meanwhile, and waits at most for one use by somebody less urgent. The port's own
- * critical sections have priority inheritance instead: threads outside SCHED_FIFO enter them too. */
+ * processor meanwhile, and waits at most for one use by somebody less urgent. (The port's own critical
+ * sections have priority inheritance: see `mutex`.) */
 struct rclrt_posix_resource
 {
   pthread_mutex_t mutex;
