@@ -13,7 +13,6 @@
 #include <functional>
 #include <memory>
 
-#include "message_deadlines.hpp"
 #include "rcl/error_handling.h"
 #include "rcl/event_callback.h"
 #include "rclcpp/exceptions.hpp"
@@ -30,8 +29,7 @@ struct Announce
   /// Weak: this may stay long after the executor is gone (see outlive_destruction()).
   std::weak_ptr<rclrt_config::ConfiguredEngine> engine;
   std::shared_ptr<rclrt_core::Callback> callback;
-  std::shared_ptr<WaitableEvents> events;       // of a waitable only
-  std::shared_ptr<MessageDeadlines> deadlines;  // of a subscription only
+  std::shared_ptr<WaitableEvents> events;  // of a waitable only
 
   void operator()(std::size_t count, int id = 0) const
   {
@@ -42,9 +40,6 @@ struct Announce
     rclrt_config::MiddlewareThreads::instance().greet();
     if (events) {
       events->push(count, id);
-    }
-    if (deadlines) {
-      deadlines->announced();
     }
     present->engine().notify(*callback, count);
   }

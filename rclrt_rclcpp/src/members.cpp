@@ -11,6 +11,7 @@
 #include "announce.hpp"
 #include "engine_executor_impl.hpp"
 #include "group_names.hpp"
+#include "message_deadlines.hpp"
 #include "rcl/client.h"
 #include "rcl/service.h"
 #include "rcl/subscription.h"
@@ -204,18 +205,16 @@ void EngineExecutor::Impl::add_members(
 
   for (const auto & entity : subscriptions) {
     if (!is_known(entity.get())) {
-      Announce with_deadlines;
-      const auto deadlines = with_deadlines.deadlines = std::make_shared<MessageDeadlines>();
       add(
         entity, known,
         options_for(
           entity.get(), known, CallbackKind::kSubscription, entity->get_topic_name(),
           depth_of(entity->get_actual_qos())),
-        [deadlines](const std::shared_ptr<rclcpp::SubscriptionBase> & present) {
+        [](const std::shared_ptr<rclcpp::SubscriptionBase> & present) {
           TRACETOOLS_TRACEPOINT(
             rclcpp_executor_execute,
             static_cast<const void *>(present->get_subscription_handle().get()));
-          if (!deadlines->execute(*present)) {
+          if (!execute_with_deadline(*present)) {
             execute_subscription(present);
           }
           return true;
@@ -224,8 +223,7 @@ void EngineExecutor::Impl::add_members(
           return register_with_rcl(
             &rcl_subscription_set_on_new_message_callback, present->get_subscription_handle(),
             announce);
-        },
-        std::move(with_deadlines));
+        });
     }
   }
   for (const auto & entity : services) {

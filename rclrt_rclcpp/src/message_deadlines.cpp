@@ -29,24 +29,15 @@ rclrt_core::DeadlineRing::PublisherId publisher_of(const rmw_message_info_t & in
   return id;
 }
 
-}  // namespace
-
-void MessageDeadlines::announced() noexcept
-{
-  if (rclrt_core::current_job() != nullptr) {
-    by_jobs_.store(true, std::memory_order_relaxed);
-  }
-}
-
 /// Returns whether there was a message.
 template <typename Take>
-bool MessageDeadlines::take(
-  const rclcpp::SubscriptionBase & subscription, rclcpp::MessageInfo * info, Take take) const
+bool take(
+  const rclcpp::SubscriptionBase & subscription, rclcpp::MessageInfo * info, Take take_message)
 {
   rmw_message_info_t & of_message = info->get_rmw_message_info();
   of_message.from_intra_process = false;
   try {
-    if (!take()) {
+    if (!take_message()) {
       return false;
     }
   } catch (const rclcpp::exceptions::RCLError & error) {
@@ -55,43 +46,12 @@ bool MessageDeadlines::take(
       error.what());
     return false;
   }
-  const auto carried = rclrt_core::DeadlineRing::of_process()->find(
-    publisher_of(of_message), of_message.publication_sequence_number);
-  if (carried || !by_jobs_.load(std::memory_order_relaxed)) {
-    // Of a publisher that says nothing, nothing may be expected either.
-    rclrt_core::inherit_deadline(carried.value_or(rclrt_core::kNever));
-  }
+  rclrt_core::inherit_deadline(rclrt_core::DeadlineRing::of_process()->find(
+    publisher_of(of_message), of_message.publication_sequence_number));
   return true;
 }
 
-bool MessageDeadlines::execute(rclcpp::SubscriptionBase & subscription) const
-{
-  if (rclrt_core::DeadlineRing::of_process() == nullptr || detail::is_dynamic(subscription)) {
-    return false;
-  }
-  rclcpp::MessageInfo info;
-  if (subscription.is_serialized()) {
-    auto bytes = subscription.create_serialized_message();
-    if (take(subscription, &info, [&] { return subscription.take_serialized(*bytes, info); })) {
-      subscription.handle_serialized_message(bytes, info);
-    }
-    subscription.return_serialized_message(bytes);
-    return true;
-  }
-  if (subscription.can_loan_messages()) {
-    execute_loan(subscription);
-    return true;
-  }
-  auto message = subscription.create_message();
-  if (take(
-        subscription, &info, [&] { return subscription.take_type_erased(message.get(), info); })) {
-    subscription.handle_message(message, info);
-  }
-  subscription.return_message(message);
-  return true;
-}
-
-void MessageDeadlines::execute_loan(rclcpp::SubscriptionBase & subscription) const
+void execute_loan(rclcpp::SubscriptionBase & subscription)
 {
   const auto handle = subscription.get_subscription_handle();
   const auto give_back = [&](void * loan) {
@@ -116,6 +76,35 @@ void MessageDeadlines::execute_loan(rclcpp::SubscriptionBase & subscription) con
   if (is_taken) {
     subscription.handle_loaned_message(loan, info);
   }
+}
+
+}  // namespace
+
+bool execute_with_deadline(rclcpp::SubscriptionBase & subscription)
+{
+  if (rclrt_core::DeadlineRing::of_process() == nullptr || detail::is_dynamic(subscription)) {
+    return false;
+  }
+  rclcpp::MessageInfo info;
+  if (subscription.is_serialized()) {
+    auto bytes = subscription.create_serialized_message();
+    if (take(subscription, &info, [&] { return subscription.take_serialized(*bytes, info); })) {
+      subscription.handle_serialized_message(bytes, info);
+    }
+    subscription.return_serialized_message(bytes);
+    return true;
+  }
+  if (subscription.can_loan_messages()) {
+    execute_loan(subscription);
+    return true;
+  }
+  auto message = subscription.create_message();
+  if (take(
+        subscription, &info, [&] { return subscription.take_type_erased(message.get(), info); })) {
+    subscription.handle_message(message, info);
+  }
+  subscription.return_message(message);
+  return true;
 }
 
 }  // namespace rclrt_rclcpp

@@ -9,34 +9,16 @@
 #ifndef MESSAGE_DEADLINES_HPP_
 #define MESSAGE_DEADLINES_HPP_
 
-#include <atomic>
-
 #include "rclcpp/subscription_base.hpp"
 
 namespace rclrt_rclcpp
 {
 
-class MessageDeadlines
-{
-public:
-  /// A message is announced by the calling thread. If that runs a job, the engine knows the deadline.
-  void announced() noexcept;
-
-  /// Takes a message, has the calling job inherit what it carries, and has it handled: what
-  /// rclcpp::Executor::execute_subscription() does, without a place in between. Errors of taking are
-  /// logged, as there. Returns false if nothing was done, because this process shares no deadlines or
-  /// rclcpp's way of taking such messages is not known here. Adds no allocation; one lock.
-  bool execute(rclcpp::SubscriptionBase & subscription) const;
-
-private:
-  template <typename Take>
-  bool take(
-    const rclcpp::SubscriptionBase & subscription, rclcpp::MessageInfo * info, Take take) const;
-  void execute_loan(rclcpp::SubscriptionBase & subscription) const;
-
-  /// Written by who announces, before the engine's lock; read by jobs, after it.
-  std::atomic<bool> by_jobs_{false};
-};
+/// Takes a message, has the calling job inherit what it carries, and has it handled: what
+/// rclcpp::Executor::execute_subscription() does, without a place in between. Errors of taking are
+/// logged, as there. Returns false if nothing was done, because this process shares no deadlines or
+/// rclcpp's way of taking such messages is not known here. Adds no allocation; one lock.
+bool execute_with_deadline(rclcpp::SubscriptionBase & subscription);
 
 }  // namespace rclrt_rclcpp
 
