@@ -79,13 +79,16 @@ CpuSet::CpuSet(const std::vector<int> & cpus)
   for (const int cpu : cpus) {
     if (cpu >= 0 && cpu < kMaxCpus) {
       words_[word_of(cpu)] |= bit_of(cpu);
+    } else {
+      out_of_range_ = cpu;
     }
   }
 }
 
 bool CpuSet::empty() const noexcept
 {
-  return std::all_of(words_.begin(), words_.end(), [](uint64_t word) { return word == 0; });
+  return !out_of_range_ &&
+         std::all_of(words_.begin(), words_.end(), [](uint64_t word) { return word == 0; });
 }
 
 bool CpuSet::contains(int cpu) const noexcept
@@ -120,6 +123,9 @@ std::string CpuSet::to_string() const
       text += "-" + std::to_string(last);
     }
     first = last;
+  }
+  if (out_of_range_) {
+    text += (text.empty() ? "" : ",") + std::to_string(*out_of_range_);
   }
   return text;
 }
@@ -222,8 +228,12 @@ Status validate(const Attributes & attributes, int cpu_count, const std::string 
     }
   }
 
-  for (const int cpu : attributes.cpu_affinity.cpus()) {
-    if (cpu >= cpu_count) {
+  std::vector<int> cpus = attributes.cpu_affinity.cpus();
+  if (const auto cpu = attributes.cpu_affinity.out_of_range()) {
+    cpus.push_back(*cpu);
+  }
+  for (const int cpu : cpus) {
+    if (cpu < 0 || cpu >= cpu_count) {
       return wrong(
         "cpu_affinity names CPU " + std::to_string(cpu) + ", but this machine has CPUs 0 to " +
         std::to_string(cpu_count - 1));

@@ -377,11 +377,12 @@ Demand Engine::Impl::demand_of(const CallbackNode & waiting) const noexcept
     waiting.attributes, attributes.is_ext(waiting.attributes) ? waiting.head.deadline : kNever};
 }
 
+// The publisher may be of another engine: its worker is this thread's own, and nobody else writes the
+// priority of the job that it runs.
 void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
 {
   if (
-    !callback.inherit_priority || engine_here != this ||
-    worker_here->job.priority <= callback.priority) {
+    !callback.inherit_priority || !worker_here || worker_here->job.priority <= callback.priority) {
     return;
   }
   unlink(callback);

@@ -59,12 +59,15 @@ TEST(CpuSet, text_is_as_in_configuration_files)
   EXPECT_EQ(CpuSet({63, 64, 65, 1023}).to_string(), "63-65,1023");
 }
 
-TEST(CpuSet, numbers_out_of_range_are_ignored)
+TEST(CpuSet, numbers_out_of_range_are_no_members_but_are_not_forgotten)
 {
-  const CpuSet set({-1, 1024, 5});
+  const CpuSet set({5, 1024});
   EXPECT_EQ(set.cpus(), std::vector<int>({5}));
-  EXPECT_FALSE(set.contains(-1));
   EXPECT_FALSE(set.contains(1024));
+  EXPECT_EQ(set.to_string(), "5,1024");
+  EXPECT_NE(set, CpuSet({5}));
+  EXPECT_FALSE(CpuSet({-1}).contains(-1));
+  EXPECT_FALSE(CpuSet({-1}).empty());  // empty would mean: do not touch the affinity
 }
 
 TEST(CpuSet, equality_is_of_the_members)
@@ -146,6 +149,17 @@ TEST(Attributes, complaint_names_subject_field_value_and_range)
     complaint(pinned),
     "callback 'a': cpu_affinity names CPU 4, but this machine has CPUs 0 to 3 "
     "(scheduling_policy unchanged)");
+}
+
+TEST(Attributes, cpus_that_no_machine_has_are_refused_too)
+{
+  for (const int cpu : {-1, 1024, 5000}) {
+    Attributes pinned;
+    pinned.cpu_affinity = CpuSet({0, cpu});
+    EXPECT_EQ(
+      complaint(pinned), "callback 'a': cpu_affinity names CPU " + std::to_string(cpu) +
+                           ", but this machine has CPUs 0 to 3 (scheduling_policy unchanged)");
+  }
 }
 
 TEST(Attributes, runtime_deadline_and_period_must_not_decrease)

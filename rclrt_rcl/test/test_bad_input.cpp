@@ -125,8 +125,11 @@ TEST_F(BadInput, scheduling)
       s.attributes.priority = 0;
     }),
     "/node/waitable/w");
-  EXPECT_ERROR(
-    make([](Scheduling & s) { s.attributes.cpu_affinity = rclrt_core::CpuSet({1000}); }), "1000");
+  for (const int cpu : {1000, 1024, -1}) {
+    EXPECT_ERROR(
+      make([cpu](Scheduling & s) { s.attributes.cpu_affinity = rclrt_core::CpuSet({cpu}); }),
+      "names CPU " + std::to_string(cpu) + ",");
+  }
   EXPECT_EQ(executor.statistics().count("/node/waitable/w"), 0U);
   make([](Scheduling &) {});  // the name is free
 }

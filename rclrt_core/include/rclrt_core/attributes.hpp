@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,10 +45,12 @@ public:
 
   CpuSet() = default;
 
-  /// Numbers outside [0, kMaxCpus) are ignored here; validate() reports CPUs that do not exist.
+  /// A number outside [0, kMaxCpus) is no member, but the set is not empty for it: it is kept (the last
+  /// one of several) for validate(), which reports it like every CPU that does not exist.
   explicit CpuSet(const std::vector<int> & cpus);
 
   bool empty() const noexcept;
+  std::optional<int> out_of_range() const noexcept { return out_of_range_; }
   bool contains(int cpu) const noexcept;
   static CpuSet from_words(const Words & words) noexcept
   {
@@ -62,12 +65,13 @@ public:
 
   friend bool operator==(const CpuSet & a, const CpuSet & b) noexcept
   {
-    return a.words_ == b.words_;
+    return a.words_ == b.words_ && a.out_of_range_ == b.out_of_range_;
   }
   friend bool operator!=(const CpuSet & a, const CpuSet & b) noexcept { return !(a == b); }
 
 private:
   Words words_{};
+  std::optional<int> out_of_range_;
 };
 
 struct Attributes
