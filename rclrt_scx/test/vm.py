@@ -16,6 +16,7 @@ programs must not spin without `pause`, or the other CPUs stand still.
 from __future__ import annotations
 
 import gzip
+import re
 import shutil
 import stat
 import subprocess
@@ -25,6 +26,8 @@ from pathlib import Path
 QEMU = "qemu-system-x86_64"
 BUSYBOX = Path("/bin/busybox")
 END = "VM-END"
+KERNEL_LOG = "VM-KERNEL-LOG "
+COMPLAINT = "WARNING:|BUG:|Oops|Kernel panic|stall|lockup|blocked for more than"
 
 # The kernel's tests of its ciphers take every CPU but the dispatcher's for seconds after the boot;
 # who waits for these CPUs in turns keeps its own. Mitigations cost instructions.
@@ -46,6 +49,8 @@ echo -1 > /proc/sys/kernel/sched_rt_runtime_us
 export PATH=/bin
 sh /script {argument} 2>&1
 echo
+# The console shows only what ends the machine: a warning is in the log alone.
+dmesg | grep -E '{complaint}' | sed 's/^/{kernel_log}/'
 echo {end}
 poweroff -f
 """
@@ -108,6 +113,16 @@ def boot(
     return text
 
 
+def complaints(text: str) -> list[str]:
+    """Return what the kernel complained of, on its console or in its log."""
+    on_console = re.compile(r"^\[ *[0-9.]+\].*(?:" + COMPLAINT + ")")
+    return [
+        line
+        for line in text.splitlines()
+        if line.startswith(KERNEL_LOG) or on_console.match(line)
+    ]
+
+
 def _initial_file_system(script: str, argument: str, programs: list[Path]) -> bytes:
     files: dict[str, tuple[int, bytes]] = {}
 
@@ -118,7 +133,8 @@ def _initial_file_system(script: str, argument: str, programs: list[Path]) -> by
         files[path] = (mode, data)
 
     put("/bin/busybox", BUSYBOX.read_bytes(), stat.S_IFREG | 0o755)
-    put("/init", _INIT.format(end=END, argument=argument).encode(), stat.S_IFREG | 0o755)
+    init = _INIT.format(end=END, argument=argument, complaint=COMPLAINT, kernel_log=KERNEL_LOG)
+    put("/init", init.encode(), stat.S_IFREG | 0o755)
     put("/script", script.encode(), stat.S_IFREG | 0o644)
     put(
         "/etc/passwd", b"root:x:0:0::/:/bin/sh\nuser:x:1000:1000::/:/bin/sh\n", stat.S_IFREG | 0o644
