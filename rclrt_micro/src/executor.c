@@ -260,16 +260,22 @@ static struct rclrt_callback * first_with_budget(
   return callback == NULL && executor->levels == 1 ? first : callback;
 }
 
-/* The next of the ready ones from `least` up to `below`, taken out. */
+/* The next of the ready ones from `least` up to `below`, taken out. Before them what was granted, also
+ * when there are no batches any more. */
 static struct rclrt_callback * pop_ready(
   struct rclrt_executor * executor, unsigned least, unsigned below, uint64_t * again)
 {
   const uint64_t now = executor->port->now_ns(executor->port->context);
   const uint32_t token = executor_enter(executor);
-  struct rclrt_callback * callback = first_with_budget(executor, least, below, now, again);
+  struct rclrt_callback * callback = NULL;
+  if (executor->granted.used != 0) {
+    callback = ready_of(rclrt_queue_first(&executor->granted));
+  } else {
+    callback = first_with_budget(executor, least, below, now, again);
+    rclrt_budget_use(callback == NULL ? NULL : callback->budget, 1, now);
+  }
   if (callback != NULL) {
     executor_take_out(executor, callback);
-    rclrt_budget_use(callback->budget, 1, now);
   }
   executor_leave(executor, token);
   return callback;
@@ -357,11 +363,10 @@ void executor_grant(struct rclrt_executor * executor)
 static struct rclrt_callback * next(struct rclrt_executor * executor)
 {
   uint64_t again;
-  /* What was granted runs, also when there are no batches any more. */
-  struct rclrt_callback * callback = pop_granted(executor);
-  if (callback == NULL && !executor_batches(executor)) {
+  if (!executor_batches(executor)) {
     return pop_ready(executor, 0, RCLRT_PRIORITIES, &again);
   }
+  struct rclrt_callback * callback = pop_granted(executor);
   if (callback == NULL && executor_triggered(executor)) {
     executor_grant(executor);
     callback = pop_granted(executor);
