@@ -49,11 +49,11 @@ std::shared_ptr<rcl_node_t> make_handle(
     arguments.push_back(argument.c_str());
   }
   // Also when there are none: rcl wants them parsed if those of the context are not to count.
-  throw_unless_ok(
+  const int count = static_cast<int>(arguments.size());
+  detail::throw_unless_parsed(
     rcl_parse_arguments(
-      static_cast<int>(arguments.size()), arguments.data(), rcl_get_default_allocator(),
-      &rcl_options.arguments),
-    what + ": its arguments");
+      count, arguments.data(), rcl_get_default_allocator(), &rcl_options.arguments),
+    what + ": its arguments", count, arguments.data());
   detail::reject_unknown_ros_arguments(rcl_options.arguments, arguments.data());
   std::lock_guard<std::recursive_mutex> lock(detail::logging_mutex());
   auto node = std::make_unique<rcl_node_t>(rcl_get_zero_initialized_node());
