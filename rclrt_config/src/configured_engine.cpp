@@ -423,19 +423,30 @@ Status ConfiguredEngine::outrank_callbacks()
 
 Status ConfiguredEngine::check_outranked(const Attributes & most_urgent, const std::string & whose)
 {
+  const MiddlewareThreads & threads = MiddlewareThreads::instance();
+  const std::string who =
+    "'" + whose + "' (" + to_string(most_urgent.policy) +
+    (most_urgent.priority > 0 ? " " + std::to_string(most_urgent.priority) : "") + ")";
   std::string outranked;
-  for (const auto & name : MiddlewareThreads::instance().outranked_by(most_urgent)) {
+  for (const auto & name : threads.outranked_by(most_urgent)) {
     outranked += (outranked.empty() ? "" : ", ") + name;
   }
-  if (outranked.empty()) {
+  Finding finding;
+  if (!outranked.empty()) {
+    finding.subject = "middleware threads " + outranked;
+    finding.what =
+      "are not more urgent than " + who + ", which will preempt them while they hold its locks";
+    finding.fix = "leave the option middleware_threads at its default and priority 99 unused";
+  } else if (!threads.found() && middleware_threads_.mode != AttributesMode::kOff) {
+    finding.subject = "middleware threads";
+    finding.what = "none was found, since only those of Fast DDS are known (dds.*): " + who +
+                   " will preempt those of another middleware while they hold its locks";
+    finding.fix =
+      "set RMW_IMPLEMENTATION=rmw_fastrtps_cpp; or give them a higher priority by the middleware's "
+      "own means and set MiddlewareThreadsOptions::mode to off";
+  } else {
     return {};
   }
-  Finding finding;
-  finding.subject = "middleware threads " + outranked;
-  finding.what = "are not more urgent than '" + whose + "' (" + to_string(most_urgent.policy) +
-                 (most_urgent.priority > 0 ? " " + std::to_string(most_urgent.priority) : "") +
-                 "), which will preempt them while they hold its locks";
-  finding.fix = "leave the option middleware_threads at its default and priority 99 unused";
   report(finding);
   return middleware_threads_.mode == AttributesMode::kRequire ? Status::error(to_string(finding))
                                                               : Status();

@@ -43,5 +43,43 @@ TEST(ConfiguredEngine, knows_the_names_of_callbacks_that_are_gone_but_not_for_ev
   EXPECT_EQ(names.at(last), "callback 1099");
 }
 
+/// As with any middleware but Fast DDS: this process has no thread of that name.
+TEST(ConfiguredEngine, says_so_when_it_finds_no_thread_of_the_middleware_to_put_above_its_callbacks)
+{
+  using rclrt_core::AttributesMode;
+  using rclrt_core::SchedulingPolicy;
+  rclrt_core::SimPlatform sim;
+  const auto told = [&](AttributesMode mode, SchedulingPolicy policy, int priority) {
+    ConfiguredEngineOptions options;
+    options.middleware_threads.mode = mode;
+    std::unique_ptr<ConfiguredEngine> engine;
+    EXPECT_TRUE(ConfiguredEngine::make(sim, options, &engine).ok());
+    std::shared_ptr<rclrt_core::Group> group;
+    EXPECT_TRUE(engine->add_group({}, "", &group).ok());
+    rclrt_core::CallbackOptions callback;
+    callback.name = "/a/subscription/b";
+    callback.run = [](const rclrt_core::Job &) { return true; };
+    callback.attributes.policy = policy;
+    callback.attributes.priority = priority;
+    std::shared_ptr<rclrt_core::Callback> added;
+    EXPECT_TRUE(engine->add_callback(callback, group, &added).ok());
+    const rclrt_core::Status begun = engine->begin_spin([](const rclrt_core::Finding &) {});
+    std::string text = begun.ok() ? "" : "refused: " + begun.message() + "\n";
+    for (const rclrt_core::Finding & finding : engine->findings()) {
+      text += to_string(finding) + "\n";
+    }
+    engine->end_spin();
+    return text;
+  };
+  const std::string finding = told(AttributesMode::kPrefer, SchedulingPolicy::kFifo, 30);
+  EXPECT_EQ(finding.rfind("middleware threads: none was found", 0), 0U) << finding;
+  EXPECT_NE(finding.find("'/a/subscription/b' (fifo 30)"), std::string::npos) << finding;
+  EXPECT_NE(finding.find("RMW_IMPLEMENTATION"), std::string::npos) << finding;
+  EXPECT_EQ(
+    told(AttributesMode::kRequire, SchedulingPolicy::kFifo, 30), "refused: " + finding + finding);
+  EXPECT_EQ(told(AttributesMode::kOff, SchedulingPolicy::kFifo, 30), "");
+  EXPECT_EQ(told(AttributesMode::kPrefer, SchedulingPolicy::kOther, 0), "");
+}
+
 }  // namespace
 }  // namespace rclrt_config

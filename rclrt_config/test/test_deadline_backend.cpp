@@ -31,6 +31,39 @@ using rclrt_core::SchedulingPolicy;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
+/// A thread that is one of the middleware's, by its name.
+class MiddlewareThread
+{
+public:
+  MiddlewareThread()
+  {
+    while (id_ == 0) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  }
+  ~MiddlewareThread()
+  {
+    over_ = true;
+    thread_.join();
+  }
+  MiddlewareThread(const MiddlewareThread &) = delete;
+  MiddlewareThread & operator=(const MiddlewareThread &) = delete;
+
+  rclrt_core::ThreadId id() const { return id_; }
+
+private:
+  std::atomic<rclrt_core::ThreadId> id_{0};
+  std::atomic<bool> over_{false};
+  std::thread thread_{[this] {
+    pthread_setname_np(pthread_self(), "dds.test");
+    rclrt_core::LinuxPlatform platform;
+    id_ = platform.current_thread();
+    while (!over_) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  }};
+};
+
 class DeadlineBackendTest : public ::testing::Test
 {
 protected:
@@ -96,6 +129,7 @@ protected:
     return refused == 0;
   }
 
+  const MiddlewareThread middleware_;
   rclrt_core::LinuxPlatform platform_;
   std::unique_ptr<ConfiguredEngine> engine_;
   std::shared_ptr<rclrt_core::Group> group_;
@@ -232,20 +266,6 @@ TEST_F(DeadlineBackendTest, threads_of_the_middleware_are_raised_above_ext_or_ar
   if (!may_have_priorities()) {
     GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
   }
-  rclrt_core::ThreadId id = 0;
-  std::atomic<bool> named{false};
-  std::atomic<bool> over{false};
-  std::thread middleware([&] {
-    pthread_setname_np(pthread_self(), "dds.test");
-    id = platform_.current_thread();
-    named = true;
-    while (!over) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
-  });
-  while (!named) {
-    std::this_thread::sleep_for(milliseconds(1));
-  }
   Attributes has;
   for (const bool is_kernels : {true, false}) {
     for (const auto mode : {AttributesMode::kPrefer, AttributesMode::kOff}) {
@@ -257,7 +277,7 @@ TEST_F(DeadlineBackendTest, threads_of_the_middleware_are_raised_above_ext_or_ar
       make(options);
       add("/a/subscription/b", SchedulingPolicy::kExt);
       ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
-      EXPECT_EQ(platform_.read_back(id, &has), 0);
+      EXPECT_EQ(platform_.read_back(middleware_.id(), &has), 0);
       if (mode == AttributesMode::kPrefer) {
         EXPECT_EQ(has.policy, SchedulingPolicy::kFifo);
         EXPECT_EQ(has.priority, is_kernels ? 1 : 50);
@@ -267,7 +287,7 @@ TEST_F(DeadlineBackendTest, threads_of_the_middleware_are_raised_above_ext_or_ar
         EXPECT_THAT(findings(), HasSubstr("middleware threads dds.test"));
       }
       engine_->end_spin();
-      EXPECT_EQ(platform_.read_back(id, &has), 0);
+      EXPECT_EQ(platform_.read_back(middleware_.id(), &has), 0);
       EXPECT_EQ(has.policy, SchedulingPolicy::kOther) << "it gets back what it had";
     }
   }
@@ -279,8 +299,6 @@ TEST_F(DeadlineBackendTest, threads_of_the_middleware_are_raised_above_ext_or_ar
   make(options);
   add("/a/subscription/b", SchedulingPolicy::kExt);
   EXPECT_FALSE(engine_->begin_spin([](const Finding &) {}).ok());
-  over = true;
-  middleware.join();
 }
 
 TEST_F(DeadlineBackendTest, is_not_made_for_executors_without_ext_callbacks)

@@ -358,6 +358,12 @@ TEST(InheritedPriority, a_subscription_gets_the_highest_of_those_who_publish_to_
   CallbackOptions sink = engine.callback_options("sink", milliseconds(5));
   sink.attributes = fifo(1);
   sink.inherit_priority = true;
+  std::vector<int> priorities;
+  sink.run = [&](const Job & job) {
+    priorities.push_back(job.priority);
+    engine.sim.work(milliseconds(5));
+    return true;
+  };
   engine.add(sink);
   CallbackOptions publisher = engine.callback_options("publisher", {});
   publisher.run = [&](const Job &) {
@@ -384,6 +390,7 @@ TEST(InheritedPriority, a_subscription_gets_the_highest_of_those_who_publish_to_
       "1-1-1 publisher 10", "1-1-11 sink", "2-2-7 rival",             // below it
       "21-21-21 publisher 30", "21-21-26 sink", "22-26-31 rival",     // above it
       "41-41-51 publisher 10", "41-41-46 sink", "42-46-51 rival"}));  // and stays so
+  EXPECT_EQ(priorities, (std::vector<int>{10, 30, 30}));
 }
 
 TEST(InheritedPriority, the_publisher_may_be_a_callback_of_another_engine_of_the_process)

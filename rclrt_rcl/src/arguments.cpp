@@ -4,6 +4,7 @@
 #include "arguments.hpp"
 
 #include "rcl/allocator.h"
+#include "rclrt_config/configuration.hpp"
 #include "rclrt_rcl/error.hpp"
 
 namespace rclrt_rcl
@@ -39,6 +40,26 @@ std::vector<std::string> unparsed_arguments(
 {
   return pick(
     arguments, argv, rcl_arguments_get_count_unparsed(&arguments), &rcl_arguments_get_unparsed);
+}
+
+void throw_unless_parsed(
+  rcl_ret_t result, const std::string & doing, int argc, const char * const * argv)
+{
+  if (result == RCL_RET_OK) {
+    return;
+  }
+  std::string text = doing + ": " + take_rcl_error();
+  bool is_for_ros = false;
+  for (int i = 0; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (is_for_ros && argument == "--params-file" && i + 1 < argc) {
+      const auto read = rclrt_config::Configuration().load(argv[++i]);
+      text += read.ok() ? "" : ". " + read.message();
+    } else {
+      is_for_ros = argument == "--ros-args" || (is_for_ros && argument != "--");
+    }
+  }
+  throw Error(text, result);
 }
 
 void reject_unknown_ros_arguments(const rcl_arguments_t & arguments, const char * const * argv)

@@ -19,6 +19,11 @@ namespace detail
 std::vector<std::string> unparsed_arguments(
   const rcl_arguments_t & arguments, const char * const * argv);
 
+/// Error if rcl did not like its arguments. It knows at best the line "near" which a file given by
+/// --params-file is wrong: the error has "file:line:column" from our own reader.
+void throw_unless_parsed(
+  rcl_ret_t result, const std::string & doing, int argc, const char * const * argv);
+
 /// Error that names what follows --ros-args and is not known.
 void reject_unknown_ros_arguments(const rcl_arguments_t & arguments, const char * const * argv);
 

@@ -98,8 +98,9 @@ std::shared_ptr<Context> Context::make(
   std::shared_ptr<Context> made(new Context);
   Impl & impl = *made->impl_;
   std::lock_guard<std::recursive_mutex> lock(detail::logging_mutex());
-  throw_unless_ok(
-    rcl_init(argc, argc > 0 ? argv : nullptr, &init_options, &impl.context), "initialising ROS 2");
+  detail::throw_unless_parsed(
+    rcl_init(argc, argc > 0 ? argv : nullptr, &init_options, &impl.context), "initialising ROS 2",
+    argc, argv);
   impl.ok = true;
   if (made->domain_id() > kHighestDomainId) {
     throw Error(

@@ -4,6 +4,7 @@
 #include "rclrt_rcl/node.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -22,11 +23,42 @@ namespace rclrt_rcl
 namespace
 {
 
-/// Names whose log lines a node of the process publishes on /rosout. Under the logging mutex.
-std::set<std::string> & rosout_names()
+/// Nodes that log to /rosout, by the names of their loggers. Of those with one name rcl lets only one
+/// publish for all: the first here. Under the logging mutex.
+using RosoutNodes = std::map<std::string, std::vector<rcl_node_t *>>;
+RosoutNodes & rosout_nodes()
 {
-  static auto & names = *new std::set<std::string>;  // never destroyed: statics may own nodes
-  return names;
+  static auto & nodes = *new RosoutNodes;  // never destroyed: statics may own nodes
+  return nodes;
+}
+
+/// Before the node ends. rcl forgets the publisher of the name whichever node of that name it is told
+/// of, so it is told only of the one that publishes, and then the next one takes over.
+void leave_rosout(rcl_node_t * node, const std::string & log_name)
+{
+  auto & nodes = rosout_nodes()[log_name];
+  const bool published = nodes.front() == node;
+  nodes.erase(std::remove(nodes.begin(), nodes.end(), node), nodes.end());
+  if (published) {
+    if (rcl_logging_rosout_fini_publisher_for_node(node) != RCL_RET_OK) {
+      take_rcl_error();
+    }
+    // Not one whose context has been shut down.
+    const auto next = std::find_if(nodes.begin(), nodes.end(), [](rcl_node_t * other) {
+      const bool publishes =
+        rcl_node_is_valid(other) && rcl_logging_rosout_init_publisher_for_node(other) == RCL_RET_OK;
+      if (!publishes) {
+        take_rcl_error();
+      }
+      return publishes;
+    });
+    if (next != nodes.end()) {
+      std::iter_swap(nodes.begin(), next);
+    }
+  }
+  if (nodes.empty()) {
+    rosout_nodes().erase(log_name);
+  }
 }
 
 std::shared_ptr<rcl_node_t> make_handle(
@@ -49,36 +81,32 @@ std::shared_ptr<rcl_node_t> make_handle(
     arguments.push_back(argument.c_str());
   }
   // Also when there are none: rcl wants them parsed if those of the context are not to count.
-  throw_unless_ok(
+  const int count = static_cast<int>(arguments.size());
+  detail::throw_unless_parsed(
     rcl_parse_arguments(
-      static_cast<int>(arguments.size()), arguments.data(), rcl_get_default_allocator(),
-      &rcl_options.arguments),
-    what + ": its arguments");
+      count, arguments.data(), rcl_get_default_allocator(), &rcl_options.arguments),
+    what + ": its arguments", count, arguments.data());
   detail::reject_unknown_ros_arguments(rcl_options.arguments, arguments.data());
   std::lock_guard<std::recursive_mutex> lock(detail::logging_mutex());
   auto node = std::make_unique<rcl_node_t>(rcl_get_zero_initialized_node());
   throw_unless_ok(
     rcl_node_init(node.get(), name.c_str(), name_space.c_str(), context->handle(), &rcl_options),
     what);
-  // Of nodes with the same name only the first one publishes, and rcl must not be told that another
-  // one has gone: it would forget the publisher.
   const std::string log_name = rcl_node_get_logger_name(node.get());
   const bool logs = options.enable_rosout && rcl_logging_rosout_enabled();
-  const bool is_first = logs && rosout_names().insert(log_name).second;
-  std::shared_ptr<rcl_node_t> made(
-    node.release(), [context, is_first, log_name](rcl_node_t * used) {
-      std::lock_guard<std::recursive_mutex> logging(detail::logging_mutex());
-      if (is_first) {
-        rosout_names().erase(log_name);
-        if (rcl_logging_rosout_fini_publisher_for_node(used) != RCL_RET_OK) {
-          take_rcl_error();
-        }
-      }
-      if (rcl_node_fini(used) != RCL_RET_OK) {
-        take_rcl_error();
-      }
-      delete used;
-    });
+  if (logs) {
+    rosout_nodes()[log_name].push_back(node.get());
+  }
+  std::shared_ptr<rcl_node_t> made(node.release(), [context, logs, log_name](rcl_node_t * used) {
+    std::lock_guard<std::recursive_mutex> logging(detail::logging_mutex());
+    if (logs) {
+      leave_rosout(used, log_name);
+    }
+    if (rcl_node_fini(used) != RCL_RET_OK) {
+      take_rcl_error();
+    }
+    delete used;
+  });
   if (logs) {  // warns if it is not the first
     throw_unless_ok(rcl_logging_rosout_init_publisher_for_node(made.get()), what + ": /rosout");
   }

@@ -92,8 +92,8 @@ public:
 
   /// Around Engine::spin(): between the two the middleware's threads outrank the callbacks. `tell`
   /// hears what of the configuration has no effect. Errors: attributes are required, and there is
-  /// such an entry about a node that is here, or the middleware's threads are outranked; then there is
-  /// nothing to end.
+  /// such an entry about a node that is here, or the middleware's threads are outranked or, for a
+  /// real-time callback, not found; then there is nothing to end.
   rclrt_core::Status begin_spin(const Tell & tell);
   /// Before Engine::run_one(), which leaves attributes alone. Error: they are required.
   rclrt_core::Status may_run_inline() const;

@@ -8,7 +8,8 @@
 /// appear later too (they are noticed when they first notify an executor). When nobody needs
 /// anything any more the threads get back what they had.
 ///
-/// The threads are known by their names: Fast DDS's begin with "dds.".
+/// The threads are known by their names: Fast DDS's begin with "dds.". Those of another middleware are
+/// not found, and nothing is done for them.
 #ifndef RCLRT_CONFIG__MIDDLEWARE_THREADS_HPP_
 #define RCLRT_CONFIG__MIDDLEWARE_THREADS_HPP_
 
@@ -52,6 +53,8 @@ public:
     }
   }
 
+  /// Whether there are any.
+  bool found() const { return !present().empty(); }
   /// Names of the threads that `worker` outranks or equals.
   std::vector<std::string> outranked_by(const rclrt_core::Attributes & worker) const;
 
