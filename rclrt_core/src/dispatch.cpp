@@ -104,7 +104,7 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
       return;
     }
     inherit_from_publisher(callback);
-    release(callback, now, now, count, engine_here == this ? &worker_here->job : nullptr, wakes);
+    release(callback, now, now, count, worker_here ? &worker_here->job : nullptr, wakes);
   }
   wakes.wake_or_defer();
 }

@@ -24,9 +24,8 @@ const char * const kSlotFix =
 }  // namespace
 
 const char * const Engine::Impl::kTimerThreadExt =
-  "the timer thread: scheduling_policy ext goes by the deadlines of jobs, and releasing them is "
-  "none: "
-  "give it fifo, more urgent than they are";
+  "the timer thread: scheduling_policy ext goes by deadlines, and it has none: give it fifo, more "
+  "urgent than the jobs it releases";
 
 std::size_t Engine::Impl::threads_of(const Lane & lane) const noexcept
 {
@@ -362,7 +361,9 @@ Status Engine::Impl::prepare()
   bool wants_realtime = false;
   {
     Lock lock(*mutex);
-    if (timer_thread.policy == SchedulingPolicy::kExt) {
+    if (
+      options.attributes_mode != AttributesMode::kOff &&
+      timer_thread.policy == SchedulingPolicy::kExt) {
       return Status::error(kTimerThreadExt);
     }
     if (base.policy == SchedulingPolicy::kExt) {

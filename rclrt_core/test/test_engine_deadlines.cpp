@@ -275,6 +275,37 @@ TEST_F(Deadlines, of_who_published_do_not_count_for_a_message_that_has_none)
     run({{10, "source"}, {12, "other"}}), (Lines{"11 source 20", "13 other 42", "14 sink none"}));
 }
 
+TEST_F(Deadlines, are_inherited_by_the_jobs_of_another_engine_of_the_process)
+{
+  EngineOptions other_options;
+  other_options.policy = &edf_policy();
+  Engine other(engine_.sim, other_options);
+  GroupOptions group_options;
+  group_options.name = "g";
+  std::shared_ptr<Group> group;
+  ASSERT_TRUE(other.add_group(group_options, &group).ok());
+  CallbackOptions sink;
+  sink.name = "sink";
+  TimePoint deadline{};
+  sink.run = [&](const Job & job) {
+    deadline = job.deadline;
+    return true;
+  };
+  std::shared_ptr<Callback> callback;
+  ASSERT_TRUE(other.add_callback(sink, group, &callback).ok());
+  CallbackOptions source = options("source", milliseconds(20));
+  source.run = [&](const Job &) {
+    other.notify(*callback);
+    return true;
+  };
+  engine_.add(std::move(source));
+  engine_.run(50, {{10, "source"}}, [&] {
+    engine_.sim.sleep_until(at_ms(40));
+    EXPECT_TRUE(other.run_one(engine_.sim.now()));
+  });
+  EXPECT_EQ(deadline, at_ms(30));
+}
+
 TEST_F(Deadlines, a_sink_does_not_fan_in_with_itself)
 {
   add(options("sink", Duration{0}), "", kNothing, "g");

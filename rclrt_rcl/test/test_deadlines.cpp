@@ -16,6 +16,7 @@
 #include "executor_types.hpp"
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
+#include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
@@ -161,6 +162,48 @@ TEST_F(Deadlines, of_messages_that_carry_none_are_not_guessed_from_those_before)
   EXPECT_NE(deadlines[1], rclrt_core::kNever);
   EXPECT_EQ(deadlines[2], rclrt_core::kNever);
   EXPECT_EQ(deadlines[3], rclrt_core::kNever);
+}
+
+/// All in one group: a message is taken after its entry is gone.
+TEST_F(Deadlines, of_the_job_that_publishes_stay_where_the_table_has_lost_the_message)
+{
+  rclrt_core::DeadlineRing::PublisherId gid{};
+  uint64_t last = 0;
+  uint64_t without_entry = 0;
+  std::atomic<int> with_deadline{0};
+  std::atomic<int> taken{0};
+  const auto subscription =
+    node->create_subscription<Log>("lost", 10, [&](const Log &, const MessageInfo & info) {
+      gid = info.publisher_gid;
+      last = info.publication_sequence_number;
+      if (last == without_entry) {
+        with_deadline += rclrt_core::current_job()->deadline != rclrt_core::kNever ? 1 : 0;
+        ++taken;
+      }
+    });
+  const auto publisher = node->create_publisher<Log>("lost", 10);
+  TimerOptions timer_options;
+  timer_options.scheduling.relative_deadline = seconds(100);
+  const auto timer = node->create_wall_timer(
+    milliseconds(10),
+    [&] {
+      publisher->publish(Log());
+      if (last > 0) {
+        without_entry = last + 1;
+        using Ring = rclrt_core::DeadlineRing;
+        Ring::of_process()->put(gid, without_entry + Ring::kEntries, rclrt_core::kNever);
+      }
+    },
+    timer_options);
+  PreemptiveExecutorOptions executor_options = this->options<PreemptiveExecutorOptions>();
+  executor_options.policy = &rclrt_core::edf_policy();
+  PreemptiveExecutor executor(executor_options);
+  executor.add_node(node);
+  {
+    const Spinning spinning(executor);
+    ASSERT_TRUE(wait_for([&] { return taken >= 3; }));
+  }
+  EXPECT_EQ(with_deadline, taken);
 }
 
 TEST_F(Deadlines, of_stamps_need_messages_that_have_one)
