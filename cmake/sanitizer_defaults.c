@@ -9,10 +9,17 @@
 
 #ifdef RCLRT_SANITIZE_address
 
+/* rclcpp gives the size 1 for whatever rcl frees through its allocator (retyped_deallocate()). */
+#ifdef RCLRT_USES_RCLCPP
+#define OF_RCLCPP ":new_delete_type_mismatch=0"
+#else
+#define OF_RCLCPP ""
+#endif
+
 const char * __asan_default_options(void);
 const char * __asan_default_options(void)
 {
-  return "detect_leaks=1:detect_stack_use_after_return=1";
+  return "detect_leaks=1:detect_stack_use_after_return=1" OF_RCLCPP;
 }
 
 const char * __ubsan_default_options(void);

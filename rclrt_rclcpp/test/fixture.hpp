@@ -53,10 +53,18 @@ public:
   }
 };
 
+// A sanitizer sees nothing of what rclcpp's library does, which is not built with one: when its executors
+// let go of an entity, that looks like a race. So they are left out there, instead of suppressed, which
+// would hide the same mistake of ours.
+#if defined(RCLRT_SANITIZE_address) || defined(RCLRT_SANITIZE_thread)
+using AllExecutors = ::testing::Types<
+  PreemptiveExecutor, CallbackIsolatedExecutor, PriorityEventsExecutor, ReleaseAndExecute>;
+#else
 using AllExecutors = ::testing::Types<
   PreemptiveExecutor, CallbackIsolatedExecutor, PriorityEventsExecutor, ReleaseAndExecute,
   rclcpp::executors::SingleThreadedExecutor, rclcpp::executors::MultiThreadedExecutor,
   RclcppEvents>;
+#endif
 
 struct ExecutorNames
 {

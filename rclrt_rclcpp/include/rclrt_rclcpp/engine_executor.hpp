@@ -58,6 +58,8 @@ struct EngineExecutorOptions : rclrt_config::FrontEndOptions
 class EngineExecutor : public rclcpp::Executor
 {
 public:
+  /// Waits for entities that are announcing work in other threads right now, which takes microseconds. What
+  /// options hold is destroyed by the thread that destroys the executor.
   ~EngineExecutor() override;
 
   // As rclcpp::Executor says, with the same exceptions, and std::runtime_error when the configuration
