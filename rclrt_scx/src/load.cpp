@@ -239,7 +239,8 @@ std::string configure(bpf_object * object, const LoadOptions & options, uint32_t
   return {};
 }
 
-std::string write_state(bpf_object * object, const LoadOptions & options, uint32_t cpus)
+std::string write_state(
+  bpf_object * object, const LoadOptions & options, uint32_t cpus, bool made_directory)
 {
   rclrt_scx_state state{};
   state.magic = RCLRT_SCX_MAGIC;
@@ -249,6 +250,7 @@ std::string write_state(bpf_object * object, const LoadOptions & options, uint32
   state.mode = options.mode;
   state.reserve_percent = options.reserve_percent;
   state.period_ms = options.period_ms;
+  state.made_directory = made_directory ? 1 : 0;
   if (options.mode == RCLRT_SCX_PARTIAL) {
     read_ext_server(state.server_runtime_ns, state.server_period_ns);
   }
@@ -295,7 +297,7 @@ std::string pin_all(bpf_object * object, const LoadOptions & options, gid_t grou
   return {};
 }
 
-std::string put_into_force(const LoadOptions & options, gid_t group)
+std::string put_into_force(const LoadOptions & options, gid_t group, bool made_directory)
 {
   libbpf_set_print(keep_complaint);
   complaints.clear();
@@ -320,7 +322,7 @@ std::string put_into_force(const LoadOptions & options, gid_t group)
   if (error != 0) {
     return failed("the kernel refuses the scheduler", -error);
   }
-  problem = write_state(object.get(), options, static_cast<uint32_t>(cpus));
+  problem = write_state(object.get(), options, static_cast<uint32_t>(cpus), made_directory);
   if (!problem.empty()) {
     return problem;
   }
@@ -365,15 +367,17 @@ std::string load(const LoadOptions & options)
     return lock.problem();
   }
   problem = check_machine();  // Again: the other one may have loaded meanwhile.
+  bool made = false;
   if (problem.empty()) {
-    problem = prepare_directory(options.directory);
+    problem = prepare_directory(options.directory, made);
   }
   if (!problem.empty()) {
     return problem;
   }
-  problem = put_into_force(options, group);
+  problem = put_into_force(options, group, made);
   if (!problem.empty()) {
     remove_pins(options.directory);
+    remove_directory(options.directory, made);
   }
   return problem;
 }

@@ -100,6 +100,15 @@ life() {
   scx load --directory /sys/fs/bpf/edf && scx unload --directory /sys/fs/bpf/edf &&
     [ ! -e /sys/fs/bpf/edf ] && grep -q ' /sys/fs/bpf bpf ' /proc/mounts
   result a_folder_in_it_will_do_and_it_stays_mounted $?
+  mkdir /tmp/used /tmp/empty; echo kept > /tmp/used/state
+  refused scx load --directory /tmp/used && grep -q 'is not an empty folder' /tmp/error &&
+    [ $(state) = disabled ] && [ "$(cat /tmp/used/state)" = kept ]
+  result a_folder_in_use_is_not_covered $?
+  refused scx unload --directory /tmp/used && [ "$(cat /tmp/used/state)" = kept ]
+  result unload_removes_nothing_from_other_file_systems $?
+  scx load --directory /tmp/empty && scx unload --directory /tmp/empty && [ -d /tmp/empty ] &&
+    ! grep -q ' /tmp/empty ' /proc/mounts
+  result a_folder_that_was_there_is_left_there $?
 }
 
 cycles() {
