@@ -85,6 +85,11 @@ std::string failed(const std::string & what, int error)
   return text;
 }
 
+// Of the turns of the reserve every other one goes to who has waited longest: with a timeout of 20 periods
+// ten threads that overload starves get theirs before the kernel ejects the scheduler.
+constexpr uint32_t kTurnsInTimeout = 20;
+constexpr uint32_t kMostRecordKib = 65536;
+
 std::string check_options(const LoadOptions & options)
 {
   if (options.slots < 1 || options.slots > RCLRT_SCX_MAX_SLOTS) {
@@ -98,6 +103,14 @@ std::string check_options(const LoadOptions & options)
   }
   if (options.timeout_ms < 1000 || options.timeout_ms > 30000) {
     return "--timeout: from 1000 to 30000 ms, the kernel's limit";
+  }
+  if (options.timeout_ms < kTurnsInTimeout * options.period_ms) {
+    return "--timeout: at least " + std::to_string(kTurnsInTimeout) + " times --period (" +
+           std::to_string(kTurnsInTimeout * options.period_ms) +
+           " ms), or overload would eject the scheduler";
+  }
+  if (options.record_kib > kMostRecordKib) {
+    return "--record: from 0 (none) to " + std::to_string(kMostRecordKib) + " KiB";
   }
   return {};
 }
@@ -211,7 +224,7 @@ std::string configure(bpf_object * object, const LoadOptions & options, uint32_t
     return bpf_map__set_max_entries(bpf_object__find_map_by_name(object, name), elements) == 0;
   };
   uint32_t ring = 4096;
-  while (ring < options.record_kib * 1024 && ring < (64U << 20)) {
+  while (ring < options.record_kib * 1024) {
     ring *= 2;
   }
   if (

@@ -88,7 +88,7 @@ life() {
   scx unload
   refused scx load --group nobody_here && grep -q "no group 'nobody_here'" /tmp/error &&
     [ $(state) = disabled ]; result an_unknown_group_is_a_clear_error $?
-  scx load --slots 16 --timeout 1000; scx_guest a_nice_thread_among_many_busy_ones_is_not_forgotten
+  scx load --slots 16 --timeout 1000 --period 50; scx_guest a_nice_thread_among_many_busy_ones_is_not_forgotten
   scx unload
   scx_guest who_can_open_can_bind & guest=$!
   scx load; wait $guest; scx unload
