@@ -353,10 +353,13 @@ std::string put_into_force(const LoadOptions & options, gid_t group, bool made_d
   if (!problem.empty()) {
     return problem;
   }
-  if (bpf_link__pin(link.get(), (options.directory + "/link").c_str()) != 0) {
-    return failed("cannot pin the scheduler", errno);
+  // Before the link is pinned, after the state is: killed in between, no scheduler stays without its
+  // server, and the next load or unload gives back what the state says the server had.
+  problem = options.mode == RCLRT_SCX_PARTIAL ? tune_ext_server() : std::string();
+  if (problem.empty() && bpf_link__pin(link.get(), (options.directory + "/link").c_str()) != 0) {
+    problem = failed("cannot pin the scheduler", errno);
   }
-  return options.mode == RCLRT_SCX_PARTIAL ? tune_ext_server() : std::string();
+  return problem;
 }
 
 }  // namespace

@@ -145,6 +145,28 @@ partial() {
   result a_server_that_cannot_be_tuned_is_a_clear_error $?
   umount $server/period
   [ $(cat $server/runtime) = $before ] && [ $(state) = disabled ]; result and_is_left_as_it_was $?
+  [ ! -e /run/rclrt_scx ] && ! grep -q ' /run/rclrt_scx ' /proc/mounts
+  result a_failed_load_leaves_neither_folder_nor_mount $?
+  # Killed while it tunes the server: whoever reads or writes the period waits for the other.
+  mkfifo /tmp/pipe; mount --bind /tmp/pipe $server/period
+  scx load --mode partial & loader=$!
+  echo $period > $server/period
+  for i in $(seq 100); do
+    [ -e /run/rclrt_scx/state ] && grep -q wait_for_partner /proc/$loader/wchan && break; usleep 100000
+  done
+  grep -q wait_for_partner /proc/$loader/wchan && [ -e /run/rclrt_scx/state ] &&
+    [ ! -e /run/rclrt_scx/link ]; before_its_link=$?
+  kill -9 $loader; wait $loader; umount $server/period
+  for i in 1 2 3 4 5 6 7 8 9 10; do [ $(state) = disabled ] || usleep 100000; done
+  [ $before_its_link = 0 ] && [ $(state) = disabled ]
+  result a_loader_killed_while_it_tunes_leaves_no_scheduler $?
+  scx unload; [ $(cat $server/runtime) = $before ] && [ $(cat $server/period) = $period ]
+  result and_unload_restores_the_server $?
+  umount /sys/kernel/debug
+  refused scx load --mode partial && grep -q 'partial mode needs the kernel.s server' /tmp/error &&
+    [ $(state) = disabled ]
+  result a_kernel_without_the_server_is_refused $?
+  mount -t debugfs debug /sys/kernel/debug
 }
 
 for part in "$@"; do "$part"; done
