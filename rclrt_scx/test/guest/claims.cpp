@@ -192,6 +192,42 @@ std::string a_nice_thread_among_many_busy_ones_is_not_forgotten()
   return ran ? "" : "it did not run";
 }
 
+/// Nothing else wakes meanwhile that would tell the scheduler how far the lone one is.
+std::string one_that_was_alone_goes_on_beside_one_that_wakes()
+{
+  Stage stage(1, 0);
+  Background alone(0);
+  sleep_ms(500);
+  const int before = alone.count();
+  stage[0].go(0, 300);
+  sleep_ms(300);
+  const int got = alone.count() - before;
+  const bool both = got >= 75 && got <= 225;  // Of 300 ms.
+  alone.stop();
+  if (!stage[0].wait_done()) {
+    return "hangs";
+  }
+  return both ? "" : "of 300 ms the one that had been alone got " + std::to_string(got);
+}
+
+/// Weights are 1024 and 110: nine to one.
+std::string a_nice_thread_gets_less_than_another()
+{
+  Stage stage(0);
+  Background normal(0);
+  Background nice(0, 10);
+  const int normal_before = normal.count();
+  const int nice_before = nice.count();
+  sleep_ms(1000);
+  const int normal_got = normal.count() - normal_before;
+  const int nice_got = nice.count() - nice_before;
+  normal.stop();
+  nice.stop();
+  return nice_got >= 20 && normal_got >= 4 * nice_got
+           ? ""
+           : std::to_string(normal_got) + " ms, the nice one " + std::to_string(nice_got);
+}
+
 /// To be run while `scx load` runs: in force means that every thread may have a slot.
 std::string who_can_open_can_bind()
 {
@@ -222,6 +258,8 @@ Scenarios claims_scenarios()
     SCENARIO(several_in_background_get_no_more_than_the_reserve),
     SCENARIO(a_nice_thread_among_many_busy_ones_is_not_forgotten),
     SCENARIO(who_can_open_can_bind),
+    SCENARIO(one_that_was_alone_goes_on_beside_one_that_wakes),
+    SCENARIO(a_nice_thread_gets_less_than_another),
 #undef SCENARIO
   };
 }
