@@ -88,6 +88,20 @@ def test_memory_writes_bytes_per_callback_and_per_thread(tmp_path: Path) -> None
     assert {row["trace_capacity"] for row in result["threads"]} == {0, 1024}
 
 
+def test_deadline_store_says_what_a_store_and_a_system_call_cost(tmp_path: Path) -> None:
+    program = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_scx" / "rclrt_scx_deadline_store"
+    if not program.exists():
+        pytest.skip("rclrt_scx is not in this build")
+    out = tmp_path / "rows.json"
+    done = bench("deadline-store", "--rounds", "3", "--json", str(out))
+    assert done.returncode == ("MISSED" in done.stdout), done.stderr
+    (row,) = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    assert row["rounds"] == 3
+    assert row["store_ns"] > 0
+    assert row["sched_setattr_ns"] > 0
+    assert ("met" in done.stdout) == (row["store_ns"] < 100)
+
+
 @pytest.fixture(scope="module")
 def pods_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Path]:
     """One run of all four experiments: what it printed, its rows, its page."""
@@ -207,6 +221,7 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ("dispatch", "--json", "/nonexistent/rows.json"),
         ("memory", "--json", "/nonexistent/rows.json"),
         ("memory", "--nonsense"),
+        ("deadline-store", "--rounds", "0"),
         ("pods", "--only", "nonsense"),
         ("pods", "--samples", "0"),
     ],

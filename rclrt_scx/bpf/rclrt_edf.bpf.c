@@ -135,6 +135,16 @@ static void find_cpu(struct task_struct *p, u64 key, bool preempted)
 	}
 }
 
+/* Where in the background's order it is. Who slept long does not save up more than a slice. */
+static u64 fair_place(struct thread *t)
+{
+	if (!t)
+		return fair_vtime;
+	if ((s64)(t->vtime - (fair_vtime - fair_slice_ns)) < 0)
+		t->vtime = fair_vtime - fair_slice_ns;
+	return t->vtime;
+}
+
 s32 SEC("struct_ops/edf_select_cpu")
 	BPF_PROG(edf_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -158,28 +168,39 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 		insert_by(p, EDF, edf_slice_ns, enq_flags & SCX_ENQ_WAKEUP ? key : key - 1,
 			  enq_flags);
 	} else {
-		u64 vtime = fair_vtime;
-
-		if (t) {
-			/* Who slept long does not save up more than a slice. */
-			if ((s64)(t->vtime - (fair_vtime - fair_slice_ns)) < 0)
-				t->vtime = fair_vtime - fair_slice_ns;
-			vtime = t->vtime;
-		}
-		insert_by(p, FAIR, fair_slice_ns, vtime, enq_flags);
+		insert_by(p, FAIR, fair_slice_ns, fair_place(t), enq_flags);
 	}
 	find_cpu(p, key, preempted);
+}
+
+/*
+ * Background for a CPU: whoever waits and has had less than `prev`, which can go on if it is not NULL.
+ */
+static __always_inline bool take_background(s32 cpu, struct task_struct *prev, struct thread *t)
+{
+	u64 first;
+
+	if (!prev)
+		return take_first(FAIR);
+	first = earliest_for(FAIR, cpu);
+	if (first == NOBODY ? take_first(FAIR)
+			    : take_before(FAIR, cpu, fair_place(t), fair_slice_ns) != NOBODY)
+		return true;
+	/* Time that nobody else wanted costs nothing: who wakes beside it does not have it to catch up. */
+	if (first == NOBODY && t)
+		t->vtime = fair_vtime;
+	return false;
 }
 
 /* Whether the CPU has something to run now. */
 static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task_struct *prev)
 {
 	u64 key = RCLRT_SCX_RUNS_NOTHING, earliest;
+	struct thread *t = NULL;
 	bool runs_deadline;
 
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
-		struct thread *t = thread_of(prev);
-
+		t = thread_of(prev);
 		key = urgency(t);
 		if (t) {
 			charge(prev, t, c); /* Before the reserve is asked for more. */
@@ -206,7 +227,8 @@ static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
 			  edf_slice_ns); /* It goes on, without running() being called again. */
 		return true;
 	}
-	if (take_neglected(cpu, c) || take_first(FAIR)) {
+	if (take_neglected(cpu, c) ||
+	    take_background(cpu, key == RCLRT_SCX_RUNS_BACKGROUND ? prev : NULL, t)) {
 		c->running_ns = RCLRT_SCX_RUNS_BACKGROUND;
 		return true;
 	}

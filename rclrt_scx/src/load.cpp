@@ -85,6 +85,11 @@ std::string failed(const std::string & what, int error)
   return text;
 }
 
+// Of the turns of the reserve every other one goes to who has waited longest: with a timeout of 20 periods
+// ten threads that overload starves get theirs before the kernel ejects the scheduler.
+constexpr uint32_t kTurnsInTimeout = 20;
+constexpr uint32_t kMostRecordKib = 65536;
+
 std::string check_options(const LoadOptions & options)
 {
   if (options.slots < 1 || options.slots > RCLRT_SCX_MAX_SLOTS) {
@@ -98,6 +103,14 @@ std::string check_options(const LoadOptions & options)
   }
   if (options.timeout_ms < 1000 || options.timeout_ms > 30000) {
     return "--timeout: from 1000 to 30000 ms, the kernel's limit";
+  }
+  if (options.timeout_ms < kTurnsInTimeout * options.period_ms) {
+    return "--timeout: at least " + std::to_string(kTurnsInTimeout) + " times --period (" +
+           std::to_string(kTurnsInTimeout * options.period_ms) +
+           " ms), or overload would eject the scheduler";
+  }
+  if (options.record_kib > kMostRecordKib) {
+    return "--record: from 0 (none) to " + std::to_string(kMostRecordKib) + " KiB";
   }
   return {};
 }
@@ -211,7 +224,7 @@ std::string configure(bpf_object * object, const LoadOptions & options, uint32_t
     return bpf_map__set_max_entries(bpf_object__find_map_by_name(object, name), elements) == 0;
   };
   uint32_t ring = 4096;
-  while (ring < options.record_kib * 1024 && ring < (64U << 20)) {
+  while (ring < options.record_kib * 1024) {
     ring *= 2;
   }
   if (
@@ -239,7 +252,8 @@ std::string configure(bpf_object * object, const LoadOptions & options, uint32_t
   return {};
 }
 
-std::string write_state(bpf_object * object, const LoadOptions & options, uint32_t cpus)
+std::string write_state(
+  bpf_object * object, const LoadOptions & options, uint32_t cpus, bool made_directory)
 {
   rclrt_scx_state state{};
   state.magic = RCLRT_SCX_MAGIC;
@@ -249,6 +263,7 @@ std::string write_state(bpf_object * object, const LoadOptions & options, uint32
   state.mode = options.mode;
   state.reserve_percent = options.reserve_percent;
   state.period_ms = options.period_ms;
+  state.made_directory = made_directory ? 1 : 0;
   if (options.mode == RCLRT_SCX_PARTIAL) {
     read_ext_server(state.server_runtime_ns, state.server_period_ns);
   }
@@ -295,7 +310,7 @@ std::string pin_all(bpf_object * object, const LoadOptions & options, gid_t grou
   return {};
 }
 
-std::string put_into_force(const LoadOptions & options, gid_t group)
+std::string put_into_force(const LoadOptions & options, gid_t group, bool made_directory)
 {
   libbpf_set_print(keep_complaint);
   complaints.clear();
@@ -320,7 +335,7 @@ std::string put_into_force(const LoadOptions & options, gid_t group)
   if (error != 0) {
     return failed("the kernel refuses the scheduler", -error);
   }
-  problem = write_state(object.get(), options, static_cast<uint32_t>(cpus));
+  problem = write_state(object.get(), options, static_cast<uint32_t>(cpus), made_directory);
   if (!problem.empty()) {
     return problem;
   }
@@ -338,10 +353,13 @@ std::string put_into_force(const LoadOptions & options, gid_t group)
   if (!problem.empty()) {
     return problem;
   }
-  if (bpf_link__pin(link.get(), (options.directory + "/link").c_str()) != 0) {
-    return failed("cannot pin the scheduler", errno);
+  // Before the link is pinned, after the state is: killed in between, no scheduler stays without its
+  // server, and the next load or unload gives back what the state says the server had.
+  problem = options.mode == RCLRT_SCX_PARTIAL ? tune_ext_server() : std::string();
+  if (problem.empty() && bpf_link__pin(link.get(), (options.directory + "/link").c_str()) != 0) {
+    problem = failed("cannot pin the scheduler", errno);
   }
-  return options.mode == RCLRT_SCX_PARTIAL ? tune_ext_server() : std::string();
+  return problem;
 }
 
 }  // namespace
@@ -365,15 +383,17 @@ std::string load(const LoadOptions & options)
     return lock.problem();
   }
   problem = check_machine();  // Again: the other one may have loaded meanwhile.
+  bool made = false;
   if (problem.empty()) {
-    problem = prepare_directory(options.directory);
+    problem = prepare_directory(options.directory, made);
   }
   if (!problem.empty()) {
     return problem;
   }
-  problem = put_into_force(options, group);
+  problem = put_into_force(options, group, made);
   if (!problem.empty()) {
     remove_pins(options.directory);
+    remove_directory(options.directory, made);
   }
   return problem;
 }

@@ -29,12 +29,13 @@ constexpr char kUsage[] =
              --slots N            threads that can have a deadline (default 1024)
              --reserve PERCENT    of each CPU for the background under overload (default 5)
              --period MS          in which the reserve is given (default 100)
-             --timeout MS         a thread that waits longer ejects the scheduler (default 30000)
+             --timeout MS         a thread that waits longer ejects the scheduler (default 30000);
+                                  at least 20 times --period
              --record KIB         keep decisions in a ring buffer, for `record` and `check`
   unload   take it out of force: the fair class goes on with all threads
   status   mode, threads, misses, preemptions, what each CPU runs
   top      the same again and again
-             --interval MS (default 1000)   --count N (default: until Ctrl-C)
+             --interval MS (default 1000, least 10)   --count N (default: until Ctrl-C)
   record   write decisions to a file until Ctrl-C, or for a time
              --output FILE   --seconds N
   check    prove from such a file that nothing waited while something later ran

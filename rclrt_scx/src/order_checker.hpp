@@ -6,6 +6,8 @@
 /// later is a thread with a later deadline or background; not a turn of the reserve.
 ///
 /// The bound is there because the decision and the switch of a running CPU are not one instant.
+/// A deadline is known as of the last event of its thread: one that the thread stores while it runs, as a
+/// worker does between jobs without sleeping, counts when it is next queued or gets a CPU.
 /// Knows nothing of the kernel; works on records alone, so it can be tested with made-up ones.
 #ifndef ORDER_CHECKER_HPP_
 #define ORDER_CHECKER_HPP_

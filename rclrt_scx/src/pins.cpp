@@ -3,6 +3,7 @@
 
 #include "pins.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <mntent.h>
@@ -49,11 +50,28 @@ std::string mounted_on(const std::string & directory)
   return source;
 }
 
-bool is_bpf(const std::string & directory)
+/// What an earlier load pinned; without magic if there is none that this version can read.
+rclrt_scx_state pinned_state(const std::string & directory)
 {
-  struct statfs file_system{};
-  return statfs(directory.c_str(), &file_system) == 0 &&
-         static_cast<uint64_t>(file_system.f_type) == BPF_FS_MAGIC;
+  rclrt_scx_state state{};
+  const bool ours = Table(directory, "state").read(0, state) && state.magic == RCLRT_SCX_MAGIC &&
+                    state.version == RCLRT_SCX_VERSION;
+  return ours ? state : rclrt_scx_state{};
+}
+
+bool is_empty(const std::string & directory)
+{
+  DIR * const folder = opendir(directory.c_str());
+  if (folder == nullptr) {
+    return false;
+  }
+  bool empty = true;
+  while (const dirent * entry = readdir(folder)) {
+    empty =
+      empty && (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0);
+  }
+  closedir(folder);
+  return empty;
 }
 
 }  // namespace
@@ -75,6 +93,13 @@ Lock::~Lock()
   }
 }
 
+bool is_bpf(const std::string & directory)
+{
+  struct statfs file_system{};
+  return statfs(directory.c_str(), &file_system) == 0 &&
+         static_cast<uint64_t>(file_system.f_type) == BPF_FS_MAGIC;
+}
+
 std::string used_by_others(const std::string & directory)
 {
   const std::string source = mounted_on(directory);
@@ -84,20 +109,34 @@ std::string used_by_others(const std::string & directory)
   return "--directory: " + directory + " is a BPF file system that others use: name a folder in it";
 }
 
-std::string prepare_directory(const std::string & directory)
+bool says_made(const std::string & directory)
 {
-  if (mkdir(directory.c_str(), 0750) != 0 && errno != EEXIST) {
+  return pinned_state(directory).made_directory != 0;
+}
+
+std::string prepare_directory(const std::string & directory, bool & made)
+{
+  made = mkdir(directory.c_str(), 0750) == 0;
+  if (!made && errno != EEXIST) {
     return "cannot make " + directory + ": " + std::strerror(errno);
   }
   std::string problem = used_by_others(directory);
   if (!problem.empty()) {
     return problem;
   }
-  if (
-    !is_bpf(directory) &&
-    mount(kOurs, directory.c_str(), "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0750") != 0) {
-    return "cannot mount a BPF file system on " + directory + ": " + std::strerror(errno);
+  if (!is_bpf(directory)) {
+    if (!made && !is_empty(directory)) {
+      return "--directory: " + directory +
+             " is not an empty folder, and mounting would hide what is there: name another";
+    }
+    if (
+      mount(kOurs, directory.c_str(), "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0750") != 0) {
+      problem = "cannot mount a BPF file system on " + directory + ": " + std::strerror(errno);
+      remove_directory(directory, made);
+      return problem;
+    }
   }
+  made = made || says_made(directory);
   remove_pins(directory);
   return {};
 }
@@ -105,10 +144,8 @@ std::string prepare_directory(const std::string & directory)
 void remove_pins(const std::string & directory)
 {
   // First: killed after it, the values are still there for whoever comes next.
-  rclrt_scx_state state{};
-  if (
-    Table(directory, "state").read(0, state) && state.magic == RCLRT_SCX_MAGIC &&
-    state.version == RCLRT_SCX_VERSION && state.server_period_ns != 0) {
+  const rclrt_scx_state state = pinned_state(directory);
+  if (state.server_period_ns != 0) {
     set_ext_server(state.server_runtime_ns, state.server_period_ns);
   }
   // The link first: clients that still see the tables then see that they are out of force.
@@ -117,12 +154,14 @@ void remove_pins(const std::string & directory)
   }
 }
 
-void remove_directory(const std::string & directory)
+void remove_directory(const std::string & directory, bool made)
 {
   if (mounted_on(directory) == kOurs) {
     umount(directory.c_str());
   }
-  rmdir(directory.c_str());
+  if (made) {
+    rmdir(directory.c_str());
+  }
 }
 
 uint64_t kernel_ticks_per_second()

@@ -29,16 +29,22 @@ private:
   std::string problem_;
 };
 
+/// Whether it lies in a BPF file system: there alone are pins.
+bool is_bpf(const std::string & directory);
 /// Empty, or that others use the directory: it is a BPF file system that this program has not mounted.
 std::string used_by_others(const std::string & directory);
 
-/// Make and mount the directory, without whatever an earlier scheduler left there.
-std::string prepare_directory(const std::string & directory);
+/// Make and mount the directory, without whatever an earlier scheduler left there. A folder that was there
+/// must be empty, or in a BPF file system. `made`: whether this load or the one that left its state there made
+/// the directory.
+std::string prepare_directory(const std::string & directory, bool & made);
+/// Whether the state that is pinned there says that loading made the directory.
+bool says_made(const std::string & directory);
 /// Remove all pins, and give the kernel's server for SCHED_EXT back what they say it had. Removing the
 /// link takes the scheduler out of force.
 void remove_pins(const std::string & directory);
-/// The directory too, if nothing is in it any more.
-void remove_directory(const std::string & directory);
+/// Our mount on the directory; and if loading `made` it, the directory too, if nothing is in it any more.
+void remove_directory(const std::string & directory, bool made);
 
 /// Ticks a second in which the kernel counts (CONFIG_HZ).
 uint64_t kernel_ticks_per_second();

@@ -19,6 +19,9 @@ namespace rclrt_scx
 namespace
 {
 
+constexpr uint32_t kLeastIntervalMs = 10;
+constexpr uint32_t kMostIntervalMs = 3600000;
+
 int64_t now_ns()
 {
   timespec now{};
@@ -109,6 +112,10 @@ std::string show_status(const std::string & directory)
 
 std::string show_top(const std::string & directory, uint32_t interval_ms, uint32_t count)
 {
+  if (interval_ms < kLeastIntervalMs || interval_ms > kMostIntervalMs) {
+    return "--interval: from " + std::to_string(kLeastIntervalMs) + " to " +
+           std::to_string(kMostIntervalMs) + " ms";
+  }
   for (uint32_t i = 0; count == 0 || i < count; ++i) {
     if (i > 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(interval_ms));

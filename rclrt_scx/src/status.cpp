@@ -68,9 +68,10 @@ std::string unload(const std::string & directory)
   if (geteuid() != 0) {
     return "unloading a scheduler needs root";
   }
-  if (
-    access((directory + "/state").c_str(), F_OK) != 0 &&
-    access((directory + "/link").c_str(), F_OK) != 0) {
+  const auto pinned = [&directory](const char * name) {
+    return access((directory + "/" + name).c_str(), F_OK) == 0;
+  };
+  if (!is_bpf(directory) || (!pinned("state") && !pinned("link"))) {
     return "no EDF scheduler is loaded (nothing in " + directory + ")";
   }
   const Lock lock;
@@ -78,6 +79,7 @@ std::string unload(const std::string & directory)
   if (!problem.empty()) {
     return problem;
   }
+  const bool made = says_made(directory);
   remove_pins(directory);
   // The kernel moves all threads back to the fair class by itself, in the background.
   for (int i = 0; i < 500 && kernel_scheduler().find("rclrt_edf") == 0; ++i) {
@@ -86,7 +88,7 @@ std::string unload(const std::string & directory)
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  remove_directory(directory);
+  remove_directory(directory, made);
   if (kernel_scheduler().find("rclrt_edf") == 0 && kernel_state() != "disabled") {
     return "the kernel still has the scheduler in force: another process holds its link open";
   }

@@ -64,7 +64,8 @@ life() {
   scx_guest loading_without_privilege_is_a_clear_error a_kernel_without_sched_ext_is_a_clear_error \
     a_kernel_without_btf_is_a_clear_error
   scx load; scx_guest without_the_group_access_is_refused_with_the_remedy \
-    wake_to_run_costs_at_most_twice_that_of_fifo; scx unload
+    wake_to_run_costs_at_most_twice_that_of_fifo one_that_was_alone_goes_on_beside_two_that_wake \
+    a_nice_thread_gets_less_than_another; scx unload
   scx load --slots 16; executor_guest an_executor_is_told_of_an_ejection_and_goes_on; scx unload
   scx load --slots 16; scx_guest after_an_ejection_threads_go_on_and_are_told
   scx status | grep EJECTED; result status_says_ejected $?
@@ -88,7 +89,7 @@ life() {
   scx unload
   refused scx load --group nobody_here && grep -q "no group 'nobody_here'" /tmp/error &&
     [ $(state) = disabled ]; result an_unknown_group_is_a_clear_error $?
-  scx load --slots 16 --timeout 1000; scx_guest a_nice_thread_among_many_busy_ones_is_not_forgotten
+  scx load --slots 16 --timeout 1000 --period 50; scx_guest a_nice_thread_among_many_busy_ones_is_not_forgotten
   scx unload
   scx_guest who_can_open_can_bind & guest=$!
   scx load; wait $guest; scx unload
@@ -100,6 +101,15 @@ life() {
   scx load --directory /sys/fs/bpf/edf && scx unload --directory /sys/fs/bpf/edf &&
     [ ! -e /sys/fs/bpf/edf ] && grep -q ' /sys/fs/bpf bpf ' /proc/mounts
   result a_folder_in_it_will_do_and_it_stays_mounted $?
+  mkdir /tmp/used /tmp/empty; echo kept > /tmp/used/state
+  refused scx load --directory /tmp/used && grep -q 'is not an empty folder' /tmp/error &&
+    [ $(state) = disabled ] && [ "$(cat /tmp/used/state)" = kept ]
+  result a_folder_in_use_is_not_covered $?
+  refused scx unload --directory /tmp/used && [ "$(cat /tmp/used/state)" = kept ]
+  result unload_removes_nothing_from_other_file_systems $?
+  scx load --directory /tmp/empty && scx unload --directory /tmp/empty && [ -d /tmp/empty ] &&
+    ! grep -q ' /tmp/empty ' /proc/mounts
+  result a_folder_that_was_there_is_left_there $?
 }
 
 cycles() {
@@ -136,6 +146,28 @@ partial() {
   result a_server_that_cannot_be_tuned_is_a_clear_error $?
   umount $server/period
   [ $(cat $server/runtime) = $before ] && [ $(state) = disabled ]; result and_is_left_as_it_was $?
+  [ ! -e /run/rclrt_scx ] && ! grep -q ' /run/rclrt_scx ' /proc/mounts
+  result a_failed_load_leaves_neither_folder_nor_mount $?
+  # Killed while it tunes the server: whoever reads or writes the period waits for the other.
+  mkfifo /tmp/pipe; mount --bind /tmp/pipe $server/period
+  scx load --mode partial & loader=$!
+  echo $period > $server/period
+  for i in $(seq 100); do
+    [ -e /run/rclrt_scx/state ] && grep -q wait_for_partner /proc/$loader/wchan && break; usleep 100000
+  done
+  grep -q wait_for_partner /proc/$loader/wchan && [ -e /run/rclrt_scx/state ] &&
+    [ ! -e /run/rclrt_scx/link ]; before_its_link=$?
+  kill -9 $loader; wait $loader; umount $server/period
+  for i in 1 2 3 4 5 6 7 8 9 10; do [ $(state) = disabled ] || usleep 100000; done
+  [ $before_its_link = 0 ] && [ $(state) = disabled ]
+  result a_loader_killed_while_it_tunes_leaves_no_scheduler $?
+  scx unload; [ $(cat $server/runtime) = $before ] && [ $(cat $server/period) = $period ]
+  result and_unload_restores_the_server $?
+  umount /sys/kernel/debug
+  refused scx load --mode partial && grep -q 'partial mode needs the kernel.s server' /tmp/error &&
+    [ $(state) = disabled ]
+  result a_kernel_without_the_server_is_refused $?
+  mount -t debugfs debug /sys/kernel/debug
 }
 
 for part in "$@"; do "$part"; done

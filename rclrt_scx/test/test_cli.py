@@ -57,6 +57,9 @@ def test_wrong_usage_is_named_and_the_usage_shown(arguments: list[str], says: st
         ("--reserve", "51", "--reserve: from 1 to 50 percent"),
         ("--period", "19", "--period: from 20 to 1000 ms"),
         ("--timeout", "30001", "--timeout: from 1000 to 30000 ms"),
+        ("--timeout", "1999", "--timeout: at least 20 times --period (2000 ms)"),
+        ("--record", "65537", "--record: from 0 (none) to 65536 KiB"),
+        ("--record", "4194305", "--record: from 0 (none) to 65536 KiB"),
     ],
 )
 def test_values_out_of_range_are_named_with_the_range(option: str, value: str, says: str) -> None:
@@ -64,6 +67,35 @@ def test_values_out_of_range_are_named_with_the_range(option: str, value: str, s
     status, text = scx("load", option, value)
     assert status == 1
     assert says in text
+
+
+@pytest.mark.parametrize(
+    ("options", "good"),
+    [
+        (("--period", "50", "--timeout", "1000"), True),
+        (("--period", "51", "--timeout", "1000"), False),
+        (("--period", "1000", "--timeout", "1000"), False),
+        (("--period", "1000", "--timeout", "20000"), True),
+        (("--period", "1000"), True),
+        (("--record", "65536"), True),
+        (("--record", "0"), True),
+    ],
+)
+def test_the_reserve_has_its_turns_before_the_watchdog(
+    options: tuple[str, ...], good: bool
+) -> None:
+    """Values at the limits; the group that does not exist is looked at after them."""
+    status, text = scx("load", *options, "--group", "nobody_here")
+    assert status == 1
+    assert ("at least 20 times --period" in text) == (not good)
+
+
+@pytest.mark.parametrize("interval", ["0", "9", "3600001"])
+def test_top_neither_spins_nor_sleeps_for_ever(interval: str) -> None:
+    """Before anything is looked at."""
+    status, text = scx("top", "--interval", interval, "--count", "3")
+    assert status == 1
+    assert "--interval: from 10 to 3600000 ms" in text
 
 
 def test_a_kernel_that_cannot_is_told_apart() -> None:

@@ -117,9 +117,7 @@ def complaints(text: str) -> list[str]:
     """Return what the kernel complained of, on its console or in its log."""
     on_console = re.compile(r"^\[ *[0-9.]+\].*(?:" + COMPLAINT + ")")
     return [
-        line
-        for line in text.splitlines()
-        if line.startswith(KERNEL_LOG) or on_console.match(line)
+        line for line in text.splitlines() if line.startswith(KERNEL_LOG) or on_console.match(line)
     ]
 
 

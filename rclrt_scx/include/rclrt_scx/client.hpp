@@ -86,6 +86,7 @@ public:
 
 private:
   friend class Client;
+  friend struct SlotOfBenchmark;  // One over memory of its own.
   void leave() noexcept;
   const Client * client_ = nullptr;
   rclrt_scx_slot * word_ = nullptr;
@@ -116,6 +117,8 @@ public:
 
   /// Give the calling thread a slot, without a deadline yet, and put it under SCHED_EXT. An empty
   /// slot and `*why` if all slots are taken, the thread has one, or the scheduler is gone.
+  /// What the thread makes from then on, threads and processes, inherits SCHED_EXT but no slot, so it is
+  /// background: make it before, or give it SCHED_OTHER.
   /// Two system calls; bounded by capacity(); not for the middle of a job.
   Slot bind_this_thread(std::string * why);
 

@@ -120,8 +120,9 @@ struct rclrt_scx_state
   /* Partial mode: what the loader found in the kernel's server for SCHED_EXT, CPU 0; 0 if nothing. */
   uint64_t server_runtime_ns;
   uint64_t server_period_ns;
-  uint64_t events_lost; /* because the ring buffer was full */
-  uint64_t reserved[7];
+  uint64_t events_lost;    /* because the ring buffer was full */
+  uint64_t made_directory; /* 1: the loader made the directory; unloading removes it then */
+  uint64_t reserved[6];
 };
 
 /* What the scheduler decided, for the checker of its order: through the ring buffer `events`, which

@@ -4,6 +4,7 @@
 // What the scheduler says of CPUs and threads, for others to act on: that it is true, and what becomes of
 // those whom a wrong word passed over.
 
+#include <algorithm>
 #include <cstdio>
 
 #include "scenarios.hpp"
@@ -192,6 +193,47 @@ std::string a_nice_thread_among_many_busy_ones_is_not_forgotten()
   return ran ? "" : "it did not run";
 }
 
+/// Several times: a thread of the kernel that wakes while it is alone tells the scheduler how far it is.
+std::string one_that_was_alone_goes_on_beside_two_that_wake()
+{
+  Stage stage(2, 0);
+  Background alone(0);
+  std::string got;
+  int least = 120;
+  for (int i = 0; i < 8; ++i) {
+    sleep_ms(300);
+    const int before = alone.count();
+    stage[0].go(0, 100);
+    stage[1].go(0, 100);
+    sleep_ms(120);
+    least = std::min(least, alone.count() - before);
+    got += " " + std::to_string(alone.count() - before);
+    if (!wait_all(stage.workers)) {
+      return "hangs: " + stage.log.text();
+    }
+  }
+  alone.stop();
+  return least >= 20 ? "" : "of 120 ms each the one that had been alone got" + got;
+}
+
+/// Weights are 1024 and 110: nine to one.
+std::string a_nice_thread_gets_less_than_another()
+{
+  Stage stage(0);
+  Background normal(0);
+  Background nice(0, 10);
+  const int normal_before = normal.count();
+  const int nice_before = nice.count();
+  sleep_ms(1000);
+  const int normal_got = normal.count() - normal_before;
+  const int nice_got = nice.count() - nice_before;
+  normal.stop();
+  nice.stop();
+  return nice_got >= 20 && normal_got >= 4 * nice_got
+           ? ""
+           : std::to_string(normal_got) + " ms, the nice one " + std::to_string(nice_got);
+}
+
 /// To be run while `scx load` runs: in force means that every thread may have a slot.
 std::string who_can_open_can_bind()
 {
@@ -222,6 +264,8 @@ Scenarios claims_scenarios()
     SCENARIO(several_in_background_get_no_more_than_the_reserve),
     SCENARIO(a_nice_thread_among_many_busy_ones_is_not_forgotten),
     SCENARIO(who_can_open_can_bind),
+    SCENARIO(one_that_was_alone_goes_on_beside_two_that_wake),
+    SCENARIO(a_nice_thread_gets_less_than_another),
 #undef SCENARIO
   };
 }
