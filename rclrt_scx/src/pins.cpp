@@ -136,7 +136,8 @@ std::string prepare_directory(const std::string & directory, bool & made)
       return problem;
     }
   }
-  made = made || says_made(directory);
+  // The default one is nobody else's: a loader killed before it could say so made it.
+  made = made || directory == RCLRT_SCX_DIRECTORY || says_made(directory);
   remove_pins(directory);
   return {};
 }

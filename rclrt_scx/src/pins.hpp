@@ -36,7 +36,7 @@ std::string used_by_others(const std::string & directory);
 
 /// Make and mount the directory, without whatever an earlier scheduler left there. A folder that was there
 /// must be empty, or in a BPF file system. `made`: whether this load or the one that left its state there made
-/// the directory.
+/// the directory, or it is the default one.
 std::string prepare_directory(const std::string & directory, bool & made);
 /// Whether the state that is pinned there says that loading made the directory.
 bool says_made(const std::string & directory);
