@@ -11,8 +11,8 @@ get one instance each.
 
 Where rclcpp was found, its executors and ours follow on subscriptions of rclcpp, first all under
 SCHED_OTHER ("default" for ours), then with the priorities above ("fifo" for rclcpp's). These do not
-take turns: each has a subscription of its own, beside 0 or 100 idle ones, and one message after
-another goes to each of them, so that what else the machine does falls on all alike.
+take turns: each has a subscription of its own, beside the idle ones of the case (up to 100), and
+one message after another goes to each of them, so that what else the machine does falls on all.
 "floor_handover_rclcpp" is the bare hand-over to a thread that has rclcpp execute the subscription.
 
 Percentiles are of all rounds together; one that has too few samples (100 for the 99th) is not
@@ -118,7 +118,8 @@ RCLCPP = (
         ),
     ),
 )
-RCLCPP_IDLE = (0, 100)
+# Each of them has as many.
+MAX_RCLCPP_IDLE = 100
 
 
 def _period_ms(text: str) -> float:
@@ -429,7 +430,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not (_folder() / "dispatch_rclcpp").exists():
         print("\nrclcpp: not measured, because it was not found when this was built")
     else:
-        for idle, (policy, ours, theirs, variants) in itertools.product(RCLCPP_IDLE, RCLCPP):
+        idles = sorted({case.idle for case in arguments.cases if case.idle <= MAX_RCLCPP_IDLE})
+        for idle, (policy, ours, theirs, variants) in itertools.product(idles, RCLCPP):
             case = Case(f"rclcpp, 1 subscription beside {idle} idle, {policy}", 1, idle)
             try:
                 of, _ = measure("dispatch_rclcpp", case, variants, arguments, together=True)

@@ -101,8 +101,9 @@ nlohmann::json measure_together(
     all[i].receiver->drain();
     all[i].dispatching = variants[i].start(*all[i].receiver);
   }
-  const auto patience =
-    kPatience + (options.warm_up + options.rounds * options.samples) * kPatiencePerSample;
+  const auto patience = kPatience + all.size() *
+                                      (options.warm_up + options.rounds * options.samples) *
+                                      kPatiencePerSample;
   nlohmann::json slices = nlohmann::json::array();
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!all[i].slice->wait(patience)) {

@@ -326,8 +326,8 @@ bool executor_triggered(struct rclrt_executor * executor)
   if (executor->trigger == RCLRT_TRIGGER_USER) { /* may be long: not in a critical section */
     return executor->user_trigger(executor->user_trigger_context, executor);
   }
-  const struct rclrt_callback * one = executor->trigger_callback;
   const uint32_t token = executor_enter(executor);
+  const struct rclrt_callback * one = executor->trigger_callback;
   bool holds = executor->trigger == RCLRT_TRIGGER_ALWAYS;
   if (executor->trigger == RCLRT_TRIGGER_ANY) {
     holds = executor->ready.used != 0;

@@ -189,6 +189,8 @@ static __always_inline bool take_background(s32 cpu, struct task_struct *prev, s
 	/* Time that nobody else wanted costs nothing: who wakes beside it does not have it to catch up. */
 	if (first == NOBODY && t)
 		t->vtime = fair_vtime;
+	else if (t && (s64)(t->vtime - fair_vtime) > 0)
+		fair_vtime = t->vtime; /* It goes on, without running() being called again. */
 	return false;
 }
 

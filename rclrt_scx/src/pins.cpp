@@ -111,7 +111,7 @@ std::string used_by_others(const std::string & directory)
 
 bool says_made(const std::string & directory)
 {
-  return pinned_state(directory).made_directory != 0;
+  return directory == RCLRT_SCX_DIRECTORY || pinned_state(directory).made_directory != 0;
 }
 
 std::string prepare_directory(const std::string & directory, bool & made)
@@ -137,7 +137,7 @@ std::string prepare_directory(const std::string & directory, bool & made)
     }
   }
   // The default one is nobody else's: a loader killed before it could say so made it.
-  made = made || directory == RCLRT_SCX_DIRECTORY || says_made(directory);
+  made = made || says_made(directory);
   remove_pins(directory);
   return {};
 }

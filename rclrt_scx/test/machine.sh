@@ -65,7 +65,8 @@ life() {
     a_kernel_without_btf_is_a_clear_error
   scx load; scx_guest without_the_group_access_is_refused_with_the_remedy \
     wake_to_run_costs_at_most_twice_that_of_fifo one_that_was_alone_goes_on_beside_two_that_wake \
-    a_nice_thread_gets_less_than_another; scx unload
+    a_nice_thread_gets_less_than_another \
+    who_wakes_beside_a_nice_one_does_not_keep_the_others_waiting; scx unload
   scx load --slots 16; executor_guest an_executor_is_told_of_an_ejection_and_goes_on; scx unload
   scx load --slots 16; scx_guest after_an_ejection_threads_go_on_and_are_told
   scx status | grep EJECTED; result status_says_ejected $?

@@ -234,6 +234,28 @@ std::string a_nice_thread_gets_less_than_another()
            : std::to_string(normal_got) + " ms, the nice one " + std::to_string(nice_got);
 }
 
+/// Several times, as it depends on how far the nice one is ahead.
+std::string who_wakes_beside_a_nice_one_does_not_keep_the_others_waiting()
+{
+  Stage stage(0);
+  Background normal(0);
+  Background nice(0, 19);
+  for (int i = 0; i < 4; ++i) {
+    sleep_ms(600);
+    const int before = normal.count();
+    Background third(0);
+    sleep_ms(120);
+    const int got = normal.count() - before;
+    third.stop();
+    if (got < 20) {
+      return std::to_string(got) + " of 120 ms";
+    }
+  }
+  normal.stop();
+  nice.stop();
+  return "";
+}
+
 /// To be run while `scx load` runs: in force means that every thread may have a slot.
 std::string who_can_open_can_bind()
 {
@@ -266,6 +288,7 @@ Scenarios claims_scenarios()
     SCENARIO(who_can_open_can_bind),
     SCENARIO(one_that_was_alone_goes_on_beside_two_that_wake),
     SCENARIO(a_nice_thread_gets_less_than_another),
+    SCENARIO(who_wakes_beside_a_nice_one_does_not_keep_the_others_waiting),
 #undef SCENARIO
   };
 }
