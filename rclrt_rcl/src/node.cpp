@@ -4,7 +4,6 @@
 #include "rclrt_rcl/node.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -23,42 +22,11 @@ namespace rclrt_rcl
 namespace
 {
 
-/// Nodes that log to /rosout, by the names of their loggers. Of those with one name rcl lets only one
-/// publish for all: the first here. Under the logging mutex.
-using RosoutNodes = std::map<std::string, std::vector<rcl_node_t *>>;
-RosoutNodes & rosout_nodes()
+/// Names whose log lines a node of the process publishes on /rosout. Under the logging mutex.
+std::set<std::string> & rosout_names()
 {
-  static auto & nodes = *new RosoutNodes;  // never destroyed: statics may own nodes
-  return nodes;
-}
-
-/// Before the node ends. rcl forgets the publisher of the name whichever node of that name it is told
-/// of, so it is told only of the one that publishes, and then the next one takes over.
-void leave_rosout(rcl_node_t * node, const std::string & log_name)
-{
-  auto & nodes = rosout_nodes()[log_name];
-  const bool published = nodes.front() == node;
-  nodes.erase(std::remove(nodes.begin(), nodes.end(), node), nodes.end());
-  if (published) {
-    if (rcl_logging_rosout_fini_publisher_for_node(node) != RCL_RET_OK) {
-      take_rcl_error();
-    }
-    // Not one whose context has been shut down.
-    const auto next = std::find_if(nodes.begin(), nodes.end(), [](rcl_node_t * other) {
-      const bool publishes =
-        rcl_node_is_valid(other) && rcl_logging_rosout_init_publisher_for_node(other) == RCL_RET_OK;
-      if (!publishes) {
-        take_rcl_error();
-      }
-      return publishes;
-    });
-    if (next != nodes.end()) {
-      std::iter_swap(nodes.begin(), next);
-    }
-  }
-  if (nodes.empty()) {
-    rosout_nodes().erase(log_name);
-  }
+  static auto & names = *new std::set<std::string>;  // never destroyed: statics may own nodes
+  return names;
 }
 
 std::shared_ptr<rcl_node_t> make_handle(
@@ -92,21 +60,25 @@ std::shared_ptr<rcl_node_t> make_handle(
   throw_unless_ok(
     rcl_node_init(node.get(), name.c_str(), name_space.c_str(), context->handle(), &rcl_options),
     what);
+  // Of nodes with the same name only the first one publishes, and rcl must not be told that another
+  // one has gone: it would forget the publisher.
   const std::string log_name = rcl_node_get_logger_name(node.get());
   const bool logs = options.enable_rosout && rcl_logging_rosout_enabled();
-  if (logs) {
-    rosout_nodes()[log_name].push_back(node.get());
-  }
-  std::shared_ptr<rcl_node_t> made(node.release(), [context, logs, log_name](rcl_node_t * used) {
-    std::lock_guard<std::recursive_mutex> logging(detail::logging_mutex());
-    if (logs) {
-      leave_rosout(used, log_name);
-    }
-    if (rcl_node_fini(used) != RCL_RET_OK) {
-      take_rcl_error();
-    }
-    delete used;
-  });
+  const bool is_first = logs && rosout_names().insert(log_name).second;
+  std::shared_ptr<rcl_node_t> made(
+    node.release(), [context, is_first, log_name](rcl_node_t * used) {
+      std::lock_guard<std::recursive_mutex> logging(detail::logging_mutex());
+      if (is_first) {
+        rosout_names().erase(log_name);
+        if (rcl_logging_rosout_fini_publisher_for_node(used) != RCL_RET_OK) {
+          take_rcl_error();
+        }
+      }
+      if (rcl_node_fini(used) != RCL_RET_OK) {
+        take_rcl_error();
+      }
+      delete used;
+    });
   if (logs) {  // warns if it is not the first
     throw_unless_ok(rcl_logging_rosout_init_publisher_for_node(made.get()), what + ": /rosout");
   }
