@@ -377,12 +377,13 @@ Demand Engine::Impl::demand_of(const CallbackNode & waiting) const noexcept
     waiting.attributes, attributes.is_ext(waiting.attributes) ? waiting.head.deadline : kNever};
 }
 
-// The publisher may be of another engine: its worker is this thread's own, and nobody else writes the
-// priority of the job that it runs.
+// Of this engine only: its timer thread and the middleware's threads outrank all its callbacks, and would not
+// know of what comes from another one.
 void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
 {
   if (
-    !callback.inherit_priority || !worker_here || worker_here->job.priority <= callback.priority) {
+    !callback.inherit_priority || engine_here != this ||
+    worker_here->job.priority <= callback.priority) {
     return;
   }
   unlink(callback);

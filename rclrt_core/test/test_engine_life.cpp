@@ -393,40 +393,6 @@ TEST(InheritedPriority, a_subscription_gets_the_highest_of_those_who_publish_to_
   EXPECT_EQ(priorities, (std::vector<int>{10, 30, 30}));
 }
 
-TEST(InheritedPriority, the_publisher_may_be_a_callback_of_another_engine_of_the_process)
-{
-  EngineOnSim here;
-  Engine there(here.sim, here.engine.options());
-  std::shared_ptr<Group> group;
-  EXPECT_TRUE(there.add_group({}, &group).ok());
-  CallbackOptions sink = here.callback_options("sink", milliseconds(5));
-  sink.attributes = fifo(1);
-  sink.inherit_priority = true;
-  std::shared_ptr<Callback> callback;
-  EXPECT_TRUE(there.add_callback(sink, group, &callback).ok());
-  CallbackOptions publisher = here.callback_options("publisher", {});
-  publisher.attributes = fifo(30);
-  publisher.run = [&](const Job &) {
-    there.notify(*callback);
-    return true;
-  };
-  here.add(publisher);
-  CallbackOptions rival = here.callback_options("rival", milliseconds(5));
-  rival.attributes = fifo(20);
-  here.add(rival);
-  const auto spin_there = [&] {
-    std::unique_ptr<Thread> spinner;
-    here.start("spinner there", {}, [&] { EXPECT_TRUE(there.spin().ok()); }, &spinner);
-    here.sim.sleep_until(at_ms(50));
-    there.stop();
-    spinner->join();
-  };
-  EXPECT_EQ(
-    here.run(100, {{1, "publisher"}, {2, "rival"}}, spin_there),
-    (Lines{"1-1-1 publisher", "2-6-11 rival"}));  // the sink runs from 1 to 6
-  EXPECT_EQ(there.statistics(*callback).released, 1U);
-}
-
 TEST(WakeBatch, queues_at_once_but_wakes_only_at_its_end)
 {
   EngineOnSim engine;

@@ -20,7 +20,7 @@ namespace detail
 inline uint32_t queue_depth(const QoS & qos)
 {
   constexpr std::size_t kKeepAllDepth = 5000;  // what Fast DDS keeps when it keeps everything
-  constexpr std::size_t kMost = 1U << 30;
+  constexpr std::size_t kMost = 1U << 20;      // releasing them all at once takes some milliseconds
   return static_cast<uint32_t>(
     qos.is_keep_all() ? kKeepAllDepth : std::clamp<std::size_t>(qos.depth(), 1, kMost));
 }

@@ -207,8 +207,10 @@ void SubscriptionBase::inherit_deadline(
   } else if (!info.from_intra_process) {
     const rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
     if (ring != nullptr) {
+      // With an inbox the job may have been released by a message that came by pointer, and have its deadline.
+      const auto carried = ring->find(info.publisher_gid, info.publication_sequence_number);
       rclrt_core::inherit_deadline(
-        ring->find(info.publisher_gid, info.publication_sequence_number));
+        carried || !inbox_ ? carried : std::optional<rclrt_core::TimePoint>(rclrt_core::kNever));
     }
   }
 }

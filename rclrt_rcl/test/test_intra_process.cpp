@@ -13,6 +13,7 @@
 
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
+#include "rclrt_core/deadline_ring.hpp"
 
 namespace rclrt_rcl
 {
@@ -298,6 +299,7 @@ TEST_F(IntraProcess, a_published_message_inherits_the_deadline_of_its_publisher)
 
 TEST_F(IntraProcess, a_message_keeps_its_deadline_when_the_job_of_another_takes_it)
 {
+  ASSERT_TRUE(rclrt_core::DeadlineRing::join().ok());
   std::vector<std::pair<uint32_t, rclrt_core::TimePoint>> received;
   auto subscription = node->create_subscription<Log>("t", 10, [&](const Log & m) {
     received.emplace_back(m.line, rclrt_core::current_job()->deadline);
@@ -322,6 +324,7 @@ TEST_F(IntraProcess, a_message_keeps_its_deadline_when_the_job_of_another_takes_
   ASSERT_EQ(received.size(), 2U);
   EXPECT_NE(published, rclrt_core::kNever);
   EXPECT_EQ(received.front(), std::make_pair(uint32_t{2}, published));
+  EXPECT_EQ(received.back(), std::make_pair(uint32_t{1}, rclrt_core::kNever));
 }
 
 TEST_F(IntraProcess, so_does_one_that_goes_through_the_middleware_to_the_same_process)

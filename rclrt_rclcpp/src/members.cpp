@@ -35,8 +35,9 @@ constexpr std::size_t kKeepAllDepth = 5000;  // what Fast DDS keeps when it keep
 uint32_t depth_of(const rclcpp::QoS & qos)
 {
   const bool keeps_all = qos.history() == rclcpp::HistoryPolicy::KeepAll;
-  const std::size_t depth = keeps_all ? kKeepAllDepth : std::min(qos.depth(), kKeepAllDepth);
-  return static_cast<uint32_t>(std::max<std::size_t>(depth, 1));
+  constexpr std::size_t kMost = 1U << 20;
+  return static_cast<uint32_t>(
+    keeps_all ? kKeepAllDepth : std::clamp<std::size_t>(qos.depth(), 1, kMost));
 }
 
 }  // namespace

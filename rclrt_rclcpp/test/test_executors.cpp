@@ -180,7 +180,7 @@ TYPED_TEST(Executors, what_nobody_listens_for_is_logged)
       "topic", rclcpp::QoS(1).reliable(), [](const Time &) {});
     const auto publisher =
       this->node_->template create_publisher<Time>("topic", rclcpp::QoS(1).best_effort());
-    EXPECT_TRUE(wait_for([] { return complaints == 2; })) << "one of either side";
+    EXPECT_TRUE(wait_for([] { return complaints >= 2; })) << "one of either side";
   }
   rcutils_logging_set_output_handler(before);
 }

@@ -81,7 +81,7 @@ struct CallbackOptions
   /// Only for callbacks that inherit deadlines, among themselves.
   FanIn fan_in = FanIn::kEarliest;
   /// Raise the priority (and a fifo or rr thread priority) to that of the most urgent callback that
-  /// has released this one by publishing in the same process [Teper25 §VIII-C].
+  /// has released this one by publishing, under the same engine [Teper25 §VIII-C].
   bool inherit_priority = false;
   OverrunRule overrun_rule = OverrunRule::kQueueAll;
   /// Bound on waiting jobs, normally the QoS depth. At least 1.

@@ -38,7 +38,8 @@ struct Scheduling
   /// the system clock's; hosts must have synchronised clocks). 0: the one that their publisher's job
   /// had, if it runs under rclrt on this machine. A stamp of 0 is none.
   std::chrono::nanoseconds deadline_after_stamp{0};
-  /// Raise the priority to that of the most urgent callback that publishes to it in this process.
+  /// Raise the priority to that of the most urgent callback that publishes to it under the same
+  /// executor.
   bool inherit_priority = false;
   /// Unset: keep latest for timers, queue all for the rest.
   std::optional<rclrt_core::OverrunRule> overrun_rule;

@@ -40,7 +40,8 @@ struct Scheduling
   rclrt_core::DeadlineRule deadline_rule = rclrt_core::DeadlineRule::kOwn;
   /// Without: which of several inputs of the group it inherits from.
   rclrt_core::FanIn fan_in = rclrt_core::FanIn::kEarliest;
-  /// Raise the priority to that of the most urgent callback that publishes to it in this process.
+  /// Raise the priority to that of the most urgent callback that publishes to it under the same
+  /// executor.
   bool inherit_priority = false;
   /// Unset: keep latest for timers, queue all for the rest.
   std::optional<rclrt_core::OverrunRule> overrun_rule;
