@@ -13,6 +13,18 @@ namespace
 class Deadlines : public ::testing::Test
 {
 protected:
+  /// Works for 1 ms a job, with messages that carry these one after the other.
+  void add_taker(std::vector<std::optional<TimePoint>> carried)
+  {
+    CallbackOptions taker = options("taker", Duration{0});
+    taker.run = [this, carried = std::move(carried), next = std::size_t{0}](const Job &) mutable {
+      engine_.sim.work(milliseconds(1));
+      inherit_deadline(carried.at(next++));
+      return true;
+    };
+    engine_.add(std::move(taker));
+  }
+
   explicit Deadlines(EngineOptions options = {}) : engine_(1, std::move(options)) {}
 
   CallbackOptions options(const std::string & name, Duration relative_deadline)
@@ -207,15 +219,7 @@ TEST_F(Deadlines, fan_in_forgets_a_callback_that_is_gone)
 
 TEST_F(Deadlines, are_not_expected_any_more_after_a_message_without_one)
 {
-  const std::vector<TimePoint> carried = {at_ms(14), kNever, kNever};
-  std::size_t next = 0;
-  CallbackOptions taker = options("taker", Duration{0});
-  taker.run = [&](const Job &) {
-    engine_.sim.work(milliseconds(1));
-    inherit_deadline(carried.at(next++));
-    return true;
-  };
-  engine_.add(std::move(taker));
+  add_taker({at_ms(14), kNever, kNever});
   add(options("other", milliseconds(6)), "", kNothing);
   // The second message is expected to have until 24, so it is taken before "other"; the third has none.
   EXPECT_EQ(
@@ -245,15 +249,7 @@ TEST_F(Deadlines, that_nobody_knows_are_those_of_who_published_in_this_process)
 
 TEST_F(Deadlines, expected_of_a_message_are_forgotten_when_nobody_knows_it)
 {
-  const std::vector<std::optional<TimePoint>> carried = {at_ms(14), std::nullopt, std::nullopt};
-  std::size_t next = 0;
-  CallbackOptions taker = options("taker", Duration{0});
-  taker.run = [&](const Job &) {
-    engine_.sim.work(milliseconds(1));
-    inherit_deadline(carried.at(next++));
-    return true;
-  };
-  engine_.add(std::move(taker));
+  add_taker({at_ms(14), std::nullopt, std::nullopt});
   add(options("other", milliseconds(6)), "", kNothing);
   EXPECT_EQ(
     run({{10, "taker"}, {20, "other"}, {20, "taker"}, {30, "other"}, {30, "taker"}}),

@@ -197,7 +197,7 @@ TYPED_TEST(Spin, all_refuses_less_than_no_time)
 TYPED_TEST(Spin, all_without_a_limit_ends_when_there_is_no_work)
 {
   if (std::is_same_v<TypeParam, RclcppEvents>) {
-    GTEST_SKIP() << "it wants a limit";
+    GTEST_SKIP() << "rclcpp's events executor refuses spin_all() without a limit";
   }
   const auto waitable = this->add_waitable([] {});
   this->executor_->add_node(this->node_);
