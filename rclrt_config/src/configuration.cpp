@@ -81,6 +81,13 @@ bool Configuration::empty() const noexcept
   return impl_->entries.empty() && impl_->executors.empty() && impl_->notes.empty();
 }
 
+bool Configuration::names_groups_by_members() const noexcept
+{
+  return std::any_of(impl_->entries.begin(), impl_->entries.end(), [](const Entry & entry) {
+    return !entry.cie_id.empty();
+  });
+}
+
 Status Configuration::load(const std::string & path, const Machine & machine)
 {
   std::string text;
@@ -184,6 +191,8 @@ std::vector<Unmatched> Configuration::unmatched() const
         return entry.cie_id.empty() ? entry.pattern.names_node(node)
                                     : entry.cie_id.substr(0, entry.cie_id.find('@')) == node;
       });
+    unmatched.finding.severity =
+      unmatched.node_is_here ? rclrt_core::Severity::kWarning : rclrt_core::Severity::kNote;
     all.push_back(std::move(unmatched));
   }
   return all;

@@ -43,6 +43,11 @@ Status check_overruns(const CallbackOptions & options)
     " is for timers; to keep the latest message only, give the QoS depth 1");
 }
 
+bool have_same(const rclrt_core::GroupOptions & a, const rclrt_core::GroupOptions & b)
+{
+  return a.name == b.name && a.attributes == b.attributes && a.parallelism == b.parallelism;
+}
+
 bool is_realtime(const Attributes & attributes)
 {
   return attributes.policy == SchedulingPolicy::kFifo ||
@@ -87,11 +92,33 @@ ConfiguredEngine::ConfiguredEngine(
 ConfiguredEngine::~ConfiguredEngine() = default;
 
 Status ConfiguredEngine::add_group(
-  rclrt_core::GroupOptions options, const std::string & cie_id, std::shared_ptr<Group> * group)
+  rclrt_core::GroupOptions options, const std::string & cie_id, std::shared_ptr<Group> * group,
+  const std::shared_ptr<const void> & of)
 {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const Status status = configuration_.apply(&options, cie_id);
-  return status.ok() ? engine_->add_group(std::move(options), group) : status;
+  Status status = configuration_.apply(&options, cie_id);
+  if (!status.ok() || !of) {
+    return status.ok() ? engine_->add_group(std::move(options), group) : status;
+  }
+  for (auto known = groups_.begin(); known != groups_.end();) {
+    known = known->first.expired() ? groups_.erase(known) : std::next(known);
+  }
+  const auto known = groups_.find(of);
+  if (known != groups_.end() && have_same(known->second->options(), options)) {
+    *group = known->second;
+    return engine_->add_group_again(*group);
+  }
+  status = engine_->add_group(std::move(options), group);
+  if (status.ok()) {
+    groups_[of] = *group;
+  }
+  return status;
+}
+
+bool ConfiguredEngine::names_groups_by_members() const
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return configuration_.names_groups_by_members();
 }
 
 Status ConfiguredEngine::remove_group(const std::shared_ptr<Group> & group)

@@ -313,8 +313,10 @@ TEST(Apply, entries_that_matched_nothing_are_told_with_their_place_and_the_neare
   EXPECT_THAT(unmatched[0].finding.what, HasSubstr("'/p/subscription/skan' matches no callback"));
   EXPECT_THAT(unmatched[0].finding.fix, HasSubstr("'/p/subscription/scan'"));
   EXPECT_TRUE(unmatched[0].node_is_here);
+  EXPECT_EQ(unmatched[0].finding.severity, rclrt_core::Severity::kWarning);
   EXPECT_EQ(unmatched[1].finding.subject, "f:7:9");
   EXPECT_FALSE(unmatched[1].node_is_here) << "/q may be in another process";
+  EXPECT_EQ(unmatched[1].finding.severity, rclrt_core::Severity::kNote);
   EXPECT_FALSE(unmatched[2].node_is_here) << "a default for all nodes";
 }
 

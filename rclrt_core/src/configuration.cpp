@@ -70,6 +70,10 @@ void Engine::Impl::place(GroupNode & group)
     lane = &new_lane(group.name(), group.options().attributes);
   }
   lane->parallelism += group.parallelism;
+  if (group.queue) {  // it was here before, and a job that still runs leads to its queues
+    group.queue->lane = lane;
+    return;
+  }
   group.queue = std::make_unique<GroupQueue>(&group, lane, *options.policy);
   if (timer_lane) {
     group.timer_queue = std::make_unique<GroupQueue>(&group, timer_lane, *options.policy);
@@ -111,6 +115,33 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
   node->parallelism =
     node->options().parallelism != 0 ? node->options().parallelism : static_cast<uint32_t>(cpus);
   Lock threads_lock(*threads_mutex);
+  const Status accepted = accept(node);
+  if (accepted.ok()) {
+    *group = std::move(node);
+  }
+  return accepted;
+}
+
+Status Engine::Impl::add_group_again(const std::shared_ptr<Group> & group)
+{
+  Lock threads_lock(*threads_mutex);
+  // Anything the engine has handed out is a GroupNode.
+  const auto node = std::static_pointer_cast<GroupNode>(group);
+  {
+    Lock lock(*mutex);
+    const bool is_ours =
+      node && std::any_of(lanes.begin(), lanes.end(), [&node](const Lane & lane) {
+        return &lane == node->queue->lane;
+      });
+    if (!is_ours || std::find(groups.begin(), groups.end(), node) != groups.end()) {
+      return Status::error("add_group_again(): not a group that was removed from this engine");
+    }
+  }
+  return accept(node);
+}
+
+Status Engine::Impl::accept(const std::shared_ptr<GroupNode> & node)
+{
   reap();
   Lane * lane = nullptr;
   {
@@ -122,7 +153,6 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
   }
   const Status grown = accepts_threads ? grow(*lane) : Status{};
   if (grown.ok()) {
-    *group = node;
     return grown;
   }
   WakeList wakes;

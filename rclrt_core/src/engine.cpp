@@ -74,6 +74,11 @@ Status Engine::remove_group(const std::shared_ptr<Group> & group)
 {
   return impl_->remove_group(group);
 }
+
+Status Engine::add_group_again(const std::shared_ptr<Group> & group)
+{
+  return impl_->add_group_again(group);
+}
 Status Engine::add_callback(
   CallbackOptions options, const std::shared_ptr<Group> & group,
   std::shared_ptr<Callback> * callback)

@@ -101,6 +101,8 @@ public:
   // configuration.cpp
   Status add_group(GroupOptions options, std::shared_ptr<Group> * group);
   Status remove_group(const std::shared_ptr<Group> & group);
+  Status add_group_again(const std::shared_ptr<Group> & group);
+  Status accept(const std::shared_ptr<GroupNode> & node);  // under threads_mutex
   Status add_callback(
     CallbackOptions options, const TimerOptions * timer, const std::shared_ptr<Group> & group,
     std::shared_ptr<Callback> * callback);

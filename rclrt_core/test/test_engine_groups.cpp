@@ -41,6 +41,34 @@ TEST(ExclusiveGroup, its_callbacks_never_overlap_on_any_number_of_cpus)
   }
 }
 
+TEST(ExclusiveGroup, that_went_and_came_back_still_excludes_what_runs)
+{
+  for (const ExecutionModel execution_model :
+       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    EngineOptions options = pool();
+    options.model = execution_model;
+    EngineOnSim engine(options, 4);
+    const auto group = engine.group("group");
+    const auto leaves = engine.add(prioritised(engine, "leaves", 10, 10), "group");
+    EXPECT_EQ(
+      engine.run(
+        50, {{0, "leaves"}, {3, "comes"}, {4, "comes"}},
+        [&] {
+          EXPECT_FALSE(engine.engine.add_group_again(group).ok());  // it is here
+          engine.sim.sleep_until(at_ms(1));
+          engine.engine.remove(leaves);
+          EXPECT_TRUE(engine.engine.remove_group(group).ok());
+          EXPECT_TRUE(engine.engine.add_group_again(group).ok());
+          engine.add(prioritised(engine, "comes", 2, 20), "group");
+        }),
+      (Lines{"0-0-10 leaves", "3-10-12 comes", "4-12-14 comes"}))
+      << to_string(execution_model);
+    EngineOnSim other(options);
+    EXPECT_FALSE(other.engine.add_group_again(group).ok());
+    EXPECT_FALSE(other.engine.add_group_again(nullptr).ok());
+  }
+}
+
 TEST(ExclusiveGroup, the_most_urgent_waiting_job_comes_next)
 {
   EngineOnSim engine(pool());

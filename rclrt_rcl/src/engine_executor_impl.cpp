@@ -69,7 +69,8 @@ void EngineExecutor::Impl::add_group(const CallbackGroup & group)
   }
   std::lock_guard<std::mutex> lock(mutex_);
   std::shared_ptr<rclrt_core::Group> added;
-  check(engine_->add_group(std::move(group_options), detail::cie_id(group), &added));
+  check(engine_->add_group(
+    std::move(group_options), detail::cie_id(group), &added, group.shared_from_this()));
   groups_[&group] = std::move(added);
 }
 
@@ -293,8 +294,11 @@ void EngineExecutor::Impl::rethrow()
 
 EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
 {
-  check(impl_.engine_->begin_spin(
-    [](const rclrt_core::Finding & finding) { Logger("rclrt").warn(to_string(finding)); }));
+  check(impl_.engine_->begin_spin([](const rclrt_core::Finding & finding) {
+    const Logger logger("rclrt");
+    finding.severity == rclrt_core::Severity::kNote ? logger.info(to_string(finding))
+                                                    : logger.warn(to_string(finding));
+  }));
 }
 
 EngineExecutor::Impl::Spin::~Spin() { impl_.engine_->end_spin(); }

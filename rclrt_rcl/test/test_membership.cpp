@@ -352,6 +352,37 @@ TYPED_TEST(Membership, removing_a_node_waits_for_its_callbacks)
   EXPECT_TRUE(finished);
 }
 
+TYPED_TEST(Membership, a_callback_that_removes_and_adds_its_node_still_excludes_its_group)
+{
+  auto group = this->node->create_callback_group(CallbackGroupType::kMutuallyExclusive);
+  std::atomic<bool> runs{false};
+  std::atomic<bool> overlapped{false};
+  std::atomic<int> others{0};
+  auto other = this->node->create_waitable(
+    this->named("other"),
+    [&] {
+      overlapped = overlapped || runs;
+      ++others;
+    },
+    group);
+  auto waitable = this->node->create_waitable(
+    this->named("w"),
+    [&] {
+      runs = true;
+      this->executor->remove_node(this->node);
+      this->executor->add_node(this->node);
+      other->trigger();
+      std::this_thread::sleep_for(20ms);  // time to do it wrong
+      runs = false;
+    },
+    group);
+  this->executor->add_node(this->node);
+  const Spinning spinning(*this->executor);
+  waitable->trigger();
+  EXPECT_TRUE(wait_for([&] { return others > 0; }));
+  EXPECT_FALSE(overlapped);
+}
+
 TYPED_TEST(Membership, an_entity_may_destroy_itself_and_others_in_its_callback)
 {
   this->executor->add_node(this->node);

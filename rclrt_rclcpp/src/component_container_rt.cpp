@@ -217,7 +217,8 @@ private:
   {
     for (const auto & finding : executor.findings()) {
       const std::string text = to_string(finding);
-      if (told_.insert(text).second) {
+      const bool is_warning = finding.severity == rclrt_core::Severity::kWarning;
+      if (is_warning && told_.insert(text).second) {
         RCLCPP_WARN(get_logger(), "%s", text.c_str());
       }
     }

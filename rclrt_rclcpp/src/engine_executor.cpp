@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine_executor_impl.hpp"
+#include "group_names.hpp"
 #include "rclcpp/utilities.hpp"
 
 namespace rclrt_rclcpp
@@ -73,7 +74,9 @@ void EngineExecutor::add_node(detail::Parameters::Node node, bool)
   impl_->know_node(node);  // before its groups can be found
   enter(node);
   try {
-    impl_->update();
+    impl_->update([&node](const rclcpp::CallbackGroup & group) {
+      return !detail::label_of_group(*node, group).empty();
+    });
   } catch (...) {
     remove_node(node, false);
     throw;
@@ -92,7 +95,7 @@ void EngineExecutor::add_callback_group(
   impl_->know_node(node);  // before the group can be found
   enter(group, node);
   try {
-    impl_->update();
+    impl_->update([&group](const rclcpp::CallbackGroup & other) { return &other == group.get(); });
   } catch (...) {
     remove_callback_group(group, false);
     throw;

@@ -99,22 +99,43 @@ void EngineExecutor::Impl::know_node(const std::shared_ptr<NodeBase> & node)
   nodes_.push_back(node);
 }
 
-void EngineExecutor::Impl::update()
+/// In the order in which nodes were added and groups created: that is how names are numbered.
+std::vector<std::shared_ptr<rclcpp::CallbackGroup>> EngineExecutor::Impl::present_in_order() const
 {
-  Kept kept;  // destroyed after the lock
-  const std::lock_guard<std::mutex> lock(update_mutex_);
+  std::map<const rclcpp::CallbackGroup *, std::size_t> order;
+  for (const auto & weak : nodes_) {
+    if (const auto node = weak.lock()) {
+      node->for_each_callback_group(
+        [&order](const auto & group) { order.emplace(group.get(), order.size()); });
+    }
+  }
   std::vector<std::shared_ptr<rclcpp::CallbackGroup>> present;
   for (const auto & weak : present_groups_()) {
     if (auto group = weak.lock()) {
-      kept.push_back(group);
+      order.emplace(group.get(), order.size());
       present.push_back(std::move(group));
     }
   }
+  std::sort(present.begin(), present.end(), [&order](const auto & a, const auto & b) {
+    return order.at(a.get()) < order.at(b.get());
+  });
+  return present;
+}
+
+void EngineExecutor::Impl::update(const IsNew & is_new)
+{
+  Kept kept;  // destroyed after the lock
+  const std::lock_guard<std::mutex> lock(update_mutex_);
+  const auto present = present_in_order();
+  kept.insert(kept.end(), present.begin(), present.end());
+  const bool by_members = !spins_ && engine_->names_groups_by_members();
   std::vector<const rclcpp::CallbackGroup *> gone;
   for (const auto & [key, known] : groups_) {
     // Another group may lie at the same address by now.
     const auto group = known.group.lock();
-    if (std::find(present.begin(), present.end(), group) == present.end()) {
+    if (
+      std::find(present.begin(), present.end(), group) == present.end() ||
+      (by_members && detail::cie_id(known.node, *group) != known.cie_id)) {
       gone.push_back(key);
     }
     kept.push_back(group);
@@ -123,11 +144,22 @@ void EngineExecutor::Impl::update()
     remove_group(key, kept);
   }
   remove_members([](const Member & member) { return member.entity.expired(); }, kept);
+  std::exception_ptr failure;
+  const bool required = engine().options().attributes_mode == rclrt_core::AttributesMode::kRequire;
   for (const auto & group : present) {
-    if (groups_.count(group.get()) == 0) {
-      add_group(group);
+    std::exception_ptr failed;
+    try {
+      if (groups_.count(group.get()) == 0) {
+        add_group(group);
+      }
+      failed = add_members(group, groups_.at(group.get()), kept);
+    } catch (const std::exception & error) {
+      leave_out(group, error.what());
+      failed = std::current_exception();
     }
-    add_members(group, groups_.at(group.get()), kept);
+    if (!failure && (required || (is_new && is_new(*group)))) {
+      failure = failed;
+    }
   }
   const auto unused = std::partition(
     clocks_.begin(), clocks_.end(), [](const auto & watched) { return watched.clock->is_used(); });
@@ -135,6 +167,24 @@ void EngineExecutor::Impl::update()
     kept.push_back(std::make_shared<WatchedClock>(std::move(*clock)));
   }
   clocks_.erase(unused, clocks_.end());
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
+}
+
+void EngineExecutor::Impl::leave_out(
+  const std::shared_ptr<const void> & entity, const std::string & what)
+{
+  for (auto known = failed_.begin(); known != failed_.end();) {
+    known = known->first.expired() ? failed_.erase(known) : std::next(known);
+  }
+  if (std::exchange(failed_[entity], what) != what) {
+    const rclrt_core::Finding finding{
+      "an entity is not served", what, 0,
+      "It is tried again whenever the executor's entities change"};
+    RCLCPP_ERROR(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
+    engine_->report(finding);
+  }
 }
 
 void EngineExecutor::Impl::detach_all() noexcept
@@ -175,8 +225,9 @@ void EngineExecutor::Impl::add_group(const std::shared_ptr<rclcpp::CallbackGroup
       group_options.attributes = scheduling->attributes;
     }
   }
-  detail::check(engine_->add_group(
-    std::move(group_options), detail::cie_id(known.node, *group), &known.in_engine));
+  known.cie_id = detail::cie_id(known.node, *group);
+  detail::check(
+    engine_->add_group(std::move(group_options), known.cie_id, &known.in_engine, group));
   groups_[group.get()] = std::move(known);
 }
 
@@ -293,11 +344,17 @@ void EngineExecutor::Impl::set_attributes(
 EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
 {
   detail::check(impl_.engine_->begin_spin([](const rclrt_core::Finding & finding) {
-    RCLCPP_WARN(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
+    if (finding.severity == rclrt_core::Severity::kNote) {
+      RCLCPP_INFO(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
+    } else {
+      RCLCPP_WARN(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
+    }
   }));
+  impl_.spins_ = true;
   try {
     thread_ = std::thread([this] { keep_up_to_date(); });
   } catch (...) {
+    impl_.spins_ = false;
     impl_.engine_->end_spin();
     throw;
   }
@@ -306,6 +363,7 @@ EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
 EngineExecutor::Impl::Spin::~Spin()
 {
   join();
+  impl_.spins_ = false;
   impl_.engine_->end_spin();
 }
 

@@ -13,8 +13,10 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -52,9 +54,11 @@ public:
 
   /// Groups are named after their nodes.
   void know_node(const std::shared_ptr<NodeBase> & node);
-  /// Make the engine's callbacks those of the groups. Throws std::runtime_error when that is
-  /// impossible for one of them.
-  void update();
+  /// Make the engine's callbacks those of the groups. An entity for which that is impossible is left out:
+  /// if it is in a group for which `is_new`, or if attributes are required, this throws in the end what
+  /// it has failed with, else that is logged and becomes a finding.
+  using IsNew = std::function<bool(const rclcpp::CallbackGroup &)>;
+  void update(const IsNew & is_new = {});
   /// Let go of everything.
   void detach_all() noexcept;
 
@@ -112,7 +116,10 @@ private:
     std::weak_ptr<rclcpp::CallbackGroup> group;
     std::shared_ptr<rclrt_core::Group> in_engine;
     std::string node;
+    std::string cie_id;
   };
+  /// What entities could not be added for, to say it once each.
+  using Failed = std::map<std::weak_ptr<const void>, std::string, std::owner_less<>>;
   /// What is locked during an update and must not die, with all that callbacks hold, under its mutex.
   using Kept = std::vector<std::shared_ptr<const void>>;
   struct WatchedClock
@@ -122,10 +129,13 @@ private:
   };
 
   // All under update_mutex_:
+  std::vector<std::shared_ptr<rclcpp::CallbackGroup>> present_in_order() const;
   void add_group(const std::shared_ptr<rclcpp::CallbackGroup> & group);
   void remove_group(const rclcpp::CallbackGroup * group, Kept & kept);
-  void add_members(
+  /// Returns what one of them has failed with.
+  std::exception_ptr add_members(
     const std::shared_ptr<rclcpp::CallbackGroup> & group, KnownGroup & known, Kept & kept);
+  void leave_out(const std::shared_ptr<const void> & entity, const std::string & what);
   void remove_members(const std::function<bool(const Member &)> & gone, Kept & kept);
   void forget(const void * entity, Kept & kept) noexcept;
   bool is_known(const void * entity) const { return members_.count(entity) > 0; }
@@ -159,11 +169,14 @@ private:
   std::unordered_map<const void *, Member> members_;
   std::set<std::string> names_;
   std::vector<WatchedClock> clocks_;
+  Failed failed_;
 
   /// Set by request_update(), cleared by whoever updates; the mutex is for sleeping on it only.
   /// Sequentially consistent, as is `runs_inline_`: request_update() sets this one and then looks at
   /// that one, run_one() sets that one and then looks at this one, so that one of them sees the other.
   std::atomic<bool> update_requested_{false};
+  /// A Spin exists. Read by update(): group attributes stay as they are while it spins.
+  std::atomic<bool> spins_{false};
   /// A thread is in run_one() and has to be woken for an update.
   std::atomic<bool> runs_inline_{false};
   std::mutex update_request_mutex_;

@@ -35,19 +35,41 @@ rclrt_core::Duration period_of(rclcpp::TimerBase & timer)
   return rclrt_core::Duration(period);
 }
 
+namespace
+{
+
+/// rclcpp's own, in which a node hears of simulated time.
+bool is_of_clock(const rclcpp::CallbackGroup & group)
+{
+  std::size_t entities = 0;
+  bool hears_clock = false;
+  const auto count = [&entities](const auto &) { ++entities; };
+  group.collect_all_ptrs(
+    [&](const auto & entity) {
+      ++entities;
+      hears_clock = std::string(entity->get_topic_name()) == "/clock";
+    },
+    count, count, count, [](const auto & /* its QoS events */) {});
+  return hears_clock && entities == 1 && !group.automatically_add_to_executor_with_node();
+}
+
+}  // namespace
+
 std::string label_of_group(
   rclcpp::node_interfaces::NodeBaseInterface & node, const rclcpp::CallbackGroup & group)
 {
-  std::string label;
-  int number = 0;
+  std::vector<rclcpp::CallbackGroup::SharedPtr> all;  // to be looked at without the node's lock
+  node.for_each_callback_group([&all](const auto & present) { all.push_back(present); });
   const auto default_group = node.get_default_callback_group();
-  node.for_each_callback_group([&](const rclcpp::CallbackGroup::SharedPtr & present) {
+  int number = 0;
+  for (const auto & present : all) {
+    const bool counts = !is_of_clock(*present);
     if (present.get() == &group) {
-      label = present == default_group ? "default" : std::to_string(number);
+      return present == default_group ? "default" : counts ? std::to_string(number) : "clock";
     }
-    ++number;
-  });
-  return label;
+    number += counts ? 1 : 0;
+  }
+  return "";
 }
 
 std::string cie_id(const std::string & node, const rclcpp::CallbackGroup & group)

@@ -24,7 +24,8 @@ void check(const rclrt_core::Status & status);
 rclrt_core::Duration period_of(rclcpp::TimerBase & timer);
 
 /// "default" for the node's default group, else its number in the order of creation, as far as they
-/// still exist; empty if it is not one of this node.
+/// still exist ("clock" for the one that rclcpp makes for simulated time, which does not count); empty
+/// if it is not one of this node.
 std::string label_of_group(
   rclcpp::node_interfaces::NodeBaseInterface & node, const rclcpp::CallbackGroup & group);
 

@@ -183,7 +183,7 @@ void EngineExecutor::Impl::add_waitable_timers(
   members_[timers.get()] = std::move(member);
 }
 
-void EngineExecutor::Impl::add_members(
+std::exception_ptr EngineExecutor::Impl::add_members(
   const std::shared_ptr<rclcpp::CallbackGroup> & group, KnownGroup & known, Kept & kept)
 {
   // Collected first: what is called below must not run under the group's lock.
@@ -204,8 +204,20 @@ void EngineExecutor::Impl::add_members(
   kept.insert(kept.end(), timers.begin(), timers.end());
   kept.insert(kept.end(), waitables.begin(), waitables.end());
 
+  std::exception_ptr failed;
+  const auto attempt = [this, &failed](const auto & entity, const auto & add_it) {
+    if (is_known(entity.get())) {
+      return;
+    }
+    try {
+      add_it();
+    } catch (const std::exception & error) {
+      leave_out(entity, error.what());
+      failed = std::current_exception();
+    }
+  };
   for (const auto & entity : subscriptions) {
-    if (!is_known(entity.get())) {
+    attempt(entity, [&] {
       add(
         entity, known,
         options_for(
@@ -225,10 +237,10 @@ void EngineExecutor::Impl::add_members(
             &rcl_subscription_set_on_new_message_callback, present->get_subscription_handle(),
             announce);
         });
-    }
+    });
   }
   for (const auto & entity : services) {
-    if (!is_known(entity.get())) {
+    attempt(entity, [&] {
       add(
         entity, known,
         options_for(
@@ -242,10 +254,10 @@ void EngineExecutor::Impl::add_members(
           return register_with_rcl(
             &rcl_service_set_on_new_request_callback, present->get_service_handle(), announce);
         });
-    }
+    });
   }
   for (const auto & entity : clients) {
-    if (!is_known(entity.get())) {
+    attempt(entity, [&] {
       add(
         entity, known,
         options_for(
@@ -259,18 +271,15 @@ void EngineExecutor::Impl::add_members(
           return register_with_rcl(
             &rcl_client_set_on_new_response_callback, present->get_client_handle(), announce);
         });
-    }
+    });
   }
   for (const auto & entity : timers) {
-    if (!is_known(entity.get())) {
-      add_timer(entity, known);
-    }
+    attempt(entity, [&] { add_timer(entity, known); });
   }
   for (const auto & entity : waitables) {
-    if (!is_known(entity.get())) {
-      add_waitable(entity, known);
-    }
+    attempt(entity, [&] { add_waitable(entity, known); });
   }
+  return failed;
 }
 
 }  // namespace rclrt_rclcpp

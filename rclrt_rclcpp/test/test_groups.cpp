@@ -5,6 +5,7 @@
 // with rclcpp's own executors, except where they are known to behave otherwise.
 
 #include <array>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -304,6 +305,84 @@ TYPED_TEST(Groups, nodes_may_be_added_and_removed_while_it_spins)
   }
   const int then = ticks;
   EXPECT_TRUE(wait_for([&] { return ticks > then + 2; })) << "the one that stays goes on";
+}
+
+TYPED_TEST(Groups, that_go_and_come_back_still_exclude_what_runs)
+{
+  if (!kIsOurs<TypeParam>) {
+    GTEST_SKIP() << "rclcpp's own sometimes lose track of the node";
+  }
+  std::promise<void> begun;
+  std::promise<void> may_end;
+  std::atomic<bool> runs{false};
+  std::atomic<bool> overlapped{false};
+  std::atomic<int> ticks{0};
+  const auto group = this->make_group();
+  const auto waitable = this->add_waitable(
+    [&] {
+      runs = true;
+      begun.set_value();
+      may_end.get_future().wait();
+      runs = false;
+    },
+    group);
+  const auto timer = this->node_->create_wall_timer(
+    milliseconds(1),
+    [&] {
+      overlapped = overlapped || runs;
+      ++ticks;
+    },
+    group);
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  waitable->trigger();
+  begun.get_future().wait();
+  for (int i = 0; i < 3; ++i) {
+    this->executor_->remove_node(this->node_);
+    this->executor_->add_node(this->node_);
+    std::this_thread::sleep_for(milliseconds(20));  // time to do it wrong
+  }
+  may_end.set_value();
+  const int then = ticks;
+  EXPECT_TRUE(wait_for([&] { return ticks > then + 2; }));
+  EXPECT_FALSE(overlapped);
+}
+
+/// As all custom waitables are that cannot say when they are ready.
+class Mute : public Triggered
+{
+public:
+  using Triggered::Triggered;
+  void set_on_ready_callback(std::function<void(std::size_t, int)>) override
+  {
+    throw std::runtime_error("it cannot say so");
+  }
+};
+
+TYPED_TEST(Groups, one_entity_that_cannot_be_served_does_not_stop_the_others)
+{
+  if constexpr (kIsOurs<TypeParam>) {
+    std::atomic<int> ticks{0};
+    this->executor_->add_node(this->node_);
+    const Spinning spinning(*this->executor_);
+    const auto mute = std::make_shared<Mute>(this->context_, [] {});
+    const auto its_group = this->make_group();
+    this->node_->get_node_waitables_interface()->add_waitable(mute, its_group);
+    const auto later = this->make_group();
+    const auto timer = this->node_->create_wall_timer(milliseconds(1), [&] { ++ticks; }, later);
+    EXPECT_TRUE(wait_for([&] { return ticks > 2; }));
+    ASSERT_EQ(this->executor_->findings().size(), 1U);
+    EXPECT_EQ(this->executor_->findings()[0].what, "it cannot say so");
+
+    // Another node does not suffer, but the same one is told when it comes anew.
+    const std::shared_ptr<rclcpp::Node> other = this->make_node("other");
+    this->executor_->add_node(other);
+    this->executor_->remove_node(this->node_);
+    EXPECT_EQ(error_of([&] { this->executor_->add_node(this->node_); }), "it cannot say so");
+    this->executor_->remove_node(other);
+  } else {
+    GTEST_SKIP() << "rclcpp's own do not listen to it, or end";
+  }
 }
 
 TYPED_TEST(Groups, a_node_that_is_added_while_spin_starts_is_served)

@@ -126,6 +126,8 @@ def components_and_what_is_heard(
         print(output)
     assert launched.returncode == 0
     assert "process has died" not in output
+    warnings = [line for line in output.splitlines() if "WARN" in line]
+    assert not any("matches no" in line for line in warnings), warnings
     return names
 
 

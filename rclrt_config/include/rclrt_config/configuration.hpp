@@ -71,6 +71,8 @@ public:
     const Machine & machine = Machine::here());
 
   bool empty() const noexcept;
+  /// Whether groups are named as CallbackIsolatedExecutor does, by what is in them.
+  bool names_groups_by_members() const noexcept;
 
   /// Change what the file says about the callback `options->name`, and nothing else. Errors: the
   /// outcome is impossible; the text names the entries. Then `options` is unchanged.

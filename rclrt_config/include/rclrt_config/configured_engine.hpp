@@ -69,10 +69,13 @@ public:
 
   // As the engine's. Further errors: the configuration makes something impossible of the options.
 
-  /// `cie_id`: see cie_group_id().
+  /// `cie_id`: see cie_group_id(). `of`: what the group stands for, if it may go and come back: then the
+  /// new one is the old one (see Engine::add_group_again()), unless it is to have other options.
   rclrt_core::Status add_group(
     rclrt_core::GroupOptions options, const std::string & cie_id,
-    std::shared_ptr<rclrt_core::Group> * group);
+    std::shared_ptr<rclrt_core::Group> * group, const std::shared_ptr<const void> & of = nullptr);
+  /// A group that has got further members while nobody spins is then to be removed and added again.
+  bool names_groups_by_members() const;
   rclrt_core::Status remove_group(const std::shared_ptr<rclrt_core::Group> & group);
   rclrt_core::Status add_callback(
     rclrt_core::CallbackOptions options, const std::shared_ptr<rclrt_core::Group> & group,
@@ -103,6 +106,8 @@ public:
   /// under the kernel's fair class until the next spin, which chooses anew.
   std::string deadline_scheduler() const;
 
+  /// Something that only the front end knows; once is enough.
+  void report(const rclrt_core::Finding & finding);
   /// What the engine, the configuration and the middleware's threads gave reason to say.
   std::vector<rclrt_core::Finding> findings() const;
   /// By name, of the callbacks that are here.
@@ -135,8 +140,6 @@ private:
   rclrt_core::Status check_outranked(
     const rclrt_core::Attributes & most_urgent, const std::string & whose);
 
-  void report(const rclrt_core::Finding & finding);
-
   const MiddlewareThreadsOptions middleware_threads_;
   const DeadlineBackend deadline_backend_;
   const MakeDeadlineScheduler make_deadline_scheduler_;
@@ -144,7 +147,10 @@ private:
 
   mutable std::mutex mutex_;
   Configuration configuration_;
-  std::map<uint32_t, RankedTimer> ranked_;        ///< by the callback's id
+  std::map<uint32_t, RankedTimer> ranked_;  ///< by the callback's id
+  /// Also those that went, as long as there is what they stand for.
+  std::map<std::weak_ptr<const void>, std::shared_ptr<rclrt_core::Group>, std::owner_less<>>
+    groups_;
   std::map<uint32_t, std::string> former_names_;  ///< of callbacks that are gone
   bool spinning_ = false;
   std::shared_ptr<rclrt_core::DeadlineScheduler> chosen_;  ///< by us

@@ -145,6 +145,9 @@ public:
   Status add_group(GroupOptions options, std::shared_ptr<Group> * group);
   /// The group must have no callbacks left, else an error.
   Status remove_group(const std::shared_ptr<Group> & group);
+  /// One that was removed comes back, with the options it had: a job of it that still runs counts, and
+  /// excludes those of its new callbacks. Errors: it is here, or of another engine.
+  Status add_group_again(const std::shared_ptr<Group> & group);
 
   /// Errors: no `run`, a name already taken, priority outside 0-99, a negative relative deadline,
   /// depth 0, impossible attributes, a group of another engine.

@@ -8,10 +8,17 @@
 #ifndef RCLRT_CORE__FINDING_HPP_
 #define RCLRT_CORE__FINDING_HPP_
 
+#include <cstdint>
 #include <string>
 
 namespace rclrt_core
 {
+
+enum class Severity : uint8_t
+{
+  kWarning,  ///< something is not as it was asked for
+  kNote,     ///< it may be as it should: only the user can know
+};
 
 struct Finding
 {
@@ -19,6 +26,7 @@ struct Finding
   std::string what;      ///< what was asked for or seen, with values
   int error_number = 0;  ///< errno of the refusal, or 0
   std::string fix;       ///< the line to add or the thing to do
+  Severity severity = Severity::kWarning;
 };
 
 /// One line: "subject: what (errno text). fix".
