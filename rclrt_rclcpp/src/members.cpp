@@ -4,6 +4,7 @@
 // Each kind of rclcpp's entities as a callback of the engine.
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -30,14 +31,15 @@ using rclrt_core::Job;
 namespace
 {
 
-constexpr std::size_t kKeepAllDepth = 5000;  // what Fast DDS keeps when it keeps everything
+/// Of what keeps everything: the middleware's own limits hold. Jobs that wait are counted, not stored.
+constexpr uint32_t kUnbounded = std::numeric_limits<uint32_t>::max();
 
+/// A job takes the oldest message: with fewer jobs than messages, the rest would lag behind for ever.
 uint32_t depth_of(const rclcpp::QoS & qos)
 {
-  const bool keeps_all = qos.history() == rclcpp::HistoryPolicy::KeepAll;
-  constexpr std::size_t kMost = 1U << 20;
-  return static_cast<uint32_t>(
-    keeps_all ? kKeepAllDepth : std::clamp<std::size_t>(qos.depth(), 1, kMost));
+  return qos.history() == rclcpp::HistoryPolicy::KeepLast
+           ? static_cast<uint32_t>(std::clamp<std::size_t>(qos.depth(), 1, kUnbounded))
+           : kUnbounded;
 }
 
 }  // namespace
@@ -124,7 +126,7 @@ void EngineExecutor::Impl::add_waitable(
 {
   CallbackKind kind = CallbackKind::kWaitable;
   std::string label = "custom";
-  auto depth = static_cast<uint32_t>(kKeepAllDepth);
+  uint32_t depth = kUnbounded;
   bool needs_data = true;  // others may do without
   if (
     const auto * buffer =
