@@ -17,6 +17,7 @@
 #include "rcl/service.h"
 #include "rcl/subscription.h"
 #include "rclcpp/experimental/subscription_intra_process_base.hpp"
+#include "rclcpp/logging.hpp"
 #include "rclrt_config/names.hpp"
 #include "unserved.hpp"
 #include "versions.hpp"
@@ -117,8 +118,18 @@ void EngineExecutor::Impl::add(
   for (const auto & [id, count] : Unserved::instance().take(entity.get())) {
     (*told)(count, id);
   }
-  names_.insert(member.callback->name());
-  members_[entity.get()] = std::move(member);
+  keep(entity.get(), std::move(member));
+}
+
+void EngineExecutor::Impl::keep(const void * entity, Member member)
+{
+  const rclrt_core::Callback & callback = *member.callback;
+  RCLCPP_DEBUG(
+    rclcpp::get_logger("rclrt"), "callback '%s' in group '%s': %s", callback.name().c_str(),
+    groups_.at(member.group).in_engine->name().c_str(),
+    to_string(engine().attributes(callback)).c_str());
+  names_.insert(callback.name());
+  members_[entity] = std::move(member);
 }
 
 void EngineExecutor::Impl::add_waitable(
@@ -181,8 +192,7 @@ void EngineExecutor::Impl::add_waitable_timers(
   member.unhook = [] { return nullptr; };
   detail::check(
     engine().add_timer(std::move(options), timer_options, group.in_engine, &member.callback));
-  names_.insert(member.callback->name());
-  members_[timers.get()] = std::move(member);
+  keep(timers.get(), std::move(member));
 }
 
 void EngineExecutor::Impl::add_members(
@@ -264,7 +274,9 @@ void EngineExecutor::Impl::add_members(
     }
   }
   for (const auto & entity : timers) {
-    if (!is_known(entity.get())) {
+    if (is_known(entity.get())) {
+      follow_period(*entity);
+    } else {
       add_timer(entity, known);
     }
   }
