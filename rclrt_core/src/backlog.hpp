@@ -36,7 +36,6 @@ public:
   }
 
   bool empty() const noexcept { return count_ == 0; }
-  bool full() const noexcept { return count_ == depth_; }
   uint32_t depth() const noexcept { return depth_; }
   uint32_t size() const noexcept { return count_; }
 
@@ -54,6 +53,31 @@ public:
       earliest = std::min(earliest, stamps_[(first_ + i) % capacity_].deadline);
     }
     return earliest;
+  }
+
+  /// `count` jobs alike, but for their numbers: the first one's is in `stamp`. The oldest have to make room
+  /// for them; returns how many did. Not more than the depth. At most 30 steps, however many they are.
+  uint32_t push(Stamp stamp, uint32_t count) noexcept
+  {
+    const uint32_t dropped = count > depth_ - count_ ? count - (depth_ - count_) : 0;
+    drop(dropped);
+    while (count > 0) {
+      const bool newest_are_unstamped = unstamped_ > 0 && !unstamped_first_;
+      const bool rest_is_older = unstamped_first_ && stamped_ == capacity_ && count > capacity_;
+      const uint32_t only_counted = newest_are_unstamped ? count
+                                    : rest_is_older      ? count - capacity_
+                                                         : 0;
+      unstamped_ += only_counted;
+      count_ += only_counted;
+      stamp.sequence += only_counted;
+      count -= only_counted;
+      if (count > 0) {
+        push(stamp);
+        ++stamp.sequence;
+        --count;
+      }
+    }
+    return dropped;
   }
 
   /// Not full.
@@ -97,6 +121,23 @@ public:
   }
 
 private:
+  /// The oldest `count`.
+  void drop(uint32_t count) noexcept
+  {
+    while (count > 0) {
+      if (unstamped_first_) {
+        const uint32_t at_once = std::min(count, unstamped_);
+        unstamped_ -= at_once;
+        count_ -= at_once;
+        count -= at_once;
+        unstamped_first_ = unstamped_ > 0;
+      } else {
+        pop();
+        --count;
+      }
+    }
+  }
+
   Stamp take_stamp() noexcept
   {
     const Stamp stamp = stamps_[first_];

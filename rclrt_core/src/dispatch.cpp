@@ -131,17 +131,10 @@ void Engine::Impl::release(
   const std::size_t kept = std::min<std::size_t>(count, backlog.depth());
   switch (callback.overrun_rule) {
     case OverrunRule::kQueueAll:
-      statistics.dropped += count - kept;
-      next_job += count - kept;
       unlink(callback);
-      for (std::size_t i = 0; i < kept; ++i) {
-        if (backlog.full()) {
-          backlog.pop();
-          ++statistics.dropped;
-        }
-        job.sequence = next_job++;
-        backlog.push(job);
-      }
+      job.sequence = next_job + (count - kept);
+      next_job += count;
+      statistics.dropped += count - kept + backlog.push(job, static_cast<uint32_t>(kept));
       break;
     case OverrunRule::kSkip:
       if (!backlog.empty() || callback.running > 0) {

@@ -157,9 +157,9 @@ Status Engine::cancel_timer(const std::shared_ptr<Callback> & timer)
 {
   return impl_->cancel_timer(timer);
 }
-Status Engine::reset_timer(const std::shared_ptr<Callback> & timer)
+Status Engine::reset_timer(const std::shared_ptr<Callback> & timer, std::optional<Duration> first)
 {
-  return impl_->reset_timer(timer);
+  return impl_->reset_timer(timer, first);
 }
 Status Engine::set_timer_period(const std::shared_ptr<Callback> & timer, Duration period)
 {

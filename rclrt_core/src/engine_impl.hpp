@@ -171,7 +171,7 @@ public:
   void release_due(ClockState & clock, WakeList & wakes) noexcept;
   TimePoint next_timer_release() noexcept;
   Status cancel_timer(const std::shared_ptr<Callback> & timer);
-  Status reset_timer(const std::shared_ptr<Callback> & timer);
+  Status reset_timer(const std::shared_ptr<Callback> & timer, std::optional<Duration> first);
   Status set_timer_period(const std::shared_ptr<Callback> & timer, Duration period);
   Status set_timer_clock(const std::shared_ptr<Callback> & timer, ClockId clock);
   bool is_timer_cancelled(const std::shared_ptr<Callback> & timer) const;

@@ -150,7 +150,8 @@ Status Engine::Impl::cancel_timer(const std::shared_ptr<Callback> & timer)
   return {};
 }
 
-Status Engine::Impl::reset_timer(const std::shared_ptr<Callback> & timer)
+Status Engine::Impl::reset_timer(
+  const std::shared_ptr<Callback> & timer, std::optional<Duration> first)
 {
   WakeList wakes;
   {
@@ -160,7 +161,7 @@ Status Engine::Impl::reset_timer(const std::shared_ptr<Callback> & timer)
       return Status::error("reset_timer(): not a timer of this engine");
     }
     drop_waiting(*callback);
-    arm(*callback->timer, callback->timer->period_ns, wakes);
+    arm(*callback->timer, first ? first->count() : callback->timer->period_ns, wakes);
   }
   wakes.wake_or_defer();
   return {};

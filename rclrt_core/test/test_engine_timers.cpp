@@ -217,6 +217,24 @@ TEST(Cancel, of_one_timer_leaves_the_others_on_their_grid)
       "75-75-76 other"}));
 }
 
+TEST(Reset, may_have_another_first_release_than_one_period)
+{
+  Timer t;
+  const auto callback = t.every(10, milliseconds(1));
+  EXPECT_EQ(
+    t.run(
+      60, {},
+      [&] {
+        t.sim.sleep_until(at_ms(15));
+        EXPECT_TRUE(t.engine.set_timer_period(callback, milliseconds(20)).ok());
+        EXPECT_TRUE(t.engine.reset_timer(callback, milliseconds(2)).ok());
+        t.sim.sleep_until(at_ms(40));
+        EXPECT_TRUE(t.engine.reset_timer(callback, milliseconds(-5)).ok());
+      }),
+    (Lines{
+      "10-10-11 timer", "17-17-18 timer", "37-37-38 timer", "35-40-41 timer", "55-55-56 timer"}));
+}
+
 TEST(Reset, many_times_in_any_order_keeps_the_queue_in_order)
 {
   // Resetting reorders the queue under the sleeping timer thread.

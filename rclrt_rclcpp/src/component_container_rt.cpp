@@ -91,6 +91,18 @@ std::shared_ptr<rclrt_rclcpp::EngineExecutor> make_executor(const Choice & choic
     "unknown executor '" + choice.executor + "'. Use preemptive, isolated or events");
 }
 
+/// What the exception says that is being handled; components throw what they like.
+std::string what_was_thrown()
+{
+  try {
+    throw;
+  } catch (const std::exception & error) {
+    return error.what();
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
+
 class Container : public rclcpp_components::ComponentManager
 {
 public:
@@ -158,9 +170,11 @@ protected:
       Own & own = own_[node_id];
       own.executor = executor;
       own.thread = std::thread([this, &own] { spin(own); });
-    } catch (const std::exception & error) {
+    } catch (...) {
+      const std::string what = what_was_thrown();
+      own_.erase(node_id);  // it has no thread to stop
       node_wrappers_.erase(node_id);
-      throw rclcpp_components::ComponentManagerException(error.what());
+      throw rclcpp_components::ComponentManagerException(what);
     }
   }
 
@@ -189,8 +203,9 @@ private:
   {
     try {
       own.executor->spin();
-    } catch (const std::exception & error) {
-      RCLCPP_ERROR(get_logger(), "a component's executor has stopped: %s", error.what());
+    } catch (...) {
+      RCLCPP_ERROR(
+        get_logger(), "a component's executor has stopped: %s", what_was_thrown().c_str());
     }
     own.has_ended = true;
   }
@@ -289,8 +304,8 @@ int main(int argc, char ** argv)
   int status = 0;
   try {
     std::make_shared<Container>()->spin();
-  } catch (const std::exception & error) {
-    RCLCPP_ERROR(rclcpp::get_logger("component_container_rt"), "%s", error.what());
+  } catch (...) {
+    RCLCPP_ERROR(rclcpp::get_logger("component_container_rt"), "%s", what_was_thrown().c_str());
     status = 1;
   }
   return status;

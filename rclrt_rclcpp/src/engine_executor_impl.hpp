@@ -107,6 +107,7 @@ private:
     std::weak_ptr<const void> entity;
     std::shared_ptr<rclrt_core::Callback> callback;
     std::shared_ptr<WaitableEvents> events;  // of a waitable only
+    rclrt_core::Duration period{0};          // of a timer only: what its rank is for
     const rclcpp::CallbackGroup * group = nullptr;
     /// Lets the entity go, if it is still there; returns what it locked for that.
     std::function<std::shared_ptr<const void>()> unhook;
@@ -144,11 +145,14 @@ private:
   rclrt_core::CallbackOptions options_for(
     const void * entity, const KnownGroup & group, rclrt_core::CallbackKind kind,
     const std::string & label, uint32_t depth) const;
+  void keep(const void * entity, Member member);
   template <typename EntityT, typename Execute, typename Hook>
   void add(
     const std::shared_ptr<EntityT> & entity, const KnownGroup & group,
     rclrt_core::CallbackOptions options, Execute execute, Hook hook, Announce announce = {});
   void add_timer(const std::shared_ptr<rclcpp::TimerBase> & timer, const KnownGroup & group);
+  /// Its rank may be another one.
+  void follow_period(rclcpp::TimerBase & timer);
   void add_waitable(const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group);
   void add_waitable_timers(
     const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group);

@@ -4,6 +4,7 @@
 // Each kind of rclcpp's entities as a callback of the engine.
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "rcl/service.h"
 #include "rcl/subscription.h"
 #include "rclcpp/experimental/subscription_intra_process_base.hpp"
+#include "rclcpp/logging.hpp"
 #include "rclrt_config/names.hpp"
 #include "unserved.hpp"
 #include "versions.hpp"
@@ -30,14 +32,15 @@ using rclrt_core::Job;
 namespace
 {
 
-constexpr std::size_t kKeepAllDepth = 5000;  // what Fast DDS keeps when it keeps everything
+/// Of what keeps everything: the middleware's own limits hold. Jobs that wait are counted, not stored.
+constexpr uint32_t kUnbounded = std::numeric_limits<uint32_t>::max();
 
+/// A job takes the oldest message: with fewer jobs than messages, the rest would lag behind for ever.
 uint32_t depth_of(const rclcpp::QoS & qos)
 {
-  const bool keeps_all = qos.history() == rclcpp::HistoryPolicy::KeepAll;
-  constexpr std::size_t kMost = 1U << 20;
-  return static_cast<uint32_t>(
-    keeps_all ? kKeepAllDepth : std::clamp<std::size_t>(qos.depth(), 1, kMost));
+  return qos.history() == rclcpp::HistoryPolicy::KeepLast
+           ? static_cast<uint32_t>(std::clamp<std::size_t>(qos.depth(), 1, kUnbounded))
+           : kUnbounded;
 }
 
 }  // namespace
@@ -115,8 +118,18 @@ void EngineExecutor::Impl::add(
   for (const auto & [id, count] : Unserved::instance().take(entity.get())) {
     (*told)(count, id);
   }
-  names_.insert(member.callback->name());
-  members_[entity.get()] = std::move(member);
+  keep(entity.get(), std::move(member));
+}
+
+void EngineExecutor::Impl::keep(const void * entity, Member member)
+{
+  const rclrt_core::Callback & callback = *member.callback;
+  RCLCPP_DEBUG(
+    rclcpp::get_logger("rclrt"), "callback '%s' in group '%s': %s", callback.name().c_str(),
+    groups_.at(member.group).in_engine->name().c_str(),
+    to_string(engine().attributes(callback)).c_str());
+  names_.insert(callback.name());
+  members_[entity] = std::move(member);
 }
 
 void EngineExecutor::Impl::add_waitable(
@@ -124,7 +137,7 @@ void EngineExecutor::Impl::add_waitable(
 {
   CallbackKind kind = CallbackKind::kWaitable;
   std::string label = "custom";
-  auto depth = static_cast<uint32_t>(kKeepAllDepth);
+  uint32_t depth = kUnbounded;
   bool needs_data = true;  // others may do without
   if (
     const auto * buffer =
@@ -179,8 +192,7 @@ void EngineExecutor::Impl::add_waitable_timers(
   member.unhook = [] { return nullptr; };
   detail::check(
     engine().add_timer(std::move(options), timer_options, group.in_engine, &member.callback));
-  names_.insert(member.callback->name());
-  members_[timers.get()] = std::move(member);
+  keep(timers.get(), std::move(member));
 }
 
 std::exception_ptr EngineExecutor::Impl::add_members(
@@ -274,6 +286,9 @@ std::exception_ptr EngineExecutor::Impl::add_members(
     });
   }
   for (const auto & entity : timers) {
+    if (is_known(entity.get())) {
+      follow_period(*entity);
+    }
     attempt(entity, [&] { add_timer(entity, known); });
   }
   for (const auto & entity : waitables) {

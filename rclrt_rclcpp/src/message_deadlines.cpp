@@ -82,7 +82,9 @@ void execute_loan(rclcpp::SubscriptionBase & subscription)
 
 bool execute_with_deadline(rclcpp::SubscriptionBase & subscription)
 {
-  if (rclrt_core::DeadlineRing::of_process() == nullptr || detail::is_dynamic(subscription)) {
+  if (
+    rclrt_core::DeadlineRing::of_process() == nullptr ||
+    !detail::is_message_or_bytes(subscription)) {
     return false;
   }
   rclcpp::MessageInfo info;

@@ -43,6 +43,7 @@ struct TimerLink
   std::mutex mutex;  // of all below; taken after rclcpp's, before the engine's
   std::weak_ptr<rclrt_core::Callback> callback;
   rclrt_core::Duration period{0};  // as the engine knows it
+  bool is_new_period = false;      // and nobody has been told
 
   /// Calls `use` with the engine and the timer's callback in it, if both are there. An error of the
   /// engine then means that the timer is not its own any more.
@@ -57,19 +58,29 @@ struct TimerLink
     }
   }
 
-  /// rcl's period may be exchanged, which nobody is told.
-  void follow_period(rclcpp::TimerBase & its_timer)
+  /// rcl's period may be exchanged, which nobody is told. In rcl it counts from the call on that has just
+  /// been made; the engine had the next release planned by then. Returns whether there is a new one since
+  /// the last time.
+  bool follow_period(rclcpp::TimerBase & its_timer)
   {
+    bool is_new = false;
     with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
-      follow_period_locked(its_timer, its_engine, its_callback);
+      if (take_period(its_timer, its_engine, its_callback)) {
+        const rclrt_core::Duration left = its_timer.time_until_trigger();
+        if (left != rclrt_core::Duration::max()) {  // not cancelled just now
+          static_cast<void>(its_engine.reset_timer(its_callback, left));
+        }
+      }
+      is_new = std::exchange(is_new_period, false);
     });
+    return is_new;
   }
 
   void on_reset()
   {
     with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
       if (const auto its_timer = timer.lock()) {
-        follow_period_locked(*its_timer, its_engine, its_callback);
+        take_period(*its_timer, its_engine, its_callback);
       }
       static_cast<void>(its_engine.reset_timer(its_callback));
     });
@@ -85,19 +96,16 @@ struct TimerLink
       return true;
     }
     with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
-      const rclrt_core::Duration now = detail::period_of(its_timer);
-      if (is_cancelled && now > rclrt_core::Duration::zero()) {
+      take_period(its_timer, its_engine, its_callback);
+      if (is_cancelled && period > rclrt_core::Duration::zero()) {
         return;
       }
       rclrt_core::Duration left = is_cancelled ? kPollPeriod : its_timer.time_until_trigger();
       if (left == rclrt_core::Duration::max()) {  // cancelled just now
-        left = now > rclrt_core::Duration::zero() ? now : kPollPeriod;
+        left = period > rclrt_core::Duration::zero() ? period : kPollPeriod;
       }
       static_cast<void>(
-        its_engine.set_timer_period(its_callback, std::max(left, rclrt_core::Duration(1))));
-      static_cast<void>(its_engine.reset_timer(its_callback));
-      static_cast<void>(its_engine.set_timer_period(its_callback, now));
-      period = now;
+        its_engine.reset_timer(its_callback, std::max(left, rclrt_core::Duration(1))));
     });
     return false;
   }
@@ -117,14 +125,18 @@ struct TimerLink
   }
 
 private:
-  void follow_period_locked(
+  /// Returns whether it is another one.
+  bool take_period(
     rclcpp::TimerBase & its_timer, rclrt_core::Engine & its_engine,
     const std::shared_ptr<rclrt_core::Callback> & its_callback)
   {
     const rclrt_core::Duration now = detail::period_of(its_timer);
-    if (now != period && its_engine.set_timer_period(its_callback, now).ok()) {
-      period = now;
+    if (now == period || !its_engine.set_timer_period(its_callback, now).ok()) {
+      return false;
     }
+    period = now;
+    is_new_period = true;
+    return true;
   }
 };
 
@@ -153,7 +165,9 @@ void EngineExecutor::Impl::add_timer(
       link->rest(*present);
       return false;
     }
-    link->follow_period(*present);
+    if (link->follow_period(*present)) {
+      request_update();  // of its rank: not in a job
+    }
     TRACETOOLS_TRACEPOINT(
       rclcpp_executor_execute, static_cast<const void *>(present->get_timer_handle().get()));
 #if RCLRT_RCLCPP_IS_HUMBLE
@@ -178,6 +192,7 @@ void EngineExecutor::Impl::add_timer(
 
   Member member;
   member.entity = timer;
+  member.period = link->period;
   member.group = group.group.lock().get();
   member.unhook = [weak = link->timer]() -> std::shared_ptr<const void> {
     const auto present = weak.lock();
@@ -208,8 +223,17 @@ void EngineExecutor::Impl::add_timer(
   if (clock) {
     clock->add(member.callback, timer_options.clock);
   }
-  names_.insert(member.callback->name());
-  members_[timer.get()] = std::move(member);
+  keep(timer.get(), std::move(member));
+}
+
+void EngineExecutor::Impl::follow_period(rclcpp::TimerBase & timer)
+{
+  Member & member = members_.at(&timer);
+  const rclrt_core::Duration now = detail::period_of(timer);
+  if (now != member.period) {
+    member.period = now;
+    detail::check(engine_->set_timer_period(member.callback, now));
+  }
 }
 
 std::shared_ptr<RosClock> EngineExecutor::Impl::ros_clock(

@@ -41,7 +41,7 @@ namespace detail
 
 using EventHandlerBase = rclcpp::QOSEventHandlerBase;
 
-inline bool is_dynamic(const rclcpp::SubscriptionBase &) { return false; }
+inline bool is_message_or_bytes(const rclcpp::SubscriptionBase &) { return true; }
 
 inline rcl_wait_set_t * parameter(rcl_wait_set_t & wait_set) { return &wait_set; }
 
@@ -54,10 +54,12 @@ inline void execute(rclcpp::Waitable & waitable, std::shared_ptr<void> data)
 
 using EventHandlerBase = rclcpp::EventHandlerBase;
 
-/// Whether it wants messages of a type that is known at run time only.
-inline bool is_dynamic(const rclcpp::SubscriptionBase & subscription)
+/// Whether it wants messages of a type known when it was compiled, or their bytes.
+inline bool is_message_or_bytes(const rclcpp::SubscriptionBase & subscription)
 {
-  return subscription.get_delivered_message_kind() == rclcpp::DeliveredMessageKind::DYNAMIC_MESSAGE;
+  const auto kind = subscription.get_delivered_message_kind();
+  return kind == rclcpp::DeliveredMessageKind::ROS_MESSAGE ||
+         kind == rclcpp::DeliveredMessageKind::SERIALIZED_MESSAGE;
 }
 
 inline rcl_wait_set_t & parameter(rcl_wait_set_t & wait_set) { return wait_set; }

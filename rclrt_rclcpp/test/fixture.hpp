@@ -11,10 +11,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <type_traits>
 
+#include "rcl/time.h"
 #include "rclcpp/experimental/executors/events_executor/events_executor.hpp"
 #include "rclcpp/experimental/executors/events_executor/simple_events_queue.hpp"
 #include "rclcpp/rclcpp.hpp"
@@ -99,6 +101,27 @@ inline bool wait_for(const std::function<bool()> & condition)
     std::this_thread::sleep_for(milliseconds(1));
   }
   return true;
+}
+
+/// Simulated time of the node, without messages.
+inline void set_time(rclcpp::Node & node, seconds now)
+{
+  rcl_clock_t * clock = node.get_clock()->get_clock_handle();
+  const std::lock_guard<std::mutex> lock(node.get_clock()->get_clock_mutex());
+  bool is_active = false;
+  ASSERT_EQ(rcl_is_enabled_ros_time_override(clock, &is_active), RCL_RET_OK);
+  if (!is_active) {
+    ASSERT_EQ(rcl_enable_ros_time_override(clock), RCL_RET_OK);
+  }
+  ASSERT_EQ(rcl_set_ros_time_override(clock, std::chrono::nanoseconds(now).count()), RCL_RET_OK);
+}
+
+/// As rcl has it: rclcpp's timers tell nobody.
+inline void exchange_period(rclcpp::TimerBase & timer, std::chrono::nanoseconds period)
+{
+  int64_t former = 0;
+  ASSERT_EQ(
+    rcl_timer_exchange_period(timer.get_timer_handle().get(), period.count(), &former), RCL_RET_OK);
 }
 
 class WithContext : public testing::Test

@@ -5,7 +5,6 @@
 #ifndef SCHEDULING_FIXTURE_HPP_
 #define SCHEDULING_FIXTURE_HPP_
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -22,22 +21,14 @@ namespace rclrt_rclcpp
 
 using builtin_interfaces::msg::Time;
 
-/// Policy and priority of the calling thread.
-struct InForce
+/// What is in force for the calling thread.
+inline rclrt_core::Attributes attributes_here()
 {
-  int policy = -1;
-  int priority = -1;
-
-  static InForce here()
-  {
-    sched_param parameters{};
-    InForce in_force;
-    in_force.policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
-    sched_getparam(0, &parameters);
-    in_force.priority = parameters.sched_priority;
-    return in_force;
-  }
-};
+  rclrt_core::LinuxPlatform platform;
+  rclrt_core::Attributes attributes;
+  EXPECT_EQ(platform.read_back(platform.current_thread(), &attributes), 0);
+  return attributes;
+}
 
 inline bool realtime_is_refused()
 {

@@ -4,17 +4,24 @@
 // Attributes of callbacks from files and code: in force, refused, impossible.
 
 #include <linux/capability.h>
+#include <sched.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <future>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
+#include "rcutils/logging.h"
 #include "scheduling_fixture.hpp"
 
 namespace rclrt_rclcpp
@@ -34,82 +41,146 @@ bool give_up_realtime()
   return syscall(SYS_capset, &header, capabilities.data()) == 0 && realtime_is_refused();
 }
 
+using rclrt_core::SchedulingPolicy;
+
+rclrt_core::Attributes batch()
+{
+  rclrt_core::Attributes attributes;
+  attributes.policy = SchedulingPolicy::kBatch;
+  return attributes;
+}
+
 template <typename ExecutorT>
 class AttributesTest : public SchedulingTest<ExecutorT>
 {
+protected:
+  void write_file(const std::string & timer, const std::string & subscription)
+  {
+    file_.emplace(
+      "/planner:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
+      "        timer/5ms: " +
+      timer + "\n        subscription/map: " + subscription + "\n");
+  }
+
+  /// Notes what is in force in each of their callbacks, from the first on.
+  void run(bool create_while_it_spins)
+  {
+    of_timer_.clear();
+    of_subscription_.clear();
+    std::mutex mutex;
+    const auto note = [&](std::vector<rclrt_core::Attributes> & where) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      where.push_back(attributes_here());
+    };
+    const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
+    const auto publisher = node->create_publisher<Time>("map", 10);
+    typename SchedulingTest<ExecutorT>::Options options;
+    options.configuration_file = file_->path();
+    const auto executor = this->make_executor(options);
+    executor->add_node(node);
+    std::optional<Spinning> spinning;
+    if (create_while_it_spins) {
+      spinning.emplace(*executor);
+    }
+    const auto timer = node->create_wall_timer(milliseconds(5), [&] { note(of_timer_); });
+    // In one group the timer would inherit the urgency of a message that waits for it.
+    rclcpp::SubscriptionOptions apart;
+    apart.callback_group =
+      node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+    const auto subscription = node->create_subscription<Time>(
+      "map", 10, [&](const Time &) { note(of_subscription_); }, apart);
+    if (!create_while_it_spins) {
+      spinning.emplace(*executor);
+    }
+    EXPECT_TRUE(wait_for([&] {
+      publisher->publish(Time());
+      const std::lock_guard<std::mutex> lock(mutex);
+      return of_timer_.size() > 2 && of_subscription_.size() > 2;
+    }));
+    spinning.reset();
+    EXPECT_EQ(executor->statistics().at("/planner/timer/5ms").executed, of_timer_.size());
+    EXPECT_EQ(
+      executor->statistics().at("/planner/subscription/map").executed, of_subscription_.size());
+  }
+
+  std::optional<File> file_;
+  std::vector<rclrt_core::Attributes> of_timer_;
+  std::vector<rclrt_core::Attributes> of_subscription_;
 };
 TYPED_TEST_SUITE(AttributesTest, Configurable, ExecutorNames);
 
+/// The first CPU that this process may use.
+int a_cpu()
+{
+  cpu_set_t cpus;
+  sched_getaffinity(0, sizeof(cpus), &cpus);
+  int cpu = 0;
+  while (!CPU_ISSET(cpu, &cpus)) {
+    ++cpu;
+  }
+  return cpu;
+}
+
+// `other`, `batch` and CPUs need no privilege; nice does for the way back.
+
 TYPED_TEST(AttributesTest, attributes_of_the_file_are_in_force_before_the_first_callback)
+{
+  const rclrt_core::CpuSet cpu({a_cpu()});
+  this->write_file(
+    "{scheduling_policy: batch, cpu_affinity: [" + cpu.to_string() + "]}",
+    "{scheduling_policy: other}");
+  for (const bool while_it_spins : {false, true}) {
+    this->run(while_it_spins);
+    for (const auto & seen : this->of_timer_) {
+      EXPECT_EQ(seen.policy, SchedulingPolicy::kBatch) << while_it_spins;
+      EXPECT_EQ(seen.cpu_affinity, cpu) << while_it_spins;
+    }
+    for (const auto & seen : this->of_subscription_) {
+      EXPECT_EQ(seen.policy, SchedulingPolicy::kOther) << while_it_spins;
+    }
+  }
+}
+
+TYPED_TEST(AttributesTest, real_time_attributes_of_the_file_are_in_force_before_the_first_callback)
 {
   if (realtime_is_refused()) {
     GTEST_SKIP() << "real-time scheduling is refused";
   }
-  const File file(
-    "/planner:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
-    "        timer/5ms: {scheduling_policy: fifo, priority: 31}\n"
-    "        subscription/map: {scheduling_policy: rr, priority: 32}\n");
-  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
-  std::mutex mutex;
-  std::vector<InForce> of_timer;
-  std::vector<InForce> of_subscription;
-  const auto timer = node->create_wall_timer(milliseconds(5), [&] {
-    const std::lock_guard<std::mutex> lock(mutex);
-    of_timer.push_back(InForce::here());
-  });
-  // In one group the timer would inherit the urgency of a message that waits for it.
-  rclcpp::SubscriptionOptions apart;
-  apart.callback_group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
-  const auto subscription = node->create_subscription<Time>(
-    "map", 10,
-    [&](const Time &) {
-      const std::lock_guard<std::mutex> lock(mutex);
-      of_subscription.push_back(InForce::here());
-    },
-    apart);
-  const auto publisher = node->create_publisher<Time>("map", 10);
-  typename TestFixture::Options options;
-  options.configuration_file = file.path();
-  const auto executor = this->make_executor(options);
-  executor->add_node(node);
-  {
-    const Spinning spinning(*executor);
-    EXPECT_TRUE(wait_for([&] {
-      publisher->publish(Time());
-      const std::lock_guard<std::mutex> lock(mutex);
-      return of_timer.size() > 2 && of_subscription.size() > 2;
-    }));
+  this->write_file(
+    "{scheduling_policy: fifo, priority: 31}", "{scheduling_policy: rr, priority: 32}");
+  for (const bool while_it_spins : {false, true}) {
+    this->run(while_it_spins);
+    for (const auto & seen : this->of_timer_) {
+      EXPECT_EQ(seen.policy, SchedulingPolicy::kFifo) << while_it_spins;
+      EXPECT_EQ(seen.priority, 31) << while_it_spins;
+    }
+    for (const auto & seen : this->of_subscription_) {
+      EXPECT_EQ(seen.policy, SchedulingPolicy::kRoundRobin) << while_it_spins;
+      EXPECT_EQ(seen.priority, 32) << while_it_spins;
+    }
   }
-  for (const InForce & in_force : of_timer) {
-    EXPECT_EQ(in_force.policy, SCHED_FIFO);
-    EXPECT_EQ(in_force.priority, 31);
-  }
-  for (const InForce & in_force : of_subscription) {
-    EXPECT_EQ(in_force.policy, SCHED_RR);
-    EXPECT_EQ(in_force.priority, 32);
-  }
-  EXPECT_EQ(executor->statistics().count("/planner/timer/5ms"), 1U);
-  EXPECT_GT(executor->statistics().at("/planner/subscription/map").executed, 2U);
 }
 
 TYPED_TEST(AttributesTest, attributes_of_the_registry_belong_to_an_entity_or_a_name)
 {
-  if (realtime_is_refused()) {
-    GTEST_SKIP() << "real-time scheduling is refused";
-  }
+  const rclrt_core::CpuSet cpu({a_cpu()});
   const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
-  std::atomic<int> by_entity{-1};
-  std::atomic<int> by_name{-1};
+  std::mutex mutex;
+  std::optional<rclrt_core::Attributes> by_entity;
+  std::optional<rclrt_core::Attributes> by_name;
   const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
-  const auto first =
-    node->create_wall_timer(milliseconds(5), [&] { by_entity = InForce::here().priority; }, group);
-  const auto second =
-    node->create_wall_timer(milliseconds(7), [&] { by_name = InForce::here().priority; });
+  const auto note = [&](std::optional<rclrt_core::Attributes> & where) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    where = attributes_here();
+  };
+  const auto first = node->create_wall_timer(milliseconds(5), [&] { note(by_entity); }, group);
+  const auto second = node->create_wall_timer(milliseconds(7), [&] { note(by_name); });
   const auto registry = std::make_shared<SchedulingRegistry>();
   Scheduling scheduling;
-  scheduling.attributes = fifo(21);
+  scheduling.attributes.policy = SchedulingPolicy::kBatch;
   registry->set(first, scheduling);
-  scheduling.attributes = fifo(22);
+  scheduling.attributes.policy = SchedulingPolicy::kOther;
+  scheduling.attributes.cpu_affinity = cpu;
   registry->set("/planner/timer/7ms", scheduling);
   EXPECT_THROW(registry->set(rclcpp::TimerBase::SharedPtr(), scheduling), std::invalid_argument);
   typename TestFixture::Options options;
@@ -117,39 +188,47 @@ TYPED_TEST(AttributesTest, attributes_of_the_registry_belong_to_an_entity_or_a_n
   const auto executor = this->make_executor(options);
   executor->add_node(node);
   const Spinning spinning(*executor);
-  EXPECT_TRUE(wait_for([&] { return by_entity >= 0 && by_name >= 0; }));
-  EXPECT_EQ(by_entity, 21);
-  EXPECT_EQ(by_name, 22);
-  executor->set_attributes("/planner/timer/7ms", fifo(23));
-  EXPECT_TRUE(wait_for([&] { return by_name == 23; }));
-  EXPECT_THROW(executor->set_attributes("/planner/timer/1h", fifo(23)), std::runtime_error);
+  ASSERT_TRUE(wait_for([&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return by_entity && by_name;
+  }));
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    EXPECT_EQ(by_entity->policy, SchedulingPolicy::kBatch);
+    EXPECT_EQ(by_name->policy, SchedulingPolicy::kOther);
+    EXPECT_EQ(by_name->cpu_affinity, cpu);
+  }
+  executor->set_attributes("/planner/timer/7ms", batch());
+  EXPECT_TRUE(wait_for([&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return by_name->policy == SchedulingPolicy::kBatch;
+  }));
+  EXPECT_THROW(executor->set_attributes("/planner/timer/1h", batch()), std::runtime_error);
   EXPECT_THROW(executor->set_attributes("/planner/timer/7ms", fifo(123)), std::runtime_error);
 }
 
 TYPED_TEST(AttributesTest, a_file_of_callback_isolated_executor_is_taken_as_it_is)
 {
-  if (realtime_is_refused()) {
-    GTEST_SKIP() << "real-time scheduling is refused";
-  }
+  const rclrt_core::CpuSet cpu({a_cpu()});
+  const bool is_refused = realtime_is_refused();
   const File file(
     "callback_groups:\n"
     "  - id: /planner@Subscription(/map)@Timer(5000000)\n"
-    "    policy: SCHED_FIFO\n"
-    "    priority: 33\n"
-    "    affinity: [0]\n");
+    "    policy: " +
+    std::string(is_refused ? "SCHED_BATCH\n" : "SCHED_FIFO\n    priority: 33\n") +
+    "    affinity: [" + cpu.to_string() + "]\n");
   const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
   const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
-  std::atomic<int> policy{-1};
-  std::atomic<int> priority{-1};
+  std::promise<rclrt_core::Attributes> seen;
   rclcpp::SubscriptionOptions subscription_options;
   subscription_options.callback_group = group;
   const auto subscription =
     node->create_subscription<Time>("map", 10, [](const Time &) {}, subscription_options);
   const auto timer = node->create_wall_timer(
     milliseconds(5),
-    [&] {
-      policy = InForce::here().policy;
-      priority = InForce::here().priority;
+    [&](rclcpp::TimerBase & itself) {
+      seen.set_value(attributes_here());
+      itself.cancel();
     },
     group);
   typename TestFixture::Options options;
@@ -157,9 +236,88 @@ TYPED_TEST(AttributesTest, a_file_of_callback_isolated_executor_is_taken_as_it_i
   const auto executor = this->make_executor(options);
   executor->add_node(node);
   const Spinning spinning(*executor);
-  EXPECT_TRUE(wait_for([&] { return priority >= 0; }));
-  EXPECT_EQ(policy, SCHED_FIFO);
-  EXPECT_EQ(priority, 33);
+  auto first = seen.get_future();
+  ASSERT_EQ(first.wait_for(seconds(30)), std::future_status::ready);
+  const rclrt_core::Attributes in_force = first.get();
+  EXPECT_EQ(in_force.policy, is_refused ? SchedulingPolicy::kBatch : SchedulingPolicy::kFifo);
+  EXPECT_EQ(in_force.priority, is_refused ? 0 : 33);
+  EXPECT_EQ(in_force.cpu_affinity, cpu);
+}
+
+/// What was logged, while it exists.
+class Log
+{
+public:
+  Log() : before_(rcutils_logging_get_output_handler())
+  {
+    lines() = "";
+    rcutils_logging_set_output_handler([](
+                                         const rcutils_log_location_t *, int, const char * logger,
+                                         rcutils_time_point_value_t, const char * format,
+                                         va_list * arguments) {
+      std::array<char, 1000> text{};
+      std::vsnprintf(text.data(), text.size(), format, *arguments);
+      const std::lock_guard<std::mutex> lock(mutex());
+      lines() += std::string(logger) + ": " + text.data() + "\n";
+    });
+  }
+  ~Log() { rcutils_logging_set_output_handler(before_); }
+  Log(const Log &) = delete;
+  Log & operator=(const Log &) = delete;
+
+  bool has(const std::string & text) const
+  {
+    const std::lock_guard<std::mutex> lock(mutex());
+    return lines().find(text) != std::string::npos;
+  }
+  std::string all() const
+  {
+    const std::lock_guard<std::mutex> lock(mutex());
+    return lines();
+  }
+
+private:
+  static std::mutex & mutex()
+  {
+    static std::mutex instance;
+    return instance;
+  }
+  static std::string & lines()
+  {
+    static std::string instance;
+    return instance;
+  }
+
+  const rcutils_logging_output_handler_t before_;
+};
+
+TYPED_TEST(AttributesTest, callbacks_are_logged_with_their_groups_and_attributes_as_they_are_added)
+{
+  const File file(
+    "/planner:\n  ros__parameters:\n    rclrt:\n      groups:\n"
+    "        group/1: {scheduling_policy: batch}\n"
+    "      callbacks:\n"
+    "        subscription/map: {scheduling_policy: fifo, priority: 31}\n");
+  typename TestFixture::Options options;
+  options.configuration_file = file.path();
+  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
+  const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+  const auto timer = node->create_wall_timer(milliseconds(5), [] {}, group);
+  const auto subscription = node->create_subscription<Time>("map", 10, [](const Time &) {});
+  const auto executor = this->make_executor(options);
+  rclcpp::Logger logger = rclcpp::get_logger("rclrt");
+  const auto before = logger.get_effective_level();
+  const Log log;
+  logger.set_level(rclcpp::Logger::Level::Debug);
+  executor->add_node(node);
+  logger.set_level(before);
+  EXPECT_TRUE(
+    log.has("rclrt: callback '/planner/timer/5ms' in group '/planner/group/1': batch, nice 0\n"))
+    << log.all();
+  EXPECT_TRUE(
+    log.has("rclrt: callback '/planner/subscription/map' in group '/planner/group/default': fifo, "
+            "priority 31\n"))
+    << log.all();
 }
 
 TYPED_TEST(AttributesTest, refused_attributes_are_a_finding_and_required_ones_an_error)
@@ -168,9 +326,9 @@ TYPED_TEST(AttributesTest, refused_attributes_are_a_finding_and_required_ones_an
     "/planner:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
     "        timer/5ms: {scheduling_policy: fifo, priority: 31}\n");
   const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
-  std::atomic<int> policy{-1};
+  std::atomic<SchedulingPolicy> policy{SchedulingPolicy::kUnchanged};
   const auto timer =
-    node->create_wall_timer(milliseconds(5), [&] { policy = InForce::here().policy; });
+    node->create_wall_timer(milliseconds(5), [&] { policy = attributes_here().policy; });
   typename TestFixture::Options options;
   options.configuration_file = file.path();
   bool may_not = false;
@@ -183,8 +341,8 @@ TYPED_TEST(AttributesTest, refused_attributes_are_a_finding_and_required_ones_an
       const auto executor = this->make_executor(options);
       executor->add_node(node);
       const Spinning spinning(*executor);
-      EXPECT_TRUE(wait_for([&] { return policy >= 0; }));
-      EXPECT_EQ(policy, SCHED_OTHER);
+      EXPECT_TRUE(wait_for([&] { return policy != SchedulingPolicy::kUnchanged; }));
+      EXPECT_EQ(policy, SchedulingPolicy::kOther);
       const auto findings = executor->findings();
       EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const auto & finding) {
         return finding.error_number == EPERM;

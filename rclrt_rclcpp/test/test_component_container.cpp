@@ -138,7 +138,10 @@ protected:
     const auto client = node_->create_client<ServiceT>(name);
     EXPECT_TRUE(client->wait_for_service(seconds(30)));
     auto answer = client->async_send_request(request);
-    EXPECT_EQ(answer.wait_for(seconds(30)), std::future_status::ready);
+    if (answer.wait_for(seconds(30)) != std::future_status::ready) {
+      ADD_FAILURE() << name << " does not answer";
+      return {};
+    }
     return *answer.get();
   }
 
@@ -220,6 +223,39 @@ TEST_F(ComponentContainer, one_that_may_not_have_what_it_requires_leaves_the_oth
   EXPECT_TRUE(hears("0/0", "0/0"));
   EXPECT_EQ(container.end(true), 0);
   std::remove(path.c_str());
+}
+
+TEST_F(ComponentContainer, a_component_may_throw_anything)
+{
+  Container container({});
+  ASSERT_TRUE(load("Listener").success);
+  const auto thrower = load("Thrower", {{"executor", "events"}});
+  ASSERT_TRUE(thrower.success) << thrower.error_message;
+  EXPECT_TRUE(unload(thrower)) << "its executor has stopped by now, or stops here";
+  ASSERT_TRUE(load("Thrower", {{"executor", "isolated"}}).success);
+  ASSERT_TRUE(load("Talker").success);
+  EXPECT_TRUE(hears("0/0", "0/0"));
+  EXPECT_EQ(container.end(true), 0);
+
+  Container together({});
+  const auto thrown = std::make_shared<LoadNode::Request>();
+  thrown->package_name = "rclrt_rclcpp";
+  thrown->plugin_name = "rclrt_rclcpp::Thrower";
+  const auto client = node_->create_client<LoadNode>("/ComponentManager/_container/load_node");
+  ASSERT_TRUE(client->wait_for_service(seconds(30)));
+  client->async_send_request(thrown);  // it may end before it answers
+  EXPECT_EQ(together.end(false), 1) << "an error, said in its log";
+}
+
+TEST_F(ComponentContainer, one_for_which_there_is_no_thread_is_refused_and_leaves_nothing_behind)
+{
+  Container container({});
+  const auto hungry = load("Hungry", {{"executor", "isolated"}});
+  EXPECT_FALSE(hungry.success);
+  EXPECT_NE(hungry.error_message, "");
+  const auto talker = load("Talker", {{"executor", "isolated"}});
+  EXPECT_TRUE(talker.success) << talker.error_message;
+  EXPECT_EQ(container.end(true), 0);
 }
 
 TEST_F(ComponentContainer, components_may_be_unloaded_as_soon_as_they_are_loaded)

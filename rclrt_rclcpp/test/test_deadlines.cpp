@@ -14,8 +14,10 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "rcl_interfaces/msg/log.hpp"
 #include "rclcpp/serialization.hpp"
@@ -194,6 +196,68 @@ TYPED_TEST(CarriedDeadlines, are_those_of_the_messages_however_they_are_taken)
   for (std::size_t how = 0; how < right.size(); ++how) {
     EXPECT_EQ(right[how], 20) << how;
   }
+}
+
+/// Of a kind that nobody knows, as later versions of rclcpp may have.
+class OfUnknownKind : public rclcpp::SubscriptionBase
+{
+public:
+  OfUnknownKind(rclcpp::Node & node, const std::string & topic, std::function<void()> taken)
+  : SubscriptionBase(
+      node.get_node_base_interface().get(),
+      *rosidl_typesupport_cpp::get_message_type_support_handle<Time>(), topic,
+      rcl_subscription_get_default_options(), {}, false, rclcpp::DeliveredMessageKind::INVALID),
+    taken_(std::move(taken))
+  {
+  }
+  std::shared_ptr<void> create_message() override { return std::make_shared<Time>(); }
+  void handle_message(std::shared_ptr<void> &, const rclcpp::MessageInfo &) override { taken_(); }
+  void return_message(std::shared_ptr<void> &) override {}
+  std::shared_ptr<rclcpp::SerializedMessage> create_serialized_message() override { return {}; }
+  void handle_serialized_message(
+    const std::shared_ptr<rclcpp::SerializedMessage> &, const rclcpp::MessageInfo &) override
+  {
+    taken_();
+  }
+  void handle_loaned_message(void *, const rclcpp::MessageInfo &) override { taken_(); }
+  void return_serialized_message(std::shared_ptr<rclcpp::SerializedMessage> &) override {}
+  using Type = rclcpp::dynamic_typesupport::DynamicMessageType;
+  using Message = rclcpp::dynamic_typesupport::DynamicMessage;
+  using Support = rclcpp::dynamic_typesupport::DynamicSerializationSupport;
+  std::shared_ptr<Type> get_shared_dynamic_message_type() override { return {}; }
+  std::shared_ptr<Message> get_shared_dynamic_message() override { return {}; }
+  std::shared_ptr<Support> get_shared_dynamic_serialization_support() override { return {}; }
+  std::shared_ptr<Message> create_dynamic_message() override { return {}; }
+  void return_dynamic_message(std::shared_ptr<Message> &) override {}
+  void handle_dynamic_message(
+    const std::shared_ptr<Message> &, const rclcpp::MessageInfo &) override
+  {
+  }
+
+private:
+  const std::function<void()> taken_;
+};
+
+TYPED_TEST(CarriedDeadlines, do_not_stand_in_the_way_of_what_rclcpp_says_of_messages_it_cannot_take)
+{
+  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
+  const auto publisher = node->create_publisher<Time>("said", 10);
+  const auto executor = this->make_edf_executor();
+  const auto subscription = std::make_shared<OfUnknownKind>(*node, "said", [&] {
+    ADD_FAILURE() << "it was taken all the same";
+    executor->cancel();
+  });
+  node->get_node_topics_interface()->add_subscription(subscription, nullptr);
+  executor->add_node(node);
+  ASSERT_TRUE(wait_for([&] { return publisher->get_subscription_count() == 1; }));
+  publisher->publish(Time());
+  try {
+    executor->spin();
+    FAIL() << "no error";
+  } catch (const std::runtime_error & error) {
+    EXPECT_STREQ(error.what(), "Delivered message kind is not supported");
+  }
+  EXPECT_NE(rclrt_core::DeadlineRing::of_process(), nullptr) << "deadlines are shared here";
 }
 
 #ifdef DEADLINE_PEER

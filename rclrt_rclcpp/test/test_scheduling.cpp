@@ -105,6 +105,33 @@ TYPED_TEST(SchedulingTest, timers_follow_simulated_time)
   EXPECT_EQ(ticks, then + 5) << "one for each second";
 }
 
+TYPED_TEST(SchedulingTest, timers_are_ranked_anew_when_their_periods_are_exchanged)
+{
+  const File file(
+    "/**:\n  ros__parameters:\n    rclrt:\n      executor: {policy: rate_monotonic}\n");
+  typename TestFixture::Options options;
+  options.configuration_file = file.path();
+  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
+  set_time(*node, seconds(100));
+  std::string order;
+  const auto first = node->create_timer(seconds(1), [&] { order += '1'; });
+  const auto second = node->create_timer(seconds(2), [&] { order += '2'; });
+  const auto executor = this->make_executor(options);
+  executor->add_node(node);
+  const auto run_at = [&](seconds now) {
+    order.clear();
+    set_time(*node, now);
+    for (int i = 0; i < 3; ++i) {
+      executor->spin_once(seconds(0));  // unlike spin_some() does not look at all entities anew
+    }
+    return order;
+  };
+  EXPECT_EQ(run_at(seconds(102)), "12");
+  exchange_period(*first, seconds(10));
+  EXPECT_EQ(run_at(seconds(103)), "1") << "this one was due before, and is told by its call";
+  EXPECT_EQ(run_at(seconds(120)), "21") << "the first has waited since 113";
+}
+
 TYPED_TEST(SchedulingTest, jobs_are_traced_under_the_names_of_their_callbacks)
 {
   const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");

@@ -87,6 +87,43 @@ TYPED_TEST(Spin, some_runs_every_waitable_that_was_triggered_once)
   }
 }
 
+TYPED_TEST(Spin, some_runs_all_messages_that_wait_but_with_wait_sets_one_of_each_subscription)
+{
+  std::atomic<int> received{0};
+  const auto subscription =
+    this->node_->template create_subscription<Time>("topic", 10, [&](const Time &) { ++received; });
+  const auto publisher = this->node_->template create_publisher<Time>("topic", 10);
+  this->executor_->add_node(this->node_);
+  ASSERT_TRUE(wait_for([&] { return publisher->get_subscription_count() == 1; }));
+  for (int i = 0; i < 5; ++i) {
+    publisher->publish(Time());
+  }
+  if constexpr (kIsOurs<TypeParam>) {
+    ASSERT_TRUE(wait_for(
+      [&] { return this->executor_->statistics().at("/node/subscription/topic").released == 5; }));
+  }
+  this->executor_->spin_some(kForever);
+  EXPECT_EQ(received, kWaits<TypeParam> ? 1 : 5);
+}
+
+/// Tells nobody.
+class Silent : public Triggered
+{
+public:
+  using Triggered::Triggered;
+  void set_on_ready_callback(std::function<void(std::size_t, int)>) override {}
+};
+
+TYPED_TEST(Spin, some_runs_waitables_that_tell_nobody_with_wait_sets_only)
+{
+  const auto silent = std::make_shared<Silent>(this->context_, [] {});
+  this->node_->get_node_waitables_interface()->add_waitable(silent, nullptr);
+  this->executor_->add_node(this->node_);
+  silent->trigger();
+  this->executor_->spin_some(kForever);
+  EXPECT_EQ(silent->executed(), kWaits<TypeParam> ? 1 : 0);
+}
+
 TYPED_TEST(Spin, asks_waitables_only_when_something_has_happened)
 {
   constexpr int kTriggers = 20;

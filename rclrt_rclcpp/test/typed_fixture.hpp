@@ -26,6 +26,10 @@ class Triggered;
 template <typename ExecutorT>
 constexpr bool kIsOurs = std::is_base_of_v<EngineExecutor, ExecutorT>;
 
+/// Whether it looks at wait sets, instead of being told.
+template <typename ExecutorT>
+constexpr bool kWaits = !kIsOurs<ExecutorT> && !std::is_same_v<ExecutorT, RclcppEvents>;
+
 /// What the error of `call` says; empty if there is none.
 inline std::string error_of(const std::function<void()> & call)
 {

@@ -21,7 +21,7 @@
 /// Costs: a release is one lock, O(log n) in what there is to run, O(n) in the idle threads of its lane
 /// and, in a group that hands deadlines on, in its callbacks that have taken some, and at most one wake-up; no allocation; a scheduling
 /// system call only if no idle thread has the attributes the job needs. Memory is bounded: waiting
-/// jobs are counted, not stored, beyond the first 8 of a callback.
+/// jobs are counted, not stored, beyond the first 6 of a callback.
 ///
 /// Thread-safe throughout. It knows nothing of ROS.
 #ifndef RCLRT_CORE__ENGINE_HPP_
@@ -192,8 +192,10 @@ public:
 
   /// Stop it and drop its waiting jobs.
   Status cancel_timer(const std::shared_ptr<Callback> & timer);
-  /// (Re)start it: the next release is one period from now; waiting jobs are dropped.
-  Status reset_timer(const std::shared_ptr<Callback> & timer);
+  /// (Re)start it: the next release is `first` from now (see TimerOptions; of a one-shot timer, too);
+  /// waiting jobs are dropped.
+  Status reset_timer(
+    const std::shared_ptr<Callback> & timer, std::optional<Duration> first = std::nullopt);
   /// From the release after the next one on, or from reset_timer().
   Status set_timer_period(const std::shared_ptr<Callback> & timer, Duration period);
   /// Let another clock drive it: as by reset_timer(), unless it is cancelled, which it stays.
