@@ -215,7 +215,7 @@ TYPED_TEST(AttributesTest, a_file_of_callback_isolated_executor_is_taken_as_it_i
     "callback_groups:\n"
     "  - id: /planner@Subscription(/map)@Timer(5000000)\n"
     "    policy: " +
-    std::string(is_refused ? "SCHED_BATCH\n" : "SCHED_FIFO\n    priority: 33\n") +
+    std::string(is_refused ? "SCHED_BATCH\n    nice: 0\n" : "SCHED_FIFO\n    priority: 33\n") +
     "    affinity: [" + cpu.to_string() + "]\n");
   const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
   const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
