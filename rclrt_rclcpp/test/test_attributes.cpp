@@ -133,7 +133,7 @@ TYPED_TEST(AttributesTest, attributes_of_the_file_are_in_force_before_the_first_
     this->run(while_it_spins);
     for (const auto & seen : this->of_timer_) {
       EXPECT_EQ(seen.policy, SchedulingPolicy::kBatch) << while_it_spins;
-      EXPECT_EQ(seen.cpu_affinity, cpu) << while_it_spins;
+      EXPECT_EQ(seen.cpu_affinity.to_string(), cpu.to_string()) << while_it_spins;
     }
     for (const auto & seen : this->of_subscription_) {
       EXPECT_EQ(seen.policy, SchedulingPolicy::kOther) << while_it_spins;
@@ -196,7 +196,7 @@ TYPED_TEST(AttributesTest, attributes_of_the_registry_belong_to_an_entity_or_a_n
     const std::lock_guard<std::mutex> lock(mutex);
     EXPECT_EQ(by_entity->policy, SchedulingPolicy::kBatch);
     EXPECT_EQ(by_name->policy, SchedulingPolicy::kOther);
-    EXPECT_EQ(by_name->cpu_affinity, cpu);
+    EXPECT_EQ(by_name->cpu_affinity.to_string(), cpu.to_string());
   }
   executor->set_attributes("/planner/timer/7ms", batch());
   EXPECT_TRUE(wait_for([&] {
@@ -215,7 +215,7 @@ TYPED_TEST(AttributesTest, a_file_of_callback_isolated_executor_is_taken_as_it_i
     "callback_groups:\n"
     "  - id: /planner@Subscription(/map)@Timer(5000000)\n"
     "    policy: " +
-    std::string(is_refused ? "SCHED_BATCH\n" : "SCHED_FIFO\n    priority: 33\n") +
+    std::string(is_refused ? "SCHED_BATCH\n    nice: 0\n" : "SCHED_FIFO\n    priority: 33\n") +
     "    affinity: [" + cpu.to_string() + "]\n");
   const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
   const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
@@ -241,7 +241,7 @@ TYPED_TEST(AttributesTest, a_file_of_callback_isolated_executor_is_taken_as_it_i
   const rclrt_core::Attributes in_force = first.get();
   EXPECT_EQ(in_force.policy, is_refused ? SchedulingPolicy::kBatch : SchedulingPolicy::kFifo);
   EXPECT_EQ(in_force.priority, is_refused ? 0 : 33);
-  EXPECT_EQ(in_force.cpu_affinity, cpu);
+  EXPECT_EQ(in_force.cpu_affinity.to_string(), cpu.to_string());
 }
 
 /// What was logged, while it exists.

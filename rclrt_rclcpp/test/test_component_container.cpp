@@ -140,7 +140,7 @@ protected:
     auto answer = client->async_send_request(request);
     if (answer.wait_for(seconds(30)) != std::future_status::ready) {
       ADD_FAILURE() << name << " does not answer";
-      return {};
+      return typename ServiceT::Response();
     }
     return *answer.get();
   }
