@@ -485,8 +485,12 @@ void ConfiguredEngine::report(const Finding & finding)
   const bool known = std::any_of(findings_.begin(), findings_.end(), [&](const auto & other) {
     return other.subject == finding.subject && other.what == finding.what;
   });
-  if (!known) {
-    findings_.push_back(finding);
+  if (known) {
+    return;
+  }
+  findings_.push_back(finding);
+  if (engine_->options().on_finding) {
+    engine_->options().on_finding();
   }
 }
 

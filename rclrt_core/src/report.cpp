@@ -17,8 +17,12 @@ void Engine::Impl::add_finding(Finding finding)
     std::any_of(findings.begin(), findings.end(), [&](const Finding & other) {
       return other.subject == finding.subject && other.what == finding.what;
     });
-  if (!known_already) {
-    findings.push_back(std::move(finding));
+  if (known_already) {
+    return;
+  }
+  findings.push_back(std::move(finding));
+  if (options.on_finding) {
+    options.on_finding();
   }
 }
 

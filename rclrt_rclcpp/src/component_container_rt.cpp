@@ -21,7 +21,6 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -111,8 +110,7 @@ public:
       declare_parameter("executor", Choice().executor),
       declare_parameter("policy", Choice().policy),
       declare_parameter("attributes", Choice().attributes)},
-    executor_{make_executor(choice_)},
-    telling_{create_wall_timer(std::chrono::seconds(1), [this] { tell_findings(); })}
+    executor_{make_executor(choice_)}
   {
     set_executor(executor_);
   }
@@ -220,29 +218,8 @@ private:
     own.thread.join();
   }
 
-  /// What the operating system has refused, once each. In the group of the services that change own_.
-  void tell_findings()
-  {
-    tell_findings(*executor_);
-    for (const auto & [id, own] : own_) {
-      tell_findings(*own.executor);
-    }
-  }
-  void tell_findings(const rclrt_rclcpp::EngineExecutor & executor)
-  {
-    for (const auto & finding : executor.findings()) {
-      const std::string text = to_string(finding);
-      const bool is_warning = finding.severity == rclrt_core::Severity::kWarning;
-      if (is_warning && told_.insert(text).second) {
-        RCLCPP_WARN(get_logger(), "%s", text.c_str());
-      }
-    }
-  }
-
   const Choice choice_;
   const std::shared_ptr<rclrt_rclcpp::EngineExecutor> executor_;
-  const rclcpp::TimerBase::SharedPtr telling_;
-  std::set<std::string> told_;
   Choice loading_;        // of the component that is being loaded
   bool has_own_ = false;  // whether its request says anything about it
   std::map<uint64_t, Own> own_;

@@ -69,6 +69,13 @@ std::shared_ptr<rclrt_config::ConfiguredEngine> make_engine(
           }};
 }
 
+rclrt_core::EngineOptions with_telling(
+  rclrt_core::EngineOptions options, std::function<void()> tell)
+{
+  options.on_finding = std::move(tell);
+  return options;
+}
+
 }  // namespace
 
 EngineExecutor::Impl::Impl(
@@ -77,7 +84,9 @@ EngineExecutor::Impl::Impl(
 : context_(context),
   options_(options),
   present_groups_(std::move(present_groups)),
-  engine_(make_engine(context, options, std::move(engine_options), &returned_))
+  engine_(make_engine(
+    context, options, with_telling(std::move(engine_options), [this] { request_telling(); }),
+    &returned_))
 {
 }
 
@@ -292,6 +301,15 @@ void EngineExecutor::Impl::request_update()
   }
 }
 
+void EngineExecutor::Impl::request_telling()
+{
+  {
+    const std::lock_guard<std::mutex> lock(update_request_mutex_);
+    has_findings_ = true;
+  }
+  update_request_.notify_one();
+}
+
 void EngineExecutor::Impl::rethrow()
 {
   if (const std::exception_ptr thrown = engine().take_exception()) {
@@ -343,13 +361,8 @@ void EngineExecutor::Impl::set_attributes(
 
 EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
 {
-  detail::check(impl_.engine_->begin_spin([](const rclrt_core::Finding & finding) {
-    if (finding.severity == rclrt_core::Severity::kNote) {
-      RCLCPP_INFO(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
-    } else {
-      RCLCPP_WARN(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
-    }
-  }));
+  detail::check(
+    impl_.engine_->begin_spin([this](const rclrt_core::Finding & finding) { tell(finding); }));
   impl_.spins_ = true;
   try {
     thread_ = std::thread([this] { keep_up_to_date(); });
@@ -357,6 +370,19 @@ EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
     impl_.spins_ = false;
     impl_.engine_->end_spin();
     throw;
+  }
+}
+
+void EngineExecutor::Impl::Spin::tell(const rclrt_core::Finding & finding)
+{
+  const std::string text = to_string(finding);
+  if (!impl_.told_.insert(text).second) {
+    return;
+  }
+  if (finding.severity == rclrt_core::Severity::kNote) {
+    RCLCPP_INFO(rclcpp::get_logger("rclrt"), "%s", text.c_str());
+  } else {
+    RCLCPP_WARN(rclcpp::get_logger("rclrt"), "%s", text.c_str());
   }
 }
 
@@ -400,6 +426,14 @@ void EngineExecutor::Impl::Spin::keep_up_to_date()
         has_failed_ = true;
         impl_.engine().stop();
         return;
+      }
+      lock.lock();
+      continue;
+    }
+    if (std::exchange(impl_.has_findings_, false)) {
+      lock.unlock();
+      for (const auto & finding : impl_.engine_->findings()) {
+        tell(finding);
       }
       lock.lock();
       continue;

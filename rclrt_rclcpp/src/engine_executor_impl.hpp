@@ -64,6 +64,8 @@ public:
 
   /// What there is may have changed. From any thread; takes a lock that is held for an instant only.
   void request_update();
+  /// There is something to log. From any thread, as request_update().
+  void request_telling();
   /// If a callback has thrown.
   void rethrow();
 
@@ -72,8 +74,8 @@ public:
   bool run_one(
     rclrt_core::TimePoint until, uint64_t before_sequence, const std::function<bool()> & goes_on);
 
-  /// While it exists, a thread carries out requested updates, and the middleware's threads outrank
-  /// the callbacks.
+  /// While it exists, a thread carries out requested updates and logs findings, and the middleware's
+  /// threads outrank the callbacks.
   class Spin
   {
   public:
@@ -88,6 +90,8 @@ public:
 
   private:
     void keep_up_to_date();
+    /// Once each, however often it spins.
+    void tell(const rclrt_core::Finding & finding);
 
     Impl & impl_;
     void join() noexcept;
@@ -161,6 +165,18 @@ private:
   const std::shared_ptr<rclcpp::Context> context_;
   const EngineExecutorOptions options_;
   const PresentGroups present_groups_;
+  /// Set by request_update(), cleared by whoever updates; the mutex is for sleeping on it only.
+  /// Sequentially consistent, as is `runs_inline_`: request_update() sets this one and then looks at
+  /// that one, run_one() sets that one and then looks at this one, so that one of them sees the other.
+  std::atomic<bool> update_requested_{false};
+  /// A Spin exists. Read by update(): group attributes stay as they are while it spins.
+  std::atomic<bool> spins_{false};
+  bool has_findings_ = true;  // to be logged; under update_request_mutex_
+  /// A thread is in run_one() and has to be woken for an update.
+  std::atomic<bool> runs_inline_{false};
+  std::mutex update_request_mutex_;
+  std::condition_variable update_request_;
+
   /// The engine, when the last has let go of it.
   std::future<std::unique_ptr<rclrt_config::ConfiguredEngine>> returned_;
   /// Lent to hooks for the time of a call. The last one to let go may be a thread of the middleware that
@@ -174,17 +190,7 @@ private:
   std::set<std::string> names_;
   std::vector<WatchedClock> clocks_;
   Failed failed_;
-
-  /// Set by request_update(), cleared by whoever updates; the mutex is for sleeping on it only.
-  /// Sequentially consistent, as is `runs_inline_`: request_update() sets this one and then looks at
-  /// that one, run_one() sets that one and then looks at this one, so that one of them sees the other.
-  std::atomic<bool> update_requested_{false};
-  /// A Spin exists. Read by update(): group attributes stay as they are while it spins.
-  std::atomic<bool> spins_{false};
-  /// A thread is in run_one() and has to be woken for an update.
-  std::atomic<bool> runs_inline_{false};
-  std::mutex update_request_mutex_;
-  std::condition_variable update_request_;
+  std::set<std::string> told_;  ///< of whoever spins, and then its thread
 };
 
 }  // namespace rclrt_rclcpp

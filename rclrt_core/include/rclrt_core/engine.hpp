@@ -94,6 +94,9 @@ struct EngineOptions
   std::size_t trace_capacity = 1024;
   /// Empty: stop. Must not throw.
   std::function<ExceptionAction(const Callback &, std::exception_ptr)> on_exception;
+  /// There is a new finding. From any thread, also one of the engine's before or after a job, and under its
+  /// locks: only to be passed on to somebody who asks for findings() then. Must not throw.
+  std::function<void()> on_finding;
 };
 
 /// Identifies a clock of the engine.
