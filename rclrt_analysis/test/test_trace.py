@@ -77,7 +77,7 @@ def test_what_programs_write_is_read_and_what_they_left_unfinished_is_refused(
     assert done.returncode == 0, done.stdout
     assert (tmp_path / "example.trace").read_bytes() == example()
     long = read_trace(tmp_path / "long.trace")
-    assert (long.names[5], len(long.names[9]), long.dropped) == ("/a/timer", 200_000, 0)
+    assert (long.names[5], len(long.names[9]), long.dropped) == ("/a/timer", 100_000, 0)
     assert long.records["sequence"].tolist() == list(range(3001))
     for name in ("full", "no_room"):
         with pytest.raises(TraceError, match=f"{name}.trace: unfinished: its writer was killed"):
