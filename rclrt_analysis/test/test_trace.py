@@ -142,6 +142,7 @@ def test_a_running_system_becomes_the_model_that_it_was(tmp_path: Path) -> None:
     )
     text = to_yaml(to_trace(simulate(system, S, seed=2)), "observed")
     assert text.startswith("# OBSERVED, NOT GUARANTEED: wcet_ms is the longest execution")
+    assert "# Priorities, groups and CPUs are not in a trace" in text
     path = tmp_path / "model.yaml"
     path.write_text(text, encoding="utf-8")
     again = read_model(path, SCHEMA)

@@ -17,7 +17,7 @@ namespace
 static_assert(
   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the format is; records are written as they are");
 
-constexpr off_t kBlock = 64 * 1024;
+constexpr off_t kBlock = 65536;
 
 bool write_at(std::FILE * file, off_t offset, const void * data, std::size_t size)
 {
