@@ -61,6 +61,29 @@ def test_a_record_cut_short_is_left_out_and_damage_is_refused(tmp_path: Path) ->
         read_trace(tmp_path / "absent")
 
 
+def test_what_programs_write_is_read_and_what_they_left_unfinished_is_refused(
+    tmp_path: Path,
+) -> None:
+    program = Path(os.environ.get("RCLRT_BUILD_DIR", "/")) / "rclrt_core" / "test_trace_file"
+    if not program.exists():
+        pytest.skip(f"{program} has not been built")
+    done = subprocess.run(
+        [str(program)],
+        env={**os.environ, "RCLRT_TRACES": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "example.trace").read_bytes() == example()
+    long = read_trace(tmp_path / "long.trace")
+    assert (long.names[5], len(long.names[9]), long.dropped) == ("/a/timer", 100_000, 0)
+    assert long.records["sequence"].tolist() == list(range(3001))
+    for name in ("full", "no_room"):
+        with pytest.raises(TraceError, match=f"{name}.trace: unfinished: its writer was killed"):
+            read_trace(tmp_path / f"{name}.trace")
+
+
 def test_a_simulated_run_keeps_the_order_of_times_the_format_asks_for(tmp_path: Path) -> None:
     run = simulate(shipped("autoware_reference_system"), S, seed=3)
     write_trace(to_trace(run), tmp_path / "t")
@@ -119,6 +142,7 @@ def test_a_running_system_becomes_the_model_that_it_was(tmp_path: Path) -> None:
     )
     text = to_yaml(to_trace(simulate(system, S, seed=2)), "observed")
     assert text.startswith("# OBSERVED, NOT GUARANTEED: wcet_ms is the longest execution")
+    assert "# Priorities, groups and CPUs are not in a trace" in text
     path = tmp_path / "model.yaml"
     path.write_text(text, encoding="utf-8")
     again = read_model(path, SCHEMA)

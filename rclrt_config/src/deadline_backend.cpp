@@ -109,7 +109,7 @@ std::shared_ptr<DeadlineScheduler> make_deadline_scheduler_with(
            ". Jobs get priorities of the FIFO bands, above every thread that it orders",
          0,
          "Mend that (in a container, mount " RCLRT_SCX_DIRECTORY
-         ") and spin again, or choose deadline_scheduler fifo_bands in all programs"});
+         ") and start the program again, or choose deadline_scheduler fifo_bands in all programs"});
     }
   }
   return make_fifo_bands(platform, tell);

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <map>
 #include <random>
 #include <thread>
@@ -19,6 +17,7 @@
 #include "edf_on_threads.hpp"
 #include "platform/linux/shared_edf_memory.hpp"
 #include "rclrt_core/fifo_bands.hpp"
+#include "rclrt_core/trace_file.hpp"
 
 namespace rclrt_core
 {
@@ -27,21 +26,14 @@ namespace
 
 void write_trace(const std::string & path, const EdfRun & run)
 {
-  std::ofstream file(path, std::ios::binary);
-  rclrt_trace_header header{};
-  std::memcpy(header.magic, RCLRT_TRACE_MAGIC, sizeof(header.magic));
-  header.version = RCLRT_TRACE_VERSION;
-  header.record_size = sizeof(rclrt_job_record);
-  header.callbacks = static_cast<uint32_t>(run.names.size());
-  file.write(reinterpret_cast<const char *>(&header), sizeof(header));
-  for (const auto & [id, name] : run.names) {
-    const uint32_t entry[2] = {id, static_cast<uint32_t>(name.size())};
-    file.write(reinterpret_cast<const char *>(entry), sizeof(entry));
-    file << name;
-  }
+  TraceFile file;
+  const Status opened = file.open(path);
+  ASSERT_TRUE(opened.ok()) << opened.message();
   for (const rclrt_job_record & record : run.records) {
-    file.write(reinterpret_cast<const char *>(&record), sizeof(record));
+    file.append(record);
   }
+  const Status closed = file.close(run.names, 0);
+  ASSERT_TRUE(closed.ok()) << closed.message();
 }
 
 class EdfOnThreads : public ::testing::TestWithParam<EdfScenario>

@@ -93,8 +93,8 @@ TEST_F(LinuxLimits, fifo_without_permission_is_explained_with_the_line_to_add)
     },
     ::testing::ExitedWithCode(0),
     "callback 'a': asked for fifo, priority 80 \\(Operation not permitted\\). RLIMIT_RTPRIO is 0. "
-    "Add the line '@realtime - rtprio 99' to /etc/security/limits.d/.*CAP_SYS_NICE.*"
-    "LimitRTPRIO=99.*--ulimit rtprio=99 --cap-add sys_nice");
+    "Add the line '@realtime - rtprio 99' to /etc/security/limits.d/realtime.conf.*"
+    "LimitRTPRIO=99.*--ulimit rtprio=99\\), or give CAP_SYS_NICE");
 }
 
 TEST_F(LinuxLimits, fifo_above_the_limit_is_refused)

@@ -1,7 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The published evaluation, against its model: where the figures come from is said in README.md.
+// The published evaluation, against its model: where the figures come from is said in
+// docs/reference/pods.md.
 #include "../benchmark/pods.hpp"
 
 #include <gtest/gtest.h>

@@ -36,7 +36,7 @@ struct ExecutorChoice
   std::string name;
   ExecutorKind kind = ExecutorKind::kPreemptive;
   PolicyChoice policy = PolicyChoice::kRateMonotonic;
-  /// Says more, and goes before the policy; see rclrt_config. Empty: none.
+  /// Says more, and overrides the policy; see rclrt_config. Empty: none.
   std::string configuration_file;
 };
 

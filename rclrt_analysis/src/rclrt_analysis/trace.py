@@ -16,6 +16,8 @@ MAGIC = b"RCLRTTRC"
 VERSION = 1
 NO_DEADLINE = 2**63 - 1
 MAX_NAMES = 1_000_000
+UNFINISHED = 2**32 - 1
+"""For the number of names, by a writer that has not closed the file."""
 
 HEADER = struct.Struct("<8sIIIIQ")
 NAME = struct.Struct("<II")
@@ -69,7 +71,7 @@ def read_trace(path: Path) -> Trace:
     Raises
     ------
     TraceError
-        It cannot be read, or is no trace of version 1.
+        It cannot be read, is no trace of version 1, or is unfinished.
     """
     try:
         data = path.read_bytes()
@@ -85,6 +87,8 @@ def read_trace(path: Path) -> Trace:
             f"{path}: version {version} with records of {size} bytes; this reads version "
             f"{VERSION} with {RECORD.itemsize}"
         )
+    if count == UNFINISHED:
+        raise TraceError(f"{path}: unfinished: its writer was killed, or had not closed it yet")
     if count > MAX_NAMES:
         raise TraceError(f"{path}: {count} callbacks are more than {MAX_NAMES}; is it damaged?")
     names: dict[int, str] = {}

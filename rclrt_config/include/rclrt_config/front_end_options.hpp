@@ -21,7 +21,7 @@ namespace rclrt_config
 struct FrontEndOptions
 {
   /// Says what matters about callbacks, groups and the executor without a change to the code; what it
-  /// says goes before everything else here (see rclrt_config). Empty: the file named by the
+  /// says overrides everything else here (see rclrt_config). Empty: the file named by the
   /// environment variable RCLRT_CONFIGURATION, else the context's parameter files (--params-file), as
   /// far as they have `rclrt` entries.
   std::string configuration_file;

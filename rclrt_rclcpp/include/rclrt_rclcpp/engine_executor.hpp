@@ -49,7 +49,7 @@ using Parameters = ParametersOf<decltype(&rclcpp::Executor::add_callback_group)>
 
 struct EngineExecutorOptions : rclrt_config::FrontEndOptions
 {
-  /// What a configuration file says, from code; the file goes before it.
+  /// What a configuration file says, from code; the file overrides it.
   std::shared_ptr<const SchedulingRegistry> scheduling;
   /// How many callbacks of a reentrant group may run at once. 0: the number of CPUs.
   uint32_t reentrant_parallelism = 0;

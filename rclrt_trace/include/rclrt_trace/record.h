@@ -20,6 +20,8 @@ extern "C" {
 #define RCLRT_TRACE_MAGIC "RCLRTTRC"
 #define RCLRT_TRACE_VERSION 1u
 
+/* `callbacks` of a header: its writer has not closed the file, the names are missing. */
+#define RCLRT_TRACE_UNFINISHED UINT32_MAX
 /* No deadline was in force for the job. */
 #define RCLRT_TRACE_NO_DEADLINE INT64_MAX
 /* The platform could not tell how often the job was preempted. */

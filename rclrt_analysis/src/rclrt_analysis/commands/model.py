@@ -3,7 +3,9 @@
 """Make a model of a running system from its trace, for analyze.
 
 Periods, execution times and triggers are what was observed. The longest execution time in a trace
-is no worst case: raise it by what you know before you rely on bounds. Prints YAML.
+is no worst case: raise it by what you know before you rely on bounds. Priorities, groups and CPUs
+are not in a trace: say them in the model. Prints YAML. How a program writes a trace:
+docs/how-to/trace.md.
 """
 
 from __future__ import annotations

@@ -129,6 +129,7 @@ def to_yaml(trace: Trace, name: str, kind: str = "priority_events", policy: str 
     lines = [
         "# OBSERVED, NOT GUARANTEED: wcet_ms is the longest execution in a trace, which is no",
         "# worst case; period_ms of what is no timer is the least gap seen; triggers are guessed.",
+        "# Priorities, groups and CPUs are not in a trace: say them here before you analyze this.",
         f"# {sum(c.jobs for c in observed)} jobs; {trace.dropped} records were dropped.",
         "schema: 1",
         f'name: "{_quoted(name)}"',

@@ -29,12 +29,12 @@ const char * const kRtPeriod = "/proc/sys/kernel/sched_rt_period_us";
 
 const char * const kRtprioFix =
   "Add the line '@realtime - rtprio 99' to /etc/security/limits.d/realtime.conf and log in as a "
-  "member of that group, or give CAP_SYS_NICE (systemd: LimitRTPRIO=99; container: --ulimit "
-  "rtprio=99 --cap-add sys_nice)";
+  "member of that group, or raise the limit where the program is started (systemd: LimitRTPRIO=99; "
+  "container: --ulimit rtprio=99), or give CAP_SYS_NICE";
 const char * const kMemlockFix =
   "Add the line '@realtime - memlock unlimited' to /etc/security/limits.d/realtime.conf and log in "
-  "as a member of that group, or give CAP_IPC_LOCK (systemd: LimitMEMLOCK=infinity; container: "
-  "--ulimit memlock=-1 --cap-add ipc_lock)";
+  "as a member of that group, or raise the limit where the program is started (systemd: "
+  "LimitMEMLOCK=infinity; container: --ulimit memlock=-1), or give CAP_IPC_LOCK";
 
 std::string why_eperm(const Attributes & attributes, rlim_t rtprio)
 {
