@@ -199,7 +199,8 @@ void Context::remove_on_shutdown(ShutdownHandle handle)
 bool Context::sleep_for(std::chrono::nanoseconds duration) const
 {
   std::unique_lock<std::mutex> lock(impl_->mutex);
-  const auto until = rclrt_core::add_saturating(std::chrono::steady_clock::now(), duration);
+  const auto until = rclrt_core::add_saturating(
+    std::chrono::steady_clock::now(), std::max(duration, std::chrono::nanoseconds::zero()));
   impl_->changed.wait_until(lock, until, [this] { return !ok(); });
   return ok();
 }

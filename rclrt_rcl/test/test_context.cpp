@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -19,6 +21,22 @@ namespace
 
 using rcl_interfaces::msg::Log;
 using namespace std::chrono_literals;
+
+/// Whether it comes back. If it hangs, its thread is left alone.
+bool returns(const std::function<void()> & what)
+{
+  const auto done = std::make_shared<std::atomic<bool>>(false);
+  std::thread thread([what, done] {
+    what();
+    *done = true;
+  });
+  if (wait_for([&] { return done->load(); })) {
+    thread.join();
+    return true;
+  }
+  thread.detach();
+  return false;
+}
 
 TEST(Context, is_shut_down_once_and_says_why)
 {
@@ -54,6 +72,14 @@ TEST(Context, removing_a_shutdown_callback_waits_for_it)
   context->remove_on_shutdown(handle);
   EXPECT_TRUE(left);
   other.join();
+}
+
+TEST(Context, to_sleep_for_less_than_nothing_is_to_return_at_once)
+{
+  const auto context = Context::make();
+  for (const auto duration : {std::chrono::nanoseconds(-1), std::chrono::nanoseconds::min()}) {
+    EXPECT_TRUE(returns([=] { EXPECT_TRUE(context->sleep_for(duration)); }));
+  }
 }
 
 TEST(Context, sleep_ends_early_on_shutdown)

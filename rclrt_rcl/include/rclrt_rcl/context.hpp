@@ -68,7 +68,7 @@ public:
   /// On return the callback does not run any more (unless called from inside of it).
   void remove_on_shutdown(ShutdownHandle handle);
 
-  /// Returns ok(): early, with false, if the context is shut down meanwhile.
+  /// Returns ok(): early, with false, if the context is shut down meanwhile. Zero or less: at once.
   bool sleep_for(std::chrono::nanoseconds duration) const;
 
   std::size_t domain_id() const;
