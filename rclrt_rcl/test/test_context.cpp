@@ -9,10 +9,12 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
+#include "rcl_interfaces/srv/get_parameters.hpp"
 
 namespace rclrt_rcl
 {
@@ -20,6 +22,7 @@ namespace
 {
 
 using rcl_interfaces::msg::Log;
+using rcl_interfaces::srv::GetParameters;
 using namespace std::chrono_literals;
 
 /// Whether it comes back. If it hangs, its thread is left alone.
@@ -72,6 +75,68 @@ TEST(Context, removing_a_shutdown_callback_waits_for_it)
   context->remove_on_shutdown(handle);
   EXPECT_TRUE(left);
   other.join();
+}
+
+TEST(Context, removing_a_shutdown_callback_waits_until_what_it_holds_is_destroyed)
+{
+  auto context = Context::make();
+  std::atomic<bool> entered{false};
+  bool left = false;
+  std::shared_ptr<void> held(nullptr, [&](void *) {
+    entered = true;
+    std::this_thread::sleep_for(20ms);
+    left = true;
+  });
+  const auto handle = context->on_shutdown([held] {});
+  held.reset();
+  std::thread other([&] { context->shutdown(); });
+  ASSERT_TRUE(wait_for([&] { return entered.load(); }));
+  context->remove_on_shutdown(handle);
+  EXPECT_TRUE(left);
+  other.join();
+}
+
+/// What has a shutdown callback of its own, to be destroyed together with another.
+class HeldByAShutdownCallback : public WithContext
+{
+protected:
+  std::shared_ptr<void> client() const { return node->create_client<GetParameters>("silent"); }
+  std::shared_ptr<void> executor() const
+  {
+    auto made = std::make_shared<PriorityEventsExecutor>(options<PriorityEventsExecutorOptions>());
+    made->spin_some();
+    return made;
+  }
+
+  void hold(std::shared_ptr<void> what)
+  {
+    const std::weak_ptr<void> pointer = what;
+    held.emplace_back(context->on_shutdown([last = std::move(what)] {}), pointer);
+  }
+
+  std::shared_ptr<Node> node = make_node("node");
+  std::vector<std::pair<Context::ShutdownHandle, std::weak_ptr<void>>> held;
+};
+
+TEST_F(HeldByAShutdownCallback, the_last_pointer_may_go_when_it_has_run)
+{
+  hold(client());
+  hold(executor());
+  EXPECT_TRUE(returns([shut = context] { shut->shutdown(); }));
+  for (const auto & one : held) {
+    EXPECT_TRUE(one.second.expired());
+  }
+}
+
+TEST_F(HeldByAShutdownCallback, the_last_pointer_may_go_when_it_is_removed)
+{
+  hold(client());
+  hold(executor());
+  for (const auto & [handle, pointer] : held) {
+    EXPECT_FALSE(pointer.expired());
+    EXPECT_TRUE(returns([from = context, of = handle] { from->remove_on_shutdown(of); }));
+    EXPECT_TRUE(pointer.expired());
+  }
 }
 
 TEST(Context, to_sleep_for_less_than_nothing_is_to_return_at_once)
