@@ -3,9 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -255,6 +261,99 @@ TEST(SignalHandlers, shut_all_contexts_down_and_are_restored)
   EXPECT_FALSE(uninstall_signal_handlers());
   EXPECT_TRUE(install_signal_handlers());
   EXPECT_TRUE(uninstall_signal_handlers());
+}
+
+/// What the kernel calls when a signal comes.
+sighandler_t handler_of(int number)
+{
+  struct sigaction action{};
+  sigaction(number, nullptr, &action);
+  return action.sa_handler;
+}
+
+/// The threads of this process that serve signals.
+int threads_that_serve()
+{
+  int count = 0;
+  for (const auto & thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(thread.path() / "comm"), name);
+    count += name == "rclrt signals" ? 1 : 0;
+  }
+  return count;
+}
+
+TEST(SignalHandlers, a_handler_that_was_held_up_until_they_are_gone_does_no_harm)
+{
+  // It cannot write into the file of somebody else: it has no descriptor.
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  auto context = Context::make();
+  const auto before = descriptors();
+  ASSERT_TRUE(install_signal_handlers());
+  EXPECT_EQ(descriptors(), before);
+  const sighandler_t handler = handler_of(SIGTERM);
+  ASSERT_TRUE(uninstall_signal_handlers());
+  handler(SIGTERM);
+  ASSERT_TRUE(install_signal_handlers());
+  ASSERT_TRUE(uninstall_signal_handlers());  // waits for what came before
+  EXPECT_TRUE(context->ok());
+}
+
+TEST(SignalHandlers, a_signal_to_a_forked_child_is_not_one_to_the_parent)
+{
+  auto context = Context::make();
+  ASSERT_TRUE(install_signal_handlers());
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    raise(SIGTERM);
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  ASSERT_TRUE(uninstall_signal_handlers());  // waits for what came before
+  EXPECT_TRUE(context->ok());
+}
+
+TEST(SignalHandlers, a_signal_that_came_before_they_are_gone_is_served)
+{
+  for (int round = 0; round < 20; ++round) {
+    auto context = Context::make();
+    ASSERT_TRUE(install_signal_handlers());
+    raise(SIGINT);
+    ASSERT_TRUE(uninstall_signal_handlers());
+    ASSERT_EQ(context->shutdown_reason(), "signal: Interrupt");
+  }
+}
+
+TEST(SignalHandlers, may_be_installed_anew_by_the_callback_of_a_shutdown)
+{
+  // The thread that still runs the callback and the new one do not take each other's wake-ups.
+  auto first = Context::make();
+  auto second = Context::make();
+  std::atomic<bool> go_on{false};
+  std::atomic<bool> anew{false};
+  std::atomic<bool> left{false};
+  first->on_shutdown([&] {
+    EXPECT_TRUE(uninstall_signal_handlers());
+    EXPECT_TRUE(install_signal_handlers());
+    anew = true;
+    EXPECT_TRUE(wait_for([&] { return go_on.load(); }));
+    left = true;
+  });
+  ASSERT_TRUE(install_signal_handlers());
+  raise(SIGTERM);
+  ASSERT_TRUE(wait_for([&] { return anew.load(); }));
+  EXPECT_TRUE(second->ok());
+  raise(SIGTERM);
+  EXPECT_TRUE(wait_for([&] { return !second->ok(); }));
+  go_on = true;
+  EXPECT_TRUE(wait_for([&] { return left.load(); }));
+  EXPECT_TRUE(wait_for([] { return threads_that_serve() == 1; }));
+  EXPECT_TRUE(returns([] { uninstall_signal_handlers(); }));
 }
 
 }  // namespace
