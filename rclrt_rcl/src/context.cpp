@@ -64,11 +64,13 @@ public:
     std::unique_lock<std::mutex> lock(mutex);
     runner = std::this_thread::get_id();
     while (!callbacks.empty()) {
-      const auto callback = std::move(callbacks.front());
-      callbacks.erase(callbacks.begin());
-      running = callback.first;
-      lock.unlock();
-      callback.second();
+      {
+        const auto callback = std::move(callbacks.front());
+        callbacks.erase(callbacks.begin());
+        running = callback.first;
+        lock.unlock();
+        callback.second();
+      }  // destroyed without the lock: that may remove another callback
       lock.lock();
       running = 0;
       changed.notify_all();
@@ -184,13 +186,16 @@ Context::ShutdownHandle Context::on_shutdown(ShutdownCallback callback)
 
 void Context::remove_on_shutdown(ShutdownHandle handle)
 {
+  ShutdownCallback removed;  // destroyed without the lock: that may remove another callback
   std::unique_lock<std::mutex> lock(impl_->mutex);
   auto & callbacks = impl_->callbacks;
-  callbacks.erase(
-    std::remove_if(
-      callbacks.begin(), callbacks.end(),
-      [handle](const auto & callback) { return callback.first == handle; }),
-    callbacks.end());
+  const auto found = std::find_if(
+    callbacks.begin(), callbacks.end(),
+    [handle](const auto & callback) { return callback.first == handle; });
+  if (found != callbacks.end()) {
+    removed = std::move(found->second);
+    callbacks.erase(found);
+  }
   if (impl_->runner != std::this_thread::get_id()) {
     impl_->changed.wait(lock, [&] { return handle == 0 || impl_->running != handle; });
   }
@@ -199,7 +204,8 @@ void Context::remove_on_shutdown(ShutdownHandle handle)
 bool Context::sleep_for(std::chrono::nanoseconds duration) const
 {
   std::unique_lock<std::mutex> lock(impl_->mutex);
-  const auto until = rclrt_core::add_saturating(std::chrono::steady_clock::now(), duration);
+  const auto until = rclrt_core::add_saturating(
+    std::chrono::steady_clock::now(), std::max(duration, std::chrono::nanoseconds::zero()));
   impl_->changed.wait_until(lock, until, [this] { return !ok(); });
   return ok();
 }

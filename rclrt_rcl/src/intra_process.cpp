@@ -27,14 +27,23 @@ void Inbox::close()
 
 bool Inbox::serves(const Gid & publisher) const
 {
+  const auto in = [&publisher](auto begin, auto end) {
+    return std::find(begin, end, publisher) != end;
+  };
   std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
-  return std::find(publishers_.begin(), publishers_.end(), publisher) != publishers_.end();
+  return in(publishers_.begin(), publishers_.end()) ||
+         in(gone_.begin(), gone_.begin() + std::min(gone_count_, kRemembered));
 }
 
 void Inbox::set_publishers(std::vector<Gid> publishers)
 {
   std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   publishers_.swap(publishers);
+  for (const Gid & before : publishers) {
+    if (std::find(publishers_.begin(), publishers_.end(), before) == publishers_.end()) {
+      gone_[gone_count_++ % kRemembered] = before;
+    }
+  }
 }
 
 Outbox::Outbox(const Gid & gid) : gid_(gid), mutex_(platform().make_mutex()) {}

@@ -3,19 +3,23 @@
 
 #include "rclrt_rcl/signal_handlers.hpp"
 
-#include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
 
 #include "contexts.hpp"
+#include "platform.hpp"
 #include "rclrt_rcl/error.hpp"
 
 namespace rclrt_rcl
@@ -24,16 +28,19 @@ namespace
 {
 
 constexpr std::array<int, 2> kSignals = {SIGINT, SIGTERM};
-constexpr unsigned char kQuit = 0;  // not the number of a signal
 
-/// Write end of the pipe; all that the handler touches.
-std::atomic<int> pipe_in{-1};
+/// All that the handler touches. No descriptor: a handler that is held up while others uninstall it
+/// would write into the file that has got the number since.
+std::atomic<uint32_t> signals{0};  // those that came, a bit each
+std::atomic<uint32_t> news{0};     // a futex: counts what threads are to look at
+static_assert(std::atomic<uint32_t>::is_always_lock_free, "a signal handler uses them");
 
 struct Handlers
 {
   std::mutex mutex;
   bool installed = false;
-  bool handling = false;  // ours are in place, not yet the ones before
+  bool handling = false;      // ours are in place, not yet the ones before
+  uint64_t installation = 0;  // the number of the present one, or the last
   std::array<struct sigaction, kSignals.size()> before{};
   std::thread thread;
 };
@@ -44,13 +51,20 @@ Handlers & handlers()
   return instance;
 }
 
+constexpr uint32_t bit(int number) { return uint32_t{1} << number; }
+
+// All threads: one of an installation before may still be in a shutdown callback, or on its way.
+void announce()
+{
+  news.fetch_add(1);
+  ::syscall(SYS_futex, &news, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
 void on_signal(int number)
 {
   const int saved_errno = errno;
-  const auto byte = static_cast<unsigned char>(number);
-  // If the pipe is full there are signals enough in it.
-  const ssize_t ignored = ::write(pipe_in.load(), &byte, 1);
-  static_cast<void>(ignored);
+  signals.fetch_or(bit(number));
+  announce();
   errno = saved_errno;
 }
 
@@ -63,23 +77,34 @@ void restore_before(Handlers & h)
   h.handling = false;
 }
 
-void watch(int pipe_out)
+void watch(uint64_t installation)
 {
-  unsigned char byte = 0;
+  Handlers & h = handlers();
   for (;;) {
-    const ssize_t got = ::read(pipe_out, &byte, 1);
-    if (got < 0 && errno == EINTR) {
-      continue;
-    }
-    if (got != 1 || byte == kQuit) {
-      ::close(pipe_out);
-      return;
-    }
+    const uint32_t seen = news.load();
+    uint32_t came = 0;
+    bool ending = true;
     {
-      std::lock_guard<std::mutex> lock(handlers().mutex);
-      restore_before(handlers());
+      std::lock_guard<std::mutex> lock(h.mutex);
+      if (h.installation == installation) {  // else signals are for the thread of a later one
+        ending = !h.installed;
+        came = signals.exchange(0);
+      }
+      if (came != 0) {
+        restore_before(h);
+      }
     }
-    detail::shutdown_all_contexts(std::string("signal: ") + ::sigdescr_np(byte));
+    for (const int number : kSignals) {
+      if ((came & bit(number)) != 0) {
+        detail::shutdown_all_contexts(std::string("signal: ") + ::sigdescr_np(number));
+      }
+    }
+    if (came == 0) {
+      if (ending) {
+        return;
+      }
+      detail::platform().wait(news, seen, rclrt_core::kNever);
+    }
   }
 }
 
@@ -92,18 +117,18 @@ bool install_signal_handlers()
   if (h.installed) {
     return false;
   }
-  int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    throw Error("installing signal handlers: pipe2: " + std::system_category().message(errno));
-  }
-  ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
-  pipe_in = ends[1];
+  signals = 0;  // those for handlers that have gone
   // The thread must not be the one that signals interrupt.
   sigset_t all;
   sigset_t saved;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &saved);
-  h.thread = std::thread(watch, ends[0]);
+  try {
+    h.thread = std::thread(watch, ++h.installation);
+  } catch (const std::system_error & error) {
+    ::pthread_sigmask(SIG_SETMASK, &saved, nullptr);
+    throw Error(std::string("installing signal handlers: starting their thread: ") + error.what());
+  }
   ::pthread_sigmask(SIG_SETMASK, &saved, nullptr);
   ::pthread_setname_np(h.thread.native_handle(), "rclrt signals");
   struct sigaction action{};
@@ -130,10 +155,7 @@ bool uninstall_signal_handlers()
     restore_before(h);
     h.installed = false;
     thread = std::move(h.thread);
-    const int in = pipe_in.exchange(-1);
-    const ssize_t written = ::write(in, &kQuit, 1);
-    static_cast<void>(written);
-    ::close(in);
+    announce();
   }
   if (thread.get_id() == std::this_thread::get_id()) {
     thread.detach();  // called by a shutdown callback: the thread ends after it

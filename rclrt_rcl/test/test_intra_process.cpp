@@ -211,6 +211,48 @@ TEST_F(IntraProcess, who_ignores_local_publications_gets_them_by_pointer_only)
   EXPECT_EQ(lines, std::vector<uint32_t>{2});
 }
 
+TEST_F(IntraProcess, nobody_is_served_twice_though_the_publisher_has_gone)
+{
+  std::vector<uint32_t> lines;
+  std::vector<uint32_t> others;
+  auto subscription =
+    node->create_subscription<Log>("t", 10, [&](const Log & m) { lines.push_back(m.line); });
+  SubscriptionOptions by_middleware;
+  by_middleware.use_intra_process = false;
+  auto other = node->create_subscription<Log>(
+    "t", 10, [&](const Log & m) { others.push_back(m.line); }, by_middleware);
+  for (uint32_t line = 1; line <= 3; ++line) {
+    auto publisher = node->create_publisher<Log>("t", 10);
+    ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == 2; }));
+    publisher->publish(message(line));
+  }
+  ASSERT_TRUE(spin_until(executor, [&] { return others.size() == 3; }));
+  executor.spin_all(0ns);
+  EXPECT_EQ(lines, (std::vector<uint32_t>{1, 2, 3}));
+}
+
+TEST(Inbox, knows_its_publishers_and_the_last_that_have_gone)
+{
+  detail::TypedInbox<Log> inbox(1, [](std::size_t) {});
+  EXPECT_FALSE(inbox.serves(detail::Gid{}));
+  const auto gid = [](std::size_t number) { return detail::Gid{static_cast<uint8_t>(number)}; };
+  const std::size_t bound = detail::Inbox::kRemembered;
+  inbox.set_publishers({gid(0)});
+  for (std::size_t number = 1; number <= bound; ++number) {
+    inbox.set_publishers({gid(number), gid(200)});
+    EXPECT_TRUE(inbox.serves(gid(0))) << number;
+    EXPECT_TRUE(inbox.serves(gid(number)));
+    EXPECT_TRUE(inbox.serves(gid(200)));
+  }
+  inbox.set_publishers({});
+  EXPECT_FALSE(inbox.serves(gid(0)));
+  EXPECT_FALSE(inbox.serves(gid(1)));
+  for (std::size_t number = 2; number <= bound; ++number) {
+    EXPECT_TRUE(inbox.serves(gid(number))) << number;
+  }
+  EXPECT_TRUE(inbox.serves(gid(200)));
+}
+
 TEST_F(IntraProcess, no_message_stays_behind_when_one_comes_by_pointer_and_one_does_not)
 {
   int got = 0;

@@ -64,11 +64,12 @@ public:
   std::string shutdown_reason() const;
 
   /// Have `callback` called once, by the thread that shuts down; at once if that has happened.
+  /// Then it is destroyed; it may hold the last pointer to what removes a callback of its own.
   ShutdownHandle on_shutdown(ShutdownCallback callback);
-  /// On return the callback does not run any more (unless called from inside of it).
+  /// On return the callback is destroyed and does not run any more (unless called from inside it).
   void remove_on_shutdown(ShutdownHandle handle);
 
-  /// Returns ok(): early, with false, if the context is shut down meanwhile.
+  /// Returns ok(): early, with false, if the context is shut down meanwhile. Zero or less: at once.
   bool sleep_for(std::chrono::nanoseconds duration) const;
 
   std::size_t domain_id() const;

@@ -8,7 +8,9 @@
 /// An inbox is a ring of the subscription's depth; when it is full the oldest message goes, as with
 /// keep-last in the middleware. The publisher's thread announces the message to the executor
 /// directly. The middleware still matches the two, but the publisher uses it only if somebody else
-/// listens, and then the subscription recognises and drops the copy by the publisher's id.
+/// listens, and then the subscription recognises and drops the copy by the publisher's id. Copies
+/// may still wait in the middleware when their publisher has gone: an inbox remembers the last 64
+/// that went.
 #ifndef RCLRT_RCL__DETAIL__INTRA_PROCESS_HPP_
 #define RCLRT_RCL__DETAIL__INTRA_PROCESS_HPP_
 
@@ -44,8 +46,13 @@ public:
 
   /// On return nothing is announced any more, and nothing is accepted.
   void close();
-  /// Whether messages of this publisher come through the inbox.
+  /// How many publishers that have gone are remembered. After as many others, what is left of the
+  /// first in the middleware would be delivered again.
+  static constexpr std::size_t kRemembered = 64;
+
+  /// Whether messages of this publisher come through the inbox, or came while it was there.
   bool serves(const Gid & publisher) const;
+  /// Those that are there now. No allocation under the lock.
   void set_publishers(std::vector<Gid> publishers);
 
 protected:
@@ -57,6 +64,8 @@ private:
   std::unique_ptr<rclrt_core::Mutex> mutex_;
   std::function<void(std::size_t)> announce_;
   std::vector<Gid> publishers_;
+  std::array<Gid, kRemembered> gone_{};  // a ring
+  std::size_t gone_count_ = 0;           // of all times
 };
 
 /// A bounded ring of messages. No allocation after construction.
