@@ -195,6 +195,7 @@ public:
   /// asked, of which it has told.
   static int set(Worker & worker, const Attributes & change, const Demand & to) noexcept;
   int give(Worker & worker, const Demand & demand) noexcept;
+  int give_or_leave(Worker & worker, const Demand & demand) noexcept;
   void sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept;
   static void wake_up(Worker & worker) noexcept;
   void handle_exception(const Callback & callback) noexcept;

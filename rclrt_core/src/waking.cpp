@@ -135,7 +135,7 @@ void Engine::Impl::raise_on_its_way(Lane & lane, const Demand & wanted) noexcept
     if (worker.keeps_attributes) {
       continue;
     }
-    if (give(worker, wanted) == 0) {
+    if (give_or_leave(worker, wanted) == 0) {
       return;
     }
   }
@@ -228,7 +228,7 @@ void Engine::Impl::inherit_from_waiting(const CallbackNode & waiting) noexcept
   const Demand demand{
     attributes.intern_without_allocating(lent, waiting.attributes), demand_of(waiting).deadline};
   if (attributes.more_urgent(demand, runner->in_force)) {
-    give(*runner, demand);
+    give_or_leave(*runner, demand);
   }
 }
 

@@ -267,6 +267,17 @@ int Engine::Impl::give(Worker & worker, const Demand & demand) noexcept
   return set(worker, attributes.change(worker.in_force.attributes, demand.attributes), demand);
 }
 
+// Of a thread that has work already: if more is refused, it keeps what it has.
+int Engine::Impl::give_or_leave(Worker & worker, const Demand & demand) noexcept
+{
+  const Demand before = worker.in_force;
+  const int error = give(worker, demand);
+  if (error != 0 && !(worker.in_force == before)) {
+    give(worker, before);
+  }
+  return error;
+}
+
 void Engine::Impl::handle_exception(const Callback & callback) noexcept
 {
   const std::exception_ptr thrown = std::current_exception();

@@ -24,6 +24,32 @@ CallbackOptions prioritised(EngineOnSim & engine, const char * name, int work_ms
   return options;
 }
 
+Attributes os_deadline()
+{
+  Attributes attributes;
+  attributes.policy = SchedulingPolicy::kDeadline;
+  attributes.runtime = milliseconds(1);
+  attributes.deadline = attributes.period = milliseconds(10);
+  return attributes;
+}
+
+/// Something more urgent than a job's thread has the CPU.
+struct Hog
+{
+  Hog(EngineOnSim & engine, int priority, int from_ms, int work_ms)
+  {
+    engine.start(
+      "hog", fifo(priority),
+      [&engine, from_ms, work_ms] {
+        engine.sim.sleep_until(at_ms(from_ms));
+        engine.sim.work(milliseconds(work_ms));
+      },
+      &thread);
+  }
+  ~Hog() { thread->join(); }
+  std::unique_ptr<Thread> thread;
+};
+
 TEST(ExclusiveGroup, its_callbacks_never_overlap_on_any_number_of_cpus)
 {
   for (const ExecutionModel execution_model :
@@ -195,6 +221,47 @@ TEST(ExclusiveGroup, a_less_urgent_waiting_job_lends_nothing)
   EXPECT_EQ(
     engine.run(100, {{0, "runner"}, {3, "low"}, {4, "middle"}}),
     (Lines{"0-0-14 runner", "4-4-8 middle", "3-14-15 low"}));
+}
+
+TEST(ExclusiveGroup, a_refused_loan_takes_nothing_from_the_runner)
+{
+  EngineOnSim engine(pool(), 2);
+  CallbackOptions runner = prioritised(engine, "runner", 10, 80);
+  runner.attributes.cpu_affinity = CpuSet({1});
+  Attributes in_force;
+  runner.run = [&](const Job &) {
+    engine.sim.work(milliseconds(10));
+    EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &in_force), 0);
+    return true;
+  };
+  engine.add(runner, "shared");
+  CallbackOptions refused = engine.callback_options("refused", milliseconds(1));
+  refused.attributes = os_deadline();
+  engine.add(refused, "shared");
+  engine.add(prioritised(engine, "low", 1, 10), "shared");
+  const Lines jobs = engine.run(50, {{2, "runner"}, {3, "refused"}, {4, "low"}}, [&] {
+    engine.sim.sleep_until(at_ms(1));
+    engine.sim.refuse({SchedulingPolicy::kDeadline});
+  });
+  EXPECT_EQ(jobs.at(0), "2-2-12 runner");
+  EXPECT_EQ(to_string(in_force), to_string(runner.attributes));
+}
+
+TEST(ExclusiveGroup, a_thread_on_its_way_keeps_what_it_has_when_more_is_refused)
+{
+  EngineOnSim engine(pool(1));
+  CallbackOptions refused = engine.callback_options("refused", milliseconds(1));
+  refused.attributes = os_deadline();
+  engine.add(refused);
+  engine.add(prioritised(engine, "high", 1, 80));
+  engine.add(prioritised(engine, "low", 1, 10));
+  const Lines jobs = engine.run(50, {{3, "high"}, {4, "refused"}, {5, "low"}}, [&] {
+    engine.sim.sleep_until(at_ms(1));
+    engine.sim.refuse({SchedulingPolicy::kDeadline});
+    const Hog urgent(engine, 85, 2, 10);
+    const Hog middle(engine, 50, 2, 20);
+  });
+  EXPECT_EQ(jobs.at(0), "3-12-13 high");
 }
 
 TEST(ReentrantGroup, one_callback_runs_in_parallel_with_itself_up_to_the_bound)
