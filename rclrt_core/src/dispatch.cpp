@@ -380,10 +380,11 @@ void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
     return;
   }
   unlink(callback);
-  callback.priority = worker_here->job.priority;
-  Attributes raised = attributes.asked(callback.attributes);
+  callback.priority = running_here->worker->job.priority;
+  Attributes raised = attributes.complete(callback.attributes);
   if (raised.policy == SchedulingPolicy::kFifo || raised.policy == SchedulingPolicy::kRoundRobin) {
     raised.priority = std::max(raised.priority, callback.priority);
+    raised.cpu_affinity = attributes.asked(callback.attributes).cpu_affinity;
     callback.attributes = attributes.intern_without_allocating(raised, callback.attributes);
   }
   link(callback);
