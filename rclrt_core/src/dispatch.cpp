@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Release -> queue -> pick -> finish. Everything here runs under the engine's lock and costs O(log n), but for
-// reorder().
+// reorder() and the demand of a queue.
 
 #include <algorithm>
 
@@ -359,7 +359,7 @@ void Engine::Impl::finish(Worker & worker, bool found_work, WakeList & wakes) no
     link(*queue);
     // The worker asks for the next job of its own lane itself.
     if (queue->in_lane.is_linked() && queue->lane != worker.lane) {
-      wake_for(*queue->lane, demand_of(*queue->callbacks.begin()), wakes);
+      wake_for(*queue->lane, demand_of(*queue), wakes);
     }
   }
 }
@@ -368,6 +368,21 @@ Demand Engine::Impl::demand_of(const CallbackNode & waiting) const noexcept
 {
   return {
     waiting.attributes, attributes.is_ext(waiting.attributes) ? waiting.head.deadline : kNever};
+}
+
+Demand Engine::Impl::demand_of(const GroupQueue & queue) const noexcept
+{
+  const Demand first = demand_of(*queue.callbacks.begin());
+  Demand most_urgent = first;
+  for (const CallbackNode & waiting : queue.callbacks) {
+    const Demand demand = demand_of(waiting);
+    if (
+      !(demand == most_urgent) && attributes.same_cpus(demand.attributes, first.attributes) &&
+      attributes.more_urgent(demand, most_urgent)) {
+      most_urgent = demand;
+    }
+  }
+  return most_urgent;
 }
 
 // Of this engine only: its timer thread and the middleware's threads outrank all its callbacks, and would not

@@ -207,7 +207,7 @@ Status Engine::Impl::let_workers_run(const Worker * here)
     wake_timer_driver(wakes);
     for (Lane & lane : lanes) {
       for (const GroupQueue & queue : lane.ready) {
-        wake_for(lane, demand_of(*queue.callbacks.begin()), wakes);
+        wake_for(lane, demand_of(queue), wakes);
       }
     }
   }

@@ -264,6 +264,46 @@ TEST(ExclusiveGroup, a_thread_on_its_way_keeps_what_it_has_when_more_is_refused)
   EXPECT_EQ(jobs.at(0), "3-12-13 high");
 }
 
+TEST(ExclusiveGroup, whoever_goes_for_its_first_job_is_as_urgent_as_any_that_waits)
+{
+  for (const bool is_deadline : {false, true}) {
+    EngineOptions options = pool(3);
+    options.policy = is_deadline ? &fixed_priority_policy() : &fifo_policy();
+    EngineOnSim engine(options);
+    engine.add(prioritised(engine, "first", 1, 10), "shared");
+    CallbackOptions urgent = prioritised(engine, "urgent", 1, 90);
+    urgent.attributes = is_deadline ? os_deadline() : urgent.attributes;
+    engine.add(urgent, "shared");
+    EXPECT_EQ(
+      engine.run(50, {{3, "first"}, {4, "urgent"}}, [&] { const Hog hog(engine, 50, 2, 20); }),
+      (Lines{"3-4-5 first", "4-5-6 urgent"}));
+  }
+}
+
+TEST(ExclusiveGroup, whoever_is_sent_for_next_is_as_urgent_as_any_that_waits_there)
+{
+  // "blocks" comes before the group of "first" and "urgent", and takes the thread that was to go there.
+  EngineOnSim engine(pool(3));
+  engine.add(prioritised(engine, "first", 1, 10), "shared");
+  CallbackOptions urgent = engine.callback_options("urgent", milliseconds(1));
+  urgent.attributes = os_deadline();
+  engine.add(urgent, "shared");
+  CallbackOptions blocks = prioritised(engine, "blocks", 0, 90);
+  blocks.run = [&](const Job &) {
+    engine.sim.sleep_for(milliseconds(40));
+    return true;
+  };
+  engine.add(blocks);
+  const Lines jobs = engine.run(60, {{3, "first"}}, [&] {
+    const Hog hog(engine, 50, 2, 30);
+    engine.sim.sleep_until(at_ms(4));
+    const WakeBatch batch;
+    engine.engine.notify(*engine.callbacks.at("urgent"));
+    engine.engine.notify(*engine.callbacks.at("blocks"));
+  });
+  EXPECT_EQ(jobs, (Lines{"3-4-5 first", "4-5-6 urgent", "4-6-46 blocks"}));
+}
+
 TEST(ReentrantGroup, one_callback_runs_in_parallel_with_itself_up_to_the_bound)
 {
   for (const ExecutionModel execution_model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
