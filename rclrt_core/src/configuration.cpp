@@ -14,6 +14,8 @@ namespace
 
 // Threads, in the isolated model: more is a mistake.
 constexpr uint32_t kMaxParallelism = 1024;
+// Of a reentrant group, on however few CPUs: a callback may wait for what another of its group does.
+constexpr std::size_t kMinReentrantParallelism = 2;
 
 Status validate(const CallbackOptions & options, const TimerOptions * timer, int cpu_count)
 {
@@ -112,8 +114,9 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
       std::to_string(kMaxParallelism));
   }
   auto node = std::make_shared<GroupNode>(std::move(group_options));
-  node->parallelism =
-    node->options().parallelism != 0 ? node->options().parallelism : static_cast<uint32_t>(cpus);
+  node->parallelism = node->options().parallelism != 0
+                        ? node->options().parallelism
+                        : static_cast<uint32_t>(std::max(cpus, kMinReentrantParallelism));
   Lock threads_lock(*threads_mutex);
   const Status accepted = accept(node);
   if (accepted.ok()) {

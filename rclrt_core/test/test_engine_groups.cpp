@@ -326,6 +326,21 @@ TEST(ReentrantGroup, a_bound_of_zero_means_the_number_of_cpus)
     engine.run(50, {{0, "a", 4}}), (Lines{"0-0-10 a", "0-0-10 a", "0-0-10 a", "0-10-20 a"}));
 }
 
+TEST(ReentrantGroup, a_bound_of_zero_lets_one_callback_wait_for_another_on_a_single_cpu)
+{
+  EngineOnSim engine(pool());
+  engine.group("reentrant", 0);
+  CallbackOptions waits = prioritised(engine, "waits", 0, 10);
+  waits.run = [&](const Job &) {
+    engine.sim.sleep_for(milliseconds(10));
+    return true;
+  };
+  engine.add(waits, "reentrant");
+  engine.add(prioritised(engine, "answers", 1, 10), "reentrant");
+  EXPECT_EQ(
+    engine.run(50, {{0, "waits"}, {1, "answers"}}), (Lines{"0-0-10 waits", "1-1-2 answers"}));
+}
+
 TEST(ReentrantGroup, one_notification_of_many_units_occupies_all_threads_it_can)
 {
   EngineOnSim engine(pool(), 4);
