@@ -425,6 +425,42 @@ TEST(Trace, a_full_ring_drops_and_counts)
   EXPECT_EQ(engine.engine.trace_dropped(), 6u);
 }
 
+/// Notes whether somebody waits for one mutex while they hold another.
+class NestingWatched : public SimPlatform
+{
+public:
+  std::unique_ptr<Mutex> make_mutex() override
+  {
+    return std::make_unique<Watched>(SimPlatform::make_mutex());
+  }
+  struct Watched : Mutex
+  {
+    explicit Watched(std::unique_ptr<Mutex> watched) : mutex(std::move(watched)) {}
+    void lock() noexcept override
+    {
+      deepest = std::max(deepest, ++held);
+      mutex->lock();
+    }
+    void unlock() noexcept override
+    {
+      --held;
+      mutex->unlock();
+    }
+    static inline int held = 0;
+    static inline int deepest = 0;
+    const std::unique_ptr<Mutex> mutex;
+  };
+};
+
+TEST(Trace, to_ask_what_was_dropped_does_not_hold_up_the_engine_for_who_reads)
+{
+  NestingWatched sim;
+  Engine engine(sim, {});
+  NestingWatched::Watched::deepest = 0;
+  EXPECT_EQ(engine.trace_dropped(), 0u);
+  EXPECT_EQ(NestingWatched::Watched::deepest, 1);
+}
+
 TEST(Trace, records_preemptions_and_the_cpu)
 {
   EngineOnSim engine({}, 2);
