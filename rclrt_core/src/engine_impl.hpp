@@ -224,6 +224,7 @@ public:
   void reap();
   void keep_trace(Worker & worker);
   void stop() noexcept;
+  void clear_stop() noexcept;
   std::shared_ptr<Worker> new_worker(const std::string & name, Lane * lane);
   std::size_t threads_of(const Lane & lane) const noexcept;
 

@@ -473,4 +473,13 @@ void Engine::Impl::stop() noexcept
   platform.wake_one(stop_word);
 }
 
+// Under the lock, where the workers read the word: they all see the stop, or none of them.
+void Engine::Impl::clear_stop() noexcept
+{
+  Lock lock(*mutex);
+  if (!spinning.load()) {
+    stop_word.store(0, std::memory_order_release);
+  }
+}
+
 }  // namespace rclrt_core

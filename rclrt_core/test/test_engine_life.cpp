@@ -235,6 +235,41 @@ TEST(Stop, leaves_no_thread_behind_and_spin_can_start_again)
   }
 }
 
+TEST(Stop, of_a_spin_is_not_taken_back)
+{
+  for (const ExecutionModel execution_model : kModels) {
+    EngineOnSim engine(model(execution_model));
+    engine.run(20, {}, [&] {
+      engine.sim.sleep_until(at_ms(1));
+      engine.engine.stop();
+      engine.engine.clear_stop();
+      engine.sim.sleep_until(at_ms(2));
+      EXPECT_FALSE(engine.engine.is_spinning()) << to_string(execution_model);
+    });
+  }
+}
+
+TEST(Stop, before_a_spin_ends_it_at_once_unless_it_is_taken_back)
+{
+  EngineOnSim engine;
+  const Status status = engine.sim.run([&] {
+    for (const bool is_taken_back : {false, true}) {
+      engine.engine.stop();
+      if (is_taken_back) {
+        engine.engine.clear_stop();
+      }
+      std::unique_ptr<Thread> spinner;
+      engine.start("spinner", {}, [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
+      engine.sim.sleep_for(milliseconds(1));
+      EXPECT_EQ(engine.engine.is_spinning(), is_taken_back);
+      engine.engine.stop();
+      spinner->join();
+      engine.engine.clear_stop();
+    }
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
 TEST(Engine, may_be_destroyed_with_jobs_waiting_and_callbacks_still_held)
 {
   SimPlatform sim;

@@ -230,6 +230,8 @@ public:
   /// one return at once unless `clear_stop()` comes first. Jobs that wait stay waiting.
   /// Real-time safe but for the wake-ups of all threads. Not at the same time as the destructor.
   void stop() noexcept;
+  /// Forget a stop() that no spin() has heeded yet. While spin() runs it does nothing: a stop is not taken
+  /// back from threads of which some have ended. Real-time safe: one lock.
   void clear_stop() noexcept;
   bool is_stopped() const noexcept;
   bool is_spinning() const noexcept;
