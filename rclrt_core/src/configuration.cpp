@@ -306,7 +306,7 @@ bool Engine::Impl::wait_until_idle(const std::shared_ptr<Callback> & callback)
   // Anything the engine has handed out is a CallbackNode.
   auto * node = static_cast<CallbackNode *>(callback.get());
   Lock lock(*mutex);
-  if (!node || node->running == 0 || engine_here == this) {
+  if (!node || node->running == 0 || is_here()) {
     return !node || node->running == 0;
   }
   ++node->idle_waiters;

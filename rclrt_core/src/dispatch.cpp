@@ -95,8 +95,9 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
   }
   const TimePoint now = platform.now();
   WakeList wakes;
-  if (worker_here) {
-    worker_here->handed_on = true;
+  Worker * const publisher = running_here ? running_here->worker : nullptr;
+  if (publisher) {
+    publisher->handed_on = true;
   }
   {
     Lock lock(*mutex);
@@ -104,7 +105,7 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
       return;
     }
     inherit_from_publisher(callback);
-    release(callback, now, now, count, worker_here ? &worker_here->job : nullptr, wakes);
+    release(callback, now, now, count, publisher ? &publisher->job : nullptr, wakes);
   }
   wakes.wake_or_defer();
 }
@@ -289,7 +290,7 @@ void Engine::Impl::keep_or_hand_on(const Worker & worker, bool found_work) noexc
 // By the worker's own thread, for the job that it runs.
 void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried) noexcept
 {
-  Worker & worker = *worker_here;
+  Worker & worker = *running_here->worker;
   if (!worker.callback->inherits_deadlines()) {
     return;
   }
@@ -390,8 +391,8 @@ Demand Engine::Impl::demand_of(const GroupQueue & queue) const noexcept
 void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
 {
   if (
-    !callback.inherit_priority || engine_here != this ||
-    worker_here->job.priority <= callback.priority) {
+    !callback.inherit_priority || !running_here || running_here->engine != this ||
+    running_here->worker->job.priority <= callback.priority) {
     return;
   }
   unlink(callback);

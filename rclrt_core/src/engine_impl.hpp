@@ -234,9 +234,15 @@ public:
   void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
   uint64_t trace_dropped() const;
 
-  // Callbacks on this thread: which engine's, and which worker's.
-  static thread_local Impl * engine_here;
-  static thread_local Worker * worker_here;
+  // Callbacks on this thread, the innermost first: one that calls run_one() has others on top of it.
+  struct Running
+  {
+    Impl * engine;
+    Worker * worker;
+    const Running * outer;
+  };
+  static thread_local const Running * running_here;
+  bool is_here() const noexcept;
 
   Platform & platform;
   const EngineOptions options;

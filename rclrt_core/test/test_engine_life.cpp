@@ -190,6 +190,32 @@ TEST(Exception, a_handler_may_let_the_engine_go_on)
   EXPECT_FALSE(engine.engine.take_exception());
 }
 
+TEST(Removal, a_callback_does_not_wait_for_itself_through_another_engine)
+{
+  EngineOnSim outer;
+  Engine inner(outer.sim, {});
+  std::shared_ptr<Group> group;
+  ASSERT_TRUE(inner.add_group({}, &group).ok());
+  bool waited = false;
+  CallbackOptions removes = outer.callback_options("removes", {});
+  removes.run = [&](const Job &) {
+    waited = true;
+    EXPECT_FALSE(outer.engine.wait_until_idle(outer.callbacks.at("spins")));
+    return true;
+  };
+  std::shared_ptr<Callback> callback;
+  ASSERT_TRUE(inner.add_callback(removes, group, &callback).ok());
+  CallbackOptions spins = outer.callback_options("spins", {});
+  spins.run = [&](const Job &) {
+    inner.notify(*callback);
+    EXPECT_TRUE(inner.run_one(outer.sim.now()));
+    return true;
+  };
+  outer.add(spins);
+  outer.run(20, {{1, "spins"}});
+  EXPECT_TRUE(waited);
+}
+
 TEST(Stop, from_inside_a_callback_ends_spin_after_it)
 {
   for (const ExecutionModel execution_model : kModels) {
