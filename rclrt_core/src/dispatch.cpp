@@ -374,6 +374,9 @@ Demand Engine::Impl::demand_of(const CallbackNode & waiting) const noexcept
 Demand Engine::Impl::demand_of(const GroupQueue & queue) const noexcept
 {
   const Demand first = demand_of(*queue.callbacks.begin());
+  if (queue.group->parallelism > 1) {
+    return first;
+  }
   Demand most_urgent = first;
   for (const CallbackNode & waiting : queue.callbacks) {
     const Demand demand = demand_of(waiting);

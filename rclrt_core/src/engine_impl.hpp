@@ -128,7 +128,8 @@ public:
   /// For a thread of the user, which serves all lanes.
   CallbackNode * most_urgent_before(uint64_t before_sequence) noexcept;
   Demand demand_of(const CallbackNode & waiting) const noexcept;
-  /// Of whoever goes for the first of these: the others wait for it and lend it their urgency. O(n) in them.
+  /// Of whoever goes for the first of these: in an exclusive group the others wait for it, and lend it their
+  /// urgency. O(n) in them.
   Demand demand_of(const GroupQueue & queue) const noexcept;
   bool suffices(const Demand & present, const Demand & needed) const noexcept;
   bool suffices(const Worker & worker, const Demand & needed) const noexcept;
