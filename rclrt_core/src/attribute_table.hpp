@@ -3,8 +3,8 @@
 
 /// The distinct attributes in use, by small number, so that threads and callbacks compare ints.
 ///
-/// Entry 0 is "what the spinning thread has"; every other entry is completed from it, so that
-/// putting an entry in force leaves nothing of the previous one. Protected by the engine's lock.
+/// Entry 0 asks for nothing. Every entry is completed from the base, which is what the spinning thread has,
+/// so that putting an entry in force leaves nothing of the previous one. Protected by the engine's lock.
 /// Grows at configuration time; what inheritance adds later goes into room kept for it.
 #ifndef ATTRIBUTE_TABLE_HPP_
 #define ATTRIBUTE_TABLE_HPP_
@@ -56,7 +56,7 @@ public:
   /// As asked for.
   const Attributes & asked(AttributesId id) const noexcept { return entries_[id]; }
 
-  /// As put in force: what was not asked for is taken from entry 0.
+  /// As put in force: what was not asked for is taken from the base.
   Attributes complete(AttributesId id) const noexcept
   {
     if (id == kUnknownAttributes) {
@@ -65,11 +65,11 @@ public:
     Attributes attributes = entries_[id];
     if (attributes.policy == SchedulingPolicy::kUnchanged) {
       const CpuSet cpus = attributes.cpu_affinity;
-      attributes = entries_[0];
+      attributes = base_;
       attributes.cpu_affinity = cpus;
     }
     if (attributes.cpu_affinity.empty()) {
-      attributes.cpu_affinity = entries_[0].cpu_affinity;
+      attributes.cpu_affinity = base_.cpu_affinity;
     }
     return attributes;
   }
@@ -77,9 +77,7 @@ public:
   /// Whether the deadline of the job is part of what it asks for.
   bool is_ext(AttributesId id) const noexcept
   {
-    return id != kUnknownAttributes &&
-           (entries_[id].policy == SchedulingPolicy::kUnchanged ? entries_[0] : entries_[id])
-               .policy == SchedulingPolicy::kExt;
+    return id != kUnknownAttributes && entries_[id].policy == SchedulingPolicy::kExt;
   }
 
   /// Whether the OS prefers a thread with `a` over one with `b`.
@@ -106,7 +104,8 @@ public:
     return attributes;
   }
 
-  void set_base(const Attributes & base) { entries_[0] = base; }
+  /// Not ext.
+  void set_base(const Attributes & base) { base_ = base; }
 
 private:
   static constexpr std::size_t kSpare = 64;  // more priorities than a system inherits in practice
@@ -114,15 +113,12 @@ private:
   const CpuSet & cpus_of(AttributesId id) const noexcept
   {
     const bool known = id != kUnknownAttributes && !entries_[id].cpu_affinity.empty();
-    return entries_[known ? id : 0].cpu_affinity;
+    return (known ? entries_[id] : base_).cpu_affinity;
   }
 
   AttributesId find(const Attributes & attributes) const noexcept
   {
-    if (attributes == Attributes{}) {
-      return 0;
-    }
-    AttributesId id = 1;
+    AttributesId id = 0;
     while (id < entries_.size() && entries_[id] != attributes) {
       ++id;
     }
@@ -130,6 +126,7 @@ private:
   }
 
   std::vector<Attributes> entries_;
+  Attributes base_;
 };
 
 }  // namespace rclrt_core

@@ -14,6 +14,8 @@ namespace
 
 // Threads, in the isolated model: more is a mistake.
 constexpr uint32_t kMaxParallelism = 1024;
+// Of a reentrant group, on however few CPUs: a callback may wait for what another of its group does.
+constexpr std::size_t kMinReentrantParallelism = 2;
 
 Status validate(const CallbackOptions & options, const TimerOptions * timer, int cpu_count)
 {
@@ -112,8 +114,9 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
       std::to_string(kMaxParallelism));
   }
   auto node = std::make_shared<GroupNode>(std::move(group_options));
-  node->parallelism =
-    node->options().parallelism != 0 ? node->options().parallelism : static_cast<uint32_t>(cpus);
+  node->parallelism = node->options().parallelism != 0
+                        ? node->options().parallelism
+                        : static_cast<uint32_t>(std::max(cpus, kMinReentrantParallelism));
   Lock threads_lock(*threads_mutex);
   const Status accepted = accept(node);
   if (accepted.ok()) {
@@ -303,7 +306,7 @@ bool Engine::Impl::wait_until_idle(const std::shared_ptr<Callback> & callback)
   // Anything the engine has handed out is a CallbackNode.
   auto * node = static_cast<CallbackNode *>(callback.get());
   Lock lock(*mutex);
-  if (!node || node->running == 0 || engine_here == this) {
+  if (!node || node->running == 0 || is_here()) {
     return !node || node->running == 0;
   }
   ++node->idle_waiters;

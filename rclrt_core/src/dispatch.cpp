@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Release -> queue -> pick -> finish. Everything here runs under the engine's lock and costs O(log n), but for
-// reorder().
+// reorder() and the demand of a queue.
 
 #include <algorithm>
 
@@ -95,8 +95,9 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
   }
   const TimePoint now = platform.now();
   WakeList wakes;
-  if (worker_here) {
-    worker_here->handed_on = true;
+  Worker * const publisher = running_here ? running_here->worker : nullptr;
+  if (publisher) {
+    publisher->handed_on = true;
   }
   {
     Lock lock(*mutex);
@@ -104,7 +105,7 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
       return;
     }
     inherit_from_publisher(callback);
-    release(callback, now, now, count, worker_here ? &worker_here->job : nullptr, wakes);
+    release(callback, now, now, count, publisher ? &publisher->job : nullptr, wakes);
   }
   wakes.wake_or_defer();
 }
@@ -289,7 +290,7 @@ void Engine::Impl::keep_or_hand_on(const Worker & worker, bool found_work) noexc
 // By the worker's own thread, for the job that it runs.
 void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried) noexcept
 {
-  Worker & worker = *worker_here;
+  Worker & worker = *running_here->worker;
   if (!worker.callback->inherits_deadlines()) {
     return;
   }
@@ -359,7 +360,7 @@ void Engine::Impl::finish(Worker & worker, bool found_work, WakeList & wakes) no
     link(*queue);
     // The worker asks for the next job of its own lane itself.
     if (queue->in_lane.is_linked() && queue->lane != worker.lane) {
-      wake_for(*queue->lane, demand_of(*queue->callbacks.begin()), wakes);
+      wake_for(*queue->lane, demand_of(*queue), wakes);
     }
   }
 }
@@ -370,20 +371,39 @@ Demand Engine::Impl::demand_of(const CallbackNode & waiting) const noexcept
     waiting.attributes, attributes.is_ext(waiting.attributes) ? waiting.head.deadline : kNever};
 }
 
+Demand Engine::Impl::demand_of(const GroupQueue & queue) const noexcept
+{
+  const Demand first = demand_of(*queue.callbacks.begin());
+  if (queue.group->parallelism > 1) {
+    return first;
+  }
+  Demand most_urgent = first;
+  for (const CallbackNode & waiting : queue.callbacks) {
+    const Demand demand = demand_of(waiting);
+    if (
+      !(demand == most_urgent) && attributes.same_cpus(demand.attributes, first.attributes) &&
+      attributes.more_urgent(demand, most_urgent)) {
+      most_urgent = demand;
+    }
+  }
+  return most_urgent;
+}
+
 // Of this engine only: its timer thread and the middleware's threads outrank all its callbacks, and would not
 // know of what comes from another one.
 void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
 {
   if (
-    !callback.inherit_priority || engine_here != this ||
-    worker_here->job.priority <= callback.priority) {
+    !callback.inherit_priority || !running_here || running_here->engine != this ||
+    running_here->worker->job.priority <= callback.priority) {
     return;
   }
   unlink(callback);
-  callback.priority = worker_here->job.priority;
-  Attributes raised = attributes.asked(callback.attributes);
+  callback.priority = running_here->worker->job.priority;
+  Attributes raised = attributes.complete(callback.attributes);
   if (raised.policy == SchedulingPolicy::kFifo || raised.policy == SchedulingPolicy::kRoundRobin) {
     raised.priority = std::max(raised.priority, callback.priority);
+    raised.cpu_affinity = attributes.asked(callback.attributes).cpu_affinity;
     callback.attributes = attributes.intern_without_allocating(raised, callback.attributes);
   }
   link(callback);

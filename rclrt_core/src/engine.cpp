@@ -186,7 +186,7 @@ void Engine::clock_changed(ClockId clock) noexcept { impl_->clock_changed(clock)
 
 Status Engine::spin() { return impl_->spin(); }
 void Engine::stop() noexcept { impl_->stop(); }
-void Engine::clear_stop() noexcept { impl_->stop_word.store(0, std::memory_order_release); }
+void Engine::clear_stop() noexcept { impl_->clear_stop(); }
 bool Engine::is_stopped() const noexcept
 {
   return impl_->stop_word.load(std::memory_order_acquire) != 0;

@@ -128,6 +128,9 @@ public:
   /// For a thread of the user, which serves all lanes.
   CallbackNode * most_urgent_before(uint64_t before_sequence) noexcept;
   Demand demand_of(const CallbackNode & waiting) const noexcept;
+  /// Of whoever goes for the first of these: in an exclusive group the others wait for it, and lend it their
+  /// urgency. O(n) in them.
+  Demand demand_of(const GroupQueue & queue) const noexcept;
   bool suffices(const Demand & present, const Demand & needed) const noexcept;
   bool suffices(const Worker & worker, const Demand & needed) const noexcept;
   std::size_t on_their_way(const Lane & lane, const Demand & needed) const noexcept;
@@ -195,6 +198,7 @@ public:
   /// asked, of which it has told.
   static int set(Worker & worker, const Attributes & change, const Demand & to) noexcept;
   int give(Worker & worker, const Demand & demand) noexcept;
+  int give_or_leave(Worker & worker, const Demand & demand) noexcept;
   void sleep(Worker & worker, TimePoint until, Lock & lock, WakeList & wakes) noexcept;
   static void wake_up(Worker & worker) noexcept;
   void handle_exception(const Callback & callback) noexcept;
@@ -221,6 +225,7 @@ public:
   void reap();
   void keep_trace(Worker & worker);
   void stop() noexcept;
+  void clear_stop() noexcept;
   std::shared_ptr<Worker> new_worker(const std::string & name, Lane * lane);
   std::size_t threads_of(const Lane & lane) const noexcept;
 
@@ -230,9 +235,15 @@ public:
   void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
   uint64_t trace_dropped() const;
 
-  // Callbacks on this thread: which engine's, and which worker's.
-  static thread_local Impl * engine_here;
-  static thread_local Worker * worker_here;
+  // Callbacks on this thread, the innermost first: one that calls run_one() has others on top of it.
+  struct Running
+  {
+    Impl * engine;
+    Worker * worker;
+    const Running * outer;
+  };
+  static thread_local const Running * running_here;
+  bool is_here() const noexcept;
 
   Platform & platform;
   const EngineOptions options;

@@ -32,7 +32,7 @@ struct Lane;
 struct TimerNode;
 struct Worker;
 
-/// Index of distinct attributes, see AttributeTable; 0 is "those of the thread that spins".
+/// Index of distinct attributes, see AttributeTable; 0 asks for nothing: as the thread that spins.
 using AttributesId = uint32_t;
 /// Of a thread for which the OS refused something halfway.
 constexpr AttributesId kUnknownAttributes = UINT32_MAX;

@@ -66,13 +66,19 @@ void Engine::Impl::read_trace(const std::function<void(const rclrt_job_record &)
 
 uint64_t Engine::Impl::trace_dropped() const
 {
+  // One lock after the other: the engine does not wait for who copies records. What a thread lost that ends
+  // in between is counted from the next time on.
+  uint64_t dropped = 0;
+  {
+    Lock lock(*report_mutex);
+    dropped = leftover_dropped;
+  }
   Lock lock(*mutex);
-  uint64_t dropped = inline_worker->ring.dropped();
+  dropped += inline_worker->ring.dropped();
   for (const auto & worker : workers) {
     dropped += worker->ring.dropped();
   }
-  Lock report_lock(*report_mutex);
-  return dropped + leftover_dropped;
+  return dropped;
 }
 
 }  // namespace rclrt_core

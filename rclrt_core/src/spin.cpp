@@ -207,7 +207,7 @@ Status Engine::Impl::let_workers_run(const Worker * here)
     wake_timer_driver(wakes);
     for (Lane & lane : lanes) {
       for (const GroupQueue & queue : lane.ready) {
-        wake_for(lane, demand_of(*queue.callbacks.begin()), wakes);
+        wake_for(lane, demand_of(queue), wakes);
       }
     }
   }
@@ -471,6 +471,15 @@ void Engine::Impl::stop() noexcept
   }
   wakes.wake_or_defer();
   platform.wake_one(stop_word);
+}
+
+// Under the lock, where the workers read the word: they all see the stop, or none of them.
+void Engine::Impl::clear_stop() noexcept
+{
+  Lock lock(*mutex);
+  if (!spinning.load()) {
+    stop_word.store(0, std::memory_order_release);
+  }
 }
 
 }  // namespace rclrt_core

@@ -37,7 +37,7 @@ std::size_t Engine::Impl::on_their_way(const Lane & lane, const Demand & needed)
 // Of the threads on their way each takes one job, the most urgent first.
 bool Engine::Impl::is_served(const GroupQueue & queue) const noexcept
 {
-  const Demand needed = demand_of(*queue.callbacks.begin());
+  const Demand needed = demand_of(queue);
   std::size_t left = on_their_way(*queue.lane, needed);
   for (auto other = queue.lane->ready.begin(); left > 0 && &*other != &queue; ++other) {
     left -= attributes.same_cpus(other->callbacks.begin()->attributes, needed.attributes) ? 1 : 0;
@@ -61,7 +61,8 @@ bool Engine::Impl::enough_are_woken(const Lane & lane, const Demand & wanted) co
       break;
     }
   }
-  return able >= waiting;
+  // `wanted` may be that of a job behind the first of its group, which is not counted.
+  return able > 0 && able >= waiting;
 }
 
 void Engine::Impl::wake_for(Lane & lane, const Demand & wanted, WakeList & wakes) noexcept
@@ -135,7 +136,7 @@ void Engine::Impl::raise_on_its_way(Lane & lane, const Demand & wanted) noexcept
     if (worker.keeps_attributes) {
       continue;
     }
-    if (give(worker, wanted) == 0) {
+    if (give_or_leave(worker, wanted) == 0) {
       return;
     }
   }
@@ -173,7 +174,7 @@ void Engine::Impl::wake_next(Lane & lane, WakeList & wakes) noexcept
   }
   const auto next = std::find_if(
     lane.ready.begin(), lane.ready.end(), [this](const auto & queue) { return !is_served(queue); });
-  if (next != lane.ready.end() && wake_one_more(lane, demand_of(*next->callbacks.begin()), wakes)) {
+  if (next != lane.ready.end() && wake_one_more(lane, demand_of(*next), wakes)) {
     return;
   }
   // Those whose waker has come to the word are about to be up; a system call for each would be too much.
@@ -228,7 +229,7 @@ void Engine::Impl::inherit_from_waiting(const CallbackNode & waiting) noexcept
   const Demand demand{
     attributes.intern_without_allocating(lent, waiting.attributes), demand_of(waiting).deadline};
   if (attributes.more_urgent(demand, runner->in_force)) {
-    give(*runner, demand);
+    give_or_leave(*runner, demand);
   }
 }
 

@@ -32,29 +32,38 @@ thread_local DeferredWakes deferred;
 
 }  // namespace
 
-thread_local Engine::Impl * Engine::Impl::engine_here = nullptr;
-thread_local Worker * Engine::Impl::worker_here = nullptr;
+thread_local const Engine::Impl::Running * Engine::Impl::running_here = nullptr;
 
 const Job * current_job() noexcept
 {
-  return Engine::Impl::worker_here ? &Engine::Impl::worker_here->job : nullptr;
+  return Engine::Impl::running_here ? &Engine::Impl::running_here->worker->job : nullptr;
 }
 
 TimePoint deadline_to_publish() noexcept
 {
-  Worker * const worker = Engine::Impl::worker_here;
-  if (!worker) {
+  if (!Engine::Impl::running_here) {
     return kNever;
   }
-  worker->handed_on = true;
-  return worker->job.deadline;
+  Worker & worker = *Engine::Impl::running_here->worker;
+  worker.handed_on = true;
+  return worker.job.deadline;
 }
 
 void inherit_deadline(std::optional<TimePoint> carried) noexcept
 {
-  if (Engine::Impl::engine_here) {
-    Engine::Impl::engine_here->inherit_deadline(carried);
+  if (Engine::Impl::running_here) {
+    Engine::Impl::running_here->engine->inherit_deadline(carried);
   }
+}
+
+// Whether this thread is inside a callback of this engine.
+bool Engine::Impl::is_here() const noexcept
+{
+  const Running * running = running_here;
+  while (running && running->engine != this) {
+    running = running->outer;
+  }
+  return running != nullptr;
 }
 
 const void * WakeList::owner() noexcept { return &deferred; }
@@ -267,6 +276,17 @@ int Engine::Impl::give(Worker & worker, const Demand & demand) noexcept
   return set(worker, attributes.change(worker.in_force.attributes, demand.attributes), demand);
 }
 
+// Of a thread that has work already: if more is refused, it keeps what it has.
+int Engine::Impl::give_or_leave(Worker & worker, const Demand & demand) noexcept
+{
+  const Demand before = worker.in_force;
+  const int error = give(worker, demand);
+  if (error != 0 && !(worker.in_force == before)) {
+    give(worker, before);
+  }
+  return error;
+}
+
 void Engine::Impl::handle_exception(const Callback & callback) noexcept
 {
   const std::exception_ptr thrown = std::current_exception();
@@ -314,10 +334,8 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
   if (refusal != 0) {
     add_finding(platform.explain(callback.name(), asked, refusal));
   }
-  Impl * const outer_engine = engine_here;
-  Worker * const outer_worker = worker_here;
-  engine_here = this;
-  worker_here = &worker;
+  const Running running{this, &worker, running_here};
+  running_here = &running;
   const int cpu = platform.current_cpu();
   const int64_t preemptions_before = platform.current_preemptions();
   const TimePoint start = platform.now();
@@ -329,8 +347,7 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, WakeList & wakes) noexc
     handle_exception(callback);
   }
   const TimePoint end = platform.now();
-  engine_here = outer_engine;
-  worker_here = outer_worker;
+  running_here = running.outer;
 
   rclrt_job_record record{};
   record.release_ns = nanoseconds_of(worker.job.release);

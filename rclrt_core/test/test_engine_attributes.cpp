@@ -273,6 +273,67 @@ TEST(Attributes, can_be_changed_while_spinning_from_the_next_job_on)
   EXPECT_EQ(seen.priority, 77);
 }
 
+/// Spin on a thread that is fifo 50.
+void run_on_an_urgent_thread(EngineOnSim & engine, const std::function<void()> & script)
+{
+  const Status status = engine.sim.run([&] {
+    std::unique_ptr<Thread> spinner;
+    engine.start("spinner", fifo(50), [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
+    engine.sim.sleep_until(at_ms(1));
+    script();
+    engine.sim.sleep_until(at_ms(20));
+    engine.engine.stop();
+    spinner->join();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(Attributes, of_the_thread_that_spins_are_nobodys_own)
+{
+  EngineOnSim engine;
+  std::map<std::string, int> priorities;
+  std::map<std::string, Observed> seen;
+  const auto add = [&](const std::string & name) {
+    CallbackOptions options = observing(engine, name, {}, &seen[name]);
+    options.run = [&priorities, name, observe = options.run](const Job & job) {
+      priorities[name] = job.priority;
+      return observe(job);
+    };
+    engine.add(options);
+  };
+  add("before");
+  run_on_an_urgent_thread(engine, [&] {
+    add("while it spins");
+    for (const auto & [name, callback] : engine.callbacks) {
+      EXPECT_EQ(engine.engine.attributes(*callback), Attributes()) << name;
+      engine.engine.notify(*callback);
+    }
+  });
+  EXPECT_EQ(priorities, (std::map<std::string, int>{{"before", 0}, {"while it spins", 0}}));
+  for (const auto & [name, observed] : seen) {
+    EXPECT_EQ(observed.policy, SchedulingPolicy::kFifo) << name;
+    EXPECT_EQ(observed.priority, 50) << name;
+  }
+}
+
+TEST(Attributes, of_the_thread_that_spins_are_raised_by_who_publishes)
+{
+  EngineOnSim engine;
+  Observed seen;
+  CallbackOptions sink = observing(engine, "sink", {}, &seen);
+  sink.inherit_priority = true;
+  engine.add(sink);
+  CallbackOptions publisher = engine.callback_options("publisher", {});
+  publisher.attributes = fifo(80);
+  publisher.run = [&](const Job &) {
+    engine.engine.notify(*engine.callbacks.at("sink"));
+    return true;
+  };
+  engine.add(publisher);
+  run_on_an_urgent_thread(engine, [&] { engine.engine.notify(*engine.callbacks.at("publisher")); });
+  EXPECT_EQ(seen.priority, 80);
+}
+
 TEST(Attributes, that_are_changed_change_the_rank_of_a_job_that_waits)
 {
   EngineOptions options;

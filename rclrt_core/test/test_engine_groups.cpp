@@ -24,6 +24,32 @@ CallbackOptions prioritised(EngineOnSim & engine, const char * name, int work_ms
   return options;
 }
 
+Attributes os_deadline()
+{
+  Attributes attributes;
+  attributes.policy = SchedulingPolicy::kDeadline;
+  attributes.runtime = milliseconds(1);
+  attributes.deadline = attributes.period = milliseconds(10);
+  return attributes;
+}
+
+/// Something more urgent than a job's thread has the CPU.
+struct Hog
+{
+  Hog(EngineOnSim & engine, int priority, int from_ms, int work_ms)
+  {
+    engine.start(
+      "hog", fifo(priority),
+      [&engine, from_ms, work_ms] {
+        engine.sim.sleep_until(at_ms(from_ms));
+        engine.sim.work(milliseconds(work_ms));
+      },
+      &thread);
+  }
+  ~Hog() { thread->join(); }
+  std::unique_ptr<Thread> thread;
+};
+
 TEST(ExclusiveGroup, its_callbacks_never_overlap_on_any_number_of_cpus)
 {
   for (const ExecutionModel execution_model :
@@ -197,6 +223,87 @@ TEST(ExclusiveGroup, a_less_urgent_waiting_job_lends_nothing)
     (Lines{"0-0-14 runner", "4-4-8 middle", "3-14-15 low"}));
 }
 
+TEST(ExclusiveGroup, a_refused_loan_takes_nothing_from_the_runner)
+{
+  EngineOnSim engine(pool(), 2);
+  CallbackOptions runner = prioritised(engine, "runner", 10, 80);
+  runner.attributes.cpu_affinity = CpuSet({1});
+  Attributes in_force;
+  runner.run = [&](const Job &) {
+    engine.sim.work(milliseconds(10));
+    EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &in_force), 0);
+    return true;
+  };
+  engine.add(runner, "shared");
+  CallbackOptions refused = engine.callback_options("refused", milliseconds(1));
+  refused.attributes = os_deadline();
+  engine.add(refused, "shared");
+  engine.add(prioritised(engine, "low", 1, 10), "shared");
+  const Lines jobs = engine.run(50, {{2, "runner"}, {3, "refused"}, {4, "low"}}, [&] {
+    engine.sim.sleep_until(at_ms(1));
+    engine.sim.refuse({SchedulingPolicy::kDeadline});
+  });
+  EXPECT_EQ(jobs.at(0), "2-2-12 runner");
+  EXPECT_EQ(to_string(in_force), to_string(runner.attributes));
+}
+
+TEST(ExclusiveGroup, a_thread_on_its_way_keeps_what_it_has_when_more_is_refused)
+{
+  EngineOnSim engine(pool(1));
+  CallbackOptions refused = engine.callback_options("refused", milliseconds(1));
+  refused.attributes = os_deadline();
+  engine.add(refused);
+  engine.add(prioritised(engine, "high", 1, 80));
+  engine.add(prioritised(engine, "low", 1, 10));
+  const Lines jobs = engine.run(50, {{3, "high"}, {4, "refused"}, {5, "low"}}, [&] {
+    engine.sim.sleep_until(at_ms(1));
+    engine.sim.refuse({SchedulingPolicy::kDeadline});
+    const Hog urgent(engine, 85, 2, 10);
+    const Hog middle(engine, 50, 2, 20);
+  });
+  EXPECT_EQ(jobs.at(0), "3-12-13 high");
+}
+
+TEST(ExclusiveGroup, whoever_goes_for_its_first_job_is_as_urgent_as_any_that_waits)
+{
+  for (const bool is_deadline : {false, true}) {
+    EngineOptions options = pool(3);
+    options.policy = is_deadline ? &fixed_priority_policy() : &fifo_policy();
+    EngineOnSim engine(options);
+    engine.add(prioritised(engine, "first", 1, 10), "shared");
+    CallbackOptions urgent = prioritised(engine, "urgent", 1, 90);
+    urgent.attributes = is_deadline ? os_deadline() : urgent.attributes;
+    engine.add(urgent, "shared");
+    EXPECT_EQ(
+      engine.run(50, {{3, "first"}, {4, "urgent"}}, [&] { const Hog hog(engine, 50, 2, 20); }),
+      (Lines{"3-4-5 first", "4-5-6 urgent"}));
+  }
+}
+
+TEST(ExclusiveGroup, whoever_is_sent_for_next_is_as_urgent_as_any_that_waits_there)
+{
+  // "blocks" comes before the group of "first" and "urgent", and takes the thread that was to go there.
+  EngineOnSim engine(pool(3));
+  engine.add(prioritised(engine, "first", 1, 10), "shared");
+  CallbackOptions urgent = engine.callback_options("urgent", milliseconds(1));
+  urgent.attributes = os_deadline();
+  engine.add(urgent, "shared");
+  CallbackOptions blocks = prioritised(engine, "blocks", 0, 90);
+  blocks.run = [&](const Job &) {
+    engine.sim.sleep_for(milliseconds(40));
+    return true;
+  };
+  engine.add(blocks);
+  const Lines jobs = engine.run(60, {{3, "first"}}, [&] {
+    const Hog hog(engine, 50, 2, 30);
+    engine.sim.sleep_until(at_ms(4));
+    const WakeBatch batch;
+    engine.engine.notify(*engine.callbacks.at("urgent"));
+    engine.engine.notify(*engine.callbacks.at("blocks"));
+  });
+  EXPECT_EQ(jobs, (Lines{"3-4-5 first", "4-5-6 urgent", "4-6-46 blocks"}));
+}
+
 TEST(ReentrantGroup, one_callback_runs_in_parallel_with_itself_up_to_the_bound)
 {
   for (const ExecutionModel execution_model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
@@ -217,6 +324,21 @@ TEST(ReentrantGroup, a_bound_of_zero_means_the_number_of_cpus)
   engine.add(prioritised(engine, "a", 10, 10), "reentrant");
   EXPECT_EQ(
     engine.run(50, {{0, "a", 4}}), (Lines{"0-0-10 a", "0-0-10 a", "0-0-10 a", "0-10-20 a"}));
+}
+
+TEST(ReentrantGroup, a_bound_of_zero_lets_one_callback_wait_for_another_on_a_single_cpu)
+{
+  EngineOnSim engine(pool());
+  engine.group("reentrant", 0);
+  CallbackOptions waits = prioritised(engine, "waits", 0, 10);
+  waits.run = [&](const Job &) {
+    engine.sim.sleep_for(milliseconds(10));
+    return true;
+  };
+  engine.add(waits, "reentrant");
+  engine.add(prioritised(engine, "answers", 1, 10), "reentrant");
+  EXPECT_EQ(
+    engine.run(50, {{0, "waits"}, {1, "answers"}}), (Lines{"0-0-10 waits", "1-1-2 answers"}));
 }
 
 TEST(ReentrantGroup, one_notification_of_many_units_occupies_all_threads_it_can)

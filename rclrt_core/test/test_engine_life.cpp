@@ -190,6 +190,32 @@ TEST(Exception, a_handler_may_let_the_engine_go_on)
   EXPECT_FALSE(engine.engine.take_exception());
 }
 
+TEST(Removal, a_callback_does_not_wait_for_itself_through_another_engine)
+{
+  EngineOnSim outer;
+  Engine inner(outer.sim, {});
+  std::shared_ptr<Group> group;
+  ASSERT_TRUE(inner.add_group({}, &group).ok());
+  bool waited = false;
+  CallbackOptions removes = outer.callback_options("removes", {});
+  removes.run = [&](const Job &) {
+    waited = true;
+    EXPECT_FALSE(outer.engine.wait_until_idle(outer.callbacks.at("spins")));
+    return true;
+  };
+  std::shared_ptr<Callback> callback;
+  ASSERT_TRUE(inner.add_callback(removes, group, &callback).ok());
+  CallbackOptions spins = outer.callback_options("spins", {});
+  spins.run = [&](const Job &) {
+    inner.notify(*callback);
+    EXPECT_TRUE(inner.run_one(outer.sim.now()));
+    return true;
+  };
+  outer.add(spins);
+  outer.run(20, {{1, "spins"}});
+  EXPECT_TRUE(waited);
+}
+
 TEST(Stop, from_inside_a_callback_ends_spin_after_it)
 {
   for (const ExecutionModel execution_model : kModels) {
@@ -233,6 +259,41 @@ TEST(Stop, leaves_no_thread_behind_and_spin_can_start_again)
     EXPECT_EQ(engine.statistics("a").executed, 3u);
     EXPECT_EQ(engine.records().size(), 3u);  // the trace outlives the threads
   }
+}
+
+TEST(Stop, of_a_spin_is_not_taken_back)
+{
+  for (const ExecutionModel execution_model : kModels) {
+    EngineOnSim engine(model(execution_model));
+    engine.run(20, {}, [&] {
+      engine.sim.sleep_until(at_ms(1));
+      engine.engine.stop();
+      engine.engine.clear_stop();
+      engine.sim.sleep_until(at_ms(2));
+      EXPECT_FALSE(engine.engine.is_spinning()) << to_string(execution_model);
+    });
+  }
+}
+
+TEST(Stop, before_a_spin_ends_it_at_once_unless_it_is_taken_back)
+{
+  EngineOnSim engine;
+  const Status status = engine.sim.run([&] {
+    for (const bool is_taken_back : {false, true}) {
+      engine.engine.stop();
+      if (is_taken_back) {
+        engine.engine.clear_stop();
+      }
+      std::unique_ptr<Thread> spinner;
+      engine.start("spinner", {}, [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
+      engine.sim.sleep_for(milliseconds(1));
+      EXPECT_EQ(engine.engine.is_spinning(), is_taken_back);
+      engine.engine.stop();
+      spinner->join();
+      engine.engine.clear_stop();
+    }
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST(Engine, may_be_destroyed_with_jobs_waiting_and_callbacks_still_held)
@@ -423,6 +484,42 @@ TEST(Trace, a_full_ring_drops_and_counts)
   engine.add(engine.callback_options("a", milliseconds(1)));
   EXPECT_EQ(engine.run(100, {{1, "a", 10}}).size(), 4u);
   EXPECT_EQ(engine.engine.trace_dropped(), 6u);
+}
+
+/// Notes whether somebody waits for one mutex while they hold another.
+class NestingWatched : public SimPlatform
+{
+public:
+  std::unique_ptr<Mutex> make_mutex() override
+  {
+    return std::make_unique<Watched>(SimPlatform::make_mutex());
+  }
+  struct Watched : Mutex
+  {
+    explicit Watched(std::unique_ptr<Mutex> watched) : mutex(std::move(watched)) {}
+    void lock() noexcept override
+    {
+      deepest = std::max(deepest, ++held);
+      mutex->lock();
+    }
+    void unlock() noexcept override
+    {
+      --held;
+      mutex->unlock();
+    }
+    static inline int held = 0;
+    static inline int deepest = 0;
+    const std::unique_ptr<Mutex> mutex;
+  };
+};
+
+TEST(Trace, to_ask_what_was_dropped_does_not_hold_up_the_engine_for_who_reads)
+{
+  NestingWatched sim;
+  Engine engine(sim, {});
+  NestingWatched::Watched::deepest = 0;
+  EXPECT_EQ(engine.trace_dropped(), 0u);
+  EXPECT_EQ(NestingWatched::Watched::deepest, 1);
 }
 
 TEST(Trace, records_preemptions_and_the_cpu)

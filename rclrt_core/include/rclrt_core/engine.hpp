@@ -172,8 +172,9 @@ public:
   /// Change attributes of a callback from its next job on.
   Status set_attributes(const std::shared_ptr<Callback> & callback, const Attributes & attributes);
 
-  /// Those of its thread while it runs: its own or else its group's, raised by inheritance; none if the
-  /// OS has refused them. Not of another engine's callback.
+  /// Those that its thread is given while it runs: its own or else its group's, raised by inheritance; none
+  /// if it has none (its thread is then like the one that spins) or the OS has refused them. Not of another
+  /// engine's callback.
   Attributes attributes(const Callback & callback) const;
 
   /// Change EngineOptions::timer_thread: at once if the thread exists (with release-and-execute, which
@@ -229,6 +230,8 @@ public:
   /// one return at once unless `clear_stop()` comes first. Jobs that wait stay waiting.
   /// Real-time safe but for the wake-ups of all threads. Not at the same time as the destructor.
   void stop() noexcept;
+  /// Forget a stop() that no spin() has heeded yet. While spin() runs it does nothing: a stop is not taken
+  /// back from threads of which some have ended. Real-time safe: one lock.
   void clear_stop() noexcept;
   bool is_stopped() const noexcept;
   bool is_spinning() const noexcept;

@@ -22,7 +22,8 @@ struct GroupOptions
 {
   std::string name;
   /// How many jobs of the group may run at once: 1 is mutually exclusive, more is reentrant.
-  /// 0 means reentrant up to the number of CPUs.
+  /// 0 means reentrant up to the number of CPUs, but at least 2: a callback that waits for another one of
+  /// its group must not wait for ever.
   uint32_t parallelism = 1;
   /// For threads that serve only this group (the isolated model) and for callbacks of the group
   /// whose own attributes leave the policy unchanged.

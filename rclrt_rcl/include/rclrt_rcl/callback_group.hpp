@@ -33,7 +33,7 @@ struct CallbackGroupOptions
   /// For the group's own threads (CallbackIsolatedExecutor), and for its callbacks that leave the
   /// policy unchanged.
   rclrt_core::Attributes attributes;
-  /// Reentrant groups: how many callbacks at once; 0 is the number of CPUs.
+  /// Reentrant groups: how many callbacks at once; 0 is the number of CPUs, but at least 2.
   uint32_t parallelism = 0;
   /// Join the executor of the node. Otherwise Executor::add_callback_group() is needed.
   bool automatically_add_to_executor_with_node = true;

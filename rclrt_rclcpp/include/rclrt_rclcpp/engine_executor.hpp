@@ -51,7 +51,7 @@ struct EngineExecutorOptions : rclrt_config::FrontEndOptions
 {
   /// What a configuration file says, from code; the file overrides it.
   std::shared_ptr<const SchedulingRegistry> scheduling;
-  /// How many callbacks of a reentrant group may run at once. 0: the number of CPUs.
+  /// How many callbacks of a reentrant group may run at once. 0: the number of CPUs, but at least 2.
   uint32_t reentrant_parallelism = 0;
 };
 
