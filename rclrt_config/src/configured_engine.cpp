@@ -43,9 +43,10 @@ Status check_overruns(const CallbackOptions & options)
     " is for timers; to keep the latest message only, give the QoS depth 1");
 }
 
+// But for the name: that of a group that comes back may have another number in it.
 bool have_same(const rclrt_core::GroupOptions & a, const rclrt_core::GroupOptions & b)
 {
-  return a.name == b.name && a.attributes == b.attributes && a.parallelism == b.parallelism;
+  return a.attributes == b.attributes && a.parallelism == b.parallelism;
 }
 
 bool is_realtime(const Attributes & attributes)
@@ -115,10 +116,12 @@ Status ConfiguredEngine::add_group(
   return status;
 }
 
-bool ConfiguredEngine::names_groups_by_members() const
+bool ConfiguredEngine::has_other_options(
+  rclrt_core::GroupOptions options, const std::string & cie_id, const Group & group)
 {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return configuration_.names_groups_by_members();
+  return configuration_.names_groups_by_members() &&
+         (!configuration_.apply(&options, cie_id).ok() || !have_same(options, group.options()));
 }
 
 Status ConfiguredEngine::remove_group(const std::shared_ptr<Group> & group)

@@ -74,8 +74,8 @@ void EngineExecutor::add_node(detail::Parameters::Node node, bool)
   impl_->know_node(node);  // before its groups can be found
   enter(node);
   try {
-    impl_->update([&node](const rclcpp::CallbackGroup & group) {
-      return !detail::label_of_group(*node, group).empty();
+    impl_->update([&node](const rclcpp::CallbackGroup & group, auto & kept) {
+      return !detail::label_of_group(*node, group, kept).empty();
     });
   } catch (...) {
     remove_node(node, false);
@@ -95,7 +95,8 @@ void EngineExecutor::add_callback_group(
   impl_->know_node(node);  // before the group can be found
   enter(group, node);
   try {
-    impl_->update([&group](const rclcpp::CallbackGroup & other) { return &other == group.get(); });
+    impl_->update(
+      [&group](const rclcpp::CallbackGroup & other, auto &) { return &other == group.get(); });
   } catch (...) {
     remove_callback_group(group, false);
     throw;
@@ -160,9 +161,10 @@ void EngineExecutor::run_on_this_thread(std::chrono::nanoseconds max_duration, b
                                              ? std::min(until, end_of(kSettle, engine.platform()))
                                              : rclrt_core::TimePoint::min();
     if (!impl_->run_one(patience, before_sequence, goes_on)) {
-      return;
+      break;
     }
   }
+  impl_->tell_findings();
 }
 
 void EngineExecutor::spin_once_impl(std::chrono::nanoseconds timeout)
@@ -171,6 +173,7 @@ void EngineExecutor::spin_once_impl(std::chrono::nanoseconds timeout)
                                         ? rclrt_core::kNever
                                         : end_of(timeout, impl_->engine().platform());
   impl_->run_one(until, UINT64_MAX, [this] { return spinning && rclcpp::ok(context_); });
+  impl_->tell_findings();
 }
 
 std::string EngineExecutor::deadline_scheduler() const

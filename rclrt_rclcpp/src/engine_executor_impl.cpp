@@ -4,6 +4,7 @@
 #include "engine_executor_impl.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -48,6 +49,9 @@ std::vector<std::string> parameter_files(const rclcpp::Context & context)
   return files;
 }
 
+/// How long it may take until the log says that the scheduler of deadlines has gone.
+constexpr std::chrono::seconds kLookAtScheduler(1);
+
 using OwnedEngine = std::unique_ptr<rclrt_config::ConfiguredEngine>;
 
 /// `returned`: gets the engine when nobody has it any more.
@@ -67,6 +71,17 @@ std::shared_ptr<rclrt_config::ConfiguredEngine> make_engine(
   return {engine.release(), [promise](rclrt_config::ConfiguredEngine * let_go) {
             promise->set_value(OwnedEngine(let_go));
           }};
+}
+
+std::string text_of(const std::exception_ptr & thrown)
+{
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception & error) {
+    return error.what();
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
 }
 
 rclrt_core::EngineOptions with_telling(
@@ -109,24 +124,29 @@ void EngineExecutor::Impl::know_node(const std::shared_ptr<NodeBase> & node)
 }
 
 /// In the order in which nodes were added and groups created: that is how names are numbered.
-std::vector<std::shared_ptr<rclcpp::CallbackGroup>> EngineExecutor::Impl::present_in_order() const
+std::vector<std::shared_ptr<rclcpp::CallbackGroup>> EngineExecutor::Impl::present_in_order(
+  Kept & kept) const
 {
-  std::map<const rclcpp::CallbackGroup *, std::size_t> order;
+  std::map<std::shared_ptr<rclcpp::CallbackGroup>, std::size_t> order;
   for (const auto & weak : nodes_) {
     if (const auto node = weak.lock()) {
-      node->for_each_callback_group(
-        [&order](const auto & group) { order.emplace(group.get(), order.size()); });
+      kept.push_back(node);
+      node->for_each_callback_group([&](const auto & group) {
+        kept.push_back(group);
+        order.emplace(group, order.size());
+      });
     }
   }
   std::vector<std::shared_ptr<rclcpp::CallbackGroup>> present;
   for (const auto & weak : present_groups_()) {
-    if (auto group = weak.lock()) {
-      order.emplace(group.get(), order.size());
-      present.push_back(std::move(group));
+    if (const auto group = weak.lock()) {
+      kept.push_back(group);
+      order.emplace(group, order.size());
+      present.push_back(group);
     }
   }
   std::sort(present.begin(), present.end(), [&order](const auto & a, const auto & b) {
-    return order.at(a.get()) < order.at(b.get());
+    return order.at(a) < order.at(b);
   });
   return present;
 }
@@ -135,19 +155,17 @@ void EngineExecutor::Impl::update(const IsNew & is_new)
 {
   Kept kept;  // destroyed after the lock
   const std::lock_guard<std::mutex> lock(update_mutex_);
-  const auto present = present_in_order();
-  kept.insert(kept.end(), present.begin(), present.end());
-  const bool by_members = !spins_ && engine_->names_groups_by_members();
+  const auto present = present_in_order(kept);
   std::vector<const rclcpp::CallbackGroup *> gone;
   for (const auto & [key, known] : groups_) {
     // Another group may lie at the same address by now.
     const auto group = known.group.lock();
+    kept.push_back(group);
     if (
       std::find(present.begin(), present.end(), group) == present.end() ||
-      (by_members && detail::cie_id(known.node, *group) != known.cie_id)) {
+      (!spins_ && is_another(*group, known, kept))) {
       gone.push_back(key);
     }
-    kept.push_back(group);
   }
   for (const auto * key : gone) {
     remove_group(key, kept);
@@ -156,18 +174,24 @@ void EngineExecutor::Impl::update(const IsNew & is_new)
   std::exception_ptr failure;
   const bool required = engine().options().attributes_mode == rclrt_core::AttributesMode::kRequire;
   for (const auto & group : present) {
-    std::exception_ptr failed;
+    std::vector<LeftOut> left_out;
     try {
       if (groups_.count(group.get()) == 0) {
-        add_group(group);
+        add_group(group, kept);
       }
-      failed = add_members(group, groups_.at(group.get()), kept);
-    } catch (const std::exception & error) {
-      leave_out(group, error.what());
-      failed = std::current_exception();
+      left_out = add_members(group, groups_.at(group.get()), kept);
+    } catch (...) {
+      left_out.push_back({"a callback group", std::current_exception()});
     }
-    if (!failure && (required || (is_new && is_new(*group)))) {
-      failure = failed;
+    const bool throws = !left_out.empty() && (required || (is_new && is_new(*group, kept)));
+    for (const LeftOut & one : left_out) {
+      if (throws && !failure) {
+        failure = one.why;
+      } else if (!throws) {
+        engine_->report(
+          {one.what, "is not served: " + text_of(one.why), 0,
+           "It is tried again whenever the executor's entities change"});
+      }
     }
   }
   const auto unused = std::partition(
@@ -176,24 +200,22 @@ void EngineExecutor::Impl::update(const IsNew & is_new)
     kept.push_back(std::make_shared<WatchedClock>(std::move(*clock)));
   }
   clocks_.erase(unused, clocks_.end());
+  if (is_new) {
+    request_telling();  // entries that match nothing may be about the new node
+  }
   if (failure) {
     std::rethrow_exception(failure);
   }
 }
 
-void EngineExecutor::Impl::leave_out(
-  const std::shared_ptr<const void> & entity, const std::string & what)
+/// Whether the configuration means something else by it now, by what it has got since.
+bool EngineExecutor::Impl::is_another(
+  const rclcpp::CallbackGroup & group, const KnownGroup & known, Kept & kept)
 {
-  for (auto known = failed_.begin(); known != failed_.end();) {
-    known = known->first.expired() ? failed_.erase(known) : std::next(known);
-  }
-  if (std::exchange(failed_[entity], what) != what) {
-    const rclrt_core::Finding finding{
-      "an entity is not served", what, 0,
-      "It is tried again whenever the executor's entities change"};
-    RCLCPP_ERROR(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
-    engine_->report(finding);
-  }
+  const std::string now = detail::cie_id(known.node, group, kept);
+  return now != known.cie_id &&
+         engine_->has_other_options(
+           options_for_group(group, known.in_engine->name()), now, *known.in_engine);
 }
 
 void EngineExecutor::Impl::detach_all() noexcept
@@ -210,33 +232,42 @@ void EngineExecutor::Impl::detach_all() noexcept
   groups_.clear();
 }
 
-void EngineExecutor::Impl::add_group(const std::shared_ptr<rclcpp::CallbackGroup> & group)
+rclrt_core::GroupOptions EngineExecutor::Impl::options_for_group(
+  const rclcpp::CallbackGroup & group, const std::string & name) const
+{
+  rclrt_core::GroupOptions group_options;
+  group_options.name = name;
+  if (group.type() == rclcpp::CallbackGroupType::Reentrant) {
+    group_options.parallelism = options_.reentrant_parallelism;
+  }
+  if (options_.scheduling) {
+    if (const auto scheduling = options_.scheduling->find(&group, name)) {
+      group_options.attributes = scheduling->attributes;
+    }
+  }
+  return group_options;
+}
+
+void EngineExecutor::Impl::add_group(
+  const std::shared_ptr<rclcpp::CallbackGroup> & group, Kept & kept)
 {
   KnownGroup known;
   known.group = group;
   std::string label;
   for (const auto & weak : nodes_) {
     if (const auto node = weak.lock()) {
-      label = detail::label_of_group(*node, *group);
+      kept.push_back(node);
+      label = detail::label_of_group(*node, *group, kept);
       if (!label.empty()) {
         known.node = node->get_fully_qualified_name();
         break;
       }
     }
   }
-  rclrt_core::GroupOptions group_options;
-  group_options.name = known.node + "/group/" + label;
-  if (group->type() == rclcpp::CallbackGroupType::Reentrant) {
-    group_options.parallelism = options_.reentrant_parallelism;
-  }
-  if (options_.scheduling) {
-    if (const auto scheduling = options_.scheduling->find(group.get(), group_options.name)) {
-      group_options.attributes = scheduling->attributes;
-    }
-  }
-  known.cie_id = detail::cie_id(known.node, *group);
-  detail::check(
-    engine_->add_group(std::move(group_options), known.cie_id, &known.in_engine, group));
+  known.cie_id = detail::cie_id(known.node, *group, kept);
+  detail::check(engine_->add_group(
+    options_for_group(*group, known.node + "/group/" + label), known.cie_id, &known.in_engine,
+    group));
   groups_[group.get()] = std::move(known);
 }
 
@@ -310,6 +341,33 @@ void EngineExecutor::Impl::request_telling()
   update_request_.notify_one();
 }
 
+void EngineExecutor::Impl::tell(const rclrt_core::Finding & finding)
+{
+  const bool is_note = finding.severity == rclrt_core::Severity::kNote;
+  if (!told_.insert((is_note ? "note " : "") + finding.subject + '\n' + finding.what).second) {
+    return;
+  }
+  if (is_note) {
+    RCLCPP_INFO(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
+  } else {
+    RCLCPP_WARN(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
+  }
+}
+
+void EngineExecutor::Impl::tell_findings()
+{
+  bool has_findings = false;
+  {
+    const std::lock_guard<std::mutex> lock(update_request_mutex_);
+    has_findings = std::exchange(has_findings_, false);
+  }
+  if (has_findings) {
+    for (const auto & finding : engine_->findings()) {
+      tell(finding);
+    }
+  }
+}
+
 void EngineExecutor::Impl::rethrow()
 {
   if (const std::exception_ptr thrown = engine().take_exception()) {
@@ -361,36 +419,30 @@ void EngineExecutor::Impl::set_attributes(
 
 EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
 {
-  detail::check(
-    impl_.engine_->begin_spin([this](const rclrt_core::Finding & finding) { tell(finding); }));
-  impl_.spins_ = true;
+  detail::check(impl_.engine_->begin_spin(
+    [&impl](const rclrt_core::Finding & finding) { impl.tell(finding); }));
+  set_spins(true);
   try {
     thread_ = std::thread([this] { keep_up_to_date(); });
   } catch (...) {
-    impl_.spins_ = false;
+    set_spins(false);
     impl_.engine_->end_spin();
     throw;
   }
 }
 
-void EngineExecutor::Impl::Spin::tell(const rclrt_core::Finding & finding)
+void EngineExecutor::Impl::Spin::set_spins(bool spins)
 {
-  const std::string text = to_string(finding);
-  if (!impl_.told_.insert(text).second) {
-    return;
-  }
-  if (finding.severity == rclrt_core::Severity::kNote) {
-    RCLCPP_INFO(rclcpp::get_logger("rclrt"), "%s", text.c_str());
-  } else {
-    RCLCPP_WARN(rclcpp::get_logger("rclrt"), "%s", text.c_str());
-  }
+  const std::lock_guard<std::mutex> lock(impl_.update_mutex_);
+  impl_.spins_ = spins;
 }
 
 EngineExecutor::Impl::Spin::~Spin()
 {
   join();
-  impl_.spins_ = false;
+  set_spins(false);
   impl_.engine_->end_spin();
+  impl_.tell_findings();
 }
 
 void EngineExecutor::Impl::Spin::join() noexcept
@@ -430,15 +482,17 @@ void EngineExecutor::Impl::Spin::keep_up_to_date()
       lock.lock();
       continue;
     }
-    if (std::exchange(impl_.has_findings_, false)) {
+    if (impl_.has_findings_) {
       lock.unlock();
-      for (const auto & finding : impl_.engine_->findings()) {
-        tell(finding);
-      }
+      impl_.tell_findings();
       lock.lock();
       continue;
     }
-    impl_.update_request_.wait(lock);
+    if (!impl_.engine().deadline_scheduler()) {
+      impl_.update_request_.wait(lock);
+    } else if (impl_.update_request_.wait_for(lock, kLookAtScheduler) == std::cv_status::timeout) {
+      impl_.has_findings_ = true;  // it may have some of its own, and tells nobody
+    }
   }
 }
 

@@ -26,9 +26,11 @@
 #include <vector>
 
 #include "announce.hpp"
+#include "group_names.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
 #include "ros_clock.hpp"
 #include "waitable_events.hpp"
+#include "waitable_timers.hpp"
 
 namespace rclrt_rclcpp
 {
@@ -57,7 +59,8 @@ public:
   /// Make the engine's callbacks those of the groups. An entity for which that is impossible is left out:
   /// if it is in a group for which `is_new`, or if attributes are required, this throws in the end what
   /// it has failed with, else that is logged and becomes a finding.
-  using IsNew = std::function<bool(const rclcpp::CallbackGroup &)>;
+  using Kept = detail::Kept;
+  using IsNew = std::function<bool(const rclcpp::CallbackGroup &, Kept &)>;
   void update(const IsNew & is_new = {});
   /// Let go of everything.
   void detach_all() noexcept;
@@ -66,6 +69,8 @@ public:
   void request_update();
   /// There is something to log. From any thread, as request_update().
   void request_telling();
+  /// Log what is new. Of whoever spins, in any of its ways.
+  void tell_findings();
   /// If a callback has thrown.
   void rethrow();
 
@@ -90,8 +95,7 @@ public:
 
   private:
     void keep_up_to_date();
-    /// Once each, however often it spins.
-    void tell(const rclrt_core::Finding & finding);
+    void set_spins(bool spins);
 
     Impl & impl_;
     void join() noexcept;
@@ -123,24 +127,30 @@ private:
     std::string node;
     std::string cie_id;
   };
-  /// What entities could not be added for, to say it once each.
-  using Failed = std::map<std::weak_ptr<const void>, std::string, std::owner_less<>>;
-  /// What is locked during an update and must not die, with all that callbacks hold, under its mutex.
-  using Kept = std::vector<std::shared_ptr<const void>>;
+  struct LeftOut
+  {
+    std::string what;  // an entity, in words
+    std::exception_ptr why;
+  };
   struct WatchedClock
   {
     std::shared_ptr<RosClock> clock;
     rclcpp::JumpHandler::SharedPtr handler;  // goes first
   };
 
+  /// Once each, however often it spins; but once more when it is certain.
+  void tell(const rclrt_core::Finding & finding);
+
   // All under update_mutex_:
-  std::vector<std::shared_ptr<rclcpp::CallbackGroup>> present_in_order() const;
-  void add_group(const std::shared_ptr<rclcpp::CallbackGroup> & group);
+  std::vector<std::shared_ptr<rclcpp::CallbackGroup>> present_in_order(Kept & kept) const;
+  bool is_another(const rclcpp::CallbackGroup & group, const KnownGroup & known, Kept & kept);
+  rclrt_core::GroupOptions options_for_group(
+    const rclcpp::CallbackGroup & group, const std::string & name) const;
+  void add_group(const std::shared_ptr<rclcpp::CallbackGroup> & group, Kept & kept);
   void remove_group(const rclcpp::CallbackGroup * group, Kept & kept);
-  /// Returns what one of them has failed with.
-  std::exception_ptr add_members(
+  /// Returns those that could not be added.
+  std::vector<LeftOut> add_members(
     const std::shared_ptr<rclcpp::CallbackGroup> & group, KnownGroup & known, Kept & kept);
-  void leave_out(const std::shared_ptr<const void> & entity, const std::string & what);
   void remove_members(const std::function<bool(const Member &)> & gone, Kept & kept);
   void forget(const void * entity, Kept & kept) noexcept;
   bool is_known(const void * entity) const { return members_.count(entity) > 0; }
@@ -159,7 +169,8 @@ private:
   void follow_period(rclcpp::TimerBase & timer);
   void add_waitable(const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group);
   void add_waitable_timers(
-    const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group);
+    const std::shared_ptr<rclcpp::Waitable> & waitable,
+    const std::shared_ptr<WaitableTimers> & timers, const KnownGroup & group);
   std::shared_ptr<RosClock> ros_clock(const std::shared_ptr<rclcpp::Clock> & clock);
 
   const std::shared_ptr<rclcpp::Context> context_;
@@ -169,8 +180,6 @@ private:
   /// Sequentially consistent, as is `runs_inline_`: request_update() sets this one and then looks at
   /// that one, run_one() sets that one and then looks at this one, so that one of them sees the other.
   std::atomic<bool> update_requested_{false};
-  /// A Spin exists. Read by update(): group attributes stay as they are while it spins.
-  std::atomic<bool> spins_{false};
   bool has_findings_ = true;  // to be logged; under update_request_mutex_
   /// A thread is in run_one() and has to be woken for an update.
   std::atomic<bool> runs_inline_{false};
@@ -189,8 +198,8 @@ private:
   std::unordered_map<const void *, Member> members_;
   std::set<std::string> names_;
   std::vector<WatchedClock> clocks_;
-  Failed failed_;
-  std::set<std::string> told_;  ///< of whoever spins, and then its thread
+  bool spins_ = false;          ///< a Spin exists: what groups are in the engine stays
+  std::set<std::string> told_;  ///< not under it: of whoever spins, or of its thread
 };
 
 }  // namespace rclrt_rclcpp

@@ -39,31 +39,36 @@ namespace
 {
 
 /// rclcpp's own, in which a node hears of simulated time.
-bool is_of_clock(const rclcpp::CallbackGroup & group)
+bool is_of_clock(const rclcpp::CallbackGroup & group, Kept & kept)
 {
   std::size_t entities = 0;
   bool hears_clock = false;
-  const auto count = [&entities](const auto &) { ++entities; };
+  const auto count = [&](const auto & entity) {
+    kept.push_back(entity);
+    ++entities;
+  };
   group.collect_all_ptrs(
     [&](const auto & entity) {
-      ++entities;
+      count(entity);
       hears_clock = std::string(entity->get_topic_name()) == "/clock";
     },
-    count, count, count, [](const auto & /* its QoS events */) {});
+    count, count, count, [&kept](const auto & entity) { kept.push_back(entity); });  // QoS events
   return hears_clock && entities == 1 && !group.automatically_add_to_executor_with_node();
 }
 
 }  // namespace
 
 std::string label_of_group(
-  rclcpp::node_interfaces::NodeBaseInterface & node, const rclcpp::CallbackGroup & group)
+  rclcpp::node_interfaces::NodeBaseInterface & node, const rclcpp::CallbackGroup & group,
+  Kept & kept)
 {
   std::vector<rclcpp::CallbackGroup::SharedPtr> all;  // to be looked at without the node's lock
   node.for_each_callback_group([&all](const auto & present) { all.push_back(present); });
+  kept.insert(kept.end(), all.begin(), all.end());
   const auto default_group = node.get_default_callback_group();
   int number = 0;
   for (const auto & present : all) {
-    const bool counts = !is_of_clock(*present);
+    const bool counts = !is_of_clock(*present, kept);
     if (present.get() == &group) {
       return present == default_group ? "default" : counts ? std::to_string(number) : "clock";
     }
@@ -72,19 +77,25 @@ std::string label_of_group(
   return "";
 }
 
-std::string cie_id(const std::string & node, const rclcpp::CallbackGroup & group)
+std::string cie_id(const std::string & node, const rclcpp::CallbackGroup & group, Kept & kept)
 {
   using rclrt_core::CallbackKind;
   std::vector<rclrt_config::CieMember> members;
-  const auto add = [&members](CallbackKind kind, const char * name) {
+  const auto add = [&](CallbackKind kind, const char * name, const auto & entity) {
+    kept.push_back(entity);
     members.push_back({kind, name, rclrt_core::Duration(0)});
   };
   group.collect_all_ptrs(
-    [&](const auto & entity) { add(CallbackKind::kSubscription, entity->get_topic_name()); },
-    [&](const auto & entity) { add(CallbackKind::kService, entity->get_service_name()); },
-    [&](const auto & entity) { add(CallbackKind::kClient, entity->get_service_name()); },
-    [&](const auto & entity) { members.push_back({CallbackKind::kTimer, "", period_of(*entity)}); },
-    [](const auto &) {});
+    [&](const auto & entity) {
+      add(CallbackKind::kSubscription, entity->get_topic_name(), entity);
+    },
+    [&](const auto & entity) { add(CallbackKind::kService, entity->get_service_name(), entity); },
+    [&](const auto & entity) { add(CallbackKind::kClient, entity->get_service_name(), entity); },
+    [&](const auto & entity) {
+      kept.push_back(entity);
+      members.push_back({CallbackKind::kTimer, "", period_of(*entity)});
+    },
+    [&kept](const auto & entity) { kept.push_back(entity); });
   return rclrt_config::cie_group_id(node, members);
 }
 

@@ -18,6 +18,9 @@ namespace rclrt_rclcpp
 namespace detail
 {
 
+/// What was looked at and must not die, with all that callbacks hold, under anybody's mutex.
+using Kept = std::vector<std::shared_ptr<const void>>;
+
 /// Throws std::runtime_error unless it is ok.
 void check(const rclrt_core::Status & status);
 
@@ -27,10 +30,11 @@ rclrt_core::Duration period_of(rclcpp::TimerBase & timer);
 /// still exist ("clock" for the one that rclcpp makes for simulated time, which does not count); empty
 /// if it is not one of this node.
 std::string label_of_group(
-  rclcpp::node_interfaces::NodeBaseInterface & node, const rclcpp::CallbackGroup & group);
+  rclcpp::node_interfaces::NodeBaseInterface & node, const rclcpp::CallbackGroup & group,
+  Kept & kept);
 
 /// As CallbackIsolatedExecutor would call the group.
-std::string cie_id(const std::string & node, const rclcpp::CallbackGroup & group);
+std::string cie_id(const std::string & node, const rclcpp::CallbackGroup & group, Kept & kept);
 
 }  // namespace detail
 }  // namespace rclrt_rclcpp

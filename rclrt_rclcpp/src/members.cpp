@@ -112,7 +112,7 @@ void EngineExecutor::Impl::add(
       return present;
     };
   } catch (...) {
-    engine_->remove(member.callback);
+    engine().remove(member.callback);  // as if it had never been: its name is of no use
     throw;
   }
   for (const auto & [id, count] : Unserved::instance().take(entity.get())) {
@@ -150,6 +150,9 @@ void EngineExecutor::Impl::add_waitable(
   } else {
     needs_data = false;
   }
+  const auto timers = waitable->get_number_of_ready_timers() > 0
+                        ? std::make_shared<WaitableTimers>(*waitable, context_)
+                        : nullptr;
   Announce announce;
   const auto events = announce.events = std::make_shared<WaitableEvents>(depth);
   add(
@@ -167,16 +170,16 @@ void EngineExecutor::Impl::add_waitable(
       return true;
     },
     &register_waitable, std::move(announce));
-  if (waitable->get_number_of_ready_timers() > 0) {
-    add_waitable_timers(waitable, group);
+  if (timers) {
+    add_waitable_timers(waitable, timers, group);
   }
 }
 
 /// A second callback of the waitable, a timer by which somebody looks at its timers.
 void EngineExecutor::Impl::add_waitable_timers(
-  const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group)
+  const std::shared_ptr<rclcpp::Waitable> & waitable,
+  const std::shared_ptr<WaitableTimers> & timers, const KnownGroup & group)
 {
-  const auto timers = std::make_shared<WaitableTimers>(*waitable, context_);
   rclrt_core::CallbackOptions options;
   options.name = unique_name(group, CallbackKind::kWaitable, "due_timers");
   options.overrun_rule = rclrt_core::OverrunRule::kSkip;
@@ -195,7 +198,7 @@ void EngineExecutor::Impl::add_waitable_timers(
   keep(timers.get(), std::move(member));
 }
 
-std::exception_ptr EngineExecutor::Impl::add_members(
+std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
   const std::shared_ptr<rclcpp::CallbackGroup> & group, KnownGroup & known, Kept & kept)
 {
   // Collected first: what is called below must not run under the group's lock.
@@ -216,20 +219,19 @@ std::exception_ptr EngineExecutor::Impl::add_members(
   kept.insert(kept.end(), timers.begin(), timers.end());
   kept.insert(kept.end(), waitables.begin(), waitables.end());
 
-  std::exception_ptr failed;
-  const auto attempt = [this, &failed](const auto & entity, const auto & add_it) {
-    if (is_known(entity.get())) {
-      return;
-    }
+  std::vector<LeftOut> left_out;
+  const auto attempt = [&](const auto & entity, const std::string & what, const auto & add_it) {
     try {
-      add_it();
-    } catch (const std::exception & error) {
-      leave_out(entity, error.what());
-      failed = std::current_exception();
+      if (!is_known(entity.get())) {
+        add_it();
+      }
+    } catch (...) {
+      left_out.push_back(
+        {what + " of group '" + known.in_engine->name() + "'", std::current_exception()});
     }
   };
   for (const auto & entity : subscriptions) {
-    attempt(entity, [&] {
+    attempt(entity, std::string("subscription ") + entity->get_topic_name(), [&] {
       add(
         entity, known,
         options_for(
@@ -252,7 +254,7 @@ std::exception_ptr EngineExecutor::Impl::add_members(
     });
   }
   for (const auto & entity : services) {
-    attempt(entity, [&] {
+    attempt(entity, std::string("service ") + entity->get_service_name(), [&] {
       add(
         entity, known,
         options_for(
@@ -269,7 +271,7 @@ std::exception_ptr EngineExecutor::Impl::add_members(
     });
   }
   for (const auto & entity : clients) {
-    attempt(entity, [&] {
+    attempt(entity, std::string("client ") + entity->get_service_name(), [&] {
       add(
         entity, known,
         options_for(
@@ -286,15 +288,13 @@ std::exception_ptr EngineExecutor::Impl::add_members(
     });
   }
   for (const auto & entity : timers) {
-    if (is_known(entity.get())) {
-      follow_period(*entity);
-    }
-    attempt(entity, [&] { add_timer(entity, known); });
+    attempt(entity, "a timer", [&] { add_timer(entity, known); });
+    follow_period(*entity);
   }
   for (const auto & entity : waitables) {
-    attempt(entity, [&] { add_waitable(entity, known); });
+    attempt(entity, "a waitable", [&] { add_waitable(entity, known); });
   }
-  return failed;
+  return left_out;
 }
 
 }  // namespace rclrt_rclcpp

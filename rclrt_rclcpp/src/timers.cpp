@@ -228,11 +228,15 @@ void EngineExecutor::Impl::add_timer(
 
 void EngineExecutor::Impl::follow_period(rclcpp::TimerBase & timer)
 {
-  Member & member = members_.at(&timer);
+  const auto found = members_.find(&timer);
+  if (found == members_.end()) {
+    return;  // left out
+  }
+  Member & member = found->second;
   const rclrt_core::Duration now = detail::period_of(timer);
-  if (now != member.period) {
+  // An error is none of the timer's: there are too many of them to rank. It is tried again.
+  if (now != member.period && engine_->set_timer_period(member.callback, now).ok()) {
     member.period = now;
-    detail::check(engine_->set_timer_period(member.callback, now));
   }
 }
 

@@ -271,6 +271,15 @@ public:
     const std::lock_guard<std::mutex> lock(mutex());
     return lines().find(text) != std::string::npos;
   }
+  std::size_t times(const std::string & what) const
+  {
+    const std::lock_guard<std::mutex> lock(mutex());
+    std::size_t count = 0;
+    for (auto at = lines().find(what); at != std::string::npos; at = lines().find(what, at + 1)) {
+      ++count;
+    }
+    return count;
+  }
   std::string all() const
   {
     const std::lock_guard<std::mutex> lock(mutex());
@@ -321,56 +330,6 @@ TYPED_TEST(AttributesTest, callbacks_are_logged_with_their_groups_and_attributes
     << log.all();
 }
 
-/// What is logged while it exists.
-class Logged
-{
-public:
-  Logged() : before_(rcutils_logging_get_output_handler())
-  {
-    text().clear();
-    rcutils_logging_set_output_handler(&Logged::keep);
-  }
-  ~Logged() { rcutils_logging_set_output_handler(before_); }
-  Logged(const Logged &) = delete;
-  Logged & operator=(const Logged &) = delete;
-
-  static std::size_t times(const std::string & what)
-  {
-    const std::lock_guard<std::mutex> lock(mutex());
-    std::size_t count = 0;
-    for (auto at = text().find(what); at != std::string::npos; at = text().find(what, at + 1)) {
-      ++count;
-    }
-    return count;
-  }
-
-private:
-  static std::mutex & mutex()
-  {
-    static std::mutex instance;
-    return instance;
-  }
-  static std::string & text()
-  {
-    static std::string instance;
-    return instance;
-  }
-  static void keep(
-    const rcutils_log_location_t *, int, const char *, rcutils_time_point_value_t,
-    const char * format, va_list * arguments)
-  {
-    std::array<char, 1024> line{};
-    va_list copy;
-    va_copy(copy, *arguments);
-    vsnprintf(line.data(), line.size(), format, copy);
-    va_end(copy);
-    const std::lock_guard<std::mutex> lock(mutex());
-    text() += std::string(line.data()) + "\n";
-  }
-
-  const rcutils_logging_output_handler_t before_;
-};
-
 TYPED_TEST(AttributesTest, refused_attributes_are_a_finding_in_the_log_and_required_ones_an_error)
 {
   const File file(
@@ -389,7 +348,7 @@ TYPED_TEST(AttributesTest, refused_attributes_are_a_finding_in_the_log_and_requi
       return;
     }
     {
-      const Logged logged;
+      const Log log;
       const auto executor = this->make_executor(options);
       executor->add_node(node);
       std::string text;
@@ -406,9 +365,9 @@ TYPED_TEST(AttributesTest, refused_attributes_are_a_finding_in_the_log_and_requi
           });
         ASSERT_NE(refusal, findings.end());
         text = to_string(*refusal);
-        EXPECT_TRUE(wait_for([&] { return Logged::times(text) > 0; }));
+        EXPECT_TRUE(wait_for([&] { return log.times(text) > 0; }));
       }
-      EXPECT_EQ(Logged::times(text), 1U);
+      EXPECT_EQ(log.times(text), 1U);
     }
     options.attributes_mode = rclrt_core::AttributesMode::kRequire;
     const auto executor = this->make_executor(options);
