@@ -51,7 +51,10 @@ public:
 class RclcppEvents;  // there is none
 
 // What services, clients and waitables take.
-inline rmw_qos_profile_t qos_of_service(const rclcpp::QoS & qos) { return qos.get_rmw_qos_profile(); }
+inline rmw_qos_profile_t qos_of_service(const rclcpp::QoS & qos)
+{
+  return qos.get_rmw_qos_profile();
+}
 using WaitSet = rcl_wait_set_t *;
 using ReadyWaitSet = rcl_wait_set_t *;
 using Data = std::shared_ptr<void> &;
@@ -120,6 +123,12 @@ struct ExecutorNames
     return "rclcpp_events";
   }
 };
+
+/// Under Humble, rclcpp's own see a group that is made while they spin only when something else happens, and
+/// may use what a dropped one had (rclcpp issue 2820).
+template <typename ExecutorT>
+constexpr bool kFollowsGroups =
+  RCLRT_RCLCPP_IS_HUMBLE == 0 || std::is_base_of_v<EngineExecutor, ExecutorT>;
 
 /// Waits until the condition holds; false when that takes too long.
 inline bool wait_for(const std::function<bool()> & condition)

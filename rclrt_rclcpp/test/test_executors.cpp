@@ -64,6 +64,9 @@ TYPED_TEST(Executors, timers_subscriptions_services_and_clients_are_served)
 
 TYPED_TEST(Executors, what_is_created_while_it_spins_is_served)
 {
+  if (!kFollowsGroups<TypeParam>) {
+    GTEST_SKIP() << "Humble's own executors lose track of groups that come and go";
+  }
   this->executor_->add_node(this->node_);
   const Spinning spinning(*this->executor_);
   std::atomic<int> ticks{0};

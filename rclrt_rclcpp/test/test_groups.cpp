@@ -132,6 +132,9 @@ TYPED_TEST(Groups, that_were_added_before_they_had_anything)
 
 TYPED_TEST(Groups, that_come_while_it_spins_get_what_was_published_before)
 {
+  if (!kFollowsGroups<TypeParam>) {
+    GTEST_SKIP() << "Humble's own executors lose track of groups that come and go";
+  }
   const auto publisher =
     this->node_->template create_publisher<Time>("topic", rclcpp::QoS(1).transient_local());
   publisher->publish(Time());
@@ -274,6 +277,9 @@ TYPED_TEST(Groups, that_are_destroyed_run_nothing_any_more)
 
 TYPED_TEST(Groups, may_be_made_and_destroyed_by_another_thread_while_it_spins)
 {
+  if (!kFollowsGroups<TypeParam>) {
+    GTEST_SKIP() << "Humble's own executors lose track of groups that come and go";
+  }
   this->executor_->add_node(this->node_);
   const Spinning spinning(*this->executor_);
   std::atomic<int> ticks{0};

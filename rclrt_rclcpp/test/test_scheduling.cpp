@@ -78,8 +78,7 @@ TYPED_TEST(SchedulingTest, timers_follow_simulated_time)
   const auto publisher =
     clock_node->create_publisher<rosgraph_msgs::msg::Clock>("/clock", rclcpp::ClockQoS());
   std::atomic<int> ticks{0};
-  const auto timer =
-    rclcpp::create_timer(node, node->get_clock(), seconds(1), [&] { ++ticks; });
+  const auto timer = rclcpp::create_timer(node, node->get_clock(), seconds(1), [&] { ++ticks; });
   const auto executor = this->make_executor();
   executor->add_node(node);
   const Spinning spinning(*executor);

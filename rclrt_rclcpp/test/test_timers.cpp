@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "rcl/time.h"
@@ -173,7 +174,8 @@ protected:
     seconds period, Callback callback,
     const std::shared_ptr<rclcpp::CallbackGroup> & group = nullptr)
   {
-    return rclcpp::create_timer(this->node_, this->node_->get_clock(), period, callback, group);
+    return rclcpp::create_timer(
+      this->node_, this->node_->get_clock(), period, std::move(callback), group);
   }
 
   /// Simulated time of the node, without messages.
