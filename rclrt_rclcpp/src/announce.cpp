@@ -13,6 +13,7 @@
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp_action/client.hpp"
 #include "rclcpp_action/server.hpp"
+#include "versions.hpp"
 
 namespace rclrt_rclcpp
 {
@@ -88,6 +89,34 @@ Undo register_action(
   return undo;
 }
 
+#if RCLRT_RCLCPP_IS_HUMBLE
+
+/// Humble's take the function back in their destructors, but of what they have let go by then. So they are
+/// not told either.
+Undo register_event(
+  const std::shared_ptr<detail::EventHandlerBase> & event,
+  const std::shared_ptr<const Announce> & announce)
+{
+  struct Opened : detail::EventHandlerBase
+  {
+    static auto set() { return &Opened::set_on_new_event_callback; }
+  };
+  (event.get()->*Opened::set())(&Announce::call, announce.get());
+  return [weak = std::weak_ptr<detail::EventHandlerBase>(event), announce] {
+    try {
+      if (const auto present = weak.lock()) {
+        (present.get()->*Opened::set())(nullptr, nullptr);
+        return;
+      }
+    } catch (const std::exception &) {
+      // As if it were gone.
+    }
+    outlive_destruction(announce);
+  };
+}
+
+#endif
+
 }  // namespace
 
 Undo register_waitable(
@@ -108,6 +137,11 @@ Undo register_waitable(
     return register_action<Server>(
       server, announce, {Entity::GoalService, Entity::ResultService, Entity::CancelService});
   }
+#if RCLRT_RCLCPP_IS_HUMBLE
+  if (const auto event = std::dynamic_pointer_cast<detail::EventHandlerBase>(waitable)) {
+    return register_event(event, announce);
+  }
+#endif
   // QoS events take the function back in their destructors; for others, whoever wrote them has to.
   waitable->set_on_ready_callback(
     [announce](std::size_t count, int id) { (*announce)(count, id); });

@@ -43,6 +43,12 @@ struct Announce
     }
     present->engine().notify(*callback, count);
   }
+
+  /// For rcl, which is given the address of one.
+  static void call(const void * self, std::size_t count)
+  {
+    (*static_cast<const Announce *>(self))(count);
+  }
 };
 
 /// Takes an announcement back from whoever has it: on return nobody calls it, or it stays for as long as
@@ -58,10 +64,7 @@ Undo register_with_rcl(
   rcl_ret_t (*set)(const Handle *, rcl_event_callback_t, const void *),
   const std::shared_ptr<Handle> & handle, const std::shared_ptr<const Announce> & announce)
 {
-  const rcl_ret_t ret = set(
-    handle.get(),
-    [](const void * self, std::size_t count) { (*static_cast<const Announce *>(self))(count); },
-    announce.get());
+  const rcl_ret_t ret = set(handle.get(), &Announce::call, announce.get());
   if (ret != RCL_RET_OK) {
     rclcpp::exceptions::throw_from_rcl_error(ret, "failed to set the callback for new messages");
   }

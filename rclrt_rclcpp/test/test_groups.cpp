@@ -59,6 +59,7 @@ TYPED_TEST(Groups, are_counted_as_they_are_added_and_removed)
 TYPED_TEST(Groups, what_is_wrong_about_them_is_said_in_rclcpps_words)
 {
   const auto node = this->node_->get_node_base_interface();
+  const std::string name = RCLRT_RCLCPP_IS_HUMBLE ? "" : " '/node'";
   const auto group = this->make_group(false);
   this->executor_->add_callback_group(group, node);
   EXPECT_EQ(
@@ -67,12 +68,12 @@ TYPED_TEST(Groups, what_is_wrong_about_them_is_said_in_rclcpps_words)
   EXPECT_NE(error_of([&] { this->executor_->remove_callback_group(this->make_group(false)); }), "");
   EXPECT_EQ(
     error_of([&] { this->executor_->remove_node(this->node_); }),
-    "Node '/node' needs to be associated with an executor.");
+    "Node" + name + " needs to be associated with an executor.");
   TypeParam other(this->executor_options());
   other.add_node(this->node_);
   EXPECT_EQ(
     error_of([&] { this->executor_->remove_node(this->node_); }),
-    "Node '/node' needs to be associated with this executor.");
+    "Node" + name + " needs to be associated with this executor.");
 }
 
 TYPED_TEST(Groups, of_one_node_may_be_in_several_executors)
@@ -133,6 +134,9 @@ TYPED_TEST(Groups, that_were_added_before_they_had_anything)
 
 TYPED_TEST(Groups, that_come_while_it_spins_get_what_was_published_before)
 {
+  if (!kFollowsGroups<TypeParam>) {
+    GTEST_SKIP() << "Humble's own executors lose track of groups that come and go";
+  }
   const auto publisher =
     this->node_->template create_publisher<Time>("topic", rclcpp::QoS(1).transient_local());
   publisher->publish(Time());
@@ -188,13 +192,13 @@ TYPED_TEST(Groups, of_a_client_serve_as_many_responses_as_its_depth)
     [](
       const std::shared_ptr<ListParameters::Request> &,
       const std::shared_ptr<ListParameters::Response> &) {},
-    rclcpp::QoS(kRequests));
-  const auto client =
-    this->node_->template create_client<ListParameters>("service", rclcpp::QoS(kRequests));
+    qos_of_service(rclcpp::QoS(kRequests)));
+  const auto client = this->node_->template create_client<ListParameters>(
+    "service", qos_of_service(rclcpp::QoS(kRequests)));
   TypeParam of_service(this->executor_options());
   const auto group_of_client = this->make_group(false);
   const auto waiting = this->node_->template create_client<ListParameters>(
-    "service", rclcpp::QoS(kRequests), group_of_client);
+    "service", qos_of_service(rclcpp::QoS(kRequests)), group_of_client);
   of_service.add_node(this->node_);
   std::atomic<int> answered{0};
   this->executor_->add_callback_group(group_of_client, this->node_->get_node_base_interface());
@@ -275,6 +279,9 @@ TYPED_TEST(Groups, that_are_destroyed_run_nothing_any_more)
 
 TYPED_TEST(Groups, may_be_made_and_destroyed_by_another_thread_while_it_spins)
 {
+  if (!kFollowsGroups<TypeParam>) {
+    GTEST_SKIP() << "Humble's own executors lose track of groups that come and go";
+  }
   this->executor_->add_node(this->node_);
   const Spinning spinning(*this->executor_);
   std::atomic<int> ticks{0};

@@ -78,7 +78,7 @@ TYPED_TEST(SchedulingTest, timers_follow_simulated_time)
   const auto publisher =
     clock_node->create_publisher<rosgraph_msgs::msg::Clock>("/clock", rclcpp::ClockQoS());
   std::atomic<int> ticks{0};
-  const auto timer = node->create_timer(seconds(1), [&] { ++ticks; });
+  const auto timer = rclcpp::create_timer(node, node->get_clock(), seconds(1), [&] { ++ticks; });
   const auto executor = this->make_executor();
   executor->add_node(node);
   const Spinning spinning(*executor);
@@ -205,11 +205,11 @@ public:
   Restless(const Restless &) = delete;
   Restless & operator=(const Restless &) = delete;
 
-  void add_to_wait_set(rcl_wait_set_t &) override {}
-  bool is_ready(const rcl_wait_set_t &) override { return false; }
+  void add_to_wait_set(WaitSet) override {}
+  bool is_ready(ReadyWaitSet) override { return false; }
   std::shared_ptr<void> take_data() override { return nullptr; }
   std::shared_ptr<void> take_data_by_entity_id(std::size_t) override { return nullptr; }
-  void execute(const std::shared_ptr<void> &) override {}
+  void execute(Data) override {}
   void set_on_ready_callback(std::function<void(std::size_t, int)> callback) override
   {
     thread_ = std::thread([this, callback] {

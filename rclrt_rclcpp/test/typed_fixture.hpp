@@ -90,18 +90,18 @@ public:
   int asked() const { return asked_; }
 
   std::size_t get_number_of_ready_guard_conditions() override { return 1; }
-  void add_to_wait_set(rcl_wait_set_t & wait_set) override
+  void add_to_wait_set(WaitSet wait_set) override
   {
     if (waiting_ > 0) {
       guard_condition_.trigger();
     }
-    rclcpp::detail::add_guard_condition_to_rcl_wait_set(wait_set, guard_condition_);
+    rclcpp::detail::add_guard_condition_to_rcl_wait_set(read(wait_set), guard_condition_);
   }
-  bool is_ready(const rcl_wait_set_t & wait_set) override
+  bool is_ready(ReadyWaitSet wait_set) override
   {
     ++asked_;
-    for (std::size_t i = 0; i < wait_set.size_of_guard_conditions; ++i) {
-      if (wait_set.guard_conditions[i] == &guard_condition_.get_rcl_guard_condition()) {
+    for (std::size_t i = 0; i < read(wait_set).size_of_guard_conditions; ++i) {
+      if (read(wait_set).guard_conditions[i] == &guard_condition_.get_rcl_guard_condition()) {
         return waiting_ > 0;
       }
     }
@@ -109,7 +109,7 @@ public:
   }
   std::shared_ptr<void> take_data() override { return nullptr; }
   std::shared_ptr<void> take_data_by_entity_id(std::size_t) override { return nullptr; }
-  void execute(const std::shared_ptr<void> &) override
+  void execute(Data) override
   {
     --waiting_;
     ++executed_;
