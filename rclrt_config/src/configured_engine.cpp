@@ -116,12 +116,17 @@ Status ConfiguredEngine::add_group(
   return status;
 }
 
+bool ConfiguredEngine::names_groups_by_members() const
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return configuration_.names_groups_by_members();
+}
+
 bool ConfiguredEngine::has_other_options(
   rclrt_core::GroupOptions options, const std::string & cie_id, const Group & group)
 {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return configuration_.names_groups_by_members() &&
-         (!configuration_.apply(&options, cie_id).ok() || !have_same(options, group.options()));
+  return !configuration_.apply(&options, cie_id).ok() || !have_same(options, group.options());
 }
 
 Status ConfiguredEngine::remove_group(const std::shared_ptr<Group> & group)

@@ -51,6 +51,9 @@ bool move(std::FILE * file, off_t begin, off_t end, off_t by)
   return true;
 }
 
+/// After errno was 0: a file that somebody has cut off leaves none.
+int why() { return errno != 0 ? errno : EIO; }
+
 Status failed(const std::string & path, int error)
 {
   return Status::error(
@@ -91,8 +94,9 @@ bool TraceFile::append(const rclrt_job_record & record) noexcept
   if (!file_ || error_ != 0) {
     return false;
   }
+  errno = 0;
   if (std::fwrite(&record, sizeof(record), 1, file_) != 1) {
-    error_ = errno;
+    error_ = why();
   }
   return error_ == 0;
 }
@@ -117,11 +121,12 @@ Status TraceFile::close(const std::map<uint32_t, std::string> & names, uint64_t 
   if (!file_) {
     return Status::error("no trace file is open");
   }
+  errno = 0;
   if (error_ == 0 && !finish(names, dropped)) {
-    error_ = errno;
+    error_ = why();
   }
   if (std::fclose(file_) != 0 && error_ == 0) {
-    error_ = errno;
+    error_ = why();
   }
   file_ = nullptr;
   return error_ == 0 ? Status() : failed(path_, error_);

@@ -116,8 +116,7 @@ bool Engine::Impl::wake_one_more(Lane & lane, const Demand & wanted, WakeList & 
 // preempt for nothing until then.
 void Engine::Impl::lower_on_their_way(Lane & lane) noexcept
 {
-  const TimePoint next =
-    lane.ready.empty() ? kNever : demand_of(*lane.ready.begin()->callbacks.begin()).deadline;
+  const TimePoint next = lane.ready.empty() ? kNever : demand_of(*lane.ready.begin()).deadline;
   for (Worker & worker : lane.woken) {
     if (worker.deadline_active && worker.in_force.deadline < next) {
       give(worker, {worker.in_force.attributes, next});

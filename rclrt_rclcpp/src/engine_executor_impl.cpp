@@ -156,6 +156,7 @@ void EngineExecutor::Impl::update(const IsNew & is_new)
   Kept kept;  // destroyed after the lock
   const std::lock_guard<std::mutex> lock(update_mutex_);
   const auto present = present_in_order(kept);
+  const bool by_members = !spins_ && engine_->names_groups_by_members();
   std::vector<const rclcpp::CallbackGroup *> gone;
   for (const auto & [key, known] : groups_) {
     // Another group may lie at the same address by now.
@@ -163,7 +164,7 @@ void EngineExecutor::Impl::update(const IsNew & is_new)
     kept.push_back(group);
     if (
       std::find(present.begin(), present.end(), group) == present.end() ||
-      (!spins_ && is_another(*group, known, kept))) {
+      (by_members && is_another(*group, known, kept))) {
       gone.push_back(key);
     }
   }
@@ -411,6 +412,7 @@ void EngineExecutor::Impl::set_attributes(
   for (const auto & known : engine().callbacks()) {
     if (known->name() == callback) {
       detail::check(engine_->set_attributes(known, attributes));
+      request_telling();  // there may be a scheduler of deadlines now
       return;
     }
   }
@@ -467,6 +469,9 @@ void EngineExecutor::Impl::Spin::end()
 
 void EngineExecutor::Impl::Spin::keep_up_to_date()
 {
+  // Not asked under the lock, which others want to have for an instant only.
+  const auto has_scheduler = [this] { return impl_.engine().deadline_scheduler() != nullptr; };
+  bool looks_at_scheduler = has_scheduler();
   std::unique_lock<std::mutex> lock(impl_.update_request_mutex_);
   while (!ended_) {
     if (impl_.update_requested_.exchange(false)) {
@@ -479,16 +484,18 @@ void EngineExecutor::Impl::Spin::keep_up_to_date()
         impl_.engine().stop();
         return;
       }
+      looks_at_scheduler = has_scheduler();
       lock.lock();
       continue;
     }
     if (impl_.has_findings_) {
       lock.unlock();
       impl_.tell_findings();
+      looks_at_scheduler = has_scheduler();
       lock.lock();
       continue;
     }
-    if (!impl_.engine().deadline_scheduler()) {
+    if (!looks_at_scheduler) {
       impl_.update_request_.wait(lock);
     } else if (impl_.update_request_.wait_for(lock, kLookAtScheduler) == std::cv_status::timeout) {
       impl_.has_findings_ = true;  // it may have some of its own, and tells nobody

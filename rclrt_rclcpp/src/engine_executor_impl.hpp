@@ -97,8 +97,9 @@ public:
     void keep_up_to_date();
     void set_spins(bool spins);
 
-    Impl & impl_;
     void join() noexcept;
+
+    Impl & impl_;
 
     bool ended_ = false;         // under update_request_mutex_
     std::exception_ptr failed_;  // written by the thread, read after it has been joined
@@ -192,14 +193,15 @@ private:
   /// holds its locks: it gives the engine back and does not destroy it, nor what users gave to it.
   std::shared_ptr<rclrt_config::ConfiguredEngine> engine_;
 
-  std::mutex update_mutex_;
+  std::set<std::string> told_;  ///< of whoever spins, or of its thread
+
+  std::mutex update_mutex_;  // of all below
   std::vector<std::weak_ptr<NodeBase>> nodes_;
   std::unordered_map<const rclcpp::CallbackGroup *, KnownGroup> groups_;
   std::unordered_map<const void *, Member> members_;
   std::set<std::string> names_;
   std::vector<WatchedClock> clocks_;
-  bool spins_ = false;          ///< a Spin exists: what groups are in the engine stays
-  std::set<std::string> told_;  ///< not under it: of whoever spins, or of its thread
+  bool spins_ = false;  ///< a Spin exists: what groups are in the engine stays
 };
 
 }  // namespace rclrt_rclcpp

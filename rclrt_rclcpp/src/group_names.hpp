@@ -5,7 +5,9 @@
 #ifndef GROUP_NAMES_HPP_
 #define GROUP_NAMES_HPP_
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "rclcpp/callback_group.hpp"
 #include "rclcpp/node_interfaces/node_base_interface.hpp"

@@ -220,18 +220,19 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
   kept.insert(kept.end(), waitables.begin(), waitables.end());
 
   std::vector<LeftOut> left_out;
-  const auto attempt = [&](const auto & entity, const std::string & what, const auto & add_it) {
+  const auto attempt = [&](const std::string & what, const auto & it) {
     try {
-      if (!is_known(entity.get())) {
-        add_it();
-      }
+      it();
     } catch (...) {
       left_out.push_back(
         {what + " of group '" + known.in_engine->name() + "'", std::current_exception()});
     }
   };
   for (const auto & entity : subscriptions) {
-    attempt(entity, std::string("subscription ") + entity->get_topic_name(), [&] {
+    if (is_known(entity.get())) {
+      continue;
+    }
+    attempt(std::string("subscription ") + entity->get_topic_name(), [&] {
       add(
         entity, known,
         options_for(
@@ -254,7 +255,10 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
     });
   }
   for (const auto & entity : services) {
-    attempt(entity, std::string("service ") + entity->get_service_name(), [&] {
+    if (is_known(entity.get())) {
+      continue;
+    }
+    attempt(std::string("service ") + entity->get_service_name(), [&] {
       add(
         entity, known,
         options_for(
@@ -271,7 +275,10 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
     });
   }
   for (const auto & entity : clients) {
-    attempt(entity, std::string("client ") + entity->get_service_name(), [&] {
+    if (is_known(entity.get())) {
+      continue;
+    }
+    attempt(std::string("client ") + entity->get_service_name(), [&] {
       add(
         entity, known,
         options_for(
@@ -288,11 +295,14 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
     });
   }
   for (const auto & entity : timers) {
-    attempt(entity, "a timer", [&] { add_timer(entity, known); });
-    follow_period(*entity);
+    attempt("a timer", [&] {
+      is_known(entity.get()) ? follow_period(*entity) : add_timer(entity, known);
+    });
   }
   for (const auto & entity : waitables) {
-    attempt(entity, "a waitable", [&] { add_waitable(entity, known); });
+    if (!is_known(entity.get())) {
+      attempt("a waitable", [&] { add_waitable(entity, known); });
+    }
   }
   return left_out;
 }

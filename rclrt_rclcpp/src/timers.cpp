@@ -228,11 +228,7 @@ void EngineExecutor::Impl::add_timer(
 
 void EngineExecutor::Impl::follow_period(rclcpp::TimerBase & timer)
 {
-  const auto found = members_.find(&timer);
-  if (found == members_.end()) {
-    return;  // left out
-  }
-  Member & member = found->second;
+  Member & member = members_.at(&timer);
   const rclrt_core::Duration now = detail::period_of(timer);
   // An error is none of the timer's: there are too many of them to rank. It is tried again.
   if (now != member.period && engine_->set_timer_period(member.callback, now).ok()) {

@@ -248,7 +248,7 @@ TYPED_TEST(OurTimers, follow_an_exchanged_period_from_the_call_on_that_was_due_t
   EXPECT_EQ(run_until(112), (std::vector<int>{110, 111, 112})) << "as with rcl";
   exchange_period(*timer, seconds(10));
   EXPECT_EQ(run_until(135), (std::vector<int>{113, 123, 133}));
-#ifndef RCLRT_RCLCPP_POLLS_RESETS  // there it is seen at 143
+#if !RCLRT_RCLCPP_POLLS_RESETS  // there it is seen at 143
   exchange_period(*timer, seconds(2));
   timer->reset();
   EXPECT_EQ(run_until(139), (std::vector<int>{137, 139}));

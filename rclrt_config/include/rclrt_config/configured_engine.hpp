@@ -74,8 +74,10 @@ public:
   rclrt_core::Status add_group(
     rclrt_core::GroupOptions options, const std::string & cie_id,
     std::shared_ptr<rclrt_core::Group> * group, const std::shared_ptr<const void> & of = nullptr);
-  /// Whether the configuration names groups by what is in them, and would make something else of `options`,
-  /// those for add_group(), with this id than the group has.
+  /// Whether the configuration names groups as CallbackIsolatedExecutor does, by what is in them.
+  bool names_groups_by_members() const;
+  /// Whether it would make something else of `options`, those for add_group(), with this id than the group
+  /// has.
   bool has_other_options(
     rclrt_core::GroupOptions options, const std::string & cie_id, const rclrt_core::Group & group);
   rclrt_core::Status remove_group(const std::shared_ptr<rclrt_core::Group> & group);
