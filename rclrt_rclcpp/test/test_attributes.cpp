@@ -316,11 +316,11 @@ TYPED_TEST(AttributesTest, callbacks_are_logged_with_their_groups_and_attributes
   const auto subscription = node->create_subscription<Time>("map", 10, [](const Time &) {});
   const auto executor = this->make_executor(options);
   rclcpp::Logger logger = rclcpp::get_logger("rclrt");
-  const auto before = logger.get_effective_level();
+  const int before = rcutils_logging_get_logger_effective_level(logger.get_name());
   const Log log;
   logger.set_level(rclcpp::Logger::Level::Debug);
   executor->add_node(node);
-  logger.set_level(before);
+  EXPECT_EQ(rcutils_logging_set_logger_level(logger.get_name(), before), RCUTILS_RET_OK);
   EXPECT_TRUE(
     log.has("rclrt: callback '/planner/timer/5ms' in group '/planner/group/1': batch, nice 0\n"))
     << log.all();
