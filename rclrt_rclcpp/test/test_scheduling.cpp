@@ -114,8 +114,10 @@ TYPED_TEST(SchedulingTest, timers_are_ranked_anew_when_their_periods_are_exchang
   const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
   set_time(*node, seconds(100));
   std::string order;
-  const auto first = node->create_timer(seconds(1), [&] { order += '1'; });
-  const auto second = node->create_timer(seconds(2), [&] { order += '2'; });
+  const auto first =
+    rclcpp::create_timer(node, node->get_clock(), seconds(1), [&] { order += '1'; });
+  const auto second =
+    rclcpp::create_timer(node, node->get_clock(), seconds(2), [&] { order += '2'; });
   const auto executor = this->make_executor(options);
   executor->add_node(node);
   const auto run_at = [&](seconds now) {

@@ -234,7 +234,7 @@ TYPED_TEST(OurTimers, follow_an_exchanged_period_from_the_call_on_that_was_due_t
   this->set_time(seconds(100));
   std::vector<int> calls;
   int now_s = 100;
-  const auto timer = this->node_->create_timer(seconds(10), [&] { calls.push_back(now_s); });
+  const auto timer = this->make_timer(seconds(10), [&] { calls.push_back(now_s); });
   this->executor_->add_node(this->node_);
   const auto run_until = [&](int end_s) {
     calls.clear();
