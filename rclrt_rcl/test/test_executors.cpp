@@ -368,6 +368,9 @@ int sleeps_of(rclrt_core::ThreadId thread)
 
 TYPED_TEST(Executors, nothing_is_polled_while_nothing_is_ready)
 {
+#ifdef RCLRT_SANITIZE_thread
+  GTEST_SKIP() << "under this sanitizer a thread that waits looks up every 100 ms";
+#endif
   std::atomic<int> runs{0};
   auto waitable = this->node->create_waitable(this->named("w"), [&] { ++runs; });
   auto distant = this->node->create_wall_timer(100s, [] {});
