@@ -212,6 +212,64 @@ TEST_F(SimPlatformLocks, who_waits_and_is_raised_lends_what_it_has_then)
     ElementsAre("0-1ms cpu0 low", "1-2ms cpu0 mid", "2-4ms cpu0 low", "4-8ms cpu0 mid"));
 }
 
+TEST_F(SimPlatformLocks, who_waits_for_a_cpu_keeps_its_place_while_others_lock)
+{
+  expect_run([&] {
+    start_job("later", 10, 2, 1);
+    start_job("sooner", 10, 1, 1);
+    sim.sleep_for(std::chrono::microseconds(500));
+    sim.work(milliseconds(2));
+    mutex->lock();
+    mutex->unlock();
+    sim.work(milliseconds(1));
+  });
+  EXPECT_THAT(
+    sim.schedule(),
+    ElementsAre("0.5-3.5ms cpu0 main", "3.5-4.5ms cpu0 sooner", "4.5-5.5ms cpu0 later"));
+}
+
+// As in Linux.
+TEST_F(SimPlatformLocks, who_is_raised_comes_after_its_new_equals_and_who_is_lowered_before_them)
+{
+  for (const bool lowered : {false, true}) {
+    SimPlatform one(1);
+    one.set_locks({true, true});
+    const auto lock = one.make_mutex();
+    ThreadId waiter = 0;
+    expect_run(one, [&] {
+      const auto hold = [&] {
+        lock->lock();
+        one.work(milliseconds(2));
+        lock->unlock();
+      };
+      const auto work_from_2 = [&] {
+        one.sleep_until(at_ms(2));
+        one.work(milliseconds(1));
+      };
+      start("holder", fifo(10), hold, &one);
+      start(
+        "waiter", fifo(15),
+        [&] {
+          waiter = one.current_thread();
+          one.sleep_until(at_ms(1));
+          lock->lock();
+          lock->unlock();
+        },
+        &one);
+      start("peer", fifo(lowered ? 10 : 30), work_from_2, &one);
+      one.sleep_until(TimePoint(std::chrono::microseconds(1500)));
+      one.work(milliseconds(2));
+      EXPECT_EQ(one.apply(waiter, fifo(30)), 0);
+      if (lowered) {
+        EXPECT_EQ(one.apply(waiter, fifo(5)), 0);
+      }
+    });
+    const std::vector<std::string> schedule = one.schedule();
+    ASSERT_EQ(schedule.size(), 4u);
+    EXPECT_EQ(schedule[2], lowered ? "3.5-4ms cpu0 holder" : "3.5-4.5ms cpu0 peer");
+  }
+}
+
 TEST_F(SimPlatformLocks, what_is_read_back_is_not_what_was_lent)
 {
   ThreadId low = 0;

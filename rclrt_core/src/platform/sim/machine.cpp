@@ -131,9 +131,6 @@ void Machine::lend_urgency()
   while (changed) {
     changed = false;
     for (std::size_t waiter = 0; waiter < threads_.size(); ++waiter) {
-      if (threads_[waiter]->state != State::kBlocked) {
-        continue;
-      }
       for (std::size_t holder = 0; holder < threads_.size(); ++holder) {
         const auto & held = threads_[holder]->held;
         const bool waits = std::find(held.begin(), held.end(), threads_[waiter]->key) != held.end();
@@ -215,9 +212,6 @@ void Machine::make_ready(VirtualThread & thread)
   thread.key = nullptr;
   thread.until = kNever;
   thread.order = ++tail_;
-  if (inheritance_) {
-    lend_urgency();  // What it waited for is held by somebody who need not hurry for it any more.
-  }
 }
 
 void Machine::reschedule()
