@@ -456,14 +456,36 @@ TEST(Refusal, fails_spin_when_attributes_are_required)
 
 TEST(Off, never_asks_the_operating_system)
 {
-  EngineOptions options;
-  options.attributes_mode = AttributesMode::kOff;
-  EngineOnSim engine(options);
-  Observed seen;
-  engine.add(observing(engine, "a", fifo(10), &seen));
-  engine.run(20, {{1, "a"}});
-  EXPECT_EQ(seen.policy, SchedulingPolicy::kOther);
-  EXPECT_TRUE(engine.engine.findings().empty());
+  for (const ExecutionModel model :
+       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    EngineOptions options;
+    options.model = model;
+    options.attributes_mode = AttributesMode::kOff;
+    EngineOnSim engine(options);
+    Observed seen;
+    engine.add(observing(engine, "a", fifo(10), &seen));
+    CallbackOptions timer = engine.callback_options("b", milliseconds(1));
+    timer.attributes = fifo(20);
+    TimerOptions every_5_ms;
+    every_5_ms.period = milliseconds(5);
+    engine.add_timer(std::move(timer), every_5_ms);
+    std::vector<ThreadReport> threads;
+    engine.run(20, {{1, "a"}}, [&] {
+      engine.sim.sleep_until(at_ms(10));
+      EXPECT_TRUE(engine.engine.set_attributes(engine.callbacks.at("a"), fifo(30)).ok());
+      EXPECT_TRUE(engine.engine.set_timer_thread(fifo(96)).ok());
+      threads = engine.engine.threads();
+    });
+    EXPECT_EQ(seen.policy, SchedulingPolicy::kOther);
+    EXPECT_EQ(engine.statistics("b").executed, 3u);
+    EXPECT_EQ(engine.sim.counts().apply, 0) << to_string(model);
+    EXPECT_FALSE(threads.empty());
+    for (const ThreadReport & thread : threads) {
+      // Not what they were started with, either.
+      EXPECT_EQ(thread.in_force.policy, SchedulingPolicy::kOther) << thread.name;
+    }
+    EXPECT_TRUE(engine.engine.findings().empty());
+  }
 }
 
 }  // namespace
