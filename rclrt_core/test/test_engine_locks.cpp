@@ -201,12 +201,6 @@ TEST_P(RandomReleases, run_no_less_urgent_job_while_one_waits)
 
 TEST_P(RandomReleases, run_no_less_urgent_job_also_while_a_waker_is_held_up_in_its_system_call)
 {
-  if (GetParam() == ExecutionModel::kPool) {
-    GTEST_SKIP()
-      << "fails: who takes a job sends for a thread for the next one only if the waker of "
-         "the one on its way has not changed the word yet; that waker may have lost its "
-         "CPU between the word and the system call";
-  }
   for (unsigned seed = 0; seed < 20; ++seed) {
     EXPECT_EQ(longest_inversion_ns(seed, {true, true}, kCost), 0) << "seed " << seed;
   }
@@ -256,7 +250,8 @@ TEST(LockSections, of_a_job_from_its_release_to_sleep_are_three)
       locks.push_back(engine.sim.counts().lock);
     }
   });
-  for (std::size_t i = 1; i < locks.size(); ++i) {
+  // The first job is let pass: its thread is given other attributes, which takes two more.
+  for (std::size_t i = 2; i < locks.size(); ++i) {
     EXPECT_LE(locks[i] - locks[i - 1], 3) << "job " << i;
   }
 }
