@@ -189,13 +189,13 @@ TEST(Attributes, a_thread_that_moves_to_another_cpu_holds_no_lock)
   EXPECT_EQ(t.sim.moves_with_a_mutex, 0);
 }
 
-TEST(Refusal, of_a_move_leaves_nothing_and_is_told)
+TEST(Refusal, of_cpus_leaves_the_priority_and_is_told)
 {
   TwoCpus t;
   t.refuses = true;
   t.run();
   EXPECT_EQ(
-    t.ran_with, (std::vector<SchedulingPolicy>{SchedulingPolicy::kFifo, SchedulingPolicy::kOther}));
+    t.ran_with, (std::vector<SchedulingPolicy>{SchedulingPolicy::kFifo, SchedulingPolicy::kFifo}));
   const std::vector<Finding> findings = t.engine.findings();
   EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding & finding) {
     return finding.subject == "on 1" && finding.error_number == EINVAL;

@@ -109,7 +109,7 @@ private:
     }
     const MessageInfo info = intra_process_info();
     // Receivers are woken when all have their message and no lock is held.
-    const rclrt_core::WakeBatch batch;
+    const rclrt_core::Publication publication;
     if (inboxes.size() == 1) {
       detail::offer<M>(*inboxes.begin(), std::move(message), info);
       return;
