@@ -243,7 +243,7 @@ TEST(LockSections, of_a_release_are_one)
   EXPECT_EQ(sections(engine, [&] { engine.engine.notify(*engine.callbacks.at("a"), 1000); }), 1);
 }
 
-TEST(LockSections, of_a_job_from_its_release_to_sleep_are_three)
+TEST(LockSections, of_a_job_from_its_release_to_sleep_are_three_if_its_thread_needs_no_change)
 {
   // The release; the thread that finds the job; the same thread when the job has ended, which finds
   // no other.
@@ -256,7 +256,7 @@ TEST(LockSections, of_a_job_from_its_release_to_sleep_are_three)
       locks.push_back(engine.sim.counts().lock);
     }
   });
-  for (std::size_t i = 1; i < locks.size(); ++i) {
+  for (std::size_t i = 2; i < locks.size(); ++i) {
     EXPECT_LE(locks[i] - locks[i - 1], 3) << "job " << i;
   }
 }
