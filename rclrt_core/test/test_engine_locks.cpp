@@ -237,7 +237,7 @@ TEST(LockSections, of_a_release_are_one)
   EXPECT_EQ(sections(engine, [&] { engine.engine.notify(*engine.callbacks.at("a"), 1000); }), 1);
 }
 
-TEST(LockSections, of_a_job_from_its_release_to_sleep_are_three)
+TEST(LockSections, of_a_job_from_its_release_to_sleep_are_three_if_its_thread_needs_no_change)
 {
   // The release; the thread that finds the job; the same thread when the job has ended, which finds
   // no other.
@@ -250,7 +250,6 @@ TEST(LockSections, of_a_job_from_its_release_to_sleep_are_three)
       locks.push_back(engine.sim.counts().lock);
     }
   });
-  // The first job is let pass: its thread is given other attributes, which takes two more.
   for (std::size_t i = 2; i < locks.size(); ++i) {
     EXPECT_LE(locks[i] - locks[i - 1], 3) << "job " << i;
   }
