@@ -188,7 +188,7 @@ std::unique_ptr<detail::PendingResponse> ClientBase::claim(int64_t id)
 int64_t ClientBase::send_request(
   const void * request, std::unique_ptr<detail::PendingResponse> pending)
 {
-  const rclrt_core::WakeBatch batch;
+  const rclrt_core::Publication publication;
   std::lock_guard<rclrt_core::Mutex> lock(*pending_mutex_);
   // Looked at under the lock: shutdown takes out what waits after ok() has become false.
   if (!context_->ok()) {

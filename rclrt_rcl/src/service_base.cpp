@@ -70,7 +70,7 @@ void ResponseSender::send(const RequestHeader & header, void * response) const
     throw Error("answering a request to '" + name_ + "': the service does not exist any more");
   }
   rmw_request_id_t id = header.id;
-  const rclrt_core::WakeBatch batch;
+  const rclrt_core::Publication publication;
   const rcl_ret_t result = rcl_send_response(service.get(), &id, response);
   if (result == RCL_RET_TIMEOUT) {
     rcutils_reset_error();
