@@ -280,6 +280,7 @@ TYPED_TEST(Publications, from_threads_that_are_not_ours_release_the_more_urgent_
   Attributes after;
   std::thread([&] {
     before = attributes_here();
+    this->published_at = now_ns();
     publisher->publish(Time());
     after = attributes_here();
   }).join();
@@ -390,6 +391,7 @@ TYPED_TEST(Publications, of_answers_release_the_more_urgent_client_first)
   this->spin();
   ASSERT_TRUE(of_mid->wait_for_service(seconds(30)));
   ASSERT_TRUE(of_high->wait_for_service(seconds(30)));
+  this->published_at = now_ns();
   of_mid->async_send_request(
     std::make_shared<Get::Request>(), [](rclcpp::Client<Get>::SharedFuture) { compute(); });
   this->expect_high_before_mid();
