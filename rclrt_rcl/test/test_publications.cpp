@@ -431,10 +431,10 @@ TYPED_TEST(Publications, of_requests_release_the_more_urgent_server_first)
 TYPED_TEST(Publications, of_answers_release_the_more_urgent_client_first)
 {
   this->counts_empty = true;
-  const auto mid = this->node->template create_client<Get>(
-    "get", QoS::services(), this->template option<ClientOptions>("mid", kMid));
   const auto high = this->node->template create_client<Get>(
     "get", QoS::services(), this->template option<ClientOptions>("high", kHigh));
+  const auto mid = this->node->template create_client<Get>(
+    "get", QoS::services(), this->template option<ClientOptions>("mid", kMid));
   this->keep(this->node->template create_service<Get>(
     "get", [](const Get::Request &, Get::Response &) {}, QoS::services(),
     this->template option<ServiceOptions>("server", kLow)));

@@ -384,8 +384,8 @@ TYPED_TEST(Publications, of_requests_release_the_more_urgent_server_first)
 TYPED_TEST(Publications, of_answers_release_the_more_urgent_client_first)
 {
   this->counts_empty = true;
-  const auto of_mid = this->mid->template create_client<Get>("get");
   const auto of_high = this->high->template create_client<Get>("get");
+  const auto of_mid = this->mid->template create_client<Get>("get");
   this->kept.push_back(this->low->template create_service<Get>(
     "get", [](std::shared_ptr<Get::Request>, std::shared_ptr<Get::Response>) {}));
   this->spin();
