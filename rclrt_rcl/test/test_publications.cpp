@@ -171,8 +171,7 @@ protected:
   {
     auto high = option<SubscriptionOptions>("high", kHigh);
     high.use_intra_process = pointers;
-    keep(
-      this->node->template create_subscription<Log>("topic", 10, [](const Log &) {}, high));
+    keep(this->node->template create_subscription<Log>("topic", 10, [](const Log &) {}, high));
   }
   std::shared_ptr<Waitable> make_waitable_mid()
   {
@@ -191,9 +190,7 @@ protected:
     EXPECT_EQ(
       rcl_subscription_set_on_new_message_callback(
         reader->handle().get(),
-        [](const void * self, std::size_t) {
-          static_cast<const Publications *>(self)->called_();
-        },
+        [](const void * self, std::size_t) { static_cast<const Publications *>(self)->called_(); },
         this),
       RCL_RET_OK);
     return reader;
@@ -247,7 +244,7 @@ protected:
   }
 
   bool counts_empty = false;  // also jobs that find nothing to take
-  bool pointers = false;  // of subscriptions made from now on
+  bool pointers = false;      // of subscriptions made from now on
   std::shared_ptr<Node> outside = this->make_node("outside");
 
 private:
@@ -359,7 +356,8 @@ TYPED_TEST(Publications, are_not_held_up_by_a_callback_that_is_less_urgent_than_
 TYPED_TEST(Publications, are_not_held_up_by_a_thread_that_is_less_urgent_than_what_they_released)
 {
   if (std::is_same_v<TypeParam, Events>) {
-    GTEST_SKIP() << "here the thread that publishes runs 'high', after the callback that has published";
+    GTEST_SKIP()
+      << "here the thread that publishes runs 'high', after the callback that has published";
   }
   const auto publisher = this->node->template create_publisher<Log>("topic", 10);
   this->subscribe_high();
