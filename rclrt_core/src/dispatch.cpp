@@ -21,8 +21,6 @@ void erase_from(Set & set, Node & node)
 
 }  // namespace
 
-void raise_publisher(Platform & platform, Attributes wanted) noexcept;
-
 void Engine::Impl::unlink(GroupQueue & queue) noexcept
 {
   if (queue.in_lane.is_linked()) {
@@ -107,7 +105,6 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
       return;
     }
     inherit_from_publisher(callback);
-    raise_publisher(platform, attributes.complete(callback.attributes));
     release(callback, now, now, count, publisher ? &publisher->job : nullptr, wakes);
   }
   wakes.wake_or_defer();

@@ -26,10 +26,6 @@ struct DeferredWakes
 {
   int depth = 0;
   WakeList wakes;
-  Platform * raised_by = nullptr;
-  bool refused = false;
-  Attributes before;
-  Attributes now;
 };
 
 thread_local DeferredWakes deferred;
@@ -84,43 +80,12 @@ void WakeList::append(WakeList & other) noexcept
   other.clear();
 }
 
-Publication::Publication() noexcept { ++deferred.depth; }
+WakeBatch::WakeBatch() noexcept { ++deferred.depth; }
 
-Publication::~Publication()
+WakeBatch::~WakeBatch()
 {
-  if (--deferred.depth > 0) {
-    return;
-  }
-  deferred.wakes.wake_all();
-  deferred.refused = false;
-  if (deferred.raised_by) {
-    Platform & platform = *std::exchange(deferred.raised_by, nullptr);
-    platform.apply(platform.current_thread(), deferred.before);
-  }
-}
-
-void raise_publisher(Platform & platform, Attributes wanted) noexcept
-{
-  if (
-    deferred.depth == 0 || deferred.refused ||
-    (wanted.policy != SchedulingPolicy::kFifo && wanted.policy != SchedulingPolicy::kRoundRobin)) {
-    return;
-  }
-  wanted.policy = SchedulingPolicy::kFifo;
-  wanted.cpu_affinity = CpuSet();
-  if (!deferred.raised_by) {
-    if (platform.read_back(platform.current_thread(), &deferred.before) != 0) {
-      return;
-    }
-    deferred.before.cpu_affinity = CpuSet();
-    deferred.now = deferred.before;
-  }
-  if (more_urgent(wanted, deferred.now)) {
-    deferred.refused = platform.apply(platform.current_thread(), wanted) != 0;
-    if (!deferred.refused) {
-      deferred.raised_by = &platform;
-      deferred.now = wanted;
-    }
+  if (--deferred.depth == 0) {
+    deferred.wakes.wake_all();
   }
 }
 

@@ -264,21 +264,19 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// A scope around a call that may notify while the middleware holds locks. While one exists on a thread,
-/// releases made by this thread queue their jobs at once but wake nobody, and the thread is at least as
-/// urgent as the most urgent job that it has released. The destructor wakes, then gives the thread back what
-/// it had. Nests. No allocation. While it exists, do not wait on this thread for an engine to stop or end,
-/// and keep the engines' platforms: threads that were taken for its releases end when it has woken them.
-class Publication
+/// Defers wake-ups: while one exists on a thread, releases made by this thread queue their jobs at
+/// once but wake nobody; the destructor does. Put one around a call that may notify while the
+/// middleware holds locks which the woken callback will want. Nests. No allocation. While it exists, do
+/// not wait on this thread for an engine to stop or end, and keep the engines' platforms: threads that
+/// were taken for its releases end when it has woken them.
+class WakeBatch
 {
 public:
-  Publication() noexcept;
-  ~Publication();
-  Publication(const Publication &) = delete;
-  Publication & operator=(const Publication &) = delete;
+  WakeBatch() noexcept;
+  ~WakeBatch();
+  WakeBatch(const WakeBatch &) = delete;
+  WakeBatch & operator=(const WakeBatch &) = delete;
 };
-
-using WakeBatch = Publication;
 
 }  // namespace rclrt_core
 
