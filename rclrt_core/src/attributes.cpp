@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "urgency.hpp"
+
 namespace rclrt_core
 {
 namespace
@@ -134,7 +136,7 @@ bool operator==(const Attributes & a, const Attributes & b) noexcept
 {
   return a.policy == b.policy && a.priority == b.priority && a.nice == b.nice &&
          a.runtime == b.runtime && a.deadline == b.deadline && a.period == b.period &&
-         a.cpu_affinity == b.cpu_affinity;
+         a.cpu_affinity == b.cpu_affinity && a.inherited_by_children == b.inherited_by_children;
 }
 
 std::string to_string(const Attributes & attributes)
@@ -154,26 +156,25 @@ std::string to_string(const Attributes & attributes)
   return text;
 }
 
+uint32_t urgency_level(const Attributes & attributes) noexcept
+{
+  constexpr uint32_t kLevelsOfAClass = 256;
+  uint32_t within = 0;
+  if (has_priority(attributes.policy)) {
+    within = static_cast<uint32_t>(attributes.priority);
+  } else if (urgency_class(attributes.policy) == 1) {
+    within = static_cast<uint32_t>(20 - (has_nice(attributes.policy) ? attributes.nice : 0));
+  }
+  return static_cast<uint32_t>(urgency_class(attributes.policy)) * kLevelsOfAClass + within;
+}
+
 bool more_urgent(const Attributes & a, const Attributes & b) noexcept
 {
-  const int class_a = urgency_class(a.policy);
-  const int class_b = urgency_class(b.policy);
-  if (class_a != class_b) {
-    return class_a > class_b;
-  }
-  switch (class_a) {
-    case 4:
-      return a.deadline < b.deadline;
-    case 3:
-      return a.priority > b.priority;
-    case 1: {
-      const int nice_a = has_nice(a.policy) ? a.nice : 0;
-      const int nice_b = has_nice(b.policy) ? b.nice : 0;
-      return nice_a < nice_b;
-    }
-    default:
-      return false;
-  }
+  const auto relative_deadline = [](const Attributes & attributes) {
+    return attributes.policy == SchedulingPolicy::kDeadline ? attributes.deadline.count()
+                                                            : INT64_MAX;
+  };
+  return outranks(urgency_level(a), relative_deadline(a), urgency_level(b), relative_deadline(b));
 }
 
 Status validate(const Attributes & attributes, int cpu_count, const std::string & subject)

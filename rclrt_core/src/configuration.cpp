@@ -50,51 +50,55 @@ Status validate(const CallbackOptions & options, const TimerOptions * timer, int
 
 Lane & Engine::Impl::new_lane(const std::string & name, const Attributes & lane_attributes)
 {
-  // That of a group that is gone, if its threads are gone too.
+  const AttributesEntry & entry = attributes.intern(lane_attributes);
+  // The lane of a group that is gone, if its threads are gone too.
   for (Lane & lane : lanes) {
-    if (&lane != shared_lane && lane.parallelism == 0 && lane.threads == 0) {
+    if (&lane != shared_lane && &lane != timer_lane && lane.parallelism == 0 && lane.threads == 0) {
       lane.name = name;
-      lane.attributes = lane_attributes;
+      lane.attributes = &entry;
       return lane;
     }
   }
-  lanes.emplace_back(*options.policy);
-  lanes.back().name = name;
-  lanes.back().attributes = lane_attributes;
+  std::list<Lane> made(1);
+  made.front().name = name;
+  made.front().attributes = &entry;
+  const Lock lock(*mutex);
+  lanes.splice(lanes.end(), made);
   return lanes.back();
 }
 
 // The execution model: which lane serves which group.
 void Engine::Impl::place(GroupNode & group)
 {
-  Lane * lane = shared_lane;
-  if (options.model == ExecutionModel::kIsolated) {
-    lane = &new_lane(group.name(), group.options().attributes);
-  }
-  lane->parallelism += group.parallelism;
+  Lane & lane = options.model == ExecutionModel::kIsolated
+                  ? new_lane(group.name(), group.options().attributes)
+                  : *shared_lane;
+  lane.parallelism += group.parallelism;
   if (group.queue) {  // it was here before, and a job that still runs leads to its queues
-    group.queue->lane = lane;
+    const Lock lock(*mutex);
+    group.queue->lane = &lane;
     return;
   }
-  group.queue = std::make_unique<GroupQueue>(&group, lane, *options.policy);
+  group.queue = std::make_unique<GroupQueue>(&group, &lane);
   if (timer_lane) {
-    group.timer_queue = std::make_unique<GroupQueue>(&group, timer_lane, *options.policy);
+    group.timer_queue = std::make_unique<GroupQueue>(&group, timer_lane);
   }
 }
 
 // Takes back what place() gave. The threads of a lane of its own end as soon as they are idle.
-void Engine::Impl::displace(GroupNode & group, WakeList & wakes)
+void Engine::Impl::displace(GroupNode & group, Calls & calls)
 {
   Lane & lane = *group.queue->lane;
   lane.parallelism -= group.parallelism;
   if (options.model != ExecutionModel::kIsolated) {
     return;
   }
+  const Lock lock(*mutex);
   for (const auto & worker : workers) {
     if (worker->lane == &lane) {
       worker->retired = true;
       if (worker->sleeping) {
-        take_from_sleep(*worker, wakes);
+        take_from_sleep(*worker, {}, calls);
       }
     }
   }
@@ -113,11 +117,12 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
       std::to_string(group_options.parallelism) + " is more than " +
       std::to_string(kMaxParallelism));
   }
-  auto node = std::make_shared<GroupNode>(std::move(group_options));
-  node->parallelism = node->options().parallelism != 0
-                        ? node->options().parallelism
-                        : static_cast<uint32_t>(std::max(cpus, kMinReentrantParallelism));
-  Lock threads_lock(*threads_mutex);
+  auto node = std::make_shared<GroupNode>(std::move(group_options), this);
+  node->parallelism =
+    node->options().parallelism != 0
+      ? node->options().parallelism
+      : static_cast<uint32_t>(std::max(dispatch.cpus(), kMinReentrantParallelism));
+  const Lock configuration_lock(*configuration);
   const Status accepted = accept(node);
   if (accepted.ok()) {
     *group = std::move(node);
@@ -127,71 +132,50 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
 
 Status Engine::Impl::add_group_again(const std::shared_ptr<Group> & group)
 {
-  Lock threads_lock(*threads_mutex);
+  const Lock configuration_lock(*configuration);
   // Anything the engine has handed out is a GroupNode.
   const auto node = std::static_pointer_cast<GroupNode>(group);
-  {
-    Lock lock(*mutex);
-    const bool is_ours =
-      node && std::any_of(lanes.begin(), lanes.end(), [&node](const Lane & lane) {
-        return &lane == node->queue->lane;
-      });
-    if (!is_ours || std::find(groups.begin(), groups.end(), node) != groups.end()) {
-      return Status::error("add_group_again(): not a group that was removed from this engine");
-    }
+  if (!node || node->engine != this || node->known) {
+    return Status::error("add_group_again(): not a group that was removed from this engine");
   }
   return accept(node);
 }
 
 Status Engine::Impl::accept(const std::shared_ptr<GroupNode> & node)
 {
-  reap();
-  Lane * lane = nullptr;
-  {
-    Lock lock(*mutex);
-    place(*node);
-    attributes.intern(node->options().attributes);
-    groups.push_back(node);
-    lane = node->queue->lane;
+  join_retired();
+  place(*node);
+  node->known = true;
+  const Status grown = accepts_threads ? grow(*node->queue->lane) : Status{};
+  if (!grown.ok()) {
+    Calls calls;
+    node->known = false;
+    displace(*node, calls);
+    calls.go();
   }
-  const Status grown = accepts_threads ? grow(*lane) : Status{};
-  if (grown.ok()) {
-    return grown;
-  }
-  WakeList wakes;
-  {
-    Lock lock(*mutex);
-    displace(*node, wakes);
-    groups.erase(std::find(groups.begin(), groups.end(), node));
-  }
-  wakes.wake_or_defer();
   return grown;
 }
 
 Status Engine::Impl::remove_group(const std::shared_ptr<Group> & group)
 {
-  WakeList wakes;
-  {
-    Lock threads_lock(*threads_mutex);
-    Lock lock(*mutex);
-    const auto found = std::find(groups.begin(), groups.end(), group);
-    if (found == groups.end()) {
-      return Status::error("remove_group(): not a group of this engine");
-    }
-    GroupNode & node = **found;
-    if (node.callbacks > 0) {
-      return Status::error(
-        "remove_group(): group '" + node.name() + "' still has " + std::to_string(node.callbacks) +
-        " callbacks; remove them first");
-    }
-    displace(node, wakes);
-    groups.erase(found);  // a run in progress keeps it alive
+  const Lock configuration_lock(*configuration);
+  const auto node = std::static_pointer_cast<GroupNode>(group);
+  if (!node || node->engine != this || !node->known) {
+    return Status::error("remove_group(): not a group of this engine");
   }
-  wakes.wake_or_defer();
+  if (node->callbacks > 0) {
+    return Status::error(
+      "remove_group(): group '" + node->name() + "' still has " + std::to_string(node->callbacks) +
+      " callbacks; remove them first");
+  }
+  Calls calls;
+  displace(*node, calls);
+  node->known = false;  // a run in progress keeps it alive
+  calls.go();
   return {};
 }
 
-AttributesId Engine::Impl::attributes_of(const Attributes & own, const GroupNode & group)
+const AttributesEntry & Engine::Impl::attributes_of(const Attributes & own, const GroupNode & group)
 {
   Attributes wanted = own;
   if (wanted.policy == SchedulingPolicy::kUnchanged) {
@@ -214,91 +198,83 @@ Status Engine::Impl::add_callback(
   if (timer && callback_options.overrun_rule != OverrunRule::kQueueAll) {
     callback_options.depth = 1;
   }
-  WakeList wakes;
-  {
-    Lock lock(*mutex);
-    const auto found = std::find(groups.begin(), groups.end(), group);
-    if (found == groups.end()) {
-      return Status::error(
-        "callback '" + callback_options.name + "': its group is not one of this engine");
-    }
-    if (callbacks.count(callback_options.name) > 0) {
-      return Status::error(
-        "callback '" + callback_options.name +
-        "': the name is taken; names must be unique within an engine");
-    }
-    if (timer && !has_clock(timer->clock)) {
-      return Status::error(
-        "callback '" + callback_options.name + "': unknown clock " + std::to_string(timer->clock));
-    }
-    GroupNode & group_node = **found;
-    const AttributesId asked = attributes_of(callback_options.attributes, group_node);
-    auto node = std::make_shared<CallbackNode>(std::move(callback_options), next_callback++);
-    node->group = *found;
-    node->attributes = asked;
-    const bool on_timer_lane = group_node.timer_queue && node->kind() == CallbackKind::kTimer;
-    node->queue = on_timer_lane ? group_node.timer_queue.get() : group_node.queue.get();
-    if (node->priority == 0) {
-      node->priority = attributes.asked(node->attributes).priority;
-    }
-    ++group_node.callbacks;
-    callbacks.emplace(node->name(), node);
-    if (timer) {
-      node->timer = std::make_unique<TimerNode>();
-      node->timer->callback = node.get();
-      node->timer->period_ns = timer->period.count();
-      node->timer->clock = timer->clock;
-      node->timer->one_shot = timer->one_shot;
-      if (timer->autostart) {
-        arm(*node->timer, timer->first.value_or(timer->period).count(), wakes);
-      }
-    }
-    *callback = node;
+  const std::string subject = "callback '" + callback_options.name + "'";
+  const auto group_node = std::static_pointer_cast<GroupNode>(group);
+  const Lock configuration_lock(*configuration);
+  if (!group_node || group_node->engine != this || !group_node->known) {
+    return Status::error(subject + ": its group is not one of this engine");
   }
-  wakes.wake_or_defer();
+  if (callbacks.count(callback_options.name) > 0) {
+    return Status::error(subject + ": the name is taken; names must be unique within an engine");
+  }
+  if (timer && !has_clock(timer->clock)) {
+    return Status::error(subject + ": unknown clock " + std::to_string(timer->clock));
+  }
+  const AttributesEntry & asked = attributes_of(callback_options.attributes, *group_node);
+  auto node = std::make_shared<CallbackNode>(std::move(callback_options), next_callback++, this);
+  node->group = group_node;
+  node->policy = node->cpus = &asked;
+  const bool on_timer_lane = group_node->timer_queue && node->kind() == CallbackKind::kTimer;
+  node->queue = on_timer_lane ? group_node->timer_queue.get() : group_node->queue.get();
+  if (node->priority == 0) {
+    node->priority = asked.asked.priority;
+  }
+  ++group_node->callbacks;
+  callbacks.emplace(node->name(), node);
+  *callback = node;
+  if (!timer) {
+    return {};
+  }
+  node->timer = std::make_unique<TimerNode>();
+  node->timer->callback = node.get();
+  node->timer->period_ns = timer->period.count();
+  node->timer->clock = timer->clock;
+  node->timer->one_shot = timer->one_shot;
+  if (timer->autostart) {
+    Calls calls;
+    {
+      const Lock lock(*mutex);
+      arm(*node->timer, timer->first.value_or(timer->period).count(), calls);
+    }
+    calls.go();
+  }
   return {};
 }
 
-CallbackNode * Engine::Impl::known(const std::shared_ptr<Callback> & callback) const
+CallbackNode * Engine::Impl::known(const std::shared_ptr<Callback> & callback) const noexcept
 {
-  if (!callback) {
-    return nullptr;
-  }
-  const auto found = callbacks.find(callback->name());
-  return found != callbacks.end() && found->second == callback ? found->second.get() : nullptr;
+  // Anything an engine has handed out is a CallbackNode.
+  auto * const node = static_cast<CallbackNode *>(callback.get());
+  return node && node->engine == this && !node->removed ? node : nullptr;
 }
 
-CallbackNode * Engine::Impl::known_timer(const std::shared_ptr<Callback> & callback) const
+CallbackNode * Engine::Impl::known_timer(const std::shared_ptr<Callback> & callback) const noexcept
 {
-  CallbackNode * node = known(callback);
+  CallbackNode * const node = known(callback);
   return node && node->timer ? node : nullptr;
 }
 
 void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
 {
-  std::shared_ptr<CallbackNode> last;  // destroyed without the lock
-  Lock lock(*mutex);
-  CallbackNode * node = known(callback);
-  if (!node) {
-    return;
+  std::shared_ptr<CallbackNode> last;  // destroyed without the locks
+  const Lock configuration_lock(*configuration);
+  {
+    const Lock lock(*mutex);
+    CallbackNode * const node = known(callback);
+    if (!node) {
+      return;
+    }
+    last = node->shared_from_this();
+    node->removed = true;
+    if (node->timer) {
+      clocks[node->timer->clock]->queue.disarm(*node->timer);
+      node->timer->cancelled = true;
+    }
+    ready.withdraw(*node);
+    forget_taken(*node);
   }
-  last = node->shared_from_this();
-  node->removed = true;
-  if (node->timer) {
-    clocks[node->timer->clock].queue.disarm(*node->timer);
-    node->timer->cancelled = true;
-  }
-  drop_waiting(*node);
-  GroupNode & group = *node->queue->group;
-  if (node->in_bring.is_linked()) {
-    group.bring_together.erase(group.bring_together.iterator_to(*node));
-  }
-  if (node->in_taken.is_linked()) {
-    group.taken.erase(group.taken.iterator_to(*node));
-    reorder(group);
-  }
-  --group.callbacks;
-  callbacks.erase(node->name());
+  --last->group->callbacks;
+  callbacks.erase(last->name());
 }
 
 bool Engine::Impl::wait_until_idle(const std::shared_ptr<Callback> & callback)
@@ -325,6 +301,17 @@ bool Engine::Impl::wait_until_idle(const std::shared_ptr<Callback> & callback)
   return true;
 }
 
+// Whatever depends on the attributes of a callback.
+void Engine::Impl::set_policy(CallbackNode & callback, const AttributesEntry & entry) noexcept
+{
+  ready.change(callback, [&] {
+    callback.policy = callback.cpus = &entry;
+    if (callback.own_priority == 0) {
+      callback.priority = entry.asked.priority;
+    }
+  });
+}
+
 Status Engine::Impl::set_attributes(
   const std::shared_ptr<Callback> & callback, const Attributes & wanted)
 {
@@ -336,17 +323,14 @@ Status Engine::Impl::set_attributes(
   if (!valid.ok()) {
     return valid;
   }
-  Lock lock(*mutex);
-  CallbackNode * node = known(callback);
+  const Lock configuration_lock(*configuration);
+  CallbackNode * const node = known(callback);
   if (!node) {
     return Status::error("callback '" + callback->name() + "' is not in this engine");
   }
-  unlink(*node);
-  node->attributes = attributes_of(wanted, *node->queue->group);
-  if (node->own_priority == 0) {
-    node->priority = attributes.asked(node->attributes).priority;
-  }
-  link(*node);
+  const AttributesEntry & entry = attributes_of(wanted, *node->group);
+  const Lock lock(*mutex);
+  set_policy(*node, entry);
   return {};
 }
 
@@ -359,18 +343,21 @@ Status Engine::Impl::set_timer_thread(const Attributes & wanted)
   if (wanted.policy == SchedulingPolicy::kExt) {
     return Status::error(kTimerThreadExt);
   }
-  int error = 0;
+  std::shared_ptr<Worker> driver;
   {
-    Lock lock(*mutex);
+    const Lock configuration_lock(*configuration);
     timer_thread = wanted;
-    Worker * const driver = timer_driver;
-    const bool exists = driver && driver != inline_worker.get() && !driver->lane &&
-                        !driver->keeps_attributes && driver->begun && !driver->ended;
+    const AttributesEntry & entry = attributes.intern(wanted);
+    const Lock lock(*mutex);
+    const bool exists = timer_driver && timer_driver != inline_worker.get() &&
+                        !timer_driver->lane && !timer_driver->keeps_attributes;
     if (exists) {
-      const AttributesId id = attributes.intern(wanted);
-      error = give(*driver, {id});
+      driver = timer_driver->shared_from_this();
+      driver->urgency.decide({&entry, &entry});
     }
   }
+  // Without the locks. If the thread is just starting or has ended, this does nothing.
+  const int error = driver ? driver->urgency.settle().error : 0;
   if (error != 0) {
     add_finding(platform.explain("the timer thread", wanted, error));
   }

@@ -1,204 +1,153 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Release -> queue -> pick -> finish. Everything here runs under the engine's lock and costs O(log n), but for
-// reorder() and the demand of a queue.
+#include "dispatch.hpp"
 
 #include <algorithm>
 
-#include "engine_impl.hpp"
-
 namespace rclrt_core
 {
-namespace
-{
 
-template <typename Set, typename Node>
-void erase_from(Set & set, Node & node)
+void Dispatch::released(const CallbackNode & callback, Calls & calls) noexcept
 {
-  set.erase(set.iterator_to(node));
-}
-
-}  // namespace
-
-void Engine::Impl::unlink(GroupQueue & queue) noexcept
-{
-  if (queue.in_lane.is_linked()) {
-    erase_from(queue.lane->ready, queue);
+  if (callback.queue->in_lane.is_linked()) {
+    send_for(*callback.queue->lane, callback, calls);
+  } else {
+    lend_to_runner(*callback.queue->group, calls);
   }
 }
 
-void Engine::Impl::link(GroupQueue & queue) noexcept
+void Dispatch::ready_again(GroupQueue & queue, Calls & calls) noexcept
 {
-  if (!queue.in_lane.is_linked() && !queue.callbacks.empty() && queue.group->has_room()) {
-    queue.lane->ready.insert(queue);
+  send_for(*queue.lane, queue.first(), calls);
+}
+
+void Dispatch::begin(Lane & lane, Calls & calls) noexcept
+{
+  for (const GroupQueue & queue : lane.ready) {
+    send_for(lane, queue.first(), calls);
   }
 }
 
-// A queue's place in its lane follows from its most urgent callback: it leaves the lane before the
-// callback's key changes and comes back after.
-void Engine::Impl::unlink(CallbackNode & callback) noexcept
+void Dispatch::send_for(Lane & lane, const CallbackNode & callback, Calls & calls) noexcept
 {
-  unlink(*callback.queue);
-  if (callback.in_group.is_linked()) {
-    erase_from(callback.queue->callbacks, callback);
-  }
-}
-
-void Engine::Impl::link(CallbackNode & callback) noexcept
-{
-  insert(callback);
-  link(*callback.queue);
-}
-
-// A later message with an earlier deadline waits for the oldest to be run, and lends it its own.
-TimePoint Engine::Impl::deadline_while_waiting(const CallbackNode & callback) const noexcept
-{
-  const TimePoint earliest = callback.backlog.earliest_deadline();
-  // Who has never handed anything on will not do so with what others have taken, which may be long past.
-  return callback.in_bring.is_linked() ? std::min(earliest, earliest_to_bring_together(callback))
-                                       : earliest;
-}
-
-void Engine::Impl::insert(CallbackNode & callback) noexcept
-{
-  if (callback.backlog.empty()) {
-    return;
-  }
-  const Job place = callback.head;
-  callback.head = {callback.backlog.front(), callback.priority};
-  if (callback.keeps_place) {
-    callback.head.release = place.release;
-    callback.head.sequence = place.sequence;
-  }
-  callback.head.deadline = deadline_while_waiting(callback);
-  callback.queue->callbacks.insert(callback);
-}
-
-// What the callbacks of a group would bring together has changed, and so may their order. O(n) in those that
-// have handed something on before, O(log n) for each of them that waits and has another deadline now.
-void Engine::Impl::reorder(GroupNode & group) noexcept
-{
-  for (CallbackNode & callback : group.bring_together) {
-    const bool waits = callback.in_group.is_linked();
-    if (waits && callback.head.deadline != deadline_while_waiting(callback)) {
-      unlink(callback);
-      link(callback);
+  wake_one(lane, callback, calls);
+  // Threads that suffice do not depend on who was to wake them.
+  const Demand wanted = callback.demand();
+  for (Worker & worker : lane.crew.coming) {
+    if (suffices(worker, wanted)) {
+      wake_too(worker, calls);
     }
   }
 }
 
-void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
+// Wake a sleeper, unless enough are coming. A reentrant group may have more work than one: whoever takes a job
+// sends for the next.
+bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Calls & calls) noexcept
 {
-  if (count == 0) {
+  const Demand wanted = callback.demand();
+  if (lane.crew.idle.empty()) {
+    if (visitor_) {
+      call(*visitor_, calls);
+    }
+    raise_one(lane, wanted, calls);
+    return false;
+  }
+  if (enough_are_coming(lane, wanted)) {
+    return false;
+  }
+  Worker & worker = lane.crew.choose(wanted);
+  // A sleeper that is less urgent than its job would not get the CPU to make itself more urgent, so the waker
+  // does that; the same if it may not run where the job may: its own CPU may be busy for long. To make itself less
+  // urgent is the worker's own business. A sleeper has no deadline: it is always given one.
+  const bool raise =
+    wanted.policy->is_ext() ? worker.has_slot : !suffices(worker.urgency.decided(), wanted);
+  if (raise && !worker.keeps_attributes) {
+    worker.urgency.decide(wanted);
+  }
+  take_from_sleep(worker, callback.urgency, calls);
+  return true;
+}
+
+// Whether the threads on their way will take all there is, and those that suffice for `wanted` all of its like.
+// More than one a CPU need not be coming: the first that arrives sends for the next, and the notifying thread is
+// spared the wake-up.
+bool Dispatch::enough_are_coming(const Lane & lane, const Demand & wanted) const noexcept
+{
+  if (lane.crew.coming.size() < std::min(lane.ready.size(), cpus_)) {
+    return false;
+  }
+  const std::size_t able = lane.crew.coming_for(wanted);
+  std::size_t waiting = 0;
+  std::size_t looked_at = 0;
+  for (const GroupQueue & queue : lane.ready) {
+    const Demand demand = queue.first().demand();
+    // The others are less urgent still.
+    if (outranks(wanted, demand) || waiting > able || waiting == cpus_ || ++looked_at > kMaxLook) {
+      break;
+    }
+    waiting += same_cpus(demand, wanted) ? 1 : 0;
+  }
+  return able > 0 && able >= waiting;
+}
+
+// All threads are busy or on their way, and none of these suffices: one that waits for a CPU with too little
+// urgency is given more, since whoever runs now is no more urgent than it should be.
+void Dispatch::raise_one(Lane & lane, const Demand & wanted, Calls & calls) noexcept
+{
+  if (lane.crew.coming_for(wanted) > 0) {
     return;
   }
-  const TimePoint now = platform.now();
-  WakeList wakes;
-  Worker * const publisher = running_here ? running_here->worker : nullptr;
-  if (publisher) {
-    publisher->handed_on = true;
-  }
-  {
-    Lock lock(*mutex);
-    if (callback.removed) {
+  for (Worker & worker : lane.crew.coming) {
+    if (!worker.keeps_attributes && (!wanted.policy->is_ext() || worker.has_slot)) {
+      worker.urgency.decide(wanted);
+      calls.settle(worker);
       return;
     }
-    inherit_from_publisher(callback);
-    release(callback, now, now, count, publisher ? &publisher->job : nullptr, wakes);
-  }
-  wakes.wake_or_defer();
-}
-
-void Engine::Impl::release(
-  CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
-  const Job * publisher, WakeList & wakes) noexcept
-{
-  Backlog & backlog = callback.backlog;
-  CallbackStatistics & statistics = callback.statistics;
-  ReleaseStamp job;
-  job.release = release;
-  job.ready = now;
-  TimePoint inherited = kNever;
-  if (publisher) {
-    inherited = publisher->deadline;
-  } else if (callback.learned >= Duration::zero()) {
-    inherited = add_saturating(release, callback.learned);
-    job.is_expected = true;
-  }
-  job.deadline = callback.deadline(release, inherited);
-  statistics.released += count;
-  // Of a burst only the newest ones can wait: account for the others without a loop.
-  const std::size_t kept = std::min<std::size_t>(count, backlog.depth());
-  switch (callback.overrun_rule) {
-    case OverrunRule::kQueueAll:
-      unlink(callback);
-      job.sequence = next_job + (count - kept);
-      next_job += count;
-      statistics.dropped += count - kept + backlog.push(job, static_cast<uint32_t>(kept));
-      break;
-    case OverrunRule::kSkip:
-      if (!backlog.empty() || callback.running > 0) {
-        statistics.skipped += count;
-        return;
-      }
-      unlink(callback);
-      statistics.skipped += count - 1;
-      job.sequence = next_job++;
-      backlog.push(job);
-      break;
-    case OverrunRule::kKeepLatest:
-      unlink(callback);
-      statistics.skipped += count - 1 + backlog.size();
-      // The newest release, but in the place of the first: who waits longest stays first in line.
-      callback.keeps_place = !backlog.empty();
-      backlog.clear();
-      job.sequence = next_job++;
-      backlog.push(job);
-      break;
-  }
-  link(callback);
-  if (callback.queue->in_lane.is_linked()) {
-    wake_for(*callback.queue->lane, demand_of(callback), wakes);
-  } else {
-    inherit_from_waiting(callback);
   }
 }
 
-void Engine::Impl::drop_waiting(CallbackNode & callback) noexcept
+// Of the threads that come each takes one group, the most urgent first. The first group that none of them will
+// take; or, for a worker that asks, the first that may run where the worker is: a job that may run elsewhere is left
+// to a thread that is on its way there, because the worker would have to go there and wait for that CPU, too.
+GroupQueue * Dispatch::first_unserved(Lane & lane, const Worker * asks) noexcept
 {
-  unlink(callback);
-  callback.statistics.skipped += callback.backlog.size();
-  callback.backlog.clear();
-  callback.keeps_place = false;
-  link(callback);
-}
-
-// Jobs that may run elsewhere are left to threads that are on their way there: who took one of them
-// would have to go and wait for that CPU, too.
-CallbackNode * Engine::Impl::most_urgent_for(const Worker & worker) const noexcept
-{
-  for (GroupQueue & queue : worker.lane->ready) {
-    CallbackNode & callback = *queue.callbacks.begin();
-    if (
-      worker.keeps_attributes ||
-      attributes.same_cpus(callback.attributes, worker.in_force.attributes) || !is_served(queue)) {
-      return &callback;
+  std::size_t looked_at = 0;
+  for (GroupQueue & queue : lane.ready) {
+    const Demand needed = queue.first().demand();
+    if (asks && (asks->keeps_attributes || same_cpus(needed, asks->urgency.decided()))) {
+      return &queue;
+    }
+    std::size_t able = lane.crew.coming_for(needed);
+    for (auto other = lane.ready.begin(); able > 0 && &*other != &queue; ++other) {
+      able -= same_cpus(other->first().demand(), needed) ? 1 : 0;
+    }
+    if (able == 0) {
+      return &queue;
+    }
+    if (++looked_at > lane.crew.coming.size() || looked_at == kMaxLook) {
+      break;
     }
   }
   return nullptr;
 }
 
-CallbackNode * Engine::Impl::most_urgent_before(uint64_t before_sequence) noexcept
+CallbackNode * Dispatch::next_for(const Worker & worker) const noexcept
+{
+  GroupQueue * queue = first_unserved(*worker.lane, &worker);
+  return queue ? &queue->first() : nullptr;
+}
+
+CallbackNode * Dispatch::next_before(std::list<Lane> & lanes, uint64_t before_sequence) noexcept
 {
   CallbackNode * best = nullptr;
   for (Lane & lane : lanes) {
     for (GroupQueue & queue : lane.ready) {
       for (CallbackNode & callback : queue.callbacks) {
-        if (best && !options.policy->more_urgent(callback.head, best->head)) {
+        if (best && !more_urgent(callback.urgency, best->urgency)) {
           break;  // neither this nor any later one of the queue
         }
-        if (callback.head.sequence < before_sequence) {
+        if (callback.urgency.sequence < before_sequence) {
           best = &callback;
           break;
         }
@@ -211,202 +160,73 @@ CallbackNode * Engine::Impl::most_urgent_before(uint64_t before_sequence) noexce
   return best;
 }
 
-bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
+void Dispatch::taken(Worker & worker, Calls & calls) noexcept
 {
-  CallbackNode * best = nullptr;
-  if (worker.lane) {
-    best = most_urgent_for(worker);
-  } else if (&worker == inline_worker.get()) {
-    best = most_urgent_before(before_sequence);
-  }
-  if (!best) {
-    return false;
-  }
-  CallbackNode & callback = *best;
-  GroupNode & group = *callback.queue->group;
-  unlink(callback);
-  worker.job = {callback.backlog.pop(), callback.priority};
-  callback.keeps_place = false;
-  worker.callback = callback.shared_from_this();
-  worker.handed_on = false;
-  fan_in(worker);
-  ++callback.running;
-  ++group.running;
-  if (group.parallelism == 1) {
-    group.runner = &worker;
-  }
-  link(callback);
-  for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
-    if (queue && !group.has_room()) {
-      unlink(*queue);
-    }
-  }
-  return true;
-}
-
-// A job may bring together what others of its group have taken before.
-TimePoint Engine::Impl::earliest_to_bring_together(const CallbackNode & callback) const noexcept
-{
-  const auto & taken = callback.queue->group->taken;
-  auto other = taken.begin();
-  if (other != taken.end() && &*other == &callback) {
-    ++other;
-  }
-  return other != taken.end() && callback.fans_in() ? other->taken : kNever;
-}
-
-void Engine::Impl::fan_in(Worker & worker) noexcept
-{
-  worker.own_deadline = worker.job.deadline;
-  worker.job.deadline = std::min(worker.job.deadline, earliest_to_bring_together(*worker.callback));
-}
-
-// What the job has taken waits for whoever hands it on; the newest of a callback stands for all it took.
-void Engine::Impl::keep_or_hand_on(const Worker & worker, bool found_work) noexcept
-{
-  CallbackNode & callback = *worker.callback;
-  GroupNode & group = *callback.queue->group;
-  if (
-    worker.handed_on && callback.fans_in() && !callback.removed && !callback.in_bring.is_linked()) {
-    group.bring_together.push_back(callback);
-  }
-  if (worker.handed_on && !group.taken.empty()) {
-    group.taken.clear_and_dispose([](CallbackNode * other) { other->taken = kNever; });
-    reorder(group);
-  } else if (
-    !worker.handed_on && found_work && callback.inherits_deadlines() && !callback.removed &&
-    callback.taken != worker.own_deadline) {
-    if (callback.in_taken.is_linked()) {
-      erase_from(group.taken, callback);
-    }
-    callback.taken = worker.own_deadline;
-    if (callback.taken != kNever) {
-      group.taken.insert(callback);
-    }
-    reorder(group);
-  }
-}
-
-// By the worker's own thread, for the job that it runs.
-void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried) noexcept
-{
-  Worker & worker = *running_here->worker;
-  if (!worker.callback->inherits_deadlines()) {
+  Lane & lane = *worker.lane;
+  lower_coming(lane, calls);
+  if (lane.ready.empty()) {
     return;
   }
-  Lock lock(*mutex);
-  const bool is_later = inherit_deadline(worker, carried);
-  lock.unlock();
-  if (is_later) {
-    worker.deadlines->give_way();
+  GroupQueue * next = first_unserved(lane, nullptr);
+  if (next && wake_one(lane, next->first(), calls)) {
+    return;
+  }
+  // Those whose waker has come to the word are about to be up; a system call for each would be too much.
+  for (Worker & coming : lane.crew.coming) {
+    if (coming.word.load(std::memory_order_relaxed) == Worker::kAsleep) {
+      wake_too(coming, calls);
+    }
   }
 }
 
-// Returns whether the worker's deadline in force is later than before.
-bool Engine::Impl::inherit_deadline(Worker & worker, std::optional<TimePoint> carried) noexcept
+// The most urgent job has just been taken: a thread that comes for it goes for the next one, and must not preempt
+// for nothing until then. If there is no room in `calls` the rest is lowered by the next one to arrive.
+void Dispatch::lower_coming(Lane & lane, Calls & calls) noexcept
 {
-  CallbackNode & callback = *worker.callback;
-  const TimePoint known = carried.value_or(kNever);
-  callback.learned =
-    known == kNever ? Duration{-1} : std::max(known - worker.job.release, Duration::zero());
-  if (!carried && !worker.job.is_expected) {
-    return false;
+  const TimePoint next =
+    lane.ready.empty() ? kNever : lane.ready.begin()->first().demand().deadline;
+  for (Worker & worker : lane.crew.coming) {
+    const Demand & decided = worker.urgency.decided();
+    if (decided.policy->is_ext() && !decided.rests && decided.deadline < next && calls.has_room()) {
+      Demand later = decided;
+      later.deadline = next;
+      worker.urgency.decide(later);
+      calls.settle(worker);
+    }
   }
-  worker.job.is_expected = false;
-  worker.job.deadline = callback.deadline(worker.job.release, known);
-  fan_in(worker);
-  if (worker.keeps_attributes || !worker.deadline_active) {
-    return false;
-  }
-  const Demand demand{worker.in_force.attributes, own_or_lent_deadline(worker)};
-  const TimePoint before = worker.in_force.deadline;
-  if (!(demand == worker.in_force)) {
-    give(worker, demand);  // what the OS refuses now it had granted before
-  }
-  return worker.deadline_active && before < worker.in_force.deadline;
 }
 
-// Who waits for the worker's job to end lends it its deadline.
-TimePoint Engine::Impl::own_or_lent_deadline(const Worker & worker) const noexcept
+Demand Dispatch::needs(const Worker & worker) noexcept
 {
-  TimePoint earliest = worker.job.deadline;
+  Demand needed = worker.job_demand;
   const GroupNode & group = *worker.callback->queue->group;
+  if (group.runner != &worker) {
+    return needed;
+  }
   for (const GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
-    if (group.runner == &worker && queue) {
-      for (const CallbackNode & waiting : queue->callbacks) {
-        earliest = std::min(earliest, demand_of(waiting).deadline);
+    if (queue && !queue->callbacks.empty()) {
+      const Demand waiting = queue->first().demand();
+      const bool can_be_lent = !waiting.policy->is_ext() || worker.has_slot;
+      if (can_be_lent && outranks(waiting, needed)) {
+        needed.policy = waiting.policy;  // urgency is lent, CPUs are not
+        needed.deadline = waiting.deadline;
       }
     }
   }
-  return earliest;
+  return needed;
 }
 
-void Engine::Impl::finish(Worker & worker, bool found_work, WakeList & wakes) noexcept
+void Dispatch::lend_to_runner(const GroupNode & group, Calls & calls) noexcept
 {
-  CallbackNode & callback = *worker.callback;
-  GroupNode & group = *callback.queue->group;
-  --callback.running;
-  --group.running;
-  group.runner = nullptr;
-  keep_or_hand_on(worker, found_work);
-  if (callback.timer && callback.timer->releases_when_done() && callback.backlog.empty()) {
-    const TimePoint now = platform.now();
-    release(callback, now, now, 1, nullptr, wakes);
-  }
-  for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
-    if (!queue) {
-      continue;
-    }
-    link(*queue);
-    // The worker asks for the next job of its own lane itself.
-    if (queue->in_lane.is_linked() && queue->lane != worker.lane) {
-      wake_for(*queue->lane, demand_of(*queue), wakes);
-    }
-  }
-}
-
-Demand Engine::Impl::demand_of(const CallbackNode & waiting) const noexcept
-{
-  return {
-    waiting.attributes, attributes.is_ext(waiting.attributes) ? waiting.head.deadline : kNever};
-}
-
-Demand Engine::Impl::demand_of(const GroupQueue & queue) const noexcept
-{
-  const Demand first = demand_of(*queue.callbacks.begin());
-  if (queue.group->parallelism > 1) {
-    return first;
-  }
-  Demand most_urgent = first;
-  for (const CallbackNode & waiting : queue.callbacks) {
-    const Demand demand = demand_of(waiting);
-    if (
-      !(demand == most_urgent) && attributes.same_cpus(demand.attributes, first.attributes) &&
-      attributes.more_urgent(demand, most_urgent)) {
-      most_urgent = demand;
-    }
-  }
-  return most_urgent;
-}
-
-// Of this engine only: its timer thread and the middleware's threads outrank all its callbacks, and would not
-// know of what comes from another one.
-void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
-{
-  if (
-    !callback.inherit_priority || !running_here || running_here->engine != this ||
-    running_here->worker->job.priority <= callback.priority) {
+  Worker * const runner = group.runner;
+  if (!runner || runner->keeps_attributes) {
     return;
   }
-  unlink(callback);
-  callback.priority = running_here->worker->job.priority;
-  Attributes raised = attributes.complete(callback.attributes);
-  if (raised.policy == SchedulingPolicy::kFifo || raised.policy == SchedulingPolicy::kRoundRobin) {
-    raised.priority = std::max(raised.priority, callback.priority);
-    raised.cpu_affinity = attributes.asked(callback.attributes).cpu_affinity;
-    callback.attributes = attributes.intern_without_allocating(raised, callback.attributes);
+  const Demand needed = needs(*runner);
+  if (outranks(needed, runner->urgency.decided())) {
+    runner->urgency.decide(needed);
+    calls.settle(*runner);
   }
-  link(callback);
 }
 
 }  // namespace rclrt_core

@@ -3,7 +3,10 @@
 
 #include "rclrt_core/engine.hpp"
 
+#include <algorithm>
+
 #include "engine_impl.hpp"
+#include "publication.hpp"
 
 namespace rclrt_core
 {
@@ -11,17 +14,21 @@ namespace rclrt_core
 Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
 : platform(engine_platform),
   options(std::move(engine_options)),
-  cpus(static_cast<std::size_t>(engine_platform.usable_cpus())),
+  configuration(platform.make_mutex()),
+  timer_thread(options.timer_thread),
+  deadlines(options.deadlines),
   mutex(platform.make_mutex()),
-  threads_mutex(platform.make_mutex()),
-  report_mutex(platform.make_mutex())
+  ready(*options.policy),
+  dispatch(static_cast<std::size_t>(engine_platform.usable_cpus())),
+  findings_mutex(platform.make_mutex()),
+  trace_mutex(platform.make_mutex())
 {
-  timer_thread = options.timer_thread;
-  deadlines = options.deadlines;
-  clocks.resize(2);
-  clocks[kSteadyClock].now_ns = [this] { return nanoseconds_of(platform.now()); };
-  clocks[kSystemClock].now_ns = [this] { return platform.system_now_ns(); };
-  clocks[kSteadyClock].driven = clocks[kSystemClock].driven = true;
+  for (const ClockId clock : {kSteadyClock, kSystemClock}) {
+    clocks.push_back(std::make_unique<ClockState>());
+    clocks[clock]->driven = true;
+  }
+  clocks[kSteadyClock]->now_ns = [this] { return nanoseconds_of(platform.now()); };
+  clocks[kSystemClock]->now_ns = [this] { return platform.system_now_ns(); };
   if (options.model != ExecutionModel::kIsolated) {
     shared_lane = &new_lane("rclrt worker", {});
   }
@@ -30,6 +37,21 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   }
   inline_worker = new_worker("rclrt inline", nullptr);
   inline_worker->keeps_attributes = true;
+}
+
+Engine::Impl::~Impl()
+{
+  // Nodes leave the queues before either is destroyed; users may hold callbacks for longer.
+  const Lock lock(*mutex);
+  for (const auto & entry : callbacks) {
+    CallbackNode & callback = *entry.second;
+    ready.withdraw(callback);
+    forget_taken(callback);
+    callback.removed = true;
+    if (callback.timer) {
+      clocks[callback.timer->clock]->queue.disarm(*callback.timer);
+    }
+  }
 }
 
 Engine::Engine(Platform & platform, EngineOptions options)
@@ -44,24 +66,160 @@ Engine::~Engine()
   while (impl_->spinning.load()) {
     impl_->platform.wait(impl_->stop_word, 1, impl_->platform.now() + std::chrono::milliseconds(1));
   }
-  // Whose list the worker is on reads from it.
+  // The thread whose list the worker is on reads from it.
   const std::atomic<uint32_t> & word = impl_->inline_worker->word;
   while (word.load(std::memory_order_acquire) == Worker::kAwakeAndHeld) {
     impl_->platform.wait(word, Worker::kAwakeAndHeld, kNever);
   }
-  // Nodes leave the queues before either is destroyed; users may hold callbacks for longer.
-  Impl::Lock lock(*impl_->mutex);
-  for (const auto & group : impl_->groups) {
-    group->taken.clear();
-    group->bring_together.clear();
+}
+
+// ---- Releases
+
+void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
+{
+  if (count == 0) {
+    return;
   }
-  for (const auto & entry : impl_->callbacks) {
-    impl_->drop_waiting(*entry.second);
-    if (entry.second->timer) {
-      impl_->clocks[entry.second->timer->clock].queue.disarm(*entry.second->timer);
+  const TimePoint now = platform.now();
+  Calls calls;
+  Worker * const publisher = running_here ? running_here->worker : nullptr;
+  if (publisher) {
+    publisher->handed_on = true;
+  }
+  std::optional<Loan> loan;
+  {
+    const Lock lock(*mutex);
+    if (callback.removed) {
+      return;
+    }
+    inherit_from_publisher(callback);
+    release(callback, now, now, count, publisher ? &publisher->job : nullptr, calls);
+    const bool asks_the_os = open && options.attributes_mode != AttributesMode::kOff;
+    if (publishes_here() && asks_the_os && callback.in_group.is_linked()) {
+      loan.emplace(callback.demand(), deadlines.get());
     }
   }
+  if (loan) {
+    borrow_while_publishing(*loan, publisher, platform);
+  }
+  calls.go();
 }
+
+void Engine::Impl::release(
+  CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
+  const Job * publisher, Calls & calls) noexcept
+{
+  ReleaseStamp job;
+  job.release = release;
+  job.ready = now;
+  TimePoint inherited = kNever;
+  if (publisher) {
+    inherited = publisher->deadline;
+  } else if (callback.learned >= Duration::zero()) {
+    inherited = add_saturating(release, callback.learned);
+    job.is_expected = true;
+  }
+  job.deadline = callback.deadline(release, inherited);
+  if (ready.release(callback, job, count)) {
+    dispatch.released(callback, calls);
+  }
+}
+
+// Of this engine only: its timer thread and the middleware's threads outrank all its callbacks, and would not
+// know of what comes from another one.
+void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
+{
+  if (
+    !callback.inherit_priority || !running_here || running_here->engine != this ||
+    running_here->worker->job.priority <= callback.priority) {
+    return;
+  }
+  const Worker & publisher = *running_here->worker;
+  ready.change(callback, [&] {
+    callback.priority = publisher.job.priority;
+    const AttributesEntry & theirs = *publisher.callback->policy;
+    if (
+      is_fixed_priority(theirs.complete.policy) &&
+      is_fixed_priority(callback.policy->complete.policy) &&
+      theirs.level > callback.policy->level) {
+      callback.policy = &theirs;
+    }
+  });
+}
+
+// ---- Deadlines of jobs that run
+
+void Engine::Impl::fan_in(Worker & worker) noexcept
+{
+  worker.own_deadline = worker.job.deadline;
+  worker.job.deadline = std::min(worker.job.deadline, earliest_to_bring_together(*worker.callback));
+}
+
+// By the worker's own thread, for the job that it runs.
+void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried) noexcept
+{
+  Worker & worker = *running_here->worker;
+  CallbackNode & callback = *worker.callback;
+  if (!callback.inherits_deadlines()) {
+    return;
+  }
+  {
+    const Lock lock(*mutex);
+    const TimePoint known = carried.value_or(kNever);
+    callback.learned =
+      known == kNever ? Duration{-1} : std::max(known - worker.job.release, Duration::zero());
+    if (!carried && !worker.job.is_expected) {
+      return;
+    }
+    worker.job.is_expected = false;
+    worker.job.deadline = callback.deadline(worker.job.release, known);
+    fan_in(worker);
+    if (worker.keeps_attributes || !worker.job_demand.policy->is_ext()) {
+      return;
+    }
+    worker.job_demand.deadline = worker.job.deadline;
+    worker.urgency.decide(Dispatch::needs(worker));
+  }
+  if (!worker.urgency.is_settled() && worker.urgency.settle().is_later) {
+    worker.urgency.give_way();
+  }
+}
+
+thread_local const Engine::Impl::Running * Engine::Impl::running_here = nullptr;
+
+const Job * current_job() noexcept
+{
+  return Engine::Impl::running_here ? &Engine::Impl::running_here->worker->job : nullptr;
+}
+
+TimePoint deadline_to_publish() noexcept
+{
+  if (!Engine::Impl::running_here) {
+    return kNever;
+  }
+  Worker & worker = *Engine::Impl::running_here->worker;
+  worker.handed_on = true;
+  return worker.job.deadline;
+}
+
+void inherit_deadline(std::optional<TimePoint> carried) noexcept
+{
+  if (Engine::Impl::running_here) {
+    Engine::Impl::running_here->engine->inherit_deadline(carried);
+  }
+}
+
+// Whether this thread is inside a callback of this engine.
+bool Engine::Impl::is_here() const noexcept
+{
+  const Running * running = running_here;
+  while (running && running->engine != this) {
+    running = running->outer;
+  }
+  return running != nullptr;
+}
+
+// ---- The public functions that are more than a call
 
 const EngineOptions & Engine::options() const noexcept { return impl_->options; }
 Platform & Engine::platform() noexcept { return impl_->platform; }
@@ -100,7 +258,7 @@ bool Engine::wait_until_idle(const std::shared_ptr<Callback> & callback)
 std::vector<std::shared_ptr<Callback>> Engine::callbacks() const
 {
   std::vector<std::shared_ptr<Callback>> all;
-  Impl::Lock lock(*impl_->mutex);
+  const Impl::Lock lock(*impl_->configuration);
   all.reserve(impl_->callbacks.size());
   for (const auto & entry : impl_->callbacks) {
     all.push_back(entry.second);
@@ -114,8 +272,11 @@ Status Engine::set_attributes(
 }
 Attributes Engine::attributes(const Callback & callback) const
 {
-  Impl::Lock lock(*impl_->mutex);
-  return impl_->attributes.asked(static_cast<const CallbackNode &>(callback).attributes);
+  const auto & node = static_cast<const CallbackNode &>(callback);
+  const Impl::Lock lock(*impl_->mutex);
+  Attributes attributes = node.policy->asked;
+  attributes.cpu_affinity = node.cpus->asked.cpu_affinity;
+  return attributes;
 }
 
 Status Engine::set_timer_thread(const Attributes & attributes)
@@ -125,9 +286,10 @@ Status Engine::set_timer_thread(const Attributes & attributes)
 
 Status Engine::set_deadline_scheduler(std::shared_ptr<DeadlineScheduler> deadlines)
 {
-  WakeList wakes;
+  Calls calls;
   {
-    Impl::Lock lock(*impl_->mutex);
+    const Impl::Lock configuration(*impl_->configuration);
+    const Impl::Lock lock(*impl_->mutex);
     // Until they end, threads have slots of one scheduler only.
     if (impl_->spinning.load() && impl_->deadlines) {
       return Status::error("set_deadline_scheduler(): there is one in use, as long as it spins");
@@ -135,16 +297,16 @@ Status Engine::set_deadline_scheduler(std::shared_ptr<DeadlineScheduler> deadlin
     std::swap(impl_->deadlines, deadlines);
     for (const auto & worker : impl_->workers) {
       if (worker->sleeping) {
-        impl_->take_from_sleep(*worker, wakes);  // to ask for a slot
+        take_from_sleep(*worker, {}, calls);  // to ask for a slot
       }
     }
   }
-  wakes.wake_or_defer();
+  calls.go();
   return {};
 }
 std::shared_ptr<DeadlineScheduler> Engine::deadline_scheduler() const
 {
-  Impl::Lock lock(*impl_->mutex);
+  const Impl::Lock lock(*impl_->mutex);
   return impl_->deadlines;
 }
 
@@ -211,7 +373,7 @@ CallbackStatistics Engine::statistics(const Callback & callback) const
 }
 std::vector<Finding> Engine::findings() const
 {
-  Impl::Lock lock(*impl_->report_mutex);
+  Impl::Lock lock(*impl_->findings_mutex);
   return impl_->findings;
 }
 std::vector<ThreadReport> Engine::threads() const { return impl_->threads(); }

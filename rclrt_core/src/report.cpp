@@ -12,15 +12,17 @@ namespace rclrt_core
 
 void Engine::Impl::add_finding(Finding finding)
 {
-  Lock lock(*report_mutex);
-  const bool known_already =
-    std::any_of(findings.begin(), findings.end(), [&](const Finding & other) {
-      return other.subject == finding.subject && other.what == finding.what;
-    });
-  if (known_already) {
-    return;
+  {
+    const Lock lock(*findings_mutex);
+    const bool known_already =
+      std::any_of(findings.begin(), findings.end(), [&](const Finding & other) {
+        return other.subject == finding.subject && other.what == finding.what;
+      });
+    if (known_already) {
+      return;
+    }
+    findings.push_back(std::move(finding));
   }
-  findings.push_back(std::move(finding));
   if (options.on_finding) {
     options.on_finding();
   }
@@ -29,13 +31,12 @@ void Engine::Impl::add_finding(Finding finding)
 std::vector<ThreadReport> Engine::Impl::threads() const
 {
   std::vector<ThreadReport> reports;
-  Lock threads_lock(*threads_mutex);
-  Lock lock(*mutex);
+  const Lock configuration_lock(*configuration);
   for (const auto & worker : workers) {
     ThreadReport report;
     report.name = worker->name;
     report.id = worker->thread_id.load(std::memory_order_relaxed);
-    report.jobs = worker->jobs;
+    report.jobs = worker->jobs.load(std::memory_order_relaxed);
     if (report.id != 0 && platform.read_back(report.id, &report.in_force) == 0) {
       reports.push_back(std::move(report));  // a thread that has not begun or has ended is not
     }
@@ -45,16 +46,16 @@ std::vector<ThreadReport> Engine::Impl::threads() const
 
 void Engine::Impl::read_trace(const std::function<void(const rclrt_job_record &)> & visit)
 {
-  std::vector<std::shared_ptr<Worker>> sources;
+  Workers sources;
   {
-    Lock lock(*mutex);
+    const Lock configuration_lock(*configuration);
     sources = workers;
     sources.push_back(inline_worker);
   }
   // Drained under the lock, because a thread that ends drains its ring, too; visited without it.
   std::vector<rclrt_job_record> records;
   {
-    Lock lock(*report_mutex);
+    const Lock lock(*trace_mutex);
     records.assign(leftover.begin(), leftover.end());
     leftover.clear();
     for (const auto & worker : sources) {
@@ -66,14 +67,14 @@ void Engine::Impl::read_trace(const std::function<void(const rclrt_job_record &)
 
 uint64_t Engine::Impl::trace_dropped() const
 {
-  // One lock after the other: the engine does not wait for who copies records. What a thread lost that ends
-  // in between is counted from the next time on.
+  // One lock after the other: nobody waits for who copies records. What a thread lost that ends in between is
+  // counted from the next time on.
   uint64_t dropped = 0;
   {
-    Lock lock(*report_mutex);
+    const Lock lock(*trace_mutex);
     dropped = leftover_dropped;
   }
-  Lock lock(*mutex);
+  const Lock configuration_lock(*configuration);
   dropped += inline_worker->ring.dropped();
   for (const auto & worker : workers) {
     dropped += worker->ring.dropped();

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
+#include <map>
 
 #include "engine_impl.hpp"
 
@@ -43,69 +43,78 @@ std::size_t Engine::Impl::threads_of(const Lane & lane) const noexcept
 
 std::shared_ptr<Worker> Engine::Impl::new_worker(const std::string & name, Lane * lane)
 {
-  auto worker = std::make_shared<Worker>(platform, options.trace_capacity);
+  auto worker =
+    std::make_shared<Worker>(platform, *mutex, attributes.nothing(), options.trace_capacity);
   worker->name = name;
   worker->lane = lane;
   worker->keeps_attributes = options.attributes_mode == AttributesMode::kOff;
   return worker;
 }
 
-// Under threads_mutex.
+// Under `configuration`. Whoever reads the list under `mutex` sees the old one or the new one.
+void Engine::Impl::set_workers(Workers next)
+{
+  const Lock lock(*mutex);
+  workers.swap(next);
+}
+
+// Under `configuration`.
 Status Engine::Impl::start_thread(
-  const std::shared_ptr<Worker> & worker, const Attributes & first_attributes)
+  const std::shared_ptr<Worker> & worker, const AttributesEntry & first)
 {
   ThreadOptions thread_options;
   thread_options.name = worker->name;
   thread_options.stack_size = options.stack_size;
-  {
-    Lock lock(*mutex);
-    if (!worker->keeps_attributes) {
-      // Not what the thread that adds a group while spinning happens to have.
-      thread_options.attributes = attributes.complete(0);
-    }
-    workers.push_back(worker);
+  if (!worker->keeps_attributes) {
+    // Not what the thread that adds a group while spinning happens to have.
+    thread_options.attributes = attributes.nothing().complete;
   }
-  const auto body = [this, worker, first_attributes] {
+  const auto body = [this, worker, &first] {
     worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
     platform.prefault_stack(options.stack_prefault);
     enter_deadlines(*worker);
-    begin(*worker, first_attributes);
+    begin(*worker, first);
     work(*worker);
-    leave_deadlines(*worker);
+    worker->urgency.end();
   };
-  const Status started = platform.start_thread(
+  Workers more = workers;
+  more.push_back(worker);
+  const Workers before = workers;
+  set_workers(std::move(more));
+  Status started = platform.start_thread(
     thread_options, body, [this](const Finding & finding) { add_finding(finding); },
     &worker->thread);
   if (!started.ok()) {
-    Lock lock(*mutex);
-    workers.erase(std::find(workers.begin(), workers.end(), worker));
+    set_workers(before);
   }
   return started;
 }
 
-// By the worker's thread, before it first sleeps: nobody else touches `in_force` until it has begun. Those of
-// the timer thread may be changed meanwhile; so each change is put in force here, or by who makes it.
-void Engine::Impl::begin(Worker & worker, const Attributes & first_attributes)
+// By the worker's thread, before it first sleeps. Without a lock: to move to a busy CPU may take long.
+void Engine::Impl::begin(Worker & worker, const AttributesEntry & first)
 {
-  const bool is_timer_thread = worker.drives_timers && !worker.lane;
-  AttributesId asked = 0;
-  while (!worker.keeps_attributes) {
-    Attributes wanted;
-    {
-      Lock lock(*mutex);
-      const AttributesId id = attributes.intern(is_timer_thread ? timer_thread : first_attributes);
-      if (id == asked) {
-        worker.begun = true;
-        return;
+  if (worker.keeps_attributes) {
+    return;
+  }
+  {
+    const Lock lock(*mutex);
+    const bool is_ext = first.is_ext();
+    if (!is_ext || worker.has_slot) {
+      Demand demand{&first, &first};
+      demand.rests = is_ext;
+      // Of the timer thread somebody may have decided something else already.
+      if (worker.urgency.decided() == Demand{&attributes.nothing(), &attributes.nothing()}) {
+        worker.urgency.decide(demand);
       }
-      asked = id;
-      wanted = attributes.complete(id);
     }
-    // Without the lock: to move to a busy CPU may take long.
-    const int error = set(worker, wanted, {asked});
-    if (error != 0 && error != kNoSlot) {
-      add_finding(platform.explain("thread '" + worker.name + "'", wanted, error));
-    }
+  }
+  worker.urgency.begin();
+  ThreadUrgency::Outcome outcome = worker.urgency.settle(true);
+  if (outcome.error == 0 && !outcome.move_to.empty()) {
+    outcome.error = worker.urgency.move(outcome.move_to);
+  }
+  if (outcome.error != 0) {
+    add_finding(platform.explain("thread '" + worker.name + "'", first.complete, outcome.error));
   }
 }
 
@@ -114,7 +123,7 @@ void Engine::Impl::enter_deadlines(Worker & worker)
 {
   DeadlineScheduler * chosen = nullptr;
   {
-    Lock lock(*mutex);
+    const Lock lock(*mutex);
     worker.asked_for_slot = deadlines != nullptr;
     const bool needs_none = worker.keeps_attributes || !worker.lane;  // runs no jobs
     chosen = needs_none ? nullptr : deadlines.get();
@@ -122,12 +131,10 @@ void Engine::Impl::enter_deadlines(Worker & worker)
   if (!chosen) {
     return;
   }
-  DeadlineScheduler::Slot slot = 0;
-  const Status entered = chosen->enter(&slot);
+  const Status entered = worker.urgency.enter(*chosen);
   if (entered.ok()) {
-    Lock lock(*mutex);
-    worker.slot = slot;
-    worker.deadlines = chosen;
+    const Lock lock(*mutex);
+    worker.has_slot = true;
   } else {
     add_finding(
       {"thread '" + worker.name + "'",
@@ -137,22 +144,16 @@ void Engine::Impl::enter_deadlines(Worker & worker)
   }
 }
 
-void Engine::Impl::leave_deadlines(Worker & worker)
-{
-  if (worker.deadlines) {
-    worker.deadlines->leave(worker.slot);
-  }
-}
-
-// Under threads_mutex.
+// Under `configuration`.
 Status Engine::Impl::grow(Lane & lane)
 {
   while (lane.threads < threads_of(lane)) {
     const std::string name = lane.name + " " + std::to_string(lane.threads);
-    const Status started = start_thread(new_worker(name, &lane), lane.attributes);
+    const Status started = start_thread(new_worker(name, &lane), *lane.attributes);
     if (!started.ok()) {
       return started;
     }
+    const Lock lock(*mutex);  // a thread that ends counts itself out
     ++lane.threads;
   }
   return {};
@@ -160,19 +161,18 @@ Status Engine::Impl::grow(Lane & lane)
 
 Status Engine::Impl::start_threads()
 {
-  Lock threads_lock(*threads_mutex);
+  const Lock configuration_lock(*configuration);
   accepts_threads = true;
   auto driver = new_worker("rclrt timers", timer_lane);
   driver->drives_timers = true;
-  Attributes first;
+  const AttributesEntry & first = attributes.intern(timer_thread);
   {
-    Lock lock(*mutex);
+    const Lock lock(*mutex);
     timer_driver = driver.get();
-    first = timer_thread;
   }
   Status status = start_thread(driver, first);
   if (!status.ok()) {
-    Lock lock(*mutex);
+    const Lock lock(*mutex);
     timer_driver = nullptr;
   }
   for (auto lane = lanes.begin(); status.ok() && lane != lanes.end(); ++lane) {
@@ -186,8 +186,7 @@ Status Engine::Impl::start_threads()
 // `here`: of the thread that spins, if that is one; it does not sleep yet.
 Status Engine::Impl::let_workers_run(const Worker * here)
 {
-  Status status;
-  WakeList wakes;
+  Calls calls;
   {
     Lock lock(*mutex);
     const auto started = [here](const auto & worker) {
@@ -199,36 +198,40 @@ Status Engine::Impl::let_workers_run(const Worker * here)
       platform.wait(arrived, seen, kNever);
       lock.lock();
     }
-    status = check_slots();
-    if (!status.ok()) {
-      return status;
-    }
+  }
+  const Status status = check_slots();
+  if (!status.ok()) {
+    return status;
+  }
+  {
+    const Lock configuration_lock(*configuration);  // no lane comes
+    const Lock lock(*mutex);
     open = true;
-    wake_timer_driver(wakes);
+    wake_timer_driver(calls);
     for (Lane & lane : lanes) {
-      for (const GroupQueue & queue : lane.ready) {
-        wake_for(lane, demand_of(queue), wakes);
-      }
+      dispatch.begin(lane, calls);
     }
   }
-  wakes.wake_or_defer();
+  calls.go();
   return status;
 }
 
-// Under the lock, once the threads have asked for their slots: where attributes are required, every
-// thread that may run an ext callback must have one.
+// Once the threads have asked for their slots: where attributes are required, every thread that may run an ext
+// callback must have one.
 Status Engine::Impl::check_slots() const
 {
   if (options.attributes_mode != AttributesMode::kRequire) {
     return {};
   }
+  const Lock configuration_lock(*configuration);
+  const Lock lock(*mutex);  // no job has run yet
   for (const auto & entry : callbacks) {
     const CallbackNode & callback = *entry.second;
-    if (!attributes.is_ext(callback.attributes)) {
+    if (!callback.policy->is_ext()) {
       continue;
     }
     for (const auto & worker : workers) {
-      if (worker->lane == callback.queue->lane && !worker->deadlines && !worker->ended) {
+      if (worker->lane == callback.queue->lane && !worker->has_slot && !worker->ended) {
         return Status::error(
           "callback '" + callback.name() + "' requires scheduling_policy ext, but thread '" +
           worker->name + "' has no slot of the deadline scheduler. " + kSlotFix);
@@ -238,25 +241,26 @@ Status Engine::Impl::check_slots() const
   return {};
 }
 
+// Each thread is joined by whoever has taken it off the list, here or in join_retired().
 void Engine::Impl::join_all()
 {
-  std::vector<std::shared_ptr<Worker>> ended;
+  Workers ended;
   {
-    Lock threads_lock(*threads_mutex);
+    const Lock configuration_lock(*configuration);
     accepts_threads = false;
-    ended = workers;
+    const Lock lock(*mutex);
+    ended.swap(workers);
   }
   for (const auto & worker : ended) {
     if (worker->thread) {
       worker->thread->join();
     }
   }
-  Lock threads_lock(*threads_mutex);
   {
-    Lock lock(*mutex);
+    const Lock configuration_lock(*configuration);
+    const Lock lock(*mutex);
     open = false;
     timer_driver = nullptr;
-    workers.clear();
     for (Lane & lane : lanes) {
       lane.threads = 0;
     }
@@ -266,16 +270,23 @@ void Engine::Impl::join_all()
   }
 }
 
-// Join threads whose group is gone. Under threads_mutex.
-void Engine::Impl::reap()
+// Threads whose group is gone. Under `configuration`.
+void Engine::Impl::join_retired()
 {
-  std::vector<std::shared_ptr<Worker>> ended;
+  Workers left;
+  Workers ended;
   {
-    Lock lock(*mutex);
-    const auto gone = [](const auto & worker) { return worker->retired && worker->ended; };
-    std::copy_if(workers.begin(), workers.end(), std::back_inserter(ended), gone);
-    workers.erase(std::remove_if(workers.begin(), workers.end(), gone), workers.end());
+    const Lock lock(*mutex);
+    const auto has_ended = [](const auto & worker) { return worker->retired && worker->ended; };
+    if (std::none_of(workers.begin(), workers.end(), has_ended)) {
+      return;
+    }
   }
+  for (const auto & worker : workers) {
+    const Lock lock(*mutex);
+    (worker->retired && worker->ended ? ended : left).push_back(worker);
+  }
+  set_workers(std::move(left));
   for (const auto & worker : ended) {
     worker->thread->join();  // it has nothing left to do
     keep_trace(*worker);
@@ -284,7 +295,7 @@ void Engine::Impl::reap()
 
 void Engine::Impl::keep_trace(Worker & worker)
 {
-  Lock lock(*report_mutex);
+  const Lock lock(*trace_mutex);
   worker.ring.drain([this](const rclrt_job_record & record) { leftover.push_back(record); });
   leftover_dropped += worker.ring.dropped();
   // Of a user who never reads, keep no more than this.
@@ -297,58 +308,76 @@ void Engine::Impl::keep_trace(Worker & worker)
 // the first callback runs.
 Status Engine::Impl::probe()
 {
-  std::map<AttributesId, std::string> asked;
-  std::shared_ptr<DeadlineScheduler> scheduler;
-  {
-    Lock lock(*mutex);
-    scheduler = deadlines;
-    for (const auto & entry : callbacks) {
-      asked.emplace(entry.second->attributes, entry.second->name());
-    }
-    asked.emplace(attributes.intern(timer_thread), "the timer thread");
+  const Lock configuration_lock(*configuration);
+  std::map<const AttributesEntry *, std::string> asked;
+  for (const auto & entry : callbacks) {
+    asked.emplace(entry.second->policy, entry.second->name());
   }
-  asked.erase(0);
-  for (const auto & [id, subject] : asked) {
-    Attributes wanted;
-    {
-      Lock lock(*mutex);
-      wanted = attributes.complete(id);
+  asked.emplace(&attributes.intern(timer_thread), "the timer thread");
+  asked.erase(&attributes.nothing());
+  for (const auto & [entry, subject] : asked) {
+    const Status tried = try_on(*entry, subject);
+    if (!tried.ok()) {
+      return tried;
     }
-    int error = 0;
-    std::unique_ptr<Thread> thread;
-    Status entered;
-    const auto body = [&, demand = Demand{id}] {
-      Worker trial(platform, 0);
-      trial.thread_id.store(platform.current_thread(), std::memory_order_relaxed);
-      if (wanted.policy == SchedulingPolicy::kExt && scheduler) {
-        entered = scheduler->enter(&trial.slot);
-        trial.asked_for_slot = true;
-        trial.deadlines = entered.ok() ? scheduler.get() : nullptr;
+  }
+  return {};
+}
+
+// Under `configuration`.
+Status Engine::Impl::try_on(const AttributesEntry & entry, const std::string & subject)
+{
+  int error = 0;
+  int error_without_cpus = 0;
+  std::unique_ptr<Thread> thread;
+  Status entered;
+  const auto body = [&] {
+    ThreadUrgency trial(platform, *mutex, attributes.nothing());
+    if (entry.is_ext() && deadlines) {
+      entered = trial.enter(*deadlines);
+    }
+    trial.begin();
+    const auto ask = [&](const AttributesEntry & cpus) {
+      {
+        const Lock lock(*mutex);
+        trial.decide({&entry, &cpus});
       }
-      error = set(trial, wanted, demand);
-      leave_deadlines(trial);
+      const ThreadUrgency::Outcome outcome = trial.settle(true);
+      const bool moves = outcome.error == 0 && !outcome.move_to.empty();
+      return moves ? trial.move(outcome.move_to) : outcome.error;
     };
-    const Status started = platform.start_thread(ThreadOptions{}, body, {}, &thread);
-    if (!started.ok()) {
-      return started;
-    }
-    thread->join();
-    if (error == 0) {
-      continue;
-    }
-    Finding finding = platform.explain(subject, wanted, error);
-    if (error == kNoSlot) {
-      finding = {subject, "asked for " + to_string(wanted) + ": " + entered.message(), 0, kSlotFix};
-    }
-    if (options.attributes_mode == AttributesMode::kRequire) {
-      return Status::error(to_string(finding));
-    }
-    add_finding(finding);
-    Lock lock(*mutex);
-    for (const auto & entry : callbacks) {
-      if (entry.second->attributes == id && error != ENOSPC && error != kNoSlot) {  // these pass
-        entry.second->attributes = 0;
-      }
+    error = entered.ok() ? ask(entry) : 0;
+    error_without_cpus = error == EINVAL ? ask(attributes.nothing()) : error;
+    trial.end();
+  };
+  const Status started = platform.start_thread(ThreadOptions{}, body, {}, &thread);
+  if (!started.ok()) {
+    return started;
+  }
+  thread->join();
+  if (error == 0 && entered.ok()) {
+    return {};
+  }
+  Finding finding = platform.explain(subject, entry.complete, error);
+  if (!entered.ok()) {
+    finding = {
+      subject, "asked for " + to_string(entry.complete) + ": " + entered.message(), 0, kSlotFix};
+  }
+  if (options.attributes_mode == AttributesMode::kRequire) {
+    return Status::error(to_string(finding));
+  }
+  add_finding(finding);
+  if (error == ENOSPC || !entered.ok()) {
+    return {};  // these pass
+  }
+  const Lock lock(*mutex);
+  for (const auto & other : callbacks) {
+    CallbackNode & callback = *other.second;
+    if (callback.policy == &entry) {
+      ready.change(callback, [&] {
+        callback.policy = error_without_cpus == 0 ? &entry : &attributes.nothing();
+        callback.cpus = &attributes.nothing();
+      });
     }
   }
   return {};
@@ -358,25 +387,26 @@ Status Engine::Impl::prepare()
 {
   Attributes base;
   const int error = platform.read_back(platform.current_thread(), &base);
+  if (base.policy == SchedulingPolicy::kExt) {
+    base.policy = SchedulingPolicy::kOther;  // somebody else's ext, without deadlines of ours
+  }
   bool wants_realtime = false;
   {
-    Lock lock(*mutex);
+    const Lock configuration_lock(*configuration);
     if (
       options.attributes_mode != AttributesMode::kOff &&
       timer_thread.policy == SchedulingPolicy::kExt) {
       return Status::error(kTimerThreadExt);
     }
-    if (base.policy == SchedulingPolicy::kExt) {
-      base.policy = SchedulingPolicy::kOther;  // somebody else's ext, without deadlines of ours
-    }
+    const Lock lock(*mutex);  // O(n log n) in the callbacks, before anything runs
     if (error == 0) {
       attributes.set_base(base);
     }
     for (const auto & entry : callbacks) {
-      const SchedulingPolicy policy = attributes.complete(entry.second->attributes).policy;
-      wants_realtime |= policy == SchedulingPolicy::kFifo ||
-                        policy == SchedulingPolicy::kRoundRobin ||
-                        policy == SchedulingPolicy::kDeadline || policy == SchedulingPolicy::kExt;
+      ready.change(*entry.second, [] {});  // urgencies depend on the base
+      const SchedulingPolicy policy = entry.second->policy->complete.policy;
+      wants_realtime |= is_fixed_priority(policy) || policy == SchedulingPolicy::kDeadline ||
+                        policy == SchedulingPolicy::kExt;
     }
   }
   if (options.lock_memory) {
@@ -396,27 +426,32 @@ Status Engine::Impl::prepare()
 // The thread that spins is one of the engine's.
 std::shared_ptr<Worker> Engine::Impl::join_in()
 {
+  const Lock configuration_lock(*configuration);
   auto worker = new_worker("rclrt events", shared_lane);
   worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
+  worker->urgency.is_lent_by_the_user();
   enter_deadlines(*worker);
-  Lock threads_lock(*threads_mutex);
-  Lock lock(*mutex);
-  workers.push_back(worker);
+  worker->urgency.begin();
+  Workers more = workers;
+  more.push_back(worker);
+  set_workers(std::move(more));
   return worker;
 }
 
 // It has what it had before.
 void Engine::Impl::step_out(Worker & worker)
 {
-  Attributes base;
+  const AttributesEntry & nothing = attributes.nothing();
   {
-    Lock lock(*mutex);
-    base = attributes.complete(0);
+    const Lock lock(*mutex);
+    if (!worker.keeps_attributes) {
+      worker.urgency.decide({&nothing, &nothing});
+    }
   }
-  const int error = worker.in_force.attributes != 0 ? set(worker, base, {}) : 0;
-  leave_deadlines(worker);
+  const int error = worker.urgency.is_settled() ? 0 : worker.urgency.settle().error;
+  worker.urgency.end();
   if (error != 0) {
-    add_finding(platform.explain("the thread that spins, afterwards", base, error));
+    add_finding(platform.explain("the thread that spins, afterwards", nothing.complete, error));
   }
 }
 
@@ -456,20 +491,20 @@ Status Engine::Impl::spin()
 
 void Engine::Impl::stop() noexcept
 {
-  WakeList wakes;
+  Calls calls;
   {
-    Lock lock(*mutex);
+    const Lock lock(*mutex);
     stop_word.store(1, std::memory_order_release);
-    for (const auto & worker : workers) {
+    for (const auto & worker : workers) {  // O(n) in the threads
       if (worker->sleeping) {
-        take_from_sleep(*worker, wakes);
+        take_from_sleep(*worker, {}, calls);
       }
     }
     if (inline_worker->sleeping) {
-      take_from_sleep(*inline_worker, wakes);
+      take_from_sleep(*inline_worker, {}, calls);
     }
   }
-  wakes.wake_or_defer();
+  calls.go();
   platform.wake_one(stop_word);
 }
 

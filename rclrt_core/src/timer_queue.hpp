@@ -14,7 +14,7 @@
 #include <boost/intrusive/set.hpp>
 #include <cstdint>
 
-#include "nodes.hpp"
+#include "ready.hpp"
 
 namespace rclrt_core
 {

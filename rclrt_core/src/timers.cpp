@@ -14,28 +14,35 @@ namespace
 
 // A sleep is relative to CLOCK_MONOTONIC; this bounds how late a step of the system clock is seen.
 constexpr Duration kSystemClockPoll = std::chrono::milliseconds(100);
+// In one section of the lock: it is left between them, however many timers are due.
+constexpr int kMaxReleases = 8;
 
 }  // namespace
 
 ClockId Engine::Impl::add_clock(std::function<int64_t()> now_ns)
 {
-  Lock lock(*mutex);
+  const Lock configuration_lock(*configuration);
   ClockId clock = 0;
   while (has_clock(clock)) {
     ++clock;
   }
   if (clock == clocks.size()) {
-    clocks.emplace_back();
+    std::vector<std::unique_ptr<ClockState>> more(clock + 1);
+    more[clock] = std::make_unique<ClockState>();
+    const Lock lock(*mutex);
+    std::move(clocks.begin(), clocks.end(), more.begin());
+    clocks.swap(more);
   }
-  clocks[clock].now_ns = std::move(now_ns);
-  clocks[clock].last_now_ns = INT64_MIN;
+  const Lock lock(*mutex);
+  clocks[clock]->now_ns.swap(now_ns);
+  clocks[clock]->last_now_ns = INT64_MIN;
   return clock;
 }
 
 Status Engine::Impl::remove_clock(ClockId clock)
 {
-  std::function<int64_t()> dropped;  // after the lock: it may hold anything
-  Lock lock(*mutex);
+  std::function<int64_t()> dropped;  // after the locks: it may hold anything
+  const Lock configuration_lock(*configuration);
   if (clock <= kSystemClock || !has_clock(clock)) {
     return Status::error(
       "remove_clock(): clock " + std::to_string(clock) + " was not added to this engine");
@@ -47,77 +54,95 @@ Status Engine::Impl::remove_clock(ClockId clock)
         entry.second->name() + "'; remove it, or give it another clock");
     }
   }
-  std::swap(dropped, clocks[clock].now_ns);
-  lock.unlock();
+  const Lock lock(*mutex);
+  std::swap(dropped, clocks[clock]->now_ns);
   return {};
 }
 
-void Engine::Impl::arm(TimerNode & timer, int64_t after_ns, WakeList & wakes)
+void Engine::Impl::arm(TimerNode & timer, int64_t after_ns, Calls & calls) noexcept
 {
-  ClockState & clock = clocks[timer.clock];
+  ClockState & clock = *clocks[timer.clock];
   const int64_t now_ns = clock.now_ns();
   const int64_t next_ns = add_saturating_ns(now_ns, after_ns);
   clock.last_now_ns = std::max(clock.last_now_ns, now_ns);
   timer.cancelled = false;
   clock.queue.arm(timer, next_ns);
   if (clock.driven && clock.queue.next_ns() == next_ns) {
-    wake_timer_driver(wakes);
+    wake_timer_driver(calls);
   } else if (!clock.driven && next_ns <= now_ns) {
-    release_due(clock, wakes);  // the clock may stand still for long
+    release_due(clock, calls);  // the clock may stand still for long
   }
 }
 
-void Engine::Impl::release_due(WakeList & wakes) noexcept
+void Engine::Impl::wake_timer_driver(Calls & calls) noexcept
 {
-  for (ClockState & clock : clocks) {
-    if (clock.driven && !clock.queue.empty()) {
-      release_due(clock, wakes);
+  if (timer_driver) {
+    call(*timer_driver, calls);
+  }
+}
+
+bool Engine::Impl::release_due(Calls & calls) noexcept
+{
+  bool more = false;
+  for (const auto & clock : clocks) {
+    if (clock->driven && !clock->queue.empty()) {
+      more |= release_due(*clock, calls);
     }
   }
+  return more;
 }
 
-void Engine::Impl::release_due(ClockState & clock, WakeList & wakes) noexcept
+void Engine::Impl::release_all_due(Lock & lock, Calls & calls) noexcept
+{
+  while (release_due(calls)) {
+    lock.unlock();
+    calls.go();
+    lock.lock();
+  }
+}
+
+bool Engine::Impl::release_due(ClockState & clock, Calls & calls) noexcept
 {
   const TimePoint now = platform.now();
-  const int64_t now_ns = &clock == &clocks[kSteadyClock] ? nanoseconds_of(now) : clock.now_ns();
+  const int64_t now_ns =
+    &clock == clocks[kSteadyClock].get() ? nanoseconds_of(now) : clock.now_ns();
   if (now_ns < clock.last_now_ns) {
-    clock.queue.rebase(now_ns);
+    clock.queue.rebase(now_ns);  // O(n log n) in the timers of the clock
   }
   clock.last_now_ns = now_ns;
-  int64_t nominal_ns = 0;
-  uint64_t missed = 0;
-  while (TimerNode * timer = clock.queue.take_due(now_ns, &nominal_ns, &missed)) {
-    CallbackNode & callback = *timer->callback;
-    if (timer->one_shot) {
-      timer->cancelled = true;
+  for (int released = 0; released < kMaxReleases && calls.has_room(); ++released) {
+    int64_t nominal_ns = 0;
+    uint64_t missed = 0;
+    TimerNode * const timer = clock.queue.take_due(now_ns, &nominal_ns, &missed);
+    if (!timer) {
+      return false;
     }
+    CallbackNode & callback = *timer->callback;
+    timer->cancelled |= timer->one_shot;
     // On every clock, a release is as long ago on CLOCK_MONOTONIC as it is on its own clock.
     const TimePoint latest = now - Duration(now_ns - nominal_ns);
-    uint64_t earlier = missed;
-    if (callback.overrun_rule == OverrunRule::kQueueAll) {
-      earlier = std::min<uint64_t>(missed, callback.backlog.depth() - 1);
-      callback.statistics.dropped += missed - earlier;
+    if (missed > 0 && callback.overrun_rule == OverrunRule::kQueueAll) {
+      ReleaseStamp last;
+      last.release = latest;
+      last.ready = now;
+      ready.release_late(callback, last, Duration(timer->period_ns), missed + 1);
+      dispatch.released(callback, calls);
     } else {
-      earlier = 0;
+      callback.statistics.released += missed;
       callback.statistics.skipped += missed;
+      release(callback, latest, now, 1, nullptr, calls);
     }
-    callback.statistics.released += missed - earlier;
-    for (; earlier > 0; --earlier) {
-      release(
-        callback, latest - Duration(timer->period_ns) * static_cast<int64_t>(earlier), now, 1,
-        nullptr, wakes);
-    }
-    release(callback, latest, now, 1, nullptr, wakes);
   }
+  return clock.queue.next_ns() <= now_ns;
 }
 
 TimePoint Engine::Impl::next_timer_release() noexcept
 {
   TimePoint next = kNever;
-  if (!clocks[kSteadyClock].queue.empty()) {
-    next = time_point_of(clocks[kSteadyClock].queue.next_ns());
+  if (!clocks[kSteadyClock]->queue.empty()) {
+    next = time_point_of(clocks[kSteadyClock]->queue.next_ns());
   }
-  ClockState & system = clocks[kSystemClock];
+  ClockState & system = *clocks[kSystemClock];
   if (!system.queue.empty()) {
     const Duration wait(system.queue.next_ns() - system.now_ns());
     next = std::min(next, platform.now() + std::min(wait, kSystemClockPoll));
@@ -127,14 +152,14 @@ TimePoint Engine::Impl::next_timer_release() noexcept
 
 void Engine::Impl::clock_changed(ClockId clock) noexcept
 {
-  WakeList wakes;
-  {
-    Lock lock(*mutex);
-    if (has_clock(clock)) {
-      release_due(clocks[clock], wakes);
+  for (bool more = true; more;) {
+    Calls calls;
+    {
+      const Lock lock(*mutex);
+      more = has_clock(clock) && release_due(*clocks[clock], calls);
     }
+    calls.go();
   }
-  wakes.wake_or_defer();
 }
 
 Status Engine::Impl::cancel_timer(const std::shared_ptr<Callback> & timer)
@@ -145,31 +170,31 @@ Status Engine::Impl::cancel_timer(const std::shared_ptr<Callback> & timer)
     return Status::error("cancel_timer(): not a timer of this engine");
   }
   callback->timer->cancelled = true;
-  clocks[callback->timer->clock].queue.disarm(*callback->timer);
-  drop_waiting(*callback);
+  clocks[callback->timer->clock]->queue.disarm(*callback->timer);
+  ready.withdraw(*callback);
   return {};
 }
 
 Status Engine::Impl::reset_timer(
   const std::shared_ptr<Callback> & timer, std::optional<Duration> first)
 {
-  WakeList wakes;
+  Calls calls;
   {
     Lock lock(*mutex);
     CallbackNode * callback = known_timer(timer);
     if (!callback) {
       return Status::error("reset_timer(): not a timer of this engine");
     }
-    drop_waiting(*callback);
-    arm(*callback->timer, first ? first->count() : callback->timer->period_ns, wakes);
+    ready.withdraw(*callback);
+    arm(*callback->timer, first ? first->count() : callback->timer->period_ns, calls);
   }
-  wakes.wake_or_defer();
+  calls.go();
   return {};
 }
 
 Status Engine::Impl::set_timer_period(const std::shared_ptr<Callback> & timer, Duration period)
 {
-  WakeList wakes;
+  Calls calls;
   Lock lock(*mutex);
   CallbackNode * callback = known_timer(timer);
   if (!callback) {
@@ -183,16 +208,16 @@ Status Engine::Impl::set_timer_period(const std::shared_ptr<Callback> & timer, D
   const bool began_again = callback->timer->releases_when_done() && period > Duration::zero();
   callback->timer->period_ns = period.count();
   if (began_again) {
-    arm(*callback->timer, period.count(), wakes);
+    arm(*callback->timer, period.count(), calls);
   }
   lock.unlock();
-  wakes.wake_or_defer();
+  calls.go();
   return {};
 }
 
 Status Engine::Impl::set_timer_clock(const std::shared_ptr<Callback> & timer, ClockId clock)
 {
-  WakeList wakes;
+  Calls calls;
   Lock lock(*mutex);
   CallbackNode * callback = known_timer(timer);
   if (!callback) {
@@ -203,14 +228,14 @@ Status Engine::Impl::set_timer_clock(const std::shared_ptr<Callback> & timer, Cl
       "timer '" + callback->name() + "': unknown clock " + std::to_string(clock));
   }
   TimerNode & node = *callback->timer;
-  clocks[node.clock].queue.disarm(node);
-  drop_waiting(*callback);
+  clocks[node.clock]->queue.disarm(node);
+  ready.withdraw(*callback);
   node.clock = clock;
   if (!node.cancelled) {
-    arm(node, node.period_ns, wakes);
+    arm(node, node.period_ns, calls);
   }
   lock.unlock();
-  wakes.wake_or_defer();
+  calls.go();
   return {};
 }
 
@@ -228,7 +253,7 @@ Duration Engine::Impl::time_until_release(const std::shared_ptr<Callback> & time
   if (!callback || callback->timer->cancelled) {
     return Duration::max();
   }
-  return Duration(callback->timer->next_ns - clocks[callback->timer->clock].now_ns());
+  return Duration(callback->timer->next_ns - clocks[callback->timer->clock]->now_ns());
 }
 
 }  // namespace rclrt_core

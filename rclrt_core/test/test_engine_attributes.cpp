@@ -189,13 +189,13 @@ TEST(Attributes, a_thread_that_moves_to_another_cpu_holds_no_lock)
   EXPECT_EQ(t.sim.moves_with_a_mutex, 0);
 }
 
-TEST(Refusal, of_a_move_leaves_nothing_and_is_told)
+TEST(Refusal, of_cpus_leaves_the_priority_and_is_told)
 {
   TwoCpus t;
   t.refuses = true;
   t.run();
   EXPECT_EQ(
-    t.ran_with, (std::vector<SchedulingPolicy>{SchedulingPolicy::kFifo, SchedulingPolicy::kOther}));
+    t.ran_with, (std::vector<SchedulingPolicy>{SchedulingPolicy::kFifo, SchedulingPolicy::kFifo}));
   const std::vector<Finding> findings = t.engine.findings();
   EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding & finding) {
     return finding.subject == "on 1" && finding.error_number == EINVAL;
@@ -456,14 +456,36 @@ TEST(Refusal, fails_spin_when_attributes_are_required)
 
 TEST(Off, never_asks_the_operating_system)
 {
-  EngineOptions options;
-  options.attributes_mode = AttributesMode::kOff;
-  EngineOnSim engine(options);
-  Observed seen;
-  engine.add(observing(engine, "a", fifo(10), &seen));
-  engine.run(20, {{1, "a"}});
-  EXPECT_EQ(seen.policy, SchedulingPolicy::kOther);
-  EXPECT_TRUE(engine.engine.findings().empty());
+  for (const ExecutionModel model :
+       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    EngineOptions options;
+    options.model = model;
+    options.attributes_mode = AttributesMode::kOff;
+    EngineOnSim engine(options);
+    Observed seen;
+    engine.add(observing(engine, "a", fifo(10), &seen));
+    CallbackOptions timer = engine.callback_options("b", milliseconds(1));
+    timer.attributes = fifo(20);
+    TimerOptions every_5_ms;
+    every_5_ms.period = milliseconds(5);
+    engine.add_timer(std::move(timer), every_5_ms);
+    std::vector<ThreadReport> threads;
+    engine.run(20, {{1, "a"}}, [&] {
+      engine.sim.sleep_until(at_ms(10));
+      EXPECT_TRUE(engine.engine.set_attributes(engine.callbacks.at("a"), fifo(30)).ok());
+      EXPECT_TRUE(engine.engine.set_timer_thread(fifo(96)).ok());
+      threads = engine.engine.threads();
+    });
+    EXPECT_EQ(seen.policy, SchedulingPolicy::kOther);
+    EXPECT_EQ(engine.statistics("b").executed, 3u);
+    EXPECT_EQ(engine.sim.counts().apply, 0) << to_string(model);
+    EXPECT_FALSE(threads.empty());
+    for (const ThreadReport & thread : threads) {
+      // Not what they were started with, either.
+      EXPECT_EQ(thread.in_force.policy, SchedulingPolicy::kOther) << thread.name;
+    }
+    EXPECT_TRUE(engine.engine.findings().empty());
+  }
 }
 
 }  // namespace

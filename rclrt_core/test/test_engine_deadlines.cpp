@@ -355,21 +355,6 @@ TEST_F(DeadlinesOfThreads, of_a_later_message_are_lent_to_the_one_before_it)
     (Lines{"11 late 90", "12 urgent 31", "13 sink 90", "14 sink 31", "22 middle 51"}));
 }
 
-TEST_F(DeadlinesOfThreads, that_fan_in_will_bring_together_count_while_the_job_waits)
-{
-  add(options("left", Duration{0}), "", at_ms(30), "fusion");
-  add(options("source", milliseconds(80)), "right", kNothing);
-  add(options("right", Duration{0}), "sink", kNothing, "fusion");
-  add(options("sink", Duration{0}), "", kNothing);
-  add_middle();
-  add(options("first", milliseconds(5)), "", kNothing);
-  EXPECT_EQ(
-    run({{1, "right"}, {8, "left"}, {11, "source"}, {12, "first"}, {12, "middle"}}),
-    (Lines{
-      "2 right none", "3 sink none", "9 left 30", "12 source 91", "13 first 17", "14 right 30",
-      "15 sink 30", "23 middle 52"}));
-}
-
 TEST_F(DeadlinesOfThreads, that_others_have_taken_are_nothing_to_who_hands_nothing_on)
 {
   add(options("left", Duration{0}), "", at_ms(30), "group");
@@ -378,94 +363,6 @@ TEST_F(DeadlinesOfThreads, that_others_have_taken_are_nothing_to_who_hands_nothi
   EXPECT_EQ(
     run({{8, "left"}, {60, "middle"}, {61, "right"}}),
     (Lines{"9 left 30", "68 middle 100", "69 right 30"}));
-}
-
-/// The engine alone orders who waits.
-class DeadlinesOfOneThread : public Deadlines
-{
-protected:
-  DeadlinesOfOneThread() : Deadlines(one_thread()) {}
-
-  static EngineOptions one_thread()
-  {
-    EngineOptions options;
-    options.min_threads = options.max_threads = 1;
-    return options;
-  }
-};
-
-TEST_F(DeadlinesOfOneThread, fan_in_moves_those_that_wait_already)
-{
-  add(options("source", milliseconds(20)), "left", kNothing);
-  add(options("left", Duration{0}), "", kNothing, "fusion");
-  add(options("right", Duration{0}), "sink", kNothing, "fusion");
-  add(options("third", Duration{0}), "sink", kNothing, "fusion");
-  add(options("sink", Duration{0}), "", kNothing);
-  add_middle();
-  EXPECT_EQ(
-    run({{1, "right"}, {4, "third"}, {9, "source"}, {10, "right"}, {10, "third"}, {10, "middle"}}),
-    (Lines{
-      "2 right none", "3 sink none", "5 third none", "6 sink none", "10 source 29", "11 left 29",
-      "12 right 29", "13 sink 29", "21 middle 50", "22 third none", "23 sink none"}));
-}
-
-/// EDF, and how often it was asked.
-class CountingEdf final : public Policy
-{
-public:
-  bool more_urgent(const Job & a, const Job & b) const noexcept override
-  {
-    ++asked;
-    return edf_policy().more_urgent(a, b);
-  }
-  const char * name() const noexcept override { return "edf"; }
-  mutable int64_t asked = 0;
-};
-
-/// Two rounds of a group of many; returns the comparisons of the second. Every so many hand on.
-int64_t comparisons_of_a_group(int many, int every)
-{
-  const CountingEdf policy;
-  EngineOptions engine_options;
-  engine_options.policy = &policy;
-  EngineOnSim engine(engine_options, 1);
-  const auto notify = [&engine](const std::string & name) {
-    engine.engine.notify(*engine.callbacks.at(name));
-  };
-  CallbackOptions source = engine.callback_options("source", milliseconds(1));
-  source.relative_deadline = milliseconds(500);
-  source.run = [&](const Job &) {
-    for (int i = 0; i < many; ++i) {
-      notify("taker " + std::to_string(i));
-    }
-    return true;
-  };
-  engine.add(std::move(source));
-  engine.add(engine.callback_options("sink", microseconds(1)));
-  for (int i = 0; i < many; ++i) {
-    CallbackOptions taker = engine.callback_options("taker " + std::to_string(i), microseconds(1));
-    taker.run = [&notify, hands_on = i % every == 0](const Job &) {
-      if (hands_on) {
-        notify("sink");
-      }
-      return true;
-    };
-    engine.add(std::move(taker), "fusion");
-  }
-  int64_t before = 0;
-  engine.run(200, {{1, "source"}, {101, "source"}}, [&] {
-    engine.sim.sleep_until(at_ms(100));
-    before = policy.asked;
-  });
-  EXPECT_EQ(engine.statistics("taker " + std::to_string(many - 1)).executed, 2u);
-  return policy.asked - before;
-}
-
-TEST(FanIn, moves_only_who_hands_on_and_has_another_deadline_then)
-{
-  // To come and to go, log2(100) = 7 each in the group and less in the lane; not each time for all.
-  EXPECT_LT(comparisons_of_a_group(100, 100), 100 * 40);
-  EXPECT_LT(comparisons_of_a_group(100, 2), 100 * 40);
 }
 
 // An intra-process message that also came over the network is two jobs, and the second finds nothing.

@@ -187,10 +187,10 @@ TEST(ExclusiveGroup, urgency_is_lent_whatever_the_order_of_the_queue)
     (Lines{"0-0-10 low", "3-10-12 high", "4-12-32 middle"}));
 }
 
-TEST(ExclusiveGroup, urgency_is_lent_by_a_job_that_has_waited_since_before_the_runner_began)
+TEST(ExclusiveGroup, what_the_os_holds_more_urgent_comes_first_whatever_the_policy)
 {
   EngineOptions options = pool();
-  options.policy = &fifo_policy();  // picks "low" although the OS holds "high" more urgent
+  options.policy = &fifo_policy();  // would take "low" first
   EngineOnSim engine(options);
   engine.add(prioritised(engine, "first", 10, 40), "shared");
   engine.add(prioritised(engine, "low", 10, 10), "shared");
@@ -198,7 +198,7 @@ TEST(ExclusiveGroup, urgency_is_lent_by_a_job_that_has_waited_since_before_the_r
   engine.add(prioritised(engine, "middle", 20, 20));
   EXPECT_EQ(
     engine.run(100, {{0, "first"}, {1, "low"}, {2, "high"}, {12, "middle"}}),
-    (Lines{"0-0-10 first", "1-10-20 low", "2-20-30 high", "12-30-50 middle"}));
+    (Lines{"0-0-10 first", "2-10-20 high", "12-20-40 middle", "1-40-50 low"}));
 }
 
 TEST(ExclusiveGroup, an_inherited_urgency_ends_with_the_job)
@@ -255,16 +255,22 @@ TEST(ExclusiveGroup, a_thread_on_its_way_keeps_what_it_has_when_more_is_refused)
   engine.add(refused);
   engine.add(prioritised(engine, "high", 1, 80));
   engine.add(prioritised(engine, "low", 1, 10));
+  int priority = 0;
   const Lines jobs = engine.run(50, {{3, "high"}, {4, "refused"}, {5, "low"}}, [&] {
     engine.sim.sleep_until(at_ms(1));
     engine.sim.refuse({SchedulingPolicy::kDeadline});
     const Hog urgent(engine, 85, 2, 10);
-    const Hog middle(engine, 50, 2, 20);
+    engine.sim.sleep_until(at_ms(6));
+    for (const ThreadReport & thread : engine.engine.threads()) {
+      priority = thread.name == "rclrt worker 0" ? thread.in_force.priority : priority;
+    }
   });
-  EXPECT_EQ(jobs.at(0), "3-12-13 high");
+  EXPECT_EQ(priority, 80);
+  EXPECT_EQ(jobs.at(0), "4-12-13 refused")
+    << "the one thread came at 12, which it could by its 80 only";
 }
 
-TEST(ExclusiveGroup, whoever_goes_for_its_first_job_is_as_urgent_as_any_that_waits)
+TEST(ExclusiveGroup, an_urgent_job_overtakes_the_one_that_a_thread_was_sent_for)
 {
   for (const bool is_deadline : {false, true}) {
     EngineOptions options = pool(3);
@@ -276,11 +282,11 @@ TEST(ExclusiveGroup, whoever_goes_for_its_first_job_is_as_urgent_as_any_that_wai
     engine.add(urgent, "shared");
     EXPECT_EQ(
       engine.run(50, {{3, "first"}, {4, "urgent"}}, [&] { const Hog hog(engine, 50, 2, 20); }),
-      (Lines{"3-4-5 first", "4-5-6 urgent"}));
+      (Lines{"4-4-5 urgent", "3-5-24 first"}));
   }
 }
 
-TEST(ExclusiveGroup, whoever_is_sent_for_next_is_as_urgent_as_any_that_waits_there)
+TEST(ExclusiveGroup, a_thread_sent_for_a_group_is_as_urgent_as_the_most_urgent_job_that_waits_there)
 {
   // "blocks" comes before the group of "first" and "urgent", and takes the thread that was to go there.
   EngineOnSim engine(pool(3));
@@ -297,11 +303,11 @@ TEST(ExclusiveGroup, whoever_is_sent_for_next_is_as_urgent_as_any_that_waits_the
   const Lines jobs = engine.run(60, {{3, "first"}}, [&] {
     const Hog hog(engine, 50, 2, 30);
     engine.sim.sleep_until(at_ms(4));
-    const WakeBatch batch;
+    const Publication batch;
     engine.engine.notify(*engine.callbacks.at("urgent"));
     engine.engine.notify(*engine.callbacks.at("blocks"));
   });
-  EXPECT_EQ(jobs, (Lines{"3-4-5 first", "4-5-6 urgent", "4-6-46 blocks"}));
+  EXPECT_EQ(jobs, (Lines{"4-4-5 urgent", "4-5-45 blocks", "3-33-34 first"}));
 }
 
 TEST(ReentrantGroup, one_callback_runs_in_parallel_with_itself_up_to_the_bound)

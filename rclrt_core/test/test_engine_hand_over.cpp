@@ -45,7 +45,7 @@ public:
     CallbackOptions publisher = engine.callback_options("publisher", milliseconds(0));
     publisher.attributes = fifo(20);
     publisher.run = [this, releases = std::move(releases)](const Job &) {
-      const WakeBatch batch;
+      const Publication batch;
       releases();
       engine.sim.work(milliseconds(3));
       return true;
@@ -87,12 +87,39 @@ TEST(HandOver, an_urgent_job_gets_the_only_thread_although_its_waker_is_held_up)
   EXPECT_EQ(scene.run({{3, "high"}}), (Lines{"1-1-15 publisher", "3-3-4 high", "1-4-16 low"}));
 }
 
+/// Two callbacks of a reentrant group whose threads have fifo 90 from the start; from 0.5 ms on the OS grants
+/// nothing any more, so that the publisher cannot be lent their urgency.
+void add_first_and_second(EngineOnSim & engine, int work_ms)
+{
+  GroupOptions group_options;
+  group_options.name = "reentrant";
+  group_options.parallelism = 2;
+  group_options.attributes = fifo(90);
+  std::shared_ptr<Group> group;
+  ASSERT_TRUE(engine.engine.add_group(group_options, &group).ok());
+  for (const std::string name : {"first", "second"}) {
+    CallbackOptions options =
+      engine.callback_options(name, milliseconds(name == "first" ? 1 : work_ms));
+    ASSERT_TRUE(
+      engine.engine.add_callback(std::move(options), group, &engine.callbacks[name]).ok());
+  }
+}
+
+EngineOptions isolated()
+{
+  EngineOptions options;
+  options.model = ExecutionModel::kIsolated;
+  return options;
+}
+
 TEST(HandOver, a_thread_on_its_way_for_a_job_of_its_like_does_not_depend_on_who_was_to_wake_it)
 {
-  HeldUp scene(pool(3));
-  scene.engine.add(fifo_callback(scene.engine, "first", 1, 90));
-  scene.engine.add(fifo_callback(scene.engine, "second", 1, 90));
-  scene.add_publisher([&] { scene.engine.engine.notify(*scene.engine.callbacks.at("first")); });
+  HeldUp scene(isolated());
+  add_first_and_second(scene.engine, 1);
+  scene.add_publisher([&] {
+    scene.engine.sim.refuse({SchedulingPolicy::kFifo});
+    scene.engine.engine.notify(*scene.engine.callbacks.at("first"));
+  });
   // Twice: the second time it has slept in between, and is on the publisher's list still.
   EXPECT_EQ(
     scene.run({{3, "second"}, {7, "second"}}),
@@ -133,13 +160,13 @@ TEST(HandOver, the_timer_thread_is_not_late_when_who_has_armed_another_timer_is_
 TEST(HandOver, threads_that_are_held_end_with_the_spin)
 {
   // The stop comes at 10, while the publisher still has the thread on its list that runs "second".
-  EngineOnSim engine(pool(2));
-  engine.add(fifo_callback(engine, "first", 1, 90));
-  engine.add(fifo_callback(engine, "second", 8, 90));
+  EngineOnSim engine(isolated());
+  add_first_and_second(engine, 8);
   CallbackOptions publisher = engine.callback_options("publisher", milliseconds(0));
   publisher.attributes = fifo(20);
   publisher.run = [&](const Job &) {
-    const WakeBatch batch;
+    engine.sim.refuse({SchedulingPolicy::kFifo});
+    const Publication batch;
     engine.engine.notify(*engine.callbacks.at("first"));
     engine.sim.work(milliseconds(30));
     return true;
@@ -205,7 +232,7 @@ TEST(HandOverOnThreads, no_job_is_lost_among_many_who_wake_the_same_threads)
       for (int n = 0; n < kNotifiers; ++n) {
         notifiers.emplace_back([&, n] {
           for (std::size_t round = 0; round < kRounds; ++round) {
-            const WakeBatch batch;
+            const Publication batch;
             engine.notify(*callbacks[1 + round % 3]);
             if ((round + static_cast<std::size_t>(n)) % 3 == 0) {
               EXPECT_TRUE(engine.reset_timer(callbacks[0]).ok());
@@ -235,14 +262,14 @@ TEST(HandOverOnThreads, no_job_is_lost_among_many_who_wake_the_same_threads)
   }
 }
 
-/// Somebody changes the attributes of the timer thread while it puts its first ones in force.
+/// Somebody changes the attributes of the timer thread while that puts its first ones in force.
 class InterruptedPlatform : public SimPlatform
 {
 public:
   int apply(ThreadId thread, const Attributes & attributes) noexcept override
   {
     if (attributes.priority == 40 && meanwhile) {
-      std::exchange(meanwhile, nullptr)();
+      meanwhile();
     }
     return SimPlatform::apply(thread, attributes);
   }
@@ -257,28 +284,31 @@ TEST(TimerThread, has_the_attributes_that_were_asked_for_last_also_if_it_was_jus
   options.attributes_mode = AttributesMode::kPrefer;
   Engine engine(sim, options);
   int probed = 0;
-  std::function<void()> change = [&] {
+  std::unique_ptr<Thread> other;
+  sim.meanwhile = [&] {
     // The first one to ask is the trial before any thread starts.
-    if (++probed == 1) {
-      sim.meanwhile = change;
-    } else {
-      EXPECT_TRUE(engine.set_timer_thread(fifo(60)).ok());
+    if (++probed == 2) {
+      ThreadOptions urgent;
+      urgent.attributes = fifo(99);
+      const auto body = [&] { EXPECT_TRUE(engine.set_timer_thread(fifo(60)).ok()); };
+      EXPECT_TRUE(sim.start_thread(urgent, body, {}, &other).ok());
+      sim.work(milliseconds(1));  // it comes in between
     }
   };
-  sim.meanwhile = change;
   int priority = 0;
   const Status run = sim.run([&] {
     std::unique_ptr<Thread> spinner;
-    ThreadOptions other;
-    other.attributes.policy = SchedulingPolicy::kOther;
+    ThreadOptions plain;
+    plain.attributes.policy = SchedulingPolicy::kOther;
     ASSERT_TRUE(
-      sim.start_thread(other, [&] { EXPECT_TRUE(engine.spin().ok()); }, {}, &spinner).ok());
+      sim.start_thread(plain, [&] { EXPECT_TRUE(engine.spin().ok()); }, {}, &spinner).ok());
     sim.sleep_for(milliseconds(5));
     for (const ThreadReport & thread : engine.threads()) {
       priority = thread.name == "rclrt timers" ? thread.in_force.priority : priority;
     }
     engine.stop();
     spinner->join();
+    other->join();
   });
   EXPECT_TRUE(run.ok()) << run.message();
   EXPECT_EQ(probed, 2);

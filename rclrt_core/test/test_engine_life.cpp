@@ -454,7 +454,7 @@ TEST(InheritedPriority, a_subscription_gets_the_highest_of_those_who_publish_to_
   EXPECT_EQ(priorities, (std::vector<int>{10, 30, 30}));
 }
 
-TEST(WakeBatch, queues_at_once_but_wakes_only_at_its_end)
+TEST(Publication, queues_at_once_but_wakes_only_at_its_end)
 {
   EngineOnSim engine;
   CallbackOptions high = engine.callback_options("high", milliseconds(1));
@@ -464,7 +464,7 @@ TEST(WakeBatch, queues_at_once_but_wakes_only_at_its_end)
   publisher.attributes = fifo(10);
   publisher.run = [&](const Job &) {
     {
-      const WakeBatch batch;
+      const Publication batch;
       engine.engine.notify(*engine.callbacks.at("high"));
       engine.sim.work(milliseconds(3));  // the middleware's lock is held here
     }

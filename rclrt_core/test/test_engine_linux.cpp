@@ -354,9 +354,9 @@ TEST_P(EngineOnLinux, a_wake_batch_loses_nothing)
   }
   std::thread spinner([&] { EXPECT_TRUE(engine.spin().ok()); });
   for (int i = 0; i < 500; ++i) {
-    const WakeBatch outer;
+    const Publication outer;
     for (const auto & callback : callbacks) {
-      const WakeBatch inner;
+      const Publication inner;
       engine.notify(*callback);
     }
   }

@@ -285,14 +285,19 @@ TEST(Events, jobs_run_one_after_the_other_most_urgent_first_without_preemption)
     (Lines{"1-1-11 low", "3-11-13 high", "2-13-14 middle"}));
 }
 
-TEST(Events, fifo_policy_runs_in_order_of_release_whatever_the_priorities)
+TEST(Events, fifo_policy_runs_in_order_of_release_whatever_the_priorities_of_other_policies)
 {
   EngineOptions options = model(ExecutionModel::kEvents);
   options.policy = &fifo_policy();
   EngineOnSim engine(options);
-  engine.add(prioritised(engine, "low", 10, 10));
-  engine.add(prioritised(engine, "middle", 1, 20));
-  engine.add(prioritised(engine, "high", 2, 30));
+  const auto add = [&engine](const std::string & name, int work_ms, int priority) {
+    CallbackOptions callback = engine.callback_options(name, milliseconds(work_ms));
+    callback.priority = priority;
+    engine.add(std::move(callback));
+  };
+  add("low", 10, 10);
+  add("middle", 1, 20);
+  add("high", 2, 30);
   EXPECT_EQ(
     engine.run(50, {{1, "low"}, {2, "middle"}, {3, "high"}}),
     (Lines{"1-1-11 low", "2-11-12 middle", "3-12-14 high"}));

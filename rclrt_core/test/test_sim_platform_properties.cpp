@@ -112,10 +112,16 @@ TEST(SimPlatformProperties, response_times_are_those_of_the_analysis)
 }
 
 // Eight threads on two CPUs that do everything the platform offers, at random.
-std::vector<std::string> chaos(unsigned seed)
+std::vector<std::string> chaos(unsigned seed, bool real_locks)
 {
   SimPlatform sim(2);
+  if (real_locks) {
+    sim.set_locks({true, true});
+    const Duration cost = std::chrono::microseconds(50);
+    sim.set_costs({cost, cost, cost, cost});
+  }
   const auto mutex = sim.make_mutex();
+  int inside = 0;
   std::atomic<uint32_t> words[2] = {{0}, {0}};
   const auto run_thread = [&](unsigned number) {
     std::mt19937 random(seed * 100 + number);
@@ -131,7 +137,9 @@ std::vector<std::string> chaos(unsigned seed)
           break;
         case 2:
           mutex->lock();
+          EXPECT_EQ(++inside, 1);
           sim.work(time);
+          --inside;
           mutex->unlock();
           break;
         case 3:
@@ -167,10 +175,12 @@ std::vector<std::string> chaos(unsigned seed)
 
 TEST(SimPlatformProperties, the_same_program_has_the_same_schedule_every_time)
 {
-  for (unsigned seed = 0; seed < 20; ++seed) {
-    const std::vector<std::string> schedule = chaos(seed);
-    EXPECT_GT(schedule.size(), 10u);
-    EXPECT_EQ(chaos(seed), schedule) << "seed " << seed;
+  for (const bool real_locks : {false, true}) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      const std::vector<std::string> schedule = chaos(seed, real_locks);
+      EXPECT_GT(schedule.size(), 10u);
+      EXPECT_EQ(chaos(seed, real_locks), schedule) << "seed " << seed;
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -17,6 +18,7 @@
 #include "error_text.hpp"
 #include "executor_types.hpp"
 #include "rcl_interfaces/msg/log.hpp"
+#include "rclrt_core/linux_platform.hpp"
 
 namespace rclrt_rcl
 {
@@ -329,7 +331,7 @@ TYPED_TEST(Executors, publishing_after_shutdown_ends_the_callback_and_not_the_pr
 
 TYPED_TEST(Executors, cancel_does_not_wait_for_a_distant_timer)
 {
-  auto timer = this->node->create_wall_timer(100s, [] {});
+  auto timer = this->node->create_wall_timer(24h, [] {});
   this->executor->add_node(this->node);
   const Spinning spinning(*this->executor);
 }
@@ -352,19 +354,57 @@ TYPED_TEST(Executors, cancel_while_a_callback_runs_lets_it_finish)
   EXPECT_TRUE(finished);
 }
 
+// How often a thread has gone to sleep so far.
+int sleeps_of(rclrt_core::ThreadId thread)
+{
+  std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/status");
+  std::string word;
+  while (status >> word && word != "voluntary_ctxt_switches:") {
+  }
+  int sleeps = -1;
+  status >> sleeps;
+  return sleeps;
+}
+
 TYPED_TEST(Executors, nothing_is_polled_while_nothing_is_ready)
 {
+#ifdef RCLRT_SANITIZE_thread
+  GTEST_SKIP() << "under this sanitizer a thread that waits looks up every 100 ms";
+#endif
   std::atomic<int> runs{0};
   auto waitable = this->node->create_waitable(this->named("w"), [&] { ++runs; });
+  auto distant = this->node->create_wall_timer(100s, [] {});
   this->executor->add_node(this->node);
-  const Spinning spinning(*this->executor);
+  std::promise<rclrt_core::ThreadId> spinner_id;
+  std::thread spinner([&] {
+    spinner_id.set_value(rclrt_core::LinuxPlatform().current_thread());
+    this->executor->spin();
+  });
   waitable->trigger();
   EXPECT_TRUE(wait_for([&] { return runs == 1; }));
-  std::this_thread::sleep_for(20ms);
+  std::vector<rclrt_core::ThreadId> threads = {spinner_id.get_future().get()};
+  for (const auto & thread : this->executor->threads()) {
+    threads.push_back(thread.id);
+  }
+  const auto sleeps = [&] {
+    int sum = 0;
+    for (const rclrt_core::ThreadId thread : threads) {
+      EXPECT_GE(sleeps_of(thread), 0);
+      sum += sleeps_of(thread);
+    }
+    return sum;
+  };
+  std::this_thread::sleep_for(50ms);  // until the last of them sleeps
+  const int before = sleeps();
+  std::this_thread::sleep_for(500ms);
+  // One that has not yet slept goes to sleep now; one that polls does so again and again.
+  EXPECT_LE(sleeps() - before, static_cast<int>(threads.size()));
   EXPECT_TRUE(
     wait_for([&] { return this->executor->statistics().at("/node/waitable/w").executed == 1; }));
   EXPECT_EQ(this->executor->statistics().at("/node/waitable/w").empty, 0U);
   EXPECT_EQ(this->executor->statistics().at("/node/waitable/w").released, 1U);
+  this->executor->cancel();
+  spinner.join();
 }
 
 TYPED_TEST(Executors, jobs_are_traced_under_the_names_of_their_entities)

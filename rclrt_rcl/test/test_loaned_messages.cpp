@@ -54,8 +54,12 @@ TEST_F(LoanedMessages, of_plain_types_lie_in_the_middleware)
 TEST_F(LoanedMessages, not_published_are_given_back)
 {
   auto publisher = node->create_publisher<Time>("t", 1);
-  for (int i = 0; i < 100; ++i) {
+  if (!publisher->can_loan_messages()) {
+    GTEST_SKIP() << "this middleware lends no messages";
+  }
+  for (int i = 0; i < 100; ++i) {  // more than the middleware has to lend at once
     auto loan = publisher->borrow_loaned_message();
+    EXPECT_TRUE(loan.is_lent());
     loan->sec = i;
   }
 }

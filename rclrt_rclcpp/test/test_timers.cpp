@@ -259,21 +259,42 @@ TYPED_TEST(OurTimers, may_be_let_go_while_simulated_time_jumps)
 {
   this->set_time(seconds(1));
   std::atomic<bool> ended{false};
+  std::atomic<int> jumps{0};
   std::thread simulator([&] {
     for (int now_s = 2; !ended; ++now_s) {
       this->set_time(seconds(now_s));
+      ++jumps;
       std::this_thread::yield();
     }
   });
+  const auto wait_for_jumps = [&] {
+    const int before = jumps;
+    return wait_for([&] { return jumps > before + 2; });
+  };
   std::atomic<int> ticks{0};
   for (int i = 0; i < 50; ++i) {
-    auto timer = this->make_timer(seconds(1), [&] { ++ticks; });
-    TypeParam executor(this->executor_options());
-    executor.add_node(this->node_);
+    auto held = std::make_shared<int>(i);
+    const std::weak_ptr<int> held_by_callback = held;
+    auto timer = this->make_timer(seconds(1), [&ticks, held = std::move(held)] { ++ticks; });
+    auto executor = std::make_unique<TypeParam>(this->executor_options());
+    executor->add_node(this->node_);
     if (i % 2 == 0) {
       timer.reset();
+      executor->spin_some();
+    } else {
+      const int before = ticks;
+      EXPECT_TRUE(wait_for([&] {
+        executor->spin_some();
+        return ticks > before;
+      }))
+        << "the timer follows the jumps";
+      timer.reset();
     }
-    executor.spin_some();
+    executor.reset();
+    const int after = ticks;
+    EXPECT_TRUE(held_by_callback.expired());
+    EXPECT_TRUE(wait_for_jumps());
+    EXPECT_EQ(ticks, after);
   }
   ended = true;
   simulator.join();

@@ -83,6 +83,9 @@ struct Attributes
   Duration deadline{0};   ///< deadline only: relative to the start of the period
   Duration period{0};     ///< deadline only
   CpuSet cpu_affinity{};  ///< empty: unchanged
+  /// Whether processes and threads that the thread creates start with the same policy. If not, they start as
+  /// SCHED_OTHER (the kernel's reset-on-fork). Only a privileged thread can go back from false to true.
+  bool inherited_by_children = false;
 
   friend bool operator==(const Attributes & a, const Attributes & b) noexcept;
   friend bool operator!=(const Attributes & a, const Attributes & b) noexcept { return !(a == b); }

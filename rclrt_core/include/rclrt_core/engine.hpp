@@ -9,19 +9,19 @@
 /// model is the choice of lanes: one with many threads (pool), one with one thread (events), or one
 /// a group (isolated). Every rule is written once, for all of them.
 ///
-/// Invariants, all under one mutex with priority inheritance that is never held while user code,
-/// the middleware or a wake-up runs:
+/// Invariants, all under one mutex with priority inheritance. Under it run no user code, no call of the middleware,
+/// no wake-up, no allocation, no change of a thread's attributes, and nothing that waits for another process:
 /// - a group is in its lane's queue if and only if it has a waiting job and room to run it;
 /// - a job is bound to a thread only when that thread asks, so the most urgent goes first however
 ///   late it came;
 /// - after every operation, as many threads are on their way as there are groups with work, or one
-///   for each CPU, and as many of them as urgent as their work (but for those that a WakeBatch still
+///   for each CPU, and as many of them as urgent as their work (but for those that a Publication still
 ///   holds); one that arrives sends for the next.
 ///
-/// Costs: a release is one lock, O(log n) in what there is to run, O(n) in the idle threads of its lane
-/// and, in a group that hands deadlines on, in its callbacks that have taken some, and at most one wake-up; no allocation; a scheduling
-/// system call only if no idle thread has the attributes the job needs. Memory is bounded: waiting
-/// jobs are counted, not stored, beyond the first 6 of a callback.
+/// Costs: a release is one lock, O(log n) in what there is to run, O(t) in the threads of its lane, and at most one
+/// thread out of sleep; no allocation; a scheduling system call only if no idle thread has the attributes
+/// the job needs, or a running one must be lent urgency. Memory is bounded: waiting jobs are counted, not stored,
+/// beyond the first 6 of a callback.
 ///
 /// Thread-safe throughout. It knows nothing of ROS.
 #ifndef RCLRT_CORE__ENGINE_HPP_
@@ -188,8 +188,8 @@ public:
 
   // ---- Releases
 
-  /// `count` units of work have arrived. Real-time safe: one lock, no allocation, at most one
-  /// wake-up (see WakeBatch to defer it).
+  /// `count` units of work have arrived. Real-time safe: one lock, no allocation, at most one thread out of
+  /// sleep (see Publication).
   void notify(Callback & callback, std::size_t count = 1) noexcept;
 
   // ---- Timers: errors when the callback is no timer of this engine
@@ -252,7 +252,7 @@ public:
 
   CallbackStatistics statistics(const Callback & callback) const;
   std::vector<Finding> findings() const;
-  /// Threads of the engine that exist now. Two system calls a thread under the engine's lock.
+  /// Threads of the engine that exist now. Two system calls a thread.
   std::vector<ThreadReport> threads() const;
   /// Hand out the records made since the last call, oldest first within a thread, and clear them.
   /// One reader at a time.
@@ -264,18 +264,27 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// Defers wake-ups: while one exists on a thread, releases made by this thread queue their jobs at
-/// once but wake nobody; the destructor does. Put one around a call that may notify while the
-/// middleware holds locks which the woken callback will want. Nests. No allocation. While it exists, do
-/// not wait on this thread for an engine to stop or end, and keep the engines' platforms: threads that
-/// were taken for its releases end when it has woken them.
-class WakeBatch
+/// A publication: a call of the calling thread that may release jobs while it holds locks of the middleware.
+///
+/// Put one around such a call. While it is open,
+/// - a job that the thread releases is queued at once, but the thread that will run it is woken at the end;
+/// - the publishing thread is at least as urgent as the most urgent job that it has released. So no job that
+///   is less urgent than those holds the publication up.
+/// At the end the most urgent of them is woken first, and the publishing thread gets back what it had. This holds for
+/// every thread, also one that is not the engine's. It does not hold for callbacks that ask for SCHED_DEADLINE: the
+/// publishing thread is given SCHED_FIFO 99 at the most.
+///
+/// Nests: only the outermost counts. Real-time safe: no allocation; at most one change of attributes each time it
+/// releases something more urgent than before, and one at the end; on a thread that is not the engine's two system
+/// calls more to read what it has. While it is open do not wait on this thread for an engine to stop or
+/// end, and keep the engines' platforms.
+class Publication
 {
 public:
-  WakeBatch() noexcept;
-  ~WakeBatch();
-  WakeBatch(const WakeBatch &) = delete;
-  WakeBatch & operator=(const WakeBatch &) = delete;
+  Publication() noexcept;
+  ~Publication();
+  Publication(const Publication &) = delete;
+  Publication & operator=(const Publication &) = delete;
 };
 
 }  // namespace rclrt_core

@@ -1,11 +1,13 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A scheduling policy: a total order on jobs.
+/// A policy: the order of jobs that the operating system holds equally urgent.
 ///
-/// Ties are broken everywhere by earlier release, then by sequence number, so that the order is
-/// total and a run on the simulated platform is deterministic. Policies have no state; the three
-/// objects live for the whole program and may be used from any thread.
+/// What the operating system enforces comes first: the scheduling policy, priority or deadline of the thread that a
+/// job asks for. A Policy orders jobs that are equal in that. Jobs that are equal for the Policy, too, run in the
+/// order of their release. So the order is total, and a run on the simulated platform is deterministic.
+///
+/// Policies have no state; the three objects live for the whole program and may be used from any thread.
 #ifndef RCLRT_CORE__POLICY_HPP_
 #define RCLRT_CORE__POLICY_HPP_
 
@@ -18,25 +20,19 @@ class Policy
 {
 public:
   virtual ~Policy() = default;
-  /// Whether `a` goes before `b`. A strict total order. Real-time safe.
-  virtual bool more_urgent(const Job & a, const Job & b) const noexcept = 0;
+  /// A job with a smaller rank goes first. Real-time safe.
+  virtual int64_t rank(const Job & job) const noexcept = 0;
   /// "fifo", "fixed_priority" or "edf".
   virtual const char * name() const noexcept = 0;
 };
 
-/// Order of release.
+/// All ranks are equal: order of release.
 const Policy & fifo_policy() noexcept;
 /// Larger Job::priority first. Rate- and deadline-monotonic are ways to choose the priorities,
 /// see priority_assignment.hpp.
 const Policy & fixed_priority_policy() noexcept;
 /// Earlier absolute deadline first; jobs without a deadline come last.
 const Policy & edf_policy() noexcept;
-
-/// The tie-break shared by all policies.
-inline bool released_before(const Job & a, const Job & b) noexcept
-{
-  return a.release != b.release ? a.release < b.release : a.sequence < b.sequence;
-}
 
 }  // namespace rclrt_core
 

@@ -20,12 +20,16 @@
 /// is done, also if something more urgent is released at that very instant.
 ///
 /// Each virtual thread is an OS thread, of which exactly one runs at a time (sanitizers and
-/// debuggers see ordinary threads). A Mutex of this platform defers preemption until the outermost
-/// one is released, which is what priority inheritance amounts to for critical sections that never
-/// sleep.
+/// debuggers see ordinary threads).
 ///
-/// It is not a model of the cost of anything: no context-switch, wake-up or lock time. A loop that
-/// waits for another thread without blocking makes no progress in it.
+/// Unless a test says otherwise, a thread that holds a Mutex of this platform is not preempted until
+/// it releases the outermost one, and a call takes no time. So a test sees the order of decisions
+/// and nothing else. set_locks() makes mutexes like those of Linux: the holder may be preempted, and
+/// is as urgent as whoever waits for it. set_costs() lets lock sections and system calls take
+/// virtual time, and set_hook() lets the test act inside them.
+///
+/// It is not a model of the cost of a context switch. A loop that waits for another thread without
+/// blocking makes no progress in it.
 ///
 /// Outside run(), what does not block may be called from any one thread; what would block ends the
 /// process with a message.
@@ -33,6 +37,7 @@
 #define RCLRT_CORE__SIM_PLATFORM_HPP_
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
@@ -65,7 +70,7 @@ public:
   // What the programs under test do:
 
   /// Use the CPU for `duration` of virtual time; may be preempted on the way, unless the caller
-  /// holds a Mutex.
+  /// holds a Mutex and Locks::preemptible is false.
   void work(Duration duration);
   /// Give up the CPU until `time`.
   void sleep_until(TimePoint time);
@@ -77,12 +82,54 @@ public:
   void refuse(std::set<SchedulingPolicy> policies);
   /// Step CLOCK_REALTIME (which otherwise runs with the virtual clock) to a value.
   void set_system_now_ns(int64_t now_ns);
-  /// Calls of apply(), wake_one() and start_thread() so far.
+
+  /// How a Mutex treats the thread that holds it.
+  struct Locks
+  {
+    /// A more urgent thread may take the CPU from it. It may then hold the mutex for long.
+    bool preemptible = false;
+    /// Only if `preemptible`: it is as urgent as the most urgent thread that waits for the mutex,
+    /// also through a chain of mutexes. False shows the inversion. It lends no CPU: the holder runs
+    /// where its own affinity lets it. read_back() reports its own attributes, as on Linux.
+    bool inheritance = true;
+  };
+  /// A mutex that is released goes to the thread that locks it next, which need not be the one that
+  /// waited longest. May be called at any time.
+  void set_locks(Locks locks);
+
+  /// Virtual time for which calls use the CPU of the caller; none unless set. The caller may be
+  /// preempted on the way as in work().
+  struct Costs
+  {
+    Duration lock_section{0};  ///< from Mutex::lock() to unlock(): spent before the unlock
+    Duration apply{0};         ///< before it has an effect; the same holds for the next two
+    Duration wake_one{0};
+    Duration wait{0};
+  };
+  void set_costs(const Costs & costs);
+
+  /// A place in a call where a thread can lose its CPU.
+  enum class Point : uint8_t
+  {
+    kLocked,  ///< lock() has the mutex
+    kUnlock,  ///< unlock() still has it
+    kApply,   ///< apply(), wake_one(), wait(): before it has an effect
+    kWakeOne,
+    kWait,
+  };
+  /// Called at each point by the thread that is there, with its name, before the time the call
+  /// takes. It may do all that the thread may do: release something, work(), start a thread. What it
+  /// does has no points and no costs. Must not throw. Empty: none.
+  using Hook = std::function<void(Point point, const std::string & thread)>;
+  void set_hook(Hook hook);
+
+  /// Calls of apply(), wake_one(), start_thread() and Mutex::lock() so far.
   struct Counts
   {
     int64_t apply = 0;
     int64_t wake = 0;
     int64_t start_thread = 0;
+    int64_t lock = 0;
   };
   Counts counts() const;
   /// Which virtual thread ran on which CPU when: lines "0-2ms cpu0 main", in time order, merged

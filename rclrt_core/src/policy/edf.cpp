@@ -11,10 +11,7 @@ namespace
 class Edf final : public Policy
 {
 public:
-  bool more_urgent(const Job & a, const Job & b) const noexcept override
-  {
-    return a.deadline != b.deadline ? a.deadline < b.deadline : released_before(a, b);
-  }
+  int64_t rank(const Job & job) const noexcept override { return nanoseconds_of(job.deadline); }
   const char * name() const noexcept override { return "edf"; }
 };
 

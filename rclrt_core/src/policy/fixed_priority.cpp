@@ -11,10 +11,7 @@ namespace
 class FixedPriority final : public Policy
 {
 public:
-  bool more_urgent(const Job & a, const Job & b) const noexcept override
-  {
-    return a.priority != b.priority ? a.priority > b.priority : released_before(a, b);
-  }
+  int64_t rank(const Job & job) const noexcept override { return -job.priority; }
   const char * name() const noexcept override { return "fixed_priority"; }
 };
 

@@ -90,7 +90,7 @@ int set_policy(ThreadId thread, const Attributes & attributes) noexcept
   KernelSchedAttr attr{};
   attr.size = sizeof(attr);
   attr.policy = to_kernel(attributes.policy);
-  attr.flags = kResetOnFork;
+  attr.flags = attributes.inherited_by_children ? 0 : kResetOnFork;
   attr.nice = attributes.nice;
   attr.priority = static_cast<uint32_t>(attributes.priority);
   attr.runtime_ns = static_cast<uint64_t>(attributes.runtime.count());
@@ -107,6 +107,7 @@ int get_policy(ThreadId thread, Attributes * attributes) noexcept
   }
   Attributes in_force;
   in_force.cpu_affinity = attributes->cpu_affinity;
+  in_force.inherited_by_children = (attr.flags & kResetOnFork) == 0;
   in_force.policy = from_kernel(attr.policy);
   // The kernel uses the fields of other policies for other things, e.g. runtime for a time slice.
   switch (in_force.policy) {

@@ -16,10 +16,10 @@ constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
 bool runs_before(const VirtualThread * a, const VirtualThread * b)
 {
-  if (more_urgent(a->attributes, b->attributes)) {
+  if (more_urgent(a->urgency, b->urgency)) {
     return true;
   }
-  return !more_urgent(b->attributes, a->attributes) && a->order < b->order;
+  return !more_urgent(b->urgency, a->urgency) && a->order < b->order;
 }
 
 }  // namespace
@@ -62,6 +62,7 @@ std::shared_ptr<VirtualThread> Machine::add(const std::string & name)
     all.push_back(cpu);
   }
   thread->attributes.cpu_affinity = CpuSet(all);
+  thread->urgency = thread->attributes;
   thread->order = ++tail_;
   threads_.push_back(thread);
   return thread;
@@ -80,21 +81,78 @@ int Machine::set_attributes(VirtualThread & thread, const Attributes & attribute
   if (next.cpu_affinity.empty()) {
     next.cpu_affinity = thread.attributes.cpu_affinity;
   }
-  const bool raised = more_urgent(next, thread.attributes);
-  const bool lowered = more_urgent(thread.attributes, next);
   thread.attributes = next;
-  if (thread.state == State::kRunning) {
-    if (!next.cpu_affinity.contains(thread.cpu)) {
-      leave_cpu(thread);
-      thread.state = State::kReady;
-      thread.order = --head_;
-    }
-  } else if (raised) {
-    thread.order = ++tail_;
-  } else if (lowered) {
+  lend_urgency();
+  if (thread.state == State::kRunning && !next.cpu_affinity.contains(thread.cpu)) {
+    leave_cpu(thread);
+    thread.state = State::kReady;
     thread.order = --head_;
   }
   return 0;
+}
+
+void Machine::set_locks(bool preemptible, bool inheritance)
+{
+  preemptible_locks_ = preemptible;
+  inheritance_ = preemptible && inheritance;
+  lend_urgency();
+}
+
+bool Machine::may_be_preempted(const VirtualThread & thread) const
+{
+  return preemptible_locks_ || thread.held.empty();
+}
+
+void Machine::acquire(VirtualThread & thread, const void * key)
+{
+  thread.held.push_back(key);
+  if (inheritance_) {
+    lend_urgency();
+  }
+}
+
+void Machine::release(VirtualThread & thread, const void * key)
+{
+  thread.held.erase(std::find(thread.held.begin(), thread.held.end(), key));
+  if (inheritance_) {
+    lend_urgency();
+  }
+}
+
+void Machine::lend_urgency()
+{
+  std::vector<Attributes> next;
+  for (const auto & thread : threads_) {
+    next.push_back(thread->attributes);
+  }
+  // Along a chain of mutexes urgency goes one further in each round; it only ever grows, so this
+  // ends in a deadlock too.
+  bool changed = inheritance_;
+  while (changed) {
+    changed = false;
+    for (std::size_t waiter = 0; waiter < threads_.size(); ++waiter) {
+      for (std::size_t holder = 0; holder < threads_.size(); ++holder) {
+        const auto & held = threads_[holder]->held;
+        const bool waits = std::find(held.begin(), held.end(), threads_[waiter]->key) != held.end();
+        if (waits && more_urgent(next[waiter], next[holder])) {
+          next[holder] = next[waiter];
+          changed = true;
+        }
+      }
+    }
+  }
+  for (std::size_t index = 0; index < threads_.size(); ++index) {
+    VirtualThread & thread = *threads_[index];
+    // As in Linux: who is raised comes after its new equals, who is lowered before them.
+    if (thread.state != State::kRunning) {
+      if (more_urgent(next[index], thread.urgency)) {
+        thread.order = ++tail_;
+      } else if (more_urgent(thread.urgency, next[index])) {
+        thread.order = --head_;
+      }
+    }
+    thread.urgency = next[index];
+  }
 }
 
 void Machine::begin_work(VirtualThread & thread, Duration duration)
@@ -118,6 +176,9 @@ void Machine::block(
   thread.key_name = key_name;
   thread.until = until;
   thread.blocked_order = ++tail_;
+  if (inheritance_) {
+    lend_urgency();
+  }
 }
 
 void Machine::end(VirtualThread & thread)
@@ -136,8 +197,8 @@ VirtualThread * Machine::most_urgent_blocked_on(const void * key) const
       continue;
     }
     if (
-      best == nullptr || more_urgent(thread->attributes, best->attributes) ||
-      (!more_urgent(best->attributes, thread->attributes) &&
+      best == nullptr || more_urgent(thread->urgency, best->urgency) ||
+      (!more_urgent(best->urgency, thread->urgency) &&
        thread->blocked_order < best->blocked_order)) {
       best = thread.get();
     }
@@ -195,7 +256,7 @@ int Machine::cpu_for(const VirtualThread & thread) const
       return cpu;
     }
     const bool may_preempt =
-      occupant(cpu)->mutexes_held == 0 && more_urgent(thread.attributes, occupant(cpu)->attributes);
+      may_be_preempted(*occupant(cpu)) && more_urgent(thread.urgency, occupant(cpu)->urgency);
     if (may_preempt && (victim < 0 || runs_before(occupant(victim), occupant(cpu)))) {
       victim = cpu;
     }

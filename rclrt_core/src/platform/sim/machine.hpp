@@ -57,13 +57,16 @@ struct VirtualThread
   ThreadId id = 0;
   std::string name;
   Attributes attributes;  ///< in force: the policy is never kUnchanged, the affinity never empty
+  /// What the scheduler compares: `attributes`, or those of a more urgent thread that waits for a
+  /// mutex which this one holds. The CPUs are always its own.
+  Attributes urgency;
 
   State state = State::kReady;
   int64_t order = 0;  ///< among equally urgent ready threads the smallest runs first
   int cpu = 0;        ///< while kRunning; else the last one
   Duration work_left{0};
   bool finished_work_now = false;  ///< its work() ended at this very instant
-  int mutexes_held = 0;            ///< it keeps its CPU while this is not zero
+  std::vector<const void *> held;  ///< its mutexes
   int64_t preemptions = 0;
 
   // While kBlocked:
@@ -76,6 +79,7 @@ struct VirtualThread
   // Used by SimPlatform only:
   std::condition_variable has_baton;
   std::thread os_thread;
+  bool in_hook = false;
 };
 
 class Machine
@@ -92,6 +96,14 @@ public:
   std::shared_ptr<VirtualThread> add(const std::string & name);
   /// EINVAL, or 0 and in force. The caller reschedules.
   int set_attributes(VirtualThread & thread, const Attributes & attributes);
+
+  /// See SimPlatform::Locks.
+  void set_locks(bool preemptible, bool inheritance);
+  /// Whether `thread` may lose its CPU to a more urgent one now.
+  bool may_be_preempted(const VirtualThread & thread) const;
+  /// `thread` has got the mutex `key`, or gives it back. The caller reschedules.
+  void acquire(VirtualThread & thread, const void * key);
+  void release(VirtualThread & thread, const void * key);
 
   /// `thread` is to use its CPU for `duration` of virtual time.
   void begin_work(VirtualThread & thread, Duration duration);
@@ -131,7 +143,12 @@ private:
   void place(VirtualThread & thread, int cpu);
   void displace(VirtualThread & thread);
   void leave_cpu(VirtualThread & thread);
+  /// Let every holder of a mutex be as urgent as the most urgent of those that wait for it, through
+  /// chains of mutexes too.
+  void lend_urgency();
 
+  bool preemptible_locks_ = false;
+  bool inheritance_ = false;
   TimePoint now_{};
   std::vector<VirtualThread *> cpus_;                    ///< who runs on each, or nullptr
   std::vector<std::shared_ptr<VirtualThread>> threads_;  ///< not ended, by id

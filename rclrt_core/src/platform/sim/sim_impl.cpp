@@ -209,7 +209,7 @@ void SimPlatform::Impl::block(
 void SimPlatform::Impl::preemption_point(Lock & lock)
 {
   sim::VirtualThread * caller = self();
-  if (caller == nullptr || caller->mutexes_held > 0) {
+  if (caller == nullptr || !machine.may_be_preempted(*caller)) {
     return;
   }
   machine.reschedule();
@@ -266,6 +266,43 @@ void SimPlatform::Impl::stop(const std::string & why)
   stopped_ = true;
   running_ = false;
   run_over_.notify_one();
+}
+
+void SimPlatform::Impl::pass_point(Lock & lock, Point point)
+{
+  sim::VirtualThread * caller = self();
+  if (caller == nullptr || caller->in_hook) {
+    return;
+  }
+  if (hook) {
+    const auto called = hook;  // The hook may set another.
+    caller->in_hook = true;
+    lock.unlock();
+    (*called)(point, caller->name);
+    lock.lock();
+    caller->in_hook = false;
+  }
+  Duration cost{0};
+  switch (point) {
+    case Point::kLocked:
+      break;
+    case Point::kUnlock:
+      cost = costs.lock_section;
+      break;
+    case Point::kApply:
+      cost = costs.apply;
+      break;
+    case Point::kWakeOne:
+      cost = costs.wake_one;
+      break;
+    case Point::kWait:
+      cost = costs.wait;
+      break;
+  }
+  if (cost > Duration{0}) {
+    machine.begin_work(*caller, cost);
+    dispatch(lock, *caller);
+  }
 }
 
 void SimPlatform::Impl::count_step(Lock & lock)

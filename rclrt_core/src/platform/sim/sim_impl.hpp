@@ -53,10 +53,12 @@ public:
   void block(
     Lock & lock, sim::VirtualThread & self, sim::Reason reason, const void * key,
     const std::string & key_name, TimePoint until);
-  /// Let who is more urgent than the caller run; not while the caller holds a mutex.
+  /// Let who is more urgent than the caller run; not while it holds a mutex that forbids that.
   void preemption_point(Lock & lock);
   /// Let the caller, or whoever is next, run.
   void dispatch(Lock & lock, sim::VirtualThread & self);
+  /// The caller is at `point` of a call: what the test wants there, then the time the call takes.
+  void pass_point(Lock & lock, Point point);
   /// Count a call that takes no virtual time, to notice a program that makes no progress.
   void count_step(Lock & lock);
 
@@ -65,6 +67,8 @@ public:
   std::set<SchedulingPolicy> refused;
   int64_t system_offset_ns = 1'000'000'000'000'000'000;  ///< 2001-09-09; no need of the real one
   Counts counts;
+  Costs costs;
+  std::shared_ptr<const Hook> hook;
 
 private:
   void os_thread_main(sim::VirtualThread & self, std::function<void()> body);

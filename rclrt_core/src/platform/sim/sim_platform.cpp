@@ -28,21 +28,24 @@ public:
     is_locked_ = true;
     owner_ = sim_->self();
     if (owner_ != nullptr) {
-      ++owner_->mutexes_held;
+      sim_->machine.acquire(*owner_, this);
     }
+    ++sim_->counts.lock;
+    sim_->pass_point(locked, Point::kLocked);
   }
 
   void unlock() noexcept override
   {
     Impl::Lock locked = sim_->lock();
-    if (owner_ != nullptr) {
-      --owner_->mutexes_held;
-    }
+    sim_->pass_point(locked, Point::kUnlock);
     is_locked_ = false;
-    owner_ = nullptr;
     if (sim::VirtualThread * next = sim_->machine.most_urgent_blocked_on(this)) {
       sim_->machine.make_ready(*next);
     }
+    if (owner_ != nullptr) {
+      sim_->machine.release(*owner_, this);
+    }
+    owner_ = nullptr;
     sim_->preemption_point(locked);
   }
 
@@ -104,6 +107,25 @@ void SimPlatform::refuse(std::set<SchedulingPolicy> policies)
   impl_->refused = std::move(policies);
 }
 
+void SimPlatform::set_locks(Locks locks)
+{
+  Impl::Lock locked = impl_->lock();
+  impl_->machine.set_locks(locks.preemptible, locks.inheritance);
+}
+
+void SimPlatform::set_costs(const Costs & costs)
+{
+  Impl::Lock locked = impl_->lock();
+  impl_->costs = costs;
+}
+
+void SimPlatform::set_hook(Hook hook)
+{
+  auto next = hook ? std::make_shared<const Hook>(std::move(hook)) : nullptr;
+  Impl::Lock locked = impl_->lock();
+  impl_->hook.swap(next);
+}
+
 void SimPlatform::set_system_now_ns(int64_t now_ns)
 {
   Impl::Lock locked = impl_->lock();
@@ -159,6 +181,7 @@ void SimPlatform::wait(
 {
   Impl::Lock locked = impl_->lock();
   impl_->count_step(locked);
+  impl_->pass_point(locked, Point::kWait);
   // The order does not matter: who changes the word passed the baton under the lock.
   if (word.load() == expected && until > impl_->machine.now()) {
     impl_->block(locked, impl_->self_or_abort("wait()"), sim::Reason::kWord, &word, "", until);
@@ -170,6 +193,7 @@ void SimPlatform::wake_one(const std::atomic<uint32_t> & word) noexcept
   Impl::Lock locked = impl_->lock();
   impl_->count_step(locked);
   ++impl_->counts.wake;
+  impl_->pass_point(locked, Point::kWakeOne);
   if (sim::VirtualThread * thread = impl_->machine.most_urgent_blocked_on(&word)) {
     impl_->machine.make_ready(*thread);
     impl_->preemption_point(locked);
@@ -200,6 +224,7 @@ int SimPlatform::apply(ThreadId thread, const Attributes & attributes) noexcept
 {
   Impl::Lock locked = impl_->lock();
   ++impl_->counts.apply;
+  impl_->pass_point(locked, Point::kApply);
   const int error_number = impl_->apply(impl_->machine.find(thread), attributes);
   impl_->preemption_point(locked);
   return error_number;

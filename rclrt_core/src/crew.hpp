@@ -1,0 +1,176 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The crew of a lane: its threads, who of them sleeps, who is on its way, and who must be woken.
+///
+///            take_from_sleep()              wake_up()               rest in sleep()
+///   asleep -------------------> coming --------------------> running --------------> asleep
+///   (Crew::idle)                (Crew::coming)                (on no list)
+///
+/// The thread that takes a worker from sleep does so under the engine's lock, and wakes it when it has left
+/// that lock. Until then the worker is on its list, and *held*: it is on no other list and its thread does not
+/// end. A thread that needs the worker sooner, because the first waker may have lost its CPU, wakes it too
+/// (wake_too()). model/hand_over.pml checks these steps in every interleaving.
+#ifndef CREW_HPP_
+#define CREW_HPP_
+
+#include <array>
+#include <atomic>
+#include <boost/intrusive/list.hpp>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "rclrt_core/platform.hpp"
+#include "ready.hpp"
+#include "thread_urgency.hpp"
+#include "trace_ring.hpp"
+
+namespace rclrt_core
+{
+
+/// A thread that runs jobs. Protected by the engine's lock unless a member says otherwise.
+struct Worker : std::enable_shared_from_this<Worker>
+{
+  // Values of `word`.
+  static constexpr uint32_t kAsleep = 0;
+  static constexpr uint32_t kAwake = 1;
+  static constexpr uint32_t kAwakeAndHeld = 2;  ///< awake, but still on the list of a waker
+
+  Worker(
+    Platform & worker_platform, Mutex & engine_mutex, const AttributesEntry & nothing,
+    std::size_t trace_capacity)
+  : platform(worker_platform), urgency(worker_platform, engine_mutex, nothing), ring(trace_capacity)
+  {
+  }
+
+  Platform & platform;
+  std::string name;
+  Lane * lane = nullptr;       // null: runs no jobs (a timer thread) or those of any lane (inline)
+  bool drives_timers = false;  // releases due timers and sleeps no longer than to the next one
+  bool keeps_attributes = false;  // never touch its attributes
+  bool retired = false;           // its group is gone: end
+  bool ended = false;             // its thread does not touch the engine any more
+  bool sleeping = false;
+  intrusive::list_member_hook<> in_crew;  // of Crew::idle or Crew::coming
+  Worker * next_to_wake = nullptr;  // on the list that holds it; the owner of that list touches it
+  Urgency call;                     // the same: the most urgent call is woken first
+  const void * waker = nullptr;     // coming and not up yet: the thread that wakes it; else null
+  ThreadUrgency urgency;            // has locks of its own
+  bool asked_for_slot = false;      // of the deadline scheduler; once is enough
+  bool has_slot = false;
+  std::shared_ptr<CallbackNode> callback;  // whose job it runs
+  Job job;
+  Demand job_demand;                // what that job asks for
+  TimePoint own_deadline = kNever;  // of the job, apart from fan-in
+  bool handed_on = false;  // the job has released or published something; of the worker's thread
+  std::atomic<uint64_t> jobs{0};       // written by the worker's thread
+  std::atomic<ThreadId> thread_id{0};  // set by the thread itself before its first lock
+  std::unique_ptr<Thread> thread;
+  TraceRing ring;  // written by the worker without the lock
+
+  /// Set to kAsleep by the worker under the lock before it can be found idle. Set to kAwake, with release, by the
+  /// one thread whose list the worker is on, as the last access to it; or by the worker itself under the lock, when
+  /// its time is up and nobody has taken it. From kAsleep to kAwakeAndHeld by anybody under the lock, with
+  /// release. The worker waits for it with acquire: it sees what was done before the store. A worker that
+  /// finds itself held goes to sleep as one that is coming, not as an idle one.
+  std::atomic<uint32_t> word{kAsleep};
+};
+
+/// Workers to wake, by one thread. Trivial to destroy, so that a thread-local one needs no allocation.
+class Wakes
+{
+public:
+  bool empty() const noexcept { return !first_ && again_count_ == 0; }
+  /// A worker that has been taken from sleep. The most urgent call is woken first.
+  void add(Worker & worker) noexcept;
+  /// One that another list holds, and that has got the word to go. It may be gone when it is woken: the kernel only
+  /// compares the address of the word and never reads through it.
+  void add_again(Platform & platform, const std::atomic<uint32_t> & word) noexcept;
+  void take_over(Wakes & other) noexcept;
+  /// Settle those taken from sleep: as they are held, they and their engine still exist.
+  void settle() noexcept;
+  void wake_all() noexcept;
+
+private:
+  struct Again
+  {
+    Platform * platform;
+    const std::atomic<uint32_t> * word;
+  };
+  static constexpr std::size_t kMaxAgain = 16;
+
+  Worker * first_ = nullptr;
+  std::array<Again, kMaxAgain> again_{};  // the first again_count_ of them
+  std::size_t again_count_ = 0;
+};
+
+/// What a thread has to do once it has left the engine's lock: threads to change, threads to wake. Belongs to one
+/// thread; filled under the lock.
+class Calls
+{
+public:
+  /// Tells whose calls they are: one value a thread.
+  static const void * owner() noexcept;
+
+  /// A worker that has been taken from sleep.
+  void wake(Worker & worker) noexcept { wakes_.add(worker); }
+  /// A worker that another list holds, and that has got the word to go.
+  void wake_again(Worker & worker) noexcept;
+  /// A worker of which something has been decided.
+  void settle(Worker & worker) noexcept;
+  /// Whether there is room for two more to settle. If not, leave the lock and begin anew.
+  bool has_room() const noexcept { return count_ + 2 <= kMax; }
+
+  /// Not under the lock: settle all; then wake all, or leave that to the thread's Publication.
+  void go() noexcept;
+
+private:
+  static constexpr std::size_t kMax = 16;
+
+  Wakes wakes_;
+  std::array<std::shared_ptr<Worker>, kMax> to_settle_;  // the first count_ of them
+  std::size_t count_ = 0;
+};
+
+struct Crew
+{
+  using Workers = intrusive::list<
+    Worker, intrusive::member_hook<Worker, intrusive::list_member_hook<>, &Worker::in_crew>>;
+
+  Workers idle;    // last in, first out: the thread that ran last has the warmest caches
+  Workers coming;  // taken from sleep and not yet asking for work, or held
+
+  /// How many of those that come can do the work of one with `needed`. O(n) in them.
+  std::size_t coming_for(const Demand & needed) const noexcept;
+  /// The sleeper for a job that asks for this. There is one. O(n) in the sleepers.
+  Worker & choose(const Demand & wanted) noexcept;
+};
+
+/// One that keeps what it has, come what may, is as good as it gets.
+bool suffices(const Worker & worker, const Demand & needed) noexcept;
+/// From asleep to coming; on the list of the caller's thread from here on.
+void take_from_sleep(Worker & worker, const Urgency & call, Calls & calls) noexcept;
+/// It comes already, but whoever was to wake it may have lost its CPU: the caller wakes it too.
+void wake_too(Worker & worker, Calls & calls) noexcept;
+/// A worker that is not one of several comes, whether it sleeps or is on its way.
+void call(Worker & worker, Calls & calls) noexcept;
+/// By the worker: from running to asleep, or to coming if it is held.
+void lie_down(Worker & worker) noexcept;
+/// By the worker: from coming or asleep to running.
+void wake_up(Worker & worker) noexcept;
+
+/// An ordered queue of groups with work, and the threads that serve it.
+struct Lane
+{
+  std::string name;
+  const AttributesEntry * attributes = nullptr;  // for its threads until they have run something
+  ReadyGroups ready;
+  Crew crew;
+  std::size_t parallelism = 0;  // of all its groups together
+  std::size_t threads = 0;
+};
+
+}  // namespace rclrt_core
+
+#endif  // CREW_HPP_

@@ -1,0 +1,135 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a job asks of the thread that runs it, and the table of all attributes in use.
+///
+/// Attributes are 176 bytes. The engine keeps each distinct set once, in an entry that never moves and lives
+/// as long as the engine; callbacks and threads point to entries and compare a few integers.
+#ifndef DEMAND_HPP_
+#define DEMAND_HPP_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "rclrt_core/attributes.hpp"
+#include "rclrt_core/time.hpp"
+#include "urgency.hpp"
+
+namespace rclrt_core
+{
+
+struct AttributesEntry
+{
+  Attributes asked;
+  // What follows is completed from the base: written by AttributeTable under both locks of the engine, read
+  // under either.
+  Attributes complete;                       ///< as put in force
+  uint32_t level = 0;                        ///< see urgency_level()
+  int64_t relative_deadline_ns = INT64_MAX;  ///< of SCHED_DEADLINE
+  uint32_t cpus = 0;                         ///< entries with the same number allow the same CPUs
+
+  bool is_ext() const noexcept { return asked.policy == SchedulingPolicy::kExt; }
+};
+
+/// The distinct attributes in use. Entry nothing() asks for nothing. The base is what the thread has that spins:
+/// it completes every entry, so that putting one in force leaves nothing of the one before.
+///
+/// Changed under the configuration lock of the engine; set_base() also under its dispatch lock. Allocates.
+class AttributeTable
+{
+public:
+  AttributeTable() { intern({}); }
+
+  const AttributesEntry & nothing() const noexcept { return *entries_.front(); }
+
+  /// O(n) in the distinct attributes.
+  const AttributesEntry & intern(const Attributes & attributes)
+  {
+    for (const auto & entry : entries_) {
+      if (entry->asked == attributes) {
+        return *entry;
+      }
+    }
+    entries_.push_back(std::make_unique<AttributesEntry>());
+    entries_.back()->asked = attributes;
+    complete(*entries_.back());
+    return *entries_.back();
+  }
+
+  /// Not ext.
+  void set_base(const Attributes & base)
+  {
+    base_ = base;
+    for (const auto & entry : entries_) {
+      complete(*entry);
+    }
+  }
+
+private:
+  void complete(AttributesEntry & entry)
+  {
+    Attributes & attributes = entry.complete;
+    attributes = entry.asked;
+    if (attributes.policy == SchedulingPolicy::kUnchanged) {
+      attributes = base_;
+      attributes.cpu_affinity = entry.asked.cpu_affinity;
+    }
+    if (attributes.cpu_affinity.empty()) {
+      attributes.cpu_affinity = base_.cpu_affinity;
+    }
+    entry.level = urgency_level(attributes);
+    entry.relative_deadline_ns =
+      attributes.policy == SchedulingPolicy::kDeadline ? attributes.deadline.count() : INT64_MAX;
+    entry.cpus = 0;
+    while (entries_[entry.cpus]->complete.cpu_affinity != attributes.cpu_affinity) {
+      ++entry.cpus;  // ends at the entry itself
+    }
+  }
+
+  std::vector<std::unique_ptr<AttributesEntry>> entries_;
+  Attributes base_;
+};
+
+/// What a job asks of a thread, or what a thread has in force. Urgency can be lent, CPUs cannot: so they may
+/// come from different entries.
+struct Demand
+{
+  const AttributesEntry * policy = nullptr;
+  const AttributesEntry * cpus = nullptr;
+  TimePoint deadline = kNever;  ///< of the job, if `policy` is ext; else kNever
+  bool rests = false;           ///< ext: the thread has no job
+
+  uint32_t level() const noexcept { return policy->level; }
+  int64_t os_deadline_ns() const noexcept
+  {
+    return policy->is_ext() ? nanoseconds_of(deadline) : policy->relative_deadline_ns;
+  }
+  friend bool operator==(const Demand & a, const Demand & b) noexcept
+  {
+    return a.policy == b.policy && a.cpus == b.cpus && a.deadline == b.deadline &&
+           a.rests == b.rests;
+  }
+  friend bool operator!=(const Demand & a, const Demand & b) noexcept { return !(a == b); }
+};
+
+inline bool outranks(const Demand & a, const Demand & b) noexcept
+{
+  return outranks(a.level(), a.os_deadline_ns(), b.level(), b.os_deadline_ns());
+}
+
+inline bool same_cpus(const Demand & a, const Demand & b) noexcept
+{
+  return a.cpus->cpus == b.cpus->cpus;
+}
+
+/// Whether a thread with `present` can do the work of one with `needed`: a less urgent one might not get a
+/// CPU for a long time, nor might one that may not run where the job may.
+inline bool suffices(const Demand & present, const Demand & needed) noexcept
+{
+  return same_cpus(present, needed) && !outranks(needed, present);
+}
+
+}  // namespace rclrt_core
+
+#endif  // DEMAND_HPP_

@@ -1,0 +1,72 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Who may run next, and on which thread: brings together what is ready (ready.hpp) and the threads of a lane
+/// (crew.hpp). Everything here is called under the engine's lock and makes no system call: what threads are to
+/// have is decided, and settled by the caller when it has left the lock.
+///
+/// Rules, kept by every function:
+/// - as many threads are coming as there are groups with work, or one for each CPU;
+/// - for each of the most urgent of these groups a thread comes that suffices for it;
+/// - a job is bound to a thread only when that thread asks (next_for()), so the most urgent goes first however
+///   late it came;
+/// - the thread that takes a job sends for the next one (taken()).
+///
+/// Cost, with t threads in the lane and c of them coming (c is about the number of CPUs): released() O(t), the
+/// others O(t + c * c); at most kMaxLook ready groups are looked at, however many there are.
+#ifndef DISPATCH_HPP_
+#define DISPATCH_HPP_
+
+#include <cstddef>
+#include <list>
+
+#include "crew.hpp"
+
+namespace rclrt_core
+{
+
+class Dispatch
+{
+public:
+  explicit Dispatch(std::size_t cpus) : cpus_(cpus) {}
+
+  std::size_t cpus() const noexcept { return cpus_; }
+  /// A thread of the user that runs jobs of any lane while it sleeps here; null: none.
+  void set_visitor(Worker * visitor) noexcept { visitor_ = visitor; }
+
+  /// A job of this callback has been released, or its group is ready again.
+  void released(const CallbackNode & callback, Calls & calls) noexcept;
+  /// The same for the first callback of a group that is ready.
+  void ready_again(GroupQueue & queue, Calls & calls) noexcept;
+  /// Threads begin to take jobs: send for those that wait already. O(n) in them.
+  void begin(Lane & lane, Calls & calls) noexcept;
+  /// The callback whose job the worker runs next; null: none.
+  CallbackNode * next_for(const Worker & worker) const noexcept;
+  /// The same for the visitor: of all lanes, among jobs released before this number. O(n) in the waiting callbacks.
+  static CallbackNode * next_before(std::list<Lane> & lanes, uint64_t before_sequence) noexcept;
+  /// The worker has taken a job.
+  void taken(Worker & worker, Calls & calls) noexcept;
+
+  /// What the worker needs for the job it runs: what that job asks for, or what the most urgent job asks for that
+  /// waits for the end of it.
+  static Demand needs(const Worker & worker) noexcept;
+  /// The thread that runs a job of this exclusive group, if it needs more by now.
+  static void lend_to_runner(const GroupNode & group, Calls & calls) noexcept;
+
+private:
+  static constexpr std::size_t kMaxLook = 64;
+
+  void send_for(Lane & lane, const CallbackNode & callback, Calls & calls) noexcept;
+  bool wake_one(Lane & lane, const CallbackNode & callback, Calls & calls) noexcept;
+  bool enough_are_coming(const Lane & lane, const Demand & wanted) const noexcept;
+  static void raise_one(Lane & lane, const Demand & wanted, Calls & calls) noexcept;
+  static GroupQueue * first_unserved(Lane & lane, const Worker * asks) noexcept;
+  static void lower_coming(Lane & lane, Calls & calls) noexcept;
+
+  const std::size_t cpus_;
+  Worker * visitor_ = nullptr;
+};
+
+}  // namespace rclrt_core
+
+#endif  // DISPATCH_HPP_

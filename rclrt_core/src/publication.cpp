@@ -1,0 +1,109 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "publication.hpp"
+
+#include <utility>
+
+#include "rclrt_core/engine.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+/// All of it is read and written by its own thread only.
+struct Here
+{
+  int depth = 0;
+  Wakes wakes;
+  Worker * borrower = nullptr;     // a worker of an engine
+  Platform * raised_on = nullptr;  // a thread that is not an engine's; `before` is what it had
+  Attributes before;
+  uint32_t level = 0;
+  int64_t os_deadline_ns = INT64_MAX;
+};
+
+thread_local Here here;
+
+void borrow_as_a_stranger(const Loan & loan, Platform & platform) noexcept
+{
+  const ThreadId self = platform.current_thread();
+  if (!here.raised_on) {
+    if (platform.read_back(self, &here.before) != 0) {
+      return;
+    }
+    here.before.cpu_affinity = CpuSet();
+    here.level = urgency_level(here.before);
+    here.os_deadline_ns = here.before.policy == SchedulingPolicy::kDeadline ? 0 : INT64_MAX;
+  }
+  if (!outranks(loan.level, loan.os_deadline_ns, here.level, here.os_deadline_ns)) {
+    return;
+  }
+  Attributes lent = loan.attributes.policy == SchedulingPolicy::kExt ? loan.above : loan.attributes;
+  // A thread without privilege cannot take back that its children start without real time.
+  lent.inherited_by_children = here.before.inherited_by_children;
+  if (platform.apply(self, lent) == 0) {
+    here.raised_on = &platform;
+    here.level = loan.level;
+    here.os_deadline_ns = loan.os_deadline_ns;
+  }
+}
+
+}  // namespace
+
+Loan::Loan(const Demand & demand, DeadlineScheduler * deadlines)
+: attributes(demand.policy->complete),
+  level(demand.level()),
+  os_deadline_ns(demand.os_deadline_ns()),
+  scheduler(deadlines)
+{
+  attributes.cpu_affinity = CpuSet();
+  if (attributes.policy == SchedulingPolicy::kExt && deadlines) {
+    above = deadlines->above();
+  } else if (attributes.policy == SchedulingPolicy::kExt) {
+    attributes = {};
+    level = 0;  // nobody orders deadlines: nothing to lend
+  } else if (attributes.policy == SchedulingPolicy::kDeadline) {
+    // Nobody can lend a budget. This is the most that can be had.
+    attributes = {};
+    attributes.policy = SchedulingPolicy::kFifo;
+    attributes.priority = 99;
+    level = urgency_level(attributes);
+    os_deadline_ns = INT64_MAX;
+  }
+}
+
+bool publishes_here() noexcept { return here.depth > 0; }
+
+void borrow_while_publishing(const Loan & loan, Worker * publisher, Platform & platform) noexcept
+{
+  if (!publisher) {
+    borrow_as_a_stranger(loan, platform);
+  } else if (!publisher->keeps_attributes) {
+    publisher->urgency.borrow(loan);
+    here.borrower = publisher;
+  }
+}
+
+void wake_after_publication(Wakes & wakes) noexcept { here.wakes.take_over(wakes); }
+
+Publication::Publication() noexcept { ++here.depth; }
+
+Publication::~Publication()
+{
+  if (--here.depth > 0) {
+    return;
+  }
+  // As urgent as the most urgent of those it wakes: none of them preempts it before all are awake.
+  here.wakes.settle();
+  here.wakes.wake_all();
+  if (Worker * const borrower = std::exchange(here.borrower, nullptr)) {
+    borrower->urgency.give_back();
+  }
+  if (Platform * const platform = std::exchange(here.raised_on, nullptr)) {
+    platform->apply(platform->current_thread(), here.before);
+  }
+}
+
+}  // namespace rclrt_core

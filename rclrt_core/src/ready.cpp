@@ -1,0 +1,202 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "ready.hpp"
+
+#include "crew.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+template <typename Set, typename Node>
+void erase_from(Set & set, Node & node) noexcept
+{
+  set.erase(set.iterator_to(node));
+}
+
+}  // namespace
+
+void Ready::unlink(GroupQueue & queue) noexcept
+{
+  if (queue.in_lane.is_linked()) {
+    erase_from(queue.lane->ready, queue);
+  }
+}
+
+void Ready::link(GroupQueue & queue) noexcept
+{
+  if (!queue.in_lane.is_linked() && !queue.callbacks.empty() && queue.group->has_room()) {
+    queue.lane->ready.insert(queue);
+  }
+}
+
+// A queue's place in its lane follows from its most urgent callback: the queue leaves the lane before the
+// callback's urgency changes and comes back after.
+void Ready::unlink(CallbackNode & callback) noexcept
+{
+  unlink(*callback.queue);
+  if (callback.in_group.is_linked()) {
+    erase_from(callback.queue->callbacks, callback);
+  }
+}
+
+void Ready::link(CallbackNode & callback) noexcept
+{
+  if (!callback.backlog.empty()) {
+    Job job{callback.backlog.front(), callback.priority};
+    // A later message with an earlier deadline waits for the oldest one to be run, and lends it its own.
+    job.deadline = callback.backlog.earliest_deadline();
+    Urgency & urgency = callback.urgency;
+    if (!callback.keeps_place) {
+      urgency.release_ns = nanoseconds_of(job.release);
+      urgency.sequence = job.sequence;
+    }
+    urgency.level = callback.policy->level;
+    urgency.os_deadline_ns = callback.policy->is_ext() ? nanoseconds_of(job.deadline)
+                                                       : callback.policy->relative_deadline_ns;
+    urgency.rank = policy_.rank(job);
+    callback.queue->callbacks.insert(callback);
+  }
+  link(*callback.queue);
+}
+
+bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept
+{
+  Backlog & backlog = callback.backlog;
+  CallbackStatistics & statistics = callback.statistics;
+  statistics.released += count;
+  // Of a burst only the newest ones can wait: account for the others without a loop.
+  const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
+  switch (callback.overrun_rule) {
+    case OverrunRule::kQueueAll:
+      unlink(callback);
+      stamp.sequence = next_sequence_ + (count - kept);
+      next_sequence_ += count;
+      statistics.dropped += count - kept + backlog.push(stamp, static_cast<uint32_t>(kept));
+      break;
+    case OverrunRule::kSkip:
+      if (!backlog.empty() || callback.running > 0) {
+        statistics.skipped += count;
+        return false;
+      }
+      unlink(callback);
+      statistics.skipped += count - 1;
+      stamp.sequence = next_sequence_++;
+      backlog.push(stamp);
+      break;
+    case OverrunRule::kKeepLatest:
+      unlink(callback);
+      statistics.skipped += count - 1 + backlog.size();
+      // The newest release, but in the place of the first: who waits longest stays first in line.
+      callback.keeps_place = !backlog.empty();
+      backlog.clear();
+      stamp.sequence = next_sequence_++;
+      backlog.push(stamp);
+      break;
+  }
+  link(callback);
+  return true;
+}
+
+void Ready::release_late(
+  CallbackNode & callback, ReleaseStamp last, Duration step, uint64_t count) noexcept
+{
+  Backlog & backlog = callback.backlog;
+  const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
+  callback.statistics.released += count;
+  callback.statistics.dropped += count - kept;
+  unlink(callback);
+  // Beyond the stamps that a backlog keeps the jobs are alike: they are pushed at once.
+  for (uint64_t left = kept; left > 0;) {
+    ReleaseStamp stamp = last;
+    const Duration earlier = step * static_cast<int64_t>(left - 1);
+    stamp.release -= earlier;
+    stamp.deadline = callback.deadline(stamp.release, kNever);
+    const bool stamped = kept - left < Backlog::kMaxStamps;
+    const auto at_once = static_cast<uint32_t>(stamped ? 1 : left);
+    stamp.sequence = next_sequence_;
+    next_sequence_ += at_once;
+    callback.statistics.dropped += backlog.push(stamp, at_once);
+    left -= at_once;
+  }
+  link(callback);
+}
+
+void Ready::withdraw(CallbackNode & callback) noexcept
+{
+  unlink(callback);
+  callback.statistics.skipped += callback.backlog.size();
+  callback.backlog.clear();
+  callback.keeps_place = false;
+  link(callback);
+}
+
+Job Ready::take(CallbackNode & callback, Worker & runner) noexcept
+{
+  GroupNode & group = *callback.queue->group;
+  unlink(callback);
+  const Job job{callback.backlog.pop(), callback.priority};
+  callback.keeps_place = false;
+  ++callback.running;
+  ++group.running;
+  if (group.parallelism == 1) {
+    group.runner = &runner;
+  }
+  link(callback);
+  for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
+    if (queue && !group.has_room()) {
+      unlink(*queue);
+    }
+  }
+  return job;
+}
+
+void Ready::finish(CallbackNode & callback) noexcept
+{
+  GroupNode & group = *callback.queue->group;
+  --callback.running;
+  --group.running;
+  group.runner = nullptr;
+  for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
+    if (queue) {
+      link(*queue);
+    }
+  }
+}
+
+TimePoint earliest_to_bring_together(const CallbackNode & callback) noexcept
+{
+  const auto & taken = callback.queue->group->taken;
+  auto other = taken.begin();
+  if (other != taken.end() && &*other == &callback) {
+    ++other;
+  }
+  return other != taken.end() && callback.fans_in() ? other->taken : kNever;
+}
+
+void hand_on(CallbackNode & callback) noexcept
+{
+  callback.queue->group->taken.clear_and_dispose(
+    [](CallbackNode * other) { other->taken = kNever; });
+}
+
+void forget_taken(CallbackNode & callback) noexcept
+{
+  if (callback.in_taken.is_linked()) {
+    erase_from(callback.queue->group->taken, callback);
+  }
+  callback.taken = kNever;
+}
+
+void keep_taken(CallbackNode & callback, TimePoint deadline) noexcept
+{
+  forget_taken(callback);
+  callback.taken = deadline;
+  if (deadline != kNever) {
+    callback.queue->group->taken.insert(callback);
+  }
+}
+
+}  // namespace rclrt_core

@@ -1,0 +1,251 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is ready and what is next: a data structure without threads, locks or time.
+///
+///   callback: its waiting jobs        group: its callbacks          lane: its groups that have a waiting
+///   (Backlog), the oldest first       that have a waiting job,      job and room to run one, the most
+///                                     the most urgent first         urgent first (ReadyGroups)
+///
+/// A callback is as urgent as its oldest waiting job, with the earliest deadline of all its waiting jobs. A
+/// group is as urgent as its most urgent waiting callback. All is protected by the engine's lock; each function
+/// is O(log n) in the callbacks of the group and in the groups of the lane, and allocates nothing.
+#ifndef READY_HPP_
+#define READY_HPP_
+
+#include <algorithm>
+#include <atomic>
+#include <boost/intrusive/set.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "backlog.hpp"
+#include "demand.hpp"
+#include "rclrt_core/callback.hpp"
+#include "rclrt_core/group.hpp"
+#include "rclrt_core/policy.hpp"
+
+namespace rclrt_core
+{
+
+namespace intrusive = boost::intrusive;
+
+struct GroupNode;
+struct GroupQueue;
+struct Lane;
+struct CallbackNode;
+struct Worker;
+
+/// What makes a callback a timer; see timer_queue.hpp.
+struct TimerNode
+{
+  CallbackNode * callback = nullptr;
+  intrusive::set_member_hook<> in_queue;  // of TimerQueue, while armed
+  int64_t next_ns = 0;                    // nominal, on the timer's clock
+  int64_t period_ns = 0;
+  uint32_t clock = 0;
+  bool one_shot = false;
+  bool cancelled = true;
+
+  /// Period 0: not in the queue, the end of a job is the next release.
+  bool releases_when_done() const noexcept
+  {
+    return period_ns == 0 && !one_shot && !cancelled && !in_queue.is_linked();
+  }
+};
+
+/// A system may have thousands of these, mostly idle: `rclrt bench memory` bounds their size.
+struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
+{
+  CallbackNode(CallbackOptions options, uint32_t callback_id, const void * its_engine)
+  : Callback(std::move(options.name), options.kind, callback_id, options.relative_deadline),
+    run(std::move(options.run)),
+    overrun_rule(options.overrun_rule),
+    deadline_rule(options.deadline_rule),
+    fan_in(options.fan_in),
+    inherit_priority(options.inherit_priority),
+    own_priority(options.priority),
+    priority(options.priority),
+    engine(its_engine),
+    backlog(options.depth)
+  {
+  }
+
+  const std::function<bool(const Job &)> run;  // called without the lock
+  const OverrunRule overrun_rule;
+  const DeadlineRule deadline_rule;
+  const FanIn fan_in;
+  const bool inherit_priority;
+  bool keeps_place = false;  // ordered as the job that the waiting one has replaced
+  bool removed = false;
+  const int own_priority;  // 0: that of the attributes
+  int priority;            // in force: own, of the attributes, or inherited
+  uint32_t running = 0;
+  uint32_t idle_waiters = 0;
+  const void * const engine;
+  /// 1: no job runs. Stored by the worker whose job was the last one, without the lock and with release; reset
+  /// by who waits, under the lock. Who waits loads it with acquire and looks again under the lock.
+  std::atomic<uint32_t> idle_word{0};
+  std::shared_ptr<GroupNode> group;  // keeps `queue` alive
+  GroupQueue * queue = nullptr;
+  /// Where the job's urgency and CPUs come from. `policy` is the entry of nothing once the OS has refused it.
+  const AttributesEntry * policy = nullptr;
+  const AttributesEntry * cpus = nullptr;
+  intrusive::set_member_hook<> in_group;  // of GroupQueue::callbacks, while jobs wait
+  Urgency urgency;                        // while jobs wait
+  Backlog backlog;
+  Duration learned{-1};  // from release to the deadline of the last message; -1: it carried none
+  TimePoint taken = kNever;  // deadline of what its jobs took last and nobody has handed on
+  intrusive::set_member_hook<> in_taken;  // of GroupNode::taken, then
+  CallbackStatistics statistics;
+  std::unique_ptr<TimerNode> timer;
+
+  bool inherits_deadlines() const noexcept
+  {
+    return relative_deadline() == Duration::zero() || deadline_rule == DeadlineRule::kEarliest;
+  }
+  bool fans_in() const noexcept { return fan_in == FanIn::kEarliest && inherits_deadlines(); }
+  /// What a job has that was released then, and by or with something that has this deadline.
+  TimePoint deadline(TimePoint release, TimePoint inherited) const noexcept
+  {
+    if (relative_deadline() == Duration::zero()) {
+      return inherited;
+    }
+    const TimePoint own = add_saturating(release, relative_deadline());
+    return deadline_rule == DeadlineRule::kEarliest ? std::min(own, inherited) : own;
+  }
+  /// What a thread needs that runs the job which is next. Only while jobs wait.
+  Demand demand() const noexcept
+  {
+    return {policy, cpus, policy->is_ext() ? time_point_of(urgency.os_deadline_ns) : kNever};
+  }
+};
+
+struct MoreUrgent
+{
+  bool operator()(const CallbackNode & a, const CallbackNode & b) const noexcept
+  {
+    return more_urgent(a.urgency, b.urgency);
+  }
+  inline bool operator()(const GroupQueue & a, const GroupQueue & b) const noexcept;
+};
+
+/// The callbacks of one group that have waiting jobs and are served by one lane.
+struct GroupQueue
+{
+  GroupQueue(GroupNode * queue_group, Lane * queue_lane) : group(queue_group), lane(queue_lane) {}
+
+  GroupNode * group;
+  Lane * lane;
+  intrusive::set_member_hook<>
+    in_lane;  // of Lane::ready, while callbacks is not empty and the group has room
+  intrusive::multiset<
+    CallbackNode,
+    intrusive::member_hook<CallbackNode, intrusive::set_member_hook<>, &CallbackNode::in_group>,
+    intrusive::compare<MoreUrgent>>
+    callbacks;
+
+  /// Not empty.
+  const CallbackNode & first() const noexcept { return *callbacks.begin(); }
+  CallbackNode & first() noexcept { return *callbacks.begin(); }
+};
+
+inline bool MoreUrgent::operator()(const GroupQueue & a, const GroupQueue & b) const noexcept
+{
+  return more_urgent(a.first().urgency, b.first().urgency);
+}
+
+using ReadyGroups = intrusive::multiset<
+  GroupQueue,
+  intrusive::member_hook<GroupQueue, intrusive::set_member_hook<>, &GroupQueue::in_lane>,
+  intrusive::compare<MoreUrgent>>;
+
+struct GroupNode final : Group
+{
+  GroupNode(GroupOptions group_options, const void * its_engine)
+  : Group(std::move(group_options)), engine(its_engine)
+  {
+  }
+
+  struct EarlierTaken
+  {
+    bool operator()(const CallbackNode & a, const CallbackNode & b) const noexcept
+    {
+      return a.taken < b.taken;
+    }
+  };
+
+  const void * const engine;
+  bool known = false;                            // to its engine; under the configuration lock
+  uint32_t callbacks = 0;                        // under the configuration lock
+  const AttributesEntry * attributes = nullptr;  // under the configuration lock
+  uint32_t parallelism = 1;
+  uint32_t running = 0;
+  Worker * runner = nullptr;  // of an exclusive group: the thread that runs its job now
+  /// Callbacks whose jobs took something with a deadline that no job of the group has handed on yet.
+  intrusive::multiset<
+    CallbackNode,
+    intrusive::member_hook<CallbackNode, intrusive::set_member_hook<>, &CallbackNode::in_taken>,
+    intrusive::compare<EarlierTaken>>
+    taken;
+  std::unique_ptr<GroupQueue> queue;
+  std::unique_ptr<GroupQueue> timer_queue;  // only where timers have a lane of their own
+
+  bool has_room() const noexcept { return running < parallelism; }
+};
+
+class Ready
+{
+public:
+  explicit Ready(const Policy & policy) : policy_(policy) {}
+
+  /// Number of the next job. Numbers are in order of release and break ties.
+  uint64_t next_sequence() const noexcept { return next_sequence_; }
+
+  /// `count` jobs released together; the overrun rule says what becomes of them. Returns whether any waits now
+  /// that did not before. At most 40 steps, however many they are.
+  bool release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept;
+  /// As many calls of release() with stamps `step` apart, up to the last one, of a callback that queues all. At
+  /// most the depth of them are kept.
+  void release_late(
+    CallbackNode & callback, ReleaseStamp last, Duration step, uint64_t count) noexcept;
+  /// Its waiting jobs are given up.
+  void withdraw(CallbackNode & callback) noexcept;
+  /// Take the oldest waiting job for `runner`. There is one, and the group has room.
+  Job take(CallbackNode & callback, Worker & runner) noexcept;
+  /// A job of it has ended.
+  void finish(CallbackNode & callback) noexcept;
+
+  /// What the urgency of the callback depends on changes by `how()`.
+  template <typename How>
+  void change(CallbackNode & callback, How && how) noexcept
+  {
+    unlink(callback);
+    how();
+    link(callback);
+  }
+
+private:
+  void unlink(CallbackNode & callback) noexcept;
+  void link(CallbackNode & callback) noexcept;
+  static void unlink(GroupQueue & queue) noexcept;
+  static void link(GroupQueue & queue) noexcept;
+
+  const Policy & policy_;
+  uint64_t next_sequence_ = 0;
+};
+
+/// Fan-in: the earliest deadline of what other callbacks of the group have taken and nobody has handed on; the
+/// job of `callback` may bring it together with its own input. kNever if there is none.
+TimePoint earliest_to_bring_together(const CallbackNode & callback) noexcept;
+/// A job of `callback` has ended: it has handed on what the group had taken, or it has taken something itself that
+/// has this deadline. O(n) in the callbacks of the group that have taken something, when it is handed on.
+void hand_on(CallbackNode & callback) noexcept;
+void keep_taken(CallbackNode & callback, TimePoint deadline) noexcept;
+void forget_taken(CallbackNode & callback) noexcept;
+
+}  // namespace rclrt_core
+
+#endif  // READY_HPP_

@@ -1,0 +1,202 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A publication is not held up by what it releases, and the most urgent of that comes first. One CPU.
+
+#include "engine_on_sim.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+CallbackOptions fifo_callback(
+  EngineOnSim & engine, const std::string & name, int work_ms, int priority)
+{
+  CallbackOptions options = engine.callback_options(name, milliseconds(work_ms));
+  options.attributes = fifo(priority);
+  return options;
+}
+
+/// What a middleware does that delivers in the thread which publishes: one reader after the other, a millisecond
+/// each; then the publisher has a millisecond of work of its own.
+void publish_to(EngineOnSim & engine, const std::vector<std::string> & readers)
+{
+  {
+    const Publication publication;
+    for (const std::string & reader : readers) {
+      engine.engine.notify(*engine.callbacks.at(reader));
+      engine.sim.work(milliseconds(1));
+    }
+  }
+  engine.sim.work(milliseconds(1));
+}
+
+struct Scene
+{
+  explicit Scene(EngineOptions options = {}) : engine(std::move(options)) { add_readers(); }
+  Scene(int cpus, EngineOptions options) : engine(cpus, std::move(options)) {}
+
+  void add_readers()
+  {
+    engine.add(fifo_callback(engine, "mid", 30, 50));
+    engine.add(fifo_callback(engine, "high", 1, 80));
+  }
+  void add_publisher(int priority, const std::vector<std::string> & readers)
+  {
+    CallbackOptions publisher = fifo_callback(engine, "publisher", 0, priority);
+    publisher.run = [this, readers](const Job &) {
+      publish_to(engine, readers);
+      return true;
+    };
+    engine.add(std::move(publisher));
+  }
+
+  EngineOnSim engine;
+};
+
+TEST(Publication, starts_the_most_urgent_first_in_whichever_order_it_released_them)
+{
+  for (const bool mid_first : {true, false}) {
+    Scene scene;
+    scene.add_publisher(10, mid_first ? Lines{"mid", "high"} : Lines{"high", "mid"});
+    const Lines jobs = scene.engine.run(50, {{1, "publisher"}});
+    const Lines expected = mid_first ? Lines{"1-1-35 publisher", "2-3-4 high", "1-4-34 mid"}
+                                     : Lines{"1-1-35 publisher", "1-3-4 high", "2-4-34 mid"};
+    EXPECT_EQ(jobs, expected);
+  }
+}
+
+TEST(Publication, is_not_held_up_by_a_job_between_the_publisher_and_what_it_has_released)
+{
+  Scene scene;
+  scene.add_publisher(10, {"high"});
+  // "mid" comes of its own accord while "high" has been told and not been woken.
+  EXPECT_EQ(
+    scene.engine.run(
+      50, {{1, "publisher"}},
+      [&] {
+        scene.engine.sim.sleep_until(TimePoint(microseconds(1500)));
+        scene.engine.engine.notify(*scene.engine.callbacks.at("mid"));
+      }),
+    (Lines{"1-1-34 publisher", "1-2-3 high", "1.5-3-33 mid"}));
+}
+
+TEST(Publication, by_a_thread_that_is_not_the_engines_is_not_held_up_either)
+{
+  Scene scene;
+  Attributes during;
+  Attributes after;
+  const Lines jobs = scene.engine.run(50, {}, [&] {
+    std::unique_ptr<Thread> stranger;
+    const auto body = [&] {
+      scene.engine.sim.sleep_until(at_ms(1));
+      {
+        const Publication publication;
+        for (const char * reader : {"mid", "high"}) {
+          scene.engine.engine.notify(*scene.engine.callbacks.at(reader));
+          scene.engine.sim.work(milliseconds(1));
+        }
+        EXPECT_EQ(scene.engine.sim.read_back(scene.engine.sim.current_thread(), &during), 0);
+      }
+      EXPECT_EQ(scene.engine.sim.read_back(scene.engine.sim.current_thread(), &after), 0);
+    };
+    scene.engine.start("stranger", {}, body, &stranger);
+    stranger->join();
+  });
+  EXPECT_EQ(jobs, (Lines{"2-3-4 high", "1-4-34 mid"}));
+  EXPECT_EQ(during.priority, 80);
+  EXPECT_EQ(after.policy, SchedulingPolicy::kOther);
+}
+
+TEST(Publication, gives_back_what_the_publisher_had_also_when_nested)
+{
+  Scene scene;
+  std::vector<int> priorities;
+  const auto note = [&] {
+    Attributes now;
+    EXPECT_EQ(scene.engine.sim.read_back(scene.engine.sim.current_thread(), &now), 0);
+    priorities.push_back(now.priority);
+  };
+  CallbackOptions publisher = fifo_callback(scene.engine, "publisher", 0, 10);
+  publisher.run = [&](const Job &) {
+    note();
+    {
+      const Publication outer;
+      {
+        const Publication inner;
+        scene.engine.engine.notify(*scene.engine.callbacks.at("mid"));
+        note();
+      }
+      note();  // only the outermost counts
+      scene.engine.engine.notify(*scene.engine.callbacks.at("high"));
+      note();
+    }
+    note();
+    return true;
+  };
+  scene.engine.add(std::move(publisher));
+  scene.engine.run(60, {{1, "publisher"}});
+  EXPECT_EQ(priorities, (std::vector<int>{10, 50, 50, 80, 10}));
+}
+
+TEST(Publication, lends_nothing_to_a_publisher_that_is_urgent_enough)
+{
+  Scene scene;
+  scene.add_publisher(90, {"mid", "high"});
+  int64_t calls = 0;
+  scene.engine.run(90, {{1, "publisher"}, {40, "publisher"}}, [&] {
+    scene.engine.sim.sleep_until(at_ms(39));
+    calls = scene.engine.sim.counts().apply;
+    scene.engine.sim.sleep_until(at_ms(80));
+    calls = scene.engine.sim.counts().apply - calls;
+  });
+  EXPECT_EQ(calls, 0) << "all three threads have what they need since the first time";
+}
+
+TEST(Publication, keeps_a_loan_from_a_job_that_waits_for_the_publisher)
+{
+  // "waits" (60) is released into the publisher's group while it publishes to "mid" (50).
+  Scene scene;
+  CallbackOptions publisher = fifo_callback(scene.engine, "publisher", 0, 10);
+  publisher.run = [&](const Job &) {
+    publish_to(scene.engine, {"mid"});
+    return true;
+  };
+  scene.engine.add(std::move(publisher), "group");
+  scene.engine.add(fifo_callback(scene.engine, "waits", 1, 60), "group");
+  EXPECT_EQ(
+    scene.engine.run(
+      60, {{1, "publisher"}},
+      [&] {
+        scene.engine.sim.sleep_until(TimePoint(microseconds(1500)));
+        scene.engine.engine.notify(*scene.engine.callbacks.at("waits"));
+      }),
+    (Lines{"1-1-3 publisher", "1.5-3-4 waits", "1-4-34 mid"}));
+}
+
+TEST(Publication, of_a_job_with_a_later_deadline_is_as_urgent_as_what_it_releases)
+{
+  EngineOptions options;
+  Scene scene(1, options);
+  const auto ext = [&](const std::string & name, int deadline_ms, int work_ms) {
+    CallbackOptions callback = scene.engine.callback_options(name, milliseconds(work_ms));
+    callback.attributes.policy = SchedulingPolicy::kExt;
+    callback.relative_deadline = milliseconds(deadline_ms);
+    return callback;
+  };
+  CallbackOptions publisher = ext("publisher", 100, 0);
+  publisher.run = [&](const Job &) {
+    publish_to(scene.engine, {"mid", "high"});
+    return true;
+  };
+  scene.engine.add(std::move(publisher));
+  scene.engine.add(ext("mid", 60, 30));
+  scene.engine.add(ext("high", 20, 1));
+  EXPECT_EQ(
+    scene.engine.run(60, {{1, "publisher"}}),
+    (Lines{"1-1-35 publisher", "2-3-4 high", "1-4-34 mid"}));
+}
+
+}  // namespace
+}  // namespace rclrt_core
