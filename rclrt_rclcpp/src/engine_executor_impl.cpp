@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "group_names.hpp"
+#include "publications.hpp"
 #include "rcl/arguments.h"
 #include "rclcpp/rclcpp.hpp"
 #include "rclrt_core/linux_platform.hpp"
@@ -419,10 +420,24 @@ void EngineExecutor::Impl::set_attributes(
   throw std::runtime_error("set_attributes(): '" + callback + "' is not in this executor");
 }
 
+void EngineExecutor::Impl::look_at_publications()
+{
+  const auto finding = unseen_publications();
+  const auto callbacks = engine().callbacks();
+  const bool has_order =
+    std::any_of(callbacks.begin(), callbacks.end(), [this](const auto & callback) {
+      return more_urgent(engine().attributes(*callback), rclrt_core::Attributes());
+    });
+  if (finding && has_order) {
+    engine_->report(*finding);
+  }
+}
+
 EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
 {
   detail::check(impl_.engine_->begin_spin(
     [&impl](const rclrt_core::Finding & finding) { impl.tell(finding); }));
+  impl_.look_at_publications();
   set_spins(true);
   try {
     thread_ = std::thread([this] { keep_up_to_date(); });

@@ -139,6 +139,8 @@ private:
     rclcpp::JumpHandler::SharedPtr handler;  // goes first
   };
 
+  /// If the order of callbacks matters, and publications of this program cannot keep it.
+  void look_at_publications();
   /// Once each, however often it spins; but once more when it is certain.
   void tell(const rclrt_core::Finding & finding);
 
