@@ -82,12 +82,16 @@ Status ConfiguredEngine::make(
 ConfiguredEngine::ConfiguredEngine(
   rclrt_core::Platform & platform, Configuration configuration,
   const ConfiguredEngineOptions & options)
-: middleware_threads_(options.middleware_threads),
+: middleware_(options.middleware),
+  middleware_threads_(options.middleware_threads),
   deadline_backend_(options.deadline_scheduler),
   make_deadline_scheduler_(options.make_deadline_scheduler),
   engine_(std::make_unique<rclrt_core::Engine>(platform, options.engine)),
   configuration_(std::move(configuration))
 {
+  if (!middleware_.rmw.empty()) {
+    MiddlewareThreads::instance().know(middleware_);
+  }
 }
 
 ConfiguredEngine::~ConfiguredEngine() = default;
@@ -384,6 +388,11 @@ void ConfiguredEngine::share_deadlines()
   if (!has_deadlines) {
     return;
   }
+  // A test or a program without a middleware has no messages either.
+  if (!middleware_.rmw.empty() && !middleware_.numbers_publications) {
+    report(middleware_.no_numbers());
+    return;
+  }
   const Status joined = rclrt_core::DeadlineRing::join();
   if (!joined.ok()) {
     report(
@@ -471,14 +480,11 @@ Status ConfiguredEngine::check_outranked(const Attributes & most_urgent, const s
     finding.subject = "middleware threads " + outranked;
     finding.what =
       "are not more urgent than " + who + ", which will preempt them while they hold its locks";
-    finding.fix = "leave the option middleware_threads at its default and priority 99 unused";
-  } else if (!threads.found() && middleware_threads_.mode != AttributesMode::kOff) {
-    finding.subject = "middleware threads";
-    finding.what = "none was found, since only those of Fast DDS are known (dds.*): " + who +
-                   " will preempt those of another middleware while they hold its locks";
     finding.fix =
-      "set RMW_IMPLEMENTATION=rmw_fastrtps_cpp; or give them a higher priority by the middleware's "
-      "own means and set MiddlewareThreadsOptions::mode to off";
+      "Leave the option middleware_threads at its default, leave priority 99 unused, and see that the "
+      "process may use real-time priorities";
+  } else if (threads.names().empty() && middleware_threads_.mode != AttributesMode::kOff) {
+    finding = middleware_.no_thread_found(who);
   } else {
     return {};
   }

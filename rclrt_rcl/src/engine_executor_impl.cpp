@@ -13,6 +13,7 @@
 #include "rclrt_config/middleware_threads.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
+#include "rmw_in_use.hpp"
 
 namespace rclrt_rcl
 {
@@ -33,7 +34,7 @@ std::unique_ptr<rclrt_config::ConfiguredEngine> make_engine(
   check(rclrt_config::ConfiguredEngine::make(
     detail::platform(),
     rclrt_config::configured_engine_options(
-      from, std::move(engine_options), detail::parameter_files(context)),
+      from, std::move(engine_options), detail::parameter_files(context), detail::rmw_in_use()),
     &engine));
   return engine;
 }

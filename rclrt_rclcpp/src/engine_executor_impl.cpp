@@ -64,7 +64,10 @@ std::shared_ptr<rclrt_config::ConfiguredEngine> make_engine(
     platform(),
     rclrt_config::configured_engine_options(
       from, std::move(engine_options),
-      context->is_valid() ? parameter_files(*context) : std::vector<std::string>()),
+      context->is_valid() ? parameter_files(*context) : std::vector<std::string>(),
+      rclrt_config::Middleware::of(
+        rmw_get_implementation_identifier(),
+        rmw_feature_supported(RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER))),
     &engine));
   const auto promise = std::make_shared<std::promise<OwnedEngine>>();
   *returned = promise->get_future();

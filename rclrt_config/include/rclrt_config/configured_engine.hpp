@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "rclrt_config/configuration.hpp"
+#include "rclrt_config/middleware.hpp"
 #include "rclrt_core/engine.hpp"
 
 namespace rclrt_config
@@ -40,6 +41,8 @@ struct ConfiguredEngineOptions
   /// EngineOptions::timer_thread with policy unchanged: SCHED_FIFO one above the most urgent fifo, rr or
   /// ext callback (at most 99), and as the thread that spins while there is no such callback.
   rclrt_core::EngineOptions engine;
+  /// Which one the front end talks to.
+  Middleware middleware;
   MiddlewareThreadsOptions middleware_threads;
   /// For callbacks with scheduling_policy ext, unless `engine` brings a scheduler. Chosen when the
   /// first one spins, or is added while it spins; and anew when it spins with one not in force any more.
@@ -144,6 +147,7 @@ private:
   rclrt_core::Status check_outranked(
     const rclrt_core::Attributes & most_urgent, const std::string & whose);
 
+  const Middleware middleware_;
   const MiddlewareThreadsOptions middleware_threads_;
   const DeadlineBackend deadline_backend_;
   const MakeDeadlineScheduler make_deadline_scheduler_;

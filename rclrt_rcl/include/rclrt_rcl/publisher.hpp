@@ -53,7 +53,7 @@ public:
   void publish(std::unique_ptr<M> message)
   {
     const auto inboxes = matched();
-    if (inboxes.empty() || has_remote_subscriptions(inboxes.size())) {
+    if (inboxes.empty() || has_remote_subscriptions(inboxes.counted())) {
       publish_message(message.get());
     }
     hand_over(inboxes, std::move(message));
@@ -75,7 +75,7 @@ public:
   void publish(const SerializedMessage & message)
   {
     const auto inboxes = matched();
-    if (inboxes.empty() || has_remote_subscriptions(inboxes.size())) {
+    if (inboxes.empty() || has_remote_subscriptions(inboxes.counted())) {
       publish_bytes(message);
     }
     if (!inboxes.empty()) {
