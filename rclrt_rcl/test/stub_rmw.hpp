@@ -9,6 +9,7 @@
 #ifndef STUB_RMW_HPP_
 #define STUB_RMW_HPP_
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,12 @@ struct Behaviour
   /// A subscription that ignores local publications is not matched with publishers of its context.
   bool ignoring_readers_match = true;
 };
+
+/// For messages of tests.
+inline void PrintTo(const Behaviour & behaviour, std::ostream * out)
+{
+  *out << (behaviour.name.empty() ? "as it is" : behaviour.name);
+}
 
 /// As rmw_cyclonedds_cpp 3.2 with Cyclone DDS 0.10.
 Behaviour cyclone();

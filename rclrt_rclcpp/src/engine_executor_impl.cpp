@@ -76,6 +76,15 @@ std::shared_ptr<rclrt_config::ConfiguredEngine> make_engine(
           }};
 }
 
+void log(rclrt_core::Severity severity, const std::string & line)
+{
+  if (severity == rclrt_core::Severity::kNote) {
+    RCLCPP_INFO(rclcpp::get_logger(rclrt_config::kLoggerName), "%s", line.c_str());
+  } else {
+    RCLCPP_WARN(rclcpp::get_logger(rclrt_config::kLoggerName), "%s", line.c_str());
+  }
+}
+
 std::string text_of(const std::exception_ptr & thrown)
 {
   try {
@@ -102,6 +111,7 @@ EngineExecutor::Impl::Impl(
 : context_(context),
   options_(options),
   present_groups_(std::move(present_groups)),
+  teller_(platform(), log),
   engine_(make_engine(
     context, options, with_telling(std::move(engine_options), [this] { request_telling(); }),
     &returned_))
@@ -347,15 +357,7 @@ void EngineExecutor::Impl::request_telling()
 
 void EngineExecutor::Impl::tell(const rclrt_core::Finding & finding)
 {
-  const bool is_note = finding.severity == rclrt_core::Severity::kNote;
-  if (!told_.insert((is_note ? "note " : "") + finding.subject + '\n' + finding.what).second) {
-    return;
-  }
-  if (is_note) {
-    RCLCPP_INFO(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
-  } else {
-    RCLCPP_WARN(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
-  }
+  teller_.tell(finding);
 }
 
 void EngineExecutor::Impl::tell_findings()

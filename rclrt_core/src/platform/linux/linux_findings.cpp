@@ -140,7 +140,8 @@ void check_throttling(std::vector<Finding> * findings)
        " us (kernel.sched_rt_runtime_us is " + std::to_string(runtime_us) + ")",
      0,
      "Harmless as long as they sleep for that share. Else: sysctl kernel.sched_rt_runtime_us=-1; "
-     "since Linux 6.12 also /sys/kernel/debug/sched/fair_server/cpu*/runtime"});
+     "since Linux 6.12 also /sys/kernel/debug/sched/fair_server/cpu*/runtime",
+     Severity::kNote});
 }
 
 void check_governors(int cpu_count, std::vector<Finding> * findings)
@@ -157,7 +158,7 @@ void check_governors(int cpu_count, std::vector<Finding> * findings)
     findings->push_back(
       {kMachine,
        "CPUs " + CpuSet(cpus).to_string() + " change their speed (governor " + governor + ")", 0,
-       "For steady latencies: cpupower frequency-set -g performance"});
+       "For steady latencies: cpupower frequency-set -g performance", Severity::kNote});
   }
 }
 
