@@ -12,8 +12,9 @@ namespace
 
 bool matches(const std::string & pattern, const std::string & name)
 {
-  return pattern.back() == '*' ? name.compare(0, pattern.size() - 1, pattern, 0, pattern.size() - 1) == 0
-                               : name == pattern;
+  return pattern.back() == '*'
+           ? name.compare(0, pattern.size() - 1, pattern, 0, pattern.size() - 1) == 0
+           : name == pattern;
 }
 
 // Measured: rmw_fastrtps_cpp 9.3 with Fast DDS 3.2.
@@ -31,11 +32,12 @@ Middleware fast_dds()
 Middleware cyclone_dds()
 {
   Middleware made;
-  made.threads = {"recv", "recvUC", "recvMC", "tev",      "tev.*", "dq.*",
+  made.threads = {"recv", "recvUC", "recvMC", "tev",       "tev.*", "dq.*",
                   "gc",   "lease",  "xmit.*", "threadmon", "fsm"};
   made.unwanted_threads = {"recvUC", "recvMC"};
   made.unwanted_threads_fix =
-    "Have one receive thread: CYCLONEDDS_URI='<CycloneDDS><Domain><Internal><MultipleReceiveThreads>"
+    "Have one receive thread: "
+    "CYCLONEDDS_URI='<CycloneDDS><Domain><Internal><MultipleReceiveThreads>"
     "false</MultipleReceiveThreads></Internal></Domain></CycloneDDS>'";
   made.reception_stamp = ReceptionStamp::kTake;
   return made;
@@ -115,17 +117,22 @@ rclrt_core::Finding Middleware::no_thread_found(const std::string & who) const
   rclrt_core::Finding finding;
   finding.subject = "middleware threads";
   if (is_known) {
-    finding.what = "none was found: no thread has a name of " + name + " (" + threads_text() + "). " +
-                   who + " preempts those that there are while they hold locks";
+    finding.what = "none was found: no thread has a name of " + name + " (" + threads_text() +
+                   "). " + who + " preempts those that there are while they hold locks";
     finding.fix =
-      "Let the middleware name its threads as it does by default; or give them a higher priority by its "
+      "Let the middleware name its threads as it does by default; or give them a higher priority "
+      "by its "
       "own means, and set MiddlewareThreadsOptions::mode to off";
   } else {
-    finding.what = "none was found: the names of " + name + "'s threads are not known, so they stay as "
-                   "they are. " + who + " preempts them while they hold locks";
+    finding.what = "none was found: the names of " + name +
+                   "'s threads are not known, so they stay as "
+                   "they are. " +
+                   who + " preempts them while they hold locks";
     finding.fix =
-      "Set RMW_IMPLEMENTATION to rmw_fastrtps_cpp or rmw_cyclonedds_cpp, whose threads are known; or give "
-      "its threads a higher priority by its own means, and set MiddlewareThreadsOptions::mode to off";
+      "Set RMW_IMPLEMENTATION to rmw_fastrtps_cpp or rmw_cyclonedds_cpp, whose threads are known; "
+      "or give "
+      "its threads a higher priority by its own means, and set MiddlewareThreadsOptions::mode to "
+      "off";
   }
   return finding;
 }
@@ -139,7 +146,8 @@ rclrt_core::Finding Middleware::no_numbers() const
                  (is_known ? " carry" : ", as it says, carry") +
                  " no publication numbers, by which another process finds them";
   finding.fix =
-    "Set RMW_IMPLEMENTATION=rmw_fastrtps_cpp in all processes of the chain; or have them in one process; "
+    "Set RMW_IMPLEMENTATION=rmw_fastrtps_cpp in all processes of the chain; or have them in one "
+    "process; "
     "or give the callbacks of the other processes deadlines of their own (relative_deadline)";
   return finding;
 }

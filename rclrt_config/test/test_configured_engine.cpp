@@ -77,12 +77,14 @@ TEST(ConfiguredEngine, says_so_when_it_finds_no_thread_of_the_middleware_to_put_
   const std::string finding = told(AttributesMode::kPrefer, SchedulingPolicy::kFifo, 30);
   EXPECT_EQ(finding.rfind("middleware threads: none was found", 0), 0U) << finding;
   EXPECT_NE(finding.find("'/a/subscription/b' (fifo 30)"), std::string::npos) << finding;
-  EXPECT_NE(finding.find("the names of rmw_of_a_friend's threads are not known"), std::string::npos);
+  EXPECT_NE(
+    finding.find("the names of rmw_of_a_friend's threads are not known"), std::string::npos);
   EXPECT_NE(finding.find("RMW_IMPLEMENTATION"), std::string::npos) << finding;
   // This process has no middleware, so no thread of that name either.
   const std::string known =
     told(AttributesMode::kPrefer, SchedulingPolicy::kFifo, 30, "rmw_cyclonedds_cpp");
-  EXPECT_NE(known.find("no thread has a name of rmw_cyclonedds_cpp (recv, "), std::string::npos) << known;
+  EXPECT_NE(known.find("no thread has a name of rmw_cyclonedds_cpp (recv, "), std::string::npos)
+    << known;
   EXPECT_EQ(known.find("are not known"), std::string::npos) << known;
   EXPECT_EQ(
     told(AttributesMode::kRequire, SchedulingPolicy::kFifo, 30), "refused: " + finding + finding);

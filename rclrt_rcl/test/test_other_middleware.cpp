@@ -149,7 +149,8 @@ TEST_P(OtherMiddleware, threads_that_are_known_are_raised_and_a_finding_says_so_
   if (GetParam().name == "rmw_stranger_cpp") {
     EXPECT_TRUE(wait_for([&] { return !process.findings().empty(); }));
     EXPECT_EQ(raised_to(11), 0);
-    EXPECT_THAT(process.findings(), HasSubstr("the names of rmw_stranger_cpp's threads are not known"));
+    EXPECT_THAT(
+      process.findings(), HasSubstr("the names of rmw_stranger_cpp's threads are not known"));
     EXPECT_THAT(process.findings(), HasSubstr("'/node/timer/1ms' (fifo 10)"));
   } else {
     EXPECT_TRUE(wait_for([&] { return raised_to(11) > 0; }));
@@ -187,7 +188,8 @@ TEST_P(OtherMiddleware, is_not_said_to_keep_deadlines_to_itself_where_there_are_
 TEST_P(OtherMiddleware, that_keeps_all_messages_has_a_job_for_each)
 {
   Process process("node");
-  auto subscription = process.node->create_subscription<Log>("t", QoS(1).keep_all(), [](const Log &) {});
+  auto subscription =
+    process.node->create_subscription<Log>("t", QoS(1).keep_all(), [](const Log &) {});
   EXPECT_GE(subscription->depth(), 1000000U) << "Fast DDS's limit is 5000, Cyclone DDS has none";
 }
 
@@ -220,8 +222,8 @@ std::string name_of(const testing::TestParamInfo<Behaviour> & info)
 }
 
 INSTANTIATE_TEST_SUITE_P(
-  Each, OtherMiddleware,
-  testing::Values(Behaviour{}, stub_rmw::cyclone(), stub_rmw::stranger()), name_of);
+  Each, OtherMiddleware, testing::Values(Behaviour{}, stub_rmw::cyclone(), stub_rmw::stranger()),
+  name_of);
 
 }  // namespace
 }  // namespace rclrt_rcl

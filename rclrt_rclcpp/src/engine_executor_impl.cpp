@@ -355,10 +355,7 @@ void EngineExecutor::Impl::request_telling()
   update_request_.notify_one();
 }
 
-void EngineExecutor::Impl::tell(const rclrt_core::Finding & finding)
-{
-  teller_.tell(finding);
-}
+void EngineExecutor::Impl::tell(const rclrt_core::Finding & finding) { teller_.tell(finding); }
 
 void EngineExecutor::Impl::tell_findings()
 {

@@ -134,7 +134,13 @@ private:
     rclrt_core::Platform & platform, Configuration configuration,
     const ConfiguredEngineOptions & options);
 
+  /// Leaves out CPUs that may not be used, with a finding. Error: attributes are required.
+  rclrt_core::Status fit_to_machine(
+    const std::string & subject, rclrt_core::Attributes * attributes);
+
   // All under the mutex:
+  rclrt_core::Status configure_group(
+    rclrt_core::GroupOptions * options, const std::string & cie_id);
   rclrt_core::Status configure(
     rclrt_core::CallbackOptions * options, const rclrt_core::Group & group, bool * is_ranked);
   rclrt_core::Status added(const std::shared_ptr<rclrt_core::Callback> & callback);
@@ -148,7 +154,8 @@ private:
     const rclrt_core::Attributes & most_urgent, const std::string & whose);
 
   const Middleware middleware_;
-  const MiddlewareThreadsOptions middleware_threads_;
+  MiddlewareThreadsOptions middleware_threads_;  ///< constant after make()
+  rclrt_core::CpuSet timer_thread_cpus_;         ///< likewise
   const DeadlineBackend deadline_backend_;
   const MakeDeadlineScheduler make_deadline_scheduler_;
   const std::unique_ptr<rclrt_core::Engine> engine_;
