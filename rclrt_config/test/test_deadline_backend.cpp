@@ -140,6 +140,7 @@ ConfiguredEngineOptions fifo_bands()
 {
   ConfiguredEngineOptions options;
   options.engine.policy = &rclrt_core::edf_policy();
+  options.middleware = Middleware::of("rmw_fastrtps_cpp");
   options.deadline_scheduler = DeadlineBackend::kFifoBands;
   return options;
 }
