@@ -38,9 +38,15 @@ done
 FAKE_NINJA = """#!/bin/sh
 echo "ninja: no work to do."
 """
+# All but the names in $MISSING are installed, and the distribution has all but those in $UNKNOWN.
 FAKE_DPKG = """#!/bin/sh
 for name; do
-  case $name in -*) ;; "${MISSING:-none}") ;; *) echo "$name installed" ;; esac
+  case "$name ${MISSING:-} " in -*) ;; *" $name "*) ;; *) echo "$name installed" ;; esac
+done
+"""
+FAKE_APT_CACHE = """#!/bin/sh
+for name; do
+  case "$name ${UNKNOWN:-} show " in -*) ;; *" $name "*) ;; *) echo "Package: $name" ;; esac
 done
 """
 FAKE = """#!/bin/sh
@@ -69,6 +75,7 @@ class Tree:
             "dpkg-query": FAKE_DPKG,
             "ctest": FAKE,
             "apt-get": FAKE,
+            "apt-cache": FAKE_APT_CACHE,
         }.items():
             self.program(name, text)
 
@@ -213,6 +220,44 @@ def test_root_installs_exactly_the_missing_packages(tree: Tree) -> None:
     result = tree.run("build", MISSING="ninja-build")
     assert result.returncode == 0, result.stderr
     assert tree.calls("apt-get")[-1] == ("apt-get install -y --no-install-recommends ninja-build")
+
+
+OLD = "clang-16 libclang-rt-16-dev"
+NEW = "clang-19 libclang-rt-19-dev"
+OTHERS = "clang-18 libclang-rt-18-dev clang-17 libclang-rt-17-dev"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="installing packages needs root")
+@pytest.mark.parametrize(
+    ("unknown", "installed"),
+    [("", OLD), (OLD, NEW), ("libclang-rt-16-dev", NEW), (f"{OLD} {NEW} {OTHERS}", OLD)],
+    ids=["all", "the newer", "half of the older", "none, so that apt-get names the first"],
+)
+def test_of_alternatives_the_first_that_the_distribution_has_is_installed(
+    tree: Tree, unknown: str, installed: str
+) -> None:
+    result = tree.run("test", MISSING=f"{OLD} {NEW} {OTHERS}", UNKNOWN=unknown)
+    assert result.returncode == 0, result.stderr
+    assert tree.calls("apt-get") == [
+        "apt-get update",
+        f"apt-get install -y --no-install-recommends {installed}",
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="installing packages needs root")
+@pytest.mark.parametrize(
+    ("missing", "installed"),
+    [
+        (f"{OLD} {OTHERS}", []),
+        (f"clang-16 {NEW} {OTHERS}", ["clang-16"]),
+    ],
+    ids=["a later one whole", "half of one"],
+)
+def test_an_installed_alternative_will_do(tree: Tree, missing: str, installed: list[str]) -> None:
+    result = tree.run("test", MISSING=missing)
+    assert result.returncode == 0, result.stderr
+    command = "apt-get install -y --no-install-recommends "
+    assert tree.calls("apt-get")[1:] == [command + name for name in installed]
 
 
 def test_without_root_the_exact_line_is_printed(tree: Tree) -> None:
