@@ -25,7 +25,8 @@ CLANG = next(filter(None, map(shutil.which, NAMES)), None)
 
 pytestmark = [
     pytest.mark.skipif(
-        CLANG is None, reason="no clang (Debian, Ubuntu: clang-N and libclang-rt-N-dev, N from 16 on)"
+        CLANG is None,
+        reason="no clang (Debian, Ubuntu: clang-N and libclang-rt-N-dev, N from 16 on)",
     ),
     pytest.mark.skipif(
         bool(os.environ.get("RCLRT_SANITIZE")), reason="sanitized in every build, so run in one"

@@ -288,10 +288,10 @@ def test_an_analysis_needs_no_build(tree: Tree) -> None:
     assert tree.calls("python3")[-1] == "python3 -m rclrt_analysis.cli analyze model.yaml"
 
 
-def test_the_regular_expression_reaches_ctest_and_its_status_comes_back(tree: Tree) -> None:
-    result = tree.run("test", "--sanitize", "address", "-R", "some.*", STATUS="8")
+def test_the_regular_expressions_reach_ctest_and_its_status_comes_back(tree: Tree) -> None:
+    result = tree.run("test", "--sanitize", "address", "-R", "so.*", "-E", "b", STATUS="8")
     assert result.returncode == 8
-    assert tree.calls("ctest")[0].endswith("-R some.*")
+    assert tree.calls("ctest")[0].endswith("-R so.* -E b")
     assert "-DRCLRT_SANITIZE=address" in tree.calls("cmake")[0]
     assert "build-address" in tree.calls("ctest")[0]
 
