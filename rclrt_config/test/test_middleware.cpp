@@ -77,7 +77,7 @@ TEST(Middleware, without_numbers_is_a_finding_where_there_are_deadlines_only)
   EXPECT_THAT(
     findings_with("rmw_stranger_cpp", rclrt_core::edf_policy()),
     HasSubstr("messages of rmw_stranger_cpp, as it says, carry no publication numbers"));
-  EXPECT_EQ(findings_with("rmw_cyclonedds_cpp", rclrt_core::fifo_policy()), "");
+  EXPECT_EQ(findings_with("rmw_cyclonedds_cpp", rclrt_core::first_come_policy()), "");
   EXPECT_EQ(findings_with("rmw_fastrtps_cpp", rclrt_core::edf_policy()), "");
   EXPECT_EQ(findings_with("", rclrt_core::edf_policy()), "") << "no middleware, no messages";
 }
