@@ -418,6 +418,16 @@ TEST_F(LinuxPlatformTest, who_holds_a_mutex_inherits_the_priority_of_who_waits_f
   EXPECT_GE(kernel_priority(self), 0);
 }
 
+TEST_F(LinuxPlatformTest, to_release_a_mutex_that_another_thread_holds_ends_the_process)
+{
+#if defined(RCLRT_SANITIZE_thread)
+  GTEST_SKIP() << "this sanitizer reports it first, in words of its own";
+#endif
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+    platform.make_mutex()->unlock(), "rclrt_core: pthread_mutex_unlock: Operation not permitted");
+}
+
 TEST_F(LinuxPlatformTest, counting_preemptions_is_left_to_others)
 {
   EXPECT_EQ(platform.current_preemptions(), -1);
