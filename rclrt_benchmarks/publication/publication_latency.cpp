@@ -4,7 +4,6 @@
 // From publication to start of the more urgent of two callbacks, when the reader of the other one was created
 // first. Prints JSON lines. See publication.py.
 
-#include <dlfcn.h>
 #include <semaphore.h>
 
 #include <CLI/CLI.hpp>
@@ -197,7 +196,8 @@ void measure(const Variant & variant, bool intra_process, int count)
                          .enable_rosout(false)
                          .start_parameter_services(false);
   const Nodes nodes{
-    std::make_shared<rclcpp::Node>("mid", options), std::make_shared<rclcpp::Node>("high", options)};
+    std::make_shared<rclcpp::Node>("mid", options),
+    std::make_shared<rclcpp::Node>("high", options)};
   const auto low = std::make_shared<rclcpp::Node>("low", options);
   const auto publisher = low->create_publisher<Time>("publication", 10);
   std::atomic<int64_t> at{0};
