@@ -3,39 +3,146 @@
 
 #include "announce.hpp"
 
-#include <chrono>
-#include <deque>
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "platform.hpp"
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp_action/client.hpp"
 #include "rclcpp_action/server.hpp"
+#include "rclrt_config/middleware_threads.hpp"
 #include "versions.hpp"
 
 namespace rclrt_rclcpp
 {
-
-void outlive_destruction(const std::shared_ptr<const void> & announced)
+namespace
 {
-  using Clock = std::chrono::steady_clock;
-  using Kept = std::pair<Clock::time_point, std::shared_ptr<const void>>;
-  static std::mutex & mutex = *new std::mutex;  // neither is destroyed: the middleware outlives us
-  static std::deque<Kept> & kept = *new std::deque<Kept>;
-  std::vector<Kept> dropped;  // after the lock
-  const std::lock_guard<std::mutex> lock(mutex);
-  const auto now = Clock::now();
-  while (!kept.empty() && now - kept.front().first > std::chrono::seconds(10)) {
-    dropped.push_back(std::move(kept.front()));
-    kept.pop_front();
+
+// A token is the number of a slot and, above it, how often the slot has been given out. On a 32 bit machine
+// that may wrap around: then a late call announces work that is not there, and a job finds none.
+constexpr uintptr_t kNumberMask = 0xffff;
+constexpr std::size_t kSlotsInChunk = 64;
+
+struct Slot
+{
+  PiMutex mutex;        // of all below; held while the announcement is used
+  uintptr_t value = 0;  // the token's, or of the one before
+  bool is_given = false;
+  int id = 0;
+  Announce announce;
+};
+using Chunk = std::array<Slot, kSlotsInChunk>;
+
+/// Never destroyed, nor is any slot.
+struct Slots
+{
+  /// Each is written once, under `free_mutex`, before the first token of it is made. Release and acquire: the
+  /// slot is seen whole by whoever has got a token of it by whatever way.
+  std::array<std::atomic<Chunk *>, (kNumberMask + 1) / kSlotsInChunk> chunks{};
+
+  std::mutex free_mutex;  // of both below; configuration time only
+  std::size_t count = 0;
+  std::vector<Slot *> free;
+
+  static Slots & instance()
+  {
+    static auto & slots = *new Slots;
+    return slots;
   }
-  kept.emplace_back(now, announced);
+
+  Slot & of(uintptr_t value)
+  {
+    const uintptr_t number = value & kNumberMask;
+    Chunk & chunk = *chunks[number / kSlotsInChunk].load(std::memory_order_acquire);
+    return chunk[number % kSlotsInChunk];
+  }
+
+  Slot & take_free()
+  {
+    const std::lock_guard<std::mutex> lock(free_mutex);
+    if (!free.empty()) {
+      Slot & slot = *free.back();
+      free.pop_back();
+      return slot;
+    }
+    if (count > kNumberMask) {
+      throw std::runtime_error("too many entities: each number for the middleware is in use");
+    }
+    free.reserve(count + 1);  // so that giving one back never fails
+    auto & chunk = chunks[count / kSlotsInChunk];
+    if (count % kSlotsInChunk == 0) {
+      chunk.store(new Chunk, std::memory_order_release);
+    }
+    Slot & slot = (*chunk.load(std::memory_order_relaxed))[count % kSlotsInChunk];
+    slot.value = count++;
+    return slot;
+  }
+};
+
+uintptr_t value_of(Token token) { return reinterpret_cast<uintptr_t>(token); }
+
+template <typename Use>
+void use(Token token, const Use & use_announcement)
+{
+  Slot & slot = Slots::instance().of(value_of(token));
+  const std::lock_guard<PiMutex> lock(slot.mutex);
+  if (slot.is_given && slot.value == value_of(token)) {
+    use_announcement(slot);
+  }
+}
+
+}  // namespace
+
+Token make_token(const Announce & announce, int id)
+{
+  Slot & slot = Slots::instance().take_free();
+  const std::lock_guard<PiMutex> lock(slot.mutex);
+  slot.value += kNumberMask + 1;
+  slot.is_given = true;
+  slot.id = id;
+  slot.announce = announce;
+  // Never used as one.
+  return reinterpret_cast<Token>(slot.value);  // NOLINT(performance-no-int-to-ptr)
+}
+
+void take_back(Token token) noexcept
+{
+  Announce dropped;  // after the lock
+  bool was_given = false;
+  use(token, [&](Slot & slot) {
+    was_given = true;
+    slot.is_given = false;
+    dropped = std::exchange(slot.announce, {});
+  });
+  if (was_given) {
+    Slots & slots = Slots::instance();
+    const std::lock_guard<std::mutex> lock(slots.free_mutex);
+    slots.free.push_back(&slots.of(value_of(token)));
+  }
+}
+
+void announce(Token token, std::size_t count) noexcept
+{
+  rclrt_config::MiddlewareThreads::instance().greet();
+  use(token, [count](const Slot & slot) { slot.announce(count, slot.id); });
+}
+
+void announce(Token token, std::size_t count, int id) noexcept
+{
+  rclrt_config::MiddlewareThreads::instance().greet();
+  use(token, [count, id](const Slot & slot) { slot.announce(count, id); });
 }
 
 namespace
 {
+
+constexpr rcl_event_callback_t kAnnounce = &announce;
 
 /// Access to what action clients and servers tell rcl.
 template <typename Base>
@@ -49,39 +156,32 @@ struct Opened : Base
 /// For an action client or server, of which each entity is told by itself.
 template <typename Base>
 Undo register_action(
-  const std::shared_ptr<Base> & action, const std::shared_ptr<const Announce> & announce,
+  const std::shared_ptr<Base> & action, const Announce & announced,
   const std::vector<typename Base::EntityType> & entities)
 {
-  struct OfEntity
-  {
-    std::shared_ptr<const Announce> announce;
-    int id;
-  };
-  const auto all = std::make_shared<std::vector<OfEntity>>();
+  std::vector<Token> tokens;
   for (const auto entity : entities) {
-    all->push_back({announce, static_cast<int>(entity)});
+    tokens.push_back(make_token(announced, static_cast<int>(entity)));
   }
-  const auto set_each = [all, entities](Base & of, rcl_event_callback_t callback) {
+  const auto set_each = [tokens, entities](Base & of, rcl_event_callback_t callback) {
     for (std::size_t i = 0; i < entities.size(); ++i) {
-      (of.*Opened<Base>::set())(entities[i], callback, callback ? &(*all)[i] : nullptr);
+      (of.*Opened<Base>::set())(entities[i], callback, callback ? tokens[i] : nullptr);
     }
   };
-  const Undo undo = [set_each, all, weak = std::weak_ptr<Base>(action)] {
+  const Undo undo = [set_each, tokens, weak = std::weak_ptr<Base>(action)] {
     try {
       if (const auto present = weak.lock()) {
         set_each(*present, nullptr);
-        return;
       }
     } catch (const std::exception &) {
       // As if it were gone.
     }
-    outlive_destruction(all);
+    for (const Token token : tokens) {
+      take_back(token);
+    }
   };
   try {
-    set_each(*action, [](const void * self, std::size_t count) {
-      const auto & entity = *static_cast<const OfEntity *>(self);
-      (*entity.announce)(count, entity.id);
-    });
+    set_each(*action, kAnnounce);
   } catch (...) {
     undo();
     throw;
@@ -94,25 +194,30 @@ Undo register_action(
 /// Humble's take the function back in their destructors, but of what they have let go by then. So they are
 /// not told either.
 Undo register_event(
-  const std::shared_ptr<detail::EventHandlerBase> & event,
-  const std::shared_ptr<const Announce> & announce)
+  const std::shared_ptr<detail::EventHandlerBase> & event, const Announce & announced)
 {
   struct Opened : detail::EventHandlerBase
   {
     static auto set() { return &Opened::set_on_new_event_callback; }
   };
-  (event.get()->*Opened::set())(&Announce::call, announce.get());
-  return [weak = std::weak_ptr<detail::EventHandlerBase>(event), announce] {
+  const Token token = make_token(announced);
+  const Undo undo = [weak = std::weak_ptr<detail::EventHandlerBase>(event), token] {
     try {
       if (const auto present = weak.lock()) {
         (present.get()->*Opened::set())(nullptr, nullptr);
-        return;
       }
     } catch (const std::exception &) {
       // As if it were gone.
     }
-    outlive_destruction(announce);
+    take_back(token);
   };
+  try {
+    (event.get()->*Opened::set())(kAnnounce, token);
+  } catch (...) {
+    undo();
+    throw;
+  }
+  return undo;
 }
 
 #endif
@@ -120,36 +225,44 @@ Undo register_event(
 }  // namespace
 
 Undo register_waitable(
-  const std::shared_ptr<rclcpp::Waitable> & waitable,
-  const std::shared_ptr<const Announce> & announce)
+  const std::shared_ptr<rclcpp::Waitable> & waitable, const Announce & announced)
 {
   using Client = rclcpp_action::ClientBase;
   using Server = rclcpp_action::ServerBase;
   if (const auto client = std::dynamic_pointer_cast<Client>(waitable)) {
     using Entity = Client::EntityType;
     return register_action<Client>(
-      client, announce,
+      client, announced,
       {Entity::GoalClient, Entity::ResultClient, Entity::CancelClient, Entity::FeedbackSubscription,
        Entity::StatusSubscription});
   }
   if (const auto server = std::dynamic_pointer_cast<Server>(waitable)) {
     using Entity = Server::EntityType;
     return register_action<Server>(
-      server, announce, {Entity::GoalService, Entity::ResultService, Entity::CancelService});
+      server, announced, {Entity::GoalService, Entity::ResultService, Entity::CancelService});
   }
 #if RCLRT_RCLCPP_IS_HUMBLE
   if (const auto event = std::dynamic_pointer_cast<detail::EventHandlerBase>(waitable)) {
-    return register_event(event, announce);
+    return register_event(event, announced);
   }
 #endif
   // QoS events take the function back in their destructors; for others, whoever wrote them has to.
-  waitable->set_on_ready_callback(
-    [announce](std::size_t count, int id) { (*announce)(count, id); });
-  return [weak = std::weak_ptr<rclcpp::Waitable>(waitable)] {
-    if (const auto present = weak.lock()) {
+  const Token token = make_token(announced);
+  const Undo undo = [weak = std::weak_ptr<rclcpp::Waitable>(waitable), token] {
+    const auto present = weak.lock();
+    take_back(token);
+    if (present) {
       present->clear_on_ready_callback();
     }
   };
+  try {
+    waitable->set_on_ready_callback(
+      [token](std::size_t count, int id) { announce(token, count, id); });
+  } catch (...) {
+    take_back(token);
+    throw;
+  }
+  return undo;
 }
 
 }  // namespace rclrt_rclcpp

@@ -5,7 +5,8 @@
 ///
 /// Most of rclcpp's entities keep the function that the middleware calls inside themselves, and their
 /// destructors do not take it back: while the last reference is dropped, a message that arrives would call
-/// what is gone. Such entities are not told; the middleware is, of something that lives longer.
+/// what is gone. Such entities are not told; the middleware is, and what it is given is not an address but a
+/// number (Token), which may be called at any time: also long after it was taken back.
 #ifndef ANNOUNCE_HPP_
 #define ANNOUNCE_HPP_
 
@@ -18,8 +19,7 @@
 #include "rcl/event_callback.h"
 #include "rclcpp/exceptions.hpp"
 #include "rclcpp/waitable.hpp"
-#include "rclrt_config/configured_engine.hpp"
-#include "rclrt_config/middleware_threads.hpp"
+#include "rclrt_core/engine.hpp"
 #include "waitable_events.hpp"
 
 namespace rclrt_rclcpp
@@ -27,65 +27,69 @@ namespace rclrt_rclcpp
 
 struct Announce
 {
-  /// Weak: this may stay long after the executor is gone (see outlive_destruction()).
-  std::weak_ptr<rclrt_config::ConfiguredEngine> engine;
+  rclrt_core::Engine * engine = nullptr;
   std::shared_ptr<rclrt_core::Callback> callback;
   std::shared_ptr<WaitableEvents> events;  // of a waitable only
   bool is_intra_process = false;           // of a subscription's queue
 
   void operator()(std::size_t count, int id = 0) const
   {
-    const auto present = engine.lock();
-    if (!present) {
-      return;
-    }
-    rclrt_config::MiddlewareThreads::instance().greet();
     if (is_intra_process) {
       begin_intra_process_publication();
     }
     if (events) {
       events->push(count, id);
     }
-    present->engine().notify(*callback, count);
-  }
-
-  /// For rcl, which is given the address of one.
-  static void call(const void * self, std::size_t count)
-  {
-    (*static_cast<const Announce *>(self))(count);
+    engine->notify(*callback, count);
   }
 };
 
-/// Takes an announcement back from whoever has it: on return nobody calls it, or it stays for as long as
-/// somebody might.
-using Undo = std::function<void()>;
+/// Stands for an announcement, with an entity's id, while it may be called. Given to the middleware as the
+/// address that it hands back, and never used as one. What belongs to a token lies in memory that is never
+/// freed, so that a call of one that was taken back finds out that it was. Memory grows with the greatest
+/// number of tokens that there were at a time.
+using Token = const void *;
 
-/// The middleware may be destroying its side in another thread right now, which takes milliseconds.
-void outlive_destruction(const std::shared_ptr<const void> & announced);
+/// Allocates; configuration time.
+Token make_token(const Announce & announce, int id = 0);
+/// On return nobody uses the announcement through the token, and nobody will. Waits for a call in progress,
+/// which takes as long as Engine::notify().
+void take_back(Token token) noexcept;
+/// From any thread, at any time. Real-time safe: two locks that inherit priorities (of a waitable three), no
+/// allocation. Does nothing if the token was taken back. For rcl, which is given this function.
+void announce(Token token, std::size_t count) noexcept;
+/// The same with the id that the caller knows.
+void announce(Token token, std::size_t count, int id) noexcept;
+
+/// Takes an announcement back from whoever has it: on return it is not called any more.
+using Undo = std::function<void()>;
 
 /// `set`: rcl's function for the kind of entity. Throws rclcpp's exceptions.
 template <typename Handle>
 Undo register_with_rcl(
   rcl_ret_t (*set)(const Handle *, rcl_event_callback_t, const void *),
-  const std::shared_ptr<Handle> & handle, const std::shared_ptr<const Announce> & announce)
+  const std::shared_ptr<Handle> & handle, const Announce & announced)
 {
-  const rcl_ret_t ret = set(handle.get(), &Announce::call, announce.get());
+  const Token token = make_token(announced);
+  const rcl_event_callback_t call = &announce;
+  const rcl_ret_t ret = set(handle.get(), call, token);
   if (ret != RCL_RET_OK) {
+    take_back(token);
     rclcpp::exceptions::throw_from_rcl_error(ret, "failed to set the callback for new messages");
   }
-  return [set, weak = std::weak_ptr<Handle>(handle), announce] {
+  return [set, weak = std::weak_ptr<Handle>(handle), token] {
     const auto present = weak.lock();
-    if (!present || set(present.get(), nullptr, nullptr) != RCL_RET_OK) {
+    if (present && set(present.get(), nullptr, nullptr) != RCL_RET_OK) {
       rcl_reset_error();
-      outlive_destruction(announce);
     }
+    // It may be destroyed in another thread right now, and announce until that is done.
+    take_back(token);
   };
 }
 
 /// By whatever means the waitable has. Throws rclcpp's exceptions.
 Undo register_waitable(
-  const std::shared_ptr<rclcpp::Waitable> & waitable,
-  const std::shared_ptr<const Announce> & announce);
+  const std::shared_ptr<rclcpp::Waitable> & waitable, const Announce & announced);
 
 }  // namespace rclrt_rclcpp
 

@@ -83,6 +83,12 @@ void EngineExecutor::add_node(detail::Parameters::Node node, bool)
   }
 }
 
+void EngineExecutor::add_node(detail::OwnerOf<detail::Parameters::Node> node, bool notify)
+{
+  impl_->know_node(node->get_node_base_interface(), node);
+  add_node(node->get_node_base_interface(), notify);
+}
+
 void EngineExecutor::remove_node(detail::Parameters::Node node, bool)
 {
   leave(node);
@@ -155,6 +161,7 @@ void EngineExecutor::run_on_this_thread(std::chrono::nanoseconds max_duration, b
                                         ? rclrt_core::kNever
                                         : end_of(max_duration, engine.platform());
   impl_->update();
+  impl_->look_at_clocks();  // what is due by now counts
   const uint64_t before_sequence = exhaustive ? UINT64_MAX : engine.next_sequence();
   while (engine.platform().now() < until) {
     const rclrt_core::TimePoint patience = exhaustive

@@ -5,28 +5,21 @@
 
 #include <algorithm>
 #include <chrono>
-#include <future>
 #include <memory>
 #include <stdexcept>
 #include <utility>
 
 #include "group_names.hpp"
+#include "platform.hpp"
 #include "publications.hpp"
 #include "rcl/arguments.h"
 #include "rclcpp/rclcpp.hpp"
-#include "rclrt_core/linux_platform.hpp"
 #include "unserved.hpp"
 
 namespace rclrt_rclcpp
 {
 namespace
 {
-
-rclrt_core::LinuxPlatform & platform()
-{
-  static auto & instance = *new rclrt_core::LinuxPlatform;  // never destroyed: it has no state
-  return instance;
-}
 
 std::vector<std::string> parameter_files(const rclcpp::Context & context)
 {
@@ -53,14 +46,11 @@ std::vector<std::string> parameter_files(const rclcpp::Context & context)
 /// How long it may take until the log says that the scheduler of deadlines has gone.
 constexpr std::chrono::seconds kLookAtScheduler(1);
 
-using OwnedEngine = std::unique_ptr<rclrt_config::ConfiguredEngine>;
-
-/// `returned`: gets the engine when nobody has it any more.
-std::shared_ptr<rclrt_config::ConfiguredEngine> make_engine(
+std::unique_ptr<rclrt_config::ConfiguredEngine> make_engine(
   const std::shared_ptr<rclcpp::Context> & context, const EngineExecutorOptions & from,
-  rclrt_core::EngineOptions engine_options, std::future<OwnedEngine> * returned)
+  rclrt_core::EngineOptions engine_options)
 {
-  OwnedEngine engine;
+  std::unique_ptr<rclrt_config::ConfiguredEngine> engine;
   detail::check(rclrt_config::ConfiguredEngine::make(
     platform(),
     rclrt_config::configured_engine_options(
@@ -70,11 +60,7 @@ std::shared_ptr<rclrt_config::ConfiguredEngine> make_engine(
         rmw_get_implementation_identifier(),
         rmw_feature_supported(RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER))),
     &engine));
-  const auto promise = std::make_shared<std::promise<OwnedEngine>>();
-  *returned = promise->get_future();
-  return {engine.release(), [promise](rclrt_config::ConfiguredEngine * let_go) {
-            promise->set_value(OwnedEngine(let_go));
-          }};
+  return engine;
 }
 
 void log(rclrt_core::Severity severity, const std::string & line)
@@ -114,27 +100,35 @@ EngineExecutor::Impl::Impl(
   present_groups_(std::move(present_groups)),
   teller_(platform(), log),
   engine_(make_engine(
-    context, options, with_telling(std::move(engine_options), [this] { request_telling(); }),
-    &returned_))
+    context, options, with_telling(std::move(engine_options), [this] { request_telling(); })))
 {
 }
 
 EngineExecutor::Impl::~Impl()
 {
   clocks_.clear();  // they belong to the engine
-  engine_.reset();
-  returned_.get();
+  engine_.reset();  // it may tell of something until it is gone
 }
 
-void EngineExecutor::Impl::know_node(const std::shared_ptr<NodeBase> & node)
+void EngineExecutor::Impl::know_node(
+  const std::shared_ptr<NodeBase> & node, const std::shared_ptr<const rclcpp::Node> & owner)
 {
   const std::lock_guard<std::mutex> lock(update_mutex_);
+  KnownNode known;
+  known.base = node;
+  known.owner = owner;
+  known.has_owner = owner != nullptr;
+  const auto is_it = [&node](const KnownNode & other) { return other.base.lock() == node; };
+  const auto before = std::find_if(nodes_.begin(), nodes_.end(), is_it);
+  if (before != nodes_.end() && !owner) {
+    known = *before;  // what was said when it was added still holds
+  }
   nodes_.erase(
     std::remove_if(
       nodes_.begin(), nodes_.end(),
-      [&node](const auto & known) { return known.expired() || known.lock() == node; }),
+      [&](const KnownNode & other) { return other.base.expired() || is_it(other); }),
     nodes_.end());
-  nodes_.push_back(node);
+  nodes_.push_back(known);
 }
 
 /// In the order in which nodes were added and groups created: that is how names are numbered.
@@ -142,8 +136,8 @@ std::vector<std::shared_ptr<rclcpp::CallbackGroup>> EngineExecutor::Impl::presen
   Kept & kept) const
 {
   std::map<std::shared_ptr<rclcpp::CallbackGroup>, std::size_t> order;
-  for (const auto & weak : nodes_) {
-    if (const auto node = weak.lock()) {
+  for (const KnownNode & known_node : nodes_) {
+    if (const auto node = known_node.base.lock()) {
       kept.push_back(node);
       node->for_each_callback_group([&](const auto & group) {
         kept.push_back(group);
@@ -209,12 +203,17 @@ void EngineExecutor::Impl::update(const IsNew & is_new)
       }
     }
   }
-  const auto unused = std::partition(
-    clocks_.begin(), clocks_.end(), [](const auto & watched) { return watched.clock->is_used(); });
-  for (auto clock = unused; clock != clocks_.end(); ++clock) {
-    kept.push_back(std::make_shared<WatchedClock>(std::move(*clock)));
+  clocks_.erase(
+    std::remove_if(
+      clocks_.begin(), clocks_.end(),
+      [&kept](const auto & clock) {
+        kept.push_back(clock->clock());
+        return !clock->is_used();
+      }),
+    clocks_.end());
+  if (!has_clocks_.exchange(!clocks_.empty())) {
+    request_telling();  // only to wake whoever is to look at them
   }
-  clocks_.erase(unused, clocks_.end());
   if (is_new) {
     request_telling();  // entries that match nothing may be about the new node
   }
@@ -269,12 +268,15 @@ void EngineExecutor::Impl::add_group(
   KnownGroup known;
   known.group = group;
   std::string label;
-  for (const auto & weak : nodes_) {
-    if (const auto node = weak.lock()) {
+  for (const KnownNode & known_node : nodes_) {
+    if (const auto node = known_node.base.lock()) {
       kept.push_back(node);
       label = detail::label_of_group(*node, *group, kept);
       if (!label.empty()) {
         known.node = node->get_fully_qualified_name();
+        if (known_node.has_owner) {
+          known.owner = known_node.owner;
+        }
         break;
       }
     }
@@ -337,35 +339,39 @@ void EngineExecutor::Impl::request_update()
   if (!context_->is_valid()) {
     engine().stop();
   }
-  {
-    const std::lock_guard<std::mutex> lock(update_request_mutex_);
-    update_requested_ = true;
-  }
-  update_request_.notify_one();
+  request(kUpdate);
   if (runs_inline_) {
     engine().stop();  // run_one() comes back, updates, and goes on
   }
 }
 
-void EngineExecutor::Impl::request_telling()
+void EngineExecutor::Impl::request_telling() { request(kTell); }
+
+void EngineExecutor::Impl::request(uint32_t what)
 {
-  {
-    const std::lock_guard<std::mutex> lock(update_request_mutex_);
-    has_findings_ = true;
+  if ((requests_.fetch_or(what) & what) == 0) {
+    platform().wake_one(requests_);
   }
-  update_request_.notify_one();
+}
+
+rclrt_core::TimePoint EngineExecutor::Impl::look_at_clocks()
+{
+  if (!has_clocks_) {
+    return rclrt_core::kNever;
+  }
+  rclrt_core::Duration period = kSystemClockPeriod;
+  const std::lock_guard<std::mutex> lock(update_mutex_);
+  for (const auto & clock : clocks_) {
+    period = std::min<rclrt_core::Duration>(period, clock->look());
+  }
+  return platform().now() + period;
 }
 
 void EngineExecutor::Impl::tell(const rclrt_core::Finding & finding) { teller_.tell(finding); }
 
 void EngineExecutor::Impl::tell_findings()
 {
-  bool has_findings = false;
-  {
-    const std::lock_guard<std::mutex> lock(update_request_mutex_);
-    has_findings = std::exchange(has_findings_, false);
-  }
-  if (has_findings) {
+  if (take_request(kTell)) {
     for (const auto & finding : engine_->findings()) {
       tell(finding);
     }
@@ -390,20 +396,21 @@ bool EngineExecutor::Impl::run_one(
     std::atomic<bool> & flag;
   } const here(runs_inline_);
   while (true) {
-    if (update_requested_.exchange(false)) {
+    if (take_request(kUpdate)) {
       update();
     }
+    const rclrt_core::TimePoint next_look = look_at_clocks();
     // Whoever stops it does so after the reason for it can be seen here.
     engine().clear_stop();
     if (!goes_on()) {
       return false;
     }
-    if (update_requested_) {
+    if ((requests_ & kUpdate) != 0) {
       continue;
     }
-    const bool ran = engine().run_one(until, before_sequence);
+    const bool ran = engine().run_one(std::min(until, next_look), before_sequence);
     rethrow();
-    if (ran || !engine().is_stopped()) {
+    if (ran || (!engine().is_stopped() && (until <= next_look || platform().now() >= until))) {
       return ran;
     }
   }
@@ -467,12 +474,9 @@ EngineExecutor::Impl::Spin::~Spin()
 void EngineExecutor::Impl::Spin::join() noexcept
 {
   if (thread_.joinable()) {
-    {
-      const std::lock_guard<std::mutex> lock(impl_.update_request_mutex_);
-      ended_ = true;
-    }
-    impl_.update_request_.notify_one();
+    impl_.request(kEnd);
     thread_.join();
+    impl_.take_request(kEnd);
   }
 }
 
@@ -486,13 +490,15 @@ void EngineExecutor::Impl::Spin::end()
 
 void EngineExecutor::Impl::Spin::keep_up_to_date()
 {
-  // Not asked under the lock, which others want to have for an instant only.
   const auto has_scheduler = [this] { return impl_.engine().deadline_scheduler() != nullptr; };
   bool looks_at_scheduler = has_scheduler();
-  std::unique_lock<std::mutex> lock(impl_.update_request_mutex_);
-  while (!ended_) {
-    if (impl_.update_requested_.exchange(false)) {
-      lock.unlock();
+  rclrt_core::TimePoint next_look_at_scheduler = platform().now() + kLookAtScheduler;
+  while (true) {
+    const uint32_t requests = impl_.requests_;
+    if ((requests & kEnd) != 0) {
+      return;
+    }
+    if (impl_.take_request(kUpdate)) {
       try {
         impl_.update();
       } catch (...) {
@@ -501,22 +507,21 @@ void EngineExecutor::Impl::Spin::keep_up_to_date()
         impl_.engine().stop();
         return;
       }
-      looks_at_scheduler = has_scheduler();
-      lock.lock();
-      continue;
-    }
-    if (impl_.has_findings_) {
-      lock.unlock();
+    } else if ((requests & kTell) != 0) {
       impl_.tell_findings();
-      looks_at_scheduler = has_scheduler();
-      lock.lock();
+    } else {
+      rclrt_core::TimePoint next_look = impl_.look_at_clocks();
+      if (looks_at_scheduler) {
+        next_look = std::min(next_look, next_look_at_scheduler);
+      }
+      platform().wait(impl_.requests_, 0, next_look);
+      if (looks_at_scheduler && platform().now() >= next_look_at_scheduler) {
+        next_look_at_scheduler = platform().now() + kLookAtScheduler;
+        impl_.request_telling();  // it may have findings of its own, and tells nobody
+      }
       continue;
     }
-    if (!looks_at_scheduler) {
-      impl_.update_request_.wait(lock);
-    } else if (impl_.update_request_.wait_for(lock, kLookAtScheduler) == std::cv_status::timeout) {
-      impl_.has_findings_ = true;  // it may have some of its own, and tells nobody
-    }
+    looks_at_scheduler = has_scheduler();
   }
 }
 

@@ -12,13 +12,12 @@
 #define ENGINE_EXECUTOR_IMPL_HPP_
 
 #include <atomic>
-#include <condition_variable>
 #include <exception>
 #include <functional>
-#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -27,6 +26,7 @@
 
 #include "announce.hpp"
 #include "group_names.hpp"
+#include "rclrt_config/configured_engine.hpp"
 #include "rclrt_config/teller.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
 #include "ros_clock.hpp"
@@ -47,7 +47,6 @@ public:
   Impl(
     const std::shared_ptr<rclcpp::Context> & context, const EngineExecutorOptions & options,
     rclrt_core::EngineOptions engine_options, PresentGroups present_groups);
-  /// Waits for hooks that are using the engine; none takes long.
   ~Impl();
   Impl(const Impl &) = delete;
   Impl & operator=(const Impl &) = delete;
@@ -55,8 +54,10 @@ public:
   rclrt_core::Engine & engine() noexcept { return engine_->engine(); }
   rclrt_config::ConfiguredEngine & configured() noexcept { return *engine_; }
 
-  /// Groups are named after their nodes.
-  void know_node(const std::shared_ptr<NodeBase> & node);
+  /// Groups are named after their nodes. `owner`: what the node is a part of, if that is known.
+  void know_node(
+    const std::shared_ptr<NodeBase> & node,
+    const std::shared_ptr<const rclcpp::Node> & owner = nullptr);
   /// Make the engine's callbacks those of the groups. An entity for which that is impossible is left out:
   /// if it is in a group for which `is_new`, or if attributes are required, this throws in the end what
   /// it has failed with, else that is logged and becomes a finding.
@@ -66,14 +67,17 @@ public:
   /// Let go of everything.
   void detach_all() noexcept;
 
-  /// What there is may have changed. From any thread; takes a lock that is held for an instant only.
+  /// What there is may have changed. From any thread, also from a job and under any lock: takes none.
   void request_update();
-  /// There is something to log. From any thread, as request_update().
+  /// There is something to log. As request_update().
   void request_telling();
   /// Log what is new. Of whoever spins, in any of its ways.
   void tell_findings();
   /// If a callback has thrown.
   void rethrow();
+  /// Look at the clocks of all timers in ROS time. By whoever spins, in any of its ways. Returns when to do
+  /// so again at the latest; never, if there is no such clock.
+  rclrt_core::TimePoint look_at_clocks();
 
   /// Run one job on the calling thread; `goes_on` is asked after every interruption. Returns whether
   /// there was one.
@@ -102,7 +106,6 @@ public:
 
     Impl & impl_;
 
-    bool ended_ = false;         // under update_request_mutex_
     std::exception_ptr failed_;  // written by the thread, read after it has been joined
     /// Raised by the thread before it stops the engine, read after the engine has stopped.
     std::atomic<bool> has_failed_{false};
@@ -128,16 +131,19 @@ private:
     std::shared_ptr<rclrt_core::Group> in_engine;
     std::string node;
     std::string cie_id;
+    std::optional<std::weak_ptr<const rclcpp::Node>> owner;
   };
   struct LeftOut
   {
     std::string what;  // an entity, in words
     std::exception_ptr why;
   };
-  struct WatchedClock
+  /// Of a node: what it is a part of may be unknown.
+  struct KnownNode
   {
-    std::shared_ptr<RosClock> clock;
-    rclcpp::JumpHandler::SharedPtr handler;  // goes first
+    std::weak_ptr<NodeBase> base;
+    std::weak_ptr<const rclcpp::Node> owner;
+    bool has_owner = false;
   };
 
   /// If the order of callbacks matters, and publications of this program cannot keep it.
@@ -175,34 +181,40 @@ private:
   void add_waitable_timers(
     const std::shared_ptr<rclcpp::Waitable> & waitable,
     const std::shared_ptr<WaitableTimers> & timers, const KnownGroup & group);
-  std::shared_ptr<RosClock> ros_clock(const std::shared_ptr<rclcpp::Clock> & clock);
+  RosClock & ros_clock(const std::shared_ptr<rclcpp::Clock> & clock);
 
   const std::shared_ptr<rclcpp::Context> context_;
   const EngineExecutorOptions options_;
   const PresentGroups present_groups_;
   rclrt_config::Teller teller_;
-  /// Set by request_update(), cleared by whoever updates; the mutex is for sleeping on it only.
-  /// Sequentially consistent, as is `runs_inline_`: request_update() sets this one and then looks at
-  /// that one, run_one() sets that one and then looks at this one, so that one of them sees the other.
-  std::atomic<bool> update_requested_{false};
-  bool has_findings_ = true;  // to be logged; under update_request_mutex_
+  /// What is requested of whoever spins: bits, which it sleeps on. Set by anybody, cleared by whoever does
+  /// what is requested, before it does it. Sequentially consistent, as is `runs_inline_`: request_update() sets
+  /// this one and then looks at that one, run_one() sets that one and then looks at this one, so that one of
+  /// them sees the other.
+  enum : uint32_t
+  {
+    kUpdate = 1,
+    kTell = 2,
+    kEnd = 4
+  };
+  std::atomic<uint32_t> requests_{kTell};
+  void request(uint32_t what);
+  /// Returns whether it was requested.
+  bool take_request(uint32_t what) { return (requests_.fetch_and(~what) & what) != 0; }
   /// A thread is in run_one() and has to be woken for an update.
   std::atomic<bool> runs_inline_{false};
-  std::mutex update_request_mutex_;
-  std::condition_variable update_request_;
 
-  /// The engine, when the last has let go of it.
-  std::future<std::unique_ptr<rclrt_config::ConfiguredEngine>> returned_;
-  /// Lent to hooks for the time of a call. The last one to let go may be a thread of the middleware that
-  /// holds its locks: it gives the engine back and does not destroy it, nor what users gave to it.
-  std::shared_ptr<rclrt_config::ConfiguredEngine> engine_;
+  /// Hooks use it until they are taken back, which waits for those that are using it.
+  std::unique_ptr<rclrt_config::ConfiguredEngine> engine_;
 
   std::mutex update_mutex_;  // of all below
-  std::vector<std::weak_ptr<NodeBase>> nodes_;
+  std::vector<KnownNode> nodes_;
   std::unordered_map<const rclcpp::CallbackGroup *, KnownGroup> groups_;
   std::unordered_map<const void *, Member> members_;
   std::set<std::string> names_;
-  std::vector<WatchedClock> clocks_;
+  std::vector<std::unique_ptr<RosClock>> clocks_;
+  /// Whether there are any. Written under the mutex; who reads it too early looks the next time.
+  std::atomic<bool> has_clocks_{false};
   bool spins_ = false;  ///< a Spin exists: what groups are in the engine stays
 };
 

@@ -6,19 +6,22 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "announce.hpp"
 #include "engine_executor_impl.hpp"
 #include "group_names.hpp"
-#include "message_deadlines.hpp"
 #include "rcl/client.h"
 #include "rcl/service.h"
 #include "rcl/subscription.h"
 #include "rclcpp/experimental/subscription_intra_process_base.hpp"
 #include "rclcpp/logging.hpp"
 #include "rclrt_config/names.hpp"
+#include "take.hpp"
 #include "unserved.hpp"
 #include "versions.hpp"
 #include "waitable_timers.hpp"
@@ -41,6 +44,28 @@ uint32_t depth_of(const rclcpp::QoS & qos)
   return qos.history() == rclcpp::HistoryPolicy::KeepLast
            ? static_cast<uint32_t>(std::clamp<std::size_t>(qos.depth(), 1, kUnbounded))
            : kUnbounded;
+}
+
+using Owner = std::optional<std::weak_ptr<const rclcpp::Node>>;
+
+/// rclcpp's own callbacks use other parts of the node, which they do not keep alive (rclcpp issue 2217 is
+/// one consequence): of those, the node, if it is known. The job then keeps it.
+Owner owner_for(const Owner & owner, const std::string & node, const std::string & name)
+{
+  static const std::set<std::string> services = {"describe_parameters",      "get_parameter_types",
+                                                 "get_parameters",           "get_type_description",
+                                                 "list_parameters",          "set_parameters",
+                                                 "set_parameters_atomically"};
+  const std::string of_node = node + "/";
+  const bool is_own = name == "/parameter_events" || name == "/clock" ||
+                      (name.compare(0, of_node.size(), of_node) == 0 &&
+                       services.count(name.substr(of_node.size())) > 0);
+  return is_own ? owner : std::nullopt;
+}
+
+std::shared_ptr<const rclcpp::Node> lock(const Owner & owner)
+{
+  return owner ? owner->lock() : nullptr;
 }
 
 }  // namespace
@@ -81,8 +106,8 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
   return to;
 }
 
-/// `execute(entity)` runs a job; `hook(entity, announce)` has `announce` called when work arrives, and
-/// returns an Undo. `announce`: what it needs beside engine and callback.
+/// `execute(entity)` runs a job and returns whether there was work; `hook(entity, announce)` has `announce`
+/// called when work arrives, and returns an Undo. `announce`: what it needs beside engine and callback.
 template <typename EntityT, typename Execute, typename Hook>
 void EngineExecutor::Impl::add(
   const std::shared_ptr<EntityT> & entity, const KnownGroup & group,
@@ -102,23 +127,27 @@ void EngineExecutor::Impl::add(
   member.events = announce.events;
   member.group = group.group.lock().get();
   detail::check(engine_->add_callback(std::move(options), group.in_engine, &member.callback));
-  announce.engine = engine_;
+  announce.engine = &engine();
   announce.callback = member.callback;
-  const auto told = std::make_shared<const Announce>(std::move(announce));
+  Undo undo;
   try {
-    member.unhook = [weak, undo = hook(entity, told)]() -> std::shared_ptr<const void> {
+    undo = hook(entity, announce);
+    member.unhook = [weak, undo]() -> std::shared_ptr<const void> {
       const auto present = weak.lock();
       undo();
       return present;
     };
+    for (const auto & [id, count] : Unserved::instance().take(entity.get())) {
+      announce(count, id);
+    }
+    keep(entity.get(), std::move(member));
   } catch (...) {
-    engine().remove(member.callback);  // as if it had never been: its name is of no use
+    if (undo) {
+      undo();
+    }
+    engine().remove(announce.callback);  // as if it had never been: its name is of no use
     throw;
   }
-  for (const auto & [id, count] : Unserved::instance().take(entity.get())) {
-    (*told)(count, id);
-  }
-  keep(entity.get(), std::move(member));
 }
 
 void EngineExecutor::Impl::keep(const void * entity, Member member)
@@ -136,6 +165,7 @@ void EngineExecutor::Impl::add_waitable(
   const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group)
 {
   CallbackKind kind = CallbackKind::kWaitable;
+  Owner owner;
   std::string label = "custom";
   uint32_t depth = kUnbounded;
   bool needs_data = true;  // others may do without
@@ -144,6 +174,7 @@ void EngineExecutor::Impl::add_waitable(
     const auto * buffer =
       dynamic_cast<const rclcpp::experimental::SubscriptionIntraProcessBase *>(waitable.get())) {
     kind = CallbackKind::kSubscription;
+    owner = owner_for(group.owner, group.node, buffer->get_topic_name());
     label = std::string(buffer->get_topic_name()) + "/intra_process";
     depth = depth_of(buffer->get_actual_qos());
     announce.is_intra_process = true;
@@ -158,9 +189,10 @@ void EngineExecutor::Impl::add_waitable(
   const auto events = announce.events = std::make_shared<WaitableEvents>(depth);
   add(
     waitable, group, options_for(waitable.get(), group, kind, label, depth),
-    [events, needs_data](const std::shared_ptr<rclcpp::Waitable> & present) {
+    [events, needs_data, owner](const std::shared_ptr<rclcpp::Waitable> & present) {
+      const auto kept_owner = lock(owner);
       int id = 0;
-      if (!events->pop(&id)) {
+      if ((owner && !kept_owner) || !events->pop(&id)) {
         return false;
       }
       auto data = present->take_data_by_entity_id(static_cast<std::size_t>(id));
@@ -239,14 +271,20 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
         options_for(
           entity.get(), known, CallbackKind::kSubscription, entity->get_topic_name(),
           depth_of(entity->get_actual_qos())),
-        [](const std::shared_ptr<rclcpp::SubscriptionBase> & present) {
+        [owner = owner_for(known.owner, known.node, entity->get_topic_name())](
+          const std::shared_ptr<rclcpp::SubscriptionBase> & present) {
+          const auto kept_owner = lock(owner);
+          if (owner && !kept_owner) {
+            return false;  // what the callback uses is going
+          }
           TRACETOOLS_TRACEPOINT(
             rclcpp_executor_execute,
             static_cast<const void *>(present->get_subscription_handle().get()));
-          if (!execute_with_deadline(*present)) {
+          if (!detail::is_message_or_bytes(*present)) {
             execute_subscription(present);
+            return true;  // nobody says whether there was a message
           }
-          return true;
+          return take_and_handle(*present);
         },
         [](const std::shared_ptr<rclcpp::SubscriptionBase> & present, const auto & announce) {
           return register_with_rcl(
@@ -265,9 +303,10 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
         options_for(
           entity.get(), known, CallbackKind::kService, entity->get_service_name(),
           depth_of(entity->get_request_subscription_actual_qos())),
-        [](const std::shared_ptr<rclcpp::ServiceBase> & present) {
-          execute_service(present);
-          return true;
+        [owner = owner_for(known.owner, known.node, entity->get_service_name())](
+          const std::shared_ptr<rclcpp::ServiceBase> & present) {
+          const auto kept_owner = lock(owner);
+          return (!owner || kept_owner) && take_and_handle(*present);
         },
         [](const std::shared_ptr<rclcpp::ServiceBase> & present, const auto & announce) {
           return register_with_rcl(
@@ -286,8 +325,7 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
           entity.get(), known, CallbackKind::kClient, entity->get_service_name(),
           depth_of(entity->get_response_subscription_actual_qos())),
         [](const std::shared_ptr<rclcpp::ClientBase> & present) {
-          execute_client(present);
-          return true;
+          return take_and_handle(*present);
         },
         [](const std::shared_ptr<rclcpp::ClientBase> & present, const auto & announce) {
           return register_with_rcl(

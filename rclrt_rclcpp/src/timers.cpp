@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <utility>
 
 #include "engine_executor_impl.hpp"
 #include "group_names.hpp"
+#include "platform.hpp"
 #include "rclrt_config/names.hpp"
 #include "versions.hpp"
 
@@ -38,9 +40,9 @@ struct ClockOfTimer : rclcpp::TimerBase
 struct TimerLink
 {
   std::weak_ptr<rclcpp::TimerBase> timer;
-  std::weak_ptr<rclrt_config::ConfiguredEngine> engine;
 
-  std::mutex mutex;  // of all below; taken after rclcpp's, before the engine's
+  PiMutex mutex;                          // of all below; taken after rclcpp's, before the engine's
+  rclrt_core::Engine * engine = nullptr;  // null once the timer was let go
   std::weak_ptr<rclrt_core::Callback> callback;
   rclrt_core::Duration period{0};  // as the engine knows it
   bool is_new_period = false;      // and nobody has been told
@@ -50,12 +52,18 @@ struct TimerLink
   template <typename Use>
   void with_engine(Use use)
   {
-    const std::lock_guard<std::mutex> lock(mutex);
-    const auto its_engine = engine.lock();
+    const std::lock_guard<PiMutex> lock(mutex);
     const auto its_callback = callback.lock();
-    if (its_engine && its_callback) {
-      use(its_engine->engine(), its_callback);
+    if (engine && its_callback) {
+      use(*engine, its_callback);
     }
+  }
+
+  /// On return the engine is not used any more.
+  void let_go()
+  {
+    const std::lock_guard<PiMutex> lock(mutex);
+    engine = nullptr;
   }
 
   /// rcl's period may be exchanged, which nobody is told. In rcl it counts from the call on that has just
@@ -86,14 +94,19 @@ struct TimerLink
     });
   }
 
-  /// Where resets are not told: whether it is due. While it is cancelled the engine's timer goes on, which
-  /// finds a reset a period later at the latest; that is before the timer is due. A reset of one that is
-  /// not cancelled only makes it later.
+  /// Where resets are not told, or the engine's clock follows another one at a distance: whether it is due; if
+  /// not, the engine releases it again when it is. While one is cancelled that does not tell of resets, the
+  /// engine's timer goes on, which finds a reset a period later at the latest; that is before the timer is
+  /// due. A reset of one that is not cancelled only makes it later.
   bool is_due(rclcpp::TimerBase & its_timer)
   {
     const bool is_cancelled = its_timer.is_canceled();
     if (!is_cancelled && its_timer.is_ready()) {
       return true;
+    }
+    if (is_cancelled && !kPollsResets) {
+      rest(its_timer);
+      return false;
     }
     with_engine([&](rclrt_core::Engine & its_engine, const auto & its_callback) {
       take_period(its_timer, its_engine, its_callback);
@@ -147,17 +160,19 @@ void EngineExecutor::Impl::add_timer(
 {
   auto link = std::make_shared<TimerLink>();
   link->timer = timer;
-  link->engine = engine_;
+  link->engine = &engine();
   link->period = detail::period_of(*timer);
   auto options = options_for(
     timer.get(), group, CallbackKind::kTimer, rclrt_config::period_label(link->period), 1);
-  options.run = [this, link](const Job &) {
+  const auto of_timer = timer->is_steady() ? nullptr : ClockOfTimer::get(*timer);
+  const bool is_in_ros_time = of_timer && of_timer->get_clock_type() == RCL_ROS_TIME;
+  options.run = [this, link, asks = kPollsResets || is_in_ros_time](const Job &) {
     const auto present = link->timer.lock();
     if (!present) {
       request_update();
       return false;
     }
-    if (kPollsResets && !link->is_due(*present)) {
+    if (asks && !link->is_due(*present)) {
       return false;
     }
     const auto called = present->call();
@@ -180,22 +195,21 @@ void EngineExecutor::Impl::add_timer(
 
   rclrt_core::TimerOptions timer_options;
   timer_options.period = link->period;
-  std::shared_ptr<RosClock> clock;
-  if (!timer->is_steady()) {
-    const auto of_timer = ClockOfTimer::get(*timer);
+  RosClock * const clock = is_in_ros_time ? &ros_clock(of_timer) : nullptr;
+  if (clock != nullptr) {
+    clock->look();  // what is left until it is due counts from now
+    timer_options.clock = clock->id();
+  } else if (of_timer) {
     timer_options.clock = rclrt_core::kSystemClock;
-    if (of_timer->get_clock_type() == RCL_ROS_TIME) {
-      clock = ros_clock(of_timer);
-      timer_options.clock = clock->id();
-    }
   }
 
   Member member;
   member.entity = timer;
   member.period = link->period;
   member.group = group.group.lock().get();
-  member.unhook = [weak = link->timer]() -> std::shared_ptr<const void> {
-    const auto present = weak.lock();
+  member.unhook = [link]() -> std::shared_ptr<const void> {
+    link->let_go();
+    const auto present = link->timer.lock();
     if (present) {
       detail::clear_on_reset_callback(*present);
     }
@@ -205,7 +219,7 @@ void EngineExecutor::Impl::add_timer(
   detail::set_on_reset_callback(*timer, [link](std::size_t) { link->on_reset(); });
   rclrt_core::Status added;
   {
-    const std::lock_guard<std::mutex> lock(link->mutex);
+    const std::lock_guard<PiMutex> lock(link->mutex);
     const bool is_cancelled = timer->is_canceled();
     timer_options.autostart = kPollsResets || !is_cancelled;
     const rclrt_core::Duration left = timer->time_until_trigger();
@@ -220,8 +234,8 @@ void EngineExecutor::Impl::add_timer(
     member.unhook();
     detail::check(added);
   }
-  if (clock) {
-    clock->add(member.callback, timer_options.clock);
+  if (clock != nullptr) {
+    clock->add(member.callback);
   }
   keep(timer.get(), std::move(member));
 }
@@ -236,19 +250,15 @@ void EngineExecutor::Impl::follow_period(rclcpp::TimerBase & timer)
   }
 }
 
-std::shared_ptr<RosClock> EngineExecutor::Impl::ros_clock(
-  const std::shared_ptr<rclcpp::Clock> & clock)
+RosClock & EngineExecutor::Impl::ros_clock(const std::shared_ptr<rclcpp::Clock> & clock)
 {
-  const auto found = std::find_if(clocks_.begin(), clocks_.end(), [&](const auto & known) {
-    return known.clock->clock() == clock;
-  });
+  const auto found = std::find_if(
+    clocks_.begin(), clocks_.end(), [&](const auto & known) { return known->clock() == clock; });
   if (found != clocks_.end()) {
-    return found->clock;
+    return **found;
   }
-  WatchedClock watched;
-  watched.clock = RosClock::watch(clock, engine_, &watched.handler);
-  clocks_.push_back(watched);
-  return watched.clock;
+  clocks_.push_back(std::make_unique<RosClock>(clock, engine()));
+  return *clocks_.back();
 }
 
 }  // namespace rclrt_rclcpp

@@ -11,13 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "platform.hpp"
+
 namespace rclrt_rclcpp
 {
 
 /// Entity id and how often.
 using EventCounts = std::vector<std::pair<int, std::size_t>>;
 
-/// Thread-safe. Allocates only when an id is seen for the first time.
+/// Thread-safe; its lock inherits priorities. Allocates only when an id is seen for the first time.
 class WaitableEvents
 {
 public:
@@ -26,7 +28,7 @@ public:
 
   void push(std::size_t count, int id)
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<PiMutex> lock(mutex_);
     auto known = std::find_if(
       counts_.begin(), counts_.end(), [id](const auto & entry) { return entry.first == id; });
     if (known == counts_.end()) {
@@ -38,7 +40,7 @@ public:
   /// The ids take turns. Returns false when there is none.
   bool pop(int * id)
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<PiMutex> lock(mutex_);
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       auto & entry = counts_[(next_ + i) % counts_.size()];
       if (entry.second > 0) {
@@ -53,13 +55,13 @@ public:
 
   EventCounts counts() const
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<PiMutex> lock(mutex_);
     return counts_;
   }
 
 private:
   const std::size_t max_count_;
-  mutable std::mutex mutex_;
+  mutable PiMutex mutex_;
   EventCounts counts_;
   std::size_t next_ = 0;
 };

@@ -10,8 +10,8 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 
+#include "platform.hpp"
 #include "rcl/wait.h"
 #include "rclcpp/context.hpp"
 #include "rclcpp/waitable.hpp"
@@ -37,7 +37,7 @@ public:
 
 private:
   const std::shared_ptr<rclcpp::Context> context_;
-  std::mutex mutex_;
+  PiMutex mutex_;
   rcl_wait_set_t wait_set_ = rcl_get_zero_initialized_wait_set();
 };
 

@@ -31,7 +31,7 @@ using rosgraph_msgs::msg::Clock;
 using std::chrono::milliseconds;
 using Fibonacci = test_msgs::action::Fibonacci;
 
-constexpr std::size_t kMaxNodes = 3;       // of each thread
+constexpr std::size_t kMaxNodes = 3;      // of each thread
 constexpr std::size_t kMaxEntities = 12;  // of each node
 
 uint64_t below(Stress::Random & random, uint64_t end) { return random() % end; }
@@ -245,7 +245,7 @@ std::shared_ptr<Stress::NodeBox> Stress::make_node(Round & round, Random & rando
   rclcpp::NodeOptions options;
   options.context(round.context);
   options.use_intra_process_comms(one_in(random, 2));
-  options.use_clock_thread(one_in(random, 2));
+  options.use_clock_thread(false);
   if (!box->has_actions && one_in(random, 2)) {
     options.append_parameter_override("use_sim_time", true);
   }
@@ -327,8 +327,8 @@ void Stress::add_entity(Round & round, NodeBox & box, Random & random, bool from
         rclcpp::ServicesQoS(), group));
       break;
     case 4: {
-      const auto client = node->create_client<ListParameters>(
-        "service_" + box.topic, rclcpp::ServicesQoS(), group);
+      const auto client =
+        node->create_client<ListParameters>("service_" + box.topic, rclcpp::ServicesQoS(), group);
       box.put(client);
       client->async_send_request(
         std::make_shared<ListParameters::Request>(),
@@ -347,8 +347,7 @@ void Stress::add_entity(Round & round, NodeBox & box, Random & random, bool from
                           : rclcpp::CallbackGroupType::MutuallyExclusive,
         automatic));
       if (!automatic) {
-        round.executor->add_callback_group(
-          box.groups.back(), node->get_node_base_interface());
+        round.executor->add_callback_group(box.groups.back(), node->get_node_base_interface());
       }
     }
   }

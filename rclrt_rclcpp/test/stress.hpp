@@ -7,7 +7,8 @@
 ///
 /// What rclcpp itself forbids is left out: nobody else adds or removes jump callbacks of a clock while an
 /// action server does (rclcpp_action 29.3 does that without the clock's mutex), so nodes have either actions
-/// or simulated time.
+/// or simulated time. And no node has rclcpp's clock thread: when `use_sim_time` becomes false,
+/// TimeSource::NodeState::on_parameter_event() of 29.3 joins that thread with the lock that it waits for.
 #ifndef STRESS_HPP_
 #define STRESS_HPP_
 

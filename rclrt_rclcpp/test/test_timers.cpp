@@ -5,6 +5,7 @@
 // executors also run with rclcpp's own; those over ours say what only ours promise.
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -298,6 +299,59 @@ TYPED_TEST(OurTimers, may_be_let_go_while_simulated_time_jumps)
   }
   ended = true;
   simulator.join();
+}
+
+TYPED_TEST(OurTimers, leave_the_jump_callbacks_of_their_clock_to_those_who_made_them)
+{
+  // An action server adds and removes its own without the clock's mutex.
+  const rcl_clock_t & clock = *this->node_->get_clock()->get_clock_handle();
+  const std::weak_ptr<rclcpp::Clock> weak = this->node_->get_clock();
+  std::atomic<int> ticks{0};
+  auto timer = this->make_timer(seconds(1), [&] { ++ticks; });  // has one of its own
+  const auto count = [&] {
+    const std::lock_guard<std::mutex> lock(weak.lock()->get_clock_mutex());
+    return clock.num_jump_callbacks;
+  };
+  const auto before = count();
+  this->set_time(seconds(100));
+  {
+    const Spinning spinning(*this->executor_);
+    this->executor_->add_node(this->node_);
+    EXPECT_EQ(count(), before);
+    EXPECT_TRUE(wait_for([&] {
+      this->set_time(seconds(101 + ticks));
+      return ticks > 1;
+    }));
+    EXPECT_EQ(count(), before);
+    timer.reset();
+    this->executor_->remove_node(this->node_);
+  }
+  EXPECT_EQ(count(), before - 1);
+}
+
+TYPED_TEST(OurTimers, follow_their_clock_from_the_systems_time_to_simulated_time_and_back)
+{
+  std::atomic<int> ticks{0};
+  const auto timer = this->make_timer(seconds(1), [&] { ++ticks; });
+  timer->cancel();  // until it is known which time it is
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  this->set_time(seconds(1000));
+  timer->reset();
+  const int before = ticks;
+  int now_s = 1000;
+  EXPECT_TRUE(wait_for([&] {
+    this->set_time(seconds(++now_s));
+    return ticks >= before + 3;
+  }));
+  {
+    const std::lock_guard<std::mutex> lock(this->node_->get_clock()->get_clock_mutex());
+    ASSERT_EQ(
+      rcl_disable_ros_time_override(this->node_->get_clock()->get_clock_handle()), RCL_RET_OK);
+  }
+  timer->reset();
+  const int then = ticks;
+  EXPECT_TRUE(wait_for([&] { return ticks > then; })) << "in the system's time";
 }
 
 TYPED_TEST(OurTimers, that_are_overdue_when_they_are_added_run_at_once_and_keep_their_phase)

@@ -20,9 +20,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "rclcpp/executor.hpp"
+#include "rclcpp/node.hpp"
 #include "rclcpp/version.h"
 #include "rclrt_config/front_end_options.hpp"
 #include "rclrt_core/engine.hpp"
@@ -44,6 +46,11 @@ struct ParametersOf<void (rclcpp::Executor::*)(GroupT, NodeT, bool)>
   using Node = NodeT;
 };
 using Parameters = ParametersOf<decltype(&rclcpp::Executor::add_callback_group)>;
+
+/// How it takes the whole node, if `NodeT` is how it takes the node's base.
+template <typename NodeT>
+using OwnerOf = std::conditional_t<
+  std::is_reference_v<NodeT>, const std::shared_ptr<rclcpp::Node> &, std::shared_ptr<rclcpp::Node>>;
 
 }  // namespace detail
 
@@ -67,6 +74,9 @@ public:
   using rclcpp::Executor::add_node;
   using rclcpp::Executor::remove_node;
   void add_node(detail::Parameters::Node node, bool notify = true) override;
+  /// Of a whole node it is known what else it consists of: while a callback that rclcpp made for itself runs
+  /// (parameter events, simulated time, parameter services), the node stays, whoever drops it.
+  void add_node(detail::OwnerOf<detail::Parameters::Node> node, bool notify = true) override;
   void remove_node(detail::Parameters::Node node, bool notify = true) override;
   void add_callback_group(
     detail::Parameters::Group group, detail::Parameters::Node node, bool notify = true) override;

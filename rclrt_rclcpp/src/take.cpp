@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "message_deadlines.hpp"
+#include "take.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -29,29 +29,36 @@ rclrt_core::DeadlineRing::PublisherId publisher_of(const rmw_message_info_t & in
   return id;
 }
 
+/// Returns whether there was anything.
+template <typename Take>
+bool take(const char * what, const char * name, Take take_it)
+{
+  try {
+    return take_it();
+  } catch (const rclcpp::exceptions::RCLError & error) {
+    RCLCPP_ERROR(rclcpp::get_logger("rclrt"), "taking %s '%s': %s", what, name, error.what());
+    return false;
+  }
+}
+
 /// Returns whether there was a message.
 template <typename Take>
-bool take(
-  const rclcpp::SubscriptionBase & subscription, rclcpp::MessageInfo * info, Take take_message)
+bool take_message(
+  const rclcpp::SubscriptionBase & subscription, rclcpp::MessageInfo * info, Take take_it)
 {
   rmw_message_info_t & of_message = info->get_rmw_message_info();
   of_message.from_intra_process = false;
-  try {
-    if (!take_message()) {
-      return false;
-    }
-  } catch (const rclcpp::exceptions::RCLError & error) {
-    RCLCPP_ERROR(
-      rclcpp::get_logger("rclrt"), "taking a message from '%s': %s", subscription.get_topic_name(),
-      error.what());
+  if (!take("a message from", subscription.get_topic_name(), take_it)) {
     return false;
   }
-  rclrt_core::inherit_deadline(rclrt_core::DeadlineRing::of_process()->find(
-    publisher_of(of_message), of_message.publication_sequence_number));
+  if (auto * const deadlines = rclrt_core::DeadlineRing::of_process()) {
+    rclrt_core::inherit_deadline(
+      deadlines->find(publisher_of(of_message), of_message.publication_sequence_number));
+  }
   return true;
 }
 
-void execute_loan(rclcpp::SubscriptionBase & subscription)
+bool take_loan(rclcpp::SubscriptionBase & subscription)
 {
   const auto handle = subscription.get_subscription_handle();
   const auto give_back = [&](void * loan) {
@@ -64,7 +71,7 @@ void execute_loan(rclcpp::SubscriptionBase & subscription)
   };
   rclcpp::MessageInfo info;
   void * loan = nullptr;
-  const bool is_taken = take(subscription, &info, [&] {
+  const bool is_taken = take_message(subscription, &info, [&] {
     const rcl_ret_t ret =
       rcl_take_loaned_message(handle.get(), &loan, &info.get_rmw_message_info(), nullptr);
     if (ret != RCL_RET_OK && ret != RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
@@ -76,37 +83,61 @@ void execute_loan(rclcpp::SubscriptionBase & subscription)
   if (is_taken) {
     subscription.handle_loaned_message(loan, info);
   }
+  return is_taken;
 }
 
 }  // namespace
 
-bool execute_with_deadline(rclcpp::SubscriptionBase & subscription)
+bool take_and_handle(rclcpp::SubscriptionBase & subscription)
 {
-  if (
-    rclrt_core::DeadlineRing::of_process() == nullptr ||
-    !detail::is_message_or_bytes(subscription)) {
-    return false;
-  }
   rclcpp::MessageInfo info;
   if (subscription.is_serialized()) {
     auto bytes = subscription.create_serialized_message();
-    if (take(subscription, &info, [&] { return subscription.take_serialized(*bytes, info); })) {
+    const bool is_taken =
+      take_message(subscription, &info, [&] { return subscription.take_serialized(*bytes, info); });
+    if (is_taken) {
       subscription.handle_serialized_message(bytes, info);
     }
     subscription.return_serialized_message(bytes);
-    return true;
+    return is_taken;
   }
   if (subscription.can_loan_messages()) {
-    execute_loan(subscription);
-    return true;
+    return take_loan(subscription);
   }
   auto message = subscription.create_message();
-  if (take(
-        subscription, &info, [&] { return subscription.take_type_erased(message.get(), info); })) {
+  const bool is_taken = take_message(
+    subscription, &info, [&] { return subscription.take_type_erased(message.get(), info); });
+  if (is_taken) {
     subscription.handle_message(message, info);
   }
   subscription.return_message(message);
-  return true;
+  return is_taken;
+}
+
+bool take_and_handle(rclcpp::ServiceBase & service)
+{
+  const auto header = service.create_request_header();
+  auto request = service.create_request();
+  const bool is_taken = take("a request of service", service.get_service_name(), [&] {
+    return service.take_type_erased_request(request.get(), *header);
+  });
+  if (is_taken) {
+    service.handle_request(header, request);
+  }
+  return is_taken;
+}
+
+bool take_and_handle(rclcpp::ClientBase & client)
+{
+  const auto header = client.create_request_header();
+  auto response = client.create_response();
+  const bool is_taken = take("a response of service", client.get_service_name(), [&] {
+    return client.take_type_erased_response(response.get(), *header);
+  });
+  if (is_taken) {
+    client.handle_response(header, response);
+  }
+  return is_taken;
 }
 
 }  // namespace rclrt_rclcpp

@@ -1,0 +1,223 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The middleware may call what it was given at any time, also after it was taken back; takes that find
+// nothing; and what outlives a node that is dropped while rclcpp's own callbacks run.
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "announce.hpp"
+#include "platform.hpp"
+#include "rcl_interfaces/msg/parameter_event.hpp"
+#include "rcl_interfaces/srv/list_parameters.hpp"
+#include "typed_fixture.hpp"
+
+namespace rclrt_rclcpp
+{
+namespace
+{
+
+using rcl_interfaces::msg::ParameterEvent;
+using rcl_interfaces::srv::ListParameters;
+
+/// An engine with callbacks that count their releases.
+struct Counted
+{
+  explicit Counted(int count = 1) : engine(platform(), rclrt_core::EngineOptions())
+  {
+    std::shared_ptr<rclrt_core::Group> group;
+    rclrt_core::GroupOptions group_options;
+    group_options.name = "group";
+    EXPECT_TRUE(engine.add_group(group_options, &group).ok());
+    for (int i = 0; i < count; ++i) {
+      rclrt_core::CallbackOptions options;
+      options.name = std::to_string(i);
+      options.depth = 1000;
+      options.run = [](const rclrt_core::Job &) { return true; };
+      announces.emplace_back();
+      announces.back().engine = &engine;
+      EXPECT_TRUE(engine.add_callback(std::move(options), group, &announces.back().callback).ok());
+    }
+  }
+  uint64_t released(int number) const
+  {
+    return engine.statistics(*announces[number].callback).released;
+  }
+
+  rclrt_core::Engine engine;
+  std::vector<Announce> announces;
+};
+
+TEST(Announcements, that_were_taken_back_do_nothing_however_late_they_are_called)
+{
+  std::vector<Token> late;
+  for (int i = 0; i < 3; ++i) {
+    Counted counted;
+    const Token token = make_token(counted.announces[0]);
+    announce(token, 2);
+    EXPECT_EQ(counted.released(0), 2U);
+    take_back(token);
+    announce(token, 1);
+    EXPECT_EQ(counted.released(0), 2U);
+    take_back(token);  // twice is once
+    late.push_back(token);
+  }
+  for (const Token token : late) {
+    announce(token, 1);  // the engines are gone
+  }
+}
+
+TEST(Announcements, of_what_came_later_are_not_made_by_what_was_taken_back)
+{
+  Counted counted(2);
+  const Token first = make_token(counted.announces[0]);
+  take_back(first);
+  const Token second = make_token(counted.announces[1]);  // in the place of the first
+  EXPECT_NE(first, second);
+  announce(first, 1);
+  EXPECT_EQ(counted.released(1), 0U);
+  announce(second, 1);
+  EXPECT_EQ(counted.released(1), 1U);
+  take_back(second);
+}
+
+TEST(Announcements, may_be_called_while_they_are_taken_back_and_the_engine_goes)
+{
+  std::atomic<const void *> token{nullptr};
+  std::atomic<bool> ended{false};
+  std::vector<std::thread> middleware;
+  for (int i = 0; i < 2; ++i) {
+    middleware.emplace_back([&] {
+      while (!ended) {
+        if (const Token it = token) {
+          announce(it, 1);
+        }
+      }
+    });
+  }
+  for (int i = 0; i < 300; ++i) {
+    Counted counted;
+    token = make_token(counted.announces[0]);
+    EXPECT_TRUE(wait_for([&] { return counted.released(0) > 0; }));
+    take_back(token);  // and the middleware goes on calling it
+  }
+  ended = true;
+  for (auto & thread : middleware) {
+    thread.join();
+  }
+}
+
+template <typename ExecutorT>
+class OwnParts : public TypedFixture<ExecutorT>
+{
+};
+using OurExecutors = ::testing::Types<
+  PreemptiveExecutor, CallbackIsolatedExecutor, PriorityEventsExecutor, ReleaseAndExecute>;
+TYPED_TEST_SUITE(OwnParts, OurExecutors, ExecutorNames);
+
+TYPED_TEST(OwnParts, a_take_that_finds_nothing_is_no_execution)
+{
+  const auto publisher = this->node_->template create_publisher<Time>("topic", 5);
+  int messages = 0;
+  const auto subscription = this->node_->template create_subscription<Time>(
+    "topic", 5, [&messages](std::unique_ptr<Time>) { ++messages; });
+  const auto service = this->node_->template create_service<ListParameters>(
+    "service",
+    [](const ListParameters::Request::SharedPtr, const ListParameters::Response::SharedPtr) {});
+  const auto client = this->node_->template create_client<ListParameters>("service");
+  this->executor_->add_node(this->node_);
+  const std::string of_topic = "/node/subscription/topic";
+  const std::string of_service = "/node/service/service";
+  EXPECT_TRUE(wait_for(
+    [&] { return subscription->get_publisher_count() > 0 && client->service_is_ready(); }));
+
+  publisher->publish(Time());
+  client->async_send_request(
+    std::make_shared<ListParameters::Request>(),
+    [](rclcpp::Client<ListParameters>::SharedFuture) {});
+  EXPECT_TRUE(wait_for([&] {
+    const auto all = this->executor_->statistics();
+    return all.at(of_topic).released == 1 && all.at(of_service).released == 1;
+  }));
+  // Somebody else is faster.
+  Time message;
+  rclcpp::MessageInfo info;
+  EXPECT_TRUE(wait_for([&] { return subscription->take(message, info); }));
+  ListParameters::Request request;
+  rmw_request_id_t header;
+  EXPECT_TRUE(wait_for([&] { return service->take_request(request, header); }));
+  this->executor_->spin_some();
+
+  const auto all = this->executor_->statistics();
+  EXPECT_EQ(messages, 0);
+  EXPECT_EQ(all.at(of_topic).executed, 0U);
+  EXPECT_EQ(all.at(of_topic).empty, 1U);
+  EXPECT_EQ(all.at(of_service).executed, 0U);
+  EXPECT_EQ(all.at(of_service).empty, 1U);
+}
+
+/// A callback that goes on until it is let.
+struct Held
+{
+  std::atomic<bool> entered{false};
+  std::atomic<bool> let{false};
+  void hold()
+  {
+    entered = true;
+    EXPECT_TRUE(wait_for([this] { return let.load(); }));
+  }
+};
+
+TYPED_TEST(OwnParts, a_node_stays_while_a_parameter_service_runs_whoever_drops_it)
+{
+  Held held;
+  this->node_->declare_parameter("held", 1);
+  const auto guard =
+    this->node_->add_on_set_parameters_callback([&held](const std::vector<rclcpp::Parameter> &) {
+      held.hold();
+      rcl_interfaces::msg::SetParametersResult result;
+      result.successful = true;
+      return result;
+    });
+  const auto peer = this->make_node("peer");
+  const auto client = std::make_shared<rclcpp::AsyncParametersClient>(peer, "node");
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  EXPECT_TRUE(client->wait_for_service(seconds(30)));
+  const auto answered = client->set_parameters({rclcpp::Parameter("held", 2)});
+  EXPECT_TRUE(wait_for([&] { return held.entered.load(); }));
+  const std::weak_ptr<rclcpp::Node> weak = this->node_;
+  this->node_.reset();
+  EXPECT_FALSE(weak.expired());
+  held.let = true;
+  EXPECT_TRUE(wait_for([&] { return weak.expired(); }));
+}
+
+TYPED_TEST(OwnParts, a_node_stays_while_a_callback_of_parameter_events_runs_whoever_drops_it)
+{
+  for (const bool within_the_process : {false, true}) {
+    Held held;
+    auto node =
+      this->make_node("dropped", rclcpp::NodeOptions().use_intra_process_comms(within_the_process));
+    auto subscription = node->template create_subscription<ParameterEvent>(
+      "/parameter_events", 5, [&held](std::unique_ptr<ParameterEvent>) { held.hold(); });
+    auto publisher = node->template create_publisher<ParameterEvent>("/parameter_events", 5);
+    this->executor_->add_node(node);
+    const Spinning spinning(*this->executor_);
+    EXPECT_TRUE(wait_for([&] { return subscription->get_publisher_count() > 0; }));
+    EXPECT_TRUE(wait_for([&] {
+      publisher->publish(std::make_unique<ParameterEvent>());
+      return held.entered.load();
+    }));
+    const std::weak_ptr<rclcpp::Node> weak = node;
+    node.reset();
+    EXPECT_FALSE(weak.expired()) << within_the_process;
+    held.let = true;
+    EXPECT_TRUE(wait_for([&] { return weak.expired(); }));
+  }
+}
+
+}  // namespace
+}  // namespace rclrt_rclcpp
