@@ -88,6 +88,21 @@ def test_memory_writes_bytes_per_callback_and_per_thread(tmp_path: Path) -> None
     assert {row["trace_capacity"] for row in result["threads"]} == {0, 1024}
 
 
+def test_publication_lets_the_more_urgent_callback_begin_first(tmp_path: Path) -> None:
+    program = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_benchmarks" / "publication_latency"
+    if not program.exists():
+        pytest.skip("there is no rclcpp")
+    out = tmp_path / "rows.json"
+    done = bench("publication", "--publications", "2", "--json", str(out))
+    if done.returncode == 2:
+        pytest.skip(done.stderr)
+    assert done.returncode == ("MISSED" in done.stdout), done.stderr
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    assert {(row["executor"], row["path"]) for row in rows} >= {
+        ("floor", "semaphore"), ("rclcpp_by_hand", "middleware"), ("isolated", "intra-process"),
+    }  # fmt: skip
+
+
 def test_deadline_store_says_what_a_store_and_a_system_call_cost(tmp_path: Path) -> None:
     program = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_scx" / "rclrt_scx_deadline_store"
     if not program.exists():
@@ -221,6 +236,7 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ("dispatch", "--json", "/nonexistent/rows.json"),
         ("memory", "--json", "/nonexistent/rows.json"),
         ("memory", "--nonsense"),
+        ("publication", "--publications", "0"),
         ("deadline-store", "--rounds", "0"),
         ("pods", "--only", "nonsense"),
         ("pods", "--samples", "0"),

@@ -177,7 +177,7 @@ TEST(ExclusiveGroup, overloaded_timers_of_equal_priority_take_turns)
 TEST(ExclusiveGroup, urgency_is_lent_whatever_the_order_of_the_queue)
 {
   EngineOptions options = pool();
-  options.policy = &fifo_policy();
+  options.policy = &first_come_policy();
   EngineOnSim engine(options);
   engine.add(prioritised(engine, "low", 10, 10), "shared");
   engine.add(prioritised(engine, "high", 2, 30), "shared");
@@ -190,7 +190,7 @@ TEST(ExclusiveGroup, urgency_is_lent_whatever_the_order_of_the_queue)
 TEST(ExclusiveGroup, what_the_os_holds_more_urgent_comes_first_whatever_the_policy)
 {
   EngineOptions options = pool();
-  options.policy = &fifo_policy();  // would take "low" first
+  options.policy = &first_come_policy();  // would take "low" first
   EngineOnSim engine(options);
   engine.add(prioritised(engine, "first", 10, 40), "shared");
   engine.add(prioritised(engine, "low", 10, 10), "shared");
@@ -274,7 +274,7 @@ TEST(ExclusiveGroup, an_urgent_job_overtakes_the_one_that_a_thread_was_sent_for)
 {
   for (const bool is_deadline : {false, true}) {
     EngineOptions options = pool(3);
-    options.policy = is_deadline ? &fixed_priority_policy() : &fifo_policy();
+    options.policy = is_deadline ? &fixed_priority_policy() : &first_come_policy();
     EngineOnSim engine(options);
     engine.add(prioritised(engine, "first", 1, 10), "shared");
     CallbackOptions urgent = prioritised(engine, "urgent", 1, 90);
@@ -405,7 +405,7 @@ TEST(Overload, a_deep_backlog_loses_no_job_and_keeps_their_order)
 TEST(Overload, a_callback_with_a_deep_backlog_does_not_starve_the_others)
 {
   EngineOptions options = pool(1);
-  options.policy = &fifo_policy();
+  options.policy = &first_come_policy();
   EngineOnSim engine(options);
   CallbackOptions flooded = prioritised(engine, "flooded", 1, 10);
   flooded.depth = 100;

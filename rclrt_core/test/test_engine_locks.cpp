@@ -201,12 +201,6 @@ TEST_P(RandomReleases, run_no_less_urgent_job_while_one_waits)
 
 TEST_P(RandomReleases, run_no_less_urgent_job_also_while_a_waker_is_held_up_in_its_system_call)
 {
-  if (GetParam() == ExecutionModel::kPool) {
-    GTEST_SKIP()
-      << "fails: who takes a job sends for a thread for the next one only if the waker of "
-         "the one on its way has not changed the word yet; that waker may have lost its "
-         "CPU between the word and the system call";
-  }
   for (unsigned seed = 0; seed < 20; ++seed) {
     EXPECT_EQ(longest_inversion_ns(seed, {true, true}, kCost), 0) << "seed " << seed;
   }

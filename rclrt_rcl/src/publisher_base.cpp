@@ -120,8 +120,7 @@ void PublisherBase::check(rcl_ret_t result, const char * what) const
 template <typename Send>
 rcl_ret_t PublisherBase::send(const Send & how)
 {
-  // Readers in this process are notified by this thread, inside the middleware's locks: whom they
-  // release may only wake up after these are free again.
+  // Readers in this process are notified by this thread, one by one, inside the middleware's locks.
   const rclrt_core::Publication publication;
   const std::lock_guard<rclrt_core::Mutex> lock(*send_mutex_);
   rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 
+#include "publications.hpp"
 #include "rcl/error_handling.h"
 #include "rcl/event_callback.h"
 #include "rclcpp/exceptions.hpp"
@@ -30,6 +31,7 @@ struct Announce
   std::weak_ptr<rclrt_config::ConfiguredEngine> engine;
   std::shared_ptr<rclrt_core::Callback> callback;
   std::shared_ptr<WaitableEvents> events;  // of a waitable only
+  bool is_intra_process = false;           // of a subscription's queue
 
   void operator()(std::size_t count, int id = 0) const
   {
@@ -38,6 +40,9 @@ struct Announce
       return;
     }
     rclrt_config::MiddlewareThreads::instance().greet();
+    if (is_intra_process) {
+      begin_intra_process_publication();
+    }
     if (events) {
       events->push(count, id);
     }

@@ -139,12 +139,14 @@ void EngineExecutor::Impl::add_waitable(
   std::string label = "custom";
   uint32_t depth = kUnbounded;
   bool needs_data = true;  // others may do without
+  Announce announce;
   if (
     const auto * buffer =
       dynamic_cast<const rclcpp::experimental::SubscriptionIntraProcessBase *>(waitable.get())) {
     kind = CallbackKind::kSubscription;
     label = std::string(buffer->get_topic_name()) + "/intra_process";
     depth = depth_of(buffer->get_actual_qos());
+    announce.is_intra_process = true;
   } else if (dynamic_cast<const detail::EventHandlerBase *>(waitable.get()) != nullptr) {
     label = "qos_event";
   } else {
@@ -153,7 +155,6 @@ void EngineExecutor::Impl::add_waitable(
   const auto timers = waitable->get_number_of_ready_timers() > 0
                         ? std::make_shared<WaitableTimers>(*waitable, context_)
                         : nullptr;
-  Announce announce;
   const auto events = announce.events = std::make_shared<WaitableEvents>(depth);
   add(
     waitable, group, options_for(waitable.get(), group, kind, label, depth),

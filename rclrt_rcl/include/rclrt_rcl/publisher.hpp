@@ -5,8 +5,9 @@
 ///
 /// publish() returns when the middleware has taken the message over (Fast DDS writes it to the
 /// network or to readers in this process in the calling thread). Jobs released by it inherit the
-/// deadline of the job that publishes; a released callback is woken after the middleware has let go
-/// of its locks.
+/// deadline of the job that publishes. Until it returns, the calling thread is as urgent as the most
+/// urgent callback that it has released, and it wakes none of them: what it has released does not hold
+/// it up, and the most urgent comes first (see rclrt_core::Publication).
 ///
 /// Thread-safe. publish() throws ShutdownError once the context is shut down, Error if the
 /// middleware refuses. Not real-time safe as far as the middleware is not.
@@ -52,8 +53,9 @@ public:
   /// To a single subscription in this context the message itself is handed over; several share it.
   void publish(std::unique_ptr<M> message)
   {
+    const rclrt_core::Publication publication;
     const auto inboxes = matched();
-    if (inboxes.empty() || has_remote_subscriptions(inboxes.size())) {
+    if (inboxes.empty() || has_remote_subscriptions(inboxes.counted())) {
       publish_message(message.get());
     }
     hand_over(inboxes, std::move(message));
@@ -65,6 +67,7 @@ public:
       publish(std::move(message.own_));
       return;
     }
+    const rclrt_core::Publication publication;
     const auto inboxes = matched();
     auto copy = inboxes.empty() ? nullptr : std::make_unique<M>(*message);
     publish_loan(std::exchange(message.lent_, nullptr));
@@ -74,8 +77,9 @@ public:
   /// The bytes must be those of an M.
   void publish(const SerializedMessage & message)
   {
+    const rclrt_core::Publication publication;
     const auto inboxes = matched();
-    if (inboxes.empty() || has_remote_subscriptions(inboxes.size())) {
+    if (inboxes.empty() || has_remote_subscriptions(inboxes.counted())) {
       publish_bytes(message);
     }
     if (!inboxes.empty()) {
@@ -108,8 +112,6 @@ private:
       return;
     }
     const MessageInfo info = intra_process_info();
-    // Receivers are woken when all have their message and no lock is held.
-    const rclrt_core::Publication publication;
     if (inboxes.size() == 1) {
       detail::offer<M>(*inboxes.begin(), std::move(message), info);
       return;

@@ -1,0 +1,109 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "publications.hpp"
+
+#include <string>
+
+#include "intra_process_lock.hpp"
+#include "next_definition.hpp"
+#include "rclrt_core/engine.hpp"
+#include "rmw/rmw.h"
+
+namespace rclrt_rclcpp
+{
+namespace
+{
+
+template <typename... ArgumentsT>
+using Next = NextDefinition<rmw_ret_t(ArgumentsT...)>;
+
+Next<const rmw_publisher_t *, const void *, rmw_publisher_allocation_t *> next_publish(
+  "rmw_publish");
+Next<const rmw_publisher_t *, const rmw_serialized_message_t *, rmw_publisher_allocation_t *>
+  next_publish_serialized("rmw_publish_serialized_message");
+Next<const rmw_publisher_t *, void *, rmw_publisher_allocation_t *> next_publish_loaned(
+  "rmw_publish_loaned_message");
+Next<const rmw_client_t *, const void *, int64_t *> next_send_request("rmw_send_request");
+Next<const rmw_service_t *, rmw_request_id_t *, void *> next_send_response("rmw_send_response");
+
+/// So that nothing is looked up, which may allocate, after start.
+[[gnu::constructor]] void look_up_all()
+{
+  next_publish.get();
+  next_publish_serialized.get();
+  next_publish_loaned.get();
+  next_send_request.get();
+  next_send_response.get();
+}
+
+template <typename... ArgumentsT>
+rmw_ret_t publish(Next<ArgumentsT...> & next, ArgumentsT... arguments)
+{
+  const auto real = next.get();
+  if (!real) {
+    return RMW_RET_UNSUPPORTED;
+  }
+  const rclrt_core::Publication publication;
+  return real(arguments...);
+}
+
+}  // namespace
+}  // namespace rclrt_rclcpp
+
+extern "C" {
+
+rmw_ret_t rmw_publish(
+  const rmw_publisher_t * publisher, const void * message, rmw_publisher_allocation_t * allocation)
+{
+  return rclrt_rclcpp::publish(rclrt_rclcpp::next_publish, publisher, message, allocation);
+}
+
+rmw_ret_t rmw_publish_serialized_message(
+  const rmw_publisher_t * publisher, const rmw_serialized_message_t * message,
+  rmw_publisher_allocation_t * allocation)
+{
+  return rclrt_rclcpp::publish(
+    rclrt_rclcpp::next_publish_serialized, publisher, message, allocation);
+}
+
+rmw_ret_t rmw_publish_loaned_message(
+  const rmw_publisher_t * publisher, void * message, rmw_publisher_allocation_t * allocation)
+{
+  return rclrt_rclcpp::publish(rclrt_rclcpp::next_publish_loaned, publisher, message, allocation);
+}
+
+rmw_ret_t rmw_send_request(const rmw_client_t * client, const void * request, int64_t * number)
+{
+  return rclrt_rclcpp::publish(rclrt_rclcpp::next_send_request, client, request, number);
+}
+
+rmw_ret_t rmw_send_response(
+  const rmw_service_t * service, rmw_request_id_t * request, void * response)
+{
+  return rclrt_rclcpp::publish(rclrt_rclcpp::next_send_response, service, request, response);
+}
+}
+
+namespace rclrt_rclcpp
+{
+
+std::optional<rclrt_core::Finding> unseen_publications()
+{
+  const bool sees_middleware = is_in_effect("rmw_publish");
+  const bool sees_intra_process = sees_intra_process_lock();
+  if (sees_middleware && sees_intra_process) {
+    return std::nullopt;
+  }
+  rclrt_core::Finding finding;
+  finding.subject = "publications";
+  finding.what = std::string(sees_middleware ? "pthread_rwlock_unlock()" : "rmw_publish()") +
+                 " is not called through rclrt_rclcpp: a callback that publishes can be preempted "
+                 "in the middle of it by a callback that it released, and a more urgent one waits "
+                 "for both";
+  finding.fix =
+    std::string("Link rclrt_rclcpp into the executable, or set LD_PRELOAD=") + file_here();
+  return finding;
+}
+
+}  // namespace rclrt_rclcpp
