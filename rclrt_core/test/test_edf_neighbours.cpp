@@ -181,11 +181,11 @@ TEST_F(Neighbours, go_by_the_smallest_number_of_cpus)
 
 TEST_F(Neighbours, of_a_killed_process_leave_nothing_behind)
 {
-  EdfProgram ours(name_, 1);
   EdfProcess theirs([this] {
     auto program = std::make_shared<EdfProgram>(name_, 1);
     return [program](int64_t deadline) { return program->start(1, deadline) == 0 ? 'y' : 'n'; };
   });
+  EdfProgram ours(name_, 1);
   ASSERT_EQ(theirs.ask(10), 'y');
   wait_until([&] { return ours.start(1, 100) == 0 && ours.priority_of(1) < kRun; }, "sees it");
   theirs.end();
@@ -198,7 +198,6 @@ TEST_F(Neighbours, of_a_killed_process_leave_nothing_behind)
 /// without waiting, in the order of their deadlines, and when it goes on the common order comes back.
 TEST_F(Neighbours, that_are_stopped_hold_nobody_up)
 {
-  EdfProgram ours(name_, 1);
   // It starts and stops jobs as fast as it can, so that it is stopped in the middle of that.
   EdfProcess theirs([this] {
     auto program = std::make_shared<EdfProgram>(name_, 1);
@@ -228,6 +227,7 @@ TEST_F(Neighbours, that_are_stopped_hold_nobody_up)
       return worker ? 'y' : 'n';
     };
   });
+  EdfProgram ours(name_, 1);
   std::mt19937 random(7);
   int lost = 0;
   for (int round = 0; round < 30; ++round) {
@@ -276,11 +276,11 @@ TEST_F(Neighbours, that_are_stopped_hold_nobody_up)
 
 TEST_F(Neighbours, that_were_stopped_and_killed_are_forgotten)
 {
-  EdfProgram ours(name_, 1);
   EdfProcess theirs([this] {
     auto program = std::make_shared<EdfProgram>(name_, 1);
     return [program](int64_t deadline) { return program->start(1, deadline) == 0 ? 'y' : 'n'; };
   });
+  EdfProgram ours(name_, 1);
   ASSERT_EQ(theirs.ask(10), 'y');
   wait_until([&] { return ours.start(1, 100) == 0 && ours.priority_of(1) < kRun; }, "sees it");
   theirs.pause();

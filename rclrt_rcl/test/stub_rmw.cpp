@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -30,9 +31,21 @@ struct State
   std::map<const rmw_subscription_t *, std::string> ignoring;
 };
 
+State * make_state()
+{
+  auto * const made = new State;  // never destroyed: rcl may still call
+  const char * const name = std::getenv("RCLRT_STUB_RMW");
+  for (const Behaviour & behaviour : {cyclone(), stranger()}) {
+    if (name != nullptr && behaviour.name == name) {
+      made->behaviour = behaviour;
+    }
+  }
+  return made;
+}
+
 State & state()
 {
-  static auto & made = *new State;  // never destroyed: rcl may still call
+  static State & made = *make_state();
   return made;
 }
 

@@ -40,7 +40,8 @@ Behaviour cyclone();
 /// One that nobody has heard of.
 Behaviour stranger();
 
-/// From now on. Not while there is a context.
+/// From now on. Not while there is a context. In the beginning it is what the environment variable
+/// RCLRT_STUB_RMW names: one of the above, by its `name`. For programs that get this library by LD_PRELOAD.
 void behave_as(const Behaviour & behaviour);
 
 }  // namespace stub_rmw

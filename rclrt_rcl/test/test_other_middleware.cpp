@@ -95,7 +95,7 @@ protected:
     for (const auto & [id, name] : platform.threads()) {
       const auto & names = GetParam().threads;
       const bool is_one = names.empty()
-                            ? name.rfind("dds.", 0) == 0
+                            ? rclrt_rcl::detail::rmw_in_use().owns_thread(name)
                             : std::find(names.begin(), names.end(), name) != names.end();
       Attributes now;
       if (is_one && platform.read_back(id, &now) == 0) {
@@ -162,12 +162,12 @@ TEST_P(OtherMiddleware, threads_that_are_known_are_raised_and_a_finding_says_so_
 TEST_P(OtherMiddleware, that_does_not_number_messages_is_said_to_keep_deadlines_within_the_process)
 {
   Process process("node", &rclrt_core::edf_policy());
-  const std::string text = "do not reach other processes: messages of " + GetParam().name;
+  const std::string text = "do not reach other processes: messages of " + detail::rmw_in_use().rmw;
   auto timer = process.node->create_wall_timer(1ms, [] {});
   {
     const Spinning spinning(*process.executor);
   }
-  if (GetParam().numbers_publications) {
+  if (detail::rmw_in_use().numbers_publications) {
     EXPECT_THAT(process.findings(), Not(HasSubstr("do not reach other processes")));
   } else {
     EXPECT_THAT(process.findings(), HasSubstr(text));

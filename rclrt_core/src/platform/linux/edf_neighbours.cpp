@@ -338,6 +338,8 @@ std::string EdfNeighbours::attach(const RollEntry & entry, std::unique_ptr<Neigh
   other->bell = static_cast<EdfBell *>(other->bell_memory.data());
   const int32_t run_priority = other->region->run_priority.load(std::memory_order_relaxed);
   if (run_priority != options_.run_priority) {
+    other->bell->comers.fetch_add(1, std::memory_order_seq_cst);
+    ring_and_wake(*other->bell);  // so that it tells its user, too
     return "it has run_priority " + std::to_string(run_priority) + ", this one " +
            std::to_string(options_.run_priority) + ": give both the same";
   }
