@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <functional>
+#include <vector>
 
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/finding.hpp"
@@ -94,6 +96,28 @@ TEST(Attributes, urgency_orders_all_policies_strictly)
     for (std::size_t j = 0; j < most_urgent_first.size(); ++j) {
       EXPECT_EQ(more_urgent(most_urgent_first[i], most_urgent_first[j]), i < j) << i << " " << j;
     }
+  }
+}
+
+TEST(Attributes, equality_is_of_every_field)
+{
+  const std::vector<std::function<void(Attributes &)>> changes = {
+    [](Attributes & a) { a.policy = SchedulingPolicy::kFifo; },
+    [](Attributes & a) { a.priority = 1; },
+    [](Attributes & a) { a.nice = 1; },
+    [](Attributes & a) { a.runtime = Duration(1); },
+    [](Attributes & a) { a.deadline = Duration(1); },
+    [](Attributes & a) { a.period = Duration(1); },
+    [](Attributes & a) { a.cpu_affinity = CpuSet({0}); },
+    [](Attributes & a) { a.inherited_by_children = true; },
+  };
+  for (const auto & change : changes) {
+    Attributes changed;
+    change(changed);
+    EXPECT_TRUE(changed != Attributes()) << &change - changes.data();
+    Attributes same;
+    change(same);
+    EXPECT_TRUE(changed == same) << &change - changes.data();
   }
 }
 

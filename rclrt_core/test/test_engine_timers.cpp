@@ -396,6 +396,29 @@ TEST(Clock, an_external_clock_releases_when_it_is_advanced_and_not_before)
     (Lines{"58-60-61 timer", "59-70-71 timer", "69-71-72 timer"}));
 }
 
+TEST(Clock, a_jump_over_many_releases_drops_those_that_waited_before)
+{
+  Timer t;
+  int64_t ros_now_ns = 1000000000;
+  TimerOptions timer;
+  timer.clock = t.engine.add_clock([&] { return ros_now_ns; });
+  const auto callback = t.every(10, milliseconds(1), OverrunRule::kQueueAll, 4, timer);
+  const auto advance_ms = [&](int64_t ms) {
+    ros_now_ns += ms * 1000000;
+    t.engine.clock_changed(timer.clock);
+  };
+  const Status status = t.sim.run([&] {
+    advance_ms(30);  // three wait
+    advance_ms(20);  // two more: one has to go
+    EXPECT_EQ(t.statistics("timer").released, 5u);
+    EXPECT_EQ(t.statistics("timer").dropped, 1u);
+    advance_ms(60);  // six: none that waited stays, nor do two of these
+    EXPECT_EQ(t.statistics("timer").released, 11u);
+    EXPECT_EQ(t.statistics("timer").dropped, 7u);
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
 TEST(Clock, a_jump_backwards_restarts_the_period_from_there)
 {
   Timer t;

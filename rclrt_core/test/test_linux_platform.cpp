@@ -49,6 +49,8 @@ protected:
     start(options, [&] {
       const int error_number = platform.apply(platform.current_thread(), attributes);
       if (error_number != 0) {
+        // Anything else is no lack of permission, or of room for deadlines.
+        EXPECT_TRUE(error_number == EPERM || error_number == EBUSY) << error_number;
         refusal = to_string(platform.explain("this test", attributes, error_number));
       } else {
         body();
