@@ -3,8 +3,8 @@
 """From publication to start of the more urgent of two callbacks, on one CPU.
 
 A thread at SCHED_FIFO 10 publishes to `mid` (50, 30 ms of work), whose reader was created first,
-and to `high` (80, nothing to do). "middleware": Fast DDS tells reader after reader in the publishing
-thread. "intra-process": rclcpp does. rclcpp's executors spin at 50; "by hand" is one
+and to `high` (80, nothing to do). "middleware": Fast DDS tells reader after reader in the
+publishing thread. "intra-process": rclcpp does. rclcpp's executors spin at 50; "by hand" is one
 single-threaded executor for each of the two, at 50 and 80. "floor" is a bare wake-up of a thread
 at 80.
 
