@@ -48,6 +48,8 @@ def report(
         "executor": executor,
         "policy": "rm",
         "rmw": "rmw_fastrtps_cpp",
+        "reception_stamp": "arrival",
+        "numbers_publications": True,
         "iterations_per_ms": 1000.0,
         "interrupted": False,
         "measured_from_ns": 0,

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import argparse
 import os
 
 import pytest
-from rclrt_analysis.reference.demonstration import notes_of, number_of_cpus
+from rclrt_analysis.reference.demonstration import notes_of, number_of_cpus, title_of
 from rclrt_analysis.reference.measurement import Measurement
 from rclrt_analysis.reference.study import Study, Transport
 from reports import callback, report
@@ -36,6 +37,38 @@ def test_rows_without_realtime_priorities_are_named() -> None:
     said = "Without real-time priorities, as their originals: static."
     assert said in " ".join(notes_of(study("static", 8.0, attributes_asked=False)))
     assert "Without" not in " ".join(notes_of(study("preemptive", 8.0)))
+
+
+TAKE = {"rmw": "rmw_cyclonedds_cpp", "reception_stamp": "take", "numbers_publications": False}
+
+
+def test_figures_that_begin_at_the_take_say_so_and_are_not_held_against_the_ideal() -> None:
+    notes = " ".join(notes_of(study("preemptive_hot", 7.0, **TAKE)))
+    assert "rmw_cyclonedds_cpp stamps messages when they are taken, not when they arrive" in notes
+    assert "x ideal" not in notes
+    unknown = " ".join(notes_of(study("preemptive_hot", 7.0, reception_stamp="unknown")))
+    assert "may stamp messages when they are taken" in unknown
+    assert "when they are taken" not in " ".join(notes_of(study("preemptive_hot", 7.0)))
+
+
+def test_the_title_names_the_rmw_and_what_the_figures_begin_with() -> None:
+    scenario = {"name": "s", "nodes": [1], "hot_path": {"roots": ["A"], "sink": "B"}}
+    arguments = argparse.Namespace(cpus=None, work=None, one_process_per_node=False)
+    said = title_of(scenario, arguments, study("preemptive", 7.0))
+    assert "all CPUs, rmw_fastrtps_cpp; hot path, ms: data received from A to start of B" in said
+    said = title_of(scenario, arguments, study("preemptive", 7.0, **TAKE))
+    assert "all CPUs, rmw_cyclonedds_cpp; hot path, ms: data taken from A to start of B" in said
+
+
+@pytest.mark.parametrize(("processes", "numbers"), [(1, False), (2, True), (2, False)])
+def test_deadlines_that_end_with_the_process_are_marked(processes: int, numbers: bool) -> None:
+    slice_ = report([7.0], deadline_scheduler="fifo bands", numbers_publications=numbers)
+    measurement = Measurement("edf")
+    measurement.add([slice_] * processes)
+    stops = processes > 1 and not numbers
+    assert measurement.attributes_text() == ("fifo bands*" if stops else "fifo bands")
+    notes = " ".join(notes_of(Study([measurement])))
+    assert ("the deadline of a message does not reach another process" in notes) == stops
 
 
 def test_the_cpus_are_those_asked_for_or_all_that_may_be_used() -> None:

@@ -11,7 +11,9 @@
 #include <string>
 #include <system_error>
 
+#include "rclrt_config/middleware.hpp"
 #include "rclrt_core/linux_platform.hpp"
+#include "rmw/rmw.h"
 #include "variants.hpp"
 
 namespace dispatch
@@ -19,7 +21,11 @@ namespace dispatch
 namespace
 {
 
-bool is_middleware(const std::string & name) { return name.rfind("dds.", 0) == 0; }
+bool is_middleware(const std::string & name)
+{
+  static const auto middleware = rclrt_config::Middleware::of(rmw_get_implementation_identifier());
+  return middleware.owns_thread(name);
+}
 
 void apply(rclrt_core::ThreadId thread, const rclrt_core::Attributes & attributes)
 {

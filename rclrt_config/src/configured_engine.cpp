@@ -8,6 +8,7 @@
 
 #include "rclrt_config/middleware_threads.hpp"
 #include "rclrt_core/deadline_ring.hpp"
+#include "usable_cpus.hpp"
 
 namespace rclrt_config
 {
@@ -74,7 +75,20 @@ Status ConfiguredEngine::make(
     }
     options.deadline_scheduler =
       configuration.deadline_scheduler().value_or(options.deadline_scheduler);
-    engine->reset(new ConfiguredEngine(platform, std::move(configuration), options));
+    std::unique_ptr<ConfiguredEngine> made(
+      new ConfiguredEngine(platform, std::move(configuration), options));
+    Attributes timer_thread = options.engine.timer_thread;
+    status = made->fit_to_machine("the timer thread", &timer_thread);
+    made->timer_thread_cpus_ = timer_thread.cpu_affinity;
+    if (status.ok() && timer_thread != options.engine.timer_thread) {
+      status = made->engine_->set_timer_thread(timer_thread);
+    }
+    if (status.ok() && made->middleware_threads_.attributes) {
+      status = made->fit_to_machine("middleware threads", &*made->middleware_threads_.attributes);
+    }
+    if (status.ok()) {
+      *engine = std::move(made);
+    }
   }
   return status;
 }
@@ -82,12 +96,16 @@ Status ConfiguredEngine::make(
 ConfiguredEngine::ConfiguredEngine(
   rclrt_core::Platform & platform, Configuration configuration,
   const ConfiguredEngineOptions & options)
-: middleware_threads_(options.middleware_threads),
+: middleware_(options.middleware),
+  middleware_threads_(options.middleware_threads),
   deadline_backend_(options.deadline_scheduler),
   make_deadline_scheduler_(options.make_deadline_scheduler),
   engine_(std::make_unique<rclrt_core::Engine>(platform, options.engine)),
   configuration_(std::move(configuration))
 {
+  if (!middleware_.rmw.empty()) {
+    MiddlewareThreads::instance().know(middleware_);
+  }
 }
 
 ConfiguredEngine::~ConfiguredEngine() = default;
@@ -97,7 +115,7 @@ Status ConfiguredEngine::add_group(
   const std::shared_ptr<const void> & of)
 {
   const std::lock_guard<std::mutex> lock(mutex_);
-  Status status = configuration_.apply(&options, cie_id);
+  Status status = configure_group(&options, cie_id);
   if (!status.ok() || !of) {
     return status.ok() ? engine_->add_group(std::move(options), group) : status;
   }
@@ -126,7 +144,29 @@ bool ConfiguredEngine::has_other_options(
   rclrt_core::GroupOptions options, const std::string & cie_id, const Group & group)
 {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return !configuration_.apply(&options, cie_id).ok() || !have_same(options, group.options());
+  return !configure_group(&options, cie_id).ok() || !have_same(options, group.options());
+}
+
+Status ConfiguredEngine::fit_to_machine(const std::string & subject, Attributes * attributes)
+{
+  const AttributesMode mode = engine_->options().attributes_mode;
+  if (mode == AttributesMode::kOff) {
+    return {};
+  }
+  const auto finding = leave_out_unusable_cpus(engine_->platform(), subject, attributes);
+  if (!finding) {
+    return {};
+  }
+  report(*finding);
+  return mode == AttributesMode::kRequire ? Status::error(to_string(*finding)) : Status();
+}
+
+Status ConfiguredEngine::configure_group(
+  rclrt_core::GroupOptions * options, const std::string & cie_id)
+{
+  const Status status = configuration_.apply(options, cie_id);
+  return status.ok() ? fit_to_machine("group '" + options->name + "'", &options->attributes)
+                     : status;
 }
 
 Status ConfiguredEngine::remove_group(const std::shared_ptr<Group> & group)
@@ -136,7 +176,10 @@ Status ConfiguredEngine::remove_group(const std::shared_ptr<Group> & group)
 
 Status ConfiguredEngine::configure(CallbackOptions * options, const Group & group, bool * is_ranked)
 {
-  const Status status = configuration_.apply(options);
+  Status status = configuration_.apply(options);
+  if (status.ok()) {
+    status = fit_to_machine("'" + options->name + "'", &options->attributes);
+  }
   if (!status.ok()) {
     return status;
   }
@@ -223,7 +266,11 @@ Status ConfiguredEngine::set_attributes(
   const std::shared_ptr<Callback> & callback, const Attributes & attributes)
 {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const Status status = engine_->set_attributes(callback, attributes);
+  Attributes usable = attributes;
+  Status status = fit_to_machine("'" + callback->name() + "'", &usable);
+  if (status.ok()) {
+    status = engine_->set_attributes(callback, usable);
+  }
   if (!status.ok()) {
     return status;
   }
@@ -384,6 +431,11 @@ void ConfiguredEngine::share_deadlines()
   if (!has_deadlines) {
     return;
   }
+  // A test or a program without a middleware has no messages either.
+  if (!middleware_.rmw.empty() && !middleware_.numbers_publications) {
+    report(middleware_.no_numbers());
+    return;
+  }
   const Status joined = rclrt_core::DeadlineRing::join();
   if (!joined.ok()) {
     report(
@@ -441,7 +493,7 @@ Status ConfiguredEngine::outrank_callbacks()
                      ? kHighestPriority
                      : std::min(most_urgent.priority + 1, kHighestPriority);
   if (!whose.empty() && options.timer_thread.policy == SchedulingPolicy::kUnchanged) {
-    above.cpu_affinity = options.timer_thread.cpu_affinity;
+    above.cpu_affinity = timer_thread_cpus_;
     const Status status = engine_->set_timer_thread(above);
     if (!status.ok()) {
       return status;
@@ -471,14 +523,12 @@ Status ConfiguredEngine::check_outranked(const Attributes & most_urgent, const s
     finding.subject = "middleware threads " + outranked;
     finding.what =
       "are not more urgent than " + who + ", which will preempt them while they hold its locks";
-    finding.fix = "leave the option middleware_threads at its default and priority 99 unused";
-  } else if (!threads.found() && middleware_threads_.mode != AttributesMode::kOff) {
-    finding.subject = "middleware threads";
-    finding.what = "none was found, since only those of Fast DDS are known (dds.*): " + who +
-                   " will preempt those of another middleware while they hold its locks";
     finding.fix =
-      "set RMW_IMPLEMENTATION=rmw_fastrtps_cpp; or give them a higher priority by the middleware's "
-      "own means and set MiddlewareThreadsOptions::mode to off";
+      "Leave the option middleware_threads at its default, leave priority 99 unused, and see that "
+      "the "
+      "process may use real-time priorities";
+  } else if (threads.names().empty() && middleware_threads_.mode != AttributesMode::kOff) {
+    finding = middleware_.no_thread_found(who);
   } else {
     return {};
   }

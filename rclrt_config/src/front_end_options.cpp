@@ -10,11 +10,12 @@ namespace rclrt_config
 
 ConfiguredEngineOptions configured_engine_options(
   const FrontEndOptions & from, rclrt_core::EngineOptions engine,
-  std::vector<std::string> parameter_files)
+  std::vector<std::string> parameter_files, const Middleware & middleware)
 {
   ConfiguredEngineOptions options;
   options.configuration_file = from.configuration_file;
   options.parameter_files = std::move(parameter_files);
+  options.middleware = middleware;
   options.middleware_threads = from.middleware_threads;
   options.deadline_scheduler = from.deadline_scheduler;
   options.engine = std::move(engine);

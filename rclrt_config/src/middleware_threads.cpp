@@ -14,8 +14,6 @@ namespace rclrt_config
 namespace
 {
 
-bool is_middleware(const std::string & name) { return name.rfind("dds.", 0) == 0; }
-
 void append(std::string * list, const std::string & name)
 {
   *list += (list->empty() ? "" : ", ") + name;
@@ -31,13 +29,25 @@ MiddlewareThreads & MiddlewareThreads::instance()
   return threads;
 }
 
+void MiddlewareThreads::know(const Middleware & middleware)
+{
+  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
+  middleware_ = middleware;
+}
+
 std::vector<std::pair<rclrt_core::ThreadId, std::string>> MiddlewareThreads::present() const
+{
+  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
+  return present_locked();
+}
+
+std::vector<std::pair<rclrt_core::ThreadId, std::string>> MiddlewareThreads::present_locked() const
 {
   auto threads = platform_.threads();
   threads.erase(
     std::remove_if(
       threads.begin(), threads.end(),
-      [](const auto & thread) { return !is_middleware(thread.second); }),
+      [this](const auto & thread) { return !middleware_.owns_thread(thread.second); }),
     threads.end());
   return threads;
 }
@@ -80,7 +90,7 @@ void MiddlewareThreads::update_locked()
   target_ = target;
   std::string refused;
   int error_number = 0;
-  for (const auto & [id, name] : present()) {
+  for (const auto & [id, name] : present_locked()) {
     if (target_) {
       const int error = apply_locked(id);
       if (error != 0 && error != ESRCH) {
@@ -130,7 +140,7 @@ void MiddlewareThreads::greet_slowly() noexcept
   std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   // Relaxed: under the mutex.
   greeted_ = generation_.load(std::memory_order_relaxed);
-  if (!target_ || !is_middleware(name)) {
+  if (!target_ || !middleware_.owns_thread(name)) {
     return;
   }
   rclrt_core::Attributes now;
@@ -140,6 +150,15 @@ void MiddlewareThreads::greet_slowly() noexcept
       report_locked(name, error);
     }
   }
+}
+
+std::vector<std::string> MiddlewareThreads::names() const
+{
+  std::vector<std::string> names;
+  for (const auto & [id, name] : present()) {
+    names.push_back(name);
+  }
+  return names;
 }
 
 std::vector<std::string> MiddlewareThreads::outranked_by(

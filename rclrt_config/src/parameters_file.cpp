@@ -29,6 +29,7 @@ struct PolicyWord
 {
   const rclrt_core::Policy * policy = nullptr;
   std::optional<PriorityKey> key;
+  bool is_old_spelling = false;
 };
 
 class ParametersReader
@@ -219,7 +220,8 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
   ExecutorEntry entry;
   entry.place = place(field.name_mark);
   const auto word = map.word<PolicyWord>(
-    "policy", {{"fifo", {&rclrt_core::fifo_policy(), {}}},
+    "policy", {{"first_come", {&rclrt_core::first_come_policy(), {}}},
+               {"fifo", {&rclrt_core::first_come_policy(), {}, true}},
                {"fixed_priority", {&by_priority, {}}},
                {"edf", {&rclrt_core::edf_policy(), {}}},
                {"rate_monotonic", {&by_priority, PriorityKey::kRateMonotonic}},
@@ -227,6 +229,11 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
   if (word) {
     entry.policy = word->policy;
     entry.priority_key = word->key;
+    if (word->is_old_spelling) {
+      document_.notes.push_back(
+        {to_string(entry.place), "policy: fifo is the old name of first_come. It is not SCHED_FIFO", 0,
+         "Write policy: first_come; the old name is accepted in this release only"});
+    }
   }
   entry.min_threads = size(map.integer("min_threads", 1, 1000));
   entry.max_threads = size(map.integer("max_threads", 1, 1000));

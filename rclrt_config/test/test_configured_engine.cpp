@@ -43,14 +43,17 @@ TEST(ConfiguredEngine, knows_the_names_of_callbacks_that_are_gone_but_not_for_ev
   EXPECT_EQ(names.at(last), "callback 1099");
 }
 
-/// As with any middleware but Fast DDS: this process has no thread of that name.
+/// As with a middleware whose threads are not known by name.
 TEST(ConfiguredEngine, says_so_when_it_finds_no_thread_of_the_middleware_to_put_above_its_callbacks)
 {
   using rclrt_core::AttributesMode;
   using rclrt_core::SchedulingPolicy;
   rclrt_core::SimPlatform sim;
-  const auto told = [&](AttributesMode mode, SchedulingPolicy policy, int priority) {
+  const auto told = [&](
+                      AttributesMode mode, SchedulingPolicy policy, int priority,
+                      const std::string & rmw = "rmw_of_a_friend") {
     ConfiguredEngineOptions options;
+    options.middleware = Middleware::of(rmw);
     options.middleware_threads.mode = mode;
     std::unique_ptr<ConfiguredEngine> engine;
     EXPECT_TRUE(ConfiguredEngine::make(sim, options, &engine).ok());
@@ -74,7 +77,15 @@ TEST(ConfiguredEngine, says_so_when_it_finds_no_thread_of_the_middleware_to_put_
   const std::string finding = told(AttributesMode::kPrefer, SchedulingPolicy::kFifo, 30);
   EXPECT_EQ(finding.rfind("middleware threads: none was found", 0), 0U) << finding;
   EXPECT_NE(finding.find("'/a/subscription/b' (fifo 30)"), std::string::npos) << finding;
+  EXPECT_NE(
+    finding.find("the names of rmw_of_a_friend's threads are not known"), std::string::npos);
   EXPECT_NE(finding.find("RMW_IMPLEMENTATION"), std::string::npos) << finding;
+  // This process has no middleware, so no thread of that name either.
+  const std::string known =
+    told(AttributesMode::kPrefer, SchedulingPolicy::kFifo, 30, "rmw_cyclonedds_cpp");
+  EXPECT_NE(known.find("no thread has a name of rmw_cyclonedds_cpp (recv, "), std::string::npos)
+    << known;
+  EXPECT_EQ(known.find("are not known"), std::string::npos) << known;
   EXPECT_EQ(
     told(AttributesMode::kRequire, SchedulingPolicy::kFifo, 30), "refused: " + finding + finding);
   EXPECT_EQ(told(AttributesMode::kOff, SchedulingPolicy::kFifo, 30), "");

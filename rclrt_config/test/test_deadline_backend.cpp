@@ -140,6 +140,7 @@ ConfiguredEngineOptions fifo_bands()
 {
   ConfiguredEngineOptions options;
   options.engine.policy = &rclrt_core::edf_policy();
+  options.middleware = Middleware::of("rmw_fastrtps_cpp");
   options.deadline_scheduler = DeadlineBackend::kFifoBands;
   return options;
 }
@@ -456,7 +457,7 @@ TEST(DeadlineBackendFile, ext_in_the_file_makes_the_executor_order_by_deadline)
   configuration =
     parsed(rclrt_file("      executor: {policy: fifo, deadline_scheduler: sched_ext}\n" + entry));
   ASSERT_TRUE(configuration.apply(&options).ok());
-  EXPECT_EQ(options.policy, &rclrt_core::fifo_policy());
+  EXPECT_EQ(options.policy, &rclrt_core::first_come_policy());
   EXPECT_EQ(configuration.deadline_scheduler(), DeadlineBackend::kSchedExt);
   EXPECT_THAT(
     error_in(rclrt_file("      executor: {deadline_scheduler: edf}\n")),

@@ -1,8 +1,9 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * How a notifier hands work to a sleeping worker (src/worker.cpp: sleep, wake_up, wake_all; src/waking.cpp:
- * wake_for, hurry, take_from_sleep; src/spin.cpp: stop), checked in every interleaving.
+ * How a notifier hands work to a sleeping worker (src/crew.cpp: take_from_sleep, wake_too, lie_down, wake_up,
+ * Wakes::wake_all; src/dispatch.cpp: released, taken; src/worker.cpp: sleep; src/spin.cpp: stop), checked in every
+ * interleaving.
  *
  * Promises:
  * - no wake-up is lost: when nothing moves any more, no job waits; after stop every worker ends;

@@ -168,7 +168,9 @@ struct Lane
   ReadyGroups ready;
   Crew crew;
   std::size_t parallelism = 0;  // of all its groups together
-  std::size_t threads = 0;
+  /// Written under both locks of the engine, or by a thread that ends; read under `configuration`: a thread
+  /// that has ended and is not counted out yet only costs a new lane.
+  std::atomic<std::size_t> threads{0};
 };
 
 }  // namespace rclrt_core

@@ -39,9 +39,10 @@ struct AttributesEntry
 class AttributeTable
 {
 public:
-  AttributeTable() { intern({}); }
+  AttributeTable() : nothing_(intern({})) {}
 
-  const AttributesEntry & nothing() const noexcept { return *entries_.front(); }
+  /// Needs no lock: the entry never moves.
+  const AttributesEntry & nothing() const noexcept { return nothing_; }
 
   /// O(n) in the distinct attributes.
   const AttributesEntry & intern(const Attributes & attributes)
@@ -89,6 +90,7 @@ private:
 
   std::vector<std::unique_ptr<AttributesEntry>> entries_;
   Attributes base_;
+  const AttributesEntry & nothing_;
 };
 
 /// What a job asks of a thread, or what a thread has in force. Urgency can be lent, CPUs cannot: so they may

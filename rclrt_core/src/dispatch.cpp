@@ -171,9 +171,16 @@ void Dispatch::taken(Worker & worker, Calls & calls) noexcept
   if (next && wake_one(lane, next->first(), calls)) {
     return;
   }
-  // Those whose waker has come to the word are about to be up; a system call for each would be too much.
+  // The others depend on their wakers. A waker that has come to the word is about to make the system call, and another
+  // call for each thread would be too much; but it is only as urgent as the job that it called for, and may have
+  // lost its CPU in between. For a more urgent job this thread wakes them too.
+  const Urgency & waiting = lane.ready.begin()->first().urgency;
   for (Worker & coming : lane.crew.coming) {
-    if (coming.word.load(std::memory_order_relaxed) == Worker::kAsleep) {
+    const bool is_not_told = coming.word.load(std::memory_order_relaxed) == Worker::kAsleep;
+    if (
+      is_not_told ||
+      outranks(
+        waiting.level, waiting.os_deadline_ns, coming.call.level, coming.call.os_deadline_ns)) {
       wake_too(coming, calls);
     }
   }

@@ -218,6 +218,7 @@ Status Engine::Impl::set_timer_period(const std::shared_ptr<Callback> & timer, D
 Status Engine::Impl::set_timer_clock(const std::shared_ptr<Callback> & timer, ClockId clock)
 {
   Calls calls;
+  const Lock configuration_lock(*configuration);
   Lock lock(*mutex);
   CallbackNode * callback = known_timer(timer);
   if (!callback) {

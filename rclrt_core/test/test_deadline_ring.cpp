@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <fstream>
 #include <random>
 #include <thread>
+#include <vector>
+
+#include "platform/linux/roll.hpp"
 
 namespace rclrt_core
 {
@@ -30,14 +32,6 @@ DeadlineRing::PublisherId publisher(uint8_t last)
 class Ring : public ::testing::Test
 {
 protected:
-  Ring()
-  : name_("rclrt_test_ring_" + std::to_string(getpid())),
-    path_("/dev/shm/" + name_ + "." + std::to_string(geteuid()))
-  {
-    unlink(path_.c_str());
-  }
-  ~Ring() override { unlink(path_.c_str()); }
-
   std::unique_ptr<DeadlineRing> open()
   {
     std::unique_ptr<DeadlineRing> ring;
@@ -46,8 +40,16 @@ protected:
     return ring;
   }
 
-  std::string name_;
-  std::string path_;
+  /// The file that others find it by.
+  std::vector<linux_platform::RollEntry> entries() const
+  {
+    linux_platform::Roll roll;
+    const auto places = linux_platform::OwnDirectory::places();
+    EXPECT_TRUE(linux_platform::Roll::open(name_, 2, places, &roll).ok());
+    return roll.entries();
+  }
+
+  const std::string name_ = "rclrt_test_ring_" + std::to_string(getpid());
 };
 
 TEST_F(Ring, hands_a_deadline_to_another_process)
@@ -80,7 +82,9 @@ TEST_F(Ring, an_empty_or_damaged_one_has_no_entries)
 {
   const auto ring = open();
   EXPECT_EQ(ring->find(publisher(0), 0), std::nullopt);
-  const int descriptor = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(entries().size(), 1u);
+  const std::string path = "/proc/self/fd/" + std::to_string(entries()[0].descriptors[0]);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   constexpr std::size_t kWords = DeadlineRing::kEntries * 8;
   auto * const words = static_cast<uint64_t *>(
     mmap(nullptr, kWords * 8, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0));
@@ -125,25 +129,32 @@ TEST_F(Ring, writers_of_one_entry_never_make_a_third)
   EXPECT_GT(found, 0u);
 }
 
-TEST_F(Ring, a_file_of_another_size_is_an_error_that_names_it)
+TEST_F(Ring, is_handed_on_by_any_process_that_has_it)
 {
-  std::ofstream(path_) << "x";
-  ASSERT_EQ(chmod(path_.c_str(), 0600), 0);
-  std::unique_ptr<DeadlineRing> ring;
-  const Status status = DeadlineRing::open(name_, &ring);
-  ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.message().find(path_ + ": 1 bytes"), std::string::npos) << status.message();
-  EXPECT_FALSE(DeadlineRing::open("a/b", &ring).ok());
+  auto ring = open();
+  ring->put(publisher(1), 7, time_point_of(4711));
+  const auto second = open();
+  ring.reset();
+  EXPECT_EQ(open()->find(publisher(1), 7), time_point_of(4711)) << "the first has gone";
+  EXPECT_EQ(entries().size(), 1u);
 }
 
-TEST_F(Ring, a_file_that_others_may_open_is_an_error_with_a_remedy)
+TEST_F(Ring, cannot_be_cut_short)
 {
-  open();
-  ASSERT_EQ(chmod(path_.c_str(), 0644), 0);
+  const auto ring = open();
+  ASSERT_EQ(entries().size(), 1u);
+  const std::string path = "/proc/self/fd/" + std::to_string(entries()[0].descriptors[0]);
+  EXPECT_NE(truncate(path.c_str(), 0), 0);
+  ring->put(publisher(1), 7, time_point_of(4711));
+  EXPECT_EQ(ring->find(publisher(1), 7), time_point_of(4711));
+}
+
+TEST_F(Ring, impossible_names_are_an_error)
+{
   std::unique_ptr<DeadlineRing> ring;
-  const Status status = DeadlineRing::open(name_, &ring);
-  ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.message().find("chmod 600"), std::string::npos) << status.message();
+  for (const std::string & name : {std::string("a/b"), std::string("a~b"), std::string()}) {
+    EXPECT_FALSE(DeadlineRing::open(name, &ring).ok()) << name;
+  }
 }
 
 }  // namespace

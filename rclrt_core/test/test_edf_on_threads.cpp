@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "edf_on_threads.hpp"
-#include "platform/linux/shared_edf_memory.hpp"
 #include "rclrt_core/fifo_bands.hpp"
 #include "rclrt_core/trace_file.hpp"
 
@@ -75,7 +74,6 @@ TEST_P(EdfOnThreads, jobs_end_in_the_order_of_their_deadlines)
     std::thread([&] { run = run_on_threads(GetParam(), bands, cpus_); }).join();
     is_it = run.arrived_in_time();
   }
-  unlink(linux_platform::SharedEdfMemory::path(options.shared_name).c_str());
   if (!is_it) {
     GTEST_SKIP() << "something else kept the CPUs: in " << kAttempts
                  << " attempts the jobs never arrived in time";

@@ -201,12 +201,6 @@ TEST_P(RandomReleases, run_no_less_urgent_job_while_one_waits)
 
 TEST_P(RandomReleases, run_no_less_urgent_job_also_while_a_waker_is_held_up_in_its_system_call)
 {
-  if (GetParam() == ExecutionModel::kPool) {
-    GTEST_SKIP()
-      << "fails: who takes a job sends for a thread for the next one only if the waker of "
-         "the one on its way has not changed the word yet; that waker may have lost its "
-         "CPU between the word and the system call";
-  }
   for (unsigned seed = 0; seed < 20; ++seed) {
     EXPECT_EQ(longest_inversion_ns(seed, {true, true}, kCost), 0) << "seed " << seed;
   }
@@ -243,7 +237,7 @@ TEST(LockSections, of_a_release_are_one)
   EXPECT_EQ(sections(engine, [&] { engine.engine.notify(*engine.callbacks.at("a"), 1000); }), 1);
 }
 
-TEST(LockSections, of_a_job_from_its_release_to_sleep_are_three)
+TEST(LockSections, of_a_job_from_its_release_to_sleep_are_three_if_its_thread_needs_no_change)
 {
   // The release; the thread that finds the job; the same thread when the job has ended, which finds
   // no other.
@@ -256,7 +250,7 @@ TEST(LockSections, of_a_job_from_its_release_to_sleep_are_three)
       locks.push_back(engine.sim.counts().lock);
     }
   });
-  for (std::size_t i = 1; i < locks.size(); ++i) {
+  for (std::size_t i = 2; i < locks.size(); ++i) {
     EXPECT_LE(locks[i] - locks[i - 1], 3) << "job " << i;
   }
 }

@@ -288,7 +288,7 @@ TEST(Events, jobs_run_one_after_the_other_most_urgent_first_without_preemption)
 TEST(Events, fifo_policy_runs_in_order_of_release_whatever_the_priorities_of_other_policies)
 {
   EngineOptions options = model(ExecutionModel::kEvents);
-  options.policy = &fifo_policy();
+  options.policy = &first_come_policy();
   EngineOnSim engine(options);
   const auto add = [&engine](const std::string & name, int work_ms, int priority) {
     CallbackOptions callback = engine.callback_options(name, milliseconds(work_ms));

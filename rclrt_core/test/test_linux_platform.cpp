@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -244,19 +247,116 @@ TEST_F(LinuxPlatformTest, threads_started_by_a_real_time_thread_are_not_real_tim
   }));
 }
 
-TEST_F(LinuxPlatformTest, cpus_that_are_not_there_are_noticed_although_the_kernel_ignores_them)
+TEST_F(LinuxPlatformTest, cpus_that_cannot_be_had_are_left_out_and_the_policy_is_in_force)
 {
+  const CpuSet all = platform.usable_cpu_set();
+  const int first = all.cpus().front();
   Attributes attributes;
-  const int first = in_force().cpu_affinity.cpus().front();
+  attributes.policy = SchedulingPolicy::kBatch;
   attributes.cpu_affinity = CpuSet({first, CpuSet::kMaxCpus - 1});
   ThreadOptions options;
   start(options, [&] {
-    EXPECT_EQ(platform.apply(platform.current_thread(), attributes), EPROTO);
+    EXPECT_EQ(platform.apply(platform.current_thread(), attributes), kCpusLeftOut);
+    EXPECT_EQ(in_force().policy, SchedulingPolicy::kBatch);
+    EXPECT_EQ(in_force().cpu_affinity, CpuSet({first}));
     attributes.cpu_affinity = CpuSet({CpuSet::kMaxCpus - 1});
-    EXPECT_EQ(platform.apply(platform.current_thread(), attributes), EINVAL);
+    attributes.policy = SchedulingPolicy::kIdle;
+    EXPECT_EQ(platform.apply(platform.current_thread(), attributes), kCpusLeftOut);
+    EXPECT_EQ(in_force().policy, SchedulingPolicy::kIdle);
+    EXPECT_EQ(in_force().cpu_affinity, all) << "none can be had: as if none had been asked for";
   })->join();
   EXPECT_THAT(
-    to_string(platform.explain("a", attributes, EINVAL)), HasSubstr("none of the CPUs 1023"));
+    to_string(platform.explain("a", attributes, kCpusLeftOut)),
+    HasSubstr("CPUs 1023: the process may use " + all.to_string()));
+}
+
+TEST_F(LinuxPlatformTest, a_policy_that_is_refused_prevails_over_cpus_that_are_left_out)
+{
+  Attributes attributes = fifo(0);
+  attributes.cpu_affinity = CpuSet({CpuSet::kMaxCpus - 1});
+  ThreadOptions options;
+  start(options, [&] {
+    EXPECT_EQ(platform.apply(platform.current_thread(), attributes), EINVAL);
+  })->join();
+}
+
+TEST_F(LinuxPlatformTest, the_affinity_of_a_thread_does_not_change_which_cpus_may_be_used)
+{
+  std::thread([this] {
+    const CpuSet all = platform.usable_cpu_set();
+    Attributes pinned;
+    pinned.cpu_affinity = CpuSet({all.cpus().front()});
+    EXPECT_EQ(platform.apply(platform.current_thread(), pinned), 0);
+    EXPECT_EQ(platform.usable_cpu_set(), all);
+    EXPECT_EQ(in_force().cpu_affinity, pinned.cpu_affinity) << "nor does the question";
+  }).join();
+}
+
+/// A control group whose cpuset is the first CPU. Empty if there is none to be had.
+class SmallCpuset
+{
+public:
+  explicit SmallCpuset(int cpu)
+  {
+    const std::string parent = "/sys/fs/cgroup/cpuset/";
+    std::string mems;
+    std::getline(std::ifstream(parent + "cpuset.mems"), mems);
+    const std::string made = parent + "rclrt_test." + std::to_string(getpid());
+    if (mkdir(made.c_str(), 0700) != 0) {
+      return;
+    }
+    path = made;
+    std::ofstream(path + "/cpuset.mems") << mems;
+    std::ofstream(path + "/cpuset.cpus") << cpu;
+  }
+  ~SmallCpuset()
+  {
+    if (!path.empty()) {
+      rmdir(path.c_str());
+    }
+  }
+  SmallCpuset(const SmallCpuset &) = delete;
+  SmallCpuset & operator=(const SmallCpuset &) = delete;
+
+  std::string path;
+};
+
+TEST_F(
+  LinuxPlatformTest, outside_the_cpuset_of_the_process_a_cpu_is_left_out_and_the_priority_stays)
+{
+  REQUIRE_PERMISSION(fifo(10));
+  const std::vector<int> all = platform.usable_cpu_set().cpus();
+  if (all.size() < 2) {
+    GTEST_SKIP() << "skipped: one CPU is all CPUs here";
+  }
+  const SmallCpuset small(all[0]);
+  if (small.path.empty()) {
+    GTEST_SKIP() << "skipped: no control group can be made in /sys/fs/cgroup/cpuset: "
+                 << std::generic_category().message(errno);
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    // The number says which of these failed.
+    std::ofstream(small.path + "/tasks") << getpid() << std::flush;
+    const CpuSet first({all[0]});
+    Attributes attributes = fifo(10);
+    attributes.cpu_affinity = CpuSet({all[1]});
+    const ThreadId self = platform.current_thread();
+    if (platform.usable_cpu_set() != first) {
+      _exit(1);
+    }
+    if (platform.apply(self, attributes) != kCpusLeftOut) {
+      _exit(2);
+    }
+    if (in_force().priority != 10 || in_force().cpu_affinity != first) {
+      _exit(3);
+    }
+    attributes.cpu_affinity = first;
+    _exit(platform.apply(self, attributes) == 0 ? 0 : 4);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
 }
 
 TEST_F(LinuxPlatformTest, only_cpus_that_may_be_used_are_counted_as_usable)
@@ -316,6 +416,16 @@ TEST_F(LinuxPlatformTest, who_holds_a_mutex_inherits_the_priority_of_who_waits_f
   EXPECT_EQ(kernel_priority(self), -51) << "the kernel writes fifo 50 as -51";
   mutex->unlock();
   EXPECT_GE(kernel_priority(self), 0);
+}
+
+TEST_F(LinuxPlatformTest, to_release_a_mutex_that_another_thread_holds_ends_the_process)
+{
+#if defined(RCLRT_SANITIZE_thread)
+  GTEST_SKIP() << "this sanitizer reports it first, in words of its own";
+#endif
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+    platform.make_mutex()->unlock(), "rclrt_core: pthread_mutex_unlock: Operation not permitted");
 }
 
 TEST_F(LinuxPlatformTest, counting_preemptions_is_left_to_others)

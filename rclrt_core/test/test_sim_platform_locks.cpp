@@ -192,6 +192,66 @@ TEST_F(SimPlatformLocks, who_gets_the_mutex_inherits_from_those_that_still_wait_
     ElementsAre("0-2ms cpu0 low", "2-4ms cpu0 first", "4-5ms cpu0 second", "5-8ms cpu0 mid"));
 }
 
+TEST_F(SimPlatformLocks, who_takes_it_before_the_one_that_was_woken_inherits_too)
+{
+  const auto lock = duo.make_mutex();
+  const auto job = [&](int from_ms, int work_ms, bool locks) {
+    return [&, from_ms, work_ms, locks] {
+      duo.sleep_until(at_ms(from_ms));
+      if (locks) {
+        lock->lock();
+      }
+      duo.work(milliseconds(work_ms));
+      if (locks) {
+        lock->unlock();
+      }
+    };
+  };
+  expect_run(duo, [&] {
+    start("holder", fifo(20, {0}), job(0, 4, true), &duo);
+    start("woken", fifo(40, {1}), job(2, 1, true), &duo);
+    start("hog", fifo(90, {1}), job(3, 9, false), &duo);  // keeps the CPU from it
+    start("waits", fifo(30, {0}), job(1, 1, true), &duo);
+    start("low", fifo(10, {0}), job(1, 2, true), &duo);
+    start("mid", fifo(25, {0}), job(5, 2, false), &duo);
+  });
+  std::vector<std::string> on_cpu_0;
+  for (const std::string & line : duo.schedule()) {
+    if (line.find("cpu0") != std::string::npos) {
+      on_cpu_0.push_back(line);
+    }
+  }
+  EXPECT_THAT(
+    on_cpu_0,
+    ElementsAre("0-4ms cpu0 holder", "4-6ms cpu0 low", "6-7ms cpu0 waits", "7-9ms cpu0 mid"));
+}
+
+TEST_F(SimPlatformLocks, of_equally_urgent_ones_the_longest_waiting_is_woken)
+{
+  const auto lock = duo.make_mutex();
+  const auto wait_from = [&](int from_ms, const char * event) {
+    return [&, from_ms, event] {
+      duo.sleep_until(at_ms(from_ms));
+      lock->lock();
+      events.push_back(event);
+      lock->unlock();
+    };
+  };
+  expect_run(duo, [&] {
+    start("later", fifo(30, {1}), wait_from(2, "later"), &duo);
+    start("sooner", fifo(30, {1}), wait_from(1, "sooner"), &duo);
+    start(
+      "low", fifo(10, {0}),
+      [&] {
+        lock->lock();
+        duo.work(milliseconds(3));
+        lock->unlock();
+      },
+      &duo);
+  });
+  EXPECT_THAT(events, ElementsAre("sooner", "later"));
+}
+
 TEST_F(SimPlatformLocks, who_waits_and_is_raised_lends_what_it_has_then)
 {
   ThreadId waiter = 0;

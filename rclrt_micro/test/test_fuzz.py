@@ -20,11 +20,13 @@ TARGETS = {
     "cdr": "corpus_message",
 }
 
-CLANG = shutil.which("clang-16") or shutil.which("clang")
+NAMES = [f"clang-{version}" for version in range(21, 15, -1)] + ["clang"]
+CLANG = next(filter(None, map(shutil.which, NAMES)), None)
 
 pytestmark = [
     pytest.mark.skipif(
-        CLANG is None, reason="no clang with libFuzzer: apt-get install clang-16 libclang-rt-16-dev"
+        CLANG is None,
+        reason="no clang (Debian, Ubuntu: clang-N and libclang-rt-N-dev, N from 16 on)",
     ),
     pytest.mark.skipif(
         bool(os.environ.get("RCLRT_SANITIZE")), reason="sanitized in every build, so run in one"
@@ -47,7 +49,7 @@ def test_a_short_run_finds_nothing(target: str, tmp_path: Path) -> None:
         timeout=200,
     )
     if "libclang_rt" in built.stderr:
-        pytest.skip("this clang has no libFuzzer: apt-get install libclang-rt-16-dev")
+        pytest.skip(f"{CLANG} has no libFuzzer (Debian, Ubuntu: libclang-rt-N-dev of its version)")
     assert built.returncode == 0, built.stderr
     found = tmp_path / "found"
     found.mkdir()

@@ -56,6 +56,7 @@ void EngineExecutor::do_spin_some(rclrt_core::TimePoint until, bool exhaustive)
       break;
     }
   }
+  impl_->tell_findings();
 }
 
 bool EngineExecutor::do_spin_once(rclrt_core::TimePoint until)
@@ -63,6 +64,7 @@ bool EngineExecutor::do_spin_once(rclrt_core::TimePoint until)
   impl_->check_may_run_inline();
   const bool ran = impl_->engine().run_one(until);
   impl_->rethrow();
+  impl_->tell_findings();
   return ran;
 }
 

@@ -13,6 +13,7 @@
 #include "rclrt_config/middleware_threads.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
+#include "rmw_in_use.hpp"
 
 namespace rclrt_rcl
 {
@@ -26,14 +27,22 @@ void check(const rclrt_core::Status & status)
   }
 }
 
-std::unique_ptr<rclrt_config::ConfiguredEngine> make_engine(
-  Context & context, const ExecutorOptions & from, rclrt_core::EngineOptions engine_options)
+void log(rclrt_core::Severity severity, const std::string & line)
 {
+  const Logger logger(rclrt_config::kLoggerName);
+  severity == rclrt_core::Severity::kNote ? logger.info(line) : logger.warn(line);
+}
+
+std::unique_ptr<rclrt_config::ConfiguredEngine> make_engine(
+  Context & context, const ExecutorOptions & from, rclrt_core::EngineOptions engine_options,
+  rclrt_config::Teller & teller)
+{
+  engine_options.on_finding = [&teller] { teller.request(); };
   std::unique_ptr<rclrt_config::ConfiguredEngine> engine;
   check(rclrt_config::ConfiguredEngine::make(
     detail::platform(),
     rclrt_config::configured_engine_options(
-      from, std::move(engine_options), detail::parameter_files(context)),
+      from, std::move(engine_options), detail::parameter_files(context), detail::rmw_in_use()),
     &engine));
   return engine;
 }
@@ -45,7 +54,8 @@ EngineExecutor::Impl::Impl(
   rclrt_core::EngineOptions engine_options)
 : context_(std::move(context)),
   options_(options),
-  engine_(make_engine(*context_, options, std::move(engine_options)))
+  teller_(detail::platform(), log),
+  engine_(make_engine(*context_, options, std::move(engine_options), teller_))
 {
 }
 
@@ -294,13 +304,17 @@ void EngineExecutor::Impl::rethrow()
 
 EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
 {
-  check(impl_.engine_->begin_spin([](const rclrt_core::Finding & finding) {
-    const Logger logger("rclrt");
-    finding.severity == rclrt_core::Severity::kNote ? logger.info(to_string(finding))
-                                                    : logger.warn(to_string(finding));
-  }));
+  const rclrt_core::Status begun = impl_.engine_->begin_spin(
+    [&impl](const rclrt_core::Finding & finding) { impl.teller_.tell(finding); });
+  impl_.tell_findings();  // also of one that could not begin
+  check(begun);
+  watch_.emplace(impl_.teller_, *impl_.engine_);
 }
 
-EngineExecutor::Impl::Spin::~Spin() { impl_.engine_->end_spin(); }
+EngineExecutor::Impl::Spin::~Spin()
+{
+  impl_.engine_->end_spin();
+  watch_.reset();
+}
 
 }  // namespace rclrt_rcl

@@ -7,10 +7,12 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "rclrt_config/configured_engine.hpp"
+#include "rclrt_config/teller.hpp"
 #include "rclrt_rcl/engine_executor.hpp"
 #include "rclrt_rcl/timer.hpp"
 
@@ -40,7 +42,10 @@ public:
   /// If a callback has thrown.
   void rethrow();
 
-  /// While it exists, the middleware's threads outrank the callbacks.
+  /// Logs what the engine has found out, if there is something new.
+  void tell_findings() { teller_.tell_if_requested(*engine_); }
+
+  /// While it exists, the middleware's threads outrank the callbacks, and a thread logs findings.
   class Spin
   {
   public:
@@ -51,6 +56,7 @@ public:
 
   private:
     Impl & impl_;
+    std::optional<rclrt_config::Teller::Watch> watch_;
   };
 
 private:
@@ -80,6 +86,8 @@ private:
 
   const std::shared_ptr<Context> context_;
   const ExecutorOptions options_;
+
+  rclrt_config::Teller teller_;  // the engine asks it, so it goes last
 
   mutable std::mutex mutex_;
   std::unordered_map<const CallbackGroup *, std::shared_ptr<rclrt_core::Group>> groups_;

@@ -51,14 +51,14 @@ Outbox::Outbox(const Gid & gid) : gid_(gid), mutex_(platform().make_mutex()) {}
 Outbox::Inboxes Outbox::inboxes() const
 {
   std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
-  return Inboxes(inboxes_);
+  return Inboxes(matched_);
 }
 
-void Outbox::set_inboxes(Inboxes::List inboxes)
+void Outbox::set_inboxes(Matched matched)
 {
-  auto list = std::make_shared<const Inboxes::List>(std::move(inboxes));
+  auto shared = std::make_shared<const Matched>(std::move(matched));
   std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
-  inboxes_.swap(list);
+  matched_.swap(shared);
 }
 
 void IntraProcess::add(const Endpoint & endpoint, const std::shared_ptr<Inbox> & inbox)
@@ -126,10 +126,11 @@ void IntraProcess::match_locked(const std::string & topic)
   }
   for (const auto & [endpoint, outbox] : outboxes_) {
     if (endpoint.topic == topic) {
-      Outbox::Inboxes::List list;
+      Outbox::Matched list;
       for (const auto & [to, inbox] : inboxes_) {
         if (matched(endpoint, to)) {
-          list.push_back(inbox);
+          list.inboxes.push_back(inbox);
+          list.counted += to.is_counted ? 1 : 0;
         }
       }
       outbox->set_inboxes(std::move(list));

@@ -19,10 +19,10 @@ namespace detail
 /// `qos`: the actual one, in which the middleware has put its own depth in place of the system's default.
 inline uint32_t queue_depth(const QoS & qos)
 {
-  constexpr std::size_t kKeepAllDepth = 5000;  // what Fast DDS keeps when it keeps everything
-  constexpr std::size_t kMost = 1U << 20;      // releasing them all at once takes some milliseconds
+  // No middleware keeps more in practice. A job that waits costs no memory.
+  constexpr std::size_t kMost = 1U << 20;
   return static_cast<uint32_t>(
-    qos.is_keep_all() ? kKeepAllDepth : std::clamp<std::size_t>(qos.depth(), 1, kMost));
+    qos.is_keep_all() ? kMost : std::clamp<std::size_t>(qos.depth(), 1, kMost));
 }
 
 }  // namespace detail

@@ -14,6 +14,7 @@
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
+#include "rmw_in_use.hpp"
 #include "type_cache_mutex.hpp"
 
 namespace rclrt_rcl
@@ -96,7 +97,10 @@ void SubscriptionBase::join_intra_process(
   // History for late joiners comes by the middleware only.
   if (!qos.is_transient_local()) {
     inbox_ = inbox;
-    context_->intra_process().add({topic_name(), type, qos}, inbox_);
+    const bool ignores = rcl_subscription_get_options(handle_.get())
+                           ->rmw_subscription_options.ignore_local_publications;
+    const bool is_counted = !ignores || detail::rmw_in_use().counts_readers_that_ignore;
+    context_->intra_process().add({topic_name(), type, qos, is_counted}, inbox_);
   }
 }
 

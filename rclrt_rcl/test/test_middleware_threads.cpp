@@ -16,6 +16,7 @@
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 #include "rclrt_core/linux_platform.hpp"
+#include "rmw_in_use.hpp"
 
 namespace rclrt_rcl
 {
@@ -36,14 +37,14 @@ Attributes fifo(int priority)
   return attributes;
 }
 
-/// What is in force on the threads whose names begin with "dds.".
+/// What is in force on the threads of the middleware.
 std::vector<Attributes> middleware_attributes()
 {
   rclrt_core::LinuxPlatform platform;
   std::vector<Attributes> all;
   for (const auto & [id, name] : platform.threads()) {
     Attributes attributes;
-    if (name.rfind("dds.", 0) == 0 && platform.read_back(id, &attributes) == 0) {
+    if (detail::rmw_in_use().owns_thread(name) && platform.read_back(id, &attributes) == 0) {
       all.push_back(attributes);
     }
   }
@@ -155,7 +156,11 @@ TEST_F(MiddlewareThreadsTest, that_appear_later_are_raised_when_they_notify)
   Attributes after;
   std::thread late([&] {
     rclrt_core::LinuxPlatform platform;
-    pthread_setname_np(pthread_self(), "dds.late");
+    std::string name = detail::rmw_in_use().threads.at(0);
+    if (name.back() == '*') {
+      name.replace(name.size() - 1, 1, "late");
+    }
+    pthread_setname_np(pthread_self(), name.c_str());
     platform.read_back(platform.current_thread(), &before);
     waitable->trigger();
     platform.read_back(platform.current_thread(), &after);

@@ -56,13 +56,13 @@ const rclrt_core::Policy & policy_named(const std::string & name)
   if (name == "fixed_priority") {
     return rclrt_core::fixed_priority_policy();
   }
-  if (name == "fifo") {
-    return rclrt_core::fifo_policy();
+  if (name == "first_come" || name == "fifo") {  // the latter until the next release
+    return rclrt_core::first_come_policy();
   }
   if (name == "edf") {
     return rclrt_core::edf_policy();
   }
-  throw std::invalid_argument("unknown policy '" + name + "'. Use fixed_priority, fifo or edf");
+  throw std::invalid_argument("unknown policy '" + name + "'. Use fixed_priority, first_come or edf");
 }
 
 template <typename Executor, typename Options>

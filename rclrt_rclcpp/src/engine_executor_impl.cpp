@@ -65,13 +65,25 @@ std::shared_ptr<rclrt_config::ConfiguredEngine> make_engine(
     platform(),
     rclrt_config::configured_engine_options(
       from, std::move(engine_options),
-      context->is_valid() ? parameter_files(*context) : std::vector<std::string>()),
+      context->is_valid() ? parameter_files(*context) : std::vector<std::string>(),
+      rclrt_config::Middleware::of(
+        rmw_get_implementation_identifier(),
+        rmw_feature_supported(RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER))),
     &engine));
   const auto promise = std::make_shared<std::promise<OwnedEngine>>();
   *returned = promise->get_future();
   return {engine.release(), [promise](rclrt_config::ConfiguredEngine * let_go) {
             promise->set_value(OwnedEngine(let_go));
           }};
+}
+
+void log(rclrt_core::Severity severity, const std::string & line)
+{
+  if (severity == rclrt_core::Severity::kNote) {
+    RCLCPP_INFO(rclcpp::get_logger(rclrt_config::kLoggerName), "%s", line.c_str());
+  } else {
+    RCLCPP_WARN(rclcpp::get_logger(rclrt_config::kLoggerName), "%s", line.c_str());
+  }
 }
 
 std::string text_of(const std::exception_ptr & thrown)
@@ -100,6 +112,7 @@ EngineExecutor::Impl::Impl(
 : context_(context),
   options_(options),
   present_groups_(std::move(present_groups)),
+  teller_(platform(), log),
   engine_(make_engine(
     context, options, with_telling(std::move(engine_options), [this] { request_telling(); }),
     &returned_))
@@ -343,18 +356,7 @@ void EngineExecutor::Impl::request_telling()
   update_request_.notify_one();
 }
 
-void EngineExecutor::Impl::tell(const rclrt_core::Finding & finding)
-{
-  const bool is_note = finding.severity == rclrt_core::Severity::kNote;
-  if (!told_.insert((is_note ? "note " : "") + finding.subject + '\n' + finding.what).second) {
-    return;
-  }
-  if (is_note) {
-    RCLCPP_INFO(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
-  } else {
-    RCLCPP_WARN(rclcpp::get_logger("rclrt"), "%s", to_string(finding).c_str());
-  }
-}
+void EngineExecutor::Impl::tell(const rclrt_core::Finding & finding) { teller_.tell(finding); }
 
 void EngineExecutor::Impl::tell_findings()
 {

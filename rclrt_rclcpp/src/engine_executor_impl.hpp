@@ -27,6 +27,7 @@
 
 #include "announce.hpp"
 #include "group_names.hpp"
+#include "rclrt_config/teller.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
 #include "ros_clock.hpp"
 #include "waitable_events.hpp"
@@ -179,6 +180,7 @@ private:
   const std::shared_ptr<rclcpp::Context> context_;
   const EngineExecutorOptions options_;
   const PresentGroups present_groups_;
+  rclrt_config::Teller teller_;
   /// Set by request_update(), cleared by whoever updates; the mutex is for sleeping on it only.
   /// Sequentially consistent, as is `runs_inline_`: request_update() sets this one and then looks at
   /// that one, run_one() sets that one and then looks at this one, so that one of them sees the other.
@@ -194,8 +196,6 @@ private:
   /// Lent to hooks for the time of a call. The last one to let go may be a thread of the middleware that
   /// holds its locks: it gives the engine back and does not destroy it, nor what users gave to it.
   std::shared_ptr<rclrt_config::ConfiguredEngine> engine_;
-
-  std::set<std::string> told_;  ///< of whoever spins, or of its thread
 
   std::mutex update_mutex_;  // of all below
   std::vector<std::weak_ptr<NodeBase>> nodes_;

@@ -60,7 +60,7 @@ const rclrt_core::Policy & order_of(PolicyChoice policy)
 {
   switch (policy) {
     case PolicyChoice::kFifo:
-      return rclrt_core::fifo_policy();
+      return rclrt_core::first_come_policy();
     case PolicyChoice::kEdf:
       return rclrt_core::edf_policy();
     default:

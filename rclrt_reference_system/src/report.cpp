@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "rclrt_config/middleware.hpp"
+#include "rmw/features.h"
 #include "rmw/rmw.h"
 
 namespace rclrt_reference_system
@@ -230,6 +232,9 @@ json make_report(
     callbacks.push_back(std::move(entry));
   }
 
+  const auto middleware = rclrt_config::Middleware::of(
+    rmw_get_implementation_identifier(),
+    rmw_feature_supported(RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER));
   json findings = json::array();
   bool refused = false;
   for (const rclrt_core::Finding & finding : run.findings) {
@@ -246,7 +251,9 @@ json make_report(
     {"scenario", scenario.name},
     {"executor", choice.name},
     {"policy", to_string(choice.policy)},
-    {"rmw", rmw_get_implementation_identifier()},
+    {"rmw", middleware.rmw},
+    {"reception_stamp", rclrt_config::to_string(middleware.reception_stamp)},
+    {"numbers_publications", middleware.numbers_publications},
     {"iterations_per_ms", iterations_per_ms},
     {"interrupted", run.interrupted},
     {"measured_from_ns", run.measured_from_ns},

@@ -47,6 +47,29 @@ def call(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+STUB_RMW = BUILD / "rclrt_rcl" / "libstub_rmw.so"
+
+
+def test_the_report_names_the_rmw_and_what_its_stamps_are(tmp_path: Path) -> None:
+    if not STUB_RMW.exists() or os.environ.get("RCLRT_SANITIZE"):
+        pytest.skip(f"skipped: {STUB_RMW} is not there, or the sanitizer wants to be loaded first")
+    path = tmp_path / "system.yaml"
+    path.write_text(SYSTEM, encoding="utf-8")
+    for name, stamp in (("rmw_cyclonedds_cpp", "take"), ("rmw_stranger_cpp", "unknown")):
+        done = subprocess.run(
+            [PROGRAM, "--scenario", str(path), "--duration", "1", "--executor", "preemptive"],
+            env=dict(os.environ, LD_PRELOAD=str(STUB_RMW), RCLRT_STUB_RMW=name),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=100,
+        )
+        result = json.loads(done.stdout)
+        assert (result["rmw"], result["reception_stamp"]) == (name, stamp)
+        assert not result["numbers_publications"]
+        assert result["hot_path"]["samples"]
+
+
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
     path = tmp_path / "system.yaml"

@@ -14,7 +14,7 @@ if(RCLRT_SCX_CLANG)
     OUTPUT_STRIP_TRAILING_WHITESPACE)
 endif()
 if(NOT RCLRT_SCX_CLANG OR version VERSION_LESS 16)
-  set(RCLRT_SCX_WHY_NOT "no clang of 16 or newer (apt: clang-16)")
+  set(RCLRT_SCX_WHY_NOT "no clang of 16 or newer (apt: clang-16 or newer)")
   return()
 endif()
 

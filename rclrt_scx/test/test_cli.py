@@ -19,7 +19,7 @@ def scx(*arguments: str) -> tuple[int, str]:
     """Run it; return its exit status and all that it printed."""
     if not SCX.exists():
         pytest.skip(
-            "the loader was not built: clang-16, libelf-dev, zlib1g-dev or libbpf is missing"
+            "the loader was not built: clang of 16 or newer, libelf, zlib or libbpf is missing"
         )
     done = subprocess.run(
         [str(SCX), *arguments], capture_output=True, text=True, timeout=30, check=False

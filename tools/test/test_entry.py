@@ -38,9 +38,15 @@ done
 FAKE_NINJA = """#!/bin/sh
 echo "ninja: no work to do."
 """
+# All but the names in $MISSING are installed, and the distribution has all but those in $UNKNOWN.
 FAKE_DPKG = """#!/bin/sh
 for name; do
-  case $name in -*) ;; "${MISSING:-none}") ;; *) echo "$name installed" ;; esac
+  case "$name ${MISSING:-} " in -*) ;; *" $name "*) ;; *) echo "$name installed" ;; esac
+done
+"""
+FAKE_APT_CACHE = """#!/bin/sh
+for name; do
+  case "$name ${UNKNOWN:-} show " in -*) ;; *" $name "*) ;; *) echo "Package: $name" ;; esac
 done
 """
 FAKE = """#!/bin/sh
@@ -69,6 +75,7 @@ class Tree:
             "dpkg-query": FAKE_DPKG,
             "ctest": FAKE,
             "apt-get": FAKE,
+            "apt-cache": FAKE_APT_CACHE,
         }.items():
             self.program(name, text)
 
@@ -215,6 +222,44 @@ def test_root_installs_exactly_the_missing_packages(tree: Tree) -> None:
     assert tree.calls("apt-get")[-1] == ("apt-get install -y --no-install-recommends ninja-build")
 
 
+OLD = "clang-16 libclang-rt-16-dev"
+NEW = "clang-19 libclang-rt-19-dev"
+OTHERS = "clang-18 libclang-rt-18-dev clang-17 libclang-rt-17-dev"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="installing packages needs root")
+@pytest.mark.parametrize(
+    ("unknown", "installed"),
+    [("", OLD), (OLD, NEW), ("libclang-rt-16-dev", NEW), (f"{OLD} {NEW} {OTHERS}", OLD)],
+    ids=["all", "the newer", "half of the older", "none, so that apt-get names the first"],
+)
+def test_of_alternatives_the_first_that_the_distribution_has_is_installed(
+    tree: Tree, unknown: str, installed: str
+) -> None:
+    result = tree.run("test", MISSING=f"{OLD} {NEW} {OTHERS}", UNKNOWN=unknown)
+    assert result.returncode == 0, result.stderr
+    assert tree.calls("apt-get") == [
+        "apt-get update",
+        f"apt-get install -y --no-install-recommends {installed}",
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="installing packages needs root")
+@pytest.mark.parametrize(
+    ("missing", "installed"),
+    [
+        (f"{OLD} {OTHERS}", []),
+        (f"clang-16 {NEW} {OTHERS}", ["clang-16"]),
+    ],
+    ids=["a later one whole", "half of one"],
+)
+def test_an_installed_alternative_will_do(tree: Tree, missing: str, installed: list[str]) -> None:
+    result = tree.run("test", MISSING=missing)
+    assert result.returncode == 0, result.stderr
+    command = "apt-get install -y --no-install-recommends "
+    assert tree.calls("apt-get")[1:] == [command + name for name in installed]
+
+
 def test_without_root_the_exact_line_is_printed(tree: Tree) -> None:
     tree.program("id", "#!/bin/sh\necho 1000\n")
     tree.program("sudo", "#!/bin/sh\nexit 1\n")
@@ -243,10 +288,10 @@ def test_an_analysis_needs_no_build(tree: Tree) -> None:
     assert tree.calls("python3")[-1] == "python3 -m rclrt_analysis.cli analyze model.yaml"
 
 
-def test_the_regular_expression_reaches_ctest_and_its_status_comes_back(tree: Tree) -> None:
-    result = tree.run("test", "--sanitize", "address", "-R", "some.*", STATUS="8")
+def test_the_regular_expressions_reach_ctest_and_its_status_comes_back(tree: Tree) -> None:
+    result = tree.run("test", "--sanitize", "address", "-R", "so.*", "-E", "b", STATUS="8")
     assert result.returncode == 8
-    assert tree.calls("ctest")[0].endswith("-R some.*")
+    assert tree.calls("ctest")[0].endswith("-R so.* -E b")
     assert "-DRCLRT_SANITIZE=address" in tree.calls("cmake")[0]
     assert "build-address" in tree.calls("ctest")[0]
 

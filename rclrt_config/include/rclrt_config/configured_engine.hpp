@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "rclrt_config/configuration.hpp"
+#include "rclrt_config/middleware.hpp"
 #include "rclrt_core/engine.hpp"
 
 namespace rclrt_config
@@ -40,6 +41,8 @@ struct ConfiguredEngineOptions
   /// EngineOptions::timer_thread with policy unchanged: SCHED_FIFO one above the most urgent fifo, rr or
   /// ext callback (at most 99), and as the thread that spins while there is no such callback.
   rclrt_core::EngineOptions engine;
+  /// Which one the front end talks to.
+  Middleware middleware;
   MiddlewareThreadsOptions middleware_threads;
   /// For callbacks with scheduling_policy ext, unless `engine` brings a scheduler. Chosen when the
   /// first one spins, or is added while it spins; and anew when it spins with one not in force any more.
@@ -131,7 +134,13 @@ private:
     rclrt_core::Platform & platform, Configuration configuration,
     const ConfiguredEngineOptions & options);
 
+  /// Leaves out CPUs that may not be used, with a finding. Error: attributes are required.
+  rclrt_core::Status fit_to_machine(
+    const std::string & subject, rclrt_core::Attributes * attributes);
+
   // All under the mutex:
+  rclrt_core::Status configure_group(
+    rclrt_core::GroupOptions * options, const std::string & cie_id);
   rclrt_core::Status configure(
     rclrt_core::CallbackOptions * options, const rclrt_core::Group & group, bool * is_ranked);
   rclrt_core::Status added(const std::shared_ptr<rclrt_core::Callback> & callback);
@@ -144,7 +153,9 @@ private:
   rclrt_core::Status check_outranked(
     const rclrt_core::Attributes & most_urgent, const std::string & whose);
 
-  const MiddlewareThreadsOptions middleware_threads_;
+  const Middleware middleware_;
+  MiddlewareThreadsOptions middleware_threads_;  ///< constant after make()
+  rclrt_core::CpuSet timer_thread_cpus_;         ///< likewise
   const DeadlineBackend deadline_backend_;
   const MakeDeadlineScheduler make_deadline_scheduler_;
   const std::unique_ptr<rclrt_core::Engine> engine_;

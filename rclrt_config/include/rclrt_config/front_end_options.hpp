@@ -48,10 +48,10 @@ struct FrontEndOptions
   std::size_t trace_capacity = 1024;
 };
 
-/// The same, for an engine. `engine`: what the execution model says.
+/// The same, for an engine. `engine`: what the execution model says. `middleware`: see Middleware::of().
 ConfiguredEngineOptions configured_engine_options(
   const FrontEndOptions & from, rclrt_core::EngineOptions engine,
-  std::vector<std::string> parameter_files);
+  std::vector<std::string> parameter_files, const Middleware & middleware);
 
 }  // namespace rclrt_config
 

@@ -8,8 +8,8 @@
 /// appear later too (they are noticed when they first notify an executor). When nobody needs
 /// anything any more the threads get back what they had.
 ///
-/// The threads are known by their names: Fast DDS's begin with "dds.". Those of another middleware are
-/// not found, and nothing is done for them.
+/// The threads are known by their names, which differ from middleware to middleware (see Middleware). Of a
+/// middleware whose names are not known none is found, and nothing is done for them.
 #ifndef RCLRT_CONFIG__MIDDLEWARE_THREADS_HPP_
 #define RCLRT_CONFIG__MIDDLEWARE_THREADS_HPP_
 
@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "rclrt_config/middleware.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/finding.hpp"
 #include "rclrt_core/linux_platform.hpp"
@@ -37,6 +38,8 @@ public:
 
   static MiddlewareThreads & instance();
 
+  /// Whose threads to look for. A process has one middleware: the last one said counts.
+  void know(const Middleware & middleware);
   /// `owner` needs `wanted` from now on, instead of what it needed before. Refusals go to `report`,
   /// now or when a thread appears.
   void require(const void * owner, const rclrt_core::Attributes & wanted, const Report & report);
@@ -53,8 +56,8 @@ public:
     }
   }
 
-  /// Whether there are any.
-  bool found() const { return !present().empty(); }
+  /// Names of those that there are now.
+  std::vector<std::string> names() const;
   /// Names of the threads that `worker` outranks or equals.
   std::vector<std::string> outranked_by(const rclrt_core::Attributes & worker) const;
 
@@ -73,12 +76,14 @@ private:
   void report_locked(const std::string & threads, int error_number);
 
   std::vector<std::pair<rclrt_core::ThreadId, std::string>> present() const;
+  std::vector<std::pair<rclrt_core::ThreadId, std::string>> present_locked() const;
 
   static thread_local uint32_t greeted_;
 
   mutable rclrt_core::LinuxPlatform platform_;  // has no state
   /// Inherits priorities: a thread of the middleware may wait for it, once in its life.
   const std::unique_ptr<rclrt_core::Mutex> mutex_ = platform_.make_mutex();
+  Middleware middleware_;
   std::vector<Need> needs_;
   std::optional<rclrt_core::Attributes> target_;
   std::map<rclrt_core::ThreadId, rclrt_core::Attributes> before_;

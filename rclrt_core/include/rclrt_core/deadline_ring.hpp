@@ -11,7 +11,8 @@
 /// An entry is five words, of which the last is a hash of the others. It is written and read without a
 /// lock: what is half written, or damaged by anybody, does not match its hash and is no entry. So a
 /// process may die anywhere, and any content of the memory is safe. Two deadlines never mix, up to
-/// one in 2^64.
+/// one in 2^64. The memory is sealed: nobody can cut it short. Whoever opens it first makes it, and the
+/// others get it from any process that has it.
 #ifndef RCLRT_CORE__DEADLINE_RING_HPP_
 #define RCLRT_CORE__DEADLINE_RING_HPP_
 
@@ -36,8 +37,9 @@ public:
 
   using PublisherId = std::array<uint8_t, 16>;
 
-  /// Shared by all processes of the user that give the same name. Errors: the memory cannot be had,
-  /// is of another size, or may be opened by other users (the text names the file).
+  /// Shared by all processes of the user and PID namespace that give the same name, and of which all or
+  /// none have CAP_SYS_NICE. Errors: there is no directory that only this user can write, no memory, or
+  /// another process keeps the lock of the name for a second (the text says which). May block.
   static Status open(const std::string & name, std::unique_ptr<DeadlineRing> * ring);
   ~DeadlineRing();
   DeadlineRing(const DeadlineRing &) = delete;
@@ -66,11 +68,14 @@ private:
     uint64_t number;
   };
 
-  explicit DeadlineRing(Entry * entries) : entries_(entries) {}
+  struct Impl;
+
+  explicit DeadlineRing(std::unique_ptr<Impl> impl);
   static Key key_of(const PublisherId & publisher, uint64_t number) noexcept;
   static uint64_t hash(const Key & key, uint64_t deadline) noexcept;
   Entry & entry_of(const Key & key) const noexcept;
 
+  const std::unique_ptr<Impl> impl_;
   Entry * const entries_;
 };
 

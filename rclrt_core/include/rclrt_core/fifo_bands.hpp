@@ -8,9 +8,15 @@
 /// order is exact for about ten of them. Threads with a narrow affinity count as if they could run
 /// everywhere: two of the m earliest that are confined to one CPU share it in the order of coming.
 ///
-/// Cost of a start or stop: one lock, O(n) in the active jobs (below a microsecond for tens), and at
-/// most two changes of a priority, of about a microsecond each; none as long as no more than m jobs are
-/// active. It needs RLIMIT_RTPRIO of at least `run_priority`.
+/// Cost of a start or stop: one lock of this process, O(n) in the active jobs (below a microsecond for
+/// tens), and at most two changes of a priority, of about a microsecond each; none as long as no more
+/// than m jobs are active. It needs RLIMIT_RTPRIO of at least `run_priority`, and one more for processes
+/// to give way to each other at once.
+///
+/// With a shared_name, each process publishes its deadlines and changes the priorities of its own threads
+/// only. If a thread of another process has to give way, that process is told and does it itself, some
+/// ten microseconds later. Nothing here ever waits for another process. One that is stopped is left out
+/// of the order until it goes on; findings() says so.
 #ifndef RCLRT_CORE__FIFO_BANDS_HPP_
 #define RCLRT_CORE__FIFO_BANDS_HPP_
 
@@ -24,8 +30,6 @@
 namespace rclrt_core
 {
 
-class EdfMemory;
-
 struct FifoBandsOptions
 {
   /// Of the earliest jobs; 2 to 98. Those below it are for the others.
@@ -33,23 +37,30 @@ struct FifoBandsOptions
   /// CPUs that the threads may use. 0: as many as the caller may. Processes that share a table and
   /// differ in this go by the smallest number of all that live, which is safe.
   int runners = 0;
-  /// Processes that give the same name are ordered together, if they belong to the same user. Empty:
-  /// this object alone. Linux only. Where systemd-logind removes the files of a user who logs out
-  /// (RemoveIPC, for users that are no system users), processes that go on are not seen by those that
-  /// start later: run them as a service or a system user, or set RemoveIPC=no.
+  /// Processes that give the same name are ordered together, if they belong to the same user and PID
+  /// namespace, and all or none of them have CAP_SYS_NICE. Empty: this object alone. Linux only. It starts
+  /// one thread, which sleeps until another process asks for something.
   std::string shared_name;
 };
 
+/// After fork() the child makes its own: start() of its parent's does nothing there and returns ESRCH.
 class FifoBands final : public DeadlineScheduler
 {
 public:
-  /// `platform` must outlive it. Errors: an impossible option; shared memory that cannot be had, is of
-  /// another version, or may be opened by other users (the text names the file).
+  /// `platform` must outlive it. Errors: an impossible option; there is no directory that only this user
+  /// can write, no /proc, or no memory or thread to be had (the text says which). May block.
   static Status make(
     Platform & platform, const FifoBandsOptions & options, std::shared_ptr<FifoBands> * bands);
   ~FifoBands() override;
 
-  const char * name() const noexcept override { return "fifo bands"; }
+  /// What is in force:
+  /// - "fifo bands": with all processes that use the same shared_name; findings() names those that are
+  ///   left out
+  /// - "fifo bands (this process only)": without a shared_name
+  /// - "fifo bands (refused)": the OS refused the last change of a priority, or all since the run
+  ///   priority was granted last; jobs run without an order by deadlines
+  /// Real-time safe.
+  const char * name() const noexcept override;
   Attributes above() const noexcept override;
   Status enter(Slot * slot) override;
   void leave(Slot slot) noexcept override;
@@ -61,19 +72,13 @@ public:
 private:
   static constexpr std::size_t kMaxThreads = 4096;
 
-  struct Seat
-  {
-    ThreadId thread = 0;   ///< 0: free
-    int32_t priority = 0;  ///< in force while it has no job; 0: not known
-  };
+  class Impl;
 
-  FifoBands(Platform & platform, std::unique_ptr<EdfMemory> memory, int run_priority);
+  FifoBands(Platform & platform, std::unique_ptr<Impl> impl, int run_priority);
 
   Platform & platform_;
   const int run_priority_;
-  const std::unique_ptr<Mutex> mutex_;  ///< protects all below; taken before the memory's lock
-  const std::unique_ptr<EdfMemory> memory_;
-  std::vector<Seat> seats_;  ///< room for kMaxThreads from the start
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rclrt_core

@@ -4,7 +4,7 @@
 /// The engine's platform on Linux: futexes, PI mutexes, sched_setattr, CLOCK_MONOTONIC.
 ///
 /// Stateless: all functions may be called from any thread; now(), wait(), wake_one(), apply() and
-/// the Mutex are real-time safe (no allocation, at most one system call; apply() at most four).
+/// the Mutex are real-time safe (no allocation, at most one system call; apply() at most five).
 #ifndef RCLRT_CORE__LINUX_PLATFORM_HPP_
 #define RCLRT_CORE__LINUX_PLATFORM_HPP_
 
@@ -36,6 +36,7 @@ public:
   int64_t current_preemptions() noexcept override;
   int cpu_count() noexcept override;
   int usable_cpus() noexcept override;
+  CpuSet usable_cpu_set() override;
   int apply(ThreadId thread, const Attributes & attributes) noexcept override;
   int read_back(ThreadId thread, Attributes * attributes) noexcept override;
   Finding explain(

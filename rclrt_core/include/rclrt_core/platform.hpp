@@ -32,6 +32,10 @@ namespace rclrt_core
 /// Kernel thread id; the number of the virtual thread when simulated.
 using ThreadId = int32_t;
 
+/// What apply() returns when the policy is in force, and the affinity as far as there are such CPUs: some or
+/// all of those that were asked for are offline or outside the cpuset. ENODEV; no other reason for it.
+constexpr int kCpusLeftOut = 19;
+
 /// A mutex with priority inheritance: who holds it runs at least as urgently as who waits for it.
 class Mutex
 {
@@ -90,9 +94,21 @@ public:
   virtual int cpu_count() noexcept = 0;
   /// Of these, those the calling thread may run on.
   virtual int usable_cpus() noexcept { return cpu_count(); }
+  /// Those that a thread of this process could be given: online and in the cpuset, whatever the affinity of
+  /// the calling thread. They may be others a moment later. For configuration time: may start a thread.
+  virtual CpuSet usable_cpu_set()
+  {
+    std::vector<int> all;
+    for (int cpu = 0; cpu < cpu_count(); ++cpu) {
+      all.push_back(cpu);
+    }
+    return CpuSet(all);
+  }
 
-  /// Put attributes in force on a thread of this process and read them back. Returns 0, or the
-  /// errno of the refusal, or EPROTO when what was read back differs. Does not allocate.
+  /// Put attributes in force on a thread of this process and read them back. CPUs that cannot be had are left
+  /// out (kCpusLeftOut); if none of them can be had the thread may use all that the process may use, as the
+  /// kernel does with a thread whose CPUs go offline. Returns 0, kCpusLeftOut, or the errno of the refusal, or
+  /// EPROTO when the policy that was read back differs. Does not allocate.
   virtual int apply(ThreadId thread, const Attributes & attributes) noexcept = 0;
   /// What is in force on a thread of this process now; 0 or errno. Does not allocate.
   virtual int read_back(ThreadId thread, Attributes * attributes) noexcept = 0;

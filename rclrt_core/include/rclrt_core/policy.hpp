@@ -22,12 +22,12 @@ public:
   virtual ~Policy() = default;
   /// A job with a smaller rank goes first. Real-time safe.
   virtual int64_t rank(const Job & job) const noexcept = 0;
-  /// "fifo", "fixed_priority" or "edf".
+  /// "first_come", "fixed_priority" or "edf".
   virtual const char * name() const noexcept = 0;
 };
 
 /// All ranks are equal: order of release.
-const Policy & fifo_policy() noexcept;
+const Policy & first_come_policy() noexcept;
 /// Larger Job::priority first. Rate- and deadline-monotonic are ways to choose the priorities,
 /// see priority_assignment.hpp.
 const Policy & fixed_priority_policy() noexcept;

@@ -12,52 +12,126 @@ namespace
 {
 
 constexpr uint32_t kNone = UINT32_MAX;
+// Between the priorities of jobs that wait, so that own jobs still have about ten places there.
+constexpr int32_t kRoomForOwn = 16;
+
+bool is_own(const EdfJob & job) noexcept { return job.thread != 0; }
 
 // Of two threads with the same deadline the later one has the job: the other was woken for it, and may
-// wait until the job after it.
+// wait until the job after it. All processes order by the same two numbers.
 bool goes_before(const EdfJob & a, const EdfJob & b) noexcept
 {
   return a.deadline_ns != b.deadline_ns ? a.deadline_ns < b.deadline_ns : a.arrival > b.arrival;
 }
 
-uint32_t index_of(const EdfTable & table, const EdfThread & who, uint32_t count) noexcept
+}  // namespace
+
+EdfTable::EdfTable(uint32_t runners, int32_t run_priority)
+: runners_(1), run_priority_(run_priority)
 {
-  for (uint32_t i = 0; i < count; ++i) {
-    if (table.jobs[i].who == who) {
+  set_runners(runners);
+  jobs_.reserve(std::size_t{2} * kMaxJobs);
+}
+
+void EdfTable::set_runners(uint32_t runners) noexcept
+{
+  runners_ = std::clamp<uint32_t>(runners, 1, kMaxJobs);
+}
+
+uint32_t EdfTable::index_of(int32_t thread) const noexcept
+{
+  for (uint32_t i = 0; thread != 0 && i < jobs_.size(); ++i) {
+    if (jobs_[i].thread == thread) {
       return i;
     }
   }
   return kNone;
 }
 
-void erase(EdfTable & table, uint32_t index) noexcept
+// There is room: who calls has made sure.
+void EdfTable::insert(const EdfJob & job) noexcept
 {
-  std::move(table.jobs + index + 1, table.jobs + table.count, table.jobs + index);
-  --table.count;
+  jobs_.insert(std::upper_bound(jobs_.begin(), jobs_.end(), job, goes_before), job);
+  own_count_ += is_own(job) ? 1 : 0;
 }
 
-uint32_t insert(EdfTable & table, const EdfJob & job) noexcept
+void EdfTable::erase(uint32_t index) noexcept
 {
-  EdfJob * const end = table.jobs + table.count;
-  EdfJob * const place = std::upper_bound(table.jobs, end, job, goes_before);
-  std::move_backward(place, end, end + 1);
-  *place = job;
-  ++table.count;
-  return static_cast<uint32_t>(place - table.jobs);
+  own_count_ -= is_own(jobs_[index]) ? 1 : 0;
+  jobs_.erase(jobs_.begin() + index);
 }
 
-// Of a job that waits: between its neighbours. At either end of the waiting ones only a quarter of what
-// is left is used up, since that is where jobs come and go. One that fits already is kept.
-int32_t waiting_priority(const EdfTable & table, uint32_t index) noexcept
+bool EdfTable::put(int32_t thread, int64_t deadline_ns, uint64_t arrival, int32_t priority) noexcept
 {
-  const int32_t highest = table.run_priority - 1;
-  const bool is_first = index == table.runners;
-  const bool is_last = index + 1 == table.count;
-  // Neighbours are below the line, but may be on their way across it.
-  const int32_t above =
-    is_first ? table.run_priority : std::min(table.jobs[index - 1].priority, table.run_priority);
-  const int32_t below = is_last ? 0 : std::min(table.jobs[index + 1].priority, highest);
-  const int32_t present = table.jobs[index].priority;
+  const uint32_t before = index_of(thread);
+  if (before != kNone) {
+    priority = jobs_[before].priority;
+    erase(before);
+  } else if (own_count_ == kMaxJobs) {
+    return false;
+  }
+  insert({deadline_ns, arrival, thread, 0, priority});
+  return true;
+}
+
+void EdfTable::remove(int32_t thread, int32_t * priority) noexcept
+{
+  const uint32_t index = index_of(thread);
+  if (index != kNone) {
+    *priority = jobs_[index].priority;
+    erase(index);
+  }
+}
+
+void EdfTable::replace_others(uint32_t process, const EdfCopy & copy) noexcept
+{
+  remove_others(process);
+  for (uint32_t i = 0; i < copy.count && jobs_.size() - own_count_ < kMaxJobs; ++i) {
+    const EdfPublished & job = copy.jobs[i];
+    insert({job.deadline_ns, job.arrival, 0, process, job.priority});
+  }
+}
+
+void EdfTable::remove_others(uint32_t process) noexcept
+{
+  const auto is_theirs = [process](const EdfJob & job) {
+    return !is_own(job) && job.process == process;
+  };
+  jobs_.erase(std::remove_if(jobs_.begin(), jobs_.end(), is_theirs), jobs_.end());
+}
+
+// Of an own job that waits: between its neighbours. At either end of the own ones only a quarter of what is left is used up, since that is where jobs come and go. One that fits already is kept.
+int32_t EdfTable::waiting_priority(uint32_t index) const noexcept
+{
+  const int32_t highest = run_priority_ - 1;
+  bool is_first = true;
+  bool is_last = true;
+  // Neighbours are below the line, but may be on their way across it. Own jobs come first: between those
+  // two the priority must be. Jobs of others in between count only as long as they leave room for more
+  // of ours, since they may say anything.
+  int32_t above = run_priority_;
+  int32_t below = 0;
+  for (uint32_t i = index; is_first && i > runners_; --i) {
+    if (is_own(jobs_[i - 1])) {
+      above = std::min(jobs_[i - 1].priority, run_priority_);
+      is_first = false;
+    }
+  }
+  for (uint32_t i = index + 1; is_last && i < jobs_.size(); ++i) {
+    if (is_own(jobs_[i])) {
+      below = std::min(jobs_[i].priority, highest);
+      is_last = false;
+    }
+  }
+  if (index > runners_ && !is_own(jobs_[index - 1])) {
+    const int32_t theirs = jobs_[index - 1].priority;
+    above = theirs < above && theirs - below >= kRoomForOwn ? theirs : above;
+  }
+  if (index + 1 < jobs_.size() && !is_own(jobs_[index + 1])) {
+    const int32_t theirs = jobs_[index + 1].priority;
+    below = theirs > below && above - theirs >= kRoomForOwn ? theirs : below;
+  }
+  const int32_t present = jobs_[index].priority;
   if (below < present && present < above) {
     return present;
   }
@@ -71,130 +145,77 @@ int32_t waiting_priority(const EdfTable & table, uint32_t index) noexcept
   return std::clamp(wanted, 1, highest);
 }
 
-// Give the job at `index` the priority of its place, if it has another. False: the thread is gone.
-bool settle(EdfTable & table, EdfHost & host, uint32_t index, int * error) noexcept
+// Give the own job at `index` the priority of its place, if it has another. False: the thread is gone.
+bool EdfTable::settle_one(EdfHost & host, uint32_t index, int * error) noexcept
 {
-  EdfJob & job = table.jobs[index];
-  const int32_t wanted =
-    index < table.runners ? table.run_priority : waiting_priority(table, index);
+  EdfJob & job = jobs_[index];
+  const int32_t wanted = index < runners_ ? run_priority_ : waiting_priority(index);
   if (job.priority == wanted) {
     return true;
   }
-  *error = host.set_priority(job.who, wanted);
+  *error = host.set_priority(job.thread, wanted);
   job.priority = *error == 0 ? wanted : 0;
   return *error != ESRCH;
 }
 
-// After one job has come, gone or moved: the one that has crossed the line. The first m have the run
-// priority, the others have not. Those that are found gone are removed, each at most once.
-void settle_others(EdfTable & table, EdfHost & host, const EdfJob * self) noexcept
+// After jobs have come, gone or moved: those that have crossed the line. The first m have the run
+// priority, the others have not. Own ones that are found gone are removed, each at most once.
+void EdfTable::settle_others(EdfHost & host, int32_t self) noexcept
 {
-  const auto is_self = [self](const EdfJob & job) { return self && job.who == self->who; };
-  for (uint32_t i = 0; i < table.count;) {
-    const bool runs = i < table.runners;
-    const EdfJob & job = table.jobs[i];
+  for (uint32_t i = 0; i < jobs_.size();) {
+    const bool runs = i < runners_;
+    const EdfJob & job = jobs_[i];
+    const bool is_settled = runs == (job.priority == run_priority_);
     int error = 0;
-    const bool is_settled = runs == (job.priority == table.run_priority) || is_self(job);
-    if (is_settled || settle(table, host, i, &error)) {
+    if (is_settled || job.thread == self || !is_own(job) || settle_one(host, i, &error)) {
       ++i;
     } else {
-      erase(table, i);
+      erase(i);
       i = 0;  // one more may have to be promoted
     }
   }
 }
 
-}  // namespace
-
-bool is_usable(const EdfTable & table) noexcept
+int EdfTable::settle(EdfHost & host, int32_t self, int32_t * priority) noexcept
 {
-  return table.runners > 0 && table.runners <= EdfTable::kMaxJobs && table.run_priority >= 2 &&
-         table.run_priority <= 98 && table.count <= EdfTable::kMaxJobs;
-}
-
-bool is_sound(const EdfTable & table) noexcept
-{
-  if (!is_usable(table)) {
-    return false;
-  }
-  for (uint32_t i = 0; i < table.count; ++i) {
-    const EdfJob & job = table.jobs[i];
-    if (
-      job.who.thread <= 0 || job.who.process <= 0 || job.priority < 0 ||
-      job.priority > table.run_priority || (i > 0 && goes_before(job, table.jobs[i - 1])) ||
-      index_of(table, job.who, i) != kNone) {
-      return false;
-    }
-  }
-  return true;
-}
-
-void clear(EdfTable & table, uint32_t runners, int32_t run_priority) noexcept
-{
-  table.runners = std::clamp<uint32_t>(runners, 1, EdfTable::kMaxJobs);
-  table.run_priority = run_priority;
-  table.count = 0;
-  table.reserved = 0;
-  table.arrivals = 0;
-}
-
-int start(
-  EdfTable & table, EdfHost & host, const EdfThread & who, int64_t deadline_ns,
-  int32_t * priority) noexcept
-{
-  const uint32_t before = index_of(table, who, table.count);
-  if (before != kNone) {
-    *priority = table.jobs[before].priority;
-    erase(table, before);
-  } else if (table.count == EdfTable::kMaxJobs) {
-    remove_dead(table, host, who);
-    if (table.count == EdfTable::kMaxJobs) {
-      return ENOSPC;
-    }
-  }
-  const EdfJob job{deadline_ns, table.arrivals++, who, *priority};
-  uint32_t index = insert(table, job);
-  if (index >= table.runners) {
-    // Somebody who will never run again may keep it from running. One look at a time is enough.
-    const EdfJob & suspect = table.jobs[job.arrival % table.runners];
-    if (!suspect.who.is_of_the_process_of(who) && !host.is_alive(suspect.who)) {
-      erase(table, static_cast<uint32_t>(job.arrival % table.runners));
-      --index;
-    }
-  }
-  // Whoever loses its CPU for this job does so before it is woken: there is a CPU for it to go to. But
-  // a thread that lowers itself does it last, so that it is not preempted on the way.
+  // The thread that loses its CPU for this job does so before the job's own is woken: there is a CPU for
+  // it to go to.
+  settle_others(host, self == 0 ? -1 : self);
   int error = 0;
-  settle_others(table, host, &job);
-  index = index_of(table, who, table.count);
-  settle(table, host, index, &error);
-  *priority = table.jobs[index].priority;
-  if (error != 0) {
-    erase(table, index);
-    settle_others(table, host, nullptr);
+  if (const uint32_t index = index_of(self); index != kNone) {
+    settle_one(host, index, &error);
+    *priority = jobs_[index].priority;
+    if (error != 0) {
+      erase(index);
+      settle_others(host, -1);
+    }
+  }
+  for (uint32_t i = 0; i < jobs_.size(); ++i) {
+    if (!is_own(jobs_[i]) && (i < runners_) != (jobs_[i].priority == run_priority_)) {
+      host.is_wrong(jobs_[i].process);
+    }
   }
   return error;
 }
 
-void stop(EdfTable & table, EdfHost & host, const EdfThread & who, int32_t * priority) noexcept
+uint32_t EdfTable::own(EdfPublished * jobs) const noexcept
 {
-  const uint32_t index = index_of(table, who, table.count);
-  if (index == kNone) {
-    return;
+  uint32_t count = 0;
+  for (const EdfJob & job : jobs_) {
+    if (is_own(job) && count < EdfCopy::kMaxJobs) {
+      jobs[count++] = {job.deadline_ns, job.arrival, job.priority};
+    }
   }
-  *priority = table.jobs[index].priority;
-  erase(table, index);
-  settle_others(table, host, nullptr);
+  return count;
 }
 
-void remove_dead(EdfTable & table, EdfHost & host, const EdfThread & us) noexcept
+uint32_t EdfTable::process_in_the_way_of(int32_t thread, uint64_t turn) const noexcept
 {
-  EdfJob * const end =
-    std::remove_if(table.jobs, table.jobs + table.count, [&](const EdfJob & job) {
-      return !job.who.is_of_the_process_of(us) && !host.is_alive(job.who);
-    });
-  table.count = static_cast<uint32_t>(end - table.jobs);
-  settle_others(table, host, nullptr);
+  const uint32_t index = index_of(thread);
+  if (index == kNone || index < runners_) {
+    return 0;
+  }
+  return jobs_[turn % runners_].process;  // 0 for own jobs
 }
 
 }  // namespace rclrt_core

@@ -55,7 +55,7 @@ public:
   {
     const rclrt_core::Publication publication;
     const auto inboxes = matched();
-    if (inboxes.empty() || has_remote_subscriptions(inboxes.size())) {
+    if (inboxes.empty() || has_remote_subscriptions(inboxes.counted())) {
       publish_message(message.get());
     }
     hand_over(inboxes, std::move(message));
@@ -79,7 +79,7 @@ public:
   {
     const rclrt_core::Publication publication;
     const auto inboxes = matched();
-    if (inboxes.empty() || has_remote_subscriptions(inboxes.size())) {
+    if (inboxes.empty() || has_remote_subscriptions(inboxes.counted())) {
       publish_bytes(message);
     }
     if (!inboxes.empty()) {

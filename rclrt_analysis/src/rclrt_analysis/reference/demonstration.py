@@ -33,20 +33,26 @@ def complain(text: str, status: int) -> int:
     return status
 
 
-def title_of(scenario: Mapping[str, Any], arguments: argparse.Namespace) -> str:
+def title_of(
+    scenario: Mapping[str, Any], arguments: argparse.Namespace, done: study.Study
+) -> str:
     """Return what the table shows."""
     path = scenario.get("hot_path")
     cpus = f"CPUs {arguments.cpus}" if arguments.cpus else "all CPUs"
     work = "" if arguments.work is None else f", {arguments.work:g} ms of work"
     what = (
-        f"hot path, ms: data received from {' or '.join(path['roots'])} to start of {path['sink']}"
+        f"hot path, ms: data {RECEIVED[done.reception_stamp]} from {' or '.join(path['roots'])} "
+        f"to start of {path['sink']}"
         if path
         else "response times of all timers, ms"
     )
     processes = "a process each" if arguments.one_process_per_node else "one process"
-    return f"{scenario['name']}: {len(scenario['nodes'])} nodes, {processes}, {cpus}{work}; {what}"
+    nodes = f"{len(scenario['nodes'])} nodes, {processes}, {cpus}{work}"
+    return f"{scenario['name']}: {nodes}, {done.rmw or 'no RMW'}; {what}"
 
 
+# What has happened to a message at its time of reception.
+RECEIVED = {"arrival": "received", "take": "taken", "unknown": "received or taken"}
 BUSY_CPUS = 0.1
 # What a real-time executor may add to the ideal at the 99th percentile.
 TARGET_EXECUTOR = "preemptive_hot"
@@ -61,6 +67,8 @@ def number_of_cpus(cpus: str | None) -> int:
 def verdict_of(done: study.Study) -> str | None:
     """Return how the executor that puts the hot path first compares with the ideal."""
     ideal_ms = done.transport.ideal_ms
+    if done.reception_stamp != "arrival":
+        return None
     for measurement in done.measurements:
         p99_ms = measurement.percentile(0.99)
         if measurement.executor == TARGET_EXECUTOR and ideal_ms and p99_ms is not None:
@@ -89,6 +97,18 @@ def notes_of(done: study.Study) -> list[str]:
             f"ideal: {transport.least_work_ms:.2f} ms of work on the critical path + "
             f"{transport.total_ms:.2f} ms of transport (median of {transport.samples} without "
             "work)."
+        )
+    if done.rmw and done.reception_stamp != "arrival":
+        when = "stamps messages" if done.reception_stamp == "take" else "may stamp messages"
+        notes.append(
+            f"{done.rmw} {when} when they are taken, not when they arrive: what data waits for at "
+            "the beginning of the hot path is in no figure, and a row may be better than its "
+            "ideal. Do not compare these figures with those of an RMW that stamps at arrival."
+        )
+    if any(m.deadline_scheduler and m.deadlines_stop for m in done.measurements):
+        notes.append(
+            f"*: {done.rmw} carries no publication numbers, so the deadline of a message does not "
+            "reach another process. Callbacks that such a message releases ran without it."
         )
     notes += [text for text in (verdict_of(done), to_end_of(done)) if text]
     notes.append(
@@ -154,7 +174,7 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
     about.update(study.describe(done, program.iterations_per_ms))
     about["cpus_used"] = arguments.cpus or "all"
     about["one_process_per_node"] = arguments.one_process_per_node
-    title = title_of(scenario, arguments)
+    title = title_of(scenario, arguments, done)
     notes = notes_of(done)
     ideal_ms = done.transport.ideal_ms
     print(table.make_table(title, done.measurements, ideal_ms, notes), flush=True)

@@ -43,12 +43,18 @@ class Measurement:
     worst: tuple[float, list[Report]] | None = None
     """Latency of the worst sample, ms, and the reports of its slice."""
     rmw: str = ""
+    reception_stamp: str = "arrival"
+    """What the time of reception of a message is with this RMW: "arrival", "take" or "unknown"."""
+    deadlines_stop: bool = False
+    """There were several processes, and deadlines of messages do not get from one to another."""
 
     def add(self, reports: list[Report]) -> None:
         """Merge one slice: the reports of all processes of one run."""
         first = reports[0]
         self.policy = first["policy"]
         self.rmw = first["rmw"]
+        self.reception_stamp = first["reception_stamp"]
+        self.deadlines_stop = len(reports) > 1 and not first["numbers_publications"]
         self.measured_s += (first["measured_to_ns"] - first["measured_from_ns"]) / 1e9
         worst_before = self.worst[0] if self.worst else -1.0
         rss_mib = 0.0
@@ -112,7 +118,10 @@ class Measurement:
         return 100.0 * self.cpu_s / self.measured_s if self.measured_s > 0 else None
 
     def attributes_text(self) -> str:
-        """Return what was really in force, e.g. "fifo 56-80", or what ordered by deadline."""
+        """Return what was really in force, e.g. "fifo 56-80", or what ordered by deadline.
+
+        With "*", if the deadlines of messages ended where another process began.
+        """
         texts = []
         for policy in sorted({policy for policy, _ in self.in_force}):
             priorities = sorted(p for name, p in self.in_force if name == policy)
@@ -125,4 +134,6 @@ class Measurement:
                 else f"{policy} {low}-{high}"
             )
         text = self.deadline_scheduler or ", ".join(texts) or "-"
+        if self.deadline_scheduler and self.deadlines_stop:
+            text += "*"
         return text if self.attributes_in_force else f"{text} REFUSED"

@@ -76,6 +76,16 @@ class Study:
     others_cpus: float = 0.0
     """How many CPUs other programs kept busy meanwhile, on average."""
 
+    @property
+    def rmw(self) -> str:
+        """The RMW implementation that all programs used; empty if none has run."""
+        return next((m.rmw for m in self.measurements if m.rmw), "")
+
+    @property
+    def reception_stamp(self) -> str:
+        """What its time of reception is."""
+        return next((m.reception_stamp for m in self.measurements if m.rmw), "unknown")
+
 
 def _median(values: list[float]) -> float | None:
     return percentile(sorted(values), 0.5)
@@ -186,7 +196,8 @@ def describe(study: Study, iterations_per_ms: float) -> dict[str, Any]:
         "warm_up_s": WARM_UP_S,
         "cpus_busy_with_other_programs": round(study.others_cpus, 3),
         "measured_s": {m.executor: round(m.measured_s, 3) for m in study.measurements},
-        "rmw": next((m.rmw for m in study.measurements if m.rmw), None),
+        "rmw": study.rmw or None,
+        "reception_stamp": study.reception_stamp,
         "work_iterations_per_ms": round(iterations_per_ms),
         "critical_path_work_ms": transport.critical_path_work_ms,
         "hot_path_work_ms": transport.hot_path_work_ms,

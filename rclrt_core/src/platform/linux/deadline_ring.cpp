@@ -4,17 +4,20 @@
 #include "rclrt_core/deadline_ring.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
-#include "platform/linux/own_file.hpp"
+#include "platform/linux/other_process.hpp"
+#include "platform/linux/roll.hpp"
+#include "platform/linux/sealed_memory.hpp"
 
 namespace rclrt_core
 {
@@ -23,8 +26,16 @@ namespace
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "processes share the words");
 
-// Of the layout: raise the version with every change.
-const char * const kName = "rclrt_deadlines_1";
+using linux_platform::Descriptor;
+using linux_platform::OtherProcess;
+using linux_platform::OwnDirectory;
+using linux_platform::ProcessFacts;
+using linux_platform::Roll;
+using linux_platform::RollEntry;
+using linux_platform::SealedMemory;
+
+const char * const kName = "rclrt_deadlines";
+constexpr uint32_t kVersion = 2;                // of the layout: raise it with every change
 constexpr uint64_t kSeed = 0x72636c72746564f1;  // so that no entry of zeros matches its hash
 
 std::atomic<DeadlineRing *> ring_of_process{nullptr};
@@ -39,55 +50,89 @@ uint64_t mix(uint64_t value) noexcept
   return value ^ (value >> 33);
 }
 
-Status failed(const std::string & path, const char * what)
+// One process at a time looks for the memory or makes it, for at most about a second.
+Status lock(const OwnDirectory & directory, Descriptor * file)
 {
-  return Status::error(path + ": " + what + ": " + std::generic_category().message(errno));
+  const char * const name = "lock";
+  const std::string path = directory.path() + "/" + name;
+  *file = Descriptor(openat(
+    directory.descriptor(), name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+  if (!file->is_open()) {
+    return Status::error(path + ": opening: " + std::generic_category().message(errno));
+  }
+  for (int i = 0; i < 1000; ++i) {
+    if (flock(file->get(), LOCK_EX | LOCK_NB) == 0) {
+      return {};
+    }
+    usleep(1000);
+  }
+  return Status::error(path + ": another program has it locked; let it go on, or end it");
 }
 
 }  // namespace
 
-Status DeadlineRing::open(const std::string & name, std::unique_ptr<DeadlineRing> * ring)
+struct DeadlineRing::Impl
 {
-  if (name.empty() || name.size() > 100 || name.find('/') != std::string::npos) {
-    return Status::error(
-      "'" + name + "' cannot be the name of shared memory: 1 to 100 bytes, no '/'");
-  }
-  const std::string path = "/dev/shm/" + name + "." + std::to_string(geteuid());
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (descriptor < 0) {
-    return failed(path, "opening");
-  }
-  constexpr std::size_t kBytes = sizeof(Entry) * kEntries;
-  struct stat status{};
-  Status result;
-  void * memory = MAP_FAILED;
-  // Who is first makes it, and it does no harm if two do.
-  if (fstat(descriptor, &status) != 0) {
-    result = failed(path, "asking for its size");
-  } else if (Status own = linux_platform::check_own_file(path, status); !own.ok()) {
-    result = std::move(own);
-  } else if (status.st_size != 0 && status.st_size != static_cast<off_t>(kBytes)) {
-    result = Status::error(
-      path + ": " + std::to_string(status.st_size) + " bytes, but must be " +
-      std::to_string(kBytes) + ": it is not ours; remove it");
-  } else if (const int error = posix_fallocate(descriptor, 0, kBytes); error != 0) {
-    errno = error;
-    result = failed(path, "making room");
-  } else {
-    memory =
-      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
-    if (memory == MAP_FAILED) {
-      result = failed(path, "mapping");
+  ~Impl() { roll.remove(roll.own()); }
+
+  // Of a process with the same rights, and of the oldest: all find the same.
+  bool adopt(const ProcessFacts & self)
+  {
+    std::vector<RollEntry> entries = roll.entries();
+    std::sort(entries.begin(), entries.end(), [](const RollEntry & a, const RollEntry & b) {
+      return std::tie(a.born, a.process) < std::tie(b.born, b.process);
+    });
+    for (const RollEntry & entry : entries) {
+      OtherProcess other;
+      if (!OtherProcess::open(entry.process, entry.born, &other)) {
+        roll.remove(entry.file);
+      } else if (
+        entry.version == kVersion && other.facts().user == self.user &&
+        other.facts().may_raise == self.may_raise &&
+        SealedMemory::adopt(other.folder(), entry.descriptors[0], kBytes, true, &memory) ==
+          SealedMemory::Adopted::kYes) {
+        return true;
+      }
     }
+    return false;
   }
-  close(descriptor);
-  if (result.ok()) {
-    ring->reset(new DeadlineRing(static_cast<Entry *>(memory)));
-  }
-  return result;
+
+  static constexpr std::size_t kBytes = sizeof(Entry) * kEntries;
+  Roll roll;
+  SealedMemory memory;
+};
+
+DeadlineRing::DeadlineRing(std::unique_ptr<Impl> impl)
+: impl_(std::move(impl)), entries_(static_cast<Entry *>(impl_->memory.data()))
+{
 }
 
-DeadlineRing::~DeadlineRing() { munmap(entries_, sizeof(Entry) * kEntries); }
+DeadlineRing::~DeadlineRing() = default;
+
+Status DeadlineRing::open(const std::string & name, std::unique_ptr<DeadlineRing> * ring)
+{
+  auto impl = std::make_unique<Impl>();
+  ProcessFacts self;
+  Descriptor locked;
+  Status status = Roll::open(name, kVersion, OwnDirectory::places(), &impl->roll);
+  if (status.ok() && !OtherProcess::facts_of_self(&self)) {
+    status = Status::error("/proc/self: cannot be read; mount /proc");
+  }
+  if (status.ok()) {
+    status = lock(impl->roll.directory(), &locked);
+  }
+  if (status.ok() && !impl->adopt(self)) {
+    status = SealedMemory::make(
+      "rclrt_deadlines", Impl::kBytes, SealedMemory::Writers::kEverybody, &impl->memory);
+  }
+  if (status.ok()) {
+    status = impl->roll.add(self.born, impl->memory.descriptor(), -1);
+  }
+  if (status.ok()) {
+    ring->reset(new DeadlineRing(std::move(impl)));
+  }
+  return status;
+}
 
 DeadlineRing * DeadlineRing::of_process() noexcept
 {
@@ -154,10 +199,11 @@ std::optional<TimePoint> DeadlineRing::find(
   for (std::size_t i = 0; i < 5; ++i) {
     words[i] = entry.words[i].load(std::memory_order_relaxed);
   }
+  // A time before the machine started is none: nobody has to compute with it.
+  const auto deadline_ns = static_cast<int64_t>(words[3]);
   const bool is_it = words[0] == key.id[0] && words[1] == key.id[1] && words[2] == key.number &&
-                     words[4] == hash(key, words[3]);
-  return is_it ? std::optional<TimePoint>(time_point_of(static_cast<int64_t>(words[3])))
-               : std::nullopt;
+                     words[4] == hash(key, words[3]) && deadline_ns >= 0;
+  return is_it ? std::optional<TimePoint>(time_point_of(deadline_ns)) : std::nullopt;
 }
 
 }  // namespace rclrt_core

@@ -75,7 +75,7 @@ std::string why_eperm(const Attributes & attributes, rlim_t rtprio)
   return "The thread belongs to another user: CAP_SYS_NICE is needed";
 }
 
-std::string why(const Attributes & attributes, int error_number)
+std::string why(const Attributes & attributes, int error_number, const CpuSet & usable)
 {
   const std::string cpus = attributes.cpu_affinity.to_string();
   switch (error_number) {
@@ -93,8 +93,7 @@ std::string why(const Attributes & attributes, int error_number)
         return "The kernel wants 1024 ns <= runtime <= deadline <= period, and the period between "
                "kernel.sched_deadline_period_min_us and kernel.sched_deadline_period_max_us";
       }
-      return "A value is out of range" +
-             (cpus.empty() ? "" : ", or none of the CPUs " + cpus + " is online and in the cpuset");
+      return "A value is out of range";
     case ESRCH:
       return "The thread has ended";
     case ENOTSUP:
@@ -104,11 +103,12 @@ std::string why(const Attributes & attributes, int error_number)
       return "The deadline scheduler has no room for one more: such jobs run without (told "
              "once). Have fewer threads with ext callbacks on the machine";
     case EPROTO:
-      return "The kernel accepted it, but something else is in force" +
-             (cpus.empty() ? std::string()
-                           : ": some of the CPUs " + cpus +
-                               " are offline or outside the cpuset "
-                               "(taskset -p; cpuset.cpus of the control group)");
+      return "The kernel accepted it, but something else is in force";
+    case kCpusLeftOut:
+      return "In force without some or all of the CPUs " + cpus + ": the process may use " +
+             usable.to_string() +
+             ". Switch the others on (/sys/devices/system/cpu/cpu*/online), or widen the cpuset "
+             "(cpuset.cpus of the control group; container: --cpuset-cpus)";
     default:
       return "";
   }
@@ -140,7 +140,8 @@ void check_throttling(std::vector<Finding> * findings)
        " us (kernel.sched_rt_runtime_us is " + std::to_string(runtime_us) + ")",
      0,
      "Harmless as long as they sleep for that share. Else: sysctl kernel.sched_rt_runtime_us=-1; "
-     "since Linux 6.12 also /sys/kernel/debug/sched/fair_server/cpu*/runtime"});
+     "since Linux 6.12 also /sys/kernel/debug/sched/fair_server/cpu*/runtime",
+     Severity::kNote});
 }
 
 void check_governors(int cpu_count, std::vector<Finding> * findings)
@@ -157,7 +158,7 @@ void check_governors(int cpu_count, std::vector<Finding> * findings)
     findings->push_back(
       {kMachine,
        "CPUs " + CpuSet(cpus).to_string() + " change their speed (governor " + governor + ")", 0,
-       "For steady latencies: cpupower frequency-set -g performance"});
+       "For steady latencies: cpupower frequency-set -g performance", Severity::kNote});
   }
 }
 
@@ -167,7 +168,8 @@ Finding LinuxPlatform::explain(
   const std::string & subject, const Attributes & attributes, int error_number)
 {
   return {
-    subject, "asked for " + to_string(attributes), error_number, why(attributes, error_number)};
+    subject, "asked for " + to_string(attributes), error_number,
+    why(attributes, error_number, error_number == kCpusLeftOut ? usable_cpu_set() : CpuSet())};
 }
 
 std::vector<Finding> LinuxPlatform::check_system(bool wants_realtime)

@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <thread>
 
 #include "platform/linux/sched_attr.hpp"
 
@@ -160,6 +161,40 @@ int LinuxPlatform::usable_cpus() noexcept
   return error == 0 ? static_cast<int>(here.cpu_affinity.cpus().size()) : cpu_count();
 }
 
+// The kernel tells nobody which CPUs a thread could be given, but takes no others when it is asked for all.
+CpuSet LinuxPlatform::usable_cpu_set()
+{
+  CpuSet usable;
+  std::thread([this, &usable] {
+    const ThreadId self = current_thread();
+    // Where it is forbidden to ask, the affinity that was inherited is what may be used.
+    (void)linux_platform::set_affinity_to_all(self);
+    (void)linux_platform::get_affinity(self, &usable);
+  }).join();
+  return usable;
+}
+
+namespace
+{
+
+/// Returns 0, kCpusLeftOut or errno.
+int give_cpus(ThreadId thread, const CpuSet & cpus) noexcept
+{
+  const int error = linux_platform::set_affinity(thread, cpus);
+  if (error == EINVAL) {
+    const int no_error = linux_platform::set_affinity_to_all(thread);
+    return no_error != 0 ? no_error : kCpusLeftOut;
+  }
+  if (error != 0) {
+    return error;
+  }
+  CpuSet in_force;
+  const int unreadable = linux_platform::get_affinity(thread, &in_force);
+  return unreadable != 0 ? unreadable : in_force == cpus ? 0 : kCpusLeftOut;
+}
+
+}  // namespace
+
 int LinuxPlatform::apply(ThreadId thread, const Attributes & attributes) noexcept
 {
   const bool has_policy = attributes.policy != SchedulingPolicy::kUnchanged;
@@ -170,29 +205,22 @@ int LinuxPlatform::apply(ThreadId thread, const Attributes & attributes) noexcep
   // becomes one, and gets a narrow one after it has ceased to be one.
   const bool affinity_first = attributes.policy == SchedulingPolicy::kDeadline;
   if (has_affinity && affinity_first) {
-    affinity_error = linux_platform::set_affinity(thread, attributes.cpu_affinity);
+    affinity_error = give_cpus(thread, attributes.cpu_affinity);
   }
   if (has_policy) {
     policy_error = linux_platform::set_policy(thread, attributes);
   }
   if (has_affinity && !affinity_first) {
-    affinity_error = linux_platform::set_affinity(thread, attributes.cpu_affinity);
+    affinity_error = give_cpus(thread, attributes.cpu_affinity);
   }
-  if (policy_error != 0 || affinity_error != 0) {
-    return policy_error != 0 ? policy_error : affinity_error;
-  }
-
-  Attributes in_force = attributes;
-  if (has_policy) {
+  if (has_policy && policy_error == 0) {
+    Attributes in_force = attributes;
     policy_error = linux_platform::get_policy(thread, &in_force);
+    if (policy_error == 0 && in_force != attributes) {
+      policy_error = EPROTO;
+    }
   }
-  if (has_affinity) {
-    affinity_error = linux_platform::get_affinity(thread, &in_force.cpu_affinity);
-  }
-  if (policy_error != 0 || affinity_error != 0) {
-    return policy_error != 0 ? policy_error : affinity_error;
-  }
-  return in_force == attributes ? 0 : EPROTO;
+  return policy_error != 0 ? policy_error : affinity_error;
 }
 
 int LinuxPlatform::read_back(ThreadId thread, Attributes * attributes) noexcept

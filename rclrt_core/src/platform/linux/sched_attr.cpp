@@ -145,6 +145,13 @@ int set_affinity(ThreadId thread, const CpuSet & cpus) noexcept
   return errno_of(syscall(SYS_sched_setaffinity, thread, sizeof(words), words.data()));
 }
 
+int set_affinity_to_all(ThreadId thread) noexcept
+{
+  CpuSet::Words all;
+  all.fill(~uint64_t{0});
+  return set_affinity(thread, CpuSet::from_words(all));
+}
+
 int get_affinity(ThreadId thread, CpuSet * cpus) noexcept
 {
   CpuSet::Words words{};

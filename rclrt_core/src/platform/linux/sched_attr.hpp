@@ -23,8 +23,11 @@ int set_policy(ThreadId thread, const Attributes & attributes) noexcept;
 /// this project does not know is reported as kOther.
 int get_policy(ThreadId thread, Attributes * attributes) noexcept;
 
-/// Return 0 or errno.
+/// Return 0 or errno. Of the CPUs that are asked for the kernel takes those that are online and in the
+/// cpuset; EINVAL if there is none.
 int set_affinity(ThreadId thread, const CpuSet & cpus) noexcept;
+/// All that the kernel would take.
+int set_affinity_to_all(ThreadId thread) noexcept;
 int get_affinity(ThreadId thread, CpuSet * cpus) noexcept;
 
 }  // namespace rclrt_core::linux_platform

@@ -128,31 +128,40 @@ private:
 class Outbox
 {
 public:
-  /// An immutable list, shared: looking at it while publishing costs one reference count.
+  using List = std::vector<std::shared_ptr<Inbox>>;
+
+  struct Matched
+  {
+    List inboxes;
+    /// How many of them the middleware counts among the publisher's subscriptions.
+    std::size_t counted = 0;
+  };
+
+  /// Immutable and shared: looking at it while publishing costs one reference count.
   class Inboxes
   {
   public:
-    using List = std::vector<std::shared_ptr<Inbox>>;
     Inboxes() = default;
-    explicit Inboxes(std::shared_ptr<const List> list) : list_(std::move(list)) {}
+    explicit Inboxes(std::shared_ptr<const Matched> matched) : matched_(std::move(matched)) {}
     bool empty() const noexcept { return size() == 0; }
-    std::size_t size() const noexcept { return list_ ? list_->size() : 0; }
-    List::const_iterator begin() const { return list_->begin(); }
-    List::const_iterator end() const { return list_->end(); }
+    std::size_t size() const noexcept { return matched_ ? matched_->inboxes.size() : 0; }
+    std::size_t counted() const noexcept { return matched_ ? matched_->counted : 0; }
+    List::const_iterator begin() const { return matched_->inboxes.begin(); }
+    List::const_iterator end() const { return matched_->inboxes.end(); }
 
   private:
-    std::shared_ptr<const List> list_;
+    std::shared_ptr<const Matched> matched_;
   };
 
   explicit Outbox(const Gid & gid);
   Inboxes inboxes() const;
-  void set_inboxes(Inboxes::List inboxes);
+  void set_inboxes(Matched matched);
   const Gid & gid() const noexcept { return gid_; }
 
 private:
   const Gid gid_;
   std::unique_ptr<rclrt_core::Mutex> mutex_;
-  std::shared_ptr<const Inboxes::List> inboxes_;
+  std::shared_ptr<const Matched> matched_;
 };
 
 template <typename M>
@@ -179,6 +188,8 @@ public:
     std::string topic;
     std::type_index type;
     QoS qos;
+    /// Of a subscription: whether the middleware counts it as matched with publishers of its context.
+    bool is_counted = true;
   };
 
   void add(const Endpoint & endpoint, const std::shared_ptr<Inbox> & inbox);

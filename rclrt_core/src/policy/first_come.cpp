@@ -8,18 +8,18 @@ namespace rclrt_core
 namespace
 {
 
-class Fifo final : public Policy
+class FirstCome final : public Policy
 {
 public:
   int64_t rank(const Job &) const noexcept override { return 0; }
-  const char * name() const noexcept override { return "fifo"; }
+  const char * name() const noexcept override { return "first_come"; }
 };
 
 }  // namespace
 
-const Policy & fifo_policy() noexcept
+const Policy & first_come_policy() noexcept
 {
-  static const Fifo policy;
+  static const FirstCome policy;
   return policy;
 }
 

@@ -1,0 +1,43 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// An open file that is closed with its owner.
+#ifndef RCLRT_CORE__PLATFORM__LINUX__DESCRIPTOR_HPP_
+#define RCLRT_CORE__PLATFORM__LINUX__DESCRIPTOR_HPP_
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace rclrt_core::linux_platform
+{
+
+class Descriptor
+{
+public:
+  explicit Descriptor(int descriptor = -1) noexcept : descriptor_(descriptor) {}
+  ~Descriptor()
+  {
+    if (descriptor_ >= 0) {
+      close(descriptor_);
+    }
+  }
+  Descriptor(Descriptor && other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Descriptor & operator=(Descriptor && other) noexcept
+  {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  Descriptor(const Descriptor &) = delete;
+  Descriptor & operator=(const Descriptor &) = delete;
+
+  int get() const noexcept { return descriptor_; }
+  bool is_open() const noexcept { return descriptor_ >= 0; }
+
+private:
+  int descriptor_;
+};
+
+}  // namespace rclrt_core::linux_platform
+
+#endif  // RCLRT_CORE__PLATFORM__LINUX__DESCRIPTOR_HPP_

@@ -1,0 +1,229 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What another RMW than rmw_fastrtps_cpp does otherwise, by a stub that behaves like it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fixture.hpp"
+#include "rcl_interfaces/msg/log.hpp"
+#include "rclrt_config/middleware.hpp"
+#include "rclrt_core/linux_platform.hpp"
+#include "rmw_in_use.hpp"
+#include "stub_rmw.hpp"
+
+namespace rclrt_rcl
+{
+namespace
+{
+
+using rcl_interfaces::msg::Log;
+using rclrt_core::Attributes;
+using rclrt_core::SchedulingPolicy;
+using stub_rmw::Behaviour;
+using testing::HasSubstr;
+using testing::Not;
+using namespace std::chrono_literals;
+
+Attributes fifo(int priority)
+{
+  Attributes attributes;
+  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.priority = priority;
+  return attributes;
+}
+
+class OtherMiddleware : public ::testing::TestWithParam<Behaviour>
+{
+protected:
+  OtherMiddleware() { stub_rmw::behave_as(GetParam()); }
+  ~OtherMiddleware() override { stub_rmw::behave_as({}); }
+
+  /// A context, a node that takes messages by pointer, and an executor.
+  struct Process
+  {
+    explicit Process(const std::string & name, const rclrt_core::Policy * policy = nullptr)
+    {
+      NodeOptions node_options;
+      node_options.context = context;
+      node_options.use_intra_process = true;
+      node = std::make_shared<Node>(name, node_options);
+      PreemptiveExecutorOptions executor_options;
+      executor_options.context = context;
+      if (policy != nullptr) {
+        executor_options.policy = policy;
+      }
+      executor = std::make_unique<PreemptiveExecutor>(executor_options);
+      executor->add_node(node);
+    }
+
+    std::string findings() const
+    {
+      std::string text;
+      for (const auto & finding : executor->findings()) {
+        text += to_string(finding) + "\n";
+      }
+      return text;
+    }
+
+    std::shared_ptr<Context> context = Context::make();
+    std::shared_ptr<Node> node;
+    std::unique_ptr<PreemptiveExecutor> executor;
+  };
+
+  static bool has_realtime_permission()
+  {
+    rclrt_core::LinuxPlatform platform;
+    Attributes before;
+    return platform.read_back(platform.current_thread(), &before) == 0 &&
+           platform.apply(platform.current_thread(), fifo(1)) == 0 &&
+           platform.apply(platform.current_thread(), before) == 0;
+  }
+
+  /// Those of the middleware, as the stub names them, that have this priority; -1 if there is none at all.
+  static int raised_to(int priority)
+  {
+    rclrt_core::LinuxPlatform platform;
+    int all = 0;
+    int raised = 0;
+    for (const auto & [id, name] : platform.threads()) {
+      const auto & names = GetParam().threads;
+      const bool is_one = names.empty()
+                            ? rclrt_rcl::detail::rmw_in_use().owns_thread(name)
+                            : std::find(names.begin(), names.end(), name) != names.end();
+      Attributes now;
+      if (is_one && platform.read_back(id, &now) == 0) {
+        ++all;
+        raised += now.priority == priority ? 1 : 0;
+      }
+    }
+    return all == 0 ? -1 : raised;
+  }
+};
+
+TEST_P(OtherMiddleware, a_remote_gets_what_a_local_subscription_that_ignores_gets_by_pointer)
+{
+  Process here("here");
+  Process there("there");
+  std::vector<uint32_t> near;
+  std::vector<uint32_t> far;
+  SubscriptionOptions ignores;
+  ignores.ignore_local_publications = true;
+  auto local = here.node->create_subscription<Log>(
+    "t", 10, [&](const Log & m) { near.push_back(m.line); }, ignores);
+  auto remote =
+    there.node->create_subscription<Log>("t", 10, [&](const Log & m) { far.push_back(m.line); });
+  auto publisher = here.node->create_publisher<Log>("t", 10);
+  ASSERT_TRUE(wait_for([&] { return remote->publisher_count() == 1; }));
+  const std::size_t counted = rclrt_rcl::detail::rmw_in_use().counts_readers_that_ignore ? 2 : 1;
+  ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == counted; }));
+  for (uint32_t line = 1; line <= 5; ++line) {
+    Log message;
+    message.line = line;
+    publisher->publish(message);
+  }
+  const std::vector<uint32_t> all = {1, 2, 3, 4, 5};
+  EXPECT_TRUE(spin_until(*there.executor, [&] { return far.size() == all.size(); }));
+  EXPECT_EQ(far, all);
+  EXPECT_TRUE(spin_until(*here.executor, [&] { return near.size() == all.size(); }));
+  here.executor->spin_all(10ms);  // nor a second time
+  EXPECT_EQ(near, all);
+}
+
+TEST_P(OtherMiddleware, threads_that_are_known_are_raised_and_a_finding_says_so_of_others)
+{
+  if (!has_realtime_permission()) {
+    GTEST_SKIP() << "skipped: real-time scheduling is refused here";
+  }
+  Process process("node");
+  TimerOptions urgent;
+  urgent.scheduling.attributes = fifo(10);
+  auto timer = process.node->create_wall_timer(1ms, [] {}, urgent);
+  const Spinning spinning(*process.executor);
+  if (GetParam().name == "rmw_stranger_cpp") {
+    EXPECT_TRUE(wait_for([&] { return !process.findings().empty(); }));
+    EXPECT_EQ(raised_to(11), 0);
+    EXPECT_THAT(
+      process.findings(), HasSubstr("the names of rmw_stranger_cpp's threads are not known"));
+    EXPECT_THAT(process.findings(), HasSubstr("'/node/timer/1ms' (fifo 10)"));
+  } else {
+    EXPECT_TRUE(wait_for([&] { return raised_to(11) > 0; }));
+    EXPECT_EQ(raised_to(0), 0);
+    EXPECT_THAT(process.findings(), Not(HasSubstr("none was found")));
+  }
+}
+
+TEST_P(OtherMiddleware, that_does_not_number_messages_is_said_to_keep_deadlines_within_the_process)
+{
+  Process process("node", &rclrt_core::edf_policy());
+  const std::string text = "do not reach other processes: messages of " + detail::rmw_in_use().rmw;
+  auto timer = process.node->create_wall_timer(1ms, [] {});
+  {
+    const Spinning spinning(*process.executor);
+  }
+  if (detail::rmw_in_use().numbers_publications) {
+    EXPECT_THAT(process.findings(), Not(HasSubstr("do not reach other processes")));
+  } else {
+    EXPECT_THAT(process.findings(), HasSubstr(text));
+    EXPECT_THAT(process.findings(), HasSubstr("RMW_IMPLEMENTATION=rmw_fastrtps_cpp"));
+  }
+}
+
+TEST_P(OtherMiddleware, is_not_said_to_keep_deadlines_to_itself_where_there_are_none)
+{
+  Process process("node");
+  auto timer = process.node->create_wall_timer(1ms, [] {});
+  {
+    const Spinning spinning(*process.executor);
+  }
+  EXPECT_THAT(process.findings(), Not(HasSubstr("do not reach other processes")));
+}
+
+TEST_P(OtherMiddleware, that_keeps_all_messages_has_a_job_for_each)
+{
+  Process process("node");
+  auto subscription =
+    process.node->create_subscription<Log>("t", QoS(1).keep_all(), [](const Log &) {});
+  EXPECT_GE(subscription->depth(), 1000000U) << "Fast DDS's limit is 5000, Cyclone DDS has none";
+}
+
+TEST_P(OtherMiddleware, that_stamps_messages_when_they_are_taken_is_known_to)
+{
+  Process process("node");
+  std::chrono::nanoseconds received(0);
+  SubscriptionOptions by_middleware;
+  by_middleware.use_intra_process = false;
+  auto subscription = process.node->create_subscription<Log>(
+    "t", 10, [&](const Log &, const MessageInfo & info) { received = info.received_timestamp; },
+    by_middleware);
+  auto publisher = process.node->create_publisher<Log>("t", 10);
+  ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == 1; }));
+  publisher->publish(Log());
+  std::this_thread::sleep_for(50ms);
+  const std::chrono::nanoseconds before_take = std::chrono::system_clock::now().time_since_epoch();
+  ASSERT_TRUE(spin_until(*process.executor, [&] { return received != 0ns; }));
+  const auto stamp = detail::rmw_in_use().reception_stamp;
+  if (stamp == rclrt_config::ReceptionStamp::kArrival) {
+    EXPECT_LT(received, before_take);
+  } else if (stamp == rclrt_config::ReceptionStamp::kTake) {
+    EXPECT_GE(received, before_take);
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<Behaviour> & info)
+{
+  return info.param.name.empty() ? "as_it_is" : info.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Each, OtherMiddleware, testing::Values(Behaviour{}, stub_rmw::cyclone(), stub_rmw::stranger()),
+  name_of);
+
+}  // namespace
+}  // namespace rclrt_rcl

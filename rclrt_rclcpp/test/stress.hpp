@@ -1,0 +1,82 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A program under which everything comes, changes and goes at once: nodes, groups and entities, from other
+/// threads and from inside callbacks, while the executor is cancelled, spun again by all its ways to spin,
+/// interrupted by exceptions and shut down early.
+///
+/// What rclcpp itself forbids is left out: nobody else adds or removes jump callbacks of a clock while an
+/// action server does (rclcpp_action 29.3 does that without the clock's mutex), so nodes have either actions
+/// or simulated time.
+#ifndef STRESS_HPP_
+#define STRESS_HPP_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "rclcpp/rclcpp.hpp"
+
+namespace rclrt_rclcpp
+{
+
+class Stress
+{
+public:
+  using MakeExecutor =
+    std::function<std::unique_ptr<rclcpp::Executor>(const rclcpp::ExecutorOptions &)>;
+  using Random = std::mt19937_64;
+
+  /// The same seed makes the same decisions, in threads that take turns as they like.
+  Stress(MakeExecutor make_executor, uint64_t seed);
+
+  /// Rounds of a few seconds, each with a context and an executor of its own, until `duration` is over.
+  void run(std::chrono::seconds duration);
+
+  uint64_t callbacks() const { return callbacks_; }
+  uint64_t entities() const { return entities_; }
+  uint64_t spins() const { return spins_; }
+  /// What has happened so far and what each thread does now. From any thread.
+  std::string to_string() const;
+
+private:
+  class NodeBox;
+  struct Round;
+  struct Thrown : std::exception
+  {
+  };
+
+  void run_round(uint64_t number);
+  void spin(Round & round, Random random);
+  void change(Round & round, Random random, int number);
+  void tick(Round & round, Random random);
+  std::shared_ptr<NodeBox> make_node(Round & round, Random & random, int number);
+  void add_entity(Round & round, NodeBox & box, Random & random, bool from_callback);
+  void add_action(NodeBox & box, Random & random);
+  void change_entity(Round & round, NodeBox & box, Random & random);
+  void drop_entity(NodeBox & box, Random & random);
+  /// What every callback does.
+  void called(const std::weak_ptr<NodeBox> & of);
+
+  const MakeExecutor make_executor_;
+  const uint64_t seed_;
+
+  std::atomic<uint64_t> rounds_{0};
+  std::atomic<uint64_t> callbacks_{0};
+  std::atomic<uint64_t> entities_{0};
+  std::atomic<uint64_t> nodes_{0};
+  std::atomic<uint64_t> spins_{0};
+  std::atomic<uint64_t> thrown_{0};
+  std::atomic<uint64_t> refused_{0};
+  std::atomic<const char *> spinner_does_{"nothing yet"};
+  std::atomic<const char *> changers_do_[2]{{"nothing yet"}, {"nothing yet"}};
+  std::atomic<const char *> round_does_{"nothing yet"};
+};
+
+}  // namespace rclrt_rclcpp
+
+#endif  // STRESS_HPP_

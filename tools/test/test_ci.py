@@ -1,0 +1,135 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The stages of CI for other systems: what they say if they cannot run, and that they clean up.
+
+Programs that the stages call are replaced by stand-ins, so nothing is installed or fetched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+CI = Path(__file__).resolve().parents[2] / ".ci"
+SKIPPED = 77
+INDEX_TARGETS = '#!/bin/sh\n[ "$1" = indextargets ] && echo "http://[::1]:1/debian"\n'
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="what root alone may do")
+on_debian = pytest.mark.skipif(
+    not re.search("^ID=debian$", Path("/etc/os-release").read_text(), re.MULTILINE),
+    reason="another system's mirror has no Debian",
+)
+
+
+class Stage:
+    """Starts a script of .ci among stand-ins; its temporary folder is where `folder` says."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.bin = tmp_path / "bin"
+        self.folder = tmp_path / "made"
+        self.bin.mkdir()
+        self.folder.mkdir()
+        for name, text in {
+            "apt-get": INDEX_TARGETS,
+            "unshare": '#!/bin/sh\nwhile [ "${1#-}" != "$1" ]; do shift; done\nexec "$@"\n',
+            "debootstrap": "#!/bin/sh\necho no such mirror\nexit 1\n",
+        }.items():
+            self.program(name, text)
+
+    def program(self, name: str, text: str) -> None:
+        (self.bin / name).write_text(text)
+        (self.bin / name).chmod(0o755)
+
+    def start(self, script: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [CI / script],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={"PATH": f"{self.bin}:/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": str(self.folder)},
+        )
+
+    def says(self, script: str) -> str:
+        process = self.start(script)
+        printed, _ = process.communicate(timeout=60)
+        assert process.returncode == SKIPPED, printed
+        assert list(self.folder.iterdir()) == []
+        return printed.splitlines()[-1]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def test_who_is_not_root_makes_no_debian(stage: Stage) -> None:
+    stage.program("id", "#!/bin/sh\necho 1000\n")
+    assert stage.says("debian13") == (
+        "debian13 is skipped: only root can make a Debian in a folder"
+    )
+
+
+@as_root
+def test_no_debian_is_made_where_namespaces_are_not_allowed(stage: Stage) -> None:
+    stage.program("unshare", "#!/bin/sh\nexit 1\n")
+    assert stage.says("debian13") == "debian13 is skipped: this machine allows no namespaces"
+
+
+@as_root
+def test_no_debian_is_made_where_its_mirror_is_not_known(stage: Stage) -> None:
+    stage.program("apt-get", "#!/bin/sh\nexit 1\n")
+    assert stage.says("debian13") == "debian13 is skipped: apt has no mirror of Debian"
+
+
+@on_debian
+@as_root
+def test_no_debian_is_made_where_the_mirror_cannot_be_reached(stage: Stage) -> None:
+    assert stage.says("debian13") == "debian13 is skipped: debootstrap: no such mirror"
+
+
+@on_debian
+@as_root
+def test_nothing_is_left_of_a_debian_that_is_stopped_half_way(stage: Stage) -> None:
+    # The real namespaces: a mount and a process in them must not outlive the script.
+    (stage.bin / "unshare").unlink()
+    mark = stage.folder.parent / "mounted"
+    stage.program(
+        "debootstrap",
+        f'#!/bin/sh\nwhile [ $# -gt 2 ]; do shift; done\nmount -t tmpfs tmpfs "$1"\n'
+        f'touch "{mark}"\nexec sleep 1000\n',
+    )
+    if subprocess.run(["unshare", "--mount", "--pid", "--ipc", "--fork", "true"]).returncode:
+        pytest.skip("this machine allows no namespaces")
+    process = stage.start("debian13")
+    for _ in range(600):
+        if mark.exists():
+            break
+        time.sleep(0.1)
+    assert mark.exists()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)  # ends when the last process that can write has ended
+    assert process.returncode == 128 + signal.SIGTERM
+    assert list(stage.folder.iterdir()) == []
+    assert str(stage.folder) not in Path("/proc/mounts").read_text()
+
+
+def test_who_is_not_root_is_told_what_to_install_for_arm64(stage: Stage) -> None:
+    stage.program("id", "#!/bin/sh\necho 1000\n")
+    for name in ("bash", "dirname", "env"):
+        stage.program(name, f'#!/bin/sh\nexec /usr/bin/{name} "$@"\n')
+    process = subprocess.run(
+        ["/bin/bash", CI / "arm64"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PATH": str(stage.bin)},
+    )
+    assert process.returncode == SKIPPED, process.stderr
+    assert process.stdout == (
+        "arm64 is skipped: missing: sudo apt-get install g++-aarch64-linux-gnu qemu-user-static\n"
+    )
