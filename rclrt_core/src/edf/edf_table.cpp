@@ -112,13 +112,13 @@ int32_t EdfTable::waiting_priority(uint32_t index) const noexcept
   int32_t above = run_priority_;
   int32_t below = 0;
   for (uint32_t i = index; is_first && i > runners_; --i) {
-    if (is_own(jobs_[i - 1])) {
+    if (is_own(jobs_[i - 1]) && jobs_[i - 1].thread != unsettled_) {
       above = std::min(jobs_[i - 1].priority, run_priority_);
       is_first = false;
     }
   }
   for (uint32_t i = index + 1; is_last && i < jobs_.size(); ++i) {
-    if (is_own(jobs_[i])) {
+    if (is_own(jobs_[i]) && jobs_[i].thread != unsettled_) {
       below = std::min(jobs_[i].priority, highest);
       is_last = false;
     }
@@ -180,7 +180,9 @@ int EdfTable::settle(EdfHost & host, int32_t self, int32_t * priority) noexcept
 {
   // The thread that loses its CPU for this job does so before the job's own is woken: there is a CPU for
   // it to go to.
+  unsettled_ = self;
   settle_others(host, self == 0 ? -1 : self);
+  unsettled_ = 0;
   int error = 0;
   if (const uint32_t index = index_of(self); index != kNone) {
     settle_one(host, index, &error);

@@ -99,6 +99,8 @@ private:
   uint32_t runners_;
   const int32_t run_priority_;
   uint32_t own_count_ = 0;
+  int32_t unsettled_ =
+    0;  ///< its priority is that of the place it had before: no neighbour to go by
   std::vector<EdfJob> jobs_;  ///< room for twice kMaxJobs from the start
 };
 
