@@ -34,11 +34,6 @@ Middleware cyclone_dds()
   Middleware made;
   made.threads = {"recv", "recvUC", "recvMC", "tev",       "tev.*", "dq.*",
                   "gc",   "lease",  "xmit.*", "threadmon", "fsm"};
-  made.unwanted_threads = {"recvUC", "recvMC"};
-  made.unwanted_threads_fix =
-    "Have one receive thread: "
-    "CYCLONEDDS_URI='<CycloneDDS><Domain><Internal><MultipleReceiveThreads>"
-    "false</MultipleReceiveThreads></Internal></Domain></CycloneDDS>'";
   made.reception_stamp = ReceptionStamp::kTake;
   return made;
 }

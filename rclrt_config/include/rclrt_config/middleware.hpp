@@ -36,9 +36,6 @@ struct Middleware
   bool is_known = false;
   /// Names of its threads; "dq.*" stands for all that begin with "dq.". Empty: not known.
   std::vector<std::string> threads;
-  /// Threads that it has only when it is set up in a way that is bad for real time, and what to do then.
-  std::vector<std::string> unwanted_threads;
-  std::string unwanted_threads_fix;
   /// Whether messages carry rmw_message_info_t::publication_sequence_number. Another process finds the
   /// deadline of a message by that number.
   bool numbers_publications = false;

@@ -33,9 +33,7 @@ def complain(text: str, status: int) -> int:
     return status
 
 
-def title_of(
-    scenario: Mapping[str, Any], arguments: argparse.Namespace, done: study.Study
-) -> str:
+def title_of(scenario: Mapping[str, Any], arguments: argparse.Namespace, done: study.Study) -> str:
     """Return what the table shows."""
     path = scenario.get("hot_path")
     cpus = f"CPUs {arguments.cpus}" if arguments.cpus else "all CPUs"
