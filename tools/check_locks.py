@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Check that the front end on rclcpp waits for no lock without priority inheritance on the way to user code.
+"""Check that rclrt_rclcpp waits for no lock without priority inheritance on the way to user code.
 
-A `std::mutex` does not make its holder as urgent as whoever waits for it. In `rclrt_rclcpp/src` every
-use of one (and of a condition variable, a future or a shared mutex) must be in `ALLOWED`, which says
-why no notification and no job comes there. What lies on that way takes a `PiMutex`.
+A `std::mutex` does not make its holder as urgent as whoever waits for it. In `rclrt_rclcpp/src`
+every use of one (and of a condition variable, a future or a shared mutex) must be in `ALLOWED`,
+which says why no notification and no job comes there. What lies on that way takes a `PiMutex`.
 
     tools/check_locks.py [ROOT]
 

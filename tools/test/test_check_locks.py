@@ -46,9 +46,7 @@ def test_the_tree_as_it_is_passes(tree: Path) -> None:
         ("announce.cpp", "static std::recursive_mutex & mutex = *new std::recursive_mutex;"),
     ],
 )
-def test_a_lock_that_does_not_inherit_priorities_is_named(
-    tree: Path, file: str, line: str
-) -> None:
+def test_a_lock_that_does_not_inherit_priorities_is_named(tree: Path, file: str, line: str) -> None:
     path = tree / SOURCES / file
     path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
     status, text = run(tree)

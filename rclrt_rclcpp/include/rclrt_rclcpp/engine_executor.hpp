@@ -9,8 +9,8 @@
 /// whatever the model.
 ///
 /// Thread-safe as rclcpp's executors are: nodes, groups and entities may come and go while it spins.
-/// A release costs one lock of the engine (of a waitable one more), no allocation and at most one
-/// wake-up.
+/// A release costs one lock of the engine and one of what announces it (of a waitable one more), which all
+/// inherit priorities, no allocation and at most one wake-up.
 #ifndef RCLRT_RCLCPP__ENGINE_EXECUTOR_HPP_
 #define RCLRT_RCLCPP__ENGINE_EXECUTOR_HPP_
 
