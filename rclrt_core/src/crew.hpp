@@ -167,6 +167,7 @@ struct Lane
   const AttributesEntry * attributes = nullptr;  // for its threads until they have run something
   ReadyGroups ready;
   Crew crew;
+  Worker * only = nullptr;      // the one thread of the events model, while it spins
   std::size_t parallelism = 0;  // of all its groups together
   /// Written under both locks of the engine, or by a thread that ends; read under `configuration`: a thread
   /// that has ended and is not counted out yet only costs a new lane.

@@ -51,6 +51,9 @@ bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Calls & call
       call(*visitor_, calls);
     }
     raise_one(lane, wanted, calls);
+    if (lane.only && lane.only->callback) {
+      lend(*lane.only, calls);
+    }
     return false;
   }
   if (enough_are_coming(lane, wanted)) {
@@ -172,15 +175,15 @@ void Dispatch::taken(Worker & worker, Calls & calls) noexcept
     return;
   }
   // The others depend on their wakers. A waker that has come to the word is about to make the system call, and another
-  // call for each thread would be too much; but it is only as urgent as the job that it called for, and may have
-  // lost its CPU in between. For a more urgent job this thread wakes them too.
-  const Urgency & waiting = lane.ready.begin()->first().urgency;
+  // call for each thread would be too much. But the waker may have lost its CPU in between, and nobody knows how urgent
+  // it is. So this thread also wakes the one that will take the most urgent job which waits.
+  const Demand waiting = lane.ready.begin()->first().demand();
+  bool is_served = false;
   for (Worker & coming : lane.crew.coming) {
     const bool is_not_told = coming.word.load(std::memory_order_relaxed) == Worker::kAsleep;
-    if (
-      is_not_told ||
-      outranks(
-        waiting.level, waiting.os_deadline_ns, coming.call.level, coming.call.os_deadline_ns)) {
+    const bool is_for_the_first = !is_served && suffices(coming, waiting);
+    is_served |= is_for_the_first;
+    if (is_not_told || is_for_the_first) {
       wake_too(coming, calls);
     }
   }
@@ -203,36 +206,48 @@ void Dispatch::lower_coming(Lane & lane, Calls & calls) noexcept
   }
 }
 
+// Urgency is lent, CPUs are not.
+void Dispatch::add(const GroupQueue & waits, const Worker & to, Demand * needed) noexcept
+{
+  const Demand waiting = waits.first().demand();
+  const bool can_be_lent = !waiting.policy->is_ext() || to.has_slot;
+  if (can_be_lent && outranks(waiting, *needed)) {
+    needed->policy = waiting.policy;
+    needed->deadline = waiting.deadline;
+  }
+}
+
 Demand Dispatch::needs(const Worker & worker) noexcept
 {
   Demand needed = worker.job_demand;
   const GroupNode & group = *worker.callback->queue->group;
-  if (group.runner != &worker) {
-    return needed;
-  }
   for (const GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
-    if (queue && !queue->callbacks.empty()) {
-      const Demand waiting = queue->first().demand();
-      const bool can_be_lent = !waiting.policy->is_ext() || worker.has_slot;
-      if (can_be_lent && outranks(waiting, needed)) {
-        needed.policy = waiting.policy;  // urgency is lent, CPUs are not
-        needed.deadline = waiting.deadline;
-      }
+    if (group.runner == &worker && queue && !queue->callbacks.empty()) {
+      add(*queue, worker, &needed);
     }
+  }
+  if (worker.lane && worker.lane->only == &worker && !worker.lane->ready.empty()) {
+    add(*worker.lane->ready.begin(), worker, &needed);
   }
   return needed;
 }
 
 void Dispatch::lend_to_runner(const GroupNode & group, Calls & calls) noexcept
 {
-  Worker * const runner = group.runner;
-  if (!runner || runner->keeps_attributes) {
+  if (group.runner) {
+    lend(*group.runner, calls);
+  }
+}
+
+void Dispatch::lend(Worker & runner, Calls & calls) noexcept
+{
+  if (runner.keeps_attributes) {
     return;
   }
-  const Demand needed = needs(*runner);
-  if (outranks(needed, runner->urgency.decided())) {
-    runner->urgency.decide(needed);
-    calls.settle(*runner);
+  const Demand needed = needs(runner);
+  if (outranks(needed, runner.urgency.decided())) {
+    runner.urgency.decide(needed);
+    calls.settle(runner);
   }
 }
 

@@ -48,7 +48,7 @@ public:
   void taken(Worker & worker, Calls & calls) noexcept;
 
   /// What the worker needs for the job it runs: what that job asks for, or what the most urgent job asks for that
-  /// waits for the end of it.
+  /// waits for the end of it, because it is of the same exclusive group or because there is no other thread.
   static Demand needs(const Worker & worker) noexcept;
   /// The thread that runs a job of this exclusive group, if it needs more by now.
   static void lend_to_runner(const GroupNode & group, Calls & calls) noexcept;
@@ -61,6 +61,8 @@ private:
   bool enough_are_coming(const Lane & lane, const Demand & wanted) const noexcept;
   static void raise_one(Lane & lane, const Demand & wanted, Calls & calls) noexcept;
   static GroupQueue * first_unserved(Lane & lane, const Worker * asks) noexcept;
+  static void add(const GroupQueue & waits, const Worker & to, Demand * needed) noexcept;
+  static void lend(Worker & runner, Calls & calls) noexcept;
   static void lower_coming(Lane & lane, Calls & calls) noexcept;
 
   const std::size_t cpus_;

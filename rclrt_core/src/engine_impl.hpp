@@ -122,6 +122,7 @@ public:
   /// Give the worker's thread what its job needs. Not under `mutex`.
   void put_in_force(Worker & worker) noexcept;
   int go_on_without(Worker & worker, int error) noexcept;
+  void tell_refusal(const Worker & worker, const Demand & asked, int error);
   void finish(Worker & worker, bool found_work, Calls & calls) noexcept;
   void sleep(Worker & worker, TimePoint until, Lock & lock, Calls & calls) noexcept;
   void handle_exception(const Callback & callback) noexcept;

@@ -113,6 +113,9 @@ void Engine::Impl::begin(Worker & worker, const AttributesEntry & first)
   if (outcome.error == 0 && !outcome.move_to.empty()) {
     outcome.error = worker.urgency.move(outcome.move_to);
   }
+  if (outcome.left_out) {
+    outcome.error = kCpusLeftOut;
+  }
   if (outcome.error != 0) {
     add_finding(platform.explain("thread '" + worker.name + "'", first.complete, outcome.error));
   }
@@ -329,6 +332,7 @@ Status Engine::Impl::try_on(const AttributesEntry & entry, const std::string & s
 {
   int error = 0;
   int error_without_cpus = 0;
+  bool left_out = false;
   std::unique_ptr<Thread> thread;
   Status entered;
   const auto body = [&] {
@@ -344,7 +348,9 @@ Status Engine::Impl::try_on(const AttributesEntry & entry, const std::string & s
       }
       const ThreadUrgency::Outcome outcome = trial.settle(true);
       const bool moves = outcome.error == 0 && !outcome.move_to.empty();
-      return moves ? trial.move(outcome.move_to) : outcome.error;
+      const int result = moves ? trial.move(outcome.move_to) : outcome.error;
+      left_out |= outcome.left_out || result == kCpusLeftOut;
+      return result == kCpusLeftOut ? 0 : result;
     };
     error = entered.ok() ? ask(entry) : 0;
     error_without_cpus = error == EINVAL ? ask(attributes.nothing()) : error;
@@ -355,9 +361,10 @@ Status Engine::Impl::try_on(const AttributesEntry & entry, const std::string & s
     return started;
   }
   thread->join();
-  if (error == 0 && entered.ok()) {
+  if (error == 0 && entered.ok() && !left_out) {
     return {};
   }
+  error = left_out ? kCpusLeftOut : error;
   Finding finding = platform.explain(subject, entry.complete, error);
   if (!entered.ok()) {
     finding = {
@@ -367,8 +374,8 @@ Status Engine::Impl::try_on(const AttributesEntry & entry, const std::string & s
     return Status::error(to_string(finding));
   }
   add_finding(finding);
-  if (error == ENOSPC || !entered.ok()) {
-    return {};  // these pass
+  if (error == ENOSPC || !entered.ok() || left_out) {
+    return {};  // these pass, or the rest is in force
   }
   const Lock lock(*mutex);
   for (const auto & other : callbacks) {
@@ -435,6 +442,8 @@ std::shared_ptr<Worker> Engine::Impl::join_in()
   Workers more = workers;
   more.push_back(worker);
   set_workers(std::move(more));
+  const Lock lock(*mutex);
+  shared_lane->only = worker.get();
   return worker;
 }
 
@@ -444,6 +453,7 @@ void Engine::Impl::step_out(Worker & worker)
   const AttributesEntry & nothing = attributes.nothing();
   {
     const Lock lock(*mutex);
+    shared_lane->only = nullptr;
     if (!worker.keeps_attributes) {
       worker.urgency.decide({&nothing, &nothing});
     }

@@ -103,6 +103,8 @@ int ThreadUrgency::put(const Demand & to, bool by_itself, Outcome * outcome) noe
   } else {
     error = change(asked, to.deadline);
   }
+  outcome->left_out = error == kCpusLeftOut;
+  error = outcome->left_out ? 0 : error;
   is_known_ = error == 0;
   if (error == 0) {
     in_force_ = to;
@@ -130,10 +132,11 @@ int ThreadUrgency::change(const Attributes & attributes, TimePoint deadline) noe
     other.policy = SchedulingPolicy::kUnchanged;  // that is up to the deadline scheduler
   }
   const bool asks = !is_ext || !other.cpu_affinity.empty();
-  int error = asks ? platform_.apply(thread_, other) : 0;
-  if (error == 0 && is_ext) {
-    error = deadlines_->start(slot_, deadline);
+  const int error = asks ? platform_.apply(thread_, other) : 0;
+  if ((error == 0 || error == kCpusLeftOut) && is_ext) {
     in_deadline_class_ = true;
+    const int refused = deadlines_->start(slot_, deadline);
+    return refused != 0 ? refused : error;
   }
   return error;
 }

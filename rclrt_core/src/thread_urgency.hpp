@@ -67,6 +67,7 @@ public:
     int error = 0;  ///< errno; ENOTSUP: nobody orders deadlines; ENOSPC: no room for this job
     bool is_later = false;  ///< the deadline in force is later than before: give_way()
     CpuSet move_to;         ///< the thread itself has to move there, holding no lock
+    bool left_out = false;  ///< all is in force but CPUs that may not be used: kCpusLeftOut
   };
   /// Make the decision stand. If the OS refuses, the thread keeps what it had, and that is the decision then.
   /// `by_itself`: it is the thread's own call; to move to a busy CPU may take long, so it gets `move_to` back.

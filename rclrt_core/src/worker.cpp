@@ -82,16 +82,25 @@ void Engine::Impl::put_in_force(Worker & worker) noexcept
     if (error == 0 && !outcome.move_to.empty()) {
       error = worker.urgency.move(outcome.move_to);
     }
+    if (outcome.left_out || error == kCpusLeftOut) {
+      tell_refusal(worker, worker.job_demand, kCpusLeftOut);  // the rest is in force
+      error = error == kCpusLeftOut ? 0 : error;
+    }
     if (error != 0) {
       const Demand asked = worker.job_demand;
       refusal = go_on_without(worker, error);
       if (refusal != 0) {
-        Attributes refused = asked.policy->asked;
-        refused.cpu_affinity = asked.cpus->asked.cpu_affinity;
-        add_finding(platform.explain(worker.callback->name(), refused, refusal));
+        tell_refusal(worker, asked, refusal);
       }
     }
   }
+}
+
+void Engine::Impl::tell_refusal(const Worker & worker, const Demand & asked, int error)
+{
+  Attributes refused = asked.policy->asked;
+  refused.cpu_affinity = asked.cpus->asked.cpu_affinity;
+  add_finding(platform.explain(worker.callback->name(), refused, error));
 }
 
 // What is refused is not asked for again, unless somebody has asked for something else meanwhile. Nothing is left

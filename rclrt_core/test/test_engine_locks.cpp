@@ -201,12 +201,6 @@ TEST_P(RandomReleases, run_no_less_urgent_job_while_one_waits)
 
 TEST_P(RandomReleases, run_no_less_urgent_job_also_while_a_waker_is_held_up_in_its_system_call)
 {
-  if (GetParam() == ExecutionModel::kPool) {
-    GTEST_SKIP()
-      << "fails (seeds 4, 5, 11): a waker that is none of the engine's threads may be less "
-         "urgent than the job that it calls for, and lose its CPU between the word and the "
-         "system call; the thread that takes that job relies on it for the next one";
-  }
   for (unsigned seed = 0; seed < 20; ++seed) {
     EXPECT_EQ(longest_inversion_ns(seed, {true, true}, kCost), 0) << "seed " << seed;
   }

@@ -143,8 +143,9 @@ TEST(Pool, a_burst_wakes_a_thread_per_cpu_and_these_do_the_rest)
   EXPECT_EQ(
     jobs,
     (Lines{"10-10-11 a", "10-10-11 b", "10-11-12 c", "10-11-12 d", "10-12-13 e", "10-12-13 f"}));
-  EXPECT_LE(
-    after.wake - before.wake, 4);  // each that arrives sends for one more, while there is work
+  // Each that arrives sends for one more while there is work, and wakes the one that takes the next job once more:
+  // its waker may have been held up. One call a job, not one for each thread and job.
+  EXPECT_LE(after.wake - before.wake, 6);
 }
 
 TEST(Pool, callbacks_that_block_hold_up_no_other_however_few_cpus_there_are)
