@@ -231,8 +231,8 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
     entry.priority_key = word->key;
     if (word->is_old_spelling) {
       document_.notes.push_back(
-        {to_string(entry.place), "policy: fifo is the old name of first_come. It is not SCHED_FIFO", 0,
-         "Write policy: first_come; the old name is accepted in this release only"});
+        {to_string(entry.place), "policy: fifo is the old name of first_come. It is not SCHED_FIFO",
+         0, "Write policy: first_come; the old name is accepted in this release only"});
     }
   }
   entry.min_threads = size(map.integer("min_threads", 1, 1000));

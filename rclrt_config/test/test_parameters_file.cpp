@@ -241,6 +241,16 @@ TEST(ParametersFile, endless_depth_is_told)
   EXPECT_THAT(error_in(laughs), HasSubstr("nested without end"));
 }
 
+TEST(ParametersFile, the_old_name_of_first_come_is_accepted_with_a_note)
+{
+  const auto notes = [](const std::string & policy) {
+    return parsed(rclrt_file("      executor: {policy: " + policy + "}\n")).notes();
+  };
+  EXPECT_TRUE(notes("first_come").empty());
+  ASSERT_EQ(notes("fifo").size(), 1u);
+  EXPECT_THAT(notes("fifo")[0].fix, HasSubstr("Write policy: first_come"));
+}
+
 TEST(ParametersFile, any_cut_of_a_good_file_is_either_good_or_told_with_a_place)
 {
   const std::string text = rclrt_file(

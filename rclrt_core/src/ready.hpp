@@ -178,8 +178,8 @@ struct GroupNode final : Group
   };
 
   const void * const engine;
-  bool known = false;                            // to its engine; under the configuration lock
-  uint32_t callbacks = 0;                        // under the configuration lock
+  bool known = false;      // to its engine; under the configuration lock
+  uint32_t callbacks = 0;  // under the configuration lock
   uint32_t parallelism = 1;
   uint32_t running = 0;
   Worker * runner = nullptr;  // of an exclusive group: the thread that runs its job now

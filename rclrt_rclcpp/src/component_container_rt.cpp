@@ -62,7 +62,8 @@ const rclrt_core::Policy & policy_named(const std::string & name)
   if (name == "edf") {
     return rclrt_core::edf_policy();
   }
-  throw std::invalid_argument("unknown policy '" + name + "'. Use fixed_priority, first_come or edf");
+  throw std::invalid_argument(
+    "unknown policy '" + name + "'. Use fixed_priority, first_come or edf");
 }
 
 template <typename Executor, typename Options>
