@@ -255,7 +255,7 @@ TEST(Apply, each_policy_and_mode_of_an_executor_arrives)
     return std::pair(std::string(options.policy->name()), configuration.priority_key());
   };
   using Key = std::optional<PriorityKey>;
-  EXPECT_EQ(policy("fifo"), std::pair(std::string("fifo"), Key()));
+  EXPECT_EQ(policy("first_come"), std::pair(std::string("first_come"), Key()));
   EXPECT_EQ(policy("edf"), std::pair(std::string("edf"), Key()));
   EXPECT_EQ(policy("fixed_priority"), std::pair(std::string("fixed_priority"), Key()));
   EXPECT_EQ(
