@@ -162,6 +162,17 @@ protected:
     }
   }
 
+  /// Deadlines that processes share have a thread which looks for other processes at the start.
+  void wait_until_the_background_rests() const
+  {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    uint64_t before = 0;
+    do {
+      before = memory::allocations();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    } while (memory::allocations() != before && std::chrono::steady_clock::now() < until);
+  }
+
   bool wait_until_all_sleep() const
   {
     // The one that spins and the timer thread, and unless that is all: one a callback, in the pool at
@@ -184,6 +195,7 @@ protected:
   {
     std::thread spinner([this] { EXPECT_TRUE(engine_->spin().ok()); });
     dispatch(kWarmUp);
+    wait_until_the_background_rests();
     const uint64_t allocations = memory::allocations();
     const int wakes = platform_.wakes;
     const int scheduling_calls = platform_.scheduling_calls;
@@ -384,7 +396,8 @@ protected:
 
 // The middleware's threads do something of their own now and then: less than once a message. The
 // callback itself wakes this thread, also when the listener runs it.
-TEST_F(MiddlewareSteadyState, executors_add_no_allocation_one_wake_and_no_scheduling_call)
+TEST_F(
+  MiddlewareSteadyState, executors_add_no_allocation_one_wake_and_raise_a_less_urgent_publisher)
 {
   const Cost listener = of_listener();
   const Cost executors[] = {
@@ -395,8 +408,26 @@ TEST_F(MiddlewareSteadyState, executors_add_no_allocation_one_wake_and_no_schedu
   for (const Cost & cost : executors) {
     EXPECT_LE(cost.allocations, listener.allocations + kDispatches / 10);
     EXPECT_LE(cost.wakes, listener.wakes + kDispatches);
-    EXPECT_EQ(cost.scheduling_calls, 0U);
+    // This thread is SCHED_OTHER and the callback SCHED_FIFO: it is raised for the publication, and lowered.
+    EXPECT_EQ(cost.scheduling_calls, uint64_t{2} * kDispatches);
   }
+}
+
+TEST_F(MiddlewareSteadyState, executors_add_no_scheduling_call_if_the_publisher_is_urgent_enough)
+{
+  rclrt_core::LinuxPlatform platform;
+  rclrt_core::Attributes before;
+  ASSERT_EQ(platform.read_back(platform.current_thread(), &before), 0);
+  rclrt_core::Attributes as_urgent;
+  as_urgent.policy = rclrt_core::SchedulingPolicy::kFifo;
+  as_urgent.priority = 10;
+  if (platform.apply(platform.current_thread(), as_urgent) != 0) {
+    GTEST_SKIP() << "SCHED_FIFO is not permitted";
+  }
+  const Cost cost =
+    of_executor<rclrt_rcl::PreemptiveExecutor, rclrt_rcl::PreemptiveExecutorOptions>();
+  EXPECT_EQ(cost.scheduling_calls, 0U);
+  EXPECT_EQ(platform.apply(platform.current_thread(), before), 0);
 }
 
 }  // namespace

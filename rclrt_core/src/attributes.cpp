@@ -159,6 +159,7 @@ std::string to_string(const Attributes & attributes)
 uint32_t urgency_level(const Attributes & attributes) noexcept
 {
   constexpr uint32_t kLevelsOfAClass = 256;
+  static_assert(kFirstStrictLevel == 2 * kLevelsOfAClass, "ext and above");
   uint32_t within = 0;
   if (has_priority(attributes.policy)) {
     within = static_cast<uint32_t>(attributes.priority);

@@ -95,7 +95,9 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
     inherit_from_publisher(callback);
     release(callback, now, now, count, publisher ? &publisher->job : nullptr, calls);
     const bool asks_the_os = open && options.attributes_mode != AttributesMode::kOff;
-    if (publishes_here() && asks_the_os && callback.in_group.is_linked()) {
+    const bool may_be_lent =
+      callback.in_group.is_linked() && callback.policy->level >= kFirstStrictLevel;
+    if (may_be_lent && asks_the_os && publishes_here()) {
       loan.emplace(callback.demand(), deadlines.get());
     }
   }

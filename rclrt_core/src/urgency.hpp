@@ -22,6 +22,8 @@ namespace rclrt_core
 
 /// The part of 1 that does not depend on a deadline. A larger level is more urgent.
 uint32_t urgency_level(const Attributes & attributes) noexcept;
+/// From this level on, a more urgent thread preempts a less urgent one at once; below it, threads share the CPU.
+constexpr uint32_t kFirstStrictLevel = 2 * 256;
 
 inline bool is_fixed_priority(SchedulingPolicy policy) noexcept
 {
