@@ -83,8 +83,9 @@ Status ConfiguredEngine::make(
     if (status.ok() && timer_thread != options.engine.timer_thread) {
       status = made->engine_->set_timer_thread(timer_thread);
     }
-    if (status.ok() && made->middleware_threads_.attributes) {
-      status = made->fit_to_machine("middleware threads", &*made->middleware_threads_.attributes);
+    std::optional<Attributes> & middleware = made->middleware_threads_.attributes;
+    if (status.ok() && middleware.has_value()) {
+      status = made->fit_to_machine("middleware threads", &middleware.value());
     }
     if (status.ok()) {
       *engine = std::move(made);

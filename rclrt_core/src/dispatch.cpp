@@ -86,10 +86,11 @@ bool Dispatch::enough_are_coming(const Lane & lane, const Demand & wanted) const
   for (const GroupQueue & queue : lane.ready) {
     const Demand demand = queue.first().demand();
     // The others are less urgent still.
-    if (outranks(wanted, demand) || waiting > able || waiting == cpus_ || ++looked_at > kMaxLook) {
+    if (outranks(wanted, demand) || waiting > able || waiting == cpus_ || looked_at == kMaxLook) {
       break;
     }
     waiting += same_cpus(demand, wanted) ? 1 : 0;
+    ++looked_at;
   }
   return able > 0 && able >= waiting;
 }
@@ -128,7 +129,8 @@ GroupQueue * Dispatch::first_unserved(Lane & lane, const Worker * asks) noexcept
     if (able == 0) {
       return &queue;
     }
-    if (++looked_at > lane.crew.coming.size() || looked_at == kMaxLook) {
+    ++looked_at;
+    if (looked_at > lane.crew.coming.size() || looked_at == kMaxLook) {
       break;
     }
   }
