@@ -358,7 +358,7 @@ TEST_F(SimPlatformLocks, urgency_is_lent_but_not_a_cpu)
       duo.work(milliseconds(2));
       on_two->unlock();
     };
-    start("low", fifo(10, {1}), [&] { critical(0); }, &duo);
+    start("low", fifo(10, {1}), [critical] { critical(0); }, &duo);
     start(
       "mid", fifo(20, {1}),
       [&] {
@@ -366,7 +366,7 @@ TEST_F(SimPlatformLocks, urgency_is_lent_but_not_a_cpu)
         duo.work(milliseconds(2));
       },
       &duo);
-    start("high", fifo(30, {0}), [&] { critical(2); }, &duo);
+    start("high", fifo(30, {0}), [critical] { critical(2); }, &duo);
   });
   EXPECT_THAT(
     duo.schedule(),

@@ -14,11 +14,13 @@ from pathlib import Path
 
 import pytest
 import rclpy
-from composition_interfaces.srv import ListNodes
 from rcl_interfaces.msg import Log
 from rclpy.node import Node
 
 pytest.importorskip("launch_ros", reason="there is no launch_ros on PYTHONPATH")
+ListNodes = pytest.importorskip(
+    "composition_interfaces.srv", reason="there are no composition_interfaces on PYTHONPATH"
+).ListNodes
 LAUNCH_PACKAGE = Path(pytest.importorskip("launch").__file__).parent
 
 PATIENCE_S = 60.0
