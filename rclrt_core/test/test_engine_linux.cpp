@@ -296,6 +296,69 @@ TEST_P(EngineOnLinux, stop_from_several_threads_at_any_moment_ends_spin)
   }
 }
 
+// A thread whose group has gone is joined by whoever comes first: the end of the spin, or the next group.
+TEST_P(EngineOnLinux, spin_ends_while_groups_come_and_go)
+{
+  constexpr int kSpins = 100;
+  Engine engine(platform_, options());
+  std::atomic<bool> done{false};
+  std::thread changing([&] {
+    for (int i = 0; !done.load(); ++i) {
+      const auto group = add_group(engine, "group " + std::to_string(i));
+      const auto callback = add(engine, "callback " + std::to_string(i), group, [] {});
+      engine.notify(*callback);
+      engine.remove(callback);
+      EXPECT_TRUE(engine.remove_group(group).ok());
+    }
+  });
+  std::thread spinning([&] {
+    for (int i = 0; i < kSpins; ++i) {
+      const Status status = engine.spin();
+      EXPECT_TRUE(status.ok()) << status.message();
+    }
+    done = true;
+  });
+  while (!done.load()) {
+    std::this_thread::sleep_for(microseconds(500));
+    engine.stop();
+  }
+  spinning.join();
+  changing.join();
+  EXPECT_TRUE(engine.threads().empty());
+}
+
+TEST_P(EngineOnLinux, the_thread_that_spins_is_given_back_whole)
+{
+  EngineOptions prefer = options();
+  prefer.attributes_mode = AttributesMode::kPrefer;
+  Engine engine(platform_, prefer);
+  CallbackOptions fifo;
+  fifo.name = "fifo";
+  fifo.attributes.policy = SchedulingPolicy::kFifo;
+  fifo.attributes.priority = 5;
+  Attributes within;
+  fifo.run = [&](const Job &) {
+    EXPECT_EQ(platform_.read_back(platform_.current_thread(), &within), 0);
+    engine.stop();
+    return true;
+  };
+  std::shared_ptr<Callback> callback;
+  ASSERT_TRUE(engine.add_callback(fifo, add_group(engine, "group"), &callback).ok());
+  engine.notify(*callback);
+  Attributes before;
+  Attributes after;
+  std::thread([&] {
+    EXPECT_EQ(platform_.read_back(platform_.current_thread(), &before), 0);
+    EXPECT_TRUE(engine.spin().ok());
+    EXPECT_EQ(platform_.read_back(platform_.current_thread(), &after), 0);
+  }).join();
+  if (within.policy != SchedulingPolicy::kFifo) {
+    GTEST_SKIP() << "SCHED_FIFO is not permitted";
+  }
+  EXPECT_EQ(to_string(after), to_string(before));
+  EXPECT_EQ(after.inherited_by_children, before.inherited_by_children) << "reset-on-fork";
+}
+
 TEST_P(EngineOnLinux, an_exception_leaves_no_thread_behind)
 {
   Engine engine(platform_, options());
