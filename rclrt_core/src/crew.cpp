@@ -194,8 +194,8 @@ void Calls::wake_again(Worker & worker) noexcept
 // If there is no room, whoever decided settles.
 void Calls::settle(Worker & worker) noexcept
 {
-  if (count_ < kMax && !worker.urgency.is_settled()) {
-    to_settle_[count_++] = worker.shared_from_this();
+  if (to_settle_.size() < kMax && !worker.urgency.is_settled()) {
+    to_settle_.push_back(worker.shared_from_this());
   }
 }
 
@@ -203,11 +203,10 @@ void Calls::settle(Worker & worker) noexcept
 // it.
 void Calls::go() noexcept
 {
-  for (std::size_t i = 0; i < count_; ++i) {
-    to_settle_[i]->urgency.settle();
-    to_settle_[i].reset();
+  for (const std::shared_ptr<Worker> & worker : to_settle_) {
+    worker->urgency.settle();
   }
-  count_ = 0;
+  to_settle_.clear();
   if (wakes_.empty()) {
     return;
   }

@@ -14,8 +14,8 @@
 #ifndef CREW_HPP_
 #define CREW_HPP_
 
-#include <array>
 #include <atomic>
+#include <boost/container/static_vector.hpp>
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
 #include <memory>
@@ -101,7 +101,7 @@ private:
   static constexpr std::size_t kMaxAgain = 16;
 
   Worker * first_ = nullptr;
-  std::array<Again, kMaxAgain> again_{};  // the first again_count_ of them
+  Again again_[kMaxAgain];  // the first again_count_ of them
   std::size_t again_count_ = 0;
 };
 
@@ -120,7 +120,7 @@ public:
   /// A worker of which something has been decided.
   void settle(Worker & worker) noexcept;
   /// Whether there is room for two more to settle. If not, leave the lock and begin anew.
-  bool has_room() const noexcept { return count_ + 2 <= kMax; }
+  bool has_room() const noexcept { return to_settle_.size() + 2 <= kMax; }
 
   /// Not under the lock: settle all; then wake all, or leave that to the thread's Publication.
   void go() noexcept;
@@ -129,8 +129,7 @@ private:
   static constexpr std::size_t kMax = 16;
 
   Wakes wakes_;
-  std::array<std::shared_ptr<Worker>, kMax> to_settle_;  // the first count_ of them
-  std::size_t count_ = 0;
+  boost::container::static_vector<std::shared_ptr<Worker>, kMax> to_settle_;
 };
 
 struct Crew
