@@ -162,9 +162,11 @@ TEST_P(OtherMiddleware, that_does_not_number_messages_is_said_to_keep_deadlines_
 {
   Process process("node", &rclrt_core::edf_policy());
   const std::string text = "do not reach other processes: messages of " + detail::rmw_in_use().rmw;
-  auto timer = process.node->create_wall_timer(1ms, [] {});
+  std::atomic<bool> ran{false};  // not before the executor has said what it found
+  auto timer = process.node->create_wall_timer(1ms, [&ran] { ran = true; });
   {
     const Spinning spinning(*process.executor);
+    EXPECT_TRUE(wait_for([&ran] { return ran.load(); }));
   }
   if (detail::rmw_in_use().numbers_publications) {
     EXPECT_THAT(process.findings(), Not(HasSubstr("do not reach other processes")));
@@ -177,9 +179,11 @@ TEST_P(OtherMiddleware, that_does_not_number_messages_is_said_to_keep_deadlines_
 TEST_P(OtherMiddleware, is_not_said_to_keep_deadlines_to_itself_where_there_are_none)
 {
   Process process("node");
-  auto timer = process.node->create_wall_timer(1ms, [] {});
+  std::atomic<bool> ran{false};  // not before the executor has said what it found
+  auto timer = process.node->create_wall_timer(1ms, [&ran] { ran = true; });
   {
     const Spinning spinning(*process.executor);
+    EXPECT_TRUE(wait_for([&ran] { return ran.load(); }));
   }
   EXPECT_THAT(process.findings(), Not(HasSubstr("do not reach other processes")));
 }
