@@ -68,15 +68,24 @@ def _layer(
     return Layer(frozenset(ours), only, never, code)
 
 
-_FRONT_ENDS = ("rclrt_trace", "rclrt_core", "rclrt_config", "rclrt_rcl", "rclrt_rclcpp")
+_FRONT_ENDS = (
+    "rclrt_trace",
+    "rclrt_core",
+    "rclrt_config",
+    "rclrt_front_end",
+    "rclrt_rcl",
+    "rclrt_rclcpp",
+)
 _REFERENCE = ("rclrt_reference_interfaces", "rclrt_reference_system", "rclrt_scenarios")
 
 LAYERS = {
     "rclrt_trace": _layer(only=()),
     "rclrt_core": _layer("rclrt_trace", only=("boost", "libboost-dev")),
-    "rclrt_config": _layer("rclrt_core", "rclrt_scx", only=("yaml-cpp",)),
-    "rclrt_rcl": _layer("rclrt_trace", "rclrt_core", "rclrt_config", never=RCLCPP),
-    "rclrt_rclcpp": _layer("rclrt_trace", "rclrt_core", "rclrt_config"),
+    "rclrt_config": _layer("rclrt_core", only=("yaml-cpp",)),
+    # rcl and rmw in a header that only front ends include.
+    "rclrt_front_end": _layer("rclrt_core", "rclrt_config", "rclrt_scx", only=("rcl", "rmw")),
+    "rclrt_rcl": _layer("rclrt_trace", "rclrt_core", "rclrt_config", "rclrt_front_end", never=RCLCPP),
+    "rclrt_rclcpp": _layer("rclrt_trace", "rclrt_core", "rclrt_config", "rclrt_front_end"),
     "rclrt_scx": _layer("rclrt_trace", only=("bpf", "libbpf*")),
     "rclrt_micro": _layer("rclrt_trace", never=ROS),
     "rclrt_analysis": _layer("rclrt_scenarios", never=ROS),

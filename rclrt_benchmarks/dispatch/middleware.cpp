@@ -11,7 +11,7 @@
 #include <string>
 #include <system_error>
 
-#include "rclrt_config/middleware.hpp"
+#include "rclrt_front_end/middleware.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rmw/rmw.h"
 #include "variants.hpp"
@@ -23,7 +23,7 @@ namespace
 
 bool is_middleware(const std::string & name)
 {
-  static const auto middleware = rclrt_config::Middleware::of(rmw_get_implementation_identifier());
+  static const auto middleware = rclrt_front_end::Middleware::of(rmw_get_implementation_identifier());
   return middleware.owns_thread(name);
 }
 

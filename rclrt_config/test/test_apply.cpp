@@ -374,5 +374,28 @@ TEST(Derive, what_is_no_timer_inherits_from_the_lowest_on)
   EXPECT_TRUE(options.inherit_priority);
 }
 
+TEST(Apply, ext_in_the_file_makes_the_executor_order_by_deadline)
+{
+  const std::string entry =
+    "      callbacks:\n        /a/*/*: {scheduling_policy: ext, relative_deadline: 5ms}\n";
+  Configuration configuration = parsed(rclrt_file(entry));
+  EngineOptions options;
+  ASSERT_TRUE(configuration.apply(&options).ok());
+  EXPECT_EQ(options.policy, &rclrt_core::edf_policy());
+  auto ext = callback("/a/subscription/b");
+  ASSERT_TRUE(configuration.apply(&ext).ok());
+  EXPECT_EQ(ext.attributes.policy, SchedulingPolicy::kExt);
+  EXPECT_EQ(ext.relative_deadline, 5ms);
+
+  configuration =
+    parsed(rclrt_file("      executor: {policy: fifo, deadline_scheduler: sched_ext}\n" + entry));
+  ASSERT_TRUE(configuration.apply(&options).ok());
+  EXPECT_EQ(options.policy, &rclrt_core::first_come_policy());
+  EXPECT_EQ(configuration.deadline_scheduler(), DeadlineBackend::kSchedExt);
+  EXPECT_THAT(
+    error_in(rclrt_file("      executor: {deadline_scheduler: edf}\n")),
+    HasSubstr("Use auto, sched_ext or fifo_bands"));
+}
+
 }  // namespace
 }  // namespace rclrt_config

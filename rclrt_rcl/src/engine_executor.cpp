@@ -71,37 +71,10 @@ bool EngineExecutor::do_spin_once(rclrt_core::TimePoint until)
 void EngineExecutor::interrupt() noexcept { impl_->engine().stop(); }
 void EngineExecutor::clear_interrupt() noexcept { impl_->engine().clear_stop(); }
 
-std::vector<rclrt_core::Finding> EngineExecutor::findings() const
+rclrt_front_end::ConfiguredEngine & EngineExecutor::configured() const
 {
-  return impl_->configured().findings();
+  return impl_->configured();
 }
-
-std::string EngineExecutor::deadline_scheduler() const
-{
-  return impl_->configured().deadline_scheduler();
-}
-
-std::map<std::string, rclrt_core::CallbackStatistics> EngineExecutor::statistics() const
-{
-  return impl_->configured().statistics();
-}
-
-std::map<uint32_t, std::string> EngineExecutor::callback_names() const
-{
-  return impl_->configured().callback_names();
-}
-
-std::vector<rclrt_core::ThreadReport> EngineExecutor::threads() const
-{
-  return impl_->engine().threads();
-}
-
-void EngineExecutor::read_trace(const std::function<void(const rclrt_job_record &)> & visit)
-{
-  impl_->engine().read_trace(visit);
-}
-
-uint64_t EngineExecutor::trace_dropped() const { return impl_->engine().trace_dropped(); }
 
 void EngineExecutor::set_attributes(
   const Entity & entity, const rclrt_core::Attributes & attributes)

@@ -7,13 +7,13 @@
 #include <exception>
 #include <utility>
 
-#include "configuration_sources.hpp"
+#include "cie_id.hpp"
 #include "engine_timer.hpp"
 #include "platform.hpp"
-#include "rclrt_config/middleware_threads.hpp"
+#include "rclrt_front_end/middleware_threads.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
-#include "rmw_in_use.hpp"
 
 namespace rclrt_rcl
 {
@@ -29,21 +29,18 @@ void check(const rclrt_core::Status & status)
 
 void log(rclrt_core::Severity severity, const std::string & line)
 {
-  const Logger logger(rclrt_config::kLoggerName);
+  const Logger logger(rclrt_front_end::kLoggerName);
   severity == rclrt_core::Severity::kNote ? logger.info(line) : logger.warn(line);
 }
 
-std::unique_ptr<rclrt_config::ConfiguredEngine> make_engine(
+std::unique_ptr<rclrt_front_end::ConfiguredEngine> make_engine(
   Context & context, const ExecutorOptions & from, rclrt_core::EngineOptions engine_options,
-  rclrt_config::Teller & teller)
+  rclrt_front_end::Teller & teller)
 {
   engine_options.on_finding = [&teller] { teller.request(); };
-  std::unique_ptr<rclrt_config::ConfiguredEngine> engine;
-  check(rclrt_config::ConfiguredEngine::make(
-    detail::platform(),
-    rclrt_config::configured_engine_options(
-      from, std::move(engine_options), detail::parameter_files(context), detail::rmw_in_use()),
-    &engine));
+  std::unique_ptr<rclrt_front_end::ConfiguredEngine> engine;
+  check(rclrt_front_end::make_engine(
+    detail::platform(), *context.handle(), from, std::move(engine_options), &engine));
   return engine;
 }
 
@@ -158,7 +155,7 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
   members_[entity.get()] = std::move(member);
   lock.unlock();
   entity->set_on_ready([this, callback](std::size_t count) {
-    rclrt_config::MiddlewareThreads::instance().greet();
+    rclrt_front_end::MiddlewareThreads::instance().greet();
     engine().notify(*callback, count);
   });
 }

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "rclrt_config/configured_engine.hpp"
-#include "rclrt_config/teller.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
+#include "rclrt_front_end/teller.hpp"
 #include "rclrt_rcl/engine_executor.hpp"
 #include "rclrt_rcl/timer.hpp"
 
@@ -30,7 +30,7 @@ public:
   Impl & operator=(const Impl &) = delete;
 
   rclrt_core::Engine & engine() noexcept { return engine_->engine(); }
-  rclrt_config::ConfiguredEngine & configured() noexcept { return *engine_; }
+  rclrt_front_end::ConfiguredEngine & configured() noexcept { return *engine_; }
 
   void add_group(const CallbackGroup & group);
   void remove_group(const CallbackGroup * group);
@@ -56,7 +56,7 @@ public:
 
   private:
     Impl & impl_;
-    std::optional<rclrt_config::Teller::Watch> watch_;
+    std::optional<rclrt_front_end::Teller::Watch> watch_;
   };
 
 private:
@@ -87,14 +87,14 @@ private:
   const std::shared_ptr<Context> context_;
   const ExecutorOptions options_;
 
-  rclrt_config::Teller teller_;  // the engine asks it, so it goes last
+  rclrt_front_end::Teller teller_;  // the engine asks it, so it goes last
 
   mutable std::mutex mutex_;
   std::unordered_map<const CallbackGroup *, std::shared_ptr<rclrt_core::Group>> groups_;
   std::unordered_map<const Entity *, Member> members_;
   std::vector<WatchedClock> clocks_;
 
-  std::unique_ptr<rclrt_config::ConfiguredEngine> engine_;
+  std::unique_ptr<rclrt_front_end::ConfiguredEngine> engine_;
 };
 
 }  // namespace rclrt_rcl

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "rclrt_config/configured_engine.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/timer_driver.hpp"
 
@@ -22,7 +22,7 @@ class EngineTimer : public TimerDriver
 {
 public:
   EngineTimer(
-    rclrt_config::ConfiguredEngine & engine, std::shared_ptr<rclrt_core::Callback> callback)
+    rclrt_front_end::ConfiguredEngine & engine, std::shared_ptr<rclrt_core::Callback> callback)
   : engine_(engine), callback_(std::move(callback))
   {
   }
@@ -50,7 +50,7 @@ private:
     }
   }
 
-  rclrt_config::ConfiguredEngine & engine_;
+  rclrt_front_end::ConfiguredEngine & engine_;
   const std::shared_ptr<rclrt_core::Callback> callback_;
 };
 

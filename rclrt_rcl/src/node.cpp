@@ -12,7 +12,7 @@
 #include "node_state.hpp"
 #include "rcl/logging.h"
 #include "rcl/logging_rosout.h"
-#include "rclrt_config/names.hpp"
+#include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/init.hpp"
 #include "standard_interfaces.hpp"
@@ -190,7 +190,7 @@ EntitySetup Node::prepare(
 {
   const bool named = !scheduling.name.empty();
   const std::string full_name =
-    rclrt_config::callback_name(fully_qualified_name(), kind, named ? scheduling.name : label);
+    rclrt_front_end::callback_name(fully_qualified_name(), kind, named ? scheduling.name : label);
 
   EntitySetup setup;
   setup.kind = kind;

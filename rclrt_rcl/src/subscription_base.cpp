@@ -12,9 +12,9 @@
 #include "queue_depth.hpp"
 #include "rcl/graph.h"
 #include "rclrt_core/deadline_ring.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
-#include "rmw_in_use.hpp"
 #include "type_cache_mutex.hpp"
 
 namespace rclrt_rcl
@@ -99,7 +99,7 @@ void SubscriptionBase::join_intra_process(
     inbox_ = inbox;
     const bool ignores = rcl_subscription_get_options(handle_.get())
                            ->rmw_subscription_options.ignore_local_publications;
-    const bool is_counted = !ignores || detail::rmw_in_use().counts_readers_that_ignore;
+    const bool is_counted = !ignores || rclrt_front_end::middleware_in_use().counts_readers_that_ignore;
     context_->intra_process().add({topic_name(), type, qos, is_counted}, inbox_);
   }
 }

@@ -20,14 +20,14 @@
 #include <thread>
 #include <vector>
 
-#include "rclrt_config/configured_engine.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_config/deadline_backend.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
 namespace
 {
 
-using rclrt_config::ConfiguredEngine;
+using rclrt_front_end::ConfiguredEngine;
 using rclrt_core::Callback;
 using rclrt_core::Finding;
 using rclrt_core::SchedulingPolicy;
@@ -113,7 +113,7 @@ public:
   : log_(log)
   {
     std::ofstream(kFile) << kSettings << backend << kCallbacks;
-    rclrt_config::ConfiguredEngineOptions options;
+    rclrt_front_end::ConfiguredEngineOptions options;
     options.configuration_file = kFile;
     if (!good(ConfiguredEngine::make(platform_, options, &engine_))) {
       return;
@@ -305,7 +305,7 @@ std::string a_thread_on_its_way_to_sleep_is_made_urgent()
 {
   Log log;
   rclrt_core::LinuxPlatform platform;
-  const auto scheduler = rclrt_config::make_deadline_scheduler(
+  const auto scheduler = rclrt_front_end::make_deadline_scheduler(
     rclrt_config::DeadlineBackend::kSchedExt, platform, [](const Finding &) {});
   if (!scheduler) {
     return "not loaded";

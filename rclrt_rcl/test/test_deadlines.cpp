@@ -18,8 +18,8 @@
 #include "rcl_interfaces/msg/log.hpp"
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/linux_platform.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
-#include "rmw_in_use.hpp"
 
 namespace rclrt_rcl
 {
@@ -168,7 +168,7 @@ TEST_F(Deadlines, of_messages_that_carry_none_are_not_guessed_from_those_before)
 /// All in one group: a message is taken after its entry is gone.
 TEST_F(Deadlines, of_the_job_that_publishes_stay_where_the_table_has_lost_the_message)
 {
-  const auto rmw = detail::rmw_in_use();
+  const auto rmw = rclrt_front_end::middleware_in_use();
   if (!rmw.numbers_publications) {
     GTEST_SKIP() << "skipped: messages of " << rmw.rmw << " have no numbers, so there is no table";
   }

@@ -14,7 +14,7 @@
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 #include "rclrt_core/deadline_ring.hpp"
-#include "rmw_in_use.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 
 namespace rclrt_rcl
 {
@@ -201,7 +201,7 @@ TEST_F(IntraProcess, who_ignores_local_publications_gets_them_by_pointer_only)
   PublisherOptions no_pointers;
   no_pointers.use_intra_process = false;
   auto through_middleware = node->create_publisher<Log>("t", 10, no_pointers);
-  const std::size_t counted = detail::rmw_in_use().counts_readers_that_ignore ? 2 : 1;
+  const std::size_t counted = rclrt_front_end::middleware_in_use().counts_readers_that_ignore ? 2 : 1;
   ASSERT_TRUE(wait_for([&] { return through_middleware->subscription_count() == counted; }));
   through_middleware->publish(*message(1));
   ASSERT_TRUE(wait_for([&] {

@@ -16,7 +16,7 @@
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 #include "rclrt_core/linux_platform.hpp"
-#include "rmw_in_use.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 
 namespace rclrt_rcl
 {
@@ -44,7 +44,7 @@ std::vector<Attributes> middleware_attributes()
   std::vector<Attributes> all;
   for (const auto & [id, name] : platform.threads()) {
     Attributes attributes;
-    if (detail::rmw_in_use().owns_thread(name) && platform.read_back(id, &attributes) == 0) {
+    if (rclrt_front_end::middleware_in_use().owns_thread(name) && platform.read_back(id, &attributes) == 0) {
       all.push_back(attributes);
     }
   }
@@ -156,7 +156,7 @@ TEST_F(MiddlewareThreadsTest, that_appear_later_are_raised_when_they_notify)
   Attributes after;
   std::thread late([&] {
     rclrt_core::LinuxPlatform platform;
-    std::string name = detail::rmw_in_use().threads.at(0);
+    std::string name = rclrt_front_end::middleware_in_use().threads.at(0);
     if (name.back() == '*') {
       name.replace(name.size() - 1, 1, "late");
     }

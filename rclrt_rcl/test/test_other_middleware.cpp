@@ -13,9 +13,9 @@
 
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
-#include "rclrt_config/middleware.hpp"
+#include "rclrt_front_end/middleware.hpp"
 #include "rclrt_core/linux_platform.hpp"
-#include "rmw_in_use.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 #include "stub_rmw.hpp"
 
 namespace rclrt_rcl
@@ -95,7 +95,7 @@ protected:
     for (const auto & [id, name] : platform.threads()) {
       const auto & names = GetParam().threads;
       const bool is_one = names.empty()
-                            ? rclrt_rcl::detail::rmw_in_use().owns_thread(name)
+                            ? rclrt_front_end::middleware_in_use().owns_thread(name)
                             : std::find(names.begin(), names.end(), name) != names.end();
       Attributes now;
       if (is_one && platform.read_back(id, &now) == 0) {
@@ -121,7 +121,7 @@ TEST_P(OtherMiddleware, a_remote_gets_what_a_local_subscription_that_ignores_get
     there.node->create_subscription<Log>("t", 10, [&](const Log & m) { far.push_back(m.line); });
   auto publisher = here.node->create_publisher<Log>("t", 10);
   ASSERT_TRUE(wait_for([&] { return remote->publisher_count() == 1; }));
-  const std::size_t counted = rclrt_rcl::detail::rmw_in_use().counts_readers_that_ignore ? 2 : 1;
+  const std::size_t counted = rclrt_front_end::middleware_in_use().counts_readers_that_ignore ? 2 : 1;
   ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == counted; }));
   for (uint32_t line = 1; line <= 5; ++line) {
     Log message;
@@ -161,14 +161,14 @@ TEST_P(OtherMiddleware, threads_that_are_known_are_raised_and_a_finding_says_so_
 TEST_P(OtherMiddleware, that_does_not_number_messages_is_said_to_keep_deadlines_within_the_process)
 {
   Process process("node", &rclrt_core::edf_policy());
-  const std::string text = "do not reach other processes: messages of " + detail::rmw_in_use().rmw;
+  const std::string text = "do not reach other processes: messages of " + rclrt_front_end::middleware_in_use().rmw;
   std::atomic<bool> ran{false};  // not before the executor has said what it found
   auto timer = process.node->create_wall_timer(1ms, [&ran] { ran = true; });
   {
     const Spinning spinning(*process.executor);
     EXPECT_TRUE(wait_for([&ran] { return ran.load(); }));
   }
-  if (detail::rmw_in_use().numbers_publications) {
+  if (rclrt_front_end::middleware_in_use().numbers_publications) {
     EXPECT_THAT(process.findings(), Not(HasSubstr("do not reach other processes")));
   } else {
     EXPECT_THAT(process.findings(), HasSubstr(text));
@@ -211,10 +211,10 @@ TEST_P(OtherMiddleware, that_stamps_messages_when_they_are_taken_is_known_to)
   std::this_thread::sleep_for(50ms);
   const std::chrono::nanoseconds before_take = std::chrono::system_clock::now().time_since_epoch();
   ASSERT_TRUE(spin_until(*process.executor, [&] { return received != 0ns; }));
-  const auto stamp = detail::rmw_in_use().reception_stamp;
-  if (stamp == rclrt_config::ReceptionStamp::kArrival) {
+  const auto stamp = rclrt_front_end::middleware_in_use().reception_stamp;
+  if (stamp == rclrt_front_end::ReceptionStamp::kArrival) {
     EXPECT_LT(received, before_take);
-  } else if (stamp == rclrt_config::ReceptionStamp::kTake) {
+  } else if (stamp == rclrt_front_end::ReceptionStamp::kTake) {
     EXPECT_GE(received, before_take);
   }
 }

@@ -16,7 +16,7 @@
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp_action/client.hpp"
 #include "rclcpp_action/server.hpp"
-#include "rclrt_config/middleware_threads.hpp"
+#include "rclrt_front_end/middleware_threads.hpp"
 #include "versions.hpp"
 
 namespace rclrt_rclcpp
@@ -129,13 +129,13 @@ void take_back(Token token) noexcept
 
 void announce(Token token, std::size_t count) noexcept
 {
-  rclrt_config::MiddlewareThreads::instance().greet();
+  rclrt_front_end::MiddlewareThreads::instance().greet();
   use(token, [count](const Slot & slot) { slot.announce(count, slot.id); });
 }
 
 void announce(Token token, std::size_t count, int id) noexcept
 {
-  rclrt_config::MiddlewareThreads::instance().greet();
+  rclrt_front_end::MiddlewareThreads::instance().greet();
   use(token, [count, id](const Slot & slot) { slot.announce(count, id); });
 }
 

@@ -183,37 +183,10 @@ void EngineExecutor::spin_once_impl(std::chrono::nanoseconds timeout)
   impl_->tell_findings();
 }
 
-std::string EngineExecutor::deadline_scheduler() const
+rclrt_front_end::ConfiguredEngine & EngineExecutor::configured() const
 {
-  return impl_->configured().deadline_scheduler();
+  return impl_->configured();
 }
-
-std::vector<rclrt_core::Finding> EngineExecutor::findings() const
-{
-  return impl_->configured().findings();
-}
-
-std::map<std::string, rclrt_core::CallbackStatistics> EngineExecutor::statistics() const
-{
-  return impl_->configured().statistics();
-}
-
-std::map<uint32_t, std::string> EngineExecutor::callback_names() const
-{
-  return impl_->configured().callback_names();
-}
-
-std::vector<rclrt_core::ThreadReport> EngineExecutor::threads() const
-{
-  return impl_->engine().threads();
-}
-
-void EngineExecutor::read_trace(const std::function<void(const rclrt_job_record &)> & visit)
-{
-  impl_->engine().read_trace(visit);
-}
-
-uint64_t EngineExecutor::trace_dropped() const { return impl_->engine().trace_dropped(); }
 
 void EngineExecutor::set_attributes(
   const std::string & callback, const rclrt_core::Attributes & attributes)

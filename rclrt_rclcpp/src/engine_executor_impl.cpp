@@ -12,8 +12,8 @@
 #include "group_names.hpp"
 #include "platform.hpp"
 #include "publications.hpp"
-#include "rcl/arguments.h"
 #include "rclcpp/rclcpp.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 #include "unserved.hpp"
 
 namespace rclrt_rclcpp
@@ -21,54 +21,25 @@ namespace rclrt_rclcpp
 namespace
 {
 
-std::vector<std::string> parameter_files(const rclcpp::Context & context)
-{
-  const auto handle = const_cast<rclcpp::Context &>(context).get_rcl_context();
-  const rcl_arguments_t & arguments = handle->global_arguments;
-  const int count = rcl_arguments_get_param_files_count(&arguments);
-  std::vector<std::string> files;
-  if (count <= 0) {
-    return files;
-  }
-  const rcl_allocator_t allocator = rcl_get_default_allocator();
-  char ** names = nullptr;
-  if (rcl_arguments_get_param_files(&arguments, allocator, &names) != RCL_RET_OK) {
-    rclcpp::exceptions::throw_from_rcl_error(RCL_RET_ERROR, "reading the parameter files");
-  }
-  for (int i = 0; i < count; ++i) {
-    files.emplace_back(names[i]);
-    allocator.deallocate(names[i], allocator.state);
-  }
-  allocator.deallocate(static_cast<void *>(names), allocator.state);
-  return files;
-}
-
 /// How long it may take until the log says that the scheduler of deadlines has gone.
 constexpr std::chrono::seconds kLookAtScheduler(1);
 
-std::unique_ptr<rclrt_config::ConfiguredEngine> make_engine(
+std::unique_ptr<rclrt_front_end::ConfiguredEngine> make_engine(
   const std::shared_ptr<rclcpp::Context> & context, const EngineExecutorOptions & from,
   rclrt_core::EngineOptions engine_options)
 {
-  std::unique_ptr<rclrt_config::ConfiguredEngine> engine;
-  detail::check(rclrt_config::ConfiguredEngine::make(
-    platform(),
-    rclrt_config::configured_engine_options(
-      from, std::move(engine_options),
-      context->is_valid() ? parameter_files(*context) : std::vector<std::string>(),
-      rclrt_config::Middleware::of(
-        rmw_get_implementation_identifier(),
-        rmw_feature_supported(RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER))),
-    &engine));
+  std::unique_ptr<rclrt_front_end::ConfiguredEngine> engine;
+  detail::check(rclrt_front_end::make_engine(
+    platform(), *context->get_rcl_context(), from, std::move(engine_options), &engine));
   return engine;
 }
 
 void log(rclrt_core::Severity severity, const std::string & line)
 {
   if (severity == rclrt_core::Severity::kNote) {
-    RCLCPP_INFO(rclcpp::get_logger(rclrt_config::kLoggerName), "%s", line.c_str());
+    RCLCPP_INFO(rclcpp::get_logger(rclrt_front_end::kLoggerName), "%s", line.c_str());
   } else {
-    RCLCPP_WARN(rclcpp::get_logger(rclrt_config::kLoggerName), "%s", line.c_str());
+    RCLCPP_WARN(rclcpp::get_logger(rclrt_front_end::kLoggerName), "%s", line.c_str());
   }
 }
 

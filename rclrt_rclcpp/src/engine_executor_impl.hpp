@@ -26,8 +26,8 @@
 
 #include "announce.hpp"
 #include "group_names.hpp"
-#include "rclrt_config/configured_engine.hpp"
-#include "rclrt_config/teller.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
+#include "rclrt_front_end/teller.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
 #include "ros_clock.hpp"
 #include "waitable_events.hpp"
@@ -52,7 +52,7 @@ public:
   Impl & operator=(const Impl &) = delete;
 
   rclrt_core::Engine & engine() noexcept { return engine_->engine(); }
-  rclrt_config::ConfiguredEngine & configured() noexcept { return *engine_; }
+  rclrt_front_end::ConfiguredEngine & configured() noexcept { return *engine_; }
 
   /// Groups are named after their nodes. `owner`: what the node is a part of, if that is known.
   void know_node(
@@ -186,7 +186,7 @@ private:
   const std::shared_ptr<rclcpp::Context> context_;
   const EngineExecutorOptions options_;
   const PresentGroups present_groups_;
-  rclrt_config::Teller teller_;
+  rclrt_front_end::Teller teller_;
   /// What is requested of whoever spins: bits, which it sleeps on. Set by anybody, cleared by whoever does
   /// what is requested, before it does it. Sequentially consistent, as is `runs_inline_`: request_update() sets
   /// this one and then looks at that one, run_one() sets that one and then looks at this one, so that one of
@@ -205,7 +205,7 @@ private:
   std::atomic<bool> runs_inline_{false};
 
   /// Hooks use it until they are taken back, which waits for those that are using it.
-  std::unique_ptr<rclrt_config::ConfiguredEngine> engine_;
+  std::unique_ptr<rclrt_front_end::ConfiguredEngine> engine_;
 
   std::mutex update_mutex_;  // of all below
   std::vector<KnownNode> nodes_;

@@ -20,7 +20,7 @@
 #include "rcl/subscription.h"
 #include "rclcpp/experimental/subscription_intra_process_base.hpp"
 #include "rclcpp/logging.hpp"
-#include "rclrt_config/names.hpp"
+#include "rclrt_front_end/callback_name.hpp"
 #include "take.hpp"
 #include "unserved.hpp"
 #include "versions.hpp"
@@ -73,7 +73,7 @@ std::shared_ptr<const rclcpp::Node> lock(const Owner & owner)
 std::string EngineExecutor::Impl::unique_name(
   const KnownGroup & group, CallbackKind kind, const std::string & label) const
 {
-  const std::string name = rclrt_config::callback_name(group.node, kind, label);
+  const std::string name = rclrt_front_end::callback_name(group.node, kind, label);
   std::string unique = name;
   for (int number = 2; names_.count(unique) > 0; ++number) {
     unique = name + "#" + std::to_string(number);

@@ -11,7 +11,7 @@
 #include "engine_executor_impl.hpp"
 #include "group_names.hpp"
 #include "platform.hpp"
-#include "rclrt_config/names.hpp"
+#include "rclrt_front_end/callback_name.hpp"
 #include "versions.hpp"
 
 namespace rclrt_rclcpp
@@ -163,7 +163,7 @@ void EngineExecutor::Impl::add_timer(
   link->engine = &engine();
   link->period = detail::period_of(*timer);
   auto options = options_for(
-    timer.get(), group, CallbackKind::kTimer, rclrt_config::period_label(link->period), 1);
+    timer.get(), group, CallbackKind::kTimer, rclrt_front_end::period_label(link->period), 1);
   const auto of_timer = timer->is_steady() ? nullptr : ClockOfTimer::get(*timer);
   const bool is_in_ros_time = of_timer && of_timer->get_clock_type() == RCL_ROS_TIME;
   options.run = [this, link, asks = kPollsResets || is_in_ros_time](const Job &) {

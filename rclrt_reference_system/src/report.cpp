@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "rclrt_config/middleware.hpp"
+#include "rclrt_front_end/middleware.hpp"
 #include "rmw/features.h"
 #include "rmw/rmw.h"
 
@@ -232,7 +232,7 @@ json make_report(
     callbacks.push_back(std::move(entry));
   }
 
-  const auto middleware = rclrt_config::Middleware::of(
+  const auto middleware = rclrt_front_end::Middleware::of(
     rmw_get_implementation_identifier(),
     rmw_feature_supported(RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER));
   json findings = json::array();
@@ -252,7 +252,7 @@ json make_report(
     {"executor", choice.name},
     {"policy", to_string(choice.policy)},
     {"rmw", middleware.rmw},
-    {"reception_stamp", rclrt_config::to_string(middleware.reception_stamp)},
+    {"reception_stamp", rclrt_front_end::to_string(middleware.reception_stamp)},
     {"numbers_publications", middleware.numbers_publications},
     {"iterations_per_ms", iterations_per_ms},
     {"interrupted", run.interrupted},

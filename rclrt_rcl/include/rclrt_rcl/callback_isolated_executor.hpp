@@ -2,26 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Persistent threads of its own for every callback group; the operating system schedules them by
-/// the group's attributes, any policy and affinity [CIE25].
+/// the attributes of the group, with any policy and affinity [CIE25].
 #ifndef RCLRT_RCL__CALLBACK_ISOLATED_EXECUTOR_HPP_
 #define RCLRT_RCL__CALLBACK_ISOLATED_EXECUTOR_HPP_
 
-#include "rclrt_core/policy.hpp"
+#include "rclrt_front_end/models.hpp"
 #include "rclrt_rcl/engine_executor.hpp"
 
 namespace rclrt_rcl
 {
 
-struct CallbackIsolatedExecutorOptions : ExecutorOptions
+struct CallbackIsolatedExecutorOptions : ExecutorOptions, rclrt_front_end::IsolatedOptions
 {
-  /// Order among the jobs of a group.
-  const rclrt_core::Policy * policy = &rclrt_core::fixed_priority_policy();
 };
 
 class CallbackIsolatedExecutor : public EngineExecutor
 {
 public:
-  explicit CallbackIsolatedExecutor(const CallbackIsolatedExecutorOptions & options = {});
+  explicit CallbackIsolatedExecutor(const CallbackIsolatedExecutorOptions & options = {})
+  : EngineExecutor(options, rclrt_front_end::engine_options(options))
+  {
+  }
 };
 
 }  // namespace rclrt_rcl

@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-#include "rclrt_config/front_end_options.hpp"
+#include "rclrt_front_end/common_options.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/context.hpp"
@@ -17,7 +17,7 @@
 namespace rclrt_rcl
 {
 
-struct ExecutorOptions : rclrt_config::FrontEndOptions
+struct ExecutorOptions : rclrt_front_end::CommonOptions
 {
   /// Null: the default context.
   std::shared_ptr<Context> context;

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "rcl/node.h"
-#include "rclrt_config/names.hpp"
+#include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/client.hpp"
 #include "rclrt_rcl/client_options.hpp"
@@ -148,7 +148,7 @@ public:
     const TimerOptions & options = {})
   {
     return make_entity<Timer>(
-      rclrt_core::CallbackKind::kTimer, rclrt_config::period_label(period), options.scheduling,
+      rclrt_core::CallbackKind::kTimer, rclrt_front_end::period_label(period), options.scheduling,
       options.group, clock, period, options.one_shot, options.autostart,
       timer_callback(std::forward<F>(callback)));
   }

@@ -6,27 +6,23 @@
 #ifndef RCLRT_RCL__PREEMPTIVE_EXECUTOR_HPP_
 #define RCLRT_RCL__PREEMPTIVE_EXECUTOR_HPP_
 
-#include <cstddef>
-
-#include "rclrt_core/policy.hpp"
+#include "rclrt_front_end/models.hpp"
 #include "rclrt_rcl/engine_executor.hpp"
 
 namespace rclrt_rcl
 {
 
-struct PreemptiveExecutorOptions : ExecutorOptions
+struct PreemptiveExecutorOptions : ExecutorOptions, rclrt_front_end::PoolOptions
 {
-  /// Order among jobs that wait for a thread or in a group.
-  const rclrt_core::Policy * policy = &rclrt_core::fixed_priority_policy();
-  /// As many threads as the groups could use at once, within these bounds.
-  std::size_t min_threads = 2;
-  std::size_t max_threads = 64;
 };
 
 class PreemptiveExecutor : public EngineExecutor
 {
 public:
-  explicit PreemptiveExecutor(const PreemptiveExecutorOptions & options = {});
+  explicit PreemptiveExecutor(const PreemptiveExecutorOptions & options = {})
+  : EngineExecutor(options, rclrt_front_end::engine_options(options))
+  {
+  }
 };
 
 }  // namespace rclrt_rcl

@@ -1,20 +1,19 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Persistent threads of its own for every callback group [CIE25].
+/// Persistent threads of its own for every callback group; the operating system schedules them by
+/// the attributes of the group, with any policy and affinity [CIE25].
 #ifndef RCLRT_RCLCPP__CALLBACK_ISOLATED_EXECUTOR_HPP_
 #define RCLRT_RCLCPP__CALLBACK_ISOLATED_EXECUTOR_HPP_
 
-#include "rclrt_core/policy.hpp"
+#include "rclrt_front_end/models.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
 
 namespace rclrt_rclcpp
 {
 
-struct CallbackIsolatedExecutorOptions : EngineExecutorOptions
+struct CallbackIsolatedExecutorOptions : EngineExecutorOptions, rclrt_front_end::IsolatedOptions
 {
-  /// Order among the jobs of a group.
-  const rclrt_core::Policy * policy = &rclrt_core::fixed_priority_policy();
 };
 
 class CallbackIsolatedExecutor : public EngineExecutor
@@ -22,7 +21,10 @@ class CallbackIsolatedExecutor : public EngineExecutor
 public:
   explicit CallbackIsolatedExecutor(
     const rclcpp::ExecutorOptions & options = rclcpp::ExecutorOptions(),
-    const CallbackIsolatedExecutorOptions & isolated_options = {});
+    const CallbackIsolatedExecutorOptions & more_options = {})
+  : EngineExecutor(options, more_options, rclrt_front_end::engine_options(more_options))
+  {
+  }
 };
 
 }  // namespace rclrt_rclcpp

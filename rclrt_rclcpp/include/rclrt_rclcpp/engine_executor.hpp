@@ -26,9 +26,9 @@
 #include "rclcpp/executor.hpp"
 #include "rclcpp/node.hpp"
 #include "rclcpp/version.h"
-#include "rclrt_config/front_end_options.hpp"
 #include "rclrt_core/engine.hpp"
-#include "rclrt_core/finding.hpp"
+#include "rclrt_front_end/common_options.hpp"
+#include "rclrt_front_end/executor_report.hpp"
 #include "rclrt_rclcpp/scheduling.hpp"
 
 namespace rclrt_rclcpp
@@ -54,7 +54,7 @@ using OwnerOf = std::conditional_t<
 
 }  // namespace detail
 
-struct EngineExecutorOptions : rclrt_config::FrontEndOptions
+struct EngineExecutorOptions : rclrt_front_end::CommonOptions
 {
   /// What a configuration file says, from code; the file overrides it.
   std::shared_ptr<const SchedulingRegistry> scheduling;
@@ -62,7 +62,7 @@ struct EngineExecutorOptions : rclrt_config::FrontEndOptions
   uint32_t reentrant_parallelism = 0;
 };
 
-class EngineExecutor : public rclcpp::Executor
+class EngineExecutor : public rclcpp::Executor, public rclrt_front_end::ExecutorReport
 {
 public:
   /// Waits for entities that are announcing work in other threads right now, which takes microseconds. What
@@ -86,22 +86,6 @@ public:
   void spin_some(std::chrono::nanoseconds max_duration = std::chrono::nanoseconds(0)) override;
   void spin_all(std::chrono::nanoseconds max_duration) override;
 
-  /// What was refused by the OS or looks wrong, on the machine, the threads, the configuration and the
-  /// middleware's threads.
-  std::vector<rclrt_core::Finding> findings() const;
-  /// What orders the threads of callbacks with scheduling_policy ext, e.g. "fifo bands"; empty if there
-  /// are none. Known once it has begun to spin.
-  std::string deadline_scheduler() const;
-  /// Counters by callback name, of those the executor has now.
-  std::map<std::string, rclrt_core::CallbackStatistics> statistics() const;
-  /// Callback names by the ids in job records, those of removed entities too.
-  std::map<uint32_t, std::string> callback_names() const;
-  /// The executor's threads that exist now, with the attributes that are in force.
-  std::vector<rclrt_core::ThreadReport> threads() const;
-  /// See rclrt_core::Engine::read_trace().
-  void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
-  uint64_t trace_dropped() const;
-
   /// Change the attributes of a callback, by its name, from its next job on. Throws
   /// std::runtime_error if it is not in this executor or they are impossible.
   void set_attributes(const std::string & callback, const rclrt_core::Attributes & attributes);
@@ -114,6 +98,7 @@ protected:
   void spin_once_impl(std::chrono::nanoseconds timeout) override;
 
 private:
+  rclrt_front_end::ConfiguredEngine & configured() const override;
   void run_on_this_thread(std::chrono::nanoseconds max_duration, bool exhaustive);
 
   // Of the base class: who belongs to it.

@@ -6,21 +6,14 @@
 #ifndef RCLRT_RCLCPP__PREEMPTIVE_EXECUTOR_HPP_
 #define RCLRT_RCLCPP__PREEMPTIVE_EXECUTOR_HPP_
 
-#include <cstddef>
-
-#include "rclrt_core/policy.hpp"
+#include "rclrt_front_end/models.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
 
 namespace rclrt_rclcpp
 {
 
-struct PreemptiveExecutorOptions : EngineExecutorOptions
+struct PreemptiveExecutorOptions : EngineExecutorOptions, rclrt_front_end::PoolOptions
 {
-  /// Order among jobs that wait for a thread or in a group.
-  const rclrt_core::Policy * policy = &rclrt_core::fixed_priority_policy();
-  /// As many threads as the groups could use at once, within these bounds.
-  std::size_t min_threads = 2;
-  std::size_t max_threads = 64;
 };
 
 class PreemptiveExecutor : public EngineExecutor
@@ -28,7 +21,10 @@ class PreemptiveExecutor : public EngineExecutor
 public:
   explicit PreemptiveExecutor(
     const rclcpp::ExecutorOptions & options = rclcpp::ExecutorOptions(),
-    const PreemptiveExecutorOptions & preemptive_options = {});
+    const PreemptiveExecutorOptions & more_options = {})
+  : EngineExecutor(options, more_options, rclrt_front_end::engine_options(more_options))
+  {
+  }
 };
 
 }  // namespace rclrt_rclcpp

@@ -1,22 +1,21 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// One thread that runs the most urgent waiting job next, and a more urgent one for timers
-/// [Teper25 §IV-V].
+/// One thread and a queue of events ordered by arrival, fixed priority or deadline, plus a more urgent
+/// timer thread [Teper25 §IV-V]. Not preemptive: analysable as a limited-preemption system.
+///
+/// spin() runs callbacks on the calling thread.
 #ifndef RCLRT_RCLCPP__PRIORITY_EVENTS_EXECUTOR_HPP_
 #define RCLRT_RCLCPP__PRIORITY_EVENTS_EXECUTOR_HPP_
 
-#include "rclrt_core/policy.hpp"
+#include "rclrt_front_end/models.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
 
 namespace rclrt_rclcpp
 {
 
-struct PriorityEventsExecutorOptions : EngineExecutorOptions
+struct PriorityEventsExecutorOptions : EngineExecutorOptions, rclrt_front_end::EventsOptions
 {
-  const rclrt_core::Policy * policy = &rclrt_core::fixed_priority_policy();
-  /// The timer thread also executes the timers' callbacks, else it only releases them.
-  bool release_and_execute = false;
 };
 
 class PriorityEventsExecutor : public EngineExecutor
@@ -24,7 +23,10 @@ class PriorityEventsExecutor : public EngineExecutor
 public:
   explicit PriorityEventsExecutor(
     const rclcpp::ExecutorOptions & options = rclcpp::ExecutorOptions(),
-    const PriorityEventsExecutorOptions & events_options = {});
+    const PriorityEventsExecutorOptions & more_options = {})
+  : EngineExecutor(options, more_options, rclrt_front_end::engine_options(more_options))
+  {
+  }
 };
 
 }  // namespace rclrt_rclcpp

@@ -1,0 +1,26 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The names callbacks have in configuration files, findings and traces, whatever the front end.
+#ifndef RCLRT_FRONT_END__CALLBACK_NAME_HPP_
+#define RCLRT_FRONT_END__CALLBACK_NAME_HPP_
+
+#include <string>
+
+#include "rclrt_core/callback.hpp"
+#include "rclrt_core/time.hpp"
+
+namespace rclrt_front_end
+{
+
+/// Node's full name + "/" + kind + "/" + label, which is the topic, the service or a given name:
+/// "/planner/subscription/map", "/planner/timer/100ms".
+std::string callback_name(
+  const std::string & node, rclrt_core::CallbackKind kind, const std::string & label);
+
+/// Label of a timer without a given name: the period in the largest unit that divides it, "100ms".
+std::string period_label(rclrt_core::Duration period);
+
+}  // namespace rclrt_front_end
+
+#endif  // RCLRT_FRONT_END__CALLBACK_NAME_HPP_

@@ -1,0 +1,58 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Options that executors have in common, whatever their front end.
+#ifndef RCLRT_FRONT_END__COMMON_OPTIONS_HPP_
+#define RCLRT_FRONT_END__COMMON_OPTIONS_HPP_
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rclrt_front_end/configured_engine.hpp"
+#include "rclrt_core/attributes.hpp"
+#include "rclrt_core/engine.hpp"
+
+namespace rclrt_front_end
+{
+
+struct CommonOptions
+{
+  /// Says what matters about callbacks, groups and the executor without a change to the code; what it
+  /// says overrides everything else here (see rclrt_config). Empty: the file named by the
+  /// environment variable RCLRT_CONFIGURATION, else the context's parameter files (--params-file), as
+  /// far as they have `rclrt` entries.
+  std::string configuration_file;
+
+  /// Called by the thread whose callback threw. Empty: stop, and rethrow from spin(). Must not
+  /// throw.
+  std::function<rclrt_core::ExceptionAction(const std::string & callback, std::exception_ptr)>
+    on_exception;
+
+  /// What to do when the operating system refuses attributes.
+  rclrt_core::AttributesMode attributes_mode = rclrt_core::AttributesMode::kPrefer;
+  MiddlewareThreadsOptions middleware_threads;
+  /// What orders the threads of callbacks with scheduling_policy ext.
+  DeadlineBackend deadline_scheduler = DeadlineBackend::kAuto;
+  /// The executor's timer thread. Policy unchanged: SCHED_FIFO one above the most urgent fifo or rr
+  /// callback (at most 99), and as the thread that spins while there is no such callback.
+  rclrt_core::Attributes timer_thread;
+  /// Of every thread of the executor, bytes. 0: the OS default.
+  std::size_t stack_size = 0;
+  std::size_t stack_prefault = 0;
+  /// mlockall() at start.
+  bool lock_memory = false;
+  /// Job records kept per thread until read_trace(). 0: none.
+  std::size_t trace_capacity = 1024;
+};
+
+/// The same, for an engine. `engine`: what the execution model says. `middleware`: see Middleware::of().
+ConfiguredEngineOptions configured_engine_options(
+  const CommonOptions & from, rclrt_core::EngineOptions engine,
+  std::vector<std::string> parameter_files, const Middleware & middleware);
+
+}  // namespace rclrt_front_end
+
+#endif  // RCLRT_FRONT_END__COMMON_OPTIONS_HPP_

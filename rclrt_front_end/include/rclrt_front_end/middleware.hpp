@@ -1,0 +1,64 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// All that is particular to one ROS middleware (RMW implementation), chosen by its name.
+///
+/// This package does not depend on rmw: a front end passes the name in, and what the RMW says of itself.
+/// An RMW that is not in the table works, too. What depends on facts that are not known of it is left
+/// alone, and a finding says so.
+#ifndef RCLRT_FRONT_END__MIDDLEWARE_HPP_
+#define RCLRT_FRONT_END__MIDDLEWARE_HPP_
+
+#include <string>
+#include <vector>
+
+#include "rclrt_core/finding.hpp"
+
+namespace rclrt_front_end
+{
+
+/// When a message gets its received_timestamp.
+enum class ReceptionStamp
+{
+  kArrival,  ///< when the middleware received it
+  kTake,     ///< when the executor took it out of the middleware, maybe much later
+  kUnknown,
+};
+
+/// "arrival", "take", "unknown".
+const char * to_string(ReceptionStamp stamp) noexcept;
+
+struct Middleware
+{
+  /// As rmw_get_implementation_identifier() says; empty if nobody has said it.
+  std::string rmw;
+  /// Whether it is in the table. If not, everything below is the careful guess.
+  bool is_known = false;
+  /// Names of its threads; "dq.*" stands for all that begin with "dq.". Empty: not known.
+  std::vector<std::string> threads;
+  /// Whether messages carry rmw_message_info_t::publication_sequence_number. Another process finds the
+  /// deadline of a message by that number.
+  bool numbers_publications = false;
+  ReceptionStamp reception_stamp = ReceptionStamp::kUnknown;
+  /// Whether a publisher counts a subscription of its own context that ignores local publications as
+  /// matched. If not known: no, and then a message may be sent although nobody else listens.
+  bool counts_readers_that_ignore = false;
+
+  /// `says_it_numbers`: what rmw_feature_supported(RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER)
+  /// says. Believed of those that are not in the table.
+  static Middleware of(const std::string & rmw, bool says_it_numbers = false);
+
+  /// Whether a thread with this name (at most 15 bytes, see pthread_setname_np(3)) is one of its own.
+  bool owns_thread(const std::string & name) const;
+  /// "dds.*", or "recv, recvUC, dq.*".
+  std::string threads_text() const;
+
+  /// `who`: the callback that preempts its threads, since none was found.
+  rclrt_core::Finding no_thread_found(const std::string & who) const;
+  /// Deadlines of messages do not reach other processes.
+  rclrt_core::Finding no_numbers() const;
+};
+
+}  // namespace rclrt_front_end
+
+#endif  // RCLRT_FRONT_END__MIDDLEWARE_HPP_

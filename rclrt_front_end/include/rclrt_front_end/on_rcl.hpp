@@ -1,0 +1,80 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What front ends on rcl ask rcl and the RMW for. Inline, since this package itself is built without ROS.
+#ifndef RCLRT_FRONT_END__ON_RCL_HPP_
+#define RCLRT_FRONT_END__ON_RCL_HPP_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rcl/arguments.h"
+#include "rcl/context.h"
+#include "rcl/error_handling.h"
+#include "rclrt_core/status.hpp"
+#include "rclrt_front_end/common_options.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
+#include "rclrt_front_end/middleware.hpp"
+#include "rmw/features.h"
+#include "rmw/rmw.h"
+
+namespace rclrt_front_end
+{
+
+/// The files given with --params-file to the program. Errors: rcl's.
+inline rclrt_core::Status parameter_files(
+  const rcl_context_t & context, std::vector<std::string> * files)
+{
+  const int count = rcl_arguments_get_param_files_count(&context.global_arguments);
+  if (count <= 0) {
+    return {};
+  }
+  const rcl_allocator_t allocator = rcl_get_default_allocator();
+  char ** names = nullptr;
+  if (
+    rcl_arguments_get_param_files(&context.global_arguments, allocator, &names) != RCL_RET_OK) {
+    const std::string why = rcl_get_error_string().str;
+    rcl_reset_error();
+    return rclrt_core::Status::error("reading the parameter files: " + why);
+  }
+  for (int i = 0; i < count; ++i) {
+    files->emplace_back(names[i]);
+    allocator.deallocate(names[i], allocator.state);
+  }
+  allocator.deallocate(static_cast<void *>(names), allocator.state);
+  return {};
+}
+
+/// The one that this process has loaded.
+inline Middleware middleware_in_use()
+{
+  return Middleware::of(
+    rmw_get_implementation_identifier(),
+    rmw_feature_supported(RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER));
+}
+
+/// An engine for an executor of `context`, which has parameter files only while it is initialised.
+/// `platform` must outlive it. Errors: of parameter_files() and ConfiguredEngine::make().
+inline rclrt_core::Status make_engine(
+  rclrt_core::Platform & platform, const rcl_context_t & context, const CommonOptions & options,
+  rclrt_core::EngineOptions engine_options, std::unique_ptr<ConfiguredEngine> * engine)
+{
+  std::vector<std::string> files;
+  if (rcl_context_is_valid(&context)) {
+    const rclrt_core::Status status = parameter_files(context, &files);
+    if (!status.ok()) {
+      return status;
+    }
+  }
+  return ConfiguredEngine::make(
+    platform,
+    configured_engine_options(
+      options, std::move(engine_options), std::move(files), middleware_in_use()),
+    engine);
+}
+
+}  // namespace rclrt_front_end
+
+#endif  // RCLRT_FRONT_END__ON_RCL_HPP_

@@ -1,0 +1,600 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_front_end/configured_engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "rclrt_front_end/middleware_threads.hpp"
+#include "rclrt_core/deadline_ring.hpp"
+#include "usable_cpus.hpp"
+
+namespace rclrt_front_end
+{
+
+using rclrt_config::Configuration;
+using rclrt_config::Unmatched;
+using rclrt_core::Attributes;
+using rclrt_core::AttributesMode;
+using rclrt_core::Callback;
+using rclrt_core::CallbackKind;
+using rclrt_core::CallbackOptions;
+using rclrt_core::Finding;
+using rclrt_core::Group;
+using rclrt_core::SchedulingPolicy;
+using rclrt_core::Status;
+
+namespace
+{
+
+constexpr int kHighestPriority = 99;
+constexpr std::size_t kMaxFormerNames = 1024;
+
+// A job takes the oldest message of its queue: with fewer jobs than messages, the rest would lag behind
+// for ever.
+Status check_overruns(const CallbackOptions & options)
+{
+  const bool has_queue = options.kind == CallbackKind::kSubscription ||
+                         options.kind == CallbackKind::kService ||
+                         options.kind == CallbackKind::kClient;
+  if (!has_queue || options.overrun_rule == rclrt_core::OverrunRule::kQueueAll) {
+    return {};
+  }
+  return Status::error(
+    "'" + options.name + "': overruns " + to_string(options.overrun_rule) +
+    " is for timers; to keep the latest message only, give the QoS depth 1");
+}
+
+// But for the name: that of a group that comes back may have another number in it.
+bool have_same(const rclrt_core::GroupOptions & a, const rclrt_core::GroupOptions & b)
+{
+  return a.attributes == b.attributes && a.parallelism == b.parallelism;
+}
+
+bool is_realtime(const Attributes & attributes)
+{
+  return attributes.policy == SchedulingPolicy::kFifo ||
+         attributes.policy == SchedulingPolicy::kRoundRobin ||
+         attributes.policy == SchedulingPolicy::kDeadline ||
+         attributes.policy == SchedulingPolicy::kExt;
+}
+
+}  // namespace
+
+Status ConfiguredEngine::make(
+  rclrt_core::Platform & platform, ConfiguredEngineOptions options,
+  std::unique_ptr<ConfiguredEngine> * engine)
+{
+  Configuration configuration;
+  Status status = configuration.find(options.configuration_file, options.parameter_files);
+  if (status.ok()) {
+    status = configuration.apply(&options.engine);
+  }
+  if (status.ok()) {
+    if (configuration.middleware_thread()) {
+      options.middleware_threads.attributes = configuration.middleware_thread();
+    }
+    options.deadline_scheduler =
+      configuration.deadline_scheduler().value_or(options.deadline_scheduler);
+    std::unique_ptr<ConfiguredEngine> made(
+      new ConfiguredEngine(platform, std::move(configuration), options));
+    Attributes timer_thread = options.engine.timer_thread;
+    status = made->fit_to_machine("the timer thread", &timer_thread);
+    made->timer_thread_cpus_ = timer_thread.cpu_affinity;
+    if (status.ok() && timer_thread != options.engine.timer_thread) {
+      status = made->engine_->set_timer_thread(timer_thread);
+    }
+    std::optional<Attributes> & middleware = made->middleware_threads_.attributes;
+    if (status.ok() && middleware.has_value()) {
+      status = made->fit_to_machine("middleware threads", &middleware.value());
+    }
+    if (status.ok()) {
+      *engine = std::move(made);
+    }
+  }
+  return status;
+}
+
+ConfiguredEngine::ConfiguredEngine(
+  rclrt_core::Platform & platform, Configuration configuration,
+  const ConfiguredEngineOptions & options)
+: middleware_(options.middleware),
+  middleware_threads_(options.middleware_threads),
+  deadline_backend_(options.deadline_scheduler),
+  make_deadline_scheduler_(options.make_deadline_scheduler),
+  engine_(std::make_unique<rclrt_core::Engine>(platform, options.engine)),
+  configuration_(std::move(configuration))
+{
+  if (!middleware_.rmw.empty()) {
+    MiddlewareThreads::instance().know(middleware_);
+  }
+}
+
+ConfiguredEngine::~ConfiguredEngine() = default;
+
+Status ConfiguredEngine::add_group(
+  rclrt_core::GroupOptions options, const std::string & cie_id, std::shared_ptr<Group> * group,
+  const std::shared_ptr<const void> & of)
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Status status = configure_group(&options, cie_id);
+  if (!status.ok() || !of) {
+    return status.ok() ? engine_->add_group(std::move(options), group) : status;
+  }
+  for (auto known = groups_.begin(); known != groups_.end();) {
+    known = known->first.expired() ? groups_.erase(known) : std::next(known);
+  }
+  const auto known = groups_.find(of);
+  if (known != groups_.end() && have_same(known->second->options(), options)) {
+    *group = known->second;
+    return engine_->add_group_again(*group);
+  }
+  status = engine_->add_group(std::move(options), group);
+  if (status.ok()) {
+    groups_[of] = *group;
+  }
+  return status;
+}
+
+bool ConfiguredEngine::names_groups_by_members() const
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return configuration_.names_groups_by_members();
+}
+
+bool ConfiguredEngine::has_other_options(
+  rclrt_core::GroupOptions options, const std::string & cie_id, const Group & group)
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return !configure_group(&options, cie_id).ok() || !have_same(options, group.options());
+}
+
+Status ConfiguredEngine::fit_to_machine(const std::string & subject, Attributes * attributes)
+{
+  const AttributesMode mode = engine_->options().attributes_mode;
+  if (mode == AttributesMode::kOff) {
+    return {};
+  }
+  const auto finding = leave_out_unusable_cpus(engine_->platform(), subject, attributes);
+  if (!finding) {
+    return {};
+  }
+  report(*finding);
+  return mode == AttributesMode::kRequire ? Status::error(to_string(*finding)) : Status();
+}
+
+Status ConfiguredEngine::configure_group(
+  rclrt_core::GroupOptions * options, const std::string & cie_id)
+{
+  const Status status = configuration_.apply(options, cie_id);
+  return status.ok() ? fit_to_machine("group '" + options->name + "'", &options->attributes)
+                     : status;
+}
+
+Status ConfiguredEngine::remove_group(const std::shared_ptr<Group> & group)
+{
+  return engine_->remove_group(group);
+}
+
+Status ConfiguredEngine::configure(CallbackOptions * options, const Group & group, bool * is_ranked)
+{
+  Status status = configuration_.apply(options);
+  if (status.ok()) {
+    status = fit_to_machine("'" + options->name + "'", &options->attributes);
+  }
+  if (!status.ok()) {
+    return status;
+  }
+  if (configuration_.is_derived(*options, group.options().attributes)) {
+    *is_ranked = options->kind == CallbackKind::kTimer;
+    if (!*is_ranked) {
+      Configuration::inherit_from_publishers(options);
+    }
+  }
+  return check_overruns(*options);
+}
+
+// What has been added is there, and now the others have to make room for it.
+Status ConfiguredEngine::added(const std::shared_ptr<Callback> & callback)
+{
+  Status status = ranked_.count(callback->id()) > 0 ? rank_timers() : Status();
+  if (status.ok() && spinning_) {
+    status = make_room();
+  }
+  if (!status.ok()) {
+    ranked_.erase(callback->id());
+    engine_->remove(callback);
+  }
+  return status;
+}
+
+Status ConfiguredEngine::add_callback(
+  CallbackOptions options, const std::shared_ptr<Group> & group,
+  std::shared_ptr<Callback> * callback)
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  bool is_ranked = false;  // never: it is no timer
+  Status status = configure(&options, *group, &is_ranked);
+  if (status.ok()) {
+    status = engine_->add_callback(std::move(options), group, callback);
+  }
+  return status.ok() ? added(*callback) : status;
+}
+
+Status ConfiguredEngine::add_timer(
+  CallbackOptions options, rclrt_core::TimerOptions timer, const std::shared_ptr<Group> & group,
+  std::shared_ptr<Callback> * callback)
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  options.kind = CallbackKind::kTimer;
+  bool is_ranked = false;
+  Status status = configure(&options, *group, &is_ranked);
+  if (status.ok()) {
+    status = engine_->add_timer(std::move(options), timer, group, callback);
+  }
+  if (status.ok() && is_ranked) {
+    ranked_[(*callback)->id()] = {*callback, timer.period};
+  }
+  return status.ok() ? added(*callback) : status;
+}
+
+void ConfiguredEngine::remove(const std::shared_ptr<Callback> & callback)
+{
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    former_names_[callback->id()] = callback->name();
+    if (former_names_.size() > kMaxFormerNames) {
+      former_names_.erase(former_names_.begin());
+    }
+    ranked_.erase(callback->id());
+  }
+  engine_->remove(callback);  // may destroy what it refers to, which may come back here
+}
+
+Status ConfiguredEngine::set_timer_period(
+  const std::shared_ptr<Callback> & timer, rclrt_core::Duration period)
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Status status = engine_->set_timer_period(timer, period);
+  const auto found = ranked_.find(timer->id());
+  if (!status.ok() || found == ranked_.end()) {
+    return status;
+  }
+  found->second.period = period;
+  return rank_timers();
+}
+
+Status ConfiguredEngine::set_attributes(
+  const std::shared_ptr<Callback> & callback, const Attributes & attributes)
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Attributes usable = attributes;
+  Status status = fit_to_machine("'" + callback->name() + "'", &usable);
+  if (status.ok()) {
+    status = engine_->set_attributes(callback, usable);
+  }
+  if (!status.ok()) {
+    return status;
+  }
+  ranked_.erase(callback->id());
+  return spinning_ ? make_room() : Status();
+}
+
+// For what the callbacks that are here ask for: a scheduler of deadlines, and threads that outrank them.
+Status ConfiguredEngine::make_room()
+{
+  choose_deadline_scheduler();
+  share_deadlines();
+  return outrank_callbacks();
+}
+
+Status ConfiguredEngine::rank_timers()
+{
+  std::vector<std::shared_ptr<Callback>> timers;
+  std::vector<rclrt_core::PriorityTask> tasks;
+  for (const auto & [id, timer] : ranked_) {
+    timers.push_back(timer.callback);
+    rclrt_core::PriorityTask & task = tasks.emplace_back();
+    task.name = timer.callback->name();
+    task.period = timer.period;
+    task.relative_deadline = timer.callback->relative_deadline();
+  }
+  Status status = configuration_.derive_priorities(&tasks);
+  for (std::size_t i = 0; status.ok() && i < tasks.size(); ++i) {
+    const Attributes present = engine_->attributes(*timers[i]);
+    Attributes wanted = Configuration::derived_attributes(tasks[i].priority);
+    wanted.cpu_affinity = present.cpu_affinity;
+    if (wanted != present) {
+      status = engine_->set_attributes(timers[i], wanted);
+    }
+  }
+  return status;
+}
+
+Status ConfiguredEngine::may_run_inline() const
+{
+  return engine_->options().attributes_mode != AttributesMode::kRequire
+           ? Status()
+           : Status::error(
+               "attributes are required, but this function runs callbacks with those of the "
+               "calling "
+               "thread; use spin()");
+}
+
+Status ConfiguredEngine::begin_spin(const Tell & tell)
+{
+  std::unique_lock<std::mutex> lock(mutex_);
+  const std::vector<Finding> notes = configuration_.notes();
+  const std::vector<Unmatched> unmatched = configuration_.unmatched();
+  lock.unlock();
+  for (const Finding & note : notes) {
+    tell(note);
+  }
+  for (const Unmatched & entry : unmatched) {
+    tell(entry.finding);
+  }
+  if (engine_->options().attributes_mode == AttributesMode::kRequire) {
+    for (const Unmatched & entry : unmatched) {
+      if (entry.node_is_here) {
+        return Status::error(to_string(entry.finding));
+      }
+    }
+  }
+  lock.lock();
+  outranked_ = {};
+  const Status status = make_room();
+  if (status.ok()) {
+    spinning_ = true;
+  } else {
+    MiddlewareThreads::instance().release(this);
+  }
+  return status;
+}
+
+void ConfiguredEngine::end_spin()
+{
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    spinning_ = false;
+  }
+  MiddlewareThreads::instance().release(this);
+}
+
+void ConfiguredEngine::choose_deadline_scheduler()
+{
+  const rclrt_core::EngineOptions & options = engine_->options();
+  const auto all = engine_->callbacks();
+  const auto ext = std::find_if(all.begin(), all.end(), [this](const auto & callback) {
+    return engine_->attributes(*callback).policy == SchedulingPolicy::kExt;
+  });
+  if (ext == all.end() || options.attributes_mode == AttributesMode::kOff) {
+    return;
+  }
+  if (options.policy != &rclrt_core::edf_policy()) {
+    report(
+      {"'" + (*ext)->name() + "'",
+       std::string(
+         "scheduling_policy ext orders threads by deadline, but the executor's policy for "
+         "jobs that wait is ") +
+         options.policy->name(),
+       0, "Set executor.policy to edf, or PreemptiveExecutorOptions::policy to edf_policy()"});
+  }
+  const auto present = engine_->deadline_scheduler();
+  // One that the user has brought stays. While it spins its threads have slots of the one there is.
+  if (!present || (present == chosen_ && !spinning_ && !present->in_force())) {
+    if (present) {
+      for (const Finding & finding : present->findings()) {
+        report(finding);
+      }
+    }
+    chosen_ = make_deadline_scheduler_(
+      deadline_backend_, engine_->platform(), [this](const Finding & finding) { report(finding); });
+    // It cannot fail: there is none yet, or it does not spin.
+    (void)engine_->set_deadline_scheduler(chosen_);
+  }
+  for (const auto & callback : all) {
+    const Attributes attributes = engine_->attributes(*callback);
+    const bool is_fixed = attributes.policy == SchedulingPolicy::kFifo ||
+                          attributes.policy == SchedulingPolicy::kRoundRobin;
+    const Attributes of_ext = os_attributes(engine_->attributes(**ext));
+    if (is_fixed && !more_urgent(attributes, of_ext)) {
+      report(
+        {"'" + callback->name() + "'",
+         "its priority " + std::to_string(attributes.priority) +
+           " is among those that stand for deadlines of ext callbacks (1 to " +
+           std::to_string(of_ext.priority) + "): they may preempt it",
+         0, "Give it a priority above them"});
+    }
+    // The bands count on every thread being free to go to any CPU.
+    const std::size_t cpus = attributes.cpu_affinity.cpus().size();
+    const bool has_bands = of_ext.policy == SchedulingPolicy::kFifo;
+    if (
+      has_bands && attributes.policy == SchedulingPolicy::kExt && cpus > 0 &&
+      cpus < static_cast<std::size_t>(engine_->platform().usable_cpus())) {
+      report(
+        {"'" + callback->name() + "'",
+         "its cpu_affinity " + attributes.cpu_affinity.to_string() +
+           " is narrower than that of the process: ext callbacks that share a CPU for it need not "
+           "preempt each other under the FIFO bands",
+         0, "Leave it out, or load the scheduler in the kernel, which heeds it"});
+    }
+  }
+}
+
+// Also executors that only order by deadline want to know those of other processes' messages.
+void ConfiguredEngine::share_deadlines()
+{
+  const auto all = engine_->callbacks();
+  const bool has_deadlines =
+    engine_->options().policy == &rclrt_core::edf_policy() ||
+    std::any_of(all.begin(), all.end(), [this](const auto & callback) {
+      return engine_->attributes(*callback).policy == SchedulingPolicy::kExt;
+    });
+  if (!has_deadlines) {
+    return;
+  }
+  // A test or a program without a middleware has no messages either.
+  if (!middleware_.rmw.empty() && !middleware_.numbers_publications) {
+    report(middleware_.no_numbers());
+    return;
+  }
+  const Status joined = rclrt_core::DeadlineRing::join();
+  if (!joined.ok()) {
+    report(
+      {"deadlines of messages", "stay within this process: " + joined.message(), 0,
+       "Callbacks of other processes go by their own deadlines until this is mended"});
+  }
+}
+
+// As the OS sees it: an ext callback's thread may have a priority.
+Attributes ConfiguredEngine::os_attributes(const Attributes & attributes) const
+{
+  const auto deadlines = engine_->deadline_scheduler();
+  if (attributes.policy != SchedulingPolicy::kExt || !deadlines) {
+    return attributes;
+  }
+  Attributes threads = deadlines->above();
+  if (--threads.priority == 0) {
+    return attributes;  // below every priority
+  }
+  return threads;
+}
+
+std::string ConfiguredEngine::deadline_scheduler() const
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto deadlines = engine_->deadline_scheduler();
+  if (!deadlines) {
+    return "";
+  }
+  return std::string(deadlines->name()) + (deadlines->in_force() ? "" : " (not in force any more)");
+}
+
+Status ConfiguredEngine::outrank_callbacks()
+{
+  Attributes most_urgent;
+  std::string whose;
+  for (const auto & callback : engine_->callbacks()) {
+    const Attributes attributes = os_attributes(engine_->attributes(*callback));
+    if (is_realtime(attributes) && (whose.empty() || more_urgent(attributes, most_urgent))) {
+      most_urgent = attributes;
+      whose = callback->name();
+    }
+  }
+  const rclrt_core::EngineOptions & options = engine_->options();
+  const bool known = spinning_ && most_urgent == outranked_;
+  outranked_ = most_urgent;
+  if (
+    known || options.attributes_mode == AttributesMode::kOff ||
+    (whose.empty() && !middleware_threads_.attributes)) {
+    return {};
+  }
+  Attributes above;
+  above.policy = SchedulingPolicy::kFifo;
+  above.priority = most_urgent.policy == SchedulingPolicy::kDeadline
+                     ? kHighestPriority
+                     : std::min(most_urgent.priority + 1, kHighestPriority);
+  if (!whose.empty() && options.timer_thread.policy == SchedulingPolicy::kUnchanged) {
+    above.cpu_affinity = timer_thread_cpus_;
+    const Status status = engine_->set_timer_thread(above);
+    if (!status.ok()) {
+      return status;
+    }
+    above.cpu_affinity = rclrt_core::CpuSet();
+  }
+  if (middleware_threads_.mode != AttributesMode::kOff) {
+    MiddlewareThreads::instance().require(
+      this, middleware_threads_.attributes.value_or(above),
+      [this](const Finding & finding) { report(finding); });
+  }
+  return whose.empty() ? Status() : check_outranked(most_urgent, whose);
+}
+
+Status ConfiguredEngine::check_outranked(const Attributes & most_urgent, const std::string & whose)
+{
+  const MiddlewareThreads & threads = MiddlewareThreads::instance();
+  const std::string who =
+    "'" + whose + "' (" + to_string(most_urgent.policy) +
+    (most_urgent.priority > 0 ? " " + std::to_string(most_urgent.priority) : "") + ")";
+  std::string outranked;
+  for (const auto & name : threads.outranked_by(most_urgent)) {
+    outranked += (outranked.empty() ? "" : ", ") + name;
+  }
+  Finding finding;
+  if (!outranked.empty()) {
+    finding.subject = "middleware threads " + outranked;
+    finding.what =
+      "are not more urgent than " + who + ", which will preempt them while they hold its locks";
+    finding.fix =
+      "Leave the option middleware_threads at its default, leave priority 99 unused, and see that "
+      "the "
+      "process may use real-time priorities";
+  } else if (threads.names().empty() && middleware_threads_.mode != AttributesMode::kOff) {
+    finding = middleware_.no_thread_found(who);
+  } else {
+    return {};
+  }
+  report(finding);
+  return middleware_threads_.mode == AttributesMode::kRequire ? Status::error(to_string(finding))
+                                                              : Status();
+}
+
+void ConfiguredEngine::report(const Finding & finding)
+{
+  const std::lock_guard<std::mutex> lock(findings_mutex_);
+  const bool known = std::any_of(findings_.begin(), findings_.end(), [&](const auto & other) {
+    return other.subject == finding.subject && other.what == finding.what;
+  });
+  if (known) {
+    return;
+  }
+  findings_.push_back(finding);
+  if (engine_->options().on_finding) {
+    engine_->options().on_finding();
+  }
+}
+
+std::vector<Finding> ConfiguredEngine::findings() const
+{
+  std::vector<Finding> all = engine_->findings();
+  std::unique_lock<std::mutex> choice(mutex_);  // begin_spin() may be choosing it
+  const auto deadlines = engine_->deadline_scheduler();
+  choice.unlock();
+  if (deadlines) {
+    const std::vector<Finding> more = deadlines->findings();
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::vector<Finding> notes = configuration_.notes();
+    all.insert(all.end(), notes.begin(), notes.end());
+    for (const Unmatched & entry : configuration_.unmatched()) {
+      all.push_back(entry.finding);
+    }
+  }
+  const std::lock_guard<std::mutex> lock(findings_mutex_);
+  all.insert(all.end(), findings_.begin(), findings_.end());
+  return all;
+}
+
+std::map<std::string, rclrt_core::CallbackStatistics> ConfiguredEngine::statistics() const
+{
+  std::map<std::string, rclrt_core::CallbackStatistics> all;
+  for (const auto & callback : engine_->callbacks()) {
+    all[callback->name()] = engine_->statistics(*callback);
+  }
+  return all;
+}
+
+std::map<uint32_t, std::string> ConfiguredEngine::callback_names() const
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::map<uint32_t, std::string> names = former_names_;
+  for (const auto & callback : engine_->callbacks()) {
+    names[callback->id()] = callback->name();
+  }
+  return names;
+}
+
+}  // namespace rclrt_front_end

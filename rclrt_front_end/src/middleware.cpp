@@ -1,0 +1,150 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_front_end/middleware.hpp"
+
+#include <algorithm>
+
+namespace rclrt_front_end
+{
+namespace
+{
+
+bool matches(const std::string & pattern, const std::string & name)
+{
+  return pattern.back() == '*'
+           ? name.compare(0, pattern.size() - 1, pattern, 0, pattern.size() - 1) == 0
+           : name == pattern;
+}
+
+// Measured: rmw_fastrtps_cpp 9.3 with Fast DDS 3.2.
+Middleware fast_dds()
+{
+  Middleware made;
+  made.threads = {"dds.*"};
+  made.numbers_publications = true;
+  made.reception_stamp = ReceptionStamp::kArrival;
+  made.counts_readers_that_ignore = true;
+  return made;
+}
+
+// Measured: rmw_cyclonedds_cpp 3.2 with Cyclone DDS 0.10. From its sources: the names of 11.0.
+Middleware cyclone_dds()
+{
+  Middleware made;
+  made.threads = {"recv", "recvUC", "recvMC", "tev",       "tev.*", "dq.*",
+                  "gc",   "lease",  "xmit.*", "threadmon", "fsm"};
+  made.reception_stamp = ReceptionStamp::kTake;
+  return made;
+}
+
+// From the sources of rmw_zenoh_cpp and zenoh-runtime; not measured. rmw_feature_supported() says that
+// there are no numbers, but there are.
+Middleware zenoh()
+{
+  Middleware made;
+  made.threads = {"app-*", "acc-*", "tx-*", "rx-*", "net-*"};
+  made.numbers_publications = true;
+  made.reception_stamp = ReceptionStamp::kArrival;
+  return made;
+}
+
+}  // namespace
+
+const char * to_string(ReceptionStamp stamp) noexcept
+{
+  switch (stamp) {
+    case ReceptionStamp::kArrival:
+      return "arrival";
+    case ReceptionStamp::kTake:
+      return "take";
+    case ReceptionStamp::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+Middleware Middleware::of(const std::string & rmw, bool says_it_numbers)
+{
+  static const struct
+  {
+    const char * rmw;
+    Middleware (*make)();
+  } known[] = {
+    {"rmw_fastrtps_cpp", fast_dds},
+    {"rmw_fastrtps_dynamic_cpp", fast_dds},
+    {"rmw_cyclonedds_cpp", cyclone_dds},
+    {"rmw_zenoh_cpp", zenoh},
+  };
+  for (const auto & entry : known) {
+    if (rmw == entry.rmw) {
+      Middleware made = entry.make();
+      made.rmw = rmw;
+      made.is_known = true;
+      return made;
+    }
+  }
+  Middleware stranger;
+  stranger.rmw = rmw;
+  stranger.numbers_publications = says_it_numbers;
+  return stranger;
+}
+
+bool Middleware::owns_thread(const std::string & name) const
+{
+  return std::any_of(threads.begin(), threads.end(), [&name](const std::string & pattern) {
+    return matches(pattern, name);
+  });
+}
+
+std::string Middleware::threads_text() const
+{
+  std::string text;
+  for (const std::string & pattern : threads) {
+    text += (text.empty() ? "" : ", ") + pattern;
+  }
+  return text;
+}
+
+rclrt_core::Finding Middleware::no_thread_found(const std::string & who) const
+{
+  const std::string name = rmw.empty() ? "this middleware" : rmw;
+  rclrt_core::Finding finding;
+  finding.subject = "middleware threads";
+  if (is_known) {
+    finding.what = "none was found: no thread has a name of " + name + " (" + threads_text() +
+                   "). " + who + " preempts those that there are while they hold locks";
+    finding.fix =
+      "Let the middleware name its threads as it does by default; or give them a higher priority "
+      "by its "
+      "own means, and set MiddlewareThreadsOptions::mode to off";
+  } else {
+    finding.what = "none was found: the names of " + name +
+                   "'s threads are not known, so they stay as "
+                   "they are. " +
+                   who + " preempts them while they hold locks";
+    finding.fix =
+      "Set RMW_IMPLEMENTATION to rmw_fastrtps_cpp or rmw_cyclonedds_cpp, whose threads are known; "
+      "or give "
+      "its threads a higher priority by its own means, and set MiddlewareThreadsOptions::mode to "
+      "off";
+  }
+  return finding;
+}
+
+rclrt_core::Finding Middleware::no_numbers() const
+{
+  rclrt_core::Finding finding;
+  finding.subject = "deadlines of messages";
+  finding.what = "do not reach other processes: messages of " +
+                 (rmw.empty() ? std::string("this middleware") : rmw) +
+                 (is_known ? " carry" : ", as it says, carry") +
+                 " no publication numbers, by which another process finds them";
+  finding.fix =
+    "Set RMW_IMPLEMENTATION=rmw_fastrtps_cpp in all processes of the chain; or have them in one "
+    "process; "
+    "or give the callbacks of the other processes deadlines of their own (relative_deadline)";
+  return finding;
+}
+
+}  // namespace rclrt_front_end

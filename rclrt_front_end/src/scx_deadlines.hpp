@@ -1,0 +1,56 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The EDF scheduler in the kernel, as the engine sees it: a slot of its table for every thread.
+#ifndef SCX_DEADLINES_HPP_
+#define SCX_DEADLINES_HPP_
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "rclrt_core/deadline_scheduler.hpp"
+#include "rclrt_scx/client.hpp"
+
+namespace rclrt_front_end
+{
+
+class ScxDeadlines final : public rclrt_core::DeadlineScheduler
+{
+public:
+  /// Null if it is not loaded or not for us; `why` says which.
+  static std::shared_ptr<ScxDeadlines> open(rclrt_core::Platform & platform, std::string * why);
+
+  const char * name() const noexcept override { return "sched_ext"; }
+  rclrt_core::Attributes above() const noexcept override;
+  rclrt_core::Status enter(Slot * slot) override;
+  void leave(Slot slot) noexcept override;
+  int start(Slot slot, rclrt_core::TimePoint deadline) noexcept override;
+  void give_way() noexcept override;
+  void stop(Slot slot) noexcept override;
+  void forget(Slot slot) noexcept override;
+  bool in_force() const noexcept override;
+  std::vector<rclrt_core::Finding> findings() const override;
+
+private:
+  static constexpr std::size_t kMaxThreads = 4096;
+
+  struct Seat
+  {
+    rclrt_scx::Slot slot;  ///< empty: nobody's
+    bool in_class = false;
+  };
+
+  ScxDeadlines(rclrt_core::Platform & platform, std::unique_ptr<rclrt_scx::Client> client);
+
+  rclrt_core::Platform & platform_;
+  const std::unique_ptr<rclrt_scx::Client> client_;
+  std::mutex mutex_;  ///< of coming and going; a seat is used by one thread at a time
+  std::unique_ptr<std::array<Seat, kMaxThreads>> seats_;
+};
+
+}  // namespace rclrt_front_end
+
+#endif  // SCX_DEADLINES_HPP_

@@ -1,0 +1,96 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the engine does not know of its configuration. The rest is tested through the front ends.
+
+#include "rclrt_front_end/configured_engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "rclrt_core/sim_platform.hpp"
+
+namespace rclrt_front_end
+{
+namespace
+{
+
+TEST(ConfiguredEngine, knows_the_names_of_callbacks_that_are_gone_but_not_for_ever)
+{
+  rclrt_core::SimPlatform sim;
+  std::unique_ptr<ConfiguredEngine> engine;
+  ASSERT_TRUE(ConfiguredEngine::make(sim, {}, &engine).ok());
+  std::shared_ptr<rclrt_core::Group> group;
+  rclrt_core::GroupOptions group_options;
+  group_options.name = "group";
+  ASSERT_TRUE(engine->add_group(group_options, "", &group).ok());
+  uint32_t first = 0;
+  uint32_t last = 0;
+  for (int i = 0; i < 1100; ++i) {
+    rclrt_core::CallbackOptions options;
+    options.name = "callback " + std::to_string(i);
+    options.run = [](const rclrt_core::Job &) { return true; };
+    std::shared_ptr<rclrt_core::Callback> callback;
+    ASSERT_TRUE(engine->add_callback(options, group, &callback).ok());
+    (i == 0 ? first : last) = callback->id();
+    engine->remove(callback);
+  }
+  const auto names = engine->callback_names();
+  EXPECT_EQ(names.size(), 1024U);
+  EXPECT_EQ(names.count(first), 0U);
+  EXPECT_EQ(names.at(last), "callback 1099");
+}
+
+/// As with a middleware whose threads are not known by name.
+TEST(ConfiguredEngine, says_so_when_it_finds_no_thread_of_the_middleware_to_put_above_its_callbacks)
+{
+  using rclrt_core::AttributesMode;
+  using rclrt_core::SchedulingPolicy;
+  rclrt_core::SimPlatform sim;
+  const auto told = [&](
+                      AttributesMode mode, SchedulingPolicy policy, int priority,
+                      const std::string & rmw = "rmw_of_a_friend") {
+    ConfiguredEngineOptions options;
+    options.middleware = Middleware::of(rmw);
+    options.middleware_threads.mode = mode;
+    std::unique_ptr<ConfiguredEngine> engine;
+    EXPECT_TRUE(ConfiguredEngine::make(sim, options, &engine).ok());
+    std::shared_ptr<rclrt_core::Group> group;
+    EXPECT_TRUE(engine->add_group({}, "", &group).ok());
+    rclrt_core::CallbackOptions callback;
+    callback.name = "/a/subscription/b";
+    callback.run = [](const rclrt_core::Job &) { return true; };
+    callback.attributes.policy = policy;
+    callback.attributes.priority = priority;
+    std::shared_ptr<rclrt_core::Callback> added;
+    EXPECT_TRUE(engine->add_callback(callback, group, &added).ok());
+    const rclrt_core::Status begun = engine->begin_spin([](const rclrt_core::Finding &) {});
+    std::string text = begun.ok() ? "" : "refused: " + begun.message() + "\n";
+    for (const rclrt_core::Finding & finding : engine->findings()) {
+      text += to_string(finding) + "\n";
+    }
+    engine->end_spin();
+    return text;
+  };
+  const std::string finding = told(AttributesMode::kPrefer, SchedulingPolicy::kFifo, 30);
+  EXPECT_EQ(finding.rfind("middleware threads: none was found", 0), 0U) << finding;
+  EXPECT_NE(finding.find("'/a/subscription/b' (fifo 30)"), std::string::npos) << finding;
+  EXPECT_NE(
+    finding.find("the names of rmw_of_a_friend's threads are not known"), std::string::npos);
+  EXPECT_NE(finding.find("RMW_IMPLEMENTATION"), std::string::npos) << finding;
+  // This process has no middleware, so no thread of that name either.
+  const std::string known =
+    told(AttributesMode::kPrefer, SchedulingPolicy::kFifo, 30, "rmw_cyclonedds_cpp");
+  EXPECT_NE(known.find("no thread has a name of rmw_cyclonedds_cpp (recv, "), std::string::npos)
+    << known;
+  EXPECT_EQ(known.find("are not known"), std::string::npos) << known;
+  EXPECT_EQ(
+    told(AttributesMode::kRequire, SchedulingPolicy::kFifo, 30), "refused: " + finding + finding);
+  EXPECT_EQ(told(AttributesMode::kOff, SchedulingPolicy::kFifo, 30), "");
+  EXPECT_EQ(told(AttributesMode::kPrefer, SchedulingPolicy::kOther, 0), "");
+}
+
+}  // namespace
+}  // namespace rclrt_front_end

@@ -1,0 +1,86 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_front_end/middleware.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "rclrt_front_end/configured_engine.hpp"
+#include "rclrt_core/policy.hpp"
+#include "rclrt_core/sim_platform.hpp"
+
+namespace rclrt_front_end
+{
+namespace
+{
+
+using testing::HasSubstr;
+
+TEST(Middleware, knows_its_threads_by_whole_names_or_by_beginnings)
+{
+  const Middleware fast = Middleware::of("rmw_fastrtps_cpp");
+  EXPECT_TRUE(fast.owns_thread("dds.udp.7413"));
+  EXPECT_FALSE(fast.owns_thread("recv"));
+  EXPECT_FALSE(fast.owns_thread("my_dds.udp"));
+  const Middleware cyclone = Middleware::of("rmw_cyclonedds_cpp");
+  for (const char * name : {"recv", "recvUC", "recvMC", "tev", "dq.user", "dq.builtins", "gc"}) {
+    EXPECT_TRUE(cyclone.owns_thread(name)) << name;
+  }
+  for (const char * name : {"dds.udp.7413", "receiver", "gcc", "dq", ""}) {
+    EXPECT_FALSE(cyclone.owns_thread(name)) << name;
+  }
+}
+
+TEST(Middleware, that_is_not_in_the_table_owns_no_thread_and_is_believed_about_numbers)
+{
+  const Middleware stranger = Middleware::of("rmw_stranger_cpp");
+  EXPECT_FALSE(stranger.is_known);
+  EXPECT_EQ(stranger.rmw, "rmw_stranger_cpp");
+  EXPECT_FALSE(stranger.owns_thread("dds.udp.7413"));
+  EXPECT_FALSE(stranger.numbers_publications);
+  EXPECT_TRUE(Middleware::of("rmw_stranger_cpp", true).numbers_publications);
+  EXPECT_EQ(stranger.reception_stamp, ReceptionStamp::kUnknown);
+  EXPECT_FALSE(stranger.counts_readers_that_ignore) << "at worst a message is sent for nobody";
+}
+
+TEST(Middleware, in_the_table_is_not_asked_about_numbers)
+{
+  EXPECT_FALSE(Middleware::of("rmw_cyclonedds_cpp", true).numbers_publications);
+  EXPECT_TRUE(Middleware::of("rmw_zenoh_cpp", false).numbers_publications);
+}
+
+std::string findings_with(const std::string & rmw, const rclrt_core::Policy & policy)
+{
+  rclrt_core::SimPlatform sim;
+  ConfiguredEngineOptions options;
+  options.engine.policy = &policy;
+  options.middleware = Middleware::of(rmw);
+  std::unique_ptr<ConfiguredEngine> engine;
+  EXPECT_TRUE(ConfiguredEngine::make(sim, options, &engine).ok());
+  EXPECT_TRUE(engine->begin_spin([](const rclrt_core::Finding &) {}).ok());
+  engine->end_spin();
+  std::string text;
+  for (const rclrt_core::Finding & finding : engine->findings()) {
+    text += to_string(finding) + "\n";
+  }
+  return text;
+}
+
+TEST(Middleware, without_numbers_is_a_finding_where_there_are_deadlines_only)
+{
+  EXPECT_THAT(
+    findings_with("rmw_cyclonedds_cpp", rclrt_core::edf_policy()),
+    HasSubstr("messages of rmw_cyclonedds_cpp carry no publication numbers"));
+  EXPECT_THAT(
+    findings_with("rmw_stranger_cpp", rclrt_core::edf_policy()),
+    HasSubstr("messages of rmw_stranger_cpp, as it says, carry no publication numbers"));
+  EXPECT_EQ(findings_with("rmw_cyclonedds_cpp", rclrt_core::first_come_policy()), "");
+  EXPECT_EQ(findings_with("rmw_fastrtps_cpp", rclrt_core::edf_policy()), "");
+  EXPECT_EQ(findings_with("", rclrt_core::edf_policy()), "") << "no middleware, no messages";
+}
+
+}  // namespace
+}  // namespace rclrt_front_end

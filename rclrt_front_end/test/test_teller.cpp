@@ -1,0 +1,123 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_front_end/teller.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "rclrt_core/linux_platform.hpp"
+
+namespace rclrt_front_end
+{
+namespace
+{
+
+using rclrt_core::Finding;
+using rclrt_core::Severity;
+using testing::ElementsAre;
+using namespace std::chrono_literals;
+
+class TellerTest : public ::testing::Test
+{
+protected:
+  TellerTest()
+  {
+    ConfiguredEngineOptions options;
+    options.engine.on_finding = [this] { teller_.request(); };
+    EXPECT_TRUE(ConfiguredEngine::make(platform_, options, &engine_).ok());
+  }
+
+  std::vector<std::string> lines()
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return lines_;
+  }
+
+  bool has_line(const std::string & line)
+  {
+    for (int i = 0; i < 20000; ++i) {
+      const auto all = lines();
+      if (std::find(all.begin(), all.end(), line) != all.end()) {
+        return true;
+      }
+      std::this_thread::sleep_for(1ms);
+    }
+    return false;
+  }
+
+  rclrt_core::LinuxPlatform platform_;
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+  std::thread::id writer_;
+  Teller teller_{platform_, [this](Severity severity, const std::string & line) {
+                   const std::lock_guard<std::mutex> lock(mutex_);
+                   writer_ = std::this_thread::get_id();
+                   lines_.push_back((severity == Severity::kNote ? "note " : "") + line);
+                 }};
+  std::unique_ptr<ConfiguredEngine> engine_;
+};
+
+TEST_F(TellerTest, says_a_finding_once_and_a_remedy_once)
+{
+  teller_.tell({"a", "is slow", 0, "Hurry"});
+  teller_.tell({"a", "is slow", 0, "Hurry"});
+  teller_.tell({"b", "is slow", 0, "Hurry"});
+  teller_.tell({"a", "is late", 0, ""});
+  teller_.tell({"a", "is small", 0, "", Severity::kNote});
+  EXPECT_THAT(
+    lines(), ElementsAre(
+               "a: is slow. Hurry", "b: is slow. The remedy is the same as above", "a: is late",
+               "note a: is small"));
+}
+
+TEST_F(TellerTest, says_what_comes_up_while_the_engine_spins_from_a_thread_of_its_own)
+{
+  engine_->report({"early", "happened", 0, ""});
+  EXPECT_THAT(lines(), ElementsAre());
+  {
+    const Teller::Watch watch(teller_, *engine_);
+    EXPECT_TRUE(has_line("early: happened"));
+    engine_->report({"late", "happened", 0, ""});
+    EXPECT_TRUE(has_line("late: happened"));
+    EXPECT_NE(writer_, std::this_thread::get_id());
+  }
+  EXPECT_THAT(lines(), ElementsAre("early: happened", "late: happened"));
+}
+
+TEST_F(TellerTest, says_the_rest_when_the_spin_ends)
+{
+  for (int i = 0; i < 100; ++i) {
+    const std::string subject = std::to_string(i);
+    {
+      const Teller::Watch watch(teller_, *engine_);
+      engine_->report({subject, "happened", 0, ""});
+    }
+    ASSERT_EQ(lines().back(), subject + ": happened");
+  }
+  EXPECT_EQ(lines().size(), 100U);
+}
+
+TEST_F(TellerTest, without_a_thread_says_what_is_new_when_it_is_asked)
+{
+  engine_->report({"a", "happened", 0, ""});
+  teller_.tell_if_requested(*engine_);
+  EXPECT_THAT(lines(), ElementsAre("a: happened"));
+  engine_->report({"b", "happened", 0, ""});
+  teller_.tell_if_requested(*engine_);
+  EXPECT_THAT(lines(), ElementsAre("a: happened", "b: happened"));
+}
+
+}  // namespace
+}  // namespace rclrt_front_end
