@@ -84,7 +84,9 @@ LAYERS = {
     "rclrt_config": _layer("rclrt_core", only=("yaml-cpp",)),
     # rcl and rmw in a header that only front ends include.
     "rclrt_front_end": _layer("rclrt_core", "rclrt_config", "rclrt_scx", only=("rcl", "rmw")),
-    "rclrt_rcl": _layer("rclrt_trace", "rclrt_core", "rclrt_config", "rclrt_front_end", never=RCLCPP),
+    "rclrt_rcl": _layer(
+        "rclrt_trace", "rclrt_core", "rclrt_config", "rclrt_front_end", never=RCLCPP
+    ),
     "rclrt_rclcpp": _layer("rclrt_trace", "rclrt_core", "rclrt_config", "rclrt_front_end"),
     "rclrt_scx": _layer("rclrt_trace", only=("bpf", "libbpf*")),
     "rclrt_micro": _layer("rclrt_trace", never=ROS),

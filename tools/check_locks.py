@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Check that rclrt_rclcpp waits for no lock without priority inheritance on the way to user code.
+"""Check that front ends wait for no lock without priority inheritance on the way to user code.
 
-A `std::mutex` does not make its holder as urgent as whoever waits for it. In `rclrt_rclcpp/src`
-every use of one (and of a condition variable, a future or a shared mutex) must be in `ALLOWED`,
-which says why no notification and no job comes there. What lies on that way takes a `PiMutex`.
+A `std::mutex` does not make its holder as urgent as a thread that waits for it. In the folders
+below every use of one (and of a condition variable, a future or a shared mutex) must be in
+`ALLOWED`, which says why no notification and no job comes there. What lies on that way takes a
+`PiMutex` or one of `Platform::make_mutex()`.
 
     tools/check_locks.py [ROOT]
 
@@ -19,7 +20,11 @@ import re
 import sys
 from pathlib import Path
 
-SOURCES = "rclrt_rclcpp/src"
+SOURCES = (
+    "rclrt_front_end/include/rclrt_front_end",
+    "rclrt_front_end/src",
+    "rclrt_rclcpp/src",
+)
 WAITS = re.compile(
     r"std::(?:\w+_)?mutex\b|std::condition_variable|std::(?:shared_)?future\b|std::promise\b"
     r"|std::call_once|pthread_mutex"
@@ -29,10 +34,16 @@ COMMENT = re.compile(r"//.*")
 ALLOWED = {
     "announce.cpp": ("free_mutex", "which numbers are free: of whoever adds and removes entities"),
     "base_class.cpp": ("mutex", "Humble's: whose nodes and groups belong to the executor"),
+    "configured_engine.cpp": ("(mutex_)", "of those that configure or begin to spin"),
+    "configured_engine.hpp": (" mutex_;", "of those that configure or begin to spin"),
     "engine_executor_impl.cpp": ("update_mutex_", "of those that configure or spin"),
     "engine_executor_impl.hpp": ("update_mutex_", "of those that configure or spin"),
     "ros_clock.cpp": ("get_clock_mutex", "rclcpp's: of whoever spins and looks at clocks"),
     "scheduling.cpp": ("mutex_", "what is asked of entities when they are added"),
+    "scx_deadlines.cpp": ("mutex_", "threads that come and go"),
+    "scx_deadlines.hpp": ("mutex_", "threads that come and go"),
+    "teller.cpp": ("mutex_", "of threads that write to the log"),
+    "teller.hpp": ("mutex_", "of threads that write to the log"),
     "unserved.cpp": ("mutex_", "what entities had announced when they left an executor"),
     "unserved.hpp": ("mutex_", "what entities had announced when they left an executor"),
 }
@@ -41,7 +52,8 @@ ALLOWED = {
 def check(root: Path) -> list[str]:
     """Return one line of text per lock that must not be there."""
     problems = []
-    for path in sorted((root / SOURCES).glob("*.[ch]pp")):
+    paths = [path for folder in SOURCES for path in sorted((root / folder).glob("*.[ch]pp"))]
+    for path in paths:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             found = WAITS.search(COMMENT.sub("", line))
             mutex = ALLOWED.get(path.name, (None, ""))[0]
@@ -52,8 +64,8 @@ def check(root: Path) -> list[str]:
                     "notification comes here"
                 )
     for name in sorted(ALLOWED):
-        path = root / SOURCES / name
-        if not path.exists() or not WAITS.search(path.read_text(encoding="utf-8")):
+        texts = [path.read_text(encoding="utf-8") for path in paths if path.name == name]
+        if not any(WAITS.search(text) for text in texts):
             problems.append(f"tools/check_locks.py: {name} needs no entry any more")
     return problems
 

@@ -92,7 +92,7 @@ Status Configuration::apply(CallbackOptions * options)
   CallbackOptions changed = *options;
   Attributes & attributes = changed.attributes;
   for (const Entry * entry : entries) {
-    SchedulingFields fields = entry->scheduling;
+    AttributeFields fields = entry->attributes;
     if (fields.scheduling_policy || fields.priority) {
       changed.priority = 0;  // that of the attributes
     }
@@ -103,11 +103,9 @@ Status Configuration::apply(CallbackOptions * options)
       fields.priority.reset();
     }
     put(fields, &attributes);
-    changed.relative_deadline = entry->relative_deadline.value_or(changed.relative_deadline);
-    changed.deadline_rule = entry->deadline_rule.value_or(changed.deadline_rule);
-    changed.fan_in = entry->fan_in.value_or(changed.fan_in);
-    changed.overrun_rule = entry->overruns.value_or(changed.overrun_rule);
-    changed.inherit_priority = entry->inherit_priority.value_or(changed.inherit_priority);
+    for (const auto & change : entry->changes) {
+      change(&changed);
+    }
   }
   const Status valid =
     validate(attributes, impl_->cpu_count, "callback '" + options->name + "'", entries);
@@ -135,7 +133,7 @@ Status Configuration::apply(GroupOptions * options, const std::string & cie_id)
   }
   Attributes attributes = options->attributes;
   for (const Entry * entry : entries) {
-    put(entry->scheduling, &attributes);
+    put(entry->attributes, &attributes);
   }
   const Status valid =
     validate(attributes, impl_->cpu_count, "group '" + options->name + "'", entries);
@@ -150,7 +148,7 @@ Status Configuration::apply(EngineOptions * options)
   EngineOptions changed = *options;
   const bool has_ext =
     std::any_of(impl_->entries.begin(), impl_->entries.end(), [](const Entry & entry) {
-      return entry.scheduling.scheduling_policy == SchedulingPolicy::kExt;
+      return entry.attributes.scheduling_policy == SchedulingPolicy::kExt;
     });
   if (has_ext && changed.policy == &rclrt_core::fixed_priority_policy()) {
     changed.policy = &rclrt_core::edf_policy();  // unless the file says otherwise

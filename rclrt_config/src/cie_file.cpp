@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "scheduling_fields.hpp"
+#include "attribute_fields.hpp"
 
 namespace rclrt_config
 {
@@ -34,7 +34,7 @@ public:
 private:
   std::vector<Entry> read_list(const YamlMap & file, const std::string & section);
   Entry read_entry(const YAML::Node & value, const std::string & section);
-  SchedulingFields read_scheduling(const YamlMap & map);
+  AttributeFields read_scheduling(const YamlMap & map);
   void check_hardware(const YAML::Node & value);
   void check_throttling(const YAML::Node & value);
   void note(const Place & place, const std::string & what, const std::string & fix)
@@ -64,7 +64,7 @@ Document CieReader::read(const YAML::Node & root)
   }
   for (const Entry & entry : read_list(file, "non_ros_threads")) {
     Attributes wanted;
-    put(entry.scheduling, &wanted);
+    put(entry.attributes, &wanted);
     Attributes untouched;
     untouched.policy = SchedulingPolicy::kOther;
     if (wanted != untouched) {
@@ -116,12 +116,12 @@ Entry CieReader::read_entry(const YAML::Node & value, const std::string & sectio
   entry.place = place(value.Mark());
   entry.target = Target::kGroup;
   entry.name = std::move(id);
-  entry.scheduling = read_scheduling(YamlMap(value, subject, fields));
+  entry.attributes = read_scheduling(YamlMap(value, subject, fields));
   return entry;
 }
 
 /// Fields that go with another policy are passed over, as they always were; templates have them.
-SchedulingFields CieReader::read_scheduling(const YamlMap & map)
+AttributeFields CieReader::read_scheduling(const YamlMap & map)
 {
   const auto policy = map.word<SchedulingPolicy>(
     "policy", {{"SCHED_OTHER", SchedulingPolicy::kOther},
@@ -143,7 +143,7 @@ SchedulingFields CieReader::read_scheduling(const YamlMap & map)
   const auto nanoseconds = [&](const std::string & field) {
     return rclrt_core::Duration(map.integer(need(field), 1, INT64_MAX, " (ns)").value_or(0));
   };
-  SchedulingFields fields;
+  AttributeFields fields;
   fields.scheduling_policy = policy;
   switch (*policy) {
     case SchedulingPolicy::kFifo:

@@ -6,6 +6,7 @@
 #define DOCUMENT_HPP_
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,7 +36,7 @@ inline std::string to_string(const Place & place)
 }
 
 /// Those fields of an entry that end in rclrt_core::Attributes.
-struct SchedulingFields
+struct AttributeFields
 {
   std::optional<rclrt_core::SchedulingPolicy> scheduling_policy;
   std::optional<int> priority;
@@ -47,7 +48,7 @@ struct SchedulingFields
 };
 
 /// A policy starts afresh: what went with the one before is forgotten. The affinity stays.
-void put(const SchedulingFields & fields, rclrt_core::Attributes * attributes);
+void put(const AttributeFields & fields, rclrt_core::Attributes * attributes);
 
 enum class Target : unsigned char
 {
@@ -63,12 +64,9 @@ struct Entry
   NamePattern pattern;      ///< unless it is of a CallbackIsolatedExecutor file:
   std::string cie_id;       ///< sorted
   std::string cie_purpose;  ///< the same without what every node has
-  SchedulingFields scheduling;
-  std::optional<rclrt_core::Duration> relative_deadline;
-  std::optional<rclrt_core::DeadlineRule> deadline_rule;
-  std::optional<rclrt_core::FanIn> fan_in;
-  std::optional<rclrt_core::OverrunRule> overruns;
-  std::optional<bool> inherit_priority;
+  AttributeFields attributes;
+  /// What the other fields say: each puts its value into its place.
+  std::vector<std::function<void(rclrt_core::Scheduling *)>> changes;
   bool matched = false;
 };
 

@@ -4,25 +4,75 @@
 #include "parameters_file.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
-#include "scheduling_fields.hpp"
+#include "attribute_fields.hpp"
 
 namespace rclrt_config
 {
 
 using rclrt_core::Attributes;
 using rclrt_core::AttributesMode;
-using rclrt_core::DeadlineRule;
-using rclrt_core::FanIn;
 using rclrt_core::OverrunRule;
 using rclrt_core::PriorityKey;
+using rclrt_core::Scheduling;
 
 namespace
 {
 
 constexpr char kEverywhere[] = "/**";
+
+using Change = std::function<void(Scheduling *)>;
+
+/// Empty if the field is not there.
+template <typename Value, typename Member>
+Change change(Member Scheduling::* member, const std::optional<Value> & value)
+{
+  return value ? Change([member, value](Scheduling * to) { to->*member = *value; }) : Change();
+}
+
+struct CallbackField
+{
+  const char * name;
+  Change (*read)(const YamlMap & map);
+};
+
+/// The fields of a callback besides those of its attributes. A field of Scheduling is read here, and nowhere
+/// else.
+const CallbackField kCallbackFields[] = {
+  {"relative_deadline",
+   [](const YamlMap & map) {
+     return change(
+       &Scheduling::relative_deadline,
+       map.duration("relative_deadline", "that of what triggered it"));
+   }},
+  {"overruns",
+   [](const YamlMap & map) {
+     return change(
+       &Scheduling::overrun_rule, map.word<OverrunRule>(
+                                    "overruns", {{"queue_all", OverrunRule::kQueueAll},
+                                                 {"keep_latest", OverrunRule::kKeepLatest},
+                                                 {"skip", OverrunRule::kSkip}}));
+   }},
+  {"inherit_priority",
+   [](const YamlMap & map) {
+     return change(&Scheduling::inherit_priority, map.boolean("inherit_priority"));
+   }},
+};
+/// Fields of the release before, which are passed over with a note in this one.
+constexpr const char * kFormerCallbackFields[] = {"deadline_rule", "fan_in"};
+
+std::vector<std::string> callback_field_names()
+{
+  std::vector<std::string> names(
+    std::begin(kFormerCallbackFields), std::end(kFormerCallbackFields));
+  for (const CallbackField & field : kCallbackFields) {
+    names.emplace_back(field.name);
+  }
+  return attribute_field_names(names);
+}
 
 /// What executor.policy chooses.
 struct PolicyWord
@@ -174,24 +224,25 @@ Entry ParametersReader::read_entry(const YamlField & field, const std::string & 
 
   const std::string subject = (is_group ? "group '" : "callback '") + entry.name + "'";
   const YamlMap map(
-    field.value, subject,
-    is_group ? scheduling_field_names()
-             : scheduling_field_names(
-                 {"relative_deadline", "deadline_rule", "fan_in", "overruns", "inherit_priority"}));
+    field.value, subject, is_group ? attribute_field_names() : callback_field_names());
   if (map.is_empty()) {
     fail("the entry is empty. Give it a field or remove it");
   }
-  entry.scheduling = read_scheduling_fields(map, cpu_count_);
-  entry.relative_deadline = map.duration("relative_deadline", "that of what triggered it");
-  entry.deadline_rule = map.word<DeadlineRule>(
-    "deadline_rule", {{"own", DeadlineRule::kOwn}, {"earliest", DeadlineRule::kEarliest}});
-  entry.fan_in =
-    map.word<FanIn>("fan_in", {{"earliest", FanIn::kEarliest}, {"last", FanIn::kLast}});
-  entry.overruns = map.word<OverrunRule>(
-    "overruns", {{"queue_all", OverrunRule::kQueueAll},
-                 {"keep_latest", OverrunRule::kKeepLatest},
-                 {"skip", OverrunRule::kSkip}});
-  entry.inherit_priority = map.boolean("inherit_priority");
+  entry.attributes = read_attribute_fields(map, cpu_count_);
+  for (const CallbackField & callback_field : kCallbackFields) {
+    if (!is_group && map.has(callback_field.name)) {
+      if (Change one = callback_field.read(map)) {
+        entry.changes.push_back(std::move(one));
+      }
+    }
+  }
+  for (const char * former : kFormerCallbackFields) {
+    if (!is_group && map.has(former)) {
+      document_.notes.push_back(
+        {to_string(entry.place), std::string(former) + " has no effect any more", 0,
+         "Remove it; it is accepted in this release only"});
+    }
+  }
   return entry;
 }
 
@@ -262,8 +313,8 @@ std::optional<Attributes> ParametersReader::read_thread(
   if (!value) {
     return std::nullopt;
   }
-  const YamlMap map(*value, field, scheduling_field_names());
-  const SchedulingFields fields = read_scheduling_fields(map, cpu_count_);
+  const YamlMap map(*value, field, attribute_field_names());
+  const AttributeFields fields = read_attribute_fields(map, cpu_count_);
   if (!fields.scheduling_policy) {
     map.fail("scheduling_policy is missing");
   }

@@ -51,14 +51,12 @@ TEST(Apply, each_field_of_a_callback_arrives)
 {
   const CallbackOptions options = applied(
     {"/p/subscription/scan: {scheduling_policy: fifo, priority: 80, cpu_affinity: [1, 3], "
-     "relative_deadline: 1.5ms, deadline_rule: earliest, fan_in: last, overruns: skip, "
+     "relative_deadline: 1.5ms, overruns: skip, "
      "inherit_priority: true}"},
     callback("/p/subscription/scan"));
   EXPECT_EQ(to_string(options.attributes), "fifo, priority 80, cpu_affinity 1,3");
   EXPECT_EQ(options.priority, 0);
   EXPECT_EQ(options.relative_deadline, 1500us);
-  EXPECT_EQ(options.deadline_rule, rclrt_core::DeadlineRule::kEarliest);
-  EXPECT_EQ(options.fan_in, rclrt_core::FanIn::kLast);
   EXPECT_EQ(options.overrun_rule, OverrunRule::kSkip);
   EXPECT_TRUE(options.inherit_priority);
 }

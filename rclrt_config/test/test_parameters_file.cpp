@@ -242,6 +242,18 @@ TEST(ParametersFile, endless_depth_is_told)
   EXPECT_THAT(error_in(laughs), HasSubstr("nested without end"));
 }
 
+TEST(ParametersFile, fields_of_the_release_before_are_accepted_with_a_note)
+{
+  const auto notes =
+    parsed(rclrt_file("      callbacks:\n"
+                      "        /a/timer/b: {deadline_rule: earliest, fan_in: last}\n"))
+      .notes();
+  ASSERT_EQ(notes.size(), 2U);
+  EXPECT_EQ(notes[0].subject, "f:5:9");
+  EXPECT_EQ(notes[0].what, "deadline_rule has no effect any more");
+  EXPECT_EQ(notes[1].what, "fan_in has no effect any more");
+}
+
 TEST(ParametersFile, the_old_name_of_first_come_is_accepted_with_a_note)
 {
   const auto notes = [](const std::string & policy) {

@@ -195,7 +195,9 @@ Status Engine::Impl::add_callback(
   if (!valid.ok()) {
     return valid;
   }
-  if (timer && callback_options.overrun_rule != OverrunRule::kQueueAll) {
+  if (
+    timer &&
+    callback_options.overrun_rule.value_or(OverrunRule::kQueueAll) != OverrunRule::kQueueAll) {
     callback_options.depth = 1;
   }
   const std::string subject = "callback '" + callback_options.name + "'";

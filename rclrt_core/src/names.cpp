@@ -24,16 +24,6 @@ const char * to_string(CallbackKind kind) noexcept
   return "unknown";
 }
 
-const char * to_string(DeadlineRule rule) noexcept
-{
-  return rule == DeadlineRule::kOwn ? "own" : "earliest";
-}
-
-const char * to_string(FanIn fan_in) noexcept
-{
-  return fan_in == FanIn::kEarliest ? "earliest" : "last";
-}
-
 const char * to_string(OverrunRule rule) noexcept
 {
   switch (rule) {

@@ -173,7 +173,7 @@ TimePoint earliest_to_bring_together(const CallbackNode & callback) noexcept
   if (other != taken.end() && &*other == &callback) {
     ++other;
   }
-  return other != taken.end() && callback.fans_in() ? other->taken : kNever;
+  return other != taken.end() && callback.inherits_deadlines() ? other->taken : kNever;
 }
 
 void hand_on(CallbackNode & callback) noexcept

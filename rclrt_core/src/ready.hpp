@@ -62,9 +62,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   CallbackNode(CallbackOptions options, uint32_t callback_id, const void * its_engine)
   : Callback(std::move(options.name), options.kind, callback_id, options.relative_deadline),
     run(std::move(options.run)),
-    overrun_rule(options.overrun_rule),
-    deadline_rule(options.deadline_rule),
-    fan_in(options.fan_in),
+    overrun_rule(options.overrun_rule.value_or(OverrunRule::kQueueAll)),
     inherit_priority(options.inherit_priority),
     own_priority(options.priority),
     priority(options.priority),
@@ -75,8 +73,6 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
 
   const std::function<bool(const Job &)> run;  // called without the lock
   const OverrunRule overrun_rule;
-  const DeadlineRule deadline_rule;
-  const FanIn fan_in;
   const bool inherit_priority;
   bool keeps_place = false;  // ordered as the job that the waiting one has replaced
   bool removed = false;
@@ -102,19 +98,11 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   CallbackStatistics statistics;
   std::unique_ptr<TimerNode> timer;
 
-  bool inherits_deadlines() const noexcept
-  {
-    return relative_deadline() == Duration::zero() || deadline_rule == DeadlineRule::kEarliest;
-  }
-  bool fans_in() const noexcept { return fan_in == FanIn::kEarliest && inherits_deadlines(); }
+  bool inherits_deadlines() const noexcept { return relative_deadline() == Duration::zero(); }
   /// What a job has that was released then, and by or with something that has this deadline.
   TimePoint deadline(TimePoint release, TimePoint inherited) const noexcept
   {
-    if (relative_deadline() == Duration::zero()) {
-      return inherited;
-    }
-    const TimePoint own = add_saturating(release, relative_deadline());
-    return deadline_rule == DeadlineRule::kEarliest ? std::min(own, inherited) : own;
+    return inherits_deadlines() ? inherited : add_saturating(release, relative_deadline());
   }
   /// What a thread needs that runs the job which is next. Only while jobs wait.
   Demand demand() const noexcept

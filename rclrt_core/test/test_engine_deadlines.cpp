@@ -123,18 +123,11 @@ TEST_F(Deadlines, of_the_next_message_is_expected_as_far_away_as_that_of_the_las
     (Lines{"11 carried 14", "31 carried 14", "32 other 35"}));
 }
 
-TEST_F(Deadlines, of_the_callback_itself_prevails_unless_the_earliest_is_asked_for)
+TEST_F(Deadlines, of_the_callback_itself_prevails)
 {
   add(options("own", milliseconds(20)), "", at_ms(12));
-  CallbackOptions earliest = options("earliest", milliseconds(20));
-  earliest.deadline_rule = DeadlineRule::kEarliest;
-  add(std::move(earliest), "", at_ms(12));
-  CallbackOptions later = options("later", milliseconds(20));
-  later.deadline_rule = DeadlineRule::kEarliest;
-  add(std::move(later), "", at_ms(60));
-  EXPECT_EQ(
-    run({{10, "own"}, {20, "earliest"}, {30, "later"}}),
-    (Lines{"11 own 30", "21 earliest 12", "31 later 50"}));
+  add(options("later", milliseconds(20)), "", at_ms(60));
+  EXPECT_EQ(run({{10, "own"}, {30, "later"}}), (Lines{"11 own 30", "31 later 50"}));
 }
 
 TEST_F(Deadlines, fan_in_takes_the_earliest_of_what_was_not_handed_on_yet)
@@ -146,16 +139,6 @@ TEST_F(Deadlines, fan_in_takes_the_earliest_of_what_was_not_handed_on_yet)
   EXPECT_EQ(
     run({{10, "left"}, {12, "right"}, {20, "right"}}),
     (Lines{"11 left 30", "13 right 30", "14 sink 30", "21 right 50", "22 sink 50"}));
-}
-
-TEST_F(Deadlines, fan_in_takes_the_last_if_asked_to)
-{
-  add(options("left", Duration{0}), "", at_ms(30), "fusion");
-  CallbackOptions right = options("right", Duration{0});
-  right.fan_in = FanIn::kLast;
-  add(std::move(right), "sink", at_ms(50), "fusion");
-  add(options("sink", Duration{0}), "", kNothing);
-  EXPECT_EQ(run({{10, "left"}, {12, "right"}}), (Lines{"11 left 30", "13 right 50", "14 sink 50"}));
 }
 
 TEST_F(Deadlines, fan_in_of_three_keeps_what_each_of_them_has_brought)

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "rclrt_front_end/middleware_threads.hpp"
 #include "rclrt_core/deadline_ring.hpp"
+#include "rclrt_front_end/middleware_threads.hpp"
 #include "usable_cpus.hpp"
 
 namespace rclrt_front_end
@@ -38,11 +38,12 @@ Status check_overruns(const CallbackOptions & options)
   const bool has_queue = options.kind == CallbackKind::kSubscription ||
                          options.kind == CallbackKind::kService ||
                          options.kind == CallbackKind::kClient;
-  if (!has_queue || options.overrun_rule == rclrt_core::OverrunRule::kQueueAll) {
+  const auto rule = options.overrun_rule.value_or(rclrt_core::OverrunRule::kQueueAll);
+  if (!has_queue || rule == rclrt_core::OverrunRule::kQueueAll) {
     return {};
   }
   return Status::error(
-    "'" + options.name + "': overruns " + to_string(options.overrun_rule) +
+    "'" + options.name + "': overruns " + to_string(rule) +
     " is for timers; to keep the latest message only, give the QoS depth 1");
 }
 
@@ -104,7 +105,8 @@ ConfiguredEngine::ConfiguredEngine(
   deadline_backend_(options.deadline_scheduler),
   make_deadline_scheduler_(options.make_deadline_scheduler),
   engine_(std::make_unique<rclrt_core::Engine>(platform, options.engine)),
-  configuration_(std::move(configuration))
+  configuration_(std::move(configuration)),
+  findings_mutex_(platform.make_mutex())
 {
   if (!middleware_.rmw.empty()) {
     MiddlewareThreads::instance().know(middleware_);
@@ -230,6 +232,7 @@ Status ConfiguredEngine::add_timer(
   options.kind = CallbackKind::kTimer;
   bool is_ranked = false;
   Status status = configure(&options, *group, &is_ranked);
+  options.overrun_rule = options.overrun_rule.value_or(rclrt_core::OverrunRule::kKeepLatest);
   if (status.ok()) {
     status = engine_->add_timer(std::move(options), timer, group, callback);
   }
@@ -542,7 +545,7 @@ Status ConfiguredEngine::check_outranked(const Attributes & most_urgent, const s
 
 void ConfiguredEngine::report(const Finding & finding)
 {
-  const std::lock_guard<std::mutex> lock(findings_mutex_);
+  const std::lock_guard<rclrt_core::Mutex> lock(*findings_mutex_);
   const bool known = std::any_of(findings_.begin(), findings_.end(), [&](const auto & other) {
     return other.subject == finding.subject && other.what == finding.what;
   });
@@ -573,7 +576,7 @@ std::vector<Finding> ConfiguredEngine::findings() const
       all.push_back(entry.finding);
     }
   }
-  const std::lock_guard<std::mutex> lock(findings_mutex_);
+  const std::lock_guard<rclrt_core::Mutex> lock(*findings_mutex_);
   all.insert(all.end(), findings_.begin(), findings_.end());
   return all;
 }

@@ -3,6 +3,7 @@
 
 #include "rclrt_front_end/teller.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace rclrt_front_end
@@ -34,17 +35,16 @@ void Teller::tell(const rclrt_core::Finding & finding)
   write_(shown.severity, to_string(shown));
 }
 
-void Teller::request() noexcept
+void Teller::request(uint32_t what) noexcept
 {
-  requests_.fetch_add(1, std::memory_order_release);
-  platform_.wake_one(requests_);
+  if ((requests_.fetch_or(what) & what) == 0) {
+    platform_.wake_one(requests_);
+  }
 }
 
 void Teller::tell_if_requested(const ConfiguredEngine & engine)
 {
-  const uint32_t requests = requests_.load(std::memory_order_acquire);
-  // Relaxed: if two threads come at once both tell, and each finding is written once all the same.
-  if (told_requests_.exchange(requests, std::memory_order_relaxed) != requests) {
+  if (take(kTell)) {
     tell_all(engine);
   }
 }
@@ -56,37 +56,53 @@ void Teller::tell_all(const ConfiguredEngine & engine)
   }
 }
 
-Teller::Watch::Watch(Teller & teller, const ConfiguredEngine & engine)
-: teller_(teller), engine_(engine)
+Teller::Watch::Watch(Teller & teller, const ConfiguredEngine & engine, Work work)
+: teller_(teller), engine_(engine), work_(std::move(work))
 {
   rclrt_core::ThreadOptions options;
   options.name = "rclrt findings";
-  // The thread that spins may be a real-time thread; this one must not disturb any.
-  options.attributes.policy = rclrt_core::SchedulingPolicy::kOther;
-  // Without the thread, what is found is told in the end.
-  (void)teller_.platform_.start_thread(options, [this] { run(); }, {}, &thread_);
+  options.attributes = work_.attributes;
+  status_ = teller_.platform_.start_thread(options, [this] { run(); }, {}, &thread_);
 }
 
 Teller::Watch::~Watch()
 {
-  ended_.store(true, std::memory_order_relaxed);  // published by the request
-  teller_.request();
-  thread_.reset();
+  end();
   teller_.tell_all(engine_);
+}
+
+void Teller::Watch::end() noexcept
+{
+  if (thread_) {
+    teller_.request(kEnd);
+    thread_.reset();
+    teller_.take(kEnd);
+  }
 }
 
 void Teller::Watch::run()
 {
-  while (true) {
-    const uint32_t requests = teller_.requests_.load(std::memory_order_acquire);
-    if (ended_.load(std::memory_order_relaxed)) {
-      return;
+  rclrt_core::Platform & platform = teller_.platform_;
+  rclrt_core::TimePoint next_look_at_scheduler = platform.now();
+  while (!teller_.is_requested(kEnd)) {
+    bool has_worked = false;
+    if (teller_.take(kUpdate)) {
+      has_worked = true;
+      if (work_.update && !work_.update()) {
+        return;
+      }
     }
-    teller_.tell_all(engine_);
-    const bool has_scheduler = !engine_.deadline_scheduler().empty();
-    teller_.platform_.wait(
-      teller_.requests_, requests,
-      has_scheduler ? teller_.platform_.now() + kLookAtScheduler : rclrt_core::kNever);
+    if (teller_.take(kTell) || platform.now() >= next_look_at_scheduler) {
+      has_worked = true;
+      teller_.tell_all(engine_);
+    }
+    if (has_worked) {
+      next_look_at_scheduler =
+        engine_.has_deadline_scheduler() ? platform.now() + kLookAtScheduler : rclrt_core::kNever;
+      continue;
+    }
+    const rclrt_core::TimePoint next_look = work_.look ? work_.look() : rclrt_core::kNever;
+    platform.wait(teller_.requests_, 0, std::min(next_look, next_look_at_scheduler));
   }
 }
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "kernel_deadlines.hpp"
-#include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_core/linux_platform.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 
 namespace rclrt_front_end
 {

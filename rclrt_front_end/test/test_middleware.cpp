@@ -8,9 +8,9 @@
 
 #include <memory>
 
-#include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_core/policy.hpp"
 #include "rclrt_core/sim_platform.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 
 namespace rclrt_front_end
 {

@@ -87,7 +87,7 @@ TEST_F(TellerTest, says_what_comes_up_while_the_engine_spins_from_a_thread_of_it
   engine_->report({"early", "happened", 0, ""});
   EXPECT_THAT(lines(), ElementsAre());
   {
-    const Teller::Watch watch(teller_, *engine_);
+    const Teller::Watch watch(teller_, *engine_, {});
     EXPECT_TRUE(has_line("early: happened"));
     engine_->report({"late", "happened", 0, ""});
     EXPECT_TRUE(has_line("late: happened"));
@@ -101,7 +101,7 @@ TEST_F(TellerTest, says_the_rest_when_the_spin_ends)
   for (int i = 0; i < 100; ++i) {
     const std::string subject = std::to_string(i);
     {
-      const Teller::Watch watch(teller_, *engine_);
+      const Teller::Watch watch(teller_, *engine_, {});
       engine_->report({subject, "happened", 0, ""});
     }
     ASSERT_EQ(lines().back(), subject + ": happened");

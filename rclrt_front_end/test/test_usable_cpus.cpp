@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_core/sim_platform.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 
 namespace rclrt_front_end
 {

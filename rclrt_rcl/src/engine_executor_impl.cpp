@@ -113,17 +113,9 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
     entity->check_depth(scheduling.depth);
   }
   rclrt_core::CallbackOptions to;
+  static_cast<rclrt_core::Scheduling &>(to) = scheduling;
   to.name = entity->name();
   to.kind = entity->kind();
-  to.attributes = scheduling.attributes;
-  to.priority = scheduling.priority;
-  to.relative_deadline = scheduling.relative_deadline;
-  to.deadline_rule = scheduling.deadline_rule;
-  to.fan_in = scheduling.fan_in;
-  to.inherit_priority = scheduling.inherit_priority;
-  to.overrun_rule = scheduling.overrun_rule.value_or(
-    entity->kind() == rclrt_core::CallbackKind::kTimer ? rclrt_core::OverrunRule::kKeepLatest
-                                                       : rclrt_core::OverrunRule::kQueueAll);
   to.depth = scheduling.depth != 0 ? scheduling.depth : entity->depth();
   to.run = [this, entity, stay = entity->stay()](const rclrt_core::Job & job) {
     try {
@@ -305,7 +297,10 @@ EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
     [&impl](const rclrt_core::Finding & finding) { impl.teller_.tell(finding); });
   impl_.tell_findings();  // also of one that could not begin
   check(begun);
-  watch_.emplace(impl_.teller_, *impl_.engine_);
+  // The thread that spins may be a real-time thread; the one that writes to the log must not disturb any.
+  rclrt_front_end::Teller::Work work;
+  work.attributes.policy = rclrt_core::SchedulingPolicy::kOther;
+  watch_.emplace(impl_.teller_, *impl_.engine_, std::move(work));
 }
 
 EngineExecutor::Impl::Spin::~Spin()

@@ -21,9 +21,6 @@ namespace rclrt_rclcpp
 namespace
 {
 
-/// How long it may take until the log says that the scheduler of deadlines has gone.
-constexpr std::chrono::seconds kLookAtScheduler(1);
-
 std::unique_ptr<rclrt_front_end::ConfiguredEngine> make_engine(
   const std::shared_ptr<rclcpp::Context> & context, const EngineExecutorOptions & from,
   rclrt_core::EngineOptions engine_options)
@@ -310,20 +307,13 @@ void EngineExecutor::Impl::request_update()
   if (!context_->is_valid()) {
     engine().stop();
   }
-  request(kUpdate);
+  teller_.request(rclrt_front_end::Teller::kUpdate);
   if (runs_inline_) {
     engine().stop();  // run_one() comes back, updates, and goes on
   }
 }
 
-void EngineExecutor::Impl::request_telling() { request(kTell); }
-
-void EngineExecutor::Impl::request(uint32_t what)
-{
-  if ((requests_.fetch_or(what) & what) == 0) {
-    platform().wake_one(requests_);
-  }
-}
+void EngineExecutor::Impl::request_telling() { teller_.request(); }
 
 rclrt_core::TimePoint EngineExecutor::Impl::look_at_clocks()
 {
@@ -338,16 +328,7 @@ rclrt_core::TimePoint EngineExecutor::Impl::look_at_clocks()
   return platform().now() + period;
 }
 
-void EngineExecutor::Impl::tell(const rclrt_core::Finding & finding) { teller_.tell(finding); }
-
-void EngineExecutor::Impl::tell_findings()
-{
-  if (take_request(kTell)) {
-    for (const auto & finding : engine_->findings()) {
-      tell(finding);
-    }
-  }
-}
+void EngineExecutor::Impl::tell_findings() { teller_.tell_if_requested(*engine_); }
 
 void EngineExecutor::Impl::rethrow()
 {
@@ -367,7 +348,7 @@ bool EngineExecutor::Impl::run_one(
     std::atomic<bool> & flag;
   } const here(runs_inline_);
   while (true) {
-    if (take_request(kUpdate)) {
+    if (teller_.take(rclrt_front_end::Teller::kUpdate)) {
       update();
     }
     const rclrt_core::TimePoint next_look = look_at_clocks();
@@ -376,7 +357,7 @@ bool EngineExecutor::Impl::run_one(
     if (!goes_on()) {
       return false;
     }
-    if ((requests_ & kUpdate) != 0) {
+    if (teller_.is_requested(rclrt_front_end::Teller::kUpdate)) {
       continue;
     }
     const bool ran = engine().run_one(std::min(until, next_look), before_sequence);
@@ -415,16 +396,20 @@ void EngineExecutor::Impl::look_at_publications()
 
 EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
 {
-  detail::check(impl_.engine_->begin_spin(
-    [&impl](const rclrt_core::Finding & finding) { impl.tell(finding); }));
+  const rclrt_core::Status begun = impl_.engine_->begin_spin(
+    [&impl](const rclrt_core::Finding & finding) { impl.teller_.tell(finding); });
+  impl_.tell_findings();  // also of one that could not begin
+  detail::check(begun);
   impl_.look_at_publications();
   set_spins(true);
-  try {
-    thread_ = std::thread([this] { keep_up_to_date(); });
-  } catch (...) {
+  rclrt_front_end::Teller::Work work;
+  work.update = [this] { return update(); };
+  work.look = [&impl] { return impl.look_at_clocks(); };
+  watch_.emplace(impl_.teller_, *impl_.engine_, std::move(work));
+  if (!watch_->status().ok()) {
     set_spins(false);
     impl_.engine_->end_spin();
-    throw;
+    detail::check(watch_->status());
   }
 }
 
@@ -436,63 +421,30 @@ void EngineExecutor::Impl::Spin::set_spins(bool spins)
 
 EngineExecutor::Impl::Spin::~Spin()
 {
-  join();
+  watch_->end();
   set_spins(false);
   impl_.engine_->end_spin();
-  impl_.tell_findings();
-}
-
-void EngineExecutor::Impl::Spin::join() noexcept
-{
-  if (thread_.joinable()) {
-    impl_.request(kEnd);
-    thread_.join();
-    impl_.take_request(kEnd);
-  }
 }
 
 void EngineExecutor::Impl::Spin::end()
 {
-  join();
+  watch_->end();
   if (failed_) {
     std::rethrow_exception(failed_);
   }
 }
 
-void EngineExecutor::Impl::Spin::keep_up_to_date()
+/// By the thread of the watch.
+bool EngineExecutor::Impl::Spin::update() noexcept
 {
-  const auto has_scheduler = [this] { return impl_.engine().deadline_scheduler() != nullptr; };
-  bool looks_at_scheduler = has_scheduler();
-  rclrt_core::TimePoint next_look_at_scheduler = platform().now() + kLookAtScheduler;
-  while (true) {
-    const uint32_t requests = impl_.requests_;
-    if ((requests & kEnd) != 0) {
-      return;
-    }
-    if (impl_.take_request(kUpdate)) {
-      try {
-        impl_.update();
-      } catch (...) {
-        failed_ = std::current_exception();
-        has_failed_ = true;
-        impl_.engine().stop();
-        return;
-      }
-    } else if ((requests & kTell) != 0) {
-      impl_.tell_findings();
-    } else {
-      rclrt_core::TimePoint next_look = impl_.look_at_clocks();
-      if (looks_at_scheduler) {
-        next_look = std::min(next_look, next_look_at_scheduler);
-      }
-      platform().wait(impl_.requests_, 0, next_look);
-      if (looks_at_scheduler && platform().now() >= next_look_at_scheduler) {
-        next_look_at_scheduler = platform().now() + kLookAtScheduler;
-        impl_.request_telling();  // it may have findings of its own, and tells nobody
-      }
-      continue;
-    }
-    looks_at_scheduler = has_scheduler();
+  try {
+    impl_.update();
+    return true;
+  } catch (...) {
+    failed_ = std::current_exception();
+    has_failed_ = true;
+    impl_.engine().stop();
+    return false;
   }
 }
 

@@ -20,7 +20,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -99,17 +98,15 @@ public:
     void end();
 
   private:
-    void keep_up_to_date();
+    bool update() noexcept;
     void set_spins(bool spins);
-
-    void join() noexcept;
 
     Impl & impl_;
 
-    std::exception_ptr failed_;  // written by the thread, read after it has been joined
+    std::exception_ptr failed_;  // written by the thread, read after it has ended
     /// Raised by the thread before it stops the engine, read after the engine has stopped.
     std::atomic<bool> has_failed_{false};
-    std::thread thread_;
+    std::optional<rclrt_front_end::Teller::Watch> watch_;
   };
 
   void set_attributes(const std::string & callback, const rclrt_core::Attributes & attributes);
@@ -148,8 +145,6 @@ private:
 
   /// If the order of callbacks matters, and publications of this program cannot keep it.
   void look_at_publications();
-  /// Once each, however often it spins; but once more when it is certain.
-  void tell(const rclrt_core::Finding & finding);
 
   // All under update_mutex_:
   std::vector<std::shared_ptr<rclcpp::CallbackGroup>> present_in_order(Kept & kept) const;
@@ -186,22 +181,10 @@ private:
   const std::shared_ptr<rclcpp::Context> context_;
   const EngineExecutorOptions options_;
   const PresentGroups present_groups_;
-  rclrt_front_end::Teller teller_;
-  /// What is requested of whoever spins: bits, which it sleeps on. Set by anybody, cleared by whoever does
-  /// what is requested, before it does it. Sequentially consistent, as is `runs_inline_`: request_update() sets
-  /// this one and then looks at that one, run_one() sets that one and then looks at this one, so that one of
-  /// them sees the other.
-  enum : uint32_t
-  {
-    kUpdate = 1,
-    kTell = 2,
-    kEnd = 4
-  };
-  std::atomic<uint32_t> requests_{kTell};
-  void request(uint32_t what);
-  /// Returns whether it was requested.
-  bool take_request(uint32_t what) { return (requests_.fetch_and(~what) & what) != 0; }
-  /// A thread is in run_one() and has to be woken for an update.
+  rclrt_front_end::Teller teller_;  // the engine asks it, so it goes last
+  /// A thread is in run_one() and has to be woken for an update. Sequentially consistent, as are requests:
+  /// request_update() requests and then looks at this one, run_one() sets this one and then looks at the
+  /// requests, so that one of them sees the other.
   std::atomic<bool> runs_inline_{false};
 
   /// Hooks use it until they are taken back, which waits for those that are using it.

@@ -89,18 +89,9 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
   to.name = unique_name(group, kind, label);
   to.kind = kind;
   to.depth = depth;
-  if (kind == CallbackKind::kTimer) {
-    to.overrun_rule = rclrt_core::OverrunRule::kKeepLatest;
-  }
   if (options_.scheduling) {
     if (const auto scheduling = options_.scheduling->find(entity, to.name)) {
-      to.attributes = scheduling->attributes;
-      to.priority = scheduling->priority;
-      to.relative_deadline = scheduling->relative_deadline;
-      to.deadline_rule = scheduling->deadline_rule;
-      to.fan_in = scheduling->fan_in;
-      to.inherit_priority = scheduling->inherit_priority;
-      to.overrun_rule = scheduling->overrun_rule.value_or(to.overrun_rule);
+      static_cast<Scheduling &>(to) = *scheduling;
     }
   }
   return to;

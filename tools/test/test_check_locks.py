@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = "rclrt_rclcpp/src"
+FOLDERS = (SOURCES, "rclrt_front_end/src", "rclrt_front_end/include")
 
 
 def run(root: Path) -> tuple[int, str]:
@@ -28,7 +29,8 @@ def run(root: Path) -> tuple[int, str]:
 
 @pytest.fixture(name="tree")
 def copy_of_the_sources(tmp_path: Path) -> Path:
-    shutil.copytree(ROOT / SOURCES, tmp_path / SOURCES)
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     return tmp_path
 
 
@@ -52,6 +54,17 @@ def test_a_lock_that_does_not_inherit_priorities_is_named(tree: Path, file: str,
     status, text = run(tree)
     assert status == 1
     assert f"{SOURCES}/{file}:" in text
+
+
+def test_a_lock_of_what_front_ends_share_is_named(tree: Path) -> None:
+    file = "rclrt_front_end/include/rclrt_front_end/configured_engine.hpp"
+    path = tree / file
+    path.write_text(
+        path.read_text(encoding="utf-8") + "mutable std::mutex findings_mutex_;\n", encoding="utf-8"
+    )
+    status, text = run(tree)
+    assert status == 1
+    assert f"{file}:" in text
 
 
 def test_an_entry_without_its_mutex_is_named(tree: Path) -> None:

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -42,26 +43,27 @@ enum class OverrunRule : uint8_t
 
 const char * to_string(OverrunRule rule) noexcept;
 
-/// What a callback with a relative deadline does with one that its message carries.
-enum class DeadlineRule : uint8_t
+/// What a user says about a callback: in code, through a front end, or in a configuration file. All of it is
+/// optional.
+struct Scheduling
 {
-  kOwn,       ///< nothing
-  kEarliest,  ///< the earlier of the two counts
+  /// For the thread that runs the callback, put in force before it runs.
+  Attributes attributes;
+  /// Priority under fixed_priority_policy(). 0: the one in `attributes`.
+  int priority = 0;
+  /// Deadline of a job = release + this. 0: inherited from the job that published, and in a group the
+  /// earliest of what its callbacks have taken and not handed on. The deadline of another process' message
+  /// is known when the message has been taken. Until then the engine expects it to be as far away as that
+  /// of the message before.
+  Duration relative_deadline{0};
+  /// Raise the priority (and a fifo or rr thread priority) to that of the most urgent callback that
+  /// has released this one by publishing, under the same engine [Teper25 §VIII-C].
+  bool inherit_priority = false;
+  /// Unset: the front ends keep the latest for timers, the engine queues all.
+  std::optional<OverrunRule> overrun_rule;
 };
 
-/// Which deadline a job inherits that brings together what several callbacks of its group have taken.
-enum class FanIn : uint8_t
-{
-  /// The earliest of those that no job of the group has handed on yet; of each callback, its newest:
-  /// that has replaced what the callback took before.
-  kEarliest,
-  kLast,  ///< that of its own message
-};
-
-const char * to_string(DeadlineRule rule) noexcept;
-const char * to_string(FanIn fan_in) noexcept;
-
-struct CallbackOptions
+struct CallbackOptions : Scheduling
 {
   /// Stable and unique within the engine, e.g. "/node/subscription/topic".
   std::string name;
@@ -69,21 +71,6 @@ struct CallbackOptions
   /// Take one unit of work and execute it. Returns false when there was nothing to take. Called by
   /// several threads at once if the group is reentrant. May throw: see EngineOptions::on_exception.
   std::function<bool(const Job &)> run;
-  /// For the thread that runs it, put in force before `run`.
-  Attributes attributes;
-  /// Priority under fixed_priority_policy(). 0 means: the one in `attributes`.
-  int priority = 0;
-  /// Deadline of a job = release + this. 0 means: inherit the deadline of the job that published; from
-  /// another process it is known when the message has been taken, and is until then expected to be as
-  /// far away as that of the message before.
-  Duration relative_deadline{0};
-  DeadlineRule deadline_rule = DeadlineRule::kOwn;
-  /// Only for callbacks that inherit deadlines, among themselves.
-  FanIn fan_in = FanIn::kEarliest;
-  /// Raise the priority (and a fifo or rr thread priority) to that of the most urgent callback that
-  /// has released this one by publishing, under the same engine [Teper25 §VIII-C].
-  bool inherit_priority = false;
-  OverrunRule overrun_rule = OverrunRule::kQueueAll;
   /// Bound on waiting jobs, normally the QoS depth. At least 1.
   uint32_t depth = 1;
 };
@@ -112,7 +99,7 @@ public:
   CallbackKind kind() const noexcept { return kind_; }
   /// Index used in trace records, unique within the engine.
   uint32_t id() const noexcept { return id_; }
-  /// See CallbackOptions::relative_deadline.
+  /// See Scheduling::relative_deadline.
   Duration relative_deadline() const noexcept { return relative_deadline_; }
 
 protected:

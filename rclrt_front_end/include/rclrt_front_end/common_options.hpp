@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/engine.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 
 namespace rclrt_front_end
 {

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "rclrt_config/configuration.hpp"
+#include "rclrt_core/engine.hpp"
 #include "rclrt_front_end/make_deadline_scheduler.hpp"
 #include "rclrt_front_end/middleware.hpp"
-#include "rclrt_core/engine.hpp"
 
 namespace rclrt_front_end
 {
@@ -114,6 +114,9 @@ public:
   /// under the kernel's fair class until the next spin, which chooses anew.
   std::string deadline_scheduler() const;
 
+  /// Whether there is one, in force or not. Real-time safe but for the engine's lock.
+  bool has_deadline_scheduler() const { return engine_->deadline_scheduler() != nullptr; }
+
   /// Something that only the front end knows; once is enough.
   void report(const rclrt_core::Finding & finding);
   /// What the engine, the configuration and the middleware's threads gave reason to say.
@@ -172,7 +175,8 @@ private:
   std::shared_ptr<rclrt_core::DeadlineScheduler> chosen_;  ///< by us
   rclrt_core::Attributes outranked_;  ///< what the middleware's threads were raised above
 
-  mutable std::mutex findings_mutex_;  ///< taken last
+  /// Taken last. Inherits priorities: a thread of the middleware that appears late reports here.
+  const std::unique_ptr<rclrt_core::Mutex> findings_mutex_;
   std::vector<rclrt_core::Finding> findings_;
 };
 

@@ -23,10 +23,10 @@
 #include <utility>
 #include <vector>
 
-#include "rclrt_front_end/middleware.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/finding.hpp"
 #include "rclrt_core/linux_platform.hpp"
+#include "rclrt_front_end/middleware.hpp"
 
 namespace rclrt_front_end
 {

@@ -33,8 +33,7 @@ inline rclrt_core::Status parameter_files(
   }
   const rcl_allocator_t allocator = rcl_get_default_allocator();
   char ** names = nullptr;
-  if (
-    rcl_arguments_get_param_files(&context.global_arguments, allocator, &names) != RCL_RET_OK) {
+  if (rcl_arguments_get_param_files(&context.global_arguments, allocator, &names) != RCL_RET_OK) {
     const std::string why = rcl_get_error_string().str;
     rcl_reset_error();
     return rclrt_core::Status::error("reading the parameter files: " + why);

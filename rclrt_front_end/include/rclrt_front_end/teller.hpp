@@ -4,7 +4,8 @@
 /// Tells the user what an engine found out: every finding once, and in the same words whatever the front end.
 ///
 /// The front end says how a line gets into its log. Logging takes long and may block, so the engine's threads
-/// only ask for it (request()); while the engine spins, an ordinary thread does it (Watch).
+/// only ask for it (request()). While the engine spins, an ordinary thread does it (Watch). The same thread does
+/// what else the front end wants done beside the callbacks.
 #ifndef RCLRT_FRONT_END__TELLER_HPP_
 #define RCLRT_FRONT_END__TELLER_HPP_
 
@@ -16,9 +17,12 @@
 #include <set>
 #include <string>
 
-#include "rclrt_front_end/configured_engine.hpp"
+#include "rclrt_core/attributes.hpp"
 #include "rclrt_core/finding.hpp"
 #include "rclrt_core/platform.hpp"
+#include "rclrt_core/status.hpp"
+#include "rclrt_core/time.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 
 namespace rclrt_front_end
 {
@@ -39,40 +43,69 @@ public:
   /// allocates, and takes as long as the log.
   void tell(const rclrt_core::Finding & finding);
 
-  /// The engine has something new to tell. Thread-safe and real-time safe: an addition and a system call.
-  void request() noexcept;
+  /// What can be requested of the thread that looks after the executor: bits.
+  enum Request : uint32_t
+  {
+    kTell = 1,    ///< the engine has something new to tell
+    kUpdate = 2,  ///< Work::update
+  };
+  /// Thread-safe and real-time safe: an addition, and a system call if it was not requested yet.
+  void request(uint32_t what = kTell) noexcept;
+  /// Whether it is requested and nobody has taken that yet.
+  bool is_requested(uint32_t what) const noexcept { return (requests_ & what) != 0; }
+  /// Returns whether it was requested; from then on it is not. To be called before it is done: what comes up
+  /// meanwhile is requested anew.
+  bool take(uint32_t what) noexcept { return (requests_.fetch_and(~what) & what) != 0; }
   /// Tells all that `engine` has found out, if somebody has asked for it since the last time.
   void tell_if_requested(const ConfiguredEngine & engine);
 
-  /// While it exists, a thread tells what is requested. What is left in the end is told by the destructor.
+  /// What the thread of a Watch does besides. Empty functions are not called.
+  struct Work
+  {
+    /// On kUpdate. Returns whether the thread goes on. Must not throw.
+    std::function<bool()> update;
+    /// Before every sleep. Returns when to be called again at the latest.
+    std::function<rclrt_core::TimePoint()> look;
+    /// Of the thread. Policy unchanged: as the thread that makes the Watch.
+    rclrt_core::Attributes attributes;
+  };
+
+  /// While it exists, a thread does what is requested. The destructor tells what is left in the end.
   class Watch
   {
   public:
-    Watch(Teller & teller, const ConfiguredEngine & engine);
+    Watch(Teller & teller, const ConfiguredEngine & engine, Work work);
     ~Watch();
     Watch(const Watch &) = delete;
     Watch & operator=(const Watch &) = delete;
+
+    /// Error: the operating system gives no thread. Without one, what is found is told in the end.
+    const rclrt_core::Status & status() const noexcept { return status_; }
+    /// Ends the thread, and waits for it.
+    void end() noexcept;
 
   private:
     void run();
 
     Teller & teller_;
     const ConfiguredEngine & engine_;
-    /// Written by the destructor before it raises `requests_`, read by the thread after it saw that.
-    std::atomic<bool> ended_{false};
+    const Work work_;
+    rclrt_core::Status status_;
     std::unique_ptr<rclrt_core::Thread> thread_;
   };
 
 private:
   void tell_all(const ConfiguredEngine & engine);
 
+  static constexpr uint32_t kEnd = 4;
+
   rclrt_core::Platform & platform_;
   const Write write_;
-  /// Raised by whoever adds a finding, after it was added (release). Who tells reads it (acquire) before it
-  /// asks for the findings, and sleeps only while it has that value: none is missed.
-  std::atomic<uint32_t> requests_{1};
-  /// Up to which request tell_if_requested() has told. Written and read by it alone.
-  std::atomic<uint32_t> told_requests_{0};
+  /// Bits of Request, and kEnd. Set by anybody after there is a reason, cleared by take() before that is seen
+  /// to: so no reason is missed. The thread of a Watch sleeps only while it is 0. Sequentially consistent,
+  /// because front ends set another flag before they read this one, and read that flag after they set this one:
+  /// one of the two sides sees the other.
+  std::atomic<uint32_t> requests_{kTell};
   std::mutex mutex_;
   // Under the mutex:
   std::set<std::string> told_;

@@ -8,8 +8,6 @@
 #ifndef RCLRT_RCLCPP__SCHEDULING_HPP_
 #define RCLRT_RCLCPP__SCHEDULING_HPP_
 
-#include <chrono>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,24 +26,7 @@
 namespace rclrt_rclcpp
 {
 
-struct Scheduling
-{
-  /// Policy, priority, CPU affinity ... of the thread while it runs the callback.
-  rclrt_core::Attributes attributes;
-  /// Priority in the order of an executor with fixed priorities. 0: the one in `attributes`.
-  int priority = 0;
-  /// Deadline of a job = release + this. 0: inherited from the job that published.
-  std::chrono::nanoseconds relative_deadline{0};
-  /// With a relative deadline: what the deadline that a message carries counts for.
-  rclrt_core::DeadlineRule deadline_rule = rclrt_core::DeadlineRule::kOwn;
-  /// Without: which of several inputs of the group it inherits from.
-  rclrt_core::FanIn fan_in = rclrt_core::FanIn::kEarliest;
-  /// Raise the priority to that of the most urgent callback that publishes to it under the same
-  /// executor.
-  bool inherit_priority = false;
-  /// Unset: keep latest for timers, queue all for the rest.
-  std::optional<rclrt_core::OverrunRule> overrun_rule;
-};
+using rclrt_core::Scheduling;
 
 /// Thread-safe. What is set after the executor has found an entity has no effect on it; see
 /// EngineExecutor::set_attributes() for that. Does not keep entities alive.

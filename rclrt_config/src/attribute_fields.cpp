@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "scheduling_fields.hpp"
+#include "attribute_fields.hpp"
 
 #include <algorithm>
 
@@ -70,7 +70,7 @@ void check_together(const YamlMap & map, SchedulingPolicy policy)
 
 }  // namespace
 
-std::vector<std::string> scheduling_field_names(const std::vector<std::string> & more)
+std::vector<std::string> attribute_field_names(const std::vector<std::string> & more)
 {
   std::vector<std::string> names = {"scheduling_policy", "priority", "nice",  "cpu_affinity",
                                     "runtime",           "deadline", "period"};
@@ -78,12 +78,12 @@ std::vector<std::string> scheduling_field_names(const std::vector<std::string> &
   return names;
 }
 
-SchedulingFields read_scheduling_fields(const YamlMap & map, int cpu_count)
+AttributeFields read_attribute_fields(const YamlMap & map, int cpu_count)
 {
   const auto small = [](const std::optional<int64_t> & number) {
     return number ? std::optional<int>(static_cast<int>(*number)) : std::nullopt;
   };
-  SchedulingFields fields;
+  AttributeFields fields;
   fields.scheduling_policy = read_policy(map);
   fields.priority =
     small(map.integer("priority", 1, 99, ". Larger is more urgent; the other policies have nice"));
@@ -105,7 +105,7 @@ SchedulingFields read_scheduling_fields(const YamlMap & map, int cpu_count)
   return fields;
 }
 
-void put(const SchedulingFields & fields, Attributes * attributes)
+void put(const AttributeFields & fields, Attributes * attributes)
 {
   if (fields.scheduling_policy) {
     Attributes afresh;
