@@ -6,10 +6,10 @@
 #include <mutex>
 #include <utility>
 
-#include "platform.hpp"
 #include "queue_depth.hpp"
 #include "rcl/graph.h"
 #include "rclrt_core/engine.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
 #include "type_cache_mutex.hpp"
@@ -67,9 +67,9 @@ ClientBase::ClientBase(
   context_(std::move(context)),
   node_(std::move(node)),
   handle_(std::move(handle)),
-  take_mutex_(detail::platform().make_mutex()),
+  take_mutex_(rclrt_front_end::process_platform().make_mutex()),
   max_pending_(max_pending_requests),
-  pending_mutex_(detail::platform().make_mutex())
+  pending_mutex_(rclrt_front_end::process_platform().make_mutex())
 {
   if (max_pending_ == 0) {
     throw Error(

@@ -9,9 +9,9 @@
 
 #include "cie_id.hpp"
 #include "engine_timer.hpp"
-#include "platform.hpp"
 #include "rclrt_front_end/middleware_threads.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
 
@@ -40,7 +40,8 @@ std::unique_ptr<rclrt_front_end::ConfiguredEngine> make_engine(
   engine_options.on_finding = [&teller] { teller.request(); };
   std::unique_ptr<rclrt_front_end::ConfiguredEngine> engine;
   check(rclrt_front_end::make_engine(
-    detail::platform(), *context.handle(), from, std::move(engine_options), &engine));
+    rclrt_front_end::process_platform(), *context.handle(), from, std::move(engine_options),
+    &engine));
   return engine;
 }
 
@@ -51,7 +52,7 @@ EngineExecutor::Impl::Impl(
   rclrt_core::EngineOptions engine_options)
 : context_(std::move(context)),
   options_(options),
-  teller_(detail::platform(), log),
+  teller_(rclrt_front_end::process_platform(), log),
   engine_(make_engine(*context_, options, std::move(engine_options), teller_))
 {
 }

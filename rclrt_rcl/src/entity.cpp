@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "platform.hpp"
 #include "rcl/guard_condition.h"
+#include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/error.hpp"
@@ -65,7 +65,7 @@ Entity::Entity(EntitySetup setup, uint32_t default_depth, uint32_t least_depth)
   scheduling_(std::move(setup.scheduling)),
   least_depth_(least_depth),
   depth_(scheduling_.depth != 0 ? scheduling_.depth : std::max(default_depth, 1U)),
-  ready_mutex_(detail::platform().make_mutex())
+  ready_mutex_(rclrt_front_end::process_platform().make_mutex())
 {
   check_depth(depth_);
 }
@@ -127,7 +127,7 @@ void Entity::leave() noexcept
   running_.fetch_sub(1);
   // Who waits has counted itself before it looked at running_, so one of the two sees the other.
   if (waiters_.load() > 0) {
-    detail::platform().wake_one(running_);
+    rclrt_front_end::process_platform().wake_one(running_);
   }
 }
 
@@ -140,10 +140,10 @@ void Entity::wait_until_idle()
   }
   waiters_.fetch_add(1);
   for (uint32_t running = running_.load(); (running & ~kClosed) != 0; running = running_.load()) {
-    detail::platform().wait(running_, running, rclrt_core::kNever);
+    rclrt_front_end::process_platform().wait(running_, running, rclrt_core::kNever);
   }
   if (waiters_.fetch_sub(1) > 1) {
-    detail::platform().wake_one(running_);
+    rclrt_front_end::process_platform().wake_one(running_);
   }
 }
 

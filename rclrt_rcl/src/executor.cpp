@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "membership.hpp"
-#include "platform.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/init.hpp"
 
@@ -24,7 +24,7 @@ rclrt_core::TimePoint after(std::chrono::nanoseconds duration, bool zero_is_neve
   if (duration.count() < 0 || (zero_is_never && duration.count() == 0)) {
     return rclrt_core::kNever;
   }
-  return rclrt_core::add_saturating(detail::platform().now(), duration);
+  return rclrt_core::add_saturating(rclrt_front_end::process_platform().now(), duration);
 }
 
 }  // namespace
@@ -130,7 +130,7 @@ FutureReturnCode Executor::spin_until(
     if (stop_requested()) {
       return FutureReturnCode::kInterrupted;
     }
-    if (detail::platform().now() >= until) {
+    if (rclrt_front_end::process_platform().now() >= until) {
       return FutureReturnCode::kTimeout;
     }
     do_spin_once(std::min(until, after(kFuturePoll)));

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "platform.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/detail/intra_process.hpp"
 
 namespace rclrt_rcl
@@ -13,7 +13,7 @@ namespace detail
 {
 
 Inbox::Inbox(std::function<void(std::size_t)> announce)
-: mutex_(platform().make_mutex()), announce_(std::move(announce))
+: mutex_(rclrt_front_end::process_platform().make_mutex()), announce_(std::move(announce))
 {
 }
 
@@ -46,7 +46,10 @@ void Inbox::set_publishers(std::vector<Gid> publishers)
   }
 }
 
-Outbox::Outbox(const Gid & gid) : gid_(gid), mutex_(platform().make_mutex()) {}
+Outbox::Outbox(const Gid & gid)
+: gid_(gid), mutex_(rclrt_front_end::process_platform().make_mutex())
+{
+}
 
 Outbox::Inboxes Outbox::inboxes() const
 {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "parameter_rules.hpp"
-#include "platform.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 
 namespace rclrt_rcl
 {
@@ -66,7 +66,7 @@ Parameters::Parameters(
   overrides_(std::move(overrides)),
   allow_undeclared_(allow_undeclared),
   publish_(std::move(publish)),
-  values_mutex_(detail::platform().make_mutex())
+  values_mutex_(rclrt_front_end::process_platform().make_mutex())
 {
 }
 

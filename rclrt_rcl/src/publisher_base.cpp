@@ -7,10 +7,10 @@
 #include <mutex>
 #include <utility>
 
-#include "platform.hpp"
 #include "rcl/graph.h"
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/engine.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rmw/rmw.h"
 #include "type_cache_mutex.hpp"
@@ -22,7 +22,7 @@ PublisherBase::PublisherBase(
   std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
   const rosidl_message_type_support_t * type, std::type_index type_index, const std::string & topic,
   const QoS & qos, bool intra_process)
-: context_(std::move(context)), send_mutex_(detail::platform().make_mutex())
+: context_(std::move(context)), send_mutex_(rclrt_front_end::process_platform().make_mutex())
 {
   rcl_publisher_options_t options = rcl_publisher_get_default_options();
   options.qos = qos.profile();

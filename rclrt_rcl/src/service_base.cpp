@@ -6,9 +6,9 @@
 #include <mutex>
 #include <utility>
 
-#include "platform.hpp"
 #include "queue_depth.hpp"
 #include "rclrt_core/engine.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
 #include "type_cache_mutex.hpp"
@@ -103,7 +103,7 @@ ServiceBase::ServiceBase(
 : Entity(std::move(setup), depth_of(*handle), depth_of(*handle)),
   handle_(std::move(handle)),
   sender_(std::make_shared<detail::ResponseSender>(std::move(context), node, handle_)),
-  take_mutex_(detail::platform().make_mutex())
+  take_mutex_(rclrt_front_end::process_platform().make_mutex())
 {
 }
 

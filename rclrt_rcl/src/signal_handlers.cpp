@@ -19,7 +19,7 @@
 #include <thread>
 
 #include "contexts.hpp"
-#include "platform.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
 
 namespace rclrt_rcl
@@ -103,7 +103,7 @@ void watch(uint64_t installation)
       if (ending) {
         return;
       }
-      detail::platform().wait(news, seen, rclrt_core::kNever);
+      rclrt_front_end::process_platform().wait(news, seen, rclrt_core::kNever);
     }
   }
 }

@@ -8,11 +8,11 @@
 #include <string>
 #include <utility>
 
-#include "platform.hpp"
 #include "queue_depth.hpp"
 #include "rcl/graph.h"
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
 #include "type_cache_mutex.hpp"
@@ -84,7 +84,7 @@ SubscriptionBase::SubscriptionBase(
   queue_depth_(depth_of(*handle)),
   context_(std::move(context)),
   handle_(std::move(handle)),
-  take_mutex_(detail::platform().make_mutex())
+  take_mutex_(rclrt_front_end::process_platform().make_mutex())
 {
 }
 
@@ -99,7 +99,8 @@ void SubscriptionBase::join_intra_process(
     inbox_ = inbox;
     const bool ignores = rcl_subscription_get_options(handle_.get())
                            ->rmw_subscription_options.ignore_local_publications;
-    const bool is_counted = !ignores || rclrt_front_end::middleware_in_use().counts_readers_that_ignore;
+    const bool is_counted =
+      !ignores || rclrt_front_end::middleware_in_use().counts_readers_that_ignore;
     context_->intra_process().add({topic_name(), type, qos, is_counted}, inbox_);
   }
 }
@@ -204,7 +205,7 @@ void SubscriptionBase::inherit_deadline(
 {
   if (stamp) {
     // The clocks are compared now, so that a step of the system clock before does not matter.
-    rclrt_core::Platform & platform = detail::platform();
+    rclrt_core::Platform & platform = rclrt_front_end::process_platform();
     const std::chrono::nanoseconds left = *stamp + scheduling().deadline_after_stamp -
                                           std::chrono::nanoseconds(platform.system_now_ns());
     rclrt_core::inherit_deadline(platform.now() + left);

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "platform.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
 
 namespace rclrt_rcl
@@ -33,7 +33,7 @@ Timer::Timer(
   clock_(std::move(clock)),
   one_shot_(one_shot),
   callback_(std::move(callback)),
-  mutex_(detail::platform().make_mutex()),
+  mutex_(rclrt_front_end::process_platform().make_mutex()),
   period_(period),
   cancelled_(!autostart)
 {
@@ -147,7 +147,7 @@ bool Timer::do_take_and_run(const rclrt_core::Job & job)
     std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
     fired_ = !driver_ || driver_->is_cancelled();  // else it was reset after this release
   }
-  callback_(*this, TimerInfo{job.release, detail::platform().now()});
+  callback_(*this, TimerInfo{job.release, rclrt_front_end::process_platform().now()});
   return true;
 }
 

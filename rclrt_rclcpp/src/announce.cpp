@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "platform.hpp"
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp_action/client.hpp"
 #include "rclcpp_action/server.hpp"
 #include "rclrt_front_end/middleware_threads.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "versions.hpp"
 
 namespace rclrt_rclcpp
@@ -31,8 +31,8 @@ constexpr std::size_t kSlotsInChunk = 64;
 
 struct Slot
 {
-  PiMutex mutex;        // of all below; held while the announcement is used
-  uintptr_t value = 0;  // the token's, or of the one before
+  rclrt_front_end::PiMutex mutex;  // of all below; held while the announcement is used
+  uintptr_t value = 0;             // the token's, or of the one before
   bool is_given = false;
   int id = 0;
   Announce announce;
@@ -91,7 +91,7 @@ template <typename Use>
 void use(Token token, const Use & use_announcement)
 {
   Slot & slot = Slots::instance().of(value_of(token));
-  const std::lock_guard<PiMutex> lock(slot.mutex);
+  const std::lock_guard<rclrt_front_end::PiMutex> lock(slot.mutex);
   if (slot.is_given && slot.value == value_of(token)) {
     use_announcement(slot);
   }
@@ -102,7 +102,7 @@ void use(Token token, const Use & use_announcement)
 Token make_token(const Announce & announce, int id)
 {
   Slot & slot = Slots::instance().take_free();
-  const std::lock_guard<PiMutex> lock(slot.mutex);
+  const std::lock_guard<rclrt_front_end::PiMutex> lock(slot.mutex);
   slot.value += kNumberMask + 1;
   slot.is_given = true;
   slot.id = id;

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "group_names.hpp"
-#include "platform.hpp"
 #include "publications.hpp"
 #include "rclcpp/rclcpp.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "unserved.hpp"
 
 namespace rclrt_rclcpp
@@ -27,7 +27,8 @@ std::unique_ptr<rclrt_front_end::ConfiguredEngine> make_engine(
 {
   std::unique_ptr<rclrt_front_end::ConfiguredEngine> engine;
   detail::check(rclrt_front_end::make_engine(
-    platform(), *context->get_rcl_context(), from, std::move(engine_options), &engine));
+    rclrt_front_end::process_platform(), *context->get_rcl_context(), from,
+    std::move(engine_options), &engine));
   return engine;
 }
 
@@ -66,7 +67,7 @@ EngineExecutor::Impl::Impl(
 : context_(context),
   options_(options),
   present_groups_(std::move(present_groups)),
-  teller_(platform(), log),
+  teller_(rclrt_front_end::process_platform(), log),
   engine_(make_engine(
     context, options, with_telling(std::move(engine_options), [this] { request_telling(); })))
 {
@@ -325,7 +326,7 @@ rclrt_core::TimePoint EngineExecutor::Impl::look_at_clocks()
   for (const auto & clock : clocks_) {
     period = std::min<rclrt_core::Duration>(period, clock->look());
   }
-  return platform().now() + period;
+  return rclrt_front_end::process_platform().now() + period;
 }
 
 void EngineExecutor::Impl::tell_findings() { teller_.tell_if_requested(*engine_); }
@@ -362,7 +363,9 @@ bool EngineExecutor::Impl::run_one(
     }
     const bool ran = engine().run_one(std::min(until, next_look), before_sequence);
     rethrow();
-    if (ran || (!engine().is_stopped() && (until <= next_look || platform().now() >= until))) {
+    if (
+      ran || (!engine().is_stopped() &&
+              (until <= next_look || rclrt_front_end::process_platform().now() >= until))) {
       return ran;
     }
   }

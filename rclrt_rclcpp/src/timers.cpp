@@ -10,8 +10,8 @@
 
 #include "engine_executor_impl.hpp"
 #include "group_names.hpp"
-#include "platform.hpp"
 #include "rclrt_front_end/callback_name.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "versions.hpp"
 
 namespace rclrt_rclcpp
@@ -41,7 +41,7 @@ struct TimerLink
 {
   std::weak_ptr<rclcpp::TimerBase> timer;
 
-  PiMutex mutex;                          // of all below; taken after rclcpp's, before the engine's
+  rclrt_front_end::PiMutex mutex;         // of all below; taken after rclcpp's, before the engine's
   rclrt_core::Engine * engine = nullptr;  // null once the timer was let go
   std::weak_ptr<rclrt_core::Callback> callback;
   rclrt_core::Duration period{0};  // as the engine knows it
@@ -52,7 +52,7 @@ struct TimerLink
   template <typename Use>
   void with_engine(Use use)
   {
-    const std::lock_guard<PiMutex> lock(mutex);
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(mutex);
     const auto its_callback = callback.lock();
     if (engine && its_callback) {
       use(*engine, its_callback);
@@ -62,7 +62,7 @@ struct TimerLink
   /// On return the engine is not used any more.
   void let_go()
   {
-    const std::lock_guard<PiMutex> lock(mutex);
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(mutex);
     engine = nullptr;
   }
 
@@ -219,7 +219,7 @@ void EngineExecutor::Impl::add_timer(
   detail::set_on_reset_callback(*timer, [link](std::size_t) { link->on_reset(); });
   rclrt_core::Status added;
   {
-    const std::lock_guard<PiMutex> lock(link->mutex);
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(link->mutex);
     const bool is_cancelled = timer->is_canceled();
     timer_options.autostart = kPollsResets || !is_cancelled;
     const rclrt_core::Duration left = timer->time_until_trigger();

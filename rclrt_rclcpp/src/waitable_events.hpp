@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "platform.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 
 namespace rclrt_rclcpp
 {
@@ -28,7 +28,7 @@ public:
 
   void push(std::size_t count, int id)
   {
-    const std::lock_guard<PiMutex> lock(mutex_);
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(mutex_);
     auto known = std::find_if(
       counts_.begin(), counts_.end(), [id](const auto & entry) { return entry.first == id; });
     if (known == counts_.end()) {
@@ -40,7 +40,7 @@ public:
   /// The ids take turns. Returns false when there is none.
   bool pop(int * id)
   {
-    const std::lock_guard<PiMutex> lock(mutex_);
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(mutex_);
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       auto & entry = counts_[(next_ + i) % counts_.size()];
       if (entry.second > 0) {
@@ -55,13 +55,13 @@ public:
 
   EventCounts counts() const
   {
-    const std::lock_guard<PiMutex> lock(mutex_);
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(mutex_);
     return counts_;
   }
 
 private:
   const std::size_t max_count_;
-  mutable PiMutex mutex_;
+  mutable rclrt_front_end::PiMutex mutex_;
   EventCounts counts_;
   std::size_t next_ = 0;
 };

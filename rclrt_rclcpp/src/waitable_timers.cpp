@@ -56,7 +56,7 @@ bool WaitableTimers::run(rclcpp::Waitable & waitable)
 {
   std::shared_ptr<void> data;
   {
-    const std::lock_guard<PiMutex> lock(mutex_);
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(mutex_);
     check_rcl(rcl_wait_set_clear(&wait_set_), "clearing the wait set of a waitable's timers");
     waitable.add_to_wait_set(detail::parameter(wait_set_));
     // As after a wait: what is not ready is not there.

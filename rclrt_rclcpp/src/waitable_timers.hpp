@@ -11,10 +11,10 @@
 #include <chrono>
 #include <memory>
 
-#include "platform.hpp"
 #include "rcl/wait.h"
 #include "rclcpp/context.hpp"
 #include "rclcpp/waitable.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 
 namespace rclrt_rclcpp
 {
@@ -37,7 +37,7 @@ public:
 
 private:
   const std::shared_ptr<rclcpp::Context> context_;
-  PiMutex mutex_;
+  rclrt_front_end::PiMutex mutex_;
   rcl_wait_set_t wait_set_ = rcl_get_zero_initialized_wait_set();
 };
 

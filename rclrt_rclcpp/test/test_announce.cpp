@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "announce.hpp"
-#include "platform.hpp"
 #include "rcl_interfaces/msg/parameter_event.hpp"
 #include "rcl_interfaces/srv/list_parameters.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "typed_fixture.hpp"
 
 namespace rclrt_rclcpp
@@ -25,7 +25,8 @@ using rcl_interfaces::srv::ListParameters;
 /// An engine with callbacks that count their releases.
 struct Counted
 {
-  explicit Counted(int count = 1) : engine(platform(), rclrt_core::EngineOptions())
+  explicit Counted(int count = 1)
+  : engine(rclrt_front_end::process_platform(), rclrt_core::EngineOptions())
   {
     std::shared_ptr<rclrt_core::Group> group;
     rclrt_core::GroupOptions group_options;
