@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What clients of all types have in common: finding the service, and the requests that wait for
+/// The common part of clients of all types: finding the service, and the requests that wait for
 /// their answers.
 ///
 /// A request waits until its answer has come or it is removed, whether by hand, because the client
@@ -32,7 +32,7 @@ namespace rclrt_rcl
 namespace detail
 {
 
-/// What to do with the answer to one request. One of the two is called, at most once.
+/// Handles the answer to one request. One of the two functions is called, at most once.
 class PendingResponse
 {
 public:

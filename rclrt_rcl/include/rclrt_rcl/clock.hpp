@@ -27,7 +27,7 @@ enum class ClockKind : uint8_t
   kRos,     ///< CLOCK_REALTIME, or simulated
 };
 
-/// What happened to a clock's ROS time.
+/// A change of a clock's ROS time.
 enum class ClockChange : uint8_t
 {
   kTimeSet,    ///< a new value, forwards or backwards

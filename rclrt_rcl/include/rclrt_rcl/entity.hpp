@@ -43,7 +43,7 @@ namespace rclrt_rcl
 class CallbackGroup;
 class Context;
 
-/// What Node::prepare() has found out about an entity that is about to be made.
+/// Facts about an entity that is about to be made, found by Node::prepare().
 struct EntitySetup
 {
   rclrt_core::CallbackKind kind = rclrt_core::CallbackKind::kWaitable;
@@ -117,7 +117,7 @@ protected:
   virtual void set_middleware_callback(rcl_event_callback_t callback, const void * user_data);
   /// `count` units arrived by another way than the middleware's callback.
   void announce(std::size_t count);
-  /// In do_take_and_run(): whether the unit to be taken had been announced, in whatever way.
+  /// In do_take_and_run(): whether the unit to be taken had been announced, in any way.
   static bool was_announced() noexcept;
   /// Ready while units that came by announce() wait. Made on first use; for wait_handles().
   const rcl_guard_condition_t * guard_condition(const std::shared_ptr<Context> & context);

@@ -24,7 +24,7 @@ public:
   {
   }
 
-  /// What rcl returned, if it came from there; RCL_RET_ERROR otherwise.
+  /// The return code of rcl, if the error came from there; RCL_RET_ERROR otherwise.
   rcl_ret_t code() const noexcept { return code_; }
 
 private:

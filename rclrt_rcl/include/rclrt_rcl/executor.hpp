@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What all executors have in common: which nodes and groups they have, and the ways to spin.
+/// The common part of all executors: their nodes and groups, and the ways to spin.
 ///
 /// Nodes and groups are held weakly and belong to at most one executor. They may come and go, and
 /// entities be created and destroyed, at any time, also while spinning and from callbacks.

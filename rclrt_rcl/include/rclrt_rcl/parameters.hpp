@@ -75,7 +75,8 @@ public:
   std::vector<Parameter> get(const std::vector<std::string> & names) const;
   /// The value, which may be not set, or nothing if undeclared.
   std::optional<ParameterValue> find(const std::string & name) const;
-  /// Those whose name begins with `prefix` + ".", without it; with an empty prefix all.
+  /// The parameters whose name begins with `prefix` + ".". The names are without this prefix. With
+  /// an empty prefix: all parameters.
   ParameterMap get_by_prefix(const std::string & prefix) const;
 
   /// All or none. Not successful: read-only, wrong type, out of range, refused. Errors: undeclared
@@ -124,7 +125,7 @@ private:
 
   /// One change at a time; held while callbacks run. Taken before values_mutex_.
   std::mutex change_mutex_;
-  /// Who has it, to recognise a change from inside a callback. Written by its holder.
+  /// The thread that holds it, to recognise a change from inside a callback. Written by the holder.
   std::atomic<std::thread::id> changer_{};
   std::vector<std::shared_ptr<OnSet>> on_set_;
   std::vector<std::shared_ptr<PostSet>> post_set_;

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What publishers of all message types have in common.
+/// The common part of publishers of all message types.
 ///
 /// Thread-safe: several threads may publish at once.
 #ifndef RCLRT_RCL__PUBLISHER_BASE_HPP_

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What services of all types have in common.
+/// The common part of services of all types.
 #ifndef RCLRT_RCL__SERVICE_BASE_HPP_
 #define RCLRT_RCL__SERVICE_BASE_HPP_
 

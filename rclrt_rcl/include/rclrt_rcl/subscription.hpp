@@ -81,7 +81,7 @@ private:
     return run_from_inbox() || run_from_middleware();
   }
 
-  /// What the message, as far as it has a header, says about its deadline.
+  /// Takes over the deadline of the message. If the message has a header, its stamp may give one.
   void inherit_from(const M & message, const MessageInfo & info)
   {
     std::optional<std::chrono::nanoseconds> stamp;

@@ -22,7 +22,7 @@
 namespace rclrt_rcl
 {
 
-/// What a timer's callback may want to know about its release.
+/// Facts about a release that a timer's callback may want to know.
 struct TimerInfo
 {
   /// Nominal release, on CLOCK_MONOTONIC.
@@ -62,7 +62,7 @@ public:
 
   // For executors:
 
-  /// What a driver has to know to take over.
+  /// The state that a driver needs to take over.
   struct State
   {
     std::chrono::nanoseconds period{0};

@@ -78,7 +78,7 @@ public:
     std::unique_ptr<M> owned;
     std::shared_ptr<const M> shared;
     MessageInfo info;
-    /// Of the job that has published it.
+    /// Deadline of the job that has published the message.
     rclrt_core::TimePoint deadline = rclrt_core::kNever;
   };
 
@@ -179,7 +179,8 @@ void offer(
   static_cast<TypedInbox<M> &>(*inbox).offer({nullptr, message, info});
 }
 
-/// Who is matched with whom in a context. Thread-safe; nothing of it is used while publishing.
+/// Matches the publishers and subscriptions of a context. Thread-safe; nothing of it is used while
+/// publishing.
 class IntraProcess
 {
 public:
@@ -188,7 +189,8 @@ public:
     std::string topic;
     std::type_index type;
     QoS qos;
-    /// Of a subscription: whether the middleware counts it as matched with publishers of its context.
+    /// For a subscription: whether the middleware counts it as matched with publishers of its
+    /// context.
     bool is_counted = true;
   };
 
