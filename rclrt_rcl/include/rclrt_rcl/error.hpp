@@ -31,9 +31,9 @@ private:
   rcl_ret_t code_;
 };
 
-/// Something was asked of a context that has been shut down, e.g. to publish. When it leaves a
-/// callback of a context that is shutting down, the executor takes it for the end of that callback
-/// and not for a failure.
+/// Something was asked of a context that has been shut down, e.g. to publish. If it leaves a
+/// callback of a context that is shutting down, the executor treats it as the end of that callback,
+/// not as a failure.
 class ShutdownError : public Error
 {
 public:

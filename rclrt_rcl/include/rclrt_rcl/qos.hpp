@@ -35,7 +35,7 @@ public:
   /// For /clock: best effort, keep last 1.
   static QoS clock();
   static QoS system_defaults();
-  /// Whatever matches most of the present counterparts.
+  /// The values that match most of the present counterparts.
   static QoS best_available();
 
   QoS & keep_last(std::size_t depth);

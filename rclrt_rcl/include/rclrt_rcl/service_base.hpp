@@ -59,7 +59,7 @@ protected:
   ServiceBase(
     EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
     const rosidl_service_type_support_t * type, const std::string & name, const QoS & qos);
-  /// Takes over a service that was made otherwise.
+  /// Takes over a service that other code has made.
   ServiceBase(
     EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
     std::shared_ptr<rcl_service_t> handle);

@@ -192,7 +192,7 @@ private:
     return taken;
   }
 
-  /// Its memory is there from the beginning; what does not fit is gone, the oldest first.
+  /// Its memory is there from the beginning. If it is full, the oldest is dropped.
   static constexpr std::size_t kMaxInbox = 5000;
 
   const SubscriptionCallback<M> callback_;
