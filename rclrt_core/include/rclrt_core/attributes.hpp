@@ -1,10 +1,11 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Scheduling attributes: what the operating system is asked to do for the thread of a callback.
+/// Scheduling attributes: the policy, priority and CPUs that a callback asks the operating system
+/// for.
 ///
-/// They are plain values. Platform::apply() puts them in force and reads them back; what was
-/// refused becomes a Finding. A larger priority is more urgent, everywhere.
+/// They are plain values. Platform::apply() puts them in force and reads them back. A refusal
+/// becomes a Finding. A larger priority is more urgent, everywhere.
 #ifndef RCLRT_CORE__ATTRIBUTES_HPP_
 #define RCLRT_CORE__ATTRIBUTES_HPP_
 
@@ -45,8 +46,8 @@ public:
 
   CpuSet() = default;
 
-  /// A number outside [0, kMaxCpus) is no member, but the set is not empty for it: it is kept (the last
-  /// one of several) for validate(), which reports it like every CPU that does not exist.
+  /// A number outside [0, kMaxCpus) does not become a member, but the set is then not empty. The
+  /// last such number is kept for validate(), which reports it like every CPU that does not exist.
   explicit CpuSet(const std::vector<int> & cpus);
 
   bool empty() const noexcept;
@@ -104,10 +105,10 @@ bool more_urgent(const Attributes & a, const Attributes & b) noexcept;
 /// `subject` (the callback or thread), the field, the value and the range.
 Status validate(const Attributes & attributes, int cpu_count, const std::string & subject);
 
-/// What to do when the operating system refuses attributes.
+/// The reaction when the operating system refuses attributes.
 enum class AttributesMode : uint8_t
 {
-  kRequire,  ///< starting fails; of what is added later, it is a finding
+  kRequire,  ///< starting fails; for callbacks added later it is a finding
   kPrefer,   ///< run without them, with a finding
   kOff,      ///< do not ask
 };

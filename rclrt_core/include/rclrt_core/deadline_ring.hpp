@@ -2,17 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The deadlines of messages that are on their way between processes of one machine, beside the
-/// messages: their format and who else reads them do not change.
+/// messages: the messages keep their format, and other readers see no difference.
 ///
-/// A publisher says which deadline the message has that it is about to send; who takes the message asks
-/// for it by the publisher's id and the message's number. The last kEntries or so are kept; who comes
-/// later, or takes a message of a publisher that says nothing, finds none.
+/// A publisher states the deadline of the message that it is about to send. The thread that takes
+/// the message asks for the deadline by the publisher's id and the message's number. The last
+/// kEntries or so are kept. A thread that asks later finds none, and so does one that takes a
+/// message of a publisher that states nothing.
 ///
-/// An entry is five words, of which the last is a hash of the others. It is written and read without a
-/// lock: what is half written, or damaged by anybody, does not match its hash and is no entry. So a
-/// process may die anywhere, and any content of the memory is safe. Two deadlines never mix, up to
-/// one in 2^64. The memory is sealed: nobody can cut it short. Whoever opens it first makes it, and the
-/// others get it from any process that has it.
+/// An entry is five words, of which the last is a hash of the others. It is written and read
+/// without a lock: an entry that is half written or damaged does not match its hash, and is
+/// ignored. So a process may die anywhere, and any content of the memory is safe. Two deadlines
+/// never mix, up to one in 2^64. The memory is sealed, so no process can cut it short. The first
+/// process that opens it makes it, and the others get it from any process that has it.
 #ifndef RCLRT_CORE__DEADLINE_RING_HPP_
 #define RCLRT_CORE__DEADLINE_RING_HPP_
 
@@ -37,9 +38,10 @@ public:
 
   using PublisherId = std::array<uint8_t, 16>;
 
-  /// Shared by all processes of the user and PID namespace that give the same name, and of which all or
-  /// none have CAP_SYS_NICE. Errors: there is no directory that only this user can write, no memory, or
-  /// another process keeps the lock of the name for a second (the text says which). May block.
+  /// Shared by all processes of the user and PID namespace that give the same name. Either all of
+  /// them have CAP_SYS_NICE, or none has. Errors: there is no directory that only this user can
+  /// write, no memory, or another process keeps the lock of the name for a second (the text says
+  /// which). May block.
   static Status open(const std::string & name, std::unique_ptr<DeadlineRing> * ring);
   ~DeadlineRing();
   DeadlineRing(const DeadlineRing &) = delete;

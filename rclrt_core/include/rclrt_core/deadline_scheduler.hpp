@@ -10,9 +10,10 @@
 ///                         |   \   stop()     +--+
 ///                         |    forget(): somebody gives the thread other attributes
 ///
-/// The engine has one slot for each of its threads. Who wakes a thread starts it first, so that it has
-/// its urgency before it asks for a CPU; a thread whose group has a more urgent job waiting is started
-/// again with that job's deadline.
+/// The engine has one slot for each of its threads. A thread that wakes another one starts it
+/// first, so that the other has its urgency before it asks for a CPU. If a more urgent job waits
+/// for the group of a running thread, that thread is started again with the deadline of the waiting
+/// job.
 ///
 /// Implementations: FifoBands, on every kernel; a scheduler loaded into the kernel.
 #ifndef RCLRT_CORE__DEADLINE_SCHEDULER_HPP_
@@ -39,23 +40,24 @@ public:
 
   /// As reports name it: "fifo bands", "sched_ext".
   virtual const char * name() const noexcept = 0;
-  /// The least urgent attributes that go before every thread it orders: for those who release jobs.
+  /// The least urgent attributes that go before every thread it orders. For threads that release
+  /// jobs.
   virtual Attributes above() const noexcept = 0;
 
   /// A slot for the calling thread. May allocate. Error: no room, or not available any more.
   virtual Status enter(Slot * slot) = 0;
-  /// The thread is about to end. From any thread; the slot is nobody's from here on.
+  /// The thread is about to end. From any thread. The slot is free from here on.
   virtual void leave(Slot slot) noexcept = 0;
 
   // From any thread, but for one slot never two at once. Real-time safe.
 
   /// The thread runs, or is about to be woken for, a job with this deadline (which may be past, or
-  /// kNever: after all others). It may also be on its way to sleep and wait for a CPU: the OS is told
-  /// then, too. Returns 0, or the errno with which the OS refused the urgency; then the slot is idle.
-  /// ENOSPC: there is no room now; it is asked again for the next job.
+  /// kNever: after all others). The thread may also be on its way to sleep and wait for a CPU: then
+  /// the OS is told, too. Returns 0, or the errno with which the OS refused the urgency; then the
+  /// slot is idle. ENOSPC: there is no room now; it is asked again for the next job.
   virtual int start(Slot slot, TimePoint deadline) noexcept = 0;
-  /// By the thread itself, holding no lock, after a start() with a later deadline than before: another
-  /// may be earlier now. Real-time safe.
+  /// Called by the thread itself, without any lock, after a start() with a later deadline than
+  /// before: another thread may be earlier now. Real-time safe.
   virtual void give_way() noexcept {}
   /// Its job is over and it is about to sleep. It keeps the scheduling class.
   virtual void stop(Slot slot) noexcept = 0;
@@ -65,7 +67,7 @@ public:
   /// Whether it orders anything. Once false, it stays so; then start() changes nothing, and another
   /// one is needed. Real-time safe.
   virtual bool in_force() const noexcept { return true; }
-  /// What went wrong and was repaired so far. May allocate.
+  /// Faults that were found and repaired so far. May allocate.
   virtual std::vector<Finding> findings() const = 0;
 };
 

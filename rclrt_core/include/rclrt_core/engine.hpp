@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The engine: takes releases in, decides who runs, has threads run them.
+/// The engine: takes releases, decides which job runs next, and has threads run the jobs.
 ///
 ///   release (middleware thread, timer thread, publisher) -> queue -> idle thread -> callback
 ///
@@ -58,7 +58,7 @@ enum class ExecutionModel : uint8_t
 
 const char * to_string(ExecutionModel model) noexcept;
 
-/// What to do after a callback has thrown: called by the thread that ran it.
+/// The reaction to a callback that has thrown. The thread that ran the callback calls it.
 enum class ExceptionAction : uint8_t
 {
   kContinue,
@@ -82,9 +82,9 @@ struct EngineOptions
   /// mlockall() at start.
   bool lock_memory = false;
   AttributesMode attributes_mode = AttributesMode::kPrefer;
-  /// Orders the threads of callbacks with scheduling_policy ext. Null: these run without it, with a
-  /// finding, or not at all (`attributes_mode`). The same holds for a thread that gets no slot of it, and
-  /// the jobs which that runs. May be shared by engines.
+  /// Orders the threads of callbacks with scheduling_policy ext. Null: these callbacks run without
+  /// it, with a finding, or not at all (`attributes_mode`). The same holds for the jobs of a thread
+  /// that gets no slot of it. May be shared by engines.
   std::shared_ptr<DeadlineScheduler> deadlines;
   /// The timer thread; must outrank the callbacks, so not ext: then spin() fails (see
   /// set_timer_thread()). Threads of the engine that have no attributes yet keep those of the thread that
@@ -94,8 +94,9 @@ struct EngineOptions
   std::size_t trace_capacity = 1024;
   /// Empty: stop. Must not throw.
   std::function<ExceptionAction(const Callback &, std::exception_ptr)> on_exception;
-  /// There is a new finding. From any thread, also one of the engine's before or after a job, and under its
-  /// locks: only to be passed on to somebody who asks for findings() then. Must not throw.
+  /// There is a new finding. Called from any thread, also from one of the engine's before or after
+  /// a job, and under the engine's locks. So it must only pass the news on to another thread, which
+  /// then asks for findings(). Must not throw.
   std::function<void()> on_finding;
 };
 
@@ -143,13 +144,14 @@ public:
   const EngineOptions & options() const noexcept;
   Platform & platform() noexcept;
 
-  // ---- What there is to run. At any time, also while spinning. Allocates.
+  // ---- Groups and callbacks. At any time, also while spinning. Allocates.
 
   Status add_group(GroupOptions options, std::shared_ptr<Group> * group);
   /// The group must have no callbacks left, else an error.
   Status remove_group(const std::shared_ptr<Group> & group);
-  /// One that was removed comes back, with the options it had: a job of it that still runs counts, and
-  /// excludes those of its new callbacks. Errors: it is here, or of another engine.
+  /// Adds a group that was removed, with the options it had. If a job of it still runs, that job
+  /// counts, and excludes jobs of its new callbacks. Errors: the group is here, or belongs to
+  /// another engine.
   Status add_group_again(const std::shared_ptr<Group> & group);
 
   /// Errors: no `run`, a name already taken, priority outside 0-99, a negative relative deadline,
@@ -172,14 +174,14 @@ public:
   /// Change attributes of a callback from its next job on.
   Status set_attributes(const std::shared_ptr<Callback> & callback, const Attributes & attributes);
 
-  /// Those that its thread is given while it runs: its own or else its group's, raised by inheritance; none
-  /// if it has none (its thread is then like the one that spins) or the OS has refused them. Not of another
-  /// engine's callback.
+  /// The attributes that the callback's thread is given while it runs: its own, or else its
+  /// group's, raised by inheritance. None if it has none (its thread is then like the one that
+  /// spins), or if the OS has refused them. The callback must be of this engine.
   Attributes attributes(const Callback & callback) const;
 
   /// Change EngineOptions::timer_thread: at once if the thread exists (with release-and-execute, which
-  /// runs callbacks on it: from the next spin on). What the OS refuses is a finding. Error: impossible
-  /// attributes, or ext.
+  /// runs callbacks on it: from the next spin on). If the OS refuses something, that is a finding.
+  /// Error: impossible attributes, or ext.
   Status set_timer_thread(const Attributes & attributes);
 
   /// Change EngineOptions::deadlines. Error: it spins, and there is one already.
@@ -209,14 +211,14 @@ public:
   /// cancelled.
   Duration time_until_release(const std::shared_ptr<Callback> & timer) const;
 
-  /// Add a clock that somebody else advances, e.g. ROS time. `now_ns` is called under the engine's
-  /// lock: it must not block nor call the engine.
+  /// Add a clock that the caller advances, e.g. ROS time; see clock_changed(). `now_ns` is called
+  /// under the engine's lock: it must not block nor call the engine.
   ClockId add_clock(std::function<int64_t()> now_ns);
   /// On return `now_ns` is not called any more; the id may be given out again. Errors: a clock that
-  /// somebody else did not add, or that still drives timers.
+  /// add_clock() did not add, or one that still drives timers.
   Status remove_clock(ClockId clock);
-  /// The clock has advanced or jumped: release what is due. After a jump backwards each timer's
-  /// next release is one period from the clock's new now.
+  /// The clock has advanced or jumped: release the timers that are due. After a jump backwards each
+  /// timer's next release is one period from the clock's new now.
   void clock_changed(ClockId clock) noexcept;
 
   // ---- Running
@@ -238,9 +240,9 @@ public:
 
   /// Run at most one waiting job on the calling thread, most urgent first, waiting for one until
   /// `until`. Only jobs released before `before_sequence` (see next_sequence()) count. The thread
-  /// keeps its own attributes. Not while spin() runs or from two threads at once: the caller sees
-  /// to that. Returns whether a job ran that found work; jobs that find none do not count. Returns early
-  /// on stop().
+  /// keeps its own attributes. The caller must not call it while spin() runs, or from two threads
+  /// at once. Returns whether a job ran that found work; jobs that find none do not count. Returns
+  /// early on stop().
   bool run_one(TimePoint until, uint64_t before_sequence = UINT64_MAX);
   /// Sequence number the next released job will get. Due timers are released first.
   uint64_t next_sequence();
@@ -248,7 +250,7 @@ public:
   /// The first exception that stopped the engine, and forget it.
   std::exception_ptr take_exception() noexcept;
 
-  // ---- What happened
+  // ---- Observation
 
   CallbackStatistics statistics(const Callback & callback) const;
   std::vector<Finding> findings() const;
@@ -257,7 +259,7 @@ public:
   /// Hand out the records made since the last call, oldest first within a thread, and clear them.
   /// One reader at a time.
   void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
-  /// Records lost because nobody read them in time.
+  /// Records lost because they were not read in time.
   uint64_t trace_dropped() const;
 
 private:

@@ -4,9 +4,10 @@
 /// Global EDF in user space, on every kernel: the threads of the m earliest jobs have one SCHED_FIFO
 /// priority, all others lower ones. m is the number of CPUs.
 ///
-/// Exact for the jobs that run. Among those that wait, and only run when one of the former blocks, the
+/// The order is exact for the jobs that run. Other jobs run only when one of these blocks; the
 /// order is exact for about ten of them. Threads with a narrow affinity count as if they could run
-/// everywhere: two of the m earliest that are confined to one CPU share it in the order of coming.
+/// everywhere: if two of the m earliest are confined to one CPU, they share it in the order in
+/// which they come.
 ///
 /// Cost of a start or stop: one lock of this process, O(n) in the active jobs (below a microsecond for
 /// tens), and at most two changes of a priority, of about a microsecond each; none as long as no more
@@ -14,9 +15,9 @@
 /// to give way to each other at once.
 ///
 /// With a shared_name, each process publishes its deadlines and changes the priorities of its own threads
-/// only. If a thread of another process has to give way, that process is told and does it itself, some
-/// ten microseconds later. Nothing here ever waits for another process. One that is stopped is left out
-/// of the order until it goes on; findings() says so.
+/// only. If a thread of another process has to give way, that process is told and does it itself,
+/// some ten microseconds later. Nothing here ever waits for another process. A stopped process is
+/// left out of the order until it goes on; findings() says so.
 #ifndef RCLRT_CORE__FIFO_BANDS_HPP_
 #define RCLRT_CORE__FIFO_BANDS_HPP_
 
@@ -32,7 +33,7 @@ namespace rclrt_core
 
 struct FifoBandsOptions
 {
-  /// Of the earliest jobs; 2 to 98. Those below it are for the others.
+  /// Priority of the earliest jobs, 2 to 98. The priorities below it are for the other jobs.
   int run_priority = 49;
   /// CPUs that the threads may use. 0: as many as the caller may. Processes that share a table and
   /// differ in this go by the smallest number of all that live, which is safe.
@@ -43,7 +44,8 @@ struct FifoBandsOptions
   std::string shared_name;
 };
 
-/// After fork() the child makes its own: start() of its parent's does nothing there and returns ESRCH.
+/// After fork() the child makes its own object: in the child, start() of the parent's object does
+/// nothing and returns ESRCH.
 class FifoBands final : public DeadlineScheduler
 {
 public:
@@ -53,7 +55,7 @@ public:
     Platform & platform, const FifoBandsOptions & options, std::shared_ptr<FifoBands> * bands);
   ~FifoBands() override;
 
-  /// What is in force:
+  /// The order in force:
   /// - "fifo bands": with all processes that use the same shared_name; findings() names those that are
   ///   left out
   /// - "fifo bands (this process only)": without a shared_name

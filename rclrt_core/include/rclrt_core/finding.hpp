@@ -22,8 +22,8 @@ enum class Severity : uint8_t
 
 struct Finding
 {
-  std::string subject;   ///< whose: a callback's, a thread's or the machine's name
-  std::string what;      ///< what was asked for or seen, with values
+  std::string subject;   ///< name of the callback, the thread or the machine
+  std::string what;      ///< the request or the observation, with values
   int error_number = 0;  ///< errno of the refusal, or 0
   std::string fix;       ///< the line to add or the thing to do
   Severity severity = Severity::kWarning;

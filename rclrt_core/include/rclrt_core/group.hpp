@@ -3,9 +3,9 @@
 
 /// A group of callbacks that share a limit on how many of them run at once.
 ///
-/// Exclusion is queue membership: jobs of a busy group wait in an ordered queue, never a thread in
-/// a lock. If a job that waits is more urgent than the one that runs, the runner's thread inherits
-/// its urgency.
+/// Exclusion is queue membership: jobs of a busy group wait in an ordered queue. No thread waits in
+/// a lock for them. If a job that waits is more urgent than the one that runs, the runner's thread
+/// inherits its urgency.
 #ifndef RCLRT_CORE__GROUP_HPP_
 #define RCLRT_CORE__GROUP_HPP_
 

@@ -13,7 +13,7 @@
 namespace rclrt_core
 {
 
-/// What is fixed when a job is released.
+/// The values that are fixed when a job is released.
 struct ReleaseStamp
 {
   /// Nominal release: the timer's phase grid (lateness never shifts it), or arrival of the message.
@@ -34,18 +34,19 @@ struct Job : ReleaseStamp
   int priority = 0;
 };
 
-/// The job the calling thread executes now, or nullptr outside of callbacks. What a callback
-/// publishes inherits this job's deadline.
+/// The job the calling thread executes now, or nullptr outside of callbacks. Messages that a
+/// callback publishes inherit this job's deadline.
 const Job * current_job() noexcept;
 
 /// The deadline of that job, for a message it is about to publish; kNever if there is none. For fan-in
 /// (see CallbackOptions), the job has handed its inputs on.
 TimePoint deadline_to_publish() noexcept;
 
-/// That job has taken a message which carries this deadline: from here on it counts for the job, as the
-/// callback's options say, for the thread's urgency, and for what it publishes. kNever: it carries none.
-/// Empty: nobody knows; what was expected of it is forgotten, what the job that published it in this
-/// process gave it stays. Real-time safe: one lock, and what DeadlineScheduler::start() costs.
+/// That job has taken a message which carries this deadline: from here on it counts for the job (as
+/// the callback's options say), for the thread's urgency, and for the messages that it publishes.
+/// kNever: the message carries none. Empty: not known; then an expected deadline is forgotten, but
+/// a deadline from the job that published the message in this process stays. Real-time safe: one
+/// lock, and what DeadlineScheduler::start() costs.
 void inherit_deadline(std::optional<TimePoint> carried) noexcept;
 
 }  // namespace rclrt_core

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the engine needs from an operating system, and nothing more.
+/// The functions that the engine needs from an operating system, and nothing more.
 ///
 /// Two implementations: LinuxPlatform (futex, pthread, sched_setattr) and SimPlatform (virtual
 /// clock, virtual CPUs, preemptive virtual threads). The engine is the same code on both, so every
@@ -32,11 +32,12 @@ namespace rclrt_core
 /// Kernel thread id; the number of the virtual thread when simulated.
 using ThreadId = int32_t;
 
-/// What apply() returns when the policy is in force, and the affinity as far as there are such CPUs: some or
-/// all of those that were asked for are offline or outside the cpuset. ENODEV; no other reason for it.
+/// apply() returns this if the policy is in force, but some or all of the CPUs that were asked for
+/// are offline or outside the cpuset. Its value is ENODEV, which no other error has.
 constexpr int kCpusLeftOut = 19;
 
-/// A mutex with priority inheritance: who holds it runs at least as urgently as who waits for it.
+/// A mutex with priority inheritance: its holder runs at least as urgently as each thread that
+/// waits for it.
 class Mutex
 {
 public:
@@ -67,7 +68,7 @@ public:
   virtual ~Platform() = default;
 
   virtual TimePoint now() noexcept = 0;
-  /// CLOCK_REALTIME in nanoseconds since 1970. Steps when somebody sets the clock.
+  /// CLOCK_REALTIME in nanoseconds since 1970. Steps when the clock is set.
   virtual int64_t system_now_ns() noexcept = 0;
 
   virtual std::unique_ptr<Mutex> make_mutex() = 0;
@@ -92,10 +93,11 @@ public:
   /// Times the calling thread lost its CPU unwillingly so far, or -1 if that would cost too much.
   virtual int64_t current_preemptions() noexcept = 0;
   virtual int cpu_count() noexcept = 0;
-  /// Of these, those the calling thread may run on.
+  /// Number of these on which the calling thread may run.
   virtual int usable_cpus() noexcept { return cpu_count(); }
-  /// Those that a thread of this process could be given: online and in the cpuset, whatever the affinity of
-  /// the calling thread. They may be others a moment later. For configuration time: may start a thread.
+  /// The CPUs that a thread of this process could be given: online and in the cpuset. The affinity
+  /// of the calling thread does not matter. The set may change a moment later. For configuration
+  /// time: may start a thread.
   virtual CpuSet usable_cpu_set()
   {
     std::vector<int> all;
@@ -105,12 +107,14 @@ public:
     return CpuSet(all);
   }
 
-  /// Put attributes in force on a thread of this process and read them back. CPUs that cannot be had are left
-  /// out (kCpusLeftOut); if none of them can be had the thread may use all that the process may use, as the
-  /// kernel does with a thread whose CPUs go offline. Returns 0, kCpusLeftOut, or the errno of the refusal, or
-  /// EPROTO when the policy that was read back differs. Does not allocate.
+  /// Put attributes in force on a thread of this process and read them back. CPUs that cannot be
+  /// had are left out (kCpusLeftOut). If none of them can be had, the thread may use all CPUs of
+  /// the process, as the kernel does with a thread whose CPUs go offline. Returns 0, kCpusLeftOut,
+  /// or the errno of the refusal, or EPROTO when the policy that was read back differs. Does not
+  /// allocate.
   virtual int apply(ThreadId thread, const Attributes & attributes) noexcept = 0;
-  /// What is in force on a thread of this process now; 0 or errno. Does not allocate.
+  /// Reads the attributes in force on a thread of this process now. Returns 0 or errno. Does not
+  /// allocate.
   virtual int read_back(ThreadId thread, Attributes * attributes) noexcept = 0;
   /// Turn a refusal by apply() into words: what was asked and the line to add.
   virtual Finding explain(

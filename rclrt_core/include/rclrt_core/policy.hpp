@@ -3,9 +3,10 @@
 
 /// A policy: the order of jobs that the operating system holds equally urgent.
 ///
-/// What the operating system enforces comes first: the scheduling policy, priority or deadline of the thread that a
-/// job asks for. A Policy orders jobs that are equal in that. Jobs that are equal for the Policy, too, run in the
-/// order of their release. So the order is total, and a run on the simulated platform is deterministic.
+/// The scheduling policy, priority or deadline that the operating system enforces for a job's
+/// thread comes first. A Policy orders jobs that are equal in that. Jobs that are equal for the
+/// Policy, too, run in the order of their release. So the order is total, and a run on the
+/// simulated platform is deterministic.
 ///
 /// Policies have no state; the three objects live for the whole program and may be used from any thread.
 #ifndef RCLRT_CORE__POLICY_HPP_

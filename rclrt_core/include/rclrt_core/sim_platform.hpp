@@ -12,27 +12,27 @@
 /// deadline and have no budget.
 ///
 /// Code takes no virtual time; only work() does. So a run is a pure function of the program: the
-/// same trace every time, and a minute of virtual time passes in milliseconds. What happens at one
-/// instant happens in this order: who times out becomes runnable; then threads that have a CPU
-/// execute code, the most urgent first, each until it works, blocks or is preempted (a thread woken
-/// on another CPU starts when the one that woke it gets there); then threads that lost their CPU
-/// just when their work() was done execute the code that follows it. So a job ends when its work
-/// is done, also if something more urgent is released at that very instant.
+/// same trace every time, and a minute of virtual time passes in milliseconds. Events at one
+/// instant have this order: threads whose wait times out become runnable; then threads that have a
+/// CPU execute code, the most urgent first, each until it works, blocks or is preempted (a thread
+/// woken on another CPU starts when the one that woke it gets there); then threads that lost their
+/// CPU just when their work() was done execute the code that follows it. So a job ends when its
+/// work is done, also if something more urgent is released at that very instant.
 ///
 /// Each virtual thread is an OS thread, of which exactly one runs at a time (sanitizers and
 /// debuggers see ordinary threads).
 ///
 /// Unless a test says otherwise, a thread that holds a Mutex of this platform is not preempted until
 /// it releases the outermost one, and a call takes no time. So a test sees the order of decisions
-/// and nothing else. set_locks() makes mutexes like those of Linux: the holder may be preempted, and
-/// is as urgent as whoever waits for it. set_costs() lets lock sections and system calls take
-/// virtual time, and set_hook() lets the test act inside them.
+/// and nothing else. set_locks() makes mutexes like those of Linux: the holder may be preempted,
+/// and is as urgent as the most urgent thread that waits for it. set_costs() lets lock sections and
+/// system calls take virtual time, and set_hook() lets the test act inside them.
 ///
 /// It is not a model of the cost of a context switch. A loop that waits for another thread without
 /// blocking makes no progress in it.
 ///
-/// Outside run(), what does not block may be called from any one thread; what would block ends the
-/// process with a message.
+/// Outside run(), any one thread may call functions that do not block; a call that would block ends
+/// the process with a message.
 #ifndef RCLRT_CORE__SIM_PLATFORM_HPP_
 #define RCLRT_CORE__SIM_PLATFORM_HPP_
 
@@ -67,7 +67,7 @@ public:
   /// destroyed, and run() fails from then on.
   Status run(std::function<void()> main_body, Duration limit = std::chrono::hours(1));
 
-  // What the programs under test do:
+  // For the programs under test:
 
   /// Use the CPU for `duration` of virtual time; may be preempted on the way, unless the caller
   /// holds a Mutex and Locks::preemptible is false.
@@ -76,7 +76,7 @@ public:
   void sleep_until(TimePoint time);
   void sleep_for(Duration duration) { sleep_until(now() + duration); }
 
-  // What tests may set and see:
+  // For tests:
 
   /// From now on apply() refuses these policies with EPERM; the affinity is applied all the same.
   void refuse(std::set<SchedulingPolicy> policies);
@@ -118,8 +118,8 @@ public:
     kWait,
   };
   /// Called at each point by the thread that is there, with its name, before the time the call
-  /// takes. It may do all that the thread may do: release something, work(), start a thread. What it
-  /// does has no points and no costs. Must not throw. Empty: none.
+  /// takes. It may do all that the thread may do: release something, work(), start a thread. Calls
+  /// that the hook makes have no points and no costs. Must not throw. Empty: none.
   using Hook = std::function<void(Point point, const std::string & thread)>;
   void set_hook(Hook hook);
 

@@ -29,7 +29,7 @@ public:
 
   bool ok() const noexcept { return !failed_; }
 
-  /// What is wrong, where, and what to do about it. Empty on success.
+  /// The error, its place, and the remedy. Empty on success.
   const std::string & message() const noexcept { return message_; }
 
 private:

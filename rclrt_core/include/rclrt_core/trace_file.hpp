@@ -39,8 +39,8 @@ public:
   /// Create the file, or empty it. Error: it cannot be written, or one is open already.
   Status open(const std::string & path);
 
-  /// Append one record. False if no file is open, or since something could not be written: close() says
-  /// what. At worst it waits for the file system.
+  /// Append one record. False if no file is open, or if this or an earlier write failed: close()
+  /// says what. At worst it waits for the file system.
   bool append(const rclrt_job_record & record) noexcept;
 
   /// Write the names by the ids in the records and the number of records that are missing. Names come

@@ -1,14 +1,15 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A budget against starvation: so much in a period, then others first. Runs of callbacks, or bytes
- * on the line, repeats included. Several callbacks or streams may share one: a chain, for example.
+ * A budget against starvation: an amount for each period; when it is used up, others come first. It
+ * counts runs of callbacks, or bytes on the line, repeats included. Several callbacks or streams
+ * may share one, for example those of a chain.
  *
- * It is full again a period after the first use since it was full. What has used it up comes after
- * everything that has not, however urgent; if there is nothing else it goes on, but with preemption
- * levels it waits. The last use may exceed it. In any period that begins with a full budget at most
- * `amount` and one use more are spent ahead of others; across two periods twice that may follow
- * directly, as with a deferrable server.
+ * It is full again a period after the first use since it was full. Work whose budget is used up
+ * comes after all other work, however urgent it is. If there is no other work, it goes on; with
+ * preemption levels it waits. The last use may exceed it. In any period that begins with a full
+ * budget, at most `amount` and one use more are spent ahead of others. Across two periods twice
+ * that may come in a row, as with a deferrable server.
  */
 #ifndef RCLRT_MICRO__BUDGET_H_
 #define RCLRT_MICRO__BUDGET_H_
@@ -31,7 +32,7 @@ struct rclrt_budget
   uint32_t exhausted; /* how often it has been used up; wraps */
 };
 
-/* Errors: ARGUMENT (an amount of 0: what has it could never run); it cannot be used then. */
+/* Errors: ARGUMENT (an amount of 0: work with it could never run); it cannot be used then. */
 static inline enum rclrt_ret rclrt_budget_init(
   struct rclrt_budget * budget, uint32_t amount, uint64_t period_ns)
 {

@@ -1,13 +1,12 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What a program writes with: nodes, publishers, subscriptions, services and clients, in the shape
- * that users of rclc know.
+ * Nodes, publishers, subscriptions, services and clients, in the shape that users of rclc know.
  *
- * All storage is the caller's; _init functions take it whatever it holds, all others refuse what is
- * zero. Names and types are the caller's texts and must stay. A name is that of ROS ("chatter",
- * "/add"); what DDS sees is derived from it. Functions called _init ask the agent and wait for it;
- * rclrt_publish() and the like never wait (but see `blocking`).
+ * All storage is the caller's. _init functions accept it whatever it holds; all others refuse an
+ * object that is zero. Names and types are the caller's texts and must stay. A name is that of ROS
+ * ("chatter", "/add"); the name in DDS is derived from it. Functions called _init ask the agent and
+ * wait for it; rclrt_publish() and the like never wait (but see `blocking`).
  */
 #ifndef RCLRT_MICRO__CLIENT_H_
 #define RCLRT_MICRO__CLIENT_H_
@@ -19,7 +18,7 @@ extern "C" {
 #endif
 
 /* A message type: its DDS name, "std_msgs::msg::dds_::Int32_", and how its fields are written and
- * read. decode() sets `reader->failed` for what it cannot accept. */
+ * read. decode() sets `reader->failed` if it cannot accept the message. */
 struct rclrt_type
 {
   const char * name;
@@ -43,7 +42,7 @@ struct rclrt_node_handle
 {
   struct rclrt_session * session;
   struct rclrt_entity participant;
-  /* Of the node's entities. Looked at by _init: RCLRT_BY_XML, anything else is RCLRT_BY_BINARY. */
+  /* For the node's entities. _init reads it: RCLRT_BY_XML, anything else is RCLRT_BY_BINARY. */
   uint8_t representation;
 };
 
@@ -55,7 +54,7 @@ struct rclrt_publisher
   struct rclrt_output_stream own_stream;
   struct rclrt_output_stream * stream; /* own, or in paper mode the session's */
   uint8_t priority;                    /* of its messages on the line */
-  /* As the client deployed today: publish waits until the message has left (best effort) or is
+  /* As today's client does: publish waits until the message has left (best effort) or is
    * acknowledged (reliable, for at most 1 s). Only outside interrupts. */
   bool blocking;
 };
@@ -80,7 +79,7 @@ struct rclrt_request_id
   uint8_t bytes[RCLRT_SAMPLE_IDENTITY];
 };
 
-/* What a service and its client have in common: an end each, between two streams. */
+/* The common part of a service and its client: each is one end of two streams. */
 struct rclrt_service_end
 {
   struct rclrt_callback callback;
@@ -117,9 +116,9 @@ struct rclrt_client
 
 /* Errors of all _init: ARGUMENT (also: a type without the function that is needed), those of
  * rclrt_session_create(), STORAGE (more than 126 publishers, subscriptions and ends of services in
- * a session, ever). After an error nothing is left of it: what the agent had created it is asked to
- * delete, without waiting. It can be tried again. What is not initialised, or finished, is refused
- * by all other functions: ARGUMENT. */
+ * a session, ever). After an error nothing is left of it: the agent is asked to delete the entities
+ * that it had created, without waiting. It can be tried again. All other functions refuse an object
+ * that is not initialised, or finished: ARGUMENT. */
 enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain);
@@ -145,7 +144,7 @@ enum rclrt_ret rclrt_client_init(
   const char * name, uint8_t priority);
 /* Delete the entities at the agent, waiting for it; readers leave their executor. First, messages
  * that were not sent or not acknowledged are dropped, the reliable ones counted and reported
- * (on_abandoned), although some may have arrived: whoever wants to know that all have waits for
+ * (on_abandoned), although some may have arrived. To know that all have arrived, wait for
  * rclrt_daemon_confirmed() before. Afterwards the storage is the caller's again, also when an error
  * is returned: those of rclrt_session_delete(), ARGUMENT (not initialised). Not while a callback of
  * it runs. */
@@ -154,7 +153,8 @@ enum rclrt_ret rclrt_subscription_fini(struct rclrt_subscription * subscription)
 enum rclrt_ret rclrt_service_fini(struct rclrt_service * service);
 enum rclrt_ret rclrt_client_fini(struct rclrt_client * client);
 
-/* Of bytes on the line, from now on; null for no limit. Shared where publishers share a stream. */
+/* A budget of bytes on the line, from now on; null for no limit. Publishers that share a stream
+ * share it. */
 enum rclrt_ret rclrt_publisher_set_budget(
   struct rclrt_publisher * publisher, struct rclrt_budget * budget);
 

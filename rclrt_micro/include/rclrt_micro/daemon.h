@@ -18,14 +18,14 @@
  * and lined up at its reader. Checksum and copy happen when the reader takes it. Acknowledgements
  * and heartbeats are handled at once: they are short.
  *
- * Streams. Numbers of a stream must go out in order, so what may overtake lies on a stream of its
- * own: one per priority. ACKNACKs carry a bitmap; exactly the messages missing are sent again, at
- * their own priority. HEARTBEATs are sent only after silence. A missing message is asked for once,
- * then again at each of the agent's heartbeats: asking with every frame would make it arrive many
- * times.
+ * Streams. Numbers of a stream must go out in order, so messages that may overtake have a stream of
+ * their own: at least one per priority. ACKNACKs carry a bitmap; exactly the messages missing are
+ * sent again, at their own priority. HEARTBEATs are sent only after silence. A missing message is
+ * asked for once, then again at each of the agent's heartbeats: asking with every frame would make
+ * it arrive many times.
  *
- * Storage. What is initialised or added may hold anything before, but for what is said to be set
- * first.
+ * Storage. An object may hold anything before it is initialised or added, except members that must
+ * be set first; their comments say so.
  *
  * Contexts. rclrt_daemon_transmitted() and rclrt_daemon_received() may be called from interrupts,
  * at any point of any other function here. Nothing waits or allocates.
@@ -127,7 +127,7 @@ struct rclrt_slot
   uint16_t taken; /* parts of its message taken before: see rclrt_daemon_take() */
 };
 
-/* Where frames for one object (a reader, requester or replier) are lined up. */
+/* The line of frames for one object (a reader, requester or replier). */
 struct rclrt_sink
 {
   struct rclrt_link link;
@@ -158,13 +158,14 @@ struct rclrt_input_stream
   uint16_t assembly_capacity;
   uint16_t skips; /* how often the agent has given messages up */
   uint16_t taken; /* reliable: parts of message `expected` taken before */
-  /* Of the taker alone. */
+  /* For the taker alone. */
   uint16_t assembly_skips; /* `skips` as it was for the pieces so far */
   uint16_t assembly_length;
   bool assembly_broken; /* a piece is missing, or does not fit: nothing until the last one */
 };
 
-/* Everything that went wrong and was survived. Read at any time; each counts up and wraps. */
+/* Counters of traffic, and of errors that were survived. Read at any time; each counts up and
+ * wraps. */
 struct rclrt_daemon_counters
 {
   uint32_t sent;     /* frames, control and repeats included */
@@ -228,8 +229,8 @@ struct rclrt_daemon
   struct rclrt_shortage shortage; /* of the last RCLRT_ERR_STORAGE, or what init() did not accept */
   uint8_t session;
   uint8_t key[4];
-  /* From the greeting until the agent answers it: what comes on a stream meanwhile, and ACKNACKs
-   * and HEARTBEATs, are of the session before, and count as foreign. */
+  /* From the greeting until the agent answers it: messages that come on a stream meanwhile, and
+   * ACKNACKs and HEARTBEATs, are of the session before, and count as foreign. */
   bool greeting;
   /* Called outside critical sections when a reliable message is given up: after its lifetime, when
    * its stream is removed, and by a reset. Null for none. */
@@ -241,15 +242,15 @@ struct rclrt_daemon
   struct rclrt_queue execution;
   struct rclrt_list pending; /* oldest first */
   struct rclrt_list outputs, inputs;
-  /* For whatever has no sink: what an agent answers, which takes the slot of any data when there is
-   * no other; and reliable data that no reader is for, which takes none but free ones, until
-   * whoever takes from here throws it away. Best effort data that no reader is for is dropped and
-   * counted at once. */
+  /* For messages without a sink. These are the agent's answers, which take the slot of any data if
+   * no other slot is free, and reliable data for which there is no reader, which takes only free
+   * slots. The context that takes from here throws such data away. Best effort data for which there
+   * is no reader is dropped and counted at once. */
   struct rclrt_sink others;
   struct rclrt_list sinks;
   uint16_t free_count;
 
-  bool busy; /* somebody is transmitting: only it touches the next group */
+  bool busy; /* a context is transmitting: only it touches the next group */
   struct rclrt_node * current;
   struct rclrt_frame_encoder encoder;
   const uint8_t * message;
@@ -284,10 +285,10 @@ enum rclrt_ret rclrt_daemon_add_sink(
   struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint16_t object, uint8_t stream,
   uint8_t priority);
 
-/* Their storage is the caller's again. What an output has queued or pending, and what an input
- * holds, is dropped. What waits or is held for a sink is from now on for no sink, so that its
- * streams go on: whoever takes from `others` gets it. Not while another context uses them. One step
- * per node, slot, and RCLRT_WINDOW steps per input stream. */
+/* Their storage is the caller's again. Messages that an output has queued or pending are dropped,
+ * and so are those that an input holds. Frames that wait or are held for a sink go to `others` from
+ * now on, so that their streams go on. Not while another context uses them. One step per node,
+ * slot, and RCLRT_WINDOW steps per input stream. */
 void rclrt_daemon_remove_output(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream);
 void rclrt_daemon_remove_input(struct rclrt_daemon * daemon, struct rclrt_input_stream * stream);
 void rclrt_daemon_remove_sink(struct rclrt_daemon * daemon, struct rclrt_sink * sink);

@@ -5,7 +5,7 @@
  *
  * TimerList is a heap by next call time, ReadyList a queue by priority. A round moves expired
  * timers to ReadyList, asks the trigger, and runs the most urgent callback; data puts its reader
- * into ReadyList when it arrives. Nothing that is not ready is looked at, so a round costs the same
+ * into ReadyList when it arrives. Only ready callbacks are looked at, so a round costs the same
  * however many callbacks there are: O(log timers) for each that expired, constant for the rest.
  *
  * Larger priorities are more urgent. The rule for chains [PoDS §3.1]: chains in order of
@@ -14,15 +14,15 @@
  * Triggers. ANY, the default, has no batches. With another trigger, with LET, or with a callback
  * that runs ALWAYS, a round is a batch: when the trigger holds, everything that is ready is granted
  * together (with LET, its data is taken then), and runs by priority before the trigger is asked
- * again. What is ready stays ready while the trigger does not hold; nothing is lost. ALL takes one
- * step per callback in a critical section; a trigger of the user's is asked outside of any.
+ * again. A ready callback stays ready while the trigger does not hold; nothing is lost. ALL takes
+ * one step per callback in a critical section; a trigger of the user's is asked outside of any.
  *
  * Preemption levels. Priorities can be cut into levels, each with a context of its own in the port
  * (interrupt priority, task, thread, or virtual context): see rclrt_executor_use_levels().
  *
  * Storage of executors, timers and guard conditions may hold anything when it is initialised or
- * added. Before that it must be zero (as static storage is) for whatever else may be called: it is
- * refused, or nothing happens.
+ * added. If another function is called before that, the storage must be zero, as static storage is:
+ * then the call is refused, or nothing happens.
  */
 #ifndef RCLRT_MICRO__EXECUTOR_H_
 #define RCLRT_MICRO__EXECUTOR_H_
@@ -59,7 +59,7 @@ enum rclrt_invocation
 
 struct rclrt_executor;
 
-/* What the executor knows of a callback; the first member of timers, subscriptions, ... */
+/* The executor's view of a callback; the first member of timers, subscriptions, ... */
 struct rclrt_callback
 {
   struct rclrt_link ready_link; /* in ReadyList, or granted */
@@ -160,7 +160,8 @@ enum rclrt_ret rclrt_executor_add(
   struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
   enum rclrt_invocation invocation);
 void rclrt_executor_remove(struct rclrt_executor * executor, struct rclrt_callback * callback);
-/* Of runs, from now on; null for no limit. After it is added. Batches do not look at budgets. */
+/* A budget of runs, from now on; null for no limit. Call it after the callback is added. Batches do
+ * not look at budgets. */
 enum rclrt_ret rclrt_callback_set_budget(
   struct rclrt_callback * callback, struct rclrt_budget * budget);
 /* Ready, unless it is already. From any context, interrupts included. Constant time. */
@@ -173,7 +174,7 @@ bool rclrt_chain_priorities(unsigned chains, unsigned length, uint8_t * prioriti
 /* One round [PoDS Fig. 6]: at most one callback is run; waits at most `timeout_ns` for one to
  * become ready. Errors: TIMEOUT (none did), TRANSPORT. */
 enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns);
-/* Rounds until `*stop`, which is looked at before each. */
+/* Runs rounds until `*stop`, which is looked at before each round. */
 enum rclrt_ret rclrt_executor_spin(struct rclrt_executor * executor, const volatile bool * stop);
 /* At the begin of every period, counted from now without drift, rounds until nothing is ready or
  * the period is over; with batches at most one batch, the rest of which comes first in the next
@@ -184,15 +185,15 @@ enum rclrt_ret rclrt_executor_spin_period(
   struct rclrt_executor * executor, uint64_t period_ns, const volatile bool * stop);
 /* Expired timers become ready. Returns when the next expires, UINT64_MAX for never. */
 uint64_t rclrt_executor_collect(struct rclrt_executor * executor);
-/* What port->pend asked for: runs everything ready at `level`, most urgent first; nothing for a
- * level that there is not. Returns when to call it again if it is not pended before, UINT64_MAX for
- * no need: a budget that is used up is full then. */
+/* Call it when port->pend has asked for it. Runs everything ready at `level`, most urgent first;
+ * nothing if there is no such level. Returns when to call it again if it is not pended before: then
+ * a budget that is used up is full again. UINT64_MAX: no need. */
 uint64_t rclrt_executor_run_level(struct rclrt_executor * executor, unsigned level);
 
-/* Beside it, for comparison: one round of the executor deployed today [PoDS §2.2]. All callbacks
- * are looked at in order of registration; those ready at the begin of the round run, in that order;
- * of the frames received only the oldest makes its callback ready. Linear in the callbacks, once
- * more for each that runs: any of them may remove others. */
+/* For comparison: one round of today's batch executor [PoDS §2.2]. All callbacks are looked at in
+ * order of registration; those ready at the begin of the round run, in that order; of the frames
+ * received only the oldest makes its callback ready. Linear in the callbacks, once more for each
+ * that runs: any of them may remove others. */
 enum rclrt_ret rclrt_batch_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns);
 
 #ifdef __cplusplus

@@ -9,8 +9,8 @@
  *
  * A scanner finds frames in a byte stream. It looks at each byte once and keeps only the first
  * bytes of the payload: enough to know what a frame is and for whom, without its checksum and
- * without a copy [PoDS §5.2]. What the header says is therefore unverified until the frame is
- * copied out and checked by rclrt_frame_decode().
+ * without a copy [PoDS §5.2]. The header is therefore unverified until rclrt_frame_decode() copies
+ * the frame out and checks it.
  *
  * The checksum: widely used peers send CRC-16/ARC over the unstuffed payload; the text of the
  * standard describes the FCS-16 of RFC 1662, here over source to payload. Both ends must agree.

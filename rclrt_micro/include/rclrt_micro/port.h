@@ -1,7 +1,8 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What rclrt_micro asks of the machine. A port fills this in; see the porting guide in README.md.
+ * The functions that rclrt_micro needs from the machine. A port fills this in; see the porting
+ * guide in README.md.
  */
 #ifndef RCLRT_MICRO__PORT_H_
 #define RCLRT_MICRO__PORT_H_
@@ -27,8 +28,9 @@ struct rclrt_port
   /* Only for preemption levels, else null: cause rclrt_executor_run_level(executor, level) to run
    * as soon as nothing at this level or above is running. From any context. */
   void (*pend)(void * context, unsigned level);
-  /* Only where a read() that waits is not ended by whatever makes callbacks ready (threads, unlike
-   * interrupts), else null: end it, or the next one if nobody waits now. From any context. */
+  /* Ends a read() that waits, or the next one if none waits now. Needed only if callbacks are made
+   * ready by something that does not end read() (threads, unlike interrupts), else null. From any
+   * context. */
   void (*wake)(void * context);
 };
 
@@ -42,14 +44,14 @@ struct rclrt_transport
   /* Send. Returns `size` when the bytes are on their way and may be overwritten; 0 when they are
    * still being read (DMA): rclrt_daemon_transmitted() is then called once, when they are not; a
    * negative number when they are lost. A DMA that can hang needs a time limit in the port, which
-   * then calls rclrt_daemon_transmitted() as well. Called from reception too, for what an
-   * acknowledgement lets go: where reception is an interrupt it must not wait for the line. */
+   * then calls rclrt_daemon_transmitted() as well. Called from reception too, for messages that an
+   * acknowledgement lets go: if reception is an interrupt, it must not wait for the line. */
   ptrdiff_t (*write)(void * context, const uint8_t * bytes, size_t size);
   /* Receive at most `capacity` bytes, a datagram at a time on a line of datagrams, waiting at most
    * `timeout_ns`. Returns the bytes, 0 for none, a negative number when the line is broken. A port
    * that receives by interrupt calls rclrt_daemon_received() from there instead, and only waits for
-   * an interrupt here; one that came just before the call must end the wait too (README.md,
-   * Porting). */
+   * an interrupt here. An interrupt that came just before the call must end the wait too
+   * (README.md, Porting). */
   ptrdiff_t (*read)(void * context, uint8_t * bytes, size_t capacity, uint64_t timeout_ns);
 };
 

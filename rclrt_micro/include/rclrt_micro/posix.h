@@ -37,15 +37,16 @@ struct rclrt_posix
   const char * host;   /* UDP, TCP: IPv4 address or name */
   uint16_t tcp_udp_port;
   int fd;
-  int error;          /* errno of what failed last */
+  int error;          /* errno of the last failure */
   uint32_t oversized; /* datagrams longer than message_capacity, dropped */
   int woken;          /* an eventfd that ends the wait for the line */
-  /* Of critical sections. With priority inheritance, not with a ceiling as resources (below) have:
-   * threads outside SCHED_FIFO enter them too, to which a ceiling is closed (who reads the line,
-   * levels without priorities, threads of the program that trigger), and who is the most urgent of
-   * all is not known. A ceiling would bound no more: sections never nest, so there is no deadlock
-   * and no chain of waits, and who enters waits for one section of somebody less urgent at most. It
-   * would cost two system calls a section, where this costs none unless somebody waits. */
+  /* For critical sections. It has priority inheritance, not a ceiling as resources (below) have.
+   * Threads outside SCHED_FIFO enter the sections too, and a ceiling is closed to them: the thread
+   * that reads the line, levels without priorities, threads of the program that trigger. Nor is it
+   * known which thread is the most urgent. A ceiling would give no better bound: sections never
+   * nest, so there is no deadlock and no chain of waits, and a thread that enters waits for at most
+   * one section of a less urgent thread. A ceiling would cost two system calls a section; this
+   * costs none unless a thread waits. */
   pthread_mutex_t mutex;
   /* Preemption levels. */
   struct rclrt_executor * executor;
@@ -62,9 +63,9 @@ enum rclrt_ret rclrt_posix_udp(struct rclrt_posix * posix, const char * host, ui
 enum rclrt_ret rclrt_posix_tcp(struct rclrt_posix * posix, const char * host, uint16_t port);
 void rclrt_posix_fini(struct rclrt_posix * posix);
 
-/* What another thread makes ready (rclrt_guard_trigger()) ends the wait for the line, and runs. Not
- * from a signal handler, which may not take the mutex: let a thread wait for the signal, by
- * sigwait(). */
+/* If another thread makes a callback ready (rclrt_guard_trigger()), the wait for the line ends, and
+ * the callback runs. Do not do that in a signal handler, which may not take the mutex: let a thread
+ * wait for the signal, by sigwait(). */
 
 /* Reads the line and collects timers in this thread until `*stop`, while a thread per level of the
  * executor runs its callbacks. `fifo_priorities`: one a level, rising; null leaves threads as they
@@ -73,9 +74,9 @@ enum rclrt_ret rclrt_posix_run(
   struct rclrt_posix * posix, struct rclrt_executor * executor, const int * fifo_priorities,
   const volatile bool * stop);
 
-/* Something that callbacks of several levels use. Under SCHED_FIFO by the immediate ceiling
- * protocol: whoever has it runs at its ceiling, so that nobody else who uses it can run on that
- * processor meanwhile, and waits at most for one use by somebody less urgent. (The port's own critical
+/* A resource that callbacks of several levels use. Under SCHED_FIFO it has the immediate ceiling
+ * protocol: its holder runs at the ceiling, so that no other user of it can run on that processor
+ * meanwhile. A callback waits at most for one use by a less urgent one. (The port's own critical
  * sections have priority inheritance: see `mutex`.) */
 struct rclrt_posix_resource
 {
@@ -86,8 +87,8 @@ struct rclrt_posix_resource
  * none: a mutex with priority inheritance then. Errors: ARGUMENT, STATE (the system has no such
  * mutex). */
 enum rclrt_ret rclrt_posix_resource_init(struct rclrt_posix_resource * resource, int ceiling);
-/* Waits while somebody else has it. Errors: ARGUMENT, STATE (the caller has it, is above the ceiling,
- * is not under SCHED_FIFO, or may not run at the ceiling: it is then not taken). */
+/* Waits while another thread has it. Errors: ARGUMENT, STATE (the caller has it, is above the
+ * ceiling, is not under SCHED_FIFO, or may not run at the ceiling: it is then not taken). */
 enum rclrt_ret rclrt_posix_resource_take(struct rclrt_posix_resource * resource);
 void rclrt_posix_resource_give(struct rclrt_posix_resource * resource);
 void rclrt_posix_resource_fini(struct rclrt_posix_resource * resource);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Intrusive containers: a list, a queue by priority, a heap by time. They hold links that lie in
- * the caller's structures, allocate nothing, and are protected by whoever uses them.
+ * the caller's structures, allocate nothing, and do not protect themselves: the caller does.
  */
 #ifndef RCLRT_MICRO__QUEUE_H_
 #define RCLRT_MICRO__QUEUE_H_

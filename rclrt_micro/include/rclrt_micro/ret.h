@@ -1,7 +1,7 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What every function of rclrt_micro that can fail returns.
+ * The result of every function of rclrt_micro that can fail.
  */
 #ifndef RCLRT_MICRO__RET_H_
 #define RCLRT_MICRO__RET_H_
@@ -27,7 +27,7 @@ enum rclrt_ret
   RCLRT_ERR_UNSUPPORTED, /* valid, but not built here */
 };
 
-/* What was too small: the name of a limit, what it is and what it would have to be. */
+/* A limit that was too small: its name, its value and the value needed. */
 struct rclrt_shortage
 {
   const char * what;

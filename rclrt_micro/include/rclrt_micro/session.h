@@ -26,7 +26,8 @@ enum rclrt_session_event
   RCLRT_SESSION_LOST, /* no answer, or the agent does not know the session */
 };
 
-/* What an entity is: enough to create it, and create it again. Texts are the caller's and stay. */
+/* An entity: all that is needed to create it, and create it again. Texts are the caller's and
+ * stay. */
 struct rclrt_entity /* zero what is not used */
 {
   struct rclrt_link link;
@@ -67,7 +68,7 @@ struct rclrt_session
   struct rclrt_input_stream best_effort_in, reliable_in;
   struct rclrt_output_stream none;
   struct rclrt_list entities;
-  /* For messages that are for no sink, and for those longer than a node: one at a time. */
+  /* For messages without a sink, and for messages longer than a node: one at a time. */
   uint8_t * buffer;
   uint16_t buffer_size;
   bool buffer_taken;
@@ -86,8 +87,8 @@ struct rclrt_session
 enum rclrt_ret rclrt_session_init(
   struct rclrt_session * session, struct rclrt_daemon * daemon, uint8_t id, const uint8_t key[4],
   uint8_t * buffer, uint16_t buffer_size);
-/* Opens the transport if need be, greets the agent until it answers, and creates the entities that
- * there are. Errors: TRANSPORT, TIMEOUT, AGENT (`session->status`). */
+/* Opens the transport if need be, greets the agent until it answers, and creates all known
+ * entities. Errors: TRANSPORT, TIMEOUT, AGENT (`session->status`). */
 enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t timeout_ns);
 /* Tells the agent, and closes the transport. */
 enum rclrt_ret rclrt_session_close(struct rclrt_session * session);
@@ -108,9 +109,9 @@ enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt
 /* READ_DATA with what the entity says; `delivery.max_samples` 0 cancels. Sets `read_request`.
  * Does not wait: a refusal is seen in `session->status` only. */
 enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_entity * entity);
-/* Handles answers that have come, and throws away data that no reader is for. Called by the waiting
- * functions and by executors that spin; with preemption levels whoever reads the line calls it, or
- * a background loop, for what is not handled keeps its slots. */
+/* Handles answers that have come, and throws away data for which there is no reader. The waiting
+ * functions and executors that spin call it. With preemption levels the context that reads the line
+ * must call it, or a background loop, because messages that are not handled keep their slots. */
 void rclrt_session_handle(struct rclrt_session * session);
 /* Request identifiers, from 10 on. */
 uint16_t rclrt_session_next_request(struct rclrt_session * session);

@@ -167,7 +167,7 @@ struct rclrt_timestamp_reply
   struct rclrt_time transmit, receive, originate;
 };
 
-/* One submessage. What is set beside `id` and `flags`: see each member. */
+/* One submessage. `id` decides which of the other members are set: see each member. */
 struct rclrt_submessage
 {
   uint8_t id;
@@ -217,7 +217,7 @@ bool rclrt_read_submessage(struct rclrt_reader * reader, struct rclrt_submessage
 
 /* The agent's availability (> 0: at your service) in the rest of an INFO. */
 bool rclrt_info_availability(struct rclrt_bytes info, int16_t * availability);
-/* What an agent answers to GET_INFO of itself: the rest of an INFO. */
+/* The answer of an agent to GET_INFO of itself: the rest of an INFO. */
 void rclrt_write_agent_info(struct rclrt_writer * writer, int16_t availability);
 
 /* Is `a` before `b`? Serial number arithmetic: right when they are less than 32768 apart. */

@@ -23,7 +23,7 @@ namespace rclrt_rcl
 enum class CallbackGroupType : uint8_t
 {
   kMutuallyExclusive,  ///< one callback of the group at a time
-  kReentrant,          ///< any of them at once, also the same one several times
+  kReentrant,          ///< any callbacks at once, also the same one several times
 };
 
 struct CallbackGroupOptions
@@ -56,7 +56,7 @@ public:
     return options_.automatically_add_to_executor_with_node;
   }
 
-  /// Those that exist now.
+  /// The entities that exist now.
   std::vector<std::shared_ptr<Entity>> entities() const;
   /// Whether an executor has it.
   bool is_observed() const;
@@ -65,8 +65,8 @@ public:
 
   void add(const std::shared_ptr<Entity> & entity);
   void remove(const std::shared_ptr<Entity> & entity);
-  /// Returns false if another observer, still alive, has it. From then on the observer hears of
-  /// every entity that is not in `present`.
+  /// Returns false if another observer, still alive, has the group. From then on the observer is
+  /// told of every entity that is not in `present`.
   bool observe(
     const std::shared_ptr<EntityObserver> & observer,
     std::vector<std::shared_ptr<Entity>> * present);

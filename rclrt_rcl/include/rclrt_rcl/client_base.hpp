@@ -1,12 +1,13 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What clients of all types have in common: finding the service, and the requests that wait for
+/// The common part of clients of all types: finding the service, and the requests that wait for
 /// their answers.
 ///
-/// A request waits until its answer has come or it is removed, whether by hand, because the client
-/// is destroyed, or because the context is shut down. The future of a removed request throws Error
-/// (ShutdownError), so that nobody waits for ever; a callback of a removed request is never called.
+/// A request waits until its answer has come or it is removed. It is removed by a call, when the
+/// client is destroyed, or when the context is shut down. The future of a removed request throws
+/// Error (ShutdownError), so that no thread waits for ever. The callback of a removed request is
+/// never called.
 #ifndef RCLRT_RCL__CLIENT_BASE_HPP_
 #define RCLRT_RCL__CLIENT_BASE_HPP_
 
@@ -32,7 +33,7 @@ namespace rclrt_rcl
 namespace detail
 {
 
-/// What to do with the answer to one request. One of the two is called, at most once.
+/// Handles the answer to one request. One of the two functions is called, at most once.
 class PendingResponse
 {
 public:
@@ -61,9 +62,9 @@ public:
   std::size_t pending_request_count() const;
   /// Forget a request; an answer that comes later is dropped. False if it does not wait (any more).
   bool remove_pending_request(int64_t id);
-  /// Forget all; returns how many.
+  /// Forget all requests; returns how many.
   std::size_t remove_pending_requests();
-  /// Forget those sent longer than `age` ago; returns how many.
+  /// Forget the requests sent longer than `age` ago; returns how many.
   std::size_t remove_requests_older_than(std::chrono::nanoseconds age);
 
   const std::shared_ptr<rcl_client_t> & handle() const noexcept { return handle_; }
@@ -97,7 +98,7 @@ private:
     EntitySetup setup, std::shared_ptr<Context> context, std::shared_ptr<rcl_node_t> node,
     std::shared_ptr<rcl_client_t> handle, std::size_t max_pending_requests);
 
-  /// Those sent before `until`.
+  /// The requests sent before `until`.
   PendingMap extract(rclrt_core::TimePoint until);
   void fail(const PendingMap & requests, const std::exception_ptr & why) const;
   void stop_listening_for_shutdown();

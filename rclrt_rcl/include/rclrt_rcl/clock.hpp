@@ -3,8 +3,8 @@
 
 /// A clock: steady, system, or ROS time.
 ///
-/// ROS time is the system clock until somebody (a simulator, by /clock) sets it: then it stands
-/// still between two values. Timers follow either way.
+/// ROS time is the system clock until a simulator sets it by /clock. Then it stands still between
+/// two values. Timers follow it in both cases.
 ///
 /// now() is real-time safe and may be called from any thread, also under locks.
 #ifndef RCLRT_RCL__CLOCK_HPP_
@@ -27,12 +27,12 @@ enum class ClockKind : uint8_t
   kRos,     ///< CLOCK_REALTIME, or simulated
 };
 
-/// What happened to a clock's ROS time.
+/// A change of a clock's ROS time.
 enum class ClockChange : uint8_t
 {
   kTimeSet,    ///< a new value, forwards or backwards
-  kSimulated,  ///< from now on the value that is set counts
-  kReal,       ///< from now on the system clock counts
+  kSimulated,  ///< from now on ROS time is the value that is set
+  kReal,       ///< from now on ROS time is the system clock
 };
 
 class Clock

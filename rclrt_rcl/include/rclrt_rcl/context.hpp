@@ -3,9 +3,9 @@
 
 /// A context: one initialisation of ROS 2, usually one a process.
 ///
-/// It owns the middleware's participant, the arguments given after `--ros-args`, and the fact of
-/// being shut down. It is shut down once, for good: executors stop spinning, publishing becomes an
-/// error. Everything made in it keeps it alive.
+/// It owns the middleware's participant, the arguments given after `--ros-args`, and the state of
+/// being shut down. It is shut down once, for good: executors stop spinning, and publishing becomes
+/// an error. Every object made in it keeps it alive.
 ///
 /// All functions are thread-safe. Set-up may throw Error.
 #ifndef RCLRT_RCL__CONTEXT_HPP_
@@ -63,8 +63,9 @@ public:
   /// Empty while ok().
   std::string shutdown_reason() const;
 
-  /// Have `callback` called once, by the thread that shuts down; at once if that has happened.
-  /// Then it is destroyed; it may hold the last pointer to what removes a callback of its own.
+  /// Have `callback` called once, by the thread that shuts down; at once if the context is already
+  /// shut down. Then the callback is destroyed. It may hold the last pointer to an object that
+  /// removes a callback of its own.
   ShutdownHandle on_shutdown(ShutdownCallback callback);
   /// On return the callback is destroyed and does not run any more (unless called from inside it).
   void remove_on_shutdown(ShutdownHandle handle);

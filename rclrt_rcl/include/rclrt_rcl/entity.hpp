@@ -43,7 +43,7 @@ namespace rclrt_rcl
 class CallbackGroup;
 class Context;
 
-/// What Node::prepare() has found out about an entity that is about to be made.
+/// Facts about an entity that is about to be made, found by Node::prepare().
 struct EntitySetup
 {
   rclrt_core::CallbackKind kind = rclrt_core::CallbackKind::kWaitable;
@@ -69,8 +69,8 @@ public:
   const Scheduling & scheduling() const noexcept { return scheduling_; }
   /// Bound on jobs that may wait: Scheduling::depth or what stands in for it.
   uint32_t depth() const noexcept { return depth_; }
-  /// Throws if `depth`, as in Scheduling::depth, is too small: a job takes the oldest message, so with fewer
-  /// jobs than messages the rest would lag for ever.
+  /// Throws if `depth`, as in Scheduling::depth, is too small: a job takes the oldest message. With
+  /// fewer jobs than messages, later messages would lag for ever.
   void check_depth(uint32_t depth) const;
   /// Units of work that were announced and not yet taken, at most depth().
   std::size_t backlog() const noexcept { return backlog_.load(); }
@@ -81,8 +81,8 @@ public:
   // For the executor's base class, one call at a time:
   /// Returns false if it is in an executor already.
   bool begin_stay() noexcept;
-  /// If it is in an executor: a thread that has picked a job of this stay and not begun it runs nothing
-  /// any more. One that has begun is waited for with wait_until_idle().
+  /// If it is in an executor: a thread that has picked a job of this stay and not begun it does not
+  /// run it any more. To wait for a thread that has begun, call wait_until_idle().
   void end_stay() noexcept;
 
   /// Take one unit of work and run the user's callback with it. Returns whether there was any; there
@@ -117,7 +117,7 @@ protected:
   virtual void set_middleware_callback(rcl_event_callback_t callback, const void * user_data);
   /// `count` units arrived by another way than the middleware's callback.
   void announce(std::size_t count);
-  /// In do_take_and_run(): whether the unit to be taken had been announced, in whatever way.
+  /// In do_take_and_run(): whether the unit to be taken had been announced, in any way.
   static bool was_announced() noexcept;
   /// Ready while units that came by announce() wait. Made on first use; for wait_handles().
   const rcl_guard_condition_t * guard_condition(const std::shared_ptr<Context> & context);

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who wants to know of groups and entities that come and go: an executor.
+/// An object, in practice an executor, that is told when groups and entities come and go.
 ///
 /// Nodes and groups hold it weakly. Called without locks of the node or group held.
 #ifndef RCLRT_RCL__ENTITY_OBSERVER_HPP_

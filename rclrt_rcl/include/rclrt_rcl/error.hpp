@@ -24,16 +24,16 @@ public:
   {
   }
 
-  /// What rcl returned, if it came from there; RCL_RET_ERROR otherwise.
+  /// The return code of rcl, if the error came from there; RCL_RET_ERROR otherwise.
   rcl_ret_t code() const noexcept { return code_; }
 
 private:
   rcl_ret_t code_;
 };
 
-/// Something was asked of a context that has been shut down, e.g. to publish. When it leaves a
-/// callback of a context that is shutting down, the executor takes it for the end of that callback
-/// and not for a failure.
+/// Something was asked of a context that has been shut down, e.g. to publish. If it leaves a
+/// callback of a context that is shutting down, the executor treats it as the end of that callback,
+/// not as a failure.
 class ShutdownError : public Error
 {
 public:

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What all executors have in common: which nodes and groups they have, and the ways to spin.
+/// The common part of all executors: their nodes and groups, and the ways to spin.
 ///
 /// Nodes and groups are held weakly and belong to at most one executor. They may come and go, and
 /// entities be created and destroyed, at any time, also while spinning and from callbacks.
@@ -50,13 +50,15 @@ public:
 
   /// Run until cancel() or shutdown of the context.
   void spin();
-  // Those below run callbacks on the calling thread, with the attributes it has: those of the callbacks
-  // are a finding then, and an error if they are required (AttributesMode::kRequire).
+  // The functions below run callbacks on the calling thread, with the attributes of that thread. If
+  // callbacks have attributes of their own, that is a finding, and an error if attributes are
+  // required (AttributesMode::kRequire).
 
-  /// Run what is ready now, each once, but start nothing after `max_duration` (0: no limit).
+  /// Run the callbacks that are ready now, each once, but start none after `max_duration` (0: no
+  /// limit).
   void spin_some(std::chrono::nanoseconds max_duration = std::chrono::nanoseconds(0));
-  /// Run what is ready, and what becomes ready meanwhile, until there is nothing or `max_duration`
-  /// (0: no limit) has passed. Error: negative.
+  /// Run the callbacks that are ready or become ready meanwhile, until there are none or
+  /// `max_duration` (0: no limit) has passed. Error: negative.
   void spin_all(std::chrono::nanoseconds max_duration);
   /// Run one callback, waiting for it until `timeout` (negative: for ever). Returns whether one ran.
   bool spin_once(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1));

@@ -181,7 +181,7 @@ public:
   std::string resolve_topic_name(const std::string & name) const;
   std::string resolve_service_name(const std::string & name) const;
 
-  // ---- For those who add kinds of entities
+  // ---- For code that adds kinds of entities
 
   const std::shared_ptr<rcl_node_t> & handle() const noexcept;
 

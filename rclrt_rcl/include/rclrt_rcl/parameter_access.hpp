@@ -1,7 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a node can do with its parameters, in the words of ROS 2. See parameters.hpp for the rules.
+/// The functions of a node for its parameters, in the words of ROS 2. See parameters.hpp for the
+/// rules.
 ///
 ///   const double rate = node.declare_parameter("rate", 10.0);
 ///   const auto handle = node.add_on_set_parameters_callback([](const auto & parameters) {...});

@@ -24,7 +24,7 @@ public:
     kWrongType,
     kOutOfRange,  ///< also: does not fit into the C++ type asked for
     kReadOnly,
-    kNoValue,      ///< declared without a value, and nobody has set one
+    kNoValue,      ///< declared without a value, and not set since
     kRejected,     ///< by a callback
     kNotNow,       ///< from inside a callback on parameters being changed
     kBadOverride,  ///< a value on the command line or in a file that no parameter can have

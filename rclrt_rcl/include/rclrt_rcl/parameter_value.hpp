@@ -44,8 +44,9 @@ const char * to_string(ParameterType type) noexcept;
 namespace detail
 {
 
-/// How a C++ type is kept: integers as int64_t, floats as double, what a string can be made of as
-/// std::string, vectors of those alike (but vector<uint8_t> as bytes). `void`: it cannot be.
+/// The type in which a C++ type is kept: integers as int64_t, floats as double, types from which a
+/// string can be made as std::string, vectors of these in the same way (but vector<uint8_t> as
+/// bytes). `void`: it cannot be kept.
 template <typename T>
 constexpr auto parameter_scalar()
 {

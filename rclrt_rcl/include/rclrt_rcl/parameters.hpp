@@ -6,9 +6,9 @@
 ///
 /// Changes come one at a time. Each is checked (declared, not read-only, type, range), then shown
 /// to the on-set callbacks, which may refuse; then all values of the change are in force at once;
-/// then the post-set callbacks and /parameter_events hear of it. A change that is refused changes
-/// nothing. Callbacks may read parameters (on-set callbacks see the values from before) but not
-/// change them.
+/// then the post-set callbacks and /parameter_events are told of it. A change that is refused
+/// changes nothing. Callbacks may read parameters (on-set callbacks see the values from before) but
+/// not change them.
 ///
 /// Thread-safe. Reading takes a lock with priority inheritance that is held for a few map
 /// operations only, never while a callback runs, and copies the value.
@@ -48,8 +48,8 @@ public:
   using OnSet = std::function<SetParametersResult(const std::vector<Parameter> &)>;
   /// Hears of a change that has happened.
   using PostSet = std::function<void(const std::vector<Parameter> &)>;
-  /// The callback stays as long as a copy of this does. When the last one goes, that waits until
-  /// the callback has returned, unless it happens inside of a callback.
+  /// The callback stays as long as a copy of this handle. The thread that drops the last copy waits
+  /// until the callback has returned, unless it does so inside a callback.
   using CallbackHandle = std::shared_ptr<void>;
   /// Tells the world; stamp and node are not filled in.
   using Publish = std::function<void(rcl_interfaces::msg::ParameterEvent)>;
@@ -75,7 +75,8 @@ public:
   std::vector<Parameter> get(const std::vector<std::string> & names) const;
   /// The value, which may be not set, or nothing if undeclared.
   std::optional<ParameterValue> find(const std::string & name) const;
-  /// Those whose name begins with `prefix` + ".", without it; with an empty prefix all.
+  /// The parameters whose name begins with `prefix` + ".". The names are without this prefix. With
+  /// an empty prefix: all parameters.
   ParameterMap get_by_prefix(const std::string & prefix) const;
 
   /// All or none. Not successful: read-only, wrong type, out of range, refused. Errors: undeclared
@@ -124,7 +125,7 @@ private:
 
   /// One change at a time; held while callbacks run. Taken before values_mutex_.
   std::mutex change_mutex_;
-  /// Who has it, to recognise a change from inside a callback. Written by its holder.
+  /// The thread that holds it, to recognise a change from inside a callback. Written by the holder.
   std::atomic<std::thread::id> changer_{};
   std::vector<std::shared_ptr<OnSet>> on_set_;
   std::vector<std::shared_ptr<PostSet>> post_set_;

@@ -5,9 +5,9 @@
 ///
 /// publish() returns when the middleware has taken the message over (Fast DDS writes it to the
 /// network or to readers in this process in the calling thread). Jobs released by it inherit the
-/// deadline of the job that publishes. Until it returns, the calling thread is as urgent as the most
-/// urgent callback that it has released, and it wakes none of them: what it has released does not hold
-/// it up, and the most urgent comes first (see rclrt_core::Publication).
+/// deadline of the job that publishes. Until it returns, the calling thread is as urgent as the
+/// most urgent callback that it has released, and it wakes none of them. So these callbacks do not
+/// hold it up, and the most urgent of them runs first (see rclrt_core::Publication).
 ///
 /// Thread-safe. publish() throws ShutdownError once the context is shut down, Error if the
 /// middleware refuses. Not real-time safe as far as the middleware is not.

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What publishers of all message types have in common.
+/// The common part of publishers of all message types.
 ///
 /// Thread-safe: several threads may publish at once.
 #ifndef RCLRT_RCL__PUBLISHER_BASE_HPP_
@@ -72,7 +72,7 @@ protected:
 
   /// Null unless intra-process delivery is on.
   const std::shared_ptr<detail::Outbox> & outbox() const noexcept { return outbox_; }
-  /// Whether anybody is out there besides the `inboxes` that got it by pointer.
+  /// Whether there are subscriptions besides the `inboxes` that got the message by pointer.
   bool has_remote_subscriptions(std::size_t inboxes) const;
   MessageInfo intra_process_info();
 
@@ -85,7 +85,7 @@ private:
   std::shared_ptr<rcl_publisher_t> handle_;
   std::array<uint8_t, 16> gid_{};
   std::shared_ptr<detail::Outbox> outbox_;
-  std::atomic<uint64_t> sequence_{0};  ///< of what goes by pointer
+  std::atomic<uint64_t> sequence_{0};  ///< of messages that go by pointer
   std::unique_ptr<rclrt_core::Mutex> send_mutex_;
   uint64_t sent_ = 0;  ///< by the middleware, which numbers from 1; under send_mutex_
   std::vector<std::shared_ptr<Entity>> events_;

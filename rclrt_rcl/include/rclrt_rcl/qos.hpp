@@ -5,8 +5,8 @@
 ///
 ///   QoS(10).best_effort()      QoS(1).transient_local()      QoS::sensor_data()
 ///
-/// A plain value. What a middleware makes of the "system default" and "best available" values can
-/// be asked of the publisher or subscription (actual_qos()).
+/// A plain value. A middleware replaces "system default" and "best available" values; actual_qos()
+/// of the publisher or subscription says by which.
 #ifndef RCLRT_RCL__QOS_HPP_
 #define RCLRT_RCL__QOS_HPP_
 
@@ -32,10 +32,10 @@ public:
   static QoS parameters();
   static QoS parameter_events();
   static QoS rosout();
-  /// Of /clock: best effort, keep last 1.
+  /// For /clock: best effort, keep last 1.
   static QoS clock();
   static QoS system_defaults();
-  /// Whatever matches most of the present counterparts.
+  /// The values that match most of the present counterparts.
   static QoS best_available();
 
   QoS & keep_last(std::size_t depth);

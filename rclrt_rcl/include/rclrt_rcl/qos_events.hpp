@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Callbacks for what the middleware has to say about a publisher or subscription.
+/// Callbacks for the middleware's events of a publisher or subscription.
 ///
 /// Each one that is set becomes an entity of the publisher's or subscription's group. A kind the
 /// middleware does not support is left out and listed by unsupported_events().

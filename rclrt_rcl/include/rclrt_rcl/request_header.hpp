@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who asked, and when. Needed to answer a request.
+/// The client that asked, and the time. Needed to answer a request.
 #ifndef RCLRT_RCL__REQUEST_HEADER_HPP_
 #define RCLRT_RCL__REQUEST_HEADER_HPP_
 

@@ -3,8 +3,8 @@
 
 /// The right to answer one request of a service of type S, now or later, from any thread.
 ///
-/// Moves, does not copy: a request is answered at most once. One that is destroyed without an answer
-/// leaves its client waiting and writes a warning to the log.
+/// It can be moved, not copied: a request is answered at most once. A responder that is destroyed
+/// without an answer leaves its client waiting and writes a warning to the log.
 #ifndef RCLRT_RCL__RESPONDER_HPP_
 #define RCLRT_RCL__RESPONDER_HPP_
 

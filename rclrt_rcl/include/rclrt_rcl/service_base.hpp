@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What services of all types have in common.
+/// The common part of services of all types.
 #ifndef RCLRT_RCL__SERVICE_BASE_HPP_
 #define RCLRT_RCL__SERVICE_BASE_HPP_
 
@@ -59,7 +59,7 @@ protected:
   ServiceBase(
     EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
     const rosidl_service_type_support_t * type, const std::string & name, const QoS & qos);
-  /// Takes over a service that was made otherwise.
+  /// Takes over a service that other code has made.
   ServiceBase(
     EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
     std::shared_ptr<rcl_service_t> handle);

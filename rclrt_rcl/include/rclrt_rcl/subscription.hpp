@@ -81,7 +81,7 @@ private:
     return run_from_inbox() || run_from_middleware();
   }
 
-  /// What the message, as far as it has a header, says about its deadline.
+  /// Takes over the deadline of the message. If the message has a header, its stamp may give one.
   void inherit_from(const M & message, const MessageInfo & info)
   {
     std::optional<std::chrono::nanoseconds> stamp;
@@ -192,7 +192,7 @@ private:
     return taken;
   }
 
-  /// Its memory is there from the beginning; what does not fit is gone, the oldest first.
+  /// Its memory is there from the beginning. If it is full, the oldest is dropped.
   static constexpr std::size_t kMaxInbox = 5000;
 
   const SubscriptionCallback<M> callback_;

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What subscriptions of all message types have in common.
+/// The common part of subscriptions of all message types.
 #ifndef RCLRT_RCL__SUBSCRIPTION_BASE_HPP_
 #define RCLRT_RCL__SUBSCRIPTION_BASE_HPP_
 
@@ -52,7 +52,7 @@ protected:
     const rosidl_message_type_support_t * type, const std::string & topic, const QoS & qos,
     bool ignore_local_publications, bool has_inbox);
 
-  /// Of the middleware's queue and of the inbox, each; depth() counts both.
+  /// Depth of the middleware's queue, and also of the inbox; depth() counts both.
   uint32_t queue_depth() const noexcept { return queue_depth_; }
 
   /// Deliver by pointer too, through this inbox. Called once, by the constructor of the subclass.

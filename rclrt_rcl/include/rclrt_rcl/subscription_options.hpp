@@ -22,10 +22,10 @@ struct SubscriptionOptions
   Scheduling scheduling;
   SubscriptionEvents events;
   /// Take messages of publishers in the same context by pointer. Unset: as the node says.
-  /// A message comes once though the middleware delivers it too, unless it waits there while more
-  /// than 64 publishers of the topic go.
+  /// The middleware delivers such a message too, but the callback gets it once. Exception: it waits
+  /// in the middleware while more than 64 publishers of the topic go.
   std::optional<bool> use_intra_process;
-  /// Do not receive what publishers of the same context send through the middleware.
+  /// Do not receive messages that publishers of the same context send through the middleware.
   bool ignore_local_publications = false;
 };
 

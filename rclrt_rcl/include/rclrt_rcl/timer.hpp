@@ -3,9 +3,9 @@
 
 /// A timer: a callback released every period of a clock.
 ///
-/// Its time starts when it is made. The executor that has it drives it (TimerDriver); while none
-/// has it the phase is kept: an executor that takes over goes on where the last one stopped, and if
-/// a release is due by then, it comes at once (one, however many were missed).
+/// Its time starts when it is made. The executor that has it drives it (TimerDriver). While no
+/// executor has it, the phase is kept: the next executor goes on where the last one stopped. If a
+/// release is due by then, it comes at once (one release, however many were missed).
 #ifndef RCLRT_RCL__TIMER_HPP_
 #define RCLRT_RCL__TIMER_HPP_
 
@@ -22,7 +22,7 @@
 namespace rclrt_rcl
 {
 
-/// What a timer's callback may want to know about its release.
+/// Facts about a release that a timer's callback may want to know.
 struct TimerInfo
 {
   /// Nominal release, on CLOCK_MONOTONIC.
@@ -62,7 +62,7 @@ public:
 
   // For executors:
 
-  /// What a driver has to know to take over.
+  /// The state that a driver needs to take over.
   struct State
   {
     std::chrono::nanoseconds period{0};
@@ -87,7 +87,7 @@ private:
   const bool one_shot_;
   const Callback callback_;
 
-  /// Inherits priorities: a one-shot takes it when it runs.
+  /// Inherits priorities, because a one-shot timer takes it when it runs.
   const std::unique_ptr<rclrt_core::Mutex> mutex_;
   std::shared_ptr<TimerDriver> driver_;
   // The state while there is no driver:

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who lets a timer's time pass: an executor, from the moment it has the timer until it lets go.
+/// Lets a timer's time pass. An executor is the driver while it has the timer.
 ///
 /// Called with the timer's lock held: must not call the timer.
 #ifndef RCLRT_RCL__TIMER_DRIVER_HPP_

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an executor with a wait set has to put into it to learn that an entity has work.
+/// The handles that an executor puts into its wait set to learn that an entity has work.
 ///
 /// Executors that are notified (Entity::set_on_ready) do not need it.
 #ifndef RCLRT_RCL__WAIT_HANDLE_HPP_

@@ -7,10 +7,10 @@
 ///
 /// An inbox is a ring of the subscription's depth; when it is full the oldest message goes, as with
 /// keep-last in the middleware. The publisher's thread announces the message to the executor
-/// directly. The middleware still matches the two, but the publisher uses it only if somebody else
-/// listens, and then the subscription recognises and drops the copy by the publisher's id. Copies
-/// may still wait in the middleware when their publisher has gone: an inbox remembers the last 64
-/// that went.
+/// directly. The middleware still matches the two, but the publisher uses it only if there are
+/// other subscriptions. Then the subscription recognises the copy by the publisher's id, and drops
+/// it. Copies may still wait in the middleware when their publisher has gone: an inbox remembers
+/// the last 64 publishers that have gone.
 #ifndef RCLRT_RCL__DETAIL__INTRA_PROCESS_HPP_
 #define RCLRT_RCL__DETAIL__INTRA_PROCESS_HPP_
 
@@ -46,13 +46,13 @@ public:
 
   /// On return nothing is announced any more, and nothing is accepted.
   void close();
-  /// How many publishers that have gone are remembered. After as many others, what is left of the
-  /// first in the middleware would be delivered again.
+  /// How many publishers that have gone are remembered. After as many others have gone, copies of
+  /// the first that still wait in the middleware would be delivered again.
   static constexpr std::size_t kRemembered = 64;
 
   /// Whether messages of this publisher come through the inbox, or came while it was there.
   bool serves(const Gid & publisher) const;
-  /// Those that are there now. No allocation under the lock.
+  /// The publishers or subscriptions that are there now. No allocation under the lock.
   void set_publishers(std::vector<Gid> publishers);
 
 protected:
@@ -78,7 +78,7 @@ public:
     std::unique_ptr<M> owned;
     std::shared_ptr<const M> shared;
     MessageInfo info;
-    /// Of the job that has published it.
+    /// Deadline of the job that has published the message.
     rclrt_core::TimePoint deadline = rclrt_core::kNever;
   };
 
@@ -179,7 +179,8 @@ void offer(
   static_cast<TypedInbox<M> &>(*inbox).offer({nullptr, message, info});
 }
 
-/// Who is matched with whom in a context. Thread-safe; nothing of it is used while publishing.
+/// Matches the publishers and subscriptions of a context. Thread-safe; nothing of it is used while
+/// publishing.
 class IntraProcess
 {
 public:
@@ -188,7 +189,8 @@ public:
     std::string topic;
     std::type_index type;
     QoS qos;
-    /// Of a subscription: whether the middleware counts it as matched with publishers of its context.
+    /// For a subscription: whether the middleware counts it as matched with publishers of its
+    /// context.
     bool is_counted = true;
   };
 
