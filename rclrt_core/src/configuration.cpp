@@ -48,20 +48,20 @@ Status validate(const CallbackOptions & options, const TimerOptions * timer, int
 
 }  // namespace
 
-Lane & Engine::Impl::new_lane(const std::string & name, const Attributes & lane_attributes)
+Lane & Engine::Impl::new_lane(const std::string & name, const Attributes & attributes)
 {
-  const AttributesEntry & entry = attributes.intern(lane_attributes);
+  const AttributesEntry & first = table.intern(attributes);
   // The lane of a group that is gone, if its threads are gone too.
   for (Lane & lane : lanes) {
     if (&lane != shared_lane && &lane != timer_lane && lane.parallelism == 0 && lane.threads == 0) {
       lane.name = name;
-      lane.attributes = &entry;
+      lane.first = &first;
       return lane;
     }
   }
   std::list<Lane> made(1);
   made.front().name = name;
-  made.front().attributes = &entry;
+  made.front().first = &first;
   const Lock lock(*mutex);
   lanes.splice(lanes.end(), made);
   return lanes.back();
@@ -86,19 +86,19 @@ void Engine::Impl::place(GroupNode & group)
 }
 
 // Takes back what place() gave. The threads of a lane of its own end as soon as they are idle.
-void Engine::Impl::displace(GroupNode & group, Calls & calls)
+void Engine::Impl::displace(GroupNode & group)
 {
   Lane & lane = *group.queue->lane;
   lane.parallelism -= group.parallelism;
   if (options.model != ExecutionModel::kIsolated) {
     return;
   }
-  const Lock lock(*mutex);
-  for (const auto & worker : workers) {
+  Section section(*mutex);
+  for (const auto & worker : life.workers()) {
     if (worker->lane == &lane) {
       worker->retired = true;
       if (worker->sleeping) {
-        take_from_sleep(*worker, {}, calls);
+        take_from_sleep(*worker, {}, section.calls);
       }
     }
   }
@@ -143,15 +143,13 @@ Status Engine::Impl::add_group_again(const std::shared_ptr<Group> & group)
 
 Status Engine::Impl::accept(const std::shared_ptr<GroupNode> & node)
 {
-  join_retired();
+  join(life.take_ended());
   place(*node);
   node->known = true;
-  const Status grown = accepts_threads ? grow(*node->queue->lane) : Status{};
+  const Status grown = life.has_threads() ? grow(*node->queue->lane) : Status{};
   if (!grown.ok()) {
-    Calls calls;
     node->known = false;
-    displace(*node, calls);
-    calls.go();
+    displace(*node);
   }
   return grown;
 }
@@ -168,14 +166,12 @@ Status Engine::Impl::remove_group(const std::shared_ptr<Group> & group)
       "remove_group(): group '" + node->name() + "' still has " + std::to_string(node->callbacks) +
       " callbacks; remove them first");
   }
-  Calls calls;
-  displace(*node, calls);
   node->known = false;  // a run in progress keeps it alive
-  calls.go();
+  displace(*node);
   return {};
 }
 
-const AttributesEntry & Engine::Impl::attributes_of(const Attributes & own, const GroupNode & group)
+const AttributesEntry & Engine::Impl::asked_by(const Attributes & own, const GroupNode & group)
 {
   Attributes wanted = own;
   if (wanted.policy == SchedulingPolicy::kUnchanged) {
@@ -184,7 +180,7 @@ const AttributesEntry & Engine::Impl::attributes_of(const Attributes & own, cons
       wanted.cpu_affinity = own.cpu_affinity;
     }
   }
-  return attributes.intern(wanted);
+  return table.intern(wanted);
 }
 
 Status Engine::Impl::add_callback(
@@ -212,7 +208,7 @@ Status Engine::Impl::add_callback(
   if (timer && !has_clock(timer->clock)) {
     return Status::error(subject + ": unknown clock " + std::to_string(timer->clock));
   }
-  const AttributesEntry & asked = attributes_of(callback_options.attributes, *group_node);
+  const AttributesEntry & asked = asked_by(callback_options.attributes, *group_node);
   auto node = std::make_shared<CallbackNode>(std::move(callback_options), next_callback++, this);
   node->group = group_node;
   node->policy = node->cpus = &asked;
@@ -233,12 +229,8 @@ Status Engine::Impl::add_callback(
   node->timer->clock = timer->clock;
   node->timer->one_shot = timer->one_shot;
   if (timer->autostart) {
-    Calls calls;
-    {
-      const Lock lock(*mutex);
-      arm(*node->timer, timer->first.value_or(timer->period).count(), calls);
-    }
-    calls.go();
+    Section section(*mutex);
+    arm(*node->timer, timer->first.value_or(timer->period).count(), section.calls);
   }
   return {};
 }
@@ -287,31 +279,8 @@ bool Engine::Impl::wait_until_idle(const std::shared_ptr<Callback> & callback)
   if (!node || node->running == 0 || is_here()) {
     return !node || node->running == 0;
   }
-  ++node->idle_waiters;
-  while (node->running > 0) {
-    // Relaxed: a finishing worker stores 1 after it has taken the lock that we hold now.
-    node->idle_word.store(0, std::memory_order_relaxed);
-    lock.unlock();
-    platform.wait(node->idle_word, 0, kNever);
-    lock.lock();
-  }
-  const bool others_wait = --node->idle_waiters > 0;
-  lock.unlock();
-  if (others_wait) {
-    platform.wake_one(node->idle_word);
-  }
+  life.wait_until_idle(*node, lock);
   return true;
-}
-
-// Whatever depends on the attributes of a callback.
-void Engine::Impl::set_policy(CallbackNode & callback, const AttributesEntry & entry) noexcept
-{
-  ready.change(callback, [&] {
-    callback.policy = callback.cpus = &entry;
-    if (callback.own_priority == 0) {
-      callback.priority = entry.asked.priority;
-    }
-  });
 }
 
 Status Engine::Impl::set_attributes(
@@ -330,9 +299,14 @@ Status Engine::Impl::set_attributes(
   if (!node) {
     return Status::error("callback '" + callback->name() + "' is not in this engine");
   }
-  const AttributesEntry & entry = attributes_of(wanted, *node->group);
+  const AttributesEntry & entry = asked_by(wanted, *node->group);
   const Lock lock(*mutex);
-  set_policy(*node, entry);
+  ready.change(*node, [&] {
+    node->policy = node->cpus = &entry;
+    if (node->own_priority == 0) {
+      node->priority = entry.asked.priority;
+    }
+  });
   return {};
 }
 
@@ -349,10 +323,10 @@ Status Engine::Impl::set_timer_thread(const Attributes & wanted)
   {
     const Lock configuration_lock(*configuration);
     timer_thread = wanted;
-    const AttributesEntry & entry = attributes.intern(wanted);
+    const AttributesEntry & entry = table.intern(wanted);
     const Lock lock(*mutex);
     const bool exists = timer_driver && timer_driver != inline_worker.get() &&
-                        !timer_driver->lane && !timer_driver->keeps_attributes;
+                        !timer_driver->lane && !timer_driver->is_left_alone;
     if (exists) {
       driver = timer_driver->shared_from_this();
       driver->urgency.decide({&entry, &entry});

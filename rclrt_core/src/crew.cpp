@@ -13,7 +13,7 @@ namespace rclrt_core
 
 bool suffices(const Worker & worker, const Demand & needed) noexcept
 {
-  return worker.keeps_attributes || suffices(worker.urgency.decided(), needed);
+  return worker.is_left_alone || suffices(worker.urgency.decided(), needed);
 }
 
 std::size_t Crew::coming_for(const Demand & needed) const noexcept

@@ -19,6 +19,7 @@
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "rclrt_core/platform.hpp"
@@ -48,9 +49,9 @@ struct Worker : std::enable_shared_from_this<Worker>
   std::string name;
   Lane * lane = nullptr;       // null: runs no jobs (a timer thread) or those of any lane (inline)
   bool drives_timers = false;  // releases due timers and sleeps no longer than to the next one
-  bool keeps_attributes = false;  // never touch its attributes
-  bool retired = false;           // its group is gone: end
-  bool ended = false;             // its thread does not touch the engine any more
+  bool is_left_alone = false;  // keeps what it has in force, come what may
+  bool retired = false;        // its group is gone: end
+  bool ended = false;          // its thread does not touch the engine any more
   bool sleeping = false;
   intrusive::list_member_hook<> in_crew;  // of Crew::idle or Crew::coming
   Worker * next_to_wake = nullptr;  // on the list that holds it; the owner of that list touches it
@@ -132,6 +133,30 @@ private:
   boost::container::static_vector<std::shared_ptr<Worker>, kMax> to_settle_;
 };
 
+/// A section of the engine's lock, and what its thread has to do when it has left it.
+struct Section
+{
+  explicit Section(Mutex & engine_mutex) : lock(engine_mutex) {}
+  ~Section()
+  {
+    if (lock.owns_lock()) {
+      leave();
+    }
+  }
+  Section(const Section &) = delete;
+  Section & operator=(const Section &) = delete;
+
+  void leave() noexcept
+  {
+    lock.unlock();
+    calls.go();
+  }
+  void enter() noexcept { lock.lock(); }
+
+  Calls calls;
+  std::unique_lock<Mutex> lock;
+};
+
 struct Crew
 {
   using Workers = intrusive::list<
@@ -163,7 +188,7 @@ void wake_up(Worker & worker) noexcept;
 struct Lane
 {
   std::string name;
-  const AttributesEntry * attributes = nullptr;  // for its threads until they have run something
+  const AttributesEntry * first = nullptr;  // what its threads have until they have run something
   ReadyGroups ready;
   Crew crew;
   Worker * only = nullptr;      // the one thread of the events model, while it spins

@@ -3,6 +3,11 @@
 
 /// What a job asks of the thread that runs it, and the table of all attributes in use.
 ///
+///   asked     attributes as a user wrote them, for a callback, a group or the timer thread; completed by
+///             what the thread has that spins
+///   demand    what a thread must be given: policy and deadline of one job, perhaps lent; CPUs of another
+///   in force  what the OS says a thread has
+///
 /// Attributes are 176 bytes. The engine keeps each distinct set once, in an entry that never moves and lives
 /// as long as the engine; callbacks and threads point to entries and compare a few integers.
 #ifndef DEMAND_HPP_

@@ -12,8 +12,8 @@ void Dispatch::released(const CallbackNode & callback, Calls & calls) noexcept
 {
   if (callback.queue->in_lane.is_linked()) {
     send_for(*callback.queue->lane, callback, calls);
-  } else {
-    lend_to_runner(*callback.queue->group, calls);
+  } else if (Worker * const runner = callback.queue->group->runner) {
+    lend(*runner, calls);
   }
 }
 
@@ -50,7 +50,7 @@ bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Calls & call
     if (visitor_) {
       call(*visitor_, calls);
     }
-    raise_one(lane, wanted, calls);
+    lend_to_coming(lane, wanted, calls);
     if (lane.only && lane.only->callback) {
       lend(*lane.only, calls);
     }
@@ -65,7 +65,7 @@ bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Calls & call
   // urgent is the worker's own business. A sleeper has no deadline: it is always given one.
   const bool raise =
     wanted.policy->is_ext() ? worker.has_slot : !suffices(worker.urgency.decided(), wanted);
-  if (raise && !worker.keeps_attributes) {
+  if (raise && !worker.is_left_alone) {
     worker.urgency.decide(wanted);
   }
   take_from_sleep(worker, callback.urgency, calls);
@@ -96,14 +96,14 @@ bool Dispatch::enough_are_coming(const Lane & lane, const Demand & wanted) const
 }
 
 // All threads are busy or on their way, and none of these suffices: one that waits for a CPU with too little
-// urgency is given more, since whoever runs now is no more urgent than it should be.
-void Dispatch::raise_one(Lane & lane, const Demand & wanted, Calls & calls) noexcept
+// urgency is lent more, since whoever runs now is no more urgent than it should be.
+void Dispatch::lend_to_coming(Lane & lane, const Demand & wanted, Calls & calls) noexcept
 {
   if (lane.crew.coming_for(wanted) > 0) {
     return;
   }
   for (Worker & worker : lane.crew.coming) {
-    if (!worker.keeps_attributes && (!wanted.policy->is_ext() || worker.has_slot)) {
+    if (!worker.is_left_alone && (!wanted.policy->is_ext() || worker.has_slot)) {
       worker.urgency.decide(wanted);
       calls.settle(worker);
       return;
@@ -111,35 +111,43 @@ void Dispatch::raise_one(Lane & lane, const Demand & wanted, Calls & calls) noex
   }
 }
 
-// Of the threads that come each takes one group, the most urgent first. The first group that none of them will
-// take; or, for a worker that asks, the first that may run where the worker is: a job that may run elsewhere is left
-// to a thread that is on its way there, because the worker would have to go there and wait for that CPU, too.
-GroupQueue * Dispatch::first_unserved(Lane & lane, const Worker * asks) noexcept
+// Of the threads that come each takes one group, the most urgent first: whether one of them takes this group.
+bool Dispatch::is_served(const Lane & lane, const GroupQueue & queue) noexcept
 {
-  std::size_t looked_at = 0;
+  const Demand needed = queue.first().demand();
+  std::size_t able = lane.crew.coming_for(needed);
+  for (auto other = lane.ready.begin(); able > 0 && &*other != &queue; ++other) {
+    able -= same_cpus(other->first().demand(), needed) ? 1 : 0;
+  }
+  return able > 0;
+}
+
+// The first group of which `is_it` holds. Of one more group than there are threads coming, that of is_served() does
+// not hold.
+template <typename Predicate>
+GroupQueue * Dispatch::find(Lane & lane, const Predicate & is_it) noexcept
+{
+  std::size_t left = std::min(lane.crew.coming.size() + 1, kMaxLook);
   for (GroupQueue & queue : lane.ready) {
-    const Demand needed = queue.first().demand();
-    if (asks && (asks->keeps_attributes || same_cpus(needed, asks->urgency.decided()))) {
+    if (is_it(queue)) {
       return &queue;
     }
-    std::size_t able = lane.crew.coming_for(needed);
-    for (auto other = lane.ready.begin(); able > 0 && &*other != &queue; ++other) {
-      able -= same_cpus(other->first().demand(), needed) ? 1 : 0;
-    }
-    if (able == 0) {
-      return &queue;
-    }
-    ++looked_at;
-    if (looked_at > lane.crew.coming.size() || looked_at == kMaxLook) {
+    if (--left == 0) {
       break;
     }
   }
   return nullptr;
 }
 
+// A job that may run elsewhere is left to a thread that is on its way there: the worker that asks would have to go
+// there and wait for that CPU, too.
 CallbackNode * Dispatch::next_for(const Worker & worker) const noexcept
 {
-  GroupQueue * queue = first_unserved(*worker.lane, &worker);
+  Lane & lane = *worker.lane;
+  GroupQueue * const queue = find(lane, [&](const GroupQueue & ready) {
+    return worker.is_left_alone || same_cpus(ready.first().demand(), worker.urgency.decided()) ||
+           !is_served(lane, ready);
+  });
   return queue ? &queue->first() : nullptr;
 }
 
@@ -168,11 +176,12 @@ CallbackNode * Dispatch::next_before(std::list<Lane> & lanes, uint64_t before_se
 void Dispatch::taken(Worker & worker, Calls & calls) noexcept
 {
   Lane & lane = *worker.lane;
-  lower_coming(lane, calls);
+  give_back_by_coming(lane, calls);
   if (lane.ready.empty()) {
     return;
   }
-  GroupQueue * next = first_unserved(lane, nullptr);
+  const GroupQueue * const next =
+    find(lane, [&lane](const GroupQueue & queue) { return !is_served(lane, queue); });
   if (next && wake_one(lane, next->first(), calls)) {
     return;
   }
@@ -192,8 +201,8 @@ void Dispatch::taken(Worker & worker, Calls & calls) noexcept
 }
 
 // The most urgent job has just been taken: a thread that comes for it goes for the next one, and must not preempt
-// for nothing until then. If there is no room in `calls` the rest is lowered by the next one to arrive.
-void Dispatch::lower_coming(Lane & lane, Calls & calls) noexcept
+// for nothing until then. If there is no room in `calls`, the next one to arrive does the rest.
+void Dispatch::give_back_by_coming(Lane & lane, Calls & calls) noexcept
 {
   const TimePoint next =
     lane.ready.empty() ? kNever : lane.ready.begin()->first().demand().deadline;
@@ -234,16 +243,9 @@ Demand Dispatch::needs(const Worker & worker) noexcept
   return needed;
 }
 
-void Dispatch::lend_to_runner(const GroupNode & group, Calls & calls) noexcept
-{
-  if (group.runner) {
-    lend(*group.runner, calls);
-  }
-}
-
 void Dispatch::lend(Worker & runner, Calls & calls) noexcept
 {
-  if (runner.keeps_attributes) {
+  if (runner.is_left_alone) {
     return;
   }
   const Demand needed = needs(runner);

@@ -50,8 +50,6 @@ public:
   /// What the worker needs for the job it runs: what that job asks for, or what the most urgent job asks for that
   /// waits for the end of it, because it is of the same exclusive group or because there is no other thread.
   static Demand needs(const Worker & worker) noexcept;
-  /// The thread that runs a job of this exclusive group, if it needs more by now.
-  static void lend_to_runner(const GroupNode & group, Calls & calls) noexcept;
 
 private:
   static constexpr std::size_t kMaxLook = 64;
@@ -59,11 +57,14 @@ private:
   void send_for(Lane & lane, const CallbackNode & callback, Calls & calls) noexcept;
   bool wake_one(Lane & lane, const CallbackNode & callback, Calls & calls) noexcept;
   bool enough_are_coming(const Lane & lane, const Demand & wanted) const noexcept;
-  static void raise_one(Lane & lane, const Demand & wanted, Calls & calls) noexcept;
-  static GroupQueue * first_unserved(Lane & lane, const Worker * asks) noexcept;
+  static void lend_to_coming(Lane & lane, const Demand & wanted, Calls & calls) noexcept;
+  static bool is_served(const Lane & lane, const GroupQueue & queue) noexcept;
+  template <typename Predicate>
+  static GroupQueue * find(Lane & lane, const Predicate & is_it) noexcept;
   static void add(const GroupQueue & waits, const Worker & to, Demand * needed) noexcept;
+  /// To the thread that runs a job, if it needs more by now.
   static void lend(Worker & runner, Calls & calls) noexcept;
-  static void lower_coming(Lane & lane, Calls & calls) noexcept;
+  static void give_back_by_coming(Lane & lane, Calls & calls) noexcept;
 
   const std::size_t cpus_;
   Worker * visitor_ = nullptr;

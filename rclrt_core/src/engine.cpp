@@ -18,6 +18,7 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   timer_thread(options.timer_thread),
   deadlines(options.deadlines),
   mutex(platform.make_mutex()),
+  life(platform, *mutex),
   ready(*options.policy),
   dispatch(static_cast<std::size_t>(engine_platform.usable_cpus())),
   findings_mutex(platform.make_mutex()),
@@ -36,7 +37,7 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
     timer_lane = &new_lane("rclrt timers", {});
   }
   inline_worker = new_worker("rclrt inline", nullptr);
-  inline_worker->keeps_attributes = true;
+  inline_worker->is_left_alone = true;
 }
 
 Engine::Impl::~Impl()
@@ -62,15 +63,8 @@ Engine::Engine(Platform & platform, EngineOptions options)
 Engine::~Engine()
 {
   stop();
-  // The thread in spin() uses the engine until it has joined all others.
-  while (impl_->spinning.load()) {
-    impl_->platform.wait(impl_->stop_word, 1, impl_->platform.now() + std::chrono::milliseconds(1));
-  }
-  // The thread whose list the worker is on reads from it.
-  const std::atomic<uint32_t> & word = impl_->inline_worker->word;
-  while (word.load(std::memory_order_acquire) == Worker::kAwakeAndHeld) {
-    impl_->platform.wait(word, Worker::kAwakeAndHeld, kNever);
-  }
+  impl_->life.wait_until_nobody_spins();
+  impl_->life.wait_until_let_go(*impl_->inline_worker);
 }
 
 // ---- Releases
@@ -81,30 +75,28 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
     return;
   }
   const TimePoint now = platform.now();
-  Calls calls;
   Worker * const publisher = running_here ? running_here->worker : nullptr;
   if (publisher) {
     publisher->handed_on = true;
   }
   std::optional<Loan> loan;
-  {
-    const Lock lock(*mutex);
-    if (callback.removed) {
-      return;
-    }
-    inherit_from_publisher(callback);
-    release(callback, now, now, count, publisher ? &publisher->job : nullptr, calls);
-    const bool asks_the_os = open && options.attributes_mode != AttributesMode::kOff;
-    const bool may_be_lent =
-      callback.in_group.is_linked() && callback.policy->level >= kFirstStrictLevel;
-    if (may_be_lent && asks_the_os && publishes_here()) {
-      loan.emplace(callback.demand(), deadlines.get());
-    }
+  Section section(*mutex);
+  if (callback.removed) {
+    return;
   }
+  inherit_from_publisher(callback);
+  release(callback, now, now, count, publisher ? &publisher->job : nullptr, section.calls);
+  const bool asks_the_os = life.runs() && options.attributes_mode != AttributesMode::kOff;
+  const bool may_be_lent =
+    callback.in_group.is_linked() && callback.policy->level >= kFirstStrictLevel;
+  if (may_be_lent && asks_the_os && publishes_here()) {
+    loan.emplace(callback.demand(), deadlines.get());
+  }
+  section.lock.unlock();
   if (loan) {
-    borrow_while_publishing(*loan, publisher, platform);
+    lend_to_publisher(*loan, publisher, platform);
   }
-  calls.go();
+  section.calls.go();
 }
 
 void Engine::Impl::release(
@@ -176,14 +168,14 @@ void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried) noexcept
     worker.job.is_expected = false;
     worker.job.deadline = callback.deadline(worker.job.release, known);
     fan_in(worker);
-    if (worker.keeps_attributes || !worker.job_demand.policy->is_ext()) {
+    if (worker.is_left_alone || !worker.job_demand.policy->is_ext()) {
       return;
     }
     worker.job_demand.deadline = worker.job.deadline;
     worker.urgency.decide(Dispatch::needs(worker));
   }
-  if (!worker.urgency.is_settled() && worker.urgency.settle().is_later) {
-    worker.urgency.give_way();
+  if (!worker.urgency.is_settled()) {
+    worker.urgency.settle_itself();
   }
 }
 
@@ -288,22 +280,18 @@ Status Engine::set_timer_thread(const Attributes & attributes)
 
 Status Engine::set_deadline_scheduler(std::shared_ptr<DeadlineScheduler> deadlines)
 {
-  Calls calls;
-  {
-    const Impl::Lock configuration(*impl_->configuration);
-    const Impl::Lock lock(*impl_->mutex);
-    // Until they end, threads have slots of one scheduler only.
-    if (impl_->spinning.load() && impl_->deadlines) {
-      return Status::error("set_deadline_scheduler(): there is one in use, as long as it spins");
-    }
-    std::swap(impl_->deadlines, deadlines);
-    for (const auto & worker : impl_->workers) {
-      if (worker->sleeping) {
-        take_from_sleep(*worker, {}, calls);  // to ask for a slot
-      }
+  const Impl::Lock configuration(*impl_->configuration);
+  Section section(*impl_->mutex);
+  // Until they end, threads have slots of one scheduler only.
+  if (impl_->life.is_spinning() && impl_->deadlines) {
+    return Status::error("set_deadline_scheduler(): there is one in use, as long as it spins");
+  }
+  std::swap(impl_->deadlines, deadlines);
+  for (const auto & worker : impl_->life.workers()) {
+    if (worker->sleeping) {
+      take_from_sleep(*worker, {}, section.calls);  // to ask for a slot
     }
   }
-  calls.go();
   return {};
 }
 std::shared_ptr<DeadlineScheduler> Engine::deadline_scheduler() const
@@ -350,12 +338,13 @@ void Engine::clock_changed(ClockId clock) noexcept { impl_->clock_changed(clock)
 
 Status Engine::spin() { return impl_->spin(); }
 void Engine::stop() noexcept { impl_->stop(); }
-void Engine::clear_stop() noexcept { impl_->clear_stop(); }
-bool Engine::is_stopped() const noexcept
+void Engine::clear_stop() noexcept
 {
-  return impl_->stop_word.load(std::memory_order_acquire) != 0;
+  const Impl::Lock lock(*impl_->mutex);
+  impl_->life.take_stop_back();
 }
-bool Engine::is_spinning() const noexcept { return impl_->spinning.load(); }
+bool Engine::is_stopped() const noexcept { return impl_->life.is_stopped(); }
+bool Engine::is_spinning() const noexcept { return impl_->life.is_spinning(); }
 bool Engine::run_one(TimePoint until, uint64_t before_sequence)
 {
   return impl_->run_one(until, before_sequence);

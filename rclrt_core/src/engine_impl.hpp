@@ -7,6 +7,7 @@
 ///   crew.hpp            threads: who sleeps, who is coming, whom to wake
 ///   dispatch.hpp        who may run next, and on which thread
 ///   thread_urgency.hpp  what a thread has in force
+///   life.hpp            who spins, stops, waits and joins
 ///   timer_queue.hpp     what is due
 ///
 /// and this class, by file:
@@ -14,6 +15,7 @@
 ///   worker.cpp          what a thread does
 ///   timers.cpp          clocks and timers
 ///   configuration.cpp   groups and callbacks come and go
+///   prepare.cpp         what will be refused is known before anything runs
 ///   spin.cpp            threads start and end
 ///   report.cpp          findings, statistics, trace
 ///
@@ -38,6 +40,7 @@
 
 #include "crew.hpp"
 #include "dispatch.hpp"
+#include "life.hpp"
 #include "rclrt_core/engine.hpp"
 #include "ready.hpp"
 #include "timer_queue.hpp"
@@ -51,8 +54,8 @@ public:
   Impl(Platform & platform, EngineOptions options);
   ~Impl();
 
-  using Lock = std::unique_lock<Mutex>;
-  using Workers = std::vector<std::shared_ptr<Worker>>;
+  using Lock = Life::Lock;
+  using Workers = Life::Workers;
 
   struct ClockState
   {
@@ -75,10 +78,9 @@ public:
   Status set_timer_thread(const Attributes & attributes);
   Status accept(const std::shared_ptr<GroupNode> & node);  // under `configuration`
   void place(GroupNode & group);
-  void displace(GroupNode & group, Calls & calls);
+  void displace(GroupNode & group);
   Lane & new_lane(const std::string & name, const Attributes & attributes);
-  const AttributesEntry & attributes_of(const Attributes & own, const GroupNode & group);
-  void set_policy(CallbackNode & callback, const AttributesEntry & entry) noexcept;  // under both
+  const AttributesEntry & asked_by(const Attributes & own, const GroupNode & group);
   /// The node, if it is one of this engine and not removed. Under `mutex` or `configuration`.
   CallbackNode * known(const std::shared_ptr<Callback> & callback) const noexcept;
   CallbackNode * known_timer(const std::shared_ptr<Callback> & callback) const noexcept;
@@ -96,10 +98,9 @@ public:
   // timers.cpp; those with a Status take the locks, the others are called under `mutex`
   void arm(TimerNode & timer, int64_t after_ns, Calls & calls) noexcept;
   /// Release at most a few timers that are due. Returns whether more are: leave the lock in between.
-  bool release_due(Calls & calls) noexcept;
   bool release_due(ClockState & clock, Calls & calls) noexcept;
-  /// The same for all that are due; leaves the lock in between.
-  void release_all_due(Lock & lock, Calls & calls) noexcept;
+  /// Release all that are due on the clocks that a worker drives. Leaves the lock in between.
+  void release_all_due(Section & section) noexcept;
   TimePoint next_timer_release() noexcept;
   void wake_timer_driver(Calls & calls) noexcept;
   Status cancel_timer(const std::shared_ptr<Callback> & timer);
@@ -118,38 +119,39 @@ public:
   /// Bind the most urgent job to the worker. Under `mutex`.
   bool pick(Worker & worker, uint64_t before_sequence) noexcept;
   /// Returns whether the job found work.
-  bool execute(Worker & worker, Lock & lock, Calls & calls) noexcept;
-  /// Give the worker's thread what its job needs. Not under `mutex`.
-  void put_in_force(Worker & worker) noexcept;
-  int go_on_without(Worker & worker, int error) noexcept;
+  bool execute(Worker & worker, Section & section) noexcept;
+  /// By the worker's thread: make stand what was decided for its job. Not under `mutex`.
+  void settle(Worker & worker) noexcept;
+  bool decide_less(Worker & worker, const ThreadUrgency::Outcome & refused) noexcept;
   void tell_refusal(const Worker & worker, const Demand & asked, int error);
   void finish(Worker & worker, bool found_work, Calls & calls) noexcept;
-  void sleep(Worker & worker, TimePoint until, Lock & lock, Calls & calls) noexcept;
+  void sleep(Worker & worker, TimePoint until, Section & section) noexcept;
   void handle_exception(const Callback & callback) noexcept;
   bool run_one(TimePoint until, uint64_t before_sequence);
   uint64_t next_sequence();
 
-  // spin.cpp
-  Status spin();
+  // prepare.cpp
+  static const char * const kTimerThreadExt;
+  static const char * const kSlotFix;
   Status prepare();
-  Status start_threads();
-  Status let_workers_run(const Worker * here);
-  std::shared_ptr<Worker> join_in();
-  void step_out(Worker & worker);
-  Status check_slots() const;
   Status probe();
   Status try_on(const AttributesEntry & entry, const std::string & subject);
+  Status check_slots() const;
+
+  // spin.cpp
+  Status spin();
+  Status start_threads();
   Status start_thread(const std::shared_ptr<Worker> & worker, const AttributesEntry & first);
   void begin(Worker & worker, const AttributesEntry & first);
   void enter_deadlines(Worker & worker);
   Status grow(Lane & lane);
-  static const char * const kTimerThreadExt;
+  void let_run();
+  std::shared_ptr<Worker> join_in();
+  void step_out(Worker & worker);
   void join_all();
-  void join_retired();
-  void set_workers(Workers next);
+  void join(const Workers & ended);
   void keep_trace(Worker & worker);
   void stop() noexcept;
-  void clear_stop() noexcept;
   std::shared_ptr<Worker> new_worker(const std::string & name, Lane * lane);
   std::size_t threads_of(const Lane & lane) const noexcept;
 
@@ -174,21 +176,20 @@ public:
 
   // ---- Under `configuration`
   const std::unique_ptr<Mutex> configuration;
-  AttributeTable attributes;
+  AttributeTable table;  // of what is asked for
   /// By name; the key is that of the node.
   std::unordered_map<std::string_view, std::shared_ptr<CallbackNode>> callbacks;
   Attributes timer_thread;
-  bool accepts_threads = false;
   uint32_t next_callback = 0;
 
   // ---- Changed under both locks, read under either
-  Workers workers;
   std::list<Lane> lanes;
   std::vector<std::unique_ptr<ClockState>> clocks;
   std::shared_ptr<DeadlineScheduler> deadlines;  // changed while not spinning, or if there is none
 
   // ---- Under `mutex`
   const std::unique_ptr<Mutex> mutex;
+  Life life;  // its functions say under which lock
   Ready ready;
   Dispatch dispatch;
   Lane * shared_lane = nullptr;     // events and pool; never changes
@@ -197,7 +198,6 @@ public:
   std::shared_ptr<Worker> inline_worker;
   bool told_of_inline = false;   ///< that run_one() leaves attributes alone
   bool told_of_no_room = false;  ///< that `deadlines` has refused a job
-  bool open = false;             // workers run jobs; false until spin() has started all of them
   std::exception_ptr exception;
 
   // ---- What happened. Each lock is the last one taken.
@@ -207,13 +207,6 @@ public:
   const std::unique_ptr<Mutex> trace_mutex;
   std::deque<rclrt_job_record> leftover;
   uint64_t leftover_dropped = 0;
-
-  /// Raised by every thread that goes to sleep before `open`, or ends; let_workers_run() sleeps on it.
-  std::atomic<uint32_t> arrived{0};
-  /// Written by stop() and clear_stop(), read by workers under `mutex`: 1 means stop. spin() of
-  /// the pool and isolated models sleeps on it.
-  std::atomic<uint32_t> stop_word{0};
-  std::atomic<bool> spinning{false};
 };
 
 }  // namespace rclrt_core

@@ -26,7 +26,7 @@ struct Here
 
 thread_local Here here;
 
-void borrow_as_a_stranger(const Loan & loan, Platform & platform) noexcept
+void lend_to_a_stranger(const Loan & loan, Platform & platform) noexcept
 {
   const ThreadId self = platform.current_thread();
   if (!here.raised_on) {
@@ -76,12 +76,12 @@ Loan::Loan(const Demand & demand, DeadlineScheduler * deadlines)
 
 bool publishes_here() noexcept { return here.depth > 0; }
 
-void borrow_while_publishing(const Loan & loan, Worker * publisher, Platform & platform) noexcept
+void lend_to_publisher(const Loan & loan, Worker * publisher, Platform & platform) noexcept
 {
   if (!publisher) {
-    borrow_as_a_stranger(loan, platform);
-  } else if (!publisher->keeps_attributes) {
-    publisher->urgency.borrow(loan);
+    lend_to_a_stranger(loan, platform);
+  } else if (!publisher->is_left_alone) {
+    publisher->urgency.lend(loan);
     here.borrower = publisher;
   }
 }

@@ -32,7 +32,7 @@ std::vector<ThreadReport> Engine::Impl::threads() const
 {
   std::vector<ThreadReport> reports;
   const Lock configuration_lock(*configuration);
-  for (const auto & worker : workers) {
+  for (const auto & worker : life.workers()) {
     ThreadReport report;
     report.name = worker->name;
     report.id = worker->thread_id.load(std::memory_order_relaxed);
@@ -49,7 +49,7 @@ void Engine::Impl::read_trace(const std::function<void(const rclrt_job_record &)
   Workers sources;
   {
     const Lock configuration_lock(*configuration);
-    sources = workers;
+    sources = life.workers();
     sources.push_back(inline_worker);
   }
   // Drained under the lock, because a thread that ends drains its ring, too; visited without it.
@@ -76,7 +76,7 @@ uint64_t Engine::Impl::trace_dropped() const
   }
   const Lock configuration_lock(*configuration);
   dropped += inline_worker->ring.dropped();
-  for (const auto & worker : workers) {
+  for (const auto & worker : life.workers()) {
     dropped += worker->ring.dropped();
   }
   return dropped;

@@ -30,30 +30,46 @@ void ThreadUrgency::decide(const Demand & demand) noexcept
   }
 }
 
-ThreadUrgency::Outcome ThreadUrgency::settle(bool by_itself) noexcept
+ThreadUrgency::Outcome ThreadUrgency::settle_itself() noexcept
+{
+  Afterwards afterwards;
+  Outcome outcome = settle(&afterwards);
+  if (afterwards.gives_way) {
+    deadlines_->give_way();
+  }
+  if (outcome.error == 0 && !afterwards.move_to.empty()) {
+    Attributes affinity;
+    affinity.cpu_affinity = afterwards.move_to;
+    // `thread_` is written by this thread only.
+    const int error = platform_.apply(thread_, affinity);
+    outcome.left_out |= error == kCpusLeftOut;
+    outcome.error = error == kCpusLeftOut ? 0 : error;
+  }
+  return outcome;
+}
+
+ThreadUrgency::Outcome ThreadUrgency::settle(Afterwards * afterwards) noexcept
 {
   Outcome outcome;
   const std::lock_guard<Mutex> lock(*mutex_);
   if (thread_ == 0) {
-    return outcome;  // begin() settles, or nobody needs to
+    return outcome;  // not begun: it settles when it begins; ended: nobody needs to
   }
-  Demand wanted;
   uint32_t number = 0;
   {
     const std::lock_guard<Mutex> engine_lock(engine_mutex_);
-    wanted = decided_;
+    outcome.wanted = decided_;
     number = number_.load(std::memory_order_relaxed);
   }
   if (settled_.load(std::memory_order_relaxed) == number) {
     return outcome;
   }
   const Demand before = in_force_;
-  outcome.error = put(wanted, by_itself, &outcome);
+  outcome.error = settle_to(outcome.wanted, &outcome.left_out, afterwards);
   if (outcome.error != 0) {
-    outcome.move_to = CpuSet();
     if (!is_known_) {
-      Outcome restored;
-      put(before, false, &restored);  // what it had was granted before
+      bool left_out = false;
+      settle_to(before, &left_out, nullptr);  // what it had was granted before
     }
     const std::lock_guard<Mutex> engine_lock(engine_mutex_);
     if (number_.load(std::memory_order_relaxed) == number) {
@@ -66,57 +82,54 @@ ThreadUrgency::Outcome ThreadUrgency::settle(bool by_itself) noexcept
   return outcome;
 }
 
-int ThreadUrgency::move(const CpuSet & cpus) noexcept
-{
-  Attributes affinity;
-  affinity.cpu_affinity = cpus;
-  return platform_.apply(
-    thread_, affinity);  // `thread_` is written by the caller's own thread only
-}
-
 // Under `mutex_`. Asks the OS for what differs from what is in force.
-int ThreadUrgency::put(const Demand & to, bool by_itself, Outcome * outcome) noexcept
+int ThreadUrgency::settle_to(const Demand & to, bool * left_out, Afterwards * afterwards) noexcept
 {
   if (is_known_ && to == in_force_) {
     return 0;
   }
+  const bool moves = !is_known_ || !same_cpus(to, in_force_);
   if (
-    has_loan_ && is_known_ && same_cpus(to, in_force_) &&
+    has_loan_ && !moves &&
     outranks(loan_.level, loan_.os_deadline_ns, to.level(), to.os_deadline_ns())) {
     in_force_ = to;  // for when the loan is given back
     return 0;
   }
-  const bool had_deadline = in_deadline_class_ && !in_force_.rests && in_force_.policy->is_ext();
-  const TimePoint deadline_before = in_force_.deadline;
+  const bool had_deadline = in_deadline_class_ && in_force_.policy->is_ext() && !in_force_.rests;
   Attributes asked = to.policy->complete;
-  asked.cpu_affinity =
-    is_known_ && same_cpus(to, in_force_) ? CpuSet() : to.cpus->complete.cpu_affinity;
+  asked.cpu_affinity = moves ? to.cpus->complete.cpu_affinity : CpuSet();
   // The OS makes nobody a SCHED_DEADLINE thread who may not run on all CPUs, where the thread is already.
-  if (by_itself && asked.policy != SchedulingPolicy::kDeadline) {
-    std::swap(asked.cpu_affinity, outcome->move_to);
+  CpuSet move_to;
+  if (afterwards && asked.policy != SchedulingPolicy::kDeadline) {
+    std::swap(asked.cpu_affinity, move_to);
   }
   int error = 0;
   if (to.policy->is_ext() && to.rests) {
-    rest();
+    if (in_deadline_class_) {
+      deadlines_->stop(slot_);
+    }
     asked.policy = SchedulingPolicy::kUnchanged;
     error = asked.cpu_affinity.empty() ? 0 : platform_.apply(thread_, asked);
   } else {
-    error = change(asked, to.deadline);
+    error = apply(asked, to.deadline);
   }
-  outcome->left_out = error == kCpusLeftOut;
-  error = outcome->left_out ? 0 : error;
-  is_known_ = error == 0;
-  if (error == 0) {
-    in_force_ = to;
-    has_loan_ = false;  // what is decided now outranks it
-    outcome->is_later =
-      had_deadline && in_deadline_class_ && !to.rests && deadline_before < to.deadline;
+  *left_out = error == kCpusLeftOut;
+  is_known_ = error == 0 || *left_out;
+  if (!is_known_) {
+    return error;
   }
-  return error;
+  if (afterwards) {
+    afterwards->move_to = move_to;
+    afterwards->gives_way =
+      had_deadline && in_deadline_class_ && !to.rests && in_force_.deadline < to.deadline;
+  }
+  in_force_ = to;
+  has_loan_ = false;  // what is decided now outranks it
+  return 0;
 }
 
-// Under `mutex_`.
-int ThreadUrgency::change(const Attributes & attributes, TimePoint deadline) noexcept
+// Under `mutex_`. Tells the OS, and the deadline scheduler.
+int ThreadUrgency::apply(const Attributes & attributes, TimePoint deadline) noexcept
 {
   const bool is_ext = attributes.policy == SchedulingPolicy::kExt;
   if (is_ext && !deadlines_) {
@@ -127,7 +140,7 @@ int ThreadUrgency::change(const Attributes & attributes, TimePoint deadline) noe
     in_deadline_class_ = false;
   }
   Attributes other = attributes;
-  other.inherited_by_children = is_lent_by_user_ && nothing_.complete.inherited_by_children;
+  other.inherited_by_children = belongs_to_user_ && nothing_.complete.inherited_by_children;
   if (is_ext) {
     other.policy = SchedulingPolicy::kUnchanged;  // that is up to the deadline scheduler
   }
@@ -139,14 +152,6 @@ int ThreadUrgency::change(const Attributes & attributes, TimePoint deadline) noe
     return refused != 0 ? refused : error;
   }
   return error;
-}
-
-// Under `mutex_`. Its job is over.
-void ThreadUrgency::rest() noexcept
-{
-  if (in_deadline_class_) {
-    deadlines_->stop(slot_);
-  }
 }
 
 void ThreadUrgency::begin() noexcept
@@ -175,27 +180,24 @@ Status ThreadUrgency::enter(DeadlineScheduler & scheduler)
   return entered;
 }
 
-void ThreadUrgency::borrow(const Loan & loan) noexcept
+void ThreadUrgency::lend(const Loan & loan) noexcept
 {
   const std::lock_guard<Mutex> lock(*mutex_);
-  const bool enough =
-    !outranks(loan.level, loan.os_deadline_ns, in_force_.level(), in_force_.os_deadline_ns()) ||
-    (has_loan_ && !outranks(loan.level, loan.os_deadline_ns, loan_.level, loan_.os_deadline_ns));
-  if (!enough && lend(loan) == 0) {
+  const auto is_more_than = [&loan](uint32_t level, int64_t os_deadline_ns) {
+    return outranks(loan.level, loan.os_deadline_ns, level, os_deadline_ns);
+  };
+  if (
+    !is_more_than(in_force_.level(), in_force_.os_deadline_ns()) ||
+    (has_loan_ && !is_more_than(loan_.level, loan_.os_deadline_ns))) {
+    return;
+  }
+  const bool has_slot = deadlines_ && deadlines_ == loan.scheduler;
+  const bool goes_above = loan.attributes.policy == SchedulingPolicy::kExt && !has_slot;
+  const TimePoint deadline = time_point_of(loan.os_deadline_ns);  // read for ext only
+  if (apply(goes_above ? loan.above : loan.attributes, deadline) == 0) {
     has_loan_ = true;
     loan_ = loan;
   }
-}
-
-// Under `mutex_`.
-int ThreadUrgency::lend(const Loan & loan) noexcept
-{
-  if (loan.attributes.policy != SchedulingPolicy::kExt) {
-    return change(loan.attributes, kNever);
-  }
-  return deadlines_ && deadlines_ == loan.scheduler
-           ? change(loan.attributes, time_point_of(loan.os_deadline_ns))
-           : change(loan.above, kNever);
 }
 
 void ThreadUrgency::give_back() noexcept
@@ -204,7 +206,7 @@ void ThreadUrgency::give_back() noexcept
   if (std::exchange(has_loan_, false)) {
     Attributes own = in_force_.policy->complete;
     own.cpu_affinity = CpuSet();
-    change(own, in_force_.deadline);  // it was granted before
+    apply(own, in_force_.deadline);  // it was granted before
   }
 }
 

@@ -14,7 +14,7 @@
 /// its own lock run at most four system calls and one call of the DeadlineScheduler. Never ask for it while
 /// holding the engine's lock.
 ///
-/// While the thread publishes, a *loan* may hold it more urgent than what is decided: see Publication.
+/// While the thread publishes, somebody may *lend* it more urgency than what is decided: see Publication.
 #ifndef THREAD_URGENCY_HPP_
 #define THREAD_URGENCY_HPP_
 
@@ -65,38 +65,43 @@ public:
   struct Outcome
   {
     int error = 0;  ///< errno; ENOTSUP: nobody orders deadlines; ENOSPC: no room for this job
-    bool is_later = false;  ///< the deadline in force is later than before: give_way()
-    CpuSet move_to;         ///< the thread itself has to move there, holding no lock
-    bool left_out = false;  ///< all is in force but CPUs that may not be used: kCpusLeftOut
+    bool left_out = false;  ///< all is in force but CPUs that may not be used
+    Demand wanted;          ///< what was decided
+
+    /// What is to be told: an errno, kCpusLeftOut, or 0.
+    int refusal() const noexcept { return error == 0 && left_out ? kCpusLeftOut : error; }
   };
   /// Make the decision stand. If the OS refuses, the thread keeps what it had, and that is the decision then.
-  /// `by_itself`: it is the thread's own call; to move to a busy CPU may take long, so it gets `move_to` back.
-  Outcome settle(bool by_itself = false) noexcept;
-  /// By the thread: wait for its turn on other CPUs. Returns errno.
-  int move(const CpuSet & cpus) noexcept;
+  Outcome settle() noexcept { return settle(nullptr); }
 
   // ---- By the thread itself
 
+  /// The same, but it holds no lock while it moves to other CPUs, which may take long.
+  Outcome settle_itself() noexcept;
   /// From now on others may change it.
   void begin() noexcept;
   /// From here on nobody does.
   void end() noexcept;
   /// A thread of the user: children that it forks inherit what they inherited before.
-  void is_lent_by_the_user() noexcept { is_lent_by_user_ = true; }
+  void belongs_to_the_user() noexcept { belongs_to_user_ = true; }
   Status enter(DeadlineScheduler & scheduler);
-  bool has_slot() const noexcept { return deadlines_ != nullptr; }
-  void give_way() noexcept { deadlines_->give_way(); }
 
   /// The thread publishes and has released something. It is given this if it has less.
-  void borrow(const Loan & loan) noexcept;
+  void lend(const Loan & loan) noexcept;
   /// The publication has returned.
   void give_back() noexcept;
 
 private:
-  int put(const Demand & to, bool by_itself, Outcome * outcome) noexcept;
-  int change(const Attributes & attributes, TimePoint deadline) noexcept;
-  int lend(const Loan & loan) noexcept;
-  void rest() noexcept;
+  /// What the thread does after it has left the lock.
+  struct Afterwards
+  {
+    CpuSet move_to;
+    bool gives_way = false;  ///< its deadline is later than before
+  };
+
+  Outcome settle(Afterwards * afterwards) noexcept;
+  int settle_to(const Demand & to, bool * left_out, Afterwards * afterwards) noexcept;
+  int apply(const Attributes & attributes, TimePoint deadline) noexcept;
 
   Platform & platform_;
   Mutex & engine_mutex_;
@@ -111,7 +116,7 @@ private:
   ThreadId thread_ = 0;   ///< 0: not begun or ended
   Demand in_force_;       ///< apart from the loan
   bool is_known_ = true;  ///< else something was refused halfway
-  bool is_lent_by_user_ = false;
+  bool belongs_to_user_ = false;
   DeadlineScheduler * deadlines_ =
     nullptr;  ///< where it has a slot; set by the thread before begin()
   DeadlineScheduler::Slot slot_ = 0;

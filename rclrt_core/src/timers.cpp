@@ -81,23 +81,13 @@ void Engine::Impl::wake_timer_driver(Calls & calls) noexcept
   }
 }
 
-bool Engine::Impl::release_due(Calls & calls) noexcept
+void Engine::Impl::release_all_due(Section & section) noexcept
 {
-  bool more = false;
-  for (const auto & clock : clocks) {
-    if (clock->driven && !clock->queue.empty()) {
-      more |= release_due(*clock, calls);
+  for (const ClockId clock : {kSteadyClock, kSystemClock}) {
+    while (!clocks[clock]->queue.empty() && release_due(*clocks[clock], section.calls)) {
+      section.leave();
+      section.enter();
     }
-  }
-  return more;
-}
-
-void Engine::Impl::release_all_due(Lock & lock, Calls & calls) noexcept
-{
-  while (release_due(calls)) {
-    lock.unlock();
-    calls.go();
-    lock.lock();
   }
 }
 
@@ -153,19 +143,15 @@ TimePoint Engine::Impl::next_timer_release() noexcept
 void Engine::Impl::clock_changed(ClockId clock) noexcept
 {
   for (bool more = true; more;) {
-    Calls calls;
-    {
-      const Lock lock(*mutex);
-      more = has_clock(clock) && release_due(*clocks[clock], calls);
-    }
-    calls.go();
+    Section section(*mutex);
+    more = has_clock(clock) && release_due(*clocks[clock], section.calls);
   }
 }
 
 Status Engine::Impl::cancel_timer(const std::shared_ptr<Callback> & timer)
 {
-  Lock lock(*mutex);
-  CallbackNode * callback = known_timer(timer);
+  const Lock lock(*mutex);
+  CallbackNode * const callback = known_timer(timer);
   if (!callback) {
     return Status::error("cancel_timer(): not a timer of this engine");
   }
@@ -178,25 +164,20 @@ Status Engine::Impl::cancel_timer(const std::shared_ptr<Callback> & timer)
 Status Engine::Impl::reset_timer(
   const std::shared_ptr<Callback> & timer, std::optional<Duration> first)
 {
-  Calls calls;
-  {
-    Lock lock(*mutex);
-    CallbackNode * callback = known_timer(timer);
-    if (!callback) {
-      return Status::error("reset_timer(): not a timer of this engine");
-    }
-    ready.withdraw(*callback);
-    arm(*callback->timer, first ? first->count() : callback->timer->period_ns, calls);
+  Section section(*mutex);
+  CallbackNode * const callback = known_timer(timer);
+  if (!callback) {
+    return Status::error("reset_timer(): not a timer of this engine");
   }
-  calls.go();
+  ready.withdraw(*callback);
+  arm(*callback->timer, first ? first->count() : callback->timer->period_ns, section.calls);
   return {};
 }
 
 Status Engine::Impl::set_timer_period(const std::shared_ptr<Callback> & timer, Duration period)
 {
-  Calls calls;
-  Lock lock(*mutex);
-  CallbackNode * callback = known_timer(timer);
+  Section section(*mutex);
+  CallbackNode * const callback = known_timer(timer);
   if (!callback) {
     return Status::error("set_timer_period(): not a timer of this engine");
   }
@@ -208,19 +189,16 @@ Status Engine::Impl::set_timer_period(const std::shared_ptr<Callback> & timer, D
   const bool began_again = callback->timer->releases_when_done() && period > Duration::zero();
   callback->timer->period_ns = period.count();
   if (began_again) {
-    arm(*callback->timer, period.count(), calls);
+    arm(*callback->timer, period.count(), section.calls);
   }
-  lock.unlock();
-  calls.go();
   return {};
 }
 
 Status Engine::Impl::set_timer_clock(const std::shared_ptr<Callback> & timer, ClockId clock)
 {
-  Calls calls;
   const Lock configuration_lock(*configuration);
-  Lock lock(*mutex);
-  CallbackNode * callback = known_timer(timer);
+  Section section(*mutex);
+  CallbackNode * const callback = known_timer(timer);
   if (!callback) {
     return Status::error("set_timer_clock(): not a timer of this engine");
   }
@@ -233,10 +211,8 @@ Status Engine::Impl::set_timer_clock(const std::shared_ptr<Callback> & timer, Cl
   ready.withdraw(*callback);
   node.clock = clock;
   if (!node.cancelled) {
-    arm(node, node.period_ns, calls);
+    arm(node, node.period_ns, section.calls);
   }
-  lock.unlock();
-  calls.go();
   return {};
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a thread does: take a job, put in force what it needs, run it, sleep.
+// What a thread does: take a job, settle what it needs, run it, sleep.
 
 #include <algorithm>
 #include <cerrno>
@@ -12,7 +12,7 @@
 namespace rclrt_core
 {
 
-void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, Calls & calls) noexcept
+void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) noexcept
 {
   Demand rest = worker.urgency.decided();
   if (rest.policy->is_ext()) {
@@ -21,16 +21,15 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, Calls & 
     worker.urgency.decide(rest);
   }
   lie_down(worker);
-  const bool just_started = !open;
-  lock.unlock();
+  const bool has_just_begun = !life.runs();
+  section.lock.unlock();
   if (!worker.urgency.is_settled()) {
     worker.urgency.settle();
   }
-  if (just_started) {
-    arrived.fetch_add(1);
-    platform.wake_one(arrived);
+  if (has_just_begun) {
+    life.arrive();
   }
-  calls.go();
+  section.calls.go();
   // Acquire: pairs with the release of the thread that changes the word.
   while (worker.word.load(std::memory_order_acquire) == Worker::kAsleep) {
     platform.wait(worker.word, Worker::kAsleep, until);
@@ -38,7 +37,7 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Lock & lock, Calls & 
       break;
     }
   }
-  lock.lock();
+  section.enter();
   wake_up(worker);
 }
 
@@ -61,38 +60,25 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
     best->policy, best->cpus, best->policy->is_ext() ? worker.job.deadline : kNever};
   if (best->policy->is_ext() && worker.asked_for_slot && !worker.has_slot) {
     // The thread has no slot and said so when it began. Its job goes without; other threads have one.
-    worker.job_demand = {&attributes.nothing(), &attributes.nothing()};
+    worker.job_demand = {&table.nothing(), &table.nothing()};
   }
-  if (!worker.keeps_attributes) {
+  if (!worker.is_left_alone) {
     worker.urgency.decide(Dispatch::needs(worker));
   }
   return true;
 }
 
-// A job does not begin before its thread has what it needs, or has been refused it.
-void Engine::Impl::put_in_force(Worker & worker) noexcept
+// A job does not begin before its thread has what it needs, or has been refused it. After a refusal there is less to
+// ask for: the loan goes first, then the CPUs, then the rest.
+void Engine::Impl::settle(Worker & worker) noexcept
 {
-  int refusal = 0;
-  for (int tries = 0; tries < 4 && !worker.urgency.is_settled(); ++tries) {
-    const ThreadUrgency::Outcome outcome = worker.urgency.settle(true);
-    int error = outcome.error;
-    if (outcome.is_later) {
-      worker.urgency.give_way();
-    }
-    if (error == 0 && !outcome.move_to.empty()) {
-      error = worker.urgency.move(outcome.move_to);
-    }
-    if (outcome.left_out || error == kCpusLeftOut) {
+  bool is_refused = !worker.urgency.is_settled();
+  while (is_refused) {
+    const ThreadUrgency::Outcome outcome = worker.urgency.settle_itself();
+    if (outcome.left_out) {
       tell_refusal(worker, worker.job_demand, kCpusLeftOut);  // the rest is in force
-      error = error == kCpusLeftOut ? 0 : error;
     }
-    if (error != 0) {
-      const Demand asked = worker.job_demand;
-      refusal = go_on_without(worker, error);
-      if (refusal != 0) {
-        tell_refusal(worker, asked, refusal);
-      }
-    }
+    is_refused = outcome.error != 0 && decide_less(worker, outcome);
   }
 }
 
@@ -104,38 +90,35 @@ void Engine::Impl::tell_refusal(const Worker & worker, const Demand & asked, int
 }
 
 // What is refused is not asked for again, unless somebody has asked for something else meanwhile. Nothing is left
-// of it, and nothing of the previous job. Returns what is to be told: 0, or the errno.
-int Engine::Impl::go_on_without(Worker & worker, int error) noexcept
+// of it, and nothing of the previous job. Returns whether that is less than what was refused.
+bool Engine::Impl::decide_less(Worker & worker, const ThreadUrgency::Outcome & refused) noexcept
 {
-  const Lock lock(*mutex);
-  CallbackNode & callback = *worker.callback;
+  const AttributesEntry & nothing = table.nothing();
   const Demand asked = worker.job_demand;
-  const AttributesEntry & nothing = attributes.nothing();
-  const bool was_lent = Dispatch::needs(worker) != asked;
-  int told = 0;
-  if (was_lent) {
-    worker.urgency.decide(asked);  // the loan may be what was refused
-    return 0;
-  }
-  const bool is_for_cpus = error == EINVAL && asked.cpus != &nothing &&
-                           !asked.cpus->asked.cpu_affinity.empty() && asked.policy != &nothing;
-  worker.job_demand = {is_for_cpus ? asked.policy : &nothing, &nothing, kNever};
-  if (is_for_cpus) {
-    worker.job_demand.deadline = asked.deadline;
-  }
-  if (error == ENOSPC) {  // it passes: for this job only
-    told = std::exchange(told_of_no_room, true) ? 0 : error;
-  } else {
-    told = error;
-    if (callback.policy == asked.policy && callback.cpus == asked.cpus) {
-      ready.change(callback, [&] {
-        callback.policy = worker.job_demand.policy;
-        callback.cpus = worker.job_demand.cpus;
-      });
+  bool is_told = false;
+  {
+    const Lock lock(*mutex);
+    if (refused.wanted == asked) {  // else the loan may be what was refused
+      const bool is_for_cpus = refused.error == EINVAL && asked.policy != &nothing &&
+                               !asked.cpus->asked.cpu_affinity.empty();
+      worker.job_demand =
+        is_for_cpus ? Demand{asked.policy, &nothing, asked.deadline} : Demand{&nothing, &nothing};
+      const bool passes = refused.error == ENOSPC;  // for this job only
+      is_told = !passes || !std::exchange(told_of_no_room, true);
+      CallbackNode & callback = *worker.callback;
+      if (!passes && callback.policy == asked.policy && callback.cpus == asked.cpus) {
+        ready.change(callback, [&] {
+          callback.policy = worker.job_demand.policy;
+          callback.cpus = worker.job_demand.cpus;
+        });
+      }
     }
+    worker.urgency.decide(worker.job_demand);
   }
-  worker.urgency.decide(worker.job_demand);
-  return told;
+  if (is_told) {
+    tell_refusal(worker, asked, refused.error);
+  }
+  return worker.job_demand != refused.wanted;
 }
 
 void Engine::Impl::handle_exception(const Callback & callback) noexcept
@@ -154,14 +137,14 @@ void Engine::Impl::handle_exception(const Callback & callback) noexcept
   }
 }
 
-bool Engine::Impl::execute(Worker & worker, Lock & lock, Calls & calls) noexcept
+bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
 {
   if (worker.lane) {
-    dispatch.taken(worker, calls);
+    dispatch.taken(worker, section.calls);
   }
-  lock.unlock();
-  put_in_force(worker);
-  calls.go();
+  section.lock.unlock();
+  settle(worker);
+  section.calls.go();
 
   const CallbackNode & callback = *worker.callback;
   const Running running{this, &worker, running_here};
@@ -197,7 +180,7 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, Calls & calls) noexcept
   worker.ring.push(record);
   worker.jobs.fetch_add(1, std::memory_order_relaxed);
 
-  lock.lock();
+  section.enter();
   CallbackStatistics & statistics = worker.callback->statistics;
   statistics.executed += outcome != RCLRT_JOB_EMPTY ? 1 : 0;
   statistics.empty += outcome == RCLRT_JOB_EMPTY ? 1 : 0;
@@ -206,19 +189,18 @@ bool Engine::Impl::execute(Worker & worker, Lock & lock, Calls & calls) noexcept
     statistics.deadline_misses += end > worker.job.deadline ? 1 : 0;
     statistics.max_response = std::max(statistics.max_response, end - worker.job.release);
   }
-  finish(worker, outcome != RCLRT_JOB_EMPTY, calls);
+  finish(worker, outcome != RCLRT_JOB_EMPTY, section.calls);
 
   std::shared_ptr<CallbackNode> finished = std::move(worker.callback);
   const bool awaited = finished->idle_waiters > 0 && finished->running == 0;
   if (awaited || finished->removed) {
     // Possibly the last owner: what the callback holds is destroyed here, without the lock.
-    lock.unlock();
+    section.lock.unlock();
     if (awaited) {
-      finished->idle_word.store(1, std::memory_order_release);
-      platform.wake_one(finished->idle_word);
+      life.tell_idle(*finished);
     }
     finished.reset();
-    lock.lock();
+    section.enter();
   }
   return outcome != RCLRT_JOB_EMPTY;
 }
@@ -250,94 +232,69 @@ void Engine::Impl::finish(Worker & worker, bool found_work, Calls & calls) noexc
 
 void Engine::Impl::work(Worker & worker) noexcept
 {
-  Calls calls;
-  Lock lock(*mutex);
-  while (stop_word.load(std::memory_order_relaxed) == 0 && !worker.retired) {
-    if (deadlines && !worker.asked_for_slot) {
-      lock.unlock();
-      calls.go();
-      enter_deadlines(worker);
-      lock.lock();
-      continue;  // it may have been told to stop meanwhile
+  {
+    Section section(*mutex);
+    while (!life.is_stopped() && !worker.retired) {
+      if (deadlines && !worker.asked_for_slot) {
+        section.leave();
+        enter_deadlines(worker);
+        section.enter();
+        continue;  // it may have been told to stop meanwhile
+      }
+      const bool releases = worker.drives_timers && life.runs();
+      if (releases) {
+        release_all_due(section);
+      }
+      if (life.runs() && pick(worker, UINT64_MAX)) {
+        execute(worker, section);
+      } else {
+        sleep(worker, releases ? next_timer_release() : kNever, section);
+      }
     }
-    if (worker.drives_timers && open) {
-      release_all_due(lock, calls);
-    }
-    if (open && pick(worker, UINT64_MAX)) {
-      execute(worker, lock, calls);
-    } else {
-      sleep(worker, worker.drives_timers && open ? next_timer_release() : kNever, lock, calls);
-    }
+    life.retire(worker, section);
   }
-  // The thread whose list it is on reads from it.
-  while (worker.word.load(std::memory_order_acquire) == Worker::kAwakeAndHeld) {
-    lock.unlock();
-    calls.go();
-    platform.wait(worker.word, Worker::kAwakeAndHeld, kNever);
-    lock.lock();
-  }
-  worker.ended = true;
-  if (worker.retired) {
-    --worker.lane->threads;
-  }
-  lock.unlock();
-  arrived.fetch_add(1);  // it may have ended before anybody let it run
-  platform.wake_one(arrived);
-  calls.go();
+  life.arrive();  // it may have ended before anybody let it run
 }
 
 bool Engine::Impl::run_one(TimePoint until, uint64_t before_sequence)
 {
   Worker & worker = *inline_worker;
-  Calls calls;
   bool ran = false;
-  Lock lock(*mutex);
+  Section section(*mutex);
   worker.thread_id.store(platform.current_thread(), std::memory_order_relaxed);
   dispatch.set_visitor(&worker);
   timer_driver = &worker;
-  while (stop_word.load(std::memory_order_relaxed) == 0) {
-    release_all_due(lock, calls);
+  while (!ran && !life.is_stopped()) {
+    release_all_due(section);
     if (pick(worker, before_sequence)) {
-      const bool goes_without = worker.callback->policy != &attributes.nothing() ||
-                                worker.callback->cpus != &attributes.nothing();
+      const bool goes_without =
+        worker.callback->policy != &table.nothing() || worker.callback->cpus != &table.nothing();
       if (goes_without && !std::exchange(told_of_inline, true)) {
-        lock.unlock();
+        section.lock.unlock();
         add_finding(
           {worker.callback->name(),
            "has attributes, but runs with those of the thread that called a function like "
            "spin_some()",
            0, "Attributes are in force under spin()."});
-        lock.lock();
+        section.enter();
       }
-      ran = execute(worker, lock, calls);
-      if (ran) {
-        break;
-      }
-      continue;
-    }
-    if (platform.now() >= until) {
+      ran = execute(worker, section);
+    } else if (platform.now() < until) {
+      sleep(worker, std::min(until, next_timer_release()), section);
+    } else {
       break;
     }
-    sleep(worker, std::min(until, next_timer_release()), lock, calls);
   }
   dispatch.set_visitor(nullptr);
   timer_driver = nullptr;
-  lock.unlock();
-  calls.go();
   return ran;
 }
 
 uint64_t Engine::Impl::next_sequence()
 {
-  Calls calls;
-  uint64_t next = 0;
-  {
-    Lock lock(*mutex);
-    release_all_due(lock, calls);
-    next = ready.next_sequence();
-  }
-  calls.go();
-  return next;
+  Section section(*mutex);
+  release_all_due(section);
+  return ready.next_sequence();
 }
 
 }  // namespace rclrt_core

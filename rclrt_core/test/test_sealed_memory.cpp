@@ -131,11 +131,12 @@ TEST(OtherProcesses, are_not_taken_for_one_that_had_their_number_before)
   EXPECT_NE(self.born, 0u);
   EXPECT_EQ(self.user, geteuid());
   OtherProcess process;
-  EXPECT_TRUE(OtherProcess::open(getpid(), self.born, &process));
+  EXPECT_EQ(OtherProcess::open(getpid(), self.born, &process), OtherProcess::Found::kYes);
   EXPECT_TRUE(process.is_alive());
-  EXPECT_FALSE(OtherProcess::open(getpid(), self.born - 1, &process));
+  EXPECT_EQ(OtherProcess::open(getpid(), self.born - 1, &process), OtherProcess::Found::kGone);
   for (const int32_t nobody : {0, -1, INT32_MAX, INT32_MIN}) {
-    EXPECT_FALSE(OtherProcess::open(nobody, self.born, &process)) << nobody;
+    EXPECT_EQ(OtherProcess::open(nobody, self.born, &process), OtherProcess::Found::kGone)
+      << nobody;
   }
 }
 
@@ -159,7 +160,9 @@ TEST(OtherProcesses, that_have_ended_are_not_alive)
     file >> word;
   }
   OtherProcess process;
-  ASSERT_TRUE(OtherProcess::open(child, static_cast<uint32_t>(std::stoull(word)), &process));
+  ASSERT_EQ(
+    OtherProcess::open(child, static_cast<uint32_t>(std::stoull(word)), &process),
+    OtherProcess::Found::kYes);
   EXPECT_TRUE(process.is_alive());
   ASSERT_EQ(write(ends[1], "x", 1), 1);
   siginfo_t ended{};

@@ -75,8 +75,8 @@ struct DeadlineRing::Impl
 {
   ~Impl() { roll.remove(roll.own()); }
 
-  // Of a process with the same rights, and of the oldest: all find the same.
-  bool adopt(const ProcessFacts & self)
+  // Of a process with the same rights, and of the oldest: all find the same. If there is none, `memory` stays empty.
+  Status adopt(const ProcessFacts & self)
   {
     std::vector<RollEntry> entries = roll.entries();
     std::sort(entries.begin(), entries.end(), [](const RollEntry & a, const RollEntry & b) {
@@ -84,17 +84,26 @@ struct DeadlineRing::Impl
     });
     for (const RollEntry & entry : entries) {
       OtherProcess other;
-      if (!OtherProcess::open(entry.process, entry.born, &other)) {
+      const OtherProcess::Found found = OtherProcess::open(entry.process, entry.born, &other);
+      auto adopted = SealedMemory::Adopted::kNotOurs;
+      if (found == OtherProcess::Found::kGone) {
         roll.remove(entry.file);
       } else if (
-        entry.version == kVersion && other.facts().user == self.user &&
-        other.facts().may_raise == self.may_raise &&
-        SealedMemory::adopt(other.folder(), entry.descriptors[0], kBytes, true, &memory) ==
-          SealedMemory::Adopted::kYes) {
-        return true;
+        found == OtherProcess::Found::kYes && entry.version == kVersion &&
+        other.facts().user == self.user && other.facts().may_raise == self.may_raise) {
+        adopted = SealedMemory::adopt(other.folder(), entry.descriptors[0], kBytes, true, &memory);
+      }
+      if (adopted == SealedMemory::Adopted::kYes) {
+        return {};
+      }
+      // A table of our own would not be found by those who share that one.
+      if (found == OtherProcess::Found::kUnknown || adopted == SealedMemory::Adopted::kNotNow) {
+        return Status::error(
+          "table of process " + std::to_string(entry.process) + ": " +
+          std::generic_category().message(errno));
       }
     }
-    return false;
+    return {};
   }
 
   static constexpr std::size_t kBytes = sizeof(Entry) * kEntries;
@@ -121,7 +130,10 @@ Status DeadlineRing::open(const std::string & name, std::unique_ptr<DeadlineRing
   if (status.ok()) {
     status = lock(impl->roll.directory(), &locked);
   }
-  if (status.ok() && !impl->adopt(self)) {
+  if (status.ok()) {
+    status = impl->adopt(self);
+  }
+  if (status.ok() && !impl->memory.data()) {
     status = SealedMemory::make(
       "rclrt_deadlines", Impl::kBytes, SealedMemory::Writers::kEverybody, &impl->memory);
   }

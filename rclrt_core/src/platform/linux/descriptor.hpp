@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace rclrt_core::linux_platform
@@ -37,6 +38,12 @@ public:
 private:
   int descriptor_;
 };
+
+/// Whether a call failed for want of something that may be there again later.
+inline bool is_shortage(int error) noexcept
+{
+  return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
 
 }  // namespace rclrt_core::linux_platform
 

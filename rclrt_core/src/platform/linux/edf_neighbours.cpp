@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <utility>
 
 namespace rclrt_core::linux_platform
@@ -36,6 +37,12 @@ void sleep_on(const std::atomic<uint32_t> & word, uint32_t seen, Duration at_mos
 void wake(std::atomic<uint32_t> & word) noexcept
 {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+std::string shortage()
+{
+  return "it cannot be looked at now: " + std::generic_category().message(errno) +
+         ". The next spin looks again";
 }
 
 void ring_and_wake(EdfBell & bell) noexcept
@@ -288,9 +295,14 @@ std::string EdfNeighbours::attach(const RollEntry & entry, std::unique_ptr<Neigh
 {
   auto other = std::make_unique<Neighbour>();
   other->file = entry.file;
-  if (!OtherProcess::open(entry.process, entry.born, &other->process)) {
-    roll_.remove(entry.file);  // it has ended without a word
-    return {};
+  switch (OtherProcess::open(entry.process, entry.born, &other->process)) {
+    case OtherProcess::Found::kYes:
+      break;
+    case OtherProcess::Found::kGone:
+      roll_.remove(entry.file);  // it has ended without a word
+      return {};
+    case OtherProcess::Found::kUnknown:
+      return shortage();
   }
   const ProcessFacts & facts = other->process.facts();
   if (facts.user != self_.user) {
@@ -319,6 +331,8 @@ std::string EdfNeighbours::attach(const RollEntry & entry, std::unique_ptr<Neigh
     case Adopted::kNotThere:
       roll_.remove(entry.file);  // its table has ended
       return {};
+    case Adopted::kNotNow:
+      return shortage();
     case Adopted::kNotAllowed:
       return "the kernel does not let this one look into it: it has capabilities that this one has "
              "not, or got them from its file (setcap). Give both RLIMIT_RTPRIO instead";

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -66,12 +67,13 @@ bool read_facts(int folder, ProcessFacts * facts)
 
 }  // namespace
 
-bool OtherProcess::open(int32_t number, uint32_t born, OtherProcess * process)
+OtherProcess::Found OtherProcess::open(int32_t number, uint32_t born, OtherProcess * process)
 {
   if (number <= 0) {
-    return false;
+    return Found::kGone;
   }
   OtherProcess opened;
+  errno = 0;
   opened.number_ = number;
   opened.handle_ = Descriptor(static_cast<int>(syscall(kPidfdOpen, number, 0U)));
   const std::string path = "/proc/" + std::to_string(number);
@@ -79,12 +81,14 @@ bool OtherProcess::open(int32_t number, uint32_t born, OtherProcess * process)
   // Asked for after both were opened: if the process that began then still runs, both are of it.
   if (
     !opened.handle_.is_open() || !opened.folder_.is_open() ||
-    !read_facts(opened.folder_.get(), &opened.facts_) || opened.facts_.born != born ||
-    !opened.is_alive()) {
-    return false;
+    !read_facts(opened.folder_.get(), &opened.facts_)) {
+    return is_shortage(errno) ? Found::kUnknown : Found::kGone;
+  }
+  if (opened.facts_.born != born || !opened.is_alive()) {
+    return Found::kGone;
   }
   *process = std::move(opened);
-  return true;
+  return Found::kYes;
 }
 
 bool OtherProcess::facts_of_self(ProcessFacts * facts)

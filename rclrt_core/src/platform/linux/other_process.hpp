@@ -25,8 +25,14 @@ struct ProcessFacts
 class OtherProcess
 {
 public:
-  /// False: there is no such process, or none that began then. May block.
-  static bool open(int32_t number, uint32_t born, OtherProcess * process);
+  enum class Found : uint8_t
+  {
+    kYes,
+    kGone,     ///< there is no such process, or none that began then
+    kUnknown,  ///< no descriptor or no memory is left to look; errno says which
+  };
+  /// May block.
+  static Found open(int32_t number, uint32_t born, OtherProcess * process);
   /// Of this process. False: no /proc.
   static bool facts_of_self(ProcessFacts * facts);
 

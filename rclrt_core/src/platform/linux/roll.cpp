@@ -68,6 +68,9 @@ Status Roll::mend()
     if (file.is_open()) {
       return {};
     }
+    if (is_shortage(errno)) {
+      break;  // then it says nothing about the file
+    }
     remove(own_);
   }
   return Status::error(

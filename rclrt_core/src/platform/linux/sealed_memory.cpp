@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -36,6 +37,15 @@ int make_file(const char * name) noexcept
   const auto made = static_cast<int>(syscall(SYS_memfd_create, name, flags | kNeverExecutable));
   return made >= 0 || errno != EINVAL ? made
                                       : static_cast<int>(syscall(SYS_memfd_create, name, flags));
+}
+
+SealedMemory::Adopted why_not() noexcept
+{
+  using Adopted = SealedMemory::Adopted;
+  if (is_shortage(errno)) {
+    return Adopted::kNotNow;
+  }
+  return errno == EACCES || errno == EPERM ? Adopted::kNotAllowed : Adopted::kNotThere;
 }
 
 Status failed(const char * what)
@@ -82,6 +92,11 @@ Status SealedMemory::make(
     return failed("making");
   }
   const int descriptor = made.descriptor_.get();
+  rlimit largest{};
+  if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && bytes > largest.rlim_cur) {
+    errno = EFBIG;  // the next call would end the process by a signal
+    return failed("making room");
+  }
   if (const int error = posix_fallocate(descriptor, 0, static_cast<off_t>(bytes))) {
     errno = error;
     return failed("making room");
@@ -108,7 +123,7 @@ SealedMemory::Adopted SealedMemory::adopt(
   // First without opening the thing itself, which might be a device or a pipe.
   const Descriptor found(openat(process, path.c_str(), O_PATH | O_CLOEXEC));
   if (!found.is_open()) {
-    return errno == EACCES || errno == EPERM ? Adopted::kNotAllowed : Adopted::kNotThere;
+    return why_not();
   }
   struct stat status{};
   if (
@@ -123,7 +138,7 @@ SealedMemory::Adopted SealedMemory::adopt(
   opened.bytes_ = bytes;
   opened.number_ = status.st_ino;
   if (!opened.descriptor_.is_open()) {
-    return errno == EACCES || errno == EPERM ? Adopted::kNotAllowed : Adopted::kNotThere;
+    return why_not();
   }
   // After the seal is seen, the size cannot change any more: it is asked for again.
   const int seals = fcntl(opened.descriptor_.get(), kGetSeals);

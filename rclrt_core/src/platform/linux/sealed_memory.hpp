@@ -32,6 +32,7 @@ public:
   {
     kYes,
     kNotThere,    ///< the number stands for nothing
+    kNotNow,      ///< no descriptor or no memory is left; errno says which
     kNotAllowed,  ///< the kernel refuses it
     kNotOurs      ///< not sealed memory of this size, or it cannot be mapped
   };

@@ -1,0 +1,163 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Before the first callback runs: what the operating system will refuse is known, and told.
+
+#include <cerrno>
+#include <map>
+
+#include "engine_impl.hpp"
+
+namespace rclrt_core
+{
+
+const char * const Engine::Impl::kTimerThreadExt =
+  "the timer thread: scheduling_policy ext goes by deadlines, and it has none: give it fifo, more "
+  "urgent than the jobs it releases";
+const char * const Engine::Impl::kSlotFix =
+  "Every thread that runs such jobs needs a slot: run fewer (EngineOptions::max_threads), or end "
+  "programs that hold slots";
+
+Status Engine::Impl::prepare()
+{
+  Attributes base;
+  const int error = platform.read_back(platform.current_thread(), &base);
+  if (base.policy == SchedulingPolicy::kExt) {
+    base.policy = SchedulingPolicy::kOther;  // somebody else's ext, without deadlines of ours
+  }
+  const bool asks = options.attributes_mode != AttributesMode::kOff;
+  bool wants_realtime = false;
+  {
+    const Lock configuration_lock(*configuration);
+    if (asks && timer_thread.policy == SchedulingPolicy::kExt) {
+      return Status::error(kTimerThreadExt);
+    }
+    const Lock lock(*mutex);  // O(n log n) in the callbacks, before anything runs
+    if (error == 0) {
+      table.set_base(base);
+    }
+    for (const auto & entry : callbacks) {
+      ready.change(*entry.second, [] {});  // urgencies depend on the base
+      wants_realtime |= entry.second->policy->level >= kFirstStrictLevel;
+    }
+  }
+  if (options.lock_memory) {
+    for (Finding & finding : platform.lock_memory()) {
+      add_finding(std::move(finding));
+    }
+  }
+  if (!asks) {
+    return {};
+  }
+  for (Finding & finding : platform.check_system(wants_realtime)) {
+    add_finding(std::move(finding));
+  }
+  return probe();
+}
+
+// Ask once for everything that is asked for.
+Status Engine::Impl::probe()
+{
+  const Lock configuration_lock(*configuration);
+  std::map<const AttributesEntry *, std::string> asked;
+  for (const auto & entry : callbacks) {
+    asked.emplace(entry.second->policy, entry.second->name());
+  }
+  asked.emplace(&table.intern(timer_thread), "the timer thread");
+  asked.erase(&table.nothing());
+  for (const auto & [entry, subject] : asked) {
+    const Status tried = try_on(*entry, subject);
+    if (!tried.ok()) {
+      return tried;
+    }
+  }
+  return {};
+}
+
+// Under `configuration`. On a thread made for it.
+Status Engine::Impl::try_on(const AttributesEntry & entry, const std::string & subject)
+{
+  const AttributesEntry & nothing = table.nothing();
+  ThreadUrgency::Outcome outcome;
+  int error_without_cpus = 0;
+  Status entered;
+  const auto body = [&] {
+    ThreadUrgency trial(platform, *mutex, nothing);
+    if (entry.is_ext() && deadlines) {
+      entered = trial.enter(*deadlines);
+    }
+    if (!entered.ok()) {
+      return;
+    }
+    trial.begin();
+    const auto ask = [&](const AttributesEntry & cpus) {
+      {
+        const Lock lock(*mutex);
+        trial.decide({&entry, &cpus});
+      }
+      return trial.settle_itself();
+    };
+    outcome = ask(entry);
+    error_without_cpus = outcome.error == EINVAL ? ask(nothing).error : outcome.error;
+    trial.end();
+  };
+  std::unique_ptr<Thread> thread;
+  const Status started = platform.start_thread(ThreadOptions{}, body, {}, &thread);
+  if (!started.ok()) {
+    return started;
+  }
+  thread->join();
+  if (entered.ok() && outcome.refusal() == 0) {
+    return {};
+  }
+  Finding finding = platform.explain(subject, entry.complete, outcome.refusal());
+  if (!entered.ok()) {
+    finding = {
+      subject, "asked for " + to_string(entry.complete) + ": " + entered.message(), 0, kSlotFix};
+  }
+  if (options.attributes_mode == AttributesMode::kRequire) {
+    return Status::error(to_string(finding));
+  }
+  add_finding(finding);
+  if (outcome.error == 0 || outcome.error == ENOSPC) {
+    return {};  // the rest is in force, or it passes
+  }
+  const Lock lock(*mutex);
+  for (const auto & other : callbacks) {
+    CallbackNode & callback = *other.second;
+    if (callback.policy == &entry) {
+      ready.change(callback, [&] {
+        callback.policy = error_without_cpus == 0 ? &entry : &nothing;
+        callback.cpus = &nothing;
+      });
+    }
+  }
+  return {};
+}
+
+// Once the threads have asked for their slots: where attributes are required, every thread that may run an ext
+// callback must have one.
+Status Engine::Impl::check_slots() const
+{
+  if (options.attributes_mode != AttributesMode::kRequire) {
+    return {};
+  }
+  const Lock configuration_lock(*configuration);
+  const Lock lock(*mutex);  // no job has run yet
+  for (const auto & entry : callbacks) {
+    const CallbackNode & callback = *entry.second;
+    if (!callback.policy->is_ext()) {
+      continue;
+    }
+    for (const auto & worker : life.workers()) {
+      if (worker->lane == callback.queue->lane && !worker->has_slot && !worker->ended) {
+        return Status::error(
+          "callback '" + callback.name() + "' requires scheduling_policy ext, but thread '" +
+          worker->name + "' has no slot of the deadline scheduler. " + kSlotFix);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace rclrt_core
