@@ -36,6 +36,7 @@ ALLOWED = {
     "base_class.cpp": ("mutex", "Humble's: whose nodes and groups belong to the executor"),
     "configured_engine.cpp": ("(mutex_)", "of those that configure or begin to spin"),
     "configured_engine.hpp": (" mutex_;", "of those that configure or begin to spin"),
+    "configured_spin.cpp": ("(mutex_)", "of those that configure or begin to spin"),
     "engine_executor_impl.cpp": ("update_mutex_", "of those that configure or spin"),
     "engine_executor_impl.hpp": ("update_mutex_", "of those that configure or spin"),
     "ros_clock.cpp": ("get_clock_mutex", "rclcpp's: of whoever spins and looks at clocks"),

@@ -1,0 +1,264 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Around a spin: what the callbacks that are here ask of the machine.
+
+#include <algorithm>
+#include <utility>
+
+#include "rclrt_core/deadline_ring.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
+#include "rclrt_front_end/middleware_threads.hpp"
+
+namespace rclrt_front_end
+{
+
+using rclrt_config::Unmatched;
+using rclrt_core::Attributes;
+using rclrt_core::AttributesMode;
+using rclrt_core::Finding;
+using rclrt_core::SchedulingPolicy;
+using rclrt_core::Status;
+
+namespace
+{
+
+constexpr int kHighestPriority = 99;
+
+bool is_realtime(const Attributes & attributes)
+{
+  return attributes.policy == SchedulingPolicy::kFifo ||
+         attributes.policy == SchedulingPolicy::kRoundRobin ||
+         attributes.policy == SchedulingPolicy::kDeadline ||
+         attributes.policy == SchedulingPolicy::kExt;
+}
+
+}  // namespace
+
+// For what the callbacks that are here ask for: a scheduler of deadlines, and threads that outrank them.
+Status ConfiguredEngine::make_room()
+{
+  choose_deadline_scheduler();
+  share_deadlines();
+  return outrank_callbacks();
+}
+
+Status ConfiguredEngine::begin_spin(const Tell & tell)
+{
+  std::unique_lock<std::mutex> lock(mutex_);
+  const std::vector<Finding> notes = configuration_.notes();
+  const std::vector<Unmatched> unmatched = configuration_.unmatched();
+  lock.unlock();
+  for (const Finding & note : notes) {
+    tell(note);
+  }
+  for (const Unmatched & entry : unmatched) {
+    tell(entry.finding);
+  }
+  if (engine_->options().attributes_mode == AttributesMode::kRequire) {
+    for (const Unmatched & entry : unmatched) {
+      if (entry.node_is_here) {
+        return Status::error(to_string(entry.finding));
+      }
+    }
+  }
+  lock.lock();
+  outranked_ = {};
+  const Status status = make_room();
+  if (status.ok()) {
+    spinning_ = true;
+  } else {
+    MiddlewareThreads::instance().release(this);
+  }
+  return status;
+}
+
+void ConfiguredEngine::end_spin()
+{
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    spinning_ = false;
+  }
+  MiddlewareThreads::instance().release(this);
+}
+
+void ConfiguredEngine::choose_deadline_scheduler()
+{
+  const rclrt_core::EngineOptions & options = engine_->options();
+  const auto all = engine_->callbacks();
+  const auto ext = std::find_if(all.begin(), all.end(), [this](const auto & callback) {
+    return engine_->attributes(*callback).policy == SchedulingPolicy::kExt;
+  });
+  if (ext == all.end() || options.attributes_mode == AttributesMode::kOff) {
+    return;
+  }
+  if (options.policy != &rclrt_core::edf_policy()) {
+    report(
+      {"'" + (*ext)->name() + "'",
+       std::string(
+         "scheduling_policy ext orders threads by deadline, but the executor's policy for "
+         "jobs that wait is ") +
+         options.policy->name(),
+       0, "Set executor.policy to edf, or PreemptiveExecutorOptions::policy to edf_policy()"});
+  }
+  const auto present = engine_->deadline_scheduler();
+  // One that the user has brought stays. While it spins its threads have slots of the one there is.
+  if (!present || (present == chosen_ && !spinning_ && !present->in_force())) {
+    if (present) {
+      for (const Finding & finding : present->findings()) {
+        report(finding);
+      }
+    }
+    chosen_ = make_deadline_scheduler_(
+      deadline_backend_, engine_->platform(), [this](const Finding & finding) { report(finding); });
+    // It cannot fail: there is none yet, or it does not spin.
+    (void)engine_->set_deadline_scheduler(chosen_);
+  }
+  for (const auto & callback : all) {
+    const Attributes attributes = engine_->attributes(*callback);
+    const bool is_fixed = attributes.policy == SchedulingPolicy::kFifo ||
+                          attributes.policy == SchedulingPolicy::kRoundRobin;
+    const Attributes of_ext = os_attributes(engine_->attributes(**ext));
+    if (is_fixed && !more_urgent(attributes, of_ext)) {
+      report(
+        {"'" + callback->name() + "'",
+         "its priority " + std::to_string(attributes.priority) +
+           " is among those that stand for deadlines of ext callbacks (1 to " +
+           std::to_string(of_ext.priority) + "): they may preempt it",
+         0, "Give it a priority above them"});
+    }
+    // The bands count on every thread being free to go to any CPU.
+    const std::size_t cpus = attributes.cpu_affinity.cpus().size();
+    const bool has_bands = of_ext.policy == SchedulingPolicy::kFifo;
+    if (
+      has_bands && attributes.policy == SchedulingPolicy::kExt && cpus > 0 &&
+      cpus < static_cast<std::size_t>(engine_->platform().usable_cpus())) {
+      report(
+        {"'" + callback->name() + "'",
+         "its cpu_affinity " + attributes.cpu_affinity.to_string() +
+           " is narrower than that of the process: ext callbacks that share a CPU for it need not "
+           "preempt each other under the FIFO bands",
+         0, "Leave it out, or load the scheduler in the kernel, which heeds it"});
+    }
+  }
+}
+
+// Also executors that only order by deadline want to know those of other processes' messages.
+void ConfiguredEngine::share_deadlines()
+{
+  const auto all = engine_->callbacks();
+  const bool has_deadlines =
+    engine_->options().policy == &rclrt_core::edf_policy() ||
+    std::any_of(all.begin(), all.end(), [this](const auto & callback) {
+      return engine_->attributes(*callback).policy == SchedulingPolicy::kExt;
+    });
+  if (!has_deadlines) {
+    return;
+  }
+  // A test or a program without a middleware has no messages either.
+  if (!middleware_.rmw.empty() && !middleware_.numbers_publications) {
+    report(middleware_.no_numbers());
+    return;
+  }
+  const Status joined = rclrt_core::DeadlineRing::join();
+  if (!joined.ok()) {
+    report(
+      {"deadlines of messages", "stay within this process: " + joined.message(), 0,
+       "Callbacks of other processes go by their own deadlines until this is mended"});
+  }
+}
+
+// As the OS sees it: an ext callback's thread may have a priority.
+Attributes ConfiguredEngine::os_attributes(const Attributes & attributes) const
+{
+  const auto deadlines = engine_->deadline_scheduler();
+  if (attributes.policy != SchedulingPolicy::kExt || !deadlines) {
+    return attributes;
+  }
+  Attributes threads = deadlines->above();
+  if (--threads.priority == 0) {
+    return attributes;  // below every priority
+  }
+  return threads;
+}
+
+std::string ConfiguredEngine::deadline_scheduler() const
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto deadlines = engine_->deadline_scheduler();
+  if (!deadlines) {
+    return "";
+  }
+  return std::string(deadlines->name()) + (deadlines->in_force() ? "" : " (not in force any more)");
+}
+
+Status ConfiguredEngine::outrank_callbacks()
+{
+  Attributes most_urgent;
+  std::string whose;
+  for (const auto & callback : engine_->callbacks()) {
+    const Attributes attributes = os_attributes(engine_->attributes(*callback));
+    if (is_realtime(attributes) && (whose.empty() || more_urgent(attributes, most_urgent))) {
+      most_urgent = attributes;
+      whose = callback->name();
+    }
+  }
+  const rclrt_core::EngineOptions & options = engine_->options();
+  const bool known = spinning_ && most_urgent == outranked_;
+  outranked_ = most_urgent;
+  if (
+    known || options.attributes_mode == AttributesMode::kOff ||
+    (whose.empty() && !middleware_threads_.attributes)) {
+    return {};
+  }
+  Attributes above;
+  above.policy = SchedulingPolicy::kFifo;
+  above.priority = most_urgent.policy == SchedulingPolicy::kDeadline
+                     ? kHighestPriority
+                     : std::min(most_urgent.priority + 1, kHighestPriority);
+  if (!whose.empty() && options.timer_thread.policy == SchedulingPolicy::kUnchanged) {
+    above.cpu_affinity = timer_thread_cpus_;
+    const Status status = engine_->set_timer_thread(above);
+    if (!status.ok()) {
+      return status;
+    }
+    above.cpu_affinity = rclrt_core::CpuSet();
+  }
+  if (middleware_threads_.mode != AttributesMode::kOff) {
+    MiddlewareThreads::instance().require(
+      this, middleware_threads_.attributes.value_or(above),
+      [this](const Finding & finding) { report(finding); });
+  }
+  return whose.empty() ? Status() : check_outranked(most_urgent, whose);
+}
+
+Status ConfiguredEngine::check_outranked(const Attributes & most_urgent, const std::string & whose)
+{
+  const MiddlewareThreads & threads = MiddlewareThreads::instance();
+  const std::string who =
+    "'" + whose + "' (" + to_string(most_urgent.policy) +
+    (most_urgent.priority > 0 ? " " + std::to_string(most_urgent.priority) : "") + ")";
+  std::string outranked;
+  for (const auto & name : threads.outranked_by(most_urgent)) {
+    outranked += (outranked.empty() ? "" : ", ") + name;
+  }
+  Finding finding;
+  if (!outranked.empty()) {
+    finding.subject = "middleware threads " + outranked;
+    finding.what =
+      "are not more urgent than " + who + ", which will preempt them while they hold its locks";
+    finding.fix =
+      "Leave the option middleware_threads at its default, leave priority 99 unused, and see that "
+      "the "
+      "process may use real-time priorities";
+  } else if (threads.names().empty() && middleware_threads_.mode != AttributesMode::kOff) {
+    finding = middleware_.no_thread_found(who);
+  } else {
+    return {};
+  }
+  report(finding);
+  return middleware_threads_.mode == AttributesMode::kRequire ? Status::error(to_string(finding))
+                                                              : Status();
+}
+
+}  // namespace rclrt_front_end
