@@ -11,8 +11,8 @@
 #include <string>
 #include <system_error>
 
-#include "rclrt_front_end/middleware.hpp"
 #include "rclrt_core/linux_platform.hpp"
+#include "rclrt_front_end/middleware.hpp"
 #include "rmw/rmw.h"
 #include "variants.hpp"
 
@@ -23,7 +23,8 @@ namespace
 
 bool is_middleware(const std::string & name)
 {
-  static const auto middleware = rclrt_front_end::Middleware::of(rmw_get_implementation_identifier());
+  static const auto middleware =
+    rclrt_front_end::Middleware::of(rmw_get_implementation_identifier());
   return middleware.owns_thread(name);
 }
 

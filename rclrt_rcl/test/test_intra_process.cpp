@@ -201,7 +201,8 @@ TEST_F(IntraProcess, who_ignores_local_publications_gets_them_by_pointer_only)
   PublisherOptions no_pointers;
   no_pointers.use_intra_process = false;
   auto through_middleware = node->create_publisher<Log>("t", 10, no_pointers);
-  const std::size_t counted = rclrt_front_end::middleware_in_use().counts_readers_that_ignore ? 2 : 1;
+  const std::size_t counted =
+    rclrt_front_end::middleware_in_use().counts_readers_that_ignore ? 2 : 1;
   ASSERT_TRUE(wait_for([&] { return through_middleware->subscription_count() == counted; }));
   through_middleware->publish(*message(1));
   ASSERT_TRUE(wait_for([&] {

@@ -44,7 +44,9 @@ std::vector<Attributes> middleware_attributes()
   std::vector<Attributes> all;
   for (const auto & [id, name] : platform.threads()) {
     Attributes attributes;
-    if (rclrt_front_end::middleware_in_use().owns_thread(name) && platform.read_back(id, &attributes) == 0) {
+    if (
+      rclrt_front_end::middleware_in_use().owns_thread(name) &&
+      platform.read_back(id, &attributes) == 0) {
       all.push_back(attributes);
     }
   }

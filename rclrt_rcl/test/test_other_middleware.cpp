@@ -13,8 +13,8 @@
 
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
-#include "rclrt_front_end/middleware.hpp"
 #include "rclrt_core/linux_platform.hpp"
+#include "rclrt_front_end/middleware.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "stub_rmw.hpp"
 
@@ -121,7 +121,8 @@ TEST_P(OtherMiddleware, a_remote_gets_what_a_local_subscription_that_ignores_get
     there.node->create_subscription<Log>("t", 10, [&](const Log & m) { far.push_back(m.line); });
   auto publisher = here.node->create_publisher<Log>("t", 10);
   ASSERT_TRUE(wait_for([&] { return remote->publisher_count() == 1; }));
-  const std::size_t counted = rclrt_front_end::middleware_in_use().counts_readers_that_ignore ? 2 : 1;
+  const std::size_t counted =
+    rclrt_front_end::middleware_in_use().counts_readers_that_ignore ? 2 : 1;
   ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == counted; }));
   for (uint32_t line = 1; line <= 5; ++line) {
     Log message;
@@ -161,7 +162,8 @@ TEST_P(OtherMiddleware, threads_that_are_known_are_raised_and_a_finding_says_so_
 TEST_P(OtherMiddleware, that_does_not_number_messages_is_said_to_keep_deadlines_within_the_process)
 {
   Process process("node", &rclrt_core::edf_policy());
-  const std::string text = "do not reach other processes: messages of " + rclrt_front_end::middleware_in_use().rmw;
+  const std::string text =
+    "do not reach other processes: messages of " + rclrt_front_end::middleware_in_use().rmw;
   std::atomic<bool> ran{false};  // not before the executor has said what it found
   auto timer = process.node->create_wall_timer(1ms, [&ran] { ran = true; });
   {

@@ -16,7 +16,7 @@ BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
 BUILT = {
     "scx": BUILD / "rclrt_scx" / "scx",
     "scx_guest": BUILD / "rclrt_scx" / "scx_guest",
-    "executor_guest": BUILD / "rclrt_rcl" / "executor_guest",
+    "executor_guest": BUILD / "rclrt_front_end" / "executor_guest",
 }
 PROGRAMS = [program for program in BUILT.values() if program.exists()]
 FETCHED = Path(os.environ["RCLRT_SCX_FETCHED"])

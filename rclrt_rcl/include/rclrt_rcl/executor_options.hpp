@@ -8,8 +8,8 @@
 #include <functional>
 #include <memory>
 
-#include "rclrt_front_end/common_options.hpp"
 #include "rclrt_core/attributes.hpp"
+#include "rclrt_front_end/common_options.hpp"
 #include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/scheduling.hpp"

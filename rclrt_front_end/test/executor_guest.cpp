@@ -20,18 +20,18 @@
 #include <thread>
 #include <vector>
 
-#include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_config/deadline_backend.hpp"
 #include "rclrt_core/linux_platform.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 
 namespace
 {
 
-using rclrt_front_end::ConfiguredEngine;
 using rclrt_core::Callback;
 using rclrt_core::Finding;
 using rclrt_core::SchedulingPolicy;
 using rclrt_core::Status;
+using rclrt_front_end::ConfiguredEngine;
 using std::chrono::milliseconds;
 
 constexpr char kFile[] = "/tmp/executor.yaml";
