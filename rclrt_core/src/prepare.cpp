@@ -78,8 +78,9 @@ Status Engine::Impl::probe()
 Status Engine::Impl::try_on(const AttributesEntry & entry, const std::string & subject)
 {
   const AttributesEntry & nothing = table.nothing();
-  ThreadUrgency::Outcome outcome;
+  int error = 0;
   int error_without_cpus = 0;
+  bool left_out = false;
   Status entered;
   const auto body = [&] {
     ThreadUrgency trial(platform, *mutex, nothing);
@@ -95,10 +96,11 @@ Status Engine::Impl::try_on(const AttributesEntry & entry, const std::string & s
         const Lock lock(*mutex);
         trial.decide({&entry, &cpus});
       }
-      return trial.settle_itself();
+      return trial.settle_itself().error;
     };
-    outcome = ask(entry);
-    error_without_cpus = outcome.error == EINVAL ? ask(nothing).error : outcome.error;
+    error = ask(entry);
+    left_out = trial.take_left_out();
+    error_without_cpus = error == EINVAL ? ask(nothing) : error;
     trial.end();
   };
   std::unique_ptr<Thread> thread;
@@ -107,10 +109,10 @@ Status Engine::Impl::try_on(const AttributesEntry & entry, const std::string & s
     return started;
   }
   thread->join();
-  if (entered.ok() && outcome.refusal() == 0) {
+  if (entered.ok() && error == 0 && !left_out) {
     return {};
   }
-  Finding finding = platform.explain(subject, entry.complete, outcome.refusal());
+  Finding finding = platform.explain(subject, entry.complete, left_out ? kCpusLeftOut : error);
   if (!entered.ok()) {
     finding = {
       subject, "asked for " + to_string(entry.complete) + ": " + entered.message(), 0, kSlotFix};
@@ -119,7 +121,7 @@ Status Engine::Impl::try_on(const AttributesEntry & entry, const std::string & s
     return Status::error(to_string(finding));
   }
   add_finding(finding);
-  if (outcome.error == 0 || outcome.error == ENOSPC) {
+  if (error == 0 || error == ENOSPC) {
     return {};  // the rest is in force, or it passes
   }
   const Lock lock(*mutex);

@@ -81,9 +81,12 @@ void Engine::Impl::begin(Worker & worker, const AttributesEntry & first)
     }
   }
   worker.urgency.begin();
-  const int refusal = worker.urgency.settle_itself().refusal();
-  if (refusal != 0) {
-    add_finding(platform.explain("thread '" + worker.name + "'", first.complete, refusal));
+  int error = worker.urgency.settle_itself().error;
+  if (worker.urgency.take_left_out()) {
+    error = kCpusLeftOut;
+  }
+  if (error != 0) {
+    add_finding(platform.explain("thread '" + worker.name + "'", first.complete, error));
   }
 }
 

@@ -41,11 +41,16 @@ ThreadUrgency::Outcome ThreadUrgency::settle_itself() noexcept
     Attributes affinity;
     affinity.cpu_affinity = afterwards.move_to;
     // `thread_` is written by this thread only.
-    const int error = platform_.apply(thread_, affinity);
-    outcome.left_out |= error == kCpusLeftOut;
-    outcome.error = error == kCpusLeftOut ? 0 : error;
+    outcome.error = keep_left_out(platform_.apply(thread_, affinity));
   }
   return outcome;
+}
+
+// After a change of CPUs.
+int ThreadUrgency::keep_left_out(int error) noexcept
+{
+  left_out_.store(error == kCpusLeftOut, std::memory_order_relaxed);
+  return error == kCpusLeftOut ? 0 : error;
 }
 
 ThreadUrgency::Outcome ThreadUrgency::settle(Afterwards * afterwards) noexcept
@@ -65,11 +70,10 @@ ThreadUrgency::Outcome ThreadUrgency::settle(Afterwards * afterwards) noexcept
     return outcome;
   }
   const Demand before = in_force_;
-  outcome.error = settle_to(outcome.wanted, &outcome.left_out, afterwards);
+  outcome.error = settle_to(outcome.wanted, afterwards);
   if (outcome.error != 0) {
     if (!is_known_) {
-      bool left_out = false;
-      settle_to(before, &left_out, nullptr);  // what it had was granted before
+      settle_to(before, nullptr);  // what it had was granted before
     }
     const std::lock_guard<Mutex> engine_lock(engine_mutex_);
     if (number_.load(std::memory_order_relaxed) == number) {
@@ -83,7 +87,7 @@ ThreadUrgency::Outcome ThreadUrgency::settle(Afterwards * afterwards) noexcept
 }
 
 // Under `mutex_`. Asks the OS for what differs from what is in force.
-int ThreadUrgency::settle_to(const Demand & to, bool * left_out, Afterwards * afterwards) noexcept
+int ThreadUrgency::settle_to(const Demand & to, Afterwards * afterwards) noexcept
 {
   if (is_known_ && to == in_force_) {
     return 0;
@@ -113,8 +117,10 @@ int ThreadUrgency::settle_to(const Demand & to, bool * left_out, Afterwards * af
   } else {
     error = apply(asked, to.deadline);
   }
-  *left_out = error == kCpusLeftOut;
-  is_known_ = error == 0 || *left_out;
+  if (moves) {
+    error = keep_left_out(error);
+  }
+  is_known_ = error == 0;
   if (!is_known_) {
     return error;
   }

@@ -65,11 +65,7 @@ public:
   struct Outcome
   {
     int error = 0;  ///< errno; ENOTSUP: nobody orders deadlines; ENOSPC: no room for this job
-    bool left_out = false;  ///< all is in force but CPUs that may not be used
-    Demand wanted;          ///< what was decided
-
-    /// What is to be told: an errno, kCpusLeftOut, or 0.
-    int refusal() const noexcept { return error == 0 && left_out ? kCpusLeftOut : error; }
+    Demand wanted;  ///< what was decided
   };
   /// Make the decision stand. If the OS refuses, the thread keeps what it had, and that is the decision then.
   Outcome settle() noexcept { return settle(nullptr); }
@@ -78,6 +74,11 @@ public:
 
   /// The same, but it holds no lock while it moves to other CPUs, which may take long.
   Outcome settle_itself() noexcept;
+  /// Whether all is in force but CPUs that may not be used, whoever has settled it. Tells it once.
+  bool take_left_out() noexcept
+  {
+    return left_out_.load(std::memory_order_relaxed) && left_out_.exchange(false);
+  }
   /// From now on others may change it.
   void begin() noexcept;
   /// From here on nobody does.
@@ -100,7 +101,8 @@ private:
   };
 
   Outcome settle(Afterwards * afterwards) noexcept;
-  int settle_to(const Demand & to, bool * left_out, Afterwards * afterwards) noexcept;
+  int settle_to(const Demand & to, Afterwards * afterwards) noexcept;
+  int keep_left_out(int error) noexcept;
   int apply(const Attributes & attributes, TimePoint deadline) noexcept;
 
   Platform & platform_;
@@ -111,7 +113,7 @@ private:
   Demand decided_;
   std::atomic<uint32_t> number_{0};  ///< of the decision; written under the engine's lock
 
-  // Under `mutex_`, but `settled_`, which is only written under it.
+  // Under `mutex_`, but the atomics, which are only written under it or by the thread.
   const std::unique_ptr<Mutex> mutex_;
   ThreadId thread_ = 0;   ///< 0: not begun or ended
   Demand in_force_;       ///< apart from the loan
@@ -124,6 +126,8 @@ private:
   bool has_loan_ = false;
   Loan loan_;
   std::atomic<uint32_t> settled_{0};
+  /// Not told yet. Relaxed: a flag, read by the thread after it has seen `settled_`.
+  std::atomic<bool> left_out_{false};
 };
 
 }  // namespace rclrt_core

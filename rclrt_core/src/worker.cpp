@@ -75,10 +75,10 @@ void Engine::Impl::settle(Worker & worker) noexcept
   bool is_refused = !worker.urgency.is_settled();
   while (is_refused) {
     const ThreadUrgency::Outcome outcome = worker.urgency.settle_itself();
-    if (outcome.left_out) {
-      tell_refusal(worker, worker.job_demand, kCpusLeftOut);  // the rest is in force
-    }
     is_refused = outcome.error != 0 && decide_less(worker, outcome);
+  }
+  if (worker.urgency.take_left_out()) {
+    tell_refusal(worker, worker.job_demand, kCpusLeftOut);  // the rest is in force
   }
 }
 
@@ -90,15 +90,18 @@ void Engine::Impl::tell_refusal(const Worker & worker, const Demand & asked, int
 }
 
 // What is refused is not asked for again, unless somebody has asked for something else meanwhile. Nothing is left
-// of it, and nothing of the previous job. Returns whether that is less than what was refused.
+// of it, and nothing of the previous job. Returns false if there is nothing less.
 bool Engine::Impl::decide_less(Worker & worker, const ThreadUrgency::Outcome & refused) noexcept
 {
   const AttributesEntry & nothing = table.nothing();
   const Demand asked = worker.job_demand;
   bool is_told = false;
+  bool is_less = true;
   {
     const Lock lock(*mutex);
-    if (refused.wanted == asked) {  // else the loan may be what was refused
+    if (refused.wanted != asked) {  // the loan may be what was refused
+      worker.urgency.decide(asked);
+    } else {
       const bool is_for_cpus = refused.error == EINVAL && asked.policy != &nothing &&
                                !asked.cpus->asked.cpu_affinity.empty();
       worker.job_demand =
@@ -112,13 +115,14 @@ bool Engine::Impl::decide_less(Worker & worker, const ThreadUrgency::Outcome & r
           callback.cpus = worker.job_demand.cpus;
         });
       }
+      is_less = worker.job_demand != asked;
+      worker.urgency.decide(is_less ? Dispatch::needs(worker) : asked);
     }
-    worker.urgency.decide(worker.job_demand);
   }
   if (is_told) {
     tell_refusal(worker, asked, refused.error);
   }
-  return worker.job_demand != refused.wanted;
+  return is_less;
 }
 
 void Engine::Impl::handle_exception(const Callback & callback) noexcept

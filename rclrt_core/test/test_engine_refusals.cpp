@@ -1,0 +1,203 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the operating system refuses while the engine spins, in whole or in part.
+
+#include <algorithm>
+#include <cerrno>
+
+#include "engine_on_sim.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+/// A machine whose CPU 1 may go offline: as on Linux, it is left out of what is asked for.
+class CpuGoesOffline : public SimPlatform
+{
+public:
+  using SimPlatform::SimPlatform;
+  int apply(ThreadId thread, const Attributes & attributes) noexcept override
+  {
+    if (!is_offline || !attributes.cpu_affinity.contains(1)) {
+      return SimPlatform::apply(thread, attributes);
+    }
+    ++asked_for_the_cpu;
+    Attributes possible = attributes;
+    possible.cpu_affinity = CpuSet({0});
+    const int error = SimPlatform::apply(thread, possible);
+    return error != 0 ? error : kCpusLeftOut;
+  }
+  bool is_offline = false;
+  int asked_for_the_cpu = 0;
+};
+
+/// "before" runs at 1 ms with fifo 20 on CPU 0; at 2 ms CPU 1 goes offline; at 3, 4 and 5 ms "job" is to run with
+/// fifo 10 on `cpus`, which does it with `seen`.
+struct Offline
+{
+  explicit Offline(EngineOptions options) : sim(2), engine(sim, std::move(options)) {}
+
+  void run(const std::vector<int> & cpus)
+  {
+    add("before", fifo(20), {0}, [] {});
+    add("job", fifo(10), cpus, [this] {
+      Attributes in_force;
+      EXPECT_EQ(sim.read_back(sim.current_thread(), &in_force), 0);
+      seen.push_back(in_force);
+    });
+    const Status status = sim.run([&] {
+      std::unique_ptr<Thread> spinner;
+      const auto body = [&] { EXPECT_TRUE(engine.spin().ok()); };
+      ASSERT_TRUE(sim.start_thread({"spinner", 0, {}}, body, {}, &spinner).ok());
+      sim.sleep_until(at_ms(1));
+      engine.notify(*callbacks[0]);
+      sim.sleep_until(at_ms(2));
+      sim.is_offline = true;
+      for (int i = 3; i < 6; ++i) {
+        sim.sleep_until(at_ms(i));
+        engine.notify(*callbacks[1]);
+      }
+      sim.sleep_until(at_ms(10));
+      asked_for_the_cpu = sim.asked_for_the_cpu;
+      engine.stop();
+      spinner->join();
+    });
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+
+  void add(
+    const std::string & name, Attributes attributes, const std::vector<int> & cpus,
+    std::function<void()> run)
+  {
+    std::shared_ptr<Group> group;
+    GroupOptions group_options;
+    group_options.name = "group of " + name;
+    ASSERT_TRUE(engine.add_group(group_options, &group).ok());
+    CallbackOptions options;
+    options.name = name;
+    options.attributes = std::move(attributes);
+    options.attributes.cpu_affinity = CpuSet(cpus);
+    options.run = [run = std::move(run)](const Job &) {
+      run();
+      return true;
+    };
+    callbacks.emplace_back();
+    ASSERT_TRUE(engine.add_callback(std::move(options), group, &callbacks.back()).ok());
+  }
+
+  std::vector<Finding> found() const
+  {
+    std::vector<Finding> found = engine.findings();
+    const auto is_other = [](const Finding & finding) { return finding.error_number == 0; };
+    found.erase(std::remove_if(found.begin(), found.end(), is_other), found.end());
+    return found;
+  }
+
+  CpuGoesOffline sim;
+  Engine engine;
+  std::vector<std::shared_ptr<Callback>> callbacks;
+  std::vector<Attributes> seen;
+  int asked_for_the_cpu = 0;
+};
+
+TEST(CpusLeftOut, while_it_spins_leave_the_priority_and_are_told_once)
+{
+  for (const ExecutionModel model :
+       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    for (const std::vector<int> & cpus : {std::vector<int>{1}, std::vector<int>{0, 1}}) {
+      EngineOptions options;
+      options.model = model;
+      options.max_threads = 1;  // the waker moves it, and it itself if it runs
+      Offline scene(options);
+      scene.run(cpus);
+      SCOPED_TRACE(std::string(to_string(model)) + ", CPUs " + CpuSet(cpus).to_string());
+      ASSERT_EQ(scene.seen.size(), 3u);
+      for (const Attributes & seen : scene.seen) {
+        EXPECT_EQ(seen.priority, 10);
+        EXPECT_EQ(seen.policy, SchedulingPolicy::kFifo);
+      }
+      if (model == ExecutionModel::kIsolated) {
+        continue;  // "job" has had its thread and its CPUs since before; nobody asks again
+      }
+      EXPECT_EQ(scene.seen.front().cpu_affinity, CpuSet({0}));
+      EXPECT_EQ(scene.asked_for_the_cpu, 1) << "what is in force is not asked for again";
+      const std::vector<Finding> found = scene.found();
+      ASSERT_EQ(found.size(), 1u);
+      EXPECT_EQ(found[0].subject, "job");
+      EXPECT_EQ(found[0].error_number, kCpusLeftOut);
+      EXPECT_NE(found[0].what.find(CpuSet(cpus).to_string()), std::string::npos) << found[0].what;
+    }
+  }
+}
+
+TEST(CpusLeftOut, of_a_job_are_not_told_of_the_next_one_that_the_thread_runs)
+{
+  EngineOptions options;
+  options.max_threads = 1;
+  Offline scene(options);
+  scene.sim.is_offline = true;
+  scene.run({0});
+  EXPECT_TRUE(scene.found().empty());
+}
+
+// "high" is released while the thread asks the OS for what "refused" asks for.
+TEST(Refusal, of_a_job_is_told_and_remembered_although_another_lends_it_urgency)
+{
+  EngineOnSim engine;
+  engine.sim.set_locks({true, true});
+  std::vector<int> priorities;
+  CallbackOptions refused = engine.callback_options("refused", {});
+  refused.attributes = fifo(40);
+  refused.attributes.policy = SchedulingPolicy::kRoundRobin;
+  refused.run = [&](const Job &) {
+    Attributes in_force;
+    EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &in_force), 0);
+    priorities.push_back(in_force.priority);
+    return true;
+  };
+  engine.add(std::move(refused), "group");
+  CallbackOptions high = engine.callback_options("high", milliseconds(1));
+  high.attributes = fifo(50);
+  engine.add(std::move(high), "group");
+  bool is_armed = false;
+  std::unique_ptr<Thread> notifier;
+  engine.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
+    if (is_armed && point == SimPlatform::Point::kApply && thread.rfind("rclrt worker", 0) == 0) {
+      is_armed = false;
+      const auto body = [&] { engine.engine.notify(*engine.callbacks.at("high")); };
+      engine.start("notifier", fifo(98), body, &notifier);
+    }
+  });
+  SimPlatform::Counts warm;
+  SimPlatform::Counts after;
+  engine.run(50, {}, [&] {
+    engine.sim.sleep_until(at_ms(1));
+    engine.sim.refuse({SchedulingPolicy::kRoundRobin});
+    is_armed = true;
+    engine.engine.notify(*engine.callbacks.at("refused"));
+    engine.sim.sleep_until(at_ms(5));
+    engine.engine.notify(*engine.callbacks.at("refused"));
+    engine.sim.sleep_until(at_ms(10));
+    warm = engine.sim.counts();
+    engine.engine.notify(*engine.callbacks.at("refused"));
+    engine.sim.sleep_until(at_ms(15));
+    after = engine.sim.counts();
+    notifier->join();
+  });
+  EXPECT_FALSE(is_armed);
+  EXPECT_EQ(priorities, (std::vector<int>{50, 0, 0})) << "what waits lends all the same";
+  EXPECT_EQ(after.apply, warm.apply) << "what was refused is not asked for again";
+  const std::vector<Finding> findings = engine.engine.findings();
+  EXPECT_EQ(
+    std::count_if(
+      findings.begin(), findings.end(),
+      [](const Finding & finding) {
+        return finding.subject == "refused" && finding.error_number == EPERM;
+      }),
+    1);
+}
+
+}  // namespace
+}  // namespace rclrt_core
