@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "rclrt_core/sim_platform.hpp"
@@ -41,6 +43,36 @@ TEST(ConfiguredEngine, knows_the_names_of_callbacks_that_are_gone_but_not_for_ev
   EXPECT_EQ(names.size(), 1024U);
   EXPECT_EQ(names.count(first), 0U);
   EXPECT_EQ(names.at(last), "callback 1099");
+}
+
+TEST(ConfiguredEngine, keeps_the_latest_release_of_a_timer_and_all_of_others_unless_told_otherwise)
+{
+  using rclrt_core::CallbackStatistics;
+  using rclrt_core::OverrunRule;
+  const auto after_three_releases = [](bool is_timer, std::optional<OverrunRule> rule) {
+    rclrt_core::SimPlatform sim;
+    std::unique_ptr<ConfiguredEngine> engine;
+    EXPECT_TRUE(ConfiguredEngine::make(sim, {}, &engine).ok());
+    std::shared_ptr<rclrt_core::Group> group;
+    EXPECT_TRUE(engine->add_group({}, "", &group).ok());
+    rclrt_core::CallbackOptions options;
+    options.name = "/a/waitable/b";
+    options.run = [](const rclrt_core::Job &) { return true; };
+    options.depth = 10;
+    options.overrun_rule = rule;
+    std::shared_ptr<rclrt_core::Callback> callback;
+    rclrt_core::TimerOptions timer;
+    timer.period = std::chrono::seconds(1000);
+    EXPECT_TRUE((is_timer ? engine->add_timer(options, timer, group, &callback)
+                          : engine->add_callback(options, group, &callback))
+                  .ok());
+    engine->engine().notify(*callback, 3);
+    return engine->engine().statistics(*callback).skipped;
+  };
+  EXPECT_EQ(after_three_releases(true, {}), 2U);
+  EXPECT_EQ(after_three_releases(true, OverrunRule::kQueueAll), 0U);
+  EXPECT_EQ(after_three_releases(false, {}), 0U);
+  EXPECT_EQ(after_three_releases(false, OverrunRule::kKeepLatest), 2U);
 }
 
 /// As with a middleware whose threads are not known by name.

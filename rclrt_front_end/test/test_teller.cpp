@@ -119,5 +119,45 @@ TEST_F(TellerTest, without_a_thread_says_what_is_new_when_it_is_asked)
   EXPECT_THAT(lines(), ElementsAre("a: happened", "b: happened"));
 }
 
+TEST_F(TellerTest, updates_when_that_is_requested_until_an_update_fails)
+{
+  std::atomic<int> updates{0};
+  Teller::Work work;
+  work.update = [&] { return ++updates < 3; };
+  Teller::Watch watch(teller_, *engine_, std::move(work));
+  ASSERT_TRUE(watch.status().ok());
+  for (int i = 1; i <= 3; ++i) {
+    teller_.request(Teller::kUpdate);
+    for (int j = 0; j < 20000 && updates < i; ++j) {
+      std::this_thread::sleep_for(1ms);
+    }
+    ASSERT_EQ(updates, i);
+  }
+  // The thread has ended: what is requested now stays so.
+  watch.end();
+  teller_.request(Teller::kUpdate);
+  EXPECT_TRUE(teller_.is_requested(Teller::kUpdate));
+  EXPECT_EQ(updates, 3);
+}
+
+TEST_F(TellerTest, looks_again_when_it_was_told_to)
+{
+  std::atomic<int> looks{0};
+  Teller::Work work;
+  work.look = [&] { return ++looks < 3 ? platform_.now() : rclrt_core::kNever; };
+  {
+    const Teller::Watch watch(teller_, *engine_, std::move(work));
+    for (int i = 0; i < 20000 && looks < 3; ++i) {
+      std::this_thread::sleep_for(1ms);
+    }
+    EXPECT_GE(looks, 3);
+    teller_.request();
+    for (int i = 0; i < 20000 && looks < 4; ++i) {
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+  EXPECT_GE(looks, 4) << "before each sleep";
+}
+
 }  // namespace
 }  // namespace rclrt_front_end
