@@ -200,11 +200,19 @@ int ThreadUrgency::lend(const Loan & loan) noexcept
 
 void ThreadUrgency::give_back() noexcept
 {
-  const std::lock_guard<Mutex> lock(*mutex_);
-  if (std::exchange(has_loan_, false)) {
-    Attributes own = in_force_.policy->complete;
-    own.cpu_affinity = CpuSet();
-    change(own, in_force_.deadline);  // it was granted before
+  bool is_later = false;
+  {
+    const std::lock_guard<Mutex> lock(*mutex_);
+    if (std::exchange(has_loan_, false)) {
+      const bool was_a_deadline = in_deadline_class_;
+      Attributes own = in_force_.policy->complete;
+      own.cpu_affinity = CpuSet();
+      change(own, in_force_.deadline);  // it was granted before
+      is_later = was_a_deadline && in_deadline_class_;
+    }
+  }
+  if (is_later) {
+    give_way();  // to what has been released, which is earlier
   }
 }
 
