@@ -105,7 +105,8 @@ int ThreadUrgency::put(const Demand & to, bool by_itself, Outcome * outcome) noe
   }
   outcome->left_out = error == kCpusLeftOut;
   error = outcome->left_out ? 0 : error;
-  is_known_ = error == 0;
+  // Of CPUs that are left out the thread itself hears when it asks once more.
+  is_known_ = error == 0 && (by_itself || !outcome->left_out);
   if (error == 0) {
     in_force_ = to;
     has_loan_ = false;  // what is decided now outranks it
