@@ -208,11 +208,19 @@ void ThreadUrgency::lend(const Loan & loan) noexcept
 
 void ThreadUrgency::give_back() noexcept
 {
-  const std::lock_guard<Mutex> lock(*mutex_);
-  if (std::exchange(has_loan_, false)) {
-    Attributes own = in_force_.policy->complete;
-    own.cpu_affinity = CpuSet();
-    apply(own, in_force_.deadline);  // it was granted before
+  bool is_later = false;
+  {
+    const std::lock_guard<Mutex> lock(*mutex_);
+    if (std::exchange(has_loan_, false)) {
+      const bool had_deadline = in_deadline_class_;
+      Attributes own = in_force_.policy->complete;
+      own.cpu_affinity = CpuSet();
+      apply(own, in_force_.deadline);  // it was granted before
+      is_later = had_deadline && in_deadline_class_;
+    }
+  }
+  if (is_later) {
+    deadlines_->give_way();  // to what has been released, which is earlier
   }
 }
 

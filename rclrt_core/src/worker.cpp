@@ -84,6 +84,9 @@ void Engine::Impl::settle(Worker & worker) noexcept
 
 void Engine::Impl::tell_refusal(const Worker & worker, const Demand & asked, int error)
 {
+  if (error == kCpusLeftOut && asked.cpus->asked.cpu_affinity.empty()) {
+    return;  // it is given all that there are, and asked for no more
+  }
   Attributes refused = asked.policy->asked;
   refused.cpu_affinity = asked.cpus->asked.cpu_affinity;
   add_finding(platform.explain(worker.callback->name(), refused, error));

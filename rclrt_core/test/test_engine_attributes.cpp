@@ -85,8 +85,15 @@ public:
   }
   int apply(ThreadId thread, const Attributes & attributes) noexcept override
   {
+    const bool is_away = attributes.cpu_affinity == CpuSet({1});
+    if (leaves_out && (is_away || attributes.cpu_affinity == CpuSet({0, 1}))) {
+      Attributes others = attributes;
+      others.cpu_affinity = CpuSet({0});
+      const int error = SimPlatform::apply(thread, others);
+      return error != 0 ? error : kCpusLeftOut;
+    }
     if (thread == current_thread() && !attributes.cpu_affinity.empty()) {
-      if (refuses_moves && attributes.cpu_affinity == CpuSet({1})) {
+      if (refuses_moves && is_away) {
         return EINVAL;
       }
       ++moves;
@@ -95,6 +102,7 @@ public:
     return SimPlatform::apply(thread, attributes);
   }
   bool refuses_moves = false;
+  bool leaves_out = false;  // CPU 1, whoever asks for whom
   int moves = 0;
   int moves_with_a_mutex = 0;
 
@@ -117,7 +125,8 @@ private:
   };
 };
 
-/// A pool of one thread with a callback for each of two CPUs. The second one comes while the first runs.
+/// A pool of one thread with a callback for each of two CPUs. The second one comes while the first runs, or
+/// `late`, when the thread sleeps.
 struct TwoCpus
 {
   TwoCpus() : sim(2), engine(sim, one_thread()) {}
@@ -141,7 +150,7 @@ struct TwoCpus
       CallbackOptions options;
       options.name = "on " + std::to_string(cpu);
       options.attributes = fifo(10);
-      options.attributes.cpu_affinity = CpuSet({cpu});
+      options.attributes.cpu_affinity = cpu == 0 && leaves_out ? CpuSet() : CpuSet({cpu});
       options.run = [this](const Job &) {
         ran_on.push_back(sim.current_cpu());
         Attributes in_force;
@@ -164,8 +173,16 @@ struct TwoCpus
       engine.notify(*callbacks[0]);
       sim.sleep_until(at_ms(2));
       sim.refuses_moves = refuses;
+      sim.leaves_out = leaves_out;
+      if (late) {
+        sim.sleep_until(at_ms(5));
+      }
       engine.notify(*callbacks[1]);
       sim.sleep_until(at_ms(10));
+      if (leaves_out) {
+        engine.notify(*callbacks[0]);
+        sim.sleep_until(at_ms(15));
+      }
       engine.stop();
       spinner->join();
     });
@@ -175,6 +192,8 @@ struct TwoCpus
   MovesWatched sim;
   Engine engine;
   bool refuses = false;
+  bool leaves_out = false;
+  bool late = false;
   std::vector<int> ran_on;
   std::vector<SchedulingPolicy> ran_with;
 };
@@ -200,6 +219,25 @@ TEST(Refusal, of_cpus_leaves_the_priority_and_is_told)
   EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding & finding) {
     return finding.subject == "on 1" && finding.error_number == EINVAL;
   }));
+}
+
+// Told by the thread itself, though the one that wakes it may have asked for it. "on 0" has no CPUs of its own
+// here, so all that are there are what it asked for.
+TEST(Refusal, of_a_cpu_that_has_gone_leaves_the_priority_and_is_told_of_who_asked_for_it)
+{
+  for (const bool late : {false, true}) {
+    TwoCpus t;
+    t.leaves_out = true;
+    t.late = late;
+    t.run();
+    EXPECT_EQ(t.ran_on.size(), 3U) << late;
+    EXPECT_EQ(t.ran_with, std::vector<SchedulingPolicy>(3, SchedulingPolicy::kFifo)) << late;
+    std::string told;
+    for (const Finding & finding : t.engine.findings()) {
+      told += finding.error_number == kCpusLeftOut ? finding.subject + "; " : "";
+    }
+    EXPECT_EQ(told, "on 1; ") << late;
+  }
 }
 
 TEST(Inline, a_callback_with_attributes_that_runs_without_them_is_a_finding)

@@ -344,27 +344,29 @@ private:
   std::shared_ptr<FifoBands> bands_;
 };
 
-TEST(GiveWay, is_asked_of_a_thread_whose_deadline_has_become_later_and_without_the_lock)
+/// An engine whose threads are asked to give way is seen not to hold its lock then.
+struct GivesWay
 {
-  SimPlatform sim;
-  const auto bands = std::make_shared<WatchedBands>(sim);
-  EngineOptions options = pool(1);
-  options.policy = &edf_policy();
-  options.deadlines = bands;
-  options.timer_thread = fifo(97);
-  Engine engine(sim, options);
-  int given_way = 0;
-  std::shared_ptr<Callback> learns;
-  std::shared_ptr<Callback> next;
-  bands->on_give_way = [&] {
-    ++given_way;
-    engine.statistics(*learns);  // for which it needs the lock
-  };
-  const auto add = [&](const std::string & name, Duration deadline, std::function<void()> body) {
+  explicit GivesWay(std::size_t threads)
+  {
+    EngineOptions options = pool(threads);
+    options.policy = &edf_policy();
+    options.deadlines = bands;
+    options.timer_thread = fifo(97);
+    engine = std::make_unique<Engine>(sim, options);
+    bands->on_give_way = [this] {
+      ++given_way;
+      engine->statistics(*callbacks.front());  // for which it needs the lock
+    };
+  }
+
+  std::shared_ptr<Callback> add(
+    const std::string & name, Duration deadline, std::function<void()> body)
+  {
     GroupOptions group_options;
     group_options.name = name;
     std::shared_ptr<Group> group;
-    EXPECT_TRUE(engine.add_group(group_options, &group).ok());
+    EXPECT_TRUE(engine->add_group(group_options, &group).ok());
     CallbackOptions callback;
     callback.name = name;
     callback.attributes.policy = SchedulingPolicy::kExt;
@@ -373,34 +375,67 @@ TEST(GiveWay, is_asked_of_a_thread_whose_deadline_has_become_later_and_without_t
       body();
       return true;
     };
-    std::shared_ptr<Callback> added;
-    EXPECT_TRUE(engine.add_callback(callback, group, &added).ok());
-    return added;
-  };
-  std::vector<int> after;
-  learns = add("learns", Duration{0}, [&] {
+    EXPECT_TRUE(engine->add_callback(callback, group, &callbacks.emplace_back()).ok());
+    return callbacks.back();
+  }
+  /// Releases it once.
+  void run(Callback & first)
+  {
+    const Status run = sim.run([&] {
+      std::unique_ptr<Thread> spinner;
+      ThreadOptions other;
+      other.attributes.policy = SchedulingPolicy::kOther;
+      ASSERT_TRUE(
+        sim.start_thread(other, [&] { EXPECT_TRUE(engine->spin().ok()); }, {}, &spinner).ok());
+      sim.sleep_for(milliseconds(5));
+      engine->notify(first);
+      sim.sleep_for(milliseconds(5));
+      engine->stop();
+      spinner->join();
+    });
+    EXPECT_TRUE(run.ok()) << run.message();
+  }
+  void note() { seen.push_back(given_way); }
+
+  SimPlatform sim;
+  const std::shared_ptr<WatchedBands> bands = std::make_shared<WatchedBands>(sim);
+  std::vector<std::shared_ptr<Callback>> callbacks;
+  std::unique_ptr<Engine> engine;
+  int given_way = 0;
+  std::vector<int> seen;  // `given_way` when a callback noted it
+};
+
+TEST(GiveWay, is_asked_of_a_thread_whose_deadline_has_become_later_and_without_the_lock)
+{
+  GivesWay t(1);
+  std::shared_ptr<Callback> next;
+  const auto learns = t.add("learns", Duration{0}, [&] {
     inherit_deadline(at_ms(20));  // earlier than none
-    after.push_back(given_way);
+    t.note();
     inherit_deadline(at_ms(40));  // later
-    after.push_back(given_way);
-    engine.notify(*next);
+    t.note();
+    t.engine->notify(*next);
   });
-  next = add("next", milliseconds(80), [&] { after.push_back(given_way); });
-  const Status run = sim.run([&] {
-    std::unique_ptr<Thread> spinner;
-    ThreadOptions other;
-    other.attributes.policy = SchedulingPolicy::kOther;
-    ASSERT_TRUE(
-      sim.start_thread(other, [&] { EXPECT_TRUE(engine.spin().ok()); }, {}, &spinner).ok());
-    sim.sleep_for(milliseconds(5));
-    engine.notify(*learns);
-    sim.sleep_for(milliseconds(5));
-    engine.stop();
-    spinner->join();
-  });
-  EXPECT_TRUE(run.ok()) << run.message();
+  next = t.add("next", milliseconds(80), [&] { t.note(); });
+  t.run(*learns);
   // The one thread takes "next" without having slept, at a later deadline.
-  EXPECT_EQ(after, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(t.seen, (std::vector<int>{0, 1, 2}));
+}
+
+TEST(GiveWay, is_asked_of_a_publisher_that_has_given_back_an_earlier_deadline)
+{
+  GivesWay t(2);
+  const auto early = t.add("early", milliseconds(20), [] {});
+  const auto late = t.add("late", milliseconds(80), [&] {
+    {
+      const Publication publication;
+      t.engine->notify(*early);
+      t.note();
+    }
+    t.note();
+  });
+  t.run(*late);
+  EXPECT_EQ(t.seen, (std::vector<int>{0, 1}));
 }
 
 TEST(DeadlineSchedulerWhileSpinning, may_be_given_if_there_was_none)

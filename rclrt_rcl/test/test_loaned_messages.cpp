@@ -9,6 +9,7 @@
 
 #include "builtin_interfaces/msg/time.hpp"
 #include "fixture.hpp"
+#include "publications_fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 
 namespace rclrt_rcl
@@ -17,7 +18,6 @@ namespace
 {
 
 using builtin_interfaces::msg::Time;
-using rcl_interfaces::msg::Log;
 
 class LoanedMessages : public WithContext
 {
@@ -77,6 +77,34 @@ TEST_F(LoanedMessages, of_other_types_are_the_same_program)
   loan->msg = "hello";
   publisher->publish(std::move(loan));
   EXPECT_TRUE(spin_until(executor, [&] { return text == "hello"; }));
+}
+
+template <typename T>
+class PublicationsOfLoans : public Publications<T>
+{
+protected:
+  static void SetUpTestSuite() { setenv("ROS_DISABLE_LOANED_MESSAGES", "0", 1); }
+};
+
+TYPED_TEST_SUITE(PublicationsOfLoans, ExecutorTypes, ExecutorTypeNames);
+
+TYPED_TEST(PublicationsOfLoans, release_the_more_urgent_first)
+{
+  const auto publisher = this->node->template create_publisher<Time>("topic", 10);
+  if (!publisher->can_loan_messages()) {
+    GTEST_SKIP() << "this middleware lends no messages";
+  }
+  this->template subscribe_mid<Time>();
+  this->template subscribe_high<Time>();
+  this->spin();
+  ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == 2; }));
+  this->run_at_low([&] {
+    auto loan = publisher->borrow_loaned_message();
+    EXPECT_TRUE(loan.is_lent());
+    loan->sec = 1;
+    publisher->publish(std::move(loan));
+  });
+  this->expect_high_before_mid();
 }
 
 }  // namespace
