@@ -4,6 +4,7 @@
 #include "stress.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <future>
 #include <map>
@@ -112,18 +113,9 @@ std::string Stress::to_string() const
   return text.str();
 }
 
-void Stress::run(std::chrono::seconds duration)
+void Stress::run_round()
 {
-  const auto until = std::chrono::steady_clock::now() + duration;
-  for (uint64_t number = 0; std::chrono::steady_clock::now() < until; ++number) {
-    run_round(number);
-    ++rounds_;
-  }
-}
-
-void Stress::run_round(uint64_t number)
-{
-  Random random(seed_ * 1000 + number);
+  Random random(seed_ * 1000 + rounds_);
   Round round;
   round.seed = random();
   round.context = std::make_shared<rclcpp::Context>();
@@ -170,6 +162,7 @@ void Stress::run_round(uint64_t number)
   if (!shuts_down) {
     round.context->shutdown("the round is over");
   }
+  ++rounds_;
 }
 
 void Stress::spin(Round & round, Random random)

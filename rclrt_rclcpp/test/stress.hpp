@@ -13,7 +13,6 @@
 #define STRESS_HPP_
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,8 +34,8 @@ public:
   /// The same seed makes the same decisions, in threads that take turns as they like.
   Stress(MakeExecutor make_executor, uint64_t seed);
 
-  /// Rounds of a few seconds, each with a context and an executor of its own, until `duration` is over.
-  void run(std::chrono::seconds duration);
+  /// A few seconds, with a context and an executor of their own.
+  void run_round();
 
   uint64_t callbacks() const { return callbacks_; }
   uint64_t entities() const { return entities_; }
@@ -51,7 +50,6 @@ private:
   {
   };
 
-  void run_round(uint64_t number);
   void spin(Round & round, Random random);
   void change(Round & round, Random random, int number);
   void tick(Round & round, Random random);
