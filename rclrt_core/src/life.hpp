@@ -91,7 +91,7 @@ public:
 
   /// Until none runs. `lock`: of `mutex`, held.
   void wait_until_idle(CallbackNode & callback, Lock & lock) const noexcept;
-  /// Its last job has ended, and somebody waits for that. Not under `mutex`.
+  /// A job of it has ended, and somebody may wait for that. Not under `mutex`.
   void tell_idle(CallbackNode & callback) const noexcept;
 
 private:

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "platform/linux/forks.hpp"
 #include "rclrt_core/engine.hpp"
 
 namespace rclrt_core
@@ -16,8 +17,9 @@ namespace
 struct Here
 {
   int depth = 0;
+  uint32_t forks = 0;  // of this process, when the publication began
   Wakes wakes;
-  Worker * borrower = nullptr;     // a worker of an engine
+  Worker * publisher = nullptr;    // a worker of an engine that was lent something
   Platform * raised_on = nullptr;  // a thread that is not an engine's; `before` is what it had
   Attributes before;
   uint32_t level = 0;
@@ -82,24 +84,33 @@ void lend_to_publisher(const Loan & loan, Worker * publisher, Platform & platfor
     lend_to_a_stranger(loan, platform);
   } else if (!publisher->is_left_alone) {
     publisher->urgency.lend(loan);
-    here.borrower = publisher;
+    here.publisher = publisher;
   }
 }
 
 void wake_after_publication(Wakes & wakes) noexcept { here.wakes.take_over(wakes); }
 
-Publication::Publication() noexcept { ++here.depth; }
+Publication::Publication() noexcept
+{
+  if (here.depth++ == 0) {
+    here.forks = linux_platform::count_forks();
+  }
+}
 
 Publication::~Publication()
 {
   if (--here.depth > 0) {
     return;
   }
+  if (here.forks != linux_platform::count_forks()) {  // in a child: these threads are its parent's
+    here.wakes = Wakes();
+    here.publisher = nullptr;
+  }
   // As urgent as the most urgent of those it wakes: none of them preempts it before all are awake.
   here.wakes.settle();
   here.wakes.wake_all();
-  if (Worker * const borrower = std::exchange(here.borrower, nullptr)) {
-    borrower->urgency.give_back();
+  if (Worker * const publisher = std::exchange(here.publisher, nullptr)) {
+    publisher->urgency.give_back();
   }
   if (Platform * const platform = std::exchange(here.raised_on, nullptr)) {
     platform->apply(platform->current_thread(), here.before);

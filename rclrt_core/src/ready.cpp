@@ -129,7 +129,6 @@ void Ready::withdraw(CallbackNode & callback) noexcept
   unlink(callback);
   callback.statistics.skipped += callback.backlog.size();
   callback.backlog.clear();
-  callback.keeps_place = false;
   link(callback);
 }
 
@@ -138,7 +137,6 @@ Job Ready::take(CallbackNode & callback, Worker & runner) noexcept
   GroupNode & group = *callback.queue->group;
   unlink(callback);
   const Job job{callback.backlog.pop(), callback.priority};
-  callback.keeps_place = false;
   ++callback.running;
   ++group.running;
   if (group.parallelism == 1) {

@@ -203,9 +203,7 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
   if (awaited || finished->removed) {
     // Possibly the last owner: what the callback holds is destroyed here, without the lock.
     section.lock.unlock();
-    if (awaited) {
-      life.tell_idle(*finished);
-    }
+    life.tell_idle(*finished);
     finished.reset();
     section.enter();
   }

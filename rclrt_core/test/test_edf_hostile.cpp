@@ -330,7 +330,8 @@ TEST_F(Hostile, names_in_the_directory_do_no_harm)
           mkfifoat(directory, name.c_str(), 0600);
           break;
         default:
-          close(openat(directory, name.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+          // The same name may be a pipe by now: do not wait for somebody who reads it.
+          close(openat(directory, name.c_str(), O_CREAT | O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0600));
       }
       names.push_back(name);
     }

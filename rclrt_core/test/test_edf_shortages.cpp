@@ -163,6 +163,7 @@ TEST_F(Shortage, of_descriptors_later_does_not_remove_others_nor_itself)
   });
   {
     const FewDescriptors none(0);
+    other.ask(0);  // it is there by now
     here.enter();  // it looks around
     wait_until(
       [&] { return here.findings().find("Too many open files") != std::string::npos; },

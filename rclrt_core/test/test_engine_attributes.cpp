@@ -454,6 +454,7 @@ TEST(Refusal, leaves_nothing_of_what_the_thread_had_before)
     engine.sim.sleep_for(milliseconds(1));
   });
   EXPECT_EQ(first.priority, 90);
+  EXPECT_EQ(engine.engine.findings().size(), 1u);
   EXPECT_EQ(refused.policy, SchedulingPolicy::kOther);
   EXPECT_EQ(refused.cpus, (std::vector<int>{0, 1}));
 }

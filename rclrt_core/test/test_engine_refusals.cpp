@@ -161,6 +161,10 @@ TEST(Refusal, of_a_job_is_told_and_remembered_although_another_lends_it_urgency)
   CallbackOptions high = engine.callback_options("high", milliseconds(1));
   high.attributes = fifo(50);
   engine.add(std::move(high), "group");
+  CallbackOptions another = engine.callback_options("another", {});
+  another.attributes = fifo(41);
+  another.attributes.policy = SchedulingPolicy::kRoundRobin;
+  engine.add(std::move(another));
   bool is_armed = false;
   std::unique_ptr<Thread> notifier;
   engine.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
@@ -179,6 +183,7 @@ TEST(Refusal, of_a_job_is_told_and_remembered_although_another_lends_it_urgency)
     engine.engine.notify(*engine.callbacks.at("refused"));
     engine.sim.sleep_until(at_ms(5));
     engine.engine.notify(*engine.callbacks.at("refused"));
+    engine.engine.notify(*engine.callbacks.at("another"));
     engine.sim.sleep_until(at_ms(10));
     warm = engine.sim.counts();
     engine.engine.notify(*engine.callbacks.at("refused"));
@@ -190,13 +195,16 @@ TEST(Refusal, of_a_job_is_told_and_remembered_although_another_lends_it_urgency)
   EXPECT_EQ(priorities, (std::vector<int>{50, 0, 0})) << "what waits lends all the same";
   EXPECT_EQ(after.apply, warm.apply) << "what was refused is not asked for again";
   const std::vector<Finding> findings = engine.engine.findings();
-  EXPECT_EQ(
-    std::count_if(
-      findings.begin(), findings.end(),
-      [](const Finding & finding) {
-        return finding.subject == "refused" && finding.error_number == EPERM;
-      }),
-    1);
+  for (const std::string subject : {"refused", "another"}) {
+    EXPECT_EQ(
+      std::count_if(
+        findings.begin(), findings.end(),
+        [&subject](const Finding & finding) {
+          return finding.subject == subject && finding.error_number == EPERM;
+        }),
+      1)
+      << subject;
+  }
 }
 
 }  // namespace

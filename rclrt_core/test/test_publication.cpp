@@ -3,7 +3,13 @@
 
 // A publication is not held up by what it releases, and the most urgent of that comes first. One CPU.
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+
 #include "engine_on_sim.hpp"
+#include "rclrt_core/linux_platform.hpp"
 
 namespace rclrt_core
 {
@@ -157,6 +163,114 @@ TEST(Publication, lends_nothing_to_a_publisher_that_is_urgent_enough)
   scene.engine.run(90, {{1, "publisher"}, {40, "publisher"}});
   // The first time the two sleepers are given what their callbacks ask for.
   EXPECT_EQ(calls, (std::vector<int64_t>{2, 0}));
+}
+
+// SCHED_DEADLINE cannot be lent: FIFO 99 is the most that can be had. A publisher that has it needs nothing.
+TEST(Publication, to_a_sched_deadline_callback_is_under_fifo_99)
+{
+  for (const int priority : {10, 99}) {
+    EngineOptions options;
+    options.model = ExecutionModel::kIsolated;
+    Scene scene(options);
+    CallbackOptions budget = scene.engine.callback_options("budget", milliseconds(1));
+    budget.attributes.policy = SchedulingPolicy::kDeadline;
+    budget.attributes.runtime = milliseconds(1);
+    budget.attributes.deadline = budget.attributes.period = milliseconds(10);
+    scene.engine.add(std::move(budget));
+    std::vector<int> priorities;
+    std::vector<int64_t> calls;
+    const auto note = [&] {
+      Attributes now;
+      EXPECT_EQ(scene.engine.sim.read_back(scene.engine.sim.current_thread(), &now), 0);
+      EXPECT_EQ(now.policy, SchedulingPolicy::kFifo);
+      priorities.push_back(now.priority);
+    };
+    CallbackOptions publisher = fifo_callback(scene.engine, "publisher", 0, priority);
+    publisher.run = [&](const Job &) {
+      const int64_t before = scene.engine.sim.counts().apply;
+      {
+        const Publication publication;
+        for (const char * reader : {"mid", "budget", "high"}) {
+          scene.engine.engine.notify(*scene.engine.callbacks.at(reader));
+          scene.engine.sim.work(milliseconds(1));
+          note();
+        }
+      }
+      note();
+      calls.push_back(scene.engine.sim.counts().apply - before);
+      return true;
+    };
+    scene.engine.add(std::move(publisher));
+    const Lines jobs = scene.engine.run(120, {{1, "publisher"}, {60, "publisher"}});
+    EXPECT_EQ(calls.back(), priority == 99 ? 0 : 3) << "50, 99, nothing for 80, and back";
+    EXPECT_EQ(
+      priorities, priority == 99 ? std::vector<int>(8, 99)
+                                 : (std::vector<int>{50, 99, 99, 10, 50, 99, 99, 10}));
+    EXPECT_EQ(
+      Lines(jobs.begin(), jobs.begin() + 4),
+      (Lines{"1-1-4 publisher", "2-4-5 budget", "3-5-6 high", "1-6-36 mid"}));
+  }
+}
+
+// Its child has a copy of what the publication was to do at its end; all of that is the parent's.
+TEST(Publication, in_which_the_process_forks_is_ended_by_the_parent_alone)
+{
+  class Counting : public LinuxPlatform
+  {
+  public:
+    int apply(ThreadId, const Attributes &) noexcept override
+    {
+      ++calls;
+      return 0;
+    }
+    void wake_one(const std::atomic<uint32_t> & word) noexcept override
+    {
+      ++calls;
+      LinuxPlatform::wake_one(word);
+    }
+    std::atomic<int> calls{0};
+  };
+  Counting platform;
+  Engine engine(platform, {});
+  std::shared_ptr<Callback> callbacks[2];
+  const auto add = [&](int i, int priority, std::function<bool(const Job &)> run) {
+    std::shared_ptr<Group> group;
+    GroupOptions group_options;
+    group_options.name = std::to_string(i);
+    ASSERT_TRUE(engine.add_group(group_options, &group).ok());
+    CallbackOptions options;
+    options.name = group_options.name;
+    options.attributes = fifo(priority);
+    options.run = std::move(run);
+    ASSERT_TRUE(engine.add_callback(std::move(options), group, &callbacks[i]).ok());
+  };
+  int status = -1;
+  int calls_of_the_parent = 0;
+  add(0, 10, [&](const Job &) {
+    pid_t child = 0;
+    int before = 0;
+    {
+      const Publication publication;
+      engine.notify(*callbacks[1]);
+      child = fork();
+      before = platform.calls;
+    }
+    calls_of_the_parent = platform.calls - before;
+    if (child == 0) {
+      _exit(calls_of_the_parent);
+    }
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return true;
+  });
+  add(1, 80, [&](const Job &) {
+    engine.stop();
+    return true;
+  });
+  engine.notify(*callbacks[0]);
+  EXPECT_TRUE(engine.spin().ok());
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "calls of the child";
+  EXPECT_GE(calls_of_the_parent, 2) << "it wakes, and gives back";
 }
 
 TEST(Publication, keeps_a_loan_from_a_job_that_waits_for_the_publisher)
