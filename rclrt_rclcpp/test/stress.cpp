@@ -329,7 +329,7 @@ void Stress::add_entity(Round & round, NodeBox & box, Random & random, bool from
       break;
     }
     case 5:
-      // In the node's own time. By the thread that made the node: it may have action servers.
+      // In the node's own time, which its action servers also use.
       box.timers.push_back(rclcpp::create_timer(
         node, node->get_clock(), milliseconds(1 + below(random, 5)), call, group));
       break;
@@ -380,12 +380,7 @@ void Stress::add_action(NodeBox & box, Random & random)
   } else if (one_in(random, 6)) {
     box.client.reset();
   } else if (one_in(random, 6)) {
-    // The last owner, which may be a job, uses the clock without its mutex: wait for it.
-    const std::weak_ptr<void> gone = box.server;
     box.server.reset();
-    for (int i = 0; i < 1000 && !gone.expired(); ++i) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
   } else {
     rclcpp_action::Client<Fibonacci>::SendGoalOptions options;
     options.feedback_callback = [call](const auto &, const auto &) { call(); };

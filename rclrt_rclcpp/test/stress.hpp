@@ -5,9 +5,9 @@
 /// threads and from inside callbacks, while the executor is cancelled, spun again by all its ways to spin,
 /// interrupted by exceptions and shut down early.
 ///
-/// What rclcpp itself forbids is left out: nobody else adds or removes jump callbacks of a clock while an
-/// action server does (rclcpp_action 29.3 does that without the clock's mutex), so nodes have either actions
-/// or simulated time. And no node has rclcpp's clock thread: when `use_sim_time` becomes false,
+/// What rclcpp itself forbids is left out. rcl calls a clock's jump callbacks when simulated time begins, ends or is
+/// set, and an action server (of rclcpp_action 29.3) adds and removes one without the clock's mutex: so nodes have
+/// either actions or simulated time. And no node has rclcpp's clock thread: when `use_sim_time` becomes false,
 /// TimeSource::NodeState::on_parameter_event() of 29.3 joins that thread with the lock that it waits for.
 #ifndef STRESS_HPP_
 #define STRESS_HPP_
