@@ -30,7 +30,10 @@ using Change = std::function<void(Scheduling *)>;
 template <typename Value, typename Member>
 Change change(Member Scheduling::* member, const std::optional<Value> & value)
 {
-  return value ? Change([member, value](Scheduling * to) { to->*member = *value; }) : Change();
+  if (!value) {
+    return {};
+  }
+  return [member, wanted = *value](Scheduling * to) { to->*member = wanted; };
 }
 
 struct CallbackField

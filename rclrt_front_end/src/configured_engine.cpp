@@ -21,7 +21,6 @@ using rclrt_core::CallbackKind;
 using rclrt_core::CallbackOptions;
 using rclrt_core::Finding;
 using rclrt_core::Group;
-using rclrt_core::SchedulingPolicy;
 using rclrt_core::Status;
 
 namespace
