@@ -84,27 +84,42 @@ class PublicationsOfLoans : public Publications<T>
 {
 protected:
   static void SetUpTestSuite() { setenv("ROS_DISABLE_LOANED_MESSAGES", "0", 1); }
+
+  void publish_a_loan(bool mid_first)
+  {
+    const auto publisher = this->node->template create_publisher<Time>("topic", 10);
+    if (!publisher->can_loan_messages()) {
+      GTEST_SKIP() << "this middleware lends no messages";
+    }
+    if (mid_first) {
+      this->template subscribe_mid<Time>();
+    }
+    this->template subscribe_high<Time>();
+    if (!mid_first) {
+      this->template subscribe_mid<Time>();
+    }
+    this->spin();
+    ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == 2; }));
+    this->run_at_low([&] {
+      auto loan = publisher->borrow_loaned_message();
+      EXPECT_TRUE(loan.is_lent());
+      loan->sec = 1;
+      publisher->publish(std::move(loan));
+    });
+    this->expect_high_before_mid();
+  }
 };
 
 TYPED_TEST_SUITE(PublicationsOfLoans, ExecutorTypes, ExecutorTypeNames);
 
-TYPED_TEST(PublicationsOfLoans, release_the_more_urgent_first)
+TYPED_TEST(PublicationsOfLoans, release_the_more_urgent_first_though_its_reader_was_created_later)
 {
-  const auto publisher = this->node->template create_publisher<Time>("topic", 10);
-  if (!publisher->can_loan_messages()) {
-    GTEST_SKIP() << "this middleware lends no messages";
-  }
-  this->template subscribe_mid<Time>();
-  this->template subscribe_high<Time>();
-  this->spin();
-  ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == 2; }));
-  this->run_at_low([&] {
-    auto loan = publisher->borrow_loaned_message();
-    EXPECT_TRUE(loan.is_lent());
-    loan->sec = 1;
-    publisher->publish(std::move(loan));
-  });
-  this->expect_high_before_mid();
+  this->publish_a_loan(true);
+}
+
+TYPED_TEST(PublicationsOfLoans, release_the_more_urgent_first_if_its_reader_was_created_first)
+{
+  this->publish_a_loan(false);
 }
 
 }  // namespace
