@@ -11,13 +11,13 @@
 ///   timer_queue.hpp     what is due
 ///
 /// and this class, by file:
-///   engine.cpp          releases, and the jobs' deadlines
-///   worker.cpp          what a thread does
-///   timers.cpp          clocks and timers
-///   configuration.cpp   groups and callbacks come and go
-///   prepare.cpp         what will be refused is known before anything runs
-///   spin.cpp            threads start and end
-///   report.cpp          findings, statistics, trace
+///   engine.cpp               releases, and the jobs' deadlines
+///   worker.cpp               what a thread does
+///   timers.cpp               clocks and timers
+///   groups_and_callbacks.cpp groups and callbacks come and go
+///   prepare.cpp              what will be refused is known before anything runs
+///   spin.cpp                 threads start and end
+///   report.cpp               findings, statistics, trace
 ///
 /// Two locks, both with priority inheritance, taken in this order:
 /// - `configuration`: what exists (names, groups, threads, attributes). Held by calls that add, remove or change
@@ -65,7 +65,7 @@ public:
     bool driven = false;  // by a worker's sleep; else by clock_changed()
   };
 
-  // configuration.cpp; each takes `configuration`
+  // groups_and_callbacks.cpp; each takes `configuration`
   Status add_group(GroupOptions options, std::shared_ptr<Group> * group);
   Status remove_group(const std::shared_ptr<Group> & group);
   Status add_group_again(const std::shared_ptr<Group> & group);

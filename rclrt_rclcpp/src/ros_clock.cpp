@@ -100,14 +100,14 @@ rcl_ret_t rcl_clock_add_jump_callback(
   rcl_clock_t * clock, rcl_jump_threshold_t threshold, rcl_jump_callback_t callback,
   void * user_data)
 {
-  const std::lock_guard<rclrt_rclcpp::PiMutex> lock(rclrt_rclcpp::jump_callbacks_mutex());
+  const std::lock_guard<rclrt_front_end::PiMutex> lock(rclrt_rclcpp::jump_callbacks_mutex());
   return rclrt_rclcpp::next_add.get()(clock, threshold, callback, user_data);
 }
 
 rcl_ret_t rcl_clock_remove_jump_callback(
   rcl_clock_t * clock, rcl_jump_callback_t callback, void * user_data)
 {
-  const std::lock_guard<rclrt_rclcpp::PiMutex> lock(rclrt_rclcpp::jump_callbacks_mutex());
+  const std::lock_guard<rclrt_front_end::PiMutex> lock(rclrt_rclcpp::jump_callbacks_mutex());
   return rclrt_rclcpp::next_remove.get()(clock, callback, user_data);
 }
 }
