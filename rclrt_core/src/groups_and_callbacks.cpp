@@ -303,6 +303,7 @@ Status Engine::Impl::set_attributes(
   const Lock lock(*mutex);
   ready.change(*node, [&] {
     node->policy = node->cpus = &entry;
+    node->told_of_cpus = false;
     if (node->own_priority == 0) {
       node->priority = entry.asked.priority;
     }

@@ -76,6 +76,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   const bool inherit_priority;
   bool keeps_place = false;  // ordered as the job that the waiting one has replaced
   bool removed = false;
+  bool told_of_cpus = false;  // that some of its CPUs are left out
   const int own_priority;  // 0: that of the attributes
   int priority;            // in force: own, of the attributes, or inherited
   uint32_t running = 0;

@@ -77,8 +77,13 @@ void Engine::Impl::settle(Worker & worker) noexcept
     const ThreadUrgency::Outcome outcome = worker.urgency.settle_itself();
     is_refused = outcome.error != 0 && decide_less(worker, outcome);
   }
-  if (worker.urgency.take_left_out()) {
-    tell_refusal(worker, worker.job_demand, kCpusLeftOut);  // the rest is in force
+  if (worker.urgency.take_left_out()) {  // the rest is in force
+    Lock lock(*mutex);
+    const bool is_told = std::exchange(worker.callback->told_of_cpus, true);
+    lock.unlock();
+    if (!is_told) {
+      tell_refusal(worker, worker.job_demand, kCpusLeftOut);
+    }
   }
 }
 

@@ -29,17 +29,24 @@ public:
     const int error = SimPlatform::apply(thread, possible);
     return error != 0 ? error : kCpusLeftOut;
   }
+  Finding explain(
+    const std::string & subject, const Attributes & attributes, int error_number) override
+  {
+    ++explained;
+    return SimPlatform::explain(subject, attributes, error_number);
+  }
   bool is_offline = false;
   int asked_for_the_cpu = 0;
+  int explained = 0;
 };
 
 /// "before" runs at 1 ms with fifo 20 on CPU 0; at 2 ms CPU 1 goes offline; at 3, 4 and 5 ms "job" is to run with
-/// fifo 10 on `cpus`, which does it with `seen`.
+/// fifo 10 on `cpus`, which does it with `seen`; half a millisecond later "before" runs again, if `alternates`.
 struct Offline
 {
   explicit Offline(EngineOptions options) : sim(2), engine(sim, std::move(options)) {}
 
-  void run(const std::vector<int> & cpus)
+  void run(const std::vector<int> & cpus, bool alternates = false)
   {
     add("before", fifo(20), {0}, [] {});
     add("job", fifo(10), cpus, [this] {
@@ -58,6 +65,10 @@ struct Offline
       for (int i = 3; i < 6; ++i) {
         sim.sleep_until(at_ms(i));
         engine.notify(*callbacks[1]);
+        if (alternates) {
+          sim.sleep_until(at_ms(i) + std::chrono::microseconds(500));
+          engine.notify(*callbacks[0]);
+        }
       }
       sim.sleep_until(at_ms(10));
       asked_for_the_cpu = sim.asked_for_the_cpu;
@@ -130,6 +141,17 @@ TEST(CpusLeftOut, while_it_spins_leave_the_priority_and_are_told_once)
       EXPECT_NE(found[0].what.find(CpuSet(cpus).to_string()), std::string::npos) << found[0].what;
     }
   }
+}
+
+TEST(CpusLeftOut, are_not_explained_again_although_they_are_asked_for_again)
+{
+  EngineOptions options;
+  options.max_threads = 1;
+  Offline scene(options);
+  scene.run({1}, true);
+  EXPECT_EQ(scene.asked_for_the_cpu, 3);
+  EXPECT_EQ(scene.sim.explained, 1);
+  EXPECT_EQ(scene.found().size(), 1U);
 }
 
 TEST(CpusLeftOut, of_a_job_are_not_told_of_the_next_one_that_the_thread_runs)

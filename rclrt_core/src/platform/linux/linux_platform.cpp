@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <system_error>
 #include <thread>
 
 #include "platform/linux/sched_attr.hpp"
@@ -165,12 +166,16 @@ int LinuxPlatform::usable_cpus() noexcept
 CpuSet LinuxPlatform::usable_cpu_set()
 {
   CpuSet usable;
-  std::thread([this, &usable] {
-    const ThreadId self = current_thread();
-    // Where it is forbidden to ask, the affinity that was inherited is what may be used.
-    (void)linux_platform::set_affinity_to_all(self);
-    (void)linux_platform::get_affinity(self, &usable);
-  }).join();
+  try {
+    std::thread([this, &usable] {
+      const ThreadId self = current_thread();
+      // Where it is forbidden to ask, the affinity that was inherited is what may be used.
+      (void)linux_platform::set_affinity_to_all(self);
+      (void)linux_platform::get_affinity(self, &usable);
+    }).join();
+  } catch (const std::system_error &) {  // there are no more threads
+    (void)linux_platform::get_affinity(current_thread(), &usable);
+  }
   return usable;
 }
 
