@@ -18,7 +18,6 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
-#include <system_error>
 #include <thread>
 
 #include "platform/linux/sched_attr.hpp"
