@@ -34,17 +34,10 @@ COMMENT = re.compile(r"//.*")
 ALLOWED = {
     "announce.cpp": ("free_mutex", "which numbers are free: of whoever adds and removes entities"),
     "base_class.cpp": ("mutex", "Humble's: whose nodes and groups belong to the executor"),
-    "configured_engine.cpp": ("(mutex_)", "of those that configure or begin to spin"),
-    "configured_engine.hpp": (" mutex_;", "of those that configure or begin to spin"),
-    "configured_spin.cpp": ("(mutex_)", "of those that configure or begin to spin"),
-    "engine_executor_impl.cpp": ("update_mutex_", "of those that configure or spin"),
-    "engine_executor_impl.hpp": ("update_mutex_", "of those that configure or spin"),
     "ros_clock.cpp": ("get_clock_mutex", "rclcpp's: of whoever spins and looks at clocks"),
     "scheduling.cpp": ("mutex_", "what is asked of entities when they are added"),
     "scx_deadlines.cpp": ("mutex_", "threads that come and go"),
     "scx_deadlines.hpp": ("mutex_", "threads that come and go"),
-    "teller.cpp": ("mutex_", "of threads that write to the log"),
-    "teller.hpp": ("mutex_", "of threads that write to the log"),
     "unserved.cpp": ("mutex_", "what entities had announced when they left an executor"),
     "unserved.hpp": ("mutex_", "what entities had announced when they left an executor"),
 }

@@ -94,8 +94,7 @@ ConfiguredEngine::ConfiguredEngine(
   deadline_backend_(options.deadline_scheduler),
   make_deadline_scheduler_(options.make_deadline_scheduler),
   engine_(std::make_unique<rclrt_core::Engine>(platform, options.engine)),
-  configuration_(std::move(configuration)),
-  findings_mutex_(platform.make_mutex())
+  configuration_(std::move(configuration))
 {
   if (!middleware_.rmw.empty()) {
     MiddlewareThreads::instance().know(middleware_);
@@ -108,7 +107,7 @@ Status ConfiguredEngine::add_group(
   rclrt_core::GroupOptions options, const std::string & cie_id, std::shared_ptr<Group> * group,
   const std::shared_ptr<const void> & of)
 {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<PiMutex> lock(mutex_);
   Status status = configure_group(&options, cie_id);
   if (!status.ok() || !of) {
     return status.ok() ? engine_->add_group(std::move(options), group) : status;
@@ -130,14 +129,14 @@ Status ConfiguredEngine::add_group(
 
 bool ConfiguredEngine::names_groups_by_members() const
 {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<PiMutex> lock(mutex_);
   return configuration_.names_groups_by_members();
 }
 
 bool ConfiguredEngine::has_other_options(
   rclrt_core::GroupOptions options, const std::string & cie_id, const Group & group)
 {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<PiMutex> lock(mutex_);
   return !configure_group(&options, cie_id).ok() || !have_same(options, group.options());
 }
 
@@ -204,7 +203,7 @@ Status ConfiguredEngine::add_callback(
   CallbackOptions options, const std::shared_ptr<Group> & group,
   std::shared_ptr<Callback> * callback)
 {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<PiMutex> lock(mutex_);
   bool is_ranked = false;  // never: it is no timer
   Status status = configure(&options, *group, &is_ranked);
   if (status.ok()) {
@@ -217,7 +216,7 @@ Status ConfiguredEngine::add_timer(
   CallbackOptions options, rclrt_core::TimerOptions timer, const std::shared_ptr<Group> & group,
   std::shared_ptr<Callback> * callback)
 {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<PiMutex> lock(mutex_);
   options.kind = CallbackKind::kTimer;
   bool is_ranked = false;
   Status status = configure(&options, *group, &is_ranked);
@@ -234,7 +233,7 @@ Status ConfiguredEngine::add_timer(
 void ConfiguredEngine::remove(const std::shared_ptr<Callback> & callback)
 {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<PiMutex> lock(mutex_);
     former_names_[callback->id()] = callback->name();
     if (former_names_.size() > kMaxFormerNames) {
       former_names_.erase(former_names_.begin());
@@ -247,7 +246,7 @@ void ConfiguredEngine::remove(const std::shared_ptr<Callback> & callback)
 Status ConfiguredEngine::set_timer_period(
   const std::shared_ptr<Callback> & timer, rclrt_core::Duration period)
 {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<PiMutex> lock(mutex_);
   const Status status = engine_->set_timer_period(timer, period);
   const auto found = ranked_.find(timer->id());
   if (!status.ok() || found == ranked_.end()) {
@@ -260,7 +259,7 @@ Status ConfiguredEngine::set_timer_period(
 Status ConfiguredEngine::set_attributes(
   const std::shared_ptr<Callback> & callback, const Attributes & attributes)
 {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<PiMutex> lock(mutex_);
   Attributes usable = attributes;
   Status status = fit_to_machine("'" + callback->name() + "'", &usable);
   if (status.ok()) {
@@ -308,7 +307,7 @@ Status ConfiguredEngine::may_run_inline() const
 
 void ConfiguredEngine::report(const Finding & finding)
 {
-  const std::lock_guard<rclrt_core::Mutex> lock(*findings_mutex_);
+  const std::lock_guard<PiMutex> lock(findings_mutex_);
   const bool known = std::any_of(findings_.begin(), findings_.end(), [&](const auto & other) {
     return other.subject == finding.subject && other.what == finding.what;
   });
@@ -324,7 +323,7 @@ void ConfiguredEngine::report(const Finding & finding)
 std::vector<Finding> ConfiguredEngine::findings() const
 {
   std::vector<Finding> all = engine_->findings();
-  std::unique_lock<std::mutex> choice(mutex_);  // begin_spin() may be choosing it
+  std::unique_lock<PiMutex> choice(mutex_);  // begin_spin() may be choosing it
   const auto deadlines = engine_->deadline_scheduler();
   choice.unlock();
   if (deadlines) {
@@ -332,14 +331,14 @@ std::vector<Finding> ConfiguredEngine::findings() const
     all.insert(all.end(), more.begin(), more.end());
   }
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<PiMutex> lock(mutex_);
     const std::vector<Finding> notes = configuration_.notes();
     all.insert(all.end(), notes.begin(), notes.end());
     for (const Unmatched & entry : configuration_.unmatched()) {
       all.push_back(entry.finding);
     }
   }
-  const std::lock_guard<rclrt_core::Mutex> lock(*findings_mutex_);
+  const std::lock_guard<PiMutex> lock(findings_mutex_);
   all.insert(all.end(), findings_.begin(), findings_.end());
   return all;
 }
@@ -355,7 +354,7 @@ std::map<std::string, rclrt_core::CallbackStatistics> ConfiguredEngine::statisti
 
 std::map<uint32_t, std::string> ConfiguredEngine::callback_names() const
 {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<PiMutex> lock(mutex_);
   std::map<uint32_t, std::string> names = former_names_;
   for (const auto & callback : engine_->callbacks()) {
     names[callback->id()] = callback->name();

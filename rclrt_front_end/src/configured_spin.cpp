@@ -45,7 +45,7 @@ Status ConfiguredEngine::make_room()
 
 Status ConfiguredEngine::begin_spin(const Tell & tell)
 {
-  std::unique_lock<std::mutex> lock(mutex_);
+  std::unique_lock<PiMutex> lock(mutex_);
   const std::vector<Finding> notes = configuration_.notes();
   const std::vector<Unmatched> unmatched = configuration_.unmatched();
   lock.unlock();
@@ -76,7 +76,7 @@ Status ConfiguredEngine::begin_spin(const Tell & tell)
 void ConfiguredEngine::end_spin()
 {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<PiMutex> lock(mutex_);
     spinning_ = false;
   }
   MiddlewareThreads::instance().release(this);
@@ -184,7 +184,7 @@ Attributes ConfiguredEngine::os_attributes(const Attributes & attributes) const
 
 std::string ConfiguredEngine::deadline_scheduler() const
 {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<PiMutex> lock(mutex_);
   const auto deadlines = engine_->deadline_scheduler();
   if (!deadlines) {
     return "";

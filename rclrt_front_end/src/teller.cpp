@@ -24,7 +24,7 @@ Teller::Teller(rclrt_core::Platform & platform, Write write)
 void Teller::tell(const rclrt_core::Finding & finding)
 {
   const bool is_note = finding.severity == rclrt_core::Severity::kNote;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<PiMutex> lock(mutex_);
   if (!told_.insert((is_note ? "note " : "") + finding.subject + '\n' + finding.what).second) {
     return;
   }

@@ -82,7 +82,7 @@ EngineExecutor::Impl::~Impl()
 void EngineExecutor::Impl::know_node(
   const std::shared_ptr<NodeBase> & node, const std::shared_ptr<const rclcpp::Node> & owner)
 {
-  const std::lock_guard<std::mutex> lock(update_mutex_);
+  const std::lock_guard<rclrt_front_end::PiMutex> lock(update_mutex_);
   KnownNode known;
   known.base = node;
   known.owner = owner;
@@ -131,7 +131,7 @@ std::vector<std::shared_ptr<rclcpp::CallbackGroup>> EngineExecutor::Impl::presen
 void EngineExecutor::Impl::update(const IsNew & is_new)
 {
   Kept kept;  // destroyed after the lock
-  const std::lock_guard<std::mutex> lock(update_mutex_);
+  const std::lock_guard<rclrt_front_end::PiMutex> lock(update_mutex_);
   const auto present = present_in_order(kept);
   const bool by_members = !spins_ && engine_->names_groups_by_members();
   std::vector<const rclcpp::CallbackGroup *> gone;
@@ -204,7 +204,7 @@ bool EngineExecutor::Impl::is_another(
 void EngineExecutor::Impl::detach_all() noexcept
 {
   Kept kept;  // destroyed after the lock
-  const std::lock_guard<std::mutex> lock(update_mutex_);
+  const std::lock_guard<rclrt_front_end::PiMutex> lock(update_mutex_);
   while (!members_.empty()) {
     forget(members_.begin()->first, kept);
   }
@@ -322,7 +322,7 @@ rclrt_core::TimePoint EngineExecutor::Impl::look_at_clocks()
     return rclrt_core::kNever;
   }
   rclrt_core::Duration period = kSystemClockPeriod;
-  const std::lock_guard<std::mutex> lock(update_mutex_);
+  const std::lock_guard<rclrt_front_end::PiMutex> lock(update_mutex_);
   for (const auto & clock : clocks_) {
     period = std::min<rclrt_core::Duration>(period, clock->look());
   }
@@ -418,7 +418,7 @@ EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
 
 void EngineExecutor::Impl::Spin::set_spins(bool spins)
 {
-  const std::lock_guard<std::mutex> lock(impl_.update_mutex_);
+  const std::lock_guard<rclrt_front_end::PiMutex> lock(impl_.update_mutex_);
   impl_.spins_ = spins;
 }
 

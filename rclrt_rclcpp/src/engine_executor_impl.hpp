@@ -26,6 +26,7 @@
 #include "announce.hpp"
 #include "group_names.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_front_end/teller.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
 #include "ros_clock.hpp"
@@ -190,7 +191,7 @@ private:
   /// Hooks use it until they are taken back, which waits for those that are using it.
   std::unique_ptr<rclrt_front_end::ConfiguredEngine> engine_;
 
-  std::mutex update_mutex_;  // of all below
+  rclrt_front_end::PiMutex update_mutex_;  // of all below
   std::vector<KnownNode> nodes_;
   std::unordered_map<const rclcpp::CallbackGroup *, KnownGroup> groups_;
   std::unordered_map<const void *, Member> members_;

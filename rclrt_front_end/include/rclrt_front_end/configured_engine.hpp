@@ -21,6 +21,7 @@
 #include "rclrt_core/engine.hpp"
 #include "rclrt_front_end/make_deadline_scheduler.hpp"
 #include "rclrt_front_end/middleware.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 
 namespace rclrt_front_end
 {
@@ -164,7 +165,8 @@ private:
   const MakeDeadlineScheduler make_deadline_scheduler_;
   const std::unique_ptr<rclrt_core::Engine> engine_;
 
-  mutable std::mutex mutex_;
+  /// Inherits priorities, as the next: a real-time thread that calls spin_some() also tells findings.
+  mutable PiMutex mutex_;
   rclrt_config::Configuration configuration_;
   std::map<uint32_t, RankedTimer> ranked_;  ///< by the callback's id
   /// Also those that went, as long as there is what they stand for.
@@ -175,8 +177,8 @@ private:
   std::shared_ptr<rclrt_core::DeadlineScheduler> chosen_;  ///< by us
   rclrt_core::Attributes outranked_;  ///< what the middleware's threads were raised above
 
-  /// Taken last. Inherits priorities: a thread of the middleware that appears late reports here.
-  const std::unique_ptr<rclrt_core::Mutex> findings_mutex_;
+  mutable PiMutex
+    findings_mutex_;  ///< taken last; also by threads of the middleware that appear late
   std::vector<rclrt_core::Finding> findings_;
 };
 

@@ -23,6 +23,7 @@
 #include "rclrt_core/status.hpp"
 #include "rclrt_core/time.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 
 namespace rclrt_front_end
 {
@@ -106,7 +107,7 @@ private:
   /// because front ends set another flag before they read this one, and read that flag after they set this one:
   /// one of the two sides sees the other.
   std::atomic<uint32_t> requests_{kTell};
-  std::mutex mutex_;
+  PiMutex mutex_;
   // Under the mutex:
   std::set<std::string> told_;
   std::set<std::string> told_fixes_;
