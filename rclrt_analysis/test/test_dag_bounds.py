@@ -84,6 +84,78 @@ def test_global_fixed_priority_of_sequential_tasks() -> None:
     assert global_fp(tasks, 3) == [3, 4, 5]
 
 
+def random_tasks(rng: random.Random, unit: int) -> list[DagTask]:
+    """Tasks of one path, or of DAGs; times are whole multiples of the unit."""
+    sequential = rng.random() < 0.5
+    tasks = []
+    for priority in range(rng.randint(2, 7)):
+        n = 1 if sequential else rng.randint(1, 4)
+        before = tuple(tuple(j for j in range(i) if rng.random() < 0.4) for i in range(n))
+        wcet = tuple(rng.randint(1, 6) * unit for _ in range(n))
+        period = rng.randint(8, 60) * unit
+        tasks.append(DagTask(Dag(wcet, before), period, period, priority))
+    return tasks
+
+
+def test_bounds_do_not_depend_on_the_unit_of_time() -> None:
+    bounds = 0
+    for seed in range(200):
+        cores = 2 + seed % 3
+        coarse = global_fp(random_tasks(random.Random(seed), 1_000), cores)
+        fine = global_fp(random_tasks(random.Random(seed), 1_000_000), cores)
+        for one_unit, other in zip(coarse, fine, strict=True):
+            assert (one_unit is None) == (other is None), seed
+            if one_unit is not None and other is not None:
+                assert abs(other / 1_000 - one_unit) < 1  # divisions by the cores are rounded
+                bounds += 1
+    assert bounds > 500
+    # The example of the documentation, in milliseconds.
+    ms = 1_000_000
+    tasks = [DagTask(one(c * ms), 10 * ms, 10 * ms, p) for c, p in ((3, 3), (4, 2), (5, 1))]
+    assert global_fp(tasks, 2) == [3 * ms, 4 * ms, 8 * ms]
+
+
+def most_work(task: DagTask, response: int, window: int, cores: int) -> int:
+    """Return W of `global_fp`, as it stands there."""
+    volume = task.dag.volume
+    x = max(window + response - volume // cores, 0)
+    return x // task.period * volume + min(volume, cores * (x % task.period))
+
+
+def right_side(
+    task: DagTask, higher: list[tuple[DagTask, int]], window: int, cores: int, sequential: bool
+) -> int:
+    """Return what stands to the right of r = ... in `global_fp`, for r = window."""
+    length, volume = task.dag.length, task.dag.volume
+    if sequential:
+        most = window - length + 1
+        return length + sum(min(most_work(t, r, window, 1), most) for t, r in higher) // cores
+    total = sum(most_work(t, r, window, cores) for t, r in higher)
+    return length - (-(volume - length + total) // cores)
+
+
+def test_a_bound_is_the_least_number_that_satisfies_its_formula() -> None:
+    found = 0
+    for seed in range(150):
+        rng = random.Random(seed)
+        cores = rng.randint(2, 4)
+        tasks = sorted(random_tasks(rng, 3), key=lambda task: -task.priority)
+        sequential = all(task.dag.volume == task.dag.length for task in tasks)
+        higher: list[tuple[DagTask, int]] = []
+        for task, bound in zip(tasks, global_fp(tasks, cores), strict=True):
+            least = None
+            if len(higher) == tasks.index(task):
+                for window in range(task.dag.length, task.deadline + 1):
+                    if right_side(task, higher, window, cores, sequential) <= window:
+                        least = window
+                        break
+            assert bound == least, seed
+            if bound is not None:
+                higher.append((task, bound))
+                found += 1
+    assert found > 300
+
+
 def test_a_task_without_a_bound_leaves_less_urgent_ones_without() -> None:
     tasks = [DagTask(one(3), 10, 10, 3), DagTask(one(8), 9, 8, 2), DagTask(one(1), 99, 99, 1)]
     assert global_fp(tasks, 1) == [3, None, None]

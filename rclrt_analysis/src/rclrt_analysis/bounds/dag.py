@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 
 from rclrt_analysis.bounds.budget import CALLBACK, spend
-from rclrt_analysis.bounds.fixed_point import MAX_ITERATIONS
 from rclrt_analysis.bounds.taskset import Ints
 
 
@@ -156,27 +155,56 @@ class _Others:
     period: Ints
     response: Ints
 
-    def work(self, window: int, cores: int) -> Ints:
-        """Return the most work of each in a window, with what is carried in."""
+    def work(self, window: int, cores: int) -> tuple[Ints, Ints, Ints]:
+        """Return the most work of each in a window, with what is carried in.
+
+        And how fast it grows with the window, and for how long at least it grows so: in a window
+        longer by x up to that, it is exactly x times as much more.
+        """
         spend(CALLBACK + len(self.volume))
-        shifted = np.maximum(window + self.response - self.volume // cores, 0)
-        whole, rest = np.divmod(shifted, self.period)
-        return np.asarray(whole * self.volume + np.minimum(self.volume, cores * rest))
+        shifted = window + self.response - self.volume // cores
+        whole, rest = np.divmod(np.maximum(shifted, 0), self.period)
+        left = self.volume - cores * rest  # of the job carried out; none if negative
+        to_next = self.period - rest
+        growth = np.clip(left, 0, cores)
+        steady = np.where(left > 0, np.maximum(left // cores, 1), to_next)
+        # More work than fits into a period: the next job starts with a leap.
+        leaps = left > cores * to_next
+        growth = np.where(leaps & (to_next == 1), left, growth)
+        steady = np.where(leaps, np.maximum(to_next - 1, 1), np.minimum(steady, to_next))
+        early = shifted < 0
+        growth = np.where(early, 0, growth)
+        steady = np.where(early, -shifted, steady)
+        return whole * self.volume + np.minimum(self.volume, cores * rest), growth, steady
 
 
 def _response(task: DagTask, others: _Others, cores: int, sequential: bool) -> int | None:
+    """Return the least r that satisfies the recurrence of `global_fp`, None if above the deadline.
+
+    Between two windows at which some task's work changes its growth, the sum is a straight line: it
+    meets r there or not at all. So a step goes to where it meets, or to the next of these windows.
+    """
     length, volume = task.dag.length, task.dag.volume
+    # r suffices if the others' work is at most cores * (r - length) + spare.
+    spare = cores - 1 if sequential else length - volume
     response = length
-    for _ in range(MAX_ITERATIONS):
+    while response <= task.deadline:
         if sequential:
-            work = np.minimum(others.work(response, 1), response - length + 1)
-            then = length + int(work.sum()) // cores
+            work, growth, steady = others.work(response, 1)
+            most = response - length + 1
+            capped = work > most
+            steady = np.where(capped, np.minimum(steady, work - most), steady)
+            growth = np.where(capped, 1, growth)
+            work = np.minimum(work, most)
         else:
-            total = int(others.work(response, cores).sum())
-            then = length - (-(volume - length + total) // cores)
-        if then > task.deadline:
-            return None
-        if then == response:
+            work, growth, steady = others.work(response, cores)
+        lacking = int(work.sum()) - cores * (response - length) - spare
+        if lacking <= 0:
             return response
-        response = then
+        straight = int(np.min(steady, initial=task.deadline))
+        gain = cores - int(growth.sum())
+        if gain > 0 and -(-lacking // gain) <= straight:
+            response += -(-lacking // gain)
+            return response if response <= task.deadline else None
+        response += max(straight, -(-lacking // cores))
     return None
