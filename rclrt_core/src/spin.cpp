@@ -277,7 +277,7 @@ void Engine::Impl::stop() noexcept
         take_from_sleep(worker, {}, section.calls);
       }
     };
-    for (const auto & worker : life.workers()) {  // O(n) in the threads
+    for (const auto & worker : life.workers()) {  // O(n^2) in those that sleep: see Wakes::add()
       wake(*worker);
     }
     wake(*inline_worker);

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one thread has in force: the only place that changes a thread's scheduling.
+/// What one thread has in force: the only place that changes the scheduling of an engine's thread.
 ///
 ///   under the engine's lock               without it
 ///   decide(demand) --> decided ---------> settle(): makes in force what is decided by then
@@ -10,9 +10,9 @@
 /// holds the lock of this thread's urgency. So of two threads that settle at the same time the second one
 /// makes the later decision stand, whatever the order in which they got there, and no change is ever late.
 ///
-/// Locks: the urgency's own (with priority inheritance), and the engine's inside it for three assignments. Under
-/// its own lock run at most four system calls and one call of the DeadlineScheduler. Never ask for it while
-/// holding the engine's lock.
+/// Locks: the urgency's own (with priority inheritance), and the engine's inside it for three assignments.
+/// Under its own lock run at most four system calls and one call of the DeadlineScheduler (twice that if the
+/// OS refuses). Never ask for it while holding the engine's lock.
 ///
 /// While the thread publishes, somebody may *lend* it more urgency than what is decided: see Publication.
 #ifndef THREAD_URGENCY_HPP_

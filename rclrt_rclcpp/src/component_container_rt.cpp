@@ -8,7 +8,7 @@
 /// Parameters of the container, and extra arguments of a component that shall have an executor (and a
 /// thread to spin it) of its own:
 ///   executor   preemptive (default), isolated, events
-///   policy     fixed_priority (default), fifo, edf
+///   policy     fixed_priority (default), first_come, edf
 ///   attributes a file that says what matters about callbacks; default: the parameter files' `rclrt`
 ///              entries, as everywhere
 

@@ -9,8 +9,10 @@
 /// model is the choice of lanes: one with many threads (pool), one with one thread (events), or one
 /// a group (isolated). Every rule is written once, for all of them.
 ///
-/// Invariants, all under one mutex with priority inheritance. Under it run no user code, no call of the middleware,
-/// no wake-up, no allocation, no change of a thread's attributes, and nothing that waits for another process:
+/// Invariants, all under one mutex with priority inheritance. Under it run no callback and no other user code
+/// but the clocks of add_clock() and Policy::rank(), no call of the middleware, no wake-up (but see
+/// Wakes::add_again()), no allocation, no change of a thread's attributes, and nothing that waits for another
+/// process:
 /// - a group is in its lane's queue if and only if it has a waiting job and room to run it;
 /// - a job is bound to a thread only when that thread asks, so the most urgent goes first however
 ///   late it came;
@@ -18,10 +20,10 @@
 ///   for each CPU, and as many of them as urgent as their work (but for those that a Publication still
 ///   holds); one that arrives sends for the next.
 ///
-/// Costs: a release is one lock, O(log n) in what there is to run, O(t) in the threads of its lane, and at most one
-/// thread out of sleep; no allocation; a scheduling system call only if no idle thread has the attributes
-/// the job needs, or a running one must be lent urgency. Memory is bounded: waiting jobs are counted, not stored,
-/// beyond the first 6 of a callback.
+/// Costs: a release is one lock, O(log n) in what there is to run, O(t) in the threads of its lane, and at
+/// most one thread out of sleep; no allocation; a scheduling system call only if no idle thread has the
+/// attributes the job needs, or a running one must be lent urgency. Memory is bounded: waiting jobs are
+/// counted, not stored, beyond the first 6 of a callback.
 ///
 /// Thread-safe throughout. It knows nothing of ROS.
 #ifndef RCLRT_CORE__ENGINE_HPP_
@@ -272,14 +274,14 @@ private:
 /// - a job that the thread releases is queued at once, but the thread that will run it is woken at the end;
 /// - the publishing thread is at least as urgent as the most urgent job that it has released. So no job that
 ///   is less urgent than those holds the publication up.
-/// At the end the most urgent of them is woken first, and the publishing thread gets back what it had. This holds for
-/// every thread, also one that is not the engine's. It does not hold for callbacks that ask for SCHED_DEADLINE: the
-/// publishing thread is given SCHED_FIFO 99 at the most.
+/// At the end the most urgent of them is woken first, and the publishing thread gets back what it had. This
+/// holds for every thread, also one that is not the engine's. It does not hold for callbacks that ask for
+/// SCHED_DEADLINE: the publishing thread is given SCHED_FIFO 99 at the most.
 ///
-/// Nests: only the outermost counts. Real-time safe: no allocation; at most one change of attributes each time it
-/// releases something more urgent than before, and one at the end; on a thread that is not the engine's two system
-/// calls more to read what it has. While it is open do not wait on this thread for an engine to stop or
-/// end, and keep the engines' platforms.
+/// Nests: only the outermost counts. Real-time safe: no allocation; at most one change of attributes each
+/// time it releases something more urgent than before, and one at the end; on a thread that is not the
+/// engine's two system calls more to read what it has. While it is open do not wait on this thread for an
+/// engine to stop or end, and keep the engines' platforms.
 class Publication
 {
 public:

@@ -39,7 +39,7 @@ struct Job : ReleaseStamp
 const Job * current_job() noexcept;
 
 /// The deadline of that job, for a message it is about to publish; kNever if there is none. For fan-in
-/// (see CallbackOptions), the job has handed its inputs on.
+/// (see Scheduling::relative_deadline), the job has handed its inputs on.
 TimePoint deadline_to_publish() noexcept;
 
 /// That job has taken a message which carries this deadline: from here on it counts for the job (as

@@ -36,8 +36,9 @@ struct CommonOptions
   MiddlewareThreadsOptions middleware_threads;
   /// What orders the threads of callbacks with scheduling_policy ext.
   DeadlineBackend deadline_scheduler = DeadlineBackend::kAuto;
-  /// The executor's timer thread. Policy unchanged: SCHED_FIFO one above the most urgent fifo or rr
-  /// callback (at most 99), and as the thread that spins while there is no such callback.
+  /// The executor's timer thread. Policy unchanged: SCHED_FIFO one above the most urgent fifo, rr or ext
+  /// callback (at most 99; 99 if there is a deadline callback), and as the thread that spins while there is
+  /// no such callback.
   rclrt_core::Attributes timer_thread;
   /// Of every thread of the executor, bytes. 0: the OS default.
   std::size_t stack_size = 0;

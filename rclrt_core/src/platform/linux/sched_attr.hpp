@@ -14,10 +14,10 @@ namespace rclrt_core::linux_platform
 
 /// Policy and its parameters; the affinity is left alone. Returns 0 or errno.
 ///
-/// SCHED_FLAG_RESET_ON_FORK is always set: threads and processes that a callback starts begin as
-/// SCHED_OTHER, whatever the callback runs under. (Without it a SCHED_DEADLINE thread could start
-/// none. And once set, only a privileged process may clear it: setting it in some calls only would
-/// make the others fail.)
+/// SCHED_FLAG_RESET_ON_FORK is set unless Attributes::inherited_by_children: threads and processes that a
+/// callback starts begin as SCHED_OTHER, whatever the callback runs under. (Without it a SCHED_DEADLINE
+/// thread could start none. And once set, only a privileged process may clear it: setting it in some calls
+/// only would make the others fail.)
 int set_policy(ThreadId thread, const Attributes & attributes) noexcept;
 /// Fills policy and its parameters; the affinity is left alone. Returns 0 or errno. A policy that
 /// this project does not know is reported as kOther.
