@@ -65,24 +65,6 @@ def graham(dag: Dag, cores: int) -> int:
     return dag.length - (-(dag.volume - dag.length) // cores)
 
 
-def long_paths(dag: Dag, cores: int) -> int:
-    """Return a tighter bound for the same by several disjoint long paths [He22].
-
-    min over j < m of len + (vol - sum_{i <= j} len(path_i)) / (m - j), where path_0 is the longest
-    and path_i the longest after those before it count nothing.
-    """
-    length = dag.length
-    left = list(dag.wcet)
-    rest = dag.volume
-    best = graham(dag, cores)
-    for j in range(cores):
-        for node in dag.longest_path(left):
-            rest -= left[node]
-            left[node] = 0
-        best = min(best, length - (-rest // (cores - j)))
-    return best
-
-
 def federated_cores(dag: Dag, deadline: int) -> int | None:
     """Return how many cores of its own meet its deadline [Li14], None if none do.
 
@@ -113,15 +95,16 @@ def global_fp(tasks: Sequence[DagTask], cores: int) -> list[int | None]:
     W_i(L) = N C_i + min(C_i, L + R_i - C_i - N T_i), N = floor((L + R_i - C_i) / T_i).
     With DAGs [Melani15]: r = len_k + (vol_k - len_k + sum_{hp} W_i(r)) / m with W_i(L) = N vol_i +
     min(vol_i, m (x - N T_i)), x = L + R_i - vol_i / m, N = floor(x / T_i).
-    One DAG alone: `long_paths`.
+    One DAG alone: `graham`.
 
     Tasks of equal priority count as higher, with their deadlines for R_i: so these bounds hold
     together or not at all. A task without a bound leaves less urgent ones without.
     """
     if len(tasks) == 1:
-        alone = long_paths(tasks[0].dag, cores)
+        alone = graham(tasks[0].dag, cores)
         return [alone if alone <= tasks[0].deadline else None]
-    sequential = all(task.dag.volume == task.dag.length for task in tasks)
+    # A subscription runs beside the rest of the job that has published: no path is sequential.
+    sequential = all(len(task.dag.wcet) == 1 for task in tasks)
     bounds: list[int | None] = [None] * len(tasks)
     columns = (
         [t.dag.volume for t in tasks],

@@ -97,10 +97,8 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
     deadline run in the order of their own releases.
     """
     deadline: dict[str, int] = {}
-    late: dict[str, int] = {}
     for callback in unit.in_order:
         parents = unit.system.triggered_by(callback)
-        late[callback.name] = 0
         if callback.deadline is not None:
             deadline[callback.name] = callback.deadline
         elif not parents:
@@ -112,25 +110,21 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
             )
         else:
             deadline[callback.name] = deadline[parents[0]]
-            if deadline[callback.name] != nonpreemptive_edf.NO_DEADLINE:
-                bcet = unit.system.callback_of[parents[0]].bcet
-                late[callback.name] = late[parents[0]] + bcet
 
     def bounds(known: Known) -> dict[str, Local]:
         rows = make_rows(unit, known)
         names = [unit.callbacks[i].name for i in rows.owner.tolist()]
-        early = np.array([late[name] for name in names], dtype=np.int64)
         tasks = make_taskset(
             rows.tasks.wcet,
             rows.tasks.period,
             [deadline[name] for name in names],
-            jitter=rows.tasks.jitter + early,
+            jitter=rows.tasks.jitter,
         )
         timer = np.array([unit.callbacks[i].kind is Kind.TIMER for i in rows.owner.tolist()])
         overhead = releaser.release_only(tasks, unit.system.overheads.release, timer)
         if np.any(overhead >= UNBOUNDED):
             raise RefusedError(RELEASES_FILL)
-        found = nonpreemptive_edf.exact(_with(tasks, overhead), unit.supply, early)
+        found = nonpreemptive_edf.exact(_with(tasks, overhead), unit.supply)
         return to_locals(unit, rows, replace(found, overhead=overhead), known)
 
     method = Method("non-preemptive EDF, all deadlines", "George96; Tindell94", _base(unit))

@@ -15,6 +15,9 @@ From an origin to the end of callback x the level l is the least urgency on the 
 itself sets off in the job looked at does not count. With one timer and a path this is the task with
 fixed preemption points of [Buttazzo13]; with timers alone it is the classical test.
 
+Messages leave anywhere inside a job. So what x sets off does count, where threads preempt, as far
+as it is more urgent than x: it may run before x has ended.
+
 A job that may be overtaken by the next of its origin is taken to end with the window.
 """
 
@@ -194,22 +197,51 @@ def _level(graph: Graph, urgency: int) -> Level:
 Blocking = Callable[[Graph, int, Level], int]
 
 
-def _ways(graph: Graph) -> list[dict[int, tuple[int, int]]]:
-    """Return for every callback, by origin that leads to it: least urgency, least time before."""
-    ways: list[dict[int, tuple[int, int]]] = []
+@dataclass(frozen=True)
+class Way:
+    """From an origin to a callback.
+
+    Attributes
+    ----------
+    least
+        The least urgency on the way.
+    release, start
+        How long after the origin's release the callback is released, and begins, at least, ns.
+    """
+
+    least: int
+    release: int = 0
+    start: int = 0
+
+    def joined(self, other: Way | None) -> Way:
+        """Return what holds for both."""
+        if other is None:
+            return self
+        return Way(
+            min(self.least, other.least),
+            min(self.release, other.release),
+            min(self.start, other.start),
+        )
+
+
+def _ways(graph: Graph, preemptive: bool) -> list[dict[int, Way]]:
+    """Return for every callback the ways to it, by the origin."""
+    ways: list[dict[int, Way]] = []
     pairs = 0
     for x in range(len(graph.wcet)):
-        mine: dict[int, tuple[int, int]] = {}
+        mine: dict[int, Way] = {}
         urgency = int(graph.urgency[x])
         for r in graph.entering[x]:
-            mine[r] = (urgency, 0)
+            mine[r] = Way(urgency)
         spend(ITEM * sum(len(ways[p]) for p in graph.parents[x]))
         # Of messages that wait for others, those of the inputs that do not count come in as well.
         for p in graph.parents[x]:
-            bcet = graph.unit.in_order[p].bcet
-            for r, (least, earliest) in ways[p].items():
-                known = mine.get(r, (urgency, earliest + bcet))
-                mine[r] = (min(known[0], least), min(known[1], earliest + bcet))
+            # A message leaves as soon as p begins; x begins at once if it preempts p, else after p.
+            preempts = preemptive and urgency > int(graph.urgency[p])
+            bcet = 0 if preempts else graph.unit.in_order[p].bcet
+            for r, way in ways[p].items():
+                step = Way(min(urgency, way.least), way.start, way.start + bcet)
+                mine[r] = step.joined(mine.get(r))
         ways.append(mine)
         pairs += len(mine)
         _check_size(pairs, graph)
@@ -232,9 +264,9 @@ def analyse_graph(
     level of urgency.
     """
     graph = make_graph(unit, arrivals)
-    ways = _ways(graph)
+    ways = _ways(graph, preemptive)
     levels: dict[int, tuple[Level, int]] = {}
-    pairs = [(x, r, least) for x, mine in enumerate(ways) for r, (least, _) in mine.items()]
+    pairs = [(x, r, way.least) for x, mine in enumerate(ways) for r, way in mine.items()]
     spend(CALLBACK * (len(unit.callbacks) + len(pairs)))
     if not pairs:
         return {c.name: Local(None, reason=NO_BOUND) for c in unit.callbacks}
@@ -251,6 +283,15 @@ def analyse_graph(
     }
 
 
+def _inside(graph: Graph) -> Ints:
+    """Return what a job of x sets off that may preempt it, ns: all that is more urgent than x."""
+    inside = np.zeros(len(graph.wcet), dtype=np.int64)
+    for urgency in {int(graph.urgency[x]) for x in graph.inner}:
+        mine = graph.urgency == urgency
+        inside[mine] = _level(graph, urgency + 1).after[mine]
+    return inside
+
+
 def _solve(
     graph: Graph,
     pairs: list[tuple[int, int, int]],
@@ -264,6 +305,8 @@ def _solve(
     after = np.array(
         [levels[int(least)][0].after[x] for least, x in zip(leasts, xs, strict=True)], np.int64
     )
+    if preemptive:
+        after -= _inside(graph)[xs]
     once = np.array([sum((levels[int(k)][0].stored, levels[int(k)][1])) for k in leasts], np.int64)
     once[once >= ENDLESS_WORK] = 2 * LIMIT
     own = work[rows, rs].copy()
@@ -294,7 +337,7 @@ def _local(
     pairs: list[tuple[int, int, int]],
     rows: list[int],
     found: Responses,
-    ways: dict[int, tuple[int, int]],
+    ways: dict[int, Way],
 ) -> Local:
     endless = any(graph.origins[pairs[i][1]].stream.period == 1 for i in rows)
     if not rows or endless or any(found.response[i] >= UNBOUNDED for i in rows):
@@ -307,10 +350,10 @@ def _local(
         total = int(found.from_grid[i] if origin.timer else found.response[i])
         name = graph.unit.in_order[origin.entry].name
         prefix[name] = max(prefix.get(name, 0), total)
-        mine = int(found.response[i]) - ways[r][1]
+        mine = int(found.response[i]) - ways[r].release
         if mine > response:
             worst, response = i, mine
-        longest = max(longest, total - ways[r][1] - callback.bcet)
+        longest = max(longest, total - ways[r].start)
     timer = callback.kind is Kind.TIMER
     gap = graph.root_gap[x]
     return Local(
@@ -323,7 +366,7 @@ def _local(
         output=UNKNOWN
         if sum(graph.jobs[x].values()) > MAX_STREAMS
         else Activation(
-            tuple(_output(graph, x, pairs, rows, found, ways, callback.bcet)),
+            tuple(_output(graph, x, pairs, rows, found, ways)),
             None if gap is None else gap + longest,
         ),
         root_gap=gap,
@@ -336,12 +379,11 @@ def _output(
     pairs: list[tuple[int, int, int]],
     rows: list[int],
     found: Responses,
-    ways: dict[int, tuple[int, int]],
-    bcet: int,
+    ways: dict[int, Way],
 ) -> list[Stream]:
-    """Return how jobs of x end: as the origins that count for it, later by what the way varies."""
+    """Return how x publishes: as the origins that count for it, later by what the way varies."""
     stored = graph.stored[x]
-    later = {pairs[i][1]: int(found.response[i]) - ways[pairs[i][1]][1] - bcet for i in rows}
+    later = {pairs[i][1]: int(found.response[i]) - ways[pairs[i][1]].start for i in rows}
     streams = []
     for r, count in graph.jobs[x].items():
         stream = graph.origins[r].stream

@@ -51,31 +51,24 @@ def analyse_migrating(unit: Unit) -> tuple[dict[str, Local], Method]:
     bounds = dag.global_fp(tasks, cores)
     found: dict[str, Local] = {}
     for members, bound in zip(numbers, bounds, strict=True):
-        earliest: dict[str, int] = {}
         for callback in members:
-            parents = unit.system.triggered_by(callback)
-            ends = [earliest[p] + unit.system.callback_of[p].bcet for p in parents]
-            earliest[callback.name] = max(ends, default=0)
-            found[callback.name] = _local(unit, callback, members[0], bound, earliest)
-    sources = "Bertogna07; Melani15; He22"
+            found[callback.name] = _local(unit, callback, members[0], bound)
+    sources = "Bertogna07; Melani15; Graham69"
     return found, Method(f"global FP on {cores} cores", sources, ASSUMPTIONS)
 
 
-def _local(
-    unit: Unit, callback: Callback, timer: Callback, bound: int | None, earliest: dict[str, int]
-) -> Local:
+def _local(unit: Unit, callback: Callback, timer: Callback, bound: int | None) -> Local:
+    """Return the bound of a callback: each may publish, and so release, as soon as it begins."""
     if bound is None:
         return Local(None, reason=NO_BOUND)
-    response = bound - earliest[callback.name]
     is_timer = callback is timer
-    late = response - callback.bcet
     period = timer.period or 1
     return Local(
-        response,
+        bound,
         bound if is_timer else None,
         own=callback.wcet + unit.extra,
         prefix={timer.name: bound},
-        output=Activation((Stream(period, earliest[callback.name] + late),), period + late),
+        output=Activation((Stream(period, bound),), period + bound),
         root_gap=period,
     )
 
@@ -109,7 +102,7 @@ def _edf(unit: Unit) -> tuple[dict[str, Local], Method]:
     found = {}
     for callback, deadline in zip(unit.timers, np.asarray(tasks.deadline), strict=True):
         bound = int(deadline) if met else None
-        found[callback.name] = _local(unit, callback, callback, bound, {callback.name: 0})
+        found[callback.name] = _local(unit, callback, callback, bound)
     return found, Method(name, source, ASSUMPTIONS)
 
 

@@ -70,13 +70,13 @@ def activations(unit: Unit, arrivals: Arrivals, responses: Mapping[str, Local]) 
 def _output(activation: Activation, local: Local, unit: Unit, name: str) -> Activation:
     if local.response is None or local.bound is None:
         return UNKNOWN
-    bcet = unit.system.callback_of[name].bcet
+    # A message leaves anywhere in the job.
     transport = unit.system.overheads.transport
-    more = max(0, local.response - bcet) + transport
+    more = local.response + transport
     # The gap of a timer is that of its grid, so what is added counts from there.
     gap = None
     if activation.gap is not None:
-        gap = activation.gap + max(0, local.bound - bcet) + transport
+        gap = activation.gap + local.bound + transport
     return Activation(tuple(Stream(s.period, s.jitter + more) for s in activation.streams), gap)
 
 

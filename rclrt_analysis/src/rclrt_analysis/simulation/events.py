@@ -105,6 +105,7 @@ class EventsExecutor:
         self._end = clock.now + job.work
         if self._supplied is not None:
             self._end = self._supplied.finish(clock.now, job.work)
+        clock.publish_inside(job)
         clock.at(self._end, END, self._finish)
 
 

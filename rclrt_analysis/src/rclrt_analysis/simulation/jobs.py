@@ -21,6 +21,8 @@ class Job:
         The instant of the timer's grid; of others the same as `release`.
     sources
         Jobs whose data it used: those that released it, and those it read from when it started.
+    publish_left
+        How much of its work is left when it publishes, ns.
     """
 
     callback: int
@@ -36,6 +38,8 @@ class Job:
     core: int = 0
     preemptions: int = 0
     remaining: int = 0
+    publish_left: int = 0
+    published: bool = False
 
     @property
     def response(self) -> int:

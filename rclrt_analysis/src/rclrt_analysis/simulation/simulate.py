@@ -33,8 +33,8 @@ class Options:
     Attributes
     ----------
     random_work
-        Execution times between best and worst case, and tries on a link lost or not; else always
-        the worst, and as many lost as may be.
+        Execution times between best and worst case, tries on a link lost or not, and publications
+        anywhere in a job; else always the worst, as many lost as may be, and with the last step.
     offsets
         First release by name of the timer, ns; otherwise the model's, else within one period at
         random.
@@ -101,9 +101,11 @@ class Clock:
         deadline = nominal + callback.deadline if callback.deadline else 2**62
         if sources and not callback.deadline:
             deadline = sources[-1].deadline  # That of the job that published.
+        # Anywhere in the job, if things are drawn at random; else with its last step.
+        left = self.between(0, work) if callback.publishes and self.options.random_work else 0
         return Job(
             index, self._sequence, nominal, self.now, work, self.urgency[index], deadline, sources,
-            remaining=work,
+            remaining=work, publish_left=left, published=not callback.publishes,
         )  # fmt: skip
 
     def _drawn(self, callback: Callback, sources: list[Job]) -> int:
@@ -134,10 +136,22 @@ class Clock:
             if topic in self._latest:
                 job.sources.append(self._latest[topic])
 
+    def publish_inside(self, job: Job) -> None:
+        """Have a job that starts now, and is not preempted, publish where it does."""
+        if job.publish_left > 0:
+            self.at(self.now + job.work - job.publish_left, RELEASE, lambda: self.publish(job))
+
     def finish(self, job: Job) -> None:
-        """Note that a job ends now, and publish."""
+        """Note that a job ends now, and publish, unless it has."""
         job.end = self.now
         self.run.jobs.append(job)
+        self.publish(job)
+
+    def publish(self, job: Job) -> None:
+        """Publish once."""
+        if job.published:
+            return
+        job.published = True
         transport = self.system.overheads.transport
         for topic in self.system.callbacks[job.callback].publishes:
             if transport:

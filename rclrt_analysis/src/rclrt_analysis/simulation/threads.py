@@ -19,6 +19,11 @@ RELEASING = -1
 """Number of the callback of a job that stands for the timers thread."""
 
 
+def _to_go(job: Job) -> int:
+    """Return for how long a job runs until it publishes or ends, ns."""
+    return job.remaining if job.published else job.remaining - job.publish_left
+
+
 class Cores:
     """Cores that threads share."""
 
@@ -62,6 +67,7 @@ class Cores:
         if delta and clock.system.callbacks[job.callback].kind is Kind.TIMER:
             cost = Job(RELEASING, job.sequence, clock.now, clock.now, delta, 2**60, -1, [job])
             cost.remaining = delta
+            cost.published = True
             self._jobs.append(cost)
         else:
             self._jobs.append(job)
@@ -117,15 +123,28 @@ class Cores:
         self._version += 1
         version = self._version
         if running:
-            soonest = min(job.remaining for job in running.values())
-            clock.at(clock.now + soonest, END, lambda: self._finish(version))
+            soonest = min(_to_go(job) for job in running.values())
+            clock.at(clock.now + soonest, END, lambda: self._reach(version))
 
-    def _finish(self, version: int) -> None:
+    def _reach(self, version: int) -> None:
+        """Publish where jobs do, and let those end that have nothing left.
+
+        A job that publishes with its last step ends later if what it has released preempts it.
+        """
         if version != self._version:
             return
         clock = self._clock
         self._account()
-        ended = [job for job in self._running.values() if job.remaining <= 0]
+        there = [job for job in self._running.values() if _to_go(job) <= 0]
+        ended = [job for job in there if job.published]
+        for job in there:
+            if not job.published:
+                before = len(self._jobs)
+                clock.publish(job)
+                key = self._key(job)
+                overtaken = any(self._key(released) < key for released in self._jobs[before:])
+                if job.remaining <= 0 and not overtaken:
+                    ended.append(job)
         self._running = {c: job for c, job in self._running.items() if job not in ended}
         for job in ended:
             self._jobs.remove(job)

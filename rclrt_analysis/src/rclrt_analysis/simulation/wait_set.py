@@ -131,6 +131,7 @@ class WaitSet:
         end = clock.now + job.work
         if self._supplied is not None:
             end = self._supplied.finish(clock.now, job.work)
+        clock.publish_inside(job)
         clock.at(end, END, lambda: self._finish(job))
 
     def _call_timer(self, index: int) -> Job:
