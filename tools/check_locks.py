@@ -32,14 +32,11 @@ WAITS = re.compile(
 COMMENT = re.compile(r"//.*")
 # File: the one mutex that its lines may name, and why no job and no notification comes there.
 ALLOWED = {
-    "announce.cpp": ("free_mutex", "which numbers are free: of whoever adds and removes entities"),
     "base_class.cpp": ("mutex", "Humble's: whose nodes and groups belong to the executor"),
     "ros_clock.cpp": ("get_clock_mutex", "rclcpp's: of whoever spins and looks at clocks"),
     "scheduling.cpp": ("mutex_", "what is asked of entities when they are added"),
     "scx_deadlines.cpp": ("mutex_", "threads that come and go"),
     "scx_deadlines.hpp": ("mutex_", "threads that come and go"),
-    "unserved.cpp": ("mutex_", "what entities had announced when they left an executor"),
-    "unserved.hpp": ("mutex_", "what entities had announced when they left an executor"),
 }
 
 

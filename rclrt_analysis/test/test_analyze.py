@@ -28,6 +28,21 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_a_reader_that_goes_early_is_no_error() -> None:
+    model = FOLDER / "autoware_reference_system.yaml"
+    program = subprocess.Popen(
+        [sys.executable, "-m", "rclrt_analysis.cli", "analyze", str(model)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "RCLRT_SOURCE_DIR": str(ROOT), "PYTHONUNBUFFERED": "1"},
+    )
+    assert program.stdout is not None
+    program.stdout.close()  # as `| head` does, at the latest before the second line
+    _, errors = program.communicate(timeout=60)
+    assert errors == b""
+    assert program.returncode == 128 + 13
+
+
 def hot_path_first(tmp_path: Path) -> Path:
     """Return the reference system with the hot path above all else, and nothing else with it."""
     text = (FOLDER / "autoware_reference_system.yaml").read_text(encoding="utf-8")

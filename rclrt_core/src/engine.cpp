@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine_impl.hpp"
+#include "platform/linux/forks.hpp"
 #include "publication.hpp"
 
 namespace rclrt_core
@@ -38,6 +39,7 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   }
   inline_worker = new_worker("rclrt inline", nullptr);
   inline_worker->is_left_alone = true;
+  linux_platform::count_forks();  // the first call may block: not in a publication
 }
 
 Engine::Impl::~Impl()

@@ -77,7 +77,8 @@ void Engine::Impl::settle(Worker & worker) noexcept
     const ThreadUrgency::Outcome outcome = worker.urgency.settle_itself();
     is_refused = outcome.error != 0 && decide_less(worker, outcome);
   }
-  if (worker.urgency.take_left_out()) {  // the rest is in force
+  const bool asks_for_cpus = !worker.job_demand.cpus->asked.cpu_affinity.empty();
+  if (asks_for_cpus && worker.urgency.take_left_out()) {  // the rest is in force
     Lock lock(*mutex);
     const bool is_told = std::exchange(worker.callback->told_of_cpus, true);
     lock.unlock();
@@ -89,9 +90,6 @@ void Engine::Impl::settle(Worker & worker) noexcept
 
 void Engine::Impl::tell_refusal(const Worker & worker, const Demand & asked, int error)
 {
-  if (error == kCpusLeftOut && asked.cpus->asked.cpu_affinity.empty()) {
-    return;  // it is given all that there are, and asked for no more
-  }
   Attributes refused = asked.policy->asked;
   refused.cpu_affinity = asked.cpus->asked.cpu_affinity;
   add_finding(platform.explain(worker.callback->name(), refused, error));

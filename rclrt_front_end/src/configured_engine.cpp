@@ -101,7 +101,8 @@ ConfiguredEngine::ConfiguredEngine(
   }
 }
 
-ConfiguredEngine::~ConfiguredEngine() = default;
+// A spin that could not begin may have left something behind there that would tell us.
+ConfiguredEngine::~ConfiguredEngine() { MiddlewareThreads::instance().release(this); }
 
 Status ConfiguredEngine::add_group(
   rclrt_core::GroupOptions options, const std::string & cie_id, std::shared_ptr<Group> * group,

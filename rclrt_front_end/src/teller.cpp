@@ -86,6 +86,7 @@ void Teller::Watch::run()
   rclrt_core::TimePoint next_look_at_scheduler = platform.now();
   while (!teller_.is_requested(kEnd)) {
     bool has_worked = false;
+    bool has_told = false;
     if (teller_.take(kUpdate)) {
       has_worked = true;
       if (work_.update && !work_.update()) {
@@ -93,12 +94,15 @@ void Teller::Watch::run()
       }
     }
     if (teller_.take(kTell) || platform.now() >= next_look_at_scheduler) {
-      has_worked = true;
+      has_worked = has_told = true;
       teller_.tell_all(engine_);
     }
     if (has_worked) {
-      next_look_at_scheduler =
-        engine_.has_deadline_scheduler() ? platform.now() + kLookAtScheduler : rclrt_core::kNever;
+      // Updates may come more often than that: they do not put it off.
+      const rclrt_core::TimePoint in_time = platform.now() + kLookAtScheduler;
+      const rclrt_core::TimePoint next =
+        has_told ? in_time : std::min(next_look_at_scheduler, in_time);
+      next_look_at_scheduler = engine_.has_deadline_scheduler() ? next : rclrt_core::kNever;
       continue;
     }
     const rclrt_core::TimePoint next_look = work_.look ? work_.look() : rclrt_core::kNever;

@@ -147,6 +147,7 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
   const auto callback = member.callback;
   members_[entity.get()] = std::move(member);
   lock.unlock();
+  teller_.request();  // there may be a scheduler of deadlines now
   entity->set_on_ready([this, callback](std::size_t count) {
     rclrt_front_end::MiddlewareThreads::instance().greet();
     engine().notify(*callback, count);
@@ -281,6 +282,7 @@ void EngineExecutor::Impl::set_attributes(
     throw Error("set_attributes(): '" + entity.name() + "' is not in this executor");
   }
   check(engine_->set_attributes(found->second.callback, attributes));
+  teller_.request();  // there may be a scheduler of deadlines now
 }
 
 void EngineExecutor::Impl::check_may_run_inline() const { check(engine_->may_run_inline()); }

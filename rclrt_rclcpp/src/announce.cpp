@@ -46,7 +46,7 @@ struct Slots
   /// slot is seen whole by whoever has got a token of it by whatever way.
   std::array<std::atomic<Chunk *>, (kNumberMask + 1) / kSlotsInChunk> chunks{};
 
-  std::mutex free_mutex;  // of both below; configuration time only
+  rclrt_front_end::PiMutex free_mutex;  // of both below; configuration time only
   std::size_t count = 0;
   std::vector<Slot *> free;
 
@@ -65,7 +65,7 @@ struct Slots
 
   Slot & take_free()
   {
-    const std::lock_guard<std::mutex> lock(free_mutex);
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(free_mutex);
     if (!free.empty()) {
       Slot & slot = *free.back();
       free.pop_back();
@@ -122,7 +122,7 @@ void take_back(Token token) noexcept
   });
   if (was_given) {
     Slots & slots = Slots::instance();
-    const std::lock_guard<std::mutex> lock(slots.free_mutex);
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(slots.free_mutex);
     slots.free.push_back(&slots.of(value_of(token)));
   }
 }

@@ -243,6 +243,7 @@ void EngineExecutor::Impl::add_group(
       label = detail::label_of_group(*node, *group, kept);
       if (!label.empty()) {
         known.node = node->get_fully_qualified_name();
+        known.base = node;
         if (known_node.has_owner) {
           known.owner = known_node.owner;
         }
@@ -286,10 +287,10 @@ void EngineExecutor::Impl::forget(const void * entity, Kept & kept) noexcept
   std::shared_ptr<const void> present;
   try {
     present = member.unhook();
-  } catch (const std::exception & error) {
+  } catch (...) {
     RCLCPP_ERROR(
       rclcpp::get_logger("rclrt"), "letting '%s' go: %s", member.callback->name().c_str(),
-      error.what());
+      text_of(std::current_exception()).c_str());
   }
   names_.erase(member.callback->name());
   const uint64_t skipped = engine().statistics(*member.callback).skipped;

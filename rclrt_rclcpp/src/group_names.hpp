@@ -20,8 +20,21 @@ namespace rclrt_rclcpp
 namespace detail
 {
 
-/// What was looked at and must not die, with all that callbacks hold, under anybody's mutex.
-using Kept = std::vector<std::shared_ptr<const void>>;
+/// What was looked at and must not die, with all that callbacks hold, under anybody's mutex. What came last goes
+/// first: the destructor of an entity may use its node.
+class Kept : public std::vector<std::shared_ptr<const void>>
+{
+public:
+  Kept() = default;
+  ~Kept()
+  {
+    while (!empty()) {
+      pop_back();
+    }
+  }
+  Kept(const Kept &) = delete;
+  Kept & operator=(const Kept &) = delete;
+};
 
 /// Throws std::runtime_error unless it is ok.
 void check(const rclrt_core::Status & status);

@@ -21,6 +21,13 @@ NextDefinition<rcl_ret_t(rcl_clock_t *, rcl_jump_threshold_t, rcl_jump_callback_
 NextDefinition<rcl_ret_t(rcl_clock_t *, rcl_jump_callback_t, void *)> next_remove(
   "rcl_clock_remove_jump_callback");
 
+/// So that nothing is looked up, which takes the loader's lock, after start and under a mutex.
+[[gnu::constructor]] void look_up_all()
+{
+  next_add.get();
+  next_remove.get();
+}
+
 /// For all clocks: it is held for a few instructions, when something is made or destroyed. No other lock is taken
 /// under it.
 rclrt_front_end::PiMutex & jump_callbacks_mutex()
@@ -100,14 +107,24 @@ rcl_ret_t rcl_clock_add_jump_callback(
   rcl_clock_t * clock, rcl_jump_threshold_t threshold, rcl_jump_callback_t callback,
   void * user_data)
 {
+  auto * const next = rclrt_rclcpp::next_add.get();
+  if (!next) {
+    RCL_SET_ERROR_MSG("rclrt_rclcpp: no rcl_clock_add_jump_callback() is linked after it");
+    return RCL_RET_ERROR;
+  }
   const std::lock_guard<rclrt_front_end::PiMutex> lock(rclrt_rclcpp::jump_callbacks_mutex());
-  return rclrt_rclcpp::next_add.get()(clock, threshold, callback, user_data);
+  return next(clock, threshold, callback, user_data);
 }
 
 rcl_ret_t rcl_clock_remove_jump_callback(
   rcl_clock_t * clock, rcl_jump_callback_t callback, void * user_data)
 {
+  auto * const next = rclrt_rclcpp::next_remove.get();
+  if (!next) {
+    RCL_SET_ERROR_MSG("rclrt_rclcpp: no rcl_clock_remove_jump_callback() is linked after it");
+    return RCL_RET_ERROR;
+  }
   const std::lock_guard<rclrt_front_end::PiMutex> lock(rclrt_rclcpp::jump_callbacks_mutex());
-  return rclrt_rclcpp::next_remove.get()(clock, callback, user_data);
+  return next(clock, callback, user_data);
 }
 }

@@ -17,7 +17,7 @@ Unserved & Unserved::instance()
 
 void Unserved::keep(const std::shared_ptr<const void> & entity, EventCounts counts)
 {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<rclrt_front_end::PiMutex> lock(mutex_);
   for (auto known = kept_.begin(); known != kept_.end();) {
     known = known->second.entity.expired() ? kept_.erase(known) : std::next(known);
   }
@@ -28,7 +28,7 @@ void Unserved::keep(const std::shared_ptr<const void> & entity, EventCounts coun
 
 EventCounts Unserved::take(const void * entity)
 {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<rclrt_front_end::PiMutex> lock(mutex_);
   const auto found = kept_.find(entity);
   if (found == kept_.end()) {
     return {};

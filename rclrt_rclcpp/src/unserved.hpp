@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 
+#include "rclrt_front_end/process_platform.hpp"
 #include "waitable_events.hpp"
 
 namespace rclrt_rclcpp
@@ -35,7 +36,7 @@ private:
     EventCounts counts;
   };
 
-  std::mutex mutex_;
+  rclrt_front_end::PiMutex mutex_;
   std::map<const void *, Kept> kept_;
 };
 

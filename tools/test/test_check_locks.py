@@ -68,7 +68,7 @@ def test_a_lock_of_what_front_ends_share_is_named(tree: Path) -> None:
 
 
 def test_an_entry_without_its_mutex_is_named(tree: Path) -> None:
-    (tree / SOURCES / "unserved.cpp").unlink()
+    (tree / SOURCES / "scheduling.cpp").unlink()
     status, text = run(tree)
     assert status == 1
-    assert "unserved.cpp needs no entry any more" in text
+    assert "scheduling.cpp needs no entry any more" in text

@@ -17,11 +17,15 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import pkgutil
 import sys
 from collections.abc import Sequence
 
 from rclrt_analysis import commands
+
+BROKEN_PIPE = 128 + 13
+"""As the shell says of a program that SIGPIPE has ended."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -45,7 +49,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     if arguments.check:
         return 0
-    status: int = arguments.run(arguments)
+    try:
+        status: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # The reader has what it wanted, as in `| head`.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
     return status
 
 

@@ -19,7 +19,9 @@ class Assumption(str, Enum):
     RELEASE_COST = "one release by the timers thread takes at most release_ms"
     NO_SELF_SUSPENSION = "callbacks do not block or sleep"
     SPORADIC = "releases are no closer than period and jitter say"
-    INSTANT_TRIGGER = "messages leave anywhere inside a job; they release at once, or transport_ms later"
+    INSTANT_TRIGGER = (
+        "messages leave anywhere inside a job; they release at once, or transport_ms later"
+    )
     IMPLICIT_COMMUNICATION = "callbacks read when they start and publish until they end"
     RUNNING = "chains: every callback has run once; what waits for others to start waits longer"
     NO_LOSS = "queues hold as many messages as 'depth_needed' says"
