@@ -154,6 +154,17 @@ def test_arguments_are_read_by_a_python_that_has_nothing_installed(verb: str) ->
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "builds"), [("waters", False), ("analysis-speed", False), ("memory", True)]
+)
+def test_experiments_with_the_analysis_alone_build_nothing(
+    tree: Tree, name: str, builds: bool
+) -> None:
+    result = tree.run("bench", name)
+    assert result.returncode == 0, result.stderr
+    assert bool(tree.calls("cmake")) == builds
+
+
 def test_wrong_arguments_of_a_python_verb_stop_before_anything_is_installed(tree: Tree) -> None:
     tree.program("python3", '#!/bin/sh\necho "python3 $*" >>"$CALLS"\nexit 2\n')
     result = tree.run("demo", "--nonsense")
