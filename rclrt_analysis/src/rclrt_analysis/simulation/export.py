@@ -13,10 +13,11 @@ from bokeh.plotting import figure
 from bokeh.resources import Resources
 
 from rclrt_analysis.model import NS_PER_MS
-from rclrt_analysis.simulation.jobs import Run
+from rclrt_analysis.simulation.jobs import Job, Run
 from rclrt_analysis.trace import DONE, NO_DEADLINE, RECORD, Trace
 
 MAX_BARS = 20_000
+LATE = "#c0392b"
 
 
 def to_trace(run: Run) -> Trace:
@@ -39,6 +40,11 @@ def gantt(run: Run) -> str:
     jobs = run.jobs[:MAX_BARS]
     names = [callback.name for callback in run.system.callbacks]
     rows = [names[job.callback] for job in jobs]
+    stated = [callback.deadline is not None for callback in run.system.callbacks]
+
+    def is_late(job: Job) -> bool:
+        # Nobody has stated a deadline that was only inherited.
+        return stated[job.callback] and job.end > job.deadline
 
     def column(values: list[int]) -> list[float]:
         return [value / NS_PER_MS for value in values]
@@ -51,13 +57,13 @@ def gantt(run: Run) -> str:
             "end": column([job.end for job in jobs]),
             "response": column([job.response for job in jobs]),
             "preemptions": [job.preemptions for job in jobs],
-            "color": ["#c0392b" if job.end > job.deadline else "#2c7fb8" for job in jobs],
+            "color": [LATE if is_late(job) else "#2c7fb8" for job in jobs],
         }
     )
     plot: Any = figure(
         width=1100, height=100 + 22 * len(names), y_range=list(reversed(names)),
         x_axis_label="ms", tools="xpan,xwheel_zoom,box_zoom,reset,save",
-        title=f"{run.system.name}: red jobs end after their deadline",
+        title=f"{run.system.name}: red jobs end after the deadline of their callback",
     )  # fmt: skip
     plot.hbar("callback", right="start", left="release", height=0.15, color="color", source=source)
     plot.hbar("callback", right="end", left="start", height=0.7, color="color", source=source)
