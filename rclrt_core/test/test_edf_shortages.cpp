@@ -72,10 +72,11 @@ private:
   std::vector<int> taken_;
 };
 
-// The sanitizer makes a pipe to see whether memory may be read, and takes it for unreadable if it cannot.
-#if defined(RCLRT_SANITIZE_address)
+// That for addresses makes a pipe to see whether memory may be read, and takes it for unreadable if it cannot. That
+// for threads does not follow a program with threads that forks one with threads.
+#if defined(RCLRT_SANITIZE_address) || defined(RCLRT_SANITIZE_thread)
 #define SKIP_WITHOUT_DESCRIPTORS() \
-  GTEST_SKIP() << "the sanitizer of undefined behaviour needs descriptors of its own"
+  GTEST_SKIP() << "a sanitizer needs descriptors of its own, or follows no fork of threads"
 #else
 #define SKIP_WITHOUT_DESCRIPTORS() static_cast<void>(0)
 #endif
