@@ -77,8 +77,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   bool keeps_place = false;  // ordered as the job that the waiting one has replaced
   bool removed = false;
   bool told_of_cpus = false;  // that some of its CPUs are left out
-  const int own_priority;  // 0: that of the attributes
-  int priority;            // in force: own, of the attributes, or inherited
+  const int own_priority;     // 0: that of the attributes
+  int priority;               // in force: own, of the attributes, or inherited
   uint32_t running = 0;
   uint32_t idle_waiters = 0;
   const void * const engine;
