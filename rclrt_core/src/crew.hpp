@@ -65,10 +65,15 @@ struct Worker : std::enable_shared_from_this<Worker>
   Demand job_demand;                // what that job asks for
   TimePoint own_deadline = kNever;  // of the job, apart from fan-in
   bool handed_on = false;  // the job has released or published something; of the worker's thread
+  // Of the message that the job has taken; of the worker's thread, like the next one.
+  uint64_t publisher = 0;
+  uint64_t message = RCLRT_TRACE_NO_MESSAGE;
+  bool is_measured = false;            // its CPU time, by system calls
   std::atomic<uint64_t> jobs{0};       // written by the worker's thread
   std::atomic<ThreadId> thread_id{0};  // set by the thread itself before its first lock
   std::unique_ptr<Thread> thread;
-  TraceRing ring;  // written by the worker without the lock
+  TraceRing ring;      // written by the worker without the lock
+  TraceReader reader;  // under the engine's `trace_mutex`
 
   /// Set to kAsleep by the worker under the lock before it can be found idle. Set to kAwake, with release, by the
   /// one thread whose list the worker is on, as the last access to it; or by the worker itself under the lock, when

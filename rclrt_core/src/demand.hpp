@@ -13,12 +13,14 @@
 #ifndef DEMAND_HPP_
 #define DEMAND_HPP_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/time.hpp"
+#include "rclrt_trace/record.h"
 #include "urgency.hpp"
 
 namespace rclrt_core
@@ -33,9 +35,20 @@ struct AttributesEntry
   uint32_t level = 0;                        ///< see urgency_level()
   int64_t relative_deadline_ns = INT64_MAX;  ///< of SCHED_DEADLINE
   uint32_t cpus = 0;                         ///< entries with the same number allow the same CPUs
+  // As in a trace record.
+  uint8_t policy_in_trace = RCLRT_POLICY_UNKNOWN;
+  int16_t priority_in_trace = 0;
+  uint64_t cpus_in_trace = 0;
 
   bool is_ext() const noexcept { return asked.policy == SchedulingPolicy::kExt; }
 };
+
+static_assert(
+  static_cast<int>(SchedulingPolicy::kUnchanged) == RCLRT_POLICY_UNKNOWN &&
+    static_cast<int>(SchedulingPolicy::kOther) == RCLRT_POLICY_OTHER &&
+    static_cast<int>(SchedulingPolicy::kFifo) == RCLRT_POLICY_FIFO &&
+    static_cast<int>(SchedulingPolicy::kExt) == RCLRT_POLICY_EXT,
+  "policies have the same numbers in a trace");
 
 /// The distinct attributes in use. Entry nothing() asks for nothing. The base is what the thread has that spins:
 /// it completes every entry, so that putting one in force leaves nothing of the one before.
@@ -91,6 +104,12 @@ private:
     while (entries_[entry.cpus]->complete.cpu_affinity != attributes.cpu_affinity) {
       ++entry.cpus;  // ends at the entry itself
     }
+    entry.policy_in_trace = static_cast<uint8_t>(attributes.policy);
+    entry.priority_in_trace = static_cast<int16_t>(
+      is_fixed_priority(attributes.policy) ? attributes.priority : attributes.nice);
+    const CpuSet::Words & words = attributes.cpu_affinity.words();
+    const bool any_more = std::any_of(words.begin() + 1, words.end(), [](uint64_t w) { return w; });
+    entry.cpus_in_trace = words[0] | (any_more ? RCLRT_TRACE_MORE_CPUS : 0);
   }
 
   std::vector<std::unique_ptr<AttributesEntry>> entries_;

@@ -17,6 +17,16 @@ void Dispatch::released(const CallbackNode & callback, Calls & calls) noexcept
   }
 }
 
+uint8_t Dispatch::what_is_busy(const CallbackNode & callback) const noexcept
+{
+  if (!callback.queue->group->has_room()) {
+    return RCLRT_WAITED_FOR_GROUP;
+  }
+  const bool any_sleeps =
+    !callback.queue->lane->crew.idle.empty() || (visitor_ && visitor_->sleeping);
+  return any_sleeps ? RCLRT_WAITED_FOR_NOTHING : RCLRT_WAITED_FOR_THREAD;
+}
+
 void Dispatch::ready_again(GroupQueue & queue, Calls & calls) noexcept
 {
   send_for(*queue.lane, queue.first(), calls);

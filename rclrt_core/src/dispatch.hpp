@@ -34,6 +34,8 @@ public:
   /// A thread of the user that runs jobs of any lane while it sleeps here; null: none.
   void set_visitor(Worker * visitor) noexcept { visitor_ = visitor; }
 
+  /// What a job of this callback would have to wait for, as rclrt_job_wait.
+  uint8_t what_is_busy(const CallbackNode & callback) const noexcept;
   /// A job of this callback has been released, or its group is ready again.
   void released(const CallbackNode & callback, Calls & calls) noexcept;
   /// The same for the first callback of a group that is ready.

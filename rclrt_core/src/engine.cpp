@@ -11,16 +11,27 @@
 
 namespace rclrt_core
 {
+namespace
+{
+
+uint16_t next_number() noexcept
+{
+  static std::atomic<uint16_t> last{0};
+  return static_cast<uint16_t>(last.fetch_add(1, std::memory_order_relaxed) + 1);
+}
+
+}  // namespace
 
 Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
 : platform(engine_platform),
   options(std::move(engine_options)),
+  number(next_number()),
   configuration(platform.make_mutex()),
   timer_thread(options.timer_thread),
   deadlines(options.deadlines),
   mutex(platform.make_mutex()),
   life(platform, *mutex),
-  ready(*options.policy),
+  ready(*options.policy, options.trace_capacity),
   dispatch(static_cast<std::size_t>(engine_platform.usable_cpus())),
   findings_mutex(platform.make_mutex()),
   trace_mutex(platform.make_mutex())
@@ -45,10 +56,11 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
 Engine::Impl::~Impl()
 {
   // Nodes leave the queues before either is destroyed; users may hold callbacks for longer.
+  const TimePoint now = platform.now();
   const Lock lock(*mutex);
   for (const auto & entry : callbacks) {
     CallbackNode & callback = *entry.second;
-    ready.withdraw(callback);
+    ready.withdraw(callback, now);
     forget_taken(callback);
     callback.removed = true;
     if (callback.timer) {
@@ -77,7 +89,8 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
     return;
   }
   const TimePoint now = platform.now();
-  Worker * const publisher = running_here ? running_here->worker : nullptr;
+  const Running * const running = running_here;
+  Worker * const publisher = running ? running->worker : nullptr;
   if (publisher) {
     publisher->handed_on = true;
   }
@@ -87,7 +100,7 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
     return;
   }
   inherit_from_publisher(callback);
-  release(callback, now, now, count, publisher ? &publisher->job : nullptr, section.calls);
+  release(callback, now, now, count, running, section.calls);
   const bool asks_the_os = life.runs() && options.attributes_mode != AttributesMode::kOff;
   const bool may_be_lent =
     callback.in_group.is_linked() && callback.policy->level >= kFirstStrictLevel;
@@ -103,19 +116,28 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
 
 void Engine::Impl::release(
   CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
-  const Job * publisher, Calls & calls) noexcept
+  const Running * running, Calls & calls) noexcept
 {
   ReleaseStamp job;
   job.release = release;
   job.ready = now;
+  job.root = release;
+  job.cause = callback.timer ? RCLRT_CAUSE_TIMER : RCLRT_CAUSE_MESSAGE;
   TimePoint inherited = kNever;
-  if (publisher) {
-    inherited = publisher->deadline;
+  if (running) {
+    const Job & publisher = running->worker->job;
+    inherited = publisher.deadline;
+    job.root = publisher.root;
+    job.cause = RCLRT_CAUSE_JOB;
+    job.by_sequence = publisher.sequence;
+    job.by_callback = running->worker->callback->id();
+    job.by_engine = running->engine->number;
   } else if (callback.learned >= Duration::zero()) {
     inherited = add_saturating(release, callback.learned);
     job.is_expected = true;
   }
   job.deadline = callback.deadline(release, inherited);
+  job.waited_for = dispatch.what_is_busy(callback) & 3;
   if (ready.release(callback, job, count)) {
     dispatch.released(callback, calls);
   }
@@ -203,6 +225,49 @@ void inherit_deadline(std::optional<TimePoint> carried) noexcept
   if (Engine::Impl::running_here) {
     Engine::Impl::running_here->engine->inherit_deadline(carried);
   }
+}
+
+void note_taken(uint64_t publisher, uint64_t number) noexcept
+{
+  if (Engine::Impl::running_here) {
+    Worker & worker = *Engine::Impl::running_here->worker;
+    worker.publisher = publisher;
+    worker.message = number;
+  }
+}
+
+void note_published(uint64_t publisher, uint64_t number) noexcept
+{
+  if (!Engine::Impl::running_here) {
+    return;
+  }
+  Engine::Impl & engine = *Engine::Impl::running_here->engine;
+  Worker & worker = *Engine::Impl::running_here->worker;
+  rclrt_job_record record{};
+  record.release_ns = nanoseconds_of(engine.platform.now());
+  record.ready_ns = record.start_ns = record.end_ns = record.release_ns;
+  record.deadline_ns = RCLRT_TRACE_NO_DEADLINE;
+  record.sequence = worker.job.sequence;
+  record.callback = worker.callback->id();
+  record.thread = static_cast<uint32_t>(worker.thread_id.load(std::memory_order_relaxed));
+  record.preemptions = RCLRT_TRACE_UNKNOWN;
+  record.outcome = RCLRT_PUBLISHED;
+  record.cpu_ns = RCLRT_TRACE_UNKNOWN;
+  record.root_ns = nanoseconds_of(worker.job.root);
+  record.publisher = publisher;
+  record.message = number;
+  record.by_callback = RCLRT_TRACE_NO_CALLBACK;
+  record.jobs = 1;
+  worker.ring.push(record);
+}
+
+uint64_t publisher_in_trace(const std::array<uint8_t, 16> & gid) noexcept
+{
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const uint8_t byte : gid) {
+    hash = (hash ^ byte) * 0x100000001b3;
+  }
+  return hash != 0 ? hash : 1;
 }
 
 // Whether this thread is inside a callback of this engine.
@@ -374,6 +439,6 @@ void Engine::read_trace(const std::function<void(const rclrt_job_record &)> & vi
 {
   impl_->read_trace(visit);
 }
-uint64_t Engine::trace_dropped() const { return impl_->trace_dropped(); }
+TraceSource Engine::trace_source() const { return impl_->trace_source(); }
 
 }  // namespace rclrt_core

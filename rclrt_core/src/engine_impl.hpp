@@ -65,6 +65,16 @@ public:
     bool driven = false;  // by a worker's sleep; else by clock_changed()
   };
 
+  // Callbacks on this thread, the innermost first: one that calls run_one() has others on top of it.
+  struct Running
+  {
+    Impl * engine;
+    Worker * worker;
+    const Running * outer;
+  };
+  static thread_local const Running * running_here;
+  bool is_here() const noexcept;
+
   // groups_and_callbacks.cpp; each takes `configuration`
   Status add_group(GroupOptions options, std::shared_ptr<Group> * group);
   Status remove_group(const std::shared_ptr<Group> & group);
@@ -87,10 +97,11 @@ public:
 
   // engine.cpp
   void notify(CallbackNode & callback, std::size_t count) noexcept;
-  /// Under `mutex`. A callback without a deadline of its own inherits that of `publisher`, if there is one.
+  /// Under `mutex`. `running`: the job that publishes, or null. A callback without a deadline of its own inherits
+  /// that of the job.
   void release(
     CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
-    const Job * publisher, Calls & calls) noexcept;
+    const Running * running, Calls & calls) noexcept;
   void inherit_from_publisher(CallbackNode & callback) noexcept;  // under `mutex`
   void inherit_deadline(std::optional<TimePoint> carried) noexcept;
   void fan_in(Worker & worker) noexcept;  // under `mutex`
@@ -160,19 +171,13 @@ public:
   std::vector<ThreadReport> threads() const;
   void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
   uint64_t trace_dropped() const;
-
-  // Callbacks on this thread, the innermost first: one that calls run_one() has others on top of it.
-  struct Running
-  {
-    Impl * engine;
-    Worker * worker;
-    const Running * outer;
-  };
-  static thread_local const Running * running_here;
-  bool is_here() const noexcept;
+  Workers traced_workers() const;
+  TraceSource trace_source() const;
+  static TracedCallback traced(const CallbackNode & callback);
 
   Platform & platform;
   const EngineOptions options;
+  const uint16_t number;  // within the process, from 1
 
   // ---- Under `configuration`
   const std::unique_ptr<Mutex> configuration;
@@ -181,6 +186,8 @@ public:
   std::unordered_map<std::string_view, std::shared_ptr<CallbackNode>> callbacks;
   Attributes timer_thread;
   uint32_t next_callback = 0;
+  uint32_t next_group = 0;
+  std::deque<TracedCallback> former;  // that were removed
 
   // ---- Changed under both locks, read under either
   std::list<Lane> lanes;
@@ -207,6 +214,7 @@ public:
   const std::unique_ptr<Mutex> trace_mutex;
   std::deque<rclrt_job_record> leftover;
   uint64_t leftover_dropped = 0;
+  TraceReader given_up;  // of Ready::given_up()
 };
 
 }  // namespace rclrt_core

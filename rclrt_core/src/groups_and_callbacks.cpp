@@ -14,6 +14,8 @@ namespace
 
 // Threads, in the isolated model: more is a mistake.
 constexpr uint32_t kMaxParallelism = 1024;
+// Callbacks that are gone, for the trace.
+constexpr std::size_t kMaxFormer = 1024;
 // Of a reentrant group, on however few CPUs: a callback may wait for what another of its group does.
 constexpr std::size_t kMinReentrantParallelism = 2;
 
@@ -123,6 +125,7 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
       ? node->options().parallelism
       : static_cast<uint32_t>(std::max(dispatch.cpus(), kMinReentrantParallelism));
   const Lock configuration_lock(*configuration);
+  node->number = next_group++;
   const Status accepted = accept(node);
   if (accepted.ok()) {
     *group = std::move(node);
@@ -226,6 +229,7 @@ Status Engine::Impl::add_callback(
   node->timer = std::make_unique<TimerNode>();
   node->timer->callback = node.get();
   node->timer->period_ns = timer->period.count();
+  node->timer->first_period_ns = timer->period.count();
   node->timer->clock = timer->clock;
   node->timer->one_shot = timer->one_shot;
   if (timer->autostart) {
@@ -264,10 +268,14 @@ void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
       clocks[node->timer->clock]->queue.disarm(*node->timer);
       node->timer->cancelled = true;
     }
-    ready.withdraw(*node);
+    ready.withdraw(*node, platform.now());
     forget_taken(*node);
   }
   --last->group->callbacks;
+  former.push_back(traced(*last));
+  if (former.size() > kMaxFormer) {
+    former.pop_front();
+  }
   callbacks.erase(last->name());
 }
 

@@ -4,6 +4,7 @@
 #include "ready.hpp"
 
 #include "crew.hpp"
+#include "record.hpp"
 
 namespace rclrt_core
 {
@@ -65,34 +66,42 @@ void Ready::link(CallbackNode & callback) noexcept
 bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;
-  CallbackStatistics & statistics = callback.statistics;
-  statistics.released += count;
+  callback.statistics.released += count;
   // Of a burst only the newest ones can wait: account for the others without a loop.
   const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
+  const ReleaseStamp oldest = backlog.empty() ? stamp : backlog.front();
   switch (callback.overrun_rule) {
-    case OverrunRule::kQueueAll:
+    case OverrunRule::kQueueAll: {
       unlink(callback);
+      const bool any_waited = !backlog.empty();
+      ReleaseStamp first = any_waited ? oldest : stamp;
+      first.sequence = any_waited ? oldest.sequence : next_sequence_;
       stamp.sequence = next_sequence_ + (count - kept);
       next_sequence_ += count;
-      statistics.dropped += count - kept + backlog.push(stamp, static_cast<uint32_t>(kept));
+      const uint32_t dropped = backlog.push(stamp, static_cast<uint32_t>(kept));
+      give_up(callback, first, count - kept + dropped, RCLRT_JOB_DROPPED, stamp.ready);
       break;
+    }
     case OverrunRule::kSkip:
+      stamp.sequence = next_sequence_;
       if (!backlog.empty() || callback.running > 0) {
-        statistics.skipped += count;
+        give_up(callback, stamp, count, RCLRT_JOB_SKIPPED, stamp.ready);
         return false;
       }
       unlink(callback);
-      statistics.skipped += count - 1;
-      stamp.sequence = next_sequence_++;
+      give_up(callback, stamp, count - 1, RCLRT_JOB_SKIPPED, stamp.ready);
+      ++next_sequence_;
       backlog.push(stamp);
       break;
     case OverrunRule::kKeepLatest:
       unlink(callback);
-      statistics.skipped += count - 1 + backlog.size();
+      stamp.sequence = next_sequence_++;
+      give_up(
+        callback, backlog.empty() ? stamp : oldest, count - 1 + backlog.size(), RCLRT_JOB_SKIPPED,
+        stamp.ready);
       // The newest release, but in the place of the first: who waits longest stays first in line.
       callback.keeps_place = !backlog.empty();
       backlog.clear();
-      stamp.sequence = next_sequence_++;
       backlog.push(stamp);
       break;
   }
@@ -106,30 +115,57 @@ void Ready::release_late(
   Backlog & backlog = callback.backlog;
   const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
   callback.statistics.released += count;
-  callback.statistics.dropped += count - kept;
+  ReleaseStamp first = last;
+  first.release -= step * static_cast<int64_t>(count - 1);
+  first.sequence = next_sequence_;
+  if (!backlog.empty()) {
+    first = backlog.front();
+  }
+  uint64_t dropped = count - kept;
   unlink(callback);
   // Beyond the stamps that a backlog keeps the jobs are alike: they are pushed at once.
   for (uint64_t left = kept; left > 0;) {
     ReleaseStamp stamp = last;
     const Duration earlier = step * static_cast<int64_t>(left - 1);
     stamp.release -= earlier;
+    stamp.root = stamp.release;
     stamp.deadline = callback.deadline(stamp.release, kNever);
     const bool stamped = kept - left < Backlog::kMaxStamps;
     const auto at_once = static_cast<uint32_t>(stamped ? 1 : left);
     stamp.sequence = next_sequence_;
     next_sequence_ += at_once;
-    callback.statistics.dropped += backlog.push(stamp, at_once);
+    dropped += backlog.push(stamp, at_once);
     left -= at_once;
   }
+  give_up(callback, first, dropped, RCLRT_JOB_DROPPED, last.ready);
   link(callback);
 }
 
-void Ready::withdraw(CallbackNode & callback) noexcept
+void Ready::withdraw(CallbackNode & callback, TimePoint now) noexcept
 {
+  if (callback.backlog.empty()) {
+    return;
+  }
   unlink(callback);
-  callback.statistics.skipped += callback.backlog.size();
+  give_up(callback, callback.backlog.front(), callback.backlog.size(), RCLRT_JOB_SKIPPED, now);
   callback.backlog.clear();
   link(callback);
+}
+
+void Ready::give_up(
+  CallbackNode & callback, const ReleaseStamp & first, uint64_t count, rclrt_job_outcome why,
+  TimePoint now) noexcept
+{
+  if (count == 0) {
+    return;
+  }
+  (why == RCLRT_JOB_DROPPED ? callback.statistics.dropped : callback.statistics.skipped) += count;
+  rclrt_job_record record = record_of(first, callback);
+  record.start_ns = nanoseconds_of(now);
+  record.end_ns = record.start_ns;
+  record.outcome = static_cast<uint8_t>(why);
+  record.jobs = static_cast<uint32_t>(std::min<uint64_t>(count, UINT32_MAX));
+  given_up_.push(record);
 }
 
 Job Ready::take(CallbackNode & callback, Worker & runner) noexcept

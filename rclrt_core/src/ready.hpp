@@ -26,6 +26,7 @@
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/group.hpp"
 #include "rclrt_core/policy.hpp"
+#include "trace_ring.hpp"
 
 namespace rclrt_core
 {
@@ -45,6 +46,7 @@ struct TimerNode
   intrusive::set_member_hook<> in_queue;  // of TimerQueue, while armed
   int64_t next_ns = 0;                    // nominal, on the timer's clock
   int64_t period_ns = 0;
+  int64_t first_period_ns = 0;  // never changes
   uint32_t clock = 0;
   bool one_shot = false;
   bool cancelled = true;
@@ -97,6 +99,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   TimePoint taken = kNever;  // deadline of what its jobs took last and nobody has handed on
   intrusive::set_member_hook<> in_taken;  // of GroupNode::taken, then
   CallbackStatistics statistics;
+  /// So many jobs more are measured: one has lost its CPU (see Platform::watch_cpu()).
+  uint8_t measured_jobs = 0;
   std::unique_ptr<TimerNode> timer;
 
   bool inherits_deadlines() const noexcept { return relative_deadline() == Duration::zero(); }
@@ -167,6 +171,7 @@ struct GroupNode final : Group
   };
 
   const void * const engine;
+  uint32_t number = 0;     // within its engine; never changes
   bool known = false;      // to its engine; under the configuration lock
   uint32_t callbacks = 0;  // under the configuration lock
   uint32_t parallelism = 1;
@@ -187,7 +192,11 @@ struct GroupNode final : Group
 class Ready
 {
 public:
-  explicit Ready(const Policy & policy) : policy_(policy) {}
+  /// Remembers the last `trace_capacity` jobs that were given up.
+  Ready(const Policy & policy, std::size_t trace_capacity)
+  : policy_(policy), given_up_(trace_capacity)
+  {
+  }
 
   /// Number of the next job. Numbers are in order of release and break ties.
   uint64_t next_sequence() const noexcept { return next_sequence_; }
@@ -199,8 +208,14 @@ public:
   /// most the depth of them are kept.
   void release_late(
     CallbackNode & callback, ReleaseStamp last, Duration step, uint64_t count) noexcept;
-  /// Its waiting jobs are given up.
-  void withdraw(CallbackNode & callback) noexcept;
+  /// Its waiting jobs are given up. `now` is for the trace.
+  void withdraw(CallbackNode & callback, TimePoint now) noexcept;
+  /// `count` jobs will not run: they count as dropped or as skipped, and are a record.
+  void give_up(
+    CallbackNode & callback, const ReleaseStamp & first, uint64_t count, rclrt_job_outcome why,
+    TimePoint now) noexcept;
+  /// The records of those that were given up. Written under the engine's lock, read without it.
+  const TraceRing & given_up() const noexcept { return given_up_; }
   /// Take the oldest waiting job for `runner`. There is one, and the group has room.
   Job take(CallbackNode & callback, Worker & runner) noexcept;
   /// A job of it has ended.
@@ -222,6 +237,7 @@ private:
   static void link(GroupQueue & queue) noexcept;
 
   const Policy & policy_;
+  TraceRing given_up_;
   uint64_t next_sequence_ = 0;
 };
 

@@ -44,40 +44,89 @@ std::vector<ThreadReport> Engine::Impl::threads() const
   return reports;
 }
 
+Engine::Impl::Workers Engine::Impl::traced_workers() const
+{
+  const Lock configuration_lock(*configuration);
+  Workers workers = life.workers();
+  workers.push_back(inline_worker);
+  return workers;
+}
+
 void Engine::Impl::read_trace(const std::function<void(const rclrt_job_record &)> & visit)
 {
-  Workers sources;
-  {
-    const Lock configuration_lock(*configuration);
-    sources = life.workers();
-    sources.push_back(inline_worker);
-  }
-  // Drained under the lock, because a thread that ends drains its ring, too; visited without it.
+  const Workers sources = traced_workers();
+  // Read under the lock, because a thread that ends has its ring read, too; visited without it.
   std::vector<rclrt_job_record> records;
   {
     const Lock lock(*trace_mutex);
     records.assign(leftover.begin(), leftover.end());
     leftover.clear();
+    const auto keep = [&](const rclrt_job_record & record) { records.push_back(record); };
     for (const auto & worker : sources) {
-      worker->ring.drain([&](const rclrt_job_record & record) { records.push_back(record); });
+      worker->reader.read(worker->ring, keep);
     }
+    given_up.read(ready.given_up(), keep);
   }
   std::for_each(records.begin(), records.end(), visit);
 }
 
+TracedCallback Engine::Impl::traced(const CallbackNode & callback)
+{
+  TracedCallback traced;
+  traced.id = callback.id();
+  traced.name = callback.name();
+  traced.kind = callback.kind();
+  traced.group = callback.group->number;
+  traced.parallelism = callback.group->parallelism;
+  traced.group_name = callback.group->name();
+  if (callback.timer) {
+    traced.period = Duration(callback.timer->first_period_ns);
+  }
+  return traced;
+}
+
+TraceSource Engine::Impl::trace_source() const
+{
+  TraceSource source;
+  source.executor = number;
+  switch (options.model) {
+    case ExecutionModel::kEvents:
+      source.model = RCLRT_MODEL_EVENTS;
+      break;
+    case ExecutionModel::kPool:
+      source.model = RCLRT_MODEL_POOL;
+      break;
+    case ExecutionModel::kIsolated:
+      source.model = RCLRT_MODEL_ISOLATED;
+      break;
+  }
+  const std::string_view policy = options.policy->name();
+  source.ordering = policy == first_come_policy().name()       ? RCLRT_ORDER_FIRST_COME
+                    : policy == fixed_priority_policy().name() ? RCLRT_ORDER_FIXED_PRIORITY
+                    : policy == edf_policy().name()            ? RCLRT_ORDER_EDF
+                                                               : RCLRT_ORDER_UNKNOWN;
+  source.timers_preempt = options.model == ExecutionModel::kEvents && options.release_and_execute;
+  {
+    const Lock configuration_lock(*configuration);
+    source.callbacks.assign(former.begin(), former.end());
+    for (const auto & entry : callbacks) {
+      source.callbacks.push_back(traced(*entry.second));
+    }
+  }
+  std::sort(
+    source.callbacks.begin(), source.callbacks.end(),
+    [](const TracedCallback & a, const TracedCallback & b) { return a.id < b.id; });
+  source.dropped = trace_dropped();
+  return source;
+}
+
 uint64_t Engine::Impl::trace_dropped() const
 {
-  // One lock after the other: nobody waits for who copies records. What a thread lost that ends in between is
-  // counted from the next time on.
-  uint64_t dropped = 0;
-  {
-    const Lock lock(*trace_mutex);
-    dropped = leftover_dropped;
-  }
-  const Lock configuration_lock(*configuration);
-  dropped += inline_worker->ring.dropped();
-  for (const auto & worker : life.workers()) {
-    dropped += worker->ring.dropped();
+  const Workers sources = traced_workers();
+  const Lock lock(*trace_mutex);
+  uint64_t dropped = leftover_dropped + given_up.missed(ready.given_up());
+  for (const auto & worker : sources) {
+    dropped += worker->reader.missed(worker->ring);
   }
   return dropped;
 }

@@ -192,8 +192,9 @@ void Engine::Impl::join(const Workers & ended)
 void Engine::Impl::keep_trace(Worker & worker)
 {
   const Lock lock(*trace_mutex);
-  worker.ring.drain([this](const rclrt_job_record & record) { leftover.push_back(record); });
-  leftover_dropped += worker.ring.dropped();
+  worker.reader.read(
+    worker.ring, [this](const rclrt_job_record & record) { leftover.push_back(record); });
+  leftover_dropped += worker.reader.missed(worker.ring);
   // Of a user who never reads, keep no more than this.
   for (; leftover.size() > kLeftoverRings * options.trace_capacity; ++leftover_dropped) {
     leftover.pop_front();

@@ -115,11 +115,19 @@ bool Engine::Impl::release_due(ClockState & clock, Calls & calls) noexcept
       ReleaseStamp last;
       last.release = latest;
       last.ready = now;
+      last.cause = RCLRT_CAUSE_TIMER;
+      last.waited_for = dispatch.what_is_busy(callback) & 3;
       ready.release_late(callback, last, Duration(timer->period_ns), missed + 1);
       dispatch.released(callback, calls);
     } else {
       callback.statistics.released += missed;
-      callback.statistics.skipped += missed;
+      ReleaseStamp first;
+      first.release = latest - Duration(timer->period_ns) * static_cast<int64_t>(missed);
+      first.ready = now;
+      first.root = first.release;
+      first.cause = RCLRT_CAUSE_TIMER;
+      first.sequence = ready.next_sequence();
+      ready.give_up(callback, first, missed, RCLRT_JOB_SKIPPED, now);
       release(callback, latest, now, 1, nullptr, calls);
     }
   }
@@ -157,7 +165,7 @@ Status Engine::Impl::cancel_timer(const std::shared_ptr<Callback> & timer)
   }
   callback->timer->cancelled = true;
   clocks[callback->timer->clock]->queue.disarm(*callback->timer);
-  ready.withdraw(*callback);
+  ready.withdraw(*callback, platform.now());
   return {};
 }
 
@@ -169,7 +177,7 @@ Status Engine::Impl::reset_timer(
   if (!callback) {
     return Status::error("reset_timer(): not a timer of this engine");
   }
-  ready.withdraw(*callback);
+  ready.withdraw(*callback, platform.now());
   arm(*callback->timer, first ? first->count() : callback->timer->period_ns, section.calls);
   return {};
 }
@@ -208,7 +216,7 @@ Status Engine::Impl::set_timer_clock(const std::shared_ptr<Callback> & timer, Cl
   }
   TimerNode & node = *callback->timer;
   clocks[node.clock]->queue.disarm(node);
-  ready.withdraw(*callback);
+  ready.withdraw(*callback, platform.now());
   node.clock = clock;
   if (!node.cancelled) {
     arm(node, node.period_ns, section.calls);

@@ -3,11 +3,11 @@
 
 #include "rclrt_core/trace_file.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
-#include <vector>
+
+#include "trace_header.hpp"
 
 namespace rclrt_core
 {
@@ -17,39 +17,8 @@ namespace
 static_assert(
   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the format is; records are written as they are");
 
-constexpr off_t kBlock = 65536;
-
-bool write_at(std::FILE * file, off_t offset, const void * data, std::size_t size)
-{
-  return fseeko(file, offset, SEEK_SET) == 0 && std::fwrite(data, 1, size, file) == size;
-}
-
-bool write_header(std::FILE * file, uint32_t callbacks, uint64_t dropped)
-{
-  rclrt_trace_header header{};
-  std::memcpy(header.magic, RCLRT_TRACE_MAGIC, sizeof(header.magic));
-  header.version = RCLRT_TRACE_VERSION;
-  header.record_size = sizeof(rclrt_job_record);
-  header.callbacks = callbacks;
-  header.dropped = dropped;
-  return write_at(file, 0, &header, sizeof(header)) && std::fflush(file) == 0;
-}
-
-/// Move what is between `begin` and `end` towards the end, last block first.
-bool move(std::FILE * file, off_t begin, off_t end, off_t by)
-{
-  std::vector<char> block(kBlock);
-  while (end > begin) {
-    const auto size = static_cast<std::size_t>(std::min(kBlock, end - begin));
-    end -= static_cast<off_t>(size);
-    if (
-      fseeko(file, end, SEEK_SET) != 0 || std::fread(block.data(), 1, size, file) != size ||
-      !write_at(file, end + by, block.data(), size)) {
-      return false;
-    }
-  }
-  return true;
-}
+// Records of one chunk: 64 KiB.
+constexpr std::size_t kRecordsAtOnce = 512;
 
 /// After errno was 0: a file that somebody has cut off leaves none.
 int why() { return errno != 0 ? errno : EIO; }
@@ -76,12 +45,18 @@ Status TraceFile::open(const std::string & path)
   }
   path_ = path;
   error_ = 0;
-  file_ = std::fopen(path.c_str(), "wb+");
+  size_ = 0;
+  dropped_ = 0;
+  described_.clear();
+  records_.clear();
+  records_.reserve(kRecordsAtOnce);
+  header_ = make_trace_header();
+  file_ = std::fopen(path.c_str(), "wb");
   if (!file_) {
     return failed(path, errno);
   }
-  if (!write_header(file_, RCLRT_TRACE_UNFINISHED, 0)) {
-    const Status status = failed(path, errno);
+  if (!write(&header_, sizeof(header_)) || std::fflush(file_) != 0) {
+    const Status status = failed(path, error_ != 0 ? error_ : errno);
     std::fclose(file_);
     file_ = nullptr;
     return status;
@@ -89,42 +64,93 @@ Status TraceFile::open(const std::string & path)
   return {};
 }
 
+bool TraceFile::write(const void * data, std::size_t size) noexcept
+{
+  if (error_ != 0) {
+    return false;
+  }
+  errno = 0;
+  if (size > 0 && std::fwrite(data, 1, size, file_) != size) {
+    error_ = why();
+    return false;
+  }
+  size_ += size;
+  return true;
+}
+
+bool TraceFile::write_chunk(
+  rclrt_trace_chunk_type type, const void * data, std::size_t size) noexcept
+{
+  const rclrt_trace_chunk chunk{type, static_cast<uint32_t>(size)};
+  constexpr char kZeros[8] = {};
+  return write(&chunk, sizeof(chunk)) && write(data, size) && write(kZeros, padding_of_chunk(size));
+}
+
+bool TraceFile::write_records() noexcept
+{
+  if (records_.empty()) {
+    return true;
+  }
+  const bool is_written =
+    write_chunk(RCLRT_CHUNK_RECORDS, records_.data(), records_.size() * sizeof(records_[0]));
+  records_.clear();
+  return is_written;
+}
+
 bool TraceFile::append(const rclrt_job_record & record) noexcept
 {
   if (!file_ || error_ != 0) {
     return false;
   }
+  records_.push_back(record);  // there is room
+  return records_.size() < kRecordsAtOnce || write_records();
+}
+
+bool TraceFile::write_header() noexcept
+{
   errno = 0;
-  if (std::fwrite(&record, sizeof(record), 1, file_) != 1) {
+  const bool is_written = std::fseek(file_, 0, SEEK_SET) == 0 &&
+                          std::fwrite(&header_, sizeof(header_), 1, file_) == 1 &&
+                          std::fseek(file_, 0, SEEK_END) == 0;
+  error_ = is_written ? error_ : why();
+  return is_written;
+}
+
+bool TraceFile::flush(const TraceSource & source)
+{
+  if (!file_) {
+    return false;
+  }
+  for (const TracedCallback & callback : source.callbacks) {
+    if (described_.insert(callback.id).second) {
+      const std::string entry = describe(callback);
+      write_chunk(RCLRT_CHUNK_CALLBACK, entry.data(), entry.size());
+    }
+  }
+  write_records();
+  if (source.dropped != dropped_) {
+    dropped_ = source.dropped;
+    write_chunk(RCLRT_CHUNK_LOST, &dropped_, sizeof(dropped_));
+  }
+  const bool is_new = header_.executor != source.executor;
+  describe(source, &header_);
+  if (error_ == 0 && is_new) {
+    write_header();
+  }
+  errno = 0;
+  if (error_ == 0 && std::fflush(file_) != 0) {
     error_ = why();
   }
   return error_ == 0;
 }
 
-bool TraceFile::finish(const std::map<uint32_t, std::string> & names, uint64_t dropped)
-{
-  std::string table;
-  for (const auto & [id, name] : names) {
-    const uint32_t entry[2] = {id, static_cast<uint32_t>(name.size())};
-    table.append(reinterpret_cast<const char *>(entry), sizeof(entry)).append(name);
-  }
-  const off_t end = ftello(file_);
-  constexpr auto kBegin = static_cast<off_t>(sizeof(rclrt_trace_header));
-  return end >= kBegin && std::fflush(file_) == 0 &&
-         move(file_, kBegin, end, static_cast<off_t>(table.size())) &&
-         write_at(file_, kBegin, table.data(), table.size()) && std::fflush(file_) == 0 &&
-         write_header(file_, static_cast<uint32_t>(names.size()), dropped);
-}
-
-Status TraceFile::close(const std::map<uint32_t, std::string> & names, uint64_t dropped)
+Status TraceFile::close(const TraceSource & source)
 {
   if (!file_) {
     return Status::error("no trace file is open");
   }
+  flush(source);
   errno = 0;
-  if (error_ == 0 && !finish(names, dropped)) {
-    error_ = why();
-  }
   if (std::fclose(file_) != 0 && error_ == 0) {
     error_ = why();
   }

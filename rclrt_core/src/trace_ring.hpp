@@ -1,22 +1,27 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A ring of job records: one thread writes, one reads, nobody waits.
+/// A ring of trace records: one thread writes and never waits; others read, also from another process.
 ///
-/// Shared words and why their order is enough:
-/// - head_: records written so far. Only the writer stores it, with release after the record; the
-///   reader loads it with acquire, so it sees every record below head_ complete.
-/// - tail_: records read so far. Only the reader stores it, with release after it has copied them
-///   out; the writer loads it with acquire, so it overwrites a slot only after it was copied.
-/// - dropped_: only the writer stores it; a statistic, so relaxed is enough.
-/// A full ring drops the new record and counts it: what is kept is never torn. push() is real-time
-/// safe: no lock, no allocation, a bounded number of steps. model/trace_ring.pml checks the order.
+/// The newest records are kept: a record overwrites the one that is `capacity` older, whether somebody has read that
+/// or not. A reader keeps its own place (TraceReader), and counts what was overwritten before it came.
+///
+/// Shared words, all in the memory of the ring, and why their order is enough:
+/// - head: records written so far. Only the writer stores it, with release after the words of the record. A reader loads
+///   it with acquire, so it sees every record below head complete.
+/// - the words of the slots. Only the writer stores them, each with release; a reader loads them with acquire. So a
+///   reader that sees a word of record n also sees a head of at least n: when it loads the head again after it has
+///   copied a slot, it learns whether the slot was being overwritten meanwhile.
+/// The reader never stores anything. model/trace_ring.pml checks the steps.
+///
+/// push() is real-time safe: no lock, no allocation, no system call, 18 stores.
 #ifndef TRACE_RING_HPP_
 #define TRACE_RING_HPP_
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 #include "rclrt_trace/record.h"
@@ -27,54 +32,101 @@ namespace rclrt_core
 class TraceRing
 {
 public:
-  /// Room for at least `capacity` records; 0 records nothing.
+  /// Keeps `capacity` records, rounded up to a power of two, but for the oldest; 0 records nothing.
   explicit TraceRing(std::size_t capacity)
   {
     if (capacity > 0) {
-      std::size_t size = 1;
+      std::size_t size = 2;
       while (size < capacity) {
         size *= 2;
       }
       mask_ = size - 1;
-      records_.reset(new rclrt_job_record[size]);
+      slots_.reset(new Slot[size]);
     }
   }
 
   /// Writer only.
   void push(const rclrt_job_record & record) noexcept
   {
-    if (!records_) {
+    if (!slots_) {
       return;
     }
     const uint64_t head = head_.load(std::memory_order_relaxed);  // own word
-    if (head - tail_.load(std::memory_order_acquire) > mask_) {
-      dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      return;
+    uint64_t words[kWords];
+    std::memcpy(words, &record, sizeof(record));
+    Slot & slot = slots_[head & mask_];
+    for (std::size_t i = 0; i < kWords; ++i) {
+      slot.words[i].store(words[i], std::memory_order_release);
     }
-    records_[head & mask_] = record;
     head_.store(head + 1, std::memory_order_release);
   }
 
-  /// Reader only: visit and remove what was there on entry, oldest first.
-  template <typename Visitor>
-  void drain(const Visitor & visit)
+private:
+  friend class TraceReader;
+
+  static constexpr std::size_t kWords = sizeof(rclrt_job_record) / sizeof(uint64_t);
+  struct Slot
   {
-    const uint64_t head = head_.load(std::memory_order_acquire);
-    for (uint64_t i = tail_.load(std::memory_order_relaxed); i != head; ++i) {
-      const rclrt_job_record record = records_[i & mask_];
-      tail_.store(i + 1, std::memory_order_release);
-      visit(record);
+    std::atomic<uint64_t> words[kWords];
+  };
+
+  std::unique_ptr<Slot[]> slots_;
+  uint64_t mask_ = 0;
+  std::atomic<uint64_t> head_{0};
+};
+
+/// What somebody has read of one ring. Belongs to one thread at a time.
+class TraceReader
+{
+public:
+  /// Visit what has been written since the last time, oldest first.
+  template <typename Visitor>
+  void read(const TraceRing & ring, const Visitor & visit)
+  {
+    const uint64_t head = ring.head_.load(std::memory_order_acquire);
+    skip_overwritten(ring, head);
+    while (next_ < head) {
+      uint64_t words[TraceRing::kWords];
+      const TraceRing::Slot & slot = ring.slots_[next_ & ring.mask_];
+      for (std::size_t i = 0; i < TraceRing::kWords; ++i) {
+        words[i] = slot.words[i].load(std::memory_order_acquire);
+      }
+      if (!skip_overwritten(ring, ring.head_.load(std::memory_order_relaxed))) {
+        rclrt_job_record record;
+        std::memcpy(&record, words, sizeof(record));
+        ++next_;
+        visit(record);
+      }
     }
   }
 
-  uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+  /// Records that were overwritten before they were read, up to now.
+  uint64_t missed(const TraceRing & ring) const noexcept
+  {
+    const uint64_t oldest = oldest_kept(ring, ring.head_.load(std::memory_order_acquire));
+    return missed_ + (oldest > next_ ? oldest - next_ : 0);
+  }
 
 private:
-  std::unique_ptr<rclrt_job_record[]> records_;
-  uint64_t mask_ = 0;
-  std::atomic<uint64_t> head_{0};
-  std::atomic<uint64_t> tail_{0};
-  std::atomic<uint64_t> dropped_{0};
+  /// The slot of `head` may be half written: it holds the record that is as old as the ring is large.
+  static uint64_t oldest_kept(const TraceRing & ring, uint64_t head) noexcept
+  {
+    return head > ring.mask_ ? head - ring.mask_ : 0;
+  }
+  /// Returns whether the next record was among them.
+  bool skip_overwritten(const TraceRing & ring, uint64_t head) noexcept
+  {
+    const uint64_t oldest = oldest_kept(ring, head);
+    if (next_ >= oldest) {
+      return false;
+    }
+    missed_ += oldest - next_;
+    next_ = oldest;
+    return true;
+  }
+
+  uint64_t next_ = 0;
+  uint64_t missed_ = 0;
 };
 
 }  // namespace rclrt_core

@@ -8,9 +8,17 @@
 #include <utility>
 
 #include "engine_impl.hpp"
+#include "record.hpp"
 
 namespace rclrt_core
 {
+namespace
+{
+
+// After a job has lost its CPU, so many of the same callback are measured by system calls.
+constexpr uint8_t kMeasuredJobs = 16;
+
+}  // namespace
 
 void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) noexcept
 {
@@ -55,6 +63,9 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
   worker.job = ready.take(*best, worker);
   worker.callback = best->shared_from_this();
   worker.handed_on = false;
+  worker.publisher = 0;
+  worker.message = RCLRT_TRACE_NO_MESSAGE;
+  worker.is_measured = best->measured_jobs > 0;
   fan_in(worker);
   worker.job_demand = {
     best->policy, best->cpus, best->policy->is_ext() ? worker.job.deadline : kNever};
@@ -160,7 +171,7 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
   const Running running{this, &worker, running_here};
   running_here = &running;
   const int cpu = platform.current_cpu();
-  const int64_t preemptions_before = platform.current_preemptions();
+  const CpuWatch watch = platform.watch_cpu(worker.is_measured);
   const TimePoint start = platform.now();
   rclrt_job_outcome outcome = RCLRT_JOB_DONE;
   try {
@@ -170,23 +181,24 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
     handle_exception(callback);
   }
   const TimePoint end = platform.now();
+  const CpuUse use = platform.end_watch(watch);
   running_here = running.outer;
 
-  rclrt_job_record record{};
-  record.release_ns = nanoseconds_of(worker.job.release);
-  record.ready_ns = nanoseconds_of(worker.job.ready);
+  rclrt_job_record record = record_of(worker.job, callback);
   record.start_ns = nanoseconds_of(start);
   record.end_ns = nanoseconds_of(end);
-  record.deadline_ns = nanoseconds_of(worker.job.deadline);
-  record.sequence = worker.job.sequence;
-  record.callback = callback.id();
   record.thread = static_cast<uint32_t>(worker.thread_id.load(std::memory_order_relaxed));
-  record.preemptions =
-    preemptions_before < 0
-      ? RCLRT_TRACE_UNKNOWN
-      : static_cast<int32_t>(platform.current_preemptions() - preemptions_before);
+  record.preemptions = use.preemptions;
   record.cpu = static_cast<uint16_t>(cpu);
+  record.cpu_ns = use.has_kept ? record.end_ns - record.start_ns : use.cpu_ns;
+  record.publisher = worker.publisher;
+  record.message = worker.message;
   record.outcome = static_cast<uint8_t>(outcome);
+  if (!worker.is_left_alone) {  // entries do not change while threads of the engine exist
+    record.policy = worker.job_demand.policy->policy_in_trace;
+    record.priority = worker.job_demand.policy->priority_in_trace;
+    record.cpus = worker.job_demand.cpus->cpus_in_trace;
+  }
   worker.ring.push(record);
   worker.jobs.fetch_add(1, std::memory_order_relaxed);
 
@@ -195,6 +207,11 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
   statistics.executed += outcome != RCLRT_JOB_EMPTY ? 1 : 0;
   statistics.empty += outcome == RCLRT_JOB_EMPTY ? 1 : 0;
   statistics.exceptions += outcome == RCLRT_JOB_EXCEPTION ? 1 : 0;
+  if (!use.has_kept) {
+    worker.callback->measured_jobs = kMeasuredJobs;
+  } else if (worker.callback->measured_jobs > 0) {
+    --worker.callback->measured_jobs;
+  }
   if (outcome != RCLRT_JOB_EMPTY) {
     statistics.deadline_misses += end > worker.job.deadline ? 1 : 0;
     statistics.max_response = std::max(statistics.max_response, end - worker.job.release);

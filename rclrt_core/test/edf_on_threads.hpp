@@ -50,6 +50,7 @@ struct EdfRun
 {
   std::vector<rclrt_job_record> records;
   std::map<uint32_t, std::string> names;
+  TraceSource source;
   std::map<std::string, std::atomic<int64_t>> done_ns;  ///< when its work was done; 0: not yet
   std::map<std::string, std::atomic<int64_t>>
     works_ns;                             ///< since when, with all messages taken; 0: not yet
@@ -184,6 +185,7 @@ inline EdfRun run_on_threads(
   const Status spun = engine.spin();
   EXPECT_TRUE(spun.ok()) << spun.message();
   releases.join();
+  run.source = engine.trace_source();
   engine.read_trace([&run](const rclrt_job_record & record) { run.records.push_back(record); });
   return run;
 }

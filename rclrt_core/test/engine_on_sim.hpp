@@ -162,15 +162,20 @@ public:
     EXPECT_TRUE(status.ok()) << status.message();
   }
 
+  /// Of jobs that ran, and those of jobs that did not. Each record is handed out once.
   std::vector<rclrt_job_record> records()
   {
     std::vector<rclrt_job_record> records;
-    engine.read_trace([&](const rclrt_job_record & record) { records.push_back(record); });
+    engine.read_trace([&](const rclrt_job_record & record) {
+      (rclrt_job_ran(&record) ? records : given_up).push_back(record);
+    });
     std::sort(records.begin(), records.end(), [](const auto & a, const auto & b) {
       return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.sequence < b.sequence;
     });
     return records;
   }
+
+  std::vector<rclrt_job_record> given_up;
 
   std::vector<std::string> jobs()
   {

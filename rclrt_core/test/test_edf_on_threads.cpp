@@ -31,7 +31,7 @@ void write_trace(const std::string & path, const EdfRun & run)
   for (const rclrt_job_record & record : run.records) {
     file.append(record);
   }
-  const Status closed = file.close(run.names, 0);
+  const Status closed = file.close(run.source);
   ASSERT_TRUE(closed.ok()) << closed.message();
 }
 

@@ -403,7 +403,7 @@ TEST_P(EngineOnLinux, the_trace_is_read_while_it_is_written)
   engine.stop();
   spinner.join();
   read_all();
-  EXPECT_EQ(read + engine.trace_dropped(), 5000u);
+  EXPECT_EQ(read + engine.trace_source().dropped, 5000u);
 }
 
 TEST_P(EngineOnLinux, a_wake_batch_loses_nothing)

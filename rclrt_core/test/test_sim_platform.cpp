@@ -30,20 +30,26 @@ TEST_F(SimPlatformTest, time_passes_only_in_work_and_sleep)
 
 TEST_F(SimPlatformTest, more_urgent_thread_preempts_and_the_other_goes_on_afterwards)
 {
-  int64_t preemptions = -1;
+  CpuUse use;
   expect_run([&] {
     start("low", fifo(10), [&] {
+      const CpuWatch watch = sim.watch_cpu(true);
       sim.work(milliseconds(5));
-      preemptions = sim.current_preemptions();
+      use = sim.end_watch(watch);
     });
     start("high", fifo(20), [&] {
       sim.sleep_until(at_ms(2));
+      const CpuWatch its = sim.watch_cpu(true);
       sim.work(milliseconds(1));
-      EXPECT_EQ(sim.current_preemptions(), 0);
+      const CpuUse kept = sim.end_watch(its);
+      EXPECT_TRUE(kept.has_kept);
+      EXPECT_EQ(kept.preemptions, 0);
     });
   });
   EXPECT_THAT(sim.schedule(), ElementsAre("0-2ms cpu0 low", "2-3ms cpu0 high", "3-6ms cpu0 low"));
-  EXPECT_EQ(preemptions, 1);
+  EXPECT_FALSE(use.has_kept);
+  EXPECT_EQ(use.preemptions, 1);
+  EXPECT_EQ(use.cpu_ns, nanoseconds_of(at_ms(5)));
 }
 
 TEST_F(SimPlatformTest, equally_urgent_thread_does_not_preempt)
@@ -240,8 +246,9 @@ TEST_F(SimPlatformTest, waking_somebody_under_a_mutex_displaces_no_third_thread_
     start(
       "mid", fifo(20),
       [&] {
+        const CpuWatch watch = duo.watch_cpu(false);
         duo.work(milliseconds(3));
-        preemptions = duo.current_preemptions();
+        preemptions = duo.end_watch(watch).preemptions;
       },
       &duo);
     start(
@@ -294,9 +301,10 @@ TEST_F(SimPlatformTest, work_that_ends_at_the_instant_of_a_preemption_has_ended)
   int64_t preemptions = -1;
   expect_run([&] {
     start("low", fifo(10), [&] {
+      const CpuWatch watch = sim.watch_cpu(false);
       sim.work(milliseconds(5));
       end = sim.now();
-      preemptions = sim.current_preemptions();
+      preemptions = sim.end_watch(watch).preemptions;
       sim.work(milliseconds(1));
     });
     start("high", fifo(20), [&] {

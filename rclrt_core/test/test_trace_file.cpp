@@ -9,11 +9,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -67,9 +71,60 @@ T at(const std::string & bytes, std::size_t offset)
   return value;
 }
 
-uint32_t callbacks_in_header(const std::string & path)
+TracedCallback traced(uint32_t id, const std::string & name)
 {
-  return at<rclrt_trace_header>(content(path), 0).callbacks;
+  TracedCallback callback;
+  callback.id = id;
+  callback.name = name;
+  callback.kind = CallbackKind::kTimer;
+  callback.group = 2;
+  callback.group_name = "/a";
+  callback.period = std::chrono::milliseconds(10);
+  return callback;
+}
+
+TraceSource source_of_the_specification()
+{
+  TraceSource source;
+  source.executor = 1;
+  source.model = RCLRT_MODEL_POOL;
+  source.ordering = RCLRT_ORDER_FIXED_PRIORITY;
+  source.callbacks = {traced(5, "/a/timer")};
+  source.dropped = 1;
+  return source;
+}
+
+std::string example_of_the_specification()
+{
+  std::ifstream file(RCLRT_TRACE_SPEC);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::size_t begin = text.find("```hex\n") + 7;
+  std::istringstream words(text.substr(begin, text.find("```", begin) - begin));
+  std::string bytes;
+  for (std::string word; words >> word;) {
+    bytes += static_cast<char>(std::stoul(word, nullptr, 16));
+  }
+  return bytes;
+}
+
+/// The records of all whole chunks, as a reader finds them.
+std::vector<rclrt_job_record> records_in(const std::string & path)
+{
+  const std::string bytes = content(path);
+  std::vector<rclrt_job_record> records;
+  std::size_t where = sizeof(rclrt_trace_header);
+  while (where + sizeof(rclrt_trace_chunk) <= bytes.size()) {
+    const auto chunk = at<rclrt_trace_chunk>(bytes, where);
+    where += sizeof(chunk);
+    for (std::size_t i = where;
+         chunk.type == RCLRT_CHUNK_RECORDS &&
+         i + sizeof(rclrt_job_record) <= std::min(where + chunk.size, bytes.size());
+         i += sizeof(rclrt_job_record)) {
+      records.push_back(at<rclrt_job_record>(bytes, i));
+    }
+    where += (chunk.size + 7) / 8 * 8;
+  }
+  return records;
 }
 
 /// No file may grow beyond so many bytes, as on a full disk.
@@ -107,9 +162,18 @@ rclrt_job_record record_of_the_specification()
   record.sequence = 7;
   record.callback = 5;
   record.thread = 4242;
-  record.preemptions = RCLRT_TRACE_UNKNOWN;
   record.cpu = 3;
   record.outcome = RCLRT_JOB_DONE;
+  record.cause = RCLRT_CAUSE_TIMER;
+  record.cpu_ns = record.end_ns - record.start_ns;
+  record.root_ns = record.release_ns;
+  record.message = RCLRT_TRACE_NO_MESSAGE;
+  record.by_callback = RCLRT_TRACE_NO_CALLBACK;
+  record.waited_for = RCLRT_WAITED_FOR_GROUP;
+  record.policy = RCLRT_POLICY_FIFO;
+  record.cpus = 0b1100;
+  record.priority = 80;
+  record.jobs = 1;
   return record;
 }
 
@@ -118,24 +182,24 @@ TEST_F(TraceFiles, writes_the_example_of_the_specification)
   TraceFile file;
   ASSERT_TRUE(file.open(path_of("example.trace")).ok());
   EXPECT_TRUE(file.append(record_of_the_specification()));
-  const Status closed = file.close({{5, "/a/timer"}}, 1);
+  const Status closed = file.close(source_of_the_specification());
   EXPECT_TRUE(closed.ok()) << closed.message();
 
-  const std::string bytes = content(path_of("example.trace"));
-  ASSERT_EQ(bytes.size(), sizeof(rclrt_trace_header) + 16 + sizeof(rclrt_job_record));
+  std::string bytes = content(path_of("example.trace"));
+  const std::string example = example_of_the_specification();
+  ASSERT_EQ(bytes.size(), example.size());
   const auto header = at<rclrt_trace_header>(bytes, 0);
-  EXPECT_EQ(std::string(header.magic, sizeof(header.magic)), RCLRT_TRACE_MAGIC);
-  EXPECT_EQ(header.version, RCLRT_TRACE_VERSION);
-  EXPECT_EQ(header.record_size, sizeof(rclrt_job_record));
-  EXPECT_EQ(header.callbacks, 1u);
-  EXPECT_EQ(header.dropped, 1u);
-  EXPECT_EQ(bytes.substr(40, 8), "/a/timer");
-  EXPECT_EQ(at<rclrt_job_record>(bytes, 48).sequence, 7u);
+  EXPECT_EQ(header.process, static_cast<uint32_t>(getpid()));
+  // All but what tells of this machine and process: boot, clocks, process id.
+  const std::size_t machine = offsetof(rclrt_trace_header, boot_id);
+  const std::size_t after = offsetof(rclrt_trace_header, executor);
+  bytes.replace(machine, after - machine, example, machine, after - machine);
+  EXPECT_EQ(bytes, example);
 }
 
-TEST_F(TraceFiles, keeps_every_record_in_order_when_the_names_come_before_them)
+TEST_F(TraceFiles, keeps_every_record_in_order)
 {
-  constexpr uint64_t kRecords = 3001;  // several blocks, the last one not whole
+  constexpr uint64_t kRecords = 3001;  // several chunks, the last one not whole
   const std::string path = path_of("long.trace");
   TraceFile file;
   ASSERT_TRUE(file.open(path).ok());
@@ -145,34 +209,39 @@ TEST_F(TraceFiles, keeps_every_record_in_order_when_the_names_come_before_them)
     record.callback = i % 2 == 0 ? 5 : 9;
     ASSERT_TRUE(file.append(record));
   }
-  const std::string long_name(100'000, 'x');  // longer than a block, shorter than the records
-  const Status closed = file.close({{5, "/a/timer"}, {9, long_name}}, 0);
+  TraceSource source = source_of_the_specification();
+  source.callbacks.push_back(traced(9, std::string(100'000, 'x')));
+  const Status closed = file.close(source);
   ASSERT_TRUE(closed.ok()) << closed.message();
 
-  const std::string bytes = content(path);
-  const std::size_t begin = sizeof(rclrt_trace_header) + 16 + 8 + long_name.size();
-  ASSERT_EQ(bytes.size(), begin + kRecords * sizeof(rclrt_job_record));
-  EXPECT_EQ(bytes.substr(begin - long_name.size(), long_name.size()), long_name);
+  const std::vector<rclrt_job_record> records = records_in(path);
+  ASSERT_EQ(records.size(), kRecords);
   for (uint64_t i = 0; i < kRecords; ++i) {
-    ASSERT_EQ(at<rclrt_job_record>(bytes, begin + i * sizeof(rclrt_job_record)).sequence, i);
+    ASSERT_EQ(records[i].sequence, i);
   }
 }
 
-TEST_F(TraceFiles, is_unfinished_until_it_is_closed)
+TEST_F(TraceFiles, hold_what_was_flushed_if_the_program_is_killed)
 {
-  const std::string path = path_of("unfinished.trace");
+  const std::string path = path_of("killed.trace");
   {
     TraceFile file;
     ASSERT_TRUE(file.open(path).ok());
-    EXPECT_EQ(callbacks_in_header(path), RCLRT_TRACE_UNFINISHED);  // as whoever is killed leaves it
+    EXPECT_TRUE(file.append(record_of_the_specification()));
+    EXPECT_TRUE(file.flush(source_of_the_specification()));
+    EXPECT_EQ(file.size(), content(path).size());
+    EXPECT_EQ(at<rclrt_trace_header>(content(path), 0).executor, 1u);
+    const std::string once = content(path);
+    EXPECT_TRUE(file.flush(source_of_the_specification()));
+    EXPECT_EQ(content(path), once) << "nothing is described twice";
     EXPECT_TRUE(file.append(record_of_the_specification()));
   }
-  EXPECT_EQ(callbacks_in_header(path), RCLRT_TRACE_UNFINISHED);
+  EXPECT_EQ(records_in(path).size(), 1u);
+  EXPECT_NE(content(path).find("/a/timer"), std::string::npos);
   TraceFile empty;
   ASSERT_TRUE(empty.open(path).ok());  // what was there is gone
-  ASSERT_TRUE(empty.close({}, 0).ok());
+  ASSERT_TRUE(empty.close({}).ok());
   EXPECT_EQ(content(path).size(), sizeof(rclrt_trace_header));
-  EXPECT_EQ(callbacks_in_header(path), 0u);
 }
 
 TEST_F(TraceFiles, says_which_file_cannot_be_written_and_why)
@@ -183,13 +252,13 @@ TEST_F(TraceFiles, says_which_file_cannot_be_written_and_why)
     AllOf(HasSubstr("'/no/such/folder/t'"), HasSubstr("No such file or directory")));
   EXPECT_THAT(file.open("/dev/full").message(), HasSubstr("No space left on device"));
   EXPECT_FALSE(file.append(record_of_the_specification()));
-  EXPECT_EQ(file.close({}, 0).message(), "no trace file is open");
+  EXPECT_EQ(file.close({}).message(), "no trace file is open");
   ASSERT_TRUE(file.open(path_of("one.trace")).ok());
   EXPECT_THAT(file.open("another").message(), HasSubstr("one.trace' is open: close it"));
-  EXPECT_TRUE(file.close({}, 0).ok());
+  EXPECT_TRUE(file.close({}).ok());
 }
 
-TEST_F(TraceFiles, tells_of_a_disk_that_is_full_and_leaves_the_file_unfinished)
+TEST_F(TraceFiles, tell_of_a_disk_that_is_full_and_keep_what_had_room)
 {
   const std::string path = path_of("full.trace");
   TraceFile file;
@@ -197,32 +266,15 @@ TEST_F(TraceFiles, tells_of_a_disk_that_is_full_and_leaves_the_file_unfinished)
   bool appended = true;
   Status closed;
   {
-    FullDisk full(64 * 1024);
-    for (int i = 0; i < 2000 && appended; ++i) {
+    FullDisk full(128 * 1024);
+    for (int i = 0; i < 4000 && appended; ++i) {
       appended = file.append(record_of_the_specification());
     }
-    closed = file.close({{5, "/a/timer"}}, 0);
+    closed = file.close(source_of_the_specification());
   }
   EXPECT_FALSE(appended);
   EXPECT_THAT(closed.message(), AllOf(HasSubstr("full.trace'"), HasSubstr("File too large")));
-  EXPECT_EQ(callbacks_in_header(path), RCLRT_TRACE_UNFINISHED);
-}
-
-TEST_F(TraceFiles, stays_unfinished_when_there_is_no_room_for_the_names)
-{
-  const std::string path = path_of("no_room.trace");
-  TraceFile file;
-  ASSERT_TRUE(file.open(path).ok());
-  for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(file.append(record_of_the_specification()));
-  }
-  Status closed;
-  {
-    FullDisk full(32 + 100 * 64);
-    closed = file.close({{5, "/a/timer"}}, 0);
-  }
-  EXPECT_THAT(closed.message(), HasSubstr("File too large"));
-  EXPECT_EQ(callbacks_in_header(path), RCLRT_TRACE_UNFINISHED);
+  EXPECT_GT(records_in(path).size(), 512u);
 }
 
 }  // namespace

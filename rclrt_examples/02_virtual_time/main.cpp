@@ -78,6 +78,9 @@ void run(ExecutionModel model)
   }));
 
   engine.read_trace([&](const rclrt_job_record & job) {
+    if (!rclrt_job_ran(&job)) {
+      return;
+    }
     std::printf(
       "%-8s  %-6s  released %d ms, started %d ms, ended %d ms\n", to_string(model),
       job.callback == brake->id() ? "brake" : "camera", static_cast<int>(job.release_ns / 1000000),

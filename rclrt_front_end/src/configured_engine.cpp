@@ -26,8 +26,6 @@ using rclrt_core::Status;
 namespace
 {
 
-constexpr std::size_t kMaxFormerNames = 1024;
-
 // A job takes the oldest message of its queue: with fewer jobs than messages, the rest would lag behind
 // for ever.
 Status check_overruns(const CallbackOptions & options)
@@ -235,10 +233,6 @@ void ConfiguredEngine::remove(const std::shared_ptr<Callback> & callback)
 {
   {
     const std::lock_guard<PiMutex> lock(mutex_);
-    former_names_[callback->id()] = callback->name();
-    if (former_names_.size() > kMaxFormerNames) {
-      former_names_.erase(former_names_.begin());
-    }
     ranked_.erase(callback->id());
   }
   engine_->remove(callback);  // may destroy what it refers to, which may come back here
@@ -355,10 +349,9 @@ std::map<std::string, rclrt_core::CallbackStatistics> ConfiguredEngine::statisti
 
 std::map<uint32_t, std::string> ConfiguredEngine::callback_names() const
 {
-  const std::lock_guard<PiMutex> lock(mutex_);
-  std::map<uint32_t, std::string> names = former_names_;
-  for (const auto & callback : engine_->callbacks()) {
-    names[callback->id()] = callback->name();
+  std::map<uint32_t, std::string> names;
+  for (rclrt_core::TracedCallback & callback : engine_->trace_source().callbacks) {
+    names[callback.id] = std::move(callback.name);
   }
   return names;
 }

@@ -35,6 +35,9 @@ void ExecutorReport::read_trace(const std::function<void(const rclrt_job_record 
   configured().engine().read_trace(visit);
 }
 
-uint64_t ExecutorReport::trace_dropped() const { return configured().engine().trace_dropped(); }
+rclrt_core::TraceSource ExecutorReport::trace_source() const
+{
+  return configured().engine().trace_source();
+}
 
 }  // namespace rclrt_front_end

@@ -46,6 +46,7 @@ PublisherBase::PublisherBase(
     rmw_get_gid_for_publisher(rcl_publisher_get_rmw_handle(handle_.get()), &gid),
     "asking for the id of the publisher on '" + topic + "'");
   std::copy(std::begin(gid.data), std::end(gid.data), gid_.begin());
+  traced_ = rclrt_core::publisher_in_trace(gid_);
 
   // What the middleware keeps for late joiners cannot be had by pointer.
   if (intra_process && !actual_qos().is_transient_local()) {
@@ -129,7 +130,10 @@ rcl_ret_t PublisherBase::send(const Send & how)
     ring->put(gid_, sent_ + 1, deadline);
   }
   const rcl_ret_t result = how();
-  sent_ += result == RCL_RET_OK ? 1 : 0;
+  if (result == RCL_RET_OK) {
+    ++sent_;
+    rclrt_core::note_published(traced_, sent_);
+  }
   return result;
 }
 

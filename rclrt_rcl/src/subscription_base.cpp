@@ -172,6 +172,8 @@ bool SubscriptionBase::accept(rcl_ret_t result, const rmw_message_info_t & from,
     return false;
   }
   *info = to_info(from);
+  rclrt_core::note_taken(
+    rclrt_core::publisher_in_trace(info->publisher_gid), info->publication_sequence_number);
   return inbox_ == nullptr || !inbox_->serves(info->publisher_gid);
 }
 

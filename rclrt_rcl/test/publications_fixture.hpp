@@ -222,7 +222,7 @@ protected:
     wait_for([&] {
       const auto names = this->executor->callback_names();
       this->executor->read_trace([&](const rclrt_job_record & record) {
-        if (record.outcome == RCLRT_JOB_DONE || counts_empty) {
+        if (rclrt_job_ran(&record) && (record.outcome == RCLRT_JOB_DONE || counts_empty)) {
           const std::string & full = names.at(record.callback);
           started_.emplace(full.substr(full.rfind('/') + 1), record.start_ns);
         }

@@ -51,9 +51,11 @@ bool take_message(
   if (!take("a message from", subscription.get_topic_name(), take_it)) {
     return false;
   }
+  const auto publisher = publisher_of(of_message);
+  const uint64_t number = of_message.publication_sequence_number;
+  rclrt_core::note_taken(rclrt_core::publisher_in_trace(publisher), number);
   if (auto * const deadlines = rclrt_core::DeadlineRing::of_process()) {
-    rclrt_core::inherit_deadline(
-      deadlines->find(publisher_of(of_message), of_message.publication_sequence_number));
+    rclrt_core::inherit_deadline(deadlines->find(publisher, number));
   }
   return true;
 }

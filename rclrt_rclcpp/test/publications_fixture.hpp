@@ -195,7 +195,7 @@ protected:
       const auto names = executor_->callback_names();
       const auto first = std::find_if(records_.begin(), records_.end(), [&](const auto & record) {
         return record.release_ns >= published_at &&
-               (record.outcome == RCLRT_JOB_DONE || counts_empty) &&
+               rclrt_job_ran(&record) && (record.outcome == RCLRT_JOB_DONE || counts_empty) &&
                names.at(record.callback).rfind("/" + node + "/", 0) == 0;
       });
       found = first != records_.end() ? first->start_ns : 0;

@@ -152,7 +152,7 @@ TYPED_TEST(SchedulingTest, jobs_are_traced_under_the_names_of_their_callbacks)
     of_timer += names.at(record.callback) == "/planner/timer/1ms" ? 1 : 0;
   });
   EXPECT_GT(of_timer, 3);
-  EXPECT_EQ(executor->trace_dropped(), 0U);
+  EXPECT_EQ(executor->trace_source().dropped, 0U);
 }
 
 TYPED_TEST(SchedulingTest, a_long_callback_does_not_hold_up_new_entities_of_others)

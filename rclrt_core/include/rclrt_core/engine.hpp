@@ -46,6 +46,7 @@
 #include "rclrt_core/policy.hpp"
 #include "rclrt_core/status.hpp"
 #include "rclrt_core/time.hpp"
+#include "rclrt_core/trace_source.hpp"
 #include "rclrt_trace/record.h"
 
 namespace rclrt_core
@@ -92,7 +93,8 @@ struct EngineOptions
   /// set_timer_thread()). Threads of the engine that have no attributes yet keep those of the thread that
   /// started them.
   Attributes timer_thread;
-  /// Job records kept per thread until read_trace(); rounded up to a power of two; 0 disables.
+  /// Trace records that each thread keeps: the newest, 128 bytes each. Rounded up to a power of two, and one less. 0:
+  /// none.
   std::size_t trace_capacity = 1024;
   /// Empty: stop. Must not throw.
   std::function<ExceptionAction(const Callback &, std::exception_ptr)> on_exception;
@@ -258,11 +260,10 @@ public:
   std::vector<Finding> findings() const;
   /// Threads of the engine that exist now. Two system calls a thread.
   std::vector<ThreadReport> threads() const;
-  /// Hand out the records made since the last call, oldest first within a thread, and clear them.
-  /// One reader at a time.
+  /// Hand out the records made since the last call, oldest first within a thread.
   void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
-  /// Records lost because they were not read in time.
-  uint64_t trace_dropped() const;
+  /// What the records refer to, and how many were overwritten before read_trace() came for them.
+  TraceSource trace_source() const;
 
 private:
   std::unique_ptr<Impl> impl_;

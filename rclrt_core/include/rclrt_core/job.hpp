@@ -5,10 +5,12 @@
 #ifndef RCLRT_CORE__JOB_HPP_
 #define RCLRT_CORE__JOB_HPP_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
 #include "rclrt_core/time.hpp"
+#include "rclrt_trace/record.h"
 
 namespace rclrt_core
 {
@@ -22,10 +24,22 @@ struct ReleaseStamp
   TimePoint ready{};
   /// Absolute deadline; kNever when none is in force.
   TimePoint deadline = kNever;
-  /// The deadline is a guess after the callback's last message, until this one is taken.
-  bool is_expected = false;
   /// Number within the engine, in order of release; breaks ties.
   uint64_t sequence = 0;
+  /// Release of the first job in the line of jobs that led to this one, within the process.
+  TimePoint root{};
+  /// The job that has published what released this one, if `cause` is RCLRT_CAUSE_JOB: its number, its
+  /// callback, and the number of its engine within the process.
+  uint64_t by_sequence = 0;
+  uint32_t by_callback = RCLRT_TRACE_NO_CALLBACK;
+  uint16_t by_engine = 0;
+  uint8_t cause = RCLRT_CAUSE_UNKNOWN;  ///< rclrt_job_cause
+  /// rclrt_job_wait: what it found busy at its release.
+  uint8_t waited_for : 2;
+  /// The deadline is a guess after the callback's last message, until this one is taken.
+  bool is_expected : 1;
+
+  ReleaseStamp() noexcept : waited_for(RCLRT_WAITED_FOR_NOTHING), is_expected(false) {}
 };
 
 struct Job : ReleaseStamp
@@ -48,6 +62,16 @@ TimePoint deadline_to_publish() noexcept;
 /// a deadline from the job that published the message in this process stays. Real-time safe: one
 /// lock, and what DeadlineScheduler::start() costs.
 void inherit_deadline(std::optional<TimePoint> carried) noexcept;
+
+/// For the trace: that job has taken this message. `publisher` is that of publisher_in_trace(). Real-time safe, no
+/// lock. Does nothing outside of callbacks.
+void note_taken(uint64_t publisher, uint64_t number) noexcept;
+
+/// For the trace: that job has published this message, whose number the publisher knows. As note_taken().
+void note_published(uint64_t publisher, uint64_t number) noexcept;
+
+/// The `publisher` of trace records: FNV-1a of the 16 bytes of a GID. Never 0.
+uint64_t publisher_in_trace(const std::array<uint8_t, 16> & gid) noexcept;
 
 }  // namespace rclrt_core
 

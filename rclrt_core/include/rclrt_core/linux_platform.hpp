@@ -33,7 +33,8 @@ public:
   void wake_one(const std::atomic<uint32_t> & word) noexcept override;
   ThreadId current_thread() noexcept override;
   int current_cpu() noexcept override;
-  int64_t current_preemptions() noexcept override;
+  CpuWatch watch_cpu(bool measures) noexcept override;
+  CpuUse end_watch(const CpuWatch & watch) noexcept override;
   int cpu_count() noexcept override;
   int usable_cpus() noexcept override;
   CpuSet usable_cpu_set() override;

@@ -62,6 +62,23 @@ struct ThreadOptions
   Attributes attributes;       ///< applied by the new thread itself, before `body`
 };
 
+/// What is kept of a thread from Platform::watch_cpu() to Platform::end_watch().
+struct CpuWatch
+{
+  int64_t cpu_ns = -1;  ///< of the thread at the beginning; -1: not measured
+  int64_t preemptions = -1;
+  int64_t switches = 0;  ///< of a simulated platform: times the thread has lost or left its CPU
+  bool outer_has_kept = false;  ///< of Linux: what the watch around this one says so far
+};
+
+struct CpuUse
+{
+  /// The thread has had its CPU all the time: its CPU time is the time that has passed.
+  bool has_kept = false;
+  int64_t cpu_ns = -1;       ///< if it has not; -1: unknown
+  int32_t preemptions = -1;  ///< times it lost its CPU unwillingly; -1: unknown
+};
+
 class Platform
 {
 public:
@@ -90,8 +107,10 @@ public:
   virtual ThreadId current_thread() noexcept = 0;
   /// CPU the caller runs on now.
   virtual int current_cpu() noexcept = 0;
-  /// Times the calling thread lost its CPU unwillingly so far, or -1 if that would cost too much.
-  virtual int64_t current_preemptions() noexcept = 0;
+  /// From here to end_watch() on the same thread: what does it use of its CPU? Nests. With `measures` the CPU time
+  /// is known also if the thread loses its CPU; that costs a system call here, and one at the end if it has lost it.
+  virtual CpuWatch watch_cpu(bool measures) noexcept = 0;
+  virtual CpuUse end_watch(const CpuWatch & watch) noexcept = 0;
   virtual int cpu_count() noexcept = 0;
   /// Number of these on which the calling thread may run.
   virtual int usable_cpus() noexcept { return cpu_count(); }

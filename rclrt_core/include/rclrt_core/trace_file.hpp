@@ -1,27 +1,29 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes the job records of a running engine, or executor, into a trace file (rclrt_trace/SPEC.md),
-/// for `./rclrt model` and `./rclrt order`.
+/// Writes the trace records of a running engine, or executor, into a trace file (rclrt_trace/SPEC.md),
+/// for `./rclrt trace`, `./rclrt model` and `./rclrt order`.
 ///
 ///     rclrt_core::TraceFile file;
 ///     const rclrt_core::Status opened = file.open("robot.trace");
 ///     ...now and then, before a thread has made as many records as trace_capacity:
 ///     executor.read_trace([&](const rclrt_job_record & job) { file.append(job); });
 ///     ...and at the end once more, then:
-///     const rclrt_core::Status closed = file.close(executor.callback_names(), executor.trace_dropped());
+///     const rclrt_core::Status closed = file.close(executor.trace_source());
 ///
-/// One file for one executor: ids of callbacks are its own. Not thread-safe: one thread at a time. Not
-/// real-time safe: it writes to a file system.
+/// A file whose program was killed holds what was flushed. One file for one executor: ids of callbacks are its own.
+/// Not thread-safe: one thread at a time. Not real-time safe: it writes to a file system.
 #ifndef RCLRT_CORE__TRACE_FILE_HPP_
 #define RCLRT_CORE__TRACE_FILE_HPP_
 
 #include <cstdint>
 #include <cstdio>
-#include <map>
 #include <string>
+#include <unordered_set>
+#include <vector>
 
 #include "rclrt_core/status.hpp"
+#include "rclrt_core/trace_source.hpp"
 #include "rclrt_trace/record.h"
 
 namespace rclrt_core
@@ -31,7 +33,7 @@ class TraceFile
 {
 public:
   TraceFile() = default;
-  /// A file that was not closed stays unfinished, as if the program had been killed: readers say so.
+  /// Of a file that was not closed, what was appended since the last flush() is lost.
   ~TraceFile();
   TraceFile(const TraceFile &) = delete;
   TraceFile & operator=(const TraceFile &) = delete;
@@ -43,16 +45,29 @@ public:
   /// says what. At worst it waits for the file system.
   bool append(const rclrt_job_record & record) noexcept;
 
-  /// Write the names by the ids in the records and the number of records that are missing. Names come
-  /// before records, so this moves all of them: it reads and writes the file once. Error: something could not
-  /// be written, the file stays unfinished; or none is open. Afterwards none is open.
-  Status close(const std::map<uint32_t, std::string> & names, uint64_t dropped);
+  /// Write what the records refer to, as far as that is not in the file yet, and all records so far. Afterwards the
+  /// file is good even if the program is killed. Returns as append().
+  bool flush(const TraceSource & source);
+
+  /// flush(), and the end. Error: something could not be written; or no file is open. Afterwards none is open.
+  Status close(const TraceSource & source);
+
+  /// Bytes in the file so far, without those that wait for flush().
+  uint64_t size() const noexcept { return size_; }
 
 private:
-  bool finish(const std::map<uint32_t, std::string> & names, uint64_t dropped);
+  bool write(const void * data, std::size_t size) noexcept;
+  bool write_chunk(rclrt_trace_chunk_type type, const void * data, std::size_t size) noexcept;
+  bool write_records() noexcept;
+  bool write_header() noexcept;
 
   std::FILE * file_ = nullptr;
   std::string path_;
+  rclrt_trace_header header_{};
+  std::vector<rclrt_job_record> records_;   ///< not written yet
+  std::unordered_set<uint32_t> described_;  ///< callbacks that are in the file
+  uint64_t dropped_ = 0;                    ///< as the file says
+  uint64_t size_ = 0;
   int error_ = 0;  ///< of the first write that failed
 };
 

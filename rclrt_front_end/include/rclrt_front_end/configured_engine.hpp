@@ -172,7 +172,6 @@ private:
   /// Also those that went, as long as there is what they stand for.
   std::map<std::weak_ptr<const void>, std::shared_ptr<rclrt_core::Group>, std::owner_less<>>
     groups_;
-  std::map<uint32_t, std::string> former_names_;  ///< of callbacks that are gone
   bool spinning_ = false;
   std::shared_ptr<rclrt_core::DeadlineScheduler> chosen_;  ///< by us
   rclrt_core::Attributes outranked_;  ///< what the middleware's threads were raised above

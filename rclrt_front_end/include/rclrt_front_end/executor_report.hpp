@@ -39,8 +39,8 @@ public:
   std::vector<rclrt_core::ThreadReport> threads() const;
   /// See rclrt_core::Engine::read_trace().
   void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
-  /// How many job records were overwritten before read_trace() has read them.
-  uint64_t trace_dropped() const;
+  /// What the records refer to, for TraceFile. See rclrt_core::Engine::trace_source().
+  rclrt_core::TraceSource trace_source() const;
 
 protected:
   ExecutorReport() = default;

@@ -84,6 +84,7 @@ private:
   std::shared_ptr<Context> context_;
   std::shared_ptr<rcl_publisher_t> handle_;
   std::array<uint8_t, 16> gid_{};
+  uint64_t traced_ = 0;  ///< the publisher in trace records
   std::shared_ptr<detail::Outbox> outbox_;
   std::atomic<uint64_t> sequence_{0};  ///< of messages that go by pointer
   std::unique_ptr<rclrt_core::Mutex> send_mutex_;

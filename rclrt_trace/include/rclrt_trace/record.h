@@ -85,7 +85,7 @@ struct rclrt_job_record
   uint8_t cause;        /* enum rclrt_job_cause */
   int64_t cpu_ns;       /* CPU time between start and end, or RCLRT_TRACE_UNKNOWN */
   int64_t root_ns;      /* release of the first job in the line of jobs that led to this one */
-  uint64_t publisher;   /* first 8 bytes of the publisher's GID; 0 if unknown */
+  uint64_t publisher;   /* FNV-1a, 64 bits, of 16 bytes of the publisher's GID; 0 if unknown */
   uint64_t message;     /* its number at that publisher, or RCLRT_TRACE_NO_MESSAGE */
   uint64_t by_sequence; /* the job that published it, if cause is RCLRT_CAUSE_JOB */
   uint32_t by_callback; /* its callback, or RCLRT_TRACE_NO_CALLBACK */
@@ -98,20 +98,26 @@ struct rclrt_job_record
   uint32_t jobs;        /* 1; of dropped and skipped ones: how many */
 };
 
+/* Whether the record is of a job that ran; else it is of jobs that were given up, or of a publication. */
+static inline int rclrt_job_ran(const struct rclrt_job_record * record)
+{
+  return record->outcome <= RCLRT_JOB_EXCEPTION;
+}
+
 /* The head of a file. All of a file is little-endian and a sequence of chunks that follows it. */
 struct rclrt_trace_header
 {
-  char magic[8];            /* RCLRT_TRACE_MAGIC, no terminating zero */
-  uint32_t version;         /* RCLRT_TRACE_VERSION */
-  uint32_t record_size;     /* sizeof(struct rclrt_job_record) */
-  uint8_t boot_id[16];      /* of the kernel: files of one boot have one CLOCK_MONOTONIC; 0: simulated */
-  int64_t clock_offset_ns;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC when the file was made */
-  uint32_t process;         /* its id; 0: simulated */
-  uint32_t executor;        /* number within the process, from 1; 0: unknown */
-  uint8_t model;            /* enum rclrt_trace_model */
-  uint8_t ordering;         /* enum rclrt_trace_ordering */
-  uint8_t timers_preempt;   /* 1: events model, the timer thread runs timer callbacks */
-  uint8_t reserved[13];     /* 0 */
+  char magic[8];        /* RCLRT_TRACE_MAGIC, no terminating zero */
+  uint32_t version;     /* RCLRT_TRACE_VERSION */
+  uint32_t record_size; /* sizeof(struct rclrt_job_record) */
+  uint8_t boot_id[16]; /* of the kernel: files of one boot have one CLOCK_MONOTONIC; 0: simulated */
+  int64_t clock_offset_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC when the file was made */
+  uint32_t process;        /* its id; 0: simulated */
+  uint32_t executor;       /* number within the process, from 1; 0: unknown */
+  uint8_t model;           /* enum rclrt_trace_model */
+  uint8_t ordering;        /* enum rclrt_trace_ordering */
+  uint8_t timers_preempt;  /* 1: events model, the timer thread runs timer callbacks */
+  uint8_t reserved[13];    /* 0 */
 };
 
 enum rclrt_trace_model
@@ -134,7 +140,8 @@ enum rclrt_trace_ordering
 /* A chunk: this, then `size` bytes, then zeros up to a multiple of 8. */
 struct rclrt_trace_chunk
 {
-  uint32_t type; /* enum rclrt_trace_chunk_type; a reader passes over a type that it does not know */
+  uint32_t
+    type; /* enum rclrt_trace_chunk_type; a reader passes over a type that it does not know */
   uint32_t size;
 };
 
@@ -144,8 +151,8 @@ enum rclrt_trace_chunk_type
   RCLRT_CHUNK_CALLBACK = 1, /* struct rclrt_trace_callback, then both names */
   RCLRT_CHUNK_RECORDS = 2,  /* records */
   RCLRT_CHUNK_RING = 3,     /* struct rclrt_trace_ring, then `capacity` records */
-  RCLRT_CHUNK_LOST = 4,     /* u64: records that are missing so far. The last one of a file counts. */
-  RCLRT_CHUNK_PADDING = 5,  /* nothing */
+  RCLRT_CHUNK_LOST = 4, /* u64: records that are missing so far. The last one of a file counts. */
+  RCLRT_CHUNK_PADDING = 5, /* nothing */
 };
 
 struct rclrt_trace_callback
@@ -173,8 +180,8 @@ enum rclrt_trace_kind
  * `head` modulo `capacity` may hold half a record. */
 struct rclrt_trace_ring
 {
-  uint64_t head;     /* records written so far */
-  uint32_t capacity; /* a power of two */
+  uint64_t head;         /* records written so far */
+  uint32_t capacity;     /* a power of two */
   uint32_t reserved[11]; /* 0 */
 };
 

@@ -20,6 +20,7 @@
 #include <system_error>
 #include <thread>
 
+#include "platform/linux/cpu_watch.hpp"
 #include "platform/linux/sched_attr.hpp"
 
 namespace rclrt_core
@@ -145,8 +146,15 @@ ThreadId LinuxPlatform::current_thread() noexcept
 
 int LinuxPlatform::current_cpu() noexcept { return sched_getcpu(); }
 
-// The kernel counts them, but reading its count costs a system call before and after each job.
-int64_t LinuxPlatform::current_preemptions() noexcept { return -1; }
+CpuWatch LinuxPlatform::watch_cpu(bool measures) noexcept
+{
+  return linux_platform::watch_cpu(measures);
+}
+
+CpuUse LinuxPlatform::end_watch(const CpuWatch & watch) noexcept
+{
+  return linux_platform::end_watch(watch);
+}
 
 // Including those that are offline now: numbers below this may exist.
 int LinuxPlatform::cpu_count() noexcept

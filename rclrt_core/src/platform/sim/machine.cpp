@@ -159,7 +159,9 @@ void Machine::begin_work(VirtualThread & thread, Duration duration)
 {
   thread.work_left = duration;
   if (thread.finished_work_now && thread.state == State::kReady) {
-    ++thread.preemptions;  // It lost its CPU at the end of the previous work(), and now needs one.
+    // It lost its CPU at the end of the previous work(), and now needs one.
+    ++thread.preemptions;
+    ++thread.switches;
   }
   thread.finished_work_now = false;
 }
@@ -169,6 +171,7 @@ void Machine::block(
   TimePoint until)
 {
   leave_cpu(thread);
+  ++thread.switches;
   thread.finished_work_now = false;
   thread.state = State::kBlocked;
   thread.reason = reason;
@@ -283,6 +286,7 @@ void Machine::displace(VirtualThread & thread)
   thread.order = --head_;
   if (!thread.finished_work_now) {
     ++thread.preemptions;
+    ++thread.switches;
   }
 }
 
@@ -338,6 +342,7 @@ void Machine::advance(TimePoint time)
       continue;
     }
     thread->work_left -= step;
+    thread->worked += step;
     thread->finished_work_now = thread->work_left == Duration{0};
     const std::size_t last = last_segment_[cpu];
     if (last != kNone && segments_[last].thread == thread->id && segments_[last].end == now_) {

@@ -68,6 +68,8 @@ struct VirtualThread
   bool finished_work_now = false;  ///< its work() ended at this very instant
   std::vector<const void *> held;  ///< its mutexes
   int64_t preemptions = 0;
+  int64_t switches = 0;  ///< preemptions, and times it has blocked
+  Duration worked{0};
 
   // While kBlocked:
   Reason reason = Reason::kWord;

@@ -212,10 +212,28 @@ int SimPlatform::current_cpu() noexcept
   return self == nullptr ? 0 : self->cpu;
 }
 
-int64_t SimPlatform::current_preemptions() noexcept
+CpuWatch SimPlatform::watch_cpu(bool measures) noexcept
 {
-  const sim::VirtualThread * self = impl_->self();
-  return self == nullptr ? 0 : self->preemptions;
+  CpuWatch watch;
+  if (const sim::VirtualThread * self = impl_->self()) {
+    watch.cpu_ns = measures ? self->worked.count() : -1;
+    watch.preemptions = self->preemptions;
+    watch.switches = self->switches;
+  }
+  return watch;
+}
+
+CpuUse SimPlatform::end_watch(const CpuWatch & watch) noexcept
+{
+  CpuUse use;
+  if (const sim::VirtualThread * self = impl_->self()) {
+    use.has_kept = self->switches == watch.switches;
+    use.preemptions = static_cast<int32_t>(self->preemptions - watch.preemptions);
+    if (!use.has_kept && watch.cpu_ns >= 0) {
+      use.cpu_ns = self->worked.count() - watch.cpu_ns;
+    }
+  }
+  return use;
 }
 
 int SimPlatform::cpu_count() noexcept { return impl_->machine.cpu_count(); }

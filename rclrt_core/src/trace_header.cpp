@@ -1,0 +1,82 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "trace_header.hpp"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+namespace rclrt_core
+{
+namespace
+{
+
+int64_t clock_ns(clockid_t clock)
+{
+  timespec time{};
+  clock_gettime(clock, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+/// Zeros where the kernel does not tell.
+void read_boot_id(uint8_t (&id)[16])
+{
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  std::getline(file, text);
+  std::string digits;
+  for (const char c : text) {
+    if (c != '-') {
+      digits += c;
+    }
+  }
+  if (digits.size() == 2 * sizeof(id)) {
+    for (std::size_t i = 0; i < sizeof(id); ++i) {
+      id[i] = static_cast<uint8_t>(std::stoul(digits.substr(2 * i, 2), nullptr, 16));
+    }
+  }
+}
+
+}  // namespace
+
+rclrt_trace_header make_trace_header()
+{
+  rclrt_trace_header header{};
+  std::memcpy(header.magic, RCLRT_TRACE_MAGIC, sizeof(header.magic));
+  header.version = RCLRT_TRACE_VERSION;
+  header.record_size = sizeof(rclrt_job_record);
+  read_boot_id(header.boot_id);
+  header.clock_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+  header.process = static_cast<uint32_t>(getpid());
+  return header;
+}
+
+void describe(const TraceSource & source, rclrt_trace_header * header) noexcept
+{
+  header->executor = source.executor;
+  header->model = static_cast<uint8_t>(source.model);
+  header->ordering = static_cast<uint8_t>(source.ordering);
+  header->timers_preempt = source.timers_preempt ? 1 : 0;
+}
+
+std::string describe(const TracedCallback & callback)
+{
+  rclrt_trace_callback entry{};
+  entry.id = callback.id;
+  entry.group = callback.group;
+  entry.parallelism = callback.parallelism;
+  entry.kind = static_cast<uint32_t>(callback.kind) + 1;
+  static_assert(static_cast<int>(CallbackKind::kTimer) + 1 == RCLRT_KIND_TIMER);
+  static_assert(static_cast<int>(CallbackKind::kWaitable) + 1 == RCLRT_KIND_WAITABLE);
+  entry.period_ns =
+    callback.period < Duration::zero() ? RCLRT_TRACE_UNKNOWN : callback.period.count();
+  entry.name_length = static_cast<uint32_t>(callback.name.size());
+  entry.group_name_length = static_cast<uint32_t>(callback.group_name.size());
+  return std::string(reinterpret_cast<const char *>(&entry), sizeof(entry)) + callback.name +
+         callback.group_name;
+}
+
+}  // namespace rclrt_core

@@ -1,0 +1,27 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The parts of a trace file that are no records, as bytes.
+#ifndef TRACE_HEADER_HPP_
+#define TRACE_HEADER_HPP_
+
+#include <cstddef>
+#include <string>
+
+#include "rclrt_core/trace_source.hpp"
+
+namespace rclrt_core
+{
+
+/// Of this process, now. Its executor is not known yet.
+rclrt_trace_header make_trace_header();
+/// What the header says of the executor.
+void describe(const TraceSource & source, rclrt_trace_header * header) noexcept;
+/// The content of a chunk of type RCLRT_CHUNK_CALLBACK.
+std::string describe(const TracedCallback & callback);
+/// Zeros after the content of a chunk.
+constexpr std::size_t padding_of_chunk(std::size_t size) noexcept { return (8 - size % 8) % 8; }
+
+}  // namespace rclrt_core
+
+#endif  // TRACE_HEADER_HPP_
