@@ -57,6 +57,8 @@ def to_traces(run: Run) -> dict[str, Trace]:
         _add_executor(records, executor, number[executor.name], groups)
         if executor.kind in HAVE_PRIORITIES and executor.reservation is None:
             _add_priorities(records, executor, {i: ranks[u] for i, u in urgency.items()})
+        elif executor.kind is ExecutorKind.EVENTS_FIFO:  # One thread, one priority.
+            records["policy"], records["priority"] = layout.POLICY_FIFO, 1
         _add_waits(records, groups, executor.kind in ONE_THREAD)
         entries = {
             i: Entry(c.name, groups[i], c.group, 1, KINDS[c.kind], _period(c))
