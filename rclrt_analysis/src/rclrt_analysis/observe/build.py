@@ -13,10 +13,11 @@ import numpy as np
 
 from rclrt_analysis.model import in_ms
 from rclrt_analysis.observe.causes import Causes, causes_of
-from rclrt_analysis.observe.parts import LONGEST, Key, Part
+from rclrt_analysis.observe.parts import Key, Part
 from rclrt_analysis.observe.scheduling import Scheduled, scheduling_of
 from rclrt_analysis.observe.times import arrivals, dispatch, grid
 from rclrt_analysis.trace import NO_DEADLINE, Records, layout
+from rclrt_analysis.trace.sane import LONGEST
 
 KINDS = {
     layout.KIND_SUBSCRIPTION: "subscription",

@@ -11,15 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rclrt_analysis.trace import Entry, Header, Records, Trace, blank, layout
+from rclrt_analysis.trace.sane import is_sane
 
 Ints = npt.NDArray[np.int64]
 Key = tuple[int, int]
 """A callback: the number of its part, and its id there."""
-
-LONGEST = 3_600_000_000_000_000
-"""The longest time that a model may hold, ns."""
-
-EARLIEST = 2**61
 
 
 @dataclass(frozen=True)
@@ -83,7 +79,7 @@ def _part(files: list[tuple[str, Trace]]) -> Part:
                 )
     every = [trace.records for _, trace in files]
     records = every[0] if len(every) == 1 else np.concatenate(every)
-    fine = _is_fine(records)
+    fine = is_sane(records)
     outcome = records["outcome"]
     ran = outcome <= layout.EXCEPTION
     return Part(
@@ -98,18 +94,6 @@ def _part(files: list[tuple[str, Trace]]) -> Part:
         max(trace.dropped for _, trace in files),
         int(len(records) - fine.sum()),
     )
-
-
-def _is_fine(records: Records) -> npt.NDArray[np.bool_]:
-    """Return which records could be true."""
-    fine = np.ones(len(records), dtype=np.bool_)
-    times = [records[name] for name in ("release_ns", "ready_ns", "start_ns", "end_ns")]
-    for time in times:
-        fine &= np.abs(time) < EARLIEST
-    release, ready, start, end = (np.where(fine, time, 0) for time in times)
-    fine &= (ready <= start) & (start <= end) & (end - release < LONGEST)
-    fine &= (release - ready < LONGEST) & (records["cpu_ns"] < LONGEST)
-    return fine
 
 
 def by_callback(records: Records) -> dict[int, Records]:
