@@ -83,7 +83,7 @@ def read_perfetto(path: Path) -> PerfettoFile:
     }
     events = []
     for packet in trace.packet:
-        assert packet.trusted_packet_sequence_id == 1
+        assert packet.trusted_packet_sequence_id == first.trusted_packet_sequence_id
         if packet.HasField("track_descriptor"):
             descriptor = packet.track_descriptor
             assert descriptor.parent_uuid in (0, *found.tracks), "a parent comes first"

@@ -21,6 +21,7 @@ from rclrt_analysis.trace import (
     blank,
     layout,
     read_trace,
+    rings,
     write_trace,
 )
 from trace_bytes import HEADER, S, callback, chunk, example, record, records, ring, version_1
@@ -127,8 +128,11 @@ def test_what_is_in_a_ring_and_in_the_file_counts_once(path: Path) -> None:
         assert [len(block) for block in reader.blocks(2)] == [2, 2, 10]
 
 
+@pytest.mark.parametrize(
+    ("newer", "kept"), [(11, [4, 5, 6, 7]), (16, []), (2, [1, 2, 3, 4, 5, 6, 7])]
+)
 def test_records_that_are_overwritten_while_a_ring_is_read_are_given_up(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch, newer: int, kept: list[int]
 ) -> None:
     path.write_bytes(HEADER + ring(8, 8))
     pread = os.pread
@@ -138,11 +142,18 @@ def test_records_that_are_overwritten_while_a_ring_is_read_are_given_up(
         if size == 8 * 128:
             with path.open("r+b") as stream:
                 stream.seek(72)
-                stream.write(struct.pack("<Q", 11))
+                stream.write(struct.pack("<Q", newer))
         return data
 
     monkeypatch.setattr(os, "pread", writes_meanwhile)
-    assert sequences(read_trace(path)) == [4, 5, 6, 7]
+    assert sequences(read_trace(path)) == kept
+
+
+def test_records_that_only_mix_alike_are_no_doubles(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rings, "_mixed", lambda records: np.zeros(len(records), dtype=np.uint64))
+    assert sequences(read(path, HEADER + ring(4, 8) + records(2, 7))) == [2, 7, 0, 1, 3]
 
 
 def test_version_1_is_read_with_what_it_lacks_unknown(path: Path) -> None:

@@ -25,7 +25,7 @@ def ring_records(slots: Records, capacity: int, head: int, newer: int) -> Record
     head, newer
         Records written so far, before and after the slots were copied.
     """
-    first = max(0, head - capacity + 1, newer - capacity + 1)
+    first = max(0, max(head, newer) - capacity + 1)
     place = (first % capacity + np.arange(max(0, head - first), dtype=np.int64)) % capacity
     return slots[place[place < len(slots)]]
 

@@ -4,9 +4,9 @@
 
 Jobs that follow each other are alike: one long job makes many wait. So jobs are taken in blocks of
 neighbours, as many in a block in both runs, and of each block its median and its worst. These are
-compared by ranks (Mann and Whitney, with ties, as a normal distribution), and what is said of all
-rows together is wrong in 5 % of cases at most (Holm). Rows with fewer than `FEWEST` blocks in
-either run say so instead.
+compared by ranks (Mann and Whitney, with ties, as a normal distribution). A difference that is none
+is shown in 5 % of cases at most, for all rows together (Holm), if jobs of different blocks have
+little in common. Rows with fewer than `FEWEST` blocks in either run say so instead.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from rclrt_analysis.views.summary import ms, split
 from rclrt_analysis.views.timeline import Timeline
 
 FEWEST = 8
-MOST = 64
-"""Blocks that are kept: before there are more, two become one."""
+MOST = 16
+"""Of more jobs there are so many blocks, up to twice as many; longer ones for more jobs."""
 
 LEVEL = 0.05
 RESAMPLES = 1000

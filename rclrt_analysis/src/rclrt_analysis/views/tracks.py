@@ -21,7 +21,8 @@ from rclrt_analysis.views.numbers import Ints, Numbers
 from rclrt_analysis.views.packets import LARGE, MIDDLE
 from rclrt_analysis.views.timeline import Source
 
-SEQUENCE = 1
+SEQUENCE = 101
+"""Of packets. Unlike those of other recordings, with which a file may be joined."""
 SIMULATED = 2_000_000
 """Process ids of simulated runs begin here: 0 is the idle process."""
 
@@ -172,7 +173,6 @@ class Tracks:
         packet.sequence_flags = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
         packet.first_packet_on_sequence = True
         packet.trace_packet_defaults.timestamp_clock_id = BuiltinClock.BUILTIN_CLOCK_MONOTONIC
-        packet.clock_snapshot.primary_trace_clock = BuiltinClock.BUILTIN_CLOCK_MONOTONIC
         offset = self.sources[0].header.clock_offset_ns if self.sources else 0
         at = max(0, -offset)  # Any instant: what matters is how clocks differ.
         for clock, time in (
