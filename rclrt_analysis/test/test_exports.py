@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import struct
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zstandard
 from models import model
 from perfetto_file import read_perfetto
 from rclrt_analysis.simulation import simulate
@@ -24,7 +26,10 @@ from rclrt_analysis.views.timeline import Timeline, close, open_sources
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
+    from mcap import records as mcap
+    from mcap.opcode import Opcode
     from mcap.reader import make_reader
+    from mcap.stream_reader import StreamReader
     from mcap_ros2.reader import read_ros2_messages
 
 MS = 1_000_000
@@ -140,7 +145,7 @@ def test_perfetto_counts_what_waits_and_what_was_given_up(
 ) -> None:
     sources = open_sources(paths[:1])
     path = tmp_path / "t.pftrace"
-    write_perfetto(Timeline(sources, 5), path)
+    write_perfetto(Timeline(sources, 1), path)
     close(sources)
     seen = read_perfetto(path)
     jobs = read_trace(paths[0]).jobs
@@ -249,6 +254,24 @@ def _same(record: np.void, message: object) -> None:
         "sequence", "thread", "jobs", "priority", "cpu", "outcome", "cause", "waited_for", "policy",
     ):  # fmt: skip
         assert getattr(values, name) == record[name], name
+
+
+def test_mcap_says_where_each_message_is(timeline: Timeline, tmp_path: Path) -> None:
+    """Viewers go to a time by it; the reader in Python does not."""
+    path = tmp_path / "t.mcap"
+    count = write_mcap(timeline, path)
+    found = 0
+    chunk = b""
+    with path.open("rb") as stream:
+        for record in StreamReader(stream, emit_chunks=True).records:
+            if isinstance(record, mcap.Chunk):
+                chunk = zstandard.decompress(record.data)
+            elif isinstance(record, mcap.MessageIndex):
+                for time, offset in record.records:
+                    opcode, _, channel, _, log_time = struct.unpack_from("<BQHIQ", chunk, offset)
+                    assert (opcode, channel, log_time) == (Opcode.MESSAGE, record.channel_id, time)
+                    found += 1
+    assert found == count
 
 
 def test_mcap_tells_callbacks_of_one_name_apart(tmp_path: Path) -> None:

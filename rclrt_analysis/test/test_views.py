@@ -124,6 +124,7 @@ def test_percentiles_are_samples_or_rounded_up_by_less_than_a_thousandth(
     ordered = sorted(values.tolist())
     assert distribution.largest == ordered[-1]
     assert distribution.rounded == (most == 100)
+    assert (distribution.kept < 7000) == (most == 100)
     for fraction in (0.5, 0.9, 0.99, 0.999):
         exact = percentile(ordered, fraction)
         found = distribution.percentile(fraction)
@@ -247,6 +248,25 @@ def test_ranks_are_tested_as_they_are_counted() -> None:
             ways = [rank_sum(np.array(way)) for way in itertools.combinations(range(14), 7)]
             exact = sum(way >= seen for way in ways) / len(ways)
             assert abs(rank_test(first, second) - exact) < 0.03
+
+
+def test_many_equal_values_are_taken_for_what_they_are() -> None:
+    """Against ten thousand random ways to deal the values out."""
+    generator = np.random.default_rng(8)
+    values = np.concatenate((np.repeat([0.0, 1.0], [22, 18]), np.repeat([0.0, 1.0], [30, 10])))
+    ones = np.array([generator.permutation(values)[:40].sum() for _ in range(10_000)])
+    p = np.mean(np.abs(ones - 14) >= 4)
+    assert abs(rank_test(values[:40], values[40:]) - p) < 0.02
+
+
+def test_runs_of_different_lengths_are_compared_by_blocks_of_one_length() -> None:
+    """The worst of more jobs is worse."""
+    shown = 0
+    for seed in range(20):
+        short, long = alike(seed, count=1000), alike(100 + seed, count=16_000)
+        rows = compare({("c", "response"): short}, {("c", "response"): long})
+        shown += any(row.shown for row in rows)
+    assert shown <= 4
 
 
 def test_blocks_do_not_depend_on_how_values_come() -> None:

@@ -68,6 +68,11 @@ class Builder:
         if self.causes.circle:
             names = ", ".join(self.names[key] for key in self.causes.circle)
             self.doubts.append(f"callbacks release each other in a circle, among them {names}")
+        for key, executors in self.causes.missing.items():
+            self.doubts.append(
+                f"'{self.names[key]}' is released by executor {executors[0]} of its process, whose "
+                "trace is not among these"
+            )
         self.scheduled: dict[Key, Scheduled] = {}
         self.executors: list[dict[str, Any]] = []
         labels = Counter(part.name for part in parts)
@@ -146,6 +151,10 @@ class Builder:
         deadline = _deadline(jobs)
         if deadline is not None:
             item["deadline_ms"] = deadline
+        elif self.scheduled[key].by_deadline and "period_ms" in times:
+            self.doubts.append(
+                f"jobs of '{name}' go by deadlines, and not all of them had the same or any"
+            )
         lost = part.lost.get(key[1], jobs[:0])
         if len(lost):
             remarks.append(f"{int(lost['jobs'].sum())} more did not run")
@@ -193,11 +202,10 @@ class Builder:
 
     def _topics(self, source: Key, target: Key, times: int) -> list[str]:
         """Return a topic for each job that one job of `source` releases of `target`."""
-        here, there = self._number(source), self._number(target)
-        return [f"{here} to {there}" + (f" #{n}" if n else "") for n in range(times)]
-
-    def _number(self, key: Key) -> str:
-        return f"{key[0]}/{key[1]}" if len(self.parts) > 1 else str(key[1])
+        ends = [self.names[key] for key in (source, target)]
+        if max(len(name) for name in ends) > MOST_NAME // 2:
+            ends = [f"#{number}/{id_}" for number, id_ in (source, target)]
+        return [" to ".join(ends) + (f" #{n}" if n else "") for n in range(times)]
 
 
 def _deadline(jobs: Records) -> int | None:

@@ -29,6 +29,8 @@ class Causes:
         By callback: how many jobs were released nobody knows by what.
     transport
         Longest time from a publication, or the end of the job it was in, to the release, ns.
+    missing
+        By callback: executors of its process that released jobs of it, and whose trace is not here.
     circle
         Callbacks that release each other; what they release of each other is in `outside`.
     """
@@ -37,6 +39,7 @@ class Causes:
     outside: dict[Key, Ints] = field(default_factory=dict)
     unknown: dict[Key, int] = field(default_factory=dict)
     transport: int = 0
+    missing: dict[Key, list[int]] = field(default_factory=dict)
     circle: list[Key] = field(default_factory=list)
 
 
@@ -91,6 +94,11 @@ def causes_of(parts: Sequence[Part], timers: set[Key]) -> Causes:
             if key in timers:
                 continue
             found.unknown[key] = int((jobs["cause"] == layout.CAUSE_UNKNOWN).sum())
+            by = np.unique(jobs["by_executor"][jobs["cause"] == layout.CAUSE_JOB]).tolist()
+            here = (part.clock, part.header.process)
+            missing = [executor for executor in by if (*here, executor) not in number]
+            if missing:
+                found.missing[key] = missing
             is_inside = np.zeros(len(jobs), dtype=np.bool_)
             for source, chosen, sequence, published in _sources(
                 parts, number, publications, part, jobs

@@ -19,9 +19,10 @@ HIGHEST = 99
 
 @dataclass
 class Scheduled:
-    """What a model says of one callback besides times."""
+    """What a model says of one callback besides times, and whether deadlines order its jobs."""
 
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any]
+    by_deadline: bool
 
 
 @dataclass
@@ -91,7 +92,7 @@ def scheduling_of(
                 fields: dict[str, Any] = {"executor": name}
                 if has_policy and (policy == "fixed_priority" or equal):
                     fields["priority"] = one.priority if policy else 1
-                found.callbacks[id_] = Scheduled(fields)
+                found.callbacks[id_] = Scheduled(fields, executor.get("policy") == "edf")
     _groups(part, found, label)
     return found
 

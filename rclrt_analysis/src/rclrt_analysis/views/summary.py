@@ -59,6 +59,11 @@ class Distribution:
             self.rounded = True
             self._values, self._counts = _merged(_rounded(self._values), self._counts)
 
+    @property
+    def kept(self) -> int:
+        """How many values are in memory."""
+        return len(self._values) + self._waiting
+
     def percentile(self, fraction: float) -> int | None:
         """Return the smallest value that so many do not exceed; None with too few for that."""
         if self.count < samples_needed(fraction):

@@ -26,6 +26,8 @@ SEQUENCE = 101
 SIMULATED = 2_000_000
 """Process ids of simulated runs begin here: 0 is the idle process."""
 
+LARGEST_ID = 2**31 - 1
+
 COUNTERS = ("backlog", "dropped", "skipped")
 ARGUMENTS = (
     "response_ms", "waiting_ms", "execution_ms", "deadline_ms", "lateness_ms", "sequence",
@@ -53,7 +55,7 @@ class Tracks:
             header = source.header
             simulated = not header.process
             self._process.append((header.boot_id, header.process))
-            self._pids.append(SIMULATED if simulated else header.process)
+            self._pids.append(SIMULATED if simulated else header.process & LARGEST_ID)
             if not header.executor:  # Nobody knows whose it is.
                 self._process[-1] = (header.boot_id + bytes([number % 256]), header.process)
         numbers = Numbers(sources)
@@ -123,7 +125,7 @@ class Tracks:
             self._threads[key] = uuid("thread", *self._process[number], thread)
             packet, descriptor = _descriptor(self._threads[key])
             descriptor.thread.pid = self._pids[number]
-            descriptor.thread.tid = thread & 0x7FFFFFFF
+            descriptor.thread.tid = thread & LARGEST_ID
             descriptor.thread.thread_name = self.sources[number].label
             self._new.append(packet)
         return self._threads[key]
