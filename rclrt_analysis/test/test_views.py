@@ -253,10 +253,10 @@ def test_ranks_are_tested_as_they_are_counted() -> None:
 def test_many_equal_values_are_taken_for_what_they_are() -> None:
     """Against ten thousand random ways to deal the values out."""
     generator = np.random.default_rng(8)
-    values = np.concatenate((np.repeat([0.0, 1.0], [22, 18]), np.repeat([0.0, 1.0], [30, 10])))
-    ones = np.array([generator.permutation(values)[:40].sum() for _ in range(10_000)])
-    p = np.mean(np.abs(ones - 14) >= 4)
-    assert abs(rank_test(values[:40], values[40:]) - p) < 0.02
+    first, second = np.repeat([0.0, 1.0], [235, 165]), np.repeat([0.0, 1.0], [265, 135])
+    ones = generator.hypergeometric(300, 500, 400, 10_000)
+    p = np.mean(np.abs(ones - 150) >= 15)
+    assert abs(rank_test(first, second) - p) < 0.01
 
 
 def test_runs_of_different_lengths_are_compared_by_blocks_of_one_length() -> None:
