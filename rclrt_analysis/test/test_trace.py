@@ -117,7 +117,7 @@ def test_a_page_shows_as_late_only_what_has_a_deadline_of_its_own() -> None:
 
 
 TWO_EXECUTORS = """executors:
-  - {name: one, kind: isolated, policy: fixed_priority, cores: [0, 2]}
+  - {name: one, kind: isolated, policy: fixed_priority, cores: [0]}
   - {name: two, kind: priority_events, policy: rm, cores: [1]}
 callbacks:
   - {name: a, kind: timer, executor: one, period_ms: 10, wcet_ms: 2, priority: 7, publishes: [x, y]}
@@ -125,6 +125,7 @@ callbacks:
   - {name: o, kind: subscription, executor: one, group: g, wcet_ms: 1, priority: 2, period_ms: 7}
   - {name: c, kind: subscription, executor: two, wcet_ms: 1, triggers: [y], publishes: [z]}
   - {name: d, kind: subscription, executor: two, wcet_ms: 1, triggers: [z]}
+  - {name: h, kind: timer, executor: one, period_ms: 9, wcet_ms: 1, priority: 9}
 """
 
 
@@ -135,7 +136,7 @@ def test_a_simulated_run_says_why_its_jobs_ran(tmp_path: Path) -> None:
     one, two = (read_trace(tmp_path / name) for name in traces)
     assert (one.header.executor, one.header.model) == (1, layout.MODEL_ISOLATED)
     assert (two.header.executor, two.header.model) == (2, layout.MODEL_EVENTS)
-    a, b, o = one.callbacks.values()
+    a, b, o, _ = one.callbacks.values()
     assert (a.kind, a.period_ns, a.parallelism) == (layout.KIND_TIMER, 10_000_000, 1)
     assert (b.kind, b.period_ns, b.group_name) == (layout.KIND_SUBSCRIPTION, -1, "g")
     assert b.group == o.group != a.group
@@ -149,7 +150,8 @@ def test_a_simulated_run_says_why_its_jobs_ran(tmp_path: Path) -> None:
     assert np.array_equal(records["b"]["root_ns"], records["a"]["release_ns"][: len(records["b"])])
     assert [set(records[name]["cpu_ns"]) for name in "abo"] == [{2_000_000}, {5_000_000}, {10**6}]
     assert set(one.records["policy"]) == {layout.POLICY_FIFO}
-    assert set(one.records["cpus"]) == {0b101}
+    assert (set(one.records["cpus"]), set(two.records["cpus"])) == ({0b1}, {0b10})
+    assert records["b"]["preemptions"].max() > 0
     order = [int(records[name]["priority"][0]) for name in "abo"]
     assert order == sorted(order, reverse=True)
     assert set(records["b"]["thread"]) == set(records["o"]["thread"]) != set(records["a"]["thread"])
