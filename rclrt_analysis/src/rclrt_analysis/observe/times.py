@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rclrt_analysis.observe.parts import Ints, Part, joined
+from rclrt_analysis.observe.parts import Ints, Key, Part, joined
 
 NEARLY = 1.1
 """Arrivals whose mean gap is no more than so many times the least are taken as sporadic."""
@@ -66,17 +66,18 @@ class Busy:
         return np.where(stretch < 0, 0, self._before[stretch] + inside)
 
 
-def dispatch(parts: Sequence[Part]) -> int:
-    """Return the longest time that a ready job waited while no job was under way, ns.
-
-    It is more than one dispatch costs if several jobs were dispatched meanwhile.
-    """
-    busy = Busy(parts)
-    longest = 0
-    for part in parts:
-        for records in part.ran.values():
-            ready = np.maximum(records["ready_ns"], records["release_ns"])
-            start = np.maximum(records["start_ns"], ready)
-            idle = (start - ready) - (busy.until(start) - busy.until(ready))
-            longest = max(longest, int(idle.max()))
-    return longest
+def idle_of(parts: Sequence[Part]) -> dict[Key, Ints]:
+    """Return for how long each job was ready while no job was under way on its machine, ns."""
+    found = {}
+    by_clock: dict[bytes, list[int]] = {}
+    for number, part in enumerate(parts):
+        by_clock.setdefault(part.clock, []).append(number)
+    for numbers in by_clock.values():
+        busy = Busy([parts[number] for number in numbers])
+        for number in numbers:
+            for id_, records in parts[number].ran.items():
+                ready = np.maximum(records["ready_ns"], records["release_ns"])
+                start = np.maximum(records["start_ns"], ready)
+                waited = busy.until(start) - busy.until(ready)
+                found[number, id_] = (start - ready) - waited
+    return found
