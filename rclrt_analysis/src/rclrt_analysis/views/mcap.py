@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces as MCAP files with the profile `ros2`, for PlotJuggler, Foxglove and Lichtblick.
 
-A topic for each callback; a message for each job that ran or was given up, with scalars in ms. The
-definition of the message is in the file. Whole chunks of messages are made at once; all around them
-is written by the library.
+A topic for each callback; a message for each job that ran or was given up, with scalars in ms. And
+`/diagnostics`, once a second. The definitions of the messages are in the file. Whole chunks of
+messages are made at once; all around them is written by the library.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from mcap.opcode import Opcode
 
 from rclrt_analysis.trace import NO_DEADLINE, Records, layout
 from rclrt_analysis.trace.sane import EARLIEST
+from rclrt_analysis.views import diagnostics
 from rclrt_analysis.views.numbers import Numbers
 from rclrt_analysis.views.timeline import Source, Timeline
 
@@ -112,10 +113,19 @@ class _Writer:
         self._chunks: list[mcap.ChunkIndex] = []
         self._counts: Counter[int] = Counter()
         self._first, self._last = 2**64 - 1, 0
-        self._schema = mcap.Schema(id=1, name=SCHEMA, encoding="ros2msg", data=DEFINITION.encode())
+        texts = ((SCHEMA, DEFINITION), (diagnostics.NAME, diagnostics.DEFINITION))
+        self._schemas = [
+            mcap.Schema(id=number, name=name, encoding="ros2msg", data=text.encode())
+            for number, (name, text) in enumerate(texts, 1)
+        ]
         self._channels = _channels(sources)
         self._stream.write(MAGIC)
-        self._write(mcap.Header(profile="ros2", library="rclrt"), self._schema, *self._channels)
+        self._write(mcap.Header(profile="ros2", library="rclrt"), *self._schemas, *self._channels)
+
+    @property
+    def topics(self) -> list[str]:
+        """Of the callbacks, by their number."""
+        return [channel.topic for channel in self._channels[:-1]]
 
     def _write(self, *records: Any) -> bytes:
         builder = RecordBuilder()
@@ -125,12 +135,29 @@ class _Writer:
         self._stream.write(data)
         return data
 
-    def chunk(self, made: Any) -> None:
-        """Write messages, and where they are."""
+    def jobs(self, made: Any) -> None:
+        """Write messages of jobs."""
         made = made[np.argsort(made["log_time"], kind="stable")]
-        data = made.tobytes()
+        places = np.arange(len(made)) * MESSAGE.itemsize
+        self._chunk(made.tobytes(), made["log_time"], made["channel"], places)
+
+    def diagnostics(self, told: list[tuple[int, bytes]]) -> None:
+        """Write messages of `/diagnostics`, each with its time."""
+        channel = self._channels[-1].id
+        for first in range(0, len(told), PER_CHUNK):
+            parts = []
+            part = told[first : first + PER_CHUNK]
+            for time, body in part:
+                head = (Opcode.MESSAGE, len(body) + 22, channel, 0, time, time)
+                parts.append(struct.pack("<BQHIQQ", *head) + body)
+            places = np.cumsum([0, *map(len, parts[:-1])])
+            times = np.array([time for time, _ in part], dtype=np.uint64)
+            self._chunk(b"".join(parts), times, np.full(len(part), channel), places)
+
+    def _chunk(self, data: bytes, times: Any, channels: Any, places: Any) -> None:
+        """Write messages in the order of time, and where they are."""
         packed = zstandard.ZstdCompressor(level=1).compress(data)
-        first, last = int(made["log_time"][0]), int(made["log_time"][-1])
+        first, last = int(times[0]), int(times[-1])
         at = self._stream.tell()
         length = len(
             self._write(
@@ -145,7 +172,7 @@ class _Writer:
             )
         )
         index_at = self._stream.tell()
-        offsets = self._indices(made, index_at)
+        offsets = self._indices(times, channels, places, index_at)
         self._chunks.append(
             mcap.ChunkIndex(
                 message_start_time=first,
@@ -161,14 +188,13 @@ class _Writer:
         )
         self._first, self._last = min(self._first, first), max(self._last, last)
 
-    def _indices(self, made: Any, at: int) -> dict[int, int]:
-        order = np.argsort(made["channel"], kind="stable")
-        entries = np.zeros(len(made), INDEX)
-        entries["time"] = made["log_time"][order]
-        entries["offset"] = order * MESSAGE.itemsize
-        channels, begins = np.unique(made["channel"][order], return_index=True)
+    def _indices(self, times: Any, channels: Any, places: Any, at: int) -> dict[int, int]:
+        order = np.argsort(channels, kind="stable")
+        entries = np.zeros(len(times), INDEX)
+        entries["time"], entries["offset"] = times[order], places[order]
+        numbers, begins = np.unique(channels[order], return_index=True)
         offsets = {}
-        for channel, mine in zip(channels.tolist(), np.split(entries, begins[1:]), strict=True):
+        for channel, mine in zip(numbers.tolist(), np.split(entries, begins[1:]), strict=True):
             data = mine.tobytes()
             head = struct.pack("<BQHI", Opcode.MESSAGE_INDEX, 6 + len(data), channel, len(data))
             self._stream.write(head + data)
@@ -183,7 +209,7 @@ class _Writer:
         start = self._stream.tell()
         messages = sum(self._counts.values())
         groups = (
-            (Opcode.SCHEMA, [self._schema]),
+            (Opcode.SCHEMA, self._schemas),
             (Opcode.CHANNEL, self._channels),
             (
                 Opcode.STATISTICS,
@@ -197,7 +223,7 @@ class _Writer:
                         message_end_time=self._last,
                         message_start_time=self._first if messages else 0,
                         metadata_count=0,
-                        schema_count=1,
+                        schema_count=len(self._schemas),
                     )
                 ],
             ),
@@ -236,7 +262,7 @@ def _channels(sources: Sequence[Source]) -> list[mcap.Channel]:
     if len(names) > MOST_CHANNELS:
         raise ValueError(f"{len(names)} callbacks are more than an MCAP file can hold")
     times = Counter(name for _, name, _ in names)
-    used: set[str] = set()
+    used = {"/diagnostics"}
     channels = []
     for number, (label, name, id_) in enumerate(names, 1):
         topic = name if times[name] == 1 else f"/{label}{name}"
@@ -245,11 +271,13 @@ def _channels(sources: Sequence[Source]) -> list[mcap.Channel]:
         channels.append(
             mcap.Channel(id=number, topic=topic, message_encoding="cdr", schema_id=1, metadata={})
         )
+    last = len(channels) + 1
+    channels.append(mcap.Channel(last, "/diagnostics", "cdr", metadata={}, schema_id=2))
     return channels
 
 
 def write_mcap(timeline: Timeline, path: Path) -> int:
-    """Write an MCAP file; return how many messages are in it.
+    """Write an MCAP file; return how many messages of jobs are in it.
 
     Times are those of CLOCK_REALTIME, as it was when the first trace was made. What would be before
     1970, which only an offset makes, is left out.
@@ -267,6 +295,7 @@ def write_mcap(timeline: Timeline, path: Path) -> int:
         for batch in timeline.batches():
             if writer is None:
                 writer, numbers = _Writer(timeline.sources, stream), Numbers(timeline.sources)
+                seconds = diagnostics.Diagnostics(writer.topics, clock)
             fine = (batch.records["end_ns"] >= -clock) & (
                 batch.records["outcome"] <= layout.SKIPPED
             )
@@ -274,7 +303,10 @@ def write_mcap(timeline: Timeline, path: Path) -> int:
             channel = numbers.index(source, records["callback"]) + 1
             for first in range(0, len(records), PER_CHUNK):
                 part = slice(first, first + PER_CHUNK)
-                writer.chunk(messages(records[part], channel[part], clock))
+                writer.jobs(messages(records[part], channel[part], clock))
             count += len(records)
-        (writer or _Writer(timeline.sources, stream)).finish()
+            seconds.add(records, channel - 1)
+            writer.diagnostics(list(seconds.before(batch.horizon)))
+        writer = writer or _Writer(timeline.sources, stream)
+        writer.finish()
     return count
