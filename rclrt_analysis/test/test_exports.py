@@ -325,6 +325,16 @@ def test_mcap_tells_callbacks_of_one_name_apart(tmp_path: Path) -> None:
     assert topics == {"/first/n", "/second/n", "/diagnostics"}
 
 
+def test_mcap_keeps_the_topic_of_diagnostics_for_itself(tmp_path: Path) -> None:
+    write_trace(Trace({0: Entry("diagnostics")}, blank(1)), tmp_path / "t")
+    sources = open_sources([tmp_path / "t"])
+    write_mcap(Timeline(sources), tmp_path / "m")
+    close(sources)
+    kinds = {m.channel.topic: m.schema.name for m in read_ros2_messages(str(tmp_path / "m"))}
+    assert kinds.pop("/diagnostics") == "diagnostic_msgs/msg/DiagnosticArray"
+    assert list(kinds.values()) == ["rclrt_trace/msg/Job"]
+
+
 def test_a_trace_without_records_makes_files_without_jobs(tmp_path: Path) -> None:
     write_trace(Trace({0: Entry("n")}, blank(0)), tmp_path / "t")
     sources = open_sources([tmp_path / "t"])

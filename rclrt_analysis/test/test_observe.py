@@ -327,6 +327,29 @@ def test_a_job_that_is_left_waiting_once_is_late_and_does_not_make_all_jobs_dear
     assert "wcet_ms with 5 in which it was ready" in to_yaml(observe([("e", both)], SCHEMA))
 
 
+def test_a_message_from_outside_that_was_left_waiting_is_late() -> None:
+    times = [(20 * i, 20 * i + 5 * (i == 7), 20 * i + 5 * (i == 7) + 1, 1) for i in range(200)]
+    entries = {0: Entry("s", 1, "", 1, layout.KIND_SUBSCRIPTION)}
+    records = jobs(0, *times, cause=layout.CAUSE_MESSAGE)
+    (callback,) = observed(Trace(entries, records, 0, ISOLATED)).callbacks
+    assert (callback.period, callback.jitter) == (20 * MS, 5 * MS)
+
+
+def test_turns_lanes_and_parallel_jobs_that_no_model_has_void_it() -> None:
+    turns = change(priority=11, policy=layout.POLICY_RR)(preempted())
+    assert any("take turns under rr" in text for text in observed(turns).no_verdict)
+    lanes = header(model=layout.MODEL_EVENTS, timers_preempt=1)(preempted())
+    assert not any("another thread" in text for text in observed(lanes).no_verdict)
+    lanes.records["cause"][2:] = layout.CAUSE_MESSAGE
+    entries = {**lanes.callbacks, 1: replace(lanes.callbacks[1], kind=layout.KIND_SUBSCRIPTION)}
+    mixed = observed(replace(lanes, callbacks=entries))
+    assert any("runs timers on another thread than messages" in t for t in mixed.no_verdict)
+    several = entry(parallelism=2)(preempted())
+    assert not any("in parallel" in text for text in observed(several).no_verdict)
+    several.records["cpus"] = 3
+    assert any("in parallel on several CPUs" in text for text in observed(several).no_verdict)
+
+
 def test_a_job_that_releases_two_of_another_callback_is_said_to() -> None:
     entries = {0: timer("t", 20 * MS), 1: Entry("s", 1, "", 1, layout.KIND_SUBSCRIPTION)}
     sub = [(1, 2, 3, 1), (1, 3, 4, 1), (21, 22, 23, 1)]
@@ -355,6 +378,8 @@ def test_processes_are_connected_by_their_messages() -> None:
     system = observed(*two_processes())
     assert system.triggered_by(system.callback_of["s"]) == ["t"]
     assert (system.overheads.transport, system.no_verdict) == (3 * MS, ())
+    made = observe([(f"e{i}", trace) for i, trace in enumerate(two_processes())], SCHEMA)
+    assert "did not run" not in to_yaml(made)  # A publication is no job.
     other = observed(*two_processes(message=7))
     assert (other.triggered_by(other.callback_of["s"]), other.overheads.transport) == ([], 0)
     # Of another machine, whose clock says nothing here.

@@ -200,6 +200,17 @@ def test_damage_is_refused_with_the_place(path: Path, data: bytes, message: str)
     assert str(caught.value).startswith(str(path))
 
 
+def test_more_callbacks_than_anybody_has_are_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rclrt_analysis.trace.read.MAX_CALLBACKS", 3)
+    entries = b"".join(callback(i) for i in range(4))
+    unnamed = b"".join(chunk(2, record(1, callback=i)) for i in range(4))
+    for data in (entries, unnamed):
+        with pytest.raises(TraceError, match="more than 3 callbacks; is the file damaged"):
+            read(path, HEADER + data)
+
+
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
