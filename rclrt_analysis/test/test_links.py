@@ -18,7 +18,8 @@ from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.links import message
 from rclrt_analysis.model.read import build_system
 from rclrt_analysis.simulation import chain_latencies, simulate
-from rclrt_analysis.simulation.export import gantt, to_trace
+from rclrt_analysis.simulation.export import gantt
+from rclrt_analysis.simulation.records import to_traces
 
 MS = 1_000_000
 FORMULAS = {"tide": tide_latency, "micro_ros": micro_ros_latency}
@@ -106,7 +107,7 @@ def test_a_message_becomes_a_callback_of_its_own_on_the_way_up_and_down() -> Non
 def test_a_run_with_a_link_becomes_a_trace_and_says_what_it_assumes() -> None:
     system = pods("tide")
     run = simulate(system, 2_000 * MS)
-    assert len(to_trace(run).records) == len(run.jobs)
+    assert sum(len(trace.records) for trace in to_traces(run).values()) == len(run.jobs)
     assert "timer_1 up" in gantt(run)
     assert "LINK" in {a.name for a in analyse(system).assumptions}
 

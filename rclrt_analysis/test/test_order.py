@@ -7,11 +7,10 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 from rclrt_analysis.cli import main
 from rclrt_analysis.order import Violation, check_order
-from rclrt_analysis.trace import NO_DEADLINE, RECORD, Trace, write_trace
+from rclrt_analysis.trace import NO_DEADLINE, Entry, Header, Trace, blank, layout, write_trace
 
 # Far above what a dispatch takes; a wrong order lasts for milliseconds.
 BOUND_NS = 2_000_000
@@ -22,7 +21,7 @@ Row = tuple[str, int, int, int, int]  # name, ready, start, end, deadline
 def trace_of(rows: list[Row], dropped: int = 0) -> Trace:
     """Return a trace with these jobs."""
     names = sorted({row[0] for row in rows})
-    records = np.zeros(len(rows), RECORD)
+    records = blank(len(rows))
     for i, (name, ready, start, end, deadline) in enumerate(rows):
         records[i]["callback"] = names.index(name)
         records[i]["release_ns"] = records[i]["ready_ns"] = ready
@@ -30,7 +29,7 @@ def trace_of(rows: list[Row], dropped: int = 0) -> Trace:
         records[i]["end_ns"] = end
         records[i]["deadline_ns"] = deadline
         records[i]["sequence"] = i
-    return Trace(dict(enumerate(names)), records, dropped)
+    return Trace({i: Entry(name, i) for i, name in enumerate(names)}, records, dropped)
 
 
 def edf(jobs: list[tuple[int, int, int]], cpus: int) -> list[Row]:
@@ -121,6 +120,34 @@ def test_a_busy_group_keeps_a_job_out_and_inherits_its_deadline() -> None:
     assert check_order([trace_of(right)], 1, 0) != []
     found = check_order([trace_of(wrong)], 1, 0, groups)
     assert [(v.rule, v.job, v.other) for v in found] == [("ran", "owner", "middle")]
+
+
+def test_exclusive_groups_are_those_of_the_file() -> None:
+    rows: list[Row] = [
+        ("owner", 0, 0, 70, 900),
+        ("middle", 10, 10, 110, 600),
+        ("urgent", 20, 70, 80, 200),
+    ]
+
+    def grouped(parallelism: int, first: int = 0, end: int = 3, executor: int = 1) -> Trace:
+        trace = trace_of(rows)
+        groups = {"owner": 4, "urgent": 4, "middle": 5}
+        entries = {i: Entry(n, groups[n], "g", parallelism) for i, n in trace.names.items()}
+        return Trace(entries, trace.records[first:end], 0, Header(process=3, executor=executor))
+
+    assert check_order([grouped(1)], 1, 0) == []
+    assert check_order([grouped(2)], 1, 0) != []
+    # Two files of one executor have their groups in common, those of two executors have not.
+    assert check_order([grouped(1, 0, 1), grouped(1, 1, 3)], 1, 0) == []
+    assert check_order([grouped(1, 0, 1), grouped(1, 1, 3, executor=2)], 1, 0) != []
+
+
+def test_only_jobs_that_ran_are_in_an_order() -> None:
+    trace = trace_of([("early", 0, 50, 60, 100), ("late", 0, 0, 50, 500)])
+    assert check_order([trace], 1, 0) != []
+    for outcome in (layout.DROPPED, layout.SKIPPED, layout.PUBLISHED):
+        trace.records["outcome"][0] = outcome
+        assert check_order([trace], 1, 0) == []
 
 
 def test_jobs_of_two_processes_compete() -> None:

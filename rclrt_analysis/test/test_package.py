@@ -47,5 +47,7 @@ def test_the_wheel_has_every_module_and_what_it_needs(tmp_path: Path) -> None:
     assert version is not None
     assert f"Version: {version[1]}\n" in metadata
     assert "Typing :: Typed" in metadata
-    needed = re.findall(r"^Requires-Dist: (\w+)", metadata, re.MULTILINE)
+    needed = re.findall(r"^Requires-Dist: (\w+)$", metadata, re.MULTILINE)
     assert sorted(needed) == ["bokeh", "jinja2", "jsonschema", "numpy", "pyyaml"]
+    extra = re.findall(r"^Requires-Dist: (\w+); extra == .export", metadata, re.MULTILINE)
+    assert sorted(extra) == ["mcap", "perfetto", "zstandard"]

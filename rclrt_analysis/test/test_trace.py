@@ -9,84 +9,19 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
-from models import FOLDER, ROOT, SCHEMA, model, shipped
-from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.model import Kind, read_model
-from rclrt_analysis.model.observe import observe, to_yaml
+from models import FOLDER, ROOT, model, shipped
 from rclrt_analysis.simulation import simulate
-from rclrt_analysis.simulation.export import LATE, gantt, to_trace
-from rclrt_analysis.trace import Trace, TraceError, read_trace, write_trace
+from rclrt_analysis.simulation.export import LATE, gantt
+from rclrt_analysis.simulation.records import to_traces
+from rclrt_analysis.trace import layout, read_trace, write_trace
 
 S = 1_000_000_000
 
 
-def example() -> bytes:
-    """Return the example file of the specification."""
-    text = (ROOT / "rclrt_trace" / "SPEC.md").read_text(encoding="utf-8")
-    found = re.search(r"```hex\n(.*?)```", text, re.DOTALL)
-    assert found is not None
-    return bytes.fromhex(found[1].replace("\n", " "))
-
-
-def test_the_example_of_the_specification_is_read_and_written_alike(tmp_path: Path) -> None:
-    path = tmp_path / "example.trace"
-    path.write_bytes(example())
-    trace = read_trace(path)
-    assert (trace.names, trace.dropped, len(trace.records)) == ({5: "/a/timer"}, 1, 1)
-    record = trace.records[0]
-    assert record["release_ns"] == S
-    assert (record["ready_ns"] - S, record["start_ns"] - S) == (20_000, 35_000)
-    assert (record["end_ns"] - S, record["deadline_ns"] - S) == (1_500_000, 10_000_000)
-    assert (record["thread"], record["cpu"], record["preemptions"]) == (4242, 3, -1)
-    write_trace(trace, tmp_path / "again.trace")
-    assert (tmp_path / "again.trace").read_bytes() == example()
-
-
-def test_a_record_cut_short_is_left_out_and_damage_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "t"
-    path.write_bytes(example() + b"\0" * 63)
-    assert len(read_trace(path).records) == 1
-    for data, message in (
-        (example()[:20], "too few for a header"),
-        (b"X" + example()[1:], "no trace file"),
-        (example()[:8] + b"\x02" + example()[9:], "version 2"),
-        (example()[:36], "names end early"),
-        (example()[:45], "is damaged"),
-    ):
-        path.write_bytes(data)
-        with pytest.raises(TraceError, match=message):
-            read_trace(path)
-    with pytest.raises(TraceError, match="No such file"):
-        read_trace(tmp_path / "absent")
-
-
-def test_what_programs_write_is_read_and_what_they_left_unfinished_is_refused(
-    tmp_path: Path,
-) -> None:
-    program = Path(os.environ.get("RCLRT_BUILD_DIR", "/")) / "rclrt_core" / "test_trace_file"
-    if not program.exists():
-        pytest.skip(f"{program} has not been built")
-    done = subprocess.run(
-        [str(program)],
-        env={**os.environ, "RCLRT_TRACES": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stdout
-    assert (tmp_path / "example.trace").read_bytes() == example()
-    long = read_trace(tmp_path / "long.trace")
-    assert (long.names[5], len(long.names[9]), long.dropped) == ("/a/timer", 100_000, 0)
-    assert long.records["sequence"].tolist() == list(range(3001))
-    for name in ("full", "no_room"):
-        with pytest.raises(TraceError, match=f"{name}.trace: unfinished: its writer was killed"):
-            read_trace(tmp_path / f"{name}.trace")
-
-
 def test_a_simulated_run_keeps_the_order_of_times_the_format_asks_for(tmp_path: Path) -> None:
     run = simulate(shipped("autoware_reference_system"), S, seed=3)
-    write_trace(to_trace(run), tmp_path / "t")
+    (made,) = to_traces(run).values()
+    write_trace(made, tmp_path / "t")
     records = read_trace(tmp_path / "t").records
     assert len(records) == len(run.jobs) > 100
     assert np.all(records["release_ns"] <= records["ready_ns"])
@@ -131,56 +66,6 @@ def test_the_same_seed_gives_the_same_run_in_every_process() -> None:
         assert first == again
         fixed = first.startswith("pods")  # Their phases are given, and nothing is lost.
         assert (first == other) == fixed
-
-
-def test_a_running_system_becomes_the_model_that_it_was(tmp_path: Path) -> None:
-    system = model(
-        "executors: [{name: e, kind: priority_events, policy: rm}]\ncallbacks:\n"
-        "  - {name: a, kind: timer, executor: e, period_ms: 10, wcet_ms: 2, publishes: [x]}\n"
-        "  - {name: b, kind: subscription, executor: e, wcet_ms: 1, triggers: [x]}\n"
-        "  - {name: c, kind: timer, executor: e, period_ms: 33, wcet_ms: 4}\n"
-    )
-    text = to_yaml(to_trace(simulate(system, S, seed=2)), "observed")
-    assert text.startswith("# OBSERVED, NOT GUARANTEED: wcet_ms is the longest execution")
-    assert "# Priorities, groups and CPUs are not in a trace" in text
-    path = tmp_path / "model.yaml"
-    path.write_text(text, encoding="utf-8")
-    again = read_model(path, SCHEMA)
-    assert [(c.name, c.kind, c.wcet) for c in again.callbacks] == [
-        (c.name, c.kind, c.wcet) for c in system.callbacks
-    ]
-    assert [c.period for c in again.callbacks if c.kind is Kind.TIMER] == [10_000_000, 33_000_000]
-    assert again.triggered_by(again.callback_of["b"]) == ["a"]
-    assert [b.bound for b in analyse(system).callbacks] == [6_000_000, 7_000_000, 7_000_000]
-    # Best cases are observed as well, but "a" may publish as soon as it begins.
-    assert [b.bound for b in analyse(again).callbacks] == [6_000_000, 7_000_000, 7_000_000]
-
-
-def test_a_timer_that_skipped_is_still_a_timer_and_arrivals_are_not() -> None:
-    names = {0: "timer", 1: "messages", 2: "rare"}
-    base = np.zeros(0, dtype=to_trace(simulate(shipped("teper_seven_timers_60"), S)).records.dtype)
-    rows = []
-    for i in (0, 1, 2, 4, 5, 9):
-        rows.append((i * 100, 0, i * 100 + 1, i * 100 + 5, 0, 0, 0, 0, 0, 0, 0, 0))
-    for i in (0, 107, 333, 500):
-        rows.append((i + 60, 0, i + 61, i + 70, 0, 0, 1, 0, -1, 0, 0, 0))
-    rows.append((7, 0, 8, 9, 0, 0, 2, 0, 0, 0, 0, 0))
-    found = observe(Trace(names, np.array(rows, dtype=base.dtype)))
-    assert [(o.name, o.timer, o.period) for o in found] == [
-        ("timer", True, 100), ("messages", False, 107),
-    ]  # fmt: skip
-    assert found[1].preempted == 4
-    assert found[1].cause == ""
-
-
-def test_callbacks_of_one_name_are_told_apart_by_their_ids(tmp_path: Path) -> None:
-    trace = to_trace(simulate(shipped("teper_seven_timers_60"), S))
-    same = Trace(dict.fromkeys(trace.names, "node@Timer"), trace.records)
-    path = tmp_path / "model.yaml"
-    path.write_text(to_yaml(same, "same"), encoding="utf-8")
-    assert [c.name for c in read_model(path, SCHEMA).callbacks] == [
-        f"node@Timer #{i}" for i in range(7)
-    ]
 
 
 def test_the_picture_stands_alone() -> None:
@@ -229,3 +114,52 @@ def test_a_page_shows_as_late_only_what_has_a_deadline_of_its_own() -> None:
         run = simulate(system, S // 10)
         assert any(job.end > job.deadline for job in run.of("s")), "it inherits 6 ms from t"
         assert (LATE in gantt(run)) == is_late
+
+
+TWO_EXECUTORS = """executors:
+  - {name: one, kind: isolated, policy: fixed_priority, cores: [0]}
+  - {name: two, kind: priority_events, policy: rm, cores: [1]}
+callbacks:
+  - {name: a, kind: timer, executor: one, period_ms: 10, wcet_ms: 2, priority: 7, publishes: [x, y]}
+  - {name: b, kind: subscription, executor: one, group: g, wcet_ms: 5, priority: 3, triggers: [x]}
+  - {name: o, kind: subscription, executor: one, group: g, wcet_ms: 1, priority: 2, period_ms: 7}
+  - {name: c, kind: subscription, executor: two, wcet_ms: 1, triggers: [y], publishes: [z]}
+  - {name: d, kind: subscription, executor: two, wcet_ms: 1, triggers: [z]}
+  - {name: h, kind: timer, executor: one, period_ms: 9, wcet_ms: 1, priority: 9}
+"""
+
+
+def test_a_simulated_run_says_why_its_jobs_ran(tmp_path: Path) -> None:
+    traces = to_traces(simulate(model(TWO_EXECUTORS), S, seed=2))
+    for name, trace in traces.items():
+        write_trace(trace, tmp_path / name)
+    one, two = (read_trace(tmp_path / name) for name in traces)
+    assert (one.header.executor, one.header.model) == (1, layout.MODEL_ISOLATED)
+    assert (two.header.executor, two.header.model) == (2, layout.MODEL_EVENTS)
+    a, b, o, _ = one.callbacks.values()
+    assert (a.kind, a.period_ns, a.parallelism) == (layout.KIND_TIMER, 10_000_000, 1)
+    assert (b.kind, b.period_ns, b.group_name) == (layout.KIND_SUBSCRIPTION, -1, "g")
+    assert b.group == o.group != a.group
+    records = {name: one.records[one.records["callback"] == i] for i, name in enumerate("abo")}
+    assert set(records["a"]["cause"]) == {layout.CAUSE_TIMER}
+    assert set(records["o"]["cause"]) == {layout.CAUSE_MESSAGE}
+    assert set(records["b"]["cause"]) == {layout.CAUSE_JOB}
+    assert np.array_equal(
+        records["b"]["by_sequence"], records["a"]["sequence"][: len(records["b"])]
+    )
+    assert np.array_equal(records["b"]["root_ns"], records["a"]["release_ns"][: len(records["b"])])
+    assert [set(records[name]["cpu_ns"]) for name in "abo"] == [{2_000_000}, {5_000_000}, {10**6}]
+    assert set(one.records["policy"]) == {layout.POLICY_FIFO}
+    assert (set(one.records["cpus"]), set(two.records["cpus"])) == ({0b1}, {0b10})
+    assert records["b"]["preemptions"].max() > 0
+    order = [int(records[name]["priority"][0]) for name in "abo"]
+    assert order == sorted(order, reverse=True)
+    assert set(records["b"]["thread"]) == set(records["o"]["thread"]) != set(records["a"]["thread"])
+    waited = records["o"]["waited_for"] == layout.WAITED_FOR_GROUP
+    assert 0 < waited.sum() < len(waited)
+    assert np.all(records["o"]["start_ns"][waited] > records["o"]["ready_ns"][waited])
+    c, d = (two.records[two.records["callback"] == i] for i in (3, 4))
+    assert set(c["by_executor"]) == {1}
+    assert set(c["by_callback"]) == {0}
+    assert set(d["by_executor"]) == {2}
+    assert np.array_equal(d["root_ns"], c["root_ns"])

@@ -132,7 +132,19 @@ def test_wrong_arguments_print_the_usage_and_exit_with_2(tree: Tree, arguments: 
     assert not (tree.root / ".rclrt").exists()
 
 
-VERBS = ("demo", "bench", "analyze", "simulate", "model", "order", "test", "scx", "build", "help")
+VERBS = (
+    "demo",
+    "bench",
+    "analyze",
+    "simulate",
+    "model",
+    "trace",
+    "order",
+    "test",
+    "scx",
+    "build",
+    "help",
+)
 
 
 def test_help_names_every_verb(tree: Tree) -> None:
@@ -142,7 +154,9 @@ def test_help_names_every_verb(tree: Tree) -> None:
         assert f"\n  {verb} " in result.stdout
 
 
-@pytest.mark.parametrize("verb", ["demo", "bench table-1", "analyze m", "order t", "demo --help"])
+@pytest.mark.parametrize(
+    "verb", ["demo", "bench table-1", "analyze m", "order t", "trace info t", "demo --help"]
+)
 def test_arguments_are_read_by_a_python_that_has_nothing_installed(verb: str) -> None:
     root = Path(__file__).parents[2]
     python = [sys.executable, "-I", "-S", "-c"]
@@ -155,7 +169,8 @@ def test_arguments_are_read_by_a_python_that_has_nothing_installed(verb: str) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "builds"), [("waters", False), ("analysis-speed", False), ("memory", True)]
+    ("name", "builds"),
+    [("waters", False), ("analysis-speed", False), ("trace-speed", False), ("memory", True)],
 )
 def test_experiments_with_the_analysis_alone_build_nothing(
     tree: Tree, name: str, builds: bool

@@ -17,7 +17,7 @@ than a bound is the time that scheduling itself takes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rclrt_analysis.trace import Trace
@@ -60,7 +60,7 @@ class Violation:
 @dataclass
 class _Job:
     name: str
-    group: str | None
+    group: Hashable | None
     ready: int
     start: int
     end: int
@@ -79,15 +79,31 @@ class _Job:
 _END, _READY, _START = range(3)
 
 
+def _exclusive(trace: Trace, number: int, groups: Mapping[str, str]) -> dict[int, Hashable]:
+    """Return the exclusive group of each callback of a trace that has one."""
+    found: dict[int, Hashable] = {}
+    header = trace.header
+    # An executor may have written several files.
+    executor = (header.boot_id, header.process, header.executor) if header.executor else number
+    for key, entry in trace.callbacks.items():
+        if entry.name in groups:
+            found[key] = groups[entry.name]
+        elif entry.parallelism == 1:
+            found[key] = (executor, entry.group)
+    return found
+
+
 def _jobs(traces: Iterable[Trace], groups: Mapping[str, str]) -> list[_Job]:
     jobs = []
-    for trace in traces:
-        for record in trace.records:
-            name = trace.names[int(record["callback"])]
+    for number, trace in enumerate(traces):
+        names = trace.names
+        exclusive = _exclusive(trace, number, groups)
+        for record in trace.jobs:
+            callback = int(record["callback"])
             jobs.append(
                 _Job(
-                    name,
-                    groups.get(name),
+                    names[callback],
+                    exclusive.get(callback),
                     int(record["ready_ns"]),
                     int(record["start_ns"]),
                     int(record["end_ns"]),
@@ -114,7 +130,8 @@ def check_order(
     bound_ns
         What is no longer than this is let pass, ns; not negative.
     groups
-        Exclusive group by name of the callback. Callbacks that are not in it exclude nobody.
+        Exclusive group by name of the callback, instead of what the file says. Callbacks in none
+        exclude nobody; so it is for all of a file of version 1.
 
     Returns
     -------

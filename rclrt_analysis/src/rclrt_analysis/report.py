@@ -42,6 +42,8 @@ def verdict(result: Result) -> str:
     deadlines = [item for item in items if item.deadline is not None]
     missed = [item for item in deadlines if not item.met]
     without = [item for item in items if item.deadline is None and item.bound is None]
+    if result.no_verdict:
+        return "NO VERDICT: this model says that no bound of it would prove anything"
     if result.met:
         return f"MET: all {len(deadlines)} deadlines"
     parts = []
@@ -145,6 +147,7 @@ def to_json(system: System, result: Result, margins: Margins | None = None) -> s
         "schema": 1,
         "system": system.name,
         "met": result.met,
+        "no_verdict": list(result.no_verdict),
         "callbacks": [_callback_json(bound) for bound in result.callbacks],
         "chains": [
             {

@@ -16,6 +16,7 @@ from rclrt_analysis.bounds.multi_threaded import analyse_multi_threaded
 from rclrt_analysis.bounds.result import (
     Assumption,
     CallbackBound,
+    ChainBound,
     Local,
     Method,
     RefusedError,
@@ -50,8 +51,22 @@ def analyse(system: System, method: str = "exact") -> Result:
     Thread-safe. Executors that send to each other are repeated until nothing changes. Ends within
     the budget of `bounds.budget`; what is not settled by then has no bound.
     """
+    if system.no_verdict:
+        return _without_verdict(system)
     with limited():
         return _analyse(system, method)
+
+
+def _without_verdict(system: System) -> Result:
+    """Return no bound at all, and why."""
+    reason = "; ".join(system.no_verdict)
+    none = Local(None, reason=reason)
+    callbacks = (
+        CallbackBound(c.name, c.executor, none, NONE, c.period, c.deadline)
+        for c in system.callbacks
+    )
+    chains = (ChainBound(c.name, c.measure, None, c.deadline, (), reason) for c in system.chains)
+    return Result(system.name, tuple(callbacks), tuple(chains), no_verdict=system.no_verdict)
 
 
 def _analyse(system: System, method: str) -> Result:

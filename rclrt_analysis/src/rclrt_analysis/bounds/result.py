@@ -157,15 +157,18 @@ class ChainBound:
 
 @dataclass(frozen=True)
 class Result:
-    """The result for a system."""
+    """The result for a system; `no_verdict` says why its model gets none."""
 
     system: str
     callbacks: tuple[CallbackBound, ...]
     chains: tuple[ChainBound, ...]
     assumptions: tuple[Assumption, ...] = ()
+    no_verdict: tuple[str, ...] = ()
 
     @property
     def met(self) -> bool:
         """Whether every deadline is shown to be met, and every callback without one has a bound."""
+        if self.no_verdict:
+            return False
         items: tuple[CallbackBound | ChainBound, ...] = (*self.callbacks, *self.chains)
         return all(i.bound is not None if i.met is None else i.met for i in items)

@@ -4,7 +4,8 @@
 
 Bounds the response time of every callback and the latency of every chain of a model (see
 rclrt_scenarios/models/README.md). Exits with 0 if every deadline is met, with 1 if not or if that
-cannot be shown, with 2 if the model or the arguments are wrong.
+cannot be shown (so it is for a model with no_verdict), with 2 if the model or the arguments are
+wrong.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return 2
     result = analyse(system, arguments.method)
-    margins = sensitivity(system, arguments.method) if arguments.slack else None
+    wanted = arguments.slack and not result.no_verdict
+    margins = sensitivity(system, arguments.method) if wanted else None
     print(to_text(system, result, margins))
     if arguments.json:
         arguments.json.write_text(to_json(system, result, margins), encoding="utf-8")

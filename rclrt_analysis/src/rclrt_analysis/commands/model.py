@@ -1,16 +1,18 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Make a model of a running system from its trace, for analyze.
+"""Make a model of a running system from its traces, for analyze.
 
-Periods, execution times and triggers are what was observed. The longest execution time in a trace
-is no worst case: raise it by what you know before you rely on bounds. Priorities, groups and CPUs
-are not in a trace: say them in the model. Prints YAML. How a program writes a trace:
-docs/how-to/trace.md.
+Give one trace file for each executor, of all processes that take part. Periods, execution times,
+what releases what, groups, priorities and CPUs are what was observed. The longest execution time in
+a trace is no worst case: raise it by what you know before you rely on bounds. If the traces do not
+say what an analysis needs, the model says why, and analyze gives no verdict. Prints YAML. How a
+program writes a trace: docs/how-to/trace.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -19,22 +21,29 @@ EXECUTORS = ("priority_events", "isolated", "preemptive", "wait_set_single", "ev
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("trace", type=Path, metavar="TRACE", help="a trace file")
+    parser.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="trace files")
     parser.add_argument(
-        "--executor", choices=EXECUTORS, default=EXECUTORS[0], help="of all (%(default)s)"
+        "--executor",
+        choices=EXECUTORS,
+        default=EXECUTORS[0],
+        help="of traces that do not say it (%(default)s)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the model."""
-    from rclrt_analysis.model.observe import to_yaml
+    from rclrt_analysis.observe import observe, to_yaml
     from rclrt_analysis.trace import TraceError, read_trace
 
-    policy = "fixed_priority" if arguments.executor in EXECUTORS[3:] else "rm"
+    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
+    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
     try:
-        trace = read_trace(arguments.trace)
-        print(to_yaml(trace, arguments.trace.stem, arguments.executor, policy), end="")
+        traces = [(path.name.removesuffix(".trace"), read_trace(path)) for path in arguments.traces]
+        observed = observe(traces, schema, arguments.executor)
     except (TraceError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
+    print(to_yaml(observed), end="")
+    for reason in observed.content.get("no_verdict", ()):
+        print(f"no verdict: {reason}", file=sys.stderr)
     return 0

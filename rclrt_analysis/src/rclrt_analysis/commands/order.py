@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CALLBACK=GROUP",
-        help="the callback belongs to this exclusive group",
+        help="the callback belongs to this exclusive group (default: what the file says)",
     )
 
 
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     for violation in violations:
         print(violation)
-    jobs = sum(len(trace.records) for trace in traces)
+    jobs = sum(len(trace.jobs) for trace in traces)
     worst = max((violation.length_ns for violation in violations), default=0)
     print(
         f"{jobs} jobs on {arguments.cpus} CPUs, bound {arguments.bound:g} us: "

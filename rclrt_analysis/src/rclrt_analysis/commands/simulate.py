@@ -26,7 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--random-work", action="store_true", help="execution times from best to worst case"
     )
-    parser.add_argument("--trace", type=writable_file, metavar="FILE", help="write a trace file")
+    parser.add_argument(
+        "--trace",
+        type=writable_file,
+        metavar="FILE",
+        help="write a trace file; with several executors one for each, FILE.1, FILE.2, ...",
+    )
     parser.add_argument("--html", type=writable_file, metavar="FILE", help="write a Gantt chart")
 
 
@@ -65,12 +70,16 @@ def run(arguments: argparse.Namespace) -> int:
         exceeded |= over
         mark = "  <- EXCEEDED" if over else ""
         print(f"{name[:34]:34} {ms(seen):>10} {ms(limit):>10} {skipped:8}{mark}")
-    if arguments.trace or arguments.html:
-        from rclrt_analysis.simulation.export import gantt, to_trace
+    if arguments.trace:
+        from rclrt_analysis.simulation.records import to_traces
         from rclrt_analysis.trace import write_trace
 
-        if arguments.trace:
-            write_trace(to_trace(run), arguments.trace)
-        if arguments.html:
-            arguments.html.write_text(gantt(run), encoding="utf-8")
+        traces = to_traces(run).values()
+        for number, trace in enumerate(traces, 1):
+            name = arguments.trace.name + (f".{number}" if len(traces) > 1 else "")
+            write_trace(trace, arguments.trace.with_name(name))
+    if arguments.html:
+        from rclrt_analysis.simulation.export import gantt
+
+        arguments.html.write_text(gantt(run), encoding="utf-8")
     return 1 if exceeded else 0

@@ -157,6 +157,7 @@ def build_system(document: Document, schema: Path) -> System:
     system = System(
         name=content["name"],
         description=content.get("description", ""),
+        no_verdict=tuple(content.get("no_verdict", ())),
         distro=content.get("distro", "rolling"),
         overheads=Overheads(
             *(

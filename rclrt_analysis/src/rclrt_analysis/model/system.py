@@ -210,7 +210,13 @@ class Chain:
 
 @dataclass(frozen=True)
 class System:
-    """Everything an analysis needs to know."""
+    """Everything an analysis needs to know.
+
+    Attributes
+    ----------
+    no_verdict
+        Why no bound of this model would prove anything; then it has none.
+    """
 
     name: str
     executors: tuple[Executor, ...]
@@ -219,6 +225,7 @@ class System:
     overheads: Overheads = field(default_factory=Overheads)
     distro: str = "rolling"
     description: str = ""
+    no_verdict: tuple[str, ...] = ()
 
     @cached_property
     def callback_of(self) -> dict[str, Callback]:

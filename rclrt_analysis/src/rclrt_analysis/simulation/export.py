@@ -1,12 +1,11 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated run as a trace file, and as a picture."""
+"""A simulated run as a picture."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from bokeh.embed import file_html
 from bokeh.models import ColumnDataSource, HoverTool
 from bokeh.plotting import figure
@@ -14,22 +13,9 @@ from bokeh.resources import Resources
 
 from rclrt_analysis.model import NS_PER_MS
 from rclrt_analysis.simulation.jobs import Job, Run
-from rclrt_analysis.trace import DONE, NO_DEADLINE, RECORD, Trace
 
 MAX_BARS = 20_000
 LATE = "#c0392b"
-
-
-def to_trace(run: Run) -> Trace:
-    """Return the jobs as records; threads are numbered by core, times count from 0."""
-    records = np.zeros(len(run.jobs), dtype=RECORD)
-    for i, job in enumerate(run.jobs):
-        due = job.deadline if 0 <= job.deadline < 2**61 else NO_DEADLINE
-        records[i] = (
-            job.nominal, job.release, job.start, job.end, due, job.sequence, job.callback,
-            job.core, job.preemptions, job.core, DONE, 0,
-        )  # fmt: skip
-    return Trace({i: c.name for i, c in enumerate(run.system.callbacks)}, records)
 
 
 def gantt(run: Run) -> str:

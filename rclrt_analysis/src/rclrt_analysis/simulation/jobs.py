@@ -23,6 +23,8 @@ class Job:
         Jobs whose data it used: those that released it, and those it read from when it started.
     publish_left
         How much of its work is left when it publishes, ns.
+    released_by
+        The job whose message released it; None for a timer, or a message from outside.
     """
 
     callback: int
@@ -40,6 +42,15 @@ class Job:
     remaining: int = 0
     publish_left: int = 0
     published: bool = False
+    released_by: Job | None = None
+
+    @property
+    def root(self) -> int:
+        """Release of the first job in the line of jobs that led to this one, ns."""
+        job = self
+        while job.released_by is not None:
+            job = job.released_by
+        return job.nominal
 
     @property
     def response(self) -> int:

@@ -106,6 +106,7 @@ class Clock:
         return Job(
             index, self._sequence, nominal, self.now, work, self.urgency[index], deadline, sources,
             remaining=work, publish_left=left, published=not callback.publishes,
+            released_by=sources[-1] if sources else None,
         )  # fmt: skip
 
     def _drawn(self, callback: Callback, sources: list[Job]) -> int:

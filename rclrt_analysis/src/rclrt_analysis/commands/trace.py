@@ -1,0 +1,180 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Look into trace files: ./rclrt trace info|print|merge|export|diff (docs/how-to/trace.md).
+
+Give several files, of several executors or processes, and they are put on one clock. Files of one
+boot of one machine have the same clock. For others say --offset, or --wall-clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rclrt_analysis.arguments import writable_file
+
+
+def _offset(text: str) -> tuple[Path, int]:
+    name, equals, number = text.rpartition("=")
+    try:
+        ns = round(float(number) * 1e6)
+    except (ValueError, OverflowError):
+        equals = ""
+    if not equals or abs(ns) > 2**60:
+        raise argparse.ArgumentTypeError(f"'{text}' is not FILE=MS")
+    return Path(name), ns
+
+
+def _seconds(text: str) -> int:
+    value = float(text)
+    if not abs(value) < 1e9:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a time in seconds")
+    return round(value * 1e9)
+
+
+def _files(parser: argparse.ArgumentParser, one: bool = False) -> None:
+    parser.add_argument(
+        "traces", type=Path, nargs=1 if one else "+", metavar="TRACE", help="trace files"
+    )
+    if not one:
+        parser.add_argument(
+            "--offset",
+            type=_offset,
+            action="append",
+            default=[],
+            metavar="FILE=MS",
+            help="add so much to the times of this file",
+        )
+        parser.add_argument(
+            "--wall-clock",
+            action="store_true",
+            help="put machines together by their clocks of the day, which must agree then",
+        )
+
+
+def _filters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--callback", default="*", metavar="PATTERN", help="as in a shell")
+    parser.add_argument(
+        "--from", type=_seconds, dest="begin", metavar="S", help="seconds after the first record"
+    )
+    parser.add_argument("--to", type=_seconds, dest="end", metavar="S")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    info = what.add_parser("info", help="one table: what each callback did")
+    _files(info)
+    info.add_argument("--json", type=writable_file, metavar="FILE", help="also as JSON, schema 1")
+    show = what.add_parser("print", help="the records of a file as lines")
+    _files(show, one=True)
+    _filters(show)
+    merge = what.add_parser("merge", help="the records of several files in one order")
+    _files(merge)
+    _filters(merge)
+    export = what.add_parser("export", help="files for other tools")
+    _files(export)
+    export.add_argument(
+        "--perfetto", type=writable_file, metavar="FILE", help="for ui.perfetto.dev"
+    )
+    export.add_argument(
+        "--mcap", type=writable_file, metavar="FILE", help="for PlotJuggler, Foxglove, Lichtblick"
+    )
+    diff = what.add_parser(
+        "diff", help="whether two runs differ; exits with 1 if they do, with 0 if that is not shown"
+    )
+    diff.add_argument("first", type=Path, metavar="FIRST", help="a trace of the first run")
+    diff.add_argument("second", type=Path, metavar="SECOND", help="a trace of the second run")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what was asked for."""
+    from rclrt_analysis.trace import TraceError
+    from rclrt_analysis.views.timeline import close, open_sources
+
+    if arguments.what == "export" and not (arguments.perfetto or arguments.mcap):
+        print("say what to export: --perfetto FILE, --mcap FILE, or both", file=sys.stderr)
+        return 2
+    try:
+        if arguments.what == "diff":
+            return _diff(arguments.first, arguments.second)
+        offsets = dict(getattr(arguments, "offset", ()))
+        strangers = offsets.keys() - set(arguments.traces)
+        if strangers:
+            raise ValueError(f"--offset {min(strangers)}: this file is not among the traces")
+        wall_clock = getattr(arguments, "wall_clock", False)
+        sources = open_sources(arguments.traces, offsets, wall_clock)
+        try:
+            return {"info": _info, "print": _print, "merge": _print, "export": _export}[
+                arguments.what
+            ](arguments, sources)
+        finally:
+            close(sources)
+    except (TraceError, ValueError) as error:
+        print(error, file=sys.stderr)
+    except ModuleNotFoundError as error:
+        print(f"this needs the Python package {error.name}: install it", file=sys.stderr)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        print(f"{error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
+    return 2
+
+
+def _info(arguments: argparse.Namespace, sources: list) -> int:  # type: ignore[type-arg]
+    from rclrt_analysis.views.summary import summarize, to_json, to_text
+    from rclrt_analysis.views.timeline import Timeline
+
+    summary = summarize(Timeline(sources))
+    print(to_text(sources, summary))
+    if arguments.json:
+        text = json.dumps(to_json(sources, summary), indent=1)
+        arguments.json.write_text(text + "\n", encoding="utf-8")
+    return 0
+
+
+def _print(arguments: argparse.Namespace, sources: list) -> int:  # type: ignore[type-arg]
+    from rclrt_analysis.views.lines import Filter, lines
+    from rclrt_analysis.views.timeline import Timeline
+
+    chosen = Filter(arguments.callback, arguments.begin, arguments.end)
+    for block in lines(Timeline(sources), chosen):
+        print(block)
+    return 0
+
+
+def _export(arguments: argparse.Namespace, sources: list) -> int:  # type: ignore[type-arg]
+    from rclrt_analysis.views.timeline import Timeline
+
+    timeline = Timeline(sources)
+    if arguments.perfetto:
+        from rclrt_analysis.views.perfetto import write_perfetto
+
+        count = write_perfetto(timeline, arguments.perfetto)
+        print(f"{arguments.perfetto}: {count} records; open it in https://ui.perfetto.dev")
+    if arguments.mcap:
+        from rclrt_analysis.views.mcap import write_mcap
+
+        count = write_mcap(timeline, arguments.mcap)
+        print(f"{arguments.mcap}: {count} messages")
+    if timeline.wrong:
+        print(f"{timeline.wrong} records contradict themselves: left out", file=sys.stderr)
+    return 0
+
+
+def _diff(first: Path, second: Path) -> int:
+    from rclrt_analysis.views.compare import compare, series_of, to_text
+    from rclrt_analysis.views.timeline import Timeline, close, open_sources
+
+    series = []
+    for path in (first, second):
+        sources = open_sources([path])
+        try:
+            series.append(series_of(Timeline(sources)))
+        finally:
+            close(sources)
+    rows = compare(*series)
+    print(to_text(rows, *series))
+    return int(any(row.shown for row in rows))

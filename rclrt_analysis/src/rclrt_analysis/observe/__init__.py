@@ -1,0 +1,47 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A model from the job records of running executors.
+
+What was observed is not what is possible: the longest execution seen is no worst case, the shortest
+gap no period. The model says so in its first lines. Where records do not say what an analysis needs
+to know, or where a job took longer than the model would allow, the model says that nothing may be
+proved with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rclrt_analysis.observe.build import Observed, build
+from rclrt_analysis.observe.parts import parts_of
+from rclrt_analysis.observe.text import check, to_yaml
+from rclrt_analysis.trace import Trace
+
+__all__ = ["Observed", "observe", "to_yaml"]
+
+
+def observe(
+    traces: Sequence[tuple[str, Trace]], schema: Path, executor: str = "isolated"
+) -> Observed:
+    """Return a model of all executors that wrote these traces.
+
+    Parameters
+    ----------
+    traces
+        Each with a name for its executor.
+    schema
+        `rclrt_scenarios/models/model.schema.json`.
+    executor
+        Kind of the executors whose trace does not say it.
+
+    Raises
+    ------
+    ValueError
+        No job has ended, or files of one executor contradict each other.
+    """
+    observed = build(parts_of(traces), traces[0][0], executor)
+    if not observed.content["callbacks"]:
+        raise ValueError("no job in these traces has ended")
+    check(observed, schema)
+    return observed

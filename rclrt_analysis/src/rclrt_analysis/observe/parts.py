@@ -1,0 +1,109 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trace files put together by the executor that wrote them, and their records by callback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rclrt_analysis.trace import Entry, Header, Records, Trace, blank, layout
+from rclrt_analysis.trace.sane import is_sane
+
+Ints = npt.NDArray[np.int64]
+Key = tuple[int, int]
+"""A callback: the number of its part, and its id there."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One executor.
+
+    Attributes
+    ----------
+    ran, lost, published
+        Records by callback: of jobs that ran, of jobs that did not, of publications.
+    wrong
+        How many records contradict themselves; they are in none of these.
+    """
+
+    name: str
+    header: Header
+    version: int
+    callbacks: Mapping[int, Entry]
+    ran: Mapping[int, Records]
+    lost: Mapping[int, Records]
+    published: Mapping[int, Records]
+    dropped: int
+    wrong: int
+
+    @property
+    def clock(self) -> bytes:
+        """Parts with the same have the same clock."""
+        return self.header.boot_id
+
+
+def parts_of(traces: Sequence[tuple[str, Trace]]) -> list[Part]:
+    """Return the executors; several files of one, as rotation leaves them, count as one.
+
+    Parameters
+    ----------
+    traces
+        Each with a name for its executor.
+
+    Raises
+    ------
+    ValueError
+        Two files of one executor contradict each other.
+    """
+    together: dict[object, list[tuple[str, Trace]]] = {}
+    for number, (name, trace) in enumerate(traces):
+        header = trace.header
+        key = (header.boot_id, header.process, header.executor) if header.executor else number
+        together.setdefault(key, []).append((name, trace))
+    return [_part(files) for files in together.values()]
+
+
+def _part(files: list[tuple[str, Trace]]) -> Part:
+    callbacks: dict[int, Entry] = {}
+    for name, trace in files:
+        for key, entry in trace.callbacks.items():
+            if callbacks.setdefault(key, entry) != entry:
+                raise ValueError(
+                    f"{name}: callback {key} of executor {trace.header.executor} of process "
+                    f"{trace.header.process} is another one than in {files[0][0]}. Give the files "
+                    "of one run"
+                )
+    every = [trace.records for _, trace in files]
+    records = every[0] if len(every) == 1 else np.concatenate(every)
+    fine = is_sane(records)
+    outcome = records["outcome"]
+    ran = outcome <= layout.EXCEPTION
+    return Part(
+        files[0][0],
+        files[0][1].header,
+        min(trace.version for _, trace in files),
+        callbacks,
+        by_callback(records[fine & ran]),
+        by_callback(records[fine & (outcome > layout.EXCEPTION) & (outcome <= layout.SKIPPED)]),
+        by_callback(records[fine & (outcome == layout.PUBLISHED)]),
+        # Each file counts on from the one before.
+        max(trace.dropped for _, trace in files),
+        int(len(records) - fine.sum()),
+    )
+
+
+def by_callback(records: Records) -> dict[int, Records]:
+    """Return the records of each callback, by release."""
+    records = records[np.argsort(records["release_ns"], kind="stable")]
+    records = records[np.argsort(records["callback"], kind="stable")]
+    keys, first = np.unique(records["callback"], return_index=True)
+    return dict(zip(keys.tolist(), np.split(records, first[1:]), strict=True)) if len(keys) else {}
+
+
+def joined(several: Iterable[Records]) -> Records:
+    """Return all of them."""
+    return np.concatenate([blank(0), *several])

@@ -1,0 +1,32 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trace files: what jobs did, and why (rclrt_trace/SPEC.md)."""
+
+from rclrt_analysis.trace.layout import (
+    DONE,
+    NO_DEADLINE,
+    RECORD,
+    Entry,
+    Header,
+    Records,
+    Trace,
+    TraceError,
+    blank,
+)
+from rclrt_analysis.trace.read import TraceReader, read_trace
+from rclrt_analysis.trace.write import write_trace
+
+__all__ = [
+    "DONE",
+    "NO_DEADLINE",
+    "RECORD",
+    "Entry",
+    "Header",
+    "Records",
+    "Trace",
+    "TraceError",
+    "TraceReader",
+    "blank",
+    "read_trace",
+    "write_trace",
+]

@@ -1,0 +1,174 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The trace record and the pieces of a trace file, as in rclrt_trace/SPEC.md."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+MAGIC = b"RCLRTTRC"
+NO_DEADLINE = 2**63 - 1
+UNKNOWN = -1
+NO_MESSAGE = 2**64 - 1
+NO_CALLBACK = 2**32 - 1
+MORE_CPUS = 1 << 63
+
+START = struct.Struct("<8sII")
+HEADER = struct.Struct("<8sII16sqIIBBB13x")
+CHUNK = struct.Struct("<II")
+ENTRY = struct.Struct("<IIIIqII")
+RING = struct.Struct("<QI44x")
+LOST = struct.Struct("<Q")
+
+CHUNK_NONE, CHUNK_CALLBACK, CHUNK_RECORDS, CHUNK_RING, CHUNK_LOST = range(5)
+DONE, EMPTY, EXCEPTION, DROPPED, SKIPPED, PUBLISHED = range(6)
+CAUSE_UNKNOWN, CAUSE_TIMER, CAUSE_MESSAGE, CAUSE_JOB = range(4)
+WAITED_FOR_NOTHING, WAITED_FOR_GROUP, WAITED_FOR_THREAD = range(3)
+MODEL_UNKNOWN, MODEL_EVENTS, MODEL_POOL, MODEL_ISOLATED = range(4)
+ORDER_UNKNOWN, ORDER_FIRST_COME, ORDER_FIXED_PRIORITY, ORDER_EDF = range(4)
+KIND_UNKNOWN, KIND_TIMER, KIND_SUBSCRIPTION, KIND_SERVICE, KIND_CLIENT, KIND_WAITABLE = range(6)
+POLICY_UNKNOWN, POLICY_OTHER, POLICY_BATCH, POLICY_IDLE = range(4)
+POLICY_FIFO, POLICY_RR, POLICY_DEADLINE, POLICY_EXT = range(4, 8)
+
+OUTCOMES = ("done", "empty", "exception", "dropped", "skipped", "published")
+CAUSES = ("unknown", "timer", "message", "job")
+WAITS = ("", "group", "thread")
+MODELS = ("unknown", "events", "pool", "isolated")
+ORDERINGS = ("unknown", "first_come", "fixed_priority", "edf")
+KINDS = ("unknown", "timer", "subscription", "service", "client", "waitable")
+POLICIES = ("unknown", "other", "batch", "idle", "fifo", "rr", "deadline", "ext")
+
+RECORD = np.dtype(
+    [
+        ("release_ns", "<i8"),
+        ("ready_ns", "<i8"),
+        ("start_ns", "<i8"),
+        ("end_ns", "<i8"),
+        ("deadline_ns", "<i8"),
+        ("sequence", "<u8"),
+        ("callback", "<u4"),
+        ("thread", "<u4"),
+        ("preemptions", "<i4"),
+        ("cpu", "<u2"),
+        ("outcome", "u1"),
+        ("cause", "u1"),
+        ("cpu_ns", "<i8"),
+        ("root_ns", "<i8"),
+        ("publisher", "<u8"),
+        ("message", "<u8"),
+        ("by_sequence", "<u8"),
+        ("by_callback", "<u4"),
+        ("by_executor", "<u2"),
+        ("waited_for", "u1"),
+        ("policy", "u1"),
+        ("cpus", "<u8"),
+        ("priority", "<i2"),
+        ("reserved", "<u2"),
+        ("jobs", "<u4"),
+    ]
+)
+
+Records = npt.NDArray[Any]
+
+
+class TraceError(Exception):
+    """The file is no trace; the text names the place."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """Who wrote the records; 0 stands for what is unknown.
+
+    Attributes
+    ----------
+    boot_id
+        Of the kernel: files of one boot have one clock. All 0 when simulated.
+    clock_offset_ns
+        CLOCK_REALTIME minus the clock of the records.
+    """
+
+    boot_id: bytes = bytes(16)
+    clock_offset_ns: int = 0
+    process: int = 0
+    executor: int = 0
+    model: int = MODEL_UNKNOWN
+    ordering: int = ORDER_UNKNOWN
+    timers_preempt: int = 0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a file says of one callback.
+
+    Attributes
+    ----------
+    group
+        Callbacks with the same number share a group.
+    parallelism
+        How many jobs of the group may run at once; 0: unknown.
+    period_ns
+        Of a timer; -1 for all others.
+    """
+
+    name: str
+    group: int = 0
+    group_name: str = ""
+    parallelism: int = 0
+    kind: int = KIND_UNKNOWN
+    period_ns: int = UNKNOWN
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a file holds.
+
+    Attributes
+    ----------
+    callbacks
+        By the id in their records; every record has an entry.
+    records
+        Shape (n,), of type `RECORD`, in the order of the file.
+    dropped
+        Records that are missing because nobody read them in time.
+    version
+        Of the file. Version 1 leaves most of a record unknown.
+    """
+
+    callbacks: Mapping[int, Entry]
+    records: Records
+    dropped: int = 0
+    header: Header = field(default_factory=Header)
+    version: int = 2
+
+    @property
+    def names(self) -> dict[int, str]:
+        """Of callbacks, by the id in their records."""
+        return {key: entry.name for key, entry in self.callbacks.items()}
+
+    @property
+    def jobs(self) -> Records:
+        """The records of jobs that ran."""
+        return self.records[self.records["outcome"] <= EXCEPTION]
+
+
+def blank(count: int) -> Records:
+    """Return records of which nothing is known."""
+    records = np.zeros(count, RECORD)
+    records["deadline_ns"] = NO_DEADLINE
+    for name in ("preemptions", "cpu_ns", "root_ns"):
+        records[name] = UNKNOWN
+    records["message"] = NO_MESSAGE
+    records["by_callback"] = NO_CALLBACK
+    records["jobs"] = 1
+    return records
+
+
+def word(words: tuple[str, ...], number: int) -> str:
+    """Return the word for a number, or the number."""
+    return words[number] if number < len(words) else str(number)

@@ -1,0 +1,301 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What each callback did, in one table, from any number of records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rclrt_analysis.statistics import samples_needed
+from rclrt_analysis.trace import NO_DEADLINE, Records, layout
+from rclrt_analysis.views.numbers import Ints, Numbers
+from rclrt_analysis.views.timeline import Source, Timeline
+
+FRACTIONS = (0.5, 0.99)
+MOST_VALUES = 1 << 16
+BITS = 10
+TIMES = ("response", "execution", "waiting")
+NAME = 36
+
+
+class Distribution:
+    """How often which value was seen; exact up to `MOST_VALUES` different ones.
+
+    With more, values are rounded up by at most 1 in 2^BITS. The largest is always exact.
+    """
+
+    def __init__(self) -> None:
+        self._values: Ints = np.zeros(0, dtype=np.int64)
+        self._counts: Ints = np.zeros(0, dtype=np.int64)
+        self._new: list[Ints] = []
+        self._waiting = 0
+        self.count = 0
+        self.rounded = False
+        self.largest: int | None = None
+
+    def add(self, values: Ints) -> None:
+        """Count these."""
+        if not len(values):
+            return
+        self.count += len(values)
+        self.largest = max(int(values.max()), self.largest or int(values.max()))
+        self._new.append(values)
+        self._waiting += len(values)
+        if self._waiting > MOST_VALUES:
+            self._settle()
+
+    def _settle(self) -> None:
+        new = np.concatenate(self._new) if self._new else self._values[:0]
+        self._new, self._waiting = [], 0
+        values = np.concatenate((self._values, new))
+        counts = np.concatenate((self._counts, np.ones(len(new), dtype=np.int64)))
+        self._values, self._counts = _merged(values, counts)
+        if len(self._values) > MOST_VALUES:
+            self.rounded = True
+            self._values, self._counts = _merged(_rounded(self._values), self._counts)
+
+    @property
+    def kept(self) -> int:
+        """How many values are in memory."""
+        return len(self._values) + self._waiting
+
+    def percentile(self, fraction: float) -> int | None:
+        """Return the smallest value that so many do not exceed; None with too few for that."""
+        if self.count < samples_needed(fraction):
+            return None
+        self._settle()
+        rank = -(-round(fraction * self.count, 6) // 1)
+        found = int(self._values[np.searchsorted(np.cumsum(self._counts), rank)])
+        return min(found, self.largest or found)
+
+
+def _merged(values: Ints, counts: Ints) -> tuple[Ints, Ints]:
+    found, inverse = np.unique(values, return_inverse=True)
+    return found, np.bincount(inverse, weights=counts, minlength=len(found)).astype(np.int64)
+
+
+def _rounded(values: Ints) -> Ints:
+    """Return values rounded up to `BITS` + 1 significant bits."""
+    _, exponent = np.frexp(np.abs(values).astype(np.float64))
+    step = np.int64(1) << np.maximum(exponent - BITS - 1, 0).astype(np.int64)
+    found: Ints = -(-values // step) * step
+    return found
+
+
+@dataclass
+class Row:
+    """One callback.
+
+    Attributes
+    ----------
+    times
+        From the release to the end; CPU time of jobs that were measured; from ready to started.
+    waited
+        How many jobs found their group busy, and how many found no thread.
+    """
+
+    label: str
+    name: str
+    kind: int
+    times: dict[str, Distribution] = field(
+        default_factory=lambda: {name: Distribution() for name in TIMES}
+    )
+    jobs: int = 0
+    waited: dict[str, int] = field(default_factory=lambda: {"group": 0, "thread": 0})
+    late: int = 0
+    latest: int | None = None
+    exceptions: int = 0
+    dropped: int = 0
+    skipped: int = 0
+
+    def add(self, records: Records) -> None:
+        """Count these."""
+        outcome = records["outcome"]
+        self.dropped += int(records["jobs"][outcome == layout.DROPPED].sum())
+        self.skipped += int(records["jobs"][outcome == layout.SKIPPED].sum())
+        self.exceptions += int((outcome == layout.EXCEPTION).sum())
+        ran = records[outcome <= layout.EXCEPTION]
+        if not len(ran):
+            return
+        self.jobs += len(ran)
+        self.times["response"].add(ran["end_ns"] - ran["release_ns"])
+        self.times["execution"].add(ran["cpu_ns"][ran["cpu_ns"] >= 0])
+        self.times["waiting"].add(ran["start_ns"] - ran["ready_ns"])
+        self.waited["group"] += int((ran["waited_for"] == layout.WAITED_FOR_GROUP).sum())
+        self.waited["thread"] += int((ran["waited_for"] == layout.WAITED_FOR_THREAD).sum())
+        due = ran["deadline_ns"]
+        known = (due != NO_DEADLINE) & (np.abs(due // 2) < 2**60)
+        if known.any():
+            lateness = ran["end_ns"][known] - due[known]
+            self.late += int((lateness > 0).sum())
+            self.latest = max(int(lateness.max()), self.latest or int(lateness.max()))
+
+
+@dataclass
+class Summary:
+    """All callbacks, and the whole."""
+
+    rows: list[Row]
+    first: int | None = None
+    last: int | None = None
+    wrong: int = 0
+
+
+def split(index: npt.NDArray[np.int64], records: Records) -> Iterator[tuple[int, Records]]:
+    """Yield the records of each number, in the order they have."""
+    order = np.argsort(index, kind="stable")
+    numbers, begins = np.unique(index[order], return_index=True)
+    parts = np.split(records[order], begins[1:])
+    yield from zip(numbers.tolist(), parts, strict=len(numbers) > 0)
+
+
+def row_keys(sources: Sequence[Source], numbers: Numbers) -> list[tuple[object, ...]]:
+    """Return what tells callbacks apart; several files of one executor have them in common."""
+    keys: list[tuple[object, ...]] = []
+    for number, id_ in numbers.callbacks:
+        header = sources[number].header
+        executor = (header.boot_id, header.process, header.executor)
+        keys.append((executor if header.executor else number, id_))
+    return keys
+
+
+def summarize(timeline: Timeline) -> Summary:
+    """Return what all records say."""
+    summary = Summary([])
+    numbers: Numbers | None = None
+    by_number: list[Row] = []
+    for batch in timeline.batches():
+        if numbers is None:
+            numbers = Numbers(timeline.sources)
+            rows: dict[tuple[object, ...], Row] = {}
+            for key, (number, id_) in zip(
+                row_keys(timeline.sources, numbers), numbers.callbacks, strict=True
+            ):
+                source = timeline.sources[number]
+                entry = source.callbacks[id_]
+                by_number.append(rows.setdefault(key, Row(source.label, entry.name, entry.kind)))
+            summary.rows = list(rows.values())
+        first, last = int(batch.records["release_ns"].min()), int(batch.records["end_ns"].max())
+        summary.first = first if summary.first is None else min(summary.first, first)
+        summary.last = last if summary.last is None else max(summary.last, last)
+        index = numbers.index(batch.source, batch.records["callback"])
+        for number, records in split(index, batch.records):
+            by_number[number].add(records)
+    summary.wrong = timeline.wrong
+    return summary
+
+
+def ms(ns: int | None) -> str:
+    """Return a time in ms."""
+    return "-" if ns is None else f"{ns / 1e6:.3f}"
+
+
+def to_text(sources: Sequence[Source], summary: Summary) -> str:
+    """Return tables for a terminal."""
+    lines = []
+    for source in sources:
+        header = source.header
+        who = f"process {header.process}" if header.process else "simulated"
+        missing = f", {source.reader.dropped} records are missing" if source.reader.dropped else ""
+        model = layout.word(layout.MODELS, header.model)
+        lines.append(
+            f"{source.label}: version {source.reader.version}, {who}, executor {header.executor}, "
+            f"{model}, {layout.word(layout.ORDERINGS, header.ordering)}, "
+            f"{source.reader.count} records{missing}"
+        )
+    if summary.wrong:
+        lines.append(f"{summary.wrong} records contradict themselves: left out")
+    if summary.first is None or summary.last is None:
+        return "\n".join([*lines, "no records"])
+    lines += [f"{(summary.last - summary.first) / 1e9:.3f} s", "", *_table(summary)]
+    if any(row.times[name].rounded for row in summary.rows for name in TIMES):
+        lines.append("percentiles of many different values are rounded up by at most 0.1 %")
+    return "\n".join(lines)
+
+
+def _table(summary: Summary) -> list[str]:
+    rows = sorted(
+        (row for row in summary.rows if row.jobs or row.dropped or row.skipped),
+        key=lambda row: (-row.late, -(row.times["response"].largest or 0), row.name),
+    )
+    labels = len({row.label for row in rows}) > 1
+    names = [f"{row.label}: {row.name}" if labels else row.name for row in rows]
+    width = min(NAME, max([len(name) for name in names] + [8]))
+    over = "".join(f" | {name + ', ms':^26}" for name in TIMES)
+    head = "".join(f" |{'p50':>9}{'p99':>9}{'max':>9}" for _ in TIMES)
+    lines = [
+        f"{'':{width}} {'':9}{over} | {'blocked by':^14} |",
+        f"{'callback':{width}} {'jobs':>9}{head} | {'group':>6} {'thread':>7} | "
+        f"{'late':>8} {'dropped':>8} {'skipped':>8}",
+    ]
+    for name, row in zip(names, rows, strict=True):
+        shown = name if len(name) <= width else "..." + name[3 - width :]
+        cells = "".join(
+            f" |{ms(t.percentile(0.5)):>9}{ms(t.percentile(0.99)):>9}{ms(t.largest):>9}"
+            for t in row.times.values()
+        )
+        part = [f"{100 * count / max(1, row.jobs):.1f}%" for count in row.waited.values()]
+        lines.append(
+            f"{_plain(shown):{width}} {row.jobs:9}{cells} | {part[0]:>6} {part[1]:>7} | "
+            f"{row.late:8} {row.dropped:8} {row.skipped:8}"
+        )
+    silent = sum(1 for row in summary.rows if not (row.jobs or row.dropped or row.skipped))
+    return lines + ([f"{silent} more callbacks did not run"] if silent else [])
+
+
+def _plain(text: str) -> str:
+    """Return text without what would move the cursor of a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def to_json(sources: Sequence[Source], summary: Summary) -> dict[str, Any]:
+    """Return the same for programs, schema 1; times in ms, null for none."""
+
+    def number(ns: int | None) -> float | None:
+        return None if ns is None else ns / 1e6
+
+    return {
+        "schema": 1,
+        "files": [
+            {
+                "name": source.label,
+                "version": source.reader.version,
+                "process": source.header.process,
+                "executor": source.header.executor,
+                "model": layout.word(layout.MODELS, source.header.model),
+                "records": source.reader.count,
+                "missing": source.reader.dropped,
+            }
+            for source in sources
+        ],
+        "wrong": summary.wrong,
+        "callbacks": [
+            {
+                "file": row.label,
+                "name": row.name,
+                "kind": layout.word(layout.KINDS, row.kind),
+                "jobs": row.jobs,
+                **{
+                    f"{name}_ms": {
+                        "n": times.count,
+                        "p50": number(times.percentile(0.5)),
+                        "p99": number(times.percentile(0.99)),
+                        "max": number(times.largest),
+                    }
+                    for name, times in row.times.items()
+                },
+                "waited_for": row.waited,
+                "late": row.late,
+                "latest_ms": number(row.latest),
+                "exceptions": row.exceptions,
+                "dropped": row.dropped,
+                "skipped": row.skipped,
+            }
+            for row in summary.rows
+        ],
+    }

@@ -1,0 +1,344 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files for other tools hold what the trace holds, read back by the libraries of these tools."""
+
+from __future__ import annotations
+
+import math
+import struct
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+from models import model
+from perfetto_file import read_perfetto
+from rclrt_analysis.simulation import simulate
+from rclrt_analysis.simulation.records import to_traces
+from rclrt_analysis.trace import Entry, Header, Trace, blank, layout, read_trace, write_trace
+from rclrt_analysis.views.mcap import write_mcap
+from rclrt_analysis.views.perfetto import write_perfetto
+from rclrt_analysis.views.timeline import Timeline, close, open_sources
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from mcap import records as mcap
+    from mcap.opcode import Opcode
+    from mcap.reader import make_reader
+    from mcap.stream_reader import StreamReader
+    from mcap_ros2.reader import read_ros2_messages
+
+MS = 1_000_000
+S = 1000 * MS
+NANOSECONDS = 1e-6
+
+SYSTEM = """executors:
+  - {name: one, kind: isolated, policy: fixed_priority, cores: [0]}
+  - {name: two, kind: priority_events, policy: rm, cores: [1]}
+callbacks:
+  - {name: a, kind: timer, executor: one, period_ms: 10, wcet_ms: 2, priority: 3, publishes: [x, y],
+     deadline_ms: 5}
+  - {name: b, kind: subscription, executor: one, wcet_ms: 3, priority: 7, triggers: [x]}
+  - {name: o, kind: timer, executor: one, wcet_ms: 2, priority: 2, period_ms: 7}
+  - {name: p, kind: timer, executor: one, wcet_ms: 1, priority: 1, period_ms: 9}
+  - {name: c, kind: subscription, executor: two, wcet_ms: 2, triggers: [y]}
+  - {name: z, kind: timer, executor: two, wcet_ms: 0, period_ms: 5}
+"""
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> list[Path]:
+    """Return the traces of both executors of a run in which everything happens."""
+    found = []
+    for name, trace in to_traces(simulate(model(SYSTEM), S, seed=4, random_work=True)).items():
+        header = replace(trace.header, process=77, clock_offset_ns=10**18, boot_id=b"b" * 16)
+        given_up = blank(2)
+        given_up["outcome"] = [layout.DROPPED, layout.SKIPPED]
+        for time in ("release_ns", "ready_ns", "start_ns", "end_ns"):
+            given_up[time] = [300 * MS, 700 * MS]
+        given_up["callback"] = min(trace.callbacks)
+        given_up["jobs"] = [3, 4]
+        found.append(tmp_path / f"{name}.trace")
+        records = np.concatenate((trace.records, given_up))
+        write_trace(replace(trace, header=header, records=records), found[-1])
+    return found
+
+
+@pytest.fixture(params=[7, 1 << 17], ids=["small blocks", "one block"])
+def timeline(paths: list[Path], request: pytest.FixtureRequest) -> Iterator[Timeline]:
+    sources = open_sources(paths)
+    yield Timeline(sources, request.param)
+    close(sources)
+
+
+def test_perfetto_shows_every_job_on_its_thread_and_on_its_callback(
+    timeline: Timeline, paths: list[Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "t.pftrace"
+    traces = [read_trace(one) for one in paths]
+    assert write_perfetto(timeline, path) == sum(len(trace.records) for trace in traces)
+    seen = read_perfetto(path)
+    for trace in traces:
+        for key, name in trace.names.items():
+            mine = trace.jobs[trace.jobs["callback"] == key]
+            mine = mine[np.argsort(mine["start_ns"], kind="stable")]
+            shown = seen.on(name)
+            assert [(s.begin, s.end) for s in shown] == list(
+                zip(mine["start_ns"].tolist(), mine["end_ns"].tolist(), strict=True)
+            )
+            assert {s.name for s in shown} == {name}
+            for one, record in zip(shown, mine, strict=True):
+                assert one.category == "done"
+                expected = {
+                    "response_ms": (record["end_ns"] - record["release_ns"]) / MS,
+                    "waiting_ms": (record["start_ns"] - record["ready_ns"]) / MS,
+                    "execution_ms": record["cpu_ns"] / MS,
+                    "sequence": record["sequence"],
+                }
+                if record["deadline_ns"] != layout.NO_DEADLINE:
+                    expected["deadline_ms"] = (record["deadline_ns"] - record["release_ns"]) / MS
+                    expected["lateness_ms"] = (record["end_ns"] - record["deadline_ns"]) / MS
+                if record["waited_for"]:
+                    expected["blocked_by"] = layout.WAITS[record["waited_for"]]
+                assert one.arguments == expected
+        for thread in np.unique(trace.jobs["thread"]).tolist():
+            mine = trace.jobs[trace.jobs["thread"] == thread]
+            times = sorted(zip(mine["start_ns"].tolist(), mine["end_ns"].tolist(), strict=True))
+            assert sorted((s.begin, s.end) for s in seen.threads()[thread]) == times
+    assert {track.process.pid for track in seen.tracks.values() if track.HasField("process")} == {
+        77
+    }
+
+
+def test_perfetto_has_an_arrow_from_each_publication_to_the_job_it_released(
+    timeline: Timeline, paths: list[Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "t.pftrace"
+    write_perfetto(timeline, path)
+    seen = read_perfetto(path)
+    arrows = {flow: one for one in seen.instants for flow in one.flows}
+    ends = {flow: one for one in seen.slices for flow in one.flows}
+    assert arrows.keys() == ends.keys()
+    publisher = {one.arguments["sequence"]: one for one in seen.on("a")}
+    released = {
+        int(record["sequence"]): int(record["by_sequence"])
+        for path in paths
+        for record in read_trace(path).jobs
+        if record["cause"] == layout.CAUSE_JOB
+    }
+    assert Counter(ends[flow].name for flow in ends) == Counter(
+        {name: len(seen.on(name)) for name in "bc"}
+    )
+    for flow, begin in arrows.items():
+        by = publisher[released[ends[flow].arguments["sequence"]]]
+        assert begin.name == "releases"
+        assert by.begin <= begin.begin <= by.end
+        assert begin.track == by.track
+        assert begin.begin <= ends[flow].begin
+
+
+def test_perfetto_counts_what_waits_and_what_was_given_up(
+    paths: list[Path], tmp_path: Path
+) -> None:
+    sources = open_sources(paths[:1])
+    path = tmp_path / "t.pftrace"
+    write_perfetto(Timeline(sources, 1), path)
+    close(sources)
+    seen = read_perfetto(path)
+    jobs = read_trace(paths[0]).jobs
+    backlog = seen.counter("backlog")
+    assert backlog[-1][1] == 0
+    assert max(value for _, value in backlog) >= 2
+    for at, value in backlog:
+        assert value == (jobs["ready_ns"] <= at).sum() - (jobs["start_ns"] <= at).sum()
+    assert seen.counter("dropped") == [(300 * MS, 3)]
+    assert seen.counter("skipped") == [(700 * MS, 4)]
+    given_up = [(one.name, one.begin, one.arguments) for one in seen.instants if not one.flows]
+    assert given_up == [("dropped", 300 * MS, {"jobs": 3}), ("skipped", 700 * MS, {"jobs": 4})]
+
+
+def test_perfetto_gives_parallel_jobs_of_one_callback_tracks_of_their_own(tmp_path: Path) -> None:
+    records = blank(2)
+    records["start_ns"] = [10, 20]
+    records["end_ns"] = [30, 40]  # Not one within the other.
+    records["thread"] = [1, 2]
+    for parallelism, tracks in ((2, 2), (0, 2)):
+        write_trace(Trace({0: Entry("r", 0, "", parallelism)}, records), tmp_path / "t")
+        sources = open_sources([tmp_path / "t"])
+        write_perfetto(Timeline(sources), tmp_path / "p")
+        seen = read_perfetto(tmp_path / "p")
+        assert len({one.track for one in seen.on("r")}) == tracks
+        assert [(one.begin, one.end) for one in seen.on("r")] == [(10, 30), (20, 40)]
+
+
+def two_processes(folder: Path) -> list[Path]:
+    """Return traces of a process that publishes and of one that takes it."""
+    entries = {0: Entry("n", 0, "", 1)}
+    published = blank(2)
+    published["end_ns"] = [100, 60]
+    published["release_ns"] = published["ready_ns"] = published["start_ns"] = [10, 60]
+    published["outcome"] = [layout.DONE, layout.PUBLISHED]
+    published["publisher"][1], published["message"][1] = 5, 6
+    taken = blank(1)
+    taken["release_ns"] = taken["ready_ns"] = taken["start_ns"] = 90
+    taken["end_ns"] = 95
+    taken["cause"], taken["publisher"], taken["message"] = layout.CAUSE_MESSAGE, 5, 6
+    paths = [folder / "first.trace", folder / "second.trace"]
+    for number, (path, records) in enumerate(zip(paths, (published, taken), strict=True), 1):
+        write_trace(Trace(entries, records, 0, Header(process=number, executor=1)), path)
+    return paths
+
+
+def test_perfetto_connects_processes_by_their_messages(tmp_path: Path) -> None:
+    sources = open_sources(two_processes(tmp_path))
+    write_perfetto(Timeline(sources), tmp_path / "p")
+    seen = read_perfetto(tmp_path / "p")
+    (arrow,) = seen.instants
+    first, second = sorted(seen.on("n"), key=lambda one: one.begin)
+    assert (arrow.begin, arrow.track) == (60, first.track)
+    assert arrow.flows == second.flows
+    pids = sorted(t.process.pid for t in seen.tracks.values() if t.HasField("process"))
+    assert pids == [1, 2]
+
+
+def test_mcap_has_a_topic_for_each_callback_that_its_own_reader_reads(
+    timeline: Timeline, paths: list[Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "t.mcap"
+    traces = [read_trace(one) for one in paths]
+    assert write_mcap(timeline, path) == sum(len(trace.records) for trace in traces)
+    with path.open("rb") as stream:
+        reader = make_reader(stream, validate_crcs=True)
+        assert reader.get_header().profile == "ros2"
+        summary = reader.get_summary()
+        assert summary is not None and summary.statistics is not None
+        # And one of diagnostics, and perhaps of what ended later.
+        more = summary.statistics.message_count - sum(len(trace.records) for trace in traces)
+        assert more in (1, 2)
+        assert {channel.topic for channel in summary.channels.values()} == {
+            "/a", "/b", "/o", "/p", "/c", "/z", "/diagnostics",
+        }  # fmt: skip
+    found: dict[str, list[object]] = {}
+    last = 0
+    for message in read_ros2_messages(str(path)):
+        assert message.log_time_ns >= last
+        last = message.log_time_ns
+        found.setdefault(message.channel.topic, []).append(message)
+    for trace in traces:
+        for key, name in trace.names.items():
+            mine = trace.records[trace.records["callback"] == key]
+            mine = mine[np.argsort(mine["end_ns"], kind="stable")]
+            for record, message in zip(mine, found[f"/{name}"], strict=True):
+                _same(record, message)
+
+
+def _same(record: np.void, message: object) -> None:
+    values = message.ros_msg  # type: ignore[attr-defined]
+    assert message.log_time_ns == record["end_ns"] + 10**18  # type: ignore[attr-defined]
+    ran = record["outcome"] <= layout.EXCEPTION
+    due = record["deadline_ns"] != layout.NO_DEADLINE
+    for name, known, value in (
+        ("response_ms", ran, record["end_ns"] - record["release_ns"]),
+        ("release_delay_ms", ran, record["ready_ns"] - record["release_ns"]),
+        ("waiting_ms", ran, record["start_ns"] - record["ready_ns"]),
+        ("execution_ms", ran, record["cpu_ns"]),
+        ("duration_ms", ran, record["end_ns"] - record["start_ns"]),
+        ("deadline_ms", due, int(record["deadline_ns"]) - int(record["release_ns"])),
+        ("lateness_ms", ran and due, int(record["end_ns"]) - int(record["deadline_ns"])),
+        ("chain_ms", ran, record["end_ns"] - record["root_ns"]),
+    ):
+        shown = getattr(values, name)
+        assert math.isclose(shown, value / MS) if known else math.isnan(shown), name
+    for name in (
+        "sequence", "thread", "jobs", "priority", "cpu", "outcome", "cause", "waited_for", "policy",
+    ):  # fmt: skip
+        assert getattr(values, name) == record[name], name
+
+
+def test_mcap_says_where_each_message_is(timeline: Timeline, tmp_path: Path) -> None:
+    """Viewers go to a time by it; the reader in Python does not."""
+    path = tmp_path / "t.mcap"
+    count = write_mcap(timeline, path)
+    found = 0
+    chunk = b""
+    with path.open("rb") as stream:
+        for record in StreamReader(stream, emit_chunks=True).records:
+            if isinstance(record, mcap.Chunk):
+                chunk = zstandard.decompress(record.data)
+            elif isinstance(record, mcap.MessageIndex):
+                for time, offset in record.records:
+                    opcode, _, channel, _, log_time = struct.unpack_from("<BQHIQ", chunk, offset)
+                    assert (opcode, channel, log_time) == (Opcode.MESSAGE, record.channel_id, time)
+                    found += 1
+    assert found in (count + 1, count + 2)
+
+
+def test_mcap_has_diagnostics_of_every_second(tmp_path: Path) -> None:
+    records = blank(6)
+    records["end_ns"] = [MS, 2 * MS, 3 * MS, S + MS, S + 2 * MS, 3 * S]
+    records["ready_ns"] = records["start_ns"] = records["end_ns"]
+    records["release_ns"] = records["end_ns"] - MS // 4
+    records["deadline_ns"][0], records["deadline_ns"][1] = MS // 2, S
+    records["callback"] = [0, 0, 1, 0, 0, 1]
+    records["outcome"][2:6] = [layout.DONE, layout.EXCEPTION, layout.DROPPED, layout.SKIPPED]
+    records["jobs"][4] = 5
+    header = Header(clock_offset_ns=1000 * S)
+    write_trace(Trace({0: Entry("n"), 1: Entry("/m/t")}, records, 0, header), tmp_path / "t")
+    for block in (1, 100):
+        sources = open_sources([tmp_path / "t"])
+        assert write_mcap(Timeline(sources, block), tmp_path / "m") == 6
+        close(sources)
+        told = {
+            message.ros_msg.header.stamp.sec: {
+                status.name: (
+                    status.level, status.message, {v.key: v.value for v in status.values}
+                )
+                for status in message.ros_msg.status
+            }
+            for message in read_ros2_messages(str(tmp_path / "m"), topics="/diagnostics")
+        }  # fmt: skip
+        none = {"jobs": "0", "late": "0", "dropped": "0", "skipped": "0", "exceptions": "0"}
+        longest = {"longest response, ms": "0.250000"}
+        assert told == {
+            1001: {
+                "rclrt: /n": (1, "1 late", none | {"jobs": "2", "late": "1"} | longest),
+                "rclrt: /m/t": (0, "OK", none | {"jobs": "1"} | longest),
+            },
+            1002: {
+                "rclrt: /n": (
+                    2, "5 dropped, 1 exceptions",
+                    none | {"jobs": "1", "dropped": "5", "exceptions": "1"} | longest,
+                ),
+            },
+            1004: {"rclrt: /m/t": (1, "1 skipped", none | {"skipped": "1"})},
+        }  # fmt: skip
+
+
+def test_mcap_tells_callbacks_of_one_name_apart(tmp_path: Path) -> None:
+    sources = open_sources(two_processes(tmp_path))
+    write_mcap(Timeline(sources), tmp_path / "m")
+    topics = {message.channel.topic for message in read_ros2_messages(str(tmp_path / "m"))}
+    assert topics == {"/first/n", "/second/n", "/diagnostics"}
+
+
+def test_mcap_keeps_the_topic_of_diagnostics_for_itself(tmp_path: Path) -> None:
+    write_trace(Trace({0: Entry("diagnostics")}, blank(1)), tmp_path / "t")
+    sources = open_sources([tmp_path / "t"])
+    write_mcap(Timeline(sources), tmp_path / "m")
+    close(sources)
+    kinds = {m.channel.topic: m.schema.name for m in read_ros2_messages(str(tmp_path / "m"))}
+    assert kinds.pop("/diagnostics") == "diagnostic_msgs/msg/DiagnosticArray"
+    assert list(kinds.values()) == ["rclrt_trace/msg/Job"]
+
+
+def test_a_trace_without_records_makes_files_without_jobs(tmp_path: Path) -> None:
+    write_trace(Trace({0: Entry("n")}, blank(0)), tmp_path / "t")
+    sources = open_sources([tmp_path / "t"])
+    assert write_perfetto(Timeline(sources), tmp_path / "p") == 0
+    assert read_perfetto(tmp_path / "p").slices == []
+    assert write_mcap(Timeline(sources), tmp_path / "m") == 0
+    assert list(read_ros2_messages(str(tmp_path / "m"))) == []

@@ -1,0 +1,380 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""./rclrt trace: tables, lines and comparisons of traces."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from models import ROOT, SCHEMA
+from rclrt_analysis.cli import main
+from rclrt_analysis.observe import observe, to_yaml
+from rclrt_analysis.statistics import percentile
+from rclrt_analysis.trace import Entry, Header, Records, Trace, blank, layout, write_trace
+from rclrt_analysis.views import timeline as timelines
+from rclrt_analysis.views.compare import Blocks, compare, rank_test
+from rclrt_analysis.views.lines import Filter, lines
+from rclrt_analysis.views.mcap import write_mcap
+from rclrt_analysis.views.perfetto import write_perfetto
+from rclrt_analysis.views.summary import Distribution, summarize
+from rclrt_analysis.views.timeline import Timeline, close, open_sources
+from trace_fuzz import kinds
+
+MS = 1_000_000
+
+
+def jobs(*release: int, length: int = 10, callback: int = 0) -> Records:
+    records = blank(len(release))
+    records["callback"] = callback
+    records["release_ns"] = records["ready_ns"] = records["start_ns"] = release
+    records["end_ns"] = records["release_ns"] + length
+    records["sequence"] = range(len(release))
+    return records
+
+
+def written(path: Path, records: Records, header: Header | None = None) -> Path:
+    entries = {int(key): Entry(f"/n{key}", int(key), "", 1) for key in set(records["callback"])}
+    write_trace(Trace(entries, records, 0, header or Header()), path)
+    return path
+
+
+def readies(paths: list[Path], block: int, **options: object) -> list[list[int]]:
+    sources = open_sources(paths, **options)  # type: ignore[arg-type]
+    batches = [batch.records["ready_ns"].tolist() for batch in Timeline(sources, block).batches()]
+    close(sources)
+    return batches
+
+
+@pytest.mark.parametrize("block", [1, 2, 5, 100])
+def test_files_come_out_in_one_order_of_time(tmp_path: Path, block: int) -> None:
+    dice = random.Random(block)
+    times = [[i * 10 + dice.randrange(60) for i in range(100)] for _ in range(3)]
+    paths = [written(tmp_path / f"{i}", jobs(*mine)) for i, mine in enumerate(times)]
+    batches = readies(paths, block)
+    assert [time for batch in batches for time in batch] == sorted(itertools.chain(*times))
+    assert block > 50 or len(batches) > 10
+
+
+def test_records_far_out_of_order_are_not_held_back_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last record is the first in time: nothing could come out before it is read."""
+    monkeypatch.setattr(timelines, "MOST_WAITING", 100)
+    path = written(tmp_path / "t", jobs(*range(1000, 3000), 0))
+    batches = readies([path], 10)
+    assert len(batches) > 10
+    assert sorted(time for batch in batches for time in batch) == [0, *range(1000, 3000)]
+
+
+def test_memory_stays_small_however_long_a_trace_is(tmp_path: Path) -> None:
+    path = written(tmp_path / "t", jobs(*range(0, 20_000_000, 100)))
+    most = []
+    for block in (1 << 10, 1 << 12):
+        sources = open_sources([path])
+        tracemalloc.start()
+        write_mcap(Timeline(sources, block), tmp_path / "m")
+        write_perfetto(Timeline(sources, block), tmp_path / "p")
+        summarize(Timeline(sources, block))
+        most.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        close(sources)
+    assert most[0] < 200_000 * 128 / 2
+
+
+def test_clocks_of_different_boots_need_an_offset(tmp_path: Path) -> None:
+    first = written(tmp_path / "a", jobs(100, 200), Header(b"a" * 16, clock_offset_ns=5000))
+    other = written(tmp_path / "b", jobs(50), Header(b"b" * 16, clock_offset_ns=5100))
+    with pytest.raises(ValueError, match=r"of another boot than .* --offset .*=MS"):
+        open_sources([first, other])
+    assert readies([first, other], 9, offsets={other: 55}) == [[100, 105, 200]]
+    assert readies([first, other], 9, wall_clock=True) == [[100, 150, 200]]
+
+
+def test_an_offset_moves_all_times_but_the_unknown_ones(tmp_path: Path) -> None:
+    records = jobs(100, 200)
+    records["root_ns"][1] = 150
+    records["deadline_ns"][1] = 300
+    path = written(tmp_path / "a", records)
+    sources = open_sources([path], {path: 1000})
+    (batch,) = Timeline(sources).batches()
+    assert batch.records["end_ns"].tolist() == [1110, 1210]
+    assert batch.records["root_ns"].tolist() == [-1, 1150]
+    assert batch.records["deadline_ns"].tolist() == [layout.NO_DEADLINE, 1300]
+    close(sources)
+
+
+@pytest.mark.parametrize("most", [1 << 16, 100])
+def test_percentiles_are_samples_or_rounded_up_by_less_than_a_thousandth(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr("rclrt_analysis.views.summary.MOST_VALUES", most)
+    generator = np.random.default_rng(3)
+    values = (generator.lognormal(10, 2, 10_001)).astype(np.int64)
+    distribution = Distribution()
+    for part in np.array_split(values, 37):
+        distribution.add(part)
+    ordered = sorted(values.tolist())
+    assert distribution.largest == ordered[-1]
+    assert distribution.rounded == (most == 100)
+    assert (distribution.kept < 7000) == (most == 100)
+    for fraction in (0.5, 0.9, 0.99, 0.999):
+        exact = percentile(ordered, fraction)
+        found = distribution.percentile(fraction)
+        assert exact is not None and found is not None
+        assert exact <= found <= exact * (1.001 if most == 100 else 1)
+    few = Distribution()
+    few.add(np.arange(99))
+    assert few.percentile(0.99) is None
+
+
+def busy_trace(path: Path) -> Path:
+    """Return a trace with something in every column."""
+    records = np.concatenate((jobs(0, 10 * MS, 20 * MS, length=2 * MS), jobs(5 * MS, callback=1)))
+    records["cpu_ns"] = [MS, -1, 2 * MS, 10]
+    records["deadline_ns"][:2] = [MS, 30 * MS]
+    records["start_ns"][2] += MS
+    records["waited_for"] = [0, 1, 1, 2]
+    given_up = jobs(25 * MS, 26 * MS)
+    given_up["outcome"], given_up["jobs"] = [layout.DROPPED, layout.SKIPPED], [3, 4]
+    published = jobs(1)
+    published["outcome"] = layout.PUBLISHED
+    return written(path, np.concatenate((records, given_up, published)))
+
+
+def test_info_says_what_each_callback_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, made = busy_trace(tmp_path / "t.trace"), tmp_path / "info.json"
+    assert main(["trace", "info", "--json", str(made), str(path)]) == 0
+    first, second = json.loads(made.read_text(encoding="utf-8"))["callbacks"]
+    assert first == {
+        "file": "t", "name": "/n0", "kind": "unknown", "jobs": 3,
+        "response_ms": {"n": 3, "p50": 2.0, "p99": None, "max": 2.0},
+        "execution_ms": {"n": 2, "p50": 1.0, "p99": None, "max": 2.0},
+        "waiting_ms": {"n": 3, "p50": 0.0, "p99": None, "max": 1.0},
+        "waited_for": {"group": 2, "thread": 0}, "late": 1, "latest_ms": 1.0,
+        "exceptions": 0, "dropped": 3, "skipped": 4,
+    }  # fmt: skip
+    assert second["waited_for"] == {"group": 0, "thread": 1}
+    shown = capsys.readouterr().out.splitlines()
+    row = next(line for line in shown if line.startswith("/n0"))
+    assert row.replace("|", "").split() == [
+        "/n0", "3", "2.000", "-", "2.000", "1.000", "-", "2.000", "0.000", "-", "1.000",
+        "66.7%", "0.0%", "1", "3", "4",
+    ]  # fmt: skip
+
+
+def test_print_shows_the_records_that_were_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = busy_trace(tmp_path / "t.trace")
+
+    def shown(*options: str) -> list[str]:
+        assert main(["trace", "print", *options, str(path)]) == 0
+        return [line.split()[-2] for line in capsys.readouterr().out.splitlines()[1:]]
+
+    assert shown() == ["/n0", "/n0", "/n1", "/n0", "/n0", "/n0", "/n0"]
+    assert shown("--callback", "*1") == ["/n1"]
+    assert shown("--from", "0.004", "--to", "0.012") == ["/n1", "/n0"]
+
+
+def test_merge_shows_several_processes_in_one_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [written(tmp_path / f"p{i}.trace", jobs(5 - i, 20 + i)) for i in range(2)]
+    assert main(["trace", "merge", *map(str, paths)]) == 0
+    names = [line.split()[-3] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert names == ["p1:", "p0:", "p0:", "p1:"]
+    other = written(tmp_path / "q.trace", jobs(1), Header(b"q" * 16))
+    assert main(["trace", "merge", str(paths[0]), str(other)]) == 2
+    assert "--offset" in capsys.readouterr().err
+    assert main(["trace", "merge", str(paths[0]), str(other), "--offset", f"{other}=0.5"]) == 0
+    assert main(["trace", "merge", str(paths[0]), "--offset", f"{other}=0.5"]) == 2
+    assert "is not among the traces" in capsys.readouterr().err
+
+
+def test_text_from_a_trace_does_not_move_the_cursor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.trace"
+    write_trace(Trace({0: Entry("\x1b[2Jn\n")}, jobs(1)), path)
+    for verb in ("info", "print"):
+        assert main(["trace", verb, str(path)]) == 0
+        assert "?[2Jn?" in capsys.readouterr().out
+
+
+def test_export_wants_to_know_what_and_says_what_it_cannot_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = busy_trace(tmp_path / "t.trace")
+    assert main(["trace", "export", str(path)]) == 2
+    assert "--perfetto FILE, --mcap FILE" in capsys.readouterr().err
+    both = ["--perfetto", str(tmp_path / "p"), "--mcap", str(tmp_path / "m")]
+    assert main(["trace", "export", *both, str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "7 records" in out
+    assert "6 messages" in out
+    if Path("/dev/full").exists():
+        Path(tmp_path / "full").symlink_to("/dev/full")
+        for option in ("--perfetto", "--mcap"):
+            assert main(["trace", "export", option, str(tmp_path / "full"), str(path)]) == 2
+            assert "No space left on device" in capsys.readouterr().err
+
+
+def test_ranks_are_tested_as_they_are_counted() -> None:
+    """Against every way to deal the values out."""
+    generator = np.random.default_rng(5)
+    for ties in (False, True):
+        for shift in (0.0, 0.7, 1.5):
+            values = generator.normal(0, 1, 14)
+            values[:7] += shift
+            values = np.round(values) if ties else values
+            first, second = values[:7], values[7:]
+
+            def rank_sum(chosen: np.ndarray, values: np.ndarray = values) -> float:
+                others = np.setdiff1d(np.arange(14), chosen)
+                a, b = values[chosen][:, None], values[others][None]
+                return float(abs((a > b).sum() + 0.5 * (a == b).sum() - 24.5))
+
+            seen = rank_sum(np.arange(7))
+            ways = [rank_sum(np.array(way)) for way in itertools.combinations(range(14), 7)]
+            exact = sum(way >= seen for way in ways) / len(ways)
+            assert abs(rank_test(first, second) - exact) < 0.03
+
+
+def test_many_equal_values_are_taken_for_what_they_are() -> None:
+    """Against ten thousand random ways to deal the values out."""
+    generator = np.random.default_rng(8)
+    first, second = np.repeat([0.0, 1.0], [235, 165]), np.repeat([0.0, 1.0], [265, 135])
+    ones = generator.hypergeometric(300, 500, 400, 10_000)
+    p = np.mean(np.abs(ones - 150) >= 15)
+    assert abs(rank_test(first, second) - p) < 0.01
+
+
+def test_runs_of_different_lengths_are_compared_by_blocks_of_one_length() -> None:
+    """The worst of more jobs is worse."""
+    shown = 0
+    for seed in range(20):
+        short, long = alike(seed, count=1000), alike(100 + seed, count=16_000)
+        rows = compare({("c", "response"): short}, {("c", "response"): long})
+        shown += any(row.shown for row in rows)
+    assert shown <= 4
+
+
+def test_blocks_do_not_depend_on_how_values_come() -> None:
+    values = np.random.default_rng(1).normal(0, 1, 5000)
+    whole, parts = Blocks(), Blocks()
+    whole.add(values)
+    for part in np.array_split(values, 777):
+        parts.add(part)
+    assert whole.size == parts.size > 1
+    assert np.array_equal(whole.worst, parts.worst)
+    assert np.allclose(whole.medians, parts.medians)
+    covered = values[: len(whole.worst) * whole.size].reshape(-1, whole.size)
+    assert np.array_equal(whole.worst, covered.max(axis=1))
+
+
+def alike(seed: int, shift: float = 0.0, count: int = 4000) -> Blocks:
+    """Return a run in which neighbours are alike: each value keeps 90 % of the one before."""
+    noise = np.random.default_rng(seed).normal(0, 1, count).tolist()
+    values, last = [], 0.0
+    for one in noise:
+        last = 0.9 * last + one
+        values.append(1000 + last + shift)
+    blocks = Blocks()
+    blocks.add(np.array(values))
+    return blocks
+
+
+def test_runs_that_are_alike_are_seldom_said_to_differ_and_others_always() -> None:
+    def shown(shift: float) -> int:
+        runs = [
+            compare(
+                {("c", "response"): alike(2 * seed)},
+                {("c", "response"): alike(2 * seed + 1, shift)},
+            )
+            for seed in range(40)
+        ]
+        return sum(any(row.shown for row in rows) for rows in runs)
+
+    assert shown(0.0) <= 5
+    assert shown(3.0) == 40
+
+
+def test_diff_says_what_differs_and_of_what_there_is_too_little(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def trace(name: str, seed: int, longer: int) -> Path:
+        generator = np.random.default_rng(seed)
+        parts = [jobs(*range(0, 3000 * MS, 10 * MS), callback=i) for i in range(2)]
+        for part in parts:
+            part["end_ns"] += generator.integers(0, MS, len(part))
+        parts[1]["end_ns"] += longer
+        rare = jobs(1, 2, callback=2)
+        return written(tmp_path / name, np.concatenate((*parts, rare)))
+
+    first, same, other = trace("a", 1, 0), trace("b", 2, 0), trace("c", 3, MS)
+    assert main(["trace", "diff", str(first), str(same)]) == 0
+    assert "0 of 8 times differ" in capsys.readouterr().out
+    assert main(["trace", "diff", str(first), str(other)]) == 1
+    out = capsys.readouterr().out
+    marked = [line.split()[:3] for line in out.splitlines() if line.endswith("<- longer")]
+    assert sorted(marked) == [["/n1", "response", "median"], ["/n1", "response", "worst"]]
+    assert "4 have too few jobs" in out
+    assert main(["trace", "diff", str(first), str(tmp_path / "none")]) == 2
+
+
+def test_no_damaged_file_breaks_what_shows_it(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.trace"
+
+    def look(trace: Trace) -> None:
+        write_trace(trace, path)
+        sources = open_sources([path])
+        summarize(Timeline(sources))
+        for _ in lines(Timeline(sources), Filter()):
+            pass
+        write_perfetto(Timeline(sources), tmp_path / "p")
+        write_mcap(Timeline(sources), tmp_path / "m")
+        close(sources)
+        try:
+            to_yaml(observe([("damaged", trace)], SCHEMA))
+        except ValueError as error:
+            assert "no job in these traces" in str(error)
+
+    assert kinds(seed=7, count=400, look=look)["read"] > 100
+
+
+def test_the_experiment_on_speed_runs_each_of_them(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.json"
+    environment = {**os.environ, "RCLRT_SOURCE_DIR": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "rclrt_analysis.cli", "bench", "trace-speed", "--jobs", "3000",
+         "--folder", str(tmp_path), "--json", str(rows)],
+        capture_output=True, text=True, check=False, timeout=120, env=environment,
+    )  # fmt: skip
+    content = json.loads(rows.read_text(encoding="utf-8"))["rows"]
+    assert len(content) == 5, done.stderr
+    # How fast is not looked at here, but what is said of it is.
+    assert done.returncode == any(not row["met"] for row in content)
+    assert all(row["cpu_s"] > 0 and row["memory_mib"] > 1 for row in content)
+
+
+def test_verbs_load_libraries_only_when_they_need_them() -> None:
+    code = (
+        "import sys; from rclrt_analysis.cli import build_parser; build_parser();"
+        "print([n for n in ('numpy', 'perfetto', 'mcap', 'yaml') if n in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60,
+        env={"PYTHONPATH": str(ROOT / "rclrt_analysis" / "src"), "RCLRT_SOURCE_DIR": str(ROOT)},
+    )  # fmt: skip
+    assert done.stdout == "[]\n"
