@@ -95,6 +95,15 @@ struct Stress::Round
   std::atomic<bool> changers_end{false};
   std::atomic<bool> spinner_ends{false};
   uint64_t seed = 0;
+
+  /// For a publisher that must not go while the context spins; see stress.hpp.
+  void keep(std::shared_ptr<rclcpp::PublisherBase> publisher)
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    kept.push_back(std::move(publisher));
+  }
+  std::mutex mutex;
+  std::vector<std::shared_ptr<rclcpp::PublisherBase>> kept;
 };
 
 Stress::Stress(MakeExecutor make_executor, uint64_t seed)
@@ -159,6 +168,8 @@ void Stress::run_round()
   canceller.join();
   round_does_ = "dropping the executor";
   round.executor.reset();
+  round_does_ = "dropping the publishers that were kept";
+  round.kept.clear();
   if (!shuts_down) {
     round.context->shutdown("the round is over");
   }
@@ -238,6 +249,9 @@ std::shared_ptr<Stress::NodeBox> Stress::make_node(Round & round, Random & rando
   rclcpp::NodeOptions options;
   options.context(round.context);
   options.use_intra_process_comms(one_in(random, 2));
+  rclcpp::PublisherOptionsBase events;  // of the node's own publisher, which goes with the node
+  events.use_intra_process_comm = rclcpp::IntraProcessSetting::Disable;
+  options.parameter_event_publisher_options(events);
   options.use_clock_thread(false);
   if (!box->has_actions && one_in(random, 2)) {
     options.append_parameter_override("use_sim_time", true);
@@ -298,6 +312,9 @@ void Stress::add_entity(Round & round, NodeBox & box, Random & random, bool from
     }
     case 2: {
       const auto publisher = node->create_publisher<Time>(box.topic, 5);
+      if (node->get_node_options().use_intra_process_comms()) {
+        round.keep(publisher);
+      }
       box.put(publisher);
       box.put(node->create_wall_timer(
         milliseconds(2 + below(random, 5)),
