@@ -12,7 +12,9 @@
 /// publishers with intra-process communication stay until nothing spins any more:
 /// IntraProcessManager::matches_any_publishers() and add_subscription() of 29.3 own every publisher for a moment
 /// under the manager's lock, which a publisher's destructor wants, too. So no such publisher ever goes while a
-/// message is taken or a subscription is made; others do, and all subscriptions.
+/// message is taken or a subscription is made; others do, and all subscriptions. Nor is a context shut down
+/// while a node is being made: NodeBase::NodeBase() of 29.3 forgets the middleware's node if the next step, the
+/// publisher of /rosout, then fails. The context is freed all the same, and the middleware's thread uses it.
 #ifndef STRESS_HPP_
 #define STRESS_HPP_
 
