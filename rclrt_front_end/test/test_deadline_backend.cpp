@@ -316,7 +316,8 @@ TEST_F(DeadlineBackendTest, threads_of_the_middleware_are_raised_above_ext_or_ar
   EXPECT_FALSE(engine_->begin_spin([](const Finding &) {}).ok());
 }
 
-TEST_F(DeadlineBackendTest, threads_of_the_middleware_are_let_go_with_an_engine_whose_spin_was_not_ended)
+TEST_F(
+  DeadlineBackendTest, threads_of_the_middleware_are_let_go_with_an_engine_whose_spin_was_not_ended)
 {
   if (!may_have_priorities()) {
     GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";

@@ -158,7 +158,10 @@ TEST_F(TellerTest, updates_when_that_is_requested_until_an_update_fails)
 class SteppedPlatform : public rclrt_core::LinuxPlatform
 {
 public:
-  rclrt_core::TimePoint now() noexcept override { return rclrt_core::TimePoint(steps_.load() * 500ms); }
+  rclrt_core::TimePoint now() noexcept override
+  {
+    return rclrt_core::TimePoint(steps_.load() * 500ms);
+  }
   void step() { ++steps_; }
 
 private:

@@ -190,10 +190,11 @@ TYPED_TEST(OwnParts, requests_that_come_between_two_executors_are_served_by_the_
 {
   std::atomic<int> served{0};
   const auto service = this->node_->template create_service<ListParameters>(
-    "service", [&served](
-                 const ListParameters::Request::SharedPtr,
-                 const ListParameters::Response::SharedPtr) { ++served; });
-  const auto peer = this->make_node("peer");
+    "service",
+    [&served](const ListParameters::Request::SharedPtr, const ListParameters::Response::SharedPtr) {
+      ++served;
+    });
+  const std::shared_ptr<rclcpp::Node> peer = this->make_node("peer");
   const auto client = peer->create_client<ListParameters>("service");
   ASSERT_TRUE(client->wait_for_service(seconds(30)));
   const auto ask = [&client] {
