@@ -278,43 +278,6 @@ TYPED_TEST(Groups, that_are_destroyed_run_nothing_any_more)
   EXPECT_EQ(waitable->executed(), 0);
 }
 
-/// Its destructor may use the node.
-class OfANode : public Triggered
-{
-public:
-  OfANode(
-    const std::shared_ptr<rclcpp::Context> & context, std::function<void()> callback,
-    const std::shared_ptr<rclcpp::Node> & node, std::promise<bool> & had_node)
-  : Triggered(context, std::move(callback)),
-    base_(node->get_node_base_interface()),
-    had_node_(had_node)
-  {
-  }
-  ~OfANode() { had_node_.set_value(!base_.expired()); }
-
-private:
-  const std::weak_ptr<rclcpp::node_interfaces::NodeBaseInterface> base_;
-  std::promise<bool> & had_node_;
-};
-
-TYPED_TEST(Groups, the_last_job_of_an_entity_keeps_its_node_until_the_entity_is_gone)
-{
-  std::promise<bool> had_node;
-  std::shared_ptr<OfANode> waitable;
-  waitable = std::make_shared<OfANode>(
-    this->context_,
-    [&] {  // from here on only the job has them
-      this->node_.reset();
-      waitable.reset();
-    },
-    this->node_, had_node);
-  this->node_->get_node_waitables_interface()->add_waitable(waitable, nullptr);
-  this->executor_->add_node(this->node_);
-  waitable->trigger();
-  const Spinning spinning(*this->executor_);
-  EXPECT_TRUE(had_node.get_future().get());
-}
-
 TEST(Kept, goes_in_reverse)
 {
   std::vector<int> gone;
