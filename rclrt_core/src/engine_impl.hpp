@@ -14,7 +14,7 @@
 ///   engine.cpp               releases, and the jobs' deadlines
 ///   worker.cpp               what a thread does
 ///   timers.cpp               clocks and timers
-///   groups_and_callbacks.cpp groups and callbacks come and go
+///   membership.cpp           groups and callbacks come and go
 ///   prepare.cpp              what will be refused is known before anything runs
 ///   spin.cpp                 threads start and end
 ///   report.cpp               findings, statistics, trace
@@ -75,7 +75,7 @@ public:
   static thread_local const Running * running_here;
   bool is_here() const noexcept;
 
-  // groups_and_callbacks.cpp; each takes `configuration`
+  // membership.cpp; each takes `configuration`
   Status add_group(GroupOptions options, std::shared_ptr<Group> * group);
   Status remove_group(const std::shared_ptr<Group> & group);
   Status add_group_again(const std::shared_ptr<Group> & group);

@@ -130,7 +130,7 @@ protected:
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
     if (WEXITSTATUS(status) == 77) {
-      GTEST_SKIP() << "it cannot be arranged here";
+      GTEST_SKIP() << "it cannot be arranged here; the line above says why";
     }
     EXPECT_EQ(WEXITSTATUS(status), 0);
   }

@@ -140,7 +140,7 @@ TEST(Permission, that_is_withdrawn_while_it_spins_is_told_and_everything_goes_on
     refusal = platform.apply(platform.current_thread(), highest);
   }).join();
   if (refusal != 0) {
-    GTEST_SKIP() << "real-time scheduling is refused";
+    GTEST_SKIP() << "real-time scheduling is refused: docs/how-to/real-time-permissions.md";
   }
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto child = [] {

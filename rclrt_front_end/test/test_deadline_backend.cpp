@@ -316,6 +316,24 @@ TEST_F(DeadlineBackendTest, threads_of_the_middleware_are_raised_above_ext_or_ar
   EXPECT_FALSE(engine_->begin_spin([](const Finding &) {}).ok());
 }
 
+TEST_F(
+  DeadlineBackendTest, threads_of_the_middleware_are_let_go_with_an_engine_whose_spin_was_not_ended)
+{
+  if (!may_have_priorities()) {
+    GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
+  }
+  make(fifo_bands());
+  add("/a/subscription/b", SchedulingPolicy::kFifo, 30);
+  ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
+  Attributes has;
+  EXPECT_EQ(platform_.read_back(middleware_.id(), &has), 0);
+  EXPECT_EQ(has.policy, SchedulingPolicy::kFifo);
+  group_.reset();
+  engine_.reset();
+  EXPECT_EQ(platform_.read_back(middleware_.id(), &has), 0);
+  EXPECT_EQ(has.policy, SchedulingPolicy::kOther);
+}
+
 TEST_F(DeadlineBackendTest, is_not_made_for_executors_without_ext_callbacks)
 {
   make(fifo_bands());

@@ -29,6 +29,20 @@ using rclrt_core::Severity;
 using testing::ElementsAre;
 using namespace std::chrono_literals;
 
+/// A scheduler of deadlines for no callback.
+class Unneeded final : public rclrt_core::DeadlineScheduler
+{
+public:
+  const char * name() const noexcept override { return "unneeded"; }
+  rclrt_core::Attributes above() const noexcept override { return {}; }
+  rclrt_core::Status enter(Slot *) override { return {}; }
+  void leave(Slot) noexcept override {}
+  int start(Slot, rclrt_core::TimePoint) noexcept override { return 0; }
+  void stop(Slot) noexcept override {}
+  void forget(Slot) noexcept override {}
+  std::vector<Finding> findings() const override { return {}; }
+};
+
 class TellerTest : public ::testing::Test
 {
 protected:
@@ -138,6 +152,54 @@ TEST_F(TellerTest, updates_when_that_is_requested_until_an_update_fails)
   teller_.request(Teller::kUpdate);
   EXPECT_TRUE(teller_.is_requested(Teller::kUpdate));
   EXPECT_EQ(updates, 3);
+}
+
+/// Half a second goes by whenever somebody makes it so.
+class SteppedPlatform : public rclrt_core::LinuxPlatform
+{
+public:
+  rclrt_core::TimePoint now() noexcept override
+  {
+    return rclrt_core::TimePoint(steps_.load() * 500ms);
+  }
+  void step() { ++steps_; }
+
+private:
+  std::atomic<int> steps_{0};
+};
+
+/// The loss of a scheduler of deadlines is such a finding: nobody asks to have it told.
+TEST_F(TellerTest, says_what_nobody_asked_for_although_updates_come_more_often_than_its_looks)
+{
+  SteppedPlatform platform;
+  Teller teller(platform, [this](Severity, const std::string & line) { lines_.push_back(line); });
+  ConfiguredEngineOptions options;
+  options.engine.deadlines = std::make_shared<Unneeded>();
+  std::unique_ptr<ConfiguredEngine> engine;
+  ASSERT_TRUE(ConfiguredEngine::make(platform, options, &engine).ok());
+  std::atomic<int> updates{0};
+  std::size_t told_by_then = 0;
+  Teller::Work work;
+  work.update = [&] {
+    platform.step();
+    if (++updates == 2) {  // the first look of the thread is over
+      engine->report({"a", "happened", 0, ""});
+    }
+    told_by_then = lines_.size();
+    if (updates == 10) {
+      return false;
+    }
+    teller.request(Teller::kUpdate);
+    return true;
+  };
+  teller.request(Teller::kUpdate);
+  Teller::Watch watch(teller, *engine, std::move(work));
+  for (int i = 0; i < 20000 && updates < 10; ++i) {
+    std::this_thread::sleep_for(1ms);
+  }
+  watch.end();
+  EXPECT_EQ(updates, 10);
+  EXPECT_EQ(told_by_then, 1U);
 }
 
 TEST_F(TellerTest, looks_again_when_it_was_told_to)

@@ -140,7 +140,8 @@ TEST_P(OtherMiddleware, a_remote_gets_what_a_local_subscription_that_ignores_get
 TEST_P(OtherMiddleware, threads_that_are_known_are_raised_and_a_finding_says_so_of_others)
 {
   if (!has_realtime_permission()) {
-    GTEST_SKIP() << "skipped: real-time scheduling is refused here";
+    GTEST_SKIP()
+      << "skipped: real-time scheduling is refused: docs/how-to/real-time-permissions.md";
   }
   Process process("node");
   TimerOptions urgent;

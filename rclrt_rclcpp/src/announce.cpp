@@ -9,6 +9,7 @@
 #include <exception>
 #include <mutex>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -34,8 +35,19 @@ struct Slot
   rclrt_front_end::PiMutex mutex;  // of all below; held while the announcement is used
   uintptr_t value = 0;             // the token's, or of the one before
   bool is_given = false;
+  bool is_parked = false;
+  std::size_t parked = 0;  // announced since park()
   int id = 0;
   Announce announce;
+
+  void operator()(std::size_t count, int of)
+  {
+    if (is_parked) {
+      parked += count;
+    } else {
+      announce(count, of);
+    }
+  }
 };
 using Chunk = std::array<Slot, kSlotsInChunk>;
 
@@ -105,19 +117,23 @@ Token make_token(const Announce & announce, int id)
   const std::lock_guard<rclrt_front_end::PiMutex> lock(slot.mutex);
   slot.value += kNumberMask + 1;
   slot.is_given = true;
+  slot.is_parked = false;
+  slot.parked = 0;
   slot.id = id;
   slot.announce = announce;
   // Never used as one.
   return reinterpret_cast<Token>(slot.value);  // NOLINT(performance-no-int-to-ptr)
 }
 
-void take_back(Token token) noexcept
+std::size_t take_back(Token token) noexcept
 {
   Announce dropped;  // after the lock
   bool was_given = false;
+  std::size_t parked = 0;
   use(token, [&](Slot & slot) {
     was_given = true;
     slot.is_given = false;
+    parked = slot.parked;
     dropped = std::exchange(slot.announce, {});
   });
   if (was_given) {
@@ -125,24 +141,92 @@ void take_back(Token token) noexcept
     const std::lock_guard<rclrt_front_end::PiMutex> lock(slots.free_mutex);
     slots.free.push_back(&slots.of(value_of(token)));
   }
+  return parked;
+}
+
+void park(Token token) noexcept
+{
+  Announce dropped;  // after the lock
+  use(token, [&](Slot & slot) {
+    slot.is_parked = true;
+    dropped = std::exchange(slot.announce, {});
+  });
 }
 
 void announce(Token token, std::size_t count) noexcept
 {
   rclrt_front_end::MiddlewareThreads::instance().greet();
-  use(token, [count](const Slot & slot) { slot.announce(count, slot.id); });
+  use(token, [count](Slot & slot) { slot(count, slot.id); });
 }
 
 void announce(Token token, std::size_t count, int id) noexcept
 {
   rclrt_front_end::MiddlewareThreads::instance().greet();
-  use(token, [count, id](const Slot & slot) { slot.announce(count, id); });
+  use(token, [count, id](Slot & slot) { slot(count, id); });
 }
 
 namespace
 {
 
 constexpr rcl_event_callback_t kAnnounce = &announce;
+
+/// The tokens that services have kept.
+class Parked
+{
+public:
+  static Parked & instance()
+  {
+    static auto & parked = *new Parked;  // never destroyed: executors may outlive what is static
+    return parked;
+  }
+
+  /// `id`: which of the services that `of` has.
+  void keep(const std::shared_ptr<const void> & of, int id, Token token)
+  {
+    park(token);
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(mutex_);
+    for (auto known = all_.begin(); known != all_.end();) {
+      if (known->of.expired()) {
+        take_back(known->token);
+        known = all_.erase(known);
+      } else {
+        ++known;
+      }
+    }
+    all_.push_back({of, id, token});
+  }
+  /// `token` has taken the place of the one that is kept, if there is one, and announces what that has counted.
+  void replace(const std::shared_ptr<const void> & of, int id, Token token)
+  {
+    std::size_t count = 0;
+    {
+      const std::lock_guard<rclrt_front_end::PiMutex> lock(mutex_);
+      for (auto known = all_.begin(); known != all_.end();) {
+        const bool is_same = !known->of.owner_before(of) && !of.owner_before(known->of);
+        if (known->id == id && is_same) {
+          count += take_back(known->token);
+          known = all_.erase(known);
+        } else {
+          ++known;
+        }
+      }
+    }
+    if (count > 0) {
+      announce(token, count);
+    }
+  }
+
+private:
+  struct Entry
+  {
+    std::weak_ptr<const void> of;
+    int id;
+    Token token;
+  };
+
+  rclrt_front_end::PiMutex mutex_;
+  std::vector<Entry> all_;
+};
 
 /// Access to what action clients and servers tell rcl.
 template <typename Base>
@@ -168,9 +252,17 @@ Undo register_action(
       (of.*Opened<Base>::set())(entities[i], callback, callback ? tokens[i] : nullptr);
     }
   };
-  const Undo undo = [set_each, tokens, weak = std::weak_ptr<Base>(action)] {
+  constexpr bool is_server = std::is_same_v<Base, rclcpp_action::ServerBase>;
+  const Undo undo = [set_each, tokens, entities, weak = std::weak_ptr<Base>(action)] {
+    const auto present = weak.lock();
+    if (is_server && present) {  // see register_service()
+      for (std::size_t i = 0; i < entities.size(); ++i) {
+        Parked::instance().keep(present, static_cast<int>(entities[i]), tokens[i]);
+      }
+      return;
+    }
     try {
-      if (const auto present = weak.lock()) {
+      if (present) {
         set_each(*present, nullptr);
       }
     } catch (const std::exception &) {
@@ -185,6 +277,9 @@ Undo register_action(
   } catch (...) {
     undo();
     throw;
+  }
+  for (std::size_t i = 0; is_server && i < entities.size(); ++i) {
+    Parked::instance().replace(action, static_cast<int>(entities[i]), tokens[i]);
   }
   return undo;
 }
@@ -223,6 +318,24 @@ Undo register_event(
 #endif
 
 }  // namespace
+
+Undo register_service(const std::shared_ptr<rcl_service_t> & service, const Announce & announced)
+{
+  const Token token = make_token(announced);
+  const rcl_ret_t ret = rcl_service_set_on_new_request_callback(service.get(), kAnnounce, token);
+  if (ret != RCL_RET_OK) {
+    take_back(token);
+    rclcpp::exceptions::throw_from_rcl_error(ret, "failed to set the callback for new requests");
+  }
+  Parked::instance().replace(service, 0, token);
+  return [weak = std::weak_ptr<rcl_service_t>(service), token] {
+    if (const auto present = weak.lock()) {
+      Parked::instance().keep(present, 0, token);
+    } else {
+      take_back(token);
+    }
+  };
+}
 
 Undo register_waitable(
   const std::shared_ptr<rclcpp::Waitable> & waitable, const Announce & announced)

@@ -17,6 +17,7 @@
 #include "publications.hpp"
 #include "rcl/error_handling.h"
 #include "rcl/event_callback.h"
+#include "rcl/service.h"
 #include "rclcpp/exceptions.hpp"
 #include "rclcpp/waitable.hpp"
 #include "rclrt_core/engine.hpp"
@@ -54,7 +55,10 @@ using Token = const void *;
 Token make_token(const Announce & announce, int id = 0);
 /// On return nobody uses the announcement through the token, and nobody will. Waits for a call in progress,
 /// which takes as long as Engine::notify().
-void take_back(Token token) noexcept;
+/// Returns how much was announced after park().
+std::size_t take_back(Token token) noexcept;
+/// As take_back(), but the middleware keeps the token, and what it announces is counted.
+void park(Token token) noexcept;
 /// From any thread, at any time. Real-time safe: two locks that inherit priorities (of a waitable three), no
 /// allocation. Does nothing if the token was taken back. For rcl, which is given this function.
 void announce(Token token, std::size_t count) noexcept;
@@ -86,6 +90,12 @@ Undo register_with_rcl(
     take_back(token);
   };
 }
+
+/// As register_with_rcl(), but rcl never gets the null pointer. rmw_fastrtps calls what it was given for a service
+/// without looking whether there is anything (ServiceListener::on_data_available() of 9.3). So a request on its way
+/// would end the program when the function is taken from a service that stays. What such a service announces is
+/// counted until it is registered again, or is gone.
+Undo register_service(const std::shared_ptr<rcl_service_t> & service, const Announce & announced);
 
 /// By whatever means the waitable has. Throws rclcpp's exceptions.
 Undo register_waitable(

@@ -302,8 +302,7 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
           return (!owner || kept_owner) && take_and_handle(*present);
         },
         [](const std::shared_ptr<rclcpp::ServiceBase> & present, const auto & announce) {
-          return register_with_rcl(
-            &rcl_service_set_on_new_request_callback, present->get_service_handle(), announce);
+          return register_service(present->get_service_handle(), announce);
         });
     });
   }

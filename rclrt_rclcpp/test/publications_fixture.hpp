@@ -107,7 +107,7 @@ protected:
   {
     SchedulingTest<ExecutorT>::SetUp();
     if (realtime_is_refused()) {
-      GTEST_SKIP() << "real-time scheduling is refused";
+      GTEST_SKIP() << "real-time scheduling is refused: docs/how-to/real-time-permissions.md";
     }
     start(rclcpp::NodeOptions());
   }

@@ -9,6 +9,7 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <shared_mutex>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -95,6 +96,24 @@ struct Stress::Round
   std::atomic<bool> changers_end{false};
   std::atomic<bool> spinner_ends{false};
   uint64_t seed = 0;
+  /// Held by who makes a node, and alone by who shuts down; see stress.hpp.
+  std::shared_mutex making_nodes;
+
+  std::shared_ptr<rclcpp::Node> make_node(
+    const std::string & name, const rclcpp::NodeOptions & options)
+  {
+    const std::shared_lock<std::shared_mutex> lock(making_nodes);
+    return std::make_shared<rclcpp::Node>(name, options);
+  }
+
+  /// For a publisher that must not go while the context spins; see stress.hpp.
+  void keep(std::shared_ptr<rclcpp::PublisherBase> publisher)
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    kept.push_back(std::move(publisher));
+  }
+  std::mutex mutex;
+  std::vector<std::shared_ptr<rclcpp::PublisherBase>> kept;
 };
 
 Stress::Stress(MakeExecutor make_executor, uint64_t seed)
@@ -136,6 +155,7 @@ void Stress::run_round()
   const bool shuts_down = one_in(random, 3);
   if (shuts_down) {
     round_does_ = "shutdown()";
+    const std::lock_guard<std::shared_mutex> lock(round.making_nodes);
     round.context->shutdown("early");
     std::this_thread::sleep_for(milliseconds(below(random, 50)));
   }
@@ -159,6 +179,8 @@ void Stress::run_round()
   canceller.join();
   round_does_ = "dropping the executor";
   round.executor.reset();
+  round_does_ = "dropping the publishers that were kept";
+  round.kept.clear();
   if (!shuts_down) {
     round.context->shutdown("the round is over");
   }
@@ -212,8 +234,8 @@ void Stress::tick(Round & round, Random random)
   try {
     rclcpp::NodeOptions options;
     options.context(round.context);
-    rclcpp::Node node("ticker", options);
-    const auto publisher = node.create_publisher<Clock>("/clock", rclcpp::ClockQoS());
+    const auto node = round.make_node("ticker", options);
+    const auto publisher = node->create_publisher<Clock>("/clock", rclcpp::ClockQoS());
     Clock now;
     for (int64_t now_ms = 1; !round.changers_end; now_ms += below(random, 5)) {
       if (one_in(random, 300)) {
@@ -238,12 +260,15 @@ std::shared_ptr<Stress::NodeBox> Stress::make_node(Round & round, Random & rando
   rclcpp::NodeOptions options;
   options.context(round.context);
   options.use_intra_process_comms(one_in(random, 2));
+  rclcpp::PublisherOptionsBase events;  // of the node's own publisher, which goes with the node
+  events.use_intra_process_comm = rclcpp::IntraProcessSetting::Disable;
+  options.parameter_event_publisher_options(events);
   options.use_clock_thread(false);
   if (!box->has_actions && one_in(random, 2)) {
     options.append_parameter_override("use_sim_time", true);
   }
   const std::string name = "node_" + std::to_string(number) + "_" + std::to_string(nodes_++);
-  box->node = std::make_shared<rclcpp::Node>(name, options);
+  box->node = round.make_node(name, options);
   box->node->declare_parameter("value", 0);
   round.executor->add_node(box->node);
   return box;
@@ -298,6 +323,9 @@ void Stress::add_entity(Round & round, NodeBox & box, Random & random, bool from
     }
     case 2: {
       const auto publisher = node->create_publisher<Time>(box.topic, 5);
+      if (node->get_node_options().use_intra_process_comms()) {
+        round.keep(publisher);
+      }
       box.put(publisher);
       box.put(node->create_wall_timer(
         milliseconds(2 + below(random, 5)),

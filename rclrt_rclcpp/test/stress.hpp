@@ -8,7 +8,13 @@
 /// What rclcpp itself forbids is left out. rcl calls a clock's jump callbacks when simulated time begins, ends or is
 /// set, and an action server (of rclcpp_action 29.3) adds and removes one without the clock's mutex: so nodes have
 /// either actions or simulated time. And no node has rclcpp's clock thread: when `use_sim_time` becomes false,
-/// TimeSource::NodeState::on_parameter_event() of 29.3 joins that thread with the lock that it waits for.
+/// TimeSource::NodeState::on_parameter_event() of 29.3 joins that thread with the lock that it waits for. And
+/// publishers with intra-process communication stay until nothing spins any more:
+/// IntraProcessManager::matches_any_publishers() and add_subscription() of 29.3 own every publisher for a moment
+/// under the manager's lock, which a publisher's destructor wants, too. So no such publisher ever goes while a
+/// message is taken or a subscription is made; others do, and all subscriptions. Nor is a context shut down
+/// while a node is being made: NodeBase::NodeBase() of 29.3 forgets the middleware's node if the next step, the
+/// publisher of /rosout, then fails. The context is freed all the same, and the middleware's thread uses it.
 #ifndef STRESS_HPP_
 #define STRESS_HPP_
 

@@ -3,14 +3,36 @@
 
 // Action servers and clients, whose goals, results and feedback are waitables.
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <functional>
 #include <thread>
 #include <vector>
 
+#include "rcl/service.h"
 #include "rclcpp_action/rclcpp_action.hpp"
 #include "test_msgs/action/fibonacci.hpp"
 #include "typed_fixture.hpp"
+
+namespace
+{
+
+/// How often the function for requests was given to a service, and taken from it.
+std::atomic<int> functions_given{0};
+std::atomic<int> functions_taken{0};
+
+}  // namespace
+
+// In this program it comes before the one of rcl.
+extern "C" rcl_ret_t rcl_service_set_on_new_request_callback(
+  const rcl_service_t * service, rcl_event_callback_t callback, const void * user_data)
+{
+  ++(callback ? functions_given : functions_taken);
+  static const auto next = reinterpret_cast<decltype(&rcl_service_set_on_new_request_callback)>(
+    dlsym(RTLD_NEXT, "rcl_service_set_on_new_request_callback"));
+  return next(service, callback, user_data);
+}
 
 namespace rclrt_rclcpp
 {
@@ -155,6 +177,22 @@ private:
   std::atomic<bool> ended_{false};
   std::thread thread_;
 };
+
+/// rmw_fastrtps would call the null pointer for a request that is on its way.
+TYPED_TEST(Actions, services_that_stay_never_lose_the_function_that_is_called_for_requests)
+{
+  if (!kIsOurs<TypeParam>) {
+    GTEST_SKIP() << "rclcpp's events executor takes it from them";
+  }
+  this->serve(milliseconds(20));
+  functions_given = functions_taken = 0;
+  this->executor_->add_node(this->node_);
+  this->executor_->remove_node(this->node_);
+  EXPECT_GT(functions_given, 3) << "three of the action server, and the node's own";
+  this->executor_->add_node(this->node_);
+  this->executor_.reset();
+  EXPECT_EQ(functions_taken, 0);
+}
 
 TYPED_TEST(Actions, servers_may_be_dropped_while_goals_arrive)
 {

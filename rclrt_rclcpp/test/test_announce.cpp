@@ -110,6 +110,21 @@ TEST(Announcements, may_be_called_while_they_are_taken_back_and_the_engine_goes)
   }
 }
 
+TEST(Announcements, that_are_parked_are_counted_until_they_are_taken_back)
+{
+  Counted counted;
+  const Token token = make_token(counted.announces[0]);
+  park(token);
+  announce(token, 1);
+  announce(token, 2);
+  EXPECT_EQ(counted.released(0), 0U);
+  EXPECT_EQ(take_back(token), 3U);
+  const Token next = make_token(counted.announces[0]);  // in the same place
+  announce(next, 1);
+  EXPECT_EQ(counted.released(0), 1U);
+  EXPECT_EQ(take_back(next), 0U);
+}
+
 template <typename ExecutorT>
 class OwnParts : public TypedFixture<ExecutorT>
 {
@@ -170,6 +185,39 @@ struct Held
     EXPECT_TRUE(wait_for([this] { return let.load(); }));
   }
 };
+
+TYPED_TEST(OwnParts, requests_that_come_between_two_executors_are_served_by_the_second)
+{
+  std::atomic<int> served{0};
+  const auto service = this->node_->template create_service<ListParameters>(
+    "service",
+    [&served](const ListParameters::Request::SharedPtr, const ListParameters::Response::SharedPtr) {
+      ++served;
+    });
+  const std::shared_ptr<rclcpp::Node> peer = this->make_node("peer");
+  const auto client = peer->create_client<ListParameters>("service");
+  ASSERT_TRUE(client->wait_for_service(seconds(30)));
+  const auto ask = [&client] {
+    client->async_send_request(
+      std::make_shared<ListParameters::Request>(),
+      [](rclcpp::Client<ListParameters>::SharedFuture) {});
+  };
+  for (int before = 0; before < 9; before += 3) {
+    {
+      TypeParam first(this->executor_options());
+      first.add_node(this->node_);
+      const Spinning spinning(first);
+      ask();
+      EXPECT_TRUE(wait_for([&] { return served == before + 1; }));
+    }
+    ask();
+    ask();
+    TypeParam second(this->executor_options());
+    second.add_node(this->node_);
+    const Spinning spinning(second);
+    EXPECT_TRUE(wait_for([&] { return served == before + 3; }));
+  }
+}
 
 TYPED_TEST(OwnParts, a_node_stays_while_a_parameter_service_runs_whoever_drops_it)
 {

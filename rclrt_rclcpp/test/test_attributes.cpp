@@ -145,7 +145,7 @@ TYPED_TEST(AttributesTest, attributes_of_the_file_are_in_force_before_the_first_
 TYPED_TEST(AttributesTest, real_time_attributes_of_the_file_are_in_force_before_the_first_callback)
 {
   if (realtime_is_refused()) {
-    GTEST_SKIP() << "real-time scheduling is refused";
+    GTEST_SKIP() << "real-time scheduling is refused: docs/how-to/real-time-permissions.md";
   }
   this->write_file(
     "{scheduling_policy: fifo, priority: 31}", "{scheduling_policy: rr, priority: 32}");

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "group_names.hpp"
 #include "rcl_interfaces/srv/list_parameters.hpp"
 #include "typed_fixture.hpp"
 
@@ -275,6 +276,18 @@ TYPED_TEST(Groups, that_are_destroyed_run_nothing_any_more)
   group.reset();
   this->executor_->spin_some();
   EXPECT_EQ(waitable->executed(), 0);
+}
+
+TEST(Kept, goes_in_reverse)
+{
+  std::vector<int> gone;
+  {
+    detail::Kept kept;
+    for (const int number : {1, 2, 3}) {
+      kept.emplace_back(&gone, [&gone, number](const void *) { gone.push_back(number); });
+    }
+  }
+  EXPECT_EQ(gone, (std::vector<int>{3, 2, 1}));
 }
 
 TYPED_TEST(Groups, may_be_made_and_destroyed_by_another_thread_while_it_spins)

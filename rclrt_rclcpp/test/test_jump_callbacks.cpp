@@ -8,10 +8,32 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <string>
 #include <thread>
 
 #include "fixture.hpp"
 #include "rcl/allocator.h"
+#include "rcl/error_handling.h"
+
+namespace
+{
+
+/// From before the constructors of this program on, in which the definitions of rcl are looked up.
+std::atomic<bool> hides_rcl{true};
+
+}  // namespace
+
+extern "C" {
+
+// The linker puts it in the place of dlsym() in this program.
+void * __real_dlsym(void * handle, const char * name);
+void * __wrap_dlsym(void * handle, const char * name)
+{
+  const bool is_hidden = hides_rcl && std::strstr(name, "_jump_callback") != nullptr;
+  return is_hidden ? nullptr : __real_dlsym(handle, name);
+}
+}
 
 namespace rclrt_rclcpp
 {
@@ -53,8 +75,26 @@ class JumpCallbacks : public WithContext
 {
 };
 
+// The first test of this program: what has been found stays found.
+TEST_F(JumpCallbacks, are_refused_where_rcl_does_not_come_after_this_library)
+{
+  const PreemptiveExecutor executor(executor_options());
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_clock_t clock;
+  ASSERT_EQ(rcl_ros_clock_init(&clock, &allocator), RCL_RET_OK);
+  EXPECT_EQ(rcl_clock_add_jump_callback(&clock, {}, &on_jump, nullptr), RCL_RET_ERROR);
+  EXPECT_NE(std::string(rcl_get_error_string().str).find("rcl_clock_add_jump"), std::string::npos);
+  rcl_reset_error();
+  EXPECT_EQ(rcl_clock_remove_jump_callback(&clock, &on_jump, nullptr), RCL_RET_ERROR);
+  EXPECT_NE(
+    std::string(rcl_get_error_string().str).find("rcl_clock_remove_jump"), std::string::npos);
+  rcl_reset_error();
+  ASSERT_EQ(rcl_clock_fini(&clock), RCL_RET_OK);
+}
+
 TEST_F(JumpCallbacks, are_changed_by_one_thread_at_a_time)
 {
+  hides_rcl = false;
   const PreemptiveExecutor executor(executor_options());
   Array array;
   rcl_allocator_t allocator = array.allocator();

@@ -148,7 +148,7 @@ def test_the_arguments_choose_executor_policy_and_attributes(
     installed: Path, node: Node, language: str, tmp_path: Path
 ) -> None:
     if realtime_is_refused():
-        pytest.skip("real-time scheduling is refused")
+        pytest.skip("real-time scheduling is refused: docs/how-to/real-time-permissions.md")
     attributes = tmp_path / "attributes.yaml"
     attributes.write_text(
         "/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
