@@ -172,10 +172,12 @@ public:
     std::sort(records.begin(), records.end(), [](const auto & a, const auto & b) {
       return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.sequence < b.sequence;
     });
+    ran.insert(ran.end(), records.begin(), records.end());
     return records;
   }
 
-  std::vector<rclrt_job_record> given_up;
+  std::vector<rclrt_job_record> ran;       // all that records() has handed out
+  std::vector<rclrt_job_record> given_up;  // of outcomes that are no run
 
   std::vector<std::string> jobs()
   {
