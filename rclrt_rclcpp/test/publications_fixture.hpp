@@ -194,8 +194,8 @@ protected:
       executor_->read_trace([&](const rclrt_job_record & record) { records_.push_back(record); });
       const auto names = executor_->callback_names();
       const auto first = std::find_if(records_.begin(), records_.end(), [&](const auto & record) {
-        return record.release_ns >= published_at &&
-               rclrt_job_ran(&record) && (record.outcome == RCLRT_JOB_DONE || counts_empty) &&
+        return record.release_ns >= published_at && rclrt_job_ran(&record) &&
+               (record.outcome == RCLRT_JOB_DONE || counts_empty) &&
                names.at(record.callback).rfind("/" + node + "/", 0) == 0;
       });
       found = first != records_.end() ? first->start_ns : 0;
