@@ -274,9 +274,15 @@ def test_what_programs_write_is_read(tmp_path: Path) -> None:
         timeout=60,
     )
     assert done.returncode == 0, done.stdout
-    assert (tmp_path / "example.trace").read_bytes() == example()
+    written = (tmp_path / "example.trace").read_bytes()
+    assert written[:16] == example()[:16]  # then boot, clock and process of this machine
+    assert written[44:] == example()[44:]
+    assert read_trace(tmp_path / "example.trace").header.executor == 1
+    for name, records in (("killed", 1), ("one", 0)):
+        assert len(read_trace(tmp_path / f"{name}.trace").records) == records
+    assert len(read_trace(tmp_path / "full.trace").records) > 512
     long = read_trace(tmp_path / "long.trace")
-    assert (long.names[5], len(long.names[9]), long.dropped) == ("/a/timer", 100_000, 0)
+    assert (long.names[5], len(long.names[9]), long.dropped) == ("/a/timer", 100_000, 1)
     assert long.records["sequence"].tolist() == list(range(3001))
 
 

@@ -238,9 +238,17 @@ TEST_F(TraceFiles, hold_what_was_flushed_if_the_program_is_killed)
   }
   EXPECT_EQ(records_in(path).size(), 1u);
   EXPECT_NE(content(path).find("/a/timer"), std::string::npos);
-  TraceFile empty;
-  ASSERT_TRUE(empty.open(path).ok());  // what was there is gone
-  ASSERT_TRUE(empty.close({}).ok());
+}
+
+TEST_F(TraceFiles, are_emptied_when_they_are_opened_again)
+{
+  const std::string path = path_of("emptied.trace");
+  TraceFile file;
+  ASSERT_TRUE(file.open(path).ok());
+  EXPECT_TRUE(file.append(record_of_the_specification()));
+  ASSERT_TRUE(file.close(source_of_the_specification()).ok());
+  ASSERT_TRUE(file.open(path).ok());
+  ASSERT_TRUE(file.close({}).ok());
   EXPECT_EQ(content(path).size(), sizeof(rclrt_trace_header));
 }
 
