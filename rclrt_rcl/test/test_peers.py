@@ -87,11 +87,13 @@ def publish_once_more(publisher: Publisher) -> None:
 
 def publish_surely(publisher: Publisher, message: Log) -> None:
     """Publish, again if the middleware was too busy to take it."""
-    for attempt in range(100):
+    until = time.monotonic() + PATIENCE_S
+    while True:
         try:
             publisher.publish(message)
-        except RCLError:
-            assert attempt < 99, "the middleware refuses the message"
+        except RCLError as error:
+            assert time.monotonic() < until, f"the middleware refuses the message: {error}"
+            time.sleep(0.01)
         else:
             return
 
