@@ -132,7 +132,8 @@ TYPED_TEST(CarriedDeadlines, are_those_of_the_messages_however_they_are_taken)
   std::array<std::atomic<int>, 3> right{};
   std::map<int32_t, int64_t> deadlines;  // of the messages, complete before the first one is sent
   for (int32_t number = 1; number <= 20; ++number) {
-    deadlines[number] = number % 3 == 0 ? kNone : 1'000'000'000'000'000 + number * 1'000'000'000;
+    deadlines[number] =
+      number % 3 == 0 ? kNone : 1'000'000'000'000'000 + int64_t{number} * 1'000'000'000;
   }
   const auto take = [&](std::size_t how, uint32_t number) {
     right[how] += deadline_here() == deadlines.at(static_cast<int32_t>(number)) ? 1 : 0;

@@ -159,11 +159,12 @@ TYPED_TEST(Executors, quality_of_service_events_arrive)
   options.event_callbacks.incompatible_qos_callback =
     [&](rclcpp::QOSRequestedIncompatibleQoSInfo &) { ++events; };
   this->executor_->add_node(this->node_);
+  // A handler of rclcpp's own uses it: it goes after the threads.
+  rclcpp::PublisherBase::SharedPtr publisher;
   const Spinning spinning(*this->executor_);
   const auto subscription = this->node_->template create_subscription<Time>(
     "topic", rclcpp::QoS(1).reliable(), [](const Time &) {}, options);
-  const auto publisher =
-    this->node_->template create_publisher<Time>("topic", rclcpp::QoS(1).best_effort());
+  publisher = this->node_->template create_publisher<Time>("topic", rclcpp::QoS(1).best_effort());
   EXPECT_TRUE(wait_for([&] { return events > 0; }));
 }
 
