@@ -18,7 +18,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.model import Callback, Executor, ExecutorKind, Overheads, Policy, System
+from rclrt_analysis.bounds.activation import LOWEST_DERIVED, urgencies
+from rclrt_analysis.model import (
+    Callback,
+    Executor,
+    ExecutorKind,
+    Kind,
+    Overheads,
+    Policy,
+    System,
+)
 from rclrt_analysis.trace import DONE, read_trace
 
 MS = 1_000_000
@@ -42,6 +51,9 @@ MODELS = {
 }
 EVENTS_THREAD = 50
 """Priority of an events executor's thread; those of its callbacks are ranks."""
+
+LOWEST_FIFO = 2
+"""Of what inherits and has not yet; 1 is the thread that takes what is left of a CPU."""
 
 Span = tuple[int, int]
 
@@ -72,6 +84,7 @@ def graph(system: System, rng: random.Random, publishes_at: float | None = None)
     for callback in system.callbacks:
         for topic in callback.triggers:
             readers.setdefault(topic, []).append(callback.name)
+    urgency = urgencies(system)
     lines = []
     for executor in system.executors:
         kind = MODELS[executor.kind]
@@ -80,20 +93,23 @@ def graph(system: System, rng: random.Random, publishes_at: float | None = None)
         lines.append(f"engine {kind} {policy} {cores}")
         for callback in system.members(executor.name):
             first = MS if together else rng.randint(1, callback.period or 1)
-            lines += _callback(callback, executor, first)
+            lines += _callback(callback, executor, first, urgency[callback.name])
             released = [name for topic in callback.publishes for name in readers.get(topic, ())]
             share = rng.random() if publishes_at is None else publishes_at
             lines += _steps(callback, released, share)
     return "\n".join(lines) + "\n"
 
 
-def _callback(callback: Callback, executor: Executor, first: int) -> list[str]:
+def _callback(callback: Callback, executor: Executor, first: int, urgency: int) -> list[str]:
+    """Return the lines of a callback: its own priority, or one to begin with and to inherit."""
     events = executor.kind is ExecutorKind.PRIORITY_EVENTS
-    rank = callback.priority or 0
-    fifo = EVENTS_THREAD if events else rank or 1
+    derived = executor.policy in (Policy.RM, Policy.DM)
+    inherits = callback.priority is None and callback.kind is not Kind.TIMER
+    rank = urgency if not inherits else LOWEST_DERIVED if derived else LOWEST_FIFO
+    fifo = EVENTS_THREAD if events else rank
     lines = [
         f"callback {callback.name} {callback.group or callback.name} {rank if events else 0} "
-        f"{fifo} {callback.deadline or 0} {int(callback.priority is None)}"
+        f"{fifo} {callback.deadline or 0} {int(inherits)}"
     ]
     if callback.period is not None:
         lines.append(f"timer {callback.period} {first}")

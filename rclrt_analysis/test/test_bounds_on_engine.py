@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from engine_runs import MS, OVERHEADS, RUN_MS, Seen, graph, judge, run_on_engine
+from rclrt_analysis.bounds import analyse as analyse_module
 from rclrt_analysis.bounds import graph as graph_bounds
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Policy, System
@@ -109,12 +110,25 @@ def two_cpus(rng: random.Random) -> System:
     return System("random", (Executor("e", POOL, cores=(0, 1)),), tuple(made), overheads=OVERHEADS)
 
 
+def inheriting(rng: random.Random) -> System:
+    """Return subscriptions that inherit from publishers of their executor, and timers by rate."""
+    kinds = [rng.choice([POOL, ISOLATED, EVENTS]) for _ in range(2)]
+    executors = [Executor(f"e{i}", kind, Policy.RM, cores=(i,)) for i, kind in enumerate(kinds)]
+    system = with_subscriptions(rng, executors, groups=False)
+    made = []
+    for callback in system.callbacks:
+        # What several release has inherited all of its urgency only in the end.
+        made.append(replace(callback, priority=None, triggers=callback.triggers[:1]))
+    return replace(system, callbacks=tuple(made))
+
+
 CASES: dict[str, Callable[[random.Random], System]] = {
     "pool": lambda rng: one_cpu(rng, POOL),
     "isolated": lambda rng: one_cpu(rng, ISOLATED),
     "events": lambda rng: one_cpu(rng, EVENTS),
     "events_by_deadline": by_deadline,
     "two_parts": two_parts,
+    "inheriting": inheriting,
     "two_cpus": two_cpus,
 }
 
@@ -181,6 +195,28 @@ def test_what_a_job_sets_off_preempts_it(
     # A model whose messages leave when a job has ended is caught.
     monkeypatch.setattr(graph_bounds, "_inside", lambda graph: np.zeros(len(graph.wcet), np.int64))
     assert analyse(system).met
+    assert len(too_late(system, seen)) == 1
+
+
+def test_urgency_is_not_inherited_from_another_executor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timer = Callback(
+        "t", Kind.TIMER, "e", MS, period=20 * MS, deadline=20 * MS, publishes=("x",)
+    )  # fmt: skip
+    reader = Callback("s", Kind.SUBSCRIPTION, "f", 2 * MS, triggers=("x",))
+    other = Callback("b", Kind.TIMER, "f", 30 * MS, period=100 * MS, deadline=100 * MS)
+    executors = tuple(
+        Executor(name, POOL, Policy.RM, cores=(core,)) for core, name in enumerate("ef")
+    )
+    system = System("two", executors, (timer, reader, other), overheads=OVERHEADS)
+    seen = run_on_engine(system, graph(system, random.Random(1)), tmp_path)
+    if len(seen.responses.get("s", ())) < 5:
+        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    assert not too_late(system, seen)
+    # A model that inherits all the same is caught.
+    inherited = {"t": 59, "s": 59, "b": 58}
+    monkeypatch.setattr(analyse_module, "urgencies", lambda system: inherited)
     assert len(too_late(system, seen)) == 1
 
 

@@ -13,7 +13,7 @@ from rclrt_analysis.bounds.graph import analyse_graph, begun_in_groups
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.rows import Known, make_rows, to_locals, with_jitter
 from rclrt_analysis.bounds.unit import Arrivals, Unit
-from rclrt_analysis.model import ExecutorKind
+from rclrt_analysis.model import ExecutorKind, Policy
 
 METHOD = Method(
     "preemptive FP, all jobs",
@@ -77,9 +77,9 @@ def analyse_reserved(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
 
 
 def check_threads(unit: Unit) -> None:
-    """Refuse policies that do not compare, and fewer threads than groups."""
+    """Refuse EDF beside priorities, which do not compare, and fewer threads than groups."""
     policies = {executor.policy for executor in unit.executors}
-    if len(policies) > 1:
+    if len(policies) > 1 and Policy.EDF in policies:
         names = ", ".join(sorted(policy.value for policy in policies))
         raise RefusedError(f"policies {names} on the same cores: their priorities do not compare")
     for executor in unit.executors:
