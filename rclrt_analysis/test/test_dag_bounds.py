@@ -34,6 +34,13 @@ def test_graham() -> None:
     assert graham(FORK, 3) == 6 + 2
 
 
+def test_messages_on_their_way_leave_cores_idle() -> None:
+    slow = Dag(FORK.wcet, FORK.before, transport=1)
+    assert (slow.length, slow.volume, slow.on_the_way) == (8, 11, 2)
+    assert graham(slow, 2) == 8 + 3
+    assert global_fp([DagTask(slow, 20, 20, 2), DagTask(one(4), 40, 40, 1)], 2)[0] == 11
+
+
 def test_federated_scheduling_asks_for_cores_of_its_own() -> None:
     assert federated_cores(FORK, 6) is None
     assert federated_cores(FORK, 7) == 5
@@ -45,6 +52,8 @@ def test_federated_scheduling_asks_for_cores_of_its_own() -> None:
 def simulated(dag: Dag, cores: int, rng: random.Random) -> int:
     """Return how long a work-conserving scheduler takes; nodes release others before they end."""
     done: set[int] = set()
+    sent: dict[int, int] = {}
+    late = rng.choice((0, dag.transport))
     left = list(dag.wcet)
     published = [rng.choice((0, rng.randrange(wcet))) for wcet in dag.wcet]  # with that left
     now = 0
@@ -52,10 +61,12 @@ def simulated(dag: Dag, cores: int, rng: random.Random) -> int:
         ready = [
             i
             for i, before in enumerate(dag.before)
-            if i not in done and all(left[b] <= published[b] for b in before)
+            if i not in done and all(now >= sent.get(b, now + 1) + late for b in before)
         ]
         for node in rng.sample(ready, min(cores, len(ready))):
             left[node] -= 1
+            if left[node] <= published[node]:
+                sent.setdefault(node, now + 1)
             if left[node] == 0:
                 done.add(node)
         now += 1
@@ -68,7 +79,7 @@ def test_no_work_conserving_schedule_takes_longer_than_its_bounds() -> None:
     for _ in range(300):
         n = rng.randint(1, 9)
         before = tuple(tuple(j for j in range(i) if rng.random() < 0.3) for i in range(n))
-        dag = Dag(tuple(rng.randint(1, 6) for _ in range(n)), before)
+        dag = Dag(tuple(rng.randint(1, 6) for _ in range(n)), before, rng.choice((0, 0, 1, 4)))
         cores = rng.randint(1, 4)
         worst = max(simulated(dag, cores, rng) for _ in range(5))
         assert worst <= graham(dag, cores)

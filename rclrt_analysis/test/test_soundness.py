@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from random_systems import migrating, timers_only, with_a_link, with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.model import ExecutorKind, Kind, Policy, Release, System
+from rclrt_analysis.model import ExecutorKind, Kind, Overheads, Policy, Release, System
 from rclrt_analysis.simulation import chain_ages, chain_latencies, simulate
 
 EFFORT = float(os.environ.get("RCLRT_SOUNDNESS", "1"))
@@ -59,6 +59,19 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
         "exact",
         lambda rng: with_subscriptions(
             rng, (rng.choice([ISOLATED, ExecutorKind.PREEMPTIVE]),), policy=rng.choice(FIXED)
+        ),
+    ),
+    "preemptive_fp_jitter": (
+        "exact",
+        lambda rng: with_subscriptions(
+            rng, (rng.choice([ISOLATED, ExecutorKind.PREEMPTIVE]),), rng.choice([1, 3, 9])
+        ),
+    ),
+    "global_fp_late_messages": (
+        "exact",
+        lambda rng: replace(
+            migrating(rng, Policy.FIXED_PRIORITY, dags=True),
+            overheads=Overheads(transport=rng.choice([1, 3, 9])),
         ),
     ),
     "wait_set_graph": (

@@ -120,6 +120,18 @@ def test_a_subscriber_more_urgent_than_its_publisher_runs_before_the_publisher_h
     assert {name: response // MS for name, (response, _) in worst.items()}["t"] == 35
 
 
+def test_messages_that_take_time_leave_threads_their_bounds() -> None:
+    late = "overheads: {transport_ms: 1}\n"
+    for cores, ends in (("[0]", {"a": 4, "b": 4}), ("[0, 1]", {"a": 5, "b": 5})):
+        result = analysed(
+            f"{{name: e, kind: isolated, cores: {cores}}}",
+            timer("a", 20, 3, 5),
+            subscription("b", 1, "a"),
+            rest=late,
+        )
+        assert bounds(result) == ends
+
+
 def test_a_callback_that_waits_for_all_inputs_adds_the_gap_of_the_others() -> None:
     chain = "chains: [{name: c, callbacks: [a, f], measure: latency, deadline_ms: 47}]\n"
     result = analysed(

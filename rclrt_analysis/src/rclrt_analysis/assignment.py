@@ -2,32 +2,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """Priorities for a system: by rate, by deadline, by Audsley's search, or by chain.
 
-Each returns priorities by name, larger is more urgent. Callbacks without one inherit from what
-releases them. `with_priorities` puts them into a system, where the analysis says whether they do.
+Each returns priorities by name, larger is more urgent, of those that SCHED_FIFO has. Callbacks
+without one inherit from what releases them. `with_priorities` puts them into a system, where the
+analysis says whether they do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from rclrt_analysis.bounds import nonpreemptive_fp, preemptive_fp
+from rclrt_analysis.bounds.activation import ranked
 from rclrt_analysis.bounds.releaser import as_interference
 from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
 from rclrt_analysis.model import Callback, Chain, ExecutorKind, Policy, System
 from rclrt_analysis.model.links import FIRST_CORE
 
+HIGHEST = 99
+"""Of SCHED_FIFO; the lowest is 1."""
+
 
 def with_priorities(system: System, priorities: Mapping[str, int]) -> System:
     """Return the system under fixed priorities: those given, the others inherit.
 
+    An engine inherits from its own callbacks alone. So what others release is given the priority of
+    the most urgent of them.
+
     Raises
     ------
     ValueError
-        It has a serial link, whose messages have got the priorities that the model says.
+        A priority does not exist, or it has a serial link, whose messages have got the priorities
+        that the model says.
     """
+    for name, priority in priorities.items():
+        if not 1 <= priority <= HIGHEST:
+            raise ValueError(f"'{name}' has priority {priority}: there are 1 to {HIGHEST}")
+    priorities = {**_from_outside(system, priorities), **priorities}
     if any(max(executor.cores) > FIRST_CORE for executor in system.executors):
         raise ValueError("a system with a link has the priorities of its model: change them there")
     callbacks = tuple(
@@ -43,16 +56,42 @@ def _roots(system: System) -> list[Callback]:
     return [callback for callback in system.callbacks if callback.period is not None]
 
 
-def _ranks(ordered: Sequence[Callback]) -> dict[str, int]:
-    return {callback.name: len(ordered) - i for i, callback in enumerate(ordered)}
+def _from_outside(system: System, priorities: Mapping[str, int]) -> dict[str, int]:
+    """Return the priorities of what other executors release, and of what nothing here ranks."""
+    found: dict[str, int] = {}
+    known = dict(priorities)
+    for name in system.topological:
+        if name in known:
+            continue
+        callback = system.callback_of[name]
+        parents = [system.callback_of[parent] for parent in system.triggered_by(callback)]
+        known[name] = max((known[parent.name] for parent in parents), default=1)
+        if not parents or any(parent.executor != callback.executor for parent in parents):
+            found[name] = known[name]
+    return found
+
+
+def _by(key: Callable[[Callback], int], callbacks: Sequence[Callback]) -> dict[str, int]:
+    """Return the least key first; equal ones share a priority if there are too few."""
+    if len(callbacks) > HIGHEST:
+        return ranked({callback.name: key(callback) for callback in callbacks}, 1, HIGHEST)
+    return _in_order([callback.name for callback in sorted(callbacks, key=key)])
+
+
+def _in_order(names: Sequence[str]) -> dict[str, int]:
+    """Return the first the most urgent; if there are too many, the last share the lowest."""
+    top = min(len(names), HIGHEST)
+    return {name: max(1, top - i) for i, name in enumerate(names)}
 
 
 def rate_monotonic(system: System) -> dict[str, int]:
     """Return more urgent for a shorter period; equal ones in the order of the model.
 
+    With more callbacks than priorities, equal ones share one and the last share the lowest.
+
     Optimal for preemptive tasks with deadlines at their periods [Liu73], not without preemption.
     """
-    return _ranks(sorted(_roots(system), key=lambda callback: callback.period or 0))
+    return _by(lambda callback: callback.period or 0, _roots(system))
 
 
 def deadline_monotonic(system: System) -> dict[str, int]:
@@ -60,16 +99,17 @@ def deadline_monotonic(system: System) -> dict[str, int]:
 
     Optimal for preemptive tasks with deadlines up to their periods [Leung82].
     """
-    return _ranks(sorted(_roots(system), key=lambda callback: callback.deadline or 2**62))
+    return _by(lambda callback: callback.deadline or 2**62, _roots(system))
 
 
 def audsley(tasks: TaskSet, preemptive: bool, release: int = 0) -> list[int] | None:
     """Return priorities with which every deadline is met, or None if there are none [Audsley91].
 
-    The lowest priority goes to any task that meets its deadline with it, and so on upwards. Finds
-    priorities whenever there are some for which the bound proves the deadlines, since that depends
-    only on which tasks are more urgent, not on their order. The order of `tasks` decides between
-    several that would do: the last comes first.
+    All tasks that meet their deadlines below all others get the lowest priority, and so on upwards.
+    Finds priorities whenever there are some for which the bound proves the deadlines, since that
+    depends only on which tasks are more urgent, not on their order. Equal priorities count as
+    higher, so a task that is tried beside its equals has been tried below them: in this way a set
+    needs the fewest priorities.
 
     Parameters
     ----------
@@ -83,23 +123,27 @@ def audsley(tasks: TaskSet, preemptive: bool, release: int = 0) -> list[int] | N
     Returns
     -------
     list of int or None
-        n for the most urgent to 1. Costs O(n^2) tests of a single task each within a set.
+        n for the most urgent to 1; among those that would do on one level the earlier deadline is
+        more urgent. With more tasks than SCHED_FIFO has priorities each level is one, and None if
+        these are too few. Costs one test of the set for each level.
     """
     n = len(tasks)
     exact = preemptive_fp.exact if preemptive else nonpreemptive_fp.exact
     releases = as_interference(tasks.period, tasks.jitter, release, n) if release else None
-    priorities = np.full(n, n + 1, dtype=np.int64)
-    left = list(range(n))
+    levels = np.full(n, n + 1, dtype=np.int64)
     for level in range(1, n + 1):
-        for task in reversed(left):
-            priorities[task] = level
-            tried = make_taskset(tasks.wcet, tasks.period, tasks.deadline, priorities, tasks.jitter)
-            if exact(tried, releases=releases).from_grid[task] <= tasks.deadline[task]:
-                left.remove(task)
-                break
-            priorities[task] = n + 1
-        else:
+        left = levels > n
+        if not left.any():
+            break
+        tried = make_taskset(tasks.wcet, tasks.period, tasks.deadline, levels, tasks.jitter)
+        meets = exact(tried, releases=releases).from_grid <= tasks.deadline
+        if not (meets & left).any():
             return None
+        levels[meets & left] = level
+    if n > HIGHEST:
+        return [int(level) for level in levels] if levels.max() <= HIGHEST else None
+    priorities = np.empty(n, dtype=np.int64)
+    priorities[np.lexsort((-tasks.deadline, levels))] = np.arange(1, n + 1)
     return [int(priority) for priority in priorities]
 
 
@@ -156,4 +200,4 @@ def by_chain(system: System, order: Sequence[Chain] | None = None) -> dict[str, 
         due[name] = callback.deadline or min(parents, default=2**62)
     rest = sorted((name for name in due if name not in ranked), key=lambda name: due[name])
     names = [*ranked, *rest]
-    return {name: len(names) - i for i, name in enumerate(names)}
+    return _in_order(names)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far a system is from missing a deadline: by how much its times may change.
 
-Each answer is searched by bisection with the analysis itself, so it is as tight as that. A bound
-can grow where an execution time shrinks (an anomaly of non-preemptive work); what is returned was
-itself analysed and meets every deadline.
+Each answer is searched with the analysis itself, so it is as tight as that. A bound can grow where
+an execution time shrinks (an anomaly of non-preemptive work); what is returned was itself analysed
+and meets every deadline.
 """
 
 from __future__ import annotations
@@ -12,12 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
+
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.budget import limited
+from rclrt_analysis.bounds.result import CallbackBound, ChainBound, Result
 from rclrt_analysis.model import Callback, Kind, System
 
 STEPS = 20
-"""Bisections per answer; each is an analysis."""
+"""An answer is exact to the range of its search over two to the power of this."""
+
+LINES = 3
+"""How often a straight line may mislead a search before it goes on by bisection."""
 
 MAX_FACTOR = 64
 
@@ -50,35 +57,140 @@ class Margins:
 def sensitivity(system: System, method: str = "exact") -> Margins:
     """Return the margins of a system.
 
-    Costs about `STEPS` x (1 + callbacks + timers) analyses, but stops at the budget of `MOST` large
-    ones.
+    Costs some analyses for each callback and timer, so it grows with the square of the system: each
+    answer is its own, and every callback has a say in it. Stops at the budget of `MOST` large ones.
     """
     with limited(MOST) as budget:
 
-        def met(changed: System) -> bool:
-            return budget.left > 0 and analyse(changed, method).met
+        def late(changed: System) -> Lateness:
+            if budget.left <= 0:
+                return _UNKNOWN
+            return _lateness(changed, analyse(changed, method))
 
-        is_met = met(system)
-        return Margins(
-            _all_wcet(system, met),
-            {c.name: _wcet(system, c, met) if is_met else None for c in system.callbacks},
-            {
-                c.name: _period(system, c, met) if is_met else None
-                for c in system.callbacks
-                if c.kind is Kind.TIMER
-            },
-            complete=budget.left > 0,
-        )
+        now = late(system)
+        wcet: dict[str, int | None] = {}
+        period: dict[str, int | None] = {}
+        # What one may change by is often about what the one before it may.
+        more = less = float(max((c.period or 0 for c in system.callbacks), default=0))
+        for i, callback in enumerate(system.callbacks):
+            wcet[callback.name] = longest = _wcet(system, i, late, now, more) if now.met else None
+            more = max(1, (longest or 0) - callback.wcet)
+            if callback.kind is Kind.TIMER:
+                shortest = _period(system, i, late, now, less) if now.met else None
+                period[callback.name] = shortest
+                less = max(1, (callback.period or 0) - (shortest or 0))
+        return Margins(_all_wcet(system, late), wcet, period, complete=budget.left > 0)
 
 
-def _largest(low: int, high: int, met: Callable[[int], bool]) -> int:
-    """Return a value in [low, high] that meets, close to the largest; `low` is known to meet."""
-    for _ in range(STEPS):
-        if high - low <= 1:
+@dataclass(frozen=True)
+class Lateness:
+    """Whether all deadlines are met, and by how much not.
+
+    Attributes
+    ----------
+    of
+        By how much each bound exceeds its deadline, ns: of all callbacks, then of all chains. Then
+        by how much work exceeds what the cores of each executor can do, as a share: where that is
+        so there is no bound to say how far off it is.
+    """
+
+    met: bool
+    of: npt.NDArray[np.float64]
+
+
+_UNKNOWN = Lateness(False, np.array([np.inf]))
+Late = Callable[[System], Lateness]
+
+
+def _lateness(system: System, result: Result) -> Lateness:
+    items: tuple[CallbackBound | ChainBound, ...] = (*result.callbacks, *result.chains)
+    late = [
+        np.inf if i.bound is None else 0 if i.deadline is None else i.bound - i.deadline
+        for i in items
+    ]
+    return Lateness(max(late, default=0) <= 0, np.array(late + _overload(system)))
+
+
+def _overload(system: System) -> list[float]:
+    rate: dict[str, float] = {}
+    load = {executor.cores: -float(len(executor.cores)) for executor in system.executors}
+    for name in system.topological:
+        callback = system.callback_of[name]
+        inputs = [
+            sum(rate[publisher] for publisher in system.publishers[topic])
+            for topic in callback.triggers
+        ]
+        rate[name] = min(inputs) if callback.wants_all else sum(inputs)
+        rate[name] += 1 / callback.period if callback.period else 0
+        load[system.executor_of[callback.executor].cores] += rate[name] * callback.wcet
+    return list(load.values())
+
+
+def _largest(
+    low: int,
+    high: int,
+    late: Callable[[int], Lateness],
+    at_low: Lateness,
+    first: float,
+    guess: float = 0,
+) -> int:
+    """Return a value in [low, high] that meets, close to the largest.
+
+    Lateness grows piece by piece along straight lines. So a step goes to where the line between two
+    values meets a deadline. Where that does not halve what is left, because lateness leaps, steps
+    go to the guess, and then to the middle.
+
+    Parameters
+    ----------
+    at_low
+        The lateness there, where all is met.
+    first
+        How far from there the first step goes.
+    guess
+        How far it may be to the answer.
+    """
+    guesses = [low + int(guess) + max(1, (high - low) >> STEPS), low + int(guess)]
+    exact = max(1, (high - low) >> STEPS)
+    step, top = max(exact, int(min(first, high - low))), high
+    at_top = _UNKNOWN
+    while True:
+        value = min(high, low + step)
+        at_top = late(value)
+        if not at_top.met:
+            top = value
             break
-        middle = (low + high) // 2
-        low, high = (middle, high) if met(middle) else (low, middle)
+        low, at_low, step = value, at_top, 2 * step
+        if value == high:
+            return high
+    tries = LINES
+    while top - low > exact:
+        left = top - low
+        if tries:
+            # Just below, so that the step after it settles the matter.
+            value = _crossing(low, top, at_low.of, at_top.of) - exact // 2
+        else:
+            value = guesses.pop() if guesses else low
+            value = value if low < value < top else low + left // 2
+        value = min(max(value, low + exact), top - 1)
+        at_value = late(value)
+        if at_value.met:
+            low, at_low = value, at_value
+        else:
+            top, at_top = value, at_value
+        if 2 * (top - low) > left + 1:
+            tries = max(0, tries - 1)
     return low
+
+
+def _crossing(
+    low: int, top: int, at_low: npt.NDArray[np.float64], at_top: npt.NDArray[np.float64]
+) -> int:
+    """Return where the first of the lines between two values meets its deadline."""
+    if len(at_low) != len(at_top):
+        return (low + top) // 2
+    over = (at_top > 0) & np.isfinite(at_top) & (at_low < at_top)
+    share = -at_low[over] / (at_top[over] - at_low[over])
+    return low + int((top - low) * float(share.min(initial=1)) if over.any() else (top - low) // 2)
 
 
 def _with(system: System, name: str, change: Callable[[Callback], Callback]) -> System:
@@ -91,38 +203,45 @@ def _scaled(callback: Callback, parts: int) -> Callback:
     return replace(callback, wcet=wcet, bcet=min(callback.bcet, wcet))
 
 
-def _all_wcet(system: System, met: Callable[[System], bool]) -> float | None:
-    def at(parts: int) -> bool:
+def _all_wcet(system: System, late: Late) -> float | None:
+    def at(parts: int) -> Lateness:
         scaled = tuple(_scaled(callback, parts) for callback in system.callbacks)
-        return met(replace(system, callbacks=scaled))
+        return late(replace(system, callbacks=scaled))
 
-    if not at(0):
+    at_none = at(0)
+    if not at_none.met:
         return None
-    parts = _largest(0, MAX_FACTOR * 1_000_000, at)
-    return parts / 1_000_000
+    return _largest(0, MAX_FACTOR * 1_000_000, at, at_none, 2_000_000) / 1_000_000
 
 
-def _wcet(system: System, callback: Callback, met: Callable[[System], bool]) -> int:
+def _wcet(system: System, number: int, late: Late, now: Lateness, guess: float) -> int:
+    callback = system.callbacks[number]
     limit = max(other.period or 0 for other in system.callbacks) + callback.wcet + 1
 
-    def at(wcet: int) -> bool:
-        return met(_with(system, callback.name, lambda c: replace(c, wcet=wcet)))
+    def at(wcet: int) -> Lateness:
+        return late(_with(system, callback.name, lambda c: replace(c, wcet=wcet)))
 
-    return _largest(callback.wcet, limit, at)
+    return _largest(callback.wcet, limit, at, now, _slack(now, number, callback), guess)
 
 
-def _period(system: System, callback: Callback, met: Callable[[System], bool]) -> int:
+def _period(system: System, number: int, late: Late, now: Lateness, guess: float) -> int:
+    callback = system.callbacks[number]
     period = callback.period or 0
 
-    def at(shorter: int) -> bool:
+    def at(shorter: int) -> Lateness:
         value = period - shorter
         if value < max(1, callback.wcet):
-            return False
+            return _UNKNOWN
 
         def change(c: Callback) -> Callback:
             deadline = min(c.deadline or value, value)
             return replace(c, period=value, deadline=deadline)
 
-        return met(_with(system, callback.name, change))
+        return late(_with(system, callback.name, change))
 
-    return period - _largest(0, period, at)
+    return period - _largest(0, period, at, now, _slack(now, number, callback), guess)
+
+
+def _slack(now: Lateness, number: int, callback: Callback) -> float:
+    """Return a first step: more is seldom possible."""
+    return np.inf if callback.deadline is None else -float(now.of[number])

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rclrt_analysis.model import Policy, System
+from rclrt_analysis.model import ExecutorKind, Kind, Policy, System
 
 
 @dataclass(frozen=True)
@@ -81,30 +81,87 @@ def joined(inputs: list[Activation]) -> Activation:
     )
 
 
-def urgencies(system: System) -> dict[str, int]:
-    """Return the priority of every callback, larger is more urgent.
+LOWEST_DERIVED, HIGHEST_DERIVED = 10, 59
+"""The priorities that the engine gives under rm and dm (rclrt_config/configuration.hpp)."""
 
-    As said; derived from the period (rm) or deadline (dm); else the highest of what releases it
-    [Teper25 §VIII-C]. Numbers of different policies do not compare.
+
+ENGINES = (ExecutorKind.PRIORITY_EVENTS, ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+
+
+def ranked(keys: Mapping[str, int], lowest: int, highest: int) -> dict[str, int]:
+    """Return priorities: the least key gets `highest`, each greater one the next lower.
+
+    Equal keys share one. When there are more keys than priorities, the last share `lowest`. As
+    `rclrt_core::assign_priorities()`.
     """
-    fixed: dict[str, int] = {}
-    rate: dict[str, int] = {}
-    deadline: dict[str, int] = {}
+    rank = {key: i for i, key in enumerate(sorted(set(keys.values())))}
+    return {name: max(lowest, highest - rank[key]) for name, key in keys.items()}
+
+
+def _derived(system: System) -> dict[str, int]:
+    """Return the priorities of the timers under rm and dm: each engine ranks its own."""
+    result: dict[str, int] = {}
+    for executor in system.executors:
+        if executor.policy in (Policy.RM, Policy.DM):
+            by_rate = executor.policy is Policy.RM
+            keys = {
+                c.name: (c.period if by_rate else c.deadline or c.period) or 0
+                for c in system.members(executor.name)
+                if c.kind is Kind.TIMER
+            }
+            result.update(ranked(keys, LOWEST_DERIVED, HIGHEST_DERIVED))
+    return result
+
+
+def heirs(system: System) -> dict[str, list[str]]:
+    """Return who inherits urgency, and from whom: the publishers on the same executor.
+
+    That is what an engine does for callbacks without a priority: all of fixed_priority, and all but
+    timers under rm and dm. It knows nothing of who publishes under another one.
+    """
+    found = {}
+    for callback in system.callbacks:
+        executor = system.executor_of[callback.executor]
+        policy = executor.policy
+        if executor.kind not in ENGINES:
+            continue
+        derives = policy in (Policy.RM, Policy.DM) and callback.kind is not Kind.TIMER
+        if derives or (policy is Policy.FIXED_PRIORITY and callback.priority is None):
+            found[callback.name] = [
+                name
+                for name in system.triggered_by(callback)
+                if system.callback_of[name].executor == callback.executor
+            ]
+    return found
+
+
+def urgencies(system: System) -> dict[str, int]:
+    """Return the priority of every callback, larger is more urgent, as its engine has it.
+
+    As said; derived from the period (rm) or deadline (dm) of timers; else the highest of what
+    releases it on the same executor [Teper25 §VIII-C], under rm and dm from the lowest on.
+    """
+    derived, inherits = _derived(system), heirs(system)
     result: dict[str, int] = {}
     for name in system.topological:
         callback = system.callback_of[name]
-        parents = system.triggered_by(callback)
-        for table, own in (
-            (fixed, callback.priority),
-            (rate, None if callback.period is None else -callback.period),
-            (deadline, None if callback.deadline is None else -callback.deadline),
-        ):
-            value = own
-            if value is None:
-                value = max((table[p] for p in parents if p in table), default=None)
-            if value is not None:
-                table[name] = value
         policy = system.executor_of[callback.executor].policy
-        table = {Policy.RM: rate, Policy.DM: deadline}.get(policy, fixed)
-        result[name] = table.get(name, 0)
+        own = callback.priority or 0
+        if policy in (Policy.RM, Policy.DM):
+            own = derived.get(name, LOWEST_DERIVED)
+        result[name] = max([own, *(result[p] for p in inherits.get(name, ()))])
     return result
+
+
+def inherit_late(system: System, urgency: Mapping[str, int]) -> bool:
+    """Return whether a callback may run before it has inherited all of its urgency.
+
+    It has it once the most urgent of its publishers has published. Where one alone releases it,
+    that is before its first job.
+    """
+    for name, publishers in heirs(system).items():
+        callback = system.callback_of[name]
+        others = callback.period is not None or len(publishers) < len(system.triggered_by(callback))
+        if publishers and (others or len({urgency[p] for p in publishers}) > 1):
+            return True
+    return False

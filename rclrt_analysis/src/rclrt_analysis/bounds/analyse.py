@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from rclrt_analysis.bounds.activation import Activation, Stream, merged, urgencies
+from rclrt_analysis.bounds.activation import Activation, Stream, inherit_late, merged, urgencies
 from rclrt_analysis.bounds.budget import BudgetError, limited
 from rclrt_analysis.bounds.end_to_end import chain_bound
 from rclrt_analysis.bounds.events import analyse_events
@@ -166,6 +166,8 @@ def _result(
     assumptions = [a for method in methods.values() for a in method.assumptions]
     if any(max(executor.cores) > FIRST_CORE for executor in system.executors):
         assumptions.append(Assumption.LINK)
+    if inherit_late(system, urgency):
+        assumptions.append(Assumption.INHERITED)
     if system.chains:
         assumptions += [
             Assumption.IMPLICIT_COMMUNICATION,

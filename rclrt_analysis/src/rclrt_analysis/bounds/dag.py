@@ -4,6 +4,11 @@
 
 A DAG here is what a timer sets off: its callbacks, each after those that release it. Times are
 whole; the volume is the sum of all execution times, the length that of the longest path.
+
+Messages may take time. A path of execution times c and messages d on their way ends within
+c + d + (vol - c + W) / m, W the work of others, since while a message is on its way no core need be
+busy. The most that is over all paths is at most len + (vol + d - len + W) / m, len with the
+messages and d those of the path with the most.
 """
 
 from __future__ import annotations
@@ -28,10 +33,13 @@ class Dag:
         Of each node, ns.
     before
         Of each node: those that must have ended.
+    transport
+        How long after that a node may begin, at most, ns.
     """
 
     wcet: tuple[int, ...]
     before: tuple[tuple[int, ...], ...]
+    transport: int = 0
 
     @cached_property
     def volume(self) -> int:
@@ -39,14 +47,17 @@ class Dag:
         return sum(self.wcet)
 
     def longest_path(self, wcet: Sequence[int] | None = None) -> list[int]:
-        """Return the nodes of a longest path, with these execution times if given."""
+        """Return the nodes of a longest path, with these execution times if given.
+
+        On a path the transport before each node but the first counts.
+        """
         cost = self.wcet if wcet is None else wcet
         total: list[int] = []
         came_from: list[int] = []
         for node, earlier in enumerate(self.before):
             best = max(earlier, key=lambda p: total[p], default=-1)
             came_from.append(best)
-            total.append(cost[node] + (total[best] if best >= 0 else 0))
+            total.append(cost[node] + (total[best] + self.transport if best >= 0 else 0))
         node = max(range(len(total)), key=lambda i: total[i], default=-1)
         path = []
         while node >= 0:
@@ -56,13 +67,22 @@ class Dag:
 
     @cached_property
     def length(self) -> int:
-        """Length of the longest path, ns."""
-        return sum(self.wcet[node] for node in self.longest_path())
+        """Length of the longest path, with its messages, ns."""
+        path = self.longest_path()
+        return sum(self.wcet[node] for node in path) + self.transport * max(0, len(path) - 1)
+
+    @cached_property
+    def on_the_way(self) -> int:
+        """How long messages are on their way on one path, at most, ns."""
+        hops: list[int] = []
+        for earlier in self.before:
+            hops.append(max((hops[p] + 1 for p in earlier), default=0))
+        return self.transport * max(hops, default=0)
 
 
 def graham(dag: Dag, cores: int) -> int:
     """Return len + (vol - len) / m, rounded up: alone on m cores, work-conserving [Graham69]."""
-    return dag.length - (-(dag.volume - dag.length) // cores)
+    return dag.length - (-(dag.volume + dag.on_the_way - dag.length) // cores)
 
 
 def federated_cores(dag: Dag, deadline: int) -> int | None:
@@ -71,11 +91,12 @@ def federated_cores(dag: Dag, deadline: int) -> int | None:
     ceil((vol - len) / (D - len)).
     """
     length = dag.length
-    if dag.volume == length:
+    volume = dag.volume + dag.on_the_way
+    if volume == length:
         return 1 if length <= deadline else None
     if deadline <= length:
         return None
-    return max(1, -(-(dag.volume - length) // (deadline - length)))
+    return max(1, -(-(volume - length) // (deadline - length)))
 
 
 @dataclass(frozen=True)
@@ -167,7 +188,7 @@ def _response(task: DagTask, others: _Others, cores: int, sequential: bool) -> i
     Between two windows at which some task's work changes its growth, the sum is a straight line: it
     meets r there or not at all. So a step goes to where it meets, or to the next of these windows.
     """
-    length, volume = task.dag.length, task.dag.volume
+    length, volume = task.dag.length, task.dag.volume + task.dag.on_the_way
     # r suffices if the others' work is at most cores * (r - length) + spare.
     spare = cores - 1 if sequential else length - volume
     response = length

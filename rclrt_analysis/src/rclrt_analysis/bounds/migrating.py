@@ -76,8 +76,6 @@ def _local(unit: Unit, callback: Callback, timer: Callback, bound: int | None) -
 def _check(unit: Unit) -> None:
     if unit.system.overheads.release and unit.timers:
         raise RefusedError("what releases cost here is not bounded; leave release_ms out")
-    if unit.system.overheads.transport and any(c.triggers for c in unit.callbacks):
-        raise RefusedError("threads that migrate need messages handed over at once")
     groups = [(c.executor, c.group) for c in unit.callbacks if c.group]
     if len(groups) != len(set(groups)):
         raise RefusedError("callbacks of one group exclude each other, which has no bound here")
@@ -138,4 +136,5 @@ def _dags(unit: Unit) -> list[list[Callback]]:
 def _dag(unit: Unit, members: list[Callback]) -> dag.Dag:
     number = {callback.name: i for i, callback in enumerate(members)}
     before = [tuple(number[p] for p in unit.system.triggered_by(callback)) for callback in members]
-    return dag.Dag(tuple(c.wcet + unit.extra for c in members), tuple(before))
+    costs = tuple(c.wcet + unit.extra for c in members)
+    return dag.Dag(costs, tuple(before), unit.system.overheads.transport)

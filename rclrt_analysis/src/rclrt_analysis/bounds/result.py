@@ -27,6 +27,10 @@ class Assumption(str, Enum):
     NO_LOSS = "queues hold as many messages as 'depth_needed' says"
     NO_SKIP = "no timestamp of a timer is skipped: C + overhead < T, checked"
     PRIORITY_INHERITANCE = "the runner of a group inherits the urgency of who waits for it"
+    INHERITED = (
+        "what inherits urgency from one of several publishers has it once that one has published; "
+        "messages are handed over in the thread that publishes"
+    )
     ENOUGH_THREADS = "the executor has a thread for every group"
     RESERVED = (
         "every reservation is kept: the kernel's admission control is on, GRUB is off, and budgets "

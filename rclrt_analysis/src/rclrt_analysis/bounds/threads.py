@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from rclrt_analysis.bounds import nonpreemptive_fp
+from rclrt_analysis.bounds import nonpreemptive_fp, preemptive_fp
 from rclrt_analysis.bounds.graph import analyse_graph, begun_in_groups
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.rows import Known, make_rows, to_locals, with_jitter
 from rclrt_analysis.bounds.unit import Arrivals, Unit
-from rclrt_analysis.model import ExecutorKind
+from rclrt_analysis.model import Callback, ExecutorKind, Policy
 
 METHOD = Method(
     "preemptive FP, all jobs",
@@ -37,16 +37,42 @@ def analyse_core(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Meth
     Raises
     ------
     RefusedError
-        See `check_threads`; or messages that take time.
+        See `check_threads`.
     """
     check_threads(unit)
     inside = any(unit.inside(topic) for c in unit.callbacks for topic in c.triggers)
     if unit.system.overheads.transport and inside:
-        raise RefusedError(
-            "messages between callbacks of one core must be handed over at once. Leave "
-            "transport_ms out, and add what sending takes to the execution times"
-        )
+        return _late_messages(unit, arrivals)
     return analyse_graph(unit, arrivals, True, begun_in_groups), METHOD
+
+
+def _late_messages(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
+    """Return bounds when messages take time: less urgent work runs while they are on their way."""
+
+    def bounds(known: Known) -> dict[str, Local]:
+        rows = make_rows(unit, known)
+        held = {urgency: _held(unit, urgency) for urgency in set(rows.tasks.priority.tolist())}
+        blocking = np.array([held[u] for u in rows.tasks.priority.tolist()], dtype=np.int64)
+        releases = unit.releases(len(rows.tasks))
+        responses = preemptive_fp.exact(rows.tasks, blocking, releases)
+        return to_locals(unit, rows, responses, known)
+
+    method = replace(METHOD, name="preemptive FP with jitter, all jobs")
+    return with_jitter(unit, arrivals, bounds), method
+
+
+def _held(unit: Unit, urgency: int) -> int:
+    """Return what less urgent jobs may hold groups for, ns [Sha90]: one job of each group."""
+    members: dict[tuple[str, str], list[Callback]] = {}
+    for callback in unit.callbacks:
+        if callback.group:
+            members.setdefault((callback.executor, callback.group), []).append(callback)
+    total = 0
+    for group in members.values():
+        if max(unit.urgency[c.name] for c in group) >= urgency:
+            lower = (c.wcet + unit.extra for c in group if unit.urgency[c.name] < urgency)
+            total += max(lower, default=0)
+    return total
 
 
 RESERVED = Method(
@@ -77,9 +103,9 @@ def analyse_reserved(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
 
 
 def check_threads(unit: Unit) -> None:
-    """Refuse policies that do not compare, and fewer threads than groups."""
+    """Refuse EDF beside priorities, which do not compare, and fewer threads than groups."""
     policies = {executor.policy for executor in unit.executors}
-    if len(policies) > 1:
+    if len(policies) > 1 and Policy.EDF in policies:
         names = ", ".join(sorted(policy.value for policy in policies))
         raise RefusedError(f"policies {names} on the same cores: their priorities do not compare")
     for executor in unit.executors:

@@ -27,7 +27,6 @@ HAVE_A_POLICY = (
     ExecutorKind.TIDE,
 )
 HAVE_THREADS = (ExecutorKind.WAIT_SET_MULTI, ExecutorKind.PREEMPTIVE)
-PREEMPTIVE = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
 MAY_BE_RESERVED = (
     ExecutorKind.WAIT_SET_SINGLE,
     ExecutorKind.EVENTS_FIFO,
@@ -204,14 +203,23 @@ def _cycle(system: System) -> Iterator[Problem]:
 
 
 def _priorities(system: System) -> Iterator[Problem]:
-    """Ask for fixed priorities, said or inherited from what triggers the callback."""
+    """Ask for fixed priorities, said or inherited from what triggers the callback.
+
+    An engine knows only of publishers of its own.
+    """
     has: set[str] = set()
     index = {callback.name: i for i, callback in enumerate(system.callbacks)}
     for name in system.topological:
         callback = system.callback_of[name]
         executor = system.executor_of[callback.executor]
         place: Place = ("callbacks", index[name])
-        if callback.priority is not None or any(p in has for p in system.triggered_by(callback)):
+        inside = [
+            p
+            for p in system.triggered_by(callback)
+            if system.callback_of[p].executor == callback.executor
+            and executor.kind is not ExecutorKind.TIDE
+        ]
+        if callback.priority is not None or any(p in has for p in inside):
             has.add(name)
         if executor.kind not in HAVE_A_POLICY:
             continue
@@ -224,8 +232,12 @@ def _priorities(system: System) -> Iterator[Problem]:
             continue  # Its threads have no priorities.
         elif name not in has:
             text = f"'{name}' needs a priority under policy fixed_priority of '{executor.name}'"
+            if inside != system.triggered_by(callback):
+                text += ": it inherits only from callbacks of its own executor"
             yield place, f"{text}; or use policy rm or dm"
-        elif executor.kind in PREEMPTIVE and (callback.priority or 0) > MAX_LINUX_PRIORITY:
+        elif (
+            executor.kind is not ExecutorKind.TIDE and (callback.priority or 0) > MAX_LINUX_PRIORITY
+        ):
             text = f"priority {callback.priority}: threads have 1 to {MAX_LINUX_PRIORITY}"
             yield (*place, "priority"), text
 

@@ -1,0 +1,236 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The engine on real threads of SCHED_FIFO keeps the bounds of the same graph.
+
+RCLRT_SOUNDNESS=20 runs twenty times as many graphs.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engine_runs import MS, OVERHEADS, RUN_MS, Seen, graph, judge, run_on_engine
+from rclrt_analysis.bounds import analyse as analyse_module
+from rclrt_analysis.bounds import graph as graph_bounds
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Policy, System
+
+EFFORT = float(os.environ.get("RCLRT_SOUNDNESS", "1"))
+GRAPHS = 6
+ENOUGH = 50
+"""Jobs; with fewer that nothing disturbed the machine is too busy to say anything."""
+
+POOL, ISOLATED = ExecutorKind.PREEMPTIVE, ExecutorKind.ISOLATED
+EVENTS = ExecutorKind.PRIORITY_EVENTS
+PERIODS = (20, 25, 40, 50, 80, 100, 160, 200)
+
+
+def timers(rng: random.Random, executors: list[str], share: float) -> list[Callback]:
+    """Return timers that use that share of a CPU together."""
+    count = rng.randint(1, 4)
+    parts = [rng.random() + 0.2 for _ in range(count)]
+    made = []
+    for i, part in enumerate(parts):
+        period = rng.choice(PERIODS) * MS
+        wcet = max(MS // 2, int(period * share * part / sum(parts)))
+        made.append(
+            Callback(
+                f"t{i}", Kind.TIMER, rng.choice(executors), wcet, wcet, period=period,
+                deadline=period, priority=rng.randint(10, 40), publishes=(f"t{i}",),
+            )
+        )  # fmt: skip
+    return made
+
+
+def one_cpu(rng: random.Random, kind: ExecutorKind) -> System:
+    return with_subscriptions(rng, [Executor("e", kind)], groups=True)
+
+
+def by_deadline(rng: random.Random) -> System:
+    """Return one thread that goes by deadlines; those of messages are inherited."""
+    system = with_subscriptions(rng, [Executor("e", EVENTS, Policy.EDF)], groups=False)
+    for callback in system.callbacks:
+        if len(callback.triggers) > 1 or rng.random() < 0.4:
+            deadline = callback.deadline or rng.choice(PERIODS) * MS
+            callbacks = [
+                c if c is not callback else replace(c, deadline=deadline) for c in system.callbacks
+            ]
+            system = replace(system, callbacks=tuple(callbacks))
+    return system
+
+
+def two_parts(rng: random.Random) -> System:
+    """Return two executors that send to each other, each on a CPU of its own."""
+    kinds = [rng.choice([POOL, ISOLATED, EVENTS]) for _ in range(2)]
+    executors = [Executor(f"e{i}", kind, cores=(i,)) for i, kind in enumerate(kinds)]
+    return with_subscriptions(rng, executors, groups=False)
+
+
+def with_subscriptions(rng: random.Random, executors: list[Executor], groups: bool) -> System:
+    names = [executor.name for executor in executors]
+    made = timers(rng, names, 0.3 * len(names))
+    roots = len(made)
+    for i in range(rng.randint(1, 5)):
+        parents = rng.sample(made, min(len(made), rng.choice([1, 1, 1, 2])))
+        wcet = int(rng.uniform(0.5, 8) * MS)
+        made.append(
+            Callback(
+                f"s{i}", Kind.SUBSCRIPTION, rng.choice(names), wcet, wcet,
+                priority=rng.randint(10, 40), publishes=(f"s{i}",),
+                triggers=tuple(parent.name for parent in parents),
+            )
+        )  # fmt: skip
+    if groups:
+        made = [replace(c, group=f"g{rng.randrange(roots + 2)}") for c in made]
+    return System("random", tuple(executors), tuple(made), overheads=OVERHEADS)
+
+
+def two_cpus(rng: random.Random) -> System:
+    """Return threads that migrate: what a timer sets off has its priority."""
+    made = []
+    for timer in timers(rng, ["e"], 0.4):
+        members = [timer]
+        for i in range(rng.randint(0, 3)):
+            parent = rng.choice(members)
+            wcet = int(rng.uniform(0.02, 0.15) * (timer.period or 1))
+            members.append(
+                Callback(
+                    f"s{i}{timer.name}", Kind.SUBSCRIPTION, "e", wcet, wcet,
+                    priority=timer.priority, publishes=(f"s{i}{timer.name}",),
+                    triggers=(parent.name,),
+                )
+            )  # fmt: skip
+        made += members
+    return System("random", (Executor("e", POOL, cores=(0, 1)),), tuple(made), overheads=OVERHEADS)
+
+
+def inheriting(rng: random.Random) -> System:
+    """Return subscriptions that inherit from publishers of their executor, and timers by rate."""
+    kinds = [rng.choice([POOL, ISOLATED, EVENTS]) for _ in range(2)]
+    executors = [Executor(f"e{i}", kind, Policy.RM, cores=(i,)) for i, kind in enumerate(kinds)]
+    system = with_subscriptions(rng, executors, groups=False)
+    made = []
+    for callback in system.callbacks:
+        # What several release has inherited all of its urgency only in the end.
+        made.append(replace(callback, priority=None, triggers=callback.triggers[:1]))
+    return replace(system, callbacks=tuple(made))
+
+
+CASES: dict[str, Callable[[random.Random], System]] = {
+    "pool": lambda rng: one_cpu(rng, POOL),
+    "isolated": lambda rng: one_cpu(rng, ISOLATED),
+    "events": lambda rng: one_cpu(rng, EVENTS),
+    "events_by_deadline": by_deadline,
+    "two_parts": two_parts,
+    "inheriting": inheriting,
+    "two_cpus": two_cpus,
+}
+
+
+def bounds_of(system: System) -> dict[str, int | None]:
+    return {bound.name: bound.bound for bound in analyse(system).callbacks}
+
+
+def too_late(system: System, seen: Seen) -> list[str]:
+    bounds = bounds_of(system)
+    return [
+        f"{name}: seen {max(times) / MS} ms, bound {bound / MS} ms"
+        for name, times in seen.responses.items()
+        if (bound := bounds[name]) is not None and max(times) > bound
+    ]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_response_of_the_engine_exceeds_its_bound(case: str, tmp_path: Path) -> None:
+    rng = random.Random(case)
+    total, judged, tightness = Seen(), 0, [0.0]
+    ran = 0
+    while ran < GRAPHS * EFFORT:
+        system = CASES[case](rng)
+        bounds = bounds_of(system)
+        if any(bound is None or bound > RUN_MS * MS // 2 for bound in bounds.values()):
+            continue  # Overloaded, or out of the reach of a bound.
+        text = graph(system, rng)
+        seen = run_on_engine(system, text, tmp_path)
+        assert not too_late(system, seen), (too_late(system, seen), text)
+        ran += 1
+        total.add(seen)
+        judged += sum(len(times) for times in seen.responses.values())
+        tightness += [max(t) / (bounds[n] or 1) for n, t in seen.responses.items()]
+    print(
+        f"\n{case}: {ran} graphs, {total.jobs} jobs, {total.discarded} of them discarded since the "
+        f"machine had disturbed them; seen / bound: mean {sum(tightness) / len(tightness):.2f}, "
+        f"most {max(tightness):.2f}"
+    )
+    if judged < ENOUGH:
+        pytest.skip(f"only {judged} of {total.jobs} jobs undisturbed")
+
+
+def more_urgent_than_its_publisher(kind: ExecutorKind) -> System:
+    timer = Callback(
+        "t", Kind.TIMER, "e", 10 * MS, period=100 * MS, deadline=20 * MS, priority=50,
+        publishes=("x",),
+    )  # fmt: skip
+    reader = Callback("s", Kind.SUBSCRIPTION, "e", 20 * MS, priority=60, triggers=("x",))
+    return System("urgent", (Executor("e", kind),), (timer, reader), overheads=OVERHEADS)
+
+
+@pytest.mark.parametrize("kind", [POOL, ISOLATED])
+def test_what_a_job_sets_off_preempts_it(
+    kind: ExecutorKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = more_urgent_than_its_publisher(kind)
+    seen = run_on_engine(system, graph(system, random.Random(1), publishes_at=1.0), tmp_path)
+    if len(seen.responses.get("t", ())) < 3:
+        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    assert min(seen.responses["t"]) >= 30 * MS
+    assert not too_late(system, seen)
+    assert not analyse(system).met
+    # A model whose messages leave when a job has ended is caught.
+    monkeypatch.setattr(graph_bounds, "_inside", lambda graph: np.zeros(len(graph.wcet), np.int64))
+    assert analyse(system).met
+    assert len(too_late(system, seen)) == 1
+
+
+def test_urgency_is_not_inherited_from_another_executor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timer = Callback(
+        "t", Kind.TIMER, "e", MS, period=20 * MS, deadline=20 * MS, publishes=("x",)
+    )  # fmt: skip
+    reader = Callback("s", Kind.SUBSCRIPTION, "f", 2 * MS, triggers=("x",))
+    other = Callback("b", Kind.TIMER, "f", 30 * MS, period=100 * MS, deadline=100 * MS)
+    executors = tuple(
+        Executor(name, POOL, Policy.RM, cores=(core,)) for core, name in enumerate("ef")
+    )
+    system = System("two", executors, (timer, reader, other), overheads=OVERHEADS)
+    seen = run_on_engine(system, graph(system, random.Random(1)), tmp_path)
+    if len(seen.responses.get("s", ())) < 5:
+        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    assert not too_late(system, seen)
+    # A model that inherits all the same is caught.
+    inherited = {"t": 59, "s": 59, "b": 58}
+    monkeypatch.setattr(analyse_module, "urgencies", lambda system: inherited)
+    assert len(too_late(system, seen)) == 1
+
+
+def test_jobs_are_judged_unless_something_else_kept_the_cpu_busy() -> None:
+    wcet = {"a": 10 * MS}
+    jobs = [("a", 0, 10 * MS), ("a", 100 * MS, 113 * MS), ("a", 200 * MS, 213 * MS)]
+    gaps = [(0, 10 * MS), (100 * MS, 113 * MS), (203 * MS, 213 * MS)]
+    seen = judge(jobs, gaps, wcet)
+    assert (seen.jobs, seen.discarded) == (3, 1)
+    assert seen.responses == {"a": [10 * MS, 13 * MS]}, "what waits at an idle CPU is judged"
+
+
+def test_a_disturbance_before_a_job_tells_on_it() -> None:
+    wcet = {"a": 10 * MS}
+    jobs = [("a", 0, 14 * MS), ("a", 12 * MS, 24 * MS), ("a", 40 * MS, 50 * MS)]
+    seen = judge(jobs, [(0, 24 * MS), (40 * MS, 50 * MS)], wcet)
+    assert seen.responses == {"a": [10 * MS]}

@@ -1,0 +1,163 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Urgency in the model is that of the engine: who inherits, how many levels there are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from models import ROOT, model
+from rclrt_analysis.assignment import (
+    audsley,
+    by_chain,
+    by_search,
+    deadline_monotonic,
+    rate_monotonic,
+    with_priorities,
+)
+from rclrt_analysis.bounds.activation import HIGHEST_DERIVED, LOWEST_DERIVED, urgencies
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.result import Assumption
+from rclrt_analysis.bounds.taskset import make_taskset
+from rclrt_analysis.model import (
+    Callback,
+    Chain,
+    Executor,
+    ExecutorKind,
+    Kind,
+    ModelError,
+    System,
+)
+
+TWO = """
+executors:
+  - {name: e, kind: preemptive, policy: POLICY, cores: [0]}
+  - {name: f, kind: preemptive, policy: POLICY, cores: [1]}
+callbacks:
+  - {name: t, kind: timer, executor: e, period_ms: 20, wcet_ms: 1, publishes: [x], priority: 40}
+  - {name: s, kind: subscription, executor: f, wcet_ms: 2, triggers: [x], publishes: [y]}
+  - {name: u, kind: subscription, executor: f, wcet_ms: 1, triggers: [y]}
+  - {name: b, kind: timer, executor: f, period_ms: 100, wcet_ms: 15, priority: 30}
+"""
+
+
+def two(policy: str) -> System:
+    text = TWO.replace("POLICY", policy)
+    return model(text if policy == "fixed_priority" else re.sub(r", priority: \d+", "", text))
+
+
+def many(count: int) -> System:
+    made = [
+        Callback(f"t{i}", Kind.TIMER, "e", 1, period=1_000 + i, deadline=1_000 + i, priority=1)
+        for i in range(count)
+    ]
+    chain = Chain("c", tuple(callback.name for callback in made[:2]))
+    return System("many", (Executor("e", ExecutorKind.ISOLATED),), tuple(made), (chain,))
+
+
+def test_the_levels_are_those_of_the_engine() -> None:
+    path = ROOT / "rclrt_config" / "include" / "rclrt_config" / "configuration.hpp"
+    text = path.read_text(encoding="utf-8")
+    found = [re.search(rf"k{word}Derived = (\d+)", text) for word in ("Lowest", "Highest")]
+    assert [int(m.group(1)) for m in found if m] == [LOWEST_DERIVED, HIGHEST_DERIVED]
+
+
+@pytest.mark.parametrize("policy", ["rm", "dm"])
+def test_urgency_is_not_inherited_from_another_executor(policy: str) -> None:
+    system = two(policy)
+    assert urgencies(system) == {"t": 59, "s": 10, "u": 10, "b": 59}
+    bounds = {bound.name: (bound.bound or 0) / 1e6 for bound in analyse(system).callbacks}
+    assert bounds["s"] == 17, "it waits for b"
+
+
+def test_a_fixed_priority_is_asked_for_where_only_others_publish() -> None:
+    with pytest.raises(ModelError, match=r"'s' needs a priority .* only from callbacks of its own"):
+        two("fixed_priority")
+
+
+def test_each_executor_ranks_its_own_timers() -> None:
+    text = """
+executors:
+  - {name: e, kind: preemptive, policy: rm, cores: [0]}
+  - {name: f, kind: preemptive, policy: rm, cores: [0]}
+callbacks:
+  - {name: a, kind: timer, executor: e, period_ms: 20, wcet_ms: 5}
+  - {name: b, kind: timer, executor: e, period_ms: 100, wcet_ms: 5}
+  - {name: c, kind: timer, executor: f, period_ms: 50, wcet_ms: 7}
+"""
+    system = model(text)
+    assert urgencies(system) == {"a": 59, "b": 58, "c": 59}
+    assert {b.name: b.bound for b in analyse(system).callbacks}["a"] == 12_000_000
+
+
+def test_timers_beyond_the_levels_share_the_lowest_one() -> None:
+    system = many(60)
+    system = replace(
+        system,
+        executors=tuple(replace(e, policy=system.executors[0].policy.RM) for e in system.executors),
+        callbacks=tuple(replace(c, priority=None) for c in system.callbacks),
+    )
+    urgency = urgencies(system)
+    assert [urgency[f"t{i}"] for i in (0, 1, 49, 50, 59)] == [59, 58, 10, 10, 10]
+
+
+def test_only_timers_are_ranked_by_period_or_deadline() -> None:
+    text = """
+executors: [{name: e, kind: preemptive, policy: dm}]
+callbacks:
+  - {name: t, kind: timer, executor: e, period_ms: 20, wcet_ms: 1}
+  - {name: s, kind: subscription, executor: e, period_ms: 5, deadline_ms: 5, wcet_ms: 1}
+"""
+    assert urgencies(model(text)) == {"t": 59, "s": 10}
+
+
+def test_a_result_says_when_urgency_is_inherited_late() -> None:
+    text = """
+executors: [{name: e, kind: preemptive}]
+callbacks:
+  - {name: a, kind: timer, executor: e, period_ms: 20, wcet_ms: 1, priority: 20, publishes: [x]}
+  - {name: b, kind: timer, executor: e, period_ms: 20, wcet_ms: 1, priority: PB, publishes: [x]}
+  - {name: s, kind: subscription, executor: e, wcet_ms: 1, triggers: [x]}
+"""
+    listed = {
+        priority: Assumption.INHERITED
+        in analyse(model(text.replace("PB", str(priority)))).assumptions
+        for priority in (20, 50)
+    }
+    assert listed == {20: False, 50: True}
+
+
+@pytest.mark.parametrize("count", [98, 300])
+def test_only_priorities_that_exist_are_handed_out(count: int) -> None:
+    system = many(count)
+    for assign in (rate_monotonic, deadline_monotonic, by_chain, by_search):
+        given = assign(system)
+        assert given is not None
+        assert (min(given.values()), max(given.values()) <= 99) == (1, True), assign.__name__
+        assert len(given) == count
+        with_priorities(system, given)
+    with pytest.raises(ValueError, match="'t0' has priority 2000: there are 1 to 99"):
+        with_priorities(system, {"t0": 2_000})
+
+
+def test_more_tasks_than_priorities_share_levels_that_the_bound_proves() -> None:
+    rng = np.random.default_rng(4)
+    period = rng.integers(120_000, 600_000, 150)
+    tasks = make_taskset(rng.integers(900, 1_300, 150), period, period)
+    found = audsley(tasks, preemptive=True)
+    assert found is not None
+    assert 1 < len(set(found)) <= 99
+    # So many deadlines that none may share a level.
+    wcet = np.ones(120, dtype=np.int64)
+    tight = make_taskset(wcet, [1_000] * 120, list(range(1, 121)))
+    assert audsley(tight, preemptive=True) is None
+
+
+def test_what_others_release_is_given_the_priority_it_would_inherit() -> None:
+    system = with_priorities(two("rm"), {"t": 7, "b": 3})
+    assert urgencies(system) == {"t": 7, "s": 7, "u": 7, "b": 3}
+    assert system.callback_of["s"].priority == 7
+    assert system.callback_of["u"].priority is None, "the engine sees to that"
