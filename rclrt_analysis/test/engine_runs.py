@@ -156,8 +156,8 @@ def run_on_engine(system: System, text: str, folder: Path) -> Seen:
     for i in range(len(system.executors)):
         trace = read_trace(folder / f"{i}.trace")
         assert trace.dropped == 0
-        assert (trace.records["outcome"] == DONE).all()
-        for number, release, ended in trace.records[["callback", "release_ns", "end_ns"]].tolist():
+        assert (trace.jobs["outcome"] == DONE).all()
+        for number, release, ended in trace.jobs[["callback", "release_ns", "end_ns"]].tolist():
             if begin <= release and ended <= end:
                 jobs.append((trace.names[number], release, ended))
     return judge(jobs, gaps, {c.name: c.wcet for c in system.callbacks})

@@ -91,7 +91,7 @@ def test_executors_groups_and_priorities_are_those_in_force() -> None:
         " triggers: [x]}\n"
         "  - {name: o, kind: subscription, executor: one, group: g, wcet_ms: 1, priority: 2,"
         " period_ms: 30}\n"
-        "  - {name: c, kind: subscription, executor: two, wcet_ms: 1, triggers: [y]}\n"
+        "  - {name: c, kind: subscription, executor: two, wcet_ms: 1, priority: 7, triggers: [y]}\n"
     )
     again = observed(*traces_of(system))
     assert [(e.kind, e.policy, e.cores) for e in again.executors] == [

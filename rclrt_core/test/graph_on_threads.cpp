@@ -365,14 +365,10 @@ std::vector<Gap> run(int64_t begin, int64_t end)
 
 void write_trace(Part & part, const std::string & path)
 {
-  std::map<uint32_t, std::string> names{{part.once->id(), part.once->name()}};
-  for (const Node & node : part.nodes) {
-    names[node.callback->id()] = node.callback->name();
-  }
   rclrt_core::TraceFile file;
   check(file.open(path));
   part.engine->read_trace([&file](const rclrt_job_record & job) { file.append(job); });
-  check(file.close(names, part.engine->trace_dropped()));
+  check(file.close(part.engine->trace_source()));
 }
 
 }  // namespace
