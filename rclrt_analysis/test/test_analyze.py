@@ -18,8 +18,12 @@ from rclrt_analysis.sensitivity import sensitivity
 
 
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_verb("analyze", *arguments)
+
+
+def run_verb(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "rclrt_analysis.cli", "analyze", *arguments],
+        [sys.executable, "-m", "rclrt_analysis.cli", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -157,3 +161,28 @@ def test_margins_of_a_system_that_misses_say_by_how_much_all_must_shrink() -> No
     assert margins.all_wcet is not None
     assert 0.3 < margins.all_wcet < 1
     assert set(margins.wcet.values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("verb", "periods", "said"),
+    [
+        ("analyze", (0.02, 0.1, 1), "from 0.02 to 1: are these seconds"),
+        ("analyze", (0.2, 0.5, 0.8), "from 0.2 to 0.8: are these seconds"),
+        ("simulate", (1e5, 2e5, 5e5), "from 100000 to 500000: are these microseconds"),
+        ("analyze", (0.5, 1, 100), ""),
+        ("simulate", (20, 100, 1_000), ""),
+    ],
+)
+def test_times_in_another_unit_are_noticed(
+    verb: str, periods: tuple[float, ...], said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "robot.yaml"
+    lines = [
+        f"  - {{name: t{i}, kind: timer, executor: e, period_ms: {period}, wcet_ms: 0.001}}"
+        for i, period in enumerate(periods)
+    ]
+    text = "schema: 1\nname: robot\nexecutors: [{name: e, kind: priority_events, policy: rm}]\n"
+    path.write_text(text + "callbacks:\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    done = run_verb(verb, str(path))
+    assert done.returncode == 0
+    assert (f"{path}: warning: period_ms is {said}" in done.stderr) if said else not done.stderr

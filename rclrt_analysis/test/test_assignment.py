@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from models import model, shipped
@@ -18,6 +19,7 @@ from rclrt_analysis.assignment import (
 )
 from rclrt_analysis.bounds import nonpreemptive_fp, preemptive_fp
 from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
 
 
@@ -96,3 +98,18 @@ def test_chains_rank_above_each_other_and_later_callbacks_above_earlier() -> Non
     others = [ranks[n] for n in ranks if all(n not in c.callbacks for c in system.chains)]
     assert max(others) < min(ranks[name] for c in system.chains for name in c.callbacks)
     assert analyse(with_priorities(system, ranks)).met, "the hot path comes through in time"
+
+
+def test_the_search_tests_a_level_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    period = [10 * (1 + i % 9) for i in range(60)]
+    tasks = make_taskset([1] * 60, [100 * p for p in period], [20 * p for p in period])
+    tests: list[TaskSet] = []
+    exact = preemptive_fp.exact
+
+    def counted(tried: TaskSet, **more: Any) -> Responses:
+        tests.append(tried)
+        return exact(tried, **more)
+
+    monkeypatch.setattr(preemptive_fp, "exact", counted)
+    assert audsley(tasks, preemptive=True) is not None
+    assert len(tests) <= 9, "one for each deadline, not one for each task"

@@ -5,16 +5,19 @@
 from __future__ import annotations
 
 import importlib
+import random
+from dataclasses import replace
 
 import pytest
 from models import model, shipped
 from rclrt_analysis.bounds import budget, nonpreemptive_edf
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
-from rclrt_analysis.model import System
+from rclrt_analysis.model import ExecutorKind, System
 from rclrt_analysis.report import to_text
 from rclrt_analysis.sensitivity import sensitivity
 from rclrt_analysis.simulation import SimulationError, simulate
+from rclrt_analysis.workloads.large import make_system
 from test_system_bounds import analysed, bounds, reason, subscription, timer
 
 LAYERS = 80
@@ -68,6 +71,22 @@ def test_a_topic_that_everybody_publishes_and_everybody_gets_ends() -> None:
         result = analysed(EXECUTORS[kind], *layer)
         said = "too many callbacks" if kind == "priority_events" else "released in"
         assert said in reason(result)
+
+
+@pytest.mark.parametrize("kind", [ExecutorKind.PRIORITY_EVENTS, ExecutorKind.ISOLATED])
+def test_ten_thousand_callbacks_have_bounds_because_equal_periods_are_added_up(
+    kind: ExecutorKind,
+) -> None:
+    def work(count: int) -> int:
+        system = make_system(kind, count, 0, 1, random.Random(1))
+        shorter = (replace(c, wcet=c.wcet // count) for c in system.callbacks)
+        with budget.limited() as left:
+            before = left.left
+            result = analyse(replace(system, callbacks=tuple(shorter)))
+            assert result.met
+            return before - left.left
+
+    assert work(10_000) < 15 * work(1_000)
 
 
 def test_an_analysis_ends_with_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:

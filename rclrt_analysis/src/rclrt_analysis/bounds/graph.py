@@ -40,8 +40,11 @@ ENDLESS_WORK = 2**44
 """ns, more than any period: where ways that fork and join make that much, it may as well be more.
 Keeps sums over all callbacks within 64 bits."""
 
+MAX_PAIRS = 1 << 16
+"""Callbacks times origins that lead to them."""
+
 MAX_NUMBERS = 1 << 23
-"""Callbacks times origins that lead to them, times origins."""
+"""The same, times periods (with their jitter) of origins."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,8 @@ class Graph:
         Of x: for how many of its jobs a release of each origin counts, and how many stored inputs.
     root_gap
         Of x: an origin's release at least so often leads to a release of x, ns.
+    spans
+        Periods and jitters of origins: what comes alike is added up.
     """
 
     unit: Unit
@@ -84,6 +89,7 @@ class Graph:
     once: list[int] = field(default_factory=list)
     root_gap: list[int | None] = field(default_factory=list)
     children: list[list[int]] = field(default_factory=list)
+    spans: set[tuple[int, int]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         count = len(self.unit.callbacks)
@@ -115,7 +121,7 @@ class Graph:
 
 def _check_size(pairs: int, graph: Graph) -> None:
     """Refuse what would take too much memory."""
-    if pairs * len(graph.origins) > MAX_NUMBERS:
+    if pairs > MAX_PAIRS or pairs * len(graph.spans) > MAX_NUMBERS:
         raise RefusedError(
             f"{len(graph.origins)} timers and messages from outside lead to too many callbacks. "
             "Release callbacks by fewer topics, or divide the executor"
@@ -166,6 +172,7 @@ def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
                 timer = callback.kind is Kind.TIMER
                 graph.entering[x].append(len(graph.origins))
                 graph.origins.append(Origin(x, stream, one.gap, timer))
+                graph.spans.add((stream.period, stream.jitter))
         _check_size(len(graph.origins), graph)
     graph.close()
     return graph
@@ -300,21 +307,27 @@ def _solve(
 ) -> Responses:
     xs, rs, leasts = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
     spans = np.array([[o.stream.period, o.stream.jitter] for o in graph.origins], dtype=np.int64)
-    rows = np.arange(len(pairs))
-    work = np.stack([levels[int(least)][0].per_release for least in leasts])
+    groups, group = np.unique(spans, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    every, number = np.unique(leasts, return_inverse=True)
+    number = number.reshape(-1)
+    found = [levels[least][0] for least in every.tolist()]
+    by_group = np.zeros((len(found), len(groups)), dtype=np.int64)
+    for row, level in zip(by_group, found, strict=True):
+        np.add.at(row, group, level.per_release)
+    own = np.array(
+        [found[i].per_release[r] for i, r in zip(number.tolist(), rs.tolist(), strict=True)],
+        dtype=np.int64,
+    )
+    cost = by_group[number]
+    cost[np.arange(len(pairs)), group[rs]] -= own
     after = np.array(
-        [levels[int(least)][0].after[x] for least, x in zip(leasts, xs, strict=True)], np.int64
+        [found[i].after[x] for i, x in zip(number.tolist(), xs.tolist(), strict=True)], np.int64
     )
     if preemptive:
         after -= _inside(graph)[xs]
     once = np.array([sum((levels[int(k)][0].stored, levels[int(k)][1])) for k in leasts], np.int64)
     once[once >= ENDLESS_WORK] = 2 * LIMIT
-    own = work[rows, rs].copy()
-    work[rows, rs] = 0
-    groups, group = np.unique(spans, axis=0, return_inverse=True)
-    cost = np.zeros((len(pairs), len(groups)), dtype=np.int64)
-    for r, g in enumerate(group.reshape(-1)):
-        cost[:, g] += work[:, r]
     alone = (graph.entries[rs] == xs) & (own == graph.wcet[xs])
     demand = Demand(
         spans[rs, 0],

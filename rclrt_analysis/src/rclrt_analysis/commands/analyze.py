@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Analyse the model."""
     from rclrt_analysis.bounds.analyse import analyse
-    from rclrt_analysis.model import ModelError, read_model
+    from rclrt_analysis.model import ModelError, implausible, read_model
     from rclrt_analysis.report import to_json, to_text
     from rclrt_analysis.sensitivity import sensitivity
 
@@ -54,6 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     except ModelError as error:
         print(error, file=sys.stderr)
         return 2
+    if strange := implausible(system):
+        print(f"{arguments.model}: warning: {strange}", file=sys.stderr)
     result = analyse(system, arguments.method)
     wanted = arguments.slack and not result.no_verdict
     margins = sensitivity(system, arguments.method) if wanted else None

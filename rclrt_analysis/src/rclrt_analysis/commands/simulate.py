@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Simulate the model."""
     from rclrt_analysis.bounds.analyse import analyse
-    from rclrt_analysis.model import ModelError, read_model
+    from rclrt_analysis.model import ModelError, implausible, read_model
     from rclrt_analysis.report import ms
     from rclrt_analysis.simulation import SimulationError, chain_latencies, simulate
 
@@ -51,6 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     except (ModelError, SimulationError) as error:
         print(error, file=sys.stderr)
         return 2
+    if strange := implausible(system):
+        print(f"{arguments.model}: warning: {strange}", file=sys.stderr)
     result = analyse(system)
     rows: list[tuple[str, int, int | None, int | None]] = []
     worst = run.worst()

@@ -3,6 +3,7 @@
 """System models: what an analysis needs to know, read from YAML."""
 
 from rclrt_analysis.model.document import ModelError
+from rclrt_analysis.model.plausible import implausible
 from rclrt_analysis.model.read import read_model
 from rclrt_analysis.model.system import (
     NS_PER_MS,
@@ -34,6 +35,7 @@ __all__ = [
     "Release",
     "Reservation",
     "System",
+    "implausible",
     "in_ms",
     "read_model",
 ]
