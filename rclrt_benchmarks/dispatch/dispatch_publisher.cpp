@@ -33,6 +33,10 @@ namespace
 /// Below everybody in the process that receives.
 constexpr int kPriority = 40;
 
+/// On a machine that is busy with other things, the middleware refuses a message when its own thread
+/// has not sent the last ones for 100 ms. This many refusals in a row are an error.
+constexpr int kMaxRefusals = 50;
+
 bool input_is_open()
 {
   pollfd input{STDIN_FILENO, POLLIN, 0};
@@ -60,6 +64,7 @@ int publish(const std::string & topic, std::chrono::microseconds period, int top
   auto next = std::chrono::steady_clock::now();
   std::minstd_rand random;
   auto turn = publishers.end();
+  int refusals = 0;
   while (rclrt_rcl::ok() && input_is_open()) {
     next += period;
     std::this_thread::sleep_until(next);
@@ -69,7 +74,14 @@ int publish(const std::string & topic, std::chrono::microseconds period, int top
     }
     const Publisher & publisher = *turn++;
     const auto now = std::chrono::steady_clock::now();
-    publisher->publish(rclrt_rcl::to_message(now.time_since_epoch()));
+    try {
+      publisher->publish(rclrt_rcl::to_message(now.time_since_epoch()));
+      refusals = 0;
+    } catch (const rclrt_rcl::Error &) {
+      if (++refusals == kMaxRefusals) {
+        throw;
+      }
+    }
     if (now > next + period) {
       next = now;  // after a delay, no burst
     }
