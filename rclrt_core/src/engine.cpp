@@ -137,7 +137,7 @@ void Engine::Impl::release(
     job.is_expected = true;
   }
   job.deadline = callback.deadline(release, inherited);
-  job.waited_for = dispatch.what_is_busy(callback) & 3;
+  job.found_busy(dispatch.what_is_busy(callback));
   if (ready.release(callback, job, count)) {
     dispatch.released(callback, calls);
   }
