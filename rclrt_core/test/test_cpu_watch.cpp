@@ -102,5 +102,20 @@ TEST_F(CpuWatches, a_watch_around_another_learns_that_the_cpu_was_lost_before_th
   EXPECT_FALSE(platform.end_watch(outer).has_kept);
 }
 
+TEST_F(CpuWatches, a_watch_around_another_goes_on_when_the_inner_one_has_ended)
+{
+  if (!has_rseq()) {
+    GTEST_SKIP() << kNoRseq;
+  }
+  bool has_kept = false;
+  for (int i = 0; i < 1000 && !has_kept; ++i) {
+    const CpuWatch outer = platform.watch_cpu(false);
+    platform.end_watch(platform.watch_cpu(false));
+    has_kept = platform.end_watch(outer).has_kept;
+  }
+  EXPECT_TRUE(has_kept);
+  EXPECT_FALSE(platform.end_watch({}).has_kept) << "nothing is watched any more";
+}
+
 }  // namespace
 }  // namespace rclrt_core

@@ -244,7 +244,6 @@ void EngineExecutor::Impl::add_group(
       label = detail::label_of_group(*node, *group, kept);
       if (!label.empty()) {
         known.node = node->get_fully_qualified_name();
-        known.base = node;
         if (known_node.has_owner) {
           known.owner = known_node.owner;
         }

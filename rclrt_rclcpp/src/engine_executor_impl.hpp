@@ -130,7 +130,6 @@ private:
     std::string node;
     std::string cie_id;
     std::optional<std::weak_ptr<const rclcpp::Node>> owner;
-    std::weak_ptr<NodeBase> base;
   };
   struct LeftOut
   {

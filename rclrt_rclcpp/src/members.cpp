@@ -105,9 +105,7 @@ void EngineExecutor::Impl::add(
   rclrt_core::CallbackOptions options, Execute execute, Hook hook, Announce announce)
 {
   const std::weak_ptr<EntityT> weak = entity;
-  options.run = [this, weak, base = group.base, execute](const Job &) {
-    // As with rclcpp's executors the node's base goes after the entity, whose destructor may use it.
-    const auto node = base.lock();
+  options.run = [this, weak, execute](const Job &) {
     const auto present = weak.lock();
     if (!present) {
       request_update();
