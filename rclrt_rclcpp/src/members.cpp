@@ -279,8 +279,8 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
         },
         [](const std::shared_ptr<rclcpp::SubscriptionBase> & present, const auto & announce) {
           return register_with_rcl(
-            &rcl_subscription_set_on_new_message_callback, present->get_subscription_handle(),
-            announce);
+            &rcl_subscription_set_on_new_message_callback, present,
+            [](auto & of) { return of.get_subscription_handle(); }, announce);
         });
     });
   }
@@ -300,7 +300,7 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
           return (!owner || kept_owner) && take_and_handle(*present);
         },
         [](const std::shared_ptr<rclcpp::ServiceBase> & present, const auto & announce) {
-          return register_service(present->get_service_handle(), announce);
+          return register_service(present, announce);
         });
     });
   }
@@ -319,7 +319,8 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
         },
         [](const std::shared_ptr<rclcpp::ClientBase> & present, const auto & announce) {
           return register_with_rcl(
-            &rcl_client_set_on_new_response_callback, present->get_client_handle(), announce);
+            &rcl_client_set_on_new_response_callback, present,
+            [](auto & of) { return of.get_client_handle(); }, announce);
         });
     });
   }
