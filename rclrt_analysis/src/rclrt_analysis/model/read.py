@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -184,10 +184,34 @@ def _with_chains(system: System, document: Document, reader: _Reader) -> tuple[S
     return replace(system, chains=tuple(chains)), reader.problems + texts
 
 
-def build_system(document: Document, schema: Path) -> System:
-    """Return the system that a document describes; see `read_model`."""
+def _nothing_open(document: Document, content: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what only a plan can fill in."""
+    problems = [
+        f"{document.where(('executors', i, 'kind'))}: the kind of '{item['name']}' is open. "
+        "./rclrt plan chooses one; or use one of " + ", ".join(kind.value for kind in ExecutorKind)
+        for i, item in enumerate(content["executors"])
+        if item["kind"] == "open"
+    ]
+    if problems:
+        raise ModelError(problems)
+    return content
+
+
+def build_system(
+    document: Document,
+    schema: Path,
+    fill: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+) -> System:
+    """Return the system that a document describes; see `read_model`.
+
+    Parameters
+    ----------
+    fill
+        Returns the content with something in place of what it leaves open; without it nothing may
+        be open.
+    """
     _check_form(document, schema)
-    content = document.content
+    content = fill(document.content) if fill else _nothing_open(document, document.content)
     reader = _Reader(document)
     reader.problems += _assumptions(document)
     overheads = content.get("overheads", {})
