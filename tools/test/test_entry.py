@@ -136,6 +136,8 @@ VERBS = (
     "demo",
     "bench",
     "analyze",
+    "plan",
+    "explain",
     "simulate",
     "model",
     "trace",
