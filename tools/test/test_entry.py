@@ -141,6 +141,7 @@ VERBS = (
     "simulate",
     "model",
     "trace",
+    "convert",
     "order",
     "test",
     "scx",

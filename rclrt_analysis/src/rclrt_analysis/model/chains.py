@@ -30,7 +30,7 @@ def make_chain(
         names = tuple(item["callbacks"])
         problems += _names(system, names, place)
     else:
-        names, problems = _by_topics(system, item["topics"], place)
+        names, problems = by_topics(system, item["topics"], place)
     on_miss = item.get("on_miss", {})
     chain = Chain(
         item["name"],
@@ -98,7 +98,7 @@ def _contract(system: System, chain: Chain, place: Place) -> Iterator[Problem]:
         yield (*place, "silent_after_ms"), f"{text}. Make it longer than the period"
 
 
-def _by_topics(
+def by_topics(
     system: System, topics: Sequence[str], place: Place
 ) -> tuple[tuple[str, ...], list[Problem]]:
     """Return the one way on which data go from the first topic to the last by all between.
