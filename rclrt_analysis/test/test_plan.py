@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from models import FOLDER, SCHEMA
+from models import FOLDER, ROOT, SCHEMA
 from random_systems import timers_only
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import ExecutorKind, ModelError, Policy, System, read_model
@@ -21,6 +21,7 @@ from rclrt_analysis.plan.openings import Opening, read_open
 from rclrt_analysis.plan.parameters import applied, misfits, read_plan, to_parameters
 from rclrt_analysis.plan.placement import PlacementError
 from rclrt_analysis.plan.search import Plan, make_plan
+from rclrt_analysis.plan.text import to_text
 from rclrt_analysis.workloads.large import make_system
 
 MS = 1_000_000
@@ -232,3 +233,13 @@ def test_large_systems_take_few_analyses() -> None:
     made = make_plan(all_open(system, (0, 1, 2, 3), places=True))
     assert made.proved
     assert made.tried < 12
+
+
+def test_the_plan_in_the_documentation_is_the_one_that_is_made(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "how-to" / "plan.md").read_text(encoding="utf-8")
+    yaml_text, report = text.split("```yaml\n")[1].split("```")[0::2][:2]
+    path = tmp_path / "robot.yaml"
+    path.write_text(yaml_text, encoding="utf-8")
+    made = make_plan(read_open(path, SCHEMA))
+    for line in to_text(made, []).splitlines():
+        assert line in report

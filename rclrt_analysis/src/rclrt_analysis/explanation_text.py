@@ -49,7 +49,7 @@ def _hop(part: HopPart) -> list[str]:
     local = part.local
     parts = [
         ("its own work", local.own),
-        ("less urgent work that had begun", local.blocking),
+        ("begun or set off by less urgent callbacks", local.blocking),
         ("other work", part.interference),
         ("releases of timers", local.overhead),
     ]
