@@ -98,7 +98,7 @@ def _live(watch, arguments: argparse.Namespace) -> None:  # type: ignore[no-unty
         for key, broken in watch.assumptions.broken.items():
             if key not in told and not sys.stdout.isatty():
                 told.add(key)
-                print(f"no longer proved: '{broken.callback}' {broken.text}", flush=True)
+                print(f"not as in the model: '{broken.callback}' {broken.text}", flush=True)
         if sys.stdout.isatty() and time.monotonic() >= next_show:
             next_show = time.monotonic() + 1
             print(f"\033[H\033[2J{to_text(watch)}", flush=True)

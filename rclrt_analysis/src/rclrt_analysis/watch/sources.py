@@ -117,6 +117,9 @@ class Live:
             except (TraceError, OSError) as error:
                 self._end(path, str(error))
                 continue
+            names = self._watch.system.callback_of
+            if not any(entry.name in names for entry in follower.callbacks.values()):
+                continue  # It has nothing to do with this system.
             self._threads.add(follower.header, records)
             self._watch.add(follower.header, follower.callbacks, records)
             self._missed[path] = follower.missed

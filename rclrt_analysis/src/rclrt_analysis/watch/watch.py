@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.model import System, in_ms
+from rclrt_analysis.model import System
 from rclrt_analysis.statistics import percentile
 from rclrt_analysis.trace.layout import Entry, Header, Records
 from rclrt_analysis.watch.assumptions import Assumptions
@@ -139,7 +139,7 @@ def to_text(watch: Watch) -> str:
         lines.append(f"late: '{one['name']}' {one['misses']} of {one['jobs']} jobs")
     for broken in content["broken_assumptions"]:
         times = f" ({broken['times']} times)" if broken["times"] > 1 else ""
-        lines.append(f"no longer proved: '{broken['callback']}' {broken['text']}{times}")
+        lines.append(f"not as in the model: '{broken['callback']}' {broken['text']}{times}")
         if broken["chains"]:
             lines.append(f"    chains: {', '.join(broken['chains'])}")
     unseen = [name for name, seen in watch.assumptions.seen.items() if not seen.jobs]
@@ -155,11 +155,11 @@ def to_text(watch: Watch) -> str:
 def verdict(watch: Watch) -> str:
     """Return the last line."""
     met = "deadlines missed" if watch.missed else "deadlines met so far"
-    if watch.assumptions.broken:
-        return f"{met}, no longer proved"
     if watch.result.no_verdict:
         return f"{met}; the model proves nothing: {watch.result.no_verdict[0]}"
-    return f"{met}, {'proved' if watch.result.met else 'not proved'}"
+    if not watch.result.met:
+        return f"{met}, not proved: see ./rclrt analyze"
+    return f"{met}, {'no longer proved' if watch.assumptions.broken else 'proved'}"
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
@@ -174,7 +174,7 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _text(ms: float | None) -> str:
-    return "-" if ms is None else in_ms(round(ms * 1e6))[:10]
+    return "-" if ms is None else f"{ms:.3f}"
 
 
 def _some(names: list[str]) -> str:
