@@ -153,6 +153,7 @@ enum rclrt_trace_chunk_type
   RCLRT_CHUNK_RING = 3,     /* struct rclrt_trace_ring, then `capacity` records */
   RCLRT_CHUNK_LOST = 4, /* u64: records that are missing so far. The last one of a file counts. */
   RCLRT_CHUNK_PADDING = 5, /* nothing */
+  RCLRT_CHUNK_NOTE = 6,    /* u32: a callback, or RCLRT_TRACE_NO_CALLBACK for the file; then UTF-8 */
 };
 
 struct rclrt_trace_callback
