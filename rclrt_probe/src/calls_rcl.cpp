@@ -26,6 +26,7 @@ constexpr int64_t kSameClock = 1'000'000'000;
 rclrt_probe::Next<int(WaitSet *, int64_t)> next_wait("rcl_wait");
 rclrt_probe::Next<int(WaitSet *)> next_fini("rcl_wait_set_fini");
 rclrt_probe::Next<int(void *)> next_trigger("rcl_trigger_guard_condition");
+rclrt_probe::Next<int(const void *, int64_t, int64_t *)> next_exchange("rcl_timer_exchange_period");
 rclrt_probe::Next<int(void *, TimerCallInfo *)> next_call("rcl_timer_call_with_info");
 
 void are_ready(Probe & probe, const WaitSet::Places & places, uint16_t executor) noexcept
@@ -114,4 +115,13 @@ RCLRT_EXPORT int rcl_timer_call_with_info(void * timer, TimerCallInfo * info)
     called(*here, timer, *info);
   }
   return result;
+}
+
+RCLRT_EXPORT int rcl_timer_exchange_period(const void * timer, int64_t period, int64_t * before)
+{
+  if (Probe * const here = rclrt_probe::probe()) {
+    here->inventory.set_period(timer, period);
+  }
+  auto * const call = next_exchange.get(__builtin_return_address(0));
+  return call ? call(timer, period, before) : kError;
 }

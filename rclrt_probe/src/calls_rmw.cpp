@@ -66,6 +66,10 @@ public:
     publisher_->refused.fetch_add(is_published ? 0 : 1);
     publisher_->ended.fetch_add(1);
     if (is_published) {
+      rclrt_probe::Callback * const callback = thread().callback();
+      if (callback && !callback->has_node.load(std::memory_order_relaxed)) {
+        probe_.inventory.guess_node(*callback, *publisher_);
+      }
       const auto time = static_cast<uint64_t>(thread().source_timestamp);
       const uint64_t number = is_alone_ ? before_ - refused_ + 1 : RCLRT_TRACE_NO_MESSAGE;
       const bool by_time = !are_numbered(caller_);

@@ -17,6 +17,9 @@ namespace
 
 using rclrt_core::CallbackKind;
 
+/// A callback is told to the files after so many rounds of the writer: then its node and group are known, if ever.
+constexpr unsigned kRipe = 2;
+constexpr unsigned kRipeWithoutNode = 40;
 /// More would be a program that makes entities without end.
 constexpr std::size_t kMostCallbacks = 1 << 16;
 /// Of jobs of a group that may run in parallel without a bound.
@@ -93,6 +96,7 @@ Callback * Inventory::add(
   Callback * const made = make(kind, node, std::move(label));
   if (made) {
     made->period_ns = period_ns;
+    made->has_node.store(node != nullptr, std::memory_order_relaxed);
     keep(handles_.set(handle, made));
     keep(middleware == nullptr || middleware_.set(middleware, made));
   }
@@ -104,7 +108,24 @@ void Inventory::set_node(const void * handle, const void * node)
   const std::lock_guard lock(mutex_);
   if (Callback * const callback = handles_.find(handle)) {
     callback->node = node;
+    callback->has_node.store(true, std::memory_order_relaxed);
   }
+}
+
+void Inventory::set_period(const void * handle, int64_t period_ns)
+{
+  const std::lock_guard lock(mutex_);
+  if (Callback * const callback = handles_.find(handle)) {
+    callback->period_ns = period_ns;
+    callback->born = round_.load(std::memory_order_relaxed);
+  }
+}
+
+void Inventory::guess_node(Callback & callback, const Publisher & publisher)
+{
+  const std::lock_guard lock(mutex_);
+  callback.node = publisher.node;
+  callback.has_node.store(true, std::memory_order_relaxed);
 }
 
 void Inventory::add_subscription_object(const void * object, const void * handle)
@@ -210,6 +231,14 @@ Publisher * Inventory::add_publisher(const void * middleware, const uint8_t * gi
   return &made;
 }
 
+void Inventory::set_node_of_publisher(const void * middleware, const void * node)
+{
+  const std::lock_guard lock(mutex_);
+  if (Publisher * const publisher = publishers_.find(middleware)) {
+    publisher->node = node;
+  }
+}
+
 void Inventory::add_client_gid(const void * middleware, const uint8_t * gid)
 {
   const std::lock_guard lock(mutex_);
@@ -280,7 +309,10 @@ std::vector<rclrt_core::TracedCallback> Inventory::callbacks_of(uint16_t executo
   const std::lock_guard lock(mutex_);
   std::vector<rclrt_core::TracedCallback> found;
   for (Callback & callback : all_) {
-    const bool is_ripe = all || callback.born + 1 < round;
+    const bool has_node = callback.has_node.load(std::memory_order_relaxed) || nodes_.size() == 1;
+    const bool has_place = executor != 0 || callback.has_run.load(std::memory_order_relaxed);
+    const bool is_old = callback.born + (has_node ? kRipe : kRipeWithoutNode) <= round;
+    const bool is_ripe = all || (has_place && is_old);
     const uint32_t told_to = uint32_t{executor} + 1;
     if (
       !is_ripe || callback.told_to == told_to ||

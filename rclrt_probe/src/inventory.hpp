@@ -51,9 +51,11 @@ struct Callback
   /// Hints, each a number by itself, so all accesses are relaxed. Stored by whichever thread runs the callback.
   std::atomic<uint16_t> executor{0};      ///< that ran it or had it ready first; 0: none yet
   std::atomic<uint8_t> measured_jobs{0};  ///< jobs to be measured by system calls
+  std::atomic<bool> has_run{false};
   std::atomic<bool> has_points{false};    ///< the program tells of its begin and end
   /// Of a timer: nominal release of the job that is to begin, in whatever thread; 0: none.
   std::atomic<int64_t> called{0};
+  std::atomic<bool> has_node{true};  ///< false: a timer of which nobody has said it
 
   // Under the inventory's mutex.
   const void * node = nullptr;
@@ -62,7 +64,7 @@ struct Callback
   Group group;
   const Callback * queue_of = nullptr;  ///< the subscription whose intra-process queue this is, and whose group it has
   int64_t period_ns = RCLRT_TRACE_UNKNOWN;
-  unsigned born = 0;  ///< round of the writer
+  unsigned born = 0;  ///< round of the writer; or when it was last changed
   std::string name;   ///< empty until it is told for the first time
   uint32_t told_to = 0;  ///< number of an executor, plus 1
 };
@@ -71,6 +73,7 @@ struct Publisher
 {
   uint64_t hash = 0;     ///< of its GID, as in the trace; 0: unknown
   uint64_t answers = 0;  ///< of a client: what its responses are known by
+  const void * node = nullptr;  ///< under the inventory's mutex
   /// Publications begun, ended, and refused by the middleware, which does not number those. Written by the threads that
   /// publish, in the order of all (seq_cst): a thread that finds none begun and not ended before its own, and none begun
   /// but its own afterwards, was alone, and what was counted before is the number of its message.
@@ -106,6 +109,10 @@ public:
   void set_symbol(const void * callback, const char * symbol);
   void set_group(const void * handle, const void * group, bool exclusive);
   Publisher * add_publisher(const void * middleware, const uint8_t * gid);
+  void set_node_of_publisher(const void * middleware, const void * node);
+  void set_period(const void * handle, int64_t period_ns);
+  /// Of a timer of which nobody says the node: that of the publisher it has used.
+  void guess_node(Callback & callback, const Publisher & publisher);
   void add_client_gid(const void * middleware, const uint8_t * gid);
   void add_buffer(const void * buffer);
   /// The executor of a thread that begins to wait on a set. `now`: the one it had, or null.
@@ -121,8 +128,8 @@ public:
   Buffer * find_buffer(const void * buffer) const noexcept { return buffers_.find(buffer); }
   Executor * find_wait_set(const void * set) const noexcept { return wait_sets_.find(set); }
 
-  /// For the writer: what was not told yet of an executor's callbacks. What is younger than a round may not have its
-  /// node and group yet; `all` takes it too.
+  /// For the writer: what was not told yet of an executor's callbacks. Young ones may not have their node and group yet,
+  /// and those that have not run not their executor; `all` takes these, too.
   std::vector<rclrt_core::TracedCallback> callbacks_of(uint16_t executor, unsigned round, bool all);
   /// The symbol of a callback, empty if unknown.
   std::string symbol_of(uint32_t callback);

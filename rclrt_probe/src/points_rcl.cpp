@@ -85,6 +85,17 @@ RCLRT_POINT(rmw_publisher_init, (const void * middleware, const uint8_t * gid), 
   probe.inventory.add_publisher(middleware, gid);
 }
 
+RCLRT_POINT(
+  rcl_publisher_init,
+  (const void * handle, const void * node, const void * middleware, const char * topic, size_t depth),
+  (handle, node, middleware, topic, depth))
+{
+  static_cast<void>(handle);
+  static_cast<void>(topic);
+  static_cast<void>(depth);
+  probe.inventory.set_node_of_publisher(middleware, node);
+}
+
 RCLRT_POINT(rmw_client_init, (const void * middleware, const uint8_t * gid), (middleware, gid))
 {
   probe.inventory.add_client_gid(middleware, gid);

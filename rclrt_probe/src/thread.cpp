@@ -88,6 +88,9 @@ void Thread::push_job(Probe & probe, const Release & release, const void * key) 
     executor = executor_->number;
     callback.executor.store(executor, std::memory_order_relaxed);
   }
+  if (!callback.has_run.load(std::memory_order_relaxed)) {
+    callback.has_run.store(true, std::memory_order_relaxed);
+  }
   Job & job = jobs_[depth_];
   job = Job{};
   job.release = release;
