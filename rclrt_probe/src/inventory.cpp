@@ -109,6 +109,7 @@ void Inventory::set_node(const void * handle, const void * node)
   if (Callback * const callback = handles_.find(handle)) {
     callback->node = node;
     callback->has_node.store(true, std::memory_order_relaxed);
+    label_group(callback);
   }
 }
 
@@ -205,21 +206,29 @@ void Inventory::set_group(const void * handle, const void * group, bool exclusiv
   if (!callback) {
     return;
   }
-  const auto node = nodes_.find(callback->node);
-  if (node != nodes_.end()) {
-    auto & groups = node->second.groups;
-    auto place = std::find(groups.begin(), groups.end(), group);
-    if (place == groups.end()) {
-      place = groups.insert(place, group);
-    }
-    // A node puts its own services into its default group before anybody can make another one.
-    const auto number = place - groups.begin();
-    callback->group.label = number == 0 ? "default" : std::to_string(number);
-  }
   uint32_t & id = group_ids_[group];
   id = id != 0 ? id : ++groups_;
   callback->group.id = id;
   callback->group.parallelism = exclusive ? 1 : kUnbounded;
+  callback->group.pointer = group;
+  label_group(callback);
+}
+
+/// A timer comes into its group before anybody says its node.
+void Inventory::label_group(Callback * callback)
+{
+  const auto node = nodes_.find(callback->node);
+  if (node == nodes_.end() || !callback->group.pointer) {
+    return;
+  }
+  auto & groups = node->second.groups;
+  auto place = std::find(groups.begin(), groups.end(), callback->group.pointer);
+  if (place == groups.end()) {
+    place = groups.insert(place, callback->group.pointer);
+  }
+  // A node puts its own services into its default group before anybody can make another one.
+  const auto number = place - groups.begin();
+  callback->group.label = number == 0 ? "default" : std::to_string(number);
 }
 
 Publisher * Inventory::add_publisher(const void * middleware, const uint8_t * gid)
@@ -310,9 +319,9 @@ std::vector<rclrt_core::TracedCallback> Inventory::callbacks_of(uint16_t executo
   std::vector<rclrt_core::TracedCallback> found;
   for (Callback & callback : all_) {
     const bool has_node = callback.has_node.load(std::memory_order_relaxed) || nodes_.size() == 1;
-    const bool has_place = executor != 0 || callback.has_run.load(std::memory_order_relaxed);
+    const bool has_run = callback.has_run.load(std::memory_order_relaxed);
     const bool is_old = callback.born + (has_node ? kRipe : kRipeWithoutNode) <= round;
-    const bool is_ripe = all || (has_place && is_old);
+    const bool is_ripe = all || (has_run && has_node) || (is_old && (has_run || executor != 0));
     const uint32_t told_to = uint32_t{executor} + 1;
     if (
       !is_ripe || callback.told_to == told_to ||

@@ -32,7 +32,8 @@ struct Group
 {
   uint32_t id = 0;
   uint32_t parallelism = 0;  ///< 0: unknown
-  std::string label;         ///< after the node: "default", "1"
+  const void * pointer = nullptr;
+  std::string label;  ///< after the node: "default", "1"
 };
 
 /// Of an executor as far as it can be seen: a wait set that threads wait on.
@@ -156,6 +157,7 @@ private:
     bool is_intra_process = false;
   };
 
+  void label_group(Callback * callback);
   void link(const void * object);
   void link(Callback * callback, const void * pointer);
   Callback * make(rclrt_core::CallbackKind kind, const void * node, std::string label);

@@ -67,15 +67,21 @@ void InForce::put_into(rclrt_job_record * record) const noexcept
   record->cpus = cpus_.load(std::memory_order_relaxed);
 }
 
-Ring * Rings::take(int thread) noexcept
+Ring * Rings::take_old(int state, int thread) noexcept
 {
   Ring * mine = nullptr;
   for_each([&](Ring & ring) {
-    int free = 0;
-    if (!mine && ring.thread.compare_exchange_strong(free, thread, std::memory_order_acquire)) {
+    int expected = state;
+    if (!mine && ring.thread.compare_exchange_strong(expected, thread, std::memory_order_acquire)) {
       mine = &ring;
     }
   });
+  return mine;
+}
+
+Ring * Rings::take(int thread) noexcept
+{
+  Ring * mine = take_old(Ring::kFree, thread);
   if (!mine && count_.load(std::memory_order_relaxed) < kMost) {
     try {
       auto made = std::make_unique<Ring>();
@@ -88,6 +94,9 @@ Ring * Rings::take(int thread) noexcept
     } catch (const std::bad_alloc &) {
       return nullptr;
     }
+  }
+  if (!mine) {
+    mine = take_old(Ring::kUnread, thread);  // Better to lose what is in there than all of this thread.
   }
   if (mine) {
     mine->in_force.refresh(0);

@@ -36,9 +36,12 @@ struct Ring
   rclrt_core::TraceRing records{kCapacity};
   rclrt_core::TraceReader reader;  ///< the writer's
   InForce in_force;
-  /// The thread that it belongs to; 0: free. A thread takes a free ring by exchange (acquire), and gives it back with
-  /// release: what the next one does to the ring comes after what the last one did.
-  std::atomic<int> thread{0};
+  static constexpr int kFree = 0;
+  static constexpr int kUnread = -1;  ///< its thread has ended, its records may not be read yet
+  /// The thread that it belongs to, or one of these. A thread takes a ring by exchange (acquire) and gives it back with
+  /// release; the writer frees it after it has read, with release. So what the next thread does to the ring comes after
+  /// what the last one did, and after it was read.
+  std::atomic<int> thread{kFree};
 };
 
 /// A ring of a thread that has ended goes to the next one; its records stay in it until they are read.
@@ -49,7 +52,10 @@ public:
 
   /// For the calling thread. Allocates if none is free. Null: there are too many threads, or no memory.
   Ring * take(int thread) noexcept;
-  static void give_back(Ring & ring) noexcept { ring.thread.store(0, std::memory_order_release); }
+  static void give_back(Ring & ring) noexcept
+  {
+    ring.thread.store(Ring::kUnread, std::memory_order_release);
+  }
 
   template <typename Visitor>
   void for_each(const Visitor & visit)
@@ -63,6 +69,8 @@ public:
   }
 
 private:
+  Ring * take_old(int state, int thread) noexcept;
+
   /// Each stored once, with release, by the thread that has made it.
   std::array<std::atomic<Ring *>, kMost> rings_{};
   /// Places given out. Raised before a place is filled: who reads finds null until then.

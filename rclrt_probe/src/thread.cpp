@@ -88,9 +88,6 @@ void Thread::push_job(Probe & probe, const Release & release, const void * key) 
     executor = executor_->number;
     callback.executor.store(executor, std::memory_order_relaxed);
   }
-  if (!callback.has_run.load(std::memory_order_relaxed)) {
-    callback.has_run.store(true, std::memory_order_relaxed);
-  }
   Job & job = jobs_[depth_];
   job = Job{};
   job.release = release;
@@ -154,6 +151,9 @@ void Thread::pop_job(Probe & probe) noexcept
     callback.measured_jobs.store(kMeasuredJobs, std::memory_order_relaxed);
   } else if (left > 0) {
     callback.measured_jobs.store(static_cast<uint8_t>(left - 1), std::memory_order_relaxed);
+  }
+  if (!callback.has_run.load(std::memory_order_relaxed)) {
+    callback.has_run.store(true, std::memory_order_relaxed);
   }
   if (is_guessed) {
     probe.seen.note(Point::kGuessed);

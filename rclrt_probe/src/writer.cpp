@@ -195,15 +195,18 @@ void Writer::round(bool is_last)
     probe_.wall_offset.store(wall_offset(), std::memory_order_relaxed);
     probe_.rings.for_each([&](Ring & ring) {
       bool has_run = false;
+      // Asked before reading: what comes later comes from its next thread.
+      int unread = ring.thread.load(std::memory_order_acquire);
       ring.reader.read(ring.records, [&](rclrt_job_record record) {
         const uint16_t executor = record.reserved;
         record.reserved = 0;
         file_of(executor).append(record);
         has_run = true;
       });
-      const int thread = ring.thread.load(std::memory_order_relaxed);
-      if (has_run && thread != 0) {
-        ring.in_force.refresh(thread);
+      if (unread == Ring::kUnread) {
+        ring.thread.compare_exchange_strong(unread, Ring::kFree, std::memory_order_release);
+      } else if (has_run && unread != Ring::kFree) {
+        ring.in_force.refresh(unread);
       }
     });
     const std::string missing = probe_.seen.missing(probe_.inventory.is_full());
