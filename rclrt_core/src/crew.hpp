@@ -25,7 +25,7 @@
 #include "rclrt_core/platform.hpp"
 #include "ready.hpp"
 #include "thread_urgency.hpp"
-#include "trace_ring.hpp"
+#include "rclrt_core/trace_ring.hpp"
 
 namespace rclrt_core
 {

@@ -50,7 +50,7 @@ Status TraceFile::open(const std::string & path)
   described_.clear();
   records_.reserve(kRecordsAtOnce);
   header_ = make_trace_header();
-  file_ = std::fopen(path.c_str(), "wb");
+  file_ = std::fopen(path.c_str(), "wbe");  // e: programs that this one starts do not inherit it
   if (!file_) {
     return failed(path, errno);
   }
@@ -113,6 +113,15 @@ bool TraceFile::write_header() noexcept
                           std::fseek(file_, 0, SEEK_END) == 0;
   error_ = is_written ? error_ : why();
   return is_written;
+}
+
+bool TraceFile::note(uint32_t callback, const std::string & text) noexcept
+{
+  const rclrt_trace_chunk chunk{
+    RCLRT_CHUNK_NOTE, static_cast<uint32_t>(sizeof(callback) + text.size())};
+  constexpr char kZeros[8] = {};
+  return file_ && write(&chunk, sizeof(chunk)) && write(&callback, sizeof(callback)) &&
+         write(text.data(), text.size()) && write(kZeros, padding_of_chunk(chunk.size));
 }
 
 bool TraceFile::flush(const TraceSource & source)

@@ -20,7 +20,7 @@
 #include <system_error>
 #include <thread>
 
-#include "platform/linux/cpu_watch.hpp"
+#include "rclrt_core/cpu_watch.hpp"
 #include "platform/linux/sched_attr.hpp"
 
 namespace rclrt_core
