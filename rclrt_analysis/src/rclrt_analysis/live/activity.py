@@ -39,6 +39,8 @@ class Activity:
     totals, latest, newest
         For each callback: counts, its largest lateness (NaN: no deadline), and its newest record;
         `end_ns` of that is 0 while there is none.
+    first_ns
+        The earliest release; `NO_DEADLINE` while there is no record.
     strange
         Records that cannot be true, or of callbacks that do not exist.
     """
@@ -50,6 +52,7 @@ class Activity:
         self.totals = np.zeros(0, TOTALS)
         self.latest: Floats = np.zeros(0)
         self.newest = np.zeros(0, RECORD)
+        self.first_ns = NO_DEADLINE
         self.strange = 0
         self._ids: Ints = np.zeros(0, np.int64)
         self._row_of_id: Ints = np.zeros(0, np.int64)
@@ -77,6 +80,9 @@ class Activity:
         good = is_sane(records) & (records["end_ns"] <= now_ns)
         good &= (self._ids[place] == records["callback"]) if len(self._ids) else False
         self.strange += int((~good).sum())
+        self.first_ns = min(
+            self.first_ns, int(records["release_ns"][good].min(initial=NO_DEADLINE))
+        )
         good &= (records["outcome"] < layout.PUBLISHED) & (records["end_ns"] > self.begin_ns)
         records, rows = records[good], self._row_of_id[place[good]]
         if not len(records):

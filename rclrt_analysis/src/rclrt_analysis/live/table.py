@@ -70,6 +70,8 @@ class Column:
         Of a value; right-aligned unless the values are texts.
     bad
         Whether a value wants to be seen.
+    by_end
+        Of a text that is too long the end stays, not the beginning.
     """
 
     key: str
@@ -79,6 +81,7 @@ class Column:
     text: Callable[[Value], str] = text
     help: str = ""
     bad: Callable[[Value], bool] = lambda _: False
+    by_end: bool = False
 
     @property
     def is_text(self) -> bool:
@@ -163,7 +166,7 @@ class Table:
 
     def cell(self, row: int, column: Column, width: int) -> str:
         """Return the text of a cell, which is exactly so wide."""
-        return fit(self.shown(row, column), width, column.is_text)
+        return fit(self.shown(row, column), width, column.is_text, column.by_end)
 
     def shown(self, row: int, column: Column) -> str:
         """Return the text of a value, without what a terminal would obey."""
@@ -182,13 +185,13 @@ def cells(shown: str) -> int:
     )
 
 
-def fit(shown: str, width: int, left: bool) -> str:
-    """Return a text that is exactly so wide; of a long one the end stays, which tells more."""
+def fit(shown: str, width: int, left: bool, by_end: bool = False) -> str:
+    """Return a text that is exactly so wide, cut at its end or at its beginning."""
     if cells(shown) > width:
-        shown = shown[-width:]
+        shown = shown[-width:] if by_end else shown[:width]
         while cells(shown) > width - 1:
-            shown = shown[1:]
-        shown = "…" + shown
+            shown = shown[1:] if by_end else shown[:-1]
+        shown = "…" + shown if by_end else shown + "…"
     room = " " * (width - cells(shown))
     return shown + room if left else room + shown
 

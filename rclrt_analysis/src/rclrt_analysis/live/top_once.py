@@ -85,12 +85,12 @@ def _callback(table: Table, row: int) -> dict[str, Any]:
         **{
             f"{time}_ms": {
                 "n": int(value[f"{time}_n"]),
-                "p50": _number(value[f"{time}_p50"], 1e-6),
-                "max": _number(value[f"{time}_max"], 1e-6),
+                "p50": _ms(value[f"{time}_p50"]),
+                "max": _ms(value[f"{time}_max"]),
             }
             for time in ("response", "execution", "waiting")
         },
-        "latest_ms": _number(value["latest"], 1e-6),
+        "latest_ms": _ms(value["latest"]),
         "backlog": None if math.isnan(value["backlog"]) else int(value["backlog"]),
         "waited_for_percent": {
             "group": _number(value["group"], 100),
@@ -123,3 +123,7 @@ def _take(table: Table, row: int, *keys: str) -> dict[str, Value]:
 
 def _number(value: float | None, factor: float = 1) -> float | None:
     return None if value is None or math.isnan(value) else value * factor
+
+
+def _ms(ns: float) -> float | None:
+    return None if math.isnan(ns) else ns / 1e6

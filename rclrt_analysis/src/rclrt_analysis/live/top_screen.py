@@ -32,10 +32,10 @@ PLAIN = Style()
 FOOT = "q quit  h help  / filter  < > sort  R reverse  Tab view  Space pause  Enter all of a row"
 HELP = (
     ("q F10 Ctrl-C", "quit"),
-    ("Tab, 1 2 3 4", "next view; callbacks, threads, processes, findings"),
-    ("up down PgUp PgDn Home End", "move; also k and j"),
+    ("Tab 1 2 3 4", "the next view; callbacks, threads, processes, findings"),
+    ("arrows", "move; also k and j, PgUp and PgDn, Home and End"),
     ("Enter", "all columns of this row"),
-    ("/ F4", "filter by a part of a name, or by a process; Esc: no filter"),
+    ("/ F4", "filter by a part of a name, or by a process; Esc: all"),
     ("< >", "sort by the column to the left, to the right"),
     ("P L B N", "sort by CPU, largest lateness, backlog, name"),
     ("R I", "reverse the order"),
@@ -196,7 +196,7 @@ class Top(App[None]):
         """Return what the screen is made of."""
         yield Static(id="head")
         yield Grid()
-        yield Static(Text(FOOT, no_wrap=True), id="foot")
+        yield Static(id="foot")
         yield Input(placeholder="a part of a name, or a process; Esc: no filter", id="filter")
 
     def on_mount(self) -> None:
@@ -232,9 +232,10 @@ class Top(App[None]):
         table, sorting = self.table, self.sorting
         rows = table.order(sorting.key, sorting.reverse, self._wanted, self._idle)
         self.query_one(Grid).show(table, rows, sorting)
-        self.query_one("#head", Static).update(Text("\n").join(self._head(len(rows))))
+        self.query_one("#head", Static).update(Text("\n").join(self._head()))
+        self.query_one("#foot", Static).update(self._foot(len(rows)))
 
-    def _head(self, rows: int) -> list[Text]:
+    def _head(self) -> list[Text]:
         snapshot = self._snapshot
         assert snapshot is not None
         found = self._tables[3]
@@ -251,26 +252,29 @@ class Top(App[None]):
             size = "" if table is found and not len(found) else f" {len(table)}"
             style = HEAD if number == self._view else BAD if table is found and size else PLAIN
             second.append(f" {number + 1} {table.title}{size} ", style)
-        notes = []
-        if self._wanted:
-            notes.append(f"filter '{self._wanted}': {rows}")
-        if not self._idle:
-            notes.append("idle: hidden")
-        if self.sorting.reverse:
-            notes.append("reversed")
-        second.append("  " + "  ".join(notes))
-        if self._paused:
-            first.append("  PAUSED", BAD)
+        turned = " reversed" if self.sorting.reverse else ""
+        second.append(f"  by {self.table.column(self.sorting.key).head}{turned}")
         return [first, second]
+
+    def _foot(self, rows: int) -> Text:
+        text = Text(no_wrap=True)
+        for said, note in (
+            (self._paused, "PAUSED"),
+            (self._wanted, f"filter '{self._wanted}': {rows} (Esc: all)"),
+            (not self._idle, "idle ones hidden"),
+        ):
+            if said:
+                text.append(note, BAD).append("  ")
+        return text.append(FOOT)
 
     def action_help(self) -> None:
         """Show the keys, and what the columns are."""
         text = Text()
         for keys, what in HELP:
-            text.append(f"{keys:27}", Style(bold=True)).append(f"{what}\n")
-        text.append(f"\ncolumns of the {self.table.title}, of the last seconds:\n")
+            text.append(f"{keys:14}", Style(bold=True)).append(f"{what}\n")
+        text.append(f"\ncolumns of the {self.table.title}:\n")
         for column in self.table.columns:
-            text.append(f"{column.head:10}", Style(bold=True)).append(f"{column.help}\n")
+            text.append(f"{column.head:11}", Style(bold=True)).append(f"{column.help}\n")
         self.push_screen(Page(text))
 
     def action_row(self) -> None:
@@ -283,7 +287,7 @@ class Top(App[None]):
         text = Text()
         for column in self.table.columns:
             shown = self.table.shown(row, column)
-            text.append(f"{column.head:10}", Style(bold=True)).append(shown)
+            text.append(f"{column.head:11}", Style(bold=True)).append(shown)
             if cells(shown) + len(column.help) + 2 < width:
                 text.append(f"  {column.help}", Style(dim=True))
             text.append("\n")

@@ -190,6 +190,8 @@ class Watch:
         self._read(key, one)
         if follower.missed:  # Of the time before there is only a part.
             activity.recount(self._clock())
+        else:  # All of it: the first job tells when it began.
+            activity.begin_ns = max(activity.begin_ns, min(now, activity.first_ns))
         one.missed, one.lost = follower.missed, 0
         self._stop(one, state)
 
@@ -225,7 +227,8 @@ class Watch:
                 one.follower.close()
 
     def snapshot(self) -> Snapshot:
-        """Return what all do now. CPU times of threads are those since the last snapshot."""
+        """Read, and return what all do now; CPU times of threads since the last snapshot."""
+        self.poll()
         now = self._clock()
         executors = sorted(
             [*self._watched.values(), *self._ended],
