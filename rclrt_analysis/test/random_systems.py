@@ -189,7 +189,7 @@ def with_subscriptions(
         # Some of what comes from outside has no deadline, nor has what it sets off.
         free = rng.random() < 0.25
         callbacks = [
-            replace(c, kind=Kind.SUBSCRIPTION, deadline=None)
+            replace(c, kind=Kind.SUBSCRIPTION, deadline=None, gap=c.period + c.jitter)
             if free and c.period and rng.random() < 0.7
             else c
             for c in callbacks
@@ -274,9 +274,9 @@ def with_a_link(rng: random.Random, kind: ExecutorKind) -> System:
             made += [reader]
             ways += [(own.name, reader.name)]
     every = tuple(
-        Chain(f"{way} {measure}", way, measure=measure)
+        Chain(f"{way} {semantics}", way, semantics=semantics)
         for way in ways
-        for measure in ("reaction", "latency")
+        for semantics in ("reaction", "latency")
     )
     overheads = Overheads(dispatch=rng.choice([0, 0, 1]), transport=rng.choice([0, 0, 2]))
     return with_links(System("random", (*mcus, host), tuple(made), every, overheads))
@@ -301,5 +301,7 @@ def chains(rng: random.Random, system: System) -> list[Chain]:
             if not further:
                 break
             way.append(rng.choice(further))
-        made.append(Chain(f"c{i}", tuple(way), measure=rng.choice(["reaction", "latency"])))
+        semantics = rng.choice(["reaction", "age", "latency"])
+        join = rng.choice(["wait", "last"]) if semantics == "latency" else "wait"
+        made.append(Chain(f"c{i}", tuple(way), semantics=semantics, join=join))
     return made

@@ -187,7 +187,7 @@ def test_messages_within_a_microcontroller_go_over_the_agent_too() -> None:
         "  - {name: a, kind: timer, executor: mcu, period_ms: 100, wcet_ms: 1, publishes: [x],"
         " bytes: 10}\n"
         "  - {name: b, kind: subscription, executor: mcu, wcet_ms: 1, triggers: [x]}\n"
-        "chains: [{name: c, callbacks: [a, b], measure: latency}]\n"
+        "chains: [{name: c, callbacks: [a, b], semantics: latency}]\n"
     )
     assert system.chains[0].callbacks == ("a", "a agent", "x down", "b")
     one = message(Link(), 10)

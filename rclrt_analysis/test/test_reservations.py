@@ -100,7 +100,7 @@ def test_executors_in_reservations(kind: str, expected: dict[str, float]) -> Non
 
 
 def test_a_chain_through_threads_of_reservations_adds_up() -> None:
-    chain = "chains: [{name: c, callbacks: [a, b], measure: latency}]\n"
+    chain = "chains: [{name: c, callbacks: [a, b], semantics: latency}]\n"
     executor = f"{{name: e, kind: isolated{TWO_OF_FIVE}}}"
     result = analysed(executor, timer("a", 50, 3), subscription("b", 4, "a"), rest=chain)
     assert bounds(result) == {"a": 12, "b": 13}

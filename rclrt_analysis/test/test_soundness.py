@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from random_systems import migrating, timers_only, with_a_link, with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.model import ExecutorKind, Kind, Overheads, Policy, Release, System
+from rclrt_analysis.model import ExecutorKind, Overheads, Policy, Release, System
 from rclrt_analysis.simulation import chain_ages, chain_latencies, simulate
 
 EFFORT = float(os.environ.get("RCLRT_SOUNDNESS", "1"))
@@ -145,10 +145,8 @@ def check(system: System, method: str, rng: random.Random, runs: int, tally: Tal
                 tally.violations.append(f"{name}: {seen} > {bound}, seed {seed}, {system}")
         running = run.running
         for chain, chain_bound in zip(system.chains, result.chains, strict=True):
-            latencies = chain_latencies(run, chain, running)
-            first = system.callback_of[chain.callbacks[0]]
-            if chain.measure == "reaction" and first.kind is Kind.TIMER:
-                latencies = latencies + chain_ages(run, chain, running)
+            measure = chain_ages if chain.semantics == "age" else chain_latencies
+            latencies = measure(run, chain, running)
             if chain_bound.bound is None or not latencies:
                 continue
             tally.chain_runs += 1
@@ -164,7 +162,7 @@ def test_data_get_as_old_as_reactions_take() -> None:
         system = with_subscriptions(rng, (EVENTS, WAIT_SET), 2)
         run = simulate(system, 4_000, rng.randrange(1 << 30), random_work=True)
         for chain in system.chains:
-            reactions = chain_latencies(run, replace(chain, measure="reaction"))
+            reactions = chain_latencies(run, replace(chain, semantics="reaction", join="wait"))
             ages = chain_ages(run, chain)
             if system.callback_of[chain.callbacks[0]].period is None or len(ages) < 10:
                 continue

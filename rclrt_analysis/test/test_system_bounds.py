@@ -133,7 +133,7 @@ def test_messages_that_take_time_leave_threads_their_bounds() -> None:
 
 
 def test_a_callback_that_waits_for_all_inputs_adds_the_gap_of_the_others() -> None:
-    chain = "chains: [{name: c, callbacks: [a, f], measure: latency, deadline_ms: 47}]\n"
+    chain = "chains: [{name: c, callbacks: [a, f], semantics: latency, deadline_ms: 47}]\n"
     result = analysed(
         ISOLATED, timer("a", 20, 1, 9), timer("b", 40, 1, 9),
         subscription("f", 2, "a, b", ", activation: all"), rest=chain,
@@ -146,7 +146,7 @@ def test_a_callback_that_waits_for_all_inputs_adds_the_gap_of_the_others() -> No
 def test_a_chain_that_waits_for_another_to_start_is_outside_of_its_bound() -> None:
     lines = [timer("a", 50, 17, 2), timer("b", 100, 83, 1) + ", bcet_ms: 77"]
     lines += [subscription("f", 1, "a, b", ", activation: all")]
-    rest = "chains: [{name: c, callbacks: [a, f], measure: latency}]\n"
+    rest = "chains: [{name: c, callbacks: [a, f], semantics: latency}]\n"
     executor = "{name: e, kind: wait_set_multi, cores: [0, 1, 2]}"
     result = analysed(executor, *lines, rest=rest)
     text = "".join(f"  - {{{line}}}\n" for line in lines)
@@ -183,7 +183,7 @@ def test_a_less_urgent_reader_on_the_same_thread_overlaps_with_its_writer() -> N
 
 @pytest.mark.parametrize("transport", ["0", "2"])
 def test_what_a_late_timer_releases_comes_as_late_as_that(transport: str) -> None:
-    rest = "chains: [{name: c, callbacks: [x, s], measure: latency}]\n"
+    rest = "chains: [{name: c, callbacks: [x, s], semantics: latency}]\n"
     result = analysed(
         EVENTS, timer("t", 70, 4, 2, ", jitter_ms: 63"), timer("x", 70, 1, 9),
         subscription("s", 2, "t", ", reads: [x]"),
@@ -348,7 +348,7 @@ def test_messages_of_another_executor_come_with_jitter() -> None:
 
 def test_a_chain_that_leaves_an_executor_and_comes_back_starts_anew_there() -> None:
     other = "{name: f, kind: priority_events, policy: rm, cores: [1]}"
-    chain = "chains: [{name: k, callbacks: [a, b, c], measure: latency}]\n"
+    chain = "chains: [{name: k, callbacks: [a, b, c], semantics: latency}]\n"
     result = analysed(
         f"{EVENTS}, {other}", timer("a", 20, 4, 9),
         subscription("b", 3, "a").replace("executor: e", "executor: f"),

@@ -181,6 +181,18 @@ Status Configuration::apply(EngineOptions * options)
   return {};
 }
 
+void Configuration::apply(TraceOptions * options) const
+{
+  for (const TraceEntry & entry : impl_->traces) {
+    options->live = entry.live.value_or(options->live);
+    options->directory = entry.directory.value_or(options->directory);
+    options->keep = entry.keep.value_or(options->keep);
+    options->on_miss = entry.on_miss.value_or(options->on_miss);
+    options->on_signal = entry.on_signal.value_or(options->on_signal);
+    options->limit = entry.limit.value_or(options->limit);
+  }
+}
+
 const std::optional<Attributes> & Configuration::middleware_thread() const noexcept
 {
   return impl_->middleware_thread;

@@ -78,7 +78,8 @@ Configuration & Configuration::operator=(Configuration &&) noexcept = default;
 
 bool Configuration::empty() const noexcept
 {
-  return impl_->entries.empty() && impl_->executors.empty() && impl_->notes.empty();
+  return impl_->entries.empty() && impl_->executors.empty() && impl_->traces.empty() &&
+         impl_->notes.empty();
 }
 
 bool Configuration::names_groups_by_members() const noexcept
@@ -125,6 +126,7 @@ Status Configuration::parse(
   impl_->cpu_count = machine.cpu_count;
   append(document.entries, &impl_->entries);
   append(document.executors, &impl_->executors);
+  append(document.traces, &impl_->traces);
   append(document.notes, &impl_->notes);
   for (const ExecutorEntry & executor : impl_->executors) {
     if (executor.deadline_scheduler) {

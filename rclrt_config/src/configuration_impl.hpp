@@ -20,6 +20,7 @@ struct Configuration::Impl
 {
   std::vector<Entry> entries;
   std::vector<ExecutorEntry> executors;
+  std::vector<TraceEntry> traces;
   std::vector<rclrt_core::Finding> notes;
   int cpu_count = 1;
   std::optional<rclrt_core::Attributes> middleware_thread;

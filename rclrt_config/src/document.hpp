@@ -6,6 +6,7 @@
 #define DOCUMENT_HPP_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -85,10 +86,22 @@ struct ExecutorEntry
   std::optional<DeadlineBackend> deadline_scheduler;
 };
 
+struct TraceEntry
+{
+  Place place;
+  std::optional<bool> live;
+  std::optional<std::string> directory;
+  std::optional<rclrt_core::Duration> keep;
+  std::optional<bool> on_miss;
+  std::optional<int> on_signal;
+  std::optional<uint64_t> limit;
+};
+
 struct Document
 {
   std::vector<Entry> entries;
   std::vector<ExecutorEntry> executors;
+  std::vector<TraceEntry> traces;
   std::vector<rclrt_core::Finding> notes;
 };
 

@@ -4,6 +4,7 @@
 #include "parameters_file.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -103,6 +104,9 @@ private:
   void read_entries(const YAML::Node & map, const std::string & node, Target target);
   Entry read_entry(const YamlField & field, const std::string & node, Target target);
   void read_executor(const YamlField & field, const std::string & node);
+  void read_trace(const YamlField & field, const std::string & node);
+  static void throw_unless_everywhere(
+    const YamlField & field, const std::string & node, const std::optional<Place> & earlier);
   std::optional<Attributes> read_thread(const YamlMap & executor, const std::string & field);
   Place place(const YAML::Mark & mark) const { return {file_, mark.line + 1, mark.column + 1}; }
 
@@ -167,10 +171,12 @@ void ParametersReader::read_parameters(const YAML::Node & map, const std::string
 
 void ParametersReader::read_rclrt(const YAML::Node & map, const std::string & node)
 {
-  const YamlMap sections(map, "rclrt", {"executor", "callbacks", "groups"});
+  const YamlMap sections(map, "rclrt", {"executor", "callbacks", "groups", "trace"});
   for (const YamlField & field : fields_of(map, "rclrt")) {
     if (field.name == "executor") {
       read_executor(field, node);
+    } else if (field.name == "trace") {
+      read_trace(field, node);
     } else {
       read_entries(field.value, node, field.name == "groups" ? Target::kGroup : Target::kCallback);
     }
@@ -249,19 +255,47 @@ Entry ParametersReader::read_entry(const YamlField & field, const std::string & 
   return entry;
 }
 
-void ParametersReader::read_executor(const YamlField & field, const std::string & node)
+void ParametersReader::throw_unless_everywhere(
+  const YamlField & field, const std::string & node, const std::optional<Place> & earlier)
 {
   if (node != kEverywhere) {
     throw YamlError(
-      field.name_mark,
-      "an executor does not belong to the node '" + node + "' alone. Put 'executor' under '/**'");
+      field.name_mark, "an executor does not belong to the node '" + node + "' alone. Put '" +
+                         field.name + "' under '/**'");
   }
-  if (!document_.executors.empty()) {
+  if (earlier) {
     throw YamlError(
-      field.name_mark, "'executor' is in line " +
-                         std::to_string(document_.executors.front().place.line) +
+      field.name_mark, "'" + field.name + "' is in line " + std::to_string(earlier->line) +
                          " already. Make one of the two");
   }
+}
+
+void ParametersReader::read_trace(const YamlField & field, const std::string & node)
+{
+  const auto & earlier = document_.traces;
+  throw_unless_everywhere(
+    field, node, earlier.empty() ? std::nullopt : std::optional<Place>(earlier.front().place));
+  const YamlMap map(
+    field.value, "trace", {"live", "directory", "keep", "on_miss", "on_signal", "limit"});
+  TraceEntry entry;
+  entry.place = place(field.name_mark);
+  entry.live = map.boolean("live");
+  entry.directory = map.string("directory");
+  entry.keep = map.duration("keep", "everything");
+  entry.on_miss = map.boolean("on_miss");
+  entry.on_signal =
+    map.word<int>("on_signal", {{"SIGUSR1", SIGUSR1}, {"SIGUSR2", SIGUSR2}, {"SIGHUP", SIGHUP}});
+  if (const auto limit = map.integer("limit", 1'000'000, int64_t{1} << 50, " (bytes)")) {
+    entry.limit = static_cast<uint64_t>(*limit);
+  }
+  document_.traces.push_back(entry);
+}
+
+void ParametersReader::read_executor(const YamlField & field, const std::string & node)
+{
+  const auto & earlier = document_.executors;
+  throw_unless_everywhere(
+    field, node, earlier.empty() ? std::nullopt : std::optional<Place>(earlier.front().place));
   const YamlMap map(
     field.value, "executor",
     {"policy", "min_threads", "max_threads", "attributes", "middleware_thread", "timer_thread",

@@ -165,6 +165,52 @@ TEST(ParametersFile, wrong_fields_of_an_executor_are_told_where_they_stand)
   }
 }
 
+TEST(ParametersFile, says_what_is_recorded)
+{
+  const Configuration configuration = parsed(
+    rclrt_file("      trace: {live: false, directory: /tmp/traces, keep: 10s, on_miss: false,\n"
+               "        on_signal: SIGUSR2, limit: 5000000}\n"));
+  TraceOptions options;
+  configuration.apply(&options);
+  EXPECT_FALSE(options.live);
+  EXPECT_EQ(options.directory, "/tmp/traces");
+  EXPECT_EQ(options.keep, std::chrono::seconds(10));
+  EXPECT_FALSE(options.on_miss);
+  EXPECT_EQ(options.on_signal, SIGUSR2);
+  EXPECT_EQ(options.limit, 5'000'000u);
+}
+
+TEST(ParametersFile, leaves_what_it_does_not_say_of_the_trace_to_the_code)
+{
+  const Configuration configuration = parsed(rclrt_file("      trace: {keep: 1s}\n"));
+  TraceOptions options;
+  options.directory = "here";
+  options.limit = 7;
+  configuration.apply(&options);
+  EXPECT_EQ(options.directory, "here");
+  EXPECT_EQ(options.limit, 7u);
+  EXPECT_TRUE(options.live);
+  EXPECT_TRUE(options.on_miss);
+}
+
+TEST(ParametersFile, wrong_fields_of_the_trace_are_told_where_they_stand)
+{
+  const WrongFields cases[] = {
+    {"here", 14, "must be a map"},
+    {"{folder: x}", 15, "unknown field 'folder'. Use live, directory, keep"},
+    {"{live: 1}", 21, "true or false"},
+    {"{keep: long}", 21, "keep"},
+    {"{on_signal: SIGKILL}", 26, "Use SIGUSR1, SIGUSR2 or SIGHUP"},
+    {"{limit: 10}", 22, "from 1000000"},
+  };
+  for (const WrongFields & wrong : cases) {
+    EXPECT_THAT(
+      error_in(rclrt_file(std::string("      trace: ") + wrong.fields + "\n")),
+      AllOf(StartsWith("f:4:" + std::to_string(wrong.column) + ": "), HasSubstr(wrong.says)))
+      << wrong.fields;
+  }
+}
+
 TEST(ParametersFile, wrong_structure_is_told_where_it_stands)
 {
   const Wrong cases[] = {
@@ -197,6 +243,10 @@ TEST(ParametersFile, wrong_structure_is_told_where_it_stands)
     {"/**:\n  ros__parameters: {rclrt: {executor: {}}}\n"
      "/**:\n  ros__parameters: {rclrt: {executor: {}}}\n",
      "4:29", "'executor' is in line 2 already"},
+    {"/a:\n  ros__parameters:\n    rclrt: {trace: {}}\n", "3:13", "Put 'trace' under '/**'"},
+    {"/**:\n  ros__parameters: {rclrt: {trace: {}}}\n"
+     "/**:\n  ros__parameters: {rclrt: {trace: {}}}\n",
+     "4:29", "'trace' is in line 2 already"},
     {"/a: {ros__parameters: {}}\n---\n/b: {ros__parameters: {}}\n", "3:1", "a second document"},
     {"/a: &a\n  b: *a\n", "2:3", "nested without end"},
     {"? [1]\n: 5\n", "1:3", "the name of a field must be a word"},

@@ -1,12 +1,12 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The waiting jobs of one callback: a count, with release stamps for up to 6 of them.
+/// The waiting jobs of one callback: a count, with release stamps for up to 4 of them.
 ///
 ///   oldest [ stamped ... ][ unstamped, all with the stamp of the first of them ] newest
 ///   or     [ unstamped    ][ stamped ... ]       once the older stamped ones have gone
 ///
-/// Memory is fixed when it is made: min(depth, 6) stamps. A job beyond that is given the stamp of a
+/// Memory is fixed when it is made: min(depth, 4) stamps. A job beyond that is given the stamp of a
 /// neighbour; stamps go forward all the same, so that a deep backlog does not stay the oldest for
 /// ever. Not thread-safe: the engine's lock protects it.
 #ifndef BACKLOG_HPP_
@@ -28,7 +28,7 @@ public:
   using Stamp = ReleaseStamp;
 
   /// More jobs than that only ever wait in an overload.
-  static constexpr uint32_t kMaxStamps = 6;
+  static constexpr uint32_t kMaxStamps = 4;
 
   explicit Backlog(uint32_t depth)
   : depth_(depth), capacity_(std::min(depth, kMaxStamps)), stamps_(new Stamp[capacity_])
@@ -45,7 +45,7 @@ public:
     return unstamped_first_ ? unstamped_stamp_ : stamps_[first_];
   }
 
-  /// Of all that wait; not empty. At most 7 steps.
+  /// Of all that wait; not empty. At most 5 steps.
   TimePoint earliest_deadline() const noexcept
   {
     TimePoint earliest = unstamped_ > 0 ? unstamped_stamp_.deadline : kNever;
@@ -56,7 +56,7 @@ public:
   }
 
   /// `count` jobs alike, but for their numbers: the first one's is in `stamp`. The oldest have to make room
-  /// for them; returns how many did. Not more than the depth. At most 30 steps, however many they are.
+  /// for them; returns how many did. Not more than the depth. At most 20 steps, however many they are.
   uint32_t push(Stamp stamp, uint32_t count) noexcept
   {
     const uint32_t dropped = count > depth_ - count_ ? count - (depth_ - count_) : 0;

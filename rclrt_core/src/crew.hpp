@@ -40,8 +40,10 @@ struct Worker : std::enable_shared_from_this<Worker>
 
   Worker(
     Platform & worker_platform, Mutex & engine_mutex, const AttributesEntry & nothing,
-    std::size_t trace_capacity)
-  : platform(worker_platform), urgency(worker_platform, engine_mutex, nothing), ring(trace_capacity)
+    std::size_t trace_capacity, TraceMemory * memory)
+  : platform(worker_platform),
+    urgency(worker_platform, engine_mutex, nothing),
+    ring(trace_capacity, memory)
   {
   }
 
@@ -72,8 +74,8 @@ struct Worker : std::enable_shared_from_this<Worker>
   std::atomic<uint64_t> jobs{0};       // written by the worker's thread
   std::atomic<ThreadId> thread_id{0};  // set by the thread itself before its first lock
   std::unique_ptr<Thread> thread;
-  TraceRing ring;      // written by the worker without the lock
-  TraceReader reader;  // under the engine's `trace_mutex`
+  TraceRing ring;            // written by the worker without the lock
+  TraceReader reader{ring};  // under the engine's `trace_mutex`
 
   /// Set to kAsleep by the worker under the lock before it can be found idle. Set to kAwake, with release, by the
   /// one thread whose list the worker is on, as the last access to it; or by the worker itself under the lock, when

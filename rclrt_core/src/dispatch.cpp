@@ -17,7 +17,7 @@ void Dispatch::released(const CallbackNode & callback, Calls & calls) noexcept
   }
 }
 
-uint8_t Dispatch::what_is_busy(const CallbackNode & callback) const noexcept
+rclrt_job_wait Dispatch::what_is_busy(const CallbackNode & callback) const noexcept
 {
   if (!callback.queue->group->has_room()) {
     return RCLRT_WAITED_FOR_GROUP;

@@ -35,7 +35,7 @@ public:
   void set_visitor(Worker * visitor) noexcept { visitor_ = visitor; }
 
   /// What a job of this callback would have to wait for, as rclrt_job_wait.
-  uint8_t what_is_busy(const CallbackNode & callback) const noexcept;
+  rclrt_job_wait what_is_busy(const CallbackNode & callback) const noexcept;
   /// A job of this callback has been released, or its group is ready again.
   void released(const CallbackNode & callback, Calls & calls) noexcept;
   /// The same for the first callback of a group that is ready.

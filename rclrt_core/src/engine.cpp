@@ -31,7 +31,7 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   deadlines(options.deadlines),
   mutex(platform.make_mutex()),
   life(platform, *mutex),
-  ready(*options.policy, options.trace_capacity),
+  ready(*options.policy, options.trace_capacity, options.trace_memory.get()),
   dispatch(static_cast<std::size_t>(engine_platform.usable_cpus())),
   findings_mutex(platform.make_mutex()),
   trace_mutex(platform.make_mutex())
@@ -50,6 +50,9 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   }
   inline_worker = new_worker("rclrt inline", nullptr);
   inline_worker->is_left_alone = true;
+  if (options.trace_memory) {
+    options.trace_memory->describe(trace_source());
+  }
   linux_platform::count_forks();  // the first call may block: not in a publication
 }
 
@@ -137,7 +140,7 @@ void Engine::Impl::release(
     job.is_expected = true;
   }
   job.deadline = callback.deadline(release, inherited);
-  job.waited_for = dispatch.what_is_busy(callback) & 3;
+  job.found_busy(dispatch.what_is_busy(callback));
   if (ready.release(callback, job, count)) {
     dispatch.released(callback, calls);
   }
@@ -238,7 +241,7 @@ void note_taken(uint64_t publisher, uint64_t number) noexcept
 
 void note_published(uint64_t publisher, uint64_t number) noexcept
 {
-  if (!Engine::Impl::running_here) {
+  if (!Engine::Impl::running_here || !Engine::Impl::running_here->worker->ring.keeps()) {
     return;
   }
   Engine::Impl & engine = *Engine::Impl::running_here->engine;

@@ -214,7 +214,7 @@ public:
   const std::unique_ptr<Mutex> trace_mutex;
   std::deque<rclrt_job_record> leftover;
   uint64_t leftover_dropped = 0;
-  TraceReader given_up;  // of Ready::given_up()
+  TraceReader given_up{ready.given_up()};  // of Ready::given_up()
 };
 
 }  // namespace rclrt_core

@@ -223,16 +223,18 @@ Status Engine::Impl::add_callback(
   ++group_node->callbacks;
   callbacks.emplace(node->name(), node);
   *callback = node;
-  if (!timer) {
-    return {};
+  if (timer) {
+    node->timer = std::make_unique<TimerNode>();
+    node->timer->callback = node.get();
+    node->timer->period_ns = timer->period.count();
+    node->timer->first_period_ns = timer->period.count();
+    node->timer->clock = timer->clock;
+    node->timer->one_shot = timer->one_shot;
   }
-  node->timer = std::make_unique<TimerNode>();
-  node->timer->callback = node.get();
-  node->timer->period_ns = timer->period.count();
-  node->timer->first_period_ns = timer->period.count();
-  node->timer->clock = timer->clock;
-  node->timer->one_shot = timer->one_shot;
-  if (timer->autostart) {
+  if (options.trace_memory) {
+    options.trace_memory->add(traced(*node));
+  }
+  if (timer && timer->autostart) {
     Section section(*mutex);
     arm(*node->timer, timer->first.value_or(timer->period).count(), section.calls);
   }

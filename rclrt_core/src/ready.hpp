@@ -193,8 +193,8 @@ class Ready
 {
 public:
   /// Remembers the last `trace_capacity` jobs that were given up.
-  Ready(const Policy & policy, std::size_t trace_capacity)
-  : policy_(policy), given_up_(trace_capacity)
+  Ready(const Policy & policy, std::size_t trace_capacity, TraceMemory * memory = nullptr)
+  : policy_(policy), given_up_(trace_capacity, memory)
   {
   }
 

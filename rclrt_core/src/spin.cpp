@@ -33,7 +33,8 @@ std::size_t Engine::Impl::threads_of(const Lane & lane) const noexcept
 
 std::shared_ptr<Worker> Engine::Impl::new_worker(const std::string & name, Lane * lane)
 {
-  auto worker = std::make_shared<Worker>(platform, *mutex, table.nothing(), options.trace_capacity);
+  auto worker = std::make_shared<Worker>(
+    platform, *mutex, table.nothing(), options.trace_capacity, options.trace_memory.get());
   worker->name = name;
   worker->lane = lane;
   worker->is_left_alone = options.attributes_mode == AttributesMode::kOff;

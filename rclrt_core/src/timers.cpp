@@ -116,7 +116,7 @@ bool Engine::Impl::release_due(ClockState & clock, Calls & calls) noexcept
       last.release = latest;
       last.ready = now;
       last.cause = RCLRT_CAUSE_TIMER;
-      last.waited_for = dispatch.what_is_busy(callback) & 3;
+      last.found_busy(dispatch.what_is_busy(callback));
       ready.release_late(callback, last, Duration(timer->period_ns), missed + 1);
       dispatch.released(callback, calls);
     } else {

@@ -48,7 +48,6 @@ Status TraceFile::open(const std::string & path)
   size_ = 0;
   dropped_ = 0;
   described_.clear();
-  records_.clear();
   records_.reserve(kRecordsAtOnce);
   header_ = make_trace_header();
   file_ = std::fopen(path.c_str(), "wbe");  // e: programs that this one starts do not inherit it
@@ -70,7 +69,7 @@ bool TraceFile::write(const void * data, std::size_t size) noexcept
     return false;
   }
   errno = 0;
-  if (size > 0 && std::fwrite(data, 1, size, file_) != size) {
+  if (std::fwrite(data, 1, size, file_) != size) {
     error_ = why();
     return false;
   }

@@ -25,6 +25,7 @@ ConfiguredEngineOptions configured_engine_options(
   options.engine.attributes_mode = from.attributes_mode;
   options.engine.timer_thread = from.timer_thread;
   options.engine.trace_capacity = from.trace_capacity;
+  options.trace = from.trace;
   if (from.on_exception) {
     options.engine.on_exception = [handler = from.on_exception](
                                     const rclrt_core::Callback & callback,

@@ -4,6 +4,7 @@
 #include "rclrt_front_end/configured_engine.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "rclrt_front_end/middleware_threads.hpp"
@@ -48,6 +49,13 @@ bool have_same(const rclrt_core::GroupOptions & a, const rclrt_core::GroupOption
   return a.attributes == b.attributes && a.parallelism == b.parallelism;
 }
 
+Status make_live_trace(
+  const rclrt_config::TraceOptions & trace, rclrt_core::EngineOptions * options)
+{
+  const bool is_wanted = trace.live && options->trace_capacity > 0 && !options->trace_memory;
+  return is_wanted ? rclrt_core::make_live_trace(&options->trace_memory) : Status();
+}
+
 }  // namespace
 
 Status ConfiguredEngine::make(
@@ -65,6 +73,8 @@ Status ConfiguredEngine::make(
     }
     options.deadline_scheduler =
       configuration.deadline_scheduler().value_or(options.deadline_scheduler);
+    configuration.apply(&options.trace);
+    const Status live = make_live_trace(options.trace, &options.engine);
     std::unique_ptr<ConfiguredEngine> made(
       new ConfiguredEngine(platform, std::move(configuration), options));
     Attributes timer_thread = options.engine.timer_thread;
@@ -78,6 +88,7 @@ Status ConfiguredEngine::make(
       status = made->fit_to_machine("middleware threads", &middleware.value());
     }
     if (status.ok()) {
+      made->record(options.trace, live);
       *engine = std::move(made);
     }
   }
@@ -96,6 +107,29 @@ ConfiguredEngine::ConfiguredEngine(
 {
   if (!middleware_.rmw.empty()) {
     MiddlewareThreads::instance().know(middleware_);
+  }
+}
+
+rclrt_config::TraceOptions ConfiguredEngineOptions::nothing_recorded()
+{
+  rclrt_config::TraceOptions options;
+  options.live = false;
+  return options;
+}
+
+void ConfiguredEngine::record(rclrt_config::TraceOptions options, const Status & live)
+{
+  if (!live.ok()) {
+    report(
+      {"trace", "other programs cannot see it: " + live.message(), 0,
+       "Mend that, or write trace: {live: false}", rclrt_core::Severity::kNote});
+  }
+  if (const char * const directory = std::getenv("RCLRT_TRACE")) {
+    options.directory = directory;
+  }
+  if (!options.directory.empty() && engine_->options().trace_capacity > 0) {
+    recorder_ = std::make_unique<Recorder>(
+      *engine_, std::move(options), [this](const Finding & finding) { report(finding); });
   }
 }
 

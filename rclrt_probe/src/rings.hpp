@@ -34,7 +34,7 @@ struct Ring
   static constexpr std::size_t kCapacity = 2048;
 
   rclrt_core::TraceRing records{kCapacity};
-  rclrt_core::TraceReader reader;  ///< the writer's
+  rclrt_core::TraceReader reader{records};  ///< the writer's
   InForce in_force;
   static constexpr int kFree = 0;
   static constexpr int kUnread = -1;  ///< its thread has ended, its records may not be read yet

@@ -22,6 +22,7 @@ def generate_launch_description() -> LaunchDescription:
                     [FindPackageShare("rclrt_rclcpp"), "config", "composed.yaml"]
                 ),
             ),
+            DeclareLaunchArgument("trace", default_value=""),
             ComposableNodeContainer(
                 package="rclrt_rclcpp",
                 executable="component_container_rt",
@@ -31,6 +32,7 @@ def generate_launch_description() -> LaunchDescription:
                     {
                         "executor": LaunchConfiguration("executor"),
                         "policy": LaunchConfiguration("policy"),
+                        "trace": LaunchConfiguration("trace"),
                     },
                     LaunchConfiguration("attributes"),
                 ],

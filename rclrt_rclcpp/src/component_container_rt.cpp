@@ -11,6 +11,7 @@
 ///   policy     fixed_priority (default), first_come, edf
 ///   attributes a file that says what matters about callbacks; default: the parameter files' `rclrt`
 ///              entries, as everywhere
+///   trace      a folder for trace files; default: none, unless the entries or RCLRT_TRACE name one
 
 #include <semaphore.h>
 #include <signal.h>
@@ -40,6 +41,7 @@ struct Choice
   std::string executor = "preemptive";
   std::string policy = "fixed_priority";
   std::string attributes;
+  std::string trace;
 
   /// Null: there is no such choice.
   std::string * named(const std::string & name)
@@ -47,6 +49,7 @@ struct Choice
     return name == "executor"     ? &executor
            : name == "policy"     ? &policy
            : name == "attributes" ? &attributes
+           : name == "trace"      ? &trace
                                   : nullptr;
   }
 };
@@ -72,6 +75,7 @@ std::shared_ptr<rclrt_rclcpp::EngineExecutor> make(const Choice & choice)
   Options options;
   options.policy = &policy_named(choice.policy);
   options.configuration_file = choice.attributes;
+  options.trace.directory = choice.trace;
   return std::make_shared<Executor>(rclcpp::ExecutorOptions(), options);
 }
 
@@ -110,7 +114,8 @@ public:
   : choice_{
       declare_parameter("executor", Choice().executor),
       declare_parameter("policy", Choice().policy),
-      declare_parameter("attributes", Choice().attributes)},
+      declare_parameter("attributes", Choice().attributes),
+      declare_parameter("trace", Choice().trace)},
     executor_{make_executor(choice_)}
   {
     set_executor(executor_);

@@ -13,6 +13,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <sstream>
@@ -188,7 +189,7 @@ TEST_F(ComponentContainer, runs_components_under_the_executor_and_the_attributes
   std::remove(path.c_str());
 }
 
-TEST_F(ComponentContainer, attributes_may_come_with_a_component)
+TEST_F(ComponentContainer, attributes_and_a_trace_may_come_with_a_component)
 {
   if (geteuid() != 0) {
     GTEST_SKIP() << "SCHED_FIFO may be refused";
@@ -200,10 +201,13 @@ TEST_F(ComponentContainer, attributes_may_come_with_a_component)
   Container container({});
   ASSERT_TRUE(load("Listener").success);
   EXPECT_FALSE(load("Talker", {{"attributes", "/no/such/file.yaml"}}).success);
-  const auto talker = load("Talker", {{"attributes", path}});
+  const std::string traces = path + ".traces";
+  const auto talker = load("Talker", {{"attributes", path}, {"trace", traces}});
   ASSERT_TRUE(talker.success) << talker.error_message;
   EXPECT_TRUE(hears("1/35", "0/0"));  // SCHED_FIFO, SCHED_OTHER
   EXPECT_EQ(container.end(true), 0);
+  EXPECT_FALSE(std::filesystem::is_empty(traces));
+  std::filesystem::remove_all(traces);
   std::remove(path.c_str());
 }
 

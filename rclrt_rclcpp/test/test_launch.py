@@ -144,7 +144,7 @@ def test_two_components_run_with_the_priorities_of_the_installed_file(
 
 
 @pytest.mark.parametrize("language", ["py", "xml", "yaml"])
-def test_the_arguments_choose_executor_policy_and_attributes(
+def test_the_arguments_choose_executor_policy_attributes_and_trace(
     installed: Path, node: Node, language: str, tmp_path: Path
 ) -> None:
     if realtime_is_refused():
@@ -160,8 +160,10 @@ def test_the_arguments_choose_executor_policy_and_attributes(
         "executor:=isolated",
         "policy:=edf",
         f"attributes:={attributes}",
+        f"trace:={tmp_path / 'trace'}",
     )
     components_and_what_is_heard(node, launched, (f"{RR}/12", "0/0"))
+    assert list((tmp_path / "trace").glob("component_container_rt-*.trace"))
 
 
 @pytest.mark.parametrize("language", ["py", "xml", "yaml"])

@@ -6,14 +6,19 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
+from rclrt_analysis.bounds.dependence import Dependence
 from rclrt_analysis.bounds.result import CallbackBound, ChainBound, Result
-from rclrt_analysis.model import NS_PER_MS, System
+from rclrt_analysis.model import NS_PER_MS, Chain, System
+from rclrt_analysis.model.assumptions import Premise, premises
+from rclrt_analysis.model.system import Origin
 from rclrt_analysis.sensitivity import Margins
 
 WIDTH = 100
 NONE = "-"
+MOST_NAMED = 6
 
 
 def ms(ns: int | None) -> str:
@@ -82,7 +87,22 @@ def to_text(system: System, result: Result, margins: Margins | None = None) -> s
     lines.append("if")
     for assumption in result.assumptions:
         lines += _wrapped(assumption.value)
+    lines += ["given", *premise_lines(premises(system.callbacks))]
     return "\n".join(lines)
+
+
+def premise_lines(given: Sequence[Premise]) -> list[str]:
+    """Return on what times a proof rests, and where these come from."""
+    lines = []
+    for one in given:
+        whence = f"{one.origin.word}, x {one.origin.factor:g}" * (one.origin.factor != 1)
+        whence = whence or one.origin.word
+        if one.origin == Origin("measured"):
+            whence = "measured, no safety factor"
+        more = len(one.callbacks) - MOST_NAMED
+        names = ", ".join(one.callbacks[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        lines += _wrapped(f"{one.field} {whence}: {names}")
+    return lines
 
 
 def _wrapped(text: str) -> list[str]:
@@ -115,12 +135,12 @@ def _signed(ns: int | None) -> str:
 
 
 def _chains(result: Result) -> list[str]:
-    lines = [f"{'chain, ms':34}" + _cells(("bound", "deadline", "slack"), (9, 9, 9)) + "  measure"]
+    head = _cells(("bound", "deadline", "slack"), (9, 9, 9))
+    lines = [f"{'chain, ms':34}{head}  semantics"]
     for chain in result.chains:
-        cells = (ms(chain.bound), ms(chain.deadline), _signed(slack(chain)))
+        cells = _cells((ms(chain.bound), ms(chain.deadline), _signed(slack(chain))), (9, 9, 9))
         mark = "  <- not met" if chain.met is False else ""
-        measure = "reaction, data age" if chain.measure == "reaction" else chain.measure
-        lines.append(f"{chain.name[:34]:34}" + _cells(cells, (9, 9, 9)) + f"  {measure}{mark}")
+        lines.append(f"{chain.name[:34]:34}{cells}  {chain.semantics}{mark}")
         for hop in chain.hops:
             waiting = f"waits {ms(hop.waiting)} + " if hop.waiting else ""
             lines.append(f"    {hop.callback[:30]:30} {hop.kind:9} {waiting}{ms(hop.response)}")
@@ -143,6 +163,7 @@ def _margins(margins: Margins) -> list[str]:
 
 def to_json(system: System, result: Result, margins: Margins | None = None) -> str:
     """Return the report as JSON, schema 1; times in ms, null for none."""
+    dependence = Dependence(system)
     content: dict[str, Any] = {
         "schema": 1,
         "system": system.name,
@@ -152,7 +173,7 @@ def to_json(system: System, result: Result, margins: Margins | None = None) -> s
         "chains": [
             {
                 "name": chain.name,
-                "measure": chain.measure,
+                "semantics": chain.semantics,
                 "met": chain.met,
                 "bound_ms": _number(chain.bound),
                 "deadline_ms": _number(chain.deadline),
@@ -167,10 +188,19 @@ def to_json(system: System, result: Result, margins: Margins | None = None) -> s
                     }
                     for hop in chain.hops
                 ],
+                **_contract(described),
+                "rests_on": [
+                    {**_premise(one), "callbacks": len(one.callbacks)}
+                    for one in premises(dependence.of(described))
+                ],
             }
-            for chain in result.chains
+            for described, chain in zip(system.chains, result.chains, strict=True)
         ],
         "assumptions": [{"id": a.name.lower(), "text": a.value} for a in result.assumptions],
+        "given": [
+            {**_premise(one), "callbacks": list(one.callbacks)}
+            for one in premises(system.callbacks)
+        ],
     }
     if margins is not None:
         content["margins"] = {
@@ -180,6 +210,23 @@ def to_json(system: System, result: Result, margins: Margins | None = None) -> s
             "period_ms": {name: _number(value) for name, value in margins.period.items()},
         }
     return json.dumps(content, indent=1) + "\n"
+
+
+def _premise(one: Premise) -> dict[str, Any]:
+    return {
+        "field": one.field,
+        "origin": one.origin.word,
+        "safety_factor": one.origin.factor,
+    }
+
+
+def _contract(chain: Chain) -> dict[str, Any]:
+    return {
+        "join": chain.join,
+        "warn_after": chain.warn_after,
+        "error_after": chain.error_after,
+        "silent_after_ms": _number(chain.silent_after),
+    }
 
 
 def _number(ns: int | None) -> float | None:

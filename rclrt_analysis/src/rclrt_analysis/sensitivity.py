@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.budget import limited
+from rclrt_analysis.bounds.load import loads
 from rclrt_analysis.bounds.result import CallbackBound, ChainBound, Result
 from rclrt_analysis.model import Callback, Kind, System
 
@@ -112,18 +113,10 @@ def _lateness(system: System, result: Result) -> Lateness:
 
 
 def _overload(system: System) -> list[float]:
-    rate: dict[str, float] = {}
-    load = {executor.cores: -float(len(executor.cores)) for executor in system.executors}
-    for name in system.topological:
-        callback = system.callback_of[name]
-        inputs = [
-            sum(rate[publisher] for publisher in system.publishers[topic])
-            for topic in callback.triggers
-        ]
-        rate[name] = min(inputs) if callback.wants_all else sum(inputs)
-        rate[name] += 1 / callback.period if callback.period else 0
-        load[system.executor_of[callback.executor].cores] += rate[name] * callback.wcet
-    return list(load.values())
+    over = {executor.cores: -float(len(executor.cores)) for executor in system.executors}
+    for name, load in loads(system).items():
+        over[system.executor_of[system.callback_of[name].executor].cores] += load
+    return list(over.values())
 
 
 def _largest(

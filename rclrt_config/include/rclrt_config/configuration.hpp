@@ -22,6 +22,7 @@
 
 #include "rclrt_config/deadline_backend.hpp"
 #include "rclrt_config/machine.hpp"
+#include "rclrt_config/trace_options.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/engine.hpp"
@@ -82,6 +83,8 @@ public:
   rclrt_core::Status apply(rclrt_core::GroupOptions * options, const std::string & cie_id = {});
   /// The same for an executor's engine.
   rclrt_core::Status apply(rclrt_core::EngineOptions * options);
+  /// The same for its trace.
+  void apply(TraceOptions * options) const;
 
   /// Scheduling of the middleware's threads, if the file says something about it.
   const std::optional<rclrt_core::Attributes> & middleware_thread() const noexcept;

@@ -46,6 +46,7 @@
 #include "rclrt_core/policy.hpp"
 #include "rclrt_core/status.hpp"
 #include "rclrt_core/time.hpp"
+#include "rclrt_core/trace_memory.hpp"
 #include "rclrt_core/trace_source.hpp"
 #include "rclrt_trace/record.h"
 
@@ -96,6 +97,8 @@ struct EngineOptions
   /// Trace records that each thread keeps: the newest, 128 bytes each. Rounded up to a power of two, and one less. 0:
   /// none.
   std::size_t trace_capacity = 1024;
+  /// Where they are kept. Null: on the heap. Not to be shared by engines.
+  std::shared_ptr<TraceMemory> trace_memory;
   /// Empty: stop. Must not throw.
   std::function<ExceptionAction(const Callback &, std::exception_ptr)> on_exception;
   /// There is a new finding. Called from any thread, also from one of the engine's before or after

@@ -40,6 +40,7 @@ struct ReleaseStamp
   bool is_expected : 1;
 
   ReleaseStamp() noexcept : waited_for(RCLRT_WAITED_FOR_NOTHING), is_expected(false) {}
+  void found_busy(rclrt_job_wait what) noexcept { waited_for = what & 3; }
 };
 
 struct Job : ReleaseStamp

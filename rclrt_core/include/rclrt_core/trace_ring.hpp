@@ -6,15 +6,17 @@
 /// The newest records are kept: a record overwrites the one that is `capacity` older, whether somebody has read that
 /// or not. A reader keeps its own place (TraceReader), and counts what was overwritten before it came.
 ///
-/// Shared words, all in the memory of the ring, and why their order is enough:
+/// The memory of the ring may be a file that other processes read (TraceMemory). Shared words, and why their order is
+/// enough:
 /// - head: records written so far. Only the writer stores it, with release after the words of the record. A reader loads
-///   it with acquire, so it sees every record below head complete.
+///   it with acquire, so it sees every record below head complete. It is there twice: readers in this process take the
+///   one that no other process can write.
 /// - the words of the slots. Only the writer stores them, each with release; a reader loads them with acquire. So a
 ///   reader that sees a word of record n also sees a head of at least n: when it loads the head again after it has
 ///   copied a slot, it learns whether the slot was being overwritten meanwhile.
 /// The reader never stores anything. model/trace_ring.pml checks the steps.
 ///
-/// push() is real-time safe: no lock, no allocation, no system call, 18 stores.
+/// push() is real-time safe: no lock, no allocation, no system call, 19 stores.
 #ifndef RCLRT_CORE__TRACE_RING_HPP_
 #define RCLRT_CORE__TRACE_RING_HPP_
 
@@ -24,6 +26,7 @@
 #include <cstring>
 #include <memory>
 
+#include "rclrt_core/trace_memory.hpp"
 #include "rclrt_trace/record.h"
 
 namespace rclrt_core
@@ -32,18 +35,32 @@ namespace rclrt_core
 class TraceRing
 {
 public:
-  /// Keeps `capacity` records, rounded up to a power of two, but for the oldest; 0 records nothing.
-  explicit TraceRing(std::size_t capacity)
+  /// Keeps `capacity` records, rounded up to a power of two, but for the oldest; 0 records nothing. They are in `memory`
+  /// if there is one, and it has room; then what is there stays, and counts as read.
+  explicit TraceRing(std::size_t capacity, TraceMemory * memory = nullptr)
   {
-    if (capacity > 0) {
-      std::size_t size = 2;
-      while (size < capacity) {
-        size *= 2;
-      }
-      mask_ = size - 1;
-      slots_.reset(new Slot[size]);
+    if (capacity == 0) {
+      return;
     }
+    std::size_t size = 2;
+    while (size < capacity) {
+      size *= 2;
+    }
+    mask_ = size - 1;
+    memory_ = memory ? memory->ring(size) : nullptr;
+    if (!memory_) {
+      memory_ = TraceMemory::of_process(size);
+    }
+    static_assert(sizeof(Entry) == sizeof(rclrt_trace_ring), "the layout is that of the file");
+    entry_ = static_cast<Entry *>(memory_.get());
+    slots_ = reinterpret_cast<Slot *>(entry_ + 1);
+    // Another process may have written anything there: still no counter that comes back to 0.
+    head_.store(
+      entry_->head.load(std::memory_order_relaxed) & (UINT64_MAX >> 1), std::memory_order_relaxed);
   }
+
+  /// Whether it keeps anything.
+  bool keeps() const noexcept { return slots_ != nullptr; }
 
   /// Writer only.
   void push(const rclrt_job_record & record) noexcept
@@ -59,6 +76,7 @@ public:
       slot.words[i].store(words[i], std::memory_order_release);
     }
     head_.store(head + 1, std::memory_order_release);
+    entry_->head.store(head + 1, std::memory_order_release);
   }
 
 private:
@@ -69,8 +87,17 @@ private:
   {
     std::atomic<uint64_t> words[kWords];
   };
+  /// rclrt_trace_ring
+  struct Entry
+  {
+    std::atomic<uint64_t> head;
+    uint32_t capacity;
+    uint32_t reserved[11];
+  };
 
-  std::unique_ptr<Slot[]> slots_;
+  std::shared_ptr<void> memory_;
+  Entry * entry_ = nullptr;
+  Slot * slots_ = nullptr;
   uint64_t mask_ = 0;
   std::atomic<uint64_t> head_{0};
 };
@@ -79,6 +106,11 @@ private:
 class TraceReader
 {
 public:
+  /// Of what is written from now on.
+  explicit TraceReader(const TraceRing & ring) noexcept
+  : next_(ring.head_.load(std::memory_order_acquire))
+  {
+  }
   /// Visit what has been written since the last time, oldest first.
   template <typename Visitor>
   void read(const TraceRing & ring, const Visitor & visit)
@@ -125,7 +157,7 @@ private:
     return true;
   }
 
-  uint64_t next_ = 0;
+  uint64_t next_;
   uint64_t missed_ = 0;
 };
 

@@ -47,6 +47,8 @@ struct CommonOptions
   bool lock_memory = false;
   /// Job records kept per thread until read_trace(). 0: none.
   std::size_t trace_capacity = 1024;
+  /// What becomes of them besides.
+  rclrt_config::TraceOptions trace;
 };
 
 /// The same, for an engine. `engine`: what the execution model says. `middleware`: see Middleware::of().

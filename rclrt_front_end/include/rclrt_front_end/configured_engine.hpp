@@ -22,6 +22,7 @@
 #include "rclrt_front_end/make_deadline_scheduler.hpp"
 #include "rclrt_front_end/middleware.hpp"
 #include "rclrt_front_end/process_platform.hpp"
+#include "rclrt_front_end/recorder.hpp"
 
 namespace rclrt_front_end
 {
@@ -54,6 +55,10 @@ struct ConfiguredEngineOptions
   /// See Configuration::find().
   std::string configuration_file;
   std::vector<std::string> parameter_files;
+  rclrt_config::TraceOptions trace = nothing_recorded();
+
+  /// No file of any kind.
+  static rclrt_config::TraceOptions nothing_recorded();
 };
 
 class ConfiguredEngine
@@ -139,6 +144,8 @@ private:
     rclrt_core::Platform & platform, rclrt_config::Configuration configuration,
     const ConfiguredEngineOptions & options);
 
+  /// From here on; `live`: why others cannot see it.
+  void record(rclrt_config::TraceOptions options, const rclrt_core::Status & live);
   /// Leaves out CPUs that may not be used, with a finding. Error: attributes are required.
   rclrt_core::Status fit_to_machine(
     const std::string & subject, rclrt_core::Attributes * attributes);
@@ -179,6 +186,8 @@ private:
   mutable PiMutex
     findings_mutex_;  ///< taken last; also by threads of the middleware that appear late
   std::vector<rclrt_core::Finding> findings_;
+
+  std::unique_ptr<Recorder> recorder_;  ///< constant after make(); ends first
 };
 
 }  // namespace rclrt_front_end

@@ -153,7 +153,8 @@ enum rclrt_trace_chunk_type
   RCLRT_CHUNK_RING = 3,     /* struct rclrt_trace_ring, then `capacity` records */
   RCLRT_CHUNK_LOST = 4, /* u64: records that are missing so far. The last one of a file counts. */
   RCLRT_CHUNK_PADDING = 5, /* nothing */
-  RCLRT_CHUNK_NOTE = 6,    /* u32: a callback, or RCLRT_TRACE_NO_CALLBACK for the file; then UTF-8 */
+  RCLRT_CHUNK_PROCESS = 6, /* struct rclrt_trace_process, then the name of the program */
+  RCLRT_CHUNK_NOTE = 7,    /* u32: a callback, or RCLRT_TRACE_NO_CALLBACK for the file; then UTF-8 */
 };
 
 struct rclrt_trace_callback
@@ -177,6 +178,14 @@ enum rclrt_trace_kind
   RCLRT_KIND_WAITABLE = 5,
 };
 
+/* With `process` of the header: which process, also after its id has gone to another. */
+struct rclrt_trace_process
+{
+  uint64_t pid_namespace; /* number of the file /proc/self/ns/pid; 0: unknown */
+  uint32_t born;          /* field 22 of /proc/self/stat, the low 32 bits */
+  uint32_t name_length;   /* bytes that follow */
+};
+
 /* The newest records of one thread. Record i is in slot i modulo `capacity`. While the thread runs, slot
  * `head` modulo `capacity` may hold half a record. */
 struct rclrt_trace_ring
@@ -190,12 +199,14 @@ struct rclrt_trace_ring
 static_assert(sizeof(rclrt_job_record) == 128, "one record is two cache lines");
 static_assert(sizeof(rclrt_trace_header) == 64, "the file header is packed");
 static_assert(sizeof(rclrt_trace_callback) == 32, "the entry is packed");
+static_assert(sizeof(rclrt_trace_process) == 16, "the entry is packed");
 static_assert(sizeof(rclrt_trace_ring) == 56, "with its chunk it is one cache line");
 }
 #else
 _Static_assert(sizeof(struct rclrt_job_record) == 128, "one record is two cache lines");
 _Static_assert(sizeof(struct rclrt_trace_header) == 64, "the file header is packed");
 _Static_assert(sizeof(struct rclrt_trace_callback) == 32, "the entry is packed");
+_Static_assert(sizeof(struct rclrt_trace_process) == 16, "the entry is packed");
 _Static_assert(sizeof(struct rclrt_trace_ring) == 56, "with its chunk: a cache line");
 #endif
 

@@ -65,7 +65,7 @@ def _without_verdict(system: System) -> Result:
         CallbackBound(c.name, c.executor, none, NONE, c.period, c.deadline)
         for c in system.callbacks
     )
-    chains = (ChainBound(c.name, c.measure, None, c.deadline, (), reason) for c in system.chains)
+    chains = (ChainBound(c.name, c.semantics, None, c.deadline, (), reason) for c in system.chains)
     return Result(system.name, tuple(callbacks), tuple(chains), no_verdict=system.no_verdict)
 
 
@@ -212,7 +212,7 @@ def _units(system: System, urgency: Mapping[str, int]) -> tuple[list[Unit], dict
     """Return what competes for one thread or core; for callbacks in none of these, why."""
     refused: dict[str, str] = {}
     units = []
-    for executors in _together(system):
+    for executors in together(system):
         names = {executor.name for executor in executors}
         callbacks = tuple(c for c in system.callbacks if c.executor in names)
         reason = _why_not(system, executors)
@@ -242,7 +242,8 @@ def _by_thread(
         yield tuple(members)
 
 
-def _together(system: System) -> Iterator[tuple[Executor, ...]]:
+def together(system: System) -> Iterator[tuple[Executor, ...]]:
+    """Yield the executors that compete with each other."""
     by_core: dict[tuple[int, ...], list[Executor]] = {}
     for executor in system.executors:
         if is_threaded(executor.kind) and executor.reservation is None:

@@ -7,8 +7,9 @@
 - sampled: the next callback reads the latest message when it starts; it is released within one gap
   (a timer's period) after the message, so gap + response.
 
-A reaction starts with an event that the first timer has just missed: one period more. The maximum
-data age of a chain equals its maximum reaction time [Günzel23], so one number serves both.
+A reaction starts with an event that the first timer has just missed: one period more. Data get as
+old as the time between them and the next ones, and the way of those: for a timer as long as its
+reaction takes [Günzel23]. Messages from outside are events themselves, so only their age has a gap.
 
 A timer that is sampled by a less urgent one on the same thread or core adds max(R_i - T_{i+1}, 0)
 instead of R_i [Dürr19]: what the reader has waiting cannot start before it has ended.
@@ -49,10 +50,10 @@ def chain_bound(
     try:
         hops = _hops(system, chain, responses)
     except _NoBoundError as reason:
-        return ChainBound(chain.name, chain.measure, None, chain.deadline, reason=str(reason))
+        return ChainBound(chain.name, chain.semantics, None, chain.deadline, reason=str(reason))
     hops = _overlapped(system, hops, urgency)
     total = sum(hop.waiting + hop.response for hop in hops)
-    return ChainBound(chain.name, chain.measure, total, chain.deadline, tuple(hops))
+    return ChainBound(chain.name, chain.semantics, total, chain.deadline, tuple(hops))
 
 
 def _response(callback: Callback, responses: Responses) -> int:
@@ -69,8 +70,7 @@ def _response(callback: Callback, responses: Responses) -> int:
 
 def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
     first = system.callback_of[chain.callbacks[0]]
-    missed = chain.measure == "reaction" and first.kind is Kind.TIMER
-    hops = [Hop(first.name, "first", (first.period or 0) * missed, _response(first, responses))]
+    hops = [_first(chain, first, responses)]
     start, since_start, alone = first.name, hops[0].response, True
     for before, name in zip(chain.callbacks, chain.callbacks[1:], strict=False):
         callback = system.callback_of[name]
@@ -88,6 +88,9 @@ def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
                 response = max(response, *prefix.values())  # The gap is of what starts its chain.
             hop = Hop(name, "sampled", gap + transport, response)
             start, since_start, alone = name, response, True
+        elif callback.wants_all and chain.join == "last":
+            hop = Hop(name, "joined", transport, response)
+            start, since_start, alone = "", response, True
         elif callback.wants_all:
             others = [topic for topic in callback.triggers if topic not in published]
             gaps = [_gap(system, callback, topic, responses) for topic in others]
@@ -106,6 +109,29 @@ def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
             alone &= len(system.triggered_by(callback)) == 1 and callback.period is None
         hops.append(hop)
     return hops
+
+
+def _first(chain: Chain, first: Callback, responses: Responses) -> Hop:
+    """Return what comes before the end of the first callback, from where its semantics begin."""
+    response = _response(first, responses)
+    if chain.semantics == "latency" or (chain.semantics == "reaction" and not _samples(first)):
+        return Hop(first.name, "first", 0, response)
+    if _samples(first):
+        return Hop(first.name, "first", first.period or 0, response)
+    gap = responses[first.name].root_gap
+    if gap is None:
+        raise _NoBoundError(
+            f"nothing says how rarely '{first.name}' is released, so its data may get as old as "
+            "one likes. Give what comes from outside a gap_ms, or use semantics: reaction"
+        )
+    # The gap is of what starts its chain.
+    prefix = responses[first.name].prefix or {}
+    return Hop(first.name, "first", gap, max(response, *prefix.values(), 0))
+
+
+def _samples(first: Callback) -> bool:
+    """Return whether it looks at the world when it runs, and so can have just missed an event."""
+    return first.kind is Kind.TIMER
 
 
 def _overlapped(system: System, hops: list[Hop], urgency: Mapping[str, int]) -> list[Hop]:

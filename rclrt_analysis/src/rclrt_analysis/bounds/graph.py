@@ -157,9 +157,9 @@ def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
             counted = list(graph.parents[x])
             streams = [one for _, _, _, outside in inputs for one in outside]
             if callback.period is not None:
-                gap = callback.period if callback.kind is Kind.TIMER else None
-                streams.append(Activation((Stream(callback.period, callback.jitter),), gap))
-                gaps.append(gap)
+                stream = Stream(callback.period, callback.jitter)
+                streams.append(Activation((stream,), callback.longest_gap))
+                gaps.append(callback.longest_gap)
                 total += window / callback.period
             graph.root_gap.append(min((gap for gap in gaps if gap is not None), default=None))
         graph.once.append(int(callback.wants_all))

@@ -145,7 +145,7 @@ class ChainBound:
     """The result for one chain; `bound` in ns, None with the reason."""
 
     name: str
-    measure: str
+    semantics: str
     bound: int | None
     deadline: int | None
     hops: tuple[Hop, ...] = ()

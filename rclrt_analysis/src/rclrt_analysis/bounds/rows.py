@@ -61,8 +61,8 @@ def activations(unit: Unit, arrivals: Arrivals, responses: Mapping[str, Local]) 
                 every.append(arrivals.get(topic, UNKNOWN))
             inputs.append(merged(every))
         if callback.period is not None:
-            gap = callback.period if callback.kind is Kind.TIMER else None
-            inputs.append(Activation((Stream(callback.period, callback.jitter),), gap))
+            stream = Stream(callback.period, callback.jitter)
+            inputs.append(Activation((stream,), callback.longest_gap))
         found[callback.name] = joined(inputs) if callback.wants_all else merged(inputs)
     return found
 

@@ -1,6 +1,8 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Look into trace files: ./rclrt trace info|print|merge|export|diff (docs/how-to/trace.md).
+"""Record running executors, look into trace files (docs/how-to/trace.md).
+
+`list` and `record` see every executor of this user that runs; root's see those of all users.
 
 Give several files, of several executors or processes, and they are put on one clock. Files of one
 boot of one machine have the same clock. For others say --offset, or --wall-clock.
@@ -32,6 +34,13 @@ def _seconds(text: str) -> int:
     if not abs(value) < 1e9:
         raise argparse.ArgumentTypeError(f"'{text}' is not a time in seconds")
     return round(value * 1e9)
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a time in seconds")
+    return value
 
 
 def _files(parser: argparse.ArgumentParser, one: bool = False) -> None:
@@ -66,6 +75,21 @@ def _filters(parser: argparse.ArgumentParser) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    what.add_parser("list", help="the executors that run, and those whose programs were killed")
+    for name, text in (
+        ("record", "write what running executors do, until Ctrl-C"),
+        ("start", "the same in the background"),
+        ("stop", "end what start began"),
+    ):
+        record = what.add_parser(name, help=text)
+        record.add_argument(
+            "-o", "--output", type=Path, metavar="FOLDER", default=Path("rclrt-traces")
+        )
+        if name != "stop":
+            record.add_argument("--for", type=_positive, dest="seconds", metavar="S")
+            record.add_argument(
+                "programs", nargs="*", metavar="PROGRAM", help="names or process numbers"
+            )
     info = what.add_parser("info", help="one table: what each callback did")
     _files(info)
     info.add_argument("--json", type=writable_file, metavar="FILE", help="also as JSON, schema 1")
@@ -99,6 +123,12 @@ def run(arguments: argparse.Namespace) -> int:
         print("say what to export: --perfetto FILE, --mcap FILE, or both", file=sys.stderr)
         return 2
     try:
+        if arguments.what == "list":
+            return _list()
+        if arguments.what == "record":
+            return _record(arguments)
+        if arguments.what in ("start", "stop"):
+            return _background(arguments)
         if arguments.what == "diff":
             return _diff(arguments.first, arguments.second)
         offsets = dict(getattr(arguments, "offset", ()))
@@ -125,6 +155,69 @@ def run(arguments: argparse.Namespace) -> int:
             raise
         print(f"{error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
     return 2
+
+
+def _list() -> int:
+    from rclrt_analysis.live.files import live_files
+    from rclrt_analysis.live.follow import Follower
+    from rclrt_analysis.trace import TraceError, layout
+
+    rows = []
+    for path in live_files():
+        try:
+            follower = Follower(path)
+            follower.poll()
+        except (TraceError, OSError):
+            continue
+        state = {True: "runs", False: "ended", None: "elsewhere"}[follower.process.runs()]
+        rows.append(
+            (follower.process.program, str(follower.process.number),
+             str(follower.header.executor), layout.word(layout.MODELS, follower.header.model),
+             str(len(follower.callbacks)), state, str(path))
+        )  # fmt: skip
+        follower.close()
+    heads = ("program", "process", "executor", "model", "callbacks", "state", "live trace")
+    widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
+    for row in (heads, *rows):
+        print(
+            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        )
+    return 0
+
+
+def _background(arguments: argparse.Namespace) -> int:
+    from rclrt_analysis.live.background import start, stop
+
+    if arguments.what == "stop":
+        print(stop(arguments.output))
+        return 0
+    length = ["--for", str(arguments.seconds)] if arguments.seconds else []
+    print(start(arguments.output, [*length, "--", *arguments.programs]))
+    return 0
+
+
+def _record(arguments: argparse.Namespace) -> int:
+    import signal
+    import time
+
+    from rclrt_analysis.live.record import record
+
+    ended = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.append(True))
+    end = time.monotonic() + (arguments.seconds or float("inf"))
+    print(f"recording into {arguments.output}; Ctrl-C ends it", file=sys.stderr, flush=True)
+    done = record(
+        arguments.output,
+        arguments.programs,
+        lambda: bool(ended) or time.monotonic() >= end,
+        lambda text: print(text, file=sys.stderr, flush=True),
+    )
+    for recording in done:
+        print(f"{recording.path}: {recording.count} records, {recording.follower.missed} lost")
+    if not done:
+        print("no executor has run: see ./rclrt trace list", file=sys.stderr)
+    return 0 if done else 1
 
 
 def _info(arguments: argparse.Namespace, sources: list) -> int:  # type: ignore[type-arg]

@@ -5,19 +5,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 
+from rclrt_analysis.model.assumptions import check_assumptions, made_safe, read_assumptions
+from rclrt_analysis.model.chains import make_chain
 from rclrt_analysis.model.document import Document, ModelError, Place, read_document
 from rclrt_analysis.model.links import TooManyPartsError, with_links
-from rclrt_analysis.model.rules import check_system
+from rclrt_analysis.model.rules import check_system, duplicates
 from rclrt_analysis.model.system import (
     NS_PER_MS,
     Callback,
-    Chain,
     Executor,
     ExecutorKind,
     Kind,
@@ -61,6 +64,12 @@ def _check_form(document: Document, schema: Path) -> None:
         place = tuple(error.absolute_path)
         if error.validator == "additionalProperties":
             problems += _unknown_keys(document, error)
+        elif place == ("schema",):
+            text = f"this model is of schema {error.instance!r:.40}, this program reads schema 1"
+            problems.append(f"{document.where(place)}: {text}. A newer rclrt may read it")
+        elif error.validator == "oneOf":
+            keys = " or ".join(one["required"][0] for one in error.validator_value)
+            problems.append(f"{document.where(place)}: say {keys}, and only one of them")
         else:
             text = error.message if len(error.message) < 300 else f"{error.message[:300]}..."
             name = ".".join(str(part) for part in place) or "the file"
@@ -78,7 +87,7 @@ class _Reader:
         self._document = document
         self.problems: list[str] = []
 
-    def ns(self, item: dict[str, Any], place: Place, key: str) -> int | None:
+    def ns(self, item: Mapping[str, Any], place: Place, key: str) -> int | None:
         value = item.get(key)
         if value is None:
             return None
@@ -91,17 +100,19 @@ class _Reader:
             )
         return whole
 
-    def cost(self, item: dict[str, Any], place: Place, key: str) -> int:
+    def cost(self, item: Mapping[str, Any], place: Place, key: str) -> int:
         return self.ns(item, place, key) or 0
 
 
-def _callback(reader: _Reader, item: dict[str, Any], place: Place) -> Callback:
+def _callback(
+    reader: _Reader, content: dict[str, Any], item: dict[str, Any], place: Place
+) -> Callback:
     kind = Kind(item["kind"])
     period = reader.ns(item, place, "period_ms")
     deadline = reader.ns(item, place, "deadline_ms")
     if deadline is None and kind is Kind.TIMER:
         deadline = period
-    return Callback(
+    callback = Callback(
         name=item["name"],
         kind=kind,
         executor=item["executor"],
@@ -109,6 +120,7 @@ def _callback(reader: _Reader, item: dict[str, Any], place: Place) -> Callback:
         bcet=reader.cost(item, place, "bcet_ms"),
         period=period,
         jitter=reader.cost(item, place, "jitter_ms"),
+        gap=reader.ns(item, place, "gap_ms"),
         offset=reader.ns(item, place, "offset_ms"),
         deadline=deadline,
         priority=item.get("priority"),
@@ -119,7 +131,9 @@ def _callback(reader: _Reader, item: dict[str, Any], place: Place) -> Callback:
         publishes=tuple(item.get("publishes", ())),
         depth=item.get("depth"),
         bytes=item.get("bytes"),
+        assumptions=read_assumptions(content, item),
     )
+    return made_safe(callback)
 
 
 def _executor(reader: _Reader, item: dict[str, Any], place: Place) -> Executor:
@@ -148,11 +162,58 @@ def _executor(reader: _Reader, item: dict[str, Any], place: Place) -> Executor:
     )
 
 
-def build_system(document: Document, schema: Path) -> System:
-    """Return the system that a document describes; see `read_model`."""
-    _check_form(document, schema)
+def _assumptions(document: Document) -> list[str]:
+    """Return what is wrong with where times are said to come from."""
     content = document.content
+    found = list(check_assumptions(content.get("assumptions", {}), ()))
+    for i, item in enumerate(content["callbacks"]):
+        found += check_assumptions(item.get("assumptions", {}), ("callbacks", i), item)
+    return [f"{document.where(place)}: {text}" for place, text in found]
+
+
+def _with_chains(system: System, document: Document, reader: _Reader) -> tuple[System, list[str]]:
+    """Return the system with its chains, and what is wrong with them."""
+    items = document.content.get("chains", [])
+    found = list(duplicates("chains", [item["name"] for item in items]))
+    chains = []
+    for i, item in enumerate(items):
+        chain, problems = make_chain(item, ("chains", i), system, reader.ns)
+        chains.append(chain)
+        found += problems
+    texts = [f"{document.where(place)}: {text}" for place, text in found]
+    return replace(system, chains=tuple(chains)), reader.problems + texts
+
+
+def _nothing_open(document: Document, content: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what only a plan can fill in."""
+    problems = [
+        f"{document.where(('executors', i, 'kind'))}: the kind of '{item['name']}' is open. "
+        "./rclrt plan chooses one; or use one of " + ", ".join(kind.value for kind in ExecutorKind)
+        for i, item in enumerate(content["executors"])
+        if item["kind"] == "open"
+    ]
+    if problems:
+        raise ModelError(problems)
+    return content
+
+
+def build_system(
+    document: Document,
+    schema: Path,
+    fill: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+) -> System:
+    """Return the system that a document describes; see `read_model`.
+
+    Parameters
+    ----------
+    fill
+        Returns the content with something in place of what it leaves open; without it nothing may
+        be open.
+    """
+    _check_form(document, schema)
+    content = fill(document.content) if fill else _nothing_open(document, document.content)
     reader = _Reader(document)
+    reader.problems += _assumptions(document)
     overheads = content.get("overheads", {})
     system = System(
         name=content["name"],
@@ -169,19 +230,13 @@ def build_system(document: Document, schema: Path) -> System:
             _executor(reader, item, ("executors", i)) for i, item in enumerate(content["executors"])
         ),
         callbacks=tuple(
-            _callback(reader, item, ("callbacks", i)) for i, item in enumerate(content["callbacks"])
-        ),
-        chains=tuple(
-            Chain(
-                item["name"],
-                tuple(item["callbacks"]),
-                reader.ns(item, ("chains", i), "deadline_ms"),
-                item.get("measure", "reaction"),
-            )
-            for i, item in enumerate(content.get("chains", []))
+            _callback(reader, content, item, ("callbacks", i))
+            for i, item in enumerate(content["callbacks"])
         ),
     )
     problems = reader.problems + check_system(system, document)
+    if not problems:
+        system, problems = _with_chains(system, document, reader)
     if problems:
         raise ModelError(problems[:MAX_PROBLEMS])
     try:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from rclrt_analysis.model.document import Document, Place
 from rclrt_analysis.model.system import (
     Callback,
-    Chain,
     Executor,
     ExecutorKind,
     Kind,
@@ -44,9 +43,8 @@ Problem = tuple[Place, str]
 def check_system(system: System, document: Document) -> list[str]:
     """Return one line of text per rule that the system breaks, with file and line."""
     found: list[Problem] = []
-    found += _duplicates("executors", [executor.name for executor in system.executors])
-    found += _duplicates("callbacks", [callback.name for callback in system.callbacks])
-    found += _duplicates("chains", [chain.name for chain in system.chains])
+    found += duplicates("executors", [executor.name for executor in system.executors])
+    found += duplicates("callbacks", [callback.name for callback in system.callbacks])
     shares = _shares(system)
     links = 0
     for i, executor in enumerate(system.executors):
@@ -62,12 +60,11 @@ def check_system(system: System, document: Document) -> list[str]:
     if not found:
         found += _cycle(system)
         found += _priorities(system)
-        for i, chain in enumerate(system.chains):
-            found += _chain(system, chain, ("chains", i))
     return [f"{document.where(place)}: {text}" for place, text in found]
 
 
-def _duplicates(kind: str, names: Sequence[str]) -> Iterator[Problem]:
+def duplicates(kind: str, names: Sequence[str]) -> Iterator[Problem]:
+    """Yield the names that stand in a list of the file a second time."""
     seen: set[str] = set()
     for i, name in enumerate(names):
         if name in seen:
@@ -174,6 +171,12 @@ def _callback(system: System, callback: Callback, place: Place) -> Iterator[Prob
     if not timer and not callback.triggers and callback.period is None:
         text = "needs triggers, or period_ms for releases from outside of the model"
         yield place, f"{callback.kind.value} '{callback.name}' {text}"
+    if callback.gap is not None and (timer or callback.period is None):
+        text = "only of what comes from outside of the model may be said how rarely it comes"
+        yield (*place, "gap_ms"), f"{text}: leave it out" + (", or add period_ms" * (not timer))
+    if callback.gap is not None and callback.gap < (callback.period or 0):
+        text = f"gap_ms {in_ms(callback.gap)} is less than period_ms {in_ms(callback.period or 0)}"
+        yield (*place, "gap_ms"), f"{text}; swap them"
     if not timer and callback.offset is not None:
         yield (*place, "offset_ms"), "only a timer has an offset"
     if callback.wants_all and (len(callback.triggers) < 2 or callback.period is not None):
@@ -240,22 +243,3 @@ def _priorities(system: System) -> Iterator[Problem]:
         ):
             text = f"priority {callback.priority}: threads have 1 to {MAX_LINUX_PRIORITY}"
             yield (*place, "priority"), text
-
-
-def _chain(system: System, chain: Chain, place: Place) -> Iterator[Problem]:
-    for i, name in enumerate(chain.callbacks):
-        if name not in system.callback_of:
-            yield (*place, "callbacks", i), f"there is no callback '{name}'"
-            return
-        if name in chain.callbacks[:i]:
-            yield (*place, "callbacks", i), f"'{name}' stands in this chain twice"
-            return
-    for i, (first, second) in enumerate(zip(chain.callbacks, chain.callbacks[1:], strict=False)):
-        published = set(system.callback_of[first].publishes)
-        reader = system.callback_of[second]
-        if not published & {*reader.triggers, *reader.reads}:
-            text = f"nothing that '{first}' publishes reaches '{second}'"
-            yield (
-                (*place, "callbacks", i + 1),
-                f"{text}. Add the topic to its triggers or reads, or mend the chain",
-            )

@@ -134,6 +134,29 @@ class Executor:
     link: Link | None = None
 
 
+UNSAID = "not said"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a time of a callback comes from.
+
+    Attributes
+    ----------
+    word
+        measured, stated, analysed; `UNSAID` if the model does not say.
+    factor
+        What a measured time was multiplied by (a measured period divided), to be safe.
+    """
+
+    word: str = UNSAID
+    factor: float = 1.0
+
+
+Assumptions = tuple[tuple[str, Origin], ...]
+"""By field of the file."""
+
+
 @dataclass(frozen=True)
 class Callback:
     """A callback.
@@ -145,6 +168,8 @@ class Callback:
         of the model; None if topics of the model alone release it.
     jitter
         How much later than its grid a release may come.
+    gap
+        Releases from outside of the model are no further apart; None: nobody knows.
     offset
         First release of a timer, or None if phases are unknown.
     deadline
@@ -168,6 +193,8 @@ class Callback:
     repeats
         A part of a link that sends once more: a job takes `wcet`, or nothing if the message got
         through before.
+    assumptions
+        Where its times come from; safety factors are in the times already.
     """
 
     name: str
@@ -177,6 +204,7 @@ class Callback:
     bcet: int = 0
     period: int | None = None
     jitter: int = 0
+    gap: int | None = None
     offset: int | None = None
     deadline: int | None = None
     priority: int | None = None
@@ -189,23 +217,43 @@ class Callback:
     bytes: int | None = None
     waits: int = 0
     repeats: bool = False
+    assumptions: Assumptions = ()
+
+    @property
+    def longest_gap(self) -> int | None:
+        """No two releases by time or from outside are further apart on their grid, ns."""
+        return self.period if self.kind is Kind.TIMER else self.gap
 
 
 @dataclass(frozen=True)
 class Chain:
     """Callbacks that data pass through, and how long that may take.
 
+    docs/concepts/chains.md has a picture of each of the semantics.
+
     Attributes
     ----------
-    measure
+    semantics
         "reaction": from an event outside that the first callback has just missed to the end of the
-        last callback. "latency": from the release of the first callback.
+        last callback. "age": from when the first callback got data until the last one has replaced
+        what came of them. "latency": from the release of the first callback.
+    join
+        At a callback that waits for messages of other topics as well: "wait" counts that waiting.
+        "last" counts only data whose own message was the last to come.
+    warn_after, error_after
+        So many misses in a row are a warning, an error; None: none are.
+    silent_after
+        A chain that brings out nothing new for so long has missed, ns.
     """
 
     name: str
     callbacks: tuple[str, ...]
     deadline: int | None = None
-    measure: str = "reaction"
+    semantics: str = "reaction"
+    join: str = "wait"
+    warn_after: int | None = None
+    error_after: int | None = None
+    silent_after: int | None = None
 
 
 @dataclass(frozen=True)
@@ -249,6 +297,18 @@ class System:
     def triggered_by(self, callback: Callback) -> list[str]:
         """Return the callbacks whose messages release `callback`, in the order of its topics."""
         return [name for topic in callback.triggers for name in self.publishers.get(topic, ())]
+
+    @cached_property
+    def successors(self) -> dict[str, tuple[str, ...]]:
+        """Names of the callbacks that each one's data go to: those it releases, and its readers."""
+        takers: dict[str, dict[str, None]] = {}
+        for callback in self.callbacks:
+            for topic in (*callback.triggers, *callback.reads):
+                takers.setdefault(topic, {})[callback.name] = None
+        return {
+            callback.name: tuple({n: None for t in callback.publishes for n in takers.get(t, ())})
+            for callback in self.callbacks
+        }
 
     def members(self, executor: str) -> list[Callback]:
         """Return the callbacks of an executor, in the order of the model."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from rclrt_analysis.model import Chain, Kind, System
 
@@ -77,8 +78,15 @@ class Run:
 
     def of(self, name: str) -> list[Job]:
         """Return the jobs of one callback."""
-        index = self.system.callbacks.index(self.system.callback_of[name])
-        return [job for job in self.jobs if job.callback == index]
+        return self.by_callback[self.system.callbacks.index(self.system.callback_of[name])]
+
+    @cached_property
+    def by_callback(self) -> list[list[Job]]:
+        """The jobs of each callback, in the order of their ends; of a run that is over."""
+        found: list[list[Job]] = [[] for _ in self.system.callbacks]
+        for job in self.jobs:
+            found[job.callback].append(job)
+        return found
 
     @property
     def running(self) -> int:
@@ -110,19 +118,21 @@ def chain_latencies(run: Run, chain: Chain, since: int = 0) -> list[int]:
     """
     number = {callback.name: i for i, callback in enumerate(run.system.callbacks)}
     wanted = [number[name] for name in chain.callbacks]
-    firsts = sorted((j for j in run.jobs if j.callback == wanted[0]), key=lambda job: job.start)
+    firsts = sorted(run.by_callback[wanted[0]], key=lambda job: job.start)
     place = {id(job): i for i, job in enumerate(firsts)}
     through = [-1] * len(firsts)
-    for job in run.jobs:  # By end, so the first that comes is the earliest.
-        if job.callback == wanted[-1]:
-            newest = _origin(job, wanted, place)
-            i = newest
-            while i >= 0 and through[i] < 0:
-                through[i] = job.end
-                i -= 1
+    for job in run.by_callback[wanted[-1]]:  # By end, so the first that comes is the earliest.
+        i = _origin(job, wanted, place)
+        while i >= 0 and through[i] < 0:
+            through[i] = job.end
+            i -= 1
+    if chain.join == "last" and any(run.system.callback_of[n].wants_all for n in chain.callbacks):
+        own = _last_to_come(run, wanted, place)
+        mine = [(firsts[i], end) for i, end in own.items() if firsts[i].release >= since]
+        return [end - job.release for job, end in mine]
     first = run.system.callback_of[chain.callbacks[0]]
     # Only a timer can have just missed an event: it releases others.
-    if chain.measure == "latency" or first.kind is not Kind.TIMER:
+    if chain.semantics == "latency" or first.kind is not Kind.TIMER:
         ends = zip(firsts, through, strict=True)
         return [end - job.release for job, end in ends if end >= 0 and job.release >= since]
     later = zip(firsts, through[1:], strict=False)
@@ -134,22 +144,48 @@ def chain_ages(run: Run, chain: Chain, since: int = 0) -> list[int]:
 
     Of data that were read at `since` or later.
 
-    From the start of the job of the first callback that read them to the end of the job of the last
-    one that replaced them, by then the only data to act on [Günzel23].
+    From when the first callback had them (a timer reads when it starts, a message is there when it
+    releases) to the end of the job of the last one that replaced them, by then the only data to act
+    on [Günzel23].
     """
+    timer = run.system.callback_of[chain.callbacks[0]].kind is Kind.TIMER
     number = {callback.name: i for i, callback in enumerate(run.system.callbacks)}
     wanted = [number[name] for name in chain.callbacks]
-    firsts = sorted((j for j in run.jobs if j.callback == wanted[0]), key=lambda job: job.start)
+    firsts = sorted(run.by_callback[wanted[0]], key=lambda job: job.start)
     place = {id(job): i for i, job in enumerate(firsts)}
     ages = []
     shown = -1
-    for job in run.jobs:
-        newest = _origin(job, wanted, place) if job.callback == wanted[-1] else -1
+    for job in run.by_callback[wanted[-1]]:
+        newest = _origin(job, wanted, place)
         if newest > shown:
-            if shown >= 0 and firsts[shown].start >= since:
-                ages.append(job.end - firsts[shown].start)
+            if shown >= 0 and (begin := _had(firsts[shown], timer)) >= since:
+                ages.append(job.end - begin)
             shown = newest
     return ages
+
+
+def _had(job: Job, timer: bool) -> int:
+    return job.start if timer else job.release
+
+
+def _last_to_come(run: Run, wanted: list[int], place: dict[int, int]) -> dict[int, int]:
+    """Return when data came through, by the place of the first job, if they ended every join."""
+    joins = [run.system.callbacks[index].wants_all for index in wanted]
+    through: dict[int, int] = {}
+    for job in run.by_callback[wanted[-1]]:
+        current = [job]
+        for step in range(len(wanted) - 1, 0, -1):
+            sources = [
+                source
+                for one in current
+                for source in ([one.released_by] if joins[step] else one.sources)
+                if source is not None and source.callback == wanted[step - 1]
+            ]
+            current = sources
+        for one in current:
+            if id(one) in place:
+                through.setdefault(place[id(one)], job.end)
+    return through
 
 
 def _origin(job: Job, wanted: list[int], place: dict[int, int]) -> int:

@@ -1,0 +1,83 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Take over what other tools' files say of a system, or write a file for them.
+
+Reads a CARET architecture file (as a model that lacks the times), a contract of play_launch, or the
+parameters of Autoware's pipeline latency monitor (as chains for a model). What is not taken over is
+listed at the top of what it prints, and counted on the error output. With --to caret it writes a
+model as a CARET architecture file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+FORMATS = ("caret", "play_launch", "autoware")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="what to read, YAML")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument(
+        "--from", dest="source", choices=FORMATS, help="its format; by default what it looks like"
+    )
+    way.add_argument("--to", dest="target", choices=("caret",), help="FILE is a model: write it so")
+    parser.add_argument(
+        "--model",
+        type=Path,
+        metavar="MODEL",
+        help="in which the callbacks of chains are looked for",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Convert a file."""
+    from rclrt_analysis import convert
+    from rclrt_analysis.convert.caret_write import LOST
+    from rclrt_analysis.model import ModelError, System
+    from rclrt_analysis.model.document import read_document
+    from rclrt_analysis.plan.openings import read_open
+
+    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
+    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
+    try:
+        if arguments.target:
+            print(convert.to_caret(read_open(arguments.file, schema).system), end="")
+            print(LOST, file=sys.stderr)
+            return 0
+        document = read_document(arguments.file)
+        system: System | None = None
+        if arguments.model:
+            system = read_open(arguments.model, schema).system
+        kind = arguments.source or _format(document.content)
+        if kind is None:
+            text = "none of the formats known here. Say which with --from"
+            raise ModelError([f"{arguments.file}: {text}: {', '.join(FORMATS)}"])
+        if kind == "caret":
+            imported = convert.from_caret(document)
+        elif kind == "play_launch":
+            imported = convert.from_contract(document, system)
+        else:
+            imported = convert.from_autoware(document, system)
+    except ModelError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(convert.to_yaml(imported), end="")
+    if imported.left_out:
+        count = len(imported.left_out)
+        print(f"{count} things are not taken over; they are listed at the top", file=sys.stderr)
+    return 0
+
+
+def _format(content: object) -> str | None:
+    if not isinstance(content, dict):
+        return None
+    if "nodes" in content and ("named_paths" in content or "executors" in content):
+        return "caret"
+    if "chains" in content:
+        return "play_launch"
+    return "autoware" if "/**" in content else None

@@ -1,0 +1,72 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Say why a chain has the bound that it has: what waits for what, and what would help.
+
+Each hop's share of the bound, what the chain waits for, and by how much changes would shorten it;
+all of it from analyses. With --plan it is explained under that plan. A model that leaves things
+open is explained under a plan that is made now. Exits with 0 if the deadline of the chain is met,
+with 1 if not, with 2 if the model or the arguments are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from rclrt_analysis.arguments import writable_file
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the system, YAML")
+    parser.add_argument("chain", metavar="CHAIN", help="name of a chain of the model")
+    parser.add_argument("--plan", type=Path, metavar="FILE", help="a file of ./rclrt plan")
+    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write it, schema 1")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Explain a chain."""
+    from rclrt_analysis.explanation import explain
+    from rclrt_analysis.explanation_text import to_json, to_text
+    from rclrt_analysis.model import ModelError, read_model
+    from rclrt_analysis.model.chains import alike
+    from rclrt_analysis.plan.openings import read_open
+    from rclrt_analysis.plan.parameters import applied, misfits, read_plan
+    from rclrt_analysis.plan.placement import PlacementError
+    from rclrt_analysis.plan.search import make_plan
+
+    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
+    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
+    try:
+        opening, is_open = read_open(arguments.model, schema), False
+        try:
+            system = read_model(arguments.model, schema)
+        except ModelError:
+            system, is_open = opening.system, True
+        names = [chain.name for chain in system.chains]
+        if arguments.chain not in names:
+            there = "; it has none" if not names else f"; it has {', '.join(names[:20])}"
+            text = f"there is no chain '{arguments.chain}' in this model"
+            raise ModelError([f"{arguments.model}: {text}{alike(arguments.chain, names) or there}"])
+        if system.no_verdict:
+            reasons = "; ".join(system.no_verdict)
+            raise ModelError([f"{arguments.model}: nothing is proved with this model: {reasons}"])
+        if arguments.plan:
+            file = read_plan(arguments.plan)
+            for text in misfits(file, opening, 1 << 20):
+                print(f"warning: {text}", file=sys.stderr)
+            system = applied(opening, file)
+        elif is_open:
+            text = "the model leaves things open: explained under a plan that is made now"
+            print(text, file=sys.stderr)
+            system = make_plan(opening, 10).system
+    except (ModelError, PlacementError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    explained = explain(system, arguments.chain)
+    print(to_text(explained))
+    if arguments.json:
+        arguments.json.write_text(to_json(explained), encoding="utf-8")
+    return 1 if explained.bound.met is False else 0

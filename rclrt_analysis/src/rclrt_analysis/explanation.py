@@ -1,0 +1,324 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Why a chain has the bound that it has: each hop's share, what it waits for, what would help.
+
+Nothing is estimated: the system is analysed again without each callback's work, and with each
+change that might help. So all numbers are differences of bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from rclrt_analysis.bounds.activation import urgencies
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.dependence import Dependence
+from rclrt_analysis.bounds.load import loads
+from rclrt_analysis.bounds.result import CallbackBound, ChainBound, Hop, Local, Result
+from rclrt_analysis.model import Callback, Chain, ExecutorKind, Kind, Policy, System
+
+ASKED = 40
+"""Callbacks of which it is asked what the bound would be without them: those with the most work."""
+
+THREADED = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+TOP = 90
+"""Above all that a plan gives."""
+
+
+@dataclass(frozen=True)
+class HopPart:
+    """One hop: what it adds, and what that is made of, ns."""
+
+    hop: Hop
+    callback: Callback
+    share: float
+    waits_for: str
+    local: Local
+
+    @property
+    def interference(self) -> int:
+        """Other work of the same or higher urgency."""
+        local = self.local
+        return max(0, (local.bound or 0) - local.own - local.blocking - local.overhead)
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A callback whose work the chain waits for: how much shorter it is without that, and why."""
+
+    callback: str
+    less: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Help:
+    """A change, the bound with it, and how many deadlines are missed then."""
+
+    text: str
+    bound: int
+    late: int
+    system: System
+
+
+@dataclass
+class Explanation:
+    """Everything about one chain; and how many deadlines of the system are missed as it is."""
+
+    chain: Chain
+    bound: ChainBound
+    late: int = 0
+    hops: list[HopPart] = field(default_factory=list)
+    rivals: list[Rival] = field(default_factory=list)
+    helps: list[Help] = field(default_factory=list)
+
+
+def explain(system: System, name: str) -> Explanation:
+    """Return the explanation of a chain by its name.
+
+    Raises
+    ------
+    KeyError
+        There is no such chain.
+    """
+    chain = next((chain for chain in system.chains if chain.name == name), None)
+    if chain is None:
+        raise KeyError(name)
+    result = analyse(system)
+    explained = Explanation(chain, _of(result, name), _late(result))
+    if explained.bound.bound is None:
+        return explained
+    explained.hops = list(_hops(system, chain, result, explained.bound))
+    explained.rivals = _rivals(system, chain, explained.bound.bound)
+    tried = (_help(system, chain, text, changed) for text, changed in _ideas(system, explained))
+    helps = [one for one in tried if one is not None and one.bound < explained.bound.bound]
+    explained.helps = sorted(helps, key=lambda one: (one.late > 0, one.bound))
+    return explained
+
+
+def _of(result: Result, name: str) -> ChainBound:
+    return next(chain for chain in result.chains if chain.name == name)
+
+
+def _hops(system: System, chain: Chain, result: Result, bound: ChainBound) -> Iterator[HopPart]:
+    local = {one.name: one.local for one in result.callbacks}
+    for hop in bound.hops:
+        callback = system.callback_of[hop.callback]
+        share = (hop.waiting + hop.response) / max(1, bound.bound or 1)
+        waits_for = _waits_for(system, chain, hop, callback) if hop.waiting else ""
+        yield HopPart(hop, callback, share, waits_for, local[hop.callback])
+
+
+def _waits_for(system: System, chain: Chain, hop: Hop, callback: Callback) -> str:
+    if hop.kind == "first":
+        if chain.semantics == "age":
+            return "the next data, one period later" if callback.period else "the next data"
+        return "its next job: the event comes just after it has looked, a period before"
+    if hop.kind == "sampled":
+        return "its next release: nothing wakes it when the message comes"
+    if hop.kind == "joined":
+        before = chain.callbacks[chain.callbacks.index(callback.name) - 1]
+        own = set(system.callback_of[before].publishes)
+        others = [topic for topic in callback.triggers if topic not in own]
+        return f"a message on {', '.join(others)}"
+    return "the way of the message"
+
+
+def _without(system: System, name: str) -> System:
+    return _with(system, name, lambda c: replace(c, wcet=0, bcet=0))
+
+
+def _with(system: System, name: str, change: Callable[[Callback], Callback]) -> System:
+    callbacks = tuple(change(c) if c.name == name else c for c in system.callbacks)
+    return replace(system, callbacks=callbacks)
+
+
+def _rivals(system: System, chain: Chain, bound: int) -> list[Rival]:
+    """Return what the chain waits for, the most first."""
+    load, urgency = loads(system), urgencies(system)
+    others = [c for c in Dependence(system).of(chain) if c.name not in chain.callbacks and c.wcet]
+    # What is rare and long blocks as much as what is frequent.
+    by_load = sorted(others, key=lambda c: -load[c.name])[:ASKED]
+    longest = sorted(others, key=lambda c: -c.wcet)[: ASKED // 2]
+    found = []
+    for callback in dict.fromkeys([*by_load, *longest]):
+        without = _of(analyse(_without(system, callback.name)), chain.name).bound
+        if without is not None and without < bound:
+            why = _why(system, chain, callback, urgency)
+            found.append(Rival(callback.name, bound - without, why))
+    return sorted(found, key=lambda rival: -rival.less)
+
+
+def _why(system: System, chain: Chain, rival: Callback, urgency: dict[str, int]) -> str:
+    """Return why the chain waits for another callback."""
+    mine = [system.callback_of[name] for name in chain.callbacks]
+    executor = system.executor_of[rival.executor]
+    beside = [c for c in mine if c.executor == rival.executor]
+    group = next((c for c in beside if c.group and c.group == rival.group), None)
+    if group is not None:
+        return f"in the group of '{group.name}': one at a time"
+    there = [
+        c for c in mine
+        if c.executor == rival.executor
+        or (executor.kind in THREADED and system.executor_of[c.executor].cores == executor.cores)
+    ]  # fmt: skip
+    if not there:
+        return "sends to what competes with the chain, or holds up an input"
+    cpu = ", ".join(str(core) for core in executor.cores)
+    if executor.policy is Policy.EDF:
+        return f"on CPU {cpu}, due earlier or begun before"
+    if executor.kind not in (*THREADED, ExecutorKind.PRIORITY_EVENTS):
+        return f"in the same executor, which goes by no priority ({executor.kind.value})"
+    least = min(urgency[c.name] for c in there)
+    rank = urgency[rival.name]
+    if rank > least:
+        return f"on CPU {cpu}, more urgent: {rank}, the chain {least}"
+    if rank == least:
+        return f"on CPU {cpu}, as urgent: {rank}"
+    if executor.kind is ExecutorKind.PRIORITY_EVENTS:
+        return "less urgent, but what has begun is not preempted"
+    return "less urgent, but publishes to what is more urgent, or holds up an input"
+
+
+def _help(system: System, chain: Chain, text: str, changed: System) -> Help | None:
+    result = analyse(changed)
+    bound = _of(result, chain.name).bound
+    if bound is None:
+        return None
+    return Help(text, bound, _late(result), changed)
+
+
+def _late(result: Result) -> int:
+    items: tuple[CallbackBound | ChainBound, ...] = (*result.callbacks, *result.chains)
+    return sum(item.met is False for item in items)
+
+
+def _ideas(system: System, explained: Explanation) -> Iterator[tuple[str, System]]:
+    """Yield changes that may shorten a chain."""
+    chain = explained.chain
+    yield from _more_urgent(system, chain)
+    yield from _own_cpu(system, chain)
+    for hop in explained.hops:
+        callback = hop.callback
+        if hop.hop.kind == "sampled" and callback.kind is Kind.TIMER:
+            yield from _released_by_message(system, chain, callback)
+        if hop.hop.waiting:
+            for name in _waited_for(system, chain, hop):
+                yield f"release '{name}' twice as often", _with(system, name, _twice)
+        members = [c for c in system.callbacks if c.group and c.group == callback.group]
+        if sum(c.executor == callback.executor for c in members) > 1:
+            changed = _with(system, callback.name, lambda c: replace(c, group=""))
+            yield f"give '{callback.name}' a callback group of its own", changed
+    names = [rival.callback for rival in explained.rivals[:3]]
+    longest = max(explained.hops, key=lambda hop: hop.callback.wcet).callback.name
+    for name in dict.fromkeys([*names, longest]):
+        changed = _with(system, name, lambda c: replace(c, wcet=c.wcet // 2, bcet=c.bcet // 2))
+        yield f"halve the execution time of '{name}'", changed
+
+
+def _waited_for(system: System, chain: Chain, part: HopPart) -> list[str]:
+    """Return the timers whose period a hop waits for."""
+    if part.callback.kind is Kind.TIMER:
+        return [part.callback.name]
+    before = chain.callbacks[max(0, chain.callbacks.index(part.callback.name) - 1)]
+    own = set(system.callback_of[before].publishes)
+    waiting = [
+        name
+        for topic in part.callback.triggers
+        if topic not in own
+        for name in system.publishers.get(topic, ())
+    ]
+    seen = set(waiting)
+    for name in waiting:  # It grows.
+        new = [n for n in system.triggered_by(system.callback_of[name]) if n not in seen]
+        seen.update(new)
+        waiting += new
+    return [name for name in waiting if system.callback_of[name].kind is Kind.TIMER]
+
+
+def _twice(callback: Callback) -> Callback:
+    period = max(callback.wcet, (callback.period or 1) // 2)
+    due = callback.deadline
+    return replace(callback, period=period, deadline=None if due is None else min(due, period))
+
+
+def _more_urgent(system: System, chain: Chain) -> Iterator[tuple[str, System]]:
+    fixed = Policy.FIXED_PRIORITY
+    mine = [
+        name for name in chain.callbacks
+        if (executor := system.executor_of[system.callback_of[name].executor]).policy is fixed
+        and executor.kind in (*THREADED, ExecutorKind.PRIORITY_EVENTS)
+        and executor.reservation is None
+    ]  # fmt: skip
+    if not mine:
+        return
+    urgency = urgencies(system)
+    # Whoever inherits from the chain keeps what it has.
+    callbacks = tuple(
+        replace(c, priority=TOP)
+        if c.name in mine
+        else replace(c, priority=c.priority or urgency[c.name] or None)
+        if system.executor_of[c.executor].policy is fixed
+        else c
+        for c in system.callbacks
+    )
+    yield "make the chain more urgent than all else", replace(system, callbacks=callbacks)
+
+
+def _own_cpu(system: System, chain: Chain) -> Iterator[tuple[str, System]]:
+    """Yield the system with the chain's threads on a CPU that nobody has."""
+    used = {core for executor in system.executors for core in executor.cores}
+    free = next(core for core in range(1025) if core not in used)
+    urgency = urgencies(system)
+    executors, moved = list(system.executors), {}
+    groups = {
+        (c.executor, c.group) for c in system.callbacks if c.name in chain.callbacks and c.group
+    }
+    for executor in system.executors:
+        threaded = executor.kind in THREADED and executor.reservation is None
+        names = [
+            c.name
+            for c in system.members(executor.name)
+            if c.name in chain.callbacks or (c.executor, c.group) in groups
+        ]
+        if threaded and executor.policy is Policy.FIXED_PRIORITY and names:
+            new = f"{executor.name} for {chain.name}"
+            executors.append(replace(executor, name=new, cores=(free,)))
+            moved.update(dict.fromkeys(names, new))
+    if not moved:
+        return
+    callbacks = tuple(
+        replace(
+            c,
+            executor=moved.get(c.name, c.executor),
+            priority=c.priority or urgency[c.name] or None,
+        )
+        if system.executor_of[c.executor].policy is Policy.FIXED_PRIORITY
+        else c
+        for c in system.callbacks
+    )
+    text = "give the chain's threads a CPU of their own"
+    yield text, replace(system, executors=tuple(executors), callbacks=callbacks)
+
+
+def _released_by_message(
+    system: System, chain: Chain, callback: Callback
+) -> Iterator[tuple[str, System]]:
+    before = chain.callbacks[chain.callbacks.index(callback.name) - 1]
+    topics = [t for t in system.callback_of[before].publishes if t in callback.reads]
+    urgency = urgencies(system)
+
+    def change(c: Callback) -> Callback:
+        rest = tuple(topic for topic in c.reads if topic not in topics)
+        return replace(
+            c, kind=Kind.SUBSCRIPTION, period=None, offset=None, jitter=0, deadline=None,
+            triggers=tuple(topics[:1]), reads=rest, priority=c.priority or urgency[c.name] or None,
+        )  # fmt: skip
+
+    changed = _with(system, callback.name, change)
+    derived = system.executor_of[callback.executor].policy is not Policy.FIXED_PRIORITY
+    if derived:
+        changed = _with(changed, callback.name, lambda c: replace(c, priority=None))
+    if len(changed.topological) == len(system.callbacks):
+        yield f"let the message on {topics[0]} release '{callback.name}', not a timer", changed

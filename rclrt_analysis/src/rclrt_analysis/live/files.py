@@ -1,0 +1,120 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where live traces are, and whether their programs still run.
+
+An executor keeps its newest records in a file in memory, in a directory of its user:
+`/dev/shm/rclrt-<uid>`, or `/run/user/<uid>/rclrt` where that cannot be had.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rclrt_analysis.trace import layout
+
+SHARED = Path("/dev/shm")
+MAX_FILES = 4096
+"""Somebody may have filled the directory."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """Which process has written a file.
+
+    Attributes
+    ----------
+    namespace
+        Number of its PID namespace; 0: unknown.
+    born
+        When it began: field 22 of `/proc/<pid>/stat`, the low 32 bits.
+    """
+
+    number: int
+    namespace: int
+    born: int
+    program: str
+
+    def runs(self) -> bool | None:
+        """Return whether it still runs; None: it cannot be seen from here."""
+        try:
+            if Path("/proc/self/ns/pid").stat().st_ino != self.namespace:
+                return None
+            text = Path(f"/proc/{self.number}/stat").read_text(encoding="utf-8", errors="replace")
+            fields = text.rpartition(")")[2].split()
+            # A zombie has ended. Of the fields after the name the 20th is when the process began.
+            return int(fields[19]) % 2**32 == self.born and fields[0] not in "ZX"
+        except FileNotFoundError:
+            return False
+        except (OSError, ValueError, IndexError):
+            return None
+
+
+def read_process(stream: int) -> tuple[layout.Header, Process] | None:
+    """Return what an open file begins with; None: it is no live trace."""
+    fixed = layout.HEADER.size + layout.CHUNK.size + layout.PROCESS.size
+    try:
+        begin = os.pread(stream, fixed, 0)
+        if len(begin) < fixed or begin[:8] != layout.MAGIC:
+            return None
+        fields = layout.HEADER.unpack_from(begin)
+        kind, _ = layout.CHUNK.unpack_from(begin, layout.HEADER.size)
+        namespace, born, length = layout.PROCESS.unpack_from(begin, fixed - layout.PROCESS.size)
+        name = os.pread(stream, min(length, 256), fixed).decode("utf-8", "replace")
+    except OSError:
+        return None
+    if fields[1:3] != (2, layout.RECORD.itemsize) or kind != layout.CHUNK_PROCESS:
+        return None
+    header = layout.Header(*fields[3:])
+    return header, Process(header.process, namespace, born, printable(name))
+
+
+def printable(text: str) -> str:
+    """Return it without what a terminal would obey."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def open_file(path: Path) -> int:
+    """Open a file that somebody else may have put there: no link, no pipe.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened or is no regular file.
+    """
+    stream = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(stream).st_mode):
+        os.close(stream)
+        raise OSError(0, "no regular file", str(path))
+    return stream
+
+
+def directories() -> list[Path]:
+    """Return the user's directories; for root those of all users."""
+    user = os.geteuid()
+    if user != 0:
+        return [SHARED / f"rclrt-{user}", Path(f"/run/user/{user}/rclrt")]
+    return [*sorted(SHARED.glob("rclrt-*")), *sorted(Path("/run/user").glob("*/rclrt"))]
+
+
+def live_files(places: Iterable[Path] | None = None) -> list[Path]:
+    """Return the files that may be live traces, of running programs and of those that have ended.
+
+    A directory that another user may write is not looked into.
+    """
+    found: list[Path] = []
+    for place in directories() if places is None else places:
+        try:
+            info = place.lstat()
+            if not stat.S_ISDIR(info.st_mode) or info.st_mode & 0o077:
+                continue
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    if entry.name.endswith(".trace") and len(found) < MAX_FILES:
+                        found.append(Path(entry.path))
+        except OSError:
+            continue
+    return sorted(found)

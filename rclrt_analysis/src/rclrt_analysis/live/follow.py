@@ -1,0 +1,153 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a live trace again and again: what is new since the last time."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rclrt_analysis.live.files import Process, open_file, printable, read_process
+from rclrt_analysis.trace import layout
+from rclrt_analysis.trace.layout import RECORD, Entry, Records, TraceError
+
+MAX_CHUNKS = 100_000
+MAX_CAPACITY = 1 << 20
+
+
+@dataclass
+class _Ring:
+    at: int  # of its entry
+    capacity: int
+    next: int = 0  # record
+
+
+class Follower:
+    """A live trace and how far it has been read.
+
+    Attributes
+    ----------
+    header, process
+        Who writes it. The executor and its model are known from the first `poll` on at the latest.
+    callbacks
+        Entries by id; grows. `entries` has the same as they are in the file, in its order.
+    missed
+        Records that were overwritten before they were read.
+
+    Raises
+    ------
+    TraceError
+        The file is no live trace.
+    OSError
+        It cannot be opened, or is a link or a pipe.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stream = open_file(path)
+        begin = read_process(self._stream)
+        if begin is None:
+            os.close(self._stream)
+            raise TraceError(f"{path}: this is no live trace")
+        self.header: layout.Header = begin[0]
+        self.process: Process = begin[1]
+        self.callbacks: dict[int, Entry] = {}
+        self.entries: list[bytes] = []
+        self.missed = 0
+        self._rings: list[_Ring] = []
+        self._at = layout.HEADER.size
+        self._chunks = 0
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._stream)
+
+    def poll(self) -> Records:
+        """Return the records that are new, those of each thread in their order.
+
+        Raises
+        ------
+        TraceError
+            Somebody else has written into the file.
+        """
+        # The header first: it is complete before there are records.
+        begin = read_process(self._stream)
+        if begin is None or begin[1] != self.process:
+            raise TraceError(
+                f"{self.path}: its beginning has changed: somebody has written into it"
+            )
+        self.header = begin[0]
+        self._look_for_chunks()
+        parts = [part for ring in self._rings if len(part := self._new(ring))]
+        if not parts:
+            return np.zeros(0, RECORD)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _look_for_chunks(self) -> None:
+        size = os.fstat(self._stream).st_size
+        while self._at + layout.CHUNK.size <= size:
+            kind, length = layout.CHUNK.unpack(self._read(self._at, layout.CHUNK.size))
+            content = self._at + layout.CHUNK.size
+            if kind == layout.CHUNK_NONE:
+                return
+            self._chunks += 1
+            if content + length > size or self._chunks > MAX_CHUNKS:
+                raise TraceError(f"{self.path}: byte {self._at}: this chunk cannot be")
+            if kind == layout.CHUNK_CALLBACK:
+                self._callback(content, length)
+            elif kind == layout.CHUNK_RING:
+                _, capacity = layout.RING.unpack(self._read(content, layout.RING.size))
+                room = (length - layout.RING.size) // RECORD.itemsize
+                if not 0 < capacity <= min(room, MAX_CAPACITY) or capacity & (capacity - 1):
+                    raise TraceError(f"{self.path}: byte {content}: a ring of {capacity} records")
+                self._rings.append(_Ring(content, capacity))
+            self._at = content + length + (-length % 8)
+
+    def _callback(self, at: int, length: int) -> None:
+        fixed = layout.ENTRY.size
+        data = self._read(at, min(length, 1 << 16))
+        if len(data) < fixed:
+            raise TraceError(f"{self.path}: byte {at}: a callback entry of {length} bytes")
+        key, group, parallelism, kind, period, name, group_name = layout.ENTRY.unpack_from(data)
+        names = data[fixed : fixed + name + group_name]
+        self.callbacks[key] = Entry(
+            printable(names[:name].decode("utf-8", "replace")),
+            group,
+            printable(names[name:].decode("utf-8", "replace")),
+            parallelism,
+            kind,
+            period,
+        )
+        self.entries.append(data)
+
+    def _new(self, ring: _Ring) -> Records:
+        head = self._head(ring)
+        if head < ring.next:
+            ring.next = head  # Somebody else has written it.
+        first = max(ring.next, head - ring.capacity + 1)
+        if first >= head:
+            return np.zeros(0, RECORD)
+        begin, end = first % ring.capacity, (head - 1) % ring.capacity + 1
+        spans = [(begin, end)] if begin < end else [(begin, ring.capacity), (0, end)]
+        slots = ring.at + layout.RING.size
+        item = RECORD.itemsize
+        data = b"".join(self._read(slots + a * item, (b - a) * item) for a, b in spans)
+        records = np.frombuffer(data, RECORD)
+        # Its thread may have written on while these were copied.
+        whole = max(first, min(head, self._head(ring) - ring.capacity + 1))
+        self.missed += whole - ring.next
+        ring.next = head
+        return records[whole - first :]
+
+    def _head(self, ring: _Ring) -> int:
+        (head,) = layout.LOST.unpack(self._read(ring.at, layout.LOST.size))
+        return int(head)
+
+    def _read(self, at: int, size: int) -> bytes:
+        data = os.pread(self._stream, size, at)
+        if len(data) < size:
+            raise TraceError(f"{self.path}: somebody has cut it short")
+        return data

@@ -1,0 +1,154 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the live traces of running executors into trace files.
+
+The executors know nothing of it: no thread of theirs does anything for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from rclrt_analysis.live.files import Process, live_files, printable
+from rclrt_analysis.live.follow import Follower
+from rclrt_analysis.trace import layout
+from rclrt_analysis.trace.layout import RECORD, TraceError
+
+PAUSE_S = 0.02
+LOOKS_S = 0.5
+"""How often it looks for new programs, and for those that have ended."""
+
+
+class Recording:
+    """One live trace and the file that gets its records."""
+
+    def __init__(self, follower: Follower, path: Path) -> None:
+        self.follower = follower
+        self.path = path
+        self.count = 0
+        self._stream: BinaryIO = path.open("wb")
+        self._entries = 0
+        self._lost = 0
+        self._stream.write(self._header())
+
+    def step(self) -> None:
+        """Write what is new.
+
+        Raises
+        ------
+        TraceError, OSError
+            The live trace cannot be read, or the file not written.
+        """
+        records = self.follower.poll()
+        for entry in self.follower.entries[self._entries :]:
+            self._chunk(layout.CHUNK_CALLBACK, entry)
+        self._entries = len(self.follower.entries)
+        if len(records):
+            self._chunk(layout.CHUNK_RECORDS, records.tobytes())
+        if self.follower.missed != self._lost:
+            self._lost = self.follower.missed
+            self._chunk(layout.CHUNK_LOST, layout.LOST.pack(self._lost))
+        self.count += len(records)
+        self._stream.flush()
+
+    def close(self) -> None:
+        """End the file."""
+        self.follower.close()
+        self._stream.seek(0)
+        self._stream.write(self._header())
+        self._stream.close()
+
+    def _header(self) -> bytes:
+        h = self.follower.header
+        return layout.HEADER.pack(
+            layout.MAGIC, 2, RECORD.itemsize, h.boot_id, h.clock_offset_ns, h.process, h.executor,
+            h.model, h.ordering, h.timers_preempt,
+        )  # fmt: skip
+
+    def _chunk(self, kind: int, content: bytes) -> None:
+        self._stream.write(
+            layout.CHUNK.pack(kind, len(content)) + content + bytes(-len(content) % 8)
+        )
+
+
+def is_wanted(process: Process, wanted: list[str]) -> bool:
+    """Return whether it is one of these numbers or names; no wishes: all."""
+    return not wanted or str(process.number) in wanted or process.program in wanted
+
+
+def record(
+    folder: Path,
+    wanted: list[str],
+    until: Callable[[], bool],
+    tell: Callable[[str], None],
+    places: list[Path] | None = None,
+) -> list[Recording]:
+    """Record until `until` says so, also programs that begin meanwhile.
+
+    Programs that have ended before are left alone: their live traces are files already.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    running: dict[Path, Recording] = {}
+    done: list[Recording] = []
+    refused: set[Path] = set()
+    next_look = 0.0
+
+    def end(path: Path, why: str = "") -> None:
+        recording = running.pop(path)
+        try:
+            if not why:
+                recording.step()
+            recording.close()
+        except (TraceError, OSError) as error:
+            why = printable(str(error))
+        if why:
+            tell(f"{recording.path}: {why}")
+        done.append(recording)
+
+    while not until():
+        if time.monotonic() >= next_look:
+            next_look = time.monotonic() + LOOKS_S
+            there = set(live_files(places))
+            refused &= there
+            for path in sorted(there - running.keys() - refused):
+                begun = _begin(path, wanted, folder, tell)
+                if begun:
+                    running[path] = begun
+                else:
+                    refused.add(path)
+            for path in [p for p in running if running[p].follower.process.runs() is False]:
+                end(path)
+                refused.add(path)
+            for path in running.keys() - there:
+                end(path)
+        for path, recording in list(running.items()):
+            try:
+                recording.step()
+            except (TraceError, OSError) as error:
+                end(path, printable(str(error)))
+                refused.add(path)
+        time.sleep(PAUSE_S)
+    for path in list(running):
+        end(path)
+    return done
+
+
+def _begin(
+    path: Path, wanted: list[str], folder: Path, tell: Callable[[str], None]
+) -> Recording | None:
+    try:
+        follower = Follower(path)
+        if follower.process.runs() is not False and is_wanted(follower.process, wanted):
+            return Recording(follower, folder / path.name)
+        follower.close()
+    except (TraceError, OSError) as error:
+        tell(printable(str(error)))
+    return None

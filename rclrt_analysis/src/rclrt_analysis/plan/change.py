@@ -1,0 +1,176 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""If no plan is proved: the smallest change to the system with which one is, best first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.load import loads
+from rclrt_analysis.bounds.result import Result
+from rclrt_analysis.model import Callback, System
+from rclrt_analysis.plan.levels import unmet
+from rclrt_analysis.plan.search import Plan
+from rclrt_analysis.report import ms
+
+TRIED = 12
+"""Callbacks of which it is asked whether they alone could make the difference."""
+
+STEPS = 8
+SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change with which everything is proved.
+
+    Attributes
+    ----------
+    size
+        What share of a time changes; 0 for what costs no time.
+    system
+        The system with the change.
+    """
+
+    size: float
+    text: str
+    system: System
+
+
+def changes(plan: Plan, seconds: float = 10.0) -> list[Change]:
+    """Return changes with each of which the plan is proved, the smallest first."""
+    end = time.monotonic() + seconds
+    found: list[Change] = []
+    for change in _all(plan):
+        if change is not None:
+            found.append(change)
+        if time.monotonic() > end:
+            break
+    return sorted(found, key=lambda change: change.size)[:SHOWN]
+
+
+def _all(plan: Plan) -> Iterator[Change | None]:
+    """Try changes, the cheap ones to try first; None for what does not help."""
+    system = plan.system
+    yield _deadlines(plan)
+    for callback in system.callbacks:
+        others = [c for c in system.callbacks if c.group and c.group == callback.group]
+        if len(others) > 1 and callback.executor in {c.executor for c in others}:
+            yield _own_group(system, callback)
+    for callback in _heaviest(system, plan.result):
+        yield _shorter(system, callback)
+        if callback.period is not None:
+            yield _rarer(system, callback)
+    yield _faster(system)
+
+
+def _deadlines(plan: Plan) -> Change | None:
+    """Return by how much deadlines must grow, if there are bounds."""
+    late = unmet(plan.result)
+    if any(item.bound is None or not item.deadline for item in late):
+        return None
+    texts = [f"{i.name} from {ms(i.deadline)} to {ms(i.bound)} ms" for i in late]
+    size = max((i.bound or 0) / (i.deadline or 1) - 1 for i in late)
+    more = f" and {len(texts) - 4} more" if len(texts) > 4 else ""
+    bound = {i.name: i.bound for i in late}
+    callbacks = tuple(
+        replace(c, deadline=bound.get(c.name, c.deadline)) for c in plan.system.callbacks
+    )
+    chains = tuple(replace(c, deadline=bound.get(c.name, c.deadline)) for c in plan.system.chains)
+    longer = replace(plan.system, callbacks=callbacks, chains=chains)
+    if not analyse(longer).met:  # EDF has other bounds with other deadlines.
+        return None
+    return Change(size, f"lengthen the deadline of {', '.join(texts[:4])}{more}", longer)
+
+
+def _own_group(system: System, callback: Callback) -> Change | None:
+    tried = _with(system, callback.name, lambda c: replace(c, group=""))
+    if not analyse(tried).met:
+        return None
+    text = f"give '{callback.name}' a callback group of its own, apart from '{callback.group}'"
+    return Change(0.0, text, tried)
+
+
+def _heaviest(system: System, result: Result) -> list[Callback]:
+    """Return callbacks that compete with what is late, those with the most work first."""
+    load = loads(system)
+    late = {item.name for item in unmet(result)}
+    names = {n for chain in system.chains if chain.name in late for n in chain.callbacks} | late
+    where = {system.callback_of[n].executor for n in names if n in system.callback_of}
+    cores = {system.executor_of[name].cores for name in where}
+    there = [c for c in system.callbacks if system.executor_of[c.executor].cores in cores]
+    by_load = sorted(there, key=lambda c: -load[c.name])[:TRIED]
+    by_length = sorted(there, key=lambda c: -c.wcet)[: TRIED // 2]
+    return list(dict.fromkeys([*by_load, *by_length]))
+
+
+def _shorter(system: System, callback: Callback) -> Change | None:
+    def at(parts: int) -> System:
+        wcet = callback.wcet * parts >> STEPS
+        return _with(system, callback.name, lambda c: replace(c, wcet=wcet, bcet=min(c.bcet, wcet)))
+
+    parts = _largest(at)
+    if parts is None or not callback.wcet:
+        return None
+    wcet = callback.wcet * parts >> STEPS
+    text = f"shorten '{callback.name}' from {ms(callback.wcet)} to {_down(wcet)} ms"
+    return Change(1 - parts / (1 << STEPS), text, at(parts))
+
+
+def _rarer(system: System, callback: Callback) -> Change | None:
+    """Return how much rarer a callback must come, at most half as often."""
+    period = callback.period or 1
+
+    def at(parts: int) -> System:
+        longer = period * (2 << STEPS) // ((1 << STEPS) + parts)
+        gap = None if callback.gap is None else max(longer, callback.gap)
+        return _with(system, callback.name, lambda c: replace(c, period=longer, gap=gap))
+
+    parts = _largest(at)
+    if parts is None:
+        return None
+    longer = period * (2 << STEPS) // ((1 << STEPS) + parts)
+    text = f"release '{callback.name}' every {ms(longer)} instead of {ms(period)} ms"
+    return Change(longer / period - 1, text, at(parts))
+
+
+def _faster(system: System) -> Change | None:
+    def at(parts: int) -> System:
+        callbacks = tuple(
+            replace(c, wcet=c.wcet * parts >> STEPS, bcet=c.bcet * parts >> STEPS)
+            for c in system.callbacks
+        )
+        return replace(system, callbacks=callbacks)
+
+    parts = _largest(at)
+    if parts is None:
+        return None
+    factor = (1 << STEPS) / max(1, parts)
+    text = f"all execution times shorter: a CPU {factor:.2f} times as fast"
+    return Change(1 - 1 / factor, text, at(parts))
+
+
+def _largest(at: Callable[[int], System]) -> int | None:
+    """Return the largest of 2^STEPS parts with which all is met, or None."""
+    if not analyse(at(0)).met:
+        return None
+    low, high = 0, 1 << STEPS
+    while high - low > 1:
+        middle = (low + high) // 2
+        if analyse(at(middle)).met:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _with(system: System, name: str, change: Callable[[Callback], Callback]) -> System:
+    callbacks = tuple(change(c) if c.name == name else c for c in system.callbacks)
+    return replace(system, callbacks=callbacks)
+
+
+def _down(ns: int) -> str:
+    return f"{ns // 1000 / 1000:.3f}"

@@ -1,0 +1,282 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A plan as a parameters file that executors read, with a header that says what proves it.
+
+The header has the hash of the model and that of the file's content, so that an edited plan, or one
+of an older model, is noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rclrt_analysis.model import Callback, ExecutorKind, ModelError, Policy, System
+from rclrt_analysis.model.assumptions import premises
+from rclrt_analysis.model.document import read_document
+from rclrt_analysis.plan.openings import Opening
+from rclrt_analysis.plan.placement import Placement, placed
+from rclrt_analysis.plan.search import Plan
+from rclrt_analysis.report import ms, premise_lines
+
+VERSION = 1
+CLASSES = {
+    ExecutorKind.ISOLATED: "CallbackIsolatedExecutor",
+    ExecutorKind.PREEMPTIVE: "PreemptiveExecutor",
+    ExecutorKind.PRIORITY_EVENTS: "PriorityEventsExecutor",
+}
+"""What can be told by a parameters file."""
+
+_FULL_NAME = re.compile(r"/.+/(timer|subscription|service|client|waitable)/.+")
+_BODY = "/**:\n"
+
+
+def entry_name(callback: Callback) -> str:
+    """Return the name of a callback in a parameters file.
+
+    A name that is not one of an executor's is taken for that of a node with one callback of its
+    kind; a join of several subscriptions is all of them.
+    """
+    name = callback.name
+    if _FULL_NAME.fullmatch(name):
+        return name
+    node = name if name.startswith("/") else f"/**/{name}"
+    return f"{node}/{callback.kind.value}/**"
+
+
+def check_names(system: System) -> list[str]:
+    """Return which callbacks a parameters file cannot tell from each other."""
+    problems = []
+    seen: dict[str, str] = {}
+    for callback in system.callbacks:
+        if "*" in callback.name:
+            problems.append(f"'{callback.name}' is a pattern: give the callback the name it has")
+        other = seen.setdefault(entry_name(callback), callback.name)
+        if other != callback.name:
+            problems.append(f"'{callback.name}' and '{other}' have the same name in a plan")
+    return problems
+
+
+def to_parameters(plan: Plan, model: str) -> str:
+    """Return the file.
+
+    Parameters
+    ----------
+    model
+        How the model's file is called.
+    """
+    body = _body(plan)
+    return "".join(f"# {line}".rstrip() + "\n" for line in _header(plan, model, body)) + body
+
+
+def digest(text: str) -> str:
+    """Return the hash that a header has for its content."""
+    return "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _original(plan: Plan, name: str) -> str:
+    """Return the model's executor of a callback: the analysis has one for each core."""
+    return plan.opening.system.callback_of[name].executor
+
+
+def _executors(plan: Plan) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    groups: dict[str, set[str]] = {}
+    for callback in plan.system.callbacks:
+        executor = plan.system.executor_of[callback.executor]
+        name = _original(plan, callback.name)
+        groups.setdefault(name, set()).add(callback.group or f"\0{callback.name}")
+        found[name] = {
+            "kind": executor.kind.value,
+            "policy": executor.policy.value,
+            "threads": len(groups[name]) if executor.kind in _THREADED else 1,
+        }
+    return found
+
+
+_THREADED = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+
+
+def _header(plan: Plan, model: str, body: str) -> list[str]:
+    result, system = plan.result, plan.system
+    executors = _executors(plan)
+    lines = [
+        f"A plan of ./rclrt plan for {model}. Do not edit it: change the model, and plan again.",
+        f"plan: {VERSION}",
+        f"model: sha256:{plan.opening.digest}",
+        f"content: {digest(body)}",
+        f"machine: {json.dumps({'cpus': os.cpu_count(), 'kernel': platform.release()})}",
+        f"executors: {json.dumps(executors)}",
+        "",
+        "PROVED" if plan.proved else "NOT PROVED: some deadlines are not shown to be met",
+        f"found by: {plan.how}; {plan.tried} analyses" + "; time ran out" * (not plan.complete),
+    ]
+    lines += [plan.optimal] * bool(plan.optimal)
+    for method in dict.fromkeys(b.method for b in result.callbacks):
+        lines += [f"proved by: {method.name} [{method.source}]"] * bool(method.source)
+    for chain in result.chains:
+        seen = f", {ms(plan.seen[chain.name])} in the simulator" if chain.name in plan.seen else ""
+        due = "" if chain.deadline is None else f" of {ms(chain.deadline)}"
+        text = f"no bound: {chain.reason}" if chain.bound is None else f"{ms(chain.bound)}{due} ms"
+        lines.append(f"chain {chain.name}: {chain.semantics} {text}{seen}")
+    for name, one in executors.items():
+        kind = CLASSES.get(ExecutorKind(one["kind"]))
+        if kind is None:
+            lines.append(f"executor {name}: {one['kind']}, which reads no priorities from a file")
+        else:
+            lines.append(f"executor {name}: {kind}, {one['threads']} threads")
+    lines += ["if", *(f"  {a.value}" for a in result.assumptions)]
+    lines += ["given", *premise_lines(premises(system.callbacks))]
+    return [part for line in lines for part in (line.split("\n") or [""])]
+
+
+def _body(plan: Plan) -> str:
+    system = plan.system
+    told = [c for c in system.callbacks if system.executor_of[c.executor].kind in CLASSES]
+    policies = {system.executor_of[c.executor].policy for c in told}
+    fields = ["attributes: require"]
+    if len(policies) == 1:
+        edf = policies == {Policy.EDF}
+        fields.append("policy: edf" if edf else "policy: fixed_priority")
+    pools = [e["threads"] for e in _executors(plan).values() if e["kind"] == "preemptive"]
+    if pools:
+        fields.append(f"max_threads: {max(2, *pools)}")
+    lines = [
+        "/**:",
+        "  ros__parameters:",
+        "    rclrt:",
+        f"      executor: {{{', '.join(fields)}}}",
+    ]
+    entries = [(entry_name(c), _fields(plan.system, c)) for c in told]
+    entries = [(name, entry) for name, entry in entries if entry]
+    if entries:
+        lines.append("      callbacks:")
+    for name, entry in entries:
+        quoted = yaml.dump(name, default_style='"', width=2**20).strip()
+        lines.append(f"        {quoted}: {{{', '.join(f'{k}: {v}' for k, v in entry.items())}}}")
+    return "\n".join(lines) + "\n"
+
+
+def _fields(system: System, callback: Callback) -> dict[str, str]:
+    executor = system.executor_of[callback.executor]
+    fields: dict[str, str] = {}
+    if executor.policy is Policy.EDF:
+        if executor.kind is not ExecutorKind.PRIORITY_EVENTS:
+            fields["scheduling_policy"] = "ext"
+        if callback.deadline:
+            fields["relative_deadline"] = f"{callback.deadline}"
+    elif callback.priority is not None:
+        fields |= {"scheduling_policy": "fifo", "priority": str(callback.priority)}
+    if fields:
+        fields["cpu_affinity"] = f"[{', '.join(str(cpu) for cpu in executor.cores)}]"
+    return fields
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """A plan that was read.
+
+    Attributes
+    ----------
+    edited
+        Whether its content is not what was written.
+    entries
+        Of callbacks, by their names in the file.
+    """
+
+    path: Path
+    model: str
+    edited: bool
+    machine: Mapping[str, Any]
+    executors: Mapping[str, Any]
+    entries: Mapping[str, Any]
+
+
+def read_plan(path: Path) -> PlanFile:
+    """Return a plan from its file.
+
+    Raises
+    ------
+    ModelError
+        It is none, or is one of a newer program.
+    """
+    document = read_document(path)
+    text = path.read_text(encoding="utf-8")
+    header, separator, rest = text.partition(_BODY)
+    said = dict(re.findall(r"^# (plan|model|content|machine|executors): (.*)$", header, re.M))
+    try:
+        version = int(said["plan"])
+        if version > VERSION:
+            text = f"a plan of version {version}, this program reads {VERSION}"
+            raise ModelError([f"{path}:1: {text}. A newer rclrt may read it"])
+        entries = document.content["/**"]["ros__parameters"]["rclrt"].get("callbacks", {})
+        return PlanFile(
+            path,
+            said["model"],
+            digest(separator + rest) != said["content"],
+            json.loads(said["machine"]),
+            json.loads(said["executors"]),
+            dict(entries),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        text = "this is no plan of ./rclrt plan, or its header was edited. Plan again"
+        raise ModelError([f"{path}:1: {text}"]) from error
+
+
+def misfits(file: PlanFile, opening: Opening, cpus: int) -> list[str]:
+    """Return why a plan is not one for this model and machine."""
+    found = []
+    if file.edited:
+        found.append("it was edited after it was made. Change the model, and plan again")
+    if file.model != f"sha256:{opening.digest}":
+        found.append("the model has changed since. Plan again")
+    wanted = {cpu for entry in file.entries.values() for cpu in entry.get("cpu_affinity", ())}
+    if wanted and max(wanted) >= cpus:
+        text = f"it uses CPU {max(wanted)}, this machine has {cpus}"
+        found.append(f"{text}. Plan with the cpus of this one, or use the other")
+    return [f"{file.path}: {text}" for text in found]
+
+
+def applied(opening: Opening, file: PlanFile) -> System:
+    """Return the model's system with what a plan says.
+
+    Raises
+    ------
+    ModelError
+        They have not the same callbacks or executors.
+    """
+    system = opening.system
+    problems = []
+    executors = []
+    for executor in system.executors:
+        said = file.executors.get(executor.name)
+        if said is None:
+            executors.append(executor)
+        else:
+            kind, policy = ExecutorKind(said["kind"]), Policy(said["policy"])
+            executors.append(replace(executor, kind=kind, policy=policy))
+    callbacks = []
+    core: dict[str, int] = {}
+    for callback in system.callbacks:
+        entry = file.entries.get(entry_name(callback))
+        if entry is None and callback.name in opening.priorities:
+            problems.append(f"{file.path}: it has no entry for '{callback.name}'. Plan again")
+        if entry is None:
+            callbacks.append(callback)
+            continue
+        callbacks.append(replace(callback, priority=entry.get("priority")))
+        if callback.executor in opening.places:
+            core[callback.name] = entry["cpu_affinity"][0]
+    if problems:
+        raise ModelError(problems[:20])
+    chosen = replace(system, executors=tuple(executors), callbacks=tuple(callbacks))
+    return placed(chosen, Placement("as planned", core))

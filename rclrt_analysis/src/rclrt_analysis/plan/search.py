@@ -1,0 +1,312 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The search for a plan: executors, then CPUs, then priorities, each proved by the bounds."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from rclrt_analysis.assignment import by_chain, with_priorities
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.load import loads
+from rclrt_analysis.bounds.result import Result
+from rclrt_analysis.model import ExecutorKind, Kind, Policy, System
+from rclrt_analysis.plan.due import by_due
+from rclrt_analysis.plan.levels import (
+    HIGHEST,
+    LOWEST,
+    Assigned,
+    assign,
+    needed,
+    score,
+    unmet,
+    with_levels,
+)
+from rclrt_analysis.plan.openings import Opening
+from rclrt_analysis.plan.placement import placed, placements
+from rclrt_analysis.simulation import SimulationError, chain_ages, chain_latencies, simulate
+
+PATIENCE = 0.4
+"""Of the time limit: while less than that has passed, a better plan is looked for."""
+
+SMALL = 300
+"""With so many open priorities or less, level by level is tried as well: it is slower."""
+
+LIFTS = 8
+"""How often late chains are lifted above all others."""
+
+VAIN = 10
+"""The search gives up after so many changes of each callback that were no better."""
+
+SIMULATED_JOBS = 20_000
+RUNS = 4
+KINDS = (
+    (ExecutorKind.ISOLATED, Policy.FIXED_PRIORITY),
+    (ExecutorKind.PRIORITY_EVENTS, Policy.FIXED_PRIORITY),
+    (ExecutorKind.PRIORITY_EVENTS, Policy.EDF),
+)
+"""What an open executor may be, in the order in which they are tried."""
+
+
+@dataclass
+class Plan:
+    """What was chosen, and what is proved with it.
+
+    Attributes
+    ----------
+    system
+        As the analysis sees it: an executor for each core.
+    how
+        In words, for people.
+    optimal
+        Whether there is no plan at all if this one is not proved: "" if nobody knows, else why.
+    seen
+        The longest time of each callback and chain in the simulator, ns.
+    doubts
+        Where the simulator contradicts the bounds; none unless the analysis is wrong.
+    """
+
+    opening: Opening
+    system: System
+    result: Result
+    how: str
+    tried: int = 0
+    optimal: str = ""
+    complete: bool = True
+    seen: dict[str, int] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
+
+    @property
+    def proved(self) -> bool:
+        """Whether all deadlines are."""
+        return self.result.met
+
+
+class Search:
+    """Looks for a plan until its time is up."""
+
+    def __init__(self, opening: Opening, seconds: float) -> None:
+        self._opening = opening
+        self._begin = time.monotonic()
+        self._seconds = seconds
+        self._longest = 0.0
+        self.tried = 0
+        self.complete = True
+
+    @property
+    def _passed(self) -> float:
+        return time.monotonic() - self._begin
+
+    def more(self) -> bool:
+        """Return whether there is time for another analysis."""
+        enough = self._passed + self._longest < self._seconds
+        self.complete &= enough
+        return enough
+
+    def analyse(self, system: System) -> Result:
+        """Return the bounds, and learn how long that takes."""
+        begin = time.monotonic()
+        result = analyse(system)
+        self.tried += 1
+        self._longest = max(self._longest, time.monotonic() - begin)
+        return result
+
+    def plan(self) -> Plan:
+        """Return the best plan found."""
+        best: Assigned | None = None
+        how = ""
+        for kinds, system in self._kinds():
+            for placement in placements(replace(self._opening, system=system)):
+                if best is not None and not self.more():
+                    break
+                found = self._assigned(placed(system, placement))
+                if best is None or score(found.result) < score(best.result):
+                    best = found
+                    how = ", ".join(part for part in (kinds, placement.name) if part)
+                if found.result.met and self._passed > PATIENCE * self._seconds:
+                    break
+            if best is not None and (best.result.met or not self.more()):
+                break
+        assert best is not None  # There is a placement, or an error.
+        optimal = self._why_optimal(best)
+        if not best.result.met and not optimal:
+            best = self._improved(best)
+        return Plan(
+            self._opening, best.system, best.result, how, self.tried, optimal, self.complete
+        )
+
+    def _kinds(self) -> Iterator[tuple[str, System]]:
+        """Yield the system with each kind of executor that is open to it."""
+        opening = self._opening
+        if not opening.kinds:
+            yield "", opening.system
+            return
+        for kind, policy in KINDS:
+            executors = tuple(
+                replace(e, kind=kind, policy=policy) if e.name in opening.kinds else e
+                for e in opening.system.executors
+            )
+            callbacks = opening.system.callbacks
+            if policy is Policy.EDF:
+                fixed = [c for c in callbacks if c.executor in opening.kinds and c.priority]
+                if any(c.name not in opening.priorities for c in fixed):
+                    continue  # The user wants priorities.
+                callbacks = tuple(
+                    replace(c, priority=None) if c.executor in opening.kinds else c
+                    for c in callbacks
+                )
+            name = kind.value + (" under edf" if policy is Policy.EDF else "")
+            yield name, replace(opening.system, executors=executors, callbacks=callbacks)
+
+    def _open(self, system: System) -> list[str]:
+        """Return the callbacks whose priority is open with this choice of executors."""
+        return [
+            c.name
+            for c in system.callbacks
+            if c.name in self._opening.priorities
+            and system.executor_of[c.executor].policy is Policy.FIXED_PRIORITY
+        ]
+
+    def _assigned(self, system: System) -> Assigned:
+        names = self._open(system)
+        if not names:
+            return Assigned(system, {}, self.analyse(system))
+        best = self._lifted(self._with(system, by_due(system, names)))
+        if (best.result.met and len(names) > SMALL) or not self.more():
+            return best
+        if len(names) <= SMALL:
+            best = _better(best, assign(system, names, self.analyse, self.more))
+        if not best.result.met and self.more():
+            ranks = with_priorities(system, by_chain(system)).callbacks
+            levels = _compressed({c.name: c.priority or 1 for c in ranks if c.name in set(names)})
+            best = _better(best, self._with(system, levels))
+        return best
+
+    def _with(self, system: System, levels: dict[str, int]) -> Assigned:
+        tried = with_levels(system, levels)
+        return Assigned(tried, levels, self.analyse(tried))
+
+    def _lifted(self, best: Assigned) -> Assigned:
+        """Return it with what is late above all others, again and again while that helps."""
+        now = best
+        for _ in range(LIFTS):
+            late = needed(now.system, now.result) & set(now.levels)
+            top = max(now.levels.values(), default=HIGHEST)
+            if not late or top >= HIGHEST or not self.more():
+                break
+            levels = {n: top + 1 if n in late else level for n, level in now.levels.items()}
+            now = self._with(now.system, levels)
+            best = _better(best, now)
+        return best
+
+    def _why_optimal(self, best: Assigned) -> str:
+        """Return why no other plan is proved, if so; nothing where nobody knows."""
+        opening, system = self._opening, best.system
+        one = len([e for e in system.executors if system.members(e.name)]) == 1
+        simple = all(c.kind is Kind.TIMER for c in system.callbacks) and not system.chains
+        if opening.kinds or (opening.places and len(opening.cpus) > 1) or not (one and simple):
+            return ""
+        if len(best.levels) < len(system.callbacks) or len(system.executors[0].cores) > 1:
+            return ""
+        if best.result.met:
+            return "Audsley's assignment: if any priorities were proved, these would be"
+        return (
+            "no priorities are proved: Audsley's assignment finds them if there are any"
+            * best.stuck
+        )
+
+    def _improved(self, best: Assigned) -> Assigned:
+        """Return what a search finds that moves one callback's level at a time."""
+        rng = random.Random(1)
+        vain = 0
+        while vain < VAIN * len(best.levels) and not best.result.met and self.more():
+            vain += 1
+            levels = dict(best.levels)
+            late = [item.name for item in unmet(best.result)]
+            chains = {chain.name: chain.callbacks for chain in best.system.chains}
+            chosen = rng.choice(late)
+            mine = [n for n in chains.get(chosen, (chosen,)) if n in levels]
+            others = [n for n in levels if n not in mine]
+            if mine and (not others or rng.random() < 0.5):
+                up = rng.choice((1, 2, 5))
+                part = mine if rng.random() < 0.5 else rng.sample(mine, 1)
+                levels.update({n: min(HIGHEST, levels[n] + up) for n in part})
+            elif others:
+                for name in rng.sample(others, max(1, len(others) // rng.choice((4, 8, 16)))):
+                    levels[name] = max(LOWEST, levels[name] - rng.choice((1, 2, 5)))
+            if levels == best.levels:
+                continue
+            tried = with_levels(best.system, levels)
+            found = Assigned(tried, levels, self.analyse(tried), best.stuck)
+            if score(found.result) < score(best.result):
+                vain = 0
+            best = _better(found, best)  # Other levels that are as good lead further.
+        return best
+
+
+def _better(one: Assigned, other: Assigned) -> Assigned:
+    """Return the one whose deadlines are closer to met; what is stuck stays so."""
+    best = other if score(other.result) < score(one.result) else one
+    return replace(best, stuck=one.stuck or other.stuck)
+
+
+def _compressed(ranks: dict[str, int]) -> dict[str, int]:
+    """Return the same order with levels that a plan may use; the last share the lowest."""
+    order = sorted(set(ranks.values()), reverse=True)
+    top = min(HIGHEST, LOWEST + len(order) - 1)
+    level = {rank: max(LOWEST, top - i) for i, rank in enumerate(order)}
+    return {name: level[rank] for name, rank in ranks.items()}
+
+
+def make_plan(opening: Opening, seconds: float = 20.0) -> Plan:
+    """Return the best plan that is found in so many seconds, checked by the simulator.
+
+    Raises
+    ------
+    PlacementError
+        There are too few CPUs for the executors.
+    """
+    plan = Search(opening, seconds).plan()
+    check_by_simulation(plan)
+    return plan
+
+
+def check_by_simulation(plan: Plan) -> None:
+    """Run the simulator as a second opinion: what it sees must be below the bounds."""
+    system, result = plan.system, plan.result
+    periods = [c.period for c in system.callbacks if c.period]
+    rate = sum(load / max(1, system.callback_of[n].wcet) for n, load in loads(system).items())
+    horizon = int(min(20 * max(periods), max(3 * max(periods), SIMULATED_JOBS / max(rate, 1e-12))))
+    if rate * horizon > 10 * SIMULATED_JOBS:
+        horizon = int(10 * SIMULATED_JOBS / rate)
+    bounds = {b.name: (b.bound, b.local.from_grid is not None) for b in result.callbacks}
+    chains = {c.name: c.bound for c in result.chains}
+    seen: dict[str, int] = {}
+    for seed in range(RUNS):
+        together = {c.name: 0 for c in system.callbacks} if seed == 0 else None
+        try:
+            run = simulate(system, horizon, seed, random_work=seed % 2 == 1, offsets=together)
+        except SimulationError as error:
+            plan.doubts.append(f"the simulator gave no second opinion: {error}")
+            return
+        for name, (response, from_grid) in run.worst().items():
+            seen[name] = max(seen.get(name, 0), from_grid if bounds[name][1] else response)
+        running = run.running
+        for chain in system.chains:
+            measure = chain_ages if chain.semantics == "age" else chain_latencies
+            times = measure(run, chain, running)
+            if times:
+                seen[chain.name] = max(seen.get(chain.name, 0), max(times))
+        if rate * horizon * len(system.chains) > 100 * SIMULATED_JOBS:
+            break  # Large: once is what there is time for.
+    limits = {**{name: bound for name, (bound, _) in bounds.items()}, **chains}
+    plan.seen = seen
+    for name, value in seen.items():
+        limit = limits[name]
+        if limit is not None and value > limit:
+            plan.doubts.append(
+                f"'{name}' took {value} ns in the simulator, its bound is {limit} ns"
+            )

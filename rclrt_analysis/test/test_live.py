@@ -1,0 +1,199 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Live traces, read while they are written: here by hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from live_program import CAPACITY, Program, born
+from rclrt_analysis.live.files import Process, live_files
+from rclrt_analysis.live.follow import Follower
+from rclrt_analysis.live.record import is_wanted, record
+from rclrt_analysis.trace import TraceError, layout, read_trace
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    program = Program(tmp_path / "live")
+    program.callback(1, "/robot/timer/5ms")
+    program.ring()
+    return program
+
+
+def sequences(records: layout.Records) -> list[int]:
+    return [int(number) for number in records["sequence"]]
+
+
+def test_a_follower_sees_each_record_once_and_what_comes_later(program: Program) -> None:
+    follower = Follower(program.path)
+    assert follower.process.program == "robot"
+    assert follower.process.runs() is True
+    assert sequences(follower.poll()) == []
+    for number in range(3):
+        program.job(0, number)
+    assert sequences(follower.poll()) == [0, 1, 2]
+    program.callback(2, "/robot/subscription/late")
+    program.job(program.ring(), 10, callback=2)
+    program.job(0, 3)
+    assert sequences(follower.poll()) == [3, 10]
+    assert follower.poll().size == 0
+    assert [entry.name for entry in follower.callbacks.values()] == [
+        "/robot/timer/5ms",
+        "/robot/subscription/late",
+    ]
+    assert follower.missed == 0
+
+
+def test_a_follower_that_comes_late_counts_what_was_overwritten(program: Program) -> None:
+    follower = Follower(program.path)
+    program.job(0, 0)
+    follower.poll()
+    for number in range(1, 21):
+        program.job(0, number)
+    # The slot of the next record may be half written: seven are certain.
+    assert sequences(follower.poll()) == list(range(14, 21))
+    assert follower.missed == 13
+
+
+def test_records_that_are_overwritten_while_they_are_copied_are_left_out(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower = Follower(program.path)
+    for number in range(6):
+        program.job(0, number)
+    copied = np.frombuffer
+
+    def write_on(*arguments: object) -> object:
+        for number in range(6, 10):
+            program.job(0, number)
+        return copied(*arguments)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(np, "frombuffer", write_on)
+    assert sequences(follower.poll()) == [3, 4, 5]
+    monkeypatch.undo()
+    assert sequences(follower.poll()) == [6, 7, 8, 9]
+    assert follower.missed == 3
+
+
+def test_what_others_write_into_it_is_an_error_or_harmless(program: Program) -> None:
+    follower = Follower(program.path)
+    program.job(0, 0)
+    follower.poll()
+    for head in (2**64 - 1, 2**63, 0):
+        program.head(0, head)
+        assert follower.poll().size <= CAPACITY
+    program.chunk(layout.CHUNK_RING, layout.RING.pack(0, 3) + bytes(1000))
+    with pytest.raises(TraceError, match="a ring of 3 records"):
+        follower.poll()
+    os.ftruncate(program.stream.fileno(), program.rings[0] + 4)
+    with pytest.raises(TraceError, match="cut it short"):
+        follower.poll()
+    os.pwrite(program.stream.fileno(), b"nonsense", 0)
+    with pytest.raises(TraceError, match="its beginning has changed"):
+        follower.poll()
+
+
+def test_only_directories_of_one_user_are_looked_into_and_no_links_are_followed(
+    program: Program, tmp_path: Path
+) -> None:
+    folder = program.path.parent
+    (folder / "other.txt").touch()
+    assert live_files([folder, tmp_path / "none"]) == [program.path]
+    folder.chmod(0o755)
+    assert live_files([folder]) == []
+    link = tmp_path / "link.trace"
+    link.symlink_to(program.path)
+    with pytest.raises(OSError, match="symbolic"):
+        Follower(link)
+    pipe = tmp_path / "pipe.trace"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="no regular file"):
+        Follower(pipe)
+
+
+def test_a_process_that_has_ended_or_has_got_another_number_does_not_run(tmp_path: Path) -> None:
+    assert Follower(Program(tmp_path / "a", born_at=1).path).process.runs() is False
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        pass
+    assert Follower(Program(tmp_path / "b", number=child.pid).path).process.runs() is False
+    assert Process(1, 12345, 0, "elsewhere").runs() is None
+
+
+def test_recording_writes_files_that_the_reader_reads(program: Program, tmp_path: Path) -> None:
+    steps = iter(range(100))
+    said: list[str] = []
+
+    def until() -> bool:
+        step = next(steps)
+        program.job(0, step)
+        return step == 60
+
+    ended = Program(program.path.parent, number=2**22 + 5)
+    done = record(tmp_path / "out", [], until, said.append, [program.path.parent])
+    assert said == []
+    assert [recording.path.name for recording in done] == [program.path.name]
+    trace = read_trace(done[0].path)
+    assert sequences(trace.records) == list(range(61))
+    assert trace.names == {1: "/robot/timer/5ms"}
+    assert (trace.header.process, trace.header.executor, trace.dropped) == (os.getpid(), 1, 0)
+    assert not (tmp_path / "out" / ended.path.name).exists()
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "rclrt_analysis.cli", "trace", *arguments]
+    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_recording_goes_on_in_the_background_until_it_is_stopped(tmp_path: Path) -> None:
+    folder = str(tmp_path / "out")
+    nobody = "no program has this name"
+    assert "no recording into this folder runs" in command("stop", "-o", folder).stderr
+    started = command("start", "-o", folder, nobody)
+    try:
+        assert "records into" in started.stdout, started.stderr
+        again = command("start", "-o", folder, nobody)
+        assert again.returncode == 2
+        assert "records into it already" in again.stderr
+    finally:
+        stopped = command("stop", "-o", folder)
+    assert stopped.returncode == 0
+    assert "no executor has run" in stopped.stdout
+    assert list((tmp_path / "out").iterdir()) == []
+    refused = command("start", "-o", str(tmp_path / "out" / ("x" * 300)))
+    assert refused.returncode == 2
+    assert "too long" in refused.stderr
+
+
+def test_a_recording_that_fails_says_so_and_the_others_go_on(
+    program: Program, tmp_path: Path
+) -> None:
+    other = Program(program.path.parent, number=os.getppid(), born_at=born(os.getppid()))
+    steps = iter(range(100))
+    said: list[str] = []
+
+    def until() -> bool:
+        step = next(steps)
+        if step == 3:
+            os.ftruncate(other.stream.fileno(), 10)
+        program.job(0, step)
+        return step == 20
+
+    done = record(tmp_path / "out", [], until, said.append, [program.path.parent])
+    assert len(done) == 2
+    assert len(said) == 1
+    assert "its beginning has changed" in said[0]
+    assert len(read_trace(tmp_path / "out" / program.path.name).records) == 21
+
+
+def test_programs_are_chosen_by_name_or_number() -> None:
+    process = Process(17, 0, 0, "robot")
+    assert is_wanted(process, [])
+    assert is_wanted(process, ["17"])
+    assert is_wanted(process, ["other", "robot"])
+    assert not is_wanted(process, ["1"])

@@ -1,0 +1,245 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: what is open is chosen, what is fixed stays, what is written is what was proved."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from models import FOLDER, ROOT, SCHEMA
+from random_systems import timers_only
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.model import ExecutorKind, ModelError, Policy, System, read_model
+from rclrt_analysis.plan.change import changes
+from rclrt_analysis.plan.levels import with_levels
+from rclrt_analysis.plan.openings import Opening, read_open
+from rclrt_analysis.plan.parameters import applied, misfits, read_plan, to_parameters
+from rclrt_analysis.plan.placement import PlacementError
+from rclrt_analysis.plan.search import Plan, make_plan
+from rclrt_analysis.plan.text import to_text
+from rclrt_analysis.workloads.large import make_system
+
+MS = 1_000_000
+
+
+def opening(tmp_path: Path, text: str) -> Opening:
+    path = tmp_path / "robot.yaml"
+    path.write_text(f"schema: 1\nname: robot\n{text}", encoding="utf-8")
+    return read_open(path, SCHEMA)
+
+
+def plan(tmp_path: Path, text: str) -> Plan:
+    return make_plan(opening(tmp_path, text))
+
+
+def all_open(system: System, cpus: tuple[int, ...] = (0,), places: bool = False) -> Opening:
+    names = frozenset(c.name for c in system.callbacks)
+    where = frozenset(e.name for e in system.executors) if places else frozenset()
+    return Opening(system, names, frozenset(), where, cpus)
+
+
+def autoware(cpus: str) -> str:
+    """Return the model of the reference system with everything open."""
+    text = (FOLDER / "autoware_reference_system.yaml").read_text(encoding="utf-8")
+    text = re.sub(r"\n +priority: \d+", "", text)
+    text = text.replace("kind: isolated, cores: [0]", "kind: open")
+    return text[text.index("description:") :] + f"cpus: {cpus}\n"
+
+
+ROBOT = """cpus: [0, 1]
+executors:
+  - {name: main, kind: open}
+callbacks:
+  - {name: /camera/timer/50ms, kind: timer, executor: main, period_ms: 50, wcet_ms: 3, publishes: [image]}
+  - {name: /detect/subscription/image, kind: subscription, executor: main, wcet_ms: 12, triggers: [image], publishes: [objects]}
+  - {name: /steer/timer/20ms, kind: timer, executor: main, period_ms: 20, wcet_ms: 2, reads: [objects], publishes: [cmd]}
+  - {name: /log/timer/200ms, kind: timer, executor: main, period_ms: 200, wcet_ms: 60}
+chains:
+  - {name: see_and_steer, topics: [image, objects, cmd], deadline_ms: 110}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("cpus", ["[0]", "[0, 1]"])
+def test_the_reference_system_meets_its_deadlines_as_planned(tmp_path: Path, cpus: str) -> None:
+    made = plan(tmp_path, autoware(cpus))
+    assert made.proved
+    assert not made.doubts
+    assert analyse(made.system).met
+    names = {chain.name for chain in made.system.chains}
+    assert names <= made.seen.keys(), "the simulator saw both chains"
+    # By rate it does not, whatever else is done.
+    assert not analyse(read_model(FOLDER / "autoware_reference_system.yaml", SCHEMA)).met
+
+
+@pytest.mark.parametrize("kind", [ExecutorKind.ISOLATED, ExecutorKind.PRIORITY_EVENTS])
+def test_timers_on_one_thread_or_cpu_get_priorities_if_any_are_proved(kind: ExecutorKind) -> None:
+    rng = random.Random(5)
+    found = {True: 0, False: 0}
+    while min(found.values()) < 12:
+        system = replace(timers_only(rng, kind), chains=())
+        if len(system.callbacks) > 4:
+            continue
+        # Without preemption some need other priorities than by deadline.
+        shorter = (
+            replace(c, deadline=max(c.wcet, int((c.deadline or 1) * rng.uniform(0.4, 1))))
+            for c in system.callbacks
+        )
+        system = replace(system, callbacks=tuple(shorter))
+        names = [c.name for c in system.callbacks]
+        possible = any(
+            analyse(with_levels(system, dict(zip(names, order, strict=True)))).met
+            for order in itertools.permutations(range(1, len(names) + 1))
+        )
+        made = make_plan(all_open(system))
+        assert made.proved == possible, system
+        assert "Audsley" in made.optimal
+        found[possible] += 1
+
+
+def test_a_plan_keeps_what_the_model_says(tmp_path: Path) -> None:
+    text = ROBOT.replace("kind: open", "kind: preemptive").replace(
+        "period_ms: 200", "priority: 77, period_ms: 200"
+    )
+    made = plan(tmp_path, text)
+    assert made.system.callback_of["/log/timer/200ms"].priority == 77
+    assert {e.kind for e in made.system.executors} == {ExecutorKind.PREEMPTIVE}
+    fixed = plan(tmp_path, ROBOT.replace("kind: open", "kind: isolated, cores: [1]"))
+    assert [e.cores for e in fixed.system.executors] == [(1,)]
+    by_rate = plan(tmp_path, ROBOT.replace("kind: open", "kind: isolated, policy: rm"))
+    assert by_rate.system.callback_of["/steer/timer/20ms"].priority == 59
+
+
+def test_callbacks_of_one_group_are_on_one_cpu(tmp_path: Path) -> None:
+    text = ROBOT.replace("wcet_ms: 60", "wcet_ms: 60, group: g")
+    made = plan(tmp_path, text.replace("wcet_ms: 3", "wcet_ms: 3, group: g"))
+    callback_of = made.system.callback_of
+    mine = [callback_of[name].executor for name in ("/log/timer/200ms", "/camera/timer/50ms")]
+    assert mine[0] == mine[1]
+
+
+def test_executors_with_a_thread_that_shares_no_cpu_get_one_each(tmp_path: Path) -> None:
+    text = ROBOT.replace("kind: open}", "kind: priority_events}\n  - {name: o, kind: events_fifo}")
+    text = text.replace("main, period_ms: 200", "o, period_ms: 200")
+    made = plan(tmp_path, text)
+    assert made.proved
+    assert len({made.system.executor_of[n].cores for n in ("main", "o")}) == 2
+    with pytest.raises(PlacementError, match=r"2 executors have a thread that shares no CPU"):
+        plan(tmp_path, text.replace("cpus: [0, 1]", "cpus: [3]"))
+
+
+def test_where_preemption_costs_too_much_another_executor_is_chosen(tmp_path: Path) -> None:
+    # A group of its own for each: only the one thread of priority_events runs one at a time.
+    text = (
+        "cpus: [0]\noverheads: {context_switch_ms: 2}\nexecutors: [{name: e, kind: open}]\n"
+        "callbacks:\n"
+        "  - {name: a, kind: timer, executor: e, period_ms: 20, wcet_ms: 6}\n"
+        "  - {name: b, kind: timer, executor: e, period_ms: 20, wcet_ms: 8}\n"
+    )
+    made = plan(tmp_path, text)
+    assert made.proved
+    assert made.system.executors[0].kind is ExecutorKind.PRIORITY_EVENTS
+
+
+def test_if_only_deadlines_order_it_right_edf_is_chosen(tmp_path: Path) -> None:
+    text = (
+        "cpus: [0]\noverheads: {context_switch_ms: 9}\nexecutors: [{name: e, kind: open}]\n"
+        "callbacks:\n"
+        "  - {name: a, kind: timer, executor: e, period_ms: 9, wcet_ms: 3}\n"
+        "  - {name: b, kind: timer, executor: e, period_ms: 5, wcet_ms: 2}\n"
+        "  - {name: c, kind: timer, executor: e, period_ms: 6, wcet_ms: 1}\n"
+    )
+    made = plan(tmp_path, text)
+    assert made.proved
+    assert made.system.executors[0].policy is Policy.EDF
+    entries = to_parameters(made, "robot.yaml")
+    assert '"/**/a/timer/**": {relative_deadline: 9000000, cpu_affinity: [0]}' in entries
+    assert "policy: edf" in entries
+
+
+def test_each_change_that_is_named_proves_everything_and_the_smallest_comes_first(
+    tmp_path: Path,
+) -> None:
+    text = ROBOT.replace("cpus: [0, 1]", "cpus: [0]").replace("wcet_ms: 12", "wcet_ms: 20")
+    made = plan(tmp_path, text.replace("deadline_ms: 110", "deadline_ms: 85"))
+    assert not made.proved
+    found = changes(made)
+    assert len(found) >= 3
+    assert all(analyse(change.system).met for change in found)
+    assert [change.size for change in found] == sorted(change.size for change in found)
+    assert any("shorten '/detect/subscription/image' from 20.000 to" in c.text for c in found)
+    assert any("lengthen the deadline of see_and_steer from 85.000 to" in c.text for c in found)
+
+
+def test_a_callback_that_needs_a_group_of_its_own_is_named(tmp_path: Path) -> None:
+    text = ROBOT.replace("wcet_ms: 60", "wcet_ms: 60, group: /robot/group/default")
+    text = text.replace("wcet_ms: 2,", "wcet_ms: 2, group: /robot/group/default,")
+    made = plan(tmp_path, text.replace("kind: open", "kind: isolated"))
+    assert not made.proved
+    found = changes(made)
+    assert found[0].size == 0
+    assert "a callback group of its own, apart from '/robot/group/default'" in found[0].text
+
+
+def test_what_is_written_is_what_was_proved(tmp_path: Path) -> None:
+    for text in (autoware("[0, 1]"), ROBOT):
+        model = opening(tmp_path, text)
+        made = make_plan(model)
+        path = tmp_path / "robot.params.yaml"
+        path.write_text(to_parameters(made, "robot.yaml"), encoding="utf-8")
+        file = read_plan(path)
+        assert misfits(file, model, cpus=2) == []
+        again = applied(model, file)
+        assert {c.name: c for c in again.callbacks} == made.system.callback_of
+        assert analyse(again).met
+
+
+def test_an_edited_plan_and_one_of_another_model_or_machine_are_noticed(tmp_path: Path) -> None:
+    model = opening(tmp_path, ROBOT)
+    path = tmp_path / "robot.params.yaml"
+    text = to_parameters(make_plan(model), "robot.yaml")
+    edited = re.sub(r"priority: (\d+)", "priority: 9", text, count=1)
+    path.write_text(edited, encoding="utf-8")
+    assert "it was edited after it was made" in misfits(read_plan(path), model, 2)[0]
+    path.write_text(text, encoding="utf-8")
+    changed = opening(tmp_path, ROBOT.replace("wcet_ms: 3", "wcet_ms: 4"))
+    assert "the model has changed since" in misfits(read_plan(path), changed, 2)[0]
+    assert "it uses CPU 1, this machine has 1" in misfits(read_plan(path), model, 1)[0]
+    path.write_text(text.replace("# plan: 1", "# plan: 2"), encoding="utf-8")
+    with pytest.raises(ModelError, match="a plan of version 2, this program reads 1"):
+        read_plan(path)
+    path.write_text(ROBOT, encoding="utf-8")
+    with pytest.raises(ModelError, match=r"this is no plan of \./rclrt plan"):
+        read_plan(path)
+    path.write_text(text.replace("/steer/timer/20ms", "/other/timer/20ms"), encoding="utf-8")
+    with pytest.raises(ModelError, match="it has no entry for '/steer/timer/20ms'"):
+        applied(model, read_plan(path))
+
+
+def test_large_systems_take_few_analyses() -> None:
+    rng = random.Random(3)
+    system = make_system(ExecutorKind.ISOLATED, 400, 80, 4, rng)
+    chains = (
+        replace(chain, deadline=3 * (system.callback_of[chain.callbacks[0]].period or 0))
+        for chain in system.chains
+    )
+    one = (replace(system.executors[0], name="main"),)
+    callbacks = (replace(c, executor="main") for c in system.callbacks)
+    system = replace(system, executors=one, callbacks=tuple(callbacks), chains=tuple(chains))
+    made = make_plan(all_open(system, (0, 1, 2, 3), places=True))
+    assert made.proved
+    assert made.tried < 12
+
+
+def test_the_plan_in_the_documentation_is_the_one_that_is_made(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "how-to" / "plan.md").read_text(encoding="utf-8")
+    yaml_text, report = text.split("```yaml\n")[1].split("```")[0::2][:2]
+    path = tmp_path / "robot.yaml"
+    path.write_text(yaml_text, encoding="utf-8")
+    made = make_plan(read_open(path, SCHEMA))
+    for line in to_text(made, []).splitlines():
+        assert line in report

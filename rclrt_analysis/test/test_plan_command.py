@@ -1,0 +1,140 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""./rclrt plan, and what a program makes of its file."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
+ROBOT = """schema: 1
+name: robot
+cpus: [0]
+executors:
+  - {name: main, kind: preemptive}
+callbacks:
+  - {name: /first_node/timer/100ms, kind: timer, executor: main, period_ms: 100, wcet_ms: 1, publishes: [/tick]}
+  - {name: /first_node/subscription/tick, kind: subscription, executor: main, wcet_ms: 2, triggers: [/tick]}
+chains:
+  - {name: tick, topics: [/tick], semantics: latency, deadline_ms: 20}
+"""  # noqa: E501
+
+
+def rclrt(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "rclrt_analysis.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture
+def robot(tmp_path: Path) -> Path:
+    path = tmp_path / "robot.yaml"
+    path.write_text(ROBOT, encoding="utf-8")
+    return path
+
+
+def test_a_plan_is_written_and_checked(robot: Path, tmp_path: Path) -> None:
+    out = tmp_path / "robot.params.yaml"
+    made = rclrt("plan", robot, "-o", out)
+    assert made.returncode == 0, made.stderr
+    assert made.stdout.startswith("PROVED: all 2 deadlines\n")
+    text = out.read_text(encoding="utf-8")
+    assert '"/first_node/subscription/tick": {scheduling_policy: fifo, priority: ' in text
+    assert "# chain tick: latency 1.000 of 20.000 ms, " in text
+    assert rclrt("plan", robot, "--check", out).returncode == 0
+    out.write_text(text.replace("priority: ", "priority: 1"), encoding="utf-8")
+    edited = rclrt("plan", robot, "--check", out)
+    assert edited.returncode == 1
+    assert "it was edited after it was made. Change the model" in edited.stderr
+
+
+def test_without_a_proof_nothing_is_written_unless_asked_for(robot: Path, tmp_path: Path) -> None:
+    out = tmp_path / "robot.params.yaml"
+    robot.write_text(ROBOT.replace("deadline_ms: 20", "deadline_ms: 0.5"), encoding="utf-8")
+    made = rclrt("plan", robot, "-o", out, "--time", "1")
+    assert made.returncode == 1
+    assert "each of these would do, the smallest first:\n  shorten" in made.stdout
+    assert not out.exists()
+    rclrt("plan", robot, "-o", out, "--time", "1", "--unproved")
+    assert "# NOT PROVED" in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("/tick]}\n", "/tick], priority: 100}\n", "robot.yaml:7: priority 100: threads have 1 to"),
+        ("/first_node/timer/100ms", '"/*/timer/1"', "'/*/timer/1' is a pattern"),
+        ("topics: [/tick]", "topics: [/tock]", "nobody publishes '/tock'. Did you mean '/tick'?"),
+        ("name: robot", "name: &a [*a, *a]", "robot.yaml:2: alias *a; write the value out"),
+        ("name: robot", "name: robot\nno_verdict: [guessed]", "no plan can be proved with this"),
+        ("name: robot", "name: robot\n" + "#" * 10_000_000, "larger than 4 MiB, the most a model"),
+        ("schema: 1", "schema: 9", "robot.yaml:1: this model is of schema 9"),
+    ],
+)
+def test_bad_models_are_refused_with_line_and_remedy(
+    robot: Path, old: str, new: str, expected: str
+) -> None:
+    robot.write_text(ROBOT.replace(old, new, 1), encoding="utf-8")
+    made = rclrt("plan", robot)
+    assert made.returncode == 2
+    assert expected in made.stderr
+    assert "Traceback" not in made.stderr
+
+
+def test_an_analysis_of_what_is_open_names_the_plan(robot: Path) -> None:
+    robot.write_text(ROBOT.replace("kind: preemptive", "kind: open"), encoding="utf-8")
+    made = rclrt("analyze", robot)
+    assert made.returncode == 2
+    assert "robot.yaml:5: the kind of 'main' is open. ./rclrt plan chooses one" in made.stderr
+
+
+def run_first_node(plan: Path) -> tuple[int, list[str], str]:
+    """Let it tick three times under a plan; return its status, these lines, and its log."""
+    environment = dict(os.environ, ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
+    environment["RCLRT_CONFIGURATION"] = str(plan)
+    for name in ("LD_LIBRARY_PATH", "PYTHONPATH", "AMENT_PREFIX_PATH"):
+        environment.pop(name, None)
+    terminal, its_end = os.openpty()  # to a terminal, a program writes line by line
+    program = BUILD / "rclrt_examples" / "first_node"
+    with (
+        os.fdopen(terminal) as output,
+        tempfile.TemporaryFile("w+") as log,
+        subprocess.Popen([program], stdout=its_end, stderr=log, env=environment) as node,
+    ):
+        os.close(its_end)
+        lines = []
+        try:
+            lines = [output.readline() for _ in range(3)]
+            node.send_signal(signal.SIGINT)
+        except OSError:  # It has ended.
+            pass
+        status = node.wait(timeout=30)
+        log.seek(0)
+        return status, lines, log.read()
+
+
+def test_a_program_runs_under_a_plan_and_refuses_one_that_names_what_it_has_not(
+    robot: Path, tmp_path: Path
+) -> None:
+    if not (BUILD / "rclrt_examples" / "first_node").exists():
+        pytest.skip("the example first_node is not built")
+    limit, _ = resource.getrlimit(resource.RLIMIT_RTPRIO)
+    if os.geteuid() != 0 and limit not in (-1, *range(90, 100)):
+        pytest.skip("real-time priorities are not permitted (RLIMIT_RTPRIO)")
+    out = tmp_path / "robot.params.yaml"
+    assert rclrt("plan", robot, "-o", out).returncode == 0
+    status, lines, log = run_first_node(out)
+    assert status == 0, log
+    assert all(line.startswith("tick ") for line in lines), log
+    text = out.read_text(encoding="utf-8")
+    out.write_text(text.replace("subscription/tick", "subscription/tock"), encoding="utf-8")
+    status, _, log = run_first_node(out)
+    assert status != 0
+    assert "/first_node/subscription/tock" in log

@@ -1,0 +1,339 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The trace that other processes read: what they see while a program runs, and after it was killed. Each test is in a
+// user's directory of its own: /dev/shm of a mount namespace.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rclrt_core/engine.hpp"
+#include "rclrt_core/linux_platform.hpp"
+#include "rclrt_core/trace_memory.hpp"
+#include "rclrt_trace/record.h"
+
+namespace rclrt_core
+{
+namespace
+{
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::string folder() { return "/dev/shm/rclrt-" + std::to_string(geteuid()); }
+
+std::vector<std::string> files()
+{
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto & entry : std::filesystem::directory_iterator(folder(), none)) {
+    names.push_back(entry.path());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// What a file holds, read as another process would.
+struct Seen
+{
+  explicit Seen(const std::string & path)
+  {
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    if (bytes.size() < sizeof(header)) {
+      ADD_FAILURE() << path << " has no header";
+      return;
+    }
+    std::memcpy(&header, bytes.data(), sizeof(header));
+    rclrt_trace_chunk chunk{};
+    for (std::size_t at = sizeof(header); at + sizeof(chunk) <= bytes.size();) {
+      std::memcpy(&chunk, bytes.data() + at, sizeof(chunk));
+      const char * const content = bytes.data() + at + sizeof(chunk);
+      if (chunk.type == RCLRT_CHUNK_NONE || bytes.size() - at - sizeof(chunk) < chunk.size) {
+        break;
+      }
+      if (chunk.type == RCLRT_CHUNK_CALLBACK) {
+        rclrt_trace_callback entry{};
+        std::memcpy(&entry, content, sizeof(entry));
+        names[entry.id] = std::string(content + sizeof(entry), entry.name_length);
+      } else if (chunk.type == RCLRT_CHUNK_RING) {
+        EXPECT_EQ(at % 64, 0u);
+        rclrt_trace_ring ring{};
+        std::memcpy(&ring, content, sizeof(ring));
+        ++rings;
+        written += ring.head;
+        for (uint64_t i = 0; i < std::min<uint64_t>(ring.head, ring.capacity); ++i) {
+          rclrt_job_record record{};
+          std::memcpy(&record, content + sizeof(ring) + i * sizeof(record), sizeof(record));
+          records.push_back(record);
+        }
+      } else if (chunk.type == RCLRT_CHUNK_PROCESS) {
+        rclrt_trace_process entry{};
+        std::memcpy(&entry, content, sizeof(entry));
+        program = std::string(content + sizeof(entry), entry.name_length);
+      }
+      at += sizeof(chunk) + (chunk.size + 7) / 8 * 8;
+    }
+  }
+
+  rclrt_trace_header header{};
+  std::string program;
+  std::map<uint32_t, std::string> names;
+  std::size_t rings = 0;
+  uint64_t written = 0;
+  std::vector<rclrt_job_record> records;
+};
+
+/// An engine with one callback, which a thread spins.
+struct Program
+{
+  explicit Program(std::size_t capacity = 8)
+  {
+    EngineOptions options;
+    options.trace_capacity = capacity;
+    const Status made = make_live_trace(&options.trace_memory);
+    EXPECT_TRUE(made.ok()) << made.message();
+    options.attributes_mode = AttributesMode::kOff;
+    engine = std::make_unique<Engine>(platform, options);
+    std::shared_ptr<Group> group;
+    EXPECT_TRUE(engine->add_group({}, &group).ok());
+    CallbackOptions what;
+    what.name = "/node/subscription/topic";
+    what.kind = CallbackKind::kSubscription;
+    what.depth = 1000;
+    what.run = [](const Job &) { return true; };
+    EXPECT_TRUE(engine->add_callback(what, group, &callback).ok());
+  }
+
+  /// `count` jobs, of which each has ended.
+  void run(uint64_t count)
+  {
+    std::thread spinner([&] { EXPECT_TRUE(engine->spin().ok()); });
+    wanted += count;
+    for (uint64_t i = 0; i < count; ++i) {
+      engine->notify(*callback);
+    }
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (engine->statistics(*callback).executed < wanted &&
+           std::chrono::steady_clock::now() < give_up) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    engine->stop();
+    spinner.join();
+    EXPECT_EQ(engine->statistics(*callback).executed, wanted);
+  }
+
+  LinuxPlatform platform;
+  std::unique_ptr<Engine> engine;
+  std::shared_ptr<Callback> callback;
+  uint64_t wanted = 0;
+};
+
+class LiveTraces : public ::testing::Test
+{
+protected:
+  /// Runs `body` in a child whose /dev/shm is new and of this size. What failed there is told here.
+  static void elsewhere(const std::function<void()> & body, const char * options = "size=16m")
+  {
+    const pid_t child = fork();
+    if (child == 0) {
+      const int namespaces = CLONE_NEWNS | (geteuid() == 0 ? 0 : CLONE_NEWUSER);
+      if (
+        unshare(namespaces) != 0 ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", "/dev/shm", "tmpfs", 0, options) != 0) {
+        _exit(77);
+      }
+      body();
+      _exit(HasFailure() ? 1 : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+      GTEST_SKIP() << "this machine gives no /dev/shm of our own";
+    }
+    EXPECT_EQ(status, 0);
+  }
+};
+
+TEST_F(LiveTraces, are_there_while_the_program_runs_and_gone_afterwards)
+{
+  elsewhere([] {
+    {
+      Program program;
+      program.run(5);
+      ASSERT_THAT(files(), SizeIs(1));
+      struct stat status{};
+      EXPECT_EQ(stat(files()[0].c_str(), &status), 0);
+      EXPECT_EQ(status.st_mode & 0777, 0400u);
+      const Seen seen(files()[0]);
+      EXPECT_EQ(seen.header.process, static_cast<uint32_t>(getpid()));
+      EXPECT_EQ(seen.header.model, RCLRT_MODEL_POOL);
+      EXPECT_EQ(seen.header.executor, program.engine->trace_source().executor);
+      EXPECT_EQ(seen.program, "test_live_trace");
+      ASSERT_THAT(seen.names, SizeIs(1));
+      EXPECT_EQ(seen.names.at(program.callback->id()), "/node/subscription/topic");
+      ASSERT_THAT(seen.records, SizeIs(5));
+      for (const rclrt_job_record & record : seen.records) {
+        EXPECT_EQ(record.callback, program.callback->id());
+        EXPECT_LE(record.start_ns, record.end_ns);
+      }
+    }
+    EXPECT_THAT(files(), IsEmpty());
+  });
+}
+
+TEST_F(LiveTraces, are_read_in_the_process_as_well)
+{
+  elsewhere([] {
+    Program program;
+    for (int spin = 0; spin < 3; ++spin) {
+      program.run(5);
+      std::size_t read = 0;
+      program.engine->read_trace([&](const rclrt_job_record &) { ++read; });
+      EXPECT_EQ(read, 5u);
+      EXPECT_EQ(program.engine->trace_source().dropped, 0u);
+    }
+  });
+}
+
+TEST_F(LiveTraces, use_the_rings_of_threads_that_have_ended_again)
+{
+  elsewhere([] {
+    Program program;
+    program.run(3);
+    const Seen once(files()[0]);
+    for (int spin = 0; spin < 4; ++spin) {
+      program.run(3);
+    }
+    const Seen now(files()[0]);
+    EXPECT_EQ(now.rings, once.rings);
+    EXPECT_EQ(now.written, 15u);
+  });
+}
+
+TEST_F(LiveTraces, stay_when_the_program_is_killed_with_all_that_it_has_done)
+{
+  elsewhere([] {
+    const pid_t child = fork();
+    if (child == 0) {
+      Program program;
+      program.run(6);
+      raise(SIGKILL);
+    }
+    waitpid(child, nullptr, 0);
+    ASSERT_THAT(files(), SizeIs(1));
+    EXPECT_THAT(files()[0], HasSubstr("-" + std::to_string(child) + "-1.trace"));
+    EXPECT_THAT(Seen(files()[0]).records, SizeIs(6));
+  });
+}
+
+TEST_F(LiveTraces, of_programs_that_were_killed_are_kept_for_the_newest_eight)
+{
+  elsewhere([] {
+    for (int i = 0; i < 10; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        Program program;
+        raise(SIGKILL);
+      }
+      waitpid(child, nullptr, 0);
+    }
+    EXPECT_THAT(files(), SizeIs(9));  // before the last one began there were eight
+    std::ofstream(folder() + "/foreign.trace") << "no trace";
+    const Program program;
+    EXPECT_THAT(files(), SizeIs(10));  // eight, the new one, and what is not ours to remove
+  });
+}
+
+TEST_F(LiveTraces, are_not_removed_by_a_copy_of_the_process)
+{
+  elsewhere([] {
+    auto program = std::make_unique<Program>();
+    const pid_t child = fork();
+    if (child == 0) {
+      program.reset();
+      _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+    EXPECT_THAT(files(), SizeIs(1));
+  });
+}
+
+TEST_F(LiveTraces, do_not_care_what_others_write_into_them)
+{
+  elsewhere([] {
+    Program program;
+    program.run(2);
+    std::size_t read = 0;
+    const auto count = [&](const rclrt_job_record &) { ++read; };
+    program.engine->read_trace(count);
+    ASSERT_EQ(chmod(files()[0].c_str(), 0600), 0);
+    const int file = open(files()[0].c_str(), O_RDWR);
+    struct stat status{};
+    ASSERT_EQ(fstat(file, &status), 0);
+    const std::string garbage(static_cast<std::size_t>(status.st_size), '\xff');
+    ASSERT_EQ(pwrite(file, garbage.data(), garbage.size(), 0), status.st_size);
+    close(file);
+    program.run(4);
+    program.engine->read_trace(count);
+    EXPECT_EQ(read, 6u);
+    EXPECT_EQ(program.engine->trace_source().dropped, 0u);
+  });
+}
+
+TEST_F(LiveTraces, leave_half_of_the_memory_to_others)
+{
+  elsewhere(
+    [] {
+      Program program(1024);  // 128 KiB a ring
+      program.run(5);
+      std::size_t read = 0;
+      program.engine->read_trace([&](const rclrt_job_record &) { ++read; });
+      EXPECT_EQ(read, 5u);
+      EXPECT_EQ(Seen(files()[0]).rings, 3u);
+    },
+    "size=1m");
+}
+
+TEST_F(LiveTraces, that_cannot_be_had_are_an_error)
+{
+  const auto expect = [](const char * text) {
+    std::shared_ptr<TraceMemory> memory;
+    const Status made = make_live_trace(&memory);
+    EXPECT_THAT(made.message(), HasSubstr(text));
+    EXPECT_FALSE(memory);
+  };
+  elsewhere([&] { expect("No space left on device"); }, "nr_inodes=2");
+  elsewhere([&] {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_FSIZE, &none);
+    expect("No space left on device");
+  });
+}
+
+}  // namespace
+}  // namespace rclrt_core
