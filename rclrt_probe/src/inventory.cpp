@@ -60,7 +60,7 @@ void Inventory::add_node(const void * node, const char * name, const char * name
 {
   const std::lock_guard lock(mutex_);
   const std::string space = name_space ? name_space : "";
-  const bool is_root = space.empty() || space.back() == '/';
+  const bool is_root = !space.empty() && space.back() == '/';
   nodes_[node] = {space + (is_root ? "" : "/") + (name ? name : "?"), {}};
 }
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -229,8 +228,13 @@ void Writer::finish() noexcept
     return;
   }
   // Whoever holds it may never let it go: the program may end in a signal handler.
-  std::unique_lock lock(mutex_, std::defer_lock);
-  if (lock.try_lock_for(std::chrono::seconds(1))) {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  for (int i = 0; !lock.owns_lock() && i < 1000; ++i) {
+    const timespec pause{0, 1'000'000};
+    nanosleep(&pause, nullptr);
+    static_cast<void>(lock.try_lock());
+  }
+  if (lock.owns_lock()) {
     round(true);
   }
 }

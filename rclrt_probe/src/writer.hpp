@@ -60,7 +60,7 @@ private:
   /// Idle to runs: by whoever exchanges it first. Ended: by finish(). Idle again: by the only thread of a new process.
   /// Relaxed, because what the thread looks at goes by the mutex.
   std::atomic<State> state_{State::kIdle};
-  std::timed_mutex mutex_;
+  std::mutex mutex_;
   // Under the mutex.
   std::map<uint16_t, std::unique_ptr<rclrt_core::TraceFile>> files_;
   std::string base_;
