@@ -34,6 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL", help="the system, YAML")
     parser.add_argument("traces", type=Path, nargs="*", metavar="TRACE", help="instead of live")
     parser.add_argument(
+        "--plan", type=Path, metavar="FILE", help="what ./rclrt plan has chosen for the model"
+    )
+    parser.add_argument(
         "--for", type=_positive, dest="seconds", metavar="TIME", help="60s, 5m; default: until ^C"
     )
     parser.add_argument(
@@ -51,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Watch."""
-    from rclrt_analysis.model import ModelError, read_model
+    from rclrt_analysis.model import ModelError
     from rclrt_analysis.trace import TraceError
     from rclrt_analysis.watch.sources import watch_files
     from rclrt_analysis.watch.watch import Watch, to_text
@@ -59,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
     try:
-        watch = Watch(read_model(arguments.model, schema))
+        watch = Watch(_system(arguments, schema))
         if arguments.traces:
             watch_files(watch, arguments.traces)
         else:
@@ -74,6 +77,19 @@ def run(arguments: argparse.Namespace) -> int:
     missed = watch.missed or any(not one.seen.count for one in watch.chains)
     failed = {"never": False, "miss": missed, "unproved": missed or not watch.is_proved}
     return int(failed[arguments.fail_on])
+
+
+def _system(arguments: argparse.Namespace, schema: Path):  # type: ignore[no-untyped-def]
+    from rclrt_analysis.model import read_model
+    from rclrt_analysis.plan.openings import read_open
+    from rclrt_analysis.plan.parameters import applied, misfits, read_plan
+
+    if not arguments.plan:
+        return read_model(arguments.model, schema)
+    opening, plan = read_open(arguments.model, schema), read_plan(arguments.plan)
+    for text in misfits(plan, opening, 1 << 20):
+        print(f"warning: {text}", file=sys.stderr)
+    return applied(opening, plan)
 
 
 def _live(watch, arguments: argparse.Namespace) -> None:  # type: ignore[no-untyped-def]
