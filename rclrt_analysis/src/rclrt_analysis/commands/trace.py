@@ -45,7 +45,10 @@ def _positive(text: str) -> float:
 
 def _files(parser: argparse.ArgumentParser, one: bool = False) -> None:
     parser.add_argument(
-        "traces", type=Path, nargs=1 if one else "+", metavar="TRACE",
+        "traces",
+        type=Path,
+        nargs=1 if one else "+",
+        metavar="TRACE",
         help="a trace file" if one else "trace files, or folders of them",
     )
     if not one:
