@@ -22,7 +22,7 @@ def clean_environment() -> dict[str, str]:
 
 
 def run_first_node(file: Path) -> tuple[int, list[str], str]:
-    """Let it tick three times under a parameters file; return its status, these lines, and its log."""
+    """Let it tick three times under a parameters file; return its status, these lines, its log."""
     environment = {**clean_environment(), "RCLRT_CONFIGURATION": str(file)}
     terminal, its_end = os.openpty()  # to a terminal, a program writes line by line
     with (
