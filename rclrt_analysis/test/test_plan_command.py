@@ -47,6 +47,7 @@ def test_a_plan_is_written_and_checked(robot: Path, tmp_path: Path) -> None:
     assert '"/first_node/subscription/tick": {scheduling_policy: fifo, priority: ' in text
     assert "# chain tick: latency 1.000 of 20.000 ms, " in text
     assert rclrt("plan", robot, "--check", out).returncode == 0
+    assert rclrt("analyze", robot, "--plan", out).stdout.startswith("MET: all 2 deadlines\n")
     out.write_text(text.replace("priority: ", "priority: 1"), encoding="utf-8")
     edited = rclrt("plan", robot, "--check", out)
     assert edited.returncode == 1
