@@ -22,7 +22,7 @@ setup(
     author_email="maintainers@example.org",
     python_requires=">=3.10",
     install_requires=["bokeh", "jinja2", "jsonschema", "numpy", "pyyaml"],
-    extras_require={"export": ["mcap", "perfetto", "zstandard"]},
+    extras_require={"export": ["mcap", "perfetto", "zstandard"], "top": ["textual"]},
     package_dir={"": "src"},
     packages=find_packages("src"),
     package_data={"rclrt_analysis": ["py.typed", "templates/*.j2"]},

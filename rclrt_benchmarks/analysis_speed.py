@@ -113,7 +113,7 @@ def _plan_large(callbacks: int) -> dict[str, Any]:
 
     rng = random.Random(1)
     system = make_system(ExecutorKind.ISOLATED, callbacks, callbacks // 5, 4, rng)
-    what = f"{callbacks} callbacks planned, 4 CPUs"
+    what = f"{callbacks} callbacks planned"
     return _plan(what, to_plan(system, 3), 4, MOST_PLAN_S)
 
 
@@ -123,7 +123,7 @@ def _plan_reference() -> dict[str, Any]:
     folder = Path(__file__).resolve().parents[1] / "rclrt_scenarios" / "models"
     path = folder / "autoware_reference_system.yaml"
     system = read_model(path, folder / "model.schema.json")
-    return _plan("reference system planned, 2 CPUs", system, 2, MOST_REFERENCE_PLAN_S)
+    return _plan("reference system planned", system, 2, MOST_REFERENCE_PLAN_S)
 
 
 def _plan(what: str, system: Any, cpus: int, target: float) -> dict[str, Any]:

@@ -81,6 +81,7 @@ _REFERENCE = ("rclrt_reference_interfaces", "rclrt_reference_system", "rclrt_sce
 LAYERS = {
     "rclrt_trace": _layer(only=()),
     "rclrt_core": _layer("rclrt_trace", only=("boost", "libboost-dev")),
+    "rclrt_probe": _layer("rclrt_trace", "rclrt_core"),
     "rclrt_config": _layer("rclrt_core", only=("yaml-cpp",)),
     # rcl and rmw in a header that only front ends include.
     "rclrt_front_end": _layer("rclrt_core", "rclrt_config", "rclrt_scx", only=("rcl", "rmw")),

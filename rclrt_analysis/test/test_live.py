@@ -11,61 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from live_program import CAPACITY, Program, born
 from rclrt_analysis.live.files import Process, live_files
 from rclrt_analysis.live.follow import Follower
 from rclrt_analysis.live.record import is_wanted, record
 from rclrt_analysis.trace import TraceError, layout, read_trace
-from rclrt_analysis.trace.layout import RECORD, blank
-
-CAPACITY = 8
-
-
-class Program:
-    """A live trace, written as the engine does."""
-
-    def __init__(self, folder: Path, born: int | None = None, number: int | None = None) -> None:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        number = os.getpid() if number is None else number
-        self.path = folder / f"robot-{number}-1.trace"
-        fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        namespace = Path("/proc/self/ns/pid").stat().st_ino
-        born = int(fields[19]) if born is None else born
-        self.stream = self.path.open("wb", buffering=0)
-        self.stream.write(
-            layout.HEADER.pack(layout.MAGIC, 2, 128, bytes(16), 0, number, 1, 2, 2, 0)
-        )
-        self.chunk(layout.CHUNK_PROCESS, layout.PROCESS.pack(namespace, born, 5) + b"robot")
-        self.rings: list[int] = []
-        self.heads: list[int] = []
-
-    def chunk(self, kind: int, content: bytes) -> int:
-        at = self.stream.seek(0, os.SEEK_END)
-        self.stream.write(
-            layout.CHUNK.pack(kind, len(content)) + content + bytes(-len(content) % 8)
-        )
-        return at + layout.CHUNK.size
-
-    def callback(self, key: int, name: str) -> None:
-        text = name.encode()
-        self.chunk(layout.CHUNK_CALLBACK, layout.ENTRY.pack(key, 0, 1, 1, 5, len(text), 0) + text)
-
-    def ring(self) -> int:
-        content = layout.RING.pack(0, CAPACITY) + bytes(CAPACITY * RECORD.itemsize)
-        self.rings.append(self.chunk(layout.CHUNK_RING, content))
-        self.heads.append(0)
-        return len(self.rings) - 1
-
-    def job(self, ring: int, sequence: int, callback: int = 1) -> None:
-        one = blank(1)
-        one["sequence"], one["callback"], one["end_ns"] = sequence, callback, sequence
-        slot = self.heads[ring] % CAPACITY
-        at = self.rings[ring] + layout.RING.size + slot * RECORD.itemsize
-        os.pwrite(self.stream.fileno(), one.tobytes(), at)
-        self.heads[ring] += 1
-        self.head(ring, self.heads[ring])
-
-    def head(self, ring: int, value: int) -> None:
-        os.pwrite(self.stream.fileno(), layout.LOST.pack(value), self.rings[ring])
 
 
 @pytest.fixture
@@ -168,7 +118,7 @@ def test_only_directories_of_one_user_are_looked_into_and_no_links_are_followed(
 
 
 def test_a_process_that_has_ended_or_has_got_another_number_does_not_run(tmp_path: Path) -> None:
-    assert Follower(Program(tmp_path / "a", born=1).path).process.runs() is False
+    assert Follower(Program(tmp_path / "a", born_at=1).path).process.runs() is False
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         pass
     assert Follower(Program(tmp_path / "b", number=child.pid).path).process.runs() is False
@@ -223,7 +173,7 @@ def test_a_recording_goes_on_in_the_background_until_it_is_stopped(tmp_path: Pat
 def test_a_recording_that_fails_says_so_and_the_others_go_on(
     program: Program, tmp_path: Path
 ) -> None:
-    other = Program(program.path.parent, number=os.getppid(), born=_born(os.getppid()))
+    other = Program(program.path.parent, number=os.getppid(), born_at=born(os.getppid()))
     steps = iter(range(100))
     said: list[str] = []
 
@@ -239,11 +189,6 @@ def test_a_recording_that_fails_says_so_and_the_others_go_on(
     assert len(said) == 1
     assert "its beginning has changed" in said[0]
     assert len(read_trace(tmp_path / "out" / program.path.name).records) == 21
-
-
-def _born(process: int) -> int:
-    text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
-    return int(text.rpartition(")")[2].split()[19])
 
 
 def test_programs_are_chosen_by_name_or_number() -> None:

@@ -49,5 +49,6 @@ def test_the_wheel_has_every_module_and_what_it_needs(tmp_path: Path) -> None:
     assert "Typing :: Typed" in metadata
     needed = re.findall(r"^Requires-Dist: (\w+)$", metadata, re.MULTILINE)
     assert sorted(needed) == ["bokeh", "jinja2", "jsonschema", "numpy", "pyyaml"]
-    extra = re.findall(r"^Requires-Dist: (\w+); extra == .export", metadata, re.MULTILINE)
-    assert sorted(extra) == ["mcap", "perfetto", "zstandard"]
+    extra = re.findall(r"^Requires-Dist: (\w+); extra == .(\w+)", metadata, re.MULTILINE)
+    exports = [(name, "export") for name in ("mcap", "perfetto", "zstandard")]
+    assert sorted(extra) == [*exports, ("textual", "top")]

@@ -1,7 +1,7 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The ring of trace records (src/trace_ring.hpp): one writer that never waits, one reader that stores nothing,
+ * The ring of trace records (include/rclrt_core/trace_ring.hpp): one writer that never waits, one reader that stores nothing,
  * checked in every interleaving. A record is two halves here, so that a torn one can be told.
  *
  * Promises: what is read was written, whole, in order, once; what is missing was counted.

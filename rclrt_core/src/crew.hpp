@@ -23,9 +23,9 @@
 #include <string>
 
 #include "rclrt_core/platform.hpp"
+#include "rclrt_core/trace_ring.hpp"
 #include "ready.hpp"
 #include "thread_urgency.hpp"
-#include "trace_ring.hpp"
 
 namespace rclrt_core
 {

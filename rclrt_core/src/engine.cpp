@@ -264,15 +264,6 @@ void note_published(uint64_t publisher, uint64_t number) noexcept
   worker.ring.push(record);
 }
 
-uint64_t publisher_in_trace(const std::array<uint8_t, 16> & gid) noexcept
-{
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const uint8_t byte : gid) {
-    hash = (hash ^ byte) * 0x100000001b3;
-  }
-  return hash != 0 ? hash : 1;
-}
-
 // Whether this thread is inside a callback of this engine.
 bool Engine::Impl::is_here() const noexcept
 {

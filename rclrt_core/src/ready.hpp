@@ -26,7 +26,7 @@
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/group.hpp"
 #include "rclrt_core/policy.hpp"
-#include "trace_ring.hpp"
+#include "rclrt_core/trace_ring.hpp"
 
 namespace rclrt_core
 {

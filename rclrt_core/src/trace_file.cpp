@@ -48,10 +48,9 @@ Status TraceFile::open(const std::string & path)
   size_ = 0;
   dropped_ = 0;
   described_.clear();
-  records_.clear();
   records_.reserve(kRecordsAtOnce);
   header_ = make_trace_header();
-  file_ = std::fopen(path.c_str(), "wb");
+  file_ = std::fopen(path.c_str(), "wbe");  // e: programs that this one starts do not inherit it
   if (!file_) {
     return failed(path, errno);
   }
@@ -70,7 +69,7 @@ bool TraceFile::write(const void * data, std::size_t size) noexcept
     return false;
   }
   errno = 0;
-  if (size > 0 && std::fwrite(data, 1, size, file_) != size) {
+  if (std::fwrite(data, 1, size, file_) != size) {
     error_ = why();
     return false;
   }
@@ -114,6 +113,15 @@ bool TraceFile::write_header() noexcept
                           std::fseek(file_, 0, SEEK_END) == 0;
   error_ = is_written ? error_ : why();
   return is_written;
+}
+
+bool TraceFile::note(uint32_t callback, const std::string & text) noexcept
+{
+  const rclrt_trace_chunk chunk{
+    RCLRT_CHUNK_NOTE, static_cast<uint32_t>(sizeof(callback) + text.size())};
+  constexpr char kZeros[8] = {};
+  return file_ && write(&chunk, sizeof(chunk)) && write(&callback, sizeof(callback)) &&
+         write(text.data(), text.size()) && write(kZeros, padding_of_chunk(chunk.size));
 }
 
 bool TraceFile::flush(const TraceSource & source)

@@ -6,8 +6,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <fstream>
+
+#include "rclrt_core/job.hpp"
 
 namespace rclrt_core
 {
@@ -77,6 +80,15 @@ std::string describe(const TracedCallback & callback)
   entry.group_name_length = static_cast<uint32_t>(callback.group_name.size());
   return std::string(reinterpret_cast<const char *>(&entry), sizeof(entry)) + callback.name +
          callback.group_name;
+}
+
+uint64_t publisher_in_trace(const std::array<uint8_t, 16> & gid) noexcept
+{
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const uint8_t byte : gid) {
+    hash = (hash ^ byte) * 0x100000001b3;
+  }
+  return hash != 0 ? hash : 1;
 }
 
 }  // namespace rclrt_core

@@ -477,13 +477,34 @@ TEST(Publication, queues_at_once_but_wakes_only_at_its_end)
 
 TEST(Trace, a_ring_keeps_the_newest_records_and_counts_the_others)
 {
+  struct Case
+  {
+    std::size_t capacity;
+    std::size_t kept;
+    uint64_t dropped;
+  };
+  // A power of two, less the one that may be half written.
+  for (const Case & c :
+       {Case{1, 1, 9}, Case{2, 1, 9}, Case{3, 3, 7}, Case{4, 3, 7}, Case{5, 7, 3}}) {
+    EngineOptions options;
+    options.trace_capacity = c.capacity;
+    options.min_threads = options.max_threads = 1;
+    EngineOnSim engine(options);
+    engine.add(engine.callback_options("a", milliseconds(1)));
+    EXPECT_EQ(engine.run(100, {{1, "a", 10}}).size(), c.kept) << c.capacity;
+    EXPECT_EQ(engine.engine.trace_source().dropped, c.dropped) << c.capacity;
+  }
+}
+
+TEST(Trace, nothing_is_recorded_without_room_for_records)
+{
   EngineOptions options;
-  options.trace_capacity = 4;
-  options.min_threads = options.max_threads = 1;
+  options.trace_capacity = 0;
   EngineOnSim engine(options);
   engine.add(engine.callback_options("a", milliseconds(1)));
-  EXPECT_EQ(engine.run(100, {{1, "a", 10}}).size(), 3u);
-  EXPECT_EQ(engine.engine.trace_source().dropped, 7u);
+  EXPECT_EQ(engine.run(100, {{1, "a", 10}}), Lines{});
+  EXPECT_EQ(engine.engine.statistics(*engine.callbacks.at("a")).executed, 10u);
+  EXPECT_EQ(engine.engine.trace_source().dropped, 0u);
 }
 
 /// Notes whether somebody waits for one mutex while they hold another.

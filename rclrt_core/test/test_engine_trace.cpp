@@ -191,6 +191,7 @@ TEST(TraceRecord, tells_of_jobs_that_were_dropped)
   EngineOnSim engine;
   CallbackOptions options = engine.callback_options("a", milliseconds(10));
   options.depth = 2;
+  options.relative_deadline = milliseconds(20);
   engine.add(options);
   engine.run(100, {{1, "a"}, {2, "a", 2}, {3, "a"}, {4, "a", 5}});
   ASSERT_EQ(engine.given_up.size(), 2u);
@@ -199,11 +200,18 @@ TEST(TraceRecord, tells_of_jobs_that_were_dropped)
   EXPECT_EQ(first.jobs, 1u);
   EXPECT_EQ(first.sequence, 1u);
   EXPECT_EQ(first.release_ns, nanoseconds_of(at_ms(2)));
+  EXPECT_EQ(first.ready_ns, nanoseconds_of(at_ms(2)));
   EXPECT_EQ(first.end_ns, nanoseconds_of(at_ms(3)));
+  EXPECT_EQ(first.deadline_ns, nanoseconds_of(at_ms(22)));
+  EXPECT_EQ(first.cpu_ns, RCLRT_TRACE_UNKNOWN);
+  EXPECT_EQ(first.preemptions, RCLRT_TRACE_UNKNOWN);
+  EXPECT_EQ(first.publisher, 0u);
+  EXPECT_EQ(first.message, RCLRT_TRACE_NO_MESSAGE);
   const rclrt_job_record & second = engine.given_up[1];
   EXPECT_EQ(second.jobs, 5u) << "two that waited, and three of the five that came";
   EXPECT_EQ(second.sequence, 2u);
   EXPECT_EQ(engine.engine.statistics(*engine.callbacks.at("a")).dropped, 6u);
+  EXPECT_EQ(nth(engine, "a").jobs, 1u);
 }
 
 TEST(TraceRecord, tells_of_releases_of_a_timer_that_were_skipped)

@@ -430,45 +430,5 @@ TEST_F(LinuxPlatformTest, to_release_a_mutex_that_another_thread_holds_ends_the_
     platform.make_mutex()->unlock(), "rclrt_core: pthread_mutex_unlock: Operation not permitted");
 }
 
-bool knows_who_keeps_its_cpu(LinuxPlatform & platform)
-{
-  for (int i = 0; i < 100; ++i) {  // a busy machine may take the CPU even from this
-    if (platform.end_watch(platform.watch_cpu(false)).has_kept) {
-      return true;
-    }
-  }
-  return false;
-}
-
-TEST_F(LinuxPlatformTest, a_thread_that_slept_has_not_kept_its_cpu_and_its_sleep_is_no_cpu_time)
-{
-  const CpuWatch watch = platform.watch_cpu(true);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  const CpuUse use = platform.end_watch(watch);
-  EXPECT_FALSE(use.has_kept);
-  EXPECT_EQ(use.preemptions, -1);
-  EXPECT_GE(use.cpu_ns, 0);
-  const CpuWatch unmeasured = platform.watch_cpu(false);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  const CpuUse unknown = platform.end_watch(unmeasured);
-  EXPECT_FALSE(unknown.has_kept);
-  EXPECT_EQ(unknown.cpu_ns, -1);
-}
-
-TEST_F(LinuxPlatformTest, a_watch_around_another_learns_that_the_cpu_was_lost_before_the_inner_one)
-{
-  if (!knows_who_keeps_its_cpu(platform)) {
-    GTEST_SKIP() << "this kernel or C library has no restartable sequences (rseq)";
-  }
-  const CpuWatch outer = platform.watch_cpu(false);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  bool inner_has_kept = false;
-  for (int i = 0; i < 100 && !inner_has_kept; ++i) {
-    inner_has_kept = platform.end_watch(platform.watch_cpu(false)).has_kept;
-  }
-  EXPECT_TRUE(inner_has_kept);
-  EXPECT_FALSE(platform.end_watch(outer).has_kept);
-}
-
 }  // namespace
 }  // namespace rclrt_core

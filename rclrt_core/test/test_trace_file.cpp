@@ -15,6 +15,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -127,6 +129,32 @@ std::vector<rclrt_job_record> records_in(const std::string & path)
   return records;
 }
 
+int open_descriptors()
+{
+  int count = 0;
+  for (const auto & entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    count += entry.is_symlink() ? 1 : 0;
+  }
+  return count;
+}
+
+int64_t clock_ns(clockid_t clock)
+{
+  timespec now{};
+  clock_gettime(clock, &now);
+  return (std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec)).count();
+}
+
+/// As the kernel writes it: 32 hexadecimal digits, with dashes.
+std::string boot_id_of_the_kernel()
+{
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  std::getline(file, text);
+  text.erase(std::remove(text.begin(), text.end(), '-'), text.end());
+  return text;
+}
+
 /// No file may grow beyond so many bytes, as on a full disk.
 class FullDisk
 {
@@ -197,6 +225,51 @@ TEST_F(TraceFiles, writes_the_example_of_the_specification)
   EXPECT_EQ(bytes, example);
 }
 
+TEST_F(TraceFiles, tell_on_which_boot_of_the_machine_and_by_which_clocks_they_were_written)
+{
+  const std::string path = path_of("machine.trace");
+  const int64_t real_before = clock_ns(CLOCK_REALTIME);
+  const int64_t monotonic_before = clock_ns(CLOCK_MONOTONIC);
+  TraceFile file;
+  ASSERT_TRUE(file.open(path).ok());
+  const int64_t real_after = clock_ns(CLOCK_REALTIME);
+  const int64_t monotonic_after = clock_ns(CLOCK_MONOTONIC);
+  ASSERT_TRUE(file.close({}).ok());
+
+  const auto header = at<rclrt_trace_header>(content(path), 0);
+  std::string digits;
+  for (const uint8_t byte : header.boot_id) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    digits += kDigits[byte >> 4];
+    digits += kDigits[byte & 15];
+  }
+  EXPECT_EQ(digits, boot_id_of_the_kernel());
+  EXPECT_GE(header.clock_offset_ns, real_before - monotonic_after);
+  EXPECT_LE(header.clock_offset_ns, real_after - monotonic_before);
+}
+
+TEST_F(TraceFiles, describe_executors_and_callbacks_in_every_file_that_is_opened)
+{
+  const std::string path = path_of("described.trace");
+  TraceSource source = source_of_the_specification();
+  source.timers_preempt = true;
+  source.callbacks[0].period = Duration::zero();
+  source.callbacks.push_back(traced(6, "/a/subscription"));
+  source.callbacks[1].period = Duration(-5);
+  TraceFile file;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(file.open(path).ok());
+    ASSERT_TRUE(file.close(source).ok());
+    const std::string bytes = content(path);
+    EXPECT_EQ(file.size(), bytes.size());
+    EXPECT_EQ(at<rclrt_trace_header>(bytes, 0).timers_preempt, 1);
+    const std::size_t at_first = sizeof(rclrt_trace_header) + sizeof(rclrt_trace_chunk);
+    EXPECT_EQ(at<rclrt_trace_callback>(bytes, at_first).period_ns, 0);
+    const std::size_t at_second = bytes.find("/a/subscription") - sizeof(rclrt_trace_callback);
+    EXPECT_EQ(at<rclrt_trace_callback>(bytes, at_second).period_ns, RCLRT_TRACE_UNKNOWN);
+  }
+}
+
 TEST_F(TraceFiles, keeps_every_record_in_order)
 {
   constexpr uint64_t kRecords = 3001;  // several chunks, the last one not whole
@@ -224,8 +297,10 @@ TEST_F(TraceFiles, keeps_every_record_in_order)
 TEST_F(TraceFiles, hold_what_was_flushed_if_the_program_is_killed)
 {
   const std::string path = path_of("killed.trace");
+  const int descriptors = open_descriptors();
   {
     TraceFile file;
+    EXPECT_FALSE(file.flush(source_of_the_specification())) << "no file is open";
     ASSERT_TRUE(file.open(path).ok());
     EXPECT_TRUE(file.append(record_of_the_specification()));
     EXPECT_TRUE(file.flush(source_of_the_specification()));
@@ -235,8 +310,12 @@ TEST_F(TraceFiles, hold_what_was_flushed_if_the_program_is_killed)
     EXPECT_TRUE(file.flush(source_of_the_specification()));
     EXPECT_EQ(content(path), once) << "nothing is described twice";
     EXPECT_TRUE(file.append(record_of_the_specification()));
+    EXPECT_TRUE(file.flush(source_of_the_specification()));
+    EXPECT_EQ(records_in(path).size(), 2u);
+    EXPECT_TRUE(file.append(record_of_the_specification()));
   }
-  EXPECT_EQ(records_in(path).size(), 1u);
+  EXPECT_EQ(open_descriptors(), descriptors);
+  EXPECT_EQ(records_in(path).size(), 2u);
   EXPECT_NE(content(path).find("/a/timer"), std::string::npos);
 }
 
@@ -254,11 +333,13 @@ TEST_F(TraceFiles, are_emptied_when_they_are_opened_again)
 
 TEST_F(TraceFiles, says_which_file_cannot_be_written_and_why)
 {
+  const int descriptors = open_descriptors();
   TraceFile file;
   EXPECT_THAT(
     file.open("/no/such/folder/t").message(),
     AllOf(HasSubstr("'/no/such/folder/t'"), HasSubstr("No such file or directory")));
   EXPECT_THAT(file.open("/dev/full").message(), HasSubstr("No space left on device"));
+  EXPECT_EQ(open_descriptors(), descriptors);
   EXPECT_FALSE(file.append(record_of_the_specification()));
   EXPECT_EQ(file.close({}).message(), "no trace file is open");
   ASSERT_TRUE(file.open(path_of("one.trace")).ok());
@@ -283,6 +364,41 @@ TEST_F(TraceFiles, tell_of_a_disk_that_is_full_and_keep_what_had_room)
   EXPECT_FALSE(appended);
   EXPECT_THAT(closed.message(), AllOf(HasSubstr("full.trace'"), HasSubstr("File too large")));
   EXPECT_GT(records_in(path).size(), 512u);
+  ASSERT_TRUE(file.open(path).ok()) << "what went wrong with one file is forgotten with it";
+  EXPECT_TRUE(file.close(source_of_the_specification()).ok());
+}
+
+TEST_F(TraceFiles, tell_at_once_if_a_flush_finds_no_room)
+{
+  const std::string path = path_of("flushed.trace");
+  TraceFile file;
+  ASSERT_TRUE(file.open(path).ok());
+  ASSERT_TRUE(file.flush(source_of_the_specification()));
+  EXPECT_TRUE(file.append(record_of_the_specification()));
+  const FullDisk full(content(path).size());
+  EXPECT_FALSE(file.flush(source_of_the_specification()));
+}
+
+TEST_F(TraceFiles, end_where_the_disk_was_full_even_if_there_is_room_again)
+{
+  const std::string path = path_of("room_again.trace");
+  TraceFile file;
+  ASSERT_TRUE(file.open(path).ok());
+  rclrt_job_record record = record_of_the_specification();
+  record.sequence = 0;
+  {
+    FullDisk full(128 * 1024);
+    while (file.append(record) && record.sequence < 4000) {
+      ++record.sequence;
+    }
+  }
+  EXPECT_FALSE(file.append(record));
+  EXPECT_THAT(file.close(source_of_the_specification()).message(), HasSubstr("File too large"));
+  EXPECT_EQ(content(path).find("/a/timer"), std::string::npos);
+  const std::vector<rclrt_job_record> records = records_in(path);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    ASSERT_EQ(records[i].sequence, i);
+  }
 }
 
 }  // namespace

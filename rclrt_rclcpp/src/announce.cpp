@@ -319,16 +319,18 @@ Undo register_event(
 
 }  // namespace
 
-Undo register_service(const std::shared_ptr<rcl_service_t> & service, const Announce & announced)
+Undo register_service(
+  const std::shared_ptr<rclcpp::ServiceBase> & service, const Announce & announced)
 {
   const Token token = make_token(announced);
-  const rcl_ret_t ret = rcl_service_set_on_new_request_callback(service.get(), kAnnounce, token);
+  const rcl_ret_t ret =
+    rcl_service_set_on_new_request_callback(service->get_service_handle().get(), kAnnounce, token);
   if (ret != RCL_RET_OK) {
     take_back(token);
     rclcpp::exceptions::throw_from_rcl_error(ret, "failed to set the callback for new requests");
   }
   Parked::instance().replace(service, 0, token);
-  return [weak = std::weak_ptr<rcl_service_t>(service), token] {
+  return [weak = std::weak_ptr<rclcpp::ServiceBase>(service), token] {
     if (const auto present = weak.lock()) {
       Parked::instance().keep(present, 0, token);
     } else {

@@ -19,6 +19,7 @@
 #include "rcl/event_callback.h"
 #include "rcl/service.h"
 #include "rclcpp/exceptions.hpp"
+#include "rclcpp/service.hpp"
 #include "rclcpp/waitable.hpp"
 #include "rclrt_core/engine.hpp"
 #include "waitable_events.hpp"
@@ -68,22 +69,24 @@ void announce(Token token, std::size_t count, int id) noexcept;
 /// Takes an announcement back from whoever has it: on return it is not called any more.
 using Undo = std::function<void()>;
 
-/// `set`: rcl's function for the kind of entity. Throws rclcpp's exceptions.
-template <typename Handle>
+/// `set`: rcl's function for the kind of entity; `handle_of(entity)`: what it is called with. Throws rclcpp's
+/// exceptions. It does not keep a weak pointer to the handle: the handle's deleter has the node, and lasts as long as
+/// weak pointers do.
+template <typename EntityT, typename Handle, typename HandleOf>
 Undo register_with_rcl(
   rcl_ret_t (*set)(const Handle *, rcl_event_callback_t, const void *),
-  const std::shared_ptr<Handle> & handle, const Announce & announced)
+  const std::shared_ptr<EntityT> & entity, HandleOf handle_of, const Announce & announced)
 {
   const Token token = make_token(announced);
   const rcl_event_callback_t call = &announce;
-  const rcl_ret_t ret = set(handle.get(), call, token);
+  const rcl_ret_t ret = set(handle_of(*entity).get(), call, token);
   if (ret != RCL_RET_OK) {
     take_back(token);
     rclcpp::exceptions::throw_from_rcl_error(ret, "failed to set the callback for new messages");
   }
-  return [set, weak = std::weak_ptr<Handle>(handle), token] {
+  return [set, weak = std::weak_ptr<EntityT>(entity), handle_of, token] {
     const auto present = weak.lock();
-    if (present && set(present.get(), nullptr, nullptr) != RCL_RET_OK) {
+    if (present && set(handle_of(*present).get(), nullptr, nullptr) != RCL_RET_OK) {
       rcl_reset_error();
     }
     // It may be destroyed in another thread right now, and announce until that is done.
@@ -95,7 +98,8 @@ Undo register_with_rcl(
 /// without looking whether there is anything (ServiceListener::on_data_available() of 9.3). So a request on its way
 /// would end the program when the function is taken from a service that stays. What such a service announces is
 /// counted until it is registered again, or is gone.
-Undo register_service(const std::shared_ptr<rcl_service_t> & service, const Announce & announced);
+Undo register_service(
+  const std::shared_ptr<rclcpp::ServiceBase> & service, const Announce & announced);
 
 /// By whatever means the waitable has. Throws rclcpp's exceptions.
 Undo register_waitable(

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "group_names.hpp"
+#include "one_at_a_time.hpp"
 #include "publications.hpp"
 #include "rclcpp/rclcpp.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
@@ -243,7 +244,6 @@ void EngineExecutor::Impl::add_group(
       label = detail::label_of_group(*node, *group, kept);
       if (!label.empty()) {
         known.node = node->get_fully_qualified_name();
-        known.base = node;
         if (known_node.has_owner) {
           known.owner = known_node.owner;
         }
@@ -385,8 +385,11 @@ void EngineExecutor::Impl::set_attributes(
   throw std::runtime_error("set_attributes(): '" + callback + "' is not in this executor");
 }
 
-void EngineExecutor::Impl::look_at_publications()
+void EngineExecutor::Impl::look_at_definitions()
 {
+  if (const auto unsafe = several_at_a_time()) {
+    engine_->report(*unsafe);
+  }
   const auto finding = unseen_publications();
   const auto callbacks = engine().callbacks();
   const bool has_order =
@@ -404,7 +407,7 @@ EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
     [&impl](const rclrt_core::Finding & finding) { impl.teller_.tell(finding); });
   impl_.tell_findings();  // also of one that could not begin
   detail::check(begun);
-  impl_.look_at_publications();
+  impl_.look_at_definitions();
   set_spins(true);
   rclrt_front_end::Teller::Work work;
   work.update = [this] { return update(); };

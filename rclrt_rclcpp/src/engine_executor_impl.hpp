@@ -130,7 +130,6 @@ private:
     std::string node;
     std::string cie_id;
     std::optional<std::weak_ptr<const rclcpp::Node>> owner;
-    std::weak_ptr<NodeBase> base;
   };
   struct LeftOut
   {
@@ -145,8 +144,9 @@ private:
     bool has_owner = false;
   };
 
-  /// If the order of callbacks matters, and publications of this program cannot keep it.
-  void look_at_publications();
+  /// Tells if this library's definitions of others' functions are not in effect: for publications, if the order of
+  /// callbacks matters.
+  void look_at_definitions();
 
   // All under update_mutex_:
   std::vector<std::shared_ptr<rclcpp::CallbackGroup>> present_in_order(Kept & kept) const;

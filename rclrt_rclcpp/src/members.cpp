@@ -105,9 +105,7 @@ void EngineExecutor::Impl::add(
   rclrt_core::CallbackOptions options, Execute execute, Hook hook, Announce announce)
 {
   const std::weak_ptr<EntityT> weak = entity;
-  options.run = [this, weak, base = group.base, execute](const Job &) {
-    // As with rclcpp's executors the node's base goes after the entity, whose destructor may use it.
-    const auto node = base.lock();
+  options.run = [this, weak, execute](const Job &) {
     const auto present = weak.lock();
     if (!present) {
       request_update();
@@ -281,8 +279,8 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
         },
         [](const std::shared_ptr<rclcpp::SubscriptionBase> & present, const auto & announce) {
           return register_with_rcl(
-            &rcl_subscription_set_on_new_message_callback, present->get_subscription_handle(),
-            announce);
+            &rcl_subscription_set_on_new_message_callback, present,
+            [](auto & of) { return of.get_subscription_handle(); }, announce);
         });
     });
   }
@@ -302,7 +300,7 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
           return (!owner || kept_owner) && take_and_handle(*present);
         },
         [](const std::shared_ptr<rclcpp::ServiceBase> & present, const auto & announce) {
-          return register_service(present->get_service_handle(), announce);
+          return register_service(present, announce);
         });
     });
   }
@@ -321,7 +319,8 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
         },
         [](const std::shared_ptr<rclcpp::ClientBase> & present, const auto & announce) {
           return register_with_rcl(
-            &rcl_client_set_on_new_response_callback, present->get_client_handle(), announce);
+            &rcl_client_set_on_new_response_callback, present,
+            [](auto & of) { return of.get_client_handle(); }, announce);
         });
     });
   }

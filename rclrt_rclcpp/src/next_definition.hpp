@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <string>
 
 namespace rclrt_rclcpp
 {
@@ -18,6 +19,8 @@ class NextDefinition
 {
 public:
   constexpr explicit NextDefinition(const char * name) noexcept : name_(name) {}
+
+  const char * name() const noexcept { return name_; }
 
   /// The definition that the program would use without ours; null if there is none. Looked up once: by
   /// look_up_all(), or by the first call if that comes before.
@@ -46,12 +49,6 @@ inline Dl_info object_here() noexcept
   return info;
 }
 
-inline const char * file_here() noexcept
-{
-  const char * const name = object_here().dli_fname;
-  return name ? name : "";
-}
-
 /// Whether the program uses the definition of `function` that is here. (Its address would not tell: in a
 /// library that is the one of the definition in use.)
 inline bool is_in_effect(const char * function) noexcept
@@ -59,6 +56,13 @@ inline bool is_in_effect(const char * function) noexcept
   Dl_info used{};
   void * const address = dlsym(RTLD_DEFAULT, function);
   return address && dladdr(address, &used) != 0 && used.dli_fbase == object_here().dli_fbase;
+}
+
+inline std::string remedy_if_not_in_effect()
+{
+  const char * const file = object_here().dli_fname;
+  return std::string("Link rclrt_rclcpp into the executable, or set LD_PRELOAD=") +
+         (file ? file : "");
 }
 
 }  // namespace rclrt_rclcpp

@@ -101,8 +101,7 @@ std::optional<rclrt_core::Finding> unseen_publications()
                  " is not called through rclrt_rclcpp: a callback that publishes can be preempted "
                  "in the middle of it by a callback that it released, and a more urgent one waits "
                  "for both";
-  finding.fix =
-    std::string("Link rclrt_rclcpp into the executable, or set LD_PRELOAD=") + file_here();
+  finding.fix = remedy_if_not_in_effect();
   return finding;
 }
 

@@ -9,7 +9,7 @@
 #include "rclcpp/rclcpp.hpp"
 #include "rclrt_rclcpp/preemptive_executor.hpp"
 
-/// Prints the findings about publications of an executor that has a callback with a priority.
+/// Prints the findings about definitions not in effect, of an executor that has a callback with a priority.
 extern "C" void print_findings()
 {
   const auto node = std::make_shared<rclcpp::Node>("node");
@@ -27,7 +27,7 @@ extern "C" void print_findings()
     node->create_wall_timer(std::chrono::milliseconds(5), [&] { executor.cancel(); });
   executor.spin();
   for (const auto & finding : executor.findings()) {
-    if (finding.subject == "publications") {
+    if (finding.subject == "publications" || finding.subject == "entities") {
       std::puts(to_string(finding).c_str());
     }
   }

@@ -267,6 +267,57 @@ TYPED_TEST(Groups, nothing_is_kept_alive_while_there_is_nothing_to_do)
   EXPECT_EQ(service.use_count(), 1);
 }
 
+TYPED_TEST(Groups, a_node_and_what_it_had_are_gone_with_the_last_owner)
+{
+  for (const bool leaves_first : {true, false}) {
+    auto node = this->make_node("dropped");
+    auto subscription = node->template create_subscription<Time>("topic", 1, [](const Time &) {});
+    auto client = node->template create_client<ListParameters>("service");
+    std::atomic<int> ticks{0};
+    auto timer = node->create_wall_timer(milliseconds(1), [&] { ++ticks; });
+    auto executor = std::make_unique<TypeParam>(this->executor_options());
+    executor->add_node(node);
+    {
+      const Spinning spinning(*executor);
+      EXPECT_TRUE(wait_for([&] { return ticks > 0; }));
+    }
+    if (leaves_first) {
+      executor->remove_node(node);
+    } else {
+      executor.reset();
+    }
+    const std::weak_ptr<rclcpp::node_interfaces::NodeBaseInterface> base =
+      node->get_node_base_interface();
+    subscription.reset();
+    client.reset();
+    timer.reset();
+    node.reset();
+    EXPECT_TRUE(base.expired()) << (leaves_first ? "it was removed" : "its executor is gone");
+  }
+}
+
+TYPED_TEST(Groups, a_node_is_gone_with_its_last_owner_while_the_executor_spins)
+{
+  if (!kIsOurs<TypeParam>) {
+    GTEST_SKIP() << "rclcpp's executors may have what they look at";
+  }
+  auto node = this->make_node("dropped");
+  auto subscription = node->template create_subscription<Time>("topic", 1, [](const Time &) {});
+  auto client = node->template create_client<ListParameters>("service");
+  std::atomic<int> ticks{0};
+  auto timer = node->create_wall_timer(milliseconds(1), [&] { ++ticks; });
+  this->executor_->add_node(node);
+  const Spinning spinning(*this->executor_);
+  EXPECT_TRUE(wait_for([&] { return ticks > 0; }));
+  const std::weak_ptr<rclcpp::node_interfaces::NodeBaseInterface> base =
+    node->get_node_base_interface();
+  timer.reset();
+  subscription.reset();
+  client.reset();
+  node.reset();
+  EXPECT_TRUE(wait_for([&] { return base.expired(); }));
+}
+
 TYPED_TEST(Groups, that_are_destroyed_run_nothing_any_more)
 {
   auto group = this->make_group();

@@ -4,12 +4,18 @@
 // What only our executors do: exceptions, simulated time without a thread of its own, bounded backlogs, and
 // reports.
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "rosgraph_msgs/msg/clock.hpp"
 #include "scheduling_fixture.hpp"
@@ -153,6 +159,57 @@ TYPED_TEST(SchedulingTest, jobs_are_traced_under_the_names_of_their_callbacks)
   });
   EXPECT_GT(of_timer, 3);
   EXPECT_EQ(executor->trace_source().dropped, 0U);
+}
+
+TYPED_TEST(SchedulingTest, the_job_that_takes_a_message_names_it_and_the_job_that_published_it)
+{
+  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
+  const auto publisher = node->create_publisher<Time>("topic", 10);
+  using Message = std::pair<uint64_t, uint64_t>;  // its publisher, its number there
+  std::multiset<Message> expected;
+  std::atomic<int> received{0};
+  const auto subscription = node->create_subscription<Time>(
+    "topic", 10, [&](std::unique_ptr<Time>, const rclcpp::MessageInfo & info) {
+      const rmw_message_info_t & of_message = info.get_rmw_message_info();
+      std::array<uint8_t, 16> gid{};
+      std::copy_n(std::begin(of_message.publisher_gid.data), gid.size(), gid.begin());
+      expected.emplace(rclrt_core::publisher_in_trace(gid), of_message.publication_sequence_number);
+      ++received;
+    });
+  ASSERT_TRUE(wait_for([&] { return publisher->get_subscription_count() == 1; }));
+  std::shared_ptr<rclcpp::TimerBase> timer;
+  timer = node->create_wall_timer(milliseconds(1), [&] {
+    publisher->publish(Time());
+    publisher->publish(Time());
+    timer->cancel();
+  });
+  const auto executor = this->make_executor();
+  executor->add_node(node);
+  {
+    const Spinning spinning(*executor);
+    ASSERT_TRUE(wait_for([&] { return received == 2; }));
+  }
+  std::multiset<Message> taken;
+  std::vector<rclrt_job_record> takers;
+  rclrt_job_record publishing{};
+  const auto names = executor->callback_names();
+  executor->read_trace([&](const rclrt_job_record & record) {
+    const std::string name = names.at(record.callback);
+    if (name == "/planner/subscription/topic") {
+      taken.emplace(record.publisher, record.message);
+      takers.push_back(record);
+    } else if (name == "/planner/timer/1ms") {
+      publishing = record;
+    }
+  });
+  EXPECT_EQ(taken, expected);
+  EXPECT_EQ(takers.size(), 2U);
+  for (const rclrt_job_record & taker : takers) {
+    EXPECT_EQ(taker.cause, RCLRT_CAUSE_JOB);
+    EXPECT_EQ(taker.by_sequence, publishing.sequence);
+    EXPECT_EQ(taker.by_callback, publishing.callback);
+    EXPECT_EQ(taker.by_executor, executor->trace_source().executor);
+  }
 }
 
 TYPED_TEST(SchedulingTest, a_long_callback_does_not_hold_up_new_entities_of_others)

@@ -25,3 +25,11 @@ def writable_file(text: str) -> Path:
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
         raise argparse.ArgumentTypeError(f"{text} may not be written")
     return path
+
+
+def trace_files(paths: list[Path]) -> list[Path]:
+    """Return these files; in place of a folder, as `./rclrt observe` makes one, its trace files."""
+    found: list[Path] = []
+    for path in paths:
+        found += sorted(path.glob("*.trace")) if path.is_dir() else [path]
+    return found

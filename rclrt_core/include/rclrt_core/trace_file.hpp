@@ -45,6 +45,10 @@ public:
   /// says what. At worst it waits for the file system.
   bool append(const rclrt_job_record & record) noexcept;
 
+  /// Write a remark in UTF-8: on a callback, or on the whole file (RCLRT_TRACE_NO_CALLBACK), where the last one counts.
+  /// Returns as append().
+  bool note(uint32_t callback, const std::string & text) noexcept;
+
   /// Write what the records refer to, as far as that is not in the file yet, and all records so far. Afterwards the
   /// file is good even if the program is killed. Returns as append().
   bool flush(const TraceSource & source);

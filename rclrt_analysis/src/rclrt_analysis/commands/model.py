@@ -21,7 +21,9 @@ EXECUTORS = ("priority_events", "isolated", "preemptive", "wait_set_single", "ev
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="trace files")
+    parser.add_argument(
+        "traces", type=Path, nargs="+", metavar="TRACE", help="trace files, or folders of them"
+    )
     parser.add_argument(
         "--executor",
         choices=EXECUTORS,
@@ -32,13 +34,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the model."""
+    from rclrt_analysis.arguments import trace_files
     from rclrt_analysis.observe import observe, to_yaml
     from rclrt_analysis.trace import TraceError, read_trace
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
     try:
-        traces = [(path.name.removesuffix(".trace"), read_trace(path)) for path in arguments.traces]
+        paths = trace_files(arguments.traces)
+        if not paths:
+            raise ValueError(f"{arguments.traces[0]}: no *.trace in this folder")
+        traces = [(path.name.removesuffix(".trace"), read_trace(path)) for path in paths]
         observed = observe(traces, schema, arguments.executor)
     except (TraceError, ValueError) as error:
         print(error, file=sys.stderr)

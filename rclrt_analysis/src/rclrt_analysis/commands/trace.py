@@ -15,7 +15,7 @@ import json
 import sys
 from pathlib import Path
 
-from rclrt_analysis.arguments import writable_file
+from rclrt_analysis.arguments import trace_files, writable_file
 
 
 def _offset(text: str) -> tuple[Path, int]:
@@ -45,7 +45,8 @@ def _positive(text: str) -> float:
 
 def _files(parser: argparse.ArgumentParser, one: bool = False) -> None:
     parser.add_argument(
-        "traces", type=Path, nargs=1 if one else "+", metavar="TRACE", help="trace files"
+        "traces", type=Path, nargs=1 if one else "+", metavar="TRACE",
+        help="a trace file" if one else "trace files, or folders of them",
     )
     if not one:
         parser.add_argument(
@@ -131,6 +132,9 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.what == "diff":
             return _diff(arguments.first, arguments.second)
         offsets = dict(getattr(arguments, "offset", ()))
+        arguments.traces = trace_files(arguments.traces)
+        if not arguments.traces:
+            raise ValueError("no *.trace in this folder")
         strangers = offsets.keys() - set(arguments.traces)
         if strangers:
             raise ValueError(f"--offset {min(strangers)}: this file is not among the traces")

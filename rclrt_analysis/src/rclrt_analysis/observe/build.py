@@ -43,21 +43,25 @@ class Observed:
         By name of the callback: the longest time from the release of a job to its end, ns.
     silent
         Names of callbacks of which no job ran.
+    doubts
+        Reasons for no verdict that hold under any executor: what is wrong with the records.
     """
 
     content: dict[str, Any]
     remarks: list[str] = field(default_factory=list)
     responses: dict[str, int] = field(default_factory=dict)
     silent: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
     jobs: int = 0
 
 
 class Builder:
     """Everything known while a model is made."""
 
-    def __init__(self, parts: Sequence[Part], executor: str) -> None:
+    def __init__(self, parts: Sequence[Part], executor: str, with_idle: bool) -> None:
         self.parts = parts
         self.doubts: list[str] = []
+        self.scheduling: list[str] = []
         self.names = _names(parts)
         self.timers: dict[Key, int] = {}
         self.releases = [
@@ -67,6 +71,8 @@ class Builder:
             self._check_part(part)
             self._find_timers(i, part)
         self.idle = idle_of(parts)
+        if not with_idle:
+            self.idle = {key: np.zeros_like(times) for key, times in self.idle.items()}
         every = np.concatenate([np.zeros(0, np.int64), *self.idle.values()])
         # What is no exception. Longer times are told of the callbacks that had them.
         self.dispatch = int(np.sort(every)[int(len(every) * USUAL)]) if len(every) else 0
@@ -85,9 +91,11 @@ class Builder:
         for i, part in enumerate(parts):
             timers = {id_ for j, id_ in self.timers if i == j}
             label = part.name[:MOST_NAME] + (f" #{i}" if labels[part.name] > 1 else "")
+            if not part.ran:
+                continue  # Publications outside of callbacks, and callbacks that never ran.
             scheduled = scheduling_of(part, label, timers, self.names_of(i), executor)
             self.executors += scheduled.executors
-            self.doubts += scheduled.doubts
+            self.scheduling += scheduled.doubts
             self.scheduled |= {(i, id_): one for id_, one in scheduled.callbacks.items()}
 
     def names_of(self, part: int) -> dict[int, str]:
@@ -249,9 +257,16 @@ def _names(parts: Sequence[Part]) -> dict[Key, str]:
     return plain
 
 
-def build(parts: Sequence[Part], name: str, executor: str) -> Observed:
-    """Return the model; see `rclrt_analysis.observe.observe`."""
-    builder = Builder(parts, executor)
+def build(parts: Sequence[Part], name: str, executor: str, with_idle: bool = True) -> Observed:
+    """Return the model; see `rclrt_analysis.observe.observe`.
+
+    Parameters
+    ----------
+    with_idle
+        Whether times in which jobs were ready and none ran are in the model. They are those of
+        other programs, above all.
+    """
+    builder = Builder(parts, executor, with_idle)
     observed = Observed({"name": name[:MOST_NAME] or "observed"})
     callbacks = []
     for i, part in enumerate(parts):
@@ -270,8 +285,9 @@ def build(parts: Sequence[Part], name: str, executor: str) -> Observed:
         "dispatch_ms": builder.dispatch,
         "transport_ms": builder.causes.transport,
     }
+    observed.doubts = list(dict.fromkeys(builder.doubts))
     observed.content |= {
-        "no_verdict": list(dict.fromkeys(builder.doubts)),
+        "no_verdict": list(dict.fromkeys(builder.doubts + builder.scheduling)),
         "overheads": {key: min(value, LONGEST) for key, value in overheads.items() if value},
         "executors": builder.executors,
         "callbacks": callbacks,

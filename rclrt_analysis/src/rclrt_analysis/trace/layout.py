@@ -26,9 +26,10 @@ ENTRY = struct.Struct("<IIIIqII")
 RING = struct.Struct("<QI44x")
 LOST = struct.Struct("<Q")
 PROCESS = struct.Struct("<QII")
+NOTE = struct.Struct("<I")
 
 CHUNK_NONE, CHUNK_CALLBACK, CHUNK_RECORDS, CHUNK_RING, CHUNK_LOST = range(5)
-CHUNK_PADDING, CHUNK_PROCESS = 5, 6
+CHUNK_PADDING, CHUNK_PROCESS, CHUNK_NOTE = range(5, 8)
 DONE, EMPTY, EXCEPTION, DROPPED, SKIPPED, PUBLISHED = range(6)
 CAUSE_UNKNOWN, CAUSE_TIMER, CAUSE_MESSAGE, CAUSE_JOB = range(4)
 WAITED_FOR_NOTHING, WAITED_FOR_GROUP, WAITED_FOR_THREAD = range(3)
@@ -140,6 +141,8 @@ class Trace:
         Records that are missing because nobody read them in time.
     version
         Of the file. Version 1 leaves most of a record unknown.
+    notes
+        Remarks for people, by callback; of the whole file by `NO_CALLBACK`.
     """
 
     callbacks: Mapping[int, Entry]
@@ -147,6 +150,7 @@ class Trace:
     dropped: int = 0
     header: Header = field(default_factory=Header)
     version: int = 2
+    notes: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def names(self) -> dict[int, str]:

@@ -36,6 +36,9 @@ MAX_CALLBACKS = 1_000_000
 BLOCK = 1 << 17
 """Records that `blocks` hands out at a time."""
 
+MAX_NOTE = 1 << 16
+"""Bytes of a remark that are read."""
+
 WINDOW = 1 << 12
 """Bytes read at once where only the heads of chunks are wanted."""
 
@@ -57,7 +60,7 @@ class TraceReader:
     ----------
     callbacks
         By id. Grows while `blocks` meets callbacks without an entry.
-    dropped, header, version
+    dropped, header, version, notes
         See `Trace`.
     count
         How many records there are, before doubles are left out.
@@ -72,6 +75,7 @@ class TraceReader:
         self.path = path
         self.callbacks = Callbacks()
         self.dropped = 0
+        self.notes: dict[int, str] = {}
         self.header = Header()
         self._rings: list[Records] = []
         self._offsets = array("Q")
@@ -192,6 +196,12 @@ class TraceReader:
                 raise self._wrong(at, f"the number of lost records has {size} bytes")
             (self.dropped,) = layout.LOST.unpack(self._peek(at, layout.LOST.size))
 
+        elif kind == layout.CHUNK_NOTE and size >= layout.NOTE.size:
+            content = self._read(at, min(size, MAX_NOTE))
+            (key,) = layout.NOTE.unpack(content[: layout.NOTE.size])
+            if key in self.notes or len(self.notes) < MAX_CALLBACKS:
+                self.notes[key] = content[layout.NOTE.size :].decode("utf-8", "replace")
+
     def _callback(self, at: int, size: int) -> None:
         fixed = layout.ENTRY.size
         if size < fixed:
@@ -296,4 +306,11 @@ def read_trace(path: Path) -> Trace:
     with TraceReader(path) as reader:
         blocks = list(reader.blocks(max(BLOCK, reader.count)))
         records = np.concatenate(blocks) if len(blocks) > 1 else (*blocks, blank(0))[0]
-        return Trace(dict(reader.callbacks), records, reader.dropped, reader.header, reader.version)
+        return Trace(
+            dict(reader.callbacks),
+            records,
+            reader.dropped,
+            reader.header,
+            reader.version,
+            dict(reader.notes),
+        )

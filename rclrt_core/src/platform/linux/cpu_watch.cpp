@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cpu_watch.hpp"
+#include "rclrt_core/cpu_watch.hpp"
 
 #include <cstdint>
 #include <ctime>

@@ -20,8 +20,8 @@
 #include <system_error>
 #include <thread>
 
-#include "platform/linux/cpu_watch.hpp"
 #include "platform/linux/sched_attr.hpp"
+#include "rclrt_core/cpu_watch.hpp"
 
 namespace rclrt_core
 {

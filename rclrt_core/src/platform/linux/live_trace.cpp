@@ -157,9 +157,10 @@ public:
             std::to_string(made.fetch_add(1, std::memory_order_relaxed) + 1) + kEnding;
     // Whatever has the name is of an earlier process with our number. Read-only for all but us, so that nobody cuts it
     // short by mistake.
-    unlinkat(directory_.descriptor(), name_.c_str(), 0);
+    const std::string new_name = name_ + ".new";
+    unlinkat(directory_.descriptor(), new_name.c_str(), 0);
     file_ = Descriptor(openat(
-      directory_.descriptor(), name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+      directory_.descriptor(), new_name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
       0400));
     if (!file_.is_open()) {
       return Status::error(directory_.path() + "/" + name_ + ": " + message_of(errno));
@@ -175,11 +176,15 @@ public:
     end_ = sizeof(header_);
     errno = 0;
     const std::string content(reinterpret_cast<const char *>(&process), sizeof(process));
+    // It gets its name when it is good.
     if (
       !has_room(0) || !write(&header_, sizeof(header_), 0) ||
-      !append(RCLRT_CHUNK_PROCESS, content + program)) {
-      return Status::error(
-        directory_.path() + "/" + name_ + ": " + message_of(errno != 0 ? errno : ENOSPC));
+      !append(RCLRT_CHUNK_PROCESS, content + program) ||
+      renameat(directory_.descriptor(), new_name.c_str(), directory_.descriptor(), name_.c_str()) !=
+        0) {
+      const std::string why = message_of(errno != 0 ? errno : ENOSPC);
+      unlinkat(directory_.descriptor(), new_name.c_str(), 0);
+      return Status::error(directory_.path() + "/" + name_ + ": " + why);
     }
     return {};
   }

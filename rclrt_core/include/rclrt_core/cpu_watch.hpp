@@ -11,8 +11,8 @@
 ///
 /// Other users of rseq in the thread (an allocator) may overwrite the word. Then the answer is "has not kept it",
 /// which costs a measurement and is never wrong.
-#ifndef PLATFORM__LINUX__CPU_WATCH_HPP_
-#define PLATFORM__LINUX__CPU_WATCH_HPP_
+#ifndef RCLRT_CORE__CPU_WATCH_HPP_
+#define RCLRT_CORE__CPU_WATCH_HPP_
 
 #include "rclrt_core/platform.hpp"
 
@@ -25,4 +25,4 @@ CpuUse end_watch(const CpuWatch & watch) noexcept;
 
 }  // namespace rclrt_core::linux_platform
 
-#endif  // PLATFORM__LINUX__CPU_WATCH_HPP_
+#endif  // RCLRT_CORE__CPU_WATCH_HPP_

@@ -17,8 +17,8 @@
 /// The reader never stores anything. model/trace_ring.pml checks the steps.
 ///
 /// push() is real-time safe: no lock, no allocation, no system call, 19 stores.
-#ifndef TRACE_RING_HPP_
-#define TRACE_RING_HPP_
+#ifndef RCLRT_CORE__TRACE_RING_HPP_
+#define RCLRT_CORE__TRACE_RING_HPP_
 
 #include <atomic>
 #include <cstddef>
@@ -163,4 +163,4 @@ private:
 
 }  // namespace rclrt_core
 
-#endif  // TRACE_RING_HPP_
+#endif  // RCLRT_CORE__TRACE_RING_HPP_

@@ -1,0 +1,102 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Say what the system of some traces would be under our executors, and write the parameters to try.
+
+    ./rclrt advise FOLDER      (a folder that ./rclrt observe has made; or trace files)
+
+Prints for each callback the longest response that was observed, the bound under our executors with
+priorities by rate, and the longest response in a simulation. Execution times are the longest ones
+observed, which are no worst cases. Exits with 1 if a bound exceeds a period.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from rclrt_analysis.arguments import positive, writable_file
+
+KINDS = ("preemptive", "priority_events", "isolated")
+
+
+def _cores(text: str) -> list[int]:
+    return sorted({int(part) for part in text.split(",")})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("traces", type=Path, nargs="+", metavar="FOLDER", help="or trace files")
+    parser.add_argument(
+        "--executor", choices=KINDS, default=KINDS[0], help="which of ours (%(default)s)"
+    )
+    parser.add_argument(
+        "--cpus", type=_cores, metavar="N,...", help="of all executors (those seen in the traces)"
+    )
+    parser.add_argument(
+        "--duration", type=positive, default=10, metavar="S", help="simulated (%(default)s)"
+    )
+    parser.add_argument(
+        "--parameters",
+        type=writable_file,
+        metavar="FILE",
+        help="for our executors (rclrt.yaml in the folder)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the advice."""
+    from rclrt_analysis.arguments import trace_files
+    from rclrt_analysis.model import ModelError
+    from rclrt_analysis.observe.advice import advise, parameters
+    from rclrt_analysis.report import ms
+    from rclrt_analysis.simulation import SimulationError, simulate
+    from rclrt_analysis.trace import TraceError, read_trace
+
+    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
+    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
+    try:
+        paths = trace_files(arguments.traces)
+        if not paths:
+            raise ValueError(f"{arguments.traces[0]}: no *.trace in this folder")
+        traces = [(path.name.removesuffix(".trace"), read_trace(path)) for path in paths]
+        advice = advise(traces, schema, arguments.executor, arguments.cpus)
+        simulated = simulate(advice.system, arguments.duration * 1_000_000_000, 1, False)
+    except (TraceError, ModelError, SimulationError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    result = advice.result
+    worst = simulated.worst()
+    print(f"{'longest response, ms':46} {'observed':>10} {'simulated':>10} {'bound':>10} {'period':>10}")
+    late = 0
+    for callback, bound in zip(advice.system.callbacks, result.callbacks, strict=True):
+        timer = bound.local.from_grid is not None
+        found = worst[callback.name][1 if timer else 0] if callback.name in worst else None
+        over = callback.period is not None and (bound.bound is None or bound.bound > callback.period)
+        late += over
+        name = callback.name if len(callback.name) <= 46 else "..." + callback.name[-43:]
+        print(
+            f"{name:46} {ms(advice.observed.get(callback.name)):>10} {ms(found):>10} "
+            f"{ms(bound.bound):>10} {ms(callback.period):>10}{'  <-' if over else ''}"
+        )
+    for reason in dict.fromkeys(b.local.reason for b in result.callbacks if b.bound is None):
+        print(f"no bound: {reason}")
+    for doubt in advice.doubts:
+        print(f"doubt: {doubt}")
+    cores = sorted({core for executor in advice.system.executors for core in executor.cores})
+    print(f"with {arguments.executor} on CPUs {', '.join(map(str, cores))}; other programs no longer")
+    print("have the CPU while a job of these is ready")
+    if advice.left_out:
+        print(f"not in it: {len(advice.left_out)} callbacks that rclcpp has made for itself")
+    if late:
+        print(f"{late} callbacks may take longer than their period (<-)")
+    folder = arguments.traces[0]
+    where = arguments.parameters or (folder if folder.is_dir() else folder.parent) / "rclrt.yaml"
+    try:
+        where.write_text(parameters(advice), encoding="utf-8")
+    except OSError as error:
+        print(f"{where}: {error.strerror}", file=sys.stderr)
+        return 2
+    print(f"{where}: parameters to try with {arguments.executor}")
+    return int(late > 0)

@@ -1,0 +1,92 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Show what running executors do, live: callbacks, threads, processes (docs/how-to/top.md).
+
+It sees every executor of this user that runs; root's sees those of all users. They need nothing
+for it. Keys: h shows them, q ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+WINDOW_S = 5.0
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0.05 <= value < 1e6:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a time in seconds, 0.05 or more")
+    return value
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--delay", "-d", type=_positive, default=1.0, metavar="S", help="how often it shows anew"
+    )
+    parser.add_argument(
+        "--for", type=_positive, dest="seconds", metavar="S", help="so long; with --once: 2"
+    )
+    parser.add_argument("--once", action="store_true", help="watch, print tables once, and end")
+    parser.add_argument("--json", action="store_true", help="the same as JSON, schema 1")
+    parser.add_argument(
+        "programs", nargs="*", metavar="PROGRAM", help="names or process numbers; default: all"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show, or print once."""
+    from rclrt_analysis.live.watch import Watch
+
+    if arguments.once or arguments.json:
+        return _once(arguments)
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        print("top needs a terminal; without one: --once, --json", file=sys.stderr)
+        return 2
+    try:
+        from rclrt_analysis.live.top_screen import Top
+    except ModuleNotFoundError as error:
+        print(f"this needs the Python package {error.name}: install it", file=sys.stderr)
+        return 2
+    watch = Watch(arguments.programs, round(WINDOW_S * 1e9))
+    try:
+        Top(watch, arguments.delay, arguments.seconds).run(mouse=False)
+    finally:
+        watch.close()
+    return 0
+
+
+def _once(arguments: argparse.Namespace) -> int:
+    import shutil
+    import time
+
+    from rclrt_analysis.live.top_once import to_json, to_text
+    from rclrt_analysis.live.watch import Watch
+
+    seconds = arguments.seconds or 2.0
+    watch = Watch(arguments.programs, round(seconds * 1e9))
+    try:
+        end = time.monotonic() + seconds
+        watch.poll()
+        watch.snapshot()  # From here on the CPU time of threads counts.
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, watch.pause_ns / 1e9))
+            watch.poll()
+        snapshot = watch.snapshot()
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        watch.close()
+    if arguments.json:
+        print(json.dumps(to_json(snapshot, seconds), indent=1))
+    else:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+        print(to_text(snapshot, width))
+    if not snapshot.followed:
+        print("no executor runs: see ./rclrt trace list", file=sys.stderr)
+        return 1
+    return 0

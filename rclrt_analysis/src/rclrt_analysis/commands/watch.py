@@ -1,0 +1,124 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Hold what runs against a model: chains, their deadlines and bounds, and what these rest on.
+
+Sees every executor of this user that runs, from outside: no ROS, no code, and the executors do
+nothing for it. With traces it looks at these instead. A callback has the same name in the model
+and in the executor.
+
+Exits with 1 if what --fail-on names has happened, with 2 if the model or a trace is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from rclrt_analysis.arguments import writable_file
+
+
+def _positive(text: str) -> float:
+    unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
+    value = float(text[:-1]) * unit if unit else float(text)
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a time such as 60s, 5m or 1h")
+    return value
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the system, YAML")
+    parser.add_argument("traces", type=Path, nargs="*", metavar="TRACE", help="instead of live")
+    parser.add_argument(
+        "--plan", type=Path, metavar="FILE", help="what ./rclrt plan has chosen for the model"
+    )
+    parser.add_argument(
+        "--for", type=_positive, dest="seconds", metavar="TIME", help="60s, 5m; default: until ^C"
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=("never", "miss", "unproved"),
+        default="never",
+        help="what makes the exit status 1: a missed deadline or an instance that never came; "
+        "or that as well as anything that is not proved (%(default)s)",
+    )
+    parser.add_argument(
+        "--program", action="append", default=[], metavar="NAME", help="name or process number"
+    )
+    parser.add_argument("--json", type=writable_file, metavar="FILE", help="the end, schema 1")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Watch."""
+    from rclrt_analysis.model import ModelError
+    from rclrt_analysis.trace import TraceError
+    from rclrt_analysis.watch.sources import watch_files
+    from rclrt_analysis.watch.watch import Watch, to_text
+
+    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
+    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
+    try:
+        watch = Watch(_system(arguments, schema))
+        if arguments.traces:
+            watch_files(watch, arguments.traces)
+        else:
+            _live(watch, arguments)
+    except (ModelError, TraceError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(to_text(watch))
+    if arguments.json:
+        text = json.dumps(watch.to_json(), indent=1)
+        arguments.json.write_text(text + "\n", encoding="utf-8")
+    missed = watch.missed or any(not one.seen.count for one in watch.chains)
+    failed = {"never": False, "miss": missed, "unproved": missed or not watch.is_proved}
+    return int(failed[arguments.fail_on])
+
+
+def _system(arguments: argparse.Namespace, schema: Path):  # type: ignore[no-untyped-def]
+    from rclrt_analysis.model import read_model
+    from rclrt_analysis.plan.openings import read_open
+    from rclrt_analysis.plan.parameters import applied, misfits, read_plan
+
+    if not arguments.plan:
+        return read_model(arguments.model, schema)
+    opening, plan = read_open(arguments.model, schema), read_plan(arguments.plan)
+    for text in misfits(plan, opening, 1 << 20):
+        print(f"warning: {text}", file=sys.stderr)
+    return applied(opening, plan)
+
+
+def _live(watch, arguments: argparse.Namespace) -> None:  # type: ignore[no-untyped-def]
+    import signal
+
+    from rclrt_analysis.live.files import printable
+    from rclrt_analysis.watch.sources import PAUSE_S, Live
+    from rclrt_analysis.watch.watch import to_text
+
+    ended: list[bool] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.append(True))
+    live = Live(watch, arguments.program)
+    end = time.monotonic() + (arguments.seconds or float("inf"))
+    next_show = time.monotonic() + 1
+    told: set[object] = set()
+    while not ended and time.monotonic() < end:
+        live.step()
+        for text in live.said:
+            print(printable(text), file=sys.stderr, flush=True)
+        live.said.clear()
+        for key, broken in watch.assumptions.broken.items():
+            if key not in told and not sys.stdout.isatty():
+                told.add(key)
+                print(f"not as in the model: '{broken.callback}' {broken.text}", flush=True)
+        if sys.stdout.isatty() and time.monotonic() >= next_show:
+            next_show = time.monotonic() + 1
+            print(f"\033[H\033[2J{to_text(watch)}", flush=True)
+        time.sleep(PAUSE_S)
+    live.close()
+    if sys.stdout.isatty():
+        print("\033[H\033[2J", end="")

@@ -1,0 +1,200 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of any numbers: which columns fit, in which order the rows are, and the text of a cell."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rclrt_analysis.live.files import printable
+
+Value = Any  # A number, a text, or None for what is unknown.
+
+
+def text(value: Value) -> str:
+    """Return a text as it is."""
+    return "-" if value is None else str(value)
+
+
+def count(value: Value) -> str:
+    """Return a whole number in at most six places."""
+    if value is None or math.isnan(value):
+        return "-"
+    for unit, size in (("", 1.0), ("k", 1e3), ("M", 1e6)):
+        if abs(value) < 99_999.5 * size:
+            return f"{value / size:.0f}{unit}"
+    return f"{value:.0e}"
+
+
+def number(value: Value) -> str:
+    """Return three significant digits or more, in at most six places, a minus besides."""
+    if value is None or math.isnan(value):
+        return "-"
+    if value == 0:
+        return "0"
+    for below, places in ((9.9995, 3), (99.995, 2), (999.95, 1)):
+        if abs(value) < below:
+            return f"{value:.{places}f}"
+    return count(value)
+
+
+def ms(value: Value) -> str:
+    """Return ns as ms."""
+    return number(None if value is None else value / 1e6)
+
+
+def percent(value: Value) -> str:
+    """Return a share as percent."""
+    if value is None or math.isnan(value):
+        return "-"
+    return f"{100 * value:.1f}" if abs(value) < 9.9995 else count(100 * value)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Attributes
+    ----------
+    key
+        Of its values in a table.
+    importance
+        What does not fit is left out; the lowest is left out last. 0: always there.
+    width
+        Of a column that takes what is left: the least.
+    text
+        Of a value; right-aligned unless the values are texts.
+    bad
+        Whether a value wants to be seen.
+    by_end
+        Of a text that is too long the end stays, not the beginning.
+    """
+
+    key: str
+    head: str
+    width: int
+    importance: int
+    text: Callable[[Value], str] = text
+    help: str = ""
+    bad: Callable[[Value], bool] = lambda _: False
+    by_end: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Return whether its values are texts."""
+        return self.text is text
+
+
+@dataclass
+class Table:
+    """Columns, and for each key as many values as there are rows.
+
+    Attributes
+    ----------
+    stretched
+        The key of the column that takes what is left of a line.
+    searched
+        The keys that a filter looks at.
+    first
+        The key that it is sorted by at first.
+    busy
+        The key that is 0 in rows of no interest; none: all are.
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    values: Mapping[str, Sequence[Value]]
+    stretched: str
+    searched: tuple[str, ...]
+    first: str
+    busy: str = ""
+
+    def __len__(self) -> int:
+        return len(self.values[self.stretched])
+
+    def column(self, key: str) -> Column:
+        """Return the column with this key."""
+        return next(column for column in self.columns if column.key == key)
+
+    def order(
+        self, key: str, reverse: bool = False, wanted: str = "", idle: bool = True
+    ) -> list[int]:
+        """Return the rows that have the text, largest first but texts from A; unknown last."""
+        rows = self._found(wanted)
+        if self.busy and not idle:
+            rows = [row for row in rows if self.values[self.busy][row]]
+        column, values, names = self.column(key), self.values[key], self.values[self.stretched]
+        known = [row for row in rows if not _unknown(values[row])]
+        unknown = [row for row in rows if _unknown(values[row])]
+        for some in (known, unknown):
+            some.sort(key=lambda row: str(names[row]))
+        known.sort(key=lambda row: values[row], reverse=column.is_text == reverse)
+        return known + unknown
+
+    def _found(self, wanted: str) -> list[int]:
+        if not wanted:
+            return list(range(len(self)))
+        wanted = wanted.casefold()
+        searched = [self.values[key] for key in self.searched]
+        return [
+            row
+            for row in range(len(self))
+            if any(wanted in str(values[row]).casefold() for values in searched)
+        ]
+
+    def layout(self, width: int | None) -> list[tuple[Column, int]]:
+        """Return the columns that fit into a line, and how wide they are; None: all, in full."""
+        if width is None:
+            shown = {c.key: [self.shown(row, c) for row in range(len(self))] for c in self.columns}
+            return [(c, max(map(cells, [c.head, *shown[c.key]]))) for c in self.columns]
+        chosen, left = set(), width
+        for column in sorted(self.columns, key=lambda c: c.importance):
+            if column.importance and left < column.width + 1:
+                break
+            chosen.add(column.key)
+            left -= column.width + 1
+        left += 1
+        return [
+            (c, max(1, c.width + (left if c.key == self.stretched else 0)))
+            for c in self.columns
+            if c.key in chosen
+        ]
+
+    def cell(self, row: int, column: Column, width: int) -> str:
+        """Return the text of a cell, which is exactly so wide."""
+        return fit(self.shown(row, column), width, column.is_text, column.by_end)
+
+    def shown(self, row: int, column: Column) -> str:
+        """Return the text of a value, without what a terminal would obey."""
+        return printable(column.text(self.values[column.key][row]))
+
+
+def cells(shown: str) -> int:
+    """Return how many places a terminal needs for a text."""
+    if shown.isascii():
+        return len(shown)
+    return sum(
+        0
+        if unicodedata.category(c) in ("Mn", "Me")
+        else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in shown
+    )
+
+
+def fit(shown: str, width: int, left: bool, by_end: bool = False) -> str:
+    """Return a text that is exactly so wide, cut at its end or at its beginning."""
+    if cells(shown) > width:
+        shown = shown[-width:] if by_end else shown[:width]
+        while cells(shown) > width - 1:
+            shown = shown[1:] if by_end else shown[:-1]
+        shown = "…" + shown if by_end else shown + "…"
+    room = " " * (width - cells(shown))
+    return shown + room if left else room + shown
+
+
+def _unknown(value: Value) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))

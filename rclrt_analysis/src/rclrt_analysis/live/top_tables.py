@@ -1,0 +1,266 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `./rclrt top` shows of a snapshot: callbacks, threads, processes, findings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rclrt_analysis.live.table import Column, Table, Value, count, ms, number, percent, text
+from rclrt_analysis.live.watch import Snapshot, Watched
+from rclrt_analysis.trace import layout
+
+LONGEST_NAME = 300
+SILENT_PERIODS, SILENT_NS = 10, 2_000_000_000
+
+
+def _some(value: Value) -> bool:
+    return value is not None and value > 0
+
+
+def _policy(value: Value) -> str:
+    policy, priority = value
+    return f"{policy} {priority}" if policy in ("fifo", "rr", "other", "batch") else policy
+
+
+CALLBACKS = (
+    Column("process", "PROCESS", 7, 2, lambda v: str(v), "number of the process"),
+    Column("program", "PROGRAM", 12, 17, text, "name of the program"),
+    Column("name", "CALLBACK", 18, 0, text, "name of the callback", by_end=True),
+    Column("force", "POLICY", 8, 9, text, "policy and priority in force for its newest job"),
+    Column("cpu", "CPU%", 5, 1, percent, "share of one CPU"),
+    Column("rate", "HZ", 6, 3, number, "jobs a second"),
+    Column("execution_p50", "EXEC", 6, 12, ms, "CPU time of a job, median, ms"),
+    Column("execution_max", "EXEC^", 6, 13, ms, "CPU time of a job, longest, ms"),
+    Column("response_p50", "RESP", 6, 8, ms, "from the release of a job to its end, median, ms"),
+    Column("response_max", "RESP^", 6, 4, ms, "from the release to the end, longest, ms"),
+    Column("latest", "LATEST", 7, 5, ms, "largest lateness: end minus deadline, ms", _some),
+    Column("late", "LATE", 5, 6, count, "deadlines missed, since counting began", _some),
+    Column("backlog", "QUEUE", 5, 7, count, "unfinished jobs that a job found at most"),
+    Column("dropped", "DROP", 5, 10, count, "jobs dropped, since counting began", _some),
+    Column("skipped", "SKIP", 5, 11, count, "releases skipped, since counting began", _some),
+    Column("waiting_p50", "WAIT", 6, 16, ms, "from ready to started, median, ms"),
+    Column("waiting_max", "WAIT^", 6, 14, ms, "from ready to started, longest, ms"),
+    Column("group", "GRP%", 5, 15, percent, "of its jobs: found their group busy"),
+    Column("thread", "THR%", 5, 18, percent, "of its jobs: found no thread asleep"),
+    Column("exceptions", "THROWN", 6, 19, count, "jobs that threw, since counting began", _some),
+    Column("kind", "KIND", 12, 20, text, "timer, subscription, service, client, waitable"),
+    Column("group_name", "GROUP", 20, 21, text, "name of its group", by_end=True),
+    Column("cpus", "CPUS", 8, 22, text, "CPUs that it may use, in force for its newest job"),
+)
+THREADS = (
+    Column("process", "PROCESS", 7, 1, lambda v: str(v), "number of the process"),
+    Column("program", "PROGRAM", 14, 9, text, "name of the program"),
+    Column("thread", "THREAD", 7, 0, lambda v: str(v), "number of the thread"),
+    Column("name", "NAME", 15, 0, text, "name of the thread"),
+    Column("state", "S", 1, 6, text, "state: R runs or could, S sleeps, D waits for a device"),
+    Column("force", "POLICY", 9, 3, text, "policy and priority that the kernel has now"),
+    Column("cpus", "CPUS", 8, 4, text, "CPUs that it may use now"),
+    Column("on", "ON", 3, 5, lambda v: str(v), "CPU that it used last"),
+    Column("cpu", "CPU%", 5, 2, percent, "share of one CPU"),
+    Column("jobs", "JOBS/S", 6, 7, number, "jobs a second of our executors"),
+    Column("preempted", "PREEMPT", 7, 8, number, "how often a second it lost its CPU unwillingly"),
+)
+PROCESSES = (
+    Column("process", "PROCESS", 7, 1, lambda v: str(v), "number of the process"),
+    Column("program", "PROGRAM", 16, 0, text, "name of the program"),
+    Column("state", "STATE", 9, 2, text, "runs, elsewhere (in a container), killed, ended"),
+    Column("cpu", "CPU%", 5, 3, percent, "share of one CPU, all threads"),
+    Column("jobs", "JOBS/S", 6, 4, number, "jobs a second"),
+    Column("executors", "EXECUTORS", 16, 6, text, "how many of which model"),
+    Column("callbacks", "CALLBACKS", 9, 5, count, "how many callbacks"),
+    Column("threads", "THREADS", 7, 7, count, "how many threads, also of others"),
+    Column("lost", "LOST", 6, 8, count, "records overwritten before they were read", _some),
+    Column("newest", "NEWEST", 8, 9, number, "age of the newest record, s"),
+)
+FINDINGS = (
+    Column("process", "PROCESS", 7, 1, lambda v: str(v), "number of the process"),
+    Column("program", "PROGRAM", 14, 3, text, "name of the program"),
+    Column("finding", "FINDING", 50, 0, text, "what is wrong, and what helps"),
+    Column("count", "COUNT", 6, 2, count, "how often, since counting began"),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that somebody should look at; `count` is how often."""
+
+    process: int
+    program: str
+    callback: str | None
+    kind: str
+    text: str
+    count: int
+
+
+def tables(snapshot: Snapshot) -> list[Table]:
+    """Return all of them."""
+    return [
+        callbacks(snapshot),
+        threads(snapshot),
+        processes(snapshot),
+        _findings(findings(snapshot)),
+    ]
+
+
+def callbacks(snapshot: Snapshot) -> Table:
+    """Return those of the executors that run, first those that need most CPU."""
+    values: dict[str, list[Value]] = {column.key: [] for column in CALLBACKS}
+    values |= {key: [] for key in ("executor", "period_ns", "jobs", "response_n", "execution_n")}
+    for one, recent in zip(snapshot.followed, snapshot.recent, strict=True):
+        entries, newest = one.activity.entries, one.activity.newest
+        size = len(entries)
+        values["process"] += [one.process.number] * size
+        values["program"] += [one.process.program] * size
+        values["executor"] += [one.follower.header.executor] * size
+        values["name"] += [entry.name[:LONGEST_NAME] for entry in entries]
+        values["group_name"] += [entry.group_name[:LONGEST_NAME] for entry in entries]
+        values["kind"] += [layout.word(layout.KINDS, entry.kind) for entry in entries]
+        values["period_ns"] += [entry.period_ns for entry in entries]
+        for key in recent.dtype.names or ():
+            values.setdefault(key, []).extend(recent[key].tolist())
+        for key in one.activity.totals.dtype.names or ():
+            values[key] += one.activity.totals[key].tolist()
+        some = newest["end_ns"] != 0
+        force = zip(newest["policy"].tolist(), newest["priority"].tolist(), strict=True)
+        words = [_policy((layout.word(layout.POLICIES, a), b)) for a, b in force]
+        values["force"] += np.where(some, words, "-").tolist() if size else []
+        values["cpus"] += [_cpus(mask) for mask in newest["cpus"].tolist()]
+    searched = ("name", "program", "process")
+    return Table("callbacks", CALLBACKS, values, "name", searched, "cpu", "jobs")
+
+
+def _cpus(mask: int) -> str:
+    """Return CPUs as the kernel writes them: 0-3,6."""
+    parts, begin = [], None
+    for cpu in range(65):
+        if cpu < 64 and mask >> cpu & 1:
+            begin = cpu if begin is None else begin
+        elif begin is not None:
+            last = f"{cpu - 1}{'+' if cpu == 64 else ''}"
+            parts.append(last if begin == cpu - 1 else f"{begin}-{last}")
+            begin = None
+    return ",".join(parts) or "-"
+
+
+def threads(snapshot: Snapshot) -> Table:
+    """Return the threads of processes that run, also those that run no jobs."""
+    used = snapshot.threads
+    values: dict[str, list[Value]] = {
+        "process": [use.process.number for use in used],
+        "program": [use.process.program for use in used],
+        "thread": [use.thread.number for use in used],
+        "name": [use.thread.name for use in used],
+        "state": [use.thread.state for use in used],
+        "force": [_policy((use.thread.policy, use.thread.priority)) for use in used],
+        "cpus": [use.thread.cpus for use in used],
+        "on": [use.thread.cpu for use in used],
+        "cpu": [use.cpu for use in used],
+        "jobs": [use.jobs for use in used],
+        "preempted": [use.preempted for use in used],
+    }
+    searched = ("name", "program", "process", "thread")
+    return Table("threads", THREADS, values, "name", searched, "cpu", "cpu")
+
+
+def processes(snapshot: Snapshot) -> Table:
+    """Return all that were seen, also those that have ended."""
+    groups: dict[tuple[object, str], list[Watched]] = {}
+    for one in snapshot.executors:
+        groups.setdefault((one.process, one.state), []).append(one)
+    rows = list(groups.values())
+    has = Counter(use.process for use in snapshot.threads)
+    newest = [max(int(o.activity.newest["end_ns"].max(initial=0)) for o in row) for row in rows]
+    models = [
+        Counter(layout.word(layout.MODELS, one.follower.header.model) for one in row)
+        for row in rows
+    ]
+    running = [row[0].state == "runs" for row in rows]
+    values: dict[str, list[Value]] = {
+        "process": [row[0].process.number for row in rows],
+        "program": [row[0].process.program for row in rows],
+        "state": [row[0].state for row in rows],
+        "cpu": [
+            snapshot.cpu.get(row[0].process) if runs else None
+            for row, runs in zip(rows, running, strict=True)
+        ],
+        "jobs": [sum(one.jobs for one in row) if row[0].followed else None for row in rows],
+        "executors": [
+            ", ".join(f"{n} {model}" for model, n in sorted(counted.items())) for counted in models
+        ],
+        "callbacks": [sum(len(one.activity.entries) for one in row) for row in rows],
+        "threads": [
+            has[row[0].process] if runs else None for row, runs in zip(rows, running, strict=True)
+        ],
+        "lost": [sum(one.lost for one in row) for row in rows],
+        "newest": [(snapshot.now_ns - end) / 1e9 if end else None for end in newest],
+    }
+    return Table("processes", PROCESSES, values, "program", ("program", "process", "state"), "cpu")
+
+
+def findings(snapshot: Snapshot) -> list[Finding]:
+    """Return what somebody should look at."""
+    found = [
+        Finding(0, "", None, "unreadable", f"{why[:LONGEST_NAME]}: its program is not shown", 1)
+        for why in snapshot.unreadable.values()
+    ]
+    for one in snapshot.executors:
+        said: list[tuple[str | None, str, str, int]] = []
+        if one.state == "killed":
+            remedy = f"its last records: ./rclrt trace info {one.path}"
+            said.append((None, "killed", f"ended without closing its trace; {remedy}", 1))
+        elif one.followed:
+            said += _of_executor(one, snapshot.now_ns)
+        process = one.process
+        found += [
+            Finding(process.number, process.program, name, kind, words, number_)
+            for name, kind, words, number_ in said
+        ]
+    return found
+
+
+TOTALS: dict[str, Callable[[float], str]] = {
+    "late": lambda latest: f"misses deadlines; late by {ms(latest)} ms",
+    "dropped": lambda _: "drops jobs: more waited than its depth allows",
+    "skipped": lambda _: "skips releases: a job took longer than the period, or it was stopped",
+    "exceptions": lambda _: "throws exceptions",
+}
+
+
+def _of_executor(one: Watched, now_ns: int) -> Iterator[tuple[str | None, str, str, int]]:
+    if one.lost:
+        text_ = "records were overwritten before they were read: its numbers are too low"
+        yield None, "lost", text_, one.lost
+    if one.activity.strange:
+        yield None, "strange", "records that cannot be true: left out", one.activity.strange
+    activity = one.activity
+    for row in np.nonzero(np.any([activity.totals[key] > 0 for key in TOTALS], axis=0))[0].tolist():
+        name = activity.entries[row].name[:LONGEST_NAME]
+        for key, words in TOTALS.items():
+            if activity.totals[key][row]:
+                said = words(activity.latest[row])
+                yield name, key, f"{name}: {said}", int(activity.totals[key][row])
+    for entry, end in zip(activity.entries, activity.newest["end_ns"].tolist(), strict=True):
+        silent = now_ns - end
+        if (
+            end
+            and entry.period_ns > 0
+            and silent > max(SILENT_NS, SILENT_PERIODS * entry.period_ns)
+        ):
+            period = f"its period is {ms(entry.period_ns)} ms; was it stopped, or does it hang?"
+            name = entry.name[:LONGEST_NAME]
+            yield name, "silent", f"{name}: no job for {number(silent / 1e9)} s; {period}", 1
+
+
+def _findings(found: list[Finding]) -> Table:
+    values: dict[str, list[Value]] = {
+        "process": [one.process for one in found],
+        "program": [one.program for one in found],
+        "finding": [one.text for one in found],
+        "count": [one.count for one in found],
+    }
+    return Table("findings", FINDINGS, values, "finding", ("finding", "program"), "count")

@@ -1,0 +1,262 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Watches all executors that run: which there are, what they do, and on which threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rclrt_analysis.live.activity import Activity
+from rclrt_analysis.live.files import Process, live_files, printable
+from rclrt_analysis.live.follow import Follower
+from rclrt_analysis.live.record import is_wanted
+from rclrt_analysis.live.threads import Thread, threads_of
+from rclrt_analysis.trace.layout import TraceError
+
+LOOKS_NS = 500_000_000
+"""How often it looks for new programs, and for those that have ended."""
+
+FEW_NS, MOST_NS = 20_000_000, 250_000_000
+FEW_RECORDS = 256
+"""Reads more often while more than so many are new; a thread keeps its newest 1023."""
+
+MAX_ENDED = 200
+
+
+@dataclass
+class Watched:
+    """One executor.
+
+    Attributes
+    ----------
+    state
+        `runs`; `elsewhere`: in a container, so the kernel cannot be asked; `killed`: its process
+        has ended and left the file; `ended`: it has removed the file; `unreadable`.
+    lost
+        Records that were overwritten before they were read, without those before the first look.
+    """
+
+    path: Path
+    follower: Follower
+    activity: Activity
+    state: str
+    jobs: float = 0.0
+    lost: int = 0
+    missed: int = 0
+    why: str = ""
+
+    @property
+    def process(self) -> Process:
+        """Return who runs it."""
+        return self.follower.process
+
+    @property
+    def followed(self) -> bool:
+        """Return whether there may be new records; else the file is closed."""
+        return self.state in ("runs", "elsewhere")
+
+
+@dataclass(frozen=True)
+class ThreadUse:
+    """A thread and what it did since the last snapshot; `jobs` is 0 of those of no executor."""
+
+    process: Process
+    thread: Thread
+    cpu: float | None
+    preempted: float | None
+    jobs: float
+
+
+@dataclass
+class Snapshot:
+    """All at one time.
+
+    Attributes
+    ----------
+    recent, cpu
+        For each executor that is read, what its callbacks did; share of a CPU of each process.
+    unreadable
+        Paths and why.
+    """
+
+    now_ns: int
+    executors: list[Watched]
+    recent: list[npt.NDArray[np.void]]
+    threads: list[ThreadUse]
+    cpu: dict[Process, float]
+    unreadable: dict[Path, str] = field(default_factory=dict)
+
+    @property
+    def followed(self) -> list[Watched]:
+        """Those that `recent` belongs to."""
+        return [one for one in self.executors if one.followed]
+
+
+class Watch:
+    """Call `poll` again and again, and `snapshot` when the numbers are wanted.
+
+    Attributes
+    ----------
+    pause_ns
+        When to call `poll` again.
+    """
+
+    def __init__(
+        self,
+        wanted: list[str],
+        window_ns: int,
+        places: list[Path] | None = None,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._wanted = wanted
+        self._window_ns = window_ns
+        self._places = places
+        self._clock = clock
+        self._watched: dict[tuple[Path, int], Watched] = {}
+        self._ended: list[Watched] = []
+        self._refused: set[tuple[Path, int]] = set()
+        self._unreadable: dict[Path, str] = {}
+        self._next_look = 0
+        self._threads: dict[tuple[Process, int], tuple[int, int, int]] = {}
+        self.pause_ns = MOST_NS
+
+    def poll(self) -> None:
+        """Read what is new."""
+        now = self._clock()
+        if now >= self._next_look:
+            self._next_look = now + LOOKS_NS
+            self._look(now)
+        most = 0
+        for key, one in list(self._watched.items()):
+            if one.followed:
+                most = max(most, self._read(key, one))
+        self.pause_ns = (
+            max(FEW_NS, self.pause_ns // 2)
+            if most > FEW_RECORDS
+            else min(MOST_NS, self.pause_ns * 5 // 4)
+        )
+
+    def close(self) -> None:
+        """Close all files."""
+        for one in self._watched.values():
+            if one.followed:
+                one.follower.close()
+        self._watched.clear()
+
+    def recount(self) -> None:
+        """Count anew."""
+        for one in self._watched.values():
+            one.activity.recount(self._clock())
+            one.lost = 0
+
+    def _look(self, now: int) -> None:
+        there: set[tuple[Path, int]] = set()
+        for path in live_files(self._places):
+            try:
+                there.add((path, path.lstat().st_ino))
+            except OSError:
+                continue
+        self._refused &= there
+        self._unreadable = {p: why for p, why in self._unreadable.items() if p.exists()}
+        for key in sorted(there - self._watched.keys() - self._refused):
+            self._begin(key, now)
+        for key in self._watched.keys() - there:
+            self._end(key, "ended")
+        for key, one in list(self._watched.items()):
+            if one.state == "runs" and one.process.runs() is False:
+                self._read(key, one)
+                self._stop(one, "killed")
+
+    def _begin(self, key: tuple[Path, int], now: int) -> None:
+        path = key[0]
+        try:
+            follower = Follower(path)
+        except (TraceError, OSError) as error:
+            self._refuse(key, error)
+            return
+        if not is_wanted(follower.process, self._wanted):
+            self._refused.add(key)
+            follower.close()
+            return
+        state = {True: "runs", False: "killed", None: "elsewhere"}[follower.process.runs()]
+        activity = Activity(self._window_ns, now - self._window_ns)
+        one = self._watched[key] = Watched(path, follower, activity, "runs")
+        self._read(key, one)
+        if follower.missed:  # Of the time before there is only a part.
+            activity.recount(self._clock())
+        else:  # All of it: the first job tells when it began.
+            activity.begin_ns = max(activity.begin_ns, min(now, activity.first_ns))
+        one.missed, one.lost = follower.missed, 0
+        self._stop(one, state)
+
+    def _read(self, key: tuple[Path, int], one: Watched) -> int:
+        try:
+            records = one.follower.poll()
+        except (TraceError, OSError) as error:
+            self._end(key, "unreadable")
+            self._refuse(key, error)
+            return 0
+        one.activity.learn(one.follower.callbacks)
+        one.activity.add(records, self._clock())
+        one.lost += one.follower.missed - one.missed
+        one.missed = one.follower.missed
+        return len(records)
+
+    def _refuse(self, key: tuple[Path, int], error: Exception) -> None:
+        self._refused.add(key)
+        if len(self._unreadable) < MAX_ENDED:
+            self._unreadable[key[0]] = printable(str(error))
+
+    def _end(self, key: tuple[Path, int], state: str) -> None:
+        one = self._watched.pop(key)
+        if state == "ended" and one.followed:
+            self._ended = [*self._ended, one][-MAX_ENDED:]
+        self._stop(one, state)
+
+    @staticmethod
+    def _stop(one: Watched, state: str) -> None:
+        if one.followed:
+            one.state = state
+            if not one.followed:
+                one.follower.close()
+
+    def snapshot(self) -> Snapshot:
+        """Read, and return what all do now; CPU times of threads since the last snapshot."""
+        self.poll()
+        now = self._clock()
+        executors = sorted(
+            [*self._watched.values(), *self._ended],
+            key=lambda one: (one.process.program, one.process.number, one.follower.header.executor),
+        )
+        snapshot = Snapshot(now, executors, [], [], {}, dict(self._unreadable))
+        jobs: dict[tuple[Process, int], float] = {}
+        for one in snapshot.followed:
+            recent, rates = one.activity.recent(now)
+            one.jobs = sum(rates.values())
+            snapshot.recent.append(recent)
+            for thread, rate in rates.items():
+                jobs[one.process, thread] = jobs.get((one.process, thread), 0.0) + rate
+        self._use(snapshot, jobs)
+        return snapshot
+
+    def _use(self, snapshot: Snapshot, jobs: dict[tuple[Process, int], float]) -> None:
+        before, self._threads = self._threads, {}
+        for process in {one.process: None for one in snapshot.executors if one.state == "runs"}:
+            now = self._clock()
+            for thread in threads_of(process.number):
+                key = (process, thread.number)
+                self._threads[key] = (now, thread.cpu_ns, thread.preempted)
+                cpu = preempted = None
+                if key in before and now > before[key][0]:
+                    span = now - before[key][0]
+                    cpu = max(0, thread.cpu_ns - before[key][1]) / span
+                    preempted = max(0, thread.preempted - before[key][2]) / span * 1e9
+                    snapshot.cpu[process] = snapshot.cpu.get(process, 0.0) + cpu
+                use = ThreadUse(process, thread, cpu, preempted, jobs.get(key, 0.0))
+                snapshot.threads.append(use)

@@ -1,0 +1,159 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What an observed system would be under executors of rclrt: its model, and its parameters.
+
+Kept from the observation: what callbacks there are, what releases them, how long they execute, their
+groups. Given up: how they were scheduled. Our executors hear of a message when it arrives; that an
+observed one looked for it later is no property of the system. They have a real-time policy, so the
+times in which other programs had the CPU do not come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rclrt_analysis.assignment import rate_monotonic, with_priorities
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.result import Result
+from rclrt_analysis.model import System
+from rclrt_analysis.model.document import parse_document
+from rclrt_analysis.model.read import build_system
+from rclrt_analysis.observe.build import Observed, build
+from rclrt_analysis.observe.parts import Part, parts_of
+from rclrt_analysis.observe.text import to_yaml
+from rclrt_analysis.trace import Trace
+
+NOT_THE_USERS = ("/subscription/parameter_events", "/subscription/clock")
+"""Ends of names of callbacks that rclcpp has made for itself."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The system under our executors.
+
+    Attributes
+    ----------
+    observed
+        By name of the callback: the longest response seen, ns.
+    doubts
+        Why its bounds may be wrong: what is wrong with the records.
+    left_out
+        Names of callbacks that are not in it.
+    """
+
+    system: System
+    result: Result
+    observed: dict[str, int]
+    doubts: list[str]
+    left_out: list[str]
+
+
+def advise(
+    traces: Sequence[tuple[str, Trace]], schema: Path, kind: str, cores: Sequence[int] | None = None
+) -> Advice:
+    """Return what the system of these traces would be.
+
+    Parameters
+    ----------
+    kind
+        Of our executors: each of those observed becomes one.
+    cores
+        Of all executors. Without: those that were in force; or, if that gives more callbacks a
+        bound, the first of them.
+
+    Raises
+    ------
+    ValueError
+        No job has ended.
+    ModelError
+        The observation contradicts itself.
+    """
+    left_out: list[str] = []
+    parts = [_without_ours(part, left_out) for part in parts_of(traces)]
+    seen = build(parts, traces[0][0], kind)
+    if not seen.content["callbacks"]:
+        raise ValueError("no job in these traces has ended")
+    plain = build([_as_heard(part) for part in parts], traces[0][0], kind, with_idle=False)
+    choices = [cores]
+    if not cores and any(len(executor["cores"]) > 1 for executor in plain.content["executors"]):
+        choices.append([min(min(one["cores"]) for one in plain.content["executors"])])
+    found = []
+    for choice in choices:
+        _reschedule(plain, kind, choice)
+        system = build_system(parse_document(to_yaml(plain), "the model"), schema)
+        system = with_priorities(system, rate_monotonic(system))
+        result = analyse(system)
+        without = sum(bound.bound is None for bound in result.callbacks)
+        found.append((without, system, result))
+    _, system, result = min(found, key=lambda one: one[0])
+    return Advice(system, result, seen.responses, plain.doubts, left_out)
+
+
+def _without_ours(part: Part, left_out: list[str]) -> Part:
+    """Return the part without callbacks that are none of the user's."""
+    names = {id_: entry.name for id_, entry in part.callbacks.items()}
+    left_out += [names[id_] for id_ in part.ran if names[id_].endswith(NOT_THE_USERS)]
+    ran = {id_: jobs for id_, jobs in part.ran.items() if not names[id_].endswith(NOT_THE_USERS)}
+    return replace(part, ran=ran)
+
+
+def _as_heard(part: Part) -> Part:
+    """Return the part with jobs that were ready when they were released."""
+    ran = {}
+    for id_, jobs in part.ran.items():
+        heard = jobs.copy()
+        heard["ready_ns"] = np.minimum(jobs["release_ns"], jobs["start_ns"])
+        ran[id_] = heard
+    return replace(part, ran=ran)
+
+
+def _reschedule(plain: Observed, kind: str, cores: Sequence[int] | None) -> None:
+    """Put our executors in place of those observed."""
+    content = plain.content
+    content.pop("no_verdict", None)
+    executors: dict[str, dict[str, Any]] = {}
+    for executor in content["executors"]:
+        mine = list(cores) if cores else executor["cores"]
+        # The thread of priority_events has one CPU at a time: the bounds are those of one.
+        mine = mine[:1] if kind == "priority_events" else mine
+        executors[executor["name"]] = {
+            "name": executor["name"],
+            "kind": kind,
+            "policy": "rm",
+            "cores": mine,
+        }
+    content["executors"] = list(executors.values())
+    for callback in content["callbacks"]:
+        callback.pop("priority", None)
+
+
+def parameters(advice: Advice) -> str:
+    """Return a parameters file for our executors.
+
+    Named are the callbacks that something outside of their executor releases; the others inherit.
+    """
+    everywhere = {executor.cores for executor in advice.system.executors}
+    cpus = ""
+    if len(everywhere) == 1:
+        cpus = f", cpu_affinity: [{', '.join(map(str, min(everywhere)))}]"
+    lines = [
+        "# Made by ./rclrt advise from an observation: the shorter the period, the more urgent.",
+        "/**:",
+        "  ros__parameters:",
+        "    rclrt:",
+        "      executor: {policy: fixed_priority}",
+        "      callbacks:",
+        '        "/**": {scheduling_policy: fifo, priority: 1, inherit_priority: true' + cpus + "}",
+    ]
+    for callback in sorted(advice.system.callbacks, key=lambda one: -(one.priority or 0)):
+        if callback.priority is not None:
+            lines.append(
+                f'        "{callback.name}": '
+                f"{{scheduling_policy: fifo, priority: {callback.priority}}}"
+            )
+    return "\n".join(lines) + "\n"

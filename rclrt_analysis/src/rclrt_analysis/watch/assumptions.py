@@ -1,0 +1,151 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a proof takes for granted of each callback, held against its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from rclrt_analysis.bounds.result import Result
+from rclrt_analysis.model import Callback, Kind, Policy, System, in_ms
+from rclrt_analysis.trace import layout
+from rclrt_analysis.watch.feed import Job
+
+REAL_TIME = (layout.POLICY_FIFO, layout.POLICY_RR)
+
+
+@dataclass
+class CallbackSeen:
+    """What was seen of a callback; times in ns, -1: nothing yet."""
+
+    jobs: int = 0
+    worst: int = -1
+    longest: int = -1
+    misses: int = 0
+    lost: int = 0
+    releases: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Broken:
+    """An assumption that does not hold, and whose proofs it breaks.
+
+    Attributes
+    ----------
+    text
+        With the worst value so far.
+    chains
+        All whose bound has the assumption in it.
+    """
+
+    callback: str
+    kind: str
+    text: str
+    chains: tuple[str, ...]
+    times: int = 0
+    worst: int = 0
+
+
+class Assumptions:
+    """The callbacks of a model, and what of it has turned out to be wrong."""
+
+    def __init__(self, system: System, result: Result) -> None:
+        self.system = system
+        self.seen = {callback.name: CallbackSeen() for callback in system.callbacks}
+        self.strangers: set[str] = set()
+        self.broken: dict[tuple[str, str], Broken] = {}
+        self._bounds = {one.name: one.bound for one in result.callbacks}
+        self._deadlines = {one.name: one.deadline for one in result.callbacks}
+
+    def add(self, jobs: Iterable[Job]) -> None:
+        """Look at jobs."""
+        for job in jobs:
+            callback = self.system.callback_of.get(job.callback)
+            if callback is None:
+                self.strangers.add(job.callback)
+                continue
+            seen = self.seen[callback.name]
+            if not job.ran:
+                seen.lost += job.count
+                text = f"{seen.lost} of its jobs did not run"
+                self._break(callback, "lost", text, seen.lost)
+                continue
+            self._job(callback, seen, job)
+
+    def settle(self, until: int) -> None:
+        """Look at the releases up to then, of which no more come."""
+        for callback in self.system.callbacks:
+            if callback.period is not None:
+                self._releases(callback, self.seen[callback.name], until)
+
+    def _job(self, callback: Callback, seen: CallbackSeen, job: Job) -> None:
+        seen.jobs += 1
+        if callback.period is not None:
+            seen.releases.append(job.release)
+        response = job.end - job.release
+        seen.worst = max(seen.worst, response)
+        bound, deadline = self._bounds[callback.name], self._deadlines[callback.name]
+        if bound is not None and response > bound:
+            text = f"took {in_ms(response)} ms; its bound is {in_ms(bound)} ms"
+            self._break(callback, "bound", text, response)
+        seen.misses += deadline is not None and response > deadline
+        if job.cpu >= 0:
+            seen.longest = max(seen.longest, job.cpu)
+            if job.cpu > callback.wcet:
+                text = f"runs for {in_ms(job.cpu)} ms; the model says {in_ms(callback.wcet)} ms"
+                self._break(callback, "wcet", text, job.cpu)
+        self._priority(callback, job)
+
+    def _priority(self, callback: Callback, job: Job) -> None:
+        policy = self.system.executor_of[callback.executor].policy
+        if job.policy == layout.POLICY_UNKNOWN or policy is Policy.EDF:
+            return
+        word = layout.word(layout.POLICIES, job.policy)
+        if job.policy not in REAL_TIME:
+            self._break(callback, "policy", f"runs under {word}, which any program may preempt", 1)
+        elif policy is Policy.FIXED_PRIORITY and callback.priority not in (None, job.priority):
+            text = f"runs under {word} {job.priority}; the model says {callback.priority}"
+            self._break(callback, "priority", text, 1)
+
+    def _releases(self, callback: Callback, seen: CallbackSeen, until: int) -> None:
+        """Releases come no closer than the period, but for the jitter."""
+        seen.releases.sort()
+        done = [time for time in seen.releases if time <= until]
+        least = (callback.period or 0) - (0 if callback.kind is Kind.TIMER else callback.jitter)
+        for one, next_one in pairwise(done):
+            if next_one - one < least:
+                text = (
+                    f"is released {in_ms(next_one - one)} ms after the last time; the model says "
+                    f"{in_ms(least)} ms"
+                )
+                self._break(callback, "period", text, least - (next_one - one))
+        seen.releases = seen.releases[max(0, len(done) - 1) :]
+
+    def foreign(self, executor: str, text: str) -> None:
+        """Note what was done to a thread of an executor from outside."""
+        chains = (
+            self._chains(self.system.members(executor)[0]) if self.system.members(executor) else ()
+        )
+        one = self.broken.setdefault((executor, "thread"), Broken(executor, "thread", text, chains))
+        one.times += 1
+
+    def _break(self, callback: Callback, kind: str, text: str, size: int) -> None:
+        key = (callback.name, kind)
+        one = self.broken.get(key)
+        if one is None:
+            one = self.broken[key] = Broken(callback.name, kind, text, self._chains(callback))
+        one.times += 1
+        if size > one.worst:
+            one.worst, one.text = size, text
+
+    def _chains(self, callback: Callback) -> tuple[str, ...]:
+        """Return the chains with a callback on a core that this one uses."""
+        cores = set(self.system.executor_of[callback.executor].cores)
+        near = {
+            other.name
+            for other in self.system.callbacks
+            if cores & set(self.system.executor_of[other.executor].cores)
+        }
+        return tuple(c.name for c in self.system.chains if near & set(c.callbacks))

@@ -1,0 +1,215 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How long a chain took, instance by instance, from the records of its jobs.
+
+The definitions are those of docs/concepts/chains.md. A datum is a job of the first callback. A
+job of another callback uses the datum of the job that released it. If something else released it,
+it uses the newest datum that the callback before has published when it starts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from rclrt_analysis.model import Chain, Kind, System
+from rclrt_analysis.watch.feed import Job, JobKey, Message, Publication
+
+NS_PER_S = 1_000_000_000
+REMEMBERED_NS = 20 * NS_PER_S
+"""A job that is older than this releases nothing any more."""
+
+PATIENCE_NS = 2 * NS_PER_S
+"""So long after a job has ended its publisher may go on."""
+
+KEPT = 10_000
+"""Instances of which percentiles are made: the newest."""
+
+
+@dataclass
+class Seen:
+    """What was seen of a chain; times in ns.
+
+    Attributes
+    ----------
+    last, worst
+        Of instances; None: there was none yet.
+    in_a_row, most_in_a_row
+        Misses without an instance in time between them.
+    silences
+        Times in which nothing new came out for `silent_after`.
+    """
+
+    count: int = 0
+    last: int | None = None
+    worst: int | None = None
+    worst_at: int = 0
+    misses: int = 0
+    in_a_row: int = 0
+    most_in_a_row: int = 0
+    silences: int = 0
+    values: deque[int] = field(default_factory=lambda: deque(maxlen=KEPT))
+
+    def add(self, value: int, at: int, deadline: int | None) -> None:
+        """Count an instance that ended at `at`."""
+        self.count += 1
+        self.last = value
+        self.values.append(value)
+        if self.worst is None or value > self.worst:
+            self.worst, self.worst_at = value, at
+        if deadline is not None:
+            self.judge(value > deadline)
+
+    def judge(self, missed: bool) -> None:
+        """Count a miss, or that there was none."""
+        self.misses += missed
+        self.in_a_row = self.in_a_row + 1 if missed else 0
+        self.most_in_a_row = max(self.most_in_a_row, self.in_a_row)
+
+
+class ChainWatch:
+    """One chain. Give it all jobs and publications, then let it `settle`."""
+
+    def __init__(self, system: System, chain: Chain) -> None:
+        self.chain = chain
+        self.seen = Seen()
+        self._place = {name: i for i, name in enumerate(chain.callbacks)}
+        first = system.callback_of[chain.callbacks[0]]
+        self._by_timer = first.kind is Kind.TIMER
+        self._samples = [False] * len(chain.callbacks)
+        for i in range(1, len(chain.callbacks)):
+            callback = system.callback_of[chain.callbacks[i]]
+            before = system.callback_of[chain.callbacks[i - 1]]
+            is_read = bool(set(before.publishes) & set(callback.reads))
+            self._samples[i] = is_read or callback.wants_all
+        self._jobs: list[dict[JobKey, Job]] = [{} for _ in chain.callbacks]
+        self._sent: dict[Message, Publication] = {}
+        self._sent_at: dict[JobKey, int] = {}
+        self._outputs: list[Job] = []
+        self._ends: list[list[tuple[int, JobKey]]] = [[] for _ in chain.callbacks]
+        self._answered: JobKey | None = None
+        self._newest_output: int | None = None
+        self._silent_since: int | None = None
+
+    def add(self, jobs: Iterable[Job], publications: Iterable[Publication]) -> None:
+        """Take what is new, in any order."""
+        for publication in publications:
+            self._sent[publication.message] = publication
+            self._sent_at.setdefault(publication.by, publication.time)
+        for job in jobs:
+            place = self._place.get(job.callback)
+            if place is None or not job.ran:
+                continue
+            self._jobs[place][job.key] = job
+            # Its last message is what others read; without numbers it may leave until the end.
+            self._ends[place].append((self._sent_at.get(job.key, job.end), job.key))
+            if place == len(self._jobs) - 1:
+                self._outputs.append(job)
+
+    def settle(self, until: int) -> None:
+        """Count what has ended by then. What comes later must have ended later."""
+        self._outputs.sort(key=lambda job: job.end)
+        for ends in self._ends:
+            ends.sort()
+        done = bisect_right(self._outputs, until, key=lambda job: job.end)
+        for i, output in enumerate(self._outputs[:done]):
+            datum, is_late = self._datum(len(self._jobs) - 1, output)
+            if is_late and output.end > until - PATIENCE_NS:
+                done = i
+                break
+            if datum is not None:
+                self._output(datum, output.end)
+        del self._outputs[:done]
+        self._listen(until)
+        self._forget(until - max(REMEMBERED_NS, 4 * (self.chain.deadline or 0)))
+
+    def _datum(self, place: int, job: Job) -> tuple[JobKey | None, bool]:
+        """Return the job of the first callback whose data this one used; None: unknown.
+
+        And whether a job on the way is not here yet: it has published, and still runs.
+        """
+        for i in range(place, 0, -1):
+            before = self._jobs[i - 1]
+            source = before.get(job.by) if job.by else None
+            if source is None and job.message and job.message in self._sent:
+                source = before.get(self._sent[job.message].by)
+            if source is None and job.by and job.by_callback == self.chain.callbacks[i - 1]:
+                return None, True
+            if source is None and (self._samples[i] or not (job.by or job.message)):
+                source = self._newest(i - 1, job.start)
+            if source is None:
+                return None, False
+            job = source
+        return job.key, False
+
+    def _newest(self, place: int, before: int) -> Job | None:
+        ends = self._ends[place]
+        at = bisect_right(ends, before, key=lambda item: item[0])
+        return self._jobs[place].get(ends[at - 1][1]) if at else None
+
+    def _output(self, datum: JobKey, end: int) -> None:
+        """Note that the last callback has ended a job with these data."""
+        last = self._answered
+        if last is not None and datum <= last:
+            return  # Nothing new.
+        first = self._jobs[0]
+        if last is not None and last[:3] == datum[:3]:
+            between = sorted(key for key in first if last < key <= datum)
+            if self.chain.semantics == "age":
+                begun = [last]
+            elif self.chain.semantics == "reaction" and self._by_timer:
+                # An event that job k has just missed is answered by k + 1 or a later one.
+                begun = [last, *between[:-1]]
+            else:
+                begun = between
+            from_start = self._by_timer and self.chain.semantics != "latency"
+            for key in begun:
+                if key in first:
+                    job = first[key]
+                    self._count(end - (job.start if from_start else job.release), end)
+        self._answered = datum
+        self._newest_output = end
+        self._silent_since = None
+
+    def _count(self, value: int, end: int) -> None:
+        self.seen.add(value, end, self.chain.deadline)
+
+    def _listen(self, now: int) -> None:
+        limit = self.chain.silent_after
+        if limit is None or self._newest_output is None or self._silent_since is not None:
+            return
+        if now - self._newest_output > limit:
+            self._silent_since = self._newest_output
+            self.seen.silences += 1
+            self.seen.judge(missed=True)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing new comes out of it."""
+        return self._silent_since is not None
+
+    @property
+    def state(self) -> str:
+        """OK, WARN or ERROR, by what the model says of misses; UNSEEN before the first instance."""
+        if self.seen.count == 0 and not self.is_silent:
+            return "UNSEEN"
+        row, chain = self.seen.in_a_row, self.chain
+        if row >= (chain.error_after or row + 1):
+            return "ERROR"
+        if row >= (chain.warn_after or (1 if chain.error_after is None else row + 1)) and row:
+            return "WARN"
+        return "OK"
+
+    def _forget(self, before: int) -> None:
+        for place, ends in enumerate(self._ends):
+            old = bisect_right(ends, before, key=lambda item: item[0])
+            for _, key in ends[:old]:
+                self._jobs[place].pop(key, None)
+            del ends[:old]
+        for message, sent in list(self._sent.items()):
+            if sent.time >= before:
+                break  # The rest is newer, but for what several threads wrote at once.
+            del self._sent[message]
+            self._sent_at.pop(sent.by, None)

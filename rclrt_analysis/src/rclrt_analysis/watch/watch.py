@@ -1,0 +1,182 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The watch over a system: fed with records, asked for its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.model import System
+from rclrt_analysis.statistics import percentile
+from rclrt_analysis.trace.layout import Entry, Header, Records
+from rclrt_analysis.watch.assumptions import Assumptions
+from rclrt_analysis.watch.chains import ChainWatch
+from rclrt_analysis.watch.feed import read
+
+NS_PER_MS = 1e6
+
+
+class Watch:
+    """A system and what has been seen of it."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.result = analyse(system)
+        self.chains = [ChainWatch(system, chain) for chain in system.chains]
+        self.assumptions = Assumptions(system, self.result)
+        self.lost_records = 0
+
+    def add(self, header: Header, callbacks: Mapping[int, Entry], records: Records) -> None:
+        """Take records of one executor."""
+        jobs, publications = read(header, callbacks, records)
+        self.assumptions.add(jobs)
+        for chain in self.chains:
+            chain.add(jobs, publications)
+
+    def settle(self, until: int) -> None:
+        """Judge what has ended by then; of that nothing more comes."""
+        self.assumptions.settle(until)
+        for chain in self.chains:
+            chain.settle(until)
+
+    @property
+    def missed(self) -> bool:
+        """Whether a deadline was missed, of a chain or of a callback."""
+        seen = self.assumptions.seen.values()
+        return any(c.seen.misses for c in self.chains) or any(one.misses for one in seen)
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether all bounds exist, and nothing that they rest on was seen to be wrong."""
+        return self.result.met and not self.assumptions.broken
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything, times in ms; schema 1."""
+        bounds = {one.name: one for one in self.result.chains}
+        of_callback = {one.name: one for one in self.result.callbacks}
+        chains = []
+        for watch in self.chains:
+            seen, bound = watch.seen, bounds[watch.chain.name]
+            values = list(seen.values)
+            chains.append(
+                {
+                    "name": watch.chain.name,
+                    "semantics": watch.chain.semantics,
+                    "state": watch.state,
+                    "proved": bound.met if self.is_proved and bound.met is not None else False,
+                    "deadline_ms": _ms(watch.chain.deadline),
+                    "bound_ms": _ms(bound.bound),
+                    "count": seen.count,
+                    "last_ms": _ms(seen.last),
+                    "p50_ms": _ms(_percentile(values, 0.5)),
+                    "p99_ms": _ms(_percentile(values, 0.99)),
+                    "worst_ms": _ms(seen.worst),
+                    "misses": seen.misses,
+                    "most_in_a_row": seen.most_in_a_row,
+                    "silences": seen.silences,
+                    "silent": watch.is_silent,
+                }
+            )
+        callbacks = [
+            {
+                "name": name,
+                "jobs": seen.jobs,
+                "worst_ms": _ms(seen.worst if seen.jobs else None),
+                "bound_ms": _ms(of_callback[name].bound),
+                "deadline_ms": _ms(of_callback[name].deadline),
+                "misses": seen.misses,
+                "longest_execution_ms": _ms(seen.longest if seen.longest >= 0 else None),
+                "not_run": seen.lost,
+            }
+            for name, seen in self.assumptions.seen.items()
+        ]
+        broken = [
+            {"callback": b.callback, "what": b.kind, "text": b.text, "times": b.times,
+             "chains": list(b.chains)}
+            for b in self.assumptions.broken.values()
+        ]  # fmt: skip
+        return {
+            "schema": 1,
+            "system": self.system.name,
+            "proved": self.is_proved,
+            "missed": self.missed,
+            "lost_records": self.lost_records,
+            "chains": chains,
+            "callbacks": callbacks,
+            "broken_assumptions": broken,
+            "not_in_the_model": sorted(self.assumptions.strangers),
+        }
+
+
+def _percentile(values: Iterable[int], fraction: float) -> int | None:
+    found = percentile(sorted(values), fraction)
+    return None if found is None else int(found)
+
+
+def _ms(ns: int | None) -> float | None:
+    return None if ns is None else ns / NS_PER_MS
+
+
+def to_text(watch: Watch) -> str:
+    """Return what people want to know: chains first, then what is wrong."""
+    rows: list[tuple[str, ...]] = [
+        ("chain", "state", "deadline", "bound", "last", "p99", "worst", "slack", "n", "misses")
+    ]
+    content = watch.to_json()
+    for chain in content["chains"]:
+        deadline, worst = chain["deadline_ms"], chain["worst_ms"]
+        slack = None if deadline is None or worst is None else deadline - worst
+        state = chain["state"] + (" silent" if chain["silent"] else "")
+        ms = (deadline, chain["bound_ms"], chain["last_ms"], chain["p99_ms"], worst, slack)
+        rows.append(
+            (chain["name"], state, *map(_text, ms), str(chain["count"]), str(chain["misses"]))
+        )
+    lines = _table(rows) if len(rows) > 1 else ["the model has no chains"]
+    late = [c for c in content["callbacks"] if c["misses"]]
+    for one in sorted(late, key=lambda c: -c["misses"]):
+        lines.append(f"late: '{one['name']}' {one['misses']} of {one['jobs']} jobs")
+    for broken in content["broken_assumptions"]:
+        times = f" ({broken['times']} times)" if broken["times"] > 1 else ""
+        lines.append(f"not as in the model: '{broken['callback']}' {broken['text']}{times}")
+        if broken["chains"]:
+            lines.append(f"    chains: {', '.join(broken['chains'])}")
+    unseen = [name for name, seen in watch.assumptions.seen.items() if not seen.jobs]
+    if unseen:
+        lines.append(f"nothing seen yet of {_some(unseen)}")
+    if watch.assumptions.strangers:
+        lines.append(f"not in the model: {_some(sorted(watch.assumptions.strangers))}")
+    if watch.lost_records:
+        lines.append(f"{watch.lost_records} records are missing: some instances were not seen")
+    return "\n".join([*lines, verdict(watch)])
+
+
+def verdict(watch: Watch) -> str:
+    """Return the last line."""
+    met = "deadlines missed" if watch.missed else "deadlines met so far"
+    if watch.result.no_verdict:
+        return f"{met}; the model proves nothing: {watch.result.no_verdict[0]}"
+    if not watch.result.met:
+        return f"{met}, not proved: see ./rclrt analyze"
+    return f"{met}, {'no longer proved' if watch.assumptions.broken else 'proved'}"
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            text.ljust(width) if i < 2 else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _text(ms: float | None) -> str:
+    return "-" if ms is None else f"{ms:.3f}"
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:5])
+    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")

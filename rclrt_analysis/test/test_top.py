@@ -1,0 +1,492 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `./rclrt top` says of live traces that are written by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live_program import Program
+from rclrt_analysis.live.table import cells, count, number, percent
+from rclrt_analysis.live.threads import threads_of
+from rclrt_analysis.live.top_once import to_json, to_text
+from rclrt_analysis.live.top_tables import tables
+from rclrt_analysis.live.watch import Snapshot, Watch
+from rclrt_analysis.trace import layout
+from rclrt_analysis.trace.layout import RECORD
+
+from rclrt_analysis import cli
+
+MS = 1_000_000
+BEGIN = 1_000_000 * MS
+WINDOW = 5_000 * MS
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = BEGIN
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Path:
+    return tmp_path / "live"
+
+
+@pytest.fixture
+def program(live: Path) -> Program:
+    program = Program(live, capacity=128)
+    program.callback(1, "/robot/timer/50ms", "/robot", 50 * MS)
+    program.callback(7, "/robot/subscription/scan", "/robot", -1)
+    program.ring()
+    return program
+
+
+def watching(live: Path, clock: Clock, wanted: list[str] | None = None) -> Watch:
+    return Watch(wanted or [], WINDOW, [live], clock)
+
+
+def job(program: Program, begin: int, times: tuple[int, int, int], **fields: int) -> None:
+    """Ready with its release; waits, runs and uses the CPU for so many us."""
+    waits, runs, cpu = (1000 * time for time in times)
+    fields = {"callback": 1, "cpu_ns": cpu, "thread": os.getpid(), **fields}
+    program.job(
+        0, 0, release_ns=begin, ready_ns=begin, start_ns=begin + waits,
+        end_ns=begin + waits + runs, **fields,
+    )  # fmt: skip
+
+
+def rows(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+    return {row["name"]: row for row in to_json(snapshot, 5)["callbacks"]}
+
+
+def findings(snapshot: Snapshot) -> dict[str, tuple[str, int]]:
+    found = to_json(snapshot, 5)["findings"]
+    return {one["kind"]: (one["text"], one["count"]) for one in found}
+
+
+def test_numbers_are_those_of_the_jobs_of_the_window(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    watch = watching(live, clock)
+    watch.poll()
+    for index in range(100):  # 20 a second for 5 s
+        begin = BEGIN + index * 50 * MS
+        job(
+            program, begin, (100 + index, 900, 500), deadline_ns=begin + 2 * MS, policy=4,
+            priority=80, cpus=0b1101, waited_for=index % 4 == 0,
+        )  # fmt: skip
+        clock.now = begin + 10 * MS
+        watch.poll()
+    clock.now = BEGIN + WINDOW
+    row = rows(watch.snapshot())["/robot/timer/50ms"]
+    assert row["jobs"] == 100
+    assert row["rate_hz"] == pytest.approx(20)
+    assert row["cpu_percent"] == pytest.approx(1.0)
+    assert row["response_ms"] == {"n": 100, "p50": pytest.approx(1.049), "max": 1.099}
+    assert row["waiting_ms"] == {"n": 100, "p50": pytest.approx(0.149), "max": 0.199}
+    assert row["execution_ms"] == {"n": 100, "p50": 0.5, "max": 0.5}
+    assert row["latest_ms"] == pytest.approx(1.099 - 2)
+    assert row["waited_for_percent"] == {"group": 25, "thread": 0}
+    assert (row["policy"], row["priority"], row["cpus"]) == ("fifo", 80, "0,2-3")
+    assert (row["late"], row["backlog"]) == (0, 0)
+    assert (row["process"], row["executor"], row["group"]) == (os.getpid(), 1, "/robot")
+    idle = rows(watch.snapshot())["/robot/subscription/scan"]
+    assert (idle["rate_hz"], idle["cpu_percent"], idle["backlog"]) == (0, 0, None)
+    assert idle["response_ms"] == {"n": 0, "p50": None, "max": None}
+
+
+def test_jobs_leave_the_window_and_counts_stay_until_one_counts_anew(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    watch = watching(live, clock)
+    job(program, BEGIN - 10 * MS, (0, 900, 500), deadline_ns=BEGIN - 9_900_000)
+    assert rows(watch.snapshot())["/robot/timer/50ms"]["late"] == 1
+    clock.now += 2 * WINDOW
+    row = rows(watch.snapshot())["/robot/timer/50ms"]
+    assert (row["late"], row["jobs"], row["rate_hz"], row["latest_ms"]) == (1, 0, 0, None)
+    watch.recount()
+    assert rows(watch.snapshot())["/robot/timer/50ms"]["late"] == 0
+
+
+def test_misses_drops_skips_and_exceptions_are_counted_and_are_findings(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    for outcome, jobs in ((layout.DROPPED, 3), (layout.SKIPPED, 4), (layout.EXCEPTION, 1)):
+        job(program, BEGIN - 10 * MS, (0, 1000, 1000), outcome=outcome, jobs=jobs)
+    job(program, BEGIN - 5 * MS, (0, 4000, 1000), deadline_ns=BEGIN - 3 * MS)
+    snapshot = watching(live, clock).snapshot()
+    row = rows(snapshot)["/robot/timer/50ms"]
+    assert [row[key] for key in ("late", "dropped", "skipped", "exceptions")] == [1, 3, 4, 1]
+    assert row["jobs"] == 2
+    found = findings(snapshot)
+    assert {kind: number_ for kind, (_, number_) in found.items()} == {
+        "late": 1, "dropped": 3, "skipped": 4, "exceptions": 1,
+    }  # fmt: skip
+    assert found["late"][0] == "/robot/timer/50ms: misses deadlines; late by 2.000 ms"
+
+
+def test_jobs_of_which_the_cpu_time_is_unknown_count_as_the_others_do(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    for index in range(10):
+        begin = BEGIN + index * 100 * MS
+        job(program, begin, (0, 9000, 1000 if index % 2 else -1), callback=7)
+        if index % 2 == 0:
+            at = program.rings[0] + layout.RING.size + index * RECORD.itemsize
+            unknown = (-1).to_bytes(8, "little", signed=True)
+            os.pwrite(program.stream.fileno(), unknown, at + 64)
+    clock.now = BEGIN + 1000 * MS
+    row = rows(watching(live, clock).snapshot())["/robot/subscription/scan"]
+    assert row["execution_ms"]["n"] == 5
+    assert row["cpu_percent"] == pytest.approx(1.0)  # 10 jobs of 1 ms in 1 s
+
+
+def test_the_backlog_is_what_a_job_found_unfinished(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    clock.now = BEGIN + 100 * MS
+    for index in range(4):  # All are there at once, and take 1 ms each.
+        job(program, BEGIN, (1000 * index, 1000, 1000))
+    for index in range(3):  # Each begins when the one before has ended.
+        job(program, BEGIN + index * MS, (0, 1000, 1000), callback=7)
+    found = rows(watching(live, clock).snapshot())
+    assert found["/robot/timer/50ms"]["backlog"] == 3
+    assert found["/robot/subscription/scan"]["backlog"] == 0
+
+
+def test_a_program_that_has_just_begun_has_its_rate_at_once(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    for index in range(10):
+        job(program, BEGIN + index * 100 * MS, (0, 1000, 1000))
+    clock.now = BEGIN + 1000 * MS
+    assert rows(watching(live, clock).snapshot())["/robot/timer/50ms"]["rate_hz"] == 10
+
+
+def test_of_a_ring_that_has_overflowed_only_what_comes_counts(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    for index in range(200):
+        job(program, BEGIN + index * MS, (0, 500, 500))
+    clock.now = BEGIN + 200 * MS
+    watch = watching(live, clock)
+    assert rows(watch.snapshot())["/robot/timer/50ms"]["jobs"] == 0
+    for index in range(200, 300):
+        job(program, BEGIN + index * MS, (0, 500, 500))
+    clock.now = BEGIN + 300 * MS
+    snapshot = watch.snapshot()
+    assert rows(snapshot)["/robot/timer/50ms"]["rate_hz"] == pytest.approx(1000)
+    assert findings(snapshot) == {}
+    for index in range(300, 600):
+        job(program, BEGIN + index * MS, (0, 500, 500))
+    clock.now = BEGIN + 600 * MS
+    assert findings(watch.snapshot())["lost"][1] == 173  # 127 of 128 slots are certain
+
+
+def test_the_more_records_come_the_more_often_they_are_read(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    busy = Program(live, executor=2, capacity=1024)
+    busy.callback(1, "/busy")
+    busy.ring()
+    watch = watching(live, clock)
+    for _ in range(10):
+        watch.poll()
+    assert watch.pause_ns == 250 * MS
+    for _ in range(10):
+        for _ in range(300):
+            busy.job(0, 1)
+        watch.poll()
+    assert watch.pause_ns == 20 * MS
+
+
+def test_a_timer_that_has_fallen_silent_is_a_finding(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    watch = watching(live, clock)
+    job(program, BEGIN - 10 * MS, (0, 1000, 1000))
+    job(program, BEGIN - 10 * MS, (0, 1000, 1000), callback=7)  # no timer
+    assert findings(watch.snapshot()) == {}
+    clock.now += 3_000 * MS
+    text, _ = findings(watch.snapshot())["silent"]
+    assert text.startswith("/robot/timer/50ms: no job for 3.009 s; its period is 50.00 ms")
+
+
+def test_threads_are_as_the_kernel_has_them() -> None:
+    known: dict[str, Any] = {}
+    ready, end = threading.Event(), threading.Event()
+
+    def body() -> None:
+        cpu = min(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cpu})
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        os.setpriority(os.PRIO_PROCESS, 0, 7)
+        known.update(number=threading.get_native_id(), cpus=str(cpu))
+        ready.set()
+        end.wait(60)
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    ready.wait(60)
+    found = {thread.number: thread for thread in threads_of(os.getpid())}
+    end.set()
+    thread.join()
+    mine = found[known["number"]]
+    assert (mine.policy, mine.priority, mine.cpus) == ("batch", 7, known["cpus"])
+    assert mine.cpu == int(known["cpus"])
+    assert mine.cpu_ns > 0
+    assert found[os.getpid()].name == Path("/proc/self/comm").read_text(encoding="utf-8").strip()
+    assert threads_of(2**22 + 5) == []
+
+
+def test_a_real_time_thread_has_its_priority() -> None:
+    code = (
+        "import os, sys; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(3)); "
+        "print(flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=-3
+    ) as child:
+        assert child.stdout is not None
+        if not child.stdout.readline():
+            pytest.skip("no permission for real-time scheduling (RLIMIT_RTPRIO)")
+        threads = threads_of(child.pid)
+        child.communicate()
+    assert [(thread.policy, thread.priority) for thread in threads] == [("rr", 3)]
+
+
+def test_threads_have_the_jobs_that_ran_on_them_and_their_share_of_a_cpu(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    watch = watching(live, clock)
+    first = {one["thread"]: one for one in to_json(watch.snapshot(), 5)["threads"]}
+    assert first[os.getpid()]["cpu_percent"] is None
+    for index in range(10):
+        job(program, BEGIN + index * 100 * MS, (0, 1000, 1000))
+    clock.now = BEGIN + 1000 * MS
+    threads = {one["thread"]: one for one in to_json(watch.snapshot(), 5)["threads"]}
+    assert threads[os.getpid()]["jobs_per_s"] == pytest.approx(10)
+    assert threads[os.getpid()]["cpu_percent"] > 0
+    assert all(one["process"] == os.getpid() for one in threads.values())
+
+
+def test_processes_say_whether_they_run(program: Program, live: Path, clock: Clock) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1
+    ) as child:
+        text = Path(f"/proc/{child.pid}/stat").read_text(encoding="utf-8")
+        crashed = Program(live, int(text.rpartition(")")[2].split()[19]), child.pid, "crashed")
+        closed = Program(live, executor=2, program="closed")
+        Program(live, number=1, namespace=5, program="container")
+        Program(live, number=2**22 + 5, program="old")
+        watch = watching(live, clock)
+
+        def states() -> dict[str, str]:
+            found = to_json(watch.snapshot(), 5)["processes"]
+            return {row["program"]: row["state"] for row in found}
+
+        here = {"robot": "runs", "container": "elsewhere", "old": "killed"}
+        assert states() == {**here, "crashed": "runs", "closed": "runs"}
+        child.communicate()
+    closed.path.unlink()
+    clock.now += 1000 * MS
+    assert states() == {**here, "crashed": "killed", "closed": "ended"}
+    found = findings(watch.snapshot())
+    assert str(crashed.path) in found["killed"][0] or "4194309" in found["killed"][0]
+    crashed.path.unlink()
+    clock.now += 1000 * MS
+    assert states() == {**here, "closed": "ended"}
+
+
+def test_programs_are_chosen_by_name_or_number(program: Program, live: Path, clock: Clock) -> None:
+    Program(live, executor=2, program="other").callback(1, "/other")
+    for wanted, names in (
+        (["other"], {"/other"}),
+        ([str(os.getpid())], {"/other", "/robot/timer/50ms", "/robot/subscription/scan"}),
+        (["none"], set()),
+    ):
+        watch = watching(live, clock, wanted)
+        assert set(rows(watch.snapshot())) == names
+        watch.close()
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x9b2J\r\n\u202e[bold]x[/bold]"
+
+
+def assert_harmless(text: str) -> None:
+    assert all(c.isprintable() or c == "\n" for c in text), repr(text)
+
+
+def test_no_escape_sequence_of_a_name_reaches_the_terminal(live: Path, clock: Clock) -> None:
+    program = Program(live, program=HOSTILE, capacity=16)
+    program.callback(1, HOSTILE, HOSTILE)
+    program.ring()
+    job(program, BEGIN - 2 * MS, (0, 1000, 1000), deadline_ns=BEGIN - 2 * MS)
+    named = Program(live, number=2**22 + 5)
+    named.path.rename(live / "\x1b[2J\x07\udcff.trace")
+    (live / "\x1b[31m.trace").write_bytes(b"nothing")
+    name = Path(f"/proc/self/task/{threading.get_native_id()}/comm")
+    before = name.read_text(encoding="utf-8")
+    name.write_text("\x1b[31mred\x07", encoding="utf-8")
+    try:
+        snapshot = watching(live, clock).snapshot()
+    finally:
+        name.write_text(before.strip(), encoding="utf-8")
+    for width in (None, 40, 80, 140):
+        assert_harmless(to_text(snapshot, width))
+    assert_harmless(json.dumps(to_json(snapshot, 5)))
+    assert len(snapshot.unreadable) == 1
+
+
+def test_a_file_into_which_somebody_writes_anything_ends_nothing(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    other = Program(live, executor=2, program="other", capacity=16)
+    other.callback(1, "/other")
+    other.ring()
+    other.job(0, 0)
+    whole = other.path.read_bytes()
+    chance = random.Random(1)
+    watch = watching(live, clock)
+    seen = set()
+    for turn in range(300):
+        size = os.fstat(other.stream.fileno()).st_size
+        for _ in range(chance.choice((1, 30))):
+            at = chance.randrange(max(1, size))
+            what = chance.randbytes(chance.choice((1, 8, 128)))
+            os.pwrite(other.stream.fileno(), what, at)
+        if turn % 10 == 9:
+            os.ftruncate(other.stream.fileno(), chance.randrange(len(whole)))
+        clock.now += 600 * MS
+        snapshot = watch.snapshot()
+        to_text(snapshot, 80)
+        json.dumps(to_json(snapshot, 5), allow_nan=False)
+        assert "/robot/timer/50ms" in rows(snapshot)
+        seen |= set(snapshot.unreadable.values())
+        if turn % 5 == 4 or snapshot.unreadable:  # Another program with the same name.
+            new = live / "new"
+            new.write_bytes(whole)
+            new.rename(other.path)
+            other.stream.close()
+            other.stream = other.path.open("r+b", buffering=0)
+    for text in ("a ring of", "this chunk cannot be", "its beginning has changed"):
+        assert any(text in why for why in seen), text
+
+
+def test_a_file_that_shrinks_is_named_and_the_others_stay(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    other = Program(live, executor=2, program="other")
+    other.callback(1, "/other")
+    other.ring()
+    watch = watching(live, clock)
+    assert "/other" in rows(watch.snapshot())
+    os.ftruncate(other.stream.fileno(), other.rings[0] + 4)
+    snapshot = watch.snapshot()
+    assert set(rows(snapshot)) == {"/robot/timer/50ms", "/robot/subscription/scan"}
+    text, _ = findings(snapshot)["unreadable"]
+    assert text.endswith("somebody has cut it short: its program is not shown")
+    other.path.unlink()
+    clock.now += 1000 * MS
+    assert findings(watch.snapshot()) == {}
+
+
+def test_two_hundred_files_of_dead_programs_cost_no_open_file(live: Path, clock: Clock) -> None:
+    for index in range(200):
+        Program(live, number=2**22 + 5 + index, capacity=1).stream.close()
+    watch = watching(live, clock)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    snapshot = watch.snapshot()
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
+    assert len(tables(snapshot)[2]) == 200
+    watch.close()
+
+
+def test_tables_sort_filter_and_fit_any_width(program: Program, live: Path, clock: Clock) -> None:
+    program.callback(8, "/robot/カメラ/" + "画像" * 60)
+    job(program, BEGIN - 4 * MS, (0, 1000, 900), callback=7)
+    job(program, BEGIN - 4 * MS, (0, 2000, 100))
+    table, *others = tables(watching(live, clock).snapshot())
+
+    def names(*arguments: Any) -> list[str]:
+        return [table.values["name"][row][7:12] for row in table.order(*arguments)]
+
+    assert names("cpu") == ["subsc", "timer", "カメラ/画"]
+    assert names("cpu", True) == ["カメラ/画", "timer", "subsc"]
+    assert names("response_max") == ["timer", "subsc", "カメラ/画"]  # unknown last, both ways
+    assert names("response_max", True) == ["subsc", "timer", "カメラ/画"]
+    assert names("name") == ["subsc", "timer", "カメラ/画"]
+    assert names("cpu", False, "SCAN") == ["subsc"]
+    assert names("cpu", False, str(os.getpid())) == names("cpu")
+    assert names("cpu", False, "", False) == ["subsc", "timer"]
+    for one in (table, *others):
+        for width in range(30, 300):
+            columns = one.layout(width)
+            for row in range(len(one)):
+                line = " ".join(one.cell(row, column, wide) for column, wide in columns)
+                assert cells(line) <= max(width, 30)
+                assert cells(line) == sum(wide + 1 for _, wide in columns) - 1
+
+
+def test_numbers_fit_their_columns() -> None:
+    chance = random.Random(2)
+    for _ in range(3000):
+        value = 10 ** chance.uniform(-9, 14)
+        for text in (number(value), number(-value)[1:], count(value)):
+            assert len(text) <= 6, value
+        assert len(percent(min(value, 10_000.0))) <= 7
+    assert [number(v) for v in (None, float("nan"), 0, 9.9996, 12345.6)] == [
+        "-", "-", "0", "10.00", "12346",
+    ]  # fmt: skip
+
+
+def test_the_readme_names_every_field_of_the_json(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    job(program, BEGIN - 2 * MS, (0, 1000, 1000), deadline_ns=BEGIN - 2 * MS)
+    result = to_json(watching(live, clock).snapshot(), 5)
+
+    def keys(value: Any) -> set[str]:
+        if isinstance(value, dict):
+            return set(value).union(*map(keys, value.values()))
+        return set().union(*map(keys, value)) if isinstance(value, list) else set()
+
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    section = readme.partition("`top --json`")[2].partition("\n## ")[0]
+    assert keys(result) == set(re.findall(r'"(\w+)":', section))
+
+
+def test_once_prints_tables_or_json_and_says_if_nothing_runs(
+    program: Program, live: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr("rclrt_analysis.live.files.directories", lambda: [live])
+    assert cli.main(["top", "--json", "--for", "0.1", "robot"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["schema"], result["seconds"]) == (1, 0.1)
+    assert [row["name"] for row in result["callbacks"]] == [
+        "/robot/timer/50ms",
+        "/robot/subscription/scan",
+    ]
+    assert cli.main(["top", "--once", "--for", "0.1", "other"]) == 1
+    assert "no executor runs" in capsys.readouterr().err
+    with Path(os.devnull).open(encoding="utf-8") as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        assert cli.main(["top"]) == 2
+    assert "top needs a terminal" in capsys.readouterr().err

@@ -1,0 +1,103 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`./rclrt top` beside the reference system, which knows nothing of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = (
+    Path(os.environ.get("RCLRT_BUILD_DIR", "/"))
+    / "rclrt_reference_system"
+    / "rclrt_reference_system"
+)
+SYSTEM = """
+schema: 1
+name: system
+work_ms: 1
+nodes:
+- {name: Camera, kind: sensor, period_ms: 20, output: image}
+- {name: Detector, kind: transform, input: image, output: objects}
+- {name: Driver, kind: command, input: objects}
+hot_path: {roots: [Camera], through: [Detector], sink: Driver}
+"""
+CHAIN = ("/Camera/timer/20ms", "/Detector/subscription/image", "/Driver/subscription/objects")
+
+
+def top(*arguments: str) -> dict[str, Any]:
+    """Ask as a user does, but without setting up what is set up."""
+    done = subprocess.run(
+        [sys.executable, "-m", "rclrt_analysis.cli", "top", "--once", "--json", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    if not PROGRAM.exists():
+        pytest.skip(f"{PROGRAM} has not been built")
+    path = tmp_path / "system.yaml"
+    path.write_text(SYSTEM, encoding="utf-8")
+    command = [str(PROGRAM), "--scenario", str(path), "--executor", "preemptive"]
+    with subprocess.Popen(
+        [*command, "--duration", "300", "--out", str(tmp_path / "report.json")],
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as program:
+        try:
+            yield program
+        finally:
+            program.kill()
+
+
+def test_top_names_the_callbacks_with_their_rates_and_the_end_of_the_program(
+    running: subprocess.Popen[str],
+) -> None:
+    wanted = str(running.pid)
+    for _ in range(100):  # until its topics are connected
+        result = top("--for", "0.5", wanted)
+        jobs = {row["name"]: row["jobs"] for row in result["callbacks"]}
+        if all(jobs.get(name) for name in CHAIN):
+            break
+    result = top("--for", "3", wanted)
+    rows = {row["name"]: row for row in result["callbacks"]}
+    camera, detector, driver = (rows[name] for name in CHAIN)
+    assert camera["period_ms"] == 20
+    # A busy machine may give up releases, and no more than the period allows can run.
+    assert 25 <= camera["rate_hz"] <= 50 * 1.02
+    # What the camera sends, the others get; some may be on their way.
+    assert abs(detector["jobs"] - camera["jobs"]) <= 5 + camera["skipped"] + detector["dropped"]
+    assert abs(driver["jobs"] - detector["jobs"]) <= 5 + driver["dropped"]
+    assert detector["execution_ms"]["p50"] >= 1
+    assert detector["response_ms"]["max"] >= detector["response_ms"]["p50"] >= 1
+    (process,) = result["processes"]
+    assert (process["program"], process["state"]) == ("rclrt_reference_system", "runs")
+    threads = {one["thread"]: one for one in result["threads"]}
+    ran = [one for one in threads.values() if one["jobs_per_s"]]
+    assert ran
+    for one in ran:
+        path = Path(f"/proc/{wanted}/task/{one['thread']}/stat")
+        assert one["name"] == path.read_text(encoding="utf-8").partition("(")[2].partition(")")[0]
+    assert (detector["policy"], detector["cpus"]) != (None, None)
+    running.kill()
+    running.wait()
+    after = top("--for", "0.1", wanted)
+    assert [one["state"] for one in after["processes"]] == ["killed"]
+    assert after["callbacks"] == after["threads"] == []
+    assert [one["kind"] for one in after["findings"]] == ["killed"]
+    (trace,) = (one["trace"] for one in after["executors"])
+    Path(trace).unlink()

@@ -1,0 +1,289 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A watch over records: chains as the simulator measures them, and assumptions that break."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from models import model
+from random_systems import chains
+from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, System
+from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
+from rclrt_analysis.simulation.records import to_traces
+from rclrt_analysis.trace import TraceError, layout, write_trace
+from rclrt_analysis.watch.sources import watch_files
+from rclrt_analysis.watch.watch import Watch, to_text, verdict
+
+MS = 1_000_000
+
+
+def random_system(rng: random.Random) -> System:
+    """Return timers and subscriptions on two executors; a timer may read what others publish."""
+    kinds = (ExecutorKind.ISOLATED, ExecutorKind.PRIORITY_EVENTS)
+    executors = tuple(Executor(f"e{i}", rng.choice(kinds), cores=(i,)) for i in range(2))
+    made: list[Callback] = []
+    for i in range(rng.randint(1, 3)):
+        outside = rng.random() < 0.3
+        made.append(
+            Callback(
+                f"t{i}", Kind.SUBSCRIPTION if outside else Kind.TIMER,
+                rng.choice(executors).name, rng.randint(900, 2_000),
+                period=rng.randint(6_000, 15_000), publishes=(f"t{i}",),
+            )
+        )  # fmt: skip
+    for i in range(rng.randint(1, 4)):
+        topics = tuple(s.publishes[0] for s in rng.sample(made, min(len(made), rng.choice((1, 2)))))
+        sampler = rng.random() < 0.3
+        made.append(
+            Callback(
+                f"s{i}", Kind.TIMER if sampler else Kind.SUBSCRIPTION,
+                rng.choice(executors).name, rng.randint(900, 2_000),
+                period=rng.randint(7_000, 20_000) if sampler else None,
+                triggers=() if sampler else topics, reads=topics if sampler else (),
+                publishes=(f"s{i}",),
+            )
+        )  # fmt: skip
+    ranks = rng.sample(range(1, 99), len(made))
+    system = System(
+        "random", executors, tuple(replace(c, priority=p) for c, p in zip(made, ranks, strict=True))
+    )
+    return replace(system, chains=tuple(chains(rng, system)))
+
+
+def watched(run: Run, system: System, batch: int = 1 << 20) -> Watch:
+    """Return a watch that has got the records of a run, some at a time."""
+    watch = Watch(system)
+    traces = list(to_traces(run).values())
+    ends = np.concatenate([trace.records["end_ns"] for trace in traces])
+    for begin in range(0, int(ends.max(initial=0)) + 1, batch):
+        for trace in traces:
+            end = trace.records["end_ns"]
+            new = trace.records[(end >= begin) & (end < begin + batch)]
+            watch.add(trace.header, trace.callbacks, new)
+        # What has ended is there, but not all that has released it: that may run on.
+        watch.settle(begin + batch - 1 - 20_000)
+    watch.settle(int(ends.max(initial=0)))
+    return watch
+
+
+def test_a_watch_measures_what_the_simulator_measures() -> None:
+    rng = random.Random(3)
+    compared = dict.fromkeys(("reaction", "age", "latency"), 0)
+    different = 0
+    for _ in range(400):
+        system = random_system(rng)
+        run = simulate(system, 600_000, rng.randrange(1 << 30))
+        for one in watched(run, system, rng.choice((1 << 20, 50_000))).chains:
+            chain = replace(one.chain, join="wait")
+            seen = list(one.seen.values)
+            wanted = (chain_ages if chain.semantics == "age" else chain_latencies)(run, chain)
+            # What came through with the first output had begun before it was watched.
+            same = seen == wanted[max(0, len(wanted) - len(seen)) :]
+            different += not same
+            # A timer reads what was published. That is before the end if the publisher was
+            # preempted there; then the records let data look older than they were.
+            assert same or reads(system, chain), f"{chain}, {system}"
+            assert abs(len(wanted) - len(seen)) < 40
+            compared[chain.semantics] += len(seen)
+    print(f"\ninstances compared: {compared}, chains that look older: {different}")
+    assert min(compared.values()) > 5_000
+    assert different < 20
+
+
+def reads(system: System, chain: Chain) -> bool:
+    return any(system.callback_of[name].reads for name in chain.callbacks[1:])
+
+
+ROBOT = """
+executors:
+  - {name: e, kind: isolated, policy: fixed_priority, cores: [0]}
+callbacks:
+  - {name: look, kind: timer, executor: e, priority: 3, wcet_ms: 2, period_ms: 10, publishes: [a]}
+  - {name: act, kind: subscription, executor: e, priority: 2, wcet_ms: 3, triggers: [a]}
+  - {name: other, kind: timer, executor: e, priority: 1, wcet_ms: 1, period_ms: 50}
+chains:
+  - {name: grab, callbacks: [look, act], semantics: latency, deadline_ms: 6, silent_after_ms: 25,
+     on_miss: {warn_after: 1, error_after: 3}}
+"""
+
+
+@pytest.fixture
+def robot() -> System:
+    return model(ROBOT)
+
+
+def traces_of(system: System, horizon_ms: int = 200) -> list[layout.Trace]:
+    return list(to_traces(simulate(system, horizon_ms * MS)).values())
+
+
+def judged(system: System, traces: list[layout.Trace]) -> Watch:
+    watch = Watch(system)
+    for trace in traces:
+        watch.add(trace.header, trace.callbacks, trace.records)
+    watch.settle(max(int(trace.records["end_ns"].max()) for trace in traces))
+    return watch
+
+
+def test_a_system_that_does_as_its_model_says_stays_proved(robot: System) -> None:
+    watch = judged(robot, traces_of(robot))
+    assert (watch.is_proved, watch.missed) == (True, False)
+    (chain,) = watch.to_json()["chains"]
+    assert chain["state"] == "OK"
+    assert chain["proved"] is True
+    assert (chain["worst_ms"], chain["bound_ms"], chain["count"]) == (5, 5, 18)
+    assert verdict(watch) == "deadlines met so far, proved"
+
+
+def changed(trace: layout.Trace, name: str, column: str, value: int) -> layout.Trace:
+    """Return it with something else in every record of a callback."""
+    records = trace.records.copy()
+    (key,) = [key for key, entry in trace.callbacks.items() if entry.name == name]
+    records[column][records["callback"] == key] = value
+    return replace(trace, records=records)
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "value", "kind", "says"),
+    [
+        ("act", "cpu_ns", 4 * MS, "wcet", "'act' runs for 4 ms; the model says 3 ms"),
+        ("look", "policy", layout.POLICY_OTHER, "policy", "'look' runs under other"),
+        ("look", "priority", 11, "priority", "runs under fifo 11; the model says 3"),
+        ("other", "outcome", layout.DROPPED, "lost", "4 of its jobs did not run"),
+    ],
+)
+def test_an_assumption_that_breaks_is_named_with_the_chains_it_breaks(
+    robot: System, name: str, column: str, value: int, kind: str, says: str
+) -> None:
+    (trace,) = traces_of(robot)
+    watch = judged(robot, [changed(trace, name, column, value)])
+    assert watch.assumptions.broken[name, kind].chains == ("grab",)
+    assert says in to_text(watch)
+    assert not watch.is_proved
+    assert verdict(watch) == "deadlines met so far, no longer proved"
+
+
+def test_a_sensor_at_twice_the_rate_breaks_the_assumption_of_its_period(robot: System) -> None:
+    twice = replace(
+        robot,
+        callbacks=tuple(
+            replace(c, period=5 * MS) if c.name == "look" else c for c in robot.callbacks
+        ),
+    )
+    watch = judged(robot, traces_of(twice))
+    assert "released 5 ms after the last time; the model says 10 ms" in to_text(watch)
+
+
+def test_a_callback_that_takes_twice_as_long_is_a_miss_an_error_and_above_its_bound(
+    robot: System,
+) -> None:
+    slow = replace(
+        robot,
+        callbacks=tuple(replace(c, wcet=6 * MS) if c.name == "act" else c for c in robot.callbacks),
+    )
+    watch = judged(robot, traces_of(slow))
+    (chain,) = watch.to_json()["chains"]
+    assert (chain["state"], chain["misses"], chain["worst_ms"]) == ("ERROR", chain["count"], 8)
+    assert ("act", "bound") in watch.assumptions.broken
+    assert verdict(watch) == "deadlines missed, no longer proved"
+
+
+def test_a_sensor_that_stops_is_a_miss_and_silent_until_it_comes_again(robot: System) -> None:
+    (trace,) = traces_of(robot)
+    (key,) = [key for key, entry in trace.callbacks.items() if entry.name == "other"]
+    start = trace.records["start_ns"]
+    gap = (start > 50 * MS) & (start < 90 * MS) & (trace.records["callback"] != key)
+    watch = Watch(robot)
+    watch.add(trace.header, trace.callbacks, trace.records[~gap & (start < 85 * MS)])
+    watch.settle(85 * MS)
+    assert watch.chains[0].is_silent
+    assert "WARN silent" in to_text(watch)
+    watch.add(trace.header, trace.callbacks, trace.records[~gap & (start >= 85 * MS)])
+    watch.settle(200 * MS)
+    assert not watch.chains[0].is_silent
+    assert watch.chains[0].seen.silences == 1
+    assert watch.chains[0].state == "OK"
+    assert watch.missed
+
+
+def test_callbacks_that_one_of_both_does_not_know_are_listed(robot: System) -> None:
+    fewer = replace(robot, callbacks=robot.callbacks[:2])
+    text = to_text(judged(fewer, traces_of(robot)))
+    assert "not in the model: 'other'" in text
+    other = replace(robot.callbacks[2], name="never")
+    text = to_text(judged(replace(robot, callbacks=(*robot.callbacks, other)), traces_of(robot)))
+    assert "nothing seen yet of 'never'" in text
+
+
+def test_what_no_line_of_a_long_run_is_needed_for_is_forgotten(robot: System) -> None:
+    (trace,) = traces_of(robot, 1_000)
+    watch = Watch(robot)
+    records = trace.records
+    for _ in range(60):
+        watch.add(trace.header, trace.callbacks, records)
+        watch.settle(int(records["end_ns"].max()))
+        records = records.copy()
+        for column in ("release_ns", "ready_ns", "start_ns", "end_ns"):
+            records[column] += 1_000 * MS
+        records["sequence"] += len(records)
+        records["by_sequence"] += len(records)
+    assert watch.chains[0].seen.count > 5_900
+    assert sum(len(jobs) for jobs in watch.chains[0]._jobs) < 25 * 200
+    assert all(len(seen.releases) < 3 for seen in watch.assumptions.seen.values())
+
+
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    here = [str(folder / one) if one.endswith((".yaml", ".trace", ".json")) else one
+            for one in arguments]  # fmt: skip
+    line = [sys.executable, "-m", "rclrt_analysis.cli", "watch", *here]
+    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_command_watches_files_and_fails_on_what_it_was_asked_for(
+    robot: System, tmp_path: Path
+) -> None:
+    (trace,) = traces_of(robot)
+    (tmp_path / "robot.yaml").write_text(f"schema: 1\nname: robot\n{ROBOT}", encoding="utf-8")
+    write_trace(trace, tmp_path / "good.trace")
+    write_trace(changed(trace, "act", "cpu_ns", 4 * MS), tmp_path / "odd.trace")
+    good = command(
+        tmp_path, "robot.yaml", "good.trace", "--fail-on", "unproved", "--json", "out.json"
+    )  # fmt: skip
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["proved"] is True
+    for on, status in (("never", 0), ("miss", 0), ("unproved", 1)):
+        assert command(tmp_path, "robot.yaml", "odd.trace", "--fail-on", on).returncode == status
+    missing = command(tmp_path, "robot.yaml", "none.trace")
+    assert missing.returncode == 2
+    assert "none.trace" in missing.stderr
+    # Nobody runs: no instance of the chain came.
+    alone = ("robot.yaml", "--for", "0.3", "--program", "nobody")
+    assert command(tmp_path, *alone, "--fail-on", "miss").returncode == 1
+
+
+def test_files_of_two_machines_and_of_version_1_are_refused(robot: System, tmp_path: Path) -> None:
+    (trace,) = traces_of(robot)
+    write_trace(trace, tmp_path / "a.trace")
+    header = replace(trace.header, boot_id=bytes(15) + b"x")
+    write_trace(replace(trace, header=header), tmp_path / "b.trace")
+    with pytest.raises(TraceError, match="another boot"):
+        watch_files(Watch(robot), [tmp_path / "a.trace", tmp_path / "b.trace"])
+
+
+def test_a_chain_is_in_error_after_as_many_misses_as_the_model_says(robot: System) -> None:
+    chain: Chain = robot.chains[0]
+    for warn, error, row, state in ((1, 3, 1, "WARN"), (1, 3, 3, "ERROR"), (2, None, 1, "OK"),
+                                    (None, 2, 1, "OK"), (None, 2, 2, "ERROR"),
+                                    (None, None, 1, "WARN")):  # fmt: skip
+        one = Watch(
+            replace(robot, chains=(replace(chain, warn_after=warn, error_after=error),))
+        ).chains[0]
+        one.seen.count, one.seen.in_a_row = 5, row
+        assert one.state == state

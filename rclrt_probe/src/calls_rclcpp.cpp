@@ -1,0 +1,70 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Stand-ins for what rclcpp does when an entity comes into a callback group, of which no tracepoint tells. They are known
+// by the names that C++ gives them. Where these are others, as in a version with other arguments, nothing calls us, and
+// the groups are unknown.
+//
+// An argument that is a shared pointer comes as its address, and a shared pointer goes back into memory of the caller:
+// the rule of the C++ ABI for all classes that are not trivial. Its first word is the object.
+
+#include <memory>
+
+#include "stand_in.hpp"
+
+using rclrt_probe::Next;
+using rclrt_probe::Point;
+using rclrt_probe::Probe;
+
+namespace
+{
+
+using Shared = std::shared_ptr<const void>;
+using HandleOf = Shared(void * entity);
+using TypeOf = const int &(const void * group);
+using Add = void(void * group, void * entity);
+
+constexpr int kMutuallyExclusive = 0;  // rclcpp::CallbackGroupType
+
+Next<TypeOf> next_type("_ZNK6rclcpp13CallbackGroup4typeEv");
+
+void add(
+  Next<Add> * next, Next<HandleOf> * handle_of, const void * caller, void * group, void * entity)
+{
+  Probe * const here = rclrt_probe::probe();
+  auto * const type = next_type.get(caller);
+  auto * const handle = handle_of->get(caller);
+  if (here && type && handle) {
+    here->seen.note(Point::kGroup);
+    const Shared kept = handle(*static_cast<void **>(entity));
+    here->inventory.set_group(kept.get(), group, type(group) == kMutuallyExclusive);
+  }
+  if (auto * const call = next->get(caller)) {
+    call(group, entity);
+  }
+}
+
+}  // namespace
+
+#define RCLRT_ADD(what, function_name, handle_name)                                                      \
+  extern "C" __attribute__((visibility("default"))) void add_##what(void * group, void * entity)        \
+    __asm__(function_name);                                                                              \
+  extern "C" void add_##what(void * group, void * entity)                                               \
+  {                                                                                                      \
+    static Next<Add> next(function_name);                                                                \
+    static Next<HandleOf> handle(handle_name);                                                           \
+    add(&next, &handle, __builtin_return_address(0), group, entity);                                     \
+  }
+
+RCLRT_ADD(
+  timer, "_ZN6rclcpp13CallbackGroup9add_timerESt10shared_ptrINS_9TimerBaseEE",
+  "_ZN6rclcpp9TimerBase16get_timer_handleEv")
+RCLRT_ADD(
+  subscription, "_ZN6rclcpp13CallbackGroup16add_subscriptionESt10shared_ptrINS_16SubscriptionBaseEE",
+  "_ZN6rclcpp16SubscriptionBase23get_subscription_handleEv")
+RCLRT_ADD(
+  service, "_ZN6rclcpp13CallbackGroup11add_serviceESt10shared_ptrINS_11ServiceBaseEE",
+  "_ZN6rclcpp11ServiceBase18get_service_handleEv")
+RCLRT_ADD(
+  client, "_ZN6rclcpp13CallbackGroup10add_clientESt10shared_ptrINS_10ClientBaseEE",
+  "_ZN6rclcpp10ClientBase17get_client_handleEv")

@@ -1,0 +1,21 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef FAKE_EXECUTOR_HPP_
+#define FAKE_EXECUTOR_HPP_
+
+extern "C" {
+void fake_setup();
+void fake_wait();
+void fake_timer_job();
+/// Without the call of its timer.
+void fake_bare_job();
+void fake_publish();
+/// Of what was published last.
+void fake_message_job();
+void fake_take();
+/// Callbacks that nobody has announced, and nothing where a name should be.
+void fake_unknown();
+}
+
+#endif  // FAKE_EXECUTOR_HPP_

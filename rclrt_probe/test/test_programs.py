@@ -1,0 +1,156 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The probe changes nothing of what a program does, and loses nothing that can be kept."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from observing import HERE, LIBRARY, observe, run
+
+FAKE = str(HERE / "fake_program")
+TIMER = "/robot/fake/timer/10ms"
+TOPIC = "/robot/fake/subscription/topic"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["bash", "-c", "echo $((6 * 7)) | tr 4 5; exit 3"],
+        [sys.executable, "-c", "import threading, json; print(json.dumps([1])); raise SystemExit(4)"],
+        [str(HERE / "static_program")],
+    ],
+    ids=["bash", "python", "static"],
+)
+def test_a_program_without_ros_is_as_before_and_writes_nothing(
+    command: list[str], tmp_path: Path
+) -> None:
+    plain = run(command, None)
+    seen = observe(command, tmp_path)
+    assert (seen.process.stdout, seen.process.stderr) == (plain.stdout, plain.stderr)
+    assert seen.process.returncode == plain.returncode
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_folder_nothing_is_written_and_all_calls_arrive(tmp_path: Path) -> None:
+    plain = run([FAKE, "jobs", "20"], None)
+    seen = run([FAKE, "jobs", "20"], None, LD_PRELOAD=str(LIBRARY), RCLRT_PROBE_FOLDER="")
+    assert seen.stdout == plain.stdout
+    assert not seen.stderr
+
+
+def test_every_call_reaches_the_next_definition_also_of_a_library_loaded_apart(
+    tmp_path: Path,
+) -> None:
+    fake = [FAKE, "jobs", "20"]
+    assert observe(fake, tmp_path / "1").process.stdout == run(fake, None).stdout
+    loading = [str(HERE / "loading_fake"), str(HERE / "libfake_executor.so"), "20"]
+    seen = observe(loading, tmp_path / "2")
+    assert seen.process.stdout == run(loading, None).stdout
+    assert seen.jobs == {TIMER: 20, TOPIC: 20}
+
+
+def test_jobs_have_names_symbols_causes_and_the_message_that_released_them(tmp_path: Path) -> None:
+    seen = observe([FAKE, "jobs", "20"], tmp_path)
+    assert seen.jobs == {TIMER: 20, TOPIC: 20}
+    assert seen.entry(TIMER).period_ns == 10_000_000
+    assert seen.note(TIMER) == "Fake::on_timer()"
+    assert seen.note(TOPIC) == "Fake::on_message(Message)"
+    assert seen.taken(TOPIC) == seen.published
+    assert len(seen.published) == 20
+    (jobs,) = [trace.jobs for trace in seen.traces.values() if len(trace.jobs)]
+    assert set(jobs["policy"].tolist()) != {0}
+    assert set(jobs["cpus"].tolist()) != {0}
+    timers = jobs[jobs["release_ns"] < jobs["start_ns"] - 900_000]
+    assert len(timers) == 20  # They were due 1 ms before they were called.
+
+
+@pytest.mark.parametrize(("mode", "count", "jobs"), [("threads", 1000, 1000), ("at_once", 200, 1600)])
+def test_the_jobs_of_all_threads_are_kept_also_of_those_that_have_ended(
+    mode: str, count: int, jobs: int, tmp_path: Path
+) -> None:
+    seen = observe([FAKE, mode, str(count)], tmp_path)
+    lost = max(trace.dropped for trace in seen.traces.values())
+    assert seen.jobs.total() + seen.published.total() + lost >= 3 * jobs
+    assert lost or seen.jobs == {TIMER: jobs, TOPIC: jobs}
+
+
+def test_a_forked_child_has_files_of_its_own_and_the_parents_hold_no_job_twice(
+    tmp_path: Path,
+) -> None:
+    seen = observe([FAKE, "fork", "10"], tmp_path)
+    assert seen.process.returncode == 0
+    by_process: dict[int, int] = {}
+    for trace in seen.traces.values():
+        process = trace.header.process
+        by_process[process] = by_process.get(process, 0) + len(trace.jobs)
+        assert set(trace.jobs["thread"].tolist()) <= {process}
+    assert sorted(by_process.values()) == [20, 40]
+
+
+def test_a_program_that_becomes_another_one_leaves_both_traces(tmp_path: Path) -> None:
+    seen = observe([FAKE, "exec", "10"], tmp_path)
+    assert len({trace.header.process for trace in seen.traces.values()}) == 1
+    assert seen.jobs == {TIMER: 20, TOPIC: 20}
+
+
+@pytest.mark.parametrize(("mode", "status"), [("_exit", 3), ("kill", -signal.SIGKILL)])
+def test_what_was_written_before_a_sudden_end_can_be_read(
+    mode: str, status: int, tmp_path: Path
+) -> None:
+    seen = observe([FAKE, mode, "10"], tmp_path)
+    assert seen.process.returncode == status
+    assert seen.jobs == {TIMER: 10, TOPIC: 10}
+
+
+def test_callbacks_that_nobody_has_announced_are_counted_as_missing(tmp_path: Path) -> None:
+    seen = observe([FAKE, "unknown", "5"], tmp_path)
+    assert seen.process.stdout == run([FAKE, "unknown", "5"], None).stdout
+    assert seen.jobs == {TIMER: 5, TOPIC: 5}
+    assert "never announced" in seen.missing
+    assert "groups" in seen.missing  # This fake has no rclcpp.
+
+
+def test_a_folder_that_cannot_be_written_costs_one_line_and_nothing_else() -> None:
+    seen = run([FAKE, "jobs", "20"], Path("/proc/no_such_folder"))
+    assert seen.stdout == run([FAKE, "jobs", "20"], None).stdout
+    assert seen.returncode == 0
+    assert seen.stderr.startswith("rclrt_probe: cannot write")
+    assert seen.stderr.count("\n") == 1
+
+
+def test_a_full_disk_costs_one_line_and_what_fits_can_be_read(tmp_path: Path) -> None:
+    script = f"""
+        mount -t tmpfs -o size=128k none "$0" || exit 77
+        RCLRT_PROBE_FOLDER="$0/traces" LD_PRELOAD={LIBRARY} {FAKE} jobs 2000
+        cp -r "$0"/traces "$1"
+    """
+    if not shutil.which("unshare"):
+        pytest.skip("there is no unshare")
+    (tmp_path / "small").mkdir()
+    command = ["unshare", "-rm", "sh", "-c", script, str(tmp_path / "small"), str(tmp_path / "kept")]
+    seen = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if seen.returncode == 77 or "unshare" in seen.stderr:
+        pytest.skip(f"no small disk can be made here: {seen.stderr}")
+    assert seen.stdout == run([FAKE, "jobs", "2000"], None).stdout
+    assert seen.stderr.startswith("rclrt_probe: ")
+    assert seen.stderr.count("\n") == 1
+    from rclrt_analysis.trace import read_trace
+
+    kept = [read_trace(path) for path in (tmp_path / "kept").glob("*.trace")]
+    assert 0 < sum(len(trace.jobs) for trace in kept) < 4000
+
+
+def test_only_what_stands_in_for_ros_is_exported() -> None:
+    symbols = subprocess.run(
+        ["nm", "-D", "--defined-only", str(LIBRARY)], capture_output=True, text=True, check=True
+    ).stdout.split("\n")
+    names = [line.split()[-1] for line in symbols if line]
+    assert names
+    ours = ("ros_trace_", "rcl_", "rmw_", "_ZN6rclcpp13CallbackGroup")
+    assert [name for name in names if not name.startswith(ours)] == []

@@ -1,0 +1,129 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The probe sees every job of programs that never heard of it, and what released it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from observing import HERE, Seen, observe
+from rclrt_analysis.trace import layout
+
+STOCK = HERE / "stock_nodes"
+REFERENCE = HERE.parent / "rclrt_reference_system" / "rclrt_reference_system"
+SCENARIO = Path(os.environ["RCLRT_SOURCE_DIR"]) / "rclrt_scenarios/autoware_reference_system.yaml"
+RCLPY = Path(__file__).parent / "plain_rclpy.py"
+JOBS = 40
+
+needs_rclcpp = pytest.mark.skipif(not STOCK.exists(), reason="there is no rclcpp")
+
+
+def counts(seen: Seen) -> dict[str, int]:
+    """Return what the program says it has run."""
+    assert seen.process.returncode == 0, seen.process.stderr
+    words = seen.process.stdout.split()
+    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
+
+
+def of_program(jobs: Counter[str]) -> dict[str, int]:
+    """Return the jobs without those of rclcpp's own callbacks."""
+    return {name: n for name, n in jobs.items() if not name.endswith("parameter_events")}
+
+
+@needs_rclcpp
+@pytest.mark.parametrize("executor", ["single", "multi", "events"])
+def test_every_job_of_plain_rclcpp_is_seen_and_matched(executor: str, tmp_path: Path) -> None:
+    seen = observe([str(STOCK), executor, str(JOBS)], tmp_path)
+    said = counts(seen)
+    expected = {
+        "/source/timer/10ms": said["timer"],
+        "/robot/relay/subscription/first": said["relay"],
+        "/sink/subscription/second": said["sink"],
+        "/robot/relay/service/ask": said["service"],
+        "/source/client/ask": said["client"],
+    }
+    if executor == "events":  # Nobody tells when the callback of a client begins there.
+        del expected["/source/client/ask"]
+    found = of_program(seen.jobs)
+    assert {name: n for name, n in expected.items() if n} == found
+    unknown = sum(n for (_, number), n in seen.published.items() if number == layout.NO_MESSAGE)
+    for name in expected:
+        if not name.endswith("10ms"):  # Two publications at once by one publisher have no number.
+            assert (seen.taken(name) - seen.published).total() <= unknown, name
+    assert executor == "multi" or not unknown
+    assert all(trace.dropped == 0 for trace in seen.traces.values())
+
+
+@needs_rclcpp
+def test_groups_symbols_and_periods_of_plain_rclcpp_are_seen(tmp_path: Path) -> None:
+    seen = observe([str(STOCK), "multi", str(JOBS)], tmp_path)
+    timer, relay = seen.entry("/source/timer/10ms"), seen.entry("/robot/relay/subscription/first")
+    service = seen.entry("/robot/relay/service/ask")
+    assert timer.kind == layout.KIND_TIMER
+    assert timer.period_ns == 10_000_000
+    assert timer.parallelism > 1
+    assert timer.group_name == "/source/group/1"
+    assert relay.parallelism == 1
+    assert relay.group == service.group != timer.group
+    assert relay.group_name == "/robot/relay/group/default"
+    assert "Relay::Relay(" in seen.note("/robot/relay/subscription/first")
+    causes = {
+        cause
+        for trace in seen.traces.values()
+        for cause in trace.jobs["cause"].tolist()
+    }
+    assert causes == {layout.CAUSE_TIMER, layout.CAUSE_MESSAGE}
+
+
+@needs_rclcpp
+def test_messages_inside_a_process_are_seen_and_matched(tmp_path: Path) -> None:
+    seen = observe([str(STOCK), "intra", str(JOBS)], tmp_path)
+    said = counts(seen)
+    found = of_program(seen.jobs)
+    assert found["/robot/relay/subscription/first/intra_process"] == said["relay"]
+    assert found["/sink/subscription/second/intra_process"] == said["sink"]
+    for name in (
+        "/robot/relay/subscription/first/intra_process",
+        "/sink/subscription/second/intra_process",
+    ):
+        assert seen.taken(name) <= seen.published
+    first = seen.entry("/robot/relay/subscription/first/intra_process")
+    assert first.group == seen.entry("/robot/relay/service/ask").group
+
+
+@pytest.mark.parametrize("executor", ["single", "multi"])
+def test_every_job_of_plain_rclpy_is_seen_and_matched(executor: str, tmp_path: Path) -> None:
+    seen = observe([sys.executable, str(RCLPY), executor, str(JOBS)], tmp_path)
+    said = counts(seen)
+    found = seen.jobs
+    # What runs while the program ends may be cut off in the middle.
+    assert said["timer"] - 1 <= found["/snake/timer/10ms"] <= said["timer"] + 1
+    assert said["subscription"] - 1 <= found["/snake/subscription/slither"]
+    assert seen.taken("/snake/subscription/slither") <= seen.published
+    assert seen.taken("/snake/service/ask") <= seen.published
+    assert seen.entry("/snake/timer/10ms").period_ns == 10_000_000
+    assert "callback_start" in seen.missing
+
+
+@pytest.mark.skipif(not REFERENCE.exists(), reason="rclrt_reference_system is built apart")
+@pytest.mark.parametrize("executor", ["waitset_single", "waitset_multi"])
+def test_wait_set_executors_without_tracepoints_are_seen_by_what_they_take(
+    executor: str, tmp_path: Path
+) -> None:
+    command = [str(REFERENCE), "--scenario", str(SCENARIO), "--executor", executor]
+    seen = observe([*command, "--duration", "2", "--out", str(tmp_path / "report.json")], tmp_path)
+    assert seen.process.returncode == 0, seen.process.stderr
+    jobs = seen.jobs
+    assert seen.entry("/FrontLidarDriver/timer/100ms").period_ns == 100_000_000
+    assert jobs["/FrontLidarDriver/timer/100ms"] > 0
+    path = (
+        "/PointsTransformerFront/subscription/FrontLidarDriver",
+        "/PointCloudFusion/subscription/PointsTransformerFront",
+    )
+    for name in path:
+        assert jobs[name] > 0
+        assert seen.taken(name) <= seen.published

@@ -1,0 +1,82 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What trace records say of messages that go through the middleware.
+
+#include <atomic>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "builtin_interfaces/msg/time.hpp"
+#include "executor_types.hpp"
+
+namespace rclrt_rcl
+{
+namespace
+{
+
+using builtin_interfaces::msg::Time;
+
+template <typename T>
+class Trace : public ExecutorSuite<T>
+{
+};
+TYPED_TEST_SUITE(Trace, ExecutorTypes, ExecutorTypeNames);
+
+TYPED_TEST(Trace, the_job_that_takes_a_message_names_it_as_the_job_that_published_it_does)
+{
+  const auto one = this->node->template create_publisher<Time>("topic", QoS(10));
+  const auto other = this->node->template create_publisher<Time>("topic", QoS(10));
+  std::atomic<int> received{0};
+  const auto subscription = this->node->template create_subscription<Time>(
+    "topic", QoS(10), [&](const Time &) { ++received; });
+  ASSERT_TRUE(
+    wait_for([&] { return one->subscription_count() == 1 && other->subscription_count() == 1; }));
+  TimerOptions once;
+  once.one_shot = true;
+  const auto timer = this->node->create_wall_timer(
+    std::chrono::milliseconds(1),
+    [&] {
+      one->publish(Time());
+      other->publish(Time());
+      other->publish(Time());
+    },
+    once);
+  this->executor->add_node(this->node);
+  {
+    const Spinning spinning(*this->executor);
+    ASSERT_TRUE(wait_for([&] { return received == 3; }));
+  }
+
+  using Message = std::pair<uint64_t, uint64_t>;  // its publisher, its number there
+  std::multiset<Message> published;
+  std::multiset<Message> taken;
+  std::vector<rclrt_job_record> takers;
+  rclrt_job_record publishing{};
+  const auto names = this->executor->callback_names();
+  this->executor->read_trace([&](const rclrt_job_record & record) {
+    const std::string name = names.at(record.callback);
+    if (record.outcome == RCLRT_PUBLISHED) {
+      published.emplace(record.publisher, record.message);
+    } else if (name == "/node/subscription/topic") {
+      taken.emplace(record.publisher, record.message);
+      takers.push_back(record);
+    } else if (name == "/node/timer/1ms") {
+      publishing = record;
+    }
+  });
+  const uint64_t of_one = rclrt_core::publisher_in_trace(one->gid());
+  const uint64_t of_other = rclrt_core::publisher_in_trace(other->gid());
+  EXPECT_EQ(published, (std::multiset<Message>{{of_one, 1}, {of_other, 1}, {of_other, 2}}));
+  EXPECT_EQ(taken, published);
+  for (const rclrt_job_record & taker : takers) {
+    EXPECT_EQ(taker.cause, RCLRT_CAUSE_JOB);
+    EXPECT_EQ(taker.by_sequence, publishing.sequence);
+    EXPECT_EQ(taker.by_callback, publishing.callback);
+    EXPECT_EQ(taker.by_executor, this->executor->trace_source().executor);
+  }
+}
+
+}  // namespace
+}  // namespace rclrt_rcl
