@@ -71,6 +71,10 @@ def test_a_running_system_becomes_the_model_that_it_was() -> None:
         (c.name, c.kind, c.wcet) for c in system.callbacks
     ]
     assert again.no_verdict == ()
+    # A program has stated the periods of its timers, all else was measured.
+    origins = [{field: one.word for field, one in c.assumptions} for c in again.callbacks]
+    assert origins[0]["period_ms"] == "stated"
+    assert {one["wcet_ms"] for one in origins} == {"measured"}
     assert again.executors[0].cores == (3,)
     assert again.executors[0].kind == system.executors[0].kind
     assert [c.period for c in again.callbacks if c.kind is Kind.TIMER] == [10 * MS, 33 * MS]

@@ -22,7 +22,7 @@ from rclrt_analysis.plan.parameters import applied, misfits, read_plan, to_param
 from rclrt_analysis.plan.placement import PlacementError
 from rclrt_analysis.plan.search import Plan, make_plan
 from rclrt_analysis.plan.text import to_text
-from rclrt_analysis.workloads.large import make_system
+from rclrt_analysis.workloads.large import make_system, to_plan
 
 MS = 1_000_000
 
@@ -221,15 +221,7 @@ def test_an_edited_plan_and_one_of_another_model_or_machine_are_noticed(tmp_path
 
 
 def test_large_systems_take_few_analyses() -> None:
-    rng = random.Random(3)
-    system = make_system(ExecutorKind.ISOLATED, 400, 80, 4, rng)
-    chains = (
-        replace(chain, deadline=3 * (system.callback_of[chain.callbacks[0]].period or 0))
-        for chain in system.chains
-    )
-    one = (replace(system.executors[0], name="main"),)
-    callbacks = (replace(c, executor="main") for c in system.callbacks)
-    system = replace(system, executors=one, callbacks=tuple(callbacks), chains=tuple(chains))
+    system = to_plan(make_system(ExecutorKind.ISOLATED, 400, 80, 4, random.Random(3)), 3)
     made = make_plan(all_open(system, (0, 1, 2, 3), places=True))
     assert made.proved
     assert made.tried < 12

@@ -6,15 +6,13 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
+from first_node import PROGRAM, run_first_node
 
-BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
 ROBOT = """schema: 1
 name: robot
 cpus: [0]
@@ -49,6 +47,7 @@ def test_a_plan_is_written_and_checked(robot: Path, tmp_path: Path) -> None:
     assert '"/first_node/subscription/tick": {scheduling_policy: fifo, priority: ' in text
     assert "# chain tick: latency 1.000 of 20.000 ms, " in text
     assert rclrt("plan", robot, "--check", out).returncode == 0
+    assert rclrt("analyze", robot, "--plan", out).stdout.startswith("MET: all 2 deadlines\n")
     out.write_text(text.replace("priority: ", "priority: 1"), encoding="utf-8")
     edited = rclrt("plan", robot, "--check", out)
     assert edited.returncode == 1
@@ -95,35 +94,10 @@ def test_an_analysis_of_what_is_open_names_the_plan(robot: Path) -> None:
     assert "robot.yaml:5: the kind of 'main' is open. ./rclrt plan chooses one" in made.stderr
 
 
-def run_first_node(plan: Path) -> tuple[int, list[str], str]:
-    """Let it tick three times under a plan; return its status, these lines, and its log."""
-    environment = dict(os.environ, ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
-    environment["RCLRT_CONFIGURATION"] = str(plan)
-    for name in ("LD_LIBRARY_PATH", "PYTHONPATH", "AMENT_PREFIX_PATH"):
-        environment.pop(name, None)
-    terminal, its_end = os.openpty()  # to a terminal, a program writes line by line
-    program = BUILD / "rclrt_examples" / "first_node"
-    with (
-        os.fdopen(terminal) as output,
-        tempfile.TemporaryFile("w+") as log,
-        subprocess.Popen([program], stdout=its_end, stderr=log, env=environment) as node,
-    ):
-        os.close(its_end)
-        lines = []
-        try:
-            lines = [output.readline() for _ in range(3)]
-            node.send_signal(signal.SIGINT)
-        except OSError:  # It has ended.
-            pass
-        status = node.wait(timeout=30)
-        log.seek(0)
-        return status, lines, log.read()
-
-
 def test_a_program_runs_under_a_plan_and_refuses_one_that_names_what_it_has_not(
     robot: Path, tmp_path: Path
 ) -> None:
-    if not (BUILD / "rclrt_examples" / "first_node").exists():
+    if not PROGRAM.exists():
         pytest.skip("the example first_node is not built")
     limit, _ = resource.getrlimit(resource.RLIMIT_RTPRIO)
     if os.geteuid() != 0 and limit not in (-1, *range(90, 100)):

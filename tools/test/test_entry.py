@@ -142,6 +142,7 @@ VERBS = (
     "model",
     "trace",
     "convert",
+    "template",
     "order",
     "test",
     "scx",

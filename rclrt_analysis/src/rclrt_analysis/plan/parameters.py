@@ -36,7 +36,7 @@ CLASSES = {
 }
 """What can be told by a parameters file."""
 
-_FULL_NAME = re.compile(r"/.+/(timer|subscription|service|client|waitable)/.+")
+FULL_NAME = re.compile(r"/.+/(timer|subscription|service|client|waitable)/.+")
 _BODY = "/**:\n"
 
 
@@ -47,7 +47,7 @@ def entry_name(callback: Callback) -> str:
     kind; a join of several subscriptions is all of them.
     """
     name = callback.name
-    if _FULL_NAME.fullmatch(name):
+    if FULL_NAME.fullmatch(name):
         return name
     node = name if name.startswith("/") else f"/**/{name}"
     return f"{node}/{callback.kind.value}/**"
