@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from rclrt_analysis.reference.environment import may_use_realtime
 
 PROGRAM = "rclrt_reference_system"
 SCENARIO = "autoware_reference_system"
@@ -25,17 +26,6 @@ chains:
     semantics: latency
     deadline_ms: 10000
 """
-
-
-def may_use_realtime() -> bool:
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-        except OSError:
-            os._exit(1)
-        os._exit(0)
-    return os.waitpid(pid, 0)[1] == 0
 
 
 def rclrt(*arguments: str) -> list[str]:
