@@ -103,6 +103,17 @@ def test_publication_lets_the_more_urgent_callback_begin_first(tmp_path: Path) -
     }  # fmt: skip
 
 
+def test_trace_cost_says_what_a_record_adds(tmp_path: Path) -> None:
+    out = tmp_path / "rows.json"
+    done = bench("trace-cost", "--rounds", "3", "--jobs", "2000", "--json", str(out))
+    assert done.returncode == ("MISSED" in done.stdout), done.stderr
+    rows = {row["variant"]: row for row in json.loads(out.read_text(encoding="utf-8"))["rows"]}
+    assert rows.keys() >= {"floor", "none", "ring", "live", "live, with messages"}
+    for name in ("ring", "live"):
+        added = rows[name]["job_ns"] - rows["none"]["job_ns"]
+        assert rows[name]["added_ns"] == pytest.approx(added)
+
+
 def test_deadline_store_says_what_a_store_and_a_system_call_cost(tmp_path: Path) -> None:
     program = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_scx" / "rclrt_scx_deadline_store"
     if not program.exists():
@@ -236,6 +247,7 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ("dispatch", "--json", "/nonexistent/rows.json"),
         ("memory", "--json", "/nonexistent/rows.json"),
         ("memory", "--nonsense"),
+        ("trace-cost", "--rounds", "0"),
         ("publication", "--publications", "0"),
         ("deadline-store", "--rounds", "0"),
         ("pods", "--only", "nonsense"),

@@ -241,7 +241,7 @@ void note_taken(uint64_t publisher, uint64_t number) noexcept
 
 void note_published(uint64_t publisher, uint64_t number) noexcept
 {
-  if (!Engine::Impl::running_here) {
+  if (!Engine::Impl::running_here || !Engine::Impl::running_here->worker->ring.keeps()) {
     return;
   }
   Engine::Impl & engine = *Engine::Impl::running_here->engine;

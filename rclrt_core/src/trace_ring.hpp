@@ -59,6 +59,9 @@ public:
       entry_->head.load(std::memory_order_relaxed) & (UINT64_MAX >> 1), std::memory_order_relaxed);
   }
 
+  /// Whether it keeps anything.
+  bool keeps() const noexcept { return slots_ != nullptr; }
+
   /// Writer only.
   void push(const rclrt_job_record & record) noexcept
   {

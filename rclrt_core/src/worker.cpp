@@ -170,8 +170,9 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
   const CallbackNode & callback = *worker.callback;
   const Running running{this, &worker, running_here};
   running_here = &running;
-  const int cpu = platform.current_cpu();
-  const CpuWatch watch = platform.watch_cpu(worker.is_measured);
+  const bool is_traced = worker.ring.keeps();
+  const int cpu = is_traced ? platform.current_cpu() : 0;
+  const CpuWatch watch = is_traced ? platform.watch_cpu(worker.is_measured) : CpuWatch();
   const TimePoint start = platform.now();
   rclrt_job_outcome outcome = RCLRT_JOB_DONE;
   try {
@@ -181,25 +182,26 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
     handle_exception(callback);
   }
   const TimePoint end = platform.now();
-  const CpuUse use = platform.end_watch(watch);
+  const CpuUse use = is_traced ? platform.end_watch(watch) : CpuUse{true, -1, -1};
   running_here = running.outer;
-
-  rclrt_job_record record = record_of(worker.job, callback);
-  record.start_ns = nanoseconds_of(start);
-  record.end_ns = nanoseconds_of(end);
-  record.thread = static_cast<uint32_t>(worker.thread_id.load(std::memory_order_relaxed));
-  record.preemptions = use.preemptions;
-  record.cpu = static_cast<uint16_t>(cpu);
-  record.cpu_ns = use.has_kept ? record.end_ns - record.start_ns : use.cpu_ns;
-  record.publisher = worker.publisher;
-  record.message = worker.message;
-  record.outcome = static_cast<uint8_t>(outcome);
-  if (!worker.is_left_alone) {  // entries do not change while threads of the engine exist
-    record.policy = worker.job_demand.policy->policy_in_trace;
-    record.priority = worker.job_demand.policy->priority_in_trace;
-    record.cpus = worker.job_demand.cpus->cpus_in_trace;
+  if (is_traced) {
+    rclrt_job_record record = record_of(worker.job, callback);
+    record.start_ns = nanoseconds_of(start);
+    record.end_ns = nanoseconds_of(end);
+    record.thread = static_cast<uint32_t>(worker.thread_id.load(std::memory_order_relaxed));
+    record.preemptions = use.preemptions;
+    record.cpu = static_cast<uint16_t>(cpu);
+    record.cpu_ns = use.has_kept ? record.end_ns - record.start_ns : use.cpu_ns;
+    record.publisher = worker.publisher;
+    record.message = worker.message;
+    record.outcome = static_cast<uint8_t>(outcome);
+    if (!worker.is_left_alone) {  // entries do not change while threads of the engine exist
+      record.policy = worker.job_demand.policy->policy_in_trace;
+      record.priority = worker.job_demand.policy->priority_in_trace;
+      record.cpus = worker.job_demand.cpus->cpus_in_trace;
+    }
+    worker.ring.push(record);
   }
-  worker.ring.push(record);
   worker.jobs.fetch_add(1, std::memory_order_relaxed);
 
   section.enter();

@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "rclrt_core/linux_platform.hpp"
+#include "rclrt_core/trace_file.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
-#include "rclrt_trace/record.h"
 
 namespace rclrt_front_end
 {

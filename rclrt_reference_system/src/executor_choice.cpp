@@ -76,7 +76,6 @@ std::unique_ptr<rclrt_rcl::Executor> make(
   options.context = context;
   options.policy = &order_of(choice.policy);
   options.configuration_file = choice.configuration_file;
-  options.trace_capacity = 0;  // the callbacks keep their own samples
   return std::make_unique<Executor>(options);
 }
 

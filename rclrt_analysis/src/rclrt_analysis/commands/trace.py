@@ -75,12 +75,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     what.add_parser("list", help="the executors that run, and those whose programs were killed")
-    record = what.add_parser("record", help="write what running executors do, until Ctrl-C")
-    record.add_argument("-o", "--output", type=Path, metavar="FOLDER", default=Path("rclrt-traces"))
-    record.add_argument("--for", type=_positive, dest="seconds", metavar="S", help="so long")
-    record.add_argument(
-        "programs", nargs="*", metavar="PROGRAM", help="names or process numbers; default: all"
-    )
+    for name, text in (
+        ("record", "write what running executors do, until Ctrl-C"),
+        ("start", "the same in the background"),
+        ("stop", "end what start began"),
+    ):
+        record = what.add_parser(name, help=text)
+        record.add_argument(
+            "-o", "--output", type=Path, metavar="FOLDER", default=Path("rclrt-traces")
+        )
+        if name != "stop":
+            record.add_argument("--for", type=_positive, dest="seconds", metavar="S")
+            record.add_argument(
+                "programs", nargs="*", metavar="PROGRAM", help="names or process numbers"
+            )
     info = what.add_parser("info", help="one table: what each callback did")
     _files(info)
     info.add_argument("--json", type=writable_file, metavar="FILE", help="also as JSON, schema 1")
@@ -118,6 +126,8 @@ def run(arguments: argparse.Namespace) -> int:
             return _list()
         if arguments.what == "record":
             return _record(arguments)
+        if arguments.what in ("start", "stop"):
+            return _background(arguments)
         if arguments.what == "diff":
             return _diff(arguments.first, arguments.second)
         offsets = dict(getattr(arguments, "offset", ()))
@@ -144,7 +154,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list() -> int:
-    from rclrt_analysis.live.files import live_files
+    from rclrt_analysis.live.files import live_files, printable
     from rclrt_analysis.live.follow import Follower
     from rclrt_analysis.trace import TraceError, layout
 
@@ -159,7 +169,7 @@ def _list() -> int:
         rows.append(
             (follower.process.program, str(follower.process.number),
              str(follower.header.executor), layout.word(layout.MODELS, follower.header.model),
-             str(len(follower.callbacks)), state, str(path))
+             str(len(follower.callbacks)), state, printable(str(path)))
         )  # fmt: skip
         follower.close()
     heads = ("program", "process", "executor", "model", "callbacks", "state", "live trace")
@@ -168,6 +178,17 @@ def _list() -> int:
         print(
             "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
         )
+    return 0
+
+
+def _background(arguments: argparse.Namespace) -> int:
+    from rclrt_analysis.live.background import start, stop
+
+    if arguments.what == "stop":
+        print(stop(arguments.output))
+        return 0
+    length = ["--for", str(arguments.seconds)] if arguments.seconds else []
+    print(start(arguments.output, [*length, "--", *arguments.programs]))
     return 0
 
 

@@ -82,13 +82,17 @@ def _part(files: list[tuple[str, Trace]]) -> Part:
     fine = is_sane(records)
     outcome = records["outcome"]
     ran = outcome <= layout.EXCEPTION
+    # When an executor ends, jobs that wait are given up: nothing has run after that.
+    last_start = records["start_ns"][fine & ran].max(initial=0)
+    given_up = (outcome > layout.EXCEPTION) & (outcome <= layout.SKIPPED)
+    given_up &= records["end_ns"] <= last_start
     return Part(
         files[0][0],
         files[0][1].header,
         min(trace.version for _, trace in files),
         callbacks,
         by_callback(records[fine & ran]),
-        by_callback(records[fine & (outcome > layout.EXCEPTION) & (outcome <= layout.SKIPPED)]),
+        by_callback(records[fine & given_up]),
         by_callback(records[fine & (outcome == layout.PUBLISHED)]),
         # Each file counts on from the one before.
         max(trace.dropped for _, trace in files),

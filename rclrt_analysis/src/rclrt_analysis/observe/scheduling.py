@@ -138,10 +138,7 @@ def _policy(part: Part, label: str, force: list[_InForce], doubts: list[str]) ->
         one = len(set(priorities)) == 1 and part.header.model == layout.MODEL_EVENTS
         if one and part.header.ordering == layout.ORDER_EDF:
             return "edf"
-        doubts.append(
-            f"callbacks of {label} have the same priority, and their order among each other "
-            "is not in the trace"
-        )
+        # Their order among each other is not in the trace. Bounds count equal ones as higher.
     if part.header.model == layout.MODEL_EVENTS and len(set(priorities)) == 1:
         return "first_come"
     return "fixed_priority"

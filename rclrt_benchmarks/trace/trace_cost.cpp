@@ -1,0 +1,142 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the trace costs a job: one thread releases and runs jobs that do nothing, with and without a trace. Engines take
+// turns, a round each. Writes JSON to standard output: nanoseconds a job, of every round.
+//
+//   trace_cost ROUNDS JOBS
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "rclrt_core/engine.hpp"
+#include "rclrt_core/linux_platform.hpp"
+#include "rclrt_core/trace_memory.hpp"
+#include "rclrt_trace/record.h"
+
+namespace
+{
+
+using Clock = std::chrono::steady_clock;
+
+void check(const rclrt_core::Status & status)
+{
+  if (!status.ok()) {
+    throw std::runtime_error(status.message());
+  }
+}
+
+class Variant
+{
+public:
+  Variant(rclrt_core::Platform & platform, std::size_t capacity, bool live, bool publishes)
+  {
+    rclrt_core::EngineOptions options;
+    options.model = rclrt_core::ExecutionModel::kEvents;
+    options.attributes_mode = rclrt_core::AttributesMode::kOff;
+    options.trace_capacity = capacity;
+    if (live) {
+      check(rclrt_core::make_live_trace(&options.trace_memory));
+    }
+    engine_ = std::make_unique<rclrt_core::Engine>(platform, options);
+    std::shared_ptr<rclrt_core::Group> group;
+    check(engine_->add_group({}, &group));
+    rclrt_core::CallbackOptions what;
+    what.name = "/node/subscription/topic";
+    what.run = [publishes](const rclrt_core::Job & job) {
+      if (publishes) {
+        rclrt_core::note_taken(1, job.sequence);
+        rclrt_core::note_published(2, job.sequence);
+      }
+      return true;
+    };
+    check(engine_->add_callback(what, group, &callback_));
+  }
+
+  /// Nanoseconds a job.
+  double round(int jobs)
+  {
+    const auto begin = Clock::now();
+    for (int i = 0; i < jobs; ++i) {
+      engine_->notify(*callback_);
+      engine_->run_one(rclrt_core::TimePoint{});
+    }
+    const std::chrono::duration<double, std::nano> took = Clock::now() - begin;
+    return took.count() / jobs;
+  }
+
+private:
+  std::unique_ptr<rclrt_core::Engine> engine_;
+  std::shared_ptr<rclrt_core::Callback> callback_;
+};
+
+/// The least that a record can cost: its bytes go to memory, then a word that says so.
+double floor_of(int jobs)
+{
+  static std::vector<rclrt_job_record> ring(1024);
+  static std::atomic<uint64_t> head{0};
+  rclrt_job_record record{};
+  const auto begin = Clock::now();
+  for (int i = 0; i < jobs; ++i) {
+    record.sequence = static_cast<uint64_t>(i);
+    std::memcpy(&ring[static_cast<std::size_t>(i) % ring.size()], &record, sizeof(record));
+    head.store(record.sequence, std::memory_order_release);
+  }
+  const std::chrono::duration<double, std::nano> took = Clock::now() - begin;
+  return took.count() / jobs;
+}
+
+int measure(int rounds, int jobs)
+{
+  rclrt_core::LinuxPlatform platform;
+  Variant none(platform, 0, false, false);
+  Variant ring(platform, 1024, false, false);
+  Variant live(platform, 1024, true, false);
+  Variant none_messages(platform, 0, false, true);
+  Variant live_messages(platform, 1024, true, true);
+  nlohmann::json rows = nlohmann::json::object();
+  for (int i = -1; i < rounds; ++i) {  // the first one warms up
+    const std::vector<std::pair<const char *, double>> results = {
+      {"floor", floor_of(jobs)},
+      {"none", none.round(jobs)},
+      {"ring", ring.round(jobs)},
+      {"live", live.round(jobs)},
+      {"none, with messages", none_messages.round(jobs)},
+      {"live, with messages", live_messages.round(jobs)},
+    };
+    for (const auto & [name, ns] : results) {
+      if (i >= 0) {
+        rows[name].push_back(ns);
+      }
+    }
+  }
+  std::cout << rows << '\n';
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char ** argv)
+{
+  const int rounds = argc == 3 ? std::atoi(argv[1]) : 0;
+  const int jobs = argc == 3 ? std::atoi(argv[2]) : 0;
+  if (rounds <= 0 || jobs <= 0) {
+    std::cerr << "usage: trace_cost ROUNDS JOBS\n";
+    return 2;
+  }
+  try {
+    return measure(rounds, jobs);
+  } catch (const std::exception & error) {
+    std::cerr << "trace_cost: " << error.what() << '\n';
+    return 1;
+  }
+}
