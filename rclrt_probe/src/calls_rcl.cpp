@@ -32,7 +32,8 @@ rclrt_probe::Next<int(void *, TimerCallInfo *)> next_call("rcl_timer_call_with_i
 void are_ready(Probe & probe, const WaitSet::Places & places, uint16_t executor) noexcept
 {
   for (std::size_t i = 0; places.first && i < places.count; ++i) {
-    Callback * const callback = places.first[i] ? probe.inventory.find_handle(places.first[i]) : nullptr;
+    Callback * const callback =
+      places.first[i] ? probe.inventory.find_handle(places.first[i]) : nullptr;
     if (callback && callback->executor.load(std::memory_order_relaxed) == 0) {
       callback->executor.store(executor, std::memory_order_relaxed);
     }
@@ -51,7 +52,8 @@ void called(Probe & probe, const void * timer, const TimerCallInfo & info) noexc
   const int64_t now = rclrt_probe::now_ns();
   const int64_t apart = now - info.actual_call_time;
   const bool is_same = apart > -kSameClock && apart < kSameClock;
-  release.at_ns = is_same ? info.expected_call_time : now - (info.actual_call_time - info.expected_call_time);
+  release.at_ns =
+    is_same ? info.expected_call_time : now - (info.actual_call_time - info.expected_call_time);
   thread().released(probe, release);
 }
 

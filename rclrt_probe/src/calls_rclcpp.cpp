@@ -46,21 +46,22 @@ void add(
 
 }  // namespace
 
-#define RCLRT_ADD(what, function_name, handle_name)                                                      \
-  extern "C" __attribute__((visibility("default"))) void add_##what(void * group, void * entity)        \
-    __asm__(function_name);                                                                              \
-  extern "C" void add_##what(void * group, void * entity)                                               \
-  {                                                                                                      \
-    static Next<Add> next(function_name);                                                                \
-    static Next<HandleOf> handle(handle_name);                                                           \
-    add(&next, &handle, __builtin_return_address(0), group, entity);                                     \
+#define RCLRT_ADD(what, function_name, handle_name)                  \
+  extern "C" __attribute__((visibility("default"))) void add_##what( \
+    void * group, void * entity) __asm__(function_name);             \
+  extern "C" void add_##what(void * group, void * entity)            \
+  {                                                                  \
+    static Next<Add> next(function_name);                            \
+    static Next<HandleOf> handle(handle_name);                       \
+    add(&next, &handle, __builtin_return_address(0), group, entity); \
   }
 
 RCLRT_ADD(
   timer, "_ZN6rclcpp13CallbackGroup9add_timerESt10shared_ptrINS_9TimerBaseEE",
   "_ZN6rclcpp9TimerBase16get_timer_handleEv")
 RCLRT_ADD(
-  subscription, "_ZN6rclcpp13CallbackGroup16add_subscriptionESt10shared_ptrINS_16SubscriptionBaseEE",
+  subscription,
+  "_ZN6rclcpp13CallbackGroup16add_subscriptionESt10shared_ptrINS_16SubscriptionBaseEE",
   "_ZN6rclcpp16SubscriptionBase23get_subscription_handleEv")
 RCLRT_ADD(
   service, "_ZN6rclcpp13CallbackGroup11add_serviceESt10shared_ptrINS_11ServiceBaseEE",

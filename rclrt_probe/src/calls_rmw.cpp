@@ -35,7 +35,8 @@ bool are_numbered(const void * caller) noexcept
 
 Publisher * ask_for_gid(Probe & probe, const void * publisher, const void * caller) noexcept
 {
-  static rclrt_probe::Next<int(const void *, rclrt_probe::Gid *)> get_gid("rmw_get_gid_for_publisher");
+  static rclrt_probe::Next<int(const void *, rclrt_probe::Gid *)> get_gid(
+    "rmw_get_gid_for_publisher");
   rclrt_probe::Gid gid{};
   auto * const ask = get_gid.get(caller);
   const bool is_known = ask && ask(publisher, &gid) == kOk;
@@ -92,7 +93,8 @@ private:
   bool is_alone_ = false;
 };
 
-void taken(Probe & probe, const void * subscription, const MessageInfo & info, const void * caller) noexcept
+void taken(
+  Probe & probe, const void * subscription, const MessageInfo & info, const void * caller) noexcept
 {
   rclrt_probe::Release release;
   release.callback = probe.inventory.find_middleware(subscription);
@@ -104,7 +106,8 @@ void taken(Probe & probe, const void * subscription, const MessageInfo & info, c
   release.publisher = rclrt_probe::hash_of(info.gid);
   release.message = are_numbered(caller) ? info.publication_sequence_number
                                          : static_cast<uint64_t>(info.source_timestamp);
-  const int64_t arrived = info.received_timestamp - probe.wall_offset.load(std::memory_order_relaxed);
+  const int64_t arrived =
+    info.received_timestamp - probe.wall_offset.load(std::memory_order_relaxed);
   const int64_t delay = rclrt_probe::now_ns() - arrived;
   release.at_ns = delay >= 0 && delay < kLongestDelay ? arrived : 0;
   thread().released(probe, release);
@@ -112,8 +115,8 @@ void taken(Probe & probe, const void * subscription, const MessageInfo & info, c
 
 template <typename FunctionT, typename MessageT>
 int take(
-  rclrt_probe::Next<FunctionT> * next, const void * caller, const void * subscription, MessageT message,
-  bool * is_taken, MessageInfo * info, void * allocation)
+  rclrt_probe::Next<FunctionT> * next, const void * caller, const void * subscription,
+  MessageT message, bool * is_taken, MessageInfo * info, void * allocation)
 {
   FunctionT * const call = next->get(caller);
   if (!call) {
@@ -133,8 +136,8 @@ int take(
 
 template <typename FunctionT, typename MessageT>
 int publish(
-  rclrt_probe::Next<FunctionT> * next, const void * caller, const void * publisher, MessageT message,
-  void * allocation)
+  rclrt_probe::Next<FunctionT> * next, const void * caller, const void * publisher,
+  MessageT message, void * allocation)
 {
   FunctionT * const call = next->get(caller);
   if (!call) {
@@ -168,12 +171,15 @@ RCLRT_EXPORT int rmw_publish(const void * publisher, const void * message, void 
   return publish(&next_publish, __builtin_return_address(0), publisher, message, allocation);
 }
 
-RCLRT_EXPORT int rmw_publish_serialized_message(const void * publisher, const void * message, void * allocation)
+RCLRT_EXPORT int rmw_publish_serialized_message(
+  const void * publisher, const void * message, void * allocation)
 {
-  return publish(&next_publish_serialized, __builtin_return_address(0), publisher, message, allocation);
+  return publish(
+    &next_publish_serialized, __builtin_return_address(0), publisher, message, allocation);
 }
 
-RCLRT_EXPORT int rmw_publish_loaned_message(const void * publisher, void * message, void * allocation)
+RCLRT_EXPORT int rmw_publish_loaned_message(
+  const void * publisher, void * message, void * allocation)
 {
   return publish(&next_publish_loaned, __builtin_return_address(0), publisher, message, allocation);
 }
@@ -181,19 +187,22 @@ RCLRT_EXPORT int rmw_publish_loaned_message(const void * publisher, void * messa
 RCLRT_EXPORT int rmw_take_with_info(
   const void * subscription, void * message, bool * is_taken, MessageInfo * info, void * allocation)
 {
-  return take(&next_take, __builtin_return_address(0), subscription, message, is_taken, info, allocation);
+  return take(
+    &next_take, __builtin_return_address(0), subscription, message, is_taken, info, allocation);
 }
 
 RCLRT_EXPORT int rmw_take_serialized_message_with_info(
   const void * subscription, void * message, bool * is_taken, MessageInfo * info, void * allocation)
 {
   return take(
-    &next_take_serialized, __builtin_return_address(0), subscription, message, is_taken, info, allocation);
+    &next_take_serialized, __builtin_return_address(0), subscription, message, is_taken, info,
+    allocation);
 }
 
 RCLRT_EXPORT int rmw_take_loaned_message_with_info(
   const void * subscription, void * message, bool * is_taken, MessageInfo * info, void * allocation)
 {
   return take(
-    &next_take_loaned, __builtin_return_address(0), subscription, message, is_taken, info, allocation);
+    &next_take_loaned, __builtin_return_address(0), subscription, message, is_taken, info,
+    allocation);
 }

@@ -82,8 +82,8 @@ Callback * Inventory::make(CallbackKind kind, const void * node, std::string lab
 }
 
 Callback * Inventory::add(
-  CallbackKind kind, const void * handle, const void * middleware, const void * node, std::string label,
-  int64_t period_ns)
+  CallbackKind kind, const void * handle, const void * middleware, const void * node,
+  std::string label, int64_t period_ns)
 {
   const std::lock_guard lock(mutex_);
   Callback * const before = handles_.find(handle);
@@ -163,7 +163,8 @@ void Inventory::link(const void * object)
   objects_.erase(found);  // The next object at this address is another one.
   Callback * callback = handles_.find(known.handle);
   if (callback && known.is_intra_process) {
-    Callback * const queue = make(callback->kind, callback->node, callback->label + "/intra_process");
+    Callback * const queue =
+      make(callback->kind, callback->node, callback->label + "/intra_process");
     if (queue) {
       queue->queue_of = callback;
     }
@@ -313,7 +314,8 @@ std::string Inventory::name_of(const Callback & callback)
   return times == 1 ? name : name + "#" + std::to_string(times);
 }
 
-std::vector<rclrt_core::TracedCallback> Inventory::callbacks_of(uint16_t executor, unsigned round, bool all)
+std::vector<rclrt_core::TracedCallback> Inventory::callbacks_of(
+  uint16_t executor, unsigned round, bool all)
 {
   const std::lock_guard lock(mutex_);
   std::vector<rclrt_core::TracedCallback> found;

@@ -53,7 +53,7 @@ struct Callback
   std::atomic<uint16_t> executor{0};      ///< that ran it or had it ready first; 0: none yet
   std::atomic<uint8_t> measured_jobs{0};  ///< jobs to be measured by system calls
   std::atomic<bool> has_run{false};
-  std::atomic<bool> has_points{false};    ///< the program tells of its begin and end
+  std::atomic<bool> has_points{false};  ///< the program tells of its begin and end
   /// Of a timer: nominal release of the job that is to begin, in whatever thread; 0: none.
   std::atomic<int64_t> called{0};
   std::atomic<bool> has_node{true};  ///< false: a timer of which nobody has said it
@@ -63,17 +63,18 @@ struct Callback
   std::string label;
   std::string symbol;
   Group group;
-  const Callback * queue_of = nullptr;  ///< the subscription whose intra-process queue this is, and whose group it has
+  const Callback * queue_of =
+    nullptr;  ///< the subscription whose intra-process queue this is, and whose group it has
   int64_t period_ns = RCLRT_TRACE_UNKNOWN;
-  unsigned born = 0;  ///< round of the writer; or when it was last changed
-  std::string name;   ///< empty until it is told for the first time
+  unsigned born = 0;     ///< round of the writer; or when it was last changed
+  std::string name;      ///< empty until it is told for the first time
   uint32_t told_to = 0;  ///< number of an executor, plus 1
 };
 
 struct Publisher
 {
-  uint64_t hash = 0;     ///< of its GID, as in the trace; 0: unknown
-  uint64_t answers = 0;  ///< of a client: what its responses are known by
+  uint64_t hash = 0;            ///< of its GID, as in the trace; 0: unknown
+  uint64_t answers = 0;         ///< of a client: what its responses are known by
   const void * node = nullptr;  ///< under the inventory's mutex
   /// Publications begun, ended, and refused by the middleware, which does not number those. Written by the threads that
   /// publish, in the order of all (seq_cst): a thread that finds none begun and not ended before its own, and none begun
@@ -120,10 +121,19 @@ public:
   Executor * executor_of(const void * wait_set, Executor * now);
   void forget_wait_set(const void * wait_set);
 
-  Callback * find_callback(const void * callback) const noexcept { return callbacks_.find(callback); }
+  Callback * find_callback(const void * callback) const noexcept
+  {
+    return callbacks_.find(callback);
+  }
   Callback * find_handle(const void * handle) const noexcept { return handles_.find(handle); }
-  Callback * find_middleware(const void * handle) const noexcept { return middleware_.find(handle); }
-  Publisher * find_publisher(const void * handle) const noexcept { return publishers_.find(handle); }
+  Callback * find_middleware(const void * handle) const noexcept
+  {
+    return middleware_.find(handle);
+  }
+  Publisher * find_publisher(const void * handle) const noexcept
+  {
+    return publishers_.find(handle);
+  }
   /// With the hash of its client's GID.
   Publisher * find_client(const void * handle) const noexcept { return clients_.find(handle); }
   Buffer * find_buffer(const void * buffer) const noexcept { return buffers_.find(buffer); }

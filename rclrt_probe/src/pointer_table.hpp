@@ -90,7 +90,8 @@ private:
   {
     // Zeros that take no memory before they are used: most programs have few entities.
     void * const made = mmap(
-      nullptr, kSize * sizeof(Place), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      nullptr, kSize * sizeof(Place), PROT_READ | PROT_WRITE,
+      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (made == MAP_FAILED) {
       throw std::bad_alloc();
     }

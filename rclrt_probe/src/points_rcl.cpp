@@ -47,7 +47,8 @@ RCLRT_POINT(
 
 RCLRT_POINT(
   rcl_subscription_init,
-  (const void * handle, const void * node, const void * middleware, const char * topic, size_t depth),
+  (const void * handle, const void * node, const void * middleware, const char * topic,
+   size_t depth),
   (handle, node, middleware, topic, depth))
 {
   static_cast<void>(depth);
@@ -87,7 +88,8 @@ RCLRT_POINT(rmw_publisher_init, (const void * middleware, const uint8_t * gid), 
 
 RCLRT_POINT(
   rcl_publisher_init,
-  (const void * handle, const void * node, const void * middleware, const char * topic, size_t depth),
+  (const void * handle, const void * node, const void * middleware, const char * topic,
+   size_t depth),
   (handle, node, middleware, topic, depth))
 {
   static_cast<void>(handle);
@@ -100,7 +102,8 @@ RCLRT_POINT(rmw_client_init, (const void * middleware, const uint8_t * gid), (mi
 {
   probe.inventory.add_client_gid(middleware, gid);
 }
-RCLRT_POINT_IN_STEPS(rmw_client_init, (const void * middleware, const uint8_t * gid), (middleware, gid))
+RCLRT_POINT_IN_STEPS(
+  rmw_client_init, (const void * middleware, const uint8_t * gid), (middleware, gid))
 
 RCLRT_POINT(
   rmw_publish, (const void * middleware, const void * message, int64_t timestamp),
@@ -125,7 +128,8 @@ RCLRT_POINT(
 
 RCLRT_POINT(
   rmw_take_request,
-  (const void * middleware, const void * request, const uint8_t * client, int64_t number, bool is_taken),
+  (const void * middleware, const void * request, const uint8_t * client, int64_t number,
+   bool is_taken),
   (middleware, request, client, number, is_taken))
 {
   static_cast<void>(request);
@@ -138,18 +142,21 @@ RCLRT_POINT(
 
 RCLRT_POINT(
   rmw_send_response,
-  (const void * middleware, const void * response, const uint8_t * client, int64_t number, int64_t timestamp),
+  (const void * middleware, const void * response, const uint8_t * client, int64_t number,
+   int64_t timestamp),
   (middleware, response, client, number, timestamp))
 {
   static_cast<void>(middleware);
   static_cast<void>(response);
   static_cast<void>(timestamp);
-  thread().published(probe, hash_of(client, true), static_cast<uint64_t>(number), rclrt_probe::now_ns());
+  thread().published(
+    probe, hash_of(client, true), static_cast<uint64_t>(number), rclrt_probe::now_ns());
 }
 
 RCLRT_POINT(
   rmw_take_response,
-  (const void * middleware, const void * response, int64_t number, int64_t timestamp, bool is_taken),
+  (const void * middleware, const void * response, int64_t number, int64_t timestamp,
+   bool is_taken),
   (middleware, response, number, timestamp, is_taken))
 {
   static_cast<void>(response);

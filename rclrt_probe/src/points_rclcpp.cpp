@@ -14,13 +14,15 @@ using rclrt_probe::Release;
 using rclrt_probe::thread;
 
 RCLRT_POINT(
-  rclcpp_subscription_init, (const void * handle, const void * subscription), (handle, subscription))
+  rclcpp_subscription_init, (const void * handle, const void * subscription),
+  (handle, subscription))
 {
   probe.inventory.add_subscription_object(subscription, handle);
 }
 
 RCLRT_POINT(
-  rclcpp_ipb_to_subscription, (const void * buffer, const void * subscription), (buffer, subscription))
+  rclcpp_ipb_to_subscription, (const void * buffer, const void * subscription),
+  (buffer, subscription))
 {
   static_cast<void>(buffer);
   probe.inventory.set_intra_process(subscription);
@@ -34,13 +36,15 @@ RCLRT_POINT(
   probe.inventory.add_callback(subscription, callback);
 }
 
-RCLRT_POINT(rclcpp_service_callback_added, (const void * handle, const void * callback), (handle, callback))
+RCLRT_POINT(
+  rclcpp_service_callback_added, (const void * handle, const void * callback), (handle, callback))
 {
   probe.seen.note(Point::kCallback);
   probe.inventory.add_callback(handle, callback);
 }
 
-RCLRT_POINT(rclcpp_timer_callback_added, (const void * handle, const void * callback), (handle, callback))
+RCLRT_POINT(
+  rclcpp_timer_callback_added, (const void * handle, const void * callback), (handle, callback))
 {
   probe.seen.note(Point::kCallback);
   probe.inventory.add_callback(handle, callback);
@@ -51,14 +55,17 @@ RCLRT_POINT(rclcpp_timer_link_node, (const void * handle, const void * node), (h
   probe.inventory.set_node(handle, node);
 }
 
-RCLRT_POINT(rclcpp_callback_register, (const void * callback, const char * symbol), (callback, symbol))
+RCLRT_POINT(
+  rclcpp_callback_register, (const void * callback, const char * symbol), (callback, symbol))
 {
   probe.seen.note(Point::kSymbol);
   probe.inventory.set_symbol(callback, symbol);
 }
-RCLRT_POINT_IN_STEPS(rclcpp_callback_register, (const void * callback, const char * symbol), (callback, symbol))
+RCLRT_POINT_IN_STEPS(
+  rclcpp_callback_register, (const void * callback, const char * symbol), (callback, symbol))
 
-RCLRT_POINT(callback_start, (const void * callback, bool is_intra_process), (callback, is_intra_process))
+RCLRT_POINT(
+  callback_start, (const void * callback, bool is_intra_process), (callback, is_intra_process))
 {
   static_cast<void>(is_intra_process);
   probe.seen.note(Point::kStart);
@@ -83,7 +90,8 @@ RCLRT_POINT(rclcpp_executor_wait_for_work, (int64_t timeout), (timeout))
   thread().goes_on(probe);
 }
 
-RCLRT_POINT(rclcpp_construct_ring_buffer, (const void * buffer, uint64_t capacity), (buffer, capacity))
+RCLRT_POINT(
+  rclcpp_construct_ring_buffer, (const void * buffer, uint64_t capacity), (buffer, capacity))
 {
   static_cast<void>(capacity);
   probe.inventory.add_buffer(buffer);
@@ -91,7 +99,8 @@ RCLRT_POINT(rclcpp_construct_ring_buffer, (const void * buffer, uint64_t capacit
 
 // rclcpp holds the lock of the buffer while it calls these two.
 RCLRT_POINT(
-  rclcpp_ring_buffer_enqueue, (const void * buffer, uint64_t index, uint64_t size, bool overwritten),
+  rclcpp_ring_buffer_enqueue,
+  (const void * buffer, uint64_t index, uint64_t size, bool overwritten),
   (buffer, index, size, overwritten))
 {
   static_cast<void>(index);
@@ -107,7 +116,8 @@ RCLRT_POINT(
 }
 
 RCLRT_POINT(
-  rclcpp_ring_buffer_dequeue, (const void * buffer, uint64_t index, uint64_t size), (buffer, index, size))
+  rclcpp_ring_buffer_dequeue, (const void * buffer, uint64_t index, uint64_t size),
+  (buffer, index, size))
 {
   static_cast<void>(index);
   const Buffer * const found = probe.inventory.find_buffer(buffer);

@@ -29,8 +29,8 @@ struct KernelSchedAttr
 };
 
 /// By the numbers of the kernel.
-constexpr uint8_t kPolicies[] = {RCLRT_POLICY_OTHER,   RCLRT_POLICY_FIFO, RCLRT_POLICY_RR,
-                                 RCLRT_POLICY_BATCH,   RCLRT_POLICY_UNKNOWN, RCLRT_POLICY_IDLE,
+constexpr uint8_t kPolicies[] = {RCLRT_POLICY_OTHER,    RCLRT_POLICY_FIFO,    RCLRT_POLICY_RR,
+                                 RCLRT_POLICY_BATCH,    RCLRT_POLICY_UNKNOWN, RCLRT_POLICY_IDLE,
                                  RCLRT_POLICY_DEADLINE, RCLRT_POLICY_EXT};
 
 }  // namespace
@@ -40,7 +40,8 @@ void InForce::refresh(int thread) noexcept
   const int kept = errno;
   KernelSchedAttr attr{};
   if (syscall(SYS_sched_getattr, thread, &attr, sizeof(attr), 0) == 0) {
-    const uint8_t policy = attr.policy < sizeof(kPolicies) ? kPolicies[attr.policy] : uint8_t{RCLRT_POLICY_UNKNOWN};
+    const uint8_t policy =
+      attr.policy < sizeof(kPolicies) ? kPolicies[attr.policy] : uint8_t{RCLRT_POLICY_UNKNOWN};
     const bool is_fixed = policy == RCLRT_POLICY_FIFO || policy == RCLRT_POLICY_RR;
     const bool is_fair = policy == RCLRT_POLICY_OTHER || policy == RCLRT_POLICY_BATCH;
     const int priority = is_fixed ? static_cast<int>(attr.priority) : is_fair ? attr.nice : 0;
@@ -96,7 +97,8 @@ Ring * Rings::take(int thread) noexcept
     }
   }
   if (!mine) {
-    mine = take_old(Ring::kUnread, thread);  // Better to lose what is in there than all of this thread.
+    mine =
+      take_old(Ring::kUnread, thread);  // Better to lose what is in there than all of this thread.
   }
   if (mine) {
     mine->in_force.refresh(0);

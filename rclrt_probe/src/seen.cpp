@@ -25,11 +25,14 @@ std::string Seen::missing(bool is_full) const
     "rmw_publisher_init is not called: publishers were asked for their GID instead");
   say(
     has(Point::kTake) && has(Point::kWait) && !has_callbacks,
-    "callback_start and callback_end are not called (no rclcpp, or built with TRACETOOLS_DISABLED): a job begins "
-    "when its message is taken or its timer is called, and ends when the thread goes on to the next or waits");
+    "callback_start and callback_end are not called (no rclcpp, or built with "
+    "TRACETOOLS_DISABLED): a job begins "
+    "when its message is taken or its timer is called, and ends when the thread goes on to the "
+    "next or waits");
   say(
     has_callbacks && has(Point::kGuessed),
-    "callbacks of clients and waitables have no tracepoints: their begin and end are guessed as those of the take");
+    "callbacks of clients and waitables have no tracepoints: their begin and end are guessed as "
+    "those of the take");
   say(has_callbacks && !has(Point::kSymbol), "symbols: rclcpp_callback_register is not called");
   say(
     has_callbacks && !has(Point::kGroup),

@@ -16,22 +16,22 @@ namespace rclrt_probe
 
 enum class Point : uint8_t
 {
-  kNode,            ///< rcl_node_init
-  kEntity,          ///< rcl_subscription_init, rcl_timer_init, ...
-  kPublisher,       ///< rmw_publisher_init
-  kCallback,        ///< rclcpp_..._callback_added
-  kSymbol,          ///< rclcpp_callback_register
-  kGroup,           ///< rclcpp::CallbackGroup::add_...
-  kStart,           ///< callback_start
-  kTimerCall,       ///< rcl_timer_call_with_info
-  kWait,            ///< rcl_wait
-  kPublish,         ///< rmw_publish
-  kTake,            ///< rmw_take_with_info
-  kGuessed,         ///< a job whose begin and end were guessed
-  kUnknownCallback, ///< callback_start of a callback that nobody has announced
-  kUnknownEntity,   ///< a take from an entity that nobody has announced
-  kUnseenJob,       ///< a take outside of a thread that waits on a wait set, and no callback_start after it
-  kNoRing,          ///< a record without a ring
+  kNode,             ///< rcl_node_init
+  kEntity,           ///< rcl_subscription_init, rcl_timer_init, ...
+  kPublisher,        ///< rmw_publisher_init
+  kCallback,         ///< rclcpp_..._callback_added
+  kSymbol,           ///< rclcpp_callback_register
+  kGroup,            ///< rclcpp::CallbackGroup::add_...
+  kStart,            ///< callback_start
+  kTimerCall,        ///< rcl_timer_call_with_info
+  kWait,             ///< rcl_wait
+  kPublish,          ///< rmw_publish
+  kTake,             ///< rmw_take_with_info
+  kGuessed,          ///< a job whose begin and end were guessed
+  kUnknownCallback,  ///< callback_start of a callback that nobody has announced
+  kUnknownEntity,    ///< a take from an entity that nobody has announced
+  kUnseenJob,  ///< a take outside of a thread that waits on a wait set, and no callback_start after it
+  kNoRing,     ///< a record without a ring
   kCount
 };
 

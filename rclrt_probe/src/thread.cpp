@@ -22,10 +22,7 @@ constexpr uint8_t kMeasuredJobs = 16;
 /// No allocation by a first access: a preloaded library has its place from the start of every thread.
 __attribute__((tls_model("initial-exec"))) thread_local Thread of_thread;
 
-void thread_ends(void * probe)
-{
-  of_thread.finish(*static_cast<Probe *>(probe));
-}
+void thread_ends(void * probe) { of_thread.finish(*static_cast<Probe *>(probe)); }
 
 pthread_key_t make_key() noexcept
 {
@@ -199,7 +196,8 @@ void Thread::released(Probe & probe, const Release & release) noexcept
   if (release.callback->has_points.load(std::memory_order_relaxed)) {
     taken_ = release;
     if (release.cause == RCLRT_CAUSE_TIMER) {
-      release.callback->called.store(release.at_ns, std::memory_order_relaxed);  // Another thread may run it.
+      release.callback->called.store(
+        release.at_ns, std::memory_order_relaxed);  // Another thread may run it.
     }
   } else {
     push_job(probe, release, nullptr);

@@ -49,7 +49,10 @@ public:
   void published(Probe & probe, uint64_t publisher, uint64_t message, int64_t at_ns) noexcept;
 
   /// Of the job that it is in; null: none.
-  Callback * callback() const noexcept { return depth_ > 0 ? jobs_[depth_ - 1].release.callback : nullptr; }
+  Callback * callback() const noexcept
+  {
+    return depth_ > 0 ? jobs_[depth_ - 1].release.callback : nullptr;
+  }
   Executor * executor() const noexcept { return executor_; }
   /// It ends, or another process goes on with a copy of it.
   void finish(Probe & probe) noexcept;

@@ -11,7 +11,8 @@
 extern "C" {
 void ros_trace_rcl_node_init(const void *, const void *, const char *, const char *);
 void ros_trace_rcl_timer_init(const void *, int64_t);
-void ros_trace_rcl_subscription_init(const void *, const void *, const void *, const char *, size_t);
+void ros_trace_rcl_subscription_init(
+  const void *, const void *, const void *, const char *, size_t);
 void ros_trace_rclcpp_timer_callback_added(const void *, const void *);
 void ros_trace_rclcpp_timer_link_node(const void *, const void *);
 void ros_trace_rclcpp_subscription_init(const void *, const void *);

@@ -44,8 +44,9 @@ void wait_for_records(int count)
     DIR * const opened = opendir(folder);
     while (const dirent * const entry = opened ? readdir(opened) : nullptr) {
       struct stat found{};
-      if (stat((std::string(folder) + "/" + entry->d_name).c_str(), &found) == 0 &&
-          S_ISREG(found.st_mode) && found.st_size > wanted) {
+      if (
+        stat((std::string(folder) + "/" + entry->d_name).c_str(), &found) == 0 &&
+        S_ISREG(found.st_mode) && found.st_size > wanted) {
         closedir(opened);
         return;
       }
@@ -97,7 +98,9 @@ double ns_of(void (*action)(), int count)
   for (int i = 0; i < count; ++i) {
     action();
   }
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / count;
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin)
+           .count() /
+         count;
 }
 
 /// Nanoseconds a call, medians of batches that a ring holds: callback, publication, take.

@@ -16,7 +16,8 @@ static atomic_long calls;
 long fake_calls(void);
 void ros_trace_rcl_node_init(const void *, const void *, const char *, const char *);
 void ros_trace_rcl_timer_init(const void *, int64_t);
-void ros_trace_rcl_subscription_init(const void *, const void *, const void *, const char *, size_t);
+void ros_trace_rcl_subscription_init(
+  const void *, const void *, const void *, const char *, size_t);
 void ros_trace_rclcpp_timer_callback_added(const void *, const void *);
 void ros_trace_rclcpp_timer_link_node(const void *, const void *);
 void ros_trace_rclcpp_subscription_init(const void *, const void *);
@@ -132,7 +133,8 @@ int rmw_publish(const void * publisher, const void * message, void * allocation)
 }
 
 /* The message that was published last, of the publisher with the GID 1, 2, ... */
-int rmw_take_with_info(const void * subscription, void * message, bool * taken, void * info, void * allocation)
+int rmw_take_with_info(
+  const void * subscription, void * message, bool * taken, void * info, void * allocation)
 {
   (void)subscription, (void)message, (void)allocation;
   count();

@@ -9,7 +9,8 @@
 
 static void (*find(void * library, const char * name))(void)
 {
-  union {
+  union
+  {
     void * object;
     void (*function)(void);
   } found;
@@ -35,7 +36,8 @@ int main(int argc, char ** argv)
     find(library, "fake_publish")();
     find(library, "fake_message_job")();
   }
-  union {
+  union
+  {
     void (*function)(void);
     long (*counted)(void);
   } calls;

@@ -39,7 +39,9 @@ class Seen:
         found: Counter[tuple[int, int]] = Counter()
         for trace in self.traces.values():
             records = trace.records[trace.records["outcome"] == layout.PUBLISHED]
-            found.update(zip(records["publisher"].tolist(), records["message"].tolist(), strict=True))
+            found.update(
+                zip(records["publisher"].tolist(), records["message"].tolist(), strict=True)
+            )
         return found
 
     def taken(self, name: str) -> Counter[tuple[int, int]]:

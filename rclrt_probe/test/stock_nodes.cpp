@@ -75,10 +75,11 @@ public:
   : Node("relay", "/robot", options), counts_(counts)
   {
     publisher_ = create_publisher<Message>("/second", 10);
-    subscription_ =
-      create_subscription<Message>("/first", 10, [this](Message::UniquePtr message) { on(std::move(message)); });
+    subscription_ = create_subscription<Message>(
+      "/first", 10, [this](Message::UniquePtr message) { on(std::move(message)); });
     service_ = create_service<Service>(
-      "/ask", [this](Service::Request::SharedPtr, Service::Response::SharedPtr) { ++counts_.service; });
+      "/ask",
+      [this](Service::Request::SharedPtr, Service::Response::SharedPtr) { ++counts_.service; });
   }
 
 private:
@@ -99,11 +100,12 @@ class Sink : public rclcpp::Node
 public:
   Sink(const rclcpp::NodeOptions & options, Counts & counts, int jobs) : Node("sink", options)
   {
-    subscription_ = create_subscription<Message>("/second", 10, [&counts, jobs](Message::ConstSharedPtr) {
-      if (++counts.sink >= jobs) {
-        rclcpp::shutdown();
-      }
-    });
+    subscription_ =
+      create_subscription<Message>("/second", 10, [&counts, jobs](Message::ConstSharedPtr) {
+        if (++counts.sink >= jobs) {
+          rclcpp::shutdown();
+        }
+      });
   }
 
 private:

@@ -19,13 +19,16 @@ namespace
 
 TEST(Layouts, TheInfoOfAMessage)
 {
-  EXPECT_EQ(offsetof(MessageInfo, source_timestamp), offsetof(rmw_message_info_t, source_timestamp));
-  EXPECT_EQ(offsetof(MessageInfo, received_timestamp), offsetof(rmw_message_info_t, received_timestamp));
+  EXPECT_EQ(
+    offsetof(MessageInfo, source_timestamp), offsetof(rmw_message_info_t, source_timestamp));
+  EXPECT_EQ(
+    offsetof(MessageInfo, received_timestamp), offsetof(rmw_message_info_t, received_timestamp));
   EXPECT_EQ(
     offsetof(MessageInfo, publication_sequence_number),
     offsetof(rmw_message_info_t, publication_sequence_number));
   EXPECT_EQ(
-    offsetof(MessageInfo, gid), offsetof(rmw_message_info_t, publisher_gid) + offsetof(rmw_gid_t, data));
+    offsetof(MessageInfo, gid),
+    offsetof(rmw_message_info_t, publisher_gid) + offsetof(rmw_gid_t, data));
   EXPECT_GE(sizeof(Gid), sizeof(rmw_gid_t));
   EXPECT_EQ(offsetof(Gid, data), offsetof(rmw_gid_t, data));
 }
@@ -34,7 +37,8 @@ TEST(Layouts, TheInfoOfATimerCall)
 {
   EXPECT_EQ(sizeof(TimerCallInfo), sizeof(rcl_timer_call_info_t));
   EXPECT_EQ(
-    offsetof(TimerCallInfo, expected_call_time), offsetof(rcl_timer_call_info_t, expected_call_time));
+    offsetof(TimerCallInfo, expected_call_time),
+    offsetof(rcl_timer_call_info_t, expected_call_time));
 }
 
 TEST(Layouts, AWaitSet)

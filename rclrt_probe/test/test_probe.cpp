@@ -178,7 +178,9 @@ TEST(Seen, SaysWhatIsMissing)
   seen.note(Point::kWait);
   seen.note(Point::kTake);
   seen.note(Point::kGuessed);
-  EXPECT_THAT(seen.missing(true), AllOf(HasSubstr("TRACETOOLS_DISABLED"), HasSubstr("symbols"), HasSubstr("more than")));
+  EXPECT_THAT(
+    seen.missing(true),
+    AllOf(HasSubstr("TRACETOOLS_DISABLED"), HasSubstr("symbols"), HasSubstr("more than")));
 }
 
 // The process has one probe, which reads its folder once: so one test for all that goes through the stand-ins.

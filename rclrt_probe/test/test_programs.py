@@ -22,7 +22,11 @@ TOPIC = "/robot/fake/subscription/topic"
     "command",
     [
         ["bash", "-c", "echo $((6 * 7)) | tr 4 5; exit 3"],
-        [sys.executable, "-c", "import threading, json; print(json.dumps([1])); raise SystemExit(4)"],
+        [
+            sys.executable,
+            "-c",
+            "import threading, json; print(json.dumps([1])); raise SystemExit(4)",
+        ],
         [str(HERE / "static_program")],
     ],
     ids=["bash", "python", "static"],
@@ -70,7 +74,9 @@ def test_jobs_have_names_symbols_causes_and_the_message_that_released_them(tmp_p
     assert len(timers) == 20  # They were due 1 ms before they were called.
 
 
-@pytest.mark.parametrize(("mode", "count", "jobs"), [("threads", 1000, 1000), ("at_once", 200, 1600)])
+@pytest.mark.parametrize(
+    ("mode", "count", "jobs"), [("threads", 1000, 1000), ("at_once", 200, 1600)]
+)
 def test_the_jobs_of_all_threads_are_kept_also_of_those_that_have_ended(
     mode: str, count: int, jobs: int, tmp_path: Path
 ) -> None:
@@ -133,7 +139,15 @@ def test_a_full_disk_costs_one_line_and_what_fits_can_be_read(tmp_path: Path) ->
     if not shutil.which("unshare"):
         pytest.skip("there is no unshare")
     (tmp_path / "small").mkdir()
-    command = ["unshare", "-rm", "sh", "-c", script, str(tmp_path / "small"), str(tmp_path / "kept")]
+    command = [
+        "unshare",
+        "-rm",
+        "sh",
+        "-c",
+        script,
+        str(tmp_path / "small"),
+        str(tmp_path / "kept"),
+    ]
     seen = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     if seen.returncode == 77 or "unshare" in seen.stderr:
         pytest.skip(f"no small disk can be made here: {seen.stderr}")

@@ -71,11 +71,7 @@ def test_groups_symbols_and_periods_of_plain_rclcpp_are_seen(tmp_path: Path) -> 
     assert relay.group == service.group != timer.group
     assert relay.group_name == "/robot/relay/group/default"
     assert "Relay::Relay(" in seen.note("/robot/relay/subscription/first")
-    causes = {
-        cause
-        for trace in seen.traces.values()
-        for cause in trace.jobs["cause"].tolist()
-    }
+    causes = {cause for trace in seen.traces.values() for cause in trace.jobs["cause"].tolist()}
     assert causes == {layout.CAUSE_TIMER, layout.CAUSE_MESSAGE}
 
 

@@ -68,12 +68,15 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     result = advice.result
     worst = simulated.worst()
-    print(f"{'longest response, ms':46} {'observed':>10} {'simulated':>10} {'bound':>10} {'period':>10}")
+    heads = ("observed", "simulated", "bound", "period")
+    print(f"{'longest response, ms':46} " + " ".join(f"{head:>10}" for head in heads))
     late = 0
     for callback, bound in zip(advice.system.callbacks, result.callbacks, strict=True):
         timer = bound.local.from_grid is not None
         found = worst[callback.name][1 if timer else 0] if callback.name in worst else None
-        over = callback.period is not None and (bound.bound is None or bound.bound > callback.period)
+        over = callback.period is not None and (
+            bound.bound is None or bound.bound > callback.period
+        )
         late += over
         name = callback.name if len(callback.name) <= 46 else "..." + callback.name[-43:]
         print(
@@ -85,7 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
     for doubt in advice.doubts:
         print(f"doubt: {doubt}")
     cores = sorted({core for executor in advice.system.executors for core in executor.cores})
-    print(f"with {arguments.executor} on CPUs {', '.join(map(str, cores))}; other programs no longer")
+    print(
+        f"with {arguments.executor} on CPUs {', '.join(map(str, cores))}; other programs no longer"
+    )
     print("have the CPU while a job of these is ready")
     if advice.left_out:
         print(f"not in it: {len(advice.left_out)} callbacks that rclcpp has made for itself")

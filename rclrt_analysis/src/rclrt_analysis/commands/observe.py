@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _run(command: list[str], variables: dict[str, str]) -> int:
     """Run it; signals are for the command, and the summary comes after it."""
     try:
-        child = subprocess.Popen(command, env=variables)  # noqa: S603: what the user asked for
+        child = subprocess.Popen(command, env=variables)
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)
         return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUN

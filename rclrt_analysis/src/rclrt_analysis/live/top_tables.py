@@ -30,7 +30,7 @@ def _policy(value: Value) -> str:
 CALLBACKS = (
     Column("process", "PROCESS", 7, 2, lambda v: str(v), "number of the process"),
     Column("program", "PROGRAM", 12, 17, text, "name of the program"),
-    Column("name", "CALLBACK", 18, 0, text, "name of the callback", by_end=True),
+    Column("name", "CALLBACK", 18, 0, text, "name of the callback", both_ends=True),
     Column("force", "POLICY", 8, 9, text, "policy and priority in force for its newest job"),
     Column("cpu", "CPU%", 5, 1, percent, "share of one CPU"),
     Column("rate", "HZ", 6, 3, number, "jobs a second"),
@@ -49,7 +49,7 @@ CALLBACKS = (
     Column("thread", "THR%", 5, 18, percent, "of its jobs: found no thread asleep"),
     Column("exceptions", "THROWN", 6, 19, count, "jobs that threw, since counting began", _some),
     Column("kind", "KIND", 12, 20, text, "timer, subscription, service, client, waitable"),
-    Column("group_name", "GROUP", 20, 21, text, "name of its group", by_end=True),
+    Column("group_name", "GROUP", 20, 21, text, "name of its group", both_ends=True),
     Column("cpus", "CPUS", 8, 22, text, "CPUs that it may use, in force for its newest job"),
 )
 THREADS = (

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an observed system would be under executors of rclrt: its model, and its parameters.
 
-Kept from the observation: what callbacks there are, what releases them, how long they execute, their
-groups. Given up: how they were scheduled. Our executors hear of a message when it arrives; that an
-observed one looked for it later is no property of the system. They have a real-time policy, so the
-times in which other programs had the CPU do not come back.
+Kept from the observation: what callbacks there are, what releases them, how long they execute,
+their groups. Given up: how they were scheduled. Our executors hear of a message when it arrives;
+that an observed one looked for it later is no property of the system. They have a real-time policy,
+so the times in which other programs had the CPU do not come back.
 """
 
 from __future__ import annotations
