@@ -154,7 +154,7 @@ enum rclrt_trace_chunk_type
   RCLRT_CHUNK_LOST = 4, /* u64: records that are missing so far. The last one of a file counts. */
   RCLRT_CHUNK_PADDING = 5, /* nothing */
   RCLRT_CHUNK_PROCESS = 6, /* struct rclrt_trace_process, then the name of the program */
-  RCLRT_CHUNK_NOTE = 7,    /* u32: a callback, or RCLRT_TRACE_NO_CALLBACK for the file; then UTF-8 */
+  RCLRT_CHUNK_NOTE = 7, /* u32: a callback, or RCLRT_TRACE_NO_CALLBACK for the file; then UTF-8 */
 };
 
 struct rclrt_trace_callback
