@@ -43,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--for", type=_positive, dest="seconds", metavar="S", help="so long; if it prints once: 2"
     )
     parser.add_argument("--once", action="store_true", help="watch, print tables once, and end")
+    parser.add_argument(
+        "--findings", action="store_true", help="the same, only what somebody should look at"
+    )
     parser.add_argument("--json", action="store_true", help="the same as JSON, schema 1")
     parser.add_argument(
         "--svg", type=writable_file, metavar="FILE", help="write the screen there as a picture"
@@ -59,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Show, or print once."""
     from rclrt_analysis.live.watch import Watch
 
-    if arguments.once or arguments.json:
+    if arguments.once or arguments.findings or arguments.json:
         return _once(arguments)
     if not arguments.svg and not all(
         stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)
@@ -119,7 +122,7 @@ def _once(arguments: argparse.Namespace) -> int:
     else:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
-        print(to_text(snapshot, width))
+        print(to_text(snapshot, width, arguments.findings))
     if not snapshot.followed:
         print("no executor runs: see ./rclrt trace list", file=sys.stderr)
         return 1

@@ -211,8 +211,10 @@ def findings(snapshot: Snapshot) -> list[Finding]:
     for one in snapshot.executors:
         said: list[tuple[str | None, str, str, int]] = []
         if one.state == "killed":
+            end = int(one.activity.newest["end_ns"].max(initial=0))
+            when = f"; its newest job ended {_age(snapshot.now_ns - end)} ago" if end else ""
             remedy = f"its last records: ./rclrt trace info {one.path}"
-            said.append((None, "killed", f"ended without closing its trace; {remedy}", 1))
+            said.append((None, "killed", f"was killed or has crashed{when}; {remedy}", 1))
         elif one.followed:
             said += _of_executor(one, snapshot.now_ns)
         process = one.process
@@ -221,6 +223,13 @@ def findings(snapshot: Snapshot) -> list[Finding]:
             for name, kind, words, number_ in said
         ]
     return found
+
+
+def _age(ns: int) -> str:
+    for unit, size in (("s", 1), ("min", 60), ("h", 3600)):
+        if ns < 120e9 * size:
+            return f"{max(0, ns) / 1e9 / size:.0f} {unit}"
+    return f"{ns / 86400e9:.0f} days"
 
 
 TOTALS: dict[str, Callable[[float], str]] = {
