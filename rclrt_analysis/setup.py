@@ -26,6 +26,7 @@ setup(
     package_dir={"": "src"},
     packages=find_packages("src"),
     package_data={"rclrt_analysis": ["py.typed", "templates/*.j2"]},
+    entry_points={"ros2cli.command": ["rt = rclrt_analysis.ros2_command:RtCommand"]},
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/rclrt_analysis"]),
         ("share/rclrt_analysis", ["package.xml"]),

@@ -5,6 +5,7 @@
 Task sets after WATERS: Theorem 1, exact response times and all chains under both executors. Large
 systems: 1000 callbacks and 200 chains on eight executors of one kind that send to each other, under
 fixed priorities, wait sets, FIFO or EDF.
+Plans: one of those systems with everything open, on four CPUs, and the reference system on two.
 Simulator: jobs of the seven-timer set, many runs as arrays, and one run event by event. Times are
 those of the processor, the worst of all seeds. Exits with 1 if a target is missed.
 """
@@ -24,6 +25,8 @@ from rclrt_analysis.arguments import positive, writable_file
 
 LEAST_SETS = 300.0
 MOST_S = 2.0
+MOST_PLAN_S = 30.0
+MOST_REFERENCE_PLAN_S = 2.0
 LEAST_JOBS = 1e6
 KINDS = ("priority_events", "isolated", "wait_set_single", "events_fifo", "EDF")
 
@@ -42,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Measure, print, judge."""
     rows = [_waters(arguments.sets)]
     rows += [_large(kind, arguments.callbacks, arguments.seeds) for kind in KINDS]
-    rows += [_arrays(), _events()]
+    rows += [_plan_large(arguments.callbacks), _plan_reference(), _arrays(), _events()]
     missed = [row["what"] for row in rows if row["met"] is False]
     for row in rows:
         target = "" if row["target"] is None else f"  target {row['target']:,.0f}"
@@ -102,6 +105,38 @@ def _large(kind: str, callbacks: int, seeds: int) -> dict[str, Any]:
             system = by_deadline(system)
         worst = max(worst, _seconds(lambda system=system: analyse(system)))  # type: ignore[misc]
     return _row(f"{callbacks} callbacks, {kind}", worst, "s", MOST_S, more=False)
+
+
+def _plan_large(callbacks: int) -> dict[str, Any]:
+    from rclrt_analysis.model import ExecutorKind
+    from rclrt_analysis.workloads.large import make_system, to_plan
+
+    rng = random.Random(1)
+    system = make_system(ExecutorKind.ISOLATED, callbacks, callbacks // 5, 4, rng)
+    what = f"{callbacks} callbacks planned"
+    return _plan(what, to_plan(system, 3), 4, MOST_PLAN_S)
+
+
+def _plan_reference() -> dict[str, Any]:
+    from rclrt_analysis.model import read_model
+
+    folder = Path(__file__).resolve().parents[1] / "rclrt_scenarios" / "models"
+    path = folder / "autoware_reference_system.yaml"
+    system = read_model(path, folder / "model.schema.json")
+    return _plan("reference system planned", system, 2, MOST_REFERENCE_PLAN_S)
+
+
+def _plan(what: str, system: Any, cpus: int, target: float) -> dict[str, Any]:
+    from rclrt_analysis.plan.openings import Opening
+    from rclrt_analysis.plan.search import make_plan
+
+    names = frozenset(callback.name for callback in system.callbacks)
+    executors = frozenset(executor.name for executor in system.executors)
+    opening = Opening(system, names, frozenset(), executors, tuple(range(cpus)))
+    proved: list[bool] = []
+    spent = _seconds(lambda: proved.append(make_plan(opening).proved))
+    row = _row(what, spent, "s", target, more=False)
+    return {**row, "met": row["met"] and proved[0]}
 
 
 def _arrays() -> dict[str, Any]:

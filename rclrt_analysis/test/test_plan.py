@@ -22,7 +22,7 @@ from rclrt_analysis.plan.parameters import applied, misfits, read_plan, to_param
 from rclrt_analysis.plan.placement import PlacementError
 from rclrt_analysis.plan.search import Plan, make_plan
 from rclrt_analysis.plan.text import to_text
-from rclrt_analysis.workloads.large import make_system
+from rclrt_analysis.workloads.large import make_system, to_plan
 
 MS = 1_000_000
 
@@ -185,6 +185,34 @@ def test_a_callback_that_needs_a_group_of_its_own_is_named(tmp_path: Path) -> No
     assert "a callback group of its own, apart from '/robot/group/default'" in found[0].text
 
 
+def test_the_thread_that_releases_timers_has_a_cpu_and_counts_there(tmp_path: Path) -> None:
+    text = "overheads: {release_ms: 0.5}\n" + ROBOT
+    model = opening(tmp_path, text)
+    made = make_plan(model)
+    assert made.proved
+    thread = made.system.executor_of["timer thread"]
+    path = tmp_path / "robot.params.yaml"
+    path.write_text(to_parameters(made, "robot.yaml"), encoding="utf-8")
+    said = "timer_thread: {scheduling_policy: fifo, priority: 90, "
+    said += f"cpu_affinity: [{thread.cores[0]}]}}"
+    assert said in path.read_text(encoding="utf-8")
+    assert "release of" not in path.read_text(encoding="utf-8")
+    # Each timer of the other CPU takes half a millisecond of this one.
+    others = made.system.members("timer thread")
+    mine = next(
+        c for c in made.callbacks if made.system.executor_of[c.executor].cores == thread.cores
+    )
+    with_them = {b.name: b for b in made.result.callbacks}[mine.name].bound
+    alone = replace(
+        made.system, callbacks=tuple(c for c in made.system.callbacks if c not in others)
+    )
+    without = {b.name: b for b in analyse(alone).callbacks}[mine.name].bound
+    assert others
+    assert with_them is not None and without is not None
+    assert with_them >= without + len(others) * MS // 2
+    assert applied(model, read_plan(path)).callback_of == made.system.callback_of
+
+
 def test_what_is_written_is_what_was_proved(tmp_path: Path) -> None:
     for text in (autoware("[0, 1]"), ROBOT):
         model = opening(tmp_path, text)
@@ -221,15 +249,7 @@ def test_an_edited_plan_and_one_of_another_model_or_machine_are_noticed(tmp_path
 
 
 def test_large_systems_take_few_analyses() -> None:
-    rng = random.Random(3)
-    system = make_system(ExecutorKind.ISOLATED, 400, 80, 4, rng)
-    chains = (
-        replace(chain, deadline=3 * (system.callback_of[chain.callbacks[0]].period or 0))
-        for chain in system.chains
-    )
-    one = (replace(system.executors[0], name="main"),)
-    callbacks = (replace(c, executor="main") for c in system.callbacks)
-    system = replace(system, executors=one, callbacks=tuple(callbacks), chains=tuple(chains))
+    system = to_plan(make_system(ExecutorKind.ISOLATED, 400, 80, 4, random.Random(3)), 3)
     made = make_plan(all_open(system, (0, 1, 2, 3), places=True))
     assert made.proved
     assert made.tried < 12

@@ -293,6 +293,9 @@ def test_processes_say_whether_they_run(program: Program, live: Path, clock: Clo
     ) as child:
         text = Path(f"/proc/{child.pid}/stat").read_text(encoding="utf-8")
         crashed = Program(live, int(text.rpartition(")")[2].split()[19]), child.pid, "crashed")
+        crashed.callback(1, "/crashed")
+        crashed.ring()
+        job(crashed, BEGIN - 60_001 * MS, (0, 1000, 1000))
         closed = Program(live, executor=2, program="closed")
         Program(live, number=1, namespace=5, program="container")
         Program(live, number=2**22 + 5, program="old")
@@ -308,8 +311,10 @@ def test_processes_say_whether_they_run(program: Program, live: Path, clock: Clo
     closed.path.unlink()
     clock.now += 1000 * MS
     assert states() == {**here, "crashed": "killed", "closed": "ended"}
-    found = findings(watch.snapshot())
-    assert str(crashed.path) in found["killed"][0] or "4194309" in found["killed"][0]
+    texts = [one["text"] for one in to_json(watch.snapshot(), 5)["findings"]]
+    remedy = f"its last records: ./rclrt trace info {crashed.path}"
+    assert f"was killed or has crashed; its newest job ended 61 s ago; {remedy}" in texts
+    assert any(text.startswith("was killed or has crashed; its last") for text in texts)
     crashed.path.unlink()
     clock.now += 1000 * MS
     assert states() == {**here, "closed": "ended"}
@@ -484,6 +489,8 @@ def test_once_prints_tables_or_json_and_says_if_nothing_runs(
         "/robot/timer/50ms",
         "/robot/subscription/scan",
     ]
+    assert cli.main(["top", "--findings", "--for", "0.1", "robot"]) == 0
+    assert capsys.readouterr().out == "no findings\n"
     assert cli.main(["top", "--once", "--for", "0.1", "other"]) == 1
     assert "no executor runs" in capsys.readouterr().err
     with Path(os.devnull).open(encoding="utf-8") as nothing:

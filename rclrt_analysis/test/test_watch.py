@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +22,7 @@ from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, 
 from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
 from rclrt_analysis.simulation.records import to_traces
 from rclrt_analysis.trace import TraceError, layout, write_trace
+from rclrt_analysis.watch.diagnostics import statuses
 from rclrt_analysis.watch.sources import watch_files
 from rclrt_analysis.watch.watch import Watch, to_text, verdict
 
@@ -275,6 +279,55 @@ def test_files_of_two_machines_and_of_version_1_are_refused(robot: System, tmp_p
     write_trace(replace(trace, header=header), tmp_path / "b.trace")
     with pytest.raises(TraceError, match="another boot"):
         watch_files(Watch(robot), [tmp_path / "a.trace", tmp_path / "b.trace"])
+
+
+def test_diagnostics_keep_what_lasted_for_less_than_their_period(robot: System) -> None:
+    watch = Watch(robot)
+    (chain, proof) = statuses(watch)
+    assert (chain.name, chain.level, chain.message) == ("rclrt: chain grab", 3, "not seen yet")
+    assert (proof.name, proof.level) == ("rclrt: proof of test", 0)
+    (seen,) = (one.seen for one in watch.chains)
+    for missed in (False, True, True, False):
+        seen.add(7 * MS if missed else 5 * MS, 0, 6 * MS)
+    chain = statuses(watch)[0]
+    assert (chain.level, chain.message) == (1, "missed its deadline 2 times in a row")
+    assert ("worst_ms", "7") in chain.values
+    assert ("p99_ms", "-") in chain.values
+    assert statuses(watch)[0].level == 0
+    (trace,) = traces_of(robot)
+    slow = judged(robot, [changed(trace, "act", "cpu_ns", 4 * MS)])
+    proof = statuses(slow)[-1]
+    assert (proof.level, proof.message) == (1, "deadlines met so far, no longer proved")
+    assert proof.values == [("act", "runs for 4 ms; the model says 3 ms")]
+
+
+def test_diagnostics_reach_ros(tmp_path: Path) -> None:
+    rclpy = pytest.importorskip("rclpy")
+    messages = pytest.importorskip("diagnostic_msgs.msg")
+    (tmp_path / "robot.yaml").write_text(f"schema: 1\nname: robot\n{ROBOT}", encoding="utf-8")
+    line = [sys.executable, "-m", "rclrt_analysis.cli", "watch", str(tmp_path / "robot.yaml")]
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = rclpy.create_node("reader", context=context)
+    heard: list[Any] = []
+    node.create_subscription(messages.DiagnosticArray, "/diagnostics", heard.append, 10)
+    executor = rclpy.executors.SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    with subprocess.Popen([*line, "--diagnostics", "--for", "30", "--program", "nobody"]) as watch:
+        try:
+            end = time.monotonic() + 25
+            while not heard and time.monotonic() < end:
+                executor.spin_once(timeout_sec=0.2)
+        finally:
+            watch.send_signal(signal.SIGINT)
+    assert watch.returncode == 0
+    rclpy.shutdown(context=context)
+    assert [status.name for status in heard[0].status] == [
+        "rclrt: chain grab",
+        "rclrt: proof of robot",
+    ]
+    assert heard[0].status[0].level == b"\x03"
+    assert heard[0].status[0].hardware_id == "robot"
 
 
 def test_a_chain_is_in_error_after_as_many_misses_as_the_model_says(robot: System) -> None:

@@ -5,6 +5,8 @@
 // urgency that is needed. And other things that two threads do to a third at once.
 
 #include <atomic>
+#include <map>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -319,10 +321,10 @@ TEST(TimerThread, has_the_attributes_that_were_asked_for_last_also_if_it_was_jus
 class WatchedBands final : public DeadlineScheduler
 {
 public:
-  explicit WatchedBands(Platform & platform)
+  WatchedBands(Platform & platform, int cpus)
   {
     FifoBandsOptions options;
-    options.runners = 1;
+    options.runners = static_cast<std::size_t>(cpus);
     EXPECT_TRUE(FifoBands::make(platform, options, &bands_).ok());
   }
   const char * name() const noexcept override { return "watched"; }
@@ -331,23 +333,39 @@ public:
   void leave(Slot slot) noexcept override { bands_->leave(slot); }
   int start(Slot slot, TimePoint deadline) noexcept override
   {
+    deadlines_[slot] = deadline;
     return bands_->start(slot, deadline);
   }
-  void stop(Slot slot) noexcept override { bands_->stop(slot); }
+  void stop(Slot slot) noexcept override
+  {
+    deadlines_.erase(slot);
+    bands_->stop(slot);
+  }
   void forget(Slot slot) noexcept override { bands_->forget(slot); }
   void give_way() noexcept override { on_give_way(); }
+  /// Of all threads that have one now.
+  std::multiset<TimePoint> deadlines() const
+  {
+    std::multiset<TimePoint> all;
+    for (const auto & [slot, deadline] : deadlines_) {
+      all.insert(deadline);
+    }
+    return all;
+  }
   std::vector<Finding> findings() const override { return {}; }
 
   std::function<void()> on_give_way;
 
 private:
   std::shared_ptr<FifoBands> bands_;
+  std::map<Slot, TimePoint> deadlines_;  // on the simulated platform one thread runs at a time
 };
 
 /// An engine whose threads are asked to give way is seen not to hold its lock then.
 struct GivesWay
 {
-  explicit GivesWay(std::size_t threads)
+  explicit GivesWay(std::size_t threads, int cpus = 1)
+  : sim(cpus), bands(std::make_shared<WatchedBands>(sim, cpus))
   {
     EngineOptions options = pool(threads);
     options.policy = &edf_policy();
@@ -378,8 +396,8 @@ struct GivesWay
     EXPECT_TRUE(engine->add_callback(callback, group, &callbacks.emplace_back()).ok());
     return callbacks.back();
   }
-  /// Releases it once.
-  void run(Callback & first)
+  /// Releases it once, and calls `then` at once.
+  void run(Callback & first, const std::function<void()> & then = [] {})
   {
     const Status run = sim.run([&] {
       std::unique_ptr<Thread> spinner;
@@ -389,7 +407,8 @@ struct GivesWay
         sim.start_thread(other, [&] { EXPECT_TRUE(engine->spin().ok()); }, {}, &spinner).ok());
       sim.sleep_for(milliseconds(5));
       engine->notify(first);
-      sim.sleep_for(milliseconds(5));
+      then();
+      sim.sleep_for(milliseconds(20));
       engine->stop();
       spinner->join();
     });
@@ -398,7 +417,7 @@ struct GivesWay
   void note() { seen.push_back(given_way); }
 
   SimPlatform sim;
-  const std::shared_ptr<WatchedBands> bands = std::make_shared<WatchedBands>(sim);
+  const std::shared_ptr<WatchedBands> bands;
   std::vector<std::shared_ptr<Callback>> callbacks;
   std::unique_ptr<Engine> engine;
   int given_way = 0;
@@ -436,6 +455,32 @@ TEST(GiveWay, is_asked_of_a_publisher_that_has_given_back_an_earlier_deadline)
   });
   t.run(*late);
   EXPECT_EQ(t.seen, (std::vector<int>{0, 1}));
+}
+
+TEST(HandOver, a_thread_on_its_way_does_not_keep_the_deadline_of_a_job_that_another_has_taken)
+{
+  for (const bool has_later : {false, true}) {
+    GivesWay t(2, 2);
+    const auto first = t.add("first", milliseconds(90), [&] { t.sim.work(milliseconds(2)); });
+    const auto urgent = t.add("urgent", milliseconds(10), [&] { t.sim.work(milliseconds(8)); });
+    const auto later = t.add("later", milliseconds(40), [] {});
+    std::multiset<TimePoint> before;
+    std::multiset<TimePoint> after;
+    t.run(*first, [&] {
+      t.sim.work(milliseconds(1));
+      const Publication publication;  // until it ends nobody wakes the thread that is to come
+      t.engine->notify(*urgent);
+      if (has_later) {
+        t.engine->notify(*later);
+      }
+      before = t.bands->deadlines();
+      t.sim.work(milliseconds(3));  // meanwhile the thread of "first" takes "urgent"
+      after = t.bands->deadlines();
+    });
+    // Released at 5, 6 and 6 ms.
+    EXPECT_EQ(before, (std::multiset<TimePoint>{at_ms(16), at_ms(95)}));
+    EXPECT_EQ(after, (std::multiset<TimePoint>{at_ms(16), has_later ? at_ms(46) : kNever}));
+  }
 }
 
 TEST(DeadlineSchedulerWhileSpinning, may_be_given_if_there_was_none)

@@ -31,13 +31,17 @@ std::shared_ptr<rcl_service_t> make_service(
       rcl_service_init(service.get(), node.get(), type, name.c_str(), &options),
       "creating service '" + name + "'");
   }
-  return std::shared_ptr<rcl_service_t>(service.release(), [node](rcl_service_t * used) {
-    std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
-    if (rcl_service_fini(used, node.get()) != RCL_RET_OK) {
-      take_rcl_error();
-    }
-    delete used;
-  });
+  return std::shared_ptr<rcl_service_t>(
+    service.release(), [node = std::shared_ptr<rcl_node_t>(node)](rcl_service_t * used) mutable {
+      {
+        std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
+        if (rcl_service_fini(used, node.get()) != RCL_RET_OK) {
+          take_rcl_error();
+        }
+      }
+      delete used;
+      node.reset();  // weak pointers to the service (ResponseSender) keep this function
+    });
 }
 
 uint32_t depth_of(const rcl_service_t & service)

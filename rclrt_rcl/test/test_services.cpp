@@ -158,6 +158,24 @@ TYPED_TEST(Services, a_responder_outlives_its_service_and_says_so)
   EXPECT_THAT(error_of([&] { open->send(Get::Response()); }), HasSubstr("does not exist any more"));
 }
 
+TYPED_TEST(Services, a_responder_keeps_no_node)
+{
+  std::optional<Responder<Get>> open;
+  auto server = this->make_node("server");
+  auto service = server->template create_service<Get>(
+    "echo",
+    [&](const Get::Request &, Responder<Get> responder) { open.emplace(std::move(responder)); });
+  this->executor->add_node(server);
+  auto client = this->make_client();
+  client->async_send_request(request_for("name"));
+  ASSERT_TRUE(spin_until(*this->executor, [&] { return open.has_value(); }));
+  const std::weak_ptr<rcl_node_t> handle = server->handle();
+  this->executor->remove_node(server);
+  service.reset();
+  server.reset();
+  EXPECT_TRUE(handle.expired());
+}
+
 TYPED_TEST(Services, what_a_service_throws_reaches_spin)
 {
   auto service = this->node->template create_service<Get>(

@@ -81,6 +81,8 @@ public:
   // Of the thread that made the node:
   std::vector<std::shared_ptr<rclcpp::CallbackGroup>> groups;
   std::vector<std::shared_ptr<rclcpp::TimerBase>> timers;
+  std::shared_ptr<rclcpp::CallbackGroup> of_server;  // see stress.hpp
+  std::shared_ptr<rclcpp::CallbackGroup> of_client;
   std::shared_ptr<rclcpp_action::Server<Fibonacci>> server;
   std::shared_ptr<rclcpp_action::Client<Fibonacci>> client;
 
@@ -377,7 +379,11 @@ void Stress::add_entity(Round & round, NodeBox & box, Random & random, bool from
 void Stress::add_action(NodeBox & box, Random & random)
 {
   const auto call = [this, self = box.self] { called(self); };
+  const auto make_group = [&box] {
+    return box.node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+  };
   if (!box.server) {
+    box.of_server = make_group();
     rcl_action_server_options_t options = rcl_action_server_get_default_options();
     options.result_timeout.nanoseconds = std::chrono::nanoseconds(milliseconds(20)).count();
     box.server = rclcpp_action::create_server<Fibonacci>(
@@ -402,9 +408,11 @@ void Stress::add_action(NodeBox & box, Random & random)
         }
         call();
       },
-      options);
+      options, box.of_server);
   } else if (!box.client) {
-    box.client = rclcpp_action::create_client<Fibonacci>(box.node, "action_" + box.topic);
+    box.of_client = make_group();
+    box.client =
+      rclcpp_action::create_client<Fibonacci>(box.node, "action_" + box.topic, box.of_client);
   } else if (one_in(random, 6)) {
     box.client.reset();
   } else if (one_in(random, 6)) {

@@ -15,6 +15,8 @@
 /// message is taken or a subscription is made; others do, and all subscriptions. Nor is a context shut down
 /// while a node is being made: NodeBase::NodeBase() of 29.3 forgets the middleware's node if the next step, the
 /// publisher of /rosout, then fails. The context is freed all the same, and the middleware's thread uses it.
+/// And each action client or server has a group of its own: when one goes, CallbackGroup::remove_waitable() of 29.3
+/// owns the group's other waitables for a moment under the mutex that their destructors want, too.
 #ifndef STRESS_HPP_
 #define STRESS_HPP_
 

@@ -142,6 +142,7 @@ VERBS = (
     "model",
     "trace",
     "convert",
+    "template",
     "order",
     "test",
     "scx",
@@ -173,7 +174,13 @@ def test_arguments_are_read_by_a_python_that_has_nothing_installed(verb: str) ->
 
 @pytest.mark.parametrize(
     ("name", "builds"),
-    [("waters", False), ("analysis-speed", False), ("trace-speed", False), ("memory", True)],
+    [
+        ("waters", False),
+        ("analysis-speed", False),
+        ("trace-speed", False),
+        ("top-cost", False),
+        ("memory", True),
+    ],
 )
 def test_experiments_with_the_analysis_alone_build_nothing(
     tree: Tree, name: str, builds: bool

@@ -47,8 +47,11 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit status."""
     arguments = build_parser().parse_args(argv)
-    if arguments.check:
-        return 0
+    return 0 if arguments.check else run(arguments)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb that was parsed."""
     try:
         status: int = arguments.run(arguments)
         sys.stdout.flush()

@@ -8,6 +8,7 @@ change that might help. So all numbers are differences of bounds.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -64,18 +65,32 @@ class Help:
 
 @dataclass
 class Explanation:
-    """Everything about one chain; and how many deadlines of the system are missed as it is."""
+    """Everything about one chain.
+
+    Attributes
+    ----------
+    late
+        How many deadlines of the system are missed as it is.
+    complete
+        Whether there was time for all questions.
+    """
 
     chain: Chain
     bound: ChainBound
     late: int = 0
+    complete: bool = True
     hops: list[HopPart] = field(default_factory=list)
     rivals: list[Rival] = field(default_factory=list)
     helps: list[Help] = field(default_factory=list)
 
 
-def explain(system: System, name: str) -> Explanation:
+def explain(system: System, name: str, seconds: float = 20.0) -> Explanation:
     """Return the explanation of a chain by its name.
+
+    Parameters
+    ----------
+    seconds
+        After so long no further question is asked; `complete` says so.
 
     Raises
     ------
@@ -90,10 +105,16 @@ def explain(system: System, name: str) -> Explanation:
     if explained.bound.bound is None:
         return explained
     explained.hops = list(_hops(system, chain, result, explained.bound))
-    explained.rivals = _rivals(system, chain, explained.bound.bound)
-    tried = (_help(system, chain, text, changed) for text, changed in _ideas(system, explained))
-    helps = [one for one in tried if one is not None and one.bound < explained.bound.bound]
-    explained.helps = sorted(helps, key=lambda one: (one.late > 0, one.bound))
+    explained.rivals = _rivals(system, explained, time.monotonic() + seconds / 2)
+    end = time.monotonic() + seconds / 2
+    for text, changed in _ideas(system, explained):
+        if time.monotonic() > end:
+            explained.complete = False
+            break
+        one = _help(system, chain, text, changed)
+        if one is not None and one.bound < explained.bound.bound:
+            explained.helps.append(one)
+    explained.helps.sort(key=lambda one: (one.late > 0, one.bound))
     return explained
 
 
@@ -134,8 +155,9 @@ def _with(system: System, name: str, change: Callable[[Callback], Callback]) -> 
     return replace(system, callbacks=callbacks)
 
 
-def _rivals(system: System, chain: Chain, bound: int) -> list[Rival]:
+def _rivals(system: System, explained: Explanation, end: float) -> list[Rival]:
     """Return what the chain waits for, the most first."""
+    chain, bound = explained.chain, explained.bound.bound or 0
     load, urgency = loads(system), urgencies(system)
     others = [c for c in Dependence(system).of(chain) if c.name not in chain.callbacks and c.wcet]
     # What is rare and long blocks as much as what is frequent.
@@ -143,6 +165,9 @@ def _rivals(system: System, chain: Chain, bound: int) -> list[Rival]:
     longest = sorted(others, key=lambda c: -c.wcet)[: ASKED // 2]
     found = []
     for callback in dict.fromkeys([*by_load, *longest]):
+        if time.monotonic() > end:
+            explained.complete = False
+            break
         without = _of(analyse(_without(system, callback.name)), chain.name).bound
         if without is not None and without < bound:
             why = _why(system, chain, callback, urgency)

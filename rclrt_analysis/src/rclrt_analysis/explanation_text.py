@@ -37,6 +37,8 @@ def to_text(explained: Explanation) -> str:
         lines.append(f"  {ms(one.bound):>10}  {one.text}{late}")
     if not explained.helps:
         lines.append("  none of what was tried")
+    if not explained.complete:
+        lines += ["", "time ran out: there may be more to wait for, and to help"]
     return "\n".join(lines)
 
 
@@ -73,6 +75,7 @@ def to_json(explained: Explanation) -> str:
         "bound_ms": _ms(bound.bound),
         "deadline_ms": _ms(chain.deadline),
         "met": bound.met,
+        "complete": explained.complete,
         "reason": bound.reason or None,
         "hops": [
             {

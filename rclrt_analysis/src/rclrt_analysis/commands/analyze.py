@@ -28,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the tightest bounds there are, or Theorems 1 and 2 of Teper et al. (%(default)s)",
     )
     parser.add_argument(
+        "--plan", type=Path, metavar="FILE", help="with what this file of ./rclrt plan says"
+    )
+    parser.add_argument(
         "--slack",
         action="store_true",
         help="also by how much execution times and periods may change",
@@ -50,7 +53,16 @@ def run(arguments: argparse.Namespace) -> int:
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
     try:
-        system = read_model(arguments.model, schema)
+        if arguments.plan:
+            from rclrt_analysis.plan.openings import read_open
+            from rclrt_analysis.plan.parameters import applied, misfits, read_plan
+
+            opening, file = read_open(arguments.model, schema), read_plan(arguments.plan)
+            for text in misfits(file, opening, os.cpu_count() or 1):
+                print(f"warning: {text}", file=sys.stderr)
+            system = applied(opening, file)
+        else:
+            system = read_model(arguments.model, schema)
     except ModelError as error:
         print(error, file=sys.stderr)
         return 2

@@ -10,7 +10,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
+from pathlib import Path
+
+from rclrt_analysis.arguments import writable_file
 
 WINDOW_S = 5.0
 
@@ -22,16 +26,33 @@ def _positive(text: str) -> float:
     return value
 
 
+def _size(text: str) -> tuple[int, int]:
+    columns, _, lines = text.partition("x")
+    width, height = int(columns), int(lines)
+    if not (20 <= width <= 1000 and 6 <= height <= 1000):
+        raise argparse.ArgumentTypeError(f"'{text}' is no size such as 80x24")
+    return width, height
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
         "--delay", "-d", type=_positive, default=1.0, metavar="S", help="how often it shows anew"
     )
     parser.add_argument(
-        "--for", type=_positive, dest="seconds", metavar="S", help="so long; with --once: 2"
+        "--for", type=_positive, dest="seconds", metavar="S", help="so long; if it prints once: 2"
     )
     parser.add_argument("--once", action="store_true", help="watch, print tables once, and end")
+    parser.add_argument(
+        "--findings", action="store_true", help="the same, only what somebody should look at"
+    )
     parser.add_argument("--json", action="store_true", help="the same as JSON, schema 1")
+    parser.add_argument(
+        "--svg", type=writable_file, metavar="FILE", help="write the screen there as a picture"
+    )
+    parser.add_argument(
+        "--size", type=_size, default=(140, 40), metavar="80x24", help="of the picture; 140x40"
+    )
     parser.add_argument(
         "programs", nargs="*", metavar="PROGRAM", help="names or process numbers; default: all"
     )
@@ -41,10 +62,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Show, or print once."""
     from rclrt_analysis.live.watch import Watch
 
-    if arguments.once or arguments.json:
+    if arguments.once or arguments.findings or arguments.json:
         return _once(arguments)
-    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-        print("top needs a terminal; without one: --once, --json", file=sys.stderr)
+    if not arguments.svg and not all(
+        stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)
+    ):
+        print("top needs a terminal; without one: --once, --json, --svg", file=sys.stderr)
         return 2
     try:
         from rclrt_analysis.live.top_screen import Top
@@ -53,10 +76,24 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     watch = Watch(arguments.programs, round(WINDOW_S * 1e9))
     try:
+        if arguments.svg:
+            app = Top(watch, arguments.delay, arguments.seconds or 2.0)
+            return _write(arguments.svg, app.run(headless=True, size=arguments.size))
         Top(watch, arguments.delay, arguments.seconds).run(mouse=False)
     finally:
         watch.close()
     return 0
+
+
+def _write(path: Path, picture: str | None) -> int:
+    # Without the font that a viewer would fetch: its own will do.
+    text = re.sub(r"@font-face \{.*?\}", "", picture or "", flags=re.DOTALL)
+    try:
+        path.write_text(text.replace("Fira Code", "monospace"), encoding="utf-8")
+    except OSError as error:
+        print(f"{path}: {error.strerror}", file=sys.stderr)
+        return 2
+    return 0 if picture else 1
 
 
 def _once(arguments: argparse.Namespace) -> int:
@@ -85,7 +122,7 @@ def _once(arguments: argparse.Namespace) -> int:
     else:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
-        print(to_text(snapshot, width))
+        print(to_text(snapshot, width, arguments.findings))
     if not snapshot.followed:
         print("no executor runs: see ./rclrt trace list", file=sys.stderr)
         return 1

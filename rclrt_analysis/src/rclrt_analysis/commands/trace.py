@@ -161,7 +161,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list() -> int:
-    from rclrt_analysis.live.files import live_files
+    from rclrt_analysis.live.files import live_files, printable
     from rclrt_analysis.live.follow import Follower
     from rclrt_analysis.trace import TraceError, layout
 
@@ -176,7 +176,7 @@ def _list() -> int:
         rows.append(
             (follower.process.program, str(follower.process.number),
              str(follower.header.executor), layout.word(layout.MODELS, follower.header.model),
-             str(len(follower.callbacks)), state, str(path))
+             str(len(follower.callbacks)), state, printable(str(path)))
         )  # fmt: skip
         follower.close()
     heads = ("program", "process", "executor", "model", "callbacks", "state", "live trace")

@@ -49,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--program", action="append", default=[], metavar="NAME", help="name or process number"
     )
+    parser.add_argument(
+        "--diagnostics",
+        action="store_true",
+        help="publish to /diagnostics once a second; live only",
+    )
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="the end, schema 1")
 
 
@@ -69,6 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
             _live(watch, arguments)
     except (ModelError, TraceError) as error:
         print(error, file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        print(f"--diagnostics needs {error.name}: source your ROS 2 installation", file=sys.stderr)
         return 2
     print(to_text(watch))
     if arguments.json:
@@ -96,18 +104,22 @@ def _live(watch, arguments: argparse.Namespace) -> None:  # type: ignore[no-unty
     import signal
 
     from rclrt_analysis.live.files import printable
+    from rclrt_analysis.watch.diagnostics import Publisher
     from rclrt_analysis.watch.sources import PAUSE_S, Live
     from rclrt_analysis.watch.watch import to_text
 
     ended: list[bool] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.append(True))
+    publisher = Publisher(watch) if arguments.diagnostics else None
     live = Live(watch, arguments.program)
     end = time.monotonic() + (arguments.seconds or float("inf"))
     next_show = time.monotonic() + 1
     told: set[object] = set()
     while not ended and time.monotonic() < end:
         live.step()
+        if publisher:
+            publisher.step()
         for text in live.said:
             print(printable(text), file=sys.stderr, flush=True)
         live.said.clear()
@@ -120,5 +132,7 @@ def _live(watch, arguments: argparse.Namespace) -> None:  # type: ignore[no-unty
             print(f"\033[H\033[2J{to_text(watch)}", flush=True)
         time.sleep(PAUSE_S)
     live.close()
+    if publisher:
+        publisher.close()
     if sys.stdout.isatty():
         print("\033[H\033[2J", end="")

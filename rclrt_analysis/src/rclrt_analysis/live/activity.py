@@ -75,6 +75,8 @@ class Activity:
 
     def add(self, records: Records, now_ns: int) -> None:
         """Count records that are new at `now_ns`."""
+        if not len(records):
+            return
         place = np.searchsorted(self._ids, records["callback"])
         place = np.minimum(place, max(0, len(self._ids) - 1))
         good = is_sane(records) & (records["end_ns"] <= now_ns)
@@ -83,17 +85,18 @@ class Activity:
         self.first_ns = min(
             self.first_ns, int(records["release_ns"][good].min(initial=NO_DEADLINE))
         )
-        good &= (records["outcome"] < layout.PUBLISHED) & (records["end_ns"] > self.begin_ns)
+        good &= records["outcome"] < layout.PUBLISHED
         records, rows = records[good], self._row_of_id[place[good]]
-        if not len(records):
-            return
-        self._total(records, rows)
-        ran = records["outcome"] <= layout.EXCEPTION
-        records, rows = records[ran], rows[ran]
         order = np.argsort(records["end_ns"], kind="stable")
-        self.newest[rows[order]] = records[order]  # Of several the last one stays.
-        self._kept.append((records, rows))
-        self._count += len(records)
+        records, rows = records[order], rows[order]
+        ran = records["outcome"] <= layout.EXCEPTION
+        self.newest[rows[ran]] = records[ran]  # Of several the last one stays.
+        counts = records["end_ns"] > self.begin_ns
+        self._total(records[counts], rows[counts])
+        ran &= counts
+        if ran.any():
+            self._kept.append((records[ran], rows[ran]))
+            self._count += int(ran.sum())
         self._forget(now_ns - self.window_ns)
 
     def _total(self, records: Records, rows: Ints) -> None:

@@ -70,8 +70,8 @@ class Column:
         Of a value; right-aligned unless the values are texts.
     bad
         Whether a value wants to be seen.
-    by_end
-        Of a text that is too long the end stays, not the beginning.
+    both_ends
+        Of a text that is too long the beginning and the end stay, else only the beginning.
     """
 
     key: str
@@ -81,7 +81,7 @@ class Column:
     text: Callable[[Value], str] = text
     help: str = ""
     bad: Callable[[Value], bool] = lambda _: False
-    by_end: bool = False
+    both_ends: bool = False
 
     @property
     def is_text(self) -> bool:
@@ -166,7 +166,7 @@ class Table:
 
     def cell(self, row: int, column: Column, width: int) -> str:
         """Return the text of a cell, which is exactly so wide."""
-        return fit(self.shown(row, column), width, column.is_text, column.by_end)
+        return fit(self.shown(row, column), width, column.is_text, column.both_ends)
 
     def shown(self, row: int, column: Column) -> str:
         """Return the text of a value, without what a terminal would obey."""
@@ -185,15 +185,20 @@ def cells(shown: str) -> int:
     )
 
 
-def fit(shown: str, width: int, left: bool, by_end: bool = False) -> str:
-    """Return a text that is exactly so wide, cut at its end or at its beginning."""
+def fit(shown: str, width: int, left: bool, both_ends: bool = False) -> str:
+    """Return a text that is exactly so wide: cut at its end, or in its middle."""
     if cells(shown) > width:
-        shown = shown[-width:] if by_end else shown[:width]
-        while cells(shown) > width - 1:
-            shown = shown[1:] if by_end else shown[:-1]
-        shown = "…" + shown if by_end else shown + "…"
+        end = (width - 1) // 2 if both_ends else 0
+        tail = _cut(shown[::-1][:width], end)[::-1]
+        shown = _cut(shown[:width], width - 1 - cells(tail)) + "…" + tail
     room = " " * (width - cells(shown))
     return shown + room if left else room + shown
+
+
+def _cut(shown: str, width: int) -> str:
+    while cells(shown) > width:
+        shown = shown[:-1]
+    return shown
 
 
 def _unknown(value: Value) -> bool:

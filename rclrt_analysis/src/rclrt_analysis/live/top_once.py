@@ -13,9 +13,14 @@ from rclrt_analysis.live.watch import Snapshot
 from rclrt_analysis.trace import layout
 
 
-def to_text(snapshot: Snapshot, width: int | None) -> str:
-    """Return all tables that have rows."""
-    return "\n\n".join("\n".join(_lines(table, width)) for table in tables(snapshot) if len(table))
+def to_text(snapshot: Snapshot, width: int | None, only_findings: bool = False) -> str:
+    """Return all tables that have rows, or those of the findings."""
+    shown = [table for table in tables(snapshot) if len(table)]
+    if only_findings:
+        shown = [table for table in shown if table.title == "findings"]
+        if not shown:
+            return "no findings"
+    return "\n\n".join("\n".join(_lines(table, width)) for table in shown)
 
 
 def _lines(table: Table, width: int | None) -> list[str]:

@@ -26,7 +26,7 @@ from rclrt_analysis.live.watch import Snapshot, Watch
 
 HEAD = Style(reverse=True)
 SORTED = Style(reverse=True, bold=True, underline=True)
-CURSOR = Style(reverse=True)
+CURSOR = Style(color="#ffffff", bgcolor="#264f78", bold=True)
 BAD = Style(color="red", bold=True)
 PLAIN = Style()
 FOOT = "q quit  h help  / filter  < > sort  R reverse  Tab view  Space pause  Enter all of a row"
@@ -107,8 +107,8 @@ class Grid(Widget, can_focus=True):
             else:
                 row = self.rows[place]
                 text = self.table.cell(row, column, wide)
-                style = BAD if column.bad(self.table.values[column.key][row]) else PLAIN
-                style += CURSOR if place == self.sorting.cursor else PLAIN
+                style = CURSOR if place == self.sorting.cursor else PLAIN
+                style += BAD if column.bad(self.table.values[column.key][row]) else PLAIN
             between = HEAD if y == 0 else CURSOR if place == self.sorting.cursor else PLAIN
             parts += [Segment(text, style), Segment(" ", between)]
         return Strip(parts).adjust_cell_length(width)
@@ -141,8 +141,8 @@ def _keys(action: str, *keys: str) -> list[BindingType]:
     return [Binding(key, action, show=False, priority=key == "tab") for key in keys]
 
 
-class Top(App[None]):
-    """Shows what a `Watch` sees."""
+class Top(App[str]):
+    """Shows what a `Watch` sees. Without a terminal `run` returns the last screen, as SVG."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
@@ -191,27 +191,31 @@ class Top(App[None]):
         self._wanted = ""
         self._idle = True
         self._paused = False
+        self._head, self._grid, self._foot = Static(id="head"), Grid(), Static(id="foot")
+        self._asked = Input(placeholder="a part of a name, or a process; Esc: all", id="filter")
 
     def compose(self) -> ComposeResult:
         """Return what the screen is made of."""
-        yield Static(id="head")
-        yield Grid()
-        yield Static(id="foot")
-        yield Input(placeholder="a part of a name, or a process; Esc: no filter", id="filter")
+        yield from (self._head, self._grid, self._foot, self._asked)
 
     def on_mount(self) -> None:
         """Begin."""
-        self.query_one(Grid).focus()
+        self._grid.focus()
         self._poll()
         self._take()
         if self._seconds:
-            self.set_timer(self._seconds, self.exit)
+            self.set_timer(self._seconds, self._end)
+
+    def _end(self) -> None:
+        self.exit(self.export_screenshot(title="./rclrt top") if self.is_headless else None)
 
     def _poll(self) -> None:
         self._watch.poll()
         self.set_timer(self._watch.pause_ns / 1e9, self._poll)
 
     def _take(self) -> None:
+        if not self._grid.is_attached:
+            return  # It ends.
         if not self._paused:
             self._snapshot = self._watch.snapshot()
             self._tables = tables(self._snapshot)
@@ -231,11 +235,11 @@ class Top(App[None]):
     def _show(self) -> None:
         table, sorting = self.table, self.sorting
         rows = table.order(sorting.key, sorting.reverse, self._wanted, self._idle)
-        self.query_one(Grid).show(table, rows, sorting)
-        self.query_one("#head", Static).update(Text("\n").join(self._head()))
-        self.query_one("#foot", Static).update(self._foot(len(rows)))
+        self._grid.show(table, rows, sorting)
+        self._head.update(Text("\n").join(self._heading()))
+        self._foot.update(self._footing(len(rows)))
 
-    def _head(self) -> list[Text]:
+    def _heading(self) -> list[Text]:
         snapshot = self._snapshot
         assert snapshot is not None
         found = self._tables[3]
@@ -256,7 +260,7 @@ class Top(App[None]):
         second.append(f"  by {self.table.column(self.sorting.key).head}{turned}")
         return [first, second]
 
-    def _foot(self, rows: int) -> Text:
+    def _footing(self, rows: int) -> Text:
         text = Text(no_wrap=True)
         for said, note in (
             (self._paused, "PAUSED"),
@@ -279,10 +283,9 @@ class Top(App[None]):
 
     def action_row(self) -> None:
         """Show all of a row."""
-        grid = self.query_one(Grid)
-        if not grid.rows:
+        if not self._grid.rows:
             return
-        row = grid.rows[self.sorting.cursor]
+        row = self._grid.rows[self.sorting.cursor]
         width = max(20, self.size.width * 94 // 100 - 14)
         text = Text()
         for column in self.table.columns:
@@ -304,16 +307,15 @@ class Top(App[None]):
 
     def action_move(self, lines: int) -> None:
         """Move the cursor."""
-        self.query_one(Grid).move(lines)
+        self._grid.move(lines)
 
     def action_page(self, pages: int) -> None:
         """Move the cursor by pages."""
-        grid = self.query_one(Grid)
-        grid.move(pages * max(1, grid.size.height - 1))
+        self._grid.move(pages * max(1, self._grid.size.height - 1))
 
     def action_sort(self, step: int) -> None:
         """Sort by the column beside, of those that are visible."""
-        keys = [column.key for column in self.query_one(Grid).shown]
+        keys = [column.key for column in self._grid.shown]
         at = keys.index(self.sorting.key) + step if self.sorting.key in keys else 0
         self.action_sort_by(keys[max(0, min(at, len(keys) - 1))])
 
@@ -350,14 +352,13 @@ class Top(App[None]):
 
     def action_filter(self) -> None:
         """Ask for a text."""
-        asked = self.query_one("#filter", Input)
-        asked.display = True
-        self.query_one("#foot").display = False
-        asked.focus()
+        self._asked.display = True
+        self._foot.display = False
+        self._asked.focus()
 
     def action_no_filter(self) -> None:
         """Show all."""
-        self.query_one("#filter", Input).value = ""
+        self._asked.value = ""
         self._filter_done()
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -372,6 +373,6 @@ class Top(App[None]):
         self._filter_done()
 
     def _filter_done(self) -> None:
-        self.query_one("#filter", Input).display = False
-        self.query_one("#foot").display = True
-        self.query_one(Grid).focus()
+        self._asked.display = False
+        self._foot.display = True
+        self._grid.focus()

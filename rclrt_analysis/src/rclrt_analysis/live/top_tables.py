@@ -30,7 +30,7 @@ def _policy(value: Value) -> str:
 CALLBACKS = (
     Column("process", "PROCESS", 7, 2, lambda v: str(v), "number of the process"),
     Column("program", "PROGRAM", 12, 17, text, "name of the program"),
-    Column("name", "CALLBACK", 18, 0, text, "name of the callback", by_end=True),
+    Column("name", "CALLBACK", 18, 0, text, "name of the callback", both_ends=True),
     Column("force", "POLICY", 8, 9, text, "policy and priority in force for its newest job"),
     Column("cpu", "CPU%", 5, 1, percent, "share of one CPU"),
     Column("rate", "HZ", 6, 3, number, "jobs a second"),
@@ -49,7 +49,7 @@ CALLBACKS = (
     Column("thread", "THR%", 5, 18, percent, "of its jobs: found no thread asleep"),
     Column("exceptions", "THROWN", 6, 19, count, "jobs that threw, since counting began", _some),
     Column("kind", "KIND", 12, 20, text, "timer, subscription, service, client, waitable"),
-    Column("group_name", "GROUP", 20, 21, text, "name of its group", by_end=True),
+    Column("group_name", "GROUP", 20, 21, text, "name of its group", both_ends=True),
     Column("cpus", "CPUS", 8, 22, text, "CPUs that it may use, in force for its newest job"),
 )
 THREADS = (
@@ -211,8 +211,10 @@ def findings(snapshot: Snapshot) -> list[Finding]:
     for one in snapshot.executors:
         said: list[tuple[str | None, str, str, int]] = []
         if one.state == "killed":
+            end = int(one.activity.newest["end_ns"].max(initial=0))
+            when = f"; its newest job ended {_age(snapshot.now_ns - end)} ago" if end else ""
             remedy = f"its last records: ./rclrt trace info {one.path}"
-            said.append((None, "killed", f"ended without closing its trace; {remedy}", 1))
+            said.append((None, "killed", f"was killed or has crashed{when}; {remedy}", 1))
         elif one.followed:
             said += _of_executor(one, snapshot.now_ns)
         process = one.process
@@ -221,6 +223,13 @@ def findings(snapshot: Snapshot) -> list[Finding]:
             for name, kind, words, number_ in said
         ]
     return found
+
+
+def _age(ns: int) -> str:
+    for unit, size in (("s", 1), ("min", 60), ("h", 3600)):
+        if ns < 120e9 * size:
+            return f"{max(0, ns) / 1e9 / size:.0f} {unit}"
+    return f"{ns / 86400e9:.0f} days"
 
 
 TOTALS: dict[str, Callable[[float], str]] = {

@@ -188,6 +188,7 @@ class Builder:
         found: dict[str, Any] = {}
         if key in self.timers:
             found["period_ms"] = self.timers[key]
+            found["assumptions"] = {"period_ms": {"origin": "stated"}}  # By the program.
             delay = np.maximum(self.idle[key] - self.dispatch, 0)
             delay += np.maximum(jobs["ready_ns"] - jobs["release_ns"], 0)
             found["jitter_ms"] = min(LONGEST, int(delay.max()))

@@ -66,6 +66,11 @@ def to_yaml(observed: Observed) -> str:
         lines += [f"  - {_text(reason[:MOST_TEXT])}" for reason in reasons[:MOST_REASONS]]
     if content["overheads"]:
         lines.append(f"overheads: {_flow(content['overheads'])}")
+    measured = "{origin: measured, safety_factor: 1}"
+    told = ", ".join(f"{field}: {measured}" for field in ("wcet_ms", "jitter_ms", "period_ms"))
+    lines.append(f"assumptions: {{{told}}}  # raise the factors")
+    if "cpus" in content:
+        lines.append(f"cpus: {_value('', content['cpus'])}  # a plan may use these")
     lines.append("executors:")
     lines += [f"  - {_flow(executor)}" for executor in content["executors"]]
     lines.append("callbacks:")
@@ -81,6 +86,8 @@ def _flow(item: dict[str, Any]) -> str:
 
 
 def _value(key: str, value: Any) -> str:
+    if isinstance(value, dict):
+        return _flow(value)
     if key.endswith("_ms"):
         return in_ms(value)
     if isinstance(value, list):

@@ -26,6 +26,7 @@ from rclrt_analysis.model.document import read_document
 from rclrt_analysis.plan.openings import Opening
 from rclrt_analysis.plan.placement import Placement, placed
 from rclrt_analysis.plan.search import Plan
+from rclrt_analysis.plan.timer_thread import PRIORITY, timer_cpu, with_timer_thread
 from rclrt_analysis.report import ms, premise_lines
 
 VERSION = 1
@@ -36,7 +37,7 @@ CLASSES = {
 }
 """What can be told by a parameters file."""
 
-_FULL_NAME = re.compile(r"/.+/(timer|subscription|service|client|waitable)/.+")
+FULL_NAME = re.compile(r"/.+/(timer|subscription|service|client|waitable)/.+")
 _BODY = "/**:\n"
 
 
@@ -47,7 +48,7 @@ def entry_name(callback: Callback) -> str:
     kind; a join of several subscriptions is all of them.
     """
     name = callback.name
-    if _FULL_NAME.fullmatch(name):
+    if FULL_NAME.fullmatch(name):
         return name
     node = name if name.startswith("/") else f"/**/{name}"
     return f"{node}/{callback.kind.value}/**"
@@ -91,7 +92,7 @@ def _original(plan: Plan, name: str) -> str:
 def _executors(plan: Plan) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     groups: dict[str, set[str]] = {}
-    for callback in plan.system.callbacks:
+    for callback in plan.callbacks:
         executor = plan.system.executor_of[callback.executor]
         name = _original(plan, callback.name)
         groups.setdefault(name, set()).add(callback.group or f"\0{callback.name}")
@@ -107,7 +108,7 @@ _THREADED = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
 
 
 def _header(plan: Plan, model: str, body: str) -> list[str]:
-    result, system = plan.result, plan.system
+    result = plan.result
     executors = _executors(plan)
     lines = [
         f"A plan of ./rclrt plan for {model}. Do not edit it: change the model, and plan again.",
@@ -135,18 +136,22 @@ def _header(plan: Plan, model: str, body: str) -> list[str]:
         else:
             lines.append(f"executor {name}: {kind}, {one['threads']} threads")
     lines += ["if", *(f"  {a.value}" for a in result.assumptions)]
-    lines += ["given", *premise_lines(premises(system.callbacks))]
+    lines += ["given", *premise_lines(premises(plan.callbacks))]
     return [part for line in lines for part in (line.split("\n") or [""])]
 
 
 def _body(plan: Plan) -> str:
     system = plan.system
-    told = [c for c in system.callbacks if system.executor_of[c.executor].kind in CLASSES]
+    told = [c for c in plan.callbacks if system.executor_of[c.executor].kind in CLASSES]
     policies = {system.executor_of[c.executor].policy for c in told}
     fields = ["attributes: require"]
     if len(policies) == 1:
         edf = policies == {Policy.EDF}
         fields.append("policy: edf" if edf else "policy: fixed_priority")
+    cpu = timer_cpu(system)
+    if cpu is not None:
+        thread = f"scheduling_policy: fifo, priority: {PRIORITY}, cpu_affinity: [{cpu}]"
+        fields.append(f"timer_thread: {{{thread}}}")
     pools = [e["threads"] for e in _executors(plan).values() if e["kind"] == "preemptive"]
     if pools:
         fields.append(f"max_threads: {max(2, *pools)}")
@@ -279,4 +284,4 @@ def applied(opening: Opening, file: PlanFile) -> System:
     if problems:
         raise ModelError(problems[:20])
     chosen = replace(system, executors=tuple(executors), callbacks=tuple(callbacks))
-    return placed(chosen, Placement("as planned", core))
+    return with_timer_thread(placed(chosen, Placement("as planned", core)))

@@ -13,7 +13,7 @@ from rclrt_analysis.assignment import by_chain, with_priorities
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.load import loads
 from rclrt_analysis.bounds.result import Result
-from rclrt_analysis.model import ExecutorKind, Kind, Policy, System
+from rclrt_analysis.model import Callback, ExecutorKind, Kind, Policy, System
 from rclrt_analysis.plan.due import by_due
 from rclrt_analysis.plan.levels import (
     HIGHEST,
@@ -27,6 +27,7 @@ from rclrt_analysis.plan.levels import (
 )
 from rclrt_analysis.plan.openings import Opening
 from rclrt_analysis.plan.placement import placed, placements
+from rclrt_analysis.plan.timer_thread import with_timer_thread
 from rclrt_analysis.simulation import SimulationError, chain_ages, chain_latencies, simulate
 
 PATIENCE = 0.4
@@ -80,6 +81,12 @@ class Plan:
     doubts: list[str] = field(default_factory=list)
 
     @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        """Those of the model: without the releases of the timers' thread."""
+        known = self.opening.system.callback_of
+        return tuple(c for c in self.system.callbacks if c.name in known)
+
+    @property
     def proved(self) -> bool:
         """Whether all deadlines are."""
         return self.result.met
@@ -122,7 +129,7 @@ class Search:
             for placement in placements(replace(self._opening, system=system)):
                 if best is not None and not self.more():
                     break
-                found = self._assigned(placed(system, placement))
+                found = self._assigned(with_timer_thread(placed(system, placement)))
                 if best is None or score(found.result) < score(best.result):
                     best = found
                     how = ", ".join(part for part in (kinds, placement.name) if part)
@@ -209,7 +216,7 @@ class Search:
         simple = all(c.kind is Kind.TIMER for c in system.callbacks) and not system.chains
         if opening.kinds or (opening.places and len(opening.cpus) > 1) or not (one and simple):
             return ""
-        if len(best.levels) < len(system.callbacks) or len(system.executors[0].cores) > 1:
+        if len(best.levels) < len(opening.system.callbacks) or len(system.executors[0].cores) > 1:
             return ""
         if best.result.met:
             return "Audsley's assignment: if any priorities were proved, these would be"

@@ -12,6 +12,7 @@ from rclrt_analysis.plan.change import Change
 from rclrt_analysis.plan.levels import Item, unmet
 from rclrt_analysis.plan.parameters import CLASSES
 from rclrt_analysis.plan.search import Plan
+from rclrt_analysis.plan.timer_thread import NAME
 from rclrt_analysis.report import WIDTH, ms, slack, verdict
 
 MOST_ROWS = 40
@@ -66,6 +67,9 @@ def _cores(plan: Plan) -> list[str]:
         if not members:
             continue
         kind = CLASSES.get(executor.kind, executor.kind.value)
+        if executor.name == NAME:
+            lines.append(f"{NAME}: CPU {executor.cores[0]}, {len(members)} timers of other CPUs")
+            continue
         cpus = ", ".join(str(cpu) for cpu in executor.cores)
         text = f"{executor.name}: {kind}, CPU {cpus}, {len(members)} callbacks, "
         text += f"load {sum(load[c.name] for c in members):.2f}"

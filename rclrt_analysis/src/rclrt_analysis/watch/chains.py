@@ -36,8 +36,8 @@ class Seen:
     ----------
     last, worst
         Of instances; None: there was none yet.
-    in_a_row, most_in_a_row
-        Misses without an instance in time between them.
+    in_a_row, most_in_a_row, peak
+        Misses without an instance in time between them: now, at most, at most since `take_peak`.
     silences
         Times in which nothing new came out for `silent_after`.
     """
@@ -49,6 +49,7 @@ class Seen:
     misses: int = 0
     in_a_row: int = 0
     most_in_a_row: int = 0
+    peak: int = 0
     silences: int = 0
     values: deque[int] = field(default_factory=lambda: deque(maxlen=KEPT))
 
@@ -67,6 +68,12 @@ class Seen:
         self.misses += missed
         self.in_a_row = self.in_a_row + 1 if missed else 0
         self.most_in_a_row = max(self.most_in_a_row, self.in_a_row)
+        self.peak = max(self.peak, self.in_a_row)
+
+    def take_peak(self) -> int:
+        """Return the most misses in a row since the last time, with those that last."""
+        peak, self.peak = max(self.peak, self.in_a_row), self.in_a_row
+        return peak
 
 
 class ChainWatch:
@@ -193,9 +200,13 @@ class ChainWatch:
     @property
     def state(self) -> str:
         """OK, WARN or ERROR, by what the model says of misses; UNSEEN before the first instance."""
+        return self.state_after(self.seen.in_a_row)
+
+    def state_after(self, row: int) -> str:
+        """Return the state after so many misses in a row."""
         if self.seen.count == 0 and not self.is_silent:
             return "UNSEEN"
-        row, chain = self.seen.in_a_row, self.chain
+        chain = self.chain
         if row >= (chain.error_after or row + 1):
             return "ERROR"
         if row >= (chain.warn_after or (1 if chain.error_after is None else row + 1)) and row:

@@ -53,6 +53,17 @@ def make_system(
     return System("large", runs, tuple(made), tuple(ways))
 
 
+def to_plan(system: System, periods: int) -> System:
+    """Return the system in one executor, each chain due after so many periods of its timer."""
+    chains = (
+        replace(chain, deadline=periods * (system.callback_of[chain.callbacks[0]].period or 0))
+        for chain in system.chains
+    )
+    callbacks = (replace(c, executor="main", priority=1) for c in system.callbacks)
+    main = replace(system.executors[0], name="main", cores=(0,))
+    return replace(system, executors=(main,), callbacks=tuple(callbacks), chains=tuple(chains))
+
+
 def by_deadline(system: System) -> System:
     """Return the system under EDF: messages are due within 100 ms."""
     callbacks = (

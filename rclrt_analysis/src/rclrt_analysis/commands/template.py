@@ -1,0 +1,68 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""List every callback, group and thread with what it has now, as a parameters file to edit.
+
+Of the executors of this user that run now, or of those of trace files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "traces", type=Path, nargs="*", metavar="TRACE", help="trace files; none: what runs now"
+    )
+    parser.add_argument(
+        "--program", default="*", metavar="PATTERN", help="of what runs, only these (as in a shell)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the file."""
+    from rclrt_analysis.observe.parts import parts_of
+    from rclrt_analysis.observe.template import threads_of, to_template
+    from rclrt_analysis.trace import TraceError, read_trace
+
+    files = arguments.traces or _running(arguments.program)
+    try:
+        read = [(path.name.removesuffix(".trace"), read_trace(path)) for path in files]
+        parts = [part for part in parts_of(read) if part.callbacks]
+    except (TraceError, ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    if not parts:
+        where = "in these traces" if arguments.traces else "that run: see ./rclrt trace list"
+        print(f"there are no callbacks of executors {where}", file=sys.stderr)
+        return 1
+    running = {}
+    if not arguments.traces:
+        running = {p.header.process: threads_of(p.header.process) for p in parts}
+    print(to_template(parts, running), end="")
+    return 0
+
+
+def _running(pattern: str) -> list[Path]:
+    """Return the live traces of programs that run."""
+    import fnmatch
+    import os
+
+    from rclrt_analysis.live.files import live_files, open_file, read_process
+
+    found = []
+    for path in live_files():
+        try:
+            stream = open_file(path)
+        except OSError:
+            continue
+        try:
+            begin = read_process(stream)
+        finally:
+            os.close(stream)
+        if begin is not None and begin[1].runs() and fnmatch.fnmatch(begin[1].program, pattern):
+            found.append(path)
+    return found

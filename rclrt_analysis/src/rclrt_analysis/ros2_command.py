@@ -1,0 +1,40 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`ros2 rt`, where ros2cli is installed: the verbs that look at running executors."""
+
+from __future__ import annotations
+
+import argparse
+
+from ros2cli.command import CommandExtension
+
+from rclrt_analysis.cli import run
+from rclrt_analysis.commands import top, trace
+
+
+class RtCommand(CommandExtension):  # type: ignore[misc]  # ros2cli ships no types
+    """See what executors of rclrt do."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser, cli_name: str) -> None:
+        """Declare the verbs."""
+        verbs = parser.add_subparsers(metavar="VERB", required=True, dest="rt_verb")
+        for name, what in (
+            ("top", "show what they do, live; once; as JSON"),
+            ("findings", "print what somebody should look at"),
+            ("list", "which run, and of which programs were killed"),
+            ("trace", "record them, look into trace files"),
+        ):
+            verb = verbs.add_parser(name, help=what, description=what)
+            if name in ("top", "findings"):
+                top.add_arguments(verb)
+                verb.set_defaults(run=top.run, findings=name == "findings")
+            else:
+                if name == "trace":
+                    trace.add_arguments(verb)
+                else:
+                    verb.set_defaults(what="list")
+                verb.set_defaults(run=trace.run)
+
+    def main(self, *, parser: argparse.ArgumentParser, args: argparse.Namespace) -> int:
+        """Run the verb."""
+        return run(args)
