@@ -18,6 +18,23 @@ MAX_CHUNKS = 100_000
 MAX_CAPACITY = 1 << 20
 
 
+def entry_of(path: Path, at: int, data: bytes) -> tuple[int, Entry]:
+    """Return the id and the entry of a callback that a file has at this byte."""
+    fixed = layout.ENTRY.size
+    if len(data) < fixed:
+        raise TraceError(f"{path}: byte {at}: a callback entry of {len(data)} bytes")
+    key, group, parallelism, kind, period, name, group_name = layout.ENTRY.unpack_from(data)
+    names = data[fixed : fixed + name + group_name]
+    return key, Entry(
+        printable(names[:name].decode("utf-8", "replace")),
+        group,
+        printable(names[name:].decode("utf-8", "replace")),
+        parallelism,
+        kind,
+        period,
+    )
+
+
 @dataclass
 class _Ring:
     at: int  # of its entry
@@ -44,6 +61,8 @@ class Follower:
     OSError
         It cannot be opened, or is a link or a pipe.
     """
+
+    left_by = "killed"  # A process that ends removes its file.
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -107,20 +126,9 @@ class Follower:
             self._at = content + length + (-length % 8)
 
     def _callback(self, at: int, length: int) -> None:
-        fixed = layout.ENTRY.size
         data = self._read(at, min(length, 1 << 16))
-        if len(data) < fixed:
-            raise TraceError(f"{self.path}: byte {at}: a callback entry of {length} bytes")
-        key, group, parallelism, kind, period, name, group_name = layout.ENTRY.unpack_from(data)
-        names = data[fixed : fixed + name + group_name]
-        self.callbacks[key] = Entry(
-            printable(names[:name].decode("utf-8", "replace")),
-            group,
-            printable(names[name:].decode("utf-8", "replace")),
-            parallelism,
-            kind,
-            period,
-        )
+        key, entry = entry_of(self.path, at, data)
+        self.callbacks[key] = entry
         self.entries.append(data)
 
     def _new(self, ring: _Ring) -> Records:
