@@ -19,6 +19,9 @@ from rclrt_analysis.model import ExecutorKind, Kind, Policy, System
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
 from rclrt_analysis.observe import observe, to_yaml
+from rclrt_analysis.observe.advice import opened
+from rclrt_analysis.plan.openings import read_open
+from rclrt_analysis.plan.search import make_plan
 from rclrt_analysis.simulation import simulate
 from rclrt_analysis.simulation.records import to_traces
 from rclrt_analysis.trace import Entry, Header, Records, Trace, blank, layout, write_trace
@@ -469,3 +472,16 @@ def test_the_verbs_give_no_verdict_where_there_is_none(
     assert main(["analyze", "--slack", str(made)]) == 0  # Somebody has taken responsibility.
     write_trace(Trace({}, blank(0)), path)
     assert main(["model", str(path)]) == 2
+
+
+def test_an_open_model_leaves_to_a_plan_how_the_system_is_scheduled(tmp_path: Path) -> None:
+    fair = change(policy=layout.POLICY_OTHER, priority=0)(preempted())
+    made = opened([("e", fair)])
+    assert made.content["executors"] == [{"name": "e", "kind": "open"}]
+    path = tmp_path / "open.yaml"
+    path.write_text(to_yaml(made), encoding="utf-8")
+    plan = make_plan(read_open(path, SCHEMA))
+    assert plan.result.met
+    assert {c.name: c.wcet for c in plan.system.callbacks} == {"low": 3 * MS, "high": 11 * MS}
+    with pytest.raises(ValueError, match="no job"):
+        opened([("e", replace(fair, records=fair.records[:0]))])

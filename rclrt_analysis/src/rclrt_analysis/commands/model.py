@@ -30,12 +30,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=EXECUTORS[0],
         help="of traces that do not say it (%(default)s)",
     )
+    parser.add_argument(
+        "--open",
+        action="store_true",
+        help="leave executors, priorities and CPUs to ./rclrt plan, whatever they were",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the model."""
     from rclrt_analysis.arguments import trace_files
     from rclrt_analysis.observe import observe, to_yaml
+    from rclrt_analysis.observe.advice import opened
     from rclrt_analysis.trace import TraceError, read_trace
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
@@ -45,11 +51,14 @@ def run(arguments: argparse.Namespace) -> int:
         if not paths:
             raise ValueError(f"{arguments.traces[0]}: no *.trace in this folder")
         traces = [(path.name.removesuffix(".trace"), read_trace(path)) for path in paths]
-        observed = observe(traces, schema, arguments.executor)
+        kind = arguments.executor
+        observed = opened(traces) if arguments.open else observe(traces, schema, kind)
     except (TraceError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     print(to_yaml(observed), end="")
+    for doubt in observed.doubts if arguments.open else ():
+        print(f"doubt: {doubt}", file=sys.stderr)
     for reason in observed.content.get("no_verdict", ()):
         print(f"no verdict: {reason}", file=sys.stderr)
     return 0

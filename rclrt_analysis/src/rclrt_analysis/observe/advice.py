@@ -94,6 +94,32 @@ def advise(
     return Advice(system, result, seen.responses, plain.doubts, left_out)
 
 
+def opened(traces: Sequence[tuple[str, Trace]]) -> Observed:
+    """Return a model that leaves to a plan how the system is scheduled.
+
+    Its executors are open, its callbacks have no priorities, and the CPUs are those that were in
+    force. `doubts` says what is wrong with the records.
+
+    Raises
+    ------
+    ValueError
+        No job has ended, or files of one executor contradict each other.
+    """
+    parts = [_without_ours(part, []) for part in parts_of(traces)]
+    plain = build([_as_heard(part) for part in parts], traces[0][0], "isolated", with_idle=False)
+    content = plain.content
+    if not content["callbacks"]:
+        raise ValueError("no job in these traces has ended")
+    content.pop("no_verdict", None)
+    cpus = {cpu for executor in content["executors"] for cpu in executor["cores"]}
+    names = dict.fromkeys(executor["name"] for executor in content["executors"])
+    content["cpus"] = sorted(cpus)
+    content["executors"] = [{"name": name, "kind": "open"} for name in names]
+    for callback in content["callbacks"]:
+        callback.pop("priority", None)
+    return plain
+
+
 def _without_ours(part: Part, left_out: list[str]) -> Part:
     """Return the part without callbacks that are none of the user's."""
     names = {id_: entry.name for id_, entry in part.callbacks.items()}

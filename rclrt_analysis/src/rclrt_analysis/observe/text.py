@@ -69,6 +69,8 @@ def to_yaml(observed: Observed) -> str:
     measured = "{origin: measured, safety_factor: 1}"
     told = ", ".join(f"{field}: {measured}" for field in ("wcet_ms", "jitter_ms", "period_ms"))
     lines.append(f"assumptions: {{{told}}}  # raise the factors")
+    if "cpus" in content:
+        lines.append(f"cpus: {_value('', content['cpus'])}  # a plan may use these")
     lines.append("executors:")
     lines += [f"  - {_flow(executor)}" for executor in content["executors"]]
     lines.append("callbacks:")
