@@ -16,6 +16,8 @@ from rclrt_analysis.trace.layout import RECORD, Entry, Records, TraceError
 
 MAX_CHUNKS = 100_000
 MAX_CAPACITY = 1 << 20
+MAX_RECORDS = 1 << 21
+"""In all rings of a file: so much may have to be read at once. A file may have holes."""
 
 
 def entry_of(path: Path, at: int, data: bytes) -> tuple[int, Entry]:
@@ -123,6 +125,8 @@ class Follower:
                 if not 0 < capacity <= min(room, MAX_CAPACITY) or capacity & (capacity - 1):
                     raise TraceError(f"{self.path}: byte {content}: a ring of {capacity} records")
                 self._rings.append(_Ring(content, capacity))
+                if sum(ring.capacity for ring in self._rings) > MAX_RECORDS:
+                    raise TraceError(f"{self.path}: its rings have more than {MAX_RECORDS} records")
             self._at = content + length + (-length % 8)
 
     def _callback(self, at: int, length: int) -> None:
