@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -422,6 +423,31 @@ def test_two_hundred_files_of_dead_programs_cost_no_open_file(live: Path, clock:
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
     assert len(tables(snapshot)[2]) == 200
     watch.close()
+
+
+def test_closing_closes_all_files(program: Program, live: Path, clock: Clock) -> None:
+    gc.collect()  # What earlier tests have left open.
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    watch = watching(live, clock)
+    watch.poll()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before + 1
+    watch.close()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_of_more_records_than_are_kept_the_newest_count_with_the_same_rate(
+    program: Program, live: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rclrt_analysis.live.activity.MOST_KEPT", 40)
+    watch = watching(live, clock)
+    watch.poll()
+    for index in range(100):
+        job(program, BEGIN + index * 10 * MS, (0, 1000, 1000))
+        clock.now = BEGIN + (index + 1) * 10 * MS
+        watch.poll()
+    row = rows(watch.snapshot())["/robot/timer/50ms"]
+    assert row["jobs"] == 40
+    assert row["rate_hz"] == pytest.approx(100, rel=0.05)
 
 
 def test_tables_sort_filter_and_fit_any_width(program: Program, live: Path, clock: Clock) -> None:
