@@ -257,20 +257,30 @@ def test_threads_are_as_the_kernel_has_them() -> None:
     assert threads_of(2**22 + 5) == []
 
 
-def test_a_real_time_thread_has_its_priority() -> None:
-    code = (
-        "import os, sys; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(3)); "
-        "print(flush=True); sys.stdin.read()"
-    )
+@pytest.mark.parametrize(
+    ("policy", "priority", "shown"),
+    [
+        ("OTHER", 0, ("other", 5)),
+        ("BATCH", 0, ("batch", 5)),
+        ("IDLE", 0, ("idle", None)),
+        ("FIFO", 2, ("fifo", 2)),
+        ("RR", 3, ("rr", 3)),
+    ],
+)
+def test_policies_are_shown_with_what_orders_their_threads(
+    policy: str, priority: int, shown: tuple[str, int | None]
+) -> None:
+    code = f"import os, sys; os.nice(5 - os.nice(0)); p = os.sched_param({priority}); "
+    code += f"os.sched_setscheduler(0, os.SCHED_{policy}, p); print(flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=-3
     ) as child:
         assert child.stdout is not None
         if not child.stdout.readline():
-            pytest.skip("no permission for real-time scheduling (RLIMIT_RTPRIO)")
+            pytest.skip(f"no permission for {policy} (RLIMIT_RTPRIO)")
         threads = threads_of(child.pid)
         child.communicate()
-    assert [(thread.policy, thread.priority) for thread in threads] == [("rr", 3)]
+    assert [(thread.policy, thread.priority) for thread in threads] == [shown]
 
 
 def test_threads_have_the_jobs_that_ran_on_them_and_their_share_of_a_cpu(

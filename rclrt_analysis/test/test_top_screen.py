@@ -124,6 +124,20 @@ def test_keys_sort_reverse_and_filter(live: Path) -> None:
     on_screen(live, test)
 
 
+def test_what_wants_to_be_seen_is_red_and_nothing_else(live: Path) -> None:
+    async def test(app: Top, pilot: Pilot[Any]) -> None:
+        grid = app.query_one(Grid)
+        for line, late in ((1, True), (2, False), (3, True)):
+            red = [
+                segment.text.strip()
+                for segment in grid.render_line(line)
+                if segment.style and segment.style.color and segment.style.color.name == "red"
+            ]
+            assert red == (["1.000", "1"] if late else [])  # LATEST, LATE
+
+    on_screen(live, test)
+
+
 def test_keys_move_and_the_cursor_stays_on_the_screen(live: Path) -> None:
     async def test(app: Top, pilot: Pilot[Any]) -> None:
         for keys, cursor, top in (
@@ -230,7 +244,7 @@ class Terminal:
     """A terminal of tmux with a shell command."""
 
     def __init__(self, socket: Path, command: str, size: tuple[int, int]) -> None:
-        self._tmux = ["tmux", "-S", str(socket), "-f", "/dev/null"]
+        self._tmux = ["tmux", "-u", "-S", str(socket), "-f", "/dev/null"]
         self._do("new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), command)
 
     def _do(self, *arguments: str) -> str:

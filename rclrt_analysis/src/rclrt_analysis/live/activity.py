@@ -129,8 +129,6 @@ class Activity:
         self.totals[:] = 0
         self.latest[:] = np.nan
         self.strange = 0
-        self._kept.clear()
-        self._count = 0
 
     def _window(self, now_ns: int) -> tuple[Records, Ints, float]:
         begin = max(self.begin_ns, now_ns - self.window_ns)
