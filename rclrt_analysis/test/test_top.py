@@ -537,6 +537,28 @@ def test_the_readme_names_every_field_of_the_json(
     assert keys(result) == set(re.findall(r'"(\w+)":', section))
 
 
+def test_tables_as_text_have_what_ran_in_full_and_say_how_many_did_not(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    for index in range(10):
+        begin = BEGIN - 500 * MS + index * 50 * MS
+        job(program, begin, (100, 900, 500), policy=4, priority=80, cpus=0b11)
+    text = to_text(watching(live, clock).snapshot(), None)
+    first, *others = text.split("\n\n")
+    title, head, row, rest = first.splitlines()
+    assert (title, rest) == ("callbacks:", "1 more did nothing")
+    shown = dict(zip(head.split(), row.replace("fifo 80", "fifo_80").split(), strict=True))
+    assert shown == {
+        "PROCESS": str(os.getpid()), "PROGRAM": "robot", "CALLBACK": "/robot/timer/50ms",
+        "POLICY": "fifo_80", "CPU%": "1.0", "HZ": "20.00", "EXEC": "0.500", "EXEC^": "0.500",
+        "RESP": "1.000", "RESP^": "1.000", "LATEST": "-", "LATE": "0", "QUEUE": "0", "DROP": "0",
+        "SKIP": "0", "WAIT": "0.100", "WAIT^": "0.100", "GRP%": "0.0", "THR%": "0.0",
+        "THROWN": "0", "KIND": "timer", "GROUP": "/robot", "CPUS": "0-1",
+    }  # fmt: skip
+    assert [table.splitlines()[0] for table in others] == ["threads:", "processes:"]
+    assert others[1].splitlines()[2].split()[:3] == [str(os.getpid()), "robot", "runs"]
+
+
 def test_once_prints_tables_or_json_and_says_if_nothing_runs(
     program: Program, live: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
