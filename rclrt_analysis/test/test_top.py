@@ -170,6 +170,29 @@ def test_the_backlog_is_what_a_job_found_unfinished(
     found = rows(watching(live, clock).snapshot())
     assert found["/robot/timer/50ms"]["backlog"] == 3
     assert found["/robot/subscription/scan"]["backlog"] == 0
+    clock.now += 2 * WINDOW
+    job(program, clock.now - 2 * MS, (0, 1000, 1000))
+    found = rows(watching(live, clock).snapshot())
+    assert found["/robot/timer/50ms"]["backlog"] == 0
+    assert found["/robot/subscription/scan"]["backlog"] is None
+
+
+def test_records_that_cannot_be_true_are_left_out_and_counted(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    begin = BEGIN - 10 * MS
+    job(program, begin, (0, 1000, 1000))
+    for wrong in (
+        {"callback": 3},  # There are 1 and 7.
+        {"callback": 2**32 - 1},
+        {"start_ns": begin + 2 * MS},  # after its end
+        {"end_ns": clock.now + 1, "start_ns": begin},
+    ):
+        fields = {"callback": 1, "start_ns": begin, "end_ns": begin + MS, **wrong}
+        program.job(0, 0, release_ns=begin, ready_ns=begin, **fields)
+    snapshot = watching(live, clock).snapshot()
+    assert [row["jobs"] for row in rows(snapshot).values()] == [1, 0]
+    assert findings(snapshot) == {"strange": ("records that cannot be true: left out", 4)}
 
 
 def test_a_program_that_has_just_begun_has_its_rate_at_once(

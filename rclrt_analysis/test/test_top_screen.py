@@ -85,6 +85,7 @@ def test_two_hundred_callbacks_fill_the_screen_line_by_line(
         assert "CPU%" in shown[0]
         assert all(f"/n_{199 - n:03}/10ms" in line for n, line in enumerate(shown[1:]))
         assert "1 callbacks 200" in head(app)
+        assert "  1 process  1 executor  " in head(app)
         # More room shows more columns.
         assert ("POLICY" in shown[0]) == (size[0] > 80)
         assert ("CPUS" in shown[0]) == (size[0] >= 250)
