@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from observing import HERE, LIBRARY, observe, run
+from rclrt_analysis.trace import layout
 
 FAKE = str(HERE / "fake_program")
 TIMER = "/robot/fake/timer/10ms"
@@ -34,6 +35,8 @@ TOPIC = "/robot/fake/subscription/topic"
 def test_a_program_without_ros_is_as_before_and_writes_nothing(
     command: list[str], tmp_path: Path
 ) -> None:
+    if not shutil.which(command[0]):
+        pytest.skip(f"{command[0]} is not there: it cannot be linked on this machine")
     plain = run(command, None)
     seen = observe(command, tmp_path)
     assert (seen.process.stdout, seen.process.stderr) == (plain.stdout, plain.stderr)
@@ -70,8 +73,9 @@ def test_jobs_have_names_symbols_causes_and_the_message_that_released_them(tmp_p
     (jobs,) = [trace.jobs for trace in seen.traces.values() if len(trace.jobs)]
     assert set(jobs["policy"].tolist()) != {0}
     assert set(jobs["cpus"].tolist()) != {0}
-    timers = jobs[jobs["release_ns"] < jobs["start_ns"] - 900_000]
-    assert len(timers) == 20  # They were due 1 ms before they were called.
+    timers = jobs[jobs["cause"] == layout.CAUSE_TIMER]
+    # They were due 1 ms before they were called.
+    assert (timers["start_ns"] - timers["release_ns"]).min() >= 1_000_000
 
 
 @pytest.mark.parametrize(

@@ -195,12 +195,15 @@ class TraceReader:
             if size < layout.LOST.size:
                 raise self._wrong(at, f"the number of lost records has {size} bytes")
             (self.dropped,) = layout.LOST.unpack(self._peek(at, layout.LOST.size))
+        elif kind == layout.CHUNK_NOTE:
+            self._note(self._read(at, min(size, MAX_NOTE)))
 
-        elif kind == layout.CHUNK_NOTE and size >= layout.NOTE.size:
-            content = self._read(at, min(size, MAX_NOTE))
-            (key,) = layout.NOTE.unpack(content[: layout.NOTE.size])
-            if key in self.notes or len(self.notes) < MAX_CALLBACKS:
-                self.notes[key] = content[layout.NOTE.size :].decode("utf-8", "replace")
+    def _note(self, content: bytes) -> None:
+        if len(content) < layout.NOTE.size:
+            return  # It is for people: no reason to refuse a file.
+        (key,) = layout.NOTE.unpack(content[: layout.NOTE.size])
+        if key in self.notes or len(self.notes) < MAX_CALLBACKS:
+            self.notes[key] = content[layout.NOTE.size :].decode("utf-8", "replace")
 
     def _callback(self, at: int, size: int) -> None:
         fixed = layout.ENTRY.size

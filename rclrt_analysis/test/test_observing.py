@@ -1,0 +1,191 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Observing a command: its environment, the summary of its traces, and what they advise."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from models import ROOT, SCHEMA, model
+from rclrt_analysis.arguments import trace_files
+from rclrt_analysis.cli import main
+from rclrt_analysis.commands.observe import environment
+from rclrt_analysis.model import System
+from rclrt_analysis.observe.advice import advise
+from rclrt_analysis.simulation import simulate
+from rclrt_analysis.simulation.records import to_traces
+from rclrt_analysis.trace import Trace, layout, read_trace, write_trace
+from rclrt_analysis.views.processes import processes, to_text
+from trace_bytes import HEADER, callback, chunk, records
+
+S = 1_000_000_000
+FAKE = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_probe" / "fake_program"
+
+WAIT_SET = """
+executors:
+  - {name: stock, kind: wait_set_single, cores: [0]}
+callbacks:
+  - {name: /camera/timer/50ms, kind: timer, executor: stock, period_ms: 50, wcet_ms: 3,
+     publishes: [image]}
+  - {name: /detect/subscription/image, kind: subscription, executor: stock, wcet_ms: 12,
+     triggers: [image]}
+  - {name: /steer/timer/20ms, kind: timer, executor: stock, period_ms: 20, wcet_ms: 2}
+"""
+
+
+def note(key: int, text: str) -> bytes:
+    return chunk(layout.CHUNK_NOTE, struct.pack("<I", key) + text.encode())
+
+
+def traces_of(system: System) -> list[tuple[str, Trace]]:
+    traces = to_traces(simulate(system, S, seed=2)).values()
+    return [(f"stock-1.{i}", trace) for i, trace in enumerate(traces, 1)]
+
+
+def test_the_last_remark_on_a_callback_and_on_the_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.trace"
+    remarks = note(5, "old") + note(5, "f()") + note(layout.NO_CALLBACK, "no groups\nno symbols")
+    path.write_bytes(HEADER + callback(5) + records(1, 2) + remarks)
+    trace = read_trace(path)
+    assert trace.notes == {5: "f()", layout.NO_CALLBACK: "no groups\nno symbols"}
+    assert len(trace.records) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"123", b"1234\xff\xfe"])
+def test_a_damaged_remark_is_no_reason_to_refuse_a_file(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.trace"
+    path.write_bytes(HEADER + chunk(layout.CHUNK_NOTE, content) + callback(5) + records(1, 2))
+    assert len(read_trace(path).records) == 2
+
+
+def test_the_command_has_the_environment_of_its_user_and_the_library() -> None:
+    given = {
+        "PYTHONPATH": "/tree/rclrt_analysis/src:/mine",
+        "RCLRT_SOURCE_DIR": "/tree",
+        "RCLRT_BUILD_DIR": "/tree/build",
+        "LD_PRELOAD": "/other.so",
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "HOME": "/home/me",
+    }
+    assert environment(Path("/probe.so"), Path("/traces"), given) == {
+        "PYTHONPATH": "/mine",
+        "LD_PRELOAD": "/probe.so:/other.so",
+        "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
+        "RCLRT_PROBE_FOLDER": "/traces",
+        "HOME": "/home/me",
+    }
+    plain = environment(Path("/probe.so"), Path("/traces"), {"PYTHONPATH": "./rclrt_analysis/src"})
+    assert plain["LD_PRELOAD"] == "/probe.so"
+
+
+def test_a_folder_stands_for_its_traces(tmp_path: Path) -> None:
+    for name in ("b.trace", "a.trace", "rclrt.yaml"):
+        (tmp_path / name).touch()
+    assert trace_files([tmp_path, Path("c.trace")]) == [
+        tmp_path / "a.trace",
+        tmp_path / "b.trace",
+        Path("c.trace"),
+    ]
+
+
+def test_the_summary_counts_by_process_and_says_what_is_missing(tmp_path: Path) -> None:
+    missing = note(layout.NO_CALLBACK, "groups")
+    content = HEADER + callback(5) + records(1, 2, 3) + missing
+    for name in ("talker-12.trace", "talker-12.1.trace", "listener-13.1.trace"):
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "broken-14.trace").write_bytes(b"no trace")
+    found = {process.name: process for process in processes(tmp_path)}
+    assert found["talker-12"].jobs == 6
+    assert found["talker-12"].files == 2
+    assert found["listener-13"].callbacks == 1
+    text = to_text(tmp_path, list(found.values()))
+    assert "not seen of listener-13, talker-12: groups" in text
+    assert re.search(r"not seen of broken-14: .*broken-14.trace", text)
+    assert "4 files of 3 processes" in text
+
+
+def test_a_folder_without_traces_says_why_that_may_be(tmp_path: Path) -> None:
+    assert "no trace" in to_text(tmp_path, processes(tmp_path))
+    assert main(["advise", str(tmp_path)]) == 2
+
+
+@pytest.mark.parametrize("kind", ["preemptive", "priority_events", "isolated"])
+def test_advice_keeps_the_work_and_its_bounds_hold_in_simulation(kind: str) -> None:
+    stock = model(WAIT_SET)
+    advice = advise(traces_of(stock), SCHEMA, kind)
+    by_name = advice.system.callback_of
+    assert {name: one.wcet for name, one in by_name.items()} == {
+        one.name: one.wcet for one in stock.callbacks
+    }
+    assert {name: one.period for name, one in by_name.items()} == {
+        one.name: one.period for one in stock.callbacks
+    }
+    assert {executor.kind.value for executor in advice.system.executors} == {kind}
+    urgent, slow = by_name["/steer/timer/20ms"].priority, by_name["/camera/timer/50ms"].priority
+    assert urgent is not None
+    assert slow is not None
+    assert urgent > slow
+    run = simulate(advice.system, 5 * S, seed=3)
+    worst = run.worst()
+    for bound in advice.result.callbacks:
+        assert bound.bound is not None
+        assert worst[bound.name][1] <= bound.bound
+
+
+def test_under_our_executor_the_short_timer_no_longer_waits_for_the_long_callback() -> None:
+    advice = advise(traces_of(model(WAIT_SET)), SCHEMA, "preemptive")
+    bounds = {bound.name: bound.bound for bound in advice.result.callbacks}
+    assert advice.observed["/steer/timer/20ms"] > 10_000_000
+    assert bounds["/steer/timer/20ms"] == 2_000_000
+
+
+def test_the_command_prints_the_table_and_writes_parameters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, trace in traces_of(model(WAIT_SET)):
+        write_trace(trace, tmp_path / f"{name}.trace")
+    assert main(["advise", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"/steer/timer/20ms +\d+\.\d+ +2\.000 +2\.000 +20\.000\n", out)
+    content = yaml.safe_load((tmp_path / "rclrt.yaml").read_text(encoding="utf-8"))
+    callbacks = content["/**"]["ros__parameters"]["rclrt"]["callbacks"]
+    assert callbacks["/steer/timer/20ms"] == {"scheduling_policy": "fifo", "priority": 2}
+    assert callbacks["/**"]["inherit_priority"] is True
+
+
+@pytest.mark.skipif(not FAKE.exists(), reason="rclrt_probe is built without this program")
+def test_observe_traces_what_a_command_starts_and_ends_with_its_status(tmp_path: Path) -> None:
+    folder = tmp_path / "with space" / "traces"
+    script = f"{FAKE} jobs 5; {FAKE} jobs 7; exit 9"
+    command = [sys.executable, "-m", "rclrt_analysis.cli", "observe", "-o", str(folder)]
+    done = subprocess.run(
+        [*command, "--", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"RCLRT_SOURCE_DIR": str(ROOT)},
+    )
+    assert done.returncode == 9, done.stderr
+    assert done.stdout.count("calls ") == 2
+    assert sorted(process.jobs for process in processes(folder)) == [10, 14]
+    assert "2 processes" in done.stderr
+    again = subprocess.run(
+        [*command, "--", "true"], capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert again.returncode == 126
+    assert "has traces in it already" in again.stderr
+    nothing = subprocess.run(
+        [*command[:-1], str(tmp_path / "none"), "--", "no-such-command"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ,
+    )
+    assert nothing.returncode == 127
