@@ -19,13 +19,21 @@ from rclrt_analysis.plan.change import changes
 from rclrt_analysis.plan.due import by_due
 from rclrt_analysis.plan.levels import with_levels
 from rclrt_analysis.plan.openings import Opening, read_open
-from rclrt_analysis.plan.parameters import applied, misfits, read_plan, to_parameters
+from rclrt_analysis.plan.parameters import (
+    Machine,
+    applied,
+    misfits,
+    read_plan,
+    remarks,
+    to_parameters,
+)
 from rclrt_analysis.plan.placement import PlacementError
 from rclrt_analysis.plan.search import Plan, check_by_simulation, make_plan
 from rclrt_analysis.plan.text import to_text
 from rclrt_analysis.workloads.large import make_system, to_plan
 
 MS = 1_000_000
+HERE = Machine(cpus=2, kernel="7.0", priority=99)
 
 
 def opening(tmp_path: Path, text: str) -> Opening:
@@ -284,7 +292,7 @@ def test_what_is_written_is_what_was_proved(tmp_path: Path) -> None:
         path = tmp_path / "robot.params.yaml"
         path.write_text(to_parameters(made, "robot.yaml"), encoding="utf-8")
         file = read_plan(path)
-        assert misfits(file, model, cpus=2) == []
+        assert misfits(file, model, HERE) == []
         again = applied(model, file)
         assert {c.name: c for c in again.callbacks} == made.system.callback_of
         assert analyse(again).met
@@ -296,11 +304,17 @@ def test_an_edited_plan_and_one_of_another_model_or_machine_are_noticed(tmp_path
     text = to_parameters(make_plan(model), "robot.yaml")
     edited = re.sub(r"priority: (\d+)", "priority: 9", text, count=1)
     path.write_text(edited, encoding="utf-8")
-    assert "it was edited after it was made" in misfits(read_plan(path), model, 2)[0]
+    assert "it was edited after it was made" in misfits(read_plan(path), model, HERE)[0]
     path.write_text(text, encoding="utf-8")
     changed = opening(tmp_path, ROBOT.replace("wcet_ms: 3", "wcet_ms: 4"))
-    assert "the model has changed since" in misfits(read_plan(path), changed, 2)[0]
-    assert "it uses CPU 1, this machine has 1" in misfits(read_plan(path), model, 1)[0]
+    assert "the model has changed since" in misfits(read_plan(path), changed, HERE)[0]
+    assert (
+        "it uses CPU 1, this machine has 1"
+        in misfits(read_plan(path), model, replace(HERE, cpus=1))[0]
+    )
+    unable = misfits(read_plan(path), model, replace(HERE, priority=0))
+    assert "this user may use none here. See docs/how-to/real-time-permissions.md" in unable[0]
+    assert "this is 7.0: execution times" in remarks(read_plan(path), HERE)[0]
     path.write_text(text.replace("# plan: 1", "# plan: 2"), encoding="utf-8")
     with pytest.raises(ModelError, match="a plan of version 2, this program reads 1"):
         read_plan(path)

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
             from rclrt_analysis.plan.parameters import applied, misfits, read_plan
 
             opening, file = read_open(arguments.model, schema), read_plan(arguments.plan)
-            for text in misfits(file, opening, os.cpu_count() or 1):
+            for text in misfits(file, opening):
                 print(f"warning: {text}", file=sys.stderr)
             system = applied(opening, file)
         else:

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise ModelError([f"{arguments.model}: nothing is proved with this model: {reasons}"])
         if arguments.plan:
             file = read_plan(arguments.plan)
-            for text in misfits(file, opening, 1 << 20):
+            for text in misfits(file, opening):
                 print(f"warning: {text}", file=sys.stderr)
             system = applied(opening, file)
         elif is_open:

@@ -94,13 +94,13 @@ def _report(plan: object, arguments: argparse.Namespace) -> int:
 def _check(path: Path, opening: object) -> int:
     from rclrt_analysis.bounds.analyse import analyse
     from rclrt_analysis.plan.openings import Opening
-    from rclrt_analysis.plan.parameters import applied, misfits, read_plan
+    from rclrt_analysis.plan.parameters import applied, misfits, read_plan, remarks, this_machine
     from rclrt_analysis.report import verdict
 
     assert isinstance(opening, Opening)
     file = read_plan(path)
-    found = misfits(file, opening, os.cpu_count() or 1)
-    for text in found:
+    found = misfits(file, opening, this_machine())
+    for text in [*found, *remarks(file, this_machine())]:
         print(text, file=sys.stderr)
     result = analyse(applied(opening, file))
     print(f"{verdict(result)}, with what the file says")

@@ -95,7 +95,7 @@ def _system(arguments: argparse.Namespace, schema: Path):  # type: ignore[no-unt
     if not arguments.plan:
         return read_model(arguments.model, schema)
     opening, plan = read_open(arguments.model, schema), read_plan(arguments.plan)
-    for text in misfits(plan, opening, 1 << 20):
+    for text in misfits(plan, opening):
         print(f"warning: {text}", file=sys.stderr)
     return applied(opening, plan)
 

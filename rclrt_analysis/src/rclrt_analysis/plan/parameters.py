@@ -13,7 +13,8 @@ import json
 import os
 import platform
 import re
-from collections.abc import Mapping
+import resource
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -237,18 +238,66 @@ def read_plan(path: Path) -> PlanFile:
         raise ModelError([f"{path}:1: {text}"]) from error
 
 
-def misfits(file: PlanFile, opening: Opening, cpus: int) -> list[str]:
-    """Return why a plan is not one for this model and machine."""
+@dataclass(frozen=True)
+class Machine:
+    """What a plan needs of a machine: CPUs, and the highest priority that this user may use."""
+
+    cpus: int
+    kernel: str
+    priority: int
+
+
+CAP_SYS_NICE = 23
+
+
+def this_machine() -> Machine:
+    """Return the machine that this runs on, for this user."""
+    limit = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
+    status = Path("/proc/self/status")
+    text = status.read_text(encoding="utf-8") if status.exists() else ""
+    found = re.search(r"^CapEff:\s*([0-9a-f]+)$", text, re.M)
+    able = found is not None and int(found[1], 16) >> CAP_SYS_NICE & 1
+    most = 99 if able or limit == resource.RLIM_INFINITY else limit
+    return Machine(os.cpu_count() or 1, platform.release(), most)
+
+
+def misfits(file: PlanFile, opening: Opening, machine: Machine | None = None) -> list[str]:
+    """Return why a plan is not one for this model and machine, each with the remedy.
+
+    Parameters
+    ----------
+    machine
+        Where it is to be enforced; None: not here.
+    """
     found = []
     if file.edited:
         found.append("it was edited after it was made. Change the model, and plan again")
     if file.model != f"sha256:{opening.digest}":
         found.append("the model has changed since. Plan again")
-    wanted = {cpu for entry in file.entries.values() for cpu in entry.get("cpu_affinity", ())}
-    if wanted and max(wanted) >= cpus:
-        text = f"it uses CPU {max(wanted)}, this machine has {cpus}"
-        found.append(f"{text}. Plan with the cpus of this one, or use the other")
+    if machine is not None:
+        found += _unable(file, machine)
     return [f"{file.path}: {text}" for text in found]
+
+
+def _unable(file: PlanFile, machine: Machine) -> Iterator[str]:
+    """Yield why a machine cannot enforce a plan."""
+    wanted = {cpu for entry in file.entries.values() for cpu in entry.get("cpu_affinity", ())}
+    if wanted and max(wanted) >= machine.cpus:
+        text = f"it uses CPU {max(wanted)}, this machine has {machine.cpus}"
+        yield f"{text}. Plan with the cpus of this one, or use the other"
+    highest = max((entry.get("priority", 0) for entry in file.entries.values()), default=0)
+    if highest > machine.priority:
+        text = f"it uses priority {highest}, this user may use {machine.priority or 'none'} here"
+        yield f"{text}. See docs/how-to/real-time-permissions.md"
+
+
+def remarks(file: PlanFile, machine: Machine) -> list[str]:
+    """Return what a user should know of where a plan was made; no reason not to use it."""
+    made = file.machine.get("kernel")
+    if made in (None, machine.kernel):
+        return []
+    text = f"it was made under Linux {made}, this is {machine.kernel}"
+    return [f"{file.path}: {text}: execution times that were measured there may be others here"]
 
 
 def applied(opening: Opening, file: PlanFile) -> System:
