@@ -13,7 +13,7 @@ from models import model
 from random_systems import chains, with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, System
-from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
+from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, chain_times, simulate
 from tick_by_tick import Ticks
 
 EFFORT = float(os.environ.get("RCLRT_SOUNDNESS", "1"))
@@ -169,6 +169,17 @@ def test_the_simulator_measures_what_the_definitions_say(kind: ExecutorKind) -> 
             assert max(measured, default=0) == max(changes, default=0)
             compared += 1
     assert compared > 100
+
+
+def test_what_a_chain_is_held_against_is_what_its_semantics_say() -> None:
+    # The other input comes between 30 and 50 ms apart: data get older than they take to come out.
+    text = HOP.replace("WAY", "in").replace("JOIN", "wait").replace("GAP", ", gap_ms: 50")
+    made = {name: model(text.replace("SEMANTICS", name)) for name in ("age", "latency")}
+    worst = {
+        name: max(chain_times(simulate(system, 2_000 * MS, 3), system.chains[0]))
+        for name, system in made.items()
+    }
+    assert worst["age"] >= worst["latency"] + 20 * MS
 
 
 HOP = (

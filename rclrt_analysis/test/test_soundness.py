@@ -18,7 +18,7 @@ import pytest
 from random_systems import migrating, timers_only, with_a_link, with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import ExecutorKind, Overheads, Policy, Release, System
-from rclrt_analysis.simulation import chain_ages, chain_latencies, simulate
+from rclrt_analysis.simulation import chain_ages, chain_latencies, chain_times, simulate
 
 EFFORT = float(os.environ.get("RCLRT_SOUNDNESS", "1"))
 EVENTS, FIFO = ExecutorKind.PRIORITY_EVENTS, ExecutorKind.EVENTS_FIFO
@@ -145,8 +145,7 @@ def check(system: System, method: str, rng: random.Random, runs: int, tally: Tal
                 tally.violations.append(f"{name}: {seen} > {bound}, seed {seed}, {system}")
         running = run.running
         for chain, chain_bound in zip(system.chains, result.chains, strict=True):
-            measure = chain_ages if chain.semantics == "age" else chain_latencies
-            latencies = measure(run, chain, running)
+            latencies = chain_times(run, chain, running)
             if chain_bound.bound is None or not latencies:
                 continue
             tally.chain_runs += 1

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_analysis.bounds.analyse import analyse
     from rclrt_analysis.model import ModelError, implausible, read_model
     from rclrt_analysis.report import ms
-    from rclrt_analysis.simulation import SimulationError, chain_latencies, simulate
+    from rclrt_analysis.simulation import SimulationError, chain_times, simulate
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
@@ -62,8 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
         rows.append((bound.name, run.skipped[i], seen, bound.bound))
     running = run.running
     for chain, chained in zip(system.chains, result.chains, strict=True):
-        latencies = chain_latencies(run, chain, running)
-        rows.append((chain.name, 0, max(latencies, default=None), chained.bound))
+        times = chain_times(run, chain, running)
+        rows.append((chain.name, 0, max(times, default=None), chained.bound))
     print(f"{len(run.jobs)} jobs in {arguments.duration} s, seed {arguments.seed}\n")
     print(f"{'callback or chain, ms':34} {'seen':>10} {'bound':>10} {'skipped':>8}")
     exceeded = False

@@ -36,7 +36,7 @@ from rclrt_analysis.plan.placement import (
     placements,
 )
 from rclrt_analysis.plan.timer_thread import with_timer_thread
-from rclrt_analysis.simulation import SimulationError, chain_ages, chain_latencies, simulate
+from rclrt_analysis.simulation import SimulationError, chain_times, simulate
 
 PATIENCE = 0.4
 """Of the time limit: while less than that has passed, a better plan is looked for."""
@@ -366,8 +366,7 @@ def check_by_simulation(plan: Plan) -> None:
             seen[name] = max(seen.get(name, 0), from_grid if bounds[name][1] else response)
         running = run.running
         for chain in system.chains:
-            measure = chain_ages if chain.semantics == "age" else chain_latencies
-            times = measure(run, chain, running)
+            times = chain_times(run, chain, running)
             if times:
                 seen[chain.name] = max(seen.get(chain.name, 0), max(times))
         if rate * horizon * len(system.chains) > 100 * SIMULATED_JOBS:

@@ -108,6 +108,12 @@ class Run:
         return {c.name: worst[i] for i, c in enumerate(self.system.callbacks) if worst[i][0] >= 0}
 
 
+def chain_times(run: Run, chain: Chain, since: int = 0) -> list[int]:
+    """Return what a chain's bound is held against, as its semantics say, ns."""
+    measure = chain_ages if chain.semantics == "age" else chain_latencies
+    return measure(run, chain, since)
+
+
 def chain_latencies(run: Run, chain: Chain, since: int = 0) -> list[int]:
     """Return how long every job of the first callback took to come through, ns.
 
