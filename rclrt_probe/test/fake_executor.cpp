@@ -102,6 +102,25 @@ extern "C" void fake_take()
   rmw_take_with_info(&subscription_in_rmw, nullptr, &is_taken, info, nullptr);
 }
 
+// As rcl and rclcpp do that were built without tracepoints.
+extern "C" void fake_silent_jobs()
+{
+  static const struct
+  {
+    const char * implementation;
+    void * data;
+    const char * topic;
+  } silent = {"fake", nullptr, "/silent"};
+  fake_wait();
+  int64_t times[2];
+  rcl_timer_call_with_info(&timer, times);
+  fake_publish();
+  bool is_taken = false;
+  int64_t info[8];
+  rmw_take_with_info(&silent, nullptr, &is_taken, info, nullptr);
+  fake_wait();
+}
+
 extern "C" void fake_unknown()
 {
   ros_trace_callback_start(&node, false);

@@ -14,6 +14,8 @@ void fake_publish();
 /// Of what was published last.
 void fake_message_job();
 void fake_take();
+/// A timer and a subscription without any tracepoint.
+void fake_silent_jobs();
 /// Callbacks that nobody has announced, and nothing where a name should be.
 void fake_unknown();
 }

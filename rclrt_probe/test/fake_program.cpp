@@ -124,6 +124,12 @@ int main(int argc, char ** argv)
 {
   const std::string mode = argc > 1 ? argv[1] : "jobs";
   const int count = argc > 2 ? std::atoi(argv[2]) : 10;
+  if (mode == "silent") {
+    for (int i = 0; i < count; ++i) {
+      fake_silent_jobs();
+    }
+    return 0;
+  }
   fake_setup();
   if (mode == "jobs") {
     jobs(count);
