@@ -79,6 +79,7 @@ void at_once(int count)
 void fork_and_wait(int count)
 {
   jobs(count);
+  wait_for_records(2 * count);  // so that files are open
   const pid_t child = fork();
   if (child == 0) {
     jobs(count);

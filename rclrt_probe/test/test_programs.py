@@ -73,6 +73,9 @@ def test_jobs_have_names_symbols_causes_and_the_message_that_released_them(tmp_p
     (jobs,) = [trace.jobs for trace in seen.traces.values() if len(trace.jobs)]
     assert set(jobs["policy"].tolist()) != {0}
     assert set(jobs["cpus"].tolist()) != {0}
+    kept_its_cpu = jobs["preemptions"] == 0
+    assert kept_its_cpu.any()
+    assert (jobs["cpu_ns"] == jobs["end_ns"] - jobs["start_ns"])[kept_its_cpu].all()
     timers = jobs[jobs["cause"] == layout.CAUSE_TIMER]
     # They were due 1 ms before they were called.
     assert (timers["start_ns"] - timers["release_ns"]).min() >= 1_000_000
@@ -101,6 +104,7 @@ def test_a_forked_child_has_files_of_its_own_and_the_parents_hold_no_job_twice(
         by_process[process] = by_process.get(process, 0) + len(trace.jobs)
         assert set(trace.jobs["thread"].tolist()) <= {process}
     assert sorted(by_process.values()) == [20, 40]
+    assert seen.jobs == {TIMER: 30, TOPIC: 30}  # Both have their names.
 
 
 def test_a_program_that_becomes_another_one_leaves_both_traces(tmp_path: Path) -> None:
