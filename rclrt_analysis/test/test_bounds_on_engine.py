@@ -214,6 +214,10 @@ def test_urgency_is_not_inherited_from_another_executor(
     if len(seen.responses.get("s", ())) < 5:
         pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
     assert not too_late(system, seen)
+    if max(seen.responses["s"]) < 10 * MS:
+        pytest.skip(
+            f"no undisturbed job of s met one of b: {seen.discarded} of {seen.jobs} were not"
+        )
     # A model that inherits all the same is caught.
     inherited = {"t": 59, "s": 59, "b": 58}
     monkeypatch.setattr(analyse_module, "urgencies", lambda system: inherited)

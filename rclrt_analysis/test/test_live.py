@@ -16,6 +16,7 @@ from rclrt_analysis.live.files import Process, live_files
 from rclrt_analysis.live.follow import Follower
 from rclrt_analysis.live.record import is_wanted, record
 from rclrt_analysis.trace import TraceError, layout, read_trace
+from rclrt_analysis.trace.layout import RECORD
 
 
 @pytest.fixture
@@ -97,6 +98,20 @@ def test_what_others_write_into_it_is_an_error_or_harmless(program: Program) -> 
     os.pwrite(program.stream.fileno(), b"nonsense", 0)
     with pytest.raises(TraceError, match="its beginning has changed"):
         follower.poll()
+
+
+def test_a_file_of_holes_cannot_make_a_follower_read_for_ever(program: Program) -> None:
+    capacity = 1 << 20
+    size = layout.RING.size + capacity * RECORD.itemsize
+    end = program.stream.seek(0, os.SEEK_END)
+    for index in range(3):
+        at = end + index * (size + layout.CHUNK.size)
+        os.pwrite(program.stream.fileno(), layout.CHUNK.pack(layout.CHUNK_RING, size), at)
+        ring = layout.RING.pack(0, capacity)
+        os.pwrite(program.stream.fileno(), ring, at + layout.CHUNK.size)
+        os.ftruncate(program.stream.fileno(), at + layout.CHUNK.size + size)
+    with pytest.raises(TraceError, match="more than 2097152 records"):
+        Follower(program.path).poll()
 
 
 def test_only_directories_of_one_user_are_looked_into_and_no_links_are_followed(

@@ -34,7 +34,7 @@ def opening(tmp_path: Path, text: str) -> Opening:
 
 
 def plan(tmp_path: Path, text: str) -> Plan:
-    return make_plan(opening(tmp_path, text))
+    return make_plan(opening(tmp_path, text), 120)  # What is found must not depend on the machine.
 
 
 def all_open(system: System, cpus: tuple[int, ...] = (0,), places: bool = False) -> Opening:
@@ -130,6 +130,30 @@ def test_executors_with_a_thread_that_shares_no_cpu_get_one_each(tmp_path: Path)
     assert len({made.system.executor_of[n].cores for n in ("main", "o")}) == 2
     with pytest.raises(PlacementError, match=r"2 executors have a thread that shares no CPU"):
         plan(tmp_path, text.replace("cpus: [0, 1]", "cpus: [3]"))
+
+
+def test_a_kind_of_executor_for_which_there_are_too_few_cpus_is_passed_over(tmp_path: Path) -> None:
+    text = ROBOT.replace("cpus: [0, 1]", "cpus: [0]").replace(
+        "kind: open}", "kind: open}\n  - {name: o, kind: open}"
+    )
+    text = text.replace("deadline_ms: 110", "deadline_ms: 80")
+    made = plan(tmp_path, text.replace("main, period_ms: 200", "o, period_ms: 200"))
+    assert not made.proved
+    assert {e.kind for e in made.system.executors} == {ExecutorKind.ISOLATED}
+
+
+def test_what_no_rule_places_well_is_moved_until_it_fits(tmp_path: Path) -> None:
+    # Period, execution time, deadline: what rules place by is load, and here it is deadlines.
+    timers = ((30, 3, 6), (30, 2, 8), (15, 2, 8), (10, 2, 8), (20, 2, 5), (30, 3, 5), (10, 2, 5))
+    lines = [
+        f"  - {{name: t{i}, kind: timer, executor: e, period_ms: {period}, wcet_ms: {wcet}, "
+        f"deadline_ms: {deadline}}}\n"
+        for i, (period, wcet, deadline) in enumerate(timers)
+    ]
+    text = "cpus: [0, 1]\nexecutors: [{name: e, kind: isolated}]\ncallbacks:\n"
+    made = plan(tmp_path, text + "".join(lines))
+    assert made.proved
+    assert made.how.endswith(", moved")
 
 
 def test_where_preemption_costs_too_much_another_executor_is_chosen(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`./rclrt top` beside the reference system, which knows nothing of it."""
+"""`./rclrt top` beside programs that know nothing of it."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from models import ROOT
 
-PROGRAM = (
-    Path(os.environ.get("RCLRT_BUILD_DIR", "/"))
-    / "rclrt_reference_system"
-    / "rclrt_reference_system"
-)
+BUILD = Path(os.environ.get("RCLRT_BUILD_DIR", "/"))
+PROGRAM = BUILD / "rclrt_reference_system" / "rclrt_reference_system"
+PROBE = BUILD / "rclrt_probe" / "librclrt_probe.so"
 SYSTEM = """
 schema: 1
 name: system
@@ -101,3 +101,40 @@ def test_top_names_the_callbacks_with_their_rates_and_the_end_of_the_program(
     assert [one["kind"] for one in after["findings"]] == ["killed"]
     (trace,) = (one["trace"] for one in after["executors"])
     Path(trace).unlink()
+
+
+@pytest.mark.skipif(not PROBE.exists(), reason=f"{PROBE} has not been built")
+def test_top_finds_plain_rclpy_under_the_probe(tmp_path: Path) -> None:
+    try_it = [sys.executable, "-c", "import rclpy"]
+    if subprocess.run(try_it, capture_output=True, check=False).returncode:
+        pytest.skip("rclpy cannot be imported")
+    node = ROOT / "rclrt_probe" / "test" / "plain_rclpy.py"
+    observe = [sys.executable, "-m", "rclrt_analysis.cli", "observe", "-o", str(tmp_path / "out")]
+    with subprocess.Popen(
+        [*observe, "--", sys.executable, str(node), "single", "1000000"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as observed:
+        try:
+            rows: dict[str, Any] = {}
+            for _ in range(100):
+                result = top("--for", "0.5")
+                mine = [
+                    one["process"]
+                    for one in result["executors"]
+                    if one["trace"].startswith(str(tmp_path))
+                ]
+                rows = {
+                    row["name"]: row
+                    for row in result["callbacks"]
+                    if row["process"] in mine and row["jobs"]
+                }
+                if {"/snake/timer/10ms", "/snake/subscription/slither"} <= set(rows):
+                    break
+        finally:
+            os.killpg(observed.pid, signal.SIGKILL)
+    timer = rows["/snake/timer/10ms"]
+    assert 0 < timer["rate_hz"] <= 110
+    assert timer["period_ms"] == 10
+    assert timer["process"] in [one["process"] for one in result["threads"]]

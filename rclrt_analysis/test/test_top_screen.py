@@ -85,6 +85,7 @@ def test_two_hundred_callbacks_fill_the_screen_line_by_line(
         assert "CPU%" in shown[0]
         assert all(f"/n_{199 - n:03}/10ms" in line for n, line in enumerate(shown[1:]))
         assert "1 callbacks 200" in head(app)
+        assert "  1 process  1 executor  " in head(app)
         # More room shows more columns.
         assert ("POLICY" in shown[0]) == (size[0] > 80)
         assert ("CPUS" in shown[0]) == (size[0] >= 250)
@@ -120,6 +121,20 @@ def test_keys_sort_reverse_and_filter(live: Path) -> None:
         assert names(app) == ["199", "198"]
         await pilot.press("i")
         assert len(app.query_one(Grid).rows) == 200
+
+    on_screen(live, test)
+
+
+def test_what_wants_to_be_seen_is_red_and_nothing_else(live: Path) -> None:
+    async def test(app: Top, pilot: Pilot[Any]) -> None:
+        grid = app.query_one(Grid)
+        for line, late in ((1, True), (2, False), (3, True)):
+            red = [
+                segment.text.strip()
+                for segment in grid.render_line(line)
+                if segment.style and segment.style.color and segment.style.color.name == "red"
+            ]
+            assert red == (["1.000", "1"] if late else [])  # LATEST, LATE
 
     on_screen(live, test)
 
@@ -230,7 +245,7 @@ class Terminal:
     """A terminal of tmux with a shell command."""
 
     def __init__(self, socket: Path, command: str, size: tuple[int, int]) -> None:
-        self._tmux = ["tmux", "-S", str(socket), "-f", "/dev/null"]
+        self._tmux = ["tmux", "-u", "-S", str(socket), "-f", "/dev/null"]
         self._do("new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), command)
 
     def _do(self, *arguments: str) -> str:

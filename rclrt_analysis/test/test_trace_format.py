@@ -278,7 +278,7 @@ def test_what_programs_write_is_read(tmp_path: Path) -> None:
     assert written[:16] == example()[:16]  # then boot, clock and process of this machine
     assert written[44:] == example()[44:]
     assert read_trace(tmp_path / "example.trace").header.executor == 1
-    for name, count in (("killed", 1), ("one", 0)):
+    for name, count in (("killed", 2), ("one", 0)):
         assert len(read_trace(tmp_path / f"{name}.trace").records) == count
     assert len(read_trace(tmp_path / "full.trace").records) > 512
     long = read_trace(tmp_path / "long.trace")

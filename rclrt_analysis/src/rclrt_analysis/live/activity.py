@@ -129,12 +129,9 @@ class Activity:
         self.totals[:] = 0
         self.latest[:] = np.nan
         self.strange = 0
-        self._kept.clear()
-        self._count = 0
 
     def _window(self, now_ns: int) -> tuple[Records, Ints, float]:
         begin = max(self.begin_ns, now_ns - self.window_ns)
-        self._forget(begin)
         if not self._kept:
             return np.zeros(0, RECORD), np.zeros(0, np.int64), 1.0
         records = np.concatenate([part for part, _ in self._kept])

@@ -16,6 +16,25 @@ from rclrt_analysis.trace.layout import RECORD, Entry, Records, TraceError
 
 MAX_CHUNKS = 100_000
 MAX_CAPACITY = 1 << 20
+MAX_RECORDS = 1 << 21
+"""In all rings of a file: so much may have to be read at once. A file may have holes."""
+
+
+def entry_of(path: Path, at: int, data: bytes) -> tuple[int, Entry]:
+    """Return the id and the entry of a callback that a file has at this byte."""
+    fixed = layout.ENTRY.size
+    if len(data) < fixed:
+        raise TraceError(f"{path}: byte {at}: a callback entry of {len(data)} bytes")
+    key, group, parallelism, kind, period, name, group_name = layout.ENTRY.unpack_from(data)
+    names = data[fixed : fixed + name + group_name]
+    return key, Entry(
+        printable(names[:name].decode("utf-8", "replace")),
+        group,
+        printable(names[name:].decode("utf-8", "replace")),
+        parallelism,
+        kind,
+        period,
+    )
 
 
 @dataclass
@@ -44,6 +63,8 @@ class Follower:
     OSError
         It cannot be opened, or is a link or a pipe.
     """
+
+    left_by = "killed"  # A process that ends removes its file.
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -104,23 +125,14 @@ class Follower:
                 if not 0 < capacity <= min(room, MAX_CAPACITY) or capacity & (capacity - 1):
                     raise TraceError(f"{self.path}: byte {content}: a ring of {capacity} records")
                 self._rings.append(_Ring(content, capacity))
+                if sum(ring.capacity for ring in self._rings) > MAX_RECORDS:
+                    raise TraceError(f"{self.path}: its rings have more than {MAX_RECORDS} records")
             self._at = content + length + (-length % 8)
 
     def _callback(self, at: int, length: int) -> None:
-        fixed = layout.ENTRY.size
         data = self._read(at, min(length, 1 << 16))
-        if len(data) < fixed:
-            raise TraceError(f"{self.path}: byte {at}: a callback entry of {length} bytes")
-        key, group, parallelism, kind, period, name, group_name = layout.ENTRY.unpack_from(data)
-        names = data[fixed : fixed + name + group_name]
-        self.callbacks[key] = Entry(
-            printable(names[:name].decode("utf-8", "replace")),
-            group,
-            printable(names[name:].decode("utf-8", "replace")),
-            parallelism,
-            kind,
-            period,
-        )
+        key, entry = entry_of(self.path, at, data)
+        self.callbacks[key] = entry
         self.entries.append(data)
 
     def _new(self, ring: _Ring) -> Records:

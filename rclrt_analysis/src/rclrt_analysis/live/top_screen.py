@@ -137,6 +137,10 @@ class Page(ModalScreen[None]):
             yield Static(self.text)
 
 
+def _many(number: int, word: str, ending: str) -> str:
+    return f"{number} {word}{'' if number == 1 else ending}"
+
+
 def _keys(action: str, *keys: str) -> list[BindingType]:
     return [Binding(key, action, show=False, priority=key == "tab") for key in keys]
 
@@ -245,8 +249,8 @@ class Top(App[str]):
         found = self._tables[3]
         parts = [
             f"rclrt top {time.strftime('%H:%M:%S')}",
-            f"{len({one.process for one in snapshot.followed})} processes",
-            f"{len(snapshot.followed)} executors",
+            _many(len({one.process for one in snapshot.followed}), "process", "es"),
+            _many(len(snapshot.followed), "executor", "s"),
             f"{count(sum(one.jobs for one in snapshot.followed))} jobs/s",
             f"CPU {percent(sum(snapshot.cpu.values()))}%",
         ]

@@ -176,7 +176,11 @@ def processes(snapshot: Snapshot) -> Table:
     has = Counter(use.process for use in snapshot.threads)
     newest = [max(int(o.activity.newest["end_ns"].max(initial=0)) for o in row) for row in rows]
     models = [
-        Counter(layout.word(layout.MODELS, one.follower.header.model) for one in row)
+        Counter(
+            layout.word(layout.MODELS, one.follower.header.model)
+            for one in row
+            if one.follower.header.executor  # 0: what the probe saw outside of executors
+        )
         for row in rows
     ]
     running = [row[0].state == "runs" for row in rows]

@@ -16,11 +16,15 @@ from rclrt_analysis.live.activity import Activity
 from rclrt_analysis.live.files import Process, live_files, printable
 from rclrt_analysis.live.follow import Follower
 from rclrt_analysis.live.record import is_wanted
+from rclrt_analysis.live.tail import Tail, probed_files
 from rclrt_analysis.live.threads import Thread, threads_of
 from rclrt_analysis.trace.layout import TraceError
 
 LOOKS_NS = 500_000_000
 """How often it looks for new programs, and for those that have ended."""
+
+PROBES_NS = 2_000_000_000
+"""How often it looks for processes under the probe: it has to ask every process."""
 
 FEW_NS, MOST_NS = 20_000_000, 250_000_000
 FEW_RECORDS = 256
@@ -37,13 +41,14 @@ class Watched:
     ----------
     state
         `runs`; `elsewhere`: in a container, so the kernel cannot be asked; `killed`: its process
-        has ended and left the file; `ended`: it has removed the file; `unreadable`.
+        has ended and left its live trace; `ended`: it has removed that, or was under the probe;
+        `unreadable`.
     lost
         Records that were overwritten before they were read, without those before the first look.
     """
 
     path: Path
-    follower: Follower
+    follower: Follower | Tail
     activity: Activity
     state: str
     jobs: float = 0.0
@@ -113,6 +118,7 @@ class Watch:
         window_ns: int,
         places: list[Path] | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
+        probed: Callable[[], list[Path]] | None = None,
     ) -> None:
         self._wanted = wanted
         self._window_ns = window_ns
@@ -122,7 +128,10 @@ class Watch:
         self._ended: list[Watched] = []
         self._refused: set[tuple[Path, int]] = set()
         self._unreadable: dict[Path, str] = {}
-        self._next_look = 0
+        # `list` makes an empty one: who says where to look does not mean other places.
+        self._probed = probed or (probed_files if places is None else list)
+        self._tails: set[Path] = set()
+        self._next_look = self._next_probes = 0
         self._threads: dict[tuple[Process, int], tuple[int, int, int]] = {}
         self.pause_ns = MOST_NS
 
@@ -157,13 +166,17 @@ class Watch:
 
     def _look(self, now: int) -> None:
         there: set[tuple[Path, int]] = set()
-        for path in live_files(self._places):
+        if now >= self._next_probes:
+            self._next_probes = now + PROBES_NS
+            self._tails = set(self._probed())
+        for path in (*live_files(self._places), *self._tails):
             try:
                 there.add((path, path.lstat().st_ino))
             except OSError:
                 continue
         self._refused &= there
-        self._unreadable = {p: why for p, why in self._unreadable.items() if p.exists()}
+        paths = {path for path, _ in there}
+        self._unreadable = {path: why for path, why in self._unreadable.items() if path in paths}
         for key in sorted(there - self._watched.keys() - self._refused):
             self._begin(key, now)
         for key in self._watched.keys() - there:
@@ -171,12 +184,12 @@ class Watch:
         for key, one in list(self._watched.items()):
             if one.state == "runs" and one.process.runs() is False:
                 self._read(key, one)
-                self._stop(one, "killed")
+                self._stop(one, one.follower.left_by)
 
     def _begin(self, key: tuple[Path, int], now: int) -> None:
         path = key[0]
         try:
-            follower = Follower(path)
+            follower = Tail(path) if path in self._tails else Follower(path)
         except (TraceError, OSError) as error:
             self._refuse(key, error)
             return

@@ -13,7 +13,7 @@ from rclrt_analysis.bounds.load import loads
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.model import Callback, System
 from rclrt_analysis.plan.levels import unmet
-from rclrt_analysis.plan.search import Plan
+from rclrt_analysis.plan.search import Plan, Search
 from rclrt_analysis.report import ms
 
 TRIED = 12
@@ -21,6 +21,8 @@ TRIED = 12
 
 STEPS = 8
 SHOWN = 8
+CPU_SECONDS = 3.0
+"""How long a plan with one CPU more is looked for."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ def _all(plan: Plan) -> Iterator[Change | None]:
         if callback.period is not None:
             yield _rarer(system, callback)
     yield _faster(system)
+    yield _another_cpu(plan)
 
 
 def _deadlines(plan: Plan) -> Change | None:
@@ -151,6 +154,19 @@ def _faster(system: System) -> Change | None:
     factor = (1 << STEPS) / max(1, parts)
     text = f"all execution times shorter: a CPU {factor:.2f} times as fast"
     return Change(1 - 1 / factor, text, at(parts))
+
+
+def _another_cpu(plan: Plan) -> Change | None:
+    """Return a plan with one CPU more, if CPUs are open."""
+    opening = plan.opening
+    if not opening.places:
+        return None
+    more = replace(opening, cpus=(*opening.cpus, max(opening.cpus) + 1))
+    found = Search(more, CPU_SECONDS).plan()
+    if not found.result.met:
+        return None
+    text = f"one CPU more: {len(more.cpus)} instead of {len(opening.cpus)}"
+    return Change(1 / len(opening.cpus), text, found.system)
 
 
 def _largest(at: Callable[[int], System]) -> int | None:

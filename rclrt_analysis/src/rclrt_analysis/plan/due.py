@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from rclrt_analysis.model import Chain, Kind, System
-from rclrt_analysis.plan.levels import HIGHEST, LOWEST
+from rclrt_analysis.plan.levels import HIGHEST, LIFTS, LOWEST
 
 NEVER = 2**62
 
@@ -24,7 +24,8 @@ def by_due(system: System, names: list[str]) -> dict[str, int]:
             due.update((name, min(due[name], left)) for name in chain.callbacks)
     ranks = {n: due[n] if due[n] < NEVER else NEVER + min(gap[n] or NEVER, NEVER) for n in names}
     order = sorted(set(ranks.values()))
-    top = min(HIGHEST, LOWEST + len(order) - 1)
+    # With room above, to lift what is late.
+    top = min(HIGHEST - LIFTS, LOWEST + len(order) - 1)
     level = {rank: max(LOWEST, top - i) for i, rank in enumerate(order)}
     return {name: level[rank] for name, rank in ranks.items()}
 

@@ -20,6 +20,9 @@ LOWEST = 10
 HIGHEST = 89
 """Above are the thread of timers and those of the middleware."""
 
+LIFTS = 8
+"""How often a search lifts late chains above all others."""
+
 Item = CallbackBound | ChainBound
 Analyse = Callable[[System], Result]
 Score = tuple[int, float, float]

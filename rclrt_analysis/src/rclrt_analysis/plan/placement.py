@@ -49,6 +49,11 @@ def placements(opening: Opening) -> Iterator[Placement]:
             yield Placement(name, core)
 
 
+def movable(opening: Opening) -> list[Atom]:
+    """Return what may be moved from one CPU to another, each as a whole."""
+    return _Placer(opening).atoms() if opening.places else []
+
+
 def placed(system: System, placement: Placement) -> System:
     """Return the system with its callbacks on the cores of a placement."""
     core = placement.core
@@ -114,7 +119,7 @@ class _Placer:
 
     def ways(self) -> Iterator[tuple[str, list[list[Atom]]]]:
         """Yield ways to make clusters of what should be on one core."""
-        atoms = self._atoms()
+        atoms = self.atoms()
         yield "trees together", self._joined(atoms, self._edges())
         chains = [
             (a, b)
@@ -126,7 +131,8 @@ class _Placer:
         if sum(self._load[c.name] for c in self._open) < 1:
             yield "one CPU", [atoms]
 
-    def _atoms(self) -> list[Atom]:
+    def atoms(self) -> list[Atom]:
+        """Return the groups of callbacks: each must be on one core."""
         groups: dict[tuple[str, str], list[str]] = {}
         for callback in self._open:
             key = (callback.executor, callback.group or f"\0{callback.name}")

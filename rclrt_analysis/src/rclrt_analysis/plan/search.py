@@ -17,8 +17,10 @@ from rclrt_analysis.model import Callback, ExecutorKind, Kind, Policy, System
 from rclrt_analysis.plan.due import by_due
 from rclrt_analysis.plan.levels import (
     HIGHEST,
+    LIFTS,
     LOWEST,
     Assigned,
+    Score,
     assign,
     needed,
     score,
@@ -26,7 +28,13 @@ from rclrt_analysis.plan.levels import (
     with_levels,
 )
 from rclrt_analysis.plan.openings import Opening
-from rclrt_analysis.plan.placement import placed, placements
+from rclrt_analysis.plan.placement import (
+    Placement,
+    PlacementError,
+    movable,
+    placed,
+    placements,
+)
 from rclrt_analysis.plan.timer_thread import with_timer_thread
 from rclrt_analysis.simulation import SimulationError, chain_ages, chain_latencies, simulate
 
@@ -36,11 +44,11 @@ PATIENCE = 0.4
 SMALL = 300
 """With so many open priorities or less, level by level is tried as well: it is slower."""
 
-LIFTS = 8
-"""How often late chains are lifted above all others."""
-
 VAIN = 10
 """The search gives up after so many changes of each callback that were no better."""
+
+MOVES = 40
+"""So many moves to another CPU may be in vain, one after another."""
 
 SIMULATED_JOBS = 20_000
 RUNS = 4
@@ -92,6 +100,24 @@ class Plan:
         return self.result.met
 
 
+@dataclass(frozen=True)
+class _Choice:
+    """Executors and CPUs, and the priorities that were found for them."""
+
+    system: System
+    placement: Placement
+    how: str
+    assigned: Assigned
+
+    @property
+    def score(self) -> Score:
+        return score(self.assigned.result)
+
+    @property
+    def met(self) -> bool:
+        return self.assigned.result.met
+
+
 class Search:
     """Looks for a plan until its time is up."""
 
@@ -123,27 +149,64 @@ class Search:
 
     def plan(self) -> Plan:
         """Return the best plan found."""
-        best: Assigned | None = None
-        how = ""
+        best: _Choice | None = None
+        refused: PlacementError | None = None
         for kinds, system in self._kinds():
-            for placement in placements(replace(self._opening, system=system)):
-                if best is not None and not self.more():
-                    break
-                found = self._assigned(with_timer_thread(placed(system, placement)))
-                if best is None or score(found.result) < score(best.result):
-                    best = found
-                    how = ", ".join(part for part in (kinds, placement.name) if part)
-                if found.result.met and self._passed > PATIENCE * self._seconds:
-                    break
-            if best is not None and (best.result.met or not self.more()):
+            try:
+                for choice in self._choices(kinds, system, best is not None):
+                    if best is None or choice.score < best.score:
+                        best = choice
+                    if best.met and self._passed > PATIENCE * self._seconds:
+                        break
+            except PlacementError as error:  # Other executors may need fewer CPUs.
+                refused = error
+            if best is not None and (best.met or not self.more()):
                 break
-        assert best is not None  # There is a placement, or an error.
-        optimal = self._why_optimal(best)
-        if not best.result.met and not optimal:
-            best = self._improved(best)
+        if best is None:
+            raise refused or PlacementError("no time to plan")
+        optimal = self._why_optimal(best.assigned)
+        if not best.met and not optimal:
+            best = self._moved(best)
+            best = replace(best, assigned=self._improved(best.assigned))
+        found = best.assigned
         return Plan(
-            self._opening, best.system, best.result, how, self.tried, optimal, self.complete
+            self._opening, found.system, found.result, best.how, self.tried, optimal, self.complete
         )
+
+    def _choices(self, kinds: str, system: System, any_yet: bool) -> Iterator[_Choice]:
+        """Yield the priorities for each placement, as long as there is time."""
+        for placement in placements(replace(self._opening, system=system)):
+            if any_yet and not self.more():
+                return
+            any_yet = True
+            how = ", ".join(part for part in (kinds, placement.name) if part)
+            yield self._choose(system, placement, how)
+
+    def _choose(self, system: System, placement: Placement, how: str) -> _Choice:
+        assigned = self._assigned(with_timer_thread(placed(system, placement)))
+        return _Choice(system, placement, how, assigned)
+
+    def _moved(self, best: _Choice) -> _Choice:
+        """Return what moving one group after another to another CPU finds."""
+        rng = random.Random(2)
+        atoms = movable(replace(self._opening, system=best.system))
+        cpus = self._opening.cpus
+        vain = 0
+        while atoms and len(cpus) > 1 and vain < MOVES and not best.met and self.more():
+            vain += 1
+            late = {item.name for item in unmet(best.assigned.result)}
+            names = {n for c in best.system.chains if c.name in late for n in c.callbacks} | late
+            # What is late, and what may be in its way.
+            chosen = rng.choice([atom for atom in atoms if names & set(atom)] or atoms)
+            if rng.random() < 0.5:
+                chosen = rng.choice(atoms)
+            core = dict(best.placement.core)
+            cpu = rng.choice([one for one in cpus if one != core[chosen[0]]])
+            core.update(dict.fromkeys(chosen, cpu))
+            choice = self._choose(best.system, Placement("moved", core), best.how + ", moved")
+            if choice.score < best.score:
+                best, vain = replace(choice, how=best.how.removesuffix(", moved") + ", moved"), 0
+        return best
 
     def _kinds(self) -> Iterator[tuple[str, System]]:
         """Yield the system with each kind of executor that is open to it."""
