@@ -103,7 +103,7 @@ extern "C" void fake_take()
 }
 
 // As rcl and rclcpp do that were built without tracepoints.
-extern "C" void fake_silent_jobs()
+extern "C" void fake_silent_take()
 {
   static const struct
   {
@@ -111,13 +111,18 @@ extern "C" void fake_silent_jobs()
     void * data;
     const char * topic;
   } silent = {"fake", nullptr, "/silent"};
+  bool is_taken = false;
+  int64_t info[8];
+  rmw_take_with_info(&silent, nullptr, &is_taken, info, nullptr);
+}
+
+extern "C" void fake_silent_jobs()
+{
   fake_wait();
   int64_t times[2];
   rcl_timer_call_with_info(&timer, times);
   fake_publish();
-  bool is_taken = false;
-  int64_t info[8];
-  rmw_take_with_info(&silent, nullptr, &is_taken, info, nullptr);
+  fake_silent_take();
   fake_wait();
 }
 

@@ -16,6 +16,7 @@ void fake_message_job();
 void fake_take();
 /// A timer and a subscription without any tracepoint.
 void fake_silent_jobs();
+void fake_silent_take();
 /// Callbacks that nobody has announced, and nothing where a name should be.
 void fake_unknown();
 }
