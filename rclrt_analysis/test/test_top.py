@@ -155,6 +155,7 @@ def test_jobs_of_which_the_cpu_time_is_unknown_count_as_the_others_do(
             os.pwrite(program.stream.fileno(), unknown, at + 64)
     clock.now = BEGIN + 1000 * MS
     row = rows(watching(live, clock).snapshot())["/robot/subscription/scan"]
+    assert (row["policy"], row["priority"], row["cpus"]) == (None, None, None)
     assert row["execution_ms"]["n"] == 5
     assert row["cpu_percent"] == pytest.approx(1.0)  # 10 jobs of 1 ms in 1 s
 
