@@ -114,6 +114,17 @@ def test_trace_cost_says_what_a_record_adds(tmp_path: Path) -> None:
         assert rows[name]["added_ns"] == pytest.approx(added)
 
 
+def test_probe_says_what_it_adds_to_callbacks_and_messages(tmp_path: Path) -> None:
+    if not (Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_probe" / "fake_program").exists():
+        pytest.skip("rclrt_probe is built without its programs")
+    out = tmp_path / "rows.json"
+    done = bench("probe", "--rounds", "2", "--batches", "5", "--json", str(out))
+    rows = json.loads(out.read_text(encoding="utf-8"))["calls"]
+    assert {"callback_start and callback_end", "publication", "take"} <= {r["call"] for r in rows}
+    assert done.returncode == any(row["more_ns"] > 1000 for row in rows), done.stderr
+    assert all(row["more_ns"] > 0 for row in rows)  # It records something.
+
+
 def test_deadline_store_says_what_a_store_and_a_system_call_cost(tmp_path: Path) -> None:
     program = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_scx" / "rclrt_scx_deadline_store"
     if not program.exists():

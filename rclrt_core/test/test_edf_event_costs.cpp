@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "engine_on_sim.hpp"
 
@@ -15,7 +16,7 @@ namespace rclrt_core
 namespace
 {
 
-/// Notes when attributes were changed, and by whom.
+/// Notes when attributes were changed, by whom, and which policies were asked for.
 class RecordingSim final : public SimPlatform
 {
 public:
@@ -23,10 +24,12 @@ public:
   int apply(ThreadId thread, const Attributes & attributes) noexcept override
   {
     ++changes[nanoseconds_of(now())][current_thread()];
+    asked.insert(attributes.policy);
     return SimPlatform::apply(thread, attributes);
   }
   using Changes = std::map<int64_t, std::map<ThreadId, int>>;
   Changes changes;  ///< by instant and thread
+  std::set<SchedulingPolicy> asked;
 };
 
 /// More jobs than CPUs: with deadlines in no order, some in one group, some that learn of their deadline on
@@ -151,6 +154,42 @@ TEST_P(EventCosts, are_at_most_two_changes_of_attributes)
 INSTANTIATE_TEST_SUITE_P(
   Models, EventCosts, ::testing::Values(ExecutionModel::kPool, ExecutionModel::kIsolated),
   [](const auto & model) { return model.param == ExecutionModel::kPool ? "pool" : "isolated"; });
+
+TEST(EdfEvents, leave_the_class_of_a_thread_with_a_deadline_to_what_orders_deadlines)
+{
+  RecordingSim sim(2);
+  EngineOptions options = EngineOnSim::with_fifo_bands(sim, {}, 2);
+  options.timer_thread = fifo(97);
+  Engine engine(sim, options);
+  std::shared_ptr<Group> group;
+  GroupOptions group_options;
+  group_options.name = "group";
+  ASSERT_TRUE(engine.add_group(group_options, &group).ok());
+  bool has_run = false;
+  CallbackOptions soon;
+  soon.name = "soon";
+  soon.attributes.policy = SchedulingPolicy::kExt;
+  soon.attributes.cpu_affinity = CpuSet({1});  // for which the platform is asked
+  soon.relative_deadline = milliseconds(5);
+  soon.run = [&](const Job &) { return has_run = true; };
+  std::shared_ptr<Callback> callback;
+  ASSERT_TRUE(engine.add_callback(soon, group, &callback).ok());
+  const Status run = sim.run([&] {
+    std::unique_ptr<Thread> spinner;
+    ASSERT_TRUE(
+      sim.start_thread(
+           {"spinner", 0, {}}, [&] { EXPECT_TRUE(engine.spin().ok()); }, {}, &spinner)
+        .ok());
+    sim.sleep_until(at_ms(1));
+    engine.notify(*callback);
+    sim.sleep_until(at_ms(10));
+    engine.stop();
+    spinner->join();
+  });
+  ASSERT_TRUE(run.ok()) << run.message();
+  EXPECT_TRUE(has_run);
+  EXPECT_EQ(sim.asked.count(SchedulingPolicy::kExt), 0u);
+}
 
 }  // namespace
 }  // namespace rclrt_core

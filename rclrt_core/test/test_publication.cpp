@@ -115,6 +115,75 @@ TEST(Publication, by_a_thread_that_is_not_the_engines_is_not_held_up_either)
   EXPECT_EQ(after.policy, SchedulingPolicy::kOther);
 }
 
+TEST(Publication, lends_urgency_but_no_cpus)
+{
+  EngineOnSim engine({}, 2);
+  std::vector<Attributes> during;
+  const auto publish = [&] {
+    const Publication publication;
+    engine.engine.notify(*engine.callbacks.at("high"));
+    EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &during.emplace_back()), 0);
+  };
+  CallbackOptions high = fifo_callback(engine, "high", 1, 80);
+  high.attributes.cpu_affinity = CpuSet({1});
+  engine.add(std::move(high));
+  CallbackOptions publisher = fifo_callback(engine, "publisher", 0, 10);
+  publisher.attributes.cpu_affinity = CpuSet({0});
+  publisher.run = [&](const Job &) {
+    publish();
+    return true;
+  };
+  engine.add(std::move(publisher));
+  engine.run(50, {{1, "publisher"}}, [&] {
+    std::unique_ptr<Thread> stranger;
+    Attributes attributes = fifo(10);
+    attributes.cpu_affinity = CpuSet({0});
+    const auto body = [&] {
+      engine.sim.sleep_until(at_ms(10));
+      publish();
+    };
+    engine.start("stranger", attributes, body, &stranger);
+    stranger->join();
+  });
+  ASSERT_EQ(during.size(), 2u);
+  for (const Attributes & lent : during) {
+    EXPECT_EQ(lent.priority, 80);
+    EXPECT_EQ(lent.cpu_affinity, CpuSet({0}));
+  }
+}
+
+TEST(Publication, to_a_callback_with_a_deadline_lends_what_orders_deadlines_or_nothing)
+{
+  const auto lent_by = [](EngineOnSim & engine) {
+    CallbackOptions soon = engine.callback_options("soon", milliseconds(1));
+    soon.attributes.policy = SchedulingPolicy::kExt;
+    soon.relative_deadline = milliseconds(5);
+    engine.add(std::move(soon));
+    Attributes during;
+    engine.run(20, {}, [&] {
+      std::unique_ptr<Thread> stranger;
+      const auto body = [&] {
+        engine.sim.sleep_until(at_ms(2));
+        const Publication publication;
+        engine.engine.notify(*engine.callbacks.at("soon"));
+        EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &during), 0);
+      };
+      Attributes nice;
+      nice.policy = SchedulingPolicy::kOther;
+      nice.nice = 5;
+      engine.start("stranger", nice, body, &stranger);
+      stranger->join();
+    });
+    return during;
+  };
+  EngineOnSim with_bands(1, EngineOptions());
+  EXPECT_EQ(lent_by(with_bands).policy, SchedulingPolicy::kFifo);
+  EngineOnSim without;
+  const Attributes lent = lent_by(without);
+  EXPECT_EQ(lent.policy, SchedulingPolicy::kOther);
+  EXPECT_EQ(lent.nice, 5);
+}
+
 TEST(Publication, gives_back_what_the_publisher_had_also_when_nested)
 {
   Scene scene;
