@@ -413,7 +413,7 @@ def test_a_file_that_shrinks_is_named_and_the_others_stay(
     assert set(rows(snapshot)) == {"/robot/timer/50ms", "/robot/subscription/scan"}
     text, _ = findings(snapshot)["unreadable"]
     assert text.endswith("somebody has cut it short: its program is not shown")
-    other.path.unlink()
+    Program(live, executor=3, program="new").path.rename(other.path)
     clock.now += 1000 * MS
     assert findings(watch.snapshot()) == {}
 
