@@ -40,10 +40,26 @@ void are_ready(Probe & probe, const WaitSet::Places & places, uint16_t executor)
   }
 }
 
-void called(Probe & probe, const void * timer, const TimerCallInfo & info) noexcept
+/// Of a timer that nobody has announced: rcl was built without tracepoints.
+Callback * add_timer(Probe & probe, const void * timer, const void * caller) noexcept
+{
+  static rclrt_probe::Next<int(const void *, int64_t *)> get_period("rcl_timer_get_period");
+  int64_t period = 0;
+  auto * const ask = get_period.get(caller);
+  if (!ask || ask(timer, &period) != kOk) {
+    return nullptr;
+  }
+  return probe.inventory.add(rclrt_core::CallbackKind::kTimer, timer, nullptr, nullptr, "", period);
+}
+
+void called(
+  Probe & probe, const void * timer, const TimerCallInfo & info, const void * caller) noexcept
 {
   rclrt_probe::Release release;
   release.callback = probe.inventory.find_handle(timer);
+  if (!release.callback) {
+    release.callback = add_timer(probe, timer, caller);
+  }
   if (!release.callback) {
     probe.seen.note(Point::kUnknownEntity);
     return;
@@ -103,7 +119,8 @@ RCLRT_EXPORT int rcl_trigger_guard_condition(void * guard_condition)
 
 RCLRT_EXPORT int rcl_timer_call_with_info(void * timer, TimerCallInfo * info)
 {
-  auto * const call = next_call.get(__builtin_return_address(0));
+  const void * const caller = __builtin_return_address(0);
+  auto * const call = next_call.get(caller);
   if (!call) {
     return kError;
   }
@@ -114,7 +131,7 @@ RCLRT_EXPORT int rcl_timer_call_with_info(void * timer, TimerCallInfo * info)
   }
   const int result = call(timer, info);
   if (here && result == kOk && info) {
-    called(*here, timer, *info);
+    called(*here, timer, *info, caller);
   }
   return result;
 }

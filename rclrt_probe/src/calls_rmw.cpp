@@ -99,8 +99,15 @@ void taken(
   rclrt_probe::Release release;
   release.callback = probe.inventory.find_middleware(subscription);
   if (!release.callback) {
-    probe.seen.note(Point::kUnknownEntity);
-    return;
+    // Nobody has announced it: rcl was built without tracepoints.
+    const char * const topic =
+      static_cast<const rclrt_probe::Subscription *>(subscription)->topic_name;
+    release.callback = probe.inventory.add(
+      rclrt_core::CallbackKind::kSubscription, subscription, subscription, nullptr,
+      topic ? topic : "");
+    if (!release.callback) {
+      return;
+    }
   }
   release.cause = RCLRT_CAUSE_MESSAGE;
   release.publisher = rclrt_probe::hash_of(info.gid);

@@ -26,6 +26,13 @@ struct MessageInfo  // rmw_message_info_t
   uint8_t gid[kGidSize];
 };
 
+struct Subscription  // rmw_subscription_t
+{
+  const char * implementation_identifier;
+  void * data;
+  const char * topic_name;
+};
+
 struct Gid  // rmw_gid_t, with room for the 24 bytes that it had before Iron
 {
   const char * implementation_identifier;

@@ -102,6 +102,30 @@ extern "C" void fake_take()
   rmw_take_with_info(&subscription_in_rmw, nullptr, &is_taken, info, nullptr);
 }
 
+// As rcl and rclcpp do that were built without tracepoints.
+extern "C" void fake_silent_take()
+{
+  static const struct
+  {
+    const char * implementation;
+    void * data;
+    const char * topic;
+  } silent = {"fake", nullptr, "/silent"};
+  bool is_taken = false;
+  int64_t info[8];
+  rmw_take_with_info(&silent, nullptr, &is_taken, info, nullptr);
+}
+
+extern "C" void fake_silent_jobs()
+{
+  fake_wait();
+  int64_t times[2];
+  rcl_timer_call_with_info(&timer, times);
+  fake_publish();
+  fake_silent_take();
+  fake_wait();
+}
+
 extern "C" void fake_unknown()
 {
   ros_trace_callback_start(&node, false);

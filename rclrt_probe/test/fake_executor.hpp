@@ -14,6 +14,9 @@ void fake_publish();
 /// Of what was published last.
 void fake_message_job();
 void fake_take();
+/// A timer and a subscription without any tracepoint.
+void fake_silent_jobs();
+void fake_silent_take();
 /// Callbacks that nobody has announced, and nothing where a name should be.
 void fake_unknown();
 }

@@ -79,6 +79,7 @@ void at_once(int count)
 void fork_and_wait(int count)
 {
   jobs(count);
+  wait_for_records(2 * count);  // so that files are open
   const pid_t child = fork();
   if (child == 0) {
     jobs(count);
@@ -124,6 +125,13 @@ int main(int argc, char ** argv)
 {
   const std::string mode = argc > 1 ? argv[1] : "jobs";
   const int count = argc > 2 ? std::atoi(argv[2]) : 10;
+  if (mode == "silent") {
+    for (int i = 0; i < count; ++i) {
+      fake_silent_jobs();
+    }
+    fake_silent_take();  // Of this job nobody can know when it ends.
+    return 0;
+  }
   fake_setup();
   if (mode == "jobs") {
     jobs(count);

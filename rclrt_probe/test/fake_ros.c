@@ -29,7 +29,9 @@ void ros_trace_callback_start(const void *, bool);
 void ros_trace_callback_end(const void *);
 int rcl_wait(void *, int64_t);
 int rcl_timer_call_with_info(void *, int64_t *);
+int rcl_timer_get_period(const void *, int64_t *);
 bool rmw_feature_supported(int);
+int rmw_get_gid_for_publisher(const void *, uint8_t *);
 int rmw_publish(const void *, const void *, void *);
 int rmw_take_with_info(const void *, void *, bool *, void *, void *);
 
@@ -122,6 +124,28 @@ int rcl_timer_call_with_info(void * timer, int64_t * info)
 
 bool rmw_feature_supported(int feature) { return feature == 0; }
 
+int rcl_timer_get_period(const void * timer, int64_t * period)
+{
+  (void)timer;
+  *period = 25000000;
+  return 0;
+}
+
+static void put_gid(uint8_t * gid)
+{
+  for (int i = 0; i < 16; ++i) {
+    gid[i] = (uint8_t)(i + 1);
+  }
+}
+
+/* After the name of the implementation. */
+int rmw_get_gid_for_publisher(const void * publisher, uint8_t * gid)
+{
+  (void)publisher;
+  put_gid(gid + sizeof(void *));
+  return 0;
+}
+
 static atomic_long published;
 
 int rmw_publish(const void * publisher, const void * message, void * allocation)
@@ -141,9 +165,7 @@ int rmw_take_with_info(
   int64_t * const words = info;
   memset(words, 0, 64);
   words[2] = atomic_load_explicit(&published, memory_order_relaxed);
-  for (int i = 0; i < 16; ++i) {
-    ((uint8_t *)(words + 5))[i] = (uint8_t)(i + 1);
-  }
+  put_gid((uint8_t *)(words + 5));
   *taken = true;
   return 0;
 }

@@ -33,6 +33,11 @@ TEST(Layouts, TheInfoOfAMessage)
   EXPECT_EQ(offsetof(Gid, data), offsetof(rmw_gid_t, data));
 }
 
+TEST(Layouts, ASubscription)
+{
+  EXPECT_EQ(offsetof(Subscription, topic_name), offsetof(rmw_subscription_t, topic_name));
+}
+
 TEST(Layouts, TheInfoOfATimerCall)
 {
   EXPECT_EQ(sizeof(TimerCallInfo), sizeof(rcl_timer_call_info_t));
