@@ -164,6 +164,14 @@ def test_the_period_of_a_timer_needs_no_safety_factor() -> None:
         model(timer)
 
 
+def test_what_a_model_says_of_all_periods_leaves_those_of_timers_alone() -> None:
+    text = SYSTEM.replace("executors:", "assumptions: {period_ms: {origin: measured, "
+                          "safety_factor: 2}}\nexecutors:", 1)  # fmt: skip
+    period = {callback.name: callback.period for callback in model(text).callbacks}
+    assert period[LIDAR] == 100 * MS
+    assert period["/radio/subscription/remote"] == 25 * MS
+
+
 def test_a_proof_names_what_it_rests_on_and_whence() -> None:
     system = model(
         MEASURED

@@ -16,11 +16,12 @@ from random_systems import timers_only
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import ExecutorKind, ModelError, Policy, System, read_model
 from rclrt_analysis.plan.change import changes
+from rclrt_analysis.plan.due import by_due
 from rclrt_analysis.plan.levels import with_levels
 from rclrt_analysis.plan.openings import Opening, read_open
 from rclrt_analysis.plan.parameters import applied, misfits, read_plan, to_parameters
 from rclrt_analysis.plan.placement import PlacementError
-from rclrt_analysis.plan.search import Plan, make_plan
+from rclrt_analysis.plan.search import Plan, check_by_simulation, make_plan
 from rclrt_analysis.plan.text import to_text
 from rclrt_analysis.workloads.large import make_system, to_plan
 
@@ -156,6 +157,15 @@ def test_what_no_rule_places_well_is_moved_until_it_fits(tmp_path: Path) -> None
     assert made.how.endswith(", moved")
 
 
+def test_a_cpu_of_an_executor_that_shares_none_is_left_to_it(tmp_path: Path) -> None:
+    text = ROBOT.replace(
+        "kind: open}", "kind: isolated}\n  - {name: o, kind: events_fifo, cores: [0]}"
+    )
+    made = plan(tmp_path, text.replace("main, period_ms: 200", "o, period_ms: 200"))
+    assert made.proved
+    assert made.system.executor_of["main"].cores == (1,)
+
+
 def test_where_preemption_costs_too_much_another_executor_is_chosen(tmp_path: Path) -> None:
     # A group of its own for each: only the one thread of priority_events runs one at a time.
     text = (
@@ -197,6 +207,36 @@ def test_each_change_that_is_named_proves_everything_and_the_smallest_comes_firs
     assert [change.size for change in found] == sorted(change.size for change in found)
     assert any("shorten '/detect/subscription/image' from 20.000 to" in c.text for c in found)
     assert any("lengthen the deadline of see_and_steer from 85.000 to" in c.text for c in found)
+
+
+def test_groups_that_do_not_matter_are_not_named(tmp_path: Path) -> None:
+    text = ROBOT.replace("wcet_ms: 60", "wcet_ms: 60, group: h").replace(
+        "cpus: [0, 1]", "cpus: [0]"
+    )
+    text += "  - {name: soon, callbacks: [/log/timer/200ms], semantics: latency, deadline_ms: 50}\n"
+    more = "  - {name: /m/timer/1s, kind: timer, executor: main, period_ms: 1000, wcet_ms: 1, "
+    more += "group: h}\n"
+    made = plan(tmp_path, text.replace("chains:", more + "chains:"))
+    assert not made.proved
+    assert not any("group of its own" in change.text for change in changes(made))
+
+
+def test_a_simulator_that_contradicts_the_bounds_is_told(tmp_path: Path) -> None:
+    made = plan(tmp_path, ROBOT)
+    assert not made.doubts
+    false = tuple(replace(chain, bound=1) for chain in made.result.chains)
+    made.result = replace(made.result, chains=false)
+    check_by_simulation(made)
+    assert made.doubts[0].startswith("'see_and_steer' took ")
+    assert "please report it" in to_text(made, [])
+
+
+def test_what_a_chain_waits_for_anyway_is_not_time_for_its_work() -> None:
+    system = read_model(FOLDER / "autoware_reference_system.yaml", SCHEMA)
+    levels = by_due(system, [c.name for c in system.callbacks])
+    # The hot paths have 150 ms, of which they wait 100 for the other LiDAR.
+    assert levels["PointCloudFusion"] > levels["Visualizer"] > levels["BehaviorPlanner"]
+    assert levels["EuclideanClusterSettings"] > levels["PointCloudFusion"]
 
 
 def test_a_callback_that_needs_a_group_of_its_own_is_named(tmp_path: Path) -> None:

@@ -169,11 +169,17 @@ def test_views_pages_and_the_end(live: Path) -> None:
             assert len(app.query_one(Grid).rows) > 0
         await pilot.press("tab")
         assert app.table.title == "callbacks"
+        await pilot.press("plus", "plus", "minus")
+        assert app._delay_s == 2
         for key in ("h", "enter"):
             await pilot.press(key)
             assert isinstance(app.screen, Page)
             text = str(app.screen.query_one(Static).render())
             assert ("quit" in text) == (key == "h")
+            lines_of = [line.split()[0] for line in text.splitlines() if line.strip()]
+            heads = [column.head for column in app.table.columns]
+            assert lines_of[-len(heads) :] == heads
+            assert "share of one CPU" in text
             assert ("/n_199/10ms" in text) == (key == "enter")
             await pilot.press("q")
             assert not isinstance(app.screen, Page)

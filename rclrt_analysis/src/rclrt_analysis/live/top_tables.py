@@ -125,7 +125,7 @@ def callbacks(snapshot: Snapshot) -> Table:
             values.setdefault(key, []).extend(recent[key].tolist())
         for key in one.activity.totals.dtype.names or ():
             values[key] += one.activity.totals[key].tolist()
-        some = newest["end_ns"] != 0
+        some = (newest["end_ns"] != 0) & (newest["policy"] != layout.POLICY_UNKNOWN)
         force = zip(newest["policy"].tolist(), newest["priority"].tolist(), strict=True)
         words = [_policy((layout.word(layout.POLICIES, a), b)) for a, b in force]
         values["force"] += np.where(some, words, "-").tolist() if size else []

@@ -127,7 +127,7 @@ class Watch:
         self._watched: dict[tuple[Path, int], Watched] = {}
         self._ended: list[Watched] = []
         self._refused: set[tuple[Path, int]] = set()
-        self._unreadable: dict[Path, str] = {}
+        self._unreadable: dict[tuple[Path, int], str] = {}
         # `list` makes an empty one: who says where to look does not mean other places.
         self._probed = probed or (probed_files if places is None else list)
         self._tails: set[Path] = set()
@@ -175,8 +175,7 @@ class Watch:
             except OSError:
                 continue
         self._refused &= there
-        paths = {path for path, _ in there}
-        self._unreadable = {path: why for path, why in self._unreadable.items() if path in paths}
+        self._unreadable = {key: why for key, why in self._unreadable.items() if key in there}
         for key in sorted(there - self._watched.keys() - self._refused):
             self._begin(key, now)
         for key in self._watched.keys() - there:
@@ -224,7 +223,7 @@ class Watch:
     def _refuse(self, key: tuple[Path, int], error: Exception) -> None:
         self._refused.add(key)
         if len(self._unreadable) < MAX_ENDED:
-            self._unreadable[key[0]] = printable(str(error))
+            self._unreadable[key] = printable(str(error))
 
     def _end(self, key: tuple[Path, int], state: str) -> None:
         one = self._watched.pop(key)
@@ -247,7 +246,8 @@ class Watch:
             [*self._watched.values(), *self._ended],
             key=lambda one: (one.process.program, one.process.number, one.follower.header.executor),
         )
-        snapshot = Snapshot(now, executors, [], [], {}, dict(self._unreadable))
+        unreadable = {path: why for (path, _), why in self._unreadable.items()}
+        snapshot = Snapshot(now, executors, [], [], {}, unreadable)
         jobs: dict[tuple[Process, int], float] = {}
         for one in snapshot.followed:
             recent, rates = one.activity.recent(now)
