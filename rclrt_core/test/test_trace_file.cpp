@@ -4,9 +4,11 @@
 // What TraceFile writes, and what it says when it cannot. With RCLRT_TRACES naming a folder, its files are
 // left there for the reader of rclrt_analysis.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -203,6 +205,41 @@ rclrt_job_record record_of_the_specification()
   record.priority = 80;
   record.jobs = 1;
   return record;
+}
+
+TEST_F(TraceFiles, HoldRemarksInChunksOfTheirOwn)
+{
+  const std::string path = path_of("remarks.trace");
+  TraceFile file;
+  EXPECT_FALSE(file.note(7, "before it is open"));
+  ASSERT_TRUE(file.open(path).ok());
+  EXPECT_TRUE(file.note(7, "f()"));
+  ASSERT_TRUE(file.close({}).ok());
+  const std::string bytes = content(path);
+  ASSERT_EQ(bytes.size(), sizeof(rclrt_trace_header) + 16);
+  const std::size_t begin = sizeof(rclrt_trace_header);
+  EXPECT_EQ(at<uint32_t>(bytes, begin), RCLRT_CHUNK_NOTE);
+  EXPECT_EQ(at<uint32_t>(bytes, begin + 4), 7u);
+  EXPECT_EQ(at<uint32_t>(bytes, begin + 8), 7u);
+  EXPECT_EQ(bytes.substr(begin + 12), std::string("f()") + std::string(1, 0));
+}
+
+TEST_F(TraceFiles, AreNotInheritedByProgramsThatThisOneStarts)
+{
+  const std::string path = path_of("inherited.trace");
+  TraceFile file;
+  ASSERT_TRUE(file.open(path).ok());
+  bool is_found = false;
+  for (int fd = 0; fd < 1024; ++fd) {
+    struct stat opened{};
+    struct stat named{};
+    const bool is_open = fstat(fd, &opened) == 0 && stat(path.c_str(), &named) == 0;
+    if (is_open && opened.st_ino == named.st_ino && opened.st_dev == named.st_dev) {
+      is_found = true;
+      EXPECT_NE(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+    }
+  }
+  EXPECT_TRUE(is_found);
 }
 
 TEST_F(TraceFiles, writes_the_example_of_the_specification)

@@ -15,16 +15,19 @@ from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
 
 kind, jobs = sys.argv[1], int(sys.argv[2])
 counts = {"timer": 0, "subscription": 0, "service": 0}
+published = 0
 rclpy.init()
 node = rclpy.create_node("snake")
-publisher = node.create_publisher(Time, "slither", 10)
+publisher = node.create_publisher(Time, "slither", 1000)
 client = node.create_client(ListParameters, "ask")
 
 
 def on_timer() -> None:
     """Publish; ask now and then."""
+    global published
     counts["timer"] += 1
-    if counts["timer"] <= jobs:
+    if published < jobs and publisher.get_subscription_count() > 0:
+        published += 1
         publisher.publish(Time())
     if counts["timer"] % 5 == 0 and client.service_is_ready():
         client.call_async(ListParameters.Request())
@@ -45,7 +48,7 @@ def on_request(
 
 
 node.create_timer(0.01, on_timer)
-node.create_subscription(Time, "slither", on_message, 10)
+node.create_subscription(Time, "slither", on_message, 1000)
 node.create_service(ListParameters, "ask", on_request)
 executor = SingleThreadedExecutor() if kind == "single" else MultiThreadedExecutor(3)
 executor.add_node(node)

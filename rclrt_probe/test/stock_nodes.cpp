@@ -17,12 +17,16 @@
 #include <rclcpp/experimental/executors/events_executor/events_executor.hpp>
 #include <rclcpp/rclcpp.hpp>
 #include <string>
+#include <thread>
 
 namespace
 {
 
 using Message = builtin_interfaces::msg::Time;
 using Service = rcl_interfaces::srv::ListParameters;
+
+/// On a busy machine no message is to be dropped.
+constexpr std::size_t kDepth = 1000;
 
 struct Counts
 {
@@ -36,10 +40,12 @@ struct Counts
 class Source : public rclcpp::Node
 {
 public:
+  bool is_connected() const { return publisher_->get_subscription_count() > 0; }
+
   Source(const rclcpp::NodeOptions & options, Counts & counts, int jobs)
   : Node("source", options), counts_(counts), jobs_(jobs)
   {
-    publisher_ = create_publisher<Message>("first", 10);
+    publisher_ = create_publisher<Message>("first", kDepth);
     client_ = create_client<Service>("ask");
     group_ = create_callback_group(rclcpp::CallbackGroupType::Reentrant);
     timer_ = create_wall_timer(std::chrono::milliseconds(10), [this] { on_timer(); }, group_);
@@ -71,12 +77,14 @@ private:
 class Relay : public rclcpp::Node
 {
 public:
+  bool is_connected() const { return publisher_->get_subscription_count() > 0; }
+
   Relay(const rclcpp::NodeOptions & options, Counts & counts)
   : Node("relay", "/robot", options), counts_(counts)
   {
-    publisher_ = create_publisher<Message>("/second", 10);
+    publisher_ = create_publisher<Message>("/second", kDepth);
     subscription_ = create_subscription<Message>(
-      "/first", 10, [this](Message::UniquePtr message) { on(std::move(message)); });
+      "/first", kDepth, [this](Message::UniquePtr message) { on(std::move(message)); });
     service_ = create_service<Service>(
       "/ask",
       [this](Service::Request::SharedPtr, Service::Response::SharedPtr) { ++counts_.service; });
@@ -101,7 +109,7 @@ public:
   Sink(const rclcpp::NodeOptions & options, Counts & counts, int jobs) : Node("sink", options)
   {
     subscription_ =
-      create_subscription<Message>("/second", 10, [&counts, jobs](Message::ConstSharedPtr) {
+      create_subscription<Message>("/second", kDepth, [&counts, jobs](Message::ConstSharedPtr) {
         if (++counts.sink >= jobs) {
           rclcpp::shutdown();
         }
@@ -137,6 +145,9 @@ int main(int argc, char ** argv)
     auto relay = std::make_shared<Relay>(options, counts);
     auto sink = std::make_shared<Sink>(options, counts, jobs);
     const auto executor = make(kind);
+    for (int i = 0; i < 3000 && !(source->is_connected() && relay->is_connected()); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     executor->add_node(relay);
     executor->add_node(sink);
     executor->add_node(source);

@@ -5,7 +5,8 @@
 Kept from the observation: what callbacks there are, what releases them, how long they execute,
 their groups. Given up: how they were scheduled. Our executors hear of a message when it arrives;
 that an observed one looked for it later is no property of the system. They have a real-time policy,
-so the times in which other programs had the CPU do not come back.
+so the times in which other programs had the CPU do not come back; for the same reason messages take
+the usual time, not the longest seen.
 """
 
 from __future__ import annotations

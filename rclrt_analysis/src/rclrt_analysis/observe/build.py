@@ -76,7 +76,7 @@ class Builder:
         every = np.concatenate([np.zeros(0, np.int64), *self.idle.values()])
         # What is no exception. Longer times are told of the callbacks that had them.
         self.dispatch = int(np.sort(every)[int(len(every) * USUAL)]) if len(every) else 0
-        self.causes: Causes = causes_of(parts, set(self.timers))
+        self.causes: Causes = causes_of(parts, set(self.timers), with_idle)
         if self.causes.circle:
             names = ", ".join(self.names[key] for key in self.causes.circle)
             self.doubts.append(f"callbacks release each other in a circle, among them {names}")
@@ -263,8 +263,8 @@ def build(parts: Sequence[Part], name: str, executor: str, with_idle: bool = Tru
     Parameters
     ----------
     with_idle
-        Whether times in which jobs were ready and none ran are in the model. They are those of
-        other programs, above all.
+        Whether times in which jobs were ready and none ran are in the model, and the longest way of
+        a message. They are those of other programs, above all.
     """
     builder = Builder(parts, executor, with_idle)
     observed = Observed({"name": name[:MOST_NAME] or "observed"})

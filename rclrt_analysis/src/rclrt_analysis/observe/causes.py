@@ -77,8 +77,15 @@ def _mix(records: Records) -> Ints:
     return mixed
 
 
-def causes_of(parts: Sequence[Part], timers: set[Key]) -> Causes:
-    """Return what releases the jobs of all callbacks that are no timers."""
+def causes_of(parts: Sequence[Part], timers: set[Key], longest: bool = True) -> Causes:
+    """Return what releases the jobs of all callbacks that are no timers.
+
+    Parameters
+    ----------
+    longest
+        Whether `transport` is the longest time. Otherwise it is that of the callback whose median
+        is the longest.
+    """
     found = Causes()
     number = {
         (part.clock, part.header.process, part.header.executor): i
@@ -107,8 +114,10 @@ def causes_of(parts: Sequence[Part], timers: set[Key]) -> Causes:
                 by_edge[source, key] = releases
                 most = int(np.unique(sequence, return_counts=True)[1].max())
                 found.edges[source, key] = most
-                late = int((jobs["release_ns"][chosen] - published).max())
-                found.transport = max(found.transport, late)
+                late = jobs["release_ns"][chosen] - published
+                found.transport = max(
+                    found.transport, int(late.max() if longest else np.median(late))
+                )
             lost = part.lost.get(id_, jobs[:0])
             lost = lost[lost["cause"] != layout.CAUSE_JOB]
             outside = np.concatenate((jobs["release_ns"][~is_inside], lost["release_ns"]))
