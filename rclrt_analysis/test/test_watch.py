@@ -159,6 +159,7 @@ def changed(trace: layout.Trace, name: str, column: str, value: int) -> layout.T
     [
         ("act", "cpu_ns", 4 * MS, "wcet", "'act' runs for 4 ms; the model says 3 ms"),
         ("look", "policy", layout.POLICY_OTHER, "policy", "'look' runs under other"),
+        ("look", "cpu", 5, "cpu", "'look' runs on CPU 5; the model says 0"),
         ("look", "priority", 11, "priority", "runs under fifo 11; the model says 3"),
         ("other", "outcome", layout.DROPPED, "lost", "4 of its jobs did not run"),
     ],
@@ -215,6 +216,47 @@ def test_a_sensor_that_stops_is_a_miss_and_silent_until_it_comes_again(robot: Sy
     assert watch.chains[0].seen.silences == 1
     assert watch.chains[0].state == "OK"
     assert watch.missed
+
+
+def test_nothing_is_proved_of_what_was_not_seen(robot: System) -> None:
+    (trace,) = traces_of(robot)
+    other = replace(
+        trace, callbacks={k: replace(e, name=f"x{e.name}") for k, e in trace.callbacks.items()}
+    )
+    watch = judged(robot, [other])
+    assert not watch.is_proved
+    assert verdict(watch) == "no callback of the model was seen"
+    (key,) = [key for key, entry in trace.callbacks.items() if entry.name == "act"]
+    without = replace(trace, records=trace.records[trace.records["callback"] != key])
+    watch = judged(robot, [without])
+    assert verdict(watch) == "nothing came out of 'grab'"
+    assert watch.chains[0].is_silent
+    watch = judged(robot, [trace])
+    watch.lost_records = 5
+    assert not watch.is_proved
+    assert verdict(watch) == "5 records are missing"
+
+
+def test_a_chain_above_its_bound_is_no_longer_proved(robot: System) -> None:
+    (trace,) = traces_of(robot)
+    records = trace.records.copy()
+    (key,) = [key for key, entry in trace.callbacks.items() if entry.name == "act"]
+    act = records["callback"] == key  # its messages come 20 ms later: no job of it is longer
+    for column in ("release_ns", "ready_ns", "start_ns", "end_ns"):
+        records[column][act] += 20 * MS
+    watch = judged(replace(robot, chains=(replace(robot.chains[0], deadline=None),)),
+                   [replace(trace, records=records)])  # fmt: skip
+    assert watch.assumptions.broken["grab", "chain"].text == "took 25 ms; its bound is 5 ms"
+    assert verdict(watch) == "deadlines met so far, no longer proved"
+
+
+def test_what_is_not_in_the_model_and_urgent_breaks_the_proof(robot: System) -> None:
+    (trace,) = traces_of(robot)
+    fewer = replace(robot, callbacks=robot.callbacks[:2])
+    watch = judged(fewer, [trace])
+    assert watch.assumptions.broken["other", "thread"].chains == ("grab",)
+    fair = changed(trace, "other", "policy", layout.POLICY_OTHER)
+    assert judged(fewer, [fair]).is_proved
 
 
 def test_callbacks_that_one_of_both_does_not_know_are_listed(robot: System) -> None:
@@ -285,7 +327,8 @@ def test_diagnostics_keep_what_lasted_for_less_than_their_period(robot: System) 
     watch = Watch(robot)
     (chain, proof) = statuses(watch)
     assert (chain.name, chain.level, chain.message) == ("rclrt: chain grab", 3, "not seen yet")
-    assert (proof.name, proof.level) == ("rclrt: proof of test", 0)
+    assert (proof.name, proof.level) == ("rclrt: proof of test", 1)
+    assert proof.message == "no callback of the model was seen"
     (seen,) = (one.seen for one in watch.chains)
     for missed in (False, True, True, False):
         seen.add(7 * MS if missed else 5 * MS, 0, 6 * MS)

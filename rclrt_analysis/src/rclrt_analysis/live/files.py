@@ -17,7 +17,7 @@ from pathlib import Path
 from rclrt_analysis.trace import layout
 
 SHARED = Path("/dev/shm")
-MAX_FILES = 4096
+MAX_FILES = 65_536
 """Somebody may have filled the directory."""
 
 

@@ -16,6 +16,8 @@ from rclrt_analysis.trace.layout import RECORD, Entry, Records, TraceError
 
 MAX_CHUNKS = 100_000
 MAX_CAPACITY = 1 << 20
+MAX_AT_ONCE = 1 << 40
+"""Records of a thread between two looks: years of them."""
 MAX_RECORDS = 1 << 21
 """In all rings of a file: so much may have to be read at once. A file may have holes."""
 
@@ -54,7 +56,7 @@ class Follower:
     callbacks
         Entries by id; grows. `entries` has the same as they are in the file, in its order.
     missed
-        Records that were overwritten before they were read.
+        Records that were overwritten before they were read, from the first `poll` on.
 
     Raises
     ------
@@ -81,6 +83,7 @@ class Follower:
         self._rings: list[_Ring] = []
         self._at = layout.HEADER.size
         self._chunks = 0
+        self._has_polled = False
 
     def close(self) -> None:
         """Close the file."""
@@ -102,6 +105,7 @@ class Follower:
             )
         self.header = begin[0]
         self._look_for_chunks()
+        self._has_polled = True
         parts = [part for ring in self._rings if len(part := self._new(ring))]
         if not parts:
             return np.zeros(0, RECORD)
@@ -124,7 +128,10 @@ class Follower:
                 room = (length - layout.RING.size) // RECORD.itemsize
                 if not 0 < capacity <= min(room, MAX_CAPACITY) or capacity & (capacity - 1):
                     raise TraceError(f"{self.path}: byte {content}: a ring of {capacity} records")
-                self._rings.append(_Ring(content, capacity))
+                ring = _Ring(content, capacity)
+                if not self._has_polled:  # What was overwritten before is nobody's loss.
+                    ring.next = max(0, self._head(ring) - capacity + 1)
+                self._rings.append(ring)
                 if sum(ring.capacity for ring in self._rings) > MAX_RECORDS:
                     raise TraceError(f"{self.path}: its rings have more than {MAX_RECORDS} records")
             self._at = content + length + (-length % 8)
@@ -140,6 +147,8 @@ class Follower:
         if head < ring.next:
             ring.next = head  # Somebody else has written it.
         first = max(ring.next, head - ring.capacity + 1)
+        if head - ring.next > MAX_AT_ONCE:
+            raise TraceError(f"{self.path}: byte {ring.at}: {head} records cannot be")
         if first >= head:
             return np.zeros(0, RECORD)
         begin, end = first % ring.capacity, (head - 1) % ring.capacity + 1

@@ -18,6 +18,7 @@ from rclrt_analysis.trace import layout
 from rclrt_analysis.trace.layout import RECORD, TraceError
 
 PAUSE_S = 0.02
+MOST_LOST = 2**64 - 1
 LOOKS_S = 0.5
 """How often it looks for new programs, and for those that have ended."""
 
@@ -50,7 +51,7 @@ class Recording:
             self._chunk(layout.CHUNK_RECORDS, records.tobytes())
         if self.follower.missed != self._lost:
             self._lost = self.follower.missed
-            self._chunk(layout.CHUNK_LOST, layout.LOST.pack(self._lost))
+            self._chunk(layout.CHUNK_LOST, layout.LOST.pack(min(self._lost, MOST_LOST)))
         self.count += len(records)
         self._stream.flush()
 

@@ -14,6 +14,8 @@ from rclrt_analysis.trace import layout
 from rclrt_analysis.watch.feed import Job
 
 REAL_TIME = (layout.POLICY_FIFO, layout.POLICY_RR)
+URGENT = (*REAL_TIME, layout.POLICY_DEADLINE, layout.POLICY_EXT)
+"""What may take the CPU from callbacks of the model."""
 
 
 @dataclass
@@ -65,6 +67,8 @@ class Assumptions:
             callback = self.system.callback_of.get(job.callback)
             if callback is None:
                 self.strangers.add(job.callback)
+                if job.ran and job.policy in URGENT:
+                    self.foreign(job.callback, "is not in the model, and runs in real time")
                 continue
             seen = self.seen[callback.name]
             if not job.ran:
@@ -97,6 +101,10 @@ class Assumptions:
                 text = f"runs for {in_ms(job.cpu)} ms; the model says {in_ms(callback.wcet)} ms"
                 self._break(callback, "wcet", text, job.cpu)
         self._priority(callback, job)
+        cores = self.system.executor_of[callback.executor].cores
+        if job.on not in cores:
+            text = f"runs on CPU {job.on}; the model says {', '.join(map(str, cores))}"
+            self._break(callback, "cpu", text, 1)
 
     def _priority(self, callback: Callback, job: Job) -> None:
         policy = self.system.executor_of[callback.executor].policy
@@ -123,13 +131,24 @@ class Assumptions:
                 self._break(callback, "period", text, least - (next_one - one))
         seen.releases = seen.releases[max(0, len(done) - 1) :]
 
-    def foreign(self, executor: str, text: str) -> None:
-        """Note what was done to a thread of an executor from outside."""
-        chains = (
-            self._chains(self.system.members(executor)[0]) if self.system.members(executor) else ()
-        )
-        one = self.broken.setdefault((executor, "thread"), Broken(executor, "thread", text, chains))
+    def foreign(self, who: str, text: str, callback: str = "") -> None:
+        """Note something that is no job of a callback of the model.
+
+        Parameters
+        ----------
+        callback
+            Whose core it concerns; "": any.
+        """
+        known = self.system.callback_of.get(callback)
+        chains = self._chains(known) if known else tuple(c.name for c in self.system.chains)
+        one = self.broken.setdefault((who, "thread"), Broken(who, "thread", text, chains))
         one.times += 1
+
+    def chain(self, name: str, worst: int, bound: int | None) -> None:
+        """Hold a chain against its bound."""
+        if bound is not None and worst > bound:
+            text = f"took {in_ms(worst)} ms; its bound is {in_ms(bound)} ms"
+            self.broken[name, "chain"] = Broken(name, "chain", text, (name,), 1, worst)
 
     def _break(self, callback: Callback, kind: str, text: str, size: int) -> None:
         key = (callback.name, kind)

@@ -99,6 +99,7 @@ class ChainWatch:
         self._answered: JobKey | None = None
         self._newest_output: int | None = None
         self._silent_since: int | None = None
+        self._begin: int | None = None
 
     def add(self, jobs: Iterable[Job], publications: Iterable[Publication]) -> None:
         """Take what is new, in any order."""
@@ -185,10 +186,12 @@ class ChainWatch:
 
     def _listen(self, now: int) -> None:
         limit = self.chain.silent_after
-        if limit is None or self._newest_output is None or self._silent_since is not None:
+        self._begin = now if self._begin is None else self._begin
+        last = self._begin if self._newest_output is None else self._newest_output
+        if limit is None or self._silent_since is not None:
             return
-        if now - self._newest_output > limit:
-            self._silent_since = self._newest_output
+        if now - last > limit:
+            self._silent_since = last
             self.seen.silences += 1
             self.seen.judge(missed=True)
 

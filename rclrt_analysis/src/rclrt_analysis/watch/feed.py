@@ -19,7 +19,7 @@ Message = tuple[int, int]
 COLUMNS = (
     "callback", "sequence", "release_ns", "start_ns", "end_ns", "cpu_ns", "outcome", "cause",
     "by_executor", "by_callback", "by_sequence", "publisher", "message", "policy", "priority",
-    "thread", "jobs",
+    "thread", "cpu", "jobs",
 )  # fmt: skip
 
 
@@ -35,6 +35,8 @@ class Job:
         Its callback, if both are of one executor; "" if not known.
     message
         What it took; None: the middleware did not number it.
+    on
+        The CPU on which it started.
     ran
         False: `count` jobs were dropped or skipped.
     """
@@ -51,6 +53,7 @@ class Job:
     policy: int
     priority: int
     thread: int
+    on: int
     ran: bool
     count: int
 
@@ -74,7 +77,8 @@ def read(
     columns = [records[name].tolist() for name in COLUMNS]
     for (
         callback, sequence, release, start, end, cpu, outcome, cause,
-        by_executor, by_callback, by_sequence, publisher, message, policy, priority, thread, count,
+        by_executor, by_callback, by_sequence, publisher, message, policy, priority, thread, on,
+        count,
     ) in zip(*columns, strict=True):  # fmt: skip
         key = (*here, sequence)
         number = (publisher, message) if publisher and message != layout.NO_MESSAGE else None
@@ -101,6 +105,7 @@ def read(
                 policy,
                 priority,
                 thread,
+                on,
                 ran,
                 count,
             )

@@ -7,13 +7,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+
+from rclrt_analysis.arguments import trace_files
 from rclrt_analysis.live.files import live_files
 from rclrt_analysis.live.follow import Follower
 from rclrt_analysis.live.record import is_wanted
 from rclrt_analysis.trace import TraceError, layout, read_trace
 from rclrt_analysis.trace.layout import Header, Records
+from rclrt_analysis.trace.sane import is_sane
+from rclrt_analysis.watch.assumptions import URGENT as REAL_TIME
 from rclrt_analysis.watch.watch import Watch
 
 PAUSE_S = 0.05
@@ -27,6 +33,10 @@ POLICIES = {
     layout.POLICY_RR: os.SCHED_RR,
 }
 LOOKS_IN_A_ROW = 3
+RESET_ON_FORK = 0x40000000
+URGENT = (os.SCHED_FIFO, os.SCHED_RR)
+MOST_THREADS = 1 << 22
+"""Linux has no larger thread ids."""
 
 
 def watch_files(watch: Watch, paths: list[Path]) -> None:
@@ -39,6 +49,7 @@ def watch_files(watch: Watch, paths: list[Path]) -> None:
     """
     ends = []
     boots = set()
+    paths = trace_files(paths)
     for path in paths:
         trace = read_trace(path)
         if trace.version == 1:
@@ -46,10 +57,11 @@ def watch_files(watch: Watch, paths: list[Path]) -> None:
         boots.add(trace.header.boot_id)
         if len(boots) > 1:
             raise TraceError(f"{path}: of another boot or machine than {paths[0]}")
-        watch.add(trace.header, trace.callbacks, trace.records)
-        watch.lost_records += trace.dropped
-        if len(trace.records):
-            ends.append(int(trace.records["end_ns"].max()))
+        records = trace.records[is_sane(trace.records)]
+        watch.add(trace.header, trace.callbacks, records)
+        watch.lost_records += trace.dropped + len(trace.records) - len(records)
+        if len(records):
+            ends.append(int(records["end_ns"].max()))
     watch.settle(max(ends, default=0))
 
 
@@ -58,23 +70,51 @@ class Threads:
 
     def __init__(self) -> None:
         self._asked: dict[tuple[Header, int], set[tuple[int, int]]] = {}
+        self._callback: dict[tuple[Header, int], int] = {}
+        self._urgent: dict[int, str] = {}  # threads without jobs, and their names
+        self._odd_others: dict[int, int] = {}
         self._odd: dict[tuple[Header, int], int] = {}
 
     def add(self, header: Header, records: Records) -> None:
         """Note what the threads of an executor have had."""
-        for thread, policy, priority in zip(
-            *(records[name].tolist() for name in ("thread", "policy", "priority")), strict=True
+        names = ("thread", "policy", "priority", "callback")
+        for thread, policy, priority, callback in zip(
+            *(records[name].tolist() for name in names), strict=True
         ):
-            if thread and policy != layout.POLICY_UNKNOWN:
+            if 0 < thread < MOST_THREADS and policy != layout.POLICY_UNKNOWN:
                 self._asked.setdefault((header, thread), set()).add((policy, priority))
+                self._callback[header, thread] = callback
 
-    def look(self, tell: Callable[[Header, str], None]) -> None:
+    def look_at_others(self, process: int, tell: Callable[[str], None]) -> None:
+        """Tell of threads that run no jobs, and were real-time: timers, the middleware's."""
+        workers = {thread for _, thread in self._asked}
+        try:
+            threads = [int(entry.name) for entry in Path(f"/proc/{process}/task").iterdir()]
+        except (OSError, ValueError):
+            return
+        for thread in threads:
+            try:
+                is_urgent = os.sched_getscheduler(thread) & ~RESET_ON_FORK in URGENT
+                name = Path(f"/proc/{process}/task/{thread}/comm").read_text(encoding="utf-8")
+            except (OSError, UnicodeError):
+                continue
+            if thread in workers:
+                self._urgent.pop(thread, None)
+            elif is_urgent:
+                self._urgent[thread] = name.strip()
+                self._odd_others[thread] = 0
+            elif thread in self._urgent:
+                self._odd_others[thread] += 1
+                if self._odd_others[thread] == LOOKS_IN_A_ROW:
+                    tell(f"thread {thread} '{self._urgent[thread]}' is not real-time any more")
+
+    def look(self, tell: Callable[[Header, int, str], None]) -> None:
         """Tell of threads that ran every job in real time and do not any more."""
         for (header, thread), asked in list(self._asked.items()):
             if any(policy not in (layout.POLICY_FIFO, layout.POLICY_RR) for policy, _ in asked):
                 continue
             try:
-                now = os.sched_getscheduler(thread) & ~0x40000000  # reset-on-fork
+                now = os.sched_getscheduler(thread) & ~RESET_ON_FORK
                 priority = os.sched_getparam(thread).sched_priority
             except OSError:
                 del self._asked[header, thread]  # It has ended.
@@ -88,7 +128,8 @@ class Threads:
             self._odd[header, thread] = looks
             if looks == LOOKS_IN_A_ROW:
                 word = {os.SCHED_FIFO: "fifo", os.SCHED_RR: "rr"}.get(now, "other")
-                tell(header, f"thread {thread} has {word} {priority}, which no job of it asked for")
+                text = f"thread {thread} has {word} {priority}, which no job of it asked for"
+                tell(header, self._callback[header, thread], text)
 
 
 class Live:
@@ -103,6 +144,7 @@ class Live:
         self._missed: dict[Path, int] = {}
         self._threads = Threads()
         self._next_look = 0.0
+        self._odd = 0
         self.said: list[str] = []
 
     def step(self) -> None:
@@ -117,13 +159,15 @@ class Live:
             except (TraceError, OSError) as error:
                 self._end(path, str(error))
                 continue
-            names = self._watch.system.callback_of
-            if not any(entry.name in names for entry in follower.callbacks.values()):
-                continue  # It has nothing to do with this system.
+            every, records = len(records), records[is_sane(records)]
+            self._odd += every - len(records)
+            if not self._is_of_model(follower):
+                self._look_at_stranger(follower, records)
+                continue
             self._threads.add(follower.header, records)
             self._watch.add(follower.header, follower.callbacks, records)
             self._missed[path] = follower.missed
-        self._watch.lost_records = sum(self._missed.values())
+        self._watch.lost_records = sum(self._missed.values()) + self._odd
         self._watch.settle(now - SETTLES_NS)
 
     def close(self) -> None:
@@ -148,23 +192,42 @@ class Live:
                 self._refused.add(path)
                 continue
             self._followers[path] = follower
-            if follower.process.runs() is False or not is_wanted(follower.process, self._programs):
+            if follower.process.runs() is False:
                 self._end(path)
                 continue
-            follower.poll()  # What was before the watch began is of no account.
-            self._missed[path] = follower.missed = 0
+            try:
+                follower.poll()  # What was before the watch began is of no account.
+            except (TraceError, OSError) as error:
+                self._end(path, str(error))
         for path, follower in list(self._followers.items()):
             if path not in there or follower.process.runs() is False:
-                self._end(path, f"{follower.process.program} ({follower.process.number}) has ended")
+                program = f"{follower.process.program} ({follower.process.number})"
+                self._end(path, f"{program} has ended" if self._is_of_model(follower) else "")
         self._threads.look(self._tell_of_thread)
-
-    def _tell_of_thread(self, header: Header, text: str) -> None:
         for follower in self._followers.values():
-            if follower.header != header:
-                continue
-            names = {entry.name for entry in follower.callbacks.values()}
-            for executor in self._watch.system.executors:
-                members = self._watch.system.members(executor.name)
-                if any(one.name in names for one in members):
-                    self._watch.assumptions.foreign(executor.name, text)
-                    return
+            if self._is_of_model(follower):
+                tell = partial(self._watch.assumptions.foreign, follower.process.program)
+                self._threads.look_at_others(follower.process.number, tell)
+
+    def _is_of_model(self, follower: Follower) -> bool:
+        """Whether it has a callback of the model, and is one of the programs that were named."""
+        names = self._watch.system.callback_of
+        return is_wanted(follower.process, self._programs) and any(
+            entry.name in names for entry in follower.callbacks.values()
+        )
+
+    def _look_at_stranger(self, follower: Follower, records: Records) -> None:
+        """Tell of real-time jobs on the CPUs of the model: no bound counts them."""
+        cores = {core for executor in self._watch.system.executors for core in executor.cores}
+        if np.any(np.isin(records["policy"], REAL_TIME) & np.isin(records["cpu"], list(cores))):
+            who = f"{follower.process.program} ({follower.process.number})"
+            text = "is not in the model, and runs jobs in real time on its CPUs"
+            self._watch.assumptions.foreign(who, text)
+
+    def _tell_of_thread(self, header: Header, callback: int, text: str) -> None:
+        for follower in self._followers.values():
+            if follower.header == header and callback in follower.callbacks:
+                name = follower.callbacks[callback].name
+                known = self._watch.system.callback_of.get(name)
+                who = known.executor if known else follower.process.program
+                self._watch.assumptions.foreign(who, text, name)

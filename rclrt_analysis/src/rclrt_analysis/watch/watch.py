@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.live.files import printable
 from rclrt_analysis.model import System
 from rclrt_analysis.statistics import percentile
 from rclrt_analysis.trace.layout import Entry, Header, Records
@@ -38,8 +39,12 @@ class Watch:
     def settle(self, until: int) -> None:
         """Judge what has ended by then; of that nothing more comes."""
         self.assumptions.settle(until)
+        bounds = {one.name: one.bound for one in self.result.chains}
         for chain in self.chains:
             chain.settle(until)
+            if chain.seen.worst is not None:
+                name = chain.chain.name
+                self.assumptions.chain(name, chain.seen.worst, bounds[name])
 
     @property
     def missed(self) -> bool:
@@ -50,7 +55,17 @@ class Watch:
     @property
     def is_proved(self) -> bool:
         """Whether all bounds exist, and nothing that they rest on was seen to be wrong."""
-        return self.result.met and not self.assumptions.broken
+        return self.result.met and not self.assumptions.broken and not self.unseen
+
+    @property
+    def unseen(self) -> str:
+        """What was not seen, so that nothing can be said of it; empty: all was."""
+        silent = [watch.chain.name for watch in self.chains if not watch.seen.count]
+        if not any(one.jobs for one in self.assumptions.seen.values()):
+            return "no callback of the model was seen"
+        if silent:
+            return f"nothing came out of {_some(silent)}"
+        return f"{self.lost_records} records are missing" if self.lost_records else ""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything, times in ms; schema 1."""
@@ -147,19 +162,21 @@ def to_text(watch: Watch) -> str:
         lines.append(f"nothing seen yet of {_some(unseen)}")
     if watch.assumptions.strangers:
         lines.append(f"not in the model: {_some(sorted(watch.assumptions.strangers))}")
-    if watch.lost_records:
-        lines.append(f"{watch.lost_records} records are missing: some instances were not seen")
-    return "\n".join([*lines, verdict(watch)])
+    return "\n".join(printable(line) for line in (*lines, verdict(watch)))
 
 
 def verdict(watch: Watch) -> str:
     """Return the last line."""
     met = "deadlines missed" if watch.missed else "deadlines met so far"
+    if watch.unseen:
+        met = f"deadlines missed; {watch.unseen}" if watch.missed else watch.unseen
     if watch.result.no_verdict:
         return f"{met}; the model proves nothing: {watch.result.no_verdict[0]}"
     if not watch.result.met:
         return f"{met}, not proved: see ./rclrt analyze"
-    return f"{met}, {'no longer proved' if watch.assumptions.broken else 'proved'}"
+    if watch.assumptions.broken:
+        return f"{met}, no longer proved"
+    return met if watch.unseen else f"{met}, proved"
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
