@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from live_program import CAPACITY, Program, born
+from live_program import Program, born
 from rclrt_analysis.live.files import Process, live_files
 from rclrt_analysis.live.follow import Follower
 from rclrt_analysis.live.record import is_wanted, record

@@ -221,8 +221,11 @@ def test_a_sensor_that_stops_is_a_miss_and_silent_until_it_comes_again(robot: Sy
 def test_nothing_is_proved_of_what_was_not_seen(robot: System) -> None:
     (trace,) = traces_of(robot)
     other = replace(
-        trace, callbacks={k: replace(e, name=f"x{e.name}") for k, e in trace.callbacks.items()}
+        trace,
+        records=trace.records.copy(),
+        callbacks={k: replace(e, name=f"x{e.name}") for k, e in trace.callbacks.items()},
     )
+    other.records["policy"] = layout.POLICY_OTHER
     watch = judged(robot, [other])
     assert not watch.is_proved
     assert verdict(watch) == "no callback of the model was seen"
