@@ -178,6 +178,8 @@ TEST_F(OneAtATime, rcl_and_rclcpp_enter_by_this_library)
   publisher.reset();
   EXPECT_EQ(UnregisterType::calls, unregistered + 1);
 
+#if !defined(RCLRT_SANITIZE_address)
+  // (rclcpp frees no string in the messages of this service, which are C.)
   using GetTypeDescription = type_description_interfaces::srv::GetTypeDescription;
   const auto client = node->create_client<GetTypeDescription>("/node/get_type_description");
   ASSERT_TRUE(client->wait_for_service(seconds(20)));
@@ -189,6 +191,7 @@ TEST_F(OneAtATime, rcl_and_rclcpp_enter_by_this_library)
     executor.spin_until_future_complete(response.future, seconds(20)),
     rclcpp::FutureReturnCode::SUCCESS);
   EXPECT_EQ(DescribeType::calls, described + 1);
+#endif
 #endif
 }
 
