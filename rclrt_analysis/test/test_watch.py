@@ -132,6 +132,7 @@ def judged(system: System, traces: list[layout.Trace]) -> Watch:
     watch = Watch(system)
     for trace in traces:
         watch.add(trace.header, trace.callbacks, trace.records)
+    watch.settle(0)
     watch.settle(max(int(trace.records["end_ns"].max()) for trace in traces))
     return watch
 
@@ -228,11 +229,11 @@ def test_nothing_is_proved_of_what_was_not_seen(robot: System) -> None:
     other.records["policy"] = layout.POLICY_OTHER
     watch = judged(robot, [other])
     assert not watch.is_proved
-    assert verdict(watch) == "no callback of the model was seen"
+    assert verdict(watch) == "deadlines missed; no callback of the model was seen"
     (key,) = [key for key, entry in trace.callbacks.items() if entry.name == "act"]
     without = replace(trace, records=trace.records[trace.records["callback"] != key])
     watch = judged(robot, [without])
-    assert verdict(watch) == "nothing came out of 'grab'"
+    assert verdict(watch) == "deadlines missed; nothing came out of 'grab'"
     assert watch.chains[0].is_silent
     watch = judged(robot, [trace])
     watch.lost_records = 5
@@ -257,7 +258,7 @@ def test_what_is_not_in_the_model_and_urgent_breaks_the_proof(robot: System) -> 
     (trace,) = traces_of(robot)
     fewer = replace(robot, callbacks=robot.callbacks[:2])
     watch = judged(fewer, [trace])
-    assert watch.assumptions.broken["other", "thread"].chains == ("grab",)
+    assert watch.assumptions.broken["other", "stranger"].chains == ("grab",)
     fair = changed(trace, "other", "policy", layout.POLICY_OTHER)
     assert judged(fewer, [fair]).is_proved
 

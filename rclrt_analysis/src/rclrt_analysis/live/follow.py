@@ -119,6 +119,8 @@ class Follower:
             if kind == layout.CHUNK_NONE:
                 return
             self._chunks += 1
+            if content + length > size:  # It may have grown since.
+                size = os.fstat(self._stream).st_size
             if content + length > size or self._chunks > MAX_CHUNKS:
                 raise TraceError(f"{self.path}: byte {self._at}: this chunk cannot be")
             if kind == layout.CHUNK_CALLBACK:

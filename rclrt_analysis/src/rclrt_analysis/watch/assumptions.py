@@ -68,7 +68,9 @@ class Assumptions:
             if callback is None:
                 self.strangers.add(job.callback)
                 if job.ran and job.policy in URGENT:
-                    self.foreign(job.callback, "is not in the model, and runs in real time")
+                    self.foreign(
+                        "stranger", job.callback, "is not in the model, and runs in real time"
+                    )
                 continue
             seen = self.seen[callback.name]
             if not job.ran:
@@ -131,17 +133,19 @@ class Assumptions:
                 self._break(callback, "period", text, least - (next_one - one))
         seen.releases = seen.releases[max(0, len(done) - 1) :]
 
-    def foreign(self, who: str, text: str, callback: str = "") -> None:
+    def foreign(self, kind: str, who: str, text: str, callback: str = "") -> None:
         """Note something that is no job of a callback of the model.
 
         Parameters
         ----------
+        kind
+            "thread" or "stranger".
         callback
             Whose core it concerns; "": any.
         """
         known = self.system.callback_of.get(callback)
         chains = self._chains(known) if known else tuple(c.name for c in self.system.chains)
-        one = self.broken.setdefault((who, "thread"), Broken(who, "thread", text, chains))
+        one = self.broken.setdefault((who, kind), Broken(who, kind, text, chains))
         one.times += 1
 
     def chain(self, name: str, worst: int, bound: int | None) -> None:

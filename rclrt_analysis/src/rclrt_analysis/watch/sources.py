@@ -47,7 +47,8 @@ def watch_files(watch: Watch, paths: list[Path]) -> None:
     TraceError
         A file cannot be read, is of version 1, or has another clock.
     """
-    ends = []
+    begins: list[int] = []
+    ends: list[int] = []
     boots = set()
     paths = trace_files(paths)
     for path in paths:
@@ -61,7 +62,9 @@ def watch_files(watch: Watch, paths: list[Path]) -> None:
         watch.add(trace.header, trace.callbacks, records)
         watch.lost_records += trace.dropped + len(trace.records) - len(records)
         if len(records):
+            begins.append(int(records["start_ns"].min()))
             ends.append(int(records["end_ns"].max()))
+    watch.settle(min(begins, default=0))  # From here on a chain may be silent.
     watch.settle(max(ends, default=0))
 
 
@@ -206,7 +209,7 @@ class Live:
         self._threads.look(self._tell_of_thread)
         for follower in self._followers.values():
             if self._is_of_model(follower):
-                tell = partial(self._watch.assumptions.foreign, follower.process.program)
+                tell = partial(self._watch.assumptions.foreign, "thread", follower.process.program)
                 self._threads.look_at_others(follower.process.number, tell)
 
     def _is_of_model(self, follower: Follower) -> bool:
@@ -222,7 +225,7 @@ class Live:
         if np.any(np.isin(records["policy"], REAL_TIME) & np.isin(records["cpu"], list(cores))):
             who = f"{follower.process.program} ({follower.process.number})"
             text = "is not in the model, and runs jobs in real time on its CPUs"
-            self._watch.assumptions.foreign(who, text)
+            self._watch.assumptions.foreign("stranger", who, text)
 
     def _tell_of_thread(self, header: Header, callback: int, text: str) -> None:
         for follower in self._followers.values():
@@ -230,4 +233,4 @@ class Live:
                 name = follower.callbacks[callback].name
                 known = self._watch.system.callback_of.get(name)
                 who = known.executor if known else follower.process.program
-                self._watch.assumptions.foreign(who, text, name)
+                self._watch.assumptions.foreign("thread", who, text, name)
