@@ -57,6 +57,8 @@ class Follower:
         Entries by id; grows. `entries` has the same as they are in the file, in its order.
     missed
         Records that were overwritten before they were read, from the first `poll` on.
+    earlier
+        Records that were overwritten before that.
 
     Raises
     ------
@@ -79,7 +81,7 @@ class Follower:
         self.process: Process = begin[1]
         self.callbacks: dict[int, Entry] = {}
         self.entries: list[bytes] = []
-        self.missed = 0
+        self.missed = self.earlier = 0
         self._rings: list[_Ring] = []
         self._at = layout.HEADER.size
         self._chunks = 0
@@ -133,6 +135,7 @@ class Follower:
                 ring = _Ring(content, capacity)
                 if not self._has_polled:  # What was overwritten before is nobody's loss.
                     ring.next = max(0, self._head(ring) - capacity + 1)
+                    self.earlier += ring.next
                 self._rings.append(ring)
                 if sum(ring.capacity for ring in self._rings) > MAX_RECORDS:
                     raise TraceError(f"{self.path}: its rings have more than {MAX_RECORDS} records")

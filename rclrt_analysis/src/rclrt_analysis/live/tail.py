@@ -43,7 +43,7 @@ def probed_files(proc: Path = Path("/proc")) -> list[Path]:
 class Tail:
     """What is new in a trace file that grows; the same as `Follower`.
 
-    What was there when it was opened is passed over and counts as missed.
+    What was there when it was opened is passed over and counts as `earlier`.
 
     Raises
     ------
@@ -59,7 +59,7 @@ class Tail:
         self.path = path
         self._stream = open_file(path)
         self.callbacks: dict[int, Entry] = {}
-        self.missed = 0
+        self.missed = self.earlier = 0
         self._at = layout.HEADER.size
         self._known = 0
         self._chunks = 0
@@ -101,8 +101,10 @@ class Tail:
                 break  # Not yet written, or not yet all of it.
             self._at = content + length + (-length % 8)
             if kind == layout.CHUNK_RECORDS:
-                taken = 0 if self._passing else min(length, MOST_BYTES) // RECORD.itemsize
-                self.missed += length // RECORD.itemsize - taken
+                count = length // RECORD.itemsize
+                taken = 0 if self._passing else min(count, MOST_BYTES // RECORD.itemsize)
+                self.earlier += count if self._passing else 0
+                self.missed += 0 if self._passing else count - taken
                 parts.append(self._read(content, taken * RECORD.itemsize))
             elif kind == layout.CHUNK_CALLBACK:
                 self._chunks += 1
