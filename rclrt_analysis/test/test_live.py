@@ -222,6 +222,16 @@ def test_a_recording_that_fails_says_so_and_the_others_go_on(
     assert len(read_trace(tmp_path / "out" / program.path.name).records) == 21
 
 
+def test_two_recordings_in_one_folder_leave_each_other_alone(
+    program: Program, tmp_path: Path
+) -> None:
+    for count in (1, 2):
+        steps = iter((False, True))
+        program.job(0, count)
+        record(tmp_path / "out", [], lambda s=steps: next(s), print, [program.path.parent])  # type: ignore[misc]
+        assert len(list((tmp_path / "out").glob("robot-*.trace"))) == count
+
+
 def test_programs_are_chosen_by_name_or_number() -> None:
     process = Process(17, 0, 0, "robot")
     assert is_wanted(process, [])

@@ -142,13 +142,19 @@ def record(
     return done
 
 
+def _free(path: Path) -> Path:
+    """Return the path, or one like it that nobody has: another recording may be in this folder."""
+    paths = (path.with_name(f"{path.stem}~{i}{path.suffix}") for i in range(2, 1000))
+    return path if not path.exists() else next(one for one in paths if not one.exists())
+
+
 def _begin(
     path: Path, wanted: list[str], folder: Path, tell: Callable[[str], None]
 ) -> Recording | None:
     try:
         follower = Follower(path)
         if follower.process.runs() is not False and is_wanted(follower.process, wanted):
-            return Recording(follower, folder / path.name)
+            return Recording(follower, _free(folder / path.name))
         follower.close()
     except (TraceError, OSError) as error:
         tell(printable(str(error)))
