@@ -6,9 +6,9 @@
 ///   oldest [ stamped ... ][ unstamped, all with the stamp of the first of them ] newest
 ///   or     [ unstamped    ][ stamped ... ]       once the older stamped ones have gone
 ///
-/// Memory is fixed when it is made: min(depth, 4) stamps. A job beyond that is given the stamp of a
-/// neighbour; stamps go forward all the same, so that a deep backlog does not stay the oldest for
-/// ever. Not thread-safe: the engine's lock protects it.
+/// Memory is fixed when it is made: min(depth, 4) stamps, and one more if the depth is above that. A
+/// job beyond that is given the stamp of a neighbour; stamps go forward all the same, so that a deep
+/// backlog does not stay the oldest for ever. Not thread-safe: the engine's lock protects it.
 #ifndef BACKLOG_HPP_
 #define BACKLOG_HPP_
 
@@ -31,7 +31,9 @@ public:
   static constexpr uint32_t kMaxStamps = 4;
 
   explicit Backlog(uint32_t depth)
-  : depth_(depth), capacity_(std::min(depth, kMaxStamps)), stamps_(new Stamp[capacity_])
+  : depth_(depth),
+    capacity_(std::min(depth, kMaxStamps)),
+    stamps_(new Stamp[capacity_ + (depth > capacity_ ? 1 : 0)])
   {
   }
 
@@ -42,13 +44,13 @@ public:
   /// The oldest job, but for its priority. Not empty.
   const Stamp & front() const noexcept
   {
-    return unstamped_first_ ? unstamped_stamp_ : stamps_[first_];
+    return unstamped_first_ ? unstamped_stamp() : stamps_[first_];
   }
 
   /// Of all that wait; not empty. At most 5 steps.
   TimePoint earliest_deadline() const noexcept
   {
-    TimePoint earliest = unstamped_ > 0 ? unstamped_stamp_.deadline : kNever;
+    TimePoint earliest = unstamped_ > 0 ? unstamped_stamp().deadline : kNever;
     for (uint32_t i = 0; i < stamped_; ++i) {
       earliest = std::min(earliest, stamps_[(first_ + i) % capacity_].deadline);
     }
@@ -92,10 +94,10 @@ public:
       // No room. The unstamped run takes the oldest stamp over, or begins with this job.
       ++unstamped_;
       if (!unstamped_first_) {
-        unstamped_stamp_ = stamp;
+        unstamped_stamp() = stamp;
         return;
       }
-      unstamped_stamp_ = take_stamp();
+      unstamped_stamp() = take_stamp();
     }
     stamps_[(first_ + stamped_) % capacity_] = stamp;
     ++stamped_;
@@ -107,7 +109,7 @@ public:
     --count_;
     if (unstamped_first_) {
       unstamped_first_ = --unstamped_ > 0;
-      return unstamped_stamp_;
+      return unstamped_stamp();
     }
     const Stamp stamp = take_stamp();
     unstamped_first_ = stamped_ == 0 && unstamped_ > 0;
@@ -146,6 +148,10 @@ private:
     return stamp;
   }
 
+  /// Of all that have none of their own. Only a depth above the capacity ever has them.
+  Stamp & unstamped_stamp() noexcept { return stamps_[capacity_]; }
+  const Stamp & unstamped_stamp() const noexcept { return stamps_[capacity_]; }
+
   uint32_t depth_;
   uint32_t capacity_;
   uint32_t count_ = 0;            // jobs waiting
@@ -153,7 +159,6 @@ private:
   uint32_t first_ = 0;            // index of the oldest stamp
   uint32_t unstamped_ = 0;        // of them without
   bool unstamped_first_ = false;  // these are older than the stamped ones
-  Stamp unstamped_stamp_;
   std::unique_ptr<Stamp[]> stamps_;
 };
 
