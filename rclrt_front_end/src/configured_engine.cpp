@@ -124,6 +124,7 @@ void ConfiguredEngine::record(rclrt_config::TraceOptions options, const Status &
       {"trace", "other programs cannot see it: " + live.message(), 0,
        "Mend that, or write trace: {live: false}", rclrt_core::Severity::kNote});
   }
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody has a reason to set it meanwhile
   if (const char * const directory = std::getenv("RCLRT_TRACE")) {
     options.directory = directory;
   }

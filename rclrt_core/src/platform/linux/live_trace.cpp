@@ -107,8 +107,12 @@ void remove_left_behind(const OwnDirectory & directory)
     return;
   }
   std::vector<std::pair<int64_t, std::string>> files;
-  int left = kMaxEntries;
-  for (const dirent * entry = readdir(listing); entry && left-- > 0; entry = readdir(listing)) {
+  for (int i = 0; i < kMaxEntries; ++i) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread reads this listing
+    const dirent * const entry = readdir(listing);
+    if (!entry) {
+      break;
+    }
     const std::string name = entry->d_name;
     const std::size_t ending = sizeof(kEnding) - 1;
     if (name.size() <= ending || name.compare(name.size() - ending, ending, kEnding) != 0) {
