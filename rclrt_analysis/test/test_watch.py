@@ -23,7 +23,7 @@ from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
 from rclrt_analysis.simulation.records import to_traces
 from rclrt_analysis.trace import TraceError, layout, write_trace
 from rclrt_analysis.watch.diagnostics import statuses
-from rclrt_analysis.watch.sources import watch_files
+from rclrt_analysis.watch.sources import Threads, watch_files
 from rclrt_analysis.watch.watch import Watch, to_text, verdict
 
 MS = 1_000_000
@@ -376,6 +376,17 @@ def test_diagnostics_reach_ros(tmp_path: Path) -> None:
     ]
     assert heard[0].status[0].level == b"\x03"
     assert heard[0].status[0].hardware_id == "robot"
+
+
+def test_threads_that_cannot_be_are_not_asked_for(robot: System) -> None:
+    (trace,) = traces_of(robot)
+    told: list[str] = []
+    for thread in (0, 2**22, 2**31, 2**32 - 1):
+        threads = Threads()
+        threads.add(trace.header, changed(trace, "look", "thread", thread).records[:1])
+        for _ in range(4):
+            threads.look(lambda _header, _callback, text: told.append(text))
+    assert told == []
 
 
 def test_a_chain_is_in_error_after_as_many_misses_as_the_model_says(robot: System) -> None:

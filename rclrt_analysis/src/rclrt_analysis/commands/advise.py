@@ -47,20 +47,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the advice."""
-    from rclrt_analysis.arguments import trace_files
     from rclrt_analysis.model import ModelError
     from rclrt_analysis.observe.advice import advise, parameters
     from rclrt_analysis.report import ms
     from rclrt_analysis.simulation import SimulationError, simulate
-    from rclrt_analysis.trace import TraceError, read_trace
+    from rclrt_analysis.trace import TraceError, named_traces
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
     try:
-        paths = trace_files(arguments.traces)
-        if not paths:
-            raise ValueError(f"{arguments.traces[0]}: no *.trace in this folder")
-        traces = [(path.name.removesuffix(".trace"), read_trace(path)) for path in paths]
+        traces = named_traces(arguments.traces)
         advice = advise(traces, schema, arguments.executor, arguments.cpus)
         simulated = simulate(advice.system, arguments.duration * 1_000_000_000, 1, False)
     except (TraceError, ModelError, SimulationError, ValueError) as error:

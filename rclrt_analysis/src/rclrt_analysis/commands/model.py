@@ -39,18 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the model."""
-    from rclrt_analysis.arguments import trace_files
     from rclrt_analysis.observe import observe, to_yaml
     from rclrt_analysis.observe.advice import opened
-    from rclrt_analysis.trace import TraceError, read_trace
+    from rclrt_analysis.trace import TraceError, named_traces
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
     try:
-        paths = trace_files(arguments.traces)
-        if not paths:
-            raise ValueError(f"{arguments.traces[0]}: no *.trace in this folder")
-        traces = [(path.name.removesuffix(".trace"), read_trace(path)) for path in paths]
+        traces = named_traces(arguments.traces)
         kind = arguments.executor
         observed = opened(traces) if arguments.open else observe(traces, schema, kind)
     except (TraceError, ValueError) as error:

@@ -13,7 +13,7 @@ from rclrt_analysis.trace.layout import (
     TraceError,
     blank,
 )
-from rclrt_analysis.trace.read import TraceReader, read_trace
+from rclrt_analysis.trace.read import TraceReader, named_traces, read_trace
 from rclrt_analysis.trace.write import write_trace
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "TraceError",
     "TraceReader",
     "blank",
+    "named_traces",
     "read_trace",
     "write_trace",
 ]

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from rclrt_analysis.arguments import trace_files
 from rclrt_analysis.trace import layout
 from rclrt_analysis.trace.layout import (
     MAGIC,
@@ -293,6 +294,20 @@ class TraceReader:
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         records = np.frombuffer(data, item)
         return converted(records) if self.version == 1 else records
+
+
+def named_traces(paths: list[Path]) -> list[tuple[str, Trace]]:
+    """Return the content of trace files, and of those in folders, each with a name for it.
+
+    Raises
+    ------
+    TraceError
+        One cannot be read, or there is none.
+    """
+    files = trace_files(paths)
+    if not files:
+        raise TraceError(f"{paths[0]}: no *.trace in this folder")
+    return [(path.name.removesuffix(".trace"), read_trace(path)) for path in files]
 
 
 def read_trace(path: Path) -> Trace:
