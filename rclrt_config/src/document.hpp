@@ -19,6 +19,7 @@
 #include "rclrt_core/finding.hpp"
 #include "rclrt_core/policy.hpp"
 #include "rclrt_core/priority_assignment.hpp"
+#include "rclrt_core/waiting.hpp"
 
 namespace rclrt_config
 {
@@ -84,6 +85,9 @@ struct ExecutorEntry
   std::optional<bool> lock_memory;
   std::optional<std::size_t> stack_size;
   std::optional<DeadlineBackend> deadline_scheduler;
+  std::optional<rclrt_core::Waiting> wait;
+  std::optional<rclrt_core::Duration> spin;
+  std::optional<int64_t> spin_cpu_percent;
 };
 
 struct TraceEntry

@@ -19,6 +19,7 @@ using rclrt_core::AttributesMode;
 using rclrt_core::OverrunRule;
 using rclrt_core::PriorityKey;
 using rclrt_core::Scheduling;
+using rclrt_core::Waiting;
 
 namespace
 {
@@ -299,7 +300,7 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
   const YamlMap map(
     field.value, "executor",
     {"policy", "min_threads", "max_threads", "attributes", "middleware_thread", "timer_thread",
-     "lock_memory", "stack_size", "deadline_scheduler"});
+     "lock_memory", "stack_size", "deadline_scheduler", "wait", "spin", "spin_cpu_percent"});
   const auto size = [](const std::optional<int64_t> & number) {
     return number ? std::optional<std::size_t>(static_cast<std::size_t>(*number)) : std::nullopt;
   };
@@ -340,6 +341,11 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
                            {"sched_ext", DeadlineBackend::kSchedExt},
                            {"fifo_bands", DeadlineBackend::kFifoBands}});
   entry.stack_size = size(map.integer("stack_size", 65'536, int64_t{1} << 32, " (bytes)"));
+  entry.wait = map.word<Waiting>(
+    "wait",
+    {{"block", Waiting::kBlock}, {"spin", Waiting::kSpin}, {"adaptive", Waiting::kAdaptive}});
+  entry.spin = map.duration("spin");
+  entry.spin_cpu_percent = map.integer("spin_cpu_percent", 1, 100);
   document_.executors.push_back(entry);
 }
 

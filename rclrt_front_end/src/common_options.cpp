@@ -21,6 +21,7 @@ ConfiguredEngineOptions configured_engine_options(
   options.engine = std::move(engine);
   options.engine.stack_size = from.stack_size;
   options.engine.stack_prefault = from.stack_prefault;
+  options.engine.waiting = from.waiting;
   options.engine.lock_memory = from.lock_memory;
   options.engine.attributes_mode = from.attributes_mode;
   options.engine.timer_thread = from.timer_thread;

@@ -13,6 +13,7 @@
 
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/engine.hpp"
+#include "rclrt_core/waiting.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
 
 namespace rclrt_front_end
@@ -43,6 +44,8 @@ struct CommonOptions
   /// Of every thread of the executor, bytes. 0: the OS default.
   std::size_t stack_size = 0;
   std::size_t stack_prefault = 0;
+  /// What threads without work do: sleep at once, or look for work first. Not the timer thread.
+  rclrt_core::WaitingOptions waiting;
   /// mlockall() at start.
   bool lock_memory = false;
   /// Job records kept per thread until read_trace(). 0: none.
