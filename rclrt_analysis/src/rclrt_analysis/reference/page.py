@@ -15,6 +15,7 @@ from bokeh.palettes import Category10
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
+from rclrt_analysis.reference.executors import QUIET, Row
 from rclrt_analysis.reference.measurement import NS_PER_MS, Measurement
 from rclrt_analysis.reference.table import number
 from rclrt_analysis.reference.timeline import Job, Timeline, worst_instance
@@ -22,6 +23,11 @@ from rclrt_analysis.reference.timeline import Job, Timeline, worst_instance
 WIDTH_PX = 980
 ON_PATH = "#c0392b"
 NOT_ON_PATH = "#95a5a6"
+
+
+def name_of(measurement: Measurement) -> str:
+    """Return the executor, and the load if there was any."""
+    return str(Row(measurement.executor, measurement.load))
 
 
 def distributions(measurements: Sequence[Measurement], ideal_ms: float | None) -> Any:
@@ -35,7 +41,8 @@ def distributions(measurements: Sequence[Measurement], ideal_ms: float | None) -
         tools="pan,wheel_zoom,box_zoom,reset,save",
     )
     items = []
-    for index, measurement in enumerate(m for m in measurements if m.latency_ms):
+    color_of: dict[str, str] = {}
+    for measurement in (m for m in measurements if m.latency_ms):
         samples = sorted(measurement.latency_ms)
         share = [(i + 1) / len(samples) for i in range(len(samples))]
         step = plot.step(
@@ -43,10 +50,11 @@ def distributions(measurements: Sequence[Measurement], ideal_ms: float | None) -
             share,
             mode="after",
             line_width=2,
-            color=Category10[10][index % 10],
-            name=measurement.executor,
+            color=color_of.setdefault(measurement.executor, Category10[10][len(color_of) % 10]),
+            line_dash="solid" if measurement.load == QUIET else "dotted",
+            name=name_of(measurement),
         )
-        items.append((f"{measurement.executor} (n={len(samples)})", [step]))
+        items.append((f"{name_of(measurement)} (n={len(samples)})", [step]))
     if ideal_ms is not None:
         line = plot.line([ideal_ms, ideal_ms], [0, 1], color="black", line_dash="dashed")
         items.append(("ideal", [line]))
@@ -121,7 +129,7 @@ def timelines(measurements: Sequence[Measurement]) -> Any | None:
         timeline = worst_instance(measurement.worst[1]) if measurement.worst else None
         if timeline is not None:
             latency_ms = (timeline.start_ns - timeline.received_ns) / NS_PER_MS
-            title = f"{measurement.executor} ({latency_ms:.1f} ms)"
+            title = f"{name_of(measurement)} ({latency_ms:.1f} ms)"
             panels.append(TabPanel(child=timeline_figure(timeline), title=title))
     return Tabs(tabs=panels) if panels else None
 
