@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "name_pattern.hpp"
+#include "rclrt_config/chain.hpp"
 #include "rclrt_config/deadline_backend.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/callback.hpp"
@@ -57,6 +58,14 @@ enum class Target : unsigned char
   kGroup,
 };
 
+/// Those that a proof takes for granted of a callback.
+struct AssumedTimes
+{
+  std::optional<rclrt_core::Duration> wcet;
+  std::optional<rclrt_core::Duration> min_period;
+  std::optional<rclrt_core::Duration> bound;
+};
+
 struct Entry
 {
   Place place;
@@ -68,6 +77,7 @@ struct Entry
   AttributeFields attributes;
   /// What the other fields say: each puts its value into its place.
   std::vector<std::function<void(rclrt_core::Scheduling *)>> changes;
+  AssumedTimes assumed;
   bool matched = false;
 };
 
@@ -102,6 +112,9 @@ struct Document
   std::vector<Entry> entries;
   std::vector<ExecutorEntry> executors;
   std::vector<TraceEntry> traces;
+  std::vector<Chain> chains;
+  std::optional<Place> chains_place;
+  std::optional<bool> diagnostics;
   std::vector<rclrt_core::Finding> notes;
 };
 
