@@ -81,7 +81,7 @@ Status validate(
 
 Status Configuration::apply(CallbackOptions * options)
 {
-  if (impl_->entries.empty()) {
+  if (impl_->entries.empty() && impl_->chains.empty()) {
     return {};
   }
   impl_->callbacks.insert(options->name);
@@ -117,7 +117,7 @@ Status Configuration::apply(CallbackOptions * options)
 
 Status Configuration::apply(GroupOptions * options, const std::string & cie_id)
 {
-  if (impl_->entries.empty()) {
+  if (impl_->entries.empty() && impl_->chains.empty()) {
     return {};
   }
   impl_->groups.insert(options->name);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "name_pattern.hpp"
+#include "rclrt_config/chain.hpp"
 #include "rclrt_config/deadline_backend.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/callback.hpp"
@@ -58,6 +59,14 @@ enum class Target : unsigned char
   kGroup,
 };
 
+/// Those that a proof takes for granted of a callback.
+struct AssumedTimes
+{
+  std::optional<rclrt_core::Duration> wcet;
+  std::optional<rclrt_core::Duration> min_period;
+  std::optional<rclrt_core::Duration> bound;
+};
+
 struct Entry
 {
   Place place;
@@ -69,6 +78,7 @@ struct Entry
   AttributeFields attributes;
   /// What the other fields say: each puts its value into its place.
   std::vector<std::function<void(rclrt_core::Scheduling *)>> changes;
+  AssumedTimes assumed;
   bool matched = false;
 };
 
@@ -106,6 +116,9 @@ struct Document
   std::vector<Entry> entries;
   std::vector<ExecutorEntry> executors;
   std::vector<TraceEntry> traces;
+  std::vector<Chain> chains;
+  std::optional<Place> chains_place;
+  std::optional<bool> diagnostics;
   std::vector<rclrt_core::Finding> notes;
 };
 

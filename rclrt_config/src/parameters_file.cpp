@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "attribute_fields.hpp"
+#include "chain_fields.hpp"
 
 namespace rclrt_config
 {
@@ -76,6 +77,7 @@ std::vector<std::string> callback_field_names()
   for (const CallbackField & field : kCallbackFields) {
     names.emplace_back(field.name);
   }
+  names.insert(names.end(), std::begin(kAssumptionFields), std::end(kAssumptionFields));
   return attribute_field_names(names);
 }
 
@@ -172,12 +174,20 @@ void ParametersReader::read_parameters(const YAML::Node & map, const std::string
 
 void ParametersReader::read_rclrt(const YAML::Node & map, const std::string & node)
 {
-  const YamlMap sections(map, "rclrt", {"executor", "callbacks", "groups", "trace"});
+  const YamlMap sections(
+    map, "rclrt", {"executor", "callbacks", "groups", "trace", "chains", "diagnostics"});
   for (const YamlField & field : fields_of(map, "rclrt")) {
     if (field.name == "executor") {
       read_executor(field, node);
     } else if (field.name == "trace") {
       read_trace(field, node);
+    } else if (field.name == "chains") {
+      throw_unless_everywhere(field, node, document_.chains_place);
+      document_.chains_place = place(field.name_mark);
+      document_.chains = read_chains(field.value, file_);
+    } else if (field.name == "diagnostics") {
+      throw_unless_everywhere(field, node, std::nullopt);
+      document_.diagnostics = sections.boolean("diagnostics");
     } else {
       read_entries(field.value, node, field.name == "groups" ? Target::kGroup : Target::kCallback);
     }
@@ -245,6 +255,9 @@ Entry ParametersReader::read_entry(const YamlField & field, const std::string & 
         entry.changes.push_back(std::move(one));
       }
     }
+  }
+  if (!is_group) {
+    entry.assumed = read_assumption_fields(map);
   }
   for (const char * former : kFormerCallbackFields) {
     if (!is_group && map.has(former)) {

@@ -27,6 +27,7 @@ ConfiguredEngineOptions configured_engine_options(
   options.engine.timer_thread = from.timer_thread;
   options.engine.trace_capacity = from.trace_capacity;
   options.trace = from.trace;
+  options.on_chain_miss = from.on_chain_miss;
   if (from.on_exception) {
     options.engine.on_exception = [handler = from.on_exception](
                                     const rclrt_core::Callback & callback,

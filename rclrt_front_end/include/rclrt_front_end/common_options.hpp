@@ -52,6 +52,10 @@ struct CommonOptions
   std::size_t trace_capacity = 1024;
   /// What becomes of them besides.
   rclrt_config::TraceOptions trace;
+  /// Called when a chain of the configuration file has missed its deadline, or has fallen silent; once for all misses
+  /// that were found at the same look, within half a second. By a background thread of ordinary priority, which looks at
+  /// no chain meanwhile. Must not throw, and must not destroy the executor.
+  std::function<void(const ChainReport &)> on_chain_miss;
 };
 
 /// The same, for an engine. `engine`: what the execution model says. `middleware`: see Middleware::of().
