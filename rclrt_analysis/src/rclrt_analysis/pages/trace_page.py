@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ from rclrt_analysis.model import System
 from rclrt_analysis.pages.frame import LOWEST_NS, PER_OCTAVE, render
 from rclrt_analysis.pages.jobs import Jobs, collect, number_of
 from rclrt_analysis.pages.packed import COLUMNS, chunks, picture
+from rclrt_analysis.simulation import Run
+from rclrt_analysis.simulation.records import to_traces
 from rclrt_analysis.statistics import percentile
-from rclrt_analysis.trace import layout
+from rclrt_analysis.trace import layout, write_trace
 from rclrt_analysis.views.numbers import Ints
 from rclrt_analysis.views.summary import Row, Summary, summarize
-from rclrt_analysis.views.timeline import Source, Timeline
+from rclrt_analysis.views.timeline import Source, Timeline, close, open_sources
 from rclrt_analysis.watch.chains import ChainWatch
 from rclrt_analysis.watch.sources import watch_files
 from rclrt_analysis.watch.watch import Watch
@@ -100,6 +103,28 @@ def make_page(
         packed=packed,
         picture=picture(jobs.density, jobs.stated),
     )
+
+
+def page_of_run(run: Run) -> str:
+    """Return the page of a simulated run, held against its model.
+
+    Raises
+    ------
+    TraceError
+        Nothing ran.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for i, (name, trace) in enumerate(to_traces(run).items()):
+            # A name of a model may be none of a file.
+            label = "".join(c if c.isalnum() else "_" for c in name[:40])
+            paths.append(Path(folder) / f"{i}-{label}.trace")
+            write_trace(trace, paths[-1])
+        sources = open_sources(paths)
+        try:
+            return make_page(f"{run.system.name}, simulated", sources, paths, run.system)
+        finally:
+            close(sources)
 
 
 def _badness(row: Row, shown: dict[str, Any]) -> tuple[bool, int, int]:
