@@ -25,7 +25,7 @@ setup(
     extras_require={"export": ["mcap", "perfetto", "zstandard"], "top": ["textual"]},
     package_dir={"": "src"},
     packages=find_packages("src"),
-    package_data={"rclrt_analysis": ["py.typed", "templates/*.j2"]},
+    package_data={"rclrt_analysis": ["py.typed", "templates/*"]},
     entry_points={"ros2cli.command": ["rt = rclrt_analysis.ros2_command:RtCommand"]},
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/rclrt_analysis"]),

@@ -23,8 +23,6 @@ from rclrt_analysis.arguments import positive, writable_file
 
 MOST_S_PER_MILLION = 5.0
 MOST_MIB = 700.0
-CALLBACKS = 20
-BLOCK = 1_000_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print, judge."""
+    from rclrt_analysis.workloads.long_trace import make_trace
+
     rows = []
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
@@ -70,35 +70,3 @@ def _row(what: list[str], jobs: int) -> dict[str, Any]:
     met = child.returncode == 0 and cpu <= most and memory <= MOST_MIB
     name = " ".join(part for part in what if not part.startswith("/"))
     return {"what": name, "cpu_s": cpu, "memory_mib": memory, "met": met}
-
-
-def make_trace(path: Path, count: int) -> None:
-    """Write a trace of so many jobs, 10 us apart."""
-    import numpy as np
-    from rclrt_analysis.trace import Entry, Header, Trace, blank, layout, write_trace
-
-    header = Header(bytes(range(16)), 10**18, 4200, 1, layout.MODEL_POOL, layout.ORDER_FIRST_COME)
-    kinds = (layout.KIND_TIMER, layout.KIND_SUBSCRIPTION)
-    entries = {i: Entry(f"/node{i}", i, f"/g{i}", 1, kinds[i % 2]) for i in range(CALLBACKS)}
-    write_trace(Trace(entries, blank(0), 0, header), path)
-    dice = np.random.default_rng(1)
-    with path.open("ab") as stream:
-        for first in range(0, count, BLOCK):
-            number = np.arange(first, min(count, first + BLOCK))
-            records = blank(len(number))
-            release = number * 10_000 + dice.integers(0, 5_000, len(number))
-            records["release_ns"] = records["root_ns"] = release
-            records["ready_ns"] = release + 500
-            records["start_ns"] = release + 2_000 + dice.integers(0, 3_000, len(number))
-            records["cpu_ns"] = dice.integers(5_000, 9_000, len(number))
-            records["end_ns"] = records["start_ns"] + records["cpu_ns"]
-            records["deadline_ns"] = release + 1_000_000
-            records["sequence"], records["callback"] = number, number % CALLBACKS
-            records["thread"], records["cause"] = 100 + number % 4, layout.CAUSE_TIMER
-            caused = np.flatnonzero(number % 2)
-            records["cause"][caused] = layout.CAUSE_JOB
-            records["by_sequence"][caused] = number[caused] - 1
-            records["by_callback"][caused] = (number[caused] - 1) % CALLBACKS
-            records["by_executor"][caused] = 1
-            for part in np.array_split(records, 16):
-                stream.write(layout.CHUNK.pack(layout.CHUNK_RECORDS, part.nbytes) + part.tobytes())

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -10,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 from models import FOLDER, ROOT, model, shipped
+from rclrt_analysis.pages.trace_page import page_of_run
 from rclrt_analysis.simulation import simulate
-from rclrt_analysis.simulation.export import LATE, gantt
 from rclrt_analysis.simulation.records import to_traces
 from rclrt_analysis.trace import layout, read_trace, write_trace
 
@@ -69,7 +70,7 @@ def test_the_same_seed_gives_the_same_run_in_every_process() -> None:
 
 
 def test_the_picture_stands_alone() -> None:
-    html = gantt(simulate(shipped("teper_seven_timers_90"), S // 4))
+    html = page_of_run(simulate(shipped("teper_seven_timers_90"), S // 4))
     assert "Imu" in html
     assert not re.search(r"<(script|link)[^>]* (src|href)=", html)
 
@@ -113,7 +114,10 @@ def test_a_page_shows_as_late_only_what_has_a_deadline_of_its_own() -> None:
         )
         run = simulate(system, S // 10)
         assert any(job.end > job.deadline for job in run.of("s")), "it inherits 6 ms from t"
-        assert (LATE in gantt(run)) == is_late
+        data = re.search(r'id="data">(.*?)</script>', page_of_run(run))
+        assert data is not None
+        late = {row["name"]: row["late"] for row in json.loads(data[1])["rows"]}
+        assert (late["s"] > 0) == is_late
 
 
 TWO_EXECUTORS = """executors:

@@ -177,6 +177,7 @@ def test_arguments_are_read_by_a_python_that_has_nothing_installed(verb: str) ->
     [
         ("waters", False),
         ("analysis-speed", False),
+        ("page", False),
         ("trace-speed", False),
         ("top-cost", False),
         ("memory", True),

@@ -104,7 +104,7 @@ def explain(system: System, name: str, seconds: float = 20.0) -> Explanation:
     explained = Explanation(chain, _of(result, name), _late(result))
     if explained.bound.bound is None:
         return explained
-    explained.hops = list(_hops(system, chain, result, explained.bound))
+    explained.hops = list(hop_parts(system, chain, result, explained.bound))
     explained.rivals = _rivals(system, explained, time.monotonic() + seconds / 2)
     end = time.monotonic() + seconds / 2
     for text, changed in _ideas(system, explained):
@@ -122,7 +122,8 @@ def _of(result: Result, name: str) -> ChainBound:
     return next(chain for chain in result.chains if chain.name == name)
 
 
-def _hops(system: System, chain: Chain, result: Result, bound: ChainBound) -> Iterator[HopPart]:
+def hop_parts(system: System, chain: Chain, result: Result, bound: ChainBound) -> Iterator[HopPart]:
+    """Yield the hops of a chain that has a bound."""
     local = {one.name: one.local for one in result.callbacks}
     for hop in bound.hops:
         callback = system.callback_of[hop.callback]

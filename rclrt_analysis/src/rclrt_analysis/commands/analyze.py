@@ -11,7 +11,6 @@ wrong.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -46,23 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Analyse the model."""
     from rclrt_analysis.bounds.analyse import analyse
-    from rclrt_analysis.model import ModelError, implausible, read_model
+    from rclrt_analysis.model import ModelError, implausible
+    from rclrt_analysis.plan.planned import system_of
     from rclrt_analysis.report import to_json, to_text
     from rclrt_analysis.sensitivity import sensitivity
 
-    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
     try:
-        if arguments.plan:
-            from rclrt_analysis.plan.openings import read_open
-            from rclrt_analysis.plan.parameters import applied, misfits, read_plan
-
-            opening, file = read_open(arguments.model, schema), read_plan(arguments.plan)
-            for text in misfits(file, opening):
-                print(f"warning: {text}", file=sys.stderr)
-            system = applied(opening, file)
-        else:
-            system = read_model(arguments.model, schema)
+        system = system_of(arguments.model, arguments.plan)
     except ModelError as error:
         print(error, file=sys.stderr)
         return 2

@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write a trace file; with several executors one for each, FILE.1, FILE.2, ...",
     )
-    parser.add_argument("--html", type=writable_file, metavar="FILE", help="write a Gantt chart")
+    parser.add_argument(
+        "--html", type=writable_file, metavar="FILE", help="write one page for a browser"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -81,7 +83,12 @@ def run(arguments: argparse.Namespace) -> int:
             name = arguments.trace.name + (f".{number}" if len(traces) > 1 else "")
             write_trace(trace, arguments.trace.with_name(name))
     if arguments.html:
-        from rclrt_analysis.simulation.export import gantt
+        from rclrt_analysis.pages.trace_page import page_of_run
+        from rclrt_analysis.trace import TraceError
 
-        arguments.html.write_text(gantt(run), encoding="utf-8")
+        try:
+            arguments.html.write_text(page_of_run(run), encoding="utf-8")
+        except TraceError as error:
+            print(f"{arguments.html}: {error}", file=sys.stderr)
+            return 2
     return 1 if exceeded else 0

@@ -110,6 +110,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     export.add_argument(
         "--mcap", type=writable_file, metavar="FILE", help="for PlotJuggler, Foxglove, Lichtblick"
     )
+    page = what.add_parser("page", help="one page for a browser, which opens on the worst instance")
+    _files(page)
+    page.add_argument(
+        "-o", "--output", type=writable_file, metavar="FILE", default=Path("trace.html"),
+        help="(%(default)s)",
+    )  # fmt: skip
+    page.add_argument("--model", type=Path, metavar="FILE", help="with its chains and bounds")
+    page.add_argument("--plan", type=Path, metavar="FILE", help="of ./rclrt plan, for the model")
     diff = what.add_parser(
         "diff", help="whether two runs differ; exits with 1 if they do, with 0 if that is not shown"
     )
@@ -119,6 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what was asked for."""
+    from rclrt_analysis.model import ModelError
     from rclrt_analysis.trace import TraceError
     from rclrt_analysis.views.timeline import close, open_sources
 
@@ -144,12 +153,11 @@ def run(arguments: argparse.Namespace) -> int:
         wall_clock = getattr(arguments, "wall_clock", False)
         sources = open_sources(arguments.traces, offsets, wall_clock)
         try:
-            return {"info": _info, "print": _print, "merge": _print, "export": _export}[
-                arguments.what
-            ](arguments, sources)
+            verbs = {"info": _info, "print": _print, "merge": _print, "export": _export}
+            return {**verbs, "page": _page}[arguments.what](arguments, sources)
         finally:
             close(sources)
-    except (TraceError, ValueError) as error:
+    except (TraceError, ModelError, ValueError) as error:
         print(error, file=sys.stderr)
     except ModuleNotFoundError as error:
         print(f"this needs the Python package {error.name}: install it", file=sys.stderr)
@@ -261,6 +269,23 @@ def _export(arguments: argparse.Namespace, sources: list) -> int:  # type: ignor
         print(f"{arguments.mcap}: {count} messages")
     if timeline.wrong:
         print(f"{timeline.wrong} records contradict themselves: left out", file=sys.stderr)
+    return 0
+
+
+def _page(arguments: argparse.Namespace, sources: list) -> int:  # type: ignore[type-arg]
+    from rclrt_analysis.pages.trace_page import make_page
+    from rclrt_analysis.plan.planned import system_of
+
+    system = None
+    if arguments.model:
+        system = system_of(arguments.model, arguments.plan)
+    elif arguments.plan:
+        raise ValueError("--plan belongs to a model: say --model FILE as well")
+    title = ", ".join(source.label for source in sources[:3])
+    title += f" and {len(sources) - 3} more" if len(sources) > 3 else ""
+    text = make_page(title, sources, arguments.traces, system)
+    arguments.output.write_text(text, encoding="utf-8")
+    print(f"{arguments.output}: {len(text) / 1e6:.1f} MB; open it in a browser")
     return 0
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -60,14 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Watch."""
     from rclrt_analysis.model import ModelError
+    from rclrt_analysis.plan.planned import system_of
     from rclrt_analysis.trace import TraceError
     from rclrt_analysis.watch.sources import watch_files
     from rclrt_analysis.watch.watch import Watch, to_text
 
-    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
     try:
-        watch = Watch(_system(arguments, schema))
+        watch = Watch(system_of(arguments.model, arguments.plan))
         if arguments.traces:
             watch_files(watch, arguments.traces)
         else:
@@ -85,19 +83,6 @@ def run(arguments: argparse.Namespace) -> int:
     missed = watch.missed or any(not one.seen.count for one in watch.chains)
     failed = {"never": False, "miss": missed, "unproved": missed or not watch.is_proved}
     return int(failed[arguments.fail_on])
-
-
-def _system(arguments: argparse.Namespace, schema: Path):  # type: ignore[no-untyped-def]
-    from rclrt_analysis.model import read_model
-    from rclrt_analysis.plan.openings import read_open
-    from rclrt_analysis.plan.parameters import applied, misfits, read_plan
-
-    if not arguments.plan:
-        return read_model(arguments.model, schema)
-    opening, plan = read_open(arguments.model, schema), read_plan(arguments.plan)
-    for text in misfits(plan, opening):
-        print(f"warning: {text}", file=sys.stderr)
-    return applied(opening, plan)
 
 
 def _live(watch, arguments: argparse.Namespace) -> None:  # type: ignore[no-untyped-def]

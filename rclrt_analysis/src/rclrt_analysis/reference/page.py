@@ -4,13 +4,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 import jinja2
 from bokeh.embed import components
-from bokeh.models import ColumnDataSource, HoverTool, Legend, TabPanel, Tabs
+from bokeh.models import (
+    BasicTickFormatter,
+    ColumnDataSource,
+    FixedTicker,
+    HoverTool,
+    Legend,
+    TabPanel,
+    Tabs,
+)
 from bokeh.palettes import Category10
 from bokeh.plotting import figure
 from bokeh.resources import Resources
@@ -23,6 +32,16 @@ from rclrt_analysis.reference.timeline import Job, Timeline, worst_instance
 WIDTH_PX = 980
 ON_PATH = "#c0392b"
 NOT_ON_PATH = "#95a5a6"
+STEPS = (1, 1.5, 2, 3, 4, 5, 7)
+MANY_DECADES = 20.0
+"""From this ratio of the largest to the smallest on, only 1, 2 and 5 of each decade fit."""
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return the ticks of a logarithmic axis around these values, each of which gets a label."""
+    steps = STEPS if high < MANY_DECADES * low else (1, 2, 5)
+    first, last = (math.floor(math.log10(value)) for value in (low, high))
+    return [round(s * 10.0**p, 9) for p in range(first - 1, last + 2) for s in steps]
 
 
 def name_of(measurement: Measurement) -> str:
@@ -40,6 +59,11 @@ def distributions(measurements: Sequence[Measurement], ideal_ms: float | None) -
         x_axis_type="log",
         tools="pan,wheel_zoom,box_zoom,reset,save",
     )
+    seen = [ms for m in measurements for ms in m.latency_ms if ms > 0]
+    seen += [ideal_ms] if ideal_ms else []
+    if seen:
+        plot.xaxis.ticker = FixedTicker(ticks=log_ticks(min(seen), max(seen)))
+        plot.xaxis.formatter = BasicTickFormatter(use_scientific=False)
     items = []
     color_of: dict[str, str] = {}
     for measurement in (m for m in measurements if m.latency_ms):

@@ -64,6 +64,11 @@ class Distribution:
         """How many values are in memory."""
         return len(self._values) + self._waiting
 
+    def counts(self) -> tuple[Ints, Ints]:
+        """Return the values, and how often each was seen."""
+        self._settle()
+        return self._values, self._counts
+
     def percentile(self, fraction: float) -> int | None:
         """Return the smallest value that so many do not exceed; None with too few for that."""
         if self.count < samples_needed(fraction):

@@ -36,6 +36,8 @@ class Seen:
     ----------
     last, worst
         Of instances; None: there was none yet.
+    worst_path
+        The jobs of the worst one, the first callback's first.
     in_a_row, most_in_a_row, peak
         Misses without an instance in time between them: now, at most, at most since `take_peak`.
     silences
@@ -46,6 +48,7 @@ class Seen:
     last: int | None = None
     worst: int | None = None
     worst_at: int = 0
+    worst_path: tuple[JobKey, ...] = ()
     misses: int = 0
     in_a_row: int = 0
     most_in_a_row: int = 0
@@ -53,13 +56,13 @@ class Seen:
     silences: int = 0
     values: deque[int] = field(default_factory=lambda: deque(maxlen=KEPT))
 
-    def add(self, value: int, at: int, deadline: int | None) -> None:
+    def add(self, value: int, at: int, deadline: int | None, path: tuple[JobKey, ...] = ()) -> None:
         """Count an instance that ended at `at`."""
         self.count += 1
         self.last = value
         self.values.append(value)
         if self.worst is None or value > self.worst:
-            self.worst, self.worst_at = value, at
+            self.worst, self.worst_at, self.worst_path = value, at, path
         if deadline is not None:
             self.judge(value > deadline)
 
@@ -123,43 +126,45 @@ class ChainWatch:
             ends.sort()
         done = bisect_right(self._outputs, until, key=lambda job: job.end)
         for i, output in enumerate(self._outputs[:done]):
-            datum, is_late = self._datum(len(self._jobs) - 1, output)
+            path, is_late = self._path(len(self._jobs) - 1, output)
             if is_late and output.end > until - PATIENCE_NS:
                 done = i
                 break
-            if datum is not None:
-                self._output(datum, output.end)
+            if path:
+                self._output(path, output.end)
         del self._outputs[:done]
         self._listen(until)
         self._forget(until - max(REMEMBERED_NS, 4 * (self.chain.deadline or 0)))
 
-    def _datum(self, place: int, job: Job) -> tuple[JobKey | None, bool]:
-        """Return the job of the first callback whose data this one used; None: unknown.
+    def _path(self, place: int, job: Job) -> tuple[tuple[JobKey, ...], bool]:
+        """Return the jobs whose data this one used, the first callback's first; (): unknown.
 
         And whether a job on the way is not here yet: it has published, and still runs.
         """
+        path = [job.key]
         for i in range(place, 0, -1):
             before = self._jobs[i - 1]
             source = before.get(job.by) if job.by else None
             if source is None and job.message and job.message in self._sent:
                 source = before.get(self._sent[job.message].by)
             if source is None and job.by and job.by_callback == self.chain.callbacks[i - 1]:
-                return None, True
+                return (), True
             if source is None and (self._samples[i] or not (job.by or job.message)):
                 source = self._newest(i - 1, job.start)
             if source is None:
-                return None, False
+                return (), False
             job = source
-        return job.key, False
+            path.append(job.key)
+        return tuple(reversed(path)), False
 
     def _newest(self, place: int, before: int) -> Job | None:
         ends = self._ends[place]
         at = bisect_right(ends, before, key=lambda item: item[0])
         return self._jobs[place].get(ends[at - 1][1]) if at else None
 
-    def _output(self, datum: JobKey, end: int) -> None:
-        """Note that the last callback has ended a job with these data."""
-        last = self._answered
+    def _output(self, path: tuple[JobKey, ...], end: int) -> None:
+        """Note that the last callback has ended a job with the data of these."""
+        last, datum = self._answered, path[0]
         if last is not None and datum <= last:
             return  # Nothing new.
         first = self._jobs[0]
@@ -176,13 +181,11 @@ class ChainWatch:
             for key in begun:
                 if key in first:
                     job = first[key]
-                    self._count(end - (job.start if from_start else job.release), end)
+                    value = end - (job.start if from_start else job.release)
+                    self.seen.add(value, end, self.chain.deadline, (key, *path))
         self._answered = datum
         self._newest_output = end
         self._silent_since = None
-
-    def _count(self, value: int, end: int) -> None:
-        self.seen.add(value, end, self.chain.deadline)
 
     def _listen(self, now: int) -> None:
         limit = self.chain.silent_after
