@@ -130,6 +130,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write one self-contained page: distributions, and a timeline of the worst instance",
     )
+    parser.add_argument(
+        "--svg", type=writable_file, metavar="FILE", help="write a picture of the table"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

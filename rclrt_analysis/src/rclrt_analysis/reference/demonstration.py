@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.reference import environment, page, study, table
+from rclrt_analysis.reference import environment, page, picture, study, table
 from rclrt_analysis.reference.executors import (
     BACKGROUND,
     QUIET,
@@ -228,6 +228,9 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
         if arguments.html:
             html = page.make_page(title, done.measurements, result, notes)
             arguments.html.write_text(html, encoding="utf-8")
+        if arguments.svg:
+            drawn = picture.make_picture(title.split(";")[0], done.measurements, ideal_ms)
+            arguments.svg.write_text(drawn, encoding="utf-8")
     except OSError as error:
         return complain(f"{error.filename}: {error.strerror}", FAILED)
     return FAILED if any(m.failure for m in done.measurements) else 0
