@@ -53,7 +53,7 @@ def analyse_migrating(unit: Unit) -> tuple[dict[str, Local], Method]:
     for members, bound in zip(numbers, bounds, strict=True):
         for callback in members:
             found[callback.name] = _local(unit, callback, members[0], bound)
-    sources = "Bertogna07; Melani15; Graham69"
+    sources = "Bertogna07; Guan09; Melani15; Graham69"
     return found, Method(f"global FP on {cores} cores", sources, ASSUMPTIONS)
 
 
