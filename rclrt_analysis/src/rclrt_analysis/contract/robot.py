@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,12 +27,11 @@ from rclrt_analysis.reference.program import (
     Report,
     find_program,
 )
+from rclrt_analysis.trace import TraceError, read_trace
 from rclrt_analysis.watch.sources import PAUSE_S, Live
 from rclrt_analysis.watch.watch import Watch
 
 WARM_UP_S = 0.6
-SETTLES_S = 0.5
-"""How long after its end a job is judged at the latest."""
 
 
 class FailedError(Exception):
@@ -119,7 +119,7 @@ class Robot:
         *more: str,
         meanwhile: Callable[[subprocess.Popen[str], Live], None] = lambda child, live: None,
     ) -> Report:
-        """Run it under one of our executors and watch it from its first job on.
+        """Run it under one of our executors and watch it, but for its beginning and end.
 
         Parameters
         ----------
@@ -130,22 +130,22 @@ class Robot:
         def beside(child: subprocess.Popen[str]) -> None:
             wait_for(child)
             live = Live(watch, [str(child.pid)])
-            end = time.monotonic() + seconds + PATIENCE_S
+            end = time.monotonic() + seconds
             while child.poll() is None and time.monotonic() < end:
                 live.step()
                 meanwhile(child, live)
                 time.sleep(PAUSE_S)
-            time.sleep(SETTLES_S)
-            live.step()
             live.close()
+            if child.poll() is None:
+                child.send_signal(signal.SIGINT)
 
         # What is not in the file is nothing to the plan: it asks for no policy.
-        command = self.command(executor, seconds, "--policy", "fifo", *more)
-        return self.run(command, seconds, beside)
+        command = self.command(executor, seconds + PATIENCE_S, "--policy", "fifo", *more)
+        return self.run(command, PATIENCE_S, beside)
 
 
 def wait_for(child: subprocess.Popen[str]) -> None:
-    """Return when the live trace of a program is there, or the program has ended."""
+    """Return when a program runs jobs and has warmed up, or has ended."""
     end = time.monotonic() + PATIENCE_S
     while child.poll() is None and time.monotonic() < end:
         for path in live_files():
@@ -157,9 +157,21 @@ def wait_for(child: subprocess.Popen[str]) -> None:
                 begin = read_process(stream)
             finally:
                 os.close(stream)
-            if begin is not None and begin[1].number == child.pid:
+            if begin is not None and begin[1].number == child.pid and _has_begun(path):
+                time.sleep(WARM_UP_S)
                 return
         time.sleep(0.02)
+
+
+MANY = 50
+"""Records; so many there are only once the timers run."""
+
+
+def _has_begun(path: Path) -> bool:
+    try:
+        return len(read_trace(path).records) > MANY
+    except (TraceError, OSError):
+        return False
 
 
 def plan(model: Path, out: Path, seconds: int) -> str:

@@ -25,7 +25,7 @@ def _lidar(side: str) -> tuple[str, ...]:
     return (
         f"/{side}LidarDriver/timer/100ms",
         f"/PointsTransformer{side}/subscription/{side}LidarDriver",
-        f"/PointCloudFusion/subscription/PointsTransformer{side}",
+        "/PointCloudFusion",
         "/RayGroundFilter/subscription/PointCloudFusion",
         "/EuclideanClusterDetector/subscription/RayGroundFilter",
         "/ObjectCollisionEstimator/subscription/EuclideanClusterDetector",
