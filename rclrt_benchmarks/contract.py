@@ -102,14 +102,28 @@ def _reference(
                 f"  {row.run:16} {name:38} {_ms(row.deadline_ms)} {_ms(row.bound_ms)} "
                 f"{_ms(row.worst_ms)} {row.count:6} {row.misses:6}"
             )
-        print(f"  under the plan: {found.jobs} jobs, {len(found.above)} above their bound")
-        for text in (*found.above, *found.broken):
+        missed += _verdict("under the plan", found.verdict, found.stall_ms, where)
+        for text in found.broken:
             print(f"  under the plan: {text}")
-        if found.misses("plan"):
-            missed.append(f"{found.misses('plan')} deadlines under the plan, {where}")
-        if found.above:
-            missed.append(f"bounds of {len(found.above)} callbacks or chains, {where}")
     result["reference"] = rows
+    return missed
+
+
+def _verdict(what: str, verdict: Any, stall_ms: float, where: str) -> list[str]:
+    from rclrt_analysis.contract.judged import worst_of
+
+    above, left = len(verdict.above), len(verdict.unexplained)
+    print(
+        f"  {what}: {verdict.jobs} jobs; {above} jobs or chains above their bound, {above - left} "
+        f"of them while the machine was away ({stall_ms:.1f} ms at most)"
+    )
+    for text in worst_of(verdict.above):
+        print(f"  {what}: {text}")
+    missed = []
+    if verdict.missed_unexplained:
+        missed.append(f"{len(verdict.missed_unexplained)} deadlines {what}, {where}")
+    if left:
+        missed.append(f"bounds of {left} jobs or chains {what}, {where}")
     return missed
 
 

@@ -6,6 +6,10 @@
 // nanoseconds.
 //
 //   cost_of_a_job SAMPLES SECONDS CPU...
+//   cost_of_a_job stalls CPU...
+//
+// `stalls` tells when a CPU was not there: a thread of the highest priority on each wakes every millisecond; a line
+// "CPU DUE WOKE" for each time that it was late. Until its standard input ends.
 //
 // All is measured on the first CPU, by a thread of SCHED_FIFO that is less urgent than the jobs; what takes a CPU away
 // on each of them. No loop runs for longer than kSlice without sleeping after it, so other programs are not kept out.
@@ -18,10 +22,12 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -112,7 +118,8 @@ void forget()
 class Jobs
 {
 public:
-  Jobs()
+  /// All on the caller's CPU, or the jobs of messages on `cpu`.
+  explicit Jobs(int cpu = -1)
   {
     rclrt_core::EngineOptions options;
     options.model = rclrt_core::ExecutionModel::kIsolated;
@@ -126,6 +133,9 @@ public:
       rclrt_core::CallbackOptions what;
       what.name = "job " + std::to_string(i);
       what.attributes = fifo(kJobs);
+      if (cpu >= 0) {
+        what.attributes.cpu_affinity = rclrt_core::CpuSet(std::vector<int>{cpu});
+      }
       what.run = [this, i](const rclrt_core::Job & job) {
         release[i].store(job.release.time_since_epoch().count(), std::memory_order_relaxed);
         start[i].store(now_ns(), std::memory_order_relaxed);
@@ -321,6 +331,42 @@ void idle_timers(Jobs & jobs, std::size_t samples, nlohmann::json & out)
   out["idle_late_ns"] = late;
 }
 
+/// A job is released from another CPU than its own, which a program without real time keeps busy: how long until it
+/// starts.
+void from_another_cpu(int cpu, std::size_t samples, nlohmann::json & out)
+{
+  // The busy thread reads it; this one sets it once.
+  std::atomic<bool> ended{false};
+  sched_param none{};
+  sched_setscheduler(0, SCHED_OTHER, &none);
+  std::thread busy([cpu, &ended] {
+    run_on(cpu);
+    while (!ended.load(std::memory_order_relaxed)) {
+    }
+  });
+  {
+    Jobs jobs(cpu);
+    become(kAbove);
+    Samples found;
+    for (std::size_t n = 0; n < samples; ++n) {
+      const std::size_t i = 1 + n % (kGroups - 1);
+      const uint64_t before = jobs.count[i].load(std::memory_order_acquire);
+      const int64_t begin = now_ns();
+      jobs.notify(i);
+      for (int looks = 0; looks < 100 && jobs.count[i].load(std::memory_order_acquire) == before;
+           ++looks) {
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+      if (jobs.count[i].load(std::memory_order_acquire) != before) {
+        found.push_back(jobs.start[i].load(std::memory_order_relaxed) - begin);
+      }
+    }
+    out["wake_ns"] = found;
+  }
+  ended.store(true, std::memory_order_relaxed);
+  busy.join();
+}
+
 /// What takes the CPU from the most urgent thread: [begin, end] of each time, and of each time it was looked at.
 nlohmann::json stolen(int cpu, double seconds)
 {
@@ -346,14 +392,59 @@ nlohmann::json stolen(int cpu, double seconds)
   return {{"cpu", cpu}, {"gaps", gaps}, {"spans", spans}};
 }
 
+constexpr int64_t kLate = 200000;
+constexpr int64_t kLookEvery = kNsPerMs;
+constexpr int kMost = 99;
+
+/// Notes when the thread is late; `ended` is set once, by the main thread.
+void look_for_stalls(int cpu, const std::atomic<bool> & ended)
+{
+  run_on(cpu);
+  become(kMost);
+  std::vector<std::array<int64_t, 2>> late;
+  late.reserve(kMaxGaps);
+  int64_t due = now_ns() + kLookEvery;
+  while (!ended.load(std::memory_order_relaxed) && late.size() < late.capacity()) {
+    const timespec until{due / 1000000000, due % 1000000000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+    const int64_t now = now_ns();
+    if (now - due > kLate) {
+      late.push_back({due, now});
+    }
+    due = now + kLookEvery;
+  }
+  for (const auto & [wanted, woke] : late) {
+    std::printf("%d %" PRId64 " %" PRId64 "\n", cpu, wanted, woke);
+  }
+}
+
+int stalls(int argc, char ** argv)
+{
+  std::atomic<bool> ended{false};
+  std::vector<std::thread> threads;
+  mlockall(MCL_CURRENT | MCL_FUTURE);  // if permitted: no page faults
+  for (int i = 2; i < argc; ++i) {
+    threads.emplace_back([cpu = std::atoi(argv[i]), &ended] { look_for_stalls(cpu, ended); });
+  }
+  std::cin.ignore(std::numeric_limits<std::streamsize>::max());
+  ended.store(true, std::memory_order_relaxed);
+  for (std::thread & thread : threads) {
+    thread.join();
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char ** argv)
 {
+  if (argc > 2 && std::string(argv[1]) == "stalls") {
+    return stalls(argc, argv);
+  }
   const int samples = argc > 3 ? std::atoi(argv[1]) : 0;
   const double seconds = argc > 3 ? std::atof(argv[2]) : 0;
   if (samples <= 0 || seconds <= 0 || seconds > 3600) {
-    std::cerr << "usage: cost_of_a_job SAMPLES SECONDS CPU...\n";
+    std::cerr << "usage: cost_of_a_job SAMPLES SECONDS CPU... | cost_of_a_job stalls CPU...\n";
     return 2;
   }
   const int cpu = std::atoi(argv[3]);
@@ -370,6 +461,9 @@ int main(int argc, char ** argv)
     switches(cpu, count, out);
     timers(jobs, count, out);
     idle_timers(jobs, count, out);
+  }
+  if (argc > 4) {
+    from_another_cpu(std::atoi(argv[4]), static_cast<std::size_t>(samples), out);
   }
   for (int i = 3; i < argc; ++i) {
     out["stolen"].push_back(stolen(std::atoi(argv[i]), seconds));

@@ -5,15 +5,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from rclrt_analysis.contract.judged import Judged, Verdict, judge
 from rclrt_analysis.contract.load import Load
+from rclrt_analysis.contract.machine import Stalls
 from rclrt_analysis.contract.models import Chain, model_of
-from rclrt_analysis.contract.robot import Enforced, Robot, enforced, plan, source
+from rclrt_analysis.contract.robot import Robot, enforced, plan, source
 from rclrt_analysis.reference.program import Interrupt
 from rclrt_analysis.watch.sources import watch_files
 from rclrt_analysis.watch.watch import Watch
@@ -68,20 +70,16 @@ class Loop:
 
     Attributes
     ----------
-    above
-        Callbacks and chains that took longer than their bound under the plan.
     broken
         What the watch has said of the plan's assumptions.
+    stall_ms
+        For how long at most the machine itself was away.
     """
 
-    rows: list[Row] = field(default_factory=list)
-    above: list[str] = field(default_factory=list)
-    broken: list[str] = field(default_factory=list)
-    jobs: int = 0
-
-    def misses(self, run: str) -> int:
-        """Return how many deadlines a run has missed."""
-        return sum(row.misses for row in self.rows if row.run == run)
+    rows: list[Row]
+    verdict: Verdict
+    broken: list[str]
+    stall_ms: float
 
 
 @dataclass(frozen=True)
@@ -113,30 +111,19 @@ def loop(
     model.write_text(model_of(traces, CHAINS, overheads, cpus, fusions=fusions), encoding="utf-8")
     plan(model, path, effort.plan_seconds)
     chosen = enforced(model, path)
-    found = Loop()
     where = ",".join(map(str, cpus))
     before = Watch(chosen.system)
     watch_files(before, [traces])
-    found.rows += _rows(before, where, executor)
-    after = _run(robot, chosen, effort)
-    found.rows += _rows(after, where, "plan")
-    content = after.to_json()
-    for one in (*content["chains"], *content["callbacks"]):
-        if one["worst_ms"] is not None and one["bound_ms"] is not None:
-            if one["worst_ms"] > one["bound_ms"]:
-                found.above.append(
-                    f"{one['name']}: {one['worst_ms']:.3f} of {one['bound_ms']:.3f} ms"
-                )
-    found.jobs = sum(one["jobs"] for one in content["callbacks"])
-    found.broken += [f"'{b['callback']}' {b['text']}" for b in content["broken_assumptions"]]
-    return found
-
-
-def _run(robot: Robot, chosen: Enforced, effort: Effort) -> Watch:
-    watch = Watch(chosen.system)
-    with Load(robot.cpus, effort.load):
-        robot.watched(watch, chosen.executor, effort.seconds, "--config", str(chosen.path))
-    return watch
+    after, stalls = Judged(chosen.system), Stalls(cpus)
+    with stalls, Load(cpus, effort.load):
+        robot.watched(after, chosen.executor, effort.seconds, "--config", str(path))
+    said = after.to_json()["broken_assumptions"]
+    return Loop(
+        [*_rows(before, where, executor), *_rows(after, where, "plan")],
+        judge(after, stalls),
+        [f"'{one['callback']}' {one['text']}" for one in said],
+        stalls.longest_ms,
+    )
 
 
 def _rows(watch: Watch, cpus: str, run: str) -> list[Row]:
