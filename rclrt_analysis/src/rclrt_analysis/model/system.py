@@ -78,6 +78,8 @@ class Overheads:
         How late a timer may be released.
     stolen, window
         What takes a core from everybody, interrupts for example: so much at most in each such time.
+    measured
+        How they were measured, in words; empty: they are stated.
     """
 
     release: int = 0
@@ -88,6 +90,7 @@ class Overheads:
     late: int = 0
     stolen: int = 0
     window: int = 0
+    measured: str = ""
 
 
 @dataclass(frozen=True)

@@ -110,8 +110,8 @@ class Clock:
         # Anywhere in the job, if things are drawn at random; else with its last step.
         left = self.between(0, work) if callback.publishes and self.options.random_work else 0
         return Job(
-            index, self.next_number(), nominal, self.now, work, self.urgency[index], deadline, sources,
-            remaining=work, publish_left=left, published=not callback.publishes,
+            index, self.next_number(), nominal, self.now, work, self.urgency[index], deadline,
+            sources, remaining=work, publish_left=left, published=not callback.publishes,
             released_by=sources[-1] if sources else None,
         )  # fmt: skip
 
