@@ -25,9 +25,9 @@ from typing import Any
 from rclrt_analysis.arguments import positive, writable_file
 
 PARTS = ("reference", "mixed")
-MS = 1_000_000
-STATED = {"release_ms": MS // 20, "dispatch_ms": MS // 10, "context_switch_ms": MS // 50}
-"""ns."""
+FRACTION = 0.99
+"""Of the delays that calibration sees. What is longer the machine itself is made responsible for:
+each run has a thread above all others beside it, which notes when it was late."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,10 +64,11 @@ def run(arguments: argparse.Namespace) -> int:
         folder = arguments.keep or Path(short)
         folder.mkdir(parents=True, exist_ok=True)
         try:
+            costs = _calibrated(arguments, result)
             if "reference" in parts:
-                missed += _reference(interrupt, arguments, folder, result)
+                missed += _reference(interrupt, arguments, folder, result, costs)
             if "mixed" in parts:
-                missed += _mixed(interrupt, arguments, folder, result)
+                missed += _mixed(interrupt, arguments, folder, result, costs)
         except (FailedError, ProgramError, TraceError) as error:
             print("interrupted" if interrupt.requested else error, file=sys.stderr)
             return 1
@@ -78,23 +79,45 @@ def run(arguments: argparse.Namespace) -> int:
     return int(bool(missed) and not arguments.quick)
 
 
-def _seconds(arguments: argparse.Namespace) -> float:
-    return 2.0 if arguments.quick else float(arguments.seconds)
+def _calibrated(arguments: argparse.Namespace, result: dict[str, Any]) -> dict[str, int]:
+    """Return what jobs cost here: all of the models have it."""
+    from rclrt_analysis.calibration import to_text
+    from rclrt_analysis.contract.machine import calibrated
+
+    samples, seconds = (50, 0.5) if arguments.quick else (1000, 3.0)
+    found = calibrated(sorted(os.sched_getaffinity(0)), samples, seconds)
+    costs = found.overheads(FRACTION)
+    print(f"{to_text(found)}\n")
+    print("overheads, ms: " + ", ".join(f"{k[:-3]} {v / 1e6:.3f}" for k, v in costs.items()), "\n")
+    result["overheads_ns"] = costs
+    return costs
+
+
+def _effort(arguments: argparse.Namespace) -> Any:
+    from rclrt_analysis.contract.system import Effort
+
+    if arguments.quick:
+        return Effort(2.0, 1, True, 5)
+    return Effort(float(arguments.seconds), arguments.load)
 
 
 def _reference(
-    interrupt: Any, arguments: argparse.Namespace, folder: Path, result: dict[str, Any]
+    interrupt: Any,
+    arguments: argparse.Namespace,
+    folder: Path,
+    result: dict[str, Any],
+    costs: dict[str, int],
 ) -> list[str]:
-    from rclrt_analysis.contract.system import Effort, loop
+    from rclrt_analysis.contract.system import loop
 
     every = sorted(os.sched_getaffinity(0))
-    effort = Effort(_seconds(arguments), arguments.load)
+    effort = _effort(arguments)
     missed, rows = [], []
     for cpus in [every[:1]] if arguments.quick or len(every) < 2 else [every[:1], every[:2]]:
-        found = loop(interrupt, cpus, effort, STATED, folder)
+        found = loop(interrupt, cpus, effort, costs, folder)
         rows += [dataclasses.asdict(row) for row in found.rows]
         where = f"CPU {', '.join(map(str, cpus))}"
-        print(f"reference system, {where}, {arguments.load} busy programs on each")
+        print(f"reference system, {where}, {effort.load} busy programs on each")
         print(f"  {'':16} {'':38} {'deadline':>9} {'bound':>9} {'worst':>9} {'n':>6} {'misses':>6}")
         for row in found.rows:
             name = row.name if len(row.name) <= 38 else "..." + row.name[-35:]
@@ -128,11 +151,15 @@ def _verdict(what: str, verdict: Any, stall_ms: float, where: str) -> list[str]:
 
 
 def _mixed(
-    interrupt: Any, arguments: argparse.Namespace, folder: Path, result: dict[str, Any]
+    interrupt: Any,
+    arguments: argparse.Namespace,
+    folder: Path,
+    result: dict[str, Any],
+    costs: dict[str, int],
 ) -> list[str]:
     from rclrt_analysis.contract.mixed import ways
 
-    found = ways(interrupt, _seconds(arguments), STATED, folder)
+    found = ways(interrupt, _effort(arguments), costs, folder)
     result["mixed"] = [dataclasses.asdict(way) for way in found]
     print("mixed load, one CPU; chain of 60 ms")
     print(f"  {'':24} {'n':>5} {'misses in 1000':>14} {'worst, ms':>10}  left for vision")

@@ -113,10 +113,8 @@ class Unit:
         if len(found) < 2:
             return found[0] if found else None
         return Interference(
-            *(
-                np.concatenate([getattr(one, name) for one in found])
-                for name in ("period", "jitter")
-            ),
+            np.concatenate([one.period for one in found]),
+            np.concatenate([one.jitter for one in found]),
             np.concatenate([one.cost for one in found], axis=1),
         )
 

@@ -4,16 +4,41 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from rclrt_analysis.reference.program import ENDS_WITH_US
+from rclrt_analysis.calibration import Calibration, read_samples
+from rclrt_analysis.commands.calibrate import PROGRAM
+from rclrt_analysis.reference.program import ENDS_WITH_US, ProgramError
 
-PROGRAM = Path("rclrt_benchmarks") / "cost_of_a_job"
 BEFORE_NS = 200_000_000
 """What was held up so long before a job was released may still be before it."""
+
+
+def calibrated(cpus: Sequence[int], samples: int, seconds: float) -> Calibration:
+    """Measure what jobs cost here.
+
+    Raises
+    ------
+    ProgramError
+        The machine does not allow it, or the program is not built.
+    """
+    command = [*_program(), str(samples), str(seconds), *map(str, cpus)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ProgramError(1, str(error)) from error
+    if done.returncode != 0:
+        raise ProgramError(done.returncode, done.stdout + done.stderr)
+    return read_samples(json.loads(done.stdout))
+
+
+def _program() -> list[str]:
+    build = Path(os.environ.get("RCLRT_BUILD_DIR", "build"))
+    return [*ENDS_WITH_US, str(build / PROGRAM)]
 
 
 class Stalls:
@@ -23,8 +48,7 @@ class Stalls:
     """
 
     def __init__(self, cpus: Sequence[int]) -> None:
-        program = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / PROGRAM
-        self._command = [*ENDS_WITH_US, str(program), "stalls", *map(str, cpus)]
+        self._command = [*_program(), "stalls", *map(str, cpus)]
         self._spans: list[tuple[int, int]] = []
 
     def __enter__(self) -> Stalls:

@@ -11,12 +11,14 @@ from typing import Any
 
 from rclrt_analysis.contract.models import Chain, model_of
 from rclrt_analysis.contract.robot import Robot, enforced, plan, source
+from rclrt_analysis.contract.system import Effort
 from rclrt_analysis.reference.program import Interrupt, Report
 
 SCENARIO = Path("rclrt_scenarios") / "mixed_criticality.yaml"
 CPU = 0
 CHAIN = ("Sense", "Plan<scan", "Act<path")
 VISION, LOGGER = "Vision", "Logger"
+VISION_MS = 40.0
 DEADLINE_MS = 60.0
 PROCESS_PRIORITY = 50
 FULL_NAMES = ("/Sense/timer/60ms", "/Plan/subscription/scan", "/Act/subscription/path")
@@ -73,7 +75,7 @@ def judge(name: str, report: Report) -> Way:
     # What was released within the last deadline may have no time left to end.
     way.released = max(len(first), int(seconds * 1000 / DEADLINE_MS))
     way.misses += way.released
-    way.best_effort = sum(job[2] > 0 for job in jobs[VISION]) * _work(report) / (seconds * 1000)
+    way.best_effort = sum(job[2] > 0 for job in jobs[VISION]) * VISION_MS / (seconds * 1000)
     for other in (VISION, LOGGER):
         way.others_ms[other] = sum(_overlap(window, (j[1], j[2])) for j in jobs[other]) / 1e6
     return way
@@ -83,18 +85,14 @@ def _overlap(one: Span, other: Span) -> int:
     return max(0, min(one[1], other[1]) - max(one[0], other[0]))
 
 
-def _work(_: Report) -> float:
-    return 40.0
-
-
 def ways(
     interrupt: Interrupt,
-    seconds: float,
+    effort: Effort,
     overheads: Mapping[str, Any],
     folder: Path,
-    plan_seconds: int = 20,
 ) -> list[Way]:
     """Run all of them."""
+    seconds = effort.seconds
     robot = Robot(interrupt, source() / SCENARIO, [CPU])
     found = []
 
@@ -112,6 +110,6 @@ def ways(
     model, path = folder / "mixed.yaml", folder / "mixed.params.yaml"
     text = model_of(traces, chains, overheads, [CPU], without=[VISION])
     model.write_text(text, encoding="utf-8")
-    plan(model, path, plan_seconds)
+    plan(model, path, effort.plan_seconds, effort.quick)
     add("our plan", enforced(model, path).executor, "--policy", "fifo", "--config", str(path))
     return found

@@ -52,9 +52,9 @@ def model_of(
     without
         Nodes that nothing is promised to.
     """
-    observed = opened([(name, _without_outliers(trace)) for name, trace in named_traces([folder])])
+    traces = [(name, _without_outliers(trace)) for name, trace in named_traces([folder])]
+    observed = opened(traces, overheads)
     content = observed.content
-    content["overheads"] = dict(overheads)
     content["cpus"] = list(cpus)
     for node in fusions:
         _joined(observed, node)

@@ -84,10 +84,17 @@ class Loop:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long runs are, in s, and how many busy programs there are on each CPU beside them."""
+    """How long runs are, in s, and how many busy programs there are on each CPU beside them.
+
+    Attributes
+    ----------
+    quick
+        A plan that is not proved will do.
+    """
 
     seconds: float
     load: int
+    quick: bool = False
     plan_seconds: int = 20
 
 
@@ -109,7 +116,7 @@ def loop(
     fusions = [node for node in nodes if node["kind"] == "fusion"]
     model, path = folder / f"robot-{len(cpus)}.yaml", folder / f"plan-{len(cpus)}.yaml"
     model.write_text(model_of(traces, CHAINS, overheads, cpus, fusions=fusions), encoding="utf-8")
-    plan(model, path, effort.plan_seconds)
+    plan(model, path, effort.plan_seconds, effort.quick)
     chosen = enforced(model, path)
     where = ",".join(map(str, cpus))
     before = Watch(chosen.system)

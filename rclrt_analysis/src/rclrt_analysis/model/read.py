@@ -226,8 +226,8 @@ def build_system(
         no_verdict=tuple(content.get("no_verdict", ())),
         distro=content.get("distro", "rolling"),
         overheads=Overheads(
-            *(reader.cost(overheads, ("overheads",), f"{key}_ms") for key in OVERHEADS),
             measured=overheads.get("measured", ""),
+            **{key: reader.cost(overheads, ("overheads",), f"{key}_ms") for key in OVERHEADS},
         ),
         executors=tuple(
             _executor(reader, item, ("executors", i)) for i, item in enumerate(content["executors"])
