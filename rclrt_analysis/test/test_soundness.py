@@ -103,6 +103,23 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "reserved_threads": ("exact", lambda rng: with_subscriptions(rng, (ISOLATED,), reserved=True)),
     "tide": ("exact", lambda rng: with_a_link(rng, TIDE)),
     "micro_ros": ("exact", lambda rng: with_a_link(rng, MICRO_ROS)),
+    "overheads": (
+        "exact",
+        lambda rng: replace(
+            with_subscriptions(
+                rng,
+                (ISOLATED, ExecutorKind.PREEMPTIVE)[: rng.choice([1, 2])],
+            ),
+            overheads=Overheads(
+                release=rng.choice([0, 1]),
+                transport=rng.choice([0, 0, 2]),
+                wake=rng.choice([0, 1, 5]),
+                late=rng.choice([0, 2]),
+                stolen=rng.choice([0, 1, 2]),
+                window=rng.choice([15, 20, 40]),
+            ),
+        ),
+    ),
     "several": ("exact", lambda rng: with_subscriptions(rng, (EVENTS, ISOLATED, WAIT_SET), 2)),
 }
 
