@@ -139,7 +139,7 @@ def test_the_page_stands_alone_and_says_the_verdict(tmp_path: Path) -> None:
     loaded = Loaded()
     loaded.feed(html)
     assert loaded.found == []
-    assert '<h1 class="missed">NOT MET: 2 of 9' in html
+    assert '<h1 class="late">NOT MET: 2 of 9' in html
     assert "hot_path_front" in html
     assert "waits 100.000" in html
 

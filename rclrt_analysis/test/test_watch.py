@@ -399,3 +399,26 @@ def test_a_chain_is_in_error_after_as_many_misses_as_the_model_says(robot: Syste
         ).chains[0]
         one.seen.count, one.seen.in_a_row = 5, row
         assert one.state == state
+
+
+@pytest.mark.parametrize(
+    ("deadline", "color"), [(None, ""), (100, "\033[32m"), (11, "\033[33m"), (5, "\033[31m")]
+)
+def test_a_terminal_shows_by_its_colour_how_much_is_left_to_a_deadline(
+    tmp_path: Path, deadline: int | None, color: str
+) -> None:
+    due = "" if deadline is None else f", deadline_ms: {deadline}"
+    system = model(
+        "executors: [{name: e, kind: isolated}]\n"
+        "callbacks:\n"
+        "  - {name: a, kind: timer, executor: e, period_ms: 50, wcet_ms: 10, priority: 1}\n"
+        f"chains: [{{name: c, callbacks: [a], semantics: latency{due}}}]\n"
+    )
+    for name, trace in to_traces(simulate(system, 1000 * MS)).items():
+        write_trace(trace, tmp_path / f"{name}.trace")
+    watch = Watch(system)
+    watch_files(watch, [tmp_path])
+    line = to_text(watch, colored=True).splitlines()[1]
+    assert line.startswith(f"{color}c ")
+    assert line.endswith("\033[0m") == bool(color)
+    assert "\033" not in to_text(watch)

@@ -64,7 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         arguments.json.write_text(to_json(system, result, margins), encoding="utf-8")
     if arguments.html:
-        from rclrt_analysis.report_page import make_page
+        from rclrt_analysis.pages.contract_page import make_page, questions
 
-        arguments.html.write_text(make_page(system, result, margins), encoding="utf-8")
+        page = make_page(system, result, questions(system, result), margins=margins)
+        arguments.html.write_text(page, encoding="utf-8")
     return 0 if result.met else 1

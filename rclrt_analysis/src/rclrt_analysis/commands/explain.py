@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("chain", metavar="CHAIN", help="name of a chain of the model")
     parser.add_argument("--plan", type=Path, metavar="FILE", help="a file of ./rclrt plan")
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="write it, schema 1")
+    parser.add_argument("--html", type=writable_file, metavar="FILE", help="write one page")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,4 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
     print(to_text(explained))
     if arguments.json:
         arguments.json.write_text(to_json(explained), encoding="utf-8")
+    if arguments.html:
+        from rclrt_analysis.bounds.analyse import analyse
+        from rclrt_analysis.pages.contract_page import make_page
+
+        asked = {arguments.chain: explained}
+        page = make_page(system, analyse(system), asked, only=arguments.chain)
+        arguments.html.write_text(page, encoding="utf-8")
     return 1 if explained.bound.met is False else 0

@@ -54,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="publish to /diagnostics once a second; live only",
     )
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="the end, schema 1")
+    parser.add_argument("--html", type=writable_file, metavar="FILE", help="the end, as one page")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -80,6 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         text = json.dumps(watch.to_json(), indent=1)
         arguments.json.write_text(text + "\n", encoding="utf-8")
+    if arguments.html:
+        from rclrt_analysis.pages.contract_page import make_page, questions
+
+        asked = questions(watch.system, watch.result)
+        page = make_page(watch.system, watch.result, asked, watch)
+        arguments.html.write_text(page, encoding="utf-8")
     missed = watch.missed or any(not one.seen.count for one in watch.chains)
     failed = {"never": False, "miss": missed, "unproved": missed or not watch.is_proved}
     return int(failed[arguments.fail_on])
@@ -114,7 +121,7 @@ def _live(watch, arguments: argparse.Namespace) -> None:  # type: ignore[no-unty
                 print(f"not as in the model: '{broken.callback}' {broken.text}", flush=True)
         if sys.stdout.isatty() and time.monotonic() >= next_show:
             next_show = time.monotonic() + 1
-            print(f"\033[H\033[2J{to_text(watch)}", flush=True)
+            print(f"\033[H\033[2J{to_text(watch, colored=True)}", flush=True)
         time.sleep(PAUSE_S)
     live.close()
     if publisher:

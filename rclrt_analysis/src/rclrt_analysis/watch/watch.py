@@ -136,7 +136,23 @@ def _ms(ns: int | None) -> float | None:
     return None if ns is None else ns / NS_PER_MS
 
 
-def to_text(watch: Watch) -> str:
+TIGHT = 0.2
+"""Less slack than this share of the deadline is tight."""
+
+RED, YELLOW, GREEN, PLAIN = "\033[31m", "\033[33m", "\033[32m", "\033[0m"
+
+
+def _tone(chain: Mapping[str, Any]) -> str:
+    """Return the colour of what is left to the deadline of a chain; none without one."""
+    deadline, worst = chain["deadline_ms"], chain["worst_ms"]
+    if chain["misses"] or chain["silent"]:
+        return RED
+    if deadline is None or worst is None:
+        return ""
+    return GREEN if deadline - worst >= TIGHT * deadline else YELLOW
+
+
+def to_text(watch: Watch, colored: bool = False) -> str:
     """Return what people want to know: chains first, then what is wrong."""
     rows: list[tuple[str, ...]] = [
         ("chain", "state", "deadline", "bound", "last", "p99", "worst", "slack", "n", "misses")
@@ -151,6 +167,7 @@ def to_text(watch: Watch) -> str:
             (chain["name"], state, *map(_text, ms), str(chain["count"]), str(chain["misses"]))
         )
     lines = _table(rows) if len(rows) > 1 else ["the model has no chains"]
+    tones = ["", *map(_tone, content["chains"])] if colored else []
     late = [c for c in content["callbacks"] if c["misses"]]
     for one in sorted(late, key=lambda c: -c["misses"]):
         lines.append(f"late: '{one['name']}' {one['misses']} of {one['jobs']} jobs")
@@ -164,7 +181,10 @@ def to_text(watch: Watch) -> str:
         lines.append(f"nothing seen yet of {_some(unseen)}")
     if watch.assumptions.strangers:
         lines.append(f"not in the model: {_some(sorted(watch.assumptions.strangers))}")
-    return "\n".join(printable(line) for line in (*lines, verdict(watch)))
+    lines = [printable(line) for line in (*lines, verdict(watch))]
+    for i, tone in enumerate(tones):
+        lines[i] = f"{tone}{lines[i]}{PLAIN}" if tone else lines[i]
+    return "\n".join(lines)
 
 
 def verdict(watch: Watch) -> str:
