@@ -74,6 +74,18 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
             overheads=Overheads(transport=rng.choice([1, 3, 9])),
         ),
     ),
+    "global_fp_overheads": (
+        "exact",
+        lambda rng: replace(
+            migrating(rng, Policy.FIXED_PRIORITY, dags=rng.random() < 0.5),
+            overheads=Overheads(
+                wake=rng.choice([0, 0, 1]),
+                late=rng.choice([0, 1, 2]),
+                stolen=rng.choice([0, 0, 1]),
+                window=rng.choice([15, 20, 40]),
+            ),
+        ),
+    ),
     "wait_set_graph": (
         "exact",
         lambda rng: with_subscriptions(rng, (WAIT_SET,), distro=rng.choice(["foxy", "humble"])),

@@ -217,8 +217,8 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
             )
         if unit.system.overheads.stolen and (reserved or not _by_priority(unit)):
             raise RefusedError(
-                "what is stolen from a core is bounded only where priorities are fixed, on one "
-                "core. Leave stolen_ms out, and add it to the execution times"
+                "what is stolen from a core is bounded only where priorities are fixed. Leave "
+                "stolen_ms out, and add it to the execution times"
             )
         if is_threaded(kind) and reserved:
             return analyse_reserved(unit, arrivals)
@@ -239,8 +239,7 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
 
 def _by_priority(unit: Unit) -> bool:
     return all(
-        is_ours(executor.kind) and executor.policy is not Policy.EDF and len(executor.cores) == 1
-        for executor in unit.executors
+        is_ours(executor.kind) and executor.policy is not Policy.EDF for executor in unit.executors
     )
 
 

@@ -11,7 +11,7 @@ from rclrt_analysis.contract.machine import Stalls
 from rclrt_analysis.model import System
 from rclrt_analysis.watch.assumptions import Assumptions
 from rclrt_analysis.watch.chains import Seen
-from rclrt_analysis.watch.feed import Job
+from rclrt_analysis.watch.feed import Job, JobKey
 from rclrt_analysis.watch.watch import Watch
 
 
@@ -45,8 +45,8 @@ class _SeenLate(Seen):
     bound: int | None = None
     late: list[Late] = field(default_factory=list)
 
-    def add(self, value: int, at: int, deadline: int | None) -> None:
-        super().add(value, at, deadline)
+    def add(self, value: int, at: int, deadline: int | None, path: tuple[JobKey, ...] = ()) -> None:
+        super().add(value, at, deadline, path)
         one = Late(self.name, at - value, at, self.bound, deadline)
         if one.is_above_bound() or one.is_missed():
             self.late.append(one)

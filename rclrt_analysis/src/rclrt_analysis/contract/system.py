@@ -12,10 +12,10 @@ from typing import Any
 import yaml
 
 from rclrt_analysis.contract.judged import Judged, Verdict, judge
-from rclrt_analysis.contract.load import Load
 from rclrt_analysis.contract.machine import Stalls
 from rclrt_analysis.contract.models import Chain, model_of
 from rclrt_analysis.contract.robot import Robot, enforced, plan, source
+from rclrt_analysis.reference.load import BackgroundLoad
 from rclrt_analysis.reference.program import Interrupt
 from rclrt_analysis.watch.sources import watch_files
 from rclrt_analysis.watch.watch import Watch
@@ -110,7 +110,7 @@ def loop(
     robot = Robot(interrupt, scenario, cpus)
     executor = "waitset_multi" if len(cpus) > 1 else "waitset_single"
     traces = folder / f"observed-{len(cpus)}"
-    with Load(cpus, effort.load):
+    with BackgroundLoad(set(cpus), effort.load):
         robot.observe(executor, effort.seconds, traces)
     nodes = yaml.safe_load(scenario.read_text(encoding="utf-8"))["nodes"]
     fusions = [node for node in nodes if node["kind"] == "fusion"]
@@ -122,7 +122,7 @@ def loop(
     before = Watch(chosen.system)
     watch_files(before, [traces])
     after, stalls = Judged(chosen.system), Stalls(cpus)
-    with stalls, Load(cpus, effort.load):
+    with stalls, BackgroundLoad(set(cpus), effort.load):
         robot.watched(after, chosen.executor, effort.seconds, "--config", str(path))
     said = after.to_json()["broken_assumptions"]
     return Loop(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+from collections.abc import Iterable
 from types import TracebackType
 
 from rclrt_analysis.reference.program import ENDS_WITH_US, ProgramError
@@ -17,7 +18,7 @@ BUSY = "ulimit -t 600; while :; do :; done"
 
 
 class BackgroundLoad:
-    """`PROCESSES_A_CPU` busy processes under SCHED_OTHER for each CPU, while the block runs.
+    """`each` busy processes under SCHED_OTHER on each of some CPUs, while the block runs.
 
     Each has a session of its own, so that the kernel counts it by itself (sched_autogroup). They do
     not outlive this process, however it ends (where there is setpriv), nor ten minutes of CPU time.
@@ -29,14 +30,14 @@ class BackgroundLoad:
         not what it says.
     """
 
-    def __init__(self, cpus: set[int]) -> None:
-        self.cpus = cpus
+    def __init__(self, cpus: Iterable[int], each: int = PROCESSES_A_CPU) -> None:
+        self._cpus = [cpu for cpu in sorted(set(cpus)) for _ in range(each)]
         self._children: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> BackgroundLoad:
         """Start them."""
         try:
-            for _ in range(PROCESSES_A_CPU * len(self.cpus)):
+            for cpu in self._cpus:
                 child = subprocess.Popen(
                     [*ENDS_WITH_US, "sh", "-c", BUSY],
                     stdin=subprocess.DEVNULL,
@@ -46,7 +47,7 @@ class BackgroundLoad:
                 )
                 self._children.append(child)
                 with contextlib.suppress(ProcessLookupError):
-                    os.sched_setaffinity(child.pid, self.cpus)
+                    os.sched_setaffinity(child.pid, {cpu})
         except OSError as error:
             self._end()
             raise ProgramError(1, f"the background load could not be started: {error}") from error

@@ -193,7 +193,7 @@ class Clock:
             self.system.executor_of[self.system.callbacks[one].executor].cores
             for one in (by.callback, index)
         )
-        if wake and here != there:
+        if wake and (here != there or len(here) > 1):
             self.at(self.now + self.between(0, wake), RELEASE, partial(self.release_to[index], job))
         else:
             self.release_to[index](job)
