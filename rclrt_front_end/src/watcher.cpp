@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <mutex>
 #include <utility>
@@ -29,6 +30,8 @@ constexpr int64_t kSettles = 100 * kMillisecond;
 constexpr int64_t kAge = 300 * kMillisecond;
 /// So long a chain may bring out jobs of its last callback, but no instance.
 constexpr int64_t kUnseen = 5000 * kMillisecond;
+/// Of diagnostics.
+constexpr int64_t kPeriod = 1000 * kMillisecond;
 
 }  // namespace
 
@@ -69,7 +72,7 @@ void Watcher::run()
 
 void Watcher::step(int64_t now)
 {
-  if (now >= next_look_) {
+  if (now >= next_look_ && !chains_.chains().empty()) {
     next_look_ = now + kLooks;
     look();
   }
@@ -91,6 +94,10 @@ void Watcher::step(int64_t now)
   if (now >= next_settle_) {
     next_settle_ = now + kSettles;
     settle(now - kAge);
+  }
+  if (options_.publish && now >= next_publication_) {
+    next_publication_ = now + kPeriod;
+    publish();
   }
 }
 
@@ -137,6 +144,32 @@ void Watcher::settle(int64_t until)
     if (options_.on_miss) {
       options_.on_miss(report);
     }
+  }
+}
+
+void Watcher::publish()
+{
+  std::vector<DiagnosticStatus> statuses;
+  {
+    const std::lock_guard<PiMutex> lock(mutex_);
+    for (WatchedChain & chain : chains_.chains()) {
+      if (chain.is_ours) {
+        const uint64_t peak = chain.watch.take_peak();
+        statuses.push_back(status_of(chain.watch, report_of(chain), peak));
+      }
+    }
+  }
+  for (const auto & callback : engine_.callbacks()) {
+    statuses.push_back(callbacks_.status_of(callback->name(), engine_.statistics(*callback)));
+  }
+  for (DiagnosticStatus & status : statuses) {
+    status.hardware_id = program_invocation_short_name;
+  }
+  const rclrt_core::Status published = options_.publish(statuses);
+  if (!published.ok()) {
+    options_.tell(
+      {"diagnostics", "cannot be published: " + published.message(), 0,
+       "Mend that, or write diagnostics: false"});
   }
 }
 

@@ -24,7 +24,9 @@
 #include "rclrt_core/finding.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_front_end/chain_report.hpp"
+#include "rclrt_front_end/diagnostics.hpp"
 #include "rclrt_front_end/process_platform.hpp"
+#include "statuses.hpp"
 
 namespace rclrt_front_end
 {
@@ -38,6 +40,8 @@ public:
     std::function<void(const rclrt_core::Finding &)> tell;
     /// See CommonOptions::on_chain_miss. May be empty.
     std::function<void(const ChainReport &)> on_miss;
+    /// Empty: there are no diagnostics.
+    PublishDiagnostics publish;
   };
 
   /// Of `configuration` it reads only what no apply() changes. Both must outlive it.
@@ -57,6 +61,7 @@ private:
   void step(int64_t now);
   void look();
   void settle(int64_t now);
+  void publish();
   // Under the mutex:
   ChainReport report_of(const WatchedChain & chain) const;
   void tell_of(const WatchedChain & chain, int64_t now);
@@ -77,6 +82,8 @@ private:
   std::map<std::string, ChainSource> sources_;
   int64_t next_look_ = 0;
   int64_t next_settle_ = 0;
+  int64_t next_publication_ = 0;
+  CallbackStatuses callbacks_;
   uint64_t lost_of_ended_ = 0;
 
   std::unique_ptr<rclrt_core::Thread> thread_;  ///< ends first
