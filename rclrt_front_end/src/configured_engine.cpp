@@ -138,8 +138,8 @@ void ConfiguredEngine::record(rclrt_config::TraceOptions options, const Status &
 
 void ConfiguredEngine::watch(const ConfiguredEngineOptions & options)
 {
-  const bool has_chains = !configuration_.chains().empty();
-  if (has_chains && !engine_->options().trace_memory) {
+  const bool is_watched = configuration_.is_watched();
+  if (is_watched && !engine_->options().trace_memory) {
     report(
       {"chains", "are not watched: they are seen by the live trace, which this executor has not", 0,
        "Remove trace: {live: false}, and let the executor keep records"});
@@ -157,7 +157,7 @@ void ConfiguredEngine::watch(const ConfiguredEngineOptions & options)
          rclrt_core::Severity::kNote});
     }
   }
-  if (!watched.publish && (!has_chains || !engine_->options().trace_memory)) {
+  if (!watched.publish && (!is_watched || !engine_->options().trace_memory)) {
     return;
   }
   watcher_ = std::make_unique<Watcher>(*engine_, configuration_, std::move(watched));

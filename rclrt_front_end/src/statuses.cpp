@@ -71,29 +71,36 @@ DiagnosticStatus status_of(const ChainWatch & chain, const ChainReport & report,
   return status;
 }
 
-DiagnosticStatus CallbackStatuses::status_of(
-  const std::string & callback, const rclrt_core::CallbackStatistics & statistics)
+std::vector<DiagnosticStatus> statuses_of(
+  const std::map<std::string, rclrt_core::CallbackStatistics> & callbacks,
+  std::map<std::string, uint64_t> * lost)
 {
-  const uint64_t lost = statistics.dropped + statistics.exceptions;
-  const auto [known, is_new] = lost_.emplace(callback, 0);
-  const uint64_t before = std::exchange(known->second, lost);
-  DiagnosticStatus status;
-  status.name = "rclrt: callback " + callback;
-  status.message = "no jobs lost";
-  if (lost > before) {
-    status.level = DiagnosticLevel::kWarn;
-    status.message = std::to_string(lost - before) + " jobs were dropped, or ended by an exception";
+  const std::map<std::string, uint64_t> before = std::move(*lost);
+  lost->clear();
+  std::vector<DiagnosticStatus> statuses;
+  for (const auto & [name, statistics] : callbacks) {
+    const uint64_t now = statistics.dropped + statistics.exceptions;
+    const auto known = before.find(name);
+    const uint64_t new_ones = now - (known != before.end() ? std::min(known->second, now) : 0);
+    lost->emplace(name, now);
+    DiagnosticStatus & status = statuses.emplace_back();
+    status.name = "rclrt: callback " + name;
+    status.message = "no jobs lost";
+    if (new_ones > 0) {
+      status.level = DiagnosticLevel::kWarn;
+      status.message = std::to_string(new_ones) + " jobs were dropped, or ended by an exception";
+    }
+    const std::pair<const char *, uint64_t> counters[] = {
+      {"executed", statistics.executed},     {"empty", statistics.empty},
+      {"dropped", statistics.dropped},       {"skipped", statistics.skipped},
+      {"exceptions", statistics.exceptions}, {"deadline_misses", statistics.deadline_misses},
+    };
+    for (const auto & [key, number] : counters) {
+      status.values.emplace_back(key, std::to_string(number));
+    }
+    status.values.emplace_back("max_response_ms", milliseconds_of(statistics.max_response));
   }
-  const std::pair<const char *, uint64_t> counters[] = {
-    {"executed", statistics.executed},     {"empty", statistics.empty},
-    {"dropped", statistics.dropped},       {"skipped", statistics.skipped},
-    {"exceptions", statistics.exceptions}, {"deadline_misses", statistics.deadline_misses},
-  };
-  for (const auto & [name, number] : counters) {
-    status.values.emplace_back(name, std::to_string(number));
-  }
-  status.values.emplace_back("max_response_ms", milliseconds_of(statistics.max_response));
-  return status;
+  return statuses;
 }
 
 }  // namespace rclrt_front_end

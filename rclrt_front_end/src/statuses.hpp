@@ -22,16 +22,11 @@ namespace rclrt_front_end
 /// what `on_miss` allows does not change the level.
 DiagnosticStatus status_of(const ChainWatch & chain, const ChainReport & report, uint64_t peak);
 
-/// A warning if it has lost jobs since the last time: dropped ones, or such that ended by an exception.
-class CallbackStatuses
-{
-public:
-  DiagnosticStatus status_of(
-    const std::string & callback, const rclrt_core::CallbackStatistics & statistics);
-
-private:
-  std::map<std::string, uint64_t> lost_;  ///< so far
-};
+/// One for each callback, by its name; a warning if it has lost jobs since the last time: dropped ones, or such that
+/// ended by an exception. `lost`: what this function knows of the last time.
+std::vector<DiagnosticStatus> statuses_of(
+  const std::map<std::string, rclrt_core::CallbackStatistics> & callbacks,
+  std::map<std::string, uint64_t> * lost);
 
 }  // namespace rclrt_front_end
 
