@@ -113,7 +113,7 @@ def test_with_a_model_the_page_opens_on_the_worst_instance_of_a_chain(
     assert took == shown.evaluate("chosen.worst[1] - chosen.worst[0]")
     assert shown.evaluate("view.t0 < path[0].release && view.t1 > path[2].end")
     assert shown.evaluate("view.t1 - view.t0") < 2 * took
-    assert "camera → detect → steer" in shown.evaluate("$('job').textContent")
+    assert "3 jobs" in shown.evaluate("$('job').textContent")
     assert shown.evaluate("chosen.bound") >= shown.evaluate("chosen.max")
 
 
@@ -182,7 +182,9 @@ def test_only_a_deadline_that_somebody_stated_can_be_missed(shown: Browser, tmp_
     heir["cause"], heir["by_executor"], heir["by_sequence"] = layout.CAUSE_JOB, 1, timer["sequence"]
     free = periodic(3, 2)
     free["sequence"] += 20
-    records = np.concatenate((timer, heir, free))
+    skipped = periodic(1, 0)
+    skipped["outcome"], skipped["deadline_ns"] = layout.SKIPPED, 1
+    records = np.concatenate((timer, heir, free, skipped))
     names = {0: "/timer", 1: "/heir", 2: "/free"}
     path = page(tmp_path, [trace_of(tmp_path, records, names)])
     opened(shown, path)
