@@ -144,6 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.what == "diff":
             return _diff(arguments.first, arguments.second)
         offsets = dict(getattr(arguments, "offset", ()))
+        folder = arguments.traces[0].resolve().name if arguments.traces[0].is_dir() else ""
         arguments.traces = trace_files(arguments.traces)
         if not arguments.traces:
             raise ValueError("no *.trace in this folder")
@@ -154,7 +155,9 @@ def run(arguments: argparse.Namespace) -> int:
         sources = open_sources(arguments.traces, offsets, wall_clock)
         try:
             verbs = {"info": _info, "print": _print, "merge": _print, "export": _export}
-            return {**verbs, "page": _page}[arguments.what](arguments, sources)
+            if arguments.what == "page":
+                return _page(arguments, sources, folder)
+            return verbs[arguments.what](arguments, sources)
         finally:
             close(sources)
     except (TraceError, ModelError, ValueError) as error:
@@ -272,7 +275,11 @@ def _export(arguments: argparse.Namespace, sources: list) -> int:  # type: ignor
     return 0
 
 
-def _page(arguments: argparse.Namespace, sources: list) -> int:  # type: ignore[type-arg]
+def _page(
+    arguments: argparse.Namespace,
+    sources: list,  # type: ignore[type-arg]
+    folder: str,
+) -> int:
     from rclrt_analysis.pages.trace_page import make_page
     from rclrt_analysis.plan.planned import system_of
 
@@ -283,7 +290,7 @@ def _page(arguments: argparse.Namespace, sources: list) -> int:  # type: ignore[
         raise ValueError("--plan belongs to a model: say --model FILE as well")
     title = ", ".join(source.label for source in sources[:3])
     title += f" and {len(sources) - 3} more" if len(sources) > 3 else ""
-    text = make_page(title, sources, arguments.traces, system)
+    text = make_page(folder or title, sources, arguments.traces, system)
     arguments.output.write_text(text, encoding="utf-8")
     print(f"{arguments.output}: {len(text) / 1e6:.1f} MB; open it in a browser")
     return 0

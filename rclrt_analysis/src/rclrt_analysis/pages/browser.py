@@ -1,6 +1,11 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Chromium without a window, driven over a pipe by its own protocol (DevTools)."""
+"""Chromium without a window, driven over a pipe by its own protocol (DevTools).
+
+    python3 -m rclrt_analysis.pages.browser PAGE FILE.png 1200x700 [CALLBACK]
+
+makes a picture of a page of ours, of one with a trace with this callback chosen.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,8 @@ import os
 import select
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -144,3 +151,33 @@ class Browser:
         """Write what is seen as PNG."""
         data = self.call("Page.captureScreenshot", {"format": "png"})["data"]
         file.write_bytes(base64.b64decode(data))
+
+
+def main(page: str, picture: str, size: str, callback: str = "") -> None:
+    """Make a picture."""
+    from PIL import Image
+
+    program = chromium()
+    if program is None:
+        sys.exit("there is no chromium: install the package of that name")
+    with tempfile.TemporaryDirectory() as folder:
+        browser = Browser(program, Path(folder))
+        try:
+            width, height = map(int, size.split("x"))
+            browser.size(width, height)
+            browser.open(Path(page))
+            if browser.evaluate("typeof items !== 'undefined'"):
+                browser.until("document.body.dataset.whole")
+                name = json.dumps(callback)
+                browser.evaluate(f"{name} && choose(items.find((one) => one.name === {name}))")
+            browser.evaluate("new Promise((done) => setTimeout(done, 500))")
+            browser.picture(Path(picture))
+        finally:
+            browser.close()
+    # Few colours will do, and make a third of the size.
+    drawn = Image.open(picture).convert("P", palette=Image.Palette.ADAPTIVE, colors=64)
+    drawn.save(picture, optimize=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -68,7 +68,7 @@ def chunks(jobs: Jobs) -> Iterator[Chunk]:
         due = kept["deadline_ns"]
         known = (due != NO_DEADLINE) & (np.abs(due // 2) < 2**60) & jobs.stated[jobs.row[part]]
         relative = np.where(known, (due - release) // unit, NONE)
-        late = known & (kept["end_ns"] > due)
+        late = known & (kept["end_ns"] > due) & (kept["outcome"] <= layout.EXCEPTION)
         number = np.arange(first, first + len(kept))
         info = (
             kept["outcome"].astype(np.int64)

@@ -146,7 +146,7 @@ def _rows(
     sources: Sequence[Source], summary: Summary, jobs: Jobs, watch: Watch | None
 ) -> list[dict[str, Any]]:
     bounds = {one.name: one for one in watch.result.callbacks} if watch else {}
-    several = len({row.label for row in summary.rows}) > 1
+    several = len({row.label for row in summary.rows if row.jobs}) > 1
     found = []
     for i, row in enumerate(summary.rows):
         response = row.times["response"]

@@ -41,6 +41,10 @@ function tickStep(span, most) {
 
 // The ticks of a logarithmic axis: those of a decade, fewer where it is long.
 function logTicks(low, high) {
+  if (high < 3 * low) {
+    const step = tickStep(high - low, 8), from = Math.ceil(low / step);
+    return Array.from({length: Math.floor(high / step) - from + 1}, (_, i) => (from + i) * step);
+  }
   const found = [], long = Math.log10(high / low);
   const steps = long > 4 ? [1] : long > 1.3 ? [1, 2, 5] : [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
   for (let p = Math.floor(Math.log10(low)); p <= Math.ceil(Math.log10(high)); p++) {
@@ -75,7 +79,7 @@ function drawDistribution(canvas, item, [lowest, octave]) {
   c.textAlign = "center";
   let free = 0;
   for (const at of logTicks(low, high)) {
-    const text = String(+at.toPrecision(2)), half = c.measureText(text).width / 2;
+    const text = String(+at.toPrecision(4)), half = c.measureText(text).width / 2;
     c.fillRect(Math.round(x(at)), bottom, 1, 4);
     if (x(at) - half < free) continue;
     c.fillText(text, x(at), bottom + 13);

@@ -161,7 +161,7 @@ let place = {rows: [], left: 0, width: 0, height: 0};
 
 function draw() {
   const [c, width, height] = context(canvas), seen = inView(), rows = order(seen);
-  const left = Math.round(Math.min(260, width * 0.3)), scale = (width - left) / (view.t1 - view.t0);
+  const left = Math.round(Math.min(300, width * 0.36)), scale = (width - left) / (view.t1 - view.t0);
   const x = (t) => left + (t - view.t0) * scale;
   view.top = Math.max(0, Math.min(view.top, rows.length * ROW + AXIS + OVERVIEW + 4 - height));
   place = {rows, left, width, height};
@@ -191,7 +191,10 @@ function draw() {
     (seen ? "" : data.windows.length ? "; jobs are kept around the worst ones" : "");
 }
 
+// A text in that room: without words that every name has, then without its begin.
 function fitted(c, text, room) {
+  if (c.measureText(text).width <= room) return text;
+  text = text.replace("/subscription/", " ← ");
   if (c.measureText(text).width <= room) return text;
   let low = 0, high = text.length;
   while (low < high) {
@@ -202,7 +205,7 @@ function fitted(c, text, room) {
 }
 
 function drawJobs(c, seen, x, y, line, onPath, height) {
-  const colors = [color("job"), color("late"), color("path")], drawn = new Map();
+  const colors = [color("job"), color("late"), color("path"), color("tight")], drawn = new Map();
   for (const part of seen) {
     const {row, start, wait, run, info} = part.columns, unit = part.unit;
     for (let i = 0; i < part.count; i++) {
@@ -215,7 +218,7 @@ function drawJobs(c, seen, x, y, line, onPath, height) {
       if (!mine && !isLate && b - (drawn.get(k) ?? -9) < 0.5) continue;
       drawn.set(k, b);
       c.fillStyle = colors[isLate ? 1 : mine ? 2 : 0];
-      if ((info[i] & 7) > 2) { c.fillRect(a - 1, at + 3, 2, ROW - 6); continue; }
+      if ((info[i] & 7) > 2) { c.fillStyle = colors[3]; c.fillRect(a - 1, at + 3, 2, ROW - 6); continue; }
       if (a - x(release) > 0.5) c.fillRect(x(release), at + ROW / 2 - 1, a - x(release), 2);
       c.fillRect(a, at + 4, b - a, ROW - 8);
       if (mine && isLate) { c.strokeStyle = colors[2]; c.lineWidth = 2; c.strokeRect(a, at + 4, b - a, ROW - 8); }
@@ -340,7 +343,7 @@ function list() {
       const text = by === "name" ? (item.file ? item.file + ": " : "") + item.name
         : ["jobs", "late", "lost"].includes(by) ? item[by].toLocaleString("en") : number(item[by]);
       const td = make("td", by === "name" ? "" : text);
-      if (by === "name") for (const word of text.split(/(?<=\/)/)) td.append(word, document.createElement("wbr"));
+      if (by === "name") for (const word of text.split(/(?<=[^/]\/)/)) td.append(word, document.createElement("wbr"));
       if (item.chain && by === "name") td.append(make("span", "  chain"));
       if (over) td.className = "late";
       tr.append(td);
@@ -372,8 +375,9 @@ function describe(job = hover) {
     put("at", `${(job.release / 1e9).toFixed(6)} s`);
   } else if (chosen) {
     put("", chosen.name);
-    if (path.length > 1) put("path of the worst", path.map((j) => data.rows[j.row].name).join(" → "));
-    else if (path.length) put("worst", length(path[0].end - path[0].release));
+    if (path.length) put("worst", length(chosen.worst[1] - chosen.worst[0]));
+    const all = Math.max(...path.map((j) => j.end)) - Math.min(...path.map((j) => j.release));
+    if (path.length > 1) put("with what led to it", `${path.length} jobs, ${length(all)}`);
   }
   box.replaceChildren();
   for (const [name, text, tone] of out) {
@@ -462,7 +466,7 @@ new ResizeObserver(() => requestAnimationFrame(() => { redraw(); describe(); }))
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); describe(); });
 
 const due = items.filter((item) => item.deadline !== null), missed = due.filter((item) => item.late).length;
-$("about").textContent = `${data.jobs.toLocaleString("en")} jobs of ${data.rows.length} callbacks in ${length(data.span)}. ` +
+$("about").textContent = `${data.jobs.toLocaleString("en")} jobs of ${data.rows.filter((r) => r.jobs).length} callbacks in ${length(data.span)}. ` +
   (missed ? `${missed} of ${due.length} stated deadlines were missed.`
     : due.length ? "All stated deadlines were met." : "Nobody has stated a deadline.");
 if (missed) $("about").classList.add("late");
