@@ -161,7 +161,7 @@ def test_info_says_what_each_callback_did(
         "response_ms": {"n": 3, "p50": 2.0, "p99": None, "max": 2.0},
         "execution_ms": {"n": 2, "p50": 1.0, "p99": None, "max": 2.0},
         "waiting_ms": {"n": 3, "p50": 0.0, "p99": None, "max": 1.0},
-        "waited_for": {"group": 2, "thread": 0}, "late": 1, "latest_ms": 1.0,
+        "waited_for": {"group": 2, "thread": 0}, "blockers": {}, "late": 1, "latest_ms": 1.0,
         "exceptions": 0, "dropped": 3, "skipped": 4,
     }  # fmt: skip
     assert second["waited_for"] == {"group": 0, "thread": 1}
@@ -180,7 +180,8 @@ def test_print_shows_the_records_that_were_asked_for(
 
     def shown(*options: str) -> list[str]:
         assert main(["trace", "print", *options, str(path)]) == 0
-        return [line.split()[-2] for line in capsys.readouterr().out.splitlines()[1:]]
+        lines = capsys.readouterr().out.splitlines()[1:]
+        return [line.partition(" <")[0].split()[-2] for line in lines]
 
     assert shown() == ["/n0", "/n0", "/n1", "/n0", "/n0", "/n0", "/n0"]
     assert shown("--callback", "*1") == ["/n1"]

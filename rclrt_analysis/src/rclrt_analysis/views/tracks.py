@@ -31,7 +31,7 @@ LARGEST_ID = 2**31 - 1
 COUNTERS = ("backlog", "dropped", "skipped")
 ARGUMENTS = (
     "response_ms", "waiting_ms", "execution_ms", "deadline_ms", "lateness_ms", "sequence",
-    "blocked_by", "priority", "jobs",
+    "blocked_by", "blocked_by_callback", "blocked_by_sequence", "priority", "jobs",
 )  # fmt: skip
 CATEGORIES = ("done", "empty", "exception", "dropped", "skipped", "publication")
 WORDS = ("", "group", "thread")
@@ -188,6 +188,7 @@ class Tracks:
         callbacks = [self.sources[i].callbacks[id_].name for i, id_ in self.callbacks]
         for iid, name in enumerate((*NAMES, *callbacks), MIDDLE):
             data.event_names.add(iid=iid, name=name)
+            data.debug_annotation_string_values.add(iid=iid, str=name.encode())
         for iid, name in enumerate(ARGUMENTS, 1):
             data.debug_annotation_names.add(iid=iid, name=name)
         for iid, name in enumerate(CATEGORIES, 1):
