@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast traces are read and turned into other files, and how much memory that takes.
 
-Makes a trace of as many jobs as asked for (128 bytes each), of 20 callbacks on four threads, half
-of them released by the other half, and runs each of `./rclrt trace` on it. Times are those of the
-processor, with the start of the program. Exits with 1 if a target is missed: 5 s for a million
-jobs; memory that does not depend on how many there are.
+Makes a trace of as many jobs as asked for (128 bytes each), of 20 callbacks on four threads. Half
+of them were released by the other half, a quarter have waited for a thread. Runs each of
+`./rclrt trace` on it. Times are those of the processor, with the start of the program. Exits with 1
+if a target is missed: 5 s for a million jobs; memory that does not depend on how many there are.
 """
 
 from __future__ import annotations
@@ -95,6 +95,7 @@ def make_trace(path: Path, count: int) -> None:
             records["deadline_ns"] = release + 1_000_000
             records["sequence"], records["callback"] = number, number % CALLBACKS
             records["thread"], records["cause"] = 100 + number % 4, layout.CAUSE_TIMER
+            records["waited_for"][number % 4 == 0] = layout.WAITED_FOR_THREAD
             caused = np.flatnonzero(number % 2)
             records["cause"][caused] = layout.CAUSE_JOB
             records["by_sequence"][caused] = number[caused] - 1
