@@ -80,11 +80,11 @@ def test_a_job_waits_for_the_first_thread_that_is_free(tmp_path: Path, block: in
 def test_of_a_group_that_runs_several_jobs_the_first_to_end_lets_it_in(tmp_path: Path) -> None:
     found = blockers(
         tmp_path,
-        *(job(4, 10 + i, 0, 0, 900 - 100 * i) for i in range(4)),
+        *(job(4, 10 + i, 0, 0, 600 + 100 * i) for i in range(4)),
         job(3, 15, 0, 0, 350),
-        job(4, 13, 100, 600, 700, GROUP),
+        job(4, 10, 100, 600, 700, GROUP),
     )
-    assert found == {5: (4, 3)}
+    assert found == {5: (4, 0)}
 
 
 def test_a_job_that_became_ready_a_moment_before_the_other_noted_its_start_waits_for_it(
