@@ -173,6 +173,22 @@ def test_info_says_what_each_callback_did(
     ]  # fmt: skip
 
 
+def test_info_says_that_a_process_is_in_two_recordings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def info(*models: tuple[int, int]) -> str:
+        paths = [tmp_path / f"{i}.trace" for i in range(len(models))]
+        for path, (process, model) in zip(paths, models, strict=True):
+            written(path, jobs(0, 10), Header(b"b" * 16, 0, process, 1, model))
+        assert main(["trace", "info", *map(str, paths)]) == 0
+        return capsys.readouterr().out
+
+    observed, own = layout.MODEL_UNKNOWN, layout.MODEL_POOL
+    assert "process 77 is in two recordings" in info((77, observed), (77, own))
+    assert "two recordings" not in info((77, observed), (78, own))
+    assert "two recordings" not in info((77, own), (77, own))
+
+
 def test_print_shows_the_records_that_were_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

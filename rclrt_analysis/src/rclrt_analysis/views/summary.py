@@ -106,6 +106,7 @@ class Row:
     label: str
     name: str
     kind: int
+    source: int = 0
     times: dict[str, Distribution] = field(
         default_factory=lambda: {name: Distribution() for name in TIMES}
     )
@@ -164,7 +165,8 @@ def row_keys(sources: Sequence[Source], numbers: Numbers) -> list[tuple[object, 
     keys: list[tuple[object, ...]] = []
     for number, id_ in numbers.callbacks:
         header = sources[number].header
-        executor = (header.boot_id, header.process, header.executor)
+        # The probe has numbers of its own for executors, and does not know their model.
+        executor = (header.boot_id, header.process, header.executor, header.model)
         keys.append((executor if header.executor else number, id_))
     return keys
 
@@ -184,7 +186,9 @@ def summarize(timeline: Timeline) -> Summary:
             ):
                 source = timeline.sources[number]
                 entry = source.callbacks[id_]
-                by_number.append(rows.setdefault(key, Row(source.label, entry.name, entry.kind)))
+                by_number.append(
+                    rows.setdefault(key, Row(source.label, entry.name, entry.kind, number))
+                )
             summary.rows = list(rows.values())
         first, last = int(batch.records["release_ns"].min()), int(batch.records["end_ns"].max())
         summary.first = first if summary.first is None else min(summary.first, first)
@@ -230,10 +234,26 @@ def to_text(sources: Sequence[Source], summary: Summary) -> str:
         lines.append(f"{summary.wrong} records contradict themselves: left out")
     if summary.first is None or summary.last is None:
         return "\n".join([*lines, "no records"])
+    lines += _twice(sources, summary)
     lines += [f"{(summary.last - summary.first) / 1e9:.3f} s", "", *_table(summary)]
     if any(row.times[name].rounded for row in summary.rows for name in TIMES):
         lines.append("percentiles of many different values are rounded up by at most 0.1 %")
     return "\n".join(lines)
+
+
+def _twice(sources: Sequence[Source], summary: Summary) -> list[str]:
+    """Return what to say of processes that the probe and their own executors have recorded."""
+    seen: dict[tuple[bytes, int, str], set[bool]] = {}
+    for row in summary.rows:
+        header = sources[row.source].header
+        if header.process and row.jobs:
+            key = (header.boot_id, header.process, row.name)
+            seen.setdefault(key, set()).add(header.model == layout.MODEL_UNKNOWN)
+    return [
+        f"process {process} is in two recordings, by ./rclrt observe and by its executors: its "
+        "jobs are in both"
+        for process in sorted({key[1] for key, kinds in seen.items() if len(kinds) > 1})
+    ]
 
 
 def _table(summary: Summary) -> list[str]:

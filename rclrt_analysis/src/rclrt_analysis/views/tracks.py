@@ -67,12 +67,15 @@ class Tracks:
         self._lanes: dict[tuple[int, int], int] = {}
         self._threads: dict[tuple[int, int], int] = {}
         self.by_executor = {
-            (self._process[i], source.header.executor): i for i, source in enumerate(sources)
+            (self._process[i], source.header.executor): i
+            for i, source in enumerate(sources)
+            if source.header.model != layout.MODEL_UNKNOWN  # The probe numbers them in its own way.
         }
 
     def _key(self, number: int) -> tuple[object, ...]:
         source = self.sources[number]
-        return (*self._process[number], source.header.executor or source.label)
+        header = source.header
+        return (*self._process[number], header.executor or source.label, header.model)
 
     def process(self, number: int) -> tuple[bytes, int]:
         """Return what tells the process of a source from others."""
