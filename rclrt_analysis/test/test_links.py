@@ -203,7 +203,7 @@ def test_messages_within_a_microcontroller_go_over_the_agent_too() -> None:
         ("kind: isolated,", "kind: isolated, link: {baud: 300},", "isolated has no serial link"),
         ("reliable: true", "lost: 1", "Add reliable: true"),
         (", bytes: 10}", "}", "'reply_1' of 'answer_1' goes over the link of 'mcu': give"),
-        ("baud: 115200", "baud: 0", "executors.0.link.baud: 0 is less than"),
+        ("baud: 115200", "baud: 0", "executors.0.link.baud: 0 must be 300 or more"),
         ("end_3", "timer_1 up", "pods.yaml:36: 'timer_1 up' is what a part of a link is called"),
         ("kind: tide", "kind: tide\n    policy: edf", "tide has fixed priorities"),
     ],
