@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from rclrt_analysis.contract.machine import Stalls
@@ -85,6 +85,12 @@ class Judged(Watch):
         seen = [chain.seen for chain in self.chains]
         of_chains = [late for one in seen if isinstance(one, _SeenLate) for late in one.late]
         return [*self._noted.late, *of_chains]
+
+    def take_late(self, names: Collection[str]) -> list[Late]:
+        """Return what was late of these callbacks, and forget it."""
+        taken = [one for one in self._noted.late if one.name in names]
+        self._noted.late = [one for one in self._noted.late if one.name not in names]
+        return taken
 
     @property
     def jobs(self) -> int:

@@ -23,7 +23,7 @@ from rclrt_analysis.watch.assumptions import URGENT as REAL_TIME
 from rclrt_analysis.watch.watch import Watch
 
 PAUSE_S = 0.05
-LOOKS_S = 0.5
+LOOKS_S = 0.2
 SETTLES_NS = 300_000_000
 """Records are that old when they are judged: those of other threads are there by then."""
 
