@@ -11,8 +11,8 @@ threads: bursts of N jobs for N threads. Delay until the last has begun, and CPU
 rate: N releases a second of one callback with depth 10. What was dropped, and CPU time a job. The
 floor has no such depth.
 
-Growth is a figure of the largest N over that of the smallest. Exits with 1 when it fails, with 2 for
-wrong arguments. It judges nothing: the figures depend on the machine.
+Growth is a figure of the largest N over that of the smallest. Exits with 1 when it fails, with 2
+for wrong arguments. It judges nothing: the figures depend on the machine.
 """
 
 from __future__ import annotations

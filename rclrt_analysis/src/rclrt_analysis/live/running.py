@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 from rclrt_analysis.live.files import Process, live_files, printable
 from rclrt_analysis.trace.layout import TraceError
 
-LOOKS_S = 0.5
+LOOKS_S = 0.2
 """How often it looks for new programs, and for those that have ended."""
 
 
