@@ -328,7 +328,8 @@ int main(int argc, char ** argv)
   try {
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (words.size() != 4) {
-      throw std::runtime_error("usage: engine_scale VARIANT callbacks|backlog|threads|rate N SAMPLES");
+      throw std::runtime_error(
+        "usage: engine_scale VARIANT callbacks|backlog|threads|rate N SAMPLES");
     }
     const auto n = static_cast<std::size_t>(std::stoul(words[2]));
     const int samples = std::stoi(words[3]);

@@ -12,12 +12,12 @@ from typing import Any
 import yaml
 
 from rclrt_analysis.contract.judged import Judged, Verdict, judge
-from rclrt_analysis.contract.load import Load
 from rclrt_analysis.contract.machine import Stalls
 from rclrt_analysis.contract.models import MARGIN_NS, traces_of
 from rclrt_analysis.contract.robot import Robot, schema, source
 from rclrt_analysis.contract.system import SCENARIO, Effort
 from rclrt_analysis.observe.advice import advise, parameters
+from rclrt_analysis.reference.load import BackgroundLoad
 from rclrt_analysis.reference.program import Interrupt
 
 KIND = "preemptive"
@@ -57,13 +57,13 @@ def tried(
     scenario = source() / SCENARIO
     robot = Robot(interrupt, scenario, cpus)
     traces = folder / "advised"
-    with Load(cpus, effort.load):
+    with BackgroundLoad(set(cpus), effort.load):
         robot.observe("waitset_multi", effort.seconds, traces)
     advice = advise(traces_of(traces), schema(), KIND, None, overheads, FACTOR, MARGIN_NS)
     file = traces / "rclrt.yaml"
     file.write_text(parameters(advice), encoding="utf-8")
     watch, stalls = Judged(advice.system), Stalls(cpus)
-    with stalls, Load(cpus, effort.load):
+    with stalls, BackgroundLoad(set(cpus), effort.load):
         robot.watched(watch, KIND, effort.seconds, "--config", str(file))
     nodes = yaml.safe_load(scenario.read_text(encoding="utf-8"))["nodes"]
     inputs = {
