@@ -18,7 +18,6 @@ from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.links import message
 from rclrt_analysis.model.read import build_system
 from rclrt_analysis.simulation import chain_latencies, simulate
-from rclrt_analysis.simulation.export import gantt
 from rclrt_analysis.simulation.records import to_traces
 
 MS = 1_000_000
@@ -108,7 +107,8 @@ def test_a_run_with_a_link_becomes_a_trace_and_says_what_it_assumes() -> None:
     system = pods("tide")
     run = simulate(system, 2_000 * MS)
     assert sum(len(trace.records) for trace in to_traces(run).values()) == len(run.jobs)
-    assert "timer_1 up" in gantt(run)
+    names = {entry.name for trace in to_traces(run).values() for entry in trace.callbacks.values()}
+    assert "timer_1 up" in names
     assert "LINK" in {a.name for a in analyse(system).assumptions}
 
 
