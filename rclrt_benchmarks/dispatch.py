@@ -82,7 +82,11 @@ EXECUTORS = (
     "waitset_single",
     "waitset_multi",
     "waitset_multi_10",
+    "pool_spin",
+    "pool_adaptive",
     "pool_default",
+    "pool_spin_default",
+    "pool_adaptive_default",
     "waitset_multi_default",
     "static",
     "events_fifo",
@@ -183,6 +187,8 @@ class Delays:
     all: list[float]
     middleware: str
     other_threads: str
+    cpu_us: float | None = None
+    """CPU time of the process a message; unknown of those that are measured together."""
 
     @property
     def p50(self) -> float | None:
@@ -269,7 +275,13 @@ def _delays(slices: Sequence[dict[str, Any]], name: str) -> Delays:
         all=sorted(value for values in rounds for value in values),
         middleware=mine[0]["middleware"],
         other_threads=mine[0]["other_threads"],
+        cpu_us=_cpu_us(mine),
     )
+
+
+def _cpu_us(slices: Sequence[dict[str, Any]]) -> float | None:
+    known = [item["cpu_ns_a_message"] / 1000 for item in slices if "cpu_ns_a_message" in item]
+    return percentile(sorted(known), 0.50)
 
 
 def _ratio(mine: float | None, other: float | None) -> float | None:
@@ -293,6 +305,7 @@ def row(case: Case, name: str, of: dict[str, Delays], policy: str = "") -> dict[
         "n": len(mine.all),
         "p50_us": _rounded(mine.p50, 2),
         "p99_us": _rounded(mine.p99, 2),
+        "cpu_us_per_message": _rounded(mine.cpu_us, 2),
         "floor_listener_p50_us": _rounded(listener.p50, 2),
         "floor_handover_p50_us": _rounded(handover.p50, 2),
         "floor_handover_p99_us": _rounded(handover.p99, 2),
@@ -387,7 +400,7 @@ def conditions() -> dict[str, Any]:
 def print_case(case: Case, of: dict[str, Delays], policy: str = "") -> None:
     """Print the table of one case; ratios are to the hand-over floor of that policy."""
     print(f"\n{case.name}")
-    titles = ("n", "p50 us", "p99 us", "max us", "p50/h", "p99/h")
+    titles = ("n", "p50 us", "p99 us", "max us", "p50/h", "p99/h", "CPU us")
     print(f"  {'':29}", *(title.rjust(9) for title in titles), "  p50 of each round")
     floor = of[HANDOVER + policy]
     for name, mine in of.items():
@@ -396,7 +409,8 @@ def print_case(case: Case, of: dict[str, Delays], policy: str = "") -> None:
             f"  {name:29} {len(mine.all):9} {_text(mine.p50, 1):>9} {_text(mine.p99, 1):>9}"
             f" {mine.all[-1]:9.1f}"
             f" {_text(_ratio(mine.p50, floor.p50), 2):>9}"
-            f" {_text(_ratio(mine.p99, floor.p99), 2):>9}   {rounds}"
+            f" {_text(_ratio(mine.p99, floor.p99), 2):>9}"
+            f" {_text(mine.cpu_us, 1):>9}   {rounds}"
         )
 
 

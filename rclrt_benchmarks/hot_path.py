@@ -33,7 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     demo.add_arguments(parser)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result.json"
-        given = ["--executors", TARGET_EXECUTOR, "--duration", str(arguments.duration)]
+        given = ["--executors", TARGET_EXECUTOR, "--load", "quiet"]
+        given += ["--duration", str(arguments.duration)]
         status = demo.run(parser.parse_args([*given, "--json", str(path)]))
         if status != 0:
             return status

@@ -50,6 +50,8 @@ AS_BUILT = WITHOUT_PERMISSION if os.environ.get("RCLRT_SANITIZE") else []
 
 
 def command(*arguments: str) -> list[str]:
+    if "--load" not in arguments:
+        arguments = (*arguments, "--load", "quiet")
     return [*AS_BUILT, sys.executable, "-m", "rclrt_analysis.cli", "demo", *arguments]
 
 

@@ -3,14 +3,15 @@
 from collections import Counter
 
 import pytest
+from rclrt_analysis.reference.executors import Row
 from rclrt_analysis.reference.schedule import MIN_SLICE_S, make_schedule
 
-NAMES = ["a", "b", "c"]
+NAMES = [Row(name) for name in "abc"]
 
 
 def test_each_round_begins_with_another_executor() -> None:
     schedule = make_schedule(NAMES, 60.0, 1.0)
-    order = "".join(part.executor for part in schedule)
+    order = "".join(part.row.executor for part in schedule)
     assert order.startswith("abcbcacab")
 
 
@@ -18,7 +19,7 @@ def test_each_round_begins_with_another_executor() -> None:
 def test_all_executors_get_the_same_time(available_s: float) -> None:
     schedule = make_schedule(NAMES, available_s, 1.5)
     assert len({part.seconds for part in schedule}) == 1
-    assert len(set(Counter(part.executor for part in schedule).values())) == 1
+    assert len(set(Counter(part.row.executor for part in schedule).values())) == 1
 
 
 @pytest.mark.parametrize("available_s", [20.0, 60.0, 120.0, 600.0])

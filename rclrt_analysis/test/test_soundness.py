@@ -74,6 +74,18 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
             overheads=Overheads(transport=rng.choice([1, 3, 9])),
         ),
     ),
+    "global_fp_overheads": (
+        "exact",
+        lambda rng: replace(
+            migrating(rng, Policy.FIXED_PRIORITY, dags=rng.random() < 0.5),
+            overheads=Overheads(
+                wake=rng.choice([0, 0, 1]),
+                late=rng.choice([0, 1, 2]),
+                stolen=rng.choice([0, 0, 1]),
+                window=rng.choice([15, 20, 40]),
+            ),
+        ),
+    ),
     "wait_set_graph": (
         "exact",
         lambda rng: with_subscriptions(rng, (WAIT_SET,), distro=rng.choice(["foxy", "humble"])),
@@ -103,6 +115,23 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "reserved_threads": ("exact", lambda rng: with_subscriptions(rng, (ISOLATED,), reserved=True)),
     "tide": ("exact", lambda rng: with_a_link(rng, TIDE)),
     "micro_ros": ("exact", lambda rng: with_a_link(rng, MICRO_ROS)),
+    "overheads": (
+        "exact",
+        lambda rng: replace(
+            with_subscriptions(
+                rng,
+                (ISOLATED, ExecutorKind.PREEMPTIVE)[: rng.choice([1, 2])],
+            ),
+            overheads=Overheads(
+                release=rng.choice([0, 1]),
+                transport=rng.choice([0, 0, 2]),
+                wake=rng.choice([0, 1, 5]),
+                late=rng.choice([0, 2]),
+                stolen=rng.choice([0, 1, 2]),
+                window=rng.choice([15, 20, 40]),
+            ),
+        ),
+    ),
     "several": ("exact", lambda rng: with_subscriptions(rng, (EVENTS, ISOLATED, WAIT_SET), 2)),
 }
 

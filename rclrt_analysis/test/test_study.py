@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rclrt_analysis.reference.executors import BACKGROUND, QUIET, Row
 from rclrt_analysis.reference.program import Interrupt, ProgramError, Report
 from rclrt_analysis.reference.study import INTERRUPTED, TRANSPORT_EXECUTOR, conduct
 from reports import MS, callback, report
@@ -34,7 +35,8 @@ class FakeRunner:
 
 
 def study(runner: FakeRunner, executors: list[str], duration_s: float = 60.0, cpus: int = 2):  # type: ignore[no-untyped-def]
-    return conduct(runner, Interrupt(), executors, duration_s, cpus, lambda _: None)
+    rows = [Row(name) for name in executors]
+    return conduct(runner, Interrupt(), rows, duration_s, cpus, lambda _: None)
 
 
 def test_ideal_is_the_work_on_the_critical_path_plus_the_median_transport() -> None:
@@ -56,7 +58,7 @@ def test_an_interrupt_while_calibrating_ends_it_before_anything_is_run() -> None
     interrupt = Interrupt()
     interrupt.requested = True
     with pytest.raises(ProgramError, match="before anything was measured") as error:
-        conduct(runner, interrupt, ["isolated"], 60.0, 2, lambda _: None)
+        conduct(runner, interrupt, [Row("isolated")], 60.0, 2, lambda _: None)
     assert error.value.status == INTERRUPTED
     assert runner.runs == []
 
@@ -93,3 +95,47 @@ def test_without_transport_there_is_no_ideal() -> None:
     done = study(FakeRunner({TRANSPORT_EXECUTOR: ProgramError(1, "no")}), ["isolated"])
     assert done.transport.ideal_ms is None
     assert done.measurements[0].latency_ms
+
+
+class Load:
+    """Counts; `killed`: by somebody else."""
+
+    def __init__(self, killed: bool = False) -> None:
+        self.begun = 0
+        self.running = False
+        self.killed = killed
+
+    def __enter__(self) -> Load:
+        self.begun += 1
+        self.running = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.running = False
+        if self.killed:
+            raise ProgramError(1, "the load was killed")
+
+
+def test_rows_beside_load_run_beside_it_and_the_others_alone() -> None:
+    load = Load()
+    seen: list[bool] = []
+
+    class Looks(FakeRunner):
+        def run(self, *arguments, **more):  # type: ignore[no-untyped-def]
+            seen.append(load.running)
+            return super().run(*arguments, **more)
+
+    rows = [Row("isolated"), Row("isolated", BACKGROUND)]
+    done = conduct(Looks(), Interrupt(), rows, 60.0, 2, lambda _: None, load)  # type: ignore[arg-type]
+    assert seen[:3] == [False, False, True]
+    assert load.begun == seen.count(True) > 0
+    assert not load.running
+    assert [m.load for m in done.measurements] == [QUIET, BACKGROUND]
+
+
+def test_what_ran_beside_a_load_that_was_killed_does_not_count() -> None:
+    rows = [Row("isolated"), Row("isolated", BACKGROUND)]
+    done = conduct(FakeRunner(), Interrupt(), rows, 60.0, 2, lambda _: None, Load(True))  # type: ignore[arg-type]
+    assert done.measurements[0].latency_ms
+    assert not done.measurements[1].latency_ms
+    assert done.measurements[1].failure == "the load was killed"

@@ -70,6 +70,7 @@ nlohmann::json run(
   }
   result["variant"] = variant.name;
   result["delays_ns"] = slice.delays_ns();
+  result["cpu_ns_a_message"] = slice.cpu_ns_a_message();
   return result;
 }
 

@@ -170,12 +170,32 @@ std::unique_ptr<Receiver> make_receiver(
   return std::make_unique<RclReceiver>(topic, active, idle);
 }
 
+namespace
+{
+
+/// The pool with threads that look for work before they sleep. `is_default`: SCHED_OTHER everywhere.
+Variant looking_pool(const std::string & name, rclrt_core::Waiting kind, bool is_default)
+{
+  return variant(name, Threads::kSeveral, false, [kind, is_default] {
+    rclrt_rcl::PreemptiveExecutorOptions options;
+    options.waiting.kind = kind;
+    options.waiting.spin = std::chrono::milliseconds(3);
+    if (is_default) {
+      options.attributes_mode = rclrt_core::AttributesMode::kOff;
+    }
+    return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);
+  });
+}
+
+}  // namespace
+
 std::vector<Variant> executors()
 {
   using rclrt_baselines::FifoEventsExecutor;
   using rclrt_baselines::StaticExecutor;
   using rclrt_baselines::WaitSetMultiThreadedExecutor;
   using rclrt_baselines::WaitSetSingleThreadedExecutor;
+  using rclrt_core::Waiting;
   return {
     variant(
       "pool", Threads::kSeveral, false,
@@ -217,6 +237,10 @@ std::vector<Variant> executors()
         options.attributes_mode = rclrt_core::AttributesMode::kOff;
         return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);
       }),
+    looking_pool("pool_spin", Waiting::kSpin, false),
+    looking_pool("pool_adaptive", Waiting::kAdaptive, false),
+    looking_pool("pool_spin_default", Waiting::kSpin, true),
+    looking_pool("pool_adaptive_default", Waiting::kAdaptive, true),
     variant(
       "waitset_multi_default", Threads::kSeveral, false,
       [] { return std::make_unique<WaitSetMultiThreadedExecutor>(); }),

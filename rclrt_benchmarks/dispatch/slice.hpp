@@ -41,8 +41,13 @@ public:
     if (series.seen++ < warm_up_ || series.delays_ns.size() == samples_) {
       return;
     }
+    int64_t not_begun = 0;
+    if (series.delays_ns.empty()) {
+      cpu_before_ns_.compare_exchange_strong(not_begun, cpu_ns());
+    }
     series.delays_ns.push_back((now - rclrt_rcl::from_message(message)).count());
     if (series.delays_ns.size() == samples_ && complete_.fetch_add(1) + 1 == series_.size()) {
+      cpu_after_ns_ = cpu_ns();
       done_.store(1);
       platform_.wake_one(done_);
     }
@@ -68,7 +73,21 @@ public:
     return all;
   }
 
+  /// CPU time of this process from the first sample to the last, a message. Only after wait().
+  int64_t cpu_ns_a_message() const
+  {
+    return (cpu_after_ns_ - cpu_before_ns_.load()) /
+           static_cast<int64_t>(samples_ * series_.size());
+  }
+
 private:
+  static int64_t cpu_ns()
+  {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+  }
+
   struct alignas(64) Series  // no line of memory shared between threads
   {
     std::size_t seen = 0;
@@ -79,6 +98,8 @@ private:
   const std::size_t samples_;
   std::vector<Series> series_;
   std::atomic<std::size_t> complete_{0};
+  std::atomic<int64_t> cpu_before_ns_{0};
+  int64_t cpu_after_ns_ = 0;  // before `done_`
   std::atomic<uint32_t> done_{0};
   rclrt_core::LinuxPlatform platform_;
 };

@@ -125,6 +125,30 @@ def test_probe_says_what_it_adds_to_callbacks_and_messages(tmp_path: Path) -> No
     assert all(row["more_ns"] > 0 for row in rows)  # It records something.
 
 
+def test_contract_goes_all_the_way_from_observing_to_watching(tmp_path: Path) -> None:
+    build = Path(os.environ["RCLRT_BUILD_DIR"])
+    if not (build / "rclrt_reference_system" / "rclrt_reference_system").exists():
+        pytest.skip("rclrt_reference_system is not in this build")
+    if not (build / "rclrt_probe" / "librclrt_probe.so").exists():
+        pytest.skip("rclrt_probe is not in this build")
+    if os.environ.get("RCLRT_SANITIZE"):
+        pytest.skip("a sanitizer takes too much of the time that callbacks have")
+    if not may_use_realtime():
+        pytest.skip("SCHED_FIFO is not permitted")
+    out = tmp_path / "rows.json"
+    done = bench("contract", "--quick", "--json", str(out))
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads(out.read_text(encoding="utf-8"))
+    runs = {row["run"]: row for row in result["reference"] if row["name"] == "settings"}
+    assert set(runs) == {"waitset_single", "plan"}
+    assert runs["plan"]["count"] > 10
+    assert runs["plan"]["bound_ms"] is not None
+    mixed = {row["name"]: row for row in result["mixed"]}
+    assert list(mixed)[-1] == "our plan"
+    assert len(mixed) == 4
+    assert all(row["released"] > 20 for row in mixed.values())
+
+
 def test_deadline_store_says_what_a_store_and_a_system_call_cost(tmp_path: Path) -> None:
     program = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_scx" / "rclrt_scx_deadline_store"
     if not program.exists():
@@ -261,6 +285,8 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ("trace-cost", "--rounds", "0"),
         ("publication", "--publications", "0"),
         ("deadline-store", "--rounds", "0"),
+        ("contract", "--seconds", "0"),
+        ("contract", "--only", "nonsense"),
         ("pods", "--only", "nonsense"),
         ("pods", "--samples", "0"),
     ],

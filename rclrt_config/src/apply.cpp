@@ -81,7 +81,7 @@ Status validate(
 
 Status Configuration::apply(CallbackOptions * options)
 {
-  if (impl_->entries.empty()) {
+  if (impl_->entries.empty() && impl_->chains.empty()) {
     return {};
   }
   impl_->callbacks.insert(options->name);
@@ -117,7 +117,7 @@ Status Configuration::apply(CallbackOptions * options)
 
 Status Configuration::apply(GroupOptions * options, const std::string & cie_id)
 {
-  if (impl_->entries.empty()) {
+  if (impl_->entries.empty() && impl_->chains.empty()) {
     return {};
   }
   impl_->groups.insert(options->name);
@@ -176,6 +176,11 @@ Status Configuration::apply(EngineOptions * options)
     changed.timer_thread = entry.timer_thread.value_or(changed.timer_thread);
     changed.lock_memory = entry.lock_memory.value_or(changed.lock_memory);
     changed.stack_size = entry.stack_size.value_or(changed.stack_size);
+    changed.waiting.kind = entry.wait.value_or(changed.waiting.kind);
+    changed.waiting.spin = entry.spin.value_or(changed.waiting.spin);
+    if (entry.spin_cpu_percent) {
+      changed.waiting.max_share = static_cast<double>(*entry.spin_cpu_percent) / 100;
+    }
   }
   *options = std::move(changed);
   return {};

@@ -69,6 +69,48 @@ std::string nearest(const std::string & name, const std::set<std::string> & name
   return found == names.end() ? "" : *found;
 }
 
+/// A remedy.
+std::string like_it(
+  const std::string & name, const std::set<std::string> & names, const std::string & otherwise)
+{
+  const std::string like = nearest(name, names);
+  return like.empty() ? "Add the node to the executor first, or " + otherwise
+                      : "The name most like it is '" + like + "'";
+}
+
+rclrt_core::Severity severity_of(const Unmatched & unmatched)
+{
+  return unmatched.node_is_here ? rclrt_core::Severity::kWarning : rclrt_core::Severity::kNote;
+}
+
+/// Callbacks of a chain that nobody has here. Most of them may be elsewhere: then they are told only if all are.
+void add_unmatched(
+  const Chain & chain, const std::set<std::string> & callbacks, const std::set<std::string> & nodes,
+  std::vector<Unmatched> * to)
+{
+  std::vector<Unmatched> elsewhere;
+  for (const ChainLink & link : chain.links) {
+    const NamePattern pattern(link.pattern);
+    const bool is_here = std::any_of(
+      callbacks.begin(), callbacks.end(), [&](const auto & name) { return pattern.matches(name); });
+    if (is_here) {
+      continue;
+    }
+    Unmatched unmatched;
+    unmatched.finding.subject = chain.place;
+    unmatched.finding.what =
+      "chain '" + chain.name + "': '" + link.pattern + "' matches no callback of this executor";
+    unmatched.finding.fix = like_it(link.pattern, callbacks, "take it out of the chain");
+    unmatched.node_is_here = std::any_of(
+      nodes.begin(), nodes.end(), [&](const auto & node) { return pattern.names_node(node); });
+    unmatched.finding.severity = severity_of(unmatched);
+    (unmatched.node_is_here ? *to : elsewhere).push_back(std::move(unmatched));
+  }
+  if (elsewhere.size() == chain.links.size()) {
+    to->push_back(std::move(elsewhere.back()));
+  }
+}
+
 }  // namespace
 
 Configuration::Configuration() : impl_(std::make_unique<Impl>()) {}
@@ -79,7 +121,7 @@ Configuration & Configuration::operator=(Configuration &&) noexcept = default;
 bool Configuration::empty() const noexcept
 {
   return impl_->entries.empty() && impl_->executors.empty() && impl_->traces.empty() &&
-         impl_->notes.empty();
+         impl_->chains.empty() && !impl_->diagnostics && impl_->notes.empty();
 }
 
 bool Configuration::names_groups_by_members() const noexcept
@@ -123,11 +165,22 @@ Status Configuration::parse(
     to->insert(
       to->end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
   };
+  for (const Chain & chain : document.chains) {
+    for (const Chain & earlier : impl_->chains) {
+      if (chain.name == earlier.name) {
+        return Status::error(
+          chain.place + ": chain '" + chain.name + "' is in " + earlier.place +
+          " already. Rename one of the two");
+      }
+    }
+  }
   impl_->cpu_count = machine.cpu_count;
   append(document.entries, &impl_->entries);
   append(document.executors, &impl_->executors);
   append(document.traces, &impl_->traces);
+  append(document.chains, &impl_->chains);
   append(document.notes, &impl_->notes);
+  impl_->diagnostics = document.diagnostics ? document.diagnostics : impl_->diagnostics;
   for (const ExecutorEntry & executor : impl_->executors) {
     if (executor.deadline_scheduler) {
       impl_->deadline_scheduler = executor.deadline_scheduler;
@@ -181,21 +234,21 @@ std::vector<Unmatched> Configuration::unmatched() const
     const std::set<std::string> & seen = !entry.cie_id.empty() ? impl_->cie_ids
                                          : is_group            ? impl_->groups
                                                                : impl_->callbacks;
-    const std::string like = nearest(entry.name, seen);
     Unmatched unmatched;
     unmatched.finding.subject = to_string(entry.place);
     unmatched.finding.what =
       "'" + entry.name + "' matches no " + (is_group ? "group" : "callback") + " of this executor";
-    unmatched.finding.fix = like.empty() ? "Add the node to the executor first, or remove the entry"
-                                         : "The name most like it is '" + like + "'";
+    unmatched.finding.fix = like_it(entry.name, seen, "remove the entry");
     unmatched.node_is_here =
       std::any_of(impl_->nodes.begin(), impl_->nodes.end(), [&entry](const std::string & node) {
         return entry.cie_id.empty() ? entry.pattern.names_node(node)
                                     : entry.cie_id.substr(0, entry.cie_id.find('@')) == node;
       });
-    unmatched.finding.severity =
-      unmatched.node_is_here ? rclrt_core::Severity::kWarning : rclrt_core::Severity::kNote;
+    unmatched.finding.severity = severity_of(unmatched);
     all.push_back(std::move(unmatched));
+  }
+  for (const Chain & chain : impl_->chains) {
+    add_unmatched(chain, impl_->callbacks, impl_->nodes, &all);
   }
   return all;
 }

@@ -21,6 +21,8 @@ struct Configuration::Impl
   std::vector<Entry> entries;
   std::vector<ExecutorEntry> executors;
   std::vector<TraceEntry> traces;
+  std::vector<Chain> chains;
+  std::optional<bool> diagnostics;
   std::vector<rclrt_core::Finding> notes;
   int cpu_count = 1;
   std::optional<rclrt_core::Attributes> middleware_thread;

@@ -13,12 +13,14 @@
 #include <vector>
 
 #include "name_pattern.hpp"
+#include "rclrt_config/chain.hpp"
 #include "rclrt_config/deadline_backend.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/finding.hpp"
 #include "rclrt_core/policy.hpp"
 #include "rclrt_core/priority_assignment.hpp"
+#include "rclrt_core/waiting.hpp"
 
 namespace rclrt_config
 {
@@ -57,6 +59,14 @@ enum class Target : unsigned char
   kGroup,
 };
 
+/// Those that a proof takes for granted of a callback.
+struct AssumedTimes
+{
+  std::optional<rclrt_core::Duration> wcet;
+  std::optional<rclrt_core::Duration> min_period;
+  std::optional<rclrt_core::Duration> bound;
+};
+
 struct Entry
 {
   Place place;
@@ -68,6 +78,7 @@ struct Entry
   AttributeFields attributes;
   /// What the other fields say: each puts its value into its place.
   std::vector<std::function<void(rclrt_core::Scheduling *)>> changes;
+  AssumedTimes assumed;
   bool matched = false;
 };
 
@@ -84,6 +95,9 @@ struct ExecutorEntry
   std::optional<bool> lock_memory;
   std::optional<std::size_t> stack_size;
   std::optional<DeadlineBackend> deadline_scheduler;
+  std::optional<rclrt_core::Waiting> wait;
+  std::optional<rclrt_core::Duration> spin;
+  std::optional<int64_t> spin_cpu_percent;
 };
 
 struct TraceEntry
@@ -102,6 +116,9 @@ struct Document
   std::vector<Entry> entries;
   std::vector<ExecutorEntry> executors;
   std::vector<TraceEntry> traces;
+  std::vector<Chain> chains;
+  std::optional<Place> chains_place;
+  std::optional<bool> diagnostics;
   std::vector<rclrt_core::Finding> notes;
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "attribute_fields.hpp"
+#include "chain_fields.hpp"
 
 namespace rclrt_config
 {
@@ -19,6 +20,7 @@ using rclrt_core::AttributesMode;
 using rclrt_core::OverrunRule;
 using rclrt_core::PriorityKey;
 using rclrt_core::Scheduling;
+using rclrt_core::Waiting;
 
 namespace
 {
@@ -75,6 +77,7 @@ std::vector<std::string> callback_field_names()
   for (const CallbackField & field : kCallbackFields) {
     names.emplace_back(field.name);
   }
+  names.insert(names.end(), std::begin(kAssumptionFields), std::end(kAssumptionFields));
   return attribute_field_names(names);
 }
 
@@ -171,12 +174,20 @@ void ParametersReader::read_parameters(const YAML::Node & map, const std::string
 
 void ParametersReader::read_rclrt(const YAML::Node & map, const std::string & node)
 {
-  const YamlMap sections(map, "rclrt", {"executor", "callbacks", "groups", "trace"});
+  const YamlMap sections(
+    map, "rclrt", {"executor", "callbacks", "groups", "trace", "chains", "diagnostics"});
   for (const YamlField & field : fields_of(map, "rclrt")) {
     if (field.name == "executor") {
       read_executor(field, node);
     } else if (field.name == "trace") {
       read_trace(field, node);
+    } else if (field.name == "chains") {
+      throw_unless_everywhere(field, node, document_.chains_place);
+      document_.chains_place = place(field.name_mark);
+      document_.chains = read_chains(field.value, file_);
+    } else if (field.name == "diagnostics") {
+      throw_unless_everywhere(field, node, std::nullopt);
+      document_.diagnostics = sections.boolean("diagnostics");
     } else {
       read_entries(field.value, node, field.name == "groups" ? Target::kGroup : Target::kCallback);
     }
@@ -245,6 +256,9 @@ Entry ParametersReader::read_entry(const YamlField & field, const std::string & 
       }
     }
   }
+  if (!is_group) {
+    entry.assumed = read_assumption_fields(map);
+  }
   for (const char * former : kFormerCallbackFields) {
     if (!is_group && map.has(former)) {
       document_.notes.push_back(
@@ -299,7 +313,7 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
   const YamlMap map(
     field.value, "executor",
     {"policy", "min_threads", "max_threads", "attributes", "middleware_thread", "timer_thread",
-     "lock_memory", "stack_size", "deadline_scheduler"});
+     "lock_memory", "stack_size", "deadline_scheduler", "wait", "spin", "spin_cpu_percent"});
   const auto size = [](const std::optional<int64_t> & number) {
     return number ? std::optional<std::size_t>(static_cast<std::size_t>(*number)) : std::nullopt;
   };
@@ -340,6 +354,11 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
                            {"sched_ext", DeadlineBackend::kSchedExt},
                            {"fifo_bands", DeadlineBackend::kFifoBands}});
   entry.stack_size = size(map.integer("stack_size", 65'536, int64_t{1} << 32, " (bytes)"));
+  entry.wait = map.word<Waiting>(
+    "wait",
+    {{"block", Waiting::kBlock}, {"spin", Waiting::kSpin}, {"adaptive", Waiting::kAdaptive}});
+  entry.spin = map.duration("spin");
+  entry.spin_cpu_percent = map.integer("spin_cpu_percent", 1, 100);
   document_.executors.push_back(entry);
 }
 

@@ -26,7 +26,27 @@ bool parse_integer(const std::string & text, int64_t * number)
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// Exact: no floating point. False if it is no duration, or finer than a nanosecond, or too long.
+/// Of digits, with a point among them if that leaves no more than `digits` behind it: times ten to the power of
+/// `digits`. Exact: no floating point.
+bool parse_number(std::string number, int digits, int64_t * result)
+{
+  const std::size_t point = number.find('.');
+  if (point != std::string::npos) {
+    const std::size_t decimals = number.size() - point - 1;
+    if (point == 0 || decimals == 0 || decimals > static_cast<std::size_t>(digits)) {
+      return false;
+    }
+    number.erase(point, 1);
+    digits -= static_cast<int>(decimals);
+  }
+  if (!std::all_of(number.begin(), number.end(), is_digit)) {
+    return false;
+  }
+  number.append(number.empty() ? 0 : static_cast<std::size_t>(digits), '0');
+  return parse_integer(number, result);  // false also for a second point
+}
+
+/// False if it is no duration, or finer than a nanosecond, or too long.
 bool parse_duration(const std::string & text, int64_t * nanoseconds)
 {
   static const std::pair<const char *, int> units[] = {{"ns", 0}, {"us", 3}, {"ms", 6}, {"s", 9}};
@@ -34,12 +54,11 @@ bool parse_duration(const std::string & text, int64_t * nanoseconds)
   while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) {
     ++end;
   }
-  std::string number = text.substr(0, end);
+  const std::string number = text.substr(0, end);
   const std::string unit = text.substr(std::min(text.find_first_not_of(' ', end), text.size()));
-  const std::size_t point = number.find('.');
   int digits = 0;
   if (unit.empty()) {
-    if (end != text.size() || point != std::string::npos) {
+    if (end != text.size() || number.find('.') != std::string::npos) {
       return false;
     }
   } else {
@@ -50,16 +69,7 @@ bool parse_duration(const std::string & text, int64_t * nanoseconds)
     }
     digits = known->second;
   }
-  if (point != std::string::npos) {
-    const std::size_t decimals = number.size() - point - 1;
-    if (point == 0 || decimals == 0 || decimals > static_cast<std::size_t>(digits)) {
-      return false;
-    }
-    number.erase(point, 1);
-    digits -= static_cast<int>(decimals);
-  }
-  number.append(number.empty() ? 0 : static_cast<std::size_t>(digits), '0');
-  return parse_integer(number, nanoseconds);  // false also for a second point
+  return parse_number(number, digits, nanoseconds);
 }
 
 }  // namespace
@@ -199,6 +209,43 @@ std::optional<Duration> YamlMap::duration(const std::string & field, const char 
                shown(*value));
   }
   return Duration(nanoseconds);
+}
+
+std::optional<Duration> YamlMap::milliseconds(const std::string & field) const
+{
+  const auto value = node(field);
+  if (!value) {
+    return std::nullopt;
+  }
+  int64_t nanoseconds = 0;
+  if (
+    !value->IsScalar() || value->Scalar().empty() ||
+    !parse_number(value->Scalar(), 6, &nanoseconds) || nanoseconds == 0) {
+    fail(
+      field, field + " must be a number of milliseconds above 0 such as 5 or 1.5; here is " +
+               shown(*value));
+  }
+  return Duration(nanoseconds);
+}
+
+std::vector<YamlText> YamlMap::texts(const std::string & field) const
+{
+  const auto value = node(field);
+  if (!value) {
+    return {};
+  }
+  if (!value->IsSequence()) {
+    fail(field, field + " must be a list; here is " + shown(*value));
+  }
+  std::vector<YamlText> texts;
+  for (const YAML::Node & item : *value) {
+    if (!item.IsScalar()) {
+      throw YamlError(
+        item.Mark(), about(field + " must be a list of words; here is " + shown(item)));
+    }
+    texts.push_back({item.Scalar(), item.Mark()});
+  }
+  return texts;
 }
 
 std::optional<CpuSet> YamlMap::cpus(const std::string & field, int cpu_count) const

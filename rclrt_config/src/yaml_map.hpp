@@ -46,6 +46,13 @@ struct YamlField
 /// The fields of a map, in the order of the file. Names may appear more than once.
 std::vector<YamlField> fields_of(const YAML::Node & map, const std::string & subject);
 
+/// A word and where it stands.
+struct YamlText
+{
+  std::string text;
+  YAML::Mark mark;
+};
+
 /// A map whose fields are known and appear once. Every function that reads a field returns nothing if
 /// it is not there and throws YamlError if it is not of the kind.
 class YamlMap
@@ -70,6 +77,10 @@ public:
   /// Nanoseconds, or a number with ns, us, ms or s. Above 0, or `zero_means` says what 0 is.
   std::optional<rclrt_core::Duration> duration(
     const std::string & field, const char * zero_means = nullptr) const;
+  /// A number of milliseconds above 0, also with decimals.
+  std::optional<rclrt_core::Duration> milliseconds(const std::string & field) const;
+  /// A list of words; none if the field is not there.
+  std::vector<YamlText> texts(const std::string & field) const;
   std::optional<rclrt_core::CpuSet> cpus(const std::string & field, int cpu_count) const;
 
   /// One of some words, each with the value it stands for.

@@ -228,6 +228,9 @@ TEST(Apply, each_field_of_an_executor_arrives)
     "        attributes: require\n"
     "        lock_memory: true\n"
     "        stack_size: 262144\n"
+    "        wait: adaptive\n"
+    "        spin: 200us\n"
+    "        spin_cpu_percent: 40\n"
     "        timer_thread: {scheduling_policy: fifo, priority: 91}\n"
     "        middleware_thread: {scheduling_policy: fifo, priority: 90, cpu_affinity: [3]}\n"));
   EngineOptions options;
@@ -238,6 +241,9 @@ TEST(Apply, each_field_of_an_executor_arrives)
   EXPECT_EQ(options.attributes_mode, AttributesMode::kRequire);
   EXPECT_TRUE(options.lock_memory);
   EXPECT_EQ(options.stack_size, 262'144u);
+  EXPECT_EQ(options.waiting.kind, rclrt_core::Waiting::kAdaptive);
+  EXPECT_EQ(options.waiting.spin, std::chrono::microseconds(200));
+  EXPECT_DOUBLE_EQ(options.waiting.max_share, 0.4);
   EXPECT_EQ(to_string(options.timer_thread), "fifo, priority 91");
   ASSERT_TRUE(configuration.middleware_thread());
   EXPECT_EQ(to_string(*configuration.middleware_thread()), "fifo, priority 90, cpu_affinity 3");

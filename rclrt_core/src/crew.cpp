@@ -23,10 +23,18 @@ std::size_t Crew::coming_for(const Demand & needed) const noexcept
     [&needed](const Worker & worker) { return suffices(worker, needed); }));
 }
 
-// The warmest thread that has the attributes already; if none has, the coldest one, so that the warm ones keep
-// theirs and a steady load needs no scheduling calls.
+// One that looks for work needs no waking. Else the warmest thread that has the attributes already; if none has, the
+// coldest one, so that the warm ones keep theirs and a steady load needs no scheduling calls.
 Worker & Crew::choose(const Demand & wanted) noexcept
 {
+  const auto looking = std::find_if(idle.begin(), idle.end(), [&wanted](const Worker & worker) {
+    return worker.looks.load(std::memory_order_relaxed) &&
+           same_cpus(worker.urgency.decided(), wanted) &&
+           (!wanted.policy->is_ext() || worker.has_slot);
+  });
+  if (looking != idle.end()) {
+    return *looking;
+  }
   const auto ready_made = std::find_if(idle.begin(), idle.end(), [&wanted](const Worker & worker) {
     return worker.urgency.decided().policy == wanted.policy &&
            same_cpus(worker.urgency.decided(), wanted);

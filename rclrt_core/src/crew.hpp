@@ -22,6 +22,7 @@
 #include <mutex>
 #include <string>
 
+#include "arrivals.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_core/trace_ring.hpp"
 #include "ready.hpp"
@@ -55,6 +56,9 @@ struct Worker : std::enable_shared_from_this<Worker>
   bool retired = false;        // its group is gone: end
   bool ended = false;          // its thread does not touch the engine any more
   bool sleeping = false;
+  /// It looks for work while it is asleep. Set by the worker under the lock, cleared by it without: who finds it set
+  /// too late has chosen a worker that has just stopped looking. So relaxed is enough.
+  std::atomic<bool> looks{false};
   intrusive::list_member_hook<> in_crew;  // of Crew::idle or Crew::coming
   Worker * next_to_wake = nullptr;  // on the list that holds it; the owner of that list touches it
   Urgency call;                     // the same: the most urgent call is woken first
@@ -200,6 +204,9 @@ struct Lane
   Crew crew;
   Worker * only = nullptr;      // the one thread of the events model, while it spins
   std::size_t parallelism = 0;  // of all its groups together
+  Arrivals arrivals;
+  /// The sleeper that looks for work, or else the last one to lie down. Its gaps count.
+  Worker * lookout = nullptr;
   /// Written under both locks of the engine, or by a thread that ends; read under `configuration`: a thread
   /// that has ended and is not counted out yet only costs a new lane.
   std::atomic<std::size_t> threads{0};

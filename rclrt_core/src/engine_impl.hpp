@@ -137,6 +137,11 @@ public:
   void tell_refusal(const Worker & worker, const Demand & asked, int error);
   void finish(Worker & worker, bool found_work, Calls & calls) noexcept;
   void sleep(Worker & worker, TimePoint until, Section & section) noexcept;
+  /// Whether and when the worker looks for work before it sleeps. Under `mutex`.
+  Look look_of(Worker & worker) noexcept;
+  void look_for_work(
+    Worker & worker, TimePoint idle_since, const Look & look, TimePoint until) noexcept;
+  void wait(const Worker & worker, TimePoint until) noexcept;
   void handle_exception(const Callback & callback) noexcept;
   bool run_one(TimePoint until, uint64_t before_sequence);
   uint64_t next_sequence();
@@ -145,6 +150,7 @@ public:
   static const char * const kTimerThreadExt;
   static const char * const kSlotFix;
   Status prepare();
+  void prepare_waiting();
   Status probe();
   Status try_on(const AttributesEntry & entry, const std::string & subject);
   Status check_slots() const;
@@ -203,6 +209,10 @@ public:
   Lane * timer_lane = nullptr;      // events with release-and-execute; never changes
   Worker * timer_driver = nullptr;  // who releases due timers now
   std::shared_ptr<Worker> inline_worker;
+  std::size_t looking = 0;  ///< workers that look for work, of `most_looking` at most
+  std::size_t most_looking = 0;
+  Duration pause{0};            ///< after the next loss of the CPU
+  TimePoint no_look_before{};    ///< somebody else has needed the CPU
   bool told_of_inline = false;   ///< that run_one() leaves attributes alone
   bool told_of_no_room = false;  ///< that `deadlines` has refused a job
   std::exception_ptr exception;

@@ -50,4 +50,17 @@ const char * to_string(ExecutionModel model) noexcept
   return "unknown";
 }
 
+const char * to_string(Waiting waiting) noexcept
+{
+  switch (waiting) {
+    case Waiting::kBlock:
+      return "block";
+    case Waiting::kSpin:
+      return "spin";
+    case Waiting::kAdaptive:
+      return "adaptive";
+  }
+  return "unknown";
+}
+
 }  // namespace rclrt_core

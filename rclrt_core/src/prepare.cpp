@@ -41,6 +41,7 @@ Status Engine::Impl::prepare()
       wants_realtime |= entry.second->policy->level >= kFirstStrictLevel;
     }
   }
+  prepare_waiting();
   if (options.lock_memory) {
     for (Finding & finding : platform.lock_memory()) {
       add_finding(std::move(finding));
@@ -53,6 +54,27 @@ Status Engine::Impl::prepare()
     add_finding(std::move(finding));
   }
   return probe();
+}
+
+// A thread that looks for work must give way. A real-time thread does not, and on one CPU it is in the way.
+void Engine::Impl::prepare_waiting()
+{
+  const auto cpus = static_cast<std::size_t>(std::max(1, platform.usable_cpus()));
+  const char * why = cpus == 1 ? "this process may use one CPU only" : nullptr;
+  {
+    const Lock lock(*mutex);
+    if (table.nothing().level >= kFirstStrictLevel) {
+      why = "the thread that spins is a real-time thread, and gives way to nobody";
+    }
+    most_looking = why ? 0 : cpus - 1;
+  }
+  if (why && options.waiting.kind != Waiting::kBlock) {
+    add_finding(
+      {std::string("waiting ") + to_string(options.waiting.kind),
+       std::string(why) + "; threads without work sleep at once", 0,
+       "Give the process a second CPU, and start it under SCHED_OTHER (callbacks have attributes "
+       "of their own)."});
+  }
 }
 
 // Ask once for everything that is asked for.

@@ -18,17 +18,27 @@ namespace
 // After a job has lost its CPU, so many of the same callback are measured by system calls.
 constexpr uint8_t kMeasuredJobs = 16;
 
+// After another thread has needed the CPU, nobody looks for work for so long: twice as long each time, and a little less
+// after each look without loss. On a busy machine a job that is looked for comes later than one that is woken.
+constexpr Duration kShortestPause = std::chrono::milliseconds(100);
+constexpr Duration kLongestPause = std::chrono::seconds(5);
+constexpr int kForgets = 256;
+
 }  // namespace
 
 void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) noexcept
 {
+  const Look look = look_of(worker);
   Demand rest = worker.urgency.decided();
-  if (rest.policy->is_ext()) {
+  if (look.any() && !worker.is_left_alone) {
+    worker.urgency.decide({&table.nothing(), rest.cpus});  // gives way to all that works
+  } else if (rest.policy->is_ext()) {
     rest.deadline = kNever;
     rest.rests = true;
     worker.urgency.decide(rest);
   }
   lie_down(worker);
+  const bool is_lookout = worker.lane && worker.lane->lookout == &worker;
   const bool has_just_begun = !life.runs();
   section.lock.unlock();
   if (!worker.urgency.is_settled()) {
@@ -38,6 +48,21 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) no
     life.arrive();
   }
   section.calls.go();
+  const TimePoint idle_since = is_lookout ? platform.now() : TimePoint{};
+  if (look.any()) {
+    look_for_work(worker, idle_since, look, until);
+  }
+  wait(worker, until);
+  section.enter();
+  wake_up(worker);
+  if (is_lookout && worker.lane->lookout == &worker) {
+    worker.lane->lookout = nullptr;
+    worker.lane->arrivals.add(platform.now() - idle_since);
+  }
+}
+
+void Engine::Impl::wait(const Worker & worker, TimePoint until) noexcept
+{
   // Acquire: pairs with the release of the thread that changes the word.
   while (worker.word.load(std::memory_order_acquire) == Worker::kAsleep) {
     platform.wait(worker.word, Worker::kAsleep, until);
@@ -45,8 +70,45 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) no
       break;
     }
   }
-  section.enter();
-  wake_up(worker);
+}
+
+// At most one thread of a lane, and one less than there are CPUs: a thread that finds work needs a CPU as well as the
+// one that brings it.
+Look Engine::Impl::look_of(Worker & worker) noexcept
+{
+  Lane * const lane = worker.lane;
+  if (options.waiting.kind == Waiting::kBlock || !lane || !life.runs()) {
+    return {};
+  }
+  if (lane->lookout && lane->lookout->looks.load(std::memory_order_relaxed)) {
+    return {};
+  }
+  lane->lookout = &worker;
+  const Look look = lane->arrivals.look(options.waiting);
+  if (!look.any() || looking >= most_looking || platform.now() < no_look_before) {
+    return {};
+  }
+  ++looking;
+  worker.looks.store(true, std::memory_order_relaxed);
+  return look;
+}
+
+void Engine::Impl::look_for_work(
+  Worker & worker, TimePoint idle_since, const Look & look, TimePoint until) noexcept
+{
+  wait(worker, std::min(until, add_saturating(idle_since, look.from)));
+  const TimePoint end = std::min(until, add_saturating(idle_since, look.to));
+  const bool has_kept = platform.spin(worker.word, Worker::kAsleep, end);
+  worker.looks.store(false, std::memory_order_relaxed);
+  const Lock lock(*mutex);
+  --looking;
+  if (has_kept) {
+    pause = std::max(kShortestPause, pause - pause / kForgets);
+  } else {
+    pause = std::max(kShortestPause, pause);
+    no_look_before = platform.now() + pause;
+    pause = std::min(kLongestPause, 2 * pause);
+  }
 }
 
 bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept

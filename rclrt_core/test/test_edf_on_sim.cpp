@@ -213,7 +213,7 @@ struct FewSlotsRun
   }
 
   static EngineOptions options_of(
-    std::shared_ptr<FewSlots> scheduler, ExecutionModel model, AttributesMode mode)
+    std::shared_ptr<DeadlineScheduler> scheduler, ExecutionModel model, AttributesMode mode)
   {
     EngineOptions options;
     options.deadlines = std::move(scheduler);
@@ -367,6 +367,51 @@ TEST(EdfOnSim, no_room_for_a_job_takes_ext_away_from_that_job_only)
   const auto findings = run.engine.engine.findings();
   ASSERT_EQ(findings.size(), 1u) << "told once";
   EXPECT_EQ(findings.front().error_number, ENOSPC);
+}
+
+/// Writes down what it is told of its one slot.
+class WhatItIsTold final : public DeadlineScheduler
+{
+public:
+  const char * name() const noexcept override { return "told"; }
+  Attributes above() const noexcept override { return fifo(50); }
+  Status enter(Slot * slot) override
+  {
+    *slot = 0;
+    return {};
+  }
+  void leave(Slot) noexcept override {}
+  int start(Slot, TimePoint deadline) noexcept override
+  {
+    told.push_back("start " + std::to_string(deadline.time_since_epoch() / milliseconds(1)));
+    return 0;
+  }
+  void stop(Slot) noexcept override { told.emplace_back("stop"); }
+  void forget(Slot) noexcept override { told.emplace_back("forget"); }
+  std::vector<Finding> findings() const override { return {}; }
+  Lines told;
+};
+
+// For "urgent" in its group the thread that runs "a" shall become fifo. It has left the deadline scheduler by then.
+TEST(EdfOnSim, a_running_job_keeps_its_deadline_if_the_os_refuses_what_would_be_more_urgent)
+{
+  const auto scheduler = std::make_shared<WhatItIsTold>();
+  EngineOnSim engine(
+    FewSlotsRun::options_of(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer), 1);
+  engine.add(ext_callback(engine, "a", milliseconds(20), milliseconds(4)), "g");
+  CallbackOptions urgent = engine.callback_options("urgent", milliseconds(1));
+  urgent.attributes = fifo(60);
+  engine.add(std::move(urgent), "g");
+  Lines told_while_a_runs;
+  const Lines jobs = engine.run(20, {{2, "a"}, {4, "urgent"}}, [&] {
+    engine.sim.sleep_until(at_ms(1));
+    engine.sim.refuse({SchedulingPolicy::kFifo});
+    scheduler->told.clear();
+    engine.sim.sleep_until(at_ms(5));
+    told_while_a_runs = scheduler->told;
+  });
+  EXPECT_EQ(jobs, (Lines{"2-2-6 a", "4-6-7 urgent"}));
+  EXPECT_EQ(told_while_a_runs, (Lines{"start 22", "forget", "start 22"}));
 }
 
 TEST(EdfOnSim, what_the_os_refuses_is_a_finding_and_the_callback_runs)

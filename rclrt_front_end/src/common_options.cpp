@@ -21,11 +21,13 @@ ConfiguredEngineOptions configured_engine_options(
   options.engine = std::move(engine);
   options.engine.stack_size = from.stack_size;
   options.engine.stack_prefault = from.stack_prefault;
+  options.engine.waiting = from.waiting;
   options.engine.lock_memory = from.lock_memory;
   options.engine.attributes_mode = from.attributes_mode;
   options.engine.timer_thread = from.timer_thread;
   options.engine.trace_capacity = from.trace_capacity;
   options.trace = from.trace;
+  options.on_chain_miss = from.on_chain_miss;
   if (from.on_exception) {
     options.engine.on_exception = [handler = from.on_exception](
                                     const rclrt_core::Callback & callback,

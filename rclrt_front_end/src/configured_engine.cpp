@@ -9,6 +9,7 @@
 
 #include "rclrt_front_end/middleware_threads.hpp"
 #include "usable_cpus.hpp"
+#include "watcher.hpp"
 
 namespace rclrt_front_end
 {
@@ -89,6 +90,7 @@ Status ConfiguredEngine::make(
     }
     if (status.ok()) {
       made->record(options.trace, live);
+      made->watch(options);
       *engine = std::move(made);
     }
   }
@@ -132,6 +134,28 @@ void ConfiguredEngine::record(rclrt_config::TraceOptions options, const Status &
     recorder_ = std::make_unique<Recorder>(
       *engine_, std::move(options), [this](const Finding & finding) { report(finding); });
   }
+}
+
+void ConfiguredEngine::watch(const ConfiguredEngineOptions & options)
+{
+  if (configuration_.chains().empty()) {
+    return;
+  }
+  if (!engine_->options().trace_memory) {
+    report(
+      {"chains", "are not watched: they are seen by the live trace, which this executor has not", 0,
+       "Remove trace: {live: false}, and let the executor keep records"});
+    return;
+  }
+  Watcher::Options watched;
+  watched.tell = [this](const Finding & finding) { report(finding); };
+  watched.on_miss = options.on_chain_miss;
+  watcher_ = std::make_unique<Watcher>(*engine_, configuration_, std::move(watched));
+}
+
+std::vector<ChainReport> ConfiguredEngine::chains() const
+{
+  return watcher_ ? watcher_->chains() : std::vector<ChainReport>();
 }
 
 // A spin that could not begin may have left something behind there that would tell us.

@@ -15,6 +15,8 @@ std::vector<rclrt_core::Finding> ExecutorReport::findings() const
 
 std::string ExecutorReport::deadline_scheduler() const { return configured().deadline_scheduler(); }
 
+std::vector<ChainReport> ExecutorReport::chains() const { return configured().chains(); }
+
 std::map<std::string, rclrt_core::CallbackStatistics> ExecutorReport::statistics() const
 {
   return configured().statistics();

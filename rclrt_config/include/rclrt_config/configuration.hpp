@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "rclrt_config/chain.hpp"
 #include "rclrt_config/deadline_backend.hpp"
 #include "rclrt_config/machine.hpp"
 #include "rclrt_config/trace_options.hpp"
@@ -106,7 +107,16 @@ public:
   /// From kLowestDerived on, as urgent as the most urgent callback that triggers it.
   static void inherit_from_publishers(rclrt_core::CallbackOptions * options);
 
-  /// Entries for callbacks and groups that no apply() has matched so far.
+  /// Of all files; their names are different.
+  const std::vector<Chain> & chains() const noexcept;
+  /// Whether executors publish on /diagnostics: what the file says, else whether there are chains.
+  bool diagnostics() const noexcept;
+  /// What the files say of the callback, for what watches over it.
+  Assumption assumption(const std::string & callback) const;
+  /// The chains whose proof has to do with the callback, by their names: it may run on a CPU of theirs.
+  std::vector<std::string> chains_beside(const std::string & callback) const;
+
+  /// Entries for callbacks and groups, and callbacks of chains, that no apply() has matched so far.
   std::vector<Unmatched> unmatched() const;
   /// What else the user should know: fields without effect here, what is not an executor's business.
   std::vector<rclrt_core::Finding> notes() const;

@@ -48,6 +48,7 @@
 #include "rclrt_core/time.hpp"
 #include "rclrt_core/trace_memory.hpp"
 #include "rclrt_core/trace_source.hpp"
+#include "rclrt_core/waiting.hpp"
 #include "rclrt_trace/record.h"
 
 namespace rclrt_core
@@ -83,6 +84,8 @@ struct EngineOptions
   /// advance: `stack_prefault`.
   std::size_t stack_size = 0;
   std::size_t stack_prefault = 0;
+  /// What threads without work do. Not those of timers.
+  WaitingOptions waiting;
   /// mlockall() at start.
   bool lock_memory = false;
   AttributesMode attributes_mode = AttributesMode::kPrefer;

@@ -30,6 +30,8 @@ public:
     std::unique_ptr<Thread> * thread) override;
   void wait(
     const std::atomic<uint32_t> & word, uint32_t expected, TimePoint until) noexcept override;
+  bool spin(
+    const std::atomic<uint32_t> & word, uint32_t expected, TimePoint until) noexcept override;
   void wake_one(const std::atomic<uint32_t> & word) noexcept override;
   ThreadId current_thread() noexcept override;
   int current_cpu() noexcept override;

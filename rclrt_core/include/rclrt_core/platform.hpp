@@ -101,6 +101,15 @@ public:
   virtual void wait(
     const std::atomic<uint32_t> & word, uint32_t expected, TimePoint until) noexcept = 0;
 
+  /// Look at the word until it differs, until `until` at the latest; may return early. Gives way to other threads
+  /// all the while. Returns false if another thread has taken the CPU for long. A simulated platform sleeps.
+  virtual bool spin(
+    const std::atomic<uint32_t> & word, uint32_t expected, TimePoint until) noexcept
+  {
+    wait(word, expected, until);
+    return true;
+  }
+
   /// Wake at most one thread that sleeps on `word`.
   virtual void wake_one(const std::atomic<uint32_t> & word) noexcept = 0;
 

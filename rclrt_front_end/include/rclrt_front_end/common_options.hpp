@@ -13,6 +13,7 @@
 
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/engine.hpp"
+#include "rclrt_core/waiting.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
 
 namespace rclrt_front_end
@@ -43,12 +44,18 @@ struct CommonOptions
   /// Of every thread of the executor, bytes. 0: the OS default.
   std::size_t stack_size = 0;
   std::size_t stack_prefault = 0;
+  /// What threads without work do: sleep at once, or look for work first. Not the timer thread.
+  rclrt_core::WaitingOptions waiting;
   /// mlockall() at start.
   bool lock_memory = false;
   /// Job records kept per thread until read_trace(). 0: none.
   std::size_t trace_capacity = 1024;
   /// What becomes of them besides.
   rclrt_config::TraceOptions trace;
+  /// Called when a chain of the configuration file has missed its deadline, or has fallen silent; once for all misses
+  /// that were found at the same look, within half a second. By a background thread of ordinary priority, which looks at
+  /// no chain meanwhile. Must not throw, and must not destroy the executor.
+  std::function<void(const ChainReport &)> on_chain_miss;
 };
 
 /// The same, for an engine. `engine`: what the execution model says. `middleware`: see Middleware::of().

@@ -19,6 +19,7 @@
 
 #include "rclrt_config/configuration.hpp"
 #include "rclrt_core/engine.hpp"
+#include "rclrt_front_end/chain_report.hpp"
 #include "rclrt_front_end/make_deadline_scheduler.hpp"
 #include "rclrt_front_end/middleware.hpp"
 #include "rclrt_front_end/process_platform.hpp"
@@ -26,6 +27,8 @@
 
 namespace rclrt_front_end
 {
+
+class Watcher;
 
 /// Scheduling of the middleware's own threads, which hand messages to the executor. They must
 /// outrank its workers: a worker that preempts the thread that woke it runs into the lock this
@@ -56,6 +59,8 @@ struct ConfiguredEngineOptions
   std::string configuration_file;
   std::vector<std::string> parameter_files;
   rclrt_config::TraceOptions trace = nothing_recorded();
+  /// See CommonOptions.
+  std::function<void(const ChainReport &)> on_chain_miss;
 
   /// No file of any kind.
   static rclrt_config::TraceOptions nothing_recorded();
@@ -127,6 +132,8 @@ public:
   void report(const rclrt_core::Finding & finding);
   /// What the engine, the configuration and the middleware's threads gave reason to say.
   std::vector<rclrt_core::Finding> findings() const;
+  /// See ExecutorReport.
+  std::vector<ChainReport> chains() const;
   /// By name, of the callbacks that are here.
   std::map<std::string, rclrt_core::CallbackStatistics> statistics() const;
   /// By the ids in job records, also of the callbacks that are gone, but only 1024 of these: the newest.
@@ -146,6 +153,8 @@ private:
 
   /// From here on; `live`: why others cannot see it.
   void record(rclrt_config::TraceOptions options, const rclrt_core::Status & live);
+  /// The chains that the configuration declares; as record().
+  void watch(const ConfiguredEngineOptions & options);
   /// Leaves out CPUs that may not be used, with a finding. Error: attributes are required.
   rclrt_core::Status fit_to_machine(
     const std::string & subject, rclrt_core::Attributes * attributes);
@@ -187,7 +196,8 @@ private:
     findings_mutex_;  ///< taken last; also by threads of the middleware that appear late
   std::vector<rclrt_core::Finding> findings_;
 
-  std::unique_ptr<Recorder> recorder_;  ///< constant after make(); ends first
+  std::unique_ptr<Recorder> recorder_;  ///< constant after make(), as the next; they end first
+  std::unique_ptr<Watcher> watcher_;
 };
 
 }  // namespace rclrt_front_end

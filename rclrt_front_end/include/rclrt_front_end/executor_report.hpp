@@ -14,6 +14,7 @@
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/finding.hpp"
+#include "rclrt_front_end/chain_report.hpp"
 
 namespace rclrt_front_end
 {
@@ -31,6 +32,9 @@ public:
   /// What orders the threads of callbacks with scheduling_policy ext, e.g. "fifo bands". Empty if there are
   /// none, or if the executor has not begun to spin.
   std::string deadline_scheduler() const;
+  /// What was seen of the chains that the configuration file declares, of those whose last callback this executor has.
+  /// A background thread looks 10 times a second, at what is older than 0.3 s; see docs/how-to/watch.md.
+  std::vector<ChainReport> chains() const;
   /// Counters by callback name, of the callbacks that the executor has now.
   std::map<std::string, rclrt_core::CallbackStatistics> statistics() const;
   /// Callback names by the ids in job records, also of callbacks that were removed.

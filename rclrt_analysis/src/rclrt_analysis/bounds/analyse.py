@@ -26,7 +26,7 @@ from rclrt_analysis.bounds.rows import MAX_GROWTH
 from rclrt_analysis.bounds.threads import analyse_core, analyse_reserved, is_threaded
 from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.bounds.wait_set import analyse_micro_ros, analyse_wait_set
-from rclrt_analysis.model import Callback, Executor, ExecutorKind, Policy, System
+from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Policy, System
 from rclrt_analysis.model.links import FIRST_CORE
 
 MAX_ROUNDS = 50
@@ -70,6 +70,7 @@ def _without_verdict(system: System) -> Result:
 
 
 def _analyse(system: System, method: str) -> Result:
+    system = with_late_timers(system)
     if any(callback.waits for callback in system.callbacks):
         longer = (replace(c, wcet=c.wcet + c.waits, waits=0) for c in system.callbacks)
         system = replace(system, callbacks=tuple(longer))
@@ -103,6 +104,29 @@ def _analyse(system: System, method: str) -> Result:
     return _result(system, responses, methods, urgency)
 
 
+def with_late_timers(system: System) -> System:
+    """Return the system with timers that are released as late as its overheads say.
+
+    The thread that releases timers may be on another core than the callback.
+    """
+    several = len({core for e in system.executors if is_ours(e.kind) for core in e.cores}) > 1
+    late = system.overheads.late + system.overheads.wake * several
+    if not late:
+        return system
+    callbacks = (
+        replace(c, jitter=c.jitter + late)
+        if c.kind is Kind.TIMER and is_ours(system.executor_of[c.executor].kind)
+        else c
+        for c in system.callbacks
+    )
+    return replace(system, callbacks=tuple(callbacks))
+
+
+def is_ours(kind: ExecutorKind) -> bool:
+    """Return whether it is an executor whose overheads the model has."""
+    return is_threaded(kind) or kind is ExecutorKind.PRIORITY_EVENTS
+
+
 def _cut(arrivals: dict[str, Activation], limit: int) -> None:
     """Forget what grows without end: jitter above the limit, all of it if that is 0."""
     for topic, activation in list(arrivals.items()):
@@ -115,7 +139,7 @@ def _arrivals(
 ) -> dict[str, Activation]:
     """Return how messages come from other units; without those that nothing bounds."""
     found: dict[str, Activation] = {}
-    transport = system.overheads.transport
+    transport = system.overheads.transport + system.overheads.wake
     for topic in unit.outside_topics:
         every: list[Activation] = []
         for name in unit.outside(topic):
@@ -191,6 +215,11 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
                 "every period of a reservation may bring more switches, so context_switch_ms does "
                 "not bound what they cost. Leave it out, and take two of them off budget_ms"
             )
+        if unit.system.overheads.stolen and (reserved or not _by_priority(unit)):
+            raise RefusedError(
+                "what is stolen from a core is bounded only where priorities are fixed. Leave "
+                "stolen_ms out, and add it to the execution times"
+            )
         if is_threaded(kind) and reserved:
             return analyse_reserved(unit, arrivals)
         if is_threaded(kind):
@@ -206,6 +235,12 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
         return analyse_events(unit, arrivals, method == "paper")
     except (RefusedError, BudgetError) as reason:
         return {c.name: Local(None, reason=str(reason)) for c in unit.callbacks}, NONE
+
+
+def _by_priority(unit: Unit) -> bool:
+    return all(
+        is_ours(executor.kind) and executor.policy is not Policy.EDF for executor in unit.executors
+    )
 
 
 def _units(system: System, urgency: Mapping[str, int]) -> tuple[list[Unit], dict[str, str]]:

@@ -107,40 +107,74 @@ class DagTask:
     period: int
     deadline: int
     priority: int
+    jitter: int = 0
+    """It is released so late after its period began, at most, ns."""
 
 
-def global_fp(tasks: Sequence[DagTask], cores: int) -> list[int | None]:
+@dataclass(frozen=True)
+class Stolen:
+    """What the machine takes from each core, at most: so much in any window of a length, ns."""
+
+    cost: int = 0
+    window: int = 1
+
+    def within(self, length: int) -> int:
+        """Return how much of one core in a window of this length, ns."""
+        return -(-length // self.window) * self.cost
+
+
+def global_fp(
+    tasks: Sequence[DagTask], cores: int, stolen: Stolen | None = None
+) -> list[int | None]:
     """Return response times under global preemptive fixed priority, ns; None for no bound.
 
-    Sequential tasks only [Bertogna07]: r = C_k + floor(sum_{hp} min(W_i(r), r - C_k + 1) / m) with
-    W_i(L) = N C_i + min(C_i, L + R_i - C_i - N T_i), N = floor((L + R_i - C_i) / T_i).
-    With DAGs [Melani15]: r = len_k + (vol_k - len_k + sum_{hp} W_i(r)) / m with W_i(L) = N vol_i +
-    min(vol_i, m (x - N T_i)), x = L + R_i - vol_i / m, N = floor(x / T_i).
-    One DAG alone: `graham`.
+    With p_i the cores that task i can use at once (as many as its DAG has nodes, m at most), a task
+    does at most W_i(L, s) = N vol_i + min(vol_i, p_i (x - N T_i)) in a window of length L, where
+    x = L + J_i + s and N = floor(x / T_i): s = R_i - vol_i / p_i if a job of it is carried into the
+    window, else s = 0. A window begins when a core has nothing more urgent to do, so at most m - 1
+    tasks carry a job in: those for which it makes the largest difference [Guan09]. Let I be the sum
+    of the work of more urgent tasks, as large as that allows.
+
+    One callback: r = C_k + floor(I / m), no W_i above p_i (r - C_k + 1) [Bertogna07], [Guan09].
+    A DAG: r = len_k + (vol_k - len_k + I) / m [Melani15].
+    One DAG alone: `graham`. Responses begin with the release, which may be J late.
+
+    What is stolen counts twice: it delays the task on its own core, and it keeps all m from the
+    work of others: r = len_k + S(r) + (vol_k - len_k + I + m S(r)) / m.
+
+    While a message is on its way no core need be busy, though its DAG has not ended: with
+    transport every task counts as carried in.
 
     Tasks of equal priority count as higher, with their deadlines for R_i: so these bounds hold
     together or not at all. A task without a bound leaves less urgent ones without.
     """
-    if len(tasks) == 1:
+    stolen = stolen or Stolen()
+    if len(tasks) == 1 and not stolen.cost:
         alone = graham(tasks[0].dag, cores)
-        return [alone if alone <= tasks[0].deadline else None]
-    # A subscription runs beside the rest of the job that has published: no path is sequential.
-    sequential = all(len(task.dag.wcet) == 1 for task in tasks)
+        return [alone if alone <= tasks[0].deadline - tasks[0].jitter else None]
     bounds: list[int | None] = [None] * len(tasks)
     columns = (
         [t.dag.volume for t in tasks],
         [t.period for t in tasks],
-        [t.deadline for t in tasks],
+        [t.deadline - t.jitter for t in tasks],
+        [t.jitter for t in tasks],
+        # A subscription runs beside the rest of the job that has published: all nodes may.
+        [min(cores, len(t.dag.wcet)) for t in tasks],
     )
-    volume, period, response = (np.array(column, dtype=np.int64) for column in columns)
+    volume, period, response, jitter, parallel = (
+        np.array(column, dtype=np.int64) for column in columns
+    )
+    carried = cores - 1 if all(t.dag.transport == 0 for t in tasks) else len(tasks)
     known: list[int] = []
     for priority in sorted({task.priority for task in tasks}, reverse=True):
         equal = [i for i, task in enumerate(tasks) if task.priority == priority]
         found = {}
         for i in equal:
             of = np.array([j for j in (*known, *equal) if j != i], dtype=np.int64)
-            others = _Others(volume[of], period[of], response[of])
-            found[i] = _response(tasks[i], others, cores, sequential)
+            others = _Others(
+                volume[of], period[of], response[of], jitter[of], parallel[of], carried
+            )
+            found[i] = _response(tasks[i], others, cores, stolen)
         if any(bound is None for bound in found.values()):
             break
         for i, bound in found.items():
@@ -158,57 +192,76 @@ class _Others:
     volume: Ints
     period: Ints
     response: Ints
+    jitter: Ints
+    parallel: Ints
+    """How many cores each can use at once."""
+    carried: int
+    """How many of them may have a job under way when a window begins."""
 
-    def work(self, window: int, cores: int) -> tuple[Ints, Ints, Ints]:
-        """Return the most work of each in a window, with what is carried in.
+    def work(self, window: int, each: int | None) -> tuple[int, int, int]:
+        """Return the most work in a window; no task does more than `each` on each of its cores.
 
-        And how fast it grows with the window, and for how long at least it grows so: in a window
-        longer by x up to that, it is exactly x times as much more.
+        And how fast it grows with the window, and for how long at least it grows as fast: in a
+        window longer by x up to that it is at least x times as much more. `each` grows with it.
         """
-        spend(CALLBACK + len(self.volume))
-        shifted = window + self.response - self.volume // cores
-        whole, rest = np.divmod(np.maximum(shifted, 0), self.period)
-        left = self.volume - cores * rest  # of the job carried out; none if negative
+        spend(2 * (CALLBACK + len(self.volume)))
+        work, growth, steady = self._of_each(window, each, np.zeros_like(self.volume))
+        late = np.maximum(self.response - self.volume // self.parallel, 0)
+        more, faster, longer = self._of_each(window, each, late)
+        chosen = np.argsort(work - more, kind="stable")[: self.carried]
+        for mine, theirs in ((work, more), (growth, faster), (steady, longer)):
+            mine[chosen] = theirs[chosen]
+        return (
+            int(work.sum()),
+            int(growth.sum()),
+            int(np.min(steady, initial=np.iinfo(np.int64).max)),
+        )
+
+    def _of_each(self, window: int, each: int | None, late: Ints) -> tuple[Ints, Ints, Ints]:
+        whole, rest = np.divmod(window + self.jitter + late, self.period)
+        left = self.volume - self.parallel * rest  # of the job carried out; none if negative
         to_next = self.period - rest
-        growth = np.clip(left, 0, cores)
-        steady = np.where(left > 0, np.maximum(left // cores, 1), to_next)
+        growth = np.clip(left, 0, self.parallel)
+        steady = np.where(left > 0, np.maximum(left // self.parallel, 1), to_next)
         # More work than fits into a period: the next job starts with a leap.
-        leaps = left > cores * to_next
+        leaps = left > self.parallel * to_next
         growth = np.where(leaps & (to_next == 1), left, growth)
         steady = np.where(leaps, np.maximum(to_next - 1, 1), np.minimum(steady, to_next))
-        early = shifted < 0
-        growth = np.where(early, 0, growth)
-        steady = np.where(early, -shifted, steady)
-        return whole * self.volume + np.minimum(self.volume, cores * rest), growth, steady
+        work = whole * self.volume + np.minimum(self.volume, self.parallel * rest)
+        if each is not None:
+            most = self.parallel * each
+            capped = work > most
+            steady = np.where(capped, np.minimum(steady, (work - most) // self.parallel), steady)
+            growth = np.where(capped, self.parallel, growth)
+            work = np.minimum(work, most)
+        return work, growth, steady
 
 
-def _response(task: DagTask, others: _Others, cores: int, sequential: bool) -> int | None:
+def _response(task: DagTask, others: _Others, cores: int, stolen: Stolen) -> int | None:
     """Return the least r that satisfies the recurrence of `global_fp`, None if above the deadline.
 
-    Between two windows at which some task's work changes its growth, the sum is a straight line: it
-    meets r there or not at all. So a step goes to where it meets, or to the next of these windows.
+    Between two windows at which some task's work changes its growth, or more is stolen, the sum is
+    at least a straight line: r is not before the line meets. So a step goes to where it meets, or
+    to the next of these windows.
     """
     length, volume = task.dag.length, task.dag.volume + task.dag.on_the_way
+    alone = len(task.dag.wcet) == 1
     # r suffices if the others' work is at most cores * (r - length) + spare.
-    spare = cores - 1 if sequential else length - volume
+    spare = cores - 1 if alone else length - volume
     response = length
-    while response <= task.deadline:
-        if sequential:
-            work, growth, steady = others.work(response, 1)
-            most = response - length + 1
-            capped = work > most
-            steady = np.where(capped, np.minimum(steady, work - most), steady)
-            growth = np.where(capped, 1, growth)
-            work = np.minimum(work, most)
-        else:
-            work, growth, steady = others.work(response, cores)
-        lacking = int(work.sum()) - cores * (response - length) - spare
+    while response <= task.deadline - task.jitter:
+        lost = stolen.within(response)
+        each = max(0, response - length - lost + 1) if alone else None
+        work, growth, steady = others.work(response, each)
+        lacking = work + cores * lost - cores * (response - length - lost) - spare
         if lacking <= 0:
             return response
-        straight = int(np.min(steady, initial=task.deadline))
-        gain = cores - int(growth.sum())
-        if gain > 0 and -(-lacking // gain) <= straight:
-            response += -(-lacking // gain)
-            return response if response <= task.deadline else None
-        response += max(straight, -(-lacking // cores))
+        straight = min(steady, task.deadline)
+        if stolen.cost:
+            straight = min(straight, -(-response // stolen.window) * stolen.window - response + 1)
+        gain = cores - growth
+        meets = -(-lacking // gain) if gain > 0 else straight + 1
+        # Without a cap the others' work never falls, so no smaller step can do.
+        least = -(-lacking // cores) if not alone or not stolen.cost else 1
+        response += max(min(meets, straight), least)
     return None

@@ -209,7 +209,7 @@ def _gap(system: System, callback: Callback, topic: str, responses: Responses) -
         if whole and same and local.root_gap is not None:
             gaps.append(local.root_gap)
         elif local.output is not None and local.output.gap is not None:
-            gaps.append(local.output.gap + system.overheads.transport)
+            gaps.append(local.output.gap + system.overheads.transport + system.overheads.wake)
     if not gaps:
         raise _NoBoundError(f"nothing says how rarely a message comes on '{topic}'")
     return min(gaps)

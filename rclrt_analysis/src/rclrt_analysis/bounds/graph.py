@@ -55,6 +55,7 @@ class Origin:
     stream: Stream
     gap: int | None
     timer: bool
+    wake: int = 0
 
 
 @dataclass
@@ -171,7 +172,8 @@ def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
             for stream in one.streams:
                 timer = callback.kind is Kind.TIMER
                 graph.entering[x].append(len(graph.origins))
-                graph.origins.append(Origin(x, stream, one.gap, timer))
+                wake = 0 if timer else unit.wake(callback)
+                graph.origins.append(Origin(x, stream, one.gap, timer, wake))
                 graph.spans.add((stream.period, stream.jitter))
         _check_size(len(graph.origins), graph)
     graph.close()
@@ -360,10 +362,11 @@ def _local(
     for i in rows:
         r = pairs[i][1]
         origin = graph.origins[r]
-        total = int(found.from_grid[i] if origin.timer else found.response[i])
+        total = int(found.from_grid[i] if origin.timer else found.response[i]) + origin.wake
         name = graph.unit.in_order[origin.entry].name
         prefix[name] = max(prefix.get(name, 0), total)
         mine = int(found.response[i]) - ways[r].release
+        mine += graph.unit.wake(callback)  # Of several inputs one from outside may be the last.
         if mine > response:
             worst, response = i, mine
         longest = max(longest, total - ways[r].start)

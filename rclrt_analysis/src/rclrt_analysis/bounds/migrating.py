@@ -30,8 +30,8 @@ def analyse_migrating(unit: Unit) -> tuple[dict[str, Local], Method]:
     Raises
     ------
     RefusedError
-        Releases cost time, callbacks share a group, timers jitter, deadlines exceed periods, or
-        subscriptions that do not form one DAG per timer with its priority.
+        Releases cost time, callbacks share a group, deadlines exceed periods, timers under EDF
+        jitter, or subscriptions that do not form one DAG per timer with its priority.
     """
     check_threads(unit)
     _check(unit)
@@ -45,15 +45,17 @@ def analyse_migrating(unit: Unit) -> tuple[dict[str, Local], Method]:
         tasks.append(
             dag.DagTask(
                 _dag(unit, members), timer.period or 1, timer.deadline or 1,
-                unit.urgency[timer.name],
+                unit.urgency[timer.name], timer.jitter,
             )
         )  # fmt: skip
-    bounds = dag.global_fp(tasks, cores)
+    overheads = unit.system.overheads
+    stolen = dag.Stolen(overheads.stolen, overheads.window) if overheads.stolen else None
+    bounds = dag.global_fp(tasks, cores, stolen)
     found: dict[str, Local] = {}
     for members, bound in zip(numbers, bounds, strict=True):
         for callback in members:
             found[callback.name] = _local(unit, callback, members[0], bound)
-    sources = "Bertogna07; Melani15; Graham69"
+    sources = "Bertogna07; Guan09; Melani15; Graham69"
     return found, Method(f"global FP on {cores} cores", sources, ASSUMPTIONS)
 
 
@@ -63,13 +65,14 @@ def _local(unit: Unit, callback: Callback, timer: Callback, bound: int | None) -
         return Local(None, reason=NO_BOUND)
     is_timer = callback is timer
     period = timer.period or 1
+    late = timer.jitter + bound
     return Local(
         bound,
-        bound if is_timer else None,
+        late if is_timer else None,
         own=callback.wcet + unit.extra,
-        prefix={timer.name: bound},
-        output=Activation((Stream(period, bound),), period + bound),
-        root_gap=period,
+        prefix={timer.name: late},
+        output=Activation((Stream(period, late),), period + late),
+        root_gap=period + timer.jitter,
     )
 
 
@@ -80,14 +83,19 @@ def _check(unit: Unit) -> None:
     if len(groups) != len(set(groups)):
         raise RefusedError("callbacks of one group exclude each other, which has no bound here")
     for timer in unit.timers:
-        if timer.jitter or (timer.deadline or 0) > (timer.period or 0):
-            raise RefusedError(f"'{timer.name}' has jitter, or a deadline after its period")
+        if (timer.deadline or 0) > (timer.period or 0):
+            raise RefusedError(f"'{timer.name}' has a deadline after its period")
 
 
 def _edf(unit: Unit) -> tuple[dict[str, Local], Method]:
     other = next((c for c in unit.callbacks if c.kind is not Kind.TIMER), None)
     if other is not None:
         raise RefusedError(f"preemptive EDF has bounds for timers alone; '{other.name}' is none")
+    late = next((c for c in unit.timers if c.jitter), None)
+    if late is not None:
+        raise RefusedError(
+            f"preemptive EDF has bounds without jitter alone; '{late.name}' has some"
+        )
     tasks = make_taskset(
         [c.wcet + unit.extra for c in unit.timers],
         [c.period or 1 for c in unit.timers],
@@ -137,4 +145,5 @@ def _dag(unit: Unit, members: list[Callback]) -> dag.Dag:
     number = {callback.name: i for i, callback in enumerate(members)}
     before = [tuple(number[p] for p in unit.system.triggered_by(callback)) for callback in members]
     costs = tuple(c.wcet + unit.extra for c in members)
-    return dag.Dag(costs, tuple(before), unit.system.overheads.transport)
+    overheads = unit.system.overheads
+    return dag.Dag(costs, tuple(before), overheads.transport + overheads.wake)

@@ -155,7 +155,7 @@ def to_locals(unit: Unit, rows: Rows, responses: Responses, known: Known) -> dic
             continue
         timer = callback.kind is Kind.TIMER
         result[callback.name] = Local(
-            response=response[worst],
+            response=response[worst] + unit.wake(callback),
             from_grid=from_grid[worst] if timer else None,
             own=own[worst],
             blocking=blocking[worst],

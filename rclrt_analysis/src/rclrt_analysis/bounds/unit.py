@@ -95,14 +95,28 @@ class Unit:
         """Whether nothing but timers without jitter, and nothing else, releases callbacks."""
         return all(c.kind is Kind.TIMER and not c.jitter for c in self.callbacks)
 
+    def wake(self, callback: Callback) -> int:
+        """Return how long a job may wait for its core to turn to it: another core releases it."""
+        return self.system.overheads.wake if any(map(self.outside, callback.triggers)) else 0
+
     def releases(self, rows: int) -> Interference | None:
-        """Return the cost of releasing the unit's timers, as it falls on each of `rows` tasks."""
-        delta = self.system.overheads.release
-        if not delta or not self.timers:
-            return None
-        period = np.array([callback.period or 1 for callback in self.timers], dtype=np.int64)
-        jitter = np.array([callback.jitter for callback in self.timers], dtype=np.int64)
-        return as_interference(period, jitter, delta, rows)
+        """Return what comes before all of `rows` tasks: releases of timers, and what is stolen."""
+        overheads = self.system.overheads
+        found = []
+        if overheads.release and self.timers:
+            period = np.array([callback.period or 1 for callback in self.timers], dtype=np.int64)
+            jitter = np.array([callback.jitter for callback in self.timers], dtype=np.int64)
+            found.append(as_interference(period, jitter, overheads.release, rows))
+        if overheads.stolen:
+            every = np.array([overheads.window], dtype=np.int64)
+            found.append(as_interference(every, np.zeros(1, np.int64), overheads.stolen, rows))
+        if len(found) < 2:
+            return found[0] if found else None
+        return Interference(
+            np.concatenate([one.period for one in found]),
+            np.concatenate([one.jitter for one in found]),
+            np.concatenate([one.cost for one in found], axis=1),
+        )
 
 
 Arrivals = Mapping[str, Activation]

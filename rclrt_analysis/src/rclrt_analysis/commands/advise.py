@@ -38,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--duration", type=positive, default=10, metavar="S", help="simulated (%(default)s)"
     )
     parser.add_argument(
+        "--overheads", type=Path, metavar="FILE", help="of ./rclrt calibrate, for the bounds"
+    )
+    parser.add_argument(
         "--parameters",
         type=writable_file,
         metavar="FILE",
@@ -47,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the advice."""
+    from rclrt_analysis.calibration import read_overheads
     from rclrt_analysis.model import ModelError
     from rclrt_analysis.observe.advice import advise, parameters
     from rclrt_analysis.report import ms
@@ -57,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
     try:
         traces = named_traces(arguments.traces)
-        advice = advise(traces, schema, arguments.executor, arguments.cpus)
+        costs = read_overheads(arguments.overheads) if arguments.overheads else None
+        advice = advise(traces, schema, arguments.executor, arguments.cpus, costs)
         simulated = simulate(advice.system, arguments.duration * 1_000_000_000, 1, False)
     except (TraceError, ModelError, SimulationError, ValueError) as error:
         print(error, file=sys.stderr)

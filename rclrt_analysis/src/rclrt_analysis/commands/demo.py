@@ -3,8 +3,9 @@
 """Run a reference system under every executor and print how long its hot path takes under each.
 
 The Autoware Reference System, unless --scenario names another file: 24 nodes on real ROS 2
-middleware, with calibrated work. The executors take turns in short slices, so that whatever
-disturbs the machine disturbs all of them. Ctrl-C stops and reports what was measured.
+middleware, with calibrated work. Each executor is measured alone and beside a load of busy ordinary
+processes. All take turns in short slices, so that whatever disturbs the machine disturbs all of
+them. Ctrl-C stops and reports what was measured.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import os
 from pathlib import Path
 
 from rclrt_analysis.arguments import writable_file
-from rclrt_analysis.reference.executors import DEMO_EXECUTORS, EXECUTORS
+from rclrt_analysis.reference.executors import DEMO_EXECUTORS, EXECUTORS, LOADS
 
-DEFAULT_DURATION_S = 120.0
+DEFAULT_DURATION_S = 230.0
 MAX_WORK_MS = 10_000.0
 
 
@@ -33,6 +34,12 @@ def _executors(text: str) -> list[str]:
     if not names:
         raise argparse.ArgumentTypeError(f"name one executor at least. Use any of: {known}")
     return list(dict.fromkeys(names))
+
+
+def _loads(text: str) -> tuple[str, ...]:
+    if text != "both" and text not in LOADS:
+        raise argparse.ArgumentTypeError(f"'{text}' is none of both, {', '.join(LOADS)}")
+    return LOADS if text == "both" else (text,)
 
 
 def _number(text: str, lowest: float, highest: float) -> float:
@@ -94,6 +101,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MS",
         help="processor time of every callback that works, ms (default: as the scenario says)",
     )
+    parser.add_argument(
+        "--load",
+        type=_loads,
+        default=LOADS,
+        metavar="|".join(("both", *LOADS)),
+        help="measure alone (quiet), beside four busy ordinary processes a CPU (background), "
+        "or both (default)",
+    )
     parser.add_argument("--cpus", type=_cpus, metavar="0,1", help="the CPUs to use (default: all)")
     parser.add_argument(
         "--scenario",
@@ -114,6 +129,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=writable_file,
         metavar="FILE",
         help="write one self-contained page: distributions, and a timeline of the worst instance",
+    )
+    parser.add_argument(
+        "--svg", type=writable_file, metavar="FILE", help="write a picture of the table"
     )
 
 

@@ -35,10 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave executors, priorities and CPUs to ./rclrt plan, whatever they were",
     )
+    parser.add_argument(
+        "--overheads", type=Path, metavar="FILE", help="of ./rclrt calibrate; with --open"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the model."""
+    from rclrt_analysis.calibration import read_overheads
     from rclrt_analysis.observe import observe, to_yaml
     from rclrt_analysis.observe.advice import opened
     from rclrt_analysis.trace import TraceError, named_traces
@@ -48,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         traces = named_traces(arguments.traces)
         kind = arguments.executor
-        observed = opened(traces) if arguments.open else observe(traces, schema, kind)
+        costs = read_overheads(arguments.overheads) if arguments.overheads else None
+        observed = opened(traces, costs) if arguments.open else observe(traces, schema, kind)
     except (TraceError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2

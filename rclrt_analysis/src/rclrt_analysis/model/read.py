@@ -197,6 +197,11 @@ def _nothing_open(document: Document, content: dict[str, Any]) -> dict[str, Any]
     return content
 
 
+OVERHEADS = (
+    "release", "dispatch", "context_switch", "transport", "wake", "late", "stolen", "window"
+)  # fmt: skip
+
+
 def build_system(
     document: Document,
     schema: Path,
@@ -221,10 +226,8 @@ def build_system(
         no_verdict=tuple(content.get("no_verdict", ())),
         distro=content.get("distro", "rolling"),
         overheads=Overheads(
-            *(
-                reader.cost(overheads, ("overheads",), f"{key}_ms")
-                for key in ("release", "dispatch", "context_switch", "transport")
-            )
+            measured=overheads.get("measured", ""),
+            **{key: reader.cost(overheads, ("overheads",), f"{key}_ms") for key in OVERHEADS},
         ),
         executors=tuple(
             _executor(reader, item, ("executors", i)) for i, item in enumerate(content["executors"])

@@ -72,12 +72,25 @@ class Overheads:
         One switch between threads; a preemptive job is charged two.
     transport
         From publication to the release of the subscription.
+    wake
+        From the release of a job by another core until its own core turns to it.
+    late
+        How late a timer may be released.
+    stolen, window
+        What takes a core from everybody, interrupts for example: so much at most in each such time.
+    measured
+        How they were measured, in words; empty: they are stated.
     """
 
     release: int = 0
     dispatch: int = 0
     context_switch: int = 0
     transport: int = 0
+    wake: int = 0
+    late: int = 0
+    stolen: int = 0
+    window: int = 0
+    measured: str = ""
 
 
 @dataclass(frozen=True)

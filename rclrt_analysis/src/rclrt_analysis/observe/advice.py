@@ -11,7 +11,7 @@ the usual time, not the longest seen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from rclrt_analysis.model.read import build_system
 from rclrt_analysis.observe.build import Observed, build
 from rclrt_analysis.observe.parts import Part, parts_of
 from rclrt_analysis.observe.text import to_yaml
-from rclrt_analysis.trace import Trace
+from rclrt_analysis.trace import Trace, layout
 
 NOT_THE_USERS = ("/subscription/parameter_events", "/subscription/clock")
 """Ends of names of callbacks that rclcpp has made for itself."""
@@ -55,7 +55,11 @@ class Advice:
 
 
 def advise(
-    traces: Sequence[tuple[str, Trace]], schema: Path, kind: str, cores: Sequence[int] | None = None
+    traces: Sequence[tuple[str, Trace]],
+    schema: Path,
+    kind: str,
+    cores: Sequence[int] | None = None,
+    overheads: Mapping[str, Any] | None = None,
 ) -> Advice:
     """Return what the system of these traces would be.
 
@@ -66,6 +70,8 @@ def advise(
     cores
         Of all executors. Without: those that were in force; or, if that gives more callbacks a
         bound, the first of them.
+    overheads
+        What `./rclrt calibrate` has measured, ns.
 
     Raises
     ------
@@ -80,6 +86,8 @@ def advise(
     if not seen.content["callbacks"]:
         raise ValueError("no job in these traces has ended")
     plain = build([_as_heard(part) for part in parts], traces[0][0], kind, with_idle=False)
+    if overheads is not None:
+        plain.content["overheads"] = dict(overheads)
     choices = [cores]
     if not cores and any(len(executor["cores"]) > 1 for executor in plain.content["executors"]):
         choices.append([min(min(one["cores"]) for one in plain.content["executors"])])
@@ -95,11 +103,27 @@ def advise(
     return Advice(system, result, seen.responses, plain.doubts, left_out)
 
 
-def opened(traces: Sequence[tuple[str, Trace]]) -> Observed:
+REAL_TIME = (layout.POLICY_FIFO, layout.POLICY_RR, layout.POLICY_DEADLINE, layout.POLICY_EXT)
+
+
+def _is_real_time(part: Part) -> bool:
+    """Return whether one of our executors ran all jobs in real time."""
+    policies = {int(one) for jobs in part.ran.values() for one in np.unique(jobs["policy"])}
+    return part.header.model != layout.MODEL_UNKNOWN and policies <= set(REAL_TIME)
+
+
+def opened(
+    traces: Sequence[tuple[str, Trace]], overheads: Mapping[str, Any] | None = None
+) -> Observed:
     """Return a model that leaves to a plan how the system is scheduled.
 
     Its executors are open, its callbacks have no priorities, and the CPUs are those that were in
     force. `doubts` says what is wrong with the records.
+
+    Parameters
+    ----------
+    overheads
+        What `./rclrt calibrate` has measured, ns.
 
     Raises
     ------
@@ -111,8 +135,16 @@ def opened(traces: Sequence[tuple[str, Trace]]) -> Observed:
     content = plain.content
     if not content["callbacks"]:
         raise ValueError("no job in these traces has ended")
-    # What dispatching has cost on this machine is no property of how it was scheduled.
-    content["overheads"] = build(parts, traces[0][0], "isolated").content["overheads"]
+    if overheads is not None:
+        content["overheads"] = dict(overheads)
+    elif all(_is_real_time(part) for part in parts):
+        # What dispatching has cost on this machine is no property of how it was scheduled.
+        content["overheads"] = build(parts, traces[0][0], "isolated").content["overheads"]
+    else:
+        plain.doubts.append(
+            "jobs waited here for other programs as well, so what dispatching costs is not in the "
+            "model. Measure it (./rclrt calibrate), and give it with --overheads"
+        )
     content.pop("no_verdict", None)
     cpus = {cpu for executor in content["executors"] for cpu in executor["cores"]}
     names = dict.fromkeys(executor["name"] for executor in content["executors"])

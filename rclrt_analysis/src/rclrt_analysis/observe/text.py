@@ -92,7 +92,7 @@ def _value(key: str, value: Any) -> str:
         return in_ms(value)
     if isinstance(value, list):
         return "[" + ", ".join(_value("", item) for item in value) + "]"
-    return _text(value) if key in ("", "name", "executor", "group") else str(value)
+    return _text(value) if key in ("", "name", "executor", "group", "measured") else str(value)
 
 
 def _text(value: Any) -> str:

@@ -19,11 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rclrt_analysis.model import Callback, ExecutorKind, ModelError, Policy, System
 from rclrt_analysis.model.assumptions import premises
 from rclrt_analysis.model.document import read_document
+from rclrt_analysis.plan.chains import assumption_fields, chain_lines, quoted
 from rclrt_analysis.plan.openings import Opening
 from rclrt_analysis.plan.placement import Placement, placed
 from rclrt_analysis.plan.search import Plan
@@ -162,13 +161,20 @@ def _body(plan: Plan) -> str:
         "    rclrt:",
         f"      executor: {{{', '.join(fields)}}}",
     ]
-    entries = [(entry_name(c), _fields(plan.system, c)) for c in told]
+    bounds = {one.name: one.bound for one in plan.result.callbacks}
+    entries = [
+        (entry_name(c), _fields(plan.system, c) | assumption_fields(c, bounds[c.name]))
+        for c in told
+    ]
     entries = [(name, entry) for name, entry in entries if entry]
     if entries:
         lines.append("      callbacks:")
     for name, entry in entries:
-        quoted = yaml.dump(name, default_style='"', width=2**20).strip()
-        lines.append(f"        {quoted}: {{{', '.join(f'{k}: {v}' for k, v in entry.items())}}}")
+        lines.append(
+            f"        {quoted(name)}: {{{', '.join(f'{k}: {v}' for k, v in entry.items())}}}"
+        )
+    of_chains = {one.name: one.bound for one in plan.result.chains}
+    lines += [f"      {line}" for line in chain_lines(plan.opening.system, of_chains, entry_name)]
     return "\n".join(lines) + "\n"
 
 

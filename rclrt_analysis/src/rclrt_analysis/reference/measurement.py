@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from rclrt_analysis.reference.executors import QUIET
 from rclrt_analysis.reference.program import Report
 from rclrt_analysis.statistics import percentile
 
@@ -18,6 +19,7 @@ class Measurement:
     """All samples and counts of one executor. Times in ms."""
 
     executor: str
+    load: str = QUIET
     policy: str = ""
     latency_ms: list[float] = field(default_factory=list)
     """Hot path to the start of the sink; response times of all timers if there is no hot path."""

@@ -24,6 +24,7 @@ from bokeh.palettes import Category10
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
+from rclrt_analysis.reference.executors import QUIET, Row
 from rclrt_analysis.reference.measurement import NS_PER_MS, Measurement
 from rclrt_analysis.reference.table import number
 from rclrt_analysis.reference.timeline import Job, Timeline, worst_instance
@@ -43,6 +44,11 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [round(s * 10.0**p, 9) for p in range(first - 1, last + 2) for s in steps]
 
 
+def name_of(measurement: Measurement) -> str:
+    """Return the executor, and the load if there was any."""
+    return str(Row(measurement.executor, measurement.load))
+
+
 def distributions(measurements: Sequence[Measurement], ideal_ms: float | None) -> Any:
     """Return a figure: of each executor, which share of the samples is below which latency."""
     plot = figure(
@@ -59,7 +65,8 @@ def distributions(measurements: Sequence[Measurement], ideal_ms: float | None) -
         plot.xaxis.ticker = FixedTicker(ticks=log_ticks(min(seen), max(seen)))
         plot.xaxis.formatter = BasicTickFormatter(use_scientific=False)
     items = []
-    for index, measurement in enumerate(m for m in measurements if m.latency_ms):
+    color_of: dict[str, str] = {}
+    for measurement in (m for m in measurements if m.latency_ms):
         samples = sorted(measurement.latency_ms)
         share = [(i + 1) / len(samples) for i in range(len(samples))]
         step = plot.step(
@@ -67,10 +74,11 @@ def distributions(measurements: Sequence[Measurement], ideal_ms: float | None) -
             share,
             mode="after",
             line_width=2,
-            color=Category10[10][index % 10],
-            name=measurement.executor,
+            color=color_of.setdefault(measurement.executor, Category10[10][len(color_of) % 10]),
+            line_dash="solid" if measurement.load == QUIET else "dotted",
+            name=name_of(measurement),
         )
-        items.append((f"{measurement.executor} (n={len(samples)})", [step]))
+        items.append((f"{name_of(measurement)} (n={len(samples)})", [step]))
     if ideal_ms is not None:
         line = plot.line([ideal_ms, ideal_ms], [0, 1], color="black", line_dash="dashed")
         items.append(("ideal", [line]))
@@ -145,7 +153,7 @@ def timelines(measurements: Sequence[Measurement]) -> Any | None:
         timeline = worst_instance(measurement.worst[1]) if measurement.worst else None
         if timeline is not None:
             latency_ms = (timeline.start_ns - timeline.received_ns) / NS_PER_MS
-            title = f"{measurement.executor} ({latency_ms:.1f} ms)"
+            title = f"{name_of(measurement)} ({latency_ms:.1f} ms)"
             panels.append(TabPanel(child=timeline_figure(timeline), title=title))
     return Tabs(tabs=panels) if panels else None
 

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from rclrt_analysis.reference.executors import split_priority
+
 WARM_UP_S = 0.6
 # Discovery and the end of a run may take long on a machine that is busy.
 PATIENCE_S = 60.0
@@ -112,7 +114,8 @@ class Program:
             It could not; the text names file, line and column.
         """
         for executor in executors:
-            self._ask([*self.command(executor, 1.0), "--check"])
+            name, _ = split_priority(executor)
+            self._ask([*self.command(name, 1.0), "--check"])
 
     def calibrate(self) -> None:
         """Measure how much work a millisecond is, once for all runs."""
@@ -137,7 +140,8 @@ class Program:
     def command(self, executor: str, seconds: float, work_ms: float | None = None) -> list[str]:
         """Return the command line of a run, but for where its report goes."""
         work = self.work_ms if work_ms is None else work_ms
-        command = [str(self.path), "--scenario", str(self.scenario), "--executor", executor]
+        name, before = split_priority(executor)
+        command = [*before, str(self.path), "--scenario", str(self.scenario), "--executor", name]
         command += ["--duration", f"{seconds:.3f}", "--warm-up", str(WARM_UP_S)]
         if work is not None:
             command += ["--work-ms", str(work)]

@@ -32,6 +32,7 @@ def run_entry(measurement: Measurement, ideal_ms: float | None) -> dict[str, Any
         findings.append(f"{measurement.without_room} samples were not kept: the logs were full")
     return {
         "executor": measurement.executor,
+        "load": measurement.load,
         "policy": measurement.policy,
         "hot_path_ms": {
             "n": len(measurement.latency_ms),

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from rclrt_analysis.reference import environment
+from rclrt_analysis.reference.executors import BACKGROUND, Row
+from rclrt_analysis.reference.load import BackgroundLoad
 from rclrt_analysis.reference.measurement import NS_PER_MS, Measurement
 from rclrt_analysis.reference.program import WARM_UP_S, Interrupt, ProgramError, Report
 from rclrt_analysis.reference.schedule import make_schedule
@@ -115,10 +118,11 @@ def transport_of(reports: list[Report], transport: Transport) -> None:
 def conduct(
     runner: Runner,
     interrupt: Interrupt,
-    executors: Sequence[str],
+    rows: Sequence[Row],
     duration_s: float,
     cpus: int,
     say: Callable[[str], None],
+    background: BackgroundLoad | None = None,
 ) -> Study:
     """Run everything. Returns early, with what there is, after an interrupt.
 
@@ -130,6 +134,8 @@ def conduct(
         How many the programs may use.
     say
         Is told what happens next.
+    background
+        The load of rows with `BACKGROUND`.
 
     Raises
     ------
@@ -139,8 +145,8 @@ def conduct(
     """
     began = time.monotonic()
     others_s = environment.busy_cpu_s() - environment.own_cpu_s()
-    study = Study([Measurement(executor) for executor in executors], Transport(cpus=cpus))
-    by_name = {measurement.executor: measurement for measurement in study.measurements}
+    by_row = {row: Measurement(row.executor, row.load) for row in rows}
+    study = Study(list(by_row.values()), Transport(cpus=cpus))
     say("calibrating the work")
     runner.calibrate()
     if interrupt.requested:
@@ -159,15 +165,17 @@ def conduct(
         say(f"the transport could not be measured: {error}")
 
     left_s = duration_s - (time.monotonic() - began)
-    schedule = make_schedule(executors, left_s, max(overhead_s, WARM_UP_S))
+    schedule = make_schedule(rows, left_s, max(overhead_s, WARM_UP_S))
     study.slice_s = schedule[0].seconds
     for number, part in enumerate(schedule, start=1):
         if interrupt.requested:
             break
-        say(f"{number}/{len(schedule)}  {part.executor}, {part.seconds:.1f} s")
-        measurement = by_name[part.executor]
+        say(f"{number}/{len(schedule)}  {part.row}, {part.seconds:.1f} s")
+        measurement = by_row[part.row]
+        beside = background if part.row.load == BACKGROUND else None
         try:
-            reports = runner.run(interrupt, part.executor, part.seconds)
+            with beside or nullcontext():
+                reports = runner.run(interrupt, part.row.executor, part.seconds)
         except ProgramError as error:
             if error.status == WRONG_USAGE:
                 raise

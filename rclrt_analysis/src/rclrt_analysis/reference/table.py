@@ -7,6 +7,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from rclrt_analysis.reference.executors import BACKGROUND, QUIET
 from rclrt_analysis.reference.measurement import Measurement
 from rclrt_analysis.reference.result import finding_text
 
@@ -15,19 +16,19 @@ NOT_ENOUGH = "-"
 
 # Title, width; the first two are flush left, numbers right.
 COLUMNS = (
-    ("executor", 15),
-    ("policy", 6),
+    ("executor", 21),
+    ("load", 5),
     ("n", 5),
     ("p50", 7),
     ("p99", 7),
     ("max", 7),
-    ("ideal", 6),
-    ("drops", 6),
+    ("drops", 5),
     ("misses", 6),
     ("CPU %", 5),
     ("MiB", 5),
 )
 GAP = "  "
+WORDS = {QUIET: "quiet", BACKGROUND: "busy"}
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -44,18 +45,18 @@ def line(cells: Sequence[str], rest: str) -> str:
     return (" ".join(padded) + GAP + rest).rstrip()
 
 
-def row(measurement: Measurement, ideal_ms: float | None) -> str:
+def row(measurement: Measurement) -> str:
     """Return the row of one executor."""
     if measurement.failure:
-        return f"{measurement.executor:15} failed: {measurement.failure.splitlines()[-1]}"[:WIDTH]
+        name = f"{measurement.executor:21} {WORDS[measurement.load]:5}"
+        return f"{name} failed: {measurement.failure.splitlines()[-1]}"[:WIDTH]
     cells = [
         measurement.executor,
-        measurement.policy,
+        WORDS[measurement.load],
         str(len(measurement.latency_ms)),
         number(measurement.percentile(0.50)),
         number(measurement.percentile(0.99)),
         number(measurement.max_ms),
-        number(ideal_ms),
         str(measurement.dropped),
         str(measurement.deadline_misses),
         number(measurement.cpu_percent, 0),
@@ -76,14 +77,12 @@ def paragraph(text: str, indent: str = "") -> str:
     )
 
 
-def make_table(
-    title: str, measurements: Sequence[Measurement], ideal_ms: float | None, notes: Sequence[str]
-) -> str:
+def make_table(title: str, measurements: Sequence[Measurement], notes: Sequence[str]) -> str:
     """Return the table with its title, its notes, and what the executors found out."""
     lines = [paragraph(title), ""]
     lines.append(line([name for name, _ in COLUMNS], "in force"))
     lines.append("-" * WIDTH)
-    lines += [row(measurement, ideal_ms) for measurement in measurements]
+    lines += [row(measurement) for measurement in measurements]
     lines.append("-" * WIDTH)
     lines += [paragraph(note) for note in notes]
     found = group_findings(measurements)

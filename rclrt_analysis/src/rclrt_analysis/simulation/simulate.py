@@ -12,8 +12,10 @@ import heapq
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from rclrt_analysis.bounds.activation import urgencies
+from rclrt_analysis.bounds.analyse import with_late_timers
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, System
 from rclrt_analysis.simulation.jobs import Job, Run
 from rclrt_analysis.simulation.supply import Supplied
@@ -90,6 +92,11 @@ class Clock:
                 raise SimulationError(f"more than {MAX_EVENTS} events; shorten the simulation")
         return self.run
 
+    def next_number(self) -> int:
+        """Return the number of a new job."""
+        self._sequence += 1
+        return self._sequence
+
     def make_job(self, index: int, nominal: int, sources: list[Job]) -> Job:
         """Return a new job, released now."""
         callback = self._callbacks[index]
@@ -97,15 +104,14 @@ class Clock:
         if self.options.random_work:
             work = self._drawn(callback, sources)
         work += self._dispatch
-        self._sequence += 1
         deadline = nominal + callback.deadline if callback.deadline else 2**62
         if sources and not callback.deadline:
             deadline = sources[-1].deadline  # That of the job that published.
         # Anywhere in the job, if things are drawn at random; else with its last step.
         left = self.between(0, work) if callback.publishes and self.options.random_work else 0
         return Job(
-            index, self._sequence, nominal, self.now, work, self.urgency[index], deadline, sources,
-            remaining=work, publish_left=left, published=not callback.publishes,
+            index, self.next_number(), nominal, self.now, work, self.urgency[index], deadline,
+            sources, remaining=work, publish_left=left, published=not callback.publishes,
             released_by=sources[-1] if sources else None,
         )  # fmt: skip
 
@@ -178,7 +184,19 @@ class Clock:
                 stored.clear()
             else:
                 sources = [job]
-            self.release_to[index](self.make_job(index, self.now, sources))
+            self._release(index, self.make_job(index, self.now, sources), job)
+
+    def _release(self, index: int, job: Job, by: Job) -> None:
+        """Release a job; another core than that of the job that published turns to it later."""
+        wake = self.system.overheads.wake
+        here, there = (
+            self.system.executor_of[self.system.callbacks[one].executor].cores
+            for one in (by.callback, index)
+        )
+        if wake and (here != there or len(here) > 1):
+            self.at(self.now + self.between(0, wake), RELEASE, partial(self.release_to[index], job))
+        else:
+            self.release_to[index](job)
 
 
 @dataclass(frozen=True)
@@ -238,7 +256,7 @@ def simulate(
     """
     from rclrt_analysis.simulation import events, threads, wait_set
 
-    clock = Clock(system, horizon, Options(seed, random_work, offsets))
+    clock = Clock(with_late_timers(system), horizon, Options(seed, random_work, offsets))
     release: dict[int, Callable[[Job], None]] = {}
     own_timers: set[int] = set()
     cores: dict[tuple[int, ...], threads.Cores] = {}

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from rclrt_analysis.model import Executor, Kind, Policy
 from rclrt_analysis.simulation.jobs import Job
-from rclrt_analysis.simulation.simulate import CHOOSE, END, Clock, SimulationError
+from rclrt_analysis.simulation.simulate import CHOOSE, END, RELEASE, Clock, SimulationError
 
 RELEASING = -1
 """Number of the callback of a job that stands for the timers thread."""
@@ -37,6 +37,8 @@ class Cores:
         self._version = 0
         self._planned = -1
         self._edf: set[int] = set()
+        if clock.system.overheads.stolen:
+            clock.at(clock.random.randrange(clock.system.overheads.window), RELEASE, self._steal)
         self._groups: dict[int, str] = {}
 
     def accept(self, executor: Executor) -> Callable[[Job], None]:
@@ -49,6 +51,19 @@ class Cores:
         if executor.policy is Policy.EDF:
             self._edf |= set(members)
         return self._release
+
+    def _steal(self) -> None:
+        """Take the cores from everybody for a while, once in each window."""
+        clock = self._clock
+        stolen = clock.system.overheads.stolen
+        self._account()
+        for _ in range(self._cores):
+            cost = Job(RELEASING, clock.next_number(), clock.now, clock.now, stolen, 2**61, -1)
+            cost.remaining = stolen
+            cost.published = True
+            self._jobs.append(cost)
+        self._plan()
+        clock.at(clock.now + clock.system.overheads.window, RELEASE, self._steal)
 
     def _group(self, index: int) -> str:
         known = self._groups.get(index)
@@ -149,7 +164,7 @@ class Cores:
         for job in ended:
             self._jobs.remove(job)
             if job.callback == RELEASING:
-                self._jobs.append(job.sources[0])
+                self._jobs += job.sources
             else:
                 self._holder.pop(self._group(job.callback), None)
                 clock.finish(job)

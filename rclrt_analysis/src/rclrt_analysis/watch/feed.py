@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from rclrt_analysis.trace import layout
@@ -68,9 +68,19 @@ class Publication:
 
 
 def read(
-    header: Header, callbacks: Mapping[int, Entry], records: Records
+    header: Header,
+    callbacks: Mapping[int, Entry],
+    records: Records,
+    name_of: Callable[[str], str] = str,
 ) -> tuple[list[Job], list[Publication]]:
-    """Return what records of one executor say, in their order."""
+    """Return what records of one executor say, in their order.
+
+    Parameters
+    ----------
+    name_of
+        Gives the name in the model for that of the executor.
+    """
+    names = {id_: name_of(entry.name) for id_, entry in callbacks.items()}
     here = (header.boot_id, header.process, header.executor)
     jobs: list[Job] = []
     publications: list[Publication] = []
@@ -87,9 +97,8 @@ def read(
                 publications.append(Publication(number, key, end))
             continue
         by = (*here[:2], by_executor, by_sequence) if cause == layout.CAUSE_JOB else None
-        entry = callbacks.get(callback)
-        name = entry.name if entry else f"callback {callback}"
-        origin = callbacks.get(by_callback) if by and by_executor == header.executor else None
+        name = names.get(callback, f"callback {callback}")
+        origin = names.get(by_callback, "") if by and by_executor == header.executor else ""
         ran = outcome <= layout.EXCEPTION
         jobs.append(
             Job(
@@ -100,7 +109,7 @@ def read(
                 end,
                 cpu,
                 by,
-                origin.name if origin else "",
+                origin,
                 number,
                 policy,
                 priority,

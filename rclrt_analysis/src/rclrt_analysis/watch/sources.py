@@ -214,9 +214,9 @@ class Live:
 
     def _is_of_model(self, follower: Follower) -> bool:
         """Whether it has a callback of the model, and is one of the programs that were named."""
-        names = self._watch.system.callback_of
+        known, name_of = self._watch.system.callback_of, self._watch.names.of
         return is_wanted(follower.process, self._programs) and any(
-            entry.name in names for entry in follower.callbacks.values()
+            name_of(entry.name) in known for entry in follower.callbacks.values()
         )
 
     def _look_at_stranger(self, follower: Follower, records: Records) -> None:
@@ -230,7 +230,7 @@ class Live:
     def _tell_of_thread(self, header: Header, callback: int, text: str) -> None:
         for follower in self._followers.values():
             if follower.header == header and callback in follower.callbacks:
-                name = follower.callbacks[callback].name
+                name = self._watch.names.of(follower.callbacks[callback].name)
                 known = self._watch.system.callback_of.get(name)
                 who = known.executor if known else follower.process.program
                 self._watch.assumptions.foreign("thread", who, text, name)

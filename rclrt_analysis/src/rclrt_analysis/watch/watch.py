@@ -15,6 +15,7 @@ from rclrt_analysis.trace.layout import Entry, Header, Records
 from rclrt_analysis.watch.assumptions import Assumptions
 from rclrt_analysis.watch.chains import ChainWatch
 from rclrt_analysis.watch.feed import read
+from rclrt_analysis.watch.names import Names
 
 NS_PER_MS = 1e6
 
@@ -28,10 +29,11 @@ class Watch:
         self.chains = [ChainWatch(system, chain) for chain in system.chains]
         self.assumptions = Assumptions(system, self.result)
         self.lost_records = 0
+        self.names = Names(system)
 
     def add(self, header: Header, callbacks: Mapping[int, Entry], records: Records) -> None:
         """Take records of one executor."""
-        jobs, publications = read(header, callbacks, records)
+        jobs, publications = read(header, callbacks, records, self.names.of)
         self.assumptions.add(jobs)
         for chain in self.chains:
             chain.add(jobs, publications)

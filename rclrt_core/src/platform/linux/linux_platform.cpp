@@ -134,6 +134,33 @@ void LinuxPlatform::wait(
     nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 
+bool LinuxPlatform::spin(
+  const std::atomic<uint32_t> & word, uint32_t expected, TimePoint until) noexcept
+{
+  // A thread of the middleware takes the CPU for less, one that computes takes a slice of the scheduler.
+  constexpr Duration kLong = std::chrono::milliseconds(1);
+  constexpr int kLooks =
+    16;  // together less than a microsecond; then it asks whether somebody else wants the CPU
+  for (TimePoint before = now();;) {
+    for (int i = 0; i < kLooks; ++i) {
+      // Acquire: pairs with the release of the thread that changes the word.
+      if (word.load(std::memory_order_acquire) != expected) {
+        return true;
+      }
+      relax_cpu();
+    }
+    sched_yield();
+    const TimePoint after = now();
+    if (after - before > kLong) {
+      return false;
+    }
+    if (after >= until) {
+      return true;
+    }
+    before = after;
+  }
+}
+
 void LinuxPlatform::wake_one(const std::atomic<uint32_t> & word) noexcept
 {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);

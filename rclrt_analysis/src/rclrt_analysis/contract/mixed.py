@@ -1,0 +1,115 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Loads of different importance in one process: four ways to schedule them, on one CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rclrt_analysis.contract.models import Chain, model_of
+from rclrt_analysis.contract.robot import Robot, enforced, plan, source
+from rclrt_analysis.contract.system import Effort
+from rclrt_analysis.reference.program import Interrupt, Report
+
+SCENARIO = Path("rclrt_scenarios") / "mixed_criticality.yaml"
+CPU = 0
+CHAIN = ("Sense", "Plan<scan", "Act<path")
+VISION, LOGGER = "Vision", "Logger"
+VISION_MS = 40.0
+DEADLINE_MS = 60.0
+PROCESS_PRIORITY = 50
+FULL_NAMES = ("/Sense/timer/60ms", "/Plan/subscription/scan", "/Act/subscription/path")
+Span = tuple[int, int]
+
+
+@dataclass
+class Way:
+    """What became of the chain under one way to schedule.
+
+    Attributes
+    ----------
+    released
+        Instances of the chain: releases of its timer.
+    misses
+        Of these: not there after 60 ms, or never.
+    best_effort
+        Share of the CPU that vision got.
+    worst_ms
+        Of those that came.
+    others_ms
+        For how long within the worst one each other callback had a job under way.
+    """
+
+    name: str
+    released: int = 0
+    misses: int = 0
+    best_effort: float = 0.0
+    worst_ms: float | None = None
+    others_ms: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def per_thousand(self) -> float:
+        """Return misses in 1,000."""
+        return 1000.0 * self.misses / max(1, self.released)
+
+
+def judge(name: str, report: Report) -> Way:
+    """Return what a report says of the chain, from the nominal release of its timer on."""
+    jobs = {one["name"]: one["jobs"] for one in report["callbacks"]}
+    first, second, third = (jobs[part] for part in CHAIN)
+    seconds = (report["measured_to_ns"] - report["measured_from_ns"]) / 1e9
+    to_plan = {job[4]: job[5] for job in second}
+    ends = {job[4]: job[2] for job in third}
+    way = Way(name)
+    window: Span = (0, 0)
+    for release, _, _, _, _, number in first:
+        end = ends.get(to_plan.get(number, -1))
+        if end is None:
+            continue
+        if way.worst_ms is None or end - release > way.worst_ms * 1e6:
+            way.worst_ms, window = (end - release) / 1e6, (release, end)
+        way.misses -= end - release <= DEADLINE_MS * 1e6
+    # What was released within the last deadline may have no time left to end.
+    way.released = max(len(first), int(seconds * 1000 / DEADLINE_MS))
+    way.misses += way.released
+    way.best_effort = sum(job[2] > 0 for job in jobs[VISION]) * VISION_MS / (seconds * 1000)
+    for other in (VISION, LOGGER):
+        way.others_ms[other] = sum(_overlap(window, (j[1], j[2])) for j in jobs[other]) / 1e6
+    return way
+
+
+def _overlap(one: Span, other: Span) -> int:
+    return max(0, min(one[1], other[1]) - max(one[0], other[0]))
+
+
+def ways(
+    interrupt: Interrupt,
+    effort: Effort,
+    overheads: Mapping[str, Any],
+    folder: Path,
+) -> list[Way]:
+    """Run all of them."""
+    seconds = effort.seconds
+    robot = Robot(interrupt, source() / SCENARIO, [CPU])
+    found = []
+
+    def add(name: str, executor: str, *more: str, before: tuple[str, ...] = ()) -> None:
+        command = [*before, *robot.command(executor, seconds, *more)]
+        found.append(judge(name, robot.run(command, seconds)))
+
+    add("no real time", "waitset_multi")
+    fifo = ("chrt", "-f", str(PROCESS_PRIORITY))
+    add("a priority per process", "waitset_multi", before=fifo)
+    traces = folder / "mixed"
+    alone = robot.recorded("isolated", seconds, traces, "--policy", "fifo")
+    found.append(judge("a thread per group", alone))
+    chains = [Chain("sense_plan_act", FULL_NAMES, DEADLINE_MS)]
+    model, path = folder / "mixed.yaml", folder / "mixed.params.yaml"
+    text = model_of(traces, chains, overheads, [CPU], without=[VISION])
+    model.write_text(text, encoding="utf-8")
+    plan(model, path, effort.plan_seconds, effort.quick)
+    add("our plan", enforced(model, path).executor, "--policy", "fifo", "--config", str(path))
+    return found

@@ -1,0 +1,148 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models of observed scenarios, with what a user adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rclrt_analysis.observe.advice import opened
+from rclrt_analysis.observe.build import Observed
+from rclrt_analysis.observe.text import to_yaml
+from rclrt_analysis.trace import Trace, layout, named_traces
+
+SAFETY_FACTOR = 1.5
+MARGIN_NS = 50_000
+"""Added to each execution time: where that is short, the next run has colder caches."""
+MEASURED = "wcet_ms: {origin: measured, safety_factor: 1}"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A chain of a scenario: names of callbacks, and how long it may take."""
+
+    name: str
+    callbacks: tuple[str, ...]
+    deadline_ms: float
+
+
+def model_of(
+    folder: Path,
+    chains: Sequence[Chain],
+    overheads: Mapping[str, Any],
+    cpus: Sequence[int],
+    *,
+    fusions: Sequence[Mapping[str, Any]] = (),
+    without: Sequence[str] = (),
+    factor: float = SAFETY_FACTOR,
+) -> str:
+    """Return a model of the traces in a folder, open for a plan.
+
+    Parameters
+    ----------
+    overheads
+        As in a model, times in ns: what `./rclrt calibrate` has measured.
+    fusions
+        Nodes of the scenario that work when the last of their inputs has come.
+    without
+        Nodes that nothing is promised to.
+    """
+    traces = [(name, _without_outliers(trace)) for name, trace in named_traces([folder])]
+    observed = opened(traces, overheads)
+    content = observed.content
+    content["cpus"] = list(cpus)
+    for node in fusions:
+        _joined(observed, node)
+    _keep(observed, lambda callback: callback["name"].split("/")[1] not in without)
+    for callback in content["callbacks"]:
+        callback["wcet_ms"] += MARGIN_NS
+    text = to_yaml(observed).replace(
+        MEASURED, f"wcet_ms: {{origin: measured, safety_factor: {factor}}}"
+    )
+    return text + "".join(["chains:\n", *(_chain(chain) for chain in chains)]) * bool(chains)
+
+
+OUTLIER = 2.0
+FEW = 5
+
+
+def _without_outliers(trace: Trace) -> Trace:
+    """Return the trace without execution times that one job alone had.
+
+    A virtual machine's host may take the CPU away, and the kernel counts that as the job's. So the
+    longest time counts as the next one if it is more than twice as long.
+    """
+    records = trace.records.copy()
+    ran = records["outcome"] <= layout.EXCEPTION
+    for number in np.unique(records["callback"][ran]).tolist():
+        mine = np.flatnonzero(ran & (records["callback"] == number))
+        longest = mine[np.argsort(records["cpu_ns"][mine])]
+        if len(longest) < FEW:
+            continue
+        before, last = records["cpu_ns"][longest[-2:]].tolist()
+        if last > OUTLIER * before and last > MOST_STORE:
+            records["cpu_ns"][longest[-1]] = before
+    return replace(trace, records=records)
+
+
+MOST_STORE = 1_000_000
+"""Of shorter times none is an outlier, ns."""
+
+
+def _chain(chain: Chain) -> str:
+    names = ", ".join(f'"{name}"' for name in chain.callbacks)
+    return (
+        f"  - name: {chain.name}\n    callbacks: [{names}]\n    semantics: latency\n"
+        f"    join: last\n    deadline_ms: {chain.deadline_ms:g}\n"
+    )
+
+
+STORES = 3
+STORE_NS = 200_000
+"""What a fusion's inputs that do not come last cost: so many of them for each time it works."""
+
+
+def _joined(observed: Observed, node: Mapping[str, Any]) -> None:
+    """Make one callback of a fusion's inputs, which works once all have come.
+
+    A trace shows only which of the inputs was the last, and in another run it is another one.
+    """
+    name = f"/{node['name']}"
+    mine = {f"{name}/subscription/{one}" for one in node["inputs"]}
+    callbacks = observed.content["callbacks"]
+    found = [one for one in callbacks if one["name"] in mine]
+    if not found:
+        return
+    topics: dict[str, str] = {}  # Of those that the inputs publish: the first of each reader.
+    for one in found:
+        for topic in one.get("publishes", ()):
+            topics.setdefault(topic.partition(" to ")[2], topic)
+    for other in callbacks:
+        gone = {t for one in found for t in one.get("publishes", ())} - set(topics.values())
+        if "triggers" in other:
+            other["triggers"] = [t for t in other["triggers"] if t not in gone]
+    first = found[0]
+    first |= {
+        "name": name,
+        "wcet_ms": max(one["wcet_ms"] for one in found) + STORES * STORE_NS,
+        "bcet_ms": 0,
+        "triggers": [topic for one in found for topic in one["triggers"]],
+        "activation": "all",
+        "publishes": list(topics.values()),
+    }
+    first.pop("group", None)
+    if not topics:
+        del first["publishes"]
+    _keep(observed, lambda one: one is first or one["name"] not in mine)
+
+
+def _keep(observed: Observed, wanted: Callable[[dict[str, Any]], bool]) -> None:
+    both = zip(observed.content["callbacks"], observed.remarks, strict=True)
+    kept = [(callback, remark) for callback, remark in both if wanted(callback)]
+    observed.content["callbacks"] = [callback for callback, _ in kept]
+    observed.remarks[:] = [remark for _, remark in kept]

@@ -1,0 +1,212 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The program that runs a scenario: observed, recorded, or watched against a plan."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rclrt_analysis.commands.observe import LIBRARY, environment
+from rclrt_analysis.live.files import live_files, open_file, read_process
+from rclrt_analysis.model import System
+from rclrt_analysis.plan.openings import Opening, read_open
+from rclrt_analysis.plan.parameters import applied, read_plan
+from rclrt_analysis.reference.program import (
+    PATIENCE_S,
+    Interrupt,
+    ProgramError,
+    Report,
+    find_program,
+)
+from rclrt_analysis.trace import TraceError, read_trace
+from rclrt_analysis.watch.sources import PAUSE_S, Live
+from rclrt_analysis.watch.watch import Watch
+
+WARM_UP_S = 0.6
+
+
+class FailedError(Exception):
+    """Something did not run; nothing can be said."""
+
+
+def source() -> Path:
+    """Return the folder of the project."""
+    return Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
+
+
+def schema() -> Path:
+    """Return the schema of models."""
+    return source() / "rclrt_scenarios" / "models" / "model.schema.json"
+
+
+@dataclass
+class Robot:
+    """A scenario on some CPUs."""
+
+    interrupt: Interrupt
+    scenario: Path
+    cpus: Sequence[int]
+
+    def command(self, executor: str, seconds: float, *more: str) -> list[str]:
+        """Return the command line of a run."""
+        command = [str(find_program()), "--scenario", str(self.scenario), "--executor", executor]
+        command += ["--duration", f"{seconds:.3f}", "--warm-up", str(WARM_UP_S)]
+        return [*command, "--cpus", ",".join(map(str, self.cpus)), *more]
+
+    def run(
+        self,
+        command: Sequence[str],
+        seconds: float,
+        beside: Callable[[subprocess.Popen[str]], None] = lambda child: None,
+    ) -> Report:
+        """Run a command that ends with those of `command()`; `beside` is called once it runs.
+
+        Raises
+        ------
+        ProgramError
+            It failed, or did not end in time.
+        """
+        with tempfile.TemporaryDirectory(prefix="rclrt-") as folder:
+            out, said = Path(folder) / "out.json", Path(folder) / "log"
+            with said.open("w") as log:
+                child = self.interrupt.start(
+                    [*command, "--out", str(out)], log.fileno(), talks=False
+                )
+            try:
+                beside(child)
+                status = child.wait(seconds + PATIENCE_S)
+            except subprocess.TimeoutExpired as error:
+                raise ProgramError(1, f"{command[0]}: did not end in time; killed") from error
+            finally:
+                child.kill()
+                child.wait()
+                self.interrupt.forget(child)
+            if status != 0 or not out.exists():
+                raise ProgramError(status, said.read_text(encoding="utf-8", errors="replace"))
+            report: Report = json.loads(out.read_text(encoding="utf-8"))
+            return report
+
+    def observe(self, executor: str, seconds: float, folder: Path) -> Report:
+        """Run it with the probe, as `./rclrt observe` does: traces in a folder."""
+        library = (Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / LIBRARY).absolute()
+        if not library.exists():
+            raise FailedError(f"there is no {library}: run ./rclrt build")
+        folder.mkdir(parents=True)
+        more = environment(library, folder, {})
+        told = ["env", *(f"{name}={value}" for name, value in more.items())]
+        return self.run([*told, *self.command(executor, seconds)], seconds)
+
+    def recorded(self, executor: str, seconds: float, folder: Path, *more: str) -> Report:
+        """Run it under one of our executors, which writes its own trace files."""
+        folder.mkdir(parents=True)
+        command = self.command(executor, seconds, *more)
+        return self.run(["env", f"RCLRT_TRACE={folder}", *command], seconds)
+
+    def watched(
+        self,
+        watch: Watch,
+        executor: str,
+        seconds: float,
+        *more: str,
+        meanwhile: Callable[[subprocess.Popen[str], Live], None] = lambda child, live: None,
+    ) -> Report:
+        """Run it under one of our executors and watch it, but for its beginning and end.
+
+        Parameters
+        ----------
+        meanwhile
+            Called once a round of the watch.
+        """
+
+        def beside(child: subprocess.Popen[str]) -> None:
+            wait_for(child)
+            live = Live(watch, [str(child.pid)])
+            end = time.monotonic() + seconds
+            while child.poll() is None and time.monotonic() < end:
+                live.step()
+                meanwhile(child, live)
+                time.sleep(PAUSE_S)
+            live.close()
+            if child.poll() is None:
+                child.send_signal(signal.SIGINT)
+
+        # What is not in the file is nothing to the plan: it asks for no policy.
+        command = self.command(executor, seconds + PATIENCE_S, "--policy", "fifo", *more)
+        return self.run(command, PATIENCE_S, beside)
+
+
+def wait_for(child: subprocess.Popen[str]) -> None:
+    """Return when a program runs jobs and has warmed up, or has ended."""
+    end = time.monotonic() + PATIENCE_S
+    while child.poll() is None and time.monotonic() < end:
+        for path in live_files():
+            try:
+                stream = open_file(path)
+            except OSError:
+                continue
+            try:
+                begin = read_process(stream)
+            finally:
+                os.close(stream)
+            if begin is not None and begin[1].number == child.pid and _has_begun(path):
+                time.sleep(WARM_UP_S)
+                return
+        time.sleep(0.02)
+
+
+MANY = 50
+"""Records; so many there are only once the timers run."""
+
+
+def _has_begun(path: Path) -> bool:
+    try:
+        return len(read_trace(path).records) > MANY
+    except (TraceError, OSError):
+        return False
+
+
+def plan(model: Path, out: Path, seconds: int, unproved: bool = False) -> str:
+    """Write a plan, as `./rclrt plan` does, and return what it says.
+
+    Parameters
+    ----------
+    unproved
+        Whether one will do that is not proved.
+
+    Raises
+    ------
+    FailedError
+        Nothing is proved, or the model is wrong.
+    """
+    command = [sys.executable, "-m", "rclrt_analysis.cli", "plan", str(model), "-o", str(out)]
+    command += ["--time", str(seconds), *["--unproved"] * unproved]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0 and not (unproved and out.exists()):
+        raise FailedError(f"no plan for {model.name}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Enforced:
+    """A plan, and how its executor is called by the program."""
+
+    system: System
+    path: Path
+    executor: str
+
+
+def enforced(model: Path, path: Path) -> Enforced:
+    """Return the system of a model under its plan."""
+    opening: Opening = read_open(model, schema())
+    file = read_plan(path)
+    (kind,) = {one["kind"] for one in file.executors.values()}
+    return Enforced(applied(opening, file), path, kind)

@@ -1,0 +1,95 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What executors count of chains is what `./rclrt watch` counts, of the same trace files."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rclrt_analysis.model import Callback, System
+from rclrt_analysis.plan.chains import chain_lines
+from rclrt_analysis.simulation import simulate
+from rclrt_analysis.simulation.records import to_traces
+from rclrt_analysis.trace import write_trace
+from rclrt_analysis.watch.chains import ChainWatch
+from rclrt_analysis.watch.sources import watch_files
+from rclrt_analysis.watch.watch import Watch
+from test_watch import random_system, watched
+
+NUMBERS = Path(os.environ.get("RCLRT_BUILD_DIR", "/")) / "rclrt_front_end" / "chain_numbers"
+
+pytestmark = pytest.mark.skipif(not NUMBERS.exists(), reason=f"{NUMBERS} is not built")
+
+
+def with_full_names(system: System) -> System:
+    """Return it with the names that callbacks of executors have."""
+    new = {c.name: f"/{c.name}/{c.kind.value}/x" for c in system.callbacks}
+    return replace(
+        system,
+        callbacks=tuple(replace(c, name=new[c.name]) for c in system.callbacks),
+        chains=tuple(
+            replace(c, callbacks=tuple(new[name] for name in c.callbacks)) for c in system.chains
+        ),
+    )
+
+
+def name(callback: Callback) -> str:
+    return callback.name
+
+
+def seen_inside(parameters: Path, batch: int, traces: list[Path]) -> list[list[str]]:
+    command = [str(NUMBERS), str(parameters), str(batch), *map(str, traces)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return [line.split() for line in run.stdout.splitlines()]
+
+
+def seen_outside(watch: ChainWatch, p99: float | None) -> list[str]:
+    seen = watch.seen
+    state = "SILENT" if watch.is_silent else watch.state
+    numbers = (
+        seen.count, seen.misses, seen.most_in_a_row, seen.silences, seen.last, seen.worst,
+        None if p99 is None else round(p99 * 1e6),
+    )  # fmt: skip
+    return [watch.chain.name, state, *(str(-1 if n is None else n) for n in numbers)]
+
+
+def test_both_watches_count_the_same(tmp_path: Path) -> None:
+    rng = random.Random(11)
+    instances = misses = silences = 0
+    for _ in range(150):
+        system = with_full_names(random_system(rng))
+        limits = [(rng.randint(2_000, 30_000), rng.randint(8_000, 30_000)) for _ in system.chains]
+        chosen = tuple(
+            replace(c, deadline=d, silent_after=s, warn_after=rng.choice((None, 1, 2)),
+                    error_after=rng.choice((None, 3)))
+            for c, (d, s) in zip(system.chains, limits, strict=True)
+        )  # fmt: skip
+        system = replace(system, chains=chosen)
+        run = simulate(system, 600_000, rng.randrange(1 << 30))
+        paths = []
+        for i, trace in enumerate(to_traces(run).values()):
+            paths.append(tmp_path / f"{i}.trace")
+            write_trace(trace, paths[-1])
+        parameters = tmp_path / "plan.yaml"
+        lines = [f"      {line}" for line in chain_lines(system, {}, name)]
+        text = "\n".join(["/**:", "  ros__parameters:", "    rclrt:", *lines])
+        parameters.write_text(text, encoding="utf-8")
+        batch = rng.choice((0, 10_000))
+        if batch:
+            watch = watched(run, system, batch)
+        else:
+            watch = Watch(system)
+            watch_files(watch, paths)
+        told = {one["name"]: one["p99_ms"] for one in watch.to_json()["chains"]}
+        wanted = [seen_outside(one, told[one.chain.name]) for one in watch.chains]
+        assert seen_inside(parameters, batch, paths) == wanted, text
+        instances += sum(one.seen.count for one in watch.chains)
+        misses += sum(one.seen.misses for one in watch.chains)
+        silences += sum(one.seen.silences for one in watch.chains)
+    print(f"\n{instances} instances, {misses} misses, {silences} silences: the same in both")
+    assert min(instances, misses, silences) > 100

@@ -1,0 +1,178 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The whole loop tried: observe, plan, enforce, watch; and what it gives a mixed load.
+
+1. The reference system, observed under executors like rclcpp's, planned from that, run under the
+   plan and watched, on one CPU and on two, beside busy programs.
+2. A control chain of 60 ms, best-effort vision and a logger in one process, on one CPU, scheduled
+   in four ways.
+
+--quick runs everything once and briefly, and judges no time. Exits with 1 when a target is missed
+or something fails, with 2 for wrong arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rclrt_analysis.arguments import positive, writable_file
+
+PARTS = ("reference", "mixed")
+FRACTION = 0.99
+"""Of the delays that calibration sees. What is longer the machine itself is made responsible for:
+each run has a thread above all others beside it, which notes when it was late."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
+    parser.add_argument(
+        "--seconds", type=positive, default=20, help="of each run that is measured (%(default)s)"
+    )
+    parser.add_argument(
+        "--load", type=positive, default=4, help="busy programs on each CPU (%(default)s)"
+    )
+    parser.add_argument("--only", choices=PARTS, action="append", help="only this part")
+    parser.add_argument("--quick", action="store_true", help="everything once, no time is judged")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="traces, models and plans")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the experiment."""
+    from rclrt_analysis.contract.robot import FailedError
+    from rclrt_analysis.reference.environment import may_use_realtime
+    from rclrt_analysis.reference.program import Interrupt, ProgramError, find_program
+    from rclrt_analysis.trace import TraceError
+
+    if not find_program().exists():
+        print(f"{find_program()} is not built. Run ./rclrt build", file=sys.stderr)
+        return 1
+    if not may_use_realtime():
+        print("SCHED_FIFO is not permitted: docs/how-to/real-time-permissions.md", file=sys.stderr)
+        return 1
+    parts = arguments.only or PARTS
+    result: dict[str, Any] = {"schema": 1, "quick": arguments.quick}
+    missed: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="rclrt-contract-") as short, Interrupt() as interrupt:
+        folder = arguments.keep or Path(short)
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            costs = _calibrated(arguments, result)
+            if "reference" in parts:
+                missed += _reference(interrupt, arguments, folder, result, costs)
+            if "mixed" in parts:
+                missed += _mixed(interrupt, arguments, folder, result, costs)
+        except (FailedError, ProgramError, TraceError) as error:
+            print("interrupted" if interrupt.requested else error, file=sys.stderr)
+            return 1
+    for text in missed:
+        print(f"MISSED {text}")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return int(bool(missed) and not arguments.quick)
+
+
+def _calibrated(arguments: argparse.Namespace, result: dict[str, Any]) -> dict[str, int]:
+    """Return what jobs cost here: all of the models have it."""
+    from rclrt_analysis.calibration import to_text
+    from rclrt_analysis.contract.machine import calibrated
+
+    samples, seconds = (50, 0.5) if arguments.quick else (1000, 3.0)
+    found = calibrated(sorted(os.sched_getaffinity(0)), samples, seconds)
+    costs = found.overheads(FRACTION)
+    print(f"{to_text(found)}\n")
+    print("overheads, ms: " + ", ".join(f"{k[:-3]} {v / 1e6:.3f}" for k, v in costs.items()), "\n")
+    result["overheads_ns"] = costs
+    return costs
+
+
+def _effort(arguments: argparse.Namespace) -> Any:
+    from rclrt_analysis.contract.system import Effort
+
+    if arguments.quick:
+        return Effort(2.0, 1, True, 5)
+    return Effort(float(arguments.seconds), arguments.load)
+
+
+def _reference(
+    interrupt: Any,
+    arguments: argparse.Namespace,
+    folder: Path,
+    result: dict[str, Any],
+    costs: dict[str, int],
+) -> list[str]:
+    from rclrt_analysis.contract.system import loop
+
+    every = sorted(os.sched_getaffinity(0))
+    effort = _effort(arguments)
+    missed, rows = [], []
+    for cpus in [every[:1]] if arguments.quick or len(every) < 2 else [every[:1], every[:2]]:
+        found = loop(interrupt, cpus, effort, costs, folder)
+        rows += [dataclasses.asdict(row) for row in found.rows]
+        where = f"CPU {', '.join(map(str, cpus))}"
+        print(f"reference system, {where}, {effort.load} busy programs on each")
+        print(f"  {'':16} {'':38} {'deadline':>9} {'bound':>9} {'worst':>9} {'n':>6} {'misses':>6}")
+        for row in found.rows:
+            name = row.name if len(row.name) <= 38 else "..." + row.name[-35:]
+            print(
+                f"  {row.run:16} {name:38} {_ms(row.deadline_ms)} {_ms(row.bound_ms)} "
+                f"{_ms(row.worst_ms)} {row.count:6} {row.misses:6}"
+            )
+        missed += _verdict("under the plan", found.verdict, found.stall_ms, where)
+        for text in found.broken:
+            print(f"  under the plan: {text}")
+    result["reference"] = rows
+    return missed
+
+
+def _verdict(what: str, verdict: Any, stall_ms: float, where: str) -> list[str]:
+    from rclrt_analysis.contract.judged import worst_of
+
+    above, left = len(verdict.above), len(verdict.unexplained)
+    print(
+        f"  {what}: {verdict.jobs} jobs; {above} jobs or chains above their bound, {above - left} "
+        f"of them while the machine was away ({stall_ms:.1f} ms at most)"
+    )
+    for text in worst_of(verdict.above):
+        print(f"  {what}: {text}")
+    missed = []
+    if verdict.missed_unexplained:
+        missed.append(f"{len(verdict.missed_unexplained)} deadlines {what}, {where}")
+    if left:
+        missed.append(f"bounds of {left} jobs or chains {what}, {where}")
+    return missed
+
+
+def _mixed(
+    interrupt: Any,
+    arguments: argparse.Namespace,
+    folder: Path,
+    result: dict[str, Any],
+    costs: dict[str, int],
+) -> list[str]:
+    from rclrt_analysis.contract.mixed import ways
+
+    found = ways(interrupt, _effort(arguments), costs, folder)
+    result["mixed"] = [dataclasses.asdict(way) for way in found]
+    print("mixed load, one CPU; chain of 60 ms")
+    print(f"  {'':24} {'n':>5} {'misses in 1000':>14} {'worst, ms':>10}  left for vision")
+    for way in found:
+        print(
+            f"  {way.name:24} {way.released:5} {way.per_thousand:14.0f} {_ms(way.worst_ms):>10}"
+            f"  {way.best_effort:.0%} of the CPU"
+        )
+        if way.misses and way.worst_ms is not None:
+            said = ", ".join(f"{name} {ms:.1f} ms" for name, ms in way.others_ms.items())
+            print(f"  {'':24} under way during the worst: {said}")
+    return ["mixed load: the chain under our plan"] * bool(found[-1].misses)
+
+
+def _ms(value: float | None) -> str:
+    return f"{'-':>9}" if value is None else f"{value:9.3f}"

@@ -1,0 +1,65 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a file says must hold while executors run: chains with their deadlines, and what their proof takes for granted
+/// of callbacks. The words are those of a model (docs/concepts/chains.md).
+#ifndef RCLRT_CONFIG__CHAIN_HPP_
+#define RCLRT_CONFIG__CHAIN_HPP_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rclrt_core/attributes.hpp"
+#include "rclrt_core/time.hpp"
+
+namespace rclrt_config
+{
+
+enum class ChainSemantics : uint8_t
+{
+  kReaction,
+  kAge,
+  kLatency,
+};
+const char * to_string(ChainSemantics semantics);
+
+struct ChainLink
+{
+  /// Of callbacks; may have wildcards. Then all that match are this link.
+  std::string pattern;
+  /// It uses the newest data of the link before, whatever has released it. So does every timer.
+  bool reads = false;
+
+  bool matches(const std::string & callback) const;
+  bool is_timer() const;
+};
+
+/// Durations: unset if the file does not say.
+struct Chain
+{
+  std::string name;
+  std::string place;  ///< "file:line:column"
+  std::vector<ChainLink> links;
+  ChainSemantics semantics = ChainSemantics::kReaction;
+  std::optional<rclrt_core::Duration> deadline;
+  std::optional<rclrt_core::Duration> bound;  ///< that was proved
+  std::optional<rclrt_core::Duration> silent_after;
+  /// Misses in a row that are a warning, an error; unset: none are. If both are unset, one is a warning.
+  std::optional<uint32_t> warn_after;
+  std::optional<uint32_t> error_after;
+};
+
+/// What a proof takes for granted of a callback.
+struct Assumption
+{
+  std::optional<rclrt_core::Duration> wcet;        ///< no job executes for longer
+  std::optional<rclrt_core::Duration> min_period;  ///< no two releases are closer
+  std::optional<rclrt_core::Duration> bound;  ///< no job takes longer from its release to its end
+  rclrt_core::Attributes attributes;          ///< are in force
+};
+
+}  // namespace rclrt_config
+
+#endif  // RCLRT_CONFIG__CHAIN_HPP_

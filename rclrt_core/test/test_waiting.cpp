@@ -1,0 +1,381 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Threads that look for work before they sleep.
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+
+#include "../src/arrivals.hpp"
+#include "engine_on_sim.hpp"
+#include "rclrt_core/linux_platform.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+using Lines = std::vector<std::string>;
+
+WaitingOptions waiting(Waiting kind, Duration spin = milliseconds(1))
+{
+  WaitingOptions options;
+  options.kind = kind;
+  options.spin = spin;
+  return options;
+}
+
+// ---- When the next job is likely
+
+Arrivals after(const std::vector<int64_t> & gaps_us)
+{
+  Arrivals arrivals;
+  for (const int64_t gap : gaps_us) {
+    arrivals.add(microseconds(gap));
+  }
+  return arrivals;
+}
+
+TEST(Arrivals, are_looked_for_around_the_time_of_the_last_ones)
+{
+  const Look look = after(std::vector<int64_t>(50, 2000)).look(waiting(Waiting::kAdaptive));
+  EXPECT_TRUE(look.any());
+  EXPECT_LT(look.from, microseconds(2000));
+  EXPECT_GE(look.from, microseconds(1500));
+  EXPECT_GE(look.to, microseconds(2000));
+}
+
+TEST(Arrivals, are_not_looked_for_if_there_were_few_or_if_they_are_irregular)
+{
+  const WaitingOptions options = waiting(Waiting::kAdaptive);
+  EXPECT_FALSE(Arrivals().look(options).any());
+  EXPECT_FALSE(after({2000, 2000, 2000}).look(options).any());
+  std::vector<int64_t> irregular;
+  for (int i = 0; i < 50; ++i) {
+    irregular.push_back(i % 2 == 0 ? 100 : 4000);
+  }
+  EXPECT_FALSE(after(irregular).look(options).any());
+}
+
+TEST(Arrivals, cost_no_more_than_the_share_on_average)
+{
+  std::minstd_rand random(1);
+  for (int round = 0; round < 300; ++round) {
+    WaitingOptions options = waiting(Waiting::kAdaptive, milliseconds(5));
+    options.max_share = 0.05 * static_cast<double>(1 + round % 20);
+    const int64_t period = 20 + static_cast<int64_t>(random() % 5000);
+    const int64_t jitter = 1 + static_cast<int64_t>(random() % 200);
+    Arrivals arrivals;
+    int64_t all = 0;
+    int64_t spent = 0;
+    for (int i = 0; i < 2000; ++i) {
+      const int64_t gap = period + static_cast<int64_t>(random()) % jitter;
+      const Look look = arrivals.look(options);
+      const int64_t from = look.from / microseconds(1);
+      const int64_t until = std::min<int64_t>(gap, look.to / microseconds(1));
+      spent += look.any() ? std::max<int64_t>(0, until - from) : 0;
+      all += gap;
+      arrivals.add(microseconds(gap));
+    }
+    EXPECT_LE(
+      static_cast<double>(spent), (options.max_share * 1.1 + 0.01) * static_cast<double>(all))
+      << "period " << period << " us, jitter " << jitter << " us, share " << options.max_share;
+  }
+}
+
+// ---- In the engine
+
+/// Writes down who looks for work, with which attributes.
+class Watched : public SimPlatform
+{
+public:
+  using SimPlatform::SimPlatform;
+  bool spin(
+    const std::atomic<uint32_t> & word, uint32_t expected, TimePoint until) noexcept override
+  {
+    Attributes attributes;
+    read_back(current_thread(), &attributes);
+    looks.push_back({now(), until, attributes});
+    last_to_look = current_thread();
+    most = std::max(most, ++looking);
+    SimPlatform::spin(word, expected, until);
+    --looking;
+    return !is_busy;
+  }
+
+  struct OneLook
+  {
+    TimePoint from;
+    TimePoint until;
+    Attributes attributes;
+  };
+  std::vector<OneLook> looks;
+  ThreadId last_to_look = 0;
+  int looking = 0;
+  int most = 0;
+  bool is_busy = false;  ///< another thread takes the CPU all the time
+};
+
+struct Scene
+{
+  Scene(int cpus, EngineOptions options) : sim(cpus), engine(sim, std::move(options)) {}
+
+  void add(const std::string & name, const Attributes & attributes, Duration work)
+  {
+    GroupOptions group_options;
+    group_options.name = "group of " + name;
+    std::shared_ptr<Group> group;
+    ASSERT_TRUE(engine.add_group(group_options, &group).ok());
+    CallbackOptions options;
+    options.name = name;
+    options.depth = 100;
+    options.attributes = attributes;
+    options.run = [this, name, work](const Job &) {
+      Attributes in_force;
+      sim.read_back(sim.current_thread(), &in_force);
+      jobs.push_back(
+        name + " at " + std::to_string(sim.now().time_since_epoch() / microseconds(1)));
+      had.push_back(in_force);
+      by_the_last_to_look += sim.current_thread() == sim.last_to_look ? 1 : 0;
+      sim.work(work);
+      return true;
+    };
+    ASSERT_TRUE(engine.add_callback(std::move(options), group, &callbacks[name]).ok());
+  }
+
+  void run(
+    const std::vector<std::pair<int64_t, std::string>> & arrivals_us, Attributes spinner = {})
+  {
+    const Status status = sim.run([&] {
+      std::unique_ptr<Thread> thread;
+      if (spinner.policy == SchedulingPolicy::kUnchanged) {
+        spinner.policy = SchedulingPolicy::kOther;
+      }
+      const auto body = [&] { EXPECT_TRUE(engine.spin().ok()); };
+      ASSERT_TRUE(sim.start_thread({"spinner", 0, spinner}, body, {}, &thread).ok());
+      for (const auto & [time, name] : arrivals_us) {
+        sim.sleep_until(TimePoint(microseconds(time)));
+        engine.notify(*callbacks.at(name));
+      }
+      sim.sleep_until(sim.now() + milliseconds(50));
+      engine.stop();
+      thread->join();
+    });
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+
+  Watched sim;
+  Engine engine;
+  std::map<std::string, std::shared_ptr<Callback>> callbacks;
+  Lines jobs;
+  std::vector<Attributes> had;
+  int by_the_last_to_look = 0;
+};
+
+EngineOptions options_of(WaitingOptions waiting, ExecutionModel model = ExecutionModel::kPool)
+{
+  EngineOptions options;
+  options.model = model;
+  options.waiting = waiting;
+  return options;
+}
+
+std::vector<std::pair<int64_t, std::string>> every(
+  int64_t period_us, const std::string & name, int n)
+{
+  std::vector<std::pair<int64_t, std::string>> arrivals;
+  for (int i = 1; i <= n; ++i) {
+    arrivals.emplace_back(i * period_us, name);
+  }
+  return arrivals;
+}
+
+TEST(Waiting, a_thread_that_looks_for_work_gives_way_and_its_job_has_its_attributes)
+{
+  for (const ExecutionModel model :
+       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    SCOPED_TRACE(to_string(model));
+    Scene scene(2, options_of(waiting(Waiting::kSpin, milliseconds(3)), model));
+    scene.add("a", fifo(80), microseconds(100));
+    scene.run(every(2000, "a", 20));
+    EXPECT_EQ(scene.jobs.size(), 20u);
+    for (const Attributes & had : scene.had) {
+      EXPECT_EQ(had.policy, SchedulingPolicy::kFifo);
+      EXPECT_EQ(had.priority, 80);
+    }
+    EXPECT_GE(scene.sim.looks.size(), 20u) << "after each job";
+    for (const Watched::OneLook & look : scene.sim.looks) {
+      EXPECT_EQ(look.attributes.policy, SchedulingPolicy::kOther);
+      EXPECT_LE(look.until - look.from, milliseconds(3));
+    }
+    EXPECT_EQ(scene.sim.most, 1);
+  }
+}
+
+TEST(Waiting, the_thread_that_looks_is_the_one_that_gets_the_job)
+{
+  // Without it, "b" would go to the thread that has its attributes, and sleeps.
+  Scene scene(2, options_of(waiting(Waiting::kSpin, milliseconds(20))));
+  scene.add("a", fifo(80), microseconds(100));
+  scene.add("b", fifo(70), microseconds(100));
+  scene.run({{1000, "a"}, {1000, "b"}, {3000, "a"}, {5000, "b"}, {7000, "a"}, {9000, "b"}});
+  EXPECT_EQ(scene.jobs.size(), 6u);
+  EXPECT_EQ(scene.by_the_last_to_look, 4) << "nobody looks before there was a job";
+}
+
+TEST(Waiting, fewer_threads_look_than_there_are_cpus)
+{
+  for (const int cpus : {1, 2, 3}) {
+    Scene scene(
+      cpus, options_of(waiting(Waiting::kSpin, milliseconds(50)), ExecutionModel::kIsolated));
+    std::vector<std::pair<int64_t, std::string>> arrivals;
+    for (const std::string name : {"a", "b", "c", "d"}) {
+      scene.add(name, fifo(50), microseconds(100));
+      arrivals.emplace_back(1000 + 1000 * static_cast<int64_t>(arrivals.size()), name);
+    }
+    scene.run(arrivals);
+    EXPECT_EQ(scene.jobs.size(), 4u);
+    EXPECT_EQ(scene.sim.most, cpus - 1);
+  }
+}
+
+TEST(Waiting, a_real_time_process_or_a_single_cpu_does_not_look_and_says_so)
+{
+  for (const bool one_cpu : {true, false}) {
+    Scene scene(one_cpu ? 1 : 2, options_of(waiting(Waiting::kSpin)));
+    scene.add("a", fifo(80), microseconds(100));
+    scene.run(every(2000, "a", 3), one_cpu ? Attributes{} : fifo(10));
+    EXPECT_EQ(scene.jobs.size(), 3u);
+    EXPECT_TRUE(scene.sim.looks.empty());
+    const std::vector<Finding> findings = scene.engine.findings();
+    EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [&](const Finding & finding) {
+      return finding.subject == "waiting spin" &&
+             finding.what.find(one_cpu ? "one CPU" : "real-time") != std::string::npos;
+    }));
+  }
+}
+
+TEST(Waiting, somebody_who_needs_the_cpu_ends_it_for_a_while)
+{
+  Scene scene(2, options_of(waiting(Waiting::kSpin)));
+  scene.sim.is_busy = true;
+  scene.add("a", fifo(80), microseconds(100));
+  scene.run(every(10'000, "a", 50));
+  EXPECT_EQ(scene.jobs.size(), 50u);
+  ASSERT_EQ(scene.sim.looks.size(), 3u) << "each time after a longer while";
+  EXPECT_GE(scene.sim.looks[1].from - scene.sim.looks[0].from, milliseconds(100));
+  EXPECT_GE(scene.sim.looks[2].from - scene.sim.looks[1].from, milliseconds(200));
+}
+
+TEST(Waiting, adaptive_sleeps_until_shortly_before_the_next_job)
+{
+  Scene scene(2, options_of(waiting(Waiting::kAdaptive)));
+  scene.add("a", fifo(80), microseconds(100));
+  scene.run(every(2000, "a", 60));
+  EXPECT_EQ(scene.jobs.size(), 60u);
+  ASSERT_GE(scene.sim.looks.size(), 30u);
+  const Watched::OneLook & last = scene.sim.looks[scene.sim.looks.size() - 2];
+  const Duration since_job = (last.from.time_since_epoch() - microseconds(100)) % milliseconds(2);
+  EXPECT_GE(since_job, microseconds(1500)) << "of the 1.9 ms";
+}
+
+/// Whatever the waiting, virtual time shows no difference: a look costs nothing there.
+TEST(Waiting, does_not_change_what_runs_when)
+{
+  for (const ExecutionModel model :
+       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    for (unsigned seed = 0; seed < 30; ++seed) {
+      Lines jobs;
+      for (const Waiting kind : {Waiting::kBlock, Waiting::kSpin, Waiting::kAdaptive}) {
+        std::minstd_rand random(seed + 1);
+        Scene scene(2, options_of(waiting(kind, microseconds(random() % 4000 + 1)), model));
+        const std::vector<std::string> names = {"a", "b", "c", "d"};
+        for (std::size_t i = 0; i < names.size(); ++i) {
+          const int priority = 10 + static_cast<int>(10 * i);
+          scene.add(names[i], fifo(priority), microseconds(random() % 1500));
+        }
+        std::vector<std::pair<int64_t, std::string>> arrivals;
+        int64_t time = 1000;
+        for (int i = 0; i < 60; ++i) {
+          time += static_cast<int64_t>(random() % 3000);
+          arrivals.emplace_back(time, names[random() % names.size()]);
+        }
+        scene.run(arrivals);
+        if (kind == Waiting::kBlock) {
+          jobs = scene.jobs;
+        } else {
+          EXPECT_EQ(scene.jobs, jobs) << to_string(kind) << ", seed " << seed;
+        }
+      }
+    }
+  }
+}
+
+// ---- On Linux
+
+TEST(LinuxSpin, ends_when_the_word_changes_and_when_the_time_is_up)
+{
+  LinuxPlatform linux;
+  std::atomic<uint32_t> word{0};
+  const TimePoint until = linux.now() + milliseconds(2);
+  if (linux.spin(word, 0, until)) {  // else another thread took the CPU
+    EXPECT_GE(linux.now(), until);
+  }
+  std::unique_ptr<Thread> other;
+  const auto body = [&] { word.store(1, std::memory_order_release); };
+  ASSERT_TRUE(linux.start_thread({"other", 0, {}}, body, {}, &other).ok());
+  while (word.load() == 0) {
+    linux.spin(word, 0, kNever);  // returns early only if the CPU was taken
+  }
+  other->join();
+}
+
+TEST(LinuxSpin, no_job_is_lost_between_looking_and_sleeping)
+{
+  constexpr int kJobs = 3000;
+  for (const ExecutionModel model :
+       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    LinuxPlatform linux;
+    EngineOptions options = options_of(waiting(Waiting::kSpin, microseconds(50)), model);
+    Engine engine(linux, options);
+    std::atomic<int> ran{0};
+    std::vector<std::shared_ptr<Callback>> callbacks(3);
+    for (std::size_t i = 0; i < callbacks.size(); ++i) {
+      GroupOptions group_options;
+      group_options.name = std::to_string(i);
+      std::shared_ptr<Group> group;
+      ASSERT_TRUE(engine.add_group(group_options, &group).ok());
+      CallbackOptions callback;
+      callback.name = std::to_string(i);
+      callback.depth = kJobs;
+      callback.attributes = i == 0 ? fifo(10) : Attributes{};  // refused without permission
+      callback.run = [&ran](const Job &) {
+        ++ran;
+        return true;
+      };
+      ASSERT_TRUE(engine.add_callback(std::move(callback), group, &callbacks[i]).ok());
+    }
+    std::unique_ptr<Thread> spinner;
+    const auto spin = [&] { EXPECT_TRUE(engine.spin().ok()); };
+    ASSERT_TRUE(linux.start_thread({"spinner", 0, {}}, spin, {}, &spinner).ok());
+    std::minstd_rand random(1);
+    for (int i = 0; i < kJobs; ++i) {
+      engine.notify(*callbacks[random() % callbacks.size()]);
+      const TimePoint next = linux.now() + microseconds(random() % 120);
+      while (linux.now() < next) {
+      }
+    }
+    const TimePoint patience = linux.now() + std::chrono::seconds(60);
+    while (ran < kJobs && linux.now() < patience) {
+      std::atomic<uint32_t> nothing{0};
+      linux.wait(nothing, 0, linux.now() + milliseconds(1));
+    }
+    EXPECT_EQ(ran, kJobs);
+    engine.stop();
+    spinner->join();
+  }
+}
+
+}  // namespace
+}  // namespace rclrt_core

@@ -1,0 +1,107 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "chain_set.hpp"
+
+#include <algorithm>
+
+namespace rclrt_front_end
+{
+
+bool ChainSource::has_chains() const
+{
+  return std::any_of(
+    places.begin(), places.end(), [](const auto & callback) { return !callback.second.empty(); });
+}
+
+const ChainSource::Places * ChainSource::places_of(uint32_t callback) const
+{
+  const auto found = places.find(callback);
+  return found != places.end() && !found->second.empty() ? &found->second : nullptr;
+}
+
+ChainSet::ChainSet(const std::vector<rclrt_config::Chain> & chains)
+{
+  for (const rclrt_config::Chain & chain : chains) {
+    chains_.emplace_back(chain);
+  }
+}
+
+void ChainSet::find_places(ChainSource & source)
+{
+  if (source.places.size() == source.file.callbacks().size()) {
+    return;
+  }
+  for (const auto & [id, name] : source.file.callbacks()) {
+    const auto [place, is_new] = source.places.emplace(id, ChainSource::Places());
+    for (std::size_t i = 0; is_new && i < chains_.size(); ++i) {
+      const auto & links = chains_[i].watch.chain().links;
+      const auto link = std::find_if(
+        links.begin(), links.end(), [&name = name](const auto & one) { return one.matches(name); });
+      if (link == links.end()) {
+        continue;
+      }
+      place->second.emplace_back(i, static_cast<std::size_t>(link - links.begin()));
+      chains_[i].has_first = chains_[i].has_first || link == links.begin();
+      chains_[i].is_ours = chains_[i].is_ours || (source.is_ours && link + 1 == links.end());
+    }
+  }
+}
+
+void ChainSet::feed(const ChainSource & source, const std::vector<rclrt_job_record> & records)
+{
+  for (const rclrt_job_record & record : records) {
+    const ChainSource::Places * const places = source.places_of(record.callback);
+    if (
+      !places || record.outcome != RCLRT_PUBLISHED || record.publisher == 0 ||
+      record.message == RCLRT_TRACE_NO_MESSAGE) {
+      continue;
+    }
+    for (const auto & [chain, link] : *places) {
+      chains_[chain].watch.add_publication(
+        {record.publisher, record.message},
+        {source.file.process(), source.file.executor(), record.sequence}, record.end_ns);
+    }
+  }
+  for (const rclrt_job_record & record : records) {
+    const ChainSource::Places * const places = source.places_of(record.callback);
+    if (places && record.outcome != RCLRT_PUBLISHED) {
+      add_job(source, record, *places);
+    }
+  }
+}
+
+void ChainSet::add_job(
+  const ChainSource & source, const rclrt_job_record & record, const ChainSource::Places & places)
+{
+  const uint32_t process = source.file.process();
+  const uint32_t executor = source.file.executor();
+  ChainWatch::Job job;
+  job.key = {process, executor, record.sequence};
+  job.release = record.release_ns;
+  job.start = record.start_ns;
+  job.end = record.end_ns;
+  const ChainSource::Places * by = nullptr;
+  if (record.cause == RCLRT_CAUSE_JOB) {
+    job.by = JobKey(process, record.by_executor, record.by_sequence);
+    by = record.by_executor == executor ? source.places_of(record.by_callback) : nullptr;
+  }
+  if (record.publisher != 0 && record.message != RCLRT_TRACE_NO_MESSAGE) {
+    job.message = MessageKey(record.publisher, record.message);
+  }
+  for (const auto & [chain, link] : places) {
+    WatchedChain & watched = chains_[chain];
+    if (rclrt_job_ran(&record) == 0) {
+      watched.watch.add_not_run(record.jobs);
+      continue;
+    }
+    const std::pair<std::size_t, std::size_t> before(chain, link - 1);
+    job.by_link_before = link > 0 && by && std::find(by->begin(), by->end(), before) != by->end();
+    watched.watch.add_job(link, job);
+    if (link + 1 == watched.watch.chain().links.size() && watched.first_output == 0) {
+      watched.first_output = record.end_ns;
+    }
+  }
+}
+
+}  // namespace rclrt_front_end

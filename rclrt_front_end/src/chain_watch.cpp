@@ -1,0 +1,285 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "chain_watch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+namespace rclrt_front_end
+{
+
+using rclrt_config::ChainSemantics;
+using rclrt_core::Duration;
+
+namespace
+{
+
+constexpr int64_t kSecond = 1'000'000'000;
+/// A job that is older than this releases nothing any more.
+constexpr int64_t kRemembered = 20 * kSecond;
+/// So long after a job has ended its publisher may go on.
+constexpr int64_t kPatience = 2 * kSecond;
+/// Instances of which percentiles are made: the newest.
+constexpr std::size_t kKept = 10'000;
+constexpr std::size_t kNeededForP99 = 100;
+
+int64_t ns_of(const std::optional<Duration> & duration) { return duration ? duration->count() : 0; }
+
+std::optional<Duration> duration_of(const std::optional<int64_t> & ns)
+{
+  return ns ? std::optional<Duration>(Duration(*ns)) : std::nullopt;
+}
+
+/// The smallest value that at least 99 % do not exceed.
+std::optional<int64_t> p99_of(const std::deque<int64_t> & values)
+{
+  if (values.size() < kNeededForP99) {
+    return std::nullopt;
+  }
+  std::vector<int64_t> sorted(values.begin(), values.end());
+  const std::size_t rank = (99 * sorted.size() + 99) / 100;
+  const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+  std::nth_element(sorted.begin(), at, sorted.end());
+  return *at;
+}
+
+}  // namespace
+
+const char * to_string(ChainState state)
+{
+  switch (state) {
+    case ChainState::kUnseen:
+      return "UNSEEN";
+    case ChainState::kOk:
+      return "OK";
+    case ChainState::kWarn:
+      return "WARN";
+    case ChainState::kError:
+      return "ERROR";
+    case ChainState::kSilent:
+      break;
+  }
+  return "SILENT";
+}
+
+ChainWatch::ChainWatch(const rclrt_config::Chain & chain)
+: chain_(chain), by_timer_(chain.links.front().is_timer()), links_(chain.links.size())
+{
+  for (std::size_t i = 1; i < links_.size(); ++i) {
+    links_[i].samples = chain.links[i].reads || chain.links[i].is_timer();
+  }
+}
+
+void ChainWatch::add_publication(const MessageKey & message, const JobKey & by, int64_t time)
+{
+  sent_[message] = {by, time};
+  sent_in_order_.emplace_back(time, message);
+  sent_at_.emplace(by, time);
+}
+
+void ChainWatch::add_job(std::size_t link, const Job & job)
+{
+  Link & to = links_[link];
+  to.jobs[job.key] = job;
+  // Its message is what others read; without numbers it may leave until the end.
+  const auto sent = sent_at_.find(job.key);
+  to.unsorted.push_back({sent != sent_at_.end() ? sent->second : job.end, job.key});
+  if (link == links_.size() - 1) {
+    outputs_.push_back(job);
+  }
+}
+
+uint64_t ChainWatch::settle(int64_t until)
+{
+  const uint64_t misses = seen_.misses;
+  std::stable_sort(
+    outputs_.begin(), outputs_.end(), [](const Job & a, const Job & b) { return a.end < b.end; });
+  for (Link & link : links_) {
+    std::sort(link.unsorted.begin(), link.unsorted.end());
+    const auto middle = static_cast<std::ptrdiff_t>(link.ends.size());
+    link.ends.insert(link.ends.end(), link.unsorted.begin(), link.unsorted.end());
+    std::inplace_merge(link.ends.begin(), link.ends.begin() + middle, link.ends.end());
+    link.unsorted.clear();
+  }
+  auto done = outputs_.begin();
+  for (; done != outputs_.end() && done->end <= until; ++done) {
+    const Datum datum = datum_of(*done);
+    if (datum.is_late && done->end > until - kPatience) {
+      break;
+    }
+    if (datum.key) {
+      output(*datum.key, done->end);
+    }
+  }
+  outputs_.erase(outputs_.begin(), done);
+  listen(until);
+  forget(until - std::max(kRemembered, 4 * ns_of(chain_.deadline)));
+  return seen_.misses - misses;
+}
+
+ChainWatch::Datum ChainWatch::datum_of(const Job & output) const
+{
+  const Job * job = &output;
+  for (std::size_t i = links_.size() - 1; i > 0; --i) {
+    const Job * source = job->by ? find(i - 1, *job->by) : nullptr;
+    if (!source && job->message) {
+      const auto sent = sent_.find(*job->message);
+      source = sent != sent_.end() ? find(i - 1, sent->second.by) : nullptr;
+    }
+    if (!source && job->by_link_before) {
+      return {std::nullopt, true};  // it has published, and still runs
+    }
+    if (!source && (links_[i].samples || !(job->by || job->message))) {
+      source = newest(i - 1, job->start);
+    }
+    if (!source) {
+      return {};
+    }
+    job = source;
+  }
+  return {job->key, false};
+}
+
+const ChainWatch::Job * ChainWatch::find(std::size_t link, const JobKey & key) const
+{
+  const auto found = links_[link].jobs.find(key);
+  return found != links_[link].jobs.end() ? &found->second : nullptr;
+}
+
+const ChainWatch::Job * ChainWatch::newest(std::size_t link, int64_t before) const
+{
+  const std::deque<End> & ends = links_[link].ends;
+  const auto after = std::upper_bound(
+    ends.begin(), ends.end(), before,
+    [](int64_t time, const End & end) { return time < end.time; });
+  return after != ends.begin() ? find(link, std::prev(after)->key) : nullptr;
+}
+
+/// The last callback has ended a job with these data.
+void ChainWatch::output(const JobKey & datum, int64_t end)
+{
+  const std::optional<JobKey> last = answered_;
+  if (last && datum <= *last) {
+    return;  // nothing new
+  }
+  const bool same_executor =
+    last && std::get<0>(*last) == std::get<0>(datum) && std::get<1>(*last) == std::get<1>(datum);
+  if (same_executor) {
+    const std::map<JobKey, Job> & first = links_.front().jobs;
+    std::vector<JobKey> begun;
+    for (auto job = first.upper_bound(*last); job != first.end() && job->first <= datum; ++job) {
+      begun.push_back(job->first);
+    }
+    seen_.overtaken += begun.empty() ? 0 : begun.size() - 1;
+    if (chain_.semantics == ChainSemantics::kAge) {
+      begun = {*last};
+    } else if (chain_.semantics == ChainSemantics::kReaction && by_timer_) {
+      // An event that job k has just missed is answered by k + 1 or a later one.
+      begun.insert(begun.begin(), *last);
+      begun.resize(std::max<std::size_t>(1, begun.size() - 1));
+    }
+    const bool from_start = by_timer_ && chain_.semantics != ChainSemantics::kLatency;
+    for (const JobKey & key : begun) {
+      if (const Job * job = find(0, key)) {
+        count(end - (from_start ? job->start : job->release));
+      }
+    }
+  }
+  answered_ = datum;
+  newest_output_ = end;
+  silent_ = false;
+}
+
+void ChainWatch::count(int64_t value)
+{
+  ++seen_.count;
+  seen_.last = value;
+  seen_.worst = std::max(seen_.worst.value_or(value), value);
+  seen_.values.push_back(value);
+  if (seen_.values.size() > kKept) {
+    seen_.values.pop_front();
+  }
+  if (chain_.deadline) {
+    judge(value > chain_.deadline->count());
+  }
+}
+
+void ChainWatch::judge(bool missed)
+{
+  seen_.misses += missed ? 1 : 0;
+  seen_.in_a_row = missed ? seen_.in_a_row + 1 : 0;
+  seen_.most_in_a_row = std::max(seen_.most_in_a_row, seen_.in_a_row);
+  seen_.peak = std::max(seen_.peak, seen_.in_a_row);
+}
+
+void ChainWatch::listen(int64_t now)
+{
+  begin_ = begin_.value_or(now);
+  const int64_t last = newest_output_.value_or(*begin_);
+  if (chain_.silent_after && !silent_ && now - last > chain_.silent_after->count()) {
+    silent_ = true;
+    ++seen_.silences;
+    judge(true);
+  }
+}
+
+void ChainWatch::forget(int64_t before)
+{
+  for (Link & link : links_) {
+    while (!link.ends.empty() && link.ends.front().time <= before) {
+      link.jobs.erase(link.ends.front().key);
+      link.ends.pop_front();
+    }
+  }
+  for (; !sent_in_order_.empty() && sent_in_order_.front().first < before;
+       sent_in_order_.pop_front()) {
+    const auto sent = sent_.find(sent_in_order_.front().second);
+    if (sent != sent_.end()) {
+      sent_at_.erase(sent->second.by);
+      sent_.erase(sent);
+    }
+  }
+}
+
+uint64_t ChainWatch::take_peak()
+{
+  const uint64_t peak = std::max(seen_.peak, seen_.in_a_row);
+  seen_.peak = seen_.in_a_row;
+  return peak;
+}
+
+ChainState ChainWatch::state_after(uint64_t row) const
+{
+  if (seen_.count == 0 && !silent_) {
+    return ChainState::kUnseen;
+  }
+  if (chain_.error_after && row >= *chain_.error_after) {
+    return ChainState::kError;
+  }
+  const uint64_t warn_after = chain_.warn_after.value_or(chain_.error_after ? UINT32_MAX : 1);
+  return row > 0 && row >= warn_after ? ChainState::kWarn : ChainState::kOk;
+}
+
+ChainReport ChainWatch::report() const
+{
+  ChainReport report;
+  report.name = chain_.name;
+  report.state = silent_ ? ChainState::kSilent : state_after(seen_.in_a_row);
+  report.deadline = chain_.deadline;
+  report.bound = chain_.bound;
+  report.last = duration_of(seen_.last);
+  report.worst = duration_of(seen_.worst);
+  report.p99 = duration_of(p99_of(seen_.values));
+  report.instances = seen_.count;
+  report.misses = seen_.misses;
+  report.misses_in_a_row = seen_.in_a_row;
+  report.most_misses_in_a_row = seen_.most_in_a_row;
+  report.silences = seen_.silences;
+  report.overtaken = seen_.overtaken;
+  report.not_run = seen_.not_run;
+  return report;
+}
+
+}  // namespace rclrt_front_end

@@ -1,0 +1,87 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Watches over the chains of a configuration while an executor exists. An ordinary thread (SCHED_OTHER) does it all: it
+/// reads the records that the executors of this user keep in memory (LiveFollower), every 50 ms. Jobs pay nothing for it
+/// beyond their record, and nobody waits for it.
+///
+/// A chain belongs to the executor that has its last callback: that one counts, tells and reports. Its other callbacks
+/// may be in any executor of this user on this machine, also in other processes.
+#ifndef WATCHER_HPP_
+#define WATCHER_HPP_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "chain_set.hpp"
+#include "rclrt_config/configuration.hpp"
+#include "rclrt_core/engine.hpp"
+#include "rclrt_core/finding.hpp"
+#include "rclrt_core/platform.hpp"
+#include "rclrt_front_end/chain_report.hpp"
+#include "rclrt_front_end/process_platform.hpp"
+
+namespace rclrt_front_end
+{
+
+class Watcher
+{
+public:
+  struct Options
+  {
+    /// From any thread.
+    std::function<void(const rclrt_core::Finding &)> tell;
+    /// See CommonOptions::on_chain_miss. May be empty.
+    std::function<void(const ChainReport &)> on_miss;
+  };
+
+  /// Of `configuration` it reads only what no apply() changes. Both must outlive it.
+  Watcher(
+    rclrt_core::Engine & engine, const rclrt_config::Configuration & configuration,
+    Options options);
+  /// Waits for the thread.
+  ~Watcher();
+  Watcher(const Watcher &) = delete;
+  Watcher & operator=(const Watcher &) = delete;
+
+  /// Of the chains that end in this executor. Thread-safe.
+  std::vector<ChainReport> chains() const;
+
+private:
+  void run();
+  void step(int64_t now);
+  void look();
+  void settle(int64_t now);
+  // Under the mutex:
+  ChainReport report_of(const WatchedChain & chain) const;
+  void tell_of(const WatchedChain & chain, int64_t now);
+
+  rclrt_core::Engine & engine_;
+  const rclrt_config::Configuration & configuration_;
+  const Options options_;
+  const uint32_t executor_;
+  std::atomic<uint32_t> end_{
+    0};  ///< set once by the destructor; release and acquire by Platform::wait()
+
+  mutable PiMutex mutex_;
+  // Under the mutex:
+  ChainSet chains_;
+  uint64_t lost_ = 0;
+
+  // Of the thread:
+  std::map<std::string, ChainSource> sources_;
+  int64_t next_look_ = 0;
+  int64_t next_settle_ = 0;
+  uint64_t lost_of_ended_ = 0;
+
+  std::unique_ptr<rclrt_core::Thread> thread_;  ///< ends first
+};
+
+}  // namespace rclrt_front_end
+
+#endif  // WATCHER_HPP_

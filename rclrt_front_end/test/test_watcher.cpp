@@ -1,0 +1,260 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The chains that a configuration declares, while executors run: who reports them, and what is told.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rclrt_core/linux_platform.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
+
+namespace rclrt_front_end
+{
+namespace
+{
+
+using std::chrono::milliseconds;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+/// An executor that spins, with callbacks that are released by hand and may release others.
+class Executor
+{
+public:
+  Executor(const std::string & file, const ConfiguredEngineOptions & from = {})
+  {
+    ConfiguredEngineOptions options = from;
+    options.engine.attributes_mode = rclrt_core::AttributesMode::kOff;
+    options.configuration_file = file;
+    const auto status = ConfiguredEngine::make(platform_, options, &engine_);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  ~Executor()
+  {
+    if (spinner_.joinable()) {
+      engine_->engine().stop();
+      spinner_.join();
+    }
+  }
+  Executor(const Executor &) = delete;
+  Executor & operator=(const Executor &) = delete;
+
+  std::shared_ptr<rclrt_core::Callback> add(
+    const std::string & name, std::function<void()> run = {})
+  {
+    std::shared_ptr<rclrt_core::Group> group;
+    rclrt_core::GroupOptions of_node;
+    of_node.name = name.substr(0, name.find('/', 1)) + "/group/default";
+    EXPECT_TRUE(engine_->add_group(of_node, "", &group).ok());
+    rclrt_core::CallbackOptions options;
+    options.name = name;
+    options.depth = 100;
+    options.run = [run](const rclrt_core::Job &) {
+      if (run) {
+        run();
+      }
+      return true;
+    };
+    std::shared_ptr<rclrt_core::Callback> callback;
+    EXPECT_TRUE(engine_->add_callback(options, group, &callback).ok());
+    return callback;
+  }
+  void spin()
+  {
+    spinner_ = std::thread([this] { EXPECT_TRUE(engine_->engine().spin().ok()); });
+  }
+  rclrt_core::Engine & engine() { return engine_->engine(); }
+  std::vector<ChainReport> chains() const { return engine_->chains(); }
+  std::vector<std::string> findings() const
+  {
+    std::vector<std::string> texts;
+    for (const rclrt_core::Finding & finding : engine_->findings()) {
+      texts.push_back(to_string(finding));
+    }
+    return texts;
+  }
+
+private:
+  rclrt_core::LinuxPlatform platform_;
+  std::unique_ptr<ConfiguredEngine> engine_;
+  std::thread spinner_;
+};
+
+class Watchers : public ::testing::Test
+{
+protected:
+  Watchers()
+  {
+    unsetenv("RCLRT_CONFIGURATION");
+    unsetenv("RCLRT_TRACE");
+    live_.trace.live = true;
+    live_.engine.trace_capacity = 1024;
+  }
+  ~Watchers() override { std::remove(file_.c_str()); }
+
+  void declare(const std::string & more, const std::string & callbacks = "")
+  {
+    std::ofstream(file_) << "/**:\n  ros__parameters:\n    rclrt:\n"
+                         << callbacks
+                         << "      chains:\n"
+                            "        grab: {callbacks: ["
+                         << look_ << ", " << act_ << "], semantics: latency" << more << "}\n";
+  }
+  template <typename Condition>
+  static bool eventually(Condition condition)
+  {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > give_up) {
+        return false;
+      }
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    return true;
+  }
+
+  const std::string file_ = ::testing::TempDir() + "/watcher." + std::to_string(getpid()) + ".yaml";
+  /// Of this process alone: others are seen as well.
+  const std::string look_ = "/look" + std::to_string(getpid()) + "/waitable/l";
+  const std::string act_ = "/act" + std::to_string(getpid()) + "/waitable/a";
+  ConfiguredEngineOptions live_;
+};
+
+TEST_F(Watchers, a_chain_is_counted_and_reported_by_the_executor_that_has_its_last_callback)
+{
+  declare(", deadline_ms: 10000, bound_ms: 9000");
+  Executor first(file_, live_);
+  Executor last(file_, live_);
+  const auto act = last.add(act_);
+  const auto look = first.add(look_, [&] { last.engine().notify(*act); });
+  first.spin();
+  last.spin();
+  ASSERT_TRUE(eventually([&] {
+    first.engine().notify(*look);
+    const auto chains = last.chains();
+    return !chains.empty() && chains[0].instances > 5;
+  }));
+  const ChainReport report = last.chains()[0];
+  EXPECT_EQ(report.name, "grab");
+  EXPECT_EQ(report.state, ChainState::kOk);
+  EXPECT_EQ(report.misses, 0u);
+  EXPECT_EQ(report.bound, milliseconds(9000));
+  EXPECT_GT(report.worst->count(), 0);
+  EXPECT_TRUE(report.proved);
+  EXPECT_THAT(first.chains(), IsEmpty());
+}
+
+TEST_F(Watchers, a_miss_is_told_once_and_the_program_is_called)
+{
+  declare(", deadline_ms: 0.000001, bound_ms: 5, on_miss: {warn_after: 2}");
+  std::atomic<int> calls{0};
+  std::mutex mutex;
+  ChainReport told;
+  std::thread::id caller;
+  live_.on_chain_miss = [&](const ChainReport & report) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    told = report;
+    caller = std::this_thread::get_id();
+    ++calls;
+  };
+  Executor executor(file_, live_);
+  const auto act = executor.add(act_);
+  const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
+  executor.spin();
+  ASSERT_TRUE(eventually([&] {
+    executor.engine().notify(*look);
+    return calls > 3;
+  }));
+  const std::lock_guard<std::mutex> lock(mutex);
+  EXPECT_EQ(told.name, "grab");
+  EXPECT_GT(told.misses, 1u);
+  EXPECT_EQ(told.state, ChainState::kWarn);
+  EXPECT_FALSE(told.proved) << "the bound is above the deadline";
+  EXPECT_NE(caller, std::this_thread::get_id());
+  const auto findings = executor.findings();
+  EXPECT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(
+    findings, Contains(HasSubstr("chain 'grab': missed its deadline of 1e-06 ms 2 times in a row. "
+                                 "See where the time goes")));
+}
+
+TEST_F(Watchers, a_chain_that_brings_out_nothing_is_told)
+{
+  declare(", silent_after_ms: 20");
+  Executor executor(file_, live_);
+  executor.add(act_);
+  executor.spin();
+  ASSERT_TRUE(eventually([&] { return !executor.findings().empty(); }));
+  EXPECT_THAT(executor.findings(), ElementsAre(HasSubstr("nothing new for more than 20 ms")));
+  ASSERT_THAT(executor.chains(), SizeIs(1));
+  EXPECT_EQ(executor.chains()[0].state, ChainState::kSilent);
+}
+
+TEST_F(Watchers, a_chain_whose_first_callback_is_nowhere_is_said_to_be_unseen)
+{
+  declare(", deadline_ms: 5");
+  Executor executor(file_, live_);
+  const auto act = executor.add(act_);
+  executor.spin();
+  ASSERT_TRUE(eventually([&] {
+    executor.engine().notify(*act);
+    return !executor.findings().empty();
+  }));
+  EXPECT_THAT(
+    executor.findings(),
+    ElementsAre(HasSubstr("'" + look_ + "' is in no executor of this user on this machine")));
+  ASSERT_THAT(executor.chains(), SizeIs(1));
+  EXPECT_EQ(executor.chains()[0].state, ChainState::kUnseen);
+}
+
+TEST_F(Watchers, without_chains_there_is_no_thread_for_them)
+{
+  std::ofstream(file_)
+    << "/**:\n  ros__parameters:\n    rclrt:\n      executor: {lock_memory: false}\n";
+  const auto threads = [] {
+    std::vector<std::string> names;
+    for (const auto & entry : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream file(entry.path() / "comm");
+      std::getline(file, names.emplace_back());
+    }
+    return names;
+  };
+  {
+    const Executor without(file_, live_);
+    EXPECT_THAT(without.chains(), IsEmpty());
+    EXPECT_THAT(threads(), Not(Contains("rclrt watch")));
+  }
+  declare("");
+  const Executor with(file_, live_);
+  EXPECT_TRUE(eventually([&] { return ::testing::Value(threads(), Contains("rclrt watch")); }));
+}
+
+TEST_F(Watchers, without_a_live_trace_it_is_told_that_chains_are_not_watched)
+{
+  declare("");
+  live_.trace.live = false;
+  const Executor executor(file_, live_);
+  EXPECT_THAT(executor.findings(), Contains(HasSubstr("chains: are not watched")));
+  EXPECT_THAT(executor.chains(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace rclrt_front_end
