@@ -10,7 +10,6 @@
 namespace rclrt_config
 {
 
-using rclrt_core::Attributes;
 using rclrt_core::CpuSet;
 
 namespace

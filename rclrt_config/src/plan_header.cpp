@@ -79,8 +79,9 @@ std::optional<int> cpus_of_plan(const std::string & text)
 {
   const auto machine = line_of(text, "machine");
   constexpr std::string_view key = "\"cpus\": ";
-  const std::size_t at = machine ? machine->value.find(key) : std::string_view::npos;
-  return at != std::string_view::npos ? number_at(machine->value.substr(at + key.size()))
+  const std::string_view text_of_it = machine ? machine->value : std::string_view();
+  const std::size_t at = text_of_it.find(key);
+  return at != std::string_view::npos ? number_at(text_of_it.substr(at + key.size()))
                                       : std::nullopt;
 }
 

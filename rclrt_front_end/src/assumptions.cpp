@@ -139,16 +139,16 @@ void Assumptions::check_attributes(const Callback & callback, const rclrt_job_re
 void Assumptions::settle(int64_t until)
 {
   for (auto & [id, callback] : callbacks_) {
-    std::vector<int64_t> & releases = callback.releases;
+    std::vector<int64_t> & releases = callback.releases;  // none without a min_period
+    const Duration least = callback.assumed.min_period.value_or(Duration(0));
     std::sort(releases.begin(), releases.end());
     const auto done = std::upper_bound(releases.begin(), releases.end(), until);
     for (auto next = releases.begin(); next != done && next + 1 < done; ++next) {
       const Duration distance(next[1] - next[0]);
-      if (distance < *callback.assumed.min_period) {
+      if (distance < least) {
         tell(
           callback.name, "period",
-          "is released " + in_ms(distance) + " after the last time; the file says " +
-            in_ms(*callback.assumed.min_period));
+          "is released " + in_ms(distance) + " after the last time; the file says " + in_ms(least));
       }
     }
     if (done != releases.begin()) {

@@ -37,7 +37,7 @@ void ChainSet::find_places(ChainSource & source)
     for (std::size_t i = 0; is_new && i < chains_.size(); ++i) {
       const auto & links = chains_[i].watch.chain().links;
       const auto link = std::find_if(
-        links.begin(), links.end(), [&name = name](const auto & one) { return one.matches(name); });
+        links.begin(), links.end(), [&of = name](const auto & one) { return one.matches(of); });
       if (link == links.end()) {
         continue;
       }

@@ -87,30 +87,28 @@ void ChainWatch::add_job(std::size_t link, const Job & job)
   const auto sent = sent_at_.find(job.key);
   to.unsorted.push_back({sent != sent_at_.end() ? sent->second : job.end, job.key});
   if (link == links_.size() - 1) {
-    outputs_.push_back(job);
+    outputs_.emplace(job.end, job);
   }
 }
 
 uint64_t ChainWatch::settle(int64_t until)
 {
   const uint64_t misses = seen_.misses;
-  std::stable_sort(
-    outputs_.begin(), outputs_.end(), [](const Job & a, const Job & b) { return a.end < b.end; });
   for (Link & link : links_) {
     std::sort(link.unsorted.begin(), link.unsorted.end());
-    const auto middle = static_cast<std::ptrdiff_t>(link.ends.size());
-    link.ends.insert(link.ends.end(), link.unsorted.begin(), link.unsorted.end());
-    std::inplace_merge(link.ends.begin(), link.ends.begin() + middle, link.ends.end());
+    for (const End & end : link.unsorted) {  // most of them are the newest
+      link.ends.insert(std::upper_bound(link.ends.begin(), link.ends.end(), end), end);
+    }
     link.unsorted.clear();
   }
   auto done = outputs_.begin();
-  for (; done != outputs_.end() && done->end <= until; ++done) {
-    const Datum datum = datum_of(*done);
-    if (datum.is_late && done->end > until - kPatience) {
+  for (; done != outputs_.end() && done->first <= until; ++done) {
+    const Datum datum = datum_of(done->second);
+    if (datum.is_late && done->first > until - kPatience) {
       break;
     }
     if (datum.key) {
-      output(*datum.key, done->end);
+      output(*datum.key, done->first);
     }
   }
   outputs_.erase(outputs_.begin(), done);

@@ -122,7 +122,7 @@ private:
   std::map<MessageKey, Sent> sent_;
   std::deque<std::pair<int64_t, MessageKey>> sent_in_order_;
   std::map<JobKey, int64_t> sent_at_;
-  std::vector<Job> outputs_;
+  std::multimap<int64_t, Job> outputs_;  ///< by their end
   std::optional<JobKey> answered_;
   std::optional<int64_t> newest_output_;
   std::optional<int64_t> begin_;

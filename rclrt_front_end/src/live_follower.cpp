@@ -180,7 +180,8 @@ bool LiveFollower::read(std::vector<rclrt_job_record> * records)
     }
   }
   const auto first = records->begin() + static_cast<std::ptrdiff_t>(before);
-  const auto end = std::stable_partition(first, records->end(), is_sane);
+  const auto end = std::remove_if(
+    first, records->end(), [](const rclrt_job_record & record) { return !is_sane(record); });
   lost_ += static_cast<uint64_t>(records->end() - end);
   records->erase(end, records->end());
   return true;

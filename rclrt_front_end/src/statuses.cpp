@@ -44,7 +44,8 @@ DiagnosticStatus status_of(const ChainWatch & chain, const ChainReport & report,
   status.level = level_of(chain.state_after(peak));
   if (chain.is_silent()) {
     status.level = std::max(status.level, DiagnosticLevel::kWarn);
-    status.message = "nothing new for more than " + in_ms(*chain.chain().silent_after);
+    status.message = "nothing new for more than " +
+                     in_ms(chain.chain().silent_after.value_or(rclrt_core::Duration(0)));
   } else if (status.level == DiagnosticLevel::kStale) {
     status.message = "not seen yet";
   } else if (peak > 0) {

@@ -17,7 +17,6 @@
 namespace rclrt_front_end
 {
 
-using rclrt_core::Finding;
 using rclrt_core::Severity;
 
 namespace
@@ -276,16 +275,16 @@ void Watcher::tell_of(const WatchedChain & chain, int64_t now)
   }
   if (chain.watch.is_silent()) {
     options_.tell(
-      {subject, "nothing new for more than " + in_ms(*chain.watch.chain().silent_after), 0,
-       "See whether its callbacks run: ./rclrt top"});
-  }
-  if (
-    report.bound && report.worst && *report.worst > *report.bound &&
-    above_bound_.insert(report.name).second) {
-    options_.tell(
       {subject,
-       "took " + in_ms(*report.worst) + "; its bound is " + in_ms(*report.bound) +
-         ": no longer proved",
+       "nothing new for more than " +
+         in_ms(chain.watch.chain().silent_after.value_or(rclrt_core::Duration(0))),
+       0, "See whether its callbacks run: ./rclrt top"});
+  }
+  const rclrt_core::Duration longest = report.worst.value_or(rclrt_core::Duration(0));
+  const rclrt_core::Duration bound = report.bound.value_or(longest);
+  if (longest > bound && above_bound_.insert(report.name).second) {
+    options_.tell(
+      {subject, "took " + in_ms(longest) + "; its bound is " + in_ms(bound) + ": no longer proved",
        0, "See which assumption does not hold: ./rclrt watch"});
   }
   const ChainState worst = chain.watch.state_after(report.most_misses_in_a_row);

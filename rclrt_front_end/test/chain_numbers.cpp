@@ -55,7 +55,7 @@ int main(int argc, char ** argv)
   for (const rclrt_core::Finding & note : configuration.notes()) {
     std::fprintf(stderr, "%s\n", to_string(note).c_str());
   }
-  const int64_t batch = std::atoll(argv[2]);
+  const int64_t batch = std::strtoll(argv[2], nullptr, 10);
   ChainSet chains(configuration.chains());
   std::vector<ChainSource> sources(static_cast<std::size_t>(argc - 3));
   std::vector<std::vector<rclrt_job_record>> records(sources.size());
