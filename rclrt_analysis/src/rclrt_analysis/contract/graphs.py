@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random graphs: does the model of one run, as observed, bound what is seen in another?"""
+"""Random graphs: whether the model of one run, as observed, bounds what is seen in another."""
 
 from __future__ import annotations
 
