@@ -55,7 +55,7 @@ def test_the_worst_window_is_the_worst_wherever_it_begins() -> None:
 
 def samples(worst: int) -> Calibration:
     many = {
-        "job_ns": [5_000] * 990 + [9_000] * 9 + [worst],
+        "job_ns": [5_000] * 900 + [9_000] * 99 + [worst],
         "timer_job_ns": [30_000] * 999 + [50_000],
         "wake_ns": [100_000] * 999 + [4_000_000],
         "late_ns": [20_000],
@@ -108,7 +108,7 @@ def test_what_calibrate_writes_is_a_block_of_a_model_and_makes_its_bounds_longer
     assert reader == job + found["wake_ms"]
     said = " ".join(to_report(system, after).split())
     assert "overheads measured, 1000 samples, here: release_ms 0.025" in said
-    assert "stolen_ms 0.250 in each 10.000 ms" in said
+    assert "stolen_ms 0.270 in each 10.000 ms" in said
     path.write_text(block, encoding="utf-8")
     assert read_overheads(path) == {**found, "measured": "1000 samples, here"}
     path.write_text("overheads: 3", encoding="utf-8")
