@@ -29,6 +29,7 @@ from rclrt_analysis.arguments import positive, writable_file
 
 PARTS = ("reference", "mixed", "advise", "sabotage", "graphs")
 GRAPH_S = 4.0
+EXPLAINED = "while the machine was away, or a job ran longer than the model says"
 FRACTION = 0.99
 """Of the delays that calibration sees. What is longer the machine itself is made responsible for:
 each run has a thread above all others beside it, which notes when it was late."""
@@ -151,7 +152,7 @@ def _verdict(what: str, verdict: Any, stall_ms: float, where: str) -> list[str]:
     above, left = len(verdict.above), len(verdict.unexplained)
     print(
         f"  {what}: {verdict.jobs} jobs; {above} jobs or chains above their bound, {above - left} "
-        f"of them while the machine was away ({stall_ms:.1f} ms at most)"
+        f"of them {EXPLAINED} ({stall_ms:.1f} ms away at most)"
     )
     for text in worst_of(verdict.above):
         print(f"  {what}: {text}")
@@ -280,7 +281,7 @@ def _graphs(
     result["graphs"] = rows
     print(
         f"  {proved} of {count} models give bounds; {jobs} jobs in the other runs, {above} above "
-        f"their bound, {above - left} of them while the machine was away"
+        f"their bound, {above - left} of them {EXPLAINED}"
     )
     missed = [] if proved else ["no model of a random graph gives bounds"]
     return missed + [f"bounds of {left} jobs of random graphs"] * bool(left)

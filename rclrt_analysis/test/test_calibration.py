@@ -22,6 +22,7 @@ from rclrt_analysis.calibration import (
 from rclrt_analysis.cli import main
 from rclrt_analysis.model import Overheads, read_model
 from rclrt_analysis.reference.environment import may_use_realtime
+from rclrt_analysis.report import to_text as to_report
 
 MODEL = """
 executors:
@@ -54,7 +55,7 @@ def test_the_worst_window_is_the_worst_wherever_it_begins() -> None:
 
 def samples(worst: int) -> Calibration:
     many = {
-        "job_ns": [5_000] * 990 + [9_000] * 9 + [worst],
+        "job_ns": [5_000] * 900 + [9_000] * 99 + [worst],
         "timer_job_ns": [30_000] * 999 + [50_000],
         "wake_ns": [100_000] * 999 + [4_000_000],
         "late_ns": [20_000],
@@ -105,6 +106,9 @@ def test_what_calibrate_writes_is_a_block_of_a_model_and_makes_its_bounds_longer
     job = found["dispatch_ms"] + found["stolen_ms"]
     assert fast == job + found["release_ms"] + found["late_ms"] + found["wake_ms"]
     assert reader == job + found["wake_ms"]
+    said = " ".join(to_report(system, after).split())
+    assert "overheads measured, 1000 samples, here: release_ms 0.025" in said
+    assert "stolen_ms 0.270 in each 10.000 ms" in said
     path.write_text(block, encoding="utf-8")
     assert read_overheads(path) == {**found, "measured": "1000 samples, here"}
     path.write_text("overheads: 3", encoding="utf-8")

@@ -474,6 +474,24 @@ def test_the_verbs_give_no_verdict_where_there_is_none(
     assert main(["model", str(path)]) == 2
 
 
+def test_waiting_under_other_executors_is_no_overhead_of_ours() -> None:
+    def waits() -> Trace:
+        trace = preempted()
+        for name in ("start_ns", "end_ns"):
+            trace.records[name] += 5 * MS  # Nothing ran in that time.
+        return trace
+
+    ours = opened([("e", waits())])
+    assert ours.content["overheads"]["dispatch_ms"] > MS
+    theirs = opened([("e", change(policy=layout.POLICY_OTHER, priority=0)(waits()))])
+    assert theirs.content["overheads"] == {}
+    assert any("./rclrt calibrate" in doubt for doubt in theirs.doubts)
+    costs = {"dispatch_ms": 9_000, "stolen_ms": MS, "window_ms": 10 * MS, "measured": "here: 1"}
+    given = opened([("e", waits())], costs)
+    assert given.content["overheads"] == costs
+    assert 'measured: "here: 1"' in to_yaml(given)
+
+
 def test_an_open_model_leaves_to_a_plan_how_the_system_is_scheduled(tmp_path: Path) -> None:
     fair = change(policy=layout.POLICY_OTHER, priority=0)(preempted())
     made = opened([("e", fair)])

@@ -251,6 +251,26 @@ def test_if_no_group_of_one_callback_is_enough_several_are_named_together(tmp_pa
     assert change.text.count("'/n0/") == change.text.count("'/n1/") == 1
 
 
+def test_overheads_that_are_too_large_are_named(tmp_path: Path) -> None:
+    text = ROBOT.replace("cpus: [0, 1]", "cpus: [0]")
+    made = plan(tmp_path, f"overheads: {{stolen_ms: 9, window_ms: 10}}\n{text}")
+    assert not made.proved
+    (change,) = [one for one in changes(made) if one.text.startswith("overheads ")]
+    assert change.text.endswith("times as large as these: stolen_ms 9.000")
+    assert 0 < change.system.overheads.stolen < 9 * MS
+    assert change.system.overheads.window == 10 * MS
+    assert analyse(change.system).met
+    none = plan(tmp_path, text.replace("deadline_ms: 110", "deadline_ms: 60"))
+    assert not any("overheads" in one.text for one in changes(none))
+
+
+def test_a_plan_for_one_cpu_pins_the_thread_that_releases_timers(tmp_path: Path) -> None:
+    text = ROBOT.replace("cpus: [0, 1]", "cpus: [1]").replace("wcet_ms: 60", "wcet_ms: 20")
+    said = to_parameters(plan(tmp_path, f"overheads: {{wake_ms: 2}}\n{text}"), "robot.yaml")
+    assert "timer_thread: {scheduling_policy: fifo, priority: 90, cpu_affinity: [1]}" in said
+    assert "timer_thread" not in to_parameters(plan(tmp_path, text), "robot.yaml")
+
+
 def test_groups_that_do_not_matter_are_not_named(tmp_path: Path) -> None:
     text = ROBOT.replace("wcet_ms: 60", "wcet_ms: 60, group: h").replace(
         "cpus: [0, 1]", "cpus: [0]"

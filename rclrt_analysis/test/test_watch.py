@@ -23,6 +23,7 @@ from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
 from rclrt_analysis.simulation.records import to_traces
 from rclrt_analysis.trace import TraceError, layout, write_trace
 from rclrt_analysis.watch.diagnostics import statuses
+from rclrt_analysis.watch.names import Names
 from rclrt_analysis.watch.sources import Threads, watch_files
 from rclrt_analysis.watch.watch import Watch, to_text, verdict
 
@@ -60,6 +61,30 @@ def random_system(rng: random.Random) -> System:
         "random", executors, tuple(replace(c, priority=p) for c, p in zip(made, ranks, strict=True))
     )
     return replace(system, chains=tuple(chains(rng, system)))
+
+
+def test_a_name_may_stand_for_all_callbacks_of_one_kind_of_a_node() -> None:
+    made = tuple(
+        Callback(name, kind, "e", 1, period=9)
+        for name, kind in (
+            ("/a/fusion", Kind.SUBSCRIPTION),
+            ("camera", Kind.TIMER),
+            ("/x/subscription/y", Kind.SUBSCRIPTION),
+        )
+    )
+    names = Names(System("s", (Executor("e", ExecutorKind.ISOLATED),), made))
+    for real, model_name in (
+        ("/a/fusion/subscription/left", "/a/fusion"),
+        ("/a/fusion/subscription/ns/right", "/a/fusion"),
+        ("/a/fusion/timer/5ms", None),
+        ("/b/a/fusion/subscription/left", None),
+        ("/camera/timer/50ms", "camera"),
+        ("/front/camera/timer/50ms", "camera"),
+        ("/front/camera2/timer/50ms", None),
+        ("/x/subscription/y", "/x/subscription/y"),
+        ("/x/subscription/z", None),
+    ):
+        assert names.of(real) == (model_name or real)
 
 
 def watched(run: Run, system: System, batch: int = 1 << 20) -> Watch:

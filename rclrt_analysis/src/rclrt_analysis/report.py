@@ -13,7 +13,7 @@ from rclrt_analysis.bounds.dependence import Dependence
 from rclrt_analysis.bounds.result import CallbackBound, ChainBound, Result
 from rclrt_analysis.model import NS_PER_MS, Chain, System
 from rclrt_analysis.model.assumptions import Premise, premises
-from rclrt_analysis.model.system import Origin
+from rclrt_analysis.model.system import Origin, Overheads
 from rclrt_analysis.sensitivity import Margins
 
 WIDTH = 100
@@ -88,7 +88,20 @@ def to_text(system: System, result: Result, margins: Margins | None = None) -> s
     for assumption in result.assumptions:
         lines += _wrapped(assumption.value)
     lines += ["given", *premise_lines(premises(system.callbacks))]
+    lines += overhead_lines(system.overheads)
     return "\n".join(lines)
+
+
+def overhead_lines(overheads: Overheads) -> list[str]:
+    """Return what the machine and the executors are taken to cost, and where that comes from."""
+    names = ("release", "dispatch", "context_switch", "transport", "wake", "late", "stolen")
+    costs = [(name, getattr(overheads, name)) for name in names if getattr(overheads, name)]
+    if not costs:
+        return []
+    whence = f"measured, {overheads.measured}" if overheads.measured else "stated"
+    said = ", ".join(f"{name}_ms {ms(cost)}" for name, cost in costs)
+    window = f" in each {ms(overheads.window)} ms" if overheads.stolen else ""
+    return _wrapped(f"overheads {whence}: {said}{window}")
 
 
 def premise_lines(given: Sequence[Premise]) -> list[str]:

@@ -97,7 +97,7 @@ class Judged(Watch):
         return taken
 
     def longer(self, begin: int, end: int) -> int:
-        """Return by how much jobs then, or shortly before, ran longer than the model says."""
+        """Return by how much jobs ran longer than the model says, then or shortly before, ns."""
         every = self._noted.longer
         return sum(more for start, last, more in every if last > begin - BEFORE_NS and start < end)
 

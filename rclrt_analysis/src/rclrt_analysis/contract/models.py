@@ -101,11 +101,11 @@ MOST_STORE = 1_000_000
 
 def _chain(chain: Chain) -> str:
     names = ", ".join(f'"{name}"' for name in chain.callbacks)
+    silent = chain.silent_after_ms
     return (
         f"  - name: {chain.name}\n    callbacks: [{names}]\n    semantics: latency\n"
         f"    join: last\n    deadline_ms: {chain.deadline_ms:g}\n"
-        + f"    silent_after_ms: {chain.silent_after_ms:g}\n"
-        * bool(chain.silent_after_ms)
+        + ("" if silent is None else f"    silent_after_ms: {silent:g}\n")
     )
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.load import loads
 from rclrt_analysis.bounds.result import Result
-from rclrt_analysis.model import Callback, System
+from rclrt_analysis.model import Callback, Overheads, System
 from rclrt_analysis.plan.levels import unmet
 from rclrt_analysis.plan.search import Plan, Search
 from rclrt_analysis.report import ms
@@ -75,6 +75,7 @@ def _all(plan: Plan) -> Iterator[Change | None]:
         yield _own_groups(system, _needed(_grouped(system), lambda some: _apart(system, some)))
         yield _shorter(system, _needed(heavy, lambda some: _scaled(system, some, 0)))
     yield _faster(system)
+    yield _cheaper(system)
     yield _another_cpu(plan)
 
 
@@ -205,6 +206,25 @@ def _faster(system: System) -> Change | None:
     factor = (1 << STEPS) / max(1, parts)
     text = f"all execution times shorter: a CPU {factor:.2f} times as fast"
     return Change(1 - 1 / factor, text, at(parts))
+
+
+def _cheaper(system: System) -> Change | None:
+    """Return how much smaller the overheads must be: they may be those of a disturbed machine."""
+    names = [field.name for field in fields(Overheads) if field.name not in ("window", "measured")]
+    costs = {name: getattr(system.overheads, name) for name in names}
+    if not any(costs.values()):
+        return None
+
+    def at(parts: int) -> System:
+        less = {name: cost * parts >> STEPS for name, cost in costs.items()}
+        return replace(system, overheads=replace(system.overheads, **less))
+
+    parts = _largest(at)
+    if parts is None:
+        return None
+    share = parts / (1 << STEPS)
+    said = ", ".join(f"{name}_ms {ms(cost)}" for name, cost in costs.items() if cost)
+    return Change(1 - share, f"overheads {share:.2f} times as large as these: {said}", at(parts))
 
 
 def _another_cpu(plan: Plan) -> Change | None:

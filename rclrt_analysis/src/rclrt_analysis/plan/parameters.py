@@ -27,7 +27,7 @@ from rclrt_analysis.plan.openings import Opening
 from rclrt_analysis.plan.placement import Placement, placed
 from rclrt_analysis.plan.search import Plan
 from rclrt_analysis.plan.timer_thread import PRIORITY, timer_cpu, with_timer_thread
-from rclrt_analysis.report import ms, premise_lines
+from rclrt_analysis.report import ms, overhead_lines, premise_lines
 
 VERSION = 1
 CLASSES = {
@@ -137,6 +137,7 @@ def _header(plan: Plan, model: str, body: str) -> list[str]:
             lines.append(f"executor {name}: {kind}, {one['threads']} threads")
     lines += ["if", *(f"  {a.value}" for a in result.assumptions)]
     lines += ["given", *premise_lines(premises(plan.callbacks))]
+    lines += overhead_lines(plan.system.overheads)
     return [part for line in lines for part in (line.split("\n") or [""])]
 
 
