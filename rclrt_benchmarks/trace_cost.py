@@ -3,7 +3,8 @@
 """What the trace costs a job: in memory of the process, and in the file that others read.
 
 One thread releases and runs jobs that do nothing. `with messages`: each takes a message and
-publishes one, which is a second record. Medians of rounds in turns.
+publishes one, which is a second record. `watched`: the executor watches over a chain. Medians of
+rounds in turns.
 
 Exits with 1 when the target is missed or the experiment fails, with 2 for wrong arguments.
 """
@@ -21,6 +22,7 @@ from pathlib import Path
 from rclrt_analysis.arguments import positive, writable_file
 
 MAX_NS = 150
+MAX_WATCHED_NS = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,8 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
         rows.append(row)
         verdict = ""
         if added is not None and name not in ("none", "none, with messages"):
-            missed = missed or added > MAX_NS
-            verdict = f"   {'met' if added <= MAX_NS else 'MISSED'} (<= {MAX_NS})"
+            most = MAX_WATCHED_NS if "watched" in name else MAX_NS
+            missed = missed or added > most
+            verdict = f"   {'met' if added <= most else 'MISSED'} (<= {most})"
         shown = "" if added is None else f"{added:8.1f}"
         print(f"  {name:22} {value:8.1f} {shown:>8}{verdict}")
     if arguments.json:

@@ -2,15 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What the trace costs a job: one thread releases and runs jobs that do nothing, with and without a trace. Engines take
-// turns, a round each. Writes JSON to standard output: nanoseconds a job, of every round.
+// turns, a round each. `watched`: a chain is declared, and a thread beside reads the records. Writes JSON to standard output: nanoseconds a job, of every round.
 //
 //   trace_cost ROUNDS JOBS
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,6 +26,7 @@
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_core/trace_memory.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_trace/record.h"
 
 namespace
@@ -35,23 +41,52 @@ void check(const rclrt_core::Status & status)
   }
 }
 
+constexpr char kName[] = "/node/subscription/topic";
+
+/// A file that declares a chain, while it exists.
+struct File
+{
+  File()
+  {
+    std::ofstream(path)
+      << "/**:\n  ros__parameters:\n    rclrt:\n      callbacks: {" << kName
+      << ": {wcet_ms: 1000, min_period_ms: 0.000001}}\n      chains: {x: {callbacks: [" << kName
+      << "], deadline_ms: 1000, bound_ms: 1000}}\n";
+  }
+  ~File() { std::remove(path.c_str()); }
+  File(const File &) = delete;
+  File & operator=(const File &) = delete;
+  const std::string path = "/tmp/trace_cost." + std::to_string(getpid()) + ".yaml";
+};
+
+enum class Records : uint8_t
+{
+  kNone,
+  kInProcess,
+  kLive,
+  kWatched,
+};
+
 class Variant
 {
 public:
-  Variant(rclrt_core::Platform & platform, std::size_t capacity, bool live, bool publishes)
+  Variant(rclrt_core::Platform & platform, Records records, bool publishes)
   {
-    rclrt_core::EngineOptions options;
-    options.model = rclrt_core::ExecutionModel::kEvents;
-    options.attributes_mode = rclrt_core::AttributesMode::kOff;
-    options.trace_capacity = capacity;
-    if (live) {
-      check(rclrt_core::make_live_trace(&options.trace_memory));
+    rclrt_front_end::ConfiguredEngineOptions options;
+    options.engine.model = rclrt_core::ExecutionModel::kEvents;
+    options.engine.attributes_mode = rclrt_core::AttributesMode::kOff;
+    options.engine.trace_capacity = records == Records::kNone ? 0 : 1024;
+    if (records == Records::kLive || records == Records::kWatched) {
+      check(rclrt_core::make_live_trace(&options.engine.trace_memory));
     }
-    engine_ = std::make_unique<rclrt_core::Engine>(platform, options);
+    const File file;
+    options.configuration_file = records == Records::kWatched ? file.path : "";
+    check(rclrt_front_end::ConfiguredEngine::make(platform, options, &configured_));
+    engine_ = &configured_->engine();
     std::shared_ptr<rclrt_core::Group> group;
     check(engine_->add_group({}, &group));
     rclrt_core::CallbackOptions what;
-    what.name = "/node/subscription/topic";
+    what.name = kName;
     what.run = [publishes](const rclrt_core::Job & job) {
       if (publishes) {
         rclrt_core::note_taken(1, job.sequence);
@@ -75,7 +110,8 @@ public:
   }
 
 private:
-  std::unique_ptr<rclrt_core::Engine> engine_;
+  std::unique_ptr<rclrt_front_end::ConfiguredEngine> configured_;
+  rclrt_core::Engine * engine_ = nullptr;
   std::shared_ptr<rclrt_core::Callback> callback_;
 };
 
@@ -98,11 +134,12 @@ double floor_of(int jobs)
 int measure(int rounds, int jobs)
 {
   rclrt_core::LinuxPlatform platform;
-  Variant none(platform, 0, false, false);
-  Variant ring(platform, 1024, false, false);
-  Variant live(platform, 1024, true, false);
-  Variant none_messages(platform, 0, false, true);
-  Variant live_messages(platform, 1024, true, true);
+  Variant none(platform, Records::kNone, false);
+  Variant ring(platform, Records::kInProcess, false);
+  Variant live(platform, Records::kLive, false);
+  Variant watched(platform, Records::kWatched, false);
+  Variant none_messages(platform, Records::kNone, true);
+  Variant live_messages(platform, Records::kLive, true);
   nlohmann::json rows = nlohmann::json::object();
   for (int i = -1; i < rounds; ++i) {  // the first one warms up
     const std::vector<std::pair<const char *, double>> results = {
@@ -110,6 +147,7 @@ int measure(int rounds, int jobs)
       {"none", none.round(jobs)},
       {"ring", ring.round(jobs)},
       {"live", live.round(jobs)},
+      {"live, watched", watched.round(jobs)},
       {"none, with messages", none_messages.round(jobs)},
       {"live, with messages", live_messages.round(jobs)},
     };
