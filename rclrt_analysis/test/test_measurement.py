@@ -88,6 +88,7 @@ def test_the_result_has_exactly_the_fields_of_schema_1() -> None:
     [run] = result["runs"]
     assert list(run) == [
         "executor",
+        "load",
         "policy",
         "hot_path_ms",
         "hot_path_to_end_ms",

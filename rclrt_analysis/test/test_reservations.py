@@ -156,7 +156,7 @@ def test_what_no_bound_covers_is_refused(
             "kind: isolated, reservation: {budget_ms: 0.0000001, period_ms: 0.0000001}",
             "finer than 1 ns",
         ),
-        ("kind: isolated, reservation: {budget_ms: 1}", "'period_ms' is a required"),
+        ("kind: isolated, reservation: {budget_ms: 1}", "'period_ms' is missing"),
     ],
 )
 def test_a_reservation_that_cannot_be_is_refused_with_its_line(
