@@ -87,7 +87,8 @@ LiveFollower::LiveFollower(LiveFollower && other) noexcept { *this = std::move(o
 LiveFollower & LiveFollower::operator=(LiveFollower && other) noexcept
 {
   std::swap(file_, other.file_);
-  std::swap(passes_over_, other.passes_over_);
+  std::swap(is_live_, other.is_live_);
+  std::swap(is_open_, other.is_open_);
   std::swap(header_, other.header_);
   std::swap(writer_, other.writer_);
   std::swap(next_chunk_, other.next_chunk_);
@@ -100,7 +101,7 @@ LiveFollower & LiveFollower::operator=(LiveFollower && other) noexcept
   return *this;
 }
 
-bool LiveFollower::open(const std::string & path, bool passes_over)
+bool LiveFollower::open(const std::string & path, bool is_live)
 {
   file_ = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   struct stat status{};
@@ -117,12 +118,9 @@ bool LiveFollower::open(const std::string & path, bool passes_over)
     !read_bytes(sizeof(header_) + sizeof(chunk), &writer_, sizeof(writer_))) {
     return false;
   }
-  passes_over_ = passes_over;
-  if ((passes_over && has_ended()) || !look()) {
-    return false;
-  }
-  passes_over_ = false;
-  return true;
+  is_live_ = is_live;
+  is_open_ = (!is_live || !has_ended()) && look();
+  return is_open_;
 }
 
 bool LiveFollower::has_ended() const
@@ -154,7 +152,7 @@ bool LiveFollower::look()
       is_good = is_good && add_callback(content, chunk.size);
     } else if (chunk.type == RCLRT_CHUNK_RING) {
       is_good = is_good && add_ring(content, chunk.size);
-    } else if (chunk.type == RCLRT_CHUNK_RECORDS) {
+    } else if (chunk.type == RCLRT_CHUNK_RECORDS && !is_live_) {
       spans_.push_back({content, chunk.size / sizeof(rclrt_job_record), 0});
     }
     if (!is_good) {
@@ -230,7 +228,7 @@ bool LiveFollower::add_ring(uint64_t at, uint64_t size)
     ring.capacity > kMaxCapacity || capacity_ > kMaxRecords) {
     return false;
   }
-  ring.next = passes_over_ ? entry.head : 0;
+  ring.next = is_live_ && !is_open_ ? entry.head : 0;
   rings_.push_back(ring);
   return true;
 }

@@ -25,8 +25,9 @@ public:
   LiveFollower(LiveFollower && other) noexcept;
   LiveFollower & operator=(LiveFollower && other) noexcept;
 
-  /// False: it is no such file, or its process is known to have ended. What is in rings by now is passed over.
-  bool open(const std::string & path, bool passes_over = true);
+  /// False: it is no such file, or its process is known to have ended. What is in rings by now is passed over. Of a file
+  /// that is not live all is read.
+  bool open(const std::string & path, bool is_live = true);
   /// Looks for callbacks and rings that are new. False: somebody else has written into the file.
   bool look();
   /// Appends the records that are new and can be true, those of each thread in their order. Returns as look().
@@ -57,7 +58,8 @@ private:
   bool read_span(uint64_t at, uint64_t count, std::vector<rclrt_job_record> * records) const;
 
   int file_ = -1;
-  bool passes_over_ = true;  ///< what is in rings that are found now
+  bool is_live_ = true;
+  bool is_open_ = false;  ///< before, what is in rings is passed over
   rclrt_trace_header header_{};
   rclrt_trace_process writer_{};
   uint64_t next_chunk_ = sizeof(rclrt_trace_header);

@@ -1,0 +1,160 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Reading the live trace of an executor, and files that somebody has spoilt.
+
+#include "live_follower.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "rclrt_core/engine.hpp"
+#include "rclrt_core/linux_platform.hpp"
+#include "rclrt_core/trace_memory.hpp"
+
+namespace rclrt_front_end
+{
+namespace
+{
+
+class LiveFollowers : public ::testing::Test
+{
+protected:
+  LiveFollowers()
+  {
+    rclrt_core::EngineOptions options;
+    options.attributes_mode = rclrt_core::AttributesMode::kOff;
+    options.trace_capacity = 16;
+    EXPECT_TRUE(rclrt_core::make_live_trace(&options.trace_memory).ok());
+    engine_ = std::make_unique<rclrt_core::Engine>(platform_, options);
+    std::shared_ptr<rclrt_core::Group> group;
+    EXPECT_TRUE(engine_->add_group({}, &group).ok());
+    rclrt_core::CallbackOptions callback;
+    callback.name = "/a/waitable/b";
+    callback.run = [](const rclrt_core::Job &) { return true; };
+    EXPECT_TRUE(engine_->add_callback(callback, group, &callback_).ok());
+    for (const std::string & path : live_traces()) {
+      if (path.find("-" + std::to_string(getpid()) + "-") != std::string::npos) {
+        path_ = path;
+      }
+    }
+  }
+  ~LiveFollowers() override { std::remove(copy_.c_str()); }
+
+  void run(int jobs)
+  {
+    for (int i = 0; i < jobs; ++i) {
+      engine_->notify(*callback_);
+      engine_->run_one(rclrt_core::TimePoint{});
+    }
+  }
+  static std::string bytes_of(const std::string & path)
+  {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  /// Reads a file of these bytes, however far that goes. Returns whether it was opened.
+  bool reads(const std::string & bytes, bool is_live = true)
+  {
+    std::ofstream(copy_, std::ios::binary | std::ios::trunc) << bytes;
+    LiveFollower follower;
+    if (!follower.open(copy_, is_live)) {
+      return false;
+    }
+    std::vector<rclrt_job_record> records;
+    if (follower.look()) {
+      follower.read(&records);
+    }
+    return true;
+  }
+
+  rclrt_core::LinuxPlatform platform_;
+  std::unique_ptr<rclrt_core::Engine> engine_;
+  std::shared_ptr<rclrt_core::Callback> callback_;
+  std::string path_;
+  const std::string copy_ = ::testing::TempDir() + "/follower." + std::to_string(getpid());
+};
+
+TEST_F(LiveFollowers, read_each_record_once_from_when_they_were_opened_on)
+{
+  run(3);
+  LiveFollower follower;
+  ASSERT_TRUE(follower.open(path_));
+  EXPECT_EQ(follower.process(), static_cast<uint32_t>(getpid()));
+  EXPECT_EQ(follower.executor(), engine_->trace_source().executor);
+  EXPECT_EQ(follower.callbacks().at(callback_->id()), "/a/waitable/b");
+  EXPECT_FALSE(follower.has_ended());
+  std::vector<rclrt_job_record> records;
+  ASSERT_TRUE(follower.read(&records));
+  EXPECT_TRUE(records.empty());
+  run(15);
+  ASSERT_TRUE(follower.read(&records));
+  ASSERT_EQ(records.size(), 15u);
+  EXPECT_EQ(records[14].sequence, records[0].sequence + 14);
+  ASSERT_TRUE(follower.read(&records));
+  EXPECT_EQ(records.size(), 15u);
+  EXPECT_EQ(follower.lost(), 0u);
+}
+
+TEST_F(LiveFollowers, count_what_was_overwritten_before_they_came)
+{
+  LiveFollower follower;
+  ASSERT_TRUE(follower.open(path_));
+  run(100);
+  std::vector<rclrt_job_record> records;
+  ASSERT_TRUE(follower.look());
+  ASSERT_TRUE(follower.read(&records));
+  EXPECT_EQ(records.size(), 15u) << "the slot of the oldest may be half written";
+  EXPECT_EQ(follower.lost(), 85u);
+}
+
+TEST_F(LiveFollowers, pass_over_a_file_whose_process_has_ended)
+{
+  std::string bytes = bytes_of(path_);
+  EXPECT_TRUE(reads(bytes));
+  rclrt_trace_process process{};
+  const std::size_t at = sizeof(rclrt_trace_header) + sizeof(rclrt_trace_chunk);
+  std::memcpy(&process, bytes.data() + at, sizeof(process));
+  ++process.born;
+  std::memcpy(bytes.data() + at, &process, sizeof(process));
+  EXPECT_FALSE(reads(bytes));
+}
+
+TEST_F(LiveFollowers, nothing_bad_comes_of_files_that_were_cut_or_changed)
+{
+  run(40);
+  const std::string bytes = bytes_of(path_);
+  for (std::size_t length = 0; length < std::min<std::size_t>(bytes.size(), 600); length += 5) {
+    reads(bytes.substr(0, length));
+  }
+  std::mt19937 random(1);
+  const auto upto = [&random](std::size_t n) { return random() % n; };
+  for (int i = 0; i < 300; ++i) {
+    std::string changed = bytes;
+    for (std::size_t j = 0; j <= upto(4); ++j) {
+      // Mostly where the structure is: the header, the chunks, the heads of rings.
+      const std::size_t at =
+        upto(upto(3) == 0 ? bytes.size() : std::min<std::size_t>(bytes.size(), 400));
+      changed[at] = static_cast<char>(upto(2) == 0 ? 0xFF : upto(256));
+    }
+    reads(changed, upto(2) == 0);
+  }
+  EXPECT_FALSE(reads(""));
+  EXPECT_FALSE(reads("RCLRTTRC"));
+  LiveFollower none;
+  EXPECT_FALSE(none.open("/no/such/file"));
+  EXPECT_FALSE(LiveFollower().open("/dev"));
+}
+
+}  // namespace
+}  // namespace rclrt_front_end
