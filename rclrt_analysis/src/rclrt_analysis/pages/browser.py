@@ -50,7 +50,8 @@ class Browser:
         to_it, self._out = os.pipe()
         self._in, from_it = os.pipe()
         options = [
-            "--headless", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe",
+            "--headless", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+            "--remote-debugging-pipe",
             f"--user-data-dir={folder}", "--force-color-profile=srgb",
             *(["--no-sandbox"] if os.geteuid() == 0 else []), "about:blank",
         ]  # fmt: skip
