@@ -118,6 +118,20 @@ macro(rclrt_heal_ros)
   endif()
 endmacro()
 
+# rclrt_use_diagnostic_msgs(<library>): after find_package(diagnostic_msgs QUIET). With it, executors publish on
+# /diagnostics; without it they say what is missing. Sets RCLRT_DIAGNOSTIC_MSGS for rclrt_install_package().
+macro(rclrt_use_diagnostic_msgs library)
+  set(RCLRT_DIAGNOSTIC_MSGS "")
+  if(diagnostic_msgs_FOUND)
+    rclrt_message_target(diagnostic_msgs)
+    target_link_libraries(${library} PRIVATE diagnostic_msgs::diagnostic_msgs)
+    target_compile_definitions(${library} PRIVATE RCLRT_HAS_DIAGNOSTIC_MSGS=1)
+    set(RCLRT_DIAGNOSTIC_MSGS diagnostic_msgs)
+  else()
+    message(STATUS "${library}: no /diagnostics, because there is no diagnostic_msgs")
+  endif()
+endmacro()
+
 # Corrects what is particular to the machine that built the wheels.
 macro(_rclrt_heal_pypi_targets)
   get_directory_property(_rclrt_imported IMPORTED_TARGETS)

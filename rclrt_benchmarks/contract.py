@@ -6,6 +6,9 @@
    plan and watched, on one CPU and on two, beside busy programs.
 2. A control chain of 60 ms, best-effort vision and a logger in one process, on one CPU, scheduled
    in four ways.
+3. The reference system as `advise` says, held against the bounds that it predicts.
+4. Sabotage: what the watch says of it, and how soon.
+5. Random graphs: the model of one run, not edited, held against another run.
 
 --quick runs everything once and briefly, and judges no time. Exits with 1 when a target is missed
 or something fails, with 2 for wrong arguments.
@@ -24,7 +27,8 @@ from typing import Any
 
 from rclrt_analysis.arguments import positive, writable_file
 
-PARTS = ("reference", "mixed")
+PARTS = ("reference", "mixed", "advise", "sabotage", "graphs")
+GRAPH_S = 4.0
 FRACTION = 0.99
 """Of the delays that calibration sees. What is longer the machine itself is made responsible for:
 each run has a thread above all others beside it, which notes when it was late."""
@@ -38,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--load", type=positive, default=4, help="busy programs on each CPU (%(default)s)"
+    )
+    parser.add_argument(
+        "--graphs", type=positive, default=20, help="random ones, 4 s twice each (%(default)s)"
     )
     parser.add_argument("--only", choices=PARTS, action="append", help="only this part")
     parser.add_argument("--quick", action="store_true", help="everything once, no time is judged")
@@ -69,6 +76,12 @@ def run(arguments: argparse.Namespace) -> int:
                 missed += _reference(interrupt, arguments, folder, result, costs)
             if "mixed" in parts:
                 missed += _mixed(interrupt, arguments, folder, result, costs)
+            if "advise" in parts:
+                missed += _advise(interrupt, arguments, folder, result, costs)
+            if "sabotage" in parts:
+                missed += _sabotage(interrupt, arguments, folder, result, costs)
+            if "graphs" in parts:
+                missed += _graphs(interrupt, arguments, folder, result)
         except (FailedError, ProgramError, TraceError) as error:
             print("interrupted" if interrupt.requested else error, file=sys.stderr)
             return 1
@@ -172,6 +185,105 @@ def _mixed(
             said = ", ".join(f"{name} {ms:.1f} ms" for name, ms in way.others_ms.items())
             print(f"  {'':24} under way during the worst: {said}")
     return ["mixed load: the chain under our plan"] * bool(found[-1].misses)
+
+
+def _advise(
+    interrupt: Any,
+    arguments: argparse.Namespace,
+    folder: Path,
+    result: dict[str, Any],
+    costs: dict[str, int],
+) -> list[str]:
+    from rclrt_analysis.contract.prediction import KIND, tried
+
+    effort, cpus = _effort(arguments), sorted(os.sched_getaffinity(0))[:2]
+    found = tried(interrupt, cpus, effort, costs, folder)
+    print(
+        f"reference system as advised, {KIND}, {effort.load} busy programs on each of "
+        f"{len(cpus)} CPUs; {len(found.unbounded)} of {found.callbacks} callbacks have no bound"
+    )
+    missed = _verdict("as advised", found.verdict, found.stall_ms, "advise")
+    if found.unbounded:
+        missed.append(f"{len(found.unbounded)} callbacks have no bound as advised")
+    for name in found.joins:
+        print(f"  as advised: {name} was above; it is an input of a join, not judged")
+    for text in found.broken:
+        print(f"  as advised: {text}")
+    result["advise"] = {
+        "callbacks": found.callbacks,
+        "unbounded": found.unbounded,
+        "jobs": found.verdict.jobs,
+        "above": len(found.verdict.above),
+        "unexplained": len(found.verdict.unexplained),
+        "joins": found.joins,
+        "stall_ms": found.stall_ms,
+    }
+    return missed
+
+
+def _sabotage(
+    interrupt: Any,
+    arguments: argparse.Namespace,
+    folder: Path,
+    result: dict[str, Any],
+    costs: dict[str, int],
+) -> list[str]:
+    from rclrt_analysis.contract.sabotage import LIMIT_S, sabotage
+
+    found = sabotage(interrupt, _effort(arguments), costs, folder)
+    result["sabotage"] = [dataclasses.asdict(one) for one in found]
+    print(f"  {'sabotage':34} {'noticed after, s':>16}")
+    missed = []
+    for one in found:
+        after = "-" if one.after_s is None else f"{one.after_s:.2f}"
+        print(f"  {one.what:34} {after:>16}  {one.said}")
+        if not one.named or one.after_s is None or one.after_s > LIMIT_S:
+            missed.append(f"{one.what}: not named within {LIMIT_S:g} s")
+    return missed
+
+
+def _graphs(
+    interrupt: Any, arguments: argparse.Namespace, folder: Path, result: dict[str, Any]
+) -> list[str]:
+    from rclrt_analysis.contract.graphs import EXECUTOR, twice
+    from rclrt_analysis.contract.judged import worst_of
+
+    count, seconds = (1, 2.0) if arguments.quick else (arguments.graphs, GRAPH_S)
+    cpus = sorted(os.sched_getaffinity(0))[:1]
+    rows = []
+    left = proved = jobs = above = 0
+    print(f"random graphs, {EXECUTOR}, CPU {cpus[0]}: the model of a run and another run")
+    for number in range(count):
+        found = twice(interrupt, number, seconds, cpus, folder)
+        verdict = found.verdict
+        if found.no_verdict:
+            print(f"  graph {number}: no verdict: {found.no_verdict[:150]}")
+        else:
+            proved += 1
+            jobs += verdict.jobs
+            above += len(verdict.above)
+            left += len(verdict.unexplained)
+        for text in worst_of(verdict.above):
+            print(f"  graph {number}: {text}; away {found.stall_ms:.1f} ms at most")
+        rows.append(
+            {
+                "graph": number,
+                "callbacks": found.callbacks,
+                "bounded": found.bounded,
+                "no_verdict": found.no_verdict,
+                "jobs": verdict.jobs,
+                "above": len(verdict.above),
+                "unexplained": len(verdict.unexplained),
+                "ran_longer": found.longer,
+            }
+        )
+    result["graphs"] = rows
+    print(
+        f"  {proved} of {count} models give bounds; {jobs} jobs in the other runs, {above} above "
+        f"their bound, {above - left} of them while the machine was away"
+    )
+    missed = [] if proved else ["no model of a random graph gives bounds"]
+    return missed + [f"bounds of {left} jobs of random graphs"] * bool(left)
 
 
 def _ms(value: float | None) -> str:

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast traces are read and turned into other files, and how much memory that takes.
 
-Makes a trace of as many jobs as asked for (128 bytes each), of 20 callbacks on four threads, half
-of them released by the other half, and runs each of `./rclrt trace` on it. Times are those of the
-processor, with the start of the program. Exits with 1 if a target is missed: 5 s for a million
-jobs; memory that does not depend on how many there are.
+Makes a trace of as many jobs as asked for (128 bytes each), of 20 callbacks on four threads. Half
+of them were released by the other half, a quarter have waited for a thread. Runs each of
+`./rclrt trace` on it. Times are those of the processor, with the start of the program. Exits with 1
+if a target is missed: 5 s for a million jobs; memory that does not depend on how many there are.
 """
 
 from __future__ import annotations

@@ -83,8 +83,13 @@ LAYERS = {
     "rclrt_core": _layer("rclrt_trace", only=("boost", "libboost-dev")),
     "rclrt_probe": _layer("rclrt_trace", "rclrt_core"),
     "rclrt_config": _layer("rclrt_core", only=("yaml-cpp",)),
-    # rcl and rmw in a header that only front ends include.
-    "rclrt_front_end": _layer("rclrt_core", "rclrt_config", "rclrt_scx", only=("rcl", "rmw")),
+    # ROS in headers that only front ends include.
+    "rclrt_front_end": _layer(
+        "rclrt_core",
+        "rclrt_config",
+        "rclrt_scx",
+        only=("rcl", "rmw", "diagnostic_msgs", "rosidl_runtime_c"),
+    ),
     "rclrt_rcl": _layer(
         "rclrt_trace", "rclrt_core", "rclrt_config", "rclrt_front_end", never=RCLCPP
     ),

@@ -81,6 +81,7 @@ def read_perfetto(path: Path) -> PerfettoFile:
         kind: {entry.iid: entry.name for entry in getattr(first.interned_data, kind)}
         for kind in ("event_names", "event_categories", "debug_annotation_names")
     }
+    texts = {e.iid: e.str.decode() for e in first.interned_data.debug_annotation_string_values}
     events = []
     for packet in trace.packet:
         assert packet.trusted_packet_sequence_id == first.trusted_packet_sequence_id
@@ -105,10 +106,10 @@ def read_perfetto(path: Path) -> PerfettoFile:
             values.append((at, event.double_counter_value))
         else:
             (category,) = [tables["event_categories"][i] for i in event.category_iids] or [""]
+            arguments = _arguments(event, tables["debug_annotation_names"], texts)
             made = Slice(
                 event.track_uuid, tables["event_names"][event.name_iid], category, at,
-                dict(_arguments(event, tables["debug_annotation_names"])), list(event.flow_ids),
-                depth=len(stack),
+                dict(arguments), list(event.flow_ids), depth=len(stack),
             )  # fmt: skip
             if event.type == TrackEvent.TYPE_INSTANT:
                 found.instants.append(made)
@@ -119,7 +120,10 @@ def read_perfetto(path: Path) -> PerfettoFile:
     return found
 
 
-def _arguments(event: Any, names: dict[int, str]) -> Iterator[tuple[str, Any]]:
+def _arguments(
+    event: Any, names: dict[int, str], texts: dict[int, str]
+) -> Iterator[tuple[str, Any]]:
     for annotation in event.debug_annotations:
-        value = getattr(annotation, annotation.WhichOneof("value"))
-        yield names[annotation.name_iid], value
+        kind = annotation.WhichOneof("value")
+        value = getattr(annotation, kind)
+        yield names[annotation.name_iid], texts[value] if kind == "string_value_iid" else value

@@ -60,7 +60,9 @@ def samples(worst: int) -> Calibration:
         "late_ns": [20_000],
         "idle_late_ns": [40_000] * 999 + [300_000],
     }
-    return Calibration(many, {0: [(0, 100_000), (20_000_000, 20_250_000)], 1: []})
+    gaps = [(0, 100_000), (20_000_000, 20_250_000)]
+    looked = [(0, 500_000_000)]
+    return Calibration(many, {0: gaps, 1: []}, {0: looked, 1: looked})
 
 
 def test_a_cost_is_what_nearly_all_jobs_keep_and_the_rest_is_stolen_once_in_a_window() -> None:
@@ -74,6 +76,10 @@ def test_a_cost_is_what_nearly_all_jobs_keep_and_the_rest_is_stolen_once_in_a_wi
     # A job that the machine has disturbed makes not every job more expensive.
     assert samples(worst=9_000).overheads()["dispatch_ms"] == 9_000
     assert samples(worst=9_000).overheads(0.9)["wake_ms"] == 100_000
+    # Two of 49 windows had something taken.
+    assert samples(worst=9_000).window(0, 0.9) == 0
+    assert samples(worst=9_000).window(0, 0.97) == 100_000
+    assert samples(worst=9_000).window(0, 0.99) == 250_000
 
 
 def test_what_calibrate_writes_is_a_block_of_a_model_and_makes_its_bounds_longer(

@@ -145,7 +145,7 @@ def test_what_a_callback_says_of_its_times_comes_before_what_the_model_says() ->
     [
         ("{wcet_ms: {origin: stated, safety_factor: 2}}", "a safety factor is for measured times"),
         ("{wcet_ms: {origin: guessed}}", "'guessed' is not one of ['measured', 'stated'"),
-        ("{wcet_ms: {origin: measured, safety_factor: 0.9}}", "0.9 is less than the minimum of 1"),
+        ("{wcet_ms: {origin: measured, safety_factor: 0.9}}", "0.9 must be 1 or more"),
         ("{wcet: {origin: measured}}", "unknown field 'wcet'. There are: wcet_ms, period_ms"),
     ],
 )

@@ -120,8 +120,14 @@ def test_a_callback_that_cannot_be_is_refused_with_its_line(line: str, expected:
         ("{name: main, kind: wait_set_single, policy: edf}", "wait_set_single has no policy"),
         ("{name: main, kind: isolated, release: release_and_execute}", "no such option"),
         ("{name: main, kind: isolated, threads: 3}", "only wait_set_multi, preemptive may say"),
-        ("{name: main, kind: preemptive, threads: 2.0}", "2.0 is not of type 'integer'"),
-        ("{name: main, kind: tide, link: {baud: 9600, lost: 1.0}}", "1.0 is not of type 'integer'"),
+        (
+            "{name: main, kind: preemptive, threads: 2.0}",
+            "2.0 is a number, and a whole number is wanted",
+        ),
+        (
+            "{name: main, kind: tide, link: {baud: 9600, lost: 1.0}}",
+            "1.0 is a number, and a whole number is wanted",
+        ),
         ("{name: main, kind: priority_events}", "test.yaml:5: 'a' needs a priority"),
     ],
 )
@@ -155,6 +161,43 @@ def test_subscriptions_inherit_a_priority_that_must_be_there() -> None:
     assert "rm derives priorities" in problems(EXECUTORS + "callbacks:\n" + urgent)
 
 
+def test_a_value_of_another_type_is_refused_with_what_to_write() -> None:
+    def said(old: str, new: str) -> str:
+        return problems(with_callbacks(f"{{name: b, {T}, period_ms: 5}}").replace(old, new, 1))
+
+    last = "period_ms: 5}"
+    assert "period_ms: '5' is text, and a number is wanted; write 5, without" in said(
+        last, "period_ms: '5'}"
+    )
+    assert "write 1000000, without quotes or an exponent" in said(last, "period_ms: 1e6}")
+    assert "write 5 if it is in that unit" in said(last, "period_ms: 5ms}")
+    assert "period_ms: has no value; write a number" in said(last, "period_ms: }")
+    assert "YAML takes yes, no, on, off" in said(last, "period_ms: yes}")
+    assert "period_ms: -5 must be more than 0" in said(last, "period_ms: -5}")
+    assert "group: 5 is a number, and text is wanted; write '5', with" in said(
+        last, "period_ms: 5, group: 5}"
+    )
+    assert "publishes: 'x' is text, and a list is wanted; write [x]" in said(
+        last, "period_ms: 5, publishes: x}"
+    )
+    assert "callbacks.1: 'name' is missing" in said("name: b, ", "")
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ("2", "is of schema 2, this program reads schema 1. A newer"),
+        ("0", "is of schema 0, this program reads schema 1"),
+        ("'1'", "schema: '1' is text, and a whole number is wanted; write 1, without quotes"),
+    ],
+)
+def test_another_schema_is_told_from_a_number_in_quotes(schema: str, expected: str) -> None:
+    with pytest.raises(ModelError) as refused:
+        build_system(parse_document(f"schema: {schema}\nname: x\n"), SCHEMA)
+    assert expected in str(refused.value)
+    assert ("newer" in str(refused.value)) == (schema == "2")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -177,7 +220,10 @@ def test_subscriptions_inherit_a_priority_that_must_be_there() -> None:
         ("a: !!bool maybe\n", "tag tag:yaml.org,2002:bool"),
         ("a: [" + "1," * 300_000 + "]", "more than 200000 values"),
         ("a: [" + "[]," * 300_000 + "]", "more than 200000 values"),
-        ("executors: " + "{a: " * 18 + "1" + "}" * 18, "is not of type 'array'"),
+        (
+            "executors: " + "{a: " * 18 + "1" + "}" * 18,
+            "a list is wanted, and here are fields with names",
+        ),
     ],
 )
 def test_text_that_no_model_needs_is_refused(text: str, expected: str) -> None:
@@ -186,7 +232,7 @@ def test_text_that_no_model_needs_is_refused(text: str, expected: str) -> None:
 
 def test_an_empty_file_and_a_list_are_no_models() -> None:
     for text in ("", "[]", "just text"):
-        with pytest.raises(ModelError, match="not of type 'object'"):
+        with pytest.raises(ModelError, match="fields with names"):
             build_system(parse_document(text), SCHEMA)
 
 

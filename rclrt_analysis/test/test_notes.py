@@ -6,7 +6,8 @@ import argparse
 import os
 
 import pytest
-from rclrt_analysis.reference.demonstration import notes_of, number_of_cpus, title_of
+from rclrt_analysis.reference.demonstration import cpus_of, notes_of, title_of
+from rclrt_analysis.reference.executors import BACKGROUND
 from rclrt_analysis.reference.measurement import Measurement
 from rclrt_analysis.reference.study import Study, Transport
 from reports import callback, report
@@ -30,13 +31,31 @@ def test_the_hot_path_first_is_held_against_the_ideal(latency_ms: float, said: s
 
 def test_the_latency_to_the_end_is_told() -> None:
     notes = " ".join(notes_of(study("preemptive", 8.0)))
-    assert "To the end of the sink, p50 / p99: preemptive 10.00 / 10.00." in notes
+    assert "To the end of the sink, quiet, p50 / p99: preemptive 10.00 / 10.00." in notes
 
 
-def test_rows_without_realtime_priorities_are_named() -> None:
-    said = "Without real-time priorities, as their originals: static."
-    assert said in " ".join(notes_of(study("static", 8.0, attributes_asked=False)))
-    assert "Without" not in " ".join(notes_of(study("preemptive", 8.0)))
+def both(executor: str, quiet_ms: float, busy_ms: float) -> list[Measurement]:
+    rows = [Measurement(executor), Measurement(executor, BACKGROUND)]
+    for row, latency_ms in zip(rows, (quiet_ms, busy_ms), strict=True):
+        row.add([report([latency_ms] * 100, [callback("A")])])
+    return rows
+
+
+def test_how_much_worse_each_row_gets_beside_the_load_comes_first() -> None:
+    rows = [*both("waitset_multi", 20.0, 50.0), *both("preemptive_hot", 8.0, 8.5)]
+    notes = notes_of(Study(rows, Transport()))
+    assert notes[0] == "p99 beside load / quiet: preemptive_hot 1.06, waitset_multi 2.50."
+    assert notes[1] == "preemptive_hot: 8.50 ms beside load (target 8.60 ms: met)."
+    assert "busy: beside 4 busy ordinary processes a CPU" in " ".join(notes)
+    late = notes_of(Study(both("preemptive_hot", 8.0, 8.7), Transport()))
+    assert late[1] == "preemptive_hot: 8.70 ms beside load (target 8.60 ms: MISSED)."
+    assert "beside" not in " ".join(notes_of(study("preemptive_hot", 8.0)))
+
+
+def test_processes_with_one_priority_are_explained() -> None:
+    said = "_fifo50: the whole process under SCHED_FIFO 50"
+    assert said in " ".join(notes_of(study("static_fifo50", 8.0)))
+    assert said not in " ".join(notes_of(study("static", 8.0)))
 
 
 TAKE = {"rmw": "rmw_cyclonedds_cpp", "reception_stamp": "take", "numbers_publications": False}
@@ -72,5 +91,5 @@ def test_deadlines_that_end_with_the_process_are_marked(processes: int, numbers:
 
 
 def test_the_cpus_are_those_asked_for_or_all_that_may_be_used() -> None:
-    assert number_of_cpus("1,0,1") == 2
-    assert number_of_cpus(None) == len(os.sched_getaffinity(0))
+    assert cpus_of("1,0,1") == {0, 1}
+    assert cpus_of(None) == os.sched_getaffinity(0)

@@ -217,6 +217,40 @@ def test_each_change_that_is_named_proves_everything_and_the_smallest_comes_firs
     assert any("lengthen the deadline of see_and_steer from 85.000 to" in c.text for c in found)
 
 
+def two_cpus(fast: str, slow: str) -> str:
+    """Return the same system on each of two CPUs, with these fields; `#` stands for the CPU."""
+    text = "executors:\n"
+    for cpu in (0, 1):
+        text += f"  - {{name: e{cpu}, kind: isolated, policy: fixed_priority, cores: [{cpu}]}}\n"
+    text += "callbacks:\n"
+    for cpu in (0, 1):
+        for period, fields in ((10, fast), (20, slow)):
+            text += f"  - {{name: /n{cpu}/timer/{period}ms, kind: timer, executor: e{cpu}, "
+            text += f"period_ms: {period}, {fields.replace('#', str(cpu))}}}\n"
+    return text
+
+
+def test_if_no_change_of_one_callback_is_enough_several_are_named_together(tmp_path: Path) -> None:
+    made = plan(tmp_path, two_cpus("wcet_ms: 6", "wcet_ms: 11"))
+    assert not made.proved
+    (change,) = [change for change in changes(made) if change.text.startswith("shorten")]
+    assert analyse(change.system).met
+    # One on each CPU, no more than needed.
+    assert change.text.count("'/n0/") == change.text.count("'/n1/") == 1
+
+
+def test_if_no_group_of_one_callback_is_enough_several_are_named_together(tmp_path: Path) -> None:
+    made = plan(
+        tmp_path,
+        two_cpus("wcet_ms: 2, deadline_ms: 5, group: g#", "wcet_ms: 5, group: g#"),
+    )
+    assert not made.proved
+    (change,) = [change for change in changes(made) if "groups of their own" in change.text]
+    assert change.size == 0
+    assert analyse(change.system).met
+    assert change.text.count("'/n0/") == change.text.count("'/n1/") == 1
+
+
 def test_groups_that_do_not_matter_are_not_named(tmp_path: Path) -> None:
     text = ROBOT.replace("wcet_ms: 60", "wcet_ms: 60, group: h").replace(
         "cpus: [0, 1]", "cpus: [0]"

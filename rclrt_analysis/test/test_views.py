@@ -161,7 +161,7 @@ def test_info_says_what_each_callback_did(
         "response_ms": {"n": 3, "p50": 2.0, "p99": None, "max": 2.0},
         "execution_ms": {"n": 2, "p50": 1.0, "p99": None, "max": 2.0},
         "waiting_ms": {"n": 3, "p50": 0.0, "p99": None, "max": 1.0},
-        "waited_for": {"group": 2, "thread": 0}, "late": 1, "latest_ms": 1.0,
+        "waited_for": {"group": 2, "thread": 0}, "blockers": {}, "late": 1, "latest_ms": 1.0,
         "exceptions": 0, "dropped": 3, "skipped": 4,
     }  # fmt: skip
     assert second["waited_for"] == {"group": 0, "thread": 1}
@@ -173,6 +173,22 @@ def test_info_says_what_each_callback_did(
     ]  # fmt: skip
 
 
+def test_info_says_that_a_process_is_in_two_recordings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def info(*models: tuple[int, int]) -> str:
+        paths = [tmp_path / f"{i}.trace" for i in range(len(models))]
+        for path, (process, model) in zip(paths, models, strict=True):
+            written(path, jobs(0, 10), Header(b"b" * 16, 0, process, 1, model))
+        assert main(["trace", "info", *map(str, paths)]) == 0
+        return capsys.readouterr().out
+
+    observed, own = layout.MODEL_UNKNOWN, layout.MODEL_POOL
+    assert "process 77 is in two recordings" in info((77, observed), (77, own))
+    assert "two recordings" not in info((77, observed), (78, own))
+    assert "two recordings" not in info((77, own), (77, own))
+
+
 def test_print_shows_the_records_that_were_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,7 +196,8 @@ def test_print_shows_the_records_that_were_asked_for(
 
     def shown(*options: str) -> list[str]:
         assert main(["trace", "print", *options, str(path)]) == 0
-        return [line.split()[-2] for line in capsys.readouterr().out.splitlines()[1:]]
+        lines = capsys.readouterr().out.splitlines()[1:]
+        return [line.partition(" <")[0].split()[-2] for line in lines]
 
     assert shown() == ["/n0", "/n0", "/n1", "/n0", "/n0", "/n0", "/n0"]
     assert shown("--callback", "*1") == ["/n1"]

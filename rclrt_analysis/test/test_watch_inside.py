@@ -11,7 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from models import SCHEMA
 from rclrt_analysis.model import Callback, System
+from rclrt_analysis.model.read import read_model
 from rclrt_analysis.plan.chains import chain_lines
 from rclrt_analysis.simulation import simulate
 from rclrt_analysis.simulation.records import to_traces
@@ -19,6 +21,7 @@ from rclrt_analysis.trace import write_trace
 from rclrt_analysis.watch.chains import ChainWatch
 from rclrt_analysis.watch.sources import watch_files
 from rclrt_analysis.watch.watch import Watch
+from test_plan_command import ROBOT, rclrt
 from test_watch import random_system, watched
 
 NUMBERS = Path(os.environ.get("RCLRT_BUILD_DIR", "/")) / "rclrt_front_end" / "chain_numbers"
@@ -42,10 +45,13 @@ def name(callback: Callback) -> str:
     return callback.name
 
 
-def seen_inside(parameters: Path, batch: int, traces: list[Path]) -> list[list[str]]:
+def numbers(parameters: Path, batch: int, traces: list[Path]) -> subprocess.CompletedProcess[str]:
     command = [str(NUMBERS), str(parameters), str(batch), *map(str, traces)]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    return [line.split() for line in run.stdout.splitlines()]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+
+
+def seen_inside(parameters: Path, batch: int, traces: list[Path]) -> list[list[str]]:
+    return [line.split() for line in numbers(parameters, batch, traces).stdout.splitlines()]
 
 
 def seen_outside(watch: ChainWatch, p99: float | None) -> list[str]:
@@ -93,3 +99,39 @@ def test_both_watches_count_the_same(tmp_path: Path) -> None:
         silences += sum(one.seen.silences for one in watch.chains)
     print(f"\n{instances} instances, {misses} misses, {silences} silences: the same in both")
     assert min(instances, misses, silences) > 100
+
+
+def test_a_plan_has_what_executors_watch_over_and_they_notice_that_it_was_edited(
+    tmp_path: Path,
+) -> None:
+    robot, out, trace = (tmp_path / name for name in ("robot.yaml", "plan.yaml", "robot.trace"))
+    more = ", silent_after_ms: 500.5, on_miss: {warn_after: 1, error_after: 3}}"
+    model = ROBOT.replace("deadline_ms: 20}", "deadline_ms: 20" + more).replace(
+        "topics: [/tick]", "callbacks: [/first_node/timer/100ms, /first_node/subscription/tick]"
+    )
+    robot.write_text(model, encoding="utf-8")
+    made = rclrt("plan", robot, "-o", out)
+    assert made.returncode == 0, made.stderr
+    text = out.read_text(encoding="utf-8")
+    assert "cpu_affinity: [0], wcet_ms: 1, min_period_ms: 100, bound_ms: 1.01}" in text
+    chains = """
+      chains:
+        "tick":
+          callbacks: ["/first_node/timer/100ms", "/first_node/subscription/tick"]
+          semantics: latency
+          deadline_ms: 20
+          bound_ms: 3.01
+          silent_after_ms: 500.5
+          on_miss: {warn_after: 1, error_after: 3}
+"""
+    assert chains in text
+    robot.write_text(model.replace("kind: preemptive", "kind: isolated, policy: rm"), "utf-8")
+    (one,) = to_traces(simulate(read_model(robot, SCHEMA), 300_000_000)).values()
+    write_trace(one, trace)
+    as_made = numbers(out, 0, [trace])
+    assert as_made.stderr == ""
+    assert as_made.stdout.startswith("tick OK 2 0 0 0 3010000 ")
+    out.write_text(text.replace("deadline_ms: 20", "deadline_ms: 2"), encoding="utf-8")
+    edited = numbers(out, 0, [trace])
+    assert "the plan was edited after it was made: nothing of it counts as proved" in edited.stderr
+    assert edited.stdout.startswith("tick WARN 2 2 2 0 ")

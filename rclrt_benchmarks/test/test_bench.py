@@ -114,6 +114,26 @@ def test_trace_cost_says_what_a_record_adds(tmp_path: Path) -> None:
         assert rows[name]["added_ns"] == pytest.approx(added)
 
 
+def test_scale_has_a_row_for_each_size_and_says_how_it_grows(tmp_path: Path) -> None:
+    out = tmp_path / "rows.json"
+    done = bench("scale", "--rounds", "1", "--largest", "10", "--json", str(out))
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    sizes = {(row["part"], row["variant"], row["size"]) for row in rows}
+    assert {
+        ("callbacks", "pool", 1),
+        ("callbacks", "floor", 10),
+        ("threads", "isolated", 8),
+    } <= sizes
+    assert {("backlog", "events", 10), ("rate", "pool_spin", 10)} <= sizes
+    one = {
+        row["size"]: row
+        for row in rows
+        if (row["part"], row["variant"], row["figure"]) == ("callbacks", "pool", "start us")
+    }
+    assert one[10]["growth"] == pytest.approx(one[10]["value"] / one[1]["value"])
+
+
 def test_probe_says_what_it_adds_to_callbacks_and_messages(tmp_path: Path) -> None:
     if not (Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_probe" / "fake_program").exists():
         pytest.skip("rclrt_probe is built without its programs")
@@ -283,6 +303,7 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ("memory", "--json", "/nonexistent/rows.json"),
         ("memory", "--nonsense"),
         ("trace-cost", "--rounds", "0"),
+        ("scale", "--only", "nonsense"),
         ("publication", "--publications", "0"),
         ("deadline-store", "--rounds", "0"),
         ("contract", "--seconds", "0"),

@@ -50,6 +50,17 @@ bool Configuration::diagnostics() const noexcept
   return impl_->diagnostics.value_or(!impl_->chains.empty());
 }
 
+bool Configuration::is_watched() const noexcept
+{
+  return !impl_->chains.empty() ||
+         std::any_of(impl_->entries.begin(), impl_->entries.end(), [](const Entry & entry) {
+           const AssumedTimes & times = entry.assumed;
+           return times.wcet || times.min_period || times.bound;
+         });
+}
+
+bool Configuration::proof_is_void() const noexcept { return impl_->proof_is_void; }
+
 Assumption Configuration::assumption(const std::string & callback) const
 {
   return assumption_of(impl_->entries, callback);

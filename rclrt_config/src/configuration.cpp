@@ -13,6 +13,7 @@
 #include "cie_file.hpp"
 #include "configuration_impl.hpp"
 #include "parameters_file.hpp"
+#include "plan_header.hpp"
 #include "yaml_map.hpp"
 
 namespace rclrt_config
@@ -157,7 +158,12 @@ Status Configuration::parse(
                    : read_parameters_file(documents[0], name, machine.cpu_count);
     }
   } catch (const YamlError & error) {
-    return error_at(error.mark, error.what());
+    const int cpus = cpus_of_plan(text).value_or(0);
+    const std::string elsewhere =
+      cpus > machine.cpu_count
+        ? ". It is a plan for a machine with " + std::to_string(cpus) + " CPUs: plan for this one"
+        : "";
+    return error_at(error.mark, error.what() + elsewhere);
   } catch (const YAML::Exception & error) {
     return error_at(error.mark, "this is not YAML: " + error.msg);
   }
@@ -180,6 +186,10 @@ Status Configuration::parse(
   append(document.traces, &impl_->traces);
   append(document.chains, &impl_->chains);
   append(document.notes, &impl_->notes);
+  if (auto problem = problem_with_plan(text, name)) {
+    impl_->notes.push_back(std::move(*problem));
+    impl_->proof_is_void = true;
+  }
   impl_->diagnostics = document.diagnostics ? document.diagnostics : impl_->diagnostics;
   for (const ExecutorEntry & executor : impl_->executors) {
     if (executor.deadline_scheduler) {

@@ -23,6 +23,7 @@ struct Configuration::Impl
   std::vector<TraceEntry> traces;
   std::vector<Chain> chains;
   std::optional<bool> diagnostics;
+  bool proof_is_void = false;
   std::vector<rclrt_core::Finding> notes;
   int cpu_count = 1;
   std::optional<rclrt_core::Attributes> middleware_thread;

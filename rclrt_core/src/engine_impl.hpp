@@ -211,7 +211,7 @@ public:
   std::shared_ptr<Worker> inline_worker;
   std::size_t looking = 0;  ///< workers that look for work, of `most_looking` at most
   std::size_t most_looking = 0;
-  Duration pause{0};            ///< after the next loss of the CPU
+  Duration pause{0};             ///< after the next loss of the CPU
   TimePoint no_look_before{};    ///< somebody else has needed the CPU
   bool told_of_inline = false;   ///< that run_one() leaves attributes alone
   bool told_of_no_room = false;  ///< that `deadlines` has refused a job

@@ -138,18 +138,28 @@ void ConfiguredEngine::record(rclrt_config::TraceOptions options, const Status &
 
 void ConfiguredEngine::watch(const ConfiguredEngineOptions & options)
 {
-  if (configuration_.chains().empty()) {
-    return;
-  }
-  if (!engine_->options().trace_memory) {
+  const bool is_watched = configuration_.is_watched();
+  if (is_watched && !engine_->options().trace_memory) {
     report(
       {"chains", "are not watched: they are seen by the live trace, which this executor has not", 0,
        "Remove trace: {live: false}, and let the executor keep records"});
-    return;
   }
   Watcher::Options watched;
   watched.tell = [this](const Finding & finding) { report(finding); };
   watched.on_miss = options.on_chain_miss;
+  if (configuration_.diagnostics()) {
+    watched.publish = options.publish_diagnostics;
+    // A test or a program without a middleware has no messages either.
+    if (!watched.publish && !middleware_.rmw.empty()) {
+      report(
+        {"diagnostics", "are not published: this executor was built without diagnostic_msgs", 0,
+         "Install the package diagnostic_msgs and build again, or write diagnostics: false",
+         rclrt_core::Severity::kNote});
+    }
+  }
+  if (!watched.publish && (!is_watched || !engine_->options().trace_memory)) {
+    return;
+  }
   watcher_ = std::make_unique<Watcher>(*engine_, configuration_, std::move(watched));
 }
 

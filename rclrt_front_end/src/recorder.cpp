@@ -175,6 +175,7 @@ void Recorder::write_what_is_kept(bool is_last)
     const uint64_t seen = signals[static_cast<std::size_t>(options_.on_signal)];
     if (seen != std::exchange(signals_, seen)) {
       occasion_ = occasion_.value_or(now);
+      by_signal_ = true;
       not_before_ = TimePoint();
     }
   }
@@ -184,6 +185,7 @@ void Recorder::write_what_is_kept(bool is_last)
     return;
   }
   occasion_.reset();
+  by_signal_ = false;
   not_before_ = now + options_.keep;
   for (const rclrt_job_record & record : kept_) {
     file_.append(record);
@@ -195,7 +197,7 @@ void Recorder::write_what_is_kept(bool is_last)
   } else {
     tell_(
       {"trace",
-       "what led to a missed deadline or a signal is in " + files_.back(),
+       "what led to a missed deadline or a signal is in " + files_.back().path,
        0,
        {},
        rclrt_core::Severity::kNote});
@@ -205,13 +207,17 @@ void Recorder::write_what_is_kept(bool is_last)
 bool Recorder::open_next()
 {
   while (files_.size() >= kFiles) {
-    std::remove(files_.front().c_str());
-    files_.pop_front();
+    // What somebody has asked for goes last: misses come by themselves, and perhaps soon again.
+    auto oldest =
+      std::find_if(files_.begin(), files_.end(), [](const File & file) { return !file.by_signal; });
+    oldest = oldest == files_.end() ? files_.begin() : oldest;
+    std::remove(oldest->path.c_str());
+    files_.erase(oldest);
   }
   char number[16];
   std::snprintf(number, sizeof(number), "%03u", next_number_++);
-  files_.push_back(name_ + number + ".trace");
-  const Status opened = file_.open(files_.back());
+  files_.push_back({name_ + number + ".trace", by_signal_});
+  const Status opened = file_.open(files_.back().path);
   is_open_ = opened.ok();
   if (!is_open_) {
     give_up(opened);

@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <mutex>
 #include <utility>
 
 #include "milliseconds.hpp"
+#include "rclrt_front_end/middleware_threads.hpp"
 
 namespace rclrt_front_end
 {
@@ -29,6 +31,10 @@ constexpr int64_t kSettles = 100 * kMillisecond;
 constexpr int64_t kAge = 300 * kMillisecond;
 /// So long a chain may bring out jobs of its last callback, but no instance.
 constexpr int64_t kUnseen = 5000 * kMillisecond;
+/// What a status lists of broken assumptions: a message is sent once a second.
+constexpr std::size_t kMostBroken = 20;
+/// Of diagnostics.
+constexpr int64_t kPeriod = 1000 * kMillisecond;
 
 }  // namespace
 
@@ -38,7 +44,8 @@ Watcher::Watcher(
   configuration_(configuration),
   options_(std::move(options)),
   executor_(engine.trace_source().executor),
-  chains_(configuration.chains())
+  chains_(configuration.chains()),
+  assumptions_(configuration, [this](const Broken & broken) { tell_broken(broken); })
 {
   rclrt_core::ThreadOptions thread;
   thread.name = "rclrt watch";
@@ -69,9 +76,10 @@ void Watcher::run()
 
 void Watcher::step(int64_t now)
 {
-  if (now >= next_look_) {
+  if (now >= next_look_ && configuration_.is_watched()) {
     next_look_ = now + kLooks;
     look();
+    look_at_threads();
   }
   uint64_t lost = lost_of_ended_;
   std::vector<rclrt_job_record> records;
@@ -80,17 +88,25 @@ void Watcher::step(int64_t now)
     if (!source.file.look()) {
       continue;  // somebody has written into it
     }
-    const std::lock_guard<PiMutex> lock(mutex_);
+    std::unique_lock<PiMutex> lock(mutex_);
     chains_.find_places(source);
-    if (source.has_chains() && source.file.read(&records)) {
+    if ((source.is_ours || source.has_chains()) && source.file.read(&records)) {
       chains_.feed(source, records);
       lost += source.file.lost();
     }
     lost_ = std::max(lost_, lost);
+    lock.unlock();
+    if (source.is_ours) {
+      assumptions_.add(source.file.callbacks(), records);
+    }
   }
   if (now >= next_settle_) {
     next_settle_ = now + kSettles;
     settle(now - kAge);
+  }
+  if (options_.publish && now >= next_publication_) {
+    next_publication_ = now + kPeriod;
+    publish();
   }
 }
 
@@ -104,7 +120,8 @@ void Watcher::look()
       ++source;
       continue;
     }
-    lost_of_ended_ += source->second.has_chains() ? source->second.file.lost() : 0;
+    lost_of_ended_ +=
+      source->second.is_ours || source->second.has_chains() ? source->second.file.lost() : 0;
     source = sources_.erase(source);
   }
   for (const std::string & path : there) {
@@ -119,6 +136,7 @@ void Watcher::look()
 
 void Watcher::settle(int64_t until)
 {
+  assumptions_.settle(until);
   std::vector<ChainReport> missed;
   {
     const std::lock_guard<PiMutex> lock(mutex_);
@@ -138,6 +156,106 @@ void Watcher::settle(int64_t until)
       options_.on_miss(report);
     }
   }
+}
+
+void Watcher::publish()
+{
+  std::vector<DiagnosticStatus> statuses;
+  {
+    const std::lock_guard<PiMutex> lock(mutex_);
+    for (WatchedChain & chain : chains_.chains()) {
+      if (chain.is_ours) {
+        const uint64_t peak = chain.watch.take_peak();
+        statuses.push_back(status_of(chain.watch, report_of(chain), peak));
+      }
+    }
+    if (assumptions_.has_proof()) {
+      statuses.push_back(status_of_proof());
+    }
+  }
+  std::map<std::string, rclrt_core::CallbackStatistics> callbacks;
+  for (const auto & callback : engine_.callbacks()) {
+    callbacks[callback->name()] = engine_.statistics(*callback);
+  }
+  for (DiagnosticStatus & status : statuses_of(callbacks, &lost_jobs_)) {
+    statuses.push_back(std::move(status));
+  }
+  for (DiagnosticStatus & status : statuses) {
+    status.hardware_id = program_invocation_short_name;
+  }
+  const rclrt_core::Status published = options_.publish(statuses);
+  if (!published.ok()) {
+    options_.tell(
+      {"diagnostics", "cannot be published: " + published.message(), 0,
+       "Mend that, or write diagnostics: false"});
+  }
+}
+
+void Watcher::look_at_threads()
+{
+  if (engine_.is_spinning() && assumptions_.has_proof()) {
+    assumptions_.look_at_threads(engine_.threads(), [](const rclrt_core::Attributes & attributes) {
+      return MiddlewareThreads::instance().outranked_by(attributes);
+    });
+  }
+}
+
+void Watcher::tell_broken(const Broken & broken)
+{
+  std::string text = broken.text;
+  {
+    const std::lock_guard<PiMutex> lock(mutex_);
+    unproved_.insert(broken.chains.begin(), broken.chains.end());
+    if (broken_.size() < kMostBroken) {
+      broken_.emplace_back(broken.who.empty() ? "threads" : broken.who, broken.text);
+    }
+    if (assumptions_.has_proof() && !broken.chains.empty()) {
+      text += has_missed() ? ": deadlines missed, no longer proved:"
+                           : ": deadlines met so far, no longer proved:";
+      for (std::size_t i = 0; i < broken.chains.size(); ++i) {
+        text += (i == 0 ? " " : ", ") + broken.chains[i];
+      }
+    }
+  }
+  options_.tell(
+    {broken.who.empty() ? "threads" : "'" + broken.who + "'", text, 0,
+     "See docs/how-to/watch.md; change the model, and plan again"});
+}
+
+bool Watcher::has_missed() const
+{
+  const std::vector<WatchedChain> & chains = chains_.chains();
+  return std::any_of(chains.begin(), chains.end(), [](const WatchedChain & chain) {
+    return chain.is_ours && chain.watch.report().misses > 0;
+  });
+}
+
+DiagnosticStatus Watcher::status_of_proof() const
+{
+  DiagnosticStatus status;
+  status.name = std::string("rclrt: proof of ") + program_invocation_short_name +
+                (executor_ > 1 ? " (executor " + std::to_string(executor_) + ")" : "");
+  bool is_proved = !configuration_.proof_is_void() && broken_.empty();
+  std::string unseen;
+  for (const WatchedChain & chain : chains_.chains()) {
+    if (chain.is_ours) {
+      const ChainReport report = report_of(chain);
+      is_proved = is_proved && report.proved;
+      unseen = unseen.empty() && report.instances == 0 ? report.name : unseen;
+    }
+  }
+  status.message = has_missed() ? "deadlines missed" : "deadlines met so far";
+  if (!unseen.empty()) {
+    status.message = "nothing came out of '" + unseen + "'";
+  } else if (lost_ > 0) {
+    status.message += ", " + std::to_string(lost_) + " records are missing";
+  }
+  status.message += is_proved         ? ", proved"
+                    : broken_.empty() ? ", not proved"
+                                      : ", no longer proved";
+  status.level = is_proved ? DiagnosticLevel::kOk : DiagnosticLevel::kWarn;
+  status.values = broken_;
+  return status;
 }
 
 /// Each text once, which the executor sees to.
@@ -161,6 +279,15 @@ void Watcher::tell_of(const WatchedChain & chain, int64_t now)
       {subject, "nothing new for more than " + in_ms(*chain.watch.chain().silent_after), 0,
        "See whether its callbacks run: ./rclrt top"});
   }
+  if (
+    report.bound && report.worst && *report.worst > *report.bound &&
+    above_bound_.insert(report.name).second) {
+    options_.tell(
+      {subject,
+       "took " + in_ms(*report.worst) + "; its bound is " + in_ms(*report.bound) +
+         ": no longer proved",
+       0, "See which assumption does not hold: ./rclrt watch"});
+  }
   const ChainState worst = chain.watch.state_after(report.most_misses_in_a_row);
   if (report.deadline && (worst == ChainState::kWarn || worst == ChainState::kError)) {
     const auto & asked = chain.watch.chain();
@@ -180,7 +307,8 @@ ChainReport Watcher::report_of(const WatchedChain & chain) const
   report.lost_records = lost_;
   const bool is_met = report.bound && (!report.deadline || *report.bound <= *report.deadline);
   const bool is_kept = report.worst && (!report.bound || *report.worst <= *report.bound);
-  report.proved = is_met && is_kept && lost_ == 0;
+  report.proved = is_met && is_kept && lost_ == 0 && report.instances > 0 &&
+                  unproved_.count(report.name) == 0 && !configuration_.proof_is_void();
   return report;
 }
 

@@ -15,16 +15,21 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "assumptions.hpp"
 #include "chain_set.hpp"
 #include "rclrt_config/configuration.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/finding.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_front_end/chain_report.hpp"
+#include "rclrt_front_end/diagnostics.hpp"
 #include "rclrt_front_end/process_platform.hpp"
+#include "statuses.hpp"
 
 namespace rclrt_front_end
 {
@@ -38,6 +43,8 @@ public:
     std::function<void(const rclrt_core::Finding &)> tell;
     /// See CommonOptions::on_chain_miss. May be empty.
     std::function<void(const ChainReport &)> on_miss;
+    /// Empty: there are no diagnostics.
+    PublishDiagnostics publish;
   };
 
   /// Of `configuration` it reads only what no apply() changes. Both must outlive it.
@@ -57,9 +64,14 @@ private:
   void step(int64_t now);
   void look();
   void settle(int64_t now);
+  void publish();
+  void look_at_threads();
+  void tell_broken(const Broken & broken);
   // Under the mutex:
   ChainReport report_of(const WatchedChain & chain) const;
   void tell_of(const WatchedChain & chain, int64_t now);
+  bool has_missed() const;
+  DiagnosticStatus status_of_proof() const;
 
   rclrt_core::Engine & engine_;
   const rclrt_config::Configuration & configuration_;
@@ -72,11 +84,17 @@ private:
   // Under the mutex:
   ChainSet chains_;
   uint64_t lost_ = 0;
+  std::set<std::string> unproved_;  ///< chains whose proof was seen to be broken
+  std::vector<std::pair<std::string, std::string>> broken_;  ///< who and how; some of them
 
   // Of the thread:
   std::map<std::string, ChainSource> sources_;
   int64_t next_look_ = 0;
   int64_t next_settle_ = 0;
+  int64_t next_publication_ = 0;
+  std::map<std::string, uint64_t> lost_jobs_;  ///< of callbacks, when they were last published
+  Assumptions assumptions_;
+  std::set<std::string> above_bound_;  ///< chains that were told
   uint64_t lost_of_ended_ = 0;
 
   std::unique_ptr<rclrt_core::Thread> thread_;  ///< ends first

@@ -3,11 +3,13 @@
 
 // chain_numbers PARAMETERS BATCH_NS TRACE...: what the chains of a parameters file were in trace files, a line each:
 // name, state, instances, misses, most misses in a row, silences, last, worst and p99 in ns (-1: none). The records come
-// in batches of that length; 0: all at once.
+// in batches of that length; 0: all at once. What is to say of the file goes to the error output.
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,9 @@ int main(int argc, char ** argv)
   if (!status.ok()) {
     std::fprintf(stderr, "%s\n", status.message().c_str());
     return 2;
+  }
+  for (const rclrt_core::Finding & note : configuration.notes()) {
+    std::fprintf(stderr, "%s\n", to_string(note).c_str());
   }
   const int64_t batch = std::atoll(argv[2]);
   ChainSet chains(configuration.chains());

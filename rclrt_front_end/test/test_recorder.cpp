@@ -261,6 +261,30 @@ TEST_F(Recorders, of_a_flight_write_at_a_signal_every_time)
   EXPECT_THAT(Content(files()[1]).records, SizeIs(10));
 }
 
+TEST_F(Recorders, of_a_flight_keep_what_a_signal_has_asked_for_when_misses_come)
+{
+  trace_.keep = std::chrono::milliseconds(1);
+  trace_.on_signal = SIGUSR2;
+  start();
+  const auto written = [this](const std::string & number) {
+    return eventually([&] {
+      run(late_, 1);
+      const auto there = files();
+      return std::any_of(there.begin(), there.end(), [&](const std::string & file) {
+        return file.find("-" + number + ".trace") != std::string::npos;
+      });
+    });
+  };
+  // One miss may be on its way when the signal comes; what is written next is the signal's.
+  ASSERT_TRUE(written("000"));
+  raise(SIGUSR2);
+  ASSERT_TRUE(written("006"));
+  stop();
+  EXPECT_LE(files().size(), 4u);
+  EXPECT_THAT(
+    files(), Contains(::testing::AnyOf(HasSubstr("-001.trace"), HasSubstr("-002.trace"))));
+}
+
 TEST_F(Recorders, do_not_take_a_signal_that_the_program_uses)
 {
   struct sigaction before{};

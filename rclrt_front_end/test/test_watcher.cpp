@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -223,6 +224,86 @@ TEST_F(Watchers, a_chain_whose_first_callback_is_nowhere_is_said_to_be_unseen)
     ElementsAre(HasSubstr("'" + look_ + "' is in no executor of this user on this machine")));
   ASSERT_THAT(executor.chains(), SizeIs(1));
   EXPECT_EQ(executor.chains()[0].state, ChainState::kUnseen);
+}
+
+TEST_F(Watchers, a_broken_assumption_is_told_once_with_the_chains_that_are_no_longer_proved)
+{
+  declare(
+    ", deadline_ms: 10000, bound_ms: 9000",
+    "      callbacks: {" + act_ + ": {wcet_ms: 0.000001}}\n");
+  Executor executor(file_, live_);
+  const auto act = executor.add(act_);
+  const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
+  executor.spin();
+  ASSERT_TRUE(eventually([&] {
+    executor.engine().notify(*look);
+    const auto chains = executor.chains();
+    return !chains.empty() && chains[0].instances > 5 && !executor.findings().empty();
+  }));
+  EXPECT_FALSE(executor.chains()[0].proved);
+  EXPECT_EQ(executor.chains()[0].misses, 0u);
+  EXPECT_THAT(
+    executor.findings(),
+    ElementsAre(::testing::AllOf(
+      HasSubstr("'" + act_ + "': runs for "),
+      HasSubstr("the file says 1e-06 ms: deadlines met so far, no longer proved: grab. See"))));
+}
+
+TEST_F(Watchers, nothing_of_an_edited_plan_is_proved)
+{
+  declare(", deadline_ms: 10000, bound_ms: 9000");
+  std::stringstream text;
+  text << std::ifstream(file_).rdbuf();
+  std::ofstream(file_) << "# plan: 1\n# content: sha256:00\n" << text.str();
+  Executor executor(file_, live_);
+  const auto act = executor.add(act_);
+  const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
+  executor.spin();
+  ASSERT_TRUE(eventually([&] {
+    executor.engine().notify(*look);
+    const auto chains = executor.chains();
+    return !chains.empty() && chains[0].instances > 5;
+  }));
+  EXPECT_FALSE(executor.chains()[0].proved);
+  EXPECT_THAT(executor.findings(), ElementsAre(HasSubstr("the plan was edited after it was made")));
+}
+
+TEST_F(Watchers, statuses_say_what_chains_callbacks_and_the_proof_are)
+{
+  declare(
+    ", deadline_ms: 10000, bound_ms: 9000",
+    "      callbacks: {" + act_ + ": {wcet_ms: 0.000001}}\n");
+  std::mutex mutex;
+  std::vector<DiagnosticStatus> statuses;
+  live_.publish_diagnostics = [&](const std::vector<DiagnosticStatus> & published) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    statuses = published;
+    return rclrt_core::Status::error("no network");
+  };
+  Executor executor(file_, live_);
+  const auto act = executor.add(act_);
+  const auto look = executor.add(look_, [&] { executor.engine().notify(*act, 200); });
+  executor.spin();
+  ASSERT_TRUE(eventually([&] {
+    executor.engine().notify(*look);
+    const std::lock_guard<std::mutex> lock(mutex);
+    return statuses.size() == 4 && statuses[1].message.find("met so far") != std::string::npos;
+  }));
+  const std::lock_guard<std::mutex> lock(mutex);
+  EXPECT_EQ(statuses[0].name, "rclrt: chain grab");
+  EXPECT_EQ(statuses[0].level, DiagnosticLevel::kOk);
+  EXPECT_THAT(statuses[1].name, ::testing::StartsWith("rclrt: proof of test_watcher"));
+  EXPECT_EQ(statuses[1].level, DiagnosticLevel::kWarn);
+  EXPECT_EQ(statuses[1].message, "deadlines met so far, no longer proved");
+  ASSERT_THAT(statuses[1].values, Not(IsEmpty()));
+  EXPECT_EQ(statuses[1].values[0].first, act_);
+  EXPECT_EQ(statuses[2].name, "rclrt: callback " + act_);
+  EXPECT_EQ(statuses[2].hardware_id, "test_watcher");
+  EXPECT_EQ(statuses[2].level, DiagnosticLevel::kWarn) << "more jobs at once than its depth";
+  EXPECT_EQ(statuses[3].name, "rclrt: callback " + look_);
+  EXPECT_EQ(statuses[3].level, DiagnosticLevel::kOk);
+  EXPECT_THAT(
+    executor.findings(), Contains(HasSubstr("diagnostics: cannot be published: no network")));
 }
 
 TEST_F(Watchers, without_chains_there_is_no_thread_for_them)

@@ -139,7 +139,11 @@ void Inventory::add_subscription_object(const void * object, const void * handle
 void Inventory::set_intra_process(const void * object)
 {
   const std::lock_guard lock(mutex_);
-  objects_[object].is_intra_process = true;
+  if (object == linked_last_) {
+    linked_last_ = nullptr;
+  } else {
+    objects_[object].is_intra_process = true;
+  }
 }
 
 void Inventory::add_callback(const void * owner, const void * callback)
@@ -161,6 +165,7 @@ void Inventory::link(const void * object)
     return;
   }
   objects_.erase(found);  // The next object at this address is another one.
+  linked_last_ = object;
   Callback * callback = handles_.find(known.handle);
   if (callback && known.is_intra_process) {
     Callback * const queue =

@@ -105,6 +105,8 @@ public:
   void set_node(const void * handle, const void * node);
   /// rclcpp's object of a subscription, of which there are two with intra-process communication.
   void add_subscription_object(const void * object, const void * handle);
+  /// A second object is said to be one before its callback is known. rclrt_rcl has one object for both ways, and says it
+  /// right after the callback: that makes no second one.
   void set_intra_process(const void * object);
   /// `owner`: a handle, or an object of a subscription.
   void add_callback(const void * owner, const void * callback);
@@ -189,6 +191,7 @@ private:
   std::deque<Executor> all_executors_;
   std::unordered_map<const void *, Node> nodes_;
   std::unordered_map<const void *, SubscriptionObject> objects_;
+  const void * linked_last_ = nullptr;                     ///< of these
   std::unordered_map<const void *, std::string> symbols_;  ///< of callbacks that are not linked yet
   std::unordered_map<std::string, unsigned> names_;
   std::unordered_map<const void *, uint32_t> group_ids_;

@@ -150,3 +150,18 @@ extern "C" __attribute__((visibility("default"))) void ros_trace_rclcpp_executor
     next();
   }
 }
+
+/// Not of tracetools: rclrt_rcl says when a job of its timer should have been released. Its timers are none of rcl.
+extern "C" __attribute__((visibility("default"))) void rclrt_probe_timer_released(
+  const void * timer, int64_t release_ns)
+{
+  rclrt_probe::Probe * const here = rclrt_probe::probe();
+  Callback * const callback = here ? here->inventory.find_handle(timer) : nullptr;
+  if (callback) {
+    Release release;
+    release.callback = callback;
+    release.cause = RCLRT_CAUSE_TIMER;
+    release.at_ns = release_ns;
+    thread().released(*here, release);
+  }
+}

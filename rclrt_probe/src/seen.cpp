@@ -36,11 +36,12 @@ std::string Seen::missing(bool is_full) const
   say(has_callbacks && !has(Point::kSymbol), "symbols: rclcpp_callback_register is not called");
   say(
     has_callbacks && !has(Point::kGroup),
-    "callback groups: rclcpp::CallbackGroup::add_... of this version has another signature");
+    "callback groups: nobody calls rclcpp::CallbackGroup::add_... (rclrt_rcl, or a version with "
+    "another signature)");
   say(has(Point::kGuessed) && !has_callbacks, "symbols and callback groups");
   say(
     has_callbacks && !has(Point::kWait),
-    "executors: no thread waits on a wait set (an events executor)");
+    "executors: no thread waits on a wait set (an events executor, or one of rclrt)");
   say(has(Point::kUnknownCallback), "callbacks that were never announced: their jobs are not here");
   say(has(Point::kUnknownEntity), "messages were taken from entities that were never announced");
   say(

@@ -56,6 +56,21 @@ std::vector<std::string> names_of(Inventory & inventory)
 
 const std::array<char, 64> things{};
 
+TEST(Inventory, TakesNoObjectForAQueueBecauseOfWhatWasAtItsAddressBefore)
+{
+  Inventory inventory;
+  const void * const object = &things[9];
+  for (const char * const topic :
+       {"first", "second"}) {  // As rclrt_rcl says it: one object for both ways.
+    const void * const handle = topic;
+    inventory.add(CallbackKind::kSubscription, handle, nullptr, nullptr, topic);
+    inventory.add_subscription_object(object, handle);
+    inventory.add_callback(object, &things[10]);
+    inventory.set_intra_process(object);
+  }
+  EXPECT_THAT(names_of(inventory), ElementsAre("?/subscription/first", "?/subscription/second"));
+}
+
 TEST(PointerTable, FindsWhatWasSetAndForgetsWhatIsSetToNothing)
 {
   PointerTable<int, 4> table;

@@ -7,15 +7,20 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from observing import HERE, Seen, observe
-from rclrt_analysis.trace import layout
+from rclrt_analysis.trace import layout, read_trace
 
 STOCK = HERE / "stock_nodes"
 REFERENCE = HERE.parent / "rclrt_reference_system" / "rclrt_reference_system"
 SCENARIO = Path(os.environ["RCLRT_SOURCE_DIR"]) / "rclrt_scenarios/autoware_reference_system.yaml"
+ON_ENGINE = {
+    "rclrt_rcl": HERE.parent / "rclrt_rcl" / "traced_nodes",
+    "rclrt_rclcpp": HERE.parent / "rclrt_rclcpp" / "traced_nodes",
+}
 RCLPY = Path(__file__).parent / "plain_rclpy.py"
 JOBS = 40
 
@@ -123,3 +128,56 @@ def test_wait_set_executors_without_tracepoints_are_seen_by_what_they_take(
     for name in path:
         assert jobs[name] > 0
         assert seen.taken(name) <= seen.published
+
+
+def observe_engine(program: str, executor: str, folder: Path) -> tuple[Seen, Seen]:
+    """Run a program of one of our front ends; return what the probe saw and its own trace."""
+    if not ON_ENGINE[program].exists():
+        pytest.skip(f"{program} is not built")
+    own = folder / "own"
+    seen = observe([str(ON_ENGINE[program]), executor, str(JOBS)], folder, RCLRT_TRACE=str(own))
+    assert seen.process.returncode == 0, seen.process.stderr
+    return seen, replace(seen, traces={path.name: read_trace(path) for path in own.glob("*.trace")})
+
+
+def releases(seen: Seen, name: str) -> list[int]:
+    """When jobs of a callback were released, in order."""
+    return sorted(
+        int(job["release_ns"])
+        for trace in seen.traces.values()
+        for job in trace.jobs
+        if trace.callbacks[int(job["callback"])].name == name
+    )
+
+
+@pytest.mark.parametrize("executor", ["preemptive", "isolated", "events"])
+@pytest.mark.parametrize("program", ON_ENGINE)
+def test_every_job_on_our_executors_is_seen_once_and_as_in_their_own_trace(
+    program: str, executor: str, tmp_path: Path
+) -> None:
+    seen, own = observe_engine(program, executor, tmp_path)
+    of_clients = {"/source/client/ask"}  # Nobody tells when the callback of a client begins.
+    assert own.jobs["/source/timer/10ms"] == JOBS
+    assert own.jobs["/source/client/ask"] == JOBS
+    own_jobs = of_program(own.jobs)
+    assert of_program(seen.jobs) == {n: c for n, c in own_jobs.items() if n not in of_clients}
+    for name in ("/robot/relay/subscription/first", "/sink/subscription/second"):
+        assert own_jobs[name] == JOBS
+        assert seen.taken(name) == own.taken(name) <= seen.published
+    assert seen.taken("/robot/relay/service/ask") <= seen.published
+    assert all(trace.dropped == 0 for trace in seen.traces.values())
+
+
+def test_timers_of_rclrt_rcl_are_seen_with_their_nominal_release(tmp_path: Path) -> None:
+    seen, own = observe_engine("rclrt_rcl", "preemptive", tmp_path)
+    assert releases(seen, "/source/timer/10ms") == releases(own, "/source/timer/10ms")
+    assert seen.entry("/source/timer/10ms").period_ns == 10_000_000
+    assert "main" in seen.note("/source/timer/10ms")
+
+
+def test_messages_by_pointer_in_rclrt_rcl_are_seen_and_matched(tmp_path: Path) -> None:
+    seen, own = observe_engine("rclrt_rcl", "intra", tmp_path)
+    for name in ("/robot/relay/subscription/first", "/sink/subscription/second"):
+        assert seen.jobs[name] == own.jobs[name] == JOBS
+        assert seen.taken(name) <= seen.published
+        assert sum(seen.taken(name).values()) == JOBS

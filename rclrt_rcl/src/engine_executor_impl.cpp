@@ -9,6 +9,7 @@
 
 #include "cie_id.hpp"
 #include "engine_timer.hpp"
+#include "rclrt_front_end/diagnostics_on_rcl.hpp"
 #include "rclrt_front_end/middleware_threads.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
@@ -34,14 +35,14 @@ void log(rclrt_core::Severity severity, const std::string & line)
 }
 
 std::unique_ptr<rclrt_front_end::ConfiguredEngine> make_engine(
-  Context & context, const ExecutorOptions & from, rclrt_core::EngineOptions engine_options,
-  rclrt_front_end::Teller & teller)
+  const std::shared_ptr<Context> & context, const ExecutorOptions & from,
+  rclrt_core::EngineOptions engine_options, rclrt_front_end::Teller & teller)
 {
   engine_options.on_finding = [&teller] { teller.request(); };
   std::unique_ptr<rclrt_front_end::ConfiguredEngine> engine;
   check(rclrt_front_end::make_engine(
-    rclrt_front_end::process_platform(), *context.handle(), from, std::move(engine_options),
-    &engine));
+    rclrt_front_end::process_platform(), *context->handle(), from, std::move(engine_options),
+    rclrt_front_end::publish_diagnostics({context, context->handle()}), &engine));
   return engine;
 }
 
@@ -53,7 +54,7 @@ EngineExecutor::Impl::Impl(
 : context_(std::move(context)),
   options_(options),
   teller_(rclrt_front_end::process_platform(), log),
-  engine_(make_engine(*context_, options, std::move(engine_options), teller_))
+  engine_(make_engine(context_, options, std::move(engine_options), teller_))
 {
 }
 

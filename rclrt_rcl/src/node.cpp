@@ -195,6 +195,7 @@ EntitySetup Node::prepare(
   EntitySetup setup;
   setup.kind = kind;
   setup.scheduling = scheduling;
+  setup.node = handle().get();
   setup.group = group ? group : default_callback_group();
 
   bool group_is_ours = false;

@@ -11,6 +11,7 @@
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_front_end/process_platform.hpp"
+#include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rmw/rmw.h"
 #include "type_cache_mutex.hpp"
@@ -139,6 +140,7 @@ rcl_ret_t PublisherBase::send(const Send & how)
 
 void PublisherBase::publish_message(const void * message)
 {
+  detail::trace_publish(message);
   check(send([&] { return rcl_publish(handle_.get(), message, nullptr); }), "publish()");
 }
 
@@ -151,6 +153,7 @@ void PublisherBase::publish_bytes(const SerializedMessage & message)
 
 void PublisherBase::publish_loan(void * message)
 {
+  detail::trace_publish(message);
   const rcl_ret_t result =
     send([&] { return rcl_publish_loaned_message(handle_.get(), message, nullptr); });
   if (result != RCL_RET_OK) {

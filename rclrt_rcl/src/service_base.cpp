@@ -96,19 +96,22 @@ void ResponseSender::warn_unanswered() const
 
 ServiceBase::ServiceBase(
   EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
-  const rosidl_service_type_support_t * type, const std::string & name, const QoS & qos)
-: ServiceBase(std::move(setup), std::move(context), node, make_service(node, type, name, qos))
+  const rosidl_service_type_support_t * type, const std::string & name, const QoS & qos,
+  const detail::Symbol & symbol)
+: ServiceBase(
+    std::move(setup), std::move(context), node, make_service(node, type, name, qos), symbol)
 {
 }
 
 ServiceBase::ServiceBase(
   EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
-  std::shared_ptr<rcl_service_t> handle)
+  std::shared_ptr<rcl_service_t> handle, const detail::Symbol & symbol)
 : Entity(std::move(setup), depth_of(*handle), depth_of(*handle)),
   handle_(std::move(handle)),
   sender_(std::make_shared<detail::ResponseSender>(std::move(context), node, handle_)),
   take_mutex_(rclrt_front_end::process_platform().make_mutex())
 {
+  detail::trace_service(handle_.get(), this, symbol);
 }
 
 ServiceBase::~ServiceBase() = default;

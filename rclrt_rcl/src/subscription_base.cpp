@@ -13,6 +13,7 @@
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
+#include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
 #include "type_cache_mutex.hpp"
@@ -159,7 +160,8 @@ void SubscriptionBase::set_middleware_callback(
   }
 }
 
-bool SubscriptionBase::accept(rcl_ret_t result, const rmw_message_info_t & from, MessageInfo * info)
+bool SubscriptionBase::accept(
+  rcl_ret_t result, const void * message, const rmw_message_info_t & from, MessageInfo * info)
 {
   if (result == RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
     rcutils_reset_error();
@@ -171,6 +173,7 @@ bool SubscriptionBase::accept(rcl_ret_t result, const rmw_message_info_t & from,
       .error("taking from '" + topic_name() + "': " + take_rcl_error() + "; the message is lost");
     return false;
   }
+  detail::trace_take(message);
   *info = to_info(from);
   rclrt_core::note_taken(
     rclrt_core::publisher_in_trace(info->publisher_gid), info->publication_sequence_number);
@@ -180,21 +183,22 @@ bool SubscriptionBase::accept(rcl_ret_t result, const rmw_message_info_t & from,
 bool SubscriptionBase::take_message(void * message, MessageInfo * info)
 {
   rmw_message_info_t from = rmw_get_zero_initialized_message_info();
-  return accept(rcl_take(handle_.get(), message, &from, nullptr), from, info);
+  return accept(rcl_take(handle_.get(), message, &from, nullptr), message, from, info);
 }
 
 bool SubscriptionBase::take_bytes(SerializedMessage * message, MessageInfo * info)
 {
   rmw_message_info_t from = rmw_get_zero_initialized_message_info();
   return accept(
-    rcl_take_serialized_message(handle_.get(), &message->handle(), &from, nullptr), from, info);
+    rcl_take_serialized_message(handle_.get(), &message->handle(), &from, nullptr),
+    &message->handle(), from, info);
 }
 
 bool SubscriptionBase::take_loan(void ** message, MessageInfo * info)
 {
   rmw_message_info_t from = rmw_get_zero_initialized_message_info();
-  const bool accepted =
-    accept(rcl_take_loaned_message(handle_.get(), message, &from, nullptr), from, info);
+  const rcl_ret_t result = rcl_take_loaned_message(handle_.get(), message, &from, nullptr);
+  const bool accepted = accept(result, *message, from, info);
   if (!accepted && *message != nullptr) {
     return_loan(*message);
     *message = nullptr;

@@ -27,9 +27,9 @@ void reject_negative(std::chrono::nanoseconds period, const std::string & name)
 }  // namespace
 
 Timer::Timer(
-  EntitySetup setup, std::shared_ptr<Clock> clock, std::chrono::nanoseconds period, bool one_shot,
-  bool autostart, Callback callback)
-: Entity(std::move(setup), kDefaultDepth),
+  const EntitySetup & setup, std::shared_ptr<Clock> clock, std::chrono::nanoseconds period,
+  bool one_shot, bool autostart, Callback callback, const detail::Symbol & symbol)
+: Entity(setup, kDefaultDepth),
   clock_(std::move(clock)),
   one_shot_(one_shot),
   callback_(std::move(callback)),
@@ -39,6 +39,7 @@ Timer::Timer(
 {
   reject_negative(period, name());
   set_next(clock_->now(), period);
+  detail::trace_timer(this, period, setup.node, &callback_, symbol);
 }
 
 Timer::~Timer() = default;
@@ -143,10 +144,13 @@ void Timer::on_close() { release_driver(); }
 
 bool Timer::do_take_and_run(const rclrt_core::Job & job)
 {
+  detail::trace_execute(this);
+  detail::trace_released(this, job.release);
   if (one_shot_) {
     std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
     fired_ = !driver_ || driver_->is_cancelled();  // else it was reset after this release
   }
+  const detail::Running running(&callback_);
   callback_(*this, TimerInfo{job.release, rclrt_front_end::process_platform().now()});
   return true;
 }

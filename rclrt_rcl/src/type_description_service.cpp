@@ -48,7 +48,7 @@ class TypeDescriptionService : public ServiceBase
 public:
   TypeDescriptionService(
     EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node)
-  : ServiceBase(std::move(setup), std::move(context), node, make_handle(node)), node_(node)
+  : ServiceBase(std::move(setup), std::move(context), node, make_handle(node), {}), node_(node)
   {
   }
 
@@ -66,6 +66,7 @@ private:
     if (!take_request(request.get(), &header)) {
       return false;
     }
+    const Running running(static_cast<const ServiceBase *>(this));
     {
       std::lock_guard<std::mutex> lock(type_cache_mutex());
       rcl_node_type_description_service_handle_request(

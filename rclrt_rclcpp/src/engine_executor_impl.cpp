@@ -13,6 +13,7 @@
 #include "one_at_a_time.hpp"
 #include "publications.hpp"
 #include "rclcpp/rclcpp.hpp"
+#include "rclrt_front_end/diagnostics_on_rcl.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "unserved.hpp"
@@ -29,7 +30,8 @@ std::unique_ptr<rclrt_front_end::ConfiguredEngine> make_engine(
   std::unique_ptr<rclrt_front_end::ConfiguredEngine> engine;
   detail::check(rclrt_front_end::make_engine(
     rclrt_front_end::process_platform(), *context->get_rcl_context(), from,
-    std::move(engine_options), &engine));
+    std::move(engine_options), rclrt_front_end::publish_diagnostics(context->get_rcl_context()),
+    &engine));
   return engine;
 }
 

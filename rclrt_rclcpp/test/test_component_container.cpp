@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@
 #include "composition_interfaces/srv/unload_node.hpp"
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
+#ifdef RCLRT_HAS_DIAGNOSTIC_MSGS
+#include "diagnostic_msgs/msg/diagnostic_array.hpp"
+#endif
 
 namespace rclrt_rclcpp
 {
@@ -188,6 +192,38 @@ TEST_F(ComponentContainer, runs_components_under_the_executor_and_the_attributes
   EXPECT_EQ(container.end(true), 0);
   std::remove(path.c_str());
 }
+
+#ifdef RCLRT_HAS_DIAGNOSTIC_MSGS
+TEST_F(ComponentContainer, says_on_diagnostics_what_its_chains_and_callbacks_do)
+{
+  using diagnostic_msgs::msg::DiagnosticArray;
+  const std::string path =
+    testing::TempDir() + "rclrt_diagnostics_" + std::to_string(getpid()) + ".yaml";
+  std::ofstream(path) << "/**:\n  ros__parameters:\n    rclrt:\n      chains:\n        say: "
+                         "{callbacks: ['/talker/timer/*', /listener/subscription/said], "
+                         "semantics: latency}\n";
+  std::set<std::string> names;
+  const auto diagnostics = node_->create_subscription<DiagnosticArray>(
+    "/diagnostics", 10, [&](const DiagnosticArray & array) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      for (const auto & status : array.status) {
+        names.insert(status.name + " of " + status.hardware_id + ": " + status.message);
+      }
+    });
+  Container container({"--ros-args", "--params-file", path});
+  ASSERT_TRUE(load("Talker").success);
+  ASSERT_TRUE(load("Listener", {{"executor", "events"}}).success);
+  EXPECT_TRUE(wait_for([&] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return names.count("rclrt: chain say of component_container_rt: no deadline") > 0 &&
+           names.count(
+             "rclrt: callback /listener/subscription/said of component_container_rt: no jobs "
+             "lost") > 0;
+  }));
+  EXPECT_EQ(container.end(true), 0);
+  std::remove(path.c_str());
+}
+#endif
 
 TEST_F(ComponentContainer, attributes_and_a_trace_may_come_with_a_component)
 {

@@ -40,17 +40,31 @@ class Calibration:
 
     Attributes
     ----------
-    stolen
-        Of each CPU that was looked at: the times as (begin, end), ns.
+    stolen, looked
+        Of each CPU: these times, and those in which it was looked at, as (begin, end), ns.
     """
 
     samples: Mapping[str, Sequence[int]]
     stolen: Mapping[int, Sequence[tuple[int, int]]]
+    looked: Mapping[int, Sequence[tuple[int, int]]]
 
     def at(self, name: str, fraction: float) -> int:
         """Return what so many of the samples do not exceed; 0 without any."""
         ordered = sorted(self.samples.get(name, ()))
         return ordered[min(len(ordered) - 1, int(len(ordered) * fraction))] if ordered else 0
+
+    def window(self, cpu: int, fraction: float = 1.0) -> int:
+        """Return what is stolen from a CPU in this share of windows at most, ns."""
+        gaps = self.stolen[cpu]
+        if fraction == 1.0:
+            return worst_window(gaps, WINDOW_NS)
+        sums = []
+        for begin, end in self.looked[cpu]:
+            inside = [gap for gap in gaps if begin <= gap[0] < end]
+            for at in range(begin, end - WINDOW_NS, WINDOW_NS):
+                cut = [(max(b, at), min(e, at + WINDOW_NS)) for b, e in inside]
+                sums.append(sum(max(0, e - b) for b, e in cut))
+        return sorted(sums)[min(len(sums) - 1, int(len(sums) * fraction))] if sums else 0
 
     def overheads(self, fraction: float = 1.0) -> dict[str, int]:
         """Return the overheads of a model, ns, by their names there.
@@ -64,7 +78,7 @@ class Calibration:
         beyond = max(
             self.at(name, fraction) - self.at(name, USUAL) for name in ("job_ns", "timer_job_ns")
         )
-        worst = max((worst_window(gaps, WINDOW_NS) for gaps in self.stolen.values()), default=0)
+        worst = max((self.window(cpu, fraction) for cpu in self.stolen), default=0)
         found = {
             "release_ms": max(0, timer - self.at("job_ns", 0.5)),
             "dispatch_ms": job,
@@ -94,7 +108,8 @@ def read_samples(content: Mapping[str, Any]) -> Calibration:
     """Return what the program has written."""
     samples = {name: content[name] for name in SAID if name in content}
     stolen = {one["cpu"]: [(b, e) for b, e in one["gaps"]] for one in content["stolen"]}
-    return Calibration(samples, stolen)
+    looked = {one["cpu"]: [(b, e) for b, e in one["spans"]] for one in content["stolen"]}
+    return Calibration(samples, stolen, looked)
 
 
 def to_yaml(overheads: Mapping[str, int], about: str) -> str:

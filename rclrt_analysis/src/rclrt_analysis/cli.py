@@ -28,11 +28,28 @@ BROKEN_PIPE = 128 + 13
 """As the shell says of a program that SIGPIPE has ended."""
 
 
+class _Verb(argparse.ArgumentParser):
+    """Options may stand anywhere among the other arguments, unless these have a `--` in them."""
+
+    _is_inside = False
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        ends = (argparse.PARSER, argparse.REMAINDER)
+        is_one = any(action.nargs in ends for action in self._get_positional_actions())
+        if self._is_inside or is_one or "--" in (args or ()):
+            return super().parse_known_args(args, namespace)
+        self._is_inside = True  # What comes next calls this again.
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_inside = False
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all verbs that have a module."""
     parser = argparse.ArgumentParser(prog="./rclrt", allow_abbrev=False)
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
-    verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True)
+    verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True, parser_class=_Verb)
     for info in pkgutil.iter_modules(commands.__path__):
         module = importlib.import_module(f"{commands.__name__}.{info.name}")
         summary = (module.__doc__ or "").strip().partition("\n")[0]

@@ -111,6 +111,10 @@ public:
   const std::vector<Chain> & chains() const noexcept;
   /// Whether executors publish on /diagnostics: what the file says, else whether there are chains.
   bool diagnostics() const noexcept;
+  /// Whether there is something to watch over: a chain, or what a proof takes for granted of a callback.
+  bool is_watched() const noexcept;
+  /// A plan among the files was edited, or is of a newer program: see notes().
+  bool proof_is_void() const noexcept;
   /// What the files say of the callback, for what watches over it.
   Assumption assumption(const std::string & callback) const;
   /// The chains whose proof has to do with the callback, by their names: it may run on a CPU of theirs.

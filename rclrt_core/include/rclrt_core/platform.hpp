@@ -103,8 +103,7 @@ public:
 
   /// Look at the word until it differs, until `until` at the latest; may return early. Gives way to other threads
   /// all the while. Returns false if another thread has taken the CPU for long. A simulated platform sleeps.
-  virtual bool spin(
-    const std::atomic<uint32_t> & word, uint32_t expected, TimePoint until) noexcept
+  virtual bool spin(const std::atomic<uint32_t> & word, uint32_t expected, TimePoint until) noexcept
   {
     wait(word, expected, until);
     return true;

@@ -20,6 +20,7 @@
 #include "rclrt_config/configuration.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_front_end/chain_report.hpp"
+#include "rclrt_front_end/diagnostics.hpp"
 #include "rclrt_front_end/make_deadline_scheduler.hpp"
 #include "rclrt_front_end/middleware.hpp"
 #include "rclrt_front_end/process_platform.hpp"
@@ -61,6 +62,8 @@ struct ConfiguredEngineOptions
   rclrt_config::TraceOptions trace = nothing_recorded();
   /// See CommonOptions.
   std::function<void(const ChainReport &)> on_chain_miss;
+  /// Used if the configuration wants diagnostics. Empty: the front end cannot.
+  PublishDiagnostics publish_diagnostics;
 
   /// No file of any kind.
   static rclrt_config::TraceOptions nothing_recorded();

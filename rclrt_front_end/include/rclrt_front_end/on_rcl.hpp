@@ -16,6 +16,7 @@
 #include "rclrt_core/status.hpp"
 #include "rclrt_front_end/common_options.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
+#include "rclrt_front_end/diagnostics.hpp"
 #include "rclrt_front_end/middleware.hpp"
 #include "rmw/features.h"
 #include "rmw/rmw.h"
@@ -55,10 +56,11 @@ inline Middleware middleware_in_use()
 }
 
 /// An engine for an executor of `context`, which has parameter files only while it is initialised.
-/// `platform` must outlive it. Errors: of parameter_files() and ConfiguredEngine::make().
+/// `publish`: see publish_diagnostics(). `platform` must outlive it. Errors: of parameter_files() and ConfiguredEngine::make().
 inline rclrt_core::Status make_engine(
   rclrt_core::Platform & platform, const rcl_context_t & context, const CommonOptions & options,
-  rclrt_core::EngineOptions engine_options, std::unique_ptr<ConfiguredEngine> * engine)
+  rclrt_core::EngineOptions engine_options, PublishDiagnostics publish,
+  std::unique_ptr<ConfiguredEngine> * engine)
 {
   std::vector<std::string> files;
   if (rcl_context_is_valid(&context)) {
@@ -67,11 +69,10 @@ inline rclrt_core::Status make_engine(
       return status;
     }
   }
-  return ConfiguredEngine::make(
-    platform,
-    configured_engine_options(
-      options, std::move(engine_options), std::move(files), middleware_in_use()),
-    engine);
+  ConfiguredEngineOptions configured = configured_engine_options(
+    options, std::move(engine_options), std::move(files), middleware_in_use());
+  configured.publish_diagnostics = std::move(publish);
+  return ConfiguredEngine::make(platform, std::move(configured), engine);
 }
 
 }  // namespace rclrt_front_end

@@ -64,13 +64,19 @@ private:
   rclrt_core::TraceFile file_;
   bool is_open_ = false;
   bool has_failed_ = false;
-  std::deque<std::string> files_;  ///< that are there
+  struct File
+  {
+    std::string path;
+    bool by_signal;
+  };
+  std::deque<File> files_;  ///< that are there
   uint32_t next_number_ = 0;
   rclrt_core::TimePoint next_flush_{};
   // Of a flight recorder:
   std::deque<rclrt_job_record> kept_;
   uint64_t signals_ = 0;                           ///< seen so far
   std::optional<rclrt_core::TimePoint> occasion_;  ///< that is not written yet
+  bool by_signal_ = false;                         ///< somebody asks for this one
   rclrt_core::TimePoint not_before_{};             ///< the next one
 };
 

@@ -50,6 +50,7 @@ struct EntitySetup
   std::string name;
   std::shared_ptr<CallbackGroup> group;
   Scheduling scheduling;
+  const void * node = nullptr;  ///< handle of rcl, for trace points
 };
 
 class Entity : public std::enable_shared_from_this<Entity>

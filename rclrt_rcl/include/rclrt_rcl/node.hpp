@@ -30,6 +30,7 @@
 #include "rclrt_rcl/client_options.hpp"
 #include "rclrt_rcl/clock.hpp"
 #include "rclrt_rcl/context.hpp"
+#include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/logger.hpp"
 #include "rclrt_rcl/node_options.hpp"
 #include "rclrt_rcl/parameter_access.hpp"
@@ -147,10 +148,11 @@ public:
     const std::shared_ptr<Clock> & clock, std::chrono::nanoseconds period, F && callback,
     const TimerOptions & options = {})
   {
+    const detail::Symbol symbol = detail::symbol_of(callback);
     return make_entity<Timer>(
       rclrt_core::CallbackKind::kTimer, rclrt_front_end::period_label(period), options.scheduling,
       options.group, clock, period, options.one_shot, options.autostart,
-      timer_callback(std::forward<F>(callback)));
+      timer_callback(std::forward<F>(callback)), symbol);
   }
 
   /// `scheduling.name` is required.

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "rclrt_core/engine.hpp"
+#include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/loaned_message.hpp"
 #include "rclrt_rcl/publisher_base.hpp"
 #include "rosidl_typesupport_cpp/message_type_support.hpp"
@@ -111,6 +112,7 @@ private:
     if (inboxes.empty()) {
       return;
     }
+    detail::trace_intra_publish(handle().get(), message.get());
     const MessageInfo info = intra_process_info();
     if (inboxes.size() == 1) {
       detail::offer<M>(*inboxes.begin(), std::move(message), info);

@@ -37,7 +37,8 @@ public:
     const std::string & name, const QoS & qos, F && callback)
   : ServiceBase(
       std::move(setup), std::move(context), node,
-      rosidl_typesupport_cpp::get_service_type_support_handle<S>(), name, qos),
+      rosidl_typesupport_cpp::get_service_type_support_handle<S>(), name, qos,
+      detail::symbol_of(callback)),
     callback_(unified(std::forward<F>(callback)))
   {
   }
@@ -52,6 +53,7 @@ private:
     if (!take_request(&request, &header)) {
       return false;
     }
+    const detail::Running running(static_cast<const ServiceBase *>(this));
     callback_(request, Responder<S>(sender(), header));
     return true;
   }

@@ -12,6 +12,7 @@
 #include "rcl/node.h"
 #include "rcl/service.h"
 #include "rclrt_rcl/context.hpp"
+#include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/entity.hpp"
 #include "rclrt_rcl/qos.hpp"
 #include "rclrt_rcl/request_header.hpp"
@@ -58,11 +59,12 @@ public:
 protected:
   ServiceBase(
     EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
-    const rosidl_service_type_support_t * type, const std::string & name, const QoS & qos);
+    const rosidl_service_type_support_t * type, const std::string & name, const QoS & qos,
+    const detail::Symbol & symbol);
   /// Takes over a service that other code has made.
   ServiceBase(
     EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
-    std::shared_ptr<rcl_service_t> handle);
+    std::shared_ptr<rcl_service_t> handle, const detail::Symbol & symbol);
 
   /// False if there is none. Thread-safe.
   bool take_request(void * request, RequestHeader * header);

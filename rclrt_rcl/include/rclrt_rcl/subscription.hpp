@@ -67,17 +67,21 @@ public:
     if (scheduling().deadline_after_stamp < std::chrono::nanoseconds(0)) {
       throw Error("'" + name() + "': deadline_after_stamp is negative; give 0 for none");
     }
+    const auto * const subscription = static_cast<const SubscriptionBase *>(this);
+    detail::trace_subscription(handle().get(), subscription, &callback_, callback_.symbol());
     if (intra_process && !callback_.wants_bytes()) {
       inbox_ = std::make_shared<detail::TypedInbox<M>>(
         std::min<std::size_t>(queue_depth(), kMaxInbox),
         [this](std::size_t count) { announce(count); });
       join_intra_process(inbox_, typeid(M));
+      detail::trace_inbox_of(inbox_.get(), subscription);
     }
   }
 
 private:
   bool do_take_and_run(const rclrt_core::Job &) override
   {
+    detail::trace_execute(handle().get());
     return run_from_inbox() || run_from_middleware();
   }
 

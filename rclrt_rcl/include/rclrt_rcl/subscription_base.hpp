@@ -78,7 +78,8 @@ private:
   SubscriptionBase(
     EntitySetup setup, std::shared_ptr<Context> context, std::shared_ptr<rcl_subscription_t> handle,
     bool has_inbox);
-  bool accept(rcl_ret_t result, const rmw_message_info_t & from, MessageInfo * info);
+  bool accept(
+    rcl_ret_t result, const void * message, const rmw_message_info_t & from, MessageInfo * info);
 
   const uint32_t queue_depth_;
   std::shared_ptr<Context> context_;

@@ -18,6 +18,7 @@
 #include <utility>
 #include <variant>
 
+#include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/message_info.hpp"
 #include "rclrt_rcl/serialized_message.hpp"
 
@@ -36,6 +37,7 @@ public:
   template <
     typename F, typename = std::enable_if_t<!std::is_same_v<std::decay_t<F>, SubscriptionCallback>>>
   SubscriptionCallback(F && function)  // NOLINT(runtime/explicit)
+  : symbol_(detail::symbol_of(function))
   {
     // An owner would also take what a sharer takes, so sharers come first.
     if constexpr (accepts<F, const M &>()) {
@@ -59,16 +61,26 @@ public:
   bool wants_shared() const noexcept { return std::holds_alternative<Shared>(form_); }
   bool wants_bytes() const noexcept { return std::holds_alternative<Bytes>(form_); }
 
+  const detail::Symbol & symbol() const noexcept { return symbol_; }
+
+  template <typename Message>
+  void operator()(Message && message, const MessageInfo & info) const
+  {
+    const detail::Running running(this, info.from_intra_process);
+    run(std::forward<Message>(message), info);
+  }
+
+private:
   // Any form but bytes takes any of these; a copy is made only for an owner of a shared message.
-  void operator()(const M & message, const MessageInfo & info) const
+  void run(const M & message, const MessageInfo & info) const
   {
     if (const auto * by_reference = std::get_if<ByReference>(&form_)) {
       (*by_reference)(message, info);
     } else {
-      (*this)(std::make_unique<M>(message), info);
+      run(std::make_unique<M>(message), info);
     }
   }
-  void operator()(std::unique_ptr<M> message, const MessageInfo & info) const
+  void run(std::unique_ptr<M> message, const MessageInfo & info) const
   {
     if (const auto * owned = std::get_if<Owned>(&form_)) {
       (*owned)(std::move(message), info);
@@ -78,20 +90,19 @@ public:
       std::get<ByReference>(form_)(*message, info);
     }
   }
-  void operator()(std::shared_ptr<const M> message, const MessageInfo & info) const
+  void run(std::shared_ptr<const M> message, const MessageInfo & info) const
   {
     if (const auto * shared = std::get_if<Shared>(&form_)) {
       (*shared)(std::move(message), info);
     } else {
-      (*this)(*message, info);
+      run(*message, info);
     }
   }
-  void operator()(const SerializedMessage & message, const MessageInfo & info) const
+  void run(const SerializedMessage & message, const MessageInfo & info) const
   {
     std::get<Bytes>(form_)(message, info);
   }
 
-private:
   template <typename F, typename Argument>
   static constexpr bool accepts()
   {
@@ -112,6 +123,7 @@ private:
     }
   }
 
+  detail::Symbol symbol_;
   std::variant<ByReference, Owned, Shared, Bytes> form_;
 };
 

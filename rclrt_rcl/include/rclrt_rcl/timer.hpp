@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rclrt_rcl/clock.hpp"
+#include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/entity.hpp"
 #include "rclrt_rcl/timer_driver.hpp"
 
@@ -38,8 +39,8 @@ public:
 
   /// Errors: negative period.
   Timer(
-    EntitySetup setup, std::shared_ptr<Clock> clock, std::chrono::nanoseconds period, bool one_shot,
-    bool autostart, Callback callback);
+    const EntitySetup & setup, std::shared_ptr<Clock> clock, std::chrono::nanoseconds period,
+    bool one_shot, bool autostart, Callback callback, const detail::Symbol & symbol = {});
   ~Timer() override;
 
   std::chrono::nanoseconds period() const;

@@ -6,7 +6,7 @@
 
 Prints for each callback the longest response that was observed, the bound under our executors with
 priorities by rate, and the longest response in a simulation. Execution times are the longest ones
-observed, which are no worst cases. Exits with 1 if a bound exceeds a period.
+observed, times a factor. Exits with 1 if a bound exceeds a period.
 """
 
 from __future__ import annotations
@@ -41,6 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--overheads", type=Path, metavar="FILE", help="of ./rclrt calibrate, for the bounds"
     )
     parser.add_argument(
+        "--factor",
+        type=float,
+        default=1.0,
+        metavar="F",
+        help="execution times are so many times the longest observed (%(default)s)",
+    )
+    parser.add_argument(
         "--parameters",
         type=writable_file,
         metavar="FILE",
@@ -62,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         traces = named_traces(arguments.traces)
         costs = read_overheads(arguments.overheads) if arguments.overheads else None
-        advice = advise(traces, schema, arguments.executor, arguments.cpus, costs)
+        advice = advise(traces, schema, arguments.executor, arguments.cpus, costs, arguments.factor)
         simulated = simulate(advice.system, arguments.duration * 1_000_000_000, 1, False)
     except (TraceError, ModelError, SimulationError, ValueError) as error:
         print(error, file=sys.stderr)

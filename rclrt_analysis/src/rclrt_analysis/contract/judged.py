@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from rclrt_analysis.contract.machine import Stalls
+from rclrt_analysis.contract.machine import BEFORE_NS, Stalls
 from rclrt_analysis.model import System
 from rclrt_analysis.watch.assumptions import Assumptions
 from rclrt_analysis.watch.chains import Seen
@@ -54,6 +54,7 @@ class _SeenLate(Seen):
 
 class _NotedAssumptions(Assumptions):
     late: list[Late]
+    longer: list[tuple[int, int, int]]
 
     def add(self, jobs: Iterable[Job]) -> None:
         every = list(jobs)
@@ -63,6 +64,9 @@ class _NotedAssumptions(Assumptions):
                 one = Late(job.callback, job.release, job.end, *limits)
                 if one.is_above_bound() or one.is_missed():
                     self.late.append(one)
+                more = job.cpu - self.system.callback_of[job.callback].wcet
+                if more > 0:
+                    self.longer.append((job.start, job.end, more))
         super().add(every)
 
 
@@ -72,7 +76,7 @@ class Judged(Watch):
     def __init__(self, system: System) -> None:
         super().__init__(system)
         noted = _NotedAssumptions(system, self.result)
-        noted.late = []
+        noted.late, noted.longer = [], []
         self.assumptions = noted
         self._noted = noted
         bounds = {one.name: one.bound for one in self.result.chains}
@@ -85,6 +89,17 @@ class Judged(Watch):
         seen = [chain.seen for chain in self.chains]
         of_chains = [late for one in seen if isinstance(one, _SeenLate) for late in one.late]
         return [*self._noted.late, *of_chains]
+
+    def take_late(self, names: Collection[str]) -> list[Late]:
+        """Return what was late of these callbacks, and forget it."""
+        taken = [one for one in self._noted.late if one.name in names]
+        self._noted.late = [one for one in self._noted.late if one.name not in names]
+        return taken
+
+    def longer(self, begin: int, end: int) -> int:
+        """Return by how much jobs then, or shortly before, ran longer than the model says."""
+        every = self._noted.longer
+        return sum(more for start, last, more in every if last > begin - BEFORE_NS and start < end)
 
     @property
     def jobs(self) -> int:
@@ -101,7 +116,8 @@ class Verdict:
     above, missed
         Jobs and chains above their bounds, and above their deadlines.
     unexplained
-        Of `above`: those that were above by more than the machine was away.
+        Of `above`: those that were above by more than the machine was away and jobs ran longer than
+        the model says.
     missed_unexplained
         Of `missed` likewise.
     """
@@ -115,7 +131,10 @@ class Verdict:
 
 def judge(watch: Judged, stalls: Stalls) -> Verdict:
     """Return the verdict on a run beside which stalls were looked for."""
-    late = [(one, stalls.within(one.begin, one.end)) for one in watch.late]
+    late = []
+    for one in watch.late:
+        when = one.begin, one.end
+        late.append((one, stalls.within(*when) + watch.longer(*when)))
     return Verdict(
         watch.jobs,
         [one for one, _ in late if one.is_above_bound()],

@@ -29,6 +29,7 @@ class Chain:
     name: str
     callbacks: tuple[str, ...]
     deadline_ms: float
+    silent_after_ms: float | None = None
 
 
 def model_of(
@@ -52,8 +53,7 @@ def model_of(
     without
         Nodes that nothing is promised to.
     """
-    traces = [(name, _without_outliers(trace)) for name, trace in named_traces([folder])]
-    observed = opened(traces, overheads)
+    observed = opened(traces_of(folder), overheads)
     content = observed.content
     content["cpus"] = list(cpus)
     for node in fusions:
@@ -67,12 +67,17 @@ def model_of(
     return text + "".join(["chains:\n", *(_chain(chain) for chain in chains)]) * bool(chains)
 
 
+def traces_of(folder: Path) -> list[tuple[str, Trace]]:
+    """Return the traces in a folder, without execution times that one job alone had."""
+    return [(name, _without_outliers(trace)) for name, trace in named_traces([folder])]
+
+
 OUTLIER = 2.0
 FEW = 5
 
 
 def _without_outliers(trace: Trace) -> Trace:
-    """Return the trace without execution times that one job alone had.
+    """Return a trace without such times.
 
     A virtual machine's host may take the CPU away, and the kernel counts that as the job's. So the
     longest time counts as the next one if it is more than twice as long.
@@ -99,6 +104,8 @@ def _chain(chain: Chain) -> str:
     return (
         f"  - name: {chain.name}\n    callbacks: [{names}]\n    semantics: latency\n"
         f"    join: last\n    deadline_ms: {chain.deadline_ms:g}\n"
+        + f"    silent_after_ms: {chain.silent_after_ms:g}\n"
+        * bool(chain.silent_after_ms)
     )
 
 

@@ -148,18 +148,10 @@ def wait_for(child: subprocess.Popen[str]) -> None:
     """Return when a program runs jobs and has warmed up, or has ended."""
     end = time.monotonic() + PATIENCE_S
     while child.poll() is None and time.monotonic() < end:
-        for path in live_files():
-            try:
-                stream = open_file(path)
-            except OSError:
-                continue
-            try:
-                begin = read_process(stream)
-            finally:
-                os.close(stream)
-            if begin is not None and begin[1].number == child.pid and _has_begun(path):
-                time.sleep(WARM_UP_S)
-                return
+        path = live_trace(child.pid)
+        if path is not None and has_begun(path, MANY):
+            time.sleep(WARM_UP_S)
+            return
         time.sleep(0.02)
 
 
@@ -167,9 +159,26 @@ MANY = 50
 """Records; so many there are only once the timers run."""
 
 
-def _has_begun(path: Path) -> bool:
+def live_trace(process: int) -> Path | None:
+    """Return the live trace of a process."""
+    for path in live_files():
+        try:
+            stream = open_file(path)
+        except OSError:
+            continue
+        try:
+            begin = read_process(stream)
+        finally:
+            os.close(stream)
+        if begin is not None and begin[1].number == process:
+            return path
+    return None
+
+
+def has_begun(path: Path, records: int) -> bool:
+    """Return whether a trace has so many records."""
     try:
-        return len(read_trace(path).records) > MANY
+        return len(read_trace(path).records) >= records
     except (TraceError, OSError):
         return False
 

@@ -12,15 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from rclrt_analysis.live.files import Process, live_files, printable
+from rclrt_analysis.live.files import Process, printable
 from rclrt_analysis.live.follow import Follower
+from rclrt_analysis.live.running import Running
 from rclrt_analysis.trace import layout
 from rclrt_analysis.trace.layout import RECORD, TraceError
 
 PAUSE_S = 0.02
 MOST_LOST = 2**64 - 1
-LOOKS_S = 0.5
-"""How often it looks for new programs, and for those that have ended."""
 
 
 class Recording:
@@ -34,6 +33,11 @@ class Recording:
         self._entries = 0
         self._lost = 0
         self._stream.write(self._header())
+
+    @property
+    def process(self) -> Process:
+        """Who writes the live trace."""
+        return self.follower.process
 
     def step(self) -> None:
         """Write what is new.
@@ -97,13 +101,16 @@ def record(
         The folder cannot be made.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    running: dict[Path, Recording] = {}
     done: list[Recording] = []
-    refused: set[Path] = set()
-    next_look = 0.0
 
-    def end(path: Path, why: str = "") -> None:
-        recording = running.pop(path)
+    def begin(path: Path) -> Recording | None:
+        follower = Follower(path)
+        if follower.process.runs() is not False and is_wanted(follower.process, wanted):
+            return Recording(follower, _free(folder / path.name))
+        follower.close()
+        return None
+
+    def end(recording: Recording, why: str) -> None:
         try:
             if not why:
                 recording.step()
@@ -114,31 +121,12 @@ def record(
             tell(f"{recording.path}: {why}")
         done.append(recording)
 
+    running = Running(begin, end, tell, places)
     while not until():
-        if time.monotonic() >= next_look:
-            next_look = time.monotonic() + LOOKS_S
-            there = set(live_files(places))
-            refused &= there
-            for path in sorted(there - running.keys() - refused):
-                begun = _begin(path, wanted, folder, tell)
-                if begun:
-                    running[path] = begun
-                else:
-                    refused.add(path)
-            for path in [p for p in running if running[p].follower.process.runs() is False]:
-                end(path)
-                refused.add(path)
-            for path in running.keys() - there:
-                end(path)
-        for path, recording in list(running.items()):
-            try:
-                recording.step()
-            except (TraceError, OSError) as error:
-                end(path, printable(str(error)))
-                refused.add(path)
+        running.look()
+        running.each(Recording.step)
         time.sleep(PAUSE_S)
-    for path in list(running):
-        end(path)
+    running.close()
     return done
 
 
@@ -146,16 +134,3 @@ def _free(path: Path) -> Path:
     """Return the path, or one like it that nobody has: another recording may be in this folder."""
     paths = (path.with_name(f"{path.stem}~{i}{path.suffix}") for i in range(2, 1000))
     return path if not path.exists() else next(one for one in paths if not one.exists())
-
-
-def _begin(
-    path: Path, wanted: list[str], folder: Path, tell: Callable[[str], None]
-) -> Recording | None:
-    try:
-        follower = Follower(path)
-        if follower.process.runs() is not False and is_wanted(follower.process, wanted):
-            return Recording(follower, _free(folder / path.name))
-        follower.close()
-    except (TraceError, OSError) as error:
-        tell(printable(str(error)))
-    return None

@@ -27,9 +27,17 @@ def _policy(value: Value) -> str:
     return f"{policy} {priority}" if policy in ("fifo", "rr", "other", "batch") else policy
 
 
+def _process(rank: int) -> Column:
+    return Column("process", "PROCESS", 7, rank, lambda v: str(v), "number of the process")
+
+
+def _program(width: int, rank: int) -> Column:
+    return Column("program", "PROGRAM", width, rank, text, "name of the program")
+
+
 CALLBACKS = (
-    Column("process", "PROCESS", 7, 2, lambda v: str(v), "number of the process"),
-    Column("program", "PROGRAM", 12, 17, text, "name of the program"),
+    _process(2),
+    _program(12, 17),
     Column("name", "CALLBACK", 18, 0, text, "name of the callback", both_ends=True),
     Column("force", "POLICY", 8, 9, text, "policy and priority in force for its newest job"),
     Column("cpu", "CPU%", 5, 1, percent, "share of one CPU"),
@@ -53,8 +61,8 @@ CALLBACKS = (
     Column("cpus", "CPUS", 8, 22, text, "CPUs that it may use, in force for its newest job"),
 )
 THREADS = (
-    Column("process", "PROCESS", 7, 1, lambda v: str(v), "number of the process"),
-    Column("program", "PROGRAM", 14, 9, text, "name of the program"),
+    _process(1),
+    _program(14, 9),
     Column("thread", "THREAD", 7, 0, lambda v: str(v), "number of the thread"),
     Column("name", "NAME", 15, 0, text, "name of the thread"),
     Column("state", "S", 1, 6, text, "state: R runs or could, S sleeps, D waits for a device"),
@@ -66,8 +74,8 @@ THREADS = (
     Column("preempted", "PREEMPT", 7, 8, number, "how often a second it lost its CPU unwillingly"),
 )
 PROCESSES = (
-    Column("process", "PROCESS", 7, 1, lambda v: str(v), "number of the process"),
-    Column("program", "PROGRAM", 16, 0, text, "name of the program"),
+    _process(1),
+    _program(16, 0),
     Column("state", "STATE", 9, 2, text, "runs, elsewhere (in a container), killed, ended"),
     Column("cpu", "CPU%", 5, 3, percent, "share of one CPU, all threads"),
     Column("jobs", "JOBS/S", 6, 4, number, "jobs a second"),
@@ -78,8 +86,8 @@ PROCESSES = (
     Column("newest", "NEWEST", 8, 9, number, "age of the newest record, s"),
 )
 FINDINGS = (
-    Column("process", "PROCESS", 7, 1, lambda v: str(v), "number of the process"),
-    Column("program", "PROGRAM", 14, 3, text, "name of the program"),
+    _process(1),
+    _program(14, 3),
     Column("finding", "FINDING", 50, 0, text, "what is wrong, and what helps"),
     Column("count", "COUNT", 6, 2, count, "how often, since counting began"),
 )

@@ -16,6 +16,7 @@ import jsonschema
 from rclrt_analysis.model.assumptions import check_assumptions, made_safe, read_assumptions
 from rclrt_analysis.model.chains import make_chain
 from rclrt_analysis.model.document import Document, ModelError, Place, read_document
+from rclrt_analysis.model.form import in_words, of_schema
 from rclrt_analysis.model.links import TooManyPartsError, with_links
 from rclrt_analysis.model.rules import check_system, duplicates
 from rclrt_analysis.model.system import (
@@ -65,15 +66,13 @@ def _check_form(document: Document, schema: Path) -> None:
         if error.validator == "additionalProperties":
             problems += _unknown_keys(document, error)
         elif place == ("schema",):
-            text = f"this model is of schema {error.instance!r:.40}, this program reads schema 1"
-            problems.append(f"{document.where(place)}: {text}. A newer rclrt may read it")
+            problems.append(f"{document.where(place)}: {of_schema(error.instance)}")
         elif error.validator == "oneOf":
             keys = " or ".join(one["required"][0] for one in error.validator_value)
             problems.append(f"{document.where(place)}: say {keys}, and only one of them")
         else:
-            text = error.message if len(error.message) < 300 else f"{error.message[:300]}..."
             name = ".".join(str(part) for part in place) or "the file"
-            problems.append(f"{document.where(place)}: {name}: {text}")
+            problems.append(f"{document.where(place)}: {name}: {in_words(error)}")
         if len(problems) >= MAX_PROBLEMS:
             break
     if problems:

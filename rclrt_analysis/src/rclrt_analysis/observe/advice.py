@@ -60,6 +60,8 @@ def advise(
     kind: str,
     cores: Sequence[int] | None = None,
     overheads: Mapping[str, Any] | None = None,
+    factor: float = 1.0,
+    spare: int = 0,
 ) -> Advice:
     """Return what the system of these traces would be.
 
@@ -72,6 +74,9 @@ def advise(
         bound, the first of them.
     overheads
         What `./rclrt calibrate` has measured, ns.
+    factor, spare
+        The longest execution times observed are taken to be so many times as long, and so many ns
+        longer.
 
     Raises
     ------
@@ -88,6 +93,9 @@ def advise(
     plain = build([_as_heard(part) for part in parts], traces[0][0], kind, with_idle=False)
     if overheads is not None:
         plain.content["overheads"] = dict(overheads)
+    for callback in plain.content["callbacks"]:
+        longer = round(callback["wcet_ms"] * factor) + spare
+        callback["wcet_ms"] = min(longer, callback.get("period_ms", longer))
     choices = [cores]
     if not cores and any(len(executor["cores"]) > 1 for executor in plain.content["executors"]):
         choices.append([min(min(one["cores"]) for one in plain.content["executors"])])
@@ -199,15 +207,19 @@ def parameters(advice: Advice) -> str:
     Named are the callbacks that something outside of their executor releases; the others inherit.
     """
     everywhere = {executor.cores for executor in advice.system.executors}
-    cpus = ""
+    cpus = timers = ""
     if len(everywhere) == 1:
         cpus = f", cpu_affinity: [{', '.join(map(str, min(everywhere)))}]"
+    if cpus and len(min(everywhere)) == 1:  # A wake-up from another CPU may take long.
+        highest = max((c.priority or 0 for c in advice.system.callbacks), default=0)
+        thread = f"scheduling_policy: fifo, priority: {min(99, highest + 1)}{cpus}"
+        timers = f", timer_thread: {{{thread}}}"
     lines = [
         "# Made by ./rclrt advise from an observation: the shorter the period, the more urgent.",
         "/**:",
         "  ros__parameters:",
         "    rclrt:",
-        "      executor: {policy: fixed_priority}",
+        f"      executor: {{policy: fixed_priority{timers}}}",
         "      callbacks:",
         '        "/**": {scheduling_policy: fifo, priority: 1, inherit_priority: true' + cpus + "}",
     ]

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -58,16 +59,45 @@ def _all(plan: Plan) -> Iterator[Change | None]:
     """Try changes, the cheap ones to try first; None for what does not help."""
     system = plan.system
     yield _deadlines(plan)
-    for callback in system.callbacks:
-        others = [c for c in system.callbacks if c.group and c.group == callback.group]
-        if len(others) > 1 and callback.executor in {c.executor for c in others}:
-            yield _own_group(system, callback)
-    for callback in _heaviest(system, plan.result):
-        yield _shorter(system, callback)
+    is_enough = False
+    for callback in _grouped(system):
+        change = _own_groups(system, [callback])
+        is_enough = is_enough or change is not None
+        yield change
+    heavy = _heaviest(system, plan.result)
+    for callback in heavy:
+        changes_of_one = [_shorter(system, [callback])]
         if callback.period is not None:
-            yield _rarer(system, callback)
+            changes_of_one.append(_rarer(system, callback))
+        is_enough = is_enough or any(changes_of_one)
+        yield from changes_of_one
+    if not is_enough:
+        yield _own_groups(system, _needed(_grouped(system), lambda some: _apart(system, some)))
+        yield _shorter(system, _needed(heavy, lambda some: _scaled(system, some, 0)))
     yield _faster(system)
     yield _another_cpu(plan)
+
+
+def _grouped(system: System) -> list[Callback]:
+    """Return callbacks that share a group with others."""
+    count = Counter((c.executor, c.group) for c in system.callbacks if c.group)
+    return [c for c in system.callbacks if count[c.executor, c.group] > 1]
+
+
+def _needed(some: list[Callback], change: Callable[[list[Callback]], System]) -> list[Callback]:
+    """Return as few of these as are found, with a change to all of which everything is met.
+
+    None, if a change to all of them is not enough.
+    """
+    if not some or not analyse(change(some)).met:
+        return []
+    least = next(n for n in range(1, len(some) + 1) if analyse(change(some[:n])).met)
+    kept = some[:least]
+    for one in kept[:-1]:
+        fewer = [c for c in kept if c is not one]
+        if analyse(change(fewer)).met:
+            kept = fewer
+    return kept
 
 
 def _deadlines(plan: Plan) -> Change | None:
@@ -89,12 +119,21 @@ def _deadlines(plan: Plan) -> Change | None:
     return Change(size, f"lengthen the deadline of {', '.join(texts[:4])}{more}", longer)
 
 
-def _own_group(system: System, callback: Callback) -> Change | None:
-    tried = _with(system, callback.name, lambda c: replace(c, group=""))
-    if not analyse(tried).met:
+def _own_groups(system: System, some: list[Callback]) -> Change | None:
+    tried = _apart(system, some)
+    if not some or not analyse(tried).met:
         return None
-    text = f"give '{callback.name}' a callback group of its own, apart from '{callback.group}'"
+    if len(some) == 1:
+        (one,) = some
+        text = f"give '{one.name}' a callback group of its own, apart from '{one.group}'"
+    else:
+        names = _listed([f"'{c.name}'" for c in some])
+        text = f"give callback groups of their own to {names}"
     return Change(0.0, text, tried)
+
+
+def _apart(system: System, some: list[Callback]) -> System:
+    return _with(system, some, lambda c: replace(c, group=""))
 
 
 def _heaviest(system: System, result: Result) -> list[Callback]:
@@ -110,17 +149,29 @@ def _heaviest(system: System, result: Result) -> list[Callback]:
     return list(dict.fromkeys([*by_load, *by_length]))
 
 
-def _shorter(system: System, callback: Callback) -> Change | None:
-    def at(parts: int) -> System:
-        wcet = callback.wcet * parts >> STEPS
-        return _with(system, callback.name, lambda c: replace(c, wcet=wcet, bcet=min(c.bcet, wcet)))
-
-    parts = _largest(at)
-    if parts is None or not callback.wcet:
+def _shorter(system: System, some: list[Callback]) -> Change | None:
+    """Return by how much these must be shorter, all in the same ratio."""
+    if not all(c.wcet for c in some):
         return None
-    wcet = callback.wcet * parts >> STEPS
-    text = f"shorten '{callback.name}' from {ms(callback.wcet)} to {_down(wcet)} ms"
-    return Change(1 - parts / (1 << STEPS), text, at(parts))
+    parts = _largest(lambda parts: _scaled(system, some, parts)) if some else None
+    if parts is None:
+        return None
+    texts = [f"'{c.name}' from {ms(c.wcet)} to {_down(c.wcet * parts >> STEPS)} ms" for c in some]
+    size = (1 - parts / (1 << STEPS)) * len(some)
+    return Change(size, f"shorten {_listed(texts)}", _scaled(system, some, parts))
+
+
+def _scaled(system: System, some: list[Callback], parts: int) -> System:
+    def shorter(c: Callback) -> Callback:
+        wcet = c.wcet * parts >> STEPS
+        return replace(c, wcet=wcet, bcet=min(c.bcet, wcet))
+
+    return _with(system, some, shorter)
+
+
+def _listed(texts: list[str]) -> str:
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _rarer(system: System, callback: Callback) -> Change | None:
@@ -130,7 +181,7 @@ def _rarer(system: System, callback: Callback) -> Change | None:
     def at(parts: int) -> System:
         longer = period * (2 << STEPS) // ((1 << STEPS) + parts)
         gap = None if callback.gap is None else max(longer, callback.gap)
-        return _with(system, callback.name, lambda c: replace(c, period=longer, gap=gap))
+        return _with(system, [callback], lambda c: replace(c, period=longer, gap=gap))
 
     parts = _largest(at)
     if parts is None:
@@ -183,8 +234,9 @@ def _largest(at: Callable[[int], System]) -> int | None:
     return low
 
 
-def _with(system: System, name: str, change: Callable[[Callback], Callback]) -> System:
-    callbacks = tuple(change(c) if c.name == name else c for c in system.callbacks)
+def _with(system: System, some: list[Callback], change: Callable[[Callback], Callback]) -> System:
+    names = {c.name for c in some}
+    callbacks = tuple(change(c) if c.name in names else c for c in system.callbacks)
     return replace(system, callbacks=callbacks)
 
 

@@ -55,7 +55,7 @@ def to_text(plan: Plan, found: Sequence[Change]) -> str:
 
 
 def _nothing() -> str:
-    return "no single change was found that would do: several things are late for different reasons"
+    return "no change was found that would do: several things are late for different reasons"
 
 
 def _cores(plan: Plan) -> list[str]:

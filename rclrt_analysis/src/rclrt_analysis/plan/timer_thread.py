@@ -23,7 +23,10 @@ THREADED = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
 
 
 def timer_cpu(system: System) -> int | None:
-    """Return the CPU for the timers' thread: that with the least load; None if it matters not."""
+    """Return the CPU for the timers' thread: that with the least load; None if it matters not.
+
+    With a single CPU that is the one: a wake-up from another may take long.
+    """
     cores: dict[int, float] = {}
     load = loads(system)
     for executor in system.executors:
@@ -32,8 +35,8 @@ def timer_cpu(system: System) -> int | None:
             if members and executor.name != NAME:
                 share = sum(load[c.name] for c in members)
                 cores[executor.cores[0]] = cores.get(executor.cores[0], 0.0) + share
-    used = {core for e in system.executors if system.members(e.name) for core in e.cores}
-    if not system.overheads.release or len(used) < 2 or not cores:
+    overheads = system.overheads
+    if not (overheads.release or overheads.wake) or not cores:
         return None
     return min(cores, key=lambda core: (cores[core], core))
 
@@ -51,6 +54,8 @@ def with_timer_thread(system: System) -> System:
         for c in system.callbacks
         if c.kind is Kind.TIMER and system.executor_of[c.executor].cores != (cpu,)
     ]  # fmt: skip
+    if not releases:
+        return system
     thread = Executor(NAME, ExecutorKind.ISOLATED, cores=(cpu,))
     return replace(
         system,

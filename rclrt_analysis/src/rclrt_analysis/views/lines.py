@@ -9,14 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from rclrt_analysis.trace import NO_DEADLINE, Records, layout
+from rclrt_analysis.views.blockers import Blockers
 from rclrt_analysis.views.numbers import Ints, Numbers
 from rclrt_analysis.views.timeline import Timeline
 
 HEAD = (
     f"{'release, s':>16} {'ready':>9} {'start':>9} {'end':>9} {'cpu, ms':>9} {'late, ms':>9} "
-    f"{'thread':>8} {'cpu':>3} {'policy':>11} {'outcome':9} {'released by':24} callback #job"
+    f"{'thread':>8} {'cpu':>3} {'policy':>11} {'outcome':9} {'released by':24} "
+    "callback #job < waited for"
 )
 
 
@@ -45,6 +48,7 @@ def lines(timeline: Timeline, chosen: Filter) -> Iterator[str]:
     """Yield a block of lines at a time. Ready, start and end are ms after the release."""
     numbers: Numbers | None = None
     names: list[str] = []
+    blockers = Blockers(timeline.sources)
     first = 0
     yield HEAD
     for batch in timeline.batches():
@@ -66,16 +70,32 @@ def lines(timeline: Timeline, chosen: Filter) -> Iterator[str]:
             first = int(batch.records["release_ns"].min())
         records = batch.records
         index = numbers.index(batch.source, records["callback"])
+        waited = _waited_for(records, batch.source, blockers, numbers, names)
         show = wanted[index]
         if chosen.begin is not None:
             show = show & (records["end_ns"] - first >= chosen.begin)
         if chosen.end is not None:
             show = show & (records["release_ns"] - first <= chosen.end)
         if show.any():
-            yield "\n".join(_format(records[show], index[show], names))
+            yield "\n".join(_format(records[show], index[show], waited[show].tolist(), names))
 
 
-def _format(records: Records, index: Ints, names: list[str]) -> list[str]:
+def _waited_for(
+    records: Records, source: Ints, blockers: Blockers, numbers: Numbers, names: list[str]
+) -> npt.NDArray[np.object_]:
+    """Return what stands at the end of each line."""
+    callback, sequence = blockers.find(records, source)
+    known = callback >= 0
+    by = numbers.index(source, np.where(known, callback, 0).astype(np.uint32))
+    found = np.full(len(records), "", dtype=object)
+    for i in np.flatnonzero(records["waited_for"] != layout.WAITED_FOR_NOTHING).tolist():
+        found[i] = f" < {layout.word(layout.WAITS, int(records['waited_for'][i]))}"
+        if known[i]:
+            found[i] += f": {names[by[i]]} #{sequence[i]}"
+    return found
+
+
+def _format(records: Records, index: Ints, waited: list[str], names: list[str]) -> list[str]:
     release = records["release_ns"]
     due = records["deadline_ns"]
     has_due = (due != NO_DEADLINE) & (np.abs(due // 2) < 2**60)
@@ -95,15 +115,16 @@ def _format(records: Records, index: Ints, names: list[str]) -> list[str]:
         _causes(records),
         index.tolist(),
         records["sequence"].tolist(),
+        waited,
         strict=True,
     )
     return [
         f"{at:16.9f} {ready} {start} {end} {cpu_ms} {late} {thread:8} {cpu:3} {policy:>11} "
         f"{layout.word(layout.OUTCOMES, outcome) + (f' {jobs}' if outcome > 2 else ''):9} "
-        f"{cause:24} {names[number]} #{sequence}"
+        f"{cause:24} {names[number]} #{sequence}{wait}"
         for (
             at, ready, start, end, cpu_ms, late, thread, cpu, policy, outcome, jobs, cause, number,
-            sequence,
+            sequence, wait,
         ) in columns
     ]  # fmt: skip
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, TrackEvent
 
 from rclrt_analysis.trace import NO_DEADLINE, Records, layout
+from rclrt_analysis.views.blockers import Blockers
 from rclrt_analysis.views.numbers import Ints
 from rclrt_analysis.views.packets import MIDDLE, Marks, Template, fixed, framed, short_varints
 from rclrt_analysis.views.packets import varints as wide
@@ -86,7 +87,7 @@ def _full(form: int) -> Template:
     def fill(packet: TracePacket, marks: Marks) -> None:
         event = _event(packet, marks, TrackEvent.TYPE_SLICE_BEGIN)
         event.name_iid = marks.middle("name")
-        event.category_iids.append((form >> 5) + 1)
+        event.category_iids.append((form >> 6) + 1)
         names = ["response_ms", "waiting_ms", "sequence"]
         names += ["execution_ms"] if form & 1 else []
         names += ["deadline_ms", "lateness_ms"] if form & 2 else []
@@ -97,18 +98,23 @@ def _full(form: int) -> Template:
             blocked = event.debug_annotations.add()
             blocked.name_iid = ARGUMENTS.index("blocked_by") + 1
             blocked.string_value = WORDS[waited]
+        if form & 32:
+            blocked = event.debug_annotations.add()
+            blocked.name_iid = ARGUMENTS.index("blocked_by_callback") + 1
+            blocked.string_value_iid = marks.middle("blocker")
+            _argument(event, "blocked_by_sequence", marks)
         if form & 4:
             event.flow_ids.append(marks.fixed("flow"))
 
     return Template(fill)
 
 
-def _forms(jobs: Records, caused: npt.NDArray[np.bool_]) -> Ints:
+def _forms(jobs: Records, caused: npt.NDArray[np.bool_], blocked: npt.NDArray[np.bool_]) -> Ints:
     form = (jobs["cpu_ns"] >= 0).astype(np.int64)
     form |= (_has_deadline(jobs)).astype(np.int64) << 1
     form |= caused.astype(np.int64) << 2
     form |= np.where(jobs["waited_for"] < len(WORDS), jobs["waited_for"], 0).astype(np.int64) << 3
-    return form | jobs["outcome"].astype(np.int64) << 5
+    return form | blocked.astype(np.int64) << 5 | jobs["outcome"].astype(np.int64) << 6
 
 
 def _has_deadline(jobs: Records) -> npt.NDArray[np.bool_]:
@@ -135,6 +141,7 @@ class _Writer:
     def __init__(self, sources: Sequence[Source], stream: BinaryIO) -> None:
         self._stream = stream
         self._tracks = Tracks(sources)
+        self._blockers = Blockers(sources)
         self._from = -NEVER
         self._to_begin = self._to_end = _Jobs.none()
         self._level = {(i, name): 0 for i in range(len(sources)) for name in COUNTERS}
@@ -154,12 +161,17 @@ class _Writer:
         outcome = records["outcome"]
         ran = np.flatnonzero(outcome <= layout.EXCEPTION)
         self._remember(records, source, index)
+        blocker, blocker_job = self._blockers.find(records, source)
+        known = np.flatnonzero(blocker >= 0)
+        blocker[known] = self._tracks.index(source[known], blocker[known].astype(np.uint32))
         jobs = _Jobs(
             records[ran],
             source[ran],
             index[ran],
             self._tracks.lanes(index[ran], records[ran]),
             self._tracks.threads(source[ran], records[ran]),
+            blocker[ran],
+            blocker_job[ran],
         )
         self._write(self._tracks.new())
         begin, self._to_begin = self._to_begin.and_more(jobs).split("start_ns", horizon)
@@ -184,7 +196,7 @@ class _Writer:
 
     def _begins(self, jobs: _Jobs, caused: npt.NDArray[np.uint64]) -> None:
         records = jobs.records
-        form = _forms(records, caused != 0)
+        form = _forms(records, caused != 0, jobs.blocker >= 0)
         columns = {
             "time": wide(records["start_ns"]),
             "name": short_varints(self._tracks.name_iids(jobs.index)),
@@ -205,6 +217,8 @@ class _Writer:
             "lateness_ms": fixed((records["end_ns"] - due) / NS_PER_MS),
             "sequence": wide(np.minimum(records["sequence"], np.uint64(2**63 - 1))),
             "flow": fixed(caused),
+            "blocker": short_varints(self._tracks.name_iids(np.maximum(jobs.blocker, 0))),
+            "blocked_by_sequence": wide(np.minimum(jobs.blocker_job, np.uint64(2**63 - 1))),
         }
         for one in np.unique(form).tolist():
             mine = np.flatnonzero(form == one)
@@ -316,7 +330,7 @@ class _Writer:
 
 
 class _Jobs:
-    """Jobs that ran, with their tracks."""
+    """Jobs that ran, with their tracks and the jobs that they waited for."""
 
     def __init__(
         self,
@@ -325,17 +339,21 @@ class _Jobs:
         index: Ints,
         lane: npt.NDArray[np.uint64],
         thread: npt.NDArray[np.uint64],
+        blocker: Ints,
+        blocker_job: npt.NDArray[np.uint64],
     ) -> None:
         self.records = records
         self.source = source
         self.index = index
         self.lane = lane
         self.thread = thread
+        self.blocker = blocker
+        self.blocker_job = blocker_job
 
     @classmethod
     def none(cls) -> _Jobs:
         ints, numbers = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
-        return cls(layout.blank(0), ints, ints, numbers, numbers)
+        return cls(layout.blank(0), ints, ints, numbers, numbers, ints, numbers)
 
     def and_more(self, other: _Jobs) -> _Jobs:
         return _Jobs(
@@ -346,7 +364,10 @@ class _Jobs:
         )
 
     def _columns(self) -> tuple[Records, ...]:
-        return (self.records, self.source, self.index, self.lane, self.thread)
+        return (
+            self.records, self.source, self.index, self.lane, self.thread, self.blocker,
+            self.blocker_job,
+        )  # fmt: skip
 
     def part(self, chosen: npt.NDArray[np.bool_]) -> _Jobs:
         """Return some of them."""

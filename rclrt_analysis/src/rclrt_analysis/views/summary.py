@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,8 +14,9 @@ import numpy.typing as npt
 
 from rclrt_analysis.statistics import samples_needed
 from rclrt_analysis.trace import NO_DEADLINE, Records, layout
+from rclrt_analysis.views.blockers import Blockers
 from rclrt_analysis.views.numbers import Ints, Numbers
-from rclrt_analysis.views.timeline import Source, Timeline
+from rclrt_analysis.views.timeline import Batch, Source, Timeline
 
 FRACTIONS = (0.5, 0.99)
 MOST_VALUES = 1 << 16
@@ -102,16 +104,20 @@ class Row:
         From the release to the end; CPU time of jobs that were measured; from ready to started.
     waited
         How many jobs found their group busy, and how many found no thread.
+    blockers
+        How many of them waited for a job of which callback.
     """
 
     label: str
     name: str
     kind: int
+    source: int = 0
     times: dict[str, Distribution] = field(
         default_factory=lambda: {name: Distribution() for name in TIMES}
     )
     jobs: int = 0
     waited: dict[str, int] = field(default_factory=lambda: {"group": 0, "thread": 0})
+    blockers: Counter[str] = field(default_factory=Counter)
     late: int = 0
     latest: int | None = None
     exceptions: int = 0
@@ -164,7 +170,8 @@ def row_keys(sources: Sequence[Source], numbers: Numbers) -> list[tuple[object, 
     keys: list[tuple[object, ...]] = []
     for number, id_ in numbers.callbacks:
         header = sources[number].header
-        executor = (header.boot_id, header.process, header.executor)
+        # The probe has numbers of its own for executors, and does not know their model.
+        executor = (header.boot_id, header.process, header.executor, header.model)
         keys.append((executor if header.executor else number, id_))
     return keys
 
@@ -174,6 +181,7 @@ def summarize(timeline: Timeline) -> Summary:
     summary = Summary([])
     numbers: Numbers | None = None
     by_number: list[Row] = []
+    blockers = Blockers(timeline.sources)
     for batch in timeline.batches():
         if numbers is None:
             numbers = Numbers(timeline.sources)
@@ -183,7 +191,9 @@ def summarize(timeline: Timeline) -> Summary:
             ):
                 source = timeline.sources[number]
                 entry = source.callbacks[id_]
-                by_number.append(rows.setdefault(key, Row(source.label, entry.name, entry.kind)))
+                by_number.append(
+                    rows.setdefault(key, Row(source.label, entry.name, entry.kind, number))
+                )
             summary.rows = list(rows.values())
         first, last = int(batch.records["release_ns"].min()), int(batch.records["end_ns"].max())
         summary.first = first if summary.first is None else min(summary.first, first)
@@ -191,8 +201,20 @@ def summarize(timeline: Timeline) -> Summary:
         index = numbers.index(batch.source, batch.records["callback"])
         for number, records in split(index, batch.records):
             by_number[number].add(records)
+        _add_blockers(by_number, numbers, index, batch, blockers)
     summary.wrong = timeline.wrong
     return summary
+
+
+def _add_blockers(
+    rows: list[Row], numbers: Numbers, index: Ints, batch: Batch, blockers: Blockers
+) -> None:
+    callback, _ = blockers.find(batch.records, batch.source)
+    known = np.flatnonzero(callback >= 0)
+    by = numbers.index(batch.source[known], callback[known].astype(np.uint32))
+    pairs, counts = np.unique(np.stack((index[known], by)), axis=1, return_counts=True)
+    for (waiting, blocker), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
+        rows[waiting].blockers[rows[blocker].name] += count
 
 
 def ms(ns: int | None) -> str:
@@ -217,10 +239,26 @@ def to_text(sources: Sequence[Source], summary: Summary) -> str:
         lines.append(f"{summary.wrong} records contradict themselves: left out")
     if summary.first is None or summary.last is None:
         return "\n".join([*lines, "no records"])
+    lines += _twice(sources, summary)
     lines += [f"{(summary.last - summary.first) / 1e9:.3f} s", "", *_table(summary)]
     if any(row.times[name].rounded for row in summary.rows for name in TIMES):
         lines.append("percentiles of many different values are rounded up by at most 0.1 %")
     return "\n".join(lines)
+
+
+def _twice(sources: Sequence[Source], summary: Summary) -> list[str]:
+    """Return what to say of processes that the probe and their own executors have recorded."""
+    seen: dict[tuple[bytes, int, str], set[bool]] = {}
+    for row in summary.rows:
+        header = sources[row.source].header
+        if header.process and row.jobs:
+            key = (header.boot_id, header.process, row.name)
+            seen.setdefault(key, set()).add(header.model == layout.MODEL_UNKNOWN)
+    return [
+        f"process {process} is in two recordings, by ./rclrt observe and by its executors: its "
+        "jobs are in both"
+        for process in sorted({key[1] for key, kinds in seen.items() if len(kinds) > 1})
+    ]
 
 
 def _table(summary: Summary) -> list[str]:
@@ -230,27 +268,47 @@ def _table(summary: Summary) -> list[str]:
     )
     labels = len({row.label for row in rows}) > 1
     names = [f"{row.label}: {row.name}" if labels else row.name for row in rows]
-    width = min(NAME, max([len(name) for name in names] + [8]))
+    width = _width(names)
     over = "".join(f" | {name + ', ms':^26}" for name in TIMES)
     head = "".join(f" |{'p50':>9}{'p99':>9}{'max':>9}" for _ in TIMES)
     lines = [
-        f"{'':{width}} {'':9}{over} | {'blocked by':^14} |",
+        f"{'':{width}} {'':9}{over} | {'blocked by':^14} | {'':26} | blocked",
         f"{'callback':{width}} {'jobs':>9}{head} | {'group':>6} {'thread':>7} | "
-        f"{'late':>8} {'dropped':>8} {'skipped':>8}",
+        f"{'late':>8} {'dropped':>8} {'skipped':>8} | mostly by",
     ]
     for name, row in zip(names, rows, strict=True):
-        shown = name if len(name) <= width else "..." + name[3 - width :]
         cells = "".join(
             f" |{ms(t.percentile(0.5)):>9}{ms(t.percentile(0.99)):>9}{ms(t.largest):>9}"
             for t in row.times.values()
         )
         part = [f"{100 * count / max(1, row.jobs):.1f}%" for count in row.waited.values()]
         lines.append(
-            f"{_plain(shown):{width}} {row.jobs:9}{cells} | {part[0]:>6} {part[1]:>7} | "
-            f"{row.late:8} {row.dropped:8} {row.skipped:8}"
+            f"{_cut(name, width):{width}} {row.jobs:9}{cells} | {part[0]:>6} {part[1]:>7} | "
+            f"{row.late:8} {row.dropped:8} {row.skipped:8} | {_mostly(row)}".rstrip()
         )
     silent = sum(1 for row in summary.rows if not (row.jobs or row.dropped or row.skipped))
     return lines + ([f"{silent} more callbacks did not run"] if silent else [])
+
+
+def _mostly(row: Row) -> str:
+    """Return whose jobs it waited for most often, and how often."""
+    if not row.blockers:
+        return ""
+    name, count = min(row.blockers.items(), key=lambda item: (-item[1], item[0]))
+    return f"{_plain(name)} ({count})"
+
+
+def _cut(name: str, width: int) -> str:
+    return _plain(name if len(name) <= width else "..." + name[3 - width :])
+
+
+def _width(names: Sequence[str]) -> int:
+    """Return how wide names are shown: so wide that no two look alike."""
+    longest = max([len(name) for name in names] + [8])
+    width = min(NAME, longest)
+    while width < longest and len({_cut(name, width) for name in names}) < len(set(names)):
+        width += 1
+    return width
 
 
 def _plain(text: str) -> str:
@@ -295,6 +353,7 @@ def to_json(sources: Sequence[Source], summary: Summary) -> dict[str, Any]:
                     for name, times in row.times.items()
                 },
                 "waited_for": row.waited,
+                "blockers": dict(sorted(row.blockers.items())),
                 "late": row.late,
                 "latest_ms": number(row.latest),
                 "exceptions": row.exceptions,

@@ -31,7 +31,7 @@ LARGEST_ID = 2**31 - 1
 COUNTERS = ("backlog", "dropped", "skipped")
 ARGUMENTS = (
     "response_ms", "waiting_ms", "execution_ms", "deadline_ms", "lateness_ms", "sequence",
-    "blocked_by", "priority", "jobs",
+    "blocked_by", "blocked_by_callback", "blocked_by_sequence", "priority", "jobs",
 )  # fmt: skip
 CATEGORIES = ("done", "empty", "exception", "dropped", "skipped", "publication")
 WORDS = ("", "group", "thread")
@@ -67,12 +67,15 @@ class Tracks:
         self._lanes: dict[tuple[int, int], int] = {}
         self._threads: dict[tuple[int, int], int] = {}
         self.by_executor = {
-            (self._process[i], source.header.executor): i for i, source in enumerate(sources)
+            (self._process[i], source.header.executor): i
+            for i, source in enumerate(sources)
+            if source.header.model != layout.MODEL_UNKNOWN  # The probe numbers them in its own way.
         }
 
     def _key(self, number: int) -> tuple[object, ...]:
         source = self.sources[number]
-        return (*self._process[number], source.header.executor or source.label)
+        header = source.header
+        return (*self._process[number], header.executor or source.label, header.model)
 
     def process(self, number: int) -> tuple[bytes, int]:
         """Return what tells the process of a source from others."""
@@ -188,6 +191,7 @@ class Tracks:
         callbacks = [self.sources[i].callbacks[id_].name for i, id_ in self.callbacks]
         for iid, name in enumerate((*NAMES, *callbacks), MIDDLE):
             data.event_names.add(iid=iid, name=name)
+            data.debug_annotation_string_values.add(iid=iid, str=name.encode())
         for iid, name in enumerate(ARGUMENTS, 1):
             data.debug_annotation_names.add(iid=iid, name=name)
         for iid, name in enumerate(CATEGORIES, 1):

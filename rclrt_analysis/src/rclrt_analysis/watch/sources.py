@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from rclrt_analysis.arguments import trace_files
-from rclrt_analysis.live.files import live_files
 from rclrt_analysis.live.follow import Follower
 from rclrt_analysis.live.record import is_wanted
+from rclrt_analysis.live.running import Running
 from rclrt_analysis.trace import TraceError, layout, read_trace
 from rclrt_analysis.trace.layout import Header, Records
 from rclrt_analysis.trace.sane import is_sane
@@ -23,7 +23,6 @@ from rclrt_analysis.watch.assumptions import URGENT as REAL_TIME
 from rclrt_analysis.watch.watch import Watch
 
 PAUSE_S = 0.05
-LOOKS_S = 0.5
 SETTLES_NS = 300_000_000
 """Records are that old when they are judged: those of other threads are there by then."""
 
@@ -141,73 +140,64 @@ class Live:
     def __init__(self, watch: Watch, programs: list[str], places: list[Path] | None = None) -> None:
         self._watch = watch
         self._programs = programs
-        self._places = places
-        self._followers: dict[Path, Follower] = {}
-        self._refused: set[Path] = set()
+        self._running = Running(self._begin, self._end, self._say, places)
         self._missed: dict[Path, int] = {}
         self._threads = Threads()
-        self._next_look = 0.0
         self._odd = 0
         self.said: list[str] = []
 
     def step(self) -> None:
         """Take what is new, and judge what is old enough."""
-        if time.monotonic() >= self._next_look:
-            self._next_look = time.monotonic() + LOOKS_S
-            self._look()
+        if self._running.look():
+            self._look_at_threads()
         now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-        for path, follower in list(self._followers.items()):
-            try:
-                records = follower.poll()
-            except (TraceError, OSError) as error:
-                self._end(path, str(error))
-                continue
-            every, records = len(records), records[is_sane(records)]
-            self._odd += every - len(records)
-            if not self._is_of_model(follower):
-                self._look_at_stranger(follower, records)
-                continue
-            self._threads.add(follower.header, records)
-            self._watch.add(follower.header, follower.callbacks, records)
-            self._missed[path] = follower.missed
+        self._running.each(self._take)
         self._watch.lost_records = sum(self._missed.values()) + self._odd
         self._watch.settle(now - SETTLES_NS)
 
     def close(self) -> None:
         """Close all files."""
-        for path in list(self._followers):
-            self._end(path)
+        for follower in self._running.all.values():
+            follower.close()
+        self._running.all.clear()
 
-    def _end(self, path: Path, why: str = "") -> None:
-        self._followers.pop(path).close()
-        self._refused.add(path)
+    def _say(self, text: str) -> None:
+        self.said.append(text)
+
+    @staticmethod
+    def _begin(path: Path) -> Follower | None:
+        follower = Follower(path)
+        if follower.process.runs() is False:
+            follower.close()
+            return None
+        try:
+            follower.poll()  # What was before the watch began is of no account.
+        except (TraceError, OSError):
+            follower.close()
+            raise
+        return follower
+
+    def _take(self, follower: Follower) -> None:
+        records = follower.poll()
+        every, records = len(records), records[is_sane(records)]
+        self._odd += every - len(records)
+        if not self._is_of_model(follower):
+            self._look_at_stranger(follower, records)
+            return
+        self._threads.add(follower.header, records)
+        self._watch.add(follower.header, follower.callbacks, records)
+        self._missed[follower.path] = follower.missed
+
+    def _end(self, follower: Follower, why: str) -> None:
+        follower.close()
         if why:
-            self.said.append(why)
+            self._say(why)
+        elif self._is_of_model(follower):
+            self._say(f"{follower.process.program} ({follower.process.number}) has ended")
 
-    def _look(self) -> None:
-        there = set(live_files(self._places))
-        self._refused &= there
-        for path in there - self._followers.keys() - self._refused:
-            try:
-                follower = Follower(path)
-            except (TraceError, OSError) as error:
-                self.said.append(str(error))
-                self._refused.add(path)
-                continue
-            self._followers[path] = follower
-            if follower.process.runs() is False:
-                self._end(path)
-                continue
-            try:
-                follower.poll()  # What was before the watch began is of no account.
-            except (TraceError, OSError) as error:
-                self._end(path, str(error))
-        for path, follower in list(self._followers.items()):
-            if path not in there or follower.process.runs() is False:
-                program = f"{follower.process.program} ({follower.process.number})"
-                self._end(path, f"{program} has ended" if self._is_of_model(follower) else "")
+    def _look_at_threads(self) -> None:
         self._threads.look(self._tell_of_thread)
-        for follower in self._followers.values():
+        for follower in self._running.all.values():
             if self._is_of_model(follower):
                 tell = partial(self._watch.assumptions.foreign, "thread", follower.process.program)
                 self._threads.look_at_others(follower.process.number, tell)
@@ -228,7 +218,7 @@ class Live:
             self._watch.assumptions.foreign("stranger", who, text)
 
     def _tell_of_thread(self, header: Header, callback: int, text: str) -> None:
-        for follower in self._followers.values():
+        for follower in self._running.all.values():
             if follower.header == header and callback in follower.callbacks:
                 name = self._watch.names.of(follower.callbacks[callback].name)
                 known = self._watch.system.callback_of.get(name)

@@ -34,6 +34,7 @@ def make_trace(path: Path, count: int) -> None:
             records["deadline_ns"] = release + 1_000_000
             records["sequence"], records["callback"] = number, number % CALLBACKS
             records["thread"], records["cause"] = 100 + number % 4, layout.CAUSE_TIMER
+            records["waited_for"][number % 4 == 0] = layout.WAITED_FOR_THREAD
             caused = np.flatnonzero(number % 2)
             records["cause"][caused] = layout.CAUSE_JOB
             records["by_sequence"][caused] = number[caused] - 1

@@ -27,6 +27,7 @@
 
 #include "rclrt_core/job.hpp"
 #include "rclrt_core/platform.hpp"
+#include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/message_info.hpp"
 #include "rclrt_rcl/qos.hpp"
 
@@ -85,6 +86,7 @@ public:
   TypedInbox(std::size_t depth, std::function<void(std::size_t)> announce)
   : Inbox(std::move(announce)), ring_(depth)
   {
+    trace_inbox(this, depth);
   }
 
   /// By the thread that publishes, within its job if it has one.
@@ -96,13 +98,16 @@ public:
     if (closed()) {
       return;
     }
-    if (size_ == ring_.size()) {
+    const bool is_full = size_ == ring_.size();
+    if (is_full) {
       oldest = std::move(ring_[first_]);
       first_ = (first_ + 1) % ring_.size();
       --size_;
     }
-    ring_[(first_ + size_) % ring_.size()] = std::move(item);
+    const std::size_t place = (first_ + size_) % ring_.size();
+    ring_[place] = std::move(item);
     ++size_;
+    trace_put(this, place, size_, is_full);
     announce();
   }
 
@@ -113,6 +118,7 @@ public:
       return false;
     }
     *item = std::move(ring_[first_]);
+    trace_got(this, first_, size_ - 1);
     first_ = (first_ + 1) % ring_.size();
     --size_;
     return true;

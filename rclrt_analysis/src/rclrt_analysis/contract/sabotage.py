@@ -1,0 +1,270 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Somebody breaks what a proof takes for granted: how soon the watch names it, and how.
+
+A process for each node of the mixed load but vision, under a plan made from their own traces. All
+is done from outside: signals, another scheduling policy, and processes that take a node's place.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rclrt_analysis.contract.mixed import CPU, FULL_NAMES, SCENARIO
+from rclrt_analysis.contract.models import Chain, model_of
+from rclrt_analysis.contract.robot import (
+    Enforced,
+    FailedError,
+    Robot,
+    enforced,
+    has_begun,
+    live_trace,
+    plan,
+    source,
+)
+from rclrt_analysis.contract.system import Effort
+from rclrt_analysis.reference.program import PATIENCE_S, Interrupt, start_together
+from rclrt_analysis.watch.sources import PAUSE_S, Live
+from rclrt_analysis.watch.watch import Watch
+
+NODES = ("Sense", "Plan", "Act", "Logger")
+CHAIN = "sense_plan_act"
+SILENT_MS = 400
+TRANSPORT_NS = 2_000_000
+"""From process to process, generously: nothing is judged here but what the watch says of damage."""
+LASTS_S = 120.0
+GIVES_UP_S = 5.0
+LIMIT_S = 1.0
+STOPPED_S = 0.045
+"""Less than a period: what it publishes is late, and little of it is lost."""
+Fleet = dict[str, "subprocess.Popen[str]"]
+Key = tuple[str, str]
+
+
+@dataclass
+class Noticed:
+    """One sabotage.
+
+    Attributes
+    ----------
+    after_s
+        From when it took effect until the watch said something new; None: it said nothing.
+    named
+        Whether it named who it was.
+    """
+
+    what: str
+    after_s: float | None = None
+    said: str = ""
+    named: bool = False
+
+
+class Crew:
+    """The processes, and what they are started with."""
+
+    def __init__(self, interrupt: Interrupt, folder: Path) -> None:
+        self._interrupt = interrupt
+        self._robot = Robot(interrupt, source() / SCENARIO, [CPU])
+        self._folder = folder
+        self.fleet: Fleet = {}
+        self.extra: list[subprocess.Popen[str]] = []
+
+    def start(self, executor: str, *more: str, trace: Path | None = None) -> None:
+        """Start all of them, and their timers at once."""
+        before = ["env", f"RCLRT_TRACE={trace}"] if trace else []
+        for node in NODES:
+            command = self._robot.command(executor, LASTS_S, "--policy", "fifo", *more)
+            own = ["--node", node, "--start-together", "--out", os.devnull]
+            self.fleet[node] = self._start([*before, *command, *own], talks=True)
+        if not start_together(list(self.fleet.values())):
+            raise FailedError("the processes did not find each other")
+
+    def another(self, node: str, executor: str, *more: str) -> subprocess.Popen[str]:
+        """Start a process of a node that is there already, or was; return when it runs jobs."""
+        command = self._robot.command(executor, LASTS_S, "--policy", "fifo", *more)
+        child = self._start([*command, "--node", node, "--out", os.devnull], talks=False)
+        self.extra.append(child)
+        end = time.monotonic() + PATIENCE_S
+        while child.poll() is None and time.monotonic() < end:
+            path = live_trace(child.pid)
+            if path is not None and has_begun(path, 1):
+                return child
+            time.sleep(0.01)
+        raise FailedError(f"another process of {node} did not come up")
+
+    def _start(self, command: Sequence[str], *, talks: bool) -> subprocess.Popen[str]:
+        with (self._folder / "log").open("a") as log:
+            return self._interrupt.start(command, log.fileno(), talks=talks)
+
+    def stop(self, child: subprocess.Popen[str], number: int = signal.SIGKILL) -> None:
+        """End a process; SIGINT lets it write its traces."""
+        child.send_signal(signal.SIGCONT)
+        child.send_signal(number)
+        try:
+            child.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        self._interrupt.forget(child)
+
+    def stop_all(self, number: int = signal.SIGKILL) -> None:
+        """End all of them."""
+        for child in (*self.fleet.values(), *self.extra):
+            if child.poll() is None:
+                self.stop(child, number)
+        self.fleet.clear()
+        self.extra.clear()
+
+
+def sabotage(
+    interrupt: Interrupt, effort: Effort, overheads: Mapping[str, Any], folder: Path
+) -> list[Noticed]:
+    """Do all of it."""
+    chosen = _planned(interrupt, effort, overheads, folder)
+    return [
+        _try(interrupt, chosen, folder, *one)
+        for one in (
+            ("a callback takes twice as long", _twice_as_long, _is("/Plan/", "wcet", "bound")),
+            ("a sensor at twice the rate", _twice_the_rate, _is("/Sense/", "period")),
+            ("a sensor stops", _stops, _is(CHAIN, "silent")),
+            ("chrt takes a priority away", _chrt, _is("", "thread", "policy")),
+            ("a node publishes late", _late, _is("/Plan/", "bound", "lost")),
+        )
+    ]
+
+
+Act = Callable[[Crew, Enforced], Callable[[], None]]
+"""Does the damage; returns what is to be done again each round."""
+
+
+def _planned(
+    interrupt: Interrupt, effort: Effort, overheads: Mapping[str, Any], folder: Path
+) -> Enforced:
+    """Record the processes, and plan them."""
+    traces, crew = folder / "fleet", Crew(interrupt, folder)
+    traces.mkdir()
+    try:
+        crew.start("isolated", trace=traces)
+        time.sleep(min(effort.seconds, 5.0))
+    finally:
+        crew.stop_all(signal.SIGINT)
+    chains = [Chain(CHAIN, FULL_NAMES, 60, SILENT_MS)]
+    costs = {**overheads, "transport_ms": TRANSPORT_NS}
+    model, path = folder / "fleet.yaml", folder / "fleet.params.yaml"
+    model.write_text(model_of(traces, chains, costs, [CPU]), encoding="utf-8")
+    plan(model, path, effort.plan_seconds, effort.quick)
+    return enforced(model, path)
+
+
+def _is(who: str, *kinds: str) -> Callable[[Key], bool]:
+    return lambda key: who in key[0] and key[1] in kinds
+
+
+def _try(
+    interrupt: Interrupt,
+    chosen: Enforced,
+    folder: Path,
+    what: str,
+    act: Act,
+    wanted: Callable[[Key], bool],
+) -> Noticed:
+    """Watch for a while, then do it, and see how long it takes until something new is said."""
+    crew, noticed = Crew(interrupt, folder), Noticed(what)
+    crew.start(chosen.executor, "--config", str(chosen.path))
+    live = None
+    try:
+        watch = Watch(chosen.system)
+        live = Live(watch, [])
+        _watch(watch, live, 2.0, lambda: False)
+        before = _said(watch).keys()
+        again = act(crew, chosen)
+        begin = time.monotonic()
+
+        def look() -> bool:
+            again()
+            new = {key: text for key, text in _said(watch).items() if key not in before}
+            named = [key for key in new if wanted(key)]
+            if (new and noticed.after_s is None) or (named and not noticed.named):
+                key = (named or list(new))[0]
+                noticed.after_s = time.monotonic() - begin
+                noticed.said, noticed.named = f"'{key[0]}' {new[key]}", bool(named)
+            return noticed.named
+
+        _watch(watch, live, GIVES_UP_S, look)
+    finally:
+        crew.stop_all()
+        if live is not None:
+            live.close()
+    return noticed
+
+
+def _watch(watch: Watch, live: Live, seconds: float, done: Callable[[], bool]) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        live.step()
+        if done():
+            return
+        time.sleep(PAUSE_S)
+
+
+def _said(watch: Watch) -> dict[Key, str]:
+    """Return everything that the watch has to say, by whom it concerns and what it is."""
+    said = {key: broken.text for key, broken in watch.assumptions.broken.items()}
+    for chain in watch.chains:
+        if chain.is_silent:
+            said[chain.chain.name, "silent"] = "brings out nothing any more"
+    return said
+
+
+def _nothing() -> None:
+    pass
+
+
+def _twice_as_long(crew: Crew, chosen: Enforced) -> Callable[[], None]:
+    crew.stop(crew.fleet["Plan"])
+    crew.another("Plan", chosen.executor, "--config", str(chosen.path), "--work-ms", "24")
+    return _nothing
+
+
+def _twice_the_rate(crew: Crew, chosen: Enforced) -> Callable[[], None]:
+    crew.another("Sense", chosen.executor, "--config", str(chosen.path))
+    return _nothing
+
+
+def _stops(crew: Crew, _: Enforced) -> Callable[[], None]:
+    crew.fleet["Sense"].send_signal(signal.SIGSTOP)
+    return _nothing
+
+
+def _chrt(crew: Crew, _: Enforced) -> Callable[[], None]:
+    process = crew.fleet["Plan"].pid
+
+    def again() -> None:
+        for entry in Path(f"/proc/{process}/task").iterdir():
+            thread = int(entry.name)
+            if os.sched_getscheduler(thread) & 3 == os.SCHED_FIFO:
+                os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+
+    return again
+
+
+def _late(crew: Crew, _: Enforced) -> Callable[[], None]:
+    process, state = crew.fleet["Plan"], {"next": 0.0, "stopped": 0.0}
+
+    def again() -> None:
+        now = time.monotonic()
+        if state["stopped"] and now > state["stopped"] + STOPPED_S:
+            process.send_signal(signal.SIGCONT)
+            state.update(stopped=0.0, next=now + 2 * STOPPED_S)
+        elif not state["stopped"] and now > state["next"]:
+            process.send_signal(signal.SIGSTOP)
+            state["stopped"] = now
+
+    return again

@@ -1,0 +1,354 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// How the engine grows: with callbacks, threads, and releases a second. The engine alone, under SCHED_OTHER. Writes
+// one row as JSON to standard output.
+//
+//   engine_scale VARIANT callbacks N SAMPLES   release one of N, wait until it has begun: delays; CPU time a job
+//   engine_scale VARIANT backlog N SAMPLES     N jobs of N callbacks wait; then they run, one after the other: time a job
+//   engine_scale VARIANT threads N SAMPLES     bursts of N jobs for N threads: CPU time a job, until the last has begun
+//   engine_scale VARIANT rate R SAMPLES        R releases a second of one callback with depth 10: what ran, what was dropped
+//
+// VARIANT: pool, pool_spin, pool_adaptive, events, isolated; floor: a queue with a mutex and a condition variable.
+
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rclrt_core/engine.hpp"
+#include "rclrt_core/linux_platform.hpp"
+
+namespace
+{
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr uint32_t kDepth = 10;
+
+int64_t clock_ns(clockid_t clock)
+{
+  timespec time{};
+  clock_gettime(clock, &time);
+  return time.tv_sec * kSecond + time.tv_nsec;
+}
+int64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
+
+/// CPU time of all threads but the one that releases and measures.
+int64_t cpu_of_others_ns()
+{
+  return clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void check(const rclrt_core::Status & status)
+{
+  if (!status.ok()) {
+    throw std::runtime_error(status.message());
+  }
+}
+
+/// What runs jobs: so many callbacks, all of which call `job`.
+class Runner
+{
+public:
+  virtual ~Runner() = default;
+  virtual void release(std::size_t callback) = 0;
+  virtual uint64_t dropped() const = 0;
+};
+
+class Floor : public Runner
+{
+public:
+  explicit Floor(std::function<void()> job) : job_(std::move(job)), thread_([this] { run(); }) {}
+  ~Floor() override
+  {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ends_ = true;
+    }
+    condition_.notify_one();
+    thread_.join();
+  }
+  void release(std::size_t callback) override
+  {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (queue_.size() == kDepth * 10'000) {
+        ++dropped_;
+        queue_.pop_front();
+      }
+      queue_.push_back(callback);
+    }
+    condition_.notify_one();
+  }
+  uint64_t dropped() const override
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return dropped_;
+  }
+
+private:
+  void run()
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!ends_) {
+      if (queue_.empty()) {
+        condition_.wait(lock);
+        continue;
+      }
+      queue_.pop_front();
+      lock.unlock();
+      job_();
+      lock.lock();
+    }
+  }
+
+  std::function<void()> job_;
+  mutable std::mutex mutex_;
+  std::condition_variable condition_;
+  std::deque<std::size_t> queue_;
+  uint64_t dropped_ = 0;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+class Ours : public Runner
+{
+public:
+  Ours(
+    const std::string & variant, std::size_t callbacks, std::size_t threads,
+    const std::function<void()> & job)
+  {
+    rclrt_core::EngineOptions options;
+    options.attributes_mode = rclrt_core::AttributesMode::kOff;
+    options.min_threads = threads;
+    options.max_threads = threads;
+    options.waiting.spin = std::chrono::milliseconds(3);
+    if (variant == "events") {
+      options.model = rclrt_core::ExecutionModel::kEvents;
+    } else if (variant == "isolated") {
+      options.model = rclrt_core::ExecutionModel::kIsolated;
+    } else if (variant == "pool_spin") {
+      options.waiting.kind = rclrt_core::Waiting::kSpin;
+    } else if (variant == "pool_adaptive") {
+      options.waiting.kind = rclrt_core::Waiting::kAdaptive;
+    } else if (variant != "pool") {
+      throw std::runtime_error("unknown variant '" + variant + "'");
+    }
+    engine_ = std::make_unique<rclrt_core::Engine>(platform_, options);
+    callbacks_.resize(callbacks);
+    for (std::size_t i = 0; i < callbacks; ++i) {
+      rclrt_core::GroupOptions group_options;
+      group_options.name = std::to_string(i);
+      std::shared_ptr<rclrt_core::Group> group;
+      check(engine_->add_group(group_options, &group));
+      rclrt_core::CallbackOptions what;
+      what.name = std::to_string(i);
+      what.depth = kDepth;
+      what.run = [&job](const rclrt_core::Job &) {
+        job();
+        return true;
+      };
+      check(engine_->add_callback(std::move(what), group, &callbacks_[i]));
+    }
+    thread_ = std::thread([this] { check(engine_->spin()); });
+  }
+  ~Ours() override
+  {
+    engine_->stop();
+    thread_.join();
+  }
+  void release(std::size_t callback) override { engine_->notify(*callbacks_[callback]); }
+  uint64_t dropped() const override
+  {
+    uint64_t all = 0;
+    for (const auto & callback : callbacks_) {
+      all += engine_->statistics(*callback).dropped;
+    }
+    return all;
+  }
+
+private:
+  rclrt_core::LinuxPlatform platform_;
+  std::unique_ptr<rclrt_core::Engine> engine_;
+  std::vector<std::shared_ptr<rclrt_core::Callback>> callbacks_;
+  std::thread thread_;
+};
+
+/// What the jobs have done so far.
+struct Seen
+{
+  std::atomic<int64_t> last_start{0};
+  std::atomic<uint64_t> jobs{0};
+  std::atomic<bool> blocks{false};  ///< the next job waits until this is false
+};
+
+void wait_for(const std::atomic<uint64_t> & jobs, uint64_t wanted)
+{
+  const int64_t patience = now_ns() + 60 * kSecond;
+  while (jobs.load() < wanted) {
+    if (now_ns() > patience) {
+      throw std::runtime_error("jobs do not come");
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+class Experiment
+{
+public:
+  Experiment(const std::string & variant, std::size_t callbacks, std::size_t threads)
+  : job_([this] {
+      seen_.last_start.store(now_ns());
+      while (seen_.blocks.load()) {
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+      seen_.jobs.fetch_add(1);
+    })
+  {
+    if (variant == "floor") {
+      runner_ = std::make_unique<Floor>(job_);
+    } else {
+      runner_ = std::make_unique<Ours>(variant, callbacks, threads, job_);
+    }
+    runner_->release(0);  // all threads exist when the first job has run
+    wait_for(seen_.jobs, 1);
+  }
+
+  nlohmann::json callbacks(std::size_t callbacks, int samples)
+  {
+    std::vector<int64_t> delays;
+    std::srand(1);
+    const int64_t cpu = cpu_of_others_ns();
+    for (int i = 0; i < samples; ++i) {
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+      const int64_t before = now_ns();
+      const uint64_t done = seen_.jobs.load();
+      runner_->release(static_cast<std::size_t>(std::rand()) % callbacks);
+      wait_for(seen_.jobs, done + 1);
+      delays.push_back(seen_.last_start.load() - before);
+    }
+    return {
+      {"delays_ns", delays},
+      {"cpu_ns_a_job", static_cast<double>(cpu_of_others_ns() - cpu) / samples}};
+  }
+
+  nlohmann::json backlog(std::size_t callbacks, int samples)
+  {
+    std::vector<double> release_ns;
+    std::vector<double> job_ns;
+    for (int i = 0; i < samples; ++i) {
+      const uint64_t done = seen_.jobs.load();
+      seen_.blocks.store(true);
+      runner_->release(0);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const int64_t before = now_ns();
+      for (std::size_t callback = 0; callback < callbacks; ++callback) {
+        runner_->release(callback);
+      }
+      const int64_t released = now_ns();
+      const int64_t cpu = cpu_of_others_ns();
+      seen_.blocks.store(false);
+      wait_for(seen_.jobs, done + callbacks + 1);
+      const auto n = static_cast<double>(callbacks);
+      release_ns.push_back(static_cast<double>(released - before) / n);
+      job_ns.push_back(static_cast<double>(cpu_of_others_ns() - cpu) / n);
+    }
+    return {{"release_ns", release_ns}, {"job_ns", job_ns}};
+  }
+
+  nlohmann::json threads(std::size_t threads, int samples)
+  {
+    std::vector<int64_t> until_last;
+    const int64_t cpu = cpu_of_others_ns();
+    for (int i = 0; i < samples; ++i) {
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+      const uint64_t done = seen_.jobs.load();
+      const int64_t before = now_ns();
+      for (std::size_t callback = 0; callback < threads; ++callback) {
+        runner_->release(callback);
+      }
+      wait_for(seen_.jobs, done + threads);
+      until_last.push_back(seen_.last_start.load() - before);
+    }
+    const double jobs = static_cast<double>(threads) * samples;
+    return {
+      {"delays_ns", until_last},
+      {"cpu_ns_a_job", static_cast<double>(cpu_of_others_ns() - cpu) / jobs}};
+  }
+
+  nlohmann::json rate(int64_t a_second, int releases)
+  {
+    const int64_t period = kSecond / a_second;
+    const uint64_t done = seen_.jobs.load();
+    const int64_t cpu = cpu_of_others_ns();
+    const int64_t begin = now_ns();
+    for (int i = 0; i < releases; ++i) {
+      // It sleeps if there is time; else it keeps its own CPU, as an interrupt would.
+      const int64_t next = begin + i * period;
+      while (now_ns() < next) {
+        if (next - now_ns() > 200'000) {
+          std::this_thread::sleep_for(std::chrono::microseconds(100));
+        }
+      }
+      runner_->release(0);
+    }
+    const int64_t took = now_ns() - begin;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const auto ran = static_cast<double>(seen_.jobs.load() - done);
+    return {
+      {"released_a_second", static_cast<double>(releases) * kSecond / static_cast<double>(took)},
+      {"ran", ran},
+      {"dropped", runner_->dropped()},
+      {"cpu_ns_a_job", static_cast<double>(cpu_of_others_ns() - cpu) / std::max(1.0, ran)}};
+  }
+
+private:
+  Seen seen_;
+  std::function<void()> job_;
+  std::unique_ptr<Runner> runner_;
+};
+
+}  // namespace
+
+int main(int argc, char ** argv)
+{
+  try {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.size() != 4) {
+      throw std::runtime_error(
+        "usage: engine_scale VARIANT callbacks|backlog|threads|rate N SAMPLES");
+    }
+    const auto n = static_cast<std::size_t>(std::stoul(words[2]));
+    const int samples = std::stoi(words[3]);
+    nlohmann::json row;
+    if (words[1] == "callbacks") {
+      row = Experiment(words[0], n, 2).callbacks(n, samples);
+    } else if (words[1] == "backlog") {
+      row = Experiment(words[0], n, 1).backlog(n, samples);
+    } else if (words[1] == "threads") {
+      row = Experiment(words[0], n, n).threads(n, samples);
+    } else if (words[1] == "rate") {
+      row = Experiment(words[0], 1, 2).rate(static_cast<int64_t>(n), samples);
+    } else {
+      throw std::runtime_error("unknown experiment '" + words[1] + "'");
+    }
+    std::cout << row << '\n';
+    return 0;
+  } catch (const std::exception & error) {
+    std::cerr << "engine_scale: " << error.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,184 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// How front ends on rcl publish diagnostics. Inline, since this package itself is built without ROS. Where the front end
+/// is built without diagnostic_msgs (RCLRT_HAS_DIAGNOSTIC_MSGS), it has no publisher, and the executor says so. For one
+/// .cpp of a front end: what this says depends on how that is built.
+#ifndef RCLRT_FRONT_END__DIAGNOSTICS_ON_RCL_HPP_
+#define RCLRT_FRONT_END__DIAGNOSTICS_ON_RCL_HPP_
+
+#include <memory>
+#include <vector>
+
+#include "rcl/context.h"
+#include "rclrt_front_end/diagnostics.hpp"
+
+#ifdef RCLRT_HAS_DIAGNOSTIC_MSGS
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "diagnostic_msgs/msg/detail/diagnostic_array__functions.h"
+#include "diagnostic_msgs/msg/detail/diagnostic_status__functions.h"
+#include "diagnostic_msgs/msg/detail/key_value__functions.h"
+#include "diagnostic_msgs/msg/diagnostic_array.h"
+#include "rcl/error_handling.h"
+#include "rcl/node.h"
+#include "rcl/publisher.h"
+#include "rosidl_runtime_c/string_functions.h"
+#endif
+
+namespace rclrt_front_end
+{
+
+#ifdef RCLRT_HAS_DIAGNOSTIC_MSGS
+
+/// A node with a publisher, made when the first message is to go out. The node is hidden, and no argument of the program
+/// renames it or its topic. For one thread at a time.
+class DiagnosticsOnRcl
+{
+public:
+  /// `context` keeps what it points to as long as this is here.
+  explicit DiagnosticsOnRcl(std::shared_ptr<rcl_context_t> context) : context_(std::move(context))
+  {
+  }
+  ~DiagnosticsOnRcl()
+  {
+    if (has_publisher_) {
+      forget(rcl_publisher_fini(&publisher_, &node_));
+    }
+    if (has_node_) {
+      forget(rcl_node_fini(&node_));
+    }
+  }
+  DiagnosticsOnRcl(const DiagnosticsOnRcl &) = delete;
+  DiagnosticsOnRcl & operator=(const DiagnosticsOnRcl &) = delete;
+
+  rclrt_core::Status publish(const std::vector<DiagnosticStatus> & statuses)
+  {
+    if (!rcl_context_is_valid(context_.get())) {
+      return {};  // not initialised yet, or shut down
+    }
+    rcl_ret_t result = has_publisher_ ? RCL_RET_OK : make();
+    if (result == RCL_RET_OK) {
+      const std::unique_ptr<Array, void (*)(Array *)> message(
+        diagnostic_msgs__msg__DiagnosticArray__create(),
+        diagnostic_msgs__msg__DiagnosticArray__destroy);
+      result = message && fill(message.get(), statuses)
+                 ? rcl_publish(&publisher_, message.get(), nullptr)
+                 : RCL_RET_BAD_ALLOC;
+    }
+    if (result == RCL_RET_OK || !rcl_context_is_valid(context_.get())) {
+      forget(result);
+      return {};
+    }
+    const std::string why = rcl_get_error_string().str;
+    rcl_reset_error();
+    return rclrt_core::Status::error(why);
+  }
+
+private:
+  using Array = diagnostic_msgs__msg__DiagnosticArray;
+
+  static void forget(rcl_ret_t result)
+  {
+    if (result != RCL_RET_OK) {
+      rcl_reset_error();
+    }
+  }
+
+  rcl_ret_t make()
+  {
+    if (!has_node_) {
+      static std::atomic<unsigned> made{0};
+      const std::string name = "_rclrt_diagnostics_" + std::to_string(getpid()) + "_" +
+                               std::to_string(made.fetch_add(1, std::memory_order_relaxed));
+      rcl_node_options_t options = rcl_node_get_default_options();
+      options.use_global_arguments = false;
+      options.enable_rosout = false;
+      // rcl wants arguments to be parsed if those of the context are not to count.
+      rcl_ret_t result =
+        rcl_parse_arguments(0, nullptr, rcl_get_default_allocator(), &options.arguments);
+      if (result == RCL_RET_OK) {
+        result = rcl_node_init(&node_, name.c_str(), "", context_.get(), &options);
+      }
+      has_node_ = result == RCL_RET_OK;
+      forget(rcl_node_options_fini(&options));
+      if (!has_node_) {
+        return result;
+      }
+    }
+    rcl_publisher_options_t options = rcl_publisher_get_default_options();
+    options.qos.depth = 1;
+    const rcl_ret_t result = rcl_publisher_init(
+      &publisher_, &node_, ROSIDL_GET_MSG_TYPE_SUPPORT(diagnostic_msgs, msg, DiagnosticArray),
+      "/diagnostics", &options);
+    has_publisher_ = result == RCL_RET_OK;
+    return result;
+  }
+
+  static bool put(rosidl_runtime_c__String * to, const std::string & text)
+  {
+    return rosidl_runtime_c__String__assignn(to, text.data(), text.size());
+  }
+
+  static bool fill(Array * message, const std::vector<DiagnosticStatus> & statuses)
+  {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now);
+    message->header.stamp.sec = static_cast<int32_t>(seconds.count());
+    message->header.stamp.nanosec =
+      static_cast<uint32_t>(std::chrono::nanoseconds(now - seconds).count());
+    if (!diagnostic_msgs__msg__DiagnosticStatus__Sequence__init(
+          &message->status, statuses.size())) {
+      return false;
+    }
+    for (std::size_t i = 0; i < statuses.size(); ++i) {
+      const DiagnosticStatus & from = statuses[i];
+      diagnostic_msgs__msg__DiagnosticStatus & to = message->status.data[i];
+      to.level = static_cast<uint8_t>(from.level);
+      bool is_good = put(&to.name, from.name) && put(&to.message, from.message) &&
+                     put(&to.hardware_id, from.hardware_id) &&
+                     diagnostic_msgs__msg__KeyValue__Sequence__init(&to.values, from.values.size());
+      for (std::size_t j = 0; is_good && j < from.values.size(); ++j) {
+        is_good = put(&to.values.data[j].key, from.values[j].first) &&
+                  put(&to.values.data[j].value, from.values[j].second);
+      }
+      if (!is_good) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  const std::shared_ptr<rcl_context_t> context_;
+  rcl_node_t node_ = rcl_get_zero_initialized_node();
+  rcl_publisher_t publisher_ = rcl_get_zero_initialized_publisher();
+  bool has_node_ = false;
+  bool has_publisher_ = false;
+};
+
+/// Through the middleware, as a node of `context`.
+[[maybe_unused]] static PublishDiagnostics publish_diagnostics(
+  std::shared_ptr<rcl_context_t> context)
+{
+  return [publisher = std::make_shared<DiagnosticsOnRcl>(std::move(context))](
+           const std::vector<DiagnosticStatus> & statuses) { return publisher->publish(statuses); };
+}
+
+#else
+
+[[maybe_unused]] static PublishDiagnostics publish_diagnostics(
+  const std::shared_ptr<rcl_context_t> &)
+{
+  return {};
+}
+
+#endif
+
+}  // namespace rclrt_front_end
+
+#endif  // RCLRT_FRONT_END__DIAGNOSTICS_ON_RCL_HPP_

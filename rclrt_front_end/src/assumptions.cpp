@@ -1,0 +1,227 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "assumptions.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "milliseconds.hpp"
+
+namespace rclrt_front_end
+{
+
+using rclrt_core::Attributes;
+using rclrt_core::Duration;
+using rclrt_core::SchedulingPolicy;
+
+namespace
+{
+
+constexpr int kLooksInARow = 3;
+/// Releases of a callback that nobody has looked at yet: those of a burst.
+constexpr std::size_t kMaxReleases = 100'000;
+
+bool is_real_time(uint8_t policy)
+{
+  return policy == RCLRT_POLICY_FIFO || policy == RCLRT_POLICY_RR;
+}
+
+bool is_real_time(const Attributes & attributes)
+{
+  return attributes.policy == SchedulingPolicy::kFifo ||
+         attributes.policy == SchedulingPolicy::kRoundRobin;
+}
+
+const char * word(uint8_t policy)
+{
+  static const char * const words[] = {"unknown", "other", "batch",    "idle",
+                                       "fifo",    "rr",    "deadline", "ext"};
+  return words[std::min<std::size_t>(policy, std::size(words) - 1)];
+}
+
+}  // namespace
+
+Assumptions::Assumptions(const rclrt_config::Configuration & configuration, Tell tell)
+: configuration_(configuration),
+  tell_(std::move(tell)),
+  has_proof_(std::any_of(
+    configuration.chains().begin(), configuration.chains().end(),
+    [](const rclrt_config::Chain & chain) { return chain.bound.has_value(); }))
+{
+}
+
+void Assumptions::add(
+  const std::map<uint32_t, std::string> & names, const std::vector<rclrt_job_record> & records)
+{
+  for (const auto & [id, name] : names) {
+    const auto [callback, is_new] = callbacks_.emplace(id, Callback());
+    if (is_new) {
+      callback->second.name = name;
+      callback->second.assumed = configuration_.assumption(name);
+      callback->second.is_known = callback->second.assumed.wcet.has_value();
+      has_assumptions_ = has_assumptions_ || callback->second.is_known;
+    }
+  }
+  for (const rclrt_job_record & record : records) {
+    const auto callback = callbacks_.find(record.callback);
+    if (callback != callbacks_.end() && record.outcome != RCLRT_PUBLISHED) {
+      add_job(callback->second, record);
+    }
+  }
+}
+
+void Assumptions::add_job(Callback & callback, const rclrt_job_record & record)
+{
+  const rclrt_config::Assumption & assumed = callback.assumed;
+  if (rclrt_job_ran(&record) == 0) {
+    callback.not_run += record.jobs;
+    if (callback.is_known) {
+      tell(callback.name, "lost", std::to_string(callback.not_run) + " of its jobs did not run");
+    }
+    return;
+  }
+  if (record.thread != 0 && record.policy != RCLRT_POLICY_UNKNOWN) {
+    Asked & asked = asked_[record.thread];
+    asked.is_real_time = asked.is_real_time && is_real_time(record.policy);
+    asked.least = std::min<int>(asked.least, record.priority);
+    asked.callback = callback.name;
+  }
+  const Duration response(record.end_ns - record.release_ns);
+  if (assumed.bound && response > *assumed.bound) {
+    tell(
+      callback.name, "bound",
+      "took " + in_ms(response) + "; its bound is " + in_ms(*assumed.bound));
+  }
+  if (assumed.wcet && Duration(record.cpu_ns) > *assumed.wcet) {
+    tell(
+      callback.name, "wcet",
+      "runs for " + in_ms(Duration(record.cpu_ns)) + "; the file says " + in_ms(*assumed.wcet));
+  }
+  if (assumed.min_period && callback.releases.size() < kMaxReleases) {
+    callback.releases.push_back(record.release_ns);
+  }
+  if (has_proof_) {
+    check_attributes(callback, record);
+  }
+}
+
+void Assumptions::check_attributes(const Callback & callback, const rclrt_job_record & record)
+{
+  const Attributes & wanted = callback.assumed.attributes;
+  const bool is_urgent = record.policy >= RCLRT_POLICY_FIFO;
+  if (!callback.is_known) {
+    if (has_assumptions_ && is_urgent) {
+      tell(callback.name, "stranger", "is not in the plan, and runs in real time");
+    }
+    return;
+  }
+  const std::string now = word(record.policy);
+  if (is_real_time(wanted) && record.policy != RCLRT_POLICY_UNKNOWN) {
+    if (!is_real_time(record.policy)) {
+      tell(callback.name, "policy", "runs under " + now + ", which any program may preempt");
+    } else if (record.priority != wanted.priority) {
+      tell(
+        callback.name, "priority",
+        "runs under " + now + " " + std::to_string(record.priority) + "; the file says " +
+          std::to_string(wanted.priority));
+    }
+  }
+  const std::vector<int> cpus = wanted.cpu_affinity.cpus();
+  if (!cpus.empty() && std::find(cpus.begin(), cpus.end(), record.cpu) == cpus.end()) {
+    tell(
+      callback.name, "cpu",
+      "runs on CPU " + std::to_string(record.cpu) + "; the file says " +
+        wanted.cpu_affinity.to_string());
+  }
+}
+
+void Assumptions::settle(int64_t until)
+{
+  for (auto & [id, callback] : callbacks_) {
+    std::vector<int64_t> & releases = callback.releases;
+    std::sort(releases.begin(), releases.end());
+    const auto done = std::upper_bound(releases.begin(), releases.end(), until);
+    for (auto next = releases.begin(); next != done && next + 1 < done; ++next) {
+      const Duration distance(next[1] - next[0]);
+      if (distance < *callback.assumed.min_period) {
+        tell(
+          callback.name, "period",
+          "is released " + in_ms(distance) + " after the last time; the file says " +
+            in_ms(*callback.assumed.min_period));
+      }
+    }
+    if (done != releases.begin()) {
+      releases.erase(releases.begin(), done - 1);  // the newest of them is compared with the next
+    }
+  }
+}
+
+void Assumptions::look_at_threads(
+  const std::vector<rclrt_core::ThreadReport> & threads,
+  const std::function<std::vector<std::string>(const Attributes &)> & outranked)
+{
+  std::map<uint32_t, Asked> asked_of_those;
+  for (const rclrt_core::ThreadReport & thread : threads) {
+    if (auto asked = asked_.extract(static_cast<uint32_t>(thread.id))) {
+      asked_of_those.insert(std::move(asked));
+    }
+  }
+  asked_ = std::move(asked_of_those);  // the others have ended
+  Attributes most_urgent;
+  std::string whose;
+  for (const rclrt_core::ThreadReport & thread : threads) {
+    const Attributes & now = thread.in_force;
+    const std::string what = "thread " + std::to_string(thread.id);
+    const auto asked = asked_.find(static_cast<uint32_t>(thread.id));
+    if (asked == asked_.end()) {
+      if (is_real_time(now)) {
+        urgent_.insert(thread.id);
+      }
+      if (is_odd(what, urgent_.count(thread.id) > 0 && !is_real_time(now))) {
+        tell("", what.c_str(), what + " '" + thread.name + "' is not real-time any more");
+      }
+      continue;
+    }
+    urgent_.erase(thread.id);
+    if (!asked->second.is_real_time) {
+      continue;
+    }
+    // What a job lends or inherits is more, never less than what was asked for.
+    const bool is_less = !is_real_time(now) || now.priority < asked->second.least;
+    if (is_odd(what, is_less)) {
+      tell(
+        asked->second.callback, what.c_str(),
+        what + " has " + rclrt_core::to_string(now.policy) + " " + std::to_string(now.priority) +
+          ", which no job of it asked for");
+    }
+    if (asked->second.least > most_urgent.priority) {
+      most_urgent.policy = SchedulingPolicy::kFifo;
+      most_urgent.priority = asked->second.least;
+      whose = asked->second.callback;
+    }
+  }
+  const std::vector<std::string> below =
+    whose.empty() ? std::vector<std::string>() : outranked(most_urgent);
+  if (is_odd("middleware", !below.empty())) {
+    tell(
+      whose, "middleware",
+      "the middleware's thread " + below.front() + " is not more urgent than this callback");
+  }
+}
+
+bool Assumptions::is_odd(const std::string & what, bool now)
+{
+  int & looks = odd_[what];
+  looks = now ? looks + 1 : 0;
+  return looks == kLooksInARow;
+}
+
+void Assumptions::tell(const std::string & callback, const char * kind, const std::string & text)
+{
+  if (told_.emplace(callback, kind).second) {
+    tell_({callback, text, configuration_.chains_beside(callback)});
+  }
+}
+
+}  // namespace rclrt_front_end

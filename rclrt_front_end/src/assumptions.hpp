@@ -1,0 +1,92 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a proof takes for granted of callbacks, held against their jobs; and whether threads still have what their jobs
+/// asked for. The same rules as rclrt_analysis/watch/assumptions.py.
+#ifndef ASSUMPTIONS_HPP_
+#define ASSUMPTIONS_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rclrt_config/configuration.hpp"
+#include "rclrt_core/engine.hpp"
+#include "rclrt_core/trace_source.hpp"
+
+namespace rclrt_front_end
+{
+
+/// Something that is not as the file says. Chains whose proof it breaks are those beside the callback.
+struct Broken
+{
+  std::string who;
+  std::string text;
+  std::vector<std::string> chains;
+};
+
+class Assumptions
+{
+public:
+  /// Heard once for each callback and each kind of assumption.
+  using Tell = std::function<void(const Broken &)>;
+
+  /// Of `configuration` it reads only what no apply() changes.
+  Assumptions(const rclrt_config::Configuration & configuration, Tell tell);
+
+  /// Whether a chain has a bound at all, so that there is something to break.
+  bool has_proof() const noexcept { return has_proof_; }
+
+  /// Records of the executor; `names` of its callbacks by their ids.
+  void add(
+    const std::map<uint32_t, std::string> & names, const std::vector<rclrt_job_record> & records);
+  /// Look at the releases up to then, of which no more come.
+  void settle(int64_t until);
+  /// Look at threads. `outranked`: those of the middleware that attributes outrank.
+  void look_at_threads(
+    const std::vector<rclrt_core::ThreadReport> & threads,
+    const std::function<std::vector<std::string>(const rclrt_core::Attributes &)> & outranked);
+
+private:
+  struct Callback
+  {
+    std::string name;
+    rclrt_config::Assumption assumed;
+    bool is_known = false;  ///< the file says something of it
+    uint64_t not_run = 0;
+    std::vector<int64_t> releases;
+  };
+  /// What the jobs of a thread have asked for.
+  struct Asked
+  {
+    bool is_real_time = true;  ///< all of them
+    int least = 99;            ///< priority
+    std::string callback;      ///< one of them
+  };
+
+  void add_job(Callback & callback, const rclrt_job_record & record);
+  void check_attributes(const Callback & callback, const rclrt_job_record & record);
+  void tell(const std::string & callback, const char * kind, const std::string & text);
+  /// Whether it is odd for the third time in a row.
+  bool is_odd(const std::string & what, bool now);
+
+  const rclrt_config::Configuration & configuration_;
+  const Tell tell_;
+  bool has_proof_ = false;
+  bool has_assumptions_ = false;  ///< of some callback
+  std::map<uint32_t, Callback> callbacks_;
+  std::map<uint32_t, Asked> asked_;        ///< by thread
+  std::set<rclrt_core::ThreadId> urgent_;  ///< threads without jobs that were real-time
+  std::map<std::string, int> odd_;
+  std::set<std::pair<std::string, std::string>> told_;
+};
+
+}  // namespace rclrt_front_end
+
+#endif  // ASSUMPTIONS_HPP_

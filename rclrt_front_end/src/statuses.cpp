@@ -1,0 +1,106 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "statuses.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "milliseconds.hpp"
+
+namespace rclrt_front_end
+{
+namespace
+{
+
+DiagnosticLevel level_of(ChainState state)
+{
+  switch (state) {
+    case ChainState::kUnseen:
+      return DiagnosticLevel::kStale;
+    case ChainState::kOk:
+      return DiagnosticLevel::kOk;
+    case ChainState::kError:
+      return DiagnosticLevel::kError;
+    case ChainState::kWarn:
+    case ChainState::kSilent:
+      break;
+  }
+  return DiagnosticLevel::kWarn;
+}
+
+std::string text_of(const std::optional<rclrt_core::Duration> & duration)
+{
+  return duration ? milliseconds_of(*duration) : "-";
+}
+
+}  // namespace
+
+DiagnosticStatus status_of(const ChainWatch & chain, const ChainReport & report, uint64_t peak)
+{
+  DiagnosticStatus status;
+  status.name = "rclrt: chain " + report.name;
+  status.level = level_of(chain.state_after(peak));
+  if (chain.is_silent()) {
+    status.level = std::max(status.level, DiagnosticLevel::kWarn);
+    status.message = "nothing new for more than " + in_ms(*chain.chain().silent_after);
+  } else if (status.level == DiagnosticLevel::kStale) {
+    status.message = "not seen yet";
+  } else if (peak > 0) {
+    status.message = "missed its deadline " + std::to_string(peak) + " times in a row";
+  } else {
+    status.message = report.deadline ? "in time" : "no deadline";
+  }
+  const auto count = [](uint64_t number) { return std::to_string(number); };
+  status.values = {
+    {"deadline_ms", text_of(report.deadline)},
+    {"bound_ms", text_of(report.bound)},
+    {"last_ms", text_of(report.last)},
+    {"p99_ms", text_of(report.p99)},
+    {"worst_ms", text_of(report.worst)},
+    {"count", count(report.instances)},
+    {"misses", count(report.misses)},
+    {"most_in_a_row", count(report.most_misses_in_a_row)},
+    {"silences", count(report.silences)},
+    {"overtaken", count(report.overtaken)},
+    {"not_run", count(report.not_run)},
+    {"lost_records", count(report.lost_records)},
+    {"proved", report.proved ? "true" : "false"},
+  };
+  return status;
+}
+
+std::vector<DiagnosticStatus> statuses_of(
+  const std::map<std::string, rclrt_core::CallbackStatistics> & callbacks,
+  std::map<std::string, uint64_t> * lost)
+{
+  const std::map<std::string, uint64_t> before = std::move(*lost);
+  lost->clear();
+  std::vector<DiagnosticStatus> statuses;
+  for (const auto & [name, statistics] : callbacks) {
+    const uint64_t now = statistics.dropped + statistics.exceptions;
+    const auto known = before.find(name);
+    const uint64_t new_ones = now - (known != before.end() ? std::min(known->second, now) : 0);
+    lost->emplace(name, now);
+    DiagnosticStatus & status = statuses.emplace_back();
+    status.name = "rclrt: callback " + name;
+    status.message = "no jobs lost";
+    if (new_ones > 0) {
+      status.level = DiagnosticLevel::kWarn;
+      status.message = std::to_string(new_ones) + " jobs were dropped, or ended by an exception";
+    }
+    const std::pair<const char *, uint64_t> counters[] = {
+      {"executed", statistics.executed},     {"empty", statistics.empty},
+      {"dropped", statistics.dropped},       {"skipped", statistics.skipped},
+      {"exceptions", statistics.exceptions}, {"deadline_misses", statistics.deadline_misses},
+    };
+    for (const auto & [key, number] : counters) {
+      status.values.emplace_back(key, std::to_string(number));
+    }
+    status.values.emplace_back("max_response_ms", milliseconds_of(statistics.max_response));
+  }
+  return statuses;
+}
+
+}  // namespace rclrt_front_end
