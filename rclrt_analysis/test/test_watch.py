@@ -19,6 +19,7 @@ import pytest
 from models import model
 from random_systems import chains
 from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, System
+from rclrt_analysis.plan.timer_thread import with_timer_thread
 from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
 from rclrt_analysis.simulation.records import to_traces
 from rclrt_analysis.trace import TraceError, layout, write_trace
@@ -447,3 +448,17 @@ def test_a_terminal_shows_by_its_colour_how_much_is_left_to_a_deadline(
     assert line.startswith(f"{color}c ")
     assert line.endswith("\033[0m") == bool(color)
     assert "\033" not in to_text(watch)
+
+
+def test_what_a_plan_counts_for_the_timers_is_not_waited_for() -> None:
+    system = model(
+        "executors: [{name: e, kind: isolated, cores: [0]},"
+        " {name: f, kind: isolated, cores: [1]}]\n"
+        "overheads: {release_ms: 0.1}\n"
+        "callbacks:\n"
+        "  - {name: a, kind: timer, executor: e, period_ms: 50, wcet_ms: 10, priority: 1}\n"
+        "  - {name: b, kind: timer, executor: f, period_ms: 50, wcet_ms: 9, priority: 1}\n"
+    )
+    planned = with_timer_thread(system)
+    assert len(planned.callbacks) > len(system.callbacks)
+    assert "nothing seen yet of 'a', 'b'\n" in to_text(Watch(planned))

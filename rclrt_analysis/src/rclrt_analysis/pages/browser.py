@@ -50,7 +50,8 @@ class Browser:
         to_it, self._out = os.pipe()
         self._in, from_it = os.pipe()
         options = [
-            "--headless", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe",
+            "--headless", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+            "--remote-debugging-pipe",
             f"--user-data-dir={folder}", "--force-color-profile=srgb",
             *(["--no-sandbox"] if os.geteuid() == 0 else []), "about:blank",
         ]  # fmt: skip
@@ -174,8 +175,8 @@ def main(page: str, picture: str, size: str, callback: str = "") -> None:
             browser.picture(Path(picture))
         finally:
             browser.close()
-    # Few colours will do, and make a third of the size.
-    drawn = Image.open(picture).convert("P", palette=Image.Palette.ADAPTIVE, colors=64)
+    # Few colours will do, and make half of the size.
+    drawn = Image.open(picture).convert("RGB").quantize(96, Image.Quantize.MAXCOVERAGE)
     drawn.save(picture, optimize=True)
 
 

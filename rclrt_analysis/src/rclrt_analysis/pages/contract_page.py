@@ -93,7 +93,7 @@ def tone(item: CallbackBound | ChainBound, worst: int | None = None) -> str:
 
 def breaks(name: str) -> markupsafe.Markup:
     """Return a name that may be broken after a slash and before a capital."""
-    pieces = re.split(r"(?<=/)|(?<=[a-z])(?=[A-Z])", name)
+    pieces = re.split(r"(?<=[^/ ]/)|(?<=[a-z])(?=[A-Z])", name)
     return markupsafe.Markup("<wbr>").join(pieces)
 
 
@@ -141,6 +141,7 @@ def make_page(
         result=result,
         verdict=verdict(result),
         said=watch_verdict(watch) if watch else "",
+        head=_head(result, watch),
         broken=list(watch.assumptions.broken.values()) if watch else [],
         cards=cards,
         callbacks=[] if only else result.callbacks,
@@ -149,6 +150,13 @@ def make_page(
         margins=margins,
         given=premise_lines(premises(system.callbacks)),
     )
+
+
+def _head(result: Result, watch: Watch | None) -> str:
+    """Return the colour of the verdict."""
+    if watch is None:
+        return "good" if result.met else "late"
+    return "late" if watch.missed else "good" if watch.is_proved else "tight"
 
 
 def _card(
@@ -198,7 +206,8 @@ def _steps(system: System, chain: Chain, hops: Sequence[HopPart]) -> list[dict[s
         executor = system.executor_of[callback.executor]
         before = system.callback_of[chain.callbacks[i - 1]] if i else None
         taken = (*callback.triggers, *callback.reads)
-        topics = [t for t in before.publishes if t in taken] if before else []
+        # `./rclrt model` names what it does not know by both ends, which stand beside it.
+        topics = [t for t in before.publishes if t in taken and " to " not in t] if before else []
         others = [
             other
             for topic in taken

@@ -10,6 +10,7 @@ from typing import Any
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.live.files import printable
 from rclrt_analysis.model import System
+from rclrt_analysis.plan.timer_thread import NAME as TIMER_THREAD
 from rclrt_analysis.statistics import percentile
 from rclrt_analysis.trace.layout import Entry, Header, Records
 from rclrt_analysis.watch.assumptions import Assumptions
@@ -176,7 +177,9 @@ def to_text(watch: Watch, colored: bool = False) -> str:
         lines.append(f"not as in the model: '{broken['callback']}' {broken['text']}{times}")
         if broken["chains"]:
             lines.append(f"    chains: {', '.join(broken['chains'])}")
-    unseen = [name for name, seen in watch.assumptions.seen.items() if not seen.jobs]
+    # What a plan counts for the thread of timers has no jobs.
+    real = (c.name for c in watch.system.callbacks if c.executor != TIMER_THREAD)
+    unseen = [name for name in real if not watch.assumptions.seen[name].jobs]
     if unseen:
         lines.append(f"nothing seen yet of {_some(unseen)}")
     if watch.assumptions.strangers:
