@@ -22,6 +22,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from rclrt_analysis.arguments import positive, writable_file
 
 PARTS = ("reference", "mixed", "advise", "sabotage", "graphs")
 GRAPH_S = 4.0
+STRANGER = "is not in the model, and runs jobs in real time"
 EXPLAINED = "while the machine was away, or a job ran longer than the model says"
 FRACTION = 0.99
 """Of the delays that calibration sees. What is longer the machine itself is made responsible for:
@@ -139,14 +141,16 @@ def _reference(
                 f"  {row.run:16} {name:38} {_ms(row.deadline_ms)} {_ms(row.bound_ms)} "
                 f"{_ms(row.worst_ms)} {row.count:6} {row.misses:6}"
             )
-        missed += _verdict("under the plan", found.verdict, found.stall_ms, where)
+        missed += _verdict("under the plan", found.verdict, found.stall_ms, where, found.broken)
         for text in found.broken:
             print(f"  under the plan: {text}")
     result["reference"] = rows
     return missed
 
 
-def _verdict(what: str, verdict: Any, stall_ms: float, where: str) -> list[str]:
+def _verdict(
+    what: str, verdict: Any, stall_ms: float, where: str, broken: Sequence[str]
+) -> list[str]:
     from rclrt_analysis.contract.judged import worst_of
 
     above, left = len(verdict.above), len(verdict.unexplained)
@@ -156,6 +160,9 @@ def _verdict(what: str, verdict: Any, stall_ms: float, where: str) -> list[str]:
     )
     for text in worst_of(verdict.above):
         print(f"  {what}: {text}")
+    if any(STRANGER in text for text in broken):
+        print(f"  {what}: not judged: another program ran in real time there")
+        return []
     missed = []
     if verdict.missed_unexplained:
         missed.append(f"{len(verdict.missed_unexplained)} deadlines {what}, {where}")
@@ -203,7 +210,7 @@ def _advise(
         f"reference system as advised, {KIND}, {effort.load} busy programs on each of "
         f"{len(cpus)} CPUs; {len(found.unbounded)} of {found.callbacks} callbacks have no bound"
     )
-    missed = _verdict("as advised", found.verdict, found.stall_ms, "advise")
+    missed = _verdict("as advised", found.verdict, found.stall_ms, "advise", found.broken)
     if found.unbounded:
         missed.append(f"{len(found.unbounded)} callbacks have no bound as advised")
     for name in found.joins:

@@ -27,6 +27,18 @@ MULTI, TIDE, MICRO_ROS = ExecutorKind.WAIT_SET_MULTI, ExecutorKind.TIDE, Executo
 RE = Release.RELEASE_AND_EXECUTE
 FIXED = (Policy.FIXED_PRIORITY, Policy.FIXED_PRIORITY, Policy.RM, Policy.DM)
 
+
+def finer(system: System) -> System:
+    """Return the system with all times 1,000 times as long."""
+    names = ("wcet", "bcet", "period", "jitter", "gap", "deadline", "offset")
+    callbacks = []
+    for callback in system.callbacks:
+        times = {name: getattr(callback, name) for name in names}
+        longer = {name: None if time is None else time * 1000 for name, time in times.items()}
+        callbacks.append(replace(callback, **longer))
+    return replace(system, callbacks=tuple(callbacks))
+
+
 CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "theorem_1": ("paper", lambda rng: timers_only(rng, EVENTS)),
     "theorem_1_re": ("paper", lambda rng: timers_only(rng, EVENTS, release=RE)),
@@ -130,6 +142,15 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
                 stolen=rng.choice([0, 1, 2]),
                 window=rng.choice([15, 20, 40]),
             ),
+        ),
+    ),
+    "wake": (
+        "exact",
+        # No sum of other times: else a job that has nothing left to do but to end would be released
+        # together with a more urgent one.
+        lambda rng: replace(
+            finer(with_subscriptions(rng, (ISOLATED, ISOLATED))),
+            overheads=Overheads(wake=rng.choice([3_007, 9_013, 20_011])),
         ),
     ),
     "several": ("exact", lambda rng: with_subscriptions(rng, (EVENTS, ISOLATED, WAIT_SET), 2)),

@@ -14,7 +14,7 @@ from rclrt_analysis.calibration import Calibration, read_samples
 from rclrt_analysis.commands.calibrate import PROGRAM
 from rclrt_analysis.reference.program import ENDS_WITH_US, ProgramError
 
-BEFORE_NS = 200_000_000
+BEFORE_NS = 100_000_000
 """What was held up so long before a job was released may still be before it."""
 
 

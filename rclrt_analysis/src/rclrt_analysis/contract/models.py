@@ -61,6 +61,10 @@ def model_of(
     _keep(observed, lambda callback: callback["name"].split("/")[1] not in without)
     for callback in content["callbacks"]:
         callback["wcet_ms"] += MARGIN_NS
+        if "period_ms" in callback:  # Where nothing was measured, it is how long the job was there.
+            most = int(callback["period_ms"] / factor)
+            callback["wcet_ms"] = min(callback["wcet_ms"], most)
+            callback["bcet_ms"] = min(callback["bcet_ms"], most)
     text = to_yaml(observed).replace(
         MEASURED, f"wcet_ms: {{origin: measured, safety_factor: {factor}}}"
     )
