@@ -289,6 +289,13 @@ def test_a_message_leads_back_to_its_publisher_in_another_process(tmp_path: Path
     assert found.by.tolist() == [-1, 0, -1, 2, -1, 4]
 
 
+def test_callbacks_of_a_damaged_file_may_have_no_entry(tmp_path: Path) -> None:
+    records = periodic(5)
+    records["waited_for"] = layout.WAITED_FOR_GROUP
+    found = collected([trace_of(tmp_path, records, {})])
+    assert found.row.tolist() == [0] * 5
+
+
 def test_the_picture_holds_all_of_the_time_that_callbacks_ran(tmp_path: Path) -> None:
     dice = np.random.default_rng(1)
     records = periodic(400)

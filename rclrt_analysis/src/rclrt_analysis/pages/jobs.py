@@ -34,12 +34,13 @@ class Density:
 
     busy: npt.NDArray[np.float64]
     late: npt.NDArray[np.bool_]
+    _full: npt.NDArray[np.int32]
 
     @classmethod
     def of(cls, rows: int) -> Density:
         """Return one in which nothing has happened."""
         shape = (rows, int(np.clip(CELLS // max(1, rows), 64, 4096)))
-        return cls(np.zeros(shape), np.zeros(shape, np.bool_))
+        return cls(np.zeros(shape), np.zeros(shape, np.bool_), np.zeros(shape, np.int32))
 
     def add(
         self, row: Ints, jobs: Records, late: npt.NDArray[np.bool_], begin: int, span: int
@@ -55,9 +56,14 @@ class Density:
         r, a, b = row[more], first[more], last[more]
         np.add.at(self.busy, (r, a), (a + 1 - start[more]))
         np.add.at(self.busy, (r, b), (end[more] - b))
-        for i in np.flatnonzero(b - a > 1).tolist():  # Longer than a column: at most one a column.
-            self.busy[r[i], a[i] + 1 : b[i]] += 1
+        # The columns between are full: noted where that begins and ends, and summed up by `settle`.
+        np.add.at(self._full, (r, a + 1), 1)
+        np.add.at(self._full, (r, b), -1)
         self.late[row[late], last[late]] = True
+
+    def settle(self) -> None:
+        """Count what was only noted. Call it once, when all jobs are there."""
+        self.busy += np.cumsum(self._full, axis=1)
 
 
 @dataclass
@@ -148,6 +154,7 @@ def collect(timeline: Timeline, summary: Summary) -> Jobs:
     scan = _Scan(timeline, len(summary.rows), begin, span, whole)
     for batch in timeline.batches():
         scan.add(batch)
+    scan.density.settle()
     if not whole:
         windows = scan.windows(summary)
         left = MOST_JOBS

@@ -33,18 +33,26 @@ class Blockers:
     """Give it batches of a timeline one after the other."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
-        self._ids = [np.array(sorted(source.callbacks), dtype=np.int64) for source in sources]
+        self._sources = sources
+        self._ids: list[Ints] = []
+        self._groups: list[Ints] = []
+        self._kept = [layout.blank(0) for _ in sources]
+
+    def _begin(self) -> None:
+        """Not before the first batch: callbacks without an entry get one when they are read."""
+        self._ids = [np.array(sorted(s.callbacks), dtype=np.int64) for s in self._sources]
         self._groups = [
             np.array([source.callbacks[int(i)].group for i in ids], dtype=np.int64)
-            for source, ids in zip(sources, self._ids, strict=True)
+            for source, ids in zip(self._sources, self._ids, strict=True)
         ]
-        self._kept = [layout.blank(0) for _ in sources]
 
     def find(self, records: Records, source: Ints) -> tuple[Ints, npt.NDArray[np.uint64]]:
         """Return, for each record, callback and sequence of the job it waited for; else -1 and 0.
 
         The callback is an id of the same source.
         """
+        if not self._ids:
+            self._begin()
         callback = np.full(len(records), -1, dtype=np.int64)
         sequence = np.zeros(len(records), dtype=np.uint64)
         ran = records["outcome"] <= layout.EXCEPTION
