@@ -142,8 +142,8 @@ protected:
 TEST_F(Watchers, a_chain_is_counted_and_reported_by_the_executor_that_has_its_last_callback)
 {
   declare(", deadline_ms: 10000, bound_ms: 9000");
-  Executor first(file_, live_);
   Executor last(file_, live_);
+  Executor first(file_, live_);  // ends first: it notifies the other
   const auto act = last.add(act_);
   const auto look = first.add(look_, [&] { last.engine().notify(*act); });
   first.spin();
@@ -282,7 +282,7 @@ TEST_F(Watchers, statuses_say_what_chains_callbacks_and_the_proof_are)
   };
   Executor executor(file_, live_);
   const auto act = executor.add(act_);
-  const auto look = executor.add(look_, [&] { executor.engine().notify(*act, 200); });
+  const auto look = executor.add(look_, [&] { executor.engine().notify(*act, 110); });
   executor.spin();
   ASSERT_TRUE(eventually([&] {
     executor.engine().notify(*look);
@@ -294,7 +294,11 @@ TEST_F(Watchers, statuses_say_what_chains_callbacks_and_the_proof_are)
   EXPECT_EQ(statuses[0].level, DiagnosticLevel::kOk);
   EXPECT_THAT(statuses[1].name, ::testing::StartsWith("rclrt: proof of test_watcher"));
   EXPECT_EQ(statuses[1].level, DiagnosticLevel::kWarn);
-  EXPECT_EQ(statuses[1].message, "deadlines met so far, no longer proved");
+  // A slow machine may lose records.
+  EXPECT_THAT(
+    statuses[1].message,
+    ::testing::AllOf(
+      ::testing::StartsWith("deadlines met so far"), ::testing::EndsWith(", no longer proved")));
   ASSERT_THAT(statuses[1].values, Not(IsEmpty()));
   EXPECT_EQ(statuses[1].values[0].first, act_);
   EXPECT_EQ(statuses[2].name, "rclrt: callback " + act_);

@@ -139,8 +139,9 @@ def global_fp(
     A DAG: r = len_k + (vol_k - len_k + I) / m [Melani15].
     One DAG alone: `graham`. Responses begin with the release, which may be J late.
 
-    What is stolen counts twice: it delays the task on its own core, and it keeps all m from the
-    work of others: r = len_k + S(r) + (vol_k - len_k + I + m S(r)) / m.
+    What is stolen, S in a window, may be stolen from each core just while the critical path runs
+    there: a path goes from core to core. So r = len_k + m S(r) + (vol_k - len_k + I) / m: where it
+    delays others instead, it takes but one m-th of that.
 
     While a message is on its way no core need be busy, though its DAG has not ended: with
     transport every task counts as carried in.
@@ -250,10 +251,10 @@ def _response(task: DagTask, others: _Others, cores: int, stolen: Stolen) -> int
     spare = cores - 1 if alone else length - volume
     response = length
     while response <= task.deadline - task.jitter:
-        lost = stolen.within(response)
+        lost = cores * stolen.within(response)
         each = max(0, response - length - lost + 1) if alone else None
         work, growth, steady = others.work(response, each)
-        lacking = work + cores * lost - cores * (response - length - lost) - spare
+        lacking = work - cores * (response - length - lost) - spare
         if lacking <= 0:
             return response
         straight = min(steady, task.deadline)

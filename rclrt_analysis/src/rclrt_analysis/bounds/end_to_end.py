@@ -12,7 +12,8 @@ old as the time between them and the next ones, and the way of those: for a time
 reaction takes [Günzel23]. Messages from outside are events themselves, so only their age has a gap.
 
 A timer that is sampled by a less urgent one on the same thread or core adds max(R_i - T_{i+1}, 0)
-instead of R_i [Dürr19]: what the reader has waiting cannot start before it has ended.
+instead of R_i [Dürr19]: what the reader has waiting cannot start before it has ended. Not if messages
+take time: then the reader may start while one is on its way.
 """
 
 from __future__ import annotations
@@ -137,6 +138,8 @@ def _samples(first: Callback) -> bool:
 def _overlapped(system: System, hops: list[Hop], urgency: Mapping[str, int]) -> list[Hop]:
     """Return the hops, with what the next one's period covers taken off."""
     result = list(hops)
+    if system.overheads.transport:
+        return result  # the reader may start while the message is on its way
     for i, (hop, following) in enumerate(itertools.pairwise(hops)):
         writer, reader = (system.callback_of[h.callback] for h in (hop, following))
         plain = all(c.kind is Kind.TIMER and not c.jitter for c in (writer, reader))
