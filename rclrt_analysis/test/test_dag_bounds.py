@@ -10,6 +10,7 @@ from rclrt_analysis.bounds import edf
 from rclrt_analysis.bounds.dag import (
     Dag,
     DagTask,
+    Stolen,
     federated_cores,
     global_fp,
     graham,
@@ -171,6 +172,19 @@ def test_a_bound_is_the_least_number_that_satisfies_its_formula() -> None:
                 higher.append((task, bound))
                 found += 1
     assert found > 300
+
+
+def test_what_is_stolen_may_follow_a_path_from_core_to_core() -> None:
+    # Each core loses 1 in any 5: the first from 0 to 1, the second from 2 to 3, the third from 4 to
+    # 5. The path is there just then, and runs from 1 to 2, 3 to 4, 5 to 6.
+    path = Dag((1, 1, 1), ((), (0,), (1,)))
+    (bound,) = global_fp([DagTask(path, 20, 20, 1)], 3, Stolen(1, 5))
+    assert bound is not None and bound >= 6
+    # A job that migrates: stolen from wherever it comes.
+    (bound, _) = global_fp(
+        [DagTask(one(3), 20, 20, 2), DagTask(one(1), 20, 20, 1)], 3, Stolen(1, 5)
+    )
+    assert bound is not None and bound >= 6
 
 
 def test_a_task_without_a_bound_leaves_less_urgent_ones_without() -> None:

@@ -346,6 +346,20 @@ def test_messages_of_another_executor_come_with_jitter() -> None:
     assert bounds(result) == {"a": 9, "low": 9, "b": 5, "c": 5}
 
 
+def test_a_reader_may_start_while_a_more_urgent_writers_message_is_on_its_way() -> None:
+    isolated = "{name: e, kind: isolated, cores: [3]}"
+    chain = "chains: [{name: k, callbacks: [t2, t4], semantics: latency}]\n"
+    callbacks = (
+        timer("t0", 5, 1, 40), timer("t2", 9, 1, 30), timer("t4", 12, 6, 20, ", reads: [t2]"),
+    )  # fmt: skip
+    # t2 ends at 2, its message is there at 3. t4 has begun at 2.9, and begins anew at 14.9. It ends
+    # at 23.9, after 6 of its own, 2 of t0 and 1 of t2.
+    late = analysed(isolated, *callbacks, rest=f"{chain}overheads: {{transport_ms: 1}}\n")
+    assert late.chains[0].bound is not None and late.chains[0].bound >= 23.9 * MS
+    at_once = analysed(isolated, *callbacks, rest=chain)
+    assert at_once.chains[0].bound == 21 * MS
+
+
 def test_a_chain_that_leaves_an_executor_and_comes_back_starts_anew_there() -> None:
     other = "{name: f, kind: priority_events, policy: rm, cores: [1]}"
     chain = "chains: [{name: k, callbacks: [a, b, c], semantics: latency}]\n"

@@ -33,7 +33,7 @@ public:
   /// none, or if the executor has not begun to spin.
   std::string deadline_scheduler() const;
   /// What was seen of the chains that the configuration file declares, of those whose last callback this executor has.
-  /// A background thread looks 10 times a second, at what is older than 0.3 s; see docs/how-to/watch.md.
+  /// A background thread looks 20 times a second, at what is older than 0.3 s; see docs/how-to/watch.md.
   std::vector<ChainReport> chains() const;
   /// Counters by callback name, of the callbacks that the executor has now.
   std::map<std::string, rclrt_core::CallbackStatistics> statistics() const;

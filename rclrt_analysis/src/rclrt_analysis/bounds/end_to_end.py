@@ -12,8 +12,8 @@ old as the time between them and the next ones, and the way of those: for a time
 reaction takes [Günzel23]. Messages from outside are events themselves, so only their age has a gap.
 
 A timer that is sampled by a less urgent one on the same thread or core adds max(R_i - T_{i+1}, 0)
-instead of R_i [Dürr19]: what the reader has waiting cannot start before it has ended. Not if messages
-take time: then the reader may start while one is on its way.
+instead of R_i [Dürr19]: what the reader has waiting cannot start before it has ended. Not if
+messages take time: then the reader may start while one is on its way.
 """
 
 from __future__ import annotations
