@@ -10,6 +10,7 @@ release by the timers thread costs delta before anything else.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from rclrt_analysis.model import Executor, Kind, Policy
 from rclrt_analysis.simulation.jobs import Job
@@ -37,8 +38,10 @@ class Cores:
         self._version = 0
         self._planned = -1
         self._edf: set[int] = set()
-        if clock.system.overheads.stolen:
-            clock.at(clock.random.randrange(clock.system.overheads.window), RELEASE, self._steal)
+        self._stolen: set[int] = set()
+        for core in range(cores if clock.system.overheads.stolen else 0):
+            first = clock.random.randrange(clock.system.overheads.window)
+            clock.at(first, RELEASE, partial(self._steal, core))
         self._groups: dict[int, str] = {}
 
     def accept(self, executor: Executor) -> Callable[[Job], None]:
@@ -52,18 +55,19 @@ class Cores:
             self._edf |= set(members)
         return self._release
 
-    def _steal(self) -> None:
-        """Take the cores from everybody for a while, once in each window."""
-        clock = self._clock
-        stolen = clock.system.overheads.stolen
+    def _steal(self, core: int) -> None:
+        """Take a core from whatever is there, once in each window: that stays, and stands still."""
+        overheads = self._clock.system.overheads
         self._account()
-        for _ in range(self._cores):
-            cost = Job(RELEASING, clock.next_number(), clock.now, clock.now, stolen, 2**61, -1)
-            cost.remaining = stolen
-            cost.published = True
-            self._jobs.append(cost)
+        self._stolen.add(core)
         self._plan()
-        clock.at(clock.now + clock.system.overheads.window, RELEASE, self._steal)
+        self._clock.at(self._clock.now + overheads.stolen, RELEASE, partial(self._give_back, core))
+        self._clock.at(self._clock.now + overheads.window, RELEASE, partial(self._steal, core))
+
+    def _give_back(self, core: int) -> None:
+        self._account()
+        self._stolen.discard(core)
+        self._plan()
 
     def _group(self, index: int) -> str:
         known = self._groups.get(index)
@@ -97,8 +101,9 @@ class Cores:
     def _account(self) -> None:
         elapsed = self._clock.now - self._since
         self._since = self._clock.now
-        for job in self._running.values():
-            job.remaining -= elapsed
+        for core, job in self._running.items():
+            if core not in self._stolen:
+                job.remaining -= elapsed
 
     def _key(self, job: Job) -> tuple[int, ...]:
         first = job.deadline if job.callback in self._edf else -job.urgency
@@ -122,6 +127,8 @@ class Cores:
         chosen = [job for _, job in self._candidates()[: self._cores]]
         before = self._running
         free = [core for core in range(self._cores) if before.get(core) not in chosen]
+        if self._stolen:
+            clock.random.shuffle(free)  # Nobody knows which ones stand still.
         running = {core: job for core, job in before.items() if job in chosen}
         for job in before.values():
             if job not in chosen and job.remaining > 0 and job in self._jobs:
@@ -137,8 +144,11 @@ class Cores:
         self._running = running
         self._version += 1
         version = self._version
-        if running:
-            soonest = min(_to_go(job) for job in running.values())
+        moving = [
+            job for core, job in running.items() if core not in self._stolen or _to_go(job) <= 0
+        ]
+        if moving:
+            soonest = min(_to_go(job) for job in moving)
             clock.at(clock.now + soonest, END, lambda: self._reach(version))
 
     def _reach(self, version: int) -> None:
