@@ -32,10 +32,12 @@ def run_verb(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_reader_that_goes_early_is_no_error() -> None:
+def test_a_reader_that_goes_early_is_no_error_and_costs_no_file(tmp_path: Path) -> None:
     model = FOLDER / "autoware_reference_system.yaml"
+    page, rows = tmp_path / "page.html", tmp_path / "rows.json"
+    files = ["--html", str(page), "--json", str(rows)]
     program = subprocess.Popen(
-        [sys.executable, "-m", "rclrt_analysis.cli", "analyze", str(model)],
+        [sys.executable, "-m", "rclrt_analysis.cli", "analyze", str(model), *files],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "RCLRT_SOURCE_DIR": str(ROOT), "PYTHONUNBUFFERED": "1"},
@@ -45,6 +47,7 @@ def test_a_reader_that_goes_early_is_no_error() -> None:
     _, errors = program.communicate(timeout=60)
     assert errors == b""
     assert program.returncode == 128 + 13
+    assert page.stat().st_size > 0 and rows.stat().st_size > 0
 
 
 def hot_path_first(tmp_path: Path) -> Path:

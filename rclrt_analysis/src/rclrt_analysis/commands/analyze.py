@@ -60,7 +60,6 @@ def run(arguments: argparse.Namespace) -> int:
     result = analyse(system, arguments.method)
     wanted = arguments.slack and not result.no_verdict
     margins = sensitivity(system, arguments.method) if wanted else None
-    print(to_text(system, result, margins))
     if arguments.json:
         arguments.json.write_text(to_json(system, result, margins), encoding="utf-8")
     if arguments.html:
@@ -68,4 +67,5 @@ def run(arguments: argparse.Namespace) -> int:
 
         page = make_page(system, result, questions(system, result), margins=margins)
         arguments.html.write_text(page, encoding="utf-8")
+    print(to_text(system, result, margins))  # Last: a reader like head may not take all of it.
     return 0 if result.met else 1

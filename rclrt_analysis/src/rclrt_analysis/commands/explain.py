@@ -67,7 +67,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return 2
     explained = explain(system, arguments.chain)
-    print(to_text(explained))
     if arguments.json:
         arguments.json.write_text(to_json(explained), encoding="utf-8")
     if arguments.html:
@@ -77,4 +76,5 @@ def run(arguments: argparse.Namespace) -> int:
         asked = {arguments.chain: explained}
         page = make_page(system, analyse(system), asked, only=arguments.chain)
         arguments.html.write_text(page, encoding="utf-8")
+    print(to_text(explained))  # Last: a reader like head may not take all of it.
     return 1 if explained.bound.met is False else 0

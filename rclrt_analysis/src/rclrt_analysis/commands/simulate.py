@@ -66,14 +66,14 @@ def run(arguments: argparse.Namespace) -> int:
     for chain, chained in zip(system.chains, result.chains, strict=True):
         times = chain_times(run, chain, running)
         rows.append((chain.name, 0, max(times, default=None), chained.bound))
-    print(f"{len(run.jobs)} jobs in {arguments.duration} s, seed {arguments.seed}\n")
-    print(f"{'callback or chain, ms':34} {'seen':>10} {'bound':>10} {'skipped':>8}")
+    lines = [f"{len(run.jobs)} jobs in {arguments.duration} s, seed {arguments.seed}\n"]
+    lines.append(f"{'callback or chain, ms':34} {'seen':>10} {'bound':>10} {'skipped':>8}")
     exceeded = False
     for name, skipped, seen, limit in rows:
         over = seen is not None and limit is not None and seen > limit
         exceeded |= over
         mark = "  <- EXCEEDED" if over else ""
-        print(f"{name[:34]:34} {ms(seen):>10} {ms(limit):>10} {skipped:8}{mark}")
+        lines.append(f"{name[:34]:34} {ms(seen):>10} {ms(limit):>10} {skipped:8}{mark}")
     if arguments.trace:
         from rclrt_analysis.simulation.records import to_traces
         from rclrt_analysis.trace import write_trace
@@ -91,4 +91,5 @@ def run(arguments: argparse.Namespace) -> int:
         except TraceError as error:
             print(f"{arguments.html}: {error}", file=sys.stderr)
             return 2
+    print("\n".join(lines))  # Last: a reader like head may not take all of it.
     return 1 if exceeded else 0

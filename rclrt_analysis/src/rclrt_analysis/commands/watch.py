@@ -77,7 +77,6 @@ def run(arguments: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         print(f"--diagnostics needs {error.name}: source your ROS 2 installation", file=sys.stderr)
         return 2
-    print(to_text(watch))
     if arguments.json:
         text = json.dumps(watch.to_json(), indent=1)
         arguments.json.write_text(text + "\n", encoding="utf-8")
@@ -87,6 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         asked = questions(watch.system, watch.result)
         page = make_page(watch.system, watch.result, asked, watch)
         arguments.html.write_text(page, encoding="utf-8")
+    print(to_text(watch))  # Last: a reader like head may not take all of it.
     missed = watch.missed or any(not one.seen.count for one in watch.chains)
     failed = {"never": False, "miss": missed, "unproved": missed or not watch.is_proved}
     return int(failed[arguments.fail_on])
