@@ -55,7 +55,8 @@ def test_work_can_be_set(small: str, tmp_path: Path) -> None:
 def test_without_permission_it_says_so_and_names_the_remedy(small: str, tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     done = demo(
-        *["--duration", "3", "--scenario", small, "--executors", "events_fifo,isolated"],
+        *["--duration", "3", "--scenario", small],
+        *["--executors", "events_fifo,events_fifo_fifo50,isolated"],
         *["--json", str(path)],
         before=WITHOUT_PERMISSION,
     )
@@ -63,6 +64,10 @@ def test_without_permission_it_says_so_and_names_the_remedy(small: str, tmp_path
     assert re.search(r"^isolated .* REFUSED$", done.stdout, re.MULTILINE), done.stdout
     assert not re.search(r"^events_fifo .* REFUSED$", done.stdout, re.MULTILINE)
     assert "rtprio 99" in done.stdout
+    assert "Left out: events_fifo_fifo50. SCHED_FIFO is not permitted here" in done.stdout
+    none = demo("--executors", "static_fifo50", before=WITHOUT_PERMISSION)
+    assert none.returncode == 1
+    assert "static_fifo50: SCHED_FIFO is not permitted here" in none.stderr
     result = json.loads(path.read_text(encoding="utf-8"))
     assert [run["attributes_in_force"] for run in result["runs"]] == [True, False]
 

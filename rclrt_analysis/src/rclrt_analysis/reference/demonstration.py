@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -183,21 +183,34 @@ def notes_of(done: study.Study) -> list[str]:
     return notes
 
 
+NOT_PERMITTED = "SCHED_FIFO is not permitted here: see docs/how-to/real-time-permissions.md"
+
+
+def permitted(executors: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return those that may run, and those whose process may not be given its priority."""
+    may = environment.may_use_realtime(WHOLE_PROCESS_PRIORITY)
+    left_out = [name for name in executors if name.endswith(WHOLE_PROCESS) and not may]
+    return [name for name in executors if name not in left_out], left_out
+
+
 def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path) -> int:
     """Run the study and report it."""
     program = Program(find_program(), scenario_path, arguments.work, arguments.cpus)
     if not program.path.exists():
         return complain(f"{program.path} is not built. Run ./rclrt build", FAILED)
+    executors, left_out = permitted(arguments.executors)
+    if not executors:
+        return complain(f"{', '.join(left_out)}: {NOT_PERMITTED}", FAILED)
     with Interrupt() as interrupt:
         try:
-            program.check(arguments.executors)
+            program.check(executors)
             schema = source / "rclrt_scenarios" / "scenario.schema.json"
             scenario = read_scenario(scenario_path, schema)
             if arguments.one_process_per_node:
                 program.nodes = [node["name"] for node in scenario["nodes"]]
             about = environment.describe(source, scenario_path)
             cpus = cpus_of(arguments.cpus)
-            rows = [Row(name, load) for name in arguments.executors for load in arguments.load]
+            rows = [Row(name, load) for name in executors for load in arguments.load]
             done = study.conduct(
                 program,
                 interrupt,
@@ -219,6 +232,8 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
     about["one_process_per_node"] = arguments.one_process_per_node
     title = title_of(scenario, arguments, done)
     notes = notes_of(done)
+    if left_out:
+        notes.append(f"Left out: {', '.join(left_out)}. {NOT_PERMITTED}.")
     ideal_ms = done.transport.ideal_ms
     print(table.make_table(title, done.measurements, notes), flush=True)
     result = make_result(about, done.measurements, ideal_ms)

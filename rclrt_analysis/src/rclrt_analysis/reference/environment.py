@@ -51,12 +51,12 @@ def own_cpu_s() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def may_use_realtime() -> bool:
-    """Return whether a thread of this user may become SCHED_FIFO. Tried, not deduced."""
+def may_use_realtime(priority: int = 1) -> bool:
+    """Return whether a thread of this user may have that SCHED_FIFO. Tried, not deduced."""
     pid = os.fork()
     if pid == 0:
         try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
         except OSError:
             os._exit(1)
         os._exit(0)
