@@ -16,9 +16,9 @@ import yaml
 from models import ROOT, SCHEMA, model
 from rclrt_analysis.arguments import trace_files
 from rclrt_analysis.cli import main
-from rclrt_analysis.commands.observe import environment
 from rclrt_analysis.model import System
 from rclrt_analysis.observe.advice import advise
+from rclrt_analysis.preload import environment
 from rclrt_analysis.simulation import simulate
 from rclrt_analysis.simulation.records import to_traces
 from rclrt_analysis.trace import Trace, layout, read_trace, write_trace
@@ -74,14 +74,14 @@ def test_the_command_has_the_environment_of_its_user_and_the_library() -> None:
         "ASAN_OPTIONS": "detect_leaks=0",
         "HOME": "/home/me",
     }
-    assert environment(Path("/probe.so"), Path("/traces"), given) == {
+    assert environment(Path("/probe.so"), {"RCLRT_PROBE_FOLDER": "/traces"}, given) == {
         "PYTHONPATH": "/mine",
         "LD_PRELOAD": "/probe.so:/other.so",
         "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
         "RCLRT_PROBE_FOLDER": "/traces",
         "HOME": "/home/me",
     }
-    plain = environment(Path("/probe.so"), Path("/traces"), {"PYTHONPATH": "./rclrt_analysis/src"})
+    plain = environment(Path("/probe.so"), {}, {"PYTHONPATH": "./rclrt_analysis/src"})
     assert plain["LD_PRELOAD"] == "/probe.so"
 
 

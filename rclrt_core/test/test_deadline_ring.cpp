@@ -45,7 +45,7 @@ protected:
   {
     linux_platform::Roll roll;
     const auto places = linux_platform::OwnDirectory::places();
-    EXPECT_TRUE(linux_platform::Roll::open(name_, 2, places, &roll).ok());
+    EXPECT_TRUE(linux_platform::Roll::open(name_, 3, places, &roll).ok());
     return roll.entries();
   }
 
@@ -66,15 +66,42 @@ TEST_F(Ring, hands_a_deadline_to_another_process)
   EXPECT_EQ(ring->find(publisher(2), 7), std::nullopt);
 }
 
-TEST_F(Ring, keeps_the_last_messages_of_a_publisher_and_forgets_those_before)
+/// A stamp every millisecond, and some.
+uint64_t stamp(uint64_t i) { return 1'700'000'000'000'000'000 + i * 1'000'000 + i * i % 999'983; }
+
+TEST_F(Ring, keeps_a_message_while_a_thousand_others_come)
 {
   const auto ring = open();
-  for (uint64_t i = 1; i <= 2 * DeadlineRing::kEntries; ++i) {
-    ring->put(publisher(1), i, time_point_of(static_cast<int64_t>(i)));
+  constexpr uint64_t kBetween = 1000;
+  constexpr uint64_t kAll = 100'000;
+  const auto one_of_7 = [](uint64_t i) { return publisher(static_cast<uint8_t>(i % 7)); };
+  uint64_t lost = 0;
+  for (uint64_t i = 1; i <= kAll; ++i) {
+    ring->put(one_of_7(i), stamp(i), time_point_of(static_cast<int64_t>(i)));
+    if (i > kBetween) {
+      const uint64_t before = i - kBetween;
+      const auto found = ring->find(one_of_7(before), stamp(before));
+      ASSERT_EQ(found.value_or(time_point_of(static_cast<int64_t>(before))),
+        time_point_of(static_cast<int64_t>(before)));
+      lost += found ? 0 : 1;
+    }
   }
-  EXPECT_EQ(ring->find(publisher(1), DeadlineRing::kEntries), std::nullopt);
-  for (uint64_t i = DeadlineRing::kEntries + 1; i <= 2 * DeadlineRing::kEntries; ++i) {
-    ASSERT_EQ(ring->find(publisher(1), i), time_point_of(static_cast<int64_t>(i)));
+  EXPECT_LE(lost, kAll / 10'000);
+  EXPECT_EQ(ring->find(publisher(1), stamp(1)), std::nullopt) << "it is no memory of everything";
+}
+
+TEST_F(Ring, forgets_what_was_stamped_before_the_clock_was_set)
+{
+  const auto ring = open();
+  for (const uint64_t base : {uint64_t{100'000}, uint64_t{0}, uint64_t{200'000}}) {  // there, back, ahead
+    for (uint64_t i = 1; i <= 20'000; ++i) {
+      ring->put(publisher(1), stamp(base + i), time_point_of(1));
+    }
+    uint64_t kept = 0;
+    for (uint64_t i = 19'001; i <= 20'000; ++i) {
+      kept += ring->find(publisher(1), stamp(base + i)) ? 1 : 0;
+    }
+    EXPECT_GE(kept, 995U) << base;
   }
 }
 
@@ -102,23 +129,26 @@ TEST_F(Ring, an_empty_or_damaged_one_has_no_entries)
   munmap(words, kWords * 8);
 }
 
-TEST_F(Ring, writers_of_one_entry_never_make_a_third)
+TEST_F(Ring, writers_of_one_place_never_make_a_third_deadline)
 {
   const auto ring = open();
   std::atomic<bool> stop{false};
-  // Numbers that lie in the same entry.
-  const auto write = [&](uint64_t number) {
-    while (!stop) {
-      ring->put(publisher(1), number, time_point_of(static_cast<int64_t>(number)));
+  std::atomic<uint64_t> newest[2] = {{1}, {2}};
+  // Both in all places at once.
+  const auto write = [&](std::size_t which) {
+    for (uint64_t i = which + 1; !stop; i += 2) {
+      ring->put(publisher(1), stamp(i), time_point_of(static_cast<int64_t>(i)));
+      newest[which] = i;
     }
   };
-  std::thread one(write, 1);
-  std::thread other(write, 1 + DeadlineRing::kEntries);
+  std::thread one(write, 0);
+  std::thread other(write, 1);
   uint64_t found = 0;
   for (int i = 0; i < 300000; ++i) {
-    for (const uint64_t number : {uint64_t{1}, 1 + DeadlineRing::kEntries}) {
-      if (const auto deadline = ring->find(publisher(1), number)) {
-        ASSERT_EQ(*deadline, time_point_of(static_cast<int64_t>(number)));
+    for (const auto & last : newest) {
+      const uint64_t wanted = last;
+      if (const auto deadline = ring->find(publisher(1), stamp(wanted))) {
+        ASSERT_EQ(*deadline, time_point_of(static_cast<int64_t>(wanted)));
         ++found;
       }
     }

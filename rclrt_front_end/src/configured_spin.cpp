@@ -156,8 +156,8 @@ void ConfiguredEngine::share_deadlines()
     return;
   }
   // A test or a program without a middleware has no messages either.
-  if (!middleware_.rmw.empty() && !middleware_.numbers_publications) {
-    report(middleware_.no_numbers());
+  if (!middleware_.rmw.empty() && !middleware_.tells_stamps) {
+    report(middleware_.no_stamps());
     return;
   }
   const Status joined = rclrt_core::DeadlineRing::join();

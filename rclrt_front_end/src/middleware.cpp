@@ -22,7 +22,6 @@ Middleware fast_dds()
 {
   Middleware made;
   made.threads = {"dds.*"};
-  made.numbers_publications = true;
   made.reception_stamp = ReceptionStamp::kArrival;
   made.counts_readers_that_ignore = true;
   return made;
@@ -38,13 +37,11 @@ Middleware cyclone_dds()
   return made;
 }
 
-// From the sources of rmw_zenoh_cpp and zenoh-runtime; not measured. rmw_feature_supported() says that
-// there are no numbers, but there are.
+// From the sources of rmw_zenoh_cpp and zenoh-runtime; not measured.
 Middleware zenoh()
 {
   Middleware made;
   made.threads = {"app-*", "acc-*", "tx-*", "rx-*", "net-*"};
-  made.numbers_publications = true;
   made.reception_stamp = ReceptionStamp::kArrival;
   return made;
 }
@@ -64,7 +61,7 @@ const char * to_string(ReceptionStamp stamp) noexcept
   return "unknown";
 }
 
-Middleware Middleware::of(const std::string & rmw, bool says_it_numbers)
+Middleware Middleware::of(const std::string & rmw, bool tells_stamps)
 {
   static const struct
   {
@@ -81,12 +78,13 @@ Middleware Middleware::of(const std::string & rmw, bool says_it_numbers)
       Middleware made = entry.make();
       made.rmw = rmw;
       made.is_known = true;
+      made.tells_stamps = tells_stamps;
       return made;
     }
   }
   Middleware stranger;
   stranger.rmw = rmw;
-  stranger.numbers_publications = says_it_numbers;
+  stranger.tells_stamps = tells_stamps;
   return stranger;
 }
 
@@ -132,18 +130,18 @@ rclrt_core::Finding Middleware::no_thread_found(const std::string & who) const
   return finding;
 }
 
-rclrt_core::Finding Middleware::no_numbers() const
+rclrt_core::Finding Middleware::no_stamps() const
 {
   rclrt_core::Finding finding;
   finding.subject = "deadlines of messages";
-  finding.what = "do not reach other processes: messages of " +
+  finding.what = "do not reach other processes: " +
                  (rmw.empty() ? std::string("this middleware") : rmw) +
-                 (is_known ? " carry" : ", as it says, carry") +
-                 " no publication numbers, by which another process finds them";
+                 " does not say the source time stamps of the messages that it sends, by which other "
+                 "processes find them (it calls no tracepoint rmw_publish, or one before Jazzy)";
   finding.fix =
-    "Set RMW_IMPLEMENTATION=rmw_fastrtps_cpp in all processes of the chain; or have them in one "
-    "process; "
-    "or give the callbacks of the other processes deadlines of their own (relative_deadline)";
+    "Use an RMW built with tracepoints, as the packages of ROS 2 are from Jazzy on; or have the "
+    "chain in one process; or give the callbacks of the other processes deadlines of their own "
+    "(relative_deadline)";
   return finding;
 }
 

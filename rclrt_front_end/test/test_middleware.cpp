@@ -11,6 +11,7 @@
 #include "rclrt_core/policy.hpp"
 #include "rclrt_core/sim_platform.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
+#include "rclrt_front_end/sent_message.hpp"
 
 namespace rclrt_front_end
 {
@@ -34,30 +35,31 @@ TEST(Middleware, knows_its_threads_by_whole_names_or_by_beginnings)
   }
 }
 
-TEST(Middleware, that_is_not_in_the_table_owns_no_thread_and_is_believed_about_numbers)
+TEST(Middleware, that_is_not_in_the_table_owns_no_thread)
 {
   const Middleware stranger = Middleware::of("rmw_stranger_cpp");
   EXPECT_FALSE(stranger.is_known);
   EXPECT_EQ(stranger.rmw, "rmw_stranger_cpp");
   EXPECT_FALSE(stranger.owns_thread("dds.udp.7413"));
-  EXPECT_FALSE(stranger.numbers_publications);
-  EXPECT_TRUE(Middleware::of("rmw_stranger_cpp", true).numbers_publications);
   EXPECT_EQ(stranger.reception_stamp, ReceptionStamp::kUnknown);
   EXPECT_FALSE(stranger.counts_readers_that_ignore) << "at worst a message is sent for nobody";
 }
 
-TEST(Middleware, in_the_table_is_not_asked_about_numbers)
+TEST(Middleware, tells_stamps_if_it_calls_the_tracepoint_whatever_its_name)
 {
-  EXPECT_FALSE(Middleware::of("rmw_cyclonedds_cpp", true).numbers_publications);
-  EXPECT_TRUE(Middleware::of("rmw_zenoh_cpp", false).numbers_publications);
+  for (const char * name : {"rmw_fastrtps_cpp", "rmw_cyclonedds_cpp", "rmw_stranger_cpp"}) {
+    EXPECT_TRUE(Middleware::of(name, true).tells_stamps) << name;
+    EXPECT_FALSE(Middleware::of(name, false).tells_stamps) << name;
+  }
 }
 
-std::string findings_with(const std::string & rmw, const rclrt_core::Policy & policy)
+std::string findings_with(
+  const std::string & rmw, const rclrt_core::Policy & policy, bool tells_stamps = false)
 {
   rclrt_core::SimPlatform sim;
   ConfiguredEngineOptions options;
   options.engine.policy = &policy;
-  options.middleware = Middleware::of(rmw);
+  options.middleware = Middleware::of(rmw, tells_stamps);
   std::unique_ptr<ConfiguredEngine> engine;
   EXPECT_TRUE(ConfiguredEngine::make(sim, options, &engine).ok());
   EXPECT_TRUE(engine->begin_spin([](const rclrt_core::Finding &) {}).ok());
@@ -69,17 +71,20 @@ std::string findings_with(const std::string & rmw, const rclrt_core::Policy & po
   return text;
 }
 
-TEST(Middleware, without_numbers_is_a_finding_where_there_are_deadlines_only)
+TEST(Middleware, that_tells_no_stamps_is_a_finding_where_there_are_deadlines_only)
 {
   EXPECT_THAT(
     findings_with("rmw_cyclonedds_cpp", rclrt_core::edf_policy()),
-    HasSubstr("messages of rmw_cyclonedds_cpp carry no publication numbers"));
-  EXPECT_THAT(
-    findings_with("rmw_stranger_cpp", rclrt_core::edf_policy()),
-    HasSubstr("messages of rmw_stranger_cpp, as it says, carry no publication numbers"));
+    HasSubstr("do not reach other processes: rmw_cyclonedds_cpp does not say the source time"));
   EXPECT_EQ(findings_with("rmw_cyclonedds_cpp", rclrt_core::first_come_policy()), "");
-  EXPECT_EQ(findings_with("rmw_fastrtps_cpp", rclrt_core::edf_policy()), "");
+  EXPECT_EQ(findings_with("rmw_cyclonedds_cpp", rclrt_core::edf_policy(), true), "");
   EXPECT_EQ(findings_with("", rclrt_core::edf_policy()), "") << "no middleware, no messages";
+}
+
+TEST(Middleware, calls_a_function_if_a_library_that_is_loaded_does)
+{
+  EXPECT_TRUE(is_called_by_a_library("pthread_create") || is_called_by_a_library("malloc"));
+  EXPECT_FALSE(is_called_by_a_library("a_function_that_nobody_calls"));
 }
 
 }  // namespace

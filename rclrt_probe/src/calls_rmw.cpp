@@ -22,7 +22,7 @@ namespace
 /// More is no delay: a clock was set, or nobody has written the field.
 constexpr int64_t kLongestDelay = 60'000'000'000;
 
-/// Whether messages carry the publisher's number. If not, the time of the publication tells them apart.
+/// Whether messages carry the publisher's number, by which they are told apart if there are no time stamps.
 bool are_numbered(const void * caller) noexcept
 {
   static rclrt_probe::Next<bool(int)> supports("rmw_feature_supported");
@@ -73,12 +73,12 @@ public:
       }
       const auto time = static_cast<uint64_t>(thread().source_timestamp);
       const uint64_t number = is_alone_ ? before_ - refused_ + 1 : RCLRT_TRACE_NO_MESSAGE;
-      const bool by_time = !are_numbered(caller_);
+      const bool is_stamped = probe_.is_stamped.load(std::memory_order_relaxed);
       thread().published(
         probe_, publisher_->hash,
-        !by_time    ? number
-        : time != 0 ? time
-                    : RCLRT_TRACE_NO_MESSAGE,
+        is_stamped && time != 0                   ? time
+        : !is_stamped && are_numbered(caller_) ? number
+                                                  : RCLRT_TRACE_NO_MESSAGE,
         began_ns_);
     }
   }
@@ -111,8 +111,10 @@ void taken(
   }
   release.cause = RCLRT_CAUSE_MESSAGE;
   release.publisher = rclrt_probe::hash_of(info.gid);
-  release.message = are_numbered(caller) ? info.publication_sequence_number
-                                         : static_cast<uint64_t>(info.source_timestamp);
+  const bool by_number =
+    !probe.is_stamped.load(std::memory_order_relaxed) && are_numbered(caller);
+  release.message = by_number ? info.publication_sequence_number
+                              : static_cast<uint64_t>(info.source_timestamp);
   const int64_t arrived =
     info.received_timestamp - probe.wall_offset.load(std::memory_order_relaxed);
   const int64_t delay = rclrt_probe::now_ns() - arrived;

@@ -33,6 +33,13 @@ struct Subscription  // rmw_subscription_t
   const char * topic_name;
 };
 
+struct PublisherHandle  // rmw_publisher_t
+{
+  const char * implementation_identifier;
+  void * data;
+  const char * topic_name;
+};
+
 struct Gid  // rmw_gid_t, with room for the 24 bytes that it had before Iron
 {
   const char * implementation_identifier;

@@ -4,6 +4,8 @@
 // Stand-ins for the tracepoints that rcl and rmw call. Pointers are only compared, never followed, but for names and
 // GIDs: what an older ROS 2 passes besides may be missing here.
 
+#include <ctime>
+
 #include "stand_in.hpp"
 
 using rclrt_core::CallbackKind;
@@ -16,6 +18,9 @@ using rclrt_probe::thread;
 
 namespace
 {
+
+/// More is no time stamp of now.
+constexpr int64_t kClockIsSet = 10'000'000'000;
 
 /// A request or a response was taken.
 void taken(Probe & probe, const void * handle, uint64_t publisher, int64_t number) noexcept
@@ -109,9 +114,16 @@ RCLRT_POINT(
   rmw_publish, (const void * middleware, const void * message, int64_t timestamp),
   (middleware, message, timestamp))
 {
-  static_cast<void>(probe);
   static_cast<void>(middleware);
   static_cast<void>(message);
+  // Before Jazzy this point has no such argument, and it is whatever was in a register.
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  const int64_t away = timestamp - (now.tv_sec * 1'000'000'000 + now.tv_nsec);
+  if (away < -kClockIsSet || away > kClockIsSet) {
+    return;
+  }
+  probe.is_stamped.store(true, std::memory_order_relaxed);
   thread().source_timestamp = timestamp;  // for the stand-in of rmw_publish() around this call
 }
 

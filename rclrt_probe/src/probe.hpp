@@ -27,6 +27,9 @@ struct Probe
   std::atomic<uint64_t> sequence{0};
   /// CLOCK_REALTIME minus CLOCK_MONOTONIC, ns. Stored by the writer once a round. A number by itself: relaxed.
   std::atomic<int64_t> wall_offset{0};
+  /// The middleware says the source time stamp of each message that it sends, so that tells messages apart. Set by
+  /// the first publication, which is of the middleware itself and comes before all others. By itself: relaxed.
+  std::atomic<bool> is_stamped{false};
   Writer writer{*this};
 };
 

@@ -38,6 +38,11 @@ TEST(Layouts, ASubscription)
   EXPECT_EQ(offsetof(Subscription, topic_name), offsetof(rmw_subscription_t, topic_name));
 }
 
+TEST(Layouts, APublisher)
+{
+  EXPECT_EQ(offsetof(PublisherHandle, topic_name), offsetof(rmw_publisher_t, topic_name));
+}
+
 TEST(Layouts, TheInfoOfATimerCall)
 {
   EXPECT_EQ(sizeof(TimerCallInfo), sizeof(rcl_timer_call_info_t));

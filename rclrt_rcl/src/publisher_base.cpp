@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "rcl/graph.h"
-#include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/engine.hpp"
-#include "rclrt_front_end/process_platform.hpp"
+#include "rclrt_front_end/sent_message.hpp"
 #include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rmw/rmw.h"
@@ -23,7 +22,7 @@ PublisherBase::PublisherBase(
   std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
   const rosidl_message_type_support_t * type, std::type_index type_index, const std::string & topic,
   const QoS & qos, bool intra_process)
-: context_(std::move(context)), send_mutex_(rclrt_front_end::process_platform().make_mutex())
+: context_(std::move(context))
 {
   rcl_publisher_options_t options = rcl_publisher_get_default_options();
   options.qos = qos.profile();
@@ -47,7 +46,6 @@ PublisherBase::PublisherBase(
     rmw_get_gid_for_publisher(rcl_publisher_get_rmw_handle(handle_.get()), &gid),
     "asking for the id of the publisher on '" + topic + "'");
   std::copy(std::begin(gid.data), std::end(gid.data), gid_.begin());
-  traced_ = rclrt_core::publisher_in_trace(gid_);
 
   // What the middleware keeps for late joiners cannot be had by pointer.
   if (intra_process && !actual_qos().is_transient_local()) {
@@ -117,23 +115,15 @@ void PublisherBase::check(rcl_ret_t result, const char * what) const
   throw_unless_ok(result, where);
 }
 
-// Messages are numbered in the order in which the middleware sends them: nothing may come between the
-// number, by which the reader finds the deadline, and the sending.
 template <typename Send>
 rcl_ret_t PublisherBase::send(const Send & how)
 {
   // Readers in this process are notified by this thread, one by one, inside the middleware's locks.
   const rclrt_core::Publication publication;
-  const std::lock_guard<rclrt_core::Mutex> lock(*send_mutex_);
-  rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
-  const rclrt_core::TimePoint deadline = rclrt_core::deadline_to_publish();
-  if (ring != nullptr && deadline != rclrt_core::kNever) {
-    ring->put(gid_, sent_ + 1, deadline);
-  }
+  const rclrt_front_end::SentMessage message(gid_);
   const rcl_ret_t result = how();
   if (result == RCL_RET_OK) {
-    ++sent_;
-    rclrt_core::note_published(traced_, sent_);
+    message.is_sent();
   }
   return result;
 }

@@ -160,28 +160,9 @@ TEST_P(OtherMiddleware, threads_that_are_known_are_raised_and_a_finding_says_so_
   }
 }
 
-TEST_P(OtherMiddleware, that_does_not_number_messages_is_said_to_keep_deadlines_within_the_process)
+TEST_P(OtherMiddleware, is_not_said_to_keep_deadlines_to_itself_though_it_numbers_no_messages)
 {
   Process process("node", &rclrt_core::edf_policy());
-  const std::string text =
-    "do not reach other processes: messages of " + rclrt_front_end::middleware_in_use().rmw;
-  std::atomic<bool> ran{false};  // not before the executor has said what it found
-  auto timer = process.node->create_wall_timer(1ms, [&ran] { ran = true; });
-  {
-    const Spinning spinning(*process.executor);
-    EXPECT_TRUE(wait_for([&ran] { return ran.load(); }));
-  }
-  if (rclrt_front_end::middleware_in_use().numbers_publications) {
-    EXPECT_THAT(process.findings(), Not(HasSubstr("do not reach other processes")));
-  } else {
-    EXPECT_THAT(process.findings(), HasSubstr(text));
-    EXPECT_THAT(process.findings(), HasSubstr("RMW_IMPLEMENTATION=rmw_fastrtps_cpp"));
-  }
-}
-
-TEST_P(OtherMiddleware, is_not_said_to_keep_deadlines_to_itself_where_there_are_none)
-{
-  Process process("node");
   std::atomic<bool> ran{false};  // not before the executor has said what it found
   auto timer = process.node->create_wall_timer(1ms, [&ran] { ran = true; });
   {

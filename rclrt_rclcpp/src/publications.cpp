@@ -3,11 +3,15 @@
 
 #include "publications.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "intra_process_lock.hpp"
 #include "next_definition.hpp"
 #include "rclrt_core/engine.hpp"
+#include "rclrt_core/job.hpp"
+#include "rclrt_front_end/sent_message.hpp"
 #include "rmw/rmw.h"
 
 namespace rclrt_rclcpp
@@ -38,7 +42,7 @@ Next<const rmw_service_t *, rmw_request_id_t *, void *> next_send_response("rmw_
 }
 
 template <typename... ArgumentsT>
-rmw_ret_t publish(Next<ArgumentsT...> & next, ArgumentsT... arguments)
+rmw_ret_t send(Next<ArgumentsT...> & next, ArgumentsT... arguments)
 {
   const auto real = next.get();
   if (!real) {
@@ -46,6 +50,28 @@ rmw_ret_t publish(Next<ArgumentsT...> & next, ArgumentsT... arguments)
   }
   const rclrt_core::Publication publication;
   return real(arguments...);
+}
+
+/// A message, whose readers may want to know the deadline and the job that it comes from.
+template <typename... ArgumentsT>
+rmw_ret_t publish(
+  Next<const rmw_publisher_t *, ArgumentsT...> & next, const rmw_publisher_t * publisher,
+  ArgumentsT... arguments)
+{
+  rmw_gid_t gid;
+  if (
+    rclrt_core::current_job() == nullptr ||
+    rmw_get_gid_for_publisher(publisher, &gid) != RMW_RET_OK) {
+    return send(next, publisher, arguments...);
+  }
+  rclrt_front_end::SentMessage::PublisherId id{};
+  std::copy_n(std::begin(gid.data), id.size(), id.begin());
+  const rclrt_front_end::SentMessage message(id);
+  const rmw_ret_t result = send(next, publisher, arguments...);
+  if (result == RMW_RET_OK) {
+    message.is_sent();
+  }
+  return result;
 }
 
 }  // namespace
@@ -75,13 +101,13 @@ rmw_ret_t rmw_publish_loaned_message(
 
 rmw_ret_t rmw_send_request(const rmw_client_t * client, const void * request, int64_t * number)
 {
-  return rclrt_rclcpp::publish(rclrt_rclcpp::next_send_request, client, request, number);
+  return rclrt_rclcpp::send(rclrt_rclcpp::next_send_request, client, request, number);
 }
 
 rmw_ret_t rmw_send_response(
   const rmw_service_t * service, rmw_request_id_t * request, void * response)
 {
-  return rclrt_rclcpp::publish(rclrt_rclcpp::next_send_response, service, request, response);
+  return rclrt_rclcpp::send(rclrt_rclcpp::next_send_response, service, request, response);
 }
 }
 

@@ -52,10 +52,10 @@ bool take_message(
     return false;
   }
   const auto publisher = publisher_of(of_message);
-  const uint64_t number = of_message.publication_sequence_number;
-  rclrt_core::note_taken(rclrt_core::publisher_in_trace(publisher), number);
+  const auto stamp = static_cast<uint64_t>(of_message.source_timestamp);
+  rclrt_core::note_taken(rclrt_core::publisher_in_trace(publisher), stamp);
   if (auto * const deadlines = rclrt_core::DeadlineRing::of_process()) {
-    rclrt_core::inherit_deadline(deadlines->find(publisher, number));
+    rclrt_core::inherit_deadline(deadlines->find(publisher, stamp));
   }
   return true;
 }

@@ -165,7 +165,7 @@ TYPED_TEST(SchedulingTest, the_job_that_takes_a_message_names_it_and_the_job_tha
 {
   const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
   const auto publisher = node->create_publisher<Time>("topic", 10);
-  using Message = std::pair<uint64_t, uint64_t>;  // its publisher, its number there
+  using Message = std::pair<uint64_t, uint64_t>;  // its publisher, its source time stamp
   std::multiset<Message> expected;
   std::atomic<int> received{0};
   const auto subscription = node->create_subscription<Time>(
@@ -173,7 +173,7 @@ TYPED_TEST(SchedulingTest, the_job_that_takes_a_message_names_it_and_the_job_tha
       const rmw_message_info_t & of_message = info.get_rmw_message_info();
       std::array<uint8_t, 16> gid{};
       std::copy_n(std::begin(of_message.publisher_gid.data), gid.size(), gid.begin());
-      expected.emplace(rclrt_core::publisher_in_trace(gid), of_message.publication_sequence_number);
+      expected.emplace(rclrt_core::publisher_in_trace(gid), of_message.source_timestamp);
       ++received;
     });
   ASSERT_TRUE(wait_for([&] { return publisher->get_subscription_count() == 1; }));
@@ -189,19 +189,23 @@ TYPED_TEST(SchedulingTest, the_job_that_takes_a_message_names_it_and_the_job_tha
     const Spinning spinning(*executor);
     ASSERT_TRUE(wait_for([&] { return received == 2; }));
   }
+  std::multiset<Message> published;
   std::multiset<Message> taken;
   std::vector<rclrt_job_record> takers;
   rclrt_job_record publishing{};
   const auto names = executor->callback_names();
   executor->read_trace([&](const rclrt_job_record & record) {
     const std::string name = names.at(record.callback);
-    if (name == "/planner/subscription/topic") {
+    if (record.outcome == RCLRT_PUBLISHED) {
+      published.emplace(record.publisher, record.message);
+    } else if (name == "/planner/subscription/topic") {
       taken.emplace(record.publisher, record.message);
       takers.push_back(record);
     } else if (name == "/planner/timer/1ms") {
       publishing = record;
     }
   });
+  EXPECT_EQ(published, expected);
   EXPECT_EQ(taken, expected);
   EXPECT_EQ(takers.size(), 2U);
   for (const rclrt_job_record & taker : takers) {

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 
-#include "rclrt_front_end/middleware.hpp"
-#include "rmw/features.h"
-#include "rmw/rmw.h"
+#include "rclrt_front_end/on_rcl.hpp"
 
 namespace rclrt_reference_system
 {
@@ -232,9 +230,7 @@ json make_report(
     callbacks.push_back(std::move(entry));
   }
 
-  const auto middleware = rclrt_front_end::Middleware::of(
-    rmw_get_implementation_identifier(),
-    rmw_feature_supported(RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER));
+  const auto middleware = rclrt_front_end::middleware_in_use();
   json findings = json::array();
   bool refused = false;
   for (const rclrt_core::Finding & finding : run.findings) {
@@ -253,7 +249,7 @@ json make_report(
     {"policy", to_string(choice.policy)},
     {"rmw", middleware.rmw},
     {"reception_stamp", rclrt_front_end::to_string(middleware.reception_stamp)},
-    {"numbers_publications", middleware.numbers_publications},
+    {"tells_stamps", middleware.tells_stamps},
     {"iterations_per_ms", iterations_per_ms},
     {"interrupted", run.interrupted},
     {"measured_from_ns", run.measured_from_ns},

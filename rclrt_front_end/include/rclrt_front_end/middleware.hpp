@@ -36,17 +36,16 @@ struct Middleware
   bool is_known = false;
   /// Names of its threads; "dq.*" stands for all that begin with "dq.". Empty: not known.
   std::vector<std::string> threads;
-  /// Whether messages carry rmw_message_info_t::publication_sequence_number. Another process finds the
-  /// deadline of a message by that number.
-  bool numbers_publications = false;
+  /// Whether it says, before it sends a message, the source time stamp by which readers know the message. It
+  /// says so at the tracepoint `rmw_publish`. Another process finds the deadline of a message by that stamp.
+  bool tells_stamps = false;
   ReceptionStamp reception_stamp = ReceptionStamp::kUnknown;
   /// Whether a publisher counts a subscription of its own context that ignores local publications as
   /// matched. If not known: no, and then a message may be sent although nobody else listens.
   bool counts_readers_that_ignore = false;
 
-  /// `says_it_numbers`: what rmw_feature_supported(RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER)
-  /// says. Believed of those that are not in the table.
-  static Middleware of(const std::string & rmw, bool says_it_numbers = false);
+  /// `tells_stamps`: whether the tracepoint was seen in what is loaded.
+  static Middleware of(const std::string & rmw, bool tells_stamps = true);
 
   /// Whether a thread with this name (at most 15 bytes, see pthread_setname_np(3)) is one of its own.
   bool owns_thread(const std::string & name) const;
@@ -56,7 +55,7 @@ struct Middleware
   /// `who`: the callback that preempts its threads, since none was found.
   rclrt_core::Finding no_thread_found(const std::string & who) const;
   /// Deadlines of messages do not reach other processes.
-  rclrt_core::Finding no_numbers() const;
+  rclrt_core::Finding no_stamps() const;
 };
 
 }  // namespace rclrt_front_end

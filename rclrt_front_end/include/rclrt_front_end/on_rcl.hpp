@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,11 +19,26 @@
 #include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_front_end/diagnostics.hpp"
 #include "rclrt_front_end/middleware.hpp"
-#include "rmw/features.h"
+#include "rclrt_front_end/sent_message.hpp"
 #include "rmw/rmw.h"
+#if __has_include("tracetools/tracetools.h")
+#include "tracetools/tracetools.h"
+#endif
 
 namespace rclrt_front_end
 {
+namespace detail
+{
+
+/// Before Jazzy the tracepoint has no time stamp.
+#if __has_include("tracetools/tracetools.h") && !defined(TRACETOOLS_DISABLED)
+constexpr bool kStampIsAnArgument = std::is_invocable_v<
+  decltype(ros_trace_rmw_publish), const void *, const void *, int64_t>;
+#else
+constexpr bool kStampIsAnArgument = true;
+#endif
+
+}  // namespace detail
 
 /// The files given with --params-file to the program. Errors: rcl's.
 inline rclrt_core::Status parameter_files(
@@ -50,9 +66,10 @@ inline rclrt_core::Status parameter_files(
 /// The one that this process has loaded.
 inline Middleware middleware_in_use()
 {
-  return Middleware::of(
-    rmw_get_implementation_identifier(),
-    rmw_feature_supported(RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER));
+  const char * const name = rmw_get_implementation_identifier();  // loads it
+  static const bool tells_stamps =
+    detail::kStampIsAnArgument && is_called_by_a_library("ros_trace_rmw_publish");
+  return Middleware::of(name, tells_stamps);
 }
 
 /// An engine for an executor of `context`, which has parameter files only while it is initialised.

@@ -84,11 +84,8 @@ private:
   std::shared_ptr<Context> context_;
   std::shared_ptr<rcl_publisher_t> handle_;
   std::array<uint8_t, 16> gid_{};
-  uint64_t traced_ = 0;  ///< the publisher in trace records
   std::shared_ptr<detail::Outbox> outbox_;
   std::atomic<uint64_t> sequence_{0};  ///< of messages that go by pointer
-  std::unique_ptr<rclrt_core::Mutex> send_mutex_;
-  uint64_t sent_ = 0;  ///< by the middleware, which numbers from 1; under send_mutex_
   std::vector<std::shared_ptr<Entity>> events_;
   std::vector<std::string> unsupported_;
 };

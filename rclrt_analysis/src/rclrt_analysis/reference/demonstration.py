@@ -143,8 +143,9 @@ def notes_of(done: study.Study) -> list[str]:
         )
     if any(m.deadline_scheduler and m.deadlines_stop for m in done.measurements):
         notes.append(
-            f"*: {done.rmw} carries no publication numbers, so the deadline of a message does not "
-            "reach another process. Callbacks that such a message releases ran without it."
+            f"*: {done.rmw} does not say the time stamps of what it sends, so the deadline of a "
+            "message does not reach another process. Callbacks that such a message releases ran "
+            "without it."
         )
     notes += [text for text in (verdict_of(done), to_end_of(done)) if text]
     notes.append(

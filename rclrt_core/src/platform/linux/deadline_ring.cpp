@@ -35,7 +35,7 @@ using linux_platform::RollEntry;
 using linux_platform::SealedMemory;
 
 const char * const kName = "rclrt_deadlines";
-constexpr uint32_t kVersion = 2;                // of the layout: raise it with every change
+constexpr uint32_t kVersion = 3;                // of the layout: raise it with every change
 constexpr uint64_t kSeed = 0x72636c72746564f1;  // so that no entry of zeros matches its hash
 
 std::atomic<DeadlineRing *> ring_of_process{nullptr};
@@ -167,55 +167,72 @@ Status DeadlineRing::join()
   return opened;
 }
 
-DeadlineRing::Key DeadlineRing::key_of(const PublisherId & publisher, uint64_t number) noexcept
+DeadlineRing::Key DeadlineRing::key_of(const PublisherId & publisher, uint64_t stamp) noexcept
 {
   Key key{};
   static_assert(sizeof(key.id) == sizeof(PublisherId), "two words");
   std::memcpy(key.id, publisher.data(), sizeof(key.id));
-  key.number = number;
+  key.stamp = stamp;
   return key;
 }
 
 uint64_t DeadlineRing::hash(const Key & key, uint64_t deadline) noexcept
 {
   uint64_t sum = kSeed;
-  for (const uint64_t word : {key.id[0], key.id[1], key.number, deadline}) {
+  for (const uint64_t word : {key.id[0], key.id[1], key.stamp, deadline}) {
     sum = mix(sum ^ word) + word;
   }
   return mix(sum);
 }
 
-// The messages of one publisher lie side by side: the last kEntries of a single one all have room.
-DeadlineRing::Entry & DeadlineRing::entry_of(const Key & key) const noexcept
+DeadlineRing::Entry * DeadlineRing::places_of(const Key & key) const noexcept
 {
-  return entries_[(mix(key.id[0] ^ mix(key.id[1])) + key.number) % kEntries];
+  const uint64_t sum = mix(key.id[0] ^ mix(key.id[1] ^ mix(key.stamp)));
+  return &entries_[sum % (kEntries / kPlaces) * kPlaces];
 }
 
-void DeadlineRing::put(const PublisherId & publisher, uint64_t number, TimePoint deadline) noexcept
+// Two writers may choose the same place, and one of the two deadlines is lost. Clocks may be set: stamps of the
+// past and of the future are as good to overwrite.
+void DeadlineRing::put(const PublisherId & publisher, uint64_t stamp, TimePoint deadline) noexcept
 {
-  const Key key = key_of(publisher, number);
+  const Key key = key_of(publisher, stamp);
+  Entry * const places = places_of(key);
+  Entry * farthest = places;
+  uint64_t distance = 0;
+  for (Entry * place = places; place != places + kPlaces; ++place) {
+    const uint64_t other = place->words[2].load(std::memory_order_relaxed);
+    const uint64_t away = other > stamp ? other - stamp : stamp - other;
+    if (away >= distance) {
+      distance = away;
+      farthest = place;
+    }
+  }
   const auto deadline_ns = static_cast<uint64_t>(nanoseconds_of(deadline));
-  Entry & entry = entry_of(key);
-  const uint64_t words[5] = {key.id[0], key.id[1], key.number, deadline_ns, hash(key, deadline_ns)};
+  const uint64_t words[5] = {key.id[0], key.id[1], key.stamp, deadline_ns, hash(key, deadline_ns)};
   for (std::size_t i = 0; i < 5; ++i) {
-    entry.words[i].store(words[i], std::memory_order_relaxed);
+    farthest->words[i].store(words[i], std::memory_order_relaxed);
   }
 }
 
 std::optional<TimePoint> DeadlineRing::find(
-  const PublisherId & publisher, uint64_t number) const noexcept
+  const PublisherId & publisher, uint64_t stamp) const noexcept
 {
-  const Key key = key_of(publisher, number);
-  const Entry & entry = entry_of(key);
-  uint64_t words[5];
-  for (std::size_t i = 0; i < 5; ++i) {
-    words[i] = entry.words[i].load(std::memory_order_relaxed);
+  const Key key = key_of(publisher, stamp);
+  const Entry * const places = places_of(key);
+  for (const Entry * place = places; place != places + kPlaces; ++place) {
+    uint64_t words[5];
+    for (std::size_t i = 0; i < 5; ++i) {
+      words[i] = place->words[i].load(std::memory_order_relaxed);
+    }
+    // A time before the machine started is none: nobody has to compute with it.
+    const auto deadline_ns = static_cast<int64_t>(words[3]);
+    if (
+      words[0] == key.id[0] && words[1] == key.id[1] && words[2] == key.stamp &&
+      words[4] == hash(key, words[3]) && deadline_ns >= 0) {
+      return time_point_of(deadline_ns);
+    }
   }
-  // A time before the machine started is none: nobody has to compute with it.
-  const auto deadline_ns = static_cast<int64_t>(words[3]);
-  const bool is_it = words[0] == key.id[0] && words[1] == key.id[1] && words[2] == key.number &&
-                     words[4] == hash(key, words[3]) && deadline_ns >= 0;
-  return is_it ? std::optional<TimePoint>(time_point_of(deadline_ns)) : std::nullopt;
+  return std::nullopt;
 }
 
 }  // namespace rclrt_core

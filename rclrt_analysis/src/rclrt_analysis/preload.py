@@ -1,0 +1,64 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Running a command with a library of ours preloaded into every process that it starts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+NOT_FOUND = 127
+NOT_RUN = 126
+OUR_NAMES = ("RCLRT_SOURCE_DIR", "RCLRT_BUILD_DIR")
+
+
+def environment(library: Path, ours: dict[str, str], given: dict[str, str]) -> dict[str, str]:
+    """Return the environment of the command: that of the user, the library, and what is for it.
+
+    `./rclrt` itself has put the path of its Python modules first.
+    """
+    found = {name: value for name, value in given.items() if name not in OUR_NAMES}
+    modules = str(Path(given.get("RCLRT_SOURCE_DIR", ".")) / "rclrt_analysis" / "src")
+    paths = [path for path in found.pop("PYTHONPATH", "").split(":") if path and path != modules]
+    if paths:
+        found["PYTHONPATH"] = ":".join(paths)
+    found["LD_PRELOAD"] = ":".join(filter(None, (str(library), given.get("LD_PRELOAD"))))
+    # A program under the address sanitizer refuses whatever is loaded before that, else.
+    options = (given.get("ASAN_OPTIONS"), "verify_asan_link_order=0")
+    found["ASAN_OPTIONS"] = ":".join(filter(None, options))
+    return found | ours
+
+
+def built(name: str) -> Path:
+    """Return the path of a library of rclrt_probe in this build."""
+    return Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_probe" / f"lib{name}.so"
+
+
+def run_with(library: Path, ours: dict[str, str], command: list[str]) -> int:
+    """Run the command to its end and return its exit status. Signals are for the command."""
+    if not library.exists():
+        print(f"there is no {library}: run ./rclrt build", file=sys.stderr)
+        return NOT_RUN
+    with tempfile.TemporaryDirectory(prefix="rclrt-") as short:
+        if set(" :") & set(str(library)):  # Which LD_PRELOAD would take for two names.
+            link = Path(short) / library.name
+            link.symlink_to(library.absolute())
+            library = link
+        return _run(command, environment(library.absolute(), ours, dict(os.environ)))
+
+
+def _run(command: list[str], variables: dict[str, str]) -> int:
+    try:
+        child = subprocess.Popen(command, env=variables)
+    except OSError as error:
+        print(f"{command[0]}: {error.strerror}", file=sys.stderr)
+        return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUN
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The terminal has sent it to the command, too.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _: child.send_signal(received))
+    status = child.wait()
+    return status if status >= 0 else 128 - status

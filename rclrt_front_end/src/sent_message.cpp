@@ -1,0 +1,137 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_front_end/sent_message.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "rclrt_core/job.hpp"
+
+namespace rclrt_front_end
+{
+namespace
+{
+
+/// Written and read by its thread alone.
+thread_local SentMessage * current = nullptr;
+
+using Point = void(const void * publisher, const void * message, int64_t source_timestamp);
+constexpr const char * kPoint = "ros_trace_rmw_publish";
+
+/// The definition that the program would use without ours, or nothing. Looked up when the program starts,
+/// since that may allocate.
+std::atomic<Point *> next_point{nullptr};
+
+[[gnu::constructor]] void look_up_next_point()
+{
+  next_point.store(
+    reinterpret_cast<Point *>(dlsym(RTLD_NEXT, kPoint)), std::memory_order_release);
+}
+
+/// What of a loaded object's dynamic section is needed to walk its symbols.
+struct Symbols
+{
+  const ElfW(Sym) * all = nullptr;
+  const char * names = nullptr;
+  std::size_t undefined = 0;  ///< symbols at the beginning, among which all undefined ones are
+};
+
+Symbols symbols_of(const dl_phdr_info & object)
+{
+  Symbols found;
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    if (object.dlpi_phdr[i].p_type != PT_DYNAMIC) {
+      continue;
+    }
+    const auto * entry =
+      reinterpret_cast<const ElfW(Dyn) *>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+    for (; entry->d_tag != DT_NULL; ++entry) {
+      // The loader of glibc has made these absolute; others, and the vDSO, leave offsets.
+      const ElfW(Addr) value = entry->d_un.d_ptr;
+      const ElfW(Addr) at = value < object.dlpi_addr ? object.dlpi_addr + value : value;
+      if (entry->d_tag == DT_SYMTAB) {
+        found.all = reinterpret_cast<const ElfW(Sym) *>(at);
+      } else if (entry->d_tag == DT_STRTAB) {
+        found.names = reinterpret_cast<const char *>(at);
+      } else if (entry->d_tag == DT_GNU_HASH) {
+        found.undefined = reinterpret_cast<const uint32_t *>(at)[1];  // those before have no hash
+      } else if (entry->d_tag == DT_HASH && found.undefined == 0) {
+        found.undefined = reinterpret_cast<const uint32_t *>(at)[1];  // all symbols
+      }
+    }
+  }
+  return found;
+}
+
+struct Wanted
+{
+  const char * name;
+  bool is_called;
+};
+
+int look(dl_phdr_info * object, std::size_t, void * argument)
+{
+  auto & wanted = *static_cast<Wanted *>(argument);
+  const Symbols symbols = symbols_of(*object);
+  for (std::size_t i = 0; symbols.all && symbols.names && i < symbols.undefined; ++i) {
+    const ElfW(Sym) & symbol = symbols.all[i];
+    if (
+      symbol.st_shndx == SHN_UNDEF && std::strcmp(symbols.names + symbol.st_name, wanted.name) == 0) {
+      wanted.is_called = true;
+    }
+  }
+  return wanted.is_called ? 1 : 0;
+}
+
+}  // namespace
+
+SentMessage::SentMessage(const PublisherId & publisher) noexcept
+: publisher_(publisher), outer_(current)
+{
+  current = this;
+}
+
+SentMessage::~SentMessage() { current = outer_; }
+
+void SentMessage::is_sent() const noexcept
+{
+  if (rclrt_core::current_job() != nullptr) {
+    rclrt_core::note_published(rclrt_core::publisher_in_trace(publisher_), stamp_);
+  }
+}
+
+void SentMessage::stamped(int64_t source_timestamp) noexcept
+{
+  if (current == nullptr) {
+    return;
+  }
+  current->stamp_ = static_cast<uint64_t>(source_timestamp);
+  const rclrt_core::TimePoint deadline = rclrt_core::deadline_to_publish();
+  rclrt_core::DeadlineRing * const table = rclrt_core::DeadlineRing::of_process();
+  if (table != nullptr && deadline != rclrt_core::kNever) {
+    table->put(current->publisher_, current->stamp_, deadline);
+  }
+}
+
+bool is_called_by_a_library(const char * function)
+{
+  Wanted wanted{function, false};
+  dl_iterate_phdr(look, &wanted);
+  return wanted.is_called;
+}
+
+}  // namespace rclrt_front_end
+
+extern "C" __attribute__((visibility("default"))) void ros_trace_rmw_publish(
+  const void * publisher, const void * message, int64_t source_timestamp)
+{
+  rclrt_front_end::SentMessage::stamped(source_timestamp);
+  if (auto * const next = rclrt_front_end::next_point.load(std::memory_order_acquire)) {
+    next(publisher, message, source_timestamp);
+  }
+}

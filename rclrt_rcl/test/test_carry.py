@@ -1,0 +1,133 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that know nothing of rclrt hand deadlines on, by a library that is preloaded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from test_deadlines_across_processes import PATIENCE_S, WANTED, Peer, start, wait_for
+
+BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
+LIBRARY = BUILD / "rclrt_probe" / "librclrt_carry.so"
+STOCK = BUILD / "rclrt_probe" / "stock_relay"
+PLAIN = Path(__file__).parent / "plain_relay.py"
+
+pytestmark = pytest.mark.skipif(
+    not LIBRARY.exists(), reason="there is no librclrt_carry: a sanitizer cannot be preloaded"
+)
+__all__ = ["start"]  # the fixture
+
+
+class Stranger:
+    """A program without rclrt, and the lines that it has printed."""
+
+    def __init__(self, command: list[str], **environment: str) -> None:
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=dict(os.environ, **environment),
+        )
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line)
+
+    def stop(self) -> str:
+        """End it, and return what it has complained about."""
+        self.process.send_signal(signal.SIGKILL)
+        self.reader.join()
+        assert self.process.stderr is not None
+        with self.process.stderr as stream:
+            complaints = stream.read()
+        self.process.wait(timeout=PATIENCE_S)
+        return complaints
+
+
+Run = Callable[..., Stranger]
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    """Provide a function that runs a stranger. None is left behind."""
+    strangers: list[Stranger] = []
+
+    def run_one(command: list[str], **environment: str) -> Stranger:
+        strangers.append(Stranger(command, **environment))
+        return strangers[-1]
+
+    yield run_one
+    for stranger in strangers:
+        if stranger.process.returncode is None:
+            stranger.stop()
+
+
+Start = Callable[..., Peer]
+RELAYS = {
+    "rclpy": [sys.executable, str(PLAIN), "relay"],
+    **{f"rclcpp {kind}": [str(STOCK), kind] for kind in ("single", "multi", "events")},
+}
+
+
+@pytest.mark.parametrize("relay", RELAYS)
+def test_a_relay_of_any_client_library_hands_the_deadline_on(
+    start: Start, run: Run, relay: str
+) -> None:
+    """Exactly that of the message which it answers, for every message."""
+    if relay != "rclpy" and not STOCK.exists():
+        pytest.skip(f"there is no {STOCK.name}: it is built where rclcpp is found")
+    sink = start("sink")
+    run(RELAYS[relay], LD_PRELOAD=str(LIBRARY))
+    source = start("source", "500")
+    assert wait_for(lambda: len(sink.said) >= WANTED)
+    heard = dict(sink.said)
+    assert wait_for(lambda: heard.keys() <= source.said.keys())
+    assert None not in heard.values()
+    assert heard == {number: source.said[number] for number in heard}
+
+
+def test_a_relay_that_is_left_as_it_is_hands_none_on(start: Start, run: Run) -> None:
+    """So it is the library that does it."""
+    sink = start("sink")
+    run(RELAYS["rclpy"])
+    start("source", "500")
+    assert wait_for(lambda: len(sink.said) >= WANTED)
+    assert set(sink.said.values()) == {None}
+
+
+def test_messages_of_a_topic_that_is_named_have_a_deadline(start: Start, run: Run) -> None:
+    """So long after their publication, which the publisher has timed itself."""
+    sink = start("sink")
+    command = [sys.executable, str(PLAIN), "source"]
+    source = run(command, LD_PRELOAD=str(LIBRARY), RCLRT_CARRY="/other=7,/pong=250.5")
+    assert wait_for(lambda: len(sink.said) >= WANTED)
+    heard = dict(sink.said)
+    assert wait_for(lambda: len(source.lines) >= max(heard))
+    for number, before, after in (map(int, line.split()) for line in list(source.lines)):
+        if number in heard:
+            deadline = heard[number]
+            assert deadline is not None
+            assert before <= deadline - 250_500_000 <= after
+
+
+def test_a_wrong_list_of_topics_is_told_and_the_program_runs(start: Start, run: Run) -> None:
+    """What it publishes has no deadline then."""
+    sink = start("sink")
+    command = [sys.executable, str(PLAIN), "source"]
+    source = run(command, LD_PRELOAD=str(LIBRARY), RCLRT_CARRY="/pong=20ms")
+    assert wait_for(lambda: len(sink.said) >= WANTED)
+    assert set(sink.said.values()) == {None}
+    assert "RCLRT_CARRY: '/pong=20ms'" in source.stop()
