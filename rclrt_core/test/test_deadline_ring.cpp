@@ -81,7 +81,8 @@ TEST_F(Ring, keeps_a_message_while_a_thousand_others_come)
     if (i > kBetween) {
       const uint64_t before = i - kBetween;
       const auto found = ring->find(one_of_7(before), stamp(before));
-      ASSERT_EQ(found.value_or(time_point_of(static_cast<int64_t>(before))),
+      ASSERT_EQ(
+        found.value_or(time_point_of(static_cast<int64_t>(before))),
         time_point_of(static_cast<int64_t>(before)));
       lost += found ? 0 : 1;
     }
@@ -93,7 +94,8 @@ TEST_F(Ring, keeps_a_message_while_a_thousand_others_come)
 TEST_F(Ring, forgets_what_was_stamped_before_the_clock_was_set)
 {
   const auto ring = open();
-  for (const uint64_t base : {uint64_t{100'000}, uint64_t{0}, uint64_t{200'000}}) {  // there, back, ahead
+  for (const uint64_t base :
+       {uint64_t{100'000}, uint64_t{0}, uint64_t{200'000}}) {  // there, back, ahead
     for (uint64_t i = 1; i <= 20'000; ++i) {
       ring->put(publisher(1), stamp(base + i), time_point_of(1));
     }

@@ -26,7 +26,7 @@ namespace rclrt_front_end
 
 /// A job, wherever it ran under this kernel: process, executor, number within the executor.
 using JobKey = std::tuple<uint32_t, uint32_t, uint64_t>;
-/// Publisher and number.
+/// Publisher and source time stamp.
 using MessageKey = std::pair<uint64_t, uint64_t>;
 
 class ChainWatch

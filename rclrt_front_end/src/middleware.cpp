@@ -134,10 +134,10 @@ rclrt_core::Finding Middleware::no_stamps() const
 {
   rclrt_core::Finding finding;
   finding.subject = "deadlines of messages";
-  finding.what = "do not reach other processes: " +
-                 (rmw.empty() ? std::string("this middleware") : rmw) +
-                 " does not say the source time stamps of the messages that it sends, by which other "
-                 "processes find them (it calls no tracepoint rmw_publish, or one before Jazzy)";
+  finding.what =
+    "do not reach other processes: " + (rmw.empty() ? std::string("this middleware") : rmw) +
+    " does not say the source time stamps of the messages that it sends, by which other "
+    "processes find them (it calls no tracepoint rmw_publish, or one before Jazzy)";
   finding.fix =
     "Use an RMW built with tracepoints, as the packages of ROS 2 are from Jazzy on; or have the "
     "chain in one process; or give the callbacks of the other processes deadlines of their own "

@@ -10,8 +10,6 @@
 #include <atomic>
 #include <cstring>
 
-#include "rclrt_core/job.hpp"
-
 namespace rclrt_front_end
 {
 namespace
@@ -29,8 +27,7 @@ std::atomic<Point *> next_point{nullptr};
 
 [[gnu::constructor]] void look_up_next_point()
 {
-  next_point.store(
-    reinterpret_cast<Point *>(dlsym(RTLD_NEXT, kPoint)), std::memory_order_release);
+  next_point.store(reinterpret_cast<Point *>(dlsym(RTLD_NEXT, kPoint)), std::memory_order_release);
 }
 
 /// What of a loaded object's dynamic section is needed to walk its symbols.
@@ -81,7 +78,8 @@ int look(dl_phdr_info * object, std::size_t, void * argument)
   for (std::size_t i = 0; symbols.all && symbols.names && i < symbols.undefined; ++i) {
     const ElfW(Sym) & symbol = symbols.all[i];
     if (
-      symbol.st_shndx == SHN_UNDEF && std::strcmp(symbols.names + symbol.st_name, wanted.name) == 0) {
+      symbol.st_shndx == SHN_UNDEF &&
+      std::strcmp(symbols.names + symbol.st_name, wanted.name) == 0) {
       wanted.is_called = true;
     }
   }

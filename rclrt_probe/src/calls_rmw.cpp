@@ -76,9 +76,9 @@ public:
       const bool is_stamped = probe_.is_stamped.load(std::memory_order_relaxed);
       thread().published(
         probe_, publisher_->hash,
-        is_stamped && time != 0                   ? time
+        is_stamped && time != 0                ? time
         : !is_stamped && are_numbered(caller_) ? number
-                                                  : RCLRT_TRACE_NO_MESSAGE,
+                                               : RCLRT_TRACE_NO_MESSAGE,
         began_ns_);
     }
   }
@@ -111,10 +111,9 @@ void taken(
   }
   release.cause = RCLRT_CAUSE_MESSAGE;
   release.publisher = rclrt_probe::hash_of(info.gid);
-  const bool by_number =
-    !probe.is_stamped.load(std::memory_order_relaxed) && are_numbered(caller);
-  release.message = by_number ? info.publication_sequence_number
-                              : static_cast<uint64_t>(info.source_timestamp);
+  const bool by_number = !probe.is_stamped.load(std::memory_order_relaxed) && are_numbered(caller);
+  release.message =
+    by_number ? info.publication_sequence_number : static_cast<uint64_t>(info.source_timestamp);
   const int64_t arrived =
     info.received_timestamp - probe.wall_offset.load(std::memory_order_relaxed);
   const int64_t delay = rclrt_probe::now_ns() - arrived;

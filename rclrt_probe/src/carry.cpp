@@ -59,7 +59,9 @@ Carrier * make() noexcept
     const char * const text = std::getenv("RCLRT_CARRY");
     const std::string problem = made->topics.parse(text ? text : "");
     if (!problem.empty()) {
-      std::fprintf(stderr, "rclrt_carry: RCLRT_CARRY: %s; no message gets a deadline by its topic\n", problem.c_str());
+      std::fprintf(
+        stderr, "rclrt_carry: RCLRT_CARRY: %s; no message gets a deadline by its topic\n",
+        problem.c_str());
     }
     const rclrt_core::Status joined = DeadlineRing::join();
     if (!joined.ok()) {
@@ -86,7 +88,8 @@ int64_t now_ns(clockid_t clock) noexcept
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-void carry(const rclrt_probe::PublisherHandle & publisher, int64_t stamp, const void * caller) noexcept
+void carry(
+  const rclrt_probe::PublisherHandle & publisher, int64_t stamp, const void * caller) noexcept
 {
   // Before Jazzy there is no such argument: then it is whatever was in a register.
   constexpr int64_t kClockIsSet = 10'000'000'000;
@@ -203,16 +206,14 @@ RCLRT_EXPORT int rmw_take_request(
   const void * service, void * header, void * request, bool * is_taken)
 {
   inherited = kNever;
-  return call(
-    next_take_request, __builtin_return_address(0), service, header, request, is_taken);
+  return call(next_take_request, __builtin_return_address(0), service, header, request, is_taken);
 }
 
 RCLRT_EXPORT int rmw_take_response(
   const void * client, void * header, void * response, bool * is_taken)
 {
   inherited = kNever;
-  return call(
-    next_take_response, __builtin_return_address(0), client, header, response, is_taken);
+  return call(next_take_response, __builtin_return_address(0), client, header, response, is_taken);
 }
 
 RCLRT_EXPORT int rcl_wait(void * wait_set, int64_t timeout)

@@ -29,7 +29,9 @@ std::string RelativeDeadlines::parse(std::string_view text)
     const std::string_view number = entry.substr(equals + 1);
     double ms = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), ms);
-    if (error != std::errc() || end != number.data() + number.size() || !(ms > 0 && ms <= kLongestMs)) {
+    if (
+      error != std::errc() || end != number.data() + number.size() ||
+      !(ms > 0 && ms <= kLongestMs)) {
       return shown + ": the deadline is a number of milliseconds above 0, at most 3600000";
     }
     if (!found.emplace(entry.substr(0, equals), static_cast<int64_t>(ms * 1e6)).second) {

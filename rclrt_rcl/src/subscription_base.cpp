@@ -176,7 +176,8 @@ bool SubscriptionBase::accept(
   detail::trace_take(message);
   *info = to_info(from);
   rclrt_core::note_taken(
-    rclrt_core::publisher_in_trace(info->publisher_gid), static_cast<uint64_t>(from.source_timestamp));
+    rclrt_core::publisher_in_trace(info->publisher_gid),
+    static_cast<uint64_t>(from.source_timestamp));
   return inbox_ == nullptr || !inbox_->serves(info->publisher_gid);
 }
 
@@ -219,8 +220,8 @@ void SubscriptionBase::inherit_deadline(
     const rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
     if (ring != nullptr) {
       // With an inbox the job may have been released by a message that came by pointer, and have its deadline.
-      const auto carried = ring->find(
-        info.publisher_gid, static_cast<uint64_t>(info.source_timestamp.count()));
+      const auto carried =
+        ring->find(info.publisher_gid, static_cast<uint64_t>(info.source_timestamp.count()));
       rclrt_core::inherit_deadline(
         carried || !inbox_ ? carried : std::optional<rclrt_core::TimePoint>(rclrt_core::kNever));
     }

@@ -64,12 +64,12 @@ TimePoint deadline_to_publish() noexcept;
 /// lock, and what DeadlineScheduler::start() costs.
 void inherit_deadline(std::optional<TimePoint> carried) noexcept;
 
-/// For the trace: that job has taken this message. `publisher` is that of publisher_in_trace(). Real-time safe, no
-/// lock. Does nothing outside of callbacks.
-void note_taken(uint64_t publisher, uint64_t number) noexcept;
+/// For the trace: that job has taken this message. `publisher` is that of publisher_in_trace(), `message` tells the
+/// messages of a publisher apart: the source time stamp. Real-time safe, no lock. Does nothing outside of callbacks.
+void note_taken(uint64_t publisher, uint64_t message) noexcept;
 
-/// For the trace: that job has published this message, whose number the publisher knows. As note_taken().
-void note_published(uint64_t publisher, uint64_t number) noexcept;
+/// For the trace: that job has published this message. As note_taken().
+void note_published(uint64_t publisher, uint64_t message) noexcept;
 
 /// The `publisher` of trace records: FNV-1a of the 16 bytes of a GID. Never 0.
 uint64_t publisher_in_trace(const std::array<uint8_t, 16> & gid) noexcept;

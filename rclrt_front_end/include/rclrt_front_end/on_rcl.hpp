@@ -32,8 +32,8 @@ namespace detail
 
 /// Before Jazzy the tracepoint has no time stamp.
 #if __has_include("tracetools/tracetools.h") && !defined(TRACETOOLS_DISABLED)
-constexpr bool kStampIsAnArgument = std::is_invocable_v<
-  decltype(ros_trace_rmw_publish), const void *, const void *, int64_t>;
+constexpr bool kStampIsAnArgument =
+  std::is_invocable_v<decltype(ros_trace_rmw_publish), const void *, const void *, int64_t>;
 #else
 constexpr bool kStampIsAnArgument = true;
 #endif

@@ -17,7 +17,7 @@
 #include <cstdint>
 
 #include "rclrt_core/deadline_ring.hpp"
-#include "rclrt_trace/record.h"
+#include "rclrt_core/job.hpp"
 
 namespace rclrt_front_end
 {
@@ -43,7 +43,8 @@ public:
 
 private:
   const PublisherId & publisher_;
-  SentMessage * const outer_;  ///< a listener of the middleware may publish while it is told of a message
+  SentMessage * const
+    outer_;  ///< a listener of the middleware may publish while it is told of a message
   uint64_t stamp_ = RCLRT_TRACE_NO_MESSAGE;
 };
 

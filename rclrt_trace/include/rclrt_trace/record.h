@@ -21,7 +21,7 @@ extern "C" {
 #define RCLRT_TRACE_NO_DEADLINE INT64_MAX
 /* Of a signed field: nobody knows. */
 #define RCLRT_TRACE_UNKNOWN (-1)
-/* `message`: the middleware did not number it. */
+/* `message`: the middleware has said neither its time stamp nor its number. */
 #define RCLRT_TRACE_NO_MESSAGE UINT64_MAX
 /* `by_callback`: no job is known that has published it. */
 #define RCLRT_TRACE_NO_CALLBACK UINT32_MAX
@@ -86,7 +86,7 @@ struct rclrt_job_record
   int64_t cpu_ns;       /* CPU time between start and end, or RCLRT_TRACE_UNKNOWN */
   int64_t root_ns;      /* release of the first job in the line of jobs that led to this one */
   uint64_t publisher;   /* FNV-1a, 64 bits, of 16 bytes of the publisher's GID; 0 if unknown */
-  uint64_t message;     /* its number at that publisher, or RCLRT_TRACE_NO_MESSAGE */
+  uint64_t message;     /* its source time stamp or number there, or RCLRT_TRACE_NO_MESSAGE */
   uint64_t by_sequence; /* the job that published it, if cause is RCLRT_CAUSE_JOB */
   uint32_t by_callback; /* its callback, or RCLRT_TRACE_NO_CALLBACK */
   uint16_t by_executor; /* its executor, as `executor` of the header */

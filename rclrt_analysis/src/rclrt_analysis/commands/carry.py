@@ -6,8 +6,8 @@
 
 For programs that do not use the executors of rclrt, in C++ or Python, as they are. What they
 publish on a topic named here has a deadline, so many milliseconds after its publication. What they
-publish in answer to a message with a deadline has that deadline. The callbacks of our executors that
-take such messages run by it, in every process of this user on this machine. How: a library is
+publish in answer to a message with a deadline has that deadline. The callbacks of our executors
+that take such messages run by it, in every process of this user on this machine. How: a library is
 preloaded into every child (docs/how-to/edf.md). Ends with the exit status of the command.
 """
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rclrt_analysis.commands.observe import LIBRARY, environment
+from rclrt_analysis.preload import built, environment
 from rclrt_analysis.live.files import live_files, open_file, read_process
 from rclrt_analysis.model import System
 from rclrt_analysis.plan.openings import Opening, read_open
@@ -97,11 +97,11 @@ class Robot:
 
     def observe(self, executor: str, seconds: float, folder: Path) -> Report:
         """Run it with the probe, as `./rclrt observe` does: traces in a folder."""
-        library = (Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / LIBRARY).absolute()
+        library = built("rclrt_probe").absolute()
         if not library.exists():
             raise FailedError(f"there is no {library}: run ./rclrt build")
         folder.mkdir(parents=True)
-        more = environment(library, folder, {})
+        more = environment(library, {"RCLRT_PROBE_FOLDER": str(folder)}, {})
         told = ["env", *(f"{name}={value}" for name, value in more.items())]
         return self.run([*told, *self.command(executor, seconds)], seconds)
 

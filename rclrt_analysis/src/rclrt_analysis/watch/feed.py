@@ -14,7 +14,7 @@ JobKey = tuple[bytes, int, int, int]
 """Boot, process, executor, number of the job within the executor."""
 
 Message = tuple[int, int]
-"""Publisher and number."""
+"""Publisher and source time stamp."""
 
 COLUMNS = (
     "callback", "sequence", "release_ns", "start_ns", "end_ns", "cpu_ns", "outcome", "cause",
@@ -34,7 +34,7 @@ class Job:
     by_callback
         Its callback, if both are of one executor; "" if not known.
     message
-        What it took; None: the middleware did not number it.
+        What it took; None: nobody has said which.
     on
         The CPU on which it started.
     ran
