@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rclrt_analysis.preload import built, environment
 from rclrt_analysis.live.files import live_files, open_file, read_process
 from rclrt_analysis.model import System
 from rclrt_analysis.plan.openings import Opening, read_open
 from rclrt_analysis.plan.parameters import applied, read_plan
+from rclrt_analysis.preload import built, environment
 from rclrt_analysis.reference.program import (
     PATIENCE_S,
     Interrupt,
