@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from rclrt_analysis.contract.machine import Stalls
@@ -13,7 +13,6 @@ from rclrt_analysis.watch.assumptions import Assumptions
 from rclrt_analysis.watch.chains import Seen
 from rclrt_analysis.watch.feed import Job, JobKey
 from rclrt_analysis.watch.watch import Watch
-
 
 Cores = tuple[int, ...]
 

@@ -87,7 +87,8 @@ def idle_of(parts: Sequence[Part]) -> dict[Key, Ints]:
     def idle(busy: Busy, records: Records) -> Ints:
         ready = np.maximum(records["ready_ns"], records["release_ns"])
         start = np.maximum(records["start_ns"], ready)
-        return (start - ready) - (busy.until(start) - busy.until(ready))
+        waited: Ints = (start - ready) - (busy.until(start) - busy.until(ready))
+        return waited
 
     return _of_each(parts, idle)
 
