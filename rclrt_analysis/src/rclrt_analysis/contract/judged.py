@@ -60,14 +60,14 @@ class Ran:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured while something was late, and is not in the model; ns.
+    """By what an assumption was broken while something was late, as measured; ns.
 
     Attributes
     ----------
     away
-        The machine was away for so much more than the model has.
+        For how long the machine was away, if that is more than the model has.
     longer
-        Jobs ran longer than the model says, besides.
+        Jobs ran so much longer than the model says, besides.
     """
 
     away: int = 0
@@ -179,7 +179,8 @@ class Judged(Watch):
                     continue
                 lost = sum(stalls.within(busy.begin, busy.end, core) for core in cores)
                 windows = -(-(busy.end - busy.begin) // max(1, overheads.window))
-                away += max(0, lost - windows * overheads.stolen * len(cores))
+                # Within what the model has, a stall breaks no assumption and explains nothing.
+                away += lost if lost > windows * overheads.stolen * len(cores) else 0
                 for job in busy.jobs:
                     lost = sum(stalls.within(job.start, job.end, core) for core in cores)
                     longer += max(0, job.more - lost)
@@ -245,7 +246,6 @@ def worst_of(verdict: Verdict) -> list[str]:
         found = verdict.evidence[one]
         lines.append(
             f"{one.name}: {one.took / 1e6:.3f} of {(one.bound or 0) / 1e6:.3f} ms; measured: away "
-            f"{found.away / 1e6:.3f} ms more than the model has, jobs {found.longer / 1e6:.3f} ms "
-            "longer"
+            f"{found.away / 1e6:.3f} ms, jobs {found.longer / 1e6:.3f} ms longer than in the model"
         )
     return lines
