@@ -24,7 +24,8 @@ from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.model import System
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
-from rclrt_analysis.observe.build import Observed, build
+from rclrt_analysis.observe.build import build
+from rclrt_analysis.observe.observed import Observed
 from rclrt_analysis.observe.parts import Part, parts_of
 from rclrt_analysis.observe.text import to_yaml
 from rclrt_analysis.trace import Trace, layout

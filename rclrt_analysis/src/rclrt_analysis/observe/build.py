@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from rclrt_analysis.model import in_ms
 from rclrt_analysis.observe.causes import Causes, causes_of
+from rclrt_analysis.observe.joins import join, joins_of
+from rclrt_analysis.observe.observed import Observed
 from rclrt_analysis.observe.parts import Ints, Key, Part
 from rclrt_analysis.observe.scheduling import Scheduled, scheduling_of
 from rclrt_analysis.observe.taken import taken_of
@@ -29,32 +30,6 @@ MOST_NAME = 150
 LEAST, MIDDLE, USUAL = 0.05, 0.5, 0.99
 """Shares of the times that jobs were ready while nothing ran: what each dispatch costs at least,
 what is usual, and what is no exception."""
-
-
-@dataclass
-class Observed:
-    """A model in the making.
-
-    Attributes
-    ----------
-    content
-        As in a model file.
-    remarks
-        By place in `content["callbacks"]`: what the records say besides.
-    responses
-        By name of the callback: the longest time from the release of a job to its end, ns.
-    silent
-        Names of callbacks of which no job ran.
-    doubts
-        Reasons for no verdict that hold under any executor: what is wrong with the records.
-    """
-
-    content: dict[str, Any]
-    remarks: list[str] = field(default_factory=list)
-    responses: dict[str, int] = field(default_factory=dict)
-    silent: list[str] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
-    jobs: int = 0
 
 
 class Builder:
@@ -311,4 +286,7 @@ def build(parts: Sequence[Part], name: str, executor: str, with_idle: bool = Tru
         "executors": builder.executors,
         "callbacks": callbacks,
     }
+    for i, part in enumerate(parts):
+        for found in joins_of(part):
+            join(observed, found, builder.names_of(i))
     return observed
