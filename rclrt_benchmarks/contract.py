@@ -31,7 +31,7 @@ from rclrt_analysis.arguments import positive, writable_file
 PARTS = ("reference", "mixed", "advise", "sabotage", "graphs")
 GRAPH_S = 4.0
 STRANGER = "is not in the model, and runs jobs in real time"
-EXPLAINED = "while the machine was away, or a job ran longer than the model says"
+EXPLAINED = "by no more than was measured meanwhile (machine away, jobs that ran longer)"
 FRACTION = 0.99
 """Of the delays that calibration sees. What is longer the machine itself is made responsible for:
 each run has a thread above all others beside it, which notes when it was late."""
@@ -158,7 +158,7 @@ def _verdict(
         f"  {what}: {verdict.jobs} jobs; {above} jobs or chains above their bound, {above - left} "
         f"of them {EXPLAINED} ({stall_ms:.1f} ms away at most)"
     )
-    for text in worst_of(verdict.above):
+    for text in worst_of(verdict):
         print(f"  {what}: {text}")
     if any(STRANGER in text for text in broken):
         print(f"  {what}: not judged: another program ran in real time there")
@@ -169,6 +169,15 @@ def _verdict(
     if left:
         missed.append(f"bounds of {left} jobs or chains {what}, {where}")
     return missed
+
+
+def _late(verdict: Any) -> list[dict[str, Any]]:
+    """Return all that was above its bound, with what was measured meanwhile, in ns."""
+    return [
+        {"name": one.name, "begin": one.begin, "took": one.took, "bound": one.bound}
+        | dataclasses.asdict(found)
+        for one, found in verdict.evidence.items()
+    ]
 
 
 def _mixed(
@@ -223,6 +232,7 @@ def _advise(
         "jobs": found.verdict.jobs,
         "above": len(found.verdict.above),
         "unexplained": len(found.verdict.unexplained),
+        "late": _late(found.verdict),
         "joins": found.joins,
         "stall_ms": found.stall_ms,
     }
@@ -271,8 +281,8 @@ def _graphs(
             jobs += verdict.jobs
             above += len(verdict.above)
             left += len(verdict.unexplained)
-        for text in worst_of(verdict.above):
-            print(f"  graph {number}: {text}; away {found.stall_ms:.1f} ms at most")
+        for text in worst_of(verdict):
+            print(f"  graph {number}: {text}")
         rows.append(
             {
                 "graph": number,
@@ -282,6 +292,7 @@ def _graphs(
                 "jobs": verdict.jobs,
                 "above": len(verdict.above),
                 "unexplained": len(verdict.unexplained),
+                "late": _late(verdict),
                 "ran_longer": found.longer,
             }
         )

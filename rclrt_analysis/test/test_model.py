@@ -230,6 +230,22 @@ def test_text_that_no_model_needs_is_refused(text: str, expected: str) -> None:
     assert expected in problems(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("name: " + "n" * 3_000_000, "this text has 3000000 characters, 200 at most are read"),
+        ("name: ''", "this text must not be empty"),
+        (f"callbacks: [{', '.join(['{}'] * 10_001)}]", "has 10001 items, 10000 at most are read"),
+        ("overheads: {release_ms: 3600001}", "3600001 must be 3600000 or less"),
+    ],
+)
+def test_what_is_too_much_is_told_with_the_limit(text: str, expected: str) -> None:
+    with pytest.raises(ModelError) as refused:
+        build_system(parse_document(f"schema: 1\n{text}\n"), SCHEMA)
+    assert expected in str(refused.value)
+    assert all(len(problem) < 300 for problem in refused.value.problems)
+
+
 def test_an_empty_file_and_a_list_are_no_models() -> None:
     for text in ("", "[]", "just text"):
         with pytest.raises(ModelError, match="fields with names"):
@@ -241,8 +257,8 @@ def test_a_file_that_is_too_large_or_no_text_is_refused_unread(tmp_path: Path) -
     path.write_bytes(b"#" * (MAX_BYTES + 1))
     with pytest.raises(ModelError, match="larger than 4 MiB"):
         read_model(path, SCHEMA)
-    path.write_bytes(b"\xff\xfe\xff")
-    with pytest.raises(ModelError, match="utf-8"):
+    path.write_bytes(b"name: x\n\xff\xfe\xff")
+    with pytest.raises(ModelError, match=r"model.yaml:2: this is no text; a file must be of UTF-8"):
         read_model(path, SCHEMA)
     with pytest.raises(ModelError, match="No such file"):
         read_model(tmp_path / "absent.yaml", SCHEMA)

@@ -320,19 +320,20 @@ def test_what_starting_a_job_costs_is_in_the_model() -> None:
 
 
 def test_a_job_that_is_left_waiting_once_is_late_and_does_not_make_all_jobs_dear() -> None:
-    """By 5 ms in which nothing else ran: a timer, then what a message releases."""
+    """By 5 ms in which nothing else ran, on several CPUs: a timer, then what a message releases."""
     late = [(20 * i, 20 * i + 5 * (i == 7), 20 * i + 5 * (i == 7) + 1, 1) for i in range(200)]
-    records = jobs(0, *late)
+    records = jobs(0, *late, cpus=3)
     system = observed(Trace({0: timer("t", 20 * MS)}, records, 0, ISOLATED))
     (callback,) = system.callbacks
     assert (system.overheads.dispatch, callback.jitter, callback.wcet) == (0, 5 * MS, MS)
     assert (system.no_verdict, analyse(system).callbacks[0].bound) == ((), 6 * MS)
     entries = {0: timer("t", 20 * MS), 1: Entry("s", 1, "", 1, layout.KIND_SUBSCRIPTION)}
     times = [(release + 1, start + 1, end + 1, cpu) for release, start, end, cpu in late]
-    caused = jobs(1, *times, cause=layout.CAUSE_JOB, by_callback=0, by_executor=1, priority=9)
+    by = {"cause": layout.CAUSE_JOB, "by_callback": 0, "by_executor": 1}
+    caused = jobs(1, *times, priority=9, cpus=3, **by)
     caused["by_sequence"] = [20 * i for i in range(200)]
     prompt = [(20 * i, 20 * i, 20 * i + 1, 1) for i in range(200)]
-    both = Trace(entries, np.concatenate((jobs(0, *prompt), caused)), 0, ISOLATED)
+    both = Trace(entries, np.concatenate((jobs(0, *prompt, cpus=3), caused)), 0, ISOLATED)
     system = observed(both)
     assert system.no_verdict == ()
     assert system.callback_of["s"].wcet == 6 * MS
@@ -342,7 +343,7 @@ def test_a_job_that_is_left_waiting_once_is_late_and_does_not_make_all_jobs_dear
 def test_a_message_from_outside_that_was_left_waiting_is_late() -> None:
     times = [(20 * i, 20 * i + 5 * (i == 7), 20 * i + 5 * (i == 7) + 1, 1) for i in range(200)]
     entries = {0: Entry("s", 1, "", 1, layout.KIND_SUBSCRIPTION)}
-    records = jobs(0, *times, cause=layout.CAUSE_MESSAGE)
+    records = jobs(0, *times, cause=layout.CAUSE_MESSAGE, cpus=3)
     (callback,) = observed(Trace(entries, records, 0, ISOLATED)).callbacks
     assert (callback.period, callback.jitter) == (20 * MS, 5 * MS)
 

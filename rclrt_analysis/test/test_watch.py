@@ -289,6 +289,17 @@ def test_what_is_not_in_the_model_and_urgent_breaks_the_proof(robot: System) -> 
     assert judged(fewer, [fair]).is_proved
 
 
+def test_what_is_released_by_what_the_model_does_not_know_breaks_the_proof(robot: System) -> None:
+    """An input that was always the first of two to come, and now is the last."""
+    publishing = replace(robot.callbacks[2], publishes=("a",))
+    both = replace(robot, callbacks=(*robot.callbacks[:2], publishing))
+    watch = judged(robot, traces_of(both))
+    assert watch.assumptions.broken["act", "trigger"].chains == ("grab",)
+    assert "'act' is released by 'other'; the model says 'look'" in to_text(watch)
+    assert not watch.is_proved
+    assert ("act", "trigger") not in judged(both, traces_of(both)).assumptions.broken
+
+
 def test_callbacks_that_one_of_both_does_not_know_are_listed(robot: System) -> None:
     fewer = replace(robot, callbacks=robot.callbacks[:2])
     text = to_text(judged(fewer, traces_of(robot)))

@@ -8,8 +8,8 @@
 //   cost_of_a_job SAMPLES SECONDS CPU...
 //   cost_of_a_job stalls CPU...
 //
-// `stalls` tells when a CPU was not there: a thread of the highest priority on each wakes every millisecond; a line
-// "CPU DUE WOKE" for each time that it was late. Until its standard input ends.
+// `stalls` tells when a CPU was not there: a thread of the highest priority on each wakes every half millisecond; a
+// line "CPU DUE WOKE" for each time that it was late by more than 0.1 ms. Until its standard input ends.
 //
 // All is measured on the first CPU, by a thread of SCHED_FIFO that is less urgent than the jobs; what takes a CPU away
 // on each of them. No loop runs for longer than kSlice without sleeping after it, so other programs are not kept out.
@@ -392,8 +392,8 @@ nlohmann::json stolen(int cpu, double seconds)
   return {{"cpu", cpu}, {"gaps", gaps}, {"spans", spans}};
 }
 
-constexpr int64_t kLate = 200000;
-constexpr int64_t kLookEvery = kNsPerMs;
+constexpr int64_t kLate = 100000;
+constexpr int64_t kLookEvery = kNsPerMs / 2;
 constexpr int kMost = 99;
 
 /// Notes when the thread is late; `ended` is set once, by the main thread.

@@ -12,6 +12,7 @@ namespace
 
 constexpr char kAny[] = "**";
 constexpr char kOne[] = "*";
+constexpr std::size_t kMaxLength = 1000;
 
 std::vector<std::string> parts_of(const std::string & name)
 {
@@ -37,6 +38,9 @@ std::string NamePattern::problem_with(const std::string & text)
 {
   if (text.empty() || text[0] != '/') {
     return "it must begin with /";
+  }
+  if (text.size() > kMaxLength) {
+    return "it has " + std::to_string(text.size()) + " bytes; names have 1000 at most";
   }
   for (const std::string & part : parts_of(text)) {
     if (part.empty()) {

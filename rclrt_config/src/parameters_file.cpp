@@ -160,7 +160,7 @@ void ParametersReader::read_parameters(const YAML::Node & map, const std::string
       const std::string problem = NamePattern::problem_with(node);
       if (!problem.empty()) {
         std::string text = "the node's name '";
-        text.append(node).append("' cannot be used: ").append(problem);
+        text.append(node, 0, 200).append("' cannot be used: ").append(problem);
         throw YamlError(field.name_mark, text);
       }
       read_rclrt(field.value, node);

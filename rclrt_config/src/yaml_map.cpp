@@ -19,9 +19,12 @@ namespace
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+/// False for 010 as well: that is eight in the older YAML, and ten in the newer.
 bool parse_integer(const std::string & text, int64_t * number)
 {
-  // Not YAML::convert: to that, 010 is eight.
+  if (text.size() > 1 && text[0] == '0') {
+    return false;
+  }
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
   return error == std::errc() && end == text.data() + text.size();
 }
@@ -30,6 +33,9 @@ bool parse_integer(const std::string & text, int64_t * number)
 /// `digits`. Exact: no floating point.
 bool parse_number(std::string number, int digits, int64_t * result)
 {
+  if (number.size() > 1 && number[0] == '0' && number[1] != '.') {
+    return false;
+  }
   const std::size_t point = number.find('.');
   if (point != std::string::npos) {
     const std::size_t decimals = number.size() - point - 1;
@@ -39,11 +45,12 @@ bool parse_number(std::string number, int digits, int64_t * result)
     number.erase(point, 1);
     digits -= static_cast<int>(decimals);
   }
-  if (!std::all_of(number.begin(), number.end(), is_digit)) {
+  if (!std::all_of(number.begin(), number.end(), is_digit)) {  // or there is a second point
     return false;
   }
   number.append(number.empty() ? 0 : static_cast<std::size_t>(digits), '0');
-  return parse_integer(number, result);  // false also for a second point
+  number.erase(0, std::min(number.find_first_not_of('0'), number.size() - 1));
+  return parse_integer(number, result);
 }
 
 /// False if it is no duration, or finer than a nanosecond, or too long.
@@ -205,7 +212,7 @@ std::optional<Duration> YamlMap::duration(const std::string & field, const char 
       field, field + " must be a time above 0" +
                (zero_means ? std::string(", or 0 for ") + zero_means : "") +
                ": a whole number of nanoseconds, or a number with ns, us, ms or s such as 5ms or "
-               "1.5ms; here is " +
+               "1.5ms, and less than 292 years; here is " +
                shown(*value));
   }
   return Duration(nanoseconds);
@@ -222,8 +229,11 @@ std::optional<Duration> YamlMap::milliseconds(const std::string & field) const
     !value->IsScalar() || value->Scalar().empty() ||
     !parse_number(value->Scalar(), 6, &nanoseconds) || nanoseconds == 0) {
     fail(
-      field, field + " must be a number of milliseconds above 0 such as 5 or 1.5; here is " +
-               shown(*value));
+      field,
+      field +
+        " must be a number of milliseconds above 0 and below 9223372036854 such as 5 or 1.5; "
+        "here is " +
+        shown(*value));
   }
   return Duration(nanoseconds);
 }

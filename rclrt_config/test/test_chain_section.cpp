@@ -87,11 +87,15 @@ TEST(Chains, that_are_wrong_are_told_where_they_stand)
     {"{callbacks: [/a/timer/1s], deadline: 5}", 39, "unknown field 'deadline'. Use callbacks"},
     {"{callbacks: [/a/timer/1s], deadline_ms: 0}", 52, "a number of milliseconds above 0"},
     {"{callbacks: [/a/timer/1s], deadline_ms: -5}", 52, "here is '-5'"},
+    {"{callbacks: [/a/timer/1s], deadline_ms: 010}", 52, "here is '010'"},
+    {"{callbacks: [/a/timer/1s], deadline_ms: 00.5}", 52, "here is '00.5'"},
+    {"{callbacks: [/a/timer/1s], on_miss: {warn_after: 03}}", 61, "here is '03'"},
     {"{callbacks: [/a/timer/1s], deadline_ms: 5ms}", 52, "here is '5ms'"},
     {"{callbacks: [/a/timer/1s], deadline_ms: .nan}", 52, "here is '.nan'"},
     {"{callbacks: [/a/timer/1s], deadline_ms: 1.0000001}", 52, "here is '1.0000001'"},
     {"{callbacks: [/a/timer/1s], bound_ms: 1e400}", 49, "here is '1e400'"},
-    {"{callbacks: [/a/timer/1s], bound_ms: 99999999999999999999}", 49, "above 0"},
+    {"{callbacks: [/a/timer/1s], bound_ms: 1e300}", 49, "above 0 and below 9223372036854 such"},
+    {"{callbacks: [/a/timer/1s], bound_ms: 9223372036855}", 49, "below 9223372036854 such"},
     {"{callbacks: [/a/timer/1s], silent_after_ms: [1]}", 56, "here is a list"},
     {"{callbacks: [/a/timer/1s], on_miss: 3}", 48, "on_miss: it must be a map"},
     {"{callbacks: [/a/timer/1s], on_miss: {warn_after: 0}}", 61, "from 1 to 1000000"},
@@ -105,6 +109,14 @@ TEST(Chains, that_are_wrong_are_told_where_they_stand)
       AllOf(StartsWith("f:5:" + std::to_string(wrong.column) + ": "), HasSubstr(wrong.says)))
       << wrong.fields;
   }
+}
+
+TEST(Chains, may_have_times_below_a_millisecond)
+{
+  const Configuration configuration =
+    parsed(chain("{callbacks: [/a/timer/1s], deadline_ms: 0.05, bound_ms: 9223372036853.5}"));
+  EXPECT_EQ(configuration.chains()[0].deadline, microseconds(50));
+  EXPECT_EQ(configuration.chains()[0].bound, microseconds(9'223'372'036'853'500));
 }
 
 TEST(Chains, have_one_name_each_and_stand_under_all_nodes)

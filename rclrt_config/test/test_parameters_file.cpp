@@ -138,6 +138,21 @@ TEST(ParametersFile, wrong_names_are_told_where_they_stand)
   }
 }
 
+TEST(ParametersFile, names_of_any_length_are_told_with_the_limit)
+{
+  const std::string longest = "/" + std::string(990, 'a') + "/timer/5s";
+  const std::string entry = "{scheduling_policy: fifo, priority: 1}\n";
+  ASSERT_EQ(longest.size(), 1000u);
+  EXPECT_EQ(error_in(rclrt_file("      callbacks:\n        " + longest + ": " + entry)), "");
+  const std::string many(1'000'000, '/');
+  for (const std::string & name : {"/a" + longest, "/a" + many}) {
+    const std::string key = "        ? " + name + "\n        : " + entry;  // No length is too much.
+    const std::string said = error_in(rclrt_file("      callbacks:\n" + key));
+    EXPECT_THAT(said, AllOf(StartsWith("f:5:11: "), HasSubstr("names have 1000 at most")));
+    EXPECT_LT(said.size(), 400u);
+  }
+}
+
 TEST(ParametersFile, wrong_fields_of_an_executor_are_told_where_they_stand)
 {
   const WrongFields cases[] = {

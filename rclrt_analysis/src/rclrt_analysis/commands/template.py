@@ -49,20 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _running(pattern: str) -> list[Path]:
     """Return the live traces of programs that run."""
     import fnmatch
-    import os
 
-    from rclrt_analysis.live.files import live_files, open_file, read_process
+    from rclrt_analysis.live.files import live_processes
 
-    found = []
-    for path in live_files():
-        try:
-            stream = open_file(path)
-        except OSError:
-            continue
-        try:
-            begin = read_process(stream)
-        finally:
-            os.close(stream)
-        if begin is not None and begin[1].runs() and fnmatch.fnmatch(begin[1].program, pattern):
-            found.append(path)
-    return found
+    return [
+        path
+        for path, process in live_processes()
+        if process.runs() and fnmatch.fnmatch(process.program, pattern)
+    ]

@@ -14,9 +14,6 @@ from rclrt_analysis.calibration import Calibration, read_samples
 from rclrt_analysis.commands.calibrate import PROGRAM
 from rclrt_analysis.reference.program import ENDS_WITH_US, ProgramError
 
-BEFORE_NS = 100_000_000
-"""What was held up so long before a job was released may still be before it."""
-
 
 def calibrated(cpus: Sequence[int], samples: int, seconds: float) -> Calibration:
     """Measure what jobs cost here.
@@ -44,12 +41,18 @@ def _program() -> list[str]:
 class Stalls:
     """The times at which the most urgent thread of a CPU did not run though it was due.
 
-    Whatever delays it delays every callback: the host of a virtual machine, interrupts, firmware.
+    Whatever delays it delays every callback: the host of a virtual machine, interrupts, firmware, a
+    system call of another program that the kernel does not leave.
+
+    Parameters
+    ----------
+    spans
+        Known ones: CPU, begin and end.
     """
 
-    def __init__(self, cpus: Sequence[int]) -> None:
+    def __init__(self, cpus: Sequence[int], spans: Sequence[tuple[int, int, int]] = ()) -> None:
         self._command = [*_program(), "stalls", *map(str, cpus)]
-        self._spans: list[tuple[int, int]] = []
+        self._spans = list(spans)
 
     def __enter__(self) -> Stalls:
         self._process = subprocess.Popen(
@@ -66,14 +69,14 @@ class Stalls:
         for line in said.splitlines():
             fields = line.split()
             if len(fields) == 3:
-                self._spans.append((int(fields[1]), int(fields[2])))
+                self._spans.append((int(fields[0]), int(fields[1]), int(fields[2])))
 
     @property
     def longest_ms(self) -> float:
         """Return the longest."""
-        return max((end - begin for begin, end in self._spans), default=0) / 1e6
+        return max((end - begin for _, begin, end in self._spans), default=0) / 1e6
 
-    def within(self, begin: int, end: int) -> int:
-        """Return how long the machine was away in that time or shortly before, ns."""
-        begin -= BEFORE_NS
-        return sum(max(0, min(b, end) - max(a, begin)) for a, b in self._spans)
+    def within(self, begin: int, end: int, cpu: int) -> int:
+        """Return how long a CPU was away in that time, ns."""
+        mine = ((a, b) for core, a, b in self._spans if core == cpu)
+        return sum(max(0, min(b, end) - max(a, begin)) for a, b in mine)

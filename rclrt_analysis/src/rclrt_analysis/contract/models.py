@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from rclrt_analysis.observe.advice import opened
-from rclrt_analysis.observe.build import Observed
+from rclrt_analysis.observe.joins import keep, merge
+from rclrt_analysis.observe.observed import Observed
 from rclrt_analysis.observe.text import to_yaml
 from rclrt_analysis.trace import Trace, layout, named_traces
 
@@ -58,7 +59,7 @@ def model_of(
     content["cpus"] = list(cpus)
     for node in fusions:
         _joined(observed, node)
-    _keep(observed, lambda callback: callback["name"].split("/")[1] not in without)
+    keep(observed, lambda callback: callback["name"].split("/")[1] not in without)
     for callback in content["callbacks"]:
         callback["wcet_ms"] += MARGIN_NS
         if "period_ms" in callback:  # Where nothing was measured, it is how long the job was there.
@@ -119,41 +120,12 @@ STORE_NS = 200_000
 
 
 def _joined(observed: Observed, node: Mapping[str, Any]) -> None:
-    """Make one callback of a fusion's inputs, which works once all have come.
+    """Make one callback of a fusion's inputs, if the records have not shown that they are one.
 
-    A trace shows only which of the inputs was the last, and in another run it is another one.
+    Where the same input is always the last, they show nothing.
     """
     name = f"/{node['name']}"
-    mine = {f"{name}/subscription/{one}" for one in node["inputs"]}
-    callbacks = observed.content["callbacks"]
-    found = [one for one in callbacks if one["name"] in mine]
-    if not found:
-        return
-    topics: dict[str, str] = {}  # Of those that the inputs publish: the first of each reader.
-    for one in found:
-        for topic in one.get("publishes", ()):
-            topics.setdefault(topic.partition(" to ")[2], topic)
-    for other in callbacks:
-        gone = {t for one in found for t in one.get("publishes", ())} - set(topics.values())
-        if "triggers" in other:
-            other["triggers"] = [t for t in other["triggers"] if t not in gone]
-    first = found[0]
-    first |= {
-        "name": name,
-        "wcet_ms": max(one["wcet_ms"] for one in found) + STORES * STORE_NS,
-        "bcet_ms": 0,
-        "triggers": [topic for one in found for topic in one["triggers"]],
-        "activation": "all",
-        "publishes": list(topics.values()),
-    }
-    first.pop("group", None)
-    if not topics:
-        del first["publishes"]
-    _keep(observed, lambda one: one is first or one["name"] not in mine)
-
-
-def _keep(observed: Observed, wanted: Callable[[dict[str, Any]], bool]) -> None:
-    both = zip(observed.content["callbacks"], observed.remarks, strict=True)
-    kept = [(callback, remark) for callback, remark in both if wanted(callback)]
-    observed.content["callbacks"] = [callback for callback, _ in kept]
-    observed.remarks[:] = [remark for _, remark in kept]
+    mine = [f"{name}/subscription/{one}" for one in node["inputs"]]
+    work = [one["wcet_ms"] for one in observed.content["callbacks"] if one["name"] in mine]
+    if work:
+        merge(observed, name, mine, max(work) + STORES * STORE_NS)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rclrt_analysis.live.files import live_files, open_file, read_process
+from rclrt_analysis.live.files import live_processes
 from rclrt_analysis.model import System
 from rclrt_analysis.plan.openings import Opening, read_open
 from rclrt_analysis.plan.parameters import applied, read_plan
@@ -161,18 +161,8 @@ MANY = 50
 
 def live_trace(process: int) -> Path | None:
     """Return the live trace of a process."""
-    for path in live_files():
-        try:
-            stream = open_file(path)
-        except OSError:
-            continue
-        try:
-            begin = read_process(stream)
-        finally:
-            os.close(stream)
-        if begin is not None and begin[1].number == process:
-            return path
-    return None
+    found = (path for path, one in live_processes() if one.number == process)
+    return next(found, None)
 
 
 def has_begun(path: Path, records: int) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,3 +118,18 @@ def live_files(places: Iterable[Path] | None = None) -> list[Path]:
         except OSError:
             continue
     return sorted(found)
+
+
+def live_processes() -> Iterator[tuple[Path, Process]]:
+    """Yield the live traces, of what runs and what ran, with the processes that wrote them."""
+    for path in live_files():
+        try:
+            stream = open_file(path)
+        except OSError:
+            continue
+        try:
+            begin = read_process(stream)
+        finally:
+            os.close(stream)
+        if begin is not None:
+            yield path, begin[1]

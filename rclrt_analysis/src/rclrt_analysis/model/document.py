@@ -134,8 +134,12 @@ def read_document(path: Path) -> Document:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
         text = data.decode("utf-8")
-    except (OSError, UnicodeError) as error:
-        raise ModelError([f"{path}: {error}"]) from error
+    except OSError as error:
+        raise ModelError([f"{path}: it cannot be read: {error.strerror}"]) from error
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        why = "this is no text; a file must be of UTF-8"
+        raise ModelError([f"{path}:{line}: {why}"]) from error
     if len(data) > MAX_BYTES:
         raise ModelError([f"{path}: larger than {MAX_BYTES >> 20} MiB, the most a model may have"])
     return parse_document(text, str(path))

@@ -31,11 +31,19 @@ def in_words(error: Any) -> str:
         "required": str(error.message).replace("is a required property", "is missing"),
         "exclusiveMinimum": f"{value} must be more than {limit}",
         "minimum": f"{value} must be {limit} or more",
+        "maximum": f"{value} must be {limit} or less",
         "minItems": f"the list must have {limit} or more",
+        "maxItems": f"the list has {_count(value)} items, {limit} at most are read",
+        "minLength": "this text must not be empty",
+        "maxLength": f"this text has {_count(value)} characters, {limit} at most are read",
         "uniqueItems": "something stands in the list twice",
     }
     text = simple.get(error.validator, error.message)
     return text if len(text) < 300 else f"{text[:300]}..."
+
+
+def _count(value: object) -> int:
+    return len(value) if isinstance(value, (list, str)) else 0
 
 
 def of_schema(value: object) -> str:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rclrt_analysis.observe.build import Observed, build
+from rclrt_analysis.observe.build import build
+from rclrt_analysis.observe.observed import Observed
 from rclrt_analysis.observe.parts import parts_of
 from rclrt_analysis.observe.text import check, to_yaml
 from rclrt_analysis.trace import Trace

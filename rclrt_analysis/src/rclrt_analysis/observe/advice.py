@@ -24,9 +24,11 @@ from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.model import System
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
-from rclrt_analysis.observe.build import Observed, build
+from rclrt_analysis.observe.build import build
+from rclrt_analysis.observe.observed import Observed
 from rclrt_analysis.observe.parts import Part, parts_of
 from rclrt_analysis.observe.text import to_yaml
+from rclrt_analysis.plan.parameters import entry_name
 from rclrt_analysis.trace import Trace, layout
 
 NOT_THE_USERS = ("/subscription/parameter_events", "/subscription/clock")
@@ -225,8 +227,8 @@ def parameters(advice: Advice) -> str:
     ]
     for callback in sorted(advice.system.callbacks, key=lambda one: -(one.priority or 0)):
         if callback.priority is not None:
+            name = entry_name(callback) if callback.wants_all else callback.name
             lines.append(
-                f'        "{callback.name}": '
-                f"{{scheduling_policy: fifo, priority: {callback.priority}}}"
+                f'        "{name}": {{scheduling_policy: fifo, priority: {callback.priority}}}'
             )
     return "\n".join(lines) + "\n"

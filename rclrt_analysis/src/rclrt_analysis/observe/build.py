@@ -6,16 +6,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from rclrt_analysis.model import in_ms
 from rclrt_analysis.observe.causes import Causes, causes_of
-from rclrt_analysis.observe.parts import Key, Part
+from rclrt_analysis.observe.joins import join, joins_of
+from rclrt_analysis.observe.observed import Observed
+from rclrt_analysis.observe.parts import Ints, Key, Part
 from rclrt_analysis.observe.scheduling import Scheduled, scheduling_of
-from rclrt_analysis.observe.times import arrivals, grid, idle_of
+from rclrt_analysis.observe.taken import taken_of
+from rclrt_analysis.observe.times import arrivals, grid, idle_of, late_of
 from rclrt_analysis.trace import NO_DEADLINE, Records, layout
 from rclrt_analysis.trace.sane import LONGEST
 
@@ -25,34 +27,9 @@ KINDS = {
     layout.KIND_CLIENT: "client",
 }
 MOST_NAME = 150
-USUAL = 0.99
-"""Of the times that jobs were ready while nothing ran, so many count as the cost of a dispatch."""
-
-
-@dataclass
-class Observed:
-    """A model in the making.
-
-    Attributes
-    ----------
-    content
-        As in a model file.
-    remarks
-        By place in `content["callbacks"]`: what the records say besides.
-    responses
-        By name of the callback: the longest time from the release of a job to its end, ns.
-    silent
-        Names of callbacks of which no job ran.
-    doubts
-        Reasons for no verdict that hold under any executor: what is wrong with the records.
-    """
-
-    content: dict[str, Any]
-    remarks: list[str] = field(default_factory=list)
-    responses: dict[str, int] = field(default_factory=dict)
-    silent: list[str] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
-    jobs: int = 0
+LEAST, MIDDLE, USUAL = 0.05, 0.5, 0.99
+"""Shares of the times that jobs were ready while nothing ran: what each dispatch costs at least,
+what is usual, and what is no exception."""
 
 
 class Builder:
@@ -74,8 +51,19 @@ class Builder:
         if not with_idle:
             self.idle = {key: np.zeros_like(times) for key, times in self.idle.items()}
         every = np.concatenate([np.zeros(0, np.int64), *self.idle.values()])
-        # What is no exception. Longer times are told of the callbacks that had them.
-        self.dispatch = int(np.sort(every)[int(len(every) * USUAL)]) if len(every) else 0
+        every.sort()
+        self.taken = taken_of(parts, share_of(every, LEAST)) if with_idle else None
+        # What is no exception. Longer times are told of the callbacks that had them, or taken.
+        self.dispatch = share_of(every, USUAL if self.taken is None else MIDDLE)
+        self.late = late_of(parts)
+        if self.taken is None:  # How late they were is not told apart from who kept them.
+            self.late = {
+                (i, id_): np.maximum(mine["ready_ns"] - mine["release_ns"], 0)
+                for i, part in enumerate(parts)
+                for id_, mine in part.ran.items()
+            }
+        else:  # The times in which nothing ran are in there.
+            self.idle = {key: np.zeros_like(times) for key, times in self.idle.items()}
         self.causes: Causes = causes_of(parts, set(self.timers), with_idle)
         if self.causes.circle:
             names = ", ".join(self.names[key] for key in self.causes.circle)
@@ -189,8 +177,7 @@ class Builder:
         if key in self.timers:
             found["period_ms"] = self.timers[key]
             found["assumptions"] = {"period_ms": {"origin": "stated"}}  # By the program.
-            delay = np.maximum(self.idle[key] - self.dispatch, 0)
-            delay += np.maximum(jobs["ready_ns"] - jobs["release_ns"], 0)
+            delay = np.maximum(self.idle[key] - self.dispatch, 0) + self.late[key]
             found["jitter_ms"] = min(LONGEST, int(delay.max()))
         elif key in self.causes.outside:
             release = self.causes.outside[key]
@@ -227,6 +214,11 @@ class Builder:
         if max(len(name) for name in ends) > MOST_NAME // 2:
             ends = [f"#{number}/{id_}" for number, id_ in (source, target)]
         return [" to ".join(ends) + (f" #{n}" if n else "") for n in range(times)]
+
+
+def share_of(ordered: Ints, share: float) -> int:
+    """Return the time that this share of all is below; 0 without any."""
+    return int(ordered[int(len(ordered) * share)]) if len(ordered) else 0
 
 
 def _deadline(jobs: Records) -> int | None:
@@ -285,6 +277,8 @@ def build(parts: Sequence[Part], name: str, executor: str, with_idle: bool = Tru
         "dispatch_ms": builder.dispatch,
         "transport_ms": builder.causes.transport,
     }
+    if builder.taken is not None and builder.taken[0]:
+        overheads["stolen_ms"], overheads["window_ms"] = builder.taken
     observed.doubts = list(dict.fromkeys(builder.doubts))
     observed.content |= {
         "no_verdict": list(dict.fromkeys(builder.doubts + builder.scheduling)),
@@ -292,4 +286,7 @@ def build(parts: Sequence[Part], name: str, executor: str, with_idle: bool = Tru
         "executors": builder.executors,
         "callbacks": callbacks,
     }
+    for i, part in enumerate(parts):
+        for found in joins_of(part):
+            join(observed, found, builder.names_of(i))
     return observed

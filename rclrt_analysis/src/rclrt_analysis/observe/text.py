@@ -13,11 +13,21 @@ from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import ModelError, in_ms
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
-from rclrt_analysis.observe.build import Observed
+from rclrt_analysis.observe.observed import Observed
 
 MOST_REASONS = 50
 MOST_TEXT = 900
 MOST_NAMED = 20
+
+
+TAKEN = (
+    "# stolen_ms is half as much again as what was taken from jobs that were there, by what is no",
+    "# job: threads of the middleware and of timers, interrupts, the host of a virtual machine.",
+)
+WAITED = (
+    "# 99 % of jobs were ready for dispatch_ms at most while nothing ran; the longest time of a",
+    "# callback is part of its jitter_ms, or of its wcet_ms if messages of the model release it.",
+)
 
 
 def check(observed: Observed, schema: Path) -> None:
@@ -49,9 +59,8 @@ def to_yaml(observed: Observed) -> str:
     content = observed.content
     lines = [
         "# OBSERVED, NOT GUARANTEED: wcet_ms is the longest execution in a trace, which is no",
-        "# worst case; releases from outside come no closer than seen. 99 % of jobs were ready for",
-        "# dispatch_ms at most while nothing ran; the longest time of a callback is part of its",
-        "# jitter_ms, or of its wcet_ms if messages of the model release it.",
+        "# worst case; releases from outside come no closer than seen.",
+        *(TAKEN if "stolen_ms" in content["overheads"] else WAITED),
         f"# {observed.jobs} jobs.",
     ]
     if observed.silent:

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from rclrt_analysis.observe.parts import Ints, Key, Part, joined
+from rclrt_analysis.trace import Records
 
 NEARLY = 1.1
 """Arrivals whose mean gap is no more than so many times the least are taken as sporadic."""
@@ -66,8 +67,8 @@ class Busy:
         return np.where(stretch < 0, 0, self._before[stretch] + inside)
 
 
-def idle_of(parts: Sequence[Part]) -> dict[Key, Ints]:
-    """Return for how long each job was ready while no job was under way on its machine, ns."""
+def _of_each(parts: Sequence[Part], time_of: Callable[[Busy, Records], Ints]) -> dict[Key, Ints]:
+    """Return a time of each job, given when jobs of its machine were under way."""
     found = {}
     by_clock: dict[bytes, list[int]] = {}
     for number, part in enumerate(parts):
@@ -76,8 +77,28 @@ def idle_of(parts: Sequence[Part]) -> dict[Key, Ints]:
         busy = Busy([parts[number] for number in numbers])
         for number in numbers:
             for id_, records in parts[number].ran.items():
-                ready = np.maximum(records["ready_ns"], records["release_ns"])
-                start = np.maximum(records["start_ns"], ready)
-                waited = busy.until(start) - busy.until(ready)
-                found[number, id_] = (start - ready) - waited
+                found[number, id_] = time_of(busy, records)
     return found
+
+
+def idle_of(parts: Sequence[Part]) -> dict[Key, Ints]:
+    """Return for how long each job was ready while no job was under way on its machine, ns."""
+
+    def idle(busy: Busy, records: Records) -> Ints:
+        ready = np.maximum(records["ready_ns"], records["release_ns"])
+        start = np.maximum(records["start_ns"], ready)
+        waited: Ints = (start - ready) - (busy.until(start) - busy.until(ready))
+        return waited
+
+    return _of_each(parts, idle)
+
+
+def late_of(parts: Sequence[Part]) -> dict[Key, Ints]:
+    """Return for how long each job was not ready after its release while other jobs ran, ns."""
+
+    def late(busy: Busy, records: Records) -> Ints:
+        ready = np.maximum(records["ready_ns"], records["release_ns"])
+        waited: Ints = busy.until(ready) - busy.until(records["release_ns"])
+        return waited
+
+    return _of_each(parts, late)

@@ -18,6 +18,8 @@ from rclrt_analysis.explanation import Explanation, HopPart, explain, hop_parts
 from rclrt_analysis.model import Chain, System
 from rclrt_analysis.model.assumptions import premises
 from rclrt_analysis.pages.frame import render
+from rclrt_analysis.pages.graph_picture import HEIGHT, WIDTH
+from rclrt_analysis.pages.graph_picture import make_picture as make_graph
 from rclrt_analysis.report import interference, ms, premise_lines, slack, verdict
 from rclrt_analysis.sensitivity import Margins
 from rclrt_analysis.watch.chains import Seen
@@ -144,6 +146,9 @@ def make_page(
         head=_head(result, watch),
         broken=list(watch.assumptions.broken.values()) if watch else [],
         cards=cards,
+        graph=make_graph(system),
+        node=(WIDTH, HEIGHT),
+        paths={card.chain.name: card.chain.callbacks for card in cards},
         callbacks=[] if only else result.callbacks,
         seen=watch.assumptions.seen if watch else {},
         longest=max(1, longest),

@@ -103,10 +103,20 @@ class Assumptions:
                 text = f"runs for {in_ms(job.cpu)} ms; the model says {in_ms(callback.wcet)} ms"
                 self._break(callback, "wcet", text, job.cpu)
         self._priority(callback, job)
+        self._trigger(callback, job)
         cores = self.system.executor_of[callback.executor].cores
         if job.on not in cores:
             text = f"runs on CPU {job.on}; the model says {', '.join(map(str, cores))}"
             self._break(callback, "cpu", text, 1)
+
+    def _trigger(self, callback: Callback, job: Job) -> None:
+        """Look at who released it: an input taken for a store may be the last, and publish."""
+        if job.by_callback in self.system.callback_of:
+            known = self.system.triggered_by(callback)
+            if job.by_callback not in known:
+                said = ", ".join(f"'{name}'" for name in known) or "nothing"
+                text = f"is released by '{job.by_callback}'; the model says {said}"
+                self._break(callback, "trigger", text, 1)
 
     def _priority(self, callback: Callback, job: Job) -> None:
         policy = self.system.executor_of[callback.executor].policy
