@@ -15,8 +15,15 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rclrt_analysis.arguments import positive, writable_file
+
+if TYPE_CHECKING:
+    from rclrt_analysis.model import System
+
+MOST_RELEASES = 300_000
+"""Of timers and from outside, simulated."""
 
 KINDS = ("preemptive", "priority_events", "isolated")
 
@@ -55,6 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _simulated_ns(system: System, asked: int) -> int:
+    """Return how long to simulate: a trace may say that a timer has a period of 1 ns."""
+    releases = sum(asked / one.period for one in system.callbacks if one.period)
+    return max(1, int(asked * min(1.0, MOST_RELEASES / max(releases, 1))))
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Print the advice."""
     from rclrt_analysis.calibration import read_overheads
@@ -70,7 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
         traces = named_traces(arguments.traces)
         costs = read_overheads(arguments.overheads) if arguments.overheads else None
         advice = advise(traces, schema, arguments.executor, arguments.cpus, costs, arguments.factor)
-        simulated = simulate(advice.system, arguments.duration * 1_000_000_000, 1, False)
+        duration = _simulated_ns(advice.system, arguments.duration * 1_000_000_000)
+        simulated = simulate(advice.system, duration, 1, False)
     except (TraceError, ModelError, SimulationError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -93,6 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     for reason in dict.fromkeys(b.local.reason for b in result.callbacks if b.bound is None):
         print(f"no bound: {reason}")
+    if duration < arguments.duration * 1_000_000_000:
+        print(f"simulated: {duration / 1e6:g} ms only, which are {MOST_RELEASES} releases")
     for doubt in advice.doubts:
         print(f"doubt: {doubt}")
     cores = sorted({core for executor in advice.system.executors for core in executor.cores})
