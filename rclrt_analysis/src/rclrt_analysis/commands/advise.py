@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING
 from rclrt_analysis.arguments import positive, writable_file
 
 if TYPE_CHECKING:
-    from rclrt_analysis.model import System
+    from rclrt_analysis.observe.advice import Advice
 
-MOST_RELEASES = 300_000
-"""Of timers and from outside, simulated."""
+MOST_RELEASES, MOST_OF_OVERLOAD = 300_000, 3_000
+"""Of timers and from outside, simulated. A system without bounds may be overloaded: then ever more
+jobs wait."""
 
 KINDS = ("preemptive", "priority_events", "isolated")
 
@@ -62,10 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _simulated_ns(system: System, asked: int) -> int:
+def _simulated_ns(advice: Advice, asked: int) -> int:
     """Return how long to simulate: a trace may say that a timer has a period of 1 ns."""
-    releases = sum(asked / one.period for one in system.callbacks if one.period)
-    return max(1, int(asked * min(1.0, MOST_RELEASES / max(releases, 1))))
+    bounded = all(one.bound is not None for one in advice.result.callbacks)
+    most = MOST_RELEASES if bounded else MOST_OF_OVERLOAD
+    releases = sum(asked / one.period for one in advice.system.callbacks if one.period)
+    return asked if releases <= most else max(1, int(asked * most / releases))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -83,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         traces = named_traces(arguments.traces)
         costs = read_overheads(arguments.overheads) if arguments.overheads else None
         advice = advise(traces, schema, arguments.executor, arguments.cpus, costs, arguments.factor)
-        duration = _simulated_ns(advice.system, arguments.duration * 1_000_000_000)
+        duration = _simulated_ns(advice, arguments.duration * 1_000_000_000)
         simulated = simulate(advice.system, duration, 1, False)
     except (TraceError, ModelError, SimulationError, ValueError) as error:
         print(error, file=sys.stderr)
@@ -108,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     for reason in dict.fromkeys(b.local.reason for b in result.callbacks if b.bound is None):
         print(f"no bound: {reason}")
     if duration < arguments.duration * 1_000_000_000:
-        print(f"simulated: {duration / 1e6:g} ms only, which are {MOST_RELEASES} releases")
+        print(f"simulated: {duration / 1e6:g} ms only, because there are so many releases")
     for doubt in advice.doubts:
         print(f"doubt: {doubt}")
     cores = sorted({core for executor in advice.system.executors for core in executor.cores})
