@@ -258,8 +258,7 @@ bool LiveFollower::add_ring(uint64_t at, uint64_t size)
 }
 
 // As the specification says: take the head, copy, take the head again, give up what may have been overwritten.
-bool LiveFollower::read_ring(
-  Ring & ring, uint64_t most, std::vector<rclrt_job_record> * records)
+bool LiveFollower::read_ring(Ring & ring, uint64_t most, std::vector<rclrt_job_record> * records)
 {
   uint64_t head = 0;
   if (!head_of(ring, &head)) {

@@ -152,7 +152,8 @@ void Watcher::open(const std::string & path)
 {
   if (sources_.size() >= kMaxSources) {
     options_.tell(
-      {"chains", "there are more than " + std::to_string(kMaxSources) + " live traces: not all are watched",
+      {"chains",
+       "there are more than " + std::to_string(kMaxSources) + " live traces: not all are watched",
        0, "See ./rclrt trace list; remove from /dev/shm/rclrt-<uid> what is not ours"});
     refused_.insert(path);
     return;
@@ -162,8 +163,8 @@ void Watcher::open(const std::string & path)
     refused_.insert(path);
     return;
   }
-  source.is_ours = source.file.process() == static_cast<uint32_t>(getpid()) &&
-                   source.file.executor() == executor_;
+  source.is_ours =
+    source.file.process() == static_cast<uint32_t>(getpid()) && source.file.executor() == executor_;
   sources_.emplace(path, std::move(source));
 }
 

@@ -164,8 +164,8 @@ TEST_F(LiveFollowers, take_no_more_than_a_part_of_what_a_spoilt_ring_claims_to_h
   };
   rclrt_trace_ring ring{};
   ring.capacity = 1u << 20;
-  append(rclrt_trace_chunk{
-    RCLRT_CHUNK_RING, static_cast<uint32_t>(sizeof(ring) + ring.capacity * 128)});
+  append(
+    rclrt_trace_chunk{RCLRT_CHUNK_RING, static_cast<uint32_t>(sizeof(ring) + ring.capacity * 128)});
   append(ring);
   std::ofstream(copy_, std::ios::binary | std::ios::trunc) << bytes;
   const std::size_t size = bytes.size() + std::size_t{ring.capacity} * 128;
