@@ -544,8 +544,8 @@ def test_tables_as_text_have_what_ran_in_full_and_say_how_many_did_not(
         "PROCESS": str(os.getpid()), "PROGRAM": "robot", "CALLBACK": "/robot/timer/50ms",
         "POLICY": "fifo_80", "CPU%": "1.0", "HZ": "20.00", "EXEC": "0.500", "EXEC^": "0.500",
         "RESP": "1.000", "RESP^": "1.000", "LATEST": "-", "LATE": "0", "QUEUE": "0", "DROP": "0",
-        "SKIP": "0", "WAIT": "0.100", "WAIT^": "0.100", "BLOCKER": "-", "GRP%": "0.0", "THR%": "0.0",
-        "THROWN": "0", "KIND": "timer", "GROUP": "/robot", "CPUS": "0-1",
+        "SKIP": "0", "WAIT": "0.100", "WAIT^": "0.100", "BLOCKER": "-", "GRP%": "0.0",
+        "THR%": "0.0", "THROWN": "0", "KIND": "timer", "GROUP": "/robot", "CPUS": "0-1",
     }  # fmt: skip
     assert [table.splitlines()[0] for table in others] == ["threads:", "processes:"]
     assert others[1].splitlines()[2].split()[:3] == [str(os.getpid()), "robot", "runs"]

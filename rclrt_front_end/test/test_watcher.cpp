@@ -392,13 +392,17 @@ TEST_F(Watchers, very_many_files_leave_descriptors_to_the_program)
     }
     {
       declare(", deadline_ms: 10000, bound_ms: 9000");
+      {
+        const Executor before(file_, live_);
+        const std::filesystem::path file = live_traces().at(0);
+        for (int i = 0; i < 400; ++i) {
+          std::filesystem::copy_file(
+            file, file.parent_path() / ("0" + std::to_string(i) + ".trace"));
+        }
+      }
       Executor executor(file_, live_);
       const auto act = executor.add(act_);
       const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
-      const std::filesystem::path own = live_traces().at(0);
-      for (int i = 0; i < 400; ++i) {
-        std::filesystem::copy_file(own, own.parent_path() / ("0" + std::to_string(i) + ".trace"));
-      }
       executor.spin();
       EXPECT_TRUE(eventually([&] {
         executor.engine().notify(*look);

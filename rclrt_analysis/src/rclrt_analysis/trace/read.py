@@ -258,9 +258,7 @@ class TraceReader:
         whole = min(capacity, (here - layout.RING.size) // RECORD.itemsize)
         self._in_rings += whole
         if self._in_rings > MAX_IN_RINGS:
-            raise self._wrong(
-                at, f"rings of more than {MAX_IN_RINGS} records; is the file damaged?"
-            )
+            raise self._wrong(at, f"rings of more than {MAX_IN_RINGS} records; is it damaged?")
         data = self._read(begin, whole * RECORD.itemsize)
         slots = np.frombuffer(data, RECORD, len(data) // RECORD.itemsize)
         # Its thread may have written on while these were copied.
