@@ -113,6 +113,39 @@ def test_numbers_are_those_of_the_jobs_of_the_window(
     assert idle["response_ms"] == {"n": 0, "p50": None, "max": None}
 
 
+def test_the_job_that_waited_longest_says_for_whom(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    watch = watching(live, clock)
+    watch.poll()
+    clock.now = BEGIN + 100 * MS
+    scan: dict[str, int] = {"callback": 7, "thread": 2}
+    # The timer runs from 0 to 20 ms. A scan is ready at 5 ms, and a short one has waited before.
+    job(program, BEGIN, (0, 20_000, 20_000), thread=1)
+    job(program, BEGIN + 5 * MS, (15_000, 1000, 1000), waited_for=1, **scan)
+    job(program, BEGIN + 30 * MS, (2_000, 1000, 1000), waited_for=2, **scan)
+    found = rows(watch.snapshot())
+    assert found["/robot/subscription/scan"]["longest_wait"] == {
+        "for": "group",
+        "by": "/robot/timer/50ms",
+    }
+    assert found["/robot/timer/50ms"]["longest_wait"] is None
+    text = to_text(watch.snapshot(), None)
+    head, *lines = text.partition("callbacks:\n")[2].splitlines()
+    at = slice(head.index("BLOCKER"), head.index(" GRP%"))
+    shown = {line.split()[2]: line[at].strip() for line in lines[:2]}
+    assert shown == {"/robot/timer/50ms": "-", "/robot/subscription/scan": "/robot/timer/50ms"}
+
+
+def test_who_it_was_stays_unknown_if_no_record_says_so(
+    program: Program, live: Path, clock: Clock
+) -> None:
+    watch = watching(live, clock)
+    job(program, BEGIN - 30 * MS, (2_000, 1000, 1000), waited_for=2)
+    wait = rows(watch.snapshot())["/robot/timer/50ms"]["longest_wait"]
+    assert wait == {"for": "thread", "by": None}
+
+
 def test_jobs_leave_the_window_and_counts_stay_until_one_counts_anew(
     program: Program, live: Path, clock: Clock
 ) -> None:
@@ -348,7 +381,7 @@ def test_no_escape_sequence_of_a_name_reaches_the_terminal(live: Path, clock: Cl
     program = Program(live, program=HOSTILE, capacity=16)
     program.callback(1, HOSTILE, HOSTILE)
     program.ring()
-    job(program, BEGIN - 2 * MS, (0, 1000, 1000), deadline_ns=BEGIN - 2 * MS)
+    job(program, BEGIN - 2 * MS, (0, 1000, 1000), deadline_ns=BEGIN - 2 * MS, waited_for=1)
     named = Program(live, number=2**22 + 5)
     named.path.rename(live / "\x1b[2J\x07\udcff.trace")
     (live / "\x1b[31m.trace").write_bytes(b"nothing")
@@ -483,7 +516,7 @@ def test_tables_sort_filter_and_fit_any_width(program: Program, live: Path, cloc
 def test_the_readme_names_every_field_of_the_json(
     program: Program, live: Path, clock: Clock
 ) -> None:
-    job(program, BEGIN - 2 * MS, (0, 1000, 1000), deadline_ns=BEGIN - 2 * MS)
+    job(program, BEGIN - 2 * MS, (0, 1000, 1000), deadline_ns=BEGIN - 2 * MS, waited_for=1)
     result = to_json(watching(live, clock).snapshot(), 5)
 
     def keys(value: Any) -> set[str]:
@@ -511,8 +544,8 @@ def test_tables_as_text_have_what_ran_in_full_and_say_how_many_did_not(
         "PROCESS": str(os.getpid()), "PROGRAM": "robot", "CALLBACK": "/robot/timer/50ms",
         "POLICY": "fifo_80", "CPU%": "1.0", "HZ": "20.00", "EXEC": "0.500", "EXEC^": "0.500",
         "RESP": "1.000", "RESP^": "1.000", "LATEST": "-", "LATE": "0", "QUEUE": "0", "DROP": "0",
-        "SKIP": "0", "WAIT": "0.100", "WAIT^": "0.100", "GRP%": "0.0", "THR%": "0.0",
-        "THROWN": "0", "KIND": "timer", "GROUP": "/robot", "CPUS": "0-1",
+        "SKIP": "0", "WAIT": "0.100", "WAIT^": "0.100", "BLOCKER": "-", "GRP%": "0.0",
+        "THR%": "0.0", "THROWN": "0", "KIND": "timer", "GROUP": "/robot", "CPUS": "0-1",
     }  # fmt: skip
     assert [table.splitlines()[0] for table in others] == ["threads:", "processes:"]
     assert others[1].splitlines()[2].split()[:3] == [str(os.getpid()), "robot", "runs"]

@@ -282,7 +282,8 @@ def test_what_programs_write_is_read(tmp_path: Path) -> None:
         assert len(read_trace(tmp_path / f"{name}.trace").records) == count
     assert len(read_trace(tmp_path / "full.trace").records) > 512
     long = read_trace(tmp_path / "long.trace")
-    assert (long.names[5], len(long.names[9]), long.dropped) == ("/a/timer", 100_000, 1)
+    assert (long.names[5], long.dropped) == ("/a/timer", 1)
+    assert long.names[9] == "..." + "ü" * ((layout.MAX_NAME - 3) // 2)
     assert long.records["sequence"].tolist() == list(range(3001))
 
 
@@ -297,3 +298,46 @@ def test_the_constants_are_those_of_the_header() -> None:
         for number, word in enumerate(words):
             assert f"{prefix}{word.upper()} = {number}," in text, (prefix, word)
     assert "RCLRT_PUBLISHED = 5," in text
+
+
+@pytest.mark.parametrize("place", ["name", "group"])
+def test_a_name_that_is_too_long_is_refused_with_the_place_and_the_remedy(
+    tmp_path: Path, place: str
+) -> None:
+    def data(length: int) -> bytes:
+        names = {"name": "/a", "group": "/g", place: "n" * length}
+        return HEADER + callback(5, names["name"], names["group"]) + records(1)
+
+    path = tmp_path / "t.trace"
+    path.write_bytes(data(layout.MAX_NAME))
+    assert len(read_trace(path).records) == 1
+    path.write_bytes(data(10_000_000))
+    expected = (
+        r"byte 72: a name of callback 5 has 10000000 bytes, more than 4096: give the callback"
+    )
+    with pytest.raises(TraceError, match=expected):
+        read_trace(path)
+
+
+def test_a_file_with_holes_costs_no_more_memory_than_rings_may_have(tmp_path: Path) -> None:
+    path = tmp_path / "t.trace"
+    capacity = 1 << 20
+    size = 56 + 128 * capacity
+    with path.open("wb") as stream:
+        stream.write(HEADER)
+        for _ in range(4):
+            stream.write(struct.pack("<II", 3, size) + struct.pack("<QI44x", capacity, capacity))
+            stream.seek(size - 56, os.SEEK_CUR)
+        stream.truncate()
+    with pytest.raises(TraceError, match="rings of more than 2097152 records"):
+        read_trace(path)
+
+
+def test_what_does_not_fit_into_memory_is_refused_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rclrt_analysis.trace.read.MAX_IN_MEMORY", 2)
+    path = tmp_path / "t.trace"
+    path.write_bytes(HEADER + callback(5) + records(1, 2, 3))
+    with pytest.raises(TraceError, match=r"3 records; at most 2 .* Record for a shorter time"):
+        read_trace(path)

@@ -335,3 +335,16 @@ def test_the_verb_writes_the_page_and_says_what_is_wrong(
 @pytest.mark.parametrize(("low", "high"), [(7.9, 33.0), (0.2, 0.5), (3.0, 4.1), (1.0, 900.0)])
 def test_the_axis_of_the_demo_has_labels_where_the_data_are(low: float, high: float) -> None:
     assert 2 <= sum(low <= tick <= high for tick in log_ticks(low, high)) <= 12
+
+
+def test_names_as_long_as_readers_take_leave_room_for_the_rest(
+    shown: Browser, tmp_path: Path
+) -> None:
+    names = {0: "n" * layout.MAX_NAME, 1: "/a/" + "m" * 3000, 2: "<b>" * 1000}
+    records = np.concatenate([periodic(20, callback) for callback in names])
+    opened(shown, page(tmp_path, [trace_of(tmp_path, records, names)]))
+    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert shown.evaluate("$('time').clientHeight") > 300
+    assert shown.evaluate("$('list').querySelector('table').clientHeight") < 700
+    assert shown.evaluate("data.rows.map((r) => r.name.length)") == [4096, 3003, 3000]
+    assert shown.evaluate("$('list').querySelectorAll('b').length") == 0

@@ -43,6 +43,19 @@ void read_boot_id(uint8_t (&id)[16])
   }
 }
 
+/// As long as readers take it; the end of a name says most. No character is cut in two.
+std::string in_trace(const std::string & name)
+{
+  if (name.size() <= RCLRT_TRACE_MAX_NAME) {
+    return name;
+  }
+  std::size_t begin = name.size() - RCLRT_TRACE_MAX_NAME + 3;
+  while (begin < name.size() && (static_cast<unsigned char>(name[begin]) & 0xC0) == 0x80) {
+    ++begin;
+  }
+  return "..." + name.substr(begin);
+}
+
 }  // namespace
 
 rclrt_trace_header make_trace_header()
@@ -76,10 +89,11 @@ std::string describe(const TracedCallback & callback)
   static_assert(static_cast<int>(CallbackKind::kWaitable) + 1 == RCLRT_KIND_WAITABLE);
   entry.period_ns =
     callback.period < Duration::zero() ? RCLRT_TRACE_UNKNOWN : callback.period.count();
-  entry.name_length = static_cast<uint32_t>(callback.name.size());
-  entry.group_name_length = static_cast<uint32_t>(callback.group_name.size());
-  return std::string(reinterpret_cast<const char *>(&entry), sizeof(entry)) + callback.name +
-         callback.group_name;
+  const std::string name = in_trace(callback.name);
+  const std::string group_name = in_trace(callback.group_name);
+  entry.name_length = static_cast<uint32_t>(name.size());
+  entry.group_name_length = static_cast<uint32_t>(group_name.size());
+  return std::string(reinterpret_cast<const char *>(&entry), sizeof(entry)) + name + group_name;
 }
 
 uint64_t publisher_in_trace(const std::array<uint8_t, 16> & gid) noexcept

@@ -12,6 +12,7 @@
 #include <random>
 
 #include "edf_programs.hpp"
+#include "platform/linux/descriptor.hpp"
 #include "platform/linux/edf_neighbours.hpp"
 
 namespace rclrt_core
@@ -319,10 +320,15 @@ TEST_F(Neighbours, find_each_other_again_after_their_files_were_removed)
 {
   EdfProgram one(name_, 1);
   const Roll seen = roll();
-  for (const auto & entry : seen.entries()) {
-    seen.remove(entry.file);
-  }
-  EXPECT_TRUE(seen.entries().empty());
+  const auto entries = seen.entries();
+  ASSERT_EQ(entries.size(), 1u);
+  // Held open: the program may write a new one of the same name at any time.
+  const linux_platform::Descriptor file(
+    openat(seen.directory().descriptor(), entries[0].file.c_str(), O_RDONLY | O_CLOEXEC));
+  seen.remove(entries[0].file);
+  struct stat removed{};
+  ASSERT_EQ(fstat(file.get(), &removed), 0);
+  EXPECT_EQ(removed.st_nlink, 0u);
   one.enter();  // as at the next spin
   wait_until([&] { return seen.entries().size() == 1; }, "it is there again");
   EdfProgram other(name_, 1);

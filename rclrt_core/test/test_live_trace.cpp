@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -38,6 +39,7 @@ namespace rclrt_core
 namespace
 {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -56,13 +58,18 @@ std::vector<std::string> files()
   return names;
 }
 
+std::string bytes_of(const std::string & path)
+{
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 /// What a file holds, read as another process would.
 struct Seen
 {
   explicit Seen(const std::string & path)
   {
-    std::ifstream file(path, std::ios::binary);
-    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    const std::string bytes = bytes_of(path);
     if (bytes.size() < sizeof(header)) {
       ADD_FAILURE() << path << " has no header";
       return;
@@ -91,15 +98,15 @@ struct Seen
           records.push_back(record);
         }
       } else if (chunk.type == RCLRT_CHUNK_PROCESS) {
-        rclrt_trace_process entry{};
-        std::memcpy(&entry, content, sizeof(entry));
-        program = std::string(content + sizeof(entry), entry.name_length);
+        std::memcpy(&process, content, sizeof(process));
+        program = std::string(content + sizeof(process), process.name_length);
       }
       at += sizeof(chunk) + (chunk.size + 7) / 8 * 8;
     }
   }
 
   rclrt_trace_header header{};
+  rclrt_trace_process process{};
   std::string program;
   std::map<uint32_t, std::string> names;
   std::size_t rings = 0;
@@ -267,6 +274,101 @@ TEST_F(LiveTraces, of_programs_that_were_killed_are_kept_for_the_newest_eight)
     const Program program;
     EXPECT_THAT(files(), SizeIs(10));  // eight, the new one, and what is not ours to remove
   });
+}
+
+TEST_F(LiveTraces, of_programs_that_run_stay_however_many_others_were_killed)
+{
+  elsewhere([] {
+    const Program program;
+    const std::string ours = files()[0];
+    const Seen seen(ours);
+    struct stat status{};
+    ASSERT_EQ(stat("/proc/self/ns/pid", &status), 0);
+    EXPECT_EQ(seen.process.pid_namespace, status.st_ino);
+    for (int i = 0; i < 12; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        const Program other;
+        raise(SIGKILL);
+      }
+      waitpid(child, nullptr, 0);
+    }
+    EXPECT_THAT(files(), Contains(ours));
+    EXPECT_THAT(files(), SizeIs(10));
+  });
+}
+
+TEST_F(LiveTraces, leave_alone_what_is_no_live_trace)
+{
+  elsewhere([] {
+    for (int i = 0; i < 9; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        const Program program;
+        raise(SIGKILL);
+      }
+      waitpid(child, nullptr, 0);
+    }
+    const std::string bytes = bytes_of(files()[0]);
+    for (int i = 0; i < 3; ++i) {
+      const std::string number = folder() + "/0" + std::to_string(i);
+      std::ofstream(number + ".note") << bytes;
+      std::ofstream(number + ".trace") << "another" << bytes.substr(7);
+    }
+    ASSERT_EQ(mkfifo((folder() + "/pipe.trace").c_str(), 0600), 0);  // nobody ever writes into it
+    const Program program;
+    EXPECT_THAT(files(), SizeIs(8 + 1 + 3 + 3 + 1));
+  });
+}
+
+TEST_F(LiveTraces, take_the_place_of_what_a_process_of_the_same_number_has_left)
+{
+  elsewhere([] {
+    Program().run(1);  // makes the folder
+    static char name[] = "a~b c";
+    program_invocation_short_name = name;
+    const std::string next = folder() + "/a_b_c-" + std::to_string(getpid()) + "-2.trace";
+    std::ofstream(next + ".new") << "half";
+    std::ofstream(next) << "old";
+    Program program;
+    program.run(2);
+    EXPECT_THAT(files(), ElementsAre(next));
+    EXPECT_EQ(Seen(next).program, "a_b_c");
+    EXPECT_THAT(Seen(next).records, SizeIs(2));
+  });
+}
+
+TEST_F(LiveTraces, give_a_ring_to_one_thread_at_a_time)
+{
+  elsewhere([] {
+    std::shared_ptr<TraceMemory> memory;
+    ASSERT_TRUE(make_live_trace(&memory).ok());
+    auto first = memory->ring(8);
+    const void * const place = first.get();
+    first.reset();
+    const auto again = memory->ring(8);
+    EXPECT_EQ(again.get(), place);
+    EXPECT_NE(memory->ring(8).get(), place);
+    EXPECT_NE(memory->ring(16).get(), place);
+  });
+}
+
+TEST_F(LiveTraces, name_callbacks_as_long_as_there_is_room_for_names)
+{
+  elsewhere(
+    [] {
+      std::shared_ptr<TraceMemory> memory;
+      ASSERT_TRUE(make_live_trace(&memory).ok());
+      TracedCallback callback;
+      callback.name = std::string(RCLRT_TRACE_MAX_NAME, 'n');
+      for (callback.id = 0; callback.id < 2000; ++callback.id) {
+        memory->add(callback);
+      }
+      const auto names = Seen(files()[0]).names;
+      EXPECT_THAT(
+        names, SizeIs((4u << 20) / (RCLRT_TRACE_MAX_NAME + sizeof(rclrt_trace_callback))));
+    },
+    "size=64m");
 }
 
 TEST_F(LiveTraces, are_not_removed_by_a_copy_of_the_process)

@@ -320,7 +320,11 @@ TEST_F(TraceFiles, keeps_every_record_in_order)
     ASSERT_TRUE(file.append(record));
   }
   TraceSource source = source_of_the_specification();
-  source.callbacks.push_back(traced(9, std::string(100'000, 'x')));
+  std::string name = "/b";
+  while (name.size() < 100'000) {
+    name += "ü";
+  }
+  source.callbacks.push_back(traced(9, name));  // readers get its end
   const Status closed = file.close(source);
   ASSERT_TRUE(closed.ok()) << closed.message();
 

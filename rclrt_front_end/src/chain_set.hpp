@@ -35,6 +35,7 @@ struct ChainSource
   using Places = std::vector<std::pair<std::size_t, std::size_t>>;
 
   LiveFollower file;
+  bool is_spoilt = false;  ///< somebody else has written into the file
   bool is_ours = false;
   std::map<uint32_t, Places> places;  ///< by callback; empty for those of no chain
 

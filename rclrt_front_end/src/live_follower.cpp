@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -23,8 +24,10 @@ namespace
 constexpr uint32_t kMaxChunks = 100'000;
 constexpr uint64_t kMaxCapacity = uint64_t{1} << 20;
 constexpr uint64_t kMaxRecords = uint64_t{1} << 21;
-constexpr uint32_t kMaxName = 1 << 16;
+constexpr uint64_t kMaxNames = uint64_t{8} << 20;
 constexpr std::size_t kMaxFiles = 4096;
+/// Of all rings, read at once: 16 MiB.
+constexpr uint64_t kMaxAtOnce = uint64_t{1} << 17;
 
 /// The longest time between two instants of a job: a thousand hours.
 constexpr int64_t kLongest = 3'600'000'000'000'000;
@@ -94,6 +97,7 @@ LiveFollower & LiveFollower::operator=(LiveFollower && other) noexcept
   std::swap(next_chunk_, other.next_chunk_);
   std::swap(chunks_, other.chunks_);
   std::swap(capacity_, other.capacity_);
+  std::swap(names_, other.names_);
   std::swap(rings_, other.rings_);
   std::swap(spans_, other.spans_);
   std::swap(callbacks_, other.callbacks_);
@@ -129,17 +133,33 @@ bool LiveFollower::has_ended() const
     return false;  // it cannot be seen from here
   }
   const std::string state = state_of(header_.process);
-  return state.empty() || state[0] == 'Z' || state[0] == 'X' || born_of(state) != writer_.born;
+  if (state.empty()) {
+    const std::string folder = "/proc/" + std::to_string(header_.process);
+    return access(folder.c_str(), F_OK) != 0 && errno == ENOENT;  // else: no descriptor is left
+  }
+  return state[0] == 'Z' || state[0] == 'X' || born_of(state) != writer_.born;
+}
+
+bool LiveFollower::is_removed() const
+{
+  struct stat status{};
+  return fstat(file_, &status) == 0 && status.st_nlink == 0;
 }
 
 bool LiveFollower::look()
 {
   struct stat status{};
   // The header first: the executor is known when there are callbacks.
-  if (!read_bytes(0, &header_, sizeof(header_)) || fstat(file_, &status) != 0) {
+  const uint32_t process = header_.process;
+  if (
+    !read_bytes(0, &header_, sizeof(header_)) || header_.process != process ||
+    fstat(file_, &status) != 0) {
     return false;
   }
   const auto size = static_cast<uint64_t>(status.st_size);
+  if (size + 8 <= next_chunk_) {
+    return false;  // it was cut short
+  }
   rclrt_trace_chunk chunk{};
   while (next_chunk_ + sizeof(chunk) <= size && read_bytes(next_chunk_, &chunk, sizeof(chunk)) &&
          chunk.type != RCLRT_CHUNK_NONE) {
@@ -173,7 +193,8 @@ bool LiveFollower::read(std::vector<rclrt_job_record> * records)
   }
   spans_.clear();
   for (Ring & ring : rings_) {
-    if (!read_ring(ring, records)) {
+    const uint64_t read = records->size() - before;
+    if (!read_ring(ring, kMaxAtOnce > read ? kMaxAtOnce - read : 0, records)) {
       return false;
     }
   }
@@ -201,7 +222,10 @@ bool LiveFollower::add_callback(uint64_t at, uint64_t size)
   if (size < sizeof(entry) || !read_bytes(at, &entry, sizeof(entry))) {
     return false;
   }
-  if (entry.name_length > size - sizeof(entry) || entry.name_length > kMaxName) {
+  names_ += entry.name_length;
+  if (
+    entry.name_length > size - sizeof(entry) || entry.name_length > RCLRT_TRACE_MAX_NAME ||
+    names_ > kMaxNames) {
     return false;
   }
   std::string name(entry.name_length, '\0');
@@ -234,7 +258,7 @@ bool LiveFollower::add_ring(uint64_t at, uint64_t size)
 }
 
 // As the specification says: take the head, copy, take the head again, give up what may have been overwritten.
-bool LiveFollower::read_ring(Ring & ring, std::vector<rclrt_job_record> * records)
+bool LiveFollower::read_ring(Ring & ring, uint64_t most, std::vector<rclrt_job_record> * records)
 {
   uint64_t head = 0;
   if (!head_of(ring, &head)) {
@@ -247,7 +271,7 @@ bool LiveFollower::read_ring(Ring & ring, std::vector<rclrt_job_record> * record
   const auto oldest = [&ring](uint64_t of) {
     return of >= ring.capacity ? of - ring.capacity + 1 : 0;
   };
-  const uint64_t first = std::max(ring.next, oldest(head));
+  const uint64_t first = std::max({ring.next, oldest(head), head - std::min(head, most)});
   const std::size_t before = records->size();
   const uint64_t slots = ring.at + sizeof(rclrt_trace_ring);
   const uint64_t begin = first % ring.capacity;

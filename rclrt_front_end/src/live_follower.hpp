@@ -30,11 +30,14 @@ public:
   bool open(const std::string & path, bool is_live = true);
   /// Looks for callbacks and rings that are new. False: somebody else has written into the file.
   bool look();
-  /// Appends the records that are new and can be true, those of each thread in their order. Returns as look().
+  /// Appends the records that are new and can be true, those of each thread in their order. Returns as look(). Of very
+  /// many the oldest are lost.
   bool read(std::vector<rclrt_job_record> * records);
 
   /// Whether its process is known to have ended.
   bool has_ended() const;
+  /// Whether somebody has removed the file. What is written into it can still be read.
+  bool is_removed() const;
   uint32_t process() const noexcept { return header_.process; }
   uint32_t executor() const noexcept { return header_.executor; }
   /// Names by the ids in records.
@@ -54,7 +57,7 @@ private:
   bool head_of(const Ring & ring, uint64_t * head) const;
   bool add_callback(uint64_t at, uint64_t size);
   bool add_ring(uint64_t at, uint64_t size);
-  bool read_ring(Ring & ring, std::vector<rclrt_job_record> * records);
+  bool read_ring(Ring & ring, uint64_t most, std::vector<rclrt_job_record> * records);
   bool read_span(uint64_t at, uint64_t count, std::vector<rclrt_job_record> * records) const;
 
   int file_ = -1;
@@ -65,6 +68,7 @@ private:
   uint64_t next_chunk_ = sizeof(rclrt_trace_header);
   uint32_t chunks_ = 0;
   uint64_t capacity_ = 0;  ///< of all rings
+  uint64_t names_ = 0;     ///< bytes
   std::vector<Ring> rings_;
   std::vector<Ring> spans_;  ///< of records that stay: `capacity` from `at` on
   std::map<uint32_t, std::string> callbacks_;

@@ -25,6 +25,10 @@ namespace
 constexpr std::chrono::milliseconds kPause(50);
 constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kLooks = 500 * kMillisecond;
+/// What was no live trace is looked at again.
+constexpr int64_t kForgets = 10'000 * kMillisecond;
+/// Files that are open: this process needs descriptors for other things.
+constexpr std::size_t kMaxSources = 256;
 constexpr int64_t kSettles = 100 * kMillisecond;
 /// Records are that old when they are judged: those of other threads and processes are there by then.
 constexpr int64_t kAge = 300 * kMillisecond;
@@ -77,25 +81,31 @@ void Watcher::step(int64_t now)
 {
   if (now >= next_look_ && configuration_.is_watched()) {
     next_look_ = now + kLooks;
-    look();
+    look(now);
     look_at_threads();
   }
   uint64_t lost = lost_of_ended_;
   std::vector<rclrt_job_record> records;
   for (auto & [path, source] : sources_) {
     records.clear();
-    if (!source.file.look()) {
-      continue;  // somebody has written into it
-    }
+    bool is_good = !source.is_spoilt && source.file.look();
     std::unique_lock<PiMutex> lock(mutex_);
-    chains_.find_places(source);
-    if ((source.is_ours || source.has_chains()) && source.file.read(&records)) {
-      chains_.feed(source, records);
-      lost += source.file.lost();
+    if (is_good) {
+      chains_.find_places(source);
     }
+    const bool matters = source.is_ours || source.has_chains();
+    if (is_good && matters) {
+      is_good = source.file.read(&records);
+      if (is_good) {
+        chains_.feed(source, records);
+      }
+    }
+    lost += matters ? source.file.lost() : 0;
     lost_ = std::max(lost_, lost);
     lock.unlock();
-    if (source.is_ours) {
+    if (!is_good && !source.is_spoilt) {
+      give_up(path, source);
+    } else if (is_good && source.is_ours) {
       assumptions_.add(source.file.callbacks(), records);
     }
   }
@@ -109,28 +119,67 @@ void Watcher::step(int64_t now)
   }
 }
 
-/// Which files there are.
-void Watcher::look()
+/// Which files there are. Ours stays open: somebody may remove it, but the engine goes on writing into it.
+void Watcher::look(int64_t now)
 {
-  const std::vector<std::string> there = live_traces();
   for (auto source = sources_.begin(); source != sources_.end();) {
-    const bool is_there = std::binary_search(there.begin(), there.end(), source->first);
-    if (is_there && !source->second.file.has_ended()) {
+    const ChainSource & one = source->second;
+    if (one.is_ours || (!one.file.is_removed() && !one.file.has_ended())) {
       ++source;
       continue;
     }
-    lost_of_ended_ +=
-      source->second.is_ours || source->second.has_chains() ? source->second.file.lost() : 0;
+    lost_of_ended_ += one.has_chains() ? one.file.lost() : 0;
     source = sources_.erase(source);
   }
+  if (now >= next_forgetting_) {
+    next_forgetting_ = now + kForgets;
+    refused_.clear();
+  }
+  std::vector<std::string> there = live_traces();
+  // Those of this process first: there may be too many.
+  const std::string ours = "-" + std::to_string(getpid()) + "-";
+  std::stable_partition(there.begin(), there.end(), [&ours](const std::string & path) {
+    return path.find(ours) != std::string::npos;
+  });
   for (const std::string & path : there) {
-    ChainSource source;
-    if (sources_.count(path) == 0 && source.file.open(path)) {
-      source.is_ours = source.file.process() == static_cast<uint32_t>(getpid()) &&
-                       source.file.executor() == executor_;
-      sources_.emplace(path, std::move(source));
+    if (sources_.count(path) == 0 && refused_.count(path) == 0) {
+      open(path);
     }
   }
+}
+
+void Watcher::open(const std::string & path)
+{
+  if (sources_.size() >= kMaxSources) {
+    options_.tell(
+      {"chains",
+       "there are more than " + std::to_string(kMaxSources) + " live traces: not all are watched",
+       0, "See ./rclrt trace list; remove from /dev/shm/rclrt-<uid> what is not ours"});
+    refused_.insert(path);
+    return;
+  }
+  ChainSource source;
+  if (!source.file.open(path)) {
+    refused_.insert(path);
+    return;
+  }
+  source.is_ours =
+    source.file.process() == static_cast<uint32_t>(getpid()) && source.file.executor() == executor_;
+  sources_.emplace(path, std::move(source));
+}
+
+/// Nothing is proved any more of what is in a spoilt file.
+void Watcher::give_up(const std::string & path, ChainSource & source)
+{
+  source.is_spoilt = true;
+  if (!source.is_ours && !source.has_chains()) {
+    return;
+  }
+  ++lost_of_ended_;
+  options_.tell(
+    {"'" + path + "'",
+     "somebody else has written into it: what its executor does is not seen any more", 0,
+     "Find out who; start the program anew"});
 }
 
 void Watcher::settle(int64_t until)

@@ -62,7 +62,9 @@ public:
 private:
   void run();
   void step(int64_t now);
-  void look();
+  void look(int64_t now);
+  void open(const std::string & path);
+  void give_up(const std::string & path, ChainSource & source);
   void settle(int64_t now);
   void publish();
   void look_at_threads();
@@ -89,7 +91,9 @@ private:
 
   // Of the thread:
   std::map<std::string, ChainSource> sources_;
+  std::set<std::string> refused_;  ///< files that are no live traces; for a while
   int64_t next_look_ = 0;
+  int64_t next_forgetting_ = 0;
   int64_t next_settle_ = 0;
   int64_t next_publication_ = 0;
   std::map<std::string, uint64_t> lost_jobs_;  ///< of callbacks, when they were last published

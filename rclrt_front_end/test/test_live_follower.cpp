@@ -6,9 +6,11 @@
 #include "live_follower.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -130,6 +132,78 @@ TEST_F(LiveFollowers, pass_over_a_file_whose_process_has_ended)
   EXPECT_FALSE(reads(bytes));
 }
 
+TEST_F(LiveFollowers, say_that_a_file_was_cut_short_or_given_to_another_process)
+{
+  run(3);
+  const auto after = [this](const auto & spoil) {
+    std::string bytes = bytes_of(path_);
+    std::ofstream(copy_, std::ios::binary | std::ios::trunc) << bytes;
+    LiveFollower follower;
+    EXPECT_TRUE(follower.open(copy_));
+    EXPECT_TRUE(follower.look());
+    spoil();
+    std::vector<rclrt_job_record> records;
+    return follower.look() && follower.read(&records);
+  };
+  EXPECT_TRUE(after([] {}));
+  EXPECT_FALSE(after([this] { truncate(copy_.c_str(), 100); }));
+  EXPECT_FALSE(after([this] { truncate(copy_.c_str(), 0); }));
+  EXPECT_FALSE(after([this] {
+    std::fstream file(copy_, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(offsetof(rclrt_trace_header, process));
+    file.put('\x01').put('\x02').put('\x03');
+  }));
+}
+
+TEST_F(LiveFollowers, take_no_more_than_a_part_of_what_a_spoilt_ring_claims_to_have)
+{
+  // A ring of 2^20 records, of which the file has none on the disk.
+  std::string bytes = bytes_of(path_).substr(0, sizeof(rclrt_trace_header));
+  const auto append = [&bytes](const auto & what) {
+    bytes.append(reinterpret_cast<const char *>(&what), sizeof(what));
+  };
+  rclrt_trace_ring ring{};
+  ring.capacity = 1u << 20;
+  append(
+    rclrt_trace_chunk{RCLRT_CHUNK_RING, static_cast<uint32_t>(sizeof(ring) + ring.capacity * 128)});
+  append(ring);
+  std::ofstream(copy_, std::ios::binary | std::ios::trunc) << bytes;
+  const std::size_t size = bytes.size() + std::size_t{ring.capacity} * 128;
+  ASSERT_EQ(truncate(copy_.c_str(), static_cast<off_t>(size)), 0);
+  LiveFollower follower;
+  ASSERT_TRUE(follower.open(copy_));
+  std::fstream file(copy_, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(sizeof(rclrt_trace_header) + sizeof(rclrt_trace_chunk));
+  const uint64_t head = ring.capacity;
+  file.write(reinterpret_cast<const char *>(&head), sizeof(head)).flush();
+  std::vector<rclrt_job_record> records;
+  ASSERT_TRUE(follower.read(&records));
+  EXPECT_EQ(records.size(), 1u << 17);
+  EXPECT_EQ(follower.lost(), head - records.size());
+}
+
+TEST_F(LiveFollowers, refuse_names_that_nobody_gives)
+{
+  const auto with_names = [this](uint32_t length, int count) {
+    std::string bytes = bytes_of(path_).substr(0, sizeof(rclrt_trace_header));
+    for (int i = 0; i < count; ++i) {
+      rclrt_trace_callback entry{};
+      entry.id = static_cast<uint32_t>(i);
+      entry.name_length = length;
+      const rclrt_trace_chunk chunk{
+        RCLRT_CHUNK_CALLBACK, static_cast<uint32_t>(sizeof(entry) + length)};
+      bytes.append(reinterpret_cast<const char *>(&chunk), sizeof(chunk));
+      bytes.append(reinterpret_cast<const char *>(&entry), sizeof(entry));
+      bytes.append(length, 'n');
+    }
+    return reads(bytes);
+  };
+  EXPECT_TRUE(with_names(RCLRT_TRACE_MAX_NAME, 1));
+  EXPECT_FALSE(with_names(RCLRT_TRACE_MAX_NAME + 8, 1));
+  EXPECT_TRUE(with_names(RCLRT_TRACE_MAX_NAME, 2000));
+  EXPECT_FALSE(with_names(RCLRT_TRACE_MAX_NAME, 2100)) << "more memory than names need";
+}
+
 TEST_F(LiveFollowers, nothing_bad_comes_of_files_that_were_cut_or_changed)
 {
   run(40);
@@ -154,6 +228,12 @@ TEST_F(LiveFollowers, nothing_bad_comes_of_files_that_were_cut_or_changed)
   LiveFollower none;
   EXPECT_FALSE(none.open("/no/such/file"));
   EXPECT_FALSE(LiveFollower().open("/dev"));
+  std::remove(copy_.c_str());
+  ASSERT_EQ(symlink(path_.c_str(), copy_.c_str()), 0);
+  EXPECT_FALSE(LiveFollower().open(copy_)) << "a link";
+  std::remove(copy_.c_str());
+  ASSERT_EQ(mkfifo(copy_.c_str(), 0600), 0);
+  EXPECT_FALSE(LiveFollower().open(copy_)) << "and nobody waits for who writes into a pipe";
 }
 
 }  // namespace

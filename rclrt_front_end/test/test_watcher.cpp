@@ -5,14 +5,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -20,6 +25,7 @@
 #include <thread>
 #include <vector>
 
+#include "live_follower.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
 
@@ -308,6 +314,113 @@ TEST_F(Watchers, statuses_say_what_chains_callbacks_and_the_proof_are)
   EXPECT_EQ(statuses[3].level, DiagnosticLevel::kOk);
   EXPECT_THAT(
     executor.findings(), Contains(HasSubstr("diagnostics: cannot be published: no network")));
+}
+
+/// The live traces of this process.
+std::vector<std::string> own_files()
+{
+  std::vector<std::string> found;
+  for (const std::string & path : live_traces()) {
+    if (path.find("-" + std::to_string(getpid()) + "-") != std::string::npos) {
+      found.push_back(path);
+    }
+  }
+  return found;
+}
+
+/// Nothing before it is known that the chain is of this executor.
+ChainReport first_of(const Executor & executor)
+{
+  const auto chains = executor.chains();
+  return chains.empty() ? ChainReport() : chains[0];
+}
+
+TEST_F(Watchers, a_file_that_somebody_has_removed_is_watched_all_the_same)
+{
+  declare(", deadline_ms: 10000, bound_ms: 9000");
+  Executor executor(file_, live_);
+  const auto act = executor.add(act_);
+  const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
+  executor.spin();
+  const auto more = [&] {
+    const uint64_t wanted = first_of(executor).instances + 3;
+    return eventually([&] {
+      executor.engine().notify(*look);
+      return first_of(executor).instances >= wanted;
+    });
+  };
+  ASSERT_TRUE(more());
+  ASSERT_THAT(own_files(), SizeIs(1));
+  std::filesystem::remove(own_files()[0]);
+  std::this_thread::sleep_for(milliseconds(1100));  // until it has looked for files twice
+  EXPECT_TRUE(more());
+  EXPECT_TRUE(first_of(executor).proved);
+}
+
+TEST_F(Watchers, of_a_file_that_somebody_has_spoilt_nothing_is_proved)
+{
+  declare(", deadline_ms: 10000, bound_ms: 9000");
+  Executor executor(file_, live_);
+  const auto act = executor.add(act_);
+  const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
+  executor.spin();
+  ASSERT_TRUE(eventually([&] {
+    executor.engine().notify(*look);
+    return first_of(executor).proved;
+  }));
+  ASSERT_THAT(own_files(), SizeIs(1));
+  const std::string path = own_files()[0];
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(offsetof(rclrt_trace_header, process));
+  file.write("\x01\x02\x03", 3).flush();
+  EXPECT_TRUE(eventually([&] { return !first_of(executor).proved; }));
+  EXPECT_THAT(
+    executor.findings(),
+    ElementsAre(HasSubstr("'" + path + "': somebody else has written into it")));
+}
+
+TEST_F(Watchers, very_many_files_leave_descriptors_to_the_program)
+{
+  const pid_t child = fork();
+  if (child == 0) {  // in a /dev/shm of its own: others look there as well
+    const int namespaces = CLONE_NEWNS | (geteuid() == 0 ? 0 : CLONE_NEWUSER);
+    if (
+      unshare(namespaces) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("none", "/dev/shm", "tmpfs", 0, "size=256m") != 0) {
+      _exit(77);
+    }
+    {
+      declare(", deadline_ms: 10000, bound_ms: 9000");
+      {
+        const Executor before(file_, live_);
+        const std::filesystem::path file = live_traces().at(0);
+        for (int i = 0; i < 400; ++i) {
+          std::filesystem::copy_file(
+            file, file.parent_path() / ("0" + std::to_string(i) + ".trace"));
+        }
+      }
+      Executor executor(file_, live_);
+      const auto act = executor.add(act_);
+      const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
+      executor.spin();
+      EXPECT_TRUE(eventually([&] {
+        executor.engine().notify(*look);
+        return first_of(executor).instances > 5 && !executor.findings().empty();
+      }));
+      EXPECT_THAT(
+        executor.findings(), ElementsAre(HasSubstr("more than 256 live traces: not all are")));
+      const std::filesystem::directory_iterator descriptors("/proc/self/fd");
+      EXPECT_LT(std::distance(begin(descriptors), end(descriptors)), 300);
+    }
+    _exit(HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+    GTEST_SKIP() << "this machine gives no /dev/shm of our own";
+  }
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(Watchers, without_chains_there_is_no_thread_for_them)

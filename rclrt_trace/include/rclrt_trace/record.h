@@ -27,6 +27,8 @@ extern "C" {
 #define RCLRT_TRACE_NO_CALLBACK UINT32_MAX
 /* `cpus`: some CPU with number 63 or more. */
 #define RCLRT_TRACE_MORE_CPUS (UINT64_C(1) << 63)
+/* Bytes of a name, at most. */
+#define RCLRT_TRACE_MAX_NAME 4096u
 
 /* What the record tells. */
 enum rclrt_job_outcome

@@ -15,8 +15,16 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rclrt_analysis.arguments import positive, writable_file
+
+if TYPE_CHECKING:
+    from rclrt_analysis.observe.advice import Advice
+
+MOST_RELEASES, MOST_OF_OVERLOAD = 300_000, 3_000
+"""Of timers and from outside, simulated. A system without bounds may be overloaded: then ever more
+jobs wait."""
 
 KINDS = ("preemptive", "priority_events", "isolated")
 
@@ -55,6 +63,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _simulated_ns(advice: Advice, asked: int) -> int:
+    """Return how long to simulate: a trace may say that a timer has a period of 1 ns."""
+    bounded = all(one.bound is not None for one in advice.result.callbacks)
+    most = MOST_RELEASES if bounded else MOST_OF_OVERLOAD
+    releases = sum(asked / one.period for one in advice.system.callbacks if one.period)
+    return asked if releases <= most else max(1, int(asked * most / releases))
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Print the advice."""
     from rclrt_analysis.calibration import read_overheads
@@ -70,7 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
         traces = named_traces(arguments.traces)
         costs = read_overheads(arguments.overheads) if arguments.overheads else None
         advice = advise(traces, schema, arguments.executor, arguments.cpus, costs, arguments.factor)
-        simulated = simulate(advice.system, arguments.duration * 1_000_000_000, 1, False)
+        duration = _simulated_ns(advice, arguments.duration * 1_000_000_000)
+        simulated = simulate(advice.system, duration, 1, False)
     except (TraceError, ModelError, SimulationError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -93,6 +110,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     for reason in dict.fromkeys(b.local.reason for b in result.callbacks if b.bound is None):
         print(f"no bound: {reason}")
+    if duration < arguments.duration * 1_000_000_000:
+        print(f"simulated: {duration / 1e6:g} ms only, because there are so many releases")
     for doubt in advice.doubts:
         print(f"doubt: {doubt}")
     cores = sorted({core for executor in advice.system.executors for core in executor.cores})

@@ -13,16 +13,21 @@ import numpy.typing as npt
 from rclrt_analysis.statistics import samples_needed
 from rclrt_analysis.trace import NO_DEADLINE, RECORD, Entry, Records, layout
 from rclrt_analysis.trace.sane import is_sane
+from rclrt_analysis.views.blockers import who_blocked
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 TIMES = ("response", "execution", "waiting")
+WAITS = (layout.WAITED_FOR_GROUP, layout.WAITED_FOR_THREAD)
 RECENT = np.dtype(
     [(name, "f8") for name in ("jobs", "rate", "cpu", "backlog", "latest", "group", "thread")]
     + [(f"{time}_{what}", "f8") for time in TIMES for what in ("n", "p50", "max")]
+    + [("blocker", "f8"), ("blocked_for", "f8")]
 )
-"""Times in ns, shares of 1, NaN for what is unknown. `docs/how-to/top.md` says what they are."""
+"""Times in ns, shares of 1, NaN for what is unknown. `docs/how-to/top.md` says what they are.
+`blocker` is a row: the callback that the job which waited longest has waited for; `blocked_for`
+says why, as in records."""
 
 TOTALS = np.dtype([(name, "i8") for name in ("late", "dropped", "skipped", "exceptions")])
 MOST_KEPT = 1 << 18
@@ -166,8 +171,23 @@ class Activity:
         lateness = end[dated] - records["deadline_ns"][dated]
         found["latest"] = _distribution(rows[dated], lateness, size)[2]
         found["backlog"] = _backlog(rows, records["ready_ns"], end, size)
+        self._find_blockers(found, records, rows)
         threads, counts = np.unique(records["thread"], return_counts=True)
         return found, dict(zip(threads.tolist(), (counts / span * 1e9).tolist(), strict=True))
+
+    def _find_blockers(self, found: npt.NDArray[np.void], records: Records, rows: Ints) -> None:
+        waiting = records["start_ns"] - records["ready_ns"]
+        order = np.lexsort((waiting, rows))
+        last = np.flatnonzero(np.diff(rows[order], append=-1))
+        longest = order[last]  # The job of each row that waited longest.
+        longest = longest[np.isin(records["waited_for"][longest], WAITS)]
+        if not len(longest):
+            return
+        group = np.fromiter((entry.group for entry in self.entries), np.int64, len(self.entries))
+        by = who_blocked(records, group[rows], records[longest], group[rows[longest]])
+        there = by >= 0
+        found["blocker"][rows[longest[there]]] = rows[by[there]]
+        found["blocked_for"][rows[longest]] = records["waited_for"][longest]
 
 
 def _dated(records: Records) -> npt.NDArray[np.bool_]:

@@ -15,6 +15,10 @@ from rclrt_analysis.trace import layout
 from rclrt_analysis.trace.layout import RECORD, Entry, Records, TraceError
 
 MAX_CHUNKS = 100_000
+MAX_NAMES = 1 << 23
+"""Bytes of all entries of callbacks: twice what a writer puts there."""
+
+MOST_OF_ENTRY = layout.ENTRY.size + 2 * layout.MAX_NAME
 MAX_CAPACITY = 1 << 20
 MAX_AT_ONCE = 1 << 40
 """Records of a thread between two looks: years of them."""
@@ -28,6 +32,8 @@ def entry_of(path: Path, at: int, data: bytes) -> tuple[int, Entry]:
     if len(data) < fixed:
         raise TraceError(f"{path}: byte {at}: a callback entry of {len(data)} bytes")
     key, group, parallelism, kind, period, name, group_name = layout.ENTRY.unpack_from(data)
+    if long := layout.too_long(key, name, group_name):
+        raise TraceError(f"{path}: byte {at}: {long}")
     names = data[fixed : fixed + name + group_name]
     return key, Entry(
         printable(names[:name].decode("utf-8", "replace")),
@@ -84,7 +90,7 @@ class Follower:
         self.missed = self.earlier = 0
         self._rings: list[_Ring] = []
         self._at = layout.HEADER.size
-        self._chunks = 0
+        self._chunks = self._names = 0
         self._has_polled = False
 
     def close(self) -> None:
@@ -142,10 +148,13 @@ class Follower:
             self._at = content + length + (-length % 8)
 
     def _callback(self, at: int, length: int) -> None:
-        data = self._read(at, min(length, 1 << 16))
+        data = self._read(at, min(length, MOST_OF_ENTRY))
         key, entry = entry_of(self.path, at, data)
         self.callbacks[key] = entry
         self.entries.append(data)
+        self._names += len(data)
+        if self._names > MAX_NAMES:
+            raise TraceError(f"{self.path}: names of more than {MAX_NAMES} bytes cannot be")
 
     def _new(self, ring: _Ring) -> Records:
         head = self._head(ring)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from rclrt_analysis.live.files import Process, open_file, printable
-from rclrt_analysis.live.follow import MAX_CHUNKS, entry_of
+from rclrt_analysis.live.follow import MAX_CHUNKS, MOST_OF_ENTRY, entry_of
 from rclrt_analysis.trace import layout
 from rclrt_analysis.trace.layout import RECORD, Entry, Records, TraceError
 
@@ -110,7 +110,8 @@ class Tail:
                 self._chunks += 1
                 if self._chunks > MAX_CHUNKS:
                     raise TraceError(f"{self.path}: byte {content}: too many callbacks")
-                key, entry = entry_of(self.path, content, self._read(content, min(length, 1 << 16)))
+                data = self._read(content, min(length, MOST_OF_ENTRY))
+                key, entry = entry_of(self.path, content, data)
                 self.callbacks[key] = entry
         return np.frombuffer(b"".join(parts), RECORD)
 

@@ -95,6 +95,12 @@ def _callback(table: Table, row: int) -> dict[str, Any]:
             }
             for time in ("response", "execution", "waiting")
         },
+        "longest_wait": None
+        if math.isnan(value["blocked_for"])
+        else {
+            "for": layout.word(layout.WAITS, int(value["blocked_for"])),
+            "by": value["blocker_name"],
+        },
         "latest_ms": _ms(value["latest"]),
         "backlog": None if math.isnan(value["backlog"]) else int(value["backlog"]),
         "waited_for_percent": {

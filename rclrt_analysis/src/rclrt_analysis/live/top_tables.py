@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ def _program(width: int, rank: int) -> Column:
 
 CALLBACKS = (
     _process(2),
-    _program(12, 17),
+    _program(12, 18),
     Column("name", "CALLBACK", 18, 0, text, "name of the callback", both_ends=True),
     Column("force", "POLICY", 8, 9, text, "policy and priority in force for its newest job"),
     Column("cpu", "CPU%", 5, 1, percent, "share of one CPU"),
@@ -51,14 +52,17 @@ CALLBACKS = (
     Column("backlog", "QUEUE", 5, 7, count, "unfinished jobs that a job found at most"),
     Column("dropped", "DROP", 5, 10, count, "jobs dropped, since counting began", _some),
     Column("skipped", "SKIP", 5, 11, count, "releases skipped, since counting began", _some),
-    Column("waiting_p50", "WAIT", 6, 16, ms, "from ready to started, median, ms"),
+    Column("waiting_p50", "WAIT", 6, 17, ms, "from ready to started, median, ms"),
     Column("waiting_max", "WAIT^", 6, 14, ms, "from ready to started, longest, ms"),
-    Column("group", "GRP%", 5, 15, percent, "of its jobs: found their group busy"),
-    Column("thread", "THR%", 5, 18, percent, "of its jobs: found no thread asleep"),
-    Column("exceptions", "THROWN", 6, 19, count, "jobs that threw, since counting began", _some),
-    Column("kind", "KIND", 12, 20, text, "timer, subscription, service, client, waitable"),
-    Column("group_name", "GROUP", 20, 21, text, "name of its group", both_ends=True),
-    Column("cpus", "CPUS", 8, 22, text, "CPUs that it may use, in force for its newest job"),
+    Column(
+        "blocker_name", "BLOCKER", 18, 15, text, "whose job that one has waited for", both_ends=True
+    ),
+    Column("group", "GRP%", 5, 16, percent, "of its jobs: found their group busy"),
+    Column("thread", "THR%", 5, 19, percent, "of its jobs: found no thread asleep"),
+    Column("exceptions", "THROWN", 6, 20, count, "jobs that threw, since counting began", _some),
+    Column("kind", "KIND", 12, 21, text, "timer, subscription, service, client, waitable"),
+    Column("group_name", "GROUP", 20, 22, text, "name of its group", both_ends=True),
+    Column("cpus", "CPUS", 8, 23, text, "CPUs that it may use, in force for its newest job"),
 )
 THREADS = (
     _process(1),
@@ -131,6 +135,10 @@ def callbacks(snapshot: Snapshot) -> Table:
         values["period_ns"] += [entry.period_ns for entry in entries]
         for key in recent.dtype.names or ():
             values.setdefault(key, []).extend(recent[key].tolist())
+        values["blocker_name"] += [
+            None if math.isnan(row) else entries[int(row)].name[:LONGEST_NAME]
+            for row in recent["blocker"].tolist()
+        ]
         for key in one.activity.totals.dtype.names or ():
             values[key] += one.activity.totals[key].tolist()
         some = (newest["end_ns"] != 0) & (newest["policy"] != layout.POLICY_UNKNOWN)

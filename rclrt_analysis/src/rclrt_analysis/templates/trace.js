@@ -191,6 +191,11 @@ function draw() {
     (seen ? "" : data.windows.length ? "; jobs are kept around the worst ones" : "");
 }
 
+// A name for text that flows: nobody reads more of it. The table has it in full as a tooltip.
+function short(name) {
+  return name.length > 160 ? name.slice(0, 60) + "…" + name.slice(-99) : name;
+}
+
 // A text in that room: without words that every name has, then without its begin.
 function fitted(c, text, room) {
   if (c.measureText(text).width <= room) return text;
@@ -340,9 +345,10 @@ function list() {
     tr.classList.toggle("chosen", item === chosen);
     for (const [by] of HEADS) {
       const over = by === "late" && item.late > 0 || by === "max" && item.late > 0;
-      const text = by === "name" ? (item.file ? item.file + ": " : "") + item.name
+      const text = by === "name" ? short((item.file ? item.file + ": " : "") + item.name)
         : ["jobs", "late", "lost"].includes(by) ? item[by].toLocaleString("en") : number(item[by]);
       const td = make("td", by === "name" ? "" : text);
+      if (by === "name" && text !== item.name) td.title = item.name;
       if (by === "name") for (const word of text.split(/(?<=[^/]\/)/)) td.append(word, document.createElement("wbr"));
       if (item.chain && by === "name") td.append(make("span", "  chain"));
       if (over) td.className = "late";
@@ -363,7 +369,7 @@ function describe(job = hover) {
   const put = (name, text, tone = "") => out.push([name, text, tone]);
   if (job) {
     const row = data.rows[job.row];
-    put("", row.name);
+    put("", short(row.name));
     put("response", length(job.end - job.release));
     put("waited", length(job.wait) + (job.waited ? ` (${WAITS[job.waited]})` : ""));
     put("start to end", length(job.run));
@@ -374,7 +380,7 @@ function describe(job = hover) {
     put("thread", `${job.thread} on CPU ${job.on}`);
     put("at", `${(job.release / 1e9).toFixed(6)} s`);
   } else if (chosen) {
-    put("", chosen.name);
+    put("", short(chosen.name));
     if (path.length) put("worst", length(chosen.worst[1] - chosen.worst[0]));
     const all = Math.max(...path.map((j) => j.end)) - Math.min(...path.map((j) => j.release));
     if (path.length > 1) put("with what led to it", `${path.length} jobs, ${length(all)}`);
@@ -385,7 +391,7 @@ function describe(job = hover) {
     box.append(Object.assign(document.createElement("b"), {textContent: text, className: tone}), "   ");
   }
   if (!chosen) return;
-  $("dist-name").replaceChildren(Object.assign(document.createElement("b"), {textContent: chosen.name}),
+  $("dist-name").replaceChildren(Object.assign(document.createElement("b"), {textContent: short(chosen.name)}),
     ` — ${chosen.chain ? chosen.semantics : "response times"} of ${chosen.jobs.toLocaleString("en")}, how many took how long`);
   drawDistribution($("dist").firstChild, chosen, data.bins);
 }

@@ -18,6 +18,8 @@ UNKNOWN = -1
 NO_MESSAGE = 2**64 - 1
 NO_CALLBACK = 2**32 - 1
 MORE_CPUS = 1 << 63
+MAX_NAME = 4096
+"""Bytes of a name that readers take."""
 
 START = struct.Struct("<8sII")
 HEADER = struct.Struct("<8sII16sqIIBBB13x")
@@ -178,3 +180,13 @@ def blank(count: int) -> Records:
 def word(words: tuple[str, ...], number: int) -> str:
     """Return the word for a number, or the number."""
     return words[number] if number < len(words) else str(number)
+
+
+def too_long(key: int, *lengths: int) -> str | None:
+    """Return what to say of a callback that has names of these lengths; None: they are fine."""
+    if max(lengths) <= MAX_NAME:
+        return None
+    return (
+        f"a name of callback {key} has {max(lengths)} bytes, more than {MAX_NAME}: give the "
+        "callback or its group a shorter name; or the file is damaged"
+    )

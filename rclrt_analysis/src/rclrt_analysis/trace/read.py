@@ -37,6 +37,10 @@ MAX_CALLBACKS = 1_000_000
 BLOCK = 1 << 17
 """Records that `blocks` hands out at a time."""
 
+MAX_IN_RINGS = 1 << 21
+MAX_IN_MEMORY = 1 << 24
+"""Records that `read_trace` takes. A file may have holes, and so be longer than its disk."""
+
 MAX_NOTE = 1 << 16
 """Bytes of a remark that are read."""
 
@@ -79,6 +83,7 @@ class TraceReader:
         self.notes: dict[int, str] = {}
         self.header = Header()
         self._rings: list[Records] = []
+        self._in_rings = 0
         self._offsets = array("Q")
         self._counts = array("Q")
         self._window = b""
@@ -215,6 +220,8 @@ class TraceReader:
         )
         if fixed + name + group_name > size:
             raise self._wrong(at, f"the names of callback {key} are longer than their chunk")
+        if long := layout.too_long(key, name, group_name):
+            raise self._wrong(at, long)
         try:
             both = self._read(at + fixed, name + group_name)
             entry = Entry(
@@ -249,6 +256,9 @@ class TraceReader:
             raise self._wrong(at, f"a ring of {capacity} records in a chunk of {size} bytes")
         begin = at + layout.RING.size
         whole = min(capacity, (here - layout.RING.size) // RECORD.itemsize)
+        self._in_rings += whole
+        if self._in_rings > MAX_IN_RINGS:
+            raise self._wrong(at, f"rings of more than {MAX_IN_RINGS} records; is it damaged?")
         data = self._read(begin, whole * RECORD.itemsize)
         slots = np.frombuffer(data, RECORD, len(data) // RECORD.itemsize)
         # Its thread may have written on while these were copied.
@@ -322,6 +332,11 @@ def read_trace(path: Path) -> Trace:
         It cannot be read, or is no trace.
     """
     with TraceReader(path) as reader:
+        if reader.count > MAX_IN_MEMORY:
+            raise TraceError(
+                f"{path}: {reader.count} records; at most {MAX_IN_MEMORY} can be looked at here. "
+                "Record for a shorter time; ./rclrt trace takes files of any length"
+            )
         blocks = list(reader.blocks(max(BLOCK, reader.count)))
         records = np.concatenate(blocks) if len(blocks) > 1 else (*blocks, blank(0))[0]
         return Trace(

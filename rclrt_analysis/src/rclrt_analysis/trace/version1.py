@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rclrt_analysis.trace.layout import RECORD, Entry, Records, TraceError, blank
+from rclrt_analysis.trace.layout import RECORD, Entry, Records, TraceError, blank, too_long
 
 HEADER = struct.Struct("<8sIIIIQ")
 NAME = struct.Struct("<II")
@@ -38,6 +38,8 @@ def read_names(peek: Peek, wrong: Wrong, most: int) -> tuple[dict[int, Entry], i
         if len(fixed) < NAME.size:
             raise wrong(at, "the names end early")
         key, length = NAME.unpack(fixed)
+        if long := too_long(key, length):
+            raise wrong(at, long)
         at += NAME.size
         name = peek(at, length)
         if len(name) < length or key in callbacks:

@@ -63,41 +63,54 @@ class Blockers:
             mine = source == number
             jobs = np.concatenate((self._kept[number], records[mine & ran]))
             asking = np.flatnonzero(mine & waits)
-            threads = np.unique(jobs["thread"]) if len(asking) else ()
-            for loose in (0, LOOSE_NS) if len(threads) <= MOST_THREADS else ():
-                asking = asking[callback[asking] < 0]
-                found = self._search(number, jobs, records[asking], loose)
-                there = found >= 0
-                callback[asking[there]] = jobs["callback"][found[there]]
-                sequence[asking[there]] = jobs["sequence"][found[there]]
+            found = who_blocked(
+                jobs,
+                self._group(number, jobs["callback"]),
+                records[asking],
+                self._group(number, records["callback"][asking]),
+            )
+            there = found >= 0
+            callback[asking[there]] = jobs["callback"][found[there]]
+            sequence[asking[there]] = jobs["sequence"][found[there]]
             newest = int(records["ready_ns"][mine].max())
             self._kept[number] = jobs[jobs["end_ns"] > newest - LOOSE_NS][-MOST_KEPT:]
         return callback, sequence
 
-    def _search(self, number: int, jobs: Records, asking: Records, loose: int) -> Ints:
-        """Return the place in `jobs` of the one that each waited for, or -1."""
-        best = np.full(len(asking), -1, dtype=np.int64)
-        end = np.full(len(asking), NEVER, dtype=np.int64)
-        if not len(asking):
-            return best
-        group = self._group(number, jobs["callback"])
-        wanted = self._group(number, asking["callback"])
-        any_group = asking["waited_for"] == layout.WAITED_FOR_THREAD
-        for thread in np.unique(jobs["thread"]).tolist():
-            mine = np.flatnonzero(jobs["thread"] == thread)
-            mine = mine[np.argsort(jobs["start_ns"][mine], kind="stable")]
-            last = np.searchsorted(jobs["start_ns"][mine], asking["ready_ns"] + loose, "right") - 1
-            there = mine[np.maximum(last, 0)]
-            itself = (jobs["sequence"][there] == asking["sequence"]) & (
-                jobs["callback"][there] == asking["callback"]
-            )
-            last -= itself
-            there = mine[np.maximum(last, 0)]
-            fits = (last >= 0) & (jobs["end_ns"][there] > asking["ready_ns"] - loose)
-            fits &= (any_group | (group[there] == wanted)) & (jobs["end_ns"][there] < end)
-            best[fits] = there[fits]
-            end[fits] = jobs["end_ns"][there[fits]]
-        return best
-
     def _group(self, number: int, callback: npt.NDArray[np.uint32]) -> Ints:
         return self._groups[number][np.searchsorted(self._ids[number], callback)]
+
+
+def who_blocked(jobs: Records, group: Ints, asking: Records, wanted: Ints) -> Ints:
+    """Return the place in `jobs` of the job that each of `asking` has waited for, or -1.
+
+    All are of one executor; `group` and `wanted` are the groups of their callbacks.
+    """
+    found = np.full(len(asking), -1, dtype=np.int64)
+    threads = np.unique(jobs["thread"]).tolist() if len(asking) else []
+    for loose in (0, LOOSE_NS) if len(threads) <= MOST_THREADS else ():
+        open_ = np.flatnonzero(found < 0)
+        found[open_] = _search(jobs, group, asking[open_], wanted[open_], threads, loose)
+    return found
+
+
+def _search(
+    jobs: Records, group: Ints, asking: Records, wanted: Ints, threads: list[int], loose: int
+) -> Ints:
+    best = np.full(len(asking), -1, dtype=np.int64)
+    end = np.full(len(asking), NEVER, dtype=np.int64)
+    any_group = asking["waited_for"] == layout.WAITED_FOR_THREAD
+    for thread in threads if len(asking) else ():
+        mine = np.flatnonzero(jobs["thread"] == thread)
+        mine = mine[np.argsort(jobs["start_ns"][mine], kind="stable")]
+        last = np.searchsorted(jobs["start_ns"][mine], asking["ready_ns"] + loose, "right") - 1
+        there = mine[np.maximum(last, 0)]
+        itself = (jobs["sequence"][there] == asking["sequence"]) & (
+            jobs["callback"][there] == asking["callback"]
+        )
+        last -= itself
+        there = mine[np.maximum(last, 0)]
+        fits = (last >= 0) & (jobs["end_ns"][there] > asking["ready_ns"] - loose)
+        fits &= (any_group | (group[there] == wanted)) & (jobs["end_ns"][there] < end)
+        best[fits] = there[fits]
+        end[fits] = jobs["end_ns"][there[fits]]
+    return best

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -305,10 +306,12 @@ def _cut(name: str, width: int) -> str:
 def _width(names: Sequence[str]) -> int:
     """Return how wide names are shown: so wide that no two look alike."""
     longest = max([len(name) for name in names] + [8])
-    width = min(NAME, longest)
-    while width < longest and len({_cut(name, width) for name in names}) < len(set(names)):
-        width += 1
-    return width
+    different = len(set(names))
+
+    def tells_apart(width: int) -> bool:
+        return len({_cut(name, width) for name in names}) == different
+
+    return bisect_left(range(longest), True, lo=min(NAME, longest), key=tells_apart)
 
 
 def _plain(text: str) -> str:
