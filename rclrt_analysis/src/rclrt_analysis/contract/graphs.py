@@ -14,7 +14,7 @@ import yaml
 
 from rclrt_analysis.contract.judged import Judged, Verdict, judge
 from rclrt_analysis.contract.machine import Stalls
-from rclrt_analysis.contract.robot import Robot, schema
+from rclrt_analysis.contract.robot import WARM_UP_S, Robot, schema
 from rclrt_analysis.contract.setting import Setting
 from rclrt_analysis.model import System
 from rclrt_analysis.model.document import parse_document
@@ -95,7 +95,8 @@ def twice(setting: Setting, number: int, cpus: Sequence[int]) -> Pair:
     stalls = Stalls(cpus)
     with stalls:
         robot.recorded(EXECUTOR, seconds, here / "second")
-    watch = Judged(system)
+    begin = min(int(one.records["release_ns"].min()) for _, one in named_traces([here / "second"]))
+    watch = Judged(system, begin + int(WARM_UP_S * 1e9))
     watch_files(watch, [here / "second"])
     said = watch.assumptions.broken
     return Pair(
