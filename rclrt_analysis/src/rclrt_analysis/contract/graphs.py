@@ -16,6 +16,7 @@ from rclrt_analysis.contract.judged import Judged, Verdict, judge
 from rclrt_analysis.contract.machine import Stalls
 from rclrt_analysis.contract.robot import WARM_UP_S, Robot, schema
 from rclrt_analysis.contract.setting import Setting
+from rclrt_analysis.contract.strangers import Strangers
 from rclrt_analysis.model import System
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
@@ -39,6 +40,8 @@ class Pair:
         Why the model proves nothing; then nothing is held against it.
     longer
         Callbacks that ran for longer in the second run than ever in the first.
+    strangers
+        Real-time threads of other programs that ran there in the second run.
     """
 
     callbacks: int
@@ -46,6 +49,7 @@ class Pair:
     verdict: Verdict
     bounded: int
     longer: list[str]
+    strangers: Strangers
 
 
 def graph(rng: random.Random, name: str) -> dict[str, Any]:
@@ -92,8 +96,8 @@ def twice(setting: Setting, number: int, cpus: Sequence[int]) -> Pair:
     with Stalls(cpus):  # Whoever looks takes a little of the CPU, in both runs.
         robot.recorded(EXECUTOR, seconds, here / "first")
     system = _model(here / "first")
-    stalls = Stalls(cpus)
-    with stalls:
+    stalls, strangers = Stalls(cpus), Strangers(cpus)
+    with stalls, strangers:
         robot.recorded(EXECUTOR, seconds, here / "second")
     begin = min(int(one.records["release_ns"].min()) for _, one in named_traces([here / "second"]))
     watch = Judged(system, begin + int(WARM_UP_S * 1e9))
@@ -105,6 +109,7 @@ def twice(setting: Setting, number: int, cpus: Sequence[int]) -> Pair:
         judge(watch, stalls),
         sum(one.bound is not None for one in watch.result.callbacks),
         [key[0] for key in said if key[1] == "wcet"],
+        strangers,
     )
 
 
