@@ -22,7 +22,6 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment."""
     from rclrt_analysis.contract.robot import FailedError
+    from rclrt_analysis.contract.setting import Setting
     from rclrt_analysis.reference.environment import may_use_realtime
     from rclrt_analysis.reference.program import Interrupt, ProgramError, find_program
     from rclrt_analysis.trace import TraceError
@@ -75,16 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         try:
             costs = _calibrated(arguments, result)
-            if "reference" in parts:
-                missed += _reference(interrupt, arguments, folder, result, costs)
-            if "mixed" in parts:
-                missed += _mixed(interrupt, arguments, folder, result, costs)
-            if "advise" in parts:
-                missed += _advise(interrupt, arguments, folder, result, costs)
-            if "sabotage" in parts:
-                missed += _sabotage(interrupt, arguments, folder, result, costs)
-            if "graphs" in parts:
-                missed += _graphs(interrupt, arguments, folder, result)
+            setting = Setting(interrupt, _effort(arguments), costs, folder)
+            for part, run_it in RUNS.items():
+                if part in parts:
+                    missed += run_it(setting, arguments, result)
         except (FailedError, ProgramError, TraceError) as error:
             print("interrupted" if interrupt.requested else error, file=sys.stderr)
             return 1
@@ -110,49 +104,43 @@ def _calibrated(arguments: argparse.Namespace, result: dict[str, Any]) -> dict[s
 
 
 def _effort(arguments: argparse.Namespace) -> Any:
-    from rclrt_analysis.contract.system import Effort
+    from rclrt_analysis.contract.setting import Effort
 
     if arguments.quick:
         return Effort(2.0, 1, True, 5)
     return Effort(float(arguments.seconds), arguments.load)
 
 
-def _reference(
-    interrupt: Any,
-    arguments: argparse.Namespace,
-    folder: Path,
-    result: dict[str, Any],
-    costs: dict[str, int],
-) -> list[str]:
+def _reference(setting: Any, arguments: argparse.Namespace, result: dict[str, Any]) -> list[str]:
     from rclrt_analysis.contract.system import loop
 
     every = sorted(os.sched_getaffinity(0))
-    effort = _effort(arguments)
+    load = setting.effort.load
     missed, rows = [], []
     for cpus in [every[:1]] if arguments.quick or len(every) < 2 else [every[:1], every[:2]]:
-        found = loop(interrupt, cpus, effort, costs, folder)
-        rows += [dataclasses.asdict(row) for row in found.rows]
+        seen, found = loop(setting, cpus)
+        rows += [dataclasses.asdict(row) for row in seen]
         where = f"CPU {', '.join(map(str, cpus))}"
-        print(f"reference system, {where}, {effort.load} busy programs on each")
+        print(f"reference system, {where}, {load} busy programs on each")
         print(f"  {'':16} {'':38} {'deadline':>9} {'bound':>9} {'worst':>9} {'n':>6} {'misses':>6}")
-        for row in found.rows:
+        for row in seen:
             name = row.name if len(row.name) <= 38 else "..." + row.name[-35:]
             print(
                 f"  {row.run:16} {name:38} {_ms(row.deadline_ms)} {_ms(row.bound_ms)} "
                 f"{_ms(row.worst_ms)} {row.count:6} {row.misses:6}"
             )
-        missed += _verdict("under the plan", found.verdict, found.stall_ms, where, found.broken)
+        missed += _verdict("under the plan", found, where)
         for text in found.broken:
             print(f"  under the plan: {text}")
     result["reference"] = rows
     return missed
 
 
-def _verdict(
-    what: str, verdict: Any, stall_ms: float, where: str, broken: Sequence[str]
-) -> list[str]:
+def _verdict(what: str, found: Any, where: str) -> list[str]:
+    """Print the outcome of a run, and return what it has missed."""
     from rclrt_analysis.contract.judged import worst_of
 
+    verdict, stall_ms = found.verdict, found.stall_ms
     above, left = len(verdict.above), len(verdict.unexplained)
     print(
         f"  {what}: {verdict.jobs} jobs; {above} jobs or chains above their bound, {above - left} "
@@ -160,7 +148,7 @@ def _verdict(
     )
     for text in worst_of(verdict):
         print(f"  {what}: {text}")
-    if any(STRANGER in text for text in broken):
+    if any(STRANGER in text for text in found.broken):
         print(f"  {what}: not judged: another program ran in real time there")
         return []
     missed = []
@@ -180,16 +168,10 @@ def _late(verdict: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _mixed(
-    interrupt: Any,
-    arguments: argparse.Namespace,
-    folder: Path,
-    result: dict[str, Any],
-    costs: dict[str, int],
-) -> list[str]:
+def _mixed(setting: Any, arguments: argparse.Namespace, result: dict[str, Any]) -> list[str]:
     from rclrt_analysis.contract.mixed import ways
 
-    found = ways(interrupt, _effort(arguments), costs, folder)
+    found = ways(setting)
     result["mixed"] = [dataclasses.asdict(way) for way in found]
     print("mixed load, one CPU; chain of 60 ms")
     print(f"  {'':24} {'n':>5} {'misses in 1000':>14} {'worst, ms':>10}  left for vision")
@@ -204,51 +186,40 @@ def _mixed(
     return ["mixed load: the chain under our plan"] * bool(found[-1].misses)
 
 
-def _advise(
-    interrupt: Any,
-    arguments: argparse.Namespace,
-    folder: Path,
-    result: dict[str, Any],
-    costs: dict[str, int],
-) -> list[str]:
+def _advise(setting: Any, arguments: argparse.Namespace, result: dict[str, Any]) -> list[str]:
     from rclrt_analysis.contract.prediction import KIND, tried
 
-    effort, cpus = _effort(arguments), sorted(os.sched_getaffinity(0))[:2]
-    found = tried(interrupt, cpus, effort, costs, folder)
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    found = tried(setting, cpus)
+    outcome = found.outcome
     print(
-        f"reference system as advised, {KIND}, {effort.load} busy programs on each of "
+        f"reference system as advised, {KIND}, {setting.effort.load} busy programs on each of "
         f"{len(cpus)} CPUs; {len(found.unbounded)} of {found.callbacks} callbacks have no bound"
     )
-    missed = _verdict("as advised", found.verdict, found.stall_ms, "advise", found.broken)
+    missed = _verdict("as advised", outcome, "advise")
     if found.unbounded:
         missed.append(f"{len(found.unbounded)} callbacks have no bound as advised")
     for name in found.joins:
         print(f"  as advised: {name} was above; it is an input of a join, not judged")
-    for text in found.broken:
+    for text in outcome.broken:
         print(f"  as advised: {text}")
     result["advise"] = {
         "callbacks": found.callbacks,
         "unbounded": found.unbounded,
-        "jobs": found.verdict.jobs,
-        "above": len(found.verdict.above),
-        "unexplained": len(found.verdict.unexplained),
-        "late": _late(found.verdict),
+        "jobs": outcome.verdict.jobs,
+        "above": len(outcome.verdict.above),
+        "unexplained": len(outcome.verdict.unexplained),
+        "late": _late(outcome.verdict),
         "joins": found.joins,
-        "stall_ms": found.stall_ms,
+        "stall_ms": outcome.stall_ms,
     }
     return missed
 
 
-def _sabotage(
-    interrupt: Any,
-    arguments: argparse.Namespace,
-    folder: Path,
-    result: dict[str, Any],
-    costs: dict[str, int],
-) -> list[str]:
+def _sabotage(setting: Any, arguments: argparse.Namespace, result: dict[str, Any]) -> list[str]:
     from rclrt_analysis.contract.sabotage import LIMIT_S, sabotage
 
-    found = sabotage(interrupt, _effort(arguments), costs, folder)
+    found = sabotage(setting)
     result["sabotage"] = [dataclasses.asdict(one) for one in found]
     print(f"  {'sabotage':34} {'noticed after, s':>16}")
     missed = []
@@ -260,19 +231,21 @@ def _sabotage(
     return missed
 
 
-def _graphs(
-    interrupt: Any, arguments: argparse.Namespace, folder: Path, result: dict[str, Any]
-) -> list[str]:
+def _graphs(setting: Any, arguments: argparse.Namespace, result: dict[str, Any]) -> list[str]:
     from rclrt_analysis.contract.graphs import EXECUTOR, twice
     from rclrt_analysis.contract.judged import worst_of
 
-    count, seconds = (1, 2.0) if arguments.quick else (arguments.graphs, GRAPH_S)
+    count = 1 if arguments.quick else arguments.graphs
+    seconds = min(GRAPH_S, setting.effort.seconds)
+    setting = dataclasses.replace(
+        setting, effort=dataclasses.replace(setting.effort, seconds=seconds)
+    )
     cpus = sorted(os.sched_getaffinity(0))[:1]
     rows = []
-    left = proved = jobs = above = 0
+    left = proved = jobs = above = beside = 0
     print(f"random graphs, {EXECUTOR}, CPU {cpus[0]}: the model of a run and another run")
     for number in range(count):
-        found = twice(interrupt, number, seconds, cpus, folder)
+        found = twice(setting, number, cpus)
         verdict = found.verdict
         if found.no_verdict:
             print(f"  graph {number}: no verdict: {found.no_verdict[:150]}")
@@ -280,7 +253,12 @@ def _graphs(
             proved += 1
             jobs += verdict.jobs
             above += len(verdict.above)
-            left += len(verdict.unexplained)
+            excess = max((one.took - (one.bound or 0) for one in verdict.unexplained), default=0)
+            if excess and found.strangers.total >= excess:
+                beside += len(verdict.unexplained)
+                print(f"  graph {number}: not judged: in real time there ran {found.strangers}")
+            else:
+                left += len(verdict.unexplained)
         for text in worst_of(verdict):
             print(f"  graph {number}: {text}")
         rows.append(
@@ -294,15 +272,26 @@ def _graphs(
                 "unexplained": len(verdict.unexplained),
                 "late": _late(verdict),
                 "ran_longer": found.longer,
+                "strangers_ns": found.strangers.ran,
             }
         )
     result["graphs"] = rows
     print(
         f"  {proved} of {count} models give bounds; {jobs} jobs in the other runs, {above} above "
-        f"their bound, {above - left} of them {EXPLAINED}"
+        f"their bound, {above - left - beside} of them {EXPLAINED}, {beside} beside other programs "
+        "in real time"
     )
     missed = [] if proved else ["no model of a random graph gives bounds"]
     return missed + [f"bounds of {left} jobs of random graphs"] * bool(left)
+
+
+RUNS = {
+    "reference": _reference,
+    "mixed": _mixed,
+    "advise": _advise,
+    "sabotage": _sabotage,
+    "graphs": _graphs,
+}
 
 
 def _ms(value: float | None) -> str:

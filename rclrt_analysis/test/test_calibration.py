@@ -152,3 +152,37 @@ def test_the_report_says_how_often_and_how_long() -> None:
     (row,) = [line for line in lines if line.startswith("a whole job")]
     assert row.split()[-4:] == ["1000", "5.0", "9.0", "9.0"]
     assert len([line for line in lines if line.startswith("taken")]) == 2
+
+
+JOIN = """
+executors:
+  - {name: a, kind: isolated, cores: [0]}
+  - {name: b, kind: isolated, cores: [1]}
+callbacks:
+  - {name: left, kind: timer, executor: a, period_ms: 50, wcet_ms: 2, priority: 50, publishes: [x]}
+  - {name: right, kind: timer, executor: b, period_ms: 20, wcet_ms: 1, priority: 60, publishes: [y]}
+  - {name: fuse, kind: subscription, executor: b, wcet_ms: 1, priority: 40, triggers: [x, y],
+     activation: all}
+chains:
+  - {name: chain, callbacks: [right, fuse], semantics: latency, deadline_ms: 200}
+"""
+
+
+@pytest.mark.parametrize("overhead", ["wake_ms", "transport_ms"])
+def test_what_a_join_waits_for_comes_later_from_another_core(tmp_path: Path, overhead: str) -> None:
+    """A message that was there at once last time takes its longest way this time."""
+    path = tmp_path / "robot.yaml"
+
+    def waits(costs: str) -> tuple[int, int]:
+        path.write_text(f"schema: 1\nname: robot\noverheads: {{{costs}}}\n{JOIN}", encoding="utf-8")
+        result = analyse(read_model(path, SCHEMA))
+        hop = result.chains[0].hops[1]
+        assert hop.kind == "joined"
+        left = result.callbacks[0].local.output
+        assert left is not None and left.gap is not None
+        return hop.waiting, left.gap
+
+    (before, gap), (after, later) = waits(""), waits(f"{overhead}: 3")
+    assert before == gap
+    own = 3_000_000 if overhead == "transport_ms" else 0  # The chain's own message on its way.
+    assert after == later + 3_000_000 + own

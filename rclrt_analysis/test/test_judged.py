@@ -71,6 +71,14 @@ def test_a_machine_that_was_away_explains_no_more_than_it_took() -> None:
     assert left(watch, at(0, 90, 99)) == ["t"], "nothing waited any more"
 
 
+def test_what_was_released_before_an_executor_ran_is_not_judged() -> None:
+    early = job("t", 100, 105, 107, 2)
+    for judged_from, late in ((100, ["t"]), (101, [])):
+        watch = Judged(model(SYSTEM), judged_from * MS)
+        watch.assumptions.add([early])
+        assert [one.name for one in watch.late] == late
+
+
 def test_a_stall_that_the_model_has_explains_nothing() -> None:
     watch = watched(job("t", 100, 100, 104, 2))  # 1 ms above its bound
     assert left(watch, at(0, 101, 102)) == ["t"]

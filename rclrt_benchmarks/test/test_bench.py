@@ -114,6 +114,19 @@ def test_trace_cost_says_what_a_record_adds(tmp_path: Path) -> None:
         assert rows[name]["added_ns"] == pytest.approx(added)
 
 
+def test_tightness_has_a_row_for_each_way_to_schedule(tmp_path: Path) -> None:
+    out = tmp_path / "rows.json"
+    done = bench("tightness", "--systems", "2", "--json", str(out))
+    assert done.returncode == 0, done.stderr
+    rows = {row["way"]: row for row in json.loads(out.read_text(encoding="utf-8"))["rows"]}
+    assert len(rows) == 3
+    for row in rows.values():
+        assert row["least"] >= 1, "no bound is exceeded"
+        assert row["callbacks"] > 10
+    placed, migrating = rows["threads placed by a plan"], rows["threads that migrate"]
+    assert placed["unbounded"] <= migrating["unbounded"]
+
+
 def test_scale_has_a_row_for_each_size_and_says_how_it_grows(tmp_path: Path) -> None:
     out = tmp_path / "rows.json"
     done = bench("scale", "--rounds", "1", "--largest", "10", "--json", str(out))
@@ -309,6 +322,7 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ("memory", "--nonsense"),
         ("trace-cost", "--rounds", "0"),
         ("scale", "--only", "nonsense"),
+        ("tightness", "--systems", "0"),
         ("publication", "--publications", "0"),
         ("deadline-store", "--rounds", "0"),
         ("contract", "--seconds", "0"),

@@ -94,7 +94,16 @@ def to_text(system: System, result: Result, margins: Margins | None = None) -> s
 
 def overhead_lines(overheads: Overheads) -> list[str]:
     """Return what the machine and the executors are taken to cost, and where that comes from."""
-    names = ("release", "dispatch", "context_switch", "transport", "wake", "late", "stolen")
+    names = (
+        "release",
+        "dispatch",
+        "context_switch",
+        "transport",
+        "wake",
+        "late",
+        "receive",
+        "stolen",
+    )
     costs = [(name, getattr(overheads, name)) for name in names if getattr(overheads, name)]
     if not costs:
         return []

@@ -13,6 +13,7 @@ from rclrt_analysis.bounds.end_to_end import chain_bound
 from rclrt_analysis.bounds.events import analyse_events
 from rclrt_analysis.bounds.migrating import analyse_migrating
 from rclrt_analysis.bounds.multi_threaded import analyse_multi_threaded
+from rclrt_analysis.bounds.receivers import is_receiver, with_receivers
 from rclrt_analysis.bounds.result import (
     Assumption,
     CallbackBound,
@@ -71,6 +72,8 @@ def _without_verdict(system: System) -> Result:
 
 def _analyse(system: System, method: str) -> Result:
     system = with_late_timers(system)
+    if system.overheads.receive:
+        system = with_receivers(system)
     if any(callback.waits for callback in system.callbacks):
         longer = (replace(c, wcet=c.wcet + c.waits, waits=0) for c in system.callbacks)
         system = replace(system, callbacks=tuple(longer))
@@ -185,6 +188,7 @@ def _result(
             callback.deadline,
         )
         for callback in system.callbacks
+        if not is_receiver(callback)
     )
     chains = tuple(chain_bound(system, chain, responses, urgency) for chain in system.chains)
     assumptions = [a for method in methods.values() for a in method.assumptions]
@@ -215,6 +219,11 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
                 "every period of a reservation may bring more switches, so context_switch_ms does "
                 "not bound what they cost. Leave it out, and take two of them off budget_ms"
             )
+        if unit.system.overheads.receive and _hears(unit) and (reserved or not is_threaded(kind)):
+            raise RefusedError(
+                "what messages from other executors cost is bounded only for isolated and "
+                "preemptive. Leave receive_ms out, and add it to the execution times"
+            )
         if unit.system.overheads.stolen and (reserved or not _by_priority(unit)):
             raise RefusedError(
                 "what is stolen from a core is bounded only where priorities are fixed. Leave "
@@ -235,6 +244,12 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
         return analyse_events(unit, arrivals, method == "paper")
     except (RefusedError, BudgetError) as reason:
         return {c.name: Local(None, reason=str(reason)) for c in unit.callbacks}, NONE
+
+
+def _hears(unit: Unit) -> bool:
+    """Return whether messages come from other executors, or from outside of the model."""
+    outside = any(c.kind is not Kind.TIMER and c.period is not None for c in unit.callbacks)
+    return bool(unit.outside_topics) or outside
 
 
 def _by_priority(unit: Unit) -> bool:

@@ -14,12 +14,13 @@ import yaml
 
 from rclrt_analysis.contract.judged import Judged, Verdict, judge
 from rclrt_analysis.contract.machine import Stalls
-from rclrt_analysis.contract.robot import Robot, schema
+from rclrt_analysis.contract.robot import WARM_UP_S, Robot, schema
+from rclrt_analysis.contract.setting import Setting
+from rclrt_analysis.contract.strangers import Strangers
 from rclrt_analysis.model import System
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
 from rclrt_analysis.observe import observe, to_yaml
-from rclrt_analysis.reference.program import Interrupt
 from rclrt_analysis.trace import named_traces
 from rclrt_analysis.watch.sources import watch_files
 
@@ -39,6 +40,8 @@ class Pair:
         Why the model proves nothing; then nothing is held against it.
     longer
         Callbacks that ran for longer in the second run than ever in the first.
+    strangers
+        Real-time threads of other programs that ran there in the second run.
     """
 
     callbacks: int
@@ -46,7 +49,7 @@ class Pair:
     verdict: Verdict
     bounded: int
     longer: list[str]
-    stall_ms: float
+    strangers: Strangers
 
 
 def graph(rng: random.Random, name: str) -> dict[str, Any]:
@@ -82,23 +85,22 @@ def graph(rng: random.Random, name: str) -> dict[str, Any]:
     return {"schema": 1, "name": name, "nodes": nodes}
 
 
-def twice(
-    interrupt: Interrupt, number: int, seconds: float, cpus: Sequence[int], folder: Path
-) -> Pair:
+def twice(setting: Setting, number: int, cpus: Sequence[int]) -> Pair:
     """Run a random graph, make a model of that, and run it again."""
-    here = folder / f"graph-{number}"
+    here, seconds = setting.folder / f"graph-{number}", setting.effort.seconds
     here.mkdir(parents=True)
     scenario = here / "scenario.yaml"
     text = yaml.safe_dump(graph(random.Random(number), f"graph_{number}"), sort_keys=False)
     scenario.write_text(text, encoding="utf-8")
-    robot = Robot(interrupt, scenario, cpus)
+    robot = Robot(setting.interrupt, scenario, cpus)
     with Stalls(cpus):  # Whoever looks takes a little of the CPU, in both runs.
         robot.recorded(EXECUTOR, seconds, here / "first")
     system = _model(here / "first")
-    stalls = Stalls(cpus)
-    with stalls:
+    stalls, strangers = Stalls(cpus), Strangers(cpus)
+    with stalls, strangers:
         robot.recorded(EXECUTOR, seconds, here / "second")
-    watch = Judged(system)
+    begin = min(int(one.records["release_ns"].min()) for _, one in named_traces([here / "second"]))
+    watch = Judged(system, begin + int(WARM_UP_S * 1e9))
     watch_files(watch, [here / "second"])
     said = watch.assumptions.broken
     return Pair(
@@ -107,7 +109,7 @@ def twice(
         judge(watch, stalls),
         sum(one.bound is not None for one in watch.result.callbacks),
         [key[0] for key in said if key[1] == "wcet"],
-        stalls.longest_ms,
+        strangers,
     )
 
 

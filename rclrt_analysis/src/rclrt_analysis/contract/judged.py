@@ -84,16 +84,18 @@ class _SeenLate(Seen):
     name: str = ""
     bound: int | None = None
     cores: frozenset[Cores] = frozenset()
+    judged_from: int = 0
     late: list[Late] = field(default_factory=list)
 
     def add(self, value: int, at: int, deadline: int | None, path: tuple[JobKey, ...] = ()) -> None:
         super().add(value, at, deadline, path)
         one = Late(self.name, at - value, at, self.bound, deadline, self.cores)
-        if one.is_above_bound() or one.is_missed():
+        if one.begin >= self.judged_from and (one.is_above_bound() or one.is_missed()):
             self.late.append(one)
 
 
 class _NotedAssumptions(Assumptions):
+    judged_from: int
     late: list[Late]
     ran: dict[Cores, list[Ran]]
 
@@ -104,7 +106,8 @@ class _NotedAssumptions(Assumptions):
                 cores = cores_of(self.system, job.callback)
                 limits = self._bounds[job.callback], self._deadlines[job.callback]
                 one = Late(job.callback, job.release, job.end, *limits, frozenset([cores]))
-                if one.is_above_bound() or one.is_missed():
+                is_late = one.is_above_bound() or one.is_missed()
+                if is_late and one.begin >= self.judged_from:
                     self.late.append(one)
                 more = max(0, job.cpu - self.system.callback_of[job.callback].wcet)
                 self.ran.setdefault(cores, []).append(Ran(job.release, job.start, job.end, more))
@@ -138,12 +141,19 @@ def busy_times(ran: Iterable[Ran]) -> list[Busy]:
 
 
 class Judged(Watch):
-    """Keeps what was late."""
+    """Keeps what was late.
 
-    def __init__(self, system: System) -> None:
+    Parameters
+    ----------
+    judged_from
+        What was released earlier is not late, ns: an executor that is not running yet. Until its
+        threads are there and have their priorities, no bound holds.
+    """
+
+    def __init__(self, system: System, judged_from: int = 0) -> None:
         super().__init__(system)
         noted = _NotedAssumptions(system, self.result)
-        noted.late, noted.ran = [], {}
+        noted.late, noted.ran, noted.judged_from = [], {}, judged_from
         self._known: dict[Cores, tuple[int, list[Busy]]] = {}
         self.assumptions = noted
         self._noted = noted
@@ -151,7 +161,9 @@ class Judged(Watch):
         for chain in self.chains:
             cores = frozenset(cores_of(system, name) for name in chain.chain.callbacks)
             name = chain.chain.name
-            chain.seen = _SeenLate(name=name, bound=bounds[name], cores=cores)
+            chain.seen = _SeenLate(
+                name=name, bound=bounds[name], cores=cores, judged_from=judged_from
+            )
 
     @property
     def late(self) -> list[Late]:

@@ -4,15 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rclrt_analysis.contract.models import Chain, model_of
 from rclrt_analysis.contract.robot import Robot, enforced, plan, source
-from rclrt_analysis.contract.system import Effort
-from rclrt_analysis.reference.program import Interrupt, Report
+from rclrt_analysis.contract.setting import Setting
+from rclrt_analysis.reference.program import Report
 
 SCENARIO = Path("rclrt_scenarios") / "mixed_criticality.yaml"
 CPU = 0
@@ -85,15 +83,11 @@ def _overlap(one: Span, other: Span) -> int:
     return max(0, min(one[1], other[1]) - max(one[0], other[0]))
 
 
-def ways(
-    interrupt: Interrupt,
-    effort: Effort,
-    overheads: Mapping[str, Any],
-    folder: Path,
-) -> list[Way]:
+def ways(setting: Setting) -> list[Way]:
     """Run all of them."""
+    effort, folder = setting.effort, setting.folder
     seconds = effort.seconds
-    robot = Robot(interrupt, source() / SCENARIO, [CPU])
+    robot = Robot(setting.interrupt, source() / SCENARIO, [CPU])
     found = []
 
     def add(name: str, executor: str, *more: str, before: tuple[str, ...] = ()) -> None:
@@ -108,7 +102,7 @@ def ways(
     found.append(judge("a thread per group", alone))
     chains = [Chain("sense_plan_act", FULL_NAMES, DEADLINE_MS)]
     model, path = folder / "mixed.yaml", folder / "mixed.params.yaml"
-    text = model_of(traces, chains, overheads, [CPU], without=[VISION])
+    text = model_of(traces, chains, setting.overheads, [CPU], without=[VISION])
     model.write_text(text, encoding="utf-8")
     plan(model, path, effort.plan_seconds, effort.quick)
     add("our plan", enforced(model, path).executor, "--policy", "fifo", "--config", str(path))

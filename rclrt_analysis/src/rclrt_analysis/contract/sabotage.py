@@ -12,10 +12,9 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rclrt_analysis.contract.mixed import CPU, FULL_NAMES, SCENARIO
 from rclrt_analysis.contract.models import Chain, model_of
@@ -29,7 +28,7 @@ from rclrt_analysis.contract.robot import (
     plan,
     source,
 )
-from rclrt_analysis.contract.system import Effort
+from rclrt_analysis.contract.setting import Setting
 from rclrt_analysis.reference.program import PATIENCE_S, Interrupt, start_together
 from rclrt_analysis.watch.sources import PAUSE_S, Live
 from rclrt_analysis.watch.watch import Watch
@@ -125,13 +124,11 @@ class Crew:
         self.extra.clear()
 
 
-def sabotage(
-    interrupt: Interrupt, effort: Effort, overheads: Mapping[str, Any], folder: Path
-) -> list[Noticed]:
+def sabotage(setting: Setting) -> list[Noticed]:
     """Do all of it."""
-    chosen = _planned(interrupt, effort, overheads, folder)
+    chosen = _planned(setting)
     return [
-        _try(interrupt, chosen, folder, *one)
+        _try(setting, chosen, *one)
         for one in (
             ("a callback takes twice as long", _twice_as_long, _is("/Plan/", "wcet", "bound")),
             ("a sensor at twice the rate", _twice_the_rate, _is("/Sense/", "period")),
@@ -146,11 +143,10 @@ Act = Callable[[Crew, Enforced], Callable[[], None]]
 """Does the damage; returns what is to be done again each round."""
 
 
-def _planned(
-    interrupt: Interrupt, effort: Effort, overheads: Mapping[str, Any], folder: Path
-) -> Enforced:
+def _planned(setting: Setting) -> Enforced:
     """Record the processes, and plan them."""
-    traces, crew = folder / "fleet", Crew(interrupt, folder)
+    folder, effort = setting.folder, setting.effort
+    traces, crew = folder / "fleet", Crew(setting.interrupt, folder)
     traces.mkdir()
     try:
         crew.start("isolated", trace=traces)
@@ -158,7 +154,7 @@ def _planned(
     finally:
         crew.stop_all(signal.SIGINT)
     chains = [Chain(CHAIN, FULL_NAMES, 60, SILENT_MS)]
-    costs = {**overheads, "transport_ms": TRANSPORT_NS}
+    costs = {**setting.overheads, "transport_ms": TRANSPORT_NS}
     model, path = folder / "fleet.yaml", folder / "fleet.params.yaml"
     text = model_of(traces, chains, costs, [CPU], factor=FACTOR)
     model.write_text(text, encoding="utf-8")
@@ -171,15 +167,14 @@ def _is(who: str, *kinds: str) -> Callable[[Key], bool]:
 
 
 def _try(
-    interrupt: Interrupt,
+    setting: Setting,
     chosen: Enforced,
-    folder: Path,
     what: str,
     act: Act,
     wanted: Callable[[Key], bool],
 ) -> Noticed:
     """Watch for a while, then do it, and see how long it takes until something new is said."""
-    crew, noticed = Crew(interrupt, folder), Noticed(what)
+    crew, noticed = Crew(setting.interrupt, setting.folder), Noticed(what)
     crew.start(chosen.executor, "--config", str(chosen.path))
     live = None
     try:

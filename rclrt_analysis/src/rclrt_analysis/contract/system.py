@@ -4,19 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from rclrt_analysis.contract.judged import Judged, Verdict, judge
-from rclrt_analysis.contract.machine import Stalls
+from rclrt_analysis.contract.judged import Judged
 from rclrt_analysis.contract.models import Chain, model_of
 from rclrt_analysis.contract.robot import Robot, enforced, plan, source
+from rclrt_analysis.contract.setting import Outcome, Setting, beside_load, judged
 from rclrt_analysis.reference.load import BackgroundLoad
-from rclrt_analysis.reference.program import Interrupt
 from rclrt_analysis.watch.sources import watch_files
 from rclrt_analysis.watch.watch import Watch
 
@@ -64,50 +62,10 @@ class Row:
     worst_ms: float | None
 
 
-@dataclass
-class Loop:
-    """The loop on some CPUs.
-
-    Attributes
-    ----------
-    broken
-        What the watch has said of the plan's assumptions.
-    stall_ms
-        For how long at most the machine itself was away.
-    """
-
-    rows: list[Row]
-    verdict: Verdict
-    broken: list[str]
-    stall_ms: float
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How long runs are, in s, and how many busy programs there are on each CPU beside them.
-
-    Attributes
-    ----------
-    quick
-        A plan that is not proved will do.
-    """
-
-    seconds: float
-    load: int
-    quick: bool = False
-    plan_seconds: int = 20
-
-
-def loop(
-    interrupt: Interrupt,
-    cpus: Sequence[int],
-    effort: Effort,
-    overheads: Mapping[str, Any],
-    folder: Path,
-) -> Loop:
+def loop(setting: Setting, cpus: Sequence[int]) -> tuple[list[Row], Outcome]:
     """Observe the reference system, plan it, run it under the plan, and watch."""
     scenario = source() / SCENARIO
-    robot = Robot(interrupt, scenario, cpus)
+    robot, effort, folder = Robot(setting.interrupt, scenario, cpus), setting.effort, setting.folder
     executor = "waitset_multi" if len(cpus) > 1 else "waitset_single"
     traces = folder / f"observed-{len(cpus)}"
     with BackgroundLoad(set(cpus), effort.load):
@@ -115,22 +73,15 @@ def loop(
     nodes = yaml.safe_load(scenario.read_text(encoding="utf-8"))["nodes"]
     fusions = [node for node in nodes if node["kind"] == "fusion"]
     model, path = folder / f"robot-{len(cpus)}.yaml", folder / f"plan-{len(cpus)}.yaml"
-    model.write_text(model_of(traces, CHAINS, overheads, cpus, fusions=fusions), encoding="utf-8")
+    text = model_of(traces, CHAINS, setting.overheads, cpus, fusions=fusions)
+    model.write_text(text, encoding="utf-8")
     plan(model, path, effort.plan_seconds, effort.quick)
     chosen = enforced(model, path)
     where = ",".join(map(str, cpus))
     before = Watch(chosen.system)
     watch_files(before, [traces])
-    after, stalls = Judged(chosen.system), Stalls(cpus)
-    with stalls, BackgroundLoad(set(cpus), effort.load):
-        robot.watched(after, chosen.executor, effort.seconds, "--config", str(path))
-    said = after.to_json()["broken_assumptions"]
-    return Loop(
-        [*_rows(before, where, executor), *_rows(after, where, "plan")],
-        judge(after, stalls),
-        [f"'{one['callback']}' {one['text']}" for one in said],
-        stalls.longest_ms,
-    )
+    after, stalls = beside_load(robot, Judged(chosen.system), effort, chosen.executor, path)
+    return [*_rows(before, where, executor), *_rows(after, where, "plan")], judged(after, stalls)
 
 
 def _rows(watch: Watch, cpus: str, run: str) -> list[Row]:

@@ -197,7 +197,8 @@ def _nothing_open(document: Document, content: dict[str, Any]) -> dict[str, Any]
 
 
 OVERHEADS = (
-    "release", "dispatch", "context_switch", "transport", "wake", "late", "stolen", "window"
+    "release", "dispatch", "context_switch", "transport", "wake", "late", "receive", "stolen",
+    "window",
 )  # fmt: skip
 
 

@@ -76,6 +76,9 @@ class Overheads:
         From the release of a job by another core until its own core turns to it.
     late
         How late a timer may be released.
+    receive
+        What a message from another executor costs the reader's CPU besides: the middleware's
+        threads, above all callbacks.
     stolen, window
         What takes a core from everybody, interrupts for example: so much at most in each such time.
     measured
@@ -88,6 +91,7 @@ class Overheads:
     transport: int = 0
     wake: int = 0
     late: int = 0
+    receive: int = 0
     stolen: int = 0
     window: int = 0
     measured: str = ""
