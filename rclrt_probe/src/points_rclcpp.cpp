@@ -76,7 +76,11 @@ RCLRT_POINT(
   }
 }
 
-RCLRT_POINT(callback_end, (const void * callback), (callback)) { thread().end(probe, callback); }
+RCLRT_POINT(callback_end, (const void * callback), (callback))
+{
+  probe.seen.note(Point::kEnd);
+  thread().end(probe, callback);
+}
 
 RCLRT_POINT(rclcpp_executor_execute, (const void * handle), (handle))
 {
@@ -158,6 +162,7 @@ extern "C" __attribute__((visibility("default"))) void rclrt_probe_timer_release
   rclrt_probe::Probe * const here = rclrt_probe::probe();
   Callback * const callback = here ? here->inventory.find_handle(timer) : nullptr;
   if (callback) {
+    here->seen.note(Point::kTimerCall);
     Release release;
     release.callback = callback;
     release.cause = RCLRT_CAUSE_TIMER;

@@ -23,8 +23,22 @@ std::string Seen::missing(bool is_full) const
   say(
     has(Point::kPublish) && !has(Point::kPublisher),
     "rmw_publisher_init is not called: publishers were asked for their GID instead");
+  const bool has_no_start = has(Point::kAnnounced) && !has_callbacks;
   say(
-    has(Point::kTake) && has(Point::kWait) && !has_callbacks,
+    has_no_start,
+    "callback_start is not called, though callbacks are announced: their jobs are not here");
+  say(
+    has_callbacks && !has(Point::kEnd),
+    "callback_end is not called: jobs that began have no end, and are not here");
+  say(
+    has(Point::kBareTimer) && !has(Point::kTimerCall),
+    "nominal releases of timers: rcl_timer_call_with_info is not called (before Jazzy): a timer "
+    "counts as released when its thread came back from waiting");
+  say(
+    has(Point::kBareMessage) && !has(Point::kTake),
+    "messages: rmw_take_with_info is not called, so nobody knows what released jobs");
+  say(
+    has(Point::kTake) && has(Point::kWait) && !has_callbacks && !has_no_start,
     "callback_start and callback_end are not called (no rclcpp, or built with "
     "TRACETOOLS_DISABLED): a job begins "
     "when its message is taken or its timer is called, and ends when the thread goes on to the "

@@ -16,14 +16,18 @@ namespace rclrt_probe
 
 enum class Point : uint8_t
 {
-  kNode,             ///< rcl_node_init
-  kEntity,           ///< rcl_subscription_init, rcl_timer_init, ...
-  kPublisher,        ///< rmw_publisher_init
-  kCallback,         ///< rclcpp_..._callback_added
-  kSymbol,           ///< rclcpp_callback_register
-  kGroup,            ///< rclcpp::CallbackGroup::add_...
-  kStart,            ///< callback_start
-  kTimerCall,        ///< rcl_timer_call_with_info
+  kNode,       ///< rcl_node_init
+  kEntity,     ///< rcl_subscription_init, rcl_timer_init, ...
+  kPublisher,  ///< rmw_publisher_init
+  kCallback,   ///< rclcpp_..._callback_added
+  kSymbol,     ///< rclcpp_callback_register
+  kGroup,      ///< rclcpp::CallbackGroup::add_...
+  kStart,      ///< callback_start
+  kEnd,        ///< callback_end
+  kAnnounced,  ///< a release of a callback of which callback_start should tell
+  kBareTimer,  ///< callback_start of a timer that nobody was seen to call
+  kBareMessage,  ///< callback_start of a subscription or a service for which nothing was seen to be taken
+  kTimerCall,        ///< rcl_timer_call_with_info, rclrt_probe_timer_released
   kWait,             ///< rcl_wait
   kPublish,          ///< rmw_publish
   kTake,             ///< rmw_take_with_info

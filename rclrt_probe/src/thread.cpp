@@ -173,6 +173,11 @@ void Thread::begin(Probe & probe, Callback & callback, const void * key) noexcep
   if (callback.kind == rclrt_core::CallbackKind::kTimer) {
     release.cause = RCLRT_CAUSE_TIMER;
     release.at_ns = callback.called.exchange(0, std::memory_order_relaxed);
+    if (release.at_ns == 0) {
+      probe.seen.note(Point::kBareTimer);
+    }
+  } else if (release.cause == RCLRT_CAUSE_UNKNOWN) {
+    probe.seen.note(Point::kBareMessage);
   }
   push_job(probe, release, key);
 }
@@ -194,6 +199,7 @@ void Thread::end(Probe & probe, const void * key) noexcept
 void Thread::released(Probe & probe, const Release & release) noexcept
 {
   if (release.callback->has_points.load(std::memory_order_relaxed)) {
+    probe.seen.note(Point::kAnnounced);
     taken_ = release;
     if (release.cause == RCLRT_CAUSE_TIMER) {
       release.callback->called.store(

@@ -141,6 +141,41 @@ def test_without_any_tracepoint_jobs_are_seen_by_what_is_taken_and_called(tmp_pa
     assert {trace.callbacks[key].name for key in published["callback"].tolist()} == {"?/timer/25ms"}
 
 
+ALL = {TIMER: 20, TOPIC: 20}
+WITHOUT = {  # A point that a distribution may lack: the jobs that are seen then, and what is said.
+    "rcl_node_init": ({"?/timer/10ms": 20, "?/subscription/topic": 20}, "names of nodes"),
+    "rcl_timer_init": ({"/robot/fake/timer/25ms": 20, TOPIC: 20}, "never announced"),
+    "rclcpp_timer_callback_added": (ALL, "never announced"),
+    "rclcpp_timer_link_node": (ALL, ""),
+    "rclcpp_callback_register": (ALL, "symbols: rclcpp_callback_register is not called"),
+    "rmw_publisher_init": (ALL, "asked for their GID"),
+    "rcl_subscription_init": (ALL, "never announced"),
+    "rclcpp_subscription_init": (ALL, "never announced"),
+    "rclcpp_subscription_callback_added": (ALL, "never announced"),
+    "callback_start": ({}, "callback_start is not called, though callbacks are announced"),
+    "callback_end": ({}, "callback_end is not called: jobs that began have no end"),
+    "rcl_wait": (ALL, "no thread waits on a wait set"),
+    "rcl_timer_call_with_info": (ALL, "nominal releases of timers"),
+    "rmw_take_with_info": (ALL, "messages: rmw_take_with_info is not called"),
+}
+
+
+@pytest.mark.parametrize("point", WITHOUT)
+def test_a_distribution_that_lacks_a_point_goes_on_and_what_is_missing_is_said(
+    point: str, tmp_path: Path
+) -> None:
+    jobs, said = WITHOUT[point]
+    plain = run([FAKE, "jobs", "20"], None, FAKE_WITHOUT=point)
+    seen = observe([FAKE, "jobs", "20"], tmp_path, FAKE_WITHOUT=point)
+    assert (seen.process.returncode, seen.process.stdout) == (0, plain.stdout)
+    # Where the end is guessed that of the last job is not known.
+    assert set(seen.jobs) == set(jobs)
+    assert all(jobs[name] - 1 <= n <= jobs[name] for name, n in seen.jobs.items())
+    assert said in seen.missing
+    with_all = observe([FAKE, "jobs", "20"], tmp_path / "all").missing
+    assert not said or said not in with_all
+
+
 def test_a_folder_that_cannot_be_written_costs_one_line_and_nothing_else() -> None:
     seen = run([FAKE, "jobs", "20"], Path("/proc/no_such_folder"))
     assert seen.stdout == run([FAKE, "jobs", "20"], None).stdout

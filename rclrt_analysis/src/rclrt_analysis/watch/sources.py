@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from rclrt_analysis.arguments import trace_files
+from rclrt_analysis.live.files import Process
 from rclrt_analysis.live.follow import Follower
 from rclrt_analysis.live.record import is_wanted
 from rclrt_analysis.live.running import Running
@@ -65,6 +66,10 @@ def watch_files(watch: Watch, paths: list[Path]) -> None:
             ends.append(int(records["end_ns"].max()))
     watch.settle(min(begins, default=0))  # From here on a chain may be silent.
     watch.settle(max(ends, default=0))
+
+
+ENDS_NS = 2_000_000_000
+"""So long a process may take to end after it has removed its live trace."""
 
 
 class Threads:
@@ -144,15 +149,18 @@ class Live:
         self._missed: dict[Path, int] = {}
         self._threads = Threads()
         self._odd = 0
+        self._gone: list[tuple[int, Process]] = []  # When it was, and whose live trace.
+        self._unseen = 0
         self.said: list[str] = []
 
     def step(self) -> None:
         """Take what is new, and judge what is old enough."""
         if self._running.look():
             self._look_at_threads()
+            self._look_for_gone()
         now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         self._running.each(self._take)
-        self._watch.lost_records = sum(self._missed.values()) + self._odd
+        self._watch.lost_records = sum(self._missed.values()) + self._odd + self._unseen
         self._watch.settle(now - SETTLES_NS)
 
     def close(self) -> None:
@@ -190,10 +198,26 @@ class Live:
 
     def _end(self, follower: Follower, why: str) -> None:
         follower.close()
+        is_of_model = self._is_of_model(follower)
         if why:
             self._say(why)
-        elif self._is_of_model(follower):
-            self._say(f"{follower.process.program} ({follower.process.number}) has ended")
+            self._unseen += is_of_model  # At least one record is missing from now on.
+        elif is_of_model:
+            self._gone.append((time.monotonic_ns(), follower.process))
+
+    def _look_for_gone(self) -> None:
+        """Tell of processes without a live trace: of those that end, that goes first."""
+        now = time.monotonic_ns()
+        for at, process in list(self._gone):
+            who = f"{process.program} ({process.number})"
+            if process.runs() is False:
+                self._say(f"{who} has ended")
+            elif now - at > ENDS_NS:
+                self._say(f"{who} goes on, but its live trace was removed: it is not seen any more")
+                self._unseen += 1
+            else:
+                continue
+            self._gone.remove((at, process))
 
     def _look_at_threads(self) -> None:
         self._threads.look(self._tell_of_thread)
