@@ -274,9 +274,9 @@ public:
     sent.push_back(message);
     to_client.send(framed(message));
   }
-  void attach(uint64_t, const std::shared_ptr<rclrt_agent::Session> & session) override
+  void attach(uint64_t, const std::shared_ptr<rclrt_agent::Session> & of) override
   {
-    attached = session;
+    attached = of;
   }
   bool same_host(uint64_t a, uint64_t b) const override { return a == b; }
   std::string describe(uint64_t) const override { return "bench"; }
