@@ -49,8 +49,9 @@ void Agent::receive(
     return;
   }
   // A session is where its client has greeted. A message with its key from elsewhere is not its.
-  const bool known = attached != nullptr && attached->id() == header.session &&
-                     (header.session >= RCLRT_SESSION_NONE || attached->key() == key_of(header.key));
+  const bool known =
+    attached != nullptr && attached->id() == header.session &&
+    (header.session >= RCLRT_SESSION_NONE || attached->key() == key_of(header.key));
   if (!known) {
     const std::lock_guard lock(mutex_);
     ++counters_.foreign;
@@ -84,14 +85,12 @@ void Agent::outside_sessions(
     answer.id = RCLRT_STATUS_AGENT;
     answer.of.result.status = greet(line, address, attached, sub.of.create_client, now);
     to.session = sub.of.create_client.session;
-    std::copy(
-      std::begin(sub.of.create_client.key), std::end(sub.of.create_client.key), to.key);
+    std::copy(std::begin(sub.of.create_client.key), std::end(sub.of.create_client.key), to.key);
     line.send(address, write_message(to, view_of(write(answer))));
   }
 }
 
-bool Agent::may_take_over(
-  const Client & client, Line & line, uint64_t address, TimePoint now) const
+bool Agent::may_take_over(const Client & client, Line & line, uint64_t address, TimePoint now) const
 {
   return (client.line == &line && line.same_host(client.address, address)) ||
          now - client.session->heard() >= options_.settled;
@@ -102,8 +101,7 @@ uint8_t Agent::greet(
   const rclrt_create_client & asked, TimePoint now)
 {
   const Key key = key_of(asked.key);
-  if (
-    key == Key{} || (asked.session & 0x7FU) == 0 || asked.mtu < kShortestMtu) {
+  if (key == Key{} || (asked.session & 0x7FU) == 0 || asked.mtu < kShortestMtu) {
     return RCLRT_STATUS_INVALID_DATA;
   }
   std::vector<std::shared_ptr<Session>> gone;  // closed without the lock: that may take a while

@@ -57,10 +57,10 @@ struct ClientReport
 struct AgentCounters
 {
   uint64_t greetings = 0;
-  uint64_t denied = 0;     ///< greetings of another machine, or beyond the limit
-  uint64_t foreign = 0;    ///< messages of no session, or of another's
+  uint64_t denied = 0;   ///< greetings of another machine, or beyond the limit
+  uint64_t foreign = 0;  ///< messages of no session, or of another's
   uint64_t malformed = 0;
-  uint64_t ended = 0;      ///< clients that went, or stayed silent beyond the grace time
+  uint64_t ended = 0;  ///< clients that went, or stayed silent beyond the grace time
 };
 
 /// Thread-safe.

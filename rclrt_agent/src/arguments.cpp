@@ -39,7 +39,8 @@ const char * usage()
          "  -r, --refs FILE   profiles for entities that clients create by reference\n"
          "  -v N, -m NAME     accepted and ignored\n"
          "  --ros-args ...    parameters, remapping and log levels of ROS\n"
-         "BAUD: 115200 unless given; 0 leaves the device as it is. PORT: 8888. ADDRESS: 127.0.0.1; 0.0.0.0 is\n"
+         "BAUD: 115200 unless given; 0 leaves the device as it is. PORT: 8888. ADDRESS: 127.0.0.1; "
+         "0.0.0.0 is\n"
          "every interface, and lets every machine of the network in.\n";
 }
 
@@ -84,7 +85,8 @@ Arguments parse_arguments(const std::vector<std::string> & arguments)
       throw std::runtime_error(word + ": this agent has serial, multiserial, udp4 and tcp4");
     }
     if (word == "-d" || word == "--discovery") {
-      throw std::runtime_error(word + ": this agent cannot be discovered; give clients its address");
+      throw std::runtime_error(
+        word + ": this agent cannot be discovered; give clients its address");
     }
     if (i + 1 == arguments.size()) {
       throw std::runtime_error(word + ": unknown, or its value is missing");

@@ -42,7 +42,8 @@ private:
     std::array<std::shared_ptr<rclrt_rcl::Waitable>, kBands> bands;
   };
 
-  std::shared_ptr<rclrt_rcl::Waitable> make(const std::shared_ptr<Session> & session, std::size_t band);
+  std::shared_ptr<rclrt_rcl::Waitable> make(
+    const std::shared_ptr<Session> & session, std::size_t band);
 
   rclrt_rcl::Node & node_;
   const Work work_;

@@ -59,7 +59,7 @@ private:
   Storage & storage_;
   bool started_ = false;
   uint16_t expected_ = 0;
-  uint16_t seen_ = 0;  // one after the highest number that came
+  uint16_t seen_ = 0;                // one after the highest number that came
   std::map<uint16_t, Bytes> ahead_;  // reliable; and best effort, the one to be taken
   Bytes assembly_;
   bool whole_ = false;

@@ -112,8 +112,9 @@ private:
 
   Agent & agent_;
   const std::shared_ptr<Bell> bell_;
-  std::map<uint64_t, Peer> peers_;                     // of the line's thread alone, as the next
-  std::set<std::pair<TimePoint, uint64_t>> schedule_;  // peers that have something to send, and when
+  std::map<uint64_t, Peer> peers_;  // of the line's thread alone, as the next
+  std::set<std::pair<TimePoint, uint64_t>>
+    schedule_;  // peers that have something to send, and when
   // Written by stop(), read by the thread, which the bell wakes: relaxed.
   std::atomic<bool> stop_{false};
   std::thread thread_;

@@ -15,7 +15,12 @@ namespace
 constexpr std::size_t kAnswers = 16;
 constexpr std::size_t kAcknackSize = 12;  // with its head, aligned
 // Within one urgency: heartbeats, then data, then acknowledgements that are old.
-enum Rank : int { kHeartbeatRank = 0, kDataRank = 1, kAcknackRank = 2 };
+enum Rank : int
+{
+  kHeartbeatRank = 0,
+  kDataRank = 1,
+  kAcknackRank = 2
+};
 
 int score(uint8_t urgency, Rank rank) { return 1 + urgency * 3 + rank; }
 
@@ -54,6 +59,13 @@ std::size_t Outgoing::room_in_message() const
   return options_.mtu - rclrt_message_header_size(options_.session);
 }
 
+std::size_t Outgoing::longest(uint8_t stream) const
+{
+  const std::size_t room = room_in_message();
+  const bool cut = options_.piece != 0 && is_reliable(stream) && stream != RCLRT_STREAM_RELIABLE;
+  return cut ? std::clamp<std::size_t>(options_.piece, 32, room) : room;
+}
+
 bool Outgoing::has_room(const Stream & stream) const
 {
   return stream.waiting.size() < options_.waiting && bytes_ < options_.bytes;
@@ -69,8 +81,9 @@ bool Outgoing::has_room(uint8_t stream) const
 Outgoing::Put Outgoing::put(uint8_t id, uint8_t urgency, Bytes submessage, bool always)
 {
   const std::lock_guard lock(mutex_);
-  if (submessage.empty() || submessage.size() > options_.bytes ||
-      (!is_reliable(id) && submessage.size() > room_in_message())) {
+  if (
+    submessage.empty() || submessage.size() > options_.bytes ||
+    (!is_reliable(id) && submessage.size() > room_in_message())) {
     ++counters_.too_long;
     return Put::kTooLong;
   }
@@ -147,8 +160,8 @@ void Outgoing::owe_acknack(const rclrt_acknack & acknack, uint8_t urgency, TimeP
   owed.acknack = acknack;
   owed.urgency = urgency;
   // What the client waits for is not put off: a gap, which it has to fill.
-  owed.messages = static_cast<uint16_t>(
-    acknack.missing != 0 ? options_.acknack_every : owed.messages + 1);
+  owed.messages =
+    static_cast<uint16_t>(acknack.missing != 0 ? options_.acknack_every : owed.messages + 1);
 }
 
 void Outgoing::on_acknack(const rclrt_acknack & acknack, TimePoint now)
@@ -215,9 +228,16 @@ void Outgoing::reset(bool keep)
   }
 }
 
-bool Outgoing::acknack_is_old(const Owed & owed, TimePoint now) const
+int Outgoing::acknack_value(const Owed & owed, TimePoint now) const
 {
-  return owed.messages >= options_.acknack_every || now - owed.since >= options_.acknack_delay;
+  const Duration age = now - owed.since;
+  // The client's window is about to be full, or it has waited long enough: data of any urgency waits for these few
+  // bytes, or a steady stream of it would stop the client.
+  if (owed.messages >= 2 * options_.acknack_every || age >= 4 * options_.acknack_delay) {
+    return score(kHighestUrgency, kAcknackRank);
+  }
+  const bool old = owed.messages >= options_.acknack_every || age >= options_.acknack_delay;
+  return old ? score(owed.urgency, kAcknackRank) : 0;
 }
 
 Outgoing::Candidate Outgoing::best(TimePoint now)
@@ -228,8 +248,7 @@ Outgoing::Candidate Outgoing::best(TimePoint now)
     return {Kind::kAnswer, score(kHighestUrgency + 1, kAcknackRank), 0, 0};
   }
   for (const auto & [id, owed] : owed_) {
-    const bool old = acknack_is_old(owed, now);
-    best.offer({Kind::kAcknacks, old ? score(owed.urgency, kAcknackRank) : 0, 0, id});
+    best.offer({Kind::kAcknacks, acknack_value(owed, now), 0, id});
   }
   for (const auto & [id, stream] : streams_) {
     if (stream.heartbeat_at <= now) {
@@ -313,7 +332,7 @@ Bytes Outgoing::take_data(uint8_t id, Stream & stream, TimePoint now)
     const auto first = stream.waiting.begin();
     sent.urgency = static_cast<uint8_t>(kHighestUrgency - first->first.first);
     sent.submessages = std::move(first->second);
-    if (sent.submessages.size() > room_in_message()) {
+    if (sent.submessages.size() > longest(id)) {
       stream.fragmented = std::move(sent.submessages);
       stream.fragmented_urgency = sent.urgency;
       stream.fragmented_order = first->first.second;
@@ -323,12 +342,8 @@ Bytes Outgoing::take_data(uint8_t id, Stream & stream, TimePoint now)
     stream.waiting.erase(first);
   }
   if (!stream.fragmented.empty()) {
-    std::size_t room = room_in_message();
-    if (options_.piece != 0 && id != RCLRT_STREAM_RELIABLE) {
-      room = std::clamp<std::size_t>(options_.piece, 32, room);
-    }
     const std::size_t size =
-      std::min(stream.fragmented.size(), (room - RCLRT_SUBMESSAGE_HEADER) / 4 * 4);
+      std::min(stream.fragmented.size(), (longest(id) - RCLRT_SUBMESSAGE_HEADER) / 4 * 4);
     rclrt_submessage fragment{};
     fragment.id = RCLRT_FRAGMENT;
     fragment.flags = size == stream.fragmented.size() ? RCLRT_FLAG_LAST_FRAGMENT : 0;

@@ -8,7 +8,8 @@
 ///
 /// Order, from the most urgent: answers to requests outside streams; data by urgency, and of equal
 /// urgency in the order in which it came; an acknowledgement counts as data of its stream once it is
-/// old, and before that goes only if nothing else waits; a heartbeat comes after data of its stream.
+/// old, before that goes only if nothing else waits, and goes first once it is four times as old; a
+/// heartbeat comes after data of its stream.
 ///
 /// Thread-safe. Every operation is O(streams + log messages), without system calls.
 #ifndef OUTGOING_HPP_
@@ -32,16 +33,16 @@ struct OutgoingOptions
   uint8_t session = RCLRT_SESSION_DEFAULT;
   Key key{};
   uint16_t mtu = 508;  ///< longest message to this client, bytes
-  /// Longest fragment on a stream other than 80, bytes; 0 is the MTU. A client that puts fragments together
+  /// Longest message on a reliable stream other than 80, bytes; longer ones are cut. 0 is the MTU. A client that puts fragments together
   /// in the slots of one shared stream needs them long; that stream is 80.
   uint16_t piece = 0;
   /// Messages of a stream that may be on their way; of stream 80, whose client may have few slots, less.
   uint16_t window = 16;
   uint16_t shared_window = 4;
-  std::size_t waiting = 16;         ///< messages of a stream that wait besides
-  std::size_t bytes = 1U << 18U;    ///< of all that waits
+  std::size_t waiting = 16;       ///< messages of a stream that wait besides
+  std::size_t bytes = 1U << 18U;  ///< of all that waits
   Duration acknack_delay{10'000'000};
-  uint16_t acknack_every = 4;       ///< messages; a client may have no more slots
+  uint16_t acknack_every = 4;  ///< messages; a client may have no more slots
 };
 
 struct OutgoingCounters
@@ -102,9 +103,9 @@ private:
   struct Stream
   {
     uint16_t next = 0;
-    std::deque<Sent> unacked;  // numbers next - size to next - 1
+    std::deque<Sent> unacked;                               // numbers next - size to next - 1
     std::map<std::pair<uint8_t, uint64_t>, Bytes> waiting;  // by 31 - urgency, then as they came
-    Bytes fragmented;          // the rest of a message of which fragments were sent
+    Bytes fragmented;  // the rest of a message of which fragments were sent
     uint8_t fragmented_urgency = 0;
     uint64_t fragmented_order = 0;
     TimePoint heartbeat_at = rclrt_core::kNever;
@@ -126,8 +127,9 @@ private:
   bool has_room(const Stream & stream) const;
   uint16_t window(uint8_t stream) const;
   std::size_t room_in_message() const;
+  std::size_t longest(uint8_t stream) const;  // submessages that go in one message
   void tell_room(Stream & stream);
-  bool acknack_is_old(const Owed & owed, TimePoint now) const;
+  int acknack_value(const Owed & owed, TimePoint now) const;
   Candidate best(TimePoint now);
   Bytes take_data(uint8_t id, Stream & stream, TimePoint now);
   Bytes take_acknacks();
@@ -141,7 +143,7 @@ private:
   std::deque<Bytes> answers_;
   uint64_t order_ = uint64_t{1} << 32U;  // of what comes
   uint64_t front_ = order_;              // of what comes back to the front
-  std::size_t bytes_ = 0;  // of what waits in streams
+  std::size_t bytes_ = 0;                // of what waits in streams
   Duration round_trip_{0};
   OutgoingCounters counters_;
 };

@@ -35,16 +35,15 @@ std::shared_ptr<rclrt_rcl::Node> make_node(const std::shared_ptr<rclrt_rcl::Cont
 
 }  // namespace
 
-Program::Program(
-  const std::shared_ptr<rclrt_rcl::Context> & context, const Arguments & arguments)
+Program::Program(const std::shared_ptr<rclrt_rcl::Context> & context, const Arguments & arguments)
 : node_(make_node(context))
 {
   for (const auto & [topic, value] : node_->get_parameters_by_prefix("urgency")) {
     const auto urgency = value.as<int64_t>();
     if (urgency < 0 || urgency > kHighestUrgency) {
       throw std::runtime_error(
-        "parameter urgency." + topic + ": " + std::to_string(urgency) +
-        " is not from 0 to " + std::to_string(kHighestUrgency));
+        "parameter urgency." + topic + ": " + std::to_string(urgency) + " is not from 0 to " +
+        std::to_string(kHighestUrgency));
     }
     urgencies_[topic] = static_cast<int>(urgency);
   }

@@ -152,8 +152,9 @@ EndpointQos xml_qos(const std::string & xml, bool reader)
     qos.depth = 0;
   }
   const std::string depth = text_of(history, "depth");
-  if (!depth.empty() && depth.size() <= 5 &&
-      depth.find_first_not_of("0123456789") == std::string::npos) {
+  if (
+    !depth.empty() && depth.size() <= 5 &&
+    depth.find_first_not_of("0123456789") == std::string::npos) {
     qos.depth = static_cast<uint16_t>(std::clamp(std::stoi(depth), 1, 5000));
   }
   return qos;

@@ -3,6 +3,7 @@
 
 #include "ros_backend.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -18,9 +19,15 @@ namespace
 constexpr int16_t kDomainOfAgent = 255;
 constexpr std::size_t kServiceDepth = 100;  // replies that wait for a slow line are not lost
 
-rclrt_rcl::QoS qos_of(const EndpointQos & from)
+// Messages for a slow line wait in the middleware. A reliable reader that asks for more than the latest message is to
+// get them all, so it may have more of them wait there than its client has room for.
+constexpr uint16_t kReliableDepth = 100;
+
+rclrt_rcl::QoS qos_of(const EndpointQos & from, bool reader)
 {
-  rclrt_rcl::QoS qos(from.depth == 0 ? 1 : from.depth);
+  const bool many = reader && from.reliable && from.depth > 1;
+  rclrt_rcl::QoS qos(
+    many ? std::max(from.depth, kReliableDepth) : std::max<uint16_t>(from.depth, 1));
   if (from.depth == 0) {
     qos.keep_all();
   }
@@ -69,8 +76,7 @@ const rosidl_service_type_support_t * service_type_of(const Description & what)
 // The name by which rcl knows the service. rq/addRequest counts more than the name in the profile.
 std::string service_of(const Description & what)
 {
-  const auto service =
-    ros_service(what.request_topic.empty() ? what.name : what.request_topic);
+  const auto service = ros_service(what.request_topic.empty() ? what.name : what.request_topic);
   if (!service) {
     throw Refused(RCLRT_STATUS_INVALID_DATA, "'" + what.name + "' is no name of a service");
   }
@@ -161,7 +167,7 @@ public:
   {
     return attempt([&] {
       return std::make_unique<RosWriter>(std::make_unique<RawPublisher>(
-        node_->context(), node_->handle(), type_of(what), topic_of(what), qos_of(what.qos)));
+        node_->context(), node_->handle(), type_of(what), topic_of(what), qos_of(what.qos, false)));
     });
   }
 
@@ -173,7 +179,7 @@ public:
     return attempt([&] {
       return std::make_unique<RosReader>(node_->make_entity<RawSubscription>(
         rclrt_core::CallbackKind::kSubscription, topic, scheduling(topic), nullptr,
-        node_->context(), node_->handle(), type, topic, qos_of(what.qos), object, sink));
+        node_->context(), node_->handle(), type, topic, qos_of(what.qos, true), object, sink));
     });
   }
 
@@ -196,13 +202,16 @@ public:
     const auto * const type = service_type_of(what);
     return attempt([&] {
       return std::make_unique<RosReplier>(node_->make_entity<RawService>(
-        rclrt_core::CallbackKind::kService, service, scheduling(service), nullptr,
-        node_->context(), node_->handle(), type, service, service_qos(), object, sink));
+        rclrt_core::CallbackKind::kService, service, scheduling(service), nullptr, node_->context(),
+        node_->handle(), type, service, service_qos(), object, sink));
     });
   }
 
 private:
-  static rclrt_rcl::QoS service_qos() { return rclrt_rcl::QoS::services().keep_last(kServiceDepth); }
+  static rclrt_rcl::QoS service_qos()
+  {
+    return rclrt_rcl::QoS::services().keep_last(kServiceDepth);
+  }
 
   rclrt_rcl::Scheduling scheduling(const std::string & topic) const
   {

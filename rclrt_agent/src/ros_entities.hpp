@@ -5,7 +5,9 @@
 #ifndef ROS_ENTITIES_HPP_
 #define ROS_ENTITIES_HPP_
 
+#include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -77,11 +79,13 @@ public:
 
 private:
   bool do_take_and_run(const rclrt_core::Job & job) override;
+  uint64_t missing_before(const rclrt_rcl::MessageInfo & info);
 
   const uint16_t object_;
   const std::weak_ptr<Sink> sink_;
   Stall stall_;
   rclrt_rcl::SerializedMessage message_;
+  std::map<std::array<uint8_t, 16>, uint64_t> numbers_;  // of the last message, by publisher
 };
 
 class RawClient : public rclrt_rcl::ClientBase

@@ -57,8 +57,9 @@ std::string SerialLine::describe(uint64_t address) const
 
 Duration SerialLine::time_of(std::size_t bytes) const
 {
-  return options_.baud == 0 ? Duration(0)
-                            : Duration(bytes * 10'000'000'000 / static_cast<uint64_t>(options_.baud));
+  return options_.baud == 0
+           ? Duration(0)
+           : Duration(bytes * 10'000'000'000 / static_cast<uint64_t>(options_.baud));
 }
 
 void SerialLine::open()

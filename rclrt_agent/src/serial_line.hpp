@@ -49,11 +49,11 @@ private:
 
   const SerialOptions options_;
   Descriptor fd_;
-  TimePoint open_at_{};     // when to try again
-  TimePoint free_at_{};     // when the line has sent what it was given
-  Bytes unsent_;            // of which the operating system has not taken all
+  TimePoint open_at_{};  // when to try again
+  TimePoint free_at_{};  // when the line has sent what it was given
+  Bytes unsent_;         // of which the operating system has not taken all
   rclrt_scanner scanner_{};
-  Bytes frame_;             // since the last flag
+  Bytes frame_;  // since the last flag
 };
 
 }  // namespace rclrt_agent

@@ -58,7 +58,8 @@ int Session::post(View message, TimePoint now)
   heard_ = now;
   ++received_;
   if (
-    inbox_size_ >= options_.inbox || inbox_bytes_ + kept.submessages.size() > options_.inbox_bytes) {
+    inbox_size_ >= options_.inbox ||
+    inbox_bytes_ + kept.submessages.size() > options_.inbox_bytes) {
     ++inbox_dropped_;
     return -1;
   }
@@ -239,8 +240,7 @@ void Session::on_heartbeat(const rclrt_heartbeat & heartbeat)
   in.on_heartbeat(heartbeat);
   deliver(heartbeat.stream, in);
   acknacks_.erase(heartbeat.stream);
-  outgoing_.owe_acknack(
-    in.acknack(&heartbeat.last_unacked), urgency_in(heartbeat.stream), now_);
+  outgoing_.owe_acknack(in.acknack(&heartbeat.last_unacked), urgency_in(heartbeat.stream), now_);
 }
 
 void Session::status(uint8_t stream, const rclrt_submessage & to, uint8_t status)

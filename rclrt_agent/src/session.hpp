@@ -31,8 +31,8 @@ struct SessionOptions
 {
   OutgoingOptions outgoing;
   std::size_t objects = 256;
-  std::size_t storage = 1U << 18U;      ///< bytes that wait for missing messages
-  std::size_t inbox = 64;               ///< messages not yet worked on; beyond, they are dropped
+  std::size_t storage = 1U << 18U;  ///< bytes that wait for missing messages
+  std::size_t inbox = 64;           ///< messages not yet worked on; beyond, they are dropped
   std::size_t inbox_bytes = 1U << 18U;
   References references;
   /// Urgency of a topic or service by its name, -1 where the stream says it. May be empty.
@@ -44,12 +44,12 @@ struct SessionOptions
 struct SessionCounters
 {
   uint64_t received = 0;
-  uint64_t dropped = 0;       ///< the inbox was full
+  uint64_t dropped = 0;  ///< the inbox was full
   uint64_t malformed = 0;
-  uint64_t written = 0;       ///< WRITE_DATA that went to ROS
-  uint64_t refused = 0;       ///< WRITE_DATA that did not
-  uint64_t delivered = 0;     ///< DATA that went to the client's queue
-  uint64_t lost = 0;          ///< data from ROS that was taken and could not be queued
+  uint64_t written = 0;    ///< WRITE_DATA that went to ROS
+  uint64_t refused = 0;    ///< WRITE_DATA that did not
+  uint64_t delivered = 0;  ///< DATA that went to the client's queue
+  uint64_t lost = 0;       ///< data for the client that never got into its queue
 };
 
 class Session : public Sink, public std::enable_shared_from_this<Session>
@@ -83,6 +83,7 @@ public:
 
   bool wants(uint16_t object) override;
   void data(uint16_t object, View cdr) override;
+  void lost(uint16_t object, uint64_t count) override;
   void request(uint16_t object, const uint8_t * identity, View cdr) override;
   void reply(uint16_t object, uint16_t request, View cdr) override;
 

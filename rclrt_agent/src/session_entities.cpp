@@ -17,10 +17,7 @@ namespace
 
 constexpr std::size_t kLongestBody = 4096;
 
-bool is_endpoint(uint8_t kind)
-{
-  return kind == RCLRT_DATAWRITER || kind == RCLRT_DATAREADER;
-}
+bool is_endpoint(uint8_t kind) { return kind == RCLRT_DATAWRITER || kind == RCLRT_DATAREADER; }
 
 // What kind of object another belongs to; 0 for participants.
 uint8_t parent_kind(uint8_t kind)
@@ -198,8 +195,7 @@ void Session::on_read(const rclrt_submessage & sub)
   reading.request = sub.request;
   reading.stream = read.preferred_stream;
   const int own = own_urgency(object->second);
-  reading.urgency =
-    own >= 0 ? static_cast<uint8_t>(own) : urgency_of_stream(read.preferred_stream);
+  reading.urgency = own >= 0 ? static_cast<uint8_t>(own) : urgency_of_stream(read.preferred_stream);
   reading.left = samples == UINT16_MAX ? UINT32_MAX : samples;
   if (read.has_delivery && read.delivery.max_elapsed_s != 0) {
     reading.until = now_ + std::chrono::seconds(read.delivery.max_elapsed_s);
@@ -279,6 +275,12 @@ void Session::send(uint16_t object, const Bytes & prefix, View cdr)
 }
 
 void Session::data(uint16_t object, View cdr) { send(object, {}, cdr); }
+
+void Session::lost(uint16_t, uint64_t count)
+{
+  const std::lock_guard lock(mutex_);
+  counters_.lost += count;
+}
 
 void Session::request(uint16_t object, const uint8_t * identity, View cdr)
 {

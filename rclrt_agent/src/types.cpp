@@ -39,30 +39,23 @@ bool serialize(const void * message, eprosima::fastcdr::Cdr & cdr)
   }
 }
 
-// Fast CDR does not say how many bytes are left, but whether so many are.
-std::size_t bytes_left(eprosima::fastcdr::Cdr & cdr)
-{
-  const auto begin = cdr.get_state();
-  std::size_t left = 0;
-  for (std::size_t step = std::size_t{1} << 31U; step > 0; step /= 2) {
-    if (cdr.jump(step)) {
-      left += step;
-    }
-  }
-  cdr.set_state(begin);
-  return left;
-}
-
+// Fast CDR does not say how many bytes are left, only by an exception that so many are not; and its jump() would make
+// room for as many as are asked for.
 bool deserialize(eprosima::fastcdr::Cdr & cdr, void * message)
 {
-  try {
-    Bytes & bytes = static_cast<RawMessage *>(message)->cdr;
-    bytes.resize(bytes_left(cdr));
-    cdr.deserialize_array(bytes.data(), bytes.size());
-    return true;
-  } catch (const std::exception &) {
-    return false;
+  Bytes & bytes = static_cast<RawMessage *>(message)->cdr;
+  std::size_t size = 0;
+  for (std::size_t step = 1024; step > 0;) {
+    bytes.resize(size + step);
+    try {
+      cdr.deserialize_array(bytes.data() + size, step);
+      size += step;
+    } catch (const eprosima::fastcdr::exception::Exception &) {
+      step /= 2;
+    }
   }
+  bytes.resize(size);
+  return true;
 }
 
 uint32_t size_of(const void * message) { return static_cast<uint32_t>(raw(message).cdr.size()); }

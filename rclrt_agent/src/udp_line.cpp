@@ -69,8 +69,7 @@ std::string UdpLine::name() const { return "udp4 " + std::to_string(port_); }
 
 std::string UdpLine::describe(uint64_t address) const
 {
-  return host_text(static_cast<uint32_t>(address >> 16U)) + ":" +
-         std::to_string(address & 0xFFFFU);
+  return host_text(static_cast<uint32_t>(address >> 16U)) + ":" + std::to_string(address & 0xFFFFU);
 }
 
 TimePoint UdpLine::prepare(std::vector<pollfd> * polled, TimePoint)

@@ -3,11 +3,11 @@
 //
 // A client of rclrt_micro on this machine, for tests:
 //
-//   client serial DEVICE | udp PORT | tcp PORT   [key]
+//   client serial DEVICE | udp PORT | tcp PORT   [key [silent]]
 //
 // Int32 on /down comes back on /up, plus 1000. The service /micro_state answers with the label "micro". A negative
 // number on /down is a request to the service /ros_state; the number that is answered comes on /up. A string on
-// /long_down comes back on /long_up. Prints "ready" when all entities are there, and "lost" when the agent is gone.
+// /long_down comes back on /long_up, unless `silent`. Prints "ready" when all entities are there, and "lost" when the agent is gone.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -72,6 +72,7 @@ struct Client
   rclrt_service service{};
   rclrt_client asker{};
   int32_t got = 0;
+  bool silent = false;
   std::vector<char> text = std::vector<char>(kLong);
   rclrt_string got_text{text.data(), kLong};
   State request, response, answer;
@@ -92,12 +93,12 @@ struct Client
   std::exit(1);
 }
 
-#define TRY(call)                          \
-  do {                                     \
-    const rclrt_ret try_ret = (call);      \
-    if (try_ret != RCLRT_OK) {             \
-      fail(#call, try_ret);                \
-    }                                      \
+#define TRY(call)                     \
+  do {                                \
+    const rclrt_ret try_ret = (call); \
+    if (try_ret != RCLRT_OK) {        \
+      fail(#call, try_ret);           \
+    }                                 \
   } while (false)
 
 void on_down(void * context, const void * message)
@@ -116,7 +117,9 @@ void on_down(void * context, const void * message)
 void on_long_down(void * context, const void * message)
 {
   auto & client = *static_cast<Client *>(context);
-  client.publish(client.long_up, message);
+  if (!client.silent) {
+    client.publish(client.long_up, message);
+  }
 }
 
 bool on_request(void *, const void *, void * response)
@@ -166,8 +169,7 @@ void connect(Client & client, const std::string & kind, const char * where, uint
     &client.session, &client.daemon, RCLRT_SESSION_DEFAULT, bytes, client.session_buffer.data(),
     static_cast<uint16_t>(client.session_buffer.size())));
   TRY(rclrt_executor_init(
-    &client.executor, &client.session, client.timer_slots, uint16_t{4},
-    client.take_buffer.data()));
+    &client.executor, &client.session, client.timer_slots, uint16_t{4}, client.take_buffer.data()));
   TRY(rclrt_session_connect(&client.session, 20'000 * kMs));
 }
 
@@ -178,8 +180,8 @@ void create(Client & client)
   TRY(rclrt_publisher_init(&client.up, &client.node, &rclrt_type_int32, "up", qos, 3));
   TRY(rclrt_publisher_init(&client.long_up, &client.node, &rclrt_type_string, "long_up", qos, 1));
   TRY(rclrt_subscription_init(&client.down, &client.node, &rclrt_type_int32, "down", qos));
-  TRY(rclrt_subscription_init(
-    &client.long_down, &client.node, &rclrt_type_string, "long_down", qos));
+  TRY(
+    rclrt_subscription_init(&client.long_down, &client.node, &rclrt_type_string, "long_down", qos));
   TRY(rclrt_subscription_accept_long(
     &client.long_down, client.assembly.data(), static_cast<uint16_t>(client.assembly.size())));
   TRY(rclrt_service_init(&client.service, &client.node, &kRequest, &kResponse, "micro_state"));
@@ -204,6 +206,7 @@ int main(int argc, char ** argv)
   }
   static Client client;
   connect(client, argv[1], argv[2], static_cast<uint8_t>(argc > 3 ? std::atoi(argv[3]) : 1));
+  client.silent = argc > 4;
   create(client);
   std::puts("ready");
   std::fflush(stdout);

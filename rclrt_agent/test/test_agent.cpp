@@ -75,8 +75,7 @@ TEST(Agent, is_found_before_there_is_a_session_and_tells_its_time)
   EXPECT_EQ(rclrt_session_ping(&bench.session, 1000 * kMs), RCLRT_OK);
   bench.start();
   ASSERT_EQ(rclrt_session_synchronize(&bench.session, 1000 * kMs), RCLRT_OK);
-  EXPECT_NEAR(
-    static_cast<double>(bench.session.clock_offset_ns), 1.7e18, 1e9);
+  EXPECT_NEAR(static_cast<double>(bench.session.clock_offset_ns), 1.7e18, 1e9);
 }
 
 TEST(Agent, makes_entities_from_xml_as_from_binary)
@@ -192,8 +191,7 @@ TEST(Agent, fragments_go_both_ways)
   ASSERT_EQ(
     rclrt_publisher_init(&publisher, &bench.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
   ASSERT_EQ(received.init(), RCLRT_OK);
-  ASSERT_EQ(
-    rclrt_subscription_accept_long(&received.subscription, storage.data(), 2048), RCLRT_OK);
+  ASSERT_EQ(rclrt_subscription_accept_long(&received.subscription, storage.data(), 2048), RCLRT_OK);
   ASSERT_EQ(received.add(), RCLRT_OK);
   for (uint32_t i = 0; i < 10; ++i) {
     const Blob blob{i, 1000 + i};

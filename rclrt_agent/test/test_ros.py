@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A client of rclrt_micro and nodes of rclpy talk to each other through the agent, over real DDS."""
+"""A client of rclrt_micro and nodes of rclpy talk through the agent, over real DDS."""
 
 from __future__ import annotations
 
@@ -119,9 +119,11 @@ class Bench:
         """Wait until the client's four topics are known here."""
         up = self.node.resolve_topic_name("up")
         return self.until(
-            lambda: self.down.get_subscription_count() > 0
-            and self.long_down.get_subscription_count() > 0
-            and self.node.count_publishers(up) > 0
+            lambda: (
+                self.down.get_subscription_count() > 0
+                and self.long_down.get_subscription_count() > 0
+                and self.node.count_publishers(up) > 0
+            )
         )
 
     def close(self) -> None:
@@ -185,9 +187,9 @@ def test_a_client_is_a_node_with_types_and_hashes(bench: Bench) -> None:
     _, where = bench.start_agent("udp4")
     bench.start_client("udp", where)
     assert bench.matched()
-    assert bench.until(
-        lambda: ("micro", "/board") in bench.node.get_node_names_and_namespaces()
-    ), bench.node.get_node_names_and_namespaces()
+    assert bench.until(lambda: ("micro", "/board") in bench.node.get_node_names_and_namespaces()), (
+        bench.node.get_node_names_and_namespaces()
+    )
     ours = bench.node.get_subscriptions_info_by_topic("/up")[0]
     theirs = bench.node.get_publishers_info_by_topic("/up")[0]
     assert (theirs.node_name, theirs.node_namespace) == ("micro", "/board")
@@ -204,7 +206,6 @@ def test_a_client_goes_on_after_the_agent_was_killed(bench: Bench) -> None:
     agent.wait()
     again = bench.start("rclrt_agent", "udp4", "-p", where)
     assert again.poll() is None
-    assert bench.until(lambda: bench.down.get_subscription_count() == 0) or True
     for number in range(1, 3000):
         bench.down.publish(Int32(data=number))
         if bench.until(lambda: bench.up, 0.05):
