@@ -93,6 +93,9 @@ LAYERS = {
     "rclrt_rcl": _layer(
         "rclrt_trace", "rclrt_core", "rclrt_config", "rclrt_front_end", never=RCLCPP
     ),
+    "rclrt_agent": _layer(
+        "rclrt_core", "rclrt_front_end", "rclrt_rcl", "rclrt_micro", never=RCLCPP
+    ),
     "rclrt_rclcpp": _layer("rclrt_trace", "rclrt_core", "rclrt_config", "rclrt_front_end"),
     "rclrt_scx": _layer("rclrt_trace", only=("bpf", "libbpf*")),
     "rclrt_micro": _layer("rclrt_trace", never=ROS),

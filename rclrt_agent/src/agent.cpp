@@ -1,0 +1,227 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "agent.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+namespace rclrt_agent
+{
+namespace
+{
+
+constexpr uint16_t kShortestMtu = 64;
+
+Key key_of(const uint8_t (&bytes)[4]) { return {bytes[0], bytes[1], bytes[2], bytes[3]}; }
+
+}  // namespace
+
+Agent::Agent(Backend & backend, const AgentOptions & options, Dispatch dispatch)
+: backend_(backend), options_(options), dispatch_(std::move(dispatch))
+{
+}
+
+Agent::~Agent()
+{
+  for (const auto & [key, client] : clients_) {
+    client.session->close();
+  }
+}
+
+void Agent::receive(
+  Line & line, uint64_t address, const std::shared_ptr<Session> & attached, View message,
+  TimePoint now)
+{
+  rclrt_reader reader;
+  rclrt_message_header header;
+  rclrt_reader_init(&reader, message.data, message.size);
+  rclrt_read_message_header(&reader, &header);
+  if (reader.failed) {
+    const std::lock_guard lock(mutex_);
+    ++counters_.malformed;
+    return;
+  }
+  if (header.session == RCLRT_SESSION_NONE || header.session == RCLRT_SESSION_NONE_WITH_KEY) {
+    outside_sessions(
+      line, address, attached, header, {message.data + reader.at, message.size - reader.at}, now);
+    return;
+  }
+  // A session is where its client has greeted. A message with its key from elsewhere is not its.
+  const bool known =
+    attached != nullptr && attached->id() == header.session &&
+    (header.session >= RCLRT_SESSION_NONE || attached->key() == key_of(header.key));
+  if (!known) {
+    const std::lock_guard lock(mutex_);
+    ++counters_.foreign;
+    return;
+  }
+  const int urgency = attached->post(message, now);
+  if (urgency >= 0) {
+    dispatch_(attached, urgency);
+  }
+}
+
+void Agent::outside_sessions(
+  Line & line, uint64_t address, const std::shared_ptr<Session> & attached,
+  const rclrt_message_header & header, View submessages, TimePoint now)
+{
+  rclrt_reader reader;
+  rclrt_submessage sub;
+  rclrt_reader_init(&reader, submessages.data, submessages.size);
+  if (!rclrt_read_submessage(&reader, &sub)) {
+    const std::lock_guard lock(mutex_);
+    ++counters_.malformed;
+    return;
+  }
+  rclrt_message_header to{header.session, RCLRT_STREAM_NONE, 0, {}};
+  std::copy(std::begin(header.key), std::end(header.key), to.key);
+  if (sub.id == RCLRT_GET_INFO && sub.object == RCLRT_OBJECT_AGENT) {
+    const Bytes info = agent_info(sub.request, sub.object, attached != nullptr);
+    line.send(address, write_message(to, view_of(info)));
+  } else if (sub.id == RCLRT_CREATE_CLIENT) {
+    rclrt_submessage answer{};
+    answer.id = RCLRT_STATUS_AGENT;
+    answer.of.result.status = greet(line, address, attached, sub.of.create_client, now);
+    to.session = sub.of.create_client.session;
+    std::copy(std::begin(sub.of.create_client.key), std::end(sub.of.create_client.key), to.key);
+    line.send(address, write_message(to, view_of(write(answer))));
+  }
+}
+
+bool Agent::may_take_over(const Client & client, Line & line, uint64_t address, TimePoint now) const
+{
+  return (client.line == &line && line.same_host(client.address, address)) ||
+         now - client.session->heard() >= options_.settled;
+}
+
+uint8_t Agent::greet(
+  Line & line, uint64_t address, const std::shared_ptr<Session> & attached,
+  const rclrt_create_client & asked, TimePoint now)
+{
+  const Key key = key_of(asked.key);
+  if (key == Key{} || (asked.session & 0x7FU) == 0 || asked.mtu < kShortestMtu) {
+    return RCLRT_STATUS_INVALID_DATA;
+  }
+  std::vector<std::shared_ptr<Session>> gone;  // closed without the lock: that may take a while
+  std::shared_ptr<Session> session;
+  {
+    const std::lock_guard lock(mutex_);
+    ++counters_.greetings;
+    const auto known = clients_.find(key);
+    if (known != clients_.end() && !may_take_over(known->second, line, address, now)) {
+      ++counters_.denied;
+      return RCLRT_STATUS_DENIED;
+    }
+    // Another client speaks from here now.
+    if (attached != nullptr && attached->key() != key) {
+      const auto other = clients_.find(attached->key());
+      if (other != clients_.end() && other->second.session == attached) {
+        gone.push_back(attached);
+        clients_.erase(other);
+        ++counters_.ended;
+      }
+    }
+    if (known != clients_.end() && known->second.session->id() == asked.session) {
+      Client & client = known->second;
+      const bool late = client.line == &line && client.address == address &&
+                        now - client.greeted < options_.late_greeting;
+      client.session->hear(now);
+      if (!late) {
+        client.session->restart();
+        client.line = &line;
+        client.address = address;
+        client.greeted = now;
+        client.where = line.describe(address);
+      }
+      session = client.session;
+    } else {
+      if (known != clients_.end()) {
+        gone.push_back(known->second.session);
+        clients_.erase(known);
+        ++counters_.ended;
+      }
+      if (clients_.size() >= options_.clients) {
+        ++counters_.denied;
+      } else {
+        SessionOptions options = options_.session;
+        options.outgoing.session = asked.session;
+        options.outgoing.key = key;
+        options.outgoing.mtu = asked.mtu;
+        session = std::make_shared<Session>(options, backend_);
+        session->hear(now);
+        clients_[key] = {session, &line, address, now, line.describe(address)};
+      }
+    }
+  }
+  for (const auto & old : gone) {
+    old->close();
+  }
+  if (session == nullptr) {
+    return RCLRT_STATUS_RESOURCES;
+  }
+  line.attach(address, session);
+  return RCLRT_STATUS_OK;
+}
+
+bool Agent::work(const std::shared_ptr<Session> & session)
+{
+  const bool more = session->work();
+  if (!session->ended()) {
+    return more;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    const auto client = clients_.find(session->key());
+    if (client == clients_.end() || client->second.session != session) {
+      return false;
+    }
+    clients_.erase(client);
+    ++counters_.ended;
+  }
+  session->close();
+  return false;
+}
+
+void Agent::tick(TimePoint now)
+{
+  std::vector<std::shared_ptr<Session>> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto client = clients_.begin(); client != clients_.end();) {
+      const auto silent = now - client->second.session->heard();
+      if (silent < options_.silence + options_.grace) {
+        ++client;
+        continue;
+      }
+      gone.push_back(std::move(client->second.session));
+      client = clients_.erase(client);
+      ++counters_.ended;
+    }
+  }
+  for (const auto & session : gone) {
+    session->close();
+  }
+}
+
+std::vector<ClientReport> Agent::report(TimePoint now) const
+{
+  std::vector<ClientReport> reports;
+  const std::lock_guard lock(mutex_);
+  for (const auto & [key, client] : clients_) {
+    reports.push_back(
+      {key, client.where, now - client.session->heard() >= options_.silence,
+       client.session->objects(), client.session->counters(),
+       client.session->outgoing().counters()});
+  }
+  return reports;
+}
+
+AgentCounters Agent::counters() const
+{
+  const std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+}  // namespace rclrt_agent

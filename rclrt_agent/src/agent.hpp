@@ -1,0 +1,116 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The table of clients, and all that happens outside sessions: greeting, ping, silence.
+#ifndef AGENT_HPP_
+#define AGENT_HPP_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "session.hpp"
+
+namespace rclrt_agent
+{
+
+/// A line, as the agent sees it. Its functions are called by the line's own thread, from inside
+/// Agent::receive().
+class Line
+{
+public:
+  virtual ~Line() = default;
+  /// A message outside all sessions.
+  virtual void send(uint64_t address, const Bytes & message) = 0;
+  /// From now on, messages from there belong to this session, and what it has to send goes there. Replaces.
+  virtual void attach(uint64_t address, const std::shared_ptr<Session> & session) = 0;
+  /// Whether two addresses are the same machine.
+  virtual bool same_host(uint64_t a, uint64_t b) const = 0;
+  virtual std::string describe(uint64_t address) const = 0;
+};
+
+struct AgentOptions
+{
+  SessionOptions session;
+  std::size_t clients = 512;
+  /// A client that says nothing for so long is gone; its entities stay for the grace time.
+  Duration silence{30'000'000'000};
+  Duration grace{30'000'000'000};
+  /// An equal greeting within this time of the first is a late copy of it.
+  Duration late_greeting{500'000'000};
+  /// A client that was heard so recently does not change its machine.
+  Duration settled{5'000'000'000};
+};
+
+struct ClientReport
+{
+  Key key{};
+  std::string where;
+  bool silent = false;
+  std::size_t objects = 0;
+  SessionCounters counters;
+  OutgoingCounters outgoing;
+};
+
+struct AgentCounters
+{
+  uint64_t greetings = 0;
+  uint64_t denied = 0;   ///< greetings of another machine, or beyond the limit
+  uint64_t foreign = 0;  ///< messages of no session, or of another's
+  uint64_t malformed = 0;
+  uint64_t ended = 0;  ///< clients that went, or stayed silent beyond the grace time
+};
+
+/// Thread-safe.
+class Agent
+{
+public:
+  /// Have work() called for this session, soon, by some thread.
+  using Dispatch = std::function<void(const std::shared_ptr<Session> & session, int urgency)>;
+
+  Agent(Backend & backend, const AgentOptions & options, Dispatch dispatch);
+  ~Agent();
+
+  /// `attached`: the session at this address of the line, or null. By the line's thread.
+  void receive(
+    Line & line, uint64_t address, const std::shared_ptr<Session> & attached, View message,
+    TimePoint now);
+  /// One message of the session. Whether there are more.
+  bool work(const std::shared_ptr<Session> & session);
+  /// Ends what was silent too long. Call it every second or so.
+  void tick(TimePoint now);
+
+  std::vector<ClientReport> report(TimePoint now) const;
+  AgentCounters counters() const;
+
+private:
+  struct Client
+  {
+    std::shared_ptr<Session> session;
+    const Line * line = nullptr;
+    uint64_t address = 0;
+    TimePoint greeted;
+    std::string where;
+  };
+
+  void outside_sessions(
+    Line & line, uint64_t address, const std::shared_ptr<Session> & attached,
+    const rclrt_message_header & header, View submessages, TimePoint now);
+  uint8_t greet(
+    Line & line, uint64_t address, const std::shared_ptr<Session> & attached,
+    const rclrt_create_client & asked, TimePoint now);
+  bool may_take_over(const Client & client, Line & line, uint64_t address, TimePoint now) const;
+
+  Backend & backend_;
+  const AgentOptions options_;
+  const Dispatch dispatch_;
+  mutable rclrt_front_end::PiMutex mutex_;
+  std::map<Key, Client> clients_;
+  AgentCounters counters_;
+};
+
+}  // namespace rclrt_agent
+
+#endif  // AGENT_HPP_

@@ -1,0 +1,217 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "line_thread.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+
+namespace rclrt_agent
+{
+namespace
+{
+
+constexpr int kBurst = 32;  // messages sent before the line is read again
+
+TimePoint monotonic_now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+void Descriptor::reset(int fd)
+{
+  if (fd_ >= 0) {
+    ::close(fd_);
+  }
+  fd_ = fd;
+}
+
+void LineThread::Bell::ring()
+{
+  const uint64_t one = 1;
+  // Fails only if the counter is full, and then the thread wakes up as well.
+  [[maybe_unused]] const auto written = ::write(event.get(), &one, sizeof(one));
+}
+
+LineThread::LineThread(Agent & agent) : agent_(agent), bell_(std::make_shared<Bell>())
+{
+  bell_->event.reset(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+}
+
+LineThread::~LineThread() { stop(); }
+
+void LineThread::start()
+{
+  thread_ = std::thread([this] { run(); });
+}
+
+void LineThread::stop()
+{
+  stop_.store(true, std::memory_order_relaxed);
+  bell_->ring();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  for (auto & [address, peer] : peers_) {
+    peer.session->on_outgoing({});
+  }
+  peers_.clear();
+}
+
+LineCounters LineThread::counters() const
+{
+  return {
+    received_.load(std::memory_order_relaxed), sent_.load(std::memory_order_relaxed),
+    broken_.load(std::memory_order_relaxed), failures_.load(std::memory_order_relaxed)};
+}
+
+void LineThread::attach(uint64_t address, const std::shared_ptr<Session> & session)
+{
+  const auto found = peers_.find(address);
+  if (found != peers_.end() && found->second.session == session) {
+    return;
+  }
+  drop(address);
+  // It may have had another address.
+  for (auto peer = peers_.begin(); peer != peers_.end(); ++peer) {
+    if (peer->second.session == session) {
+      drop(peer->first);
+      break;
+    }
+  }
+  Peer & peer = peers_[address];
+  peer.session = session;
+  peer.told = std::make_shared<std::atomic<bool>>(false);
+  // `told`: set by who rings, cleared by the line's thread before it looks; so a bell that is not rung means
+  // that the thread still has to look. acq_rel: what was queued before is seen then.
+  session->on_outgoing([bell = bell_, told = peer.told, address] {
+    if (told->exchange(true, std::memory_order_acq_rel)) {
+      return;
+    }
+    {
+      const std::lock_guard lock(bell->mutex);
+      bell->ready.push_back(address);
+    }
+    bell->ring();
+  });
+}
+
+void LineThread::drop(uint64_t address)
+{
+  const auto found = peers_.find(address);
+  if (found != peers_.end()) {
+    schedule(address, &found->second, rclrt_core::kNever);
+    found->second.session->on_outgoing({});
+    peers_.erase(found);
+  }
+}
+
+void LineThread::schedule(uint64_t address, Peer * peer, TimePoint due)
+{
+  if (peer->due != rclrt_core::kNever) {
+    schedule_.erase({peer->due, address});
+  }
+  peer->due = due;
+  if (due != rclrt_core::kNever) {
+    schedule_.insert({due, address});
+  }
+}
+
+void LineThread::receive(uint64_t address, View message, TimePoint now)
+{
+  received_.fetch_add(1, std::memory_order_relaxed);
+  const auto found = peers_.find(address);
+  // A copy: attach() may replace it.
+  const auto session = found == peers_.end() ? nullptr : found->second.session;
+  agent_.receive(*this, address, session, message, now);
+}
+
+void LineThread::collect()
+{
+  std::vector<uint64_t> ready;
+  {
+    const std::lock_guard lock(bell_->mutex);
+    ready.swap(bell_->ready);
+  }
+  for (const uint64_t address : ready) {
+    const auto found = peers_.find(address);
+    if (found != peers_.end()) {
+      found->second.told->store(false, std::memory_order_release);
+      schedule(address, &found->second, found->second.session->outgoing().due());
+    }
+  }
+}
+
+void LineThread::send_all(TimePoint now)
+{
+  Bytes message;
+  std::vector<uint64_t> looked;
+  for (int i = 0; i < kBurst && !schedule_.empty() && schedule_.begin()->first <= now; ++i) {
+    const uint64_t address = schedule_.begin()->second;
+    Peer & peer = peers_.at(address);
+    if (!can_send(address, now)) {
+      looked.push_back(address);
+      schedule(address, &peer, rclrt_core::kNever);
+      continue;
+    }
+    if (peer.session->outgoing().next(now, &message)) {
+      transmit(address, message, now);
+      sent_.fetch_add(1, std::memory_order_relaxed);
+    }
+    const TimePoint due = peer.session->outgoing().due();
+    if (due == rclrt_core::kNever && peer.session->ended()) {
+      drop(address);
+    } else {
+      // Others that are due come before its next one.
+      schedule(address, &peer, std::max(due, now));
+    }
+  }
+  for (const uint64_t address : looked) {
+    const auto found = peers_.find(address);
+    if (found != peers_.end()) {
+      schedule(address, &found->second, now);
+    }
+  }
+}
+
+void LineThread::run()
+{
+  std::vector<pollfd> polled;
+  while (!stopping()) {
+    TimePoint now = monotonic_now();
+    polled.clear();
+    polled.push_back({bell_->event.get(), POLLIN, 0});
+    TimePoint next = rclrt_core::kNever;
+    for (const auto & [due, address] : schedule_) {
+      if (can_send(address, now)) {
+        next = due;
+        break;
+      }
+    }
+    const TimePoint until = std::min(next, prepare(&polled, now));
+    timespec wait{};
+    const timespec * timeout = nullptr;
+    if (until != rclrt_core::kNever) {
+      const auto left = std::max(until, now) - now;
+      wait.tv_sec = static_cast<time_t>(left.count() / 1'000'000'000);
+      wait.tv_nsec = static_cast<long>(left.count() % 1'000'000'000);
+      timeout = &wait;
+    }
+    const int count = ::ppoll(polled.data(), polled.size(), timeout, nullptr);
+    now = monotonic_now();
+    if (count > 0 && (polled[0].revents & POLLIN) != 0) {
+      uint64_t rung = 0;
+      [[maybe_unused]] const auto got = ::read(bell_->event.get(), &rung, sizeof(rung));
+    }
+    if (count > 0) {
+      read(polled, now);
+    }
+    collect();
+    send_all(now);
+  }
+}
+
+}  // namespace rclrt_agent

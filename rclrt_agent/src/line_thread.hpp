@@ -1,0 +1,125 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What serial, UDP and TCP lines have in common: a thread that waits for the operating system and for
+/// sessions that have something to send.
+///
+/// The thread asks a session for its next message only when the operating system has room for one. So what
+/// is urgent waits for one message, not for a buffer of them.
+#ifndef LINE_THREAD_HPP_
+#define LINE_THREAD_HPP_
+
+#include <poll.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "agent.hpp"
+
+namespace rclrt_agent
+{
+
+/// A file descriptor that is closed at the end.
+class Descriptor
+{
+public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor() { reset(); }
+  Descriptor(Descriptor && other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor & operator=(Descriptor && other) noexcept
+  {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  void reset(int fd = -1);
+  int get() const { return fd_; }
+  bool is_open() const { return fd_ >= 0; }
+
+private:
+  int fd_;
+};
+
+struct LineCounters
+{
+  uint64_t received = 0;  ///< messages
+  uint64_t sent = 0;
+  uint64_t broken = 0;    ///< frames with a wrong checksum, cut short, too long
+  uint64_t failures = 0;  ///< of the operating system
+};
+
+class LineThread : public Line
+{
+public:
+  explicit LineThread(Agent & agent);
+  ~LineThread() override;
+  LineThread(const LineThread &) = delete;
+  LineThread & operator=(const LineThread &) = delete;
+
+  void start();
+  /// Idempotent. Subclasses call it in their destructors.
+  void stop();
+  LineCounters counters() const;
+  virtual std::string name() const = 0;
+
+  void attach(uint64_t address, const std::shared_ptr<Session> & session) override;
+  bool same_host(uint64_t a, uint64_t b) const override { return a == b; }
+
+protected:
+  /// Adds what is to be waited for. Returns when to look again at the latest.
+  virtual TimePoint prepare(std::vector<pollfd> * polled, TimePoint now) = 0;
+  /// Reads what has come. `polled`: as prepare() has left it, with results.
+  virtual void read(const std::vector<pollfd> & polled, TimePoint now) = 0;
+  /// Whether the operating system has room for a message.
+  virtual bool can_send(uint64_t address, TimePoint now) = 0;
+  /// A message of a session.
+  virtual void transmit(uint64_t address, const Bytes & message, TimePoint now) = 0;
+
+  void receive(uint64_t address, View message, TimePoint now);
+  /// Nothing of this address is sent any more.
+  void detach(uint64_t address) { drop(address); }
+  bool stopping() const { return stop_.load(std::memory_order_relaxed); }
+
+  // Written by the line's thread alone, read by others for statistics: relaxed.
+  std::atomic<uint64_t> sent_{0}, received_{0}, broken_{0}, failures_{0};
+
+private:
+  struct Peer
+  {
+    std::shared_ptr<Session> session;
+    TimePoint due = rclrt_core::kNever;
+    std::shared_ptr<std::atomic<bool>> told;
+  };
+  /// What other threads tell this one; outlives the line, because sessions may.
+  struct Bell
+  {
+    Descriptor event;
+    rclrt_front_end::PiMutex mutex;
+    std::vector<uint64_t> ready;
+    void ring();
+  };
+
+  void run();
+  void drop(uint64_t address);
+  void collect();
+  void send_all(TimePoint now);
+  void schedule(uint64_t address, Peer * peer, TimePoint due);
+
+  Agent & agent_;
+  const std::shared_ptr<Bell> bell_;
+  std::map<uint64_t, Peer> peers_;  // of the line's thread alone, as the next
+  std::set<std::pair<TimePoint, uint64_t>>
+    schedule_;  // peers that have something to send, and when
+  // Written by stop(), read by the thread, which the bell wakes: relaxed.
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace rclrt_agent
+
+#endif  // LINE_THREAD_HPP_

@@ -1,0 +1,29 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstdio>
+#include <exception>
+
+#include "program.hpp"
+#include "rclrt_rcl/init.hpp"
+
+int main(int argc, char ** argv)
+{
+  try {
+    rclrt_rcl::init(argc, argv);
+    const auto context = rclrt_rcl::default_context();
+    auto words = context->non_ros_arguments();
+    words.erase(words.begin());
+    const auto arguments = rclrt_agent::parse_arguments(words);
+    if (arguments.help) {
+      std::fputs(rclrt_agent::usage(), stdout);
+      return 0;
+    }
+    rclrt_agent::Program program(context, arguments);
+    program.spin();
+    return 0;
+  } catch (const std::exception & error) {
+    std::fprintf(stderr, "rclrt_agent: %s\n%s", error.what(), rclrt_agent::usage());
+    return 1;
+  }
+}

@@ -1,0 +1,450 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "outgoing.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <tuple>
+
+namespace rclrt_agent
+{
+namespace
+{
+
+constexpr std::size_t kAnswers = 16;
+constexpr std::size_t kAcknackSize = 12;  // with its head, aligned
+// Within one urgency: heartbeats, then data, then acknowledgements that are old.
+enum Rank : int
+{
+  kHeartbeatRank = 0,
+  kDataRank = 1,
+  kAcknackRank = 2
+};
+
+int score(uint8_t urgency, Rank rank) { return 1 + urgency * 3 + rank; }
+
+}  // namespace
+
+struct Outgoing::Candidate
+{
+  enum class Kind : uint8_t
+  {
+    kNothing,
+    kAnswer,
+    kAcknacks,
+    kHeartbeats,
+    kData,
+  };
+  Kind kind = Kind::kNothing;
+  int value = -1;
+  uint64_t order = 0;
+  uint8_t stream = 0;
+
+  void offer(const Candidate & other)
+  {
+    if (std::make_tuple(other.value, ~other.order) > std::make_tuple(value, ~order)) {
+      *this = other;
+    }
+  }
+};
+
+uint16_t Outgoing::window(uint8_t stream) const
+{
+  return stream == RCLRT_STREAM_RELIABLE ? options_.shared_window : options_.window;
+}
+
+std::size_t Outgoing::room_in_message() const
+{
+  return options_.mtu - rclrt_message_header_size(options_.session);
+}
+
+std::size_t Outgoing::longest(uint8_t stream) const
+{
+  const std::size_t room = room_in_message();
+  const bool cut = options_.piece != 0 && is_reliable(stream) && stream != RCLRT_STREAM_RELIABLE;
+  return cut ? std::clamp<std::size_t>(options_.piece, 32, room) : room;
+}
+
+bool Outgoing::has_room(const Stream & stream) const
+{
+  return stream.waiting.size() < options_.waiting && bytes_ < options_.bytes;
+}
+
+bool Outgoing::has_room(uint8_t stream) const
+{
+  const std::lock_guard lock(mutex_);
+  const auto found = streams_.find(stream);
+  return found == streams_.end() ? bytes_ < options_.bytes : has_room(found->second);
+}
+
+Outgoing::Put Outgoing::put(uint8_t id, uint8_t urgency, Bytes submessage, bool always)
+{
+  const std::lock_guard lock(mutex_);
+  if (
+    submessage.empty() || submessage.size() > options_.bytes ||
+    (!is_reliable(id) && submessage.size() > room_in_message())) {
+    ++counters_.too_long;
+    return Put::kTooLong;
+  }
+  Stream & stream = streams_[id];
+  if (!has_room(stream)) {
+    if (is_reliable(id) && !always) {
+      return Put::kFull;
+    }
+    // The oldest of the least urgent goes, which may be the new one.
+    if (!stream.waiting.empty() && !is_reliable(id)) {
+      auto last = stream.waiting.lower_bound({stream.waiting.rbegin()->first.first, 0});
+      ++counters_.dropped;
+      if (last->first.first < kHighestUrgency - urgency) {
+        return Put::kTaken;
+      }
+      bytes_ -= last->second.size();
+      stream.waiting.erase(last);
+    } else if (stream.waiting.size() >= 4 * options_.waiting) {
+      ++counters_.dropped;  // a client that asks and never acknowledges
+      return Put::kTaken;
+    }
+  }
+  bytes_ += submessage.size();
+  const auto rank = static_cast<uint8_t>(kHighestUrgency - urgency);
+  stream.waiting.emplace(std::make_pair(rank, ++order_), std::move(submessage));
+  return Put::kTaken;
+}
+
+void Outgoing::when_room(uint8_t stream, uint16_t object, std::function<void()> call)
+{
+  const std::lock_guard lock(mutex_);
+  Stream & of = streams_[stream];
+  of.when_room[object] = std::move(call);
+  tell_room(of);  // it may have come in between
+}
+
+void Outgoing::tell_room(Stream & stream)
+{
+  if (stream.when_room.empty() || !has_room(stream)) {
+    return;
+  }
+  auto calls = std::move(stream.when_room);
+  stream.when_room.clear();
+  for (const auto & [object, call] : calls) {
+    call();
+  }
+}
+
+void Outgoing::forget(uint16_t object)
+{
+  const std::lock_guard lock(mutex_);
+  for (auto & [id, stream] : streams_) {
+    stream.when_room.erase(object);
+  }
+}
+
+void Outgoing::answer(Bytes submessage)
+{
+  const std::lock_guard lock(mutex_);
+  if (answers_.size() == kAnswers) {
+    answers_.pop_front();
+    ++counters_.dropped;
+  }
+  answers_.push_back(std::move(submessage));
+}
+
+void Outgoing::owe_acknack(const rclrt_acknack & acknack, uint8_t urgency, TimePoint now)
+{
+  const std::lock_guard lock(mutex_);
+  Owed & owed = owed_[acknack.stream];
+  if (owed.messages == 0) {
+    owed.since = now;
+  }
+  owed.acknack = acknack;
+  owed.urgency = urgency;
+  // What the client waits for is not put off: a gap, which it has to fill.
+  owed.messages =
+    static_cast<uint16_t>(acknack.missing != 0 ? options_.acknack_every : owed.messages + 1);
+}
+
+void Outgoing::on_acknack(const rclrt_acknack & acknack, TimePoint now)
+{
+  const std::lock_guard lock(mutex_);
+  const auto found = streams_.find(acknack.stream);
+  if (found == streams_.end() || !is_reliable(acknack.stream)) {
+    return;
+  }
+  Stream & stream = found->second;
+  const auto first = static_cast<uint16_t>(stream.next - stream.unacked.size());
+  const auto confirmed = static_cast<uint16_t>(acknack.first_unacked - first);
+  if (confirmed > stream.unacked.size()) {
+    return;  // of messages never sent, or an old one
+  }
+  for (uint16_t i = 0; i < confirmed; ++i) {
+    const Sent & sent = stream.unacked.front();
+    if (!sent.repeated) {
+      const Duration sample = now - sent.at;
+      round_trip_ = round_trip_ == Duration(0) ? sample : round_trip_ + (sample - round_trip_) / 8;
+    }
+    stream.unacked.pop_front();
+  }
+  for (uint16_t i = 0; i < 16 && i < stream.unacked.size(); ++i) {
+    Sent & sent = stream.unacked[i];
+    // Several acknowledgements in a row say the same: one repeat is enough until it can have arrived.
+    if ((acknack.missing >> i & 1U) != 0 && !sent.again && now - sent.at >= round_trip_ / 2) {
+      sent.again = true;
+    }
+  }
+  if (confirmed > 0) {
+    stream.heartbeat_after =
+      std::clamp(4 * round_trip_, Duration(kFirstHeartbeat / 4), Duration(kFirstHeartbeat * 5));
+  }
+  stream.heartbeat_at = stream.unacked.empty() ? rclrt_core::kNever : now + stream.heartbeat_after;
+  tell_room(stream);
+}
+
+void Outgoing::reset(bool keep)
+{
+  const std::lock_guard lock(mutex_);
+  owed_.clear();
+  answers_.clear();
+  if (!keep) {
+    streams_.clear();
+    bytes_ = 0;
+    return;
+  }
+  for (auto & [id, stream] : streams_) {
+    // A fragment alone is worth nothing at the other end.
+    bytes_ -= stream.fragmented.size();
+    stream.fragmented.clear();
+    while (!stream.unacked.empty()) {
+      Sent & sent = stream.unacked.back();
+      if (sent.submessages.at(0) != RCLRT_FRAGMENT) {
+        bytes_ += sent.submessages.size();
+        const auto rank = static_cast<uint8_t>(kHighestUrgency - sent.urgency);
+        stream.waiting.emplace(std::make_pair(rank, --front_), std::move(sent.submessages));
+      }
+      stream.unacked.pop_back();
+    }
+    stream.next = 0;
+    stream.heartbeat_at = rclrt_core::kNever;
+  }
+}
+
+int Outgoing::acknack_value(const Owed & owed, TimePoint now) const
+{
+  const Duration age = now - owed.since;
+  // The client's window is about to be full, or it has waited long enough: data of any urgency waits for these few
+  // bytes, or a steady stream of it would stop the client.
+  if (owed.messages >= 2 * options_.acknack_every || age >= 4 * options_.acknack_delay) {
+    return score(kHighestUrgency, kAcknackRank);
+  }
+  const bool old = owed.messages >= options_.acknack_every || age >= options_.acknack_delay;
+  return old ? score(owed.urgency, kAcknackRank) : 0;
+}
+
+Outgoing::Candidate Outgoing::best(TimePoint now)
+{
+  using Kind = Candidate::Kind;
+  Candidate best;
+  if (!answers_.empty()) {
+    return {Kind::kAnswer, score(kHighestUrgency + 1, kAcknackRank), 0, 0};
+  }
+  for (const auto & [id, owed] : owed_) {
+    best.offer({Kind::kAcknacks, acknack_value(owed, now), 0, id});
+  }
+  for (const auto & [id, stream] : streams_) {
+    if (stream.heartbeat_at <= now) {
+      const uint8_t urgency = stream.unacked.empty() ? uint8_t{0} : stream.unacked.front().urgency;
+      best.offer({Kind::kHeartbeats, score(urgency, kHeartbeatRank), 0, id});
+    }
+    const auto again = std::find_if(
+      stream.unacked.begin(), stream.unacked.end(), [](const Sent & sent) { return sent.again; });
+    if (again != stream.unacked.end()) {
+      best.offer({Kind::kData, score(again->urgency, kDataRank), 0, id});
+      continue;
+    }
+    if (is_reliable(id) && stream.unacked.size() >= window(id)) {
+      continue;
+    }
+    if (!stream.fragmented.empty()) {
+      best.offer(
+        {Kind::kData, score(stream.fragmented_urgency, kDataRank), stream.fragmented_order, id});
+      // What waits behind the fragments lends them its urgency.
+      if (!stream.waiting.empty()) {
+        const auto & [key, bytes] = *stream.waiting.begin();
+        const auto urgency = static_cast<uint8_t>(kHighestUrgency - key.first);
+        best.offer({Kind::kData, score(urgency, kDataRank), key.second, id});
+      }
+    } else if (!stream.waiting.empty()) {
+      const auto & [key, bytes] = *stream.waiting.begin();
+      const auto urgency = static_cast<uint8_t>(kHighestUrgency - key.first);
+      best.offer({Kind::kData, score(urgency, kDataRank), key.second, id});
+    }
+  }
+  return best;
+}
+
+bool Outgoing::next(TimePoint now, Bytes * message)
+{
+  const std::lock_guard lock(mutex_);
+  const Candidate chosen = best(now);
+  switch (chosen.kind) {
+    case Candidate::Kind::kNothing:
+      return false;
+    case Candidate::Kind::kAnswer: {
+      const Bytes answer = std::move(answers_.front());
+      answers_.pop_front();
+      *message = outside(view_of(answer));
+      break;
+    }
+    case Candidate::Kind::kAcknacks:
+      *message = take_acknacks();
+      break;
+    case Candidate::Kind::kHeartbeats:
+      *message = take_heartbeats(now);
+      break;
+    case Candidate::Kind::kData:
+      *message = take_data(chosen.stream, streams_[chosen.stream], now);
+      break;
+  }
+  ++counters_.messages;
+  return true;
+}
+
+Bytes Outgoing::take_data(uint8_t id, Stream & stream, TimePoint now)
+{
+  rclrt_message_header header{options_.session, id, 0, {}};
+  std::copy(options_.key.begin(), options_.key.end(), header.key);
+
+  for (std::size_t i = 0; i < stream.unacked.size(); ++i) {
+    Sent & sent = stream.unacked[i];
+    if (sent.again) {
+      header.sequence = static_cast<uint16_t>(stream.next - stream.unacked.size() + i);
+      sent.again = false;
+      sent.repeated = true;
+      sent.at = now;
+      ++counters_.repeated;
+      return write_message(header, view_of(sent.submessages));
+    }
+  }
+
+  Sent sent;
+  sent.at = now;
+  if (stream.fragmented.empty()) {
+    const auto first = stream.waiting.begin();
+    sent.urgency = static_cast<uint8_t>(kHighestUrgency - first->first.first);
+    sent.submessages = std::move(first->second);
+    if (sent.submessages.size() > longest(id)) {
+      stream.fragmented = std::move(sent.submessages);
+      stream.fragmented_urgency = sent.urgency;
+      stream.fragmented_order = first->first.second;
+    } else {
+      bytes_ -= sent.submessages.size();
+    }
+    stream.waiting.erase(first);
+  }
+  if (!stream.fragmented.empty()) {
+    const std::size_t size =
+      std::min(stream.fragmented.size(), (longest(id) - RCLRT_SUBMESSAGE_HEADER) / 4 * 4);
+    rclrt_submessage fragment{};
+    fragment.id = RCLRT_FRAGMENT;
+    fragment.flags = size == stream.fragmented.size() ? RCLRT_FLAG_LAST_FRAGMENT : 0;
+    fragment.of.data = {stream.fragmented.data(), size};
+    sent.submessages = write(fragment);
+    sent.urgency = stream.fragmented_urgency;
+    stream.fragmented.erase(
+      stream.fragmented.begin(), stream.fragmented.begin() + static_cast<std::ptrdiff_t>(size));
+    bytes_ -= size;
+  }
+
+  header.sequence = id == RCLRT_STREAM_NONE ? uint16_t{0} : stream.next++;
+  const Bytes message = write_message(header, view_of(sent.submessages));
+  if (is_reliable(id)) {
+    if (stream.unacked.empty()) {
+      stream.heartbeat_at = now + stream.heartbeat_after;
+    }
+    stream.unacked.push_back(std::move(sent));
+  }
+  tell_room(stream);
+  return message;
+}
+
+Bytes Outgoing::take_acknacks()
+{
+  Bytes submessages;
+  while (!owed_.empty() && submessages.size() + kAcknackSize <= room_in_message()) {
+    rclrt_submessage submessage{};
+    submessage.id = RCLRT_ACKNACK;
+    submessage.of.acknack = owed_.begin()->second.acknack;
+    const Bytes bytes = write(submessage);
+    submessages.resize((submessages.size() + 3) / 4 * 4);
+    submessages.insert(submessages.end(), bytes.begin(), bytes.end());
+    owed_.erase(owed_.begin());
+    ++counters_.acknacks;
+  }
+  return outside(view_of(submessages));
+}
+
+Bytes Outgoing::take_heartbeats(TimePoint now)
+{
+  Bytes submessages;
+  for (auto & [id, stream] : streams_) {
+    if (stream.heartbeat_at > now || submessages.size() + kAcknackSize > room_in_message()) {
+      continue;
+    }
+    rclrt_submessage submessage{};
+    submessage.id = RCLRT_HEARTBEAT;
+    submessage.of.heartbeat = {
+      static_cast<uint16_t>(stream.next - stream.unacked.size()),
+      static_cast<uint16_t>(stream.next - 1), id};
+    const Bytes bytes = write(submessage);
+    submessages.resize((submessages.size() + 3) / 4 * 4);
+    submessages.insert(submessages.end(), bytes.begin(), bytes.end());
+    stream.heartbeat_after = std::min(stream.heartbeat_after * 2, Duration(kLastHeartbeat));
+    stream.heartbeat_at = now + stream.heartbeat_after;
+    ++counters_.heartbeats;
+  }
+  return outside(view_of(submessages));
+}
+
+Bytes Outgoing::outside(View submessages) const
+{
+  rclrt_message_header header{options_.session, RCLRT_STREAM_NONE, 0, {}};
+  std::copy(options_.key.begin(), options_.key.end(), header.key);
+  return write_message(header, submessages);
+}
+
+TimePoint Outgoing::due() const
+{
+  const std::lock_guard lock(mutex_);
+  if (!answers_.empty() || !owed_.empty()) {
+    return TimePoint::min();
+  }
+  TimePoint due = rclrt_core::kNever;
+  for (const auto & [id, stream] : streams_) {
+    const bool blocked = is_reliable(id) && stream.unacked.size() >= window(id);
+    const bool again = std::any_of(
+      stream.unacked.begin(), stream.unacked.end(), [](const Sent & sent) { return sent.again; });
+    if (again || (!blocked && (!stream.waiting.empty() || !stream.fragmented.empty()))) {
+      return TimePoint::min();
+    }
+    due = std::min(due, stream.heartbeat_at);
+  }
+  return due;
+}
+
+OutgoingCounters Outgoing::counters() const
+{
+  const std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+std::size_t Outgoing::unacknowledged() const
+{
+  const std::lock_guard lock(mutex_);
+  std::size_t all = 0;
+  for (const auto & [id, stream] : streams_) {
+    all += stream.unacked.size();
+  }
+  return all;
+}
+
+}  // namespace rclrt_agent

@@ -1,0 +1,153 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What waits to be sent to one client: the most urgent first.
+///
+/// Streams are numbered when a message goes, not when it comes. So an urgent message overtakes others
+/// of its own stream too, unless one of them is being sent in fragments.
+///
+/// Order, from the most urgent: answers to requests outside streams; data by urgency, and of equal
+/// urgency in the order in which it came; an acknowledgement counts as data of its stream once it is
+/// old, before that goes only if nothing else waits, and goes first once it is four times as old; a
+/// heartbeat comes after data of its stream.
+///
+/// Thread-safe. Every operation is O(streams + log messages), without system calls.
+#ifndef OUTGOING_HPP_
+#define OUTGOING_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "rclrt_front_end/process_platform.hpp"
+#include "wire.hpp"
+
+namespace rclrt_agent
+{
+
+struct OutgoingOptions
+{
+  uint8_t session = RCLRT_SESSION_DEFAULT;
+  Key key{};
+  uint16_t mtu = 508;  ///< longest message to this client, bytes
+  /// Longest message on a reliable stream other than 80, bytes; longer ones are cut. 0 is the MTU. A client that puts fragments together
+  /// in the slots of one shared stream needs them long; that stream is 80.
+  uint16_t piece = 0;
+  /// Messages of a stream that may be on their way; of stream 80, whose client may have few slots, less.
+  uint16_t window = 16;
+  uint16_t shared_window = 4;
+  std::size_t waiting = 16;       ///< messages of a stream that wait besides
+  std::size_t bytes = 1U << 18U;  ///< of all that waits
+  Duration acknack_delay{10'000'000};
+  uint16_t acknack_every = 4;  ///< messages; a client may have no more slots
+};
+
+struct OutgoingCounters
+{
+  uint64_t messages = 0;
+  uint64_t repeated = 0;
+  uint64_t heartbeats = 0;
+  uint64_t acknacks = 0;
+  uint64_t dropped = 0;   ///< best effort, too many waited
+  uint64_t too_long = 0;  ///< best effort, longer than the MTU; or longer than all storage
+};
+
+class Outgoing
+{
+public:
+  enum class Put : uint8_t
+  {
+    kTaken,
+    kFull,     ///< reliable: try again when there is room
+    kTooLong,  ///< never possible
+  };
+
+  explicit Outgoing(const OutgoingOptions & options) : options_(options) {}
+
+  /// A submessage for a stream. `always`: although there is no room; for answers, of which the client
+  /// asks for each.
+  Put put(uint8_t stream, uint8_t urgency, Bytes submessage, bool always = false);
+  bool has_room(uint8_t stream) const;
+  /// Have `call` called once, under the lock, when the stream has room. One for each object.
+  void when_room(uint8_t stream, uint16_t object, std::function<void()> call);
+  void forget(uint16_t object);
+  /// Outside streams, before everything else. Beyond 16 the oldest goes.
+  void answer(Bytes submessage);
+  void owe_acknack(const rclrt_acknack & acknack, uint8_t urgency, TimePoint now);
+  /// What the client says of a stream of ours.
+  void on_acknack(const rclrt_acknack & acknack, TimePoint now);
+  /// The client begins anew: streams start at 0, and what was sent and not acknowledged is sent again,
+  /// if `keep`; otherwise all that waits is given up.
+  void reset(bool keep);
+
+  /// The most urgent message; false if nothing is to be sent now.
+  bool next(TimePoint now, Bytes * message);
+  /// When next() may have something: in the past if it has, kNever if only a call can change that.
+  TimePoint due() const;
+  /// Whether a message waits that is more urgent than this.
+  OutgoingCounters counters() const;
+  std::size_t unacknowledged() const;
+
+private:
+  struct Sent
+  {
+    Bytes submessages;
+    uint8_t urgency = 0;
+    TimePoint at;
+    bool again = false;     // asked for
+    bool repeated = false;  // its round trip says nothing
+  };
+  struct Stream
+  {
+    uint16_t next = 0;
+    std::deque<Sent> unacked;                               // numbers next - size to next - 1
+    std::map<std::pair<uint8_t, uint64_t>, Bytes> waiting;  // by 31 - urgency, then as they came
+    Bytes fragmented;  // the rest of a message of which fragments were sent
+    uint8_t fragmented_urgency = 0;
+    uint64_t fragmented_order = 0;
+    TimePoint heartbeat_at = rclrt_core::kNever;
+    Duration heartbeat_after{kFirstHeartbeat};
+    std::map<uint16_t, std::function<void()>> when_room;
+  };
+  struct Owed
+  {
+    rclrt_acknack acknack{};
+    uint8_t urgency = 0;
+    uint16_t messages = 0;  // since the last acknowledgement that was sent
+    TimePoint since;
+  };
+  struct Candidate;
+
+  static constexpr Duration kFirstHeartbeat{100'000'000};
+  static constexpr Duration kLastHeartbeat{2'000'000'000};
+
+  bool has_room(const Stream & stream) const;
+  uint16_t window(uint8_t stream) const;
+  std::size_t room_in_message() const;
+  std::size_t longest(uint8_t stream) const;  // submessages that go in one message
+  void tell_room(Stream & stream);
+  int acknack_value(const Owed & owed, TimePoint now) const;
+  Candidate best(TimePoint now);
+  Bytes take_data(uint8_t id, Stream & stream, TimePoint now);
+  Bytes take_acknacks();
+  Bytes take_heartbeats(TimePoint now);
+  Bytes outside(View submessages) const;
+
+  const OutgoingOptions options_;
+  mutable rclrt_front_end::PiMutex mutex_;
+  std::map<uint8_t, Stream> streams_;
+  std::map<uint8_t, Owed> owed_;
+  std::deque<Bytes> answers_;
+  uint64_t order_ = uint64_t{1} << 32U;  // of what comes
+  uint64_t front_ = order_;              // of what comes back to the front
+  std::size_t bytes_ = 0;                // of what waits in streams
+  Duration round_trip_{0};
+  OutgoingCounters counters_;
+};
+
+}  // namespace rclrt_agent
+
+#endif  // OUTGOING_HPP_

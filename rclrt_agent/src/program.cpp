@@ -1,0 +1,151 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "program.hpp"
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "tcp_line.hpp"
+
+namespace rclrt_agent
+{
+namespace
+{
+
+constexpr std::size_t kThreads = 8;
+
+int64_t system_now_ns()
+{
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+           std::chrono::system_clock::now().time_since_epoch())
+    .count();
+}
+
+std::shared_ptr<rclrt_rcl::Node> make_node(const std::shared_ptr<rclrt_rcl::Context> & context)
+{
+  rclrt_rcl::NodeOptions options;
+  options.context = context;
+  // Topics are parameters' names here: "urgency./cmd_vel".
+  options.automatically_declare_parameters_from_overrides = true;
+  return std::make_shared<rclrt_rcl::Node>("rclrt_agent", options);
+}
+
+}  // namespace
+
+Program::Program(const std::shared_ptr<rclrt_rcl::Context> & context, const Arguments & arguments)
+: node_(make_node(context))
+{
+  for (const auto & [topic, value] : node_->get_parameters_by_prefix("urgency")) {
+    const auto urgency = value.as<int64_t>();
+    if (urgency < 0 || urgency > kHighestUrgency) {
+      throw std::runtime_error(
+        "parameter urgency." + topic + ": " + std::to_string(urgency) + " is not from 0 to " +
+        std::to_string(kHighestUrgency));
+    }
+    urgencies_[topic] = static_cast<int>(urgency);
+  }
+
+  rclrt_rcl::PreemptiveExecutorOptions executor_options;
+  executor_options.context = context;
+  executor_options.max_threads = kThreads;
+  // Of one client; the others go on.
+  executor_options.on_exception = [this](const std::string & callback, std::exception_ptr error) {
+    try {
+      std::rethrow_exception(std::move(error));
+    } catch (const std::exception & what) {
+      node_->logger().error(callback + ": " + what.what());
+    }
+    return rclrt_core::ExceptionAction::kContinue;
+  };
+  executor_ = std::make_unique<rclrt_rcl::PreemptiveExecutor>(executor_options);
+  executor_->add_node(node_);
+
+  const auto urgency = [this](const std::string & name) { return urgency_of(name); };
+  backend_ = std::make_unique<RosBackend>(context, *executor_, urgency);
+  dispatcher_ = std::make_unique<Dispatcher>(
+    *node_, [this](const std::shared_ptr<Session> & session) { return agent_->work(session); });
+  const AgentOptions agent_options = options(arguments);
+  agent_ = std::make_unique<Agent>(
+    *backend_, agent_options,
+    [this](const std::shared_ptr<Session> & session, int of) { (*dispatcher_)(session, of); });
+
+  for (const auto & serial : arguments.serial) {
+    lines_.push_back(std::make_unique<SerialLine>(*agent_, serial));
+  }
+  for (const auto & udp : arguments.udp) {
+    lines_.push_back(std::make_unique<UdpLine>(*agent_, udp));
+  }
+  for (const auto & tcp : arguments.tcp) {
+    lines_.push_back(std::make_unique<TcpLine>(*agent_, tcp, agent_options.clients));
+  }
+  timer_ = node_->create_wall_timer(std::chrono::seconds(1), [this] {
+    agent_->tick(std::chrono::steady_clock::now());
+    dispatcher_->sweep();
+    say_statistics();
+  });
+}
+
+Program::~Program()
+{
+  for (const auto & line : lines_) {
+    line->stop();
+  }
+  timer_.reset();
+  lines_.clear();
+  agent_.reset();
+  dispatcher_.reset();
+}
+
+AgentOptions Program::options(const Arguments & arguments)
+{
+  AgentOptions options;
+  options.session.urgency_of = [this](const std::string & name) { return urgency_of(name); };
+  options.session.clock = system_now_ns;
+  if (!arguments.references.empty()) {
+    options.session.references = read_references(arguments.references);
+  }
+  const auto number = [this](const char * name, int64_t otherwise, int64_t least, int64_t most) {
+    if (!node_->has_parameter(name)) {
+      return otherwise;
+    }
+    const auto value = node_->get_parameter(name).as<int64_t>();
+    if (value < least || value > most) {
+      throw std::runtime_error(
+        std::string("parameter ") + name + ": " + std::to_string(value) + " is not from " +
+        std::to_string(least) + " to " + std::to_string(most));
+    }
+    return value;
+  };
+  options.clients = static_cast<std::size_t>(number("clients", 512, 1, 65535));
+  options.silence = std::chrono::seconds(number("silence_s", 30, 1, 86400));
+  options.grace = std::chrono::seconds(number("grace_s", 270, 0, 86400 * 365));
+  auto & outgoing = options.session.outgoing;
+  outgoing.piece = static_cast<uint16_t>(number("piece_bytes", 128, 0, 65000));
+  outgoing.shared_window = static_cast<uint16_t>(number("shared_window", 4, 1, 16));
+  return options;
+}
+
+int Program::urgency_of(const std::string & name) const
+{
+  const auto found = urgencies_.find(name);
+  return found == urgencies_.end() ? -1 : found->second;
+}
+
+void Program::say_statistics() {}
+
+void Program::spin()
+{
+  for (const auto & line : lines_) {
+    line->start();
+    node_->logger().info("listening at " + line->name());
+  }
+  executor_->spin();
+  for (const auto & line : lines_) {
+    line->stop();
+  }
+}
+
+}  // namespace rclrt_agent

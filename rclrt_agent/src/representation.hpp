@@ -1,0 +1,49 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the body of a CREATE says: by XML, in binary, or by the name of a profile.
+#ifndef REPRESENTATION_HPP_
+#define REPRESENTATION_HPP_
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "wire.hpp"
+
+namespace rclrt_agent
+{
+
+struct EndpointQos
+{
+  bool reliable = true;
+  bool transient_local = false;
+  uint16_t depth = 10;  ///< 0 keeps all
+};
+
+/// What is not said is empty.
+struct Description
+{
+  std::string name;  ///< of the participant, the topic or the service
+  std::string type;  ///< of the topic, or of the request
+  std::string reply_type;
+  std::string request_topic;
+  std::string reply_topic;
+  uint16_t topic = 0;  ///< object that says name and type: writers and readers in binary
+  EndpointQos qos;
+};
+
+/// Profiles by name: the XML that stands for each.
+using References = std::map<std::string, std::string>;
+
+/// Nothing if the body is not of that kind. Linear in the body.
+std::optional<Description> describe(const rclrt_create & create, const References & references);
+
+/// Profiles of an XML file: every element with a `profile_name` under <profiles>, of all kinds. Throws
+/// std::runtime_error if the file cannot be read.
+References read_references(const std::string & file);
+References parse_references(const std::string & xml);
+
+}  // namespace rclrt_agent
+
+#endif  // REPRESENTATION_HPP_

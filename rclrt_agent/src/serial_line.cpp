@@ -1,0 +1,213 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "serial_line.hpp"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <stdexcept>
+#include <utility>
+
+namespace rclrt_agent
+{
+namespace
+{
+
+constexpr uint16_t kLongestMessage = 4096;
+constexpr std::size_t kAlmost = 16;  // bytes left of a frame when the next is chosen
+constexpr Duration kTryAgain{500'000'000};
+
+speed_t speed_of(int baud)
+{
+  static constexpr std::pair<int, speed_t> kSpeeds[] = {
+    {9600, B9600},       {19200, B19200},     {38400, B38400},     {57600, B57600},
+    {115200, B115200},   {230400, B230400},   {460800, B460800},   {500000, B500000},
+    {576000, B576000},   {921600, B921600},   {1000000, B1000000}, {1152000, B1152000},
+    {1500000, B1500000}, {2000000, B2000000}, {3000000, B3000000}, {4000000, B4000000}};
+  for (const auto & [known, speed] : kSpeeds) {
+    if (known == baud) {
+      return speed;
+    }
+  }
+  throw std::runtime_error(
+    "baud rate " + std::to_string(baud) + " is none that termios knows (9600 to 4000000)");
+}
+
+}  // namespace
+
+SerialLine::SerialLine(Agent & agent, SerialOptions options)
+: LineThread(agent), options_(std::move(options))
+{
+  if (options_.baud != 0) {
+    (void)speed_of(options_.baud);
+  }
+  rclrt_scanner_init(&scanner_, kLongestMessage);
+}
+
+std::string SerialLine::describe(uint64_t address) const
+{
+  return options_.device + " address " + std::to_string(address);
+}
+
+Duration SerialLine::time_of(std::size_t bytes) const
+{
+  return options_.baud == 0
+           ? Duration(0)
+           : Duration(bytes * 10'000'000'000 / static_cast<uint64_t>(options_.baud));
+}
+
+void SerialLine::open()
+{
+  fd_.reset(::open(options_.device.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  if (!fd_.is_open()) {
+    return;
+  }
+  termios settings{};
+  if (::tcgetattr(fd_.get(), &settings) == 0) {
+    ::cfmakeraw(&settings);
+    settings.c_cflag |= CLOCAL | CREAD;
+    settings.c_cflag &= ~static_cast<tcflag_t>(CRTSCTS | CSTOPB);
+    if (options_.baud != 0) {
+      ::cfsetspeed(&settings, speed_of(options_.baud));
+    }
+    ::tcsetattr(fd_.get(), TCSANOW, &settings);
+    ::tcflush(fd_.get(), TCIOFLUSH);
+  }
+  unsent_.clear();
+  frame_.clear();
+  rclrt_scanner_init(&scanner_, kLongestMessage);
+  free_at_ = {};
+}
+
+void SerialLine::fail()
+{
+  failures_.fetch_add(1, std::memory_order_relaxed);
+  fd_.reset();
+  open_at_ = std::chrono::steady_clock::now() + kTryAgain;
+}
+
+TimePoint SerialLine::prepare(std::vector<pollfd> * polled, TimePoint now)
+{
+  if (!fd_.is_open()) {
+    if (now >= open_at_) {
+      open();
+    }
+    if (!fd_.is_open()) {
+      open_at_ = std::max(open_at_, now + kTryAgain);
+      return open_at_;
+    }
+  }
+  const short events = static_cast<short>(POLLIN | (unsent_.empty() ? 0 : POLLOUT));
+  polled->push_back({fd_.get(), events, 0});
+  // When the line is free again, what waits is looked at again.
+  const TimePoint next = free_at_ - time_of(kAlmost);
+  return next > now ? next : rclrt_core::kNever;
+}
+
+void SerialLine::read(const std::vector<pollfd> & polled, TimePoint now)
+{
+  if (polled.size() < 2) {
+    return;
+  }
+  if ((polled[1].revents & POLLOUT) != 0) {
+    flush();
+  }
+  if ((polled[1].revents & (POLLIN | POLLERR | POLLHUP | POLLNVAL)) == 0 || !fd_.is_open()) {
+    return;
+  }
+  uint8_t bytes[2048];
+  const auto size = ::read(fd_.get(), bytes, sizeof(bytes));
+  if (size > 0) {
+    for (const uint8_t * byte = bytes; byte != bytes + size; ++byte) {
+      feed(*byte, now);
+    }
+  } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+    fail();  // unplugged, or the other end of a pseudo-terminal has gone
+  }
+}
+
+void SerialLine::feed(uint8_t byte, TimePoint now)
+{
+  if (byte == RCLRT_FRAME_FLAG) {
+    frame_.clear();
+  }
+  frame_.push_back(byte);
+  switch (rclrt_scan_byte(&scanner_, byte)) {
+    case RCLRT_SCAN_MORE:
+      if (!scanner_.in_frame) {
+        frame_.clear();  // noise between frames
+      }
+      return;
+    case RCLRT_SCAN_BROKEN:
+      broken_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    case RCLRT_SCAN_FRAME:
+      break;
+  }
+  uint8_t payload[kLongestMessage];
+  uint16_t length = 0;
+  if (
+    rclrt_frame_decode(
+      RCLRT_CHECK_ARC, frame_.data(), frame_.size(), nullptr, 0, payload, sizeof(payload),
+      &length) != RCLRT_OK) {
+    broken_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  receive(scanner_.source, {payload, length}, now);
+}
+
+bool SerialLine::can_send(uint64_t, TimePoint now)
+{
+  if (!fd_.is_open() || !unsent_.empty() || now < free_at_ - time_of(kAlmost)) {
+    return false;
+  }
+  int queued = 0;
+  if (::ioctl(fd_.get(), TIOCOUTQ, &queued) != 0 || queued <= static_cast<int>(kAlmost)) {
+    return true;
+  }
+  // The device is slower than its rate says. The next look is when it can have sent that.
+  const Duration time =
+    options_.baud == 0 ? Duration(1'000'000) : time_of(static_cast<std::size_t>(queued));
+  free_at_ = now + time;
+  return false;
+}
+
+void SerialLine::transmit(uint64_t address, const Bytes & message, TimePoint now)
+{
+  rclrt_frame_encoder encoder;
+  rclrt_frame_encoder_init(
+    &encoder, RCLRT_CHECK_ARC, RCLRT_FRAME_AGENT, static_cast<uint8_t>(address), message.data(),
+    static_cast<uint16_t>(message.size()));
+  const std::size_t begin = unsent_.size();
+  unsent_.resize(begin + rclrt_frame_wire_size(&encoder));
+  rclrt_frame_encode(&encoder, unsent_.data() + begin, unsent_.size() - begin);
+  free_at_ = std::max(free_at_, now) + time_of(unsent_.size() - begin);
+  flush();
+}
+
+void SerialLine::send(uint64_t address, const Bytes & message)
+{
+  // Few and short; but a flood of questions must not fill the memory.
+  if (fd_.is_open() && unsent_.size() < kLongestMessage) {
+    transmit(address, message, std::chrono::steady_clock::now());
+  }
+}
+
+void SerialLine::flush()
+{
+  const auto size = ::write(fd_.get(), unsent_.data(), unsent_.size());
+  if (size > 0) {
+    unsent_.erase(unsent_.begin(), unsent_.begin() + size);
+  } else if (size < 0 && errno != EAGAIN && errno != EINTR) {
+    unsent_.clear();
+    fail();
+  }
+}
+
+}  // namespace rclrt_agent

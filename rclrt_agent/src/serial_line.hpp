@@ -1,0 +1,61 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A serial line. Clients are told apart by the source address in their frames.
+///
+/// A frame is given to the operating system when the one before has almost left: by the baud rate, and by
+/// what the driver says that it still holds.
+#ifndef SERIAL_LINE_HPP_
+#define SERIAL_LINE_HPP_
+
+#include <string>
+#include <vector>
+
+#include "line_thread.hpp"
+#include "rclrt_micro/frame.h"
+
+namespace rclrt_agent
+{
+
+struct SerialOptions
+{
+  std::string device;
+  int baud = 115200;  ///< 0: leave the speed of the device as it is, and do not count with it
+};
+
+class SerialLine : public LineThread
+{
+public:
+  /// The device need not be there: it is opened again and again.
+  SerialLine(Agent & agent, SerialOptions options);
+  ~SerialLine() override { stop(); }
+
+  std::string name() const override { return options_.device; }
+  void send(uint64_t address, const Bytes & message) override;
+  std::string describe(uint64_t address) const override;
+
+protected:
+  TimePoint prepare(std::vector<pollfd> * polled, TimePoint now) override;
+  void read(const std::vector<pollfd> & polled, TimePoint now) override;
+  bool can_send(uint64_t address, TimePoint now) override;
+  void transmit(uint64_t address, const Bytes & message, TimePoint now) override;
+
+private:
+  void open();
+  void fail();
+  void feed(uint8_t byte, TimePoint now);
+  void flush();
+  Duration time_of(std::size_t bytes) const;
+
+  const SerialOptions options_;
+  Descriptor fd_;
+  TimePoint open_at_{};  // when to try again
+  TimePoint free_at_{};  // when the line has sent what it was given
+  Bytes unsent_;         // of which the operating system has not taken all
+  rclrt_scanner scanner_{};
+  Bytes frame_;  // since the last flag
+};
+
+}  // namespace rclrt_agent
+
+#endif  // SERIAL_LINE_HPP_

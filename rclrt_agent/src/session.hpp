@@ -1,0 +1,174 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// One client: its streams and its entities.
+///
+/// A line gives it messages (post()), threads of the executor work on them (work()), data for the client
+/// comes from ROS by the functions of Sink, and the line takes what is to be sent from outgoing().
+///
+/// Thread-safe. One lock, with priority inheritance, guards streams and entities; entities of ROS are created
+/// under it and destroyed without it. Bounded: entities, bytes that wait, messages not yet worked on.
+#ifndef SESSION_HPP_
+#define SESSION_HPP_
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backend.hpp"
+#include "incoming.hpp"
+#include "outgoing.hpp"
+
+namespace rclrt_agent
+{
+
+struct SessionOptions
+{
+  OutgoingOptions outgoing;
+  std::size_t objects = 256;
+  std::size_t storage = 1U << 18U;  ///< bytes that wait for missing messages
+  std::size_t inbox = 64;           ///< messages not yet worked on; beyond, they are dropped
+  std::size_t inbox_bytes = 1U << 18U;
+  References references;
+  /// Urgency of a topic or service by its name, -1 where the stream says it. May be empty.
+  std::function<int(const std::string & name)> urgency_of;
+  /// The agent's time, since 1970.
+  std::function<int64_t()> clock;
+};
+
+struct SessionCounters
+{
+  uint64_t received = 0;
+  uint64_t dropped = 0;  ///< the inbox was full
+  uint64_t malformed = 0;
+  uint64_t written = 0;    ///< WRITE_DATA that went to ROS
+  uint64_t refused = 0;    ///< WRITE_DATA that did not
+  uint64_t delivered = 0;  ///< DATA that went to the client's queue
+  uint64_t lost = 0;       ///< data for the client that never got into its queue
+};
+
+class Session : public Sink, public std::enable_shared_from_this<Session>
+{
+public:
+  Session(const SessionOptions & options, Backend & backend);
+  ~Session() override;
+
+  const Key & key() const { return options_.outgoing.key; }
+  uint8_t id() const { return options_.outgoing.session; }
+  Outgoing & outgoing() { return outgoing_; }
+  /// Called, by any thread, when outgoing() may have something new. Must not block or call the session.
+  void on_outgoing(std::function<void()> call);
+
+  /// A message from the line. Returns the urgency to work with, or -1: it was dropped.
+  int post(View message, TimePoint now);
+  /// Work on the most urgent message. Whether there are more.
+  bool work();
+  /// The client has greeted again: streams begin anew, entities stay.
+  void restart();
+  /// Ends everything; no call of the sink is expected afterwards.
+  void close();
+
+  /// When the last message came.
+  TimePoint heard() const;
+  void hear(TimePoint now);
+  SessionCounters counters() const;
+  std::size_t objects() const;
+  /// The client has said that it goes. Only its answer remains to be sent.
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+
+  bool wants(uint16_t object) override;
+  void data(uint16_t object, View cdr) override;
+  void lost(uint16_t object, uint64_t count) override;
+  void request(uint16_t object, const uint8_t * identity, View cdr) override;
+  void reply(uint16_t object, uint16_t request, View cdr) override;
+
+private:
+  struct Object
+  {
+    uint8_t kind = 0;
+    uint8_t representation = 0;
+    Bytes body;
+    uint16_t parent = 0;
+    Description description;
+    std::shared_ptr<BackendNode> node;  // a participant's own, of all others their participant's
+    std::unique_ptr<Writer> writer;
+    std::unique_ptr<Source> reader;
+    std::unique_ptr<Requester> requester;
+    std::unique_ptr<Replier> replier;
+
+    Source * source() const;
+  };
+  struct Reading
+  {
+    uint16_t request = 0;
+    uint8_t stream = 0;
+    uint8_t urgency = 0;
+    uint32_t left = 0;  // samples; UINT32_MAX without end
+    TimePoint until = rclrt_core::kNever;
+  };
+  struct Message
+  {
+    rclrt_message_header header{};
+    Bytes submessages;
+    TimePoint at;
+  };
+
+  void handle_message(const Message & message);
+  void deliver(uint8_t stream, Incoming & incoming);
+  void handle(uint8_t stream, View submessages, bool assembled = false);
+  void handle(uint8_t stream, const rclrt_submessage & sub);
+  uint8_t create(const rclrt_submessage & sub);
+  void make(uint16_t id, Object * object);
+  uint8_t delete_object(uint16_t id);
+  void discard(uint16_t id);
+  void on_read(const rclrt_submessage & sub);
+  void on_write(const rclrt_submessage & sub);
+  void on_heartbeat(const rclrt_heartbeat & heartbeat);
+  void status(uint8_t stream, const rclrt_submessage & to, uint8_t status);
+  void send(uint16_t object, const Bytes & prefix, View cdr);
+  Incoming & incoming(uint8_t stream);
+  int own_urgency(const Object & object) const;
+  uint8_t urgency_in(uint8_t stream) const;
+  void say_outgoing() const;
+
+  const SessionOptions options_;
+  Backend & backend_;
+  Outgoing outgoing_;
+  mutable rclrt_front_end::PiMutex on_outgoing_mutex_;
+  std::function<void()> on_outgoing_;
+
+  mutable rclrt_front_end::PiMutex inbox_mutex_;
+  std::map<uint8_t, std::deque<Message>> inbox_;  // by 31 - urgency
+  std::size_t inbox_size_ = 0;
+  std::size_t inbox_bytes_ = 0;
+  TimePoint heard_{};
+  uint64_t inbox_dropped_ = 0;
+  std::map<uint8_t, uint8_t> learned_;  // urgency of streams whose topic has one of its own
+  uint64_t received_ = 0;
+
+  mutable rclrt_front_end::PiMutex mutex_;
+  Storage storage_;
+  std::map<uint8_t, Incoming> incoming_;
+  std::map<uint16_t, Object> objects_;
+  std::map<uint16_t, Reading> readings_;
+  std::set<uint8_t> acknacks_;  // streams to acknowledge when the message at hand is done
+  bool reset_ = false;
+  // Written under mutex_; who sees it sees the answer in outgoing_ (release, acquire).
+  std::atomic<bool> ended_{false};
+  TimePoint now_{};
+  SessionCounters counters_;
+  std::vector<Object> trash_;  // destroyed without the lock
+  bool closed_ = false;
+};
+
+/// The answer to GET_INFO about the agent. `in_session`: the client is known.
+Bytes agent_info(uint16_t request, uint16_t object, bool in_session);
+
+}  // namespace rclrt_agent
+
+#endif  // SESSION_HPP_

@@ -1,0 +1,298 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The entities of a session, and their data.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "names.hpp"
+#include "session.hpp"
+
+namespace rclrt_agent
+{
+namespace
+{
+
+constexpr std::size_t kLongestBody = 4096;
+
+bool is_endpoint(uint8_t kind) { return kind == RCLRT_DATAWRITER || kind == RCLRT_DATAREADER; }
+
+// What kind of object another belongs to; 0 for participants.
+uint8_t parent_kind(uint8_t kind)
+{
+  switch (kind) {
+    case RCLRT_PARTICIPANT:
+      return 0;
+    case RCLRT_DATAWRITER:
+      return RCLRT_PUBLISHER;
+    case RCLRT_DATAREADER:
+      return RCLRT_SUBSCRIBER;
+    default:
+      return RCLRT_PARTICIPANT;
+  }
+}
+
+}  // namespace
+
+Source * Session::Object::source() const
+{
+  if (reader) {
+    return reader.get();
+  }
+  if (requester) {
+    return requester.get();
+  }
+  return replier.get();
+}
+
+uint8_t Session::create(const rclrt_submessage & sub)
+{
+  const rclrt_create & asked = sub.of.create;
+  if (
+    asked.kind < RCLRT_PARTICIPANT || asked.kind > RCLRT_REPLIER ||
+    (sub.object & 0x0FU) != asked.kind || asked.body.size > kLongestBody) {
+    return RCLRT_STATUS_INVALID_DATA;
+  }
+  Object object;
+  object.kind = asked.kind;
+  object.representation = asked.representation;
+  object.body = bytes_of(asked.body);
+  if (asked.kind != RCLRT_PARTICIPANT) {
+    object.parent = asked.parent;
+    const auto parent = objects_.find(asked.parent);
+    if (parent == objects_.end() || parent->second.kind != parent_kind(asked.kind)) {
+      return RCLRT_STATUS_UNKNOWN_REFERENCE;
+    }
+    object.node = parent->second.node;
+  }
+
+  const auto old = objects_.find(sub.object);
+  if (old != objects_.end()) {
+    const bool reuse = (sub.flags & RCLRT_FLAG_REUSE) != 0;
+    const bool replace = (sub.flags & RCLRT_FLAG_REPLACE) != 0;
+    const bool same = old->second.representation == object.representation &&
+                      old->second.body == object.body && old->second.parent == object.parent;
+    if (reuse && same) {
+      return RCLRT_STATUS_OK_MATCHED;
+    }
+    if (!replace) {
+      return reuse ? RCLRT_STATUS_MISMATCH : RCLRT_STATUS_ALREADY_EXISTS;
+    }
+  } else if (objects_.size() >= options_.objects) {
+    return RCLRT_STATUS_RESOURCES;
+  }
+
+  const auto description = describe(asked, options_.references);
+  if (!description) {
+    return asked.representation == RCLRT_BY_REFERENCE ? RCLRT_STATUS_UNKNOWN_REFERENCE
+                                                      : RCLRT_STATUS_INVALID_DATA;
+  }
+  object.description = *description;
+  if (is_endpoint(asked.kind) && asked.representation == RCLRT_BY_BINARY) {
+    const auto topic = objects_.find(description->topic);
+    if (topic == objects_.end() || topic->second.kind != RCLRT_TOPIC) {
+      return RCLRT_STATUS_UNKNOWN_REFERENCE;
+    }
+    object.description.name = topic->second.description.name;
+    object.description.type = topic->second.description.type;
+  }
+
+  try {
+    if (asked.kind == RCLRT_PARTICIPANT) {
+      object.node = backend_.make_node(object.description.name, asked.domain, key());
+    }
+    if (old != objects_.end()) {
+      discard(sub.object);
+    }
+    make(sub.object, &object);
+  } catch (const Refused & refused) {
+    return refused.status();
+  } catch (const std::exception &) {
+    return RCLRT_STATUS_DDS_ERROR;
+  }
+  objects_[sub.object] = std::move(object);
+  return RCLRT_STATUS_OK;
+}
+
+void Session::make(uint16_t id, Object * object)
+{
+  const std::weak_ptr<Sink> sink = weak_from_this();
+  switch (object->kind) {
+    case RCLRT_DATAWRITER:
+      object->writer = object->node->make_writer(object->description);
+      break;
+    case RCLRT_DATAREADER:
+      object->reader = object->node->make_reader(object->description, id, sink);
+      break;
+    case RCLRT_REQUESTER:
+      object->requester = object->node->make_requester(object->description, id, sink);
+      break;
+    case RCLRT_REPLIER:
+      object->replier = object->node->make_replier(object->description, id, sink);
+      break;
+    default:
+      break;
+  }
+}
+
+void Session::discard(uint16_t id)
+{
+  const auto found = objects_.find(id);
+  readings_.erase(id);
+  outgoing_.forget(id);
+  trash_.push_back(std::move(found->second));
+  objects_.erase(found);
+}
+
+uint8_t Session::delete_object(uint16_t id)
+{
+  if (objects_.count(id) == 0) {
+    return RCLRT_STATUS_UNKNOWN_REFERENCE;
+  }
+  // With all that belongs to it: two generations at most.
+  std::vector<uint16_t> gone = {id};
+  for (std::size_t i = 0; i < gone.size(); ++i) {
+    for (const auto & [child, object] : objects_) {
+      if (object.kind != RCLRT_PARTICIPANT && object.parent == gone[i]) {
+        gone.push_back(child);
+      }
+    }
+  }
+  for (auto object = gone.rbegin(); object != gone.rend(); ++object) {
+    discard(*object);
+  }
+  return RCLRT_STATUS_OK;
+}
+
+int Session::own_urgency(const Object & object) const
+{
+  if (!options_.urgency_of) {
+    return -1;
+  }
+  const bool service = object.kind == RCLRT_REQUESTER || object.kind == RCLRT_REPLIER;
+  const auto & name = object.description.name;
+  const auto ros = service ? ros_service(name) : ros_topic(name);
+  return ros ? std::min<int>(options_.urgency_of(*ros), kHighestUrgency) : -1;
+}
+
+void Session::on_read(const rclrt_submessage & sub)
+{
+  const rclrt_read_data & read = sub.of.read_data;
+  const auto object = objects_.find(sub.object);
+  Source * const source = object == objects_.end() ? nullptr : object->second.source();
+  if (source == nullptr) {
+    status(RCLRT_STREAM_RELIABLE, sub, RCLRT_STATUS_UNKNOWN_REFERENCE);
+    return;
+  }
+  const uint16_t samples = read.has_delivery ? read.delivery.max_samples : uint16_t{1};
+  if (samples == 0) {
+    readings_.erase(sub.object);
+    return;
+  }
+  Reading reading;
+  reading.request = sub.request;
+  reading.stream = read.preferred_stream;
+  const int own = own_urgency(object->second);
+  reading.urgency = own >= 0 ? static_cast<uint8_t>(own) : urgency_of_stream(read.preferred_stream);
+  reading.left = samples == UINT16_MAX ? UINT32_MAX : samples;
+  if (read.has_delivery && read.delivery.max_elapsed_s != 0) {
+    reading.until = now_ + std::chrono::seconds(read.delivery.max_elapsed_s);
+  }
+  readings_[sub.object] = reading;
+  source->resume();
+}
+
+void Session::on_write(const rclrt_submessage & sub)
+{
+  const auto found = objects_.find(sub.object);
+  constexpr unsigned kFormat = 0x0E;
+  bool written = false;
+  const View data = sub.of.data;
+  if (found != objects_.end() && (sub.flags & kFormat) == 0) {
+    const Object & object = found->second;
+    if (object.writer) {
+      written = object.writer->write(data);
+    } else if (object.requester) {
+      written = object.requester->request(sub.request, data);
+    } else if (object.replier && data.size >= RCLRT_SAMPLE_IDENTITY) {
+      written = object.replier->reply(
+        data.data, {data.data + RCLRT_SAMPLE_IDENTITY, data.size - RCLRT_SAMPLE_IDENTITY});
+    }
+  }
+  ++(written ? counters_.written : counters_.refused);
+}
+
+// ---- Data for the client
+
+bool Session::wants(uint16_t object)
+{
+  const std::lock_guard lock(mutex_);
+  const auto reading = readings_.find(object);
+  const auto found = objects_.find(object);
+  if (reading == readings_.end() || found == objects_.end()) {
+    return false;
+  }
+  if (reading->second.until <= std::chrono::steady_clock::now()) {
+    readings_.erase(reading);
+    return false;
+  }
+  const uint8_t stream = reading->second.stream;
+  if (!is_reliable(stream) || outgoing_.has_room(stream)) {
+    return true;
+  }
+  Source * const source = found->second.source();
+  outgoing_.when_room(stream, object, [source] { source->resume(); });
+  return false;
+}
+
+void Session::send(uint16_t object, const Bytes & prefix, View cdr)
+{
+  {
+    const std::lock_guard lock(mutex_);
+    const auto reading = readings_.find(object);
+    if (reading == readings_.end()) {
+      ++counters_.lost;  // cancelled in between
+      return;
+    }
+    Bytes data = prefix;
+    data.insert(data.end(), cdr.data, cdr.data + cdr.size);
+    rclrt_submessage sub{};
+    sub.id = RCLRT_DATA;
+    sub.request = reading->second.request;
+    sub.object = object;
+    sub.of.data = view_of(data);
+    // wants() has said that there is room, so a little more than the bound is possible.
+    const auto put =
+      outgoing_.put(reading->second.stream, reading->second.urgency, write(sub), true);
+    ++(put == Outgoing::Put::kTaken ? counters_.delivered : counters_.lost);
+    if (reading->second.left != UINT32_MAX && --reading->second.left == 0) {
+      readings_.erase(reading);
+    }
+  }
+  say_outgoing();
+}
+
+void Session::data(uint16_t object, View cdr) { send(object, {}, cdr); }
+
+void Session::lost(uint16_t, uint64_t count)
+{
+  const std::lock_guard lock(mutex_);
+  counters_.lost += count;
+}
+
+void Session::request(uint16_t object, const uint8_t * identity, View cdr)
+{
+  send(object, {identity, identity + RCLRT_SAMPLE_IDENTITY}, cdr);
+}
+
+void Session::reply(uint16_t object, uint16_t request, View cdr)
+{
+  const Bytes prefix = {
+    static_cast<uint8_t>(request >> 8U), static_cast<uint8_t>(request),
+    static_cast<uint8_t>(object >> 8U), static_cast<uint8_t>(object)};
+  send(object, prefix, cdr);
+}
+
+}  // namespace rclrt_agent

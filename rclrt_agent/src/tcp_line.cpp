@@ -1,0 +1,171 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tcp_line.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "net.hpp"
+
+namespace rclrt_agent
+{
+namespace
+{
+
+constexpr int kSendBuffer = 4096;
+constexpr std::size_t kLongestUnsent = 1U << 17U;
+
+}  // namespace
+
+TcpLine::TcpLine(Agent & agent, const NetOptions & options, std::size_t connections)
+: LineThread(agent),
+  listener_(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
+  limit_(connections)
+{
+  const int yes = 1;
+  ::setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  port_ = bind_to(listener_.get(), options);
+  if (::listen(listener_.get(), 64) != 0) {
+    throw std::system_error(errno, std::generic_category(), "listen()");
+  }
+}
+
+std::string TcpLine::name() const { return "tcp4 " + std::to_string(port_); }
+
+bool TcpLine::same_host(uint64_t a, uint64_t b) const
+{
+  const auto one = connections_.find(a);
+  const auto other = connections_.find(b);
+  // A connection that has ended holds nobody up.
+  return one == connections_.end() || other == connections_.end() ||
+         one->second.host == other->second.host;
+}
+
+std::string TcpLine::describe(uint64_t address) const
+{
+  const auto found = connections_.find(address);
+  return (found == connections_.end() ? "?" : host_text(found->second.host)) + " connection " +
+         std::to_string(address);
+}
+
+TimePoint TcpLine::prepare(std::vector<pollfd> * polled, TimePoint)
+{
+  for (auto connection = connections_.begin(); connection != connections_.end();) {
+    if (connection->second.broken) {
+      detach(connection->first);
+      connection = connections_.erase(connection);
+    } else {
+      ++connection;
+    }
+  }
+  polled->push_back({listener_.get(), POLLIN, 0});
+  order_.clear();
+  for (const auto & [address, connection] : connections_) {
+    const int events = POLLIN | (connection.unsent.empty() ? 0 : POLLOUT);
+    polled->push_back({connection.fd.get(), static_cast<short>(events), 0});
+    order_.push_back(address);
+  }
+  return rclrt_core::kNever;
+}
+
+void TcpLine::read(const std::vector<pollfd> & polled, TimePoint now)
+{
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    Connection & connection = connections_.at(order_[i]);
+    if ((polled[i + 2].revents & POLLOUT) != 0) {
+      flush(&connection);
+    }
+    if ((polled[i + 2].revents & (POLLIN | POLLERR | POLLHUP)) != 0) {
+      read(order_[i], &connection, now);
+    }
+  }
+  if ((polled[1].revents & POLLIN) != 0) {
+    accept();
+  }
+}
+
+void TcpLine::accept()
+{
+  sockaddr_in from{};
+  socklen_t size = sizeof(from);
+  Descriptor fd(::accept4(
+    listener_.get(), reinterpret_cast<sockaddr *>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!fd.is_open()) {
+    failures_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (connections_.size() >= limit_) {
+    return;  // closed again
+  }
+  const int yes = 1;
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+  // What is urgent waits for what the kernel has, so that is to be little.
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof(kSendBuffer));
+  Connection & connection = connections_[next_++];
+  connection.fd = std::move(fd);
+  connection.host = ntohl(from.sin_addr.s_addr);
+}
+
+void TcpLine::read(uint64_t address, Connection * connection, TimePoint now)
+{
+  uint8_t bytes[4096];
+  const auto size = ::recv(connection->fd.get(), bytes, sizeof(bytes), 0);
+  if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+    connection->broken = true;
+    return;
+  }
+  Bytes & incoming = connection->incoming;
+  incoming.insert(incoming.end(), bytes, bytes + std::max<ssize_t>(size, 0));
+  std::size_t at = 0;
+  while (incoming.size() - at >= 2) {
+    const std::size_t length = incoming[at] | static_cast<std::size_t>(incoming[at + 1]) << 8U;
+    if (incoming.size() - at < 2 + length) {
+      break;
+    }
+    receive(address, {incoming.data() + at + 2, length}, now);
+    at += 2 + length;
+  }
+  incoming.erase(incoming.begin(), incoming.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+bool TcpLine::can_send(uint64_t address, TimePoint)
+{
+  const auto found = connections_.find(address);
+  return found != connections_.end() && found->second.unsent.empty();
+}
+
+void TcpLine::transmit(uint64_t address, const Bytes & message, TimePoint)
+{
+  const auto found = connections_.find(address);
+  if (found == connections_.end() || found->second.unsent.size() > kLongestUnsent) {
+    return;
+  }
+  Bytes & unsent = found->second.unsent;
+  unsent.push_back(static_cast<uint8_t>(message.size()));
+  unsent.push_back(static_cast<uint8_t>(message.size() >> 8U));
+  unsent.insert(unsent.end(), message.begin(), message.end());
+  flush(&found->second);
+}
+
+void TcpLine::send(uint64_t address, const Bytes & message)
+{
+  transmit(address, message, TimePoint{});
+}
+
+void TcpLine::flush(Connection * connection)
+{
+  const auto size = ::send(
+    connection->fd.get(), connection->unsent.data(), connection->unsent.size(), MSG_NOSIGNAL);
+  if (size > 0) {
+    connection->unsent.erase(connection->unsent.begin(), connection->unsent.begin() + size);
+  } else if (size < 0 && errno != EAGAIN && errno != EINTR) {
+    connection->broken = true;
+  }
+}
+
+}  // namespace rclrt_agent

@@ -1,0 +1,184 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams from a client, and names and bodies as clients write them.
+#include <gtest/gtest.h>
+
+#include "incoming.hpp"
+#include "names.hpp"
+#include "representation.hpp"
+
+namespace
+{
+using namespace rclrt_agent;
+
+struct Stream
+{
+  explicit Stream(uint8_t id) : in(id, storage) {}
+  Incoming::Verdict put(uint16_t sequence, uint8_t value)
+  {
+    const Bytes bytes(100, value);
+    return in.put(sequence, view_of(bytes));
+  }
+  std::vector<int> take()
+  {
+    std::vector<int> values;
+    Bytes bytes;
+    while (in.take(&bytes)) {
+      values.push_back(bytes.at(0));
+    }
+    return values;
+  }
+  Storage storage;
+  Incoming in;
+};
+
+TEST(Incoming, reliable_messages_come_out_in_order_and_once)
+{
+  Stream stream(0x80);
+  stream.put(1, 1);
+  EXPECT_EQ(stream.in.acknack().first_unacked, 0);
+  EXPECT_EQ(stream.in.acknack().missing, 0x1);
+  EXPECT_TRUE(stream.take().empty());
+  stream.put(0, 0);
+  EXPECT_EQ(stream.put(1, 9), Incoming::Verdict::kDuplicate);
+  EXPECT_EQ(stream.take(), (std::vector<int>{0, 1}));
+  EXPECT_EQ(stream.put(0, 0), Incoming::Verdict::kDuplicate);
+  EXPECT_EQ(stream.in.acknack().first_unacked, 2);
+  EXPECT_EQ(stream.in.acknack().missing, 0);
+  EXPECT_EQ(stream.put(18, 0), Incoming::Verdict::kNoRoom);
+}
+
+TEST(Incoming, numbers_wrap)
+{
+  Stream stream(0x80);
+  for (const uint16_t first : {uint16_t{0x7000}, uint16_t{0xE000}, uint16_t{0xFFFE}}) {
+    stream.in.on_heartbeat({first, first, 0x80});
+  }
+  for (int i = 0; i < 4; ++i) {
+    stream.put(static_cast<uint16_t>(0xFFFE + i), static_cast<uint8_t>(i));
+  }
+  EXPECT_EQ(stream.take(), (std::vector<int>{0, 1, 2, 3}));
+}
+
+TEST(Incoming, best_effort_messages_that_are_late_are_dropped)
+{
+  Stream stream(0x01);
+  stream.put(5, 5);
+  EXPECT_EQ(stream.take(), std::vector<int>{5});
+  EXPECT_EQ(stream.put(4, 4), Incoming::Verdict::kDuplicate);
+  stream.put(9, 9);
+  EXPECT_EQ(stream.take(), std::vector<int>{9});
+}
+
+TEST(Incoming, a_heartbeat_says_what_is_missing_and_what_is_given_up)
+{
+  Stream stream(0x80);
+  const uint16_t last = 2;
+  EXPECT_EQ(stream.in.acknack(&last).missing, 0x7);
+  const uint16_t far = 1000;
+  EXPECT_EQ(stream.in.acknack(&far).missing, 0xFFFF) << "no more than the window";
+  stream.put(2, 2);
+  stream.in.on_heartbeat({2, 2, 0x80});
+  EXPECT_EQ(stream.take(), std::vector<int>{2});
+}
+
+TEST(Incoming, storage_bounds_what_waits_and_never_stops_the_next_message)
+{
+  Stream stream(0x80);
+  stream.storage.limit = 250;
+  EXPECT_EQ(stream.put(1, 1), Incoming::Verdict::kKept);
+  EXPECT_EQ(stream.put(2, 2), Incoming::Verdict::kKept);
+  EXPECT_EQ(stream.put(3, 3), Incoming::Verdict::kNoRoom);
+  EXPECT_EQ(stream.put(0, 0), Incoming::Verdict::kKept);
+  EXPECT_EQ(stream.take(), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(stream.storage.used, 0U);
+}
+
+TEST(Incoming, fragments_without_end_are_given_up_at_the_limit)
+{
+  Stream stream(0x80);
+  stream.storage.limit = 250;
+  const Bytes piece(100, 1);
+  EXPECT_FALSE(stream.in.fragment(view_of(piece), false));
+  EXPECT_FALSE(stream.in.fragment(view_of(piece), false));
+  EXPECT_FALSE(stream.in.fragment(view_of(piece), false));
+  EXPECT_FALSE(stream.in.fragment(view_of(piece), true));
+  EXPECT_EQ(stream.in.unassembled(), 1U);
+  EXPECT_TRUE(stream.in.fragment(view_of(piece), true)) << "the next message";
+  EXPECT_EQ(stream.in.assembled(), piece);
+}
+
+TEST(Names, of_dds_become_those_of_ros)
+{
+  EXPECT_EQ(ros_topic("rt/chatter"), "/chatter");
+  EXPECT_EQ(ros_topic("plain"), "/plain");
+  EXPECT_EQ(ros_service("rq/arm/addRequest"), "/arm/add");
+  EXPECT_EQ(ros_service("/add"), "/add");
+  EXPECT_EQ(ros_type("std_msgs::msg::dds_::Int32_")->name, "Int32");
+  EXPECT_EQ(ros_type("std_msgs/msg/Int32")->package, "std_msgs");
+  EXPECT_EQ(ros_type("Hello")->package, "");
+  EXPECT_EQ(ros_service_type("a::srv::dds_::B_Request_")->name, "B");
+  EXPECT_EQ(node_name("board/arm").name_space, "/board");
+  EXPECT_EQ(node_name("board/arm").name, "arm");
+}
+
+TEST(Names, that_are_none_of_ros_are_refused_or_made_into_one)
+{
+  for (const char * name :
+       {"", "rt/", "a b", "a//b", "a__b", "1a", "rt/a/", "\xFF", "a;b", "../x"}) {
+    EXPECT_FALSE(ros_topic(name)) << name;
+  }
+  EXPECT_FALSE(ros_topic(std::string(300, 'a')));
+  for (const char * type :
+       {"", "::", "a::b", "../lib::msg::dds_::X_", "a::msg::dds_::X", "a/b/c/d"}) {
+    EXPECT_FALSE(ros_type(type)) << type;
+  }
+  EXPECT_FALSE(ros_service_type("a::srv::dds_::B_Response_"));
+  EXPECT_EQ(node_name("").name, "xrce");
+  EXPECT_EQ(node_name("7 dwarfs!").name, "n7_dwarfs_");
+  EXPECT_EQ(node_name("//a/").name, "xrce");
+}
+
+TEST(Names, of_the_last_part_stay_within_what_ros_allows)
+{
+  EXPECT_LE(node_name(std::string(1000, 'a')).name.size(), 200U);
+  EXPECT_EQ(node_name(std::string(1000, 'a') + "/b").name_space, "/");
+}
+
+TEST(Representation, says_what_xml_says)
+{
+  const std::string xml =
+    "<dds><data_reader><topic><kind>NO_KEY</kind><name> rt/a </name><dataType>T</dataType>"
+    "<historyQos><kind>KEEP_LAST</kind><depth>7</depth></historyQos></topic>"
+    "<qos><reliability><kind>RELIABLE</kind></reliability></qos></data_reader></dds>";
+  rclrt_create create{};
+  create.kind = RCLRT_DATAREADER;
+  create.representation = RCLRT_BY_XML;
+  create.body = {reinterpret_cast<const uint8_t *>(xml.data()), xml.size()};
+  const auto what = describe(create, {});
+  ASSERT_TRUE(what);
+  EXPECT_EQ(what->name, "rt/a");
+  EXPECT_EQ(what->type, "T");
+  EXPECT_TRUE(what->qos.reliable);
+  EXPECT_EQ(what->qos.depth, 7);
+}
+
+TEST(Representation, of_every_length_and_kind_of_garbage_is_read_or_refused)
+{
+  uint32_t random = 1;
+  for (int i = 0; i < 20000; ++i) {
+    Bytes body(static_cast<std::size_t>(random >> 8) % 64);
+    for (auto & byte : body) {
+      random = random * 1664525U + 1013904223U;
+      byte = static_cast<uint8_t>(random >> 24);
+    }
+    random = random * 1664525U + 1013904223U;
+    rclrt_create create{};
+    create.kind = static_cast<uint8_t>(1 + (random >> 16) % 8);
+    create.representation = static_cast<uint8_t>((random >> 24) % 5);
+    create.body = view_of(body);
+    (void)describe(create, {});
+  }
+}
+}  // namespace

@@ -1,0 +1,222 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// In which order messages for a client go.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "outgoing.hpp"
+
+namespace
+{
+using namespace rclrt_agent;
+using std::chrono::milliseconds;
+
+constexpr TimePoint kBegin = rclrt_core::time_point_of(1'000'000'000);
+
+Bytes data(uint8_t value, std::size_t size = 4)
+{
+  const Bytes bytes(size, value);
+  rclrt_submessage sub{};
+  sub.id = RCLRT_DATA;
+  sub.of.data = view_of(bytes);
+  return write(sub);
+}
+
+// What goes now: for data its first byte, for fragments -1, for acknowledgements -10, for heartbeats -11.
+int next(Outgoing & outgoing, TimePoint now = kBegin)
+{
+  Bytes message;
+  if (!outgoing.next(now, &message)) {
+    return -100;
+  }
+  const uint8_t id = message.at(4);
+  return id == RCLRT_DATA ? message.at(12) : id == RCLRT_FRAGMENT ? -1 : -static_cast<int>(id);
+}
+
+TEST(Outgoing, sends_the_most_urgent_first_also_of_one_stream)
+{
+  for (const uint8_t stream : {uint8_t{0x01}, uint8_t{0x80}}) {
+    Outgoing outgoing({});
+    outgoing.put(stream, 3, data(1));
+    outgoing.put(stream, 3, data(2));
+    outgoing.put(stream, 20, data(3));
+    EXPECT_EQ(next(outgoing), 3);
+    EXPECT_EQ(next(outgoing), 1);
+    EXPECT_EQ(next(outgoing), 2);
+    EXPECT_EQ(next(outgoing), -100);
+  }
+}
+
+TEST(Outgoing, an_urgent_message_passes_between_the_fragments_of_another_stream)
+{
+  OutgoingOptions options;
+  options.piece = 64;
+  Outgoing outgoing(options);
+  outgoing.put(0x84, 1, data(1, 300));
+  EXPECT_EQ(next(outgoing), -1);
+  outgoing.put(0xA0, 8, data(2));
+  EXPECT_EQ(next(outgoing), 2);
+  EXPECT_EQ(next(outgoing), -1);
+}
+
+TEST(Outgoing, fragments_lend_from_what_waits_behind_them)
+{
+  Outgoing outgoing({});
+  outgoing.put(RCLRT_STREAM_RELIABLE, 1, data(1, 700));
+  EXPECT_EQ(next(outgoing), -1);
+  outgoing.put(0x88, 5, data(5));
+  outgoing.put(RCLRT_STREAM_RELIABLE, 9, data(9));
+  EXPECT_EQ(next(outgoing), -1) << "the rest, because the most urgent message waits for it";
+  EXPECT_EQ(next(outgoing), 9);
+  EXPECT_EQ(next(outgoing), 5);
+}
+
+TEST(Outgoing, a_young_acknowledgement_waits_for_data_and_an_old_one_does_not)
+{
+  Outgoing outgoing({});
+  const auto owe = [&outgoing] { outgoing.owe_acknack({1, 0, 0x80}, 0, kBegin); };
+  owe();
+  outgoing.put(1, 0, data(1));
+  EXPECT_EQ(next(outgoing), 1);
+  EXPECT_EQ(next(outgoing), -RCLRT_ACKNACK) << "nothing else waits";
+  owe();
+  outgoing.put(1, 0, data(1));
+  outgoing.put(1, 9, data(9));
+  EXPECT_EQ(next(outgoing, kBegin + milliseconds(15)), 9)
+    << "more urgent than what is acknowledged";
+  EXPECT_EQ(next(outgoing, kBegin + milliseconds(15)), -RCLRT_ACKNACK);
+  EXPECT_EQ(next(outgoing, kBegin + milliseconds(15)), 1);
+}
+
+TEST(Outgoing, urgent_data_without_end_does_not_starve_an_acknowledgement)
+{
+  Outgoing outgoing({});
+  for (int i = 0; i < 8; ++i) {
+    outgoing.owe_acknack({1, 0, 0x80}, 0, kBegin);
+  }
+  outgoing.put(1, 31, data(1));
+  EXPECT_EQ(next(outgoing), -RCLRT_ACKNACK) << "half a window";
+  outgoing.owe_acknack({1, 0, 0x80}, 0, kBegin);
+  EXPECT_EQ(next(outgoing, kBegin + milliseconds(40)), -RCLRT_ACKNACK) << "four times its delay";
+}
+
+TEST(Outgoing, acknowledgements_of_several_streams_share_a_message)
+{
+  Outgoing outgoing({});
+  for (const uint8_t stream : {uint8_t{0x80}, uint8_t{0x81}, uint8_t{0x82}}) {
+    outgoing.owe_acknack({1, 0, stream}, 0, kBegin);
+  }
+  Bytes message;
+  ASSERT_TRUE(outgoing.next(kBegin, &message));
+  EXPECT_EQ(message.size(), 4U + 3 * 12 - 3);
+  EXPECT_FALSE(outgoing.next(kBegin, &message));
+}
+
+TEST(Outgoing, heartbeats_back_off_and_share_a_message)
+{
+  Outgoing outgoing({});
+  outgoing.put(0x84, 0, data(1));
+  outgoing.put(0x88, 0, data(2));
+  next(outgoing), next(outgoing);
+  std::vector<long> times;
+  for (TimePoint now = kBegin; now < kBegin + std::chrono::seconds(8); now += milliseconds(10)) {
+    const int what = next(outgoing, now);
+    if (what != -100) {
+      EXPECT_EQ(what, -RCLRT_HEARTBEAT);
+      times.push_back((now - kBegin) / milliseconds(1));
+    }
+  }
+  EXPECT_EQ(times, (std::vector<long>{100, 300, 700, 1500, 3100, 5100, 7100}));
+  EXPECT_EQ(outgoing.counters().heartbeats, 14U);
+}
+
+TEST(Outgoing, only_what_is_asked_for_is_repeated_and_once)
+{
+  Outgoing outgoing({});
+  for (uint8_t i = 0; i < 3; ++i) {
+    outgoing.put(0x84, 0, data(i));
+    next(outgoing);
+  }
+  const rclrt_acknack gap{1, 0x1, 0x84};
+  outgoing.on_acknack(gap, kBegin + milliseconds(10));
+  outgoing.on_acknack(gap, kBegin + milliseconds(11));
+  EXPECT_EQ(next(outgoing, kBegin + milliseconds(11)), 1);
+  outgoing.on_acknack(gap, kBegin + milliseconds(12));
+  EXPECT_EQ(next(outgoing, kBegin + milliseconds(12)), -100) << "it cannot have arrived yet";
+  outgoing.on_acknack({3, 0, 0x84}, kBegin + milliseconds(30));
+  EXPECT_EQ(outgoing.unacknowledged(), 0U);
+}
+
+TEST(Outgoing, acknowledgements_of_what_was_never_sent_are_ignored)
+{
+  Outgoing outgoing({});
+  outgoing.put(0x84, 0, data(0));
+  next(outgoing);
+  outgoing.on_acknack({2, 0, 0x84}, kBegin);
+  outgoing.on_acknack({0xFFFF, 0, 0x84}, kBegin);
+  outgoing.on_acknack({1, 0, 0x85}, kBegin);
+  EXPECT_EQ(outgoing.unacknowledged(), 1U);
+}
+
+TEST(Outgoing, a_window_bounds_what_is_on_its_way)
+{
+  Outgoing outgoing({});
+  for (int i = 0; i < 8; ++i) {
+    outgoing.put(RCLRT_STREAM_RELIABLE, 0, data(7));
+  }
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(next(outgoing), 7);
+  }
+  EXPECT_EQ(next(outgoing), -100);
+  outgoing.on_acknack({1, 0, RCLRT_STREAM_RELIABLE}, kBegin);
+  EXPECT_EQ(next(outgoing), 7);
+}
+
+TEST(Outgoing, a_full_reliable_stream_refuses_and_says_when_there_is_room)
+{
+  Outgoing outgoing({});
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(outgoing.put(0x84, 0, data(1)), Outgoing::Put::kTaken);
+  }
+  EXPECT_EQ(outgoing.put(0x84, 0, data(1)), Outgoing::Put::kFull);
+  int calls = 0;
+  outgoing.when_room(0x84, 6, [&calls] { ++calls; });
+  EXPECT_EQ(calls, 0);
+  next(outgoing);
+  EXPECT_EQ(calls, 1);
+  next(outgoing);
+  EXPECT_EQ(calls, 1) << "once";
+}
+
+TEST(Outgoing, a_full_best_effort_stream_drops_the_oldest_of_the_least_urgent)
+{
+  Outgoing outgoing({});
+  outgoing.put(1, 9, data(100));
+  for (uint8_t i = 0; i < 16; ++i) {
+    outgoing.put(1, 2, data(i));
+  }
+  EXPECT_EQ(outgoing.counters().dropped, 1U);
+  EXPECT_EQ(next(outgoing), 100);
+  EXPECT_EQ(next(outgoing), 1);
+  outgoing.put(1, 0, data(200));
+  outgoing.put(1, 0, data(201));
+  outgoing.put(1, 2, data(16));
+  EXPECT_EQ(outgoing.counters().dropped, 2U) << "200";
+}
+
+TEST(Outgoing, messages_longer_than_the_mtu_are_cut_or_if_best_effort_counted)
+{
+  Outgoing outgoing({});
+  EXPECT_EQ(outgoing.put(1, 0, data(1, 600)), Outgoing::Put::kTooLong);
+  EXPECT_EQ(outgoing.counters().too_long, 1U);
+  outgoing.put(RCLRT_STREAM_RELIABLE, 0, data(1, 600));
+  Bytes message;
+  ASSERT_TRUE(outgoing.next(kBegin, &message));
+  EXPECT_LE(message.size(), 508U);
+  EXPECT_EQ(message.at(5) & RCLRT_FLAG_LAST_FRAGMENT, 0);
+  ASSERT_TRUE(outgoing.next(kBegin, &message));
+  EXPECT_EQ(message.at(5) & RCLRT_FLAG_LAST_FRAGMENT, RCLRT_FLAG_LAST_FRAGMENT);
+}
+}  // namespace
