@@ -116,15 +116,26 @@ class Bench:
         return bool(condition())
 
     def matched(self) -> bool:
-        """Wait until the client's four topics are known here."""
+        """Wait until the client's four topics are known here, and its publisher knows us.
+
+        The last is seen by an answer only: what was sent before it may be lost.
+        """
         up = self.node.resolve_topic_name("up")
-        return self.until(
+        known = self.until(
             lambda: (
                 self.down.get_subscription_count() > 0
                 and self.long_down.get_subscription_count() > 0
                 and self.node.count_publishers(up) > 0
             )
         )
+        end = time.monotonic() + PATIENCE_S
+        while known and not self.up and time.monotonic() < end:
+            self.down.publish(Int32(data=7))
+            self.until(lambda: self.up, 3.0)
+        known = known and bool(self.up)
+        self.until(lambda: False, 0.2)
+        self.up.clear()
+        return known
 
     def close(self) -> None:
         """End all programs."""
