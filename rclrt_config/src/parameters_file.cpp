@@ -62,6 +62,22 @@ const CallbackField kCallbackFields[] = {
                                                  {"keep_latest", OverrunRule::kKeepLatest},
                                                  {"skip", OverrunRule::kSkip}}));
    }},
+  {"dispatch",
+   [](const YamlMap & map) {
+     const auto is_inline = map.word<bool>("dispatch", {{"queue", false}, {"inline", true}});
+     const auto bound = map.duration("bound");
+     if (is_inline.value_or(false) != bound.has_value()) {
+       map.fail(
+         "dispatch",
+         bound ? "bound is of dispatch: inline only. Remove it, or write dispatch: inline"
+               : "dispatch: inline needs a bound on the execution time, such as bound: 100us");
+     }
+     if (bound == std::chrono::nanoseconds{0}) {
+       map.fail("bound", "bound is 0. Give the longest execution time of the callback");
+     }
+     return change(
+       &Scheduling::inline_bound, std::optional(bound.value_or(std::chrono::nanoseconds{0})));
+   }},
   {"inherit_priority",
    [](const YamlMap & map) {
      return change(&Scheduling::inherit_priority, map.boolean("inherit_priority"));

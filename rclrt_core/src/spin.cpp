@@ -172,6 +172,9 @@ void Engine::Impl::join_all()
   }
   join(ended);
   const Lock configuration_lock(*configuration);
+  if (courier) {
+    life.wait_until_let_go(*courier);  // since stop() nothing is bound to it
+  }
   const Lock lock(*mutex);
   life.let_run(false);
   timer_driver = nullptr;
@@ -282,7 +285,7 @@ void Engine::Impl::stop() noexcept
     for (const auto & worker : life.workers()) {  // O(n^2) in those that sleep: see Wakes::add()
       wake(*worker);
     }
-    wake(*inline_worker);
+    wake(*visitor);
   }
   life.wake_who_spins();
 }
