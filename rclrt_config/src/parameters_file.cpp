@@ -17,6 +17,7 @@ namespace rclrt_config
 
 using rclrt_core::Attributes;
 using rclrt_core::AttributesMode;
+using rclrt_core::Duration;
 using rclrt_core::OverrunRule;
 using rclrt_core::PriorityKey;
 using rclrt_core::Scheduling;
@@ -64,19 +65,22 @@ const CallbackField kCallbackFields[] = {
    }},
   {"dispatch",
    [](const YamlMap & map) {
-     const auto is_inline = map.word<bool>("dispatch", {{"queue", false}, {"inline", true}});
-     const auto bound = map.duration("bound");
-     if (is_inline.value_or(false) != bound.has_value()) {
+     const bool is_inline =
+       map.word<bool>("dispatch", {{"queue", false}, {"inline", true}}).value_or(false);
+     if (is_inline != map.has("bound")) {
        map.fail(
-         "dispatch",
-         bound ? "bound is of dispatch: inline only. Remove it, or write dispatch: inline"
-               : "dispatch: inline needs a bound on the execution time, such as bound: 100us");
+         "dispatch", is_inline ? "dispatch: inline needs a bound on the execution time, such as "
+                                 "bound: 100us"
+                               : "dispatch: queue has no bound. Remove it");
      }
-     if (bound == std::chrono::nanoseconds{0}) {
-       map.fail("bound", "bound is 0. Give the longest execution time of the callback");
+     return is_inline ? Change() : change(&Scheduling::inline_bound, std::optional(Duration{0}));
+   }},
+  {"bound",
+   [](const YamlMap & map) {
+     if (!map.has("dispatch")) {
+       map.fail("bound", "bound belongs to dispatch: inline, which is not here");
      }
-     return change(
-       &Scheduling::inline_bound, std::optional(bound.value_or(std::chrono::nanoseconds{0})));
+     return change(&Scheduling::inline_bound, map.duration("bound"));
    }},
   {"inherit_priority",
    [](const YamlMap & map) {
