@@ -283,6 +283,14 @@ void ConfiguredEngine::fit_to_middleware(
        0, "See the finding about publications, or remove dispatch: inline"});
   } else {
     inline_[options->name] = publishers;
+    const auto & chains = configuration_.chains();
+    if (std::any_of(chains.begin(), chains.end(), [](const auto & chain) { return chain.bound; })) {
+      report(
+        {options->name,
+         "may run on the middleware's thread (dispatch: inline), before all callbacks and on any "
+         "CPU. The bounds of this file's chains do not count that",
+         0, "Remove dispatch: inline, or add its bound to each of theirs"});
+    }
     return;
   }
   options->inline_bound = rclrt_core::Duration{0};
