@@ -333,7 +333,8 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
   const YamlMap map(
     field.value, "executor",
     {"policy", "min_threads", "max_threads", "attributes", "middleware_thread", "timer_thread",
-     "lock_memory", "stack_size", "deadline_scheduler", "wait", "spin", "spin_cpu_percent"});
+     "lock_memory", "stack_size", "deadline_scheduler", "wait", "spin", "spin_cpu_percent",
+     "beat"});
   const auto size = [](const std::optional<int64_t> & number) {
     return number ? std::optional<std::size_t>(static_cast<std::size_t>(*number)) : std::nullopt;
   };
@@ -378,6 +379,10 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
     "wait",
     {{"block", Waiting::kBlock}, {"spin", Waiting::kSpin}, {"adaptive", Waiting::kAdaptive}});
   entry.spin = map.duration("spin");
+  entry.beat = map.duration("beat", "none");
+  if (entry.beat > Duration{0} && entry.beat < std::chrono::microseconds(50)) {
+    map.fail("beat", "beat is below 50us: the CPUs would do little else. Use 200us to 1ms");
+  }
   entry.spin_cpu_percent = map.integer("spin_cpu_percent", 1, 100);
   document_.executors.push_back(entry);
 }

@@ -161,6 +161,7 @@ TEST(ParametersFile, wrong_fields_of_an_executor_are_told_where_they_stand)
     {"{spin: -1ms}", 24, "spin"},
     {"{spin_cpu_percent: 101}", 36, "from 1 to 100"},
     {"{timer_thread: 5}", 32, "timer_thread: it must be a map"},
+    {"{beat: 10us}", 24, "beat is below 50us"},
     {"{timer_thread: {nice: 5}}", 32, "timer_thread: scheduling_policy is missing"},
     {"{middleware_thread: {scheduling_policy: fifo}}", 57, "needs the field priority"},
     {"{middleware_thread: {scheduling_policy: fifo, priority: 100}}", 73, "from 1 to 99"},

@@ -56,8 +56,8 @@ void Engine::Impl::make_courier()
 bool Engine::Impl::deliver(CallbackNode & callback) noexcept
 {
   Delivery * const here = open_here;
-  const bool may = here && here->thread_ && !here->engine_ && !callback.is_inline->queues &&
-                   life.runs() && !life.is_stopped();
+  const bool may =
+    here && here->thread_ && !callback.is_inline->queues && life.runs() && !life.is_stopped();
   if (!may) {
     return false;
   }

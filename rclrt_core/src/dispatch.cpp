@@ -57,9 +57,6 @@ void Dispatch::send_for(Lane & lane, const CallbackNode & callback, Calls & call
 // sends for the next.
 bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Calls & calls) noexcept
 {
-  if (lane.is_full()) {
-    return false;  // ended() sends for it
-  }
   const Demand wanted = callback.demand();
   if (lane.crew.idle.empty()) {
     if (visitor_) {

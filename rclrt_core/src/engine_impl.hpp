@@ -39,6 +39,7 @@
 #include <utility>
 #include <vector>
 
+#include "beat.hpp"
 #include "crew.hpp"
 #include "dispatch.hpp"
 #include "life.hpp"
@@ -185,6 +186,7 @@ public:
   void begin(Worker & worker, const AttributesEntry & first);
   void enter_deadlines(Worker & worker);
   Status grow(Lane & lane);
+  Status start_beat();
   void let_run();
   std::shared_ptr<Worker> join_in();
   void step_out(Worker & worker);
@@ -214,6 +216,7 @@ public:
   /// By name; the key is that of the node.
   std::unordered_map<std::string_view, std::shared_ptr<CallbackNode>> callbacks;
   Attributes timer_thread;
+  std::unique_ptr<Beat> beat;  // of the thread that spins
   uint32_t next_callback = 0;
   uint32_t next_group = 0;
   std::deque<TracedCallback> former;  // that were removed

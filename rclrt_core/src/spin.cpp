@@ -14,6 +14,8 @@ namespace
 
 // Full rings of threads that have ended, kept until they are read.
 constexpr std::size_t kLeftoverRings = 64;
+// Of threads that outrank everything: more often would leave little for the rest.
+constexpr Duration kShortestBeat = std::chrono::microseconds(50);
 
 }  // namespace
 
@@ -153,6 +155,26 @@ Status Engine::Impl::start_threads()
   return status;
 }
 
+Status Engine::Impl::start_beat()
+{
+  Attributes attributes;
+  {
+    const Lock configuration_lock(*configuration);
+    attributes = timer_thread;
+  }
+  const bool is_wanted = options.waiting.beat > Duration::zero() &&
+                         options.attributes_mode != AttributesMode::kOff &&
+                         is_fixed_priority(attributes.policy);
+  if (!is_wanted) {
+    return {};
+  }
+  attributes.cpu_affinity = CpuSet();
+  beat = std::make_unique<Beat>(platform);
+  return beat->start(
+    std::max(options.waiting.beat, kShortestBeat), attributes,
+    [this](const Finding & finding) { add_finding(finding); });
+}
+
 void Engine::Impl::let_run()
 {
   Section section(*mutex);
@@ -256,6 +278,9 @@ Status Engine::Impl::spin()
     status = check_slots();
   }
   if (status.ok()) {
+    status = start_beat();
+  }
+  if (status.ok()) {
     let_run();
     if (here) {
       work(*here);
@@ -267,6 +292,7 @@ Status Engine::Impl::spin()
     step_out(*here);
   }
   stop();
+  beat.reset();
   join_all();
   life.end();
   return status;

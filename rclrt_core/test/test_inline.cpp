@@ -68,6 +68,16 @@ TEST(Inline, a_job_that_brings_work_runs_none_of_it)
   EXPECT_EQ(scene.jobs, (Lines{"1000-1100 b queued", "1000-1300 a inline"}));
 }
 
+TEST(Inline, a_job_on_a_thread_of_the_executor_runs_none_either)
+{
+  Scene scene;
+  scene.add({"b", microseconds(100)});
+  scene.add({"a", microseconds(300), Duration{0}, {}, "", [&] { scene.bring("b"); }});
+  scene.run([&] { scene.bring("a"); });
+  EXPECT_EQ(scene.jobs, (Lines{"1000-1100 b queued", "1000-1300 a queued"}));
+  EXPECT_EQ(scene.statistics("b").inlined, 0U);
+}
+
 TEST(Inline, of_several_units_of_work_the_first_runs_and_the_others_are_queued)
 {
   Scene scene;

@@ -36,6 +36,10 @@ struct WaitingOptions
   Duration spin = std::chrono::milliseconds(1);
   /// kAdaptive: of the time of one CPU, spent on looking. 0 to 1.
   double max_share = 0.25;
+  /// Not 0: while the engine spins, each CPU is interrupted so often by a thread of its own, as urgent as the timer
+  /// thread (if that is under fifo or rr; else there are none). For virtual machines in which a CPU that computes learns
+  /// late that a more urgent thread was woken for it: no later than this. At least 50 us.
+  Duration beat{0};
 };
 
 }  // namespace rclrt_core
