@@ -242,7 +242,7 @@ bool Dispatch::may_be_inline(
   const SchedulingPolicy policy = wanted.policy->complete.policy;
   const bool can = queue.group->parallelism == 1 && level >= wanted.level() &&
                    !wanted.policy->is_ext() && policy != SchedulingPolicy::kDeadline &&
-                   wanted.cpus->asked.cpu_affinity.empty();
+                   !wanted.cpus->asks_for_cpus;
   const bool is_first =
     queue.in_lane.is_linked() && &*lane.ready.begin() == &queue && &queue.first() == &callback;
   if (!can || !is_first || lane.running >= lane.places()) {

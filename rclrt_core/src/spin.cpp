@@ -168,7 +168,10 @@ Status Engine::Impl::start_beat()
   if (!is_wanted) {
     return {};
   }
-  attributes.cpu_affinity = CpuSet();
+  // Below all jobs: one that computes needs no reminder, and must not be driven to another CPU.
+  attributes = {};
+  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.priority = 1;
   beat = std::make_unique<Beat>(platform);
   return beat->start(
     std::max(options.waiting.beat, kShortestBeat), attributes,

@@ -154,8 +154,9 @@ void Engine::Impl::settle(Worker & worker) noexcept
     const ThreadUrgency::Outcome outcome = worker.urgency.settle_itself();
     is_refused = outcome.error != 0 && decide_less(worker, outcome);
   }
-  const bool asks_for_cpus = !worker.job_demand.cpus->asked.cpu_affinity.empty();
-  if (asks_for_cpus && worker.urgency.take_left_out()) {  // the rest is in force
+  if (
+    worker.job_demand.cpus->asks_for_cpus &&
+    worker.urgency.take_left_out()) {  // the rest is in force
     Lock lock(*mutex);
     const bool is_told = std::exchange(worker.callback->told_of_cpus, true);
     lock.unlock();
@@ -185,8 +186,8 @@ bool Engine::Impl::decide_less(Worker & worker, const ThreadUrgency::Outcome & r
     if (refused.wanted != asked) {  // the loan may be what was refused
       worker.urgency.decide(asked);
     } else {
-      const bool is_for_cpus = refused.error == EINVAL && asked.policy != &nothing &&
-                               !asked.cpus->asked.cpu_affinity.empty();
+      const bool is_for_cpus =
+        refused.error == EINVAL && asked.policy != &nothing && asked.cpus->asks_for_cpus;
       worker.job_demand =
         is_for_cpus ? Demand{asked.policy, &nothing, asked.deadline} : Demand{&nothing, &nothing};
       const bool passes = refused.error == ENOSPC;  // for this job only
