@@ -239,10 +239,9 @@ bool Dispatch::may_be_inline(
   const GroupQueue & queue = *callback.queue;
   const Lane & lane = *queue.lane;
   const Demand wanted = callback.demand();
-  const SchedulingPolicy policy = wanted.policy->complete.policy;
-  const bool can = queue.group->parallelism == 1 && level >= wanted.level() &&
-                   !wanted.policy->is_ext() && policy != SchedulingPolicy::kDeadline &&
-                   !wanted.cpus->asks_for_cpus;
+  // Under SCHED_DEADLINE no thread of the middleware is urgent enough.
+  const bool can =
+    level >= wanted.level() && !wanted.policy->is_ext() && !wanted.cpus->asks_for_cpus;
   const bool is_first =
     queue.in_lane.is_linked() && &*lane.ready.begin() == &queue && &queue.first() == &callback;
   if (!can || !is_first || lane.running >= lane.places()) {

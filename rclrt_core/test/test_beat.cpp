@@ -20,6 +20,10 @@ std::map<std::string, int> beats(EngineOptions options, int cpus = 2)
   test.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
     if (point == SimPlatform::Point::kWait && thread.rfind("rclrt beat", 0) == 0) {
       ++counts[thread];
+      Attributes in_force;
+      test.sim.read_back(test.sim.current_thread(), &in_force);
+      EXPECT_EQ(in_force.policy, SchedulingPolicy::kFifo);
+      EXPECT_EQ(in_force.priority, 1) << "below all jobs";
     }
   });
   test.add(test.callback_options("a", milliseconds(3)));

@@ -86,6 +86,20 @@ TEST(Inline, of_several_units_of_work_the_first_runs_and_the_others_are_queued)
   EXPECT_EQ(scene.jobs, (Lines{"1000-1100 a inline", "1100-1200 a queued", "1200-1300 a queued"}));
 }
 
+TEST(Inline, the_end_of_a_delivery_inside_another_one_leaves_that_open)
+{
+  Scene scene;
+  scene.add({"a", microseconds(100)});
+  scene.run([&] {
+    const Delivery outer(&scene.has);
+    {
+      const Delivery inner(nullptr);
+    }
+    scene.engine.notify(*scene.callbacks["a"]);
+  });
+  EXPECT_EQ(scene.jobs, (Lines{"1000-1100 a inline"}));
+}
+
 TEST(Inline, one_delivery_runs_one_job)
 {
   Scene scene;
@@ -260,6 +274,10 @@ TEST(Inline, an_executor_with_one_thread_runs_nothing_else_meanwhile_and_goes_on
       scene.jobs,
       (Lines{"1000-2000 a inline", "2000-2100 other queued", "2100-2200 third queued"}));
     EXPECT_EQ(scene.most, 1);
+    scene.engine.read_trace([&](const rclrt_job_record & record) {
+      const bool is_inline = record.callback == scene.callbacks["a"]->id();
+      EXPECT_EQ(record.waited_for, is_inline ? RCLRT_WAITED_FOR_NOTHING : RCLRT_WAITED_FOR_THREAD);
+    });
   }
 }
 

@@ -41,6 +41,26 @@ TEST(InlineJobs, a_callback_that_waits_exceeds_its_bound_although_it_uses_no_cpu
   EXPECT_EQ(scene.statistics("a").over_bound, 1U);
 }
 
+TEST(InlineJobs, a_job_that_was_preempted_is_not_to_blame)
+{
+  Scene scene({}, 1);
+  scene.add({"a", microseconds(900)});
+  std::unique_ptr<Thread> other;
+  scene.run([&] {
+    scene.start(
+      "other", fifo(99),
+      [&] {
+        scene.sim.sleep_for(microseconds(500));
+        scene.sim.work(milliseconds(3));
+      },
+      &other);
+    scene.bring("a");
+    other.reset();
+  });
+  EXPECT_EQ(scene.jobs, (Lines{"1000-4900 a inline"}));
+  EXPECT_EQ(scene.statistics("a").over_bound, 0U);
+}
+
 TEST(InlineJobs, a_callback_that_often_exceeds_its_bound_is_queued_from_then_on_and_that_is_told)
 {
   Scene scene;
