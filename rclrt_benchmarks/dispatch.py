@@ -6,7 +6,8 @@ Every executor takes turns with two floors on the same subscriptions in the same
 callback run by the middleware's own thread (listener), and that plus one bare futex hand-over to a
 waiting SCHED_FIFO thread (hand-over). All of them run with the middleware's threads (SCHED_FIFO 51)
 above the workers (50); what ends in "default" has SCHED_OTHER everywhere instead, and the workers
-of "pool_edf" are ordered by deadline (FIFO bands). With ten subscriptions, executors of one thread
+of "pool_edf" are ordered by deadline (FIFO bands). Callbacks of "pool_inline" run on the
+middleware's thread. With ten subscriptions, executors of one thread
 get one instance each.
 
 Where rclcpp was found, its executors and ours follow on subscriptions of rclcpp, first all under
@@ -49,6 +50,8 @@ MAX_P99_RATIO = 1.5
 MAX_FAN_OUT_RATIO = 0.6
 # By deadline (FIFO bands) over by priority, medians.
 MAX_EDF_RATIO = 1.5
+# On the middleware's thread, over the bare listener, medians.
+MAX_INLINE_RATIO = 1.05
 # What an executor adds to the listener, as a share of what executors of rclcpp add.
 MAX_OF_EVENTS_EXECUTOR = 0.7
 MAX_OF_MULTI_THREADED = 0.25
@@ -82,9 +85,11 @@ EXECUTORS = (
     "waitset_single",
     "waitset_multi",
     "waitset_multi_10",
+    "pool_inline",
     "pool_spin",
     "pool_adaptive",
     "pool_default",
+    "pool_inline_default",
     "pool_spin_default",
     "pool_adaptive_default",
     "waitset_multi_default",
@@ -360,6 +365,13 @@ def verdicts(case: Case, of: dict[str, Delays]) -> list[str]:
         ratio = _ratio(of["pool_edf"].p50, of["pool"].p50)
         if ratio is not None:
             lines.append(_verdict("pool_edf p50 / pool", ratio, MAX_EDF_RATIO))
+    for name, floor_of_it in (
+        ("pool_inline", LISTENER),
+        ("pool_inline_default", f"{LISTENER}_default"),
+    ):
+        ratio = _ratio(of[name].p50, of[floor_of_it].p50) if name in of else None
+        if ratio is not None and case.subscriptions == 1:
+            lines.append(_verdict(f"{name} p50 / listener", ratio, MAX_INLINE_RATIO))
     equal = [of[name].p50 for name in ("waitset_multi", "waitset_multi_10") if name in of]
     known = [value for value in equal if value is not None]
     default = of["waitset_multi_default"].p50 if "waitset_multi_default" in of else None

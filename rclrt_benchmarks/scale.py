@@ -8,6 +8,9 @@ variable and one thread. Variants take turns within a row; all figures are media
 callbacks: one of N is released and waited for. Delay from release to start, and CPU time a job.
 backlog: N jobs of N callbacks wait. Time a release, and CPU time a job when they run.
 threads: bursts of N jobs for N threads. Delay until the last has begun, and CPU time a job.
+instructions: of a job of one of N callbacks, counted by valgrind: of the thread that releases it,
+in notify(), and of the thread that runs it, from waking up to sleeping again. They are the same on
+every run of the same build, whatever else the machine does. Without valgrind it is left out.
 rate: N releases a second of one callback with depth 10. What was dropped, and CPU time a job. The
 floor has no such depth.
 
@@ -20,6 +23,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -33,9 +38,11 @@ SIZES = {
     "callbacks": (1, 10, 100, 1000, 10_000),
     "backlog": (10, 100, 1000, 10_000),
     "threads": (1, 2, 4, 8, 16, 32, 64),
+    "instructions": (1, 100),
     "rate": (10, 100, 1000, 10_000, 100_000),
 }
-SAMPLES = {"callbacks": 300, "backlog": 5, "threads": 100, "rate": 0}
+SAMPLES = {"callbacks": 300, "backlog": 5, "threads": 100, "instructions": 0, "rate": 0}
+COUNTED_VARIANTS = ("pool",)
 # A thread for each: more is not what it is for.
 MOST_ISOLATED = 100
 # What each experiment is about, and in which unit a nanosecond is shown.
@@ -43,6 +50,7 @@ FIGURES = {
     "callbacks": (("delays_ns", "start us", 1000), ("cpu_ns_a_job", "CPU us", 1000)),
     "backlog": (("release_ns", "release ns", 1), ("job_ns", "job ns", 1)),
     "threads": (("delays_ns", "last us", 1000), ("cpu_ns_a_job", "CPU us", 1000)),
+    "instructions": (("notify", "notify", 1), ("work", "job", 1)),
     "rate": (("dropped_share", "dropped %", 0.01), ("cpu_ns_a_job", "CPU us", 1000)),
 }
 
@@ -65,8 +73,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--largest", type=positive, default=100_000, help="N (%(default)s)")
 
 
+# Whose instructions are counted, with all that they call.
+COUNTED = {"notify": "rclrt_core::Engine::notify*", "work": "rclrt_core::Engine::Impl::work*"}
+FEW, MANY = 200, 700
+
+
+def _collected(function: str, command: list[str]) -> int:
+    """Return how many instructions valgrind has counted inside the function."""
+    counted = subprocess.run(
+        [
+            "valgrind",
+            "--tool=callgrind",
+            "--callgrind-out-file=/dev/null",
+            f"--toggle-collect={function}",
+            *command,
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    return int(re.findall(r"Collected : (\d+)", counted.stderr)[-1])
+
+
+def _instructions(program: Path, variant: str, size: int) -> dict[str, Any]:
+    """Count those of a job: what more jobs cost, without beginning and end."""
+
+    def of(function: str) -> float:
+        few, many = (
+            _collected(function, [str(program), variant, "callbacks", str(size), str(jobs)])
+            for jobs in (FEW, MANY)
+        )
+        return (many - few) / (MANY - FEW)
+
+    return {name: of(function) for name, function in COUNTED.items()}
+
+
 def _measure(part: str, variant: str, size: int) -> dict[str, Any]:
     program = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_benchmarks" / "engine_scale"
+    if part == "instructions":
+        return _instructions(program, variant, size)
     # Rates: a third of a second, within limits.
     samples = SAMPLES[part] or min(30_000, max(10, size // 3))
     command = [str(program), variant, part, str(size), str(samples)]
@@ -85,6 +132,9 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}, {arguments.rounds} rounds")
     rows = []
     for part in arguments.only:
+        if part == "instructions" and not shutil.which("valgrind"):
+            print("\ninstructions: left out, because valgrind was not found")
+            continue
         sizes = [size for size in SIZES[part] if size <= arguments.largest]
         found: dict[tuple[str, int], list[dict[str, Any]]] = {}
         for turn in range(arguments.rounds):
@@ -92,6 +142,8 @@ def run(arguments: argparse.Namespace) -> int:
                 for i in range(len(VARIANTS)):
                     variant = VARIANTS[(turn + i) % len(VARIANTS)]
                     if variant == "isolated" and part != "rate" and size > MOST_ISOLATED:
+                        continue
+                    if part == "instructions" and (turn > 0 or variant not in COUNTED_VARIANTS):
                         continue
                     try:
                         row = _measure(part, variant, size)
@@ -114,6 +166,8 @@ def _show(
         print(f"\n{part}: {title}")
         print(f"  {'N':14}", *(f"{size:>9}" for size in sizes), f"{'growth':>9}")
         for variant in VARIANTS:
+            if not any((variant, size) in found for size in sizes):
+                continue
             values = {
                 size: statistics.median(row[figure] for row in found[variant, size]) / unit
                 for size in sizes

@@ -8,6 +8,7 @@ import argparse
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -129,7 +130,8 @@ def test_tightness_has_a_row_for_each_way_to_schedule(tmp_path: Path) -> None:
 
 def test_scale_has_a_row_for_each_size_and_says_how_it_grows(tmp_path: Path) -> None:
     out = tmp_path / "rows.json"
-    done = bench("scale", "--rounds", "1", "--largest", "10", "--json", str(out))
+    only = "callbacks,backlog,threads,rate"
+    done = bench("scale", "--rounds", "1", "--largest", "10", "--only", only, "--json", str(out))
     assert done.returncode == 0, done.stderr
     rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
     sizes = {(row["part"], row["variant"], row["size"]) for row in rows}
@@ -145,6 +147,22 @@ def test_scale_has_a_row_for_each_size_and_says_how_it_grows(tmp_path: Path) -> 
         if (row["part"], row["variant"], row["figure"]) == ("callbacks", "pool", "start us")
     }
     assert one[10]["growth"] == pytest.approx(one[10]["value"] / one[1]["value"])
+
+
+@pytest.mark.skipif(
+    shutil.which("valgrind") is None, reason="no valgrind: apt-get install valgrind"
+)
+@pytest.mark.skipif(
+    bool(os.environ.get("RCLRT_SANITIZE")), reason="valgrind does not run sanitized programs"
+)
+def test_scale_counts_the_instructions_of_a_job(tmp_path: Path) -> None:
+    out = tmp_path / "rows.json"
+    done = bench("scale", "--only", "instructions", "--largest", "1", "--json", str(out))
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    counted = {row["figure"]: row["value"] for row in rows if row["variant"] == "pool"}
+    assert counted.keys() == {"notify", "job"}
+    assert all(100 < value < 100_000 for value in counted.values())
 
 
 def test_probe_says_what_it_adds_to_callbacks_and_messages(tmp_path: Path) -> None:

@@ -178,6 +178,7 @@ Status Configuration::apply(EngineOptions * options)
     changed.stack_size = entry.stack_size.value_or(changed.stack_size);
     changed.waiting.kind = entry.wait.value_or(changed.waiting.kind);
     changed.waiting.spin = entry.spin.value_or(changed.waiting.spin);
+    changed.waiting.beat = entry.beat.value_or(changed.waiting.beat);
     if (entry.spin_cpu_percent) {
       changed.waiting.max_share = static_cast<double>(*entry.spin_cpu_percent) / 100;
     }

@@ -17,6 +17,7 @@ namespace rclrt_config
 
 using rclrt_core::Attributes;
 using rclrt_core::AttributesMode;
+using rclrt_core::Duration;
 using rclrt_core::OverrunRule;
 using rclrt_core::PriorityKey;
 using rclrt_core::Scheduling;
@@ -61,6 +62,25 @@ const CallbackField kCallbackFields[] = {
                                     "overruns", {{"queue_all", OverrunRule::kQueueAll},
                                                  {"keep_latest", OverrunRule::kKeepLatest},
                                                  {"skip", OverrunRule::kSkip}}));
+   }},
+  {"dispatch",
+   [](const YamlMap & map) {
+     const bool is_inline =
+       map.word<bool>("dispatch", {{"queue", false}, {"inline", true}}).value_or(false);
+     if (is_inline != map.has("bound")) {
+       map.fail(
+         "dispatch", is_inline ? "dispatch: inline needs a bound on the execution time, such as "
+                                 "bound: 100us"
+                               : "dispatch: queue has no bound. Remove it");
+     }
+     return is_inline ? Change() : change(&Scheduling::inline_bound, std::optional(Duration{0}));
+   }},
+  {"bound",
+   [](const YamlMap & map) {
+     if (!map.has("dispatch")) {
+       map.fail("bound", "bound belongs to dispatch: inline, which is not here");
+     }
+     return change(&Scheduling::inline_bound, map.duration("bound"));
    }},
   {"inherit_priority",
    [](const YamlMap & map) {
@@ -313,7 +333,8 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
   const YamlMap map(
     field.value, "executor",
     {"policy", "min_threads", "max_threads", "attributes", "middleware_thread", "timer_thread",
-     "lock_memory", "stack_size", "deadline_scheduler", "wait", "spin", "spin_cpu_percent"});
+     "lock_memory", "stack_size", "deadline_scheduler", "wait", "spin", "spin_cpu_percent",
+     "beat"});
   const auto size = [](const std::optional<int64_t> & number) {
     return number ? std::optional<std::size_t>(static_cast<std::size_t>(*number)) : std::nullopt;
   };
@@ -358,6 +379,10 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
     "wait",
     {{"block", Waiting::kBlock}, {"spin", Waiting::kSpin}, {"adaptive", Waiting::kAdaptive}});
   entry.spin = map.duration("spin");
+  entry.beat = map.duration("beat", "none");
+  if (entry.beat > Duration{0} && entry.beat < std::chrono::microseconds(50)) {
+    map.fail("beat", "beat is below 50us: the CPUs would do little else. Use 200us to 1ms");
+  }
   entry.spin_cpu_percent = map.integer("spin_cpu_percent", 1, 100);
   document_.executors.push_back(entry);
 }

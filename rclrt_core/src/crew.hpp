@@ -14,6 +14,7 @@
 #ifndef CREW_HPP_
 #define CREW_HPP_
 
+#include <algorithm>
 #include <atomic>
 #include <boost/container/static_vector.hpp>
 #include <boost/intrusive/list.hpp>
@@ -50,7 +51,9 @@ struct Worker : std::enable_shared_from_this<Worker>
 
   Platform & platform;
   std::string name;
-  Lane * lane = nullptr;       // null: runs no jobs (a timer thread) or those of any lane (inline)
+  Lane * lane =
+    nullptr;  // null: runs no jobs (a timer thread) or those of any lane (visitor, courier)
+  Lane * place = nullptr;      // of a courier that runs a job: where it has the place of a thread
   bool drives_timers = false;  // releases due timers and sleeps no longer than to the next one
   bool is_left_alone = false;  // keeps what it has in force, come what may
   bool retired = false;        // its group is gone: end
@@ -204,12 +207,19 @@ struct Lane
   Crew crew;
   Worker * only = nullptr;      // the one thread of the events model, while it spins
   std::size_t parallelism = 0;  // of all its groups together
+  std::size_t running = 0;      // threads that run a job of it, the courier included
+  bool has_courier = false;     // the courier is one of them: it takes the place of a thread
   Arrivals arrivals;
   /// The sleeper that looks for work, or else the last one to lie down. Its gaps count.
   Worker * lookout = nullptr;
   /// Written under both locks of the engine, or by a thread that ends; read under `configuration`: a thread
   /// that has ended and is not counted out yet only costs a new lane.
   std::atomic<std::size_t> threads{0};
+
+  /// The courier has taken the last place: a thread that comes takes no job.
+  bool is_full() const noexcept { return has_courier && running >= places(); }
+  /// The one thread of the events model is not counted.
+  std::size_t places() const noexcept { return std::max<std::size_t>(1, threads); }
 };
 
 }  // namespace rclrt_core

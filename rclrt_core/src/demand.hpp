@@ -35,6 +35,7 @@ struct AttributesEntry
   uint32_t level = 0;                        ///< see urgency_level()
   int64_t relative_deadline_ns = INT64_MAX;  ///< of SCHED_DEADLINE
   uint32_t cpus = 0;                         ///< entries with the same number allow the same CPUs
+  bool asks_for_cpus = false;
   // As in a trace record.
   uint8_t policy_in_trace = RCLRT_POLICY_UNKNOWN;
   int16_t priority_in_trace = 0;
@@ -90,6 +91,7 @@ private:
   {
     Attributes & attributes = entry.complete;
     attributes = entry.asked;
+    entry.asks_for_cpus = !entry.asked.cpu_affinity.empty();
     if (attributes.policy == SchedulingPolicy::kUnchanged) {
       attributes = base_;
       attributes.cpu_affinity = entry.asked.cpu_affinity;

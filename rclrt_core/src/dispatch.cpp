@@ -4,6 +4,7 @@
 #include "dispatch.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rclrt_core
 {
@@ -22,8 +23,9 @@ rclrt_job_wait Dispatch::what_is_busy(const CallbackNode & callback) const noexc
   if (!callback.queue->group->has_room()) {
     return RCLRT_WAITED_FOR_GROUP;
   }
+  const Lane & lane = *callback.queue->lane;
   const bool any_sleeps =
-    !callback.queue->lane->crew.idle.empty() || (visitor_ && visitor_->sleeping);
+    (!lane.crew.idle.empty() && !lane.is_full()) || (visitor_ && visitor_->sleeping);
   return any_sleeps ? RCLRT_WAITED_FOR_NOTHING : RCLRT_WAITED_FOR_THREAD;
 }
 
@@ -154,6 +156,9 @@ GroupQueue * Dispatch::find(Lane & lane, const Predicate & is_it) noexcept
 CallbackNode * Dispatch::next_for(const Worker & worker) const noexcept
 {
   Lane & lane = *worker.lane;
+  if (lane.is_full()) {
+    return nullptr;
+  }
   GroupQueue * const queue = find(lane, [&](const GroupQueue & ready) {
     return worker.is_left_alone || same_cpus(ready.first().demand(), worker.urgency.decided()) ||
            !is_served(lane, ready);
@@ -186,6 +191,7 @@ CallbackNode * Dispatch::next_before(std::list<Lane> & lanes, uint64_t before_se
 void Dispatch::taken(Worker & worker, Calls & calls) noexcept
 {
   Lane & lane = *worker.lane;
+  ++lane.running;
   give_back_by_coming(lane, calls);
   if (lane.ready.empty()) {
     return;
@@ -208,6 +214,55 @@ void Dispatch::taken(Worker & worker, Calls & calls) noexcept
       wake_too(coming, calls);
     }
   }
+}
+
+// A worker of the lane asks for the next job itself. The courier does not, and threads that came meanwhile may have found
+// no place.
+void Dispatch::ended(Worker & worker, Calls & calls) noexcept
+{
+  if (worker.lane) {
+    --worker.lane->running;
+  } else if (Lane * const lane = std::exchange(worker.place, nullptr)) {
+    --lane->running;
+    lane->has_courier = false;
+    if (!lane->ready.empty()) {
+      send_for(*lane, lane->ready.begin()->first(), calls);
+    }
+  }
+}
+
+// At the same level the OS prefers nobody: then the order of the lane decides alone.
+bool Dispatch::may_be_inline(
+  const CallbackNode & callback, uint32_t level, const std::list<Lane> & lanes,
+  const std::vector<std::shared_ptr<Worker>> & workers) const noexcept
+{
+  const GroupQueue & queue = *callback.queue;
+  const Lane & lane = *queue.lane;
+  const Demand wanted = callback.demand();
+  // Under SCHED_DEADLINE no thread of the middleware is urgent enough.
+  const bool can =
+    level >= wanted.level() && !wanted.policy->is_ext() && !wanted.cpus->asks_for_cpus;
+  const bool is_first =
+    queue.in_lane.is_linked() && &*lane.ready.begin() == &queue && &queue.first() == &callback;
+  if (!can || !is_first || lane.running >= lane.places()) {
+    return false;
+  }
+  const auto is_preferred = [&wanted](const Demand & other) { return outranks(other, wanted); };
+  return std::none_of(
+           lanes.begin(), lanes.end(),
+           [&](const Lane & other) {
+             return !other.ready.empty() && is_preferred(other.ready.begin()->first().demand());
+           }) &&
+         std::none_of(workers.begin(), workers.end(), [&](const auto & worker) {
+           return worker->callback && is_preferred(worker->job_demand);
+         });
+}
+
+void Dispatch::taken_by(Worker & courier, const CallbackNode & callback) noexcept
+{
+  courier.place = callback.queue->lane;
+  ++courier.place->running;
+  courier.place->has_courier = true;
 }
 
 // The most urgent job has just been taken: a thread that comes for it goes for the next one, and must not preempt

@@ -19,6 +19,8 @@
 
 #include <cstddef>
 #include <list>
+#include <memory>
+#include <vector>
 
 #include "crew.hpp"
 
@@ -31,7 +33,7 @@ public:
   explicit Dispatch(std::size_t cpus) : cpus_(cpus) {}
 
   std::size_t cpus() const noexcept { return cpus_; }
-  /// A thread of the user that runs jobs of any lane while it sleeps here; null: none.
+  /// A thread of the user, the visitor, that runs jobs of any lane while it sleeps here; null: none.
   void set_visitor(Worker * visitor) noexcept { visitor_ = visitor; }
 
   /// What a job of this callback would have to wait for, as rclrt_job_wait.
@@ -48,6 +50,17 @@ public:
   static CallbackNode * next_before(std::list<Lane> & lanes, uint64_t before_sequence) noexcept;
   /// The worker has taken a job.
   void taken(Worker & worker, Calls & calls) noexcept;
+  /// The worker has ended it.
+  void ended(Worker & worker, Calls & calls) noexcept;
+
+  /// Whether the thread that has brought a job of this callback, with attributes of this level, may run it at once: the
+  /// job is first of all that could run now, nothing that the OS prefers runs, and a thread of the lane has nothing
+  /// to do. O(n) in threads and lanes.
+  bool may_be_inline(
+    const CallbackNode & callback, uint32_t level, const std::list<Lane> & lanes,
+    const std::vector<std::shared_ptr<Worker>> & workers) const noexcept;
+  /// It has taken the job: it has the place of a thread of the lane until the job has ended.
+  static void taken_by(Worker & courier, const CallbackNode & callback) noexcept;
 
   /// What the worker needs for the job it runs: what that job asks for, or what the most urgent job asks for that
   /// waits for the end of it, because it is of the same exclusive group or because there is no other thread.

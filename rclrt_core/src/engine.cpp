@@ -48,8 +48,8 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   if (options.model == ExecutionModel::kEvents && options.release_and_execute) {
     timer_lane = &new_lane("rclrt timers", {});
   }
-  inline_worker = new_worker("rclrt inline", nullptr);
-  inline_worker->is_left_alone = true;
+  visitor = new_worker("rclrt visitor", nullptr);
+  visitor->is_left_alone = true;
   if (options.trace_memory) {
     options.trace_memory->describe(trace_source());
   }
@@ -81,7 +81,7 @@ Engine::~Engine()
 {
   stop();
   impl_->life.wait_until_nobody_spins();
-  impl_->life.wait_until_let_go(*impl_->inline_worker);
+  impl_->life.wait_until_let_go(*impl_->visitor);
 }
 
 // ---- Releases
@@ -141,7 +141,7 @@ void Engine::Impl::release(
   }
   job.deadline = callback.deadline(release, inherited);
   job.found_busy(dispatch.what_is_busy(callback));
-  if (ready.release(callback, job, count)) {
+  if (ready.release(callback, job, count) && !(callback.is_inline && deliver(callback))) {
     dispatch.released(callback, calls);
   }
 }
@@ -211,6 +211,16 @@ thread_local const Engine::Impl::Running * Engine::Impl::running_here = nullptr;
 const Job * current_job() noexcept
 {
   return Engine::Impl::running_here ? &Engine::Impl::running_here->worker->job : nullptr;
+}
+
+// The courier's job is the outermost: its thread has none else to begin with.
+bool runs_inline() noexcept
+{
+  const Engine::Impl::Running * running = Engine::Impl::running_here;
+  while (running && running->worker != running->engine->courier.get()) {
+    running = running->outer;
+  }
+  return running != nullptr;
 }
 
 TimePoint deadline_to_publish() noexcept

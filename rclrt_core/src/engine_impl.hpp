@@ -13,6 +13,7 @@
 /// and this class, by file:
 ///   engine.cpp               releases, and the jobs' deadlines
 ///   worker.cpp               what a thread does
+///   delivery.cpp             jobs on the thread that brings their work
 ///   timers.cpp               clocks and timers
 ///   membership.cpp           groups and callbacks come and go
 ///   prepare.cpp              what will be refused is known before anything runs
@@ -38,6 +39,7 @@
 #include <utility>
 #include <vector>
 
+#include "beat.hpp"
 #include "crew.hpp"
 #include "dispatch.hpp"
 #include "life.hpp"
@@ -75,6 +77,15 @@ public:
   static thread_local const Running * running_here;
   bool is_here() const noexcept;
 
+  /// A job that has been run.
+  struct Ran
+  {
+    rclrt_job_outcome outcome;
+    TimePoint start;
+    TimePoint end;
+    CpuUse use;
+  };
+
   // membership.cpp; each takes `configuration`
   Status add_group(GroupOptions options, std::shared_ptr<Group> * group);
   Status remove_group(const std::shared_ptr<Group> & group);
@@ -106,6 +117,14 @@ public:
   void inherit_deadline(std::optional<TimePoint> carried) noexcept;
   void fan_in(Worker & worker) noexcept;  // under `mutex`
 
+  // delivery.cpp
+  void make_courier();  // under `configuration`
+  /// Bind the job that this callback has just got to this thread, if a Delivery is open. Under `mutex`.
+  bool deliver(CallbackNode & callback) noexcept;
+  void run_delivered() noexcept;
+  /// Returns what is to be told of it. Under `mutex`.
+  static std::optional<Finding> watch_bound(CallbackNode & callback, const Ran & ran);
+
   // timers.cpp; those with a Status take the locks, the others are called under `mutex`
   void arm(TimerNode & timer, int64_t after_ns, Calls & calls) noexcept;
   /// Release at most a few timers that are due. Returns whether more are: leave the lock in between.
@@ -129,8 +148,13 @@ public:
   void work(Worker & worker) noexcept;
   /// Bind the most urgent job to the worker. Under `mutex`.
   bool pick(Worker & worker, uint64_t before_sequence) noexcept;
-  /// Returns whether the job found work.
+  void bind(Worker & worker, CallbackNode & callback) noexcept;  // under `mutex`
+  /// What is bound. Returns whether the job found work.
   bool execute(Worker & worker, Section & section) noexcept;
+  /// The user's code and its record. Not under `mutex`.
+  Ran run(Worker & worker) noexcept;
+  /// What follows from it. Under `mutex`, which it may leave in between.
+  void end(Worker & worker, const Ran & ran, Section & section) noexcept;
   /// By the worker's thread: make stand what was decided for its job. Not under `mutex`.
   void settle(Worker & worker) noexcept;
   bool decide_less(Worker & worker, const ThreadUrgency::Outcome & refused) noexcept;
@@ -162,6 +186,7 @@ public:
   void begin(Worker & worker, const AttributesEntry & first);
   void enter_deadlines(Worker & worker);
   Status grow(Lane & lane);
+  Status start_beat();
   void let_run();
   std::shared_ptr<Worker> join_in();
   void step_out(Worker & worker);
@@ -191,6 +216,7 @@ public:
   /// By name; the key is that of the node.
   std::unordered_map<std::string_view, std::shared_ptr<CallbackNode>> callbacks;
   Attributes timer_thread;
+  std::unique_ptr<Beat> beat;  // of the thread that spins
   uint32_t next_callback = 0;
   uint32_t next_group = 0;
   std::deque<TracedCallback> former;  // that were removed
@@ -208,12 +234,16 @@ public:
   Lane * shared_lane = nullptr;     // events and pool; never changes
   Lane * timer_lane = nullptr;      // events with release-and-execute; never changes
   Worker * timer_driver = nullptr;  // who releases due timers now
-  std::shared_ptr<Worker> inline_worker;
+  std::shared_ptr<Worker> visitor;
+  /// Stands for the thread of the middleware that runs an inline job, one at a time. Null until there is an inline
+  /// callback; changed under both locks. Its word is kAwakeAndHeld while it has a job: set under `mutex`, reset by that
+  /// thread with release as its last access to the engine. Life::wait_until_let_go() waits for that.
+  std::shared_ptr<Worker> courier;
   std::size_t looking = 0;  ///< workers that look for work, of `most_looking` at most
   std::size_t most_looking = 0;
   Duration pause{0};             ///< after the next loss of the CPU
   TimePoint no_look_before{};    ///< somebody else has needed the CPU
-  bool told_of_inline = false;   ///< that run_one() leaves attributes alone
+  bool told_of_visitor = false;  ///< that run_one() leaves attributes alone
   bool told_of_no_room = false;  ///< that `deadlines` has refused a job
   std::exception_ptr exception;
 

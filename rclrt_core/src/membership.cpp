@@ -40,6 +40,12 @@ Status validate(const CallbackOptions & options, const TimerOptions * timer, int
       subject + ": relative deadline " + std::to_string(options.relative_deadline.count()) +
       " ns is negative; give 0 for none");
   }
+  if (
+    options.inline_bound < Duration::zero() || (timer && options.inline_bound > Duration::zero())) {
+    return Status::error(
+      subject + (timer ? ": nobody brings the work of a timer: it cannot be inline"
+                       : ": its bound for inline dispatch is negative; give 0 for none"));
+  }
   if (timer && timer->period < Duration::zero()) {
     return Status::error(
       subject + ": period " + std::to_string(timer->period.count()) +
@@ -208,10 +214,16 @@ Status Engine::Impl::add_callback(
   if (callbacks.count(callback_options.name) > 0) {
     return Status::error(subject + ": the name is taken; names must be unique within an engine");
   }
+  if (callback_options.inline_bound > Duration::zero() && group_node->parallelism != 1) {
+    return Status::error(
+      subject + ": dispatch inline needs a group that is mutually exclusive, but '" +
+      group_node->name() + "' is reentrant");
+  }
   if (timer && !has_clock(timer->clock)) {
     return Status::error(subject + ": unknown clock " + std::to_string(timer->clock));
   }
   const AttributesEntry & asked = asked_by(callback_options.attributes, *group_node);
+  const Duration inline_bound = callback_options.inline_bound;
   auto node = std::make_shared<CallbackNode>(std::move(callback_options), next_callback++, this);
   node->group = group_node;
   node->policy = node->cpus = &asked;
@@ -219,6 +231,11 @@ Status Engine::Impl::add_callback(
   node->queue = on_timer_lane ? group_node->timer_queue.get() : group_node->queue.get();
   if (node->priority == 0) {
     node->priority = asked.asked.priority;
+  }
+  if (inline_bound > Duration::zero()) {
+    node->is_inline = std::make_unique<InlineNode>();
+    node->is_inline->bound = inline_bound;
+    make_courier();
   }
   ++group_node->callbacks;
   callbacks.emplace(node->name(), node);
@@ -336,8 +353,8 @@ Status Engine::Impl::set_timer_thread(const Attributes & wanted)
     timer_thread = wanted;
     const AttributesEntry & entry = table.intern(wanted);
     const Lock lock(*mutex);
-    const bool exists = timer_driver && timer_driver != inline_worker.get() &&
-                        !timer_driver->lane && !timer_driver->is_left_alone;
+    const bool exists = timer_driver && timer_driver != visitor.get() && !timer_driver->lane &&
+                        !timer_driver->is_left_alone;
     if (exists) {
       driver = timer_driver->shared_from_this();
       driver->urgency.decide({&entry, &entry});

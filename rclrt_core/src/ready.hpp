@@ -58,6 +58,15 @@ struct TimerNode
   }
 };
 
+/// What makes a callback inline: the thread that brings its work may run it.
+struct InlineNode
+{
+  Duration bound;
+  uint32_t excess = 0;  ///< grows with each job over the bound, shrinks with the others
+  bool told = false;    ///< of a job over the bound
+  bool queues = false;  ///< there were too many of these: from now on it is queued
+};
+
 /// A system may have thousands of these, mostly idle: `rclrt bench memory` bounds their size.
 struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
 {
@@ -102,6 +111,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   /// So many jobs more are measured: one has lost its CPU (see Platform::watch_cpu()).
   uint8_t measured_jobs = 0;
   std::unique_ptr<TimerNode> timer;
+  std::unique_ptr<InlineNode> is_inline;
 
   bool inherits_deadlines() const noexcept { return relative_deadline() == Duration::zero(); }
   /// What a job has that was released then, and by or with something that has this deadline.

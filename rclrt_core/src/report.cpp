@@ -48,7 +48,10 @@ Engine::Impl::Workers Engine::Impl::traced_workers() const
 {
   const Lock configuration_lock(*configuration);
   Workers workers = life.workers();
-  workers.push_back(inline_worker);
+  workers.push_back(visitor);
+  if (courier) {
+    workers.push_back(courier);
+  }
   return workers;
 }
 

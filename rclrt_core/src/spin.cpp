@@ -14,6 +14,8 @@ namespace
 
 // Full rings of threads that have ended, kept until they are read.
 constexpr std::size_t kLeftoverRings = 64;
+// Of threads that outrank everything: more often would leave little for the rest.
+constexpr Duration kShortestBeat = std::chrono::microseconds(50);
 
 }  // namespace
 
@@ -153,6 +155,29 @@ Status Engine::Impl::start_threads()
   return status;
 }
 
+Status Engine::Impl::start_beat()
+{
+  Attributes attributes;
+  {
+    const Lock configuration_lock(*configuration);
+    attributes = timer_thread;
+  }
+  const bool is_wanted = options.waiting.beat > Duration::zero() &&
+                         options.attributes_mode != AttributesMode::kOff &&
+                         is_fixed_priority(attributes.policy);
+  if (!is_wanted) {
+    return {};
+  }
+  // Below all jobs: one that computes needs no reminder, and must not be driven to another CPU.
+  attributes = {};
+  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.priority = 1;
+  beat = std::make_unique<Beat>(platform);
+  return beat->start(
+    std::max(options.waiting.beat, kShortestBeat), attributes,
+    [this](const Finding & finding) { add_finding(finding); });
+}
+
 void Engine::Impl::let_run()
 {
   Section section(*mutex);
@@ -172,6 +197,9 @@ void Engine::Impl::join_all()
   }
   join(ended);
   const Lock configuration_lock(*configuration);
+  if (courier) {
+    life.wait_until_let_go(*courier);  // since stop() nothing is bound to it
+  }
   const Lock lock(*mutex);
   life.let_run(false);
   timer_driver = nullptr;
@@ -253,6 +281,9 @@ Status Engine::Impl::spin()
     status = check_slots();
   }
   if (status.ok()) {
+    status = start_beat();
+  }
+  if (status.ok()) {
     let_run();
     if (here) {
       work(*here);
@@ -264,6 +295,7 @@ Status Engine::Impl::spin()
     step_out(*here);
   }
   stop();
+  beat.reset();
   join_all();
   life.end();
   return status;
@@ -282,7 +314,7 @@ void Engine::Impl::stop() noexcept
     for (const auto & worker : life.workers()) {  // O(n^2) in those that sleep: see Wakes::add()
       wake(*worker);
     }
-    wake(*inline_worker);
+    wake(*visitor);
   }
   life.wake_who_spins();
 }

@@ -116,29 +116,33 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
   CallbackNode * best = nullptr;
   if (worker.lane) {
     best = dispatch.next_for(worker);
-  } else if (&worker == inline_worker.get()) {
+  } else if (&worker == visitor.get()) {
     best = Dispatch::next_before(lanes, before_sequence);
   }
-  if (!best) {
-    return false;
+  if (best) {
+    bind(worker, *best);
   }
-  worker.job = ready.take(*best, worker);
-  worker.callback = best->shared_from_this();
+  return best != nullptr;
+}
+
+void Engine::Impl::bind(Worker & worker, CallbackNode & callback) noexcept
+{
+  worker.job = ready.take(callback, worker);
+  worker.callback = callback.shared_from_this();
   worker.handed_on = false;
   worker.publisher = 0;
   worker.message = RCLRT_TRACE_NO_MESSAGE;
-  worker.is_measured = best->measured_jobs > 0;
+  worker.is_measured = callback.measured_jobs > 0;
   fan_in(worker);
   worker.job_demand = {
-    best->policy, best->cpus, best->policy->is_ext() ? worker.job.deadline : kNever};
-  if (best->policy->is_ext() && worker.asked_for_slot && !worker.has_slot) {
+    callback.policy, callback.cpus, callback.policy->is_ext() ? worker.job.deadline : kNever};
+  if (callback.policy->is_ext() && worker.asked_for_slot && !worker.has_slot) {
     // The thread has no slot and said so when it began. Its job goes without; other threads have one.
     worker.job_demand = {&table.nothing(), &table.nothing()};
   }
   if (!worker.is_left_alone) {
     worker.urgency.decide(Dispatch::needs(worker));
   }
-  return true;
 }
 
 // A job does not begin before its thread has what it needs, or has been refused it. After a refusal there is less to
@@ -150,8 +154,9 @@ void Engine::Impl::settle(Worker & worker) noexcept
     const ThreadUrgency::Outcome outcome = worker.urgency.settle_itself();
     is_refused = outcome.error != 0 && decide_less(worker, outcome);
   }
-  const bool asks_for_cpus = !worker.job_demand.cpus->asked.cpu_affinity.empty();
-  if (asks_for_cpus && worker.urgency.take_left_out()) {  // the rest is in force
+  if (
+    worker.job_demand.cpus->asks_for_cpus &&
+    worker.urgency.take_left_out()) {  // the rest is in force
     Lock lock(*mutex);
     const bool is_told = std::exchange(worker.callback->told_of_cpus, true);
     lock.unlock();
@@ -181,8 +186,8 @@ bool Engine::Impl::decide_less(Worker & worker, const ThreadUrgency::Outcome & r
     if (refused.wanted != asked) {  // the loan may be what was refused
       worker.urgency.decide(asked);
     } else {
-      const bool is_for_cpus = refused.error == EINVAL && asked.policy != &nothing &&
-                               !asked.cpus->asked.cpu_affinity.empty();
+      const bool is_for_cpus =
+        refused.error == EINVAL && asked.policy != &nothing && asked.cpus->asks_for_cpus;
       worker.job_demand =
         is_for_cpus ? Demand{asked.policy, &nothing, asked.deadline} : Demand{&nothing, &nothing};
       const bool passes = refused.error == ENOSPC;  // for this job only
@@ -228,7 +233,14 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
   section.lock.unlock();
   settle(worker);
   section.calls.go();
+  const Ran ran = run(worker);
+  section.enter();
+  end(worker, ran, section);
+  return ran.outcome != RCLRT_JOB_EMPTY;
+}
 
+Engine::Impl::Ran Engine::Impl::run(Worker & worker) noexcept
+{
   const CallbackNode & callback = *worker.callback;
   const Running running{this, &worker, running_here};
   running_here = &running;
@@ -265,20 +277,24 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
     worker.ring.push(record);
   }
   worker.jobs.fetch_add(1, std::memory_order_relaxed);
+  return {outcome, start, end, use};
+}
 
-  section.enter();
+void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noexcept
+{
+  const rclrt_job_outcome outcome = ran.outcome;
   CallbackStatistics & statistics = worker.callback->statistics;
   statistics.executed += outcome != RCLRT_JOB_EMPTY ? 1 : 0;
   statistics.empty += outcome == RCLRT_JOB_EMPTY ? 1 : 0;
   statistics.exceptions += outcome == RCLRT_JOB_EXCEPTION ? 1 : 0;
-  if (!use.has_kept) {
+  if (!ran.use.has_kept) {
     worker.callback->measured_jobs = kMeasuredJobs;
   } else if (worker.callback->measured_jobs > 0) {
     --worker.callback->measured_jobs;
   }
   if (outcome != RCLRT_JOB_EMPTY) {
-    statistics.deadline_misses += end > worker.job.deadline ? 1 : 0;
-    statistics.max_response = std::max(statistics.max_response, end - worker.job.release);
+    statistics.deadline_misses += ran.end > worker.job.deadline ? 1 : 0;
+    statistics.max_response = std::max(statistics.max_response, ran.end - worker.job.release);
   }
   finish(worker, outcome != RCLRT_JOB_EMPTY, section.calls);
 
@@ -291,7 +307,6 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
     finished.reset();
     section.enter();
   }
-  return outcome != RCLRT_JOB_EMPTY;
 }
 
 void Engine::Impl::finish(Worker & worker, bool found_work, Calls & calls) noexcept
@@ -299,6 +314,7 @@ void Engine::Impl::finish(Worker & worker, bool found_work, Calls & calls) noexc
   CallbackNode & callback = *worker.callback;
   GroupNode & group = *callback.queue->group;
   ready.finish(callback);
+  dispatch.ended(worker, calls);
   // What the job has taken waits for a job that hands it on; the newest of a callback stands for all it took.
   if (worker.handed_on) {
     hand_on(callback);
@@ -347,7 +363,7 @@ void Engine::Impl::work(Worker & worker) noexcept
 
 bool Engine::Impl::run_one(TimePoint until, uint64_t before_sequence)
 {
-  Worker & worker = *inline_worker;
+  Worker & worker = *visitor;
   bool ran = false;
   Section section(*mutex);
   worker.thread_id.store(platform.current_thread(), std::memory_order_relaxed);
@@ -358,7 +374,7 @@ bool Engine::Impl::run_one(TimePoint until, uint64_t before_sequence)
     if (pick(worker, before_sequence)) {
       const bool goes_without =
         worker.callback->policy != &table.nothing() || worker.callback->cpus != &table.nothing();
-      if (goes_without && !std::exchange(told_of_inline, true)) {
+      if (goes_without && !std::exchange(told_of_visitor, true)) {
         section.lock.unlock();
         add_finding(
           {worker.callback->name(),

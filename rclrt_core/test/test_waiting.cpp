@@ -99,6 +99,9 @@ public:
     looks.push_back({now(), until, attributes});
     last_to_look = current_thread();
     most = std::max(most, ++looking);
+    while (uses_the_cpu && word == expected && now() < until) {
+      work(microseconds(20));
+    }
     SimPlatform::spin(word, expected, until);
     --looking;
     return !is_busy;
@@ -114,7 +117,8 @@ public:
   ThreadId last_to_look = 0;
   int looking = 0;
   int most = 0;
-  bool is_busy = false;  ///< another thread takes the CPU all the time
+  bool uses_the_cpu = false;  ///< as on a real machine
+  bool is_busy = false;       ///< another thread takes the CPU all the time
 };
 
 struct Scene
@@ -145,9 +149,13 @@ struct Scene
   }
 
   void run(
-    const std::vector<std::pair<int64_t, std::string>> & arrivals_us, Attributes spinner = {})
+    const std::vector<std::pair<int64_t, std::string>> & arrivals_us, Attributes spinner = {},
+    const std::function<void()> & first = {})
   {
     const Status status = sim.run([&] {
+      if (first) {
+        first();
+      }
       std::unique_ptr<Thread> thread;
       if (spinner.policy == SchedulingPolicy::kUnchanged) {
         spinner.policy = SchedulingPolicy::kOther;
@@ -222,6 +230,30 @@ TEST(Waiting, the_thread_that_looks_is_the_one_that_gets_the_job)
   scene.run({{1000, "a"}, {1000, "b"}, {3000, "a"}, {5000, "b"}, {7000, "a"}, {9000, "b"}});
   EXPECT_EQ(scene.jobs.size(), 6u);
   EXPECT_EQ(scene.by_the_last_to_look, 4) << "nobody looks before there was a job";
+}
+
+TEST(Waiting, real_time_work_beside_a_thread_that_looks_begins_at_once_on_every_cpu)
+{
+  for (const int cpus : {2, 3}) {
+    Scene scene(cpus, options_of(waiting(Waiting::kSpin, milliseconds(20))));
+    scene.sim.uses_the_cpu = true;
+    scene.add("a", fifo(80), microseconds(100));
+    std::vector<TimePoint> begun;
+    std::vector<std::unique_ptr<Thread>> others(static_cast<std::size_t>(cpus));
+    const auto body = [&] {
+      scene.sim.sleep_until(TimePoint(milliseconds(5)));
+      begun.push_back(scene.sim.now());
+      scene.sim.work(milliseconds(3));
+    };
+    scene.run({{1000, "a"}, {6000, "a"}}, {}, [&] {
+      for (auto & other : others) {
+        ASSERT_TRUE(scene.sim.start_thread({"other", 0, fifo(10)}, body, {}, &other).ok());
+      }
+    });
+    EXPECT_EQ(begun, std::vector<TimePoint>(others.size(), TimePoint(milliseconds(5))));
+    EXPECT_GE(scene.sim.looks.size(), 1u);
+    EXPECT_EQ(scene.jobs, (Lines{"a at 1000", "a at 6020"})) << "at its next look";
+  }
 }
 
 TEST(Waiting, fewer_threads_look_than_there_are_cpus)

@@ -44,6 +44,19 @@ Status check_overruns(const CallbackOptions & options)
     " is for timers; to keep the latest message only, give the QoS depth 1");
 }
 
+Status check_inline(const CallbackOptions & options)
+{
+  if (
+    options.inline_bound == rclrt_core::Duration{0} ||
+    options.kind == CallbackKind::kSubscription) {
+    return {};
+  }
+  return Status::error(
+    "'" + options.name +
+    "': dispatch inline is for subscriptions only. Remove it here, or write names that "
+    "match subscriptions only");
+}
+
 // But for the name: that of a group that comes back may have another number in it.
 bool have_same(const rclrt_core::GroupOptions & a, const rclrt_core::GroupOptions & b)
 {
@@ -250,7 +263,37 @@ Status ConfiguredEngine::configure(CallbackOptions * options, const Group & grou
       Configuration::inherit_from_publishers(options);
     }
   }
-  return check_overruns(*options);
+  status = check_overruns(*options);
+  return status.ok() ? check_inline(*options) : status;
+}
+
+void ConfiguredEngine::fit_to_middleware(
+  CallbackOptions * options, const LocalPublishers & publishers)
+{
+  if (options->inline_bound == rclrt_core::Duration{0}) {
+    return;
+  }
+  if (!middleware_.may_run_callbacks) {
+    report(middleware_.no_inline(options->name));
+  } else if (!publishers) {
+    report(
+      {options->name,
+       "is queued, although it asks for dispatch: inline: it is not known whether this process "
+       "publishes on its topic",
+       0, "See the finding about publications, or remove dispatch: inline"});
+  } else {
+    inline_[options->name] = publishers;
+    const auto & chains = configuration_.chains();
+    if (std::any_of(chains.begin(), chains.end(), [](const auto & chain) { return chain.bound; })) {
+      report(
+        {options->name,
+         "may run on the middleware's thread (dispatch: inline), before all callbacks and on any "
+         "CPU. The bounds of this file's chains do not count that",
+         0, "Remove dispatch: inline, or add its bound to each of theirs"});
+    }
+    return;
+  }
+  options->inline_bound = rclrt_core::Duration{0};
 }
 
 // What has been added is there, and now the others have to make room for it.
@@ -269,12 +312,13 @@ Status ConfiguredEngine::added(const std::shared_ptr<Callback> & callback)
 
 Status ConfiguredEngine::add_callback(
   CallbackOptions options, const std::shared_ptr<Group> & group,
-  std::shared_ptr<Callback> * callback)
+  std::shared_ptr<Callback> * callback, const LocalPublishers & publishers)
 {
   const std::lock_guard<PiMutex> lock(mutex_);
   bool is_ranked = false;  // never: it is no timer
   Status status = configure(&options, *group, &is_ranked);
   if (status.ok()) {
+    fit_to_middleware(&options, publishers);
     status = engine_->add_callback(std::move(options), group, callback);
   }
   return status.ok() ? added(*callback) : status;
@@ -400,6 +444,15 @@ std::vector<Finding> ConfiguredEngine::findings() const
     all.insert(all.end(), notes.begin(), notes.end());
     for (const Unmatched & entry : configuration_.unmatched()) {
       all.push_back(entry.finding);
+    }
+    for (const auto & [name, publishers] : inline_) {
+      if (publishers->load() > 0) {
+        all.push_back(
+          {name,
+           "is queued, although it asks for dispatch: inline: this process publishes on its topic "
+           "itself, and the publication might wait for the callback",
+           0, "Move the publisher to another process, or remove dispatch: inline"});
+      }
     }
   }
   const std::lock_guard<PiMutex> lock(findings_mutex_);

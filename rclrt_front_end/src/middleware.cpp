@@ -24,6 +24,7 @@ Middleware fast_dds()
   made.threads = {"dds.*"};
   made.reception_stamp = ReceptionStamp::kArrival;
   made.counts_readers_that_ignore = true;
+  made.may_run_callbacks = true;
   return made;
 }
 
@@ -127,6 +128,17 @@ rclrt_core::Finding Middleware::no_thread_found(const std::string & who) const
       "its threads a higher priority by its own means, and set MiddlewareThreadsOptions::mode to "
       "off";
   }
+  return finding;
+}
+
+rclrt_core::Finding Middleware::no_inline(const std::string & who) const
+{
+  rclrt_core::Finding finding;
+  finding.subject = who;
+  finding.what = "is queued, although it asks for dispatch: inline: it is not known which locks " +
+                 (rmw.empty() ? std::string("this middleware") : rmw) +
+                 " holds while it brings a message";
+  finding.fix = "Set RMW_IMPLEMENTATION=rmw_fastrtps_cpp, or remove dispatch: inline";
   return finding;
 }
 

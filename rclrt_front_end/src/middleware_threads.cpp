@@ -22,6 +22,8 @@ void append(std::string * list, const std::string & name)
 }  // namespace
 
 thread_local uint32_t MiddlewareThreads::greeted_ = 0;
+thread_local bool MiddlewareThreads::may_run_callbacks_ = false;
+thread_local rclrt_core::Attributes MiddlewareThreads::in_force_;
 
 MiddlewareThreads & MiddlewareThreads::instance()
 {
@@ -33,6 +35,7 @@ void MiddlewareThreads::know(const Middleware & middleware)
 {
   std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   middleware_ = middleware;
+  generation_.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::vector<std::pair<rclrt_core::ThreadId, std::string>> MiddlewareThreads::present() const
@@ -140,16 +143,19 @@ void MiddlewareThreads::greet_slowly() noexcept
   std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   // Relaxed: under the mutex.
   greeted_ = generation_.load(std::memory_order_relaxed);
-  if (!target_ || !middleware_.owns_thread(name)) {
+  may_run_callbacks_ = false;
+  if (!middleware_.owns_thread(name)) {
     return;
   }
-  rclrt_core::Attributes now;
   const rclrt_core::ThreadId self = platform_.current_thread();
-  if (platform_.read_back(self, &now) == 0 && more_urgent(*target_, now)) {
+  bool is_known = platform_.read_back(self, &in_force_) == 0;
+  if (is_known && target_ && more_urgent(*target_, in_force_)) {
     if (const int error = apply_locked(self)) {
       report_locked(name, error);
     }
+    is_known = platform_.read_back(self, &in_force_) == 0;
   }
+  may_run_callbacks_ = is_known && middleware_.may_run_callbacks;
 }
 
 std::vector<std::string> MiddlewareThreads::names() const

@@ -6,8 +6,11 @@
 #include "rclrt_front_end/configured_engine.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,6 +76,89 @@ TEST(ConfiguredEngine, keeps_the_latest_release_of_a_timer_and_all_of_others_unl
   EXPECT_EQ(after_three_releases(true, OverrunRule::kQueueAll), 0U);
   EXPECT_EQ(after_three_releases(false, {}), 0U);
   EXPECT_EQ(after_three_releases(false, OverrunRule::kKeepLatest), 2U);
+}
+
+// ---- dispatch: inline
+
+struct InlineCase
+{
+  explicit InlineCase(
+    const std::string & rmw, LocalPublishers publishers, const std::string & file = "")
+  {
+    ConfiguredEngineOptions options;
+    options.configuration_file = file;
+    options.middleware = Middleware::of(rmw);
+    EXPECT_TRUE(ConfiguredEngine::make(sim, options, &engine).ok());
+    EXPECT_TRUE(engine->add_group({}, "", &group).ok());
+    status = add(rclrt_core::CallbackKind::kSubscription, publishers);
+  }
+  rclrt_core::Status add(rclrt_core::CallbackKind kind, const LocalPublishers & publishers)
+  {
+    rclrt_core::CallbackOptions options;
+    options.name = "/a/" + std::string(to_string(kind)) + "/b";
+    options.kind = kind;
+    options.inline_bound = std::chrono::milliseconds(1);
+    options.run = [](const rclrt_core::Job &) { return true; };
+    std::shared_ptr<rclrt_core::Callback> callback;
+    return engine->add_callback(options, group, &callback, publishers);
+  }
+  bool says(const std::string & text) const
+  {
+    for (const rclrt_core::Finding & finding : engine->findings()) {
+      if (finding.what.find(text) != std::string::npos) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  rclrt_core::SimPlatform sim;
+  std::unique_ptr<ConfiguredEngine> engine;
+  std::shared_ptr<rclrt_core::Group> group;
+  rclrt_core::Status status;
+};
+
+TEST(ConfiguredEngine, says_why_a_callback_that_asks_to_be_inline_is_queued)
+{
+  const LocalPublishers nobody = local_publishers("/nobody");
+  const InlineCase fine("rmw_fastrtps_cpp", nobody);
+  EXPECT_TRUE(fine.status.ok()) << fine.status.message();
+  EXPECT_FALSE(fine.says("is queued"));
+  EXPECT_TRUE(
+    InlineCase("rmw_cyclonedds_cpp", nobody).says("which locks rmw_cyclonedds_cpp holds"));
+  EXPECT_TRUE(
+    InlineCase("rmw_fastrtps_cpp", nullptr).says("whether this process publishes on its topic"));
+  const PublisherHere publisher("/nobody");
+  EXPECT_TRUE(fine.says("this process publishes on its topic itself"));
+}
+
+TEST(ConfiguredEngine, says_that_bounds_of_chains_do_not_count_an_inline_callback)
+{
+  const auto says_so_with = [](const std::string & bound) {
+    const std::string file = testing::TempDir() + "inline_" + std::to_string(getpid()) + ".yaml";
+    std::ofstream(file)
+      << "/**:\n  ros__parameters:\n    rclrt:\n      chains:\n        grab: "
+         "{callbacks: [/look/timer/10ms, /act/subscription/goal], semantics: latency, "
+         "deadline_ms: 20"
+      << bound << "}\n";
+    const InlineCase test("rmw_fastrtps_cpp", local_publishers("/nobody"), file);
+    std::remove(file.c_str());
+    EXPECT_TRUE(test.status.ok()) << test.status.message();
+    return test.says("The bounds of this file's chains do not count that");
+  };
+  EXPECT_TRUE(says_so_with(", bound_ms: 10"));
+  EXPECT_FALSE(says_so_with(""));
+}
+
+TEST(ConfiguredEngine, has_no_inline_callbacks_but_subscriptions)
+{
+  InlineCase test("rmw_fastrtps_cpp", local_publishers("/nobody"));
+  for (const auto kind :
+       {rclrt_core::CallbackKind::kService, rclrt_core::CallbackKind::kClient,
+        rclrt_core::CallbackKind::kWaitable}) {
+    const rclrt_core::Status status = test.add(kind, local_publishers("/nobody"));
+    EXPECT_NE(status.message().find("is for subscriptions only"), std::string::npos);
+  }
 }
 
 /// As with a middleware whose threads are not known by name.

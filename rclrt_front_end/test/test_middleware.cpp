@@ -45,6 +45,14 @@ TEST(Middleware, that_is_not_in_the_table_owns_no_thread)
   EXPECT_FALSE(stranger.counts_readers_that_ignore) << "at worst a message is sent for nobody";
 }
 
+TEST(Middleware, runs_callbacks_on_its_threads_only_if_its_locks_were_tested)
+{
+  EXPECT_TRUE(Middleware::of("rmw_fastrtps_cpp").may_run_callbacks);
+  for (const char * rmw : {"rmw_cyclonedds_cpp", "rmw_zenoh_cpp", "rmw_stranger_cpp", ""}) {
+    EXPECT_FALSE(Middleware::of(rmw).may_run_callbacks) << rmw;
+  }
+}
+
 TEST(Middleware, tells_stamps_if_it_calls_the_tracepoint_whatever_its_name)
 {
   for (const char * name : {"rmw_fastrtps_cpp", "rmw_cyclonedds_cpp", "rmw_stranger_cpp"}) {

@@ -144,7 +144,8 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
     return;
   }
   const auto & group = groups_.at(entity->group().get());
-  check(engine_->add_callback(std::move(callback_options), group, &member.callback));
+  check(engine_->add_callback(
+    std::move(callback_options), group, &member.callback, entity->local_publishers()));
   const auto callback = member.callback;
   members_[entity.get()] = std::move(member);
   lock.unlock();

@@ -4,9 +4,12 @@
 #include "rclrt_rcl/entity.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "rcl/guard_condition.h"
+#include "rclrt_core/engine.hpp"
+#include "rclrt_front_end/middleware_threads.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/context.hpp"
@@ -171,7 +174,12 @@ void Entity::set_middleware_callback(rcl_event_callback_t, const void *) {}
 void Entity::on_middleware(const void * entity, std::size_t count)
 {
   // The middleware hands back what it was given; it was not const then.
-  const_cast<Entity *>(static_cast<const Entity *>(entity))->announce(count);
+  auto & self = *const_cast<Entity *>(static_cast<const Entity *>(entity));
+  auto & threads = rclrt_front_end::MiddlewareThreads::instance();
+  threads.greet();
+  const bool may_run = self.local_publishers_ && self.local_publishers_->load() == 0;
+  const rclrt_core::Delivery delivery(may_run ? threads.here() : nullptr);
+  self.announce(count);
 }
 
 void Entity::announce(std::size_t count)
@@ -209,12 +217,20 @@ void Entity::on_close() {}
 
 void Entity::close()
 {
-  if ((running_.fetch_or(kClosed) & kClosed) == 0) {
-    on_close();
-    set_on_ready({});
-    group_->remove(shared_from_this());
+  const bool is_first = (running_.fetch_or(kClosed) & kClosed) == 0;
+  if (is_first && rclrt_core::runs_inline()) {
+    std::thread([self = shared_from_this()] { self->finish_closing(); }).detach();
+  } else if (is_first) {
+    finish_closing();
   }
   wait_until_idle();
+}
+
+void Entity::finish_closing()
+{
+  on_close();
+  set_on_ready({});
+  group_->remove(shared_from_this());
 }
 
 }  // namespace rclrt_rcl

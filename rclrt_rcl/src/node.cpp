@@ -12,6 +12,7 @@
 #include "node_state.hpp"
 #include "rcl/logging.h"
 #include "rcl/logging_rosout.h"
+#include "rclrt_core/job.hpp"
 #include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/init.hpp"
@@ -145,6 +146,12 @@ std::vector<std::shared_ptr<CallbackGroup>> Node::callback_groups() const
 
 std::unique_lock<std::recursive_mutex> Node::lock_creation() const
 {
+  if (rclrt_core::runs_inline()) {
+    throw Error(
+      "node '" + fully_qualified_name() +
+      "': a callback with dispatch: inline must not create anything. The middleware's thread runs "
+      "it, and holds locks that this needs");
+  }
   return std::unique_lock<std::recursive_mutex>(state_->creation_mutex);
 }
 

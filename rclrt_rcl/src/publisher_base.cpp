@@ -41,6 +41,7 @@ PublisherBase::PublisherBase(
     delete used;
   });
 
+  here_.emplace(topic_name());
   rmw_gid_t gid;
   throw_unless_ok(
     rmw_get_gid_for_publisher(rcl_publisher_get_rmw_handle(handle_.get()), &gid),

@@ -87,6 +87,7 @@ SubscriptionBase::SubscriptionBase(
   handle_(std::move(handle)),
   take_mutex_(rclrt_front_end::process_platform().make_mutex())
 {
+  local_publishers_ = rclrt_front_end::local_publishers(topic_name());
 }
 
 SubscriptionBase::~SubscriptionBase() = default;

@@ -155,7 +155,9 @@ void park(Token token) noexcept
 
 void announce(Token token, std::size_t count) noexcept
 {
-  rclrt_front_end::MiddlewareThreads::instance().greet();
+  auto & threads = rclrt_front_end::MiddlewareThreads::instance();
+  threads.greet();
+  const rclrt_core::Delivery delivery(threads.here());
   use(token, [count](Slot & slot) { slot(count, slot.id); });
 }
 

@@ -22,6 +22,7 @@
 #include "rclcpp/service.hpp"
 #include "rclcpp/waitable.hpp"
 #include "rclrt_core/engine.hpp"
+#include "rclrt_front_end/local_publishers.hpp"
 #include "waitable_events.hpp"
 
 namespace rclrt_rclcpp
@@ -31,8 +32,9 @@ struct Announce
 {
   rclrt_core::Engine * engine = nullptr;
   std::shared_ptr<rclrt_core::Callback> callback;
-  std::shared_ptr<WaitableEvents> events;  // of a waitable only
-  bool is_intra_process = false;           // of a subscription's queue
+  std::shared_ptr<WaitableEvents> events;       // of a waitable only
+  bool is_intra_process = false;                // of a subscription's queue
+  rclrt_front_end::LocalPublishers publishers;  // of a subscription, if they are known
 
   void operator()(std::size_t count, int id = 0) const
   {
@@ -42,6 +44,11 @@ struct Announce
     if (events) {
       events->push(count, id);
     }
+    if (publishers && publishers->load() == 0) {
+      engine->notify(*callback, count);
+      return;
+    }
+    const rclrt_core::Delivery nothing_here(nullptr);
     engine->notify(*callback, count);
   }
 };

@@ -117,7 +117,8 @@ void EngineExecutor::Impl::add(
   member.entity = entity;
   member.events = announce.events;
   member.group = group.group.lock().get();
-  detail::check(engine_->add_callback(std::move(options), group.in_engine, &member.callback));
+  detail::check(engine_->add_callback(
+    std::move(options), group.in_engine, &member.callback, announce.publishers));
   announce.engine = &engine();
   announce.callback = member.callback;
   Undo undo;
@@ -257,6 +258,8 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
       continue;
     }
     attempt(std::string("subscription ") + entity->get_topic_name(), [&] {
+      Announce of_topic;
+      of_topic.publishers = publishers_of(entity->get_topic_name());
       add(
         entity, known,
         options_for(
@@ -281,7 +284,8 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
           return register_with_rcl(
             &rcl_subscription_set_on_new_message_callback, present,
             [](auto & of) { return of.get_subscription_handle(); }, announce);
-        });
+        },
+        std::move(of_topic));
     });
   }
   for (const auto & entity : services) {

@@ -31,6 +31,12 @@ Next<const rmw_publisher_t *, void *, rmw_publisher_allocation_t *> next_publish
 Next<const rmw_client_t *, const void *, int64_t *> next_send_request("rmw_send_request");
 Next<const rmw_service_t *, rmw_request_id_t *, void *> next_send_response("rmw_send_response");
 
+NextDefinition<rmw_publisher_t *(
+  const rmw_node_t *, const rosidl_message_type_support_t *, const char *,
+  const rmw_qos_profile_t *, const rmw_publisher_options_t *)>
+  next_create_publisher("rmw_create_publisher");
+Next<rmw_node_t *, rmw_publisher_t *> next_destroy_publisher("rmw_destroy_publisher");
+
 /// So that nothing is looked up, which may allocate, after start.
 [[gnu::constructor]] void look_up_all()
 {
@@ -79,6 +85,33 @@ rmw_ret_t publish(
 
 extern "C" {
 
+rmw_publisher_t * rmw_create_publisher(
+  const rmw_node_t * node, const rosidl_message_type_support_t * type, const char * topic,
+  const rmw_qos_profile_t * qos, const rmw_publisher_options_t * options)
+{
+  const auto real = rclrt_rclcpp::next_create_publisher.get();
+  rmw_publisher_t * const publisher = real ? real(node, type, topic, qos, options) : nullptr;
+  if (publisher) {
+    rclrt_front_end::local_publishers(publisher->topic_name)->fetch_add(1);
+  }
+  return publisher;
+}
+
+rmw_ret_t rmw_destroy_publisher(rmw_node_t * node, rmw_publisher_t * publisher)
+{
+  const auto real = rclrt_rclcpp::next_destroy_publisher.get();
+  if (!real) {
+    return RMW_RET_UNSUPPORTED;
+  }
+  const auto publishers =
+    publisher ? rclrt_front_end::local_publishers(publisher->topic_name) : nullptr;
+  const rmw_ret_t ret = real(node, publisher);
+  if (publishers && ret == RMW_RET_OK) {
+    publishers->fetch_sub(1);
+  }
+  return ret;
+}
+
 rmw_ret_t rmw_publish(
   const rmw_publisher_t * publisher, const void * message, rmw_publisher_allocation_t * allocation)
 {
@@ -113,6 +146,11 @@ rmw_ret_t rmw_send_response(
 
 namespace rclrt_rclcpp
 {
+
+rclrt_front_end::LocalPublishers publishers_of(const std::string & topic)
+{
+  return is_in_effect("rmw_create_publisher") ? rclrt_front_end::local_publishers(topic) : nullptr;
+}
 
 std::optional<rclrt_core::Finding> unseen_publications()
 {

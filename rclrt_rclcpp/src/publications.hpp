@@ -14,14 +14,19 @@
 #define PUBLICATIONS_HPP_
 
 #include <optional>
+#include <string>
 
 #include "rclrt_core/finding.hpp"
+#include "rclrt_front_end/local_publishers.hpp"
 
 namespace rclrt_rclcpp
 {
 
 /// What is wrong if this library's definitions are not the ones that rcl and rclcpp call. Not real-time safe.
 std::optional<rclrt_core::Finding> unseen_publications();
+
+/// Those of this process, or null if that is not known, because this library's definitions are not in use.
+rclrt_front_end::LocalPublishers publishers_of(const std::string & topic);
 
 /// By the thread that is told of a message by rclcpp's intra-process manager: the publication, which the
 /// manager ends by letting go of its lock, has begun. Real-time safe.

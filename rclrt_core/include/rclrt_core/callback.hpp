@@ -61,6 +61,10 @@ struct Scheduling
   bool inherit_priority = false;
   /// Unset: the front ends keep the latest for timers, the engine queues all.
   std::optional<OverrunRule> overrun_rule;
+  /// Not 0: the thread that brings the work may run it itself (see Delivery), because the callback takes no longer
+  /// than this, waits for nothing, and neither creates nor destroys entities. Not for timers, and only in a group that
+  /// is mutually exclusive.
+  Duration inline_bound{0};
 };
 
 struct CallbackOptions : Scheduling
@@ -84,6 +88,8 @@ struct CallbackStatistics
   uint64_t dropped = 0;          ///< jobs dropped because `depth` others waited (overload)
   uint64_t skipped = 0;          ///< jobs replaced or skipped by the overrun rule
   uint64_t exceptions = 0;       ///< jobs that threw
+  uint64_t inlined = 0;          ///< jobs run by the thread that brought their work
+  uint64_t over_bound = 0;       ///< of these: longer than the callback's bound
   uint64_t deadline_misses = 0;  ///< jobs that ended after their deadline
   Duration max_response{0};      ///< longest release to end
 };

@@ -298,6 +298,28 @@ public:
   Publication & operator=(const Publication &) = delete;
 };
 
+/// A delivery: a call by a thread of the middleware that brings work. While it is open, notify() on this thread may bind
+/// one job of a callback with an `inline_bound` to it; the end of the delivery runs that job. So put it around all
+/// locks of the caller. docs/decisions/0013-inline.md says when a job is bound. Inside a job or a Publication none is.
+///
+/// Nests: the innermost counts. Real-time safe, but for the job.
+class Delivery
+{
+public:
+  /// `thread`: what the OS has in force on the calling thread; outlives the delivery. Null: it runs nothing.
+  explicit Delivery(const Attributes * thread) noexcept;
+  ~Delivery();
+  Delivery(const Delivery &) = delete;
+  Delivery & operator=(const Delivery &) = delete;
+
+private:
+  friend class Engine::Impl;
+
+  const Attributes * thread_;
+  Engine::Impl * engine_ = nullptr;  ///< whose courier has a job
+  Delivery * const outer_;
+};
+
 }  // namespace rclrt_core
 
 #endif  // RCLRT_CORE__ENGINE_HPP_

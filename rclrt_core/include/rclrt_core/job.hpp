@@ -53,6 +53,9 @@ struct Job : ReleaseStamp
 /// callback publishes inherit this job's deadline.
 const Job * current_job() noexcept;
 
+/// Whether the calling thread is the middleware's and runs a job all the same (see Delivery).
+bool runs_inline() noexcept;
+
 /// The deadline of that job, for a message it is about to publish; kNever if there is none. For fan-in
 /// (see Scheduling::relative_deadline), the job has handed its inputs on.
 TimePoint deadline_to_publish() noexcept;

@@ -21,6 +21,7 @@
 #include "rclrt_core/engine.hpp"
 #include "rclrt_front_end/chain_report.hpp"
 #include "rclrt_front_end/diagnostics.hpp"
+#include "rclrt_front_end/local_publishers.hpp"
 #include "rclrt_front_end/make_deadline_scheduler.hpp"
 #include "rclrt_front_end/middleware.hpp"
 #include "rclrt_front_end/process_platform.hpp"
@@ -99,9 +100,11 @@ public:
   bool has_other_options(
     rclrt_core::GroupOptions options, const std::string & cie_id, const rclrt_core::Group & group);
   rclrt_core::Status remove_group(const std::shared_ptr<rclrt_core::Group> & group);
+  /// `publishers`: of a subscription's topic, if they are known; else it is never inline. A callback that asks for it
+  /// and cannot have it is queued, with a finding; one that is no subscription is an error.
   rclrt_core::Status add_callback(
     rclrt_core::CallbackOptions options, const std::shared_ptr<rclrt_core::Group> & group,
-    std::shared_ptr<rclrt_core::Callback> * callback);
+    std::shared_ptr<rclrt_core::Callback> * callback, const LocalPublishers & publishers = nullptr);
   rclrt_core::Status add_timer(
     rclrt_core::CallbackOptions options, rclrt_core::TimerOptions timer,
     const std::shared_ptr<rclrt_core::Group> & group,
@@ -168,6 +171,7 @@ private:
   rclrt_core::Status configure(
     rclrt_core::CallbackOptions * options, const rclrt_core::Group & group, bool * is_ranked);
   rclrt_core::Status added(const std::shared_ptr<rclrt_core::Callback> & callback);
+  void fit_to_middleware(rclrt_core::CallbackOptions * options, const LocalPublishers & publishers);
   rclrt_core::Status rank_timers();
   rclrt_core::Status make_room();
   rclrt_core::Status outrank_callbacks();
@@ -187,6 +191,8 @@ private:
   /// Inherits priorities, as the next: a real-time thread that calls spin_some() also tells findings.
   mutable PiMutex mutex_;
   rclrt_config::Configuration configuration_;
+  /// Of inline callbacks, by name; none is ever taken out.
+  std::map<std::string, LocalPublishers> inline_;
   std::map<uint32_t, RankedTimer> ranked_;  ///< by the callback's id
   /// Also those that went, as long as there is what they stand for.
   std::map<std::weak_ptr<const void>, std::shared_ptr<rclrt_core::Group>, std::owner_less<>>

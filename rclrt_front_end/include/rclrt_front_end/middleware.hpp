@@ -43,6 +43,8 @@ struct Middleware
   /// Whether a publisher counts a subscription of its own context that ignores local publications as
   /// matched. If not known: no, and then a message may be sent although nobody else listens.
   bool counts_readers_that_ignore = false;
+  /// Whether its threads may run callbacks: it was tested which locks they hold when they bring a message.
+  bool may_run_callbacks = false;
 
   /// `tells_stamps`: whether the tracepoint was seen in what is loaded.
   static Middleware of(const std::string & rmw, bool tells_stamps = true);
@@ -54,6 +56,8 @@ struct Middleware
 
   /// `who`: the callback that preempts its threads, since none was found.
   rclrt_core::Finding no_thread_found(const std::string & who) const;
+  /// `who` is to run on its threads, which it may not.
+  rclrt_core::Finding no_inline(const std::string & who) const;
   /// Deadlines of messages do not reach other processes.
   rclrt_core::Finding no_stamps() const;
 };

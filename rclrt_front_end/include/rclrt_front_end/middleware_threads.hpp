@@ -45,8 +45,8 @@ public:
   void require(const void * owner, const rclrt_core::Attributes & wanted, const Report & report);
   /// `owner` needs nothing any more; its report is not called after this.
   void release(const void * owner);
-  /// By a thread that notifies an executor. Costs one comparison unless something has changed since
-  /// the thread's last call; then a lock, two or three system calls and, the first time, an allocation.
+  /// By a thread that notifies an executor. Costs one comparison unless this is the thread's first call or something
+  /// has changed since its last one; then a lock, up to four system calls and, the first time, an allocation.
   void greet() noexcept
   {
     // Relaxed: a thread that sees a change late is taken care of by require() itself, which looks at
@@ -54,6 +54,13 @@ public:
     if (generation_.load(std::memory_order_relaxed) != greeted_) {
       greet_slowly();
     }
+  }
+
+  /// After greet(), of the calling thread: what it has in force, if it is one of the middleware's and may run
+  /// callbacks. Else null.
+  static const rclrt_core::Attributes * here() noexcept
+  {
+    return may_run_callbacks_ ? &in_force_ : nullptr;
   }
 
   /// Names of those that there are now.
@@ -79,6 +86,8 @@ private:
   std::vector<std::pair<rclrt_core::ThreadId, std::string>> present_locked() const;
 
   static thread_local uint32_t greeted_;
+  static thread_local bool may_run_callbacks_;
+  static thread_local rclrt_core::Attributes in_force_;
 
   mutable rclrt_core::LinuxPlatform platform_;  // has no state
   /// Inherits priorities: a thread of the middleware may wait for it, once in its life.
@@ -88,7 +97,7 @@ private:
   std::optional<rclrt_core::Attributes> target_;
   std::map<rclrt_core::ThreadId, rclrt_core::Attributes> before_;
   /// Raised under the mutex when the target changes, read by notifying threads.
-  std::atomic<uint32_t> generation_{0};
+  std::atomic<uint32_t> generation_{1};
 };
 
 }  // namespace rclrt_front_end

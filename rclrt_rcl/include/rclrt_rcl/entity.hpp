@@ -34,6 +34,7 @@
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/job.hpp"
 #include "rclrt_core/platform.hpp"
+#include "rclrt_front_end/local_publishers.hpp"
 #include "rclrt_rcl/scheduling.hpp"
 #include "rclrt_rcl/wait_handle.hpp"
 
@@ -102,9 +103,14 @@ public:
   virtual std::vector<WaitHandle> wait_handles() = 0;
 
   /// Stop for good: clears on_ready, leaves the group and its executor, and waits until the
-  /// callback has returned, unless called inside a callback. Idempotent.
+  /// callback has returned, unless called inside a callback. Idempotent. If the calling thread is the middleware's, as
+  /// with dispatch: inline, another thread does all that when that thread has let go of its locks.
   void close();
   bool is_closed() const noexcept;
+  const rclrt_front_end::LocalPublishers & local_publishers() const noexcept
+  {
+    return local_publishers_;
+  }
   /// Wait until no thread is in take_and_run(). Returns at once if called inside a callback.
   void wait_until_idle();
 
@@ -124,12 +130,16 @@ protected:
   const rcl_guard_condition_t * guard_condition(const std::shared_ptr<Context> & context);
   /// Called once by close(), before it waits.
   virtual void on_close();
+  /// Publishers of this process that the middleware's thread would disturb if it ran the callback itself. Null: it must
+  /// not. Constant after construction.
+  rclrt_front_end::LocalPublishers local_publishers_;
 
 private:
   class GuardCondition;
 
   static void on_middleware(const void * entity, std::size_t count);
   void leave() noexcept;
+  void finish_closing();
 
   const rclrt_core::CallbackKind kind_;
   const std::string name_;

@@ -12,12 +12,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <typeindex>
 #include <vector>
 
 #include "rcl/node.h"
 #include "rcl/publisher.h"
+#include "rclrt_front_end/local_publishers.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/detail/intra_process.hpp"
 #include "rclrt_rcl/entity.hpp"
@@ -83,6 +85,7 @@ private:
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<rcl_publisher_t> handle_;
+  std::optional<rclrt_front_end::PublisherHere> here_;
   std::array<uint8_t, 16> gid_{};
   std::shared_ptr<detail::Outbox> outbox_;
   std::atomic<uint64_t> sequence_{0};  ///< of messages that go by pointer

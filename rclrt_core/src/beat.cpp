@@ -1,0 +1,52 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "beat.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace rclrt_core
+{
+
+Beat::~Beat()
+{
+  ends_.store(1);
+  for (const auto & thread : threads_) {
+    thread->join();
+  }
+}
+
+Status Beat::start(
+  Duration period, const Attributes & attributes,
+  const std::function<void(const Finding &)> & on_finding)
+{
+  const CpuSet usable = platform_.usable_cpu_set();
+  const CpuSet & wanted = attributes.cpu_affinity.empty() ? usable : attributes.cpu_affinity;
+  for (const int cpu : wanted.cpus()) {
+    ThreadOptions options;
+    options.name = "rclrt beat " + std::to_string(cpu);
+    options.attributes = attributes;
+    options.attributes.cpu_affinity = CpuSet({cpu});
+    std::unique_ptr<Thread> thread;
+    const Status started =
+      platform_.start_thread(options, [this, period] { beat(period); }, on_finding, &thread);
+    if (!started.ok()) {
+      return started;
+    }
+    threads_.push_back(std::move(thread));
+  }
+  return {};
+}
+
+// Who is late does not catch up.
+void Beat::beat(Duration period) noexcept
+{
+  TimePoint next = platform_.now();
+  while (ends_.load() == 0) {
+    next = std::max(next, platform_.now() - period) + period;
+    platform_.wait(ends_, 0, next);
+  }
+}
+
+}  // namespace rclrt_core

@@ -1,0 +1,129 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Jobs that run on the thread which brings their work: docs/decisions/0013-inline.md.
+
+#include <algorithm>
+#include <atomic>
+
+#include "engine_impl.hpp"
+#include "publication.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+/// Of this thread: the innermost.
+thread_local Delivery * open_here = nullptr;
+
+/// A courier of any engine of the process has a job: it may hold a lock of the middleware that another one would wait
+/// for. Set by who binds a job, with acquire; reset by the courier with release, after it has let go of its engine. So
+/// who binds the next job finds the word of the courier as it was left.
+std::atomic<bool> any_is_out{false};
+
+// A job over the bound counts for so many that are not; beyond the limit the callback is queued.
+constexpr uint32_t kExcess = 64;
+constexpr uint32_t kMostExcess = 4 * kExcess;
+
+}  // namespace
+
+Delivery::Delivery(const Attributes * thread) noexcept
+: thread_(Engine::Impl::running_here || publishes_here() ? nullptr : thread), outer_(open_here)
+{
+  open_here = this;
+}
+
+Delivery::~Delivery()
+{
+  open_here = outer_;
+  if (engine_) {
+    engine_->run_delivered();
+  }
+}
+
+void Engine::Impl::make_courier()
+{
+  if (courier) {
+    return;
+  }
+  auto made = new_worker("rclrt courier", nullptr);
+  made->is_left_alone = true;
+  const Lock lock(*mutex);
+  courier = std::move(made);
+}
+
+bool Engine::Impl::deliver(CallbackNode & callback) noexcept
+{
+  Delivery * const here = open_here;
+  const bool may =
+    here && here->thread_ && !callback.is_inline->queues && life.runs() && !life.is_stopped();
+  if (!may) {
+    return false;
+  }
+  const bool any_order = options.attributes_mode == AttributesMode::kOff;
+  const uint32_t level = any_order ? UINT32_MAX : urgency_level(*here->thread_);
+  if (
+    !dispatch.may_be_inline(callback, level, lanes, life.workers()) ||
+    any_is_out.exchange(true, std::memory_order_acquire)) {
+    return false;
+  }
+  courier->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
+  bind(*courier, callback);
+  Dispatch::taken_by(*courier, callback);
+  courier->word.store(Worker::kAwakeAndHeld, std::memory_order_relaxed);
+  here->engine_ = this;
+  return true;
+}
+
+std::optional<Finding> Engine::Impl::watch_bound(CallbackNode & callback, const Ran & ran)
+{
+  InlineNode & node = *callback.is_inline;
+  // Who waits leaves the CPU by itself, and the middleware with it. Who was preempted is not to blame.
+  const bool was_preempted = !ran.use.has_kept && ran.use.preemptions > 0;
+  const Duration took = !was_preempted        ? ran.end - ran.start
+                        : ran.use.cpu_ns >= 0 ? Duration(ran.use.cpu_ns)
+                                              : Duration::zero();
+  ++callback.statistics.inlined;
+  if (took <= node.bound) {
+    node.excess -= std::min<uint32_t>(node.excess, 1);
+    return std::nullopt;
+  }
+  ++callback.statistics.over_bound;
+  node.excess += kExcess;
+  node.queues = node.excess > kMostExcess;
+  if (std::exchange(node.told, true) && !node.queues) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.subject = callback.name();
+  finding.what = "took " + std::to_string(took / std::chrono::microseconds(1)) +
+                 " us on the middleware's thread, more than its bound of " +
+                 std::to_string(node.bound / std::chrono::microseconds(1)) + " us" +
+                 (node.queues ? "; that was too often: from now on it is queued" : "");
+  finding.fix = "Raise the bound, or remove dispatch: inline";
+  return finding;
+}
+
+void Engine::Impl::run_delivered() noexcept
+{
+  Worker & worker = *courier;
+  const Ran ran = run(worker);
+  std::optional<Finding> finding;
+  {
+    Section section(*mutex);
+    finding = watch_bound(*worker.callback, ran);
+    end(worker, ran, section);
+  }
+  if (finding) {
+    add_finding(std::move(*finding));
+  }
+  // From the store on the engine may be gone.
+  Platform & its_platform = platform;
+  const std::atomic<uint32_t> & word = worker.word;
+  worker.word.store(Worker::kAsleep, std::memory_order_release);
+  its_platform.wake_one(word);
+  any_is_out.store(false, std::memory_order_release);
+}
+
+}  // namespace rclrt_core

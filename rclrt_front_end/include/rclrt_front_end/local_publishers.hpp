@@ -1,0 +1,41 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Who of this process publishes on which topic: where somebody does, no callback of the topic runs on the middleware's
+/// thread (docs/decisions/0013-inline.md).
+#ifndef RCLRT_FRONT_END__LOCAL_PUBLISHERS_HPP_
+#define RCLRT_FRONT_END__LOCAL_PUBLISHERS_HPP_
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+namespace rclrt_front_end
+{
+
+/// Their number. Written by who makes and destroys publishers, read by threads that bring messages. Each access stands
+/// alone, so sequential consistency is more than is needed.
+using LocalPublishers = std::shared_ptr<std::atomic<int>>;
+
+/// The same object for the same topic, for ever. Allocates.
+LocalPublishers local_publishers(const std::string & topic);
+
+/// A publisher on the topic: made before anybody can publish with it, destroyed when nobody can any more.
+class PublisherHere
+{
+public:
+  explicit PublisherHere(const std::string & topic) : publishers_(local_publishers(topic))
+  {
+    publishers_->fetch_add(1);
+  }
+  ~PublisherHere() { publishers_->fetch_sub(1); }
+  PublisherHere(const PublisherHere &) = delete;
+  PublisherHere & operator=(const PublisherHere &) = delete;
+
+private:
+  const LocalPublishers publishers_;
+};
+
+}  // namespace rclrt_front_end
+
+#endif  // RCLRT_FRONT_END__LOCAL_PUBLISHERS_HPP_

@@ -1,0 +1,30 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_front_end/local_publishers.hpp"
+
+#include <map>
+#include <mutex>
+
+#include "rclrt_front_end/process_platform.hpp"
+
+namespace rclrt_front_end
+{
+
+LocalPublishers local_publishers(const std::string & topic)
+{
+  struct Topics
+  {
+    PiMutex mutex;
+    std::map<std::string, LocalPublishers> all;
+  };
+  static auto & topics = *new Topics;  // never destroyed: publishers may outlive what is static
+  const std::lock_guard<PiMutex> lock(topics.mutex);
+  LocalPublishers & publishers = topics.all[topic];
+  if (!publishers) {
+    publishers = std::make_shared<std::atomic<int>>(0);
+  }
+  return publishers;
+}
+
+}  // namespace rclrt_front_end
