@@ -314,11 +314,11 @@ TEST_F(Inline, spinning_may_begin_and_end_at_any_time)
     outside += spins ? 0 : 1;
   });
   executor->add_node(node);
-  ASSERT_TRUE(wait_for([&] {
+  {
     spins = true;
     const Spinning spinning(*executor);
-    return statistics().inlined >= 5;
-  }));
+    ASSERT_TRUE(wait_for([&] { return statistics().inlined >= 5; }));
+  }
   for (int i = 0; i < 20; ++i) {
     spins = true;
     {
