@@ -130,6 +130,25 @@ def test_where_nothing_bounds_what_is_stolen_there_is_no_bound(tmp_path: Path) -
     assert reader.bound is None  # Nobody knows how its messages come.
 
 
+@pytest.mark.parametrize(
+    ("release", "method"),
+    [("release_and_execute", "exact"), ("release_and_execute", "paper"), ("release_only", "paper")],
+)
+def test_theorems_that_know_nothing_of_stolen_time_give_no_bound(
+    tmp_path: Path, release: str, method: str
+) -> None:
+    path = tmp_path / "robot.yaml"
+    text = (
+        f"executors: [{{name: e, kind: priority_events, policy: rm, release: {release}}}]\n"
+        "callbacks: [{name: a, kind: timer, executor: e, period_ms: 20, wcet_ms: 2}]\n"
+    )
+    for costs, has_bound in (("stolen_ms: 1, window_ms: 10", False), ("", True)):
+        path.write_text(f"schema: 1\nname: robot\noverheads: {{{costs}}}\n{text}", encoding="utf-8")
+        (bound,) = analyse(read_model(path, SCHEMA), method).callbacks
+        assert (bound.bound is not None) == has_bound
+        assert has_bound or "stolen_ms" in bound.local.reason
+
+
 def test_calibrate_measures_this_machine(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,6 +43,22 @@ def problem(fields: str) -> str:
     return str(caught.value)
 
 
+def test_an_input_of_a_join_stands_for_the_join() -> None:
+    """Whether a recording shows the join is a matter of chance; the names of the inputs are not."""
+    text = """
+executors: [{name: e, kind: isolated, cores: [0]}]
+callbacks:
+  - {name: a, kind: timer, executor: e, period_ms: 20, wcet_ms: 1, priority: 3, publishes: [x]}
+  - {name: b, kind: timer, executor: e, period_ms: 20, wcet_ms: 1, priority: 3, publishes: [y]}
+  - {name: /f, kind: subscription, executor: e, wcet_ms: 1, priority: 2, triggers: [x, y],
+     activation: all}
+chains: [{name: c, callbacks: [a, /f/subscription/left], semantics: latency}]
+"""
+    assert model(text).chains[0].callbacks == ("a", "/f")
+    with pytest.raises(ModelError, match="there is no callback '/f/subscription/left'"):
+        model(text.replace("activation: all", "depth: 5"))
+
+
 def test_topics_name_the_callbacks_between_them_across_executors() -> None:
     assert chain("topics: [/scan, /points]").callbacks == (LIDAR, FILTER)
     by_left = (LIDAR, FILTER, LEFT, FUSE, STEER)

@@ -81,11 +81,11 @@ def random_system(rng: random.Random) -> System:
 def test_no_bound_is_exceeded_where_the_threads_are_simulated() -> None:
     rng = random.Random(5)
     judged, tightest = 0, 0.0
-    for seed in range(150):
+    for seed in range(80):
         system = random_system(rng)
         explicit = replace(with_receivers(system), overheads=Overheads())
         found = bounds(system)
-        seen = simulate(explicit, 3_000, seed).worst()
+        seen = simulate(explicit, 2_000, seed).worst()
         for name, bound in found.items():
             if bound is not None:
                 assert seen[name][1] <= bound, (seed, name)

@@ -64,6 +64,30 @@ def test_nothing_is_said_to_be_taken_where_no_bound_counts_it() -> None:
     assert observed(Trace({0: timer("t", EVERY * MS)}, records, 0, edf)).overheads.stolen == 0
 
 
+@pytest.mark.parametrize(
+    ("events", "is_taken"),
+    [
+        ({"ordering": layout.ORDER_FIXED_PRIORITY}, True),
+        ({"ordering": layout.ORDER_FIXED_PRIORITY, "timers_preempt": 1}, False),
+        ({"ordering": layout.ORDER_EDF}, False),
+    ],
+)
+def test_an_events_executor_keeps_its_bounds(events: dict[str, int], is_taken: bool) -> None:
+    header = replace(ISOLATED, model=layout.MODEL_EVENTS, **events)  # type: ignore[arg-type]
+    first = [(EVERY * i, EVERY * i, EVERY * i + 1 + (i == 7), 1) for i in range(200)]
+    other = [(EVERY * i, EVERY * i + 2, EVERY * i + 3, 1) for i in range(200)]
+    records = np.concatenate((jobs(0, *first, priority=60), jobs(1, *other)))
+    records["deadline_ns"] = records["release_ns"] + EVERY * MS
+    entries = {0: timer("t", EVERY * MS), 1: timer("u", EVERY * MS, 1)}
+    system = observed(Trace(entries, records, 0, header))
+    assert (system.overheads.stolen > 0) == is_taken
+    assert all(bound.bound is not None for bound in analyse(system).callbacks)
+    # All of one priority are first come, first served.
+    records["priority"] = 50
+    one = observed(Trace(entries, records, 0, header))
+    assert one.overheads.stolen == 0
+
+
 def test_a_job_that_nobody_measured_counts_as_usual() -> None:
     times = [(EVERY * i, EVERY * i, EVERY * i + 3 + (i == 7), 3) for i in range(200)]
     records = jobs(0, *times)

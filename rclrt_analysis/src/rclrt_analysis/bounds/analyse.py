@@ -27,7 +27,7 @@ from rclrt_analysis.bounds.rows import MAX_GROWTH
 from rclrt_analysis.bounds.threads import analyse_core, analyse_reserved, is_threaded
 from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.bounds.wait_set import analyse_micro_ros, analyse_wait_set
-from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Policy, System
+from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Policy, Release, System
 from rclrt_analysis.model.links import FIRST_CORE
 
 MAX_ROUNDS = 50
@@ -224,10 +224,13 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
                 "what messages from other executors cost is bounded only for isolated and "
                 "preemptive. Leave receive_ms out, and add it to the execution times"
             )
-        if unit.system.overheads.stolen and (reserved or not _by_priority(unit)):
+        executes = unit.executors[0].release is Release.RELEASE_AND_EXECUTE
+        known = not reserved and _by_priority(unit) and not executes and method != "paper"
+        if unit.system.overheads.stolen and not known:
             raise RefusedError(
-                "what is stolen from a core is bounded only where priorities are fixed. Leave "
-                "stolen_ms out, and add it to the execution times"
+                "what is stolen from a core is bounded only where priorities are fixed, under "
+                "release_only and by --method exact. Leave stolen_ms out, and add it to the "
+                "execution times"
             )
         if is_threaded(kind) and reserved:
             return analyse_reserved(unit, arrivals)

@@ -27,7 +27,7 @@ def make_chain(
     """Return the chain that an entry of a file describes, with what is wrong with its names."""
     problems: list[Problem] = []
     if "callbacks" in item:
-        names = tuple(item["callbacks"])
+        names = tuple(_input_of_join(system, name) for name in item["callbacks"])
         problems += _names(system, names, place)
     else:
         names, problems = by_topics(system, item["topics"], place)
@@ -53,6 +53,13 @@ def alike(name: str, names: Sequence[str]) -> str:
     """Return what may have been meant, as a sentence after an error; nothing if nobody knows."""
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     return f". Did you mean '{close[0]}'?" if close else ""
+
+
+def _input_of_join(system: System, name: str) -> str:
+    """Return the callback that waits for an input of this name and for others; else the name."""
+    node, mark, _ = name.partition("/subscription/")
+    join = system.callback_of.get(node) if mark and name not in system.callback_of else None
+    return node if join is not None and join.wants_all else name
 
 
 def _names(system: System, names: Sequence[str], place: Place) -> Iterator[Problem]:

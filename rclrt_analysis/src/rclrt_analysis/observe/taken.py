@@ -42,7 +42,7 @@ def taken_of(parts: Sequence[Part], least: int) -> tuple[int, int] | None:
     for part in parts:
         if part.ran and (part.version < 2 or part.header.model not in OURS):
             return None
-        if part.ran and part.header.ordering == layout.ORDER_EDF:
+        if part.ran and not _is_bounded(part):
             return None
         for jobs in part.ran.values():
             masks = np.unique(jobs["cpus"]).tolist()
@@ -59,6 +59,15 @@ def taken_of(parts: Sequence[Part], least: int) -> tuple[int, int] | None:
         if most <= MOST_SHARE * window:
             return most, window
     return None
+
+
+def _is_bounded(part: Part) -> bool:
+    """Return whether bounds of such an executor count what is taken: not by deadline, nor FIFO."""
+    header = part.header
+    if header.model != layout.MODEL_EVENTS:
+        return header.ordering != layout.ORDER_EDF
+    several = {int(one) for jobs in part.ran.values() for one in np.unique(jobs["priority"])}
+    return header.ordering != layout.ORDER_EDF and not header.timers_preempt and len(several) > 1
 
 
 def _measured(jobs: Records) -> Records:
