@@ -504,3 +504,20 @@ def test_an_open_model_leaves_to_a_plan_how_the_system_is_scheduled(tmp_path: Pa
     assert {c.name: c.wcet for c in plan.system.callbacks} == {"low": 3 * MS, "high": 11 * MS}
     with pytest.raises(ValueError, match="no job"):
         opened([("e", replace(fair, records=fair.records[:0]))])
+
+
+def test_advice_on_a_trace_with_impossible_periods_does_not_take_for_ever(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RCLRT_SOURCE_DIR", str(ROOT))
+    records = blank(6)
+    times = np.arange(6) * 10_000
+    for name in ("release_ns", "ready_ns", "start_ns"):
+        records[name] = times
+    records["end_ns"], records["cpu_ns"] = times + 5_000, 5_000
+    records["sequence"], records["cause"], records["policy"] = range(6), 1, layout.POLICY_OTHER
+    path = tmp_path / "t.trace"
+    fast = Entry("/a/timer", 1, "/g", 1, layout.KIND_TIMER, 1)
+    write_trace(Trace({0: fast}, records, 0, Header(bytes(16), 0, 7, 1)), path)
+    assert main(["advise", str(path)]) == 1
+    assert "simulated: 0.003 ms only" in capsys.readouterr().out

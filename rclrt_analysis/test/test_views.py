@@ -112,25 +112,28 @@ def test_an_offset_moves_all_times_but_the_unknown_ones(tmp_path: Path) -> None:
     close(sources)
 
 
-@pytest.mark.parametrize("most", [1 << 16, 100])
-def test_percentiles_are_samples_or_rounded_up_by_less_than_a_thousandth(
-    monkeypatch: pytest.MonkeyPatch, most: int
+@pytest.mark.parametrize(
+    ("most", "kept", "error"), [(1 << 16, 10_001, 0), (7000, 9000, 0.001), (400, 1000, 0.032)]
+)
+def test_percentiles_are_samples_or_rounded_up_by_no_more_than_is_said(
+    most: int, kept: int, error: float
 ) -> None:
-    monkeypatch.setattr("rclrt_analysis.views.summary.MOST_VALUES", most)
     generator = np.random.default_rng(3)
     values = (generator.lognormal(10, 2, 10_001)).astype(np.int64)
-    distribution = Distribution()
+    distribution = Distribution(most)
     for part in np.array_split(values, 37):
         distribution.add(part)
     ordered = sorted(values.tolist())
     assert distribution.largest == ordered[-1]
-    assert distribution.rounded == (most == 100)
-    assert (distribution.kept < 7000) == (most == 100)
+    distribution.counts()  # takes in what waits
+    assert distribution.error <= error
+    assert bool(distribution.error) == bool(error)
+    assert distribution.kept <= kept
     for fraction in (0.5, 0.9, 0.99, 0.999):
         exact = percentile(ordered, fraction)
         found = distribution.percentile(fraction)
         assert exact is not None and found is not None
-        assert exact <= found <= exact * (1.001 if most == 100 else 1)
+        assert exact <= found <= exact * (1 + distribution.error)
     few = Distribution()
     few.add(np.arange(99))
     assert few.percentile(0.99) is None

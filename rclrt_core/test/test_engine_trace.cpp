@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine_on_sim.hpp"
+#include "rclrt_core/trace_ring.hpp"
 
 namespace rclrt_core
 {
@@ -286,6 +287,39 @@ TEST(TraceRecord, publishers_are_told_apart_by_every_byte_of_their_gid)
     byte = 1;
     EXPECT_NE(publisher_in_trace(gid), publisher_in_trace({}));
     byte = 0;
+  }
+}
+
+TEST(TraceRings, keep_the_newest_but_for_one_and_count_what_nobody_has_read)
+{
+  EXPECT_FALSE(TraceRing(0).keeps());
+  TraceRing(0).push({});
+  for (const std::size_t capacity : {std::size_t{1}, std::size_t{2}, std::size_t{5}}) {
+    TraceRing ring(capacity);
+    EXPECT_TRUE(ring.keeps());
+    TraceReader reader(ring);
+    std::vector<uint64_t> read;
+    const auto visit = [&read](const rclrt_job_record & record) {
+      read.push_back(record.sequence);
+    };
+    const uint64_t kept =
+      capacity == 5 ? 7 : 1;  // of a power of two; the oldest may be half written
+    for (uint64_t i = 0; i < 20; ++i) {
+      rclrt_job_record record{};
+      record.sequence = i;
+      ring.push(record);
+      EXPECT_EQ(reader.missed(ring), i + 1 > kept ? i + 1 - kept : 0);
+    }
+    reader.read(ring, visit);
+    ASSERT_EQ(read.size(), kept);
+    EXPECT_EQ(read.front(), 20 - kept);
+    EXPECT_EQ(read.back(), 19u);
+    EXPECT_EQ(reader.missed(ring), 20 - kept);
+    reader.read(ring, visit);
+    EXPECT_EQ(read.size(), kept) << "each once";
+    TraceReader later(ring);
+    later.read(ring, visit);
+    EXPECT_EQ(read.size(), kept) << "and from now on";
   }
 }
 

@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rclrt_core/linux_platform.hpp"
@@ -231,8 +232,44 @@ TEST_F(Recorders, of_a_flight_write_nothing_when_nothing_was_late)
   trace_.keep = std::chrono::seconds(1);
   start();
   run(callback_, 50);
+  EXPECT_THAT(findings(), IsEmpty());
   stop();
   EXPECT_THAT(files(), IsEmpty());
+}
+
+TEST_F(Recorders, of_a_flight_keep_no_more_than_the_limit_allows)
+{
+  trace_.keep = std::chrono::seconds(100);
+  trace_.on_signal = SIGUSR2;
+  trace_.on_miss = false;
+  trace_.limit = 4 * 100 * sizeof(rclrt_job_record);
+  start();
+  run(callback_, 1000);
+  run(late_, 100);
+  const uint32_t newest = late_->id();
+  raise(SIGUSR2);
+  EXPECT_TRUE(eventually([&] { return files().size() == 1; }));
+  stop();
+  const Content content(files()[0]);
+  EXPECT_THAT(content.records, SizeIs(100));
+  for (const rclrt_job_record & record : content.records) {
+    EXPECT_EQ(record.callback, newest);
+  }
+}
+
+TEST_F(Recorders, say_which_signals_cannot_be_had)
+{
+  const std::pair<int, const char *> signals[] = {
+    {32, "there is no such signal"}, {SIGKILL, "the system refuses it"}};
+  for (const auto & [number, text] : signals) {
+    trace_.keep = std::chrono::seconds(1);
+    trace_.on_signal = number;
+    start();
+    EXPECT_THAT(
+      findings(),
+      ::testing::ElementsAre(HasSubstr(std::string("on_signal has no effect: ") + text)));
+    stop();
+  }
 }
 
 TEST_F(Recorders, of_a_flight_leave_misses_alone_if_they_are_no_occasion)
@@ -256,6 +293,7 @@ TEST_F(Recorders, of_a_flight_write_at_a_signal_every_time)
   run(callback_, 5);
   raise(SIGUSR2);
   EXPECT_TRUE(eventually([&] { return files().size() == 2; }));
+  EXPECT_THAT(findings(), ::testing::Each(HasSubstr("what led to a missed deadline or a signal")));
   stop();
   EXPECT_THAT(Content(files()[0]).records, SizeIs(5));
   EXPECT_THAT(Content(files()[1]).records, SizeIs(10));

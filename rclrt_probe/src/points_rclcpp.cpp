@@ -85,7 +85,7 @@ RCLRT_POINT(callback_end, (const void * callback), (callback))
 RCLRT_POINT(rclcpp_executor_execute, (const void * handle), (handle))
 {
   static_cast<void>(handle);
-  thread().goes_on(probe);
+  thread().executes(probe);
 }
 
 RCLRT_POINT(rclcpp_executor_wait_for_work, (int64_t timeout), (timeout))

@@ -160,6 +160,14 @@ void Thread::pop_job(Probe & probe) noexcept
 
 void Thread::begin(Probe & probe, Callback & callback, const void * key) noexcept
 {
+  const bool is_timer = callback.kind == rclrt_core::CallbackKind::kTimer;
+  int64_t called = 0;
+  if (is_timer && is_guessing() && jobs_[depth_ - 1].release.cause == RCLRT_CAUSE_TIMER) {
+    // No job of its own: the executor has a timer of rcl for a timer that is none (wait sets under rclrt_rcl).
+    --depth_;
+    rclrt_core::linux_platform::end_watch(jobs_[depth_].watch);
+    called = jobs_[depth_].release.at_ns;
+  }
   goes_on(probe);
   for (unsigned i = 0; i < depth_; ++i) {
     if (jobs_[i].key == key) {
@@ -170,9 +178,10 @@ void Thread::begin(Probe & probe, Callback & callback, const void * key) noexcep
   Release release = is_from_queue || taken_.callback == &callback ? taken_ : Release{};
   release.callback = &callback;
   taken_ = Release{};
-  if (callback.kind == rclrt_core::CallbackKind::kTimer) {
+  if (is_timer) {
     release.cause = RCLRT_CAUSE_TIMER;
     release.at_ns = callback.called.exchange(0, std::memory_order_relaxed);
+    release.at_ns = release.at_ns != 0 ? release.at_ns : called;
     if (release.at_ns == 0) {
       probe.seen.note(Point::kBareTimer);
     }
@@ -216,6 +225,13 @@ void Thread::goes_on(Probe & probe) noexcept
 {
   if (is_guessing()) {
     pop_job(probe);
+  }
+}
+
+void Thread::executes(Probe & probe) noexcept
+{
+  if (!is_guessing() || jobs_[depth_ - 1].release.cause != RCLRT_CAUSE_TIMER) {
+    goes_on(probe);  // A timer has been called to be executed now: see begin().
   }
 }
 

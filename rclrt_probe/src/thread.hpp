@@ -40,6 +40,8 @@ public:
   /// As released(), by a queue of which nobody says whose it is: that of the callback that begins next.
   void dequeued(const Release & release) noexcept;
   /// It takes the next one, or waits: what was guessed to run has ended.
+  /// An executor begins with what it has chosen.
+  void executes(Probe & probe) noexcept;
   void goes_on(Probe & probe) noexcept;
   /// A guard condition was triggered. rclpy does so when a callback has ended.
   void triggered(const void * guard_condition) noexcept;

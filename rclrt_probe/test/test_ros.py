@@ -120,6 +120,11 @@ def test_wait_set_executors_without_tracepoints_are_seen_by_what_they_take(
     jobs = seen.jobs
     assert seen.entry("/FrontLidarDriver/timer/100ms").period_ns == 100_000_000
     assert jobs["/FrontLidarDriver/timer/100ms"] > 0
+    timers = [
+        trace.jobs[trace.jobs["cause"] == layout.CAUSE_TIMER] for trace in seen.traces.values()
+    ]
+    assert all((one["release_ns"] < one["ready_ns"]).all() for one in timers), "nominal releases"
+    assert not [name for name in jobs if name.startswith("?")], "jobs of the timers below them"
     path = (
         "/PointsTransformerFront/subscription/FrontLidarDriver",
         "/PointCloudFusion/subscription/PointsTransformerFront",

@@ -14,31 +14,37 @@ import numpy as np
 import numpy.typing as npt
 
 from rclrt_analysis.statistics import samples_needed
-from rclrt_analysis.trace import NO_DEADLINE, Records, layout
+from rclrt_analysis.trace import NO_DEADLINE, Entry, Records, layout
 from rclrt_analysis.views.blockers import Blockers
 from rclrt_analysis.views.numbers import Ints, Numbers
 from rclrt_analysis.views.timeline import Batch, Source, Timeline
 
 FRACTIONS = (0.5, 0.99)
 MOST_VALUES = 1 << 16
-BITS = 10
+MOST_IN_ALL = 1 << 23
+"""Values of all callbacks together: with very many callbacks each may keep fewer."""
+
+FEWEST_VALUES = 1 << 10
+BITS, FEWEST_BITS = 10, 5
 TIMES = ("response", "execution", "waiting")
 NAME = 36
 
 
 class Distribution:
-    """How often which value was seen; exact up to `MOST_VALUES` different ones.
+    """How often which value was seen; exact up to `most` different ones.
 
-    With more, values are rounded up by at most 1 in 2^BITS. The largest is always exact.
+    With more, values are rounded up by at most `error`, which is 1 in 2^BITS, or more if these are
+    still too many. The largest is always exact.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_VALUES) -> None:
+        self._most = most
+        self._bits = BITS + 1
         self._values: Ints = np.zeros(0, dtype=np.int64)
         self._counts: Ints = np.zeros(0, dtype=np.int64)
         self._new: list[Ints] = []
         self._waiting = 0
         self.count = 0
-        self.rounded = False
         self.largest: int | None = None
 
     def add(self, values: Ints) -> None:
@@ -49,7 +55,7 @@ class Distribution:
         self.largest = max(int(values.max()), self.largest or int(values.max()))
         self._new.append(values)
         self._waiting += len(values)
-        if self._waiting > MOST_VALUES:
+        if self._waiting > self._most:
             self._settle()
 
     def _settle(self) -> None:
@@ -58,9 +64,19 @@ class Distribution:
         values = np.concatenate((self._values, new))
         counts = np.concatenate((self._counts, np.ones(len(new), dtype=np.int64)))
         self._values, self._counts = _merged(values, counts)
-        if len(self._values) > MOST_VALUES:
-            self.rounded = True
-            self._values, self._counts = _merged(_rounded(self._values), self._counts)
+        if self.error:
+            self._round()
+        while len(self._values) > self._most and self._bits > FEWEST_BITS:
+            self._bits -= 1
+            self._round()
+
+    def _round(self) -> None:
+        self._values, self._counts = _merged(_rounded(self._values, self._bits), self._counts)
+
+    @property
+    def error(self) -> float:
+        """By how much of it a percentile may be too high."""
+        return 0.0 if self._bits > BITS else 0.5**self._bits
 
     @property
     def kept(self) -> int:
@@ -87,10 +103,10 @@ def _merged(values: Ints, counts: Ints) -> tuple[Ints, Ints]:
     return found, np.bincount(inverse, weights=counts, minlength=len(found)).astype(np.int64)
 
 
-def _rounded(values: Ints) -> Ints:
-    """Return values rounded up to `BITS` + 1 significant bits."""
+def _rounded(values: Ints, bits: int) -> Ints:
+    """Return values rounded up to `bits` + 1 significant bits."""
     _, exponent = np.frexp(np.abs(values).astype(np.float64))
-    step = np.int64(1) << np.maximum(exponent - BITS - 1, 0).astype(np.int64)
+    step = np.int64(1) << np.maximum(exponent - bits - 1, 0).astype(np.int64)
     found: Ints = -(-values // step) * step
     return found
 
@@ -177,6 +193,11 @@ def row_keys(sources: Sequence[Source], numbers: Numbers) -> list[tuple[object, 
     return keys
 
 
+def _row(label: str, entry: Entry, number: int, most: int) -> Row:
+    times = {name: Distribution(most) for name in TIMES}
+    return Row(label, entry.name, entry.kind, number, times)
+
+
 def summarize(timeline: Timeline) -> Summary:
     """Return what all records say."""
     summary = Summary([])
@@ -187,14 +208,14 @@ def summarize(timeline: Timeline) -> Summary:
         if numbers is None:
             numbers = Numbers(timeline.sources)
             rows: dict[tuple[object, ...], Row] = {}
+            share = MOST_IN_ALL // (len(TIMES) * max(1, len(numbers.callbacks)))
+            most = min(MOST_VALUES, max(FEWEST_VALUES, share))
             for key, (number, id_) in zip(
                 row_keys(timeline.sources, numbers), numbers.callbacks, strict=True
             ):
                 source = timeline.sources[number]
                 entry = source.callbacks[id_]
-                by_number.append(
-                    rows.setdefault(key, Row(source.label, entry.name, entry.kind, number))
-                )
+                by_number.append(rows.setdefault(key, _row(source.label, entry, number, most)))
             summary.rows = list(rows.values())
         first, last = int(batch.records["release_ns"].min()), int(batch.records["end_ns"].max())
         summary.first = first if summary.first is None else min(summary.first, first)
@@ -242,8 +263,11 @@ def to_text(sources: Sequence[Source], summary: Summary) -> str:
         return "\n".join([*lines, "no records"])
     lines += _twice(sources, summary)
     lines += [f"{(summary.last - summary.first) / 1e9:.3f} s", "", *_table(summary)]
-    if any(row.times[name].rounded for row in summary.rows for name in TIMES):
-        lines.append("percentiles of many different values are rounded up by at most 0.1 %")
+    error = max((row.times[name].error for row in summary.rows for name in TIMES), default=0)
+    if error:
+        lines.append(
+            f"percentiles of many different values are rounded up by at most {100 * error:.2g} %"
+        )
     return "\n".join(lines)
 
 
