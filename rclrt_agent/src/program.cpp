@@ -81,10 +81,12 @@ Program::Program(const std::shared_ptr<rclrt_rcl::Context> & context, const Argu
   for (const auto & tcp : arguments.tcp) {
     lines_.push_back(std::make_unique<TcpLine>(*agent_, tcp, agent_options.clients));
   }
+  statistics_ = std::make_unique<Statistics>(*node_);
   timer_ = node_->create_wall_timer(std::chrono::seconds(1), [this] {
-    agent_->tick(std::chrono::steady_clock::now());
+    const TimePoint now = std::chrono::steady_clock::now();
+    agent_->tick(now);
     dispatcher_->sweep();
-    say_statistics();
+    statistics_->publish(*agent_, lines_, now);
   });
 }
 
@@ -122,6 +124,8 @@ AgentOptions Program::options(const Arguments & arguments)
   options.clients = static_cast<std::size_t>(number("clients", 512, 1, 65535));
   options.silence = std::chrono::seconds(number("silence_s", 30, 1, 86400));
   options.grace = std::chrono::seconds(number("grace_s", 270, 0, 86400 * 365));
+  options.session.streams_say_urgency = node_->has_parameter("streams_say_urgency") &&
+                                        node_->get_parameter("streams_say_urgency").as<bool>();
   auto & outgoing = options.session.outgoing;
   outgoing.piece = static_cast<uint16_t>(number("piece_bytes", 128, 0, 65000));
   outgoing.shared_window = static_cast<uint16_t>(number("shared_window", 4, 1, 16));
@@ -133,8 +137,6 @@ int Program::urgency_of(const std::string & name) const
   const auto found = urgencies_.find(name);
   return found == urgencies_.end() ? -1 : found->second;
 }
-
-void Program::say_statistics() {}
 
 void Program::spin()
 {

@@ -15,6 +15,7 @@
 #include "rclrt_rcl/node.hpp"
 #include "rclrt_rcl/preemptive_executor.hpp"
 #include "ros_backend.hpp"
+#include "statistics.hpp"
 
 namespace rclrt_agent
 {
@@ -34,7 +35,6 @@ public:
 private:
   AgentOptions options(const Arguments & arguments);
   int urgency_of(const std::string & name) const;
-  void say_statistics();
 
   std::shared_ptr<rclrt_rcl::Node> node_;
   std::map<std::string, int> urgencies_;
@@ -43,6 +43,7 @@ private:
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<Agent> agent_;
   std::vector<std::unique_ptr<LineThread>> lines_;
+  std::unique_ptr<Statistics> statistics_;
   std::shared_ptr<rclrt_rcl::Timer> timer_;
 };
 

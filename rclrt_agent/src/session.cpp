@@ -34,11 +34,16 @@ void Session::say_outgoing() const
 
 // ---- Messages from the line
 
+uint8_t Session::said_by(uint8_t stream) const
+{
+  return options_.streams_say_urgency ? urgency_of_stream(stream) : uint8_t{0};
+}
+
 uint8_t Session::urgency_in(uint8_t stream) const
 {
   const std::lock_guard lock(inbox_mutex_);
   const auto learned = learned_.find(stream);
-  return learned == learned_.end() ? urgency_of_stream(stream) : learned->second;
+  return learned == learned_.end() ? said_by(stream) : learned->second;
 }
 
 int Session::post(View message, TimePoint now)

@@ -35,7 +35,10 @@ struct SessionOptions
   std::size_t inbox = 64;           ///< messages not yet worked on; beyond, they are dropped
   std::size_t inbox_bytes = 1U << 18U;
   References references;
-  /// Urgency of a topic or service by its name, -1 where the stream says it. May be empty.
+  /// Whether the number of a stream says how urgent it is (urgency_of_stream()): only for clients that number
+  /// their streams so. Otherwise all have the lowest urgency.
+  bool streams_say_urgency = false;
+  /// Urgency of a topic or service by its name, -1 for none of its own. May be empty.
   std::function<int(const std::string & name)> urgency_of;
   /// The agent's time, since 1970.
   std::function<int64_t()> clock;
@@ -133,7 +136,8 @@ private:
   void send(uint16_t object, const Bytes & prefix, View cdr);
   Incoming & incoming(uint8_t stream);
   int own_urgency(const Object & object) const;
-  uint8_t urgency_in(uint8_t stream) const;
+  uint8_t urgency_in(uint8_t stream) const;  // of messages from the client
+  uint8_t said_by(uint8_t stream) const;
   void say_outgoing() const;
 
   const SessionOptions options_;

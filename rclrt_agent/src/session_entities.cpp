@@ -195,7 +195,7 @@ void Session::on_read(const rclrt_submessage & sub)
   reading.request = sub.request;
   reading.stream = read.preferred_stream;
   const int own = own_urgency(object->second);
-  reading.urgency = own >= 0 ? static_cast<uint8_t>(own) : urgency_of_stream(read.preferred_stream);
+  reading.urgency = own >= 0 ? static_cast<uint8_t>(own) : said_by(read.preferred_stream);
   reading.left = samples == UINT16_MAX ? UINT32_MAX : samples;
   if (read.has_delivery && read.delivery.max_elapsed_s != 0) {
     reading.until = now_ + std::chrono::seconds(read.delivery.max_elapsed_s);

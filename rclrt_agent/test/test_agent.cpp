@@ -4,6 +4,10 @@
 // The agent and rclrt_micro's client, end to end in virtual time.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
 #include "bench.hpp"
 
 namespace
@@ -233,5 +237,192 @@ TEST(Agent, loses_nothing_that_is_reliable_over_a_line_that_spoils_a_third_of_th
     }
     EXPECT_EQ(received.numbers, up_to(300)) << "loss only: " << loss_only;
   }
+}
+
+rclrt_agent::AgentOptions urgent_topic()
+{
+  rclrt_agent::AgentOptions options;
+  options.session.urgency_of = [](const std::string & name) { return name == "/urgent" ? 20 : -1; };
+  return options;
+}
+
+// Where the only message that is as long as an urgent one was sent, counted in messages.
+TEST(Agent, an_urgent_message_passes_the_bulk_that_waits_for_the_line)
+{
+  RigOptions with;  // 115200 baud
+  Bench bench(with, urgent_topic());
+  bench.start();
+  Listener urgent(bench), bulk(bench);
+  ASSERT_EQ(urgent.init("urgent"), RCLRT_OK);
+  ASSERT_EQ(bulk.init("bulk"), RCLRT_OK);
+  std::vector<uint8_t> storage(2048);
+  ASSERT_EQ(rclrt_subscription_accept_long(&bulk.subscription, storage.data(), 2048), RCLRT_OK);
+  ASSERT_EQ(urgent.add(), RCLRT_OK);
+  ASSERT_EQ(bulk.add(), RCLRT_OK);
+  bench.spin_for(500);
+  for (int i = 0; i < 5; ++i) {
+    bench.publish("/bulk", rclrt_agent::Bytes(1000, 1));
+  }
+  bench.spin_for(100);
+  const auto before = bench.world.now_ns();
+  bench.publish("/urgent", {1, 0, 0, 0});
+  while (urgent.numbers.empty()) {
+    bench.spin_for(1);
+  }
+  EXPECT_LE(bench.world.now_ns() - before, 60 * kMs) << "one frame, and its own; virtual time";
+  bench.spin_for(3000);
+  EXPECT_EQ(bulk.numbers.size(), 5U);
+}
+
+TEST(Agent, what_is_reliable_waits_in_the_middleware_while_the_line_is_slow)
+{
+  Bench bench(RigOptions{});
+  bench.start();
+  Listener received(bench);
+  ASSERT_EQ(received.init(), RCLRT_OK);
+  ASSERT_EQ(received.add(), RCLRT_OK);
+  bench.spin_for(500);
+  for (uint32_t i = 0; i < 200; ++i) {
+    bench.publish("/t", {static_cast<uint8_t>(i), 0, 0, 0});
+  }
+  bench.spin_for(10'000);
+  EXPECT_EQ(received.numbers, up_to(200));
+}
+
+TEST(Agent, a_late_copy_of_the_greeting_begins_nothing_anew)
+{
+  Bench bench(fast());
+  bench.start();
+  const auto greeting = bench.sent_by_client.at(0);
+  rclrt_publisher publisher;
+  ASSERT_EQ(
+    rclrt_publisher_init(&publisher, &bench.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
+  bench.to_agent.deliver(bench.framed(greeting));
+  const Blob blob{1, 8};
+  ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+  bench.spin_for(300);
+  EXPECT_EQ(bench.backend.written["/t"].size(), 1U);
+}
+
+TEST(Agent, a_client_that_greets_again_keeps_its_entities_and_one_that_stays_silent_loses_them)
+{
+  Bench bench(fast());
+  bench.start();
+  const auto greeting = bench.sent_by_client.at(0);
+  bench.spin_for(1000);
+  bench.to_agent.deliver(bench.framed(greeting));
+  EXPECT_EQ(bench.agent.report(bench.now()).at(0).objects, 1U);
+  EXPECT_EQ(bench.backend.nodes.size(), 1U);
+  bench.agent.tick(bench.now() + std::chrono::seconds(59));
+  EXPECT_EQ(bench.backend.nodes.size(), 1U);
+  bench.agent.tick(bench.now() + std::chrono::seconds(61));
+  EXPECT_TRUE(bench.backend.nodes.empty());
+}
+
+// A line that only remembers what was sent where.
+struct DumbLine : rclrt_agent::Line
+{
+  void send(uint64_t, const rclrt_agent::Bytes & message) override { last = message; }
+  void attach(uint64_t address, const std::shared_ptr<rclrt_agent::Session> & session) override
+  {
+    sessions[address] = session;
+  }
+  bool same_host(uint64_t a, uint64_t b) const override { return a == b; }
+  std::string describe(uint64_t) const override { return ""; }
+  // The status of the answer.
+  int greet(rclrt_agent::Agent & agent, uint64_t address, uint32_t key, rclrt_agent::TimePoint now)
+  {
+    rclrt_submessage sub{};
+    sub.id = RCLRT_CREATE_CLIENT;
+    std::memcpy(sub.of.create_client.key, &key, 4);
+    sub.of.create_client.session = RCLRT_SESSION_DEFAULT;
+    sub.of.create_client.mtu = 508;
+    const rclrt_message_header header{RCLRT_SESSION_NONE, 0, 0, {}};
+    const auto bytes =
+      rclrt_agent::write_message(header, rclrt_agent::view_of(rclrt_agent::write(sub)));
+    agent.receive(*this, address, sessions[address], rclrt_agent::view_of(bytes), now);
+    return last.at(8);
+  }
+  rclrt_agent::Bytes last;
+  std::map<uint64_t, std::shared_ptr<rclrt_agent::Session>> sessions;
+};
+
+const auto kNow = rclrt_core::time_point_of(1'000'000'000'000);
+
+TEST(Agent, a_key_in_use_is_not_taken_over_from_another_machine)
+{
+  rclrt_agent_test::MemoryBackend backend;
+  rclrt_agent::Agent agent(backend, {}, [](const auto &, int) {});
+  DumbLine line;
+  EXPECT_EQ(line.greet(agent, 1, 7, kNow), RCLRT_STATUS_OK);
+  EXPECT_EQ(line.greet(agent, 2, 7, kNow + std::chrono::seconds(4)), RCLRT_STATUS_DENIED);
+  EXPECT_EQ(line.greet(agent, 2, 7, kNow + std::chrono::seconds(6)), RCLRT_STATUS_OK);
+  const rclrt_agent::Bytes foreign = {0x81, 0, 0, 0, RCLRT_RESET, 1, 0, 0};
+  agent.receive(line, 3, nullptr, rclrt_agent::view_of(foreign), kNow);
+  EXPECT_EQ(agent.counters().foreign, 1U);
+}
+
+TEST(Agent, ten_thousand_greetings_make_no_more_clients_than_allowed)
+{
+  rclrt_agent_test::MemoryBackend backend;
+  rclrt_agent::AgentOptions options;
+  options.clients = 100;
+  rclrt_agent::Agent agent(backend, options, [](const auto &, int) {});
+  DumbLine line;
+  for (uint32_t i = 1; i <= 10'000; ++i) {
+    line.greet(agent, i, i, kNow);
+  }
+  EXPECT_EQ(agent.report(kNow).size(), 100U);
+  EXPECT_EQ(line.last.at(8), RCLRT_STATUS_RESOURCES);
+  EXPECT_EQ(agent.counters().denied, 9'900U);
+}
+
+// What a real client has sent, and what that becomes with some bytes changed, cut or doubled, in any order.
+TEST(Agent, survives_messages_that_were_changed_at_random)
+{
+  std::vector<rclrt_agent::Bytes> seeds;
+  {
+    Bench bench(fast());
+    bench.start();
+    rclrt_publisher publisher;
+    rclrt_client client;
+    Listener received(bench);
+    rclrt_publisher_init(&publisher, &bench.node, &kBlob, "t", rclrt_qos_reliable(), 0);
+    rclrt_client_init(&client, &bench.node, &kBlob, &kBlob, "add", 1);
+    received.init();
+    received.add();
+    const Blob blob{1, 700};
+    rclrt_publish(&publisher, &blob);
+    bench.spin_for(1000);
+    seeds = bench.sent_by_client;
+  }
+  rclrt_agent_test::MemoryBackend backend;
+  std::vector<std::shared_ptr<rclrt_agent::Session>> jobs;
+  rclrt_agent::Agent agent(backend, {}, [&jobs](const auto & of, int) { jobs.push_back(of); });
+  DumbLine line;
+  const char * const runs = std::getenv("RCLRT_AGENT_FUZZ_RUNS");
+  std::mt19937 random(runs == nullptr ? 5 : std::random_device()());
+  auto now = kNow;
+  for (int64_t i = runs == nullptr ? 60'000 : std::atoll(runs); i > 0; --i) {
+    auto message = seeds[random() % seeds.size()];
+    for (auto changes = random() % 4; changes > 0; --changes) {
+      message[random() % message.size()] = static_cast<uint8_t>(random());
+    }
+    if (random() % 8 == 0) {
+      message.resize(random() % message.size());
+    }
+    message.shrink_to_fit();
+    now += std::chrono::milliseconds(random() % 50);
+    agent.receive(line, 1, line.sessions[1], rclrt_agent::view_of(message), now);
+    for (const auto & job : std::exchange(jobs, {})) {
+      while (agent.work(job)) {
+      }
+      backend.pump();
+      rclrt_agent::Bytes answer;
+      for (int sent = 0; sent < 4 && job->outgoing().next(now, &answer); ++sent) {
+      }
+    }
+  }
+  EXPECT_GT(agent.counters().greetings, 10U);
 }
 }  // namespace

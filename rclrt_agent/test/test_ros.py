@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.srv import GetState
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -235,3 +236,38 @@ def test_a_killed_client_comes_back_to_its_entities(bench: Bench) -> None:
     assert bench.until(lambda: bench.node.count_publishers("/up") == 1)
     bench.down.publish(Int32(data=5))
     assert bench.until(lambda: bench.up == [1005])
+
+
+def test_diagnostics_count_what_a_client_did(bench: Bench) -> None:
+    """The client by its key, and what it has written and got."""
+    seen: dict[str, dict[str, str]] = {}
+
+    def note(message: DiagnosticArray) -> None:
+        for status in message.status:
+            seen[status.name] = {pair.key: pair.value for pair in status.values}
+
+    bench.node.create_subscription(DiagnosticArray, "/diagnostics", note, 10)
+    _, where = bench.start_agent("udp4")
+    bench.start_client("udp", where)
+    assert bench.matched()
+    bench.down.publish(Int32(data=1))
+    name = "rclrt_agent: client 11223301"
+    assert bench.until(lambda: seen.get(name, {}).get("written") == "1"), seen
+    assert seen[name]["delivered"] == "1"
+    assert seen[f"rclrt_agent: line udp4 {where}"]["broken"] == "0"
+    assert seen["rclrt_agent: agent"]["clients"] == "1"
+
+
+def test_arguments_that_make_no_sense_are_explained(bench: Bench) -> None:
+    """A wrong word ends the agent, with the reason and the usage."""
+    for words, reason in (
+        (["udp4", "-p", "70000"], "0 to 65535"),
+        (["serial"], "give --dev"),
+        (["udp6"], "this agent has"),
+        ([], "which line?"),
+        (["udp4", "--address", "x"], "no IPv4"),
+    ):
+        agent = bench.start("rclrt_agent", *words)
+        out, _ = agent.communicate(timeout=PATIENCE_S)
+        assert agent.returncode == 1
+        assert reason in out and "Usage" in out
