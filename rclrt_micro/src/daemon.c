@@ -117,6 +117,7 @@ void rclrt_daemon_reset(struct rclrt_daemon * daemon, uint8_t session, const uin
   }
   const uint32_t token = daemon_enter(daemon);
   daemon->session = session;
+  daemon->astray = false;
   memcpy(daemon->key, key, sizeof(daemon->key));
   daemon_reset_receiving(daemon);
   daemon_leave(daemon, token);
@@ -190,7 +191,7 @@ enum rclrt_ret rclrt_daemon_poll(struct rclrt_daemon * daemon, uint64_t timeout_
     return RCLRT_ERR_TRANSPORT;
   }
   if (got > 0) {
-    rclrt_daemon_received(daemon, input, (size_t)got);
+    daemon_take_in(daemon, input, (size_t)got);
   }
   (void)rclrt_daemon_tick(daemon);
   return RCLRT_OK;

@@ -217,6 +217,7 @@ void rclrt_daemon_transmitted(struct rclrt_daemon * daemon)
 {
   if (daemon != NULL && daemon->busy) {
     transmit(daemon);
+    daemon_wake(daemon); /* a heartbeat may be due before a read() that waits would end */
   }
 }
 

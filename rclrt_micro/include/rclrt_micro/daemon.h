@@ -156,8 +156,10 @@ struct rclrt_input_stream
   /* Storage for fragmented messages, or null: they are then dropped and counted. */
   uint8_t * assembly;
   uint16_t assembly_capacity;
-  uint16_t skips; /* how often the agent has given messages up */
-  uint16_t taken; /* reliable: parts of message `expected` taken before */
+  uint8_t back;           /* heartbeats or messages in a row about what is settled, the first ... */
+  uint64_t back_since_ns; /* ... at this time */
+  uint16_t skips;         /* how often the agent has given messages up */
+  uint16_t taken;         /* reliable: parts of message `expected` taken before */
   /* For the taker alone. */
   uint16_t assembly_skips; /* `skips` as it was for the pieces so far */
   uint16_t assembly_length;
@@ -232,6 +234,8 @@ struct rclrt_daemon
   /* From the greeting until the agent answers it: messages that come on a stream meanwhile, and
    * ACKNACKs and HEARTBEATs, are of the session before, and count as foreign. */
   bool greeting;
+  /* The agent counts a stream from the beginning again, we do not. Until the next reset. */
+  bool astray;
   /* Called outside critical sections when a reliable message is given up: after its lifetime, when
    * its stream is removed, and by a reset. Null for none. */
   void (*on_abandoned)(
@@ -314,10 +318,11 @@ enum rclrt_ret rclrt_daemon_send_fragmented(
 /* Longest submessage sequence that fits a node. */
 uint16_t rclrt_daemon_payload_capacity(const struct rclrt_daemon * daemon);
 
-/* Completion handler: transport.write returned 0 before, and is now done. Sends the next piece. */
+/* Completion handler: transport.write returned 0 before, and is now done. Sends the next piece, and
+ * ends a read() that waits. */
 void rclrt_daemon_transmitted(struct rclrt_daemon * daemon);
-/* Reception handler: these bytes came, on a line of datagrams exactly one message. Linear in
- * `size`. */
+/* Reception handler: these bytes came, on a line of datagrams exactly one message. Linear in `size`;
+ * ends a read() that waits. */
 void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size);
 
 /* Heartbeats, lifetimes and hold-off that are due; begins sending if there is anything. Returns
