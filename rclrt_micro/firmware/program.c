@@ -84,7 +84,6 @@ static void on_command(void * context, const void * message)
       tell((int32_t)level, program_stack_used(level));
     }
     tell(10, connections);
-    tell(11, client->daemon->counters.refused);
   }
 }
 
@@ -142,6 +141,7 @@ enum rclrt_ret program_start(
     rclrt_system_start(client, RCLRT_FRAMING_SERIAL, port, transport, KEY, "firmware", RCLRT_S(60));
   if (ret == RCLRT_OK) {
     connections = 1;
+    client->session->answer_timeout_ns = RCLRT_S(60); /* an emulator may stand still for seconds */
     client->session->on_event = on_event;
     ret = rclrt_executor_use_levels(client->executor, floors, PROGRAM_LEVELS);
   }

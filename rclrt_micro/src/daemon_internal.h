@@ -130,6 +130,10 @@ void daemon_on_acknack(
 /* An ACKNACK or HEARTBEAT wherever in a message. False: it is neither. Not inside a critical
  * section. */
 bool daemon_on_control(struct rclrt_daemon * daemon, const struct rclrt_submessage * submessage);
+/* In a critical section: the priority of the most urgent stream that owes an acknowledgement, or -1. */
+int daemon_ack_priority(struct rclrt_daemon * daemon);
+/* In a critical section: this sink's, and its stream's. */
+void daemon_set_priority(struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t priority);
 /* In a critical section: the acknowledgement that an input stream owes, if any. */
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack);
 

@@ -39,6 +39,17 @@ void daemon_forget_waiting(struct rclrt_input_stream * input, uint16_t sequence)
   }
 }
 
+int daemon_ack_priority(struct rclrt_daemon * daemon)
+{
+  int most = -1;
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->inputs); link != NULL;
+       link = rclrt_list_next(&daemon->inputs, link)) {
+    const struct rclrt_input_stream * input = input_of(link);
+    most = input->ack_due && input->priority > most ? input->priority : most;
+  }
+  return most;
+}
+
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack)
 {
   for (struct rclrt_link * link = rclrt_list_first(&daemon->inputs); link != NULL;

