@@ -14,7 +14,12 @@ from firmware import Board, Peer, build, freertos_kernel, missing
 BURST, SPIN, STATISTICS = 1, 2, 3  # firmware/program.c
 STACK_BYTES = {"baremetal": 8192, "freertos": 2048}
 
-pytestmark = pytest.mark.skipif(missing() != "", reason=missing())
+pytestmark = [
+    pytest.mark.skipif(missing() != "", reason=missing()),
+    pytest.mark.skipif(
+        bool(os.environ.get("RCLRT_SANITIZE")), reason="firmware is the same under a sanitizer"
+    ),
+]
 
 
 def _image(port: str) -> Path:

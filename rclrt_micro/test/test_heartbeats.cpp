@@ -162,6 +162,7 @@ TEST_F(Owed, an_acknowledgement_that_is_as_urgent_goes_first)
 
 TEST_F(Owed, an_acknowledgement_waits_for_no_more_than_four_messages)
 {
-  EXPECT_EQ(order(10, 6), (std::vector<int>{kData, kData, kData, kData, kData, kAck, kData, kData}));
+  EXPECT_EQ(
+    order(10, 6), (std::vector<int>{kData, kData, kData, kData, kData, kAck, kData, kData}));
 }
 }  // namespace

@@ -168,6 +168,20 @@ TEST_F(KeepAlive, on_a_line_so_slow_that_greetings_are_repeated_it_connects_once
   EXPECT_TRUE(events.empty());
 }
 
+TEST(Depth, of_a_reader_is_told_to_the_agent)
+{
+  System system;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  rclrt_subscription subscription;
+  ASSERT_EQ(
+    rclrt_subscription_init(
+      &subscription, &system.node, &kBlob, "t", rclrt_qos_depth(rclrt_qos_reliable(), 0x1234)),
+    RCLRT_OK);
+  const auto & create = system.sent_by_client.back();
+  const uint8_t depth[] = {0x34, 0x12};
+  EXPECT_NE(std::search(create.begin(), create.end(), depth, depth + 2), create.end());
+}
+
 TEST_F(KeepAlive, if_nobody_keeps_it_alive_a_late_copy_is_told_all_the_same)
 {
   ASSERT_NO_FATAL_FAILURE(start());
