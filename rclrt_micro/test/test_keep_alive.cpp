@@ -197,10 +197,11 @@ TEST_F(KeepAlive, an_entity_that_is_deleted_while_all_are_created_again_is_left_
 {
   ASSERT_NO_FATAL_FAILURE(start());
   system->agent.restart();
-  // When the agent is asked for the topic of the publisher, the publisher ends.
+  // When the agent answers about the publisher's topic, behind the node, the publisher ends.
+  int answers = 0;
   bool ended = false;
   system->on_agent_message = [&](const Agent::Bytes & message) {
-    if (message.at(4) == RCLRT_STATUS && !ended) {
+    if (message.at(4) == RCLRT_STATUS && ++answers == 2) {
       ended = true;
       EXPECT_EQ(rclrt_publisher_fini(&publisher), RCLRT_ERR_STATE);
     }
