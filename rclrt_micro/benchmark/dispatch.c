@@ -43,7 +43,7 @@ static ptrdiff_t read_nothing(void * context, uint8_t * bytes, size_t capacity, 
 static void nothing(void * context) { (void)context; }
 static void no_timer(void * context, struct rclrt_timer * timer) { (void)context, (void)timer; }
 
-RCLRT_SYSTEM(client, 256, 8, 16, 2048, 4);
+RCLRT_SYSTEM(client, message_bytes = 256, messages = 8, frames = 16, ring_bytes = 2048, timers = 4);
 
 __attribute__((noinline)) void dispatch(
   struct rclrt_executor * executor, bool batch, int rounds, struct rclrt_guard * guard)
@@ -74,25 +74,25 @@ int main(int argc, char ** argv)
     return 2;
   }
   if (
-    rclrt_daemon_init(&client->daemon, &client->config, &port, &transport) != RCLRT_OK ||
+    rclrt_daemon_init(client->daemon, client->config, &port, &transport) != RCLRT_OK ||
     rclrt_session_init(
-      &client->session, &client->daemon, RCLRT_SESSION_DEFAULT, key, client->session_buffer,
-      client->config.message_capacity) != RCLRT_OK ||
+      client->session, client->daemon, RCLRT_SESSION_DEFAULT, key, client->session_buffer,
+      client->session_buffer_size) != RCLRT_OK ||
     rclrt_executor_init(
-      &client->executor, &client->session, timer_slots, MOST_TIMERS, client->take_buffer) !=
+      client->executor, client->session, timer_slots, MOST_TIMERS, client->take_buffers) !=
       RCLRT_OK) {
     return 1;
   }
   for (int i = 0; i < callbacks; ++i) {
     if (by_timers) { /* the one that expires becomes the last to expire */
       (void)rclrt_executor_add_timer_at(
-        &client->executor, &timers[i], (uint64_t)i + 2U, (uint64_t)callbacks, 1, no_timer, NULL);
+        client->executor, &timers[i], (uint64_t)i + 2U, (uint64_t)callbacks, 1, no_timer, NULL);
     } else {
-      (void)rclrt_executor_add_guard(&client->executor, &guards[i], (uint8_t)i, nothing, NULL);
+      (void)rclrt_executor_add_guard(client->executor, &guards[i], (uint8_t)i, nothing, NULL);
     }
   }
   struct rclrt_guard * const guard = by_timers ? NULL : &guards[callbacks / 2];
-  dispatch(&client->executor, strcmp(argv[1], "batch") == 0, rounds, guard);
-  printf("%u callbacks run\n", (unsigned)client->executor.executed);
-  return client->executor.executed == (uint32_t)rounds ? 0 : 1;
+  dispatch(client->executor, strcmp(argv[1], "batch") == 0, rounds, guard);
+  printf("%u callbacks run\n", (unsigned)client->executor->executed);
+  return client->executor->executed == (uint32_t)rounds ? 0 : 1;
 }

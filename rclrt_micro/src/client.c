@@ -81,7 +81,7 @@ static enum rclrt_ret delete_endpoint(
     if (ret == RCLRT_OK) {
       ret = rclrt_session_delete(session, all[i]);
     }
-    session_forget(all[i]);
+    session_forget(session, all[i]);
   }
   return ret;
 }

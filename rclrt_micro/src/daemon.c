@@ -117,6 +117,7 @@ void rclrt_daemon_reset(struct rclrt_daemon * daemon, uint8_t session, const uin
   }
   const uint32_t token = daemon_enter(daemon);
   daemon->session = session;
+  daemon->astray = false;
   memcpy(daemon->key, key, sizeof(daemon->key));
   daemon_reset_receiving(daemon);
   daemon_leave(daemon, token);
@@ -145,12 +146,23 @@ enum rclrt_ret rclrt_daemon_add_input(
   }
   memset(stream, 0, sizeof(*stream));
   stream->id = id;
+  stream->priority = RCLRT_PRIORITIES - 1U; /* answers, until a sink says what else it is for */
   stream->assembly = assembly;
   stream->assembly_capacity = assembly == NULL ? 0 : assembly_capacity;
   const uint32_t token = daemon_enter(daemon);
   rclrt_list_push_back(&daemon->inputs, &stream->link);
   daemon_leave(daemon, token);
   return RCLRT_OK;
+}
+
+void daemon_set_priority(struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t priority)
+{
+  struct rclrt_input_stream * input =
+    sink->stream == RCLRT_STREAM_NONE ? NULL : daemon_find_input(daemon, sink->stream);
+  sink->priority = priority;
+  if (input != NULL) {
+    input->priority = priority;
+  }
 }
 
 enum rclrt_ret rclrt_daemon_add_sink(
@@ -162,9 +174,9 @@ enum rclrt_ret rclrt_daemon_add_sink(
   }
   sink->object = object;
   sink->stream = stream;
-  sink->priority = priority;
   rclrt_list_init(&sink->slots);
   const uint32_t token = daemon_enter(daemon);
+  daemon_set_priority(daemon, sink, priority);
   rclrt_list_push_back(&daemon->sinks, &sink->link);
   daemon_leave(daemon, token);
   return RCLRT_OK;
@@ -190,8 +202,10 @@ enum rclrt_ret rclrt_daemon_poll(struct rclrt_daemon * daemon, uint64_t timeout_
     return RCLRT_ERR_TRANSPORT;
   }
   if (got > 0) {
-    rclrt_daemon_received(daemon, input, (size_t)got);
+    daemon_take_in(daemon, input, (size_t)got);
   }
-  (void)rclrt_daemon_tick(daemon);
+  if (timeout_ns > 0) { /* time has passed */
+    (void)rclrt_daemon_tick(daemon);
+  }
   return RCLRT_OK;
 }

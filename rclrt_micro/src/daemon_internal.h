@@ -36,6 +36,14 @@ static inline uint64_t time_since(uint64_t now, uint64_t since)
   return now > since ? now - since : 0;
 }
 
+/* Ends a read() that waits. Not inside a critical section. */
+static inline void daemon_wake(const struct rclrt_daemon * daemon)
+{
+  if (daemon->port->wake != NULL) {
+    daemon->port->wake(daemon->port->context);
+  }
+}
+
 /* Not inside a critical section. */
 void daemon_count(struct rclrt_daemon * daemon, uint32_t * counter);
 /* Not inside a critical section. Returns RCLRT_ERR_STORAGE. */
@@ -85,6 +93,8 @@ static inline struct rclrt_node ** window_slot(
   return &stream->window[sequence % RCLRT_WINDOW];
 }
 
+/* What read() has brought to whoever calls this: nobody is to be woken. */
+void daemon_take_in(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size);
 /* In a critical section; the node is in no list. */
 void daemon_free_node(struct rclrt_daemon * daemon, struct rclrt_node * node);
 /* In a critical section: everything before `first` is done with. At most RCLRT_WINDOW steps. */
@@ -110,12 +120,20 @@ void daemon_report_abandoned(
 void daemon_reset_receiving(struct rclrt_daemon * daemon);
 /* The line was closed: half a frame that came before is not continued. */
 void daemon_line_closed(struct rclrt_daemon * daemon);
+/* In a critical section: the peer tells of numbers before those that it told of before. If that goes
+ * on, it has begun the stream anew: `daemon->astray`. */
+void daemon_look_back(
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * input, bool goes_back, uint64_t now);
 /* In a critical section. Whoever calls it kicks afterwards. S + RCLRT_WINDOW steps. */
 void daemon_on_acknack(
   struct rclrt_daemon * daemon, const struct rclrt_acknack * acknack, uint64_t now);
 /* An ACKNACK or HEARTBEAT wherever in a message. False: it is neither. Not inside a critical
  * section. */
 bool daemon_on_control(struct rclrt_daemon * daemon, const struct rclrt_submessage * submessage);
+/* In a critical section: the priority of the most urgent stream that owes an acknowledgement, or -1. */
+int daemon_ack_priority(struct rclrt_daemon * daemon);
+/* In a critical section: this sink's, and its stream's. */
+void daemon_set_priority(struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t priority);
 /* In a critical section: the acknowledgement that an input stream owes, if any. */
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack);
 

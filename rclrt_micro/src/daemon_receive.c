@@ -8,6 +8,11 @@
 
 #include "daemon_internal.h"
 
+/* So often and so long, without anything newer, an agent's heartbeats or messages are about what was
+ * settled before: copies that were late do not last that long. */
+#define LATE_COPIES 4U
+#define LATE_NS UINT64_C(900000000)
+
 /* In a critical section. One step per stream. */
 struct rclrt_input_stream * daemon_find_input(struct rclrt_daemon * daemon, uint8_t id)
 {
@@ -32,6 +37,17 @@ void daemon_forget_waiting(struct rclrt_input_stream * input, uint16_t sequence)
   if (daemon_in_window(input, sequence)) {
     input->waiting &= (uint16_t)~(1U << (uint16_t)(sequence - input->expected));
   }
+}
+
+int daemon_ack_priority(struct rclrt_daemon * daemon)
+{
+  int most = -1;
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->inputs); link != NULL;
+       link = rclrt_list_next(&daemon->inputs, link)) {
+    const struct rclrt_input_stream * input = input_of(link);
+    most = input->ack_due && input->priority > most ? input->priority : most;
+  }
+  return most;
 }
 
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack)
@@ -66,6 +82,7 @@ bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknac
 struct rclrt_sink * daemon_advance(struct rclrt_input_stream * input)
 {
   input->expected++;
+  input->back = 0;
   input->taken = 0;
   input->waiting >>= 1;
   input->asked >>= 1;
@@ -90,9 +107,24 @@ void daemon_notify(struct rclrt_sink * sink)
   }
 }
 
+void daemon_look_back(
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * input, bool goes_back, uint64_t now)
+{
+  if (!goes_back) {
+    input->back = 0;
+  } else if (input->back == 0) {
+    input->back = 1;
+    input->back_since_ns = now;
+  } else if (input->back < LATE_COPIES) {
+    input->back++;
+  } else if (time_since(now, input->back_since_ns) >= LATE_NS) {
+    daemon->astray = true;
+  }
+}
+
 /* In a critical section. Returns the sink to notify, or null. */
 static struct rclrt_sink * on_heartbeat(
-  struct rclrt_daemon * daemon, const struct rclrt_heartbeat * heartbeat)
+  struct rclrt_daemon * daemon, const struct rclrt_heartbeat * heartbeat, uint64_t now)
 {
   struct rclrt_sink * sink = NULL;
   struct rclrt_input_stream * input = daemon_find_input(daemon, heartbeat->stream);
@@ -124,6 +156,8 @@ static struct rclrt_sink * on_heartbeat(
       }
     }
     const uint16_t beyond = (uint16_t)(heartbeat->last_unacked + 1U);
+    daemon_look_back(
+      daemon, input, rclrt_sequence_before(heartbeat->last_unacked, input->expected), now);
     if (rclrt_sequence_before(input->highest, beyond)) {
       input->highest = beyond;
     }
@@ -182,7 +216,7 @@ bool daemon_on_control(struct rclrt_daemon * daemon, const struct rclrt_submessa
   } else if (submessage->id == RCLRT_ACKNACK) {
     daemon_on_acknack(daemon, &submessage->of.acknack, now);
   } else {
-    sink = on_heartbeat(daemon, &submessage->of.heartbeat);
+    sink = on_heartbeat(daemon, &submessage->of.heartbeat, now);
   }
   daemon_leave(daemon, token);
   daemon_notify(sink);
@@ -415,9 +449,14 @@ void daemon_line_closed(struct rclrt_daemon * daemon)
 
 void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
 {
-  if (daemon == NULL || bytes == NULL || size == 0) {
-    return;
+  if (daemon != NULL && bytes != NULL && size > 0) {
+    daemon_take_in(daemon, bytes, size);
+    daemon_wake(daemon);
   }
+}
+
+void daemon_take_in(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
+{
   if (daemon->config.framing == RCLRT_FRAMING_DATAGRAM) {
     receive_datagram(daemon, bytes, size);
   } else {

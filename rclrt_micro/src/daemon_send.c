@@ -86,6 +86,7 @@ void daemon_empty_output(struct rclrt_daemon * daemon, struct rclrt_output_strea
   stream->sent = 0;
   stream->first_unacked = 0;
   stream->heartbeat_due = false;
+  stream->heartbeats = 0;
   daemon->counters.abandoned += count;
   daemon_leave(daemon, token);
   daemon_report_abandoned(daemon, stream, first, count);

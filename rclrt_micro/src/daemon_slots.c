@@ -76,6 +76,7 @@ void daemon_reset_receiving(struct rclrt_daemon * daemon)
     input->started = false;
     input->taken = 0;
     input->ack_due = false;
+    input->back = 0;
     input->expected = 0;
     input->highest = 0;
     input->waiting = 0;

@@ -66,7 +66,7 @@ static struct rclrt_sink * sink_of_part(
 /* In a critical section. */
 static enum verdict judge(
   struct rclrt_daemon * daemon, struct rclrt_slot * slot,
-  const struct rclrt_message_header * header, struct delivery * delivery)
+  const struct rclrt_message_header * header, struct delivery * delivery, uint64_t now)
 {
   struct rclrt_input_stream * input = daemon_find_input(daemon, header->stream);
   if (input == NULL) {
@@ -75,7 +75,9 @@ static enum verdict judge(
   delivery->input = input;
   delivery->skips = input->skips;
   if (!is_reliable(input->id)) {
-    if (input->started && rclrt_sequence_before(header->sequence, input->expected)) {
+    const bool late = input->started && rclrt_sequence_before(header->sequence, input->expected);
+    daemon_look_back(daemon, input, late, now);
+    if (late) {
       daemon->counters.late++;
       return DISCARD;
     }
@@ -220,6 +222,7 @@ static enum rclrt_ret take_one(
                      rclrt_reader_left(&reader) >= RCLRT_SUBMESSAGE_HEADER &&
                      find_part(buffer, length, slot->taken, &delivery);
 
+  const uint64_t now = daemon_now(daemon);
   enum verdict verdict = DISCARD;
   token = daemon_enter(daemon);
   /* Copied first, looked at afterwards: new bytes may have come meanwhile. */
@@ -232,7 +235,7 @@ static enum rclrt_ret take_one(
   } else {
     struct rclrt_sink * whose =
       slot->taken == 0 ? sink : sink_of_part(daemon, slot, buffer, length, delivery.begin);
-    verdict = whose == sink ? judge(daemon, slot, &message->header, &delivery) : MOVE;
+    verdict = whose == sink ? judge(daemon, slot, &message->header, &delivery, now) : MOVE;
     if (verdict == MOVE) {
       line_up_part(slot, whose, &delivery);
     }

@@ -8,40 +8,94 @@
 
 #include "daemon_internal.h"
 
-/* In a critical section: bytes of an own ACKNACK or HEARTBEAT, outside any stream. */
-static void begin_control(struct rclrt_daemon * daemon, const struct rclrt_submessage * submessage)
+/* However often it did not help, the agent is asked again after so long. */
+#define MOST_PATIENCE_NS UINT64_C(2000000000)
+/* An ACKNACK or HEARTBEAT, with its header and what comes before the next. */
+#define CONTROL_SIZE 12U
+/* More urgent messages that pass what is owed to the agent, before it goes all the same. */
+#define CONTROL_PASSES 4U
+
+/* Silence after which the agent is asked: at least `heartbeat_ns` and two round trips, twice as long each
+ * time that it does not help. */
+static uint64_t patience(
+  const struct rclrt_daemon * daemon, const struct rclrt_output_stream * stream)
 {
-  struct rclrt_writer writer =
-    daemon_begin_message(daemon, daemon->control, sizeof(daemon->control), RCLRT_STREAM_NONE);
-  rclrt_write_submessage(&writer, submessage);
-  daemon->message = daemon->control;
-  daemon->message_length = (uint16_t)writer.at;
+  const uint64_t most =
+    daemon->config.heartbeat_ns > MOST_PATIENCE_NS ? daemon->config.heartbeat_ns : MOST_PATIENCE_NS;
+  const uint64_t trips = 2U * daemon->round_trip_ns;
+  uint64_t ns = trips > daemon->config.heartbeat_ns ? trips : daemon->config.heartbeat_ns;
+  for (uint8_t i = 0; i < stream->heartbeats && ns < most; ++i) {
+    ns *= 2U;
+  }
+  return ns < most ? ns : most;
 }
 
-/* In a critical section. One step per stream. */
-static bool pick_control(struct rclrt_daemon * daemon)
+/* In a critical section: of what the heartbeat asks for. */
+static int heartbeat_priority(struct rclrt_output_stream * stream)
 {
+  return stream->first_unacked == stream->next
+           ? 0
+           : (*window_slot(stream, stream->first_unacked))->priority;
+}
+
+/* In a critical section: the most urgent stream that owes an acknowledgement or a heartbeat; -1 for
+ * none. One step per stream. */
+static int control_priority(struct rclrt_daemon * daemon)
+{
+  int most = daemon_ack_priority(daemon);
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
+       link = rclrt_list_next(&daemon->outputs, link)) {
+    const int priority = output_of(link)->heartbeat_due ? heartbeat_priority(output_of(link)) : -1;
+    most = priority > most ? priority : most;
+  }
+  return most;
+}
+
+/* In a critical section: adds a submessage, if there is room for one. */
+static bool add_control(struct rclrt_writer * writer, const struct rclrt_submessage * submessage)
+{
+  if (writer->at + CONTROL_SIZE > writer->size) {
+    return false;
+  }
+  rclrt_write_submessage(writer, submessage);
+  return true;
+}
+
+/* In a critical section: ACKNACKs and HEARTBEATs that are due, as many as fit one message, outside any
+ * stream. Not ahead of more urgent data (`priority`, or -1), unless CONTROL_PASSES of those have
+ * passed. One step per stream. */
+static bool pick_control(struct rclrt_daemon * daemon, int priority)
+{
+  const int most = control_priority(daemon);
+  if (most < 0 || (most < priority && daemon->passed < CONTROL_PASSES)) {
+    daemon->passed = (uint8_t)(daemon->passed + (most >= 0 ? 1U : 0U));
+    return false;
+  }
+  daemon->passed = 0;
+  struct rclrt_writer writer =
+    daemon_begin_message(daemon, daemon->control, sizeof(daemon->control), RCLRT_STREAM_NONE);
   struct rclrt_submessage submessage;
   memset(&submessage, 0, sizeof(submessage));
-  if (daemon_next_ack(daemon, &submessage.of.acknack)) {
-    submessage.id = RCLRT_ACKNACK;
-    begin_control(daemon, &submessage);
-    return true;
+  submessage.id = RCLRT_ACKNACK;
+  while (writer.at + CONTROL_SIZE <= writer.size &&
+         daemon_next_ack(daemon, &submessage.of.acknack)) {
+    rclrt_write_submessage(&writer, &submessage);
   }
+  submessage.id = RCLRT_HEARTBEAT;
   for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
        link = rclrt_list_next(&daemon->outputs, link)) {
     struct rclrt_output_stream * stream = output_of(link);
-    if (stream->heartbeat_due) {
-      stream->heartbeat_due = false;
-      submessage.id = RCLRT_HEARTBEAT;
-      submessage.of.heartbeat.first_unacked = stream->first_unacked;
-      submessage.of.heartbeat.last_unacked = (uint16_t)(stream->sent - 1U);
-      submessage.of.heartbeat.stream = stream->id;
-      begin_control(daemon, &submessage);
-      return true;
+    if (!stream->heartbeat_due) {
+      continue;
     }
+    submessage.of.heartbeat.first_unacked = stream->first_unacked;
+    submessage.of.heartbeat.last_unacked = (uint16_t)(stream->sent - 1U);
+    submessage.of.heartbeat.stream = stream->id;
+    stream->heartbeat_due = !add_control(&writer, &submessage);
   }
-  return false;
+  daemon->message = daemon->control;
+  daemon->message_length = (uint16_t)writer.at;
+  return true;
 }
 
 /* In a critical section: may a message of this priority be begun, or is an acknowledgement awaited
@@ -70,13 +124,16 @@ static struct rclrt_node * first_with_budget(struct rclrt_daemon * daemon, uint6
   return node_of(link != NULL ? link : first);
 }
 
-/* In a critical section. */
-static bool pick_data(struct rclrt_daemon * daemon, uint64_t now)
+/* In a critical section: the message that may be begun now; or null. */
+static struct rclrt_node * next_data(struct rclrt_daemon * daemon, uint64_t now)
 {
   struct rclrt_node * node = first_with_budget(daemon, now);
-  if (node == NULL || !may_begin(daemon, node->priority, now)) {
-    return false;
-  }
+  return node != NULL && may_begin(daemon, node->priority, now) ? node : NULL;
+}
+
+/* In a critical section. */
+static void pick_data(struct rclrt_daemon * daemon, struct rclrt_node * node, uint64_t now)
+{
   rclrt_queue_remove(&daemon->execution, &node->link, node->priority);
   node->state = RCLRT_NODE_SENDING;
   if (node->tries < UINT8_MAX) {
@@ -90,7 +147,6 @@ static bool pick_data(struct rclrt_daemon * daemon, uint64_t now)
   daemon->current = node;
   daemon->message = node->bytes;
   daemon->message_length = node->length;
-  return true;
 }
 
 /* The next message, if any and if nobody else is transmitting. */
@@ -98,9 +154,15 @@ static bool pick(struct rclrt_daemon * daemon)
 {
   const uint64_t now = daemon_now(daemon);
   const uint32_t token = daemon_enter(daemon);
-  const bool picked = !daemon->busy && (pick_control(daemon) || pick_data(daemon, now));
-  if (picked) {
-    daemon->busy = true;
+  bool picked = false;
+  if (!daemon->busy) {
+    struct rclrt_node * node = next_data(daemon, now);
+    picked = pick_control(daemon, node == NULL ? -1 : node->priority);
+    if (!picked && node != NULL) {
+      pick_data(daemon, node, now);
+      picked = true;
+    }
+    daemon->busy = picked;
   }
   daemon_leave(daemon, token);
   if (picked) {
@@ -217,6 +279,7 @@ void rclrt_daemon_transmitted(struct rclrt_daemon * daemon)
 {
   if (daemon != NULL && daemon->busy) {
     transmit(daemon);
+    daemon_wake(daemon); /* a heartbeat may be due before a read() that waits would end */
   }
 }
 
@@ -265,6 +328,20 @@ static void requeue_missing(
   }
 }
 
+/* In a critical section: of a message that was sent once. The longest of late: shorter ones count
+ * little by little. */
+static void note_round_trip(
+  struct rclrt_daemon * daemon, const struct rclrt_node * node, uint64_t now)
+{
+  if (node->state != RCLRT_NODE_PENDING || node->tries != 1) {
+    return;
+  }
+  const uint64_t trip = time_since(now, node->sent_ns);
+  daemon->round_trip_ns = trip > daemon->round_trip_ns
+                            ? trip
+                            : daemon->round_trip_ns - (daemon->round_trip_ns - trip) / 8U;
+}
+
 void daemon_on_acknack(
   struct rclrt_daemon * daemon, const struct rclrt_acknack * acknack, uint64_t now)
 {
@@ -273,8 +350,12 @@ void daemon_on_acknack(
   /* What was never sent cannot be acknowledged. */
   if (stream != NULL && is_reliable(stream->id) && !rclrt_sequence_before(stream->sent, first)) {
     if (rclrt_sequence_before(stream->first_unacked, first)) {
+      if (stream->heartbeats == 0) { /* else the answer is to one of them */
+        note_round_trip(daemon, *window_slot(stream, (uint16_t)(first - 1U)), now);
+      }
       daemon_settle_until(daemon, stream, first);
       stream->quiet_since_ns = now;
+      stream->heartbeats = 0;
     }
     requeue_missing(daemon, stream, acknack, now);
   }
@@ -321,11 +402,12 @@ uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon)
     if (!is_reliable(stream->id) || stream->first_unacked == stream->sent) {
       continue;
     }
-    if (time_since(now, stream->quiet_since_ns) >= config->heartbeat_ns) {
+    if (time_since(now, stream->quiet_since_ns) >= patience(daemon, stream)) {
       stream->heartbeat_due = true;
+      stream->heartbeats = (uint8_t)(stream->heartbeats + (stream->heartbeats < UINT8_MAX ? 1 : 0));
       stream->quiet_since_ns = now;
     }
-    due = earlier(due, time_after(stream->quiet_since_ns, config->heartbeat_ns));
+    due = earlier(due, time_after(stream->quiet_since_ns, patience(daemon, stream)));
   }
   const struct rclrt_node * oldest = node_of(rclrt_list_first(&daemon->pending));
   if (gives_up && oldest != NULL) {

@@ -7,6 +7,7 @@
 
 #include "daemon_internal.h"
 #include "executor_internal.h"
+#include "session_internal.h"
 
 static struct rclrt_callback * ready_of(struct rclrt_link * link)
 {
@@ -175,7 +176,7 @@ enum rclrt_ret rclrt_executor_add(
   callback->fresh = false;
   callback->budget = NULL;
   if (callback->sink != NULL) {
-    callback->sink->priority = priority; /* reception looks at it */
+    daemon_set_priority(executor->daemon, callback->sink, priority); /* reception looks at it */
   }
   rclrt_list_push_back(&executor->all, &callback->all_link);
   callback->executor = executor;
@@ -382,7 +383,25 @@ enum rclrt_ret executor_wait(
   if (now >= deadline_ns) {
     return RCLRT_ERR_TIMEOUT;
   }
-  const enum rclrt_ret ret = rclrt_daemon_poll(executor->daemon, until > now ? until - now : 0);
+  return rclrt_executor_serve(executor, until > now ? until - now : 0);
+}
+
+enum rclrt_ret rclrt_executor_serve(struct rclrt_executor * executor, uint64_t timeout_ns)
+{
+  if (!executor_usable(executor)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (timeout_ns > 0) {
+    const uint64_t due = session_due(executor->session);
+    const uint64_t now = executor->port->now_ns(executor->port->context);
+    const uint64_t left = due > now ? due - now : 0;
+    timeout_ns = left < timeout_ns ? left : timeout_ns;
+  }
+  enum rclrt_ret ret = rclrt_daemon_poll(executor->daemon, timeout_ns);
+  if (ret == RCLRT_ERR_TRANSPORT && executor->session->keep_alive_ns != 0) {
+    session_line_broken(executor->session); /* and opened anew in time */
+    ret = RCLRT_OK;
+  }
   rclrt_session_handle(executor->session);
   return ret;
 }
@@ -395,9 +414,7 @@ enum rclrt_ret executor_begin(
   }
   *deadline_ns = time_after(executor->port->now_ns(executor->port->context), timeout_ns);
   /* Data that a line without interrupts has brought meanwhile. */
-  const enum rclrt_ret ret = rclrt_daemon_poll(executor->daemon, 0);
-  rclrt_session_handle(executor->session);
-  return ret;
+  return rclrt_executor_serve(executor, 0);
 }
 
 enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64_t timeout_ns)

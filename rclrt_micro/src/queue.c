@@ -9,21 +9,9 @@ void rclrt_list_init(struct rclrt_list * list)
   list->head.previous = &list->head;
 }
 
-bool rclrt_list_empty(const struct rclrt_list * list) { return list->head.next == &list->head; }
-
-struct rclrt_link * rclrt_list_first(const struct rclrt_list * list)
-{
-  return rclrt_list_empty(list) ? NULL : list->head.next;
-}
-
 struct rclrt_link * rclrt_list_last(const struct rclrt_list * list)
 {
   return rclrt_list_empty(list) ? NULL : list->head.previous;
-}
-
-struct rclrt_link * rclrt_list_next(const struct rclrt_list * list, const struct rclrt_link * link)
-{
-  return link->next == &list->head ? NULL : link->next;
 }
 
 void rclrt_list_insert_after(struct rclrt_link * position, struct rclrt_link * link)

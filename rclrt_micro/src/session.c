@@ -8,33 +8,6 @@
 #include "session_internal.h"
 
 #define FIRST_REQUEST 10U
-#define LOGOUT_REQUEST 2U
-#define INSIST_PERIOD_NS (UINT64_C(200) * 1000000U)
-
-static bool usable(const struct rclrt_session * session)
-{
-  return session != NULL && session->daemon != NULL; /* rclrt_session_init() has not failed */
-}
-
-static uint64_t now_of(const struct rclrt_session * session)
-{
-  return session->daemon->port->now_ns(session->daemon->port->context);
-}
-
-/* `timeout_ns` from now. */
-static uint64_t deadline_of(const struct rclrt_session * session, uint64_t timeout_ns)
-{
-  return time_after(now_of(session), timeout_ns);
-}
-
-static void close_line(struct rclrt_session * session)
-{
-  const struct rclrt_transport * transport = session->daemon->transport;
-  if (transport->close != NULL) {
-    transport->close(transport->context);
-  }
-  daemon_line_closed(session->daemon);
-}
 
 bool session_take_buffer(struct rclrt_session * session)
 {
@@ -100,38 +73,28 @@ enum rclrt_ret rclrt_session_init(
   return RCLRT_OK;
 }
 
-static void set_greeting(struct rclrt_daemon * daemon, bool greeting)
-{
-  const uint32_t token = daemon_enter(daemon); /* reception looks at it */
-  daemon->greeting = greeting;
-  daemon_leave(daemon, token);
-}
-
 static void on_submessage(struct rclrt_session * session, const struct rclrt_submessage * sub)
 {
   if (sub->id == RCLRT_STATUS || sub->id == RCLRT_STATUS_AGENT) {
     session->status = sub->of.result.status;
   }
-  const bool matches = sub->id == session->awaited && !session->answered &&
-                       (sub->id == RCLRT_STATUS_AGENT || sub->id == RCLRT_TIMESTAMP_REPLY ||
-                        sub->request == session->awaited_request);
+  if (sub->id == RCLRT_INFO) { /* points into the buffer, which others may use afterwards */
+    session->agent_known = rclrt_info_availability(sub->of.result.info, &session->availability);
+  }
+  if (session_on_connection(session, sub)) {
+    return;
+  }
+  const bool matches =
+    sub->id == session->awaited && !session->answered &&
+    (sub->id == RCLRT_TIMESTAMP_REPLY || sub->request == session->awaited_request);
   if (matches) {
     session->answered = true;
     session->answer = *sub;
-    if (sub->id == RCLRT_STATUS_AGENT) {
-      set_greeting(session->daemon, false);
-    }
-    if (sub->id == RCLRT_INFO) { /* points into the buffer, which others may use afterwards */
-      session->agent_known = rclrt_info_availability(sub->of.result.info, &session->availability);
-    }
   }
 }
 
-void rclrt_session_handle(struct rclrt_session * session)
+void session_take_answers(struct rclrt_session * session)
 {
-  if (!usable(session)) {
-    return;
-  }
   struct rclrt_daemon * daemon = session->daemon;
   struct rclrt_message message;
   if (!session_take_buffer(session)) {
@@ -161,7 +124,7 @@ void rclrt_session_handle(struct rclrt_session * session)
   session_give_buffer(session);
 }
 
-static void expect(
+void session_expect(
   struct rclrt_session * session, enum rclrt_submessage_id answer, uint16_t request)
 {
   session->awaited = (uint8_t)answer;
@@ -169,16 +132,15 @@ static void expect(
   session->answered = false;
 }
 
-/* Until the answer is there. */
-static enum rclrt_ret wait_until(struct rclrt_session * session, uint64_t deadline_ns)
+enum rclrt_ret session_wait(struct rclrt_session * session, uint64_t deadline_ns)
 {
   for (;;) { /* ends: time goes on, and poll() waits */
-    rclrt_session_handle(session);
+    session_take_answers(session);
     if (session->answered) {
       session->awaited = 0;
       return RCLRT_OK;
     }
-    const uint64_t now = now_of(session);
+    const uint64_t now = session_now(session);
     if (now >= deadline_ns) {
       return RCLRT_ERR_TIMEOUT;
     }
@@ -189,7 +151,7 @@ static enum rclrt_ret wait_until(struct rclrt_session * session, uint64_t deadli
   }
 }
 
-static void prepare(
+void session_prepare(
   struct rclrt_submessage * sub, enum rclrt_submessage_id id, uint16_t request, uint16_t object)
 {
   memset(sub, 0, sizeof(*sub));
@@ -198,9 +160,7 @@ static void prepare(
   sub->object = object;
 }
 
-/* One submessage in a message of its own, as urgent as can be: it is no part of the application.
- * `greeting`: there is no session yet. */
-static enum rclrt_ret send(
+enum rclrt_ret session_send(
   struct rclrt_session * session, struct rclrt_output_stream * stream,
   const struct rclrt_submessage * sub, bool greeting)
 {
@@ -219,166 +179,18 @@ static enum rclrt_ret send(
   return rclrt_daemon_commit(session->daemon, node, &writer);
 }
 
-/* Outside any stream, where nothing is sent again by itself: until it is answered. */
-static enum rclrt_ret insist(
+enum rclrt_ret session_insist(
   struct rclrt_session * session, const struct rclrt_submessage * sub, bool greeting,
   uint64_t deadline_ns)
 {
   enum rclrt_ret ret;
   do {
-    ret = send(session, &session->none, sub, greeting);
+    ret = session_send(session, &session->none, sub, greeting);
     if (ret == RCLRT_OK || ret == RCLRT_ERR_AGAIN) {
-      const uint64_t next = deadline_of(session, INSIST_PERIOD_NS);
-      ret = wait_until(session, next < deadline_ns ? next : deadline_ns);
+      const uint64_t next = session_deadline(session, SESSION_INSIST_NS);
+      ret = session_wait(session, next < deadline_ns ? next : deadline_ns);
     }
-  } while (ret == RCLRT_ERR_TIMEOUT && now_of(session) < deadline_ns);
-  return ret;
-}
-
-static enum rclrt_ret greet(struct rclrt_session * session, uint64_t timeout_ns)
-{
-  struct rclrt_submessage sub;
-  prepare(&sub, RCLRT_CREATE_CLIENT, 0, 0);
-  memcpy(sub.of.create_client.key, session->key, sizeof(session->key));
-  sub.of.create_client.session = session->id;
-  sub.of.create_client.mtu = (uint16_t)(session->daemon->config.message_capacity - 4U);
-  expect(session, RCLRT_STATUS_AGENT, 0);
-  return insist(session, &sub, true, deadline_of(session, timeout_ns));
-}
-
-static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rclrt_entity * entity);
-
-static void report(struct rclrt_session * session, enum rclrt_session_event event)
-{
-  if (session->on_event != NULL) {
-    session->on_event(session->on_event_context, event);
-  }
-}
-
-enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t timeout_ns)
-{
-  if (!usable(session)) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  const struct rclrt_transport * transport = session->daemon->transport;
-  if (transport->open != NULL && !transport->open(transport->context)) {
-    return RCLRT_ERR_TRANSPORT;
-  }
-  session->connected = false;
-  set_greeting(session->daemon, true);
-  rclrt_daemon_reset(session->daemon, session->id, session->key);
-  enum rclrt_ret ret = greet(session, timeout_ns);
-  if (ret == RCLRT_ERR_TRANSPORT) {
-    close_line(session); /* broken: the next attempt opens it anew */
-  }
-  if (ret != RCLRT_OK) {
-    return ret;
-  }
-  if (session->answer.of.result.status != RCLRT_STATUS_OK) {
-    return RCLRT_ERR_AGENT;
-  }
-  struct rclrt_link * link;
-  for (link = rclrt_list_first(&session->entities); link != NULL && ret == RCLRT_OK;
-       link = rclrt_list_next(&session->entities, link)) {
-    struct rclrt_entity * entity = RCLRT_CONTAINER_OF(link, struct rclrt_entity, link);
-    ret = create_at_agent(session, entity);
-    if (ret == RCLRT_OK && entity->read_stream != RCLRT_STREAM_NONE) {
-      ret = rclrt_session_read(session, entity);
-    }
-  }
-  session->connected = ret == RCLRT_OK;
-  if (ret == RCLRT_OK) {
-    report(session, RCLRT_SESSION_CONNECTED);
-  }
-  return ret;
-}
-
-enum rclrt_ret rclrt_session_close(struct rclrt_session * session)
-{
-  if (!usable(session)) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  enum rclrt_ret ret = RCLRT_OK;
-  if (session->connected) {
-    struct rclrt_submessage sub;
-    prepare(&sub, RCLRT_DELETE, LOGOUT_REQUEST, RCLRT_OBJECT_CLIENT);
-    expect(session, RCLRT_STATUS, LOGOUT_REQUEST);
-    ret = insist(session, &sub, false, deadline_of(session, session->answer_timeout_ns));
-  }
-  session->connected = false;
-  close_line(session);
-  return ret;
-}
-
-enum rclrt_ret rclrt_session_ping(struct rclrt_session * session, uint64_t timeout_ns)
-{
-  if (!usable(session)) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  struct rclrt_submessage sub;
-  prepare(&sub, RCLRT_GET_INFO, rclrt_session_next_request(session), RCLRT_OBJECT_AGENT);
-  sub.of.info_mask = 2;
-  expect(session, RCLRT_INFO, sub.request);
-  const enum rclrt_ret ret =
-    insist(session, &sub, !session->connected, deadline_of(session, timeout_ns));
-  if (ret != RCLRT_OK) {
-    return ret;
-  }
-  /* The agent says 1 when this line has a session. */
-  const bool known = session->answer.of.result.implementation == 1;
-  if (!session->agent_known) {
-    return RCLRT_ERR_MALFORMED;
-  }
-  return session->availability > 0 && (known || !session->connected) ? RCLRT_OK : RCLRT_ERR_STATE;
-}
-
-enum rclrt_ret rclrt_session_keep_alive(struct rclrt_session * session, uint64_t timeout_ns)
-{
-  if (!usable(session)) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  if (session->connected) {
-    const enum rclrt_ret ret = rclrt_session_ping(session, timeout_ns);
-    if (ret == RCLRT_OK) {
-      return ret;
-    }
-    session->connected = false;
-    report(session, RCLRT_SESSION_LOST);
-    if (ret == RCLRT_ERR_TRANSPORT) {
-      close_line(session); /* broken: opened anew below */
-    }
-  }
-  return rclrt_session_connect(session, timeout_ns);
-}
-
-static int64_t to_ns(struct rclrt_time time)
-{
-  return (int64_t)time.s * 1000000000 + (int64_t)time.ns;
-}
-
-enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_t timeout_ns)
-{
-  if (!usable(session)) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  if (!session->connected) {
-    return RCLRT_ERR_STATE;
-  }
-  const uint64_t begin = now_of(session);
-  struct rclrt_submessage sub;
-  prepare(&sub, RCLRT_TIMESTAMP, 0, 0);
-  sub.of.timestamp.s = (int32_t)(begin / 1000000000U);
-  sub.of.timestamp.ns = (uint32_t)(begin % 1000000000U);
-  expect(session, RCLRT_TIMESTAMP_REPLY, 0);
-  enum rclrt_ret ret = send(session, &session->none, &sub, false);
-  if (ret == RCLRT_OK) {
-    ret = wait_until(session, deadline_of(session, timeout_ns));
-  }
-  if (ret == RCLRT_OK) {
-    const struct rclrt_timestamp_reply * reply = &session->answer.of.timestamp_reply;
-    const int64_t ours = to_ns(reply->originate) + (int64_t)now_of(session);
-    session->clock_offset_ns = (to_ns(reply->receive) + to_ns(reply->transmit) - ours) / 2;
-  }
+  } while (ret == RCLRT_ERR_TIMEOUT && session_now(session) < deadline_ns);
   return ret;
 }
 
@@ -386,23 +198,23 @@ enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_
 static enum rclrt_ret ask(struct rclrt_session * session, struct rclrt_submessage * sub)
 {
   sub->request = rclrt_session_next_request(session);
-  expect(session, RCLRT_STATUS, sub->request);
-  return send(session, &session->reliable, sub, false);
+  session_expect(session, RCLRT_STATUS, sub->request);
+  return session_send(session, &session->reliable, sub, false);
 }
 
 static enum rclrt_ret await_status(struct rclrt_session * session)
 {
-  enum rclrt_ret ret = wait_until(session, deadline_of(session, session->answer_timeout_ns));
+  enum rclrt_ret ret = session_wait(session, session_deadline(session, session->answer_timeout_ns));
   if (ret == RCLRT_OK && session->answer.of.result.status > RCLRT_STATUS_OK_MATCHED) {
     ret = RCLRT_ERR_AGENT;
   }
   return ret;
 }
 
-static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rclrt_entity * entity)
+enum rclrt_ret session_ask_to_create(struct rclrt_session * session, struct rclrt_entity * entity)
 {
   struct rclrt_submessage sub;
-  prepare(&sub, RCLRT_CREATE, 0, entity->id);
+  session_prepare(&sub, RCLRT_CREATE, 0, entity->id);
   sub.flags = RCLRT_FLAG_REUSE | RCLRT_FLAG_REPLACE;
   sub.of.create.kind = (uint8_t)(entity->id & 0xFU);
   sub.of.create.representation = entity->representation;
@@ -425,17 +237,13 @@ static enum rclrt_ret create_at_agent(struct rclrt_session * session, struct rcl
     ret = ask(session, &sub);
   }
   session_give_buffer(session);
-  if (ret == RCLRT_OK) {
-    ret = await_status(session);
-  }
-  entity->exists = ret == RCLRT_OK;
   return ret;
 }
 
 enum rclrt_ret rclrt_session_create(
   struct rclrt_session * session, struct rclrt_entity * entity, enum rclrt_object_kind kind)
 {
-  if (!usable(session) || entity == NULL || entity->link.next != NULL) {
+  if (!session_usable(session) || entity == NULL || entity->link.next != NULL) {
     return RCLRT_ERR_ARGUMENT; /* also: it is already in a session's list */
   }
   if (!session->connected) {
@@ -457,7 +265,11 @@ enum rclrt_ret rclrt_session_create(
     }
     entity->id = rclrt_object_id(session->next_number++, kind);
   }
-  const enum rclrt_ret ret = create_at_agent(session, entity);
+  enum rclrt_ret ret = session_ask_to_create(session, entity);
+  if (ret == RCLRT_OK) {
+    ret = await_status(session);
+  }
+  entity->exists = ret == RCLRT_OK;
   if (ret == RCLRT_OK) {
     rclrt_list_push_back(&session->entities, &entity->link);
     return ret;
@@ -472,8 +284,12 @@ enum rclrt_ret rclrt_session_create(
   return ret;
 }
 
-void session_forget(struct rclrt_entity * entity)
+void session_forget(struct rclrt_session * session, struct rclrt_entity * entity)
 {
+  if (session->cursor == &entity->link) { /* just being created again */
+    session->cursor = rclrt_list_next(&session->entities, session->cursor);
+    session->asked = false;
+  }
   if (entity->link.next != NULL) {
     rclrt_list_remove(&entity->link);
   }
@@ -484,22 +300,22 @@ static enum rclrt_ret ask_to_delete(
   struct rclrt_session * session, const struct rclrt_entity * entity)
 {
   struct rclrt_submessage sub;
-  prepare(&sub, RCLRT_DELETE, 0, entity->id);
+  session_prepare(&sub, RCLRT_DELETE, 0, entity->id);
   return ask(session, &sub);
 }
 
 void session_drop(struct rclrt_session * session, struct rclrt_entity * entity)
 {
   (void)ask_to_delete(session, entity);
-  session_forget(entity);
+  session_forget(session, entity);
 }
 
 enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt_entity * entity)
 {
-  if (!usable(session) || entity == NULL || entity->link.next == NULL) {
+  if (!session_usable(session) || entity == NULL || entity->link.next == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  session_forget(entity); /* whatever the agent says: it will not be created again */
+  session_forget(session, entity); /* whatever the agent says: it will not be created again */
   if (!session->connected) {
     return RCLRT_ERR_STATE;
   }
@@ -509,15 +325,15 @@ enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt
 
 enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_entity * entity)
 {
-  if (!usable(session) || entity == NULL) {
+  if (!session_usable(session) || entity == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_submessage sub;
-  prepare(&sub, RCLRT_READ_DATA, rclrt_session_next_request(session), entity->id);
+  session_prepare(&sub, RCLRT_READ_DATA, rclrt_session_next_request(session), entity->id);
   sub.of.read_data.preferred_stream = entity->read_stream;
   sub.of.read_data.has_delivery = true;
   sub.of.read_data.delivery = entity->delivery;
-  const enum rclrt_ret ret = send(session, &session->reliable, &sub, false);
+  const enum rclrt_ret ret = session_send(session, &session->reliable, &sub, false);
   if (ret == RCLRT_OK) {
     entity->read_request = sub.request;
   }

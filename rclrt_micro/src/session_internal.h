@@ -9,6 +9,53 @@
 #include "daemon_internal.h"
 #include "rclrt_micro/session.h"
 
+/* What is sent outside any stream is sent again so often until it is answered. */
+#define SESSION_INSIST_NS (UINT64_C(200) * 1000000U)
+
+static inline bool session_usable(const struct rclrt_session * session)
+{
+  return session != NULL && session->daemon != NULL; /* rclrt_session_init() has not failed */
+}
+
+static inline uint64_t session_now(const struct rclrt_session * session)
+{
+  return daemon_now(session->daemon);
+}
+
+/* `timeout_ns` from now. */
+static inline uint64_t session_deadline(const struct rclrt_session * session, uint64_t timeout_ns)
+{
+  return time_after(session_now(session), timeout_ns);
+}
+
+/* A request without its content. */
+void session_prepare(
+  struct rclrt_submessage * sub, enum rclrt_submessage_id id, uint16_t request, uint16_t object);
+/* From now on this answer is awaited; one at a time. */
+void session_expect(
+  struct rclrt_session * session, enum rclrt_submessage_id answer, uint16_t request);
+/* Until the answer is there. */
+enum rclrt_ret session_wait(struct rclrt_session * session, uint64_t deadline_ns);
+/* One submessage in a message of its own, as urgent as can be: it is no part of the application.
+ * `greeting`: there is no session yet. */
+enum rclrt_ret session_send(
+  struct rclrt_session * session, struct rclrt_output_stream * stream,
+  const struct rclrt_submessage * sub, bool greeting);
+/* Outside any stream, where nothing is sent again by itself: until it is answered. */
+enum rclrt_ret session_insist(
+  struct rclrt_session * session, const struct rclrt_submessage * sub, bool greeting,
+  uint64_t deadline_ns);
+/* Handles the answers that have come, and waits for none. */
+void session_take_answers(struct rclrt_session * session);
+/* Is the answer about the connection? Then it is dealt with. */
+bool session_on_connection(struct rclrt_session * session, const struct rclrt_submessage * sub);
+/* When rclrt_session_handle() is to be called next, if nothing comes before. */
+uint64_t session_due(const struct rclrt_session * session);
+/* Sends CREATE; its STATUS is expected. */
+enum rclrt_ret session_ask_to_create(struct rclrt_session * session, struct rclrt_entity * entity);
+/* The line gives no bytes any more. */
+void session_line_broken(struct rclrt_session * session);
+
 /* The session's buffer is for one at a time, whatever the context. False: somebody has it. */
 bool session_take_buffer(struct rclrt_session * session);
 void session_give_buffer(struct rclrt_session * session);
@@ -20,7 +67,7 @@ bool session_has_texts(const struct rclrt_entity * entity, enum rclrt_object_kin
 /* The body of its CREATE. False when a name is too long. */
 bool session_write_body(struct rclrt_writer * writer, const struct rclrt_entity * entity);
 /* Forgets an entity whether or not it was created: its owner may be used anew. */
-void session_forget(struct rclrt_entity * entity);
+void session_forget(struct rclrt_session * session, struct rclrt_entity * entity);
 /* The same, and asks the agent to delete it, without waiting: what is created afterwards under the
  * same identifier comes after it on the stream. */
 void session_drop(struct rclrt_session * session, struct rclrt_entity * entity);

@@ -4,7 +4,7 @@
 #include "rclrt_micro/system.h"
 
 enum rclrt_ret rclrt_system_start(
-  struct rclrt_system * system, enum rclrt_framing framing, const struct rclrt_port * port,
+  const struct rclrt_system * system, enum rclrt_framing framing, const struct rclrt_port * port,
   const struct rclrt_transport * transport, uint32_t key, const char * node_name,
   uint64_t timeout_ns)
 {
@@ -13,23 +13,30 @@ enum rclrt_ret rclrt_system_start(
   }
   const uint8_t key_bytes[4] = {
     (uint8_t)(key >> 24), (uint8_t)(key >> 16), (uint8_t)(key >> 8), (uint8_t)key};
-  system->config.framing = framing;
-  enum rclrt_ret ret = rclrt_daemon_init(&system->daemon, &system->config, port, transport);
+  struct rclrt_daemon_config config = *system->config;
+  config.framing = framing;
+  enum rclrt_ret ret = rclrt_daemon_init(system->daemon, &config, port, transport);
   if (ret == RCLRT_OK) {
     ret = rclrt_session_init(
-      &system->session, &system->daemon, RCLRT_SESSION_DEFAULT, key_bytes, system->session_buffer,
-      system->config.message_capacity);
+      system->session, system->daemon, RCLRT_SESSION_DEFAULT, key_bytes, system->session_buffer,
+      system->session_buffer_size);
   }
   if (ret == RCLRT_OK) {
     ret = rclrt_executor_init(
-      &system->executor, &system->session, system->timer_slots, system->timer_count,
-      system->take_buffer);
+      system->executor, system->session, system->timer_slots, system->timer_count,
+      system->take_buffers);
   }
   if (ret == RCLRT_OK) {
-    ret = rclrt_session_connect(&system->session, timeout_ns);
-  }
-  if (ret == RCLRT_OK) {
-    ret = rclrt_node_init(&system->node, &system->session, node_name, 0);
+    const uint64_t begin = port->now_ns(port->context);
+    system->session->keep_alive_ns = RCLRT_S(1);
+    ret = rclrt_session_connect(system->session, timeout_ns);
+    if (ret == RCLRT_OK) { /* what is left of the time is for the node */
+      const uint64_t usual = system->session->answer_timeout_ns;
+      const uint64_t gone = port->now_ns(port->context) - begin;
+      system->session->answer_timeout_ns = gone < timeout_ns ? timeout_ns - gone : 0;
+      ret = rclrt_node_init(system->node, system->session, node_name, 0);
+      system->session->answer_timeout_ns = usual;
+    }
   }
   return ret;
 }

@@ -432,6 +432,9 @@ void Agent::send_on(uint8_t stream, const rclrt_submessage & sub)
 void Agent::on_acknack(const rclrt_acknack & acknack)
 {
   auto & output = outputs_[acknack.stream];
+  if (before(output.next, acknack.first_unacked)) {
+    return;  // what was never sent cannot be acknowledged
+  }
   for (auto entry = output.unacked.begin(); entry != output.unacked.end();) {
     entry =
       before(entry->first, acknack.first_unacked) ? output.unacked.erase(entry) : std::next(entry);

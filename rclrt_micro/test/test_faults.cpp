@@ -476,7 +476,7 @@ TEST(Limits, the_buffer_for_long_messages_is_for_one_at_a_time)
       during = rclrt_publish(&publisher, &blob);
     }
   };
-  rclrt_session_handle(&system.session);
+  EXPECT_EQ(rclrt_session_ping(&system.session, 1000 * kMs), RCLRT_OK);
   system.port.on_leave = nullptr;
   EXPECT_TRUE(once);
   EXPECT_EQ(during, RCLRT_ERR_AGAIN);

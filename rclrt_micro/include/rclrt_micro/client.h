@@ -38,6 +38,15 @@ static inline struct rclrt_qos rclrt_qos_best_effort(void)
   return qos;
 }
 
+/* With another depth than 10: how many messages the agent's side keeps for a reader. What comes from ROS
+ * faster than the line takes it is lost there beyond the depth, also if it is reliable, and nobody counts
+ * it: reliable on this line means that what the agent has taken arrives. */
+static inline struct rclrt_qos rclrt_qos_depth(struct rclrt_qos qos, uint16_t depth)
+{
+  qos.depth = depth;
+  return qos;
+}
+
 struct rclrt_node_handle
 {
   struct rclrt_session * session;
@@ -158,7 +167,8 @@ enum rclrt_ret rclrt_client_fini(struct rclrt_client * client);
 enum rclrt_ret rclrt_publisher_set_budget(
   struct rclrt_publisher * publisher, struct rclrt_budget * budget);
 
-/* Queues `message`. A message longer than a node is sent in fragments (reliable only), if it fits
+/* Queues `message`. It has arrived when the agent has it (rclrt_daemon_confirmed()), which says nothing
+ * about readers in ROS. A message longer than a node is sent in fragments (reliable only), if it fits
  * the session's buffer, one at a time. Errors: AGAIN (nothing was queued), STORAGE (too long),
  * UNSUPPORTED (too long for best effort), TIMEOUT (blocking). Linear in the message; real-time
  * safe. */

@@ -80,6 +80,7 @@ struct rclrt_output_stream
 {
   uint8_t id; /* 0, 01..7F best effort, 80..FF reliable */
   bool heartbeat_due;
+  uint8_t heartbeats;                       /* since the last progress */
   uint16_t next;                            /* number of the next message committed */
   uint16_t sent;                            /* number after the highest one transmitted */
   uint16_t first_unacked;                   /* reliable: all before it are done with */
@@ -148,6 +149,7 @@ struct rclrt_input_stream
   uint8_t id;
   bool started; /* best effort: `expected` is known */
   bool ack_due;
+  uint8_t priority;  /* of its acknowledgements: that of its sink */
   uint16_t expected; /* next number to deliver */
   uint16_t highest;  /* reliable: number after the highest known to exist */
   uint16_t waiting;  /* bit i: expected + i is in the ring, unchecked */
@@ -156,8 +158,10 @@ struct rclrt_input_stream
   /* Storage for fragmented messages, or null: they are then dropped and counted. */
   uint8_t * assembly;
   uint16_t assembly_capacity;
-  uint16_t skips; /* how often the agent has given messages up */
-  uint16_t taken; /* reliable: parts of message `expected` taken before */
+  uint8_t back;           /* heartbeats or messages in a row about what is settled, the first ... */
+  uint64_t back_since_ns; /* ... at this time */
+  uint16_t skips;         /* how often the agent has given messages up */
+  uint16_t taken;         /* reliable: parts of message `expected` taken before */
   /* For the taker alone. */
   uint16_t assembly_skips; /* `skips` as it was for the pieces so far */
   uint16_t assembly_length;
@@ -209,7 +213,9 @@ struct rclrt_daemon_config
   uint8_t * input;     /* what transport.read gives; null when bytes come by interrupt */
   uint16_t input_size; /* of message_capacity or more for datagrams */
   /* Policy; 0 takes the default. */
-  uint64_t heartbeat_ns; /* silence after which an unacknowledged stream is asked for; 100 ms */
+  uint64_t heartbeat_ns; /* silence after which an unacknowledged stream is asked for; 100 ms. Two
+                            round trips if that is more; twice as long each time without progress,
+                            up to 2 s */
   uint64_t hold_off_ns;  /* after a reliable message, how long nothing less urgent is begun, so that
                             its repeat need not wait for a long frame; 0: no hold-off */
   uint64_t answer_ns;    /* a peer cannot have answered sooner: an earlier NACK of a message sent
@@ -232,6 +238,8 @@ struct rclrt_daemon
   /* From the greeting until the agent answers it: messages that come on a stream meanwhile, and
    * ACKNACKs and HEARTBEATs, are of the session before, and count as foreign. */
   bool greeting;
+  /* The agent counts a stream from the beginning again, we do not. Until the next reset. */
+  bool astray;
   /* Called outside critical sections when a reliable message is given up: after its lifetime, when
    * its stream is removed, and by a reset. Null for none. */
   void (*on_abandoned)(
@@ -256,7 +264,9 @@ struct rclrt_daemon
   const uint8_t * message;
   uint16_t message_length;
   uint16_t message_at;
-  uint8_t control[RCLRT_CONTROL_MAX];
+  uint8_t control[80];    /* a header with key, and six of them */
+  uint8_t passed;         /* more urgent messages that went ahead of what is owed */
+  uint64_t round_trip_ns; /* the longest of late, of messages sent once */
 
   struct rclrt_node * held_for; /* hold-off: the message whose acknowledgement is awaited */
   uint64_t held_until_ns;
@@ -314,10 +324,11 @@ enum rclrt_ret rclrt_daemon_send_fragmented(
 /* Longest submessage sequence that fits a node. */
 uint16_t rclrt_daemon_payload_capacity(const struct rclrt_daemon * daemon);
 
-/* Completion handler: transport.write returned 0 before, and is now done. Sends the next piece. */
+/* Completion handler: transport.write returned 0 before, and is now done. Sends the next piece, and
+ * ends a read() that waits. */
 void rclrt_daemon_transmitted(struct rclrt_daemon * daemon);
-/* Reception handler: these bytes came, on a line of datagrams exactly one message. Linear in
- * `size`. */
+/* Reception handler: these bytes came, on a line of datagrams exactly one message. Linear in `size`;
+ * ends a read() that waits. */
 void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size);
 
 /* Heartbeats, lifetimes and hold-off that are due; begins sending if there is anything. Returns

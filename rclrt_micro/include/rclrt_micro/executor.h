@@ -190,6 +190,11 @@ uint64_t rclrt_executor_collect(struct rclrt_executor * executor);
  * a budget that is used up is full again. UINT64_MAX: no need. */
 uint64_t rclrt_executor_run_level(struct rclrt_executor * executor, unsigned level);
 
+/* Waits for the line for at most `timeout_ns`, handles what it brings, and looks after the session. What
+ * a port's loop calls while the levels run callbacks; without levels spinning does it. Errors: TRANSPORT,
+ * but if the session is kept alive, a line that breaks is opened anew instead. */
+enum rclrt_ret rclrt_executor_serve(struct rclrt_executor * executor, uint64_t timeout_ns);
+
 /* For comparison: one round of today's batch executor [PoDS §2.2]. All callbacks are looked at in
  * order of registration; those ready at the begin of the round run, in that order; of the frames
  * received only the oldest makes its callback ready. Linear in the callbacks, once more for each

@@ -15,6 +15,11 @@
 extern "C" {
 #endif
 
+/* All times are nanoseconds. */
+#define RCLRT_US(us) ((uint64_t)(us) * 1000U)
+#define RCLRT_MS(ms) ((uint64_t)(ms) * 1000000U)
+#define RCLRT_S(s) ((uint64_t)(s) * 1000000000U)
+
 struct rclrt_port
 {
   void * context; /* handed to every function below */
@@ -28,9 +33,9 @@ struct rclrt_port
   /* Only for preemption levels, else null: cause rclrt_executor_run_level(executor, level) to run
    * as soon as nothing at this level or above is running. From any context. */
   void (*pend)(void * context, unsigned level);
-  /* Ends a read() that waits, or the next one if none waits now. Needed only if callbacks are made
-   * ready by something that does not end read() (threads, unlike interrupts), else null. From any
-   * context. */
+  /* Ends a read() that waits, or the next one if none waits now. Called when a callback becomes
+   * ready, and by the completion and reception handlers. Null where each of these ends read() by
+   * itself (interrupts and WFE) or where there is one thread. From any context. */
   void (*wake)(void * context);
 };
 

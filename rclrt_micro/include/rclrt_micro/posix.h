@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "rclrt_micro/executor.h"
+#include "rclrt_micro/system.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -62,6 +62,17 @@ enum rclrt_ret rclrt_posix_serial(
 enum rclrt_ret rclrt_posix_udp(struct rclrt_posix * posix, const char * host, uint16_t port);
 enum rclrt_ret rclrt_posix_tcp(struct rclrt_posix * posix, const char * host, uint16_t port);
 void rclrt_posix_fini(struct rclrt_posix * posix);
+
+/* These and rclrt_system_start() in one. `posix` is static, or lives as long as the system. */
+enum rclrt_ret rclrt_posix_start_serial(
+  struct rclrt_posix * posix, const struct rclrt_system * system, const char * device,
+  unsigned long baud, uint32_t key, const char * node_name, uint64_t timeout_ns);
+enum rclrt_ret rclrt_posix_start_udp(
+  struct rclrt_posix * posix, const struct rclrt_system * system, const char * host, uint16_t port,
+  uint32_t key, const char * node_name, uint64_t timeout_ns);
+enum rclrt_ret rclrt_posix_start_tcp(
+  struct rclrt_posix * posix, const struct rclrt_system * system, const char * host, uint16_t port,
+  uint32_t key, const char * node_name, uint64_t timeout_ns);
 
 /* If another thread makes a callback ready (rclrt_guard_trigger()), the wait for the line ends, and
  * the callback runs. Do not do that in a signal handler, which may not take the mutex: let a thread

@@ -38,11 +38,23 @@ struct rclrt_list
 };
 
 void rclrt_list_init(struct rclrt_list * list);
-bool rclrt_list_empty(const struct rclrt_list * list);
-struct rclrt_link * rclrt_list_first(const struct rclrt_list * list); /* null when empty */
-struct rclrt_link * rclrt_list_last(const struct rclrt_list * list);
+/* These three are in every loop. */
+static inline bool rclrt_list_empty(const struct rclrt_list * list)
+{
+  return list->head.next == &list->head;
+}
+/* Null when empty. */
+static inline struct rclrt_link * rclrt_list_first(const struct rclrt_list * list)
+{
+  return rclrt_list_empty(list) ? NULL : list->head.next;
+}
 /* The one after `link`, or null. */
-struct rclrt_link * rclrt_list_next(const struct rclrt_list * list, const struct rclrt_link * link);
+static inline struct rclrt_link * rclrt_list_next(
+  const struct rclrt_list * list, const struct rclrt_link * link)
+{
+  return link->next == &list->head ? NULL : link->next;
+}
+struct rclrt_link * rclrt_list_last(const struct rclrt_list * list);
 void rclrt_list_push_back(struct rclrt_list * list, struct rclrt_link * link);
 void rclrt_list_push_front(struct rclrt_list * list, struct rclrt_link * link);
 void rclrt_list_insert_after(struct rclrt_link * position, struct rclrt_link * link);

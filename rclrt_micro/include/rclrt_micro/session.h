@@ -26,6 +26,23 @@ enum rclrt_session_event
   RCLRT_SESSION_LOST, /* no answer, or the agent does not know the session */
 };
 
+/* Why it was lost. */
+enum rclrt_session_loss
+{
+  RCLRT_LOST_SILENCE, /* the agent did not answer */
+  RCLRT_LOST_UNKNOWN, /* it does not know the session, or has no room for it */
+  RCLRT_LOST_STREAMS, /* it counts its streams anew: a late copy of our greeting reached it */
+  RCLRT_LOST_LINE,    /* the line broke */
+};
+
+enum rclrt_session_state
+{
+  RCLRT_SESSION_OFF,
+  RCLRT_SESSION_GREETING,
+  RCLRT_SESSION_CREATING, /* the entities, one after the other */
+  RCLRT_SESSION_ON,
+};
+
 /* An entity: all that is needed to create it, and create it again. Texts are the caller's and
  * stay. */
 struct rclrt_entity /* zero what is not used */
@@ -59,7 +76,13 @@ struct rclrt_session
   uint16_t next_number;       /* of an object identifier */
   uint8_t next_stream;        /* low seven bits, per publisher and reader */
   uint64_t answer_timeout_ns; /* how long a request waits; 1 s */
-  int64_t clock_offset_ns;    /* agent's time minus ours, after rclrt_session_synchronize() */
+  /* After so long without anything from the agent it is asked whether it is there. If it is not, or
+   * does not know us, the session is lost; it is then connected again without further calls,
+   * whenever rclrt_session_handle() is called: executors do. 0: none of this, you call
+   * rclrt_session_keep_alive(). rclrt_system_start() sets 1 s. */
+  uint64_t keep_alive_ns;
+  uint8_t lost_by;         /* enum rclrt_session_loss, at RCLRT_SESSION_LOST */
+  int64_t clock_offset_ns; /* agent's time minus ours, after rclrt_session_synchronize() */
   void (*on_event)(void * context, enum rclrt_session_event event);
   void * on_event_context;
 
@@ -77,6 +100,17 @@ struct rclrt_session
   uint16_t awaited_request;
   bool answered;
   struct rclrt_submessage answer;
+  /* The connection. */
+  uint8_t state; /* enum rclrt_session_state */
+  bool line_open;
+  uint8_t greetings, greeted; /* copies of CREATE_CLIENT that were sent and answered */
+  uint8_t failure;            /* enum rclrt_ret: why the agent does not take us */
+  bool asked;                 /* for the entity at `cursor` */
+  struct rclrt_link * cursor;
+  uint8_t questions; /* that wait for an answer, the last ... */
+  uint16_t question; /* ... with this number */
+  uint32_t heard_frames;
+  uint64_t heard_ns, next_ns, interval_ns;
   bool agent_known; /* of the last INFO: it was about an agent, and said ... */
   int16_t availability;
 };
@@ -88,7 +122,8 @@ enum rclrt_ret rclrt_session_init(
   struct rclrt_session * session, struct rclrt_daemon * daemon, uint8_t id, const uint8_t key[4],
   uint8_t * buffer, uint16_t buffer_size);
 /* Opens the transport if need be, greets the agent until it answers, and creates all known
- * entities. Errors: TRANSPORT, TIMEOUT, AGENT (`session->status`). */
+ * entities, all of it within `timeout_ns`. After an error it goes on trying if `keep_alive_ns` is set.
+ * Errors: TRANSPORT, TIMEOUT, AGENT (`session->status`). */
 enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t timeout_ns);
 /* Tells the agent, and closes the transport. */
 enum rclrt_ret rclrt_session_close(struct rclrt_session * session);
@@ -109,8 +144,8 @@ enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt
 /* READ_DATA with what the entity says; `delivery.max_samples` 0 cancels. Sets `read_request`.
  * Does not wait: a refusal is seen in `session->status` only. */
 enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_entity * entity);
-/* Handles answers that have come, and throws away data for which there is no reader. The waiting
- * functions and executors that spin call it. With preemption levels the context that reads the line
+/* Handles answers that have come, keeps the session alive, and throws away data for which there is no
+ * reader. Never waits. Executors that spin call it. With preemption levels the context that reads the line
  * must call it, or a background loop, because messages that are not handled keep their slots. */
 void rclrt_session_handle(struct rclrt_session * session);
 /* Request identifiers, from 10 on. */

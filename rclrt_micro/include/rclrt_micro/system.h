@@ -13,63 +13,117 @@
 extern "C" {
 #endif
 
+/* Constant, so it needs no RAM: what it points to does. */
 struct rclrt_system
 {
-  struct rclrt_daemon_config config; /* policy may be set before rclrt_system_start() */
-  struct rclrt_daemon daemon;
-  struct rclrt_session session;
-  struct rclrt_node_handle node;
-  struct rclrt_executor executor;
+  const struct rclrt_daemon_config *
+    config; /* policy can be set in `daemon->config` after the start */
+  struct rclrt_daemon * daemon;
+  struct rclrt_session * session;
+  struct rclrt_node_handle * node;
+  struct rclrt_executor * executor;
   uint8_t * session_buffer;
-  uint8_t * take_buffer;
-  struct rclrt_heap_node ** timer_slots;
+  uint16_t session_buffer_size;
   uint16_t timer_count;
+  struct rclrt_heap_node ** timer_slots;
+  uint8_t * take_buffers;
 };
 
-/* A static `struct rclrt_system * const name` with storage. `message_bytes`: longest message, also
- * sent in one frame, a multiple of 4; `messages`: that can wait to be sent; `frames`: that can wait
- * to be taken, in `ring_bytes` (a power of two). Sizes: see README.md. */
-#define RCLRT_SYSTEM(name, message_bytes, messages, frames, ring_bytes, timers) \
-  static struct                                                                 \
-  {                                                                             \
-    struct rclrt_node nodes[messages];                                          \
-    struct rclrt_slot slots[frames];                                            \
-    struct rclrt_heap_node * timer_slots[timers];                               \
-    uint8_t node_bytes[(messages) * (message_bytes)];                           \
-    uint8_t ring[ring_bytes];                                                   \
-    uint8_t piece[64];                                                          \
-    uint8_t input[message_bytes];                                               \
-    uint8_t session_buffer[message_bytes];                                      \
-    uint8_t take_buffer[message_bytes];                                         \
-  } name##_storage;                                                             \
-  static struct rclrt_system name##_system = {                                  \
-    .config =                                                                   \
-      {                                                                         \
-        .nodes = name##_storage.nodes,                                          \
-        .node_count = (messages),                                               \
-        .node_bytes = name##_storage.node_bytes,                                \
-        .message_capacity = (message_bytes),                                    \
-        .slots = name##_storage.slots,                                          \
-        .slot_count = (frames),                                                 \
-        .ring = name##_storage.ring,                                            \
-        .ring_size = (ring_bytes),                                              \
-        .piece = name##_storage.piece,                                          \
-        .piece_size = sizeof(name##_storage.piece),                             \
-        .input = name##_storage.input,                                          \
-        .input_size = sizeof(name##_storage.input),                             \
-      },                                                                        \
-    .session_buffer = name##_storage.session_buffer,                            \
-    .take_buffer = name##_storage.take_buffer,                                  \
-    .timer_slots = name##_storage.timer_slots,                                  \
-    .timer_count = (timers),                                                    \
-  };                                                                            \
-  static struct rclrt_system * const name = &name##_system
+/* A `const struct rclrt_system * const name` with its storage, for a line that is polled and one level:
+ *
+ *   RCLRT_SYSTEM(client, message_bytes = 256, messages = 8, frames = 16, ring_bytes = 2048, timers = 4)
+ *
+ *   message_bytes   longest message that is sent or received in one frame, a multiple of 4
+ *   messages        that can wait to be sent, or for their acknowledgement
+ *   frames          that can wait to be taken ...
+ *   ring_bytes      ... in so many bytes, a power of two
+ *   timers
+ *
+ * In this order or any other; a name that is missing or misspelled does not compile. Sizes: see
+ * README.md. */
+#define RCLRT_SYSTEM(name, a, b, c, d, e) \
+  enum                                    \
+  {                                       \
+    name##_##a,                           \
+    name##_##b,                           \
+    name##_##c,                           \
+    name##_##d,                           \
+    name##_##e                            \
+  };                                      \
+  RCLRT_SYSTEM_STORAGE(name, name##_message_bytes, 1, name##_message_bytes)
 
-/* Sets everything up, connects (for at most `timeout_ns`) and creates the node. `key` identifies
+/* With three more:
+ *
+ *   long_bytes      longest message published; above message_bytes it goes in fragments
+ *   levels          of preemption, 1 for none
+ *   polled          1: transport.read gives bytes; 0: an interrupt does, and their buffer is saved */
+#define RCLRT_SYSTEM_WITH(name, a, b, c, d, e, f, g, h) \
+  enum                                                  \
+  {                                                     \
+    name##_##a,                                         \
+    name##_##b,                                         \
+    name##_##c,                                         \
+    name##_##d,                                         \
+    name##_##e,                                         \
+    name##_##f,                                         \
+    name##_##g,                                         \
+    name##_##h                                          \
+  };                                                    \
+  RCLRT_SYSTEM_STORAGE(                                 \
+    name, name##_long_bytes, name##_levels, name##_polled ? name##_message_bytes : 0)
+
+/* Used by the two above. A buffer of 0 bytes takes one. */
+#define RCLRT_SYSTEM_STORAGE(name, session_bytes, level_count, input_bytes) \
+  static struct                                                             \
+  {                                                                         \
+    struct rclrt_daemon daemon;                                             \
+    struct rclrt_session session;                                           \
+    struct rclrt_node_handle node;                                          \
+    struct rclrt_executor executor;                                         \
+    struct rclrt_node nodes[name##_messages];                               \
+    struct rclrt_slot slots[name##_frames];                                 \
+    struct rclrt_heap_node * timer_slots[name##_timers];                    \
+    uint8_t node_bytes[name##_messages * name##_message_bytes];             \
+    uint8_t ring[name##_ring_bytes];                                        \
+    uint8_t piece[64];                                                      \
+    uint8_t session_buffer[session_bytes];                                  \
+    uint8_t take_buffers[(level_count) * name##_message_bytes];             \
+    uint8_t input[(input_bytes) == 0 ? 1 : (input_bytes)];                  \
+  } name##_storage;                                                         \
+  static const struct rclrt_daemon_config name##_config = {                 \
+    .nodes = name##_storage.nodes,                                          \
+    .node_count = name##_messages,                                          \
+    .node_bytes = name##_storage.node_bytes,                                \
+    .message_capacity = name##_message_bytes,                               \
+    .slots = name##_storage.slots,                                          \
+    .slot_count = name##_frames,                                            \
+    .ring = name##_storage.ring,                                            \
+    .ring_size = name##_ring_bytes,                                         \
+    .piece = name##_storage.piece,                                          \
+    .piece_size = sizeof(name##_storage.piece),                             \
+    .input = (input_bytes) == 0 ? NULL : name##_storage.input,              \
+    .input_size = (input_bytes),                                            \
+  };                                                                        \
+  static const struct rclrt_system name##_system = {                        \
+    .config = &name##_config,                                               \
+    .daemon = &name##_storage.daemon,                                       \
+    .session = &name##_storage.session,                                     \
+    .node = &name##_storage.node,                                           \
+    .executor = &name##_storage.executor,                                   \
+    .session_buffer = name##_storage.session_buffer,                        \
+    .session_buffer_size = sizeof(name##_storage.session_buffer),           \
+    .timer_count = name##_timers,                                           \
+    .timer_slots = name##_storage.timer_slots,                              \
+    .take_buffers = name##_storage.take_buffers,                            \
+  };                                                                        \
+  static const struct rclrt_system * const name = &name##_system
+
+/* Sets everything up, connects and creates the node, all within `timeout_ns`; from then on the session
+ * is kept alive (`session->keep_alive_ns`). `key` identifies
  * this client to the agent, not 0. Errors: those of rclrt_daemon_init(), rclrt_session_connect(),
  * rclrt_node_init(). */
 enum rclrt_ret rclrt_system_start(
-  struct rclrt_system * system, enum rclrt_framing framing, const struct rclrt_port * port,
+  const struct rclrt_system * system, enum rclrt_framing framing, const struct rclrt_port * port,
   const struct rclrt_transport * transport, uint32_t key, const char * node_name,
   uint64_t timeout_ns);
 

@@ -190,14 +190,15 @@ static ptrdiff_t read_line(void * context, uint8_t * bytes, size_t capacity, uin
   struct rclrt_posix * posix = context;
   struct pollfd ready[2] = {{posix->fd, POLLIN, 0}, {posix->woken, POLLIN, 0}};
   eventfd_t times;
-  if (posix->fd < 0) {
-    return -1;
-  }
   /* Rounded up: a wait that ends too early would be repeated at once. */
   const uint64_t ms = timeout_ns / NS_PER_MS + (timeout_ns % NS_PER_MS != 0 ? 1U : 0U);
+  /* Without a line (its number is negative, poll() passes it over) the time goes by all the same. */
   const int count = poll(ready, 2, ms > 60000 ? 60000 : (int)ms);
   if (count > 0 && ready[1].revents != 0) {
     (void)eventfd_read(posix->woken, &times);
+  }
+  if (posix->fd < 0) {
+    return -1;
   }
   if (count <= 0 || ready[0].revents == 0) {
     return 0;
@@ -373,8 +374,7 @@ enum rclrt_ret rclrt_posix_run(
     const uint64_t now = now_ns(NULL);
     const uint64_t most = NS_PER_S / 10; /* how soon `stop` is seen */
     const uint64_t wait = next <= now ? 0 : next - now;
-    ret = rclrt_daemon_poll(executor->daemon, wait < most ? wait : most);
-    rclrt_session_handle(executor->session);
+    ret = rclrt_executor_serve(executor, wait < most ? wait : most);
   }
   __atomic_store_n(&posix->stop, true, __ATOMIC_RELEASE);
   for (unsigned i = 0; i < started; ++i) {

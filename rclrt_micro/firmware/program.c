@@ -1,0 +1,152 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "program.h"
+
+#include "mps2.h"
+#include "rclrt_micro/types.h"
+
+#define KEY 0xB0A2D001U
+#define BLOB 200U /* bytes of a long message, at 115200 baud 19 ms */
+
+RCLRT_SYSTEM_WITH(
+  client, message_bytes = 256, messages = 16, frames = 48, ring_bytes = 4096, timers = 2,
+  long_bytes = 256, levels = 3, polled = 0);
+const struct rclrt_system * const program_system = &client_system;
+
+enum command
+{
+  BURST = 1,      /* six long messages and then an urgent one, all at once */
+  SPIN = 2,       /* takes the processor until /urgent has come, then says on /up whether it came */
+  STATISTICS = 3, /* stacks, sections, counters: see on_command() */
+};
+
+static void encode_blob(const void * message, struct rclrt_writer * writer)
+{
+  static const uint8_t zeros[BLOB - 4];
+  rclrt_write_i32(writer, *(const int32_t *)message);
+  rclrt_write_bytes(writer, zeros, sizeof(zeros));
+}
+static const struct rclrt_type blob = {"std_msgs::msg::dds_::Blob_", encode_blob, NULL};
+
+static struct rclrt_publisher up, bulk, urgent_up, statistics;
+static struct rclrt_subscription down, urgent, command;
+static int32_t down_value, urgent_value, command_value;
+static volatile bool urgent_came;
+static uint32_t connections;
+
+static void on_down(void * context, const void * message)
+{
+  (void)context;
+  (void)rclrt_publish(&up, message);
+}
+
+static void on_urgent(void * context, const void * message)
+{
+  (void)context;
+  urgent_came = true;
+  (void)rclrt_publish(&urgent_up, message);
+}
+
+static void tell(int32_t what, uint32_t value)
+{
+  const int32_t pair = (int32_t)((uint32_t)what << 24U | (value & 0xFFFFFFU));
+  (void)rclrt_publish(&statistics, &pair);
+}
+
+/* At least `ns`, with the processor. */
+static void spin(uint64_t ns)
+{
+  const uint64_t begin = mps2_now_ns(NULL);
+  while (!urgent_came && mps2_now_ns(NULL) - begin < ns) {
+  }
+}
+
+static void on_command(void * context, const void * message)
+{
+  (void)context;
+  const int32_t what = *(const int32_t *)message;
+  if (what == BURST) {
+    for (int32_t i = 0; i < 6; ++i) {
+      (void)rclrt_publish(&bulk, &i);
+    }
+    const int32_t now = 100;
+    (void)rclrt_publish(&urgent_up, &now);
+  } else if (what == SPIN) {
+    urgent_came = false;
+    const int32_t begun = 1;
+    (void)rclrt_publish(&urgent_up, &begun);
+    spin(RCLRT_S(20));
+    const int32_t came = urgent_came ? 2 : 3;
+    (void)rclrt_publish(&up, &came);
+  } else if (what == STATISTICS) {
+    for (unsigned level = 0; level <= PROGRAM_LEVELS; ++level) {
+      tell((int32_t)level, program_stack_used(level));
+    }
+    tell(10, connections);
+  }
+}
+
+static void on_event(void * context, enum rclrt_session_event event)
+{
+  (void)context;
+  connections += event == RCLRT_SESSION_CONNECTED ? 1U : 0U;
+}
+
+static enum rclrt_ret create(void)
+{
+  const struct rclrt_qos qos = rclrt_qos_reliable();
+  struct rclrt_node_handle * node = client->node;
+  struct rclrt_executor * executor = client->executor;
+  enum rclrt_ret ret = rclrt_publisher_init(&up, node, &rclrt_type_int32, "up", qos, 12);
+  if (ret == RCLRT_OK) {
+    ret = rclrt_publisher_init(&bulk, node, &blob, "bulk", qos, 1);
+  }
+  if (ret == RCLRT_OK) {
+    ret = rclrt_publisher_init(&urgent_up, node, &rclrt_type_int32, "urgent_up", qos, 25);
+  }
+  if (ret == RCLRT_OK) {
+    ret = rclrt_publisher_init(&statistics, node, &rclrt_type_int32, "statistics", qos, 2);
+  }
+  if (ret == RCLRT_OK) {
+    ret = rclrt_subscription_init(&down, node, &rclrt_type_int32, "down", qos);
+  }
+  if (ret == RCLRT_OK) {
+    ret = rclrt_subscription_init(&urgent, node, &rclrt_type_int32, "urgent", qos);
+  }
+  if (ret == RCLRT_OK) {
+    ret = rclrt_subscription_init(&command, node, &rclrt_type_int32, "command", qos);
+  }
+  if (ret == RCLRT_OK) {
+    ret = rclrt_executor_add_subscription(
+      executor, &urgent, &urgent_value, on_urgent, NULL, 26, RCLRT_ON_NEW_DATA);
+  }
+  if (ret == RCLRT_OK) {
+    ret = rclrt_executor_add_subscription(
+      executor, &down, &down_value, on_down, NULL, 13, RCLRT_ON_NEW_DATA);
+  }
+  if (ret == RCLRT_OK) {
+    ret = rclrt_executor_add_subscription(
+      executor, &command, &command_value, on_command, NULL, 3, RCLRT_ON_NEW_DATA);
+  }
+  return ret;
+}
+
+enum rclrt_ret program_start(
+  const struct rclrt_port * port, const struct rclrt_transport * transport,
+  enum rclrt_ret (*use_levels)(struct rclrt_executor * executor))
+{
+  static const uint8_t floors[PROGRAM_LEVELS] = {0, 10, 20};
+  enum rclrt_ret ret =
+    rclrt_system_start(client, RCLRT_FRAMING_SERIAL, port, transport, KEY, "firmware", RCLRT_S(60));
+  if (ret == RCLRT_OK) {
+    connections = 1;
+    client->session->answer_timeout_ns = RCLRT_S(60); /* an emulator may stand still for seconds */
+    client->session->on_event = on_event;
+    ret = rclrt_executor_use_levels(client->executor, floors, PROGRAM_LEVELS);
+  }
+  if (ret == RCLRT_OK) {
+    ret = use_levels(client->executor);
+  }
+  return ret == RCLRT_OK ? create() : ret;
+}

@@ -1,0 +1,414 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A session's connection: greeting, entities created again, and whether the agent is still there. All
+ * of it goes on step by step, whenever answers are handled; nothing here waits but what has a timeout.
+ *
+ *   OFF --connect--> GREETING --answered--> CREATING --all there--> ON --lost--> GREETING
+ *                        ^                      |
+ *                        '----- no answer ------'
+ */
+#include <string.h>
+
+#include "session_internal.h"
+
+#define LOGOUT_REQUEST 2U
+#define LONGEST_INSIST_NS (UINT64_C(2000) * 1000000U)
+/* Questions without an answer after which the agent is gone, 200 ms, 400 ms, ... apart. */
+#define QUESTIONS 4U
+
+static void set_greeting(struct rclrt_daemon * daemon, bool greeting)
+{
+  const uint32_t token = daemon_enter(daemon); /* reception looks at it */
+  daemon->greeting = greeting;
+  daemon_leave(daemon, token);
+}
+
+static void report(struct rclrt_session * session, enum rclrt_session_event event)
+{
+  if (session->on_event != NULL) {
+    session->on_event(session->on_event_context, event);
+  }
+}
+
+static void close_line(struct rclrt_session * session)
+{
+  const struct rclrt_transport * transport = session->daemon->transport;
+  session->line_open = false;
+  if (transport->close != NULL) {
+    transport->close(transport->context);
+  }
+  daemon_line_closed(session->daemon);
+}
+
+static bool open_line(struct rclrt_session * session)
+{
+  const struct rclrt_transport * transport = session->daemon->transport;
+  session->line_open = transport->open == NULL || transport->open(transport->context);
+  return session->line_open;
+}
+
+static void begin_greeting(struct rclrt_session * session)
+{
+  session->connected = false;
+  session->state = RCLRT_SESSION_GREETING;
+  session->greetings = 0;
+  session->greeted = 0;
+  session->next_ns = 0;
+  session->interval_ns = SESSION_INSIST_NS;
+  set_greeting(session->daemon, true);
+  rclrt_daemon_reset(session->daemon, session->id, session->key);
+}
+
+static void lose(struct rclrt_session * session, enum rclrt_session_loss by)
+{
+  session->lost_by = (uint8_t)by;
+  report(session, RCLRT_SESSION_LOST);
+  if (session->keep_alive_ns != 0) {
+    begin_greeting(session);
+  } else {
+    session->connected = false;
+    session->state = RCLRT_SESSION_OFF;
+  }
+}
+
+/* The next time, twice as long after this one. */
+static void wait_longer(struct rclrt_session * session, uint64_t now)
+{
+  session->next_ns = time_after(now, session->interval_ns);
+  session->interval_ns *= 2U;
+  if (session->interval_ns > LONGEST_INSIST_NS) {
+    session->interval_ns = LONGEST_INSIST_NS;
+  }
+}
+
+/* CREATE_CLIENT again and again until it is answered. Each copy makes the agent forget its streams,
+ * also the one that it gets last: so the answers to all copies are waited for, a while. */
+static bool greet(struct rclrt_session * session, uint64_t now)
+{
+  if (!session->line_open && now >= session->next_ns && !open_line(session)) {
+    wait_longer(session, now);
+  }
+  if (session->greeted > 0 && (session->greeted >= session->greetings || now >= session->next_ns)) {
+    set_greeting(session->daemon, false);
+    session->state = RCLRT_SESSION_CREATING;
+    session->cursor = rclrt_list_first(&session->entities);
+    session->asked = false;
+    return true;
+  }
+  if (!session->line_open || session->greeted > 0 || now < session->next_ns) {
+    return false;
+  }
+  struct rclrt_submessage sub;
+  session_prepare(&sub, RCLRT_CREATE_CLIENT, 0, 0);
+  memcpy(sub.of.create_client.key, session->key, sizeof(session->key));
+  sub.of.create_client.session = session->id;
+  sub.of.create_client.mtu = (uint16_t)(session->daemon->config.message_capacity - 4U);
+  if (session_send(session, &session->none, &sub, true) == RCLRT_OK) {
+    session->greetings++;
+  }
+  wait_longer(session, now);
+  return false;
+}
+
+/* The agent refused: once more later, if anybody wants that. */
+static void give_up(struct rclrt_session * session, enum rclrt_ret ret, uint64_t now)
+{
+  begin_greeting(session);
+  session->failure = (uint8_t)ret;
+  session->next_ns = time_after(now, LONGEST_INSIST_NS);
+}
+
+/* One entity after the other. True: there was progress. */
+static bool create_next(struct rclrt_session * session, uint64_t now)
+{
+  if (session->cursor == NULL) {
+    session->state = RCLRT_SESSION_ON;
+    session->connected = true;
+    session->heard_ns = now;
+    session->questions = 0;
+    report(session, RCLRT_SESSION_CONNECTED);
+    return false;
+  }
+  struct rclrt_entity * entity = RCLRT_CONTAINER_OF(session->cursor, struct rclrt_entity, link);
+  if (!session->asked) {
+    const enum rclrt_ret ret = session_ask_to_create(session, entity);
+    session->asked = ret == RCLRT_OK;
+    session->next_ns = time_after(now, session->answer_timeout_ns);
+    if (ret != RCLRT_OK && ret != RCLRT_ERR_AGAIN) {
+      give_up(session, ret, now);
+    }
+    return false;
+  }
+  if (session->answered && session->answer.of.result.status > RCLRT_STATUS_OK_MATCHED) {
+    give_up(session, RCLRT_ERR_AGENT, now);
+    return false;
+  }
+  if (session->answered) {
+    entity->exists = true;
+    if (entity->read_stream != RCLRT_STREAM_NONE) {
+      const enum rclrt_ret ret = rclrt_session_read(session, entity);
+      if (ret != RCLRT_OK) {
+        return false; /* no room now: again */
+      }
+    }
+    session->asked = false;
+    session->cursor = rclrt_list_next(&session->entities, session->cursor);
+    return true;
+  }
+  if (now >= session->next_ns) {
+    begin_greeting(session); /* not an agent that knows us any more */
+  }
+  return false;
+}
+
+/* What reception has for the session; one critical section, for this is asked in every round. */
+struct news
+{
+  bool answers, astray;
+  uint32_t frames; /* that are ours, ever */
+};
+
+static struct news look(struct rclrt_daemon * daemon)
+{
+  const uint32_t token = daemon_enter(daemon);
+  const struct news news = {
+    !rclrt_list_empty(&daemon->others.slots), daemon->astray,
+    daemon->counters.received - daemon->counters.foreign};
+  daemon_leave(daemon, token);
+  return news;
+}
+
+static void look_after(struct rclrt_session * session, uint32_t frames, uint64_t now)
+{
+  if (frames != session->heard_frames) {
+    session->heard_frames = frames;
+    session->heard_ns = now;
+    session->questions = 0;
+    session->interval_ns = SESSION_INSIST_NS;
+  }
+  if (now < session_due(session)) {
+    return;
+  }
+  if (session->questions == QUESTIONS) {
+    lose(session, RCLRT_LOST_SILENCE);
+    return;
+  }
+  struct rclrt_submessage sub;
+  session_prepare(&sub, RCLRT_GET_INFO, rclrt_session_next_request(session), RCLRT_OBJECT_AGENT);
+  sub.of.info_mask = 2;
+  session->question = sub.request;
+  /* As if there were no session: an agent that does not know it answers all the same. */
+  (void)session_send(session, &session->none, &sub, true);
+  session->questions++;
+  wait_longer(session, now);
+}
+
+bool session_on_connection(struct rclrt_session * session, const struct rclrt_submessage * sub)
+{
+  if (sub->id == RCLRT_STATUS_AGENT) {
+    if (session->state == RCLRT_SESSION_GREETING && sub->of.result.status == RCLRT_STATUS_OK) {
+      session->greeted++;
+    } else if (session->state == RCLRT_SESSION_GREETING) {
+      give_up(session, RCLRT_ERR_AGENT, session_now(session));
+    } else if (session->state != RCLRT_SESSION_OFF) {
+      /* It has greeted us again: a late copy of our greeting, and it began all streams anew. */
+      lose(session, RCLRT_LOST_STREAMS);
+    }
+    return true;
+  }
+  if (
+    sub->id == RCLRT_INFO && session->state == RCLRT_SESSION_ON &&
+    sub->request == session->question && session->question != 0) {
+    session->question = 0;
+    /* The agent says 1 when this line has a session. */
+    if (sub->of.result.implementation != 1 || !session->agent_known || session->availability <= 0) {
+      lose(session, RCLRT_LOST_UNKNOWN);
+    }
+    return true;
+  }
+  return false;
+}
+
+void session_line_broken(struct rclrt_session * session)
+{
+  close_line(session); /* opened anew by the next greeting */
+  if (session->connected) {
+    lose(session, RCLRT_LOST_LINE);
+  }
+}
+
+uint64_t session_due(const struct rclrt_session * session)
+{
+  if (session->state == RCLRT_SESSION_GREETING) {
+    return session->next_ns;
+  }
+  if (session->state == RCLRT_SESSION_CREATING) {
+    return session->asked ? session->next_ns : 0; /* the next one at once */
+  }
+  if (session->state == RCLRT_SESSION_OFF || session->keep_alive_ns == 0) {
+    return UINT64_MAX;
+  }
+  return session->questions == 0 ? time_after(session->heard_ns, session->keep_alive_ns)
+                                 : session->next_ns;
+}
+
+void rclrt_session_handle(struct rclrt_session * session)
+{
+  if (!session_usable(session)) {
+    return;
+  }
+  const struct news news = look(session->daemon);
+  if (news.answers) {
+    session_take_answers(session);
+  }
+  if (news.astray && session->state == RCLRT_SESSION_ON) {
+    lose(session, RCLRT_LOST_STREAMS);
+  }
+  if (session_due(session) == UINT64_MAX) {
+    return;
+  }
+  const uint64_t now = session_now(session);
+  if (session->state == RCLRT_SESSION_GREETING) {
+    (void)greet(session, now);
+  }
+  while (session->state == RCLRT_SESSION_CREATING && create_next(session, now)) {
+  }
+  if (session->state == RCLRT_SESSION_ON && session->keep_alive_ns != 0) {
+    look_after(session, news.frames, now);
+  }
+}
+
+/* Until it is on, or `deadline_ns`. */
+static enum rclrt_ret wait_connected(struct rclrt_session * session, uint64_t deadline_ns)
+{
+  session->failure = RCLRT_OK;
+  for (;;) { /* ends: time goes on, and poll() waits */
+    rclrt_session_handle(session);
+    if (session->connected) {
+      return RCLRT_OK;
+    }
+    const uint64_t now = session_now(session);
+    if (session->failure != RCLRT_OK) {
+      return (enum rclrt_ret)session->failure;
+    }
+    if (now >= deadline_ns) {
+      return RCLRT_ERR_TIMEOUT;
+    }
+    const uint64_t due = session_due(session);
+    const uint64_t until = due < deadline_ns ? due : deadline_ns;
+    const enum rclrt_ret ret = rclrt_daemon_poll(session->daemon, until > now ? until - now : 0);
+    if (ret != RCLRT_OK) {
+      close_line(session); /* broken: the next attempt opens it anew */
+      return ret;
+    }
+  }
+}
+
+enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t timeout_ns)
+{
+  if (!session_usable(session)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  enum rclrt_ret ret = RCLRT_ERR_TRANSPORT;
+  if (open_line(session)) {
+    begin_greeting(session);
+    ret = wait_connected(session, session_deadline(session, timeout_ns));
+  }
+  if (ret != RCLRT_OK && session->keep_alive_ns == 0) {
+    session->state = RCLRT_SESSION_OFF; /* otherwise it goes on trying */
+  }
+  return ret;
+}
+
+enum rclrt_ret rclrt_session_close(struct rclrt_session * session)
+{
+  if (!session_usable(session)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  enum rclrt_ret ret = RCLRT_OK;
+  if (session->connected) {
+    struct rclrt_submessage sub;
+    session_prepare(&sub, RCLRT_DELETE, LOGOUT_REQUEST, RCLRT_OBJECT_CLIENT);
+    session_expect(session, RCLRT_STATUS, LOGOUT_REQUEST);
+    const uint64_t deadline = session_deadline(session, session->answer_timeout_ns);
+    ret = session_insist(session, &sub, false, deadline);
+  }
+  session->connected = false;
+  session->state = RCLRT_SESSION_OFF;
+  close_line(session);
+  return ret;
+}
+
+enum rclrt_ret rclrt_session_ping(struct rclrt_session * session, uint64_t timeout_ns)
+{
+  if (!session_usable(session)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  struct rclrt_submessage sub;
+  session_prepare(&sub, RCLRT_GET_INFO, rclrt_session_next_request(session), RCLRT_OBJECT_AGENT);
+  sub.of.info_mask = 2;
+  session_expect(session, RCLRT_INFO, sub.request);
+  const enum rclrt_ret ret =
+    session_insist(session, &sub, !session->connected, session_deadline(session, timeout_ns));
+  if (ret != RCLRT_OK) {
+    return ret;
+  }
+  /* The agent says 1 when this line has a session. */
+  const bool known = session->answer.of.result.implementation == 1;
+  if (!session->agent_known) {
+    return RCLRT_ERR_MALFORMED;
+  }
+  return session->availability > 0 && (known || !session->connected) ? RCLRT_OK : RCLRT_ERR_STATE;
+}
+
+enum rclrt_ret rclrt_session_keep_alive(struct rclrt_session * session, uint64_t timeout_ns)
+{
+  if (!session_usable(session)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (session->connected) {
+    const enum rclrt_ret ret = rclrt_session_ping(session, timeout_ns);
+    if (ret == RCLRT_OK) {
+      return ret;
+    }
+    session->connected = false;
+    session->lost_by = (uint8_t)(ret == RCLRT_ERR_STATE ? RCLRT_LOST_UNKNOWN : RCLRT_LOST_SILENCE);
+    report(session, RCLRT_SESSION_LOST);
+    if (ret == RCLRT_ERR_TRANSPORT) {
+      close_line(session); /* broken: opened anew below */
+    }
+  }
+  return rclrt_session_connect(session, timeout_ns);
+}
+
+static int64_t to_ns(struct rclrt_time time)
+{
+  return (int64_t)time.s * 1000000000 + (int64_t)time.ns;
+}
+
+enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_t timeout_ns)
+{
+  if (!session_usable(session)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  if (!session->connected) {
+    return RCLRT_ERR_STATE;
+  }
+  const uint64_t begin = session_now(session);
+  struct rclrt_submessage sub;
+  session_prepare(&sub, RCLRT_TIMESTAMP, 0, 0);
+  sub.of.timestamp.s = (int32_t)(begin / 1000000000U);
+  sub.of.timestamp.ns = (uint32_t)(begin % 1000000000U);
+  session_expect(session, RCLRT_TIMESTAMP_REPLY, 0);
+  enum rclrt_ret ret = session_send(session, &session->none, &sub, false);
+  if (ret == RCLRT_OK) {
+    ret = session_wait(session, session_deadline(session, timeout_ns));
+  }
+  if (ret == RCLRT_OK) {
+    const struct rclrt_timestamp_reply * reply = &session->answer.of.timestamp_reply;
+    const int64_t ours = to_ns(reply->originate) + (int64_t)session_now(session);
+    session->clock_offset_ns = (to_ns(reply->receive) + to_ns(reply->transmit) - ours) / 2;
+  }
+  return ret;
+}

@@ -1,0 +1,168 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is owed to the agent (acknowledgements, heartbeats) beside the data: how much of the line it takes,
+// and when it goes.
+#include <gtest/gtest.h>
+
+#include "system.hpp"
+
+namespace
+{
+// The ids of the submessages of a message of a session without key.
+std::vector<int> submessages(const Agent::Bytes & message)
+{
+  std::vector<int> ids;
+  for (size_t at = 4; at + 4 <= message.size();) {
+    ids.push_back(message[at]);
+    at = (at + 4U + message[at + 2] + 256U * message[at + 3] + 3U) / 4U * 4U;
+  }
+  return ids;
+}
+
+size_t count(const std::vector<Agent::Bytes> & messages, int id)
+{
+  size_t found = 0;
+  for (const auto & message : messages) {
+    for (const int of : submessages(message)) {
+      found += of == id ? 1U : 0U;
+    }
+  }
+  return found;
+}
+
+TEST(Heartbeats, six_reliable_publishers_on_a_slow_line_are_not_refused_for_heartbeats)
+{
+  RigOptions options;
+  options.byte_ns = 10'000'000'000 / 19'200;
+  options.nodes = 16;
+  options.agent_delay_ns = 150 * kMs;
+  System system(options);
+  system.start();
+  std::vector<rclrt_publisher> publishers(6);
+  for (size_t i = 0; i < publishers.size(); ++i) {
+    const std::string * name = new std::string("t" + std::to_string(i));  // stays
+    ASSERT_EQ(
+      rclrt_publisher_init(
+        &publishers[i], &system.node, &kBlob, name->c_str(), rclrt_qos_reliable(),
+        static_cast<uint8_t>(i)),
+      RCLRT_OK);
+  }
+  system.sent_by_client.clear();
+  int refused = 0;
+  for (uint32_t i = 0; i < 32; ++i) {
+    for (auto & publisher : publishers) {
+      const Blob blob{i, 40};
+      refused += rclrt_publish(&publisher, &blob) == RCLRT_OK ? 0 : 1;
+    }
+    system.spin_for(280);  // the line is taken for 70 % of it
+  }
+  system.spin_for(5000);
+  const size_t heartbeats = count(system.sent_by_client, RCLRT_HEARTBEAT);
+  std::printf("refused %d of 192, heartbeats %zu\n", refused, heartbeats);
+  EXPECT_EQ(refused, 0);
+  EXPECT_LE(heartbeats, 19U);  // one to ten messages
+  EXPECT_EQ(system.daemon.counters.retransmitted, 0U);
+}
+
+TEST(Heartbeats, become_rare_while_nobody_answers_and_frequent_again_afterwards)
+{
+  Rig rig;
+  rclrt_output_stream output{};
+  rclrt_daemon_add_output(&rig.daemon, &output, 0x83);
+  rig.open(0x83);
+  rig.on_agent_message = [](const Agent::Bytes &) { return true; };
+  ASSERT_EQ(rig.write(output, 3, number(1)), RCLRT_OK);
+  rig.settle(20'000);
+  // After 0.1, 0.3, 0.7, 1.5, 3.1, 5.1, 7.1, ... 19.1 s.
+  EXPECT_EQ(count(rig.sent_by_client, RCLRT_HEARTBEAT), 13U);
+  rig.on_agent_message = nullptr;
+  rig.settle(3000);
+  ASSERT_TRUE(rclrt_daemon_idle(&rig.daemon));
+  rig.sent_by_client.clear();
+  rig.to_agent.faults.loss = 1.0;
+  ASSERT_EQ(rig.write(output, 3, number(2)), RCLRT_OK);
+  rig.settle(20);
+  rig.to_agent.faults.loss = 0;
+  rig.settle(280);
+  EXPECT_EQ(count(rig.sent_by_client, RCLRT_HEARTBEAT), 1U);
+}
+
+TEST(Heartbeats, of_several_streams_share_a_message)
+{
+  Rig rig;
+  rclrt_output_stream outputs[3]{};
+  for (uint8_t i = 0; i < 3; ++i) {
+    rclrt_daemon_add_output(&rig.daemon, &outputs[i], static_cast<uint8_t>(0x83 + i));
+  }
+  rig.open(0x83);
+  rig.on_agent_message = [](const Agent::Bytes &) { return true; };
+  for (auto & output : outputs) {
+    ASSERT_EQ(rig.write(output, 3, number(1)), RCLRT_OK);
+  }
+  // While the line is taken, all of them become due.
+  rig.sent_by_client.clear();
+  rig.settle(95);
+  ASSERT_EQ(rig.write(outputs[0], 3, Agent::Bytes(400)), RCLRT_OK);
+  rig.settle(1000);
+  std::vector<size_t> sizes;
+  for (const auto & message : rig.sent_by_client) {
+    const auto ids = submessages(message);
+    if (ids.at(0) == RCLRT_HEARTBEAT) {
+      sizes.push_back(ids.size());
+    }
+  }
+  ASSERT_FALSE(sizes.empty());
+  EXPECT_EQ(sizes.at(0), 2U);  // the third stream has just sent something
+}
+
+class Owed : public ::testing::Test
+{
+protected:
+  // Owes an acknowledgement of a reader with priority `priority` while the line is taken, and has data of
+  // priority 20 to send. Returns what goes out.
+  std::vector<int> order(uint8_t priority, int urgent_messages)
+  {
+    Rig rig;
+    rclrt_output_stream output{};
+    rclrt_input_stream input{};
+    rclrt_sink sink{};
+    rclrt_daemon_add_output(&rig.daemon, &output, 0x03);
+    rclrt_daemon_add_input(&rig.daemon, &input, 0x85, nullptr, 0);
+    rclrt_daemon_add_sink(&rig.daemon, &sink, 0x16, 0x85, priority);
+    rig.open(0x85);
+    EXPECT_EQ(rig.write(output, 20, Agent::Bytes(400)), RCLRT_OK);  // takes the line for 37 ms
+    rig.agent.publish("t", number(1));
+    rig.settle(10);
+    EXPECT_EQ(take_all(rig.daemon, sink).size(), 1U);
+    for (int i = 0; i < urgent_messages; ++i) {
+      EXPECT_EQ(rig.write(output, 20, number(1)), RCLRT_OK);
+    }
+    rig.settle(500);
+    std::vector<int> ids;
+    for (const auto & message : rig.sent_by_client) {
+      ids.push_back(submessages(message).at(0));
+    }
+    ids.resize(static_cast<size_t>(urgent_messages) + 2U);  // what comes back is acknowledged, too
+    return ids;
+  }
+  static constexpr int kData = RCLRT_WRITE_DATA;
+  static constexpr int kAck = RCLRT_ACKNACK;
+};
+
+TEST_F(Owed, an_acknowledgement_waits_for_data_that_is_more_urgent)
+{
+  EXPECT_EQ(order(10, 2), (std::vector<int>{kData, kData, kData, kAck}));
+}
+
+TEST_F(Owed, an_acknowledgement_that_is_as_urgent_goes_first)
+{
+  EXPECT_EQ(order(20, 2), (std::vector<int>{kData, kAck, kData, kData}));
+}
+
+TEST_F(Owed, an_acknowledgement_waits_for_no_more_than_four_messages)
+{
+  EXPECT_EQ(
+    order(10, 6), (std::vector<int>{kData, kData, kData, kData, kData, kAck, kData, kData}));
+}
+}  // namespace
