@@ -138,7 +138,7 @@ void Watcher::look(int64_t now)
   std::vector<std::string> there = live_traces();
   // Those of this process first: there may be too many.
   const std::string ours = "-" + std::to_string(getpid()) + "-";
-  std::stable_partition(there.begin(), there.end(), [&ours](const std::string & path) {
+  std::partition(there.begin(), there.end(), [&ours](const std::string & path) {
     return path.find(ours) != std::string::npos;
   });
   for (const std::string & path : there) {
