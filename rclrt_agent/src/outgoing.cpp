@@ -164,6 +164,41 @@ void Outgoing::owe_acknack(const rclrt_acknack & acknack, uint8_t urgency, TimeP
     static_cast<uint16_t>(acknack.missing != 0 ? options_.acknack_every : owed.messages + 1);
 }
 
+// Only where the answer can be to one thing: to the newest message that it confirms, or to the one heartbeat.
+void Outgoing::note_round_trip(const Stream & stream, uint16_t confirmed, TimePoint now)
+{
+  TimePoint began;
+  if (confirmed > 0 && !stream.unacked[confirmed - 1].timeless) {
+    began = stream.unacked[confirmed - 1].at;
+  } else if (stream.heartbeats == 1) {
+    began = stream.heartbeat_sent;
+  } else {
+    return;
+  }
+  const Duration sample = now - began;
+  round_trip_ = round_trip_ == Duration(0) ? sample : round_trip_ + (sample - round_trip_) / 8;
+}
+
+void Outgoing::mark_timeless(Stream & stream)
+{
+  for (Sent & sent : stream.unacked) {
+    sent.timeless = true;
+  }
+}
+
+// Silence after which the client is asked: four round trips, and twice as long each time that it says nothing.
+Duration Outgoing::patience(const Stream & stream) const
+{
+  Duration after =
+    round_trip_ == Duration(0)
+      ? Duration(kFirstHeartbeat)
+      : std::clamp(4 * round_trip_, Duration(kShortestHeartbeat), Duration(kLongestHeartbeat));
+  for (unsigned i = 0; i < stream.heartbeats && after < kLastHeartbeat; ++i) {
+    after *= 2;
+  }
+  return std::min(after, Duration(kLastHeartbeat));
+}
+
 void Outgoing::on_acknack(const rclrt_acknack & acknack, TimePoint now)
 {
   const std::lock_guard lock(mutex_);
@@ -177,14 +212,8 @@ void Outgoing::on_acknack(const rclrt_acknack & acknack, TimePoint now)
   if (confirmed > stream.unacked.size()) {
     return;  // of messages never sent, or an old one
   }
-  for (uint16_t i = 0; i < confirmed; ++i) {
-    const Sent & sent = stream.unacked.front();
-    if (!sent.repeated) {
-      const Duration sample = now - sent.at;
-      round_trip_ = round_trip_ == Duration(0) ? sample : round_trip_ + (sample - round_trip_) / 8;
-    }
-    stream.unacked.pop_front();
-  }
+  note_round_trip(stream, confirmed, now);
+  stream.unacked.erase(stream.unacked.begin(), stream.unacked.begin() + confirmed);
   for (uint16_t i = 0; i < 16 && i < stream.unacked.size(); ++i) {
     Sent & sent = stream.unacked[i];
     // Several acknowledgements in a row say the same: one repeat is enough until it can have arrived.
@@ -192,11 +221,11 @@ void Outgoing::on_acknack(const rclrt_acknack & acknack, TimePoint now)
       sent.again = true;
     }
   }
-  if (confirmed > 0) {
-    stream.heartbeat_after =
-      std::clamp(4 * round_trip_, Duration(kFirstHeartbeat / 4), Duration(kFirstHeartbeat * 5));
+  if (acknack.missing != 0) {
+    mark_timeless(stream);  // what came behind the gap waits for it
   }
-  stream.heartbeat_at = stream.unacked.empty() ? rclrt_core::kNever : now + stream.heartbeat_after;
+  stream.heartbeats = 0;
+  stream.heartbeat_at = stream.unacked.empty() ? rclrt_core::kNever : now + patience(stream);
   tell_room(stream);
 }
 
@@ -224,6 +253,7 @@ void Outgoing::reset(bool keep)
       stream.unacked.pop_back();
     }
     stream.next = 0;
+    stream.heartbeats = 0;
     stream.heartbeat_at = rclrt_core::kNever;
   }
 }
@@ -319,7 +349,7 @@ Bytes Outgoing::take_data(uint8_t id, Stream & stream, TimePoint now)
     if (sent.again) {
       header.sequence = static_cast<uint16_t>(stream.next - stream.unacked.size() + i);
       sent.again = false;
-      sent.repeated = true;
+      sent.timeless = true;
       sent.at = now;
       ++counters_.repeated;
       return write_message(header, view_of(sent.submessages));
@@ -359,7 +389,7 @@ Bytes Outgoing::take_data(uint8_t id, Stream & stream, TimePoint now)
   const Bytes message = write_message(header, view_of(sent.submessages));
   if (is_reliable(id)) {
     if (stream.unacked.empty()) {
-      stream.heartbeat_at = now + stream.heartbeat_after;
+      stream.heartbeat_at = now + patience(stream);
     }
     stream.unacked.push_back(std::move(sent));
   }
@@ -398,8 +428,10 @@ Bytes Outgoing::take_heartbeats(TimePoint now)
     const Bytes bytes = write(submessage);
     submessages.resize((submessages.size() + 3) / 4 * 4);
     submessages.insert(submessages.end(), bytes.begin(), bytes.end());
-    stream.heartbeat_after = std::min(stream.heartbeat_after * 2, Duration(kLastHeartbeat));
-    stream.heartbeat_at = now + stream.heartbeat_after;
+    mark_timeless(stream);  // the answer may be to either
+    ++stream.heartbeats;
+    stream.heartbeat_sent = now;
+    stream.heartbeat_at = now + patience(stream);
     ++counters_.heartbeats;
   }
   return outside(view_of(submessages));

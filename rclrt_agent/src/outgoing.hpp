@@ -98,7 +98,7 @@ private:
     uint8_t urgency = 0;
     TimePoint at;
     bool again = false;     // asked for
-    bool repeated = false;  // its round trip says nothing
+    bool timeless = false;  // its round trip says nothing
   };
   struct Stream
   {
@@ -109,7 +109,8 @@ private:
     uint8_t fragmented_urgency = 0;
     uint64_t fragmented_order = 0;
     TimePoint heartbeat_at = rclrt_core::kNever;
-    Duration heartbeat_after{kFirstHeartbeat};
+    TimePoint heartbeat_sent;
+    unsigned heartbeats = 0;  // since the client was heard
     std::map<uint16_t, std::function<void()>> when_room;
   };
   struct Owed
@@ -121,7 +122,9 @@ private:
   };
   struct Candidate;
 
-  static constexpr Duration kFirstHeartbeat{100'000'000};
+  static constexpr Duration kFirstHeartbeat{100'000'000};  // while no round trip is known
+  static constexpr Duration kShortestHeartbeat{25'000'000};
+  static constexpr Duration kLongestHeartbeat{500'000'000};  // while the client answers
   static constexpr Duration kLastHeartbeat{2'000'000'000};
 
   bool has_room(const Stream & stream) const;
@@ -129,6 +132,9 @@ private:
   std::size_t room_in_message() const;
   std::size_t longest(uint8_t stream) const;  // submessages that go in one message
   void tell_room(Stream & stream);
+  void note_round_trip(const Stream & stream, uint16_t confirmed, TimePoint now);
+  static void mark_timeless(Stream & stream);
+  Duration patience(const Stream & stream) const;
   int acknack_value(const Owed & owed, TimePoint now) const;
   Candidate best(TimePoint now);
   Bytes take_data(uint8_t id, Stream & stream, TimePoint now);

@@ -132,6 +132,28 @@ TEST(Outgoing, heartbeats_back_off_and_share_a_message)
   EXPECT_EQ(outgoing.counters().heartbeats, 14U);
 }
 
+TEST(Outgoing, the_next_heartbeat_comes_after_round_trips_that_were_measured)
+{
+  Outgoing outgoing({});
+  outgoing.put(0x84, 0, data(1));
+  outgoing.put(0x84, 0, data(2));
+  next(outgoing), next(outgoing);
+  ASSERT_EQ(outgoing.due(), kBegin + milliseconds(100)) << "nothing is known yet";
+  EXPECT_EQ(next(outgoing, kBegin + milliseconds(100)), -RCLRT_HEARTBEAT);
+  outgoing.on_acknack({0, 0x1, 0x84}, kBegin + milliseconds(110));  // the first one is lost
+  EXPECT_EQ(next(outgoing, kBegin + milliseconds(110)), 1);
+  EXPECT_EQ(outgoing.due(), kBegin + milliseconds(150)) << "four times the heartbeat's 10 ms";
+  EXPECT_EQ(next(outgoing, kBegin + milliseconds(150)), -RCLRT_HEARTBEAT);
+  EXPECT_EQ(outgoing.due(), kBegin + milliseconds(230)) << "and twice that in silence";
+
+  // Both have been under way for long, but neither for one round trip: repeated, and held up behind the gap.
+  EXPECT_EQ(next(outgoing, kBegin + milliseconds(230)), -RCLRT_HEARTBEAT);
+  outgoing.on_acknack({2, 0, 0x84}, kBegin + milliseconds(1000));
+  outgoing.put(0x84, 0, data(3));
+  EXPECT_EQ(next(outgoing, kBegin + milliseconds(1000)), 3);
+  EXPECT_EQ(outgoing.due(), kBegin + milliseconds(1040));
+}
+
 TEST(Outgoing, only_what_is_asked_for_is_repeated_and_once)
 {
   Outgoing outgoing({});

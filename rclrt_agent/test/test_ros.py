@@ -250,10 +250,16 @@ def test_diagnostics_count_what_a_client_did(bench: Bench) -> None:
     _, where = bench.start_agent("udp4")
     bench.start_client("udp", where)
     assert bench.matched()
-    bench.down.publish(Int32(data=1))
     name = "rclrt_agent: client 11223301"
-    assert bench.until(lambda: seen.get(name, {}).get("written") == "1"), seen
-    assert seen[name]["delivered"] == "1"
+
+    def counted(what: str) -> int:
+        return int(seen.get(name, {}).get(what, -1))
+
+    assert bench.until(lambda: counted("written") == counted("delivered") > 0), seen
+    before = counted("written")
+    bench.down.publish(Int32(data=1))
+    assert bench.until(lambda: counted("written") == before + 1), seen
+    assert counted("delivered") == before + 1
     assert seen[f"rclrt_agent: line udp4 {where}"]["broken"] == "0"
     assert seen["rclrt_agent: agent"]["clients"] == "1"
 
