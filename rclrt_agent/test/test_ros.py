@@ -240,26 +240,26 @@ def test_a_killed_client_comes_back_to_its_entities(bench: Bench) -> None:
 
 def test_diagnostics_count_what_a_client_did(bench: Bench) -> None:
     """The client by its key, and what it has written and got."""
+    name = "rclrt_agent: client 11223301"
     seen: dict[str, dict[str, str]] = {}
+    counts: list[tuple[str, str]] = []  # written and delivered, each second
 
     def note(message: DiagnosticArray) -> None:
         for status in message.status:
             seen[status.name] = {pair.key: pair.value for pair in status.values}
+        if name in seen:
+            counts.append((seen[name]["written"], seen[name]["delivered"]))
 
     bench.node.create_subscription(DiagnosticArray, "/diagnostics", note, 10)
     _, where = bench.start_agent("udp4")
     bench.start_client("udp", where)
     assert bench.matched()
-    name = "rclrt_agent: client 11223301"
-
-    def counted(what: str) -> int:
-        return int(seen.get(name, {}).get(what, -1))
-
-    assert bench.until(lambda: counted("written") == counted("delivered") > 0), seen
-    before = counted("written")
+    counts.clear()
+    assert bench.until(lambda: len(counts) > 2 and counts[-1] == counts[-2]), counts
+    written, delivered = map(int, counts[-1])
+    assert written == delivered > 0
     bench.down.publish(Int32(data=1))
-    assert bench.until(lambda: counted("written") == before + 1), seen
-    assert counted("delivered") == before + 1
+    assert bench.until(lambda: counts[-1] == (str(written + 1), str(delivered + 1))), counts
     assert seen[f"rclrt_agent: line udp4 {where}"]["broken"] == "0"
     assert seen["rclrt_agent: agent"]["clients"] == "1"
 
