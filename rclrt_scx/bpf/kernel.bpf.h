@@ -137,7 +137,9 @@ struct sched_ext_ops {
 #define ENOMEM 12
 #define ENOSPC 28
 #define ESHUTDOWN 108
+#define EUSERS 87
 #define EALREADY 114
+#define EDQUOT 122
 
 s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;

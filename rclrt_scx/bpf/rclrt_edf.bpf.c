@@ -455,6 +455,31 @@ void SEC("struct_ops/edf_exit_task")
 	give_back(thread_of(p)); /* Of every thread that ends, however it ends. */
 }
 
+/* Always 0, which the verifier cannot know: it walks a loop again for each value that it does know of a count. */
+static volatile u32 nothing_yet;
+
+/* 0, or why this process or user gets no slot more. */
+static int over_quota(u32 tgid, u32 uid)
+{
+	u32 of_process = nothing_yet, of_user = nothing_yet, index;
+	struct rclrt_scx_owner *owner;
+	int i;
+
+	if (uid == 0)
+		return 0;
+	bpf_for(i, 1, slot_count + 1) {
+		index = i;
+		owner = bpf_map_lookup_elem(&owners, &index);
+		if (!owner || !owner->tid)
+			continue;
+		of_process += owner->tgid == tgid;
+		of_user += owner->uid == uid;
+	}
+	if (of_process >= RCLRT_SCX_MOST_OF_PROCESS(slot_count))
+		return -EDQUOT;
+	return of_user >= RCLRT_SCX_MOST_OF_USER(slot_count) ? -EUSERS : 0;
+}
+
 /* Run by a thread on itself, see slots.h. */
 SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
 {
@@ -462,9 +487,10 @@ SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
 	struct rclrt_scx_state *s = the_state();
 	struct rclrt_scx_owner *owner;
 	struct rclrt_scx_slot *slot;
+	u32 uid = (u32)bpf_get_current_uid_gid();
 	struct thread *t;
 	u32 index;
-	int i;
+	int i, error;
 
 	if (!s || !s->in_force)
 		return -ESHUTDOWN;
@@ -483,6 +509,9 @@ SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
 		request->slot = t->slot;
 		return -EALREADY;
 	}
+	error = over_quota(p->tgid, uid);
+	if (error)
+		return error;
 	bpf_for(i, 1, slot_count + 1) {
 		index = i;
 		owner = bpf_map_lookup_elem(&owners, &index);
@@ -491,6 +520,7 @@ SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
 		    __sync_val_compare_and_swap(&owner->tid, 0, p->pid) != 0)
 			continue;
 		owner->tgid = p->tgid;
+		owner->uid = uid;
 		owner->jobs = 0;
 		owner->misses = 0;
 		bpf_probe_read_kernel(owner->comm, sizeof(owner->comm), p->comm);

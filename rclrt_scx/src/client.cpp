@@ -171,6 +171,19 @@ Slot Client::bind_this_thread(std::string * why)
         "all " + std::to_string(state_->slots) +
           " slots of the EDF scheduler are taken: load it with more (`rclrt scx load --slots`)");
       return {};
+    case EDQUOT:
+    case EUSERS: {
+      const bool process = error == EDQUOT;
+      const uint32_t most =
+        process ? RCLRT_SCX_MOST_OF_PROCESS(state_->slots) : RCLRT_SCX_MOST_OF_USER(state_->slots);
+      say(
+        why,
+        std::string(process ? "this process already has " : "this user's processes already have ") +
+          std::to_string(most) + " of the " + std::to_string(state_->slots) +
+          " slots of the EDF scheduler, the most for one: load it with more (`rclrt scx load "
+          "--slots`)");
+      return {};
+    }
     case EALREADY:
       say(why, "this thread already has slot " + std::to_string(request.slot) + ": keep that one");
       return {};

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -64,9 +65,12 @@ std::string complaints;
 int keep_complaint(libbpf_print_level level, const char * format, va_list arguments)
 {
   if (level == LIBBPF_WARN) {
-    char line[1024];
-    vsnprintf(line, sizeof(line), format, arguments);
-    complaints += line;
+    // The verifier's whole log is one argument, and its last lines say what is wrong.
+    char * text = nullptr;
+    if (vasprintf(&text, format, arguments) >= 0) {
+      complaints += text;
+      free(text);
+    }
   }
   return 0;
 }
@@ -119,7 +123,7 @@ std::string check_options(const LoadOptions & options)
 std::string check_machine()
 {
   if (kernel_state().empty()) {
-    return "this kernel has no sched_ext: it needs Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT";
+    return kNoSchedExt;
   }
   if (access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
     return "this kernel does not describe its types (no /sys/kernel/btf/vmlinux): it needs "

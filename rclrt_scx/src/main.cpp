@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <set>
 
 #include "record.hpp"
 #include "scheduler.hpp"
@@ -103,11 +104,15 @@ std::string parse(int argc, char ** argv, Arguments & arguments)
     {"bound-us", 1, nullptr, kBound},  {"directory", 1, nullptr, kDirectory},
     {nullptr, 0, nullptr, 0}};
   opterr = 0;
+  std::set<int> given;
   for (;;) {
     int index = 0;
     const int found = getopt_long(argc, argv, "", options, &index);
     if (found == -1) {
       break;
+    }
+    if (!given.insert(found).second) {
+      return std::string("--") + options[index].name + " is given twice";
     }
     bool good = true;
     switch (found) {

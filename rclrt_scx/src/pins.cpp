@@ -82,7 +82,9 @@ Lock::Lock()
   if (fd_ < 0) {
     problem_ = std::string("cannot open ") + kLock + ": " + std::strerror(errno);
   } else if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-    problem_ = "another `rclrt scx` is loading or unloading just now: wait for it";
+    problem_ = errno == EWOULDBLOCK
+                 ? "another `rclrt scx` is loading or unloading just now: wait for it"
+                 : std::string("cannot lock ") + kLock + ": " + std::strerror(errno);
   }
 }
 

@@ -56,6 +56,10 @@ std::string read_status(const std::string & directory, Status & status);
 /// name of the scheduler.
 std::string kernel_state();
 std::string kernel_scheduler();
+constexpr char kNoSchedExt[] =
+  "this kernel has no sched_ext: it needs Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT. "
+  "Executors order "
+  "deadlines without it, see docs/how-to/edf.md";
 
 }  // namespace rclrt_scx
 

@@ -76,8 +76,8 @@ void print(const Status & status)
     state.mode == RCLRT_SCX_PARTIAL ? "partial" : "full", state.reserve_percent, state.period_ms,
     status.threads.size(), state.slots, state.events_lost);
   std::printf(
-    "\n%4s %16s %12s %10s %12s %10s\n", "CPU", "runs until, ms", "jobs", "misses", "preemptions",
-    "reserves");
+    "\n%4s %16s %12s %10s %12s %10s\n", "CPU", "runs until, ms",
+    "jobs >=", "misses >=", "preemptions", "reserves");
   for (std::size_t cpu = 0; cpu < status.cpus.size(); ++cpu) {
     const rclrt_scx_cpu & c = status.cpus[cpu];
     std::printf(
@@ -89,7 +89,7 @@ void print(const Status & status)
   }
   std::printf(
     "\n%5s %8s %8s %-16s %14s %14s %10s %10s\n", "slot", "tid", "pid", "name", "deadline, ms",
-    "lent, ms", "jobs", "misses");
+    "lent, ms", "jobs >=", "misses >=");
   for (const Status::Thread & thread : status.threads) {
     std::printf(
       "%5u %8u %8u %-16.16s %14s %14s %10" PRIu64 " %10" PRIu64 "\n", thread.slot, thread.owner.tid,

@@ -37,6 +37,9 @@ std::string read_status(const std::string & directory, Status & status)
   if (state.error() == EACCES || state.error() == EPERM) {
     return "may not read " + directory + ": be root, or load with `--group` of this user";
   }
+  if (state.error() != 0 && kernel_state().empty()) {
+    return kNoSchedExt;
+  }
   if (state.error() != 0) {
     return "no EDF scheduler is loaded (nothing in " + directory + "): `rclrt scx load`";
   }

@@ -28,6 +28,7 @@ common() {
   scx check --input /tmp/events --bound-us $bound_us
   result no_queued_job_was_earlier_than_a_running_one $?
   scx_guest a_killed_client_loses_its_slots more_threads_than_slots_is_a_clear_error \
+    a_member_leaves_slots_to_others \
     a_second_bind_is_refused_and_a_released_slot_is_free garbage_in_the_slots_stops_nobody \
     another_version_is_a_clear_error an_unprivileged_member_of_the_group_uses_deadlines \
     jobs_misses_preemptions_and_what_runs_are_told a_thread_that_just_ends_keeps_no_slot \

@@ -77,7 +77,9 @@ struct rclrt_scx_owner
   uint64_t jobs;   /* deadlines that ended: it went to sleep with one, or had left it in ended_ns */
   uint64_t misses; /* of these, later than the deadline */
   char comm[16];
-  uint64_t reserved[3];
+  uint32_t uid; /* of the thread when it got the slot */
+  uint32_t reserved32;
+  uint64_t reserved[2];
 };
 
 /* One CPU. Written by the kernel alone, two lines so that neighbours do not share one. */
@@ -145,9 +147,14 @@ struct rclrt_scx_event
   uint16_t type; /* enum rclrt_scx_event_type */
 };
 
+/* Most slots of one process, and of one user's processes together. Root's have no limit. Threads that bind in the
+ * same instant may together exceed it, by one for each CPU. */
+#define RCLRT_SCX_MOST_OF_PROCESS(slots) ((slots) - (slots) / 2)
+#define RCLRT_SCX_MOST_OF_USER(slots) ((slots) - (slots) / 4)
+
 /* Argument of the program `bind`, which acts on the thread that runs it. It returns 0 or a negative
- * errno: ENOSPC all slots are taken, EALREADY the thread has one (it is returned), ENOENT it has
- * none, ESHUTDOWN the scheduler is not in force, EINVAL. */
+ * errno: ENOSPC all slots are taken, EDQUOT or EUSERS its process or its user has its share (below),
+ * EALREADY the thread has one (it is returned), ENOENT it has none, ESHUTDOWN the scheduler is not in force, EINVAL. */
 enum rclrt_scx_operation
 {
   RCLRT_SCX_BIND = 1,

@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 
 #include "bpf_calls.hpp"
 #include "scenarios.hpp"
@@ -67,6 +69,57 @@ std::string more_threads_than_slots_is_a_clear_error()
   stage.workers.pop_back();
   std::thread([&] { empty = !stage.client->bind_this_thread(&why); }).join();
   return empty ? "a slot that was given back is not free" : "";
+}
+
+/// Threads of this process that get a slot, until one is refused; they keep it. `why`: of the refusal.
+int bind_until_refused(rclrt_scx::Client & client, std::string * why)
+{
+  int bound = 0;
+  for (bool more = true; more;) {
+    const auto got = std::make_shared<std::atomic<int>>(-1);
+    std::thread([&client, got, why] {
+      const rclrt_scx::Slot slot = client.bind_this_thread(why);
+      *got = slot ? 1 : 0;
+      while (got->load() == 1) {
+        sleep_ms(1000);
+      }
+    }).detach();
+    while (got->load() == -1) {
+      sleep_ms(1);
+    }
+    more = got->load() == 1;
+    bound += more ? 1 : 0;
+  }
+  return bound;
+}
+
+/// After `scx load --group rt --slots 16`: of 16 slots a process gets 8, its user 12.
+std::string a_member_leaves_slots_to_others()
+{
+  return as_user([]() -> std::string {
+    std::string why;
+    const auto client = rclrt_scx::Client::open(&why);
+    if (client == nullptr) {
+      return why;
+    }
+    const int bound = bind_until_refused(*client, &why);
+    if (bound != 8 || why.find("this process already has 8 of the 16 slots") == std::string::npos) {
+      return std::to_string(bound) + " in the first process: " + why;
+    }
+    const pid_t second = fork();
+    if (second == 0) {
+      const auto again = rclrt_scx::Client::open(&why);
+      const int more = again == nullptr ? -1 : bind_until_refused(*again, &why);
+      std::_Exit(
+        more == 4 &&
+            why.find("this user's processes already have 12 of the 16") != std::string::npos
+          ? 0
+          : 1 + more);
+    }
+    int status = 0;
+    waitpid(second, &status, 0);
+    return status == 0 ? "" : "the second process: status " + std::to_string(status);
+  });
 }
 
 std::string a_second_bind_is_refused_and_a_released_slot_is_free()
@@ -305,6 +358,7 @@ Scenarios life_scenarios()
     SCENARIO(a_killed_client_loses_its_slots),
     SCENARIO(more_threads_than_slots_is_a_clear_error),
     SCENARIO(a_second_bind_is_refused_and_a_released_slot_is_free),
+    SCENARIO(a_member_leaves_slots_to_others),
     SCENARIO(an_unprivileged_member_of_the_group_uses_deadlines),
     SCENARIO(without_the_group_access_is_refused_with_the_remedy),
     SCENARIO(after_an_ejection_threads_go_on_and_are_told),
