@@ -251,11 +251,16 @@ void note_taken(uint64_t publisher, uint64_t number) noexcept
 
 void note_published(uint64_t publisher, uint64_t number) noexcept
 {
-  if (!Engine::Impl::running_here || !Engine::Impl::running_here->worker->ring.keeps()) {
+  if (!Engine::Impl::running_here) {
     return;
   }
   Engine::Impl & engine = *Engine::Impl::running_here->engine;
   Worker & worker = *Engine::Impl::running_here->worker;
+  worker.handed_on =
+    true;  // also where nobody asks for the deadline, because the RMW tells no stamps
+  if (!worker.ring.keeps()) {
+    return;
+  }
   rclrt_job_record record{};
   record.release_ns = nanoseconds_of(engine.platform.now());
   record.ready_ns = record.start_ns = record.end_ns = record.release_ns;
