@@ -217,7 +217,7 @@ const Job * current_job() noexcept
 bool runs_inline() noexcept
 {
   const Engine::Impl::Running * running = Engine::Impl::running_here;
-  while (running && running->worker != running->engine->courier.get()) {
+  while (running && !running->worker->is_courier) {
     running = running->outer;
   }
   return running != nullptr;
@@ -256,8 +256,7 @@ void note_published(uint64_t publisher, uint64_t number) noexcept
   }
   Engine::Impl & engine = *Engine::Impl::running_here->engine;
   Worker & worker = *Engine::Impl::running_here->worker;
-  worker.handed_on =
-    true;  // also where nobody asks for the deadline, because the RMW tells no stamps
+  worker.handed_on = true;  // also if nobody has asked for the deadline: some RMWs tell no stamps
   if (!worker.ring.keeps()) {
     return;
   }
