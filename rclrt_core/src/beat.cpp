@@ -12,6 +12,9 @@ namespace rclrt_core
 Beat::~Beat()
 {
   ends_.store(1);
+  for (std::size_t i = 0; i < threads_.size(); ++i) {  // a period may be long
+    platform_.wake_one(ends_);
+  }
   for (const auto & thread : threads_) {
     thread->join();
   }
@@ -44,7 +47,7 @@ void Beat::beat(Duration period) noexcept
 {
   TimePoint next = platform_.now();
   while (ends_.load() == 0) {
-    next = std::max(next, platform_.now() - period) + period;
+    next = add_saturating(std::max(next, platform_.now() - period), period);
     platform_.wait(ends_, 0, next);
   }
 }

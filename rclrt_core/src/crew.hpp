@@ -53,6 +53,7 @@ struct Worker : std::enable_shared_from_this<Worker>
   std::string name;
   Lane * lane =
     nullptr;  // null: runs no jobs (a timer thread) or those of any lane (visitor, courier)
+  bool is_courier = false;     // never changes once others know the worker
   Lane * place = nullptr;      // of a courier that runs a job: where it has the place of a thread
   bool drives_timers = false;  // releases due timers and sleeps no longer than to the next one
   bool is_left_alone = false;  // keeps what it has in force, come what may

@@ -26,6 +26,18 @@ std::atomic<bool> any_is_out{false};
 constexpr uint32_t kExcess = 64;
 constexpr uint32_t kMostExcess = 4 * kExcess;
 
+Finding finding_of(const Callback & callback, Duration bound, Duration took, bool queues)
+{
+  Finding finding;
+  finding.subject = callback.name();
+  finding.what = "took " + std::to_string(took / std::chrono::microseconds(1)) +
+                 " us on the middleware's thread, more than its bound of " +
+                 std::to_string(bound / std::chrono::microseconds(1)) + " us" +
+                 (queues ? "; that was too often: from now on it is queued" : "");
+  finding.fix = "Raise the bound, or remove dispatch: inline";
+  return finding;
+}
+
 }  // namespace
 
 Delivery::Delivery(const Attributes * thread) noexcept
@@ -49,6 +61,7 @@ void Engine::Impl::make_courier()
   }
   auto made = new_worker("rclrt courier", nullptr);
   made->is_left_alone = true;
+  made->is_courier = true;
   const Lock lock(*mutex);
   courier = std::move(made);
 }
@@ -76,7 +89,8 @@ bool Engine::Impl::deliver(CallbackNode & callback) noexcept
   return true;
 }
 
-std::optional<Finding> Engine::Impl::watch_bound(CallbackNode & callback, const Ran & ran)
+std::optional<Engine::Impl::OverBound> Engine::Impl::watch_bound(
+  CallbackNode & callback, const Ran & ran) noexcept
 {
   InlineNode & node = *callback.is_inline;
   // Who waits leaves the CPU by itself, and the middleware with it. Who was preempted is not to blame.
@@ -95,28 +109,24 @@ std::optional<Finding> Engine::Impl::watch_bound(CallbackNode & callback, const 
   if (std::exchange(node.told, true) && !node.queues) {
     return std::nullopt;
   }
-  Finding finding;
-  finding.subject = callback.name();
-  finding.what = "took " + std::to_string(took / std::chrono::microseconds(1)) +
-                 " us on the middleware's thread, more than its bound of " +
-                 std::to_string(node.bound / std::chrono::microseconds(1)) + " us" +
-                 (node.queues ? "; that was too often: from now on it is queued" : "");
-  finding.fix = "Raise the bound, or remove dispatch: inline";
-  return finding;
+  return OverBound{took, node.queues};
 }
 
 void Engine::Impl::run_delivered() noexcept
 {
   Worker & worker = *courier;
   const Ran ran = run(worker);
-  std::optional<Finding> finding;
+  std::optional<OverBound> over;
+  std::shared_ptr<const CallbackNode> callback;
   {
     Section section(*mutex);
-    finding = watch_bound(*worker.callback, ran);
+    over = watch_bound(*worker.callback, ran);
+    callback = over ? worker.callback : nullptr;
     end(worker, ran, section);
   }
-  if (finding) {
-    add_finding(std::move(*finding));
+  if (over) {
+    add_finding(finding_of(*callback, callback->is_inline->bound, over->took, over->queues));
+    callback.reset();  // perhaps the last owner: before the engine is let go
   }
   // From the store on the engine may be gone.
   Platform & its_platform = platform;

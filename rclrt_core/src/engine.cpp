@@ -217,7 +217,7 @@ const Job * current_job() noexcept
 bool runs_inline() noexcept
 {
   const Engine::Impl::Running * running = Engine::Impl::running_here;
-  while (running && running->worker != running->engine->courier.get()) {
+  while (running && !running->worker->is_courier) {
     running = running->outer;
   }
   return running != nullptr;
@@ -251,11 +251,15 @@ void note_taken(uint64_t publisher, uint64_t number) noexcept
 
 void note_published(uint64_t publisher, uint64_t number) noexcept
 {
-  if (!Engine::Impl::running_here || !Engine::Impl::running_here->worker->ring.keeps()) {
+  if (!Engine::Impl::running_here) {
     return;
   }
   Engine::Impl & engine = *Engine::Impl::running_here->engine;
   Worker & worker = *Engine::Impl::running_here->worker;
+  worker.handed_on = true;  // also if nobody has asked for the deadline: some RMWs tell no stamps
+  if (!worker.ring.keeps()) {
+    return;
+  }
   rclrt_job_record record{};
   record.release_ns = nanoseconds_of(engine.platform.now());
   record.ready_ns = record.start_ns = record.end_ns = record.release_ns;

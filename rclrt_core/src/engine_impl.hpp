@@ -122,8 +122,14 @@ public:
   /// Bind the job that this callback has just got to this thread, if a Delivery is open. Under `mutex`.
   bool deliver(CallbackNode & callback) noexcept;
   void run_delivered() noexcept;
-  /// Returns what is to be told of it. Under `mutex`.
-  static std::optional<Finding> watch_bound(CallbackNode & callback, const Ran & ran);
+  /// A job that took longer than its callback's bound, and is to be told.
+  struct OverBound
+  {
+    Duration took;
+    bool queues;  // from now on
+  };
+  static std::optional<OverBound> watch_bound(
+    CallbackNode & callback, const Ran & ran) noexcept;  // under `mutex`
 
   // timers.cpp; those with a Status take the locks, the others are called under `mutex`
   void arm(TimerNode & timer, int64_t after_ns, Calls & calls) noexcept;

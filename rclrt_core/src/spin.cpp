@@ -196,10 +196,16 @@ void Engine::Impl::join_all()
     ended = life.take_all();
   }
   join(ended);
-  const Lock configuration_lock(*configuration);
-  if (courier) {
-    life.wait_until_let_go(*courier);  // since stop() nothing is bound to it
+  std::shared_ptr<Worker> out;
+  {
+    const Lock configuration_lock(*configuration);
+    out = courier;
   }
+  // Since stop() nothing is bound to it, nor to one that is made now. Its job may need `configuration`.
+  if (out) {
+    life.wait_until_let_go(*out);
+  }
+  const Lock configuration_lock(*configuration);
   const Lock lock(*mutex);
   life.let_run(false);
   timer_driver = nullptr;

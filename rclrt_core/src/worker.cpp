@@ -246,7 +246,8 @@ Engine::Impl::Ran Engine::Impl::run(Worker & worker) noexcept
   running_here = &running;
   const bool is_traced = worker.ring.keeps();
   const int cpu = is_traced ? platform.current_cpu() : 0;
-  const CpuWatch watch = is_traced ? platform.watch_cpu(worker.is_measured) : CpuWatch();
+  const bool is_watched = is_traced || worker.is_courier;  // see watch_bound()
+  const CpuWatch watch = is_watched ? platform.watch_cpu(worker.is_measured) : CpuWatch();
   const TimePoint start = platform.now();
   rclrt_job_outcome outcome = RCLRT_JOB_DONE;
   try {
@@ -256,7 +257,7 @@ Engine::Impl::Ran Engine::Impl::run(Worker & worker) noexcept
     handle_exception(callback);
   }
   const TimePoint end = platform.now();
-  const CpuUse use = is_traced ? platform.end_watch(watch) : CpuUse{true, -1, -1};
+  const CpuUse use = is_watched ? platform.end_watch(watch) : CpuUse{true, -1, -1};
   running_here = running.outer;
   if (is_traced) {
     rclrt_job_record record = record_of(worker.job, callback);

@@ -77,5 +77,31 @@ TEST(Beat, is_not_faster_than_20_000_a_second_whatever_is_asked_for)
   EXPECT_LE(counts.begin()->second, 202);
 }
 
+TEST(Beat, ends_with_the_engine_however_long_a_period_is)
+{
+  for (const Duration period : {Duration(std::chrono::hours(1)), Duration::max()}) {
+    EngineOnSim test(every(period), 2);
+    int waits = 0;
+    test.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
+      const bool is_beat = thread.rfind("rclrt beat", 0) == 0;
+      waits += point == SimPlatform::Point::kWait && is_beat ? 1 : 0;
+      ASSERT_LT(waits, 100) << "it does not sleep";
+    });
+    TimePoint ended;
+    const Status status = test.sim.run([&] {
+      std::unique_ptr<Thread> spinner;
+      test.sim.sleep_until(
+        at_ms(1));  // that much after the clock's zero the longest one is too long
+      test.start("spinner", {}, [&] { EXPECT_TRUE(test.engine.spin().ok()); }, &spinner);
+      test.sim.sleep_until(at_ms(10));
+      test.engine.stop();
+      spinner->join();
+      ended = test.sim.now();
+    });
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(ended, at_ms(10));
+  }
+}
+
 }  // namespace
 }  // namespace rclrt_core

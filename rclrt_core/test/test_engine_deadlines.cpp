@@ -141,6 +141,22 @@ TEST_F(Deadlines, fan_in_takes_the_earliest_of_what_was_not_handed_on_yet)
     (Lines{"11 left 30", "13 right 30", "14 sink 30", "21 right 50", "22 sink 50"}));
 }
 
+TEST_F(Deadlines, fan_in_has_handed_on_what_was_published_to_whomever)
+{
+  add(options("left", Duration{0}), "", at_ms(30), "fusion");
+  CallbackOptions right = options("right", Duration{0});
+  right.run = [this](const Job &) {
+    inherit_deadline(at_ms(50));
+    engine_.sim.work(milliseconds(1));
+    note_published(1, RCLRT_TRACE_NO_MESSAGE);  // nobody in this process is told
+    return true;
+  };
+  engine_.add(std::move(right), "fusion");
+  EXPECT_EQ(
+    run({{10, "left"}, {12, "right"}, {20, "right"}}),
+    (Lines{"11 left 30", "13 right 30", "21 right 50"}));
+}
+
 TEST_F(Deadlines, fan_in_of_three_keeps_what_each_of_them_has_brought)
 {
   // "middle" first brings the earliest of all, then something later: "left" counts again.

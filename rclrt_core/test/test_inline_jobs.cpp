@@ -4,6 +4,8 @@
 // What becomes of jobs on the thread that brings their work: the bound, the trace, the end.
 
 #include <atomic>
+#include <cstdlib>
+#include <new>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -11,12 +13,101 @@
 #include "inline_scene.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
+namespace
+{
+
+thread_local int locks_held = 0;
+thread_local std::size_t allocations_under_a_lock = 0;
+
+}  // namespace
+
+#if !defined(RCLRT_SANITIZE_address) && !defined(RCLRT_SANITIZE_thread)
+
+void * operator new(std::size_t size)
+{
+  allocations_under_a_lock += locks_held > 0 ? 1 : 0;
+  if (void * memory = std::malloc(size)) {
+    return memory;
+  }
+  throw std::bad_alloc();
+}
+void operator delete(void * memory) noexcept { std::free(memory); }
+void operator delete(void * memory, std::size_t) noexcept { std::free(memory); }
+
+#endif
+
 namespace rclrt_core
 {
 namespace
 {
 
+/// Knows whether the calling thread holds the lock that was made as the second: that of the jobs.
+class WatchedPlatform : public LinuxPlatform
+{
+public:
+  std::unique_ptr<Mutex> make_mutex() override
+  {
+    auto made = LinuxPlatform::make_mutex();
+    return ++made_ == 2 ? std::make_unique<Watched>(std::move(made)) : std::move(made);
+  }
+
+private:
+  class Watched : public Mutex
+  {
+  public:
+    explicit Watched(std::unique_ptr<Mutex> real) : real_(std::move(real)) {}
+    void lock() noexcept override
+    {
+      real_->lock();
+      ++locks_held;
+    }
+    void unlock() noexcept override
+    {
+      --locks_held;
+      real_->unlock();
+    }
+
+  private:
+    const std::unique_ptr<Mutex> real_;
+  };
+  int made_ = 0;
+};
+
 // ---- The bound
+
+TEST(InlineJobs, what_is_told_of_the_bound_is_not_made_up_under_the_lock_of_the_jobs)
+{
+#if defined(RCLRT_SANITIZE_address) || defined(RCLRT_SANITIZE_thread)
+  GTEST_SKIP() << "a counting allocator cannot coexist with a sanitizer's";
+#endif
+  WatchedPlatform platform;
+  EngineOptions engine_options;
+  engine_options.attributes_mode = AttributesMode::kOff;
+  Engine engine(platform, engine_options);
+  std::shared_ptr<Group> group;
+  std::shared_ptr<Callback> callback;
+  ASSERT_TRUE(engine.add_group({}, &group).ok());
+  CallbackOptions options;
+  options.name = "a name that is too long for the inside of a string";
+  options.depth = 1;
+  options.run = [](const Job &) {
+    std::this_thread::sleep_for(milliseconds(1));
+    return true;
+  };
+  options.inline_bound = Duration(1);
+  ASSERT_TRUE(engine.add_callback(options, group, &callback).ok());
+  std::thread spinner([&] { EXPECT_TRUE(engine.spin().ok()); });
+  const Attributes none;
+  allocations_under_a_lock = 0;
+  while (engine.statistics(*callback).over_bound == 0) {
+    const Delivery delivery(&none);
+    engine.notify(*callback);
+  }
+  EXPECT_EQ(allocations_under_a_lock, 0U);
+  engine.stop();
+  spinner.join();
+  EXPECT_EQ(engine.findings().size(), 1U);
+}
 
 TEST(InlineJobs, a_job_over_the_bound_counts_and_the_first_one_is_told)
 {
@@ -41,24 +132,28 @@ TEST(InlineJobs, a_callback_that_waits_exceeds_its_bound_although_it_uses_no_cpu
   EXPECT_EQ(scene.statistics("a").over_bound, 1U);
 }
 
-TEST(InlineJobs, a_job_that_was_preempted_is_not_to_blame)
+TEST(InlineJobs, a_job_that_was_preempted_is_not_to_blame_whether_it_is_traced_or_not)
 {
-  Scene scene({}, 1);
-  scene.add({"a", microseconds(900)});
-  std::unique_ptr<Thread> other;
-  scene.run([&] {
-    scene.start(
-      "other", fifo(99),
-      [&] {
-        scene.sim.sleep_for(microseconds(500));
-        scene.sim.work(milliseconds(3));
-      },
-      &other);
-    scene.bring("a");
-    other.reset();
-  });
-  EXPECT_EQ(scene.jobs, (Lines{"1000-4900 a inline"}));
-  EXPECT_EQ(scene.statistics("a").over_bound, 0U);
+  for (const std::size_t trace_capacity : {1024, 0}) {
+    EngineOptions options;
+    options.trace_capacity = trace_capacity;
+    Scene scene(options, 1);
+    scene.add({"a", microseconds(900)});
+    std::unique_ptr<Thread> other;
+    scene.run([&] {
+      scene.start(
+        "other", fifo(99),
+        [&] {
+          scene.sim.sleep_for(microseconds(500));
+          scene.sim.work(milliseconds(3));
+        },
+        &other);
+      scene.bring("a");
+      other.reset();
+    });
+    EXPECT_EQ(scene.jobs, (Lines{"1000-4900 a inline"}));
+    EXPECT_EQ(scene.statistics("a").over_bound, 0U) << trace_capacity;
+  }
 }
 
 TEST(InlineJobs, a_callback_that_often_exceeds_its_bound_is_queued_from_then_on_and_that_is_told)
@@ -155,6 +250,21 @@ TEST(InlineJobs, the_end_of_spinning_waits_for_the_job)
     EXPECT_TRUE(has_ended) << to_string(model);
     EXPECT_EQ(scene.jobs, (Lines{"1000-4000 a inline"}));
   }
+}
+
+TEST(InlineJobs, the_job_may_ask_the_engine_for_everything_while_the_end_of_spinning_waits_for_it)
+{
+  Scene scene;
+  std::size_t callbacks = 0;
+  const auto ask = [&] {
+    scene.engine.stop();
+    scene.sim.sleep_for(milliseconds(1));  // the thread that spins waits by now
+    callbacks = scene.engine.callbacks().size();
+  };
+  scene.add({"a", Duration{0}, milliseconds(2), {}, "", ask});
+  scene.run([&] { scene.bring("a"); });
+  EXPECT_EQ(callbacks, 1U);
+  EXPECT_EQ(scene.jobs, (Lines{"1000-2000 a inline"}));
 }
 
 TEST(InlineJobs, who_waits_for_the_callback_to_be_idle_waits_for_the_job)
@@ -269,6 +379,44 @@ TEST(InlineJobs, random_systems_run_every_job_once_and_keep_groups_and_places)
     EXPECT_EQ(scene.jobs.size(), brought) << "seed " << seed;
     EXPECT_LE(scene.most, static_cast<int>(places)) << "seed " << seed;
   }
+}
+
+// The thread sanitizer sees it if this is not so.
+TEST(InlineJobs, on_real_threads_a_job_may_ask_where_it_runs_while_inline_callbacks_are_added)
+{
+  LinuxPlatform platform;
+  Engine engine(platform, {});
+  std::shared_ptr<Group> group;
+  ASSERT_TRUE(engine.add_group({}, &group).ok());
+  std::atomic<bool> is_there{false};
+  std::atomic<bool> was_added{false};
+  std::atomic<int> inline_answers{0};
+  CallbackOptions options;
+  options.name = "asks";
+  options.run = [&](const Job &) {
+    do {
+      inline_answers += runs_inline() ? 1 : 0;
+      is_there = true;
+      std::this_thread::yield();
+    } while (!was_added);
+    return true;
+  };
+  std::shared_ptr<Callback> asks;
+  ASSERT_TRUE(engine.add_callback(options, group, &asks).ok());
+  std::thread spinner([&] { EXPECT_TRUE(engine.spin().ok()); });
+  engine.notify(*asks);
+  while (!is_there) {
+    std::this_thread::yield();
+  }
+  options.name = "first";
+  options.run = [](const Job &) { return true; };
+  options.inline_bound = milliseconds(1);
+  std::shared_ptr<Callback> first;
+  EXPECT_TRUE(engine.add_callback(options, group, &first).ok());
+  was_added = true;
+  engine.stop();
+  spinner.join();
+  EXPECT_EQ(inline_answers, 0);
 }
 
 TEST(InlineJobs, on_real_threads_every_job_runs_once_while_spinning_begins_and_ends)
