@@ -4,7 +4,10 @@
 #include "rclrt_rcl/node.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "arguments.hpp"
@@ -14,6 +17,7 @@
 #include "rcl/logging_rosout.h"
 #include "rclrt_core/job.hpp"
 #include "rclrt_front_end/callback_name.hpp"
+#include "rclrt_front_end/local_publishers.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/init.hpp"
 #include "standard_interfaces.hpp"
@@ -28,6 +32,18 @@ std::set<std::string> & rosout_names()
 {
   static auto & names = *new std::set<std::string>;  // never destroyed: statics may own nodes
   return names;
+}
+
+/// As the node publishes on it: it may be remapped.
+std::string rosout_topic(const rcl_node_t & node)
+{
+  char * name = nullptr;
+  const rcl_allocator_t allocator = rcl_get_default_allocator();
+  throw_unless_ok(
+    rcl_node_resolve_name(&node, "/rosout", allocator, false, false, &name), "/rosout");
+  std::string topic = name;
+  allocator.deallocate(name, allocator.state);
+  return topic;
 }
 
 std::shared_ptr<rcl_node_t> make_handle(
@@ -66,8 +82,9 @@ std::shared_ptr<rcl_node_t> make_handle(
   const std::string log_name = rcl_node_get_logger_name(node.get());
   const bool logs = options.enable_rosout && rcl_logging_rosout_enabled();
   const bool is_first = logs && rosout_names().insert(log_name).second;
+  const auto log = std::make_shared<std::optional<rclrt_front_end::PublisherHere>>();
   std::shared_ptr<rcl_node_t> made(
-    node.release(), [context, is_first, log_name](rcl_node_t * used) {
+    node.release(), [context, is_first, log_name, log](rcl_node_t * used) {
       std::lock_guard<std::recursive_mutex> logging(detail::logging_mutex());
       if (is_first) {
         rosout_names().erase(log_name);
@@ -80,7 +97,8 @@ std::shared_ptr<rcl_node_t> make_handle(
       }
       delete used;
     });
-  if (logs) {  // warns if it is not the first
+  if (logs) {                           // warns if it is not the first
+    log->emplace(rosout_topic(*made));  // rcl publishes there: no PublisherBase counts it
     throw_unless_ok(rcl_logging_rosout_init_publisher_for_node(made.get()), what + ": /rosout");
   }
   return made;

@@ -21,6 +21,7 @@
 #include "fixture.hpp"
 #include "rclrt_core/job.hpp"
 #include "rclrt_core/linux_platform.hpp"
+#include "rclrt_front_end/local_publishers.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 
 namespace rclrt_rcl
@@ -209,6 +210,19 @@ TEST_F(Inline, a_callback_that_publishes_to_its_own_topic_is_queued_and_a_findin
   EXPECT_TRUE(wait_for([&] { return count >= 100; }));
   EXPECT_EQ(statistics().inlined, 0U);
   EXPECT_TRUE(mentions("this process publishes on its topic itself"));
+}
+
+TEST_F(Inline, who_logs_publishes_on_rosout)
+{
+  const auto publishers = rclrt_front_end::local_publishers("/rosout");
+  const int before = publishers->load();
+  {
+    NodeOptions options;
+    options.context = context;
+    const Node logs("logs", options);
+    EXPECT_EQ(publishers->load(), before + 1);
+  }
+  EXPECT_EQ(publishers->load(), before);
 }
 
 // It holds the lock and waits for the reader; the callback has the reader and waits for the lock.

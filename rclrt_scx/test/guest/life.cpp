@@ -31,6 +31,14 @@ uint32_t slots_taken()
   return rclrt_scx::Table(RCLRT_SCX_DIRECTORY, "state").read(0, state) ? state.bound : ~0U;
 }
 
+std::string all_given_back()
+{
+  for (int i = 0; i < 1000 && slots_taken() != 0; ++i) {
+    sleep_ms(5);
+  }
+  return slots_taken() == 0 ? "" : std::to_string(slots_taken()) + " slots are still taken";
+}
+
 std::string a_killed_client_loses_its_slots()
 {
   const pid_t child = fork();
@@ -50,10 +58,7 @@ std::string a_killed_client_loses_its_slots()
   }
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  for (int i = 0; i < 1000 && slots_taken() != 0; ++i) {
-    sleep_ms(5);
-  }
-  return slots_taken() == 0 ? "" : std::to_string(slots_taken()) + " slots are still taken";
+  return all_given_back();
 }
 
 std::string more_threads_than_slots_is_a_clear_error()
@@ -96,7 +101,7 @@ int bind_until_refused(rclrt_scx::Client & client, std::string * why)
 /// After `scx load --group rt --slots 16`: of 16 slots a process gets 8, its user 12.
 std::string a_member_leaves_slots_to_others()
 {
-  return as_user([]() -> std::string {
+  const std::string problem = as_user([]() -> std::string {
     std::string why;
     const auto client = rclrt_scx::Client::open(&why);
     if (client == nullptr) {
@@ -120,6 +125,7 @@ std::string a_member_leaves_slots_to_others()
     waitpid(second, &status, 0);
     return status == 0 ? "" : "the second process: status " + std::to_string(status);
   });
+  return problem.empty() ? all_given_back() : problem;
 }
 
 std::string a_second_bind_is_refused_and_a_released_slot_is_free()
