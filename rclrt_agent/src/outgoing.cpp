@@ -87,6 +87,9 @@ Outgoing::Put Outgoing::put(uint8_t id, uint8_t urgency, Bytes submessage, bool 
     ++counters_.too_long;
     return Put::kTooLong;
   }
+  if (ended_) {
+    return Put::kTaken;
+  }
   Stream & stream = streams_[id];
   if (!has_room(stream)) {
     if (is_reliable(id) && !always) {
@@ -153,6 +156,9 @@ void Outgoing::answer(Bytes submessage)
 void Outgoing::owe_acknack(const rclrt_acknack & acknack, uint8_t urgency, TimePoint now)
 {
   const std::lock_guard lock(mutex_);
+  if (ended_) {
+    return;
+  }
   Owed & owed = owed_[acknack.stream];
   if (owed.messages == 0) {
     owed.since = now;
@@ -256,6 +262,15 @@ void Outgoing::reset(bool keep)
     stream.heartbeats = 0;
     stream.heartbeat_at = rclrt_core::kNever;
   }
+}
+
+void Outgoing::end()
+{
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  streams_.clear();
+  owed_.clear();
+  bytes_ = 0;
 }
 
 int Outgoing::acknack_value(const Owed & owed, TimePoint now) const

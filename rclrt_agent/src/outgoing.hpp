@@ -82,6 +82,8 @@ public:
   /// The client begins anew: streams start at 0, and what was sent and not acknowledged is sent again,
   /// if `keep`; otherwise all that waits is given up.
   void reset(bool keep);
+  /// Only answers go from now on.
+  void end();
 
   /// The most urgent message; false if nothing is to be sent now.
   bool next(TimePoint now, Bytes * message);
@@ -150,6 +152,7 @@ private:
   uint64_t order_ = uint64_t{1} << 32U;  // of what comes
   uint64_t front_ = order_;              // of what comes back to the front
   std::size_t bytes_ = 0;                // of what waits in streams
+  bool ended_ = false;
   Duration round_trip_{0};
   OutgoingCounters counters_;
 };

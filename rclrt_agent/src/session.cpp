@@ -18,10 +18,29 @@ Session::Session(const SessionOptions & options, Backend & backend)
 
 Session::~Session() { close(); }
 
-void Session::on_outgoing(std::function<void()> call)
+void Session::on_outgoing(const void * whose, std::function<void()> call)
 {
   const std::lock_guard lock(on_outgoing_mutex_);
-  on_outgoing_ = std::move(call);
+  speaker_ = whose;
+  on_outgoing_.swap(call);
+  if (call) {
+    call();
+  }
+}
+
+void Session::off_outgoing(const void * whose)
+{
+  const std::lock_guard lock(on_outgoing_mutex_);
+  if (speaker_ == whose) {
+    speaker_ = nullptr;
+    on_outgoing_ = {};
+  }
+}
+
+bool Session::speaks_through(const void * whose) const
+{
+  const std::lock_guard lock(on_outgoing_mutex_);
+  return speaker_ == whose;
 }
 
 void Session::say_outgoing() const
@@ -287,7 +306,10 @@ void Session::close()
     }
     objects.swap(objects_);
     trash.swap(trash_);
+    outgoing_.end();
+    ended_.store(true, std::memory_order_release);
   }
+  say_outgoing();  // the line lets go
 }
 
 TimePoint Session::heard() const
