@@ -39,8 +39,9 @@ struct OutgoingOptions
   /// Messages of a stream that may be on their way; of stream 80, whose client may have few slots, less.
   uint16_t window = 16;
   uint16_t shared_window = 4;
-  std::size_t waiting = 16;       ///< messages of a stream that wait besides
-  std::size_t bytes = 1U << 18U;  ///< of all that waits
+  std::size_t waiting = 16;  ///< messages of a stream that wait besides
+  std::size_t bytes =
+    1U << 18U;  ///< of all that waits; best effort streams add as much to it at most
   Duration acknack_delay{10'000'000};
   uint16_t acknack_every = 4;  ///< messages; a client may have no more slots
 };
