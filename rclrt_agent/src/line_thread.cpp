@@ -56,7 +56,7 @@ void LineThread::stop()
     thread_.join();
   }
   for (auto & [address, peer] : peers_) {
-    peer.session->on_outgoing({});
+    peer.session->off_outgoing(peer.told.get());
   }
   peers_.clear();
 }
@@ -71,7 +71,9 @@ LineCounters LineThread::counters() const
 void LineThread::attach(uint64_t address, const std::shared_ptr<Session> & session)
 {
   const auto found = peers_.find(address);
-  if (found != peers_.end() && found->second.session == session) {
+  if (
+    found != peers_.end() && found->second.session == session &&
+    session->speaks_through(found->second.told.get())) {
     return;
   }
   drop(address);
@@ -87,7 +89,7 @@ void LineThread::attach(uint64_t address, const std::shared_ptr<Session> & sessi
   peer.told = std::make_shared<std::atomic<bool>>(false);
   // `told`: set by who rings, cleared by the line's thread before it looks; so a bell that is not rung means
   // that the thread still has to look. acq_rel: what was queued before is seen then.
-  session->on_outgoing([bell = bell_, told = peer.told, address] {
+  session->on_outgoing(peer.told.get(), [bell = bell_, told = peer.told, address] {
     if (told->exchange(true, std::memory_order_acq_rel)) {
       return;
     }
@@ -104,7 +106,7 @@ void LineThread::drop(uint64_t address)
   const auto found = peers_.find(address);
   if (found != peers_.end()) {
     schedule(address, &found->second, rclrt_core::kNever);
-    found->second.session->on_outgoing({});
+    found->second.session->off_outgoing(found->second.told.get());
     peers_.erase(found);
   }
 }
@@ -129,6 +131,13 @@ void LineThread::receive(uint64_t address, View message, TimePoint now)
   agent_.receive(*this, address, session, message, now);
 }
 
+// Whether another place speaks for the session now, or it has ended and its last answer has gone.
+bool LineThread::is_over(const Peer & peer, TimePoint due) const
+{
+  return !peer.session->speaks_through(peer.told.get()) ||
+         (due == rclrt_core::kNever && peer.session->ended());
+}
+
 void LineThread::collect()
 {
   std::vector<uint64_t> ready;
@@ -140,7 +149,12 @@ void LineThread::collect()
     const auto found = peers_.find(address);
     if (found != peers_.end()) {
       found->second.told->store(false, std::memory_order_release);
-      schedule(address, &found->second, found->second.session->outgoing().due());
+      const TimePoint due = found->second.session->outgoing().due();
+      if (is_over(found->second, due)) {
+        drop(address);
+      } else {
+        schedule(address, &found->second, due);
+      }
     }
   }
 }
@@ -157,12 +171,16 @@ void LineThread::send_all(TimePoint now)
       schedule(address, &peer, rclrt_core::kNever);
       continue;
     }
+    if (is_over(peer, TimePoint::min())) {
+      drop(address);
+      continue;
+    }
     if (peer.session->outgoing().next(now, &message)) {
       transmit(address, message, now);
       sent_.fetch_add(1, std::memory_order_relaxed);
     }
     const TimePoint due = peer.session->outgoing().due();
-    if (due == rclrt_core::kNever && peer.session->ended()) {
+    if (is_over(peer, due)) {
       drop(address);
     } else {
       // Others that are due come before its next one.

@@ -93,7 +93,7 @@ private:
   {
     std::shared_ptr<Session> session;
     TimePoint due = rclrt_core::kNever;
-    std::shared_ptr<std::atomic<bool>> told;
+    std::shared_ptr<std::atomic<bool>> told;  // its address names this place to the session
   };
   /// What other threads tell this one; outlives the line, because sessions may.
   struct Bell
@@ -109,6 +109,7 @@ private:
   void collect();
   void send_all(TimePoint now);
   void schedule(uint64_t address, Peer * peer, TimePoint due);
+  bool is_over(const Peer & peer, TimePoint due) const;
 
   Agent & agent_;
   const std::shared_ptr<Bell> bell_;

@@ -87,13 +87,21 @@ Outgoing::Put Outgoing::put(uint8_t id, uint8_t urgency, Bytes submessage, bool 
     ++counters_.too_long;
     return Put::kTooLong;
   }
+  if (ended_) {
+    return Put::kTaken;
+  }
   Stream & stream = streams_[id];
-  if (!has_room(stream)) {
-    if (is_reliable(id) && !always) {
+  if (is_reliable(id)) {
+    if (!has_room(stream) && !always) {
       return Put::kFull;
     }
-    // The oldest of the least urgent goes, which may be the new one.
-    if (!stream.waiting.empty() && !is_reliable(id)) {
+    if (stream.waiting.size() >= 4 * options_.waiting) {
+      ++counters_.dropped;  // a client that asks and never acknowledges
+      return Put::kTaken;
+    }
+  } else {
+    // The oldest of the least urgent go, of which the new one may be the first.
+    while (!has_room(stream) && !stream.waiting.empty()) {
       auto last = stream.waiting.lower_bound({stream.waiting.rbegin()->first.first, 0});
       ++counters_.dropped;
       if (last->first.first < kHighestUrgency - urgency) {
@@ -101,8 +109,10 @@ Outgoing::Put Outgoing::put(uint8_t id, uint8_t urgency, Bytes submessage, bool 
       }
       bytes_ -= last->second.size();
       stream.waiting.erase(last);
-    } else if (stream.waiting.size() >= 4 * options_.waiting) {
-      ++counters_.dropped;  // a client that asks and never acknowledges
+    }
+    // One message goes although other streams have filled the storage, but not one of every stream.
+    if (bytes_ >= 2 * options_.bytes) {
+      ++counters_.dropped;
       return Put::kTaken;
     }
   }
@@ -153,6 +163,9 @@ void Outgoing::answer(Bytes submessage)
 void Outgoing::owe_acknack(const rclrt_acknack & acknack, uint8_t urgency, TimePoint now)
 {
   const std::lock_guard lock(mutex_);
+  if (ended_) {
+    return;
+  }
   Owed & owed = owed_[acknack.stream];
   if (owed.messages == 0) {
     owed.since = now;
@@ -256,6 +269,15 @@ void Outgoing::reset(bool keep)
     stream.heartbeats = 0;
     stream.heartbeat_at = rclrt_core::kNever;
   }
+}
+
+void Outgoing::end()
+{
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  streams_.clear();
+  owed_.clear();
+  bytes_ = 0;
 }
 
 int Outgoing::acknack_value(const Owed & owed, TimePoint now) const

@@ -39,8 +39,9 @@ struct OutgoingOptions
   /// Messages of a stream that may be on their way; of stream 80, whose client may have few slots, less.
   uint16_t window = 16;
   uint16_t shared_window = 4;
-  std::size_t waiting = 16;       ///< messages of a stream that wait besides
-  std::size_t bytes = 1U << 18U;  ///< of all that waits
+  std::size_t waiting = 16;  ///< messages of a stream that wait besides
+  std::size_t bytes =
+    1U << 18U;  ///< of all that waits; best effort streams add as much to it at most
   Duration acknack_delay{10'000'000};
   uint16_t acknack_every = 4;  ///< messages; a client may have no more slots
 };
@@ -82,6 +83,8 @@ public:
   /// The client begins anew: streams start at 0, and what was sent and not acknowledged is sent again,
   /// if `keep`; otherwise all that waits is given up.
   void reset(bool keep);
+  /// Only answers go from now on.
+  void end();
 
   /// The most urgent message; false if nothing is to be sent now.
   bool next(TimePoint now, Bytes * message);
@@ -150,6 +153,7 @@ private:
   uint64_t order_ = uint64_t{1} << 32U;  // of what comes
   uint64_t front_ = order_;              // of what comes back to the front
   std::size_t bytes_ = 0;                // of what waits in streams
+  bool ended_ = false;
   Duration round_trip_{0};
   OutgoingCounters counters_;
 };

@@ -64,8 +64,12 @@ public:
   const Key & key() const { return options_.outgoing.key; }
   uint8_t id() const { return options_.outgoing.session; }
   Outgoing & outgoing() { return outgoing_; }
-  /// Called, by any thread, when outgoing() may have something new. Must not block or call the session.
-  void on_outgoing(std::function<void()> call);
+  /// From now on `whose`, a place at a line, sends what is outgoing. `call` is called, by any thread, when there may
+  /// be something new, and once when another place takes over. Must not block or call the session.
+  void on_outgoing(const void * whose, std::function<void()> call);
+  /// `whose` sends no longer; nothing happens if another place has taken over.
+  void off_outgoing(const void * whose);
+  bool speaks_through(const void * whose) const;
 
   /// A message from the line. Returns the urgency to work with, or -1: it was dropped.
   int post(View message, TimePoint now);
@@ -81,7 +85,7 @@ public:
   void hear(TimePoint now);
   SessionCounters counters() const;
   std::size_t objects() const;
-  /// The client has said that it goes. Only its answer remains to be sent.
+  /// The client has said that it goes, or the agent has closed the session. Only answers remain to be sent.
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
   bool wants(uint16_t object) override;
@@ -132,6 +136,8 @@ private:
   void on_read(const rclrt_submessage & sub);
   void on_write(const rclrt_submessage & sub);
   void on_heartbeat(const rclrt_heartbeat & heartbeat);
+  void answer_heartbeats();
+  bool goes_on() const { return !reset_ && !give_up_.load(std::memory_order_relaxed); }
   void status(uint8_t stream, const rclrt_submessage & to, uint8_t status);
   void send(uint16_t object, const Bytes & prefix, View cdr);
   Incoming & incoming(uint8_t stream);
@@ -144,6 +150,7 @@ private:
   Backend & backend_;
   Outgoing outgoing_;
   mutable rclrt_front_end::PiMutex on_outgoing_mutex_;
+  const void * speaker_ = nullptr;
   std::function<void()> on_outgoing_;
 
   mutable rclrt_front_end::PiMutex inbox_mutex_;
@@ -161,8 +168,12 @@ private:
   std::map<uint16_t, Object> objects_;
   std::map<uint16_t, Reading> readings_;
   std::set<uint8_t> acknacks_;  // streams to acknowledge when the message at hand is done
+  std::map<uint8_t, uint16_t> heartbeats_;  // to answer then: the last number by stream
   bool reset_ = false;
-  // Written under mutex_; who sees it sees the answer in outgoing_ (release, acquire).
+  // Written by who is about to lock mutex_ for restart() or close(), read by who works on a message under it: the rest
+  // of that is given up. Nothing else depends on it: relaxed.
+  std::atomic<bool> give_up_{false};
+  // Written under mutex_; who sees it sees the answer in outgoing_, and nothing else after close() (release, acquire).
   std::atomic<bool> ended_{false};
   TimePoint now_{};
   SessionCounters counters_;

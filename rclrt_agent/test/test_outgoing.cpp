@@ -241,4 +241,25 @@ TEST(Outgoing, messages_longer_than_the_mtu_are_cut_or_if_best_effort_counted)
   ASSERT_TRUE(outgoing.next(kBegin, &message));
   EXPECT_EQ(message.at(5) & RCLRT_FLAG_LAST_FRAGMENT, RCLRT_FLAG_LAST_FRAGMENT);
 }
+
+TEST(Outgoing, best_effort_data_of_many_streams_that_nobody_fetches_is_bounded_in_bytes)
+{
+  OutgoingOptions options;
+  options.mtu = 65'000;
+  options.bytes = 100'000;
+  Outgoing outgoing(options);
+  for (const std::size_t size : {std::size_t{8}, std::size_t{60'000}}) {
+    for (int i = 0; i < 16; ++i) {
+      for (uint8_t stream = 1; stream < 0x80; ++stream) {
+        outgoing.put(stream, 1, data(1, size));
+      }
+    }
+  }
+  std::size_t all = 0;
+  for (Bytes message; outgoing.next(kBegin, &message);) {
+    all += message.size();
+  }
+  EXPECT_LE(all, 2 * options.bytes + options.mtu);
+  EXPECT_GT(all, options.bytes) << "the newest takes the place of older ones";
+}
 }  // namespace

@@ -1,0 +1,154 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What lines remember of clients that have gone elsewhere. With real sockets and threads: who is rung, and who sends,
+// is what the test is about.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "bench.hpp"
+#include "udp_line.hpp"
+
+namespace
+{
+using namespace rclrt_agent;
+
+// A client's socket, for a line at this machine.
+class Client
+{
+public:
+  explicit Client(const UdpLine & line) : fd_(::socket(AF_INET, SOCK_DGRAM, 0))
+  {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(line.port());
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<const sockaddr *>(&to), sizeof(to)), 0);
+  }
+  // The next message; empty if none comes.
+  Bytes receive()
+  {
+    pollfd poll{fd_.get(), POLLIN, 0};
+    Bytes bytes(600);
+    const auto size =
+      ::poll(&poll, 1, 5000) == 1 ? ::recv(fd_.get(), bytes.data(), bytes.size(), 0) : 0;
+    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    return bytes;
+  }
+  void send(const rclrt_submessage & sub, uint8_t session)
+  {
+    const Bytes bytes = write_message({session, 0, 0, {}}, view_of(write(sub)));
+    EXPECT_EQ(::send(fd_.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  }
+  // The status of the answer.
+  int greet(uint8_t key, uint8_t session = RCLRT_SESSION_DEFAULT)
+  {
+    rclrt_submessage sub{};
+    sub.id = RCLRT_CREATE_CLIENT;
+    sub.of.create_client.key[0] = key;
+    sub.of.create_client.session = session;
+    sub.of.create_client.mtu = 508;
+    send(sub, RCLRT_SESSION_NONE);
+    const Bytes answer = receive();
+    return answer.size() < 9 ? -1 : answer[8];
+  }
+  // Whether the agent answers within the session.
+  bool ping(uint8_t session = RCLRT_SESSION_DEFAULT)
+  {
+    rclrt_submessage sub{};
+    sub.id = RCLRT_GET_INFO;
+    sub.object = RCLRT_OBJECT_AGENT;
+    send(sub, session);
+    const Bytes answer = receive();
+    return answer.size() > 4 && answer[4] == RCLRT_INFO;
+  }
+
+private:
+  const Descriptor fd_;
+};
+
+struct TwoLines
+{
+  explicit TwoLines(const AgentOptions & options = {})
+  : agent(
+      backend, options,
+      [this](const std::shared_ptr<Session> & session, int) {
+        {
+          const std::lock_guard lock(mutex);
+          last = session;
+        }
+        agent.work(session);
+      }),
+    a(agent, {"127.0.0.1", 0}),
+    b(agent, {"127.0.0.1", 0})
+  {
+    a.start();
+    b.start();
+  }
+  ~TwoLines()
+  {
+    a.stop();
+    b.stop();
+  }
+  std::weak_ptr<Session> heard()
+  {
+    const std::lock_guard lock(mutex);
+    return last;
+  }
+
+  rclrt_agent_test::MemoryBackend backend;
+  std::mutex mutex;
+  std::weak_ptr<Session> last;
+  rclrt_agent::Agent agent;
+  UdpLine a, b;
+};
+
+bool goes(const std::weak_ptr<Session> & session)
+{
+  for (int i = 0; i < 500 && !session.expired(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return session.expired();
+}
+
+TEST(Lines, forget_a_session_that_the_agent_has_given_up)
+{
+  TwoLines lines;
+  Client client(lines.a), again(lines.a);
+  ASSERT_EQ(client.greet(1), RCLRT_STATUS_OK);
+  ASSERT_TRUE(client.ping());
+  const auto first = lines.heard();
+  // What it never acknowledges is repeated no longer.
+  first.lock()->outgoing().put(RCLRT_STREAM_RELIABLE, 0, {RCLRT_DATA, 1, 0, 0});
+  ASSERT_EQ(again.greet(1, 0x82), RCLRT_STATUS_OK) << "from another port";
+  EXPECT_TRUE(goes(first)) << "another session has taken its place";
+  ASSERT_TRUE(again.ping(0x82));
+  const auto second = lines.heard();
+  lines.agent.tick(std::chrono::steady_clock::now() + std::chrono::hours(1));
+  EXPECT_TRUE(goes(second)) << "it was silent";
+}
+
+TEST(Lines, one_that_a_client_has_left_neither_speaks_for_it_nor_silences_it)
+{
+  AgentOptions options;
+  options.settled = Duration(0);
+  TwoLines lines(options);
+  Client there(lines.a), here(lines.b);
+  ASSERT_EQ(there.greet(1), RCLRT_STATUS_OK);
+  ASSERT_TRUE(there.ping());
+  ASSERT_EQ(here.greet(1), RCLRT_STATUS_OK);
+  EXPECT_TRUE(here.ping());
+  EXPECT_EQ(there.greet(2), RCLRT_STATUS_OK) << "another client, where the first was";
+  EXPECT_TRUE(here.ping());
+  ASSERT_EQ(there.greet(1), RCLRT_STATUS_OK) << "and back";
+  EXPECT_TRUE(there.ping());
+}
+}  // namespace
