@@ -106,6 +106,7 @@ uint8_t Agent::greet(
   }
   std::vector<std::shared_ptr<Session>> gone;  // closed without the lock: that may take a while
   std::shared_ptr<Session> session;
+  bool restart = false;
   {
     const std::lock_guard lock(mutex_);
     ++counters_.greetings;
@@ -123,13 +124,16 @@ uint8_t Agent::greet(
         ++counters_.ended;
       }
     }
-    if (known != clients_.end() && known->second.session->id() == asked.session) {
+    // One that has ended is about to be removed.
+    if (
+      known != clients_.end() && known->second.session->id() == asked.session &&
+      !known->second.session->ended()) {
       Client & client = known->second;
       const bool late = client.line == &line && client.address == address &&
                         now - client.greeted < options_.late_greeting;
       client.session->hear(now);
       if (!late) {
-        client.session->restart();
+        restart = true;  // without the lock: it waits for what the session is doing
         client.line = &line;
         client.address = address;
         client.greeted = now;
@@ -157,6 +161,9 @@ uint8_t Agent::greet(
   }
   for (const auto & old : gone) {
     old->close();
+  }
+  if (restart) {
+    session->restart();
   }
   if (session == nullptr) {
     return RCLRT_STATUS_RESOURCES;
@@ -207,9 +214,13 @@ void Agent::tick(TimePoint now)
 
 std::vector<ClientReport> Agent::report(TimePoint now) const
 {
+  std::map<Key, Client> clients;  // asked without the lock: each may be busy
+  {
+    const std::lock_guard lock(mutex_);
+    clients = clients_;
+  }
   std::vector<ClientReport> reports;
-  const std::lock_guard lock(mutex_);
-  for (const auto & [key, client] : clients_) {
+  for (const auto & [key, client] : clients) {
     reports.push_back(
       {key, client.where, now - client.session->heard() >= options_.silence,
        client.session->objects(), client.session->counters(),

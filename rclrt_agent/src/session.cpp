@@ -142,10 +142,12 @@ void Session::handle_message(const Message & message)
     }
     deliver(stream, in);
   }
+  answer_heartbeats();
   if (reset_) {
     reset_ = false;
     incoming_.clear();
     acknacks_.clear();
+    heartbeats_.clear();
     outgoing_.reset(true);
   }
   for (const uint8_t id : acknacks_) {
@@ -157,7 +159,7 @@ void Session::handle_message(const Message & message)
 void Session::deliver(uint8_t stream, Incoming & in)
 {
   Bytes submessages;
-  while (!reset_ && in.take(&submessages)) {
+  while (goes_on() && in.take(&submessages)) {
     handle(stream, view_of(submessages));
   }
 }
@@ -172,7 +174,7 @@ void Session::handle(uint8_t stream, View submessages, bool assembled)
   rclrt_reader reader;
   rclrt_submessage sub;
   rclrt_reader_init(&reader, submessages.data, submessages.size);
-  while (rclrt_read_submessage(&reader, &sub)) {
+  while (!give_up_.load(std::memory_order_relaxed) && rclrt_read_submessage(&reader, &sub)) {
     if (sub.id == RCLRT_FRAGMENT) {
       if (!is_reliable(stream) || assembled) {
         ++counters_.malformed;
@@ -260,11 +262,21 @@ void Session::on_heartbeat(const rclrt_heartbeat & heartbeat)
   if (!is_reliable(heartbeat.stream)) {
     return;
   }
-  Incoming & in = incoming(heartbeat.stream);
-  in.on_heartbeat(heartbeat);
-  deliver(heartbeat.stream, in);
-  acknacks_.erase(heartbeat.stream);
-  outgoing_.owe_acknack(in.acknack(&heartbeat.last_unacked), urgency_in(heartbeat.stream), now_);
+  incoming(heartbeat.stream).on_heartbeat(heartbeat);
+  heartbeats_[heartbeat.stream] = heartbeat.last_unacked;
+}
+
+// What heartbeats have released is delivered here and not where they are read: it may hold heartbeats, and so on.
+void Session::answer_heartbeats()
+{
+  while (goes_on() && !heartbeats_.empty()) {
+    const auto [stream, last] = *heartbeats_.begin();
+    heartbeats_.erase(heartbeats_.begin());
+    Incoming & in = incoming(stream);
+    deliver(stream, in);
+    acknacks_.erase(stream);
+    outgoing_.owe_acknack(in.acknack(&last), urgency_in(stream), now_);
+  }
 }
 
 void Session::status(uint8_t stream, const rclrt_submessage & to, uint8_t status)
@@ -280,10 +292,13 @@ void Session::status(uint8_t stream, const rclrt_submessage & to, uint8_t status
 
 void Session::restart()
 {
+  give_up_.store(true, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
+    give_up_.store(closed_, std::memory_order_relaxed);
     incoming_.clear();
     acknacks_.clear();
+    heartbeats_.clear();
     readings_.clear();
     const std::lock_guard inbox_lock(inbox_mutex_);
     inbox_.clear();
@@ -297,6 +312,7 @@ void Session::close()
 {
   std::map<uint16_t, Object> objects;
   std::vector<Object> trash;
+  give_up_.store(true, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;

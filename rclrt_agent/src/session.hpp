@@ -136,6 +136,8 @@ private:
   void on_read(const rclrt_submessage & sub);
   void on_write(const rclrt_submessage & sub);
   void on_heartbeat(const rclrt_heartbeat & heartbeat);
+  void answer_heartbeats();
+  bool goes_on() const { return !reset_ && !give_up_.load(std::memory_order_relaxed); }
   void status(uint8_t stream, const rclrt_submessage & to, uint8_t status);
   void send(uint16_t object, const Bytes & prefix, View cdr);
   Incoming & incoming(uint8_t stream);
@@ -166,7 +168,11 @@ private:
   std::map<uint16_t, Object> objects_;
   std::map<uint16_t, Reading> readings_;
   std::set<uint8_t> acknacks_;  // streams to acknowledge when the message at hand is done
+  std::map<uint8_t, uint16_t> heartbeats_;  // to answer then: the last number by stream
   bool reset_ = false;
+  // Written by who is about to lock mutex_ for restart() or close(), read by who works on a message under it: the rest
+  // of that is given up. Nothing else depends on it: relaxed.
+  std::atomic<bool> give_up_{false};
   // Written under mutex_; who sees it sees the answer in outgoing_, and nothing else after close() (release, acquire).
   std::atomic<bool> ended_{false};
   TimePoint now_{};
