@@ -38,7 +38,17 @@ public:
     std::deque<std::pair<Bytes, uint16_t>> waiting;  // data, and for a reply the request
     bool is_requester = false;
 
-    ~Endpoint() override { backend->endpoints.erase(this); }
+    ~Endpoint() override
+    {
+      backend->endpoints.erase(this);
+      if (backend->is_server(this)) {
+        backend->servers.erase(name);
+      }
+      for (auto request = backend->requests.begin(); request != backend->requests.end();) {
+        request =
+          request->second.first == this ? backend->requests.erase(request) : std::next(request);
+      }
+    }
     void resume() override {}
     bool request(uint16_t id, View cdr) override
     {
@@ -144,10 +154,16 @@ public:
     return node;
   }
 
+  bool is_server(const Endpoint * end) const
+  {
+    const auto found = servers.find(end->name);
+    return found != servers.end() && found->second == end;
+  }
+
   void publish(const std::string & topic, const Bytes & data)
   {
     for (Endpoint * end : endpoints) {
-      if (end->name == topic) {
+      if (end->name == topic && !end->is_requester && !is_server(end)) {
         end->waiting.emplace_back(data, uint16_t{0});
       }
     }
@@ -172,7 +188,7 @@ public:
         const View view = rclrt_agent::view_of(data);
         if (end->is_requester) {
           sink->reply(end->object, request, view);
-        } else if (servers.count(end->name) > 0 && servers[end->name] == end) {
+        } else if (is_server(end)) {
           sink->request(
             end->object, data.data(),
             {data.data() + RCLRT_SAMPLE_IDENTITY, data.size() - RCLRT_SAMPLE_IDENTITY});

@@ -6,10 +6,13 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <future>
+#include <random>
 #include <thread>
 
 #include "bench.hpp"
@@ -208,5 +211,225 @@ TEST(Hostile, a_client_whose_entities_take_long_holds_up_no_message_of_others)
   report.get();
   other.get();
   EXPECT_EQ(answered, std::future_status::ready);
+}
+
+// Messages of which each part is one that a client may send, with values that no sane one gives.
+class Fuzzer
+{
+public:
+  explicit Fuzzer(uint32_t seed) : random_(seed) {}
+
+  uint32_t below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
+  template <typename T, std::size_t N>
+  T of(const T (&these)[N])
+  {
+    return these[below(N)];
+  }
+  uint16_t number()
+  {
+    return static_cast<uint16_t>(of({0U, 1U, 2U, 16U, 0x7FFFU, 0x8000U, 0xFFFFU, below(0x10000)}));
+  }
+  uint8_t stream()
+  {
+    return static_cast<uint8_t>(of({0U, 1U, 2U, 0x7FU, 0x80U, 0x80U, 0x81U, 0xFFU, below(256)}));
+  }
+  uint16_t object() { return static_cast<uint16_t>(below(4) << 4U | below(10)); }
+  std::string name()
+  {
+    static const std::string kNames[] = {
+      "t",
+      "rt/t",
+      "rq/addRequest",
+      "",
+      "/",
+      "//",
+      "a b",
+      "__",
+      "<",
+      "</topic>",
+      "\xFF\x01",
+      "a/../b",
+      std::string(255, 'x'),
+      std::string(300, '/'),
+      "T",
+      "p::msg::dds_::T_",
+      "p::srv::dds_::T_Request_"};
+    return kNames[below(std::size(kNames))];
+  }
+  Bytes noise(std::size_t size)
+  {
+    Bytes bytes(size);
+    std::generate(bytes.begin(), bytes.end(), [this] { return static_cast<uint8_t>(random_()); });
+    return bytes;
+  }
+  Bytes body(uint8_t kind, uint8_t representation)
+  {
+    if (representation != RCLRT_BY_BINARY) {
+      const char * const tag =
+        of({"participant", "topic", "data_writer", "data_reader", "requester", "replier"});
+      const std::string text = "<dds><" + std::string(tag) + " service_name=\"" + name() +
+                               "\"><topic><name>" + name() + "</name><dataType>" + name() +
+                               "</dataType></topic></" + tag + of({">", "", "></dds>"});
+      return {text.begin(), text.end()};
+    }
+    Bytes bytes(1024);
+    rclrt_writer writer;
+    rclrt_writer_init(&writer, bytes.data(), bytes.size());
+    if (kind == RCLRT_PARTICIPANT) {
+      rclrt_write_bool(&writer, false);
+      rclrt_write_bool(&writer, true);
+      rclrt_write_string(&writer, name().c_str());
+    } else if (kind == RCLRT_DATAWRITER || kind == RCLRT_DATAREADER) {
+      rclrt_write_u8(&writer, 0);
+      rclrt_write_u8(&writer, static_cast<uint8_t>(below(4) << 4U | RCLRT_TOPIC));
+      rclrt_write_bool(&writer, true);
+      rclrt_write_u16(&writer, number());
+      rclrt_write_bool(&writer, true);
+      rclrt_write_u16(&writer, number());
+    } else {
+      for (int i = 0; i < 3; ++i) {
+        rclrt_write_string(&writer, name().c_str());
+      }
+      rclrt_write_u16(&writer, 0);
+    }
+    bytes.resize(std::min(writer.at, bytes.size()));
+    return bytes;
+  }
+  Bytes submessage()
+  {
+    rclrt_submessage sub{};
+    Bytes bytes;
+    sub.id = static_cast<uint8_t>(below(16));
+    sub.flags = static_cast<uint8_t>(below(3) == 0 ? below(16) : 0);
+    sub.request = number();
+    sub.object = of({object(), object(), object(), uint16_t{RCLRT_OBJECT_AGENT}});
+    sub.object = below(2000) == 0 ? uint16_t{RCLRT_OBJECT_CLIENT} : sub.object;
+    if (sub.id == RCLRT_CREATE_CLIENT) {
+      sub.of.create_client.key[0] = static_cast<uint8_t>(below(9));
+      sub.of.create_client.session = static_cast<uint8_t>(of({0x81U, 0x01U, 0x82U, below(256)}));
+      sub.of.create_client.mtu = static_cast<uint16_t>(of({64U, 512U, 65535U, below(65536)}));
+    } else if (sub.id == RCLRT_CREATE) {
+      sub.of.create.kind = static_cast<uint8_t>(sub.object & 15U);
+      sub.of.create.representation = static_cast<uint8_t>(1 + below(3));
+      sub.of.create.parent = object();
+      bytes = body(sub.of.create.kind, sub.of.create.representation);
+      sub.of.create.body = view_of(bytes);
+      Bytes all(128 + bytes.size());
+      rclrt_writer writer;
+      rclrt_writer_init(&writer, all.data(), all.size());
+      rclrt_write_submessage(&writer, &sub);
+      all.resize(writer.at);
+      return all;
+    } else if (sub.id == RCLRT_READ_DATA) {
+      auto & read = sub.of.read_data;
+      read.preferred_stream = stream();
+      read.format = static_cast<uint8_t>(below(256));
+      read.has_delivery = below(4) != 0;
+      read.delivery = {number(), static_cast<uint16_t>(below(2)), number(), number()};
+    } else if (sub.id == RCLRT_ACKNACK) {
+      sub.of.acknack = {number(), number(), stream()};
+    } else if (sub.id == RCLRT_HEARTBEAT) {
+      sub.of.heartbeat = {number(), number(), stream()};
+    } else if (sub.id == RCLRT_TIMESTAMP || sub.id == RCLRT_TIMESTAMP_REPLY) {
+      sub.of.timestamp = {static_cast<int32_t>(random_()), static_cast<uint32_t>(random_())};
+    } else if (sub.id == RCLRT_RESET && below(20) != 0) {
+      sub.id = RCLRT_WRITE_DATA;
+    }
+    if (sub.id == RCLRT_WRITE_DATA || sub.id == RCLRT_DATA || sub.id == RCLRT_FRAGMENT) {
+      bytes = noise(of({0U, 1U, 24U, 100U, below(3000)}));
+      sub.of.data = view_of(bytes);
+    }
+    return rclrt_agent::write(sub);
+  }
+  Bytes message()
+  {
+    const uint8_t session = static_cast<uint8_t>(below(40) == 0 ? below(256) : 0x81);
+    const uint8_t on = stream();
+    uint16_t & next = next_[on];
+    next = below(50) == 0 ? number() : next;
+    const rclrt_message_header header{session, on, next, {static_cast<uint8_t>(below(9)), 0, 0, 0}};
+    next = static_cast<uint16_t>(next + of({1, 1, 1, 1, 0, 2, -1}));
+    Bytes submessages;
+    for (auto i = below(4); i < 4; ++i) {
+      const Bytes one = submessage();
+      submessages.resize((submessages.size() + 3) / 4 * 4);
+      submessages.insert(submessages.end(), one.begin(), one.end());
+    }
+    Bytes bytes = write_message(header, view_of(submessages));
+    for (auto i = below(8) == 0 ? below(4) : 0; i > 0; --i) {
+      bytes[below(static_cast<uint32_t>(bytes.size()))] = static_cast<uint8_t>(random_());
+    }
+    bytes.resize(below(16) == 0 ? below(static_cast<uint32_t>(bytes.size())) : bytes.size());
+    bytes.shrink_to_fit();
+    return bytes;
+  }
+
+private:
+  std::mt19937 random_;
+  std::map<uint8_t, uint16_t> next_;
+};
+
+TEST(Hostile, seven_clients_that_send_nonsense_harm_no_other)
+{
+  constexpr uint64_t kPolite = 99;
+  AgentOptions options;
+  options.clients = 6;
+  Rig rig(options);
+  const char * const runs = std::getenv("RCLRT_AGENT_FUZZ_RUNS");
+  Fuzzer fuzzer(runs == nullptr ? 7 : std::random_device()());
+  ASSERT_EQ(rig.greet(kPolite), RCLRT_STATUS_OK);
+  const auto polite = rig.sessions[kPolite];
+  const Bytes ping = rclrt_agent::write([] {
+    rclrt_submessage sub{};
+    sub.id = RCLRT_GET_INFO;
+    sub.object = RCLRT_OBJECT_AGENT;
+    return sub;
+  }());
+  uint64_t pings = 0, greeted = 0;
+  for (int64_t i = runs == nullptr ? 20'000 : std::atoll(runs); i > 0; --i) {
+    const uint64_t address = 1 + fuzzer.below(7);
+    if (fuzzer.below(100) == 0) {
+      greeted += rig.greet(address) == RCLRT_STATUS_OK ? 1 : 0;
+    }
+    rig.receive(address, fuzzer.message());
+    rig.now +=
+      std::chrono::milliseconds(fuzzer.below(1000) == 0 ? fuzzer.below(40'000) : fuzzer.below(20));
+    const auto & session = rig.sessions[address];
+    Bytes message;
+    for (auto sent = fuzzer.below(4); session != nullptr && sent > 0; --sent) {
+      if (session->outgoing().next(rig.now, &message)) {
+        ASSERT_LE(message.size(), 65535U);
+      }
+    }
+    if (fuzzer.below(16) != 0) {
+      continue;  // what came waits
+    }
+    rig.say(kPolite, ping);
+    ++pings;
+    rig.work();
+    ASSERT_TRUE(polite->outgoing().next(rig.now, &message));
+    ASSERT_EQ(message.at(4), RCLRT_INFO);
+    rig.agent.tick(rig.now);
+    rig.backend.written.clear();
+    for (auto * const end : rig.backend.endpoints) {
+      end->waiting.resize(std::min<std::size_t>(end->waiting.size(), 20));
+    }
+    ASSERT_LE(rig.agent.report(rig.now).size(), options.clients);
+    for (const auto & [where, of] : rig.sessions) {
+      if (of != nullptr) {
+        ASSERT_LE(of->objects(), options.session.objects);
+        ASSERT_LE(of->outgoing().unacknowledged(), 128U * 16U);
+      }
+    }
+  }
+  EXPECT_EQ(polite->counters().received, pings);
+  EXPECT_EQ(polite->counters().dropped + polite->counters().malformed, 0U);
+  EXPECT_GT(greeted, 10U);
+  for (auto & [address, session] : rig.sessions) {
+    session = nullptr;
+  }
+  rig.agent.tick(rig.now + std::chrono::hours(1));
+  EXPECT_TRUE(rig.backend.endpoints.empty());
+  EXPECT_TRUE(rig.backend.nodes.empty());
 }
 }  // namespace
