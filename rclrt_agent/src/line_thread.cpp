@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <mutex>
 
 namespace rclrt_agent
@@ -128,14 +129,30 @@ void LineThread::receive(uint64_t address, View message, TimePoint now)
   const auto found = peers_.find(address);
   // A copy: attach() may replace it.
   const auto session = found == peers_.end() ? nullptr : found->second.session;
-  agent_.receive(*this, address, session, message, now);
+  try {
+    agent_.receive(*this, address, session, message, now);
+  } catch (const std::exception &) {
+    // Nothing could be made for a new client, or the process is about to end. The other clients go on.
+    failures_.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
-// Whether another place speaks for the session now, or it has ended and its last answer has gone.
-bool LineThread::is_over(const Peer & peer, TimePoint due) const
+// Whether another place speaks for the session now.
+bool LineThread::has_left(const Peer & peer)
 {
-  return !peer.session->speaks_through(peer.told.get()) ||
-         (due == rclrt_core::kNever && peer.session->ended());
+  return !peer.session->speaks_through(peer.told.get());
+}
+
+// When a peer is to send next, if ever again.
+void LineThread::look(uint64_t address, Peer * peer, TimePoint earliest)
+{
+  const bool ended = peer->session->ended();  // first: who sees it sees the last answer, too
+  const TimePoint due = peer->session->outgoing().due();
+  if (has_left(*peer) || (ended && due == rclrt_core::kNever)) {
+    drop(address);
+  } else {
+    schedule(address, peer, std::max(due, earliest));
+  }
 }
 
 void LineThread::collect()
@@ -149,12 +166,7 @@ void LineThread::collect()
     const auto found = peers_.find(address);
     if (found != peers_.end()) {
       found->second.told->store(false, std::memory_order_release);
-      const TimePoint due = found->second.session->outgoing().due();
-      if (is_over(found->second, due)) {
-        drop(address);
-      } else {
-        schedule(address, &found->second, due);
-      }
+      look(address, &found->second, TimePoint::min());
     }
   }
 }
@@ -171,7 +183,7 @@ void LineThread::send_all(TimePoint now)
       schedule(address, &peer, rclrt_core::kNever);
       continue;
     }
-    if (is_over(peer, TimePoint::min())) {
+    if (has_left(peer)) {
       drop(address);
       continue;
     }
@@ -179,13 +191,7 @@ void LineThread::send_all(TimePoint now)
       transmit(address, message, now);
       sent_.fetch_add(1, std::memory_order_relaxed);
     }
-    const TimePoint due = peer.session->outgoing().due();
-    if (is_over(peer, due)) {
-      drop(address);
-    } else {
-      // Others that are due come before its next one.
-      schedule(address, &peer, std::max(due, now));
-    }
+    look(address, &peer, now);  // others that are due come before its next one
   }
   for (const uint64_t address : looked) {
     const auto found = peers_.find(address);

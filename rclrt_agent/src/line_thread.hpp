@@ -50,7 +50,7 @@ struct LineCounters
   uint64_t received = 0;  ///< messages
   uint64_t sent = 0;
   uint64_t broken = 0;    ///< frames with a wrong checksum, cut short, too long
-  uint64_t failures = 0;  ///< of the operating system
+  uint64_t failures = 0;  ///< of the operating system, or for want of a resource
 };
 
 class LineThread : public Line
@@ -83,6 +83,8 @@ protected:
   void receive(uint64_t address, View message, TimePoint now);
   /// Nothing of this address is sent any more.
   void detach(uint64_t address) { drop(address); }
+  /// Whether a session speaks from there.
+  bool has_session(uint64_t address) const { return peers_.count(address) > 0; }
   bool stopping() const { return stop_.load(std::memory_order_relaxed); }
 
   // Written by the line's thread alone, read by others for statistics: relaxed.
@@ -109,7 +111,8 @@ private:
   void collect();
   void send_all(TimePoint now);
   void schedule(uint64_t address, Peer * peer, TimePoint due);
-  bool is_over(const Peer & peer, TimePoint due) const;
+  static bool has_left(const Peer & peer);
+  void look(uint64_t address, Peer * peer, TimePoint earliest);
 
   Agent & agent_;
   const std::shared_ptr<Bell> bell_;

@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -100,7 +101,14 @@ void TcpLine::accept()
     return;
   }
   if (connections_.size() >= limit_) {
-    return;  // closed again
+    // The oldest on which nobody has greeted gives way: who only connects must not keep clients out.
+    const auto idle = std::find_if(
+      connections_.begin(), connections_.end(),
+      [this](const auto & connection) { return !has_session(connection.first); });
+    if (idle == connections_.end()) {
+      return;  // closed again
+    }
+    connections_.erase(idle);
   }
   const int yes = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));

@@ -12,9 +12,11 @@
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 
 #include "bench.hpp"
+#include "tcp_line.hpp"
 #include "udp_line.hpp"
 
 namespace
@@ -25,11 +27,13 @@ using namespace rclrt_agent;
 class Client
 {
 public:
-  explicit Client(const UdpLine & line) : fd_(::socket(AF_INET, SOCK_DGRAM, 0))
+  explicit Client(const UdpLine & line) : Client(line.port(), SOCK_DGRAM) {}
+  explicit Client(const TcpLine & line) : Client(line.port(), SOCK_STREAM) {}
+  Client(uint16_t port, int type) : fd_(::socket(AF_INET, type, 0)), tcp_(type == SOCK_STREAM)
   {
     sockaddr_in to{};
     to.sin_family = AF_INET;
-    to.sin_port = htons(line.port());
+    to.sin_port = htons(port);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<const sockaddr *>(&to), sizeof(to)), 0);
   }
@@ -41,12 +45,18 @@ public:
     const auto size =
       ::poll(&poll, 1, 5000) == 1 ? ::recv(fd_.get(), bytes.data(), bytes.size(), 0) : 0;
     bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    bytes.erase(bytes.begin(), bytes.begin() + (tcp_ && bytes.size() >= 2 ? 2 : 0));
     return bytes;
   }
   void send(const rclrt_submessage & sub, uint8_t session)
   {
-    const Bytes bytes = write_message({session, 0, 0, {}}, view_of(write(sub)));
-    EXPECT_EQ(::send(fd_.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+    Bytes bytes = write_message({session, 0, 0, {}}, view_of(write(sub)));
+    if (tcp_) {
+      bytes.insert(bytes.begin(), {static_cast<uint8_t>(bytes.size()), 0});
+    }
+    EXPECT_EQ(
+      ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+      static_cast<ssize_t>(bytes.size()));
   }
   // The status of the answer.
   int greet(uint8_t key, uint8_t session = RCLRT_SESSION_DEFAULT)
@@ -73,6 +83,7 @@ public:
 
 private:
   const Descriptor fd_;
+  const bool tcp_;
 };
 
 struct TwoLines
@@ -150,5 +161,35 @@ TEST(Lines, one_that_a_client_has_left_neither_speaks_for_it_nor_silences_it)
   EXPECT_TRUE(here.ping());
   ASSERT_EQ(there.greet(1), RCLRT_STATUS_OK) << "and back";
   EXPECT_TRUE(there.ping());
+}
+
+TEST(Lines, connections_on_which_nobody_greets_keep_no_client_out)
+{
+  rclrt_agent_test::MemoryBackend backend;
+  rclrt_agent::Agent agent(backend, {}, [&](const auto & session, int) { agent.work(session); });
+  TcpLine line(agent, {"127.0.0.1", 0}, 3);
+  line.start();
+  Client first(line);
+  ASSERT_EQ(first.greet(1), RCLRT_STATUS_OK);
+  const Client silent(line), too(line);
+  Client second(line);
+  EXPECT_EQ(second.greet(2), RCLRT_STATUS_OK);
+  EXPECT_TRUE(first.ping()) << "who has greeted stays";
+}
+
+TEST(Lines, what_cannot_be_made_for_a_client_does_not_end_the_process)
+{
+  rclrt_agent_test::MemoryBackend backend;
+  rclrt_agent::Agent agent(
+    backend, {}, [](const auto &, int) { throw std::runtime_error("no more of these"); });
+  UdpLine line(agent, {"127.0.0.1", 0});
+  line.start();
+  Client client(line), other(line);
+  ASSERT_EQ(client.greet(1), RCLRT_STATUS_OK);
+  rclrt_submessage sub{};
+  sub.id = RCLRT_RESET;
+  client.send(sub, RCLRT_SESSION_DEFAULT);
+  EXPECT_EQ(other.greet(2), RCLRT_STATUS_OK);
+  EXPECT_EQ(line.counters().failures, 1U);
 }
 }  // namespace
