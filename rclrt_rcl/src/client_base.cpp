@@ -9,6 +9,7 @@
 #include "queue_depth.hpp"
 #include "rcl/graph.h"
 #include "rclrt_core/engine.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
@@ -237,8 +238,8 @@ std::vector<WaitHandle> ClientBase::wait_handles() { return {handle_.get()}; }
 
 void ClientBase::set_middleware_callback(rcl_event_callback_t callback, const void * user_data)
 {
-  const rcl_ret_t result =
-    rcl_client_set_on_new_response_callback(handle_.get(), callback, user_data);
+  const rcl_ret_t result = rclrt_front_end::tell_of_work<rcl_client_t>(
+    &rcl_client_set_on_new_response_callback, handle_.get(), callback, user_data);
   if (callback != nullptr) {
     throw_unless_ok(result, "watching the client of '" + service_name() + "'");
   } else if (result != RCL_RET_OK) {

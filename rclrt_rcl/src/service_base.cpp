@@ -8,6 +8,7 @@
 
 #include "queue_depth.hpp"
 #include "rclrt_core/engine.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
@@ -125,8 +126,8 @@ std::vector<WaitHandle> ServiceBase::wait_handles() { return {handle_.get()}; }
 
 void ServiceBase::set_middleware_callback(rcl_event_callback_t callback, const void * user_data)
 {
-  const rcl_ret_t result =
-    rcl_service_set_on_new_request_callback(handle_.get(), callback, user_data);
+  const rcl_ret_t result = rclrt_front_end::tell_of_work<rcl_service_t>(
+    &rcl_service_set_on_new_request_callback, handle_.get(), callback, user_data);
   if (callback != nullptr) {
     throw_unless_ok(result, "watching service '" + service_name() + "'");
   } else if (result != RCL_RET_OK) {

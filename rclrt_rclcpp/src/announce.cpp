@@ -17,6 +17,7 @@
 #include "rclcpp_action/client.hpp"
 #include "rclcpp_action/server.hpp"
 #include "rclrt_front_end/middleware_threads.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "versions.hpp"
 
@@ -276,6 +277,7 @@ Undo register_action(
   };
   try {
     set_each(*action, kAnnounce);
+    set_each(*action, kAnnounce);  // see rclrt_front_end::tell_of_work()
   } catch (...) {
     undo();
     throw;
@@ -325,8 +327,9 @@ Undo register_service(
   const std::shared_ptr<rclcpp::ServiceBase> & service, const Announce & announced)
 {
   const Token token = make_token(announced);
-  const rcl_ret_t ret =
-    rcl_service_set_on_new_request_callback(service->get_service_handle().get(), kAnnounce, token);
+  const auto handle = service->get_service_handle();
+  const rcl_ret_t ret = rclrt_front_end::tell_of_work<rcl_service_t>(
+    &rcl_service_set_on_new_request_callback, handle.get(), kAnnounce, token);
   if (ret != RCL_RET_OK) {
     take_back(token);
     rclcpp::exceptions::throw_from_rcl_error(ret, "failed to set the callback for new requests");

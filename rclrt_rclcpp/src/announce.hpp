@@ -23,6 +23,7 @@
 #include "rclcpp/waitable.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_front_end/local_publishers.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 #include "waitable_events.hpp"
 
 namespace rclrt_rclcpp
@@ -86,7 +87,8 @@ Undo register_with_rcl(
 {
   const Token token = make_token(announced);
   const rcl_event_callback_t call = &announce;
-  const rcl_ret_t ret = set(handle_of(*entity).get(), call, token);
+  const auto handle = handle_of(*entity);
+  const rcl_ret_t ret = rclrt_front_end::tell_of_work<Handle>(set, handle.get(), call, token);
   if (ret != RCL_RET_OK) {
     take_back(token);
     rclcpp::exceptions::throw_from_rcl_error(ret, "failed to set the callback for new messages");

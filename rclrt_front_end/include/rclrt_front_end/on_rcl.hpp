@@ -14,6 +14,7 @@
 #include "rcl/arguments.h"
 #include "rcl/context.h"
 #include "rcl/error_handling.h"
+#include "rcl/event_callback.h"
 #include "rclrt_core/status.hpp"
 #include "rclrt_front_end/common_options.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
@@ -39,6 +40,19 @@ constexpr bool kStampIsAnArgument = true;
 #endif
 
 }  // namespace detail
+
+/// Has the middleware call `callback` when work arrives; the null pointer ends that. `set`: what rcl has for such
+/// handles. Twice, because rmw_fastrtps (9.3) first counts what waits and then begins to listen: of what arrives in
+/// between it tells only together with what comes next. At the second time it listens already, and that is among what
+/// waits. rclcpp's own functions register twice, too.
+template <typename HandleT>
+rcl_ret_t tell_of_work(
+  rcl_ret_t (*set)(const HandleT *, rcl_event_callback_t, const void *), const HandleT * handle,
+  rcl_event_callback_t callback, const void * user_data)
+{
+  const rcl_ret_t result = set(handle, callback, user_data);
+  return callback == nullptr || result != RCL_RET_OK ? result : set(handle, callback, user_data);
+}
 
 /// The files given with --params-file to the program. Errors: rcl's.
 inline rclrt_core::Status parameter_files(
