@@ -23,7 +23,7 @@ namespace rclrt_agent
 namespace
 {
 
-constexpr std::size_t kMostTypes = 1024;
+constexpr std::size_t kMostInvented = 1024;
 
 // ---- How raw messages are written
 
@@ -254,16 +254,19 @@ const Type * find_or_make(const TypeName & name, const Make & make)
 {
   static std::mutex mutex;
   static auto & all = *new std::map<std::string, std::unique_ptr<Type>>;
+  static std::size_t invented = 0;  // of these, not installed
   const std::lock_guard lock(mutex);
   const std::string full = full_name(name);
   const auto found = all.find(full);
   if (found != all.end()) {
     return found->second.get();
   }
-  if (all.size() >= kMostTypes) {
+  std::unique_ptr<Type> made = make();
+  if (!made->is_installed() && ++invented > kMostInvented) {
+    --invented;
     return nullptr;
   }
-  return (all[full] = make()).get();
+  return (all[full] = std::move(made)).get();
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ public:
   virtual bool is_installed() const = 0;
 };
 
-/// Each type once, for the life of the process: the middleware keeps pointers. Thread-safe. Null: that many
-/// types (1024) exist already.
+/// Each type once, for the life of the process: the middleware keeps pointers. Thread-safe. Null: the type is not
+/// installed, and so are the 1024 that exist already. So names that a client invents take no installed type from others.
 const MessageType * message_type(const TypeName & name);
 const ServiceType * service_type(const TypeName & name);
 
