@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from rclrt_analysis.reference.load import PROCESSES_A_CPU, BackgroundLoad
-from rclrt_analysis.reference.program import ENDS_WITH_US, ProgramError
+from rclrt_analysis.reference.program import ProgramError, ends_with_us
 
 
 def alive(pid: int) -> bool:
@@ -55,7 +56,7 @@ def test_one_that_somebody_has_killed_is_told() -> None:
             victim.wait()
 
 
-@pytest.mark.skipif(not ENDS_WITH_US, reason="there is no setpriv")
+@pytest.mark.skipif(not ends_with_us(), reason="there is no setpriv")
 def test_they_do_not_outlive_a_demo_that_is_killed() -> None:
     code = (
         "import time; from rclrt_analysis.reference.load import BackgroundLoad\n"
@@ -72,3 +73,22 @@ def test_they_do_not_outlive_a_demo_that_is_killed() -> None:
     while any(alive(pid) for pid in pids) and time.monotonic() < patience:
         time.sleep(0.05)
     assert not any(alive(pid) for pid in pids)
+
+
+@pytest.mark.skipif(not ends_with_us(), reason="there is no setpriv")
+def test_a_program_whose_starter_has_ended_meanwhile_does_not_begin(tmp_path: Path) -> None:
+    """Killed between the start of a child and the child's word to the kernel."""
+    starter = "import json; from rclrt_analysis.reference.program import ends_with_us; "
+    said = subprocess.run(
+        [sys.executable, "-c", starter + "print(json.dumps(ends_with_us()))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    begun = tmp_path / "begun"
+    late = subprocess.run([*json.loads(said.stdout), "touch", str(begun)], check=False)
+    assert late.returncode != 0
+    assert not begun.exists()
+    in_time = subprocess.run([*ends_with_us(), "touch", str(begun)], check=False)
+    assert in_time.returncode == 0
+    assert begun.exists()

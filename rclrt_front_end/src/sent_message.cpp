@@ -38,6 +38,14 @@ struct Symbols
   std::size_t undefined = 0;  ///< symbols at the beginning, among which all undefined ones are
 };
 
+/// As the loader tells it.
+template <typename T>
+const T * at_address(ElfW(Addr) address)
+{
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return reinterpret_cast<const T *>(address);
+}
+
 Symbols symbols_of(const dl_phdr_info & object)
 {
   Symbols found;
@@ -45,20 +53,18 @@ Symbols symbols_of(const dl_phdr_info & object)
     if (object.dlpi_phdr[i].p_type != PT_DYNAMIC) {
       continue;
     }
-    const auto * entry =
-      reinterpret_cast<const ElfW(Dyn) *>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+    const auto * entry = at_address<ElfW(Dyn)>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
     for (; entry->d_tag != DT_NULL; ++entry) {
       // The loader of glibc has made these absolute; others, and the vDSO, leave offsets.
       const ElfW(Addr) value = entry->d_un.d_ptr;
       const ElfW(Addr) at = value < object.dlpi_addr ? object.dlpi_addr + value : value;
       if (entry->d_tag == DT_SYMTAB) {
-        found.all = reinterpret_cast<const ElfW(Sym) *>(at);
+        found.all = at_address<ElfW(Sym)>(at);
       } else if (entry->d_tag == DT_STRTAB) {
-        found.names = reinterpret_cast<const char *>(at);
-      } else if (entry->d_tag == DT_GNU_HASH) {
-        found.undefined = reinterpret_cast<const uint32_t *>(at)[1];  // those before have no hash
-      } else if (entry->d_tag == DT_HASH && found.undefined == 0) {
-        found.undefined = reinterpret_cast<const uint32_t *>(at)[1];  // all symbols
+        found.names = at_address<char>(at);
+      } else if (entry->d_tag == DT_GNU_HASH || (entry->d_tag == DT_HASH && found.undefined == 0)) {
+        // DT_GNU_HASH: those before have no hash. DT_HASH: all symbols.
+        found.undefined = at_address<uint32_t>(at)[1];
       }
     }
   }

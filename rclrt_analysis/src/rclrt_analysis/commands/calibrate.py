@@ -57,14 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Measure."""
     from rclrt_analysis.calibration import SKIPPED, read_samples, to_text, to_yaml
-    from rclrt_analysis.reference.program import ENDS_WITH_US
+    from rclrt_analysis.reference.program import ends_with_us
 
     program = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / PROGRAM
     if not program.exists():
         print(f"there is no {program}: run ./rclrt build", file=sys.stderr)
         return 1
     cpus = arguments.cpus or sorted(os.sched_getaffinity(0))
-    command = [*ENDS_WITH_US, str(program), str(arguments.samples), str(arguments.seconds)]
+    command = [*ends_with_us(), str(program), str(arguments.samples), str(arguments.seconds)]
     done = subprocess.run(
         [*command, *map(str, cpus)], stdout=subprocess.PIPE, text=True, check=False
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rclrt_analysis.calibration import Calibration, read_samples
 from rclrt_analysis.commands.calibrate import PROGRAM
-from rclrt_analysis.reference.program import ENDS_WITH_US, ProgramError
+from rclrt_analysis.reference.program import ProgramError, ends_with_us
 
 
 def calibrated(cpus: Sequence[int], samples: int, seconds: float) -> Calibration:
@@ -35,7 +35,7 @@ def calibrated(cpus: Sequence[int], samples: int, seconds: float) -> Calibration
 
 def _program() -> list[str]:
     build = Path(os.environ.get("RCLRT_BUILD_DIR", "build"))
-    return [*ENDS_WITH_US, str(build / PROGRAM)]
+    return [*ends_with_us(), str(build / PROGRAM)]
 
 
 class Stalls:

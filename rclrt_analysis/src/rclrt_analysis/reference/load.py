@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterable
 from types import TracebackType
 
-from rclrt_analysis.reference.program import ENDS_WITH_US, ProgramError
+from rclrt_analysis.reference.program import ProgramError, ends_with_us
 
 PROCESSES_A_CPU = 4
 # Ends by itself after so much CPU time, should nothing else have ended it.
@@ -39,7 +39,7 @@ class BackgroundLoad:
         try:
             for cpu in self._cpus:
                 child = subprocess.Popen(
-                    [*ENDS_WITH_US, "sh", "-c", BUSY],
+                    [*ends_with_us(), "sh", "-c", BUSY],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

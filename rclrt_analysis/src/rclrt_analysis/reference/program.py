@@ -24,13 +24,22 @@ from rclrt_analysis.reference.executors import split_priority
 WARM_UP_S = 0.6
 # Discovery and the end of a run may take long on a machine that is busy.
 PATIENCE_S = 60.0
-# Before a command line: the program does not outlive us, however we end. Nobody could stop it then,
-# and its real-time threads may leave little of the machine to do so.
-ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
 # Processes of one system get so much notice of the time at which they all start their timers.
 START_NOTICE_S = 0.2
 
 Report = dict[str, Any]
+
+
+def ends_with_us() -> tuple[str, ...]:
+    """Return what comes before a command line whose program shall not outlive us, however we end.
+
+    Nobody could stop it then, and its real-time threads may leave little of the machine to do so. If
+    we end before the kernel is told of that, the program does not begin.
+    """
+    if not shutil.which("setpriv"):
+        return ()
+    if_not_too_late = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"', str(os.getpid()))
+    return ("setpriv", "--pdeathsig", "KILL", "--", *if_not_too_late)
 
 
 class ProgramError(Exception):
@@ -74,7 +83,7 @@ class Interrupt:
     def start(self, command: Sequence[str], log: int, *, talks: bool) -> subprocess.Popen[str]:
         """Start a program that is to hear of the interrupt; `talks`: through pipes, with us."""
         child = subprocess.Popen(
-            [*ENDS_WITH_US, *command],
+            [*ends_with_us(), *command],
             stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
             stdout=subprocess.PIPE if talks else log,
             stderr=log,
@@ -124,7 +133,7 @@ class Program:
     def _ask(self, command: Sequence[str]) -> str:
         try:
             done = subprocess.run(
-                [*ENDS_WITH_US, *command],
+                [*ends_with_us(), *command],
                 capture_output=True,
                 text=True,
                 check=False,
