@@ -33,8 +33,8 @@ Report = dict[str, Any]
 def ends_with_us() -> tuple[str, ...]:
     """Return what comes before a command line whose program shall not outlive us, however we end.
 
-    Nobody could stop it then, and its real-time threads may leave little of the machine to do so. If
-    we end before the kernel is told of that, the program does not begin.
+    Nobody could stop it then, and its real-time threads may leave little of the machine to do so.
+    If we end before the kernel is told of that, the program does not begin.
     """
     if not shutil.which("setpriv"):
         return ()
