@@ -37,14 +37,14 @@ TEST(Heartbeats, six_reliable_publishers_on_a_slow_line_are_not_refused_for_hear
   options.byte_ns = 10'000'000'000 / 19'200;
   options.nodes = 16;
   options.agent_delay_ns = 150 * kMs;
+  const std::vector<std::string> names{"t0", "t1", "t2", "t3", "t4", "t5"};  // outlive the session
   System system(options);
   system.start();
-  std::vector<rclrt_publisher> publishers(6);
+  std::vector<rclrt_publisher> publishers(names.size());
   for (size_t i = 0; i < publishers.size(); ++i) {
-    const std::string * name = new std::string("t" + std::to_string(i));  // stays
     ASSERT_EQ(
       rclrt_publisher_init(
-        &publishers[i], &system.node, &kBlob, name->c_str(), rclrt_qos_reliable(),
+        &publishers[i], &system.node, &kBlob, names[i].c_str(), rclrt_qos_reliable(),
         static_cast<uint8_t>(i)),
       RCLRT_OK);
   }
