@@ -125,7 +125,6 @@ public:
     options.model = rclrt_core::ExecutionModel::kIsolated;
     options.attributes_mode = rclrt_core::AttributesMode::kRequire;
     options.timer_thread = fifo(kTimers);
-    options.stack_prefault = 1 << 16;
     engine_ = std::make_unique<rclrt_core::Engine>(platform_, options);
     for (std::size_t i = 0; i < kGroups; ++i) {
       std::shared_ptr<rclrt_core::Group> group;

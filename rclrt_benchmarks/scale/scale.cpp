@@ -133,7 +133,6 @@ public:
   {
     rclrt_core::EngineOptions options;
     options.attributes_mode = rclrt_core::AttributesMode::kOff;
-    options.min_threads = threads;
     options.max_threads = threads;
     options.waiting.spin = std::chrono::milliseconds(3);
     if (variant == "events") {

@@ -157,21 +157,14 @@ Status Configuration::apply(EngineOptions * options)
     if (entry.policy) {
       changed.policy = entry.policy;
     }
-    if ((entry.min_threads || entry.max_threads) && options->model != ExecutionModel::kPool) {
+    if (entry.max_threads && options->model != ExecutionModel::kPool) {
       impl_->notes.push_back(
         {to_string(entry.place),
-         std::string("min_threads and max_threads have no effect: the model is ") +
+         std::string("max_threads has no effect: the model is ") +
            rclrt_core::to_string(options->model),
-         0, "Remove them, or use an executor with a pool of threads"});
+         0, "Remove it, or use an executor with a pool of threads"});
     }
-    changed.min_threads = entry.min_threads.value_or(changed.min_threads);
     changed.max_threads = entry.max_threads.value_or(changed.max_threads);
-    if (changed.min_threads > changed.max_threads) {
-      return Status::error(
-        to_string(entry.place) + ": executor: min_threads is " +
-        std::to_string(changed.min_threads) + ", max_threads " +
-        std::to_string(changed.max_threads) + ". Give both");
-    }
     changed.attributes_mode = entry.attributes.value_or(changed.attributes_mode);
     changed.timer_thread = entry.timer_thread.value_or(changed.timer_thread);
     changed.lock_memory = entry.lock_memory.value_or(changed.lock_memory);

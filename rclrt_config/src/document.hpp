@@ -87,7 +87,6 @@ struct ExecutorEntry
   Place place;
   const rclrt_core::Policy * policy = nullptr;
   std::optional<rclrt_core::PriorityKey> priority_key;  ///< only together with `policy`
-  std::optional<std::size_t> min_threads;
   std::optional<std::size_t> max_threads;
   std::optional<rclrt_core::AttributesMode> attributes;
   std::optional<rclrt_core::Attributes> middleware_thread;

@@ -128,6 +128,7 @@ private:
   Entry read_entry(const YamlField & field, const std::string & node, Target target);
   void read_executor(const YamlField & field, const std::string & node);
   void read_trace(const YamlField & field, const std::string & node);
+  void note_former(const char * field, const Place & place);
   static void throw_unless_everywhere(
     const YamlField & field, const std::string & node, const std::optional<Place> & earlier);
   std::optional<Attributes> read_thread(const YamlMap & executor, const std::string & field);
@@ -281,12 +282,17 @@ Entry ParametersReader::read_entry(const YamlField & field, const std::string & 
   }
   for (const char * former : kFormerCallbackFields) {
     if (!is_group && map.has(former)) {
-      document_.notes.push_back(
-        {to_string(entry.place), std::string(former) + " has no effect any more", 0,
-         "Remove it; it is accepted in this release only"});
+      note_former(former, entry.place);
     }
   }
   return entry;
+}
+
+void ParametersReader::note_former(const char * field, const Place & place)
+{
+  document_.notes.push_back(
+    {to_string(place), std::string(field) + " has no effect any more", 0,
+     "Remove it; it is accepted in this release only"});
 }
 
 void ParametersReader::throw_unless_everywhere(
@@ -332,7 +338,7 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
     field, node, earlier.empty() ? std::nullopt : std::optional<Place>(earlier.front().place));
   const YamlMap map(
     field.value, "executor",
-    {"policy", "min_threads", "max_threads", "attributes", "middleware_thread", "timer_thread",
+    {"policy", "max_threads", "min_threads", "attributes", "middleware_thread", "timer_thread",
      "lock_memory", "stack_size", "deadline_scheduler", "wait", "spin", "spin_cpu_percent",
      "beat"});
   const auto size = [](const std::optional<int64_t> & number) {
@@ -358,11 +364,10 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
          0, "Write policy: first_come; the old name is accepted in this release only"});
     }
   }
-  entry.min_threads = size(map.integer("min_threads", 1, 1000));
-  entry.max_threads = size(map.integer("max_threads", 1, 1000));
-  if (entry.min_threads && entry.max_threads && *entry.min_threads > *entry.max_threads) {
-    map.fail("min_threads", "min_threads is more than max_threads. Raise max_threads");
+  if (map.has("min_threads")) {
+    note_former("min_threads", place(field.name_mark));
   }
+  entry.max_threads = size(map.integer("max_threads", 1, 1000));
   entry.attributes = map.word<AttributesMode>(
     "attributes", {{"require", AttributesMode::kRequire},
                    {"prefer", AttributesMode::kPrefer},

@@ -223,7 +223,6 @@ TEST(Apply, each_field_of_an_executor_arrives)
   Configuration configuration = parsed(rclrt_file(
     "      executor:\n"
     "        policy: edf\n"
-    "        min_threads: 3\n"
     "        max_threads: 16\n"
     "        attributes: require\n"
     "        lock_memory: true\n"
@@ -236,7 +235,6 @@ TEST(Apply, each_field_of_an_executor_arrives)
   EngineOptions options;
   ASSERT_TRUE(configuration.apply(&options).ok());
   EXPECT_EQ(options.policy, &rclrt_core::edf_policy());
-  EXPECT_EQ(options.min_threads, 3u);
   EXPECT_EQ(options.max_threads, 16u);
   EXPECT_EQ(options.attributes_mode, AttributesMode::kRequire);
   EXPECT_TRUE(options.lock_memory);
@@ -281,14 +279,15 @@ TEST(Apply, each_policy_and_mode_of_an_executor_arrives)
   EXPECT_EQ(mode("off"), AttributesMode::kOff);
 }
 
-TEST(Apply, bounds_of_the_pool_that_contradict_the_code_are_told)
+TEST(Apply, a_number_of_threads_that_is_no_more_is_passed_over_with_a_note)
 {
   Configuration configuration = parsed(rclrt_file("      executor: {min_threads: 100}\n"));
   EngineOptions options;
-  EXPECT_THAT(
-    configuration.apply(&options).message(),
-    AllOf(StartsWith("f:4:7: "), HasSubstr("min_threads is 100, max_threads 64")));
-  EXPECT_EQ(options.min_threads, EngineOptions().min_threads);
+  ASSERT_TRUE(configuration.apply(&options).ok());
+  ASSERT_EQ(configuration.notes().size(), 1u);
+  EXPECT_EQ(
+    to_string(configuration.notes()[0]),
+    "f:4:7: min_threads has no effect any more. Remove it; it is accepted in this release only");
 }
 
 TEST(Apply, bounds_of_a_pool_that_is_none_are_noted)

@@ -162,12 +162,11 @@ TEST(ParametersFile, wrong_fields_of_an_executor_are_told_where_they_stand)
 {
   const WrongFields cases[] = {
     {"5", 17, "must be a map"},
-    {"{threads: 4}", 18, "unknown field 'threads'. Use policy, min_threads, max_threads"},
+    {"{threads: 4}", 18, "unknown field 'threads'. Use policy, max_threads"},
     {"{policy: best}", 26,
      "Use first_come, fifo, fixed_priority, edf, rate_monotonic or deadline_monotonic"},
     {"{max_threads: 0}", 31, "from 1 to 1000"},
     {"{max_threads: 1001}", 31, "from 1 to 1000"},
-    {"{min_threads: 5, max_threads: 4}", 31, "min_threads is more than max_threads"},
     {"{attributes: maybe}", 30, "Use require, prefer or off"},
     {"{lock_memory: 1}", 31, "true or false"},
     {"{stack_size: 100}", 30, "from 65536"},

@@ -30,7 +30,7 @@ std::size_t Engine::Impl::threads_of(const Lane & lane) const noexcept
       break;
   }
   return std::max<std::size_t>(
-    1, std::min(options.max_threads, std::max(options.min_threads, lane.parallelism)));
+    1, std::min(options.max_threads, lane.parallelism));
 }
 
 std::shared_ptr<Worker> Engine::Impl::new_worker(const std::string & name, Lane * lane)
@@ -56,7 +56,6 @@ Status Engine::Impl::start_thread(
   }
   const auto body = [this, worker, &first] {
     worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
-    platform.prefault_stack(options.stack_prefault);
     enter_deadlines(*worker);
     begin(*worker, first);
     work(*worker);

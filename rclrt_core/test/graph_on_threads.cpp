@@ -191,7 +191,6 @@ void read_engine(std::istream & words)
     policy == "edf" ? &rclrt_core::edf_policy() : &rclrt_core::fixed_priority_policy();
   part.options.attributes_mode = rclrt_core::AttributesMode::kRequire;
   part.options.timer_thread = fifo(kTimerPriority);
-  part.options.stack_prefault = 1 << 16;
   part.options.trace_capacity = 1 << 13;
 }
 

@@ -134,7 +134,6 @@ struct TwoCpus
   static EngineOptions one_thread()
   {
     EngineOptions options;
-    options.min_threads = 1;
     options.max_threads = 1;
     return options;
   }

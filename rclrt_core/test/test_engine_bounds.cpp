@@ -15,7 +15,7 @@ namespace
 int64_t wakes_for_the_last(int groups)
 {
   EngineOptions options;
-  options.min_threads = options.max_threads = 4;
+  options.max_threads = 4;
   EngineOnSim engine(options, 2);
   const auto add = [&engine](const std::string & name, int priority, int cpu) {
     CallbackOptions callback = engine.callback_options(name, milliseconds(1));

@@ -13,7 +13,7 @@ namespace
 EngineOptions pool(std::size_t threads = 8)
 {
   EngineOptions options;
-  options.min_threads = options.max_threads = threads;
+  options.max_threads = threads;
   return options;
 }
 

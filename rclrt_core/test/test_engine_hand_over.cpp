@@ -76,7 +76,7 @@ public:
 EngineOptions pool(std::size_t threads)
 {
   EngineOptions options;
-  options.min_threads = options.max_threads = threads;
+  options.max_threads = threads;
   return options;
 }
 

@@ -488,7 +488,7 @@ TEST(Trace, a_ring_keeps_the_newest_records_and_counts_the_others)
        {Case{1, 1, 9}, Case{2, 1, 9}, Case{3, 3, 7}, Case{4, 3, 7}, Case{5, 7, 3}}) {
     EngineOptions options;
     options.trace_capacity = c.capacity;
-    options.min_threads = options.max_threads = 1;
+    options.max_threads = 1;
     EngineOnSim engine(options);
     engine.add(engine.callback_options("a", milliseconds(1)));
     EXPECT_EQ(engine.run(100, {{1, "a", 10}}).size(), c.kept) << c.capacity;

@@ -51,7 +51,7 @@ TEST(Pool, callbacks_of_two_groups_run_side_by_side_on_two_cpus)
 TEST(Pool, with_all_threads_busy_the_most_urgent_waiting_job_comes_next)
 {
   EngineOptions options = model(ExecutionModel::kPool);
-  options.min_threads = options.max_threads = 1;
+  options.max_threads = 1;
   EngineOnSim engine(options);
   engine.add(prioritised(engine, "running", 10, 10));
   engine.add(prioritised(engine, "low", 1, 20));
@@ -61,10 +61,9 @@ TEST(Pool, with_all_threads_busy_the_most_urgent_waiting_job_comes_next)
     (Lines{"0-0-10 running", "2-10-11 high", "1-11-12 low"}));
 }
 
-TEST(Pool, has_as_many_threads_as_its_groups_can_use_within_its_bounds)
+TEST(Pool, has_as_many_threads_as_its_groups_can_use_and_no_more_than_its_bound)
 {
   EngineOptions options = model(ExecutionModel::kPool);
-  options.min_threads = 2;
   options.max_threads = 5;
   const auto threads_with_groups = [&](int groups) {
     EngineOnSim engine(options);
@@ -78,7 +77,8 @@ TEST(Pool, has_as_many_threads_as_its_groups_can_use_within_its_bounds)
     });
     return count - 1;  // the timer thread
   };
-  EXPECT_EQ(threads_with_groups(0), 2u);
+  EXPECT_EQ(threads_with_groups(0), 1u);
+  EXPECT_EQ(threads_with_groups(1), 1u);
   EXPECT_EQ(threads_with_groups(4), 4u);
   EXPECT_EQ(threads_with_groups(9), 5u);
 }
@@ -342,7 +342,7 @@ TEST_P(EveryModel, edf_policy_runs_the_earliest_absolute_deadline_first)
 {
   EngineOptions options = model(GetParam());
   options.policy = &edf_policy();
-  options.min_threads = options.max_threads = 1;
+  options.max_threads = 1;
   EngineOnSim engine(options);
   const std::string group = GetParam() == ExecutionModel::kIsolated ? "one group" : "";
   const auto add = [&](const char * name, int work_ms, int deadline_ms) {
@@ -367,9 +367,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Pool, the_thread_that_ran_last_runs_next)
 {
   EngineOptions options;
-  options.min_threads = 4;
   EngineOnSim engine(options, 2);
-  for (const char * name : {"a", "b"}) {
+  for (const char * name : {"a", "b", "idle", "idle too"}) {
     engine.add(engine.callback_options(name, milliseconds(2)));
   }
   // Two side by side, then one at a time: on the thread that went to sleep last, and it alone.

@@ -49,7 +49,7 @@ public:
   Spinning()
   {
     EngineOptions options;
-    options.min_threads = options.max_threads = 1;
+    options.max_threads = 1;
     engine_ = std::make_unique<Engine>(platform_, options);
     high_ = add("high", 30, [] {});
     low_ = add("low", 20, [this] {

@@ -97,6 +97,36 @@ TEST(TimerOverrun, skip_drops_releases_while_a_job_waits_or_runs)
   EXPECT_EQ(t.statistics("timer").skipped, 4u);  // 20 and 30, 50 and 60
 }
 
+/// What each rule is for, in figures: a timer of 10 ms whose job takes 25 ms for a while, and a less urgent one of
+/// 30 ms on the same CPU. How often the neighbour ran within the first 600 ms, and how old its oldest release
+/// was when it began.
+TEST(TimerOverrun, skip_leaves_time_to_those_below_and_the_others_do_not)
+{
+  struct Row
+  {
+    OverrunRule rule;
+    uint64_t runs;
+  };
+  for (const Row & row :
+       {Row{OverrunRule::kSkip, 19}, Row{OverrunRule::kKeepLatest, 0},
+        Row{OverrunRule::kQueueAll, 0}}) {
+    Timer t;
+    CallbackOptions options = t.callback_options("timer", milliseconds(25));
+    options.overrun_rule = row.rule;
+    options.depth = 16;
+    options.attributes = fifo(60);
+    TimerOptions timer;
+    timer.period = milliseconds(10);
+    t.add_timer(options, timer);
+    CallbackOptions neighbour = t.callback_options("neighbour", milliseconds(4));
+    neighbour.attributes = fifo(50);
+    timer.period = milliseconds(30);
+    t.add_timer(neighbour, timer);
+    t.run(600);
+    EXPECT_EQ(t.statistics("neighbour").executed, row.runs) << to_string(row.rule);
+  }
+}
+
 TEST(TimerOverrun, late_timer_releases_once_not_in_a_burst)
 {
   // The executor sleeps through 95 periods: nobody drives the timers until run_one().

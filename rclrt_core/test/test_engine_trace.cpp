@@ -175,7 +175,7 @@ TEST(TraceRecord, says_what_was_refused_by_leaving_it_out)
 TEST(TraceRecord, says_what_a_job_found_busy)
 {
   EngineOptions options;
-  options.min_threads = options.max_threads = 1;
+  options.max_threads = 1;
   EngineOnSim engine(options);
   engine.add(engine.callback_options("a", milliseconds(5)), "shared");
   engine.add(engine.callback_options("b", milliseconds(1)), "shared");

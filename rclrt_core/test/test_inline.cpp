@@ -260,7 +260,7 @@ TEST(Inline, only_one_job_runs_like_that_in_the_process)
 TEST(Inline, an_executor_with_one_thread_runs_nothing_else_meanwhile_and_goes_on_afterwards)
 {
   EngineOptions one = with_model(ExecutionModel::kPool);
-  one.min_threads = one.max_threads = 1;
+  one.max_threads = 1;
   for (const EngineOptions & options : {one, with_model(ExecutionModel::kEvents)}) {
     Scene scene(options);
     scene.add({"other", microseconds(100), Duration{0}});

@@ -342,7 +342,6 @@ TEST(InlineJobs, random_systems_run_every_job_once_and_keep_groups_and_places)
     EngineOptions options;
     options.model = static_cast<ExecutionModel>(below(3));
     options.max_threads = 1 + below(3);
-    options.min_threads = 1;
     const std::size_t places = options.model == ExecutionModel::kPool     ? options.max_threads
                                : options.model == ExecutionModel::kEvents ? 1
                                                                           : 4;

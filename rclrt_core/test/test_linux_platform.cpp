@@ -152,33 +152,6 @@ TEST_F(LinuxPlatformTest, a_thread_that_cannot_start_is_an_error_that_names_the_
   EXPECT_THAT(status.message(), HasSubstr("smaller stack"));
 }
 
-TEST_F(LinuxPlatformTest, prefaulted_stack_is_resident)
-{
-#if defined(RCLRT_SANITIZE_thread)
-  GTEST_SKIP() << "skipped: this sanitizer allocates stacks in its own way";
-#endif
-  constexpr std::size_t kBytes = 512 * 1024;
-  ThreadOptions options;
-  options.stack_size = 1024 * 1024;
-  start(options, [this] {
-    const auto resident = [](std::uintptr_t top) {
-      const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-      const std::uintptr_t lowest = (top - kBytes + 2 * page) / page * page;
-      std::vector<unsigned char> pages((kBytes - 4 * page) / page);
-      EXPECT_EQ(mincore(reinterpret_cast<void *>(lowest), pages.size() * page, pages.data()), 0);
-      std::size_t count = 0;
-      for (const unsigned char flags : pages) {
-        count += flags & 1u;
-      }
-      return static_cast<double>(count) / static_cast<double>(pages.size());
-    };
-    const auto top = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    EXPECT_LT(resident(top), 0.5);
-    platform.prefault_stack(kBytes);
-    EXPECT_EQ(resident(top), 1.0);
-  })->join();
-}
-
 TEST_F(LinuxPlatformTest, real_time_attributes_are_read_back)
 {
   REQUIRE_PERMISSION(fifo(10));

@@ -424,18 +424,5 @@ TYPED_TEST(PlatformConformance, explain_names_subject_request_and_errno)
   EXPECT_FALSE(finding.fix.empty());
 }
 
-TYPED_TEST(PlatformConformance, prefaulting_more_than_there_is_does_no_harm)
-{
-  run(this->platform, [&] {
-    this
-      ->start([&] {
-        this->platform.prefault_stack(0);
-        this->platform.prefault_stack(64 * 1024);
-        this->platform.prefault_stack(std::size_t{1} << 40);
-      })
-      ->join();
-  });
-}
-
 }  // namespace
 }  // namespace rclrt_core

@@ -20,7 +20,6 @@ ConfiguredEngineOptions configured_engine_options(
   options.deadline_scheduler = from.deadline_scheduler;
   options.engine = std::move(engine);
   options.engine.stack_size = from.stack_size;
-  options.engine.stack_prefault = from.stack_prefault;
   options.engine.waiting = from.waiting;
   options.engine.lock_memory = from.lock_memory;
   options.engine.attributes_mode = from.attributes_mode;

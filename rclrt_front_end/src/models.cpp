@@ -22,7 +22,6 @@ rclrt_core::EngineOptions with_model(
 rclrt_core::EngineOptions engine_options(const PoolOptions & from)
 {
   auto options = with_model(rclrt_core::ExecutionModel::kPool, from.policy);
-  options.min_threads = from.min_threads;
   options.max_threads = from.max_threads;
   return options;
 }

@@ -41,7 +41,7 @@ public:
   Engine(const Attributes & pinned, const Attributes & free)
   {
     rclrt_core::EngineOptions options;
-    options.min_threads = options.max_threads = 1;
+    options.max_threads = 1;
     if (pinned.policy == SchedulingPolicy::kExt) {
       options.policy = &rclrt_core::edf_policy();
       options.deadlines = rclrt_front_end::make_deadline_scheduler(

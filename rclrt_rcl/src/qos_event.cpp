@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/node.hpp"
 
@@ -79,7 +80,8 @@ bool QosEventBase::take(void * status)
 
 void QosEventBase::set_middleware_callback(rcl_event_callback_t callback, const void * user_data)
 {
-  const rcl_ret_t result = rcl_event_set_callback(handle_.get(), callback, user_data);
+  const rcl_ret_t result = rclrt_front_end::tell_of_work<rcl_event_t>(
+    &rcl_event_set_callback, handle_.get(), callback, user_data);
   if (callback != nullptr) {
     throw_unless_ok(result, "watching '" + name() + "'");
   } else if (result != RCL_RET_OK) {

@@ -208,25 +208,17 @@ bool SubscriptionBase::take_loan(void ** message, MessageInfo * info)
   return accepted;
 }
 
-void SubscriptionBase::inherit_deadline(
-  const MessageInfo & info, std::optional<std::chrono::nanoseconds> stamp)
+void SubscriptionBase::inherit_deadline(const MessageInfo & info)
 {
-  if (stamp) {
-    // The clocks are compared now, so that a step of the system clock before does not matter.
-    rclrt_core::Platform & platform = rclrt_front_end::process_platform();
-    const std::chrono::nanoseconds left = *stamp + scheduling().deadline_after_stamp -
-                                          std::chrono::nanoseconds(platform.system_now_ns());
-    rclrt_core::inherit_deadline(platform.now() + left);
-  } else if (!info.from_intra_process) {
-    const rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
-    if (ring != nullptr) {
-      // With an inbox the job may have been released by a message that came by pointer, and have its deadline.
-      const auto carried =
-        ring->find(info.publisher_gid, static_cast<uint64_t>(info.source_timestamp.count()));
-      rclrt_core::inherit_deadline(
-        carried || !inbox_ ? carried : std::optional<rclrt_core::TimePoint>(rclrt_core::kNever));
-    }
+  const rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
+  if (info.from_intra_process || ring == nullptr) {
+    return;
   }
+  // With an inbox the job may have been released by a message that came by pointer, and have its deadline.
+  const auto carried =
+    ring->find(info.publisher_gid, static_cast<uint64_t>(info.source_timestamp.count()));
+  rclrt_core::inherit_deadline(
+    carried || !inbox_ ? carried : std::optional<rclrt_core::TimePoint>(rclrt_core::kNever));
 }
 
 void SubscriptionBase::return_loan(void * message) noexcept

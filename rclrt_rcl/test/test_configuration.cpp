@@ -242,7 +242,7 @@ TEST_F(WithFile, attributes_off_in_the_file_asks_for_nothing)
 
 TEST_F(WithFile, threads_of_the_pool_are_as_many_as_the_file_says)
 {
-  PreemptiveExecutor executor(with_file("      executor: {min_threads: 5, max_threads: 5}\n"));
+  PreemptiveExecutor executor(with_file("      executor: {max_threads: 5}\n"));
   const auto node = make_node("node");
   executor.add_node(node);
   const Spinning spinning(executor);

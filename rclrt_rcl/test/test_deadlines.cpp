@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Deadlines under the executors: backends in force, and those that messages carry in their header.
+// Deadlines under the executors: backends in force, and those that messages carry.
 // What goes from process to process: test_deadlines_across_processes.py.
 
 #include <gtest/gtest.h>
@@ -12,7 +12,6 @@
 #include <mutex>
 #include <string>
 
-#include "builtin_interfaces/msg/time.hpp"
 #include "executor_types.hpp"
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
@@ -24,33 +23,6 @@
 namespace rclrt_rcl
 {
 
-/// Member by member a Log, but its stamp is where messages usually have it.
-struct StampedLog
-{
-  struct Header
-  {
-    builtin_interfaces::msg::Time stamp;
-  };
-  Header header;
-  uint8_t level = 0;
-  std::string name, msg, file, function;
-  uint32_t line = 0;
-};
-static_assert(sizeof(StampedLog) == sizeof(rcl_interfaces::msg::Log), "see above");
-
-}  // namespace rclrt_rcl
-
-namespace rosidl_typesupport_cpp
-{
-template <>
-const rosidl_message_type_support_t * get_message_type_support_handle<rclrt_rcl::StampedLog>()
-{
-  return get_message_type_support_handle<rcl_interfaces::msg::Log>();
-}
-}  // namespace rosidl_typesupport_cpp
-
-namespace rclrt_rcl
-{
 namespace
 {
 
@@ -64,61 +36,7 @@ class Deadlines : public WithContext
 {
 protected:
   std::shared_ptr<Node> node = make_node("deadlines");
-
-  /// The deadline of the job that takes a message with this stamp; kNever for none.
-  template <typename M>
-  rclrt_core::TimePoint deadline_of(const M & message, const SubscriptionOptions & options)
-  {
-    std::atomic<bool> taken{false};
-    rclrt_core::TimePoint deadline{};
-    const auto subscription = node->create_subscription<M>(
-      "stamped", 10,
-      [&](const M &) {
-        deadline = rclrt_core::current_job()->deadline;
-        taken = true;
-      },
-      options);
-    const auto publisher = node->create_publisher<M>("stamped", 10);
-    PreemptiveExecutorOptions executor_options = this->options<PreemptiveExecutorOptions>();
-    executor_options.policy = &rclrt_core::edf_policy();
-    PreemptiveExecutor executor(executor_options);
-    executor.add_node(node);
-    const Spinning spinning(executor);
-    EXPECT_TRUE(wait_for([&] { return publisher->subscription_count() == 1; }));
-    publisher->publish(message);
-    EXPECT_TRUE(wait_for([&] { return taken.load(); }));
-    return deadline;
-  }
-
-  static StampedLog stamped(nanoseconds since_1970)
-  {
-    StampedLog message;
-    message.header.stamp.sec = static_cast<int32_t>(since_1970 / seconds(1));
-    message.header.stamp.nanosec = static_cast<uint32_t>((since_1970 % seconds(1)).count());
-    return message;
-  }
 };
-
-TEST_F(Deadlines, of_the_stamp_are_the_stamp_plus_what_was_asked_for)
-{
-  SubscriptionOptions options;
-  options.scheduling.deadline_after_stamp = seconds(1000);
-  // Both clocks are read a moment apart: what is asked here is which instant it is, to a minute.
-  const auto steady = rclrt_core::TimePoint(std::chrono::steady_clock::now());
-  const auto stamp = std::chrono::system_clock::now().time_since_epoch() - seconds(100);
-  const auto left = deadline_of(stamped(stamp), options) - steady;
-  EXPECT_GT(left, seconds(840));
-  EXPECT_LT(left, seconds(960));
-}
-
-TEST_F(Deadlines, a_stamp_of_zero_and_a_stamp_nobody_asked_for_are_none)
-{
-  SubscriptionOptions options;
-  options.scheduling.deadline_after_stamp = seconds(1000);
-  EXPECT_EQ(deadline_of(stamped(seconds(0)), options), rclrt_core::kNever);
-  const auto stamp = std::chrono::system_clock::now().time_since_epoch();
-  EXPECT_EQ(deadline_of(stamped(stamp), {}), rclrt_core::kNever);
-}
 
 TEST_F(Deadlines, of_messages_that_carry_none_are_not_guessed_from_those_before)
 {
@@ -202,19 +120,6 @@ TEST_F(Deadlines, of_the_job_that_publishes_stay_where_the_table_has_lost_the_me
   }
   EXPECT_EQ(with_entry, 0);
   EXPECT_EQ(with_deadline, taken);
-}
-
-TEST_F(Deadlines, of_stamps_need_messages_that_have_one)
-{
-  SubscriptionOptions options;
-  options.scheduling.deadline_after_stamp = seconds(1);
-  const auto ignore = [](const Log &) {};
-  EXPECT_THROW(node->create_subscription<Log>("log", 10, ignore, options), Error);
-  const auto ignore_bytes = [](const SerializedMessage &) {};
-  EXPECT_THROW(node->create_subscription<StampedLog>("log", 10, ignore_bytes, options), Error);
-  options.scheduling.deadline_after_stamp = -seconds(1);
-  const auto ignore_stamped = [](const StampedLog &) {};
-  EXPECT_THROW(node->create_subscription<StampedLog>("log", 10, ignore_stamped, options), Error);
 }
 
 TEST_F(Deadlines, that_are_negative_are_an_error_that_names_the_callback)

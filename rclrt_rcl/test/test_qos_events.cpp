@@ -1,16 +1,54 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "fixture.hpp"
+#include "rcl/event.h"
 #include "rcl_interfaces/msg/log.hpp"
+
+namespace
+{
+
+/// What happens when the middleware has counted the events that wait, and does not listen for more yet.
+std::function<void()> in_the_gap;
+/// Events that came then. The middleware tells of them when the function is given to it again.
+std::atomic<std::size_t> came_in_the_gap{0};
+
+}  // namespace
+
+// In this program it comes before the one of rcl.
+extern "C" rcl_ret_t rcl_event_set_callback(
+  const rcl_event_t * event, rcl_event_callback_t callback, const void * user_data)
+{
+  static const auto next = reinterpret_cast<decltype(&rcl_event_set_callback)>(
+    dlsym(RTLD_NEXT, "rcl_event_set_callback"));
+  if (const auto happens = std::exchange(in_the_gap, {})) {
+    const rcl_ret_t result =
+      next(event, [](const void *, std::size_t count) { came_in_the_gap += count; }, nullptr);
+    happens();
+    while (came_in_the_gap == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return result == RCL_RET_OK ? next(event, callback, user_data) : result;
+  }
+  const rcl_ret_t result = next(event, callback, user_data);
+  if (const std::size_t count = callback != nullptr ? came_in_the_gap.exchange(0) : 0; count > 0) {
+    callback(user_data, count);
+  }
+  return result;
+}
 
 namespace rclrt_rcl
 {
@@ -39,6 +77,17 @@ protected:
     return node->create_subscription<Log>("t", qos, [](const Log &) {}, subscription_options);
   }
 };
+
+TEST_F(QosEvents, one_that_comes_when_the_middleware_has_counted_but_does_not_listen_is_not_late)
+{
+  const auto peer = make_node("peer");  // in no executor
+  std::shared_ptr<Publisher<Log>> other;
+  int seen = 0;
+  subscription_options.events.matched = [&](const rmw_matched_status_t &) { ++seen; };
+  in_the_gap = [&] { other = peer->create_publisher<Log>("t", 10); };
+  const auto subscription = subscribe(10);
+  EXPECT_TRUE(spin_until(executor, [&] { return seen > 0; }));
+}
 
 TEST_F(QosEvents, both_sides_learn_of_matches)
 {

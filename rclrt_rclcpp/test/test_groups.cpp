@@ -544,5 +544,33 @@ TYPED_TEST(Groups, mutually_exclusive_ones_run_their_callbacks_in_turns)
   EXPECT_FALSE(overlap);
 }
 
+
+/// More than there are CPUs: callbacks that wait for each other, as with a synchronous call of a service.
+TEST_F(WithContext, reentrant_groups_run_as_many_callbacks_at_once_as_was_asked_for)
+{
+  const uint32_t all = std::thread::hardware_concurrency() + 3;
+  PreemptiveExecutorOptions options;
+  options.reentrant_parallelism = all;
+  PreemptiveExecutor executor(executor_options(), options);
+  const auto node = make_node("node");
+  const auto group = node->create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+  std::atomic<uint32_t> inside{0};
+  std::atomic<bool> met{false};
+  std::vector<rclcpp::TimerBase::SharedPtr> timers;
+  for (uint32_t i = 0; i < all; ++i) {
+    timers.push_back(node->create_wall_timer(
+      milliseconds(1),
+      [&] {
+        ++inside;
+        met = wait_for([&] { return met || inside >= all; });
+        --inside;
+      },
+      group));
+  }
+  executor.add_node(node);
+  const Spinning spinning(executor);
+  EXPECT_TRUE(wait_for([&] { return met.load(); }));
+}
+
 }  // namespace
 }  // namespace rclrt_rclcpp

@@ -46,7 +46,6 @@ public:
     const std::string & subject, const Attributes & attributes, int error_number) override;
   std::vector<Finding> check_system(bool wants_realtime) override;
   std::vector<Finding> lock_memory() override;
-  void prefault_stack(std::size_t bytes) noexcept override;
 
   /// Threads of this process with their names, e.g. to find the middleware's.
   std::vector<std::pair<ThreadId, std::string>> threads();

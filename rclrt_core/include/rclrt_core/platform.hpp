@@ -151,8 +151,6 @@ public:
   virtual std::vector<Finding> check_system(bool wants_realtime) = 0;
   /// Lock all present and future memory of the process; a finding when refused.
   virtual std::vector<Finding> lock_memory() = 0;
-  /// Touch `bytes` of the calling thread's stack so that they are resident.
-  virtual void prefault_stack(std::size_t bytes) noexcept = 0;
 };
 
 }  // namespace rclrt_core

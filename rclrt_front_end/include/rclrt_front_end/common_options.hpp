@@ -43,7 +43,6 @@ struct CommonOptions
   rclrt_core::Attributes timer_thread;
   /// Of every thread of the executor, bytes. 0: the OS default.
   std::size_t stack_size = 0;
-  std::size_t stack_prefault = 0;
   /// What threads without work do: sleep at once, or look for work first. Not the timer thread.
   rclrt_core::WaitingOptions waiting;
   /// mlockall() at start.

@@ -22,10 +22,6 @@ struct Scheduling : rclrt_core::Scheduling
   /// name, or the period of a timer. A second entity without a name of its own gets the suffix "#2";
   /// a given name that is taken is an error.
   std::string name;
-  /// For a subscription to messages with a header: they carry the deadline header.stamp + this. Stamps are
-  /// the system clock's; hosts must have synchronised clocks. 0: the deadline that the publisher's job
-  /// had, if it runs under rclrt on this machine. A stamp of 0 is none.
-  std::chrono::nanoseconds deadline_after_stamp{0};
   /// Bound on waiting jobs. 0: the QoS depth; for a timer 16, for a waitable 1.
   uint32_t depth = 0;
 };

@@ -25,23 +25,6 @@
 namespace rclrt_rcl
 {
 
-namespace detail
-{
-
-template <typename M, typename = void>
-struct has_stamp : std::false_type
-{
-};
-template <typename M>
-struct has_stamp<
-  M, std::void_t<
-       decltype(std::declval<const M &>().header.stamp.sec),
-       decltype(std::declval<const M &>().header.stamp.nanosec)>> : std::true_type
-{
-};
-
-}  // namespace detail
-
 template <typename M>
 class Subscription : public SubscriptionBase
 {
@@ -56,17 +39,6 @@ public:
       ignore_local_publications, intra_process && !callback.wants_bytes()),
     callback_(std::move(callback))
   {
-    if (
-      scheduling().deadline_after_stamp != std::chrono::nanoseconds(0) &&
-      (!detail::has_stamp<M>::value || callback_.wants_bytes())) {
-      throw Error(
-        "'" + name() +
-        "': deadline_after_stamp needs messages with a field header.stamp, and a "
-        "callback that does not want bytes; these have none");
-    }
-    if (scheduling().deadline_after_stamp < std::chrono::nanoseconds(0)) {
-      throw Error("'" + name() + "': deadline_after_stamp is negative; give 0 for none");
-    }
     const auto * const subscription = static_cast<const SubscriptionBase *>(this);
     detail::trace_subscription(handle().get(), subscription, &callback_, callback_.symbol());
     if (intra_process && !callback_.wants_bytes()) {
@@ -85,25 +57,6 @@ private:
     return run_from_inbox() || run_from_middleware();
   }
 
-  /// Takes over the deadline of the message. If the message has a header, its stamp may give one.
-  void inherit_from(const M & message, const MessageInfo & info)
-  {
-    std::optional<std::chrono::nanoseconds> stamp;
-    if constexpr (detail::has_stamp<M>::value) {
-      if (scheduling().deadline_after_stamp > std::chrono::nanoseconds(0)) {
-        stamp = std::chrono::seconds(message.header.stamp.sec) +
-                std::chrono::nanoseconds(message.header.stamp.nanosec);
-        if (*stamp == std::chrono::nanoseconds(0)) {
-          stamp.reset();
-        }
-      }
-    }
-    inherit_deadline(info, stamp);
-  }
-  void inherit_from(const SerializedMessage &, const MessageInfo & info)
-  {
-    inherit_deadline(info, std::nullopt);
-  }
 
   bool run_from_inbox()
   {
@@ -117,7 +70,6 @@ private:
     if (job != nullptr && job->deadline != item.deadline) {
       rclrt_core::inherit_deadline(item.deadline);
     }
-    inherit_from(item.owned ? *item.owned : *item.shared, item.info);
     if (item.owned) {
       callback_(std::move(item.owned), item.info);
     } else {
@@ -145,7 +97,7 @@ private:
         return false;
       }
     }
-    inherit_from(*message, info);
+    inherit_deadline(info);
     callback_(std::move(message), info);
     return true;
   }
@@ -162,7 +114,7 @@ private:
     }
     const std::unique_ptr<void, std::function<void(void *)>> giver(
       lent, [this](void * loan) { return_loan(loan); });
-    inherit_from(*static_cast<const M *>(lent), info);
+    inherit_deadline(info);
     callback_(*static_cast<const M *>(lent), info);
     return true;
   }
@@ -190,7 +142,7 @@ private:
     }
     const std::unique_ptr<T, decltype(put_back)> loan(message.release(), put_back);
     if (taken) {
-      inherit_from(*loan, info);
+      inherit_deadline(info);
       callback_(std::as_const(*loan), info);
     }
     return taken;

@@ -70,9 +70,8 @@ protected:
 
   rclrt_core::Mutex & take_mutex() noexcept { return *take_mutex_; }
 
-  /// A message was taken: its deadline counts for the job from here on. `stamp`: of its header, since
-  /// 1970, if Scheduling::deadline_after_stamp asks for it. Without locks.
-  void inherit_deadline(const MessageInfo & info, std::optional<std::chrono::nanoseconds> stamp);
+  /// A message was taken: its deadline counts for the job from here on. Without locks.
+  void inherit_deadline(const MessageInfo & info);
 
 private:
   SubscriptionBase(

@@ -269,37 +269,6 @@ int LinuxPlatform::read_back(ThreadId thread, Attributes * attributes) noexcept
                            : linux_platform::get_affinity(thread, &attributes->cpu_affinity);
 }
 
-#if defined(__GNUC__)
-__attribute__((noinline, no_sanitize("address")))
-#endif
-void LinuxPlatform::prefault_stack(std::size_t bytes) noexcept
-{
-  pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
-    return;
-  }
-  void * lowest = nullptr;
-  std::size_t size = 0;
-  pthread_attr_getstack(&attributes, &lowest, &size);
-  pthread_attr_destroy(&attributes);
-
-  // Leave room for the frames of this function and what it calls.
-  constexpr std::size_t kMargin = 16 * std::size_t{1024};
-  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  const std::size_t left = here - reinterpret_cast<std::uintptr_t>(lowest);
-  bytes = std::min(bytes, left > kMargin ? left - kMargin : 0);
-  if (bytes == 0) {
-    return;
-  }
-  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  volatile char * stack = static_cast<volatile char *>(alloca(bytes));
-  // From the top: the stack of the main thread grows as it is touched.
-  for (std::size_t offset = bytes; offset > 0; offset -= std::min(offset, page)) {
-    stack[offset - 1] = 0;
-  }
-  stack[0] = 0;
-}
-
 std::vector<std::pair<ThreadId, std::string>> LinuxPlatform::threads()
 {
   std::vector<std::pair<ThreadId, std::string>> threads;

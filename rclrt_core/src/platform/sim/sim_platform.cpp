@@ -269,6 +269,4 @@ std::vector<Finding> SimPlatform::check_system(bool) { return {}; }
 
 std::vector<Finding> SimPlatform::lock_memory() { return {}; }
 
-void SimPlatform::prefault_stack(std::size_t) noexcept {}
-
 }  // namespace rclrt_core
