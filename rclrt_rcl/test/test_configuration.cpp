@@ -242,11 +242,16 @@ TEST_F(WithFile, attributes_off_in_the_file_asks_for_nothing)
 
 TEST_F(WithFile, threads_of_the_pool_are_as_many_as_the_file_says)
 {
-  PreemptiveExecutor executor(with_file("      executor: {max_threads: 5}\n"));
+  PreemptiveExecutor executor(with_file("      executor: {max_threads: 2}\n"));
   const auto node = make_node("node");
+  std::vector<std::shared_ptr<CallbackGroup>> groups;  // each could use two threads or more
+  while (groups.size() < 5) {
+    groups.push_back(node->create_callback_group(CallbackGroupType::kReentrant));
+  }
   executor.add_node(node);
   const Spinning spinning(executor);
-  EXPECT_TRUE(wait_for([&] { return executor.threads().size() >= 5; }));
+  EXPECT_TRUE(wait_for([&] { return executor.threads().size() >= 3; }));
+  EXPECT_EQ(executor.threads().size(), 3u) << "two, and the timer thread";
 }
 
 std::string error_of(const std::function<void()> & action)
