@@ -21,7 +21,7 @@ add_custom_command(OUTPUT "${object}"
   COMMENT "Compiling rclrt_edf.bpf.o" VERBATIM)
 
 add_library(rclrt_scx_loader STATIC src/load.cpp src/status.cpp src/pins.cpp src/ext_server.cpp
-  src/show.cpp src/record.cpp)
+  src/show.cpp src/export.cpp src/record.cpp src/cgroups.cpp src/foreground.cpp)
 target_include_directories(rclrt_scx_loader PUBLIC src)
 target_link_libraries(rclrt_scx_loader PUBLIC rclrt_scx rclrt_scx_order PRIVATE rclrt_scx_libbpf)
 rclrt_compile_options(rclrt_scx_loader)

@@ -19,6 +19,7 @@
 #include <cstring>
 #include <memory>
 
+#include "cgroups.hpp"
 #include "ext_server.hpp"
 #include "pins.hpp"
 #include "scheduler.hpp"
@@ -138,6 +139,19 @@ std::string check_machine()
            (name.find("rclrt_edf") == 0 ? "; `rclrt scx unload` first" : "; unload that one first");
   }
   return {};
+}
+
+/// Limits that would silently end.
+std::string check_cgroups(const LoadOptions & options)
+{
+  if (options.mode != RCLRT_SCX_FULL || options.ignores_cgroups) {
+    return {};
+  }
+  const std::string text = describe(cgroup_limits());
+  return text.empty() ? text
+                      : text +
+                          ". Take them away, or load with --mode partial, or with "
+                          "--ignore-cgroups if they need not hold";
 }
 
 /// A value of an enum of the running kernel, or 0 if it knows none of that name.
@@ -373,6 +387,9 @@ std::string load(const LoadOptions & options)
   std::string problem = check_options(options);
   if (problem.empty()) {
     problem = check_machine();
+  }
+  if (problem.empty()) {
+    problem = check_cgroups(options);
   }
   if (!problem.empty()) {
     return problem;

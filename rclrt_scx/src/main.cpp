@@ -32,9 +32,13 @@ constexpr char kUsage[] =
              --period MS          in which the reserve is given (default 100)
              --timeout MS         a thread that waits longer ejects the scheduler (default 30000);
                                   at least 20 times --period
+             --ignore-cgroups     although cgroups have CPU limits or weights, which full ignores
+             --foreground         stay; unload at Ctrl-C or SIGTERM, end with an error if ejected
              --record KIB         keep decisions in a ring buffer, for `record` and `check`
   unload   take it out of force: the fair class goes on with all threads
+  unit     print a unit of systemd that loads with these options at every start, and again if ejected
   status   mode, threads, misses, preemptions, what each CPU runs
+             --json, --prometheus   for other programs
   top      the same again and again
              --interval MS (default 1000, least 10)   --count N (default: until Ctrl-C)
   record   write decisions to a file until Ctrl-C, or for a time
@@ -54,6 +58,9 @@ struct Arguments
   uint32_t bound_us = 1000;
   std::string output;
   std::string input;
+  bool stays = false;
+  bool json = false;
+  bool prometheus = false;
 };
 
 int wrong_usage(const std::string & text)
@@ -92,16 +99,31 @@ std::string parse(int argc, char ** argv, Arguments & arguments)
     kSeconds,
     kInput,
     kBound,
-    kDirectory
+    kDirectory,
+    kIgnoreCgroups,
+    kForeground,
+    kJson,
+    kPrometheus
   };
   const option options[] = {
-    {"mode", 1, nullptr, kMode},       {"group", 1, nullptr, kGroup},
-    {"slots", 1, nullptr, kSlots},     {"reserve", 1, nullptr, kReserve},
-    {"period", 1, nullptr, kPeriod},   {"timeout", 1, nullptr, kTimeout},
-    {"record", 1, nullptr, kRecord},   {"interval", 1, nullptr, kInterval},
-    {"count", 1, nullptr, kCount},     {"output", 1, nullptr, kOutput},
-    {"seconds", 1, nullptr, kSeconds}, {"input", 1, nullptr, kInput},
-    {"bound-us", 1, nullptr, kBound},  {"directory", 1, nullptr, kDirectory},
+    {"mode", 1, nullptr, kMode},
+    {"group", 1, nullptr, kGroup},
+    {"slots", 1, nullptr, kSlots},
+    {"reserve", 1, nullptr, kReserve},
+    {"period", 1, nullptr, kPeriod},
+    {"timeout", 1, nullptr, kTimeout},
+    {"record", 1, nullptr, kRecord},
+    {"interval", 1, nullptr, kInterval},
+    {"count", 1, nullptr, kCount},
+    {"output", 1, nullptr, kOutput},
+    {"seconds", 1, nullptr, kSeconds},
+    {"input", 1, nullptr, kInput},
+    {"bound-us", 1, nullptr, kBound},
+    {"directory", 1, nullptr, kDirectory},
+    {"ignore-cgroups", 0, nullptr, kIgnoreCgroups},
+    {"foreground", 0, nullptr, kForeground},
+    {"json", 0, nullptr, kJson},
+    {"prometheus", 0, nullptr, kPrometheus},
     {nullptr, 0, nullptr, 0}};
   opterr = 0;
   std::set<int> given;
@@ -159,6 +181,18 @@ std::string parse(int argc, char ** argv, Arguments & arguments)
       case kDirectory:
         arguments.load.directory = optarg;
         break;
+      case kIgnoreCgroups:
+        arguments.load.ignores_cgroups = true;
+        break;
+      case kForeground:
+        arguments.stays = true;
+        break;
+      case kJson:
+        arguments.json = true;
+        break;
+      case kPrometheus:
+        arguments.prometheus = true;
+        break;
       default:
         return std::string("unknown or incomplete option '") + argv[optind - 1] + "'";
     }
@@ -197,11 +231,25 @@ int main(int argc, char ** argv)
     return wrong_usage(wrong);
   }
   const std::string & directory = arguments.load.directory;
+  if (verb == "load" && arguments.stays) {
+    return report(rclrt_scx::load_and_stay(arguments.load), "");
+  }
+  if (verb == "unit") {
+    std::string text;
+    const std::string problem = rclrt_scx::systemd_unit(arguments.load, text);
+    return report(problem, text.c_str());
+  }
   if (verb == "load") {
     return report(rclrt_scx::load(arguments.load), "rclrt_edf is in force\n");
   }
   if (verb == "unload") {
     return report(rclrt_scx::unload(directory), "rclrt_edf is out of force\n");
+  }
+  if (verb == "status" && arguments.json && arguments.prometheus) {
+    return wrong_usage("--json and --prometheus exclude each other");
+  }
+  if (verb == "status" && (arguments.json || arguments.prometheus)) {
+    return report(rclrt_scx::export_status(directory, arguments.json), "");
   }
   if (verb == "status") {
     return report(rclrt_scx::show_status(directory), "");

@@ -28,10 +28,18 @@ struct LoadOptions
   uint32_t period_ms = 100;      ///< in which the reserve is given; 20 to 1000
   uint32_t timeout_ms = 30000;   ///< until the kernel ejects a scheduler that starves a thread
   uint32_t record_kib = 0;       ///< ring buffer of decisions, for the checker; 0: none
+  bool ignores_cgroups = false;  ///< load in mode full although cgroups have limits or weights
 };
 
 /// Put the scheduler into force. Empty, or what failed and what to do. Needs root.
 std::string load(const LoadOptions & options);
+
+/// load(), and wait until SIGINT or SIGTERM comes; then unload(). Returns as well when the kernel has ejected the
+/// scheduler, which is an error, or somebody has unloaded it. Looks once a second.
+std::string load_and_stay(const LoadOptions & options);
+
+/// A unit of systemd that does so with these options. Empty, or why root should not run this program.
+std::string systemd_unit(const LoadOptions & options, std::string & text);
 
 /// Take it out of force and remove what was pinned; also what an ejected one left behind. Bounded by
 /// five seconds. Empty, or what failed.

@@ -75,6 +75,10 @@ void print(const Status & status)
     "mode: %s   reserve: %u %% of %u ms   threads: %zu of %u slots   events lost: %" PRIu64 "\n",
     state.mode == RCLRT_SCX_PARTIAL ? "partial" : "full", state.reserve_percent, state.period_ms,
     status.threads.size(), state.slots, state.events_lost);
+  const std::string ignored = describe(ignored_limits(state));
+  if (!ignored.empty()) {
+    std::printf("%s\n", ignored.c_str());
+  }
   std::printf(
     "\n%4s %16s %12s %10s %12s %10s\n", "CPU", "runs until, ms",
     "jobs >=", "misses >=", "preemptions", "reserves");

@@ -10,6 +10,8 @@ state() { cat /sys/kernel/sched_ext/state; }
 refused() { "$@" 2>/tmp/error; [ $? = 1 ]; }
 # Of all CPUs, as the table of CPUs says.
 jobs() { scx status | awk '$1 == "CPU" { table = 1 } $1 == "slot" { table = 0 } table { n += $3 } END { print n + 0 }'; }
+# enabled_by PID: waits until it has loaded the scheduler.
+enabled_by() { for i in $(seq 200); do [ $(state) = enabled ] && return; kill -0 $1 || return; usleep 100000; done; }
 servers() { for server in /sys/kernel/debug/sched/ext_server/cpu*; do echo $1 > $server/runtime; done; }
 
 # Decisions and switches of a CPU are one within this time. In the machine virtual CPUs take turns
@@ -52,6 +54,8 @@ common() {
   scx status > /tmp/status; cat /tmp/status
   grep -q 'in force' /tmp/status && grep -q 'mode: full' /tmp/status
   result status_says_what_is_in_force $?
+  echo JSON-BEGIN; scx status --json; echo JSON-END
+  echo PROMETHEUS-BEGIN; scx status --prometheus; echo PROMETHEUS-END
   scx top --count 2 --interval 10 > /tmp/top; [ $(grep -c 'in force' /tmp/top) = 2 ]
   result top_repeats $?
   refused scx load && grep -q 'already in force: rclrt_edf' /tmp/error
@@ -94,6 +98,26 @@ life() {
   scx unload
   refused scx load --group nobody_here && grep -q "no group 'nobody_here'" /tmp/error &&
     [ $(state) = disabled ]; result an_unknown_group_is_a_clear_error $?
+  mkdir /tmp/cg; mount -t cgroup2 none /tmp/cg; echo +cpu > /tmp/cg/cgroup.subtree_control
+  mkdir /tmp/cg/box /tmp/cg/empty
+  echo '10000 100000' > /tmp/cg/box/cpu.max; echo 20 > /tmp/cg/empty/cpu.weight
+  sleep 1000 & sleeper=$!; echo $sleeper > /tmp/cg/box/cgroup.procs
+  refused scx load && [ $(state) = disabled ] &&
+    grep -q '1 setting of cgroups that mode full ignores: /box: cpu.max 10000 100000' /tmp/error
+  result limits_of_cgroups_are_not_ignored_silently $?
+  scx load --mode partial && scx unload; result and_do_not_matter_in_partial_mode $?
+  scx load --ignore-cgroups && scx status | grep -q '/box: cpu.max' &&
+    scx status --json | grep -q '"cgroup": "/box"'; result and_are_ignored_with_a_word $?
+  scx unload; kill $sleeper
+  scx load --foreground > /tmp/stays 2>&1 & stays=$!
+  enabled_by $stays; echo S > /proc/sysrq-trigger; wait $stays
+  [ $? = 1 ] && grep -q 'the kernel has ejected the scheduler' /tmp/stays && [ ! -e /run/rclrt_scx ]
+  result one_that_stays_ends_with_an_error_when_ejected $?
+  scx load --foreground & stays=$!; enabled_by $stays; kill -TERM $stays; wait $stays
+  [ $? = 0 ] && [ $(state) = disabled ]; result one_that_stays_unloads_at_its_end $?
+  scx load --foreground > /tmp/stays & stays=$!; enabled_by $stays; usleep 300000; scx unload; wait $stays
+  [ $? = 0 ] && grep -q 'unloaded by another process' /tmp/stays
+  result one_that_stays_ends_when_another_unloads $?
   scx load --slots 16 --timeout 1000 --period 50; scx_guest a_nice_thread_among_many_busy_ones_is_not_forgotten
   scx unload
   scx_guest who_can_open_can_bind & guest=$!

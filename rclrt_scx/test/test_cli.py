@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def scx(*arguments: str) -> tuple[int, str]:
         (["load", "--slots"], "unknown or incomplete option '--slots'"),
         (["load", "now"], "unknown argument 'now'"),
         (["load", "--group", "a", "--group", "b"], "--group is given twice"),
+        (["status", "--json", "--prometheus"], "--json and --prometheus exclude each other"),
     ],
 )
 def test_wrong_usage_is_named_and_the_usage_shown(arguments: list[str], says: str) -> None:
@@ -150,3 +152,43 @@ def test_check_proves_and_disproves(tmp_path: Path) -> None:
     status, text = scx("check", "--input", str(tmp_path / "none"))
     assert status == 1
     assert "No such file" in text
+
+
+def test_a_unit_of_systemd_is_only_made_for_a_program_that_root_alone_can_change(
+    tmp_path: Path,
+) -> None:
+    """For what root would run at every start; systemd itself finds nothing wrong with it."""
+    scx("help")  # skips where there is none
+    program = tmp_path / "rclrt-scx"
+    shutil.copy(SCX, program)
+
+    def unit(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(program), "unit", *arguments],
+            capture_output=True, text=True, timeout=30, check=False,
+        )  # fmt: skip
+
+    program.chmod(0o775)
+    refused = unit()
+    assert refused.returncode == 1
+    assert "sudo install" in refused.stderr
+    if os.geteuid() != 0:
+        assert "belongs to user" in refused.stderr
+        return
+    assert f"others than root may write {program}" in refused.stderr
+    program.chmod(0o755)
+    bad = unit("--group", "a b")
+    assert bad.returncode == 1
+    assert "'a b' has a character" in bad.stderr
+    good = unit("--group", "realtime", "--mode", "partial")
+    assert good.returncode == 0, good.stderr
+    assert f"ExecStart={program} load --foreground" in good.stdout
+    assert "--group realtime --mode partial" in good.stdout
+    if shutil.which("systemd-analyze"):
+        file = tmp_path / "rclrt-scx.service"
+        file.write_text(good.stdout)
+        checked = subprocess.run(
+            ["systemd-analyze", "verify", str(file)],
+            capture_output=True, text=True, timeout=30, check=False,
+        )  # fmt: skip
+        assert "rclrt-scx.service" not in checked.stdout + checked.stderr

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from functools import lru_cache
@@ -42,6 +43,12 @@ def console(machine: str) -> str:
     if reason:
         return f"SKIP {reason}"
     return vm.boot(kernel, cpus, SCRIPT, parts, PROGRAMS, BOOT_LIMIT_S)
+
+
+def between(text: str, name: str) -> str:
+    """Return the lines between two marks of the script, as one text."""
+    lines = text.replace("\r", "").split("\n")
+    return "\n".join(lines[lines.index(name + "-BEGIN") + 1 : lines.index(name + "-END")])
 
 
 def promised(parts: str) -> set[str]:
@@ -107,6 +114,26 @@ def test_a_warning_of_the_kernel_is_a_complaint() -> None:
     seen = vm.complaints(text)
     assert len(seen) == 1, seen
     assert seen[0].endswith("WARNING: made up")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_status_is_there_for_other_programs(machine: str) -> None:
+    """As JSON, and in the text format of Prometheus."""
+    text = console(machine)
+    if text.startswith("SKIP "):
+        pytest.skip(text[5:])
+    status = json.loads(between(text, "JSON"))
+    assert status["in_force"] is True
+    assert status["mode"] == "full"
+    assert len(status["cpus"]) == MACHINES[machine][1]
+    assert sum(cpu["jobs_at_least"] for cpu in status["cpus"]) > 0
+    lines = between(text, "PROMETHEUS").split("\n")
+    samples = [line for line in lines if not line.startswith("# ")]
+    for line in samples:
+        assert re.fullmatch(r'rclrt_scx_[a-z_]+(\{([a-z]+="[^"]*",?)+\})? [0-9]+', line), line
+    typed = {line.split()[2] for line in lines if line.startswith("# TYPE ")}
+    assert {line.split("{")[0].split()[0] for line in samples} <= typed
+    assert "rclrt_scx_in_force 1" in samples
 
 
 def test_a_scenario_may_only_be_left_out_for_want_of_cpus() -> None:
