@@ -347,6 +347,7 @@ void ConfiguredEngine::remove(const std::shared_ptr<Callback> & callback)
   {
     const std::lock_guard<PiMutex> lock(mutex_);
     ranked_.erase(callback->id());
+    inline_.erase(callback->name());
   }
   engine_->remove(callback);  // may destroy what it refers to, which may come back here
 }

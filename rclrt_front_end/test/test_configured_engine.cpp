@@ -99,7 +99,6 @@ struct InlineCase
     options.kind = kind;
     options.inline_bound = std::chrono::milliseconds(1);
     options.run = [](const rclrt_core::Job &) { return true; };
-    std::shared_ptr<rclrt_core::Callback> callback;
     return engine->add_callback(options, group, &callback, publishers);
   }
   bool says(const std::string & text) const
@@ -115,6 +114,7 @@ struct InlineCase
   rclrt_core::SimPlatform sim;
   std::unique_ptr<ConfiguredEngine> engine;
   std::shared_ptr<rclrt_core::Group> group;
+  std::shared_ptr<rclrt_core::Callback> callback;
   rclrt_core::Status status;
 };
 
@@ -130,6 +130,8 @@ TEST(ConfiguredEngine, says_why_a_callback_that_asks_to_be_inline_is_queued)
     InlineCase("rmw_fastrtps_cpp", nullptr).says("whether this process publishes on its topic"));
   const PublisherHere publisher("/nobody");
   EXPECT_TRUE(fine.says("this process publishes on its topic itself"));
+  fine.engine->remove(fine.callback);
+  EXPECT_FALSE(fine.says("this process publishes on its topic itself"));
 }
 
 TEST(ConfiguredEngine, says_that_bounds_of_chains_do_not_count_an_inline_callback)

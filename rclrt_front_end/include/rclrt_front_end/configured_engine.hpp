@@ -191,7 +191,7 @@ private:
   /// Inherits priorities, as the next: a real-time thread that calls spin_some() also tells findings.
   mutable PiMutex mutex_;
   rclrt_config::Configuration configuration_;
-  /// Of inline callbacks, by name; none is ever taken out.
+  /// Of inline callbacks, by name.
   std::map<std::string, LocalPublishers> inline_;
   std::map<uint32_t, RankedTimer> ranked_;  ///< by the callback's id
   /// Also those that went, as long as there is what they stand for.
