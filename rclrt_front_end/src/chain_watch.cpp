@@ -67,7 +67,11 @@ const char * to_string(ChainState state)
 ChainWatch::ChainWatch(const rclrt_config::Chain & chain)
 : chain_(chain),
   by_timer_(chain.links.front().is_timer()),
-  last_only_(chain.last_only),
+  last_only_(
+    chain.last_only &&
+    std::any_of(chain.links.begin() + 1, chain.links.end(), [](const auto & link) {
+      return link.inputs > 0;
+    })),
   links_(chain.links.size())
 {
   for (std::size_t i = 0; i < links_.size(); ++i) {

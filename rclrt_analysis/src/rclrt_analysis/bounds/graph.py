@@ -201,21 +201,16 @@ class Level:
 def _overtaking(unit: Unit, urgency: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Return of each callback whether its thread may have run something more urgent just before.
 
-    In a pool any thread may; else that of a group with a more urgent member.
+    In a pool that of any callback of the executor, else that of a member of its group.
     """
+    pools = {e.name for e in unit.executors if e.kind is ExecutorKind.PREEMPTIVE}
+    threads = [
+        (c.executor, "" if c.executor in pools else c.group or f"\0{c.name}") for c in unit.in_order
+    ]
     most: dict[tuple[str, str], int] = {}
-    for callback, mine in zip(unit.in_order, urgency.tolist(), strict=True):
-        if callback.group:
-            key = (callback.executor, callback.group)
-            most[key] = max(most.get(key, mine), mine)
-    return np.array(
-        [
-            unit.system.executor_of[c.executor].kind is ExecutorKind.PREEMPTIVE
-            or most.get((c.executor, c.group), mine) > mine
-            for c, mine in zip(unit.in_order, urgency.tolist(), strict=True)
-        ],
-        dtype=np.bool_,
-    )
+    for thread, mine in zip(threads, urgency.tolist(), strict=True):
+        most[thread] = max(most.get(thread, mine), mine)
+    return np.array([most[thread] for thread in threads], dtype=np.int64) > urgency
 
 
 def _level(graph: Graph, urgency: int, only_overtaking: bool = False) -> Level:
