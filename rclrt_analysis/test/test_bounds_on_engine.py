@@ -231,6 +231,31 @@ def test_what_a_job_sets_off_overtakes_it_on_the_thread_of_something_more_urgent
     assert len(too_late(system, seen)) == 1
 
 
+def test_what_is_less_urgent_does_not_get_into_a_group_in_between(tmp_path: Path) -> None:
+    """Neither by a thread that was urgent before, nor lent the urgency of what comes later."""
+    t0 = Callback(
+        "t0", Kind.TIMER, "e", 12 * MS, 12 * MS, period=40 * MS, deadline=40 * MS, priority=18,
+        publishes=("t0",), group="g2",
+    )  # fmt: skip
+    s0 = Callback(
+        "s0", Kind.SUBSCRIPTION, "e", 5 * MS, 5 * MS, priority=15, triggers=("t0",),
+        publishes=("s0",), group="g0",
+    )  # fmt: skip
+    s1 = Callback(
+        "s1", Kind.SUBSCRIPTION, "e", 6 * MS, 6 * MS, priority=22, triggers=("s0",),
+        publishes=("s1",), group="g2",
+    )  # fmt: skip
+    s2 = Callback(
+        "s2", Kind.SUBSCRIPTION, "e", 5 * MS, 5 * MS, priority=38, triggers=("t0", "s1"), group="g0"
+    )  # fmt: skip
+    system = System("groups", (Executor("e", ISOLATED),), (t0, s0, s1, s2), overheads=OVERHEADS)
+    seen = run_on_engine(system, graph(system, random.Random(1), publishes_at=0.5), tmp_path)
+    if len(seen.responses.get("s1", ())) < 3:
+        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    assert not too_late(system, seen)
+    assert min(seen.responses["s1"]) > 10 * MS, "s2 comes in between"
+
+
 def test_urgency_is_not_inherited_from_another_executor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

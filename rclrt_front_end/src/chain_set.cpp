@@ -51,8 +51,8 @@ void ChainSet::find_places(ChainSource & source)
     const auto [place, is_new] = source.places.emplace(id, ChainSource::Places());
     for (std::size_t i = 0; is_new && i < chains_.size(); ++i) {
       const auto & links = chains_[i].watch.chain().links;
-      const auto link = std::find_if(
-        links.begin(), links.end(), [&of = name](const rclrt_config::ChainLink & one) {
+      const auto link =
+        std::find_if(links.begin(), links.end(), [&of = name](const rclrt_config::ChainLink & one) {
           return one.matches(of) && !(one.inputs > 1 && is_of_every_node(of));
         });
       if (link == links.end()) {

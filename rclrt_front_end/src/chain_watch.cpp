@@ -68,18 +68,17 @@ ChainWatch::ChainWatch(const rclrt_config::Chain & chain)
 : chain_(chain),
   by_timer_(chain.links.front().is_timer()),
   last_only_(
-    chain.last_only &&
-    std::any_of(chain.links.begin() + 1, chain.links.end(), [](const auto & link) {
-      return link.inputs > 0;
-    })),
+    chain.last_only && std::any_of(
+                         chain.links.begin() + 1, chain.links.end(),
+                         [](const auto & link) { return link.inputs > 0; })),
   links_(chain.links.size())
 {
   for (std::size_t i = 0; i < links_.size(); ++i) {
     links_[i].inputs = chain.links[i].inputs;
   }
   for (std::size_t i = 1; i < links_.size(); ++i) {
-    links_[i].samples = chain.links[i].reads || chain.links[i].is_timer() ||
-                        chain.links[i].inputs > 0;
+    links_[i].samples =
+      chain.links[i].reads || chain.links[i].is_timer() || chain.links[i].inputs > 0;
   }
 }
 

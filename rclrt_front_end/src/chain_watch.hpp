@@ -83,9 +83,9 @@ private:
     std::map<JobKey, Job> jobs;
     std::deque<End> ends;  ///< in order of time: when others can read what a job has found
     std::vector<End> unsorted;
-    uint32_t inputs = 0;  ///< of a join, else 0
-    std::multimap<int64_t, Job> to_join;  ///< by their ends
-    std::vector<Job> kept;                ///< the newest job of each input since all had come
+    uint32_t inputs = 0;                      ///< of a join, else 0
+    std::multimap<int64_t, Job> to_join;      ///< by their ends
+    std::vector<Job> kept;                    ///< the newest job of each input since all had come
     std::map<JobKey, std::vector<Job>> used;  ///< by the job that worked with them
     bool publishes = false;                   ///< it was seen to
   };
@@ -147,7 +147,8 @@ private:
   std::map<JobKey, int64_t> sent_at_;
   std::multimap<int64_t, Job> outputs_;  ///< by their end
   std::optional<JobKey> answered_;
-  std::map<JobKey, int64_t> own_;  ///< releases of data that were the last to come, and were counted
+  std::map<JobKey, int64_t>
+    own_;  ///< releases of data that were the last to come, and were counted
   std::optional<int64_t> newest_output_;
   std::optional<int64_t> begin_;
   bool silent_ = false;
