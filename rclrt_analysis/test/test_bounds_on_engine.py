@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -196,6 +197,63 @@ def test_what_a_job_sets_off_preempts_it(
     monkeypatch.setattr(graph_bounds, "_inside", lambda graph: np.zeros(len(graph.wcet), np.int64))
     assert analyse(system).met
     assert len(too_late(system, seen)) == 1
+
+
+@pytest.mark.parametrize("kind", [POOL, ISOLATED])
+def test_what_a_job_sets_off_overtakes_it_on_the_thread_of_something_more_urgent(
+    kind: ExecutorKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That thread lowers its priority and so goes to the head of its new level."""
+    timer = Callback(
+        "t", Kind.TIMER, "e", 10 * MS, period=100 * MS, deadline=20 * MS, priority=50,
+        publishes=("x",),
+    )  # fmt: skip
+    equal = Callback(
+        "s", Kind.SUBSCRIPTION, "e", 8 * MS, priority=50, triggers=("x",), group="g"
+    )  # fmt: skip
+    above = Callback(
+        "u", Kind.TIMER, "e", 5 * MS, period=100 * MS, deadline=100 * MS, priority=60, group="g"
+    )  # fmt: skip
+    system = System("equal", (Executor("e", kind),), (timer, equal, above), overheads=OVERHEADS)
+    text = graph(system, random.Random(1), publishes_at=0.2)
+    first = iter((1, 6))  # u comes when t has published.
+    text = re.sub(r"timer (\d+) \d+", lambda m: f"timer {m[1]} {next(first) * MS}", text)
+    seen = run_on_engine(system, text, tmp_path)
+    if len(seen.responses.get("t", ())) < 3:
+        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    assert max(seen.responses["t"]) >= 23 * MS
+    assert not too_late(system, seen)
+    assert not analyse(system).met
+    # A model in which what is as urgent waits is caught.
+    never = np.zeros(len(system.callbacks), dtype=np.bool_)
+    monkeypatch.setattr(graph_bounds, "_overtaking", lambda unit, urgency: never)
+    assert analyse(system).met
+    assert len(too_late(system, seen)) == 1
+
+
+def test_what_is_less_urgent_does_not_get_into_a_group_in_between(tmp_path: Path) -> None:
+    """Neither by a thread that was urgent before, nor lent the urgency of what comes later."""
+    t0 = Callback(
+        "t0", Kind.TIMER, "e", 12 * MS, 12 * MS, period=40 * MS, deadline=40 * MS, priority=18,
+        publishes=("t0",), group="g2",
+    )  # fmt: skip
+    s0 = Callback(
+        "s0", Kind.SUBSCRIPTION, "e", 5 * MS, 5 * MS, priority=15, triggers=("t0",),
+        publishes=("s0",), group="g0",
+    )  # fmt: skip
+    s1 = Callback(
+        "s1", Kind.SUBSCRIPTION, "e", 6 * MS, 6 * MS, priority=22, triggers=("s0",),
+        publishes=("s1",), group="g2",
+    )  # fmt: skip
+    s2 = Callback(
+        "s2", Kind.SUBSCRIPTION, "e", 5 * MS, 5 * MS, priority=38, triggers=("t0", "s1"), group="g0"
+    )  # fmt: skip
+    system = System("groups", (Executor("e", ISOLATED),), (t0, s0, s1, s2), overheads=OVERHEADS)
+    seen = run_on_engine(system, graph(system, random.Random(1), publishes_at=0.5), tmp_path)
+    if len(seen.responses.get("s1", ())) < 3:
+        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    assert not too_late(system, seen)
+    assert min(seen.responses["s1"]) > 10 * MS, "s2 comes in between"
 
 
 def test_urgency_is_not_inherited_from_another_executor(

@@ -11,10 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import test_watch_joins
 from models import SCHEMA
 from rclrt_analysis.model import Callback, System
 from rclrt_analysis.model.read import read_model
 from rclrt_analysis.plan.chains import chain_lines
+from rclrt_analysis.plan.parameters import entry_name
 from rclrt_analysis.simulation import simulate
 from rclrt_analysis.simulation.records import to_traces
 from rclrt_analysis.trace import write_trace
@@ -23,8 +25,11 @@ from rclrt_analysis.watch.sources import watch_files
 from rclrt_analysis.watch.watch import Watch
 from test_plan_command import ROBOT, rclrt
 from test_watch import random_system, watched
+from test_watch_joins import Sent, sent, with_inputs
 
 NUMBERS = Path(os.environ.get("RCLRT_BUILD_DIR", "/")) / "rclrt_front_end" / "chain_numbers"
+
+__all__ = ["sent"]  # a fixture
 
 pytestmark = pytest.mark.skipif(not NUMBERS.exists(), reason=f"{NUMBERS} is not built")
 
@@ -99,6 +104,42 @@ def test_both_watches_count_the_same(tmp_path: Path) -> None:
         silences += sum(one.seen.silences for one in watch.chains)
     print(f"\n{instances} instances, {misses} misses, {silences} silences: the same in both")
     assert min(instances, misses, silences) > 100
+
+
+def test_both_watches_count_the_same_through_joins(tmp_path: Path, sent: Sent) -> None:
+    rng = random.Random(7)
+    instances = 0
+    for _ in range(60):
+        system = test_watch_joins.random_system(rng)
+        chosen = tuple(
+            replace(c, deadline=rng.randint(2_000, 30_000), silent_after=rng.randint(8_000, 30_000))
+            for c in system.chains
+        )
+        system = replace(system, chains=chosen)
+        sent.clear()
+        run = simulate(system, 400_000, rng.randrange(1 << 30))
+        traces = with_inputs(run, sent, rng.random() < 0.5)
+        paths = []
+        for i, trace in enumerate(traces):
+            for id_, entry in trace.callbacks.items():
+                if (c := system.callback_of.get(entry.name)) is not None:
+                    trace.callbacks[id_] = replace(entry, name=f"/{c.name}/{c.kind.value}/x")
+            paths.append(tmp_path / f"{i}.trace")
+            write_trace(trace, paths[-1])
+        parameters = tmp_path / "plan.yaml"
+        lines = [f"      {line}" for line in chain_lines(system, {}, entry_name)]
+        text = "\n".join(["/**:", "  ros__parameters:", "    rclrt:", *lines])
+        parameters.write_text(text, encoding="utf-8")
+        watch = Watch(system)
+        watch_files(watch, paths)
+        told = {one["name"]: one["p99_ms"] for one in watch.to_json()["chains"]}
+        wanted = [seen_outside(one, told[one.chain.name]) for one in watch.chains]
+        assert seen_inside(parameters, 0, paths) == wanted, text
+        through = [c.callbacks[1:] for c in system.chains]
+        joins = [any(system.callback_of[n].wants_all for n in names) for names in through]
+        instances += sum(w.seen.count for w, is_join in zip(watch.chains, joins, strict=True) if is_join)
+    print(f"\n{instances} instances: the same in both")
+    assert instances > 1_000
 
 
 def test_a_plan_has_what_executors_watch_over_and_they_notice_that_it_was_edited(

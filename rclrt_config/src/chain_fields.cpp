@@ -51,6 +51,25 @@ void check_link(const YamlMap & map, const std::string & field, const YamlText &
   }
 }
 
+/// How many inputs callbacks wait for.
+void read_joins(const YamlMap & map, const YAML::Node & joins, std::vector<ChainLink> * links)
+{
+  std::vector<std::string> names;
+  for (const ChainLink & link : *links) {
+    names.push_back(link.pattern);
+  }
+  const YamlMap inputs(joins, map.subject() + ": joins", names);
+  for (ChainLink & link : *links) {
+    const auto count = inputs.integer(link.pattern, 1, 1000, ". Count the topics it waits for");
+    if (count.value_or(1) > 1 && link.pattern.find('*') == std::string::npos) {
+      inputs.fail(
+        link.pattern, "'" + link.pattern.substr(0, 200) +
+                        "' is one input. Let a wildcard stand for the topics of all of them");
+    }
+    link.inputs = static_cast<uint32_t>(count.value_or(0));
+  }
+}
+
 std::vector<ChainLink> read_links(const YamlMap & map)
 {
   std::vector<ChainLink> links;
@@ -68,7 +87,7 @@ std::vector<ChainLink> read_links(const YamlMap & map)
         text.mark, map.subject() + ": callbacks names '" + text.text.substr(0, 200) +
                      "' twice. Data pass through a callback once: remove one");
     }
-    links.push_back({text.text, false});
+    links.push_back({text.text, false, 0});
   }
   if (links.empty()) {
     map.fail("callbacks", "callbacks is missing or empty. List the callbacks in their order");
@@ -84,6 +103,9 @@ std::vector<ChainLink> read_links(const YamlMap & map)
     }
     link->reads = true;
   }
+  if (const auto joins = map.node("joins")) {
+    read_joins(map, *joins, &links);
+  }
   return links;
 }
 
@@ -98,7 +120,8 @@ Chain read_chain(const YamlField & field, const std::string & file)
   check_name(field);
   const YamlMap map(
     field.value, "chain '" + field.name + "'",
-    {"callbacks", "reads", "semantics", "deadline_ms", "bound_ms", "silent_after_ms", "on_miss"});
+    {"callbacks", "reads", "joins", "semantics", "join", "deadline_ms", "bound_ms",
+     "silent_after_ms", "on_miss"});
   Chain chain;
   chain.name = field.name;
   chain.place = to_string(Place{file, field.name_mark.line + 1, field.name_mark.column + 1});
@@ -109,6 +132,10 @@ Chain read_chain(const YamlField & field, const std::string & file)
                                       {"age", ChainSemantics::kAge},
                                       {"latency", ChainSemantics::kLatency}})
                       .value_or(chain.semantics);
+  chain.last_only = map.word<bool>("join", {{"wait", false}, {"last", true}}).value_or(false);
+  if (chain.last_only && chain.semantics != ChainSemantics::kLatency) {
+    map.fail("join", "join: last is for semantics: latency only. Use one of the two");
+  }
   chain.deadline = map.milliseconds("deadline_ms");
   chain.bound = map.milliseconds("bound_ms");
   chain.silent_after = map.milliseconds("silent_after_ms");

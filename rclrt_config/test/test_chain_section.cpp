@@ -34,7 +34,9 @@ TEST(Chains, are_read_with_what_a_model_says_of_them)
     "        see and steer:\n"
     "          callbacks: [/see/timer/50ms, '/**/fuse/subscription/**', /steer/timer/20ms]\n"
     "          reads: ['/**/fuse/subscription/**']\n"
+    "          joins: {'/**/fuse/subscription/**': 3}\n"
     "          semantics: latency\n"
+    "          join: last\n"
     "          deadline_ms: 110\n"
     "          bound_ms: 87.000001\n"
     "          silent_after_ms: 500.5\n"
@@ -57,6 +59,10 @@ TEST(Chains, are_read_with_what_a_model_says_of_them)
   EXPECT_FALSE(chain.links[1].matches("/a/fuse/timer/1s"));
   EXPECT_TRUE(chain.links[2].is_timer());
   EXPECT_FALSE(chain.links[1].is_timer());
+  EXPECT_EQ(chain.links[1].inputs, 3u);
+  EXPECT_EQ(chain.links[2].inputs, 0u);
+  EXPECT_TRUE(chain.last_only);
+  EXPECT_FALSE(configuration.chains()[1].last_only);
   EXPECT_EQ(configuration.chains()[1].semantics, ChainSemantics::kReaction);
   EXPECT_FALSE(configuration.chains()[1].deadline.has_value());
 }
@@ -83,6 +89,12 @@ TEST(Chains, that_are_wrong_are_told_where_they_stand)
     {"{callbacks: [/a/timer/1s], reads: [/a/timer/1s]}", 47,
      "none of the callbacks after the first"},
     {"{callbacks: [/a/timer/1s], reads: [/b/timer/1s]}", 47, "Write it as it is there"},
+    {"{callbacks: [/a/timer/1s], joins: [/a/timer/1s]}", 46, "joins: it must be a map"},
+    {"{callbacks: [/a/timer/1s], joins: {/b/timer/1s: 2}}", 47, "unknown field '/b/timer/1s'"},
+    {"{callbacks: [/a/timer/1s], joins: {/a/timer/1s: 0}}", 60, "from 1 to 1000"},
+    {"{callbacks: [/a/timer/1s], joins: {/a/timer/1s: 2}}", 60, "'/a/timer/1s' is one input"},
+    {"{callbacks: [/a/timer/1s], join: first}", 45, "join is 'first'. Use wait or last"},
+    {"{callbacks: [/a/timer/1s], join: last}", 45, "for semantics: latency only"},
     {"{callbacks: [/a/timer/1s], semantics: slow}", 50, "Use reaction, age or latency"},
     {"{callbacks: [/a/timer/1s], deadline: 5}", 39, "unknown field 'deadline'. Use callbacks"},
     {"{callbacks: [/a/timer/1s], deadline_ms: 0}", 52, "a number of milliseconds above 0"},

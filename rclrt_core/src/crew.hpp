@@ -57,6 +57,7 @@ struct Worker : std::enable_shared_from_this<Worker>
   Lane * place = nullptr;      // of a courier that runs a job: where it has the place of a thread
   bool drives_timers = false;  // releases due timers and sleeps no longer than to the next one
   bool is_left_alone = false;  // keeps what it has in force, come what may
+  bool cannot_lower = false;   // the OS has refused it once; of the worker's thread
   bool retired = false;        // its group is gone: end
   bool ended = false;          // its thread does not touch the engine any more
   bool sleeping = false;

@@ -111,6 +111,33 @@ void Engine::Impl::look_for_work(
   }
 }
 
+// A thread comes to its next job with the urgency of the last one. If that is more than the next job has, it lowers
+// itself before it takes the job: else it would hold the group of a job that is not urgent while others run which are
+// more so, and each more urgent job of that group would lend it urgency to finish in their place. Meanwhile it counts as
+// coming, so that a more urgent job raises it again.
+bool Engine::Impl::gives_way(Worker & worker, Section & section) noexcept
+{
+  if (!worker.lane || worker.is_left_alone || worker.cannot_lower) {
+    return false;
+  }
+  const CallbackNode * const next = dispatch.next_for(worker);
+  const Demand decided = worker.urgency.decided();
+  if (!next || next->policy->is_ext() || decided.policy->is_ext()) {
+    return false;
+  }
+  const Demand wanted = next->demand();
+  if (!same_cpus(decided, wanted) || !outranks(decided, wanted)) {
+    return false;
+  }
+  worker.urgency.decide(wanted);
+  worker.lane->crew.coming.push_back(worker);
+  section.leave();  // wakes others before it may lose its CPU
+  worker.cannot_lower = worker.urgency.settle_itself().error != 0;
+  section.enter();
+  worker.lane->crew.coming.erase(worker.lane->crew.coming.iterator_to(worker));
+  return true;
+}
+
 bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
 {
   CallbackNode * best = nullptr;
@@ -350,6 +377,9 @@ void Engine::Impl::work(Worker & worker) noexcept
       const bool releases = worker.drives_timers && life.runs();
       if (releases) {
         release_all_due(section);
+      }
+      if (life.runs() && gives_way(worker, section)) {
+        continue;  // another job may be the most urgent one by now
       }
       if (life.runs() && pick(worker, UINT64_MAX)) {
         execute(worker, section);

@@ -310,6 +310,46 @@ TEST(ExclusiveGroup, a_thread_sent_for_a_group_is_as_urgent_as_the_most_urgent_j
   EXPECT_EQ(jobs, (Lines{"4-4-5 urgent", "4-5-45 blocks", "3-33-34 first"}));
 }
 
+/// One CPU; high (fifo 40, 3 ms) and low (10) are of one group, mid (20, 10 ms) is not. The thread of low has had the
+/// urgency of high. Returns which jobs began, in order.
+Lines high_low_and_mid(ExecutionModel model, const std::vector<Arrival> & arrivals)
+{
+  EngineOptions options = pool(2);
+  options.model = model;
+  EngineOnSim engine(options);
+  // A thread that lowers itself loses its CPU at once.
+  engine.sim.set_locks({true, true});
+  SimPlatform::Costs costs;
+  costs.lock_section = std::chrono::nanoseconds(1);
+  engine.sim.set_costs(costs);
+  for (const auto & [name, work_ms, priority] :
+       {std::tuple("high", 3, 40), std::tuple("low", 1, 10), std::tuple("mid", 10, 20)}) {
+    CallbackOptions callback = engine.callback_options(name, milliseconds(work_ms));
+    callback.attributes = fifo(priority);
+    engine.add(std::move(callback), name == std::string("mid") ? "" : "both");
+  }
+  engine.run(50, arrivals);
+  Lines names;
+  for (const rclrt_job_record & record : engine.ran) {
+    names.push_back(engine.name_of(record.callback));
+  }
+  return names;
+}
+
+TEST(ExclusiveGroup, a_thread_does_not_take_a_job_with_the_urgency_of_its_last_one)
+{
+  for (const auto model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    // If it were woken for low, and took it, low would be lent the urgency of high and run before mid.
+    EXPECT_EQ(
+      high_low_and_mid(model, {{1, "high"}, {5, "mid"}, {6, "low"}, {8, "high"}}),
+      (Lines{"high", "mid", "high", "low"}));
+    // The same if it comes to low from high.
+    EXPECT_EQ(
+      high_low_and_mid(model, {{1, "high"}, {2, "low"}, {3, "mid"}, {8, "high"}}),
+      (Lines{"high", "mid", "high", "low"}));
+  }
+}
+
 TEST(ReentrantGroup, one_callback_runs_in_parallel_with_itself_up_to_the_bound)
 {
   for (const ExecutionModel execution_model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {

@@ -8,6 +8,21 @@
 namespace rclrt_front_end
 {
 
+namespace
+{
+
+/// Whether it is a subscription that rclcpp gives to every node: no join waits for these.
+bool is_of_every_node(const std::string & name)
+{
+  const auto ends_with = [&name](const std::string & end) {
+    return name.size() >= end.size() &&
+           name.compare(name.size() - end.size(), end.size(), end) == 0;
+  };
+  return ends_with("/subscription/clock") || ends_with("/subscription/parameter_events");
+}
+
+}  // namespace
+
 bool ChainSource::has_chains() const
 {
   return std::any_of(
@@ -36,8 +51,10 @@ void ChainSet::find_places(ChainSource & source)
     const auto [place, is_new] = source.places.emplace(id, ChainSource::Places());
     for (std::size_t i = 0; is_new && i < chains_.size(); ++i) {
       const auto & links = chains_[i].watch.chain().links;
-      const auto link = std::find_if(
-        links.begin(), links.end(), [&of = name](const auto & one) { return one.matches(of); });
+      const auto link =
+        std::find_if(links.begin(), links.end(), [&of = name](const rclrt_config::ChainLink & one) {
+          return one.matches(of) && !(one.inputs > 1 && is_of_every_node(of));
+        });
       if (link == links.end()) {
         continue;
       }
@@ -81,6 +98,7 @@ void ChainSet::add_job(
   job.release = record.release_ns;
   job.start = record.start_ns;
   job.end = record.end_ns;
+  job.input = uint64_t{executor} << 32 | record.callback;
   const ChainSource::Places * by = nullptr;
   if (record.cause == RCLRT_CAUSE_JOB) {
     job.by = JobKey(process, record.by_executor, record.by_sequence);

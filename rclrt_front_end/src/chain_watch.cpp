@@ -65,10 +65,20 @@ const char * to_string(ChainState state)
 }
 
 ChainWatch::ChainWatch(const rclrt_config::Chain & chain)
-: chain_(chain), by_timer_(chain.links.front().is_timer()), links_(chain.links.size())
+: chain_(chain),
+  by_timer_(chain.links.front().is_timer()),
+  last_only_(
+    chain.last_only && std::any_of(
+                         chain.links.begin() + 1, chain.links.end(),
+                         [](const auto & link) { return link.inputs > 0; })),
+  links_(chain.links.size())
 {
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    links_[i].inputs = chain.links[i].inputs;
+  }
   for (std::size_t i = 1; i < links_.size(); ++i) {
-    links_[i].samples = chain.links[i].reads || chain.links[i].is_timer();
+    links_[i].samples =
+      chain.links[i].reads || chain.links[i].is_timer() || chain.links[i].inputs > 0;
   }
 }
 
@@ -81,6 +91,16 @@ void ChainWatch::add_publication(const MessageKey & message, const JobKey & by, 
 
 void ChainWatch::add_job(std::size_t link, const Job & job)
 {
+  if (links_[link].inputs < 2) {
+    take(link, job);
+    return;
+  }
+  links_[link].jobs[job.key] = job;
+  links_[link].to_join.emplace(job.end, job);
+}
+
+void ChainWatch::take(std::size_t link, const Job & job)
+{
   Link & to = links_[link];
   to.jobs[job.key] = job;
   // Its message is what others read; without numbers it may leave until the end.
@@ -91,9 +111,38 @@ void ChainWatch::add_job(std::size_t link, const Job & job)
   }
 }
 
+void ChainWatch::join(std::size_t link, int64_t until)
+{
+  Link & here = links_[link];
+  const auto done = here.to_join.upper_bound(until);
+  for (auto next = here.to_join.begin(); next != done; ++next) {
+    const Job & job = next->second;
+    const bool published = sent_at_.count(job.key) > 0;
+    here.publishes = here.publishes || published;
+    here.kept.erase(
+      std::remove_if(
+        here.kept.begin(), here.kept.end(),
+        [&job](const Job & one) { return one.input == job.input; }),
+      here.kept.end());
+    here.kept.push_back(job);
+    // What publishes shows itself when it works; what never does works once all have come.
+    if (here.kept.size() < here.inputs || (here.publishes && !published)) {
+      here.unsorted.push_back({job.end, job.key});  // to be forgotten in time
+      continue;
+    }
+    here.used[job.key] = std::move(here.kept);
+    here.kept.clear();
+    take(link, job);
+  }
+  here.to_join.erase(here.to_join.begin(), done);
+}
+
 uint64_t ChainWatch::settle(int64_t until)
 {
   const uint64_t misses = seen_.misses;
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    join(i, until);
+  }
   for (Link & link : links_) {
     std::sort(link.unsorted.begin(), link.unsorted.end());
     for (const End & end : link.unsorted) {  // most of them are the newest
@@ -108,7 +157,7 @@ uint64_t ChainWatch::settle(int64_t until)
       break;
     }
     if (datum.key) {
-      output(*datum.key, done->first);
+      output(datum, done->first);
     }
   }
   outputs_.erase(outputs_.begin(), done);
@@ -120,24 +169,52 @@ uint64_t ChainWatch::settle(int64_t until)
 ChainWatch::Datum ChainWatch::datum_of(const Job & output) const
 {
   const Job * job = &output;
+  bool is_last = true;
   for (std::size_t i = links_.size() - 1; i > 0; --i) {
-    const Job * source = job->by ? find(i - 1, *job->by) : nullptr;
-    if (!source && job->message) {
-      const auto sent = sent_.find(*job->message);
-      source = sent != sent_.end() ? find(i - 1, sent->second.by) : nullptr;
+    const Source source = source_of(i, *job);
+    if (!source.job) {
+      return {std::nullopt, source.is_late, false};
     }
-    if (!source && job->by_link_before) {
-      return {std::nullopt, true};  // it has published, and still runs
-    }
-    if (!source && (links_[i].samples || !(job->by || job->message))) {
-      source = newest(i - 1, job->start);
-    }
-    if (!source) {
-      return {};
-    }
-    job = source;
+    is_last = is_last && source.is_last;
+    job = source.job;
   }
-  return {job->key, false};
+  return {job->key, false, is_last};
+}
+
+ChainWatch::Source ChainWatch::source_of(std::size_t link, const Job & job) const
+{
+  const Link & here = links_[link];
+  const auto joined = here.used.find(job.key);
+  const Job * const begin = joined != here.used.end() ? joined->second.data() : &job;
+  const Job * const end = begin + (joined != here.used.end() ? joined->second.size() : 1);
+  Source source;
+  bool is_late = false;
+  for (const Job * one = begin; one != end; ++one) {
+    const Job * const by = releaser(link - 1, *one);
+    is_late = is_late || (!by && one->by_link_before);  // it has published, and still runs
+    if (by && (!source.job || source.job->key < by->key)) {
+      source = {by, false, here.inputs == 0 || one->key == job.key};
+    }
+  }
+  if (source.job || is_late) {
+    return {source.job, !source.job, source.is_last};
+  }
+  const bool is_unknown = !(job.by || job.message);
+  if (here.samples || is_unknown) {
+    // Where nobody has said what released it, it may have been the last.
+    return {newest(link - 1, job.start), false, here.inputs == 0 || is_unknown};
+  }
+  return {};
+}
+
+const ChainWatch::Job * ChainWatch::releaser(std::size_t link_before, const Job & job) const
+{
+  const Job * source = job.by ? find(link_before, *job.by) : nullptr;
+  if (!source && job.message) {
+    const auto sent = sent_.find(*job.message);
+    source = sent != sent_.end() ? find(link_before, sent->second.by) : nullptr;
+  }
+  return source;
 }
 
 const ChainWatch::Job * ChainWatch::find(std::size_t link, const JobKey & key) const
@@ -152,13 +229,25 @@ const ChainWatch::Job * ChainWatch::newest(std::size_t link, int64_t before) con
   const auto after = std::upper_bound(
     ends.begin(), ends.end(), before,
     [](int64_t time, const End & end) { return time < end.time; });
-  return after != ends.begin() ? find(link, std::prev(after)->key) : nullptr;
+  for (auto at = std::make_reverse_iterator(after); at != ends.rend(); ++at) {
+    if (links_[link].inputs < 2 || links_[link].used.count(at->key) > 0) {
+      return find(link, at->key);
+    }
+  }
+  return nullptr;
 }
 
 /// The last callback has ended a job with these data.
-void ChainWatch::output(const JobKey & datum, int64_t end)
+void ChainWatch::output(const Datum & found, int64_t end)
 {
+  const JobKey datum = *found.key;
   const std::optional<JobKey> last = answered_;
+  if (last_only_ && found.is_last) {
+    const Job * const first = find(0, datum);
+    if (first && own_.emplace(datum, first->release).second) {
+      count(end - first->release);
+    }
+  }
   if (last && datum <= *last) {
     return;  // nothing new
   }
@@ -171,7 +260,9 @@ void ChainWatch::output(const JobKey & datum, int64_t end)
       begun.push_back(job->first);
     }
     seen_.overtaken += begun.empty() ? 0 : begun.size() - 1;
-    if (chain_.semantics == ChainSemantics::kAge) {
+    if (last_only_) {
+      begun.clear();
+    } else if (chain_.semantics == ChainSemantics::kAge) {
       begun = {*last};
     } else if (chain_.semantics == ChainSemantics::kReaction && by_timer_) {
       // An event that job k has just missed is answered by k + 1 or a later one.
@@ -228,8 +319,12 @@ void ChainWatch::forget(int64_t before)
   for (Link & link : links_) {
     while (!link.ends.empty() && link.ends.front().time <= before) {
       link.jobs.erase(link.ends.front().key);
+      link.used.erase(link.ends.front().key);
       link.ends.pop_front();
     }
+  }
+  for (auto own = own_.begin(); own != own_.end();) {
+    own = own->second < before ? own_.erase(own) : std::next(own);
   }
   for (; !sent_in_order_.empty() && sent_in_order_.front().first < before;
        sent_in_order_.pop_front()) {

@@ -5,7 +5,9 @@
 /// numbers, as rclrt_analysis/watch/chains.py.
 ///
 /// A datum is a job of the first callback. A job of another callback uses the datum of the job that released it. If
-/// something else released it, it uses the newest datum that the callback before has published when it starts.
+/// something else released it, it uses the newest datum that the callback before has published when it starts. A
+/// callback that waits for several inputs (a join) uses what each of them has brought last. Each input has jobs of its
+/// own; those that only keep their message bring out nothing.
 #ifndef CHAIN_WATCH_HPP_
 #define CHAIN_WATCH_HPP_
 
@@ -42,6 +44,7 @@ public:
     std::optional<JobKey> by;     ///< has published what released it, in the same process
     bool by_link_before = false;  ///< that is a job of the callback before, of the same executor
     std::optional<MessageKey> message;  ///< what it took
+    uint64_t input = 0;                 ///< of a join, which one: the same number for the same one
   };
 
   explicit ChainWatch(const rclrt_config::Chain & chain);
@@ -80,6 +83,11 @@ private:
     std::map<JobKey, Job> jobs;
     std::deque<End> ends;  ///< in order of time: when others can read what a job has found
     std::vector<End> unsorted;
+    uint32_t inputs = 0;                      ///< of a join, else 0
+    std::multimap<int64_t, Job> to_join;      ///< by their ends
+    std::vector<Job> kept;                    ///< the newest job of each input since all had come
+    std::map<JobKey, std::vector<Job>> used;  ///< by the job that worked with them
+    bool publishes = false;                   ///< it was seen to
   };
   struct Sent
   {
@@ -105,12 +113,26 @@ private:
   {
     std::optional<JobKey> key;
     bool is_late = false;
+    bool is_last = false;  ///< these data were the last to come at every join
+  };
+  /// What one job has used.
+  struct Source
+  {
+    const Job * job = nullptr;
+    bool is_late = false;
+    bool is_last = true;
   };
 
+  /// Of a job that brings something out.
+  void take(std::size_t link, const Job & job);
+  /// Find out which jobs of a join had all of their inputs.
+  void join(std::size_t link, int64_t until);
   Datum datum_of(const Job & output) const;
+  Source source_of(std::size_t link, const Job & job) const;
+  const Job * releaser(std::size_t link_before, const Job & job) const;
   const Job * find(std::size_t link, const JobKey & key) const;
   const Job * newest(std::size_t link, int64_t before) const;
-  void output(const JobKey & datum, int64_t end);
+  void output(const Datum & datum, int64_t end);
   void count(int64_t value);
   void judge(bool missed);
   void listen(int64_t now);
@@ -118,12 +140,15 @@ private:
 
   const rclrt_config::Chain chain_;
   const bool by_timer_;
+  const bool last_only_;
   std::vector<Link> links_;
   std::map<MessageKey, Sent> sent_;
   std::deque<std::pair<int64_t, MessageKey>> sent_in_order_;
   std::map<JobKey, int64_t> sent_at_;
   std::multimap<int64_t, Job> outputs_;  ///< by their end
   std::optional<JobKey> answered_;
+  std::map<JobKey, int64_t>
+    own_;  ///< releases of data that were the last to come, and were counted
   std::optional<int64_t> newest_output_;
   std::optional<int64_t> begin_;
   bool silent_ = false;

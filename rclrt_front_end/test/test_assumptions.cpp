@@ -20,6 +20,7 @@ using rclrt_core::Attributes;
 using rclrt_core::SchedulingPolicy;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 using ::testing::SizeIs;
 
 constexpr int64_t kMs = 1'000'000;
@@ -37,6 +38,8 @@ protected:
       "        /a/timer/x: {scheduling_policy: fifo, priority: 7, cpu_affinity: [0], wcet_ms: 3, "
       "min_period_ms: 10, bound_ms: 5}\n"
       "        /b/timer/x: {cpu_affinity: [1], wcet_ms: 1}\n"
+      "        /d/timer/x: {scheduling_policy: deadline, runtime: 3ms, deadline: 9ms, period: 9ms, "
+      "wcet_ms: 3}\n"
       "      chains:\n"
       "        of a: {callbacks: [/a/timer/x], bound_ms: 5}\n"
       "        of b: {callbacks: [/b/timer/x], bound_ms: 5}\n",
@@ -174,6 +177,20 @@ TEST_F(AssumptionsTest, what_is_in_force_is_held_against_the_file)
               "/a/timer/x runs under other, which any program may preempt | of a",
               "/a/timer/x runs under fifo 6; the file says 7 | of a",
               "/a/timer/x runs on CPU 1; the file says 0 | of a"));
+}
+
+TEST_F(AssumptionsTest, a_reservation_is_held_against_the_file)
+{
+  const auto job_of_d = [](uint8_t policy) {
+    return but([policy](auto & r) {
+      r.callback = 4;
+      r.policy = policy;
+    });
+  };
+  assumptions_.add({{4, "/d/timer/x"}}, {job_of_d(RCLRT_POLICY_DEADLINE)});
+  EXPECT_THAT(told(), IsEmpty());
+  assumptions_.add({{4, "/d/timer/x"}}, {job_of_d(RCLRT_POLICY_FIFO)});
+  EXPECT_THAT(told(), ElementsAre(StartsWith("/d/timer/x runs under fifo; the file says deadline")));
 }
 
 TEST_F(AssumptionsTest, jobs_that_did_not_run_and_callbacks_that_are_not_planned_are_told)

@@ -31,6 +31,9 @@ struct ChainLink
   std::string pattern;
   /// It uses the newest data of the link before, whatever has released it. So does every timer.
   bool reads = false;
+  /// It waits for several inputs (a join). 1: each of its jobs had all; more: of so many inputs, whose callbacks all
+  /// match, jobs may only keep their message; 0: it is no join.
+  uint32_t inputs = 0;
 
   bool matches(const std::string & callback) const;
   bool is_timer() const;
@@ -43,6 +46,8 @@ struct Chain
   std::string place;  ///< "file:line:column"
   std::vector<ChainLink> links;
   ChainSemantics semantics = ChainSemantics::kReaction;
+  /// Only data that are the last to come at every join count. For kLatency only.
+  bool last_only = false;
   std::optional<rclrt_core::Duration> deadline;
   std::optional<rclrt_core::Duration> bound;  ///< that was proved
   std::optional<rclrt_core::Duration> silent_after;

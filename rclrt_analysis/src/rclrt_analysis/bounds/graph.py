@@ -16,7 +16,9 @@ itself sets off in the job looked at does not count. With one timer and a path t
 fixed preemption points of [Buttazzo13]; with timers alone it is the classical test.
 
 Messages leave anywhere inside a job. So what x sets off does count, where threads preempt, as far
-as it is more urgent than x: it may run before x has ended.
+as it is more urgent than x: it may run before x has ended. So may what is as urgent, where a thread
+comes to it from something more urgent (`Graph.overtakes`): a thread that lowers its priority goes to
+the head of its new level, before x that was preempted.
 
 A job that may be overtaken by the next of its origin is taken to end with the window.
 """
@@ -25,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +37,7 @@ from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
 from rclrt_analysis.bounds.result import Local, RefusedError
 from rclrt_analysis.bounds.taskset import LIMIT, UNBOUNDED, Interference, Ints
 from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
-from rclrt_analysis.model import Callback, Kind
+from rclrt_analysis.model import Callback, ExecutorKind, Kind
 
 ENDLESS_WORK = 2**44
 """ns, more than any period: where ways that fork and join make that much, it may as well be more.
@@ -80,6 +83,8 @@ class Graph:
         Of x: an origin's release at least so often leads to a release of x, ns.
     spans
         Periods and jitters of origins: what comes alike is added up.
+    overtakes
+        Of x: whether a job of it may run before one of the same urgency that had begun.
     """
 
     unit: Unit
@@ -99,6 +104,7 @@ class Graph:
             [self.unit.urgency[c.name] for c in self.unit.in_order], dtype=np.int64
         )
         self.children = [[] for _ in range(count)]
+        self.overtakes = _overtaking(self.unit, self.urgency)
 
     def close(self) -> None:
         """Derive what depends on all of the above."""
@@ -192,8 +198,26 @@ class Level:
     """Shape (callbacks,): what one job of x sets off, ns."""
 
 
-def _level(graph: Graph, urgency: int) -> Level:
+def _overtaking(unit: Unit, urgency: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return of each callback whether its thread may have run something more urgent just before.
+
+    In a pool that of any callback of the executor, else that of a member of its group.
+    """
+    pools = {e.name for e in unit.executors if e.kind is ExecutorKind.PREEMPTIVE}
+    threads = [
+        (c.executor, "" if c.executor in pools else c.group or f"\0{c.name}") for c in unit.in_order
+    ]
+    most: dict[tuple[str, str], int] = {}
+    for thread, mine in zip(threads, urgency.tolist(), strict=True):
+        most[thread] = max(most.get(thread, mine), mine)
+    return np.array([most[thread] for thread in threads], dtype=np.int64) > urgency
+
+
+def _level(graph: Graph, urgency: int, only_overtaking: bool = False) -> Level:
+    """Return the work of this urgency or more; of this one perhaps only what overtakes."""
     wanted = graph.urgency >= urgency
+    if only_overtaking:
+        wanted = (graph.urgency > urgency) | (wanted & graph.overtakes)
     spend(ITEM * sum(len(children) for children in graph.children))
     after = np.zeros(len(graph.wcet), dtype=np.int64)
     for x in graph.inner:
@@ -246,7 +270,8 @@ def _ways(graph: Graph, preemptive: bool) -> list[dict[int, Way]]:
         # Of messages that wait for others, those of the inputs that do not count come in as well.
         for p in graph.parents[x]:
             # A message leaves as soon as p begins; x begins at once if it preempts p, else after p.
-            preempts = preemptive and urgency > int(graph.urgency[p])
+            least = int(graph.urgency[p]) + (not graph.overtakes[x])
+            preempts = preemptive and urgency >= least
             bcet = 0 if preempts else graph.unit.in_order[p].bcet
             for r, way in ways[p].items():
                 step = Way(min(urgency, way.least), way.start, way.start + bcet)
@@ -293,11 +318,11 @@ def analyse_graph(
 
 
 def _inside(graph: Graph) -> Ints:
-    """Return what a job of x sets off that may preempt it, ns: all that is more urgent than x."""
+    """Return what a job of x sets off that may run before it has ended, ns: what preempts it."""
     inside = np.zeros(len(graph.wcet), dtype=np.int64)
     for urgency in {int(graph.urgency[x]) for x in graph.inner}:
         mine = graph.urgency == urgency
-        inside[mine] = _level(graph, urgency + 1).after[mine]
+        inside[mine] = _level(graph, urgency, only_overtaking=True).after[mine]
     return inside
 
 

@@ -37,11 +37,17 @@ def chain_lines(
     lines = ["chains:"] if system.chains else []
     for chain in system.chains:
         lines.append(f"  {quoted(chain.name)}:")
-        names = [quoted(name_of(system.callback_of[name])) for name in chain.callbacks]
+        names = [quoted(name_of(callback)) for callback in _callbacks(system, chain)]
         lines.append(f"    callbacks: [{', '.join(names)}]")
         if reads := [names[place] for place in _reading(system, chain)]:
             lines.append(f"    reads: [{', '.join(reads)}]")
+        waits = [(i, c) for i, c in enumerate(_callbacks(system, chain)) if c.wants_all]
+        # A name with a wildcard stands for all inputs, else its jobs are those that had all.
+        counts = [(names[i], len(c.triggers) if "*" in names[i] else 1) for i, c in waits]
+        if counts:
+            lines.append(f"    joins: {{{', '.join(f'{name}: {n}' for name, n in counts)}}}")
         lines.append(f"    semantics: {chain.semantics}")
+        lines += ["    join: last"] * (chain.join == "last")
         times = {
             "deadline_ms": chain.deadline,
             "bound_ms": bounds.get(chain.name),
@@ -52,6 +58,10 @@ def chain_lines(
         if said := [f"{key}: {count}" for key, count in counts.items() if count]:
             lines.append(f"    on_miss: {{{', '.join(said)}}}")
     return lines
+
+
+def _callbacks(system: System, chain: Chain) -> list[Callback]:
+    return [system.callback_of[name] for name in chain.callbacks]
 
 
 def _reading(system: System, chain: Chain) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from rclrt_analysis.bounds.activation import urgencies
 from rclrt_analysis.model import ExecutorKind, ModelError, Policy, System
-from rclrt_analysis.model.document import read_document
+from rclrt_analysis.model.document import Document, read_document
 from rclrt_analysis.model.read import build_system
 
 THREADED = ("isolated", "preemptive")
@@ -35,6 +35,8 @@ class Opening:
         Cores that a plan may use.
     digest
         Of the file of the model.
+    may_use
+        What the target has besides fixed priorities: "edf", the scheduler in the kernel.
     """
 
     system: System
@@ -43,6 +45,7 @@ class Opening:
     places: frozenset[str]
     cpus: tuple[int, ...]
     digest: str = ""
+    may_use: frozenset[str] = frozenset()
 
 
 class _Filler:
@@ -91,6 +94,7 @@ def read_open(path: Path, schema: Path) -> Opening:
     ) != len(document.content["executors"]):
         text = "a plan does not choose for microcontrollers: plan the executors beside them alone"
         raise ModelError([f"{document.where(('executors',))}: {text}"])
+    _check_reservations(system, document)
     opening = Opening(
         system,
         frozenset(filler.priorities),
@@ -98,8 +102,18 @@ def read_open(path: Path, schema: Path) -> Opening:
         frozenset(filler.places),
         filler.cpus,
         digest,
+        frozenset(document.content.get("may_use", ())),
     )
     return _with_derived(opening)
+
+
+def _check_reservations(system: System, document: Document) -> None:
+    """Refuse what a parameters file cannot put in force, so that nothing is proved of it."""
+    for i, executor in enumerate(system.executors):
+        if executor.reservation is not None and executor.kind is ExecutorKind.PRIORITY_EVENTS:
+            text = f"no parameters file gives the thread of '{executor.name}' a reservation"
+            where = document.where(("executors", i, "reservation"))
+            raise ModelError([f"{where}: {text}. Use kind: isolated, or leave the reservation out"])
 
 
 def _with_derived(opening: Opening) -> Opening:

@@ -149,6 +149,9 @@ def _body(plan: Plan) -> str:
     if len(policies) == 1:
         edf = policies == {Policy.EDF}
         fields.append("policy: edf" if edf else "policy: fixed_priority")
+    if any(_by_deadline(system, c) for c in told):
+        # Its bands of fixed priorities know no CPUs: without the scheduler in the kernel it fails.
+        fields.append("deadline_scheduler: sched_ext")
     cpu = timer_cpu(system)
     if cpu is not None:
         thread = f"scheduling_policy: fifo, priority: {PRIORITY}, cpu_affinity: [{cpu}]"
@@ -179,11 +182,21 @@ def _body(plan: Plan) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _by_deadline(system: System, callback: Callback) -> bool:
+    """Return whether the OS orders its jobs by their deadlines."""
+    executor = system.executor_of[callback.executor]
+    return executor.kind in _THREADED and executor.policy is Policy.EDF
+
+
 def _fields(system: System, callback: Callback) -> dict[str, str]:
     executor = system.executor_of[callback.executor]
     fields: dict[str, str] = {}
-    if executor.policy is Policy.EDF:
-        if executor.kind is not ExecutorKind.PRIORITY_EVENTS:
+    if executor.reservation is not None and executor.kind in _THREADED:
+        budget, period = executor.reservation.budget, executor.reservation.period
+        fields = {"scheduling_policy": "deadline", "runtime": f"{budget}"}
+        fields |= {"deadline": f"{period}", "period": f"{period}"}
+    elif executor.policy is Policy.EDF:
+        if _by_deadline(system, callback):
             fields["scheduling_policy"] = "ext"
         if callback.deadline:
             fields["relative_deadline"] = f"{callback.deadline}"
@@ -247,11 +260,20 @@ def read_plan(path: Path) -> PlanFile:
 
 @dataclass(frozen=True)
 class Machine:
-    """What a plan needs of a machine: CPUs, and the highest priority that this user may use."""
+    """What a plan needs of a machine.
+
+    Attributes
+    ----------
+    priority
+        The highest that this user may use.
+    reservations
+        Whether this user may make them.
+    """
 
     cpus: int
     kernel: str
     priority: int
+    reservations: bool = True
 
 
 CAP_SYS_NICE = 23
@@ -263,9 +285,9 @@ def this_machine() -> Machine:
     status = Path("/proc/self/status")
     text = status.read_text(encoding="utf-8") if status.exists() else ""
     found = re.search(r"^CapEff:\s*([0-9a-f]+)$", text, re.M)
-    able = found is not None and int(found[1], 16) >> CAP_SYS_NICE & 1
+    able = found is not None and bool(int(found[1], 16) >> CAP_SYS_NICE & 1)
     most = 99 if able or limit == resource.RLIM_INFINITY else limit
-    return Machine(os.cpu_count() or 1, platform.release(), most)
+    return Machine(os.cpu_count() or 1, platform.release(), most, able)
 
 
 def misfits(file: PlanFile, opening: Opening, machine: Machine | None = None) -> list[str]:
@@ -295,6 +317,10 @@ def _unable(file: PlanFile, machine: Machine) -> Iterator[str]:
     highest = max((entry.get("priority", 0) for entry in file.entries.values()), default=0)
     if highest > machine.priority:
         text = f"it uses priority {highest}, this user may use {machine.priority or 'none'} here"
+        yield f"{text}. See docs/how-to/real-time-permissions.md"
+    reserved = any(one.get("scheduling_policy") == "deadline" for one in file.entries.values())
+    if reserved and not machine.reservations:
+        text = "it has reservations, which need CAP_SYS_NICE"
         yield f"{text}. See docs/how-to/real-time-permissions.md"
 
 

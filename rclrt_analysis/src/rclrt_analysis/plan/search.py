@@ -56,6 +56,7 @@ KINDS = (
     (ExecutorKind.ISOLATED, Policy.FIXED_PRIORITY),
     (ExecutorKind.PRIORITY_EVENTS, Policy.FIXED_PRIORITY),
     (ExecutorKind.PRIORITY_EVENTS, Policy.EDF),
+    (ExecutorKind.ISOLATED, Policy.EDF),
 )
 """What an open executor may be, in the order in which they are tried."""
 
@@ -215,6 +216,8 @@ class Search:
             yield "", opening.system
             return
         for kind, policy in KINDS:
+            if (kind, policy) == KINDS[-1] and "edf" not in opening.may_use:
+                continue  # Without the scheduler in the kernel nobody would enforce it.
             executors = tuple(
                 replace(e, kind=kind, policy=policy) if e.name in opening.kinds else e
                 for e in opening.system.executors

@@ -3,7 +3,7 @@
 """Threads of the isolated and preemptive executors on the cores they share.
 
 The most urgent jobs run, as many as there are cores; equal ones in order of release, and what runs
-goes on. A group runs one job at a time, which inherits the urgency of those that wait for it. A
+goes on. But a thread that comes to a job from a more urgent one may put it before all equal ones. A group runs one job at a time, which inherits the urgency of those that wait for it. A
 release by the timers thread costs delta before anything else.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from rclrt_analysis.model import Executor, Kind, Policy
+from rclrt_analysis.model import Executor, ExecutorKind, Kind, Policy
 from rclrt_analysis.simulation.jobs import Job
 from rclrt_analysis.simulation.simulate import CHOOSE, END, RELEASE, Clock, SimulationError
 
@@ -43,6 +43,7 @@ class Cores:
             first = clock.random.randrange(clock.system.overheads.window)
             clock.at(first, RELEASE, partial(self._steal, core))
         self._groups: dict[int, str] = {}
+        self._ahead: set[int] = set()
 
     def accept(self, executor: Executor) -> Callable[[Job], None]:
         """Return what an executor's jobs are released to."""
@@ -107,7 +108,32 @@ class Cores:
 
     def _key(self, job: Job) -> tuple[int, ...]:
         first = job.deadline if job.callback in self._edf else -job.urgency
-        return (first, job.release, job.sequence)
+        return (first, id(job) not in self._ahead, job.release, job.sequence)
+
+    def _thread(self, job: Job) -> str:
+        """Return whose threads run it: those of its group, or of its pool."""
+        callback = self._clock.system.callbacks[job.callback]
+        kind = self._clock.system.executor_of[callback.executor].kind
+        return callback.executor if kind is ExecutorKind.PREEMPTIVE else self._group(job.callback)
+
+    def _go_on(self, ended: Job) -> None:
+        """Put what the thread of a job does next before what is as urgent, now and then.
+
+        A thread that lowers its priority goes to the head of its new level. Which of several
+        threads gets a job is a matter of chance.
+        """
+        clock = self._clock
+        waiting = [
+            job
+            for job in self._jobs
+            if job.callback != RELEASING
+            and job.start < 0
+            and self._thread(job) == self._thread(ended)
+        ]
+        following = min(waiting, key=self._key, default=ended)
+        if following.urgency < ended.urgency and clock.options.random_work:
+            if clock.random.random() < 0.5:
+                self._ahead.add(id(following))
 
     def _candidates(self) -> list[tuple[tuple[int, ...], Job]]:
         """Return of each group the one that may run, with the best key of all that wait for it."""
@@ -177,5 +203,8 @@ class Cores:
                 self._jobs += job.sources
             else:
                 self._holder.pop(self._group(job.callback), None)
+                self._ahead.discard(id(job))
+                if job.callback not in self._edf:
+                    self._go_on(job)
                 clock.finish(job)
         self._plan()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from rclrt_analysis.bounds.result import Result
+from rclrt_analysis.bounds.threads import is_threaded
 from rclrt_analysis.model import Callback, Kind, Policy, System, in_ms
 from rclrt_analysis.trace import layout
 from rclrt_analysis.watch.feed import Job
@@ -119,11 +120,21 @@ class Assumptions:
                 self._break(callback, "trigger", text, 1)
 
     def _priority(self, callback: Callback, job: Job) -> None:
-        policy = self.system.executor_of[callback.executor].policy
-        if job.policy == layout.POLICY_UNKNOWN or policy is Policy.EDF:
+        executor = self.system.executor_of[callback.executor]
+        policy = executor.policy
+        if job.policy == layout.POLICY_UNKNOWN:
             return
         word = layout.word(layout.POLICIES, job.policy)
-        if job.policy not in REAL_TIME:
+        asked = None
+        if is_threaded(executor.kind) and (policy is Policy.EDF or executor.reservation):
+            asked = layout.POLICY_DEADLINE if executor.reservation else layout.POLICY_EXT
+        if asked is not None:
+            if job.policy != asked:
+                said = layout.word(layout.POLICIES, asked)
+                self._break(callback, "policy", f"runs under {word}; the model says {said}", 1)
+        elif policy is Policy.EDF:
+            return
+        elif job.policy not in REAL_TIME:
             self._break(callback, "policy", f"runs under {word}, which any program may preempt", 1)
         elif policy is Policy.FIXED_PRIORITY and callback.priority not in (None, job.priority):
             text = f"runs under {word} {job.priority}; the model says {callback.priority}"

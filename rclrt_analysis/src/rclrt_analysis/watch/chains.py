@@ -4,11 +4,13 @@
 
 The definitions are those of docs/concepts/chains.md. A datum is a job of the first callback. A
 job of another callback uses the datum of the job that released it. If something else released it,
-it uses the newest datum that the callback before has published when it starts.
+it uses the newest datum that the callback before has published when it starts. A callback that waits
+for several inputs uses what each of them has brought last (`joins.py`).
 """
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field
 
 from rclrt_analysis.model import Chain, Kind, System
 from rclrt_analysis.watch.feed import Job, JobKey, Message, Publication
+from rclrt_analysis.watch.joins import JoinWatch
 
 NS_PER_S = 1_000_000_000
 REMEMBERED_NS = 20 * NS_PER_S
@@ -23,6 +26,9 @@ REMEMBERED_NS = 20 * NS_PER_S
 
 PATIENCE_NS = 2 * NS_PER_S
 """So long after a job has ended its publisher may go on."""
+
+NO_INPUTS = ("/subscription/clock", "/subscription/parameter_events")
+"""Of every node of rclcpp: no join waits for these."""
 
 KEPT = 10_000
 """Instances of which percentiles are made: the newest."""
@@ -86,14 +92,18 @@ class ChainWatch:
         self.chain = chain
         self.seen = Seen()
         self._place = {name: i for i, name in enumerate(chain.callbacks)}
-        first = system.callback_of[chain.callbacks[0]]
-        self._by_timer = first.kind is Kind.TIMER
         self._samples = [False] * len(chain.callbacks)
-        for i in range(1, len(chain.callbacks)):
-            callback = system.callback_of[chain.callbacks[i]]
-            before = system.callback_of[chain.callbacks[i - 1]]
+        every = [system.callback_of[name] for name in chain.callbacks]
+        self._by_timer = every[0].kind is Kind.TIMER
+        self._inputs = [len(c.triggers) if c.wants_all else 0 for c in every]
+        for i, (before, callback) in enumerate(itertools.pairwise(every), 1):
             is_read = bool(set(before.publishes) & set(callback.reads))
             self._samples[i] = is_read or callback.wants_all
+        self._last_only = chain.join == "last" and any(self._inputs[1:])
+        self._joins: dict[int, JoinWatch] = {}
+        self._to_join: list[tuple[int, Job]] = []
+        self._used: dict[JobKey, tuple[Job, ...]] = {}
+        self._own: dict[JobKey, int] = {}
         self._jobs: list[dict[JobKey, Job]] = [{} for _ in chain.callbacks]
         self._sent: dict[Message, Publication] = {}
         self._sent_at: dict[JobKey, int] = {}
@@ -104,8 +114,16 @@ class ChainWatch:
         self._silent_since: int | None = None
         self._begin: int | None = None
 
-    def add(self, jobs: Iterable[Job], publications: Iterable[Publication]) -> None:
-        """Take what is new, in any order."""
+    def add(
+        self, jobs: Iterable[Job], publications: Iterable[Publication], whole: bool = True
+    ) -> None:
+        """Take what is new of one executor, in any order.
+
+        Parameters
+        ----------
+        whole
+            Whether nothing came before what is there of it now and since.
+        """
         for publication in publications:
             self._sent[publication.message] = publication
             self._sent_at.setdefault(publication.by, publication.time)
@@ -113,62 +131,111 @@ class ChainWatch:
             place = self._place.get(job.callback)
             if place is None or not job.ran:
                 continue
-            self._jobs[place][job.key] = job
-            # Its last message is what others read; without numbers it may leave until the end.
-            self._ends[place].append((self._sent_at.get(job.key, job.end), job.key))
-            if place == len(self._jobs) - 1:
-                self._outputs.append(job)
+            if not (job.input and self._inputs[place]):
+                self._take(place, job)
+            elif not job.input.endswith(NO_INPUTS):
+                self._joins.setdefault(place, JoinWatch(self._inputs[place], whole))
+                self._jobs[place][job.key] = job
+                self._to_join.append((place, job))
+
+    def _take(self, place: int, job: Job) -> None:
+        """Take a job that brings something out."""
+        self._jobs[place][job.key] = job
+        # Its last message is what others read; without numbers it may leave until the end.
+        self._ends[place].append((self._sent_at.get(job.key, job.end), job.key))
+        if place == len(self._jobs) - 1:
+            self._outputs.append(job)
+
+    def _join(self, until: int) -> None:
+        """Find out which jobs of joins had all of their inputs."""
+        self._to_join.sort(key=lambda item: item[1].end)
+        done = bisect_right(self._to_join, until, key=lambda item: item[1].end)
+        for place, job in self._to_join[:done]:
+            join = self._joins[place]
+            used = join.add(job, job.key in self._sent_at)
+            # At the begin of a chain it is the job itself that counts.
+            if used and (place or join.is_known):
+                self._used[job.key] = used
+                self._take(place, job)
+            else:  # To be forgotten in time.
+                self._ends[place].append((job.end, job.key))
+        del self._to_join[:done]
 
     def settle(self, until: int) -> None:
         """Count what has ended by then. What comes later must have ended later."""
+        self._join(until)
         self._outputs.sort(key=lambda job: job.end)
         for ends in self._ends:
             ends.sort()
         done = bisect_right(self._outputs, until, key=lambda job: job.end)
         for i, output in enumerate(self._outputs[:done]):
-            path, is_late = self._path(len(self._jobs) - 1, output)
+            path, is_late, is_last = self._path(len(self._jobs) - 1, output)
             if is_late and output.end > until - PATIENCE_NS:
                 done = i
                 break
             if path:
-                self._output(path, output.end)
+                self._output(path, output.end, is_last)
         del self._outputs[:done]
         self._listen(until)
         self._forget(until - max(REMEMBERED_NS, 4 * (self.chain.deadline or 0)))
 
-    def _path(self, place: int, job: Job) -> tuple[tuple[JobKey, ...], bool]:
+    def _path(self, place: int, job: Job) -> tuple[tuple[JobKey, ...], bool, bool]:
         """Return the jobs whose data this one used, the first callback's first; (): unknown.
 
-        And whether a job on the way is not here yet: it has published, and still runs.
+        And whether a job on the way is not here yet: it has published, and still runs. And whether
+        these data were the last to come wherever others are waited for.
         """
         path = [job.key]
+        is_last = True
         for i in range(place, 0, -1):
-            before = self._jobs[i - 1]
-            source = before.get(job.by) if job.by else None
-            if source is None and job.message and job.message in self._sent:
-                source = before.get(self._sent[job.message].by)
-            if source is None and job.by and job.by_callback == self.chain.callbacks[i - 1]:
-                return (), True
-            if source is None and (self._samples[i] or not (job.by or job.message)):
+            used = self._used.get(job.key, (job,))
+            known = [(self._source(i - 1, one), one) for one in used]
+            found = [(source.key, one) for source, one in known if source is not None]
+            if not found and any(
+                one.by and one.by_callback == self.chain.callbacks[i - 1] for one in used
+            ):
+                return (), True, False
+            source = None
+            if found:
+                newest, by = max(found, key=lambda item: item[0])
+                source = self._jobs[i - 1][newest]
+                is_last &= not self._inputs[i] or by is job
+            elif self._samples[i] or not (job.by or job.message):
                 source = self._newest(i - 1, job.start)
+                # Where nobody has said what released it, it may have been the last.
+                is_last &= not self._inputs[i] or not (job.by or job.message)
             if source is None:
-                return (), False
+                return (), False, False
             job = source
             path.append(job.key)
-        return tuple(reversed(path)), False
+        return tuple(reversed(path)), False, is_last
+
+    def _source(self, place: int, job: Job) -> Job | None:
+        """Return the job of that callback which has published what released this one."""
+        before = self._jobs[place]
+        source = before.get(job.by) if job.by else None
+        if source is None and job.message and job.message in self._sent:
+            source = before.get(self._sent[job.message].by)
+        return source
 
     def _newest(self, place: int, before: int) -> Job | None:
         ends = self._ends[place]
         at = bisect_right(ends, before, key=lambda item: item[0])
+        while at and place in self._joins and ends[at - 1][1] not in self._used:
+            at -= 1  # It has only kept its message.
         return self._jobs[place].get(ends[at - 1][1]) if at else None
 
-    def _output(self, path: tuple[JobKey, ...], end: int) -> None:
+    def _output(self, path: tuple[JobKey, ...], end: int, is_last: bool) -> None:
         """Note that the last callback has ended a job with the data of these."""
         last, datum = self._answered, path[0]
+        if self._last_only and is_last and datum not in self._own and datum in self._jobs[0]:
+            release = self._jobs[0][datum].release
+            self._own[datum] = release
+            self.seen.add(end - release, end, self.chain.deadline, path)
         if last is not None and datum <= last:
             return  # Nothing new.
         first = self._jobs[0]
-        if last is not None and last[:3] == datum[:3]:
+        if last is not None and last[:3] == datum[:3] and not self._last_only:
             between = sorted(key for key in first if last < key <= datum)
             if self.chain.semantics == "age":
                 begun = [last]
@@ -224,7 +291,9 @@ class ChainWatch:
             old = bisect_right(ends, before, key=lambda item: item[0])
             for _, key in ends[:old]:
                 self._jobs[place].pop(key, None)
+                self._used.pop(key, None)
             del ends[:old]
+        self._own = {key: release for key, release in self._own.items() if release >= before}
         for message, sent in list(self._sent.items()):
             if sent.time >= before:
                 break  # The rest is newer, but for what several threads wrote at once.

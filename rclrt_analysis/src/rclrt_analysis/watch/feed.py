@@ -39,6 +39,8 @@ class Job:
         The CPU on which it started.
     ran
         False: `count` jobs were dropped or skipped.
+    input
+        The executor's name of the callback, if the model's stands for several; else "".
     """
 
     callback: str
@@ -56,6 +58,7 @@ class Job:
     on: int
     ran: bool
     count: int
+    input: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ def read(
         Gives the name in the model for that of the executor.
     """
     names = {id_: name_of(entry.name) for id_, entry in callbacks.items()}
+    inputs = {id_: e.name if names[id_] != e.name else "" for id_, e in callbacks.items()}
     here = (header.boot_id, header.process, header.executor)
     jobs: list[Job] = []
     publications: list[Publication] = []
@@ -117,6 +121,7 @@ def read(
                 on,
                 ran,
                 count,
+                inputs.get(callback, ""),
             )
         )
     return jobs, publications

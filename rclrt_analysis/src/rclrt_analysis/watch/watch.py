@@ -19,6 +19,8 @@ from rclrt_analysis.watch.feed import read
 from rclrt_analysis.watch.names import Names
 
 NS_PER_MS = 1e6
+FIRST_JOB = 1
+"""An engine counts its jobs from 0, the simulator from 1."""
 
 
 class Watch:
@@ -31,13 +33,17 @@ class Watch:
         self.assumptions = Assumptions(system, self.result)
         self.lost_records = 0
         self.names = Names(system)
+        self._whole: dict[tuple[bytes, int, int], bool] = {}
 
     def add(self, header: Header, callbacks: Mapping[int, Entry], records: Records) -> None:
         """Take records of one executor."""
         jobs, publications = read(header, callbacks, records, self.names.of)
         self.assumptions.add(jobs)
+        key = (header.boot_id, header.process, header.executor)
+        begins = len(records) > 0 and int(records["sequence"].min()) <= FIRST_JOB
+        whole = self._whole.setdefault(key, begins)
         for chain in self.chains:
-            chain.add(jobs, publications)
+            chain.add(jobs, publications, whole)
 
     def settle(self, until: int) -> None:
         """Judge what has ended by then; of that nothing more comes."""

@@ -1,0 +1,270 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Chains through callbacks that wait for several inputs, in records where each input has jobs."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from models import model
+from random_systems import chains
+from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
+from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
+from rclrt_analysis.simulation.jobs import Job as SimulatedJob
+from rclrt_analysis.simulation.records import to_traces
+from rclrt_analysis.simulation.simulate import Clock
+from rclrt_analysis.trace import Entry, Trace, layout
+from rclrt_analysis.watch.chains import ChainWatch
+from rclrt_analysis.watch.feed import Job
+from rclrt_analysis.watch.joins import JoinWatch
+from rclrt_analysis.watch.watch import Watch
+
+MS = 1_000_000
+
+
+def random_system(rng: random.Random) -> System:
+    """Return timers and subscriptions on two executors, of which some wait for two topics."""
+    executors = tuple(Executor(f"e{i}", ExecutorKind.ISOLATED, cores=(i,)) for i in range(2))
+    made: list[Callback] = []
+    for i in range(rng.randint(2, 3)):
+        made.append(
+            Callback(
+                f"t{i}", Kind.TIMER, rng.choice(executors).name, rng.randint(900, 2_000),
+                period=rng.randint(6_000, 15_000), publishes=(f"t{i}",),
+            )
+        )  # fmt: skip
+    for i in range(rng.randint(1, 4)):
+        count = min(len(made), rng.choice((1, 2, 2, 3)))
+        topics = tuple(source.publishes[0] for source in rng.sample(made, count))
+        made.append(
+            Callback(
+                f"s{i}", Kind.SUBSCRIPTION, rng.choice(executors).name, rng.randint(900, 2_000),
+                triggers=topics, wants_all=count > 1, publishes=(f"s{i}",),
+            )
+        )  # fmt: skip
+    ranks = rng.sample(range(1, 99), len(made))
+    system = System(
+        "random", executors, tuple(replace(c, priority=p) for c, p in zip(made, ranks, strict=True))
+    )
+    return replace(system, chains=tuple(chains(rng, system)))
+
+
+Sent = list[tuple[int, SimulatedJob]]
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
+    """Return the list in which every publication of simulations is put, with its time."""
+    found: Sent = []
+    publish = Clock.publish
+
+    def noted(clock: Clock, job: SimulatedJob) -> None:
+        if not job.published:
+            found.append((clock.now, job))
+        publish(clock, job)
+
+    monkeypatch.setattr(Clock, "publish", noted)
+    return found
+
+
+def with_inputs(run: Run, sent: Sent, publish: bool) -> list[Trace]:
+    """Return the records of a run as executors write them: each input of a join has its jobs.
+
+    Parameters
+    ----------
+    publish
+        Whether jobs that worked have published something.
+    """
+    system = run.system
+    traces = list(to_traces(run).values())
+    number = {c.name: i for i, c in enumerate(system.callbacks)}
+    executor = {one.name: i for i, one in enumerate(system.executors)}
+    readers: dict[int, list[tuple[int, str]]] = {}
+    for c in system.callbacks:
+        for topic in c.triggers if c.wants_all else ():
+            publisher = next(p for p in system.callbacks if topic in p.publishes)
+            readers.setdefault(number[publisher.name], []).append((number[c.name], topic))
+    works = {(j.callback, id(j.released_by)): j for j in run.jobs if j.released_by is not None}
+    entries: dict[tuple[int, str], int] = {}
+    kept: dict[int, set[str]] = {}
+    free: dict[int, int] = {}
+    # As engines count: from 0 on.
+    new: list[list[np.void]] = [[layout.blank(1)[0]] for _ in traces]
+    for trace, (one, *_) in zip(traces, new, strict=True):
+        one["callback"] = 999
+        trace.callbacks[999] = Entry("/started", 0, "", 1, 0)
+    for now, by in sent:
+        for join, topic in readers.get(by.callback, ()):
+            callback = system.callbacks[join]
+            place = executor[callback.executor]
+            trace = traces[place]
+            id_ = entries.setdefault((join, topic), len(system.callbacks) + len(entries))
+            name = f"/{callback.name}/subscription/{topic}"
+            trace.callbacks[id_] = replace(trace.callbacks[join], name=name)
+            kept.setdefault(join, set()).add(topic)
+            full = len(kept[join]) == len(callback.triggers)
+            job = works.get((join, id(by)))
+            assert full or job is None
+            if full and job is None:
+                free[join] = 2**60  # The run ends before that job does.
+            if free.get(join, 0) >= 2**60:
+                continue
+            if job is not None:
+                mine = trace.records["sequence"] == job.sequence
+                trace.records["callback"][mine] = id_
+                free[join] = job.end
+                kept[join].clear()
+                if publish:
+                    out = trace.records[mine][0].copy()
+                    out["outcome"], out["publisher"], out["message"] = layout.PUBLISHED, 7, job.end
+                    new[place].append(out)
+                continue
+            one = layout.blank(1)[0]
+            free[join] = max(free.get(join, 0) + 1, now)
+            one["release_ns"] = one["ready_ns"] = now
+            one["start_ns"] = one["end_ns"] = free[join]
+            one["callback"], one["sequence"] = id_, 10**6 + len(new[place])
+            one["cause"], one["by_sequence"] = layout.CAUSE_JOB, by.sequence
+            one["by_callback"] = by.callback
+            one["by_executor"] = executor[system.callbacks[by.callback].executor] + 1
+            new[place].append(one)
+    return [
+        replace(trace, records=np.concatenate([trace.records, np.array(more, layout.RECORD)]))
+        for trace, more in zip(traces, new, strict=True)
+    ]
+
+
+
+
+def fed(watch: Watch, traces: list[Trace], batch: int, since: int = 0) -> Watch:
+    """Return a watch that has got the records from `since` on, some at a time."""
+    until = max(int(trace.records["end_ns"].max()) for trace in traces)
+    for begin in range(since, until + 1, batch):
+        for trace in traces:
+            end = trace.records["end_ns"]
+            mine = (end >= begin) & (end < begin + batch)
+            watch.add(trace.header, trace.callbacks, trace.records[mine])
+        watch.settle(begin + batch - 1 - 20_000)
+    watch.settle(until)
+    return watch
+
+
+@pytest.mark.parametrize("publish", [False, True])
+@pytest.mark.parametrize("join", ["wait", "last"])
+def test_a_watch_measures_joins_as_the_simulator_does(
+    join: str, publish: bool, sent: Sent
+) -> None:
+    rng = random.Random(join)
+    compared = late = 0
+    for _ in range(60):
+        system = random_system(rng)
+        semantics = ("latency",) if join == "last" else ("latency", "reaction", "age")
+        wanted = tuple(
+            replace(c, join=join, semantics=rng.choice(semantics)) for c in system.chains
+        )
+        system = replace(system, chains=wanted)
+        sent.clear()
+        run = simulate(system, 400_000, rng.randrange(1 << 30))
+        traces = with_inputs(run, sent, publish)
+        for one in fed(Watch(system), traces, rng.choice((1 << 20, 50_000))).chains:
+            if not any(system.callback_of[name].wants_all for name in one.chain.callbacks[1:]):
+                continue
+            seen = sorted(one.seen.values)
+            times = (chain_ages if one.chain.semantics == "age" else chain_latencies)(
+                run, one.chain
+            )
+            # What came through with the first output had begun before it was watched.
+            begun = 0 if join == "last" else max(0, len(times) - len(seen))
+            assert seen == sorted(times[begun:]), f"{one.chain}, {system}"
+            compared += len(seen)
+            late += one.chain.callbacks[-1].startswith("s")
+    print(f"\n{compared} instances compared")
+    assert compared > 1_000
+    assert late
+
+
+def latencies(chain: ChainWatch) -> dict[int, int]:
+    """Return them by when they began, from now on."""
+    found: dict[int, int] = {}
+
+    def noted(value: int, at: int, *_: object) -> None:
+        found[at - value] = value
+
+    chain.seen.add = noted  # type: ignore[method-assign]
+    return found
+
+
+@pytest.mark.parametrize("publish", [False, True])
+def test_who_comes_later_sees_nothing_earlier_than_it_was(publish: bool, sent: Sent) -> None:
+    """What was kept before is not in the records. Data may seem late, never in time."""
+    rng = random.Random(publish)
+    same = later = 0
+    for _ in range(60):
+        system = random_system(rng)
+        wanted = tuple(replace(c, semantics="latency", join="wait") for c in system.chains)
+        system = replace(system, chains=wanted)
+        sent.clear()
+        traces = with_inputs(simulate(system, 400_000, rng.randrange(1 << 30)), sent, publish)
+        whole, late = Watch(system), Watch(system)
+        both = [[latencies(chain) for chain in watch.chains] for watch in (whole, late)]
+        fed(whole, traces, 1 << 20)
+        fed(late, traces, 1 << 20, rng.randrange(1, 100_000))
+        for truth, seen in zip(*both, strict=True):
+            for begin, value in seen.items():
+                assert value >= truth[begin]
+                same += value == truth[begin]
+                later += value > truth[begin]
+    print(f"\n{same} as they were, {later} that look later")
+    assert same > 3_000
+    assert later < same / 2
+
+
+def kept(join: JoinWatch, names: str) -> str:
+    """Return which of these inputs, in this order, brought something out, and what."""
+    found = []
+    for number, name in enumerate(names):
+        key = (b"", 0, 0, number)
+        job = Job("j", key, number, number, number, 0, None, "", None, 0, 0, 0, 0, True, 1, name)
+        used = join.add(job, False)
+        found.append("-" if used is None else "".join(f"{one.input}{one.end}" for one in used))
+    return " ".join(found)
+
+
+def test_a_join_works_with_the_newest_of_each_input_once_all_have_come() -> None:
+    assert kept(JoinWatch(2), "abba" + "aab") == "- a0b1 - b2a3 - - a5b6"
+    assert kept(JoinWatch(3), "abaac") == "- - - - b1a3c4"
+
+
+def test_what_was_kept_before_the_first_record_shows_where_an_input_comes_twice() -> None:
+    """Until then what comes out is what surely has: the messages of the round before."""
+    assert kept(JoinWatch(2, whole=False), "ababab") == "- - - a0b1 - a2b3"
+    assert kept(JoinWatch(2, whole=False), "abb" + "aab") == "- - - b2a3 - a4b5"
+    assert kept(JoinWatch(9, whole=False), "abcdefghi" * 2).count("a0") == 1
+
+
+def test_what_every_node_has_is_no_input() -> None:
+    system = model(
+        "executors: [{name: e, kind: isolated}]\ncallbacks:\n"
+        "  - {name: a, kind: timer, executor: e, period_ms: 50, wcet_ms: 1, priority: 3,"
+        " publishes: [x]}\n"
+        "  - {name: b, kind: timer, executor: e, period_ms: 50, wcet_ms: 1, priority: 2,"
+        " publishes: [y]}\n"
+        "  - {name: /f, kind: subscription, executor: e, wcet_ms: 1, priority: 1,"
+        " triggers: [x, y], activation: all}\n"
+        "chains: [{name: c, callbacks: [a, /f], semantics: latency}]\n"
+    )
+    watch = ChainWatch(system, system.chains[0])
+    job = Job("a", (b"", 0, 0, 1), 0, 0, MS, 0, None, "", None, 0, 0, 0, 0, True, 1)
+    into = replace(job, callback="/f", key=(b"", 0, 0, 2), by=job.key, end=2 * MS)
+    others = ("/f/subscription/parameter_events", "/f/subscription/clock")
+    jobs = [job, replace(into, input="/f/subscription/x")]
+    jobs += [
+        replace(into, by=None, key=(b"", 0, 0, 3 + i), end=(3 + i) * MS, input=name)
+        for i, name in enumerate(others)
+    ]
+    watch.add(jobs, [])
+    watch.settle(100 * MS)
+    assert not watch._used, "y has not come"
