@@ -142,6 +142,14 @@ void Outgoing::tell_room(Stream & stream)
   }
 }
 
+// All streams share the bytes.
+void Outgoing::tell_rooms()
+{
+  for (auto & [id, stream] : streams_) {
+    tell_room(stream);
+  }
+}
+
 void Outgoing::forget(uint16_t object)
 {
   const std::lock_guard lock(mutex_);
@@ -226,6 +234,9 @@ void Outgoing::on_acknack(const rclrt_acknack & acknack, TimePoint now)
     return;  // of messages never sent, or an old one
   }
   note_round_trip(stream, confirmed, now);
+  for (uint16_t i = 0; i < confirmed; ++i) {
+    bytes_ -= stream.unacked[i].submessages.size();
+  }
   stream.unacked.erase(stream.unacked.begin(), stream.unacked.begin() + confirmed);
   for (uint16_t i = 0; i < 16 && i < stream.unacked.size(); ++i) {
     Sent & sent = stream.unacked[i];
@@ -239,7 +250,7 @@ void Outgoing::on_acknack(const rclrt_acknack & acknack, TimePoint now)
   }
   stream.heartbeats = 0;
   stream.heartbeat_at = stream.unacked.empty() ? rclrt_core::kNever : now + patience(stream);
-  tell_room(stream);
+  tell_rooms();
 }
 
 void Outgoing::reset(bool keep)
@@ -253,13 +264,18 @@ void Outgoing::reset(bool keep)
     return;
   }
   for (auto & [id, stream] : streams_) {
-    // A fragment alone is worth nothing at the other end.
+    // A fragment alone is worth nothing at the other end. Its message is given up, and counted once: at its last one,
+    // or at what has not gone yet.
+    counters_.given_up += stream.fragmented.empty() ? 0 : 1;
     bytes_ -= stream.fragmented.size();
     stream.fragmented.clear();
     while (!stream.unacked.empty()) {
       Sent & sent = stream.unacked.back();
-      if (sent.submessages.at(0) != RCLRT_FRAGMENT) {
-        bytes_ += sent.submessages.size();
+      if (sent.submessages.at(0) == RCLRT_FRAGMENT) {
+        const bool last = (sent.submessages.at(1) & RCLRT_FLAG_LAST_FRAGMENT) != 0;
+        counters_.given_up += last ? 1 : 0;
+        bytes_ -= sent.submessages.size();
+      } else {
         const auto rank = static_cast<uint8_t>(kHighestUrgency - sent.urgency);
         stream.waiting.emplace(std::make_pair(rank, --front_), std::move(sent.submessages));
       }
@@ -269,6 +285,7 @@ void Outgoing::reset(bool keep)
     stream.heartbeats = 0;
     stream.heartbeat_at = rclrt_core::kNever;
   }
+  tell_rooms();
 }
 
 void Outgoing::end()
@@ -413,9 +430,10 @@ Bytes Outgoing::take_data(uint8_t id, Stream & stream, TimePoint now)
     if (stream.unacked.empty()) {
       stream.heartbeat_at = now + patience(stream);
     }
+    bytes_ += sent.submessages.size();
     stream.unacked.push_back(std::move(sent));
   }
-  tell_room(stream);
+  tell_rooms();
   return message;
 }
 

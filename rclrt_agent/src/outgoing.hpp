@@ -40,8 +40,8 @@ struct OutgoingOptions
   uint16_t window = 16;
   uint16_t shared_window = 4;
   std::size_t waiting = 16;  ///< messages of a stream that wait besides
-  std::size_t bytes =
-    1U << 18U;  ///< of all that waits; best effort streams add as much to it at most
+  /// Of all that waits or is not acknowledged; best effort streams add as much to it at most.
+  std::size_t bytes = 1U << 18U;
   Duration acknack_delay{10'000'000};
   uint16_t acknack_every = 4;  ///< messages; a client may have no more slots
 };
@@ -54,6 +54,8 @@ struct OutgoingCounters
   uint64_t acknacks = 0;
   uint64_t dropped = 0;   ///< best effort, too many waited
   uint64_t too_long = 0;  ///< best effort, longer than the MTU; or longer than all storage
+  uint64_t given_up =
+    0;  ///< the client began its streams anew while their fragments were on their way
 };
 
 class Outgoing
@@ -135,6 +137,7 @@ private:
   std::size_t room_in_message() const;
   std::size_t longest(uint8_t stream) const;  // submessages that go in one message
   void tell_room(Stream & stream);
+  void tell_rooms();
   void note_round_trip(const Stream & stream, uint16_t confirmed, TimePoint now);
   static void mark_timeless(Stream & stream);
   Duration patience(const Stream & stream) const;
@@ -152,7 +155,7 @@ private:
   std::deque<Bytes> answers_;
   uint64_t order_ = uint64_t{1} << 32U;  // of what comes
   uint64_t front_ = order_;              // of what comes back to the front
-  std::size_t bytes_ = 0;                // of what waits in streams
+  std::size_t bytes_ = 0;                // of what waits in streams, or is not acknowledged
   bool ended_ = false;
   Duration round_trip_{0};
   OutgoingCounters counters_;

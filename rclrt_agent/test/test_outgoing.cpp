@@ -262,4 +262,73 @@ TEST(Outgoing, best_effort_data_of_many_streams_that_nobody_fetches_is_bounded_i
   EXPECT_LE(all, 2 * options.bytes + options.mtu);
   EXPECT_GT(all, options.bytes) << "the newest takes the place of older ones";
 }
+TEST(Outgoing, what_is_not_acknowledged_counts_as_bytes_that_wait)
+{
+  OutgoingOptions options;
+  options.bytes = 1000;
+  Outgoing outgoing(options);
+  unsigned taken = 0;
+  for (unsigned i = 0; i < 64; ++i) {
+    const auto stream = static_cast<uint8_t>(0x80 + i);
+    taken += outgoing.put(stream, 1, data(1, 96)) == Outgoing::Put::kTaken ? 1 : 0;
+    (void)next(outgoing);
+  }
+  EXPECT_EQ(taken, 10U) << "of 104 bytes each";
+  outgoing.on_acknack({1, 0, 0x80}, kBegin);
+  EXPECT_EQ(outgoing.put(0x80, 1, data(1, 96)), Outgoing::Put::kTaken);
+  EXPECT_EQ(outgoing.put(0x80, 1, data(1, 96)), Outgoing::Put::kFull);
+}
+
+TEST(Outgoing, fragments_count_until_they_are_acknowledged)
+{
+  OutgoingOptions options;
+  options.bytes = 1000;
+  Outgoing outgoing(options);
+  outgoing.put(0x81, 1, data(1, 980));
+  EXPECT_EQ(next(outgoing), -1);
+  EXPECT_EQ(next(outgoing), -1);
+  outgoing.put(0x82, 1, data(1, 4));
+  EXPECT_EQ(outgoing.put(0x82, 1, data(1, 4)), Outgoing::Put::kFull);
+  outgoing.on_acknack({2, 0, 0x81}, kBegin);
+  EXPECT_EQ(next(outgoing), 1);
+  outgoing.on_acknack({1, 0, 0x82}, kBegin);
+  EXPECT_EQ(outgoing.put(0x83, 1, data(1, 980)), Outgoing::Put::kTaken) << "nothing is left over";
+  EXPECT_EQ(outgoing.put(0x83, 1, data(1, 4)), Outgoing::Put::kTaken) << "988 of 1000";
+}
+
+TEST(Outgoing, room_in_bytes_is_told_to_all_streams)
+{
+  OutgoingOptions options;
+  options.bytes = 100;
+  Outgoing outgoing(options);
+  outgoing.put(0x81, 1, data(1, 92));
+  bool told = false;
+  outgoing.when_room(0x82, 7, [&told] { told = true; });
+  EXPECT_EQ(next(outgoing), 1);
+  EXPECT_FALSE(told) << "it is not acknowledged";
+  outgoing.on_acknack({1, 0, 0x81}, kBegin);
+  EXPECT_TRUE(told);
+}
+
+TEST(Outgoing, messages_of_which_a_reset_loses_fragments_are_counted)
+{
+  Outgoing outgoing({});
+  const auto reset = [&outgoing] {
+    outgoing.reset(true);
+    return outgoing.counters().given_up;
+  };
+  outgoing.put(0x81, 1, data(1, 700));
+  EXPECT_EQ(next(outgoing), -1);
+  EXPECT_EQ(reset(), 1U) << "the rest had not gone yet";
+  outgoing.put(0x81, 1, data(1, 700));
+  outgoing.put(0x81, 1, data(2, 700));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(next(outgoing), -1);
+  }
+  EXPECT_EQ(reset(), 3U) << "one whole, one half";
+  outgoing.put(0x81, 1, data(3));
+  EXPECT_EQ(next(outgoing), 3);
+  EXPECT_EQ(reset(), 3U);
+  EXPECT_EQ(next(outgoing), 3) << "a whole message goes again";
+}
 }  // namespace
