@@ -136,9 +136,7 @@ def _measure(build: Path, name: str, agent: Path, case: str, count: int) -> Samp
             agent, *words, *(URGENT if name == "rclrt_agent" else ()), errors=subprocess.DEVNULL
         )
         threading.Thread(target=_drain, args=(started,), daemon=True).start()
-        client = programs.start(
-            build / "rclrt_agent" / "agent_test_client", *where, "1", "stamps"
-        )
+        client = programs.start(build / "rclrt_agent" / "agent_test_client", *where, "1", "stamps")
         if (said := _line(client, "the client")) != "ready":
             raise FailedError(f"{name}: the client says '{said}'")
         stamps: dict[int, int] = {}
@@ -223,7 +221,8 @@ def _print(rows: list[dict[str, Any]]) -> None:
     print(time.strftime("%Y-%m-%d"), f"{os.cpu_count()} CPUs, load {load[0]:.1f}", end=", ")
     print(f"{os.uname().sysname} {os.uname().release}")
     print("ms: p50, p90, max; CPU: us of the agent for each message\n")
-    print(f"{'case':6} {'agent':12} {'n':>5} {'lost':>4}  {'down':^20}  {'there and back':^20}  CPU")
+    head = f"{'case':6} {'agent':12} {'n':>5} {'lost':>4}"
+    print(f"{head}  {'down':^20}  {'there and back':^20}  CPU")
     for row in rows:
         print(
             f"{row['case']:6} {row['agent']:12} {row['n']:5} {row['lost']:4}  "

@@ -168,11 +168,25 @@ void Outgoing::answer(Bytes submessage)
   answers_.push_back(std::move(submessage));
 }
 
-void Outgoing::owe_acknack(const rclrt_acknack & acknack, uint8_t urgency, TimePoint now)
+// What is missing and has not been asked for yet; or all of it.
+uint16_t Outgoing::to_ask(const Owed & owed) const
+{
+  const auto done =
+    static_cast<uint16_t>(asked_.at(owed.acknack.stream) - owed.acknack.first_unacked);
+  const unsigned fresh = done >= 16 ? 0U : 0xFFFFU << done;
+  return owed.again ? owed.acknack.missing : static_cast<uint16_t>(owed.acknack.missing & fresh);
+}
+
+void Outgoing::owe_acknack(
+  const rclrt_acknack & acknack, uint8_t urgency, TimePoint now, bool again)
 {
   const std::lock_guard lock(mutex_);
   if (ended_) {
     return;
+  }
+  uint16_t & asked = asked_.try_emplace(acknack.stream, acknack.first_unacked).first->second;
+  if (rclrt_sequence_before(asked, acknack.first_unacked)) {
+    asked = acknack.first_unacked;
   }
   Owed & owed = owed_[acknack.stream];
   if (owed.messages == 0) {
@@ -180,9 +194,10 @@ void Outgoing::owe_acknack(const rclrt_acknack & acknack, uint8_t urgency, TimeP
   }
   owed.acknack = acknack;
   owed.urgency = urgency;
+  owed.again = owed.again || again;
   // What the client waits for is not put off: a gap, which it has to fill.
   owed.messages =
-    static_cast<uint16_t>(acknack.missing != 0 ? options_.acknack_every : owed.messages + 1);
+    static_cast<uint16_t>(to_ask(owed) != 0 ? options_.acknack_every : owed.messages + 1);
 }
 
 // Only where the answer can be to one thing: to the newest message that it confirms, or to the one heartbeat.
@@ -257,6 +272,7 @@ void Outgoing::reset(bool keep)
 {
   const std::lock_guard lock(mutex_);
   owed_.clear();
+  asked_.clear();
   answers_.clear();
   if (!keep) {
     streams_.clear();
@@ -444,6 +460,15 @@ Bytes Outgoing::take_acknacks()
     rclrt_submessage submessage{};
     submessage.id = RCLRT_ACKNACK;
     submessage.of.acknack = owed_.begin()->second.acknack;
+    const uint16_t missing = to_ask(owed_.begin()->second);
+    submessage.of.acknack.missing = missing;
+    uint16_t & asked = asked_.at(owed_.begin()->first);
+    for (uint16_t i = 0; i < 16; ++i) {
+      const auto after = static_cast<uint16_t>(submessage.of.acknack.first_unacked + i + 1);
+      if ((missing >> i & 1U) != 0 && rclrt_sequence_before(asked, after)) {
+        asked = after;
+      }
+    }
     const Bytes bytes = write(submessage);
     submessages.resize((submessages.size() + 3) / 4 * 4);
     submessages.insert(submessages.end(), bytes.begin(), bytes.end());

@@ -79,7 +79,11 @@ public:
   void forget(uint16_t object);
   /// Outside streams, before everything else. Beyond 16 the oldest goes.
   void answer(Bytes submessage);
-  void owe_acknack(const rclrt_acknack & acknack, uint8_t urgency, TimePoint now);
+  /// What is missing is asked for once, and once more for each `again`: the client has sent a heartbeat. A client may
+  /// answer each request by all that it has not seen acknowledged; if each of those were a request, too, there would be
+  /// no end to it.
+  void owe_acknack(
+    const rclrt_acknack & acknack, uint8_t urgency, TimePoint now, bool again = false);
   /// What the client says of a stream of ours.
   void on_acknack(const rclrt_acknack & acknack, TimePoint now);
   /// The client begins anew: streams start at 0, and what was sent and not acknowledged is sent again,
@@ -124,6 +128,7 @@ private:
     uint8_t urgency = 0;
     uint16_t messages = 0;  // since the last acknowledgement that was sent
     TimePoint since;
+    bool again = false;  // ask for what has been asked for, too
   };
   struct Candidate;
 
@@ -144,6 +149,7 @@ private:
   int acknack_value(const Owed & owed, TimePoint now) const;
   Candidate best(TimePoint now);
   Bytes take_data(uint8_t id, Stream & stream, TimePoint now);
+  uint16_t to_ask(const Owed & owed) const;
   Bytes take_acknacks();
   Bytes take_heartbeats(TimePoint now);
   Bytes outside(View submessages) const;
@@ -152,6 +158,8 @@ private:
   mutable rclrt_front_end::PiMutex mutex_;
   std::map<uint8_t, Stream> streams_;
   std::map<uint8_t, Owed> owed_;
+  std::map<uint8_t, uint16_t>
+    asked_;  // by stream: what is missing before this number has been asked for
   std::deque<Bytes> answers_;
   uint64_t order_ = uint64_t{1} << 32U;  // of what comes
   uint64_t front_ = order_;              // of what comes back to the front

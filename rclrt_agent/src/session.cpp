@@ -194,7 +194,8 @@ bool Session::next_part()
   }
   if (releases_ && answers_) {
     acknacks_.erase(*releases_);
-    outgoing_.owe_acknack(incoming(*releases_).acknack(&*answers_), urgency_in(*releases_), now_);
+    outgoing_.owe_acknack(
+      incoming(*releases_).acknack(&*answers_), urgency_in(*releases_), now_, true);
   }
   releases_.reset();
   answers_.reset();

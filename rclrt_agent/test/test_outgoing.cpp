@@ -331,4 +331,50 @@ TEST(Outgoing, messages_of_which_a_reset_loses_fragments_are_counted)
   EXPECT_EQ(reset(), 3U);
   EXPECT_EQ(next(outgoing), 3) << "a whole message goes again";
 }
+// The gaps that an acknowledgement asks for; -1 if none goes.
+int asked(Outgoing & outgoing, TimePoint now = kBegin)
+{
+  Bytes message;
+  rclrt_reader reader;
+  rclrt_message_header header;
+  rclrt_submessage sub{};
+  if (!outgoing.next(now, &message)) {
+    return -1;
+  }
+  rclrt_reader_init(&reader, message.data(), message.size());
+  rclrt_read_message_header(&reader, &header);
+  return rclrt_read_submessage(&reader, &sub) && sub.id == RCLRT_ACKNACK ? sub.of.acknack.missing
+                                                                         : -1;
+}
+
+TEST(Outgoing, a_gap_is_asked_for_once_and_again_when_the_client_wants_to_know)
+{
+  Outgoing outgoing({});
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0x0001);
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0) << "more came behind the gap";
+  outgoing.owe_acknack({10, 0x0005, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0x0004) << "a second gap";
+  outgoing.owe_acknack({12, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0) << "the first is filled, the second asked for";
+  outgoing.owe_acknack({12, 0x0001, 0x80}, 0, kBegin, true);
+  EXPECT_EQ(asked(outgoing), 0x0001);
+  for (const uint16_t first : {uint16_t{30000}, uint16_t{60000}, uint16_t{9}}) {
+    outgoing.owe_acknack({first, 0, 0x80}, 0, kBegin);
+  }
+  outgoing.owe_acknack({9, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0x0001) << "numbers begin again";
+}
+
+TEST(Outgoing, a_gap_is_asked_for_although_more_came_before_that_went)
+{
+  Outgoing outgoing({});
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0x0001);
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin, true);
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0x0001) << "nor is a heartbeat forgotten";
+}
 }  // namespace

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ROS end of agent.py: numbers go down to the client, and what it sends back is noted.
 
-Prints "begin", "end", and then one line of JSON: when each number was sent and when it came back, in
-ns of the monotonic clock.
+Prints "begin", "end", and then one line of JSON: when each number was sent and when it came back,
+in ns of the monotonic clock.
 """
 
 from __future__ import annotations
