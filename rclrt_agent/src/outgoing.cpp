@@ -7,23 +7,14 @@
 #include <mutex>
 #include <tuple>
 
+#include "outgoing_rank.hpp"
+
 namespace rclrt_agent
 {
 namespace
 {
 
 constexpr std::size_t kAnswers = 16;
-constexpr std::size_t kAcknackSize = 12;  // with its head, aligned
-// Within one urgency: heartbeats, then data, then acknowledgements that are old.
-enum Rank : int
-{
-  kHeartbeatRank = 0,
-  kDataRank = 1,
-  kAcknackRank = 2
-};
-
-int score(uint8_t urgency, Rank rank) { return 1 + urgency * 3 + rank; }
-
 }  // namespace
 
 struct Outgoing::Candidate
@@ -168,38 +159,6 @@ void Outgoing::answer(Bytes submessage)
   answers_.push_back(std::move(submessage));
 }
 
-// What is missing and has not been asked for yet; or all of it.
-uint16_t Outgoing::to_ask(const Owed & owed) const
-{
-  const auto done =
-    static_cast<uint16_t>(asked_.at(owed.acknack.stream) - owed.acknack.first_unacked);
-  const unsigned fresh = done >= 16 ? 0U : 0xFFFFU << done;
-  return owed.again ? owed.acknack.missing : static_cast<uint16_t>(owed.acknack.missing & fresh);
-}
-
-void Outgoing::owe_acknack(
-  const rclrt_acknack & acknack, uint8_t urgency, TimePoint now, bool again)
-{
-  const std::lock_guard lock(mutex_);
-  if (ended_) {
-    return;
-  }
-  uint16_t & asked = asked_.try_emplace(acknack.stream, acknack.first_unacked).first->second;
-  if (rclrt_sequence_before(asked, acknack.first_unacked)) {
-    asked = acknack.first_unacked;
-  }
-  Owed & owed = owed_[acknack.stream];
-  if (owed.messages == 0) {
-    owed.since = now;
-  }
-  owed.acknack = acknack;
-  owed.urgency = urgency;
-  owed.again = owed.again || again;
-  // What the client waits for is not put off: a gap, which it has to fill.
-  owed.messages =
-    static_cast<uint16_t>(to_ask(owed) != 0 ? options_.acknack_every : owed.messages + 1);
-}
-
 // Only where the answer can be to one thing: to the newest message that it confirms, or to the one heartbeat.
 void Outgoing::note_round_trip(const Stream & stream, uint16_t confirmed, TimePoint now)
 {
@@ -222,17 +181,22 @@ void Outgoing::mark_timeless(Stream & stream)
   }
 }
 
-// Silence after which the client is asked: four round trips, and twice as long each time that it says nothing.
-Duration Outgoing::patience(const Stream & stream) const
+// Four round trips, and twice as long each time that nothing comes of it.
+Duration Outgoing::patience(unsigned times, Duration least) const
 {
-  Duration after =
-    round_trip_ == Duration(0)
-      ? Duration(kFirstHeartbeat)
-      : std::clamp(4 * round_trip_, Duration(kShortestHeartbeat), Duration(kLongestHeartbeat));
-  for (unsigned i = 0; i < stream.heartbeats && after < kLastHeartbeat; ++i) {
+  Duration after = round_trip_ == Duration(0)
+                     ? Duration(kFirstHeartbeat)
+                     : std::clamp(4 * round_trip_, least, Duration(kLongestHeartbeat));
+  for (unsigned i = 0; i < times && after < kLastHeartbeat; ++i) {
     after *= 2;
   }
   return std::min(after, Duration(kLastHeartbeat));
+}
+
+// Silence after which the client is asked.
+Duration Outgoing::patience(const Stream & stream) const
+{
+  return patience(stream.heartbeats, kShortestHeartbeat);
 }
 
 void Outgoing::on_acknack(const rclrt_acknack & acknack, TimePoint now)
@@ -310,19 +274,8 @@ void Outgoing::end()
   ended_ = true;
   streams_.clear();
   owed_.clear();
+  asked_.clear();
   bytes_ = 0;
-}
-
-int Outgoing::acknack_value(const Owed & owed, TimePoint now) const
-{
-  const Duration age = now - owed.since;
-  // The client's window is about to be full, or it has waited long enough: data of any urgency waits for these few
-  // bytes, or a steady stream of it would stop the client.
-  if (owed.messages >= 2 * options_.acknack_every || age >= 4 * options_.acknack_delay) {
-    return score(kHighestUrgency, kAcknackRank);
-  }
-  const bool old = owed.messages >= options_.acknack_every || age >= options_.acknack_delay;
-  return old ? score(owed.urgency, kAcknackRank) : 0;
 }
 
 Outgoing::Candidate Outgoing::best(TimePoint now)
@@ -370,6 +323,7 @@ Outgoing::Candidate Outgoing::best(TimePoint now)
 bool Outgoing::next(TimePoint now, Bytes * message)
 {
   const std::lock_guard lock(mutex_);
+  ask_again(now);
   const Candidate chosen = best(now);
   switch (chosen.kind) {
     case Candidate::Kind::kNothing:
@@ -381,7 +335,7 @@ bool Outgoing::next(TimePoint now, Bytes * message)
       break;
     }
     case Candidate::Kind::kAcknacks:
-      *message = take_acknacks();
+      *message = take_acknacks(now);
       break;
     case Candidate::Kind::kHeartbeats:
       *message = take_heartbeats(now);
@@ -453,31 +407,6 @@ Bytes Outgoing::take_data(uint8_t id, Stream & stream, TimePoint now)
   return message;
 }
 
-Bytes Outgoing::take_acknacks()
-{
-  Bytes submessages;
-  while (!owed_.empty() && submessages.size() + kAcknackSize <= room_in_message()) {
-    rclrt_submessage submessage{};
-    submessage.id = RCLRT_ACKNACK;
-    submessage.of.acknack = owed_.begin()->second.acknack;
-    const uint16_t missing = to_ask(owed_.begin()->second);
-    submessage.of.acknack.missing = missing;
-    uint16_t & asked = asked_.at(owed_.begin()->first);
-    for (uint16_t i = 0; i < 16; ++i) {
-      const auto after = static_cast<uint16_t>(submessage.of.acknack.first_unacked + i + 1);
-      if ((missing >> i & 1U) != 0 && rclrt_sequence_before(asked, after)) {
-        asked = after;
-      }
-    }
-    const Bytes bytes = write(submessage);
-    submessages.resize((submessages.size() + 3) / 4 * 4);
-    submessages.insert(submessages.end(), bytes.begin(), bytes.end());
-    owed_.erase(owed_.begin());
-    ++counters_.acknacks;
-  }
-  return outside(view_of(submessages));
-}
-
 Bytes Outgoing::take_heartbeats(TimePoint now)
 {
   Bytes submessages;
@@ -516,6 +445,9 @@ TimePoint Outgoing::due() const
     return TimePoint::min();
   }
   TimePoint due = rclrt_core::kNever;
+  for (const auto & [id, asked] : asked_) {
+    due = std::min(due, ask_again_at(asked));
+  }
   for (const auto & [id, stream] : streams_) {
     const bool blocked = is_reliable(id) && stream.unacked.size() >= window(id);
     const bool again = std::any_of(

@@ -79,9 +79,9 @@ public:
   void forget(uint16_t object);
   /// Outside streams, before everything else. Beyond 16 the oldest goes.
   void answer(Bytes submessage);
-  /// What is missing is asked for once, and once more for each `again`: the client has sent a heartbeat. A client may
-  /// answer each request by all that it has not seen acknowledged; if each of those were a request, too, there would be
-  /// no end to it.
+  /// What is missing is asked for once, and once more for each `again` (the client has sent a heartbeat) and after a
+  /// while: 100 ms to 2 s. A client may answer each request by all that it has not seen acknowledged; if each of those
+  /// were a request, too, there would be no end to it. And it may send no heartbeat while it gets data.
   void owe_acknack(
     const rclrt_acknack & acknack, uint8_t urgency, TimePoint now, bool again = false);
   /// What the client says of a stream of ours.
@@ -130,6 +130,14 @@ private:
     TimePoint since;
     bool again = false;  // ask for what has been asked for, too
   };
+  struct Asked
+  {
+    uint16_t until = 0;      // what is missing before this number has been asked for
+    rclrt_acknack latest{};  // as it is now
+    uint8_t urgency = 0;
+    unsigned times = 0;  // that nothing has changed
+    TimePoint at;        // of the last acknowledgement
+  };
   struct Candidate;
 
   static constexpr Duration kFirstHeartbeat{100'000'000};  // while no round trip is known
@@ -145,12 +153,15 @@ private:
   void tell_rooms();
   void note_round_trip(const Stream & stream, uint16_t confirmed, TimePoint now);
   static void mark_timeless(Stream & stream);
+  Duration patience(unsigned times, Duration least) const;
   Duration patience(const Stream & stream) const;
   int acknack_value(const Owed & owed, TimePoint now) const;
   Candidate best(TimePoint now);
   Bytes take_data(uint8_t id, Stream & stream, TimePoint now);
   uint16_t to_ask(const Owed & owed) const;
-  Bytes take_acknacks();
+  TimePoint ask_again_at(const Asked & asked) const;
+  void ask_again(TimePoint now);
+  Bytes take_acknacks(TimePoint now);
   Bytes take_heartbeats(TimePoint now);
   Bytes outside(View submessages) const;
 
@@ -158,8 +169,7 @@ private:
   mutable rclrt_front_end::PiMutex mutex_;
   std::map<uint8_t, Stream> streams_;
   std::map<uint8_t, Owed> owed_;
-  std::map<uint8_t, uint16_t>
-    asked_;  // by stream: what is missing before this number has been asked for
+  std::map<uint8_t, Asked> asked_;
   std::deque<Bytes> answers_;
   uint64_t order_ = uint64_t{1} << 32U;  // of what comes
   uint64_t front_ = order_;              // of what comes back to the front

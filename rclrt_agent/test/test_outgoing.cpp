@@ -377,4 +377,19 @@ TEST(Outgoing, a_gap_is_asked_for_although_more_came_before_that_went)
   outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
   EXPECT_EQ(asked(outgoing), 0x0001) << "nor is a heartbeat forgotten";
 }
+TEST(Outgoing, a_gap_is_asked_for_again_and_again_although_no_heartbeat_comes)
+{
+  Outgoing outgoing({});
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0x0001);
+  for (const int after : {100, 300, 700, 1500, 3100, 5100, 7100}) {
+    const TimePoint at = kBegin + milliseconds(after);
+    EXPECT_EQ(asked(outgoing, at - milliseconds(1)), -1) << after;
+    EXPECT_EQ(outgoing.due(), at) << after;
+    EXPECT_EQ(asked(outgoing, at), 0x0001) << after;
+  }
+  outgoing.owe_acknack({11, 0, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0);
+  EXPECT_EQ(outgoing.due(), rclrt_core::kNever) << "it is filled";
+}
 }  // namespace
