@@ -176,6 +176,7 @@ void connect(Client & client, const std::string & kind, const char * where, uint
   TRY(rclrt_session_init(
     &client.session, &client.daemon, RCLRT_SESSION_DEFAULT, bytes, client.session_buffer.data(),
     static_cast<uint16_t>(client.session_buffer.size())));
+  client.session.answer_timeout_ns = 20'000 * kMs;  // lines of tests lose much
   TRY(rclrt_executor_init(
     &client.executor, &client.session, client.timer_slots, uint16_t{4}, client.take_buffer.data()));
   TRY(rclrt_session_connect(&client.session, 20'000 * kMs));
@@ -224,7 +225,7 @@ int main(int argc, char ** argv)
     const uint64_t now = client.line.port.now_ns(client.line.port.context);
     if (now - asked > 1000 * kMs) {
       asked = now;
-      if (rclrt_session_keep_alive(&client.session, 500 * kMs) != RCLRT_OK) {
+      if (rclrt_session_keep_alive(&client.session, 5000 * kMs) != RCLRT_OK) {
         std::puts("lost");
         std::fflush(stdout);
       }
