@@ -74,6 +74,12 @@ int Session::post(View message, TimePoint now)
   if (reader.failed) {
     return -1;
   }
+  if (
+    kept.header.stream == RCLRT_STREAM_NONE &&
+    acknowledged({message.data + reader.at, message.size - reader.at}, now)) {
+    say_outgoing();
+    return -1;
+  }
   kept.submessages = {message.data + reader.at, message.data + message.size};
   kept.at = now;
   const uint8_t urgency = urgency_in(kept.header.stream);
@@ -95,6 +101,37 @@ int Session::post(View message, TimePoint now)
   leaving_ = leaving_ || leaves;
   inbox_[static_cast<uint8_t>(kHighestUrgency - urgency)].push_back(std::move(kept));
   return urgency;
+}
+
+// Whether these are acknowledgements alone, and nothing that came before them waits: then they are done.
+bool Session::acknowledged(View submessages, TimePoint now)
+{
+  rclrt_reader reader;
+  rclrt_submessage sub;
+  bool any = false;
+  rclrt_reader_init(&reader, submessages.data, submessages.size);
+  while (rclrt_read_submessage(&reader, &sub)) {
+    if (sub.id != RCLRT_ACKNACK) {
+      return false;
+    }
+    any = true;
+  }
+  if (!any || reader.failed) {
+    return false;
+  }
+  {
+    const std::lock_guard lock(inbox_mutex_);
+    if (inbox_size_ > 0 || busy_.load(std::memory_order_acquire)) {
+      return false;
+    }
+    heard_ = now;
+    ++received_;
+  }
+  rclrt_reader_init(&reader, submessages.data, submessages.size);
+  while (rclrt_read_submessage(&reader, &sub)) {
+    outgoing_.on_acknack(sub.of.acknack, now);
+  }
+  return true;
 }
 
 bool Session::work()
@@ -123,6 +160,7 @@ bool Session::work()
         }
       }
       more = inbox_size_ > 0;
+      busy_.store(worked, std::memory_order_relaxed);
     }
     if (ended()) {
       drop_message();
@@ -133,6 +171,7 @@ bool Session::work()
       working_ = !go_on();
       more = more || working_;
     }
+    busy_.store(working_, std::memory_order_release);
     trash.swap(trash_);
   }
   if (worked) {
@@ -230,6 +269,7 @@ void Session::drop_message()
   heartbeats_.clear();
   reset_ = false;
   working_ = false;
+  busy_.store(false, std::memory_order_release);
 }
 
 Incoming & Session::incoming(uint8_t stream)

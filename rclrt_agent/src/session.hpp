@@ -72,7 +72,8 @@ public:
   void off_outgoing(const void * whose);
   bool speaks_through(const void * whose) const;
 
-  /// A message from the line. Returns the urgency to work with, or -1: it was dropped.
+  /// A message from the line. Returns the urgency to work with, or -1: there is nothing to work on. It was dropped; or it
+  /// was acknowledgements alone and nothing else waits: that is done at once, without another thread.
   int post(View message, TimePoint now);
   /// Go on with the message at hand, or begin the most urgent: up to the next entity that is made or deleted, and
   /// kPiece submessages at most. So a message full of them is as many jobs. Whether there is more.
@@ -141,6 +142,7 @@ private:
   };
   static constexpr int kPiece = 16;
 
+  bool acknowledged(View submessages, TimePoint now);
   void begin(Message && message);
   bool go_on();
   void open(uint8_t stream, Bytes bytes, bool assembled);
@@ -190,7 +192,11 @@ private:
   std::map<uint8_t, Incoming> incoming_;
   std::map<uint16_t, Object> objects_;
   std::map<uint16_t, Reading> readings_;
-  bool working_ = false;             // a message is at hand
+  bool working_ = false;  // a message is at hand
+  // The same for post(), which looks under inbox_mutex_. Written under mutex_; true under inbox_mutex_, too, so there is
+  // no moment at which a message is neither in the inbox nor at hand. False when its effects are there (release,
+  // acquire).
+  std::atomic<bool> busy_{false};
   std::unique_ptr<Part> part_;       // of it
   std::optional<uint8_t> releases_;  // the stream of which messages in order are parts, too
   std::optional<uint16_t> answers_;  // then: what a heartbeat of that stream has said is the last

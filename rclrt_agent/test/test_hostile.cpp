@@ -297,6 +297,39 @@ TEST(Hostile, entities_of_a_stream_are_a_job_for_each_and_acknowledged_at_the_en
   EXPECT_EQ(sub.of.acknack.missing, 0U);
 }
 
+TEST(Hostile, acknowledgements_take_no_job_unless_something_waits_before_them)
+{
+  Rig rig;
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  const auto session = rig.sessions[1];
+  const auto acknack = [](uint16_t first) {
+    rclrt_submessage sub{};
+    sub.id = RCLRT_ACKNACK;
+    sub.of.acknack = {first, 0, 0x80};
+    return rclrt_agent::write(sub);
+  };
+  Bytes message;
+  for (uint16_t i = 0; i < 4; ++i) {
+    session->outgoing().put(0x80, 0, {RCLRT_DATA, 1, 0, 0});
+    ASSERT_TRUE(session->outgoing().next(rig.now, &message));
+  }
+  rig.say(1, acknack(1));
+  EXPECT_EQ(session->outgoing().unacknowledged(), 3U);
+  EXPECT_TRUE(rig.jobs.empty());
+  EXPECT_EQ(session->counters().received, 1U);
+  rig.say(1, participants(2));
+  rig.say(1, acknack(2));
+  EXPECT_EQ(session->outgoing().unacknowledged(), 3U) << "behind what waits";
+  session->work();
+  rig.say(1, acknack(3));
+  EXPECT_EQ(session->outgoing().unacknowledged(), 3U) << "behind what is at hand";
+  rig.work();
+  EXPECT_EQ(session->outgoing().unacknowledged(), 1U);
+  rig.say(1, acknack(4));
+  EXPECT_EQ(session->outgoing().unacknowledged(), 0U);
+  EXPECT_EQ(session->counters().malformed + session->counters().dropped, 0U);
+}
+
 TEST(Hostile, a_message_full_of_data_is_many_jobs)
 {
   Rig rig;
