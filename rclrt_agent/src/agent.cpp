@@ -104,71 +104,85 @@ uint8_t Agent::greet(
   if (key == Key{} || (asked.session & 0x7FU) == 0 || asked.mtu < kShortestMtu) {
     return RCLRT_STATUS_INVALID_DATA;
   }
-  std::vector<std::shared_ptr<Session>> gone;  // closed without the lock: that may take a while
-  std::shared_ptr<Session> session;
-  bool restart = false;
-  {
-    const std::lock_guard lock(mutex_);
-    ++counters_.greetings;
-    const auto known = clients_.find(key);
-    if (known != clients_.end() && !may_take_over(known->second, line, address, now)) {
-      ++counters_.denied;
-      return RCLRT_STATUS_DENIED;
+  Place place;
+  do {
+    const uint8_t status = find_place(line, address, attached, asked, now, &place);
+    if (status != RCLRT_STATUS_OK) {
+      return status;
     }
-    // Another client speaks from here now.
-    if (attached != nullptr && attached->key() != key) {
-      const auto other = clients_.find(attached->key());
-      if (other != clients_.end() && other->second.session == attached) {
-        gone.push_back(attached);
-        clients_.erase(other);
-        ++counters_.ended;
-      }
-    }
-    // One that has ended is about to be removed.
+    // It may have ended meanwhile; then there is a place for a new one.
+  } while (place.restart && !place.session->restart());
+  for (const auto & old : place.gone) {
+    place.session->replace(old);
+  }
+  line.attach(address, place.session);
+  if (!place.gone.empty()) {
+    dispatch_(place.session, 0);
+  }
+  return RCLRT_STATUS_OK;
+}
+
+// The session for who greets.
+uint8_t Agent::find_place(
+  Line & line, uint64_t address, const std::shared_ptr<Session> & attached,
+  const rclrt_create_client & asked, TimePoint now, Place * place)
+{
+  const Key key = key_of(asked.key);
+  const std::lock_guard lock(mutex_);
+  ++counters_.greetings;
+  const auto known = clients_.find(key);
+  if (known != clients_.end() && !may_take_over(known->second, line, address, now)) {
+    ++counters_.denied;
+    return RCLRT_STATUS_DENIED;
+  }
+  // Another client speaks from here now.
+  if (attached != nullptr && attached->key() != key) {
+    const auto other = clients_.find(attached->key());
+    // If the one before still speaks from here: the line learns late that it has gone elsewhere.
     if (
-      known != clients_.end() && known->second.session->id() == asked.session &&
-      !known->second.session->ended()) {
-      Client & client = known->second;
-      const bool late = client.line == &line && client.address == address &&
-                        now - client.greeted < options_.late_greeting;
-      client.session->hear(now);
-      if (!late) {
-        restart = true;  // without the lock: it waits for what the session is doing
-        client.line = &line;
-        client.address = address;
-        client.greeted = now;
-        client.where = line.describe(address);
-      }
-      session = client.session;
-    } else {
-      if (known != clients_.end()) {
-        gone.push_back(known->second.session);
-        clients_.erase(known);
-        ++counters_.ended;
-      }
-      if (clients_.size() >= options_.clients) {
-        ++counters_.denied;
-      } else {
-        SessionOptions options = options_.session;
-        options.outgoing.session = asked.session;
-        options.outgoing.key = key;
-        options.outgoing.mtu = asked.mtu;
-        session = std::make_shared<Session>(options, backend_);
-        session->hear(now);
-        clients_[key] = {session, &line, address, now, line.describe(address)};
-      }
+      other != clients_.end() && other->second.session == attached && other->second.line == &line &&
+      other->second.address == address) {
+      place->gone.push_back(attached);
+      clients_.erase(other);
+      ++counters_.ended;
     }
   }
-  for (const auto & old : gone) {
-    old->close();
+  // One that has ended is about to be removed.
+  if (
+    known != clients_.end() && known->second.session->id() == asked.session &&
+    !known->second.session->ended()) {
+    Client & client = known->second;
+    place->session = client.session;
+    client.session->hear(now);
+    // Who has said good-bye greets anew.
+    const bool late = client.line == &line && client.address == address &&
+                      now - client.greeted < options_.late_greeting &&
+                      !client.session->is_leaving();
+    place->restart = !late;  // without the lock: it waits for what the session is doing
+    if (!late) {
+      client.line = &line;
+      client.address = address;
+      client.greeted = now;
+      client.where = line.describe(address);
+    }
+    return RCLRT_STATUS_OK;
   }
-  if (restart) {
-    session->restart();
-  }
-  if (session == nullptr) {
+  if (known == clients_.end() && clients_.size() >= options_.clients) {
+    ++counters_.denied;
     return RCLRT_STATUS_RESOURCES;
   }
-  line.attach(address, session);
+  SessionOptions options = options_.session;
+  options.outgoing.session = asked.session;
+  options.outgoing.key = key;
+  options.outgoing.mtu = asked.mtu;
+  place->session = std::make_shared<Session>(options, backend_);
+  place->session->hear(now);
+  place->restart = false;
+  if (known != clients_.end()) {
+    place->gone.push_back(known->second.session);
+    ++counters_.ended;
+  }
+  clients_[key] = {place->session, &line, address, now, line.describe(address)};
   return RCLRT_STATUS_OK;
 }
 

@@ -101,6 +101,15 @@ private:
   uint8_t greet(
     Line & line, uint64_t address, const std::shared_ptr<Session> & attached,
     const rclrt_create_client & asked, TimePoint now);
+  struct Place
+  {
+    std::shared_ptr<Session> session;
+    bool restart = false;
+    std::vector<std::shared_ptr<Session>> gone;  // of which it takes the place
+  };
+  uint8_t find_place(
+    Line & line, uint64_t address, const std::shared_ptr<Session> & attached,
+    const rclrt_create_client & asked, TimePoint now, Place * place);
   bool may_take_over(const Client & client, Line & line, uint64_t address, TimePoint now) const;
 
   Backend & backend_;

@@ -7,23 +7,14 @@
 #include <mutex>
 #include <tuple>
 
+#include "outgoing_rank.hpp"
+
 namespace rclrt_agent
 {
 namespace
 {
 
 constexpr std::size_t kAnswers = 16;
-constexpr std::size_t kAcknackSize = 12;  // with its head, aligned
-// Within one urgency: heartbeats, then data, then acknowledgements that are old.
-enum Rank : int
-{
-  kHeartbeatRank = 0,
-  kDataRank = 1,
-  kAcknackRank = 2
-};
-
-int score(uint8_t urgency, Rank rank) { return 1 + urgency * 3 + rank; }
-
 }  // namespace
 
 struct Outgoing::Candidate
@@ -142,6 +133,14 @@ void Outgoing::tell_room(Stream & stream)
   }
 }
 
+// All streams share the bytes.
+void Outgoing::tell_rooms()
+{
+  for (auto & [id, stream] : streams_) {
+    tell_room(stream);
+  }
+}
+
 void Outgoing::forget(uint16_t object)
 {
   const std::lock_guard lock(mutex_);
@@ -158,23 +157,6 @@ void Outgoing::answer(Bytes submessage)
     ++counters_.dropped;
   }
   answers_.push_back(std::move(submessage));
-}
-
-void Outgoing::owe_acknack(const rclrt_acknack & acknack, uint8_t urgency, TimePoint now)
-{
-  const std::lock_guard lock(mutex_);
-  if (ended_) {
-    return;
-  }
-  Owed & owed = owed_[acknack.stream];
-  if (owed.messages == 0) {
-    owed.since = now;
-  }
-  owed.acknack = acknack;
-  owed.urgency = urgency;
-  // What the client waits for is not put off: a gap, which it has to fill.
-  owed.messages =
-    static_cast<uint16_t>(acknack.missing != 0 ? options_.acknack_every : owed.messages + 1);
 }
 
 // Only where the answer can be to one thing: to the newest message that it confirms, or to the one heartbeat.
@@ -199,17 +181,22 @@ void Outgoing::mark_timeless(Stream & stream)
   }
 }
 
-// Silence after which the client is asked: four round trips, and twice as long each time that it says nothing.
-Duration Outgoing::patience(const Stream & stream) const
+// Four round trips, and twice as long each time that nothing comes of it.
+Duration Outgoing::patience(unsigned times, Duration least) const
 {
-  Duration after =
-    round_trip_ == Duration(0)
-      ? Duration(kFirstHeartbeat)
-      : std::clamp(4 * round_trip_, Duration(kShortestHeartbeat), Duration(kLongestHeartbeat));
-  for (unsigned i = 0; i < stream.heartbeats && after < kLastHeartbeat; ++i) {
+  Duration after = round_trip_ == Duration(0)
+                     ? Duration(kFirstHeartbeat)
+                     : std::clamp(4 * round_trip_, least, Duration(kLongestHeartbeat));
+  for (unsigned i = 0; i < times && after < kLastHeartbeat; ++i) {
     after *= 2;
   }
   return std::min(after, Duration(kLastHeartbeat));
+}
+
+// Silence after which the client is asked.
+Duration Outgoing::patience(const Stream & stream) const
+{
+  return patience(stream.heartbeats, kShortestHeartbeat);
 }
 
 void Outgoing::on_acknack(const rclrt_acknack & acknack, TimePoint now)
@@ -226,6 +213,9 @@ void Outgoing::on_acknack(const rclrt_acknack & acknack, TimePoint now)
     return;  // of messages never sent, or an old one
   }
   note_round_trip(stream, confirmed, now);
+  for (uint16_t i = 0; i < confirmed; ++i) {
+    bytes_ -= stream.unacked[i].submessages.size();
+  }
   stream.unacked.erase(stream.unacked.begin(), stream.unacked.begin() + confirmed);
   for (uint16_t i = 0; i < 16 && i < stream.unacked.size(); ++i) {
     Sent & sent = stream.unacked[i];
@@ -239,13 +229,14 @@ void Outgoing::on_acknack(const rclrt_acknack & acknack, TimePoint now)
   }
   stream.heartbeats = 0;
   stream.heartbeat_at = stream.unacked.empty() ? rclrt_core::kNever : now + patience(stream);
-  tell_room(stream);
+  tell_rooms();
 }
 
 void Outgoing::reset(bool keep)
 {
   const std::lock_guard lock(mutex_);
   owed_.clear();
+  asked_.clear();
   answers_.clear();
   if (!keep) {
     streams_.clear();
@@ -253,13 +244,18 @@ void Outgoing::reset(bool keep)
     return;
   }
   for (auto & [id, stream] : streams_) {
-    // A fragment alone is worth nothing at the other end.
+    // A fragment alone is worth nothing at the other end. Its message is given up, and counted once: at its last one,
+    // or at what has not gone yet.
+    counters_.given_up += stream.fragmented.empty() ? 0 : 1;
     bytes_ -= stream.fragmented.size();
     stream.fragmented.clear();
     while (!stream.unacked.empty()) {
       Sent & sent = stream.unacked.back();
-      if (sent.submessages.at(0) != RCLRT_FRAGMENT) {
-        bytes_ += sent.submessages.size();
+      if (sent.submessages.at(0) == RCLRT_FRAGMENT) {
+        const bool last = (sent.submessages.at(1) & RCLRT_FLAG_LAST_FRAGMENT) != 0;
+        counters_.given_up += last ? 1 : 0;
+        bytes_ -= sent.submessages.size();
+      } else {
         const auto rank = static_cast<uint8_t>(kHighestUrgency - sent.urgency);
         stream.waiting.emplace(std::make_pair(rank, --front_), std::move(sent.submessages));
       }
@@ -269,6 +265,7 @@ void Outgoing::reset(bool keep)
     stream.heartbeats = 0;
     stream.heartbeat_at = rclrt_core::kNever;
   }
+  tell_rooms();
 }
 
 void Outgoing::end()
@@ -277,19 +274,8 @@ void Outgoing::end()
   ended_ = true;
   streams_.clear();
   owed_.clear();
+  asked_.clear();
   bytes_ = 0;
-}
-
-int Outgoing::acknack_value(const Owed & owed, TimePoint now) const
-{
-  const Duration age = now - owed.since;
-  // The client's window is about to be full, or it has waited long enough: data of any urgency waits for these few
-  // bytes, or a steady stream of it would stop the client.
-  if (owed.messages >= 2 * options_.acknack_every || age >= 4 * options_.acknack_delay) {
-    return score(kHighestUrgency, kAcknackRank);
-  }
-  const bool old = owed.messages >= options_.acknack_every || age >= options_.acknack_delay;
-  return old ? score(owed.urgency, kAcknackRank) : 0;
 }
 
 Outgoing::Candidate Outgoing::best(TimePoint now)
@@ -337,6 +323,7 @@ Outgoing::Candidate Outgoing::best(TimePoint now)
 bool Outgoing::next(TimePoint now, Bytes * message)
 {
   const std::lock_guard lock(mutex_);
+  ask_again(now);
   const Candidate chosen = best(now);
   switch (chosen.kind) {
     case Candidate::Kind::kNothing:
@@ -348,7 +335,7 @@ bool Outgoing::next(TimePoint now, Bytes * message)
       break;
     }
     case Candidate::Kind::kAcknacks:
-      *message = take_acknacks();
+      *message = take_acknacks(now);
       break;
     case Candidate::Kind::kHeartbeats:
       *message = take_heartbeats(now);
@@ -413,26 +400,11 @@ Bytes Outgoing::take_data(uint8_t id, Stream & stream, TimePoint now)
     if (stream.unacked.empty()) {
       stream.heartbeat_at = now + patience(stream);
     }
+    bytes_ += sent.submessages.size();
     stream.unacked.push_back(std::move(sent));
   }
-  tell_room(stream);
+  tell_rooms();
   return message;
-}
-
-Bytes Outgoing::take_acknacks()
-{
-  Bytes submessages;
-  while (!owed_.empty() && submessages.size() + kAcknackSize <= room_in_message()) {
-    rclrt_submessage submessage{};
-    submessage.id = RCLRT_ACKNACK;
-    submessage.of.acknack = owed_.begin()->second.acknack;
-    const Bytes bytes = write(submessage);
-    submessages.resize((submessages.size() + 3) / 4 * 4);
-    submessages.insert(submessages.end(), bytes.begin(), bytes.end());
-    owed_.erase(owed_.begin());
-    ++counters_.acknacks;
-  }
-  return outside(view_of(submessages));
 }
 
 Bytes Outgoing::take_heartbeats(TimePoint now)
@@ -473,6 +445,9 @@ TimePoint Outgoing::due() const
     return TimePoint::min();
   }
   TimePoint due = rclrt_core::kNever;
+  for (const auto & [id, asked] : asked_) {
+    due = std::min(due, ask_again_at(asked));
+  }
   for (const auto & [id, stream] : streams_) {
     const bool blocked = is_reliable(id) && stream.unacked.size() >= window(id);
     const bool again = std::any_of(

@@ -40,8 +40,8 @@ struct OutgoingOptions
   uint16_t window = 16;
   uint16_t shared_window = 4;
   std::size_t waiting = 16;  ///< messages of a stream that wait besides
-  std::size_t bytes =
-    1U << 18U;  ///< of all that waits; best effort streams add as much to it at most
+  /// Of all that waits or is not acknowledged; best effort streams add as much to it at most.
+  std::size_t bytes = 1U << 18U;
   Duration acknack_delay{10'000'000};
   uint16_t acknack_every = 4;  ///< messages; a client may have no more slots
 };
@@ -54,6 +54,8 @@ struct OutgoingCounters
   uint64_t acknacks = 0;
   uint64_t dropped = 0;   ///< best effort, too many waited
   uint64_t too_long = 0;  ///< best effort, longer than the MTU; or longer than all storage
+  uint64_t given_up =
+    0;  ///< the client began its streams anew while their fragments were on their way
 };
 
 class Outgoing
@@ -77,7 +79,11 @@ public:
   void forget(uint16_t object);
   /// Outside streams, before everything else. Beyond 16 the oldest goes.
   void answer(Bytes submessage);
-  void owe_acknack(const rclrt_acknack & acknack, uint8_t urgency, TimePoint now);
+  /// What is missing is asked for once, and once more for each `again` (the client has sent a heartbeat) and after a
+  /// while: 100 ms to 2 s. A client may answer each request by all that it has not seen acknowledged; if each of those
+  /// were a request, too, there would be no end to it. And it may send no heartbeat while it gets data.
+  void owe_acknack(
+    const rclrt_acknack & acknack, uint8_t urgency, TimePoint now, bool again = false);
   /// What the client says of a stream of ours.
   void on_acknack(const rclrt_acknack & acknack, TimePoint now);
   /// The client begins anew: streams start at 0, and what was sent and not acknowledged is sent again,
@@ -122,6 +128,15 @@ private:
     uint8_t urgency = 0;
     uint16_t messages = 0;  // since the last acknowledgement that was sent
     TimePoint since;
+    bool again = false;  // ask for what has been asked for, too
+  };
+  struct Asked
+  {
+    uint16_t until = 0;      // what is missing before this number has been asked for
+    rclrt_acknack latest{};  // as it is now
+    uint8_t urgency = 0;
+    unsigned times = 0;  // that nothing has changed
+    TimePoint at;        // of the last acknowledgement
   };
   struct Candidate;
 
@@ -135,13 +150,18 @@ private:
   std::size_t room_in_message() const;
   std::size_t longest(uint8_t stream) const;  // submessages that go in one message
   void tell_room(Stream & stream);
+  void tell_rooms();
   void note_round_trip(const Stream & stream, uint16_t confirmed, TimePoint now);
   static void mark_timeless(Stream & stream);
+  Duration patience(unsigned times, Duration least) const;
   Duration patience(const Stream & stream) const;
   int acknack_value(const Owed & owed, TimePoint now) const;
   Candidate best(TimePoint now);
   Bytes take_data(uint8_t id, Stream & stream, TimePoint now);
-  Bytes take_acknacks();
+  uint16_t to_ask(const Owed & owed) const;
+  TimePoint ask_again_at(const Asked & asked) const;
+  void ask_again(TimePoint now);
+  Bytes take_acknacks(TimePoint now);
   Bytes take_heartbeats(TimePoint now);
   Bytes outside(View submessages) const;
 
@@ -149,10 +169,11 @@ private:
   mutable rclrt_front_end::PiMutex mutex_;
   std::map<uint8_t, Stream> streams_;
   std::map<uint8_t, Owed> owed_;
+  std::map<uint8_t, Asked> asked_;
   std::deque<Bytes> answers_;
   uint64_t order_ = uint64_t{1} << 32U;  // of what comes
   uint64_t front_ = order_;              // of what comes back to the front
-  std::size_t bytes_ = 0;                // of what waits in streams
+  std::size_t bytes_ = 0;                // of what waits in streams, or is not acknowledged
   bool ended_ = false;
   Duration round_trip_{0};
   OutgoingCounters counters_;

@@ -4,6 +4,7 @@
 #include "ros_backend.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <utility>
 
@@ -215,7 +216,11 @@ private:
 
   rclrt_rcl::Scheduling scheduling(const std::string & topic) const
   {
+    // Clients may have nodes of the same name, and the executor wants names that nobody else has. Numbers that differ
+    // are all that is asked: relaxed.
+    static std::atomic<uint64_t> made{0};
     rclrt_rcl::Scheduling scheduling;
+    scheduling.name = topic + "#" + std::to_string(made.fetch_add(1, std::memory_order_relaxed));
     const int urgency = urgency_of_ ? urgency_of_(topic) : -1;
     scheduling.priority = 1 + (urgency < 0 ? 0 : urgency);
     return scheduling;

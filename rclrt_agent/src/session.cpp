@@ -74,9 +74,18 @@ int Session::post(View message, TimePoint now)
   if (reader.failed) {
     return -1;
   }
+  if (
+    kept.header.stream == RCLRT_STREAM_NONE &&
+    acknowledged({message.data + reader.at, message.size - reader.at}, now)) {
+    say_outgoing();
+    return -1;
+  }
   kept.submessages = {message.data + reader.at, message.data + message.size};
   kept.at = now;
   const uint8_t urgency = urgency_in(kept.header.stream);
+  rclrt_submessage first;
+  const bool leaves = rclrt_read_submessage(&reader, &first) && first.id == RCLRT_DELETE &&
+                      first.object == RCLRT_OBJECT_CLIENT;
 
   const std::lock_guard lock(inbox_mutex_);
   heard_ = now;
@@ -89,36 +98,80 @@ int Session::post(View message, TimePoint now)
   }
   ++inbox_size_;
   inbox_bytes_ += kept.submessages.size();
+  leaving_ = leaving_ || leaves;
   inbox_[static_cast<uint8_t>(kHighestUrgency - urgency)].push_back(std::move(kept));
   return urgency;
 }
 
+// Whether these are acknowledgements alone, and nothing that came before them waits: then they are done.
+bool Session::acknowledged(View submessages, TimePoint now)
+{
+  rclrt_reader reader;
+  rclrt_submessage sub;
+  bool any = false;
+  rclrt_reader_init(&reader, submessages.data, submessages.size);
+  while (rclrt_read_submessage(&reader, &sub)) {
+    if (sub.id != RCLRT_ACKNACK) {
+      return false;
+    }
+    any = true;
+  }
+  if (!any || reader.failed) {
+    return false;
+  }
+  {
+    const std::lock_guard lock(inbox_mutex_);
+    if (inbox_size_ > 0 || busy_.load(std::memory_order_acquire)) {
+      return false;
+    }
+    heard_ = now;
+    ++received_;
+  }
+  rclrt_reader_init(&reader, submessages.data, submessages.size);
+  while (rclrt_read_submessage(&reader, &sub)) {
+    outgoing_.on_acknack(sub.of.acknack, now);
+  }
+  return true;
+}
+
 bool Session::work()
 {
+  for (const auto & other : take_replaced()) {
+    other->close();
+  }
   std::vector<Object> trash;
   bool worked = false;
   bool more = false;
   {
     const std::lock_guard lock(mutex_);
+    used_.store(true, std::memory_order_relaxed);
+    worked = working_;
     // Taken under both locks, so that messages of one stream are worked on in their order.
     Message message;
     {
       const std::lock_guard inbox_lock(inbox_mutex_);
-      for (auto queue = inbox_.begin(); queue != inbox_.end(); ++queue) {
+      for (auto queue = inbox_.begin(); !worked && queue != inbox_.end(); ++queue) {
         if (!queue->second.empty()) {
           message = std::move(queue->second.front());
           queue->second.pop_front();
           --inbox_size_;
           inbox_bytes_ -= message.submessages.size();
           worked = true;
-          break;
         }
       }
       more = inbox_size_ > 0;
+      busy_.store(worked, std::memory_order_relaxed);
     }
-    if (worked && !closed_) {
-      handle_message(message);
+    if (ended()) {
+      drop_message();
+    } else if (worked) {
+      if (!working_) {
+        begin(std::move(message));
+      }
+      working_ = !go_on();
+      more = more || working_;
     }
+    busy_.store(working_, std::memory_order_release);
     trash.swap(trash_);
   }
   if (worked) {
@@ -127,27 +180,78 @@ bool Session::work()
   return more;
 }
 
-void Session::handle_message(const Message & message)
+void Session::begin(Message && message)
 {
   now_ = message.at;
   const uint8_t stream = message.header.stream;
-  const View submessages = view_of(message.submessages);
   if (stream == RCLRT_STREAM_NONE) {
-    handle(stream, submessages);
-  } else {
-    Incoming & in = incoming(stream);
-    (void)in.put(message.header.sequence, submessages);
-    if (is_reliable(stream)) {
-      acknacks_.insert(stream);
-    }
-    deliver(stream, in);
+    open(stream, std::move(message.submessages), false);
+    return;
   }
-  answer_heartbeats();
+  (void)incoming(stream).put(message.header.sequence, view_of(message.submessages));
+  if (is_reliable(stream)) {
+    acknacks_.insert(stream);
+  }
+  releases_ = stream;
+}
+
+void Session::open(uint8_t stream, Bytes bytes, bool assembled)
+{
+  part_ = std::make_unique<Part>();
+  part_->stream = stream;
+  part_->assembled = assembled;
+  part_->bytes = std::move(bytes);
+  rclrt_reader_init(&part_->reader, part_->bytes.data(), part_->bytes.size());
+}
+
+// A piece of the message at hand. Whether it is done.
+bool Session::go_on()
+{
+  for (int budget = kPiece; budget > 0; --budget) {
+    if (give_up_.load(std::memory_order_relaxed)) {
+      drop_message();
+      return true;
+    }
+    if (part_ != nullptr) {
+      handle_part(&budget);
+    } else if (reset_ || !next_part()) {
+      finish();
+      return true;
+    }
+  }
+  return false;
+}
+
+// What heartbeats have released comes after the message that had them, and not where they are read: it may hold
+// heartbeats, and so on.
+bool Session::next_part()
+{
+  Bytes submessages;
+  if (releases_ && incoming(*releases_).take(&submessages)) {
+    open(*releases_, std::move(submessages), false);
+    return true;
+  }
+  if (releases_ && answers_) {
+    acknacks_.erase(*releases_);
+    outgoing_.owe_acknack(
+      incoming(*releases_).acknack(&*answers_), urgency_in(*releases_), now_, true);
+  }
+  releases_.reset();
+  answers_.reset();
+  if (heartbeats_.empty()) {
+    return false;
+  }
+  releases_ = heartbeats_.begin()->first;
+  answers_ = heartbeats_.begin()->second;
+  heartbeats_.erase(heartbeats_.begin());
+  return true;
+}
+
+void Session::finish()
+{
   if (reset_) {
-    reset_ = false;
+    drop_message();
     incoming_.clear();
-    acknacks_.clear();
-    heartbeats_.clear();
     outgoing_.reset(true);
   }
   for (const uint8_t id : acknacks_) {
@@ -156,12 +260,16 @@ void Session::handle_message(const Message & message)
   acknacks_.clear();
 }
 
-void Session::deliver(uint8_t stream, Incoming & in)
+void Session::drop_message()
 {
-  Bytes submessages;
-  while (goes_on() && in.take(&submessages)) {
-    handle(stream, view_of(submessages));
-  }
+  part_ = nullptr;
+  releases_.reset();
+  answers_.reset();
+  acknacks_.clear();
+  heartbeats_.clear();
+  reset_ = false;
+  working_ = false;
+  busy_.store(false, std::memory_order_release);
 }
 
 Incoming & Session::incoming(uint8_t stream)
@@ -169,31 +277,41 @@ Incoming & Session::incoming(uint8_t stream)
   return incoming_.try_emplace(stream, stream, storage_).first->second;
 }
 
-void Session::handle(uint8_t stream, View submessages, bool assembled)
+// One submessage of the part at hand.
+void Session::handle_part(int * budget)
 {
-  rclrt_reader reader;
   rclrt_submessage sub;
-  rclrt_reader_init(&reader, submessages.data, submessages.size);
-  while (!give_up_.load(std::memory_order_relaxed) && rclrt_read_submessage(&reader, &sub)) {
-    if (sub.id == RCLRT_FRAGMENT) {
-      if (!is_reliable(stream) || assembled) {
-        ++counters_.malformed;
-        return;
-      }
-      Incoming & in = incoming(stream);
-      if (in.fragment(sub.of.data, (sub.flags & RCLRT_FLAG_LAST_FRAGMENT) != 0)) {
-        const Bytes whole = in.assembled();
-        handle(stream, view_of(whole), true);
-      }
-      return;  // a fragment is the last submessage
+  if (!rclrt_read_submessage(&part_->reader, &sub)) {
+    counters_.malformed += part_->reader.failed ? 1 : 0;
+    part_ = nullptr;
+  } else if (sub.id == RCLRT_FRAGMENT) {
+    handle_fragment(sub);
+  } else if (sub.id > RCLRT_TIMESTAMP_REPLY) {
+    ++counters_.malformed;
+    part_ = nullptr;
+  } else {
+    if (sub.id == RCLRT_CREATE || sub.id == RCLRT_DELETE) {
+      *budget = 0;  // milliseconds, maybe: others come in between
     }
-    if (sub.id > RCLRT_TIMESTAMP_REPLY) {
-      ++counters_.malformed;
-      return;
-    }
-    handle(stream, sub);
+    handle(part_->stream, sub);
   }
-  counters_.malformed += reader.failed ? 1 : 0;
+}
+
+// A fragment is the last submessage.
+void Session::handle_fragment(const rclrt_submessage & sub)
+{
+  const uint8_t stream = part_->stream;
+  if (!is_reliable(stream) || part_->assembled) {
+    ++counters_.malformed;
+    part_ = nullptr;
+    return;
+  }
+  Incoming & in = incoming(stream);
+  if (in.fragment(sub.of.data, (sub.flags & RCLRT_FLAG_LAST_FRAGMENT) != 0)) {
+    open(stream, in.assembled(), true);
+  } else {
+    part_ = nullptr;
+  }
 }
 
 void Session::handle(uint8_t stream, const rclrt_submessage & sub)
@@ -266,19 +384,6 @@ void Session::on_heartbeat(const rclrt_heartbeat & heartbeat)
   heartbeats_[heartbeat.stream] = heartbeat.last_unacked;
 }
 
-// What heartbeats have released is delivered here and not where they are read: it may hold heartbeats, and so on.
-void Session::answer_heartbeats()
-{
-  while (goes_on() && !heartbeats_.empty()) {
-    const auto [stream, last] = *heartbeats_.begin();
-    heartbeats_.erase(heartbeats_.begin());
-    Incoming & in = incoming(stream);
-    deliver(stream, in);
-    acknacks_.erase(stream);
-    outgoing_.owe_acknack(in.acknack(&last), urgency_in(stream), now_);
-  }
-}
-
 void Session::status(uint8_t stream, const rclrt_submessage & to, uint8_t status)
 {
   rclrt_submessage sub{};
@@ -290,22 +395,48 @@ void Session::status(uint8_t stream, const rclrt_submessage & to, uint8_t status
   outgoing_.put(on, kHighestUrgency, write(sub), true);
 }
 
-void Session::restart()
+bool Session::restart()
 {
   give_up_.store(true, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
-    give_up_.store(closed_, std::memory_order_relaxed);
+    if (ended()) {
+      return false;
+    }
+    give_up_.store(false, std::memory_order_relaxed);
+    drop_message();
     incoming_.clear();
-    acknacks_.clear();
-    heartbeats_.clear();
     readings_.clear();
     const std::lock_guard inbox_lock(inbox_mutex_);
     inbox_.clear();
     inbox_size_ = 0;
     inbox_bytes_ = 0;
+    leaving_ = false;
   }
   outgoing_.reset(false);
+  return true;
+}
+
+void Session::replace(const std::shared_ptr<Session> & other)
+{
+  other->ended_.store(true, std::memory_order_release);
+  other->give_up_.store(true, std::memory_order_relaxed);
+  auto all = other->take_replaced();  // a row of them would be closed by recursion
+  if (other->used_.load(std::memory_order_relaxed)) {
+    all.push_back(other);
+  } else {
+    other->close();  // has no entities, and a flood of greetings must not make a long row
+  }
+  const std::lock_guard lock(replaced_mutex_);
+  replaced_.insert(replaced_.end(), all.begin(), all.end());
+}
+
+std::vector<std::shared_ptr<Session>> Session::take_replaced()
+{
+  std::vector<std::shared_ptr<Session>> replaced;
+  const std::lock_guard lock(replaced_mutex_);
+  replaced.swap(replaced_);
+  return replaced;
 }
 
 void Session::close()
@@ -315,7 +446,7 @@ void Session::close()
   give_up_.store(true, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
-    closed_ = true;
+    drop_message();
     readings_.clear();
     for (const auto & [id, object] : objects_) {
       outgoing_.forget(id);
@@ -326,6 +457,15 @@ void Session::close()
     ended_.store(true, std::memory_order_release);
   }
   say_outgoing();  // the line lets go
+  for (const auto & other : take_replaced()) {
+    other->close();
+  }
+}
+
+bool Session::is_leaving() const
+{
+  const std::lock_guard lock(inbox_mutex_);
+  return leaving_;
 }
 
 TimePoint Session::heard() const

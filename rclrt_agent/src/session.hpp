@@ -3,8 +3,8 @@
 
 /// One client: its streams and its entities.
 ///
-/// A line gives it messages (post()), threads of the executor work on them (work()), data for the client
-/// comes from ROS by the functions of Sink, and the line takes what is to be sent from outgoing().
+/// A line gives it messages (post()), threads of the executor work on them (work(), never two at once), data for the
+/// client comes from ROS by the functions of Sink, and the line takes what is to be sent from outgoing().
 ///
 /// Thread-safe. One lock, with priority inheritance, guards streams and entities; entities of ROS are created
 /// under it and destroyed without it. Bounded: entities, bytes that wait, messages not yet worked on.
@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -71,12 +72,17 @@ public:
   void off_outgoing(const void * whose);
   bool speaks_through(const void * whose) const;
 
-  /// A message from the line. Returns the urgency to work with, or -1: it was dropped.
+  /// A message from the line. Returns the urgency to work with, or -1: there is nothing to work on. It was dropped; or it
+  /// was acknowledgements alone and nothing else waits: that is done at once, without another thread.
   int post(View message, TimePoint now);
-  /// Work on the most urgent message. Whether there are more.
+  /// Go on with the message at hand, or begin the most urgent: up to the next entity that is made or deleted, and
+  /// kPiece submessages at most. So a message full of them is as many jobs. Whether there is more.
   bool work();
-  /// The client has greeted again: streams begin anew, entities stay.
-  void restart();
+  /// The client has greeted again: streams begin anew, entities stay. False if the client has ended.
+  bool restart();
+  /// This session takes the place of another, which works on nothing from now on. work() closes it before the next
+  /// message: that may take long, and a line's thread calls this.
+  void replace(const std::shared_ptr<Session> & other);
   /// Ends everything; no call of the sink is expected afterwards.
   void close();
 
@@ -87,6 +93,8 @@ public:
   std::size_t objects() const;
   /// The client has said that it goes, or the agent has closed the session. Only answers remain to be sent.
   bool ended() const { return ended_.load(std::memory_order_acquire); }
+  /// The client has said that it goes, but nobody has worked on that yet.
+  bool is_leaving() const;
 
   bool wants(uint16_t object) override;
   void data(uint16_t object, View cdr) override;
@@ -124,10 +132,26 @@ private:
     Bytes submessages;
     TimePoint at;
   };
+  /// What is being worked on: a message, one that it has released, or fragments that are whole.
+  struct Part
+  {
+    uint8_t stream = 0;
+    bool assembled = false;
+    Bytes bytes;
+    rclrt_reader reader{};  // of `bytes`
+  };
+  static constexpr int kPiece = 16;
 
-  void handle_message(const Message & message);
-  void deliver(uint8_t stream, Incoming & incoming);
-  void handle(uint8_t stream, View submessages, bool assembled = false);
+  bool acknowledged(View submessages, TimePoint now);
+  void begin(Message && message);
+  bool go_on();
+  void open(uint8_t stream, Bytes bytes, bool assembled);
+  void handle_part(int * budget);
+  bool next_part();
+  void finish();
+  void drop_message();
+  std::vector<std::shared_ptr<Session>> take_replaced();
+  void handle_fragment(const rclrt_submessage & sub);
   void handle(uint8_t stream, const rclrt_submessage & sub);
   uint8_t create(const rclrt_submessage & sub);
   void make(uint16_t id, Object * object);
@@ -136,8 +160,6 @@ private:
   void on_read(const rclrt_submessage & sub);
   void on_write(const rclrt_submessage & sub);
   void on_heartbeat(const rclrt_heartbeat & heartbeat);
-  void answer_heartbeats();
-  bool goes_on() const { return !reset_ && !give_up_.load(std::memory_order_relaxed); }
   void status(uint8_t stream, const rclrt_submessage & to, uint8_t status);
   void send(uint16_t object, const Bytes & prefix, View cdr);
   Incoming & incoming(uint8_t stream);
@@ -148,6 +170,8 @@ private:
 
   const SessionOptions options_;
   Backend & backend_;
+  mutable rclrt_front_end::PiMutex replaced_mutex_;  // nothing else is locked under it
+  std::vector<std::shared_ptr<Session>> replaced_;   // to be closed
   Outgoing outgoing_;
   mutable rclrt_front_end::PiMutex on_outgoing_mutex_;
   const void * speaker_ = nullptr;
@@ -159,6 +183,7 @@ private:
   std::size_t inbox_bytes_ = 0;
   TimePoint heard_{};
   uint64_t inbox_dropped_ = 0;
+  bool leaving_ = false;
   std::map<uint8_t, uint8_t> learned_;  // urgency of streams whose topic has one of its own
   uint64_t received_ = 0;
 
@@ -167,18 +192,28 @@ private:
   std::map<uint8_t, Incoming> incoming_;
   std::map<uint16_t, Object> objects_;
   std::map<uint16_t, Reading> readings_;
-  std::set<uint8_t> acknacks_;  // streams to acknowledge when the message at hand is done
+  bool working_ = false;  // a message is at hand
+  // The same for post(), which looks under inbox_mutex_. Written under mutex_; true under inbox_mutex_, too, so there is
+  // no moment at which a message is neither in the inbox nor at hand. False when its effects are there (release,
+  // acquire).
+  std::atomic<bool> busy_{false};
+  std::unique_ptr<Part> part_;       // of it
+  std::optional<uint8_t> releases_;  // the stream of which messages in order are parts, too
+  std::optional<uint16_t> answers_;  // then: what a heartbeat of that stream has said is the last
+  std::set<uint8_t> acknacks_;       // streams to acknowledge when the message at hand is done
   std::map<uint8_t, uint16_t> heartbeats_;  // to answer then: the last number by stream
   bool reset_ = false;
-  // Written by who is about to lock mutex_ for restart() or close(), read by who works on a message under it: the rest
-  // of that is given up. Nothing else depends on it: relaxed.
+  // Written by who is about to lock mutex_ for restart() or close(), and by replace(); read by who works on a message
+  // under mutex_: the rest of that is given up. Nothing else depends on it: relaxed.
   std::atomic<bool> give_up_{false};
-  // Written under mutex_; who sees it sees the answer in outgoing_, and nothing else after close() (release, acquire).
+  // Written under mutex_, and by replace(); who sees it sees the answer in outgoing_, and nothing else after close()
+  // (release, acquire).
   std::atomic<bool> ended_{false};
   TimePoint now_{};
   SessionCounters counters_;
   std::vector<Object> trash_;  // destroyed without the lock
-  bool closed_ = false;
+  // Written under mutex_ by work(). replace() may read an old value: then it waits for that work. Relaxed.
+  std::atomic<bool> used_{false};
 };
 
 /// The answer to GET_INFO about the agent. `in_session`: the client is known.

@@ -65,7 +65,8 @@ DiagnosticStatus status_of(const ClientReport & client)
   add(&status, "acknowledgements", client.outgoing.acknacks);
   add(&status, "best_effort_dropped", client.outgoing.dropped);
   add(&status, "too_long", client.outgoing.too_long);
-  if (client.counters.dropped > 0 || client.counters.lost > 0) {
+  add(&status, "given_up", client.outgoing.given_up);
+  if (client.counters.dropped > 0 || client.counters.lost > 0 || client.outgoing.given_up > 0) {
     warn(&status, "messages were lost");
   }
   if (client.silent) {

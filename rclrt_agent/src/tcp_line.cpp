@@ -20,6 +20,7 @@ namespace
 
 constexpr int kSendBuffer = 4096;
 constexpr std::size_t kLongestUnsent = 1U << 17U;
+constexpr Duration kAcceptAgain{100'000'000};  // after the operating system had no room for another
 
 }  // namespace
 
@@ -54,7 +55,7 @@ std::string TcpLine::describe(uint64_t address) const
          std::to_string(address);
 }
 
-TimePoint TcpLine::prepare(std::vector<pollfd> * polled, TimePoint)
+TimePoint TcpLine::prepare(std::vector<pollfd> * polled, TimePoint now)
 {
   for (auto connection = connections_.begin(); connection != connections_.end();) {
     if (connection->second.broken) {
@@ -64,14 +65,16 @@ TimePoint TcpLine::prepare(std::vector<pollfd> * polled, TimePoint)
       ++connection;
     }
   }
-  polled->push_back({listener_.get(), POLLIN, 0});
+  // Who cannot be accepted stays in the queue: the listener would be ready at once, again and again.
+  const bool pausing = now < accept_at_;
+  polled->push_back({listener_.get(), static_cast<short>(pausing ? 0 : POLLIN), 0});
   order_.clear();
   for (const auto & [address, connection] : connections_) {
     const int events = POLLIN | (connection.unsent.empty() ? 0 : POLLOUT);
     polled->push_back({connection.fd.get(), static_cast<short>(events), 0});
     order_.push_back(address);
   }
-  return rclrt_core::kNever;
+  return pausing ? accept_at_ : rclrt_core::kNever;
 }
 
 void TcpLine::read(const std::vector<pollfd> & polled, TimePoint now)
@@ -86,29 +89,40 @@ void TcpLine::read(const std::vector<pollfd> & polled, TimePoint now)
     }
   }
   if ((polled[1].revents & POLLIN) != 0) {
-    accept();
+    accept(now);
   }
 }
 
-void TcpLine::accept()
+// The oldest on which nobody has greeted gives way: who only connects must not keep clients out.
+bool TcpLine::make_way()
+{
+  const auto idle = std::find_if(
+    connections_.begin(), connections_.end(),
+    [this](const auto & connection) { return !has_session(connection.first); });
+  if (idle == connections_.end()) {
+    return false;
+  }
+  connections_.erase(idle);
+  return true;
+}
+
+void TcpLine::accept(TimePoint now)
 {
   sockaddr_in from{};
   socklen_t size = sizeof(from);
   Descriptor fd(::accept4(
     listener_.get(), reinterpret_cast<sockaddr *>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!fd.is_open()) {
+    const int why = errno;
     failures_.fetch_add(1, std::memory_order_relaxed);
+    if (why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM) {
+      (void)make_way();
+      accept_at_ = now + kAcceptAgain;
+    }
     return;
   }
-  if (connections_.size() >= limit_) {
-    // The oldest on which nobody has greeted gives way: who only connects must not keep clients out.
-    const auto idle = std::find_if(
-      connections_.begin(), connections_.end(),
-      [this](const auto & connection) { return !has_session(connection.first); });
-    if (idle == connections_.end()) {
-      return;  // closed again
-    }
-    connections_.erase(idle);
+  if (connections_.size() >= limit_ && !make_way()) {
+    return;  // closed again
   }
   const int yes = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));

@@ -44,7 +44,8 @@ private:
     bool broken = false;
   };
 
-  void accept();
+  void accept(TimePoint now);
+  bool make_way();
   void read(uint64_t address, Connection * connection, TimePoint now);
   void flush(Connection * connection);
 
@@ -54,6 +55,7 @@ private:
   uint64_t next_ = 1;  // addresses are numbers of connections
   std::map<uint64_t, Connection> connections_;
   std::vector<uint64_t> order_;  // of what is polled
+  TimePoint accept_at_ = TimePoint::min();
 };
 
 }  // namespace rclrt_agent

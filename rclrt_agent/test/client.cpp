@@ -3,11 +3,12 @@
 //
 // A client of rclrt_micro on this machine, for tests:
 //
-//   client serial DEVICE | udp PORT | tcp PORT   [key [silent]]
+//   client serial DEVICE | udp PORT | tcp PORT   [key [silent | stamps]]
 //
 // Int32 on /down comes back on /up, plus 1000. The service /micro_state answers with the label "micro". A negative
 // number on /down is a request to the service /ros_state; the number that is answered comes on /up. A string on
-// /long_down comes back on /long_up, unless `silent`. Prints "ready" when all entities are there, and "lost" when the agent is gone.
+// /long_down comes back on /long_up, unless `silent` or `stamps`. Prints "ready" when all entities are there, and "lost"
+// when the agent is gone; with `stamps` each number on /down and when it came, in ns of the monotonic clock.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -73,6 +74,7 @@ struct Client
   rclrt_client asker{};
   int32_t got = 0;
   bool silent = false;
+  bool stamps = false;
   std::vector<char> text = std::vector<char>(kLong);
   rclrt_string got_text{text.data(), kLong};
   State request, response, answer;
@@ -109,6 +111,12 @@ void on_down(void * context, const void * message)
     uint16_t id = 0;
     (void)rclrt_client_request(&client.asker, &client.request, &id);
     return;
+  }
+  if (client.stamps) {
+    std::printf(
+      "down %d %llu\n", static_cast<int>(number),
+      static_cast<unsigned long long>(client.line.port.now_ns(client.line.port.context)));
+    std::fflush(stdout);
   }
   const int32_t back = number + 1000;
   client.publish(client.up, &back);
@@ -168,6 +176,7 @@ void connect(Client & client, const std::string & kind, const char * where, uint
   TRY(rclrt_session_init(
     &client.session, &client.daemon, RCLRT_SESSION_DEFAULT, bytes, client.session_buffer.data(),
     static_cast<uint16_t>(client.session_buffer.size())));
+  client.session.answer_timeout_ns = 20'000 * kMs;  // lines of tests lose much
   TRY(rclrt_executor_init(
     &client.executor, &client.session, client.timer_slots, uint16_t{4}, client.take_buffer.data()));
   TRY(rclrt_session_connect(&client.session, 20'000 * kMs));
@@ -201,12 +210,13 @@ void create(Client & client)
 int main(int argc, char ** argv)
 {
   if (argc < 3) {
-    std::fputs("client serial DEVICE | udp PORT | tcp PORT [key]\n", stderr);
+    std::fputs("client serial DEVICE | udp PORT | tcp PORT [key [silent | stamps]]\n", stderr);
     return 2;
   }
   static Client client;
   connect(client, argv[1], argv[2], static_cast<uint8_t>(argc > 3 ? std::atoi(argv[3]) : 1));
   client.silent = argc > 4;
+  client.stamps = argc > 4 && std::string(argv[4]) == "stamps";
   create(client);
   std::puts("ready");
   std::fflush(stdout);
@@ -215,7 +225,7 @@ int main(int argc, char ** argv)
     const uint64_t now = client.line.port.now_ns(client.line.port.context);
     if (now - asked > 1000 * kMs) {
       asked = now;
-      if (rclrt_session_keep_alive(&client.session, 500 * kMs) != RCLRT_OK) {
+      if (rclrt_session_keep_alive(&client.session, 5000 * kMs) != RCLRT_OK) {
         std::puts("lost");
         std::fflush(stdout);
       }

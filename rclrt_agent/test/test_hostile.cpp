@@ -38,7 +38,13 @@ struct Rig : Line
     sessions[address] = session;
   }
   bool same_host(uint64_t a, uint64_t b) const override { return a == b; }
-  std::string describe(uint64_t) const override { return ""; }
+  std::string describe(uint64_t) const override
+  {
+    if (on_describe) {
+      on_describe();
+    }
+    return "";
+  }
 
   void receive(uint64_t address, const Bytes & message)
   {
@@ -53,16 +59,19 @@ struct Rig : Line
     backend.pump();
   }
   // The status of the answer.
-  int greet(uint64_t address, uint8_t session = RCLRT_SESSION_DEFAULT, uint16_t mtu = 508)
+  int greet(uint64_t address, uint8_t session = RCLRT_SESSION_DEFAULT)
+  {
+    receive(address, greeting(static_cast<uint8_t>(address), session));
+    return last.at(8);
+  }
+  static Bytes greeting(uint8_t key, uint8_t session = RCLRT_SESSION_DEFAULT)
   {
     rclrt_submessage sub{};
     sub.id = RCLRT_CREATE_CLIENT;
-    sub.of.create_client.key[0] = static_cast<uint8_t>(address);
+    sub.of.create_client.key[0] = key;
     sub.of.create_client.session = session;
-    sub.of.create_client.mtu = mtu;
-    receive(
-      address, write_message({RCLRT_SESSION_NONE, 0, 0, {}}, view_of(rclrt_agent::write(sub))));
-    return last.at(8);
+    sub.of.create_client.mtu = 508;
+    return write_message({RCLRT_SESSION_NONE, 0, 0, {}}, view_of(rclrt_agent::write(sub)));
   }
   void say(uint64_t address, const Bytes & submessages, uint8_t stream = 0, uint16_t sequence = 0)
   {
@@ -76,6 +85,7 @@ struct Rig : Line
   std::map<uint64_t, std::shared_ptr<Session>> sessions;
   Bytes last;
   TimePoint now = kNow;
+  std::function<void()> on_describe;  // in the middle of a greeting
 };
 
 Bytes heartbeat(uint8_t stream, uint16_t first, uint16_t last)
@@ -86,14 +96,49 @@ Bytes heartbeat(uint8_t stream, uint16_t first, uint16_t last)
   return rclrt_agent::write(sub);
 }
 
+Bytes good_bye()
+{
+  rclrt_submessage sub{};
+  sub.id = RCLRT_DELETE;
+  sub.object = RCLRT_OBJECT_CLIENT;
+  return rclrt_agent::write(sub);
+}
+
+TEST(Hostile, a_client_that_says_good_bye_and_greets_at_once_gets_a_session_that_lives)
+{
+  Rig rig;
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  rig.now += std::chrono::milliseconds(100);
+  rig.say(1, good_bye());  // nobody has worked on it yet
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  rig.work();
+  ASSERT_EQ(rig.agent.report(rig.now).size(), 1U);
+  EXPECT_FALSE(rig.sessions[1]->ended());
+}
+
+TEST(Hostile, a_session_that_ends_in_the_middle_of_a_greeting_is_replaced)
+{
+  Rig rig;
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  rig.now += std::chrono::milliseconds(100);
+  const auto before = rig.sessions[1];
+  rig.say(1, good_bye());
+  rig.on_describe = [&] {
+    rig.on_describe = {};
+    before->work();
+  };
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  rig.work();
+  ASSERT_TRUE(before->ended());
+  ASSERT_EQ(rig.agent.report(rig.now).size(), 1U);
+  EXPECT_FALSE(rig.sessions[1]->ended());
+}
+
 TEST(Hostile, a_client_that_greets_while_it_is_being_ended_gets_a_session_that_lives)
 {
   Rig rig;
   ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
-  rclrt_submessage sub{};
-  sub.id = RCLRT_DELETE;
-  sub.object = RCLRT_OBJECT_CLIENT;
-  rig.say(1, rclrt_agent::write(sub));
+  rig.say(1, good_bye());
   const auto ended = rig.sessions[1];
   ended->work();  // its answer is on its way, the agent has not removed it yet
   ASSERT_TRUE(ended->ended());
@@ -187,10 +232,181 @@ TEST(Hostile, a_client_that_greets_again_does_not_wait_for_a_message_full_of_ent
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   };
-  session->work();
+  while (session->work()) {
+  }
   greeting.get();
   EXPECT_LT(made, 200);
   backend.meanwhile = {};
+}
+
+TEST(Hostile, a_message_full_of_entities_is_a_job_for_each)
+{
+  SlowBackend backend;
+  Rig rig({}, &backend);
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  rig.say(1, participants(100));
+  rig.say(1, participants(3));
+  const auto session = rig.sessions[1];
+  for (int made = 1; made <= 100; ++made) {
+    EXPECT_TRUE(rig.agent.work(session));
+    EXPECT_EQ(backend.made, made);
+  }
+  while (rig.agent.work(session)) {
+  }
+  EXPECT_EQ(session->objects(), 100U);
+  EXPECT_EQ(session->counters().malformed, 0U);
+}
+
+// The same in fragments, and as messages that wait for a gap to be filled.
+TEST(Hostile, entities_of_a_stream_are_a_job_for_each_and_acknowledged_at_the_end)
+{
+  SlowBackend backend;
+  Rig rig({}, &backend);
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  const Bytes all = participants(30);
+  const auto session = rig.sessions[1];
+  const auto fragment = [&](std::size_t from, std::size_t to, bool last) {
+    rclrt_submessage sub{};
+    sub.id = RCLRT_FRAGMENT;
+    sub.flags = last ? RCLRT_FLAG_LAST_FRAGMENT : 0;
+    sub.of.data = {all.data() + from, to - from};
+    return rclrt_agent::write(sub);
+  };
+  rig.say(1, fragment(200, all.size(), true), 0x80, 1);
+  rig.say(1, participants(40), 0x80, 2);
+  while (rig.agent.work(session)) {
+  }
+  Bytes message;
+  while (session->outgoing().next(rig.now, &message)) {
+  }
+  rig.say(1, fragment(0, 200, false), 0x80, 0);
+  for (int jobs = 1; rig.agent.work(session); ++jobs) {
+    EXPECT_LE(backend.made, jobs);
+  }
+  EXPECT_EQ(session->objects(), 40U);
+  rclrt_reader reader;
+  rclrt_message_header header;
+  rclrt_submessage sub{};
+  while (sub.id != RCLRT_ACKNACK && session->outgoing().next(rig.now, &message)) {
+    rclrt_reader_init(&reader, message.data(), message.size());
+    rclrt_read_message_header(&reader, &header);
+    ASSERT_TRUE(rclrt_read_submessage(&reader, &sub));
+  }
+  ASSERT_EQ(sub.id, RCLRT_ACKNACK);
+  EXPECT_EQ(sub.of.acknack.first_unacked, 3U);
+  EXPECT_EQ(sub.of.acknack.missing, 0U);
+}
+
+TEST(Hostile, acknowledgements_take_no_job_unless_something_waits_before_them)
+{
+  Rig rig;
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  const auto session = rig.sessions[1];
+  const auto acknack = [](uint16_t first) {
+    rclrt_submessage sub{};
+    sub.id = RCLRT_ACKNACK;
+    sub.of.acknack = {first, 0, 0x80};
+    return rclrt_agent::write(sub);
+  };
+  Bytes message;
+  for (uint16_t i = 0; i < 4; ++i) {
+    session->outgoing().put(0x80, 0, {RCLRT_DATA, 1, 0, 0});
+    ASSERT_TRUE(session->outgoing().next(rig.now, &message));
+  }
+  rig.say(1, acknack(1));
+  EXPECT_EQ(session->outgoing().unacknowledged(), 3U);
+  EXPECT_TRUE(rig.jobs.empty());
+  EXPECT_EQ(session->counters().received, 1U);
+  rig.say(1, participants(2));
+  rig.say(1, acknack(2));
+  EXPECT_EQ(session->outgoing().unacknowledged(), 3U) << "behind what waits";
+  rig.work();
+  EXPECT_EQ(session->outgoing().unacknowledged(), 2U);
+  rig.say(1, participants(2));
+  session->work();
+  rig.say(1, acknack(3));
+  EXPECT_EQ(session->outgoing().unacknowledged(), 2U) << "behind what is at hand";
+  rig.work();
+  EXPECT_EQ(session->outgoing().unacknowledged(), 1U);
+  rig.say(1, acknack(4));
+  EXPECT_EQ(session->outgoing().unacknowledged(), 0U);
+  EXPECT_EQ(session->counters().malformed + session->counters().dropped, 0U);
+}
+
+TEST(Hostile, a_message_full_of_data_is_many_jobs)
+{
+  Rig rig;
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  rclrt_submessage sub{};
+  sub.id = RCLRT_WRITE_DATA;
+  sub.object = 5;
+  const Bytes one = rclrt_agent::write(sub);
+  Bytes all;
+  for (int i = 0; i < 1000; ++i) {
+    all.resize((all.size() + 3) / 4 * 4);
+    all.insert(all.end(), one.begin(), one.end());
+    all[all.size() - one.size() + 2] = static_cast<uint8_t>(one.size() - 4);
+  }
+  rig.say(1, all);
+  int jobs = 1;
+  while (rig.agent.work(rig.sessions[1])) {
+    ++jobs;
+  }
+  EXPECT_EQ(rig.sessions[1]->counters().refused, 1000U);
+  EXPECT_GT(jobs, 1000 / 20);
+}
+
+TEST(Hostile, who_greets_with_another_session_does_not_wait_for_the_end_of_the_old_one)
+{
+  Rig rig;
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  rig.say(1, participants(3));
+  rig.work();
+  const std::weak_ptr<Session> first = rig.sessions[1];
+  rig.say(1, participants(9));  // worked on by nobody any more
+  ASSERT_EQ(rig.greet(1, 0x82), RCLRT_STATUS_OK);
+  EXPECT_EQ(rig.backend.nodes.size(), 3U) << "their end may take long";
+  ASSERT_EQ(rig.greet(1, 0x83), RCLRT_STATUS_OK) << "and once more";
+  EXPECT_EQ(rig.backend.nodes.size(), 3U);
+  EXPECT_EQ(rig.agent.report(rig.now).size(), 1U);
+  rig.work();
+  EXPECT_TRUE(rig.backend.nodes.empty());
+  EXPECT_TRUE(first.expired());
+  EXPECT_FALSE(rig.sessions[1]->ended());
+}
+
+TEST(Hostile, who_greets_where_a_client_was_before_does_not_end_it)
+{
+  AgentOptions options;
+  options.settled = Duration(0);
+  Rig rig(options);
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  const auto session = rig.sessions[1];
+  rig.receive(2, rig.greeting(1));  // the same client from elsewhere
+  ASSERT_EQ(rig.sessions[2], session);
+  rig.receive(1, rig.greeting(3));  // the line does not know yet
+  EXPECT_NE(rig.sessions[1], session);
+  EXPECT_FALSE(session->ended());
+  EXPECT_EQ(rig.agent.report(rig.now).size(), 2U);
+}
+
+TEST(Hostile, a_flood_of_greetings_leaves_one_session)
+{
+  Rig rig;
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  rig.say(1, participants(3));
+  rig.work();
+  std::vector<std::weak_ptr<Session>> all;
+  for (int i = 0; i < 10'000; ++i) {
+    ASSERT_EQ(rig.greet(1, i % 2 == 0 ? 0x82 : 0x81), RCLRT_STATUS_OK);
+    all.push_back(rig.sessions[1]);
+    rig.jobs.clear();
+  }
+  const auto alive =
+    std::count_if(all.begin(), all.end(), [](const auto & session) { return !session.expired(); });
+  EXPECT_EQ(alive, 1);
+  rig.sessions[1]->work();
+  EXPECT_TRUE(rig.backend.nodes.empty());
 }
 
 TEST(Hostile, a_client_whose_entities_take_long_holds_up_no_message_of_others)

@@ -6,12 +6,15 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -29,7 +32,8 @@ class Client
 public:
   explicit Client(const UdpLine & line) : Client(line.port(), SOCK_DGRAM) {}
   explicit Client(const TcpLine & line) : Client(line.port(), SOCK_STREAM) {}
-  Client(uint16_t port, int type) : fd_(::socket(AF_INET, type, 0)), tcp_(type == SOCK_STREAM)
+  Client(uint16_t port, int type, int socket = -1)
+  : fd_(socket < 0 ? ::socket(AF_INET, type, 0) : socket), tcp_(type == SOCK_STREAM)
   {
     sockaddr_in to{};
     to.sin_family = AF_INET;
@@ -150,7 +154,7 @@ TEST(Lines, forget_a_session_that_the_agent_has_given_up)
 TEST(Lines, one_that_a_client_has_left_neither_speaks_for_it_nor_silences_it)
 {
   AgentOptions options;
-  options.settled = Duration(0);
+  options.settled = std::chrono::seconds(-1);  // a line's time may be a little behind the other's
   TwoLines lines(options);
   Client there(lines.a), here(lines.b);
   ASSERT_EQ(there.greet(1), RCLRT_STATUS_OK);
@@ -175,6 +179,66 @@ TEST(Lines, connections_on_which_nobody_greets_keep_no_client_out)
   Client second(line);
   EXPECT_EQ(second.greet(2), RCLRT_STATUS_OK);
   EXPECT_TRUE(first.ping()) << "who has greeted stays";
+}
+
+// While it lives this process opens no file.
+class NoFiles
+{
+public:
+  NoFiles()
+  {
+    const Descriptor lowest(::dup(0));
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{static_cast<rlim_t>(lowest.get()), before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoFiles(const NoFiles &) = delete;
+  NoFiles & operator=(const NoFiles &) = delete;
+
+private:
+  rlimit before_{};
+};
+
+struct TcpRig
+{
+  TcpRig() { line.start(); }
+  rclrt_agent_test::MemoryBackend backend;
+  rclrt_agent::Agent agent{backend, {}, [this](const auto & session, int) { agent.work(session); }};
+  TcpLine line{agent, {"127.0.0.1", 0}, 8};
+};
+
+TEST(Lines, without_files_left_try_now_and_then)
+{
+  TcpRig rig;
+  Client first(rig.line);
+  ASSERT_EQ(first.greet(1), RCLRT_STATUS_OK);
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  std::optional<NoFiles> none(std::in_place);
+  const auto began = std::chrono::steady_clock::now();
+  Client second(rig.line.port(), SOCK_STREAM, socket);
+  while (rig.line.counters().failures < 4) {
+    ASSERT_TRUE(first.ping()) << "the others go on";
+  }
+  const auto failures = rig.line.counters().failures;
+  // Each try takes at least 100 ms of time, however slow the machine is.
+  const auto tries = (std::chrono::steady_clock::now() - began) / std::chrono::milliseconds(100);
+  EXPECT_LE(failures, 2 + static_cast<uint64_t>(tries));
+  none.reset();
+  EXPECT_EQ(second.greet(2), RCLRT_STATUS_OK);
+}
+
+TEST(Lines, without_files_left_take_one_from_who_has_not_greeted)
+{
+  TcpRig rig;
+  const Client silent(rig.line);
+  Client first(rig.line);
+  ASSERT_EQ(first.greet(1), RCLRT_STATUS_OK);  // so the silent one is accepted, too
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  const NoFiles none;
+  Client second(rig.line.port(), SOCK_STREAM, socket);
+  EXPECT_EQ(second.greet(2), RCLRT_STATUS_OK);
+  EXPECT_TRUE(first.ping());
 }
 
 TEST(Lines, what_cannot_be_made_for_a_client_does_not_end_the_process)

@@ -262,4 +262,134 @@ TEST(Outgoing, best_effort_data_of_many_streams_that_nobody_fetches_is_bounded_i
   EXPECT_LE(all, 2 * options.bytes + options.mtu);
   EXPECT_GT(all, options.bytes) << "the newest takes the place of older ones";
 }
+TEST(Outgoing, what_is_not_acknowledged_counts_as_bytes_that_wait)
+{
+  OutgoingOptions options;
+  options.bytes = 1000;
+  Outgoing outgoing(options);
+  unsigned taken = 0;
+  for (unsigned i = 0; i < 64; ++i) {
+    const auto stream = static_cast<uint8_t>(0x80 + i);
+    taken += outgoing.put(stream, 1, data(1, 96)) == Outgoing::Put::kTaken ? 1 : 0;
+    (void)next(outgoing);
+  }
+  EXPECT_EQ(taken, 10U) << "of 104 bytes each";
+  outgoing.on_acknack({1, 0, 0x80}, kBegin);
+  EXPECT_EQ(outgoing.put(0x80, 1, data(1, 96)), Outgoing::Put::kTaken);
+  EXPECT_EQ(outgoing.put(0x80, 1, data(1, 96)), Outgoing::Put::kFull);
+}
+
+TEST(Outgoing, fragments_count_until_they_are_acknowledged)
+{
+  OutgoingOptions options;
+  options.bytes = 1000;
+  Outgoing outgoing(options);
+  outgoing.put(0x81, 1, data(1, 980));
+  EXPECT_EQ(next(outgoing), -1);
+  EXPECT_EQ(next(outgoing), -1);
+  outgoing.put(0x82, 1, data(1, 4));
+  EXPECT_EQ(outgoing.put(0x82, 1, data(1, 4)), Outgoing::Put::kFull);
+  outgoing.on_acknack({2, 0, 0x81}, kBegin);
+  EXPECT_EQ(next(outgoing), 1);
+  outgoing.on_acknack({1, 0, 0x82}, kBegin);
+  EXPECT_EQ(outgoing.put(0x83, 1, data(1, 980)), Outgoing::Put::kTaken) << "nothing is left over";
+  EXPECT_EQ(outgoing.put(0x83, 1, data(1, 4)), Outgoing::Put::kTaken) << "988 of 1000";
+}
+
+TEST(Outgoing, room_in_bytes_is_told_to_all_streams)
+{
+  OutgoingOptions options;
+  options.bytes = 100;
+  Outgoing outgoing(options);
+  outgoing.put(0x81, 1, data(1, 92));
+  bool told = false;
+  outgoing.when_room(0x82, 7, [&told] { told = true; });
+  EXPECT_EQ(next(outgoing), 1);
+  EXPECT_FALSE(told) << "it is not acknowledged";
+  outgoing.on_acknack({1, 0, 0x81}, kBegin);
+  EXPECT_TRUE(told);
+}
+
+TEST(Outgoing, messages_of_which_a_reset_loses_fragments_are_counted)
+{
+  Outgoing outgoing({});
+  const auto reset = [&outgoing] {
+    outgoing.reset(true);
+    return outgoing.counters().given_up;
+  };
+  outgoing.put(0x81, 1, data(1, 700));
+  EXPECT_EQ(next(outgoing), -1);
+  EXPECT_EQ(reset(), 1U) << "the rest had not gone yet";
+  outgoing.put(0x81, 1, data(1, 700));
+  outgoing.put(0x81, 1, data(2, 700));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(next(outgoing), -1);
+  }
+  EXPECT_EQ(reset(), 3U) << "one whole, one half";
+  outgoing.put(0x81, 1, data(3));
+  EXPECT_EQ(next(outgoing), 3);
+  EXPECT_EQ(reset(), 3U);
+  EXPECT_EQ(next(outgoing), 3) << "a whole message goes again";
+}
+// The gaps that an acknowledgement asks for; -1 if none goes.
+int asked(Outgoing & outgoing, TimePoint now = kBegin)
+{
+  Bytes message;
+  rclrt_reader reader;
+  rclrt_message_header header;
+  rclrt_submessage sub{};
+  if (!outgoing.next(now, &message)) {
+    return -1;
+  }
+  rclrt_reader_init(&reader, message.data(), message.size());
+  rclrt_read_message_header(&reader, &header);
+  return rclrt_read_submessage(&reader, &sub) && sub.id == RCLRT_ACKNACK ? sub.of.acknack.missing
+                                                                         : -1;
+}
+
+TEST(Outgoing, a_gap_is_asked_for_once_and_again_when_the_client_wants_to_know)
+{
+  Outgoing outgoing({});
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0x0001);
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0) << "more came behind the gap";
+  outgoing.owe_acknack({10, 0x0005, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0x0004) << "a second gap";
+  outgoing.owe_acknack({12, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0) << "the first is filled, the second asked for";
+  outgoing.owe_acknack({12, 0x0001, 0x80}, 0, kBegin, true);
+  EXPECT_EQ(asked(outgoing), 0x0001);
+  for (const uint16_t first : {uint16_t{30000}, uint16_t{60000}, uint16_t{9}}) {
+    outgoing.owe_acknack({first, 0, 0x80}, 0, kBegin);
+  }
+  outgoing.owe_acknack({9, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0x0001) << "numbers begin again";
+}
+
+TEST(Outgoing, a_gap_is_asked_for_although_more_came_before_that_went)
+{
+  Outgoing outgoing({});
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0x0001);
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin, true);
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0x0001) << "nor is a heartbeat forgotten";
+}
+TEST(Outgoing, a_gap_is_asked_for_again_and_again_although_no_heartbeat_comes)
+{
+  Outgoing outgoing({});
+  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0x0001);
+  for (const int after : {100, 300, 700, 1500, 3100, 5100, 7100}) {
+    const TimePoint at = kBegin + milliseconds(after);
+    EXPECT_EQ(asked(outgoing, at - milliseconds(1)), -1) << after;
+    EXPECT_EQ(outgoing.due(), at) << after;
+    EXPECT_EQ(asked(outgoing, at), 0x0001) << after;
+  }
+  outgoing.owe_acknack({11, 0, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0);
+  EXPECT_EQ(outgoing.due(), rclrt_core::kNever) << "it is filled";
+}
 }  // namespace

@@ -209,6 +209,21 @@ def test_a_client_is_a_node_with_types_and_hashes(bench: Bench) -> None:
     assert str(theirs.topic_type_hash) == str(ours.topic_type_hash)
 
 
+def test_clients_may_have_the_same_names(bench: Bench) -> None:
+    """As boards with the same program have: each gets what is sent, and sends."""
+    _, where = bench.start_agent("udp4")
+    for key in ("1", "2", "3"):
+        bench.start_client("udp", where, key)
+    assert bench.matched()
+    assert bench.until(lambda: bench.down.get_subscription_count() == 3)
+    assert bench.until(lambda: bench.node.count_publishers("/up") == 3)
+    bench.until(lambda: False, 0.5)
+    bench.up.clear()
+    bench.down.publish(Int32(data=5))
+    assert bench.until(lambda: len(bench.up) == 3), bench.up
+    assert bench.up == [1005] * 3
+
+
 def test_a_client_goes_on_after_the_agent_was_killed(bench: Bench) -> None:
     """The new agent knows nothing of the client, which creates all again."""
     agent, where = bench.start_agent("udp4")

@@ -219,6 +219,32 @@ def test_deadline_store_says_what_a_store_and_a_system_call_cost(tmp_path: Path)
     assert ("met" in done.stdout) == (row["store_ns"] < 100)
 
 
+def test_agent_measures_itself_beside_another_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_agent" / "rclrt_agent"
+    monkeypatch.setenv("RCLRT_OTHER_AGENT", str(program))
+    out = tmp_path / "rows.json"
+    done = bench("agent", "--rounds", "1", "--samples", "5", "--json", str(out))
+    assert done.returncode == ("MISSED" in done.stdout), done.stderr
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    assert [(row["case"], row["agent"]) for row in rows] == [
+        (case, agent) for case in ("quiet", "bulk", "cpu") for agent in ("rclrt_agent", "other")
+    ]
+    assert all(row["n"] == 5 and row["lost"] == 0 for row in rows)
+    for row in rows:
+        assert 0 < row["down_ms"]["p50"] < row["round_ms"]["max"]
+        assert row["cpu_us"] > 0
+    assert "against the other" in done.stdout
+
+
+def test_agent_says_which_program_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RCLRT_OTHER_AGENT", "/nowhere/agent")
+    done = bench("agent", "--rounds", "1", "--samples", "1", "--only", "cpu")
+    assert done.returncode == 1
+    assert "/nowhere/agent" in done.stderr
+
+
 @pytest.fixture(scope="module")
 def pods_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Path]:
     """One run of all four experiments: what it printed, its rows, its page."""
