@@ -233,7 +233,8 @@ def test_pods_holds_what_is_stated_and_draws_it(pods_run: tuple[str, Path, Path]
     printed, out, page = pods_run
     rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
     # Every chain of every point: 15 + 3 * 15 + 18 chains a row of executors, and the first alone.
-    assert len(rows) == 4 * (15 + 2 * 15 + 18) + 21
+    # And once more at four of its points, with losses that come together.
+    assert len(rows) == 4 * (15 + 2 * 15 + 18) + 21 + 4 * (4 * 3 + 1)
     assert {row["n"] for row in rows if row["experiment"] == "pods-reliable"} == {500}
     for text in ("Fig. 10", "Fig. 11", "Fig. 12", "Table 1", "114.27"):
         assert text in printed
