@@ -31,7 +31,8 @@ def worst(rows: Sequence[Row]) -> list[Row]:
         (r for r in rows if r.verdict == HOLDS and r.margin is not None),
         key=lambda r: r.margin or 0,
     )
-    return _one_each([*failed, *near])
+    among_best = best(rows)
+    return _one_each([*failed, *(row for row in near if row not in among_best)])
 
 
 def _one_each(rows: Sequence[Row]) -> list[Row]:

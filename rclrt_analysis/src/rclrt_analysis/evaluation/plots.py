@@ -12,8 +12,8 @@ import markupsafe
 
 from rclrt_analysis.evaluation.row import Plot
 
-WIDTH, HEIGHT = 640, 300
-LEFT, RIGHT, TOP, BOTTOM = 52, 190, 26, 40
+WIDTH, HEIGHT = 660, 300
+LEFT, RIGHT, TOP, BOTTOM = 52, 210, 26, 40
 COLORS = ("#1769d6", "#c8553d", "#1c8a4d", "#7b3fc4", "#b77400", "#0e8f9c", "#b8326f", "#5d6b7c")
 LOGARITHMIC_FROM = 30.0
 """If the largest value is so many times the smallest."""
@@ -56,7 +56,7 @@ def _lines(plot: Plot, curves: dict[str, Sequence[float]]) -> Iterator[str]:
         points = [(x(at), y(value)) for at, value in zip(plot.xs, values, strict=True)]
         yield _path(points, color)
         yield from (
-            f'<circle cx="{px:.1f}" cy="{py:.1f}" r="2.6" fill="{color}"/>' for px, py in points
+            f'<circle cx="{px:.1f}" cy="{py:.1f}" r="2.6" stroke="{color}"/>' for px, py in points
         )
     for value in plot.marks.values():
         yield (
@@ -67,8 +67,10 @@ def _lines(plot: Plot, curves: dict[str, Sequence[float]]) -> Iterator[str]:
 
 
 def _colors() -> Iterator[str]:
+    """Yield colours; those that come again are dashed."""
+    yield from COLORS
     while True:
-        yield from COLORS
+        yield from (f'{color}" stroke-dasharray="2 2' for color in COLORS)
 
 
 def _linear(low: float, high: float, begin: float, end: float) -> Callable[[float], float]:
@@ -147,7 +149,10 @@ def _legend(curves: dict[str, Sequence[float]], plot: Plot) -> Iterator[str]:
     at = TOP + 8
     left = WIDTH - RIGHT + 10
     for color, name in zip(_colors(), curves, strict=False):
-        yield f'<rect x="{left}" y="{at - 7}" width="11" height="4" fill="{color}"/>'
+        yield (
+            f'<line class="curve" x1="{left}" x2="{left + 11}" y1="{at - 4}" y2="{at - 4}" '
+            f'stroke="{color}"/>'
+        )
         yield f'<text class="tick" x="{left + 16}" y="{at}">{escape(name)}</text>'
         at += 15
     for name, value in plot.marks.items():

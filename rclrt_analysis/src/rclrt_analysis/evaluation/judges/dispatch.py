@@ -39,7 +39,11 @@ def _both(value: float | None, other: float | None) -> str:
 
 def plot(rows: Rows, case: str) -> Plot:
     """Return the distributions of one case, with what the paper says of the pool."""
-    curves = {name: row["quantiles_us"] for (where, name), row in rows.items() if where == case}
+    curves = {
+        name: row["quantiles_us"]
+        for (where, name), row in rows.items()
+        if where == case and not name.endswith("_default")
+    }
     marks = {f"paper's p99, {name}": us for name, us in PAPER_P99[case].items()}
     return Plot(f"{case}: from publication to start", "us", curves, marks)
 
