@@ -80,7 +80,9 @@ def test_the_widest_margins_and_what_fails_come_first_one_of_each_experiment() -
 
 def test_the_first_screen_has_the_three_best_and_the_three_worst(opened: Browser) -> None:
     for which in ("best", "worst"):
-        assert opened.evaluate(f"document.querySelectorAll('#{which} li').length") == (3 if which == "best" else 2)
+        assert opened.evaluate(f"document.querySelectorAll('#{which} li').length") == (
+            3 if which == "best" else 2
+        )
         bottom = opened.evaluate(
             f"document.getElementById('{which}').getBoundingClientRect().bottom"
         )

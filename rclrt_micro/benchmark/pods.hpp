@@ -38,7 +38,7 @@ struct Experiment
   uint32_t bytes = 100;
   uint64_t work_ns = 10 * kMs;
   bool reliable = false;
-  double success = 1;  // probability that the first transmission counts
+  double success = 1;     // probability that the first transmission counts
   bool together = false;  // one draw for all messages of a sample, not one for each
   unsigned samples = 3;
   uint32_t seed = 1;
@@ -189,9 +189,7 @@ private:
     rclrt_session_handle(&system_.session);
     system_.settle(1000);
     if (setup_.success < 1) {
-      system_.agent.refuse = [this](uint8_t, uint16_t) {
-        return setup_.together ? lost_ : draw();
-      };
+      system_.agent.refuse = [this](uint8_t, uint16_t) { return setup_.together ? lost_ : draw(); };
     }
     if (levels_) {
       collect();

@@ -16,7 +16,7 @@ from rclrt_analysis.evaluation.experiment import (
     Machine,
     needs_realtime,
 )
-from rclrt_analysis.evaluation.judges import computed, dispatch, reference
+from rclrt_analysis.evaluation.judges import computed, dispatch, reference, timers
 
 DISPATCHED = "pool,events,isolated,pool_inline,waitset_single,waitset_multi"
 HOT_PATH = (
@@ -27,6 +27,10 @@ MESSAGES = {TRY: (1, 12, 2, 2), QUICK: (3, 100, 20, 2), SHORT: (5, 400, 50, 2)}
 MESSAGES[FULL] = (5, 10_000, 50, 10)
 # Seconds for all executors of the reference system; in the end 2 min, five times, for each.
 HOT_PATH_S = {TRY: 12, QUICK: 60, SHORT: 300, FULL: 7 * 5 * 120}
+# Rounds, and threads created in each.
+THREADS = {TRY: ("1", "50"), QUICK: ("3", "1000"), SHORT: ("5", "4000"), FULL: ("5", "10000")}
+# Rounds, samples and seconds of a turn at most.
+JITTER = {TRY: (1, 20, 1), QUICK: (3, 1000, 1), SHORT: (5, 1000, 2), FULL: (5, 1000, 100)}
 MINUTE = 60.0
 
 
@@ -37,6 +41,14 @@ def _dispatch(cases: str) -> dict[str, list[str]]:
     for effort, (rounds, samples, warm_up, period) in MESSAGES.items():
         more = ["--rounds", rounds, "--samples", samples, "--warm-up", warm_up]
         found[effort] = [*words, *map(str, more), "--period-ms", str(period)]
+    return found
+
+
+def _jitter(*more: str) -> dict[str, list[str]]:
+    found = {}
+    for effort, (rounds, samples, seconds) in JITTER.items():
+        words = ["--rounds", rounds, "--samples", samples, "--turn-s", seconds]
+        found[effort] = ["bench", "timer-jitter", *map(str, words), *more]
     return found
 
 
@@ -64,6 +76,14 @@ def experiments() -> list[Experiment]:
     fan_out = "10 subscriptions to one topic"
     return [
         Experiment(
+            "thread-creation", "[ROSRT Fig. 5]", "creating a thread, and a release for the pool",
+            {
+                effort: ["bench", "thread-creation", "--rounds", rounds, "--threads", threads]
+                for effort, (rounds, threads) in THREADS.items()
+            },
+            _limits(5 * MINUTE, 10 * MINUTE), timers.judge_threads,
+        ),
+        Experiment(
             "dispatch", "[ROSRT Fig. 7]", "from publication to start of the callback",
             _dispatch("1"), _limits(10 * MINUTE, 3 * hours), dispatch.judge, needs_realtime,
         ),
@@ -76,6 +96,15 @@ def experiments() -> list[Experiment]:
             "dispatch-fan-out", "[ROSRT Fig. 8]", fan_out,
             _dispatch("1,4"), _limits(15 * MINUTE, 6 * hours), dispatch.judge_fan_out,
             needs_realtime,
+        ),
+        Experiment(
+            "timer-jitter", "[ROSRT Table III]", "jitter of one timer, beside cyclictest",
+            _jitter(), _limits(20 * MINUTE, 4 * hours), timers.judge, needs_realtime,
+        ),
+        Experiment(
+            "timer-jitter-10", "[ROSRT Fig. 9]", "jitter of ten timers, ten threads",
+            _jitter("--timers", "10", "--periods-ms", "10"), _limits(10 * MINUTE, 1 * hours),
+            timers.judge_ten, needs_realtime,
         ),
         Experiment(
             "autoware", "[ROSRT Figs. 10, 11; Teper25 Fig. 9]", "hot path of the reference system",
