@@ -204,11 +204,13 @@ def _low(every: list[float]) -> float | None:
 def _print(rows: list[dict[str, Any]], timers: int) -> None:
     print(f"jitter of {timers} timer{'s' if timers > 1 else ''}, us")
     print(
-        f"  {'period ms':>9} {'':15} {'n':>6} {'1 %':>9} {'mean':>8} {'99 %':>9} {'max':>9} {'skipped':>8}"
+        f"  {'period ms':>9} {'':15} {'n':>6} {'1 %':>9} {'mean':>8} {'99 %':>9} {'max':>9}"
+        f" {'skipped':>8}"
     )
     for row in rows:
         low, high = ("-" if row[key] is None else f"{row[key]:.1f}" for key in ("p1_us", "p99_us"))
         print(
             f"  {row['period_ms']:9g} {row['executor']:15} {row['n']:6} {low:>9}"
-            f" {row['mean_us']:8.2f} {high:>9} {row['max_us']:9.1f} {row['skipped']:8}  {', '.join(row['in_force'])}"
+            f" {row['mean_us']:8.2f} {high:>9} {row['max_us']:9.1f} {row['skipped']:8}"
+            f"  {', '.join(row['in_force'])}"
         )

@@ -110,12 +110,15 @@ def test_one_that_does_not_end_is_ended_with_all_that_it_has_started(
         assert not Path(f"/proc/{pid}").exists()
 
 
-def judged_row(effort: str, others: float, *, timed: bool = True) -> Row:
+def judged_row(
+    effort: str, others: float, *, timed: bool = True, holds: bool = True, realtime: bool = False
+) -> Row:
     def judge(_: Mapping[str, Any], __: Machine) -> Judged:
-        return Judged([stated("a", "b", "c", "d", True, timed=timed, margin=2.0)])
+        return Judged([stated("a", "b", "c", "d", holds, timed=timed, margin=2.0)])
 
     none = dict.fromkeys(EFFORTS, ())
-    made_up = Experiment("made-up", "", "", none, dict.fromkeys(EFFORTS, 1.0), judge)
+    limits = dict.fromkeys(EFFORTS, 1.0)
+    made_up = Experiment("made-up", "", "", none, limits, judge, is_realtime=realtime)
     ran = Run(made_up, result={}, others_cpus=others)
     run.judge(ran, effort, HERE)
     return ran.rows[0]
@@ -129,6 +132,31 @@ def test_nothing_timed_is_judged_beside_other_programs_or_when_only_tried() -> N
     assert busy.why == "other programs kept 0.2 of 2 CPUs busy meanwhile; by itself it holds"
     assert judged_row("try", 0.0).verdict == OPEN
     assert judged_row("try", 2.0, timed=False).verdict == HOLDS
+
+
+def test_what_holds_in_real_time_holds_beside_ordinary_programs_and_a_failure_may_be_theirs() -> (
+    None
+):
+    assert judged_row("short", 2.0, realtime=True).verdict == HOLDS
+    assert judged_row("short", 2.0, realtime=True, holds=False).verdict == OPEN
+    assert judged_row("short", 0.0, realtime=True, holds=False).verdict == FAILS
+    assert judged_row("try", 0.0, realtime=True).verdict == OPEN
+
+
+def test_two_experiments_with_one_command_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    def start(one_run: Run, _: str) -> None:
+        started.append(one_run.experiment.name)
+        one_run.result = {"ratio": 0.8}
+
+    monkeypatch.setattr(run, "_start", start)
+    same = dict.fromkeys(EFFORTS, ("bench", "same"))
+    limits = dict.fromkeys(EFFORTS, 1.0)
+    both = [Experiment(name, "", "", same, limits, rows_of) for name in ("a", "b")]
+    runs = run.conduct(both, "short", HERE, lambda _: None)
+    assert started == ["a"]
+    assert [[row.experiment for row in one_run.rows] for one_run in runs] == [["a"], ["b"]]
 
 
 def test_what_a_machine_lacks_is_the_reason_of_each_that_needs_it() -> None:

@@ -13,10 +13,17 @@ from rclrt_analysis.evaluation.experiment import (
     SHORT,
     TRY,
     Experiment,
+    Judge,
     Machine,
     needs_realtime,
 )
-from rclrt_analysis.evaluation.judges import computed, dispatch, reference, timers
+from rclrt_analysis.evaluation.judges import (
+    computed,
+    dispatch,
+    reference,
+    seven_timers,
+    timers,
+)
 
 DISPATCHED = "pool,events,isolated,pool_inline,waitset_single,waitset_multi"
 HOT_PATH = (
@@ -31,6 +38,8 @@ HOT_PATH_S = {TRY: 12, QUICK: 60, SHORT: 300, FULL: 7 * 5 * 120}
 THREADS = {TRY: ("1", "50"), QUICK: ("3", "1000"), SHORT: ("5", "4000"), FULL: ("5", "10000")}
 # Rounds, samples and seconds of a turn at most.
 JITTER = {TRY: (1, 20, 1), QUICK: (3, 1000, 1), SHORT: (5, 1000, 2), FULL: (5, 1000, 100)}
+# Rounds, and seconds of a turn; everything repeats every 4.2 s.
+SEVEN = {TRY: ("1", "0.5"), QUICK: ("1", "4.2"), SHORT: ("3", "8.4"), FULL: ("3", "100")}
 MINUTE = 60.0
 
 
@@ -50,6 +59,15 @@ def _jitter(*more: str) -> dict[str, list[str]]:
         words = ["--rounds", rounds, "--samples", samples, "--turn-s", seconds]
         found[effort] = ["bench", "timer-jitter", *map(str, words), *more]
     return found
+
+
+def _seven(name: str, figures: str, title: str, judge: Judge) -> Experiment:
+    commands = {
+        effort: ["bench", "seven-timers", "--rounds", rounds, "--seconds", seconds]
+        for effort, (rounds, seconds) in SEVEN.items()
+    }
+    limits = _limits(25 * MINUTE, 180 * MINUTE)
+    return Experiment(name, figures, title, commands, limits, judge, needs_realtime, True)
 
 
 def _limits(short_s: float, full_s: float) -> dict[str, float]:
@@ -116,6 +134,14 @@ def experiments() -> list[Experiment]:
                 for effort, seconds in HOT_PATH_S.items()
             },
             _limits(10 * MINUTE, 2 * hours), reference.judge, _two_cpus,
+        ),
+        _seven(
+            "dropped-jobs", "[Teper25 Fig. 4]", "jobs dropped by seven timers on one CPU",
+            seven_timers.judge_drops,
+        ),
+        _seven(
+            "response-times", "[Teper25 Figs. 5 to 7]", "response times beside their bounds",
+            seven_timers.judge_responses,
         ),
         Experiment(
             "table-1", "[Teper25 Table I]", "bounds of seven timers",

@@ -36,6 +36,9 @@ class Judged:
     plots: Sequence[Plot] = ()
 
 
+Judge = Callable[[Mapping[str, Any], Machine], Judged]
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One line of the list.
@@ -50,6 +53,8 @@ class Experiment:
         Given what it wrote and the machine.
     why_not
         Why it cannot run on a machine, or nothing.
+    is_realtime
+        All that it compares has real-time priorities: what holds does so beside ordinary programs.
     """
 
     name: str
@@ -57,8 +62,9 @@ class Experiment:
     title: str
     commands: Mapping[str, Sequence[str]]
     limit_s: Mapping[str, float]
-    judge: Callable[[Mapping[str, Any], Machine], Judged]
+    judge: Judge
     why_not: Callable[[Machine], str] = lambda _: ""
+    is_realtime: bool = False
 
 
 @dataclass

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from rclrt_analysis.evaluation.experiment import Experiment, Machine, Run
-from rclrt_analysis.evaluation.row import OPEN, Row, open_row
+from rclrt_analysis.evaluation.row import HOLDS, OPEN, Row, open_row
 from rclrt_analysis.reference import environment
 
 BUSY_SHARE = 0.1
@@ -27,14 +27,23 @@ PATIENCE_S = 5.0
 def conduct(
     experiments: Iterable[Experiment], effort: str, machine: Machine, say: Callable[[str], None]
 ) -> list[Run]:
-    """Run all of them. An interrupt ends the one that runs, and leaves out the rest."""
-    runs = []
+    """Run all of them; what two have in common once.
+
+    An interrupt ends the one that runs, and leaves out the rest.
+    """
+    runs: list[Run] = []
     interrupted = False
     for experiment in experiments:
         run = Run(experiment)
         runs.append(run)
         run.not_run = "interrupted" if interrupted else experiment.why_not(machine)
-        if not run.not_run:
+        words = tuple(experiment.commands[effort])
+        same = (one for one in runs[:-1] if tuple(one.experiment.commands[effort]) == words)
+        before = next(same, None)
+        if before is not None and not run.not_run:
+            say(f"{experiment.name}: {experiment.title}, from the run of {before.experiment.name}")
+            vars(run).update({**vars(before), "experiment": experiment, "rows": [], "plots": []})
+        elif not run.not_run:
             say(f"{experiment.name}: {experiment.title}")
             try:
                 _start(run, effort)
@@ -130,6 +139,8 @@ def _refuse(row: Row, run: Run, effort: str, machine: Machine) -> None:
     why = ""
     if effort == "try":
         why = "tried only, for about a second"
+    elif run.experiment.is_realtime and row.verdict == HOLDS:
+        return
     elif run.others_cpus > BUSY_SHARE * machine.cpus:
         why = f"other programs kept {run.others_cpus:.1f} of {machine.cpus} CPUs busy meanwhile"
     if why:
