@@ -20,6 +20,7 @@ from rclrt_analysis.evaluation.experiment import (
 from rclrt_analysis.evaluation.judges import (
     computed,
     dispatch,
+    kernel,
     reference,
     seven_timers,
     timers,
@@ -68,6 +69,18 @@ def _seven(name: str, figures: str, title: str, judge: Judge) -> Experiment:
     }
     limits = _limits(25 * MINUTE, 180 * MINUTE)
     return Experiment(name, figures, title, commands, limits, judge, needs_realtime, True)
+
+
+def _edf(name: str, title: str, judge: Judge) -> Experiment:
+    cpus = {TRY: "1", QUICK: "1", SHORT: "1,2", FULL: "1,2,4"}
+    commands = {effort: ["bench", "edf", "--cpus", cpus[effort]] for effort in EFFORTS}
+    # No second is enough to boot.
+    limits = {TRY: 10 * MINUTE, QUICK: 10 * MINUTE, SHORT: 20 * MINUTE, FULL: 30 * MINUTE}
+    return Experiment(name, "[ROSRT §IV-C]", title, commands, limits, judge, _no_vm)
+
+
+def _no_vm(machine: Machine) -> str:
+    return machine.why_no_vm
 
 
 def _limits(short_s: float, full_s: float) -> dict[str, float]:
@@ -143,6 +156,8 @@ def experiments() -> list[Experiment]:
             "response-times", "[Teper25 Figs. 5 to 7]", "response times beside their bounds",
             seven_timers.judge_responses,
         ),
+        _edf("edf-order", "order of deadlines in the kernel", kernel.judge_order),
+        _edf("edf-preemption", "preemption by deadline in the kernel", kernel.judge_preemption),
         Experiment(
             "table-1", "[Teper25 Table I]", "bounds of seven timers",
             _same("bench", "table-1"), _limits(MINUTE, MINUTE), computed.table_1,

@@ -21,6 +21,21 @@ def _build() -> Path:
     return Path(os.environ.get("RCLRT_BUILD_DIR", "build"))
 
 
+def _why_no_vm() -> str:
+    """Return why no virtual machine can be had, or nothing. It needs no /dev/kvm."""
+    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
+    kernel = source / ".rclrt" / "scx" / "vmlinuz-cloud-amd64"
+    if not shutil.which("qemu-system-x86_64"):
+        return "no qemu-system-x86_64: apt-get install qemu-system-x86"
+    if not Path("/bin/busybox").exists():
+        return "no static busybox: apt-get install busybox-static"
+    if not kernel.exists():
+        return "no kernel for it: rclrt_scx/tools/fetch_kernels.sh .rclrt/scx"
+    if not (_build() / "rclrt_scx" / "scx_guest").exists():
+        return "its programs are not built: they are part of the tests, see ./rclrt build"
+    return ""
+
+
 def machine() -> Machine:
     """Look at it."""
     return Machine(
@@ -28,7 +43,7 @@ def machine() -> Machine:
         realtime=environment.may_use_realtime(WORKER_PRIORITY),
         rclcpp=(_build() / "rclrt_benchmarks" / "dispatch_rclcpp").exists(),
         cyclictest=shutil.which("cyclictest") is not None,
-        why_no_vm="" if shutil.which("qemu-system-x86_64") else "there is no qemu-system-x86_64",
+        why_no_vm=_why_no_vm(),
     )
 
 
