@@ -14,6 +14,7 @@ machine.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import re
@@ -76,8 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     build = Path(os.environ.get("RCLRT_BUILD_DIR", "build"))
     sys.path.insert(0, str(source / "rclrt_scx" / "test"))
-    import vm
-
+    vm = importlib.import_module("vm")
     kernel = source / ".rclrt" / "scx" / KERNEL
     programs = [build / "rclrt_scx" / "scx", build / "rclrt_scx" / "scx_guest"]
     programs.append(build / "rclrt_front_end" / "executor_guest")

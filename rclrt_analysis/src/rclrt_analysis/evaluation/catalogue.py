@@ -20,6 +20,7 @@ from rclrt_analysis.evaluation.experiment import (
 from rclrt_analysis.evaluation.judges import (
     computed,
     dispatch,
+    isolation,
     kernel,
     reference,
     seven_timers,
@@ -41,6 +42,13 @@ THREADS = {TRY: ("1", "50"), QUICK: ("3", "1000"), SHORT: ("5", "4000"), FULL: (
 JITTER = {TRY: (1, 20, 1), QUICK: (3, 1000, 1), SHORT: (5, 1000, 2), FULL: (5, 1000, 100)}
 # Rounds, and seconds of a turn; everything repeats every 4.2 s.
 SEVEN = {TRY: ("1", "0.5"), QUICK: ("1", "4.2"), SHORT: ("3", "8.4"), FULL: ("3", "100")}
+# Rounds, seconds of a turn, and how many callbacks.
+ISOLATION = {
+    TRY: ("1", "0.1", "1,4"),
+    QUICK: ("1", "0.5", "1,4,24"),
+    SHORT: ("3", "1", "1,4,12,24"),
+    FULL: ("5", "10", "1,4,8,12,16,20,24"),
+}
 MINUTE = 60.0
 
 
@@ -147,6 +155,17 @@ def experiments() -> list[Experiment]:
                 for effort, seconds in HOT_PATH_S.items()
             },
             _limits(10 * MINUTE, 2 * hours), reference.judge, _two_cpus,
+        ),
+        Experiment(
+            "isolation-cost", "[CIE25 Fig. 5]", "what a thread for each callback costs",
+            {
+                effort: [
+                    "bench", "isolation-cost", "--rounds", rounds, "--seconds", seconds,
+                    "--callbacks", callbacks,
+                ]
+                for effort, (rounds, seconds, callbacks) in ISOLATION.items()
+            },
+            _limits(20 * MINUTE, 3 * hours), isolation.judge,
         ),
         _seven(
             "dropped-jobs", "[Teper25 Fig. 4]", "jobs dropped by seven timers on one CPU",

@@ -57,7 +57,7 @@ def judge_drops(result: Mapping[str, Any], _: Machine) -> Judged:
 def _share(rows: list[Mapping[str, Any]], name: str, level: int) -> float:
     mine = [row for row in rows if (row["executor"], row["level"]) == (name, level)]
     dropped = sum(row["dropped"] for row in mine)
-    return 100.0 * dropped / max(1, dropped + sum(row["n"] for row in mine))
+    return float(100 * dropped / max(1, dropped + sum(row["n"] for row in mine)))
 
 
 def judge_responses(result: Mapping[str, Any], _: Machine) -> Judged:
