@@ -21,24 +21,31 @@ def bench_all(*arguments: str, timeout: float = 240) -> subprocess.CompletedProc
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
 
 
-def tried(name: str, folder: Path) -> dict[str, Any]:
-    """Run one experiment briefly, and return what was written of it."""
-    out, page = folder / "all.json", folder / "all.html"
-    done = bench_all("--try", "--only", name, "--json", str(out), "--html", str(page))
-    report = json.loads(out.read_text(encoding="utf-8"))
-    (run,) = report["runs"]
-    said = f"{run['not_run']}\n{run['said']}\n{done.stderr}"
-    assert done.returncode in (0, 1), said
-    assert page.read_text(encoding="utf-8").count("<section") == 1
-    assert isinstance(run, dict)
-    return run
+def groups() -> list[str]:
+    """Return the names of experiments, those that share a run together."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for one in experiments():
+        found.setdefault(tuple(one.commands["try"]), []).append(one.name)
+    return [",".join(names) for names in found.values()]
 
 
-@pytest.mark.parametrize("name", [one.name for one in experiments()])
-def test_every_experiment_runs_and_its_result_is_understood(name: str, tmp_path: Path) -> None:
-    (chosen,) = (one for one in experiments() if one.name == name)
-    lacks = chosen.why_not(machine.machine())
-    run = tried(name, tmp_path)
+@pytest.mark.parametrize("names", groups())
+def test_every_experiment_runs_and_its_result_is_understood(names: str, tmp_path: Path) -> None:
+    chosen = {one.name: one for one in experiments() if one.name in names.split(",")}
+    out, page = tmp_path / "all.json", tmp_path / "all.html"
+    done = bench_all(
+        "--try", "--only", names, "--json", str(out), "--html", str(page), timeout=700
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    runs = json.loads(out.read_text(encoding="utf-8"))["runs"]
+    assert [run["experiment"] for run in runs] == list(chosen)
+    assert page.read_text(encoding="utf-8").count("<section") == len(chosen)
+    for run in runs:
+        judge(run, chosen[run["experiment"]].why_not(machine.machine()))
+
+
+def judge(run: dict[str, Any], lacks: str) -> None:
+    assert run["rows"]
     if lacks:
         assert run["not_run"] == lacks
         assert [row["why"] for row in run["rows"]] == [lacks]
@@ -46,7 +53,6 @@ def test_every_experiment_runs_and_its_result_is_understood(name: str, tmp_path:
     if os.environ.get("RCLRT_SANITIZE") and run["result"] is None:
         pytest.skip(f"not with a sanitizer: {run['not_run']}")
     assert run["result"] is not None, run["not_run"] + run["said"]
-    assert run["rows"]
     for row in run["rows"]:
         assert "its result is not as expected" not in row.get("why", "")
         if row["timed"]:

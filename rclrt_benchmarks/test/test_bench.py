@@ -348,6 +348,14 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ("contract", "--only", "nonsense"),
         ("pods", "--only", "nonsense"),
         ("pods", "--samples", "0"),
+        ("thread-creation", "--threads", "1000001"),
+        ("timer-jitter", "--periods-ms", "0.01"),
+        ("timer-jitter", "--timers", "101"),
+        ("seven-timers", "--seconds", "0"),
+        ("isolation-cost", "--callbacks", "1,0"),
+        ("isolation-cost", "--seconds", "nan"),
+        ("edf", "--cpus", "9"),
+        ("all", "--only"),
     ],
 )
 def test_wrong_arguments_are_named_and_exit_with_2(arguments: tuple[str, ...]) -> None:

@@ -66,7 +66,8 @@ def _jitter(*more: str) -> dict[str, list[str]]:
     found = {}
     for effort, (rounds, samples, seconds) in JITTER.items():
         words = ["--rounds", rounds, "--samples", samples, "--turn-s", seconds]
-        found[effort] = ["bench", "timer-jitter", *map(str, words), *more]
+        few = ["--periods-ms", "1,10"] if effort == TRY and not more else []
+        found[effort] = ["bench", "timer-jitter", *map(str, words), *few, *more]
     return found
 
 

@@ -69,6 +69,10 @@ class Row:
     experiment: str = ""
     source: str = ""
 
+    def refuse(self, why: str) -> None:
+        """Take its verdict away."""
+        self.verdict, self.why, self.margin, self.ahead = OPEN, why, None, ""
+
     def as_json(self) -> dict[str, Any]:
         """Return what is written."""
         return {key: value for key, value in vars(self).items() if value not in (None, "", ())}

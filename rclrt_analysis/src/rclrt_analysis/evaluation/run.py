@@ -144,5 +144,5 @@ def _refuse(row: Row, run: Run, effort: str, machine: Machine) -> None:
     elif run.others_cpus > BUSY_SHARE * machine.cpus:
         why = f"other programs kept {run.others_cpus:.1f} of {machine.cpus} CPUs busy meanwhile"
     if why:
-        row.why = f"{why}; by itself it {row.verdict}" + (f": {row.why}" if row.why else "")
-        row.verdict, row.margin, row.ahead = OPEN, None, ""
+        more = f": {row.why}" if row.why else ""
+        row.refuse(f"{why}; by itself it {row.verdict}{more}")

@@ -56,7 +56,7 @@ def judge(result: Mapping[str, Any], machine: Machine) -> Judged:
     )  # fmt: skip
     for row in found:
         if refused:
-            row.why = f"real-time priorities were refused: {', '.join(refused)}"
+            row.refuse(f"real-time priorities were refused: {', '.join(refused)}")
     curves = {name: run["hot_path_ms"]["quantiles"] for name, run in runs.items()}
     return Judged(found, [Plot("hot path: data received to start of the sink", "ms", curves)])
 

@@ -47,7 +47,7 @@ def judge_drops(result: Mapping[str, Any], _: Machine) -> Judged:
         else:
             found.append(stated(text, "none dropped", ours, "drops none", dropped == 0))
         if not all(row["in_force"] for row in mine):
-            found[-1].why = "its real-time priorities were refused"
+            found[-1].refuse("its real-time priorities were refused")
     levels = sorted({row["level"] for row in rows})
     curves = {text: [_share(rows, name, level) for level in levels] for name, text in NAMES.items()}
     plot = Plot("jobs that were dropped", "%", curves, {"paper, most": 10.0}, levels, "load, %")
