@@ -47,8 +47,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", type=writable_file, metavar="FILE", help="write the report")
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="write all results")
     parser.add_argument(
+        "--pictures", type=_folder, metavar="FOLDER", help="write every figure there as SVG"
+    )
+    parser.add_argument(
         "--compare", type=Path, metavar="OLD.json", help="say what has become worse since"
     )
+
+
+def _folder(text: str) -> Path:
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: there is no such folder")
+    return path
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -96,6 +106,8 @@ def _run(chosen: list[Any], old: Any, arguments: argparse.Namespace) -> int:
         arguments.json.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
     if arguments.html:
         arguments.html.write_text(make_page(runs, where, command, changes), encoding="utf-8")
+    if arguments.pictures:
+        _draw(arguments.pictures, runs, where)
     for row in (row for row in rows if row.ahead):
         print(f"a paper is ahead: {row.experiment}: {row.name}: {row.ahead}")
     for title, some in (("best", best(rows)), ("worst", worst(rows))):
@@ -109,3 +121,15 @@ def _run(chosen: list[Any], old: Any, arguments: argparse.Namespace) -> int:
         return INTERRUPTED
     failed = any(row.verdict == FAILS for row in rows) or all(one.result is None for one in runs)
     return int(failed or any(change.is_regression for change in changes))
+
+
+def _draw(folder: Path, runs: list[Any], where: dict[str, Any]) -> None:
+    from rclrt_analysis.evaluation.plots import picture
+
+    said = ("date", "CPU", "CPUs", "kernel")
+    for one in runs:
+        caption = ", ".join(f"{name} {where[name]}" for name in said)
+        caption += f"; other programs kept {one.others_cpus:.1f} CPUs busy"
+        for number, plot in enumerate(one.plots, start=1):
+            path = folder / f"{one.experiment.name}-{number}.svg"
+            path.write_text(picture(plot, caption), encoding="utf-8")

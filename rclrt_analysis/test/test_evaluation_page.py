@@ -13,7 +13,7 @@ from browsers import browser
 from rclrt_analysis.evaluation.compare import Change
 from rclrt_analysis.evaluation.experiment import EFFORTS, Experiment, Judged, Run
 from rclrt_analysis.evaluation.page import best, make_page, worst
-from rclrt_analysis.evaluation.plots import draw
+from rclrt_analysis.evaluation.plots import draw, picture
 from rclrt_analysis.evaluation.row import Plot, Row, at_most, open_row
 from rclrt_analysis.pages.browser import Browser
 
@@ -136,3 +136,11 @@ def test_a_figure_of_any_values_lies_within_its_frame(values: list[float]) -> No
             x, y = map(float, pair.split(","))
             assert 0 <= x <= 660
             assert 0 <= y <= 300
+
+
+def test_a_figure_as_a_file_is_whole_and_says_where_it_was_measured() -> None:
+    plot = Plot(HOSTILE, "us", {HOSTILE: [1.0, 2.0]}, {"paper's p99": 1.5})
+    drawn = ElementTree.fromstring(picture(plot, f"CPU {HOSTILE}"))
+    texts = [element.text for element in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert f"CPU {HOSTILE}" in texts
+    assert next(drawn.iter("{http://www.w3.org/2000/svg}style")).text

@@ -32,6 +32,27 @@ def draw(plot: Plot) -> markupsafe.Markup:
     return markupsafe.Markup(head + "".join(parts) + "</svg>")
 
 
+STYLE = (
+    "text{fill:#1b2430;font:11px system-ui,sans-serif}.title{font-weight:650;font-size:12px}"
+    ".tick{fill:#5d6b7c}.grid{stroke:#dfe3e8}.curve{fill:none;stroke-width:1.8}"
+    ".paper{stroke:#1b2430;stroke-width:1.4;stroke-dasharray:5 3}"
+)
+
+
+def picture(plot: Plot, caption: str) -> str:
+    """Return the figure as a file of its own, which says where it was measured."""
+    drawn = str(draw(plot))
+    begin = drawn.index(">") + 1
+    more = (
+        f'<style>{STYLE}</style><rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>'
+        f'<text class="tick" font-size="9" x="{LEFT}" y="{HEIGHT + 12}">{escape(caption)}</text>'
+    )
+    # The caption is below the frame.
+    head = drawn[:begin].replace(f"{WIDTH} {HEIGHT}", f"{WIDTH} {HEIGHT + 20}")
+    more = more.replace(f'height="{HEIGHT}"', f'height="{HEIGHT + 20}"')
+    return head + more + drawn[begin:] + "\n"
+
+
 def _distributions(plot: Plot, curves: dict[str, Sequence[float]]) -> Iterator[str]:
     """Yield what share of the values is not above x, for each curve."""
     every = [v for values in curves.values() for v in values] + list(plot.marks.values())
