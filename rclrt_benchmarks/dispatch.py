@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from rclrt_analysis.arguments import positive, writable_file
-from rclrt_analysis.statistics import percentile
+from rclrt_analysis.statistics import percentile, quantiles
 
 LISTENER = "floor_listener"
 HANDOVER = "floor_handover"
@@ -316,6 +316,8 @@ def row(case: Case, name: str, of: dict[str, Delays], policy: str = "") -> dict[
         "floor_handover_p99_us": _rounded(handover.p99, 2),
         "ratio_p50": _rounded(_ratio(mine.p50, handover.p50), 3),
         "ratio_p99": _rounded(_ratio(mine.p99, handover.p99), 3),
+        "max_us": _rounded(mine.all[-1], 2),
+        "quantiles_us": [round(value, 2) for value in quantiles(mine.all)],
         "rounds_p50_us": [_rounded(percentile(values, 0.50), 2) for values in mine.rounds],
         "rounds_p99_us": [_rounded(percentile(values, 0.99), 2) for values in mine.rounds],
         "middleware_threads": mine.middleware,

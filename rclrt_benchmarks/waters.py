@@ -63,6 +63,7 @@ def _level(level: int, sets: int, seed: int) -> tuple[dict[str, Any], Any]:
     from rclrt_analysis.bounds.end_to_end import davare
     from rclrt_analysis.bounds.taskset import UNBOUNDED
     from rclrt_analysis.bounds.wait_set import windows
+    from rclrt_analysis.statistics import quantiles
     from rclrt_analysis.workloads.waters import make_chains, make_tasks
 
     rng = np.random.default_rng([seed, level])
@@ -96,6 +97,7 @@ def _level(level: int, sets: int, seed: int) -> tuple[dict[str, Any], Any]:
         "negative_percent": float(100 * (reduction[0] < 0).mean()),
         "exact_reduction_mean": float(reduction[1].mean()),
         "sets_per_s": sets / spent,
+        "quantiles": quantiles([float(value) for value in reduction[0]]),
     }
     return row, reduction[0]
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from rclrt_analysis.statistics import percentile, samples_needed
+from rclrt_analysis.statistics import percentile, quantiles, samples_needed
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,10 @@ def test_percentile_is_a_sample_that_was_measured() -> None:
 
 def test_percentile_of_nothing_is_none() -> None:
     assert percentile([], 0.5) is None
+
+
+def test_quantiles_are_samples_from_the_least_to_the_largest() -> None:
+    assert quantiles([3.0, 1.0, 2.0]) == [1.0, 2.0, 3.0]
+    many = quantiles([float(i) for i in range(1001)], 101)
+    assert many == [10.0 * i for i in range(101)]
+    assert quantiles([]) == []

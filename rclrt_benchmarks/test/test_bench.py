@@ -259,7 +259,8 @@ def test_pods_holds_what_is_stated_and_draws_it(pods_run: tuple[str, Path, Path]
     printed, out, page = pods_run
     rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
     # Every chain of every point: 15 + 3 * 15 + 18 chains a row of executors, and the first alone.
-    assert len(rows) == 4 * (15 + 2 * 15 + 18) + 21
+    # And once more at four of its points, with losses that come together.
+    assert len(rows) == 4 * (15 + 2 * 15 + 18) + 21 + 4 * (4 * 3 + 1)
     assert {row["n"] for row in rows if row["experiment"] == "pods-reliable"} == {500}
     for text in ("Fig. 10", "Fig. 11", "Fig. 12", "Table 1", "114.27"):
         assert text in printed
@@ -373,6 +374,14 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ("contract", "--only", "nonsense"),
         ("pods", "--only", "nonsense"),
         ("pods", "--samples", "0"),
+        ("thread-creation", "--threads", "1000001"),
+        ("timer-jitter", "--periods-ms", "0.01"),
+        ("timer-jitter", "--timers", "101"),
+        ("seven-timers", "--seconds", "0"),
+        ("isolation-cost", "--callbacks", "1,0"),
+        ("isolation-cost", "--seconds", "nan"),
+        ("edf", "--cpus", "9"),
+        ("all", "--only"),
     ],
 )
 def test_wrong_arguments_are_named_and_exit_with_2(arguments: tuple[str, ...]) -> None:

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The four experiments of PoDS [PoDS §6] as JSON, for ./rclrt bench pods: of every chain at every
-// point, latencies in ms; `alone` is the first chain without the others, the floor for all.
+// point, latencies in ms; `alone` is the first chain without the others, the floor for all. The last
+// one once more as "pods-together": the messages of a sample are all lost the first time, or none.
 //
 //   rclrt_micro_pods SAMPLES SEED
 #include "pods.hpp"
@@ -79,6 +80,10 @@ int main(int argc, char ** argv)
     base.samples = static_cast<unsigned>(samples);
     base.reliable = true;
     sweep("pods-reliable", base, {0, 20, 40, 60, 80, 100}, [](Experiment & e, double point) {
+      e.success = point / 100;
+    });
+    base.together = true;
+    sweep("pods-together", base, {20, 40, 60, 80}, [](Experiment & e, double point) {
       e.success = point / 100;
     });
     std::printf("\n]\n");

@@ -38,7 +38,8 @@ struct Experiment
   uint32_t bytes = 100;
   uint64_t work_ns = 10 * kMs;
   bool reliable = false;
-  double success = 1;  // probability that the first transmission counts
+  double success = 1;     // probability that the first transmission counts
+  bool together = false;  // one draw for all messages of a sample, not one for each
   unsigned samples = 3;
   uint32_t seed = 1;
 };
@@ -73,6 +74,7 @@ public:
     outcome.latency_ms.resize(setup_.chains);
     for (unsigned sample = 0; sample < setup_.samples; ++sample) {
       schedule_.clear();
+      lost_ = setup_.together && draw();
       const uint64_t begin = first_ns_ + sample * kPeriodNs;
       spin(begin + kPeriodNs - 50 * kMs);
       for (auto & segment : schedule_) {
@@ -187,9 +189,7 @@ private:
     rclrt_session_handle(&system_.session);
     system_.settle(1000);
     if (setup_.success < 1) {
-      system_.agent.refuse = [this](uint8_t, uint16_t) {
-        return std::uniform_real_distribution<>(0, 1)(random_) >= setup_.success;
-      };
+      system_.agent.refuse = [this](uint8_t, uint16_t) { return setup_.together ? lost_ : draw(); };
     }
     if (levels_) {
       collect();
@@ -235,6 +235,8 @@ private:
       require(ret == RCLRT_OK || ret == RCLRT_ERR_TIMEOUT, rclrt_ret_text(ret));
     }
   }
+
+  bool draw() { return std::uniform_real_distribution<>(0, 1)(random_) >= setup_.success; }
 
   void work(const std::string & name)
   {
@@ -284,6 +286,7 @@ private:
 
   Experiment setup_;
   std::mt19937 random_;
+  bool lost_ = false;  // of this sample, if its messages are lost together
   System system_;
   std::unique_ptr<rclrt_micro::SimLine> reply_line_;
   std::optional<rclrt_micro::SimLevels> levels_;

@@ -35,3 +35,12 @@ def percentile(samples: Sequence[float], fraction: float) -> float | None:
         return None
     rank = math.ceil(round(fraction * len(samples), 6))
     return samples[rank - 1]
+
+
+def quantiles(samples: Sequence[float], most: int = 201) -> list[float]:
+    """Return sorted samples, all of them or `most` at evenly spread ranks, both ends among them."""
+    ordered = sorted(samples)
+    if len(ordered) <= most:
+        return ordered
+    last = len(ordered) - 1
+    return [ordered[round(i * last / (most - 1))] for i in range(most)]

@@ -344,6 +344,11 @@ std::string wake_to_run_costs_at_most_twice_that_of_fifo()
       }
     }
     std::sort(samples.begin(), samples.end());
+    std::printf("SAMPLES %s wake to run, ns:", fifo ? "fifo" : "edf");
+    for (const int64_t sample : samples) {
+      std::printf(" %lld", static_cast<long long>(sample));
+    }
+    std::printf("\n");
     return samples[samples.size() / 2];
   };
   const int64_t edf = measure(false);

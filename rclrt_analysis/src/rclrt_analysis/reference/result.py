@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rclrt_analysis.reference.measurement import Measurement
+from rclrt_analysis.statistics import quantiles
 
 SCHEMA = 1
 
@@ -41,6 +42,7 @@ def run_entry(measurement: Measurement, ideal_ms: float | None) -> dict[str, Any
             "p99": rounded(measurement.percentile(0.99)),
             "max": rounded(measurement.max_ms),
             "ideal": rounded(ideal_ms),
+            "quantiles": [round(value, 4) for value in quantiles(measurement.latency_ms)],
         },
         "hot_path_to_end_ms": {
             "n": len(measurement.latency_to_end_ms),

@@ -1,0 +1,197 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The list of experiments: for each its paper, how it is run, and who judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rclrt_analysis.evaluation.experiment import (
+    EFFORTS,
+    FULL,
+    QUICK,
+    SHORT,
+    TRY,
+    Experiment,
+    Judge,
+    Machine,
+    needs_realtime,
+)
+from rclrt_analysis.evaluation.judges import (
+    computed,
+    dispatch,
+    isolation,
+    kernel,
+    reference,
+    seven_timers,
+    timers,
+)
+
+DISPATCHED = "pool,events,isolated,pool_inline,waitset_single,waitset_multi"
+HOT_PATH = (
+    "waitset_single,waitset_multi,priority_events,isolated,preemptive,preemptive_edf,preemptive_hot"
+)
+# Rounds, samples, warm-up and period of the publisher, ms: in the end 5 times 10,000 every 10 ms.
+MESSAGES = {TRY: (1, 12, 2, 2), QUICK: (3, 100, 20, 2), SHORT: (5, 400, 50, 2)}
+MESSAGES[FULL] = (5, 10_000, 50, 10)
+# Seconds for all executors of the reference system; in the end 2 min, five times, for each.
+HOT_PATH_S = {TRY: 12, QUICK: 60, SHORT: 300, FULL: 7 * 5 * 120}
+# Rounds, and threads created in each.
+THREADS = {TRY: ("1", "50"), QUICK: ("3", "1000"), SHORT: ("5", "4000"), FULL: ("5", "10000")}
+# Rounds, samples and seconds of a turn at most.
+JITTER = {TRY: (1, 20, 1), QUICK: (3, 1000, 1), SHORT: (5, 1000, 2), FULL: (5, 1000, 100)}
+# Rounds, and seconds of a turn; everything repeats every 4.2 s.
+SEVEN = {TRY: ("1", "0.5"), QUICK: ("1", "4.2"), SHORT: ("3", "8.4"), FULL: ("3", "100")}
+# Rounds, seconds of a turn, and how many callbacks.
+ISOLATION = {
+    TRY: ("1", "0.1", "1,4"),
+    QUICK: ("1", "0.5", "1,4,24"),
+    SHORT: ("3", "1", "1,4,12,24"),
+    FULL: ("5", "10", "1,4,8,12,16,20,24"),
+}
+MINUTE = 60.0
+
+
+def _dispatch(cases: str) -> dict[str, list[str]]:
+    """Return the command for each effort."""
+    words = ["bench", "dispatch", "--cases", cases, "--executors", DISPATCHED]
+    found = {}
+    for effort, (rounds, samples, warm_up, period) in MESSAGES.items():
+        more = ["--rounds", rounds, "--samples", samples, "--warm-up", warm_up]
+        found[effort] = [*words, *map(str, more), "--period-ms", str(period)]
+    return found
+
+
+def _jitter(*more: str) -> dict[str, list[str]]:
+    found = {}
+    for effort, (rounds, samples, seconds) in JITTER.items():
+        words = ["--rounds", rounds, "--samples", samples, "--turn-s", seconds]
+        few = ["--periods-ms", "1,10"] if effort == TRY and not more else []
+        found[effort] = ["bench", "timer-jitter", *map(str, words), *few, *more]
+    return found
+
+
+def _seven(name: str, figures: str, title: str, judge: Judge) -> Experiment:
+    commands = {
+        effort: ["bench", "seven-timers", "--rounds", rounds, "--seconds", seconds]
+        for effort, (rounds, seconds) in SEVEN.items()
+    }
+    limits = _limits(25 * MINUTE, 180 * MINUTE)
+    return Experiment(name, figures, title, commands, limits, judge, needs_realtime, True)
+
+
+def _edf(name: str, title: str, judge: Judge) -> Experiment:
+    cpus = {TRY: "1", QUICK: "1", SHORT: "1,2", FULL: "1,2,4"}
+    commands = {effort: ["bench", "edf", "--cpus", cpus[effort]] for effort in EFFORTS}
+    # No second is enough to boot.
+    limits = {TRY: 10 * MINUTE, QUICK: 10 * MINUTE, SHORT: 20 * MINUTE, FULL: 30 * MINUTE}
+    return Experiment(name, "[ROSRT §IV-C]", title, commands, limits, judge, _no_vm)
+
+
+def _no_vm(machine: Machine) -> str:
+    return machine.why_no_vm
+
+
+def _limits(short_s: float, full_s: float) -> dict[str, float]:
+    return {TRY: 3 * MINUTE, QUICK: short_s, SHORT: short_s, FULL: full_s}
+
+
+def _same(*words: str) -> dict[str, Sequence[str]]:
+    return {effort: words for effort in EFFORTS}
+
+
+def _pods(name: str, source: str, title: str) -> Experiment:
+    command = _same("bench", "pods", "--only", name)
+    limits = _limits(MINUTE, MINUTE)
+    return Experiment(name, source, title, command, limits, computed.pods(name))
+
+
+def _two_cpus(machine: Machine) -> str:
+    return needs_realtime(machine) or ("" if machine.cpus > 1 else "there is one CPU; it needs two")
+
+
+def experiments() -> list[Experiment]:
+    """Return all of them, in the order of the report."""
+    hours = 3600.0
+    fan_out = "10 subscriptions to one topic"
+    return [
+        Experiment(
+            "thread-creation", "[ROSRT Fig. 5]", "creating a thread, and a release for the pool",
+            {
+                effort: ["bench", "thread-creation", "--rounds", rounds, "--threads", threads]
+                for effort, (rounds, threads) in THREADS.items()
+            },
+            _limits(5 * MINUTE, 10 * MINUTE), timers.judge_threads,
+        ),
+        Experiment(
+            "dispatch", "[ROSRT Fig. 7]", "from publication to start of the callback",
+            _dispatch("1"), _limits(10 * MINUTE, 3 * hours), dispatch.judge, needs_realtime,
+        ),
+        Experiment(
+            "dispatch-idle-subscriptions", "[ROSRT Fig. 7]", "beside idle subscriptions",
+            _dispatch("1,2,3"), _limits(20 * MINUTE, 9 * hours), dispatch.judge_idle,
+            needs_realtime,
+        ),
+        Experiment(
+            "dispatch-fan-out", "[ROSRT Fig. 8]", fan_out,
+            _dispatch("1,4"), _limits(15 * MINUTE, 6 * hours), dispatch.judge_fan_out,
+            needs_realtime,
+        ),
+        Experiment(
+            "timer-jitter", "[ROSRT Table III]", "jitter of one timer, beside cyclictest",
+            _jitter(), _limits(20 * MINUTE, 4 * hours), timers.judge, needs_realtime,
+        ),
+        Experiment(
+            "timer-jitter-10", "[ROSRT Fig. 9]", "jitter of ten timers, ten threads",
+            _jitter("--timers", "10", "--periods-ms", "10"), _limits(10 * MINUTE, 1 * hours),
+            timers.judge_ten, needs_realtime,
+        ),
+        Experiment(
+            "autoware", "[ROSRT Figs. 10, 11; Teper25 Fig. 9]", "hot path of the reference system",
+            {
+                effort: [
+                    "demo", "--executors", HOT_PATH, "--load", "quiet", "--cpus", "0,1",
+                    "--work", "1.93", "--duration", str(seconds),
+                ]
+                for effort, seconds in HOT_PATH_S.items()
+            },
+            _limits(10 * MINUTE, 2 * hours), reference.judge, _two_cpus,
+        ),
+        Experiment(
+            "isolation-cost", "[CIE25 Fig. 5]", "what a thread for each callback costs",
+            {
+                effort: [
+                    "bench", "isolation-cost", "--rounds", rounds, "--seconds", seconds,
+                    "--callbacks", callbacks,
+                ]
+                for effort, (rounds, seconds, callbacks) in ISOLATION.items()
+            },
+            _limits(20 * MINUTE, 3 * hours), isolation.judge,
+        ),
+        _seven(
+            "dropped-jobs", "[Teper25 Fig. 4]", "jobs dropped by seven timers on one CPU",
+            seven_timers.judge_drops,
+        ),
+        _seven(
+            "response-times", "[Teper25 Figs. 5 to 7]", "response times beside their bounds",
+            seven_timers.judge_responses,
+        ),
+        _edf("edf-order", "order of deadlines in the kernel", kernel.judge_order),
+        _edf("edf-preemption", "preemption by deadline in the kernel", kernel.judge_preemption),
+        Experiment(
+            "table-1", "[Teper25 Table I]", "bounds of seven timers",
+            _same("bench", "table-1"), _limits(MINUTE, MINUTE), computed.table_1,
+        ),
+        Experiment(
+            "waters", "[Teper25 Fig. 8]", "end-to-end bounds of random task sets",
+            {
+                effort: ["bench", "waters", "--sets", str(sets)]
+                for effort, sets in zip(EFFORTS, (20, 1000, 1000, 1000), strict=True)
+            },
+            _limits(5 * MINUTE, 5 * MINUTE), computed.waters,
+        ),
+        _pods("pods-chains", "[PoDS Fig. 10]", "more chains on one serial line"),
+        _pods("pods-packet-size", "[PoDS Fig. 11]", "larger messages"),
+        _pods("pods-execution-time", "[PoDS Fig. 12]", "longer callbacks"),
+        _pods("pods-reliable", "[PoDS Fig. 13, Table 1]", "messages that are lost"),
+    ]  # fmt: skip

@@ -1,0 +1,80 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The hot path of the Autoware Reference System [ROSRT Figs. 10, 11; Teper25 Fig. 9]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rclrt_analysis.evaluation.experiment import Judged, Machine
+from rclrt_analysis.evaluation.row import Plot, Row, at_most, open_row, ratio_of
+
+NOT_PRINTED = "a figure without numbers"
+SAME = 1.25
+ORDER = (
+    # Better, other, what it is called, the shape.
+    ("preemptive_hot", "preemptive", "hot path highest / RM", "hot path highest is best"),
+    ("preemptive", "isolated", "RM on the pool / a thread per node", "RM better than events"),
+    ("preemptive", "waitset_multi", "RM on the pool / wait set", "better than wait-set multi"),
+    ("isolated", "waitset_multi", "a thread per node / wait set", "better than wait-set multi"),
+    ("preemptive_edf", "waitset_multi", "EDF on the pool / wait set", "better than wait-set multi"),
+    ("preemptive", "preemptive_edf", "RM / EDF on the pool", "EDF is the worst of the pool's"),
+)  # fmt: skip
+SLOWDOWN = 2.6
+AT_LEAST = 2.0
+
+
+def judge(result: Mapping[str, Any], machine: Machine) -> Judged:
+    """Judge two CPUs, as far as there are."""
+    runs = {run["executor"]: run for run in result["runs"]}
+    refused = [name for name, run in runs.items() if not run["attributes_in_force"]]
+    found: list[Row] = []
+    for better, other, name, shape in ORDER:
+        mine, theirs = (_figure(runs, who, "p99") for who in (better, other))
+        row = at_most(
+            f"{name}, p99", ratio_of(mine, theirs), 1.0, shape=shape, paper=NOT_PRINTED,
+            ours=_both(mine, theirs),
+        )  # fmt: skip
+        found.append(row)
+    default, events = (_figure(runs, who, "max") for who in ("waitset_single", "priority_events"))
+    found.append(
+        at_most(
+            "RM events / default executor, maximum", ratio_of(events, default), 1 / AT_LEAST,
+            shape="the default executor at least 2x slower", paper=f"1 / {SLOWDOWN}",
+            printed=1 / SLOWDOWN, ours=_both(events, default),
+        )
+    )  # fmt: skip
+    found.append(_ideal(runs))
+    found.append(
+        open_row(
+            "hot path highest: the same on 2 and on 4 cores", NOT_PRINTED, "the same",
+            f"this machine has {machine.cpus} CPUs"
+            if machine.cpus < 4
+            else "run ./rclrt demo --cpus 0,1,2,3 beside this",
+        )
+    )  # fmt: skip
+    for row in found:
+        if refused:
+            row.refuse(f"real-time priorities were refused: {', '.join(refused)}")
+    curves = {name: run["hot_path_ms"]["quantiles"] for name, run in runs.items()}
+    return Judged(found, [Plot("hot path: data received to start of the sink", "ms", curves)])
+
+
+def _figure(runs: Mapping[str, Any], name: str, key: str) -> float | None:
+    value = runs.get(name, {}).get("hot_path_ms", {}).get(key)
+    return None if value is None else float(value)
+
+
+def _both(mine: float | None, theirs: float | None) -> str:
+    if mine is None or theirs is None:
+        return "-"
+    return f"{mine / theirs:.2f} ({mine:.2f} / {theirs:.2f} ms)"
+
+
+def _ideal(runs: Mapping[str, Any]) -> Row:
+    mine, ideal = (_figure(runs, "preemptive_hot", key) for key in ("p99", "ideal"))
+    return at_most(
+        "ours at its best: hot path highest / work and transport alone, p99",
+        ratio_of(mine, ideal), 1.25, shape="near the ideal", paper="-", ours=_both(mine, ideal),
+    )  # fmt: skip

@@ -1,0 +1,71 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The report as one page that needs nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rclrt_analysis.evaluation.compare import Change
+from rclrt_analysis.evaluation.experiment import Run
+from rclrt_analysis.evaluation.plots import draw
+from rclrt_analysis.evaluation.row import FAILS, HOLDS, OPEN, Row
+from rclrt_analysis.pages.frame import render
+
+FEW = 3
+TONES = {HOLDS: "good", FAILS: "late", OPEN: "tight"}
+
+
+def best(rows: Sequence[Row]) -> list[Row]:
+    """Return the statements that hold by the widest margin, one of an experiment."""
+    held = [row for row in rows if row.verdict == HOLDS and row.margin is not None]
+    return _one_each(sorted(held, key=lambda row: -(row.margin or 0)))
+
+
+def worst(rows: Sequence[Row]) -> list[Row]:
+    """Return what does not hold, by the widest margin first; then what holds by the least."""
+    failed = sorted((r for r in rows if r.verdict == FAILS), key=lambda r: r.margin or 0)
+    near = sorted(
+        (r for r in rows if r.verdict == HOLDS and r.margin is not None),
+        key=lambda r: r.margin or 0,
+    )
+    among_best = best(rows)
+    return _one_each([*failed, *(row for row in near if row not in among_best)])
+
+
+def _one_each(rows: Sequence[Row]) -> list[Row]:
+    first: dict[str, Row] = {}
+    for row in rows:
+        first.setdefault(row.experiment, row)
+    return list(first.values())[:FEW]
+
+
+def count(rows: Sequence[Row]) -> str:
+    """Return how many hold, do not, and are not judged."""
+    of = {verdict: sum(row.verdict == verdict for row in rows) for verdict in TONES}
+    return f"{of[HOLDS]} hold, {of[FAILS]} do not, {of[OPEN]} could not be judged here"
+
+
+def make_page(
+    runs: Sequence[Run], environment: Mapping[str, Any], command: str, changes: Sequence[Change]
+) -> str:
+    """Return the page."""
+    rows = [row for run in runs for row in run.rows]
+    return render(
+        "evaluation.html.j2",
+        {"draw": draw, "tone": TONES.__getitem__, "raw": _raw},
+        runs=runs,
+        summary=count(rows),
+        best=best(rows),
+        worst=worst(rows),
+        ahead=[row for row in rows if row.ahead],
+        changes=changes,
+        environment=environment,
+        command=command,
+    )
+
+
+def _raw(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,114 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A row of the report: the paper's figure, ours, the shape that must hold, and whether it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+HOLDS = "holds"
+FAILS = "does not hold"
+OPEN = "not judged"
+
+TOO_FEW = "too few samples"
+AHEAD_BY = 1.05
+"""A paper counts as ahead if its ratio is better than ours by more than this factor."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Distributions, or lines over `xs`.
+
+    Attributes
+    ----------
+    curves
+        Without `xs` the sorted values of each, all of them or evenly spread ranks; else a value
+        for each x.
+    marks
+        The paper's figures.
+    """
+
+    title: str
+    unit: str
+    curves: Mapping[str, Sequence[float]]
+    marks: Mapping[str, float] = field(default_factory=dict)
+    xs: Sequence[float] = ()
+    x_name: str = ""
+
+
+@dataclass
+class Row:
+    """One statement.
+
+    Attributes
+    ----------
+    margin
+        How many times better than it must be; below 1 it does not hold. None if it has no size.
+    timed
+        Whether it depends on what else the machine does.
+    ahead
+        The paper's own figure, if that is better than ours.
+    value, unit, rounds
+        The figure that `--compare` looks at, and the same of each round; smaller is better.
+    """
+
+    name: str
+    paper: str
+    ours: str
+    shape: str
+    verdict: str
+    why: str = ""
+    margin: float | None = None
+    timed: bool = True
+    ahead: str = ""
+    value: float | None = None
+    unit: str = ""
+    rounds: Sequence[float] = ()
+    experiment: str = ""
+    source: str = ""
+
+    def refuse(self, why: str) -> None:
+        """Take its verdict away."""
+        self.verdict, self.why, self.margin, self.ahead = OPEN, why, None, ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is written."""
+        return {key: value for key, value in vars(self).items() if value not in (None, "", ())}
+
+
+def open_row(name: str, paper: str, shape: str, why: str, ours: str = "-") -> Row:
+    """Return a statement that cannot be judged here."""
+    return Row(name, paper, ours, shape, OPEN, why)
+
+
+def stated(name: str, paper: str, ours: str, shape: str, holds: bool, **more: Any) -> Row:
+    """Return a statement that is true or not."""
+    return Row(name, paper, ours, shape, HOLDS if holds else FAILS, **more)
+
+
+def at_most(
+    name: str, ratio: float | None, limit: float, *, shape: str, paper: str = "not printed",
+    printed: float | None = None, ours: str = "", **more: Any,
+) -> Row:  # fmt: skip
+    """Return a statement about a ratio that must not be above `limit`.
+
+    Parameters
+    ----------
+    printed
+        The paper's own ratio: the paper is ahead if ours is not as good.
+    """
+    if ratio is None:
+        return open_row(name, paper, shape, TOO_FEW, ours or "-")
+    row = stated(name, paper, ours or f"{ratio:.2f}", shape, ratio <= limit, **more)
+    row.margin = limit / max(ratio, 1e-9)
+    row.value = ratio if row.value is None else row.value
+    if printed is not None and ratio > AHEAD_BY * printed:
+        row.ahead = f"{printed:.2f} in the paper, {ratio:.2f} here"
+    return row
+
+
+def ratio_of(mine: float | None, other: float | None) -> float | None:
+    """Return a ratio, if both are known and the other one is not 0."""
+    return None if mine is None or not other else mine / other

@@ -1,0 +1,135 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every experiment of the four papers: what they print, what we measure, what holds.
+
+Each experiment runs as a process of its own, one after the other. Without options it takes less
+than an hour; --quick takes about ten minutes, --full as long as the papers have measured. Each
+statement gets a verdict: it holds, it does not, or it cannot be judged here, and why. Nothing that
+is timed is judged beside other programs that take a tenth of the CPUs, nor from too few samples.
+
+Exits with 1 if a statement does not hold, if nothing could run, or if --compare finds a regression
+that is not chance; with 2 for wrong arguments; with 130 after an interrupt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rclrt_analysis.arguments import writable_file
+
+INTERRUPTED = 130
+WRONG_USAGE = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    effort = parser.add_mutually_exclusive_group()
+    effort.add_argument(
+        "--try", dest="effort", action="store_const", const="try",
+        help="each for about a second, to see that it works; no time is judged",
+    )  # fmt: skip
+    effort.add_argument(
+        "--quick", dest="effort", action="store_const", const="quick", help="about ten minutes"
+    )
+    effort.add_argument(
+        "--full", dest="effort", action="store_const", const="full",
+        help="as long as the papers have measured: many hours",
+    )  # fmt: skip
+    parser.set_defaults(effort="short")
+    parser.add_argument(
+        "--only", metavar="A,B", default="", help="only these experiments (--list names all)"
+    )
+    parser.add_argument("--list", action="store_true", help="print the experiments, run nothing")
+    parser.add_argument("--html", type=writable_file, metavar="FILE", help="write the report")
+    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write all results")
+    parser.add_argument(
+        "--pictures", type=_folder, metavar="FOLDER", help="write every figure there as SVG"
+    )
+    parser.add_argument(
+        "--compare", type=Path, metavar="OLD.json", help="say what has become worse since"
+    )
+
+
+def _folder(text: str) -> Path:
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: there is no such folder")
+    return path
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run them."""
+    from rclrt_analysis.evaluation import compare
+    from rclrt_analysis.evaluation.catalogue import experiments
+
+    every = experiments()
+    if arguments.list:
+        for one in every:
+            print(f"  {one.name:28} {one.source:36} {one.title}")
+        return 0
+    names = [name for name in arguments.only.split(",") if name]
+    known = {one.name for one in every}
+    if unknown := [name for name in names if name not in known]:
+        print(f"unknown experiment '{unknown[0]}'; ./rclrt bench all --list", file=sys.stderr)
+        return WRONG_USAGE
+    try:
+        old = compare.read(arguments.compare) if arguments.compare else None
+    except compare.OldReportError as error:
+        print(error, file=sys.stderr)
+        return WRONG_USAGE
+    return _run([one for one in every if not names or one.name in names], old, arguments)
+
+
+def _run(chosen: list[Any], old: Any, arguments: argparse.Namespace) -> int:
+    from rclrt_analysis.evaluation import compare, machine
+    from rclrt_analysis.evaluation.page import best, count, make_page, worst
+    from rclrt_analysis.evaluation.row import FAILS
+    from rclrt_analysis.evaluation.run import conduct
+
+    where = machine.describe()
+    print(", ".join(f"{name} {value}" for name, value in where.items()))
+    runs = conduct(chosen, arguments.effort, machine.machine(), lambda t: print(t, flush=True))
+    rows = [row for one in runs for row in one.rows]
+    changes = compare.compare(old, rows) if old is not None else []
+    command = " ".join(["./rclrt", *sys.argv[1:]])
+    if arguments.json:
+        written = {
+            "schema": compare.SCHEMA,
+            "command": command,
+            "environment": where,
+            "runs": [one.as_json() for one in runs],
+        }
+        arguments.json.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    if arguments.html:
+        arguments.html.write_text(make_page(runs, where, command, changes), encoding="utf-8")
+    if arguments.pictures:
+        _draw(arguments.pictures, runs, where)
+    for row in (row for row in rows if row.ahead):
+        print(f"a paper is ahead: {row.experiment}: {row.name}: {row.ahead}")
+    for title, some in (("best", best(rows)), ("worst", worst(rows))):
+        for row in some:
+            print(f"{title}: {row.experiment}: {row.name}: {row.ours} ({row.verdict})")
+    for change in changes:
+        word = "REGRESSION" if change.is_regression else "changed"
+        print(f"{word}: {change.experiment}: {change.name}: {change.text}")
+    print(count(rows))
+    if any(one.not_run == "interrupted" for one in runs):
+        return INTERRUPTED
+    failed = any(row.verdict == FAILS for row in rows) or all(one.result is None for one in runs)
+    return int(failed or any(change.is_regression for change in changes))
+
+
+def _draw(folder: Path, runs: list[Any], where: dict[str, Any]) -> None:
+    from rclrt_analysis.evaluation.plots import picture
+
+    said = ("date", "CPU", "CPUs", "kernel")
+    for one in runs:
+        caption = ", ".join(f"{name} {where[name]}" for name in said)
+        caption += f"; other programs kept {one.others_cpus:.1f} CPUs busy"
+        for number, plot in enumerate(one.plots, start=1):
+            path = folder / f"{one.experiment.name}-{number}.svg"
+            path.write_text(picture(plot, caption), encoding="utf-8")

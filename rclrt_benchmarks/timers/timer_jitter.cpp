@@ -1,0 +1,199 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// When the callbacks of timers begin, under one executor; SCHED_FIFO 50. Writes JSON to standard output: of each
+// timer the times in ns, and the policies that were in force. See timer_jitter.py.
+
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "rclrt_baselines/fifo_events_executor.hpp"
+#include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
+#include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
+#include "rclrt_core/linux_platform.hpp"
+#include "rclrt_rcl/rclrt_rcl.hpp"
+
+namespace
+{
+
+constexpr int kPriority = 50;
+constexpr std::chrono::seconds kPatience(30);
+
+int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+struct Options
+{
+  std::string executor;
+  std::size_t timers = 1;
+  int64_t period_us = 10'000;
+  std::size_t samples = 1000;
+  std::size_t warm_up = 10;
+};
+
+/// Of one timer. One thread at a time adds to it: its group is mutually exclusive, and that orders them.
+struct alignas(64) Series
+{
+  std::size_t seen = 0;
+  std::vector<int64_t> starts_ns;
+};
+
+std::unique_ptr<rclrt_rcl::Executor> make_executor(const Options & options, bool * is_ours)
+{
+  *is_ours = true;
+  if (options.executor == "pool") {
+    return std::make_unique<rclrt_rcl::PreemptiveExecutor>();
+  }
+  if (options.executor == "events") {
+    return std::make_unique<rclrt_rcl::PriorityEventsExecutor>();
+  }
+  if (options.executor == "isolated") {
+    return std::make_unique<rclrt_rcl::CallbackIsolatedExecutor>();
+  }
+  *is_ours = false;
+  if (options.executor == "waitset_single") {
+    return std::make_unique<rclrt_baselines::WaitSetSingleThreadedExecutor>();
+  }
+  if (options.executor == "waitset_multi") {
+    return std::make_unique<rclrt_baselines::WaitSetMultiThreadedExecutor>(options.timers);
+  }
+  if (options.executor == "events_fifo") {
+    return std::make_unique<rclrt_baselines::FifoEventsExecutor>();
+  }
+  throw std::runtime_error("unknown executor '" + options.executor + "'");
+}
+
+/// This thread and those that it starts: of the baselines, which set nothing themselves.
+void become_worker()
+{
+  sched_param parameters{};
+  parameters.sched_priority = kPriority;
+  if (sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
+    throw std::system_error(errno, std::generic_category(), "becoming a SCHED_FIFO thread");
+  }
+}
+
+/// Of the thread that it is called on, e.g. "fifo 50".
+std::string in_force()
+{
+  rclrt_core::LinuxPlatform platform;
+  rclrt_core::Attributes found;
+  if (platform.read_back(platform.current_thread(), &found) != 0) {
+    return "unknown";
+  }
+  return rclrt_core::to_string(found.policy) + std::string(" ") + std::to_string(found.priority);
+}
+
+nlohmann::json measure(const Options & options)
+{
+  rclrt_rcl::NodeOptions node_options;
+  node_options.enable_rosout = false;
+  const auto node = std::make_shared<rclrt_rcl::Node>("timer_jitter", node_options);
+  std::vector<Series> series(options.timers);
+  std::vector<std::string> policies(options.timers);
+  std::vector<std::shared_ptr<rclrt_rcl::CallbackGroup>> groups;
+  std::vector<std::shared_ptr<rclrt_rcl::Timer>> timers;
+  // Counts the timers that have all of their samples; release and acquire hand those over.
+  std::atomic<std::size_t> complete{0};
+  bool is_ours = false;
+  const auto executor = make_executor(options, &is_ours);
+  for (std::size_t i = 0; i < options.timers; ++i) {
+    series[i].starts_ns.reserve(options.samples);
+    rclrt_rcl::TimerOptions timer_options;
+    timer_options.group =
+      node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
+    if (is_ours) {
+      timer_options.scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+      timer_options.scheduling.attributes.priority = kPriority;
+    }
+    timers.push_back(node->create_wall_timer(
+      std::chrono::microseconds(options.period_us),
+      [&, i] {
+        const int64_t now = now_ns();
+        Series & mine = series[i];
+        if (++mine.seen <= options.warm_up || mine.starts_ns.size() == options.samples) {
+          return;
+        }
+        if (mine.starts_ns.empty()) {
+          policies[i] = in_force();
+        }
+        mine.starts_ns.push_back(now);
+        if (mine.starts_ns.size() == options.samples) {
+          complete.fetch_add(1, std::memory_order_release);
+        }
+      },
+      timer_options));
+  }
+  executor->add_node(node);
+  std::exception_ptr failure;
+  std::thread spinning([&] {
+    try {
+      if (!is_ours) {
+        become_worker();
+      }
+      executor->spin();
+    } catch (...) {
+      failure = std::current_exception();  // read after join()
+      complete.store(options.timers, std::memory_order_release);
+    }
+  });
+  const auto expected =
+    std::chrono::microseconds(options.period_us) * (options.samples + options.warm_up);
+  const auto until = std::chrono::steady_clock::now() + 3 * expected + kPatience;
+  while (complete.load(std::memory_order_acquire) < options.timers &&
+         std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  executor->cancel();
+  spinning.join();
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
+  nlohmann::json starts = nlohmann::json::array();
+  for (const Series & mine : series) {
+    if (mine.starts_ns.size() < options.samples) {
+      throw std::runtime_error(options.executor + ": timers stopped coming");
+    }
+    starts.push_back(mine.starts_ns);
+  }
+  return {{"starts_ns", starts}, {"in_force", policies}};
+}
+
+}  // namespace
+
+int main(int argc, char ** argv)
+{
+  Options options;
+  CLI::App app("When the callbacks of timers begin, under one executor");
+  app.add_option("--executor", options.executor)->required();
+  app.add_option("--timers", options.timers)->check(CLI::Range(1, 100));
+  app.add_option("--period-us", options.period_us)->check(CLI::Range(50, 10'000'000));
+  app.add_option("--samples", options.samples)->check(CLI::Range(2, 1'000'000));
+  app.add_option("--warm-up", options.warm_up)->check(CLI::Range(0, 1'000'000));
+  CLI11_PARSE(app, argc, argv);
+  try {
+    rclrt_rcl::ContextOptions context;
+    context.configure_logging = false;
+    rclrt_rcl::init(0, nullptr, context);
+    const nlohmann::json result = measure(options);
+    rclrt_rcl::shutdown();
+    std::cout << result << '\n';
+    return 0;
+  } catch (const std::exception & error) {
+    std::cerr << "timer_jitter: " << error.what() << '\n';
+    return 1;
+  }
+}
