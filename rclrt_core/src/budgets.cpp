@@ -131,13 +131,9 @@ bool Budgets::end(Worker & worker, int64_t cpu_ns, Calls & calls) noexcept
 {
   BudgetNode & node = *worker.callback->budget;
   watched_.erase(watched_.iterator_to(worker));
-  charge(worker, cpu_ns);
-  bool is_told = false;
-  if (!node.is_spent && node.used >= node.budget.runtime) {
-    is_told = spend(node, node.used > node.budget.runtime);
-    look_by(node.is_demoted ? node.end : kNever, calls);
-  }
-  return is_told;
+  const bool needs_more = charge(worker, cpu_ns);
+  look_by(node.is_demoted ? node.end : kNever, calls);
+  return needs_more && count(node);
 }
 
 void Budgets::forget(CallbackNode & callback) noexcept
@@ -156,33 +152,46 @@ TimePoint Budgets::end_after(const BudgetNode & node, TimePoint now) noexcept
   return add_saturating(node.end, node.budget.period * over);
 }
 
-// What is used while demoted is free.
-void Budgets::charge(Worker & worker, int64_t cpu_ns) noexcept
+// What is used while demoted is free. Returns whether the job has used more than there was.
+bool Budgets::charge(Worker & worker, int64_t cpu_ns) noexcept
 {
   const int64_t from_ns = worker.charged_to_ns.load(std::memory_order_relaxed);
   // The watch may have read the clock later than the thread itself.
   if (from_ns < 0 || cpu_ns <= from_ns) {
-    return;
+    return false;
   }
   worker.charged_to_ns.store(cpu_ns, std::memory_order_relaxed);
+  BudgetNode & node = *worker.callback->budget;
   if (!worker.runs_demoted) {
-    worker.callback->budget->used += Duration(cpu_ns - from_ns);
+    node.used += Duration(cpu_ns - from_ns);
   }
+  const bool was_spent = node.is_spent;
+  if (!was_spent && node.used >= node.budget.runtime) {
+    spend(node);
+  }
+  return was_spent || node.used > node.budget.runtime;
 }
 
-// Returns whether that is to be told.
-bool Budgets::spend(BudgetNode & node, bool counts) noexcept
+void Budgets::spend(BudgetNode & node) noexcept
 {
   node.is_spent = true;
-  node.callback.statistics.over_budget += counts ? 1 : 0;
-  node.skips_next |= counts && node.budget.on_overrun == OnOverrun::kSkipNext;
   if (node.budget.on_overrun == OnOverrun::kDemote && enforces_) {
     ready_.change(node.callback, [&node] { node.is_demoted = true; });
     if (!node.callback.removed) {
       demoted_.insert(node);
     }
   }
-  return counts && !std::exchange(node.told, true);
+}
+
+// Once a period. Returns whether it is to be told.
+bool Budgets::count(BudgetNode & node) noexcept
+{
+  if (std::exchange(node.is_over, true)) {
+    return false;
+  }
+  ++node.callback.statistics.over_budget;
+  node.skips_next = node.budget.on_overrun == OnOverrun::kSkipNext;
+  return !std::exchange(node.told, true);
 }
 
 void Budgets::renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept
@@ -191,6 +200,7 @@ void Budgets::renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept
   node.end = end;
   node.used = Duration::zero();
   node.is_spent = false;
+  node.is_over = false;
   if (!node.is_demoted) {
     return;
   }
@@ -309,12 +319,10 @@ bool Budgets::look_at_some() noexcept
 bool Budgets::look(Worker & worker, int64_t cpu_ns, TimePoint now, Calls & calls) noexcept
 {
   BudgetNode & node = *worker.callback->budget;
-  charge(worker, cpu_ns);
   const bool was_demoted = node.is_demoted;
-  bool is_told = false;
-  if (!node.is_spent && node.used >= node.budget.runtime) {
-    is_told = spend(node, true);
-  }
+  bool needs_more = charge(worker, cpu_ns);
+  needs_more |= node.is_spent && now >= node.end;  // it may have had no CPU since
+  const bool is_told = needs_more && count(node);
   if (now >= node.end) {  // what was used since then counts in the old period
     renew(node, end_after(node, now), calls);
   }

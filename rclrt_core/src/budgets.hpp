@@ -74,8 +74,9 @@ private:
   bool look(Worker & worker, int64_t cpu_ns, TimePoint now, Calls & calls) noexcept;
 
   static TimePoint end_after(const BudgetNode & node, TimePoint now) noexcept;
-  static void charge(Worker & worker, int64_t cpu_ns) noexcept;
-  bool spend(BudgetNode & node, bool counts) noexcept;
+  bool charge(Worker & worker, int64_t cpu_ns) noexcept;
+  void spend(BudgetNode & node) noexcept;
+  static bool count(BudgetNode & node) noexcept;
   void renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept;
   void follow(Worker & worker, Calls & calls) noexcept;
   TimePoint next_look(const BudgetNode & node, TimePoint now) const noexcept;

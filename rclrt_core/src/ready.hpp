@@ -81,6 +81,7 @@ struct BudgetNode
   TimePoint end{};                               // of the period
   Duration used{0};                              // in the period
   bool is_spent = false;                         // the period's budget is used up
+  bool is_over = false;                          // and it was not enough
   bool is_demoted = false;
   bool skips_next = false;
   bool told = false;
