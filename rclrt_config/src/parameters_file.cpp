@@ -50,17 +50,19 @@ std::optional<Budget> read_budget(const YamlMap & callback)
   }
   const YamlMap map(*value, "budget", {"runtime", "period", "on_overrun"});
   Budget budget;
-  for (const auto & [field, part] : {std::pair("runtime", &budget.runtime), {"period", &budget.period}}) {
+  for (const auto & [field, part] :
+       {std::pair("runtime", &budget.runtime), {"period", &budget.period}}) {
     const auto duration = map.duration(field);
     if (!duration) {
       map.fail(std::string(field) + " is missing");
     }
     *part = *duration;
   }
-  budget.on_overrun = map.word<OnOverrun>(
-                           "on_overrun", {{"demote", OnOverrun::kDemote},
-                                          {"skip_next", OnOverrun::kSkipNext},
-                                          {"notify", OnOverrun::kNotify}})
+  budget.on_overrun = map
+                        .word<OnOverrun>(
+                          "on_overrun", {{"demote", OnOverrun::kDemote},
+                                         {"skip_next", OnOverrun::kSkipNext},
+                                         {"notify", OnOverrun::kNotify}})
                         .value_or(OnOverrun::kDemote);
   const rclrt_core::Status valid = rclrt_core::validate(budget, callback.subject());
   if (!valid.ok()) {

@@ -228,8 +228,7 @@ TimePoint Budgets::next_look(const BudgetNode & node, TimePoint now) const noexc
     return node.end;
   }
   const Duration left = (node.budget.runtime - node.used) / std::max(1U, node.callback.running);
-  const Duration sleep =
-    std::max({left, node.budget.runtime / kLooksOfABudget, kShortestSleep});
+  const Duration sleep = std::max({left, node.budget.runtime / kLooksOfABudget, kShortestSleep});
   return std::min(node.end, add_saturating(now, sleep));
 }
 

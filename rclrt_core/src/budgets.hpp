@@ -94,8 +94,9 @@ private:
   // Under the lock for configuration.
   std::unique_ptr<Thread> thread_;
   Attributes attributes_;
-  Tell tell_;                            // set before the thread starts
-  std::atomic<uint32_t> thread_id_{0};  // set by the thread when it begins; who has started it waits for that
+  Tell tell_;  // set before the thread starts
+  std::atomic<uint32_t> thread_id_{
+    0};  // set by the thread when it begins; who has started it waits for that
 
   // Under the engine's lock.
   bool enforces_ = false;  ///< there is a watch

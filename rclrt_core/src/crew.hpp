@@ -78,11 +78,12 @@ struct Worker : std::enable_shared_from_this<Worker>
   // Of the message that the job has taken; of the worker's thread, like the next one.
   uint64_t publisher = 0;
   uint64_t message = RCLRT_TRACE_NO_MESSAGE;
-  bool is_measured = false;            // its CPU time, by system calls
-  intrusive::list_member_hook<> in_watched;  // of Budgets::watched_, while it runs a job with a budget
-  uint32_t round = 0;                        // of Budgets: the last one in which it was looked at
-  uint32_t budget_jobs = 0;                  // with a budget, that have begun
-  bool runs_demoted = false;                 // its job is, and its thread was told
+  bool is_measured = false;  // its CPU time, by system calls
+  intrusive::list_member_hook<>
+    in_watched;               // of Budgets::watched_, while it runs a job with a budget
+  uint32_t round = 0;         // of Budgets: the last one in which it was looked at
+  uint32_t budget_jobs = 0;   // with a budget, that have begun
+  bool runs_demoted = false;  // its job is, and its thread was told
   /// CPU time of the thread up to which its job is charged; -1: the job has not begun. The thread stores it once, before
   /// the job begins and without the lock; from then on it changes under the lock. Relaxed: who reads -1 too late takes
   /// the job for one that has used nothing, and looks again.

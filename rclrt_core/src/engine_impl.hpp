@@ -248,7 +248,7 @@ public:
   Life life;  // its functions say under which lock
   Ready ready;
   Dispatch dispatch;
-  Budgets budgets;  // its functions say under which lock
+  Budgets budgets;                  // its functions say under which lock
   Lane * shared_lane = nullptr;     // events and pool; never changes
   Lane * timer_lane = nullptr;      // events with release-and-execute; never changes
   Worker * timer_driver = nullptr;  // who releases due timers now

@@ -52,8 +52,9 @@ Status validate(const CallbackOptions & options, const TimerOptions * timer, int
   }
   if (options.budget.exists() && options.inline_bound > Duration::zero()) {
     return Status::error(
-      subject + ": an inline callback runs on a thread of the middleware, which nobody may demote: "
-                "it cannot have a budget");
+      subject +
+      ": an inline callback runs on a thread of the middleware, which nobody may demote: "
+      "it cannot have a budget");
   }
   if (timer && timer->period < Duration::zero()) {
     return Status::error(
@@ -67,8 +68,9 @@ Status refuse_two_budgets(const AttributesEntry & asked, const std::string & sub
 {
   return asked.asked.policy == SchedulingPolicy::kDeadline
            ? Status::error(
-               subject + ": SCHED_DEADLINE has a budget already, its runtime and period; remove the "
-                         "other one")
+               subject +
+               ": SCHED_DEADLINE has a budget already, its runtime and period; remove the "
+               "other one")
            : Status();
 }
 

@@ -128,7 +128,8 @@ TEST(Budget, counts_only_what_is_used_with_the_priority_of_the_callback)
   Scene scene;
   scene.add(scene.options("a", 80, 20, budget(2, 10)));
   scene.run(60, {{0, "a"}});
-  EXPECT_EQ(scene.statistics("a").over_budget, 2U) << "the CPU is free: 20 ms end in the second period";
+  EXPECT_EQ(scene.statistics("a").over_budget, 2U)
+    << "the CPU is free: 20 ms end in the second period";
 }
 
 TEST(Budget, of_a_job_that_waits_for_something_is_not_used)
@@ -164,8 +165,7 @@ TEST(Budget, skip_next_drops_the_next_release_and_leaves_the_job_alone)
   TimerOptions timer;
   timer.period = milliseconds(10);
   scene.add_timer(a, timer);
-  EXPECT_EQ(
-    scene.run(55), (Lines{"10-10-11 a", "20-20-24 a", "40-40-41 a", "50-50-51 a"}));
+  EXPECT_EQ(scene.run(55), (Lines{"10-10-11 a", "20-20-24 a", "40-40-41 a", "50-50-51 a"}));
   EXPECT_EQ(scene.statistics("a").skipped, 1U);
   EXPECT_EQ(scene.statistics("a").over_budget, 1U);
 }
@@ -233,8 +233,7 @@ TEST(Budget, a_job_that_waits_is_not_more_urgent_than_the_demoted_one)
   scene.add(scene.options("b", 50, 10));
   // The second job of a must not lend its priority to the first, nor go before b.
   EXPECT_EQ(
-    scene.run(100, {{0, "a"}, {1, "a"}, {1, "b"}}),
-    (Lines{"0-0-18 a", "1-2-12 b", "1-18-26 a"}));
+    scene.run(100, {{0, "a"}, {1, "a"}, {1, "b"}}), (Lines{"0-0-18 a", "1-2-12 b", "1-18-26 a"}));
 }
 
 TEST(Budget, another_callback_of_the_group_lends_what_it_needs_and_no_more)
@@ -248,10 +247,10 @@ TEST(Budget, another_callback_of_the_group_lends_what_it_needs_and_no_more)
     scene.run(100, {{0, "a"}, {3, "mate"}, {3, "below"}, {4, "above"}}),
     (Lines{"0-0-15 a", "4-4-9 above", "3-9-21 below", "3-15-16 mate"}));
   EXPECT_EQ(
-    scene.sim.schedule(), (Lines{
-                            "0-4ms cpu0 rclrt worker 0",  // from 3 on as urgent as mate
-                            "4-9ms cpu0 rclrt worker 2", "9-16ms cpu0 rclrt worker 0",
-                            "16-21ms cpu0 rclrt worker 2"}));
+    scene.sim.schedule(),
+    (Lines{
+      "0-4ms cpu0 rclrt worker 0",  // from 3 on as urgent as mate
+      "4-9ms cpu0 rclrt worker 2", "9-16ms cpu0 rclrt worker 0", "16-21ms cpu0 rclrt worker 2"}));
 }
 
 TEST(Budget, a_job_that_waits_is_urgent_again_in_the_next_period)
@@ -261,8 +260,7 @@ TEST(Budget, a_job_that_waits_is_urgent_again_in_the_next_period)
   scene.add(scene.options("b", 50, 40));
   // The second job of a is released in the period that is spent, the CPU is b's until the next one.
   EXPECT_EQ(
-    scene.run(100, {{0, "a"}, {4, "b"}, {5, "a"}}),
-    (Lines{"0-0-3 a", "4-4-47 b", "5-20-23 a"}));
+    scene.run(100, {{0, "a"}, {4, "b"}, {5, "a"}}), (Lines{"0-0-3 a", "4-4-47 b", "5-20-23 a"}));
   EXPECT_EQ(scene.statistics("a").over_budget, 0U) << "neither job needed more";
 }
 
@@ -420,7 +418,8 @@ TEST(Budget, is_a_finding_or_an_error_if_its_watch_is_refused)
     scene.sim.refuse({SchedulingPolicy::kFifo});
     scene.run(20, {{0, "a"}});
     EXPECT_EQ(scene.spin_status.ok(), mode == AttributesMode::kPrefer);
-    const std::string text = mode == AttributesMode::kPrefer ? scene.told().front() : scene.spin_status.message();
+    const std::string text =
+      mode == AttributesMode::kPrefer ? scene.told().front() : scene.spin_status.message();
     EXPECT_NE(text.find("the thread that watches budgets"), std::string::npos) << text;
   }
 }

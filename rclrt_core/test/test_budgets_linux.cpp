@@ -88,9 +88,8 @@ struct Pair
     std::shared_ptr<Callback> callback;
     TimerOptions timer;
     timer.period = period;
-    const Status status = period > Duration{0}
-                            ? engine->add_timer(options, timer, group, &callback)
-                            : engine->add_callback(options, group, &callback);
+    const Status status = period > Duration{0} ? engine->add_timer(options, timer, group, &callback)
+                                               : engine->add_callback(options, group, &callback);
     EXPECT_TRUE(status.ok()) << status.message();
     return callback;
   }

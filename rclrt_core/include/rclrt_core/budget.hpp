@@ -18,7 +18,7 @@ namespace rclrt_core
 
 enum class OnOverrun : uint8_t
 {
-  kDemote,    ///< to the end of the period, the callback's jobs run without the priority that it asks for
+  kDemote,  ///< to the end of the period, the callback's jobs run without the priority that it asks for
   kSkipNext,  ///< the next release is dropped; the job keeps its priority
   kNotify,    ///< it is counted and told, nothing else
 };
