@@ -111,11 +111,11 @@ TEST(ParametersFile, wrong_fields_of_a_callback_are_told_where_they_stand)
     {"{budget: 2ms}", 37, "must be a map"},
     {"{budget: {}}", 37, "budget: runtime is missing"},
     {"{budget: {runtime: 2ms}}", 37, "budget: period is missing"},
-    {"{budget: {period: 2ms, runtime: x}}", 61, "runtime"},
+    {"{budget: {period: 2ms, runtime: x}}", 60, "runtime must be a time"},
     {"{budget: {runtime: 2ms, period: 1ms}}", 37, "must be 100 us to the period"},
-    {"{budget: {runtime: 2ms, period: 9ms, on_overrun: abort_chain}}", 78,
+    {"{budget: {runtime: 2ms, period: 9ms, on_overrun: abort_chain}}", 77,
      "Use demote, skip_next or notify"},
-    {"{budget: {runtime: 2ms, period: 9ms, deadline: 9ms}}", 66, "unknown field 'deadline'"},
+    {"{budget: {runtime: 2ms, period: 9ms, deadline: 9ms}}", 65, "unknown field 'deadline'"},
     {"{lock_memory: true}", 29, "unknown field 'lock_memory'"},
   };
   for (const WrongFields & wrong : cases) {
