@@ -127,12 +127,12 @@ void Budgets::begin(Worker & worker, Calls & calls) noexcept
   look_by(next_look(node, now), calls);
 }
 
-bool Budgets::end(Worker & worker, int64_t cpu_ns, Calls & calls) noexcept
+// The watch looks by the end of the period at the latest, because the job has begun.
+bool Budgets::end(Worker & worker, int64_t cpu_ns) noexcept
 {
   BudgetNode & node = *worker.callback->budget;
   watched_.erase(watched_.iterator_to(worker));
   const bool needs_more = charge(worker, cpu_ns);
-  look_by(node.is_demoted ? node.end : kNever, calls);
   return needs_more && count(node);
 }
 
@@ -339,13 +339,11 @@ bool Budgets::renew_some() noexcept
   Section section(mutex_);
   for (std::size_t i = 0; i < kMaxLooks && !demoted_.empty(); ++i) {
     BudgetNode & node = *demoted_.begin();
-    if (node.end > now) {
+    if (node.end > now || node.callback.running > 0) {  // if it runs, the next round renews it
       next_look_ = std::min(next_look_, node.end);
       return false;
     }
-    const bool runs = node.callback.running > 0;
-    renew(node, runs ? end_after(node, now) : node.end, section.calls);
-    next_look_ = runs ? now : next_look_;  // a job that has just begun follows in another round
+    renew(node, node.end, section.calls);
   }
   return !demoted_.empty();
 }

@@ -54,7 +54,7 @@ public:
   /// The worker has taken a job of a callback with a budget, and is about to begin.
   void begin(Worker & worker, Calls & calls) noexcept;
   /// It has ended, when its thread had used so much CPU time. Returns whether that is to be told.
-  bool end(Worker & worker, int64_t cpu_ns, Calls & calls) noexcept;
+  bool end(Worker & worker, int64_t cpu_ns) noexcept;
   /// The callback is about to be removed, or the engine is.
   void forget(CallbackNode & callback) noexcept;
 

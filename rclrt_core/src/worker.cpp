@@ -305,8 +305,7 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
     statistics.deadline_misses += ran.end > worker.job.deadline ? 1 : 0;
     statistics.max_response = std::max(statistics.max_response, ran.end - worker.job.release);
   }
-  const bool is_over_budget =
-    worker.callback->budget && budgets.end(worker, ran.thread_cpu_ns, section.calls);
+  const bool is_over_budget = worker.callback->budget && budgets.end(worker, ran.thread_cpu_ns);
   finish(worker, outcome != RCLRT_JOB_EMPTY, section.calls);
 
   std::shared_ptr<CallbackNode> finished = std::move(worker.callback);

@@ -178,13 +178,16 @@ TEST(Budget, skip_next_also_counts_when_many_releases_come_late)
       scene.options("a", 80, 0, has_budget ? budget(2, 100, OnOverrun::kSkipNext) : Budget());
     int job = 0;
     a.run = [&](const Job &) {
-      scene.sim.work(milliseconds(job++ == 0 ? 35 : 0));
+      scene.sim.work(milliseconds(job++ == 0 ? 3 : 0));
       return true;
     };
     TimerOptions timer;
     timer.period = milliseconds(10);
     scene.add_timer(a, timer);
-    scene.run(75);
+    scene.run(75, {}, [&] {
+      scene.sim.sleep_until(at_ms(14));
+      scene.sim.work(milliseconds(40));  // above the thread that releases timers
+    });
     EXPECT_EQ(scene.statistics("a").released, 7U);
     EXPECT_EQ(scene.statistics("a").skipped, has_budget ? 1U : 0U);
     EXPECT_EQ(scene.statistics("a").executed, has_budget ? 6U : 7U);
@@ -277,6 +280,59 @@ TEST(Budget, is_shared_by_jobs_that_run_at_the_same_time)
     scene.run(100, {{0, "many", 2}, {1, "b"}, {1, "c"}}),
     (Lines{"0-0-15 many", "0-0-15 many", "1-2-7 b", "1-2-7 c"}));
   EXPECT_EQ(scene.statistics("many").over_budget, 1U);
+}
+
+TEST(Budget, of_the_next_period_does_not_pay_for_what_was_used_in_the_background)
+{
+  Scene scene(EngineOptions(), 2);
+  scene.group("reentrant", 2);
+  scene.add(scene.options("many", 80, 30, budget(4, 20)), "reentrant");
+  scene.add(scene.options("b", 50, 5));
+  scene.add(scene.options("c", 50, 5));
+  EXPECT_EQ(
+    scene.run(100, {{0, "many", 2}, {21, "b"}, {21, "c"}}),
+    (Lines{"0-0-35 many", "0-0-35 many", "21-22-27 b", "21-22-27 c"}));
+}
+
+TEST(Budget, is_whole_for_a_job_that_begins_before_the_watch_has_looked)
+{
+  Scene scene;
+  scene.add(scene.options("a", 80, 3, budget(2, 10)));
+  scene.add(scene.options("b", 50, 10));
+  scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
+    if (point == SimPlatform::Point::kWait && thread == "rclrt budgets") {
+      if (scene.sim.now() > at_ms(1) && scene.sim.now() < at_ms(30)) {
+        scene.sim.sleep_until(at_ms(30));  // it gets no CPU
+      }
+    }
+  });
+  EXPECT_EQ(
+    scene.run(60, {{0, "a"}, {12, "a"}, {13, "b"}}),
+    (Lines{"0-0-3 a", "12-12-15 a", "13-15-25 b"}));
+}
+
+TEST(Budget, that_is_used_up_puts_jobs_that_wait_for_a_thread_behind_the_others)
+{
+  EngineOptions options;
+  options.min_threads = options.max_threads = 1;
+  Scene scene(options);
+  scene.add(scene.options("a", 80, 3, budget(2, 10)));
+  scene.add(scene.options("b", 50, 3));
+  scene.add(scene.options("c", 50, 20));
+  EXPECT_EQ(
+    scene.run(60, {{0, "a"}, {1, "a"}, {2, "b"}, {5, "c"}, {9, "a"}}),
+    (Lines{"0-0-3 a", "2-3-6 b", "5-6-26 c", "1-26-29 a", "9-29-32 a"}));
+}
+
+TEST(Budget, of_a_callback_that_is_gone_is_not_looked_at)
+{
+  Scene scene;
+  scene.add(scene.options("a", 80, 3, budget(2, 10)));
+  scene.run(30, {{0, "a"}}, [&] {
+    scene.sim.sleep_until(at_ms(5));  // it is demoted, and no job runs
+    scene.engine.remove(scene.callbacks["a"]);
+    scene.callbacks.erase("a");
+  });
 }
 
 TEST(Budget, holds_under_deadlines_of_absolute_time)
@@ -372,6 +428,23 @@ TEST(Budget, is_watched_by_a_thread_just_above_the_callback_and_by_none_if_there
   }
 }
 
+TEST(Budget, of_a_callback_that_inherits_is_watched_from_above_all_others)
+{
+  Scene scene;
+  CallbackOptions a = scene.options("a", 33, 1, budget(2, 10));
+  a.inherit_priority = true;
+  scene.add(a);
+  scene.add(scene.options("b", 44, 1));
+  Attributes watch;
+  scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
+    if (point == SimPlatform::Point::kWait && thread == "rclrt budgets") {
+      scene.sim.read_back(scene.sim.current_thread(), &watch);
+    }
+  });
+  scene.run(20, {{1, "a"}});
+  EXPECT_EQ(watch.priority, 45);
+}
+
 TEST(Budget, of_a_callback_that_comes_while_others_run_is_kept)
 {
   Scene scene;
@@ -403,6 +476,13 @@ TEST(Budget, is_only_counted_where_attributes_are_off)
   EXPECT_EQ(scene.statistics("a").over_budget, 1U);
   EXPECT_EQ(scene.told().size(), 1U);
   EXPECT_FALSE(is_watched(scene));
+  options.min_threads = options.max_threads = 1;
+  Scene queue(options);
+  queue.add(queue.options("a", 80, 5, budget(2, 100)));
+  queue.add(queue.options("b", 50, 5));
+  EXPECT_EQ(
+    queue.run(50, {{0, "a"}, {1, "b"}, {6, "a"}, {7, "b"}}),
+    (Lines{"0-0-5 a", "1-5-10 b", "6-10-15 a", "7-15-20 b"}));
 }
 
 TEST(Budget, is_a_finding_or_an_error_if_its_watch_is_refused)
