@@ -17,7 +17,9 @@ namespace rclrt_config
 
 using rclrt_core::Attributes;
 using rclrt_core::AttributesMode;
+using rclrt_core::Budget;
 using rclrt_core::Duration;
+using rclrt_core::OnOverrun;
 using rclrt_core::OverrunRule;
 using rclrt_core::PriorityKey;
 using rclrt_core::Scheduling;
@@ -38,6 +40,35 @@ Change change(Member Scheduling::* member, const std::optional<Value> & value)
     return {};
   }
   return [member, wanted = *value](Scheduling * to) { to->*member = wanted; };
+}
+
+std::optional<Budget> read_budget(const YamlMap & callback)
+{
+  const auto value = callback.node("budget");
+  if (!value) {
+    return std::nullopt;
+  }
+  const YamlMap map(*value, "budget", {"runtime", "period", "on_overrun"});
+  Budget budget;
+  for (const auto & [field, part] :
+       {std::pair("runtime", &budget.runtime), {"period", &budget.period}}) {
+    const auto duration = map.duration(field);
+    if (!duration) {
+      map.fail(std::string(field) + " is missing");
+    }
+    *part = *duration;
+  }
+  budget.on_overrun = map
+                        .word<OnOverrun>(
+                          "on_overrun", {{"demote", OnOverrun::kDemote},
+                                         {"skip_next", OnOverrun::kSkipNext},
+                                         {"notify", OnOverrun::kNotify}})
+                        .value_or(OnOverrun::kDemote);
+  const rclrt_core::Status valid = rclrt_core::validate(budget, callback.subject());
+  if (!valid.ok()) {
+    callback.fail("budget", valid.message());
+  }
+  return budget;
 }
 
 struct CallbackField
@@ -82,6 +113,7 @@ const CallbackField kCallbackFields[] = {
      }
      return change(&Scheduling::inline_bound, map.duration("bound"));
    }},
+  {"budget", [](const YamlMap & map) { return change(&Scheduling::budget, read_budget(map)); }},
   {"inherit_priority",
    [](const YamlMap & map) {
      return change(&Scheduling::inherit_priority, map.boolean("inherit_priority"));

@@ -51,14 +51,29 @@ TEST(Apply, each_field_of_a_callback_arrives)
 {
   const CallbackOptions options = applied(
     {"/p/subscription/scan: {scheduling_policy: fifo, priority: 80, cpu_affinity: [1, 3], "
-     "relative_deadline: 1.5ms, overruns: skip, "
+     "relative_deadline: 1.5ms, overruns: skip, budget: {runtime: 2ms, period: 20ms, on_overrun: "
+     "notify}, "
      "inherit_priority: true}"},
     callback("/p/subscription/scan"));
+  EXPECT_EQ(options.budget.runtime, 2ms);
+  EXPECT_EQ(options.budget.period, 20ms);
+  EXPECT_EQ(options.budget.on_overrun, rclrt_core::OnOverrun::kNotify);
   EXPECT_EQ(to_string(options.attributes), "fifo, priority 80, cpu_affinity 1,3");
   EXPECT_EQ(options.priority, 0);
   EXPECT_EQ(options.relative_deadline, 1500us);
   EXPECT_EQ(options.overrun_rule, OverrunRule::kSkip);
   EXPECT_TRUE(options.inherit_priority);
+}
+
+TEST(Apply, a_budget_demotes_unless_told_otherwise_and_the_last_entry_wins)
+{
+  const CallbackOptions options = applied(
+    {"/p/timer/*: {budget: {runtime: 2ms, period: 20ms, on_overrun: notify}}",
+     "/p/timer/x: {budget: {runtime: 3ms, period: 30ms}}"},
+    callback("/p/timer/x"));
+  EXPECT_EQ(options.budget.runtime, 3ms);
+  EXPECT_EQ(options.budget.period, 30ms);
+  EXPECT_EQ(options.budget.on_overrun, rclrt_core::OnOverrun::kDemote);
 }
 
 TEST(Apply, each_policy_arrives)

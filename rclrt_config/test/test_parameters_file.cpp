@@ -108,6 +108,14 @@ TEST(ParametersFile, wrong_fields_of_a_callback_are_told_where_they_stand)
     {"{dispatch: inline, bound: 0}", 54, "above 0"},
     {"{inherit_priority: 2}", 47, "must be true or false; here is '2'"},
     {"{inherit_priority: ~}", 29, "here is nothing"},
+    {"{budget: 2ms}", 37, "must be a map"},
+    {"{budget: {}}", 37, "budget: runtime is missing"},
+    {"{budget: {runtime: 2ms}}", 37, "budget: period is missing"},
+    {"{budget: {period: 2ms, runtime: x}}", 60, "runtime must be a time"},
+    {"{budget: {runtime: 2ms, period: 1ms}}", 37, "must be 100 us to the period"},
+    {"{budget: {runtime: 2ms, period: 9ms, on_overrun: abort_chain}}", 77,
+     "Use demote, skip_next or notify"},
+    {"{budget: {runtime: 2ms, period: 9ms, deadline: 9ms}}", 65, "unknown field 'deadline'"},
     {"{lock_memory: true}", 29, "unknown field 'lock_memory'"},
   };
   for (const WrongFields & wrong : cases) {

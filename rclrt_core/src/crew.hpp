@@ -79,7 +79,16 @@ struct Worker : std::enable_shared_from_this<Worker>
   // Of the message that the job has taken; of the worker's thread, like the next one.
   uint64_t publisher = 0;
   uint64_t message = RCLRT_TRACE_NO_MESSAGE;
-  bool is_measured = false;            // its CPU time, by system calls
+  bool is_measured = false;  // its CPU time, by system calls
+  intrusive::list_member_hook<>
+    in_watched;               // of Budgets::watched_, while it runs a job with a budget
+  uint32_t round = 0;         // of Budgets: the last one in which it was looked at
+  uint32_t budget_jobs = 0;   // with a budget, that have begun
+  bool runs_demoted = false;  // its job is, and its thread was told
+  /// CPU time of the thread up to which its job is charged; -1: the job has not begun. The thread stores it once, before
+  /// the job begins and without the lock; from then on it changes under the lock. Relaxed: who reads -1 too late takes
+  /// the job for one that has used nothing, and looks again.
+  std::atomic<int64_t> charged_to_ns{-1};
   std::atomic<uint64_t> jobs{0};       // written by the worker's thread
   std::atomic<ThreadId> thread_id{0};  // set by the thread itself before its first lock
   std::unique_ptr<Thread> thread;
@@ -136,6 +145,11 @@ public:
   void wake_again(Worker & worker) noexcept;
   /// A worker of which something has been decided.
   void settle(Worker & worker) noexcept;
+  /// A thread that sleeps on this word, which has changed.
+  void wake(Platform & platform, const std::atomic<uint32_t> & word) noexcept
+  {
+    wakes_.add_again(platform, word);
+  }
   /// Whether there is room for two more to settle. If not, leave the lock and begin anew.
   bool has_room() const noexcept { return to_settle_.size() + 2 <= kMax; }
 

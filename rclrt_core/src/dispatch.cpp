@@ -296,6 +296,10 @@ void Dispatch::add(const GroupQueue & waits, const Worker & to, Demand * needed)
 Demand Dispatch::needs(const Worker & worker) noexcept
 {
   Demand needed = worker.job_demand;
+  if (worker.callback->is_demoted()) {
+    needed.policy = worker.callback->budget->background;
+    needed.deadline = kNever;
+  }
   const GroupNode & group = *worker.callback->queue->group;
   for (const GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
     if (group.runner == &worker && queue && !queue->callbacks.empty()) {

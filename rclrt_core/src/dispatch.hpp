@@ -63,7 +63,8 @@ public:
   static void taken_by(Worker & courier, const CallbackNode & callback) noexcept;
 
   /// What the worker needs for the job it runs: what that job asks for, or what the most urgent job asks for that
-  /// waits for the end of it, because it is of the same exclusive group or because there is no other thread.
+  /// waits for the end of it, because it is of the same exclusive group or because there is no other thread. A demoted
+  /// job asks for nothing.
   static Demand needs(const Worker & worker) noexcept;
 
 private:

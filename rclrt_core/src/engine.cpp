@@ -33,6 +33,7 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   life(platform, *mutex),
   ready(*options.policy, options.trace_capacity, options.trace_memory.get()),
   dispatch(static_cast<std::size_t>(engine_platform.usable_cpus())),
+  budgets(platform, *mutex, ready, dispatch),
   findings_mutex(platform.make_mutex()),
   trace_mutex(platform.make_mutex())
 {
@@ -106,7 +107,7 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
   release(callback, now, now, count, running, section.calls);
   const bool asks_the_os = life.runs() && options.attributes_mode != AttributesMode::kOff;
   const bool may_be_lent =
-    callback.in_group.is_linked() && callback.policy->level >= kFirstStrictLevel;
+    callback.in_group.is_linked() && callback.policy_now().level >= kFirstStrictLevel;
   if (may_be_lent && asks_the_os && publishes_here()) {
     loan.emplace(callback.demand(), deadlines.get());
   }

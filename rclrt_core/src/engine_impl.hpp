@@ -9,6 +9,7 @@
 ///   thread_urgency.hpp  what a thread has in force
 ///   life.hpp            who spins, stops, waits and joins
 ///   timer_queue.hpp     what is due
+///   budgets.hpp         CPU time that callbacks may use
 ///
 /// and this class, by file:
 ///   engine.cpp               releases, and the jobs' deadlines
@@ -18,6 +19,7 @@
 ///   membership.cpp           groups and callbacks come and go
 ///   prepare.cpp              what will be refused is known before anything runs
 ///   spin.cpp                 threads start and end
+///   budget_watch.cpp         the thread that watches budgets
 ///   report.cpp               findings, statistics, trace
 ///
 /// Two locks, both with priority inheritance, taken in this order:
@@ -40,6 +42,7 @@
 #include <vector>
 
 #include "beat.hpp"
+#include "budgets.hpp"
 #include "crew.hpp"
 #include "dispatch.hpp"
 #include "life.hpp"
@@ -84,6 +87,7 @@ public:
     TimePoint start;
     TimePoint end;
     CpuUse use;
+    int64_t thread_cpu_ns;  ///< of the thread at the end; -1: the callback has no budget
   };
 
   // membership.cpp; each takes `configuration`
@@ -206,6 +210,13 @@ public:
   std::shared_ptr<Worker> new_worker(const std::string & name, Lane * lane);
   std::size_t threads_of(const Lane & lane) const noexcept;
 
+  // budget_watch.cpp; all but the last are called under `configuration`
+  bool any_budget() const noexcept;
+  const AttributesEntry & background();
+  Attributes budget_watch();
+  Status watch_budgets();
+  void tell_over_budget(const CallbackNode & callback);
+
   // report.cpp
   void add_finding(Finding finding);
   std::vector<ThreadReport> threads() const;
@@ -240,6 +251,7 @@ public:
   Life life;  // its functions say under which lock
   Ready ready;
   Dispatch dispatch;
+  Budgets budgets;                  // its functions say under which lock
   Lane * shared_lane = nullptr;     // events and pool; never changes
   Lane * timer_lane = nullptr;      // events with release-and-execute; never changes
   Worker * timer_driver = nullptr;  // who releases due timers now

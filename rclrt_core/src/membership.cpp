@@ -46,12 +46,32 @@ Status validate(const CallbackOptions & options, const TimerOptions * timer, int
       subject + (timer ? ": nobody brings the work of a timer: it cannot be inline"
                        : ": its bound for inline dispatch is negative; give 0 for none"));
   }
+  const Status budget = rclrt_core::validate(options.budget, subject);
+  if (!budget.ok()) {
+    return budget;
+  }
+  if (options.budget.exists() && options.inline_bound > Duration::zero()) {
+    return Status::error(
+      subject +
+      ": an inline callback runs on a thread of the middleware, which nobody may demote: "
+      "it cannot have a budget");
+  }
   if (timer && timer->period < Duration::zero()) {
     return Status::error(
       subject + ": period " + std::to_string(timer->period.count()) +
       " ns is negative; give 0 or more");
   }
   return rclrt_core::validate(options.attributes, cpu_count, subject);
+}
+
+Status refuse_two_budgets(const AttributesEntry & asked, const std::string & subject)
+{
+  return asked.asked.policy == SchedulingPolicy::kDeadline
+           ? Status::error(
+               subject +
+               ": SCHED_DEADLINE has a budget already, its runtime and period; remove the "
+               "other one")
+           : Status();
 }
 
 }  // namespace
@@ -224,6 +244,10 @@ Status Engine::Impl::add_callback(
   }
   const AttributesEntry & asked = asked_by(callback_options.attributes, *group_node);
   const Duration inline_bound = callback_options.inline_bound;
+  const Budget budget = callback_options.budget;
+  if (const Status two = refuse_two_budgets(asked, subject); budget.exists() && !two.ok()) {
+    return two;
+  }
   auto node = std::make_shared<CallbackNode>(std::move(callback_options), next_callback++, this);
   node->group = group_node;
   node->policy = node->cpus = &asked;
@@ -236,6 +260,10 @@ Status Engine::Impl::add_callback(
     node->is_inline = std::make_unique<InlineNode>();
     node->is_inline->bound = inline_bound;
     make_courier();
+  }
+  if (budget.exists()) {
+    node->budget = std::make_unique<BudgetNode>(*node, budget);
+    node->budget->background = &background();
   }
   ++group_node->callbacks;
   callbacks.emplace(node->name(), node);
@@ -250,6 +278,12 @@ Status Engine::Impl::add_callback(
   }
   if (options.trace_memory) {
     options.trace_memory->add(traced(*node));
+  }
+  if (budget.exists() && life.has_threads()) {
+    const Status watched = watch_budgets();
+    if (!watched.ok()) {
+      add_finding({subject, "its budget is not watched: " + watched.message(), 0, ""});
+    }
   }
   if (timer && timer->autostart) {
     Section section(*mutex);
@@ -289,6 +323,7 @@ void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
     }
     ready.withdraw(*node, platform.now());
     forget_taken(*node);
+    budgets.forget(*node);
   }
   --last->group->callbacks;
   former.push_back(traced(*last));
@@ -327,15 +362,21 @@ Status Engine::Impl::set_attributes(
     return Status::error("callback '" + callback->name() + "' is not in this engine");
   }
   const AttributesEntry & entry = asked_by(wanted, *node->group);
-  const Lock lock(*mutex);
-  ready.change(*node, [&] {
-    node->policy = node->cpus = &entry;
-    node->told_of_cpus = false;
-    if (node->own_priority == 0) {
-      node->priority = entry.asked.priority;
-    }
-  });
-  return {};
+  if (const Status two = refuse_two_budgets(entry, "callback '" + node->name() + "'");
+      node->budget && !two.ok()) {
+    return two;
+  }
+  {
+    const Lock lock(*mutex);
+    ready.change(*node, [&] {
+      node->policy = node->cpus = &entry;
+      node->told_of_cpus = false;
+      if (node->own_priority == 0) {
+        node->priority = entry.asked.priority;
+      }
+    });
+  }
+  return budgets.is_watched() && node->budget ? watch_budgets() : Status();
 }
 
 Status Engine::Impl::set_timer_thread(const Attributes & wanted)

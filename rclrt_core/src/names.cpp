@@ -37,6 +37,19 @@ const char * to_string(OverrunRule rule) noexcept
   return "unknown";
 }
 
+const char * to_string(OnOverrun reaction) noexcept
+{
+  switch (reaction) {
+    case OnOverrun::kDemote:
+      return "demote";
+    case OnOverrun::kSkipNext:
+      return "skip_next";
+    case OnOverrun::kNotify:
+      return "notify";
+  }
+  return "unknown";
+}
+
 const char * to_string(ExecutionModel model) noexcept
 {
   switch (model) {

@@ -37,6 +37,9 @@ Status Engine::Impl::prepare()
       table.set_base(base);
     }
     for (const auto & entry : callbacks) {
+      if (entry.second->budget) {
+        entry.second->budget->background = &background();  // allocates, before anything runs
+      }
       ready.change(*entry.second, [] {});  // urgencies depend on the base
       wants_realtime |= entry.second->policy->level >= kFirstStrictLevel;
     }
@@ -86,6 +89,9 @@ Status Engine::Impl::probe()
     asked.emplace(entry.second->policy, entry.second->name());
   }
   asked.emplace(&table.intern(timer_thread), "the timer thread");
+  if (any_budget()) {
+    asked.emplace(&table.intern(budget_watch()), "the thread that watches budgets");
+  }
   asked.erase(&table.nothing());
   for (const auto & [entry, subject] : asked) {
     const Status tried = try_on(*entry, subject);

@@ -54,19 +54,37 @@ void Ready::link(CallbackNode & callback) noexcept
       urgency.release_ns = nanoseconds_of(job.release);
       urgency.sequence = job.sequence;
     }
-    urgency.level = callback.policy->level;
-    urgency.os_deadline_ns = callback.policy->is_ext() ? nanoseconds_of(job.deadline)
-                                                       : callback.policy->relative_deadline_ns;
+    const AttributesEntry & policy = callback.policy_now();
+    urgency.level = policy.level;
+    urgency.os_deadline_ns =
+      policy.is_ext() ? nanoseconds_of(job.deadline) : policy.relative_deadline_ns;
     urgency.rank = policy_.rank(job);
     callback.queue->callbacks.insert(callback);
   }
   link(*callback.queue);
 }
 
+// Not of a timer whose next release is the end of this job: there would be no other.
+uint64_t Ready::skip_for_budget(CallbackNode & callback, ReleaseStamp stamp) noexcept
+{
+  const bool never_returns = callback.timer && callback.timer->releases_when_done();
+  if (!callback.budget || !callback.budget->skips_next || never_returns) {
+    return 0;
+  }
+  callback.budget->skips_next = false;
+  stamp.sequence = next_sequence_;
+  give_up(callback, stamp, 1, RCLRT_JOB_SKIPPED, stamp.ready);
+  return 1;
+}
+
 bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;
   callback.statistics.released += count;
+  count -= skip_for_budget(callback, stamp);
+  if (count == 0) {
+    return false;
+  }
   // Of a burst only the newest ones can wait: account for the others without a loop.
   const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
   const ReleaseStamp oldest = backlog.empty() ? stamp : backlog.front();
@@ -113,10 +131,12 @@ void Ready::release_late(
   CallbackNode & callback, ReleaseStamp last, Duration step, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;
-  const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
   callback.statistics.released += count;
   ReleaseStamp first = last;
   first.release -= step * static_cast<int64_t>(count - 1);
+  count -= skip_for_budget(callback, first);  // at least two were missed
+  first.release = last.release - step * static_cast<int64_t>(count - 1);
+  const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
   first.sequence = next_sequence_;
   if (!backlog.empty()) {
     first = backlog.front();

@@ -67,6 +67,27 @@ struct InlineNode
   bool queues = false;  ///< there were too many of these: from now on it is queued
 };
 
+/// What a callback has used of its budget: see budgets.hpp.
+struct BudgetNode
+{
+  BudgetNode(CallbackNode & its_callback, const Budget & its_budget)
+  : callback(its_callback), budget(its_budget)
+  {
+  }
+
+  CallbackNode & callback;
+  const Budget budget;
+  const AttributesEntry * background = nullptr;  // what jobs get that are demoted
+  TimePoint end{};                               // of the period
+  Duration used{0};                              // in the period
+  bool is_spent = false;                         // the period's budget is used up
+  bool is_over = false;                          // and it was not enough
+  bool is_demoted = false;
+  bool skips_next = false;
+  bool told = false;
+  intrusive::set_member_hook<> in_demoted;  // of Budgets::demoted_, by `end`
+};
+
 /// A system may have thousands of these, mostly idle: `rclrt bench memory` bounds their size.
 struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
 {
@@ -112,7 +133,17 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   uint8_t measured_jobs = 0;
   std::unique_ptr<TimerNode> timer;
   std::unique_ptr<InlineNode> is_inline;
+  std::unique_ptr<BudgetNode> budget;  // the pointer never changes once others know the callback
 
+  bool is_demoted() const noexcept
+  {
+    return budget && budget->is_demoted && budget->background->level < policy->level;
+  }
+  /// What its waiting jobs ask for now.
+  const AttributesEntry & policy_now() const noexcept
+  {
+    return is_demoted() ? *budget->background : *policy;
+  }
   bool inherits_deadlines() const noexcept { return relative_deadline() == Duration::zero(); }
   /// What a job has that was released then, and by or with something that has this deadline.
   TimePoint deadline(TimePoint release, TimePoint inherited) const noexcept
@@ -122,7 +153,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   /// What a thread needs that runs the job which is next. Only while jobs wait.
   Demand demand() const noexcept
   {
-    return {policy, cpus, policy->is_ext() ? time_point_of(urgency.os_deadline_ns) : kNever};
+    const AttributesEntry & now = policy_now();
+    return {&now, cpus, now.is_ext() ? time_point_of(urgency.os_deadline_ns) : kNever};
   }
 };
 
@@ -241,6 +273,8 @@ public:
   }
 
 private:
+  /// How many of the releases its budget takes away, at most one.
+  uint64_t skip_for_budget(CallbackNode & callback, ReleaseStamp stamp) noexcept;
   void unlink(CallbackNode & callback) noexcept;
   void link(CallbackNode & callback) noexcept;
   static void unlink(GroupQueue & queue) noexcept;

@@ -148,6 +148,9 @@ Status Engine::Impl::start_threads()
     const Lock lock(*mutex);
     timer_driver = nullptr;
   }
+  if (status.ok()) {
+    status = watch_budgets();
+  }
   for (auto lane = lanes.begin(); status.ok() && lane != lanes.end(); ++lane) {
     status = grow(*lane);
   }
@@ -205,6 +208,7 @@ void Engine::Impl::join_all()
     life.wait_until_let_go(*out);
   }
   const Lock configuration_lock(*configuration);
+  budgets.end_watch();
   const Lock lock(*mutex);
   life.let_run(false);
   timer_driver = nullptr;

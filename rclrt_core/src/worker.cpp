@@ -257,6 +257,9 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
   if (worker.lane) {
     dispatch.taken(worker, section.calls);
   }
+  if (worker.callback->budget) {
+    budgets.begin(worker, section.calls);
+  }
   section.lock.unlock();
   settle(worker);
   section.calls.go();
@@ -275,6 +278,10 @@ Engine::Impl::Ran Engine::Impl::run(Worker & worker) noexcept
   const int cpu = is_traced ? platform.current_cpu() : 0;
   const bool is_watched = is_traced || worker.is_courier;  // see watch_bound()
   const CpuWatch watch = is_watched ? platform.watch_cpu(worker.is_measured) : CpuWatch();
+  const ThreadId thread = worker.thread_id.load(std::memory_order_relaxed);
+  if (callback.budget) {
+    worker.charged_to_ns.store(platform.cpu_time_ns(thread), std::memory_order_relaxed);
+  }
   const TimePoint start = platform.now();
   rclrt_job_outcome outcome = RCLRT_JOB_DONE;
   try {
@@ -286,11 +293,12 @@ Engine::Impl::Ran Engine::Impl::run(Worker & worker) noexcept
   const TimePoint end = platform.now();
   const CpuUse use = is_watched ? platform.end_watch(watch) : CpuUse{true, -1, -1};
   running_here = running.outer;
+  const int64_t thread_cpu_ns = callback.budget ? platform.cpu_time_ns(thread) : -1;
   if (is_traced) {
     rclrt_job_record record = record_of(worker.job, callback);
     record.start_ns = nanoseconds_of(start);
     record.end_ns = nanoseconds_of(end);
-    record.thread = static_cast<uint32_t>(worker.thread_id.load(std::memory_order_relaxed));
+    record.thread = static_cast<uint32_t>(thread);
     record.preemptions = use.preemptions;
     record.cpu = static_cast<uint16_t>(cpu);
     record.cpu_ns = use.has_kept ? record.end_ns - record.start_ns : use.cpu_ns;
@@ -305,7 +313,7 @@ Engine::Impl::Ran Engine::Impl::run(Worker & worker) noexcept
     worker.ring.push(record);
   }
   worker.jobs.fetch_add(1, std::memory_order_relaxed);
-  return {outcome, start, end, use};
+  return {outcome, start, end, use, thread_cpu_ns};
 }
 
 void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noexcept
@@ -324,14 +332,20 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
     statistics.deadline_misses += ran.end > worker.job.deadline ? 1 : 0;
     statistics.max_response = std::max(statistics.max_response, ran.end - worker.job.release);
   }
+  const bool is_over_budget = worker.callback->budget && budgets.end(worker, ran.thread_cpu_ns);
   finish(worker, outcome != RCLRT_JOB_EMPTY, section.calls);
 
   std::shared_ptr<CallbackNode> finished = std::move(worker.callback);
   const bool awaited = finished->idle_waiters > 0 && finished->running == 0;
-  if (awaited || finished->removed) {
+  if (awaited || finished->removed || is_over_budget) {
     // Possibly the last owner: what the callback holds is destroyed here, without the lock.
     section.lock.unlock();
-    life.tell_idle(*finished);
+    if (awaited || finished->removed) {
+      life.tell_idle(*finished);
+    }
+    if (is_over_budget) {
+      tell_over_budget(*finished);
+    }
     finished.reset();
     section.enter();
   }

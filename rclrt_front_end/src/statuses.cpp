@@ -74,33 +74,38 @@ DiagnosticStatus status_of(const ChainWatch & chain, const ChainReport & report,
 
 std::vector<DiagnosticStatus> statuses_of(
   const std::map<std::string, rclrt_core::CallbackStatistics> & callbacks,
-  std::map<std::string, uint64_t> * lost)
+  std::map<std::string, rclrt_core::CallbackStatistics> * last)
 {
-  const std::map<std::string, uint64_t> before = std::move(*lost);
-  lost->clear();
   std::vector<DiagnosticStatus> statuses;
   for (const auto & [name, statistics] : callbacks) {
-    const uint64_t now = statistics.dropped + statistics.exceptions;
-    const auto known = before.find(name);
-    const uint64_t new_ones = now - (known != before.end() ? std::min(known->second, now) : 0);
-    lost->emplace(name, now);
+    // Of a callback that was removed and came again, the counters begin anew.
+    const rclrt_core::CallbackStatistics before = (*last)[name];
+    const auto more = [](uint64_t now, uint64_t then) { return now - std::min(then, now); };
+    const uint64_t new_ones =
+      more(statistics.dropped + statistics.exceptions, before.dropped + before.exceptions);
+    const uint64_t over_budget = more(statistics.over_budget, before.over_budget);
     DiagnosticStatus & status = statuses.emplace_back();
     status.name = "rclrt: callback " + name;
     status.message = "no jobs lost";
     if (new_ones > 0) {
       status.level = DiagnosticLevel::kWarn;
       status.message = std::to_string(new_ones) + " jobs were dropped, or ended by an exception";
+    } else if (over_budget > 0) {
+      status.level = DiagnosticLevel::kWarn;
+      status.message = "needed more than its budget in " + std::to_string(over_budget) + " periods";
     }
     const std::pair<const char *, uint64_t> counters[] = {
-      {"executed", statistics.executed},     {"empty", statistics.empty},
-      {"dropped", statistics.dropped},       {"skipped", statistics.skipped},
-      {"exceptions", statistics.exceptions}, {"deadline_misses", statistics.deadline_misses},
+      {"executed", statistics.executed},       {"empty", statistics.empty},
+      {"dropped", statistics.dropped},         {"skipped", statistics.skipped},
+      {"exceptions", statistics.exceptions},   {"deadline_misses", statistics.deadline_misses},
+      {"over_budget", statistics.over_budget},
     };
     for (const auto & [key, number] : counters) {
       status.values.emplace_back(key, std::to_string(number));
     }
     status.values.emplace_back("max_response_ms", milliseconds_of(statistics.max_response));
   }
+  *last = callbacks;
   return statuses;
 }
 

@@ -22,11 +22,11 @@ namespace rclrt_front_end
 /// what `on_miss` allows does not change the level.
 DiagnosticStatus status_of(const ChainWatch & chain, const ChainReport & report, uint64_t peak);
 
-/// One for each callback, by its name; a warning if it has lost jobs since the last time: dropped ones, or such that
-/// ended by an exception. `lost`: what this function knows of the last time.
+/// One for each callback, by its name; a warning if since the last time it has lost jobs (dropped ones, or such that
+/// ended by an exception) or was over its budget. `last`: what this function was given the last time.
 std::vector<DiagnosticStatus> statuses_of(
   const std::map<std::string, rclrt_core::CallbackStatistics> & callbacks,
-  std::map<std::string, uint64_t> * lost);
+  std::map<std::string, rclrt_core::CallbackStatistics> * last);
 
 }  // namespace rclrt_front_end
 

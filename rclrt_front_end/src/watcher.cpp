@@ -225,7 +225,7 @@ void Watcher::publish()
   for (const auto & callback : engine_.callbacks()) {
     callbacks[callback->name()] = engine_.statistics(*callback);
   }
-  for (DiagnosticStatus & status : statuses_of(callbacks, &lost_jobs_)) {
+  for (DiagnosticStatus & status : statuses_of(callbacks, &published_)) {
     statuses.push_back(std::move(status));
   }
   for (DiagnosticStatus & status : statuses) {

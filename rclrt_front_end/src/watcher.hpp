@@ -96,7 +96,8 @@ private:
   int64_t next_forgetting_ = 0;
   int64_t next_settle_ = 0;
   int64_t next_publication_ = 0;
-  std::map<std::string, uint64_t> lost_jobs_;  ///< of callbacks, when they were last published
+  std::map<std::string, rclrt_core::CallbackStatistics>
+    published_;  ///< of callbacks, the last time
   Assumptions assumptions_;
   std::set<std::string> above_bound_;  ///< chains that were told
   uint64_t lost_of_ended_ = 0;

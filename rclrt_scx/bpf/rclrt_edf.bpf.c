@@ -33,6 +33,7 @@
 #include "kernel.bpf.h"
 #include "tables.bpf.h"
 #include "queues.bpf.h"
+#include "budget.bpf.h"
 #include "quota.bpf.h"
 #include "reserve.bpf.h"
 
@@ -160,6 +161,8 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		say_asleep(t, 0); /* Before the deadline is read, see slots.h. */
+	if (t && t->slept)
+		wake_budget(t);
 	key = urgency(t);
 	if (t)
 		t->preempted = t->changed = false;
@@ -204,6 +207,8 @@ static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
 
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = thread_of(prev);
+		if (t)
+			use_budget(t);
 		key = urgency(t);
 		if (t) {
 			charge(prev, t, c); /* Before the reserve is asked for more. */
@@ -324,6 +329,8 @@ void SEC("struct_ops/edf_tick") BPF_PROG(edf_tick, struct task_struct *p)
 	struct thread *t = thread_of(p);
 
 	/* It may have been made later while it runs. */
+	if (t)
+		use_budget(t);
 	if (c && t && !t->in_reserve)
 		__sync_lock_test_and_set(&c->running_ns, urgency(t));
 	share_work(cpu);
@@ -334,12 +341,15 @@ void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct rclrt_scx_cpu *c = cpu_of(cpu);
 	struct thread *t = thread_of(p);
-	u64 key = urgency(t);
+	u64 key;
 
 	if (!c || !t)
 		return;
+	if (t->slept)
+		wake_budget(t);
+	key = urgency(t);
 	t->urgent = key < RCLRT_SCX_RUNS_BACKGROUND;
-	t->since_ns = bpf_ktime_get_ns();
+	t->since_ns = t->used_from_ns = bpf_ktime_get_ns();
 	t->in_reserve = c->in_reserve;
 	t->preempted = false;
 	if (!t->urgent && !c->out_of_turn && (s64)(t->vtime - fair_vtime) > 0)
@@ -361,6 +371,7 @@ void SEC("struct_ops/edf_stopping") BPF_PROG(edf_stopping, struct task_struct *p
 
 	if (!c || !t)
 		return;
+	use_budget(t);
 	note(p, RCLRT_SCX_STOPS, urgency(t));
 	t->preempted = runnable;
 	charge(p, t, c);
@@ -391,10 +402,12 @@ void SEC("struct_ops/edf_quiescent") BPF_PROG(edf_quiescent, struct task_struct 
 	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
 		note(p, RCLRT_SCX_LEFT, key);
 		if (sleeps)
-			count_job(t, c, key);
+			count_job(t, c, key_of_job(t, key));
 	}
-	if (sleeps)
+	if (sleeps) {
+		t->slept = true;
 		say_asleep(t, 1);
+	}
 }
 
 void SEC("struct_ops/edf_cpu_online") BPF_PROG(edf_cpu_online, s32 cpu)
@@ -446,6 +459,7 @@ static void give_back(struct thread *t)
 	slot->deadline_ns = RCLRT_SCX_NO_DEADLINE;
 	slot->lent_ns = RCLRT_SCX_NO_DEADLINE;
 	slot->ended_ns = RCLRT_SCX_NO_DEADLINE;
+	slot->runtime_ns = 0;
 	__sync_fetch_and_sub(&s->bound, 1);
 	__sync_lock_test_and_set(&owner->tid, 0); /* Last: from here on it can be another's. */
 }
@@ -504,6 +518,10 @@ SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
 		slot->lent_ns = RCLRT_SCX_NO_DEADLINE;
 		slot->ended_ns = RCLRT_SCX_NO_DEADLINE;
 		slot->asleep = 0;
+		slot->runtime_ns = 0;
+		t->postponed = false;
+		t->server_ns = 0;
+		t->left_ns = 0;
 		__sync_fetch_and_add(&s->bound, 1);
 		t->slot = index;
 		request->slot = index;

@@ -54,6 +54,12 @@ struct thread {
 	bool in_reserve; /* has its CPU in a turn of the reserve */
 	bool preempted;	 /* has just lost its CPU, and is on its way back into a queue */
 	bool changed;	 /* was taken out to be changed, without going to sleep */
+	/* Of its budget, see budget.bpf.h: */
+	bool slept;	 /* since it was last looked at */
+	bool postponed;	 /* server_ns counts, if it is later than the deadline */
+	u64 server_ns;	 /* the server's deadline */
+	u64 left_ns;	 /* of the runtime */
+	u64 used_from_ns; /* not charged yet */
 };
 
 struct {
@@ -90,6 +96,19 @@ static struct rclrt_scx_slot *slot_of(const struct thread *t)
 	return bpf_map_lookup_elem(&slots, &index);
 }
 
+/* The deadline that the thread states, and what its budget makes of it; none: as below. */
+static s64 stated(const struct rclrt_scx_slot *slot)
+{
+	return *(volatile s64 *)&slot->deadline_ns;
+}
+
+static s64 postponed(const struct thread *t, s64 own)
+{
+	if (t->postponed && own > RCLRT_SCX_NO_DEADLINE && own < (s64)t->server_ns)
+		return t->server_ns;
+	return own;
+}
+
 /* The thread's deadline as a key, RCLRT_SCX_RUNS_BACKGROUND if it has none. */
 static u64 urgency(const struct thread *t)
 {
@@ -98,11 +117,20 @@ static u64 urgency(const struct thread *t)
 
 	if (!slot)
 		return RCLRT_SCX_RUNS_BACKGROUND;
-	own = *(volatile s64 *)&slot->deadline_ns;
+	own = postponed(t, stated(slot));
 	lent = *(volatile s64 *)&slot->lent_ns;
 	if (lent > RCLRT_SCX_NO_DEADLINE && (own <= RCLRT_SCX_NO_DEADLINE || lent < own))
 		own = lent;
 	return own > RCLRT_SCX_NO_DEADLINE ? (u64)own : RCLRT_SCX_RUNS_BACKGROUND;
+}
+
+/* The deadline by which its job is judged: a budget postpones what the job may ask for, not when it is late. */
+static u64 key_of_job(const struct thread *t, u64 key)
+{
+	struct rclrt_scx_slot *slot = slot_of(t);
+	s64 own = slot ? stated(slot) : RCLRT_SCX_NO_DEADLINE;
+
+	return own > RCLRT_SCX_NO_DEADLINE && (u64)own < key ? (u64)own : key;
 }
 
 static void say_asleep(const struct thread *t, u64 asleep)

@@ -240,6 +240,19 @@ bool Slot::set_deadline(int64_t deadline_ns) noexcept
   return true;
 }
 
+bool Slot::set_budget(uint64_t runtime_ns, uint64_t period_ns) noexcept
+{
+  const bool is_possible = runtime_ns > 0 && runtime_ns <= period_ns;
+  const bool is_none = runtime_ns == 0 && period_ns == 0;
+  if (word_ == nullptr || period_ns > RCLRT_SCX_LONGEST_PERIOD_NS || (!is_possible && !is_none)) {
+    return false;
+  }
+  // The kernel may see one store without the other: then there is another budget for an instant.
+  __atomic_store_n(&word_->period_ns, period_ns, __ATOMIC_RELAXED);
+  __atomic_store_n(&word_->runtime_ns, runtime_ns, __ATOMIC_RELEASE);
+  return true;
+}
+
 void Slot::clear_deadline() noexcept
 {
   if (word_ == nullptr) {

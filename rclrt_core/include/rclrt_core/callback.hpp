@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "rclrt_core/attributes.hpp"
+#include "rclrt_core/budget.hpp"
 #include "rclrt_core/job.hpp"
 #include "rclrt_core/time.hpp"
 
@@ -65,6 +66,9 @@ struct Scheduling
   /// than this, waits for nothing, and neither creates nor destroys entities. Not for timers, and only in a group that
   /// is mutually exclusive.
   Duration inline_bound{0};
+  /// CPU time of the callback's jobs, watched and enforced while the engine spins. Neither for inline callbacks nor for
+  /// SCHED_DEADLINE, which has one. skip_next needs a callback whose releases are not messages that wait.
+  Budget budget;
 };
 
 struct CallbackOptions : Scheduling
@@ -91,6 +95,7 @@ struct CallbackStatistics
   uint64_t inlined = 0;          ///< jobs run by the thread that brought their work
   uint64_t over_bound = 0;       ///< of these: longer than the callback's bound
   uint64_t deadline_misses = 0;  ///< jobs that ended after their deadline
+  uint64_t over_budget = 0;      ///< periods whose budget was not enough
   Duration max_response{0};      ///< longest release to end
 };
 

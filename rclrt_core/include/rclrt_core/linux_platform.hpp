@@ -37,6 +37,7 @@ public:
   int current_cpu() noexcept override;
   CpuWatch watch_cpu(bool measures) noexcept override;
   CpuUse end_watch(const CpuWatch & watch) noexcept override;
+  int64_t cpu_time_ns(ThreadId thread) noexcept override;
   int cpu_count() noexcept override;
   int usable_cpus() noexcept override;
   CpuSet usable_cpu_set() override;

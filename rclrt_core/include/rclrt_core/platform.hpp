@@ -119,6 +119,9 @@ public:
   /// is known also if the thread loses its CPU; that costs a system call here, and one at the end if it has lost it.
   virtual CpuWatch watch_cpu(bool measures) noexcept = 0;
   virtual CpuUse end_watch(const CpuWatch & watch) noexcept = 0;
+  /// CPU time that a thread of this process has used so far, as exact as the OS knows it now; -1: there is no such
+  /// thread. One system call. Does not allocate.
+  virtual int64_t cpu_time_ns(ThreadId thread) noexcept = 0;
   virtual int cpu_count() noexcept = 0;
   /// Number of these on which the calling thread may run.
   virtual int usable_cpus() noexcept { return cpu_count(); }

@@ -151,6 +151,7 @@ public:
   int current_cpu() noexcept override;
   CpuWatch watch_cpu(bool measures) noexcept override;
   CpuUse end_watch(const CpuWatch & watch) noexcept override;
+  int64_t cpu_time_ns(ThreadId thread) noexcept override;
   int cpu_count() noexcept override;
   int apply(ThreadId thread, const Attributes & attributes) noexcept override;
   int read_back(ThreadId thread, Attributes * attributes) noexcept override;

@@ -66,8 +66,14 @@ struct rclrt_scx_slot
                           it when the thread stops next, and clears it */
   uint64_t asleep;  /* written by the kernel, which does not read it: 1 while the thread sleeps; it
                           is 0 again before the kernel reads the deadline of a thread that wakes */
-  uint64_t reserved[4];
+  uint64_t
+    runtime_ns; /* stored by the owner: CPU time in each period by its deadlines; 0 for any */
+  uint64_t period_ns;
+  uint64_t reserved[2];
 };
+
+/* Of a budget. Of a longer one, or of one with more runtime than period, the kernel takes no notice. */
+#define RCLRT_SCX_LONGEST_PERIOD_NS 0xffffffffull
 
 /* Who has the slot of the same index. Written by the kernel alone. */
 struct rclrt_scx_owner

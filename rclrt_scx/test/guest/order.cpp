@@ -196,6 +196,93 @@ std::string yield_keeps_the_cpu_of_the_earliest()
   return expect(stage, "A+ A- B+ B-");
 }
 
+// Four that need 10 ms every 100 ms and must be done after 90, beside one whose job does not end: after 50 ms it is late,
+// so it is the most urgent for ever. Returns how often one of the four was late.
+int late_beside_one_that_loops(uint64_t runtime_ms, std::string * why)
+{
+  constexpr int kRounds = 6;
+  constexpr int64_t kDeadlineMs = 90;
+  Stage stage(5, 0);
+  if (!stage[4].slot().set_budget(runtime_ms * kMs, runtime_ms == 0 ? 0 : 100 * kMs)) {
+    *why = "the budget is refused";
+  }
+  std::atomic<bool> stop{false};
+  std::atomic<int> late{0};
+  stage[4].go(50, 0, [&stop] { spin_until(stop); });
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (!stage[i].done()) {
+        ++late;  // by more than the whole period
+        continue;
+      }
+      const int64_t deadline_ns = now_ns() + kDeadlineMs * kMs;
+      stage[i].go_at(deadline_ns, 0, [deadline_ns, &late] {
+        spin_ms(10);
+        late += now_ns() > deadline_ns ? 1 : 0;
+      });
+    }
+    sleep_ms(100);
+  }
+  const bool still_loops = !stage[4].done();
+  const bool has_run = stage.log.at("E+") < 256;
+  stop.store(true);
+  if (!wait_all(stage.workers)) {
+    *why = "hangs: " + stage.log.text();
+  } else if (!still_loops || !has_run) {
+    *why = "the one that loops did not: " + stage.log.text();
+  }
+  return late;
+}
+
+std::string one_that_loops_with_a_budget_makes_no_other_late()
+{
+  std::string why;
+  const int without = late_beside_one_that_loops(0, &why);
+  const int with = late_beside_one_that_loops(20, &why);
+  if (why.empty() && (without == 0 || with != 0)) {
+    why = "late without a budget: " + std::to_string(without) + ", with: " + std::to_string(with);
+  }
+  return why;
+}
+
+std::string one_that_needs_less_than_its_budget_keeps_its_deadlines()
+{
+  Stage stage(2, 0);
+  stage[0].slot().set_budget(20 * kMs, 100 * kMs);
+  std::string wanted;
+  for (int round = 0; round < 5; ++round) {
+    stage[1].go(1100, 10);
+    stage[0].go(1000, 15);
+    wanted += std::string(round == 0 ? "" : " ") + "A+ A- B+ B-";
+    sleep_ms(100);
+  }
+  return expect(stage, wanted);
+}
+
+std::string one_that_was_over_its_budget_while_alone_owes_nothing_afterwards()
+{
+  Stage stage(2, 0);
+  stage[0].slot().set_budget(20 * kMs, 100 * kMs);
+  stage[0].go(50, 300);
+  if (!stage[0].wait_done()) {
+    return "hangs";
+  }
+  sleep_ms(150);
+  stage[1].go(1100, 10);
+  stage[0].go(1000, 15);
+  return expect(stage, "A+ A- A+ A- B+ B-");
+}
+
+std::string budgets_that_cannot_hold_are_refused()
+{
+  Stage stage(1, 0);
+  rclrt_scx::Slot & slot = stage[0].slot();
+  const bool any = slot.set_budget(0, 5) || slot.set_budget(5, 0) || slot.set_budget(6, 5) ||
+                   slot.set_budget(5, RCLRT_SCX_LONGEST_PERIOD_NS + 1);
+  const bool all = slot.set_budget(5, 5) && slot.set_budget(0, 0);
+  return any ? "accepted" : all ? "" : "refused";
+}
+
 }  // namespace
 
 Scenarios order_scenarios()
@@ -218,6 +305,10 @@ Scenarios order_scenarios()
     SCENARIO(a_running_one_is_demoted_by_another),
     SCENARIO(a_lock_owner_inherits_and_gives_back),
     SCENARIO(yield_keeps_the_cpu_of_the_earliest),
+    SCENARIO(one_that_loops_with_a_budget_makes_no_other_late),
+    SCENARIO(one_that_needs_less_than_its_budget_keeps_its_deadlines),
+    SCENARIO(one_that_was_over_its_budget_while_alone_owes_nothing_afterwards),
+    SCENARIO(budgets_that_cannot_hold_are_refused),
 #undef SCENARIO
   };
 }

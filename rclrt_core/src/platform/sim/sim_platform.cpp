@@ -236,6 +236,13 @@ CpuUse SimPlatform::end_watch(const CpuWatch & watch) noexcept
   return use;
 }
 
+int64_t SimPlatform::cpu_time_ns(ThreadId thread) noexcept
+{
+  Impl::Lock locked = impl_->lock();
+  const sim::VirtualThread * found = impl_->machine.find(thread);
+  return found == nullptr ? -1 : found->worked.count();
+}
+
 int SimPlatform::cpu_count() noexcept { return impl_->machine.cpu_count(); }
 
 int SimPlatform::apply(ThreadId thread, const Attributes & attributes) noexcept

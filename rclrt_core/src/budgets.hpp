@@ -1,0 +1,120 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Budgets of callbacks: charges the CPU time of their jobs, and demotes what has used up its budget.
+///
+///   begin() ----> job runs ----------------> end()       by the thread of the job: charges, and begins periods
+///                   |   ^
+///            spent  |   | next period
+///                   v   |
+///                 job runs demoted                       by the watch: a thread that reads the CPU clocks of others
+///
+/// The watch sleeps until the first moment at which a budget can be used up or a period ends. So it is woken by a job
+/// that begins, if that could be earlier. If a thread was preempted meanwhile, the watch finds some of the budget left
+/// and sleeps again, for at least 1/32 of the budget and 50 us: so a job may have that much more.
+///
+/// State is under the engine's lock. Clocks are read without it. In one section of the lock the watch looks at four
+/// jobs, or at four callbacks that are demoted and whose period is over.
+#ifndef BUDGETS_HPP_
+#define BUDGETS_HPP_
+
+#include <atomic>
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "dispatch.hpp"
+
+namespace rclrt_core
+{
+
+class Budgets
+{
+public:
+  Budgets(Platform & platform, Mutex & mutex, Ready & ready, Dispatch & dispatch)
+  : platform_(platform), mutex_(mutex), ready_(ready), dispatch_(dispatch)
+  {
+  }
+
+  // ---- The watch, under the lock for configuration
+
+  /// Start it, or give a running one these attributes. Told: a budget was used up for the first time. Calls of `tell`
+  /// come from the watch, without a lock.
+  using Tell = std::function<void(const CallbackNode & callback)>;
+  Status watch_with(
+    const Attributes & attributes, Tell tell,
+    const std::function<void(const Finding &)> & on_finding);
+  bool is_watched() const noexcept { return thread_ != nullptr; }
+  /// No job of the engine runs any more.
+  void end_watch();
+
+  // ---- Under the engine's lock
+
+  /// The worker has taken a job of a callback with a budget, and is about to begin.
+  void begin(Worker & worker, Calls & calls) noexcept;
+  /// It has ended, when its thread had used so much CPU time. Returns whether that is to be told.
+  bool end(Worker & worker, int64_t cpu_ns) noexcept;
+  /// The callback is about to be removed, or the engine is.
+  void forget(CallbackNode & callback) noexcept;
+
+private:
+  struct EarlierEnd
+  {
+    bool operator()(const BudgetNode & a, const BudgetNode & b) const noexcept
+    {
+      return a.end < b.end;
+    }
+  };
+
+  void watch() noexcept;
+  bool begin_round() noexcept;
+  bool look_at_some() noexcept;
+  bool renew_some() noexcept;
+  bool look(Worker & worker, int64_t cpu_ns, TimePoint now, Calls & calls) noexcept;
+
+  static TimePoint end_after(const BudgetNode & node, TimePoint now) noexcept;
+  bool charge(Worker & worker, int64_t cpu_ns) noexcept;
+  void spend(BudgetNode & node) noexcept;
+  static bool count(BudgetNode & node) noexcept;
+  void renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept;
+  void follow(Worker & worker, Calls & calls) noexcept;
+  TimePoint next_look(const BudgetNode & node, TimePoint now) const noexcept;
+  void look_by(TimePoint time, Calls & calls) noexcept;
+
+  static constexpr uint32_t kSleeps = 0;  // values of word_
+  static constexpr uint32_t kLooks = 1;
+  static constexpr uint32_t kEnds = 2;
+
+  Platform & platform_;
+  Mutex & mutex_;
+  Ready & ready_;
+  Dispatch & dispatch_;
+
+  // Under the lock for configuration.
+  std::unique_ptr<Thread> thread_;
+  Attributes attributes_;
+  Tell tell_;  // set before the thread starts
+  std::atomic<uint32_t> thread_id_{
+    0};  // set by the thread when it begins; who has started it waits for that
+
+  // Under the engine's lock.
+  bool enforces_ = false;  ///< there is a watch
+  intrusive::list<
+    Worker, intrusive::member_hook<Worker, intrusive::list_member_hook<>, &Worker::in_watched>>
+    watched_;
+  intrusive::multiset<
+    BudgetNode,
+    intrusive::member_hook<BudgetNode, intrusive::set_member_hook<>, &BudgetNode::in_demoted>,
+    intrusive::compare<EarlierEnd>>
+    demoted_;
+  TimePoint next_look_ = kNever;
+  uint32_t round_ = 0;
+  /// The watch sleeps on it. Written under the engine's lock only; read by the watch, which looks at everything under
+  /// that lock afterwards: relaxed is enough.
+  std::atomic<uint32_t> word_{kSleeps};
+};
+
+}  // namespace rclrt_core
+
+#endif  // BUDGETS_HPP_

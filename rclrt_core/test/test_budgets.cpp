@@ -1,0 +1,553 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Budgets of callbacks, in virtual time.
+
+#include "engine_on_sim.hpp"
+
+namespace rclrt_core
+{
+namespace
+{
+
+Budget budget(int64_t runtime_ms, int64_t period_ms, OnOverrun reaction = OnOverrun::kDemote)
+{
+  Budget budget;
+  budget.runtime = milliseconds(runtime_ms);
+  budget.period = milliseconds(period_ms);
+  budget.on_overrun = reaction;
+  return budget;
+}
+
+class Scene : public EngineOnSim
+{
+public:
+  using EngineOnSim::EngineOnSim;
+
+  CallbackOptions options(
+    const std::string & name, int priority, int64_t work_ms, const Budget & its_budget = {})
+  {
+    CallbackOptions options = callback_options(name, milliseconds(work_ms));
+    options.attributes = fifo(priority);
+    options.budget = its_budget;
+    return options;
+  }
+
+  /// "tick": every 10 ms from 0 on, 1 ms of work, a deadline at the end of its period, FIFO 50.
+  void add_tick()
+  {
+    CallbackOptions tick = options("tick", 50, 1);
+    tick.relative_deadline = milliseconds(10);
+    tick.overrun_rule = OverrunRule::kSkip;
+    TimerOptions timer;
+    timer.period = milliseconds(10);
+    timer.first = Duration{0};
+    add_timer(tick, timer);
+  }
+
+  Lines told() const
+  {
+    Lines told;
+    for (const Finding & finding : engine.findings()) {
+      told.push_back(finding.subject + " " + finding.what);
+    }
+    return told;
+  }
+};
+
+// ---- A callback that does not end, beside one that must meet its deadlines, on one CPU
+
+TEST(Budget, a_runaway_without_one_takes_every_deadline_of_the_others)
+{
+  Scene scene;
+  scene.add_tick();
+  scene.add(scene.options("runaway", 80, 500));
+  scene.run(520, {{5, "runaway"}});
+  EXPECT_EQ(scene.statistics("tick").skipped, 49U);
+}
+
+TEST(Budget, a_runaway_with_one_takes_no_deadline_of_the_others)
+{
+  Scene scene;
+  scene.add_tick();
+  scene.add(scene.options("runaway", 80, 500, budget(5, 20)));
+  scene.run(1000, {{5, "runaway"}});
+  EXPECT_EQ(scene.statistics("tick").skipped, 0U);
+  EXPECT_EQ(scene.statistics("tick").deadline_misses, 0U);
+  EXPECT_GE(scene.statistics("tick").executed, 99U);
+  EXPECT_EQ(scene.statistics("runaway").executed, 1U) << "in the background it goes on";
+}
+
+TEST(Budget, is_had_in_every_period_and_the_rest_runs_in_the_background)
+{
+  Scene scene;
+  scene.add(scene.options("a", 80, 8, budget(2, 10)));
+  scene.add(scene.options("b", 50, 30));
+  // a: 0-2, 10-12, 20-22 at priority 80, and in the background after b has ended.
+  EXPECT_EQ(scene.run(60, {{0, "a"}, {0, "b"}}), (Lines{"0-0-32 a", "0-2-38 b"}));
+  EXPECT_EQ(scene.statistics("a").over_budget, 3U) << "in the fourth period it was just enough";
+}
+
+TEST(Budget, that_is_enough_changes_nothing)
+{
+  Lines jobs[2];
+  for (const bool has_budget : {false, true}) {
+    Scene scene;
+    scene.add_tick();
+    scene.add(scene.options("a", 80, 3, has_budget ? budget(4, 10) : Budget()));
+    jobs[has_budget] = scene.run(100, {{0, "a"}, {15, "a"}, {33, "a"}, {47, "a"}});
+    EXPECT_EQ(scene.statistics("a").over_budget, 0U);
+    EXPECT_TRUE(scene.told().empty());
+  }
+  EXPECT_EQ(jobs[true], jobs[false]);
+  EXPECT_FALSE(jobs[true].empty());
+}
+
+TEST(Budget, is_shared_by_the_jobs_of_a_period_which_begins_with_the_first)
+{
+  Scene scene;
+  scene.add(scene.options("a", 80, 2, budget(3, 10)));
+  scene.add(scene.options("b", 50, 40));
+  // From 15 on. The job of 18 has 1 ms, and the rest at 25. That is of the next period, in which 2 ms are left.
+  EXPECT_EQ(
+    scene.run(80, {{10, "b"}, {15, "a"}, {18, "a"}, {27, "a"}}),
+    (Lines{"10-10-56 b", "15-15-17 a", "18-18-26 a", "27-27-29 a"}));
+  EXPECT_EQ(scene.statistics("a").over_budget, 1U);
+}
+
+TEST(Budget, that_was_not_used_is_not_saved)
+{
+  Scene scene;
+  scene.add(scene.options("a", 80, 6, budget(3, 10)));
+  scene.add(scene.options("b", 50, 40));
+  EXPECT_EQ(scene.run(120, {{50, "b"}, {60, "a"}}), (Lines{"50-50-96 b", "60-60-73 a"}));
+}
+
+TEST(Budget, counts_only_what_is_used_with_the_priority_of_the_callback)
+{
+  Scene scene;
+  scene.add(scene.options("a", 80, 20, budget(2, 10)));
+  scene.run(60, {{0, "a"}});
+  EXPECT_EQ(scene.statistics("a").over_budget, 2U)
+    << "the CPU is free: 20 ms end in the second period";
+}
+
+TEST(Budget, of_a_job_that_waits_for_something_is_not_used)
+{
+  Scene scene;
+  CallbackOptions a = scene.options("a", 80, 0, budget(2, 100));
+  a.run = [&scene](const Job &) {
+    scene.sim.work(milliseconds(1));
+    scene.sim.sleep_for(milliseconds(50));
+    return true;
+  };
+  scene.add(a);
+  int looks = 0;
+  scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
+    looks += point == SimPlatform::Point::kWait && thread == "rclrt budgets" ? 1 : 0;
+  });
+  scene.run(90, {{0, "a"}});
+  EXPECT_EQ(scene.statistics("a").over_budget, 0U);
+  EXPECT_LT(looks, 60) << "at most one for what is left of the budget";
+}
+
+// ---- What happens when it is used up
+
+TEST(Budget, skip_next_drops_the_next_release_and_leaves_the_job_alone)
+{
+  Scene scene;
+  CallbackOptions a = scene.options("a", 80, 0, budget(2, 10, OnOverrun::kSkipNext));
+  int job = 0;
+  a.run = [&](const Job &) {
+    scene.sim.work(milliseconds(job++ == 1 ? 4 : 1));
+    return true;
+  };
+  TimerOptions timer;
+  timer.period = milliseconds(10);
+  scene.add_timer(a, timer);
+  EXPECT_EQ(scene.run(55), (Lines{"10-10-11 a", "20-20-24 a", "40-40-41 a", "50-50-51 a"}));
+  EXPECT_EQ(scene.statistics("a").skipped, 1U);
+  EXPECT_EQ(scene.statistics("a").over_budget, 1U);
+}
+
+TEST(Budget, skip_next_also_counts_when_many_releases_come_late)
+{
+  for (const bool has_budget : {true, false}) {
+    Scene scene;
+    CallbackOptions a =
+      scene.options("a", 80, 0, has_budget ? budget(2, 100, OnOverrun::kSkipNext) : Budget());
+    int job = 0;
+    a.run = [&](const Job &) {
+      scene.sim.work(milliseconds(job++ == 0 ? 3 : 0));
+      return true;
+    };
+    TimerOptions timer;
+    timer.period = milliseconds(10);
+    scene.add_timer(a, timer);
+    scene.run(75, {}, [&] {
+      scene.sim.sleep_until(at_ms(14));
+      scene.sim.work(milliseconds(40));  // above the thread that releases timers
+    });
+    EXPECT_EQ(scene.statistics("a").released, 7U);
+    EXPECT_EQ(scene.statistics("a").skipped, has_budget ? 1U : 0U);
+    EXPECT_EQ(scene.statistics("a").executed, has_budget ? 6U : 7U);
+  }
+}
+
+TEST(Budget, skip_next_does_not_stop_a_timer_that_is_released_when_it_is_done)
+{
+  Scene scene;
+  TimerOptions timer;
+  scene.add_timer(scene.options("a", 80, 3, budget(2, 100, OnOverrun::kSkipNext)), timer);
+  scene.run(20);
+  EXPECT_GE(scene.statistics("a").executed, 6U);
+}
+
+TEST(Budget, notify_counts_each_period_and_tells_once)
+{
+  Scene scene;
+  scene.add(scene.options("a", 80, 25, budget(2, 10, OnOverrun::kNotify)));
+  scene.add(scene.options("b", 50, 1));
+  EXPECT_EQ(scene.run(60, {{0, "a"}, {1, "b"}}), (Lines{"0-0-25 a", "1-25-26 b"}));
+  EXPECT_EQ(scene.statistics("a").over_budget, 3U);
+  EXPECT_EQ(
+    scene.told(),
+    Lines{"a needs more than its budget of 2000 us of CPU time in 10000 us (on_overrun: notify)"});
+}
+
+TEST(Budget, is_told_while_the_job_goes_on)
+{
+  Scene scene;
+  bool is_told = false;
+  scene.add(scene.options("a", 80, 100, budget(2, 10)));
+  scene.run(50, {{0, "a"}}, [&] {
+    scene.sim.sleep_until(at_ms(11));
+    is_told = !scene.told().empty();
+  });
+  EXPECT_TRUE(is_told);
+}
+
+// ---- Together with the engine's other rules
+
+TEST(Budget, a_job_that_waits_is_not_more_urgent_than_the_demoted_one)
+{
+  Scene scene;
+  scene.add(scene.options("a", 80, 8, budget(2, 20)));
+  scene.add(scene.options("b", 50, 10));
+  // The second job of a must not lend its priority to the first, nor go before b.
+  EXPECT_EQ(
+    scene.run(100, {{0, "a"}, {1, "a"}, {1, "b"}}), (Lines{"0-0-18 a", "1-2-12 b", "1-18-26 a"}));
+}
+
+TEST(Budget, another_callback_of_the_group_lends_what_it_needs_and_no_more)
+{
+  Scene scene;
+  scene.add(scene.options("a", 80, 10, budget(2, 100)), "group");
+  scene.add(scene.options("mate", 60, 1), "group");
+  scene.add(scene.options("below", 50, 5));
+  scene.add(scene.options("above", 70, 5));
+  EXPECT_EQ(
+    scene.run(100, {{0, "a"}, {3, "mate"}, {3, "below"}, {4, "above"}}),
+    (Lines{"0-0-15 a", "4-4-9 above", "3-9-21 below", "3-15-16 mate"}));
+  EXPECT_EQ(
+    scene.sim.schedule(),
+    (Lines{
+      "0-4ms cpu0 rclrt worker 0",  // from 3 on as urgent as mate
+      "4-9ms cpu0 rclrt worker 2", "9-16ms cpu0 rclrt worker 0", "16-21ms cpu0 rclrt worker 2"}));
+}
+
+TEST(Budget, a_job_that_waits_is_urgent_again_in_the_next_period)
+{
+  Scene scene;
+  scene.add(scene.options("a", 80, 3, budget(3, 20)));
+  scene.add(scene.options("b", 50, 40));
+  // The second job of a is released in the period that is spent, the CPU is b's until the next one.
+  EXPECT_EQ(
+    scene.run(100, {{0, "a"}, {4, "b"}, {5, "a"}}), (Lines{"0-0-3 a", "4-4-47 b", "5-20-23 a"}));
+  EXPECT_EQ(scene.statistics("a").over_budget, 0U) << "neither job needed more";
+}
+
+TEST(Budget, is_shared_by_jobs_that_run_at_the_same_time)
+{
+  Scene scene(EngineOptions(), 2);
+  scene.add(scene.options("a", 80, 10, budget(4, 100)), "of a");
+  CallbackOptions many = scene.options("many", 80, 10, budget(4, 100));
+  scene.group("reentrant", 2);
+  scene.add(many, "reentrant");
+  scene.add(scene.options("b", 50, 5));
+  scene.add(scene.options("c", 50, 5));
+  EXPECT_EQ(
+    scene.run(100, {{0, "many", 2}, {1, "b"}, {1, "c"}}),
+    (Lines{"0-0-15 many", "0-0-15 many", "1-2-7 b", "1-2-7 c"}));
+  EXPECT_EQ(scene.statistics("many").over_budget, 1U);
+}
+
+TEST(Budget, of_the_next_period_does_not_pay_for_what_was_used_in_the_background)
+{
+  Scene scene(EngineOptions(), 2);
+  scene.group("reentrant", 2);
+  scene.add(scene.options("many", 80, 30, budget(4, 20)), "reentrant");
+  scene.add(scene.options("b", 50, 5));
+  scene.add(scene.options("c", 50, 5));
+  EXPECT_EQ(
+    scene.run(100, {{0, "many", 2}, {21, "b"}, {21, "c"}}),
+    (Lines{"0-0-35 many", "0-0-35 many", "21-22-27 b", "21-22-27 c"}));
+}
+
+TEST(Budget, is_whole_for_a_job_that_begins_before_the_watch_has_looked)
+{
+  Scene scene;
+  scene.add(scene.options("a", 80, 3, budget(2, 10)));
+  scene.add(scene.options("b", 50, 10));
+  scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
+    if (point == SimPlatform::Point::kWait && thread == "rclrt budgets") {
+      if (scene.sim.now() > at_ms(1) && scene.sim.now() < at_ms(30)) {
+        scene.sim.sleep_until(at_ms(30));  // it gets no CPU
+      }
+    }
+  });
+  EXPECT_EQ(
+    scene.run(60, {{0, "a"}, {12, "a"}, {13, "b"}}),
+    (Lines{"0-0-3 a", "12-12-15 a", "13-15-25 b"}));
+}
+
+TEST(Budget, that_is_used_up_puts_jobs_that_wait_for_a_thread_behind_the_others)
+{
+  EngineOptions options;
+  options.min_threads = options.max_threads = 1;
+  Scene scene(options);
+  scene.add(scene.options("a", 80, 3, budget(2, 10)));
+  scene.add(scene.options("b", 50, 3));
+  scene.add(scene.options("c", 50, 20));
+  EXPECT_EQ(
+    scene.run(60, {{0, "a"}, {1, "a"}, {2, "b"}, {5, "c"}, {9, "a"}}),
+    (Lines{"0-0-3 a", "2-3-6 b", "5-6-26 c", "1-26-29 a", "9-29-32 a"}));
+}
+
+TEST(Budget, of_a_callback_that_is_gone_is_not_looked_at)
+{
+  Scene scene;
+  scene.add(scene.options("a", 80, 3, budget(2, 10)));
+  scene.run(30, {{0, "a"}}, [&] {
+    scene.sim.sleep_until(at_ms(5));  // it is demoted, and no job runs
+    scene.engine.remove(scene.callbacks["a"]);
+    scene.callbacks.erase("a");
+  });
+}
+
+TEST(Budget, holds_under_deadlines_of_absolute_time)
+{
+  for (const bool has_budget : {false, true}) {
+    Scene scene(1, EngineOptions());
+    CallbackOptions a = scene.options("a", 0, 30, has_budget ? budget(2, 20) : Budget());
+    CallbackOptions b = scene.options("b", 0, 3);
+    a.attributes = b.attributes = Attributes();
+    a.attributes.policy = b.attributes.policy = SchedulingPolicy::kExt;
+    a.relative_deadline = milliseconds(10);
+    b.relative_deadline = milliseconds(20);
+    scene.add(a);
+    scene.add(b);
+    scene.run(100, {{0, "a"}, {1, "b"}, {21, "b"}});
+    EXPECT_EQ(scene.statistics("b").deadline_misses, has_budget ? 0U : 1U);
+    EXPECT_EQ(scene.statistics("a").executed, 1U);
+  }
+}
+
+TEST(Budget, is_kept_by_threads_of_every_model)
+{
+  for (const ExecutionModel model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+    EngineOptions options;
+    options.model = model;
+    Scene scene(options);
+    scene.add_tick();
+    scene.add(scene.options("runaway", 80, 300, budget(5, 20)));
+    scene.run(200, {{5, "runaway"}});
+    EXPECT_EQ(scene.statistics("tick").skipped, 0U) << to_string(model);
+  }
+}
+
+TEST(Budget, of_a_callback_that_is_removed_is_still_kept_by_its_job)
+{
+  Scene scene;
+  scene.add_tick();
+  scene.add(scene.options("runaway", 80, 300, budget(5, 20)));
+  scene.run(200, {{5, "runaway"}}, [&] {
+    scene.sim.sleep_until(at_ms(12));  // it is demoted
+    scene.engine.remove(scene.callbacks["runaway"]);
+    scene.callbacks.erase("runaway");
+  });
+  EXPECT_EQ(scene.statistics("tick").skipped, 0U);
+}
+
+TEST(Budget, holds_where_locks_are_preempted_and_calls_take_time)
+{
+  Scene scene;
+  scene.add_tick();
+  scene.add(scene.options("runaway", 80, 300, budget(5, 20)));
+  SimPlatform::Locks locks;
+  locks.preemptible = true;
+  scene.sim.set_locks(locks);
+  SimPlatform::Costs costs;
+  costs.lock_section = microseconds(5);
+  costs.apply = costs.wake_one = costs.wait = microseconds(10);
+  scene.sim.set_costs(costs);
+  scene.run(200, {{5, "runaway"}});
+  EXPECT_EQ(scene.statistics("tick").skipped, 0U);
+}
+
+// ---- The watch
+
+bool is_watched(Scene & scene)
+{
+  const Lines lines = scene.sim.schedule();
+  return std::any_of(lines.begin(), lines.end(), [](const std::string & line) {
+    return line.find("rclrt budgets") != std::string::npos;
+  });
+}
+
+TEST(Budget, is_watched_by_a_thread_just_above_the_callback_and_by_none_if_there_is_no_budget)
+{
+  for (const bool has_budget : {true, false}) {
+    Scene scene;
+    scene.add(scene.options("a", 33, 1, has_budget ? budget(2, 10) : Budget()));
+    scene.add(scene.options("b", 44, 1));
+    int priority = 0;
+    scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
+      if (point == SimPlatform::Point::kWait && thread == "rclrt budgets") {
+        Attributes in_force;
+        scene.sim.read_back(scene.sim.current_thread(), &in_force);
+        priority = in_force.priority;
+      }
+    });
+    scene.run(20, {{1, "a"}, {12, "a"}}, [&] {
+      scene.sim.sleep_until(at_ms(10));
+      EXPECT_EQ(priority, has_budget ? 34 : 0);
+      EXPECT_TRUE(scene.engine.set_attributes(scene.callbacks["a"], fifo(60)).ok());
+    });
+    EXPECT_EQ(priority, has_budget ? 61 : 0);
+  }
+}
+
+TEST(Budget, of_a_callback_that_inherits_is_watched_from_above_all_others)
+{
+  Scene scene;
+  CallbackOptions a = scene.options("a", 33, 1, budget(2, 10));
+  a.inherit_priority = true;
+  scene.add(a);
+  scene.add(scene.options("b", 44, 1));
+  Attributes watch;
+  scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
+    if (point == SimPlatform::Point::kWait && thread == "rclrt budgets") {
+      scene.sim.read_back(scene.sim.current_thread(), &watch);
+    }
+  });
+  scene.run(20, {{1, "a"}});
+  EXPECT_EQ(watch.priority, 45);
+}
+
+TEST(Budget, of_a_callback_that_comes_while_others_run_is_kept)
+{
+  Scene scene;
+  scene.add_tick();
+  scene.run(300, {}, [&] {
+    scene.sim.sleep_until(at_ms(5));
+    scene.add(scene.options("runaway", 80, 200, budget(5, 20)));
+    scene.engine.notify(*scene.callbacks["runaway"]);
+  });
+  EXPECT_EQ(scene.statistics("tick").skipped, 0U);
+}
+
+TEST(Budget, is_whole_again_in_the_next_spin)
+{
+  Scene scene;
+  scene.add(scene.options("a", 80, 5, budget(2, 1000)));
+  scene.add(scene.options("b", 50, 5));
+  scene.run(20, {{0, "a"}});
+  EXPECT_EQ(scene.run(50, {{21, "b"}, {22, "a"}}), (Lines{"21-21-28 b", "22-22-31 a"}));
+}
+
+TEST(Budget, is_only_counted_where_attributes_are_off)
+{
+  EngineOptions options;
+  options.attributes_mode = AttributesMode::kOff;
+  Scene scene(options);
+  scene.add(scene.options("a", 80, 5, budget(2, 10)));
+  scene.run(20, {{0, "a"}});
+  EXPECT_EQ(scene.statistics("a").over_budget, 1U);
+  EXPECT_EQ(scene.told().size(), 1U);
+  EXPECT_FALSE(is_watched(scene));
+  options.min_threads = options.max_threads = 1;
+  Scene queue(options);
+  queue.add(queue.options("a", 80, 5, budget(2, 100)));
+  queue.add(queue.options("b", 50, 5));
+  EXPECT_EQ(
+    queue.run(50, {{0, "a"}, {1, "b"}, {6, "a"}, {7, "b"}}),
+    (Lines{"0-0-5 a", "1-5-10 b", "6-10-15 a", "7-15-20 b"}));
+}
+
+TEST(Budget, is_a_finding_or_an_error_if_its_watch_is_refused)
+{
+  for (const AttributesMode mode : {AttributesMode::kPrefer, AttributesMode::kRequire}) {
+    EngineOptions options;
+    options.attributes_mode = mode;
+    Scene scene(options);
+    CallbackOptions a = scene.options("a", 80, 1, budget(2, 10));
+    a.attributes.policy = SchedulingPolicy::kRoundRobin;
+    scene.add(a);
+    ASSERT_TRUE(scene.engine.set_timer_thread({}).ok());
+    scene.sim.refuse({SchedulingPolicy::kFifo});
+    scene.run(20, {{0, "a"}});
+    EXPECT_EQ(scene.spin_status.ok(), mode == AttributesMode::kPrefer);
+    const std::string text =
+      mode == AttributesMode::kPrefer ? scene.told().front() : scene.spin_status.message();
+    EXPECT_NE(text.find("the thread that watches budgets"), std::string::npos) << text;
+  }
+}
+
+TEST(Budget, of_a_callback_with_the_highest_priority_is_a_finding)
+{
+  Scene scene;
+  scene.add(scene.options("a", 99, 1, budget(2, 10)));
+  scene.run(20);
+  ASSERT_EQ(scene.told().size(), 1U);
+  EXPECT_NE(scene.told().front().find("priority 99"), std::string::npos);
+}
+
+// ---- What is refused
+
+TEST(Budget, that_cannot_hold_is_refused_with_its_reason)
+{
+  Scene scene;
+  const auto refusal = [&](CallbackOptions options) {
+    std::shared_ptr<Callback> callback;
+    return scene.engine.add_callback(std::move(options), scene.group("group"), &callback).message();
+  };
+  EXPECT_EQ(
+    refusal(scene.options("a", 80, 1, budget(11, 10))),
+    "callback 'a': the budget's runtime is 11000 us, must be 100 us to the period, 10000 us");
+  EXPECT_EQ(
+    refusal(scene.options("a", 80, 1, budget(0, 10))),
+    "callback 'a': the budget's runtime is 0 us, must be 100 us to the period, 10000 us");
+  EXPECT_EQ(
+    refusal(scene.options("a", 80, 1, budget(1, 0))),
+    "callback 'a': the budget's period is 0 us, must be at least 1000 us");
+  EXPECT_EQ(
+    refusal(scene.options("a", 80, 1, budget(-1, -1))),
+    "callback 'a': the budget's period is -1000 us, must be at least 1000 us");
+
+  CallbackOptions is_inline = scene.options("a", 80, 1, budget(2, 10));
+  is_inline.inline_bound = milliseconds(1);
+  EXPECT_NE(refusal(is_inline).find("cannot have a budget"), std::string::npos);
+
+  CallbackOptions deadline = scene.options("a", 0, 1, budget(2, 10));
+  deadline.attributes.policy = SchedulingPolicy::kDeadline;
+  deadline.attributes.runtime = milliseconds(1);
+  deadline.attributes.deadline = deadline.attributes.period = milliseconds(10);
+  EXPECT_NE(refusal(deadline).find("has a budget already"), std::string::npos);
+
+  const auto b = scene.add(scene.options("b", 80, 1, budget(2, 10)));
+  EXPECT_FALSE(scene.engine.set_attributes(b, deadline.attributes).ok());
+}
+
+}  // namespace
+}  // namespace rclrt_core
