@@ -109,7 +109,6 @@ nlohmann::json to_the_pool(int count)
   rclrt_core::LinuxPlatform platform;
   rclrt_core::EngineOptions options;
   options.attributes_mode = rclrt_core::AttributesMode::kOff;
-  options.min_threads = 1;
   options.max_threads = 1;
   rclrt_core::Engine engine(platform, options);
   std::shared_ptr<rclrt_core::Group> group;

@@ -314,7 +314,7 @@ TEST(Budget, is_whole_for_a_job_that_begins_before_the_watch_has_looked)
 TEST(Budget, that_is_used_up_puts_jobs_that_wait_for_a_thread_behind_the_others)
 {
   EngineOptions options;
-  options.min_threads = options.max_threads = 1;
+  options.max_threads = 1;
   Scene scene(options);
   scene.add(scene.options("a", 80, 3, budget(2, 10)));
   scene.add(scene.options("b", 50, 3));
@@ -476,7 +476,7 @@ TEST(Budget, is_only_counted_where_attributes_are_off)
   EXPECT_EQ(scene.statistics("a").over_budget, 1U);
   EXPECT_EQ(scene.told().size(), 1U);
   EXPECT_FALSE(is_watched(scene));
-  options.min_threads = options.max_threads = 1;
+  options.max_threads = 1;
   Scene queue(options);
   queue.add(queue.options("a", 80, 5, budget(2, 100)));
   queue.add(queue.options("b", 50, 5));
