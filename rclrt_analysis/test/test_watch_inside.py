@@ -137,7 +137,8 @@ def test_both_watches_count_the_same_through_joins(tmp_path: Path, sent: Sent) -
         assert seen_inside(parameters, 0, paths) == wanted, text
         through = [c.callbacks[1:] for c in system.chains]
         joins = [any(system.callback_of[n].wants_all for n in names) for names in through]
-        instances += sum(w.seen.count for w, is_join in zip(watch.chains, joins, strict=True) if is_join)
+        counts = [one.seen.count for one in watch.chains]
+        instances += sum(count for count, is_join in zip(counts, joins, strict=True) if is_join)
     print(f"\n{instances} instances: the same in both")
     assert instances > 1_000
 

@@ -137,8 +137,6 @@ def with_inputs(run: Run, sent: Sent, publish: bool) -> list[Trace]:
     ]
 
 
-
-
 def fed(watch: Watch, traces: list[Trace], batch: int, since: int = 0) -> Watch:
     """Return a watch that has got the records from `since` on, some at a time."""
     until = max(int(trace.records["end_ns"].max()) for trace in traces)
@@ -154,9 +152,7 @@ def fed(watch: Watch, traces: list[Trace], batch: int, since: int = 0) -> Watch:
 
 @pytest.mark.parametrize("publish", [False, True])
 @pytest.mark.parametrize("join", ["wait", "last"])
-def test_a_watch_measures_joins_as_the_simulator_does(
-    join: str, publish: bool, sent: Sent
-) -> None:
+def test_a_watch_measures_joins_as_the_simulator_does(join: str, publish: bool, sent: Sent) -> None:
     rng = random.Random(join)
     compared = late = 0
     for _ in range(60):

@@ -158,8 +158,8 @@ public:
   void work(Worker & worker) noexcept;
   /// Lower the worker to the urgency of its next job, before it takes that. Under `mutex`; returns whether it has
   /// left it in between.
-  bool gives_way(Worker & worker, Section & section) noexcept;
-  /// Bind the most urgent job to the worker. Under `mutex`.
+  bool gives_way(Worker & worker, const CallbackNode & next, Section & section) noexcept;
+  /// Bind the most urgent job of any lane to the visitor. Under `mutex`.
   bool pick(Worker & worker, uint64_t before_sequence) noexcept;
   void bind(Worker & worker, CallbackNode & callback) noexcept;  // under `mutex`
   /// What is bound. Returns whether the job found work.

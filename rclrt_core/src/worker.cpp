@@ -115,18 +115,15 @@ void Engine::Impl::look_for_work(
 // itself before it takes the job: else it would hold the group of a job that is not urgent while others run which are
 // more so, and each more urgent job of that group would lend it urgency to finish in their place. Meanwhile it counts as
 // coming, so that a more urgent job raises it again.
-bool Engine::Impl::gives_way(Worker & worker, Section & section) noexcept
+bool Engine::Impl::gives_way(Worker & worker, const CallbackNode & next, Section & section) noexcept
 {
-  if (!worker.lane || worker.is_left_alone || worker.cannot_lower) {
+  const Demand & decided = worker.urgency.decided();
+  if (decided.policy == next.policy || next.policy->is_ext() || decided.policy->is_ext()) {
     return false;
   }
-  const CallbackNode * const next = dispatch.next_for(worker);
-  const Demand decided = worker.urgency.decided();
-  if (!next || next->policy->is_ext() || decided.policy->is_ext()) {
-    return false;
-  }
-  const Demand wanted = next->demand();
-  if (!same_cpus(decided, wanted) || !outranks(decided, wanted)) {
+  const Demand wanted = next.demand();
+  const bool lowers = same_cpus(decided, wanted) && outranks(decided, wanted);
+  if (!lowers || worker.is_left_alone || worker.cannot_lower) {
     return false;
   }
   worker.urgency.decide(wanted);
@@ -140,12 +137,7 @@ bool Engine::Impl::gives_way(Worker & worker, Section & section) noexcept
 
 bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
 {
-  CallbackNode * best = nullptr;
-  if (worker.lane) {
-    best = dispatch.next_for(worker);
-  } else if (&worker == visitor.get()) {
-    best = Dispatch::next_before(lanes, before_sequence);
-  }
+  CallbackNode * const best = Dispatch::next_before(lanes, before_sequence);
   if (best) {
     bind(worker, *best);
   }
@@ -392,10 +384,12 @@ void Engine::Impl::work(Worker & worker) noexcept
       if (releases) {
         release_all_due(section);
       }
-      if (life.runs() && gives_way(worker, section)) {
+      CallbackNode * const next = life.runs() && worker.lane ? dispatch.next_for(worker) : nullptr;
+      if (next && gives_way(worker, *next, section)) {
         continue;  // another job may be the most urgent one by now
       }
-      if (life.runs() && pick(worker, UINT64_MAX)) {
+      if (next) {
+        bind(worker, *next);
         execute(worker, section);
       } else {
         sleep(worker, releases ? next_timer_release() : kNever, section);

@@ -236,6 +236,63 @@ TEST(ChainWatch, a_reaction_begins_with_the_job_before_and_an_age_lasts_until_ne
   }
 }
 
+/// A job of the join's input, released by a job of look or (0) of something else.
+void input(ChainWatch & watch, uint64_t sequence, uint64_t number, uint64_t by, int64_t end_ms)
+{
+  ChainWatch::Job job;
+  job.key = key(sequence);
+  job.input = number;
+  job.by = key(by != 0 ? by : 1000 + sequence);
+  job.by_link_before = by != 0;
+  job.start = job.release = (end_ms - 1) * kMs;
+  job.end = end_ms * kMs;
+  watch.add_job(1, job);
+}
+
+TEST(ChainWatch, a_job_that_only_keeps_its_message_for_a_join_is_no_output)
+{
+  for (const bool last_only : {false, true}) {
+    rclrt_config::Chain chain = look_and_act();
+    chain.links[1].inputs = 2;
+    chain.last_only = last_only;
+    ChainWatch watch(chain);
+    look(watch, 1, 10);
+    input(watch, 2, 7, 1, 13);  // kept
+    input(watch, 3, 8, 0, 18);  // the last: 8 ms
+    input(watch, 4, 8, 0, 21);
+    look(watch, 5, 20);
+    input(watch, 6, 7, 5, 23);  // the last: 3 ms
+    look(watch, 7, 30);
+    input(watch, 8, 7, 7, 33);
+    input(watch, 9, 7, 7, 34);
+    watch.settle(40 * kMs);
+    EXPECT_EQ(watch.report().instances, 1u) << last_only;
+    EXPECT_EQ(watch.report().last, milliseconds(3));
+    input(watch, 10, 8, 0, 49);
+    watch.settle(50 * kMs);
+    EXPECT_EQ(watch.report().instances, last_only ? 1u : 2u);
+    EXPECT_EQ(watch.report().worst, milliseconds(last_only ? 3 : 19));
+  }
+}
+
+TEST(ChainWatch, of_a_join_that_publishes_only_jobs_that_did_so_had_all)
+{
+  rclrt_config::Chain chain = look_and_act();
+  chain.links[1].inputs = 2;
+  ChainWatch watch(chain);
+  for (uint64_t i = 0; i < 2; ++i) {
+    const auto at = static_cast<int64_t>(10 * i);
+    look(watch, 10 * i + 1, at);
+    input(watch, 10 * i + 2, 7, 10 * i + 1, at + 3);
+    input(watch, 10 * i + 3, 8, 0, at + 5);  // what came does not fit together
+    watch.add_publication({5, i}, key(10 * i + 4), at * kMs + 8 * kMs);
+    input(watch, 10 * i + 4, 8, 0, at + 8);
+    watch.settle((at + 9) * kMs);
+  }
+  EXPECT_EQ(watch.report().instances, 1u);
+  EXPECT_EQ(watch.report().last, milliseconds(8));
+}
+
 TEST(ChainWatch, forgets_what_is_old)
 {
   ChainWatch watch(look_and_act());

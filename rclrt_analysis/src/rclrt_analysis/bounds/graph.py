@@ -17,8 +17,8 @@ fixed preemption points of [Buttazzo13]; with timers alone it is the classical t
 
 Messages leave anywhere inside a job. So what x sets off does count, where threads preempt, as far
 as it is more urgent than x: it may run before x has ended. So may what is as urgent, where a thread
-comes to it from something more urgent (`Graph.overtakes`): a thread that lowers its priority goes to
-the head of its new level, before x that was preempted.
+comes to it from something more urgent (`Graph.overtakes`): a thread that lowers its priority goes
+to the head of its new level, before x that was preempted.
 
 A job that may be overtaken by the next of its origin is taken to end with the window.
 """

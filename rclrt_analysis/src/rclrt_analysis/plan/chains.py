@@ -43,9 +43,9 @@ def chain_lines(
             lines.append(f"    reads: [{', '.join(reads)}]")
         waits = [(i, c) for i, c in enumerate(_callbacks(system, chain)) if c.wants_all]
         # A name with a wildcard stands for all inputs, else its jobs are those that had all.
-        counts = [(names[i], len(c.triggers) if "*" in names[i] else 1) for i, c in waits]
-        if counts:
-            lines.append(f"    joins: {{{', '.join(f'{name}: {n}' for name, n in counts)}}}")
+        joins = [f"{names[i]}: {len(c.triggers) if '*' in names[i] else 1}" for i, c in waits]
+        if joins:
+            lines.append(f"    joins: {{{', '.join(joins)}}}")
         lines.append(f"    semantics: {chain.semantics}")
         lines += ["    join: last"] * (chain.join == "last")
         times = {

@@ -3,8 +3,9 @@
 """Threads of the isolated and preemptive executors on the cores they share.
 
 The most urgent jobs run, as many as there are cores; equal ones in order of release, and what runs
-goes on. But a thread that comes to a job from a more urgent one may put it before all equal ones. A group runs one job at a time, which inherits the urgency of those that wait for it. A
-release by the timers thread costs delta before anything else.
+goes on. But a thread that comes to a job from a more urgent one may put it before all equal ones.
+A group runs one job at a time, which inherits the urgency of those that wait for it. A release by
+the timers thread costs delta before anything else.
 """
 
 from __future__ import annotations
@@ -131,9 +132,9 @@ class Cores:
             and self._thread(job) == self._thread(ended)
         ]
         following = min(waiting, key=self._key, default=ended)
-        if following.urgency < ended.urgency and clock.options.random_work:
-            if clock.random.random() < 0.5:
-                self._ahead.add(id(following))
+        may = following.urgency < ended.urgency and clock.options.random_work
+        if may and clock.random.random() < 0.5:
+            self._ahead.add(id(following))
 
     def _candidates(self) -> list[tuple[tuple[int, ...], Job]]:
         """Return of each group the one that may run, with the best key of all that wait for it."""

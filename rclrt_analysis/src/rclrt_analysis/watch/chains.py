@@ -4,8 +4,8 @@
 
 The definitions are those of docs/concepts/chains.md. A datum is a job of the first callback. A
 job of another callback uses the datum of the job that released it. If something else released it,
-it uses the newest datum that the callback before has published when it starts. A callback that waits
-for several inputs uses what each of them has brought last (`joins.py`).
+it uses the newest datum that the callback before has published when it starts. A callback that
+waits for several inputs uses what each of them has brought last (`joins.py`).
 """
 
 from __future__ import annotations
