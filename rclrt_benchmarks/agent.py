@@ -238,7 +238,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
 def _judge(rows: list[dict[str, Any]]) -> bool:
     """Print the targets. Whether all are met."""
     by = {(row["case"], row["agent"]): row for row in rows}
-    targets = [
+    targets: list[tuple[str, float | None, float | None]] = [
         (f"{case}: nothing is lost", row["lost"], 0)
         for (case, name), row in by.items()
         if name == "rclrt_agent"
