@@ -129,11 +129,21 @@ void LineThread::receive(uint64_t address, View message, TimePoint now)
   const auto found = peers_.find(address);
   // A copy: attach() may replace it.
   const auto session = found == peers_.end() ? nullptr : found->second.session;
+  const auto told = found == peers_.end() ? nullptr : found->second.told;
+  // As if the bell had been rung: this thread looks in any case, below.
+  const bool looks = told != nullptr && !told->exchange(true, std::memory_order_acq_rel);
   try {
     agent_.receive(*this, address, session, message, now);
   } catch (const std::exception &) {
     // Nothing could be made for a new client, or the process is about to end. The other clients go on.
     failures_.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (looks) {
+    (void)told->exchange(false, std::memory_order_acq_rel);
+    const auto peer = peers_.find(address);
+    if (peer != peers_.end() && peer->second.told == told) {
+      look(address, &peer->second, TimePoint::min());
+    }
   }
 }
 

@@ -441,12 +441,15 @@ Bytes Outgoing::outside(View submessages) const
 TimePoint Outgoing::due() const
 {
   const std::lock_guard lock(mutex_);
-  if (!answers_.empty() || !owed_.empty()) {
+  if (!answers_.empty()) {
     return TimePoint::min();
   }
   TimePoint due = rclrt_core::kNever;
+  for (const auto & [id, owed] : owed_) {
+    due = std::min(due, may_acknowledge_at(id));
+  }
   for (const auto & [id, asked] : asked_) {
-    due = std::min(due, ask_again_at(asked));
+    due = owed_.count(id) > 0 ? due : std::min(due, ask_again_at(asked));
   }
   for (const auto & [id, stream] : streams_) {
     const bool blocked = is_reliable(id) && stream.unacked.size() >= window(id);

@@ -44,6 +44,9 @@ struct OutgoingOptions
   std::size_t bytes = 1U << 18U;
   Duration acknack_delay{10'000'000};
   uint16_t acknack_every = 4;  ///< messages; a client may have no more slots
+  /// At least so long after the last acknowledgement of the same stream. Some clients bear no acknowledgement that is
+  /// overtaken by a later one: for networks that reorder, as long as a datagram may be late.
+  Duration acknack_spacing{0};
 };
 
 struct OutgoingCounters
@@ -135,8 +138,8 @@ private:
     uint16_t until = 0;      // what is missing before this number has been asked for
     rclrt_acknack latest{};  // as it is now
     uint8_t urgency = 0;
-    unsigned times = 0;  // that nothing has changed
-    TimePoint at;        // of the last acknowledgement
+    unsigned times = 0;               // that nothing has changed
+    TimePoint at = TimePoint::min();  // of the last acknowledgement
   };
   struct Candidate;
 
@@ -159,6 +162,7 @@ private:
   Candidate best(TimePoint now);
   Bytes take_data(uint8_t id, Stream & stream, TimePoint now);
   uint16_t to_ask(const Owed & owed) const;
+  TimePoint may_acknowledge_at(uint8_t stream) const;
   TimePoint ask_again_at(const Asked & asked) const;
   void ask_again(TimePoint now);
   Bytes take_acknacks(TimePoint now);

@@ -27,9 +27,9 @@ void Outgoing::owe_acknack(
   if (ended_) {
     return;
   }
-  Asked & asked =
-    asked_.try_emplace(acknack.stream, Asked{acknack.first_unacked, {}, 0, 0, now}).first->second;
-  if (rclrt_sequence_before(asked.until, acknack.first_unacked)) {
+  const auto [place, is_new] = asked_.try_emplace(acknack.stream);
+  Asked & asked = place->second;
+  if (is_new || rclrt_sequence_before(asked.until, acknack.first_unacked)) {
     asked.until = acknack.first_unacked;
   }
   asked.times = asked.latest.first_unacked == acknack.first_unacked ? asked.times : 0;
@@ -45,6 +45,12 @@ void Outgoing::owe_acknack(
   // What the client waits for is not put off: a gap, which it has to fill.
   owed.messages =
     static_cast<uint16_t>(to_ask(owed) != 0 ? options_.acknack_every : owed.messages + 1);
+}
+
+TimePoint Outgoing::may_acknowledge_at(uint8_t stream) const
+{
+  return options_.acknack_spacing == Duration(0) ? TimePoint::min()
+                                                 : asked_.at(stream).at + options_.acknack_spacing;
 }
 
 TimePoint Outgoing::ask_again_at(const Asked & asked) const
@@ -65,6 +71,9 @@ void Outgoing::ask_again(TimePoint now)
 
 int Outgoing::acknack_value(const Owed & owed, TimePoint now) const
 {
+  if (now < may_acknowledge_at(owed.acknack.stream)) {
+    return -1;
+  }
   const Duration age = now - owed.since;
   // The client's window is about to be full, or it has waited long enough: data of any urgency waits for these few
   // bytes, or a steady stream of it would stop the client.
@@ -78,13 +87,19 @@ int Outgoing::acknack_value(const Owed & owed, TimePoint now) const
 Bytes Outgoing::take_acknacks(TimePoint now)
 {
   Bytes submessages;
-  while (!owed_.empty() && submessages.size() + kAcknackSize <= room_in_message()) {
+  for (auto owed = owed_.begin(); owed != owed_.end();) {
+    if (
+      now < may_acknowledge_at(owed->first) ||
+      submessages.size() + kAcknackSize > room_in_message()) {
+      ++owed;
+      continue;
+    }
     rclrt_submessage submessage{};
     submessage.id = RCLRT_ACKNACK;
-    submessage.of.acknack = owed_.begin()->second.acknack;
-    const uint16_t missing = to_ask(owed_.begin()->second);
+    submessage.of.acknack = owed->second.acknack;
+    const uint16_t missing = to_ask(owed->second);
     submessage.of.acknack.missing = missing;
-    Asked & asked = asked_.at(owed_.begin()->first);
+    Asked & asked = asked_.at(owed->first);
     asked.at = now;
     asked.times += missing == 0 ? 0 : 1;
     for (uint16_t i = 0; i < 16; ++i) {
@@ -96,7 +111,7 @@ Bytes Outgoing::take_acknacks(TimePoint now)
     const Bytes bytes = write(submessage);
     submessages.resize((submessages.size() + 3) / 4 * 4);
     submessages.insert(submessages.end(), bytes.begin(), bytes.end());
-    owed_.erase(owed_.begin());
+    owed = owed_.erase(owed);
     ++counters_.acknacks;
   }
   return outside(view_of(submessages));

@@ -15,98 +15,15 @@
 #include <random>
 #include <thread>
 
-#include "bench.hpp"
+#include "agent_rig.hpp"
 
 namespace
 {
-using namespace rclrt_agent;
-
-const TimePoint kNow = rclrt_core::time_point_of(1'000'000'000'000);
-
-// An agent, a line and what its clients send, without time of its own.
-struct Rig : Line
-{
-  explicit Rig(const AgentOptions & options = {}, Backend * other = nullptr)
-  : agent(
-      other == nullptr ? backend : *other, options,
-      [this](const std::shared_ptr<Session> & of, int) { jobs.push_back(of); })
-  {
-  }
-  void send(uint64_t, const Bytes & message) override { last = message; }
-  void attach(uint64_t address, const std::shared_ptr<Session> & session) override
-  {
-    sessions[address] = session;
-  }
-  bool same_host(uint64_t a, uint64_t b) const override { return a == b; }
-  std::string describe(uint64_t) const override
-  {
-    if (on_describe) {
-      on_describe();
-    }
-    return "";
-  }
-
-  void receive(uint64_t address, const Bytes & message)
-  {
-    agent.receive(*this, address, sessions[address], view_of(message), now);
-  }
-  void work()
-  {
-    for (const auto & job : std::exchange(jobs, {})) {
-      while (agent.work(job)) {
-      }
-    }
-    backend.pump();
-  }
-  // The status of the answer.
-  int greet(uint64_t address, uint8_t session = RCLRT_SESSION_DEFAULT)
-  {
-    receive(address, greeting(static_cast<uint8_t>(address), session));
-    return last.at(8);
-  }
-  static Bytes greeting(uint8_t key, uint8_t session = RCLRT_SESSION_DEFAULT)
-  {
-    rclrt_submessage sub{};
-    sub.id = RCLRT_CREATE_CLIENT;
-    sub.of.create_client.key[0] = key;
-    sub.of.create_client.session = session;
-    sub.of.create_client.mtu = 508;
-    return write_message({RCLRT_SESSION_NONE, 0, 0, {}}, view_of(rclrt_agent::write(sub)));
-  }
-  void say(uint64_t address, const Bytes & submessages, uint8_t stream = 0, uint16_t sequence = 0)
-  {
-    receive(
-      address, write_message({RCLRT_SESSION_DEFAULT, stream, sequence, {}}, view_of(submessages)));
-  }
-
-  rclrt_agent_test::MemoryBackend backend;
-  std::vector<std::shared_ptr<Session>> jobs;
-  rclrt_agent::Agent agent;
-  std::map<uint64_t, std::shared_ptr<Session>> sessions;
-  Bytes last;
-  TimePoint now = kNow;
-  std::function<void()> on_describe;  // in the middle of a greeting
-};
-
-Bytes heartbeat(uint8_t stream, uint16_t first, uint16_t last)
-{
-  rclrt_submessage sub{};
-  sub.id = RCLRT_HEARTBEAT;
-  sub.of.heartbeat = {first, last, stream};
-  return rclrt_agent::write(sub);
-}
-
-Bytes good_bye()
-{
-  rclrt_submessage sub{};
-  sub.id = RCLRT_DELETE;
-  sub.object = RCLRT_OBJECT_CLIENT;
-  return rclrt_agent::write(sub);
-}
+using namespace rclrt_agent_test;
 
 TEST(Hostile, a_client_that_says_good_bye_and_greets_at_once_gets_a_session_that_lives)
 {
-  Rig rig;
+  AgentRig rig;
   ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
   rig.now += std::chrono::milliseconds(100);
   rig.say(1, good_bye());  // nobody has worked on it yet
@@ -118,7 +35,7 @@ TEST(Hostile, a_client_that_says_good_bye_and_greets_at_once_gets_a_session_that
 
 TEST(Hostile, a_session_that_ends_in_the_middle_of_a_greeting_is_replaced)
 {
-  Rig rig;
+  AgentRig rig;
   ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
   rig.now += std::chrono::milliseconds(100);
   const auto before = rig.sessions[1];
@@ -136,7 +53,7 @@ TEST(Hostile, a_session_that_ends_in_the_middle_of_a_greeting_is_replaced)
 
 TEST(Hostile, a_client_that_greets_while_it_is_being_ended_gets_a_session_that_lives)
 {
-  Rig rig;
+  AgentRig rig;
   ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
   rig.say(1, good_bye());
   const auto ended = rig.sessions[1];
@@ -152,7 +69,7 @@ TEST(Hostile, a_client_that_greets_while_it_is_being_ended_gets_a_session_that_l
 // Each message that waits is a heartbeat that releases the next, on streams of which each releases the next stream.
 TEST(Hostile, heartbeats_that_release_heartbeats_do_not_fill_the_stack)
 {
-  Rig rig;
+  AgentRig rig;
   ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
   for (unsigned stream = 0x80; stream <= 0xFF; ++stream) {
     for (uint16_t i = 1; i < 16; ++i) {
@@ -170,7 +87,7 @@ TEST(Hostile, heartbeats_that_release_heartbeats_do_not_fill_the_stack)
   pthread_attr_setstacksize(&attributes, 256 * 1024);
   pthread_t thread;
   const auto body = [](void * of) -> void * {
-    static_cast<Rig *>(of)->work();
+    static_cast<AgentRig *>(of)->work();
     return nullptr;
   };
   ASSERT_EQ(pthread_create(&thread, &attributes, body, &rig), 0);
@@ -179,44 +96,10 @@ TEST(Hostile, heartbeats_that_release_heartbeats_do_not_fill_the_stack)
   EXPECT_EQ(rig.sessions[1]->counters().malformed, 0U);
 }
 
-// Entities whose making takes a while, and calls the agent from elsewhere meanwhile.
-struct SlowBackend : rclrt_agent_test::MemoryBackend
-{
-  std::shared_ptr<BackendNode> make_node(
-    const std::string & participant, int16_t domain, const Key & key) override
-  {
-    const int number = ++made;
-    if (meanwhile) {
-      meanwhile(number);
-    }
-    return MemoryBackend::make_node(participant, domain, key);
-  }
-  std::atomic<int> made{0};
-  std::function<void(int number)> meanwhile;
-};
-
-Bytes participants(int count)
-{
-  Bytes all;
-  for (int i = 0; i < count; ++i) {
-    rclrt_submessage sub{};
-    const Bytes body = {0, 0};
-    sub.id = RCLRT_CREATE;
-    sub.object = static_cast<uint16_t>(i << 4 | RCLRT_PARTICIPANT);
-    sub.of.create.kind = RCLRT_PARTICIPANT;
-    sub.of.create.representation = RCLRT_BY_BINARY;
-    sub.of.create.body = view_of(body);
-    const Bytes one = rclrt_agent::write(sub);
-    all.resize((all.size() + 3) / 4 * 4);
-    all.insert(all.end(), one.begin(), one.end());
-  }
-  return all;
-}
-
 TEST(Hostile, a_client_that_greets_again_does_not_wait_for_a_message_full_of_entities)
 {
   SlowBackend backend;
-  Rig rig({}, &backend);
+  AgentRig rig({}, &backend);
   ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
   rig.now += std::chrono::seconds(1);
   rig.say(1, participants(200));
@@ -239,126 +122,9 @@ TEST(Hostile, a_client_that_greets_again_does_not_wait_for_a_message_full_of_ent
   backend.meanwhile = {};
 }
 
-TEST(Hostile, a_message_full_of_entities_is_a_job_for_each)
-{
-  SlowBackend backend;
-  Rig rig({}, &backend);
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
-  rig.say(1, participants(100));
-  rig.say(1, participants(3));
-  const auto session = rig.sessions[1];
-  for (int made = 1; made <= 100; ++made) {
-    EXPECT_TRUE(rig.agent.work(session));
-    EXPECT_EQ(backend.made, made);
-  }
-  while (rig.agent.work(session)) {
-  }
-  EXPECT_EQ(session->objects(), 100U);
-  EXPECT_EQ(session->counters().malformed, 0U);
-}
-
-// The same in fragments, and as messages that wait for a gap to be filled.
-TEST(Hostile, entities_of_a_stream_are_a_job_for_each_and_acknowledged_at_the_end)
-{
-  SlowBackend backend;
-  Rig rig({}, &backend);
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
-  const Bytes all = participants(30);
-  const auto session = rig.sessions[1];
-  const auto fragment = [&](std::size_t from, std::size_t to, bool last) {
-    rclrt_submessage sub{};
-    sub.id = RCLRT_FRAGMENT;
-    sub.flags = last ? RCLRT_FLAG_LAST_FRAGMENT : 0;
-    sub.of.data = {all.data() + from, to - from};
-    return rclrt_agent::write(sub);
-  };
-  rig.say(1, fragment(200, all.size(), true), 0x80, 1);
-  rig.say(1, participants(40), 0x80, 2);
-  while (rig.agent.work(session)) {
-  }
-  Bytes message;
-  while (session->outgoing().next(rig.now, &message)) {
-  }
-  rig.say(1, fragment(0, 200, false), 0x80, 0);
-  for (int jobs = 1; rig.agent.work(session); ++jobs) {
-    EXPECT_LE(backend.made, jobs);
-  }
-  EXPECT_EQ(session->objects(), 40U);
-  rclrt_reader reader;
-  rclrt_message_header header;
-  rclrt_submessage sub{};
-  while (sub.id != RCLRT_ACKNACK && session->outgoing().next(rig.now, &message)) {
-    rclrt_reader_init(&reader, message.data(), message.size());
-    rclrt_read_message_header(&reader, &header);
-    ASSERT_TRUE(rclrt_read_submessage(&reader, &sub));
-  }
-  ASSERT_EQ(sub.id, RCLRT_ACKNACK);
-  EXPECT_EQ(sub.of.acknack.first_unacked, 3U);
-  EXPECT_EQ(sub.of.acknack.missing, 0U);
-}
-
-TEST(Hostile, acknowledgements_take_no_job_unless_something_waits_before_them)
-{
-  Rig rig;
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
-  const auto session = rig.sessions[1];
-  const auto acknack = [](uint16_t first) {
-    rclrt_submessage sub{};
-    sub.id = RCLRT_ACKNACK;
-    sub.of.acknack = {first, 0, 0x80};
-    return rclrt_agent::write(sub);
-  };
-  Bytes message;
-  for (uint16_t i = 0; i < 4; ++i) {
-    session->outgoing().put(0x80, 0, {RCLRT_DATA, 1, 0, 0});
-    ASSERT_TRUE(session->outgoing().next(rig.now, &message));
-  }
-  rig.say(1, acknack(1));
-  EXPECT_EQ(session->outgoing().unacknowledged(), 3U);
-  EXPECT_TRUE(rig.jobs.empty());
-  EXPECT_EQ(session->counters().received, 1U);
-  rig.say(1, participants(2));
-  rig.say(1, acknack(2));
-  EXPECT_EQ(session->outgoing().unacknowledged(), 3U) << "behind what waits";
-  rig.work();
-  EXPECT_EQ(session->outgoing().unacknowledged(), 2U);
-  rig.say(1, participants(2));
-  session->work();
-  rig.say(1, acknack(3));
-  EXPECT_EQ(session->outgoing().unacknowledged(), 2U) << "behind what is at hand";
-  rig.work();
-  EXPECT_EQ(session->outgoing().unacknowledged(), 1U);
-  rig.say(1, acknack(4));
-  EXPECT_EQ(session->outgoing().unacknowledged(), 0U);
-  EXPECT_EQ(session->counters().malformed + session->counters().dropped, 0U);
-}
-
-TEST(Hostile, a_message_full_of_data_is_many_jobs)
-{
-  Rig rig;
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
-  rclrt_submessage sub{};
-  sub.id = RCLRT_WRITE_DATA;
-  sub.object = 5;
-  const Bytes one = rclrt_agent::write(sub);
-  Bytes all;
-  for (int i = 0; i < 1000; ++i) {
-    all.resize((all.size() + 3) / 4 * 4);
-    all.insert(all.end(), one.begin(), one.end());
-    all[all.size() - one.size() + 2] = static_cast<uint8_t>(one.size() - 4);
-  }
-  rig.say(1, all);
-  int jobs = 1;
-  while (rig.agent.work(rig.sessions[1])) {
-    ++jobs;
-  }
-  EXPECT_EQ(rig.sessions[1]->counters().refused, 1000U);
-  EXPECT_GT(jobs, 1000 / 20);
-}
-
 TEST(Hostile, who_greets_with_another_session_does_not_wait_for_the_end_of_the_old_one)
 {
-  Rig rig;
+  AgentRig rig;
   ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
   rig.say(1, participants(3));
   rig.work();
@@ -379,7 +145,7 @@ TEST(Hostile, who_greets_where_a_client_was_before_does_not_end_it)
 {
   AgentOptions options;
   options.settled = Duration(0);
-  Rig rig(options);
+  AgentRig rig(options);
   ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
   const auto session = rig.sessions[1];
   rig.receive(2, rig.greeting(1));  // the same client from elsewhere
@@ -392,7 +158,7 @@ TEST(Hostile, who_greets_where_a_client_was_before_does_not_end_it)
 
 TEST(Hostile, a_flood_of_greetings_leaves_one_session)
 {
-  Rig rig;
+  AgentRig rig;
   ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
   rig.say(1, participants(3));
   rig.work();
@@ -412,7 +178,7 @@ TEST(Hostile, a_flood_of_greetings_leaves_one_session)
 TEST(Hostile, a_client_whose_entities_take_long_holds_up_no_message_of_others)
 {
   SlowBackend backend;
-  Rig rig({}, &backend);
+  AgentRig rig({}, &backend);
   ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
   rig.say(1, participants(1));
   std::future<void> report, other;
@@ -590,7 +356,7 @@ TEST(Hostile, seven_clients_that_send_nonsense_harm_no_other)
   constexpr uint64_t kPolite = 99;
   AgentOptions options;
   options.clients = 6;
-  Rig rig(options);
+  AgentRig rig(options);
   const char * const runs = std::getenv("RCLRT_AGENT_FUZZ_RUNS");
   Fuzzer fuzzer(runs == nullptr ? 7 : std::random_device()());
   ASSERT_EQ(rig.greet(kPolite), RCLRT_STATUS_OK);

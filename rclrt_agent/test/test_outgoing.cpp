@@ -392,4 +392,19 @@ TEST(Outgoing, a_gap_is_asked_for_again_and_again_although_no_heartbeat_comes)
   EXPECT_EQ(asked(outgoing), 0);
   EXPECT_EQ(outgoing.due(), rclrt_core::kNever) << "it is filled";
 }
+TEST(Outgoing, acknowledgements_of_a_stream_keep_their_distance)
+{
+  OutgoingOptions options;
+  options.acknack_spacing = milliseconds(40);
+  Outgoing outgoing(options);
+  const auto later = kBegin + milliseconds(40);
+  outgoing.owe_acknack({10, 0, 0x80}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0) << "the first goes at once";
+  outgoing.owe_acknack({11, 0x0001, 0x80}, 0, kBegin);
+  outgoing.owe_acknack({1, 0, 0x81}, 0, kBegin);
+  EXPECT_EQ(asked(outgoing), 0) << "of another stream";
+  EXPECT_EQ(asked(outgoing, later - milliseconds(1)), -1);
+  EXPECT_EQ(outgoing.due(), later);
+  EXPECT_EQ(asked(outgoing, later), 0x0001);
+}
 }  // namespace

@@ -29,7 +29,7 @@ struct Direction
   int from = -1;
   int to = -1;
   std::array<char, 8> bytes{};
-  ssize_t size = 0;            // of what is on the line now
+  ssize_t size = 0;             // of what is on the line now
   Clock::time_point arrives{};  // when
 
   // Whether something was taken.

@@ -1,0 +1,129 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// How much of a message is one job.
+#include <gtest/gtest.h>
+
+#include "agent_rig.hpp"
+
+namespace
+{
+using namespace rclrt_agent_test;
+
+TEST(Jobs, a_message_full_of_entities_is_a_job_for_each)
+{
+  SlowBackend backend;
+  AgentRig rig({}, &backend);
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  rig.say(1, participants(100));
+  rig.say(1, participants(3));
+  const auto session = rig.sessions[1];
+  for (int made = 1; made <= 100; ++made) {
+    EXPECT_TRUE(rig.agent.work(session));
+    EXPECT_EQ(backend.made, made);
+  }
+  while (rig.agent.work(session)) {
+  }
+  EXPECT_EQ(session->objects(), 100U);
+  EXPECT_EQ(session->counters().malformed, 0U);
+}
+
+// The same in fragments, and as messages that wait for a gap to be filled.
+TEST(Jobs, entities_of_a_stream_are_a_job_for_each_and_acknowledged_at_the_end)
+{
+  SlowBackend backend;
+  AgentRig rig({}, &backend);
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  const Bytes all = participants(30);
+  const auto session = rig.sessions[1];
+  const auto fragment = [&](std::size_t from, std::size_t to, bool last) {
+    rclrt_submessage sub{};
+    sub.id = RCLRT_FRAGMENT;
+    sub.flags = last ? RCLRT_FLAG_LAST_FRAGMENT : 0;
+    sub.of.data = {all.data() + from, to - from};
+    return rclrt_agent::write(sub);
+  };
+  rig.say(1, fragment(200, all.size(), true), 0x80, 1);
+  rig.say(1, participants(40), 0x80, 2);
+  while (rig.agent.work(session)) {
+  }
+  Bytes message;
+  while (session->outgoing().next(rig.now, &message)) {
+  }
+  rig.say(1, fragment(0, 200, false), 0x80, 0);
+  for (int jobs = 1; rig.agent.work(session); ++jobs) {
+    EXPECT_LE(backend.made, jobs);
+  }
+  EXPECT_EQ(session->objects(), 40U);
+  rclrt_reader reader;
+  rclrt_message_header header;
+  rclrt_submessage sub{};
+  while (sub.id != RCLRT_ACKNACK && session->outgoing().next(rig.now, &message)) {
+    rclrt_reader_init(&reader, message.data(), message.size());
+    rclrt_read_message_header(&reader, &header);
+    ASSERT_TRUE(rclrt_read_submessage(&reader, &sub));
+  }
+  ASSERT_EQ(sub.id, RCLRT_ACKNACK);
+  EXPECT_EQ(sub.of.acknack.first_unacked, 3U);
+  EXPECT_EQ(sub.of.acknack.missing, 0U);
+}
+
+TEST(Jobs, acknowledgements_take_no_job_unless_something_waits_before_them)
+{
+  AgentRig rig;
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  const auto session = rig.sessions[1];
+  const auto acknack = [](uint16_t first) {
+    rclrt_submessage sub{};
+    sub.id = RCLRT_ACKNACK;
+    sub.of.acknack = {first, 0, 0x80};
+    return rclrt_agent::write(sub);
+  };
+  Bytes message;
+  for (uint16_t i = 0; i < 4; ++i) {
+    session->outgoing().put(0x80, 0, {RCLRT_DATA, 1, 0, 0});
+    ASSERT_TRUE(session->outgoing().next(rig.now, &message));
+  }
+  rig.say(1, acknack(1));
+  EXPECT_EQ(session->outgoing().unacknowledged(), 3U);
+  EXPECT_TRUE(rig.jobs.empty());
+  EXPECT_EQ(session->counters().received, 1U);
+  rig.say(1, participants(2));
+  rig.say(1, acknack(2));
+  EXPECT_EQ(session->outgoing().unacknowledged(), 3U) << "behind what waits";
+  rig.work();
+  EXPECT_EQ(session->outgoing().unacknowledged(), 2U);
+  rig.say(1, participants(2));
+  session->work();
+  rig.say(1, acknack(3));
+  EXPECT_EQ(session->outgoing().unacknowledged(), 2U) << "behind what is at hand";
+  rig.work();
+  EXPECT_EQ(session->outgoing().unacknowledged(), 1U);
+  rig.say(1, acknack(4));
+  EXPECT_EQ(session->outgoing().unacknowledged(), 0U);
+  EXPECT_EQ(session->counters().malformed + session->counters().dropped, 0U);
+}
+
+TEST(Jobs, a_message_full_of_data_is_many_jobs)
+{
+  AgentRig rig;
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  rclrt_submessage sub{};
+  sub.id = RCLRT_WRITE_DATA;
+  sub.object = 5;
+  const Bytes one = rclrt_agent::write(sub);
+  Bytes all;
+  for (int i = 0; i < 1000; ++i) {
+    all.resize((all.size() + 3) / 4 * 4);
+    all.insert(all.end(), one.begin(), one.end());
+    all[all.size() - one.size() + 2] = static_cast<uint8_t>(one.size() - 4);
+  }
+  rig.say(1, all);
+  int jobs = 1;
+  while (rig.agent.work(rig.sessions[1])) {
+    ++jobs;
+  }
+  EXPECT_EQ(rig.sessions[1]->counters().refused, 1000U);
+  EXPECT_GT(jobs, 1000 / 20);
+}
+}  // namespace
