@@ -9,6 +9,7 @@ from typing import Any
 
 from rclrt_analysis.evaluation.experiment import Judged, Machine
 from rclrt_analysis.evaluation.row import (
+    FAILS,
     TOO_FEW,
     Plot,
     Row,
@@ -30,6 +31,8 @@ TABLE_3 = {
 NEAR = 1.2
 YARDSTICK = "cyclictest"
 NATIVE = "waitset_multi"
+BEST = "events_re"
+HANDS_OVER = "the thread that waits for timers wakes the one that runs the callback: two wake-ups"
 NO_YARDSTICK = "no cyclictest: apt-get install rt-tests"
 PLOTTED_MS = (0.1, 1.0, 10.0, 100.0)
 
@@ -95,6 +98,8 @@ def judge(result: Mapping[str, Any], _: Machine) -> Judged:
                     )
                 )  # fmt: skip
             found.append(_drift(rows[period, name]))
+        if (period, BEST) in rows:
+            found.append(_against_yardstick(rows, period, BEST, None))
     plots = []
     for period in periods:
         if period not in PLOTTED_MS:
@@ -116,10 +121,16 @@ def _against_yardstick(rows: Rows, period: float, name: str, printed: float | No
     shape = "no worse than cyclictest by more than 20 %"
     if (period, YARDSTICK) not in rows:
         return open_row(title, paper, shape, NO_YARDSTICK)
-    return at_most(
+    if name == BEST:
+        title = f"ours at its best: release-and-execute / cyclictest, {period:g} ms: p99"
+        shape = "no hand-over: as near to cyclictest"
+    row = at_most(
         title, _ratio(rows, period, name, YARDSTICK), NEAR, shape=shape, paper=paper,
         ours=_both(rows, period, name, YARDSTICK), rounds=_rounds(rows, period, name, YARDSTICK),
     )  # fmt: skip
+    if row.verdict == FAILS and name != BEST:
+        row.why = HANDS_OVER
+    return row
 
 
 def _spread(row: Mapping[str, Any]) -> float | None:
