@@ -177,7 +177,7 @@ def test_seven_timers_drop_nothing_by_rate_and_stay_below_their_bounds() -> None
     above = verdicts(seven_timers.judge_responses, changed(seven(), rm, max_ms=9.5))
     assert above["RM events, Imu at 80 %: longest response / exact bound"].verdict == FAILS
     late = verdicts(seven_timers.judge_responses, changed(seven(), rm, misses=1))
-    assert late["IMU under the RM events"].verdict == FAILS
+    assert late["IMU: RM events"].verdict == FAILS
     never = changed(seven(), {"executor": "default"}, misses=0, dropped=0)
     assert verdicts(seven_timers.judge_drops, never)["default executor"].verdict == FAILS
     refused = verdicts(seven_timers.judge_drops, changed(seven(), rm, in_force=False))
