@@ -176,6 +176,9 @@ def test_seven_timers_drop_nothing_by_rate_and_stay_below_their_bounds() -> None
     assert dropped["RM events"].verdict == FAILS
     above = verdicts(seven_timers.judge_responses, changed(seven(), rm, max_ms=9.5))
     assert above["RM events, Imu at 80 %: longest response / exact bound"].verdict == FAILS
+    none = verdicts(seven_timers.judge_responses, changed(seven(), rm, bound_exact_ms=None))
+    row = none["RM events, Imu at 80 %: longest response / exact bound"]
+    assert (row.verdict, row.why) == (OPEN, "there is no bound")
     late = verdicts(seven_timers.judge_responses, changed(seven(), rm, misses=1))
     assert late["IMU: RM events"].verdict == FAILS
     never = changed(seven(), {"executor": "default"}, misses=0, dropped=0)
@@ -209,9 +212,18 @@ def test_isolation_costs_less_than_several_threads_and_a_fixed_ratio_of_one() ->
         assert bad[f"context switches, two processes: {name}"].verdict == FAILS
     flat = "context switches, two processes: isolated / single with 24 callbacks / with few"
     assert bad[flat].verdict == FAILS
+    phase = isolated()
+    more = [{**row, "where": isolation.IN_PHASE} for row in phase["rows"]]
+    phase["rows"] += [row for row in more if row["where"] not in isolation.PAPER][:15]
+    name = "context switches, timers in phase: isolated / single, worst N"
+    assert verdicts(isolation.judge, phase)[name].verdict == HOLDS
+    most_in_phase = {**most, "where": isolation.IN_PHASE}
+    row = verdicts(isolation.judge, changed(phase, most_in_phase, context_switches=24e4))[name]
+    assert row.verdict == FAILS
+    assert "one thread for all is ahead" in row.ahead
     without = isolated()
-    for row in without["rows"]:
-        del row["system_calls"]
+    for one in without["rows"]:
+        del one["system_calls"]
     rows = verdicts(isolation.judge, without)
     assert rows["mode switches, two processes"].verdict == OPEN
     assert rows["context switches, one process: isolated / multi, worst N"].verdict == HOLDS
