@@ -17,7 +17,7 @@ NAMES = {
     "events": "events executor, FIFO",
     "events_rm": "RM events",
     "events_edf": "EDF events",
-    "pool": "ours at its best: pool, RM, preemptive",
+    "pool": "pool, RM (ours at its best)",
     "isolated": "a thread for each, RM",
 }
 BELOW = "every measured response below its bound"
