@@ -15,7 +15,7 @@ from rclrt_analysis.evaluation.row import Plot
 WIDTH, HEIGHT = 660, 300
 LEFT, RIGHT, TOP, BOTTOM = 52, 210, 26, 40
 COLORS = ("#1769d6", "#c8553d", "#1c8a4d", "#7b3fc4", "#b77400", "#0e8f9c", "#b8326f", "#5d6b7c")
-LOGARITHMIC_FROM = 30.0
+LOGARITHMIC_FROM = 12.0
 """If the largest value is so many times the smallest."""
 MOST_TICKS = 7
 

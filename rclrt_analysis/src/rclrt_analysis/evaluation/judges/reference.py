@@ -34,7 +34,7 @@ def judge(result: Mapping[str, Any], machine: Machine) -> Judged:
         mine, theirs = (_figure(runs, who, "p99") for who in (better, other))
         row = at_most(
             f"{name}, p99", ratio_of(mine, theirs), 1.0, shape=shape, paper=NOT_PRINTED,
-            ours=_both(mine, theirs),
+            ours=_both(mine, theirs, runs.get(better, {}).get("hot_path_ms", {}).get("n", 0)),
         )  # fmt: skip
         found.append(row)
     default, events = (_figure(runs, who, "max") for who in ("waitset_single", "priority_events"))
@@ -66,10 +66,11 @@ def _figure(runs: Mapping[str, Any], name: str, key: str) -> float | None:
     return None if value is None else float(value)
 
 
-def _both(mine: float | None, theirs: float | None) -> str:
+def _both(mine: float | None, theirs: float | None, n: int = 0) -> str:
     if mine is None or theirs is None:
-        return "-"
-    return f"{mine / theirs:.2f} ({mine:.2f} / {theirs:.2f} ms)"
+        return f"-, n={n}" if n else "-"
+    count = f", n={n}" if n else ""
+    return f"{mine / theirs:.2f} ({mine:.2f} / {theirs:.2f} ms{count})"
 
 
 def _ideal(runs: Mapping[str, Any]) -> Row:

@@ -53,7 +53,8 @@ def _both(rows: Rows, period: float, name: str, other: str) -> str:
     cells = [rows[period, who]["p99_us"] for who in (name, other)]
     if None in cells:
         return "-"
-    return f"{cells[0] / cells[1]:.2f} ({cells[0]:.1f} / {cells[1]:.1f} us)"
+    n = rows[period, name]["n"]
+    return f"{cells[0] / cells[1]:.2f} ({cells[0]:.1f} / {cells[1]:.1f} us, n={n})"
 
 
 def _rounds(rows: Rows, period: float, name: str, other: str) -> tuple[float, ...]:
