@@ -16,7 +16,7 @@ EQUAL = 1.05
 ORDER = (
     # Better, other, what it is called, the shape.
     ("preemptive_hot", "preemptive", "hot path highest / RM", "hot path highest is best"),
-    ("preemptive", "isolated", "RM on the pool / a thread per node", "RM no worse than events, by 5 %"),
+    ("preemptive", "isolated", "RM on the pool / a thread per node", "RM no worse than events"),
     ("preemptive", "waitset_multi", "RM on the pool / wait set", "better than wait-set multi"),
     ("isolated", "waitset_multi", "a thread per node / wait set", "better than wait-set multi"),
     ("preemptive_edf", "waitset_multi", "EDF on the pool / wait set", "better than wait-set multi"),
