@@ -126,10 +126,11 @@ def _run(chosen: list[Any], old: Any, arguments: argparse.Namespace) -> int:
 def _draw(folder: Path, runs: list[Any], where: dict[str, Any]) -> None:
     from rclrt_analysis.evaluation.plots import picture
 
-    said = ("date", "CPU", "CPUs", "kernel")
     for one in runs:
-        caption = ", ".join(f"{name} {where[name]}" for name in said)
-        caption += f"; other programs kept {one.others_cpus:.1f} CPUs busy"
+        caption = (
+            f"{where['date'][:10]}, {where['CPU']}, CPUs {where['CPUs']}, Linux {where['kernel']}; "
+            f"other programs: {one.others_cpus:.1f} CPUs"
+        )
         for number, plot in enumerate(one.plots, start=1):
             path = folder / f"{one.experiment.name}-{number}.svg"
             path.write_text(picture(plot, caption), encoding="utf-8")

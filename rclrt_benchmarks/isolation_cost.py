@@ -3,10 +3,10 @@
 """What a thread for each callback costs: system calls, context switches, memory [CIE25 Fig. 5].
 
 N timers that publish every 10 ms and N subscriptions, each in a group of its own, in one process
-(messages by pointer) and in two (figures of both added up); under SCHED_OTHER. Mode switches are
-counted as system calls, by the kernel's tracepoint, for which this must be root or have
-CAP_PERFMON and a readable /sys/kernel/tracing; without, the other figures are there. Executors take
-turns in rounds.
+(messages by pointer) and in two (figures of both added up); under SCHED_OTHER. The timers are
+spread over the period; in one process also in phase, all due at once. Mode switches are counted as
+system calls, by the kernel's tracepoint, for which this must be root or have CAP_PERFMON and a
+readable /sys/kernel/tracing; without, the other figures are there. Executors take turns in rounds.
 
 Exits with 1 when it fails, with 2 for wrong arguments.
 """
@@ -28,7 +28,12 @@ from rclrt_analysis.statistics import percentile
 
 EXECUTORS = ("single", "multi", "isolated", "pool", "events")
 COUNTS = (1, 4, 8, 12, 16, 20, 24)
-PROCESSES = {"one process": ("both",), "two processes": ("subscriber", "publisher")}
+IN_PHASE = "one process, in phase"
+PROCESSES = {
+    "one process": ("both",),
+    "two processes": ("subscriber", "publisher"),
+    IN_PHASE: ("both",),
+}
 FIGURES = ("system_calls", "context_switches", "pss_kib")
 EVENT = "events/raw_syscalls/sys_enter/id"
 TRACING = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
@@ -111,6 +116,7 @@ def _turn(name: str, where: str, count: int, seconds: float, event: int | None) 
     command = [str(folder / "isolation_cost"), "--executor", name, "--callbacks", str(count)]
     command += ["--seconds", str(seconds), "--topic", f"isolation_{os.getpid()}"]
     command += [] if event is None else ["--event", str(event)]
+    command += ["--in-phase"] if where == IN_PHASE else []
     processes = [
         subprocess.Popen(
             [*command, "--role", role], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -173,12 +179,12 @@ def _median(values: list[float]) -> float:
 def _print(rows: list[dict[str, Any]]) -> None:
     print("a second, medians of the rounds; PSS in KiB")
     print(
-        f"  {'':14} {'N':>3} {'executor':10} {'system calls':>12} {'switches':>9} {'PSS':>8}"
+        f"  {'':21} {'N':>3} {'executor':10} {'system calls':>12} {'switches':>9} {'PSS':>8}"
         f" {'received':>9}"
     )
     for row in rows:
         calls = f"{row['system_calls']:12.0f}" if "system_calls" in row else f"{'-':>12}"
         print(
-            f"  {row['where']:14} {row['callbacks']:3} {row['executor']:10} {calls}"
+            f"  {row['where']:21} {row['callbacks']:3} {row['executor']:10} {calls}"
             f" {row['context_switches']:9.0f} {row['pss_kib']:8.0f} {row['received']:9.0f}"
         )

@@ -5,7 +5,9 @@
 One timer with periods from 0.1 to 100 ms [ROSRT Table III], or --timers 10 of them [ROSRT Fig. 9];
 all at SCHED_FIFO 50. Executors take turns in rounds, and so does cyclictest of rt-tests, if it is
 installed (apt: rt-tests): it is the yardstick, since it does nothing but sleep until the next
-period. It is told not to keep CPUs from sleeping, as no executor does that.
+period. It is told not to keep CPUs from sleeping, as no executor does that. "events_re" is the
+events executor with release-and-execute: the thread that waits for timers runs them, and hands over
+to no other one.
 
 Exits with 1 when it fails, with 2 for wrong arguments or without permission for SCHED_FIFO.
 """
@@ -27,7 +29,15 @@ from typing import Any
 from rclrt_analysis.arguments import positive, writable_file
 from rclrt_analysis.statistics import percentile, quantiles
 
-EXECUTORS = ("pool", "events", "isolated", "waitset_single", "waitset_multi", "events_fifo")
+EXECUTORS = (
+    "pool",
+    "events",
+    "events_re",
+    "isolated",
+    "waitset_single",
+    "waitset_multi",
+    "events_fifo",
+)
 YARDSTICK = "cyclictest"
 PRIORITY = 50
 PERIODS_MS = (0.1, 0.5, 1.0, 10.0, 50.0, 100.0)

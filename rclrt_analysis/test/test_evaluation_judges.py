@@ -94,7 +94,7 @@ def jitters(timers_at_once: int = 1) -> Result:
     rows = []
     for period in (1.0, 10.0):
         of = {"cyclictest": 10.0, "pool": 11.0, "events": 10.0, "isolated": 9.0}
-        of |= {"waitset_multi": 25.0}
+        of |= {"waitset_multi": 25.0, "events_re": 10.5}
         rows += [
             {
                 "executor": name, "timers": timers_at_once, "period_ms": period, "n": 1000,
@@ -116,6 +116,10 @@ def test_jitter_is_held_against_cyclictest_the_wait_set_and_drift() -> None:
     ):
         bad = verdicts(timers.judge, changed(jitters(), pool, **change))
         assert bad[name].verdict == FAILS
+    best = {"executor": "events_re", "period_ms": 10.0}
+    bad = verdicts(timers.judge, changed(jitters(), best, p99_us=12.5))
+    name = "ours at its best: release-and-execute / cyclictest, 10 ms: p99"
+    assert bad[name].verdict == FAILS
     without = jitters()
     without["rows"] = [row for row in without["rows"] if row["executor"] != "cyclictest"]
     row = verdicts(timers.judge, without)["pool / cyclictest, 10 ms: p99"]
@@ -172,8 +176,11 @@ def test_seven_timers_drop_nothing_by_rate_and_stay_below_their_bounds() -> None
     assert dropped["RM events"].verdict == FAILS
     above = verdicts(seven_timers.judge_responses, changed(seven(), rm, max_ms=9.5))
     assert above["RM events, Imu at 80 %: longest response / exact bound"].verdict == FAILS
+    none = verdicts(seven_timers.judge_responses, changed(seven(), rm, bound_exact_ms=None))
+    row = none["RM events, Imu at 80 %: longest response / exact bound"]
+    assert (row.verdict, row.why) == (OPEN, "there is no bound")
     late = verdicts(seven_timers.judge_responses, changed(seven(), rm, misses=1))
-    assert late["IMU under the RM events"].verdict == FAILS
+    assert late["IMU: RM events"].verdict == FAILS
     never = changed(seven(), {"executor": "default"}, misses=0, dropped=0)
     assert verdicts(seven_timers.judge_drops, never)["default executor"].verdict == FAILS
     refused = verdicts(seven_timers.judge_drops, changed(seven(), rm, in_force=False))
@@ -205,9 +212,18 @@ def test_isolation_costs_less_than_several_threads_and_a_fixed_ratio_of_one() ->
         assert bad[f"context switches, two processes: {name}"].verdict == FAILS
     flat = "context switches, two processes: isolated / single with 24 callbacks / with few"
     assert bad[flat].verdict == FAILS
+    phase = isolated()
+    more = [{**row, "where": isolation.IN_PHASE} for row in phase["rows"]]
+    phase["rows"] += [row for row in more if row["where"] not in isolation.PAPER][:15]
+    name = "context switches, timers in phase: isolated / single, worst N"
+    assert verdicts(isolation.judge, phase)[name].verdict == HOLDS
+    most_in_phase = {**most, "where": isolation.IN_PHASE}
+    row = verdicts(isolation.judge, changed(phase, most_in_phase, context_switches=24e4))[name]
+    assert row.verdict == FAILS
+    assert "one thread for all is ahead" in row.ahead
     without = isolated()
-    for row in without["rows"]:
-        del row["system_calls"]
+    for one in without["rows"]:
+        del one["system_calls"]
     rows = verdicts(isolation.judge, without)
     assert rows["mode switches, two processes"].verdict == OPEN
     assert rows["context switches, one process: isolated / multi, worst N"].verdict == HOLDS

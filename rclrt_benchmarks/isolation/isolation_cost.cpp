@@ -46,6 +46,7 @@ struct Options
   std::string topic = "isolation";
   std::size_t callbacks = 1;
   double seconds = 1;
+  bool in_phase = false;
   int event = -1;
 };
 
@@ -181,6 +182,10 @@ private:
     for (std::size_t i = 0; i < options.callbacks; ++i) {
       const auto publisher =
         node->create_publisher<Time>(options.topic + "_" + std::to_string(i), 10);
+      if (!options.in_phase) {
+        // A timer counts its periods from when it was made: these are spread over a period.
+        std::this_thread::sleep_for(kPeriod / options.callbacks);
+      }
       rclrt_rcl::TimerOptions timer;
       timer.group = node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
       timers_.push_back(node->create_wall_timer(
@@ -281,6 +286,7 @@ int main(int argc, char ** argv)
   app.add_option("--topic", options.topic);
   app.add_option("--callbacks", options.callbacks)->check(CLI::Range(1, 200));
   app.add_option("--seconds", options.seconds)->check(CLI::Range(0.05, 3600.0));
+  app.add_flag("--in-phase", options.in_phase, "All timers at once, not spread over the period");
   app.add_option("--event", options.event, "Number of the tracepoint raw_syscalls:sys_enter");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -60,6 +60,11 @@ std::unique_ptr<rclrt_rcl::Executor> make_executor(const Options & options, bool
   if (options.executor == "events") {
     return std::make_unique<rclrt_rcl::PriorityEventsExecutor>();
   }
+  if (options.executor == "events_re") {
+    rclrt_rcl::PriorityEventsExecutorOptions with;
+    with.release_and_execute = true;
+    return std::make_unique<rclrt_rcl::PriorityEventsExecutor>(with);
+  }
   if (options.executor == "isolated") {
     return std::make_unique<rclrt_rcl::CallbackIsolatedExecutor>();
   }

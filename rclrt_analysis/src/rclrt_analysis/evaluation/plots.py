@@ -15,7 +15,7 @@ from rclrt_analysis.evaluation.row import Plot
 WIDTH, HEIGHT = 660, 300
 LEFT, RIGHT, TOP, BOTTOM = 52, 210, 26, 40
 COLORS = ("#1769d6", "#c8553d", "#1c8a4d", "#7b3fc4", "#b77400", "#0e8f9c", "#b8326f", "#5d6b7c")
-LOGARITHMIC_FROM = 30.0
+LOGARITHMIC_FROM = 12.0
 """If the largest value is so many times the smallest."""
 MOST_TICKS = 7
 
@@ -45,7 +45,7 @@ def picture(plot: Plot, caption: str) -> str:
     begin = drawn.index(">") + 1
     more = (
         f'<style>{STYLE}</style><rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>'
-        f'<text class="tick" font-size="9" x="{LEFT}" y="{HEIGHT + 12}">{escape(caption)}</text>'
+        f'<text class="tick" x="{LEFT}" y="{HEIGHT + 12}">{escape(caption)}</text>'
     )
     # The caption is below the frame.
     head = drawn[:begin].replace(f"{WIDTH} {HEIGHT}", f"{WIDTH} {HEIGHT + 20}")
@@ -77,7 +77,8 @@ def _lines(plot: Plot, curves: dict[str, Sequence[float]]) -> Iterator[str]:
         points = [(x(at), y(value)) for at, value in zip(plot.xs, values, strict=True)]
         yield _path(points, color)
         yield from (
-            f'<circle cx="{px:.1f}" cy="{py:.1f}" r="2.6" stroke="{color}"/>' for px, py in points
+            f'<circle class="curve" cx="{px:.1f}" cy="{py:.1f}" r="1.6" stroke="{color}"/>'
+            for px, py in points
         )
     for value in plot.marks.values():
         yield (

@@ -71,7 +71,7 @@ def judge(result: Mapping[str, Any], _: Machine) -> Judged:
                 if not best
                 else f"{paper['events'] / least:.2f}, the events executor",
                 printed=paper["events" if best else name] / least,
-                ours=f"{_text(ratio_of(p99, other))} ({_both(p99, other)})",
+                ours=f"{_text(ratio_of(p99, other))} ({_both(p99, other)}, n={_count(rows, name)})",
                 rounds=_rounds(rows, name, min(WAIT_SETS, key=lambda w: paper[w])),
             )
         )  # fmt: skip
@@ -85,6 +85,10 @@ def judge(result: Mapping[str, Any], _: Machine) -> Judged:
         )
     )  # fmt: skip
     return Judged(found, [plot(rows, ONE)])
+
+
+def _count(rows: Rows, name: str, case: str = ONE) -> int:
+    return int(rows.get((case, name), {}).get("n", 0))
 
 
 def _text(value: float | None) -> str:

@@ -18,6 +18,7 @@ FIGURES = {
 # Isolated / single-threaded, as the paper's text has it.
 PAPER = {"one process": 5.0, "two processes": 1.4}
 NOT_COUNTED = "system calls cannot be counted here: /sys/kernel/tracing (tracefs) and CAP_PERFMON"
+IN_PHASE = "one process, in phase"
 PAPER_THREADS = 16
 ABOUT = 1.1
 FLAT = 1.25
@@ -50,7 +51,28 @@ def judge(result: Mapping[str, Any], machine: Machine) -> Judged:
                 for who in dict.fromkeys(executor for _, _, executor in rows)
             }
             plots.append(Plot(title, unit, curves, xs=counts, x_name="callbacks"))
+    found += _in_phase(rows)
     return Judged(found, plots)
+
+
+def _in_phase(rows: Rows) -> list[Row]:
+    """Judge timers that are due at once: what the paper does not say of its own."""
+    counts = sorted({count for place, count, _ in rows if place == IN_PHASE})
+    if not counts:
+        return []
+    key = "context_switches"
+    ratios = _ratios(rows, IN_PHASE, counts, key, "isolated", "single")
+    row = at_most(
+        "context switches, timers in phase: isolated / single, worst N",
+        max(ratios, default=None), PAPER["one process"], shape="bounded", paper="not said",
+        ours=_span(ratios), rounds=_rounds(rows, IN_PHASE, counts[-1], key, "single"),
+    )  # fmt: skip
+    if row.verdict == FAILS:
+        row.why = (
+            "one wake-up serves all timers that are due together; a thread for each needs one each"
+        )
+        row.ahead = f"one thread for all is ahead of a thread for each: {row.ours} times fewer"
+    return [row]
 
 
 def _ratios(
