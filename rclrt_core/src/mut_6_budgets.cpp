@@ -1,0 +1,351 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "budgets.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rclrt_core
+{
+namespace
+{
+
+// In one section of the engine's lock: it is left between them, however many there are.
+constexpr std::size_t kMaxLooks = 4;
+// Of a budget that is nearly used up, the rest is not worth more looks.
+constexpr int64_t kLooksOfABudget = 32;
+constexpr Duration kShortestSleep = std::chrono::microseconds(50);
+
+std::string in_microseconds(Duration duration)
+{
+  return std::to_string(duration / std::chrono::microseconds(1)) + " us";
+}
+
+}  // namespace
+
+Status validate(const Budget & budget, const std::string & subject)
+{
+  const auto wrong = [&](const std::string & text) {
+    return Status::error(subject + ": the budget's " + text);
+  };
+  if (!budget.exists()) {
+    return {};
+  }
+  if (budget.period < Budget::kMinPeriod) {
+    return wrong(
+      "period is " + in_microseconds(budget.period) + ", must be at least " +
+      in_microseconds(Budget::kMinPeriod));
+  }
+  if (budget.runtime < Budget::kMinRuntime || budget.runtime > budget.period) {
+    return wrong(
+      "runtime is " + in_microseconds(budget.runtime) + ", must be " +
+      in_microseconds(Budget::kMinRuntime) + " to the period, " + in_microseconds(budget.period));
+  }
+  return {};
+}
+
+// ---- The watch begins and ends
+
+Status Budgets::watch_with(
+  const Attributes & attributes, Tell tell, const std::function<void(const Finding &)> & on_finding)
+{
+  if (thread_ && attributes != attributes_) {
+    const int error = platform_.apply(static_cast<ThreadId>(thread_id_.load()), attributes);
+    if (error != 0) {
+      on_finding(platform_.explain("the thread that watches budgets", attributes, error));
+    }
+  }
+  attributes_ = attributes;
+  if (thread_) {
+    return {};
+  }
+  tell_ = std::move(tell);
+  {
+    const std::lock_guard<Mutex> lock(mutex_);
+    enforces_ = true;
+    next_look_ = kNever;
+    word_.store(kSleeps, std::memory_order_relaxed);
+  }
+  ThreadOptions options;
+  options.name = "rclrt budgets";
+  options.attributes = attributes;
+  const Status started = platform_.start_thread(
+    options,
+    [this] {
+      thread_id_.store(static_cast<uint32_t>(platform_.current_thread()));
+      platform_.wake_one(thread_id_);
+      watch();
+    },
+    on_finding, &thread_);
+  while (started.ok() && thread_id_.load() == 0) {
+    platform_.wait(thread_id_, 0, kNever);
+  }
+  if (!started.ok()) {
+    const std::lock_guard<Mutex> lock(mutex_);
+    enforces_ = false;
+  }
+  return started;
+}
+
+void Budgets::end_watch()
+{
+  if (!thread_) {
+    return;
+  }
+  {
+    const std::lock_guard<Mutex> lock(mutex_);
+    enforces_ = false;
+    word_.store(kEnds, std::memory_order_relaxed);
+  }
+  platform_.wake_one(word_);
+  thread_->join();
+  thread_.reset();
+  thread_id_.store(0);
+  Calls calls;
+  const std::lock_guard<Mutex> lock(mutex_);
+  while (!demoted_.empty()) {  // O(n log n) in them; no job runs
+    renew(*demoted_.begin(), TimePoint{}, calls);
+  }
+}
+
+// ---- By the thread of the job
+
+void Budgets::begin(Worker & worker, Calls & calls) noexcept
+{
+  BudgetNode & node = *worker.callback->budget;
+  const TimePoint now = platform_.now();
+  worker.charged_to_ns.store(-1, std::memory_order_relaxed);
+  ++worker.budget_jobs;
+  worker.round = round_;
+  worker.runs_demoted = worker.callback->is_demoted();  // as was decided when it was bound
+  watched_.push_back(worker);
+  if (worker.callback->running == 1 && now >= node.end) {
+    renew(node, add_saturating(now, node.budget.period), calls);
+  }
+  follow(worker, calls);
+  look_by(next_look(node, now), calls);
+}
+
+// The watch looks by the end of the period at the latest, because the job has begun.
+bool Budgets::end(Worker & worker, int64_t cpu_ns) noexcept
+{
+  BudgetNode & node = *worker.callback->budget;
+  watched_.erase(watched_.iterator_to(worker));
+  const bool needs_more = charge(worker, cpu_ns);
+  return needs_more && count(node);
+}
+
+void Budgets::forget(CallbackNode & callback) noexcept
+{
+  if (callback.budget && callback.budget->in_demoted.is_linked()) {
+    demoted_.erase(demoted_.iterator_to(*callback.budget));
+  }
+}
+
+// ---- What a budget does
+
+// Of periods that follow each other without a gap.
+TimePoint Budgets::end_after(const BudgetNode & node, TimePoint now) noexcept
+{
+  const int64_t over = (now - node.end) / node.budget.period + 1;
+  return add_saturating(node.end, node.budget.period * over);
+}
+
+// What is used while demoted is free. Returns whether the job has used more than there was.
+bool Budgets::charge(Worker & worker, int64_t cpu_ns) noexcept
+{
+  const int64_t from_ns = worker.charged_to_ns.load(std::memory_order_relaxed);
+  // The watch may have read the clock later than the thread itself.
+  if (from_ns < 0 || cpu_ns <= from_ns) {
+    return false;
+  }
+  worker.charged_to_ns.store(cpu_ns, std::memory_order_relaxed);
+  BudgetNode & node = *worker.callback->budget;
+  if (true) {
+    node.used += Duration(cpu_ns - from_ns);
+  }
+  const bool was_spent = node.is_spent;
+  if (!was_spent && node.used >= node.budget.runtime) {
+    spend(node);
+  }
+  return was_spent || node.used > node.budget.runtime;
+}
+
+void Budgets::spend(BudgetNode & node) noexcept
+{
+  node.is_spent = true;
+  if (node.budget.on_overrun == OnOverrun::kDemote && enforces_) {
+    ready_.change(node.callback, [&node] { node.is_demoted = true; });
+    if (!node.callback.removed) {
+      demoted_.insert(node);
+    }
+  }
+}
+
+// Once a period. Returns whether it is to be told.
+bool Budgets::count(BudgetNode & node) noexcept
+{
+  if (std::exchange(node.is_over, true)) {
+    return false;
+  }
+  ++node.callback.statistics.over_budget;
+  node.skips_next = node.budget.on_overrun == OnOverrun::kSkipNext;
+  return !std::exchange(node.told, true);
+}
+
+void Budgets::renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept
+{
+  forget(node.callback);
+  node.end = end;
+  node.used = Duration::zero();
+  node.is_spent = false;
+  node.is_over = false;
+  if (!node.is_demoted) {
+    return;
+  }
+  ready_.change(node.callback, [&node] { node.is_demoted = false; });
+  if (!node.callback.backlog.empty()) {
+    dispatch_.released(node.callback, calls);  // a job that waits is as urgent as it was
+  }
+}
+
+// A job that runs follows what has become of its budget.
+void Budgets::follow(Worker & worker, Calls & calls) noexcept
+{
+  const bool is_demoted = worker.callback->is_demoted();
+  if (is_demoted == std::exchange(worker.runs_demoted, is_demoted) || worker.is_left_alone) {
+    return;
+  }
+  worker.urgency.decide(Dispatch::needs(worker));
+  calls.settle(worker);
+}
+
+// Several jobs of the callback may run, and use its budget together.
+TimePoint Budgets::next_look(const BudgetNode & node, TimePoint now) const noexcept
+{
+  if (node.is_spent) {
+    return node.end;
+  }
+  const Duration left = (node.budget.runtime - node.used) / std::max(1U, node.callback.running);
+  const Duration sleep = std::max({left, node.budget.runtime / kLooksOfABudget, kShortestSleep});
+  return std::min(node.end, add_saturating(now, sleep));
+}
+
+void Budgets::look_by(TimePoint time, Calls & calls) noexcept
+{
+  if (enforces_ && time < next_look_) {
+    next_look_ = time;
+    word_.store(kLooks, std::memory_order_relaxed);
+    calls.wake(platform_, word_);
+  }
+}
+
+// ---- The watch
+
+void Budgets::watch() noexcept
+{
+  while (begin_round()) {
+    while (look_at_some()) {
+    }
+    while (renew_some()) {
+    }
+    TimePoint until = kNever;
+    {
+      const std::lock_guard<Mutex> lock(mutex_);
+      until = next_look_;
+    }
+    platform_.wait(word_, kSleeps, until);
+  }
+}
+
+bool Budgets::begin_round() noexcept
+{
+  const std::lock_guard<Mutex> lock(mutex_);
+  if (word_.load(std::memory_order_relaxed) == kEnds) {
+    return false;
+  }
+  word_.store(kSleeps, std::memory_order_relaxed);
+  next_look_ = kNever;
+  ++round_;
+  return true;
+}
+
+// At jobs that this round has not looked at yet. Returns whether there may be more.
+bool Budgets::look_at_some() noexcept
+{
+  struct Seen
+  {
+    std::shared_ptr<Worker> worker;
+    uint32_t job = 0;
+    int64_t cpu_ns = -1;
+    std::shared_ptr<CallbackNode> tell;
+  };
+  boost::container::static_vector<Seen, kMaxLooks> seen;
+  {
+    const std::lock_guard<Mutex> lock(mutex_);
+    while (!watched_.empty() && watched_.front().round != round_ && seen.size() < kMaxLooks) {
+      Worker & worker = watched_.front();
+      worker.round = round_;
+      watched_.pop_front();
+      watched_.push_back(worker);
+      seen.push_back({worker.shared_from_this(), worker.budget_jobs, -1, nullptr});
+    }
+  }
+  for (Seen & one : seen) {
+    one.cpu_ns = platform_.cpu_time_ns(one.worker->thread_id.load(std::memory_order_relaxed));
+  }
+  const TimePoint now = platform_.now();
+  {
+    Section section(mutex_);
+    for (Seen & one : seen) {
+      Worker & worker = *one.worker;
+      const bool still_runs = worker.in_watched.is_linked() && worker.budget_jobs == one.job;
+      if (still_runs && look(worker, one.cpu_ns, now, section.calls)) {
+        one.tell = worker.callback;
+      }
+    }
+  }
+  for (const Seen & one : seen) {
+    if (one.tell) {
+      tell_(*one.tell);
+    }
+  }
+  return !seen.empty();
+}
+
+// Returns whether that it is over its budget is to be told.
+bool Budgets::look(Worker & worker, int64_t cpu_ns, TimePoint now, Calls & calls) noexcept
+{
+  BudgetNode & node = *worker.callback->budget;
+  const bool was_demoted = node.is_demoted;
+  bool needs_more = charge(worker, cpu_ns);
+  needs_more |= node.is_spent && now >= node.end;  // it may have had no CPU since
+  const bool is_told = needs_more && count(node);
+  if (now >= node.end) {  // what was used since then counts in the old period
+    renew(node, end_after(node, now), calls);
+  }
+  follow(worker, calls);
+  // Other threads that run jobs of the callback follow in another round.
+  const bool concerns_others = node.is_demoted != was_demoted && worker.callback->running > 1;
+  next_look_ = std::min(next_look_, concerns_others ? now : next_look(node, now));
+  return is_told;
+}
+
+// Of callbacks that are demoted and whose period is over. Returns whether there may be more.
+bool Budgets::renew_some() noexcept
+{
+  const TimePoint now = platform_.now();
+  Section section(mutex_);
+  for (std::size_t i = 0; i < kMaxLooks && !demoted_.empty(); ++i) {
+    BudgetNode & node = *demoted_.begin();
+    if (node.end > now || node.callback.running > 0) {  // if it runs, the next round renews it
+      next_look_ = std::min(next_look_, node.end);
+      return false;
+    }
+    renew(node, node.end, section.calls);
+  }
+  return !demoted_.empty();
+}
+
+}  // namespace rclrt_core
