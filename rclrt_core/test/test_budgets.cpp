@@ -184,10 +184,11 @@ TEST(Budget, skip_next_also_counts_when_many_releases_come_late)
     TimerOptions timer;
     timer.period = milliseconds(10);
     scene.add_timer(a, timer);
-    scene.run(75, {}, [&] {
+    const Lines jobs = scene.run(75, {}, [&] {
       scene.sim.sleep_until(at_ms(14));
       scene.sim.work(milliseconds(40));  // above the thread that releases timers
     });
+    EXPECT_EQ(jobs.at(1), has_budget ? "30-54-54 a" : "20-54-54 a");
     EXPECT_EQ(scene.statistics("a").released, 7U);
     EXPECT_EQ(scene.statistics("a").skipped, has_budget ? 1U : 0U);
     EXPECT_EQ(scene.statistics("a").executed, has_budget ? 6U : 7U);
