@@ -53,7 +53,7 @@ Attributes Engine::Impl::budget_watch()
   int highest = 0;
   int highest_watched = 0;
   bool inherits = false;
-  Lock lock(*mutex);  // O(n): while spinning only when a callback with a budget comes or changes
+  Lock lock(*mutex);  // O(n): while spinning when a callback comes or changes, if there is a budget
   for (const auto & entry : callbacks) {
     const CallbackNode & callback = *entry.second;
     const int priority = priority_of(callback.policy->complete, deadlines.get());

@@ -61,12 +61,6 @@ Status Budgets::watch_with(
     return {};
   }
   tell_ = std::move(tell);
-  {
-    const std::lock_guard<Mutex> lock(mutex_);
-    enforces_ = true;
-    next_look_ = kNever;
-    word_.store(kSleeps, std::memory_order_relaxed);
-  }
   ThreadOptions options;
   options.name = "rclrt budgets";
   options.attributes = attributes;
@@ -81,9 +75,11 @@ Status Budgets::watch_with(
   while (started.ok() && thread_id_.load() == 0) {
     platform_.wait(thread_id_, 0, kNever);
   }
-  if (!started.ok()) {
-    const std::lock_guard<Mutex> lock(mutex_);
-    enforces_ = false;
+  if (started.ok()) {
+    Section section(mutex_);
+    enforces_ = true;
+    next_look_ = kNever;
+    look_by(TimePoint{}, section.calls);  // at jobs that run already
   }
   return started;
 }
@@ -102,8 +98,9 @@ void Budgets::end_watch()
   thread_->join();
   thread_.reset();
   thread_id_.store(0);
-  Calls calls;
+  Calls calls;  // remain empty: no thread is left
   const std::lock_guard<Mutex> lock(mutex_);
+  word_.store(kSleeps, std::memory_order_relaxed);
   while (!demoted_.empty()) {  // O(n log n) in them; no job runs
     renew(*demoted_.begin(), TimePoint{}, calls);
   }

@@ -357,18 +357,20 @@ Status Engine::set_timer_thread(const Attributes & attributes)
 Status Engine::set_deadline_scheduler(std::shared_ptr<DeadlineScheduler> deadlines)
 {
   const Impl::Lock configuration(*impl_->configuration);
-  Section section(*impl_->mutex);
-  // Until they end, threads have slots of one scheduler only.
-  if (impl_->life.is_spinning() && impl_->deadlines) {
-    return Status::error("set_deadline_scheduler(): there is one in use, as long as it spins");
-  }
-  std::swap(impl_->deadlines, deadlines);
-  for (const auto & worker : impl_->life.workers()) {
-    if (worker->sleeping) {
-      take_from_sleep(*worker, {}, section.calls);  // to ask for a slot
+  {
+    Section section(*impl_->mutex);
+    // Until they end, threads have slots of one scheduler only.
+    if (impl_->life.is_spinning() && impl_->deadlines) {
+      return Status::error("set_deadline_scheduler(): there is one in use, as long as it spins");
+    }
+    std::swap(impl_->deadlines, deadlines);
+    for (const auto & worker : impl_->life.workers()) {
+      if (worker->sleeping) {
+        take_from_sleep(*worker, {}, section.calls);  // to ask for a slot
+      }
     }
   }
-  return {};
+  return impl_->budgets.is_watched() ? impl_->watch_budgets() : Status();
 }
 std::shared_ptr<DeadlineScheduler> Engine::deadline_scheduler() const
 {

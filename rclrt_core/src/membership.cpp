@@ -279,7 +279,7 @@ Status Engine::Impl::add_callback(
   if (options.trace_memory) {
     options.trace_memory->add(traced(*node));
   }
-  if (budget.exists() && life.has_threads()) {
+  if (life.has_threads() && (budget.exists() || budgets.is_watched())) {
     const Status watched = watch_budgets();
     if (!watched.ok()) {
       add_finding({subject, "its budget is not watched: " + watched.message(), 0, ""});
@@ -376,7 +376,7 @@ Status Engine::Impl::set_attributes(
       }
     });
   }
-  return budgets.is_watched() && node->budget ? watch_budgets() : Status();
+  return budgets.is_watched() ? watch_budgets() : Status();
 }
 
 Status Engine::Impl::set_timer_thread(const Attributes & wanted)

@@ -184,10 +184,11 @@ TEST(Budget, skip_next_also_counts_when_many_releases_come_late)
     TimerOptions timer;
     timer.period = milliseconds(10);
     scene.add_timer(a, timer);
-    scene.run(75, {}, [&] {
+    const Lines jobs = scene.run(75, {}, [&] {
       scene.sim.sleep_until(at_ms(14));
       scene.sim.work(milliseconds(40));  // above the thread that releases timers
     });
+    EXPECT_EQ(jobs.at(1), has_budget ? "30-54-54 a" : "20-54-54 a");
     EXPECT_EQ(scene.statistics("a").released, 7U);
     EXPECT_EQ(scene.statistics("a").skipped, has_budget ? 1U : 0U);
     EXPECT_EQ(scene.statistics("a").executed, has_budget ? 6U : 7U);
@@ -441,8 +442,31 @@ TEST(Budget, of_a_callback_that_inherits_is_watched_from_above_all_others)
       scene.sim.read_back(scene.sim.current_thread(), &watch);
     }
   });
-  scene.run(20, {{1, "a"}});
-  EXPECT_EQ(watch.priority, 45);
+  scene.run(20, {{1, "a"}, {12, "a"}}, [&] {
+    scene.sim.sleep_until(at_ms(10));
+    EXPECT_EQ(watch.priority, 45);
+    scene.add(scene.options("c", 55, 1));
+  });
+  EXPECT_EQ(watch.priority, 56);
+}
+
+TEST(Budget, is_watched_from_above_the_deadlines_that_a_scheduler_orders_from_now_on)
+{
+  Scene scene;
+  CallbackOptions a = scene.options("a", 0, 20, budget(2, 100));
+  a.attributes = Attributes();
+  a.attributes.policy = SchedulingPolicy::kExt;
+  scene.add(a);
+  scene.add(scene.options("b", 20, 1));
+  const Lines jobs = scene.run(60, {{12, "a"}, {14, "b"}}, [&] {
+    scene.sim.sleep_until(at_ms(10));
+    // Nobody ordered it, so it was refused.
+    ASSERT_TRUE(scene.engine.set_attributes(scene.callbacks["a"], a.attributes).ok());
+    std::shared_ptr<FifoBands> bands;
+    ASSERT_TRUE(FifoBands::make(scene.sim, FifoBandsOptions(), &bands).ok());
+    ASSERT_TRUE(scene.engine.set_deadline_scheduler(bands).ok());
+  });
+  EXPECT_EQ(jobs, (Lines{"12-12-33 a", "14-14-15 b"}));
 }
 
 TEST(Budget, of_a_callback_that_comes_while_others_run_is_kept)

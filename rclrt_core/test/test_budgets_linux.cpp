@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <ctime>
@@ -34,39 +35,54 @@ Duration cpu_time_here()
   return seconds(time.tv_sec) + Duration(time.tv_nsec);
 }
 
-/// Why SCHED_FIFO is refused here; empty: it is permitted.
-std::string refusal()
+/// Why that is refused here; empty: it is permitted.
+std::string refusal(const Attributes & attributes)
 {
   LinuxPlatform platform;
-  Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
-  attributes.priority = 81;
   int error = 0;
   std::thread([&] { error = platform.apply(platform.current_thread(), attributes); }).join();
   return error == 0 ? "" : to_string(platform.explain("this test", attributes, error));
 }
 
-/// "tick" every 10 ms at FIFO 50, and "runaway" at FIFO 80, which computes until tick has run often or it has used much
-/// CPU time. Both on one CPU.
-struct Pair
+Attributes fifo(int priority)
 {
-  explicit Pair(const Budget & budget)
+  Attributes attributes;
+  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.priority = priority;
+  return attributes;
+}
+
+Attributes on_one_cpu(Attributes attributes)
+{
+  attributes.cpu_affinity = CpuSet({LinuxPlatform().usable_cpu_set().cpus().front()});
+  return attributes;
+}
+
+Attributes deadline()
+{
+  Attributes attributes;
+  attributes.policy = SchedulingPolicy::kDeadline;
+  attributes.runtime = milliseconds(2);
+  attributes.deadline = attributes.period = milliseconds(20);
+  return attributes;
+}
+
+/// "tick" every 10 ms at FIFO 50 on one CPU, and callbacks which compute until tick has run often or they have used much
+/// CPU time. In the isolated model each has a thread of its own.
+struct Beside
+{
+  Beside(const Attributes & attributes, const Budget & budget, int count, ExecutionModel model)
   {
     EngineOptions options;
+    options.model = model;
     options.attributes_mode = AttributesMode::kRequire;
     options.timer_thread = fifo(90);
     engine = std::make_unique<Engine>(platform, options);
-    tick = add("tick", fifo(50), {}, [this] { ++ticks; }, milliseconds(10));
-    runaway = add("runaway", fifo(80), budget, [this] { run_away(); }, {});
-  }
-
-  Attributes fifo(int priority)
-  {
-    Attributes attributes;
-    attributes.policy = SchedulingPolicy::kFifo;
-    attributes.priority = priority;
-    attributes.cpu_affinity = CpuSet({platform.usable_cpu_set().cpus().front()});
-    return attributes;
+    tick = add("tick", on_one_cpu(fifo(50)), {}, [this] { ++ticks; }, milliseconds(10));
+    for (int i = 0; i < count; ++i) {
+      runaways.push_back(
+        add("runaway " + std::to_string(i), attributes, budget, [this] { run_away(); }, {}));
+    }
   }
 
   std::shared_ptr<Callback> add(
@@ -76,10 +92,10 @@ struct Pair
     std::shared_ptr<Group> group;
     GroupOptions group_options;
     group_options.name = name;
+    group_options.attributes = attributes;
     EXPECT_TRUE(engine->add_group(group_options, &group).ok());
     CallbackOptions options;
     options.name = name;
-    options.attributes = attributes;
     options.budget = budget;
     options.run = [body = std::move(body)](const Job &) {
       body();
@@ -100,10 +116,10 @@ struct Pair
     const Duration from = cpu_time_here();
     while (ticks < before + kEnough && cpu_time_here() - from < kMostCpu) {
     }
-    ticks_inside = ticks - before;
+    ticks_inside += ticks - before;
   }
 
-  /// One job of "runaway". Returns how many of "tick" ran between its start and its end.
+  /// One job of each. Returns how many of "tick" ran between start and end, of all together.
   int run()
   {
     std::thread spinner([this] {
@@ -118,36 +134,56 @@ struct Pair
       EXPECT_TRUE(condition());
     };
     wait_for([this] { return ticks > 0; });
-    engine->notify(*runaway);
-    wait_for([this] { return engine->statistics(*runaway).executed == 1; });
+    for (const auto & runaway : runaways) {
+      engine->notify(*runaway);
+    }
+    wait_for([this] {
+      return std::all_of(runaways.begin(), runaways.end(), [this](const auto & runaway) {
+        return engine->statistics(*runaway).executed == 1;
+      });
+    });
     engine->stop();
     spinner.join();
     return ticks_inside;
   }
+  uint64_t over_budget() const { return engine->statistics(*runaways.front()).over_budget; }
 
   LinuxPlatform platform;
   std::atomic<int> ticks{0};
   std::atomic<int> ticks_inside{0};
   std::shared_ptr<Callback> tick;
-  std::shared_ptr<Callback> runaway;
+  std::vector<std::shared_ptr<Callback>> runaways;
   std::unique_ptr<Engine> engine;
 };
 
 TEST(BudgetOnLinux, lets_the_others_run_while_a_callback_keeps_its_cpu)
 {
-  if (const std::string why = refusal(); !why.empty()) {
+  if (const std::string why = refusal(fifo(90)); !why.empty()) {
     GTEST_SKIP() << "not permitted here: " << why;
   }
-  Pair without({});
+  const Attributes above = on_one_cpu(fifo(80));
+  Beside without(above, {}, 1, ExecutionModel::kPool);
   EXPECT_EQ(without.run(), 0) << "it outranks the timer, and is never interrupted for it";
-  EXPECT_EQ(without.engine->statistics(*without.runaway).over_budget, 0U);
+  EXPECT_EQ(without.over_budget(), 0U);
 
   Budget budget;
   budget.runtime = milliseconds(2);
   budget.period = milliseconds(20);
-  Pair with(budget);
+  Beside with(above, budget, 1, ExecutionModel::kPool);
   EXPECT_GE(with.run(), kEnough);
-  EXPECT_GT(with.engine->statistics(*with.runaway).over_budget, 0U);
+  EXPECT_GT(with.over_budget(), 0U);
+}
+
+// The kernel's own budget. Its threads may run on any CPU: so there is one for each.
+TEST(BudgetOnLinux, of_sched_deadline_lets_the_others_run_while_callbacks_keep_all_cpus)
+{
+  const Attributes wanted = deadline();
+  if (const std::string why = refusal(wanted); !why.empty()) {
+    GTEST_SKIP() << "not permitted here: " << why;
+  }
+  const int cpus = LinuxPlatform().usable_cpus();
+  Beside beside(wanted, {}, cpus, ExecutionModel::kIsolated);
+  EXPECT_GE(beside.run(), kEnough * cpus);
 }
 
 TEST(BudgetOnLinux, the_cpu_time_of_another_thread_is_what_that_thread_sees)

@@ -97,10 +97,12 @@ private:
 class Executor
 {
 public:
-  explicit Executor(Log & log, bool shared = false, const std::string & backend = "sched_ext")
+  explicit Executor(
+    Log & log, bool shared = false, const std::string & backend = "sched_ext",
+    const std::string & more_entries = "")
   : log_(log)
   {
-    std::ofstream(kFile) << kSettings << backend << kCallbacks;
+    std::ofstream(kFile) << kSettings << backend << kCallbacks << more_entries;
     rclrt_front_end::ConfiguredEngineOptions options;
     options.configuration_file = kFile;
     if (!good(ConfiguredEngine::make(platform_, options, &engine_))) {
@@ -283,6 +285,30 @@ std::string a_callback_inherits_the_deadline_of_one_its_group_keeps_waiting()
   return expect(executor, log, "late+ late- early+ early- middle+ middle-");
 }
 
+std::string a_callback_over_its_budget_goes_after_all_deadlines()
+{
+  constexpr char kBudget[] = "        /n/*/early: {budget: {runtime: 50ms, period: 20s}}\n";
+  for (const bool has_budget : {false, true}) {
+    Log log;
+    Executor executor(log, false, "sched_ext", has_budget ? kBudget : "");
+    become_dispatcher();
+    executor.release("early", milliseconds(300));
+    sleep(milliseconds(100));
+    executor.release("late", milliseconds(20));
+    const std::string wanted =
+      has_budget ? "early+ late+ late- early-" : "early+ early- late+ late-";
+    if (!executor.wait() || log.text() != wanted) {
+      return "wanted " + wanted + ", was " + log.text() + executor.why();
+    }
+    const bool is_told =
+      executor.findings().find("needs more than its budget") != std::string::npos;
+    if (is_told != has_budget) {
+      return "told: " + executor.findings();
+    }
+  }
+  return "";
+}
+
 std::string executors_share_one_order()
 {
   Log log;
@@ -434,6 +460,7 @@ int main(int argc, char ** argv)
     SCENARIO(callbacks_of_an_executor_run_earliest_deadline_first),
     SCENARIO(a_callback_with_an_earlier_deadline_preempts),
     SCENARIO(a_callback_inherits_the_deadline_of_one_its_group_keeps_waiting),
+    SCENARIO(a_callback_over_its_budget_goes_after_all_deadlines),
     SCENARIO(executors_share_one_order),
     SCENARIO(a_publication_in_a_callback_is_as_urgent_as_what_it_releases),
     SCENARIO(what_a_callback_publishes_to_runs_with_its_deadline),

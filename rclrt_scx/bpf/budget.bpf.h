@@ -22,11 +22,13 @@ static bool budget_of(const struct thread *t, u64 *runtime, u64 *period)
 	return *runtime && *runtime <= *period && *period <= RCLRT_SCX_LONGEST_PERIOD_NS;
 }
 
-/* It wakes, or may have without enqueue(): what is left is kept only if that is within the bandwidth. */
+/* If it has slept: what is left is kept only if that is within the bandwidth. */
 static void wake_budget(struct thread *t)
 {
 	u64 now = bpf_ktime_get_ns(), runtime, period;
 
+	if (!t || !t->slept)
+		return;
 	t->slept = false;
 	if (!budget_of(t, &runtime, &period)) {
 		t->postponed = false;
@@ -46,8 +48,11 @@ static void wake_budget(struct thread *t)
 /* What it has used since it was last charged. */
 static void use_budget(struct thread *t)
 {
-	u64 now = bpf_ktime_get_ns(), had = now - t->used_from_ns, runtime, period, key, over;
+	u64 now = bpf_ktime_get_ns(), had, runtime, period, key, over;
 
+	if (!t)
+		return;
+	had = now - t->used_from_ns;
 	t->used_from_ns = now;
 	if (!t->urgent || t->in_reserve || !budget_of(t, &runtime, &period))
 		return;

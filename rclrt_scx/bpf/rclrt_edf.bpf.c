@@ -161,8 +161,7 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		say_asleep(t, 0); /* Before the deadline is read, see slots.h. */
-	if (t && t->slept)
-		wake_budget(t);
+	wake_budget(t);
 	key = urgency(t);
 	if (t)
 		t->preempted = t->changed = false;
@@ -207,8 +206,7 @@ static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
 
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = thread_of(prev);
-		if (t)
-			use_budget(t);
+		use_budget(t);
 		key = urgency(t);
 		if (t) {
 			charge(prev, t, c); /* Before the reserve is asked for more. */
@@ -329,8 +327,7 @@ void SEC("struct_ops/edf_tick") BPF_PROG(edf_tick, struct task_struct *p)
 	struct thread *t = thread_of(p);
 
 	/* It may have been made later while it runs. */
-	if (t)
-		use_budget(t);
+	use_budget(t);
 	if (c && t && !t->in_reserve)
 		__sync_lock_test_and_set(&c->running_ns, urgency(t));
 	share_work(cpu);
@@ -345,8 +342,7 @@ void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
 
 	if (!c || !t)
 		return;
-	if (t->slept)
-		wake_budget(t);
+	wake_budget(t);
 	key = urgency(t);
 	t->urgent = key < RCLRT_SCX_RUNS_BACKGROUND;
 	t->since_ns = t->used_from_ns = bpf_ktime_get_ns();

@@ -273,6 +273,27 @@ std::string one_that_was_over_its_budget_while_alone_owes_nothing_afterwards()
   return expect(stage, "A+ A- A+ A- B+ B-");
 }
 
+// Half of a budget of 60 ms in 300 is left, and 50 are needed.
+std::string the_second_job_of_a_period(int64_t pause_ms, const std::string & wanted)
+{
+  Stage stage(2, 0);
+  stage[0].slot().set_budget(60 * kMs, 300 * kMs);
+  stage[0].go(1000, 30);
+  if (!stage[0].wait_done()) {
+    return "hangs";
+  }
+  sleep_ms(pause_ms);
+  stage[1].go(1100, 10);
+  stage[0].go(1000, 50);
+  return expect(stage, "A+ A- " + wanted);
+}
+
+std::string what_is_left_of_a_budget_is_kept_only_if_it_is_within_the_bandwidth()
+{
+  const std::string soon = the_second_job_of_a_period(0, "A+ B+ B- A-");
+  return soon.empty() ? the_second_job_of_a_period(170, "A+ A- B+ B-") : soon;
+}
+
 std::string budgets_that_cannot_hold_are_refused()
 {
   Stage stage(1, 0);
@@ -308,6 +329,7 @@ Scenarios order_scenarios()
     SCENARIO(one_that_loops_with_a_budget_makes_no_other_late),
     SCENARIO(one_that_needs_less_than_its_budget_keeps_its_deadlines),
     SCENARIO(one_that_was_over_its_budget_while_alone_owes_nothing_afterwards),
+    SCENARIO(what_is_left_of_a_budget_is_kept_only_if_it_is_within_the_bandwidth),
     SCENARIO(budgets_that_cannot_hold_are_refused),
 #undef SCENARIO
   };
