@@ -29,8 +29,10 @@ std::size_t Engine::Impl::threads_of(const Lane & lane) const noexcept
     case ExecutionModel::kPool:
       break;
   }
+  // A group may come while the only thread has a long job, and the thread made for it only begins: it has no priority yet.
+  constexpr std::size_t kLeast = 2;
   return std::max<std::size_t>(
-    1, std::min(options.max_threads, lane.parallelism));
+    1, std::min(options.max_threads, std::max(kLeast, lane.parallelism)));
 }
 
 std::shared_ptr<Worker> Engine::Impl::new_worker(const std::string & name, Lane * lane)

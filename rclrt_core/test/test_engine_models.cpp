@@ -77,8 +77,8 @@ TEST(Pool, has_as_many_threads_as_its_groups_can_use_and_no_more_than_its_bound)
     });
     return count - 1;  // the timer thread
   };
-  EXPECT_EQ(threads_with_groups(0), 1u);
-  EXPECT_EQ(threads_with_groups(1), 1u);
+  EXPECT_EQ(threads_with_groups(0), 2u);
+  EXPECT_EQ(threads_with_groups(1), 2u);
   EXPECT_EQ(threads_with_groups(4), 4u);
   EXPECT_EQ(threads_with_groups(9), 5u);
 }
