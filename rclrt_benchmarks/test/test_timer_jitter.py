@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from rclrt_analysis.evaluation.judges import timers
 from rclrt_analysis.evaluation.row import FAILS, HOLDS, OPEN
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-import timer_jitter
+timer_jitter = importlib.import_module("timer_jitter")
 
 HEAD = "# /dev/cpu_dma_latency set to 0us\nMax CPUs = 2\nThread 0 Interval: 1000\n"
 

@@ -117,8 +117,8 @@ void Assumptions::check_attributes(const Callback & callback, const rclrt_job_re
     return;
   }
   const std::string now = word(record.policy);
-  const bool is_by_deadline = wanted.policy == SchedulingPolicy::kDeadline ||
-                              wanted.policy == SchedulingPolicy::kExt;
+  const bool is_by_deadline =
+    wanted.policy == SchedulingPolicy::kDeadline || wanted.policy == SchedulingPolicy::kExt;
   const auto policy = static_cast<uint8_t>(wanted.policy);  // the numbers are those of records
   if (is_by_deadline && record.policy != RCLRT_POLICY_UNKNOWN && record.policy != policy) {
     tell(callback.name, "policy", "runs under " + now + "; the file says " + word(policy));

@@ -240,6 +240,9 @@ const ChainWatch::Job * ChainWatch::newest(std::size_t link, int64_t before) con
 /// The last callback has ended a job with these data.
 void ChainWatch::output(const Datum & found, int64_t end)
 {
+  if (!found.key) {
+    return;
+  }
   const JobKey datum = *found.key;
   const std::optional<JobKey> last = answered_;
   if (last_only_ && found.is_last) {

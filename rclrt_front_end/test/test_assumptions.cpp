@@ -20,8 +20,8 @@ using rclrt_core::Attributes;
 using rclrt_core::SchedulingPolicy;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr int64_t kMs = 1'000'000;
 
@@ -190,7 +190,8 @@ TEST_F(AssumptionsTest, a_reservation_is_held_against_the_file)
   assumptions_.add({{4, "/d/timer/x"}}, {job_of_d(RCLRT_POLICY_DEADLINE)});
   EXPECT_THAT(told(), IsEmpty());
   assumptions_.add({{4, "/d/timer/x"}}, {job_of_d(RCLRT_POLICY_FIFO)});
-  EXPECT_THAT(told(), ElementsAre(StartsWith("/d/timer/x runs under fifo; the file says deadline")));
+  EXPECT_THAT(
+    told(), ElementsAre(StartsWith("/d/timer/x runs under fifo; the file says deadline")));
 }
 
 TEST_F(AssumptionsTest, jobs_that_did_not_run_and_callbacks_that_are_not_planned_are_told)

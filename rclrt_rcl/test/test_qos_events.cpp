@@ -32,8 +32,8 @@ std::atomic<std::size_t> came_in_the_gap{0};
 extern "C" rcl_ret_t rcl_event_set_callback(
   const rcl_event_t * event, rcl_event_callback_t callback, const void * user_data)
 {
-  static const auto next = reinterpret_cast<decltype(&rcl_event_set_callback)>(
-    dlsym(RTLD_NEXT, "rcl_event_set_callback"));
+  static const auto next =
+    reinterpret_cast<decltype(&rcl_event_set_callback)>(dlsym(RTLD_NEXT, "rcl_event_set_callback"));
   if (const auto happens = std::exchange(in_the_gap, {})) {
     const rcl_ret_t result =
       next(event, [](const void *, std::size_t count) { came_in_the_gap += count; }, nullptr);

@@ -544,7 +544,6 @@ TYPED_TEST(Groups, mutually_exclusive_ones_run_their_callbacks_in_turns)
   EXPECT_FALSE(overlap);
 }
 
-
 /// More than there are CPUs: callbacks that wait for each other, as with a synchronous call of a service.
 TEST_F(WithContext, reentrant_groups_run_as_many_callbacks_at_once_as_was_asked_for)
 {

@@ -55,10 +55,10 @@ struct thread {
 	bool preempted;	 /* has just lost its CPU, and is on its way back into a queue */
 	bool changed;	 /* was taken out to be changed, without going to sleep */
 	/* Of its budget, see budget.bpf.h: */
-	bool slept;	 /* since it was last looked at */
-	bool postponed;	 /* server_ns counts, if it is later than the deadline */
-	u64 server_ns;	 /* the server's deadline */
-	u64 left_ns;	 /* of the runtime */
+	bool slept;	  /* since it was last looked at */
+	bool postponed;	  /* server_ns counts, if it is later than the deadline */
+	u64 server_ns;	  /* the server's deadline */
+	u64 left_ns;	  /* of the runtime */
 	u64 used_from_ns; /* not charged yet */
 };
 

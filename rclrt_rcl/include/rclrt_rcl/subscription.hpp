@@ -57,7 +57,6 @@ private:
     return run_from_inbox() || run_from_middleware();
   }
 
-
   bool run_from_inbox()
   {
     typename detail::TypedInbox<M>::Item item;
