@@ -68,19 +68,24 @@ struct Stack
 
 class ExecutorThreads : public WithContext
 {
+protected:
+  /// Of the thread of a job, once.
+  void look()
+  {
+    if (!seen) {
+      stack = Stack::here();
+      seen = true;
+    }
+  }
+
+  std::atomic<bool> seen{false};
+  Stack stack;
 };
 
 TEST_F(ExecutorThreads, have_the_stack_asked_for)
 {
   const auto node = make_node("node");
-  std::atomic<bool> seen{false};
-  Stack stack;
-  const auto timer = node->create_wall_timer(std::chrono::milliseconds(1), [&] {
-    if (!seen) {
-      stack = Stack::here();
-      seen = true;
-    }
-  });
+  const auto timer = node->create_wall_timer(std::chrono::milliseconds(1), [this] { look(); });
   auto executor_options = options<PreemptiveExecutorOptions>();
   executor_options.stack_size = kStack;
   PreemptiveExecutor executor(executor_options);
@@ -102,14 +107,7 @@ TEST_F(ExecutorThreads, run_in_locked_memory_or_it_is_a_finding)
   executor_options.stack_size = kStack;
   PreemptiveExecutor executor(executor_options);
   const auto node = make_node("node");
-  std::atomic<bool> seen{false};
-  Stack stack;
-  const auto timer = node->create_wall_timer(std::chrono::milliseconds(1), [&] {
-    if (!seen) {
-      stack = Stack::here();
-      seen = true;
-    }
-  });
+  const auto timer = node->create_wall_timer(std::chrono::milliseconds(1), [this] { look(); });
   executor.add_node(node);
   {
     const Spinning spinning(executor);
