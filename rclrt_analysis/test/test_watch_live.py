@@ -93,7 +93,7 @@ def test_what_runs_is_recorded_modelled_watched_planned_and_a_thief_is_named(
                 if os.sched_getscheduler(thread) & 3 == os.SCHED_FIFO:
                     os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
         said, _ = thief.communicate(timeout=60)
-        assert "which no job of it asked for" in said
+        assert "which no job asked for" in said
         broken = json.loads(out.read_text(encoding="utf-8"))["broken_assumptions"]
         assert [b["chains"] for b in broken if b["what"] == "thread"] == [["front"]]
     finally:

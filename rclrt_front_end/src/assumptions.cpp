@@ -4,6 +4,7 @@
 #include "assumptions.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "milliseconds.hpp"
@@ -174,6 +175,14 @@ void Assumptions::look_at_threads(
     }
   }
   asked_ = std::move(asked_of_those);  // the others have ended
+  // A thread lowers itself for a job before it takes it, and another thread may then take that job: so it may have what
+  // any job has asked for.
+  bool all_are_real_time = true;
+  int least = std::numeric_limits<int>::max();
+  for (const auto & entry : asked_) {
+    all_are_real_time = all_are_real_time && entry.second.is_real_time;
+    least = std::min<int>(least, entry.second.least);
+  }
   Attributes most_urgent;
   std::string whose;
   for (const rclrt_core::ThreadReport & thread : threads) {
@@ -190,16 +199,16 @@ void Assumptions::look_at_threads(
       continue;
     }
     urgent_.erase(thread.id);
-    if (!asked->second.is_real_time) {
+    if (!all_are_real_time) {
       continue;
     }
     // What a job lends or inherits is more, never less than what was asked for.
-    const bool is_less = !is_real_time(now) || now.priority < asked->second.least;
+    const bool is_less = !is_real_time(now) || now.priority < least;
     if (is_odd(what, is_less)) {
       tell(
         asked->second.callback, what.c_str(),
         what + " has " + rclrt_core::to_string(now.policy) + " " + std::to_string(now.priority) +
-          ", which no job of it asked for");
+          ", which no job asked for");
     }
     if (asked->second.least > most_urgent.priority) {
       most_urgent.policy = SchedulingPolicy::kFifo;

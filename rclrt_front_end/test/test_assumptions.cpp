@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -221,7 +222,35 @@ TEST_F(AssumptionsTest, a_thread_that_has_lost_its_priority_is_told_at_the_third
   look(SchedulingPolicy::kOther, 0, 77, 1);
   look(SchedulingPolicy::kFifo, 6, 77, 3);
   EXPECT_THAT(
-    told(), ElementsAre("/a/timer/x thread 77 has other 0, which no job of it asked for | of a"));
+    told(), ElementsAre("/a/timer/x thread 77 has other 0, which no job asked for | of a"));
+}
+
+/// It lowers itself for a job before it takes it, and another thread may take that job.
+TEST_F(AssumptionsTest, a_thread_may_have_what_a_job_of_another_thread_has_asked_for)
+{
+  add({job(), but([](auto & r) {
+         r.thread = 78;
+         r.priority = 60;
+       })});
+  std::vector<rclrt_core::ThreadReport> threads(2);
+  threads[0].id = 77;
+  threads[1].id = 78;
+  const auto look_at_both = [&](int priority) {
+    for (auto & thread : threads) {
+      thread.in_force.policy = SchedulingPolicy::kFifo;
+      thread.in_force.priority = priority;
+    }
+    for (int i = 0; i < 3; ++i) {
+      assumptions_.look_at_threads(
+        threads, [](const Attributes &) { return std::vector<std::string>(); });
+    }
+    const auto lines = told();
+    return std::count_if(lines.begin(), lines.end(), [](const std::string & line) {
+      return line.find("which no job asked for") != std::string::npos;
+    });
+  };
+  EXPECT_EQ(look_at_both(7), 0);
+  EXPECT_EQ(look_at_both(6), 2);
 }
 
 TEST_F(AssumptionsTest, a_thread_without_jobs_that_is_not_real_time_any_more_is_told)

@@ -116,8 +116,13 @@ class Threads:
                     tell(f"thread {thread} '{self._urgent[thread]}' is not real-time any more")
 
     def look(self, tell: Callable[[Header, int, str], None]) -> None:
-        """Tell of threads that ran every job in real time and do not any more."""
-        for (header, thread), asked in list(self._asked.items()):
+        """Tell of threads of executors that ran every job in real time, and do not any more."""
+        of_executor: dict[Header, set[tuple[int, int]]] = {}
+        for (header, _), asked in self._asked.items():
+            of_executor.setdefault(header, set()).update(asked)
+        for header, thread in list(self._asked):
+            # A thread lowers itself for a job before it takes it; another may then take that one.
+            asked = of_executor[header]
             if any(policy not in (layout.POLICY_FIFO, layout.POLICY_RR) for policy, _ in asked):
                 continue
             try:
@@ -135,7 +140,7 @@ class Threads:
             self._odd[header, thread] = looks
             if looks == LOOKS_IN_A_ROW:
                 word = {os.SCHED_FIFO: "fifo", os.SCHED_RR: "rr"}.get(now, "other")
-                text = f"thread {thread} has {word} {priority}, which no job of it asked for"
+                text = f"thread {thread} has {word} {priority}, which no job asked for"
                 tell(header, self._callback[header, thread], text)
 
 
