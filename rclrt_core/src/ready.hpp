@@ -109,8 +109,10 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   bool keeps_place = false;  // ordered as the job that the waiting one has replaced
   bool removed = false;
   bool told_of_cpus = false;  // that some of its CPUs are left out
-  const int own_priority;     // 0: that of the attributes
-  int priority;               // in force: own, of the attributes, or inherited
+  /// So many jobs more are measured: one has lost its CPU (see Platform::watch_cpu()).
+  uint8_t measured_jobs = 0;
+  const int own_priority;  // 0: that of the attributes
+  int priority;            // in force: own, of the attributes, or inherited
   uint32_t running = 0;
   uint32_t idle_waiters = 0;
   const void * const engine;
@@ -129,8 +131,6 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   TimePoint taken = kNever;  // deadline of what its jobs took last and nobody has handed on
   intrusive::set_member_hook<> in_taken;  // of GroupNode::taken, then
   CallbackStatistics statistics;
-  /// So many jobs more are measured: one has lost its CPU (see Platform::watch_cpu()).
-  uint8_t measured_jobs = 0;
   std::unique_ptr<TimerNode> timer;
   std::unique_ptr<InlineNode> is_inline;
   std::unique_ptr<BudgetNode> budget;  // the pointer never changes once others know the callback
