@@ -175,12 +175,9 @@ protected:
 
   bool wait_until_all_sleep() const
   {
-    // The one that spins and the timer thread, and unless that is all: one a callback, in the pool at
-    // least two.
+    // The one that spins and the timer thread, and unless that is all: one a callback.
     const int callbacks = static_cast<int>(callbacks_.size());
-    const int threads = GetParam() == ExecutionModel::kEvents ? 2
-                        : GetParam() == ExecutionModel::kPool ? 2 + std::max(2, callbacks)
-                                                              : 2 + callbacks;
+    const int threads = GetParam() == ExecutionModel::kEvents ? 2 : 2 + callbacks;
     const auto until = std::chrono::steady_clock::now() + kPatience;
     while (platform_.waiting != threads) {
       if (std::chrono::steady_clock::now() > until) {

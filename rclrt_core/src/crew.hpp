@@ -57,9 +57,13 @@ struct Worker : std::enable_shared_from_this<Worker>
   Lane * place = nullptr;      // of a courier that runs a job: where it has the place of a thread
   bool drives_timers = false;  // releases due timers and sleeps no longer than to the next one
   bool is_left_alone = false;  // keeps what it has in force, come what may
-  bool cannot_lower = false;   // the OS has refused it once; of the worker's thread
-  bool retired = false;        // its group is gone: end
-  bool ended = false;          // its thread does not touch the engine any more
+  /// What it shall have when it goes to sleep for the first time. Set before its thread starts, and under the lock as
+  /// long as it is not null. The thread sets it to null, with release, when that is in force. Who reads null with acquire
+  /// sees what the thread told.
+  std::atomic<const AttributesEntry *> first{nullptr};
+  bool cannot_lower = false;  // the OS has refused it once; of the worker's thread
+  bool retired = false;       // its group is gone: end
+  bool ended = false;         // its thread does not touch the engine any more
   bool sleeping = false;
   /// It looks for work while it is asleep. Set by the worker under the lock, cleared by it without: who finds it set
   /// too late has chosen a worker that has just stopped looking. So relaxed is enough.

@@ -196,7 +196,9 @@ public:
   Status spin();
   Status start_threads();
   Status start_thread(const std::shared_ptr<Worker> & worker, const AttributesEntry & first);
-  void begin(Worker & worker, const AttributesEntry & first);
+  void begin(Worker & worker, const AttributesEntry & above);
+  void decide_first(Worker & worker, const AttributesEntry & first) noexcept;
+  void settle_first(Worker & worker, const AttributesEntry & first) noexcept;
   void enter_deadlines(Worker & worker);
   Status grow(Lane & lane);
   Status start_beat();

@@ -97,7 +97,8 @@ void Life::arrive() noexcept
 void Life::wait_for_arrivals(const Worker * here)
 {
   const auto has_arrived = [here](const auto & worker) {
-    return worker->sleeping || worker->ended || worker.get() == here;
+    const bool sleeps = worker->sleeping && !worker->first.load(std::memory_order_acquire);
+    return sleeps || worker->ended || worker.get() == here;
   };
   Lock lock(mutex_);
   while (!std::all_of(workers_.begin(), workers_.end(), has_arrived)) {

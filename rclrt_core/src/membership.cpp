@@ -399,6 +399,10 @@ Status Engine::Impl::set_timer_thread(const Attributes & wanted)
     if (exists) {
       driver = timer_driver->shared_from_this();
       driver->urgency.decide({&entry, &entry});
+      const AttributesEntry * first = driver->first.load(std::memory_order_relaxed);
+      if (first) {  // unless it has slept meanwhile
+        driver->first.compare_exchange_strong(first, &entry, std::memory_order_relaxed);
+      }
     }
   }
   // Without the locks. If the thread is just starting or has ended, this does nothing.

@@ -29,10 +29,7 @@ std::size_t Engine::Impl::threads_of(const Lane & lane) const noexcept
     case ExecutionModel::kPool:
       break;
   }
-  // A group may come while the only thread has a long job, and the thread made for it only begins: it has no priority yet.
-  constexpr std::size_t kLeast = 2;
-  return std::max<std::size_t>(
-    1, std::min(options.max_threads, std::max(kLeast, lane.parallelism)));
+  return std::max<std::size_t>(1, std::min(options.max_threads, lane.parallelism));
 }
 
 std::shared_ptr<Worker> Engine::Impl::new_worker(const std::string & name, Lane * lane)
@@ -52,14 +49,18 @@ Status Engine::Impl::start_thread(
   ThreadOptions thread_options;
   thread_options.name = worker->name;
   thread_options.stack_size = options.stack_size;
+  const AttributesEntry & above =
+    is_fixed_priority(timer_thread.policy) ? table.intern(timer_thread) : table.nothing();
   if (!worker->is_left_alone) {
-    // Not what the thread that adds a group while spinning happens to have.
-    thread_options.attributes = table.nothing().complete;
+    // Not what the thread that adds a group while spinning happens to have. Above all jobs, until it sleeps or has a job:
+    // one of them could keep the CPU from a thread that a more urgent job will need.
+    thread_options.attributes = above.complete;
+    worker->first.store(&first, std::memory_order_relaxed);
   }
-  const auto body = [this, worker, &first] {
+  const auto body = [this, worker, &above] {
     worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
     enter_deadlines(*worker);
-    begin(*worker, first);
+    begin(*worker, above);
     work(*worker);
     worker->urgency.end();
   };
@@ -67,31 +68,46 @@ Status Engine::Impl::start_thread(
     worker, thread_options, body, [this](const Finding & finding) { add_finding(finding); });
 }
 
-// By the worker's thread, before it first sleeps.
-void Engine::Impl::begin(Worker & worker, const AttributesEntry & first)
+// By the worker's thread. What it is refused is not told here: without the permission it begins as one without
+// attributes.
+void Engine::Impl::begin(Worker & worker, const AttributesEntry & above)
 {
-  if (worker.is_left_alone) {
-    return;
-  }
   {
     const Lock lock(*mutex);
-    Demand demand{&first, &first};
-    demand.rests = first.is_ext();
+    const Demand undecided{&table.nothing(), &table.nothing()};
     // Of the timer thread somebody may have decided something else already.
-    const bool is_undecided =
-      worker.urgency.decided() == Demand{&table.nothing(), &table.nothing()};
-    if (is_undecided && (!first.is_ext() || worker.has_slot)) {
-      worker.urgency.decide(demand);
+    if (!worker.is_left_alone && worker.urgency.decided() == undecided) {
+      worker.urgency.decide({&above, &table.nothing()});
     }
   }
   worker.urgency.begin();
-  int error = worker.urgency.settle_itself().error;
+  worker.urgency.settle_itself();
+}
+
+// Under the lock, by a worker that goes to sleep for the first time.
+void Engine::Impl::decide_first(Worker & worker, const AttributesEntry & first) noexcept
+{
+  Demand demand{&first, &first};
+  demand.rests = first.is_ext();
+  if (!first.is_ext() || worker.has_slot) {
+    worker.urgency.decide(demand);
+  }
+}
+
+// The same worker, after it has left the lock.
+void Engine::Impl::settle_first(Worker & worker, const AttributesEntry & first) noexcept
+{
+  const ThreadUrgency::Outcome outcome = worker.urgency.settle_itself();
+  const bool is_of_first = outcome.wanted.policy == &first && outcome.wanted.cpus == &first;
+  int error =
+    is_of_first ? outcome.error : 0;  // else a job has been given to it, and asks for itself
   if (worker.urgency.take_left_out()) {
     error = kCpusLeftOut;
   }
   if (error != 0) {
     add_finding(platform.explain("thread '" + worker.name + "'", first.complete, error));
   }
+  worker.first.store(nullptr, std::memory_order_release);
 }
 
 // By the worker's thread.

@@ -120,12 +120,19 @@ bool Engine::Impl::release_due(ClockState & clock, Calls & calls) noexcept
       ready.release_late(callback, last, Duration(timer->period_ns), missed + 1);
       dispatch.released(callback, calls);
     } else {
-      callback.statistics.released += missed;
       ReleaseStamp first;
       first.release = latest - Duration(timer->period_ns) * static_cast<int64_t>(missed);
       first.ready = now;
       first.root = first.release;
       first.cause = RCLRT_CAUSE_TIMER;
+      if (missed > 0 && callback.overrun_rule == OverrunRule::kKeepLatest) {
+        // It would stand in line since then, had anybody looked: the newest one comes in its place.
+        first.deadline = callback.deadline(first.release, kNever);
+        ready.release(callback, first, 1);
+        first.release += Duration(timer->period_ns);
+        --missed;
+      }
+      callback.statistics.released += missed;
       first.sequence = ready.next_sequence();
       ready.give_up(callback, first, missed, RCLRT_JOB_SKIPPED, now);
       release(callback, latest, now, 1, nullptr, calls);

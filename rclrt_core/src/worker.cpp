@@ -28,6 +28,10 @@ constexpr int kForgets = 256;
 
 void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) noexcept
 {
+  const AttributesEntry * const first = worker.first.load(std::memory_order_relaxed);
+  if (first) {
+    decide_first(worker, *first);
+  }
   const Look look = look_of(worker);
   Demand rest = worker.urgency.decided();
   if (look.any() && !worker.is_left_alone) {
@@ -41,7 +45,9 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) no
   const bool is_lookout = worker.lane && worker.lane->lookout == &worker;
   const bool has_just_begun = !life.runs();
   section.lock.unlock();
-  if (!worker.urgency.is_settled()) {
+  if (first) {
+    settle_first(worker, *first);
+  } else if (!worker.urgency.is_settled()) {
     worker.urgency.settle();
   }
   if (has_just_begun) {

@@ -313,7 +313,7 @@ TEST(TimerThread, has_the_attributes_that_were_asked_for_last_also_if_it_was_jus
     other->join();
   });
   EXPECT_TRUE(run.ok()) << run.message();
-  EXPECT_EQ(probed, 2);
+  EXPECT_GE(probed, 2);
   EXPECT_EQ(priority, 60);
 }
 

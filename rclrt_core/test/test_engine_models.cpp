@@ -77,8 +77,8 @@ TEST(Pool, has_as_many_threads_as_its_groups_can_use_and_no_more_than_its_bound)
     });
     return count - 1;  // the timer thread
   };
-  EXPECT_EQ(threads_with_groups(0), 2u);
-  EXPECT_EQ(threads_with_groups(1), 2u);
+  EXPECT_EQ(threads_with_groups(0), 1u);
+  EXPECT_EQ(threads_with_groups(1), 1u);
   EXPECT_EQ(threads_with_groups(4), 4u);
   EXPECT_EQ(threads_with_groups(9), 5u);
 }
@@ -205,6 +205,36 @@ TEST(Pool, a_thread_on_its_way_is_raised_when_there_is_no_other_for_an_urgent_jo
   EXPECT_EQ(
     engine.run(50, {{1, "high"}, {2, "low"}, {8, "high"}}),
     (Lines{"1-1-3 high", "2-3-15 low", "8-8-10 high"}));
+}
+
+TEST(Pool, the_thread_of_a_new_group_begins_while_a_less_urgent_job_keeps_the_cpu)
+{
+  EngineOnSim engine(model(ExecutionModel::kPool));
+  engine.add(prioritised(engine, "busy", 30, 50));
+  CallbackOptions adds = prioritised(engine, "adds", 0, 80);
+  adds.run = [&engine](const Job &) {
+    engine.add(prioritised(engine, "new", 1, 70));
+    engine.sim.sleep_for(milliseconds(20));  // it keeps its thread, but not the CPU
+    return true;
+  };
+  engine.add(adds);
+  EXPECT_EQ(
+    engine.run(50, {{1, "busy"}, {2, "adds"}, {5, "new"}}),
+    (Lines{"1-1-32 busy", "2-2-22 adds", "5-5-6 new"}));
+}
+
+TEST(Pool, a_thread_without_a_job_has_no_urgency_once_it_sleeps)
+{
+  EngineOnSim engine(model(ExecutionModel::kPool));
+  engine.add(prioritised(engine, "busy", 1, 50));
+  engine.run(10, {}, [&] {
+    engine.sim.sleep_for(milliseconds(1));
+    std::vector<std::string> lines;
+    for (const ThreadReport & thread : engine.engine.threads()) {
+      lines.push_back(thread.name + " " + std::to_string(thread.in_force.priority));
+    }
+    EXPECT_EQ(lines, (Lines{"rclrt timers 97", "rclrt worker 0 0"}));
+  });
 }
 
 TEST(Pool, a_sleeper_of_a_busy_cpu_is_moved_to_where_its_job_may_run)

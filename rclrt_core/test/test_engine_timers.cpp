@@ -147,6 +147,26 @@ TEST(TimerOverrun, late_timer_releases_once_not_in_a_burst)
   }
 }
 
+TEST(TimerOverrun, a_late_timer_stands_in_line_since_its_first_release_that_was_missed)
+{
+  Timer t;
+  t.every(10, milliseconds(1));
+  CallbackOptions message = t.callback_options("message", milliseconds(1));
+  message.attributes = fifo(10);
+  t.add(message);
+  const Status status = t.sim.run([&] {
+    t.sim.sleep_until(at_ms(12));
+    t.engine.notify(*t.callbacks["message"], 1);
+    t.sim.sleep_until(at_ms(955));  // since 950 the timer is due once more
+    while (t.engine.run_one(t.sim.now())) {
+    }
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(t.jobs(), (Lines{"950-955-956 timer", "12-956-957 message"}));
+  EXPECT_EQ(t.statistics("timer").released, 95u);
+  EXPECT_EQ(t.statistics("timer").skipped, 94u);
+}
+
 TEST(TimerOverrun, a_year_asleep_costs_no_more_than_the_depth)
 {
   Timer t;

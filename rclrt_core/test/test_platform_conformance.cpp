@@ -75,6 +75,35 @@ protected:
 using Platforms = ::testing::Types<LinuxPlatform, SimPlatform>;
 TYPED_TEST_SUITE(PlatformConformance, Platforms);
 
+TYPED_TEST(
+  PlatformConformance, a_more_urgent_thread_begins_before_the_one_that_has_started_it_goes_on)
+{
+  const auto fifo_on_cpu_0 = [](int priority) {
+    Attributes attributes;
+    attributes.policy = SchedulingPolicy::kFifo;
+    attributes.priority = priority;
+    attributes.cpu_affinity = CpuSet({0});
+    return attributes;
+  };
+  bool is_refused = false;
+  std::atomic<bool> began{false};
+  bool had_begun = false;
+  run(this->platform, [&] {
+    const auto starter = this->start(
+      [&] {
+        const auto urgent = this->start([&] { began = true; }, fifo_on_cpu_0(11));
+        had_begun = began.load();  // one CPU: nobody else runs meanwhile
+        urgent->join();
+      },
+      fifo_on_cpu_0(10), [&](const Finding &) { is_refused = true; });
+    starter->join();
+  });
+  if (is_refused) {
+    GTEST_SKIP() << "no permission for SCHED_FIFO 10 on CPU 0";
+  }
+  EXPECT_TRUE(had_begun);
+}
+
 TYPED_TEST(PlatformConformance, wait_returns_at_once_when_the_word_differs)
 {
   run(this->platform, [&] {

@@ -76,7 +76,7 @@ struct EngineOptions
   const Policy * policy = &fixed_priority_policy();
   /// Events only: the timer thread also executes timer callbacks ("release-and-execute").
   bool release_and_execute = false;
-  /// Pool only. The pool has as many threads as its groups can use at once, at least two, and at most this many.
+  /// Pool only. The pool has as many threads as its groups can use at once, and at most this many.
   /// They are created when groups are added or the engine starts, never when a job is released.
   std::size_t max_threads = 64;
   /// Stack of every thread the engine creates, bytes; 0 is the OS default.

@@ -59,7 +59,9 @@ struct ThreadOptions
 {
   std::string name;            ///< shown by the OS, cut to 15 bytes
   std::size_t stack_size = 0;  ///< bytes; 0 is the OS default
-  Attributes attributes;       ///< applied by the new thread itself, before `body`
+  /// In force before `body`. A real-time priority is from the beginning, so that the thread waits for nobody who is
+  /// less urgent. The new thread itself applies the rest.
+  Attributes attributes;
 };
 
 /// What is kept of a thread from Platform::watch_cpu() to Platform::end_watch().

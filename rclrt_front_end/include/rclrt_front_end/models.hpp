@@ -18,7 +18,7 @@ struct PoolOptions
 {
   /// Order among jobs that wait for a thread or in a group.
   const rclrt_core::Policy * policy = &rclrt_core::fixed_priority_policy();
-  /// The pool has as many threads as the groups can use at once, at least two, and at most this many.
+  /// The pool has as many threads as the groups can use at once, and at most this many.
   std::size_t max_threads = 64;
 };
 

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -94,6 +95,26 @@ Status cannot_start(const ThreadOptions & options, int error_number)
   return Status::error(text);
 }
 
+// With a real-time priority from the very beginning, if that is asked for and granted: else the new thread could not
+// even ask for it while others keep the CPU.
+int create(
+  pthread_attr_t * attributes, const Attributes & wanted, Start * start, pthread_t * id) noexcept
+{
+  const bool is_fifo = wanted.policy == SchedulingPolicy::kFifo;
+  if (is_fifo || wanted.policy == SchedulingPolicy::kRoundRobin) {
+    sched_param parameters{};
+    parameters.sched_priority = wanted.priority;
+    pthread_attr_setschedpolicy(attributes, is_fifo ? SCHED_FIFO : SCHED_RR);
+    pthread_attr_setschedparam(attributes, &parameters);
+    pthread_attr_setinheritsched(attributes, PTHREAD_EXPLICIT_SCHED);
+    if (pthread_create(id, attributes, &thread_main, start) == 0) {
+      return 0;
+    }
+    pthread_attr_setinheritsched(attributes, PTHREAD_INHERIT_SCHED);
+  }
+  return pthread_create(id, attributes, &thread_main, start);
+}
+
 }  // namespace
 
 Status LinuxPlatform::start_thread(
@@ -109,7 +130,7 @@ Status LinuxPlatform::start_thread(
     }
     pthread_t id{};
     if (error_number == 0) {
-      error_number = pthread_create(&id, &attributes, &thread_main, start.get());
+      error_number = create(&attributes, options.attributes, start.get(), &id);
     }
     pthread_attr_destroy(&attributes);
     if (error_number == 0) {
