@@ -4,6 +4,7 @@
 #include "rclrt_rcl/entity.hpp"
 
 #include <algorithm>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/error.hpp"
+#include "rcutils/logging_macros.h"
 
 namespace rclrt_rcl
 {
@@ -219,7 +221,17 @@ void Entity::close()
 {
   const bool is_first = (running_.fetch_or(kClosed) & kClosed) == 0;
   if (is_first && rclrt_core::runs_inline()) {
-    std::thread([self = shared_from_this()] { self->finish_closing(); }).detach();
+    // The middleware holds locks around the job that finish_closing() needs.
+    try {
+      std::thread([self = shared_from_this()] { self->finish_closing(); }).detach();
+    } catch (const std::system_error & error) {
+      RCUTILS_LOG_WARN_NAMED(
+        "rclrt",
+        "%s: closed, but kept until its group goes: no thread can be started to take it out (%s). "
+        "See the limits on "
+        "threads: ulimit -u, systemd TasksMax=, container --pids-limit",
+        name().c_str(), error.what());
+    }
   } else if (is_first) {
     finish_closing();
   }

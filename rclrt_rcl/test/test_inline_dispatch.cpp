@@ -301,6 +301,47 @@ TEST_F(Inline, it_may_let_go_of_its_own_subscription)
     wait_for([&] { return executor->statistics().count("/here/subscription" + topic) == 0; }));
 }
 
+/// While it lives, no thread can be started that does not say how large its stack shall be.
+class NoMoreThreads
+{
+public:
+  NoMoreThreads()
+  {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t larger_than_memory = before_;
+    pthread_attr_setstacksize(&larger_than_memory, std::size_t{1} << 50);
+    pthread_setattr_default_np(&larger_than_memory);
+  }
+  ~NoMoreThreads() { pthread_setattr_default_np(&before_); }
+
+private:
+  pthread_attr_t before_{};
+};
+
+TEST_F(Inline, a_subscription_that_lets_go_of_itself_is_closed_also_when_there_are_no_more_threads)
+{
+  std::atomic<bool> goes{false};
+  std::atomic<bool> gone{false};
+  std::atomic<int> since{0};
+  std::shared_ptr<Subscription<Time>> subscription;
+  subscription = subscribe([&](const Time &) {
+    since += gone ? 1 : 0;
+    if (goes && rclrt_core::runs_inline() && !gone) {
+      const NoMoreThreads limit;
+      EXPECT_THROW(std::thread([] {}).join(), std::system_error);
+      subscription.reset();
+      gone = true;
+    }
+  });
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  ASSERT_TRUE(wait_for([&] { return statistics().inlined >= 20; }));
+  goes = true;
+  EXPECT_TRUE(wait_for([&] { return gone.load(); }));
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(since, 0);
+}
+
 TEST_F(Inline, another_thread_may_destroy_the_subscription_at_any_time)
 {
   executor->add_node(node);
