@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * How a notifier hands work to a sleeping worker (src/crew.cpp: take_from_sleep, wake_too, lie_down, wake_up,
- * Wakes::wake_all; src/dispatch.cpp: released, taken; src/worker.cpp: sleep; src/life.cpp: retire;
+ * Wakes::wake_all; src/dispatch.cpp: released, taken; src/worker.cpp: sleep, gives_way; src/life.cpp: retire;
  * src/spin.cpp: stop), checked in every interleaving.
  *
  * Promises:
@@ -25,6 +25,8 @@
  *   LEAVE_IT_TO_THEM     whose job a worker on its way would take does not wake that worker, too
  *   SLEEP_WHILE_HELD     a worker on somebody's list goes to sleep as an idle one
  *   END_WHILE_HELD       a worker on somebody's list ends
+ *   COMES_FOR_EVER       with GIVES_WAY: a worker that has given way goes on counting as one that comes
+ * GIVES_WAY is no mistake: workers give way to more urgent ones before they take a job; no wait returns early then.
  * REENTRANT is no mistake: all jobs are of one reentrant group, instead of one exclusive group each.
  */
 
@@ -32,7 +34,13 @@
 #ifndef JOBS
 #define JOBS 3 /* of both notifiers; two are enough to find a mistake */
 #endif
+#ifdef GIVES_WAY
+#define EARLY_RETURNS 0
+#define WAYS 2 /* of all workers together */
+#else
 #define EARLY_RETURNS 1 /* of all waits together: spurious, or because the time is up */
+#define WAYS 0
+#endif
 #define NOBODY 255
 #define WHOEVER 254
 
@@ -43,7 +51,7 @@
 bit mutex;
 /* Under the mutex: */
 byte pending;          /* jobs that wait */
-byte waking;           /* workers taken from sleep and not yet asking for work, or held */
+byte waking;           /* workers taken from sleep and not yet asking for work, or held, or giving way */
 bit sleeping[WORKERS]; /* in the idle list */
 byte waker[WORKERS];   /* of one that is not in the idle list and not up yet */
 bit stopping;
@@ -57,6 +65,7 @@ byte executed;
 bit jobs_may_end;
 bit nobody_is_held_up;
 byte early = EARLY_RETURNS;
+byte ways = WAYS;
 
 #ifdef REENTRANT
 #define READY_GROUPS (pending > 0)
@@ -204,7 +213,8 @@ asking_locked:
     if
     :: stopping -> goto ended
     :: !stopping && pending == 0 -> goto sleeping_down
-    :: else -> pending-- /* pick */
+    :: !stopping && pending > 0 -> pending-- /* pick */
+    :: !stopping && pending > 0 && ways > 0 -> goto giving_way /* its last job was more urgent than this one */
     fi
   };
   atomic {
@@ -217,6 +227,21 @@ asking_locked:
   jobs_may_end; /* waits until it is true */
   executed++;
   goto asking;
+
+giving_way:
+  atomic {
+    ways--;
+    waking++;
+    unlock()
+  };
+  /* Here it lowers itself. */
+  atomic {
+    lock();
+#ifndef COMES_FOR_EVER
+    waking--;
+#endif
+    goto asking_locked
+  };
 
 sleeping_down:
   atomic {

@@ -120,7 +120,7 @@ void Engine::Impl::look_for_work(
 // A thread comes to its next job with the urgency of the last one. If that is more than the next job has, it lowers
 // itself before it takes the job: else it would hold the group of a job that is not urgent while others run which are
 // more so, and each more urgent job of that group would lend it urgency to finish in their place. Meanwhile it counts as
-// coming, so that a more urgent job raises it again.
+// coming, so that a more urgent job raises it again (GIVES_WAY in model/hand_over.pml).
 bool Engine::Impl::gives_way(Worker & worker, const CallbackNode & next, Section & section) noexcept
 {
   const Demand & decided = worker.urgency.decided();
