@@ -47,6 +47,7 @@ common() {
     a_callback_with_an_earlier_deadline_preempts \
     a_callback_inherits_the_deadline_of_one_its_group_keeps_waiting executors_share_one_order \
     a_callback_over_its_budget_goes_after_all_deadlines \
+    the_kernel_keeps_a_budget_whose_watch_gets_no_cpu \
     a_publication_in_a_callback_is_as_urgent_as_what_it_releases \
     what_a_callback_publishes_to_runs_with_its_deadline a_thread_on_its_way_to_sleep_is_made_urgent \
     a_cpu_that_goes_away_leaves_its_callback_the_priority \

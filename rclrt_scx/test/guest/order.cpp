@@ -294,6 +294,22 @@ std::string what_is_left_of_a_budget_is_kept_only_if_it_is_within_the_bandwidth(
   return soon.empty() ? the_second_job_of_a_period(170, "A+ A- B+ B-") : soon;
 }
 
+// One thread works for two servers in turn. What the first has used up is not owed by the second, nor what was used
+// since the thread was last charged.
+std::string a_budget_that_begins_owes_nothing_and_has_what_is_left()
+{
+  Stage stage(2, 0);
+  rclrt_scx::Slot & slot = stage[0].slot();
+  const auto job = [&](int64_t left_ms) {
+    slot.set_budget(20 * kMs, 300 * kMs, static_cast<uint64_t>(left_ms * kMs));
+    stage[1].go(250, 5);
+    stage[0].go(200, 15);
+    return wait_all(stage.workers);
+  };
+  const bool ended = job(20) && job(5) && job(20);
+  return ended ? expect(stage, "A+ A- B+ B- A+ B+ B- A- A+ A- B+ B-") : "hangs";
+}
+
 std::string budgets_that_cannot_hold_are_refused()
 {
   Stage stage(1, 0);
@@ -330,6 +346,7 @@ Scenarios order_scenarios()
     SCENARIO(one_that_needs_less_than_its_budget_keeps_its_deadlines),
     SCENARIO(one_that_was_over_its_budget_while_alone_owes_nothing_afterwards),
     SCENARIO(what_is_left_of_a_budget_is_kept_only_if_it_is_within_the_bandwidth),
+    SCENARIO(a_budget_that_begins_owes_nothing_and_has_what_is_left),
     SCENARIO(budgets_that_cannot_hold_are_refused),
 #undef SCENARIO
   };
