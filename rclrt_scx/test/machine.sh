@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What runs in the virtual machine, by busybox' shell: `sh machine.sh PART...`, parts
-# being common, life, cycles, partial. Says on the console `RESULT <name> pass|fail` for every step, as the
+# being common, life, cycles, partial, brief. Says on the console `RESULT <name> pass|fail` for every step, as the
 # guests' programs do for their scenarios.
 
 result() { if [ "$2" = 0 ]; then echo "RESULT $1 pass"; else echo "RESULT $1 fail"; fi; }
@@ -56,6 +56,8 @@ common() {
   scx status > /tmp/status; cat /tmp/status
   grep -q 'in force' /tmp/status && grep -q 'mode: full' /tmp/status
   result status_says_what_is_in_force $?
+  grep -q 'jobs >=' /tmp/status && grep -q 'misses >=' /tmp/status
+  result status_calls_its_counts_lower_bounds $?
   echo JSON-BEGIN; scx status --json; echo JSON-END
   echo PROMETHEUS-BEGIN; scx status --prometheus; echo PROMETHEUS-END
   scx top --count 2 --interval 10 > /tmp/top; [ $(grep -c 'in force' /tmp/top) = 2 ]
@@ -68,6 +70,22 @@ common() {
   refused scx status && grep -q 'no EDF scheduler is loaded' /tmp/error
   result status_without_a_scheduler_is_a_clear_error $?
   servers 50000000
+}
+
+# On every kernel that is at hand.
+brief() {
+  servers 0
+  if scx load --slots 16 --timeout 2000 2>/tmp/refusal; then echo 'VERDICT loads'; else
+    echo 'VERDICT refused'; cat /tmp/refusal; [ $(state) = disabled ]; result a_refusal_leaves_nothing_loaded $?
+    return
+  fi
+  scx_guest earliest_first an_earlier_one_preempts_when_a_timer_wakes_it \
+    a_queued_one_is_promoted_from_another_cpu one_that_moves_to_another_cpu_preempts_there \
+    a_hog_with_the_earliest_deadline_leaves_the_reserve \
+    one_that_needs_less_than_its_budget_keeps_its_deadlines \
+    a_budget_that_begins_owes_nothing_and_has_what_is_left
+  executor_guest a_callback_with_an_earlier_deadline_preempts
+  scx unload && [ $(state) = disabled ]; result unloads $?
 }
 
 life() {
@@ -201,4 +219,5 @@ partial() {
   mount -t debugfs debug /sys/kernel/debug
 }
 
+echo "KERNEL $(uname -r)"
 for part in "$@"; do "$part"; done
