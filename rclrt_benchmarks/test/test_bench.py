@@ -109,7 +109,9 @@ def test_trace_cost_says_what_a_record_adds(tmp_path: Path) -> None:
     done = bench("trace-cost", "--rounds", "3", "--jobs", "2000", "--json", str(out))
     assert done.returncode == ("MISSED" in done.stdout), done.stderr
     rows = {row["variant"]: row for row in json.loads(out.read_text(encoding="utf-8"))["rows"]}
-    assert rows.keys() >= {"floor", "none", "ring", "live", "live, with messages"}
+    assert rows.keys() >= {
+        *("floor", "none", "ring", "live", "live, with messages", "none, with a budget")
+    }
     for name in ("ring", "live"):
         added = rows[name]["job_ns"] - rows["none"]["job_ns"]
         assert rows[name]["added_ns"] == pytest.approx(added)
