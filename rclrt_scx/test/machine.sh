@@ -26,6 +26,7 @@ common() {
   scx record --output /tmp/events & recorder=$!
   scx_guest all-order; result all_order $?
   scx_guest all-sharing; result all_sharing $?
+  scx_guest whatever_threads_do_each_gets_on
   kill -TERM $recorder; wait $recorder; result records $?
   scx check --input /tmp/events --bound-us $bound_us
   result no_queued_job_was_earlier_than_a_running_one $?
@@ -75,7 +76,7 @@ common() {
 # On every kernel that is at hand.
 brief() {
   servers 0
-  if scx load --slots 16 --timeout 2000 2>/tmp/refusal; then echo 'VERDICT loads'; else
+  if scx load --slots 16 --timeout 2000 --record 8192 2>/tmp/refusal; then echo 'VERDICT loads'; else
     echo 'VERDICT refused'; cat /tmp/refusal; [ $(state) = disabled ]; result a_refusal_leaves_nothing_loaded $?
     return
   fi
@@ -85,6 +86,10 @@ brief() {
     one_that_needs_less_than_its_budget_keeps_its_deadlines \
     a_budget_that_begins_owes_nothing_and_has_what_is_left
   executor_guest a_callback_with_an_earlier_deadline_preempts
+  scx record --output /tmp/events & recorder=$!
+  scx_guest whatever_threads_do_each_gets_on
+  kill -TERM $recorder; wait $recorder
+  scx check --input /tmp/events --bound-us $bound_us; result the_order_is_kept_in_a_mix_of_all $?
   scx unload && [ $(state) = disabled ]; result unloads $?
 }
 
