@@ -126,7 +126,7 @@ def test_rclrt_order_over_both_traces_sees_the_deadlines_of_the_source_at_the_si
     source.stop()
     files = sorted(map(str, tmp_path.glob("*/*.trace")))
     done = subprocess.run(
-        [sys.executable, "-m", "rclrt_analysis", "order", *files]
+        [sys.executable, "-m", "rclrt_analysis.cli", "order", *files]
         + ["--cpus", str(os.cpu_count()), "--bound", str(PATIENCE_S * 1e6)],
         capture_output=True,
         text=True,
