@@ -14,7 +14,7 @@ namespace rclrt_core
 namespace
 {
 
-constexpr int kSystems = 200;
+constexpr int kSystems = 80;
 constexpr int64_t kLengthMs = 600;
 
 struct Task

@@ -409,10 +409,12 @@ TEST(EdfOnSim, who_orders_deadlines_is_told_what_is_left_of_the_budget_of_a_job_
     a.budget = {milliseconds(4), milliseconds(10), reaction};
     engine.add(a, "g");
     engine.run(20, {{2, "a"}, {6, "a"}});
-    const Lines limits = reaction == OnOverrun::kDemote
-                           ? Lines{"4125 4000/10000", "0 0/0", "1125 4000/10000", "0 0/0", "0 0/0"}
-                           : Lines{"0 0/0", "0 0/0", "0 0/0", "0 0/0", "0 0/0"};
-    EXPECT_EQ(scheduler->limits, limits);
+    Lines & limits = scheduler->limits;  // the watch may have looked, and nothing was new
+    limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
+    EXPECT_EQ(
+      limits, reaction == OnOverrun::kDemote
+                ? (Lines{"4125 4000/10000", "0 0/0", "1125 4000/10000", "0 0/0"})
+                : Lines{"0 0/0"});
   }
 }
 
