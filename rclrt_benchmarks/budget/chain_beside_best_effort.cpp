@@ -107,7 +107,8 @@ public:
         run_stage(i, job);
         return true;
       };
-      stages_[i] = add("stage " + std::to_string(i), stage, i == 0 ? Duration(kPeriod) : Duration{});
+      stages_[i] =
+        add("stage " + std::to_string(i), stage, i == 0 ? Duration(kPeriod) : Duration{});
     }
     for (std::size_t i = 0; i < kBestEffort; ++i) {
       rclrt_core::CallbackOptions one;
@@ -232,17 +233,15 @@ int main(int argc, char ** argv)
   sched_param priority{};
   priority.sched_priority = kTimers;
   int refused = 0;
-  std::thread([&] {
-    refused = sched_setscheduler(0, SCHED_FIFO, &priority) == 0 ? 0 : 1;
-  }).join();
+  std::thread([&] { refused = sched_setscheduler(0, SCHED_FIFO, &priority) == 0 ? 0 : 1; }).join();
   if (refused != 0 || sched_setaffinity(0, sizeof(one), &one) != 0) {
     std::cerr << "SCHED_FIFO is not permitted\n";
     return kSkipped;
   }
   try {
     Process process(way);
-    std::cout << process.run(std::chrono::duration_cast<Duration>(
-                   std::chrono::duration<double>(seconds)))
+    std::cout << process.run(
+                   std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)))
               << '\n';
   } catch (const std::exception & error) {
     std::cerr << "chain_beside_best_effort: " << error.what() << '\n';

@@ -79,8 +79,7 @@ class Variant
 {
 public:
   Variant(
-    rclrt_core::Platform & platform, Records records, bool publishes,
-    Budget budget = Budget::kNone)
+    rclrt_core::Platform & platform, Records records, bool publishes, Budget budget = Budget::kNone)
   {
     rclrt_front_end::ConfiguredEngineOptions options;
     options.engine.model = rclrt_core::ExecutionModel::kEvents;

@@ -26,7 +26,8 @@ struct Task
 struct System
 {
   Budget budget;
-  std::vector<Task> timers;  // the most urgent first; the first one is above the callback with the budget
+  std::vector<Task>
+    timers;  // the most urgent first; the first one is above the callback with the budget
 };
 
 int64_t in_us(Duration duration) { return duration / microseconds(1); }
@@ -81,8 +82,8 @@ std::vector<int64_t> longest(const System & system, std::mt19937 & random)
     options.attributes = fifo(i == 0 ? 80 : 60 - static_cast<int>(i));
     TimerOptions timer;
     timer.period = microseconds(system.timers[i].period);
-    timer.first = microseconds(
-      std::uniform_int_distribution<int64_t>(0, system.timers[i].period)(random));
+    timer.first =
+      microseconds(std::uniform_int_distribution<int64_t>(0, system.timers[i].period)(random));
     engine.add_timer(std::move(options), timer);
   }
   CallbackOptions hungry = engine.callback_options("hungry", Duration{0});
@@ -131,7 +132,8 @@ TEST(BudgetBound, is_kept_by_every_callback_below_and_needs_the_two_budgets_that
   }
   RecordProperty("judged", judged);
   EXPECT_GT(judged, kSystems / 2);
-  EXPECT_GT(above_one_a_period, 0) << "without what meets at the end of a period the bound is wrong";
+  EXPECT_GT(above_one_a_period, 0)
+    << "without what meets at the end of a period the bound is wrong";
   EXPECT_GT(tightest, 0.8);
 }
 

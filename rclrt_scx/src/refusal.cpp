@@ -25,14 +25,16 @@ std::string explain_refusal(const std::string & complaints, const std::string & 
   }
   const std::string function = complaints.substr(name, end - name);
   if (line.find("incompatible with vmlinux") != std::string::npos) {
-    return "this kernel, " + release + ", cannot run the scheduler: its type information (BTF) describes " +
-           function +
-           "() in a form in which no program can call it, because the kernel was built without the marks `bpf_kfunc`. "
-           "So are Debian's builds of Linux 7.1 and of 7.2 before 7.2.13. Take 7.2.13 or newer, or one from 6.16 to 7.0";
+    return "this kernel, " + release +
+           ", cannot run the scheduler: its type information (BTF) describes " + function +
+           "() in a form in which no program can call it, because the kernel was built without the "
+           "marks `bpf_kfunc`. "
+           "So are Debian's builds of Linux 7.1 and of 7.2 before 7.2.13. Take 7.2.13 or newer, or "
+           "one from 6.16 to 7.0";
   }
   if (line.find("not found in kernel") != std::string::npos) {
-    return "this kernel, " + release + ", cannot run the scheduler: it lacks the function " + function +
-           "(). Take Linux 6.16 to 7.0, or 7.2.13 or newer";
+    return "this kernel, " + release + ", cannot run the scheduler: it lacks the function " +
+           function + "(). Take Linux 6.16 to 7.0, or 7.2.13 or newer";
   }
   return {};
 }

@@ -19,7 +19,8 @@ using testing::Not;
 TEST(Refusal, of_a_kernel_without_marks_names_kernels_that_are_good)
 {
   const std::string said = explain_refusal(
-    "libbpf: extern (func ksym) 'scx_bpf_create_dsq': func_proto [169] incompatible with vmlinux [48029]\n",
+    "libbpf: extern (func ksym) 'scx_bpf_create_dsq': func_proto [169] incompatible with vmlinux "
+    "[48029]\n",
     "7.1.13");
   EXPECT_THAT(said, HasSubstr("this kernel, 7.1.13, cannot run the scheduler: "));
   EXPECT_THAT(said, HasSubstr("scx_bpf_create_dsq()"));
@@ -39,7 +40,8 @@ TEST(Refusal, that_is_not_known_is_left_to_what_the_kernel_says)
 {
   for (const char * said :
        {"", "libbpf: prog 'edf_enqueue': BPF program load failed", "extern (func ksym) '",
-        "extern (func ksym) 'a': ambiguous", "extern (func ksym) 'a\n': incompatible with vmlinux"}) {
+        "extern (func ksym) 'a': ambiguous",
+        "extern (func ksym) 'a\n': incompatible with vmlinux"}) {
     EXPECT_EQ(explain_refusal(said, "7.3"), "") << said;
   }
 }

@@ -121,7 +121,9 @@ def test_a_warning_of_the_kernel_is_a_complaint() -> None:
 
 def rows_of_kernels() -> dict[str, str]:
     """Return what the README's table of kernels says of each series."""
-    return dict(re.findall(r"^\| ([67]\.[0-9]+) \|.*\| (loads|refused)\b[^|]*\|$", README, re.MULTILINE))
+    return dict(
+        re.findall(r"^\| ([67]\.[0-9]+) \|.*\| (loads|refused)\b[^|]*\|$", README, re.MULTILINE)
+    )
 
 
 @pytest.mark.parametrize("series", SERIES)

@@ -69,8 +69,9 @@ struct rclrt_scx_slot
   uint64_t
     runtime_ns; /* stored by the owner: CPU time in each period by its deadlines; 0 for any */
   uint64_t period_ns;
-  uint64_t left_ns;  /* of the runtime, at begun_ns */
-  uint64_t begun_ns; /* stored last by who changes the budget: what was used before is not charged to it. The kernel
+  uint64_t left_ns; /* of the runtime, at begun_ns */
+  uint64_t
+    begun_ns; /* stored last by who changes the budget: what was used before is not charged to it. The kernel
                         clears it when it takes notice */
 };
 

@@ -67,8 +67,7 @@ void member(rclrt_scx::Client & client, unsigned seed, int64_t until_ns, std::at
         pin_to(from(-1, cpu_count() - 1));
         break;
       case 4:
-        slot.set_budget(
-          static_cast<uint64_t>(from(1, 3) * kMs), static_cast<uint64_t>(20 * kMs));
+        slot.set_budget(static_cast<uint64_t>(from(1, 3) * kMs), static_cast<uint64_t>(20 * kMs));
         break;
       case 5:
         slot.set_budget(0, 0);
@@ -156,8 +155,8 @@ private:
 std::string whatever_threads_do_each_gets_on()
 {
   Stage stage(0);
-  void * memory = mmap(
-    nullptr, sizeof(Jobs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void * memory =
+    mmap(nullptr, sizeof(Jobs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     return "no memory";
   }
@@ -194,8 +193,9 @@ std::string whatever_threads_do_each_gets_on()
   for (std::size_t i = 0; i < children.size(); ++i) {
     int status = 0;
     waitpid(children[i], &status, 0);
-    seen += status == 0 ? "" : "process " + std::to_string(i) + " ended with " +
-                                 std::to_string(status) + "; ";
+    seen += status == 0
+              ? ""
+              : "process " + std::to_string(i) + " ended with " + std::to_string(status) + "; ";
     for (int j = 0; j < kThreads[i]; ++j) {
       const int done = jobs[i * kMost + static_cast<std::size_t>(j)].load();
       seen += done > 0 ? ""
