@@ -32,8 +32,8 @@ static void begin_budget(struct thread *t)
 
 	if (!slot || !*(volatile u64 *)&slot->begun_ns)
 		return;
-	begun = __sync_lock_test_and_set(&slot->begun_ns,
-					 0); /* A full barrier: what follows is as new. */
+	/* A full barrier: what is read below is as new. */
+	begun = __sync_lock_test_and_set(&slot->begun_ns, 0);
 	now = bpf_ktime_get_ns();
 	if (begun > now)
 		begun = now;
