@@ -14,8 +14,8 @@ namespace rclrt_core
 namespace
 {
 
-constexpr int kSystems = 80;
-constexpr int64_t kLengthMs = 600;
+constexpr int kSystems = 40;
+constexpr int64_t kLengthMs = 500;
 
 struct Task
 {
