@@ -66,6 +66,15 @@ def test_preemptive_blocking_and_jitter_add_up() -> None:
     assert responses.response[1] == 2 + 3 + 2 * 3  # the second release of the first comes at 5
 
 
+def test_a_budget_is_a_timer_with_jitter_for_those_below() -> None:
+    # docs/how-to/budgets.md: 12 ms of 40, and what the watch lets pass. Two budgets meet.
+    wcet = 12 + 12 / 32
+    budget = timer("detect", 40, wcet, 80, f", jitter_ms: {40 - wcet}")
+    for kind in ("isolated", "preemptive"):
+        found = bounds(analysed(f"{{name: e, kind: {kind}}}", budget, timer("steer", 10, 1, 50)))
+        assert found["steer"] == 2 * wcet + 1
+
+
 def test_a_fifo_queue_makes_everybody_wait_for_everybody() -> None:
     responses = fifo.response(make_taskset([2, 3, 4], [20, 30, 40]))
     assert responses.response.tolist() == [9, 9, 9]

@@ -109,10 +109,25 @@ def test_trace_cost_says_what_a_record_adds(tmp_path: Path) -> None:
     done = bench("trace-cost", "--rounds", "3", "--jobs", "2000", "--json", str(out))
     assert done.returncode == ("MISSED" in done.stdout), done.stderr
     rows = {row["variant"]: row for row in json.loads(out.read_text(encoding="utf-8"))["rows"]}
-    assert rows.keys() >= {"floor", "none", "ring", "live", "live, with messages"}
+    assert rows.keys() >= {
+        *("floor", "none", "ring", "live", "live, with messages", "none, with a budget")
+    }
     for name in ("ring", "live"):
         added = rows[name]["job_ns"] - rows["none"]["job_ns"]
         assert rows[name]["added_ns"] == pytest.approx(added)
+
+
+def test_budget_has_a_row_for_each_way_and_judges(tmp_path: Path) -> None:
+    if not may_use_realtime():
+        pytest.skip("SCHED_FIFO is not permitted")
+    out = tmp_path / "rows.json"
+    done = bench("budget", "--rounds", "1", "--seconds", "0.4", "--json", str(out))
+    assert done.returncode == ("MISSED" in done.stdout), done.stderr
+    rows = {row["way"]: row for row in json.loads(out.read_text(encoding="utf-8"))["rows"]}
+    assert rows.keys() == {"shared", "fifo", "runaway", "budget"}
+    assert rows["shared"]["lost"] == 0
+    assert all(row["instances"] > 0 for row in rows.values())
+    assert done.stdout.count("late") >= 3
 
 
 def test_tightness_has_a_row_for_each_way_to_schedule(tmp_path: Path) -> None:
@@ -367,6 +382,7 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ("memory", "--json", "/nonexistent/rows.json"),
         ("memory", "--nonsense"),
         ("trace-cost", "--rounds", "0"),
+        ("budget", "--seconds", "0"),
         ("scale", "--only", "nonsense"),
         ("tightness", "--systems", "0"),
         ("publication", "--publications", "0"),

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What the trace costs a job: one thread releases and runs jobs that do nothing, with and without a trace. Engines take
-// turns, a round each. `watched`: a chain is declared, and a thread beside reads the records. Writes JSON to standard output: nanoseconds a job, of every round.
+// turns, a round each. `watched`: a chain is declared, and a thread beside reads the records. `with a budget`: what it costs
+// to count CPU time; no thread watches. Writes JSON to standard output: nanoseconds a job, of every round.
 //
 //   trace_cost ROUNDS JOBS
 
@@ -67,10 +68,18 @@ enum class Records : uint8_t
   kWatched,
 };
 
+/// The job has a budget that is enough: its CPU time is read at its begin and end.
+enum class Budget : uint8_t
+{
+  kNone,
+  kEnough,
+};
+
 class Variant
 {
 public:
-  Variant(rclrt_core::Platform & platform, Records records, bool publishes)
+  Variant(
+    rclrt_core::Platform & platform, Records records, bool publishes, Budget budget = Budget::kNone)
   {
     rclrt_front_end::ConfiguredEngineOptions options;
     options.engine.model = rclrt_core::ExecutionModel::kEvents;
@@ -94,6 +103,9 @@ public:
       }
       return true;
     };
+    if (budget == Budget::kEnough) {
+      what.budget.runtime = what.budget.period = std::chrono::seconds(1);
+    }
     check(engine_->add_callback(what, group, &callback_));
   }
 
@@ -138,6 +150,7 @@ int measure(int rounds, int jobs)
   Variant ring(platform, Records::kInProcess, false);
   Variant live(platform, Records::kLive, false);
   Variant watched(platform, Records::kWatched, false);
+  Variant budget(platform, Records::kNone, false, Budget::kEnough);
   Variant none_messages(platform, Records::kNone, true);
   Variant live_messages(platform, Records::kLive, true);
   nlohmann::json rows = nlohmann::json::object();
@@ -148,6 +161,7 @@ int measure(int rounds, int jobs)
       {"ring", ring.round(jobs)},
       {"live", live.round(jobs)},
       {"live, watched", watched.round(jobs)},
+      {"none, with a budget", budget.round(jobs)},
       {"none, with messages", none_messages.round(jobs)},
       {"live, with messages", live_messages.round(jobs)},
     };

@@ -17,6 +17,11 @@ constexpr std::size_t kMaxLooks = 4;
 constexpr int64_t kLooksOfABudget = 32;
 constexpr Duration kShortestSleep = std::chrono::microseconds(50);
 
+Duration shortest_sleep(const Budget & budget)
+{
+  return std::max(budget.runtime / kLooksOfABudget, kShortestSleep);
+}
+
 std::string in_microseconds(Duration duration)
 {
   return std::to_string(duration / std::chrono::microseconds(1)) + " us";
@@ -121,6 +126,7 @@ void Budgets::begin(Worker & worker, Calls & calls) noexcept
     renew(node, add_saturating(now, node.budget.period), calls);
   }
   follow(worker, calls);
+  limit(worker);
   look_by(next_look(node, now), calls);
 }
 
@@ -129,6 +135,7 @@ bool Budgets::end(Worker & worker, int64_t cpu_ns) noexcept
 {
   BudgetNode & node = *worker.callback->budget;
   watched_.erase(watched_.iterator_to(worker));
+  worker.urgency.limit({});
   const bool needs_more = charge(worker, cpu_ns);
   return needs_more && count(node);
 }
@@ -219,13 +226,31 @@ void Budgets::follow(Worker & worker, Calls & calls) noexcept
 }
 
 // Several jobs of the callback may run, and use its budget together.
+Duration Budgets::left_for_one(const BudgetNode & node) noexcept
+{
+  return (node.budget.runtime - node.used) / std::max(1U, node.callback.running);
+}
+
+// Of a job that runs; the thread that runs it, or the watch. It allows what the watch may be late by.
+void Budgets::limit(Worker & worker) noexcept
+{
+  const BudgetNode & node = *worker.callback->budget;
+  const bool is_limited = enforces_ && node.budget.on_overrun == OnOverrun::kDemote &&
+                          !worker.runs_demoted && worker.callback->policy->is_ext();
+  DeadlineScheduler::Limit limit;
+  if (is_limited) {
+    limit = {
+      left_for_one(node) + shortest_sleep(node.budget), node.budget.runtime, node.budget.period};
+  }
+  worker.urgency.limit(limit);
+}
+
 TimePoint Budgets::next_look(const BudgetNode & node, TimePoint now) const noexcept
 {
   if (node.is_spent) {
     return node.end;
   }
-  const Duration left = (node.budget.runtime - node.used) / std::max(1U, node.callback.running);
-  const Duration sleep = std::max({left, node.budget.runtime / kLooksOfABudget, kShortestSleep});
+  const Duration sleep = std::max(left_for_one(node), shortest_sleep(node.budget));
   return std::min(node.end, add_saturating(now, sleep));
 }
 
@@ -323,6 +348,7 @@ bool Budgets::look(Worker & worker, int64_t cpu_ns, TimePoint now, Calls & calls
     renew(node, end_after(node, now), calls);
   }
   follow(worker, calls);
+  limit(worker);
   // Other threads that run jobs of the callback follow in another round.
   const bool concerns_others = node.is_demoted != was_demoted && worker.callback->running > 1;
   next_look_ = std::min(next_look_, concerns_others ? now : next_look(node, now));

@@ -11,7 +11,8 @@
 ///
 /// The watch sleeps until the first moment at which a budget can be used up or a period ends. So it is woken by a job
 /// that begins, if that could be earlier. If a thread was preempted meanwhile, the watch finds some of the budget left
-/// and sleeps again, for at least 1/32 of the budget and 50 us: so a job may have that much more.
+/// and sleeps again, for at least 1/32 of the budget and 50 us: so a job may have that much more. If the watch gets no
+/// CPU in time, the scheduler in the kernel postpones the deadline of a job that has used up more than this.
 ///
 /// State is under the engine's lock. Clocks are read without it. In one section of the lock the watch looks at four
 /// jobs, or at four callbacks that are demoted and whose period is over.
@@ -79,6 +80,8 @@ private:
   static bool count(BudgetNode & node) noexcept;
   void renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept;
   void follow(Worker & worker, Calls & calls) noexcept;
+  static Duration left_for_one(const BudgetNode & node) noexcept;
+  void limit(Worker & worker) noexcept;
   TimePoint next_look(const BudgetNode & node, TimePoint now) const noexcept;
   void look_by(TimePoint time, Calls & calls) noexcept;
 

@@ -50,6 +50,14 @@ public:
 
   // ---- Under the engine's lock
 
+  /// The thread runs a job with a budget, or without one. No system call.
+  void limit(const DeadlineScheduler::Limit & limit) noexcept
+  {
+    // Both are written by the thread itself, before it begins and after its last job.
+    if (deadlines_) {
+      deadlines_->limit(slot_, limit);
+    }
+  }
   /// From now on the thread shall have this. No system call.
   void decide(const Demand & demand) noexcept;
   const Demand & decided() const noexcept { return decided_; }

@@ -386,11 +386,37 @@ public:
     told.push_back("start " + std::to_string(deadline.time_since_epoch() / milliseconds(1)));
     return 0;
   }
+  void limit(Slot, const Limit & limit) noexcept override
+  {
+    const auto us = [](Duration time) { return std::to_string(time / microseconds(1)); };
+    limits.push_back(us(limit.left) + " " + us(limit.runtime) + "/" + us(limit.period));
+  }
   void stop(Slot) noexcept override { told.emplace_back("stop"); }
   void forget(Slot) noexcept override { told.emplace_back("forget"); }
   std::vector<Finding> findings() const override { return {}; }
   Lines told;
+  Lines limits;
 };
+
+// With what the watch may be late by. The second job finds 1 ms, and when the watch has demoted it the rest is free.
+TEST(EdfOnSim, who_orders_deadlines_is_told_what_is_left_of_the_budget_of_a_job_that_runs)
+{
+  for (const OnOverrun reaction : {OnOverrun::kDemote, OnOverrun::kNotify}) {
+    const auto scheduler = std::make_shared<WhatItIsTold>();
+    EngineOnSim engine(
+      FewSlotsRun::options_of(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer), 1);
+    CallbackOptions a = ext_callback(engine, "a", milliseconds(20), milliseconds(3));
+    a.budget = {milliseconds(4), milliseconds(10), reaction};
+    engine.add(a, "g");
+    engine.run(20, {{2, "a"}, {6, "a"}});
+    Lines & limits = scheduler->limits;  // the watch may have looked, and nothing was new
+    limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
+    EXPECT_EQ(
+      limits, reaction == OnOverrun::kDemote
+                ? (Lines{"4125 4000/10000", "0 0/0", "1125 4000/10000", "0 0/0"})
+                : Lines{"0 0/0"});
+  }
+}
 
 // For "urgent" in its group the thread that runs "a" shall become fifo. It has left the deadline scheduler by then.
 TEST(EdfOnSim, a_running_job_keeps_its_deadline_if_the_os_refuses_what_would_be_more_urgent)

@@ -120,6 +120,17 @@ void ScxDeadlines::forget(Slot slot) noexcept
   (*seats_)[slot].in_class = false;
 }
 
+// The kernel takes no longer periods. A shorter one lets the job have more, but not in the first period.
+void ScxDeadlines::limit(Slot slot, const Limit & limit) noexcept
+{
+  const auto in_range = [](rclrt_core::Duration duration) {
+    return static_cast<uint64_t>(
+      std::clamp<int64_t>(duration.count(), 0, RCLRT_SCX_LONGEST_PERIOD_NS));
+  };
+  (*seats_)[slot].slot.set_budget(
+    in_range(limit.runtime), in_range(limit.period), in_range(limit.left));
+}
+
 std::vector<Finding> ScxDeadlines::findings() const
 {
   if (client_->in_force()) {

@@ -31,6 +31,7 @@ public:
   void give_way() noexcept override;
   void stop(Slot slot) noexcept override;
   void forget(Slot slot) noexcept override;
+  void limit(Slot slot, const Limit & limit) noexcept override;
   bool in_force() const noexcept override;
   std::vector<rclrt_core::Finding> findings() const override;
 

@@ -84,6 +84,7 @@ std::vector<DiagnosticStatus> statuses_of(
     const uint64_t new_ones =
       more(statistics.dropped + statistics.exceptions, before.dropped + before.exceptions);
     const uint64_t over_budget = more(statistics.over_budget, before.over_budget);
+    const uint64_t misses = more(statistics.deadline_misses, before.deadline_misses);
     DiagnosticStatus & status = statuses.emplace_back();
     status.name = "rclrt: callback " + name;
     status.message = "no jobs lost";
@@ -93,6 +94,9 @@ std::vector<DiagnosticStatus> statuses_of(
     } else if (over_budget > 0) {
       status.level = DiagnosticLevel::kWarn;
       status.message = "needed more than its budget in " + std::to_string(over_budget) + " periods";
+    } else if (misses > 0) {
+      status.level = DiagnosticLevel::kWarn;
+      status.message = "ended after its deadline " + std::to_string(misses) + " times";
     }
     const std::pair<const char *, uint64_t> counters[] = {
       {"executed", statistics.executed},       {"empty", statistics.empty},

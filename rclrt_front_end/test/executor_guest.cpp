@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -309,6 +310,42 @@ std::string a_callback_over_its_budget_goes_after_all_deadlines()
   return "";
 }
 
+/// The threads of this process that have this name get what the background has, on the CPU of the callbacks.
+int put_into_background(const std::string & name)
+{
+  int found = 0;
+  for (const auto & entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string is;
+    std::getline(std::ifstream(entry.path() / "comm"), is);
+    const int tid = std::atoi(entry.path().filename().c_str());
+    sched_param parameters{};
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    found += is == name && sched_setscheduler(tid, SCHED_OTHER, &parameters) == 0 &&
+                 sched_setaffinity(tid, sizeof(first), &first) == 0
+               ? 1
+               : 0;
+  }
+  return found;
+}
+
+/// All is over before the reserve gives the thread that watches a turn.
+std::string the_kernel_keeps_a_budget_whose_watch_gets_no_cpu()
+{
+  Log log;
+  Executor executor(
+    log, false, "sched_ext", "        /n/*/early: {budget: {runtime: 20ms, period: 4s}}\n");
+  become_dispatcher();
+  if (const int found = put_into_background("rclrt budgets"); found != 1) {
+    return std::to_string(found) + " threads watch budgets";
+  }
+  executor.release("early", milliseconds(60));
+  sleep(milliseconds(35));
+  executor.release("middle", milliseconds(10));
+  return expect(executor, log, "early+ middle+ middle- early-");
+}
+
 std::string executors_share_one_order()
 {
   Log log;
@@ -461,6 +498,7 @@ int main(int argc, char ** argv)
     SCENARIO(a_callback_with_an_earlier_deadline_preempts),
     SCENARIO(a_callback_inherits_the_deadline_of_one_its_group_keeps_waiting),
     SCENARIO(a_callback_over_its_budget_goes_after_all_deadlines),
+    SCENARIO(the_kernel_keeps_a_budget_whose_watch_gets_no_cpu),
     SCENARIO(executors_share_one_order),
     SCENARIO(a_publication_in_a_callback_is_as_urgent_as_what_it_releases),
     SCENARIO(what_a_callback_publishes_to_runs_with_its_deadline),

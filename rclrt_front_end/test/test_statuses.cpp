@@ -30,6 +30,21 @@ TEST(Statuses, warn_of_a_callback_in_the_second_in_which_it_was_over_its_budget)
   EXPECT_NE(status().message.find("dropped"), std::string::npos);
 }
 
+TEST(Statuses, warn_of_a_callback_in_the_second_in_which_it_missed_deadlines)
+{
+  std::map<std::string, rclrt_core::CallbackStatistics> callbacks;
+  std::map<std::string, rclrt_core::CallbackStatistics> last;
+  const auto status = [&] { return statuses_of(callbacks, &last).at(0); };
+  callbacks["/a/timer/1ms"].deadline_misses = 2;
+  EXPECT_EQ(status().message, "ended after its deadline 2 times");
+  EXPECT_EQ(status().level, DiagnosticLevel::kOk) << "nothing new";
+  callbacks["/a/timer/1ms"].deadline_misses = 3;
+  EXPECT_EQ(status().level, DiagnosticLevel::kWarn);
+  callbacks["/a/timer/1ms"].deadline_misses = 4;
+  callbacks["/a/timer/1ms"].over_budget = 1;
+  EXPECT_NE(status().message.find("budget"), std::string::npos) << "what may be the cause";
+}
+
 TEST(Statuses, of_a_callback_that_came_again_begin_anew)
 {
   std::map<std::string, rclrt_core::CallbackStatistics> last;

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from rclrt_analysis.trace import read_trace
 from test_deadlines_across_processes import PATIENCE_S, WANTED, Peer, start, wait_for
 
 BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
@@ -97,6 +98,41 @@ def test_a_relay_of_any_client_library_hands_the_deadline_on(
     assert wait_for(lambda: heard.keys() <= source.said.keys())
     assert None not in heard.values()
     assert heard == {number: source.said[number] for number in heard}
+
+
+def jobs_of(folder: Path, entity: str) -> set[int]:
+    """Return the deadlines of the jobs of a kind of callback in the traces of a process."""
+    found: set[int] = set()
+    for path in folder.glob("*.trace"):
+        trace = read_trace(path)
+        wanted = [key for key, name in trace.names.items() if entity in name]
+        found.update(int(job["deadline_ns"]) for job in trace.jobs if job["callback"] in wanted)
+    return found
+
+
+@pytest.mark.parametrize("relay", RELAYS)
+def test_rclrt_order_over_both_traces_sees_the_deadlines_of_the_source_at_the_sink(
+    start: Start, run: Run, tmp_path: Path, relay: str
+) -> None:
+    """And that jobs ran in this order: on all CPUs, so nothing has to wait long."""
+    if relay != "rclpy" and not STOCK.exists():
+        pytest.skip(f"there is no {STOCK.name}: it is built where rclcpp is found")
+    peers = {name: tmp_path / name for name in ("sink", "source")}
+    sink = start("sink", RCLRT_TRACE=str(peers["sink"]))
+    run(RELAYS[relay], LD_PRELOAD=str(LIBRARY))
+    source = start("source", "500", RCLRT_TRACE=str(peers["source"]))
+    assert wait_for(lambda: len(sink.said) >= WANTED)
+    sink.stop()
+    source.stop()
+    files = sorted(map(str, tmp_path.glob("*/*.trace")))
+    options = ["--cpus", str(os.cpu_count()), "--bound", str(int(PATIENCE_S * 1e6))]
+    command = [sys.executable, "-m", "rclrt_analysis.cli", "order", *files, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().endswith("in order"), done.stdout
+    taken = jobs_of(peers["sink"], "/subscription/")
+    assert len(taken) >= WANTED
+    assert taken <= jobs_of(peers["source"], "/timer/")
 
 
 def test_a_relay_that_is_left_as_it_is_hands_none_on(start: Start, run: Run) -> None:

@@ -4,6 +4,8 @@
  * at the deadlines that it states. When that is used up it gets as much again, but its deadline is
  * postponed by a period. So whatever it does, by its deadlines it asks for no more than runtime / period
  * of a CPU. What it has in a turn of the reserve or in background is free.
+ *
+ * A thread that works for several servers in turn says at the begin of each how much that one has left.
  */
 #ifndef BUDGET_BPF_H_
 #define BUDGET_BPF_H_
@@ -22,14 +24,38 @@ static bool budget_of(const struct thread *t, u64 *runtime, u64 *period)
 	return *runtime && *runtime <= *period && *period <= RCLRT_SCX_LONGEST_PERIOD_NS;
 }
 
+/* Somebody has changed the budget, or has taken it away: nothing is owed from before. */
+static void begin_budget(struct thread *t)
+{
+	struct rclrt_scx_slot *slot = slot_of(t);
+	u64 begun, now;
+
+	if (!slot || !*(volatile u64 *)&slot->begun_ns)
+		return;
+	/* A full barrier: what is read below is as new. */
+	begun = __sync_lock_test_and_set(&slot->begun_ns, 0);
+	now = bpf_ktime_get_ns();
+	if (begun > now)
+		begun = now;
+	t->left_ns = *(volatile u64 *)&slot->left_ns;
+	t->server_ns = begun + *(volatile u64 *)&slot->period_ns;
+	t->postponed = false;
+	if (t->used_from_ns < begun)
+		t->used_from_ns = begun;
+}
+
 /* If it has slept: what is left is kept only if that is within the bandwidth. */
 static void wake_budget(struct thread *t)
 {
-	u64 now = bpf_ktime_get_ns(), runtime, period;
+	u64 now, runtime, period;
 
-	if (!t || !t->slept)
+	if (!t)
+		return;
+	begin_budget(t);
+	if (!t->slept)
 		return;
 	t->slept = false;
+	now = bpf_ktime_get_ns();
 	if (!budget_of(t, &runtime, &period)) {
 		t->postponed = false;
 		return;
@@ -48,10 +74,12 @@ static void wake_budget(struct thread *t)
 /* What it has used since it was last charged. */
 static void use_budget(struct thread *t)
 {
-	u64 now = bpf_ktime_get_ns(), had, runtime, period, key, over;
+	u64 now, had, runtime, period, key, over;
 
 	if (!t)
 		return;
+	begin_budget(t);
+	now = bpf_ktime_get_ns();
 	had = now - t->used_from_ns;
 	t->used_from_ns = now;
 	if (!t->urgent || t->in_reserve || !budget_of(t, &runtime, &period))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the scheduler sees of the kernel: the few fields and functions it uses, relocated at load
- * time (CO-RE), so that no vmlinux.h is needed and one object serves Linux 6.12 to 7.2.
+ * time (CO-RE), so that no vmlinux.h is needed and one object serves Linux 6.12 to 7.3.
  *
  * Functions were renamed in 6.13 and again in 6.19. Each variant is declared weak; what the running
  * kernel lacks is pruned by the verifier as a dead branch.

@@ -455,7 +455,7 @@ static void give_back(struct thread *t)
 	slot->deadline_ns = RCLRT_SCX_NO_DEADLINE;
 	slot->lent_ns = RCLRT_SCX_NO_DEADLINE;
 	slot->ended_ns = RCLRT_SCX_NO_DEADLINE;
-	slot->runtime_ns = 0;
+	slot->runtime_ns = slot->begun_ns = 0;
 	__sync_fetch_and_sub(&s->bound, 1);
 	__sync_lock_test_and_set(&owner->tid, 0); /* Last: from here on it can be another's. */
 }
@@ -514,7 +514,7 @@ SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
 		slot->lent_ns = RCLRT_SCX_NO_DEADLINE;
 		slot->ended_ns = RCLRT_SCX_NO_DEADLINE;
 		slot->asleep = 0;
-		slot->runtime_ns = 0;
+		slot->runtime_ns = slot->begun_ns = 0;
 		t->postponed = false;
 		t->server_ns = 0;
 		t->left_ns = 0;

@@ -5,6 +5,7 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include <utility>
 
@@ -240,7 +241,7 @@ bool Slot::set_deadline(int64_t deadline_ns) noexcept
   return true;
 }
 
-bool Slot::set_budget(uint64_t runtime_ns, uint64_t period_ns) noexcept
+bool Slot::set_budget(uint64_t runtime_ns, uint64_t period_ns, uint64_t left_ns) noexcept
 {
   const bool is_possible = runtime_ns > 0 && runtime_ns <= period_ns;
   const bool is_none = runtime_ns == 0 && period_ns == 0;
@@ -249,7 +250,14 @@ bool Slot::set_budget(uint64_t runtime_ns, uint64_t period_ns) noexcept
   }
   // The kernel may see one store without the other: then there is another budget for an instant.
   __atomic_store_n(&word_->period_ns, period_ns, __ATOMIC_RELAXED);
-  __atomic_store_n(&word_->runtime_ns, runtime_ns, __ATOMIC_RELEASE);
+  __atomic_store_n(&word_->runtime_ns, runtime_ns, __ATOMIC_RELAXED);
+  __atomic_store_n(&word_->left_ns, left_ns, __ATOMIC_RELAXED);
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const uint64_t begun_ns =
+    static_cast<uint64_t>(now.tv_sec) * 1000000000U + static_cast<uint64_t>(now.tv_nsec);
+  // Release: who takes notice of this sees the others.
+  __atomic_store_n(&word_->begun_ns, begun_ns, __ATOMIC_RELEASE);
   return true;
 }
 

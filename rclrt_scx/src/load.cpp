@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include "cgroups.hpp"
 #include "ext_server.hpp"
 #include "pins.hpp"
+#include "refusal.hpp"
 #include "scheduler.hpp"
 
 // The object file, as compiled from bpf/.
@@ -351,7 +353,10 @@ std::string put_into_force(const LoadOptions & options, gid_t group, bool made_d
   }
   const int error = bpf_object__load(object.get());
   if (error != 0) {
-    return failed("the kernel refuses the scheduler", -error);
+    utsname kernel{};
+    uname(&kernel);
+    const std::string why = explain_refusal(complaints, kernel.release);
+    return why.empty() ? failed("the kernel refuses the scheduler", -error) : why;
   }
   problem = write_state(object.get(), options, static_cast<uint32_t>(cpus), made_directory);
   if (!problem.empty()) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What runs in the virtual machine, by busybox' shell: `sh machine.sh PART...`, parts
-# being common, life, cycles, partial. Says on the console `RESULT <name> pass|fail` for every step, as the
+# being common, life, cycles, partial, brief. Says on the console `RESULT <name> pass|fail` for every step, as the
 # guests' programs do for their scenarios.
 
 result() { if [ "$2" = 0 ]; then echo "RESULT $1 pass"; else echo "RESULT $1 fail"; fi; }
@@ -26,6 +26,7 @@ common() {
   scx record --output /tmp/events & recorder=$!
   scx_guest all-order; result all_order $?
   scx_guest all-sharing; result all_sharing $?
+  scx_guest whatever_threads_do_each_gets_on
   kill -TERM $recorder; wait $recorder; result records $?
   scx check --input /tmp/events --bound-us $bound_us
   result no_queued_job_was_earlier_than_a_running_one $?
@@ -47,6 +48,7 @@ common() {
     a_callback_with_an_earlier_deadline_preempts \
     a_callback_inherits_the_deadline_of_one_its_group_keeps_waiting executors_share_one_order \
     a_callback_over_its_budget_goes_after_all_deadlines \
+    the_kernel_keeps_a_budget_whose_watch_gets_no_cpu \
     a_publication_in_a_callback_is_as_urgent_as_what_it_releases \
     what_a_callback_publishes_to_runs_with_its_deadline a_thread_on_its_way_to_sleep_is_made_urgent \
     a_cpu_that_goes_away_leaves_its_callback_the_priority \
@@ -55,6 +57,8 @@ common() {
   scx status > /tmp/status; cat /tmp/status
   grep -q 'in force' /tmp/status && grep -q 'mode: full' /tmp/status
   result status_says_what_is_in_force $?
+  grep -q 'jobs >=' /tmp/status && grep -q 'misses >=' /tmp/status
+  result status_calls_its_counts_lower_bounds $?
   echo JSON-BEGIN; scx status --json; echo JSON-END
   echo PROMETHEUS-BEGIN; scx status --prometheus; echo PROMETHEUS-END
   scx top --count 2 --interval 10 > /tmp/top; [ $(grep -c 'in force' /tmp/top) = 2 ]
@@ -67,6 +71,26 @@ common() {
   refused scx status && grep -q 'no EDF scheduler is loaded' /tmp/error
   result status_without_a_scheduler_is_a_clear_error $?
   servers 50000000
+}
+
+# On every kernel that is at hand.
+brief() {
+  servers 0
+  if scx load --slots 16 --timeout 2000 --record 8192 2>/tmp/refusal; then echo 'VERDICT loads'; else
+    echo 'VERDICT refused'; cat /tmp/refusal; [ $(state) = disabled ]; result a_refusal_leaves_nothing_loaded $?
+    return
+  fi
+  scx_guest earliest_first an_earlier_one_preempts_when_a_timer_wakes_it \
+    a_queued_one_is_promoted_from_another_cpu one_that_moves_to_another_cpu_preempts_there \
+    a_hog_with_the_earliest_deadline_leaves_the_reserve \
+    one_that_needs_less_than_its_budget_keeps_its_deadlines \
+    a_budget_that_begins_owes_nothing_and_has_what_is_left
+  executor_guest a_callback_with_an_earlier_deadline_preempts
+  scx record --output /tmp/events & recorder=$!
+  scx_guest whatever_threads_do_each_gets_on
+  kill -TERM $recorder; wait $recorder
+  scx check --input /tmp/events --bound-us $bound_us; result the_order_is_kept_in_a_mix_of_all $?
+  scx unload && [ $(state) = disabled ]; result unloads $?
 }
 
 life() {
@@ -200,4 +224,5 @@ partial() {
   mount -t debugfs debug /sys/kernel/debug
 }
 
+echo "KERNEL $(uname -r)"
 for part in "$@"; do "$part"; done

@@ -32,12 +32,15 @@ MACHINES = {
     "rt-2": ("vmlinuz-rt-amd64", 2, "common"),
     "older-2": ("vmlinuz-older", 2, "common"),
 }
+# By series; a short run on each. The README says what happens on them.
+SERIES = {name: (f"vmlinuz-{name}", 2, "brief") for name in ("6.18", "6.19", "7.0", "7.1", "7.2")}
+README = (Path(__file__).parents[1] / "README.md").read_text()
 
 
 @lru_cache
 def console(machine: str) -> str:
     """Boot once and return all that it said."""
-    image, cpus, parts = MACHINES[machine]
+    image, cpus, parts = {**MACHINES, **SERIES}[machine]
     kernel = FETCHED / image
     reason = os.environ.get("RCLRT_SCX_WHY_NOT") or vm.why_not(kernel)
     if reason:
@@ -114,6 +117,49 @@ def test_a_warning_of_the_kernel_is_a_complaint() -> None:
     seen = vm.complaints(text)
     assert len(seen) == 1, seen
     assert seen[0].endswith("WARNING: made up")
+
+
+def rows_of_kernels() -> dict[str, str]:
+    """Return what the README's table of kernels says of each series."""
+    return dict(
+        re.findall(r"^\| ([67]\.[0-9]+) \|.*\| (loads|refused)\b[^|]*\|$", README, re.MULTILINE)
+    )
+
+
+@pytest.mark.parametrize("series", SERIES)
+def test_what_the_readme_says_of_a_kernel_is_so(series: str) -> None:
+    """A kernel that is refused is refused in one sentence, which names kernels that are good."""
+    text = console(series)
+    if text.startswith("SKIP "):
+        pytest.skip(text[5:])
+    assert vm.END in text, text[-3000:]
+    release = re.findall(r"KERNEL (\S+)$", text, re.MULTILINE)
+    assert release and release[0].startswith(series + "."), release
+    verdict = re.findall(r"^VERDICT (\w+)$", text, re.MULTILINE)
+    print(f"| {series} | {release[0]} | {verdict[0]} |")
+    assert [rows_of_kernels().get(series)] == verdict
+    failed = {name: why for name, (found, why) in results(text).items() if found == "fail"}
+    assert not failed, text[-6000:]
+    assert not vm.complaints(text)
+    if verdict == ["loads"]:
+        assert promised("brief") <= set(results(text)) | {"a_refusal_leaves_nothing_loaded"}
+    else:
+        assert "cannot run the scheduler: " in text
+        assert "7.2.13" in text
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_readme_knows_the_kernels_of_all_machines(machine: str) -> None:
+    """All load; a series that is newer than the table is named."""
+    text = console(machine)
+    if text.startswith("SKIP "):
+        pytest.skip(text[5:])
+    release = re.findall(r"KERNEL (\S+)$", text, re.MULTILINE)[0]
+    series = ".".join(release.split(".")[:2])
+    known = rows_of_kernels()
+    if series not in known:
+        print(f"the README's table of kernels lacks {release}, which loads")
+    assert known.get(series, "loads") == "loads"
 
 
 @pytest.mark.parametrize("machine", MACHINES)

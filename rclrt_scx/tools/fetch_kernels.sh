@@ -9,8 +9,9 @@
 #
 #   fetch_kernels.sh FOLDER
 #
-# makes FOLDER/vmlinuz-<flavour>, FOLDER/vmlinuz-older and FOLDER/libbpf/src. What is there already is kept. What cannot be
-# had is said in FOLDER/why-not, one line each, and is no error: the tests print it and skip.
+# makes FOLDER/vmlinuz-<flavour> of the newest kernels in any of these suites, FOLDER/vmlinuz-<series> of the newest of
+# a series, FOLDER/vmlinuz-older and FOLDER/libbpf/src. What is there already is kept. What cannot be had is said in
+# FOLDER/why-not, one line each, and is no error: the tests print it and skip.
 
 set -uo pipefail
 
@@ -23,30 +24,30 @@ missing() { printf '%s\n' "$*" | tee -a why-not >&2; }
 . /etc/os-release
 case ${ID:-} in
   debian)
-    suite=sid
+    # Backports may be newer than sid.
+    suites=(sid trixie-backports)
     component=main
     flavours=(cloud-amd64 rt-amd64)
-    # Where sched_ext's functions still have their names of Linux 6.13: the oldest kernel of this name.
-    older_suite=trixie-backports
-    older_name='linux-image-6\.1[6-9]\..*-cloud-amd64'
+    series=(6.18 6.19 7.0 7.1 7.2)
+    # Where sched_ext's functions still have their names of Linux 6.13: the oldest kernel that has them.
+    older=6.16
     ;;
   ubuntu)
-    suite=resolute
+    suites=(resolute)
     component=main
     flavours=(generic)
-    older_suite=
+    series=()
+    older=
     ;;
   *)
     missing "kernels and libbpf are fetched on Debian and Ubuntu only, this is '${ID:-unknown}'"
     exit 0
     ;;
 esac
-newest=there
-for flavour in "${flavours[@]}"; do [[ -s vmlinuz-$flavour ]] || newest=; done
-[[ -e libbpf/src/libbpf.h ]] || newest=
-older=there
-[[ -z $older_suite || -s vmlinuz-older ]] || older=
-[[ -n $newest && -n $older ]] && exit 0
+wanted=(libbpf/src/libbpf.h "${flavours[@]/#/vmlinuz-}" "${series[@]/#/vmlinuz-}" ${older:+vmlinuz-older})
+all=there
+for file in "${wanted[@]}"; do [[ -s $file ]] || all=; done
+[[ -n $all ]] && exit 0
 if [[ $(dpkg --print-architecture) != amd64 ]]; then
   missing "kernels are fetched for amd64 only"
   exit 0
@@ -62,21 +63,22 @@ if [[ -z $mirror || ! -e $keyring ]]; then
   exit 0
 fi
 
-# use_suite <suite>: its packages are what apt knows from here on.
-use_suite() {
-  local state=$folder/apt/$1
-  mkdir -p "$state"/{lists/partial,cache/archives/partial,parts}
-  : >"$state/status"
-  printf 'deb [signed-by=%s] %s %s %s\ndeb-src [signed-by=%s] %s %s %s\n' "$keyring" "$mirror" "$1" \
-    "$component" "$keyring" "$mirror" "$1" "$component" >"$state/sources.list"
-  options=(-o Dir::Etc::SourceList="$state/sources.list" -o Dir::Etc::SourceParts="$state/parts"
-    -o Dir::State::Lists="$state/lists" -o Dir::State::Status="$state/status"
-    -o Dir::Cache="$state/cache" -o Acquire::Languages=none -o APT::Sandbox::User=root
-    -o Acquire::Retries=2 -o Acquire::http::Timeout=30)
-  apt-get "${options[@]}" -qq update >"$state/update.log" 2>&1 && return
-  missing "no package list of $ID $1: $(tail -n 1 "$state/update.log")"
-  return 1
-}
+# What apt knows from here on: the packages of these suites, and no others.
+state=$folder/apt/state
+mkdir -p "$state"/{lists/partial,cache/archives/partial,parts}
+: >"$state/status"
+for suite in "${suites[@]}"; do
+  printf '%s [signed-by=%s] %s %s %s\n' deb "$keyring" "$mirror" "$suite" "$component" \
+    deb-src "$keyring" "$mirror" "$suite" "$component"
+done >"$state/sources.list"
+options=(-o Dir::Etc::SourceList="$state/sources.list" -o Dir::Etc::SourceParts="$state/parts"
+  -o Dir::State::Lists="$state/lists" -o Dir::State::Status="$state/status"
+  -o Dir::Cache="$state/cache" -o Acquire::Languages=none -o APT::Sandbox::User=root
+  -o Acquire::Retries=2 -o Acquire::http::Timeout=30)
+if ! apt-get "${options[@]}" -qq update >"$state/update.log" 2>&1; then
+  missing "no package list of $ID ${suites[*]}: $(tail -n 1 "$state/update.log")"
+  exit 0
+fi
 
 # take_image <package> <file>: the kernel in it becomes the file.
 take_image() {
@@ -92,36 +94,42 @@ take_image() {
   rm -rf apt/unpacked apt/"$1"_*.deb
 }
 
-# newest_image <flavour>: the package with the kernel that the metapackage stands for. Newer Debian
-# has it in linux-binary-<version>.
-newest_image() {
-  local version
-  version=$(apt-cache "${options[@]}" depends "linux-image-$1" 2>/dev/null |
-    sed -nE 's/^ *Depends: linux-image-([0-9].*)/\1/p' | head -n 1)
-  [[ -n $version ]] || return 0
-  if apt-cache "${options[@]}" pkgnames "linux-binary-$version" | grep -qxF "linux-binary-$version"; then
-    printf 'linux-binary-%s' "$version"
+# images <flavour> [<series>]: versions of the kernels, the newest last.
+images() {
+  local flavour=$1 series=${2:-}
+  apt-cache "${options[@]}" pkgnames linux- |
+    sed -nE "s/^linux-(image|binary)-([0-9].*-$flavour)\$/\2/p" |
+    grep -E "^${series//./\\.}${series:+\\.}" | sort -Vu
+}
+
+# package <version>: newer Debian has the kernel in linux-binary-<version>.
+package() {
+  [[ -n $1 ]] || return 0
+  local binary=linux-binary-$1
+  if apt-cache "${options[@]}" pkgnames "$binary" | grep -qxF "$binary"; then
+    printf '%s' "$binary"
   else
-    printf 'linux-image-%s' "$version"
+    printf 'linux-image-%s' "$1"
   fi
 }
 
-mkdir -p apt
-if [[ -z $newest ]] && use_suite "$suite"; then
-  for flavour in "${flavours[@]}"; do
-    [[ -s vmlinuz-$flavour ]] || take_image "$(newest_image "$flavour")" "vmlinuz-$flavour"
-  done
-  if [[ ! -e libbpf/src/libbpf.h ]]; then
-    rm -rf libbpf
-    if (cd apt && apt-get "${options[@]}" -qq source --download-only libbpf) >apt/error 2>&1; then
-      mkdir -p libbpf && tar -xf apt/libbpf_*.orig.tar.* -C libbpf --strip-components=1
-    else
-      missing "no source of libbpf in $ID $suite: $(tail -n 1 apt/error)"
-    fi
-  fi
+for flavour in "${flavours[@]}"; do
+  [[ -s vmlinuz-$flavour ]] ||
+    take_image "$(package "$(images "$flavour" | tail -n 1)")" "vmlinuz-$flavour"
+done
+for one in "${series[@]}"; do
+  [[ -s vmlinuz-$one ]] ||
+    take_image "$(package "$(images "${flavours[0]}" "$one" | tail -n 1)")" "vmlinuz-$one"
+done
+if [[ -n $older && ! -s vmlinuz-older ]]; then
+  take_image "$(package "$(images "${flavours[0]}" "$older" | head -n 1)")" vmlinuz-older
 fi
-if [[ -z $older ]] && use_suite "$older_suite"; then
-  take_image "$(apt-cache "${options[@]}" pkgnames linux-image-6 | grep -xE "$older_name" | sort -V |
-    head -n 1)" vmlinuz-older
+if [[ ! -e libbpf/src/libbpf.h ]]; then
+  rm -rf libbpf
+  if (cd apt && apt-get "${options[@]}" -qq source --download-only libbpf) >apt/error 2>&1; then
+    mkdir -p libbpf && tar -xf apt/libbpf_*.orig.tar.* -C libbpf --strip-components=1
+  else
+    missing "no source of libbpf in $ID ${suites[*]}: $(tail -n 1 apt/error)"
+  fi
 fi
 exit 0

@@ -64,6 +64,19 @@ public:
   /// As stop(), and the caller is about to give the thread other attributes.
   virtual void forget(Slot slot) noexcept = 0;
 
+  /// CPU time by deadlines: so much is left in the period under way, and so much there is in each.
+  struct Limit
+  {
+    Duration left{0};
+    Duration runtime{0};
+    Duration period{0};
+  };
+  /// The job that the slot's thread runs has a budget; without a period: it has none. When that is used up, others with
+  /// deadlines go first. The engine watches budgets itself. This is for when its watch comes too late, so who cannot do
+  /// it does nothing. Also while another function is called for the slot. Real-time safe; takes no lock, and does not
+  /// call the OS.
+  virtual void limit(Slot, const Limit &) noexcept {}
+
   /// Whether it orders anything. Once false, it stays so; then start() changes nothing, and another
   /// one is needed. Real-time safe.
   virtual bool in_force() const noexcept { return true; }

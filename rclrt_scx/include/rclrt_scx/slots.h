@@ -38,7 +38,7 @@ extern "C" {
 #define RCLRT_SCX_DIRECTORY "/run/rclrt_scx"
 #define RCLRT_SCX_MAGIC 0x58435354524c4352ull /* "RCLRTSCX", little-endian */
 /* Raised with every change of this file that an old client or loader would misread. */
-#define RCLRT_SCX_VERSION 2u
+#define RCLRT_SCX_VERSION 3u
 #define RCLRT_SCX_MAX_SLOTS 65536u
 
 /* In a deadline word: the thread has none and is scheduled with the background. So is any value
@@ -69,7 +69,10 @@ struct rclrt_scx_slot
   uint64_t
     runtime_ns; /* stored by the owner: CPU time in each period by its deadlines; 0 for any */
   uint64_t period_ns;
-  uint64_t reserved[2];
+  uint64_t left_ns; /* of the runtime, at begun_ns */
+  uint64_t
+    begun_ns; /* stored last by who changes the budget: what was used before is not charged to it. The kernel
+                        clears it when it takes notice */
 };
 
 /* Of a budget. Of a longer one, or of one with more runtime than period, the kernel takes no notice. */
@@ -177,13 +180,13 @@ static_assert(sizeof(rclrt_scx_slot) == 64, "one cache line");
 static_assert(sizeof(rclrt_scx_owner) == 64, "one cache line");
 static_assert(sizeof(rclrt_scx_cpu) == 128, "two cache lines");
 static_assert(sizeof(rclrt_scx_event) == 32, "no padding");
-static_assert(sizeof(rclrt_scx_state) == 512, "the layout of version 2");
+static_assert(sizeof(rclrt_scx_state) == 512, "the layout of version 3");
 }
 #else
 _Static_assert(sizeof(struct rclrt_scx_slot) == 64, "one cache line");
 _Static_assert(sizeof(struct rclrt_scx_owner) == 64, "one cache line");
 _Static_assert(sizeof(struct rclrt_scx_cpu) == 128, "two cache lines");
-_Static_assert(sizeof(struct rclrt_scx_state) == 512, "the layout of version 2");
+_Static_assert(sizeof(struct rclrt_scx_state) == 512, "the layout of version 3");
 #endif
 
 #endif /* RCLRT_SCX__SLOTS_H_ */

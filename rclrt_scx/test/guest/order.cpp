@@ -294,6 +294,47 @@ std::string what_is_left_of_a_budget_is_kept_only_if_it_is_within_the_bandwidth(
   return soon.empty() ? the_second_job_of_a_period(170, "A+ A- B+ B-") : soon;
 }
 
+// One thread works for two servers in turn. What the first has used up is not owed by the second, nor what was used
+// since the thread was last charged.
+std::string a_budget_that_begins_owes_nothing_and_has_what_is_left()
+{
+  Stage stage(2, 0);
+  rclrt_scx::Slot & slot = stage[0].slot();
+  const auto job = [&](int64_t left_ms) {
+    slot.set_budget(20 * kMs, 300 * kMs, static_cast<uint64_t>(left_ms * kMs));
+    stage[1].go(250, 5);
+    stage[0].go(200, 15);
+    return wait_all(stage.workers);
+  };
+  const bool ended = job(20) && job(5) && job(20);
+  return ended ? expect(stage, "A+ A- B+ B- A+ B+ B- A- A+ A- B+ B-") : "hangs";
+}
+
+// It does not sleep in between. Each of the later servers has enough, but less than what is used from tick to tick.
+std::string a_thread_works_for_one_server_after_another_without_a_pause()
+{
+  constexpr uint64_t kEnough = 600000;
+  constexpr int64_t kUsed = 400000;
+  Stage stage(3, 0);
+  rclrt_scx::Slot & slot = stage[0].slot();
+  slot.set_budget(5 * kMs, 300 * kMs);
+  stage[1].go(250, 5);
+  stage[0].go(200, 0, [&] {
+    spin_ms(15);
+    stage.log.add("next");
+    slot.set_budget(kEnough, 300 * kMs);
+    slot.set_deadline(now_ns() + 200 * kMs);
+    stage[2].go(250, 5);
+    for (int i = 0; i < 30; ++i) {
+      slot.set_budget(kEnough, 300 * kMs);
+      for (const int64_t end = now_ns() + kUsed; now_ns() < end;) {
+        end_turn();
+      }
+    }
+  });
+  return expect(stage, "A+ B+ B- next A- C+ C-");
+}
+
 std::string budgets_that_cannot_hold_are_refused()
 {
   Stage stage(1, 0);
@@ -330,6 +371,8 @@ Scenarios order_scenarios()
     SCENARIO(one_that_needs_less_than_its_budget_keeps_its_deadlines),
     SCENARIO(one_that_was_over_its_budget_while_alone_owes_nothing_afterwards),
     SCENARIO(what_is_left_of_a_budget_is_kept_only_if_it_is_within_the_bandwidth),
+    SCENARIO(a_budget_that_begins_owes_nothing_and_has_what_is_left),
+    SCENARIO(a_thread_works_for_one_server_after_another_without_a_pause),
     SCENARIO(budgets_that_cannot_hold_are_refused),
 #undef SCENARIO
   };

@@ -28,6 +28,7 @@ Scenarios life_scenarios();
 Scenarios tools_scenarios();
 Scenarios claims_scenarios();
 Scenarios damage_scenarios();
+Scenarios mix_scenarios();
 
 /// All that the command printed.
 std::string output_of(const std::string & command);
