@@ -105,6 +105,9 @@ MAX_LOOKING_RATIO = 1.0
 MAX_LOOKING_CPU = 1.05
 # CPU time a message of the pool that blocks over that of rclcpp's events executor.
 MAX_CPU_OF_EVENTS = 1.0
+# Where there are too few messages for a CPU time, or so many that some are lost, nothing is judged.
+FEWEST_JUDGED = 100
+MOST_LOST_PERCENT = 1.0
 
 Rows = dict[tuple[str, int], list[dict[str, Any]]]
 
@@ -267,6 +270,12 @@ def verdicts(rows: list[dict[str, Any]]) -> list[str]:
     if own is not None:
         lines.append(_verdict("release to start without a wake-up, us", own, MAX_OWN_START_US))
     for size in SIZES["messages"]:
+        lost = [
+            value.get(("messages", "lost %", name, size), 0.0)
+            for name in ("pool", "pool_adaptive", "rclcpp_events")
+        ]
+        if size < FEWEST_JUDGED or max(lost) > MOST_LOST_PERCENT:
+            continue
         cpu = ratio("CPU us", "pool", "rclcpp_events", size)
         if cpu is not None:
             what = f"{size} a second: pool CPU / rclcpp_events"

@@ -199,24 +199,27 @@ def test_scale_judges_what_looking_for_work_gains_and_costs() -> None:
         return dict(part=part, figure=figure, variant=variant, size=size, value=value)
 
     rows = [row("callbacks", "start us", "pool_spin", 1, 3.5)]
-    for size, p50, cpu in ((10, 150, 50), (100, 90, 90), (1000, 110, 60)):
+    for size, p50, cpu in ((10, 1, 1), (100, 150, 50), (1000, 90, 90), (10_000, 110, 60)):
         rows += [
             row("messages", "p50 us", "floor_listener", size, 100),
             row("messages", "p50 us", "pool_adaptive", size, p50),
             row("messages", "CPU us", "pool_adaptive", size, cpu),
             row("messages", "CPU us", "pool", size, 50),
-            row("messages", "CPU us", "rclcpp_events", size, 49 if size == 10 else 50),
+            row("messages", "CPU us", "rclcpp_events", size, 49 if size == 100 else 50),
         ]
+    rows.append(row("messages", "CPU us", "pool", 100_000, 50))
+    rows.append(row("messages", "CPU us", "rclcpp_events", 100_000, 50))
+    rows.append(row("messages", "lost %", "rclcpp_events", 100_000, 20))
     lines = [" ".join(line.split()) for line in scale.verdicts(rows)]
     judged = {line.partition(" ")[2].partition(" (")[0]: line.split()[0] for line in lines}
     assert judged == {
         "release to start without a wake-up, us 3.50": "MISSED",
-        "10 a second: pool CPU / rclcpp_events 1.02": "MISSED",
-        "10 a second: pool_adaptive p50 / listener 1.50": "met",
-        "100 a second: pool CPU / rclcpp_events 1.00": "met",
-        "100 a second: pool_adaptive p50 / listener 0.90": "met",
+        "100 a second: pool CPU / rclcpp_events 1.02": "MISSED",
+        "100 a second: pool_adaptive p50 / listener 1.50": "met",
         "1000 a second: pool CPU / rclcpp_events 1.00": "met",
-        "1000 a second: pool_adaptive p50 / listener 1.10": "MISSED",
+        "1000 a second: pool_adaptive p50 / listener 0.90": "met",
+        "10000 a second: pool CPU / rclcpp_events 1.00": "met",
+        "10000 a second: pool_adaptive p50 / listener 1.10": "MISSED",
     }
 
 
