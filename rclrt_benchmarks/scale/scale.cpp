@@ -218,7 +218,8 @@ public:
   Experiment(const std::string & variant, std::size_t callbacks, std::size_t threads)
   : job_([this] {
       if (seen_.ends.load()) {
-        syscall(SYS_exit_group, 0);  // known to the linker already: to look a function up takes instructions
+        // Not _Exit(), which is not known to the linker yet: to look a function up takes instructions.
+        syscall(SYS_exit_group, 0);
       }
       seen_.last_start.store(now_ns());
       while (seen_.blocks.load()) {
