@@ -15,9 +15,10 @@ SCHED_OTHER ("default" for ours), then with the priorities above ("fifo" for rcl
 take turns: each has a subscription of its own, beside the idle ones of the case (up to 100), and
 one message after another goes to each of them, so that what else the machine does falls on all.
 "floor_handover_rclcpp" is the bare hand-over to a thread that has rclcpp execute the subscription.
-Pools that look for work, and callbacks on the middleware's thread, are held against rclcpp's events
-executor by turns: a CPU that is kept awake would be a gift to whoever is measured beside it. Only
-turns have CPU times.
+Pools that look for work are held against rclcpp's events executor by turns: a CPU that is kept
+awake would be a gift to whoever is measured beside it. Only turns have CPU times.
+
+Callbacks on the middleware's thread are held against the listener together, too.
 
 Percentiles are of all rounds together; one that has too few samples (100 for the 99th) is not
 given ("-", null) and not judged. Ratios (p50/h, p99/h) are to the hand-over floor of the same case.
@@ -144,6 +145,8 @@ RCLCPP = (
 )
 # Each of them has as many.
 MAX_RCLCPP_IDLE = 100
+# What adds so little that turns of seconds would hide it, by policy.
+INLINE = (("SCHED_FIFO", ""), ("SCHED_OTHER", "_default"))
 # By turns, on subscriptions of rclcpp; by policy, what ends the names of ours, and against whom.
 LOOKING = ("pool_spin", "pool_adaptive")
 RCLCPP_TURNS = (
@@ -333,14 +336,11 @@ def waiting_verdicts(of: dict[str, Delays], ours: str, events: str = "") -> list
     """Hold pools that need no thread to be woken against the listener, and the events executor."""
     listener = of[LISTENER + ours]
     lines = []
-    for name, limit in (
-        *((name + ours, MAX_LOOKING_RATIO) for name in LOOKING),
-        (f"pool_inline{ours}", MAX_INLINE_RATIO),
-    ):
+    for name in (name + ours for name in LOOKING):
         if name not in of:
             continue
-        judged = [(f"{name} p50 / listener", _ratio(of[name].p50, listener.p50), limit)]
-        if events and limit == MAX_LOOKING_RATIO:
+        judged = [(f"{name} p50 / listener", _ratio(of[name].p50, listener.p50), MAX_LOOKING_RATIO)]
+        if events:
             p50, p99 = of[events].p50, of[events].p99
             judged += [
                 (f"{name} p50 / {events}", _ratio(of[name].p50, p50), MAX_LOOKING_OF_EVENTS),
@@ -352,6 +352,13 @@ def waiting_verdicts(of: dict[str, Delays], ours: str, events: str = "") -> list
     if cpu is not None:
         lines.append(_verdict(f"{pool} CPU / {events}", cpu, MAX_CPU_OF_EVENTS))
     return lines
+
+
+def inline_verdicts(of: dict[str, Delays], ours: str) -> list[str]:
+    """Hold callbacks on the middleware's thread against the listener."""
+    ratio = _ratio(of[f"pool_inline{ours}"].p50, of[LISTENER + ours].p50)
+    what = f"pool_inline{ours} p50 / listener"
+    return [] if ratio is None else [_verdict(what, ratio, MAX_INLINE_RATIO)]
 
 
 def verdicts(case: Case, of: dict[str, Delays]) -> list[str]:
@@ -453,6 +460,17 @@ def run(arguments: argparse.Namespace) -> int:
         print_case(case, of)
         rows += [row(case, name, of) for name in of]
         judgements += [f"{case.name}:", *verdicts(case, of)]
+    for policy, ours in INLINE if CASES[0] in arguments.cases else ():
+        case = Case(f"1 subscription, together, {policy}", 1, 0)
+        variants = (*(f"{name}{ours}" for name in (LISTENER, HANDOVER, "pool", "pool_inline")),)
+        try:
+            of, _ = measure(ON_RCL, case, variants, arguments, together=True)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"{case.name}: {error}", file=sys.stderr)
+            return 1
+        print_case(case, of, ours)
+        rows += [row(case, name, of, ours) for name in of]
+        judgements += [f"{case.name}:", *inline_verdicts(of, ours)]
     if not (folder() / ON_RCLCPP).exists():
         print("\nrclcpp: not measured, because it was not found when this was built")
     else:
@@ -469,7 +487,7 @@ def run(arguments: argparse.Namespace) -> int:
             judgements += [f"{case.name}:", *rclcpp_verdicts(of, ours, theirs)]
         for policy, ours, events in RCLCPP_TURNS:
             case = Case(f"rclcpp, 1 subscription, by turns, {policy}", 1, 0)
-            waiting = (f"{name}{ours}" for name in ("pool", *LOOKING, "pool_inline"))
+            waiting = (f"{name}{ours}" for name in ("pool", *LOOKING))
             variants = (LISTENER + ours, HANDOVER + ours, *waiting, events)
             try:
                 of, _ = measure(ON_RCLCPP, case, variants, arguments)
