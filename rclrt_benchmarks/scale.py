@@ -217,7 +217,8 @@ def _measure_messages(part: str, sizes: list[int], rounds: int) -> Rows:
     found: Rows = {}
     for size in sizes:
         if part == "subscriptions":
-            messages = Messages(5000, samples=100, warm_up=5, rounds=rounds, idle=size - 1)
+            # Until all are there, messages wait.
+            messages = Messages(5000, samples=100, warm_up=40, rounds=rounds, idle=size - 1)
         else:
             samples = min(10_000, max(10, size // 3))
             messages = Messages(
