@@ -15,6 +15,10 @@ SCHED_OTHER ("default" for ours), then with the priorities above ("fifo" for rcl
 take turns: each has a subscription of its own, beside the idle ones of the case (up to 100), and
 one message after another goes to each of them, so that what else the machine does falls on all.
 "floor_handover_rclcpp" is the bare hand-over to a thread that has rclcpp execute the subscription.
+Pools that look for work are held against rclcpp's events executor by turns: a CPU that is kept
+awake would be a gift to whoever is measured beside it. Only turns have CPU times.
+
+Callbacks on the middleware's thread are held against the listener together, too.
 
 Percentiles are of all rounds together; one that has too few samples (100 for the 99th) is not
 given ("-", null) and not judged. Ratios (p50/h, p99/h) are to the hand-over floor of the same case.
@@ -31,16 +35,22 @@ import math
 import os
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rclrt_analysis.arguments import positive, writable_file
 from rclrt_analysis.statistics import percentile, quantiles
+from rclrt_analysis.workloads.messages import (
+    ON_RCL,
+    ON_RCLCPP,
+    Messages,
+    folder,
+    receive,
+    stay_on_this_machine,
+)
 
 LISTENER = "floor_listener"
 HANDOVER = "floor_handover"
@@ -52,6 +62,12 @@ MAX_FAN_OUT_RATIO = 0.6
 MAX_EDF_RATIO = 1.5
 # On the middleware's thread, over the bare listener, medians.
 MAX_INLINE_RATIO = 1.05
+# Of a thread that looks for work: over the bare listener, medians; over the events executor.
+MAX_LOOKING_RATIO = 1.0
+MAX_LOOKING_OF_EVENTS = 0.8
+MAX_LOOKING_P99_OF_EVENTS = 1.0
+# CPU time a message of the pool that blocks, over that of the events executor.
+MAX_CPU_OF_EVENTS = 1.0
 # What an executor adds to the listener, as a share of what executors of rclcpp add.
 MAX_OF_EVENTS_EXECUTOR = 0.7
 MAX_OF_MULTI_THREADED = 0.25
@@ -129,6 +145,14 @@ RCLCPP = (
 )
 # Each of them has as many.
 MAX_RCLCPP_IDLE = 100
+# What adds so little that turns of seconds would hide it, by policy.
+INLINE = (("SCHED_FIFO", ""), ("SCHED_OTHER", "_default"))
+# By turns, on subscriptions of rclcpp; by policy, what ends the names of ours, and against whom.
+LOOKING = ("pool_spin", "pool_adaptive")
+RCLCPP_TURNS = (
+    ("SCHED_OTHER", "_default", "rclcpp_events"),
+    ("SCHED_FIFO", "", "rclcpp_events_fifo"),
+)
 
 
 def _period_ms(text: str) -> float:
@@ -206,30 +230,6 @@ class Delays:
         return percentile(self.all, 0.99)
 
 
-@contextmanager
-def _publisher(folder: Path, topic: str, period_ms: float, topics: int) -> Iterator[str]:
-    """Publish until the end of the block; says under which policy. No `topics`: to `topic`."""
-    period_us = str(round(period_ms * 1000))
-    command = [str(folder / "dispatch_publisher"), topic, period_us, str(topics)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as publisher:
-        assert publisher.stdin is not None and publisher.stdout is not None
-        try:
-            yield publisher.stdout.readline().strip() or "failed"
-        finally:
-            publisher.stdin.close()
-            try:
-                publisher.wait(timeout=30)
-            except subprocess.TimeoutExpired:
-                publisher.kill()  # leaving the block waits for it without a limit
-                raise
-
-
-def _folder() -> Path:
-    return Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_benchmarks"
-
-
 def measure(
     program: str,
     case: Case,
@@ -241,34 +241,16 @@ def measure(
 
     Returns the delays by executor and floor, and the publisher's policy.
     """
-    folder = _folder()
-    topic = f"dispatch_{os.getpid()}"
-    with tempfile.TemporaryDirectory(prefix="rclrt-") as scratch:
-        out = Path(scratch) / "delays.json"
-        command = [
-            str(folder / program),
-            "--topic",
-            topic,
-            "--subscriptions",
-            str(case.subscriptions),
-            "--idle",
-            str(case.idle),
-            "--rounds",
-            str(arguments.rounds),
-            "--samples",
-            str(arguments.samples),
-            "--warm-up",
-            str(arguments.warm_up),
-            "--only",
-            ",".join(variants),
-            "--out",
-            str(out),
-            *(["--together"] if together else []),
-        ]
-        topics = len(variants) if together else 0
-        with _publisher(folder, topic, arguments.period_ms, topics) as publisher_policy:
-            subprocess.run(command, check=True)
-        slices = json.loads(out.read_text(encoding="utf-8"))["slices"]
+    messages = Messages(
+        period_us=round(arguments.period_ms * 1000),
+        samples=arguments.samples,
+        warm_up=arguments.warm_up,
+        rounds=arguments.rounds,
+        subscriptions=case.subscriptions,
+        idle=case.idle,
+        together=together,
+    )
+    slices, publisher_policy = receive(program, variants, messages)
     return {name: _delays(slices, name) for name in variants}, publisher_policy
 
 
@@ -350,6 +332,35 @@ def rclcpp_verdicts(of: dict[str, Delays], ours: str, theirs: str) -> list[str]:
     return lines
 
 
+def waiting_verdicts(of: dict[str, Delays], ours: str, events: str = "") -> list[str]:
+    """Hold pools that need no thread to be woken against the listener, and the events executor."""
+    listener = of[LISTENER + ours]
+    lines = []
+    for name in (name + ours for name in LOOKING):
+        if name not in of:
+            continue
+        judged = [(f"{name} p50 / listener", _ratio(of[name].p50, listener.p50), MAX_LOOKING_RATIO)]
+        if events:
+            p50, p99 = of[events].p50, of[events].p99
+            judged += [
+                (f"{name} p50 / {events}", _ratio(of[name].p50, p50), MAX_LOOKING_OF_EVENTS),
+                (f"{name} p99 / {events}", _ratio(of[name].p99, p99), MAX_LOOKING_P99_OF_EVENTS),
+            ]
+        lines += [_verdict(what, ratio, most) for what, ratio, most in judged if ratio is not None]
+    pool = f"pool{ours}"
+    cpu = _ratio(of[pool].cpu_us, of[events].cpu_us) if events and pool in of else None
+    if cpu is not None:
+        lines.append(_verdict(f"{pool} CPU / {events}", cpu, MAX_CPU_OF_EVENTS))
+    return lines
+
+
+def inline_verdicts(of: dict[str, Delays], ours: str) -> list[str]:
+    """Hold callbacks on the middleware's thread against the listener."""
+    ratio = _ratio(of[f"pool_inline{ours}"].p50, of[LISTENER + ours].p50)
+    what = f"pool_inline{ours} p50 / listener"
+    return [] if ratio is None else [_verdict(what, ratio, MAX_INLINE_RATIO)]
+
+
 def verdicts(case: Case, of: dict[str, Delays]) -> list[str]:
     """Hold one case against the targets, one line each."""
     lines = []
@@ -367,13 +378,9 @@ def verdicts(case: Case, of: dict[str, Delays]) -> list[str]:
         ratio = _ratio(of["pool_edf"].p50, of["pool"].p50)
         if ratio is not None:
             lines.append(_verdict("pool_edf p50 / pool", ratio, MAX_EDF_RATIO))
-    for name, floor_of_it in (
-        ("pool_inline", LISTENER),
-        ("pool_inline_default", f"{LISTENER}_default"),
-    ):
-        ratio = _ratio(of[name].p50, of[floor_of_it].p50) if name in of else None
-        if ratio is not None and case.subscriptions == 1:
-            lines.append(_verdict(f"{name} p50 / listener", ratio, MAX_INLINE_RATIO))
+    if case.subscriptions == 1:
+        for ours in ("", "_default"):
+            lines += waiting_verdicts(of, ours)
     equal = [of[name].p50 for name in ("waitset_multi", "waitset_multi_10") if name in of]
     known = [value for value in equal if value is not None]
     default = of["waitset_multi_default"].p50 if "waitset_multi_default" in of else None
@@ -430,9 +437,7 @@ def print_case(case: Case, of: dict[str, Delays], policy: str = "") -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment."""
-    # Not the traffic of others, nor ours to them.
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
+    stay_on_this_machine()
     where = conditions()
     print(
         f"kernel {where['kernel']}, {where['cpus']} CPUs, governor {where['governor']}, "
@@ -448,27 +453,50 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             executors = (name for name in arguments.executors if name not in case.skipped)
             variants = (*FLOORS, *executors)
-            of, where["publisher"] = measure("dispatch_latency", case, variants, arguments)
+            of, where["publisher"] = measure(ON_RCL, case, variants, arguments)
         except (OSError, subprocess.SubprocessError) as error:
             print(f"{case.name}: {error}", file=sys.stderr)
             return 1
         print_case(case, of)
         rows += [row(case, name, of) for name in of]
         judgements += [f"{case.name}:", *verdicts(case, of)]
-    if not (_folder() / "dispatch_rclcpp").exists():
+    for policy, ours in INLINE if CASES[0] in arguments.cases else ():
+        case = Case(f"1 subscription, together, {policy}", 1, 0)
+        variants = (*(f"{name}{ours}" for name in (LISTENER, HANDOVER, "pool", "pool_inline")),)
+        try:
+            of, _ = measure(ON_RCL, case, variants, arguments, together=True)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"{case.name}: {error}", file=sys.stderr)
+            return 1
+        print_case(case, of, ours)
+        rows += [row(case, name, of, ours) for name in of]
+        judgements += [f"{case.name}:", *inline_verdicts(of, ours)]
+    if not (folder() / ON_RCLCPP).exists():
         print("\nrclcpp: not measured, because it was not found when this was built")
     else:
         idles = sorted({case.idle for case in arguments.cases if case.idle <= MAX_RCLCPP_IDLE})
         for idle, (policy, ours, theirs, variants) in itertools.product(idles, RCLCPP):
             case = Case(f"rclcpp, 1 subscription beside {idle} idle, {policy}", 1, idle)
             try:
-                of, _ = measure("dispatch_rclcpp", case, variants, arguments, together=True)
+                of, _ = measure(ON_RCLCPP, case, variants, arguments, together=True)
             except (OSError, subprocess.SubprocessError) as error:
                 print(f"{case.name}: {error}", file=sys.stderr)
                 return 1
             print_case(case, of, ours)
             rows += [row(case, name, of, ours) for name in of]
             judgements += [f"{case.name}:", *rclcpp_verdicts(of, ours, theirs)]
+        for policy, ours, events in RCLCPP_TURNS:
+            case = Case(f"rclcpp, 1 subscription, by turns, {policy}", 1, 0)
+            waiting = (f"{name}{ours}" for name in ("pool", *LOOKING))
+            variants = (LISTENER + ours, HANDOVER + ours, *waiting, events)
+            try:
+                of, _ = measure(ON_RCLCPP, case, variants, arguments)
+            except (OSError, subprocess.SubprocessError) as error:
+                print(f"{case.name}: {error}", file=sys.stderr)
+                return 1
+            print_case(case, of, ours)
+            rows += [row(case, name, of, ours) for name in of]
+            judgements += [f"{case.name}:", *waiting_verdicts(of, ours, events)]
     where["load_after"] = os.getloadavg()[0]
     print(f"\npublisher under {where['publisher']}; load afterwards {where['load_after']:.2f}")
     print("\nTargets")

@@ -1,21 +1,33 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How the engine grows: with callbacks, with threads, with releases a second.
+"""How executors grow: with callbacks, with threads, with messages a second.
 
-The engine alone, without ROS, under SCHED_OTHER, beside a floor: a queue with a mutex, a condition
-variable and one thread. Variants take turns within a row; all figures are medians of the rounds.
+All under SCHED_OTHER. Variants take turns within a row; all figures are medians of the rounds.
+
+The engine alone, without ROS, beside a floor: a queue with a mutex, a condition variable and one
+thread.
 
 callbacks: one of N is released and waited for. Delay from release to start, and CPU time a job.
 backlog: N jobs of N callbacks wait. Time a release, and CPU time a job when they run.
 threads: bursts of N jobs for N threads. Delay until the last has begun, and CPU time a job.
 instructions: of a job of one of N callbacks, counted by valgrind: of the thread that releases it,
-in notify(), and of the thread that runs it, from waking up to sleeping again. They are the same on
-every run of the same build, whatever else the machine does. Without valgrind it is left out.
+in notify(), and of the thread that runs it, from waking up until the job begins ("start"), and in
+all until it sleeps again ("job"). They are the same on every run of the same build, whatever else
+the machine does. Without valgrind it is left out.
 rate: N releases a second of one callback with depth 10. What was dropped, and CPU time a job. The
 floor has no such depth.
 
-Growth is a figure of the largest N over that of the smallest. Exits with 1 when it fails, with 2
-for wrong arguments. It judges nothing: the figures depend on the machine.
+Messages from another process, beside floors: the middleware's own thread runs the callback
+("floor_listener"), or hands over to a thread that waits on a futex ("floor_handover"). With
+rclcpp's executors on subscriptions of rclcpp, if it was found when this was built.
+
+subscriptions: a message every 5 ms to one of N. Delay from publication to callback, CPU time of
+the process a message.
+messages: N messages a second, as far as the publisher gets ("sent"), to one subscription of depth
+10. The same, and what was lost.
+
+Growth is a figure of the largest N over that of the smallest. Exits with 1 when a target is missed
+or it fails, with 2 for wrong arguments.
 """
 
 from __future__ import annotations
@@ -32,6 +44,15 @@ from pathlib import Path
 from typing import Any
 
 from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.statistics import percentile
+from rclrt_analysis.workloads.messages import (
+    ON_RCL,
+    ON_RCLCPP,
+    Messages,
+    folder,
+    receive,
+    stay_on_this_machine,
+)
 
 VARIANTS = ("floor", "pool", "events", "isolated", "pool_spin", "pool_adaptive")
 SIZES = {
@@ -40,19 +61,55 @@ SIZES = {
     "threads": (1, 2, 4, 8, 16, 32, 64),
     "instructions": (1, 100),
     "rate": (10, 100, 1000, 10_000, 100_000),
+    "subscriptions": (1, 10, 100, 1000),
+    "messages": (10, 100, 1000, 10_000, 100_000),
 }
-SAMPLES = {"callbacks": 300, "backlog": 5, "threads": 100, "instructions": 0, "rate": 0}
+SAMPLES = {"callbacks": 300, "backlog": 5, "threads": 100}
 COUNTED_VARIANTS = ("pool",)
 # A thread for each: more is not what it is for.
 MOST_ISOLATED = 100
+# With messages, as the programs call them; "_default" is SCHED_OTHER.
+LISTENER = "floor_listener"
+OF_MESSAGES = {
+    ON_RCL: (
+        *(f"{name}_default" for name in (LISTENER, "floor_handover", "pool")),
+        *(f"pool_{how}_default" for how in ("spin", "adaptive", "inline")),
+        "waitset_multi_default",
+    ),
+    ON_RCLCPP: (
+        *(f"{name}_default" for name in (LISTENER, "floor_handover", "pool")),
+        *(f"pool_{how}_default" for how in ("spin", "adaptive", "inline")),
+        *(f"{name}_default" for name in ("events", "isolated")),
+        *(f"rclcpp_{name}" for name in ("single", "multi", "events")),
+    ),
+}
 # What each experiment is about, and in which unit a nanosecond is shown.
+MESSAGE_FIGURES = (
+    ("p50_ns", "p50 us", 1000),
+    ("p99_ns", "p99 us", 1000),
+    ("cpu_ns", "CPU us", 1000),
+)
 FIGURES = {
     "callbacks": (("delays_ns", "start us", 1000), ("cpu_ns_a_job", "CPU us", 1000)),
     "backlog": (("release_ns", "release ns", 1), ("job_ns", "job ns", 1)),
     "threads": (("delays_ns", "last us", 1000), ("cpu_ns_a_job", "CPU us", 1000)),
-    "instructions": (("notify", "notify", 1), ("work", "job", 1)),
+    "instructions": (("notify", "notify", 1), ("start", "start", 1), ("work", "job", 1)),
     "rate": (("dropped_share", "dropped %", 0.01), ("cpu_ns_a_job", "CPU us", 1000)),
+    "subscriptions": MESSAGE_FIGURES,
+    "messages": (*MESSAGE_FIGURES, ("lost_share", "lost %", 0.01), ("sent", "sent a second", 1)),
 }
+# Of our own, from release to start: there is nobody to wake.
+MAX_OWN_START_US = 3
+# A thread that looks for work when that pays, or else its CPU time over that of one that blocks.
+MAX_LOOKING_RATIO = 1.0
+MAX_LOOKING_CPU = 1.05
+# CPU time a message of the pool that blocks over that of rclcpp's events executor.
+MAX_CPU_OF_EVENTS = 1.0
+# Where there are too few messages for a CPU time, or so many that some are lost, nothing is judged.
+FEWEST_JUDGED = 100
+MOST_LOST_PERCENT = 1.0
+
+Rows = dict[tuple[str, int], list[dict[str, Any]]]
 
 
 def _parts(text: str) -> tuple[str, ...]:
@@ -100,22 +157,25 @@ def _collected(function: str, command: list[str]) -> int:
 def _instructions(program: Path, variant: str, size: int) -> dict[str, Any]:
     """Count those of a job: what more jobs cost, without beginning and end."""
 
-    def of(function: str) -> float:
-        few, many = (
-            _collected(function, [str(program), variant, "callbacks", str(size), str(jobs)])
-            for jobs in (FEW, MANY)
-        )
-        return (many - few) / (MANY - FEW)
+    def until(what: str, jobs: int, function: str) -> int:
+        return _collected(function, [str(program), variant, what, str(size), str(jobs)])
 
-    return {name: of(function) for name, function in COUNTED.items()}
+    counted: dict[str, Any] = {
+        name: (until("until-asleep", MANY, function) - until("until-asleep", FEW, function))
+        / (MANY - FEW)
+        for name, function in COUNTED.items()
+    }
+    work = COUNTED["work"]
+    counted["start"] = until("until-start", FEW, work) - until("until-asleep", FEW, work)
+    return counted
 
 
-def _measure(part: str, variant: str, size: int) -> dict[str, Any]:
-    program = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_benchmarks" / "engine_scale"
+def _of_engine(part: str, variant: str, size: int) -> dict[str, Any]:
+    program = folder() / "engine_scale"
     if part == "instructions":
         return _instructions(program, variant, size)
     # Rates: a third of a second, within limits.
-    samples = SAMPLES[part] or min(30_000, max(10, size // 3))
+    samples = SAMPLES.get(part) or min(30_000, max(10, size // 3))
     command = [str(program), variant, part, str(size), str(samples)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
     row: dict[str, Any] = json.loads(done.stdout)
@@ -127,8 +187,52 @@ def _measure(part: str, variant: str, size: int) -> dict[str, Any]:
     }
 
 
+def _measure_engine(part: str, sizes: list[int], rounds: int) -> Rows:
+    found: Rows = {}
+    for turn in range(rounds):
+        for size in sizes:
+            for i in range(len(VARIANTS)):
+                variant = VARIANTS[(turn + i) % len(VARIANTS)]
+                if variant == "isolated" and part != "rate" and size > MOST_ISOLATED:
+                    continue
+                if part == "instructions" and (turn > 0 or variant not in COUNTED_VARIANTS):
+                    continue
+                found.setdefault((variant, size), []).append(_of_engine(part, variant, size))
+    return found
+
+
+def _of_messages(slice_: dict[str, Any]) -> dict[str, Any]:
+    delays = sorted(slice_["delays_ns"])
+    return {
+        "p50_ns": percentile(delays, 0.50),
+        "p99_ns": percentile(delays, 0.99),
+        "cpu_ns": slice_["cpu_ns_a_message"],
+        "lost_share": 1 - len(delays) / slice_["published"],
+        "sent": slice_["published_a_second"],
+    }
+
+
+def _measure_messages(part: str, sizes: list[int], rounds: int) -> Rows:
+    program = ON_RCLCPP if (folder() / ON_RCLCPP).exists() else ON_RCL
+    found: Rows = {}
+    for size in sizes:
+        if part == "subscriptions":
+            # Until all are there, messages wait.
+            messages = Messages(5000, samples=100, warm_up=40, rounds=rounds, idle=size - 1)
+        else:
+            samples = min(10_000, max(10, size // 3))
+            messages = Messages(
+                1_000_000 // size, samples, warm_up=max(2, samples // 10), rounds=rounds
+            )
+        for slice_ in receive(program, OF_MESSAGES[program], messages)[0]:
+            name = slice_["variant"].removesuffix("_default")
+            found.setdefault((name, size), []).append(_of_messages(slice_))
+    return found
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment."""
+    stay_on_this_machine()
     print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}, {arguments.rounds} rounds")
     rows = []
     for part in arguments.only:
@@ -136,48 +240,86 @@ def run(arguments: argparse.Namespace) -> int:
             print("\ninstructions: left out, because valgrind was not found")
             continue
         sizes = [size for size in SIZES[part] if size <= arguments.largest]
-        found: dict[tuple[str, int], list[dict[str, Any]]] = {}
-        for turn in range(arguments.rounds):
-            for size in sizes:
-                for i in range(len(VARIANTS)):
-                    variant = VARIANTS[(turn + i) % len(VARIANTS)]
-                    if variant == "isolated" and part != "rate" and size > MOST_ISOLATED:
-                        continue
-                    if part == "instructions" and (turn > 0 or variant not in COUNTED_VARIANTS):
-                        continue
-                    try:
-                        row = _measure(part, variant, size)
-                    except (OSError, subprocess.SubprocessError) as error:
-                        print(error, file=sys.stderr)
-                        return 1
-                    found.setdefault((variant, size), []).append(row)
+        measure = _measure_messages if part in ("subscriptions", "messages") else _measure_engine
+        try:
+            found = measure(part, sizes, arguments.rounds)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"{part}: {error}", file=sys.stderr)
+            return 1
         rows += _show(part, sizes, found)
+    judged = verdicts(rows)
+    print("\nTargets", *judged, sep="\n")
     if arguments.json:
         text = json.dumps({"schema": 1, "rows": rows}, indent=1)
         arguments.json.write_text(text + "\n", encoding="utf-8")
-    return 0
+    return 1 if any("MISSED" in line for line in judged) else 0
 
 
-def _show(
-    part: str, sizes: list[int], found: dict[tuple[str, int], list[dict[str, Any]]]
-) -> list[dict[str, Any]]:
+def verdicts(rows: list[dict[str, Any]]) -> list[str]:
+    """Hold what was measured against the targets, one line each."""
+    value = {
+        (row["part"], row["figure"], row["variant"], row["size"]): row["value"] for row in rows
+    }
+
+    def ratio(figure: str, mine: str, other: str, size: int) -> float | None:
+        above = value.get(("messages", figure, mine, size))
+        below = value.get(("messages", figure, other, size))
+        return above / below if above is not None and below else None
+
+    lines = []
+    own = value.get(("callbacks", "start us", "pool_spin", 1))
+    if own is not None:
+        lines.append(_verdict("release to start without a wake-up, us", own, MAX_OWN_START_US))
+    for size in SIZES["messages"]:
+        lost = [
+            value.get(("messages", "lost %", name, size), 0.0)
+            for name in ("pool", "pool_adaptive", "rclcpp_events")
+        ]
+        if size < FEWEST_JUDGED or max(lost) > MOST_LOST_PERCENT:
+            continue
+        cpu = ratio("CPU us", "pool", "rclcpp_events", size)
+        if cpu is not None:
+            what = f"{size} a second: pool CPU / rclcpp_events"
+            lines.append(_verdict(what, cpu, MAX_CPU_OF_EVENTS))
+        pays = ratio("p50 us", "pool_adaptive", LISTENER, size)
+        price = ratio("CPU us", "pool_adaptive", "pool", size)
+        if pays is not None and price is not None:
+            is_met = pays <= MAX_LOOKING_RATIO or price <= MAX_LOOKING_CPU
+            lines.append(
+                f"  {'met   ' if is_met else 'MISSED'}  {size} a second: pool_adaptive p50 / "
+                f"listener {pays:.2f} (<= {MAX_LOOKING_RATIO}), "
+                f"or CPU / pool {price:.2f} (<= {MAX_LOOKING_CPU})"
+            )
+    return lines
+
+
+def _verdict(what: str, figure: float, limit: float) -> str:
+    return f"  {'met   ' if figure <= limit else 'MISSED'}  {what} {figure:.2f} (<= {limit})"
+
+
+def _median(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known and len(known) == len(values) else None
+
+
+def _show(part: str, sizes: list[int], found: Rows) -> list[dict[str, Any]]:
     rows = []
+    width = max(len(name) for name, _ in found) if found else 0
     for figure, title, unit in FIGURES[part]:
         print(f"\n{part}: {title}")
-        print(f"  {'N':14}", *(f"{size:>9}" for size in sizes), f"{'growth':>9}")
-        for variant in VARIANTS:
-            if not any((variant, size) in found for size in sizes):
-                continue
-            values = {
-                size: statistics.median(row[figure] for row in found[variant, size]) / unit
-                for size in sizes
-                if (variant, size) in found
-            }
+        print(f"  {'N':{width}}", *(f"{size:>9}" for size in sizes), f"{'growth':>9}")
+        for variant in dict.fromkeys(name for name, _ in found):
+            values = {}
+            for size in sizes:
+                median = _median([row[figure] for row in found.get((variant, size), [])])
+                if median is not None:
+                    values[size] = median / unit
             growth = None
             if len(values) > 1 and values[min(values)] > 0:
                 growth = values[max(values)] / values[min(values)]
             cells = [f"{values[size]:9.2f}" if size in values else f"{'-':>9}" for size in sizes]
-            print(f"  {variant:14}", *cells, f"{'-' if growth is None else f'{growth:.2f}':>9}")
+            last = f"{'-' if growth is None else f'{growth:.2f}':>9}"
+            print(f"  {variant:{width}}", *cells, last)
             rows += [
                 {
                     "part": part,

@@ -52,6 +52,15 @@ def test_how_much_worse_each_row_gets_beside_the_load_comes_first() -> None:
     assert "beside" not in " ".join(notes_of(study("preemptive_hot", 8.0)))
 
 
+def test_a_row_that_loses_most_beside_the_load_is_told_by_its_median() -> None:
+    rows = both("waitset_multi", 20.0, 50.0)
+    few = Measurement("events_fifo", BACKGROUND)
+    few.add([report([560.0] * 30, [callback("A")])])
+    notes = notes_of(Study([*rows, both("events_fifo", 20.0, 20.0)[0], few], Transport()))
+    assert notes[0] == "p99 beside load / quiet: waitset_multi 2.50."
+    assert notes[1] == "p50 beside load / quiet: events_fifo 28.00."
+
+
 def test_processes_with_one_priority_are_explained() -> None:
     said = "_fifo50: the whole process under SCHED_FIFO 50"
     assert said in " ".join(notes_of(study("static_fifo50", 8.0)))

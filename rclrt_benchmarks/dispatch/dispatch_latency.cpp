@@ -71,6 +71,8 @@ nlohmann::json run(
   result["variant"] = variant.name;
   result["delays_ns"] = slice.delays_ns();
   result["cpu_ns_a_message"] = slice.cpu_ns_a_message();
+  result["published"] = slice.published();
+  result["published_a_second"] = slice.published_a_second();
   return result;
 }
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Publishes the time of publication, periodically, until its standard input is closed. If it may, it
-// runs under SCHED_FIFO, so that what else the machine does is not counted as delay.
+// runs under SCHED_FIFO, so that what else the machine does is not counted as delay. With periods that
+// are shorter than a sleep can be, it keeps its CPU, under SCHED_OTHER.
 //
 //   dispatch_publisher TOPIC PERIOD_US [TOPICS]
 //
@@ -23,9 +24,8 @@
 #include <thread>
 #include <vector>
 
-#include "builtin_interfaces/msg/time.hpp"
+#include "message.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
-#include "rclrt_rcl/time_message.hpp"
 
 namespace
 {
@@ -44,7 +44,14 @@ bool input_is_open()
   return poll(&input, 1, 0) == 0 || read(STDIN_FILENO, &byte, 1) > 0;
 }
 
-using Publisher = std::shared_ptr<rclrt_rcl::Publisher<builtin_interfaces::msg::Time>>;
+/// Shorter than that: the time until a thread wakes is too large a part.
+constexpr std::chrono::microseconds kShortestSleep(200);
+
+struct Publisher
+{
+  std::shared_ptr<rclrt_rcl::Publisher<dispatch::Message>> publisher;
+  int64_t number = 0;
+};
 
 int publish(const std::string & topic, std::chrono::microseconds period, int topics)
 {
@@ -55,11 +62,12 @@ int publish(const std::string & topic, std::chrono::microseconds period, int top
   std::vector<Publisher> publishers;
   for (int i = 0; i < std::max(1, topics); ++i) {
     const std::string name = topics > 0 ? topic + '_' + std::to_string(i) : topic;
-    publishers.push_back(node.create_publisher<builtin_interfaces::msg::Time>(name, 10));
+    publishers.push_back({node.create_publisher<dispatch::Message>(name, 10)});
   }
   sched_param parameters{};
   parameters.sched_priority = kPriority;
-  const bool is_urgent = sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
+  const bool sleeps = period >= kShortestSleep;
+  const bool is_urgent = sleeps && sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
   std::cout << (is_urgent ? "fifo " + std::to_string(kPriority) : "other") << std::endl;
   auto next = std::chrono::steady_clock::now();
   std::minstd_rand random;
@@ -67,15 +75,20 @@ int publish(const std::string & topic, std::chrono::microseconds period, int top
   int refusals = 0;
   while (rclrt_rcl::ok() && input_is_open()) {
     next += period;
-    std::this_thread::sleep_until(next);
+    if (sleeps) {
+      std::this_thread::sleep_until(next);
+    }
+    while (std::chrono::steady_clock::now() < next) {
+    }
     if (turn == publishers.end()) {
       std::shuffle(publishers.begin(), publishers.end(), random);
       turn = publishers.begin();
     }
-    const Publisher & publisher = *turn++;
+    Publisher & to = *turn++;
     const auto now = std::chrono::steady_clock::now();
     try {
-      publisher->publish(rclrt_rcl::to_message(now.time_since_epoch()));
+      to.publisher->publish(dispatch::message_of(now, to.number));
+      ++to.number;
       refusals = 0;
     } catch (const rclrt_rcl::Error &) {
       if (++refusals == kMaxRefusals) {

@@ -132,14 +132,22 @@ Variant variant(const std::string & name, bool one_thread, const Make & make, bo
 
 /// Ours, with SCHED_FIFO for the active subscriptions or without.
 template <typename Executor, typename Options>
-Make ours(bool realtime)
+Make ours(
+  bool realtime, rclrt_core::Waiting waiting = rclrt_core::Waiting::kBlock, bool is_inline = false)
 {
-  return [realtime](const RclcppReceiver & receiver) {
+  return [=](const RclcppReceiver & receiver) {
     Options options;
-    if (realtime) {
+    options.waiting.kind = waiting;
+    options.waiting.spin = std::chrono::milliseconds(3);
+    if (realtime || is_inline) {
       const auto registry = std::make_shared<rclrt_rclcpp::SchedulingRegistry>();
       rclrt_rclcpp::Scheduling scheduling;
-      scheduling.attributes = fifo(kWorkerPriority);
+      if (realtime) {
+        scheduling.attributes = fifo(kWorkerPriority);
+      }
+      if (is_inline) {
+        scheduling.inline_bound = std::chrono::seconds(1);
+      }
       for (const auto & subscription : receiver.active()) {
         registry->set(subscription, scheduling);
       }
@@ -189,14 +197,24 @@ std::vector<Variant> executors()
   using rclrt_rclcpp::PreemptiveExecutorOptions;
   using rclrt_rclcpp::PriorityEventsExecutor;
   using rclrt_rclcpp::PriorityEventsExecutorOptions;
+  const auto pool = [](const std::string & name, auto... how) {
+    return variant(name, false, ours<PreemptiveExecutor, PreemptiveExecutorOptions>(how...));
+  };
+  using rclrt_core::Waiting;
   return {
     handover_floor("floor_handover_rclcpp", true, &Executes::subscription),
     handover_floor("floor_handover_rclcpp_default", false, &Executes::subscription),
-    variant("pool", false, ours<PreemptiveExecutor, PreemptiveExecutorOptions>(true)),
+    pool("pool", true),
+    pool("pool_spin", true, Waiting::kSpin),
+    pool("pool_adaptive", true, Waiting::kAdaptive),
+    pool("pool_inline", true, Waiting::kBlock, true),
     variant("events", true, ours<PriorityEventsExecutor, PriorityEventsExecutorOptions>(true)),
     variant(
       "isolated", false, ours<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(true)),
-    variant("pool_default", false, ours<PreemptiveExecutor, PreemptiveExecutorOptions>(false)),
+    pool("pool_default", false),
+    pool("pool_spin_default", false, Waiting::kSpin),
+    pool("pool_adaptive_default", false, Waiting::kAdaptive),
+    pool("pool_inline_default", false, Waiting::kBlock, true),
     variant(
       "events_default", true, ours<PriorityEventsExecutor, PriorityEventsExecutorOptions>(false)),
     variant(

@@ -13,14 +13,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "builtin_interfaces/msg/time.hpp"
+#include "message.hpp"
 #include "rclrt_core/linux_platform.hpp"
-#include "rclrt_rcl/time_message.hpp"
 
 namespace dispatch
 {
-
-using Message = builtin_interfaces::msg::Time;
 
 class Slice
 {
@@ -36,7 +33,7 @@ public:
 
   void add(std::size_t subscription, const Message & message)
   {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
     Series & series = series_[subscription];
     if (series.seen++ < warm_up_ || series.delays_ns.size() == samples_) {
       return;
@@ -44,8 +41,10 @@ public:
     int64_t not_begun = 0;
     if (series.delays_ns.empty()) {
       cpu_before_ns_.compare_exchange_strong(not_begun, cpu_ns());
+      series.first = message;
     }
-    series.delays_ns.push_back((now - rclrt_rcl::from_message(message)).count());
+    series.last = message;
+    series.delays_ns.push_back(now.count() - message.from_value);
     if (series.delays_ns.size() == samples_ && complete_.fetch_add(1) + 1 == series_.size()) {
       cpu_after_ns_ = cpu_ns();
       done_.store(1);
@@ -73,6 +72,25 @@ public:
     return all;
   }
 
+  /// Of all subscriptions together: how many messages were published from the first sample to the last. The same calls.
+  int64_t published() const
+  {
+    int64_t all = 0;
+    for (const Series & series : series_) {
+      all += series.last.to_value - series.first.to_value + 1;
+    }
+    return all;
+  }
+
+  /// How many a second, to one subscription. 0: there is only one sample.
+  double published_a_second() const
+  {
+    const Series & series = series_.front();
+    const auto took = static_cast<double>(series.last.from_value - series.first.from_value);
+    return took > 0 ? static_cast<double>(series.last.to_value - series.first.to_value) * 1e9 / took
+                    : 0;
+  }
+
   /// CPU time of this process from the first sample to the last, a message. Only after wait().
   int64_t cpu_ns_a_message() const
   {
@@ -91,6 +109,8 @@ private:
   struct alignas(64) Series  // no line of memory shared between threads
   {
     std::size_t seen = 0;
+    Message first;
+    Message last;
     std::vector<int64_t> delays_ns;
   };
 

@@ -8,10 +8,16 @@
 //   engine_scale VARIANT backlog N SAMPLES     N jobs of N callbacks wait; then they run, one after the other: time a job
 //   engine_scale VARIANT threads N SAMPLES     bursts of N jobs for N threads: CPU time a job, until the last has begun
 //   engine_scale VARIANT rate R SAMPLES        R releases a second of one callback with depth 10: what ran, what was dropped
+//   engine_scale VARIANT until-asleep N SAMPLES  as callbacks; ends when the threads sleep again
+//   engine_scale VARIANT until-start N SAMPLES   one job more; ends when that begins
+//
+// The last two are for a program that counts instructions, and write nothing: their difference is the way to the start.
 //
 // VARIANT: pool, pool_spin, pool_adaptive, events, isolated; floor: a queue with a mutex and a condition variable.
 
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -192,6 +198,7 @@ struct Seen
   std::atomic<int64_t> last_start{0};
   std::atomic<uint64_t> jobs{0};
   std::atomic<bool> blocks{false};  ///< the next job waits until this is false
+  std::atomic<bool> ends{false};    ///< the next job ends the program
 };
 
 void wait_for(const std::atomic<uint64_t> & jobs, uint64_t wanted)
@@ -210,6 +217,10 @@ class Experiment
 public:
   Experiment(const std::string & variant, std::size_t callbacks, std::size_t threads)
   : job_([this] {
+      if (seen_.ends.load()) {
+        // Not _Exit(), which is not known to the linker yet: to look a function up takes instructions.
+        syscall(SYS_exit_group, 0);
+      }
       seen_.last_start.store(now_ns());
       while (seen_.blocks.load()) {
         std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -242,6 +253,19 @@ public:
     return {
       {"delays_ns", delays},
       {"cpu_ns_a_job", static_cast<double>(cpu_of_others_ns() - cpu) / samples}};
+  }
+
+  [[noreturn]] void until_asleep(std::size_t callbacks_there, int samples, bool starts_another)
+  {
+    callbacks(callbacks_there, samples);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    if (starts_another) {
+      seen_.ends.store(true);
+      runner_->release(0);
+      std::this_thread::sleep_for(std::chrono::seconds(60));
+      std::_Exit(1);  // it has not begun
+    }
+    std::_Exit(0);
   }
 
   nlohmann::json backlog(std::size_t callbacks, int samples)
@@ -328,7 +352,8 @@ int main(int argc, char ** argv)
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (words.size() != 4) {
       throw std::runtime_error(
-        "usage: engine_scale VARIANT callbacks|backlog|threads|rate N SAMPLES");
+        "usage: engine_scale VARIANT callbacks|backlog|threads|rate|until-asleep|until-start N "
+        "SAMPLES");
     }
     const auto n = static_cast<std::size_t>(std::stoul(words[2]));
     const int samples = std::stoi(words[3]);
@@ -341,6 +366,8 @@ int main(int argc, char ** argv)
       row = Experiment(words[0], n, n).threads(n, samples);
     } else if (words[1] == "rate") {
       row = Experiment(words[0], 1, 2).rate(static_cast<int64_t>(n), samples);
+    } else if (words[1] == "until-asleep" || words[1] == "until-start") {
+      Experiment(words[0], n, 2).until_asleep(n, samples, words[1] == "until-start");
     } else {
       throw std::runtime_error("unknown experiment '" + words[1] + "'");
     }

@@ -62,6 +62,8 @@ def test_dispatch_writes_a_row_for_every_executor_and_floor(tmp_path: Path) -> N
         "floor_handover",
     }
     names |= {"floor_listener_default", "floor_handover_default"}
+    together = {row["executor"] for row in rows if "together, SCHED_OTHER" in row["case"]}
+    assert together >= {"floor_listener_default", "pool_inline_default"}
     for case, subscriptions in (("1 subscription", 1), ("10 subscriptions", 10)):
         mine = {row["executor"]: row for row in rows if row["case"] == case}
         assert set(mine) >= names
@@ -147,7 +149,7 @@ def test_scale_has_a_row_for_each_size_and_says_how_it_grows(tmp_path: Path) -> 
     out = tmp_path / "rows.json"
     only = "callbacks,backlog,threads,rate"
     done = bench("scale", "--rounds", "1", "--largest", "10", "--only", only, "--json", str(out))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == ("MISSED" in done.stdout), done.stderr
     rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
     sizes = {(row["part"], row["variant"], row["size"]) for row in rows}
     assert {
@@ -176,8 +178,69 @@ def test_scale_counts_the_instructions_of_a_job(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
     counted = {row["figure"]: row["value"] for row in rows if row["variant"] == "pool"}
-    assert counted.keys() == {"notify", "job"}
-    assert all(100 < value < 100_000 for value in counted.values())
+    assert counted.keys() == {"notify", "start", "job"}
+    assert 100 < counted["start"] < counted["job"] < 100_000
+    # A job pays for nothing that its callback does not ask for: with gcc 12 it was 962 and 870.
+    assert 100 < counted["notify"] < 1150
+    assert counted["start"] < 1050
+
+
+def test_scale_has_the_growth_of_messages_from_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scale = module("scale")
+    monkeypatch.setattr(scale, "SIZES", {"subscriptions": (3,), "messages": (100, 1000)})
+    parser = argparse.ArgumentParser()
+    scale.add_arguments(parser)
+    out = tmp_path / "rows.json"
+    only = ["--only", "subscriptions,messages", "--rounds", "1", "--json", str(out)]
+    assert scale.run(parser.parse_args(only)) == ("MISSED" in capsys.readouterr().out)
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    names = {(row["part"], row["variant"], row["size"]) for row in rows}
+    assert names >= {
+        ("subscriptions", "floor_listener", 3),
+        ("subscriptions", "pool", 3),
+        ("messages", "floor_handover", 100),
+        ("messages", "pool_inline", 1000),
+    }
+    for row in rows:
+        if row["figure"] == "sent a second":
+            assert 0 < row["value"] < 1.2 * row["size"]
+        if row["figure"] == "lost %":
+            assert 0 <= row["value"] < 100
+    with_rclcpp = (scale.folder() / scale.ON_RCLCPP).exists()
+    assert (("messages", "rclcpp_events", 100) in names) == with_rclcpp
+
+
+def test_scale_judges_what_looking_for_work_gains_and_costs() -> None:
+    scale = module("scale")
+
+    def row(part: str, figure: str, variant: str, size: int, value: float) -> dict[str, object]:
+        return dict(part=part, figure=figure, variant=variant, size=size, value=value)
+
+    rows = [row("callbacks", "start us", "pool_spin", 1, 3.5)]
+    for size, p50, cpu in ((10, 1, 1), (100, 150, 50), (1000, 90, 90), (10_000, 110, 60)):
+        rows += [
+            row("messages", "p50 us", "floor_listener", size, 100),
+            row("messages", "p50 us", "pool_adaptive", size, p50),
+            row("messages", "CPU us", "pool_adaptive", size, cpu),
+            row("messages", "CPU us", "pool", size, 50),
+            row("messages", "CPU us", "rclcpp_events", size, 49 if size == 100 else 50),
+        ]
+    rows.append(row("messages", "CPU us", "pool", 100_000, 50))
+    rows.append(row("messages", "CPU us", "rclcpp_events", 100_000, 50))
+    rows.append(row("messages", "lost %", "rclcpp_events", 100_000, 20))
+    lines = [" ".join(line.split()) for line in scale.verdicts(rows)]
+    judged = {line.partition(" ")[2].partition(" (")[0]: line.split()[0] for line in lines}
+    assert judged == {
+        "release to start without a wake-up, us 3.50": "MISSED",
+        "100 a second: pool CPU / rclcpp_events 1.02": "MISSED",
+        "100 a second: pool_adaptive p50 / listener 1.50": "met",
+        "1000 a second: pool CPU / rclcpp_events 1.00": "met",
+        "1000 a second: pool_adaptive p50 / listener 0.90": "met",
+        "10000 a second: pool CPU / rclcpp_events 1.00": "met",
+        "10000 a second: pool_adaptive p50 / listener 1.10": "MISSED",
+    }
 
 
 def test_probe_says_what_it_adds_to_callbacks_and_messages(tmp_path: Path) -> None:
@@ -318,6 +381,34 @@ def test_ours_are_held_against_rclcpps_executors_of_the_same_policy() -> None:
         lines = {" ".join(line.split()) for line in dispatch.rclcpp_verdicts(of, ours, theirs)}
         assert lines >= wanted
         assert len(lines) == 8
+
+
+def test_pools_that_look_for_work_are_held_against_the_listener_and_rclcpps_events_executor() -> (
+    None
+):
+    dispatch = module("dispatch")
+
+    def delays(us: float, cpu_us: float = 50) -> object:
+        return dispatch.Delays([[us] * 100], [us] * 100, "", "", cpu_us)
+
+    of = {"floor_listener": delays(100), "pool": delays(130, 51), "pool_inline": delays(106)}
+    of |= {"pool_spin": delays(90), "pool_adaptive": delays(101)}
+    of |= {"rclcpp_events_fifo": delays(100)}
+    alone = {
+        "met pool_spin p50 / listener 0.90 (<= 1.0)",
+        "MISSED pool_adaptive p50 / listener 1.01 (<= 1.0)",
+    }
+    inline = [" ".join(line.split()) for line in dispatch.inline_verdicts(of, "")]
+    assert inline == ["MISSED pool_inline p50 / listener 1.06 (<= 1.05)"]
+    assert {" ".join(line.split()) for line in dispatch.waiting_verdicts(of, "")} == alone
+    beside = dispatch.waiting_verdicts(of, "", "rclcpp_events_fifo")
+    assert {" ".join(line.split()) for line in beside} == alone | {
+        "MISSED pool_spin p50 / rclcpp_events_fifo 0.90 (<= 0.8)",
+        "met pool_spin p99 / rclcpp_events_fifo 0.90 (<= 1.0)",
+        "MISSED pool_adaptive p50 / rclcpp_events_fifo 1.01 (<= 0.8)",
+        "MISSED pool_adaptive p99 / rclcpp_events_fifo 1.01 (<= 1.0)",
+        "MISSED pool CPU / rclcpp_events_fifo 1.02 (<= 1.0)",
+    }
 
 
 def test_one_message_after_another_goes_to_each_of_those_measured_together() -> None:

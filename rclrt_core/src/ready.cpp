@@ -68,7 +68,7 @@ void Ready::link(CallbackNode & callback) noexcept
 uint64_t Ready::skip_for_budget(CallbackNode & callback, ReleaseStamp stamp) noexcept
 {
   const bool never_returns = callback.timer && callback.timer->releases_when_done();
-  if (!callback.budget || !callback.budget->skips_next || never_returns) {
+  if (!callback.budget->skips_next || never_returns) {
     return 0;
   }
   callback.budget->skips_next = false;
@@ -81,25 +81,22 @@ bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count)
 {
   Backlog & backlog = callback.backlog;
   callback.statistics.released += count;
-  count -= skip_for_budget(callback, stamp);
-  if (count == 0) {
-    return false;
-  }
-  // Of a burst only the newest ones can wait: account for the others without a loop.
-  const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
-  const ReleaseStamp oldest = backlog.empty() ? stamp : backlog.front();
-  switch (callback.overrun_rule) {
-    case OverrunRule::kQueueAll: {
-      unlink(callback);
-      const bool any_waited = !backlog.empty();
-      ReleaseStamp first = any_waited ? oldest : stamp;
-      first.sequence = any_waited ? oldest.sequence : next_sequence_;
-      stamp.sequence = next_sequence_ + (count - kept);
-      next_sequence_ += count;
-      const uint32_t dropped = backlog.push(stamp, static_cast<uint32_t>(kept));
-      give_up(callback, first, count - kept + dropped, RCLRT_JOB_DROPPED, stamp.ready);
-      break;
+  if (callback.budget) {
+    count -= skip_for_budget(callback, stamp);
+    if (count == 0) {
+      return false;
     }
+  }
+  switch (callback.overrun_rule) {
+    case OverrunRule::kQueueAll:
+      unlink(callback);
+      if (count == 1 && backlog.size() < backlog.depth()) {  // nearly always
+        stamp.sequence = next_sequence_++;
+        backlog.push(stamp);
+      } else {
+        queue_all(callback, stamp, count);
+      }
+      break;
     case OverrunRule::kSkip:
       stamp.sequence = next_sequence_;
       if (!backlog.empty() || callback.running > 0) {
@@ -115,8 +112,8 @@ bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count)
       unlink(callback);
       stamp.sequence = next_sequence_++;
       give_up(
-        callback, backlog.empty() ? stamp : oldest, count - 1 + backlog.size(), RCLRT_JOB_SKIPPED,
-        stamp.ready);
+        callback, backlog.empty() ? stamp : backlog.front(), count - 1 + backlog.size(),
+        RCLRT_JOB_SKIPPED, stamp.ready);
       // The newest release, but in the place of the first: who waits longest stays first in line.
       callback.keeps_place = !backlog.empty();
       backlog.clear();
@@ -127,6 +124,22 @@ bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count)
   return true;
 }
 
+// Of a burst only the newest ones can wait: account for the others without a loop.
+void Ready::queue_all(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept
+{
+  Backlog & backlog = callback.backlog;
+  const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
+  ReleaseStamp first = stamp;
+  first.sequence = next_sequence_;
+  if (!backlog.empty()) {
+    first = backlog.front();
+  }
+  stamp.sequence = next_sequence_ + (count - kept);
+  next_sequence_ += count;
+  const uint32_t dropped = backlog.push(stamp, static_cast<uint32_t>(kept));
+  give_up(callback, first, count - kept + dropped, RCLRT_JOB_DROPPED, stamp.ready);
+}
+
 void Ready::release_late(
   CallbackNode & callback, ReleaseStamp last, Duration step, uint64_t count) noexcept
 {
@@ -134,7 +147,7 @@ void Ready::release_late(
   callback.statistics.released += count;
   ReleaseStamp first = last;
   first.release -= step * static_cast<int64_t>(count - 1);
-  count -= skip_for_budget(callback, first);  // at least two were missed
+  count -= callback.budget ? skip_for_budget(callback, first) : 0;  // at least two were missed
   first.release = last.release - step * static_cast<int64_t>(count - 1);
   const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
   first.sequence = next_sequence_;
@@ -188,11 +201,12 @@ void Ready::give_up(
   given_up_.push(record);
 }
 
-Job Ready::take(CallbackNode & callback, Worker & runner) noexcept
+void Ready::take(CallbackNode & callback, Worker & runner) noexcept
 {
   GroupNode & group = *callback.queue->group;
   unlink(callback);
-  const Job job{callback.backlog.pop(), callback.priority};
+  static_cast<ReleaseStamp &>(runner.job) = callback.backlog.pop();
+  runner.job.priority = callback.priority;
   ++callback.running;
   ++group.running;
   if (group.parallelism == 1) {
@@ -204,7 +218,6 @@ Job Ready::take(CallbackNode & callback, Worker & runner) noexcept
       unlink(*queue);
     }
   }
-  return job;
 }
 
 void Ready::finish(CallbackNode & callback) noexcept

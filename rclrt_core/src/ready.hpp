@@ -258,8 +258,8 @@ public:
     TimePoint now) noexcept;
   /// The records of those that were given up. Written under the engine's lock, read without it.
   const TraceRing & given_up() const noexcept { return given_up_; }
-  /// Take the oldest waiting job for `runner`. There is one, and the group has room.
-  Job take(CallbackNode & callback, Worker & runner) noexcept;
+  /// The oldest waiting job is `runner`'s. There is one, and the group has room.
+  void take(CallbackNode & callback, Worker & runner) noexcept;
   /// A job of it has ended.
   void finish(CallbackNode & callback) noexcept;
 
@@ -273,7 +273,8 @@ public:
   }
 
 private:
-  /// How many of the releases its budget takes away, at most one.
+  void queue_all(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept;
+  /// How many of the releases its budget takes away, at most one. Only of a callback with a budget.
   uint64_t skip_for_budget(CallbackNode & callback, ReleaseStamp stamp) noexcept;
   void unlink(CallbackNode & callback) noexcept;
   void link(CallbackNode & callback) noexcept;

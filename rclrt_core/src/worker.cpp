@@ -152,7 +152,7 @@ bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
 
 void Engine::Impl::bind(Worker & worker, CallbackNode & callback) noexcept
 {
-  worker.job = ready.take(callback, worker);
+  ready.take(callback, worker);
   worker.callback = callback.shared_from_this();
   worker.handed_on = false;
   worker.publisher = 0;

@@ -116,6 +116,23 @@ TEST_F(LinuxPlatformTest, name_is_cut_to_what_the_kernel_keeps_and_listed)
   platform.wake_one(gate);
 }
 
+TEST_F(LinuxPlatformTest, a_thread_knows_its_number_also_in_a_child_of_the_process)
+{
+  const ThreadId mine = platform.current_thread();
+  EXPECT_EQ(mine, getpid());
+  ThreadId of_other = 0;
+  std::thread([&] { of_other = platform.current_thread(); }).join();
+  EXPECT_NE(of_other, mine);
+  EXPECT_NE(of_other, 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(platform.current_thread() == getpid() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(LinuxPlatformTest, stack_has_the_size_asked_for_rounded_up_to_pages)
 {
   const auto size_of = [this](std::size_t asked) {

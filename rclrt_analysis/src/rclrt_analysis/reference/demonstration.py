@@ -88,24 +88,32 @@ def verdict_of(done: study.Study) -> str | None:
     return None
 
 
-def by_load_of(done: study.Study) -> list[tuple[str, float, float]]:
-    """Return each executor measured both ways, with its 99th percentile quiet and beside load."""
-    p99 = {(m.executor, m.load): m.percentile(0.99) for m in done.measurements if not m.failure}
+def by_load_of(done: study.Study, fraction: float) -> list[tuple[str, float, float]]:
+    """Return each executor measured both ways, with that percentile quiet and beside load."""
+    latency = {
+        (m.executor, m.load): m.percentile(fraction) for m in done.measurements if not m.failure
+    }
     pairs = [
-        (name, value, p99.get((name, BACKGROUND)))
-        for (name, load), value in p99.items()
+        (name, value, latency.get((name, BACKGROUND)))
+        for (name, load), value in latency.items()
         if load == QUIET
     ]
-    return [(name, quiet, busy) for name, quiet, busy in pairs if quiet and busy is not None]
+    known = [(name, quiet, busy) for name, quiet, busy in pairs if quiet and busy is not None]
+    return sorted(known, key=lambda pair: pair[2] / pair[1])
 
 
 def worse_beside_load(done: study.Study) -> list[str]:
-    """Return how much worse each row gets beside the load, the least first; and the verdict."""
-    pairs = sorted(by_load_of(done), key=lambda pair: pair[2] / pair[1])
-    if not pairs:
-        return []
-    texts = ", ".join(f"{name} {busy / quiet:.2f}" for name, quiet, busy in pairs)
-    lines = [f"p99 beside load / quiet: {texts}."]
+    """Return how much worse each row gets beside the load, the least first; and the verdict.
+
+    Of rows that drop so much beside the load that they have no 99th percentile, by the median.
+    """
+    pairs = by_load_of(done, 0.99)
+    of_p99 = {name for name, _, _ in pairs}
+    slow = [pair for pair in by_load_of(done, 0.5) if pair[0] not in of_p99]
+    lines = []
+    for what, those in (("p99", pairs), ("p50", slow)):
+        texts = ", ".join(f"{name} {busy / quiet:.2f}" for name, quiet, busy in those)
+        lines += [f"{what} beside load / quiet: {texts}."] if those else []
     for name, quiet, busy in pairs:
         if name == TARGET_EXECUTOR:
             limit = TARGET_BESIDE_LOAD * quiet + TARGET_BESIDE_LOAD_MS

@@ -20,6 +20,7 @@
 #include <system_error>
 #include <thread>
 
+#include "platform/linux/forks.hpp"
 #include "platform/linux/sched_attr.hpp"
 #include "rclrt_core/cpu_watch.hpp"
 
@@ -166,9 +167,17 @@ void LinuxPlatform::wake_one(const std::atomic<uint32_t> & word) noexcept
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
+// Asked for under the engine's lock, so the kernel is asked once a thread. A child has another thread here than its parent.
 ThreadId LinuxPlatform::current_thread() noexcept
 {
-  return static_cast<ThreadId>(syscall(SYS_gettid));
+  static thread_local ThreadId known = 0;
+  static thread_local uint32_t known_after = 0;
+  const uint32_t forks = linux_platform::count_forks();
+  if (known == 0 || known_after != forks) {
+    known = static_cast<ThreadId>(syscall(SYS_gettid));
+    known_after = forks;
+  }
+  return known;
 }
 
 int LinuxPlatform::current_cpu() noexcept { return sched_getcpu(); }
