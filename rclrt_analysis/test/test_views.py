@@ -250,6 +250,37 @@ def test_export_wants_to_know_what_and_says_what_it_cannot_write(
             assert "No space left on device" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "what", [["export", "--perfetto"], ["export", "--mcap"], ["info", "--json"], ["page", "-o"]]
+)
+def test_a_trace_is_not_overwritten_by_what_is_made_of_it(
+    what: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = busy_trace(tmp_path / "t.trace")
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    before = path.read_bytes()
+    for output in (path, link):
+        for read in (path, tmp_path):
+            assert main(["trace", *what, str(output), str(read)]) == 2
+            assert f"{output}: this file is read" in capsys.readouterr().err
+            assert path.read_bytes() == before
+    both = ["--perfetto", str(tmp_path / "p"), "--mcap", str(tmp_path / "p")]
+    assert main(["trace", "export", *both, str(path)]) == 2
+    assert "two files would be written there" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_a_command_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rclrt_analysis.views.summary.summarize", interrupted)
+    assert main(["trace", "info", str(busy_trace(tmp_path / "t.trace"))]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 def test_ranks_are_tested_as_they_are_counted() -> None:
     """Against every way to deal the values out."""
     generator = np.random.default_rng(5)
