@@ -25,8 +25,8 @@ BLOCK = 1 << 9
 SHORT, LONG = 16 * BLOCK, 80 * BLOCK
 
 
-def export(write: Callable[[Timeline, Path], int]) -> Callable[[list[Source], Path], None]:
-    return lambda sources, folder: None if write(Timeline(sources, BLOCK), folder / "out") else None
+def export(write: Callable[[Timeline, Path], int]) -> Callable[[list[Source], Path], int]:
+    return lambda sources, folder: write(Timeline(sources, BLOCK), folder / "out")
 
 
 def page(sources: list[Source], folder: Path) -> None:

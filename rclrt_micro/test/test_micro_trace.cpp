@@ -120,7 +120,8 @@ TEST_F(Traced, jobs_have_their_times_and_what_released_them)
   auto & command = subscription("command", 5, 2 * kMs);
   begin();
   for (auto [callback, name] :
-       {std::pair{&fast.timer.callback, &fast.name}, {&button.guard.callback, &button.name},
+       {std::pair{&fast.timer.callback, &fast.name},
+        {&button.guard.callback, &button.name},
         {&command.subscription.callback, &command.name}}) {
     ASSERT_EQ(rclrt_trace_callback(&trace, callback, name->c_str()), RCLRT_OK);
   }
@@ -228,8 +229,7 @@ TEST_F(Traced, a_message_that_was_spoilt_is_an_empty_job)
 {
   auto & command = subscription("command", 5);
   begin();
-  ASSERT_EQ(
-    rclrt_trace_callback(&trace, &command.subscription.callback, "/command"), RCLRT_OK);
+  ASSERT_EQ(rclrt_trace_callback(&trace, &command.subscription.callback, "/command"), RCLRT_OK);
   publish("command", 1);
   system.settle(20);
   for (auto & byte : system.ring) {

@@ -116,9 +116,9 @@ struct rclrt_executor
   void * user_trigger_context;
   const struct rclrt_callback * trigger_callback;
   struct rclrt_trace * trace; /* or null */
-  uint16_t always;   /* callbacks with RCLRT_ALWAYS */
-  uint32_t executed; /* callbacks run */
-  uint32_t empty;    /* jobs whose message had been lost, or failed its check */
+  uint16_t always;            /* callbacks with RCLRT_ALWAYS */
+  uint32_t executed;          /* callbacks run */
+  uint32_t empty;             /* jobs whose message had been lost, or failed its check */
 };
 
 /* `timer_slots`: room for `timer_count` timers. `buffers`: `levels` times the daemon's

@@ -34,7 +34,7 @@ SCHEMA = "rclrt_trace/msg/Job"
 PER_CHUNK = 1 << 15
 MOST_CHANNELS = 65_000
 IN_MEMORY = 1 << 25
-"""Bytes of the index of chunks that are kept in memory; a longer one waits in a file for the end."""
+"""Bytes of the index of chunks that are kept in memory; a longer one waits in a file."""
 
 PIECE = 1 << 20
 NS_PER_MS = 1e6
