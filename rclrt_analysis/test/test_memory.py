@@ -9,11 +9,12 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rclrt_analysis.pages import jobs as of_page
 from rclrt_analysis.pages.trace_page import make_page
 from rclrt_analysis.views import compare, mcap, perfetto, summary, timeline
-from rclrt_analysis.views.compare import series_of
+from rclrt_analysis.views.compare import Blocks, series_of
 from rclrt_analysis.views.lines import Filter, lines
 from rclrt_analysis.views.mcap import write_mcap
 from rclrt_analysis.views.perfetto import write_perfetto
@@ -80,3 +81,18 @@ def test_five_times_as_many_jobs_take_no_more_memory(
     short, long = (peak(count, make, tmp_path) for count in (SHORT, LONG))
     more = (LONG - SHORT) * 128
     assert long - short < more / 100, f"{short} and {long} bytes"
+
+
+def test_of_a_block_no_more_values_are_kept_than_a_median_is_taken_of() -> None:
+    values = np.random.default_rng(1).normal(0, 1, 15_900)
+    Blocks().add(values)
+    tracemalloc.start()
+    with contextlib.ExitStack() as stack:
+        stack.callback(tracemalloc.stop)
+        blocks = Blocks()
+        for _ in range(100):
+            blocks.add(values)
+        kept = tracemalloc.get_traced_memory()[0]
+    assert blocks.size > 4 * compare.GRAIN
+    assert kept < 4 * 8 * compare.GRAIN, f"{kept} bytes"
+    assert np.allclose(blocks.medians, 0, atol=0.05)

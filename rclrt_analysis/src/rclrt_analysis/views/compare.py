@@ -67,7 +67,7 @@ class Blocks:
             values = values[whole:]
             if len(self.medians) >= 2 * MOST:
                 self.coarsen()
-        self._rest = values
+        self._rest = values.copy()  # not all of what it is a part of
 
     def coarsen(self) -> None:
         """Make one block of each two."""
