@@ -178,6 +178,19 @@ TEST_F(Traced, jobs_have_their_times_and_what_released_them)
   }
 }
 
+TEST_F(Traced, a_timer_that_is_noticed_late_was_released_in_time)
+{
+  timer("/long", 10, 1, 4 * kMs);
+  auto & late = timer("/late", 12, 1, 1 * kMs);
+  begin();
+  ASSERT_EQ(rclrt_trace_callback(&trace, &late.timer.callback, "/late"), RCLRT_OK);
+  spin_until(16);
+  const auto jobs_of = File(read(1000)).of("/late");
+  ASSERT_EQ(jobs_of.size(), 1U);
+  EXPECT_EQ(jobs_of[0].release_ns, start_ns() + 12 * kMs);
+  EXPECT_EQ(jobs_of[0].ready_ns, start_ns() + 14 * kMs) << "the executor looks after a callback";
+}
+
 TEST_F(Traced, what_the_ring_has_lost_is_counted_and_the_newest_stay)
 {
   auto & each = guard("/g", 1, 1 * kMs);
