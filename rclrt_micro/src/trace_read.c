@@ -37,15 +37,22 @@ static size_t put_chunk(uint8_t * at, uint32_t type, size_t size)
   return CHUNK_SIZE;
 }
 
+static void put_bytes(uint8_t * at, const char * bytes, size_t size)
+{
+  for (size_t i = 0; i < size; ++i) {
+    at[i] = (uint8_t)bytes[i];
+  }
+}
+
 static size_t put_header(const struct rclrt_trace * trace, uint8_t * at)
 {
   const struct rclrt_executor * executor = trace->executor;
   const uint8_t * key = executor->session->key;
   memset(at, 0, HEADER_SIZE);
-  memcpy(at, "RCLRTTRC", 8);
+  put_bytes(at, "RCLRTTRC", 8);
   put(at + 8, VERSION, 4);
   put(at + 12, RECORD_SIZE, 4);
-  memcpy(at + 16, "rclrt_", 6);
+  put_bytes(at + 16, "rclrt_", 6);
   at[22] = key[0] ^ key[2];
   at[23] = key[1] ^ key[3];
   put(at + 24, trace->boot, 8);
@@ -72,7 +79,7 @@ static size_t put_entry(const struct rclrt_trace * trace, uint16_t number, uint8
   put(at + size + 12, entry->kind, 4);
   put(at + size + 16, (uint64_t)entry->period_ns, 8);
   put(at + size + 24, length, 4);
-  memcpy(at + size + ENTRY_SIZE, entry->name, length);
+  put_bytes(at + size + ENTRY_SIZE, entry->name, length);
   return size + ENTRY_SIZE + padded;
 }
 
