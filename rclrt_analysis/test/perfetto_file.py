@@ -68,11 +68,13 @@ class PerfettoFile:
         return found
 
 
-def read_perfetto(path: Path) -> PerfettoFile:
+def read_perfetto(path: Path, of_others: frozenset[int] = frozenset()) -> PerfettoFile:
+    """Return what a file shows, without the packets of these sequences of others."""
     trace = Trace()
     trace.ParseFromString(path.read_bytes())
     found = PerfettoFile()
-    first = trace.packet[0]
+    packets = [one for one in trace.packet if one.trusted_packet_sequence_id not in of_others]
+    first = packets[0]
     assert first.sequence_flags == TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
     clocks = {clock.clock_id for clock in first.clock_snapshot.clocks}
     assert first.trace_packet_defaults.timestamp_clock_id in clocks
@@ -83,7 +85,7 @@ def read_perfetto(path: Path) -> PerfettoFile:
     }
     texts = {e.iid: e.str.decode() for e in first.interned_data.debug_annotation_string_values}
     events = []
-    for packet in trace.packet:
+    for packet in packets:
         assert packet.trusted_packet_sequence_id == first.trusted_packet_sequence_id
         if packet.HasField("track_descriptor"):
             descriptor = packet.track_descriptor

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import zstandard
 from models import model
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from perfetto_file import read_perfetto
 from rclrt_analysis.simulation import simulate
 from rclrt_analysis.simulation.records import to_traces
@@ -203,6 +204,53 @@ def test_perfetto_connects_processes_by_their_messages(tmp_path: Path) -> None:
     assert arrow.flows == second.flows
     pids = sorted(t.process.pid for t in seen.tracks.values() if t.HasField("process"))
     assert pids == [1, 2]
+
+
+def test_perfetto_is_joined_with_a_recording_of_the_kernel_by_cat(
+    timeline: Timeline, tmp_path: Path
+) -> None:
+    """Threads and times mean the same in both: so one sees who had the CPU meanwhile."""
+    path = tmp_path / "t.pftrace"
+    write_perfetto(timeline, path)
+    alone = read_perfetto(path)
+    job = alone.on("a")[3]
+    kernel = perfetto.Trace()
+    of_kernel = frozenset(range(1, 65))
+    for sequence in of_kernel:
+        packet = kernel.packet.add(trusted_packet_sequence_id=sequence)
+        for clock in (
+            perfetto.BuiltinClock.BUILTIN_CLOCK_BOOTTIME,
+            perfetto.BuiltinClock.BUILTIN_CLOCK_MONOTONIC,
+        ):
+            packet.clock_snapshot.clocks.add(clock_id=clock, timestamp=5)
+        packet = kernel.packet.add(trusted_packet_sequence_id=sequence)
+        event = packet.ftrace_events.event.add(timestamp=job.begin + 1, pid=77)
+        event.sched_switch.prev_pid, event.sched_switch.next_pid = 77, 4711
+    parts = [path.read_bytes(), kernel.SerializeToString()]
+    for order in (parts, parts[::-1]):
+        both = tmp_path / "both.pftrace"
+        both.write_bytes(b"".join(order))
+        seen = read_perfetto(both, of_kernel)
+        assert (seen.slices, seen.instants, seen.counters) == (
+            alone.slices, alone.instants, alone.counters,
+        )  # fmt: skip
+        joined = perfetto.Trace()
+        joined.ParseFromString(both.read_bytes())
+        clocks = [
+            {c.clock_id: c.timestamp for c in p.clock_snapshot.clocks}
+            for p in joined.packet
+            if p.HasField("clock_snapshot")
+        ]
+        apart = {
+            c[perfetto.BuiltinClock.BUILTIN_CLOCK_BOOTTIME]
+            - c[perfetto.BuiltinClock.BUILTIN_CLOCK_MONOTONIC]
+            for c in clocks
+        }
+        assert len(clocks) == 65
+        assert apart == {0}
+        switches = [e for p in joined.packet for e in p.ftrace_events.event]
+        assert len(switches) == 64
+        assert all(job.begin < e.timestamp < job.end for e in switches)
 
 
 def test_mcap_has_a_topic_for_each_callback_that_its_own_reader_reads(

@@ -112,7 +112,8 @@ def test_the_summary_counts_by_process_and_says_what_is_missing(tmp_path: Path) 
 
 
 def test_a_folder_without_traces_says_why_that_may_be(tmp_path: Path) -> None:
-    assert "no trace" in to_text(tmp_path, processes(tmp_path))
+    text = to_text(tmp_path, processes(tmp_path))
+    assert "no trace. No process that the command has started ran a callback of ROS 2" in text
     assert main(["advise", str(tmp_path)]) == 2
 
 

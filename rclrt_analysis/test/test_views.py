@@ -10,7 +10,6 @@ import os
 import random
 import subprocess
 import sys
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -73,21 +72,6 @@ def test_records_far_out_of_order_are_not_held_back_without_end(
     batches = readies([path], 10)
     assert len(batches) > 10
     assert sorted(time for batch in batches for time in batch) == [0, *range(1000, 3000)]
-
-
-def test_memory_stays_small_however_long_a_trace_is(tmp_path: Path) -> None:
-    path = written(tmp_path / "t", jobs(*range(0, 20_000_000, 100)))
-    most = []
-    for block in (1 << 10, 1 << 12):
-        sources = open_sources([path])
-        tracemalloc.start()
-        write_mcap(Timeline(sources, block), tmp_path / "m")
-        write_perfetto(Timeline(sources, block), tmp_path / "p")
-        summarize(Timeline(sources, block))
-        most.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-        close(sources)
-    assert most[0] < 200_000 * 128 / 2
 
 
 def test_clocks_of_different_boots_need_an_offset(tmp_path: Path) -> None:
@@ -248,6 +232,37 @@ def test_export_wants_to_know_what_and_says_what_it_cannot_write(
         for option in ("--perfetto", "--mcap"):
             assert main(["trace", "export", option, str(tmp_path / "full"), str(path)]) == 2
             assert "No space left on device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "what", [["export", "--perfetto"], ["export", "--mcap"], ["info", "--json"], ["page", "-o"]]
+)
+def test_a_trace_is_not_overwritten_by_what_is_made_of_it(
+    what: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = busy_trace(tmp_path / "t.trace")
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    before = path.read_bytes()
+    for output in (path, link):
+        for read in (path, tmp_path):
+            assert main(["trace", *what, str(output), str(read)]) == 2
+            assert f"{output}: this file is read" in capsys.readouterr().err
+            assert path.read_bytes() == before
+    both = ["--perfetto", str(tmp_path / "p"), "--mcap", str(tmp_path / "p")]
+    assert main(["trace", "export", *both, str(path)]) == 2
+    assert "two files would be written there" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_a_command_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rclrt_analysis.views.summary.summarize", interrupted)
+    assert main(["trace", "info", str(busy_trace(tmp_path / "t.trace"))]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
 
 
 def test_ranks_are_tested_as_they_are_counted() -> None:

@@ -112,6 +112,7 @@ bool executor_enter_ready(struct rclrt_executor * executor, struct rclrt_callbac
     return false;
   }
   callback->ready = true;
+  trace_ready(executor, callback);
   rclrt_queue_push(&executor->ready, &callback->ready_link, callback->priority);
   return true;
 }
@@ -174,6 +175,7 @@ enum rclrt_ret rclrt_executor_add(
   callback->ready = false;
   callback->granted = false;
   callback->fresh = false;
+  callback->traced = 0;
   callback->budget = NULL;
   if (callback->sink != NULL) {
     daemon_set_priority(executor->daemon, callback->sink, priority); /* reception looks at it */
@@ -212,6 +214,8 @@ void executor_run(
   struct rclrt_executor * executor, struct rclrt_callback * callback, unsigned level)
 {
   uint8_t * buffer = executor->buffers + (size_t)level * executor->buffer_size;
+  struct rclrt_trace_job job;
+  trace_begin(executor, callback, level, &job);
   bool fresh = callback->fresh;
   callback->fresh = false;
   if (!fresh && callback->take != NULL && executor->semantics == RCLRT_SEMANTICS_RCLCPP) {
@@ -224,6 +228,7 @@ void executor_run(
   const uint32_t token = executor_enter(executor);
   executor->executed += runs ? 1U : 0U;
   executor->empty += runs ? 0U : 1U;
+  trace_end(executor, &job, runs);
   const bool more = callback->executor != NULL && callback->sink != NULL &&
                     !rclrt_list_empty(&callback->sink->slots);
   executor_leave(executor, token);
@@ -348,6 +353,9 @@ void executor_grant(struct rclrt_executor * executor)
     struct rclrt_callback * callback = RCLRT_CONTAINER_OF(link, struct rclrt_callback, all_link);
     const uint32_t token = executor_enter(executor);
     const bool granted = callback->ready || callback->invocation == RCLRT_ALWAYS;
+    if (granted && !callback->ready) {
+      trace_ready(executor, callback); /* it runs in every batch */
+    }
     if (granted) {
       executor_take_out(executor, callback);
       callback->granted = true;

@@ -7,6 +7,7 @@
 #define EXECUTOR_INTERNAL_H_
 
 #include "rclrt_micro/executor.h"
+#include "rclrt_micro/trace.h"
 
 static inline uint32_t executor_enter(const struct rclrt_executor * executor)
 {
@@ -40,6 +41,8 @@ bool executor_enter_ready(struct rclrt_executor * executor, struct rclrt_callbac
 void executor_pend(struct rclrt_executor * executor, const struct rclrt_callback * callback);
 /* In a critical section: if it is a timer, it expires no more. */
 void timer_take_out(struct rclrt_executor * executor, struct rclrt_callback * callback);
+/* The timer that it is, or null. */
+const struct rclrt_timer * timer_of(const struct rclrt_callback * callback);
 /* In a critical section: neither ready nor granted any more. */
 void executor_take_out(struct rclrt_executor * executor, struct rclrt_callback * callback);
 /* Moves to the batch whatever is ready or runs always, and with LET takes its data. One step per
@@ -52,5 +55,14 @@ enum rclrt_ret executor_begin(
 /* Waits for the line until `next_ns` at most. TIMEOUT: `deadline_ns` has passed. */
 enum rclrt_ret executor_wait(
   struct rclrt_executor * executor, uint64_t next_ns, uint64_t deadline_ns);
+
+/* Of a trace, if there is one. In a critical section: the callback has become ready. */
+void trace_ready(struct rclrt_executor * executor, const struct rclrt_callback * callback);
+/* Not in a critical section: before a job runs. */
+void trace_begin(
+  struct rclrt_executor * executor, const struct rclrt_callback * callback, unsigned level,
+  struct rclrt_trace_job * job);
+/* In a critical section: after it. */
+void trace_end(struct rclrt_executor * executor, struct rclrt_trace_job * job, bool ran);
 
 #endif /* EXECUTOR_INTERNAL_H_ */

@@ -15,6 +15,13 @@ static void run_timer(struct rclrt_callback * callback, bool fresh)
   timer->run(timer->context, timer);
 }
 
+const struct rclrt_timer * timer_of(const struct rclrt_callback * callback)
+{
+  return callback->run == run_timer
+           ? RCLRT_CONTAINER_OF(callback, const struct rclrt_timer, callback)
+           : NULL;
+}
+
 void timer_take_out(struct rclrt_executor * executor, struct rclrt_callback * callback)
 {
   if (callback->run != run_timer) {

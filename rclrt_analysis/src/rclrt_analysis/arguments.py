@@ -27,6 +27,22 @@ def writable_file(text: str) -> Path:
     return path
 
 
+def keep_apart(written: list[Path], read: list[Path]) -> None:
+    """Refuse to write a file over one that is read, or two files into one.
+
+    Raises
+    ------
+    ValueError
+        That would be so; the text names the file.
+    """
+    for number, path in enumerate(written):
+        for other in read:
+            if path.exists() and other.exists() and path.samefile(other):
+                raise ValueError(f"{path}: this file is read; write into another one")
+        if path.absolute() in [one.absolute() for one in written[:number]]:
+            raise ValueError(f"{path}: two files would be written there; name two")
+
+
 def trace_files(paths: list[Path]) -> list[Path]:
     """Return these files; in place of a folder, as `./rclrt observe` makes one, its trace files."""
     found: list[Path] = []

@@ -24,8 +24,8 @@ from collections.abc import Sequence
 
 from rclrt_analysis import commands
 
-BROKEN_PIPE = 128 + 13
-"""As the shell says of a program that SIGPIPE has ended."""
+INTERRUPTED, BROKEN_PIPE = 128 + 2, 128 + 13
+"""As the shell says of a program that SIGINT or SIGPIPE has ended."""
 
 
 class _Verb(argparse.ArgumentParser):
@@ -75,6 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
     except BrokenPipeError:  # The reader has what it wanted, as in `| head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     return status
 
 

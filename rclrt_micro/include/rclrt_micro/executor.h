@@ -58,6 +58,7 @@ enum rclrt_invocation
 };
 
 struct rclrt_executor;
+struct rclrt_trace; /* trace.h */
 
 /* The executor's view of a callback; the first member of timers, subscriptions, ... */
 struct rclrt_callback
@@ -72,6 +73,7 @@ struct rclrt_callback
   bool ready;         /* in ReadyList */
   bool granted;       /* in the current batch */
   bool fresh;         /* LET: a message was taken */
+  uint16_t traced;    /* its entry in the trace, from 1; 0: none */
   /* Takes the next message. False: there is none. Null: there is nothing to take. */
   bool (*take)(struct rclrt_callback * callback, uint8_t * buffer, size_t capacity);
   void (*run)(struct rclrt_callback * callback, bool fresh);
@@ -113,9 +115,10 @@ struct rclrt_executor
   bool (*user_trigger)(void * context, const struct rclrt_executor * executor);
   void * user_trigger_context;
   const struct rclrt_callback * trigger_callback;
-  uint16_t always;   /* callbacks with RCLRT_ALWAYS */
-  uint32_t executed; /* callbacks run */
-  uint32_t empty;    /* jobs whose message had been lost, or failed its check */
+  struct rclrt_trace * trace; /* or null */
+  uint16_t always;            /* callbacks with RCLRT_ALWAYS */
+  uint32_t executed;          /* callbacks run */
+  uint32_t empty;             /* jobs whose message had been lost, or failed its check */
 };
 
 /* `timer_slots`: room for `timer_count` timers. `buffers`: `levels` times the daemon's

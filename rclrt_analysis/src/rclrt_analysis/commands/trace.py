@@ -15,7 +15,7 @@ import json
 import sys
 from pathlib import Path
 
-from rclrt_analysis.arguments import trace_files, writable_file
+from rclrt_analysis.arguments import keep_apart, trace_files, writable_file
 
 
 def _offset(text: str) -> tuple[Path, int]:
@@ -151,6 +151,9 @@ def run(arguments: argparse.Namespace) -> int:
         strangers = offsets.keys() - set(arguments.traces)
         if strangers:
             raise ValueError(f"--offset {min(strangers)}: this file is not among the traces")
+        names = ("json", "perfetto", "mcap", "output")
+        written = [getattr(arguments, name, None) for name in names]
+        keep_apart([path for path in written if path], arguments.traces)
         wall_clock = getattr(arguments, "wall_clock", False)
         sources = open_sources(arguments.traces, offsets, wall_clock)
         try:

@@ -28,6 +28,9 @@ FEWEST = 8
 MOST = 16
 """Of more jobs there are so many blocks, up to twice as many; longer ones for more jobs."""
 
+GRAIN = 1 << 12
+"""Values of which a median is taken, at most: that of a longer block is the mean of several."""
+
 LEVEL = 0.05
 RESAMPLES = 1000
 Floats = npt.NDArray[np.float64]
@@ -42,22 +45,29 @@ class Blocks:
         self.medians: Floats = np.zeros(0)
         self.worst: Floats = np.zeros(0)
         self._rest: Floats = np.zeros(0)
+        self._begun = (np.zeros(0), np.zeros(0))  # medians and maxima of a block not yet whole
 
     def add(self, values: Floats) -> None:
         """Take these as what comes next."""
         self.count += len(values)
         values = np.concatenate((self._rest, values))
-        while len(values) >= self.size:
+        while len(values) >= min(self.size, GRAIN):
             # As many as fit, so that memory stays small.
-            room = (2 * MOST - len(self.medians)) * self.size
-            whole = min(room, len(values) // self.size * self.size)
-            blocks = values[:whole].reshape(-1, self.size)
-            self.medians = np.append(self.medians, np.median(blocks, axis=1))
-            self.worst = np.append(self.worst, blocks.max(axis=1))
+            grain = min(self.size, GRAIN)
+            each = self.size // grain
+            room = (2 * MOST - len(self.medians)) * each - len(self._begun[0])
+            whole = min(room, len(values) // grain) * grain
+            grains = values[:whole].reshape(-1, grain)
+            medians = np.append(self._begun[0], np.median(grains, axis=1))
+            worst = np.append(self._begun[1], grains.max(axis=1))
+            full = len(medians) // each * each
+            self.medians = np.append(self.medians, medians[:full].reshape(-1, each).mean(axis=1))
+            self.worst = np.append(self.worst, worst[:full].reshape(-1, each).max(axis=1))
+            self._begun = (medians[full:], worst[full:])
             values = values[whole:]
             if len(self.medians) >= 2 * MOST:
                 self.coarsen()
-        self._rest = values
+        self._rest = values.copy()  # not all of what it is a part of
 
     def coarsen(self) -> None:
         """Make one block of each two."""

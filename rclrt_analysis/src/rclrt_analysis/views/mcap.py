@@ -10,9 +10,10 @@ messages are made at once; all around them is written by the library.
 from __future__ import annotations
 
 import struct
+import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -32,6 +33,10 @@ MAGIC = b"\x89MCAP0\r\n"
 SCHEMA = "rclrt_trace/msg/Job"
 PER_CHUNK = 1 << 15
 MOST_CHANNELS = 65_000
+IN_MEMORY = 1 << 25
+"""Bytes of the index of chunks that are kept in memory; a longer one waits in a file."""
+
+PIECE = 1 << 20
 NS_PER_MS = 1e6
 
 FIELDS = (
@@ -110,7 +115,8 @@ class _Writer:
 
     def __init__(self, sources: Sequence[Source], stream: BinaryIO) -> None:
         self._stream = stream
-        self._chunks: list[mcap.ChunkIndex] = []
+        self._chunks = 0
+        self._index = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by finish()
         self._counts: Counter[int] = Counter()
         self._first, self._last = 2**64 - 1, 0
         texts = ((SCHEMA, DEFINITION), (diagnostics.NAME, diagnostics.DEFINITION))
@@ -128,10 +134,7 @@ class _Writer:
         return [channel.topic for channel in self._channels[:-1]]
 
     def _write(self, *records: Any) -> bytes:
-        builder = RecordBuilder()
-        for record in records:
-            record.write(builder)
-        data: bytes = builder.end()
+        data = _made(*records)
         self._stream.write(data)
         return data
 
@@ -173,19 +176,19 @@ class _Writer:
         )
         index_at = self._stream.tell()
         offsets = self._indices(times, channels, places, index_at)
-        self._chunks.append(
-            mcap.ChunkIndex(
-                message_start_time=first,
-                message_end_time=last,
-                chunk_start_offset=at,
-                chunk_length=length,
-                message_index_offsets=offsets,
-                message_index_length=self._stream.tell() - index_at,
-                compression="zstd",
-                compressed_size=len(packed),
-                uncompressed_size=len(data),
-            )
+        index = mcap.ChunkIndex(
+            message_start_time=first,
+            message_end_time=last,
+            chunk_start_offset=at,
+            chunk_length=length,
+            message_index_offsets=offsets,
+            message_index_length=self._stream.tell() - index_at,
+            compression="zstd",
+            compressed_size=len(packed),
+            uncompressed_size=len(data),
         )
+        self._index.write(_made(index))
+        self._chunks += 1
         self._first, self._last = min(self._first, first), max(self._last, last)
 
     def _indices(self, times: Any, channels: Any, places: Any, at: int) -> dict[int, int]:
@@ -208,49 +211,59 @@ class _Writer:
         self._write(mcap.DataEnd(data_section_crc=0))
         start = self._stream.tell()
         messages = sum(self._counts.values())
-        groups = (
-            (Opcode.SCHEMA, self._schemas),
-            (Opcode.CHANNEL, self._channels),
-            (
-                Opcode.STATISTICS,
-                [
-                    mcap.Statistics(
-                        attachment_count=0,
-                        channel_count=len(self._channels),
-                        channel_message_counts=dict(self._counts),
-                        chunk_count=len(self._chunks),
-                        message_count=messages,
-                        message_end_time=self._last,
-                        message_start_time=self._first if messages else 0,
-                        metadata_count=0,
-                        schema_count=len(self._schemas),
-                    )
-                ],
-            ),
-            (Opcode.CHUNK_INDEX, self._chunks),
+        statistics = mcap.Statistics(
+            attachment_count=0,
+            channel_count=len(self._channels),
+            channel_message_counts=dict(self._counts),
+            chunk_count=self._chunks,
+            message_count=messages,
+            message_end_time=self._last,
+            message_start_time=self._first if messages else 0,
+            metadata_count=0,
+            schema_count=len(self._schemas),
         )
-        offsets, summary = [], b""
-        for opcode, group in groups:
-            if group:
-                data = self._write(*group)
-                place = start + len(summary)
-                offsets.append(
-                    mcap.SummaryOffset(
-                        group_opcode=opcode, group_start=place, group_length=len(data)
-                    )
-                )
-                summary += data
-        offset_start = self._stream.tell()
-        summary += self._write(*offsets)
-        head = struct.pack("<BQQQ", Opcode.FOOTER, 20, start, offset_start)
+        groups: tuple[tuple[Opcode, Iterator[bytes]], ...] = (
+            (Opcode.SCHEMA, iter([_made(*self._schemas)])),
+            (Opcode.CHANNEL, iter([_made(*self._channels)])),
+            (Opcode.STATISTICS, iter([_made(statistics)])),
+            (Opcode.CHUNK_INDEX, self._kept()),
+        )
+        offsets = []
+        checksum, place = 0, start
+        for opcode, pieces in groups:
+            first = place
+            for piece in pieces:
+                self._stream.write(piece)
+                checksum = zlib.crc32(piece, checksum)
+                place += len(piece)
+            if place > first:
+                offsets.append(mcap.SummaryOffset(opcode, first, place - first))
+        checksum = zlib.crc32(self._write(*offsets), checksum)
+        head = struct.pack("<BQQQ", Opcode.FOOTER, 20, start, place)
         self._write(
             mcap.Footer(
                 summary_start=start,
-                summary_offset_start=offset_start,
-                summary_crc=zlib.crc32(summary + head),
+                summary_offset_start=place,
+                summary_crc=zlib.crc32(head, checksum),
             )
         )
         self._stream.write(MAGIC)
+
+    def _kept(self) -> Iterator[bytes]:
+        """Yield the index of chunks, and give it up."""
+        with self._index as index:
+            index.seek(0)
+            while piece := index.read(PIECE):
+                yield piece
+
+
+def _made(*records: Any) -> bytes:
+    """Return records as they stand in a file."""
+    builder = RecordBuilder()
+    for record in records:
+        record.write(builder)
+    data: bytes = builder.end()
+    return data
 
 
 def _channels(sources: Sequence[Source]) -> list[mcap.Channel]:

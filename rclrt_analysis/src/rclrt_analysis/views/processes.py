@@ -67,8 +67,8 @@ def to_text(folder: Path, found: list[Process]) -> str:
     """Return the summary of a run."""
     if not found:
         return (
-            f"\n{folder}: no trace. No process that the command has started used ROS 2, or it was "
-            "linked\nstatically, or runs as another user"
+            f"\n{folder}: no trace. No process that the command has started ran a callback of "
+            "ROS 2, or it was\nlinked statically, or runs as another user"
         )
     width = max(len(process.name) for process in found)
     lines = [
