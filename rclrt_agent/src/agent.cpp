@@ -4,7 +4,9 @@
 #include "agent.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
+#include <string>
 #include <utility>
 
 namespace rclrt_agent
@@ -13,6 +15,28 @@ namespace
 {
 
 constexpr uint16_t kShortestMtu = 64;
+constexpr unsigned kQuestions = 3;  // without an answer: a client that wanted to be asked is gone
+
+// "Hard liveliness" of eProsima's clients: after so many ms of silence the client wants to be asked whether it is there,
+// and to lose its entities at once if it does not answer. 0 if it does not want that.
+Duration check_of(const rclrt_create_client & asked)
+{
+  rclrt_reader reader;
+  rclrt_reader_init(&reader, asked.properties.data, asked.properties.size);
+  const std::size_t count = rclrt_read_count(&reader, UINT16_MAX, 10);
+  for (std::size_t i = 0; i < count && !reader.failed; ++i) {
+    char texts[2][16] = {};
+    for (auto & text : texts) {
+      const std::size_t size = rclrt_read_count(&reader, UINT16_MAX, 1);
+      const rclrt_bytes bytes = rclrt_read_reference(&reader, size);
+      std::copy_n(bytes.data, reader.failed ? 0 : std::min(size, sizeof(text) - 1), text);
+    }
+    if (std::string(texts[0]) == "uxr_hl") {
+      return std::chrono::milliseconds(std::clamp(std::atoi(texts[1]), 0, 86'400'000));
+    }
+  }
+  return Duration(0);
+}
 
 Key key_of(const uint8_t (&bytes)[4]) { return {bytes[0], bytes[1], bytes[2], bytes[3]}; }
 
@@ -164,6 +188,7 @@ uint8_t Agent::find_place(
       client.address = address;
       client.greeted = now;
       client.where = line.describe(address);
+      client.check = check_of(asked);
     }
     return RCLRT_STATUS_OK;
   }
@@ -175,6 +200,9 @@ uint8_t Agent::find_place(
   options.outgoing.session = asked.session;
   options.outgoing.key = key;
   options.outgoing.mtu = asked.mtu;
+  if (!line.takes_time()) {
+    options.outgoing.piece = 0;  // nothing waits for a fragment
+  }
   place->session = std::make_shared<Session>(options, backend_);
   place->session->hear(now);
   place->restart = false;
@@ -182,7 +210,7 @@ uint8_t Agent::find_place(
     place->gone.push_back(known->second.session);
     ++counters_.ended;
   }
-  clients_[key] = {place->session, &line, address, now, line.describe(address)};
+  clients_[key] = {place->session, &line, address, now, line.describe(address), check_of(asked), 0};
   return RCLRT_STATUS_OK;
 }
 
@@ -208,11 +236,18 @@ bool Agent::work(const std::shared_ptr<Session> & session)
 void Agent::tick(TimePoint now)
 {
   std::vector<std::shared_ptr<Session>> gone;
+  std::vector<std::shared_ptr<Session>> asked;
   {
     const std::lock_guard lock(mutex_);
     for (auto client = clients_.begin(); client != clients_.end();) {
       const auto silent = now - client->second.session->heard();
-      if (silent < options_.silence + options_.grace) {
+      const bool wants = client->second.check > Duration(0) && silent >= client->second.check;
+      client->second.asked = wants ? client->second.asked + 1 : 0;
+      const bool mute = client->second.asked > kQuestions;
+      if (wants && !mute) {
+        asked.push_back(client->second.session);
+      }
+      if (!mute && silent < options_.silence + options_.grace) {
         ++client;
         continue;
       }
@@ -220,6 +255,9 @@ void Agent::tick(TimePoint now)
       client = clients_.erase(client);
       ++counters_.ended;
     }
+  }
+  for (const auto & session : asked) {
+    session->ask();
   }
   for (const auto & session : gone) {
     session->close();

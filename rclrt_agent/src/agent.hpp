@@ -29,6 +29,8 @@ public:
   /// Whether two addresses are the same machine.
   virtual bool same_host(uint64_t a, uint64_t b) const = 0;
   virtual std::string describe(uint64_t address) const = 0;
+  /// Whether a message holds up the next one while it is sent. Only then long ones go in short fragments.
+  virtual bool takes_time() const { return false; }
 };
 
 struct AgentOptions
@@ -93,6 +95,8 @@ private:
     uint64_t address = 0;
     TimePoint greeted;
     std::string where;
+    Duration check{0};   // silence after which it wants to be asked; 0 is never
+    unsigned asked = 0;  // since it was heard
   };
 
   void outside_sessions(

@@ -15,6 +15,11 @@ namespace
 {
 
 constexpr std::size_t kAnswers = 16;
+
+bool is_last_fragment(const Bytes & submessages)
+{
+  return submessages.at(0) == RCLRT_FRAGMENT && (submessages.at(1) & RCLRT_FLAG_LAST_FRAGMENT) != 0;
+}
 }  // namespace
 
 struct Outgoing::Candidate
@@ -232,6 +237,20 @@ void Outgoing::on_acknack(const rclrt_acknack & acknack, TimePoint now)
   tell_rooms();
 }
 
+// Messages with data that the client may never get. Of one in fragments the last counts.
+uint64_t Outgoing::lost_with(const Stream & stream)
+{
+  const auto is_data = [](const Bytes & sent) { return sent.at(0) == RCLRT_DATA; };
+  uint64_t lost = stream.fragmented.empty() ? 0 : 1;
+  for (const auto & [order, bytes] : stream.waiting) {
+    lost += is_data(bytes) ? 1 : 0;
+  }
+  for (const Sent & sent : stream.unacked) {
+    lost += is_data(sent.submessages) || is_last_fragment(sent.submessages) ? 1 : 0;
+  }
+  return lost;
+}
+
 void Outgoing::reset(bool keep)
 {
   const std::lock_guard lock(mutex_);
@@ -239,6 +258,9 @@ void Outgoing::reset(bool keep)
   asked_.clear();
   answers_.clear();
   if (!keep) {
+    for (const auto & [id, stream] : streams_) {
+      counters_.given_up += lost_with(stream);
+    }
     streams_.clear();
     bytes_ = 0;
     return;
@@ -252,8 +274,7 @@ void Outgoing::reset(bool keep)
     while (!stream.unacked.empty()) {
       Sent & sent = stream.unacked.back();
       if (sent.submessages.at(0) == RCLRT_FRAGMENT) {
-        const bool last = (sent.submessages.at(1) & RCLRT_FLAG_LAST_FRAGMENT) != 0;
-        counters_.given_up += last ? 1 : 0;
+        counters_.given_up += is_last_fragment(sent.submessages) ? 1 : 0;
         bytes_ -= sent.submessages.size();
       } else {
         const auto rank = static_cast<uint8_t>(kHighestUrgency - sent.urgency);
@@ -371,7 +392,8 @@ Bytes Outgoing::take_data(uint8_t id, Stream & stream, TimePoint now)
     const auto first = stream.waiting.begin();
     sent.urgency = static_cast<uint8_t>(kHighestUrgency - first->first.first);
     sent.submessages = std::move(first->second);
-    if (sent.submessages.size() > longest(id)) {
+    // What the client takes in one message goes so: it may have no storage to put fragments together.
+    if (sent.submessages.size() > room_in_message()) {
       stream.fragmented = std::move(sent.submessages);
       stream.fragmented_urgency = sent.urgency;
       stream.fragmented_order = first->first.second;

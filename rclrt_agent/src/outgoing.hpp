@@ -33,8 +33,8 @@ struct OutgoingOptions
   uint8_t session = RCLRT_SESSION_DEFAULT;
   Key key{};
   uint16_t mtu = 508;  ///< longest message to this client, bytes
-  /// Longest message on a reliable stream other than 80, bytes; longer ones are cut. 0 is the MTU. A client that puts fragments together
-  /// in the slots of one shared stream needs them long; that stream is 80.
+  /// Longest fragment on a reliable stream other than 80, bytes; 0 is the MTU. Only messages longer than the MTU are cut.
+  /// A client that puts fragments together in the slots of one shared stream needs them long; that stream is 80.
   uint16_t piece = 0;
   /// Messages of a stream that may be on their way; of stream 80, whose client may have few slots, less.
   uint16_t window = 16;
@@ -58,7 +58,7 @@ struct OutgoingCounters
   uint64_t dropped = 0;   ///< best effort, too many waited
   uint64_t too_long = 0;  ///< best effort, longer than the MTU; or longer than all storage
   uint64_t given_up =
-    0;  ///< the client began its streams anew while their fragments were on their way
+    0;  ///< the client began anew: messages that waited or were not acknowledged, or their fragments
 };
 
 class Outgoing
@@ -156,6 +156,7 @@ private:
   void tell_rooms();
   void note_round_trip(const Stream & stream, uint16_t confirmed, TimePoint now);
   static void mark_timeless(Stream & stream);
+  static uint64_t lost_with(const Stream & stream);
   Duration patience(unsigned times, Duration least) const;
   Duration patience(const Stream & stream) const;
   int acknack_value(const Owed & owed, TimePoint now) const;

@@ -127,7 +127,7 @@ AgentOptions Program::options(const Arguments & arguments)
   options.session.streams_say_urgency = node_->has_parameter("streams_say_urgency") &&
                                         node_->get_parameter("streams_say_urgency").as<bool>();
   auto & outgoing = options.session.outgoing;
-  outgoing.piece = static_cast<uint16_t>(number("piece_bytes", 128, 0, 65000));
+  outgoing.piece = static_cast<uint16_t>(number("piece_bytes", 256, 0, 65000));
   outgoing.acknack_spacing =
     std::chrono::milliseconds(number("acknowledgement_spacing_ms", 0, 0, 1000));
   outgoing.shared_window = static_cast<uint16_t>(number("shared_window", 4, 1, 16));

@@ -22,6 +22,17 @@ namespace
 constexpr uint16_t kLongestMessage = 4096;
 constexpr std::size_t kAlmost = 16;  // bytes left of a frame when the next is chosen
 constexpr Duration kTryAgain{500'000'000};
+// Longest time for which the rest of a frame is not looked for; a line that is faster than its rate loses so much.
+constexpr Duration kLongestRest{2'000'000};
+
+// Bytes of the frame that has begun that have not come, at least; 0 if none has.
+std::size_t missing_of(const rclrt_scanner & scanner)
+{
+  constexpr std::size_t kHead = 4;  // addresses and length
+  constexpr std::size_t kCheck = 2;
+  const std::size_t length = scanner.count < kHead ? 1 : scanner.length;
+  return scanner.in_frame ? kHead + length + kCheck - scanner.count : 0;
+}
 
 speed_t speed_of(int baud)
 {
@@ -83,6 +94,7 @@ void SerialLine::open()
   frame_.clear();
   rclrt_scanner_init(&scanner_, kLongestMessage);
   free_at_ = {};
+  rest_until_ = {};
 }
 
 void SerialLine::fail()
@@ -103,11 +115,13 @@ TimePoint SerialLine::prepare(std::vector<pollfd> * polled, TimePoint now)
       return open_at_;
     }
   }
-  const short events = static_cast<short>(POLLIN | (unsent_.empty() ? 0 : POLLOUT));
+  const bool resting = now < rest_until_;
+  const short events = static_cast<short>((resting ? 0 : POLLIN) | (unsent_.empty() ? 0 : POLLOUT));
   polled->push_back({fd_.get(), events, 0});
   // When the line is free again, what waits is looked at again.
   const TimePoint next = free_at_ - time_of(kAlmost);
-  return next > now ? next : rclrt_core::kNever;
+  const TimePoint until = next > now ? next : rclrt_core::kNever;
+  return resting ? std::min(until, rest_until_) : until;
 }
 
 void SerialLine::read(const std::vector<pollfd> & polled, TimePoint now)
@@ -127,6 +141,8 @@ void SerialLine::read(const std::vector<pollfd> & polled, TimePoint now)
     for (const uint8_t * byte = bytes; byte != bytes + size; ++byte) {
       feed(*byte, now);
     }
+    // A driver gives a few bytes at a time. Each would wake the thread, and do nothing for want of the others.
+    rest_until_ = now + std::min(time_of(missing_of(scanner_)), Duration(kLongestRest));
   } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
     fail();  // unplugged, or the other end of a pseudo-terminal has gone
   }

@@ -33,6 +33,7 @@ public:
   std::string name() const override { return options_.device; }
   void send(uint64_t address, const Bytes & message) override;
   std::string describe(uint64_t address) const override;
+  bool takes_time() const override { return true; }
 
 protected:
   TimePoint prepare(std::vector<pollfd> * polled, TimePoint now) override;
@@ -49,9 +50,10 @@ private:
 
   const SerialOptions options_;
   Descriptor fd_;
-  TimePoint open_at_{};  // when to try again
-  TimePoint free_at_{};  // when the line has sent what it was given
-  Bytes unsent_;         // of which the operating system has not taken all
+  TimePoint open_at_{};     // when to try again
+  TimePoint free_at_{};     // when the line has sent what it was given
+  TimePoint rest_until_{};  // before then the rest of a frame cannot have come
+  Bytes unsent_;            // of which the operating system has not taken all
   rclrt_scanner scanner_{};
   Bytes frame_;  // since the last flag
 };

@@ -462,6 +462,15 @@ void Session::close()
   }
 }
 
+void Session::ask()
+{
+  rclrt_submessage question{};
+  question.id = RCLRT_GET_INFO;
+  question.object = RCLRT_OBJECT_CLIENT;
+  outgoing_.answer(write(question));
+  say_outgoing();
+}
+
 bool Session::is_leaving() const
 {
   const std::lock_guard lock(inbox_mutex_);

@@ -86,6 +86,8 @@ public:
   /// Ends everything; no call of the sink is expected afterwards.
   void close();
 
+  /// Ask the client whether it is there; any message of it is an answer.
+  void ask();
   /// When the last message came.
   TimePoint heard() const;
   void hear(TimePoint now);
@@ -115,6 +117,8 @@ private:
     std::unique_ptr<Source> reader;
     std::unique_ptr<Requester> requester;
     std::unique_ptr<Replier> replier;
+    std::deque<Bytes>
+      held;  // taken from ROS when the client had just greeted anew; for its next reading
 
     Source * source() const;
   };
@@ -162,6 +166,7 @@ private:
   void on_heartbeat(const rclrt_heartbeat & heartbeat);
   void status(uint8_t stream, const rclrt_submessage & to, uint8_t status);
   void send(uint16_t object, const Bytes & prefix, View cdr);
+  void deliver(uint16_t object, const Bytes & data);
   Incoming & incoming(uint8_t stream);
   int own_urgency(const Object & object) const;
   uint8_t urgency_in(uint8_t stream) const;  // of messages from the client

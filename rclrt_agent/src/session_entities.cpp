@@ -16,6 +16,8 @@ namespace
 {
 
 constexpr std::size_t kLongestBody = 4096;
+// As many as may have been taken from ROS at once: no more than the executor has threads, as a rule.
+constexpr std::size_t kMostHeld = 8;
 
 bool is_endpoint(uint8_t kind) { return kind == RCLRT_DATAWRITER || kind == RCLRT_DATAREADER; }
 
@@ -201,6 +203,10 @@ void Session::on_read(const rclrt_submessage & sub)
     reading.until = now_ + std::chrono::seconds(read.delivery.max_elapsed_s);
   }
   readings_[sub.object] = reading;
+  auto & held = object->second.held;
+  for (; !held.empty() && readings_.count(sub.object) > 0; held.pop_front()) {
+    deliver(sub.object, held.front());
+  }
   source->resume();
 }
 
@@ -251,27 +257,35 @@ void Session::send(uint16_t object, const Bytes & prefix, View cdr)
 {
   {
     const std::lock_guard lock(mutex_);
-    const auto reading = readings_.find(object);
-    if (reading == readings_.end()) {
-      ++counters_.lost;  // cancelled in between
-      return;
-    }
     Bytes data = prefix;
     data.insert(data.end(), cdr.data, cdr.data + cdr.size);
-    rclrt_submessage sub{};
-    sub.id = RCLRT_DATA;
-    sub.request = reading->second.request;
-    sub.object = object;
-    sub.of.data = view_of(data);
-    // wants() has said that there is room, so a little more than the bound is possible.
-    const auto put =
-      outgoing_.put(reading->second.stream, reading->second.urgency, write(sub), true);
-    ++(put == Outgoing::Put::kTaken ? counters_.delivered : counters_.lost);
-    if (reading->second.left != UINT32_MAX && --reading->second.left == 0) {
-      readings_.erase(reading);
+    const auto found = objects_.find(object);
+    if (readings_.count(object) > 0) {
+      deliver(object, data);
+    } else if (found != objects_.end() && found->second.held.size() < kMostHeld) {
+      found->second.held.push_back(std::move(data));  // wants() had said yes, and it cannot go back
+    } else {
+      ++counters_.lost;
     }
   }
   say_outgoing();
+}
+
+// There is a reading.
+void Session::deliver(uint16_t object, const Bytes & data)
+{
+  const auto reading = readings_.find(object);
+  rclrt_submessage sub{};
+  sub.id = RCLRT_DATA;
+  sub.request = reading->second.request;
+  sub.object = object;
+  sub.of.data = view_of(data);
+  // wants() has said that there is room, so a little more than the bound is possible.
+  const auto put = outgoing_.put(reading->second.stream, reading->second.urgency, write(sub), true);
+  ++(put == Outgoing::Put::kTaken ? counters_.delivered : counters_.lost);
+  if (reading->second.left != UINT32_MAX && --reading->second.left == 0) {
+    readings_.erase(reading);
+  }
 }
 
 void Session::data(uint16_t object, View cdr) { send(object, {}, cdr); }

@@ -296,6 +296,7 @@ public:
   }
   bool same_host(uint64_t a, uint64_t b) const override { return a == b; }
   std::string describe(uint64_t) const override { return "bench"; }
+  bool takes_time() const override { return true; }
 
   MemoryBackend backend;
   std::vector<std::shared_ptr<rclrt_agent::Session>> jobs;

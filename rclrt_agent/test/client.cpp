@@ -7,7 +7,8 @@
 //
 // Int32 on /down comes back on /up, plus 1000. The service /micro_state answers with the label "micro". A negative
 // number on /down is a request to the service /ros_state; the number that is answered comes on /up. A string on
-// /long_down comes back on /long_up, unless `silent` or `stamps`. Prints "ready" when all entities are there, and "lost"
+// /long_down comes back on /long_up, unless `silent` or `stamps`. The parameter "limit" (0 to 100) says on /rosout that
+// it has changed. Prints "ready" when all entities are there, and "lost"
 // when the agent is gone; with `stamps` each number on /down and when it came, in ns of the monotonic clock.
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +17,9 @@
 #include <vector>
 
 #include "rclrt_micro/client.h"
+#include "rclrt_micro/parameters.h"
 #include "rclrt_micro/posix.h"
+#include "rclrt_micro/rosout.h"
 #include "rclrt_micro/types.h"
 
 namespace
@@ -72,6 +75,11 @@ struct Client
   rclrt_subscription down{}, long_down{};
   rclrt_service service{};
   rclrt_client asker{};
+  rclrt_parameters parameters{};
+  rclrt_parameter table[2] = {
+    {"limit", "of nothing", RCLRT_PARAMETER_INTEGER, false, {}, 0, 100},
+    {"version", nullptr, RCLRT_PARAMETER_INTEGER, true, {}, 0, 0}};
+  rclrt_rosout rosout{};
   int32_t got = 0;
   bool silent = false;
   bool stamps = false;
@@ -145,6 +153,11 @@ void on_answer(void * context, const void * response, uint16_t)
   client.publish(client.up, &id);
 }
 
+void on_change(void * context, const rclrt_parameter *)
+{
+  (void)RCLRT_LOG(&static_cast<Client *>(context)->rosout, INFO, "limit has changed");
+}
+
 void connect(Client & client, const std::string & kind, const char * where, uint8_t key)
 {
   rclrt_framing framing = RCLRT_FRAMING_DATAGRAM;
@@ -186,15 +199,15 @@ void create(Client & client)
 {
   const rclrt_qos qos = rclrt_qos_reliable();
   TRY(rclrt_node_init(&client.node, &client.session, "board/micro", 0));
-  TRY(rclrt_publisher_init(&client.up, &client.node, &rclrt_type_int32, "up", qos, 3));
-  TRY(rclrt_publisher_init(&client.long_up, &client.node, &rclrt_type_string, "long_up", qos, 1));
-  TRY(rclrt_subscription_init(&client.down, &client.node, &rclrt_type_int32, "down", qos));
-  TRY(
-    rclrt_subscription_init(&client.long_down, &client.node, &rclrt_type_string, "long_down", qos));
+  TRY(rclrt_publisher_init(&client.up, &client.node, &rclrt_type_int32, "/up", qos, 3));
+  TRY(rclrt_publisher_init(&client.long_up, &client.node, &rclrt_type_string, "/long_up", qos, 1));
+  TRY(rclrt_subscription_init(&client.down, &client.node, &rclrt_type_int32, "/down", qos));
+  TRY(rclrt_subscription_init(
+    &client.long_down, &client.node, &rclrt_type_string, "/long_down", qos));
   TRY(rclrt_subscription_accept_long(
     &client.long_down, client.assembly.data(), static_cast<uint16_t>(client.assembly.size())));
-  TRY(rclrt_service_init(&client.service, &client.node, &kRequest, &kResponse, "micro_state"));
-  TRY(rclrt_client_init(&client.asker, &client.node, &kRequest, &kResponse, "ros_state", 2));
+  TRY(rclrt_service_init(&client.service, &client.node, &kRequest, &kResponse, "/micro_state"));
+  TRY(rclrt_client_init(&client.asker, &client.node, &kRequest, &kResponse, "/ros_state", 2));
   TRY(rclrt_executor_add_subscription(
     &client.executor, &client.down, &client.got, on_down, &client, 5, RCLRT_ON_NEW_DATA));
   TRY(rclrt_executor_add_subscription(
@@ -204,6 +217,11 @@ void create(Client & client)
     &client.executor, &client.service, &client.request, &client.response, on_request, &client, 4));
   TRY(rclrt_executor_add_client(
     &client.executor, &client.asker, &client.answer, on_answer, &client, 4));
+  TRY(rclrt_rosout_init(&client.rosout, &client.node, 0));
+  TRY(
+    rclrt_parameters_init(&client.parameters, &client.node, &client.executor, client.table, 2, 1));
+  client.parameters.on_change = on_change;
+  client.parameters.context = &client;
 }
 }  // namespace
 

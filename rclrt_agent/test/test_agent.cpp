@@ -206,6 +206,25 @@ TEST(Agent, fragments_go_both_ways)
   EXPECT_EQ(received.sizes.at(9) & ~3U, 1009U & ~3U);
 }
 
+// Otherwise its messages would be dropped: there is no storage to put fragments together.
+TEST(Agent, what_fits_a_frame_reaches_a_subscription_without_storage_for_long_messages)
+{
+  RigOptions with = fast();
+  with.capacity = 256;
+  rclrt_agent::AgentOptions options;
+  options.session.outgoing.piece = 128;
+  Bench bench(with, options);
+  bench.start();
+  Listener received(bench);
+  ASSERT_EQ(received.init(), RCLRT_OK);
+  ASSERT_EQ(received.add(), RCLRT_OK);
+  bench.spin_for(500);
+  bench.publish("/t", rclrt_agent::Bytes(200, 1));
+  bench.spin_for(500);
+  EXPECT_EQ(received.sizes, std::vector<uint32_t>{200});
+  EXPECT_EQ(bench.daemon.counters.unassembled, 0U);
+}
+
 // The whole path under a line that loses, doubles, and spoils 30 % of the frames in both directions, and lets streams
 // overtake each other.
 TEST(Agent, loses_nothing_that_is_reliable_over_a_line_that_spoils_a_third_of_the_frames)
@@ -303,6 +322,34 @@ TEST(Agent, a_late_copy_of_the_greeting_begins_nothing_anew)
   ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
   bench.spin_for(300);
   EXPECT_EQ(bench.backend.written["/t"].size(), 1U);
+}
+
+// A thread has asked whether the client wants a message; then the client greets anew, and then the message is there.
+TEST(Agent, a_message_that_was_taken_while_the_client_greeted_anew_is_for_its_next_reading)
+{
+  Bench bench(fast());
+  bench.start();
+  Listener received(bench);
+  ASSERT_EQ(received.init(), RCLRT_OK);
+  ASSERT_EQ(received.add(), RCLRT_OK);
+  bench.spin_for(500);
+  ASSERT_EQ(bench.backend.endpoints.size(), 1U);
+  const auto * const end = *bench.backend.endpoints.begin();
+  const auto sink = end->sink.lock();
+  ASSERT_TRUE(sink->wants(end->object));
+  ASSERT_TRUE(bench.attached->restart());
+  const rclrt_agent::Bytes message = {7, 0, 0, 0};
+  sink->data(end->object, rclrt_agent::view_of(message));
+  EXPECT_FALSE(sink->wants(end->object));
+  ASSERT_EQ(rclrt_session_connect(&bench.session, 5000 * kMs), RCLRT_OK);
+  bench.spin_for(500);
+  EXPECT_EQ(received.numbers, std::vector<uint32_t>{7});
+  // Not without bound: the reading has ended, and messages come all the same.
+  ASSERT_TRUE(bench.attached->restart());
+  for (int i = 0; i < 20; ++i) {
+    sink->data(end->object, rclrt_agent::view_of(message));
+  }
+  EXPECT_EQ(bench.attached->counters().lost, 12U);
 }
 
 TEST(Agent, a_client_that_greets_again_keeps_its_entities_and_one_that_stays_silent_loses_them)

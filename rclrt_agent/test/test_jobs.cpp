@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much of a message is one job.
+// How much of a message is one job; and clients that want to be asked whether they are there.
 #include <gtest/gtest.h>
 
 #include "agent_rig.hpp"
@@ -126,4 +126,50 @@ TEST(Jobs, a_message_full_of_data_is_many_jobs)
   EXPECT_EQ(rig.sessions[1]->counters().refused, 1000U);
   EXPECT_GT(jobs, 1000 / 20);
 }
+
+// As the clients of eProsima say it, compiled with hard liveliness.
+TEST(Jobs, a_client_that_wants_to_be_asked_loses_its_entities_when_it_does_not_answer)
+{
+  AgentRig rig;
+  // Behind the session: there are properties, one, "uxr_hl" and "2000", then the MTU.
+  Bytes greeting = AgentRig::greeting(1);
+  const Bytes properties = {1,   0,   0, 1, 0, 0, 0, 7, 0,   0,   0,   'u', 'x', 'r', '_',
+                            'h', 'l', 0, 0, 5, 0, 0, 0, '2', '0', '0', '0', 0,   0};
+  greeting.resize(greeting.size() - 3);  // there were none
+  greeting.insert(greeting.end(), properties.begin(), properties.end());
+  greeting.insert(greeting.end(), {0xFC, 0x01});
+  ASSERT_EQ(greeting[6], 16) << "those clients do not count their properties";
+  rig.receive(1, greeting);
+  ASSERT_EQ(rig.last.at(8), RCLRT_STATUS_OK);
+  rig.say(1, participants(1));
+  rig.work();
+  const std::weak_ptr<Session> session = rig.sessions[1];
+  ASSERT_EQ(session.lock()->objects(), 1U);
+  Bytes message;
+  while (session.lock()->outgoing().next(rig.now, &message)) {
+  }
+
+  const auto asked = [&] {
+    rig.agent.tick(rig.now);
+    return session.lock()->outgoing().next(rig.now, &message) && message.at(4) == RCLRT_GET_INFO;
+  };
+  rig.now += std::chrono::milliseconds(1900);
+  EXPECT_FALSE(asked());
+  rig.now += std::chrono::milliseconds(200);
+  EXPECT_TRUE(asked());
+  EXPECT_TRUE(asked());
+  rclrt_submessage info{};
+  info.id = RCLRT_INFO;
+  rig.say(1, rclrt_agent::write(info));
+  rig.work();
+  EXPECT_FALSE(asked()) << "it has answered";
+  rig.now += std::chrono::milliseconds(2100);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(asked());
+    EXPECT_EQ(session.lock()->objects(), 1U);
+  }
+  EXPECT_FALSE(asked());
+  EXPECT_EQ(session.lock()->objects(), 0U);
+}
+
 }  // namespace

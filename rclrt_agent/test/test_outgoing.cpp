@@ -54,11 +54,20 @@ TEST(Outgoing, an_urgent_message_passes_between_the_fragments_of_another_stream)
   OutgoingOptions options;
   options.piece = 64;
   Outgoing outgoing(options);
-  outgoing.put(0x84, 1, data(1, 300));
+  outgoing.put(0x84, 1, data(1, 700));
   EXPECT_EQ(next(outgoing), -1);
   outgoing.put(0xA0, 8, data(2));
   EXPECT_EQ(next(outgoing), 2);
   EXPECT_EQ(next(outgoing), -1);
+}
+
+TEST(Outgoing, what_a_client_takes_in_one_message_is_not_cut)
+{
+  OutgoingOptions options;
+  options.piece = 64;
+  Outgoing outgoing(options);
+  outgoing.put(0x84, 1, data(7, 480));
+  EXPECT_EQ(next(outgoing), 7) << "it may have no storage for fragments";
 }
 
 TEST(Outgoing, fragments_lend_from_what_waits_behind_them)
@@ -331,6 +340,28 @@ TEST(Outgoing, messages_of_which_a_reset_loses_fragments_are_counted)
   EXPECT_EQ(reset(), 3U);
   EXPECT_EQ(next(outgoing), 3) << "a whole message goes again";
 }
+
+TEST(Outgoing, messages_that_a_new_beginning_loses_are_counted)
+{
+  OutgoingOptions options;
+  options.window = 2;
+  Outgoing outgoing(options);
+  outgoing.put(0x81, 1, data(1));
+  outgoing.put(0x81, 1, data(2));
+  outgoing.put(0x81, 1, data(3));
+  outgoing.put(0x82, 1, data(4, 700));
+  rclrt_submessage status{};
+  status.id = RCLRT_STATUS;
+  outgoing.put(RCLRT_STREAM_RELIABLE, 31, write(status));
+  for (int i = 0; i < 4; ++i) {
+    (void)next(outgoing);
+  }
+  outgoing.on_acknack({1, 0, 0x81}, kBegin);
+  outgoing.reset(false);
+  EXPECT_EQ(outgoing.counters().given_up, 3U) << "one not acknowledged, one waiting, one half";
+  EXPECT_EQ(next(outgoing), -100);
+}
+
 // The gaps that an acknowledgement asks for; -1 if none goes.
 int asked(Outgoing & outgoing, TimePoint now = kBegin)
 {

@@ -7,7 +7,7 @@
 #include "rclrt_micro/types.h"
 
 #define KEY 0xB0A2D001U
-#define BLOB 200U /* bytes of a long message, at 115200 baud 19 ms */
+#define LONG 200U /* bytes of a long message, at 115200 baud 19 ms */
 
 RCLRT_SYSTEM_WITH(
   client, message_bytes = 256, messages = 16, frames = 48, ring_bytes = 4096, timers = 2,
@@ -21,13 +21,19 @@ enum command
   STATISTICS = 3, /* stacks, sections, counters: see on_command() */
 };
 
-static void encode_blob(const void * message, struct rclrt_writer * writer)
+/* A std_msgs/Header whose seconds are the number. */
+static void encode_long(const void * message, struct rclrt_writer * writer)
 {
-  static const uint8_t zeros[BLOB - 4];
+  const size_t size = LONG - 12U;
   rclrt_write_i32(writer, *(const int32_t *)message);
-  rclrt_write_bytes(writer, zeros, sizeof(zeros));
+  rclrt_write_u32(writer, 0);
+  rclrt_write_count(writer, size);
+  for (size_t i = 1; i < size; ++i) {
+    rclrt_write_u8(writer, 'x');
+  }
+  rclrt_write_u8(writer, 0);
 }
-static const struct rclrt_type blob = {"std_msgs::msg::dds_::Blob_", encode_blob, NULL};
+static const struct rclrt_type long_type = {"std_msgs::msg::dds_::Header_", encode_long, NULL};
 
 static struct rclrt_publisher up, bulk, urgent_up, statistics;
 static struct rclrt_subscription down, urgent, command;
@@ -100,7 +106,7 @@ static enum rclrt_ret create(void)
   struct rclrt_executor * executor = client->executor;
   enum rclrt_ret ret = rclrt_publisher_init(&up, node, &rclrt_type_int32, "up", qos, 12);
   if (ret == RCLRT_OK) {
-    ret = rclrt_publisher_init(&bulk, node, &blob, "bulk", qos, 1);
+    ret = rclrt_publisher_init(&bulk, node, &long_type, "bulk", qos, 1);
   }
   if (ret == RCLRT_OK) {
     ret = rclrt_publisher_init(&urgent_up, node, &rclrt_type_int32, "urgent_up", qos, 25);

@@ -28,7 +28,19 @@ enum rclrt_ret rclrt_node_init(
   node->participant.representation = representation;
   const enum rclrt_ret ret = rclrt_session_create(session, &node->participant, RCLRT_PARTICIPANT);
   node->session = ret == RCLRT_OK ? session : NULL;
+  node->naming.node = name;
   return ret;
+}
+
+enum rclrt_ret rclrt_node_set_remaps(
+  struct rclrt_node_handle * node, const struct rclrt_remap * remaps, uint8_t count)
+{
+  if (node == NULL || node->session == NULL || (remaps == NULL && count > 0)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  node->naming.remaps = remaps;
+  node->naming.remap_count = count;
+  return RCLRT_OK;
 }
 
 /* Topic, then publisher or subscriber, then writer or reader. */
@@ -40,6 +52,7 @@ static enum rclrt_ret create_endpoint(
   struct rclrt_session * session = node->session;
   const uint16_t first = session->next_number;
   topic->name = name;
+  topic->naming = endpoint->naming = &node->naming;
   topic->prefix = "rt/";
   topic->type = type->name;
   topic->parent = node->participant.id;
@@ -242,6 +255,19 @@ enum rclrt_ret rclrt_subscription_fini(struct rclrt_subscription * subscription)
     session, &subscription->reader, &subscription->group, &subscription->topic);
 }
 
+void client_accept_long(
+  struct rclrt_session * session, struct rclrt_input_stream * stream, uint8_t * storage,
+  uint16_t size)
+{
+  const uint32_t token = daemon_enter(session->daemon);
+  stream->assembly = storage;
+  stream->assembly_capacity = size;
+  /* Pieces that are there are in the old storage: of their message nothing is delivered. */
+  stream->assembly_broken = stream->assembly_broken || stream->assembly_length > 0;
+  stream->assembly_length = 0;
+  daemon_leave(session->daemon, token);
+}
+
 enum rclrt_ret rclrt_subscription_accept_long(
   struct rclrt_subscription * subscription, uint8_t * storage, uint16_t size)
 {
@@ -251,15 +277,7 @@ enum rclrt_ret rclrt_subscription_accept_long(
   if (!subscription->reader.qos.reliable) {
     return RCLRT_ERR_UNSUPPORTED;
   }
-  struct rclrt_input_stream * stream = &subscription->stream;
-  struct rclrt_daemon * daemon = subscription->session->daemon;
-  const uint32_t token = daemon_enter(daemon);
-  stream->assembly = storage;
-  stream->assembly_capacity = size;
-  /* Pieces that are there are in the old storage: of their message nothing is delivered. */
-  stream->assembly_broken = stream->assembly_broken || stream->assembly_length > 0;
-  stream->assembly_length = 0;
-  daemon_leave(daemon, token);
+  client_accept_long(subscription->session, &subscription->stream, storage, size);
   return RCLRT_OK;
 }
 

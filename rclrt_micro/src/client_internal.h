@@ -41,6 +41,10 @@ void client_remove_reception(
 enum rclrt_ret client_add_reader(
   struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
   enum rclrt_invocation invocation, struct rclrt_session * session, struct rclrt_entity * entity);
+/* Storage for what comes in fragments. */
+void client_accept_long(
+  struct rclrt_session * session, struct rclrt_input_stream * stream, uint8_t * storage,
+  uint16_t size);
 /* Reads a message from where the reader is. False, and counted, if it cannot be. */
 bool client_decode(
   const struct rclrt_type * type, void * message, struct rclrt_reader * reader,

@@ -45,6 +45,7 @@ static enum rclrt_ret init_end(
     return RCLRT_ERR_STORAGE;
   }
   end->entity.name = name;
+  end->entity.naming = &node->naming;
   end->entity.type = end->request_type->name;
   end->entity.reply_type = end->response_type->name;
   end->entity.parent = node->participant.id;
@@ -57,6 +58,16 @@ static enum rclrt_ret init_end(
   end->sink.notify = notify;
   client_add_reception(end->session, &end->entity, &end->in, &end->sink, true);
   return client_add_output(end->session, &end->out, true);
+}
+
+enum rclrt_ret rclrt_service_accept_long(
+  struct rclrt_service_end * end, uint8_t * storage, uint16_t size)
+{
+  if (end == NULL || end->session == NULL || storage == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  client_accept_long(end->session, &end->in, storage, size);
+  return RCLRT_OK;
 }
 
 static enum rclrt_ret fini_end(struct rclrt_service_end * end)

@@ -227,8 +227,8 @@ enum rclrt_ret session_ask_to_create(struct rclrt_session * session, struct rclr
   rclrt_writer_init(&writer, session->buffer, session->buffer_size);
   enum rclrt_ret ret;
   if (!session_write_body(&writer, entity)) {
-    ret = daemon_short(
-      session->daemon, "RCLRT_NAME_MAX", RCLRT_NAME_MAX, strlen(entity->name) + SESSION_AFFIXES);
+    ret =
+      daemon_short(session->daemon, "RCLRT_NAME_MAX", RCLRT_NAME_MAX, session_longest_name(entity));
   } else if (writer.failed) {
     ret = daemon_short(session->daemon, "the session's buffer", session->buffer_size, writer.at);
   } else {

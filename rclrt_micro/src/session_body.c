@@ -21,31 +21,80 @@ bool session_has_texts(const struct rclrt_entity * entity, enum rclrt_object_kin
          (!typed || !service || entity->reply_type != NULL);
 }
 
-/* prefix, name without a leading slash, suffix. */
-static bool join(char * to, const char * prefix, const char * name, const char * suffix)
+/* A name that grows; RCLRT_NAME_MAX with its zero. */
+struct text
 {
-  const char * parts[3] = {prefix, name[0] == '/' ? name + 1 : name, suffix};
-  size_t at = 0;
-  for (size_t i = 0; i < 3; ++i) {
-    const size_t size = strlen(parts[i]);
-    if (size >= RCLRT_NAME_MAX - at) {
-      return false;
-    }
-    memcpy(to + at, parts[i], size);
-    at += size;
+  char bytes[RCLRT_NAME_MAX];
+  size_t size;
+  bool failed;
+};
+
+static void append(struct text * to, const char * bytes, size_t size)
+{
+  to->failed = to->failed || size >= RCLRT_NAME_MAX - to->size;
+  if (!to->failed) {
+    memcpy(to->bytes + to->size, bytes, size);
+    to->size += size;
+    to->bytes[to->size] = 0;
   }
-  to[at] = 0;
-  return true;
+}
+
+/* The full name, without its leading slash. */
+static void expand(struct text * to, const struct rclrt_naming * naming, const char * name)
+{
+  const char * node = naming == NULL ? "" : naming->node;
+  node += node[0] == '/' ? 1 : 0;
+  if (name[0] == '~' && (name[1] == '/' || name[1] == 0)) {
+    append(to, node, strlen(node));
+    name++;
+  } else if (name[0] == '/') {
+    name++;
+  } else {
+    size_t space = strlen(node);
+    while (space > 0 && node[space - 1] != '/') {
+      space--;
+    }
+    append(to, node, space);
+  }
+  append(to, name, strlen(name));
+}
+
+static void resolve(struct text * to, const struct rclrt_naming * naming, const char * name)
+{
+  const size_t begin = to->size;
+  expand(to, naming, name);
+  for (uint8_t i = 0; naming != NULL && i < naming->remap_count && !to->failed; ++i) {
+    struct text from = {{0}, 0, false};
+    expand(&from, naming, naming->remaps[i].from);
+    const size_t size = to->size - begin;
+    if (from.size == size && memcmp(from.bytes, to->bytes + begin, size) == 0) {
+      to->size = begin;
+      expand(to, naming, naming->remaps[i].to);
+      return;
+    }
+  }
+}
+
+/* prefix, full name, suffix. */
+static bool join(
+  struct text * to, const char * prefix, const struct rclrt_entity * entity, const char * suffix)
+{
+  to->size = 0;
+  to->failed = false;
+  append(to, prefix, strlen(prefix));
+  resolve(to, entity->naming, entity->name);
+  append(to, suffix, strlen(suffix));
+  return !to->failed;
 }
 
 static bool write_service(struct rclrt_writer * writer, const struct rclrt_entity * entity)
 {
-  char request[RCLRT_NAME_MAX];
-  char reply[RCLRT_NAME_MAX];
+  struct text request, reply, service;
   const struct rclrt_service_names names = {
-    entity->name, entity->type, entity->reply_type, request, reply};
+    service.bytes, entity->type, entity->reply_type, request.bytes, reply.bytes};
   if (
-    !join(request, "rq/", entity->name, "Request") || !join(reply, "rr/", entity->name, "Reply")) {
+    !join(&request, "rq/", entity, "Request") || !join(&reply, "rr/", entity, "Reply") ||
+    !join(&service, "", entity, "")) {
     return false;
   }
   if (entity->representation == RCLRT_BY_XML) {
@@ -56,11 +105,17 @@ static bool write_service(struct rclrt_writer * writer, const struct rclrt_entit
   return true;
 }
 
+size_t session_longest_name(const struct rclrt_entity * entity)
+{
+  const size_t node = entity->naming == NULL ? 0 : strlen(entity->naming->node);
+  return node + strlen(entity->name) + SESSION_AFFIXES;
+}
+
 bool session_write_body(struct rclrt_writer * writer, const struct rclrt_entity * entity)
 {
   const enum rclrt_object_kind kind = (enum rclrt_object_kind)(entity->id & 0xFU);
   const bool xml = entity->representation == RCLRT_BY_XML;
-  char name[RCLRT_NAME_MAX];
+  struct text name;
   if (entity->representation == RCLRT_BY_REFERENCE) {
     rclrt_text_body(writer, entity->name);
     return true;
@@ -81,10 +136,10 @@ bool session_write_body(struct rclrt_writer * writer, const struct rclrt_entity 
     case RCLRT_REPLIER:
       return write_service(writer, entity);
     case RCLRT_TOPIC:
-      if (!join(name, entity->prefix, entity->name, "")) {
+      if (!join(&name, entity->prefix, entity, "")) {
         return false;
       }
-      (xml ? rclrt_xml_topic : rclrt_binary_topic)(writer, name, entity->type);
+      (xml ? rclrt_xml_topic : rclrt_binary_topic)(writer, name.bytes, entity->type);
       return true;
     default:
       break;
@@ -93,9 +148,9 @@ bool session_write_body(struct rclrt_writer * writer, const struct rclrt_entity 
     rclrt_binary_endpoint(writer, kind, entity->topic, &entity->qos);
     return true;
   }
-  if (!join(name, entity->prefix, entity->name, "")) {
+  if (!join(&name, entity->prefix, entity, "")) {
     return false;
   }
-  rclrt_xml_endpoint(writer, kind, name, entity->type);
+  rclrt_xml_endpoint(writer, kind, name.bytes, entity->type);
   return true;
 }

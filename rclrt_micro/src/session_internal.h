@@ -64,6 +64,8 @@ void session_give_buffer(struct rclrt_session * session);
 #define SESSION_AFFIXES 11U
 /* Are the texts there that its representation is made of? */
 bool session_has_texts(const struct rclrt_entity * entity, enum rclrt_object_kind kind);
+/* Room that its names may need. */
+size_t session_longest_name(const struct rclrt_entity * entity);
 /* The body of its CREATE. False when a name is too long. */
 bool session_write_body(struct rclrt_writer * writer, const struct rclrt_entity * entity);
 /* Forgets an entity whether or not it was created: its owner may be used anew. */

@@ -254,11 +254,17 @@ static void read_payload(struct rclrt_reader * payload, struct rclrt_submessage 
       rclrt_read_bytes(payload, sub->of.create_client.key, 4);
       sub->of.create_client.session = rclrt_read_u8(payload);
       if (rclrt_read_bool(payload)) {
-        /* Pairs of strings that nothing here understands: skipped. */
+        /* Pairs of strings that nothing here understands: for the agent. */
+        rclrt_read_align(payload, 4);
+        const size_t begin = payload->at;
         const size_t count = rclrt_read_count(payload, UINT16_MAX, 10);
         for (size_t i = 0; i < 2 * count; ++i) {
           const size_t size = rclrt_read_count(payload, UINT16_MAX, 1);
           (void)rclrt_read_reference(payload, size);
+        }
+        if (!payload->failed) {
+          sub->of.create_client.properties.data = payload->data + begin;
+          sub->of.create_client.properties.size = payload->at - begin;
         }
       }
       sub->of.create_client.mtu = rclrt_read_u16(payload);
@@ -329,6 +335,9 @@ bool rclrt_read_submessage(struct rclrt_reader * reader, struct rclrt_submessage
   size_t length = rclrt_read_u16(reader);
   if (length == 0 && (sub->id == RCLRT_WRITE_DATA || sub->id == RCLRT_DATA)) {
     length = rclrt_reader_left(reader); /* the rest of a message above 64 kB */
+  }
+  if (sub->id == RCLRT_CREATE_CLIENT && rclrt_reader_left(reader) > length) {
+    length = rclrt_reader_left(reader); /* peers do not count the properties; it is alone */
   }
   /* Data is opaque in any byte order; a head written big endian is more than anybody sends. */
   const bool opaque = sub->id == RCLRT_WRITE_DATA || sub->id == RCLRT_DATA ||

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import queue
 import shutil
@@ -79,6 +80,22 @@ def build(image: Path, sources: list[str], *options: str, kernel: Path | None = 
     command += [str(path) for path in objects] + ["-o", str(image)]
     subprocess.run(command, check=True, timeout=100)
     return image
+
+
+def image(port: str) -> Path | str:
+    """Return the program of the tests on a port, built if it is not there; or why there is none."""
+    folder = Path(os.environ["RCLRT_BUILD_DIR"]) / "firmware"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # Several tests want it.
+        if port == "baremetal":
+            files = ["ports/baremetal/cortex_m.c", "firmware/main_baremetal.c"]
+            return build(folder / "baremetal.elf", ["firmware/program.c", *files])
+        kernel = freertos_kernel(folder / "freertos_kernel")
+        if isinstance(kernel, str):
+            return kernel
+        files = ["ports/freertos/freertos.c", "firmware/main_freertos.c"]
+        return build(folder / "freertos.elf", ["firmware/program.c", *files], kernel=kernel)
 
 
 class Peer:

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from firmware import Board, Peer, build, freertos_kernel, missing
+from firmware import Board, Peer, image, missing
 
 BURST, SPIN, STATISTICS = 1, 2, 3  # firmware/program.c
 STACK_BYTES = {"baremetal": 8192, "freertos": 2048}
@@ -22,24 +21,15 @@ pytestmark = [
 ]
 
 
-def _image(port: str) -> Path:
-    folder = Path(os.environ["RCLRT_BUILD_DIR"]) / "firmware"
-    if port == "baremetal":
-        sources = ["ports/baremetal/cortex_m.c", "firmware/program.c", "firmware/main_baremetal.c"]
-        return build(folder / "baremetal.elf", sources)
-    kernel = freertos_kernel(folder / "freertos_kernel")
-    if isinstance(kernel, str):
-        pytest.skip(kernel)
-    sources = ["ports/freertos/freertos.c", "firmware/program.c", "firmware/main_freertos.c"]
-    return build(folder / "freertos.elf", sources, kernel=kernel)
-
-
 class Bench:
     """A board, the agent on its line, and what the board is called."""
 
     def __init__(self, port: str) -> None:
         self.port = port
-        self.image = _image(port)
+        made = image(port)
+        if isinstance(made, str):
+            pytest.skip(made)
+        self.image = made
         self.peer = Peer()
         self.board = Board(self.image, self.peer.device)
         self.next = 1000

@@ -128,22 +128,6 @@ TEST(Posix, with_levels_a_budget_that_is_used_up_is_full_again_after_its_period)
 INSTANTIATE_TEST_SUITE_P(
   All, Lines, ::testing::Values(RCLRT_POSIX_SERIAL, RCLRT_POSIX_UDP, RCLRT_POSIX_TCP));
 
-TEST(Posix, the_first_program_prints_its_ticks_and_ends)
-{
-  AgentThread agent(RCLRT_POSIX_SERIAL);
-  const std::string command = RCLRT_MICRO_FIRST_PROGRAM " " + agent.device;
-  FILE * program = popen(command.c_str(), "r");
-  ASSERT_NE(program, nullptr);
-  std::string output;
-  char line[64];
-  while (fgets(line, sizeof(line), program) != nullptr) {
-    output += line;
-  }
-  EXPECT_EQ(pclose(program), 0);
-  EXPECT_EQ(
-    output, "tick 0\ntick 1\ntick 2\ntick 3\ntick 4\ntick 5\ntick 6\ntick 7\ntick 8\ntick 9\n");
-}
-
 TEST(Posix, a_serial_device_that_is_unplugged_is_a_broken_line)
 {
   const int device = posix_openpt(O_RDWR | O_NOCTTY);

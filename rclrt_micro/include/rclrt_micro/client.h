@@ -4,8 +4,9 @@
  * Nodes, publishers, subscriptions, services and clients, in the shape that users of rclc know.
  *
  * All storage is the caller's. _init functions accept it whatever it holds; all others refuse an
- * object that is zero. Names and types are the caller's texts and must stay. A name is that of ROS
- * ("chatter", "/add"); the name in DDS is derived from it. Functions called _init ask the agent and
+ * object that is zero. Names and types are the caller's texts and must stay. A name is that of ROS:
+ * "chatter" is in the namespace of its node, "/add" is not, and "~/state" is below the node's own name.
+ * The name in DDS is derived from it. Functions called _init ask the agent and
  * wait for it; rclrt_publish() and the like never wait (but see `blocking`).
  */
 #ifndef RCLRT_MICRO__CLIENT_H_
@@ -51,6 +52,7 @@ struct rclrt_node_handle
 {
   struct rclrt_session * session;
   struct rclrt_entity participant;
+  struct rclrt_naming naming;
   /* For the node's entities. _init reads it: RCLRT_BY_XML, anything else is RCLRT_BY_BINARY. */
   uint8_t representation;
 };
@@ -128,9 +130,14 @@ struct rclrt_client
  * a session, ever). After an error nothing is left of it: the agent is asked to delete the entities
  * that it had created, without waiting. It can be tried again. All other functions refuse an object
  * that is not initialised, or finished: ARGUMENT. */
+/* `name`: with its namespace, if it has one: "arm", "board/arm". */
 enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain);
+/* For names of what is initialised from now on: the first rule whose `from` is the same full name
+ * counts. `remaps` stays the caller's. Errors: ARGUMENT. */
+enum rclrt_ret rclrt_node_set_remaps(
+  struct rclrt_node_handle * node, const struct rclrt_remap * remaps, uint8_t count);
 enum rclrt_ret rclrt_publisher_init(
   struct rclrt_publisher * publisher, struct rclrt_node_handle * node,
   const struct rclrt_type * type, const char * name, struct rclrt_qos qos, uint8_t priority);
@@ -143,6 +150,9 @@ enum rclrt_ret rclrt_subscription_init(
  * UNSUPPORTED (best effort). */
 enum rclrt_ret rclrt_subscription_accept_long(
   struct rclrt_subscription * subscription, uint8_t * storage, uint16_t size);
+/* The same for long requests or responses: 32 bytes more than the message. */
+enum rclrt_ret rclrt_service_accept_long(
+  struct rclrt_service_end * end, uint8_t * storage, uint16_t size);
 enum rclrt_ret rclrt_service_init(
   struct rclrt_service * service, struct rclrt_node_handle * node,
   const struct rclrt_type * request_type, const struct rclrt_type * response_type,

@@ -43,6 +43,21 @@ enum rclrt_session_state
   RCLRT_SESSION_ON,
 };
 
+/* `from` is replaced by `to`; both as names are given: "chatter", "/a/b", "~/c". */
+struct rclrt_remap
+{
+  const char * from;
+  const char * to;
+};
+
+/* How the names of a node's topics and services become full ones. */
+struct rclrt_naming
+{
+  const char * node; /* with its namespace, "board/arm" */
+  const struct rclrt_remap * remaps;
+  uint8_t remap_count;
+};
+
 /* An entity: all that is needed to create it, and create it again. Texts are the caller's and
  * stay. */
 struct rclrt_entity /* zero what is not used */
@@ -57,7 +72,8 @@ struct rclrt_entity /* zero what is not used */
   const char * prefix;     /* put in front of a topic's name: "rt/", or "" */
   const char * type;       /* topic; service: of the request */
   const char * reply_type; /* service */
-  uint16_t topic;          /* datawriter, datareader by BINARY: the topic's id */
+  const struct rclrt_naming * naming; /* of its name; null: as it is */
+  uint16_t topic;                     /* datawriter, datareader by BINARY: the topic's id */
   struct rclrt_qos qos;
   /* Readers, requesters, repliers: the stream asked for by READ_DATA, 0 for no reading. */
   uint8_t read_stream;

@@ -115,6 +115,8 @@ struct rclrt_create_client
   uint8_t key[4];
   uint8_t session;
   uint16_t mtu; /* the agent sends no longer messages, bytes */
+  /* Read only: a count, then pairs of strings, aligned from their begin; or empty. */
+  struct rclrt_bytes properties;
 };
 
 struct rclrt_create
