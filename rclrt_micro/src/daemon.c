@@ -54,6 +54,14 @@ static struct rclrt_shortage find_shortage(const struct rclrt_daemon_config * co
   return none;
 }
 
+/* A critical section: interrupts find either no port, and drop what comes, or all that is behind it. */
+static void set_port(struct rclrt_daemon * daemon, const struct rclrt_port * by, bool is_ready)
+{
+  const uint32_t token = by->enter(by->context);
+  daemon->port = is_ready ? by : NULL;
+  by->leave(by->context, token);
+}
+
 enum rclrt_ret rclrt_daemon_init(
   struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
   const struct rclrt_port * port, const struct rclrt_transport * transport)
@@ -61,15 +69,18 @@ enum rclrt_ret rclrt_daemon_init(
   if (daemon == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
+  const bool has_port = port != NULL && port->enter != NULL && port->leave != NULL;
+  if (has_port) {
+    set_port(daemon, port, false); /* the line may be open already, perhaps of an earlier start */
+  }
   memset(daemon, 0, sizeof(*daemon)); /* whatever the storage held */
-  if (config == NULL || port == NULL || transport == NULL) {
+  if (config == NULL || !has_port || transport == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   if (
-    port->now_ns == NULL || port->enter == NULL || port->leave == NULL ||
-    transport->write == NULL || transport->read == NULL || config->nodes == NULL ||
-    config->node_bytes == NULL || config->slots == NULL || config->ring == NULL ||
-    config->piece == NULL) {
+    port->now_ns == NULL || transport->write == NULL || transport->read == NULL ||
+    config->nodes == NULL || config->node_bytes == NULL || config->slots == NULL ||
+    config->ring == NULL || config->piece == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   daemon->shortage = find_shortage(config);
@@ -80,7 +91,6 @@ enum rclrt_ret rclrt_daemon_init(
   if (daemon->config.heartbeat_ns == 0) {
     daemon->config.heartbeat_ns = 100U * UINT64_C(1000000);
   }
-  daemon->port = port;
   daemon->transport = transport;
   daemon->session = RCLRT_SESSION_NONE;
   rclrt_list_init(&daemon->free);
@@ -103,6 +113,7 @@ enum rclrt_ret rclrt_daemon_init(
     rclrt_list_push_back(&daemon->free_slots, &config->slots[i].link);
   }
   rclrt_scanner_init(&daemon->scanner, config->message_capacity);
+  set_port(daemon, port, true);
   return RCLRT_OK;
 }
 

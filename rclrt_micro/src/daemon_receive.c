@@ -449,7 +449,8 @@ void daemon_line_closed(struct rclrt_daemon * daemon)
 
 void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
 {
-  if (daemon != NULL && bytes != NULL && size > 0) {
+  /* Without a port it is not initialised: nobody is there yet that could want these bytes. */
+  if (daemon != NULL && daemon->port != NULL && bytes != NULL && size > 0) {
     daemon_take_in(daemon, bytes, size);
     daemon_wake(daemon);
   }

@@ -353,6 +353,63 @@ TEST(Fields, that_those_who_come_in_share_are_touched_in_critical_sections)
   }
 }
 
+int length(const rclrt_list & list)
+{
+  int count = 0;
+  for (const rclrt_link * link = rclrt_list_first(&list); link != nullptr && count < 1000;
+       ++count) {
+    link = rclrt_list_next(&list, link);
+  }
+  return count;
+}
+
+// A line may bring bytes as soon as its interrupts are on: an agent goes on sending to a board that is
+// started again.
+TEST(Start, may_be_come_in_between_at_every_point_first_and_again)
+{
+  const Agent::Bytes data = {0x81, 0, 0, 0, RCLRT_DATA, 1, 8, 0, 0, 1, 0, 0x16, 5, 0, 0, 0};
+  const Agent::Bytes to_anyone = {
+    RCLRT_SESSION_NONE, 0, 0, 0, RCLRT_STATUS_AGENT, 1, 4, 0, 0, 1, 0, 0};  // takes a slot at once
+  Agent::Bytes frames = Deframer::frame(RCLRT_FRAMING_SERIAL, to_anyone, 0);
+  const Agent::Bytes second = Deframer::frame(RCLRT_FRAMING_SERIAL, data, 0);
+  frames.insert(frames.end(), second.begin(), second.end());
+  for (const bool again : {false, true}) {
+    int points = 1;
+    for (int at = 1; at <= points && !::testing::Test::HasFailure(); ++at) {
+      SCOPED_TRACE("at point " + std::to_string(at) + (again ? " again" : ""));
+      Rig rig;
+      const auto come_in = [&] {
+        rclrt_daemon_received(&rig.daemon, frames.data(), frames.size());
+      };
+      const rclrt_daemon_config config = rig.daemon.config;
+      if (!again) {
+        memset(&rig.daemon, 0, sizeof(rig.daemon));
+      }
+      come_in();
+      {
+        Points seen(rig.port.port, rig.port.transport);
+        seen.at = at;
+        seen.onwards = true;
+        seen.come_in = come_in;
+        seen.begin();
+        ASSERT_EQ(
+          rclrt_daemon_init(&rig.daemon, &config, &rig.port.port, &rig.port.transport), RCLRT_OK);
+        seen.end();
+        points = seen.count();
+      }
+      EXPECT_EQ(length(rig.daemon.free_slots) + length(rig.daemon.others.slots), config.slot_count);
+      rclrt_sink sink{};
+      rclrt_daemon_add_sink(&rig.daemon, &sink, 0x16, 0, 9);
+      rclrt_daemon_reset(&rig.daemon, RCLRT_SESSION_DEFAULT, kKey);
+      come_in();
+      EXPECT_EQ(take_all(rig.daemon, sink).at(0).at(0), 5);
+      EXPECT_EQ(rig.daemon.free_count, config.node_count);
+      EXPECT_EQ(rig.daemon.counters.malformed, 0U);
+    }
+    EXPECT_GT(points, 2);
+  }
+}
+
 // Does anything go wrong when this critical section does not mask? In a process of its own, which may
 // crash or go around for ever.
 bool is_needed(const Operation & operation, const void * section)

@@ -328,7 +328,8 @@ uint16_t rclrt_daemon_payload_capacity(const struct rclrt_daemon * daemon);
  * ends a read() that waits. */
 void rclrt_daemon_transmitted(struct rclrt_daemon * daemon);
 /* Reception handler: these bytes came, on a line of datagrams exactly one message. Linear in `size`;
- * ends a read() that waits. */
+ * ends a read() that waits. Interrupts of the line may be on before rclrt_daemon_init(), and during
+ * it, if the daemon is zero until then (static storage is): the bytes are dropped. */
 void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size);
 
 /* Heartbeats, lifetimes and hold-off that are due; begins sending if there is anything. Returns
