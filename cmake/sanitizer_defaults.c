@@ -22,6 +22,15 @@ const char * __asan_default_options(void)
   return "detect_leaks=1:detect_stack_use_after_return=1" OF_RCLCPP;
 }
 
+#ifdef RCLRT_USES_RCLCPP
+/* Two threads that use a type for the first time at once both load its library, and one handle is lost. */
+const char * __lsan_default_suppressions(void);
+const char * __lsan_default_suppressions(void)
+{
+  return "leak:rosidl_typesupport_cpp::get_typesupport_handle_function";
+}
+#endif
+
 const char * __ubsan_default_options(void);
 const char * __ubsan_default_options(void) { return "print_stacktrace=1"; }
 

@@ -270,7 +270,7 @@ def test_contract_goes_all_the_way_from_observing_to_watching(tmp_path: Path) ->
     result = json.loads(out.read_text(encoding="utf-8"))
     runs = {row["run"]: row for row in result["reference"] if row["name"] == "settings"}
     assert set(runs) == {"waitset_single", "plan"}
-    assert runs["plan"]["count"] > 10
+    assert runs["plan"]["count"] > 10, done.stdout
     assert runs["plan"]["bound_ms"] is not None
     mixed = {row["name"]: row for row in result["mixed"]}
     assert list(mixed)[-1] == "our plan"
