@@ -238,6 +238,9 @@ Status ConfiguredEngine::check_outranked(const Attributes & most_urgent, const s
   const std::string who =
     "'" + whose + "' (" + to_string(most_urgent.policy) +
     (most_urgent.priority > 0 ? " " + std::to_string(most_urgent.priority) : "") + ")";
+  if (middleware_.publishes_by_busy_waiting) {
+    report(middleware_.publishes_late(who));
+  }
   std::string outranked;
   for (const auto & name : threads.outranked_by(most_urgent)) {
     outranked += (outranked.empty() ? "" : ", ") + name;

@@ -4,6 +4,7 @@
 #include "rclrt_front_end/middleware.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace rclrt_front_end
 {
@@ -17,11 +18,22 @@ bool matches(const std::string & pattern, const std::string & name)
            : name == pattern;
 }
 
+bool matches_any(const std::vector<std::string> & patterns, const std::string & name)
+{
+  return std::any_of(patterns.begin(), patterns.end(), [&name](const std::string & pattern) {
+    return matches(pattern, name);
+  });
+}
+
 // Measured: rmw_fastrtps_cpp 9.3 with Fast DDS 3.2.
 Middleware fast_dds()
 {
   Middleware made;
   made.threads = {"dds.*"};
+  // They send again what was lost, and what is published asynchronously. They try the writer's lock in a loop.
+  made.busy_waiting = {"dds.asyn.*"};
+  const char * mode = std::getenv("RMW_FASTRTPS_PUBLICATION_MODE");
+  made.publishes_by_busy_waiting = mode && mode == std::string("ASYNCHRONOUS");
   made.reception_stamp = ReceptionStamp::kArrival;
   made.counts_readers_that_ignore = true;
   made.may_run_callbacks = true;
@@ -91,9 +103,7 @@ Middleware Middleware::of(const std::string & rmw, bool tells_stamps)
 
 bool Middleware::owns_thread(const std::string & name) const
 {
-  return std::any_of(threads.begin(), threads.end(), [&name](const std::string & pattern) {
-    return matches(pattern, name);
-  });
+  return matches_any(threads, name) && !matches_any(busy_waiting, name);
 }
 
 std::string Middleware::threads_text() const
@@ -139,6 +149,18 @@ rclrt_core::Finding Middleware::no_inline(const std::string & who) const
                  (rmw.empty() ? std::string("this middleware") : rmw) +
                  " holds while it brings a message";
   finding.fix = "Set RMW_IMPLEMENTATION=rmw_fastrtps_cpp, or remove dispatch: inline";
+  return finding;
+}
+
+rclrt_core::Finding Middleware::publishes_late(const std::string & who) const
+{
+  rclrt_core::Finding finding;
+  finding.subject = "publications";
+  finding.what =
+    "of " + who +
+    " go out by threads that stay ordinary ones (dds.asyn.*), since they wait for locks without "
+    "sleeping: RMW_FASTRTPS_PUBLICATION_MODE is ASYNCHRONOUS";
+  finding.fix = "Unset RMW_FASTRTPS_PUBLICATION_MODE: the thread that publishes sends then";
   return finding;
 }
 

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 
 #include "rclrt_core/policy.hpp"
@@ -26,6 +27,7 @@ TEST(Middleware, knows_its_threads_by_whole_names_or_by_beginnings)
   EXPECT_TRUE(fast.owns_thread("dds.udp.7413"));
   EXPECT_FALSE(fast.owns_thread("recv"));
   EXPECT_FALSE(fast.owns_thread("my_dds.udp"));
+  EXPECT_FALSE(fast.owns_thread("dds.asyn.0.1")) << "it waits for locks without sleeping";
   const Middleware cyclone = Middleware::of("rmw_cyclonedds_cpp");
   for (const char * name : {"recv", "recvUC", "recvMC", "tev", "dq.user", "dq.builtins", "gc"}) {
     EXPECT_TRUE(cyclone.owns_thread(name)) << name;
@@ -87,6 +89,41 @@ TEST(Middleware, that_tells_no_stamps_is_a_finding_where_there_are_deadlines_onl
   EXPECT_EQ(findings_with("rmw_cyclonedds_cpp", rclrt_core::first_come_policy()), "");
   EXPECT_EQ(findings_with("rmw_cyclonedds_cpp", rclrt_core::edf_policy(), true), "");
   EXPECT_EQ(findings_with("", rclrt_core::edf_policy()), "") << "no middleware, no messages";
+}
+
+TEST(Middleware, that_publishes_by_threads_that_are_not_raised_is_a_finding)
+{
+  const auto said = [](const char * mode, bool is_realtime) {
+    setenv("RMW_FASTRTPS_PUBLICATION_MODE", mode, 1);
+    rclrt_core::SimPlatform sim;
+    ConfiguredEngineOptions options;
+    options.engine.policy = &rclrt_core::first_come_policy();
+    options.middleware = Middleware::of("rmw_fastrtps_cpp");
+    unsetenv("RMW_FASTRTPS_PUBLICATION_MODE");
+    std::unique_ptr<ConfiguredEngine> engine;
+    EXPECT_TRUE(ConfiguredEngine::make(sim, options, &engine).ok());
+    std::shared_ptr<rclrt_core::Group> group;
+    EXPECT_TRUE(engine->add_group({}, "", &group).ok());
+    rclrt_core::CallbackOptions callback;
+    callback.name = "/a/timer/x";
+    callback.run = [](const rclrt_core::Job &) { return true; };
+    if (is_realtime) {
+      callback.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+      callback.attributes.priority = 30;
+    }
+    std::shared_ptr<rclrt_core::Callback> added;
+    EXPECT_TRUE(engine->add_callback(callback, group, &added).ok());
+    EXPECT_TRUE(engine->begin_spin([](const rclrt_core::Finding &) {}).ok());
+    engine->end_spin();
+    std::string text;
+    for (const rclrt_core::Finding & finding : engine->findings()) {
+      text += to_string(finding) + "\n";
+    }
+    return text;
+  };
+  EXPECT_THAT(said("ASYNCHRONOUS", true), HasSubstr("Unset RMW_FASTRTPS_PUBLICATION_MODE"));
+  EXPECT_THAT(said("ASYNCHRONOUS", false), Not(HasSubstr("PUBLICATION_MODE")));
+  EXPECT_THAT(said("SYNCHRONOUS", true), Not(HasSubstr("PUBLICATION_MODE")));
 }
 
 TEST(Middleware, calls_a_function_if_a_library_that_is_loaded_does)

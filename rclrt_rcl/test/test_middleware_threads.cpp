@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -37,20 +38,26 @@ Attributes fifo(int priority)
   return attributes;
 }
 
-/// What is in force on the threads of the middleware.
-std::vector<Attributes> middleware_attributes()
+/// What is in force on threads of these names.
+std::vector<Attributes> attributes_of(const std::function<bool(const std::string &)> & is_wanted)
 {
   rclrt_core::LinuxPlatform platform;
   std::vector<Attributes> all;
   for (const auto & [id, name] : platform.threads()) {
     Attributes attributes;
-    if (
-      rclrt_front_end::middleware_in_use().owns_thread(name) &&
-      platform.read_back(id, &attributes) == 0) {
+    if (is_wanted(name) && platform.read_back(id, &attributes) == 0) {
       all.push_back(attributes);
     }
   }
   return all;
+}
+
+/// Of the middleware, that may be raised.
+std::vector<Attributes> middleware_attributes()
+{
+  const auto middleware = rclrt_front_end::middleware_in_use();
+  return attributes_of(
+    [&middleware](const std::string & name) { return middleware.owns_thread(name); });
 }
 
 bool all_have(SchedulingPolicy policy, int priority)
@@ -107,6 +114,34 @@ TEST_F(MiddlewareThreadsTest, are_one_above_the_most_urgent_callback_while_it_sp
     EXPECT_FALSE(mentions(executor, "middleware")) << "nothing to complain about";
   }
   EXPECT_TRUE(all_have(SchedulingPolicy::kOther, 0)) << "they get back what they had";
+}
+
+// Fast DDS' dds.asyn.* would keep the CPU from the thread whose lock they want.
+TEST_F(MiddlewareThreadsTest, that_wait_without_sleeping_are_not_raised)
+{
+  const auto middleware = rclrt_front_end::middleware_in_use();
+  const auto busy_waiting = [&middleware] {
+    return attributes_of([&middleware](const std::string & name) {
+      const auto & names = middleware.busy_waiting;
+      return std::any_of(names.begin(), names.end(), [&name](const std::string & pattern) {
+        return name.rfind(pattern.substr(0, pattern.size() - 1), 0) == 0;
+      });
+    });
+  };
+  auto node = make_node("node");
+  auto publisher = node->create_publisher<Log>("topic", 10);
+  if (busy_waiting().empty()) {
+    GTEST_SKIP() << "no thread of " << middleware.rmw << " is known to do so";
+  }
+  PreemptiveExecutor executor(options<PreemptiveExecutorOptions>());
+  std::atomic<int> runs{0};
+  auto timer = node->create_wall_timer(1ms, [&] { runs += 1; }, urgent(10));
+  executor.add_node(node);
+  const Spinning spinning(executor);
+  EXPECT_TRUE(wait_for([&] { return runs > 3 && all_have(SchedulingPolicy::kFifo, 11); }));
+  for (const Attributes & attributes : busy_waiting()) {
+    EXPECT_EQ(attributes.policy, SchedulingPolicy::kOther);
+  }
 }
 
 TEST_F(MiddlewareThreadsTest, and_the_timer_thread_follow_the_most_urgent_callback)

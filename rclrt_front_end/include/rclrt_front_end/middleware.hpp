@@ -36,6 +36,11 @@ struct Middleware
   bool is_known = false;
   /// Names of its threads; "dq.*" stands for all that begin with "dq.". Empty: not known.
   std::vector<std::string> threads;
+  /// Those of them that wait for locks without sleeping. Above the thread that holds the lock, on its CPU, such a
+  /// thread would wait for ever. So they are left as they are.
+  std::vector<std::string> busy_waiting;
+  /// Whether publications go out by such threads.
+  bool publishes_by_busy_waiting = false;
   /// Whether it says, before it sends a message, the source time stamp by which readers know the message. It
   /// says so at the tracepoint `rmw_publish`. Another process finds the deadline of a message by that stamp.
   bool tells_stamps = false;
@@ -49,7 +54,7 @@ struct Middleware
   /// `tells_stamps`: whether the tracepoint was seen in what is loaded.
   static Middleware of(const std::string & rmw, bool tells_stamps = true);
 
-  /// Whether a thread with this name (at most 15 bytes, see pthread_setname_np(3)) is one of its own.
+  /// Whether a thread with this name (at most 15 bytes, see pthread_setname_np(3)) is one of its own that may be raised.
   bool owns_thread(const std::string & name) const;
   /// "dds.*", or "recv, recvUC, dq.*".
   std::string threads_text() const;
@@ -60,6 +65,8 @@ struct Middleware
   rclrt_core::Finding no_inline(const std::string & who) const;
   /// Deadlines of messages do not reach other processes.
   rclrt_core::Finding no_stamps() const;
+  /// `who`, a callback in real time, publishes by threads that are left as they are.
+  rclrt_core::Finding publishes_late(const std::string & who) const;
 };
 
 }  // namespace rclrt_front_end
