@@ -27,7 +27,7 @@ const char * __asan_default_options(void)
 const char * __lsan_default_suppressions(void);
 const char * __lsan_default_suppressions(void)
 {
-  return "leak:rosidl_typesupport_cpp::get_typesupport_handle_function";
+  return "leak:get_typesupport_handle_function<"; /* rosidl_typesupport_c, _cpp */
 }
 #endif
 
