@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a Perfetto file as the trace processor does, as far as ours need it, and refuses the rest.
 
-The trace processor itself is a program that is not on PyPI. Where it is, it reads every file as well, and must show
-the same (trace_processor.py).
+The trace processor itself is a program that is not on PyPI. Where it is, it reads every file as
+well, and must show the same (trace_processor.py).
 """
 
 from __future__ import annotations

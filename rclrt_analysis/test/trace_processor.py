@@ -118,13 +118,15 @@ def expected_of(read: PerfettoFile) -> tuple[Counter[Shown], Counter[Arrow], Cou
         )
         for one in (*read.slices, *read.instants)
     }  # fmt: skip
-    begins = {flow: _named(read, one) + (one.name, one.begin) for one in read.instants
-              for flow in one.flows}  # fmt: skip
+    begins = {
+        flow: (_named(read, one), one.name, one.begin)
+        for one in read.instants
+        for flow in one.flows
+    }
     arrows: Counter[Any] = Counter()
     for one in read.slices:
         for flow in one.flows:
-            first = begins[flow]
-            arrows[first[:3], first[3], first[4], _named(read, one), one.name, one.begin] += 1
+            arrows[(*begins[flow], _named(read, one), one.name, one.begin)] += 1
     counters = Counter(
         (read.tracks[track].name, at, value)
         for track, values in read.counters.items()
