@@ -155,7 +155,7 @@ TraceAnswer Recorder::begin()
   has_failed_ = false;
   // What was there before is not part of it, and nothing of that is missing.
   engine_.read_trace([](const rclrt_job_record &) {});
-  lost_before_ = engine_.trace_source().lost;
+  lost_before_ = engine_.trace_source().dropped;
   if (options_.keep > rclrt_core::Duration::zero()) {
     is_on_ = true;
     signals_ = signals[static_cast<std::size_t>(options_.on_signal)];
@@ -202,7 +202,7 @@ void Recorder::close_file()
 rclrt_core::TraceSource Recorder::source() const
 {
   rclrt_core::TraceSource source = engine_.trace_source();
-  source.lost -= lost_before_;
+  source.dropped -= lost_before_;
   return source;
 }
 

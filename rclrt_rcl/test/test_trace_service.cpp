@@ -51,14 +51,14 @@ TYPED_TEST_SUITE(TraceServices, ExecutorTypes, ExecutorTypeNames);
 
 TYPED_TEST(TraceServices, begin_and_end_the_files_of_an_executor)
 {
-  auto options = this->template options<typename TypeParam::Options>();
+  auto options = this->executor_options();
   options.trace.directory = this->folder_;
   options.trace.service = true;
-  typename TypeParam::Executor executor(options);
+  this->executor = std::make_unique<typename TypeParam::Executor>(options);
   std::atomic<int> ran{0};
   const auto timer = this->node->create_wall_timer(std::chrono::milliseconds(2), [&ran] { ++ran; });
-  executor.add_node(this->node);
-  const Spinning spinning(executor);
+  this->executor->add_node(this->node);
+  const Spinning spinning(*this->executor);
   ASSERT_TRUE(wait_for([this] { return this->services().size() == 1; }));
   const auto [name, type] = *this->services().begin();
   EXPECT_EQ(type, "std_srvs/srv/SetBool");
