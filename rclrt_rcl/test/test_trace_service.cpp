@@ -73,13 +73,13 @@ TYPED_TEST(TraceServices, begin_and_end_the_files_of_an_executor)
   };
   EXPECT_FALSE(std::filesystem::exists(this->folder_));
   auto answer = call(true);
-  EXPECT_TRUE(answer->success);
-  EXPECT_THAT(answer->message, HasSubstr("writes " + this->folder_));
+  EXPECT_TRUE(answer.success);
+  EXPECT_THAT(answer.message, HasSubstr("writes " + this->folder_));
   const int before = ran;
   ASSERT_TRUE(wait_for([&] { return ran > before + 10; }));
   answer = call(false);
-  EXPECT_TRUE(answer->success);
-  const std::string path = answer->message.substr(answer->message.find('/'));
+  EXPECT_TRUE(answer.success);
+  const std::string path = answer.message.substr(answer.message.find('/'));
   EXPECT_GT(std::filesystem::file_size(path), 10u * 128u);
 }
 
