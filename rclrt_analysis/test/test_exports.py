@@ -176,9 +176,9 @@ def test_perfetto_gives_parallel_jobs_of_one_callback_tracks_of_their_own(tmp_pa
         assert [(one.begin, one.end) for one in seen.on("r")] == [(10, 30), (20, 40)]
 
 
-def two_processes(folder: Path) -> list[Path]:
+def two_processes(folder: Path, parallelism: int = 1) -> list[Path]:
     """Return traces of a process that publishes and of one that takes it."""
-    entries = {0: Entry("n", 0, "", 1)}
+    entries = {0: Entry("n", 0, "", parallelism)}
     published = blank(2)
     published["end_ns"] = [100, 60]
     published["release_ns"] = published["ready_ns"] = published["start_ns"] = [10, 60]
@@ -194,8 +194,10 @@ def two_processes(folder: Path) -> list[Path]:
     return paths
 
 
-def test_perfetto_connects_processes_by_their_messages(tmp_path: Path) -> None:
-    sources = open_sources(two_processes(tmp_path))
+@pytest.mark.parametrize("parallelism", [1, 0, 2])
+def test_perfetto_connects_processes_by_their_messages(tmp_path: Path, parallelism: int) -> None:
+    """From the track of the job that published, also where each thread has one: the probe's."""
+    sources = open_sources(two_processes(tmp_path, parallelism))
     write_perfetto(Timeline(sources), tmp_path / "p")
     seen = read_perfetto(tmp_path / "p")
     (arrow,) = seen.instants

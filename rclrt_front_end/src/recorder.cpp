@@ -76,7 +76,9 @@ Recorder::Recorder(
   name_ = options_.directory + "/" + program_invocation_short_name + "-" +
           std::to_string(getpid()) + "-" + std::to_string(engine_.trace_source().executor) + "-";
   std::error_code error;
-  std::filesystem::create_directories(options_.directory, error);
+  if (is_on_) {
+    std::filesystem::create_directories(options_.directory, error);
+  }
   if (error) {
     give_up(Status::error("cannot make the folder: " + error.message()));
     if (!service_) {
