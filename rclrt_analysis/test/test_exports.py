@@ -226,6 +226,7 @@ def test_perfetto_is_joined_with_a_recording_of_the_kernel_by_cat(
         ):
             packet.clock_snapshot.clocks.add(clock_id=clock, timestamp=5)
         packet = kernel.packet.add(trusted_packet_sequence_id=sequence)
+        packet.ftrace_events.cpu = sequence
         event = packet.ftrace_events.event.add(timestamp=job.begin + 1, pid=77)
         event.sched_switch.prev_pid, event.sched_switch.next_pid = 77, 4711
     parts = [path.read_bytes(), kernel.SerializeToString()]

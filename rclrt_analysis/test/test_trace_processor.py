@@ -47,6 +47,7 @@ def file(tmp_path: Path) -> Path:
     traces = to_traces(simulate(model(CHAIN), S))
     for name, trace in traces.items():
         header = replace(trace.header, process=77, clock_offset_ns=10**18, boot_id=b"b" * 16)
+        trace.records["end_ns"] += 1000  # What is published is published before.
         paths.append(tmp_path / f"{name}.trace")
         write_trace(replace(trace, header=header), paths[-1])
     sources = open_sources(paths)

@@ -34,9 +34,10 @@ def program() -> str | None:
 @contextmanager
 def opened(path: Path) -> Iterator[TraceProcessor]:
     """Yield the trace processor with a file."""
-    one = TraceProcessor(
-        trace=str(path), config=TraceProcessorConfig(bin_path=program(), load_timeout=120)
-    )
+    there = program()
+    assert there is not None, "without a program the client downloads one"
+    config = TraceProcessorConfig(bin_path=there, load_timeout=120)
+    one = TraceProcessor(trace=str(path), config=config)
     try:
         yield one
     finally:
@@ -60,6 +61,9 @@ def complaints(processor: TraceProcessor) -> list[dict[str, Any]]:
 Named = tuple[str, int, int]
 """Of a track: the name and 0, 0; of a thread: no name, process and thread."""
 
+INSTANTS = ("releases", "dropped", "skipped")
+"""Of them the trace processor puts one into another if both are at the same time."""
+
 Shown = tuple[Named, str, str, int, int, int, frozenset[tuple[str, Any]]]
 Arrow = tuple[Named, str, int, Named, str, int]
 
@@ -82,9 +86,11 @@ class Seen:
         )
         self._by_id: dict[int, Shown] = {}
         for row in found:
-            named = ("", row["pid"], row["tid"]) if row["tid"] else (row["track"], 0, 0)
+            is_thread = row["tid"] is not None
+            named = ("", row["pid"], row["tid"]) if is_thread else (row["track"], 0, 0)
             self._by_id[row["id"]] = (
-                named, row["name"], row["category"] or "", row["ts"], row["dur"], row["depth"],
+                named, row["name"], row["category"] or "", row["ts"], row["dur"],
+                0 if row["name"] in INSTANTS else row["depth"],
                 frozenset(arguments.get(row["arg_set_id"], {}).items()),
             )  # fmt: skip
         self.slices = Counter(self._by_id.values())
@@ -114,7 +120,7 @@ def expected_of(read: PerfettoFile) -> tuple[Counter[Shown], Counter[Arrow], Cou
     shown = {
         id(one): (
             _named(read, one), one.name, one.category, one.begin, max(one.end - one.begin, 0),
-            one.depth, frozenset(one.arguments.items()),
+            0 if one.name in INSTANTS else one.depth, frozenset(one.arguments.items()),
         )
         for one in (*read.slices, *read.instants)
     }  # fmt: skip
