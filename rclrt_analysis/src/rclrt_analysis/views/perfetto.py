@@ -234,7 +234,6 @@ class _Writer:
         """
         records = jobs.records
         origin = np.zeros(len(records), dtype=np.uint64)
-        alone = np.zeros(len(records), dtype=np.bool_)
         time = records["release_ns"].astype(np.int64)
         by_job = records["cause"] == layout.CAUSE_JOB
         for number in np.unique(jobs.source[by_job]).tolist():
@@ -251,8 +250,7 @@ class _Writer:
                 index = self._tracks.index(np.full(len(mine), there), callbacks)
                 mine, index = mine[index >= 0], index[index >= 0]
                 origin[mine] = self._tracks.base[index]
-                alone[mine] = self._tracks.alone[index]
-        self._from_publications(records, ~alone, origin, time)
+        self._from_publications(records, origin, time)
         caused = np.zeros(len(records), dtype=np.uint64)
         found = np.flatnonzero((origin != 0) & (time >= 0))
         if len(found):
@@ -269,12 +267,10 @@ class _Writer:
             )
         return caused
 
-    def _from_publications(
-        self, records: Records, wanted_of: npt.NDArray[np.bool_], origin: Tracked, time: Ints
-    ) -> None:
-        """Find the publications of jobs of which no record says on which track they were made."""
+    def _from_publications(self, records: Records, origin: Tracked, time: Ints) -> None:
+        """Find publications: in any process, and by which of the jobs that may run at once."""
         mixed, tracks, published = self._published
-        asking = np.flatnonzero(wanted_of & (records["publisher"] != 0))
+        asking = np.flatnonzero(records["publisher"] != 0)
         if not len(mixed) or not len(asking):
             return
         wanted = _mixed(records[asking])
@@ -284,8 +280,7 @@ class _Writer:
         time[asking[there]] = published[place[there]]
 
     def _remember(self, records: Records, source: Ints, index: Ints) -> None:
-        of_publishers = (records["outcome"] == layout.PUBLISHED) & (records["publisher"] != 0)
-        new = np.flatnonzero(of_publishers & (index >= 0))
+        new = np.flatnonzero((records["outcome"] == layout.PUBLISHED) & (records["publisher"] != 0))
         if len(new):
             mixed, known, time = self._published
             mixed = np.append(mixed, _mixed(records[new]))
