@@ -132,6 +132,20 @@ macro(rclrt_use_diagnostic_msgs library)
   endif()
 endmacro()
 
+# rclrt_use_std_srvs(<library>): likewise for std_srvs, and the service that begins and ends trace files. Sets
+# RCLRT_STD_SRVS.
+macro(rclrt_use_std_srvs library)
+  set(RCLRT_STD_SRVS "")
+  if(std_srvs_FOUND)
+    rclrt_message_target(std_srvs)
+    target_link_libraries(${library} PRIVATE std_srvs::std_srvs)
+    target_compile_definitions(${library} PRIVATE RCLRT_HAS_STD_SRVS=1)
+    set(RCLRT_STD_SRVS std_srvs)
+  else()
+    message(STATUS "${library}: no service for traces, because there is no std_srvs")
+  endif()
+endmacro()
+
 # Corrects what is particular to the machine that built the wheels.
 macro(_rclrt_heal_pypi_targets)
   get_directory_property(_rclrt_imported IMPORTED_TARGETS)

@@ -151,6 +151,9 @@ def _verdict(what: str, found: Any, where: str) -> list[str]:
     if any(STRANGER in text for text in found.broken):
         print(f"  {what}: not judged: another program ran in real time there")
         return []
+    if not found.is_judged:
+        print(f"  {what}: not judged: in real time there ran {found.strangers}")
+        return []
     missed = []
     if verdict.missed_unexplained:
         missed.append(f"{len(verdict.missed_unexplained)} deadlines {what}, {where}")
@@ -210,6 +213,7 @@ def _advise(setting: Any, arguments: argparse.Namespace, result: dict[str, Any])
         "above": len(outcome.verdict.above),
         "unexplained": len(outcome.verdict.unexplained),
         "late": _late(outcome.verdict),
+        "strangers_ns": outcome.strangers.ran,
         "joins": found.joins,
         "stall_ms": outcome.stall_ms,
     }
@@ -233,7 +237,7 @@ def _sabotage(setting: Any, arguments: argparse.Namespace, result: dict[str, Any
 
 def _graphs(setting: Any, arguments: argparse.Namespace, result: dict[str, Any]) -> list[str]:
     from rclrt_analysis.contract.graphs import EXECUTOR, twice
-    from rclrt_analysis.contract.judged import worst_of
+    from rclrt_analysis.contract.judged import excess_of, worst_of
 
     count = 1 if arguments.quick else arguments.graphs
     seconds = min(GRAPH_S, setting.effort.seconds)
@@ -253,7 +257,7 @@ def _graphs(setting: Any, arguments: argparse.Namespace, result: dict[str, Any])
             proved += 1
             jobs += verdict.jobs
             above += len(verdict.above)
-            excess = max((one.took - (one.bound or 0) for one in verdict.unexplained), default=0)
+            excess = excess_of(verdict)
             if excess and found.strangers.total >= excess:
                 beside += len(verdict.unexplained)
                 print(f"  graph {number}: not judged: in real time there ran {found.strangers}")

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a Perfetto file as the trace processor does, as far as ours need it, and refuses the rest.
 
-The trace processor itself is no Python: its package fetches a program when it is first used.
+The trace processor itself is a program that is not on PyPI. Where it is, it reads every file as
+well, and must show the same (trace_processor.py).
 """
 
 from __future__ import annotations
@@ -69,7 +70,19 @@ class PerfettoFile:
 
 
 def read_perfetto(path: Path, of_others: frozenset[int] = frozenset()) -> PerfettoFile:
-    """Return what a file shows, without the packets of these sequences of others."""
+    """Return what a file shows, without the packets of these sequences of others.
+
+    Where there is Perfetto's trace processor, fail unless it shows the same.
+    """
+    import trace_processor
+
+    found = _read(path, of_others)
+    if trace_processor.program():
+        trace_processor.check(path, found)
+    return found
+
+
+def _read(path: Path, of_others: frozenset[int]) -> PerfettoFile:
     trace = Trace()
     trace.ParseFromString(path.read_bytes())
     found = PerfettoFile()

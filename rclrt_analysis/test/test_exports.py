@@ -176,9 +176,9 @@ def test_perfetto_gives_parallel_jobs_of_one_callback_tracks_of_their_own(tmp_pa
         assert [(one.begin, one.end) for one in seen.on("r")] == [(10, 30), (20, 40)]
 
 
-def two_processes(folder: Path) -> list[Path]:
+def two_processes(folder: Path, parallelism: int = 1) -> list[Path]:
     """Return traces of a process that publishes and of one that takes it."""
-    entries = {0: Entry("n", 0, "", 1)}
+    entries = {0: Entry("n", 0, "", parallelism)}
     published = blank(2)
     published["end_ns"] = [100, 60]
     published["release_ns"] = published["ready_ns"] = published["start_ns"] = [10, 60]
@@ -194,8 +194,40 @@ def two_processes(folder: Path) -> list[Path]:
     return paths
 
 
-def test_perfetto_connects_processes_by_their_messages(tmp_path: Path) -> None:
-    sources = open_sources(two_processes(tmp_path))
+def of_one_process(paths: list[Path]) -> None:
+    """Make one process of two, of which one record names a job as the cause, and one nobody."""
+    for number, path in enumerate(paths, 1):
+        trace = read_trace(path)
+        header = replace(trace.header, process=1, executor=number, model=layout.MODEL_POOL)
+        records = np.concatenate([trace.records] * number)
+        records["thread"] = number
+        if number == 2:
+            records["cause"], records["by_executor"] = layout.CAUSE_JOB, 1
+            records["by_callback"][1], records["publisher"][1] = 5, 0
+            for name in ("release_ns", "ready_ns", "start_ns", "end_ns"):
+                records[name][1] += 1000
+        write_trace(replace(trace, header=header, records=records), path)
+
+
+@pytest.mark.parametrize("parallelism", [1, 0, 2])
+def test_perfetto_connects_jobs_of_one_process(tmp_path: Path, parallelism: int) -> None:
+    paths = two_processes(tmp_path, parallelism)
+    of_one_process(paths)
+    sources = open_sources(paths)
+    write_perfetto(Timeline(sources), tmp_path / "p")
+    seen = read_perfetto(tmp_path / "p")
+    (arrow,) = seen.instants
+    first, second, unknown = sorted(seen.on("n"), key=lambda one: one.begin)
+    assert first.begin <= arrow.begin <= first.end
+    assert arrow.track == first.track
+    assert arrow.flows == second.flows
+    assert unknown.flows == []
+
+
+@pytest.mark.parametrize("parallelism", [1, 0, 2])
+def test_perfetto_connects_processes_by_their_messages(tmp_path: Path, parallelism: int) -> None:
+    """From the track of the job that published, also where each thread has one: the probe's."""
+    sources = open_sources(two_processes(tmp_path, parallelism))
     write_perfetto(Timeline(sources), tmp_path / "p")
     seen = read_perfetto(tmp_path / "p")
     (arrow,) = seen.instants
@@ -224,6 +256,7 @@ def test_perfetto_is_joined_with_a_recording_of_the_kernel_by_cat(
         ):
             packet.clock_snapshot.clocks.add(clock_id=clock, timestamp=5)
         packet = kernel.packet.add(trusted_packet_sequence_id=sequence)
+        packet.ftrace_events.cpu = sequence
         event = packet.ftrace_events.event.add(timestamp=job.begin + 1, pid=77)
         event.sched_switch.prev_pid, event.sched_switch.next_pid = 77, 4711
     parts = [path.read_bytes(), kernel.SerializeToString()]

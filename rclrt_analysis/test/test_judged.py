@@ -10,9 +10,18 @@ from pathlib import Path
 
 import pytest
 from models import model
-from rclrt_analysis.contract.judged import Evidence, Judged, busy_times, judge, worst_of
+from rclrt_analysis.contract.judged import (
+    Evidence,
+    Judged,
+    busy_times,
+    excess_of,
+    judge,
+    worst_of,
+)
 from rclrt_analysis.contract.judged import Ran as Job
 from rclrt_analysis.contract.machine import Stalls, calibrated
+from rclrt_analysis.contract.setting import judged
+from rclrt_analysis.contract.strangers import Strangers
 from rclrt_analysis.reference.environment import may_use_realtime
 from rclrt_analysis.trace import Trace
 from rclrt_analysis.watch.feed import Job as Seen
@@ -69,6 +78,19 @@ def test_a_machine_that_was_away_explains_no_more_than_it_took() -> None:
     assert left(watch, at(0, 102, 105)) == ["t"], "3 ms explain no 4 ms"
     assert left(watch, at(1, 100, 105)) == ["t"], "that was another CPU"
     assert left(watch, at(0, 90, 99)) == ["t"], "nothing waited any more"
+
+
+def test_a_run_is_not_judged_beside_which_others_ran_in_real_time_for_as_long() -> None:
+    watch = watched(job("t", 100, 105, 107, 2))  # 4 ms above its bound
+    assert excess_of(judge(watch, Stalls([0]))) == 4 * MS
+    assert excess_of(judge(watch, at(0, 100, 105))) == 0
+    for ran, stalls, is_judged in (
+        (0, Stalls([0]), True), (3, Stalls([0]), True), (4, Stalls([0]), False),
+        (9, at(0, 100, 105), True),
+    ):  # fmt: skip
+        strangers = Strangers([0])
+        strangers.ran = {"other (7)": ran * MS}
+        assert judged(watch, stalls, strangers).is_judged == is_judged
 
 
 def test_what_was_released_before_an_executor_ran_is_not_judged() -> None:

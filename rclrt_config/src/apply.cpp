@@ -185,6 +185,7 @@ void Configuration::apply(TraceOptions * options) const
   for (const TraceEntry & entry : impl_->traces) {
     options->live = entry.live.value_or(options->live);
     options->directory = entry.directory.value_or(options->directory);
+    options->service = entry.service.value_or(options->service);
     options->keep = entry.keep.value_or(options->keep);
     options->on_miss = entry.on_miss.value_or(options->on_miss);
     options->on_signal = entry.on_signal.value_or(options->on_signal);

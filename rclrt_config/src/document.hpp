@@ -105,6 +105,7 @@ struct TraceEntry
   Place place;
   std::optional<bool> live;
   std::optional<std::string> directory;
+  std::optional<bool> service;
   std::optional<rclrt_core::Duration> keep;
   std::optional<bool> on_miss;
   std::optional<int> on_signal;

@@ -348,11 +348,13 @@ void ParametersReader::read_trace(const YamlField & field, const std::string & n
   throw_unless_everywhere(
     field, node, earlier.empty() ? std::nullopt : std::optional<Place>(earlier.front().place));
   const YamlMap map(
-    field.value, "trace", {"live", "directory", "keep", "on_miss", "on_signal", "limit"});
+    field.value, "trace",
+    {"live", "directory", "service", "keep", "on_miss", "on_signal", "limit"});
   TraceEntry entry;
   entry.place = place(field.name_mark);
   entry.live = map.boolean("live");
   entry.directory = map.string("directory");
+  entry.service = map.boolean("service");
   entry.keep = map.duration("keep", "everything");
   entry.on_miss = map.boolean("on_miss");
   entry.on_signal =

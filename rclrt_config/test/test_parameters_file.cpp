@@ -201,7 +201,7 @@ TEST(ParametersFile, says_what_is_recorded)
 {
   const Configuration configuration = parsed(
     rclrt_file("      trace: {live: false, directory: /tmp/traces, keep: 10s, on_miss: false,\n"
-               "        on_signal: SIGUSR2, limit: 5000000}\n"));
+               "        on_signal: SIGUSR2, limit: 5000000, service: true}\n"));
   TraceOptions options;
   configuration.apply(&options);
   EXPECT_FALSE(options.live);
@@ -210,6 +210,7 @@ TEST(ParametersFile, says_what_is_recorded)
   EXPECT_FALSE(options.on_miss);
   EXPECT_EQ(options.on_signal, SIGUSR2);
   EXPECT_EQ(options.limit, 5'000'000u);
+  EXPECT_TRUE(options.service);
 }
 
 TEST(ParametersFile, leaves_what_it_does_not_say_of_the_trace_to_the_code)
@@ -223,13 +224,14 @@ TEST(ParametersFile, leaves_what_it_does_not_say_of_the_trace_to_the_code)
   EXPECT_EQ(options.limit, 7u);
   EXPECT_TRUE(options.live);
   EXPECT_TRUE(options.on_miss);
+  EXPECT_FALSE(options.service);
 }
 
 TEST(ParametersFile, wrong_fields_of_the_trace_are_told_where_they_stand)
 {
   const WrongFields cases[] = {
     {"here", 14, "must be a map"},
-    {"{folder: x}", 15, "unknown field 'folder'. Use live, directory, keep"},
+    {"{folder: x}", 15, "unknown field 'folder'. Use live, directory, service"},
     {"{live: 1}", 21, "true or false"},
     {"{keep: long}", 21, "keep"},
     {"{on_signal: SIGKILL}", 26, "Use SIGUSR1, SIGUSR2 or SIGHUP"},

@@ -109,7 +109,7 @@ Status ConfiguredEngine::make(
       status = made->fit_to_machine("middleware threads", &middleware.value());
     }
     if (status.ok()) {
-      made->record(options.trace, live);
+      made->record(options.trace, options.trace_service, live);
       made->watch(options);
       *engine = std::move(made);
     }
@@ -139,7 +139,8 @@ rclrt_config::TraceOptions ConfiguredEngineOptions::nothing_recorded()
   return options;
 }
 
-void ConfiguredEngine::record(rclrt_config::TraceOptions options, const Status & live)
+void ConfiguredEngine::record(
+  rclrt_config::TraceOptions options, const TraceService & service, const Status & live)
 {
   if (!live.ok()) {
     report(
@@ -147,12 +148,23 @@ void ConfiguredEngine::record(rclrt_config::TraceOptions options, const Status &
        "Mend that, or write trace: {live: false}", rclrt_core::Severity::kNote});
   }
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody has a reason to set it meanwhile
-  if (const char * const directory = std::getenv("RCLRT_TRACE")) {
+  const char * const directory = std::getenv("RCLRT_TRACE");
+  if (directory != nullptr) {
     options.directory = directory;
   }
+  const bool has_service = options.service && service;
+  if (options.service && options.directory.empty()) {
+    report({"trace", "has no service: there is no folder for the files", 0, "Name the directory"});
+  } else if (options.service && !service) {
+    report(
+      {"trace", "has no service: this executor was built without std_srvs", 0,
+       "Install the package std_srvs and build again"});
+  }
   if (!options.directory.empty() && engine_->options().trace_capacity > 0) {
+    const bool begin = !options.service || directory != nullptr;
     recorder_ = std::make_unique<Recorder>(
-      *engine_, std::move(options), [this](const Finding & finding) { report(finding); });
+      *engine_, std::move(options), [this](const Finding & finding) { report(finding); },
+      has_service ? service : TraceService(), begin);
   }
 }
 

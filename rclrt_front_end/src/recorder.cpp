@@ -64,16 +64,26 @@ bool is_miss(const rclrt_job_record & record)
 
 }  // namespace
 
-Recorder::Recorder(rclrt_core::Engine & engine, rclrt_config::TraceOptions options, Tell tell)
-: engine_(engine), options_(std::move(options)), tell_(std::move(tell))
+Recorder::Recorder(
+  rclrt_core::Engine & engine, rclrt_config::TraceOptions options, Tell tell, TraceService service,
+  bool begin)
+: engine_(engine),
+  options_(std::move(options)),
+  tell_(std::move(tell)),
+  service_(std::move(service)),
+  is_on_(begin)
 {
   name_ = options_.directory + "/" + program_invocation_short_name + "-" +
           std::to_string(getpid()) + "-" + std::to_string(engine_.trace_source().executor) + "-";
   std::error_code error;
-  std::filesystem::create_directories(options_.directory, error);
+  if (is_on_) {
+    std::filesystem::create_directories(options_.directory, error);
+  }
   if (error) {
     give_up(Status::error("cannot make the folder: " + error.message()));
-    return;
+    if (!service_) {
+      return;
+    }
   }
   if (options_.keep > rclrt_core::Duration::zero() && options_.on_signal != 0) {
     const std::string why = listen_to(options_.on_signal);
@@ -98,7 +108,9 @@ Recorder::~Recorder()
   engine_.platform().wake_one(end_);
   if (thread_) {
     thread_.reset();
-    step(true);
+    if (is_on_) {
+      step(true);
+    }
   }
 }
 
@@ -106,9 +118,65 @@ void Recorder::run()
 {
   rclrt_core::Platform & platform = engine_.platform();
   while (end_.load(std::memory_order_acquire) == 0) {
-    step(false);
+    if (service_) {
+      serve();
+    }
+    if (is_on_) {
+      step(false);
+    }
     platform.wait(end_, 0, platform.now() + kPause);
   }
+}
+
+void Recorder::serve()
+{
+  const auto change = [this](bool wanted) {
+    const bool writes = is_on_ && !has_failed_;
+    if (wanted != writes) {
+      return wanted ? begin() : end();
+    }
+    return TraceAnswer{
+      true, wanted ? "it was being written before, into " + options_.directory
+                   : "nothing was being written"};
+  };
+  const Status served = service_(engine_.trace_source().executor, change);
+  if (!served.ok()) {
+    tell_(
+      {"trace", "has no service: " + served.message(), 0,
+       "Mend that, or remove the entry 'service'"});
+  }
+}
+
+TraceAnswer Recorder::begin()
+{
+  std::error_code error;
+  std::filesystem::create_directories(options_.directory, error);
+  if (error) {
+    return {false, "cannot make the folder '" + options_.directory + "': " + error.message()};
+  }
+  has_failed_ = false;
+  // What was there before is not part of it, and nothing of that is missing.
+  engine_.read_trace([](const rclrt_job_record &) {});
+  lost_before_ = engine_.trace_source().dropped;
+  if (options_.keep > rclrt_core::Duration::zero()) {
+    is_on_ = true;
+    signals_ = signals[static_cast<std::size_t>(options_.on_signal)];
+    return {true, "what happens is kept; occasions are written into " + options_.directory};
+  }
+  is_on_ = open_next();
+  return is_on_ ? TraceAnswer{true, "writes " + files_.back().path}
+                : TraceAnswer{false, "cannot write '" + files_.back().path + "'"};
+}
+
+TraceAnswer Recorder::end()
+{
+  step(true);
+  is_on_ = false;
+  kept_.clear();
+  if (has_failed_) {
+    return {false, "not everything could be written into '" + options_.directory + "'"};
+  }
+  return {true, files_.empty() ? "there was no occasion" : "wrote " + files_.back().path};
 }
 
 void Recorder::step(bool is_last)
@@ -120,12 +188,24 @@ void Recorder::step(bool is_last)
     write_all();
   }
   if (is_open_ && is_last) {
-    is_open_ = false;
-    const Status closed = file_.close(engine_.trace_source());
-    if (!closed.ok()) {
-      give_up(closed);
-    }
+    close_file();
   }
+}
+
+void Recorder::close_file()
+{
+  is_open_ = false;
+  const Status closed = file_.close(source());
+  if (!closed.ok()) {
+    give_up(closed);
+  }
+}
+
+rclrt_core::TraceSource Recorder::source() const
+{
+  rclrt_core::TraceSource source = engine_.trace_source();
+  source.dropped -= lost_before_;
+  return source;
 }
 
 void Recorder::write_all()
@@ -142,14 +222,9 @@ void Recorder::write_all()
     return;
   }
   next_flush_ = now + kFlushes;
-  const rclrt_core::TraceSource source = engine_.trace_source();
   const bool is_long = file_.size() >= options_.limit / kFiles;
-  if (is_long || !file_.flush(source)) {
-    is_open_ = false;
-    const Status closed = file_.close(source);
-    if (!closed.ok()) {
-      give_up(closed);
-    }
+  if (is_long || !file_.flush(source())) {
+    close_file();
   }
 }
 
@@ -191,7 +266,7 @@ void Recorder::write_what_is_kept(bool is_last)
     file_.append(record);
   }
   is_open_ = false;
-  const Status closed = file_.close(engine_.trace_source());
+  const Status closed = file_.close(source());
   if (!closed.ok()) {
     give_up(closed);
   } else {

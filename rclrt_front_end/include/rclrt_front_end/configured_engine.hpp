@@ -26,6 +26,7 @@
 #include "rclrt_front_end/middleware.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_front_end/recorder.hpp"
+#include "rclrt_front_end/trace_service.hpp"
 
 namespace rclrt_front_end
 {
@@ -65,6 +66,8 @@ struct ConfiguredEngineOptions
   std::function<void(const ChainReport &)> on_chain_miss;
   /// Used if the configuration wants diagnostics. Empty: the front end cannot.
   PublishDiagnostics publish_diagnostics;
+  /// Used if `trace` wants a service. Empty: the front end cannot.
+  TraceService trace_service;
 
   /// No file of any kind.
   static rclrt_config::TraceOptions nothing_recorded();
@@ -158,7 +161,9 @@ private:
     const ConfiguredEngineOptions & options);
 
   /// From here on; `live`: why others cannot see it.
-  void record(rclrt_config::TraceOptions options, const rclrt_core::Status & live);
+  void record(
+    rclrt_config::TraceOptions options, const TraceService & service,
+    const rclrt_core::Status & live);
   /// The chains that the configuration declares; as record().
   void watch(const ConfiguredEngineOptions & options);
   /// Leaves out CPUs that may not be used, with a finding. Error: attributes are required.

@@ -14,9 +14,6 @@
 #include "rclrt_front_end/diagnostics.hpp"
 
 #ifdef RCLRT_HAS_DIAGNOSTIC_MSGS
-#include <unistd.h>
-
-#include <atomic>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -25,9 +22,8 @@
 #include "diagnostic_msgs/msg/detail/diagnostic_status__functions.h"
 #include "diagnostic_msgs/msg/detail/key_value__functions.h"
 #include "diagnostic_msgs/msg/diagnostic_array.h"
-#include "rcl/error_handling.h"
-#include "rcl/node.h"
 #include "rcl/publisher.h"
+#include "rclrt_front_end/node_on_rcl.hpp"
 #include "rosidl_runtime_c/string_functions.h"
 #endif
 
@@ -36,22 +32,19 @@ namespace rclrt_front_end
 
 #ifdef RCLRT_HAS_DIAGNOSTIC_MSGS
 
-/// A node with a publisher, made when the first message is to go out. The node is hidden, and no argument of the program
-/// renames it or its topic. For one thread at a time.
+/// A node with a publisher, made when the first message is to go out. For one thread at a time.
 class DiagnosticsOnRcl
 {
 public:
   /// `context` keeps what it points to as long as this is here.
-  explicit DiagnosticsOnRcl(std::shared_ptr<rcl_context_t> context) : context_(std::move(context))
+  explicit DiagnosticsOnRcl(std::shared_ptr<rcl_context_t> context)
+  : node_(std::move(context), "diagnostics")
   {
   }
   ~DiagnosticsOnRcl()
   {
     if (has_publisher_) {
-      forget(rcl_publisher_fini(&publisher_, &node_));
-    }
-    if (has_node_) {
-      forget(rcl_node_fini(&node_));
+      HiddenNode::forget(rcl_publisher_fini(&publisher_, node_.handle()));
     }
   }
   DiagnosticsOnRcl(const DiagnosticsOnRcl &) = delete;
@@ -59,7 +52,7 @@ public:
 
   rclrt_core::Status publish(const std::vector<DiagnosticStatus> & statuses)
   {
-    if (!rcl_context_is_valid(context_.get())) {
+    if (!node_.has_context()) {
       return {};  // not initialised yet, or shut down
     }
     rcl_ret_t result = has_publisher_ ? RCL_RET_OK : make();
@@ -71,51 +64,23 @@ public:
                  ? rcl_publish(&publisher_, message.get(), nullptr)
                  : RCL_RET_BAD_ALLOC;
     }
-    if (result == RCL_RET_OK || !rcl_context_is_valid(context_.get())) {
-      forget(result);
-      return {};
-    }
-    const std::string why = rcl_get_error_string().str;
-    rcl_reset_error();
-    return rclrt_core::Status::error(why);
+    return node_.status_of(result);
   }
 
 private:
   using Array = diagnostic_msgs__msg__DiagnosticArray;
 
-  static void forget(rcl_ret_t result)
-  {
-    if (result != RCL_RET_OK) {
-      rcl_reset_error();
-    }
-  }
-
   rcl_ret_t make()
   {
-    if (!has_node_) {
-      static std::atomic<unsigned> made{0};
-      const std::string name = "_rclrt_diagnostics_" + std::to_string(getpid()) + "_" +
-                               std::to_string(made.fetch_add(1, std::memory_order_relaxed));
-      rcl_node_options_t options = rcl_node_get_default_options();
-      options.use_global_arguments = false;
-      options.enable_rosout = false;
-      // rcl wants arguments to be parsed if those of the context are not to count.
-      rcl_ret_t result =
-        rcl_parse_arguments(0, nullptr, rcl_get_default_allocator(), &options.arguments);
-      if (result == RCL_RET_OK) {
-        result = rcl_node_init(&node_, name.c_str(), "", context_.get(), &options);
-      }
-      has_node_ = result == RCL_RET_OK;
-      forget(rcl_node_options_fini(&options));
-      if (!has_node_) {
-        return result;
-      }
+    rcl_ret_t result = node_.make();
+    if (result != RCL_RET_OK) {
+      return result;
     }
     rcl_publisher_options_t options = rcl_publisher_get_default_options();
     options.qos.depth = 1;
-    const rcl_ret_t result = rcl_publisher_init(
-      &publisher_, &node_, ROSIDL_GET_MSG_TYPE_SUPPORT(diagnostic_msgs, msg, DiagnosticArray),
-      "/diagnostics", &options);
+    result = rcl_publisher_init(
+      &publisher_, node_.handle(),
+      ROSIDL_GET_MSG_TYPE_SUPPORT(diagnostic_msgs, msg, DiagnosticArray), "/diagnostics", &options);
     has_publisher_ = result == RCL_RET_OK;
     return result;
   }
@@ -154,10 +119,8 @@ private:
     return true;
   }
 
-  const std::shared_ptr<rcl_context_t> context_;
-  rcl_node_t node_ = rcl_get_zero_initialized_node();
+  HiddenNode node_;
   rcl_publisher_t publisher_ = rcl_get_zero_initialized_publisher();
-  bool has_node_ = false;
   bool has_publisher_ = false;
 };
 

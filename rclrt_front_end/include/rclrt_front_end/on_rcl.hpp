@@ -87,10 +87,10 @@ inline Middleware middleware_in_use()
 }
 
 /// An engine for an executor of `context`, which has parameter files only while it is initialised.
-/// `publish`: see publish_diagnostics(). `platform` must outlive it. Errors: of parameter_files() and ConfiguredEngine::make().
+/// `publish`: see publish_diagnostics(); `service`: see trace_service(). `platform` must outlive it. Errors: of parameter_files() and ConfiguredEngine::make().
 inline rclrt_core::Status make_engine(
   rclrt_core::Platform & platform, const rcl_context_t & context, const CommonOptions & options,
-  rclrt_core::EngineOptions engine_options, PublishDiagnostics publish,
+  rclrt_core::EngineOptions engine_options, PublishDiagnostics publish, TraceService service,
   std::unique_ptr<ConfiguredEngine> * engine)
 {
   std::vector<std::string> files;
@@ -103,6 +103,7 @@ inline rclrt_core::Status make_engine(
   ConfiguredEngineOptions configured = configured_engine_options(
     options, std::move(engine_options), std::move(files), middleware_in_use());
   configured.publish_diagnostics = std::move(publish);
+  configured.trace_service = std::move(service);
   return ConfiguredEngine::make(platform, std::move(configured), engine);
 }
 

@@ -1,8 +1,9 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes the trace of an engine into files, from when it is made until it is destroyed: everything, or as a flight
-/// recorder what led to a missed deadline or to a signal (rclrt_config::TraceOptions).
+/// Writes the trace of an engine into files: everything, or as a flight recorder what led to a missed deadline or to a
+/// signal (rclrt_config::TraceOptions). From when it is made until it is destroyed; or, with a service, when somebody
+/// wants that.
 ///
 ///   <directory>/<program>-<process>-<executor>-<000, 001, ...>.trace
 ///
@@ -27,6 +28,7 @@
 #include "rclrt_core/finding.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_core/trace_file.hpp"
+#include "rclrt_front_end/trace_service.hpp"
 
 namespace rclrt_front_end
 {
@@ -37,7 +39,10 @@ public:
   using Tell = std::function<void(const rclrt_core::Finding &)>;
 
   /// `options.directory` is not empty. `tell` hears what cannot be written, from any thread; the engine goes on without.
-  Recorder(rclrt_core::Engine & engine, rclrt_config::TraceOptions options, Tell tell);
+  /// `service`: empty, or what begins and ends it; `begin`: whether it begins at once.
+  Recorder(
+    rclrt_core::Engine & engine, rclrt_config::TraceOptions options, Tell tell,
+    TraceService service = {}, bool begin = true);
   /// Writes what is left. May take as long as the file system.
   ~Recorder();
   Recorder(const Recorder &) = delete;
@@ -45,22 +50,30 @@ public:
 
 private:
   void run();
+  void serve();
+  TraceAnswer begin();
+  TraceAnswer end();
   void step(bool is_last);
   void keep(const rclrt_job_record & record);
   void write_all();
   void write_what_is_kept(bool is_last);
   bool open_next();
+  void close_file();
+  rclrt_core::TraceSource source() const;
   void give_up(const rclrt_core::Status & status);
 
   rclrt_core::Engine & engine_;
   const rclrt_config::TraceOptions options_;
   const Tell tell_;
+  const TraceService service_;
   std::atomic<uint32_t> end_{
     0};  ///< set once by the destructor; release and acquire by Platform::wait()
   std::unique_ptr<rclrt_core::Thread> thread_;
 
   // Of the thread, then of the destructor:
   std::string name_;  ///< of the files, but for what counts them
+  bool is_on_;
+  uint64_t lost_before_ = 0;  ///< records, while it was not on
   rclrt_core::TraceFile file_;
   bool is_open_ = false;
   bool has_failed_ = false;

@@ -247,6 +247,15 @@ def judge(watch: Judged, stalls: Stalls) -> Verdict:
     )
 
 
+def excess_of(verdict: Verdict) -> int:
+    """Return by how much the worst was late of what measurements do not explain, ns."""
+    above = [one.took - one.bound for one in verdict.unexplained if one.bound is not None]
+    missed = [
+        one.took - one.deadline for one in verdict.missed_unexplained if one.deadline is not None
+    ]
+    return max([0, *above, *missed])
+
+
 def worst_of(verdict: Verdict) -> list[str]:
     """Return a line for each name that was above its bound, with its worst and why."""
     worst: dict[str, Late] = {}

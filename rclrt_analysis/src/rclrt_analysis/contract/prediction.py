@@ -52,7 +52,7 @@ def tried(setting: Setting, cpus: Sequence[int]) -> Trial:
     advice = advise(traces_of(traces), schema(), KIND, None, costs, FACTOR, MARGIN_NS)
     file = traces / "rclrt.yaml"
     file.write_text(parameters(advice), encoding="utf-8")
-    watch, stalls = beside_load(robot, Judged(advice.system), effort, KIND, file)
+    watch, stalls, strangers = beside_load(robot, Judged(advice.system), effort, KIND, file)
     nodes = yaml.safe_load(scenario.read_text(encoding="utf-8"))["nodes"]
     inputs = {
         f"/{node['name']}/subscription/{name}"
@@ -65,5 +65,5 @@ def tried(setting: Setting, cpus: Sequence[int]) -> Trial:
         len(advice.system.callbacks),
         [one.name for one in advice.result.callbacks if one.bound is None],
         sorted({one.name for one in late if one.is_above_bound()}),
-        judged(watch, stalls),
+        judged(watch, stalls, strangers),
     )

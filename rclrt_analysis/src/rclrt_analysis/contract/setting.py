@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.contract.judged import Judged, Verdict, judge
+from rclrt_analysis.contract.judged import Judged, Verdict, excess_of, judge
 from rclrt_analysis.contract.machine import Stalls
 from rclrt_analysis.contract.robot import Robot
+from rclrt_analysis.contract.strangers import Strangers
 from rclrt_analysis.reference.load import BackgroundLoad
 from rclrt_analysis.reference.program import Interrupt
 
@@ -60,28 +61,38 @@ class Outcome:
         What the watch has said of the model's assumptions.
     stall_ms
         For how long at most the machine itself was away.
+    strangers
+        Other programs in real time on these CPUs.
     """
 
     verdict: Verdict
     broken: list[str]
     stall_ms: float
+    strangers: Strangers
+
+    @property
+    def is_judged(self) -> bool:
+        """Return whether others ran in real time for less than what is not explained was late."""
+        excess = excess_of(self.verdict)
+        return excess == 0 or self.strangers.total < excess
 
 
-def judged(watch: Judged, stalls: Stalls) -> Outcome:
-    """Return what a watch has seen beside these stalls."""
+def judged(watch: Judged, stalls: Stalls, strangers: Strangers) -> Outcome:
+    """Return what a watch has seen beside these stalls and strangers."""
     said = watch.to_json()["broken_assumptions"]
     return Outcome(
         judge(watch, stalls),
         [f"'{one['callback']}' {one['text']}" for one in said],
         stalls.longest_ms,
+        strangers,
     )
 
 
 def beside_load(
     robot: Robot, watch: Judged, effort: Effort, executor: str, file: Path
-) -> tuple[Judged, Stalls]:
+) -> tuple[Judged, Stalls, Strangers]:
     """Run a robot with a parameters file beside busy programs, and watch it and the machine."""
-    stalls = Stalls(robot.cpus)
-    with stalls, BackgroundLoad(set(robot.cpus), effort.load):
+    stalls, strangers = Stalls(robot.cpus), Strangers(robot.cpus)
+    with stalls, strangers, BackgroundLoad(set(robot.cpus), effort.load):
         robot.watched(watch, executor, effort.seconds, "--config", str(file))
-    return watch, stalls
+    return watch, stalls, strangers

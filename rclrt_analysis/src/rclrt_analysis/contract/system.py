@@ -80,8 +80,8 @@ def loop(setting: Setting, cpus: Sequence[int]) -> tuple[list[Row], Outcome]:
     where = ",".join(map(str, cpus))
     before = Watch(chosen.system)
     watch_files(before, [traces])
-    after, stalls = beside_load(robot, Judged(chosen.system), effort, chosen.executor, path)
-    return [*_rows(before, where, executor), *_rows(after, where, "plan")], judged(after, stalls)
+    run = beside_load(robot, Judged(chosen.system), effort, chosen.executor, path)
+    return [*_rows(before, where, executor), *_rows(run[0], where, "plan")], judged(*run)
 
 
 def _rows(watch: Watch, cpus: str, run: str) -> list[Row]:

@@ -33,6 +33,8 @@ NS_PER_MS = 1e6
 REMEMBERED = 1 << 18
 """Publications that are kept for the jobs they may release."""
 
+Tracked = npt.NDArray[np.uint64]
+
 MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
 
 
@@ -146,8 +148,8 @@ class _Writer:
         self._to_begin = self._to_end = _Jobs.none()
         self._level = {(i, name): 0 for i in range(len(sources)) for name in COUNTERS}
         self._steps: list[tuple[Ints, Ints, Ints]] = []
-        self._published: tuple[npt.NDArray[np.uint64], Ints, Ints] = (
-            np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64),
+        self._published: tuple[Tracked, Tracked, Ints] = (
+            np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int64),
         )  # fmt: skip
         self._write(self._tracks.describe())
 
@@ -226,9 +228,12 @@ class _Writer:
             self._stream.write(_full(one).rows(len(mine), **chosen))
 
     def _arrows(self, jobs: _Jobs) -> npt.NDArray[np.uint64]:
-        """Write where arrows begin; return their numbers, 0 for jobs without."""
+        """Write where arrows begin; return their numbers, 0 for jobs without.
+
+        That is on the track of the job that has published: so viewers follow a chain through it.
+        """
         records = jobs.records
-        origin = np.full(len(records), -1, dtype=np.int64)
+        origin = np.zeros(len(records), dtype=np.uint64)
         time = records["release_ns"].astype(np.int64)
         by_job = records["cause"] == layout.CAUSE_JOB
         for number in np.unique(jobs.source[by_job]).tolist():
@@ -242,10 +247,12 @@ class _Writer:
                     by_job & (jobs.source == number) & (records["by_executor"] == executor)
                 )
                 callbacks = records["by_callback"][mine]
-                origin[mine] = self._tracks.index(np.full(len(mine), there), callbacks)
-        self._from_processes(records, origin, time)
+                index = self._tracks.index(np.full(len(mine), there), callbacks)
+                mine, index = mine[index >= 0], index[index >= 0]
+                origin[mine] = self._tracks.base[index]
+        self._from_publications(records, origin, time)
         caused = np.zeros(len(records), dtype=np.uint64)
-        found = np.flatnonzero((origin >= 0) & (time >= 0))
+        found = np.flatnonzero((origin != 0) & (time >= 0))
         if len(found):
             lane = self._tracks.base[jobs.index[found]]
             number = lane * MIX[0] ^ records["sequence"][found] * MIX[1]
@@ -254,22 +261,22 @@ class _Writer:
                 _instant("releases", True).rows(
                     len(found),
                     time=wide(time[found]),
-                    track=wide(self._tracks.base[origin[found]]),
+                    track=wide(origin[found]),
                     flow=fixed(caused[found]),
                 )
             )
         return caused
 
-    def _from_processes(self, records: Records, origin: Ints, time: Ints) -> None:
-        """Find the publications of jobs that no job of their own process has released."""
-        mixed, index, published = self._published
-        asking = np.flatnonzero((origin < 0) & (records["publisher"] != 0))
+    def _from_publications(self, records: Records, origin: Tracked, time: Ints) -> None:
+        """Find publications: in any process, and by which of the jobs that may run at once."""
+        mixed, tracks, published = self._published
+        asking = np.flatnonzero(records["publisher"] != 0)
         if not len(mixed) or not len(asking):
             return
         wanted = _mixed(records[asking])
         place = np.minimum(np.searchsorted(mixed, wanted), len(mixed) - 1)
         there = mixed[place] == wanted
-        origin[asking[there]] = index[place[there]]
+        origin[asking[there]] = tracks[place[there]]
         time[asking[there]] = published[place[there]]
 
     def _remember(self, records: Records, source: Ints, index: Ints) -> None:
@@ -277,7 +284,7 @@ class _Writer:
         if len(new):
             mixed, known, time = self._published
             mixed = np.append(mixed, _mixed(records[new]))
-            known = np.append(known, index[new])
+            known = np.append(known, self._tracks.lanes(index[new], records[new]))
             time = np.append(time, records["end_ns"][new])
             newest = np.argsort(time, kind="stable")[-REMEMBERED:]
             order = newest[np.argsort(mixed[newest], kind="stable")]

@@ -64,6 +64,11 @@ class Tracks:
             [uuid("callback", *self._key(number), id_) for number, id_ in self.callbacks],
             dtype=np.uint64,
         )
+        self.alone = np.array(
+            [sources[number].callbacks[id_].parallelism == 1 for number, id_ in self.callbacks],
+            dtype=np.bool_,
+        )
+        """Whether the jobs of a callback never run at the same time: then they have one track."""
         self._lanes: dict[tuple[int, int], int] = {}
         self._threads: dict[tuple[int, int], int] = {}
         self.by_executor = {
@@ -96,8 +101,7 @@ class Tracks:
         """
         found = self.base[index]
         for one in np.unique(index).tolist():
-            number, id_ = self.callbacks[one]
-            if self.sources[number].callbacks[id_].parallelism == 1:
+            if self.alone[one]:
                 continue
             mine = np.flatnonzero(index == one)
             threads, inverse = np.unique(records["thread"][mine], return_inverse=True)
