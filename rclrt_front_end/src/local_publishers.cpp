@@ -3,6 +3,7 @@
 
 #include "rclrt_front_end/local_publishers.hpp"
 
+#include <exception>
 #include <map>
 #include <mutex>
 
@@ -25,6 +26,15 @@ LocalPublishers local_publishers(const std::string & topic)
     publishers = std::make_shared<std::atomic<int>>(0);
   }
   return publishers;
+}
+
+LocalPublishers local_publishers_or_null(const char * topic) noexcept
+{
+  try {
+    return local_publishers(topic);
+  } catch (const std::exception &) {
+    return nullptr;
+  }
 }
 
 }  // namespace rclrt_front_end

@@ -4,7 +4,6 @@
 #include "publications.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <iterator>
 #include <string>
 
@@ -38,17 +37,6 @@ NextDefinition<rmw_publisher_t *(
   const rmw_qos_profile_t *, const rmw_publisher_options_t *)>
   next_create_publisher("rmw_create_publisher");
 Next<rmw_node_t *, rmw_publisher_t *> next_destroy_publisher("rmw_destroy_publisher");
-
-/// How many publishers this process has on a topic. Null without memory for that: rcl calls us through C, where no
-/// exception may pass.
-rclrt_front_end::LocalPublishers publishers_on(const char * topic) noexcept
-{
-  try {
-    return rclrt_front_end::local_publishers(topic);
-  } catch (const std::exception &) {
-    return nullptr;
-  }
-}
 
 /// So that nothing is looked up, which may allocate, after start.
 [[gnu::constructor]] void look_up_all()
@@ -104,7 +92,8 @@ rmw_publisher_t * rmw_create_publisher(
 {
   const auto real = rclrt_rclcpp::next_create_publisher.get();
   rmw_publisher_t * const publisher = real ? real(node, type, topic, qos, options) : nullptr;
-  const auto publishers = publisher ? rclrt_rclcpp::publishers_on(publisher->topic_name) : nullptr;
+  const auto publishers =
+    publisher ? rclrt_front_end::local_publishers_or_null(publisher->topic_name) : nullptr;
   if (!publishers) {
     const auto destroy = rclrt_rclcpp::next_destroy_publisher.get();
     if (publisher && destroy) {
@@ -123,7 +112,8 @@ rmw_ret_t rmw_destroy_publisher(rmw_node_t * node, rmw_publisher_t * publisher)
   if (!real) {
     return RMW_RET_UNSUPPORTED;
   }
-  const auto publishers = publisher ? rclrt_rclcpp::publishers_on(publisher->topic_name) : nullptr;
+  const auto publishers =
+    publisher ? rclrt_front_end::local_publishers_or_null(publisher->topic_name) : nullptr;
   const rmw_ret_t ret = real(node, publisher);
   if (publishers && ret == RMW_RET_OK) {
     publishers->fetch_sub(1);

@@ -201,7 +201,7 @@ TYPED_TEST(SchedulingTest, the_job_that_takes_a_message_names_it_and_the_job_tha
     } else if (name == "/planner/subscription/topic") {
       taken.emplace(record.publisher, record.message);
       takers.push_back(record);
-    } else if (name == "/planner/timer/1ms") {
+    } else if (name == "/planner/timer/1ms" && record.outcome == RCLRT_JOB_DONE) {
       publishing = record;
     }
   });

@@ -19,6 +19,8 @@ using LocalPublishers = std::shared_ptr<std::atomic<int>>;
 
 /// The same object for the same topic, for ever. Allocates.
 LocalPublishers local_publishers(const std::string & topic);
+/// For functions that C calls, where no exception may pass: null without memory.
+LocalPublishers local_publishers_or_null(const char * topic) noexcept;
 
 /// A publisher on the topic: made before anybody can publish with it, destroyed when nobody can any more.
 class PublisherHere
