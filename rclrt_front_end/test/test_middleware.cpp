@@ -64,14 +64,25 @@ TEST(Middleware, tells_stamps_if_it_calls_the_tracepoint_whatever_its_name)
 }
 
 std::string findings_with(
-  const std::string & rmw, const rclrt_core::Policy & policy, bool tells_stamps = false)
+  const Middleware & middleware, const rclrt_core::Policy & policy, int priority = 0)
 {
   rclrt_core::SimPlatform sim;
   ConfiguredEngineOptions options;
   options.engine.policy = &policy;
-  options.middleware = Middleware::of(rmw, tells_stamps);
+  options.middleware = middleware;
   std::unique_ptr<ConfiguredEngine> engine;
   EXPECT_TRUE(ConfiguredEngine::make(sim, options, &engine).ok());
+  std::shared_ptr<rclrt_core::Group> group;
+  EXPECT_TRUE(engine->add_group({}, "", &group).ok());
+  rclrt_core::CallbackOptions callback;
+  callback.name = "/a/timer/x";
+  callback.run = [](const rclrt_core::Job &) { return true; };
+  if (priority > 0) {
+    callback.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+    callback.attributes.priority = priority;
+  }
+  std::shared_ptr<rclrt_core::Callback> added;
+  EXPECT_TRUE(engine->add_callback(callback, group, &added).ok());
   EXPECT_TRUE(engine->begin_spin([](const rclrt_core::Finding &) {}).ok());
   engine->end_spin();
   std::string text;
@@ -83,47 +94,27 @@ std::string findings_with(
 
 TEST(Middleware, that_tells_no_stamps_is_a_finding_where_there_are_deadlines_only)
 {
+  const auto cyclone = [](bool tells) { return Middleware::of("rmw_cyclonedds_cpp", tells); };
   EXPECT_THAT(
-    findings_with("rmw_cyclonedds_cpp", rclrt_core::edf_policy()),
+    findings_with(cyclone(false), rclrt_core::edf_policy()),
     HasSubstr("do not reach other processes: rmw_cyclonedds_cpp does not say the source time"));
-  EXPECT_EQ(findings_with("rmw_cyclonedds_cpp", rclrt_core::first_come_policy()), "");
-  EXPECT_EQ(findings_with("rmw_cyclonedds_cpp", rclrt_core::edf_policy(), true), "");
-  EXPECT_EQ(findings_with("", rclrt_core::edf_policy()), "") << "no middleware, no messages";
+  EXPECT_EQ(findings_with(cyclone(false), rclrt_core::first_come_policy()), "");
+  EXPECT_EQ(findings_with(cyclone(true), rclrt_core::edf_policy()), "");
+  EXPECT_EQ(findings_with(Middleware::of("", false), rclrt_core::edf_policy()), "")
+    << "no middleware, no messages";
 }
 
 TEST(Middleware, that_publishes_by_threads_that_are_not_raised_is_a_finding)
 {
-  const auto said = [](const char * mode, bool is_realtime) {
+  const auto said = [](const char * mode, int priority) {
     setenv("RMW_FASTRTPS_PUBLICATION_MODE", mode, 1);
-    rclrt_core::SimPlatform sim;
-    ConfiguredEngineOptions options;
-    options.engine.policy = &rclrt_core::first_come_policy();
-    options.middleware = Middleware::of("rmw_fastrtps_cpp");
+    const Middleware middleware = Middleware::of("rmw_fastrtps_cpp");
     unsetenv("RMW_FASTRTPS_PUBLICATION_MODE");
-    std::unique_ptr<ConfiguredEngine> engine;
-    EXPECT_TRUE(ConfiguredEngine::make(sim, options, &engine).ok());
-    std::shared_ptr<rclrt_core::Group> group;
-    EXPECT_TRUE(engine->add_group({}, "", &group).ok());
-    rclrt_core::CallbackOptions callback;
-    callback.name = "/a/timer/x";
-    callback.run = [](const rclrt_core::Job &) { return true; };
-    if (is_realtime) {
-      callback.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
-      callback.attributes.priority = 30;
-    }
-    std::shared_ptr<rclrt_core::Callback> added;
-    EXPECT_TRUE(engine->add_callback(callback, group, &added).ok());
-    EXPECT_TRUE(engine->begin_spin([](const rclrt_core::Finding &) {}).ok());
-    engine->end_spin();
-    std::string text;
-    for (const rclrt_core::Finding & finding : engine->findings()) {
-      text += to_string(finding) + "\n";
-    }
-    return text;
+    return findings_with(middleware, rclrt_core::first_come_policy(), priority);
   };
-  EXPECT_THAT(said("ASYNCHRONOUS", true), HasSubstr("Unset RMW_FASTRTPS_PUBLICATION_MODE"));
-  EXPECT_THAT(said("ASYNCHRONOUS", false), Not(HasSubstr("PUBLICATION_MODE")));
-  EXPECT_THAT(said("SYNCHRONOUS", true), Not(HasSubstr("PUBLICATION_MODE")));
+  EXPECT_THAT(said("ASYNCHRONOUS", 30), HasSubstr("Unset RMW_FASTRTPS_PUBLICATION_MODE"));
+  EXPECT_THAT(said("ASYNCHRONOUS", 0), Not(HasSubstr("PUBLICATION_MODE")));
+  EXPECT_THAT(said("SYNCHRONOUS", 30), Not(HasSubstr("PUBLICATION_MODE")));
 }
 
 TEST(Middleware, calls_a_function_if_a_library_that_is_loaded_does)
