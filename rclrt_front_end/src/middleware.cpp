@@ -32,6 +32,7 @@ Middleware fast_dds()
   made.threads = {"dds.*"};
   // They send again what was lost, and what is published asynchronously. They try the writer's lock in a loop.
   made.busy_waiting = {"dds.asyn.*"};
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): only a concurrent setenv() would be unsafe
   const char * mode = std::getenv("RMW_FASTRTPS_PUBLICATION_MODE");
   made.publishes_by_busy_waiting = mode && mode == std::string("ASYNCHRONOUS");
   made.reception_stamp = ReceptionStamp::kArrival;
