@@ -4,6 +4,9 @@
 // Runs scenarios against the scheduler in force: `scx_guest <name>...`, or `all-order`, `all-sharing`.
 // One line each on the console: `RESULT <name> pass|fail|skip <text>`.
 
+#include <termios.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -52,6 +55,8 @@ int main(int argc, char ** argv)
                    : "fail",
       seen.c_str());
     std::fflush(stdout);
+    // The interrupts of the console would take CPU time in the next scenario. An error: it is no terminal.
+    static_cast<void>(tcdrain(STDOUT_FILENO));
   };
   for (int i = 1; i < argc; ++i) {
     const std::string wanted = argv[i];
