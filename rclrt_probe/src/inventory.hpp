@@ -56,6 +56,9 @@ struct Callback
   std::atomic<bool> has_points{false};  ///< the program tells of its begin and end
   /// Of a timer: nominal release of the job that is to begin, in whatever thread; 0: none.
   std::atomic<int64_t> called{0};
+  /// Of a timer of rcl: an executor uses it to release a timer that is none (wait sets under rclrt_rcl). Whoever calls it
+  /// may still decide not to run that one, as at the end: it has no jobs of its own.
+  std::atomic<bool> stands_in{false};
   std::atomic<bool> has_node{true};  ///< false: a timer of which nobody has said it
 
   // Under the inventory's mutex.

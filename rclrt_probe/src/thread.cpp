@@ -120,8 +120,11 @@ void Thread::pop_job(Probe & probe) noexcept
     probe.seen.note(Point::kUnseenJob);
     return;
   }
-  rclrt_job_record record = blank_record();
   Callback & callback = *job.release.callback;
+  if (is_guessed && callback.stands_in.load(std::memory_order_relaxed)) {
+    return;
+  }
+  rclrt_job_record record = blank_record();
   record.release_ns = job.release.at_ns;
   record.ready_ns = job.ready_ns;
   record.start_ns = job.start_ns;
@@ -163,8 +166,8 @@ void Thread::begin(Probe & probe, Callback & callback, const void * key) noexcep
   const bool is_timer = callback.kind == rclrt_core::CallbackKind::kTimer;
   int64_t called = 0;
   if (is_timer && is_guessing() && jobs_[depth_ - 1].release.cause == RCLRT_CAUSE_TIMER) {
-    // No job of its own: the executor has a timer of rcl for a timer that is none (wait sets under rclrt_rcl).
     --depth_;
+    jobs_[depth_].release.callback->stands_in.store(true, std::memory_order_relaxed);
     rclrt_core::linux_platform::end_watch(jobs_[depth_].watch);
     called = jobs_[depth_].release.at_ns;
   }

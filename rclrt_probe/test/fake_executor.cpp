@@ -173,6 +173,19 @@ extern "C" void fake_silent_jobs()
   fake_wait();
 }
 
+extern "C" void fake_driven_timer(bool runs)
+{
+  static char driver = 0;
+  fake_wait();
+  int64_t times[2];
+  rcl_timer_call_with_info(&driver, times);
+  if (runs) {
+    ros_trace_callback_start(&timer_callback, false);
+    ros_trace_callback_end(&timer_callback);
+  }
+  fake_wait();
+}
+
 extern "C" void fake_unknown()
 {
   ros_trace_callback_start(&node, false);

@@ -17,6 +17,8 @@ void fake_take();
 /// A timer and a subscription without any tracepoint.
 void fake_silent_jobs();
 void fake_silent_take();
+/// A timer without any tracepoint is called, to release one that has them.
+void fake_driven_timer(bool runs);
 /// Callbacks that nobody has announced, and nothing where a name should be.
 void fake_unknown();
 }

@@ -156,6 +156,10 @@ int main(int argc, char ** argv)
   } else if (mode == "unknown") {
     fake_unknown();
     jobs(count);
+  } else if (mode == "driven") {
+    for (int i = 0; i < count; ++i) {
+      fake_driven_timer(i % 2 == 0);
+    }
   } else if (mode == "cost") {
     cost(count);
     return 0;

@@ -141,6 +141,13 @@ def test_without_any_tracepoint_jobs_are_seen_by_what_is_taken_and_called(tmp_pa
     assert {trace.callbacks[key].name for key in published["callback"].tolist()} == {"?/timer/25ms"}
 
 
+def test_a_timer_that_only_releases_another_one_has_no_jobs_even_if_that_does_not_run(
+    tmp_path: Path,
+) -> None:
+    seen = observe([FAKE, "driven", "10"], tmp_path)
+    assert seen.jobs == {TIMER: 5}
+
+
 ALL = {TIMER: 20, TOPIC: 20}
 WITHOUT = {  # A point that a distribution may lack: the jobs that are seen then, and what is said.
     "rcl_node_init": ({"?/timer/10ms": 20, "?/subscription/topic": 20}, "names of nodes"),
