@@ -35,14 +35,6 @@ class Filter:
     end: int | None = None
 
 
-def _ms(values: Ints, known: np.ndarray) -> list[str]:
-    numbers = (values / 1e6).tolist()
-    return [
-        f"{number:9.3f}" if one else "        -"
-        for number, one in zip(numbers, known.tolist(), strict=True)
-    ]
-
-
 def _clean(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
@@ -101,22 +93,10 @@ def _waited_for(
 
 
 def _format(records: Records, index: Ints, waited: list[str], names: list[str]) -> list[str]:
-    release = records["release_ns"]
-    due = records["deadline_ns"]
-    has_due = (due != NO_DEADLINE) & (np.abs(due // 2) < 2**60)
-    ran = records["outcome"] <= layout.EXCEPTION
     columns = zip(
-        (release / 1e9).tolist(),
-        _ms(records["ready_ns"] - release, ran),
-        _ms(records["start_ns"] - release, ran),
-        _ms(records["end_ns"] - release, ran),
-        _ms(records["cpu_ns"], records["cpu_ns"] >= 0),
-        _ms(records["end_ns"] - np.where(has_due, due, 0), has_due & ran),
-        records["thread"].tolist(),
-        records["cpu"].tolist(),
-        _policies(records),
-        records["outcome"].tolist(),
-        records["jobs"].tolist(),
+        _times(records),
+        _places(records),
+        _outcomes(records),
         _causes(records),
         index.tolist(),
         records["sequence"].tolist(),
@@ -124,22 +104,59 @@ def _format(records: Records, index: Ints, waited: list[str], names: list[str]) 
         strict=True,
     )
     return [
-        f"{at:16.9f} {ready} {start} {end} {cpu_ms} {late} {thread:8} {cpu:3} {policy:>11} "
-        f"{layout.word(layout.OUTCOMES, outcome) + (f' {jobs}' if outcome > 2 else ''):9} "
-        f"{cause:24} {names[number]} #{sequence}{wait}"
-        for (
-            at, ready, start, end, cpu_ms, late, thread, cpu, policy, outcome, jobs, cause, number,
-            sequence, wait,
-        ) in columns
-    ]  # fmt: skip
+        f"{times} {place} {outcome} {cause:24} {names[number]} #{sequence}{wait}"
+        for times, place, outcome, cause, number, sequence, wait in columns
+    ]
 
 
-def _policies(records: Records) -> list[str]:
-    pairs = zip(records["policy"].tolist(), records["priority"].tolist(), strict=True)
-    return [f"{layout.word(layout.POLICIES, policy)} {priority}" for policy, priority in pairs]
+def _times(records: Records) -> list[str]:
+    """Return the release, s; ready, start, end, CPU time and lateness, ms, or `-`."""
+    release = records["release_ns"]
+    due = records["deadline_ns"]
+    has_due = (due != NO_DEADLINE) & (np.abs(due // 2) < 2**60)
+    ran = records["outcome"] <= layout.EXCEPTION
+    columns = (
+        (records["ready_ns"] - release, ran),
+        (records["start_ns"] - release, ran),
+        (records["end_ns"] - release, ran),
+        (records["cpu_ns"], records["cpu_ns"] >= 0),
+        (records["end_ns"] - np.where(has_due, due, 0), has_due & ran),
+    )
+    # One format for each set of columns that are known. `%.0s` takes a value and writes nothing.
+    known = sum(is_known.astype(np.uint8) << bit for bit, (_, is_known) in enumerate(columns))
+    formats = [
+        "%16.9f" + "".join(" %9.3f" if n >> bit & 1 else "         -%.0s" for bit in range(5))
+        for n in range(32)
+    ]
+    values = zip(
+        (release / 1e9).tolist(), *((one / 1e6).tolist() for one, _ in columns), strict=True
+    )
+    return [formats[n] % row for n, row in zip(known.tolist(), values, strict=True)]
+
+
+def _places(records: Records) -> list[str]:
+    """Return where each ran, and with what: few different ones, so each is made once."""
+    columns = [records[name].tolist() for name in ("thread", "cpu", "policy", "priority")]
+    keys = list(zip(*columns, strict=True))
+    texts = {
+        key: f"{key[0]:8} {key[1]:3} {f'{layout.word(layout.POLICIES, key[2])} {key[3]}':>11}"
+        for key in set(keys)
+    }
+    return [texts[key] for key in keys]
+
+
+def _outcomes(records: Records) -> list[str]:
+    keys = list(zip(records["outcome"].tolist(), records["jobs"].tolist(), strict=True))
+    texts = {
+        (outcome, jobs): layout.word(layout.OUTCOMES, outcome)
+        + (f" {jobs}" if outcome > layout.EXCEPTION else "")
+        for outcome, jobs in set(keys)
+    }
+    return [f"{texts[key]:9}" for key in keys]
 
 
 def _causes(records: Records) -> list[str]:
+    words = [layout.word(layout.CAUSES, cause) for cause in range(256)]
     by = zip(
         records["cause"].tolist(),
         records["by_executor"].tolist(),
@@ -148,8 +165,6 @@ def _causes(records: Records) -> list[str]:
         strict=True,
     )
     return [
-        f"job {executor}/{callback} #{sequence}"
-        if cause == layout.CAUSE_JOB
-        else layout.word(layout.CAUSES, cause)
+        f"job {executor}/{callback} #{sequence}" if cause == layout.CAUSE_JOB else words[cause]
         for cause, executor, callback, sequence in by
     ]
