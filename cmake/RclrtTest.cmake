@@ -36,7 +36,7 @@ function(rclrt_add_gtest name)
   endif()
   _rclrt_test_properties()
   # The tests are asked for when ctest starts, not while building: a build needs to run nothing.
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
     TEST_PREFIX ${PROJECT_NAME}.${name}.
     PROPERTIES ${properties} SKIP_REGULAR_EXPRESSION "  SKIPPED  ")
 endfunction()
