@@ -1,0 +1,308 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A control loop of 1 kHz in one process with a service and with logging, as a ros2_control user has it. Writes JSON to
+// standard output: when each cycle began, ns, and how many requests were answered. See control_loop.py.
+//
+//   control_loop --way WAY --cycles N --service NAME    the process with the loop
+//   control_loop --call NAME                            calls the service until its standard input ends
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <rcl_interfaces/srv/get_parameters.hpp>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "rclrt_baselines/fifo_events_executor.hpp"
+#include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
+#include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
+#include "rclrt_rcl/rclrt_rcl.hpp"
+
+namespace
+{
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using Service = rcl_interfaces::srv::GetParameters;
+
+constexpr milliseconds kPeriod{1};
+constexpr microseconds kCycle{100};     ///< CPU time of a cycle
+constexpr milliseconds kAnswer{8};      ///< of an answer, such as a change of controllers
+constexpr milliseconds kBetween{5};     ///< from an answer to the next request
+constexpr milliseconds kGivesUp{500};   ///< the caller
+constexpr milliseconds kLogEvery{100};  ///< and so many lines then
+constexpr int kLines = 50;
+constexpr microseconds kBeat{200};
+constexpr int kControl = 60;  ///< priority of the loop where something has priorities
+constexpr int kProcess = 50;  ///< of a process that has one as a whole
+constexpr std::size_t kThreads = 3;
+constexpr std::chrono::seconds kPatience(30);
+
+int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+void work(std::chrono::nanoseconds length)
+{
+  const auto used = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  const auto until = used() + length;
+  while (used() < until) {
+  }
+}
+
+/// Of the calling thread and those that it starts.
+void become_fifo(int priority)
+{
+  sched_param parameters{};
+  parameters.sched_priority = priority;
+  if (sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
+    throw std::system_error(errno, std::generic_category(), "becoming a SCHED_FIFO thread");
+  }
+}
+
+/// Written by one cycle at a time; who has read the full count with acquire may read the rest.
+class Cycles
+{
+public:
+  explicit Cycles(std::size_t count) : starts_ns_(count) {}
+
+  /// From now on they count.
+  void begin() noexcept { counts_.store(true, std::memory_order_relaxed); }
+  void run() noexcept
+  {
+    const std::size_t number = count_.load(std::memory_order_relaxed);
+    if (counts_.load(std::memory_order_relaxed) && number < starts_ns_.size()) {
+      starts_ns_[number] = now_ns();
+      count_.store(number + 1, std::memory_order_release);
+    }
+    work(kCycle);
+  }
+  bool are_complete() const noexcept
+  {
+    return count_.load(std::memory_order_acquire) == starts_ns_.size();
+  }
+  const std::vector<int64_t> & starts_ns() const { return starts_ns_; }
+
+private:
+  std::vector<int64_t> starts_ns_;
+  std::atomic<std::size_t> count_{0};
+  std::atomic<bool> counts_{false};
+};
+
+std::unique_ptr<rclrt_rcl::Executor> make_executor(const std::string & way)
+{
+  if (way == "pool") {
+    return std::make_unique<rclrt_rcl::PreemptiveExecutor>();
+  }
+  if (way == "pool_beat") {
+    rclrt_rcl::PreemptiveExecutorOptions options;
+    options.waiting.beat = kBeat;
+    return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);
+  }
+  if (way == "isolated") {
+    return std::make_unique<rclrt_rcl::CallbackIsolatedExecutor>();
+  }
+  if (way == "events") {
+    return std::make_unique<rclrt_rcl::PriorityEventsExecutor>();
+  }
+  if (way == "waitset_single") {
+    return std::make_unique<rclrt_baselines::WaitSetSingleThreadedExecutor>();
+  }
+  if (way == "events_fifo") {
+    return std::make_unique<rclrt_baselines::FifoEventsExecutor>();
+  }
+  if (way == "waitset_multi" || way == "process_fifo" || way == "by_hand") {
+    return std::make_unique<rclrt_baselines::WaitSetMultiThreadedExecutor>(kThreads);
+  }
+  throw std::runtime_error("unknown way '" + way + "'");
+}
+
+/// A thread with a priority that sleeps until its next cycle, and knows no executor.
+class LoopByHand
+{
+public:
+  explicit LoopByHand(Cycles & cycles)
+  : thread_([this, &cycles] {
+      try {
+        become_fifo(kControl);
+      } catch (...) {
+        failure_ = std::current_exception();
+        return;
+      }
+      auto next = std::chrono::steady_clock::now();
+      while (!stop_.load()) {
+        const auto now = std::chrono::steady_clock::now();
+        while (next <= now) {  // cycles that are over are left out, as timers do
+          next += kPeriod;
+        }
+        std::this_thread::sleep_until(next);
+        cycles.run();
+      }
+    })
+  {
+  }
+  void end()
+  {
+    stop_.store(true);
+    thread_.join();
+    if (failure_) {
+      std::rethrow_exception(failure_);
+    }
+  }
+
+private:
+  std::atomic<bool> stop_{false};
+  std::exception_ptr failure_;  // read after join()
+  std::thread thread_;
+};
+
+nlohmann::json measure(const std::string & way, std::size_t count, const std::string & name)
+{
+  const bool has_priorities = way.rfind("pool", 0) == 0 || way == "isolated" || way == "events";
+  const auto node = std::make_shared<rclrt_rcl::Node>("controller");
+  const auto group = [&] {
+    return node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
+  };
+  Cycles cycles(count);
+  std::atomic<int64_t> answers{0};
+  std::shared_ptr<rclrt_rcl::Timer> control;
+  if (way != "by_hand") {
+    rclrt_rcl::TimerOptions options;
+    options.group = group();
+    if (has_priorities) {
+      options.scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+      options.scheduling.attributes.priority = kControl;
+    }
+    control = node->create_wall_timer(kPeriod, [&] { cycles.run(); }, options);
+  }
+  rclrt_rcl::ServiceOptions service_options;
+  service_options.group = group();
+  const auto service = node->create_service<Service>(
+    name,
+    [&](const Service::Request &, Service::Response &) {
+      work(kAnswer);
+      answers.fetch_add(1, std::memory_order_relaxed);
+      cycles.begin();  // once the caller has found the service
+    },
+    rclrt_rcl::QoS::services(), service_options);
+  rclrt_rcl::TimerOptions log_options;
+  log_options.group = group();
+  const auto logging = node->create_wall_timer(
+    kLogEvery,
+    [&] {
+      for (int i = 0; i < kLines; ++i) {
+        node->logger().info("line " + std::to_string(i));
+      }
+    },
+    log_options);
+  const auto executor = make_executor(way);
+  executor->add_node(node);
+  std::exception_ptr failure;
+  std::atomic<bool> failed{false};
+  std::thread spinning([&] {
+    try {
+      executor->spin();
+    } catch (...) {
+      failure = std::current_exception();  // read after join()
+      failed.store(true);
+    }
+  });
+  std::unique_ptr<LoopByHand> by_hand;
+  if (way == "by_hand") {
+    by_hand = std::make_unique<LoopByHand>(cycles);
+  }
+  const auto until = std::chrono::steady_clock::now() + 10 * kPeriod * count + kPatience;
+  while (!cycles.are_complete() && !failed && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  if (by_hand) {
+    by_hand->end();
+  }
+  executor->cancel();
+  spinning.join();
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
+  if (!cycles.are_complete()) {
+    throw std::runtime_error(way + ": the loop stopped, or nobody called the service");
+  }
+  return {{"starts_ns", cycles.starts_ns()}, {"answers", answers.load()}};
+}
+
+/// Until standard input ends, which another thread waits for.
+void call(const std::string & name)
+{
+  std::atomic<bool> stop{false};
+  std::thread waiting([&] {
+    std::string line;
+    while (std::getline(std::cin, line)) {
+    }
+    stop.store(true);
+  });
+  const auto node = std::make_shared<rclrt_rcl::Node>("caller");
+  const auto client = node->create_client<Service>(name);
+  rclrt_rcl::PreemptiveExecutor executor;
+  executor.add_node(node);
+  std::thread spinning([&] { executor.spin(); });
+  while (!stop.load()) {
+    if (client->wait_for_service(milliseconds(100))) {
+      const auto answer = client->async_send_request(Service::Request());
+      if (answer.future.wait_for(kGivesUp) == std::future_status::timeout) {
+        client->remove_pending_request(answer.request_id);  // the service has gone
+      }
+      std::this_thread::sleep_for(kBetween);
+    }
+  }
+  executor.cancel();
+  spinning.join();
+  waiting.join();
+}
+
+}  // namespace
+
+int main(int argc, char ** argv)
+{
+  std::string way;
+  std::string service = "control_loop";
+  std::string called;
+  std::size_t cycles = 1000;
+  CLI::App app("A control loop of 1 kHz beside a service and logging");
+  app.add_option("--way", way);
+  app.add_option("--service", service);
+  app.add_option("--cycles", cycles)->check(CLI::Range(2, 10'000'000));
+  app.add_option("--call", called);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (way == "process_fifo") {
+      become_fifo(kProcess);  // before the middleware starts its threads, as with chrt
+    }
+    rclrt_rcl::init(0, nullptr);
+    nlohmann::json result;
+    if (!called.empty()) {
+      call(called);
+    } else {
+      result = measure(way, cycles, service);
+    }
+    rclrt_rcl::shutdown();
+    std::cout << result << '\n';
+    return 0;
+  } catch (const std::exception & error) {
+    std::cerr << "control_loop: " << error.what() << '\n';
+    return 1;
+  }
+}
