@@ -1,22 +1,28 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A control loop of 1 kHz in one process with a service and logging, as a ros2_control user has it.
+"""A control loop of 1 kHz in one process with what disturbs it, as a ros2_control user has it.
 
-Each cycle takes 100 us. A client calls the service again 5 ms after each answer, which takes 8 ms;
-ten times a second 50 lines are logged. In turns, quiet and beside busy ordinary processes:
-executors as rclcpp has them (waitset_single, waitset_multi, events_fifo); the second with
-SCHED_FIFO 50 for its whole process (process_fifo); ours, with SCHED_FIFO 60 for the loop and
-nothing for the rest (events, isolated, pool, and pool_beat: with a beat of 200 us); and a thread
-with SCHED_FIFO 60 that runs the loop by itself beside waitset_multi (by_hand): the least that
-anything can have.
+Each cycle takes 100 us. Beside it, in its process and without priorities, is one of
+  service      a client calls it again 5 ms after each answer, which takes 8 ms; and 50 lines are
+               logged ten times a second
+  flood        a subscription gets 10,000 messages a second of 1 kB
+  slow         a timer of 20 ms takes 0.2 ms, and 50 times as long every 25th time
+  parameters   bursts of 500 parameter events, ten times a second
+  discovery    20 processes' worth of participants join and leave, again and again
+  leak         1 MB is allocated and touched every 10 ms
+  leak-locked  the same, and the process locks its memory
+In turns, quiet and beside busy ordinary processes: executors as rclcpp has them (waitset_single,
+waitset_multi, events_fifo); the second with SCHED_FIFO 50 for its whole process (process_fifo);
+ours, with SCHED_FIFO 60 for the loop and nothing for the rest (events, isolated, pool, and
+pool_beat: with a beat of 200 us); and a thread with SCHED_FIFO 60 that runs the loop by itself
+beside waitset_multi (by_hand): the least that anything can have.
 
 A gap is the time between the starts of two cycles. Jitter is what it differs from the period by.
 Cycles that are skipped since others took too long are missed.
 
-Targets, quiet and beside the load: pool, pool_beat and isolated miss at most one cycle in a
-thousand more than by_hand, and so many more of their jitters are above half a period. Exits with 1
-if one is missed or something fails, with 2 for wrong arguments, with 77 where SCHED_FIFO is not
-permitted.
+Targets, for each: pool, pool_beat and isolated miss at most one cycle in a thousand more than
+by_hand, and so many more of their jitters are above half a period. Exits with 1 if one is missed or
+something fails, with 2 for wrong arguments, with 77 where SCHED_FIFO is not permitted.
 """
 
 from __future__ import annotations
@@ -27,7 +33,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -43,12 +49,19 @@ WAYS = (
     "by_hand", "pool", "pool_beat", "isolated", "events", "process_fifo", "waitset_multi",
     "waitset_single", "events_fifo",
 )  # fmt: skip
+KINDS = {
+    **{name: [name] for name in ("service", "flood", "slow", "parameters", "discovery", "leak")},
+    "leak-locked": ["leak", "--lock-memory"],
+}
 JUDGED = ("pool", "pool_beat", "isolated")
 LOADS = ("quiet", "background")
 PERIOD_US = 1000
 PRIORITY = 60
 MOST_MORE = 0.001
 SKIPPED = 77
+
+Case = tuple[str, str, str]
+"""What is beside the loop, the load, and the way."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,16 +72,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--only", type=_ways, default=WAYS, metavar="A,B", help="and by_hand (all of them)"
     )
     parser.add_argument(
-        "--cycles", type=positive, default=4000, help="of a turn, at least 2 (%(default)s)"
+        "--beside", type=_kinds, default=tuple(KINDS), metavar="A,B", help="(all of them)"
+    )
+    parser.add_argument(
+        "--loads", type=_loads, default=LOADS, metavar="A,B", help="(quiet,background)"
+    )
+    parser.add_argument(
+        "--cycles", type=positive, default=2000, help="of a turn, at least 2 (%(default)s)"
     )
 
 
-def _ways(text: str) -> tuple[str, ...]:
+def _chosen(text: str, known: Iterable[str]) -> tuple[str, ...]:
     names = text.split(",")
     for name in names:
-        if name not in WAYS:
-            raise argparse.ArgumentTypeError(f"'{name}' is none of {', '.join(WAYS)}")
-    return tuple(way for way in WAYS if way in {*names, "by_hand"})
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"'{name}' is none of {', '.join(known)}")
+    return tuple(one for one in known if one in names)
+
+
+def _ways(text: str) -> tuple[str, ...]:
+    return ("by_hand", *(way for way in _chosen(text, WAYS) if way != "by_hand"))
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    return _chosen(text, KINDS)
+
+
+def _loads(text: str) -> tuple[str, ...]:
+    return _chosen(text, LOADS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -78,25 +109,27 @@ def run(arguments: argparse.Namespace) -> int:
         print("SCHED_FIFO is not permitted: docs/how-to/real-time-permissions.md", file=sys.stderr)
         return SKIPPED
     ways = arguments.only
-    turns: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    turns: dict[Case, list[dict[str, Any]]] = {}
     try:
-        with _caller() as service:
-            for number in range(arguments.rounds):
-                first = number % len(ways)
-                for way in (*ways[first:], *ways[:first]):
-                    for load in LOADS:
-                        turn = _turn(way, load, arguments.cycles, service)
-                        turns.setdefault((way, load), []).append(turn)
-                print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr)
+        for number in range(arguments.rounds):
+            first = number % len(ways)
+            for kind in arguments.beside:
+                with _disturber(KINDS[kind][0]) as name:
+                    for way in (*ways[first:], *ways[:first]):
+                        for load in arguments.loads:
+                            turn = _turn(way, load, [*KINDS[kind], "--name", name], arguments)
+                            turns.setdefault((kind, load, way), []).append(turn)
+            print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr)
     except (OSError, subprocess.SubprocessError, ProgramError) as error:
         print(error, getattr(error, "stderr", None) or "", file=sys.stderr)
         return 1
-    rows = [_row(way, load, turns[way, load]) for load in LOADS for way in ways]
+    order = [(kind, load, way) for kind in arguments.beside for load in LOADS for way in ways]
+    rows = [_row(case, turns[case]) for case in order if case in turns]
     _print(rows)
     if arguments.json:
         text = json.dumps({"schema": 1, "rows": rows}, indent=1)
         arguments.json.write_text(text + "\n", encoding="utf-8")
-    return _judge({(row["way"], row["load"]): row for row in rows})
+    return _judge(rows)
 
 
 def _program() -> Path:
@@ -104,35 +137,38 @@ def _program() -> Path:
 
 
 @contextlib.contextmanager
-def _caller() -> Iterator[str]:
-    """Call a service while the block runs, whoever has it."""
-    service = f"control_loop_{os.getpid()}"
+def _disturber(kind: str) -> Iterator[str]:
+    """Make what is beside the loop run while the block runs, whoever has it."""
+    name = f"control_loop_{os.getpid()}"
     with subprocess.Popen(
-        [_program(), "--call", service],
+        [_program(), "--disturb", kind, "--name", name],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
-    ) as caller:
+    ) as disturber:
         try:
-            yield service
+            yield name
         finally:
-            assert caller.stdin is not None
-            caller.stdin.close()
+            assert disturber.stdin is not None
+            disturber.stdin.close()
             try:
-                caller.wait(timeout=30)
+                disturber.wait(timeout=30)
             except subprocess.TimeoutExpired:
-                caller.kill()
+                disturber.kill()
 
 
-def _turn(way: str, load: str, cycles: int, service: str) -> dict[str, Any]:
-    command = [str(_program()), "--way", way, "--cycles", str(cycles), "--service", service]
+def _turn(way: str, load: str, beside: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
+    command = [str(_program()), "--way", way, "--cycles", str(arguments.cycles)]
     each = {"each": 0} if load == "quiet" else {}
     with BackgroundLoad(os.sched_getaffinity(0), **each):
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+        done = subprocess.run(
+            [*command, "--beside", *beside], capture_output=True, text=True, check=True, timeout=600
+        )
     turn: dict[str, Any] = json.loads(done.stdout)
     return turn
 
 
-def _row(way: str, load: str, turns: list[dict[str, Any]]) -> dict[str, Any]:
+def _row(case: Case, turns: list[dict[str, Any]]) -> dict[str, Any]:
+    kind, load, way = case
     gaps_us = [
         (after - before) / 1000 for turn in turns for before, after in pairwise(turn["starts_ns"])
     ]
@@ -141,8 +177,9 @@ def _row(way: str, load: str, turns: list[dict[str, Any]]) -> dict[str, Any]:
     due = len(gaps_us) + missed
     elapsed_s = sum(gaps_us) / 1e6
     return {
-        "way": way,
+        "beside": kind,
         "load": load,
+        "way": way,
         "cycles": due,
         "p50_us": percentile(jitters_us, 0.5),
         "p99_us": percentile(jitters_us, 0.99),
@@ -150,36 +187,39 @@ def _row(way: str, load: str, turns: list[dict[str, Any]]) -> dict[str, Any]:
         "missed": missed,
         "missed_share": missed / due,
         "far_share": sum(jitter > PERIOD_US / 2 for jitter in jitters_us) / due,
-        "answers_per_s": sum(turn["answers"] for turn in turns) / elapsed_s,
+        "others_per_s": sum(turn["others"] for turn in turns) / elapsed_s,
     }
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
-    print(
-        f"  {'jitter, us':25} {'50 %':>8} {'99 %':>9} {'max':>9} {'missed':>15} {'answers/s':>10}"
-    )
     for row in rows:
-        half, most = (
-            "-" if row[key] is None else f"{row[key]:.1f}" for key in ("p50_us", "p99_us")
-        )
+        if row["way"] == "by_hand":
+            print(f"\nbeside {row['beside']}, {row['load']}: jitter, us")
+            print(f"  {'':14} {'50 %':>8} {'99 %':>9} {'max':>9} {'missed':>15} {'others/s':>9}")
+        half, most = (_shown(row[key]) for key in ("p50_us", "p99_us"))
         print(
-            f"  {row['load']:10} {row['way']:14} {half:>8} {most:>9} {row['max_us']:9.1f} "
-            f"{row['missed']:6} of {row['cycles']:5} {row['answers_per_s']:10.1f}"
+            f"  {row['way']:14} {half:>8} {most:>9} {row['max_us']:9.1f} "
+            f"{row['missed']:6} of {row['cycles']:5} {row['others_per_s']:9.1f}"
         )
 
 
-def _judge(rows: dict[tuple[str, str], dict[str, Any]]) -> int:
+def _shown(us: float | None) -> str:
+    return "-" if us is None else f"{us:.1f}"
+
+
+def _judge(rows: list[dict[str, Any]]) -> int:
     all_met = True
-    for load in LOADS:
-        for way in JUDGED:
-            if (way, load) not in rows:
-                continue
-            for key, what in (("missed_share", "missed"), ("far_share", "jitter above 0.5 ms")):
-                mine, least = rows[way, load][key], rows["by_hand", load][key]
-                met = mine <= least + MOST_MORE
-                all_met = all_met and met
-                print(
-                    f"{'met   ' if met else 'MISSED'} {load}, {way}: {what} {100 * mine:.2f} %, "
-                    f"by_hand {100 * least:.2f} %"
-                )
+    print("\nTargets")
+    floor = {(row["beside"], row["load"]): row for row in rows if row["way"] == "by_hand"}
+    for row in rows:
+        if row["way"] not in JUDGED:
+            continue
+        for key, what in (("missed_share", "missed"), ("far_share", "jitter above 0.5 ms")):
+            mine, least = row[key], floor[row["beside"], row["load"]][key]
+            met = mine <= least + MOST_MORE
+            all_met = all_met and met
+            print(
+                f"{'met   ' if met else 'MISSED'} {row['beside']}, {row['load']}, {row['way']}: "
+                f"{what} {100 * mine:.2f} %, by_hand {100 * least:.2f} %"
+            )
     return 0 if all_met else 1

@@ -1,31 +1,30 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A control loop of 1 kHz in one process with a service and with logging, as a ros2_control user has it. Writes JSON to
-// standard output: when each cycle began, ns, and how many requests were answered. See control_loop.py.
+// A control loop of 1 kHz in one process with callbacks that disturb it. Writes JSON to standard output: when each cycle
+// began, ns, and how often the others ran. See control_loop.py.
 //
-//   control_loop --way WAY --cycles N --service NAME    the process with the loop
-//   control_loop --call NAME                            calls the service until its standard input ends
+//   control_loop --way WAY --beside KIND --name NAME --cycles N    the process with the loop
+//   control_loop --disturb KIND --name NAME                        what makes the others run, until standard input ends
 
-#include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <ctime>
 #include <exception>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <rcl_interfaces/srv/get_parameters.hpp>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "beside.hpp"
 #include "rclrt_baselines/fifo_events_executor.hpp"
 #include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
 #include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
@@ -36,15 +35,9 @@ namespace
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-using Service = rcl_interfaces::srv::GetParameters;
 
 constexpr milliseconds kPeriod{1};
-constexpr microseconds kCycle{100};     ///< CPU time of a cycle
-constexpr milliseconds kAnswer{8};      ///< of an answer, such as a change of controllers
-constexpr milliseconds kBetween{5};     ///< from an answer to the next request
-constexpr milliseconds kGivesUp{500};   ///< the caller
-constexpr milliseconds kLogEvery{100};  ///< and so many lines then
-constexpr int kLines = 50;
+constexpr microseconds kCycle{100};  ///< CPU time of a cycle
 constexpr microseconds kBeat{200};
 constexpr int kControl = 60;  ///< priority of the loop where something has priorities
 constexpr int kProcess = 50;  ///< of a process that has one as a whole
@@ -52,18 +45,6 @@ constexpr std::size_t kThreads = 3;
 constexpr std::chrono::seconds kPatience(30);
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
-
-void work(std::chrono::nanoseconds length)
-{
-  const auto used = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-  };
-  const auto until = used() + length;
-  while (used() < until) {
-  }
-}
 
 /// Of the calling thread and those that it starts.
 void become_fifo(int priority)
@@ -90,7 +71,7 @@ public:
       starts_ns_[number] = now_ns();
       count_.store(number + 1, std::memory_order_release);
     }
-    work(kCycle);
+    control::work(kCycle);
   }
   bool are_complete() const noexcept
   {
@@ -171,45 +152,23 @@ private:
   std::thread thread_;
 };
 
-nlohmann::json measure(const std::string & way, std::size_t count, const std::string & name)
+nlohmann::json measure(
+  const std::string & way, const std::string & kind, const std::string & name, std::size_t count)
 {
   const bool has_priorities = way.rfind("pool", 0) == 0 || way == "isolated" || way == "events";
   const auto node = std::make_shared<rclrt_rcl::Node>("controller");
-  const auto group = [&] {
-    return node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
-  };
   Cycles cycles(count);
-  std::atomic<int64_t> answers{0};
   std::shared_ptr<rclrt_rcl::Timer> control;
   if (way != "by_hand") {
     rclrt_rcl::TimerOptions options;
-    options.group = group();
+    options.group = node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
     if (has_priorities) {
       options.scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
       options.scheduling.attributes.priority = kControl;
     }
     control = node->create_wall_timer(kPeriod, [&] { cycles.run(); }, options);
   }
-  rclrt_rcl::ServiceOptions service_options;
-  service_options.group = group();
-  const auto service = node->create_service<Service>(
-    name,
-    [&](const Service::Request &, Service::Response &) {
-      work(kAnswer);
-      answers.fetch_add(1, std::memory_order_relaxed);
-      cycles.begin();  // once the caller has found the service
-    },
-    rclrt_rcl::QoS::services(), service_options);
-  rclrt_rcl::TimerOptions log_options;
-  log_options.group = group();
-  const auto logging = node->create_wall_timer(
-    kLogEvery,
-    [&] {
-      for (int i = 0; i < kLines; ++i) {
-        node->logger().info("line " + std::to_string(i));
-      }
-    },
-    log_options);
+  const control::Beside beside(*node, kind, name, [&] { cycles.begin(); });
   const auto executor = make_executor(way);
   executor->add_node(node);
   std::exception_ptr failure;
@@ -239,13 +198,12 @@ nlohmann::json measure(const std::string & way, std::size_t count, const std::st
     std::rethrow_exception(failure);
   }
   if (!cycles.are_complete()) {
-    throw std::runtime_error(way + ": the loop stopped, or nobody called the service");
+    throw std::runtime_error(way + ": the loop stopped, or nobody was there to disturb it");
   }
-  return {{"starts_ns", cycles.starts_ns()}, {"answers", answers.load()}};
+  return {{"starts_ns", cycles.starts_ns()}, {"others", beside.done()}};
 }
 
-/// Until standard input ends, which another thread waits for.
-void call(const std::string & name)
+void disturb(const std::string & kind, const std::string & name)
 {
   std::atomic<bool> stop{false};
   std::thread waiting([&] {
@@ -254,22 +212,7 @@ void call(const std::string & name)
     }
     stop.store(true);
   });
-  const auto node = std::make_shared<rclrt_rcl::Node>("caller");
-  const auto client = node->create_client<Service>(name);
-  rclrt_rcl::PreemptiveExecutor executor;
-  executor.add_node(node);
-  std::thread spinning([&] { executor.spin(); });
-  while (!stop.load()) {
-    if (client->wait_for_service(milliseconds(100))) {
-      const auto answer = client->async_send_request(Service::Request());
-      if (answer.future.wait_for(kGivesUp) == std::future_status::timeout) {
-        client->remove_pending_request(answer.request_id);  // the service has gone
-      }
-      std::this_thread::sleep_for(kBetween);
-    }
-  }
-  executor.cancel();
-  spinning.join();
+  control::disturb(kind, name, stop);
   waiting.join();
 }
 
@@ -278,25 +221,32 @@ void call(const std::string & name)
 int main(int argc, char ** argv)
 {
   std::string way;
-  std::string service = "control_loop";
-  std::string called;
+  std::string kind = "service";
+  std::string disturbed;
+  std::string name = "control_loop";
   std::size_t cycles = 1000;
-  CLI::App app("A control loop of 1 kHz beside a service and logging");
+  bool locks = false;
+  CLI::App app("A control loop of 1 kHz beside callbacks that disturb it");
   app.add_option("--way", way);
-  app.add_option("--service", service);
+  app.add_option("--beside", kind)->check(CLI::IsMember(control::kinds()));
+  app.add_option("--disturb", disturbed)->check(CLI::IsMember(control::kinds()));
+  app.add_option("--name", name);
   app.add_option("--cycles", cycles)->check(CLI::Range(2, 10'000'000));
-  app.add_option("--call", called);
+  app.add_flag("--lock-memory", locks);
   CLI11_PARSE(app, argc, argv);
   try {
+    if (locks && mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
+      throw std::system_error(errno, std::generic_category(), "locking memory");
+    }
     if (way == "process_fifo") {
       become_fifo(kProcess);  // before the middleware starts its threads, as with chrt
     }
     rclrt_rcl::init(0, nullptr);
     nlohmann::json result;
-    if (!called.empty()) {
-      call(called);
+    if (!disturbed.empty()) {
+      disturb(disturbed, name);
     } else {
-      result = measure(way, cycles, service);
+      result = measure(way, kind, name, cycles);
     }
     rclrt_rcl::shutdown();
     std::cout << result << '\n';

@@ -132,22 +132,23 @@ def test_budget_has_a_row_for_each_way_and_judges(tmp_path: Path) -> None:
     assert done.stdout.count("late") >= 3
 
 
-def test_the_control_loop_runs_beside_a_service_that_is_called(tmp_path: Path) -> None:
+def test_the_control_loop_runs_beside_everything_that_disturbs_it(tmp_path: Path) -> None:
     if not may_use_realtime():
         pytest.skip("SCHED_FIFO is not permitted")
     out = tmp_path / "rows.json"
-    done = bench(
-        "control-loop", "--rounds", "1", "--cycles", "200", "--only", "pool,waitset_multi",
-        "--json", str(out),
-    )  # fmt: skip
+    common = ("control-loop", "--rounds", "1", "--cycles", "100", "--json", str(out))
+    done = bench(*common, "--only", "pool_beat,process_fifo", "--loads", "quiet")
     assert done.returncode == ("MISSED" in done.stdout), done.stderr
     rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
-    assert len(rows) == 6
+    assert len(rows) == 3 * 7
     for row in rows:
-        assert row["cycles"] >= 199
-        assert row["cycles"] - row["missed"] == 199
-        assert row["answers_per_s"] > 0
-    assert done.stdout.count("by_hand") == 6
+        assert row["cycles"] - row["missed"] == 99
+        assert row["others_per_s"] > 0 or row["beside"] in ("discovery", "parameters"), row
+    assert done.stdout.count("by_hand ") > 7
+    done = bench(*common, "--only", "isolated", "--loads", "background", "--beside", "service")
+    assert done.returncode == ("MISSED" in done.stdout), done.stderr
+    (floor, row) = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    assert (floor["way"], row["way"], row["load"]) == ("by_hand", "isolated", "background")
 
 
 def test_tightness_has_a_row_for_each_way_to_schedule(tmp_path: Path) -> None:
@@ -493,6 +494,7 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ("trace-cost", "--rounds", "0"),
         ("budget", "--seconds", "0"),
         ("control-loop", "--only", "nonsense"),
+        ("control-loop", "--beside", "nonsense"),
         ("scale", "--only", "nonsense"),
         ("tightness", "--systems", "0"),
         ("publication", "--publications", "0"),

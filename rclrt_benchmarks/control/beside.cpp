@@ -1,0 +1,292 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "beside.hpp"
+
+#include <ctime>
+#include <future>
+#include <memory>
+#include <rcl_interfaces/msg/log.hpp>
+#include <rcl_interfaces/msg/parameter_event.hpp>
+#include <rcl_interfaces/srv/get_parameters.hpp>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace control
+{
+namespace
+{
+
+using rcl_interfaces::msg::Log;
+using rcl_interfaces::msg::ParameterEvent;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using GetParameters = rcl_interfaces::srv::GetParameters;
+
+constexpr milliseconds kAnswer{8};      ///< CPU time of an answer, such as a change of controllers
+constexpr milliseconds kBetween{5};     ///< from an answer to the next request
+constexpr milliseconds kGivesUp{500};   ///< the caller
+constexpr milliseconds kLogEvery{100};  ///< and so many lines then
+constexpr int kLines = 50;
+constexpr microseconds kFloodEvery{100};
+constexpr microseconds kFloodWork{20};
+constexpr std::size_t kFloodBytes = 1000;
+constexpr milliseconds kSlowEvery{20};
+constexpr microseconds kUsual{200};
+constexpr int kSometimes = 25;  ///< so many jobs from one that is slow to the next
+constexpr int kTimesLonger = 50;
+constexpr milliseconds kBurstEvery{100};
+constexpr int kBurst = 500;
+constexpr int kStorm = 20;  ///< participants that join and leave at a time
+constexpr milliseconds kLeakEvery{10};
+constexpr std::size_t kLeak = 1 << 20;
+constexpr std::size_t kMostLeaked = 512;  ///< of these
+constexpr std::size_t kPage = 4096;
+constexpr milliseconds kHeartbeat{50};
+
+const char * const kParameterEvents = "/parameter_events";
+
+std::shared_ptr<rclrt_rcl::CallbackGroup> group_of(rclrt_rcl::Node & node)
+{
+  return node.create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
+}
+
+rclrt_rcl::TimerOptions in_own_group(rclrt_rcl::Node & node)
+{
+  rclrt_rcl::TimerOptions options;
+  options.group = group_of(node);
+  return options;
+}
+
+std::string heartbeat_of(const std::string & name) { return name + "_heartbeat"; }
+
+/// Comes while it lives.
+class Heartbeat
+{
+public:
+  Heartbeat(rclrt_rcl::Node & node, const std::string & name)
+  : publisher_(node.create_publisher<Log>(heartbeat_of(name), rclrt_rcl::QoS(1)))
+  {
+  }
+  void beat() { publisher_->publish(Log()); }
+
+private:
+  const std::shared_ptr<rclrt_rcl::Publisher<Log>> publisher_;
+};
+
+void call(
+  const std::shared_ptr<rclrt_rcl::Node> & node, const std::string & name,
+  const std::atomic<bool> & stop)
+{
+  const auto client = node->create_client<GetParameters>(name);
+  rclrt_rcl::PreemptiveExecutor executor;
+  executor.add_node(node);
+  std::thread spinning([&] { executor.spin(); });
+  while (!stop.load()) {
+    if (client->wait_for_service(milliseconds(100))) {
+      const auto answer = client->async_send_request(GetParameters::Request());
+      if (answer.future.wait_for(kGivesUp) == std::future_status::timeout) {
+        client->remove_pending_request(answer.request_id);  // the service has gone
+      }
+      std::this_thread::sleep_for(kBetween);
+    }
+  }
+  executor.cancel();
+  spinning.join();
+}
+
+void flood(rclrt_rcl::Node & node, const std::string & name, const std::atomic<bool> & stop)
+{
+  const auto publisher = node.create_publisher<Log>(name, rclrt_rcl::QoS(10));
+  Log message;
+  message.msg.assign(kFloodBytes, '.');
+  while (!stop.load()) {
+    publisher->publish(message);
+    std::this_thread::sleep_for(kFloodEvery);
+  }
+}
+
+void change_parameters(rclrt_rcl::Node & node, const std::atomic<bool> & stop)
+{
+  const auto publisher =
+    node.create_publisher<ParameterEvent>(kParameterEvents, rclrt_rcl::QoS(1000));
+  ParameterEvent event;
+  event.node = "/somebody";
+  event.changed_parameters.resize(3);
+  while (!stop.load()) {
+    for (int i = 0; i < kBurst; ++i) {
+      publisher->publish(event);
+    }
+    std::this_thread::sleep_for(kBurstEvery);
+  }
+}
+
+void join_and_leave(const std::string & name, const std::atomic<bool> & stop)
+{
+  struct One
+  {
+    std::shared_ptr<rclrt_rcl::Context> context;
+    std::shared_ptr<rclrt_rcl::Node> node;
+    std::shared_ptr<rclrt_rcl::Publisher<Log>> publisher;
+  };
+  rclrt_rcl::ContextOptions context_options;
+  context_options.configure_logging = false;
+  while (!stop.load()) {
+    std::vector<One> all;
+    for (int i = 0; i < kStorm && !stop.load(); ++i) {
+      One one;
+      one.context = rclrt_rcl::Context::make(0, nullptr, context_options);
+      rclrt_rcl::NodeOptions options;
+      options.context = one.context;
+      one.node = std::make_shared<rclrt_rcl::Node>("guest_" + std::to_string(i), options);
+      one.publisher = one.node->create_publisher<Log>(name + "_guest", rclrt_rcl::QoS(1));
+      all.push_back(std::move(one));
+    }
+  }
+}
+
+}  // namespace
+
+void work(std::chrono::nanoseconds length)
+{
+  const auto used = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  const auto until = used() + length;
+  while (used() < until) {
+  }
+}
+
+std::vector<std::string> kinds()
+{
+  return {"service", "flood", "slow", "parameters", "discovery", "leak"};
+}
+
+Beside::Beside(
+  rclrt_rcl::Node & node, const std::string & kind, const std::string & name,
+  std::function<void()> begins)
+{
+  if (kind == "service") {
+    add_service(node, name);
+    add_logging(node);
+  } else if (kind == "flood") {
+    add_flood(node, name);
+  } else if (kind == "slow") {
+    add_slow(node);
+  } else if (kind == "parameters") {
+    add_parameters(node);
+  } else if (kind == "leak") {
+    add_leak(node);
+  } else if (kind != "discovery") {
+    throw std::runtime_error("unknown kind '" + kind + "'");
+  }
+  rclrt_rcl::SubscriptionOptions options;
+  options.group = group_of(node);
+  entities_.push_back(node.create_subscription<Log>(
+    heartbeat_of(name), rclrt_rcl::QoS(1), [begins = std::move(begins)](const Log &) { begins(); },
+    options));
+}
+
+void Beside::add_service(rclrt_rcl::Node & node, const std::string & name)
+{
+  rclrt_rcl::ServiceOptions options;
+  options.group = group_of(node);
+  entities_.push_back(node.create_service<GetParameters>(
+    name,
+    [this](const GetParameters::Request &, GetParameters::Response &) {
+      work(kAnswer);
+      done_.fetch_add(1, std::memory_order_relaxed);
+    },
+    rclrt_rcl::QoS::services(), options));
+}
+
+void Beside::add_logging(rclrt_rcl::Node & node)
+{
+  const rclrt_rcl::Logger logger = node.logger();
+  entities_.push_back(node.create_wall_timer(
+    kLogEvery,
+    [logger] {
+      for (int i = 0; i < kLines; ++i) {
+        logger.info("line " + std::to_string(i));
+      }
+    },
+    in_own_group(node)));
+}
+
+void Beside::add_flood(rclrt_rcl::Node & node, const std::string & name)
+{
+  rclrt_rcl::SubscriptionOptions options;
+  options.group = group_of(node);
+  entities_.push_back(node.create_subscription<Log>(
+    name, rclrt_rcl::QoS(10),
+    [this](const Log &) {
+      work(kFloodWork);
+      done_.fetch_add(1, std::memory_order_relaxed);
+    },
+    options));
+}
+
+void Beside::add_slow(rclrt_rcl::Node & node)
+{
+  entities_.push_back(node.create_wall_timer(
+    kSlowEvery,
+    [this] {
+      const bool is_slow = done_.fetch_add(1, std::memory_order_relaxed) % kSometimes == 0;
+      work(is_slow ? kTimesLonger * kUsual : kUsual);
+    },
+    in_own_group(node)));
+}
+
+void Beside::add_parameters(rclrt_rcl::Node & node)
+{
+  rclrt_rcl::SubscriptionOptions options;
+  options.group = group_of(node);
+  entities_.push_back(node.create_subscription<ParameterEvent>(
+    kParameterEvents, rclrt_rcl::QoS(1000),
+    [this](const ParameterEvent &) { done_.fetch_add(1, std::memory_order_relaxed); }, options));
+}
+
+void Beside::add_leak(rclrt_rcl::Node & node)
+{
+  leaked_.reserve(kMostLeaked);
+  entities_.push_back(node.create_wall_timer(
+    kLeakEvery,
+    [this] {
+      if (leaked_.size() == kMostLeaked) {
+        leaked_.clear();
+      }
+      leaked_.emplace_back(new char[kLeak]);
+      for (std::size_t i = 0; i < kLeak; i += kPage) {
+        leaked_.back()[i] = 1;
+      }
+      done_.fetch_add(1, std::memory_order_relaxed);
+    },
+    in_own_group(node)));
+}
+
+void disturb(const std::string & kind, const std::string & name, const std::atomic<bool> & stop)
+{
+  const auto node = std::make_shared<rclrt_rcl::Node>("disturber");
+  Heartbeat heartbeat(*node, name);
+  std::thread beating([&] {
+    while (!stop.load()) {
+      heartbeat.beat();
+      std::this_thread::sleep_for(kHeartbeat);
+    }
+  });
+  if (kind == "service") {
+    call(node, name, stop);
+  } else if (kind == "flood") {
+    flood(*node, name, stop);
+  } else if (kind == "parameters") {
+    change_parameters(*node, stop);
+  } else if (kind == "discovery") {
+    join_and_leave(name, stop);
+  }
+  beating.join();  // the others need nobody
+}
+
+}  // namespace control
