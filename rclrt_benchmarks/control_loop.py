@@ -42,7 +42,7 @@ from rclrt_analysis.arguments import positive, writable_file
 from rclrt_analysis.reference.environment import may_use_realtime
 from rclrt_analysis.reference.load import BackgroundLoad
 from rclrt_analysis.reference.program import ProgramError
-from rclrt_analysis.statistics import percentile
+from rclrt_analysis.statistics import percentile, quantiles
 from rclrt_analysis.workloads.messages import folder, stay_on_this_machine
 
 WAYS = (
@@ -184,6 +184,7 @@ def _row(case: Case, turns: list[dict[str, Any]]) -> dict[str, Any]:
         "p50_us": percentile(jitters_us, 0.5),
         "p99_us": percentile(jitters_us, 0.99),
         "max_us": jitters_us[-1],
+        "quantiles_us": [round(us, 1) for us in quantiles(jitters_us)],
         "missed": missed,
         "missed_share": missed / due,
         "far_share": sum(jitter > PERIOD_US / 2 for jitter in jitters_us) / due,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rclrt_analysis.evaluation.experiment import Judged, Machine
 from rclrt_analysis.evaluation.judges import (
+    beside,
     computed,
     dispatch,
     isolation,
@@ -349,3 +350,46 @@ def test_pods_must_be_as_stated_and_its_spread_between_two_kinds_of_losses() -> 
     bad = judge({**result, "problems": problems, "spread": [{**spread, "holds": False}]}, HERE).rows
     assert [row.verdict for row in bad] == [FAILS, HOLDS, FAILS]
     assert bad[0].why == "pods-reliable 60 batch: no"
+
+
+def controlled(mine: float, floor: float) -> Result:
+    return {
+        "rows": [
+            {
+                "beside": "flood", "load": "background", "way": way, "missed_share": share,
+                "cycles": 1000, "quantiles_us": [1.0],
+            }
+            for way, share in (("by_hand", floor), ("pool_beat", mine), ("waitset_multi", 0.1))
+        ]
+    }  # fmt: skip
+
+
+def test_a_control_loop_may_miss_one_in_a_thousand_more_than_a_thread_by_hand() -> None:
+    name = "control loop beside flood, background: cycles missed"
+    found = verdicts(beside.judge_control, controlled(0.0029, 0.002))
+    assert found[name].verdict == HOLDS
+    assert "waitset_multi 10.00 %" in found[name].ours
+    assert verdicts(beside.judge_control, controlled(0.0032, 0.002))[name].verdict == FAILS
+
+
+def chained() -> Result:
+    rows = [
+        {"way": way, "misses": 7, "instances": 100, "lost": 0.9} for way in ("shared", "runaway")
+    ]
+    rows += [
+        {"way": way, "misses": 0, "instances": 100, "lost": 0.04} for way in ("fifo", "budget")
+    ]
+    return {"rows": rows}
+
+
+def test_a_chain_beside_best_effort_is_never_late_and_costs_little() -> None:
+    found = verdicts(beside.judge_chain, chained())
+    assert [row.verdict for row in found.values()] == [HOLDS] * 3
+    for way, values in (
+        ("fifo", {"misses": 1}),
+        ("budget", {"misses": 1}),
+        ("fifo", {"lost": 0.06}),
+    ):
+        other = changed(chained(), {"way": way}, **values)
+        bad = [row for row in verdicts(beside.judge_chain, other).values() if row.verdict == FAILS]
+        assert len(bad) == 1

@@ -18,6 +18,7 @@ from rclrt_analysis.evaluation.experiment import (
     needs_realtime,
 )
 from rclrt_analysis.evaluation.judges import (
+    beside,
     computed,
     dispatch,
     isolation,
@@ -49,6 +50,16 @@ ISOLATION = {
     SHORT: ("3", "1", "1,4,12,24"),
     FULL: ("5", "10", "1,4,8,12,16,20,24"),
 }
+# Rounds, cycles of a turn, and beside what.
+CONTROL = {
+    TRY: ("1", "50", "service"),
+    QUICK: ("1", "1000", "service,flood"),
+    SHORT: ("3", "1000", "service,flood,slow,parameters,discovery,leak,leak-locked"),
+    FULL: ("10", "10000", "service,flood,slow,parameters,discovery,leak,leak-locked"),
+}
+CONTROL_WAYS = "pool_beat,process_fifo,waitset_multi"
+# Rounds, and seconds of a turn.
+CHAIN = {TRY: ("1", "0.3"), QUICK: ("1", "6"), SHORT: ("3", "6"), FULL: ("5", "60")}
 MINUTE = 60.0
 
 
@@ -194,4 +205,24 @@ def experiments() -> list[Experiment]:
         _pods("pods-packet-size", "[PoDS Fig. 11]", "larger messages"),
         _pods("pods-execution-time", "[PoDS Fig. 12]", "longer callbacks"),
         _pods("pods-reliable", "[PoDS Fig. 13, Table 1]", "messages that are lost"),
+        Experiment(
+            "control-loop", "beyond the papers", "a loop of 1 kHz beside what disturbs it",
+            {
+                effort: [
+                    "bench", "control-loop", "--rounds", rounds, "--cycles", cycles,
+                    "--beside", kinds, "--only", CONTROL_WAYS,
+                ]
+                for effort, (rounds, cycles, kinds) in CONTROL.items()
+            },
+            _limits(15 * MINUTE, 4 * hours), beside.judge_control, needs_realtime,
+        ),
+        Experiment(
+            "chain-beside-best-effort", "beyond the papers",
+            "a chain of 60 ms, best effort, and a callback that runs away",
+            {
+                effort: ["bench", "budget", "--rounds", rounds, "--seconds", seconds]
+                for effort, (rounds, seconds) in CHAIN.items()
+            },
+            _limits(10 * MINUTE, 1 * hours), beside.judge_chain, needs_realtime,
+        ),
     ]  # fmt: skip
