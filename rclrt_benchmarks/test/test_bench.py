@@ -151,6 +151,22 @@ def test_the_control_loop_runs_beside_everything_that_disturbs_it(tmp_path: Path
     assert (floor["way"], row["way"], row["load"]) == ("by_hand", "isolated", "background")
 
 
+def test_throughput_finds_a_rate_for_each_executor_and_size(tmp_path: Path) -> None:
+    out = tmp_path / "rows.json"
+    done = bench(
+        "throughput", "--rounds", "1", "--seconds", "0.05", "--subscriptions", "10",
+        "--sizes", "12B,1MB", "--executors", "pool,isolated,waitset_single", "--json", str(out),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    assert [(row["size"], row["executor"]) for row in rows] == [
+        (size, name) for size in ("12B", "1MB") for name in ("pool", "isolated", "waitset_single")
+    ]
+    # How many depends on the machine; none at all would be a receiver that gets nothing.
+    assert sum(row["rate"] for row in rows) > 0
+    assert all((row["cpu_us"] is None) == (row["rate"] == 0) for row in rows)
+
+
 def test_tightness_has_a_row_for_each_way_to_schedule(tmp_path: Path) -> None:
     out = tmp_path / "rows.json"
     done = bench("tightness", "--systems", "2", "--json", str(out))
@@ -495,6 +511,8 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ("budget", "--seconds", "0"),
         ("control-loop", "--only", "nonsense"),
         ("control-loop", "--beside", "nonsense"),
+        ("throughput", "--sizes", "2MB"),
+        ("throughput", "--seconds", "0"),
         ("scale", "--only", "nonsense"),
         ("tightness", "--systems", "0"),
         ("publication", "--publications", "0"),

@@ -1,0 +1,126 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Subscriptions under one executor; SCHED_OTHER. Answers each line on standard input with JSON: messages since the line
+// before, of all subscriptions together, and the CPU time of the process, ns. See throughput.py.
+//
+//   throughput_receiver EXECUTOR TOPIC SUBSCRIPTIONS
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <rcl_interfaces/msg/log.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rclrt_baselines/fifo_events_executor.hpp"
+#include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
+#include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
+#include "rclrt_rcl/rclrt_rcl.hpp"
+
+namespace
+{
+
+using Message = rcl_interfaces::msg::Log;
+
+/// Written by one job at a time. A number by itself, so relaxed is enough.
+struct alignas(64) Count
+{
+  std::atomic<int64_t> messages{0};
+};
+
+std::unique_ptr<rclrt_rcl::Executor> make_executor(const std::string & name)
+{
+  if (name == "pool") {
+    return std::make_unique<rclrt_rcl::PreemptiveExecutor>();
+  }
+  if (name == "events") {
+    return std::make_unique<rclrt_rcl::PriorityEventsExecutor>();
+  }
+  if (name == "isolated") {
+    return std::make_unique<rclrt_rcl::CallbackIsolatedExecutor>();
+  }
+  if (name == "waitset_single") {
+    return std::make_unique<rclrt_baselines::WaitSetSingleThreadedExecutor>();
+  }
+  if (name == "waitset_multi") {
+    return std::make_unique<rclrt_baselines::WaitSetMultiThreadedExecutor>();
+  }
+  if (name == "events_fifo") {
+    return std::make_unique<rclrt_baselines::FifoEventsExecutor>();
+  }
+  throw std::runtime_error("unknown executor '" + name + "'");
+}
+
+int64_t cpu_ns()
+{
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+}
+
+void receive(const std::string & name, const std::string & topic, std::size_t subscriptions)
+{
+  const auto node = std::make_shared<rclrt_rcl::Node>("throughput_receiver");
+  std::vector<Count> counts(subscriptions);
+  std::vector<std::shared_ptr<void>> entities;
+  const auto executor = make_executor(name);
+  for (Count & count : counts) {
+    rclrt_rcl::SubscriptionOptions options;
+    options.group = node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
+    entities.push_back(node->create_subscription<Message>(
+      topic, 10,
+      [&count](const Message &) { count.messages.fetch_add(1, std::memory_order_relaxed); },
+      options));
+  }
+  executor->add_node(node);
+  std::exception_ptr failure;
+  std::thread spinning([&] {
+    try {
+      executor->spin();
+    } catch (...) {
+      failure = std::current_exception();  // read after join()
+    }
+  });
+  int64_t told = 0;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    int64_t all = 0;
+    for (const Count & count : counts) {
+      all += count.messages.load(std::memory_order_relaxed);
+    }
+    std::cout << nlohmann::json{{"messages", all - told}, {"cpu_ns", cpu_ns()}} << std::endl;
+    told = all;
+  }
+  executor->cancel();
+  spinning.join();
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char ** argv)
+{
+  if (argc != 4) {
+    std::cerr << "usage: throughput_receiver EXECUTOR TOPIC SUBSCRIPTIONS\n";
+    return 2;
+  }
+  try {
+    rclrt_rcl::init(0, nullptr);
+    receive(argv[1], argv[2], std::strtoul(argv[3], nullptr, 10));
+    rclrt_rcl::shutdown();
+    return 0;
+  } catch (const std::exception & error) {
+    std::cerr << "throughput_receiver: " << error.what() << '\n';
+    return 1;
+  }
+}
