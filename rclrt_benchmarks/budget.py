@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.reference.program import ends_with_us
 
 WAYS = ("shared", "fifo", "runaway", "budget")
 MOST_LOST = 0.05
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     turns: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
     for number in range(arguments.rounds):
         for way in (*WAYS[number % 4 :], *WAYS[: number % 4]):
-            command = [program, way, str(arguments.seconds)]
+            command = [*ends_with_us(), program, way, str(arguments.seconds)]
             try:
                 done = subprocess.run(command, capture_output=True, text=True, check=False)
             except OSError as error:

@@ -41,7 +41,7 @@ from typing import Any
 from rclrt_analysis.arguments import positive, writable_file
 from rclrt_analysis.reference.environment import may_use_realtime
 from rclrt_analysis.reference.load import BackgroundLoad
-from rclrt_analysis.reference.program import ProgramError
+from rclrt_analysis.reference.program import ProgramError, ends_with_us
 from rclrt_analysis.statistics import percentile, quantiles
 from rclrt_analysis.workloads.messages import folder, stay_on_this_machine
 
@@ -157,11 +157,15 @@ def _disturber(kind: str) -> Iterator[str]:
 
 
 def _turn(way: str, load: str, beside: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
-    command = [str(_program()), "--way", way, "--cycles", str(arguments.cycles)]
+    command = [*ends_with_us(), str(_program()), "--way", way, "--cycles", str(arguments.cycles)]
     each = {"each": 0} if load == "quiet" else {}
     with BackgroundLoad(os.sched_getaffinity(0), **each):
         done = subprocess.run(
-            [*command, "--beside", *beside], capture_output=True, text=True, check=True, timeout=600
+            [*command, "--beside", *beside],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=600,
         )
     turn: dict[str, Any] = json.loads(done.stdout)
     return turn

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.reference.program import ends_with_us
 from rclrt_analysis.statistics import percentile, quantiles
 
 EXECUTORS = (
@@ -128,7 +129,7 @@ def _turn(
         starts = _cyclictest(period_us, samples, arguments.timers)
     else:
         folder = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_benchmarks"
-        command = [str(folder / "timer_jitter"), "--executor", name]
+        command = [*ends_with_us(), str(folder / "timer_jitter"), "--executor", name]
         command += ["--timers", str(arguments.timers), "--period-us", str(period_us)]
         command += ["--samples", str(samples), "--warm-up", str(WARM_UP)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -144,7 +145,17 @@ def _turn(
 
 def _cyclictest(period_us: int, samples: int, threads: int) -> list[list[int]]:
     """Return when each of its threads has run, ns, from its own first period on."""
-    command = [YARDSTICK, "--default-system", "-v", "-N", "-d", "0", "-p", str(PRIORITY)]
+    command = [
+        *ends_with_us(),
+        YARDSTICK,
+        "--default-system",
+        "-v",
+        "-N",
+        "-d",
+        "0",
+        "-p",
+        str(PRIORITY),
+    ]
     command += ["-t", str(threads), "-i", str(period_us), "-l", str(samples + WARM_UP)]
     limit_s = 3 * (samples + WARM_UP) * period_us / 1e6 + PATIENCE_S
     done = subprocess.run(

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rclrt_analysis.reference.program import ends_with_us
+
 ON_RCL = "dispatch_latency"
 ON_RCLCPP = "dispatch_rclcpp"
 
@@ -99,5 +101,5 @@ def receive(
         ]
         topics = len(variants) if messages.together else 0
         with _publisher(topic, messages.period_us, topics) as policy:
-            subprocess.run(command, check=True)
+            subprocess.run([*ends_with_us(), *command], check=True)
         return json.loads(out.read_text(encoding="utf-8"))["slices"], policy
