@@ -33,6 +33,7 @@ set_target_properties(rclrt_scx_cli PROPERTIES OUTPUT_NAME scx)
 
 if(RCLRT_BUILD_TESTS)
   add_executable(scx_guest test/guest/main.cpp test/guest/worker.cpp test/guest/order.cpp
+    test/guest/budgets.cpp
     test/guest/sharing.cpp test/guest/life.cpp test/guest/tools.cpp
     test/guest/claims.cpp test/guest/damage.cpp test/guest/mix.cpp
     test/guest/common.cpp)

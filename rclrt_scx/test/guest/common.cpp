@@ -37,6 +37,14 @@ std::string expect_in(const std::string & text, const std::string & wanted)
   return text.find(wanted) != std::string::npos ? "" : "wanted '" + wanted + "', got: " + text;
 }
 
+std::string expect(Stage & stage, const std::string & wanted)
+{
+  if (!wait_all(stage.workers)) {
+    return "hangs: " + stage.log.text();
+  }
+  return stage.log.text() == wanted ? "" : "wanted " + wanted + ", was " + stage.log.text();
+}
+
 rclrt_scx_owner owner_of(const rclrt_scx::Slot & slot)
 {
   rclrt_scx_owner owner{};

@@ -13,14 +13,6 @@ namespace guest
 namespace
 {
 
-std::string expect(Stage & stage, const std::string & wanted)
-{
-  if (!wait_all(stage.workers)) {
-    return "hangs: " + stage.log.text();
-  }
-  return stage.log.text() == wanted ? "" : "wanted " + wanted + ", was " + stage.log.text();
-}
-
 std::string earliest_first()
 {
   Stage stage(4, 0);
@@ -196,178 +188,11 @@ std::string yield_keeps_the_cpu_of_the_earliest()
   return expect(stage, "A+ A- B+ B-");
 }
 
-// Four that need 10 ms every 100 ms and must be done after 90, beside one whose job does not end: after 50 ms it is late,
-// so it is the most urgent for ever. Returns how often one of the four was late.
-int late_beside_one_that_loops(uint64_t runtime_ms, std::string * why)
-{
-  constexpr int kRounds = 6;
-  constexpr int64_t kDeadlineMs = 90;
-  Stage stage(5, 0);
-  if (!stage[4].slot().set_budget(runtime_ms * kMs, runtime_ms == 0 ? 0 : 100 * kMs)) {
-    *why = "the budget is refused";
-  }
-  std::atomic<bool> stop{false};
-  std::atomic<int> late{0};
-  stage[4].go(50, 0, [&stop] { spin_until(stop); });
-  for (int round = 0; round < kRounds; ++round) {
-    for (std::size_t i = 0; i < 4; ++i) {
-      if (!stage[i].done()) {
-        ++late;  // by more than the whole period
-        continue;
-      }
-      const int64_t deadline_ns = now_ns() + kDeadlineMs * kMs;
-      stage[i].go_at(deadline_ns, 0, [deadline_ns, &late] {
-        spin_ms(10);
-        late += now_ns() > deadline_ns ? 1 : 0;
-      });
-    }
-    sleep_ms(100);
-  }
-  const bool still_loops = !stage[4].done();
-  const bool has_run = stage.log.at("E+") < 256;
-  stop.store(true);
-  if (!wait_all(stage.workers)) {
-    *why = "hangs: " + stage.log.text();
-  } else if (!still_loops || !has_run) {
-    *why = "the one that loops did not: " + stage.log.text();
-  }
-  return late;
-}
-
-std::string one_that_loops_with_a_budget_makes_no_other_late()
-{
-  std::string why;
-  const int without = late_beside_one_that_loops(0, &why);
-  const int with = late_beside_one_that_loops(20, &why);
-  if (why.empty() && (without == 0 || with != 0)) {
-    why = "late without a budget: " + std::to_string(without) + ", with: " + std::to_string(with);
-  }
-  return why;
-}
-
-std::string one_that_needs_less_than_its_budget_keeps_its_deadlines()
-{
-  Stage stage(2, 0);
-  stage[0].slot().set_budget(20 * kMs, 100 * kMs);
-  std::string wanted;
-  for (int round = 0; round < 5; ++round) {
-    stage[1].go(1100, 10);
-    stage[0].go(1000, 15);
-    wanted += std::string(round == 0 ? "" : " ") + "A+ A- B+ B-";
-    sleep_ms(100);
-  }
-  return expect(stage, wanted);
-}
-
-std::string one_that_was_over_its_budget_while_alone_owes_nothing_afterwards()
-{
-  Stage stage(2, 0);
-  stage[0].slot().set_budget(20 * kMs, 100 * kMs);
-  stage[0].go(50, 300);
-  if (!stage[0].wait_done()) {
-    return "hangs";
-  }
-  sleep_ms(150);
-  stage[1].go(1100, 10);
-  stage[0].go(1000, 15);
-  return expect(stage, "A+ A- A+ A- B+ B-");
-}
-
-// Half of a budget of 60 ms in 300 is left, and 50 are needed.
-std::string the_second_job_of_a_period(int64_t pause_ms, const std::string & wanted)
-{
-  Stage stage(2, 0);
-  stage[0].slot().set_budget(60 * kMs, 300 * kMs);
-  stage[0].go(1000, 30);
-  if (!stage[0].wait_done()) {
-    return "hangs";
-  }
-  sleep_ms(pause_ms);
-  stage[1].go(1100, 10);
-  stage[0].go(1000, 50);
-  return expect(stage, "A+ A- " + wanted);
-}
-
-std::string what_is_left_of_a_budget_is_kept_only_if_it_is_within_the_bandwidth()
-{
-  const std::string soon = the_second_job_of_a_period(0, "A+ B+ B- A-");
-  return soon.empty() ? the_second_job_of_a_period(170, "A+ A- B+ B-") : soon;
-}
-
-// One thread works for two servers in turn. What the first has used up is not owed by the second, nor what was used
-// since the thread was last charged.
-std::string three_jobs_with_what_is_left()
-{
-  Stage stage(2, 0);
-  rclrt_scx::Slot & slot = stage[0].slot();
-  const auto job = [&](int64_t left_ms) {
-    slot.set_budget(20 * kMs, 300 * kMs, static_cast<uint64_t>(left_ms * kMs));
-    stage[1].go(250, 5);
-    stage[0].go(200, 15);
-    return wait_all(stage.workers);
-  };
-  const bool ended = job(20) && job(5) && job(20);
-  return ended ? expect(stage, "A+ A- B+ B- A+ B+ B- A- A+ A- B+ B-") : "hangs";
-}
-
-// It does not sleep in between. Each of the later servers has enough, but less than what is used from tick to tick.
-std::string one_server_after_another()
-{
-  constexpr uint64_t kEnough = 1000000;  // interrupts count as use, too
-  constexpr int64_t kUsed = 400000;
-  Stage stage(3, 0);
-  rclrt_scx::Slot & slot = stage[0].slot();
-  slot.set_budget(5 * kMs, 300 * kMs);
-  stage[1].go(250, 5);
-  stage[0].go(200, 0, [&] {
-    spin_ms(15);
-    stage.log.add("next");
-    slot.set_budget(kEnough, 300 * kMs);
-    slot.set_deadline(now_ns() + 200 * kMs);
-    stage[2].go(250, 5);
-    for (int i = 0; i < 30; ++i) {
-      slot.set_budget(kEnough, 300 * kMs);
-      for (const int64_t end = now_ns() + kUsed; now_ns() < end;) {
-        end_turn();
-      }
-    }
-  });
-  return expect(stage, "A+ B+ B- next A- C+ C-");
-}
-
-// Sometimes, more often where the host is busy, a machine has charged more in the first job of a thread than the thread
-// has used. Why is not known. So these may try twice; an error of ours would be there both times.
-std::string at_the_second_try(std::string (*scenario)())
-{
-  const std::string first = scenario();
-  return first.empty() ? first : scenario();
-}
-
-std::string a_budget_that_begins_owes_nothing_and_has_what_is_left()
-{
-  return at_the_second_try(three_jobs_with_what_is_left);
-}
-
-std::string a_thread_works_for_one_server_after_another_without_a_pause()
-{
-  return at_the_second_try(one_server_after_another);
-}
-
-std::string budgets_that_cannot_hold_are_refused()
-{
-  Stage stage(1, 0);
-  rclrt_scx::Slot & slot = stage[0].slot();
-  const bool any = slot.set_budget(0, 5) || slot.set_budget(5, 0) || slot.set_budget(6, 5) ||
-                   slot.set_budget(5, RCLRT_SCX_LONGEST_PERIOD_NS + 1);
-  const bool all = slot.set_budget(5, 5) && slot.set_budget(0, 0);
-  return any ? "accepted" : all ? "" : "refused";
-}
-
 }  // namespace
 
 Scenarios order_scenarios()
 {
-  return {
+  Scenarios scenarios = {
 #define SCENARIO(name) {#name, name}
     SCENARIO(earliest_first),
     SCENARIO(a_past_deadline_is_most_urgent),
@@ -385,15 +210,10 @@ Scenarios order_scenarios()
     SCENARIO(a_running_one_is_demoted_by_another),
     SCENARIO(a_lock_owner_inherits_and_gives_back),
     SCENARIO(yield_keeps_the_cpu_of_the_earliest),
-    SCENARIO(one_that_loops_with_a_budget_makes_no_other_late),
-    SCENARIO(one_that_needs_less_than_its_budget_keeps_its_deadlines),
-    SCENARIO(one_that_was_over_its_budget_while_alone_owes_nothing_afterwards),
-    SCENARIO(what_is_left_of_a_budget_is_kept_only_if_it_is_within_the_bandwidth),
-    SCENARIO(a_budget_that_begins_owes_nothing_and_has_what_is_left),
-    SCENARIO(a_thread_works_for_one_server_after_another_without_a_pause),
-    SCENARIO(budgets_that_cannot_hold_are_refused),
 #undef SCENARIO
   };
+  scenarios.merge(budget_scenarios());
+  return scenarios;
 }
 
 }  // namespace guest

@@ -23,6 +23,8 @@ using Scenario = std::string (*)();
 using Scenarios = std::map<std::string, Scenario>;
 
 Scenarios order_scenarios();
+/// A part of these.
+Scenarios budget_scenarios();
 Scenarios sharing_scenarios();
 Scenarios life_scenarios();
 Scenarios tools_scenarios();
@@ -84,6 +86,9 @@ struct Stage
   Log log;
   std::vector<std::unique_ptr<Worker>> workers;
 };
+
+/// When all jobs have ended: whether the log is this.
+std::string expect(Stage & stage, const std::string & wanted);
 
 }  // namespace guest
 

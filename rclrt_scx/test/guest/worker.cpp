@@ -25,6 +25,8 @@ int64_t read_clock(clockid_t clock)
   return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
+std::atomic<bool> g_held_up{false};
+
 int64_t futex(std::atomic<uint32_t> & word, int operation, uint32_t value)
 {
   return syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
@@ -40,11 +42,22 @@ void sleep_ms(int64_t ms)
   nanosleep(&time, nullptr);
 }
 
+int64_t cpu_time_ns() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
 void spin_ms(int64_t ms)
 {
-  const int64_t end = read_clock(CLOCK_THREAD_CPUTIME_ID) + ms * kMs;
-  while (read_clock(CLOCK_THREAD_CPUTIME_ID) < end) {
+  const int64_t end = cpu_time_ns() + ms * kMs;
+  while (cpu_time_ns() < end) {
     end_turn();
+  }
+}
+
+bool held_up() { return g_held_up.exchange(false); }
+
+void note_excess(int64_t excess_ns, int64_t most_ns)
+{
+  if (excess_ns > most_ns) {
+    g_held_up.store(true);
   }
 }
 
@@ -134,6 +147,7 @@ void Worker::run(rclrt_scx::Client & client, int cpu)
   slot_ = client.bind_this_thread(&why_);
   ready_.store(true);
   for (;;) {
+    const int64_t before = cpu_time_ns();
     while (word_.load() == 0) {
       futex(word_, FUTEX_WAIT_PRIVATE, 0);
     }
@@ -150,6 +164,9 @@ void Worker::run(rclrt_scx::Client & client, int cpu)
       spin_ms(work_ms_);
     }
     log_.add(name_ + "-");
+    if (!body_) {
+      note_excess(cpu_time_ns() - before - work_ms_ * kMs, kMs);
+    }
     done_.store(true);
   }
 }

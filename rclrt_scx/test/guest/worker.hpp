@@ -34,6 +34,13 @@ inline void end_turn()
 }
 /// Use the CPU for this much of the calling thread's own time.
 void spin_ms(int64_t ms);
+/// Of the calling thread.
+int64_t cpu_time_ns();
+/// Whether a thread has used clearly more of its own time than it was to use, since this was last asked. Virtual CPUs take
+/// turns. While one stands still the clock of its thread goes on, for up to the time between two ticks.
+bool held_up();
+/// The calling thread has used so much more than it was to use; up to `most_ns` says nothing.
+void note_excess(int64_t excess_ns, int64_t most_ns);
 void spin_until(const std::atomic<bool> & stop);
 /// For the calling thread. False with errno.
 bool become_fifo(int priority);
