@@ -132,13 +132,16 @@ Status Configuration::apply(GroupOptions * options, const std::string & cie_id)
     return {};
   }
   Attributes attributes = options->attributes;
+  rclrt_core::Budget budget = options->budget;
   for (const Entry * entry : entries) {
     put(entry->attributes, &attributes);
+    budget = entry->group_budget.value_or(budget);
   }
   const Status valid =
     validate(attributes, impl_->cpu_count, "group '" + options->name + "'", entries);
   if (valid.ok()) {
     options->attributes = attributes;
+    options->budget = budget;
   }
   return valid;
 }

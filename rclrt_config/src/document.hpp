@@ -16,6 +16,7 @@
 #include "rclrt_config/chain.hpp"
 #include "rclrt_config/deadline_backend.hpp"
 #include "rclrt_core/attributes.hpp"
+#include "rclrt_core/budget.hpp"
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/finding.hpp"
 #include "rclrt_core/policy.hpp"
@@ -78,6 +79,7 @@ struct Entry
   AttributeFields attributes;
   /// What the other fields say: each puts its value into its place.
   std::vector<std::function<void(rclrt_core::Scheduling *)>> changes;
+  std::optional<rclrt_core::Budget> group_budget;  ///< of a group
   AssumedTimes assumed;
   bool matched = false;
 };

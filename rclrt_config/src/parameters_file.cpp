@@ -42,9 +42,9 @@ Change change(Member Scheduling::* member, const std::optional<Value> & value)
   return [member, wanted = *value](Scheduling * to) { to->*member = wanted; };
 }
 
-std::optional<Budget> read_budget(const YamlMap & callback)
+std::optional<Budget> read_budget(const YamlMap & of, Target target)
 {
-  const auto value = callback.node("budget");
+  const auto value = of.node("budget");
   if (!value) {
     return std::nullopt;
   }
@@ -58,15 +58,15 @@ std::optional<Budget> read_budget(const YamlMap & callback)
     }
     *part = *duration;
   }
-  budget.on_overrun = map
-                        .word<OnOverrun>(
-                          "on_overrun", {{"demote", OnOverrun::kDemote},
-                                         {"skip_next", OnOverrun::kSkipNext},
-                                         {"notify", OnOverrun::kNotify}})
-                        .value_or(OnOverrun::kDemote);
-  const rclrt_core::Status valid = rclrt_core::validate(budget, callback.subject());
+  std::vector<std::pair<const char *, OnOverrun>> words = {
+    {"demote", OnOverrun::kDemote}, {"notify", OnOverrun::kNotify}};
+  if (target == Target::kCallback) {
+    words.insert(words.begin() + 1, {"skip_next", OnOverrun::kSkipNext});
+  }
+  budget.on_overrun = map.word<OnOverrun>("on_overrun", words).value_or(OnOverrun::kDemote);
+  const rclrt_core::Status valid = rclrt_core::validate(budget, of.subject());
   if (!valid.ok()) {
-    callback.fail("budget", valid.message());
+    of.fail("budget", valid.message());
   }
   return budget;
 }
@@ -113,7 +113,10 @@ const CallbackField kCallbackFields[] = {
      }
      return change(&Scheduling::inline_bound, map.duration("bound"));
    }},
-  {"budget", [](const YamlMap & map) { return change(&Scheduling::budget, read_budget(map)); }},
+  {"budget",
+   [](const YamlMap & map) {
+     return change(&Scheduling::budget, read_budget(map, Target::kCallback));
+   }},
   {"inherit_priority",
    [](const YamlMap & map) {
      return change(&Scheduling::inherit_priority, map.boolean("inherit_priority"));
@@ -297,7 +300,7 @@ Entry ParametersReader::read_entry(const YamlField & field, const std::string & 
 
   const std::string subject = (is_group ? "group '" : "callback '") + entry.name + "'";
   const YamlMap map(
-    field.value, subject, is_group ? attribute_field_names() : callback_field_names());
+    field.value, subject, is_group ? attribute_field_names({"budget"}) : callback_field_names());
   if (map.is_empty()) {
     fail("the entry is empty. Give it a field or remove it");
   }
@@ -309,7 +312,9 @@ Entry ParametersReader::read_entry(const YamlField & field, const std::string & 
       }
     }
   }
-  if (!is_group) {
+  if (is_group) {
+    entry.group_budget = read_budget(map, Target::kGroup);
+  } else {
     entry.assumed = read_assumption_fields(map);
   }
   for (const char * former : kFormerCallbackFields) {

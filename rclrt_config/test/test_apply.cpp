@@ -222,6 +222,21 @@ TEST(Apply, groups_have_entries_of_their_own)
   EXPECT_EQ(to_string(options.attributes), "rr, priority 10");
 }
 
+TEST(Apply, a_group_has_a_budget_and_the_last_entry_wins)
+{
+  Configuration configuration = parsed(
+    rclrt_file("      groups:\n"
+               "        /**/group/*: {budget: {runtime: 2ms, period: 20ms, on_overrun: notify}}\n"
+               "        /p/group/default: {budget: {runtime: 3ms, period: 30ms}}\n"
+               "        /p/group/*: {priority: 11, scheduling_policy: fifo}\n"));
+  rclrt_core::GroupOptions options = group("/p/group/default");
+  ASSERT_TRUE(configuration.apply(&options).ok());
+  EXPECT_EQ(options.budget, (rclrt_core::Budget{3ms, 30ms, rclrt_core::OnOverrun::kDemote}));
+  options = group("/q/group/1");
+  ASSERT_TRUE(configuration.apply(&options).ok());
+  EXPECT_EQ(options.budget, (rclrt_core::Budget{2ms, 20ms, rclrt_core::OnOverrun::kNotify}));
+}
+
 TEST(Apply, a_priority_of_a_group_without_a_policy_is_told)
 {
   Configuration configuration =

@@ -151,6 +151,20 @@ TEST(ParametersFile, wrong_names_are_told_where_they_stand)
   }
 }
 
+TEST(ParametersFile, a_wrong_budget_of_a_group_is_told_where_it_stands)
+{
+  const auto error_of = [](const std::string & budget) {
+    return error_in(rclrt_file("      groups:\n        /a/group/b: {budget: " + budget + "}\n"));
+  };
+  EXPECT_THAT(
+    error_of("{runtime: 2ms, period: 1ms}"),
+    AllOf(
+      StartsWith("f:5:30: "), HasSubstr("group '/a/group/b'"), HasSubstr("100 us to the period")));
+  EXPECT_THAT(
+    error_of("{runtime: 2ms, period: 9ms, on_overrun: skip_next}"),
+    AllOf(StartsWith("f:5:70: "), HasSubstr("Use demote or notify")));
+}
+
 TEST(ParametersFile, names_of_any_length_are_told_with_the_limit)
 {
   const std::string longest = "/" + std::string(990, 'a') + "/timer/5s";

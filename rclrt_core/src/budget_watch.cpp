@@ -97,12 +97,14 @@ void Engine::Impl::tell_over_budget(const CallbackNode & callback)
     return std::to_string(duration / std::chrono::microseconds(1)) + " us";
   };
   Finding finding;
-  finding.subject = callback.name();
+  const GroupNode * const group = callback.budget->group;
+  finding.subject = group ? "group '" + group->name() + "'" : callback.name();
   finding.what = "needs more than its budget of " + us(budget.runtime) + " of CPU time in " +
-                 us(budget.period) + " (on_overrun: " + to_string(budget.on_overrun) + ")";
-  finding.fix =
-    "Raise the budget's runtime, or find out why the callback takes so long. Statistics count how "
-    "often (over_budget)";
+                 us(budget.period) + " (on_overrun: " + to_string(budget.on_overrun) + ")" +
+                 (group ? ", seen in a job of " + callback.name() : "");
+  finding.fix = std::string("Raise the budget's runtime, or find out why ") +
+                (group ? "its callbacks take" : "the callback takes") +
+                " so long. Statistics count how often (over_budget)";
   add_finding(std::move(finding));
 }
 

@@ -119,10 +119,11 @@ void Budgets::begin(Worker & worker, Calls & calls) noexcept
   const TimePoint now = platform_.now();
   worker.charged_to_ns.store(-1, std::memory_order_relaxed);
   ++worker.budget_jobs;
+  ++node.running;
   worker.round = round_;
   worker.runs_demoted = worker.callback->is_demoted();  // as was decided when it was bound
   watched_.push_back(worker);
-  if (worker.callback->running == 1 && now >= node.end) {
+  if (node.running == 1 && now >= node.end) {
     renew(node, add_saturating(now, node.budget.period), calls);
   }
   follow(worker, calls);
@@ -133,17 +134,29 @@ void Budgets::begin(Worker & worker, Calls & calls) noexcept
 // The watch looks by the end of the period at the latest, because the job has begun.
 bool Budgets::end(Worker & worker, int64_t cpu_ns) noexcept
 {
-  BudgetNode & node = *worker.callback->budget;
   watched_.erase(watched_.iterator_to(worker));
   worker.urgency.limit({});
   const bool needs_more = charge(worker, cpu_ns);
-  return needs_more && count(node);
+  --worker.callback->budget->running;
+  return needs_more && count(*worker.callback);
 }
 
-void Budgets::forget(CallbackNode & callback) noexcept
+void Budgets::forget(BudgetNode & node) noexcept
 {
-  if (callback.budget && callback.budget->in_demoted.is_linked()) {
-    demoted_.erase(demoted_.iterator_to(*callback.budget));
+  node.is_gone = true;
+  take_from_demoted(node);
+}
+
+void Budgets::recall(BudgetNode & node, Calls & calls) noexcept
+{
+  node.is_gone = false;
+  renew(node, TimePoint{}, calls);
+}
+
+void Budgets::take_from_demoted(BudgetNode & node) noexcept
+{
+  if (node.in_demoted.is_linked()) {
+    demoted_.erase(demoted_.iterator_to(node));
   }
 }
 
@@ -180,27 +193,38 @@ void Budgets::spend(BudgetNode & node) noexcept
 {
   node.is_spent = true;
   if (node.budget.on_overrun == OnOverrun::kDemote && enforces_) {
-    ready_.change(node.callback, [&node] { node.is_demoted = true; });
-    if (!node.callback.removed) {
+    set_demoted(node, true);
+    if (!node.is_gone) {
       demoted_.insert(node);
     }
   }
 }
 
-// Once a period. Returns whether it is to be told.
-bool Budgets::count(BudgetNode & node) noexcept
+void Budgets::set_demoted(BudgetNode & node, bool is_demoted) noexcept
 {
+  const auto change = [&node, is_demoted] { node.is_demoted = is_demoted; };
+  if (node.group) {
+    ready_.change(*node.group, change);
+  } else {
+    ready_.change(*node.callback, change);
+  }
+}
+
+// Once a period. Returns whether it is to be told.
+bool Budgets::count(CallbackNode & callback) noexcept
+{
+  BudgetNode & node = *callback.budget;
   if (std::exchange(node.is_over, true)) {
     return false;
   }
-  ++node.callback.statistics.over_budget;
+  ++callback.statistics.over_budget;
   node.skips_next = node.budget.on_overrun == OnOverrun::kSkipNext;
   return !std::exchange(node.told, true);
 }
 
 void Budgets::renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept
 {
-  forget(node.callback);
+  take_from_demoted(node);
   node.end = end;
   node.used = Duration::zero();
   node.is_spent = false;
@@ -208,9 +232,17 @@ void Budgets::renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept
   if (!node.is_demoted) {
     return;
   }
-  ready_.change(node.callback, [&node] { node.is_demoted = false; });
-  if (!node.callback.backlog.empty()) {
-    dispatch_.released(node.callback, calls);  // a job that waits is as urgent as it was
+  set_demoted(node, false);
+  // A job that waits is as urgent as it was.
+  if (node.callback && !node.callback->backlog.empty()) {
+    dispatch_.released(*node.callback, calls);
+  }
+  if (node.group) {
+    for (GroupQueue * queue : {node.group->queue.get(), node.group->timer_queue.get()}) {
+      if (queue && !queue->callbacks.empty()) {
+        dispatch_.released(queue->first(), calls);
+      }
+    }
   }
 }
 
@@ -225,10 +257,10 @@ void Budgets::follow(Worker & worker, Calls & calls) noexcept
   calls.settle(worker);
 }
 
-// Several jobs of the callback may run, and use its budget together.
+// Several jobs may run, and use the budget together.
 Duration Budgets::left_for_one(const BudgetNode & node) noexcept
 {
-  return (node.budget.runtime - node.used) / std::max(1U, node.callback.running);
+  return (node.budget.runtime - node.used) / std::max(1U, node.running);
 }
 
 // Of a job that runs; the thread that runs it, or the watch. It allows what the watch may be late by.
@@ -343,26 +375,26 @@ bool Budgets::look(Worker & worker, int64_t cpu_ns, TimePoint now, Calls & calls
   const bool was_demoted = node.is_demoted;
   bool needs_more = charge(worker, cpu_ns);
   needs_more |= node.is_spent && now >= node.end;  // it may have had no CPU since
-  const bool is_told = needs_more && count(node);
+  const bool is_told = needs_more && count(*worker.callback);
   if (now >= node.end) {  // what was used since then counts in the old period
     renew(node, end_after(node, now), calls);
   }
   follow(worker, calls);
   limit(worker);
-  // Other threads that run jobs of the callback follow in another round.
-  const bool concerns_others = node.is_demoted != was_demoted && worker.callback->running > 1;
+  // Other threads that run jobs with this budget follow in another round.
+  const bool concerns_others = node.is_demoted != was_demoted && node.running > 1;
   next_look_ = std::min(next_look_, concerns_others ? now : next_look(node, now));
   return is_told;
 }
 
-// Of callbacks that are demoted and whose period is over. Returns whether there may be more.
+// Of those that are demoted and whose period is over. Returns whether there may be more.
 bool Budgets::renew_some() noexcept
 {
   const TimePoint now = platform_.now();
   Section section(mutex_);
   for (std::size_t i = 0; i < kMaxLooks && !demoted_.empty(); ++i) {
     BudgetNode & node = *demoted_.begin();
-    if (node.end > now || node.callback.running > 0) {  // if it runs, the next round renews it
+    if (node.end > now || node.running > 0) {  // if it runs, the next round renews it
       next_look_ = std::min(next_look_, node.end);
       return false;
     }

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Budgets of callbacks: charges the CPU time of their jobs, and demotes what has used up its budget.
+/// Budgets of callbacks and groups: charges the CPU time of their jobs, and demotes what has used up its budget.
 ///
 ///   begin() ----> job runs ----------------> end()       by the thread of the job: charges, and begins periods
 ///                   |   ^
@@ -15,7 +15,10 @@
 /// CPU in time, the scheduler in the kernel postpones the deadline of a job that has used up more than this.
 ///
 /// State is under the engine's lock. Clocks are read without it. In one section of the lock the watch looks at four
-/// jobs, or at four callbacks that are demoted and whose period is over.
+/// jobs, or at four callbacks or groups that are demoted and whose period is over.
+///
+/// To demote a group moves the group in its lane, however many of its callbacks have waiting jobs: in the group they stay
+/// in the order in which they were.
 #ifndef BUDGETS_HPP_
 #define BUDGETS_HPP_
 
@@ -56,8 +59,10 @@ public:
   void begin(Worker & worker, Calls & calls) noexcept;
   /// It has ended, when its thread had used so much CPU time. Returns whether that is to be told.
   bool end(Worker & worker, int64_t cpu_ns) noexcept;
-  /// The callback is about to be removed, or the engine is.
-  void forget(CallbackNode & callback) noexcept;
+  /// The callback or group is about to be removed.
+  void forget(BudgetNode & node) noexcept;
+  /// The group is back.
+  void recall(BudgetNode & node, Calls & calls) noexcept;
 
 private:
   struct EarlierEnd
@@ -77,7 +82,9 @@ private:
   static TimePoint end_after(const BudgetNode & node, TimePoint now) noexcept;
   bool charge(Worker & worker, int64_t cpu_ns) noexcept;
   void spend(BudgetNode & node) noexcept;
-  static bool count(BudgetNode & node) noexcept;
+  void set_demoted(BudgetNode & node, bool is_demoted) noexcept;
+  void take_from_demoted(BudgetNode & node) noexcept;
+  static bool count(CallbackNode & callback) noexcept;
   void renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept;
   void follow(Worker & worker, Calls & calls) noexcept;
   static Duration left_for_one(const BudgetNode & node) noexcept;

@@ -64,6 +64,40 @@ Status validate(const CallbackOptions & options, const TimerOptions * timer, int
   return rclrt_core::validate(options.attributes, cpu_count, subject);
 }
 
+Status validate_group_budget(const GroupOptions & options)
+{
+  const std::string subject = "group '" + options.name + "'";
+  if (options.budget.exists() && options.budget.on_overrun == OnOverrun::kSkipNext) {
+    return Status::error(
+      subject +
+      ": on_overrun skip_next is for the budget of a callback: of a group, it would drop a release "
+      "of "
+      "whichever callback comes next. Use demote or notify");
+  }
+  return validate(options.budget, subject);
+}
+
+// A callback whose group has one. Each job is charged to one account.
+Status refuse_beside_group_budget(const CallbackOptions & options, const GroupNode & group)
+{
+  const std::string subject = "callback '" + options.name + "'";
+  if (!group.budget) {
+    return {};
+  }
+  if (options.inline_bound > Duration::zero()) {
+    return Status::error(
+      subject +
+      ": an inline callback runs on a thread of the middleware, which nobody may demote: its group "
+      "'" +
+      group.name() + "' cannot have a budget");
+  }
+  return options.budget.exists()
+           ? Status::error(
+               subject + ": its group '" + group.name() +
+               "' has a budget, which all of its callbacks share; remove one of the two")
+           : Status();
+}
+
 Status refuse_two_budgets(const AttributesEntry & asked, const std::string & subject)
 {
   return asked.asked.policy == SchedulingPolicy::kDeadline
@@ -139,6 +173,10 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
   if (!valid.ok()) {
     return valid;
   }
+  const Status budget = validate_group_budget(group_options);
+  if (!budget.ok()) {
+    return budget;
+  }
   if (group_options.parallelism > kMaxParallelism) {
     return Status::error(
       "group '" + group_options.name + "': parallelism " +
@@ -150,6 +188,9 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
     node->options().parallelism != 0
       ? node->options().parallelism
       : static_cast<uint32_t>(std::max(dispatch.cpus(), kMinReentrantParallelism));
+  if (node->options().budget.exists()) {
+    node->budget = std::make_shared<BudgetNode>(*node, node->options().budget);
+  }
   const Lock configuration_lock(*configuration);
   node->number = next_group++;
   const Status accepted = accept(node);
@@ -166,6 +207,10 @@ Status Engine::Impl::add_group_again(const std::shared_ptr<Group> & group)
   const auto node = std::static_pointer_cast<GroupNode>(group);
   if (!node || node->engine != this || node->known) {
     return Status::error("add_group_again(): not a group that was removed from this engine");
+  }
+  if (node->budget) {
+    Section section(*mutex);
+    budgets.recall(*node->budget, section.calls);
   }
   return accept(node);
 }
@@ -196,6 +241,10 @@ Status Engine::Impl::remove_group(const std::shared_ptr<Group> & group)
       " callbacks; remove them first");
   }
   node->known = false;  // a run in progress keeps it alive
+  if (node->budget) {
+    const Lock lock(*mutex);
+    budgets.forget(*node->budget);
+  }
   displace(*node);
   return {};
 }
@@ -245,7 +294,11 @@ Status Engine::Impl::add_callback(
   const AttributesEntry & asked = asked_by(callback_options.attributes, *group_node);
   const Duration inline_bound = callback_options.inline_bound;
   const Budget budget = callback_options.budget;
-  if (const Status two = refuse_two_budgets(asked, subject); budget.exists() && !two.ok()) {
+  const bool has_budget = budget.exists() || group_node->budget;
+  if (const Status two = refuse_two_budgets(asked, subject); has_budget && !two.ok()) {
+    return two;
+  }
+  if (const Status two = refuse_beside_group_budget(callback_options, *group_node); !two.ok()) {
     return two;
   }
   auto node = std::make_shared<CallbackNode>(std::move(callback_options), next_callback++, this);
@@ -261,9 +314,12 @@ Status Engine::Impl::add_callback(
     node->is_inline->bound = inline_bound;
     make_courier();
   }
-  if (budget.exists()) {
-    node->budget = std::make_unique<BudgetNode>(*node, budget);
-    node->budget->background = &background();
+  if (has_budget) {
+    node->budget =
+      budget.exists() ? std::make_shared<BudgetNode>(*node, budget) : group_node->budget;
+    if (!node->budget->background) {  // else callbacks of the group may run, and have it already
+      node->budget->background = &background();
+    }
   }
   ++group_node->callbacks;
   callbacks.emplace(node->name(), node);
@@ -279,7 +335,7 @@ Status Engine::Impl::add_callback(
   if (options.trace_memory) {
     options.trace_memory->add(traced(*node));
   }
-  if (life.has_threads() && (budget.exists() || budgets.is_watched())) {
+  if (life.has_threads() && (has_budget || budgets.is_watched())) {
     const Status watched = watch_budgets();
     if (!watched.ok()) {
       add_finding({subject, "its budget is not watched: " + watched.message(), 0, ""});
@@ -323,7 +379,9 @@ void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
     }
     ready.withdraw(*node, platform.now());
     forget_taken(*node);
-    budgets.forget(*node);
+    if (node->budget && node->budget->callback) {
+      budgets.forget(*node->budget);
+    }
   }
   --last->group->callbacks;
   former.push_back(traced(*last));

@@ -54,7 +54,7 @@ void Ready::link(CallbackNode & callback) noexcept
       urgency.release_ns = nanoseconds_of(job.release);
       urgency.sequence = job.sequence;
     }
-    const AttributesEntry & policy = callback.policy_now();
+    const AttributesEntry & policy = callback.policy_in_group();
     urgency.level = policy.level;
     urgency.os_deadline_ns =
       policy.is_ext() ? nanoseconds_of(job.deadline) : policy.relative_deadline_ns;

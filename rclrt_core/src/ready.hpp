@@ -67,24 +67,32 @@ struct InlineNode
   bool queues = false;  ///< there were too many of these: from now on it is queued
 };
 
-/// What a callback has used of its budget: see budgets.hpp.
+/// What a callback, or a group, has used of its budget: see budgets.hpp.
 struct BudgetNode
 {
   BudgetNode(CallbackNode & its_callback, const Budget & its_budget)
-  : callback(its_callback), budget(its_budget)
+  : callback(&its_callback), budget(its_budget)
+  {
+  }
+  BudgetNode(GroupNode & its_group, const Budget & its_budget)
+  : group(&its_group), budget(its_budget)
   {
   }
 
-  CallbackNode & callback;
+  // Whose it is: one of the two.
+  CallbackNode * const callback = nullptr;
+  GroupNode * const group = nullptr;
   const Budget budget;
   const AttributesEntry * background = nullptr;  // what jobs get that are demoted
   TimePoint end{};                               // of the period
   Duration used{0};                              // in the period
+  uint32_t running = 0;                          // jobs that use it
   bool is_spent = false;                         // the period's budget is used up
   bool is_over = false;                          // and it was not enough
   bool is_demoted = false;
   bool skips_next = false;
   bool told = false;
+  bool is_gone = false;                     // whose it is, from the engine
   intrusive::set_member_hook<> in_demoted;  // of Budgets::demoted_, by `end`
 };
 
@@ -133,11 +141,27 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   CallbackStatistics statistics;
   std::unique_ptr<TimerNode> timer;
   std::unique_ptr<InlineNode> is_inline;
-  std::unique_ptr<BudgetNode> budget;  // the pointer never changes once others know the callback
+  std::shared_ptr<BudgetNode>
+    budget;  // its group's, too; never changes once others know the callback
 
   bool is_demoted() const noexcept
   {
     return budget && budget->is_demoted && budget->background->level < policy->level;
+  }
+  /// In the order of its group. Where the group has a budget, the callbacks are demoted together, and that order stays.
+  const AttributesEntry & policy_in_group() const noexcept
+  {
+    return budget && budget->group ? *policy : policy_now();
+  }
+  /// Beside callbacks of other groups. Only while jobs wait.
+  Urgency urgency_now() const noexcept
+  {
+    Urgency now = urgency;
+    if (is_demoted()) {
+      now.level = budget->background->level;
+      now.os_deadline_ns = budget->background->relative_deadline_ns;
+    }
+    return now;
   }
   /// What its waiting jobs ask for now.
   const AttributesEntry & policy_now() const noexcept
@@ -189,7 +213,12 @@ struct GroupQueue
 
 inline bool MoreUrgent::operator()(const GroupQueue & a, const GroupQueue & b) const noexcept
 {
-  return more_urgent(a.first().urgency, b.first().urgency);
+  const CallbackNode & of_a = a.first();
+  const CallbackNode & of_b = b.first();
+  if (!of_a.budget && !of_b.budget) {  // nearly always
+    return more_urgent(of_a.urgency, of_b.urgency);
+  }
+  return more_urgent(of_a.urgency_now(), of_b.urgency_now());
 }
 
 using ReadyGroups = intrusive::multiset<
@@ -227,6 +256,7 @@ struct GroupNode final : Group
     taken;
   std::unique_ptr<GroupQueue> queue;
   std::unique_ptr<GroupQueue> timer_queue;  // only where timers have a lane of their own
+  std::shared_ptr<BudgetNode> budget;       // never changes
 
   bool has_room() const noexcept { return running < parallelism; }
 };
@@ -270,6 +300,22 @@ public:
     unlink(callback);
     how();
     link(callback);
+  }
+  /// The same for all callbacks of a group, if their order within it stays as it is: O(log n) in the groups.
+  template <typename How>
+  void change(GroupNode & group, How && how) noexcept
+  {
+    for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
+      if (queue) {
+        unlink(*queue);
+      }
+    }
+    how();
+    for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
+      if (queue) {
+        link(*queue);
+      }
+    }
   }
 
 private:

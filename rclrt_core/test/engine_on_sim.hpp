@@ -70,18 +70,22 @@ public:
   {
   }
 
-  std::shared_ptr<Group> group(const std::string & name, uint32_t parallelism = 1)
+  std::shared_ptr<Group> group(
+    const std::string & name, uint32_t parallelism = 1, const Budget & budget = {})
   {
     std::shared_ptr<Group> & group = groups_[name];
     if (!group) {
       GroupOptions options;
       options.name = name;
       options.parallelism = parallelism;
+      options.budget = budget;
       const Status status = engine.add_group(options, &group);
       EXPECT_TRUE(status.ok()) << status.message();
     }
     return group;
   }
+  /// The engine may be the last to have it.
+  void forget_group(const std::string & name) { groups_.erase(name); }
 
   /// A callback that works for `work`, in a group of its own unless one is named.
   CallbackOptions callback_options(const std::string & name, Duration work)

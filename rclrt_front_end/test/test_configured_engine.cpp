@@ -103,6 +103,24 @@ TEST(ConfiguredEngine, refuses_to_skip_releases_of_callbacks_whose_messages_woul
   }
 }
 
+TEST(ConfiguredEngine, a_group_that_comes_back_with_another_budget_has_that_one)
+{
+  rclrt_core::SimPlatform sim;
+  std::unique_ptr<ConfiguredEngine> engine;
+  ASSERT_TRUE(ConfiguredEngine::make(sim, {}, &engine).ok());
+  const auto of = std::make_shared<int>();
+  rclrt_core::GroupOptions options;
+  std::vector<std::shared_ptr<rclrt_core::Group>> groups;
+  for (const int runtime_ms : {1, 1, 2}) {
+    options.budget.runtime = std::chrono::milliseconds(runtime_ms);
+    options.budget.period = std::chrono::milliseconds(10);
+    ASSERT_TRUE(engine->add_group(options, "", &groups.emplace_back(), of).ok());
+    EXPECT_EQ(groups.back()->options().budget, options.budget);
+    ASSERT_TRUE(engine->remove_group(groups.back()).ok());
+  }
+  EXPECT_EQ(groups[0], groups[1]);
+}
+
 // ---- dispatch: inline
 
 struct InlineCase

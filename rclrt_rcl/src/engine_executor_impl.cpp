@@ -72,6 +72,7 @@ void EngineExecutor::Impl::add_group(const CallbackGroup & group)
   rclrt_core::GroupOptions group_options;
   group_options.name = group.name();
   group_options.attributes = group.options().attributes;
+  group_options.budget = group.options().budget;
   if (group.type() == CallbackGroupType::kReentrant) {
     group_options.parallelism = group.options().parallelism;
   }

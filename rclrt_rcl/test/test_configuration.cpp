@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -49,6 +50,20 @@ bool may_use_fifo()
   parameters.sched_priority = 0;
   sched_setscheduler(0, SCHED_OTHER, &parameters);
   return true;
+}
+
+timespec cpu_time()
+{
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time;
+}
+
+std::chrono::nanoseconds since(const timespec & start)
+{
+  const timespec now = cpu_time();
+  return std::chrono::seconds(now.tv_sec - start.tv_sec) +
+         std::chrono::nanoseconds(now.tv_nsec - start.tv_nsec);
 }
 
 #define SKIP_WITHOUT_FIFO()                                               \
@@ -149,6 +164,53 @@ TYPED_TEST(EachExecutor, a_group_has_the_priority_of_the_file)
     "      groups: {/*/group/default: {scheduling_policy: fifo, priority: 33}}\n"));
   Listener listener(this->context);
   EXPECT_EQ(listener.priority_under(executor), 33);
+}
+
+TYPED_TEST(EachExecutor, callbacks_of_a_group_share_the_budget_of_the_file_or_the_code)
+{
+  for (const bool is_in_file : {true, false}) {
+    typename TypeParam::Executor executor(this->template with_file<typename TypeParam::Options>(
+      is_in_file ? "      groups: {/node/group/both: {budget: {runtime: 20ms, period: 10s}}}\n"
+                 : "      groups: {/other/group/both: {nice: 0}}\n"));
+    NodeOptions node_options;
+    node_options.context = this->context;
+    Node node("node", node_options);
+    CallbackGroupOptions group_options;
+    group_options.name = "both";
+    if (!is_in_file) {
+      group_options.budget.runtime = 20ms;
+      group_options.budget.period = 10s;
+    }
+    TimerOptions options;
+    options.group =
+      node.create_callback_group(CallbackGroupType::kMutuallyExclusive, group_options);
+    // Each of them needs less than the budget, both more.
+    const auto once = [](std::atomic<bool> * done) {
+      return [done] {
+        if (!done->load()) {
+          const timespec start = cpu_time();
+          while (since(start) < 15ms) {
+          }
+          done->store(true);
+        }
+      };
+    };
+    std::atomic<bool> first{false};
+    std::atomic<bool> second{false};
+    const auto one = node.create_wall_timer(10ms, once(&first), options);
+    const auto other = node.create_wall_timer(11ms, once(&second), options);
+    executor.add_node(node);
+    const Spinning spinning(executor);
+    EXPECT_TRUE(wait_for([&] { return first && second; }));
+    const auto is_told = [&] {
+      const auto findings = executor.findings();
+      return std::any_of(findings.begin(), findings.end(), [](const rclrt_core::Finding & finding) {
+        return finding.subject == "group '/node/group/both'" &&
+               finding.what.find("needs more than its budget of 20000 us") != std::string::npos;
+      });
+    };
+    EXPECT_TRUE(wait_for(is_told)) << is_in_file;
+  }
 }
 
 TYPED_TEST(EachExecutor, a_file_of_callback_isolated_executor_is_understood)

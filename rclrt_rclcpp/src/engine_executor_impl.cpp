@@ -230,6 +230,7 @@ rclrt_core::GroupOptions EngineExecutor::Impl::options_for_group(
   if (options_.scheduling) {
     if (const auto scheduling = options_.scheduling->find(&group, name)) {
       group_options.attributes = scheduling->attributes;
+      group_options.budget = scheduling->budget;
     }
   }
   return group_options;

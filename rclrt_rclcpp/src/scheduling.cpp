@@ -61,10 +61,11 @@ void SchedulingRegistry::set(
 
 void SchedulingRegistry::set(
   const std::shared_ptr<const rclcpp::CallbackGroup> & group,
-  const rclrt_core::Attributes & attributes)
+  const rclrt_core::Attributes & attributes, const rclrt_core::Budget & budget)
 {
   Scheduling scheduling;
   scheduling.attributes = attributes;
+  scheduling.budget = budget;
   put(group, scheduling);
 }
 

@@ -245,6 +245,55 @@ TYPED_TEST(AttributesTest, a_file_of_callback_isolated_executor_is_taken_as_it_i
   EXPECT_EQ(in_force.cpu_affinity.to_string(), cpu.to_string());
 }
 
+TYPED_TEST(AttributesTest, callbacks_of_a_group_share_a_budget)
+{
+  for (const bool is_in_file : {true, false}) {
+    const File file(
+      std::string("/**:\n  ros__parameters:\n    rclrt:\n      groups:\n        ") +
+      (is_in_file ? "/planner/group/*: {budget: {runtime: 20ms, period: 10s}}\n"
+                  : "/other/group/*: {nice: 0}\n"));
+    const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
+    const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+    typename TestFixture::Options options;
+    options.configuration_file = file.path();
+    const auto registry = std::make_shared<SchedulingRegistry>();
+    if (!is_in_file) {
+      rclrt_core::Budget budget;
+      budget.runtime = milliseconds(20);
+      budget.period = seconds(10);
+      registry->set(group, {}, budget);
+    }
+    options.scheduling = registry;
+    // Each of them needs less than the budget, both more.
+    const auto once = [](std::atomic<bool> * done) {
+      return [done] {
+        rclrt_core::LinuxPlatform platform;
+        const auto thread = platform.current_thread();
+        const int64_t end_ns = platform.cpu_time_ns(thread) + 15'000'000;
+        while (!done->load() && platform.cpu_time_ns(thread) < end_ns) {
+        }
+        done->store(true);
+      };
+    };
+    std::atomic<bool> first{false};
+    std::atomic<bool> second{false};
+    const auto one = node->create_wall_timer(milliseconds(10), once(&first), group);
+    const auto other = node->create_wall_timer(milliseconds(11), once(&second), group);
+    const auto executor = this->make_executor(options);
+    executor->add_node(node);
+    const Spinning spinning(*executor);
+    EXPECT_TRUE(wait_for([&] { return first && second; }));
+    EXPECT_TRUE(wait_for([&] {
+      const auto findings = executor->findings();
+      return std::any_of(findings.begin(), findings.end(), [](const auto & finding) {
+        return finding.subject.find("group '/planner/group/") == 0 &&
+               finding.what.find("needs more than its budget of 20000 us") != std::string::npos;
+      });
+    }))
+      << is_in_file;
+  }
+}
+
 /// What was logged, while it exists.
 class Log
 {

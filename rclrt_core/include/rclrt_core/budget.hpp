@@ -1,8 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A budget: how much CPU time the jobs of a callback may use in each period, and what happens to those that need
-/// more. docs/how-to/budgets.md says what it can do and what it cannot.
+/// A budget: how much CPU time the jobs of a callback, or of all callbacks of a group, may use in each period, and what
+/// happens to those that need more. docs/how-to/budgets.md says what it can do and what it cannot.
 #ifndef RCLRT_CORE__BUDGET_HPP_
 #define RCLRT_CORE__BUDGET_HPP_
 
@@ -38,6 +38,10 @@ struct Budget
   OnOverrun on_overrun = OnOverrun::kDemote;
 
   bool exists() const noexcept { return runtime != Duration::zero() || period != Duration::zero(); }
+  friend bool operator==(const Budget & a, const Budget & b) noexcept
+  {
+    return a.runtime == b.runtime && a.period == b.period && a.on_overrun == b.on_overrun;
+  }
 };
 
 /// The text names `subject`, the value and the range.

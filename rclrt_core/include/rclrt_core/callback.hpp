@@ -67,7 +67,8 @@ struct Scheduling
   /// is mutually exclusive.
   Duration inline_bound{0};
   /// CPU time of the callback's jobs, watched and enforced while the engine spins. Neither for inline callbacks nor for
-  /// SCHED_DEADLINE, which has one. skip_next needs a callback whose releases are not messages that wait.
+  /// SCHED_DEADLINE, which has one, nor where the group has one (GroupOptions::budget). skip_next needs a callback
+  /// whose releases are not messages that wait.
   Budget budget;
 };
 
@@ -95,8 +96,9 @@ struct CallbackStatistics
   uint64_t inlined = 0;          ///< jobs run by the thread that brought their work
   uint64_t over_bound = 0;       ///< of these: longer than the callback's bound
   uint64_t deadline_misses = 0;  ///< jobs that ended after their deadline
-  uint64_t over_budget = 0;      ///< periods whose budget was not enough
-  Duration max_response{0};      ///< longest release to end
+  uint64_t over_budget =
+    0;  ///< periods whose budget was not enough; of a group's: seen in a job of this one
+  Duration max_response{0};  ///< longest release to end
 };
 
 class Callback

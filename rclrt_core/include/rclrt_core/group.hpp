@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "rclrt_core/attributes.hpp"
+#include "rclrt_core/budget.hpp"
 
 namespace rclrt_core
 {
@@ -28,6 +29,10 @@ struct GroupOptions
   /// For threads that serve only this group (the isolated model) and for callbacks of the group
   /// whose own attributes leave the policy unchanged.
   Attributes attributes;
+  /// CPU time of the jobs of all callbacks of the group together: when it is used up, all of them are demoted. Then no
+  /// callback of it may have a budget of its own, be inline or ask for SCHED_DEADLINE. Not with skip_next: it would
+  /// drop a release of whichever callback comes next.
+  Budget budget;
 };
 
 class Group

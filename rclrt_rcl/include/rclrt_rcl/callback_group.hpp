@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "rclrt_core/attributes.hpp"
+#include "rclrt_core/budget.hpp"
 #include "rclrt_rcl/entity_observer.hpp"
 
 namespace rclrt_rcl
@@ -33,6 +34,8 @@ struct CallbackGroupOptions
   /// For the group's own threads (CallbackIsolatedExecutor), and for its callbacks that leave the
   /// policy unchanged.
   rclrt_core::Attributes attributes;
+  /// CPU time that all of its callbacks share (rclrt_core::GroupOptions::budget).
+  rclrt_core::Budget budget;
   /// Reentrant groups: how many callbacks at once; 0 is the number of CPUs, but at least 2.
   uint32_t parallelism = 0;
   /// Join the executor of the node. Otherwise Executor::add_callback_group() is needed.

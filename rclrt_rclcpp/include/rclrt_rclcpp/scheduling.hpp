@@ -42,10 +42,10 @@ public:
     const std::shared_ptr<const rclcpp::ServiceBase> & service, const Scheduling & scheduling);
   void set(const std::shared_ptr<const rclcpp::ClientBase> & client, const Scheduling & scheduling);
   void set(const std::shared_ptr<const rclcpp::Waitable> & waitable, const Scheduling & scheduling);
-  /// For all callbacks of the group that have no attributes of their own.
+  /// The attributes are for all callbacks of the group that have none of their own, the budget is shared by all.
   void set(
     const std::shared_ptr<const rclcpp::CallbackGroup> & group,
-    const rclrt_core::Attributes & attributes);
+    const rclrt_core::Attributes & attributes, const rclrt_core::Budget & budget = {});
 
   /// What is set for the entity, else for its name, else nothing.
   std::optional<Scheduling> find(const void * entity, const std::string & name) const;

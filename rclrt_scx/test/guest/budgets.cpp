@@ -133,11 +133,9 @@ std::string the_second_job_of_a_period(int64_t pause_ms, const std::string & wan
 
 std::string what_is_left_of_a_budget_is_kept_only_if_it_is_within_the_bandwidth()
 {
-  const std::string soon =
-    undisturbed([] { return the_second_job_of_a_period(0, "A+ B+ B- A-"); });
-  return soon.empty()
-           ? undisturbed([] { return the_second_job_of_a_period(170, "A+ A- B+ B-"); })
-           : soon;
+  const std::string soon = undisturbed([] { return the_second_job_of_a_period(0, "A+ B+ B- A-"); });
+  return soon.empty() ? undisturbed([] { return the_second_job_of_a_period(170, "A+ A- B+ B-"); })
+                      : soon;
 }
 
 // One thread works for two servers in turn. What the first has used up is not owed by the second, nor what was used
