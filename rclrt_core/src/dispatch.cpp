@@ -80,7 +80,7 @@ bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Calls & call
   if (raise && !worker.is_left_alone) {
     worker.urgency.decide(wanted);
   }
-  take_from_sleep(worker, callback.urgency_now(), calls);
+  take_from_sleep(worker, callback.urgency, calls);
   return true;
 }
 
@@ -172,7 +172,7 @@ CallbackNode * Dispatch::next_before(std::list<Lane> & lanes, uint64_t before_se
   for (Lane & lane : lanes) {
     for (GroupQueue & queue : lane.ready) {
       for (CallbackNode & callback : queue.callbacks) {
-        if (best && !more_urgent(callback.urgency_now(), best->urgency_now())) {
+        if (best && !more_urgent(callback.urgency, best->urgency)) {
           break;  // neither this nor any later one of the queue
         }
         if (callback.urgency.sequence < before_sequence) {

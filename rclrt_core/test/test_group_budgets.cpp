@@ -10,6 +10,22 @@ namespace rclrt_core
 namespace
 {
 
+std::vector<EngineOptions> every_model()
+{
+  std::vector<EngineOptions> all(4);
+  all[0].model = ExecutionModel::kPool;
+  all[1].model = ExecutionModel::kIsolated;
+  all[2].model = all[3].model = ExecutionModel::kEvents;
+  all[3].release_and_execute = true;
+  return all;
+}
+
+std::string name_of(const EngineOptions & options)
+{
+  return std::string(to_string(options.model)) +
+         (options.release_and_execute ? ", timers run" : "");
+}
+
 TEST(GroupBudget, is_shared_by_its_callbacks)
 {
   Scene scene;
@@ -132,10 +148,7 @@ TEST(GroupBudget, is_shared_by_jobs_that_run_at_the_same_time)
 
 TEST(GroupBudget, holds_for_timers_and_others_in_every_model)
 {
-  for (const ExecutionModel model :
-       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
-    EngineOptions options;
-    options.model = model;
+  for (const EngineOptions & options : every_model()) {
     Scene scene(options);
     scene.group("group", 1, budget(2, 50));
     TimerOptions timer;
@@ -156,10 +169,49 @@ TEST(GroupBudget, holds_for_timers_and_others_in_every_model)
         &other);
     });
     other->join();
-    EXPECT_FALSE(is_late) << to_string(model);
+    EXPECT_FALSE(is_late) << name_of(options);
     EXPECT_GT(scene.statistics("a").over_budget + scene.statistics("timer").over_budget, 0U)
-      << to_string(model);
+      << name_of(options);
   }
+}
+
+TEST(GroupBudget, a_timer_that_waits_is_urgent_again_in_the_next_period_in_every_model)
+{
+  for (const EngineOptions & options : every_model()) {
+    Scene scene(options);
+    scene.group("group", 1, budget(2, 50));
+    TimerOptions timer;
+    timer.period = milliseconds(50);
+    timer.one_shot = true;
+    scene.add_timer(scene.options("timer", 80, 1), timer, "group");
+    scene.add(scene.options("a", 80, 2), "group");
+    std::unique_ptr<Thread> other;
+    const Lines jobs = scene.run(150, {{45, "a"}}, [&] {
+      scene.start(
+        "other", fifo(50),
+        [&] {
+          scene.sim.sleep_until(at_ms(48));
+          scene.sim.work(milliseconds(80));
+        },
+        &other);
+    });
+    other->join();
+    EXPECT_EQ(jobs, (Lines{"45-45-47 a", "50-95-96 timer"})) << name_of(options);
+  }
+}
+
+TEST(GroupBudget, is_whole_in_the_next_period_also_when_one_of_its_callbacks_has_gone)
+{
+  Scene scene;
+  scene.group("group", 1, budget(3, 20));
+  scene.add(scene.options("a", 80, 3), "group");
+  scene.add(scene.options("mate", 70, 1), "group");
+  scene.add(scene.options("b", 50, 40));
+  const Lines jobs = scene.run(100, {{0, "a"}, {4, "b"}, {5, "mate"}}, [&] {
+    scene.sim.sleep_until(at_ms(10));  // it is demoted
+    scene.engine.remove(scene.callbacks["a"]);
+  });
+  EXPECT_EQ(jobs, (Lines{"0-0-3 a", "4-4-45 b", "5-20-21 mate"}));
 }
 
 TEST(GroupBudget, holds_under_deadlines_of_absolute_time)
@@ -197,6 +249,22 @@ TEST(GroupBudget, of_a_group_that_comes_back_is_whole_again)
     scene.add(scene.options("a", 80, 2), "group");
   });
   EXPECT_EQ(jobs.back(), "21-21-23 a");
+}
+
+TEST(GroupBudget, of_a_group_that_comes_back_is_whole_in_the_next_period_too)
+{
+  Scene scene;
+  const auto group = scene.group("group", 1, budget(2, 20));
+  scene.add(scene.options("a", 80, 2), "group");
+  scene.add(scene.options("b", 50, 40));
+  const Lines jobs = scene.run(100, {{20, "a"}, {23, "b"}, {24, "a"}}, [&] {
+    scene.sim.sleep_until(at_ms(10));
+    scene.engine.remove(scene.callbacks["a"]);
+    ASSERT_TRUE(scene.engine.remove_group(group).ok());
+    ASSERT_TRUE(scene.engine.add_group_again(group).ok());
+    scene.add(scene.options("a", 80, 2), "group");
+  });
+  EXPECT_EQ(jobs, (Lines{"20-20-22 a", "23-23-65 b", "24-40-42 a"}));
 }
 
 TEST(GroupBudget, of_a_group_that_is_gone_is_not_looked_at)
