@@ -71,7 +71,9 @@ Attributes deadline()
 /// CPU time. In the isolated model each has a thread of its own.
 struct Beside
 {
-  Beside(const Attributes & attributes, const Budget & budget, int count, ExecutionModel model)
+  Beside(
+    const Attributes & attributes, const Budget & budget, int count, ExecutionModel model,
+    const Budget & group_budget = {})
   {
     EngineOptions options;
     options.model = model;
@@ -80,19 +82,21 @@ struct Beside
     engine = std::make_unique<Engine>(platform, options);
     tick = add("tick", on_one_cpu(fifo(50)), {}, [this] { ++ticks; }, milliseconds(10));
     for (int i = 0; i < count; ++i) {
-      runaways.push_back(
-        add("runaway " + std::to_string(i), attributes, budget, [this] { run_away(); }, {}));
+      runaways.push_back(add(
+        "runaway " + std::to_string(i), attributes, budget, [this] { run_away(); }, {},
+        group_budget));
     }
   }
 
   std::shared_ptr<Callback> add(
     const std::string & name, const Attributes & attributes, const Budget & budget,
-    std::function<void()> body, Duration period)
+    std::function<void()> body, Duration period, const Budget & group_budget = {})
   {
     std::shared_ptr<Group> group;
     GroupOptions group_options;
     group_options.name = name;
     group_options.attributes = attributes;
+    group_options.budget = group_budget;
     EXPECT_TRUE(engine->add_group(group_options, &group).ok());
     CallbackOptions options;
     options.name = name;
@@ -172,6 +176,10 @@ TEST(BudgetOnLinux, lets_the_others_run_while_a_callback_keeps_its_cpu)
   Beside with(above, budget, 1, ExecutionModel::kPool);
   EXPECT_GE(with.run(), kEnough);
   EXPECT_GT(with.over_budget(), 0U);
+
+  Beside with_group(above, {}, 1, ExecutionModel::kPool, budget);
+  EXPECT_GE(with_group.run(), kEnough) << "the budget of its group";
+  EXPECT_GT(with_group.over_budget(), 0U);
 }
 
 // The kernel's own budget. Its threads may run on any CPU: so there is one for each.

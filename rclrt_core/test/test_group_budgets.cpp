@@ -200,6 +200,24 @@ TEST(GroupBudget, a_timer_that_waits_is_urgent_again_in_the_next_period_in_every
   }
 }
 
+TEST(GroupBudget, that_is_used_up_puts_a_timer_that_waits_for_the_thread_of_timers_behind_others)
+{
+  for (const bool is_used_up : {true, false}) {
+    Scene scene(every_model().back(), 2);
+    scene.group("reentrant", 2, budget(2, 100));
+    scene.add(scene.options("a", 80, is_used_up ? 3 : 1), "reentrant");
+    TimerOptions timer;
+    timer.period = milliseconds(50);
+    timer.one_shot = true;
+    scene.add_timer(scene.options("first", 90, 5), timer);
+    scene.add_timer(scene.options("of the group", 70, 1), timer, "reentrant");
+    scene.add_timer(scene.options("other", 60, 1), timer);
+    const Lines jobs = scene.run(90, {{50, "a"}});
+    ASSERT_EQ(jobs.size(), 4U);
+    EXPECT_EQ(jobs[2], is_used_up ? "50-55-56 other" : "50-55-56 of the group");
+  }
+}
+
 TEST(GroupBudget, is_whole_in_the_next_period_also_when_one_of_its_callbacks_has_gone)
 {
   Scene scene;
