@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
-from random_systems import migrating, timers_only, with_a_link, with_subscriptions
+from random_systems import by_stamps, migrating, timers_only, with_a_link, with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import ExecutorKind, Overheads, Policy, Release, System
 from rclrt_analysis.simulation import chain_ages, chain_latencies, chain_times, simulate
@@ -108,6 +108,14 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
         lambda rng: with_subscriptions(
             rng, (EVENTS,), rng.choice([0, 3]), policy=Policy.EDF, reserved=rng.random() < 0.4
         ),
+    ),
+    "joins_by_stamps": (
+        "exact",
+        lambda rng: by_stamps(rng, with_subscriptions(rng, (rng.choice([EVENTS, ISOLATED]),))),
+    ),
+    "edf_parts": (
+        "exact",
+        lambda rng: with_subscriptions(rng, (EVENTS, EVENTS), policy=Policy.EDF),
     ),
     "wait_set_multi": (
         "exact",

@@ -196,6 +196,8 @@ def _result(
         assumptions.append(Assumption.LINK)
     if inherit_late(system, urgency):
         assumptions.append(Assumption.INHERITED)
+    joins = {callback.pairs == "newest" for callback in system.callbacks if callback.wants_all}
+    assumptions += [Assumption.NEWEST] * (True in joins) + [Assumption.STAMPS] * (False in joins)
     if system.chains:
         assumptions += [
             Assumption.IMPLICIT_COMMUNICATION,

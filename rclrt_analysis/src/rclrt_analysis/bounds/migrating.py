@@ -125,7 +125,7 @@ def _dags(unit: Unit) -> list[list[Callback]]:
         roots = {root.get(parent, "") for parent in parents}
         # `all` is one message of each topic: of two publishers of one, it waits for either.
         alone = all(len(unit.system.publishers[topic]) == 1 for topic in callback.triggers)
-        once = len(parents) == 1 or (callback.wants_all and alone)
+        once = len(parents) == 1 or (callback.wants_all and alone and callback.pairs == "newest")
         if callback.period is not None or len(roots) != 1 or "" in roots or not once:
             raise RefusedError(
                 f"'{callback.name}' is not released once for each release of one timer here: "

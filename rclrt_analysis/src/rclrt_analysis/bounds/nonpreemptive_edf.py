@@ -10,7 +10,7 @@ from rclrt_analysis.bounds.budget import spend
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
-from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet
+from rclrt_analysis.bounds.taskset import UNBOUNDED, Bools, Ints, TaskSet
 
 NO_DEADLINE = 2**50
 """Stands for none: beyond all others, and far enough from the limits of 64 bits."""
@@ -84,7 +84,12 @@ def theorem_2(tasks: TaskSet) -> bool:
     return True
 
 
-def exact(tasks: TaskSet, supply: Supply = DEDICATED, earliest: Ints | None = None) -> Responses:
+def exact(
+    tasks: TaskSet,
+    supply: Supply = DEDICATED,
+    earliest: Ints | None = None,
+    may_be_early: Bools | None = None,
+) -> Responses:
     """Return the worst-case response time of every task [George96], with jitter.
 
     A job of nominal release a, 0 being the start of the busy period, is due at a + D_i. With B(a)
@@ -108,6 +113,11 @@ def exact(tasks: TaskSet, supply: Supply = DEDICATED, earliest: Ints | None = No
         Of the thread.
     earliest
         Shape (n,), ns: how long after its nominal release a job comes at the earliest.
+    may_be_early
+        Shape (n,): whose jobs may also be due at any time before their deadlines. These precede
+        what is due later than they may be, and have begun before what is due earlier. That holds:
+        from when nothing was left that is due by d until a job that is due by then begins, only
+        work that is due by d runs, but for what had begun.
     """
     n = len(tasks)
     nothing = np.zeros(n, dtype=np.int64)
@@ -121,7 +131,7 @@ def exact(tasks: TaskSet, supply: Supply = DEDICATED, earliest: Ints | None = No
     count = np.searchsorted(due, tasks.deadline + end) - first
     if n * int(count.max()) > MAX_NUMBERS:
         return lost
-    work = _Work(tasks, supply)
+    work = _Work(tasks, supply, may_be_early)
     busy = work.busy_until(due)
     early = np.zeros(n, dtype=np.int64) if earliest is None else earliest
     same = not tasks.jitter.any() and not early.any()
@@ -193,13 +203,14 @@ def _worst(work: _Work, mine: Ints, release: Ints, since: Ints, limit: Ints) -> 
 class _Work:
     """What precedes a job, by its deadline; tasks of equal period, deadline and jitter as one."""
 
-    def __init__(self, tasks: TaskSet, supply: Supply) -> None:
+    def __init__(self, tasks: TaskSet, supply: Supply, early: Bools | None) -> None:
         self.tasks = tasks
         self._supply = supply
-        columns = np.stack([tasks.period, tasks.deadline, tasks.jitter], axis=1)
+        first = np.zeros(len(tasks), dtype=np.int64) if early is None else early.astype(np.int64)
+        columns = np.stack([tasks.period, tasks.deadline, tasks.jitter, first], axis=1)
         keys, of = np.unique(columns, axis=0, return_inverse=True)
         self._of: Ints = of.reshape(-1)
-        self._period, self._deadline, self._jitter = keys.T
+        self._period, self._deadline, self._jitter, self._early = keys.T
         self._cost = np.zeros(len(keys), dtype=np.int64)
         np.add.at(self._cost, self._of, tasks.wcet)
         self._idle = np.zeros(len(keys), dtype=np.int64)
@@ -217,7 +228,7 @@ class _Work:
     def _most(self, due: Ints) -> Ints:
         """Return how many jobs of each group are due by then, shape (rows, groups)."""
         since = due[:, None] - self._deadline + self._jitter
-        return np.asarray(np.maximum(0, since // self._period + 1))
+        return np.where(self._early, NO_DEADLINE, np.maximum(0, since // self._period + 1))
 
     def _count(self, time: Ints, most: Ints) -> Ints:
         """Return how many of these are released by then."""
