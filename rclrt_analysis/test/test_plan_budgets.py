@@ -12,7 +12,7 @@ import yaml
 from random_systems import with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
-from rclrt_analysis.plan.budgets import Budget, choose_budgets, kept_apart
+from rclrt_analysis.plan.budgets import Budget, kept_apart, sufficient_budgets
 from rclrt_analysis.plan.parameters import applied, read_plan, to_parameters
 from rclrt_analysis.plan.text import to_text
 from rclrt_analysis.simulation import Run, simulate
@@ -67,14 +67,14 @@ def test_a_budget_does_not_run_out_while_everything_is_as_the_model_says() -> No
     while held < 150:
         system = with_subscriptions(rng, (ExecutorKind.ISOLATED,), rng.choice([0, 0, 2]))
         system = _slower(system)
-        chosen = choose_budgets(system, analyse(system))
+        chosen = sufficient_budgets(system, analyse(system))
         for seed in range(3 if chosen else 0):
             run = simulate(system, 40 * 60 * MS, seed, random_work=seed % 2 == 1)
             for name, budget in chosen.items():
                 used = most_used(run, name, budget.period)
                 assert used <= budget.runtime, (name, budget, system)
                 held += 1
-                tight += used == budget.runtime
+                tight += used + used // 32 == budget.runtime
     assert tight > 15, "with less it would"
 
 
@@ -96,7 +96,7 @@ def test_a_plan_has_budgets_and_says_what_they_keep_apart(tmp_path: Path) -> Non
     made = plan(tmp_path, ROBOT)
     assert made.proved
     imu = made.budgets["/imu/timer/10ms"]
-    assert imu.runtime == MS
+    assert imu.runtime == MS + MS // 32
     assert imu.period == 9 * MS, "1 ms from its release to its end, and never two in one period"
     # Whoever is last on its CPU has nothing to lose.
     assert "/log/timer/200ms" not in made.budgets
@@ -104,7 +104,7 @@ def test_a_plan_has_budgets_and_says_what_they_keep_apart(tmp_path: Path) -> Non
     assert "of 4 deadlines hold whatever others need:" in to_text(made, [])
     text = to_parameters(made, "robot.yaml")
     content = yaml.safe_load(text)["/**"]["ros__parameters"]["rclrt"]["callbacks"]
-    assert content["/imu/timer/10ms"]["budget"] == {"runtime": MS, "period": 9 * MS}
+    assert content["/imu/timer/10ms"]["budget"] == {"runtime": imu.runtime, "period": imu.period}
     assert "# whatever others need: " in text
     path = tmp_path / "plan.yaml"
     path.write_text(text, encoding="utf-8")
@@ -128,6 +128,17 @@ def test_a_deadline_that_needs_others_to_keep_to_their_times_is_not_kept_apart(
     assert "see" not in kept_apart(longer(system, "/cam/timer/50ms", 28 * MS), made.budgets)
 
 
+def test_a_budget_is_enough_beside_others_that_take_all_of_theirs(tmp_path: Path) -> None:
+    made = plan(tmp_path, ROBOT)
+    first = sufficient_budgets(made.system, made.result)
+    cam = "/cam/timer/50ms"
+    assert first[cam].runtime == 4 * MS + 4 * MS // 32
+    # Where imu overruns, a job of cam may begin so late that the next one falls into its period.
+    assert "see" not in kept_apart(made.system, first)
+    assert made.budgets[cam].runtime == 8 * MS + 8 * MS // 32
+    assert made.budgets[cam].period == first[cam].period
+
+
 def test_what_no_budget_bounds_keeps_nothing_apart(tmp_path: Path) -> None:
     made = plan(tmp_path, ROBOT)
     system, budgets = made.system, made.budgets
@@ -139,14 +150,14 @@ def test_what_no_budget_bounds_keeps_nothing_apart(tmp_path: Path) -> None:
         for c in system.callbacks
     )
     shared = replace(system, callbacks=grouped)
-    chosen = choose_budgets(shared, analyse(shared))
+    chosen = sufficient_budgets(shared, analyse(shared))
     assert "/see/subscription/image" not in chosen
     assert "see" not in kept_apart(shared, chosen)
 
 
 def test_budgets_of_callbacks_that_release_each_other_count_once_each() -> None:
     system = a_releases_b()
-    chosen = choose_budgets(system, analyse(system))
+    chosen = sufficient_budgets(system, analyse(system))
     assert set(chosen) == {"a", "b"}
     assert "low" in kept_apart(system, chosen)
     # Without one "b" may run for ever, whatever "a" does.

@@ -10,13 +10,15 @@ a stream with period T and jitter J that each take up to R from their release ar
     ceil((P + R + J) / T)
 
 at most: they were released no earlier than R before the period, and before its end. So the budget
-is the execution time as many times. The period is the longest with the least of these.
+is the execution time as many times. The period is the longest with the least of these. Where others
+overrun, R and J are longer, and the budget must be enough for that as well.
 
 What a budget takes from others at most: docs/how-to/budgets.md, and `test_budget_bounds`.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -32,6 +34,12 @@ from rclrt_analysis.plan.timer_thread import NAME as TIMER_THREAD
 LEAST_RUNTIME = 100_000
 LEAST_PERIOD = 1_000_000
 """ns, as the engine wants them (rclrt_core/budget.hpp)."""
+
+MARGIN = 32
+"""One of so many parts is left over: the engine charges a little that is not the callback's."""
+
+ROUNDS = 4
+"""Budgets are made longer so often at most."""
 
 SECONDS = 10.0
 """How long it is looked for what holds whatever others need."""
@@ -53,26 +61,34 @@ class Budget:
 Budgets = dict[str, Budget]
 
 
-def choose_budgets(system: System, result: Result) -> Budgets:
-    """Return budgets that do not run out while everything is as the model says.
+def choose_budgets(system: System, result: Result) -> tuple[Budgets, tuple[str, ...]]:
+    """Return budgets, and what they keep apart.
 
-    Of callbacks that others share a CPU with who are not more urgent: they could hold these up.
+    Of callbacks that others share a CPU with who are not more urgent: they could hold these up. A
+    budget is made longer where its callback may need that beside others that take all of theirs.
     """
-    local = {one.name: one.local for one in result.callbacks}
-    outputs = {name: one.output for name, one in local.items()}
-    extra = system.overheads.dispatch + 2 * system.overheads.context_switch
-    late = with_late_timers(system).callback_of
+    budgets = sufficient_budgets(system, result)
+    end = time.monotonic() + SECONDS
+    for _ in range(ROUNDS):
+        needs: dict[str, int] = {}
+        apart = kept_apart(system, budgets, end, needs)
+        longer = {n: r for n, r in needs.items() if r > budgets[n].runtime}
+        if not longer:
+            return budgets, apart
+        budgets |= {n: Budget(r, max(r, budgets[n].period)) for n, r in longer.items()}
+    return budgets, kept_apart(system, budgets, end)
+
+
+def sufficient_budgets(system: System, result: Result) -> Budgets:
+    """Return budgets that do not run out while everything is as the model says."""
     found: Budgets = {}
+    released = _Released(system, result)
     for callback in _limitable(system):
-        response = local[callback.name].response
-        streams = _streams(system, late[callback.name], outputs)
-        if response is None or not streams:
-            continue
-        response += system.overheads.transport + system.overheads.wake
-        period = _period(streams, response)
-        jobs = sum(stream.most(period + response) for stream in streams)
-        runtime = max(LEAST_RUNTIME, jobs * (callback.wcet + callback.waits + extra))
-        found[callback.name] = Budget(runtime, max(period, runtime))
+        streams, response = released.streams(callback), released.response(callback)
+        if response is not None and streams:
+            period = _period(streams, response)
+            runtime = max(LEAST_RUNTIME, released.needs(callback, period) or 0)
+            found[callback.name] = Budget(runtime, max(period, runtime))
     return found
 
 
@@ -100,19 +116,43 @@ def _limitable(system: System) -> Iterator[Callback]:
             yield callback
 
 
-def _streams(
-    system: System, callback: Callback, outputs: dict[str, Activation | None]
-) -> tuple[Stream, ...]:
-    """Return how a callback is released, each job counted; nothing if nobody knows."""
-    inputs: list[Activation] = []
-    for name in system.triggered_by(callback):
-        output = outputs[name]
-        if output is None:
-            return ()
-        inputs.append(output)
-    if callback.period is not None:
-        inputs.append(Activation((Stream(callback.period, callback.jitter),), None))
-    return merged(inputs).streams if inputs else ()
+class _Released:
+    """How callbacks are released, and how long they are there, by the bounds of a system."""
+
+    def __init__(self, system: System, result: Result) -> None:
+        self._system = system
+        self._late = with_late_timers(system).callback_of
+        self._local = {one.name: one.local for one in result.callbacks}
+        overheads = system.overheads
+        self._extra = overheads.dispatch + 2 * overheads.context_switch
+        self._wait = overheads.transport + overheads.wake
+
+    def streams(self, callback: Callback) -> tuple[Stream, ...]:
+        """Return how it is released, each job counted; nothing if nobody knows."""
+        late = self._late[callback.name]
+        inputs: list[Activation] = []
+        for name in self._system.triggered_by(callback):
+            output = self._local[name].output
+            if output is None:
+                return ()
+            inputs.append(output)
+        if late.period is not None:
+            inputs.append(Activation((Stream(late.period, late.jitter),), None))
+        return merged(inputs).streams if inputs else ()
+
+    def response(self, callback: Callback) -> int | None:
+        """Return how long a job is there, from when it was released by a message that left."""
+        local = self._local[callback.name].response
+        return None if local is None else local + self._wait
+
+    def needs(self, callback: Callback, period: int) -> int | None:
+        """Return the CPU time that its jobs use at most within a period of its budget, ns."""
+        streams, response = self.streams(callback), self.response(callback)
+        if response is None or not streams:
+            return None
+        jobs = sum(stream.most(period + response) for stream in streams)
+        work = jobs * (callback.wcet + callback.waits + self._extra)
+        return work + work // MARGIN
 
 
 def _period(streams: tuple[Stream, ...], response: int) -> int:
@@ -126,20 +166,30 @@ def _period(streams: tuple[Stream, ...], response: int) -> int:
     return period if period >= stream.period // 2 else period + stream.period
 
 
-def kept_apart(system: System, budgets: Budgets, seconds: float = SECONDS) -> tuple[str, ...]:
+def kept_apart(
+    system: System, budgets: Budgets, end: float = math.inf, needs: dict[str, int] | None = None
+) -> tuple[str, ...]:
     """Return chains and callbacks whose deadlines hold whatever the others need.
 
     Those that do not release their callbacks, and have a budget or are less urgent than all of
-    them, may take as long and come as often as they like. The others are as the model says.
+    them, may take as long and come as often as they like. The others are as the model says, and
+    must not run out of their own budgets.
+
+    Parameters
+    ----------
+    end
+        By the monotonic clock: what has not been looked at by then is not in it, s.
+    needs
+        Gets what budgets would have to be for more deadlines to be kept apart, ns.
     """
     if system.overheads.receive:
         return ()  # No budget bounds what the middleware does for messages.
-    end = time.monotonic() + seconds
     found = []
     for chain in (*system.chains, None):
         wanted = [chain.callbacks] if chain else [(c.name,) for c in system.callbacks]
         for members in wanted:
-            apart = _apart(system, budgets, _needed(system, members))
+            needed = _needed(system, members)
+            apart = _apart(system, budgets, needed)
             if apart is None or time.monotonic() > end:
                 continue
             bounds = analyse(replace(apart, chains=(chain,) if chain else ()))
@@ -147,7 +197,15 @@ def kept_apart(system: System, budgets: Budgets, seconds: float = SECONDS) -> tu
             if chain is None:
                 items = [(b.name, b.bound, b.deadline) for b in bounds.callbacks]
                 items = [item for item in items if item[0] == members[0]]
-            found += [name for name, bound, due in items if bound and due and bound <= due]
+            met = [name for name, bound, due in items if bound and due and bound <= due]
+            released = _Released(apart, bounds)
+            for name in sorted(needed & set(budgets)) if met else ():
+                need = released.needs(apart.callback_of[name], budgets[name].period)
+                if need is None or need > budgets[name].runtime:
+                    met = []
+                if need is not None and needs is not None:
+                    needs[name] = max(need, needs.get(name, 0))
+            found += met
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.load import loads
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.model import Callback, ExecutorKind, Kind, Policy, System
-from rclrt_analysis.plan.budgets import Budgets, choose_budgets, kept_apart
+from rclrt_analysis.plan.budgets import Budgets, choose_budgets
 from rclrt_analysis.plan.due import by_due
 from rclrt_analysis.plan.levels import (
     HIGHEST,
@@ -351,8 +351,7 @@ def make_plan(opening: Opening, seconds: float = 20.0) -> Plan:
     """
     plan = Search(opening, seconds).plan()
     if plan.proved and "budgets" in opening.may_use:
-        plan.budgets = choose_budgets(plan.system, plan.result)
-        plan.kept_apart = kept_apart(plan.system, plan.budgets)
+        plan.budgets, plan.kept_apart = choose_budgets(plan.system, plan.result)
     check_by_simulation(plan)
     return plan
 
