@@ -39,6 +39,12 @@ def finer(system: System) -> System:
     return replace(system, callbacks=tuple(callbacks))
 
 
+def apart(system: System) -> System:
+    """Return the system without groups, and without a cost of releases."""
+    callbacks = tuple(replace(c, group="") for c in system.callbacks)
+    return replace(system, callbacks=callbacks, overheads=replace(system.overheads, release=0))
+
+
 CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "theorem_1": ("paper", lambda rng: timers_only(rng, EVENTS)),
     "theorem_1_re": ("paper", lambda rng: timers_only(rng, EVENTS, release=RE)),
@@ -112,6 +118,16 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "joins_by_stamps": (
         "exact",
         lambda rng: by_stamps(rng, with_subscriptions(rng, (rng.choice([EVENTS, ISOLATED]),))),
+    ),
+    "preemptive_edf_graph": (
+        "exact",
+        lambda rng: apart(
+            with_subscriptions(rng, (ISOLATED,), rng.choice([0, 0, 3]), policy=Policy.EDF)
+        ),
+    ),
+    "preemptive_edf_parts": (
+        "exact",
+        lambda rng: apart(with_subscriptions(rng, (ISOLATED, ISOLATED), policy=Policy.EDF)),
     ),
     "edf_parts": (
         "exact",

@@ -238,9 +238,9 @@ def test_overheads_count_where_they_arise() -> None:
             "2 threads and 1 cores: name as many",
         ),
         (
-            "{name: e, kind: isolated, policy: edf}",
+            "{name: e, kind: isolated, policy: edf, cores: [0, 1]}",
             [timer("a", 9, 1), subscription("b", 1, "a")],
-            "bounds for timers alone; 'b'",
+            "bounds for timers alone on several cores; 'b'",
         ),
         (
             "{name: e, kind: isolated, cores: [0, 1]}",
@@ -344,6 +344,21 @@ def test_a_message_of_several_has_the_deadline_of_whoever_published() -> None:
     assert None not in bounds(result).values()
     apart = [*lines[:2], subscription("c1", 5, "a"), subscription("c2", 5, "b"), lines[3]]
     assert (bounds(result)["c"] or 0) >= (bounds(analysed(BY_DEADLINE, *apart))["c2"] or 99)
+
+
+PREEMPTIVE_BY_DEADLINE = "{name: e, kind: isolated, policy: edf}"
+
+
+def test_preemptive_edf_stops_what_is_due_later() -> None:
+    lines = [timer("a", 20, 2), timer("c", 50, 6)]
+    # Due when "a" is: so a job of "a" ends before, or goes on after "b" of the same release.
+    inherited = analysed(PREEMPTIVE_BY_DEADLINE, lines[0], subscription("b", 3, "a"), lines[1])
+    assert bounds(inherited) == {"a": 2 + 3, "b": 2 + 3, "c": 2 + 3 + 6}
+    own = analysed(
+        PREEMPTIVE_BY_DEADLINE, lines[0], subscription("b", 3, "a", ", deadline_ms: 60"), lines[1]
+    )
+    assert bounds(own) == {"a": 2, "b": 6 + 3 + 2, "c": 6 + 2}
+    assert inherited.met and own.met
 
 
 def test_a_message_of_an_executor_without_deadlines_comes_last() -> None:

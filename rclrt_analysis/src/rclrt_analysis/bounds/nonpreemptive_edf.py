@@ -89,6 +89,7 @@ def exact(
     supply: Supply = DEDICATED,
     earliest: Ints | None = None,
     may_be_early: Bools | None = None,
+    preemptive: bool = False,
 ) -> Responses:
     """Return the worst-case response time of every task [George96], with jitter.
 
@@ -118,6 +119,9 @@ def exact(
         what is due later than they may be, and have begun before what is due earlier. That holds:
         from when nothing was left that is due by d until a job that is due by then begins, only
         work that is due by d runs, but for what had begun.
+    preemptive
+        Whether a job is stopped by what is due earlier [Spuri96]: then nothing that is due later
+        has begun, and what is released until a job's end counts instead of until its start.
     """
     n = len(tasks)
     nothing = np.zeros(n, dtype=np.int64)
@@ -131,7 +135,7 @@ def exact(
     count = np.searchsorted(due, tasks.deadline + end) - first
     if n * int(count.max()) > MAX_NUMBERS:
         return lost
-    work = _Work(tasks, supply, may_be_early)
+    work = _Work(tasks, supply, may_be_early, preemptive)
     busy = work.busy_until(due)
     early = np.zeros(n, dtype=np.int64) if earliest is None else earliest
     same = not tasks.jitter.any() and not early.any()
@@ -203,8 +207,11 @@ def _worst(work: _Work, mine: Ints, release: Ints, since: Ints, limit: Ints) -> 
 class _Work:
     """What precedes a job, by its deadline; tasks of equal period, deadline and jitter as one."""
 
-    def __init__(self, tasks: TaskSet, supply: Supply, early: Bools | None) -> None:
+    def __init__(
+        self, tasks: TaskSet, supply: Supply, early: Bools | None, preemptive: bool
+    ) -> None:
         self.tasks = tasks
+        self._preemptive = preemptive
         self._supply = supply
         first = np.zeros(len(tasks), dtype=np.int64) if early is None else early.astype(np.int64)
         columns = np.stack([tasks.period, tasks.deadline, tasks.jitter, first], axis=1)
@@ -221,7 +228,9 @@ class _Work:
         self._longest_after = np.append(longest, 0)
 
     def _blocking(self, due: Ints) -> Ints:
-        """Return the longest job that is due later."""
+        """Return the longest job that is due later, and cannot be stopped."""
+        if self._preemptive:
+            return np.zeros_like(due)
         later = np.searchsorted(self._rising, due, side="right")
         return np.asarray(self._longest_after[later])
 
@@ -270,6 +279,12 @@ class _Work:
             mine = count[np.arange(len(at)), self._of[owner[at]]] * own[at]
             return np.asarray(fixed[at] + (count * self._cost).sum(axis=1) - mine)
 
+        if self._preemptive:
+
+            def until(end: Ints, at: Ints) -> Ints:
+                return supply.time(before(end - 1, at) + own[at])
+
+            return least_fixed_point(until, np.maximum(fixed + own, 1))
         start = least_fixed_point(lambda s, at: supply.time(before(s, at) + 1) - 1, fixed)
         lost = start >= UNBOUNDED
         begin = np.where(lost, 0, start)
