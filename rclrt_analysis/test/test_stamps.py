@@ -133,6 +133,26 @@ chains: [{name: c, callbacks: [t, a, fuse], semantics: latency, deadline_ms: 100
     assert analyse(model(lines)).met
 
 
+def test_messages_that_had_to_wait_may_go_on_all_at_once() -> None:
+    lines = """
+executors: [{name: e, kind: isolated}, {name: f, kind: isolated, cores: [1]}]
+callbacks:
+  - {name: t, kind: timer, executor: e, period_ms: 10, wcet_ms: 1, priority: 9, publishes: [x]}
+  - {name: fuse, kind: subscription, executor: e, wcet_ms: 2, priority: 8, triggers: [x, y],
+     activation: all, pairs: exact, queue: 9}
+  - {name: low, kind: timer, executor: e, period_ms: 100, wcet_ms: 5, priority: 1}
+  - {name: hog, kind: timer, executor: f, period_ms: 100, wcet_ms: 35, priority: 9}
+  - {name: late, kind: subscription, executor: f, wcet_ms: 1, priority: 5, triggers: [x],
+     publishes: [y]}
+"""
+    system = model(lines)
+    (low,) = (one.bound for one in analyse(system).callbacks if one.name == "low")
+    offsets = {"t": 0, "hog": 0, "low": 37 * MS}
+    seen = simulate(system, 900 * MS, offsets=offsets).worst()["low"][1]
+    assert seen > 10 * MS, "as if one message had waited"
+    assert low is not None and low >= seen
+
+
 @pytest.mark.parametrize(
     ("more", "expected"),
     [

@@ -332,6 +332,10 @@ def test_a_group_hands_on_the_earliest_deadline_that_it_has_taken() -> None:
     assert seen == 17 * MS, "it waits for x and y: these are due before t"
     assert (bounds(result)["t"] or 0) * MS >= seen
     assert not result.met
+    # So does what it sets off.
+    between = [line.replace("triggers: [right]", "triggers: [m]") for line in FAN_IN]
+    between.append(subscription("m", 1, "right"))
+    assert (bounds(analysed(BY_DEADLINE, *between))["t"] or 99) >= 17
     # By itself "right" hands on what is due when "b" is.
     alone = [line.replace(", group: f", "") for line in FAN_IN]
     assert bounds(analysed(BY_DEADLINE, *alone))["t"] == 10
@@ -359,6 +363,16 @@ def test_preemptive_edf_stops_what_is_due_later() -> None:
     )
     assert bounds(own) == {"a": 2, "b": 6 + 3 + 2, "c": 6 + 2}
     assert inherited.met and own.met
+
+
+def test_what_one_of_several_has_published_may_be_due_first() -> None:
+    lines = [timer("a", 40, 1), timer("b", 200, 1), timer("d", 100, 4, None, ", deadline_ms: 60")]
+    lines += [subscription("c1", 8, "a, b"), subscription("c2", 8, "a, b")]
+    text = "".join(f"  - {{{line}}}\n" for line in lines)
+    system = model(f"executors: [{BY_DEADLINE}]\ncallbacks:\n{text}")
+    seen = simulate(system, 900 * MS, offsets={"a": 0, "b": 150 * MS, "d": 0}).worst()["d"][1]
+    assert seen >= 21 * MS, "c1 and c2 are due when a is"
+    assert (bounds(analyse(system))["d"] or 0) * MS >= seen
 
 
 def test_a_message_of_an_executor_without_deadlines_comes_last() -> None:
