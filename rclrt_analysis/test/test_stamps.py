@@ -10,6 +10,7 @@ import pytest
 from models import model
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.result import Assumption, ChainBound
+from rclrt_analysis.explanation import hop_parts
 from rclrt_analysis.model import ModelError
 from rclrt_analysis.simulation import chain_times, simulate
 from rclrt_analysis.simulation.jobs import Job
@@ -95,6 +96,8 @@ def test_about_the_same_stamp_waits_for_two_gaps() -> None:
     assert newest.hops[1].waiting == 111 * MS
     assert approximate.hops[1].waiting == 141 * MS
     system = model(text("pairs: approximate, queue: 20", "cam"))
+    parts = hop_parts(system, system.chains[0], analyse(system), approximate)
+    assert "and later ones that show which is the nearest" in list(parts)[1].waits_for
     seen = 0
     for seed in range(40):
         run = simulate(system, 3_000 * MS, seed, random_work=seed % 2 == 1)
