@@ -96,6 +96,28 @@ def sharing(rng: random.Random, system: System) -> System:
     return system
 
 
+def by_stamps(rng: random.Random, system: System) -> System:
+    """Have what waits for several inputs pair them by stamps."""
+    joins = [c for c in system.callbacks if c.wants_all]
+    if not joins:
+        chosen = [c for c in system.callbacks if len(c.triggers) > 1]
+        joins = chosen or [system.callbacks[-1]]
+    made = []
+    for callback in system.callbacks:
+        topics = callback.triggers
+        others = [c.publishes[0] for c in system.callbacks if c.kind is Kind.TIMER]
+        if callback in joins and len(topics) < 2 and callback.kind is not Kind.TIMER:
+            topics = tuple(dict.fromkeys((*topics, *others)))[:2]
+        if callback in joins and len(topics) > 1:
+            pairs = rng.choice(["exact", "approximate", "approximate"])
+            callback = replace(
+                callback, triggers=topics, wants_all=True, pairs=pairs, queue=rng.choice([2, 9, 40])
+            )
+        made.append(callback)
+    changed = replace(system, callbacks=tuple(made))
+    return changed if len(changed.topological) == len(made) else system
+
+
 def migrating(rng: random.Random, policy: Policy, dags: bool) -> System:
     """Return timers, or a DAG for each, whose threads use two or three cores."""
     cores = rng.choice([2, 2, 3])
@@ -200,7 +222,6 @@ def with_subscriptions(
                 priority=None,
                 deadline=c.deadline
                 or rng.choice([None, None, None if free else rng.randint(5, 60)]),
-                wants_all=False,
             )
             for c in callbacks
         ]

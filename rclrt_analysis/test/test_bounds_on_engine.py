@@ -19,6 +19,7 @@ import pytest
 from engine_runs import MS, OVERHEADS, RUN_MS, Seen, graph, judge, run_on_engine
 from rclrt_analysis.bounds import analyse as analyse_module
 from rclrt_analysis.bounds import graph as graph_bounds
+from rclrt_analysis.bounds import inherited
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Policy, System
 
@@ -55,9 +56,9 @@ def one_cpu(rng: random.Random, kind: ExecutorKind) -> System:
 
 def by_deadline(rng: random.Random) -> System:
     """Return one thread that goes by deadlines; those of messages are inherited."""
-    system = with_subscriptions(rng, [Executor("e", EVENTS, Policy.EDF)], groups=False)
+    system = with_subscriptions(rng, [Executor("e", EVENTS, Policy.EDF)], groups=True)
     for callback in system.callbacks:
-        if len(callback.triggers) > 1 or rng.random() < 0.4:
+        if rng.random() < 0.4:
             deadline = callback.deadline or rng.choice(PERIODS) * MS
             callbacks = [
                 c if c is not callback else replace(c, deadline=deadline) for c in system.callbacks
@@ -227,6 +228,44 @@ def test_what_a_job_sets_off_overtakes_it_on_the_thread_of_something_more_urgent
     # A model in which what is as urgent waits is caught.
     never = np.zeros(len(system.callbacks), dtype=np.bool_)
     monkeypatch.setattr(graph_bounds, "_overtaking", lambda unit, urgency: never)
+    assert analyse(system).met
+    assert len(too_late(system, seen)) == 1
+
+
+def test_a_group_hands_on_the_earliest_deadline_that_it_has_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What "right" publishes is due by what "left" has taken, and so before "t"."""
+
+    def subscription(name: str, wcet: int, topic: str, group: str = "") -> Callback:
+        return Callback(
+            name, Kind.SUBSCRIPTION, "e", wcet, wcet, triggers=(topic,), group=group,
+            publishes=() if name == "left" else (name,),
+        )  # fmt: skip
+
+    def timer(name: str, period: int, deadline: int) -> Callback:
+        return Callback(
+            name, Kind.TIMER, "e", MS, MS, period=period * MS, deadline=deadline * MS,
+            publishes=(name,),
+        )  # fmt: skip
+
+    callbacks = (
+        timer("a", 20, 20), subscription("left", MS, "a", "f"), timer("b", 100, 100),
+        subscription("right", MS, "b", "f"), subscription("x", 8 * MS, "right"),
+        subscription("y", 8 * MS, "right"), timer("t", 100, 17),
+    )  # fmt: skip
+    system = System("f", (Executor("e", EVENTS, Policy.EDF),), callbacks, overheads=OVERHEADS)
+    text = graph(system, random.Random(1), publishes_at=1.0)
+    first = iter((100, 110, 113))
+    text = re.sub(r"timer (\d+) \d+", lambda m: f"timer {m[1]} {next(first) * MS}", text)
+    seen = run_on_engine(system, text, tmp_path)
+    if len(seen.responses.get("t", ())) < 3:
+        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    assert min(seen.responses["t"]) > 15 * MS
+    assert not too_late(system, seen)
+    assert not analyse(system).met
+    # A model in which "right" hands on what itself has taken is caught.
+    monkeypatch.setattr(inherited, "_brings", lambda unit, name: False)
     assert analyse(system).met
     assert len(too_late(system, seen)) == 1
 

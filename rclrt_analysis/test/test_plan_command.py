@@ -118,3 +118,22 @@ def test_a_program_runs_under_a_plan_and_refuses_one_that_names_what_it_has_not(
     status, _, log = run_first_node(out)
     assert status != 0
     assert "/first_node/subscription/tock" in log
+
+
+def test_a_program_runs_with_the_budgets_of_a_plan(robot: Path, tmp_path: Path) -> None:
+    if not PROGRAM.exists():
+        pytest.skip("the example first_node is not built")
+    limit, _ = resource.getrlimit(resource.RLIMIT_RTPRIO)
+    if os.geteuid() != 0 and limit not in (-1, *range(90, 100)):
+        pytest.skip("real-time priorities are not permitted (RLIMIT_RTPRIO)")
+    text = ROBOT.replace("cpus: [0, 1]", "cpus: [0]\nmay_use: [budgets]")
+    robot.write_text(text, encoding="utf-8")
+    out = tmp_path / "robot.params.yaml"
+    made = rclrt("plan", robot, "-o", out)
+    assert made.returncode == 0
+    assert "1 callbacks have budgets: 2 of 2 deadlines hold whatever others need" in made.stdout
+    assert "budget: {runtime: " in out.read_text(encoding="utf-8")
+    status, lines, log = run_first_node(out)
+    assert status == 0, log
+    assert all(line.startswith("tick ") for line in lines), log
+    assert rclrt("plan", robot, "--check", out).returncode == 0

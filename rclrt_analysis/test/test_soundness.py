@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
-from random_systems import migrating, timers_only, with_a_link, with_subscriptions
+from random_systems import by_stamps, migrating, timers_only, with_a_link, with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import ExecutorKind, Overheads, Policy, Release, System
 from rclrt_analysis.simulation import chain_ages, chain_latencies, chain_times, simulate
@@ -37,6 +37,12 @@ def finer(system: System) -> System:
         longer = {name: None if time is None else time * 1000 for name, time in times.items()}
         callbacks.append(replace(callback, **longer))
     return replace(system, callbacks=tuple(callbacks))
+
+
+def apart(system: System) -> System:
+    """Return the system without groups, and without a cost of releases."""
+    callbacks = tuple(replace(c, group="") for c in system.callbacks)
+    return replace(system, callbacks=callbacks, overheads=replace(system.overheads, release=0))
 
 
 CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
@@ -108,6 +114,24 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
         lambda rng: with_subscriptions(
             rng, (EVENTS,), rng.choice([0, 3]), policy=Policy.EDF, reserved=rng.random() < 0.4
         ),
+    ),
+    "joins_by_stamps": (
+        "exact",
+        lambda rng: by_stamps(rng, with_subscriptions(rng, (rng.choice([EVENTS, ISOLATED]),))),
+    ),
+    "preemptive_edf_graph": (
+        "exact",
+        lambda rng: apart(
+            with_subscriptions(rng, (ISOLATED,), rng.choice([0, 0, 3]), policy=Policy.EDF)
+        ),
+    ),
+    "preemptive_edf_parts": (
+        "exact",
+        lambda rng: apart(with_subscriptions(rng, (ISOLATED, ISOLATED), policy=Policy.EDF)),
+    ),
+    "edf_parts": (
+        "exact",
+        lambda rng: with_subscriptions(rng, (EVENTS, EVENTS), policy=Policy.EDF),
     ),
     "wait_set_multi": (
         "exact",

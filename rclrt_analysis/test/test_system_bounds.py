@@ -238,9 +238,9 @@ def test_overheads_count_where_they_arise() -> None:
             "2 threads and 1 cores: name as many",
         ),
         (
-            "{name: e, kind: isolated, policy: edf}",
+            "{name: e, kind: isolated, policy: edf, cores: [0, 1]}",
             [timer("a", 9, 1), subscription("b", 1, "a")],
-            "bounds for timers alone; 'b'",
+            "bounds for timers alone on several cores; 'b'",
         ),
         (
             "{name: e, kind: isolated, cores: [0, 1]}",
@@ -289,11 +289,6 @@ def test_overheads_count_where_they_arise() -> None:
             [timer("a", 9, 1), timer("b", 90, 9)],
             "condition C1",
         ),
-        (
-            "{name: e, kind: priority_events, policy: edf}",
-            [timer("a", 9, 1), timer("b", 9, 1), subscription("c", 1, "a, b")],
-            "'c' inherits a deadline from more than one",
-        ),
         (EVENTS, [timer("a", 9, 5, 1), timer("b", 9, 5, 1)], "ran out. Reduce wcet_ms"),
     ],
 )
@@ -314,6 +309,78 @@ def test_subscriptions_inherit_a_deadline_or_have_their_own() -> None:
     own = analysed(BY_DEADLINE, lines[0], subscription("b", 3, "a", ", deadline_ms: 60"), lines[1])
     # Due later than "a", so it is waited for only once it has begun, and "a" comes again.
     assert bounds(own)["a"] == 6 + 2
+
+
+# "left" keeps what "a" has sent, due every 20 ms. "right" hands that on with what "b" has sent.
+FAN_IN = [
+    timer("a", 20, 1),
+    "name: left, kind: subscription, executor: e, wcet_ms: 1, triggers: [a], group: f",
+    timer("b", 200, 1),
+    subscription("right", 1, "b", ", group: f"),
+    subscription("x", 8, "right"),
+    subscription("y", 8, "right"),
+    timer("t", 100, 1, None, ", deadline_ms: 16"),
+]
+
+
+def test_a_group_hands_on_the_earliest_deadline_that_it_has_taken() -> None:
+    text = "".join(f"  - {{{line}}}\n" for line in FAN_IN)
+    system = model(f"executors: [{BY_DEADLINE}]\ncallbacks:\n{text}")
+    result = analyse(system)
+    phases = {"a": 0, "b": 10 * MS, "t": 12 * MS}
+    seen = simulate(system, 900 * MS, offsets=phases).worst()["t"][1]
+    assert seen == 17 * MS, "it waits for x and y: these are due before t"
+    assert (bounds(result)["t"] or 0) * MS >= seen
+    assert not result.met
+    # So does what it sets off.
+    between = [line.replace("triggers: [right]", "triggers: [m]") for line in FAN_IN]
+    between.append(subscription("m", 1, "right"))
+    assert (bounds(analysed(BY_DEADLINE, *between))["t"] or 99) >= 17
+    # By itself "right" hands on what is due when "b" is.
+    alone = [line.replace(", group: f", "") for line in FAN_IN]
+    assert bounds(analysed(BY_DEADLINE, *alone))["t"] == 10
+
+
+def test_a_message_of_several_has_the_deadline_of_whoever_published() -> None:
+    lines = [timer("a", 20, 1), timer("b", 100, 1), subscription("c", 5, "a, b"), timer("d", 50, 4)]
+    result = analysed(BY_DEADLINE, *lines)
+    # What "b" has published may be due after all of "a", "d" and what they lead to.
+    assert None not in bounds(result).values()
+    apart = [*lines[:2], subscription("c1", 5, "a"), subscription("c2", 5, "b"), lines[3]]
+    assert (bounds(result)["c"] or 0) >= (bounds(analysed(BY_DEADLINE, *apart))["c2"] or 99)
+
+
+PREEMPTIVE_BY_DEADLINE = "{name: e, kind: isolated, policy: edf}"
+
+
+def test_preemptive_edf_stops_what_is_due_later() -> None:
+    lines = [timer("a", 20, 2), timer("c", 50, 6)]
+    # Due when "a" is: so a job of "a" ends before, or goes on after "b" of the same release.
+    inherited = analysed(PREEMPTIVE_BY_DEADLINE, lines[0], subscription("b", 3, "a"), lines[1])
+    assert bounds(inherited) == {"a": 2 + 3, "b": 2 + 3, "c": 2 + 3 + 6}
+    own = analysed(
+        PREEMPTIVE_BY_DEADLINE, lines[0], subscription("b", 3, "a", ", deadline_ms: 60"), lines[1]
+    )
+    assert bounds(own) == {"a": 2, "b": 6 + 3 + 2, "c": 6 + 2}
+    assert inherited.met and own.met
+
+
+def test_what_one_of_several_has_published_may_be_due_first() -> None:
+    lines = [timer("a", 40, 1), timer("b", 200, 1), timer("d", 100, 4, None, ", deadline_ms: 60")]
+    lines += [subscription("c1", 8, "a, b"), subscription("c2", 8, "a, b")]
+    text = "".join(f"  - {{{line}}}\n" for line in lines)
+    system = model(f"executors: [{BY_DEADLINE}]\ncallbacks:\n{text}")
+    seen = simulate(system, 900 * MS, offsets={"a": 0, "b": 150 * MS, "d": 0}).worst()["d"][1]
+    assert seen >= 21 * MS, "c1 and c2 are due when a is"
+    assert (bounds(analyse(system))["d"] or 0) * MS >= seen
+
+
+def test_a_message_of_an_executor_without_deadlines_comes_last() -> None:
+    two = f"{BY_DEADLINE}, {{name: f, kind: priority_events, cores: [1]}}"
+    other = timer("b", 100, 1, 5).replace("executor: e", "executor: f")
+    result = analysed(two, timer("a", 20, 2), timer("d", 50, 6), subscription("c", 3, "b"), other)
+    assert (bounds(result)["c"] or 0) >= 6 + 2 + 3
+    assert bounds(result)["a"] == 6 + 3 + 2, "but nobody knows: it may be due first"
 
 
 def test_a_job_without_any_deadline_comes_last() -> None:

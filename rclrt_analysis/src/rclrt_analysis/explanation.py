@@ -143,7 +143,9 @@ def _waits_for(system: System, chain: Chain, hop: Hop, callback: Callback) -> st
         before = chain.callbacks[chain.callbacks.index(callback.name) - 1]
         own = set(system.callback_of[before].publishes)
         others = [topic for topic in callback.triggers if topic not in own]
-        return f"a message on {', '.join(others)}"
+        text = f"a message on {', '.join(others)}"
+        by_stamps = callback.pairs == "approximate"
+        return text + ", and later ones that show which is the nearest" * by_stamps
     return "the way of the message"
 
 

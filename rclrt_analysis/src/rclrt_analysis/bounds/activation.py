@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rclrt_analysis.model import ExecutorKind, Kind, Policy, System
+from rclrt_analysis.model import Callback, ExecutorKind, Kind, Policy, System
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,9 @@ class Activation:
 
 UNKNOWN = Activation((ENDLESS,), None)
 
+APPROXIMATE = "approximate"
+"""Of `Callback.pairs`: messages of about the same stamp go together."""
+
 MAX_STREAMS = 2_000
 """More of one callback count as endless: ways that fork and join again double at each join."""
 
@@ -65,19 +68,20 @@ def merged(inputs: Iterable[Activation]) -> Activation:
     return Activation(streams, min(gaps, default=None))
 
 
-def joined(inputs: list[Activation]) -> Activation:
+def joined(inputs: list[Activation], callback: Callback) -> Activation:
     """Return the activation by a new message of each input.
 
-    Between two releases each input brings a message or more, so there is at most one release more
-    than messages of the rarest input: one may have been waiting. And the next release comes at the
-    latest when each of the inputs has come again.
+    Between two releases each input brings a message or more, so there are at most as many releases
+    as messages of the rarest input, and those that may have been waiting. And the next release
+    comes at the latest when each of the inputs has come again. If stamps that are about the same go
+    together it may have to wait for more of them, so nothing is said of how rarely it comes.
     """
     rarest = min(inputs, key=lambda one: one.rate)
     first, *rest = rarest.streams
     gaps = [one.gap for one in inputs if one.gap is not None]
     return Activation(
-        (Stream(first.period, first.jitter + first.period), *rest),
-        max(gaps) if len(gaps) == len(inputs) else None,
+        (Stream(first.period, first.jitter + callback.queue * first.period), *rest),
+        max(gaps) if len(gaps) == len(inputs) and callback.pairs != APPROXIMATE else None,
     )
 
 

@@ -196,6 +196,8 @@ def _result(
         assumptions.append(Assumption.LINK)
     if inherit_late(system, urgency):
         assumptions.append(Assumption.INHERITED)
+    joins = {callback.pairs == "newest" for callback in system.callbacks if callback.wants_all}
+    assumptions += [Assumption.NEWEST] * (True in joins) + [Assumption.STAMPS] * (False in joins)
     if system.chains:
         assumptions += [
             Assumption.IMPLICIT_COMMUNICATION,
@@ -237,7 +239,7 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
         if is_threaded(kind):
             several = len(unit.executors[0].cores) > 1
             edf = all(executor.policy is Policy.EDF for executor in unit.executors)
-            return analyse_migrating(unit) if several or edf else analyse_core(unit, arrivals)
+            return (analyse_migrating if several or edf else analyse_core)(unit, arrivals)
         if kind is ExecutorKind.WAIT_SET_SINGLE:
             return analyse_wait_set(unit, arrivals)
         if kind is ExecutorKind.WAIT_SET_MULTI:

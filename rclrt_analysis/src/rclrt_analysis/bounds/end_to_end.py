@@ -3,7 +3,8 @@
 """Latency of chains: the sum of what every hop adds [Davare07], by how data get across it.
 
 - triggered: the message releases the next callback; it adds that callback's response time.
-- joined: the next callback waits for messages on other topics as well; their gap is added.
+- joined: the next callback waits for messages on other topics as well; their gap is added. If it
+  pairs them by their stamps it may wait for more, see `joins`.
 - sampled: the next callback reads the latest message when it starts; it is released within one gap
   (a timer's period) after the message, so gap + response.
 
@@ -24,16 +25,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from rclrt_analysis.bounds.result import ChainBound, Hop, Local
+from rclrt_analysis.bounds.joins import (
+    NoBoundError,
+    Responses,
+    check_stamps,
+    waiting_for_others,
+)
+from rclrt_analysis.bounds.result import ChainBound, Hop
 from rclrt_analysis.bounds.taskset import Ints
 from rclrt_analysis.model import Callback, Chain, ExecutorKind, Kind, Policy, System
-
-
-class _NoBoundError(Exception):
-    """Why a chain has no bound."""
-
-
-Responses = Mapping[str, Local]
 
 
 def chain_bound(
@@ -50,7 +50,7 @@ def chain_bound(
     """
     try:
         hops = _hops(system, chain, responses)
-    except _NoBoundError as reason:
+    except NoBoundError as reason:
         return ChainBound(chain.name, chain.semantics, None, chain.deadline, reason=str(reason))
     hops = _overlapped(system, hops, urgency)
     total = sum(hop.waiting + hop.response for hop in hops)
@@ -60,9 +60,9 @@ def chain_bound(
 def _response(callback: Callback, responses: Responses) -> int:
     local = responses[callback.name]
     if local.bound is None:
-        raise _NoBoundError(f"'{callback.name}' has no bound")
+        raise NoBoundError(f"'{callback.name}' has no bound")
     if callback.depth is not None and (local.depth_needed or 1) > callback.depth:
-        raise _NoBoundError(
+        raise NoBoundError(
             f"'{callback.name}' may have {local.depth_needed} messages waiting, its depth is "
             f"{callback.depth}: messages may be lost"
         )
@@ -83,20 +83,19 @@ def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
         if not published & set(callback.triggers):
             gap = responses[name].root_gap
             if gap is None:
-                raise _NoBoundError(f"nothing says how rarely '{name}' is released")
+                raise NoBoundError(f"nothing says how rarely '{name}' is released")
             prefix = responses[name].prefix
             if callback.kind is not Kind.TIMER and prefix:
                 response = max(response, *prefix.values())  # The gap is of what starts its chain.
             hop = Hop(name, "sampled", gap + transport, response)
             start, since_start, alone = name, response, True
-        elif callback.wants_all and chain.join == "last":
-            hop = Hop(name, "joined", transport, response)
-            start, since_start, alone = "", response, True
         elif callback.wants_all:
-            others = [topic for topic in callback.triggers if topic not in published]
-            gaps = [_gap(system, callback, topic, responses) for topic in others]
-            response = max(response, *(responses[name].prefix or {"": 0}).values())
-            hop = Hop(name, "joined", max(gaps, default=0) + transport, response)
+            waiting = 0
+            if chain.join != "last":
+                waiting = waiting_for_others(system, callback, published, responses)
+                response = max(response, *(responses[name].prefix or {"": 0}).values())
+            check_stamps(system, chain, callback, responses)
+            hop = Hop(name, "joined", waiting + transport, response)
             start, since_start, alone = "", response, True
         else:
             if _same_unit(system, before, name):
@@ -121,7 +120,7 @@ def _first(chain: Chain, first: Callback, responses: Responses) -> Hop:
         return Hop(first.name, "first", first.period or 0, response)
     gap = responses[first.name].root_gap
     if gap is None:
-        raise _NoBoundError(
+        raise NoBoundError(
             f"nothing says how rarely '{first.name}' is released, so its data may get as old as "
             "one likes. Give what comes from outside a gap_ms, or use semantics: reaction"
         )
@@ -169,7 +168,7 @@ def _check_not_replaced(system: System, before: str, callback: Callback, alone: 
     topics = {*callback.reads, *(callback.triggers if callback.wants_all else ())}
     own = [t for t in system.callback_of[before].publishes if t in topics]
     if not alone or all(len(system.publishers[topic]) > 1 for topic in own):
-        raise _NoBoundError(
+        raise NoBoundError(
             f"'{callback.name}' takes the latest message of '{before}', which others may "
             "have caused. Give the chain topics of its own"
         )
@@ -196,26 +195,6 @@ def _since(start: str, callback: Callback, system: System, responses: Responses)
         return prefix[start]
     inside = not start or system.callback_of[start].executor == callback.executor
     return max(prefix.values()) if inside else None
-
-
-def _gap(system: System, callback: Callback, topic: str, responses: Responses) -> int:
-    """Return the longest time without a message on a topic, or without what leads to one.
-
-    Within a graph that one executor bounds as a whole (`prefix`), that is the time between releases
-    at its start, since the response that is added counts from there.
-    """
-    whole = responses[callback.name].prefix is not None
-    gaps = []
-    for publisher in system.publishers[topic]:
-        local = responses[publisher]
-        same = system.callback_of[publisher].executor == callback.executor
-        if whole and same and local.root_gap is not None:
-            gaps.append(local.root_gap)
-        elif local.output is not None and local.output.gap is not None:
-            gaps.append(local.output.gap + system.overheads.transport + system.overheads.wake)
-    if not gaps:
-        raise _NoBoundError(f"nothing says how rarely a message comes on '{topic}'")
-    return min(gaps)
 
 
 def davare(period: Ints, response: Ints, chains: Sequence[Ints]) -> Ints:

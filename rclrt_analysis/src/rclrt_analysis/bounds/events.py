@@ -11,6 +11,7 @@ import numpy as np
 from rclrt_analysis.bounds import fifo, nonpreemptive_edf, nonpreemptive_fp, releaser
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.graph import analyse_graph, begun_without_preemption
+from rclrt_analysis.bounds.inherited import inherited_deadlines
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.rows import Known, make_rows, to_locals, with_jitter
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet, largest_lower, make_taskset
@@ -94,22 +95,9 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
 
     A job without a deadline of its own has that of the job that published [Teper25 §VIII-C has the
     same for priorities]: it is a job of the timer's stream that comes later on. Jobs without any
-    deadline run in the order of their own releases.
+    deadline run in the order of their own releases. See `inherited_deadlines` for the rest.
     """
-    deadline: dict[str, int] = {}
-    for callback in unit.in_order:
-        parents = unit.system.triggered_by(callback)
-        if callback.deadline is not None:
-            deadline[callback.name] = callback.deadline
-        elif not parents:
-            deadline[callback.name] = nonpreemptive_edf.NO_DEADLINE
-        elif len(parents) > 1 or callback.period is not None or parents[0] not in unit.names:
-            raise RefusedError(
-                f"'{callback.name}' inherits a deadline from more than one callback, or from "
-                "another executor. Give it deadline_ms"
-            )
-        else:
-            deadline[callback.name] = deadline[parents[0]]
+    dues = inherited_deadlines(unit)
 
     def bounds(known: Known) -> dict[str, Local]:
         rows = make_rows(unit, known)
@@ -117,14 +105,15 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
         tasks = make_taskset(
             rows.tasks.wcet,
             rows.tasks.period,
-            [deadline[name] for name in names],
+            [dues[name].latest for name in names],
             jitter=rows.tasks.jitter,
         )
+        early = np.array([dues[name].may_be_early for name in names])
         timer = np.array([unit.callbacks[i].kind is Kind.TIMER for i in rows.owner.tolist()])
         overhead = releaser.release_only(tasks, unit.system.overheads.release, timer)
         if np.any(overhead >= UNBOUNDED):
             raise RefusedError(RELEASES_FILL)
-        found = nonpreemptive_edf.exact(_with(tasks, overhead), unit.supply)
+        found = nonpreemptive_edf.exact(_with(tasks, overhead), unit.supply, may_be_early=early)
         return to_locals(unit, rows, replace(found, overhead=overhead), known)
 
     method = Method("non-preemptive EDF, all deadlines", "George96; Tindell94", _base(unit))

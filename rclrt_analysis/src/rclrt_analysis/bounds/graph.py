@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from rclrt_analysis.bounds.activation import MAX_STREAMS, UNKNOWN, Activation, Stream
+from rclrt_analysis.bounds.activation import APPROXIMATE, MAX_STREAMS, UNKNOWN, Activation, Stream
 from rclrt_analysis.bounds.budget import CALLBACK, ITEM, spend
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
 from rclrt_analysis.bounds.result import Local, RefusedError
@@ -76,7 +76,7 @@ class Graph:
         all inputs these are the publishers of one input: each bounds how often it is released, so
         the one with the fewest messages in the longest period is taken.
     once
-        Of x: 1 if an input stored earlier may bring one release more.
+        Of x: how many inputs stored earlier may bring one release more each.
     jobs, stored
         Of x: for how many of its jobs a release of each origin counts, and how many stored inputs.
     root_gap
@@ -155,10 +155,11 @@ def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
         gaps = [gap for _, gap, _, _ in inputs]
         if callback.wants_all:
             total, _, counted, streams = min(inputs, key=lambda one: one[0])
-            total += 1
+            total += callback.queue
             # Only messages of one input count, but any input may be the last to come.
             every = [gap for gap in gaps if gap is not None]
-            graph.root_gap.append(max(every) if len(every) == len(gaps) else None)
+            known = len(every) == len(gaps) and callback.pairs != APPROXIMATE
+            graph.root_gap.append(max(every) if known else None)
         else:
             total = sum(one[0] for one in inputs)
             counted = list(graph.parents[x])
@@ -169,7 +170,7 @@ def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
                 gaps.append(callback.longest_gap)
                 total += window / callback.period
             graph.root_gap.append(min((gap for gap in gaps if gap is not None), default=None))
-        graph.once.append(int(callback.wants_all))
+        graph.once.append(callback.queue if callback.wants_all else 0)
         expected.append(total)
         graph.counted.append(counted)
         for p in counted:

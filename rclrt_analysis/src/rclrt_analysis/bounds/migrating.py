@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from rclrt_analysis.bounds import dag, edf
+from rclrt_analysis.bounds import dag, edf, nonpreemptive_edf
 from rclrt_analysis.bounds.activation import Activation, Stream
+from rclrt_analysis.bounds.inherited import inherited_deadlines
+from rclrt_analysis.bounds.receivers import is_receiver
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
+from rclrt_analysis.bounds.rows import Known, make_rows, to_locals, with_jitter
 from rclrt_analysis.bounds.taskset import make_taskset
 from rclrt_analysis.bounds.threads import check_threads
-from rclrt_analysis.bounds.unit import NO_BOUND, Unit
+from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
 from rclrt_analysis.model import Callback, Kind, Policy
 
 ASSUMPTIONS = (
@@ -24,19 +27,20 @@ ASSUMPTIONS = (
 )
 
 
-def analyse_migrating(unit: Unit) -> tuple[dict[str, Local], Method]:
+def analyse_migrating(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     """Return the bounds of threads that migrate, or of preemptive EDF on one core or several.
 
     Raises
     ------
     RefusedError
-        Releases cost time, callbacks share a group, deadlines exceed periods, timers under EDF
-        jitter, or subscriptions that do not form one DAG per timer with its priority.
+        Releases cost time, callbacks share a group, deadlines exceed periods, subscriptions do not
+        form one DAG per timer with its priority; under EDF on several cores there are any, or
+        timers jitter.
     """
     check_threads(unit)
     _check(unit)
     if unit.executors[0].policy is Policy.EDF:
-        return _edf(unit)
+        return _edf(unit, arrivals)
     cores = len(unit.executors[0].cores)
     numbers = _dags(unit)
     tasks = []
@@ -87,21 +91,27 @@ def _check(unit: Unit) -> None:
             raise RefusedError(f"'{timer.name}' has a deadline after its period")
 
 
-def _edf(unit: Unit) -> tuple[dict[str, Local], Method]:
+def _edf(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
+    cores = len(unit.executors[0].cores)
     other = next((c for c in unit.callbacks if c.kind is not Kind.TIMER), None)
-    if other is not None:
-        raise RefusedError(f"preemptive EDF has bounds for timers alone; '{other.name}' is none")
     late = next((c for c in unit.timers if c.jitter), None)
+    if cores == 1 and (other is not None or late is not None):
+        return _edf_with_messages(unit, arrivals)
+    if other is not None:
+        raise RefusedError(
+            "preemptive EDF has bounds for timers alone on several cores; "
+            f"'{other.name}' is none. Give each executor one core"
+        )
     if late is not None:
         raise RefusedError(
-            f"preemptive EDF has bounds without jitter alone; '{late.name}' has some"
+            "preemptive EDF has bounds without jitter alone on several cores; "
+            f"'{late.name}' has some. Give each executor one core"
         )
     tasks = make_taskset(
         [c.wcet + unit.extra for c in unit.timers],
         [c.period or 1 for c in unit.timers],
         [c.deadline or 1 for c in unit.timers],
     )
-    cores = len(unit.executors[0].cores)
     met = edf.demand(tasks) if cores == 1 else edf.density(tasks, cores)
     name = "EDF demand" if cores == 1 else f"global EDF density on {cores} cores"
     source = "Baruah90" if cores == 1 else "Goossens03; Bertogna05"
@@ -110,6 +120,29 @@ def _edf(unit: Unit) -> tuple[dict[str, Local], Method]:
         bound = int(deadline) if met else None
         found[callback.name] = _local(unit, callback, callback, bound)
     return found, Method(name, source, ASSUMPTIONS)
+
+
+def _edf_with_messages(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
+    """Return bounds of one core where messages carry deadlines; see `inherited_deadlines`."""
+    if any(is_receiver(callback) for callback in unit.callbacks):
+        raise RefusedError("what receive_ms stands for has no deadline. Leave it out under EDF")
+    dues = inherited_deadlines(unit)
+
+    def bounds(known: Known) -> dict[str, Local]:
+        rows = make_rows(unit, known)
+        mine = [dues[unit.callbacks[i].name] for i in rows.owner.tolist()]
+        tasks = make_taskset(
+            rows.tasks.wcet,
+            rows.tasks.period,
+            [due.latest for due in mine],
+            jitter=rows.tasks.jitter,
+        )
+        early = np.array([due.may_be_early for due in mine])
+        found = nonpreemptive_edf.exact(tasks, may_be_early=early, preemptive=True)
+        return to_locals(unit, rows, found, known)
+
+    method = Method("preemptive EDF, all deadlines", "Spuri96; Tindell94", ASSUMPTIONS)
+    return with_jitter(unit, arrivals, bounds), method
 
 
 def _dags(unit: Unit) -> list[list[Callback]]:
@@ -125,7 +158,7 @@ def _dags(unit: Unit) -> list[list[Callback]]:
         roots = {root.get(parent, "") for parent in parents}
         # `all` is one message of each topic: of two publishers of one, it waits for either.
         alone = all(len(unit.system.publishers[topic]) == 1 for topic in callback.triggers)
-        once = len(parents) == 1 or (callback.wants_all and alone)
+        once = len(parents) == 1 or (callback.wants_all and alone and callback.pairs == "newest")
         if callback.period is not None or len(roots) != 1 or "" in roots or not once:
             raise RefusedError(
                 f"'{callback.name}' is not released once for each release of one timer here: "

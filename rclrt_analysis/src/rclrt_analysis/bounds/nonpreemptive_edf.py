@@ -10,7 +10,7 @@ from rclrt_analysis.bounds.budget import spend
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
-from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet
+from rclrt_analysis.bounds.taskset import UNBOUNDED, Bools, Ints, TaskSet
 
 NO_DEADLINE = 2**50
 """Stands for none: beyond all others, and far enough from the limits of 64 bits."""
@@ -84,7 +84,13 @@ def theorem_2(tasks: TaskSet) -> bool:
     return True
 
 
-def exact(tasks: TaskSet, supply: Supply = DEDICATED, earliest: Ints | None = None) -> Responses:
+def exact(
+    tasks: TaskSet,
+    supply: Supply = DEDICATED,
+    earliest: Ints | None = None,
+    may_be_early: Bools | None = None,
+    preemptive: bool = False,
+) -> Responses:
     """Return the worst-case response time of every task [George96], with jitter.
 
     A job of nominal release a, 0 being the start of the busy period, is due at a + D_i. With B(a)
@@ -108,6 +114,14 @@ def exact(tasks: TaskSet, supply: Supply = DEDICATED, earliest: Ints | None = No
         Of the thread.
     earliest
         Shape (n,), ns: how long after its nominal release a job comes at the earliest.
+    may_be_early
+        Shape (n,): whose jobs may also be due at any time before their deadlines. These precede
+        what is due later than they may be, and have begun before what is due earlier. That holds:
+        from when nothing was left that is due by d until a job that is due by then begins, only
+        work that is due by d runs, but for what had begun.
+    preemptive
+        Whether a job is stopped by what is due earlier [Spuri96]: then nothing that is due later
+        has begun, and what is released until a job's end counts instead of until its start.
     """
     n = len(tasks)
     nothing = np.zeros(n, dtype=np.int64)
@@ -121,7 +135,7 @@ def exact(tasks: TaskSet, supply: Supply = DEDICATED, earliest: Ints | None = No
     count = np.searchsorted(due, tasks.deadline + end) - first
     if n * int(count.max()) > MAX_NUMBERS:
         return lost
-    work = _Work(tasks, supply)
+    work = _Work(tasks, supply, may_be_early, preemptive)
     busy = work.busy_until(due)
     early = np.zeros(n, dtype=np.int64) if earliest is None else earliest
     same = not tasks.jitter.any() and not early.any()
@@ -193,13 +207,17 @@ def _worst(work: _Work, mine: Ints, release: Ints, since: Ints, limit: Ints) -> 
 class _Work:
     """What precedes a job, by its deadline; tasks of equal period, deadline and jitter as one."""
 
-    def __init__(self, tasks: TaskSet, supply: Supply) -> None:
+    def __init__(
+        self, tasks: TaskSet, supply: Supply, early: Bools | None, preemptive: bool
+    ) -> None:
         self.tasks = tasks
+        self._preemptive = preemptive
         self._supply = supply
-        columns = np.stack([tasks.period, tasks.deadline, tasks.jitter], axis=1)
+        first = np.zeros(len(tasks), dtype=np.int64) if early is None else early.astype(np.int64)
+        columns = np.stack([tasks.period, tasks.deadline, tasks.jitter, first], axis=1)
         keys, of = np.unique(columns, axis=0, return_inverse=True)
         self._of: Ints = of.reshape(-1)
-        self._period, self._deadline, self._jitter = keys.T
+        self._period, self._deadline, self._jitter, self._early = keys.T
         self._cost = np.zeros(len(keys), dtype=np.int64)
         np.add.at(self._cost, self._of, tasks.wcet)
         self._idle = np.zeros(len(keys), dtype=np.int64)
@@ -210,14 +228,16 @@ class _Work:
         self._longest_after = np.append(longest, 0)
 
     def _blocking(self, due: Ints) -> Ints:
-        """Return the longest job that is due later."""
+        """Return the longest job that is due later, and cannot be stopped."""
+        if self._preemptive:
+            return np.zeros_like(due)
         later = np.searchsorted(self._rising, due, side="right")
         return np.asarray(self._longest_after[later])
 
     def _most(self, due: Ints) -> Ints:
         """Return how many jobs of each group are due by then, shape (rows, groups)."""
         since = due[:, None] - self._deadline + self._jitter
-        return np.asarray(np.maximum(0, since // self._period + 1))
+        return np.where(self._early, NO_DEADLINE, np.maximum(0, since // self._period + 1))
 
     def _count(self, time: Ints, most: Ints) -> Ints:
         """Return how many of these are released by then."""
@@ -259,6 +279,12 @@ class _Work:
             mine = count[np.arange(len(at)), self._of[owner[at]]] * own[at]
             return np.asarray(fixed[at] + (count * self._cost).sum(axis=1) - mine)
 
+        if self._preemptive:
+
+            def until(end: Ints, at: Ints) -> Ints:
+                return supply.time(before(end - 1, at) + own[at])
+
+            return least_fixed_point(until, np.maximum(fixed + own, 1))
         start = least_fixed_point(lambda s, at: supply.time(before(s, at) + 1) - 1, fixed)
         lost = start >= UNBOUNDED
         begin = np.where(lost, 0, start)

@@ -37,6 +37,14 @@ class Assumption(str, Enum):
         "end on time (HRTICK_DL, or ticks are short beside them)"
     )
     THREAD_EACH = "every thread of the executor has a core for itself"
+    NEWEST = (
+        "what waits for messages on all of its topics takes the newest of each; for those that "
+        "message_filters pairs by their stamps, say pairs"
+    )
+    STAMPS = (
+        "joins by stamps: these are of when the first callback of the way ran (what comes from "
+        "outside: when it released), by one clock; ExactTime or ApproximateTime without limits"
+    )
     LINK = (
         "no message over a link is longer than its bytes, escapes included, and no HEARTBEAT or "
         "ACKNACK longer than 20 bytes; an ACKNACK goes down before messages that wait; of each "

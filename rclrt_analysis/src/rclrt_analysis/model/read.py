@@ -126,6 +126,8 @@ def _callback(
         group=item.get("group", ""),
         triggers=tuple(item.get("triggers", ())),
         wants_all=item.get("activation", "any") == "all",
+        pairs=item.get("pairs", "newest"),
+        queue=item.get("queue", 1),
         reads=tuple(item.get("reads", ())),
         publishes=tuple(item.get("publishes", ())),
         depth=item.get("depth"),

@@ -181,6 +181,12 @@ def _callback(system: System, callback: Callback, place: Place) -> Iterator[Prob
         yield (*place, "offset_ms"), "only a timer has an offset"
     if callback.wants_all and (len(callback.triggers) < 2 or callback.period is not None):
         yield (*place, "activation"), "'all' needs two triggers or more, and no period_ms"
+    by_stamps = callback.pairs != "newest"
+    if by_stamps and not callback.wants_all:
+        yield (*place, "pairs"), "only what waits for all its topics has pairs. Add activation: all"
+    if callback.queue > 1 and not by_stamps:
+        text = "the newest of each topic is kept, no queue. Add pairs: exact or approximate"
+        yield (*place, "queue"), f"{text}, or leave it out"
     for key, topics in (("triggers", callback.triggers), ("reads", callback.reads)):
         for i, topic in enumerate(topics):
             if topic not in system.publishers:

@@ -199,6 +199,9 @@ class Callback:
         Topics whose messages release it.
     wants_all
         Released once there is a new message on each of `triggers`, not by each message.
+    pairs, queue
+        If `wants_all`: which messages go together, "newest", or by stamps "exact", "approximate";
+        then so many of each topic wait at most.
     reads
         Topics whose latest message it reads when it starts.
     depth
@@ -228,6 +231,8 @@ class Callback:
     group: str = ""
     triggers: tuple[str, ...] = ()
     wants_all: bool = False
+    pairs: str = "newest"
+    queue: int = 1
     reads: tuple[str, ...] = ()
     publishes: tuple[str, ...] = ()
     depth: int | None = None

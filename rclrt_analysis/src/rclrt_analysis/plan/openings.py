@@ -36,7 +36,7 @@ class Opening:
     digest
         Of the file of the model.
     may_use
-        What the target has besides fixed priorities: "edf", the scheduler in the kernel.
+        What the target has besides fixed priorities: "edf", the scheduler in the kernel; "budgets".
     """
 
     system: System

@@ -129,6 +129,8 @@ def _header(plan: Plan, model: str, body: str) -> list[str]:
         due = "" if chain.deadline is None else f" of {ms(chain.deadline)}"
         text = f"no bound: {chain.reason}" if chain.bound is None else f"{ms(chain.bound)}{due} ms"
         lines.append(f"chain {chain.name}: {chain.semantics} {text}{seen}")
+    if plan.kept_apart:
+        lines.append(f"whatever others need: {', '.join(plan.kept_apart)}")
     for name, one in executors.items():
         kind = CLASSES.get(ExecutorKind(one["kind"]))
         if kind is None:
@@ -167,8 +169,7 @@ def _body(plan: Plan) -> str:
     ]
     bounds = {one.name: one.bound for one in plan.result.callbacks}
     entries = [
-        (entry_name(c), _fields(plan.system, c) | assumption_fields(c, bounds[c.name]))
-        for c in told
+        (entry_name(c), _fields(plan, c) | assumption_fields(c, bounds[c.name])) for c in told
     ]
     entries = [(name, entry) for name, entry in entries if entry]
     if entries:
@@ -188,7 +189,8 @@ def _by_deadline(system: System, callback: Callback) -> bool:
     return executor.kind in _THREADED and executor.policy is Policy.EDF
 
 
-def _fields(system: System, callback: Callback) -> dict[str, str]:
+def _fields(plan: Plan, callback: Callback) -> dict[str, str]:
+    system = plan.system
     executor = system.executor_of[callback.executor]
     fields: dict[str, str] = {}
     if executor.reservation is not None and executor.kind in _THREADED:
@@ -202,6 +204,9 @@ def _fields(system: System, callback: Callback) -> dict[str, str]:
             fields["relative_deadline"] = f"{callback.deadline}"
     elif callback.priority is not None:
         fields |= {"scheduling_policy": "fifo", "priority": str(callback.priority)}
+    if callback.name in plan.budgets:
+        limit = plan.budgets[callback.name]
+        fields["budget"] = f"{{runtime: {limit.runtime}, period: {limit.period}}}"
     if fields:
         fields["cpu_affinity"] = f"[{', '.join(str(cpu) for cpu in executor.cores)}]"
     return fields

@@ -14,6 +14,7 @@ from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.load import loads
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.model import Callback, ExecutorKind, Kind, Policy, System
+from rclrt_analysis.plan.budgets import Budgets, choose_budgets
 from rclrt_analysis.plan.due import by_due
 from rclrt_analysis.plan.levels import (
     HIGHEST,
@@ -75,6 +76,10 @@ class Plan:
         Whether there is no plan at all if this one is not proved: "" if nobody knows, else why.
     seen
         The longest time of each callback and chain in the simulator, ns.
+    budgets
+        Of callbacks, by name, if the model says that a plan may use them.
+    kept_apart
+        Chains and callbacks whose deadlines then hold whatever others need.
     doubts
         Where the simulator contradicts the bounds; none unless the analysis is wrong.
     """
@@ -87,6 +92,8 @@ class Plan:
     optimal: str = ""
     complete: bool = True
     seen: dict[str, int] = field(default_factory=dict)
+    budgets: Budgets = field(default_factory=dict)
+    kept_apart: tuple[str, ...] = ()
     doubts: list[str] = field(default_factory=list)
 
     @property
@@ -343,6 +350,8 @@ def make_plan(opening: Opening, seconds: float = 20.0) -> Plan:
         There are too few CPUs for the executors.
     """
     plan = Search(opening, seconds).plan()
+    if plan.proved and "budgets" in opening.may_use:
+        plan.budgets, plan.kept_apart = choose_budgets(plan.system, plan.result)
     check_by_simulation(plan)
     return plan
 

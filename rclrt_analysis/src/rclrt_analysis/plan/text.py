@@ -47,11 +47,23 @@ def to_text(plan: Plan, found: Sequence[Change]) -> str:
         )
     if len(rows) > MOST_ROWS:
         lines.append(f"and {len(rows) - MOST_ROWS} more")
-    lines += ["", *_cores(plan)]
+    lines += ["", *_cores(plan), *_budgets(plan)]
     if not plan.proved:
         lines += ["", "each of these would do, the smallest first:" if found else _nothing()]
         lines += [f"  {change.text}"[: 2 * WIDTH] for change in found]
     return "\n".join(lines)
+
+
+def _budgets(plan: Plan) -> list[str]:
+    """Return which deadlines rest on no other callback's execution times."""
+    if not plan.budgets:
+        return []
+    rows = [c for c in plan.result.chains if c.deadline]
+    every = len(rows) + len([b for b in plan.result.callbacks if b.deadline])
+    text = f"{len(plan.budgets)} callbacks have budgets: {len(plan.kept_apart)} of {every} "
+    lines = [text + "deadlines hold whatever others need" + ":" * bool(plan.kept_apart)]
+    lines += [f"  {name}" for name in plan.kept_apart[:MOST_ROWS]]
+    return lines
 
 
 def _nothing() -> str:

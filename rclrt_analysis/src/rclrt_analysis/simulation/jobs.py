@@ -26,6 +26,8 @@ class Job:
         How much of its work is left when it publishes, ns.
     released_by
         The job whose message released it; None for a timer, or a message from outside.
+    own_deadline
+        What it has taken itself; `deadline` is that of what others of its group have taken, too.
     """
 
     callback: int
@@ -44,6 +46,7 @@ class Job:
     publish_left: int = 0
     published: bool = False
     released_by: Job | None = None
+    own_deadline: int = 0
 
     @property
     def root(self) -> int:

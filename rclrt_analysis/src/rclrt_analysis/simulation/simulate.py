@@ -18,6 +18,7 @@ from rclrt_analysis.bounds.activation import urgencies
 from rclrt_analysis.bounds.analyse import with_late_timers
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, System
 from rclrt_analysis.simulation.jobs import Job, Run
+from rclrt_analysis.simulation.stamps import Approximate, Exact
 from rclrt_analysis.simulation.supply import Supplied
 
 MAX_EVENTS = 20_000_000
@@ -72,6 +73,9 @@ class Clock:
             for topic in callback.triggers:
                 self._readers.setdefault(topic, []).append(number[callback.name])
         self._stored: dict[int, dict[str, Job]] = {}
+        self._paired: dict[int, Exact | Approximate] = {}
+        # By group: deadlines of what its callbacks have taken and handed on to nobody.
+        self._taken: dict[tuple[str, str], dict[int, int]] = {}
         self.release_to: list[Callable[[Job], None]] = []
 
     def at(self, time: int, phase: int, action: Callable[[], None]) -> None:
@@ -139,9 +143,29 @@ class Clock:
     def begin(self, job: Job) -> None:
         """Note that a job starts now and reads its topics."""
         job.start = self.now
+        self._fan_in(job)
         for topic in self.system.callbacks[job.callback].reads:
             if topic in self._latest:
                 job.sources.append(self._latest[topic])
+
+    def _fan_in(self, job: Job) -> None:
+        """Have a job bring together what its group has taken, by the earliest deadline of it."""
+        callback = self._callbacks[job.callback]
+        job.own_deadline = job.deadline
+        if callback.deadline is None:
+            taken = self._taken.get((callback.executor, callback.group), {})
+            others = [due for index, due in taken.items() if index != job.callback]
+            joined = [source.deadline for source in job.sources] if callback.wants_all else []
+            job.deadline = min([job.deadline, *others, *joined])
+
+    def _hand_on(self, job: Job) -> None:
+        """Note that what a group had taken was handed on, or that a job has taken something."""
+        callback = self._callbacks[job.callback]
+        group = (callback.executor, callback.group)
+        if callback.publishes:
+            self._taken.pop(group, None)
+        elif callback.deadline is None and callback.group:
+            self._taken.setdefault(group, {})[job.callback] = job.own_deadline
 
     def publish_inside(self, job: Job) -> None:
         """Have a job that starts now, and is not preempted, publish where it does."""
@@ -153,6 +177,7 @@ class Clock:
         job.end = self.now
         self.run.jobs.append(job)
         self.publish(job)
+        self._hand_on(job)
 
     def publish(self, job: Job) -> None:
         """Publish once."""
@@ -175,6 +200,9 @@ class Clock:
         self._latest[topic] = job
         for index in self._readers.get(topic, ()):
             callback = self.system.callbacks[index]
+            if callback.pairs != "newest":
+                self._by_stamps(index, topic, job)
+                continue
             if callback.wants_all:
                 stored = self._stored.setdefault(index, {})
                 stored[topic] = job
@@ -184,6 +212,16 @@ class Clock:
                 stored.clear()
             else:
                 sources = [job]
+            self._release(index, self.make_job(index, self.now, sources), job)
+
+    def _by_stamps(self, index: int, topic: str, job: Job) -> None:
+        """Release a callback with each set of messages that go together by their stamps."""
+        callback = self._callbacks[index]
+        if index not in self._paired:
+            policy = Exact if callback.pairs == "exact" else Approximate
+            self._paired[index] = policy(callback.triggers, callback.queue)
+        for sources in self._paired[index].add(topic, job):
+            sources.sort(key=lambda source: source is job)
             self._release(index, self.make_job(index, self.now, sources), job)
 
     def _release(self, index: int, job: Job, by: Job) -> None:

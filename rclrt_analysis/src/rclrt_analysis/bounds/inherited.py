@@ -1,0 +1,88 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""By when jobs are due that have the deadline of the job that published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rclrt_analysis.bounds.nonpreemptive_edf import NO_DEADLINE
+from rclrt_analysis.bounds.unit import Unit
+from rclrt_analysis.model import Callback, Kind, Policy, System
+
+
+@dataclass(frozen=True)
+class Due:
+    """Of the jobs of one callback.
+
+    Attributes
+    ----------
+    latest
+        So long after its release a job is due at the latest, ns. Of a timer, and of what one timer
+        alone leads to, also so long after the timer's grid, and never before.
+    may_be_early
+        A job may be due at any time before, even before it is released.
+    """
+
+    latest: int
+    may_be_early: bool
+
+
+def inherited_deadlines(unit: Unit) -> dict[str, Due]:
+    """Return by when the jobs of a unit under EDF are due, as its engine has it.
+
+    A deadline that travels is not later than that of the job that set it, counted from there, so
+    all the less from the release of each job behind. Where one way leads to a callback it is just
+    that one. Where several do, from other executors too, it may be that of whoever published. And
+    what the callbacks of a group have taken, and handed on to nobody, a job of the group hands on
+    when it publishes: the earliest of it, however long ago it was taken (rclrt_core/callback.hpp).
+    """
+    system = unit.system
+    latest = _latest(system)
+    found: dict[str, Due] = {}
+    for callback in unit.in_order:
+        parents = system.triggered_by(callback)
+        early = False
+        if _inherits(callback) and parents:
+            alone = len(parents) == 1 and callback.period is None and parents[0] in unit.names
+            early = not alone or found[parents[0]].may_be_early or _brings(unit, parents[0])
+        found[callback.name] = Due(latest[callback.name], early)
+    return found
+
+
+def _inherits(callback: Callback) -> bool:
+    return callback.deadline is None and callback.kind is not Kind.TIMER
+
+
+def _latest(system: System) -> dict[str, int]:
+    """Return `Due.latest` of every callback; of messages of executors without EDF nobody knows."""
+    found: dict[str, int] = {}
+    for name in system.topological:
+        callback = system.callback_of[name]
+        if callback.deadline is not None:
+            found[name] = callback.deadline
+            continue
+        parents = system.triggered_by(callback)
+        dues = [
+            found[parent]
+            if system.executor_of[system.callback_of[parent].executor].policy is Policy.EDF
+            else NO_DEADLINE
+            for parent in parents
+        ]
+        dues += [NO_DEADLINE] * (callback.period is not None or not parents)
+        found[name] = max(dues)
+    return found
+
+
+def _brings(unit: Unit, name: str) -> bool:
+    """Return whether a callback hands on what others of its group have taken as well."""
+    callback = unit.system.callback_of[name]
+    return _inherits(callback) and any(
+        other.group == callback.group
+        and other.executor == callback.executor
+        and other.name != name
+        and _inherits(other)
+        and other.triggers
+        for other in unit.callbacks
+        if callback.group
+    )

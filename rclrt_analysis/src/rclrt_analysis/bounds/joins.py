@@ -1,0 +1,142 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How long data wait for messages on other topics where a callback needs one of each.
+
+With the newest of each (`pairs: newest`) until the next message of each other topic. With those of
+the same stamp (message_filters' ExactTime) no longer: stamps come from one callback that starts
+all the ways, so the message that is missing is on its way already.
+
+With those of about the same stamp (ApproximateTime) longer. Let m be the chain's message. A set
+around a pivot q, the latest of the first messages that wait on each topic, is settled at the latest
+when each other topic has brought a message of a later stamp, because then all sets with q are
+known. While m or an older one waits, either m's topic has the pivot, and its stamp is not above
+m's; or another topic has, and its stamp is at most the first one there above m's. That set has m or
+a newer one. So m waits for the first message of a later stamp than m's, and then on every other
+topic for the first one later than that: two gaps, one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rclrt_analysis.bounds.activation import APPROXIMATE
+from rclrt_analysis.bounds.result import Local
+from rclrt_analysis.model import Callback, Chain, System
+
+
+class NoBoundError(Exception):
+    """Why a chain has no bound."""
+
+
+Responses = Mapping[str, Local]
+
+
+def waiting_for_others(
+    system: System, callback: Callback, own: set[str], responses: Responses
+) -> int:
+    """Return how long a message waits at most until a set with it, or a newer one, is there, ns.
+
+    Parameters
+    ----------
+    own
+        The topics that the message may be on.
+    """
+    others = [topic for topic in callback.triggers if topic not in own]
+    waiting = max((_gap(system, callback, topic, responses) for topic in others), default=0)
+    if callback.pairs != APPROXIMATE:
+        return waiting
+    gaps = {topic: _gap(system, callback, topic, responses) for topic in callback.triggers}
+    two = [
+        _longest_gap(system, pivot, responses) + max(gap for t, gap in gaps.items() if t != pivot)
+        for pivot in others
+    ]
+    return max(two, default=0)
+
+
+def check_stamps(system: System, chain: Chain, callback: Callback, responses: Responses) -> None:
+    """Refuse joins by stamps of which nobody knows whether a set with the chain's data comes."""
+    if callback.pairs == "newest":
+        return
+    if callback.pairs == APPROXIMATE and chain.join == "last":
+        raise NoBoundError(
+            f"'{callback.name}' pairs messages of about the same stamp, so the one that comes last "
+            "is not the last to be waited for. Use join: wait"
+        )
+    starts = {topic: _starts(system, topic) for topic in callback.triggers}
+    if callback.pairs != APPROXIMATE and len(set().union(*starts.values())) > 1:
+        names = ", ".join(sorted(set().union(*starts.values())))
+        raise NoBoundError(
+            f"'{callback.name}' pairs messages of the same stamp, and its inputs begin at {names}: "
+            "their stamps need not ever agree. Use pairs: approximate, or one source"
+        )
+    needed = max(_queue_needed(system, callback, topic, responses) for topic in callback.triggers)
+    if needed > callback.queue:
+        raise NoBoundError(
+            f"'{callback.name}' may have {needed} messages of one topic waiting for others, its "
+            f"queue holds {callback.queue}: data may be dropped. Give it queue: {needed}"
+        )
+
+
+def _starts(system: System, topic: str) -> set[str]:
+    """Return the callbacks whose jobs begin the ways to a topic, and so set its stamps."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    left = list(system.publishers[topic])
+    while left:
+        name = left.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        parents = system.triggered_by(system.callback_of[name])
+        if not parents or system.callback_of[name].period is not None:
+            found.add(name)
+        left += parents
+    return found
+
+
+def _queue_needed(system: System, callback: Callback, topic: str, responses: Responses) -> int:
+    """Return how many messages of a topic may wait at once."""
+    gaps = [_longest_gap(system, other, responses) for other in callback.triggers]
+    waiting = 1 + max(gaps) * (2 if callback.pairs == APPROXIMATE else 1)
+    total = 0
+    for publisher in system.publishers[topic]:
+        output = responses[publisher].output
+        if output is None:
+            raise NoBoundError(f"'{publisher}' has no bound")
+        total += sum(stream.most(waiting) for stream in output.streams)
+    return total
+
+
+def _longest_gap(system: System, topic: str, responses: Responses) -> int:
+    """Return how long after any instant the next message on a topic is there at the latest, ns.
+
+    By then its stamp was set as well: in the job that starts the way.
+    """
+    gaps = []
+    for publisher in system.publishers[topic]:
+        output = responses[publisher].output
+        if output is not None and output.gap is not None:
+            gaps.append(output.gap)
+    if not gaps:
+        raise NoBoundError(f"nothing says how rarely a message comes on '{topic}'")
+    return min(gaps)
+
+
+def _gap(system: System, callback: Callback, topic: str, responses: Responses) -> int:
+    """Return the longest time without a message on a topic, or without what leads to one.
+
+    Within a graph that one executor bounds as a whole (`prefix`), that is the time between releases
+    at its start, since the response that is added counts from there.
+    """
+    whole = responses[callback.name].prefix is not None
+    gaps = []
+    for publisher in system.publishers[topic]:
+        local = responses[publisher]
+        same = system.callback_of[publisher].executor == callback.executor
+        if whole and same and local.root_gap is not None:
+            gaps.append(local.root_gap)
+        elif local.output is not None and local.output.gap is not None:
+            gaps.append(local.output.gap + system.overheads.transport + system.overheads.wake)
+    if not gaps:
+        raise NoBoundError(f"nothing says how rarely a message comes on '{topic}'")
+    return min(gaps)

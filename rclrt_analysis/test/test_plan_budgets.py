@@ -1,0 +1,176 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Budgets that a plan chooses: they do not run out, and keep deadlines apart from others."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+from random_systems import with_subscriptions
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
+from rclrt_analysis.plan.budgets import Budget, kept_apart, sufficient_budgets
+from rclrt_analysis.plan.parameters import applied, read_plan, to_parameters
+from rclrt_analysis.plan.text import to_text
+from rclrt_analysis.simulation import Run, simulate
+from test_plan import opening, plan
+
+MS = 1_000_000
+NEVER_LATER = 2**60
+ROBOT = """cpus: [0]
+may_use: [budgets]
+executors:
+  - {name: main, kind: isolated}
+callbacks:
+  - {name: /imu/timer/10ms, kind: timer, executor: main, period_ms: 10, wcet_ms: 1}
+  - {name: /cam/timer/50ms, kind: timer, executor: main, period_ms: 50, wcet_ms: 4, publishes: [image]}
+  - {name: /see/subscription/image, kind: subscription, executor: main, wcet_ms: 6, triggers: [image]}
+  - {name: /log/timer/200ms, kind: timer, executor: main, period_ms: 200, wcet_ms: 20}
+chains:
+  - {name: see, topics: [image], deadline_ms: 100, callbacks: []}
+"""  # noqa: E501
+ROBOT = ROBOT.replace("topics: [image], deadline_ms: 100, callbacks: []", (
+    "callbacks: [/cam/timer/50ms, /see/subscription/image], semantics: latency, deadline_ms: 30"
+))  # fmt: skip
+
+
+def longer(system: System, name: str, wcet: int) -> System:
+    callbacks = (replace(c, wcet=wcet) if c.name == name else c for c in system.callbacks)
+    return replace(system, callbacks=tuple(callbacks))
+
+
+def most_used(run: Run, name: str, period: int) -> int:
+    """Return the most work of jobs that are there within one of the callback's budget periods."""
+    jobs = sorted(run.of(name), key=lambda job: job.start)
+    most, end = 0, -NEVER_LATER
+    begins = []
+    for job in jobs:
+        # While a job runs, periods follow each other without a gap; else the next job begins one.
+        if job.start >= end:
+            end = job.start + period
+            begins.append(job.start)
+        while job.end > end:
+            begins.append(end)
+            end += period
+    for begin in begins:
+        there = [j for j in jobs if j.start < begin + period and j.end > begin]
+        most = max(most, sum(job.work for job in there))
+    return most
+
+
+def test_a_budget_does_not_run_out_while_everything_is_as_the_model_says() -> None:
+    rng = random.Random(3)
+    held, tight = 0, 0
+    while held < 150:
+        system = with_subscriptions(rng, (ExecutorKind.ISOLATED,), rng.choice([0, 0, 2]))
+        system = _slower(system)
+        chosen = sufficient_budgets(system, analyse(system))
+        for seed in range(3 if chosen else 0):
+            run = simulate(system, 40 * 60 * MS, seed, random_work=seed % 2 == 1)
+            for name, budget in chosen.items():
+                used = most_used(run, name, budget.period)
+                assert used <= budget.runtime, (name, budget, system)
+                held += 1
+                tight += used + used // 32 == budget.runtime
+    assert tight > 15, "with less it would"
+
+
+def _slower(system: System) -> System:
+    """Return the system with ms for ns: budgets have a least length."""
+    names = ("wcet", "bcet", "period", "jitter", "gap", "deadline")
+    made = []
+    for callback in system.callbacks:
+        times = {name: getattr(callback, name) for name in names}
+        made.append(replace(callback, **{n: t if t is None else t * MS for n, t in times.items()}))
+    overheads = replace(
+        system.overheads, release=0, dispatch=0, context_switch=0,
+        transport=system.overheads.transport * MS,
+    )  # fmt: skip
+    return replace(system, callbacks=tuple(made), overheads=overheads, chains=())
+
+
+def test_a_plan_has_budgets_and_says_what_they_keep_apart(tmp_path: Path) -> None:
+    made = plan(tmp_path, ROBOT)
+    assert made.proved
+    imu = made.budgets["/imu/timer/10ms"]
+    assert imu.runtime == MS + MS // 32
+    assert imu.period == 9 * MS, "1 ms from its release to its end, and never two in one period"
+    # Whoever is last on its CPU has nothing to lose.
+    assert "/log/timer/200ms" not in made.budgets
+    assert {"see", "/imu/timer/10ms", "/log/timer/200ms"} <= set(made.kept_apart)
+    assert "of 4 deadlines hold whatever others need:" in to_text(made, [])
+    text = to_parameters(made, "robot.yaml")
+    content = yaml.safe_load(text)["/**"]["ros__parameters"]["rclrt"]["callbacks"]
+    assert content["/imu/timer/10ms"]["budget"] == {"runtime": imu.runtime, "period": imu.period}
+    assert "# whatever others need: " in text
+    path = tmp_path / "plan.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert analyse(applied(opening(tmp_path, ROBOT), read_plan(path))).met
+    # Not asked for, there are none.
+    assert not plan(tmp_path, ROBOT.replace("may_use: [budgets]\n", "")).budgets
+
+
+def test_a_deadline_that_needs_others_to_keep_to_their_times_is_not_kept_apart(
+    tmp_path: Path,
+) -> None:
+    made = plan(tmp_path, ROBOT)
+    system = made.system
+    assert "/log/timer/200ms" in kept_apart(system, made.budgets)
+    without = {n: b for n, b in made.budgets.items() if n != "/imu/timer/10ms"}
+    assert "/log/timer/200ms" not in kept_apart(system, without), "imu may take all there is"
+    # More than is left: two budgets may meet, and each of them lasts for most of its period.
+    large = made.budgets | {"/imu/timer/10ms": Budget(8 * MS, 10 * MS)}
+    assert "/log/timer/200ms" not in kept_apart(system, large)
+    # What the chain's own callbacks need is what the model says.
+    assert "see" not in kept_apart(longer(system, "/cam/timer/50ms", 28 * MS), made.budgets)
+
+
+def test_a_budget_is_enough_beside_others_that_take_all_of_theirs(tmp_path: Path) -> None:
+    made = plan(tmp_path, ROBOT)
+    first = sufficient_budgets(made.system, made.result)
+    cam = "/cam/timer/50ms"
+    assert first[cam].runtime == 4 * MS + 4 * MS // 32
+    # Where imu overruns, a job of cam may begin so late that the next one falls into its period.
+    assert "see" not in kept_apart(made.system, first)
+    assert made.budgets[cam].runtime == 8 * MS + 8 * MS // 32
+    assert made.budgets[cam].period == first[cam].period
+
+
+def test_what_no_budget_bounds_keeps_nothing_apart(tmp_path: Path) -> None:
+    made = plan(tmp_path, ROBOT)
+    system, budgets = made.system, made.budgets
+    received = replace(system, overheads=replace(system.overheads, receive=1000))
+    assert kept_apart(received, budgets) == ()
+    # What holds a group is lent the urgency of those that wait for it.
+    grouped = tuple(
+        replace(c, group="g") if c.name in ("/see/subscription/image", "/log/timer/200ms") else c
+        for c in system.callbacks
+    )
+    shared = replace(system, callbacks=grouped)
+    chosen = sufficient_budgets(shared, analyse(shared))
+    assert "/see/subscription/image" not in chosen
+    assert "see" not in kept_apart(shared, chosen)
+
+
+def test_budgets_of_callbacks_that_release_each_other_count_once_each() -> None:
+    system = a_releases_b()
+    chosen = sufficient_budgets(system, analyse(system))
+    assert set(chosen) == {"a", "b"}
+    assert "low" in kept_apart(system, chosen)
+    # Without one "b" may run for ever, whatever "a" does.
+    assert "low" not in kept_apart(system, {"a": chosen["a"]})
+
+
+def a_releases_b() -> System:
+    callbacks = (
+        Callback(
+            "a", Kind.TIMER, "e", MS, period=20 * MS, deadline=20 * MS, priority=9,
+            publishes=("x",),
+        ),
+        Callback("b", Kind.SUBSCRIPTION, "e", 2 * MS, triggers=("x",), priority=8),
+        Callback("low", Kind.TIMER, "e", 5 * MS, period=90 * MS, deadline=60 * MS, priority=1),
+    )  # fmt: skip
+    return System("s", (Executor("e", ExecutorKind.ISOLATED),), callbacks)

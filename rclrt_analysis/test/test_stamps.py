@@ -1,0 +1,172 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Joins that pair messages by their stamps, as message_filters does."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from models import model
+from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.result import Assumption, ChainBound
+from rclrt_analysis.explanation import hop_parts
+from rclrt_analysis.model import ModelError
+from rclrt_analysis.simulation import chain_times, simulate
+from rclrt_analysis.simulation.jobs import Job
+from rclrt_analysis.simulation.stamps import Approximate, Exact
+
+MS = 1_000_000
+JOIN = """
+executors: [{name: e, kind: isolated}, {name: f, kind: isolated, cores: [1]}]
+callbacks:
+  - {name: cam, kind: timer, executor: e, period_ms: 30, wcet_ms: 1, priority: 9, publishes: [x]}
+  - {name: lidar, kind: timer, executor: f, period_ms: 110, wcet_ms: 1, priority: 8, publishes: [y]}
+  - {name: fuse, kind: subscription, executor: e, wcet_ms: 2, priority: 7, triggers: [x, y],
+     activation: all, PAIRS}
+chains: [{name: c, callbacks: [WAY, fuse], semantics: latency, join: LAST}]
+"""
+
+
+def text(pairs: str, way: str = "lidar", last: str = "wait") -> str:
+    return JOIN.replace("PAIRS", pairs).replace("WAY", way).replace("LAST", last)
+
+
+def bound(pairs: str, way: str = "lidar", last: str = "wait") -> ChainBound:
+    return analyse(model(text(pairs, way, last))).chains[0]
+
+
+def message(stamp: int) -> Job:
+    return Job(0, 0, stamp, stamp, 1, 0, 0, start=stamp)
+
+
+def sets(policy: Exact | Approximate, messages: list[tuple[str, int]]) -> list[tuple[int, ...]]:
+    """Return (when, stamp, stamp...) of each set: the number of the message that brought it."""
+    found = []
+    for i, (topic, stamp) in enumerate(messages):
+        for one in policy.add(topic, message(stamp)):
+            found.append((i, *sorted(job.release for job in one)))
+    return found
+
+
+def test_one_stamp_goes_with_the_same_one_and_forgets_those_before() -> None:
+    come = [("x", 1), ("x", 2), ("y", 2), ("y", 1), ("x", 3), ("y", 3)]
+    assert sets(Exact(("x", "y"), 9), come) == [(2, 2, 2), (5, 3, 3)]
+    assert sets(Exact(("x", "y"), 1), come[:3]) == [(2, 2, 2)]
+
+
+def test_about_the_same_stamp_may_need_later_messages() -> None:
+    # x of 60 is nearer to y of 61 than that of 30. Only x of 90 shows that none is nearer still.
+    come = [("x", 30), ("x", 60), ("y", 61), ("x", 90), ("x", 120), ("y", 161), ("x", 150)]
+    assert sets(Approximate(("x", "y"), 9), come)[0] == (3, 60, 61)
+    # A queue that is too short loses what it would have gone with.
+    few = [("x", 30), ("x", 60), ("x", 90), ("y", 61), ("x", 120)]
+    assert sets(Approximate(("x", "y"), 9), few) == [(3, 60, 61)]
+    assert sets(Approximate(("x", "y"), 1), few) == []
+
+
+def test_sets_by_stamps_are_in_order_and_use_no_message_twice() -> None:
+    rng = random.Random(7)
+    for _ in range(200):
+        topics = ("x", "y", "z")[: rng.choice([2, 3])]
+        come = []
+        for topic in topics:
+            stamp = arrival = 0
+            for _ in range(60):
+                stamp += rng.randint(1, 20)
+                arrival = max(arrival, stamp + rng.randint(0, 15))
+                come.append((arrival, topic, stamp))
+        policy = Approximate(topics, rng.choice([3, 100]))
+        newest = dict.fromkeys(topics, -1)
+        number = 0
+        for topic, stamp in ((t, s) for _, t, s in sorted(come)):
+            for one in policy.add(topic, message(stamp)):
+                number += 1
+                for name, job in zip(topics, one, strict=True):
+                    assert job.release > newest[name]
+                    newest[name] = job.release
+        assert number > 10
+
+
+def test_about_the_same_stamp_waits_for_two_gaps() -> None:
+    newest = bound("pairs: newest", "cam")
+    approximate = bound("pairs: approximate, queue: 20", "cam")
+    assert newest.bound is not None and approximate.bound is not None
+    # For the LiDAR's next one, and then for the camera's first one after that.
+    assert newest.hops[1].waiting == 111 * MS
+    assert approximate.hops[1].waiting == 141 * MS
+    system = model(text("pairs: approximate, queue: 20", "cam"))
+    parts = hop_parts(system, system.chains[0], analyse(system), approximate)
+    assert "and later ones that show which is the nearest" in list(parts)[1].waits_for
+    seen = 0
+    for seed in range(40):
+        run = simulate(system, 3_000 * MS, seed, random_work=seed % 2 == 1)
+        seen = max([seen, *chain_times(run, system.chains[0], run.running)])
+    assert newest.bound < seen <= approximate.bound
+
+
+def test_joins_by_stamps_without_a_bound_say_why() -> None:
+    found = bound("pairs: exact, queue: 20")
+    assert "begin at cam, lidar: their stamps need not ever agree" in found.reason
+    found = bound("pairs: approximate, queue: 1")
+    assert "its queue holds 1: data may be dropped. Give it queue:" in found.reason
+    found = bound("pairs: approximate, queue: 20", last="last")
+    assert "Use join: wait" in found.reason
+
+
+def test_a_result_says_how_joins_pair_their_inputs() -> None:
+    assert Assumption.NEWEST in analyse(model(text("pairs: newest"))).assumptions
+    found = analyse(model(text("pairs: approximate, queue: 20"))).assumptions
+    assert Assumption.STAMPS in found and Assumption.NEWEST not in found
+
+
+def test_stamps_of_one_source_agree() -> None:
+    lines = """
+executors: [{name: e, kind: isolated}]
+callbacks:
+  - {name: t, kind: timer, executor: e, period_ms: 50, wcet_ms: 1, priority: 9, publishes: [x]}
+  - {name: a, kind: subscription, executor: e, wcet_ms: 3, priority: 8, triggers: [x],
+     publishes: [a]}
+  - {name: b, kind: subscription, executor: e, wcet_ms: 5, priority: 7, triggers: [x],
+     publishes: [b]}
+  - {name: fuse, kind: subscription, executor: e, wcet_ms: 2, priority: 6, triggers: [a, b],
+     activation: all, pairs: exact, queue: 3}
+chains: [{name: c, callbacks: [t, a, fuse], semantics: latency, deadline_ms: 100}]
+"""
+    assert analyse(model(lines)).met
+
+
+def test_messages_that_had_to_wait_may_go_on_all_at_once() -> None:
+    lines = """
+executors: [{name: e, kind: isolated}, {name: f, kind: isolated, cores: [1]}]
+callbacks:
+  - {name: t, kind: timer, executor: e, period_ms: 10, wcet_ms: 1, priority: 9, publishes: [x]}
+  - {name: fuse, kind: subscription, executor: e, wcet_ms: 2, priority: 8, triggers: [x, y],
+     activation: all, pairs: exact, queue: 9}
+  - {name: low, kind: timer, executor: e, period_ms: 100, wcet_ms: 5, priority: 1}
+  - {name: hog, kind: timer, executor: f, period_ms: 100, wcet_ms: 35, priority: 9}
+  - {name: late, kind: subscription, executor: f, wcet_ms: 1, priority: 5, triggers: [x],
+     publishes: [y]}
+"""
+    system = model(lines)
+    (low,) = (one.bound for one in analyse(system).callbacks if one.name == "low")
+    offsets = {"t": 0, "hog": 0, "low": 37 * MS}
+    seen = simulate(system, 900 * MS, offsets=offsets).worst()["low"][1]
+    assert seen > 10 * MS, "as if one message had waited"
+    assert low is not None and low >= seen
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("pairs: exact", "Add activation: all"),
+        ("queue: 3", "Add pairs: exact or approximate"),
+        ("pairs: nearest", "pairs"),
+    ],
+)
+def test_pairs_that_make_no_sense_are_refused(more: str, expected: str) -> None:
+    changed = text(more)
+    if "exact" in more:
+        changed = changed.replace("activation: all,", "")
+    with pytest.raises(ModelError, match=expected):
+        model(changed)
