@@ -137,13 +137,39 @@ void daemon_set_priority(struct rclrt_daemon * daemon, struct rclrt_sink * sink,
 /* In a critical section: the acknowledgement that an input stream owes, if any. */
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack);
 
-/* Slots and input streams. The first seven in a critical section. */
+/* A frame that was copied out of the ring. */
+struct daemon_frame
+{
+  enum rclrt_ret ret;
+  uint16_t length;
+  size_t begin; /* of its first submessage */
+  bool sound;
+};
+
+/* Not in a critical section. */
+void daemon_open_frame(
+  struct rclrt_daemon * daemon, const struct rclrt_slot * slot, uint8_t * buffer, size_t capacity,
+  struct rclrt_message * message, struct daemon_frame * frame);
+/* In a critical section: false, and counted, if it is damaged. */
+bool daemon_accept_frame(
+  struct rclrt_daemon * daemon, const struct rclrt_slot * slot, const struct daemon_frame * frame);
+/* In a critical section: it is not delivered; if its stream is reliable, it is asked for again. */
+void daemon_discard(struct rclrt_daemon * daemon, const struct rclrt_slot * slot);
+/* In a critical section: false, and counted, if a message of a best effort stream was overtaken. */
+bool daemon_in_time(
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * input, uint16_t sequence, uint64_t now);
+/* rclrt_daemon_take() where there is no reader: daemon->take_answer until one is added. */
+enum rclrt_ret daemon_take_answer(
+  struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
+  struct rclrt_message * message);
+/* rclrt_daemon_add_input() without storage for fragments. */
+void daemon_add_input(struct rclrt_daemon * daemon, struct rclrt_input_stream * stream, uint8_t id);
+/* From now on there are readers. In a critical section. */
+void daemon_use_readers(struct rclrt_daemon * daemon);
+
+/* Slots and input streams. The first six in a critical section. */
 /* The slot is in no list. */
 void daemon_free_slot(struct rclrt_daemon * daemon, struct rclrt_slot * slot);
-/* A free slot, if need be that of a less urgent frame, or null. `gap`: the stream whose next frame
- * needs it, or null: its own frames behind that one, and those of readers as urgent, go too. */
-struct rclrt_slot * daemon_take_slot(
-  struct rclrt_daemon * daemon, uint8_t priority, const struct rclrt_input_stream * gap);
 /* For whom is this? One step per sink. */
 struct rclrt_sink * daemon_find_sink(
   struct rclrt_daemon * daemon, uint8_t submessage, uint16_t object, uint8_t stream);

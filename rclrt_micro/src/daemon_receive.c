@@ -242,7 +242,7 @@ static bool handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot
   for (int looked = 0; looked < 2; ++looked) {
     rclrt_reader_init(&reader, bytes, length);
     rclrt_read_message_header(&reader, &header);
-    while (rclrt_read_submessage(&reader, &submessage)) {
+    while (rclrt_read_answer(&reader, &submessage)) {
       if (!is_control(submessage.id)) {
         return false;
       }
@@ -255,6 +255,18 @@ static bool handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot
     daemon_count(daemon, &daemon->counters.malformed);
   }
   return true;
+}
+
+/* In a critical section: a slot for a frame, or null. `gap`: see daemon.h. */
+static struct rclrt_slot * take_slot(
+  struct rclrt_daemon * daemon, uint8_t priority, const struct rclrt_input_stream * gap)
+{
+  struct rclrt_slot * slot = slot_of(rclrt_list_pop_front(&daemon->free_slots));
+  if (slot == NULL) {
+    daemon->counters.dropped_frames++;
+    slot = daemon->evict == NULL ? NULL : daemon->evict(daemon, priority, gap);
+  }
+  return slot;
 }
 
 struct rclrt_sink * daemon_find_sink(
@@ -340,7 +352,7 @@ static void on_frame(
       sink = NULL;
     }
     struct rclrt_slot * slot =
-      sink == NULL ? NULL : daemon_take_slot(daemon, unread ? 0 : sink->priority, gap);
+      sink == NULL ? NULL : take_slot(daemon, unread ? 0 : sink->priority, gap);
     if (slot != NULL) {
       *slot = *found;
       slot->sink = sink;

@@ -51,13 +51,13 @@ static int control_priority(struct rclrt_daemon * daemon)
   return most;
 }
 
-/* In a critical section: adds a submessage, if there is room for one. */
-static bool add_control(struct rclrt_writer * writer, const struct rclrt_submessage * submessage)
+/* In a critical section: adds a HEARTBEAT, if there is room for one. */
+static bool add_heartbeat(struct rclrt_writer * writer, const struct rclrt_submessage * submessage)
 {
   if (writer->at + CONTROL_SIZE > writer->size) {
     return false;
   }
-  rclrt_write_submessage(writer, submessage);
+  rclrt_write_submessage_by(writer, submessage, rclrt_payload_heartbeat);
   return true;
 }
 
@@ -79,7 +79,7 @@ static bool pick_control(struct rclrt_daemon * daemon, int priority)
   submessage.id = RCLRT_ACKNACK;
   while (writer.at + CONTROL_SIZE <= writer.size &&
          daemon_next_ack(daemon, &submessage.of.acknack)) {
-    rclrt_write_submessage(&writer, &submessage);
+    rclrt_write_submessage_by(&writer, &submessage, rclrt_payload_acknack);
   }
   submessage.id = RCLRT_HEARTBEAT;
   for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
@@ -91,7 +91,7 @@ static bool pick_control(struct rclrt_daemon * daemon, int priority)
     submessage.of.heartbeat.first_unacked = stream->first_unacked;
     submessage.of.heartbeat.last_unacked = (uint16_t)(stream->sent - 1U);
     submessage.of.heartbeat.stream = stream->id;
-    stream->heartbeat_due = !add_control(&writer, &submessage);
+    stream->heartbeat_due = !add_heartbeat(&writer, &submessage);
   }
   daemon->message = daemon->control;
   daemon->message_length = (uint16_t)writer.at;

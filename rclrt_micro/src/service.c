@@ -38,7 +38,9 @@ static enum rclrt_ret init_end(
   const bool serves = kind == RCLRT_REPLIER;
   const struct rclrt_type * read = serves ? end->request_type : end->response_type;
   const struct rclrt_type * written = serves ? end->response_type : end->request_type;
-  if (read->decode == NULL || written->encode == NULL || node->session == NULL) {
+  if (
+    read->decode == NULL || written->encode == NULL || node->session == NULL ||
+    read->name == NULL || written->name == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   if (client_check_streams(node->session, 2) != RCLRT_OK) {
@@ -49,8 +51,11 @@ static enum rclrt_ret init_end(
   end->entity.type = end->request_type->name;
   end->entity.reply_type = end->response_type->name;
   end->entity.parent = node->participant.id;
-  end->entity.representation = node->representation;
-  const enum rclrt_ret ret = rclrt_session_create(node->session, &end->entity, kind);
+  end->entity.representation = node->participant.representation;
+  end->entity.describe = node->participant.describe == session_describe
+                           ? session_describe_service
+                           : node->participant.describe;
+  const enum rclrt_ret ret = session_create(node->session, &end->entity, kind);
   if (ret != RCLRT_OK) {
     return ret;
   }
@@ -132,7 +137,7 @@ static enum rclrt_ret send_from(
   if (message == NULL || end->session == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  const struct outgoing out = {
+  const struct rclrt_outgoing out = {
     end->session,
     &end->out,
     type,
@@ -229,8 +234,8 @@ static enum rclrt_ret add_end(
   end->response = response;
   end->context = context;
   end->callback.sink = &end->sink;
-  return client_add_reader(
-    executor, &end->callback, priority, RCLRT_ON_NEW_DATA, end->session, &end->entity);
+  return client_begin_reading(
+    executor_add(executor, &end->callback, priority), &end->callback, end->session, &end->entity);
 }
 
 enum rclrt_ret rclrt_executor_add_service(

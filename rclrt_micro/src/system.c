@@ -3,6 +3,8 @@
  */
 #include "rclrt_micro/system.h"
 
+#include "session_internal.h"
+
 enum rclrt_ret rclrt_system_start(
   const struct rclrt_system * system, enum rclrt_framing framing, const struct rclrt_port * port,
   const struct rclrt_transport * transport, uint32_t key, const char * node_name,
@@ -17,7 +19,7 @@ enum rclrt_ret rclrt_system_start(
   config.framing = framing;
   enum rclrt_ret ret = rclrt_daemon_init(system->daemon, &config, port, transport);
   if (ret == RCLRT_OK) {
-    ret = rclrt_session_init(
+    ret = session_init(
       system->session, system->daemon, RCLRT_SESSION_DEFAULT, key_bytes, system->session_buffer,
       system->session_buffer_size);
   }
@@ -29,6 +31,7 @@ enum rclrt_ret rclrt_system_start(
   if (ret == RCLRT_OK) {
     const uint64_t begin = port->now_ns(port->context);
     system->session->keep_alive_ns = RCLRT_S(1);
+    system->session->send_long = system->send_long;
     ret = rclrt_session_connect(system->session, timeout_ns);
     if (ret == RCLRT_OK) { /* what is left of the time is for the node */
       const uint64_t usual = system->session->answer_timeout_ns;

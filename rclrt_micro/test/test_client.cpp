@@ -124,8 +124,8 @@ TEST(Client, a_key_in_every_message_works_as_well)
 TEST(Client, entities_by_xml_and_by_reference_reach_the_same_topic)
 {
   System system;
-  system.node.representation = RCLRT_BY_XML;
-  ASSERT_NO_FATAL_FAILURE(system.start());
+  ASSERT_EQ(rclrt_session_connect(&system.session, 5000 * kMs), RCLRT_OK);
+  ASSERT_EQ(rclrt_node_init_by_xml(&system.node, &system.session, "node", 0), RCLRT_OK);
   rclrt_publisher publisher;
   ASSERT_EQ(
     rclrt_publisher_init(&publisher, &system.node, &kBlob, "/chatter", rclrt_qos_reliable(), 0),

@@ -53,8 +53,6 @@ struct rclrt_node_handle
   struct rclrt_session * session;
   struct rclrt_entity participant;
   struct rclrt_naming naming;
-  /* For the node's entities. _init reads it: RCLRT_BY_XML, anything else is RCLRT_BY_BINARY. */
-  uint8_t representation;
 };
 
 struct rclrt_publisher
@@ -134,6 +132,11 @@ struct rclrt_client
 enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain);
+/* The same, but the agent gets XML for the node and all that belongs to it: see
+ * enum rclrt_representation. */
+enum rclrt_ret rclrt_node_init_by_xml(
+  struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
+  int16_t domain);
 /* For names of what is initialised from now on: the first rule whose `from` is the same full name
  * counts. `remaps` stays the caller's. Errors: ARGUMENT. */
 enum rclrt_ret rclrt_node_set_remaps(
@@ -183,6 +186,8 @@ enum rclrt_ret rclrt_publisher_set_budget(
  * UNSUPPORTED (too long for best effort), TIMEOUT (blocking). Linear in the message; real-time
  * safe. */
 enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * message);
+/* What sends a message longer than a frame: for struct rclrt_system, not to be called. */
+enum rclrt_ret rclrt_send_long(const struct rclrt_outgoing * out);
 enum rclrt_ret rclrt_service_respond(
   struct rclrt_service * service, const struct rclrt_request_id * id, const void * response);
 /* `number` (may be null) is what `run` gets with the response. */

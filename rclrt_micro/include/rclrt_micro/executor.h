@@ -115,6 +115,8 @@ struct rclrt_executor
   bool (*user_trigger)(void * context, const struct rclrt_executor * executor);
   void * user_trigger_context;
   const struct rclrt_callback * trigger_callback;
+  /* Set by what makes batches, so that other programs do not link it. */
+  struct rclrt_callback * (*next_of_batch)(struct rclrt_executor * executor);
   struct rclrt_trace * trace; /* or null */
   uint16_t always;            /* callbacks with RCLRT_ALWAYS */
   uint32_t executed;          /* callbacks run */

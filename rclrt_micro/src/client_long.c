@@ -1,0 +1,42 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What few programs need: messages longer than a frame, and nodes that agents know by XML.
+ */
+#include "client_internal.h"
+
+enum rclrt_ret rclrt_send_long(const struct rclrt_outgoing * out)
+{
+  struct rclrt_session * session = out->session;
+  if (!session_take_buffer(session)) {
+    return RCLRT_ERR_AGAIN;
+  }
+  struct rclrt_writer writer;
+  rclrt_writer_init(&writer, session->buffer, session->buffer_size);
+  client_write_data(&writer, out);
+  const enum rclrt_ret ret =
+    writer.failed
+      ? daemon_short(session->daemon, "the session's buffer", session->buffer_size, writer.at)
+      : rclrt_daemon_send_fragmented(
+          session->daemon, out->stream, out->priority, session->buffer, writer.at);
+  session_give_buffer(session);
+  return ret;
+}
+
+enum rclrt_ret rclrt_session_init(
+  struct rclrt_session * session, struct rclrt_daemon * daemon, uint8_t id, const uint8_t key[4],
+  uint8_t * buffer, uint16_t buffer_size)
+{
+  const enum rclrt_ret ret = session_init(session, daemon, id, key, buffer, buffer_size);
+  if (ret == RCLRT_OK) {
+    session->send_long = rclrt_send_long;
+  }
+  return ret;
+}
+
+enum rclrt_ret rclrt_node_init_by_xml(
+  struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
+  int16_t domain)
+{
+  return client_init_node(node, session, name, domain, RCLRT_BY_XML, session_describe_any);
+}
