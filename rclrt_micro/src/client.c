@@ -7,8 +7,6 @@
 
 #include "client_internal.h"
 
-#define BLOCKING_TIMEOUT_NS UINT64_C(1000000000)
-
 enum rclrt_ret client_init_node(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain, uint8_t representation,
@@ -321,30 +319,6 @@ enum rclrt_ret client_send(const struct rclrt_outgoing * out)
   return may_be_long ? out->session->send_long(out) : ret;
 }
 
-/* Polls until the message is gone: what a client without a daemon does. */
-static enum rclrt_ret wait_sent(struct rclrt_publisher * publisher)
-{
-  struct rclrt_daemon * daemon = publisher->session->daemon;
-  const struct rclrt_port * port = daemon->port;
-  const uint64_t deadline = port->now_ns(port->context) + BLOCKING_TIMEOUT_NS;
-  for (;;) { /* ends: poll() waits, and time goes on */
-    const bool done = publisher->stream->id >= RCLRT_STREAM_RELIABLE
-                        ? rclrt_daemon_confirmed(daemon, publisher->stream)
-                        : rclrt_daemon_idle(daemon);
-    if (done) {
-      return RCLRT_OK;
-    }
-    const uint64_t now = port->now_ns(port->context);
-    if (now >= deadline) {
-      return RCLRT_ERR_TIMEOUT;
-    }
-    const enum rclrt_ret ret = rclrt_daemon_poll(daemon, deadline - now);
-    if (ret != RCLRT_OK) {
-      return ret;
-    }
-  }
-}
-
 enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * message)
 {
   if (publisher == NULL || message == NULL || publisher->stream == NULL) {
@@ -360,7 +334,7 @@ enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * me
     rclrt_session_next_request(publisher->session),
     publisher->priority};
   const enum rclrt_ret ret = client_send(&out);
-  return ret == RCLRT_OK && publisher->blocking ? wait_sent(publisher) : ret;
+  return ret == RCLRT_OK && publisher->wait != NULL ? publisher->wait(publisher) : ret;
 }
 
 bool client_take_data(

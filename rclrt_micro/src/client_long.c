@@ -1,9 +1,11 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What few programs need: messages longer than a frame, and nodes that agents know by XML.
+ * What few programs need: messages longer than a frame, publishers that wait, nodes described by XML.
  */
 #include "client_internal.h"
+
+#define BLOCKING_TIMEOUT_NS UINT64_C(1000000000)
 
 enum rclrt_ret rclrt_send_long(const struct rclrt_outgoing * out)
 {
@@ -21,6 +23,39 @@ enum rclrt_ret rclrt_send_long(const struct rclrt_outgoing * out)
           session->daemon, out->stream, out->priority, session->buffer, writer.at);
   session_give_buffer(session);
   return ret;
+}
+
+/* Polls until the message is gone: what a client without a daemon does. */
+static enum rclrt_ret wait_sent(struct rclrt_publisher * publisher)
+{
+  struct rclrt_daemon * daemon = publisher->session->daemon;
+  const struct rclrt_port * port = daemon->port;
+  const uint64_t deadline = port->now_ns(port->context) + BLOCKING_TIMEOUT_NS;
+  for (;;) { /* ends: poll() waits, and time goes on */
+    const bool done = publisher->stream->id >= RCLRT_STREAM_RELIABLE
+                        ? rclrt_daemon_confirmed(daemon, publisher->stream)
+                        : rclrt_daemon_idle(daemon);
+    if (done) {
+      return RCLRT_OK;
+    }
+    const uint64_t now = port->now_ns(port->context);
+    if (now >= deadline) {
+      return RCLRT_ERR_TIMEOUT;
+    }
+    const enum rclrt_ret ret = rclrt_daemon_poll(daemon, deadline - now);
+    if (ret != RCLRT_OK) {
+      return ret;
+    }
+  }
+}
+
+enum rclrt_ret rclrt_publisher_set_blocking(struct rclrt_publisher * publisher, bool blocking)
+{
+  if (publisher == NULL || publisher->stream == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  publisher->wait = blocking ? wait_sent : NULL;
+  return RCLRT_OK;
 }
 
 enum rclrt_ret rclrt_session_init(

@@ -68,9 +68,10 @@ static void set_port(struct rclrt_daemon * daemon, const struct rclrt_port * by,
   by->leave(by->context, token);
 }
 
-enum rclrt_ret rclrt_daemon_init(
+enum rclrt_ret daemon_init(
   struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
-  const struct rclrt_port * port, const struct rclrt_transport * transport)
+  const struct rclrt_port * port, const struct rclrt_transport * transport,
+  const struct rclrt_daemon_framing * framing)
 {
   if (daemon == NULL) {
     return RCLRT_ERR_ARGUMENT;
@@ -96,6 +97,7 @@ enum rclrt_ret rclrt_daemon_init(
   if (daemon->config.heartbeat_ns == 0) {
     daemon->config.heartbeat_ns = 100U * UINT64_C(1000000);
   }
+  daemon->framing = framing;
   daemon->transport = transport;
   daemon->session = RCLRT_SESSION_NONE;
   rclrt_list_init(&daemon->free);

@@ -13,7 +13,7 @@ void daemon_open_frame(
 {
   struct rclrt_reader reader;
   frame->length = 0;
-  frame->ret = daemon_copy_out(daemon, slot, buffer, capacity, &frame->length);
+  frame->ret = daemon->framing->copy_out(daemon, slot, buffer, capacity, &frame->length);
   rclrt_reader_init(&reader, buffer, frame->length);
   rclrt_read_message_header(&reader, &message->header);
   frame->begin = reader.at;

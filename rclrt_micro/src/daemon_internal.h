@@ -137,6 +137,29 @@ void daemon_set_priority(struct rclrt_daemon * daemon, struct rclrt_sink * sink,
 /* In a critical section: the acknowledgement that an input stream owes, if any. */
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack);
 
+/* How messages go on the line, and are found on it. */
+struct rclrt_daemon_framing
+{
+  /* The next bytes for the transport; none at the end of the message. */
+  struct rclrt_bytes (*next_piece)(struct rclrt_daemon * daemon);
+  /* Puts bytes into the ring, and tells of each frame whose last byte is among them. */
+  void (*take_in)(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size);
+  /* Checks and copies a message out of the ring. */
+  enum rclrt_ret (*copy_out)(
+    struct rclrt_daemon * daemon, const struct rclrt_slot * slot, uint8_t * to, size_t capacity,
+    uint16_t * length);
+};
+extern const struct rclrt_daemon_framing daemon_serial, daemon_datagram, daemon_with_length;
+
+/* rclrt_daemon_init() with the framing that its configuration says. */
+enum rclrt_ret daemon_init(
+  struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
+  const struct rclrt_port * port, const struct rclrt_transport * transport,
+  const struct rclrt_daemon_framing * framing);
+/* A whole frame is in the ring: `found` says where, `preview` its first bytes, unchecked. */
+void daemon_on_frame(
+  struct rclrt_daemon * daemon, const struct rclrt_slot * found, const uint8_t * preview);
+
 /* A frame that was copied out of the ring. */
 struct daemon_frame
 {
@@ -181,9 +204,5 @@ void daemon_forget_waiting(struct rclrt_input_stream * input, uint16_t sequence)
 /* The next number is another; what is held under it gets in line. The sink to notify, or null. */
 struct rclrt_sink * daemon_advance(struct rclrt_input_stream * input);
 void daemon_notify(struct rclrt_sink * sink);
-/* Unstuffs, checks and copies the bytes of a frame out of the ring. */
-enum rclrt_ret daemon_copy_out(
-  struct rclrt_daemon * daemon, const struct rclrt_slot * slot, uint8_t * to, size_t capacity,
-  uint16_t * length);
 
 #endif /* DAEMON_INTERNAL_H_ */

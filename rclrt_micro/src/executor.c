@@ -315,7 +315,7 @@ enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64
   uint64_t deadline = 0;
   enum rclrt_ret ret = executor_begin(executor, timeout_ns, &deadline);
   while (ret == RCLRT_OK) {
-    const uint64_t next_ns = rclrt_executor_collect(executor);
+    const uint64_t next_ns = executor_collect_timers(executor);
     struct rclrt_callback * callback = next(executor);
     if (callback != NULL) {
       executor_run(executor, callback, 0);

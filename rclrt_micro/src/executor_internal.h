@@ -40,6 +40,12 @@ static inline struct rclrt_callback * executor_ready_of(struct rclrt_link * link
 /* rclrt_executor_add() with RCLRT_ON_NEW_DATA. */
 enum rclrt_ret executor_add(
   struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority);
+/* When the next timer expires; those that have are ready. */
+static inline uint64_t executor_collect_timers(struct rclrt_executor * executor)
+{
+  return executor->collect == NULL ? UINT64_MAX : executor->collect(executor);
+}
+
 /* Takes the message if need be and runs the callback; more messages make it ready again. */
 void executor_run(
   struct rclrt_executor * executor, struct rclrt_callback * callback, unsigned level);

@@ -5,8 +5,9 @@
 
 #include "session_internal.h"
 
-enum rclrt_ret rclrt_system_start(
-  const struct rclrt_system * system, enum rclrt_framing framing, const struct rclrt_port * port,
+static enum rclrt_ret start(
+  const struct rclrt_system * system, enum rclrt_framing framing,
+  const struct rclrt_daemon_framing * of_daemon, const struct rclrt_port * port,
   const struct rclrt_transport * transport, uint32_t key, const char * node_name,
   uint64_t timeout_ns)
 {
@@ -17,7 +18,7 @@ enum rclrt_ret rclrt_system_start(
     (uint8_t)(key >> 24), (uint8_t)(key >> 16), (uint8_t)(key >> 8), (uint8_t)key};
   struct rclrt_daemon_config config = *system->config;
   config.framing = framing;
-  enum rclrt_ret ret = rclrt_daemon_init(system->daemon, &config, port, transport);
+  enum rclrt_ret ret = daemon_init(system->daemon, &config, port, transport, of_daemon);
   if (ret == RCLRT_OK) {
     ret = session_init(
       system->session, system->daemon, RCLRT_SESSION_DEFAULT, key_bytes, system->session_buffer,
@@ -42,4 +43,31 @@ enum rclrt_ret rclrt_system_start(
     }
   }
   return ret;
+}
+
+enum rclrt_ret rclrt_system_start_serial(
+  const struct rclrt_system * system, const struct rclrt_port * port,
+  const struct rclrt_transport * transport, uint32_t key, const char * node_name,
+  uint64_t timeout_ns)
+{
+  return start(
+    system, RCLRT_FRAMING_SERIAL, &daemon_serial, port, transport, key, node_name, timeout_ns);
+}
+
+enum rclrt_ret rclrt_system_start_datagram(
+  const struct rclrt_system * system, const struct rclrt_port * port,
+  const struct rclrt_transport * transport, uint32_t key, const char * node_name,
+  uint64_t timeout_ns)
+{
+  return start(
+    system, RCLRT_FRAMING_DATAGRAM, &daemon_datagram, port, transport, key, node_name, timeout_ns);
+}
+
+enum rclrt_ret rclrt_system_start_length(
+  const struct rclrt_system * system, const struct rclrt_port * port,
+  const struct rclrt_transport * transport, uint32_t key, const char * node_name,
+  uint64_t timeout_ns)
+{
+  return start(
+    system, RCLRT_FRAMING_LENGTH, &daemon_with_length, port, transport, key, node_name, timeout_ns);
 }

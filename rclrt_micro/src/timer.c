@@ -69,6 +69,7 @@ enum rclrt_ret rclrt_executor_add_timer_at(
   }
   /* Last: from here on a timer interrupt may make it ready. */
   const uint32_t token = executor_enter(executor);
+  executor->collect = rclrt_executor_collect;
   const bool fits = rclrt_heap_push(&executor->timers, &timer->due);
   executor_leave(executor, token);
   if (!fits) {

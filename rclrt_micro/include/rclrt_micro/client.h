@@ -7,7 +7,7 @@
  * object that is zero. Names and types are the caller's texts and must stay. A name is that of ROS:
  * "chatter" is in the namespace of its node, "/add" is not, and "~/state" is below the node's own name.
  * The name in DDS is derived from it. Functions called _init ask the agent and
- * wait for it; rclrt_publish() and the like never wait (but see `blocking`).
+ * wait for it; rclrt_publish() and the like never wait (but see rclrt_publisher_set_blocking()).
  */
 #ifndef RCLRT_MICRO__CLIENT_H_
 #define RCLRT_MICRO__CLIENT_H_
@@ -63,9 +63,7 @@ struct rclrt_publisher
   struct rclrt_output_stream own_stream;
   struct rclrt_output_stream * stream; /* own, or in paper mode the session's */
   uint8_t priority;                    /* of its messages on the line */
-  /* As today's client does: publish waits until the message has left (best effort) or is
-   * acknowledged (reliable, for at most 1 s). Only outside interrupts. */
-  bool blocking;
+  enum rclrt_ret (*wait)(struct rclrt_publisher * publisher); /* blocking; else null */
 };
 
 struct rclrt_subscription
@@ -179,6 +177,10 @@ enum rclrt_ret rclrt_client_fini(struct rclrt_client * client);
  * share it. */
 enum rclrt_ret rclrt_publisher_set_budget(
   struct rclrt_publisher * publisher, struct rclrt_budget * budget);
+
+/* As today's client does: publish waits until the message has left (best effort) or is acknowledged
+ * (reliable, for at most 1 s). Only outside interrupts. */
+enum rclrt_ret rclrt_publisher_set_blocking(struct rclrt_publisher * publisher, bool blocking);
 
 /* Queues `message`. It has arrived when the agent has it (rclrt_daemon_confirmed()), which says nothing
  * about readers in ROS. A message longer than a node is sent in fragments (reliable only), if it fits

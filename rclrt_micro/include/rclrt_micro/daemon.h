@@ -226,13 +226,15 @@ struct rclrt_daemon_config
   uint8_t reserve_priority; /* ... this priority and above */
 };
 
-struct rclrt_message; /* below */
+struct rclrt_message;        /* below */
+struct rclrt_daemon_framing; /* of the library: what config.framing stands for */
 
 struct rclrt_daemon
 {
   struct rclrt_daemon_config config;
   const struct rclrt_port * port;
   const struct rclrt_transport * transport;
+  const struct rclrt_daemon_framing * framing;
   struct rclrt_daemon_counters counters;
   struct rclrt_shortage shortage; /* of the last RCLRT_ERR_STORAGE, or what init() did not accept */
   uint8_t session;

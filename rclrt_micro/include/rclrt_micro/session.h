@@ -100,7 +100,7 @@ struct rclrt_session
   /* After so long without anything from the agent it is asked whether it is there. If it is not, or
    * does not know us, the session is lost; it is then connected again without further calls,
    * whenever rclrt_session_handle() is called: executors do. 0: none of this, you call
-   * rclrt_session_keep_alive(). rclrt_system_start() sets 1 s. */
+   * rclrt_session_keep_alive(). rclrt_system_start_serial() and the like set 1 s. */
   uint64_t keep_alive_ns;
   uint8_t lost_by;         /* enum rclrt_session_loss, at RCLRT_SESSION_LOST */
   int64_t clock_offset_ns; /* agent's time minus ours, after rclrt_session_synchronize() */

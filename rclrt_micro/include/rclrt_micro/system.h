@@ -124,9 +124,17 @@ struct rclrt_system
 /* Sets everything up, connects and creates the node, all within `timeout_ns`; from then on the session
  * is kept alive (`session->keep_alive_ns`). `key` identifies
  * this client to the agent, not 0. Errors: those of rclrt_daemon_init(), rclrt_session_connect(),
- * rclrt_node_init(). */
-enum rclrt_ret rclrt_system_start(
-  const struct rclrt_system * system, enum rclrt_framing framing, const struct rclrt_port * port,
+ * rclrt_node_init(). One for each enum rclrt_framing: a program links that one. */
+enum rclrt_ret rclrt_system_start_serial(
+  const struct rclrt_system * system, const struct rclrt_port * port,
+  const struct rclrt_transport * transport, uint32_t key, const char * node_name,
+  uint64_t timeout_ns);
+enum rclrt_ret rclrt_system_start_datagram(
+  const struct rclrt_system * system, const struct rclrt_port * port,
+  const struct rclrt_transport * transport, uint32_t key, const char * node_name,
+  uint64_t timeout_ns);
+enum rclrt_ret rclrt_system_start_length(
+  const struct rclrt_system * system, const struct rclrt_port * port,
   const struct rclrt_transport * transport, uint32_t key, const char * node_name,
   uint64_t timeout_ns);
 
