@@ -27,6 +27,14 @@ static struct rclrt_client * client_of(struct rclrt_callback * callback)
   return RCLRT_CONTAINER_OF(end_of(callback), struct rclrt_client, end);
 }
 
+/* Who follows the client's requests, if anybody. */
+static void tell(struct rclrt_client * client, enum rclrt_client_news news, uint16_t number)
+{
+  if (client->follow != NULL) {
+    client->follow(client, news, number);
+  }
+}
+
 /* What is in `end` already was zero. */
 static enum rclrt_ret init_end(
   struct rclrt_service_end * end, struct rclrt_node_handle * node, const char * name,
@@ -126,29 +134,20 @@ enum rclrt_ret rclrt_service_fini(struct rclrt_service * service)
 
 enum rclrt_ret rclrt_client_fini(struct rclrt_client * client)
 {
+  if (client != NULL) {
+    tell(client, RCLRT_CLIENT_FINISHED, 0);
+    client->follow = NULL;
+  }
   return client == NULL ? RCLRT_ERR_ARGUMENT : fini_end(&client->end);
 }
 
-/* A message of this end. The request's number is new. */
+/* A message of this end, with this number. */
 static enum rclrt_ret send_from(
   struct rclrt_service_end * end, const struct rclrt_type * type, const void * message,
-  const struct rclrt_request_id * id, uint8_t priority, uint16_t * number)
+  const struct rclrt_request_id * id, uint8_t priority, uint16_t number)
 {
-  if (message == NULL || end->session == NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  const struct rclrt_outgoing out = {
-    end->session,
-    &end->out,
-    type,
-    message,
-    id,
-    end->entity.id,
-    rclrt_session_next_request(end->session),
-    priority};
-  if (number != NULL) {
-    *number = out.request;
-  }
+  const struct rclrt_outgoing out = {end->session, &end->out,      type,   message,
+                                     id,           end->entity.id, number, priority};
   return client_send(&out);
 }
 
@@ -159,7 +158,11 @@ enum rclrt_ret rclrt_service_respond(
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_service_end * end = &service->end;
-  return send_from(end, end->response_type, response, id, end->callback.priority, NULL);
+  if (response == NULL || end->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const uint16_t number = rclrt_session_next_request(end->session);
+  return send_from(end, end->response_type, response, id, end->callback.priority, number);
 }
 
 enum rclrt_ret rclrt_client_request(
@@ -169,7 +172,20 @@ enum rclrt_ret rclrt_client_request(
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_service_end * end = &client->end;
-  return send_from(end, end->request_type, request, NULL, client->priority, number);
+  if (request == NULL || end->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const uint16_t asked = rclrt_session_next_request(end->session);
+  if (number != NULL) {
+    *number = asked;
+  }
+  tell(client, RCLRT_CLIENT_ASKS, asked); /* before: the response may come at any time */
+  const enum rclrt_ret ret =
+    send_from(end, end->request_type, request, NULL, client->priority, asked);
+  if (ret != RCLRT_OK) {
+    tell(client, RCLRT_CLIENT_ANSWERED, asked); /* it is not under way */
+  }
+  return ret;
 }
 
 static bool service_take(struct rclrt_callback * callback, uint8_t * buffer, size_t capacity)
@@ -219,6 +235,7 @@ static void client_run(struct rclrt_callback * callback, bool fresh)
 {
   (void)fresh;
   struct rclrt_client * client = client_of(callback);
+  tell(client, RCLRT_CLIENT_ANSWERED, client->number);
   client->run(client->end.context, client->end.response, client->number);
 }
 

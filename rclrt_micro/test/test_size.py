@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 MAX_TEXT = 28_500
 MAX_PUBLISHER = 17_800  # of a program that only publishes, with what it takes of the C library
 # Linked only by programs that use them; the last by agents.
-OPTIONAL = ("parameters.c", "rosout.c", "trace_read.c", "xrce_any.c")
+OPTIONAL = ("client_timeout.c", "parameters.c", "rosout.c", "trace_read.c", "xrce_any.c")
 FLAGS = ["-std=c11", "-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard", "-Os"]
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
 # A row of the table in README.md, and the structures whose sizes stand in it.

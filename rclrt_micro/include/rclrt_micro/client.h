@@ -112,13 +112,35 @@ struct rclrt_service
   uint32_t undecodable; /* requests that decode() refused */
 };
 
+struct rclrt_client;
+
+enum rclrt_client_news
+{
+  RCLRT_CLIENT_ASKS,
+  RCLRT_CLIENT_ANSWERED,
+  RCLRT_CLIENT_FINISHED,
+};
+
+/* See rclrt_client_set_timeout(). */
+struct rclrt_client_timeout
+{
+  struct rclrt_timer timer;
+  uint64_t after_ns;
+  uint16_t number; /* of the request that is waited for */
+  bool waits;
+  void (*run)(void * context, uint16_t number);
+  void * context;
+};
+
 struct rclrt_client
 {
   struct rclrt_service_end end;
   uint16_t number; /* of the request the response belongs to */
   uint8_t priority;
   void (*run)(void * context, const void * response, uint16_t number);
-  uint32_t undecodable; /* responses that decode() refused */
+  uint32_t undecodable;                  /* responses that decode() refused */
+  struct rclrt_client_timeout * timeout; /* or null, as what looks after it */
+  void (*follow)(struct rclrt_client * client, enum rclrt_client_news news, uint16_t number);
 };
 
 /* Errors of all _init: ARGUMENT (also: a type without the function that is needed), those of
@@ -195,6 +217,15 @@ enum rclrt_ret rclrt_service_respond(
 /* `number` (may be null) is what `run` gets with the response. */
 enum rclrt_ret rclrt_client_request(
   struct rclrt_client * client, const void * request, uint16_t * number);
+
+/* For a client that is in an executor: if no response comes within `after_ns`, `run` is called with the
+ * request's number, at the priority of the client. `timeout` is storage, and one of the executor's timers.
+ * Of several requests under way the latest counts. A response that comes later is delivered all the same;
+ * its number tells. Ends with rclrt_client_fini(). Errors: ARGUMENT (also: it has one), STORAGE
+ * (timer_count). */
+enum rclrt_ret rclrt_client_set_timeout(
+  struct rclrt_client * client, struct rclrt_client_timeout * timeout, uint64_t after_ns,
+  void (*run)(void * context, uint16_t number), void * context);
 
 /* `message`, `request`, `response`: where the callback finds messages. Reading begins here. */
 enum rclrt_ret rclrt_executor_add_subscription(
