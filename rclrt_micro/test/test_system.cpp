@@ -54,6 +54,13 @@ TEST(System, publishes_messages_longer_than_a_frame_if_it_has_room_for_them)
   }
 }
 
+TEST(System, has_room_for_bytes_that_are_read_only_if_the_line_is_polled)
+{
+  EXPECT_EQ(system_with_long_messages()->config->input, nullptr);
+  EXPECT_EQ(system_with_long_messages()->config->input_size, 0);
+  EXPECT_EQ(system_without_long_messages()->config->input_size, 128);
+}
+
 // In virtual time.
 TEST(System, the_time_for_its_start_is_for_greeting_and_node_together)
 {
