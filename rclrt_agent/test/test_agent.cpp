@@ -85,8 +85,8 @@ TEST(Agent, is_found_before_there_is_a_session_and_tells_its_time)
 TEST(Agent, makes_entities_from_xml_as_from_binary)
 {
   Bench bench(fast());
-  bench.node.representation = RCLRT_BY_XML;
-  bench.start();
+  ASSERT_EQ(rclrt_session_connect(&bench.session, 5000 * kMs), RCLRT_OK);
+  ASSERT_EQ(rclrt_node_init_by_xml(&bench.node, &bench.session, "node", 0), RCLRT_OK);
   rclrt_publisher publisher;
   Listener received(bench);
   ASSERT_EQ(

@@ -171,7 +171,8 @@ private:
       chain.in = "r" + std::to_string(i);
       expect_ok(rclrt_publisher_init(
         &chain.publisher, &system_.node, &kBlob, chain.out.c_str(), qos, priorities[2 * i]));
-      chain.publisher.blocking = setup_.who == Who::kBatch && !setup_.reliable;
+      expect_ok(rclrt_publisher_set_blocking(
+        &chain.publisher, setup_.who == Who::kBatch && !setup_.reliable));
       expect_ok(
         rclrt_subscription_init(&chain.subscription, &system_.node, &kBlob, chain.in.c_str(), qos));
     }

@@ -144,7 +144,7 @@ enum rclrt_ret program_start(
 {
   static const uint8_t floors[PROGRAM_LEVELS] = {0, 10, 20};
   enum rclrt_ret ret =
-    rclrt_system_start(client, RCLRT_FRAMING_SERIAL, port, transport, KEY, "firmware", RCLRT_S(60));
+    rclrt_system_start_serial(client, port, transport, KEY, "firmware", RCLRT_S(60));
   if (ret == RCLRT_OK) {
     connections = 1;
     client->session->answer_timeout_ns = RCLRT_S(60); /* an emulator may stand still for seconds */

@@ -77,7 +77,7 @@ enum rclrt_ret rclrt_batch_spin_some(struct rclrt_executor * executor, uint64_t 
   uint64_t deadline = 0;
   enum rclrt_ret ret = executor_begin(executor, timeout_ns, &deadline);
   while (ret == RCLRT_OK) {
-    const uint64_t next_ns = rclrt_executor_collect(executor);
+    const uint64_t next_ns = executor_collect_timers(executor);
     build_wait_set(executor);
     if (executor_triggered(executor)) {
       run_batch(executor);

@@ -7,29 +7,33 @@
 
 #include "client_internal.h"
 
-#define BLOCKING_TIMEOUT_NS UINT64_C(1000000000)
+enum rclrt_ret client_init_node(
+  struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
+  int16_t domain, uint8_t representation,
+  bool (*describe)(struct rclrt_writer * writer, const struct rclrt_entity * entity))
+{
+  if (node == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  memset(node, 0, sizeof(*node));
+  if (!session_usable(session) || name == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  node->participant.name = name;
+  node->participant.domain = domain;
+  node->participant.representation = representation;
+  node->participant.describe = describe;
+  const enum rclrt_ret ret = session_create(session, &node->participant, RCLRT_PARTICIPANT);
+  node->session = ret == RCLRT_OK ? session : NULL;
+  node->naming.node = name;
+  return ret;
+}
 
 enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain)
 {
-  if (node == NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  const uint8_t representation =
-    node->representation == RCLRT_BY_XML ? RCLRT_BY_XML : RCLRT_BY_BINARY;
-  memset(node, 0, sizeof(*node));
-  if (session == NULL || name == NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  node->representation = representation;
-  node->participant.name = name;
-  node->participant.domain = domain;
-  node->participant.representation = representation;
-  const enum rclrt_ret ret = rclrt_session_create(session, &node->participant, RCLRT_PARTICIPANT);
-  node->session = ret == RCLRT_OK ? session : NULL;
-  node->naming.node = name;
-  return ret;
+  return client_init_node(node, session, name, domain, RCLRT_BY_BINARY, session_describe);
 }
 
 enum rclrt_ret rclrt_node_set_remaps(
@@ -50,6 +54,9 @@ static enum rclrt_ret create_endpoint(
   struct rclrt_entity * endpoint, bool writes)
 {
   struct rclrt_session * session = node->session;
+  if (type->name == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
   const uint16_t first = session->next_number;
   topic->name = name;
   topic->naming = endpoint->naming = &node->naming;
@@ -61,15 +68,17 @@ static enum rclrt_ret create_endpoint(
   endpoint->prefix = "rt/";
   endpoint->type = type->name;
   endpoint->qos = qos;
-  topic->representation = group->representation = endpoint->representation = node->representation;
-  enum rclrt_ret ret = rclrt_session_create(session, topic, RCLRT_TOPIC);
+  topic->representation = group->representation = endpoint->representation =
+    node->participant.representation;
+  topic->describe = group->describe = endpoint->describe = node->participant.describe;
+  enum rclrt_ret ret = session_create(session, topic, RCLRT_TOPIC);
   if (ret == RCLRT_OK) {
-    ret = rclrt_session_create(session, group, writes ? RCLRT_PUBLISHER : RCLRT_SUBSCRIBER);
+    ret = session_create(session, group, writes ? RCLRT_PUBLISHER : RCLRT_SUBSCRIBER);
   }
   if (ret == RCLRT_OK) {
     endpoint->topic = topic->id;
     endpoint->parent = group->id;
-    ret = rclrt_session_create(session, endpoint, writes ? RCLRT_DATAWRITER : RCLRT_DATAREADER);
+    ret = session_create(session, endpoint, writes ? RCLRT_DATAWRITER : RCLRT_DATAREADER);
   }
   if (ret != RCLRT_OK) { /* so that it can be tried again, with the same identifiers */
     if (group->exists) {
@@ -281,7 +290,7 @@ enum rclrt_ret rclrt_subscription_accept_long(
   return RCLRT_OK;
 }
 
-static void write_data(struct rclrt_writer * writer, const struct outgoing * out)
+void client_write_data(struct rclrt_writer * writer, const struct rclrt_outgoing * out)
 {
   const size_t begin = rclrt_data_begin(writer, RCLRT_WRITE_DATA, out->request, out->object);
   if (out->id != NULL) {
@@ -292,25 +301,7 @@ static void write_data(struct rclrt_writer * writer, const struct outgoing * out
   rclrt_submessage_end(writer, begin);
 }
 
-static enum rclrt_ret send_long(const struct outgoing * out)
-{
-  struct rclrt_session * session = out->session;
-  if (!session_take_buffer(session)) {
-    return RCLRT_ERR_AGAIN;
-  }
-  struct rclrt_writer writer;
-  rclrt_writer_init(&writer, session->buffer, session->buffer_size);
-  write_data(&writer, out);
-  const enum rclrt_ret ret =
-    writer.failed
-      ? daemon_short(session->daemon, "the session's buffer", session->buffer_size, writer.at)
-      : rclrt_daemon_send_fragmented(
-          session->daemon, out->stream, out->priority, session->buffer, writer.at);
-  session_give_buffer(session);
-  return ret;
-}
-
-enum rclrt_ret client_send(const struct outgoing * out)
+enum rclrt_ret client_send(const struct rclrt_outgoing * out)
 {
   struct rclrt_daemon * daemon = out->session->daemon;
   if (!out->session->connected) {
@@ -322,33 +313,10 @@ enum rclrt_ret client_send(const struct outgoing * out)
     return ret;
   }
   struct rclrt_writer writer = rclrt_daemon_writer(daemon, node);
-  write_data(&writer, out);
+  client_write_data(&writer, out);
   ret = rclrt_daemon_commit(daemon, node, &writer);
-  return ret == RCLRT_ERR_STORAGE ? send_long(out) : ret;
-}
-
-/* Polls until the message is gone: what a client without a daemon does. */
-static enum rclrt_ret wait_sent(struct rclrt_publisher * publisher)
-{
-  struct rclrt_daemon * daemon = publisher->session->daemon;
-  const struct rclrt_port * port = daemon->port;
-  const uint64_t deadline = port->now_ns(port->context) + BLOCKING_TIMEOUT_NS;
-  for (;;) { /* ends: poll() waits, and time goes on */
-    const bool done = publisher->stream->id >= RCLRT_STREAM_RELIABLE
-                        ? rclrt_daemon_confirmed(daemon, publisher->stream)
-                        : rclrt_daemon_idle(daemon);
-    if (done) {
-      return RCLRT_OK;
-    }
-    const uint64_t now = port->now_ns(port->context);
-    if (now >= deadline) {
-      return RCLRT_ERR_TIMEOUT;
-    }
-    const enum rclrt_ret ret = rclrt_daemon_poll(daemon, deadline - now);
-    if (ret != RCLRT_OK) {
-      return ret;
-    }
-  }
+  const bool may_be_long = ret == RCLRT_ERR_STORAGE && out->session->send_long != NULL;
+  return may_be_long ? out->session->send_long(out) : ret;
 }
 
 enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * message)
@@ -356,7 +324,7 @@ enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * me
   if (publisher == NULL || message == NULL || publisher->stream == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  const struct outgoing out = {
+  const struct rclrt_outgoing out = {
     publisher->session,
     publisher->stream,
     publisher->type,
@@ -366,7 +334,7 @@ enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * me
     rclrt_session_next_request(publisher->session),
     publisher->priority};
   const enum rclrt_ret ret = client_send(&out);
-  return ret == RCLRT_OK && publisher->blocking ? wait_sent(publisher) : ret;
+  return ret == RCLRT_OK && publisher->wait != NULL ? publisher->wait(publisher) : ret;
 }
 
 bool client_take_data(
@@ -382,7 +350,7 @@ bool client_take_data(
   }
   bool found = false;
   rclrt_reader_init(&reader, message.submessages.data, message.submessages.size);
-  while (rclrt_read_submessage(&reader, &sub)) {
+  while (rclrt_read_answer(&reader, &sub)) {
     if (sub.id == RCLRT_DATA && sub.object == sink->object && !found) {
       *data = sub.of.data;
       found = true;
@@ -406,15 +374,15 @@ bool client_decode(
   return !reader->failed;
 }
 
-enum rclrt_ret client_add_reader(
-  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
-  enum rclrt_invocation invocation, struct rclrt_session * session, struct rclrt_entity * entity)
+enum rclrt_ret client_begin_reading(
+  enum rclrt_ret added, struct rclrt_callback * callback, struct rclrt_session * session,
+  struct rclrt_entity * entity)
 {
-  enum rclrt_ret ret = rclrt_executor_add(executor, callback, priority, invocation);
+  enum rclrt_ret ret = added;
   if (ret == RCLRT_OK) {
     ret = rclrt_session_read(session, entity);
     if (ret != RCLRT_OK) {
-      rclrt_executor_remove(executor, callback);
+      rclrt_executor_remove(callback->executor, callback);
     }
   }
   return ret;
@@ -457,7 +425,7 @@ enum rclrt_ret rclrt_executor_add_subscription(
   subscription->callback.sink = &subscription->sink;
   subscription->callback.take = subscription_take;
   subscription->callback.run = subscription_run;
-  return client_add_reader(
-    executor, &subscription->callback, priority, invocation, subscription->session,
-    &subscription->reader);
+  return client_begin_reading(
+    rclrt_executor_add(executor, &subscription->callback, priority, invocation),
+    &subscription->callback, subscription->session, &subscription->reader);
 }

@@ -6,11 +6,12 @@
 #ifndef CLIENT_INTERNAL_H_
 #define CLIENT_INTERNAL_H_
 
+#include "executor_internal.h"
 #include "rclrt_micro/client.h"
 #include "session_internal.h"
 
 /* What goes into one WRITE_DATA. */
-struct outgoing
+struct rclrt_outgoing
 {
   struct rclrt_session * session;
   struct rclrt_output_stream * stream;
@@ -22,7 +23,13 @@ struct outgoing
   uint8_t priority;
 };
 
-enum rclrt_ret client_send(const struct outgoing * out);
+enum rclrt_ret client_send(const struct rclrt_outgoing * out);
+void client_write_data(struct rclrt_writer * writer, const struct rclrt_outgoing * out);
+/* A node whose entities are described like this. */
+enum rclrt_ret client_init_node(
+  struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
+  int16_t domain, uint8_t representation,
+  bool (*describe)(struct rclrt_writer * writer, const struct rclrt_entity * entity));
 
 /* Are there `count` streams more? They are not used twice in a session: the agent would go on with
  * the old numbers. */
@@ -37,10 +44,10 @@ void client_add_reception(
 void client_remove_reception(
   struct rclrt_callback * callback, struct rclrt_session * session, struct rclrt_entity * entity,
   struct rclrt_input_stream * stream, struct rclrt_sink * sink);
-/* Adds the callback and begins to read; if that fails, it can be added again. */
-enum rclrt_ret client_add_reader(
-  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
-  enum rclrt_invocation invocation, struct rclrt_session * session, struct rclrt_entity * entity);
+/* Begins to read if the callback was `added` to its executor; if that fails, it can be added again. */
+enum rclrt_ret client_begin_reading(
+  enum rclrt_ret added, struct rclrt_callback * callback, struct rclrt_session * session,
+  struct rclrt_entity * entity);
 /* Storage for what comes in fragments. */
 void client_accept_long(
   struct rclrt_session * session, struct rclrt_input_stream * stream, uint8_t * storage,

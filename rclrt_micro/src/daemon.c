@@ -26,32 +26,38 @@ enum rclrt_ret daemon_short(
 
 static bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1U)) == 0; }
 
-/* The first size that is too small, or nothing. */
-static struct rclrt_shortage find_shortage(const struct rclrt_daemon_config * config)
+/* True, and written down, if it is. */
+static bool is_short(
+  struct rclrt_shortage * shortage, const char * what, uint32_t limit, uint32_t needed)
 {
+  if (limit < needed) {
+    shortage->what = what;
+    shortage->limit = limit;
+    shortage->needed = needed;
+  }
+  return limit < needed;
+}
+
+/* Writes down the first size that is too small. */
+static bool find_shortage(
+  struct rclrt_shortage * shortage, const struct rclrt_daemon_config * config)
+{
+  const uint32_t message = config->message_capacity;
+  const uint32_t whole = message & ~(uint32_t)3;
   /* The longest frame: a flag, and everything behind it stuffed. */
-  const uint32_t ring = 2U * (config->message_capacity + 6U) + 1U;
+  const uint32_t ring = 2U * (message + 6U) + 1U;
   const bool datagrams = config->framing == RCLRT_FRAMING_DATAGRAM && config->input != NULL;
   /* Of the ring only a part counts that is a power of two. */
   const uint32_t usable = is_power_of_two(config->ring_size) ? config->ring_size : 0;
-  const struct rclrt_shortage sizes[] = {
-    {"node_count", config->node_count, 1},
-    {"node_count, more than reserve", config->node_count, config->reserve + 1U},
-    {"message_capacity", config->message_capacity & ~(uint32_t)3, 64},
-    {"message_capacity, a multiple of 4", config->message_capacity & ~(uint32_t)3,
-     config->message_capacity},
-    {"slot_count", config->slot_count, 1},
-    {"ring_size, a power of two", usable, ring},
-    {"piece_size", config->piece_size, 16},
-    {"input_size", datagrams ? config->input_size : UINT16_MAX, config->message_capacity},
-  };
-  const struct rclrt_shortage none = {NULL, 0, 0};
-  for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
-    if (sizes[i].limit < sizes[i].needed) {
-      return sizes[i];
-    }
-  }
-  return none;
+  return is_short(shortage, "node_count", config->node_count, 1) ||
+         is_short(
+           shortage, "node_count, more than reserve", config->node_count, config->reserve + 1U) ||
+         is_short(shortage, "message_capacity", whole, 64) ||
+         is_short(shortage, "message_capacity, a multiple of 4", whole, message) ||
+         is_short(shortage, "slot_count", config->slot_count, 1) ||
+         is_short(shortage, "ring_size, a power of two", usable, ring) ||
+         is_short(shortage, "piece_size", config->piece_size, 16) ||
+         (datagrams && is_short(shortage, "input_size", config->input_size, message));
 }
 
 /* A critical section: interrupts find either no port, and drop what comes, or all that is behind it. */
@@ -62,9 +68,10 @@ static void set_port(struct rclrt_daemon * daemon, const struct rclrt_port * by,
   by->leave(by->context, token);
 }
 
-enum rclrt_ret rclrt_daemon_init(
+enum rclrt_ret daemon_init(
   struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
-  const struct rclrt_port * port, const struct rclrt_transport * transport)
+  const struct rclrt_port * port, const struct rclrt_transport * transport,
+  const struct rclrt_daemon_framing * framing)
 {
   if (daemon == NULL) {
     return RCLRT_ERR_ARGUMENT;
@@ -83,14 +90,14 @@ enum rclrt_ret rclrt_daemon_init(
     config->ring == NULL || config->piece == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  daemon->shortage = find_shortage(config);
-  if (daemon->shortage.what != NULL) {
+  if (find_shortage(&daemon->shortage, config)) {
     return RCLRT_ERR_STORAGE;
   }
   daemon->config = *config;
   if (daemon->config.heartbeat_ns == 0) {
     daemon->config.heartbeat_ns = 100U * UINT64_C(1000000);
   }
+  daemon->framing = framing;
   daemon->transport = transport;
   daemon->session = RCLRT_SESSION_NONE;
   rclrt_list_init(&daemon->free);
@@ -101,6 +108,7 @@ enum rclrt_ret rclrt_daemon_init(
   rclrt_list_init(&daemon->sinks);
   rclrt_list_init(&daemon->free_slots);
   rclrt_list_init(&daemon->others.slots);
+  daemon->take_answer = daemon_take_answer;
   daemon->others.priority = RCLRT_PRIORITIES - 1U;
   for (uint16_t i = 0; i < config->node_count; ++i) {
     struct rclrt_node * node = &config->nodes[i];
@@ -148,49 +156,14 @@ enum rclrt_ret rclrt_daemon_add_output(
   return RCLRT_OK;
 }
 
-enum rclrt_ret rclrt_daemon_add_input(
-  struct rclrt_daemon * daemon, struct rclrt_input_stream * stream, uint8_t id, uint8_t * assembly,
-  uint16_t assembly_capacity)
+void daemon_add_input(struct rclrt_daemon * daemon, struct rclrt_input_stream * stream, uint8_t id)
 {
-  if (daemon == NULL || stream == NULL || id == RCLRT_STREAM_NONE) {
-    return RCLRT_ERR_ARGUMENT;
-  }
   memset(stream, 0, sizeof(*stream));
   stream->id = id;
   stream->priority = RCLRT_PRIORITIES - 1U; /* answers, until a sink says what else it is for */
-  stream->assembly = assembly;
-  stream->assembly_capacity = assembly == NULL ? 0 : assembly_capacity;
   const uint32_t token = daemon_enter(daemon);
   rclrt_list_push_back(&daemon->inputs, &stream->link);
   daemon_leave(daemon, token);
-  return RCLRT_OK;
-}
-
-void daemon_set_priority(struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t priority)
-{
-  struct rclrt_input_stream * input =
-    sink->stream == RCLRT_STREAM_NONE ? NULL : daemon_find_input(daemon, sink->stream);
-  sink->priority = priority;
-  if (input != NULL) {
-    input->priority = priority;
-  }
-}
-
-enum rclrt_ret rclrt_daemon_add_sink(
-  struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint16_t object, uint8_t stream,
-  uint8_t priority)
-{
-  if (daemon == NULL || sink == NULL || object == 0 || priority >= RCLRT_PRIORITIES) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  sink->object = object;
-  sink->stream = stream;
-  rclrt_list_init(&sink->slots);
-  const uint32_t token = daemon_enter(daemon);
-  daemon_set_priority(daemon, sink, priority);
-  rclrt_list_push_back(&daemon->sinks, &sink->link);
-  daemon_leave(daemon, token);
-  return RCLRT_OK;
 }
 
 enum rclrt_ret rclrt_daemon_poll(struct rclrt_daemon * daemon, uint64_t timeout_ns)

@@ -137,13 +137,62 @@ void daemon_set_priority(struct rclrt_daemon * daemon, struct rclrt_sink * sink,
 /* In a critical section: the acknowledgement that an input stream owes, if any. */
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack);
 
-/* Slots and input streams. The first seven in a critical section. */
+/* How messages go on the line, and are found on it. */
+struct rclrt_daemon_framing
+{
+  /* The next bytes for the transport; none at the end of the message. */
+  struct rclrt_bytes (*next_piece)(struct rclrt_daemon * daemon);
+  /* Puts bytes into the ring, and tells of each frame whose last byte is among them. */
+  void (*take_in)(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size);
+  /* Checks and copies a message out of the ring. */
+  enum rclrt_ret (*copy_out)(
+    struct rclrt_daemon * daemon, const struct rclrt_slot * slot, uint8_t * to, size_t capacity,
+    uint16_t * length);
+};
+extern const struct rclrt_daemon_framing daemon_serial, daemon_datagram, daemon_with_length;
+
+/* rclrt_daemon_init() with the framing that its configuration says. */
+enum rclrt_ret daemon_init(
+  struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
+  const struct rclrt_port * port, const struct rclrt_transport * transport,
+  const struct rclrt_daemon_framing * framing);
+/* A whole frame is in the ring: `found` says where, `preview` its first bytes, unchecked. */
+void daemon_on_frame(
+  struct rclrt_daemon * daemon, const struct rclrt_slot * found, const uint8_t * preview);
+
+/* A frame that was copied out of the ring. */
+struct daemon_frame
+{
+  enum rclrt_ret ret;
+  uint16_t length;
+  size_t begin; /* of its first submessage */
+  bool sound;
+};
+
+/* Not in a critical section. */
+void daemon_open_frame(
+  struct rclrt_daemon * daemon, const struct rclrt_slot * slot, uint8_t * buffer, size_t capacity,
+  struct rclrt_message * message, struct daemon_frame * frame);
+/* In a critical section: false, and counted, if it is damaged. */
+bool daemon_accept_frame(
+  struct rclrt_daemon * daemon, const struct rclrt_slot * slot, const struct daemon_frame * frame);
+/* In a critical section: it is not delivered; if its stream is reliable, it is asked for again. */
+void daemon_discard(struct rclrt_daemon * daemon, const struct rclrt_slot * slot);
+/* In a critical section: false, and counted, if a message of a best effort stream was overtaken. */
+bool daemon_in_time(
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * input, uint16_t sequence, uint64_t now);
+/* rclrt_daemon_take() where there is no reader: daemon->take_answer until one is added. */
+enum rclrt_ret daemon_take_answer(
+  struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
+  struct rclrt_message * message);
+/* rclrt_daemon_add_input() without storage for fragments. */
+void daemon_add_input(struct rclrt_daemon * daemon, struct rclrt_input_stream * stream, uint8_t id);
+/* From now on there are readers. In a critical section. */
+void daemon_use_readers(struct rclrt_daemon * daemon);
+
+/* Slots and input streams. The first six in a critical section. */
 /* The slot is in no list. */
 void daemon_free_slot(struct rclrt_daemon * daemon, struct rclrt_slot * slot);
-/* A free slot, if need be that of a less urgent frame, or null. `gap`: the stream whose next frame
- * needs it, or null: its own frames behind that one, and those of readers as urgent, go too. */
-struct rclrt_slot * daemon_take_slot(
-  struct rclrt_daemon * daemon, uint8_t priority, const struct rclrt_input_stream * gap);
 /* For whom is this? One step per sink. */
 struct rclrt_sink * daemon_find_sink(
   struct rclrt_daemon * daemon, uint8_t submessage, uint16_t object, uint8_t stream);
@@ -155,9 +204,5 @@ void daemon_forget_waiting(struct rclrt_input_stream * input, uint16_t sequence)
 /* The next number is another; what is held under it gets in line. The sink to notify, or null. */
 struct rclrt_sink * daemon_advance(struct rclrt_input_stream * input);
 void daemon_notify(struct rclrt_sink * sink);
-/* Unstuffs, checks and copies the bytes of a frame out of the ring. */
-enum rclrt_ret daemon_copy_out(
-  struct rclrt_daemon * daemon, const struct rclrt_slot * slot, uint8_t * to, size_t capacity,
-  uint16_t * length);
 
 #endif /* DAEMON_INTERNAL_H_ */

@@ -167,29 +167,6 @@ static struct rclrt_sink * on_heartbeat(
   return sink;
 }
 
-/* Unstuffs, checks and copies the bytes of a frame out of the ring. */
-enum rclrt_ret daemon_copy_out(
-  struct rclrt_daemon * daemon, const struct rclrt_slot * slot, uint8_t * to, size_t capacity,
-  uint16_t * length)
-{
-  const uint32_t size = daemon->config.ring_size;
-  const uint32_t begin = slot->at & (size - 1U);
-  const uint32_t first = slot->wire < size - begin ? slot->wire : size - begin;
-  const uint8_t * ring = daemon->config.ring;
-  enum rclrt_ret ret = RCLRT_OK;
-  if (daemon->config.framing == RCLRT_FRAMING_SERIAL) {
-    ret = rclrt_frame_decode(
-      daemon->config.check, ring + begin, first, ring, slot->wire - first, to, capacity, length);
-  } else if (slot->length > capacity) {
-    ret = RCLRT_ERR_STORAGE;
-  } else {
-    memcpy(to, ring + begin, first);
-    memcpy(to + first, ring, slot->wire - first);
-    *length = slot->length;
-  }
-  return ret;
-}
-
 /* In a critical section. */
 static bool is_ours(const struct rclrt_daemon * daemon, const uint8_t * head)
 {
@@ -232,7 +209,7 @@ static bool handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot
 {
   uint8_t bytes[RCLRT_CONTROL_MAX];
   uint16_t length = 0;
-  if (daemon_copy_out(daemon, frame, bytes, sizeof(bytes), &length) != RCLRT_OK) {
+  if (daemon->framing->copy_out(daemon, frame, bytes, sizeof(bytes), &length) != RCLRT_OK) {
     daemon_count(daemon, &daemon->counters.bad_checksums);
     return true;
   }
@@ -242,7 +219,7 @@ static bool handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot
   for (int looked = 0; looked < 2; ++looked) {
     rclrt_reader_init(&reader, bytes, length);
     rclrt_read_message_header(&reader, &header);
-    while (rclrt_read_submessage(&reader, &submessage)) {
+    while (rclrt_read_answer(&reader, &submessage)) {
       if (!is_control(submessage.id)) {
         return false;
       }
@@ -255,6 +232,18 @@ static bool handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot
     daemon_count(daemon, &daemon->counters.malformed);
   }
   return true;
+}
+
+/* In a critical section: a slot for a frame, or null. `gap`: see daemon.h. */
+static struct rclrt_slot * take_slot(
+  struct rclrt_daemon * daemon, uint8_t priority, const struct rclrt_input_stream * gap)
+{
+  struct rclrt_slot * slot = slot_of(rclrt_list_pop_front(&daemon->free_slots));
+  if (slot == NULL) {
+    daemon->counters.dropped_frames++;
+    slot = daemon->evict == NULL ? NULL : daemon->evict(daemon, priority, gap);
+  }
+  return slot;
 }
 
 struct rclrt_sink * daemon_find_sink(
@@ -292,8 +281,7 @@ static bool wanted(
   return true;
 }
 
-/* A whole frame is in the ring: `found` says where, `preview` its first bytes, unchecked. */
-static void on_frame(
+void daemon_on_frame(
   struct rclrt_daemon * daemon, const struct rclrt_slot * found, const uint8_t * preview)
 {
   uint8_t head[RCLRT_FRAME_PREVIEW]; /* a copy: the next frame may come in the middle of this */
@@ -340,7 +328,7 @@ static void on_frame(
       sink = NULL;
     }
     struct rclrt_slot * slot =
-      sink == NULL ? NULL : daemon_take_slot(daemon, unread ? 0 : sink->priority, gap);
+      sink == NULL ? NULL : take_slot(daemon, unread ? 0 : sink->priority, gap);
     if (slot != NULL) {
       *slot = *found;
       slot->sink = sink;
@@ -357,87 +345,6 @@ static void on_frame(
   }
   daemon_leave(daemon, token);
   daemon_notify(sink);
-}
-
-/* One byte of a line with a length in front of each message. */
-static enum rclrt_scan scan_length(struct rclrt_scanner * scanner, uint8_t byte)
-{
-  if (!scanner->in_frame) {
-    scanner->in_frame = true;
-    scanner->count = 0;
-    scanner->length = byte;
-    return RCLRT_SCAN_MORE;
-  }
-  const uint32_t at = scanner->count++;
-  if (at == 0) {
-    scanner->length = (uint16_t)(scanner->length | byte << 8);
-  } else if (at - 1U < RCLRT_FRAME_PREVIEW) {
-    scanner->preview[at - 1U] = byte;
-  }
-  if (scanner->count == scanner->length + 1U) {
-    scanner->in_frame = false;
-    scanner->wire = scanner->length;
-    return scanner->length <= scanner->limit ? RCLRT_SCAN_FRAME : RCLRT_SCAN_BROKEN;
-  }
-  return RCLRT_SCAN_MORE;
-}
-
-/* Room in the ring for `size` bytes; returns where. Told before they are written: who has copied a
- * frame out looks afterwards whether its bytes may have changed meanwhile. */
-static uint32_t reserve_ring(struct rclrt_daemon * daemon, size_t size)
-{
-  const uint32_t token = daemon_enter(daemon);
-  const uint32_t at = daemon->head;
-  daemon->head += (uint32_t)size;
-  daemon_leave(daemon, token);
-  return at;
-}
-
-static void put(struct rclrt_daemon * daemon, uint32_t at, uint8_t byte)
-{
-  daemon->config.ring[at & (daemon->config.ring_size - 1U)] = byte;
-}
-
-/* A datagram is never split: as if it had been scanned. */
-static void receive_datagram(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
-{
-  struct rclrt_slot found;
-  memset(&found, 0, sizeof(found));
-  uint8_t preview[RCLRT_FRAME_PREVIEW] = {0};
-  if (size > daemon->config.message_capacity) {
-    daemon_count(daemon, &daemon->counters.broken_frames);
-    return;
-  }
-  memcpy(preview, bytes, size < sizeof(preview) ? size : sizeof(preview));
-  found.at = reserve_ring(daemon, size);
-  found.wire = (uint32_t)size;
-  found.length = (uint16_t)size;
-  for (size_t i = 0; i < size; ++i) {
-    put(daemon, found.at + (uint32_t)i, bytes[i]);
-  }
-  on_frame(daemon, &found, preview);
-}
-
-static void receive_stream(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
-{
-  const bool serial = daemon->config.framing == RCLRT_FRAMING_SERIAL;
-  struct rclrt_scanner * scanner = &daemon->scanner;
-  const uint32_t at = reserve_ring(daemon, size);
-  for (size_t i = 0; i < size; ++i) {
-    put(daemon, at + (uint32_t)i, bytes[i]);
-    const enum rclrt_scan what =
-      serial ? rclrt_scan_byte(scanner, bytes[i]) : scan_length(scanner, bytes[i]);
-    if (what == RCLRT_SCAN_BROKEN) {
-      daemon_count(daemon, &daemon->counters.broken_frames);
-    } else if (what == RCLRT_SCAN_FRAME) {
-      struct rclrt_slot found;
-      memset(&found, 0, sizeof(found));
-      found.at = at + (uint32_t)i + 1U - scanner->wire;
-      found.wire = scanner->wire;
-      found.length = scanner->length;
-      on_frame(daemon, &found, scanner->preview);
-    }
-  }
 }
 
 void daemon_line_closed(struct rclrt_daemon * daemon)
@@ -458,13 +365,6 @@ void rclrt_daemon_received(struct rclrt_daemon * daemon, const uint8_t * bytes, 
 
 void daemon_take_in(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size)
 {
-  if (daemon->config.framing == RCLRT_FRAMING_DATAGRAM) {
-    receive_datagram(daemon, bytes, size);
-  } else {
-    const size_t most = daemon->config.ring_size / 4U; /* no more of the ring is claimed at once */
-    for (size_t at = 0; at < size; at += most) {
-      receive_stream(daemon, bytes + at, size - at < most ? size - at : most);
-    }
-  }
+  daemon->framing->take_in(daemon, bytes, size);
   daemon_kick(daemon);
 }

@@ -289,7 +289,7 @@ enum rclrt_ret rclrt_daemon_send_fragmented(
     fragment.of.data.data = submessages + at;
     fragment.of.data.size = got + 1 == count ? size - at : piece;
     struct rclrt_writer writer = rclrt_daemon_writer(daemon, nodes[got]);
-    rclrt_write_submessage(&writer, &fragment);
+    rclrt_write_submessage_by(&writer, &fragment, rclrt_payload_bytes);
     lengths[got] = writer.at;
   }
   const uint32_t token = daemon_enter(daemon);

@@ -1,7 +1,8 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Slots: who gets one, who loses it, and where they go when a reader does. Functions that say "in a
+ * Readers: their streams and sinks, who loses a slot when there is none, and where slots go when a reader
+ * does. Functions that say "in a
  * critical section" are called there; the others are not.
  */
 #include "daemon_internal.h"
@@ -151,13 +152,60 @@ static struct rclrt_slot * evict_held(
   return slot;
 }
 
-struct rclrt_slot * daemon_take_slot(
+/* In a critical section: the slot of a less urgent frame, or null. */
+static struct rclrt_slot * evict(
   struct rclrt_daemon * daemon, uint8_t priority, const struct rclrt_input_stream * gap)
 {
-  struct rclrt_slot * slot = slot_of(rclrt_list_pop_front(&daemon->free_slots));
-  if (slot == NULL) {
-    daemon->counters.dropped_frames++;
-    slot = evict_waiting(daemon, priority);
-  }
+  struct rclrt_slot * slot = evict_waiting(daemon, priority);
   return slot != NULL ? slot : evict_held(daemon, priority, gap);
+}
+
+void daemon_use_readers(struct rclrt_daemon * daemon)
+{
+  daemon->take_answer = rclrt_daemon_take;
+  daemon->evict = evict;
+}
+
+enum rclrt_ret rclrt_daemon_add_input(
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * stream, uint8_t id, uint8_t * assembly,
+  uint16_t assembly_capacity)
+{
+  if (daemon == NULL || stream == NULL || id == RCLRT_STREAM_NONE) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  daemon_add_input(daemon, stream, id);
+  const uint32_t token = daemon_enter(daemon);
+  stream->assembly = assembly;
+  stream->assembly_capacity = assembly == NULL ? 0 : assembly_capacity;
+  daemon_use_readers(daemon);
+  daemon_leave(daemon, token);
+  return RCLRT_OK;
+}
+
+void daemon_set_priority(struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t priority)
+{
+  struct rclrt_input_stream * input =
+    sink->stream == RCLRT_STREAM_NONE ? NULL : daemon_find_input(daemon, sink->stream);
+  sink->priority = priority;
+  if (input != NULL) {
+    input->priority = priority;
+  }
+}
+
+enum rclrt_ret rclrt_daemon_add_sink(
+  struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint16_t object, uint8_t stream,
+  uint8_t priority)
+{
+  if (daemon == NULL || sink == NULL || object == 0 || priority >= RCLRT_PRIORITIES) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  sink->object = object;
+  sink->stream = stream;
+  rclrt_list_init(&sink->slots);
+  const uint32_t token = daemon_enter(daemon);
+  daemon_use_readers(daemon);
+  daemon_set_priority(daemon, sink, priority);
+  rclrt_list_push_back(&daemon->sinks, &sink->link);
+  daemon_leave(daemon, token);
+  return RCLRT_OK;
 }

@@ -75,10 +75,7 @@ static enum verdict judge(
   delivery->input = input;
   delivery->skips = input->skips;
   if (!is_reliable(input->id)) {
-    const bool late = input->started && rclrt_sequence_before(header->sequence, input->expected);
-    daemon_look_back(daemon, input, late, now);
-    if (late) {
-      daemon->counters.late++;
+    if (!daemon_in_time(daemon, input, header->sequence, now)) {
       return DISCARD;
     }
     if (delivery->last) {
@@ -170,7 +167,7 @@ static bool unwrap(
   struct rclrt_reader reader;
   struct rclrt_submessage fragment;
   rclrt_reader_init(&reader, message->submessages.data, message->submessages.size);
-  const bool sound = rclrt_read_submessage(&reader, &fragment);
+  const bool sound = rclrt_read_answer(&reader, &fragment);
   if (!ordered || !sound) {
     daemon_count(daemon, &daemon->counters.malformed);
   }
@@ -212,27 +209,16 @@ static enum rclrt_ret take_one(
   if (slot == NULL) {
     return RCLRT_ERR_AGAIN;
   }
-  uint16_t length = 0;
-  const enum rclrt_ret ret = daemon_copy_out(daemon, slot, buffer, capacity, &length);
-  struct rclrt_reader reader;
-  rclrt_reader_init(&reader, buffer, length);
-  rclrt_read_message_header(&reader, &message->header);
-  struct delivery delivery = {reader.at, length, true, NULL, NULL, 0};
-  const bool sound = ret == RCLRT_OK && !reader.failed &&
-                     rclrt_reader_left(&reader) >= RCLRT_SUBMESSAGE_HEADER &&
-                     find_part(buffer, length, slot->taken, &delivery);
+  struct daemon_frame frame;
+  daemon_open_frame(daemon, slot, buffer, capacity, message, &frame);
+  const uint16_t length = frame.length;
+  struct delivery delivery = {frame.begin, length, true, NULL, NULL, 0};
+  frame.sound = frame.sound && find_part(buffer, length, slot->taken, &delivery);
 
   const uint64_t now = daemon_now(daemon);
   enum verdict verdict = DISCARD;
   token = daemon_enter(daemon);
-  /* Copied first, looked at afterwards: new bytes may have come meanwhile. */
-  if (daemon->head - slot->at > daemon->config.ring_size) {
-    daemon->counters.overwritten++;
-  } else if (ret == RCLRT_ERR_CHECKSUM || ret == RCLRT_ERR_MALFORMED) {
-    daemon->counters.bad_checksums++;
-  } else if (!sound) {
-    daemon->counters.malformed++;
-  } else {
+  if (daemon_accept_frame(daemon, slot, &frame)) {
     struct rclrt_sink * whose =
       slot->taken == 0 ? sink : sink_of_part(daemon, slot, buffer, length, delivery.begin);
     verdict = whose == sink ? judge(daemon, slot, &message->header, &delivery, now) : MOVE;
@@ -241,11 +227,7 @@ static enum rclrt_ret take_one(
     }
   }
   if (verdict == DISCARD) {
-    struct rclrt_input_stream * input = daemon_find_input(daemon, slot->stream);
-    if (input != NULL && is_reliable(input->id)) {
-      daemon_forget_waiting(input, slot->sequence);
-      input->ack_due = true;
-    }
+    daemon_discard(daemon, slot);
   }
   if (verdict == DELIVER && !delivery.last) {
     slot->taken++;

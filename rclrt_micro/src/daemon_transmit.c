@@ -51,13 +51,13 @@ static int control_priority(struct rclrt_daemon * daemon)
   return most;
 }
 
-/* In a critical section: adds a submessage, if there is room for one. */
-static bool add_control(struct rclrt_writer * writer, const struct rclrt_submessage * submessage)
+/* In a critical section: adds a HEARTBEAT, if there is room for one. */
+static bool add_heartbeat(struct rclrt_writer * writer, const struct rclrt_submessage * submessage)
 {
   if (writer->at + CONTROL_SIZE > writer->size) {
     return false;
   }
-  rclrt_write_submessage(writer, submessage);
+  rclrt_write_submessage_by(writer, submessage, rclrt_payload_heartbeat);
   return true;
 }
 
@@ -79,7 +79,7 @@ static bool pick_control(struct rclrt_daemon * daemon, int priority)
   submessage.id = RCLRT_ACKNACK;
   while (writer.at + CONTROL_SIZE <= writer.size &&
          daemon_next_ack(daemon, &submessage.of.acknack)) {
-    rclrt_write_submessage(&writer, &submessage);
+    rclrt_write_submessage_by(&writer, &submessage, rclrt_payload_acknack);
   }
   submessage.id = RCLRT_HEARTBEAT;
   for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
@@ -91,7 +91,7 @@ static bool pick_control(struct rclrt_daemon * daemon, int priority)
     submessage.of.heartbeat.first_unacked = stream->first_unacked;
     submessage.of.heartbeat.last_unacked = (uint16_t)(stream->sent - 1U);
     submessage.of.heartbeat.stream = stream->id;
-    stream->heartbeat_due = !add_control(&writer, &submessage);
+    stream->heartbeat_due = !add_heartbeat(&writer, &submessage);
   }
   daemon->message = daemon->control;
   daemon->message_length = (uint16_t)writer.at;
@@ -167,9 +167,6 @@ static bool pick(struct rclrt_daemon * daemon)
   daemon_leave(daemon, token);
   if (picked) {
     daemon->message_at = 0;
-    rclrt_frame_encoder_init(
-      &daemon->encoder, daemon->config.check, RCLRT_FRAME_CLIENT, RCLRT_FRAME_AGENT,
-      daemon->message, daemon->message_length);
   }
   return picked;
 }
@@ -216,35 +213,11 @@ static void finish(struct rclrt_daemon * daemon)
 /* Hands the next bytes of the message to the transport. False when there are none left. */
 static bool write_piece(struct rclrt_daemon * daemon, ptrdiff_t * written)
 {
-  const uint8_t * bytes = daemon->config.piece;
-  size_t size = 0;
-  const uint16_t left = (uint16_t)(daemon->message_length - daemon->message_at);
-  switch (daemon->config.framing) {
-    case RCLRT_FRAMING_SERIAL:
-      size = rclrt_frame_encode(&daemon->encoder, daemon->config.piece, daemon->config.piece_size);
-      break;
-    case RCLRT_FRAMING_DATAGRAM:
-      bytes = daemon->message + daemon->message_at;
-      size = left;
-      daemon->message_at = daemon->message_length;
-      break;
-    case RCLRT_FRAMING_LENGTH: {
-      const size_t prefix = daemon->message_at == 0 ? 2U : 0U;
-      size = left < daemon->config.piece_size - prefix ? left : daemon->config.piece_size - prefix;
-      memcpy(daemon->config.piece + prefix, daemon->message + daemon->message_at, size);
-      daemon->message_at = (uint16_t)(daemon->message_at + size);
-      if (size > 0 && prefix > 0) {
-        daemon->config.piece[0] = (uint8_t)daemon->message_length;
-        daemon->config.piece[1] = (uint8_t)(daemon->message_length >> 8);
-        size += prefix;
-      }
-      break;
-    }
-  }
-  if (size == 0) {
+  const struct rclrt_bytes piece = daemon->framing->next_piece(daemon);
+  if (piece.size == 0) {
     return false;
   }
-  *written = daemon->transport->write(daemon->transport->context, bytes, size);
+  *written = daemon->transport->write(daemon->transport->context, piece.data, piece.size);
   if (*written < 0) {
     daemon_count(daemon, &daemon->counters.write_errors);
   }

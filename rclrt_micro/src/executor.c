@@ -9,11 +9,6 @@
 #include "executor_internal.h"
 #include "session_internal.h"
 
-static struct rclrt_callback * ready_of(struct rclrt_link * link)
-{
-  return link == NULL ? NULL : RCLRT_CONTAINER_OF(link, struct rclrt_callback, ready_link);
-}
-
 enum rclrt_ret rclrt_executor_init(
   struct rclrt_executor * executor, struct rclrt_session * session,
   struct rclrt_heap_node ** timer_slots, uint16_t timer_count, uint8_t * buffers)
@@ -56,44 +51,6 @@ enum rclrt_ret rclrt_executor_use_levels(
   }
   memcpy(executor->floors, floors, levels);
   executor->levels = levels;
-  return RCLRT_OK;
-}
-
-enum rclrt_ret rclrt_executor_set_trigger(
-  struct rclrt_executor * executor, enum rclrt_trigger trigger,
-  const struct rclrt_callback * callback)
-{
-  if (
-    executor == NULL || trigger == RCLRT_TRIGGER_USER ||
-    (trigger == RCLRT_TRIGGER_ONE) != (callback != NULL) ||
-    (executor->levels > 1 && trigger != RCLRT_TRIGGER_ANY)) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  executor->trigger = (uint8_t)trigger;
-  executor->trigger_callback = callback;
-  return RCLRT_OK;
-}
-
-enum rclrt_ret rclrt_executor_set_user_trigger(
-  struct rclrt_executor * executor,
-  bool (*trigger)(void * context, const struct rclrt_executor * executor), void * context)
-{
-  if (executor == NULL || trigger == NULL || executor->levels > 1) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  executor->trigger = RCLRT_TRIGGER_USER;
-  executor->user_trigger = trigger;
-  executor->user_trigger_context = context;
-  return RCLRT_OK;
-}
-
-enum rclrt_ret rclrt_executor_set_semantics(
-  struct rclrt_executor * executor, enum rclrt_semantics semantics)
-{
-  if (executor == NULL || (executor->levels > 1 && semantics == RCLRT_SEMANTICS_LET)) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  executor->semantics = (uint8_t)semantics;
   return RCLRT_OK;
 }
 
@@ -159,19 +116,17 @@ enum rclrt_ret rclrt_callback_set_budget(
   return RCLRT_OK;
 }
 
-enum rclrt_ret rclrt_executor_add(
-  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
-  enum rclrt_invocation invocation)
+enum rclrt_ret executor_add(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority)
 {
   if (
     !executor_usable(executor) || callback == NULL || callback->run == NULL ||
-    callback->executor != NULL || priority >= RCLRT_PRIORITIES ||
-    (executor->levels > 1 && invocation == RCLRT_ALWAYS)) {
+    callback->executor != NULL || priority >= RCLRT_PRIORITIES) {
     return RCLRT_ERR_ARGUMENT;
   }
   const uint32_t token = executor_enter(executor);
   callback->priority = priority;
-  callback->invocation = (uint8_t)invocation;
+  callback->invocation = RCLRT_ON_NEW_DATA;
   callback->ready = false;
   callback->granted = false;
   callback->fresh = false;
@@ -182,7 +137,6 @@ enum rclrt_ret rclrt_executor_add(
   }
   rclrt_list_push_back(&executor->all, &callback->all_link);
   callback->executor = executor;
-  executor->always = (uint16_t)(executor->always + (invocation == RCLRT_ALWAYS ? 1U : 0U));
   const bool has_work = callback->sink != NULL && !rclrt_list_empty(&callback->sink->slots);
   executor_leave(executor, token);
   if (has_work) {
@@ -255,12 +209,14 @@ static struct rclrt_callback * first_with_budget(
   struct rclrt_executor * executor, unsigned least, unsigned below, uint64_t now, uint64_t * again)
 {
   const struct rclrt_queue * ready = &executor->ready;
-  struct rclrt_callback * const first = ready_of(rclrt_queue_first_between(ready, least, below));
+  struct rclrt_callback * const first =
+    executor_ready_of(rclrt_queue_first_between(ready, least, below));
   struct rclrt_callback * callback = first;
   *again = UINT64_MAX;
   while (callback != NULL && !rclrt_budget_left(callback->budget, now)) {
     *again = callback->budget->full_ns < *again ? callback->budget->full_ns : *again;
-    callback = ready_of(rclrt_queue_next(ready, &callback->ready_link, callback->priority));
+    callback =
+      executor_ready_of(rclrt_queue_next(ready, &callback->ready_link, callback->priority));
     callback = callback != NULL && callback->priority < least ? NULL : callback;
   }
   return callback == NULL && executor->levels == 1 ? first : callback;
@@ -275,23 +231,11 @@ static struct rclrt_callback * pop_ready(
   const uint32_t token = executor_enter(executor);
   struct rclrt_callback * callback = NULL;
   if (executor->granted.used != 0) {
-    callback = ready_of(rclrt_queue_first(&executor->granted));
+    callback = executor_ready_of(rclrt_queue_first(&executor->granted));
   } else {
     callback = first_with_budget(executor, least, below, now, again);
     rclrt_budget_use(callback == NULL ? NULL : callback->budget, 1, now);
   }
-  if (callback != NULL) {
-    executor_take_out(executor, callback);
-  }
-  executor_leave(executor, token);
-  return callback;
-}
-
-/* The most urgent of the batch, taken out. */
-static struct rclrt_callback * pop_granted(struct rclrt_executor * executor)
-{
-  const uint32_t token = executor_enter(executor);
-  struct rclrt_callback * callback = ready_of(rclrt_queue_first(&executor->granted));
   if (callback != NULL) {
     executor_take_out(executor, callback);
   }
@@ -316,71 +260,12 @@ uint64_t rclrt_executor_run_level(struct rclrt_executor * executor, unsigned lev
   return again;
 }
 
-/* In a critical section. */
-static bool all_ready(const struct rclrt_executor * executor)
-{
-  const struct rclrt_link * link = rclrt_list_first(&executor->all);
-  bool all = link != NULL;
-  for (; link != NULL && all; link = rclrt_list_next(&executor->all, link)) {
-    all = RCLRT_CONTAINER_OF(link, const struct rclrt_callback, all_link)->ready;
-  }
-  return all;
-}
-
-bool executor_triggered(struct rclrt_executor * executor)
-{
-  if (executor->trigger == RCLRT_TRIGGER_USER) { /* may be long: not in a critical section */
-    return executor->user_trigger(executor->user_trigger_context, executor);
-  }
-  const uint32_t token = executor_enter(executor);
-  const struct rclrt_callback * one = executor->trigger_callback;
-  bool holds = executor->trigger == RCLRT_TRIGGER_ALWAYS;
-  if (executor->trigger == RCLRT_TRIGGER_ANY) {
-    holds = executor->ready.used != 0;
-  } else if (executor->trigger == RCLRT_TRIGGER_ONE) {
-    holds = one != NULL && one->ready;
-  } else if (executor->trigger == RCLRT_TRIGGER_ALL) {
-    holds = all_ready(executor);
-  }
-  executor_leave(executor, token);
-  return holds;
-}
-
-void executor_grant(struct rclrt_executor * executor)
-{
-  for (struct rclrt_link * link = rclrt_list_first(&executor->all); link != NULL;
-       link = rclrt_list_next(&executor->all, link)) {
-    struct rclrt_callback * callback = RCLRT_CONTAINER_OF(link, struct rclrt_callback, all_link);
-    const uint32_t token = executor_enter(executor);
-    const bool granted = callback->ready || callback->invocation == RCLRT_ALWAYS;
-    if (granted && !callback->ready) {
-      trace_ready(executor, callback); /* it runs in every batch */
-    }
-    if (granted) {
-      executor_take_out(executor, callback);
-      callback->granted = true;
-      rclrt_queue_push(&executor->granted, &callback->ready_link, callback->priority);
-    }
-    executor_leave(executor, token);
-    if (granted && executor->semantics == RCLRT_SEMANTICS_LET && callback->take != NULL) {
-      callback->fresh = callback->take(callback, executor->buffers, executor->buffer_size);
-    }
-  }
-}
-
 /* The next callback to run, or null. */
 static struct rclrt_callback * next(struct rclrt_executor * executor)
 {
   uint64_t again;
-  if (!executor_batches(executor)) {
-    return pop_ready(executor, 0, RCLRT_PRIORITIES, &again);
-  }
-  struct rclrt_callback * callback = pop_granted(executor);
-  if (callback == NULL && executor_triggered(executor)) {
-    executor_grant(executor);
-    callback = pop_granted(executor);
-  }
-  return callback;
+  return executor_batches(executor) ? executor->next_of_batch(executor)
+                                    : pop_ready(executor, 0, RCLRT_PRIORITIES, &again);
 }
 
 enum rclrt_ret executor_wait(
@@ -430,7 +315,7 @@ enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64
   uint64_t deadline = 0;
   enum rclrt_ret ret = executor_begin(executor, timeout_ns, &deadline);
   while (ret == RCLRT_OK) {
-    const uint64_t next_ns = rclrt_executor_collect(executor);
+    const uint64_t next_ns = executor_collect_timers(executor);
     struct rclrt_callback * callback = next(executor);
     if (callback != NULL) {
       executor_run(executor, callback, 0);

@@ -32,6 +32,20 @@ static inline bool executor_batches(const struct rclrt_executor * executor)
          executor->always > 0;
 }
 
+static inline struct rclrt_callback * executor_ready_of(struct rclrt_link * link)
+{
+  return link == NULL ? NULL : RCLRT_CONTAINER_OF(link, struct rclrt_callback, ready_link);
+}
+
+/* rclrt_executor_add() with RCLRT_ON_NEW_DATA. */
+enum rclrt_ret executor_add(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority);
+/* When the next timer expires; those that have are ready. */
+static inline uint64_t executor_collect_timers(struct rclrt_executor * executor)
+{
+  return executor->collect == NULL ? UINT64_MAX : executor->collect(executor);
+}
+
 /* Takes the message if need be and runs the callback; more messages make it ready again. */
 void executor_run(
   struct rclrt_executor * executor, struct rclrt_callback * callback, unsigned level);
@@ -57,12 +71,32 @@ enum rclrt_ret executor_wait(
   struct rclrt_executor * executor, uint64_t next_ns, uint64_t deadline_ns);
 
 /* Of a trace, if there is one. In a critical section: the callback has become ready. */
-void trace_ready(struct rclrt_executor * executor, const struct rclrt_callback * callback);
+static inline void trace_ready(
+  struct rclrt_executor * executor, const struct rclrt_callback * callback)
+{
+  if (executor->trace != NULL) {
+    executor->trace->ready(executor, callback);
+  }
+}
+
 /* Not in a critical section: before a job runs. */
-void trace_begin(
+static inline void trace_begin(
   struct rclrt_executor * executor, const struct rclrt_callback * callback, unsigned level,
-  struct rclrt_trace_job * job);
+  struct rclrt_trace_job * job)
+{
+  job->thread = 0;
+  if (executor->trace != NULL) {
+    executor->trace->begin(executor, callback, level, job);
+  }
+}
+
 /* In a critical section: after it. */
-void trace_end(struct rclrt_executor * executor, struct rclrt_trace_job * job, bool ran);
+static inline void trace_end(
+  struct rclrt_executor * executor, struct rclrt_trace_job * job, bool ran)
+{
+  if (executor->trace != NULL && job->thread != 0) {
+    executor->trace->end(executor, job, ran);
+  }
+}
 
 #endif /* EXECUTOR_INTERNAL_H_ */

@@ -27,6 +27,14 @@ static struct rclrt_client * client_of(struct rclrt_callback * callback)
   return RCLRT_CONTAINER_OF(end_of(callback), struct rclrt_client, end);
 }
 
+/* Who follows the client's requests, if anybody. */
+static void tell(struct rclrt_client * client, enum rclrt_client_news news, uint16_t number)
+{
+  if (client->follow != NULL) {
+    client->follow(client, news, number);
+  }
+}
+
 /* What is in `end` already was zero. */
 static enum rclrt_ret init_end(
   struct rclrt_service_end * end, struct rclrt_node_handle * node, const char * name,
@@ -38,7 +46,9 @@ static enum rclrt_ret init_end(
   const bool serves = kind == RCLRT_REPLIER;
   const struct rclrt_type * read = serves ? end->request_type : end->response_type;
   const struct rclrt_type * written = serves ? end->response_type : end->request_type;
-  if (read->decode == NULL || written->encode == NULL || node->session == NULL) {
+  if (
+    read->decode == NULL || written->encode == NULL || node->session == NULL ||
+    read->name == NULL || written->name == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   if (client_check_streams(node->session, 2) != RCLRT_OK) {
@@ -49,8 +59,11 @@ static enum rclrt_ret init_end(
   end->entity.type = end->request_type->name;
   end->entity.reply_type = end->response_type->name;
   end->entity.parent = node->participant.id;
-  end->entity.representation = node->representation;
-  const enum rclrt_ret ret = rclrt_session_create(node->session, &end->entity, kind);
+  end->entity.representation = node->participant.representation;
+  end->entity.describe = node->participant.describe == session_describe
+                           ? session_describe_service
+                           : node->participant.describe;
+  const enum rclrt_ret ret = session_create(node->session, &end->entity, kind);
   if (ret != RCLRT_OK) {
     return ret;
   }
@@ -121,29 +134,20 @@ enum rclrt_ret rclrt_service_fini(struct rclrt_service * service)
 
 enum rclrt_ret rclrt_client_fini(struct rclrt_client * client)
 {
+  if (client != NULL) {
+    tell(client, RCLRT_CLIENT_FINISHED, 0);
+    client->follow = NULL;
+  }
   return client == NULL ? RCLRT_ERR_ARGUMENT : fini_end(&client->end);
 }
 
-/* A message of this end. The request's number is new. */
+/* A message of this end, with this number. */
 static enum rclrt_ret send_from(
   struct rclrt_service_end * end, const struct rclrt_type * type, const void * message,
-  const struct rclrt_request_id * id, uint8_t priority, uint16_t * number)
+  const struct rclrt_request_id * id, uint8_t priority, uint16_t number)
 {
-  if (message == NULL || end->session == NULL) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  const struct outgoing out = {
-    end->session,
-    &end->out,
-    type,
-    message,
-    id,
-    end->entity.id,
-    rclrt_session_next_request(end->session),
-    priority};
-  if (number != NULL) {
-    *number = out.request;
-  }
+  const struct rclrt_outgoing out = {end->session, &end->out,      type,   message,
+                                     id,           end->entity.id, number, priority};
   return client_send(&out);
 }
 
@@ -154,7 +158,11 @@ enum rclrt_ret rclrt_service_respond(
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_service_end * end = &service->end;
-  return send_from(end, end->response_type, response, id, end->callback.priority, NULL);
+  if (response == NULL || end->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const uint16_t number = rclrt_session_next_request(end->session);
+  return send_from(end, end->response_type, response, id, end->callback.priority, number);
 }
 
 enum rclrt_ret rclrt_client_request(
@@ -164,7 +172,20 @@ enum rclrt_ret rclrt_client_request(
     return RCLRT_ERR_ARGUMENT;
   }
   struct rclrt_service_end * end = &client->end;
-  return send_from(end, end->request_type, request, NULL, client->priority, number);
+  if (request == NULL || end->session == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const uint16_t asked = rclrt_session_next_request(end->session);
+  if (number != NULL) {
+    *number = asked;
+  }
+  tell(client, RCLRT_CLIENT_ASKS, asked); /* before: the response may come at any time */
+  const enum rclrt_ret ret =
+    send_from(end, end->request_type, request, NULL, client->priority, asked);
+  if (ret != RCLRT_OK) {
+    tell(client, RCLRT_CLIENT_ANSWERED, asked); /* it is not under way */
+  }
+  return ret;
 }
 
 static bool service_take(struct rclrt_callback * callback, uint8_t * buffer, size_t capacity)
@@ -214,6 +235,7 @@ static void client_run(struct rclrt_callback * callback, bool fresh)
 {
   (void)fresh;
   struct rclrt_client * client = client_of(callback);
+  tell(client, RCLRT_CLIENT_ANSWERED, client->number);
   client->run(client->end.context, client->end.response, client->number);
 }
 
@@ -229,8 +251,8 @@ static enum rclrt_ret add_end(
   end->response = response;
   end->context = context;
   end->callback.sink = &end->sink;
-  return client_add_reader(
-    executor, &end->callback, priority, RCLRT_ON_NEW_DATA, end->session, &end->entity);
+  return client_begin_reading(
+    executor_add(executor, &end->callback, priority), &end->callback, end->session, &end->entity);
 }
 
 enum rclrt_ret rclrt_executor_add_service(

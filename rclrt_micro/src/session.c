@@ -35,7 +35,7 @@ uint16_t rclrt_session_next_request(struct rclrt_session * session)
   return request;
 }
 
-enum rclrt_ret rclrt_session_init(
+enum rclrt_ret session_init(
   struct rclrt_session * session, struct rclrt_daemon * daemon, uint8_t id, const uint8_t key[4],
   uint8_t * buffer, uint16_t buffer_size)
 {
@@ -67,8 +67,8 @@ enum rclrt_ret rclrt_session_init(
   (void)rclrt_daemon_add_output(daemon, &session->none, RCLRT_STREAM_NONE);
   (void)rclrt_daemon_add_output(daemon, &session->best_effort, RCLRT_STREAM_BEST_EFFORT);
   (void)rclrt_daemon_add_output(daemon, &session->reliable, RCLRT_STREAM_RELIABLE);
-  (void)rclrt_daemon_add_input(daemon, &session->best_effort_in, RCLRT_STREAM_BEST_EFFORT, NULL, 0);
-  (void)rclrt_daemon_add_input(daemon, &session->reliable_in, RCLRT_STREAM_RELIABLE, NULL, 0);
+  daemon_add_input(daemon, &session->best_effort_in, RCLRT_STREAM_BEST_EFFORT);
+  daemon_add_input(daemon, &session->reliable_in, RCLRT_STREAM_RELIABLE);
   rclrt_daemon_reset(daemon, id, key);
   return RCLRT_OK;
 }
@@ -103,15 +103,15 @@ void session_take_answers(struct rclrt_session * session)
   /* No more than there are slots: what comes meanwhile is for the next call. */
   for (uint32_t i = 0; i < daemon->config.slot_count; ++i) {
     if (
-      rclrt_daemon_take(daemon, &daemon->others, session->buffer, session->buffer_size, &message) !=
-      RCLRT_OK) {
+      daemon->take_answer(
+        daemon, &daemon->others, session->buffer, session->buffer_size, &message) != RCLRT_OK) {
       break;
     }
     struct rclrt_reader reader;
     struct rclrt_submessage sub;
     rclrt_reader_init(&reader, message.submessages.data, message.submessages.size);
-    while (rclrt_read_submessage(&reader, &sub)) {
-      if (sub.id == RCLRT_DATA) {
+    while (rclrt_read_answer(&reader, &sub)) {
+      if (is_data(sub.id)) {
         daemon_count(daemon, &daemon->counters.malformed); /* no reader is for it */
       } else if (!daemon_on_control(daemon, &sub)) {
         on_submessage(session, &sub);
@@ -162,7 +162,7 @@ void session_prepare(
 
 enum rclrt_ret session_send(
   struct rclrt_session * session, struct rclrt_output_stream * stream,
-  const struct rclrt_submessage * sub, bool greeting)
+  const struct rclrt_submessage * sub, rclrt_payload_writer * payload, bool greeting)
 {
   struct rclrt_node * node = NULL;
   const enum rclrt_ret ret =
@@ -175,17 +175,17 @@ enum rclrt_ret session_send(
     node->bytes[0] =
       session->id < RCLRT_SESSION_NONE ? RCLRT_SESSION_NONE_WITH_KEY : RCLRT_SESSION_NONE;
   }
-  rclrt_write_submessage(&writer, sub);
+  rclrt_write_submessage_by(&writer, sub, payload);
   return rclrt_daemon_commit(session->daemon, node, &writer);
 }
 
 enum rclrt_ret session_insist(
-  struct rclrt_session * session, const struct rclrt_submessage * sub, bool greeting,
-  uint64_t deadline_ns)
+  struct rclrt_session * session, const struct rclrt_submessage * sub,
+  rclrt_payload_writer * payload, bool greeting, uint64_t deadline_ns)
 {
   enum rclrt_ret ret;
   do {
-    ret = session_send(session, &session->none, sub, greeting);
+    ret = session_send(session, &session->none, sub, payload, greeting);
     if (ret == RCLRT_OK || ret == RCLRT_ERR_AGAIN) {
       const uint64_t next = session_deadline(session, SESSION_INSIST_NS);
       ret = session_wait(session, next < deadline_ns ? next : deadline_ns);
@@ -195,11 +195,12 @@ enum rclrt_ret session_insist(
 }
 
 /* Asks on the reliable stream, where a STATUS is the answer. */
-static enum rclrt_ret ask(struct rclrt_session * session, struct rclrt_submessage * sub)
+static enum rclrt_ret ask(
+  struct rclrt_session * session, struct rclrt_submessage * sub, rclrt_payload_writer * payload)
 {
   sub->request = rclrt_session_next_request(session);
   session_expect(session, RCLRT_STATUS, sub->request);
-  return session_send(session, &session->reliable, sub, false);
+  return session_send(session, &session->reliable, sub, payload, false);
 }
 
 static enum rclrt_ret await_status(struct rclrt_session * session)
@@ -226,7 +227,7 @@ enum rclrt_ret session_ask_to_create(struct rclrt_session * session, struct rclr
   struct rclrt_writer writer;
   rclrt_writer_init(&writer, session->buffer, session->buffer_size);
   enum rclrt_ret ret;
-  if (!session_write_body(&writer, entity)) {
+  if (!entity->describe(&writer, entity)) {
     ret =
       daemon_short(session->daemon, "RCLRT_NAME_MAX", RCLRT_NAME_MAX, session_longest_name(entity));
   } else if (writer.failed) {
@@ -234,13 +235,13 @@ enum rclrt_ret session_ask_to_create(struct rclrt_session * session, struct rclr
   } else {
     sub.of.create.body.data = session->buffer;
     sub.of.create.body.size = writer.at;
-    ret = ask(session, &sub);
+    ret = ask(session, &sub, rclrt_payload_create);
   }
   session_give_buffer(session);
   return ret;
 }
 
-enum rclrt_ret rclrt_session_create(
+enum rclrt_ret session_create(
   struct rclrt_session * session, struct rclrt_entity * entity, enum rclrt_object_kind kind)
 {
   if (!session_usable(session) || entity == NULL || entity->link.next != NULL) {
@@ -248,15 +249,6 @@ enum rclrt_ret rclrt_session_create(
   }
   if (!session->connected) {
     return RCLRT_ERR_STATE;
-  }
-  if (entity->representation == 0) {
-    entity->representation = RCLRT_BY_BINARY;
-  }
-  if (entity->prefix == NULL) {
-    entity->prefix = "";
-  }
-  if (!session_has_texts(entity, kind)) {
-    return RCLRT_ERR_ARGUMENT;
   }
   const bool chosen = entity->id == 0;
   if (chosen) {
@@ -301,7 +293,7 @@ static enum rclrt_ret ask_to_delete(
 {
   struct rclrt_submessage sub;
   session_prepare(&sub, RCLRT_DELETE, 0, entity->id);
-  return ask(session, &sub);
+  return ask(session, &sub, rclrt_payload_none);
 }
 
 void session_drop(struct rclrt_session * session, struct rclrt_entity * entity)
@@ -333,7 +325,9 @@ enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_e
   sub.of.read_data.preferred_stream = entity->read_stream;
   sub.of.read_data.has_delivery = true;
   sub.of.read_data.delivery = entity->delivery;
-  const enum rclrt_ret ret = session_send(session, &session->reliable, &sub, false);
+  session->read_again = rclrt_session_read;
+  const enum rclrt_ret ret =
+    session_send(session, &session->reliable, &sub, rclrt_payload_read_data, false);
   if (ret == RCLRT_OK) {
     entity->read_request = sub.request;
   }

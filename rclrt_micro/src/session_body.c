@@ -7,29 +7,7 @@
 
 #include "session_internal.h"
 
-bool session_has_texts(const struct rclrt_entity * entity, enum rclrt_object_kind kind)
-{
-  const bool by_reference = entity->representation == RCLRT_BY_REFERENCE;
-  const bool grouped = kind == RCLRT_PUBLISHER || kind == RCLRT_SUBSCRIBER;
-  const bool endpoint = kind == RCLRT_DATAWRITER || kind == RCLRT_DATAREADER;
-  const bool service = kind == RCLRT_REQUESTER || kind == RCLRT_REPLIER;
-  if (!by_reference && (grouped || (endpoint && entity->representation == RCLRT_BY_BINARY))) {
-    return true;
-  }
-  const bool typed = !by_reference && kind != RCLRT_PARTICIPANT;
-  return entity->name != NULL && (!typed || entity->type != NULL) &&
-         (!typed || !service || entity->reply_type != NULL);
-}
-
-/* A name that grows; RCLRT_NAME_MAX with its zero. */
-struct text
-{
-  char bytes[RCLRT_NAME_MAX];
-  size_t size;
-  bool failed;
-};
-
-static void append(struct text * to, const char * bytes, size_t size)
+static void append(struct session_text * to, const char * bytes, size_t size)
 {
   to->failed = to->failed || size >= RCLRT_NAME_MAX - to->size;
   if (!to->failed) {
@@ -40,7 +18,7 @@ static void append(struct text * to, const char * bytes, size_t size)
 }
 
 /* The full name, without its leading slash. */
-static void expand(struct text * to, const struct rclrt_naming * naming, const char * name)
+static void expand(struct session_text * to, const struct rclrt_naming * naming, const char * name)
 {
   const char * node = naming == NULL ? "" : naming->node;
   node += node[0] == '/' ? 1 : 0;
@@ -59,12 +37,12 @@ static void expand(struct text * to, const struct rclrt_naming * naming, const c
   append(to, name, strlen(name));
 }
 
-static void resolve(struct text * to, const struct rclrt_naming * naming, const char * name)
+static void resolve(struct session_text * to, const struct rclrt_naming * naming, const char * name)
 {
   const size_t begin = to->size;
   expand(to, naming, name);
   for (uint8_t i = 0; naming != NULL && i < naming->remap_count && !to->failed; ++i) {
-    struct text from = {{0}, 0, false};
+    struct session_text from = {{0}, 0, false};
     expand(&from, naming, naming->remaps[i].from);
     const size_t size = to->size - begin;
     if (from.size == size && memcmp(from.bytes, to->bytes + begin, size) == 0) {
@@ -75,9 +53,9 @@ static void resolve(struct text * to, const struct rclrt_naming * naming, const 
   }
 }
 
-/* prefix, full name, suffix. */
-static bool join(
-  struct text * to, const char * prefix, const struct rclrt_entity * entity, const char * suffix)
+bool session_join(
+  struct session_text * to, const char * prefix, const struct rclrt_entity * entity,
+  const char * suffix)
 {
   to->size = 0;
   to->failed = false;
@@ -87,70 +65,32 @@ static bool join(
   return !to->failed;
 }
 
-static bool write_service(struct rclrt_writer * writer, const struct rclrt_entity * entity)
-{
-  struct text request, reply, service;
-  const struct rclrt_service_names names = {
-    service.bytes, entity->type, entity->reply_type, request.bytes, reply.bytes};
-  if (
-    !join(&request, "rq/", entity, "Request") || !join(&reply, "rr/", entity, "Reply") ||
-    !join(&service, "", entity, "")) {
-    return false;
-  }
-  if (entity->representation == RCLRT_BY_XML) {
-    rclrt_xml_service(writer, (enum rclrt_object_kind)(entity->id & 0xFU), &names);
-  } else {
-    rclrt_binary_service(writer, &names);
-  }
-  return true;
-}
-
 size_t session_longest_name(const struct rclrt_entity * entity)
 {
   const size_t node = entity->naming == NULL ? 0 : strlen(entity->naming->node);
   return node + strlen(entity->name) + SESSION_AFFIXES;
 }
 
-bool session_write_body(struct rclrt_writer * writer, const struct rclrt_entity * entity)
+bool session_describe(struct rclrt_writer * writer, const struct rclrt_entity * entity)
 {
   const enum rclrt_object_kind kind = (enum rclrt_object_kind)(entity->id & 0xFU);
-  const bool xml = entity->representation == RCLRT_BY_XML;
-  struct text name;
-  if (entity->representation == RCLRT_BY_REFERENCE) {
-    rclrt_text_body(writer, entity->name);
-    return true;
-  }
+  struct session_text name;
   switch (kind) {
     case RCLRT_PARTICIPANT:
-      (xml ? rclrt_xml_participant : rclrt_binary_participant)(writer, entity->name);
+      rclrt_binary_participant(writer, entity->name);
       return true;
     case RCLRT_PUBLISHER:
     case RCLRT_SUBSCRIBER:
-      if (xml) {
-        rclrt_text_body(writer, "");
-      } else {
-        rclrt_binary_group(writer);
-      }
+      rclrt_binary_group(writer);
       return true;
-    case RCLRT_REQUESTER:
-    case RCLRT_REPLIER:
-      return write_service(writer, entity);
     case RCLRT_TOPIC:
-      if (!join(&name, entity->prefix, entity, "")) {
+      if (!session_join(&name, entity->prefix, entity, "")) {
         return false;
       }
-      (xml ? rclrt_xml_topic : rclrt_binary_topic)(writer, name.bytes, entity->type);
+      rclrt_binary_topic(writer, name.bytes, entity->type);
       return true;
     default:
-      break;
+      rclrt_binary_endpoint(writer, kind, entity->topic, &entity->qos);
+      return true;
   }
-  if (!xml) {
-    rclrt_binary_endpoint(writer, kind, entity->topic, &entity->qos);
-    return true;
-  }
-  if (!join(&name, entity->prefix, entity, "")) {
-    return false;
-  }
-  rclrt_xml_endpoint(writer, kind, name.bytes, entity->type);
-  return true;
 }

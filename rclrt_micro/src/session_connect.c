@@ -104,7 +104,7 @@ static bool greet(struct rclrt_session * session, uint64_t now)
   memcpy(sub.of.create_client.key, session->key, sizeof(session->key));
   sub.of.create_client.session = session->id;
   sub.of.create_client.mtu = (uint16_t)(session->daemon->config.message_capacity - 4U);
-  if (session_send(session, &session->none, &sub, true) == RCLRT_OK) {
+  if (session_send(session, &session->none, &sub, rclrt_payload_create_client, true) == RCLRT_OK) {
     session->greetings++;
   }
   wait_longer(session, now);
@@ -146,8 +146,8 @@ static bool create_next(struct rclrt_session * session, uint64_t now)
   }
   if (session->answered) {
     entity->exists = true;
-    if (entity->read_stream != RCLRT_STREAM_NONE) {
-      const enum rclrt_ret ret = rclrt_session_read(session, entity);
+    if (entity->read_stream != RCLRT_STREAM_NONE && session->read_again != NULL) {
+      const enum rclrt_ret ret = session->read_again(session, entity);
       if (ret != RCLRT_OK) {
         return false; /* no room now: again */
       }
@@ -199,7 +199,7 @@ static void look_after(struct rclrt_session * session, uint32_t frames, uint64_t
   sub.of.info_mask = 2;
   session->question = sub.request;
   /* As if there were no session: an agent that does not know it answers all the same. */
-  (void)session_send(session, &session->none, &sub, true);
+  (void)session_send(session, &session->none, &sub, rclrt_payload_get_info, true);
   session->questions++;
   wait_longer(session, now);
 }
@@ -332,7 +332,7 @@ enum rclrt_ret rclrt_session_close(struct rclrt_session * session)
     session_prepare(&sub, RCLRT_DELETE, LOGOUT_REQUEST, RCLRT_OBJECT_CLIENT);
     session_expect(session, RCLRT_STATUS, LOGOUT_REQUEST);
     const uint64_t deadline = session_deadline(session, session->answer_timeout_ns);
-    ret = session_insist(session, &sub, false, deadline);
+    ret = session_insist(session, &sub, rclrt_payload_none, false, deadline);
   }
   session->connected = false;
   session->state = RCLRT_SESSION_OFF;
@@ -349,8 +349,9 @@ enum rclrt_ret rclrt_session_ping(struct rclrt_session * session, uint64_t timeo
   session_prepare(&sub, RCLRT_GET_INFO, rclrt_session_next_request(session), RCLRT_OBJECT_AGENT);
   sub.of.info_mask = 2;
   session_expect(session, RCLRT_INFO, sub.request);
-  const enum rclrt_ret ret =
-    session_insist(session, &sub, !session->connected, session_deadline(session, timeout_ns));
+  const enum rclrt_ret ret = session_insist(
+    session, &sub, rclrt_payload_get_info, !session->connected,
+    session_deadline(session, timeout_ns));
   if (ret != RCLRT_OK) {
     return ret;
   }
@@ -401,7 +402,7 @@ enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_
   sub.of.timestamp.s = (int32_t)(begin / 1000000000U);
   sub.of.timestamp.ns = (uint32_t)(begin % 1000000000U);
   session_expect(session, RCLRT_TIMESTAMP_REPLY, 0);
-  enum rclrt_ret ret = session_send(session, &session->none, &sub, false);
+  enum rclrt_ret ret = session_send(session, &session->none, &sub, rclrt_payload_timestamp, false);
   if (ret == RCLRT_OK) {
     ret = session_wait(session, session_deadline(session, timeout_ns));
   }

@@ -40,11 +40,11 @@ enum rclrt_ret session_wait(struct rclrt_session * session, uint64_t deadline_ns
  * `greeting`: there is no session yet. */
 enum rclrt_ret session_send(
   struct rclrt_session * session, struct rclrt_output_stream * stream,
-  const struct rclrt_submessage * sub, bool greeting);
+  const struct rclrt_submessage * sub, rclrt_payload_writer * payload, bool greeting);
 /* Outside any stream, where nothing is sent again by itself: until it is answered. */
 enum rclrt_ret session_insist(
-  struct rclrt_session * session, const struct rclrt_submessage * sub, bool greeting,
-  uint64_t deadline_ns);
+  struct rclrt_session * session, const struct rclrt_submessage * sub,
+  rclrt_payload_writer * payload, bool greeting, uint64_t deadline_ns);
 /* Handles the answers that have come, and waits for none. */
 void session_take_answers(struct rclrt_session * session);
 /* Is the answer about the connection? Then it is dealt with. */
@@ -62,12 +62,32 @@ void session_give_buffer(struct rclrt_session * session);
 
 /* Most that is put around a name: "rq/", "Request", a zero. */
 #define SESSION_AFFIXES 11U
-/* Are the texts there that its representation is made of? */
-bool session_has_texts(const struct rclrt_entity * entity, enum rclrt_object_kind kind);
+/* A name that grows; RCLRT_NAME_MAX with its zero. */
+struct session_text
+{
+  char bytes[RCLRT_NAME_MAX];
+  size_t size;
+  bool failed;
+};
+/* prefix, full name, suffix. False when it is too long. */
+bool session_join(
+  struct session_text * to, const char * prefix, const struct rclrt_entity * entity,
+  const char * suffix);
 /* Room that its names may need. */
 size_t session_longest_name(const struct rclrt_entity * entity);
-/* The body of its CREATE. False when a name is too long. */
-bool session_write_body(struct rclrt_writer * writer, const struct rclrt_entity * entity);
+/* The body of its CREATE, as entity->describe; false when a name is too long. By binary, of a
+ * participant, topic, publisher, subscriber, datawriter or datareader; of a requester or replier; and of
+ * any entity in any representation. Texts are there. */
+bool session_describe(struct rclrt_writer * writer, const struct rclrt_entity * entity);
+bool session_describe_service(struct rclrt_writer * writer, const struct rclrt_entity * entity);
+bool session_describe_any(struct rclrt_writer * writer, const struct rclrt_entity * entity);
+/* rclrt_session_create() of an entity with `describe` and what that needs. */
+enum rclrt_ret session_create(
+  struct rclrt_session * session, struct rclrt_entity * entity, enum rclrt_object_kind kind);
+/* rclrt_session_init() of one that sends no message longer than a frame. */
+enum rclrt_ret session_init(
+  struct rclrt_session * session, struct rclrt_daemon * daemon, uint8_t id, const uint8_t key[4],
+  uint8_t * buffer, uint16_t buffer_size);
 /* Forgets an entity whether or not it was created: its owner may be used anew. */
 void session_forget(struct rclrt_session * session, struct rclrt_entity * entity);
 /* The same, and asks the agent to delete it, without waiting: what is created afterwards under the

@@ -63,13 +63,13 @@ enum rclrt_ret rclrt_executor_add_timer_at(
   timer->callback.run = run_timer;
   timer->due.key = first_ns;
   timer->due.place = RCLRT_HEAP_OUTSIDE;
-  const enum rclrt_ret ret =
-    rclrt_executor_add(executor, &timer->callback, priority, RCLRT_ON_NEW_DATA);
+  const enum rclrt_ret ret = executor_add(executor, &timer->callback, priority);
   if (ret != RCLRT_OK) {
     return ret;
   }
   /* Last: from here on a timer interrupt may make it ready. */
   const uint32_t token = executor_enter(executor);
+  executor->collect = rclrt_executor_collect;
   const bool fits = rclrt_heap_push(&executor->timers, &timer->due);
   executor_leave(executor, token);
   if (!fits) {
@@ -119,7 +119,7 @@ enum rclrt_ret rclrt_executor_add_guard(
   guard->run = run;
   guard->context = context;
   guard->callback.run = run_guard;
-  return rclrt_executor_add(executor, &guard->callback, priority, RCLRT_ON_NEW_DATA);
+  return executor_add(executor, &guard->callback, priority);
 }
 
 void rclrt_guard_trigger(struct rclrt_guard * guard)
@@ -145,6 +145,26 @@ bool rclrt_chain_priorities(unsigned chains, unsigned length, uint8_t * prioriti
   return true;
 }
 
+/* How often `period_ns` fits into `ns`: as a rule not once. A division of 64 bits is 700 bytes of library
+ * on processors that have none. At most 64 steps each way. */
+static uint64_t count_periods(uint64_t ns, uint64_t period_ns)
+{
+  uint64_t count = 0;
+  uint64_t times = 1;
+  uint64_t step = period_ns;
+  while (step <= ns / 2U) {
+    step *= 2U;
+    times *= 2U;
+  }
+  for (; times > 0; times /= 2U, step /= 2U) {
+    if (step <= ns) {
+      ns -= step;
+      count += times;
+    }
+  }
+  return count;
+}
+
 /* One expired timer. False: none. */
 static bool collect_one(struct rclrt_executor * executor, uint64_t now, uint64_t * next)
 {
@@ -156,7 +176,7 @@ static bool collect_one(struct rclrt_executor * executor, uint64_t now, uint64_t
   if (*next <= now) {
     timer = RCLRT_CONTAINER_OF(first, struct rclrt_timer, due);
     /* The last expiration that has passed counts; those before it were missed. */
-    const uint64_t missed = (now - first->key) / timer->period_ns;
+    const uint64_t missed = count_periods(now - first->key, timer->period_ns);
     timer->overruns += (uint32_t)missed;
     rclrt_heap_remove(&executor->timers, first);
     const uint64_t called_for = first->key + missed * timer->period_ns;

@@ -70,6 +70,13 @@ public:
     }
   }
 
+  // Of what the client wrote, in order.
+  std::vector<std::string> topics()
+  {
+    const std::lock_guard lock(mutex_);
+    return topics_;
+  }
+
   // As if the agent's process had been started anew.
   void restart() { restart_ = true; }
 
@@ -99,6 +106,10 @@ private:
                              : ::write(fd_, frame.data(), frame.size());
       EXPECT_EQ(sent, static_cast<ssize_t>(frame.size()));
     });
+    agent.on_data = [this](const std::string & topic, const Agent::Bytes &) {
+      const std::lock_guard lock(mutex_);
+      topics_.push_back(topic);
+    };
     while (!stop_) {
       if (restart_.exchange(false)) {
         agent.restart();
@@ -139,6 +150,8 @@ private:
   int other_end_ = -1;
   int listening_ = -1;
   sockaddr_in peer_{};
+  std::mutex mutex_;
+  std::vector<std::string> topics_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> restart_{false};
   std::thread thread_;
@@ -152,6 +165,7 @@ struct Program
     auto ret = RCLRT_OK;
     if (line == RCLRT_POSIX_SERIAL) {
       ret = rclrt_posix_serial(&posix, agent.device.c_str(), 115200);
+      posix.daemon = &daemon;
     } else if (line == RCLRT_POSIX_UDP) {
       ret = rclrt_posix_udp(&posix, "127.0.0.1", agent.port);
     } else {

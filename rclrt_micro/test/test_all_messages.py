@@ -23,13 +23,24 @@ serialization = pytest.importorskip("rclpy.serialization", reason="no rclpy")
 import generate_messages as generator  # noqa: E402
 
 STRING, SEQUENCE = 20, 3
+COMMON_INTERFACES = {
+    *(
+        "actionlib_msgs",
+        "diagnostic_msgs",
+        "geometry_msgs",
+        "nav_msgs",
+        "sensor_msgs",
+        "shape_msgs",
+    ),
+    *("std_msgs", "std_srvs", "stereo_msgs", "trajectory_msgs", "visualization_msgs"),
+}
 HEADER = b"\x00\x01\x00\x00"  # little-endian CDR
 
 
 def _packages() -> list[str]:
     """Return the packages with messages beside this Python, the services' base before its users."""
-    found = sorted(Path(sys.prefix).glob("share/*/msg"))
-    return [path.parent.name for path in found if next(path.glob("*.msg"), None) is not None]
+    found = Path(sys.prefix).glob("share/*/*/*.*")
+    return sorted({path.parents[1].name for path in found if path.suffix in (".msg", ".srv")})
 
 
 def _fill(made: generator.Generator, message: generator.Message, chance: random.Random) -> Any:
@@ -132,6 +143,12 @@ def test_the_cdr_of_every_message_is_read_and_written_as_rosidl_does(
             looked_at += 1
     print(f"{len(made.messages)} types, {looked_at} messages")
     assert looked_at > 500
+
+
+def test_all_of_common_interfaces_is_among_them(
+    compiled: tuple[generator.Generator, ctypes.CDLL],
+) -> None:
+    assert {message.package for message in compiled[0].messages} >= COMMON_INTERFACES
 
 
 def test_bytes_that_end_too_early_are_refused(

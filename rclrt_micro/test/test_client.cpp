@@ -124,8 +124,8 @@ TEST(Client, a_key_in_every_message_works_as_well)
 TEST(Client, entities_by_xml_and_by_reference_reach_the_same_topic)
 {
   System system;
-  system.node.representation = RCLRT_BY_XML;
-  ASSERT_NO_FATAL_FAILURE(system.start());
+  ASSERT_EQ(rclrt_session_connect(&system.session, 5000 * kMs), RCLRT_OK);
+  ASSERT_EQ(rclrt_node_init_by_xml(&system.node, &system.session, "node", 0), RCLRT_OK);
   rclrt_publisher publisher;
   ASSERT_EQ(
     rclrt_publisher_init(&publisher, &system.node, &kBlob, "/chatter", rclrt_qos_reliable(), 0),
@@ -309,6 +309,74 @@ TEST(Client, a_request_is_answered_at_once_or_later)
   ASSERT_EQ(rclrt_service_respond(&server.service, &server.deferred, &late), RCLRT_OK);
   system.spin_for(200);
   EXPECT_EQ(answers[second], 99U);
+}
+
+TEST(Client, hears_of_a_response_that_does_not_come_in_time)
+{
+  System system;
+  ASSERT_NO_FATAL_FAILURE(system.start());
+  struct Server
+  {
+    rclrt_service service;
+    rclrt_request_id deferred;
+    bool defer = false;
+    static bool run(void * context, const void *, void *)
+    {
+      auto & self = *static_cast<Server *>(context);
+      self.deferred = self.service.id;
+      return !self.defer;
+    }
+  } server;
+  rclrt_client client;
+  rclrt_client_timeout timeout;
+  Blob request;
+  Blob response;
+  Blob reply;
+  std::vector<uint16_t> answers;
+  std::vector<uint16_t> missing;
+  const auto wait = [&] {
+    return rclrt_client_set_timeout(
+      &client, &timeout, 300 * kMs,
+      [](void * context, uint16_t number) {
+        static_cast<std::vector<uint16_t> *>(context)->push_back(number);
+      },
+      &missing);
+  };
+  ASSERT_EQ(rclrt_service_init(&server.service, &system.node, &kBlob, &kBlob, "/add"), RCLRT_OK);
+  ASSERT_EQ(rclrt_client_init(&client, &system.node, &kBlob, &kBlob, "/add", 2), RCLRT_OK);
+  EXPECT_EQ(wait(), RCLRT_ERR_ARGUMENT) << "it is in no executor";
+  ASSERT_EQ(
+    rclrt_executor_add_service(
+      &system.executor, &server.service, &request, &response, Server::run, &server, 3),
+    RCLRT_OK);
+  ASSERT_EQ(
+    rclrt_executor_add_client(
+      &system.executor, &client, &reply,
+      [](void * context, const void *, uint16_t number) {
+        static_cast<std::vector<uint16_t> *>(context)->push_back(number);
+      },
+      &answers, 4),
+    RCLRT_OK);
+  ASSERT_EQ(wait(), RCLRT_OK);
+  EXPECT_EQ(wait(), RCLRT_ERR_ARGUMENT) << "it has one";
+  uint16_t first = 0;
+  uint16_t second = 0;
+  const Blob blob;
+  ASSERT_EQ(rclrt_client_request(&client, &blob, &first), RCLRT_OK);
+  system.spin_for(1000);
+  EXPECT_EQ(answers, std::vector<uint16_t>{first});
+  EXPECT_TRUE(missing.empty());
+  server.defer = true;
+  ASSERT_EQ(rclrt_client_request(&client, &blob, &second), RCLRT_OK);
+  system.spin_for(299);
+  EXPECT_TRUE(missing.empty());
+  system.spin_for(1000);
+  EXPECT_EQ(missing, std::vector<uint16_t>{second}) << "once";
+  ASSERT_EQ(rclrt_service_respond(&server.service, &server.deferred, &blob), RCLRT_OK);
+  system.spin_for(200);
+  EXPECT_EQ(answers, (std::vector<uint16_t>{first, second})) << "late, but there";
+  EXPECT_EQ(rclrt_client_fini(&client), RCLRT_OK);
+  EXPECT_EQ(system.executor.timers.size, 0U);
 }
 
 TEST(Client, a_message_longer_than_a_frame_goes_in_fragments_or_is_refused)

@@ -63,6 +63,24 @@ TEST(Daemon, a_committed_message_is_sent_without_further_ado)
   EXPECT_EQ(written(rig), std::vector<int>{7});
 }
 
+TEST(Daemon, who_waits_for_the_line_is_woken_when_a_message_has_gone_out_and_when_one_comes)
+{
+  Rig rig;
+  rclrt_output_stream output{};
+  rclrt_daemon_add_output(&rig.daemon, &output, 0x03);
+  rig.open(0x83);
+  static int woken;
+  woken = 0;
+  rig.port.port.wake = [](void *) { woken++; };
+  ASSERT_EQ(rig.write(output, 3, number(1)), RCLRT_OK);  // its echo comes much later
+  rig.settle(3);
+  EXPECT_EQ(rig.daemon.counters.sent, 1U);
+  EXPECT_EQ(woken, 1);
+  const uint8_t byte = 0;
+  rclrt_daemon_received(&rig.daemon, &byte, 1);
+  EXPECT_EQ(woken, 2);
+}
+
 TEST(Daemon, a_message_acknowledged_while_it_is_sent_again_is_done_with)
 {
   Rig rig;

@@ -165,4 +165,27 @@ TEST_F(Owed, an_acknowledgement_waits_for_no_more_than_four_messages)
   EXPECT_EQ(
     order(10, 6), (std::vector<int>{kData, kData, kData, kData, kData, kAck, kData, kData}));
 }
+
+TEST(Heartbeats, wait_for_data_that_is_more_urgent)
+{
+  Rig rig;
+  rclrt_output_stream silent{};
+  rclrt_output_stream urgent{};
+  rclrt_daemon_add_output(&rig.daemon, &silent, 0x83);
+  rclrt_daemon_add_output(&rig.daemon, &urgent, 0x03);
+  rig.open(0x85);
+  rig.on_agent_message = [](const Agent::Bytes &) { return true; };
+  ASSERT_EQ(rig.write(silent, 3, number(1)), RCLRT_OK);
+  rig.settle(95);
+  ASSERT_EQ(rig.write(urgent, 20, Agent::Bytes(400)), RCLRT_OK);  // takes the line for 37 ms
+  ASSERT_EQ(rig.write(urgent, 20, number(2)), RCLRT_OK);
+  ASSERT_EQ(rig.write(urgent, 20, number(3)), RCLRT_OK);
+  rig.settle(50);  // meanwhile it is due
+  std::vector<int> ids;
+  for (const auto & message : rig.sent_by_client) {
+    ids.push_back(submessages(message).at(0));
+  }
+  const int data = RCLRT_WRITE_DATA;
+  EXPECT_EQ(ids, (std::vector<int>{data, data, data, data, RCLRT_HEARTBEAT}));
+}
 }  // namespace

@@ -128,6 +128,35 @@ TEST(Posix, with_levels_a_budget_that_is_used_up_is_full_again_after_its_period)
 INSTANTIATE_TEST_SUITE_P(
   All, Lines, ::testing::Values(RCLRT_POSIX_SERIAL, RCLRT_POSIX_UDP, RCLRT_POSIX_TCP));
 
+TEST(Posix, what_is_urgent_does_not_wait_behind_all_that_a_serial_line_would_take)
+{
+  AgentThread agent(RCLRT_POSIX_SERIAL);
+  Program program(agent, RCLRT_POSIX_SERIAL);
+  program.posix.baud = 19200;  // a message of 200 bytes takes 110 ms
+  ASSERT_EQ(rclrt_session_connect(&program.session, 10'000 * kMs), RCLRT_OK);
+  ASSERT_EQ(rclrt_node_init(&program.node, &program.session, "node", 0), RCLRT_OK);
+  rclrt_publisher bulk;
+  rclrt_publisher urgent;
+  const auto qos = rclrt_qos_best_effort();
+  ASSERT_EQ(rclrt_publisher_init(&bulk, &program.node, &kBlob, "bulk", qos, 1), RCLRT_OK);
+  ASSERT_EQ(rclrt_publisher_init(&urgent, &program.node, &kBlob, "urgent", qos, 9), RCLRT_OK);
+  const Blob large{1, 200};
+  const Blob small{2, 8};
+  constexpr size_t kBulk = 8;
+  for (size_t i = 0; i < kBulk; ++i) {
+    ASSERT_EQ(rclrt_publish(&bulk, &large), RCLRT_OK);
+  }
+  ASSERT_EQ(rclrt_publish(&urgent, &small), RCLRT_OK);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (agent.topics().size() < kBulk + 1 && std::chrono::steady_clock::now() < end) {
+    ASSERT_EQ(rclrt_daemon_poll(&program.daemon, 100 * kMs), RCLRT_OK);
+  }
+  const auto came = agent.topics();
+  ASSERT_EQ(came.size(), kBulk + 1);
+  const auto at = std::find(came.begin(), came.end(), "rt/urgent") - came.begin();
+  EXPECT_LE(at, 2);
+}
+
 TEST(Posix, a_serial_device_that_is_unplugged_is_a_broken_line)
 {
   const int device = posix_openpt(O_RDWR | O_NOCTTY);

@@ -30,40 +30,25 @@ struct rclrt_budget
   uint32_t left;
   uint64_t full_ns;   /* when it is full again */
   uint32_t exhausted; /* how often it has been used up; wraps */
+  /* Through pointers, so that a program without budgets does not link them. */
+  bool (*has_left)(struct rclrt_budget * budget, uint64_t now_ns);
+  void (*use)(struct rclrt_budget * budget, uint32_t used, uint64_t now_ns);
 };
 
 /* Errors: ARGUMENT (an amount of 0: work with it could never run); it cannot be used then. */
-static inline enum rclrt_ret rclrt_budget_init(
-  struct rclrt_budget * budget, uint32_t amount, uint64_t period_ns)
-{
-  const struct rclrt_budget full = {period_ns, amount, amount, 0, 0};
-  if (budget == 0) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  *budget = full;
-  return amount == 0 ? RCLRT_ERR_ARGUMENT : RCLRT_OK;
-}
+enum rclrt_ret rclrt_budget_init(struct rclrt_budget * budget, uint32_t amount, uint64_t period_ns);
 
 /* The next two in a critical section; null is without limit. Constant time. */
 static inline bool rclrt_budget_left(struct rclrt_budget * budget, uint64_t now_ns)
 {
-  if (budget != 0 && budget->left < budget->amount && now_ns >= budget->full_ns) {
-    budget->left = budget->amount;
-  }
-  return budget == 0 || budget->left > 0;
+  return budget == 0 || budget->has_left(budget, now_ns);
 }
 
 static inline void rclrt_budget_use(struct rclrt_budget * budget, uint32_t used, uint64_t now_ns)
 {
-  if (budget == 0 || budget->left == 0) {
-    return;
+  if (budget != 0) {
+    budget->use(budget, used, now_ns);
   }
-  if (budget->left == budget->amount) {
-    const uint64_t left_ns = UINT64_MAX - now_ns; /* a period may be as long as forever */
-    budget->full_ns = budget->period_ns < left_ns ? now_ns + budget->period_ns : UINT64_MAX;
-  }
-  budget->left = used < budget->left ? budget->left - used : 0;
-  budget->exhausted += budget->left == 0 ? 1U : 0U;
 }
 
 #ifdef __cplusplus

@@ -7,7 +7,7 @@
  * object that is zero. Names and types are the caller's texts and must stay. A name is that of ROS:
  * "chatter" is in the namespace of its node, "/add" is not, and "~/state" is below the node's own name.
  * The name in DDS is derived from it. Functions called _init ask the agent and
- * wait for it; rclrt_publish() and the like never wait (but see `blocking`).
+ * wait for it; rclrt_publish() and the like never wait (but see rclrt_publisher_set_blocking()).
  */
 #ifndef RCLRT_MICRO__CLIENT_H_
 #define RCLRT_MICRO__CLIENT_H_
@@ -53,8 +53,6 @@ struct rclrt_node_handle
   struct rclrt_session * session;
   struct rclrt_entity participant;
   struct rclrt_naming naming;
-  /* For the node's entities. _init reads it: RCLRT_BY_XML, anything else is RCLRT_BY_BINARY. */
-  uint8_t representation;
 };
 
 struct rclrt_publisher
@@ -65,9 +63,7 @@ struct rclrt_publisher
   struct rclrt_output_stream own_stream;
   struct rclrt_output_stream * stream; /* own, or in paper mode the session's */
   uint8_t priority;                    /* of its messages on the line */
-  /* As today's client does: publish waits until the message has left (best effort) or is
-   * acknowledged (reliable, for at most 1 s). Only outside interrupts. */
-  bool blocking;
+  enum rclrt_ret (*wait)(struct rclrt_publisher * publisher); /* blocking; else null */
 };
 
 struct rclrt_subscription
@@ -116,13 +112,35 @@ struct rclrt_service
   uint32_t undecodable; /* requests that decode() refused */
 };
 
+struct rclrt_client;
+
+enum rclrt_client_news
+{
+  RCLRT_CLIENT_ASKS,
+  RCLRT_CLIENT_ANSWERED,
+  RCLRT_CLIENT_FINISHED,
+};
+
+/* See rclrt_client_set_timeout(). */
+struct rclrt_client_timeout
+{
+  struct rclrt_timer timer;
+  uint64_t after_ns;
+  uint16_t number; /* of the request that is waited for */
+  bool waits;
+  void (*run)(void * context, uint16_t number);
+  void * context;
+};
+
 struct rclrt_client
 {
   struct rclrt_service_end end;
   uint16_t number; /* of the request the response belongs to */
   uint8_t priority;
   void (*run)(void * context, const void * response, uint16_t number);
-  uint32_t undecodable; /* responses that decode() refused */
+  uint32_t undecodable;                  /* responses that decode() refused */
+  struct rclrt_client_timeout * timeout; /* or null, as what looks after it */
+  void (*follow)(struct rclrt_client * client, enum rclrt_client_news news, uint16_t number);
 };
 
 /* Errors of all _init: ARGUMENT (also: a type without the function that is needed), those of
@@ -132,6 +150,11 @@ struct rclrt_client
  * that is not initialised, or finished: ARGUMENT. */
 /* `name`: with its namespace, if it has one: "arm", "board/arm". */
 enum rclrt_ret rclrt_node_init(
+  struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
+  int16_t domain);
+/* The same, but the agent gets XML for the node and all that belongs to it: see
+ * enum rclrt_representation. */
+enum rclrt_ret rclrt_node_init_by_xml(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain);
 /* For names of what is initialised from now on: the first rule whose `from` is the same full name
@@ -177,17 +200,32 @@ enum rclrt_ret rclrt_client_fini(struct rclrt_client * client);
 enum rclrt_ret rclrt_publisher_set_budget(
   struct rclrt_publisher * publisher, struct rclrt_budget * budget);
 
+/* As today's client does: publish waits until the message has left (best effort) or is acknowledged
+ * (reliable, for at most 1 s). Only outside interrupts. */
+enum rclrt_ret rclrt_publisher_set_blocking(struct rclrt_publisher * publisher, bool blocking);
+
 /* Queues `message`. It has arrived when the agent has it (rclrt_daemon_confirmed()), which says nothing
  * about readers in ROS. A message longer than a node is sent in fragments (reliable only), if it fits
  * the session's buffer, one at a time. Errors: AGAIN (nothing was queued), STORAGE (too long),
  * UNSUPPORTED (too long for best effort), TIMEOUT (blocking). Linear in the message; real-time
  * safe. */
 enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * message);
+/* What sends a message longer than a frame: for struct rclrt_system, not to be called. */
+enum rclrt_ret rclrt_send_long(const struct rclrt_outgoing * out);
 enum rclrt_ret rclrt_service_respond(
   struct rclrt_service * service, const struct rclrt_request_id * id, const void * response);
 /* `number` (may be null) is what `run` gets with the response. */
 enum rclrt_ret rclrt_client_request(
   struct rclrt_client * client, const void * request, uint16_t * number);
+
+/* For a client that is in an executor: if no response comes within `after_ns`, `run` is called with the
+ * request's number, at the priority of the client. `timeout` is storage, and one of the executor's timers.
+ * Of several requests under way the latest counts. A response that comes later is delivered all the same;
+ * its number tells. Ends with rclrt_client_fini(). Errors: ARGUMENT (also: it has one), STORAGE
+ * (timer_count). */
+enum rclrt_ret rclrt_client_set_timeout(
+  struct rclrt_client * client, struct rclrt_client_timeout * timeout, uint64_t after_ns,
+  void (*run)(void * context, uint16_t number), void * context);
 
 /* `message`, `request`, `response`: where the callback finds messages. Reading begins here. */
 enum rclrt_ret rclrt_executor_add_subscription(

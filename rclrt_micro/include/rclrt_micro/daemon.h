@@ -226,11 +226,15 @@ struct rclrt_daemon_config
   uint8_t reserve_priority; /* ... this priority and above */
 };
 
+struct rclrt_message;        /* below */
+struct rclrt_daemon_framing; /* of the library: what config.framing stands for */
+
 struct rclrt_daemon
 {
   struct rclrt_daemon_config config;
   const struct rclrt_port * port;
   const struct rclrt_transport * transport;
+  const struct rclrt_daemon_framing * framing;
   struct rclrt_daemon_counters counters;
   struct rclrt_shortage shortage; /* of the last RCLRT_ERR_STORAGE, or what init() did not accept */
   uint8_t session;
@@ -272,6 +276,14 @@ struct rclrt_daemon
   uint64_t held_until_ns;
 
   struct rclrt_list free_slots;
+  /* How answers are taken, and how a slot is found when none is free: that of a less urgent frame. `gap`:
+   * the stream whose next frame needs it, or null; its own frames behind that one, and those of readers
+   * as urgent, go too. Set by the first reader: a program that reads nothing links less. */
+  enum rclrt_ret (*take_answer)(
+    struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
+    struct rclrt_message * message);
+  struct rclrt_slot * (*evict)(
+    struct rclrt_daemon * daemon, uint8_t priority, const struct rclrt_input_stream * gap);
   struct rclrt_scanner scanner;
   uint32_t head; /* bytes received, ever; wraps */
 };

@@ -115,10 +115,13 @@ struct rclrt_executor
   bool (*user_trigger)(void * context, const struct rclrt_executor * executor);
   void * user_trigger_context;
   const struct rclrt_callback * trigger_callback;
-  struct rclrt_trace * trace; /* or null */
-  uint16_t always;            /* callbacks with RCLRT_ALWAYS */
-  uint32_t executed;          /* callbacks run */
-  uint32_t empty;             /* jobs whose message had been lost, or failed its check */
+  /* Set by what makes batches, and by the first timer: other programs do not link them. */
+  struct rclrt_callback * (*next_of_batch)(struct rclrt_executor * executor);
+  uint64_t (*collect)(struct rclrt_executor * executor); /* rclrt_executor_collect() */
+  struct rclrt_trace * trace;                            /* or null */
+  uint16_t always;                                       /* callbacks with RCLRT_ALWAYS */
+  uint32_t executed;                                     /* callbacks run */
+  uint32_t empty; /* jobs whose message had been lost, or failed its check */
 };
 
 /* `timer_slots`: room for `timer_count` timers. `buffers`: `levels` times the daemon's

@@ -40,6 +40,12 @@ struct rclrt_posix
   int error;          /* errno of the last failure */
   uint32_t oversized; /* datagrams longer than message_capacity, dropped */
   int woken;          /* an eventfd that ends the wait for the line */
+  /* Serial: whose messages go here. The kernel's buffer is then kept short, so that what is urgent does
+   * not wait behind 4 kB in it. rclrt_posix_start_serial() sets it; null: the buffer is filled. */
+  struct rclrt_daemon * daemon;
+  uint64_t
+    free_ns;   /* when the line has sent what it was given, by its rate; in a critical section */
+  bool behind; /* rclrt_daemon_transmitted() is to be called in time; the same */
   /* For critical sections. It has priority inheritance, not a ceiling as resources (below) have.
    * Threads outside SCHED_FIFO enter the sections too, and a ceiling is closed to them: the thread
    * that reads the line, levels without priorities, threads of the program that trigger. Nor is it
@@ -63,7 +69,7 @@ enum rclrt_ret rclrt_posix_udp(struct rclrt_posix * posix, const char * host, ui
 enum rclrt_ret rclrt_posix_tcp(struct rclrt_posix * posix, const char * host, uint16_t port);
 void rclrt_posix_fini(struct rclrt_posix * posix);
 
-/* These and rclrt_system_start() in one. `posix` is static, or lives as long as the system. */
+/* These and rclrt_system_start_...() in one. `posix` is static, or lives as long as the system. */
 enum rclrt_ret rclrt_posix_start_serial(
   struct rclrt_posix * posix, const struct rclrt_system * system, const char * device,
   unsigned long baud, uint32_t key, const char * node_name, uint64_t timeout_ns);

@@ -62,6 +62,9 @@ struct rclrt_naming
  * stay. */
 struct rclrt_entity /* zero what is not used */
 {
+  /* Writes the body of its CREATE, set when it is created: a program links the representations and
+   * kinds that it uses. */
+  bool (*describe)(struct rclrt_writer * writer, const struct rclrt_entity * entity);
   struct rclrt_link link;
   uint16_t id;
   uint16_t parent;         /* all but participants */
@@ -81,6 +84,8 @@ struct rclrt_entity /* zero what is not used */
   struct rclrt_delivery_control delivery;
 };
 
+struct rclrt_outgoing; /* a message on its way to a frame: of the library */
+
 struct rclrt_session
 {
   struct rclrt_daemon * daemon;
@@ -95,12 +100,17 @@ struct rclrt_session
   /* After so long without anything from the agent it is asked whether it is there. If it is not, or
    * does not know us, the session is lost; it is then connected again without further calls,
    * whenever rclrt_session_handle() is called: executors do. 0: none of this, you call
-   * rclrt_session_keep_alive(). rclrt_system_start() sets 1 s. */
+   * rclrt_session_keep_alive(). rclrt_system_start_serial() and the like set 1 s. */
   uint64_t keep_alive_ns;
   uint8_t lost_by;         /* enum rclrt_session_loss, at RCLRT_SESSION_LOST */
   int64_t clock_offset_ns; /* agent's time minus ours, after rclrt_session_synchronize() */
   void (*on_event)(void * context, enum rclrt_session_event event);
   void * on_event_context;
+
+  /* Set by what needs it, null where it is not linked: sends a message longer than a frame, and asks
+   * for data again after the agent was away. */
+  enum rclrt_ret (*send_long)(const struct rclrt_outgoing * out);
+  enum rclrt_ret (*read_again)(struct rclrt_session * session, struct rclrt_entity * entity);
 
   struct rclrt_output_stream best_effort; /* shared streams: 01 and 80, as the paper's client has */
   struct rclrt_output_stream reliable;

@@ -27,6 +27,8 @@ struct rclrt_system
   uint16_t timer_count;
   struct rclrt_heap_node ** timer_slots;
   uint8_t * take_buffers;
+  /* rclrt_send_long() if there are messages longer than a frame. Otherwise it is not linked. */
+  enum rclrt_ret (*send_long)(const struct rclrt_outgoing * out);
 };
 
 /* A `const struct rclrt_system * const name` with its storage, for a line that is polled and one level:
@@ -73,57 +75,66 @@ struct rclrt_system
     name, name##_long_bytes, name##_levels, name##_polled ? name##_message_bytes : 0)
 
 /* Used by the two above. A buffer of 0 bytes takes one. */
-#define RCLRT_SYSTEM_STORAGE(name, session_bytes, level_count, input_bytes) \
-  static struct                                                             \
-  {                                                                         \
-    struct rclrt_daemon daemon;                                             \
-    struct rclrt_session session;                                           \
-    struct rclrt_node_handle node;                                          \
-    struct rclrt_executor executor;                                         \
-    struct rclrt_node nodes[name##_messages];                               \
-    struct rclrt_slot slots[name##_frames];                                 \
-    struct rclrt_heap_node * timer_slots[name##_timers];                    \
-    uint8_t node_bytes[name##_messages * name##_message_bytes];             \
-    uint8_t ring[name##_ring_bytes];                                        \
-    uint8_t piece[64];                                                      \
-    uint8_t session_buffer[session_bytes];                                  \
-    uint8_t take_buffers[(level_count) * name##_message_bytes];             \
-    uint8_t input[(input_bytes) == 0 ? 1 : (input_bytes)];                  \
-  } name##_storage;                                                         \
-  static const struct rclrt_daemon_config name##_config = {                 \
-    .nodes = name##_storage.nodes,                                          \
-    .node_count = name##_messages,                                          \
-    .node_bytes = name##_storage.node_bytes,                                \
-    .message_capacity = name##_message_bytes,                               \
-    .slots = name##_storage.slots,                                          \
-    .slot_count = name##_frames,                                            \
-    .ring = name##_storage.ring,                                            \
-    .ring_size = name##_ring_bytes,                                         \
-    .piece = name##_storage.piece,                                          \
-    .piece_size = sizeof(name##_storage.piece),                             \
-    .input = (input_bytes) == 0 ? NULL : name##_storage.input,              \
-    .input_size = (input_bytes),                                            \
-  };                                                                        \
-  static const struct rclrt_system name##_system = {                        \
-    .config = &name##_config,                                               \
-    .daemon = &name##_storage.daemon,                                       \
-    .session = &name##_storage.session,                                     \
-    .node = &name##_storage.node,                                           \
-    .executor = &name##_storage.executor,                                   \
-    .session_buffer = name##_storage.session_buffer,                        \
-    .session_buffer_size = sizeof(name##_storage.session_buffer),           \
-    .timer_count = name##_timers,                                           \
-    .timer_slots = name##_storage.timer_slots,                              \
-    .take_buffers = name##_storage.take_buffers,                            \
-  };                                                                        \
+#define RCLRT_SYSTEM_STORAGE(name, session_bytes, level_count, input_bytes)       \
+  static struct                                                                   \
+  {                                                                               \
+    struct rclrt_daemon daemon;                                                   \
+    struct rclrt_session session;                                                 \
+    struct rclrt_node_handle node;                                                \
+    struct rclrt_executor executor;                                               \
+    struct rclrt_node nodes[name##_messages];                                     \
+    struct rclrt_slot slots[name##_frames];                                       \
+    struct rclrt_heap_node * timer_slots[name##_timers];                          \
+    uint8_t node_bytes[name##_messages * name##_message_bytes];                   \
+    uint8_t ring[name##_ring_bytes];                                              \
+    uint8_t piece[64];                                                            \
+    uint8_t session_buffer[session_bytes];                                        \
+    uint8_t take_buffers[(level_count) * name##_message_bytes];                   \
+    uint8_t input[(input_bytes) == 0 ? 1 : (input_bytes)];                        \
+  } name##_storage;                                                               \
+  static const struct rclrt_daemon_config name##_config = {                       \
+    .nodes = name##_storage.nodes,                                                \
+    .node_count = name##_messages,                                                \
+    .node_bytes = name##_storage.node_bytes,                                      \
+    .message_capacity = name##_message_bytes,                                     \
+    .slots = name##_storage.slots,                                                \
+    .slot_count = name##_frames,                                                  \
+    .ring = name##_storage.ring,                                                  \
+    .ring_size = name##_ring_bytes,                                               \
+    .piece = name##_storage.piece,                                                \
+    .piece_size = sizeof(name##_storage.piece),                                   \
+    .input = (input_bytes) == 0 ? NULL : name##_storage.input,                    \
+    .input_size = (input_bytes),                                                  \
+  };                                                                              \
+  static const struct rclrt_system name##_system = {                              \
+    .config = &name##_config,                                                     \
+    .daemon = &name##_storage.daemon,                                             \
+    .session = &name##_storage.session,                                           \
+    .node = &name##_storage.node,                                                 \
+    .executor = &name##_storage.executor,                                         \
+    .session_buffer = name##_storage.session_buffer,                              \
+    .session_buffer_size = sizeof(name##_storage.session_buffer),                 \
+    .timer_count = name##_timers,                                                 \
+    .timer_slots = name##_storage.timer_slots,                                    \
+    .take_buffers = name##_storage.take_buffers,                                  \
+    .send_long = (session_bytes) > name##_message_bytes ? rclrt_send_long : NULL, \
+  };                                                                              \
   static const struct rclrt_system * const name = &name##_system
 
 /* Sets everything up, connects and creates the node, all within `timeout_ns`; from then on the session
  * is kept alive (`session->keep_alive_ns`). `key` identifies
  * this client to the agent, not 0. Errors: those of rclrt_daemon_init(), rclrt_session_connect(),
- * rclrt_node_init(). */
-enum rclrt_ret rclrt_system_start(
-  const struct rclrt_system * system, enum rclrt_framing framing, const struct rclrt_port * port,
+ * rclrt_node_init(). One for each enum rclrt_framing: a program links that one. */
+enum rclrt_ret rclrt_system_start_serial(
+  const struct rclrt_system * system, const struct rclrt_port * port,
+  const struct rclrt_transport * transport, uint32_t key, const char * node_name,
+  uint64_t timeout_ns);
+enum rclrt_ret rclrt_system_start_datagram(
+  const struct rclrt_system * system, const struct rclrt_port * port,
+  const struct rclrt_transport * transport, uint32_t key, const char * node_name,
+  uint64_t timeout_ns);
+enum rclrt_ret rclrt_system_start_length(
+  const struct rclrt_system * system, const struct rclrt_port * port,
   const struct rclrt_transport * transport, uint32_t key, const char * node_name,
   uint64_t timeout_ns);
 

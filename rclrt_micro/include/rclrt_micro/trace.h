@@ -43,6 +43,12 @@ struct rclrt_trace_entry
 
 struct rclrt_trace
 {
+  /* Called by the executor; through pointers, so that a program without a trace does not link them. */
+  void (*ready)(struct rclrt_executor * executor, const struct rclrt_callback * callback);
+  void (*begin)(
+    struct rclrt_executor * executor, const struct rclrt_callback * callback, unsigned level,
+    struct rclrt_trace_job * job);
+  void (*end)(struct rclrt_executor * executor, struct rclrt_trace_job * job, bool ran);
   struct rclrt_executor * executor;
   struct rclrt_trace_job * jobs;
   struct rclrt_trace_entry * entries;

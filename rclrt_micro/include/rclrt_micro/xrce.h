@@ -211,11 +211,25 @@ void rclrt_submessage_end(struct rclrt_writer * writer, size_t begin);
 size_t rclrt_data_begin(
   struct rclrt_writer * writer, uint8_t id, uint16_t request, uint16_t object);
 
+/* Writes the payload of one kind of submessage. A program that names the kinds it sends links only
+ * those. */
+typedef void rclrt_payload_writer(
+  struct rclrt_writer * writer, const struct rclrt_submessage * submessage);
+rclrt_payload_writer rclrt_payload_create_client, rclrt_payload_create, rclrt_payload_get_info,
+  rclrt_payload_read_data, rclrt_payload_acknack, rclrt_payload_heartbeat, rclrt_payload_timestamp;
+/* `of.data`, and nothing (DELETE, RESET). */
+rclrt_payload_writer rclrt_payload_bytes, rclrt_payload_none;
+void rclrt_write_submessage_by(
+  struct rclrt_writer * writer, const struct rclrt_submessage * submessage,
+  rclrt_payload_writer * payload);
+/* Of any kind. */
 void rclrt_write_submessage(
   struct rclrt_writer * writer, const struct rclrt_submessage * submessage);
 /* The next submessage; its byte references point into the reader's bytes. False at the end of the
  * message or when `reader->failed`. An unknown id is returned with its payload in `of.data`. */
 bool rclrt_read_submessage(struct rclrt_reader * reader, struct rclrt_submessage * submessage);
+/* The same for what agents send. All else is returned with its payload in `of.data`, as if unknown. */
+bool rclrt_read_answer(struct rclrt_reader * reader, struct rclrt_submessage * submessage);
 
 /* The agent's availability (> 0: at your service) in the rest of an INFO. */
 bool rclrt_info_availability(struct rclrt_bytes info, int16_t * availability);

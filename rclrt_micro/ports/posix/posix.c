@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define NS_PER_S UINT64_C(1000000000)
-#define NS_PER_MS 1000000
+#define LONGEST_WAIT_NS (60U * NS_PER_S)
 /* Longest wait for a line that takes no bytes; the message is then lost and counted. */
 #define WRITE_TIMEOUT_MS 1000
 
@@ -49,6 +49,50 @@ static void pend(void * context, unsigned level) { sem_post(&posix_of(context)->
 
 /* Whether or not somebody waits now: what is written stays until a read_line() has seen it. */
 static void wake(void * context) { (void)eventfd_write(posix_of(context)->woken, 1); }
+
+/* Bytes in the kernel's buffer, up to a piece more: what the line sends while the thread that reads it is
+ * busy. */
+#define AHEAD_BYTES 128U
+
+static uint64_t time_of(const struct rclrt_posix * posix, size_t bytes)
+{
+  return (uint64_t)bytes * 10U * NS_PER_S / posix->baud;
+}
+
+/* So many bytes more are in the buffer. False: enough of them, time has to pass. */
+static bool add_behind(struct rclrt_posix * posix, size_t bytes)
+{
+  const uint64_t now = now_ns(NULL);
+  const uint64_t ahead = time_of(posix, AHEAD_BYTES);
+  const uint32_t token = enter(posix);
+  posix->free_ns = (posix->free_ns > now ? posix->free_ns : now) + time_of(posix, bytes);
+  posix->behind = posix->free_ns > now + ahead;
+  const bool behind = posix->behind;
+  leave(posix, token);
+  return !behind;
+}
+
+/* How long until more bytes are to be given to the line; 0: now, UINT64_MAX: none wait for it. */
+static uint64_t behind_for(struct rclrt_posix * posix)
+{
+  const uint64_t until = now_ns(NULL) + time_of(posix, AHEAD_BYTES);
+  const uint32_t token = enter(posix);
+  const uint64_t left = posix->free_ns > until ? posix->free_ns - until : 0;
+  const uint64_t wait = posix->behind ? left : UINT64_MAX;
+  leave(posix, token);
+  return wait;
+}
+
+static void catch_up(struct rclrt_posix * posix)
+{
+  const uint32_t token = enter(posix);
+  const bool behind = posix->behind;
+  posix->behind = false;
+  leave(posix, token);
+  if (behind) {
+    rclrt_daemon_transmitted(posix->daemon);
+  }
+}
 
 static bool speed_of(unsigned long baud, speed_t * speed)
 {
@@ -153,6 +197,9 @@ static void close_line(void * context)
     close(posix->fd);
     posix->fd = -1;
   }
+  if (posix->daemon != NULL) {
+    catch_up(posix); /* without a line the rest is refused */
+  }
 }
 
 static ptrdiff_t write_line(void * context, const uint8_t * bytes, size_t size)
@@ -182,6 +229,11 @@ static ptrdiff_t write_line(void * context, const uint8_t * bytes, size_t size)
       return -1;
     }
   }
+  const bool paced = posix->line == RCLRT_POSIX_SERIAL && posix->daemon != NULL;
+  if (paced && !add_behind(posix, size)) {
+    wake(posix); /* who reads waits no longer than until then */
+    return 0;
+  }
   return (ptrdiff_t)size;
 }
 
@@ -190,10 +242,15 @@ static ptrdiff_t read_line(void * context, uint8_t * bytes, size_t capacity, uin
   struct rclrt_posix * posix = context;
   struct pollfd ready[2] = {{posix->fd, POLLIN, 0}, {posix->woken, POLLIN, 0}};
   eventfd_t times;
-  /* Rounded up: a wait that ends too early would be repeated at once. */
-  const uint64_t ms = timeout_ns / NS_PER_MS + (timeout_ns % NS_PER_MS != 0 ? 1U : 0U);
+  const uint64_t behind = posix->daemon == NULL ? UINT64_MAX : behind_for(posix);
+  uint64_t wait = behind < timeout_ns ? behind : timeout_ns;
+  wait = wait < LONGEST_WAIT_NS ? wait : LONGEST_WAIT_NS;
+  const struct timespec time = {(time_t)(wait / NS_PER_S), (long)(wait % NS_PER_S)};
   /* Without a line (its number is negative, poll() passes it over) the time goes by all the same. */
-  const int count = poll(ready, 2, ms > 60000 ? 60000 : (int)ms);
+  const int count = ppoll(ready, 2, &time, NULL);
+  if (behind != UINT64_MAX && behind_for(posix) == 0) {
+    catch_up(posix);
+  }
   if (count > 0 && ready[1].revents != 0) {
     (void)eventfd_read(posix->woken, &times);
   }

@@ -5,20 +5,16 @@
  */
 #include "rclrt_micro/posix.h"
 
-static enum rclrt_ret start(
-  struct rclrt_posix * posix, const struct rclrt_system * system, enum rclrt_framing framing,
-  uint32_t key, const char * node_name, uint64_t timeout_ns)
-{
-  return rclrt_system_start(
-    system, framing, &posix->port, &posix->transport, key, node_name, timeout_ns);
-}
-
 enum rclrt_ret rclrt_posix_start_serial(
   struct rclrt_posix * posix, const struct rclrt_system * system, const char * device,
   unsigned long baud, uint32_t key, const char * node_name, uint64_t timeout_ns)
 {
   const enum rclrt_ret ret = rclrt_posix_serial(posix, device, baud);
-  return ret == RCLRT_OK ? start(posix, system, RCLRT_FRAMING_SERIAL, key, node_name, timeout_ns)
+  if (ret == RCLRT_OK && system != NULL) {
+    posix->daemon = system->daemon;
+  }
+  return ret == RCLRT_OK ? rclrt_system_start_serial(
+                             system, &posix->port, &posix->transport, key, node_name, timeout_ns)
                          : ret;
 }
 
@@ -27,7 +23,8 @@ enum rclrt_ret rclrt_posix_start_udp(
   uint32_t key, const char * node_name, uint64_t timeout_ns)
 {
   const enum rclrt_ret ret = rclrt_posix_udp(posix, host, port);
-  return ret == RCLRT_OK ? start(posix, system, RCLRT_FRAMING_DATAGRAM, key, node_name, timeout_ns)
+  return ret == RCLRT_OK ? rclrt_system_start_datagram(
+                             system, &posix->port, &posix->transport, key, node_name, timeout_ns)
                          : ret;
 }
 
@@ -36,6 +33,7 @@ enum rclrt_ret rclrt_posix_start_tcp(
   uint32_t key, const char * node_name, uint64_t timeout_ns)
 {
   const enum rclrt_ret ret = rclrt_posix_tcp(posix, host, port);
-  return ret == RCLRT_OK ? start(posix, system, RCLRT_FRAMING_LENGTH, key, node_name, timeout_ns)
+  return ret == RCLRT_OK ? rclrt_system_start_length(
+                             system, &posix->port, &posix->transport, key, node_name, timeout_ns)
                          : ret;
 }

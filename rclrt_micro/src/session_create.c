@@ -1,0 +1,120 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Entities of any kind, in any representation. Nodes and their topics by binary need none of it.
+ */
+#include <string.h>
+
+#include "session_internal.h"
+
+/* Are the texts there that its representation is made of? */
+static bool has_texts(const struct rclrt_entity * entity, enum rclrt_object_kind kind)
+{
+  const bool by_reference = entity->representation == RCLRT_BY_REFERENCE;
+  const bool grouped = kind == RCLRT_PUBLISHER || kind == RCLRT_SUBSCRIBER;
+  const bool endpoint = kind == RCLRT_DATAWRITER || kind == RCLRT_DATAREADER;
+  const bool service = kind == RCLRT_REQUESTER || kind == RCLRT_REPLIER;
+  if (!by_reference && (grouped || (endpoint && entity->representation == RCLRT_BY_BINARY))) {
+    return true;
+  }
+  const bool typed = !by_reference && kind != RCLRT_PARTICIPANT;
+  return entity->name != NULL && (!typed || entity->type != NULL) &&
+         (!typed || !service || entity->reply_type != NULL);
+}
+
+struct service_texts
+{
+  struct session_text request, reply, service;
+};
+
+static bool join_service(
+  struct service_texts * texts, const struct rclrt_entity * entity,
+  struct rclrt_service_names * names)
+{
+  names->service = texts->service.bytes;
+  names->request_type = entity->type;
+  names->reply_type = entity->reply_type;
+  names->request_topic = texts->request.bytes;
+  names->reply_topic = texts->reply.bytes;
+  return session_join(&texts->request, "rq/", entity, "Request") &&
+         session_join(&texts->reply, "rr/", entity, "Reply") &&
+         session_join(&texts->service, "", entity, "");
+}
+
+bool session_describe_service(struct rclrt_writer * writer, const struct rclrt_entity * entity)
+{
+  struct service_texts texts;
+  struct rclrt_service_names names;
+  const bool joined = join_service(&texts, entity, &names);
+  if (joined) {
+    rclrt_binary_service(writer, &names);
+  }
+  return joined;
+}
+
+static bool describe_by_xml(struct rclrt_writer * writer, const struct rclrt_entity * entity)
+{
+  const enum rclrt_object_kind kind = (enum rclrt_object_kind)(entity->id & 0xFU);
+  struct service_texts texts;
+  struct rclrt_service_names names;
+  switch (kind) {
+    case RCLRT_PARTICIPANT:
+      rclrt_xml_participant(writer, entity->name);
+      return true;
+    case RCLRT_PUBLISHER:
+    case RCLRT_SUBSCRIBER:
+      rclrt_text_body(writer, "");
+      return true;
+    case RCLRT_REQUESTER:
+    case RCLRT_REPLIER:
+      if (!join_service(&texts, entity, &names)) {
+        return false;
+      }
+      rclrt_xml_service(writer, kind, &names);
+      return true;
+    default:
+      break;
+  }
+  if (!session_join(&texts.service, entity->prefix, entity, "")) {
+    return false;
+  }
+  if (kind == RCLRT_TOPIC) {
+    rclrt_xml_topic(writer, texts.service.bytes, entity->type);
+  } else {
+    rclrt_xml_endpoint(writer, kind, texts.service.bytes, entity->type);
+  }
+  return true;
+}
+
+bool session_describe_any(struct rclrt_writer * writer, const struct rclrt_entity * entity)
+{
+  const enum rclrt_object_kind kind = (enum rclrt_object_kind)(entity->id & 0xFU);
+  if (entity->representation == RCLRT_BY_REFERENCE) {
+    rclrt_text_body(writer, entity->name);
+    return true;
+  }
+  if (entity->representation == RCLRT_BY_XML) {
+    return describe_by_xml(writer, entity);
+  }
+  return kind == RCLRT_REQUESTER || kind == RCLRT_REPLIER ? session_describe_service(writer, entity)
+                                                          : session_describe(writer, entity);
+}
+
+enum rclrt_ret rclrt_session_create(
+  struct rclrt_session * session, struct rclrt_entity * entity, enum rclrt_object_kind kind)
+{
+  if (!session_usable(session) || entity == NULL || entity->link.next != NULL) {
+    return RCLRT_ERR_ARGUMENT; /* also: it is already in a session's list */
+  }
+  if (entity->representation == 0) {
+    entity->representation = RCLRT_BY_BINARY;
+  }
+  if (entity->prefix == NULL) {
+    entity->prefix = "";
+  }
+  if (session->connected && !has_texts(entity, kind)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  entity->describe = session_describe_any;
+  return session_create(session, entity, kind);
+}

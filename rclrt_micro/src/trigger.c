@@ -1,0 +1,140 @@
+/* Copyright 2026 The rclrt Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Triggers, LET, and callbacks that always run: rounds in batches. Linked by programs that use them.
+ */
+#include "executor_internal.h"
+
+/* In a critical section. */
+static bool all_ready(const struct rclrt_executor * executor)
+{
+  const struct rclrt_link * link = rclrt_list_first(&executor->all);
+  bool all = link != NULL;
+  for (; link != NULL && all; link = rclrt_list_next(&executor->all, link)) {
+    all = RCLRT_CONTAINER_OF(link, const struct rclrt_callback, all_link)->ready;
+  }
+  return all;
+}
+
+bool executor_triggered(struct rclrt_executor * executor)
+{
+  if (executor->trigger == RCLRT_TRIGGER_USER) { /* may be long: not in a critical section */
+    return executor->user_trigger(executor->user_trigger_context, executor);
+  }
+  const uint32_t token = executor_enter(executor);
+  const struct rclrt_callback * one = executor->trigger_callback;
+  bool holds = executor->trigger == RCLRT_TRIGGER_ALWAYS;
+  if (executor->trigger == RCLRT_TRIGGER_ANY) {
+    holds = executor->ready.used != 0;
+  } else if (executor->trigger == RCLRT_TRIGGER_ONE) {
+    holds = one != NULL && one->ready;
+  } else if (executor->trigger == RCLRT_TRIGGER_ALL) {
+    holds = all_ready(executor);
+  }
+  executor_leave(executor, token);
+  return holds;
+}
+
+void executor_grant(struct rclrt_executor * executor)
+{
+  for (struct rclrt_link * link = rclrt_list_first(&executor->all); link != NULL;
+       link = rclrt_list_next(&executor->all, link)) {
+    struct rclrt_callback * callback = RCLRT_CONTAINER_OF(link, struct rclrt_callback, all_link);
+    const uint32_t token = executor_enter(executor);
+    const bool granted = callback->ready || callback->invocation == RCLRT_ALWAYS;
+    if (granted && !callback->ready) {
+      trace_ready(executor, callback); /* it runs in every batch */
+    }
+    if (granted) {
+      executor_take_out(executor, callback);
+      callback->granted = true;
+      rclrt_queue_push(&executor->granted, &callback->ready_link, callback->priority);
+    }
+    executor_leave(executor, token);
+    if (granted && executor->semantics == RCLRT_SEMANTICS_LET && callback->take != NULL) {
+      callback->fresh = callback->take(callback, executor->buffers, executor->buffer_size);
+    }
+  }
+}
+
+/* The most urgent of the batch, taken out. */
+static struct rclrt_callback * pop_granted(struct rclrt_executor * executor)
+{
+  const uint32_t token = executor_enter(executor);
+  struct rclrt_callback * callback = executor_ready_of(rclrt_queue_first(&executor->granted));
+  if (callback != NULL) {
+    executor_take_out(executor, callback);
+  }
+  executor_leave(executor, token);
+  return callback;
+}
+
+/* With batches, the next callback to run; or null. */
+static struct rclrt_callback * next_of_batch(struct rclrt_executor * executor)
+{
+  struct rclrt_callback * callback = pop_granted(executor);
+  if (callback == NULL && executor_triggered(executor)) {
+    executor_grant(executor);
+    callback = pop_granted(executor);
+  }
+  return callback;
+}
+
+enum rclrt_ret rclrt_executor_set_trigger(
+  struct rclrt_executor * executor, enum rclrt_trigger trigger,
+  const struct rclrt_callback * callback)
+{
+  if (
+    executor == NULL || trigger == RCLRT_TRIGGER_USER ||
+    (trigger == RCLRT_TRIGGER_ONE) != (callback != NULL) ||
+    (executor->levels > 1 && trigger != RCLRT_TRIGGER_ANY)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  executor->next_of_batch = next_of_batch;
+  executor->trigger = (uint8_t)trigger;
+  executor->trigger_callback = callback;
+  return RCLRT_OK;
+}
+
+enum rclrt_ret rclrt_executor_set_user_trigger(
+  struct rclrt_executor * executor,
+  bool (*trigger)(void * context, const struct rclrt_executor * executor), void * context)
+{
+  if (executor == NULL || trigger == NULL || executor->levels > 1) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  executor->next_of_batch = next_of_batch;
+  executor->trigger = RCLRT_TRIGGER_USER;
+  executor->user_trigger = trigger;
+  executor->user_trigger_context = context;
+  return RCLRT_OK;
+}
+
+enum rclrt_ret rclrt_executor_set_semantics(
+  struct rclrt_executor * executor, enum rclrt_semantics semantics)
+{
+  if (executor == NULL || (executor->levels > 1 && semantics == RCLRT_SEMANTICS_LET)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  executor->next_of_batch = next_of_batch;
+  executor->semantics = (uint8_t)semantics;
+  return RCLRT_OK;
+}
+
+enum rclrt_ret rclrt_executor_add(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
+  enum rclrt_invocation invocation)
+{
+  if (invocation == RCLRT_ALWAYS && (!executor_usable(executor) || executor->levels > 1)) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const enum rclrt_ret ret = executor_add(executor, callback, priority);
+  if (ret == RCLRT_OK && invocation == RCLRT_ALWAYS) {
+    const uint32_t token = executor_enter(executor);
+    callback->invocation = RCLRT_ALWAYS;
+    executor->next_of_batch = next_of_batch;
+    executor->always++;
+    executor_leave(executor, token);
+  }
+  return ret;
+}
