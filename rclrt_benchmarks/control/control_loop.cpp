@@ -25,9 +25,7 @@
 #include <vector>
 
 #include "beside.hpp"
-#include "rclrt_baselines/fifo_events_executor.hpp"
-#include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
-#include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
+#include "rclrt_baselines/by_name.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace
@@ -87,30 +85,13 @@ private:
 
 std::unique_ptr<rclrt_rcl::Executor> make_executor(const std::string & way)
 {
-  if (way == "pool") {
-    return std::make_unique<rclrt_rcl::PreemptiveExecutor>();
-  }
   if (way == "pool_beat") {
     rclrt_rcl::PreemptiveExecutorOptions options;
     options.waiting.beat = kBeat;
     return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);
   }
-  if (way == "isolated") {
-    return std::make_unique<rclrt_rcl::CallbackIsolatedExecutor>();
-  }
-  if (way == "events") {
-    return std::make_unique<rclrt_rcl::PriorityEventsExecutor>();
-  }
-  if (way == "waitset_single") {
-    return std::make_unique<rclrt_baselines::WaitSetSingleThreadedExecutor>();
-  }
-  if (way == "events_fifo") {
-    return std::make_unique<rclrt_baselines::FifoEventsExecutor>();
-  }
-  if (way == "waitset_multi" || way == "process_fifo" || way == "by_hand") {
-    return std::make_unique<rclrt_baselines::WaitSetMultiThreadedExecutor>(kThreads);
-  }
-  throw std::runtime_error("unknown way '" + way + "'");
+  const bool is_multi = way == "process_fifo" || way == "by_hand";
+  return rclrt_baselines::executor_by_name(is_multi ? "waitset_multi" : way, kThreads);
 }
 
 /// A thread with a priority that sleeps until its next cycle, and knows no executor.

@@ -26,8 +26,7 @@
 #include <vector>
 
 #include "builtin_interfaces/msg/time.hpp"
-#include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
-#include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
+#include "rclrt_baselines/by_name.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace
@@ -111,22 +110,8 @@ int64_t pss_kib()
 
 std::unique_ptr<rclrt_rcl::Executor> make_executor(const std::string & name)
 {
-  if (name == "single") {
-    return std::make_unique<rclrt_baselines::WaitSetSingleThreadedExecutor>();
-  }
-  if (name == "multi") {
-    return std::make_unique<rclrt_baselines::WaitSetMultiThreadedExecutor>();
-  }
-  if (name == "isolated") {
-    return std::make_unique<rclrt_rcl::CallbackIsolatedExecutor>();
-  }
-  if (name == "pool") {
-    return std::make_unique<rclrt_rcl::PreemptiveExecutor>();
-  }
-  if (name == "events") {
-    return std::make_unique<rclrt_rcl::PriorityEventsExecutor>();
-  }
-  throw std::runtime_error("unknown executor '" + name + "'");
+  const bool is_wait_set = name == "single" || name == "multi";
+  return rclrt_baselines::executor_by_name(is_wait_set ? "waitset_" + name : name);
 }
 
 /// The nodes of this process. The counts are statistics: relaxed.

@@ -15,14 +15,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <rcl_interfaces/msg/log.hpp>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "rclrt_baselines/fifo_events_executor.hpp"
-#include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
-#include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
+#include "rclrt_baselines/by_name.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace
@@ -36,29 +33,6 @@ struct alignas(64) Count
   std::atomic<int64_t> messages{0};
 };
 
-std::unique_ptr<rclrt_rcl::Executor> make_executor(const std::string & name)
-{
-  if (name == "pool") {
-    return std::make_unique<rclrt_rcl::PreemptiveExecutor>();
-  }
-  if (name == "events") {
-    return std::make_unique<rclrt_rcl::PriorityEventsExecutor>();
-  }
-  if (name == "isolated") {
-    return std::make_unique<rclrt_rcl::CallbackIsolatedExecutor>();
-  }
-  if (name == "waitset_single") {
-    return std::make_unique<rclrt_baselines::WaitSetSingleThreadedExecutor>();
-  }
-  if (name == "waitset_multi") {
-    return std::make_unique<rclrt_baselines::WaitSetMultiThreadedExecutor>();
-  }
-  if (name == "events_fifo") {
-    return std::make_unique<rclrt_baselines::FifoEventsExecutor>();
-  }
-  throw std::runtime_error("unknown executor '" + name + "'");
-}
-
 int64_t cpu_ns()
 {
   timespec time{};
@@ -71,7 +45,7 @@ void receive(const std::string & name, const std::string & topic, std::size_t su
   const auto node = std::make_shared<rclrt_rcl::Node>("throughput_receiver");
   std::vector<Count> counts(subscriptions);
   std::vector<std::shared_ptr<void>> entities;
-  const auto executor = make_executor(name);
+  const auto executor = rclrt_baselines::executor_by_name(name);
   for (Count & count : counts) {
     rclrt_rcl::SubscriptionOptions options;
     options.group = node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);

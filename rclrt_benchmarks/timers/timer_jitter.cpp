@@ -21,9 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "rclrt_baselines/fifo_events_executor.hpp"
-#include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
-#include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
+#include "rclrt_baselines/by_name.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
@@ -51,34 +49,14 @@ struct alignas(64) Series
   std::vector<int64_t> starts_ns;
 };
 
-std::unique_ptr<rclrt_rcl::Executor> make_executor(const Options & options, bool * is_ours)
+std::unique_ptr<rclrt_rcl::Executor> make_executor(const Options & options)
 {
-  *is_ours = true;
-  if (options.executor == "pool") {
-    return std::make_unique<rclrt_rcl::PreemptiveExecutor>();
-  }
-  if (options.executor == "events") {
-    return std::make_unique<rclrt_rcl::PriorityEventsExecutor>();
-  }
   if (options.executor == "events_re") {
     rclrt_rcl::PriorityEventsExecutorOptions with;
     with.release_and_execute = true;
     return std::make_unique<rclrt_rcl::PriorityEventsExecutor>(with);
   }
-  if (options.executor == "isolated") {
-    return std::make_unique<rclrt_rcl::CallbackIsolatedExecutor>();
-  }
-  *is_ours = false;
-  if (options.executor == "waitset_single") {
-    return std::make_unique<rclrt_baselines::WaitSetSingleThreadedExecutor>();
-  }
-  if (options.executor == "waitset_multi") {
-    return std::make_unique<rclrt_baselines::WaitSetMultiThreadedExecutor>(options.timers);
-  }
-  if (options.executor == "events_fifo") {
-    return std::make_unique<rclrt_baselines::FifoEventsExecutor>();
-  }
-  throw std::runtime_error("unknown executor '" + options.executor + "'");
+  return rclrt_baselines::executor_by_name(options.executor, options.timers);
 }
 
 /// This thread and those that it starts: of the baselines, which set nothing themselves.
@@ -113,8 +91,8 @@ nlohmann::json measure(const Options & options)
   std::vector<std::shared_ptr<rclrt_rcl::Timer>> timers;
   // Counts the timers that have all of their samples; release and acquire hand those over.
   std::atomic<std::size_t> complete{0};
-  bool is_ours = false;
-  const auto executor = make_executor(options, &is_ours);
+  const auto executor = make_executor(options);
+  const bool is_ours = dynamic_cast<rclrt_rcl::EngineExecutor *>(executor.get()) != nullptr;
   for (std::size_t i = 0; i < options.timers; ++i) {
     series[i].starts_ns.reserve(options.samples);
     rclrt_rcl::TimerOptions timer_options;

@@ -1,0 +1,39 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_baselines/by_name.hpp"
+
+#include <stdexcept>
+
+#include "rclrt_baselines/fifo_events_executor.hpp"
+#include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
+#include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
+#include "rclrt_rcl/rclrt_rcl.hpp"
+
+namespace rclrt_baselines
+{
+
+std::unique_ptr<rclrt_rcl::Executor> executor_by_name(const std::string & name, std::size_t threads)
+{
+  if (name == "pool") {
+    return std::make_unique<rclrt_rcl::PreemptiveExecutor>();
+  }
+  if (name == "events") {
+    return std::make_unique<rclrt_rcl::PriorityEventsExecutor>();
+  }
+  if (name == "isolated") {
+    return std::make_unique<rclrt_rcl::CallbackIsolatedExecutor>();
+  }
+  if (name == "waitset_single") {
+    return std::make_unique<WaitSetSingleThreadedExecutor>();
+  }
+  if (name == "waitset_multi") {
+    return std::make_unique<WaitSetMultiThreadedExecutor>(threads);
+  }
+  if (name == "events_fifo") {
+    return std::make_unique<FifoEventsExecutor>();
+  }
+  throw std::runtime_error("unknown executor '" + name + "'");
+}
+
+}  // namespace rclrt_baselines
