@@ -35,8 +35,11 @@ def test_the_autoware_reference_system_runs_and_is_reported(tmp_path: Path) -> N
     )
     assert [run["executor"] for run in result["runs"]] == that_may_run(DEMO_EXECUTORS)
     for run in result["runs"]:
-        assert run["hot_path_ms"]["n"] > 0
-        assert run["hot_path_ms"]["max"] >= run["hot_path_ms"]["p50"] >= 7.72, "work is work"
+        ms = run["hot_path_ms"]
+        assert ms["n"] > 0
+        # With a sanitizer and other load a wait set may end a single instance.
+        p50 = ms["max"] if ms["p50"] is None else ms["p50"]
+        assert ms["max"] >= p50 >= 7.72, "work is work"
         assert run["hot_path_ms"]["ideal"] > 7.72
         assert run["cpu_s"] > 0
         assert run["rss_mib"] > 1
