@@ -17,11 +17,13 @@ Exits with 1 when it fails, with 2 for wrong arguments. Nothing is judged.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +42,8 @@ TRIES = 2
 # Less than that of what was asked for: the publisher is at its end.
 SENDS = 0.9
 ARRIVES_S = 0.5
+# Longer than the slowest rate takes.
+PATIENCE_S = 120.0
 
 
 def _chosen(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
@@ -112,21 +116,26 @@ class _Process:
     def ask(self, line: str) -> dict[str, Any]:
         process = self._process
         assert process.stdin is not None and process.stdout is not None
+        too_late = threading.Timer(PATIENCE_S, process.kill)
+        too_late.start()
         try:
             process.stdin.write(line + "\n")
             process.stdin.flush()
             answer = process.stdout.readline()
         except BrokenPipeError:
             answer = ""
+        finally:
+            too_late.cancel()
         if not answer:
-            raise ValueError(f"{self._name} has ended")
+            raise ValueError(f"{self._name} has ended, or was silent for {PATIENCE_S:g} s")
         found: dict[str, Any] = json.loads(answer)
         return found
 
     def end(self) -> None:
         process = self._process
         assert process.stdin is not None and process.stdout is not None
-        process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
         try:
             process.wait(timeout=30)
         except subprocess.TimeoutExpired:
