@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages a second until the first one is lost, and what one costs.
 
-A process publishes to 1, 10 or 50 subscriptions of another one: messages with 12 bytes, 4 kB and
-1 MB, reliable, depth 10, all under SCHED_OTHER. The rate is doubled until a message is lost or the
+A process publishes to 1, 10 or 50 subscriptions of another one: messages with a string of 12 bytes,
+4 kB and 1 MB; messages of fixed size with 4 kB and 1 MB, copied and loaned on both sides. Reliable,
+depth 10, all under SCHED_OTHER. The rate is doubled until a message is lost or the
 publisher cannot do more, then halved in between, three times. A rate that fails gets a second try.
 Executors take turns in rounds; figures are medians of the rounds.
 
@@ -32,9 +33,9 @@ from rclrt_analysis.arguments import positive, writable_file
 from rclrt_analysis.workloads.messages import folder, stay_on_this_machine
 
 EXECUTORS = ("pool", "events", "isolated", "waitset_single", "waitset_multi", "events_fifo")
-SIZES = {"12B": 12, "4kB": 4096, "1MB": 1 << 20}
+SIZES = ("12B", "4kB", "1MB", "4kB_fixed", "4kB_loaned", "1MB_fixed", "1MB_loaned")
 SUBSCRIPTIONS = (1, 10, 50)
-LEAST_RATE = {"12B": 500.0, "4kB": 500.0, "1MB": 4.0}
+LEAST_RATE = {size: 4.0 if size.startswith("1MB") else 500.0 for size in SIZES}
 MOST_RATE = 200_000.0
 FEWEST = 10
 HALVINGS = 3
@@ -71,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=_seconds, default=0.3, help="at each rate (%(default)g)")
     every = tuple(str(number) for number in SUBSCRIPTIONS)
     for name, known in (
-        ("executors", EXECUTORS), ("sizes", tuple(SIZES)), ("subscriptions", every),
+        ("executors", EXECUTORS), ("sizes", SIZES), ("subscriptions", every),
     ):  # fmt: skip
         parser.add_argument(
             f"--{name}", type=_chosen(known), default=known, metavar="A,B", help=",".join(known)
@@ -146,8 +147,8 @@ class _Process:
 
 def _highest(name: str, size: str, subscriptions: int, seconds: float) -> dict[str, Any]:
     topic = f"throughput_{os.getpid()}"
-    receiver = _Process("throughput_receiver", name, topic, str(subscriptions))
-    publisher = _Process("throughput_publisher", topic, str(SIZES[size]), str(subscriptions))
+    receiver = _Process("throughput_receiver", name, topic, size, str(subscriptions))
+    publisher = _Process("throughput_publisher", topic, size, str(subscriptions))
     try:
         publisher.ask(f"{LEAST_RATE[size]} 0.1")  # the first ones may be early
         time.sleep(ARRIVES_S)
@@ -199,7 +200,7 @@ def _try(
 
 def _order(item: tuple[tuple[str, str, str], Any]) -> tuple[int, int, int]:
     size, subscriptions, name = item[0]
-    return list(SIZES).index(size), int(subscriptions), EXECUTORS.index(name)
+    return SIZES.index(size), int(subscriptions), EXECUTORS.index(name)
 
 
 def _row(size: str, subscriptions: str, name: str, rounds: list[dict[str, Any]]) -> dict[str, Any]:

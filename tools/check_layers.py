@@ -104,7 +104,7 @@ LAYERS = {
     "rclrt_reference_interfaces": _layer(never=RCLCPP),
     # The executors to compare with live beside the benchmarks.
     "rclrt_reference_system": _layer(*_FRONT_ENDS, *_REFERENCE, "rclrt_benchmarks"),
-    "rclrt_benchmarks": _layer(*_FRONT_ENDS, "rclrt_analysis"),
+    "rclrt_benchmarks": _layer(*_FRONT_ENDS, "rclrt_reference_interfaces", "rclrt_analysis"),
     "rclrt_examples": _layer(*_FRONT_ENDS, *_REFERENCE),
 }
 

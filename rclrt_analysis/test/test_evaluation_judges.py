@@ -370,14 +370,17 @@ def test_a_control_loop_may_miss_one_in_a_thousand_more_than_a_thread_by_hand() 
     assert found[name].verdict == HOLDS
     assert "waitset_multi 10.00 %" in found[name].ours
     assert verdicts(beside.judge_control, controlled(0.0032, 0.002))[name].verdict == FAILS
+    without_code = changed(controlled(0.08, 0.03), {}, beside="memory")
+    (row,) = verdicts(beside.judge_control, without_code).values()
+    assert row.verdict == OPEN
 
 
 def chained() -> Result:
+    late = ("shared", "runaway", "process_fifo", "waitset_multi", "waitset_single")
     rows = [
-        {"way": way, "misses": 7, "instances": 100, "lost": 0.9} for way in ("shared", "runaway")
-    ]
-    rows += [
-        {"way": way, "misses": 0, "instances": 100, "lost": 0.04} for way in ("fifo", "budget")
+        {"cpus": 2, "way": way, "misses": misses, "instances": 100, "lost": 0.04}
+        for misses, ways in ((7, late), (0, ("fifo", "budget")))
+        for way in ways
     ]
     return {"rows": rows}
 
@@ -393,3 +396,51 @@ def test_a_chain_beside_best_effort_is_never_late_and_costs_little() -> None:
         other = changed(chained(), {"way": way}, **values)
         bad = [row for row in verdicts(beside.judge_chain, other).values() if row.verdict == FAILS]
         assert len(bad) == 1
+
+
+def endured(name: str, **more: object) -> Result:
+    row = {
+        "executor": name, "minutes": 60.0, "load": 0.7, "dropped": 0, "jobs": 1000,
+        "first_ms": 10.0, "last_ms": 10.5, "drift_ms": 0.1, "grown_mib": 0.2, "max_ms": 20.0,
+        "in_force": True, "tenths_max_ms": [20.0] * 10, "quantiles_ms": [1.0, 20.0],
+    }  # fmt: skip
+    return {**row, **more}
+
+
+def test_in_the_long_run_nothing_grows_drifts_or_is_dropped() -> None:
+    good = [endured("waitset_multi", max_ms=30.0, dropped=9), endured("isolated")]
+    judged = beside.judge_endurance({"rows": [*good, endured("preemptive")]}, HERE)
+    assert [row.verdict for row in judged.rows] == [HOLDS] * 9
+    assert len(judged.plots) == 2
+    for worse in (
+        {"dropped": 1}, {"last_ms": 11.5}, {"drift_ms": -1.5}, {"grown_mib": 2.0}, {"max_ms": 31.0},
+    ):  # fmt: skip
+        rows = [*good, endured("preemptive", **worse)]
+        found = beside.judge_endurance({"rows": rows}, HERE).rows
+        assert [row.verdict for row in found].count(FAILS) == 1, worse
+    refused = [*good, endured("preemptive", dropped=1, in_force=False)]
+    assert OPEN in [row.verdict for row in beside.judge_endurance({"rows": refused}, HERE).rows]
+
+
+def test_our_rate_without_loss_is_no_lower_than_that_of_wait_sets() -> None:
+    def rows(ours: float, theirs: float) -> Result:
+        return {
+            "rows": [
+                {
+                    "size": "12B", "subscriptions": 10, "executor": name, "rate": rate,
+                    "ends_by": "loss",
+                }
+                for name, rate in (
+                    ("pool", ours), ("events", ours / 2), ("waitset_single", theirs / 3),
+                    ("waitset_multi", theirs),
+                )
+            ]
+        }  # fmt: skip
+
+    (good,) = beside.judge_throughput(rows(1000.0, 1200.0), HERE).rows
+    assert good.verdict == HOLDS
+    assert "1200 / 1000 a second (pool" in good.ours
+    (bad,) = beside.judge_throughput(rows(1000.0, 1300.0), HERE).rows
+    assert bad.verdict == FAILS
+    (none,) = beside.judge_throughput(rows(0.0, 1300.0), HERE).rows
+    assert none.verdict == OPEN

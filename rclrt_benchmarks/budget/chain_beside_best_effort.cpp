@@ -1,22 +1,26 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A chain of three callbacks every 60 ms beside callbacks that take all CPU time they get, in one executor on one CPU.
-// In some ways a callback runs away, with a priority above the chain's, for kRunaway of CPU time again and again. Writes
-// JSON: instances, misses, and what the best effort got done. See budget.py.
+// A chain of three callbacks every 60 ms beside callbacks that take all CPU time they get, in one process, under one
+// executor. In some ways a callback runs away, with a priority above the chain's, for kRunaway of CPU time again and
+// again. Writes JSON: instances, misses, and what the best effort got done. See budget.py.
 //
-//   chain_beside_best_effort WAY SECONDS      WAY: shared, fifo, runaway, budget
+//   chain_beside_best_effort --way WAY --cpus N --seconds S
 //
 // Exits with 77, and says why, where SCHED_FIFO is not permitted.
 
 #include <sched.h>
+#include <unistd.h>
 
-#include <array>
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
+#include <builtin_interfaces/msg/time.hpp>
+#include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
+#include <cstdint>
 #include <ctime>
+#include <exception>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -25,45 +29,49 @@
 #include <thread>
 #include <vector>
 
-#include "rclrt_core/engine.hpp"
+#include "rclrt_baselines/by_name.hpp"
 #include "rclrt_core/linux_platform.hpp"
+#include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace
 {
 
-using rclrt_core::Duration;
-using rclrt_core::TimePoint;
+using builtin_interfaces::msg::Time;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using Clock = std::chrono::steady_clock;
 
 constexpr int kSkipped = 77;
+constexpr unsigned kMostMore = 30;  ///< seconds that a process may take besides
 constexpr int kChain = 50;
 constexpr int kAbove = 80;
-constexpr int kTimers = 90;
-constexpr int kStages = 3;
-constexpr std::size_t kBestEffort = 4;
+constexpr int kProcess = 50;
+constexpr int kBestEffort = 4;
+constexpr std::size_t kThreads = 3;  ///< of a wait set
 constexpr milliseconds kPeriod{60};
 constexpr milliseconds kStage{4};
 constexpr milliseconds kTurn{5};        ///< of the best effort
+constexpr milliseconds kAgain{1};       ///< how often it asks for the CPU
 constexpr milliseconds kRunaway{100};   ///< far below what the kernel leaves to SCHED_FIFO
 constexpr milliseconds kRunsAway{300};  ///< how often
 constexpr microseconds kUnit{50};
 
-Duration cpu_time_here()
+nanoseconds cpu_time_here()
 {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec);
+  return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
 }
 
 /// Calls `done` for each unit of work.
 template <typename Done>
-void work(Duration length, Done && done)
+void work(nanoseconds length, Done && done)
 {
-  const Duration begin = cpu_time_here();
-  Duration unit_ends = begin + kUnit;
+  const nanoseconds begin = cpu_time_here();
+  nanoseconds unit_ends = begin + kUnit;
   while (true) {
-    const Duration now = cpu_time_here();
+    const nanoseconds now = cpu_time_here();
     if (now >= begin + length) {
       return;
     }
@@ -74,178 +82,234 @@ void work(Duration length, Done && done)
   }
 }
 
-void check(const rclrt_core::Status & status)
+rclrt_rcl::Scheduling fifo(int priority)
 {
-  if (!status.ok()) {
-    throw std::runtime_error(status.message());
+  rclrt_rcl::Scheduling scheduling;
+  scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+  scheduling.attributes.priority = priority;
+  return scheduling;
+}
+
+/// The calling thread, and those that it starts.
+void become_fifo(int priority)
+{
+  sched_param parameters{};
+  parameters.sched_priority = priority;
+  if (sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
+    throw std::runtime_error("SCHED_FIFO was refused");
   }
 }
 
-rclrt_core::Attributes fifo(int priority)
+bool is_in(const std::string & way, const std::vector<std::string> & ways)
 {
-  rclrt_core::Attributes attributes;
-  attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
-  attributes.priority = priority;
-  return attributes;
+  return std::find(ways.begin(), ways.end(), way) != ways.end();
+}
+
+const std::vector<std::string> kOfThePool{"shared", "fifo", "runaway", "budget"};
+/// All others have no priorities for callbacks, or are told none.
+const std::vector<std::string> kWithPriorities{"fifo", "runaway", "budget", "events", "isolated"};
+const std::vector<std::string> kWays{
+  "shared",   "fifo",        "runaway",       "budget",         "events",
+  "isolated", "events_fifo", "waitset_multi", "waitset_single", "process_fifo"};
+
+std::unique_ptr<rclrt_rcl::Executor> executor_of(const std::string & way)
+{
+  const bool is_pool = is_in(way, kOfThePool);
+  return rclrt_baselines::executor_by_name(
+    is_pool                 ? "pool"
+    : way == "process_fifo" ? "waitset_multi"
+                            : way,
+    kThreads);
 }
 
 class Process
 {
 public:
   explicit Process(const std::string & way)
+  : node_(std::make_shared<rclrt_rcl::Node>("mixed")), executor_(executor_of(way))
   {
-    rclrt_core::EngineOptions options;
-    options.attributes_mode = rclrt_core::AttributesMode::kRequire;
-    options.timer_thread = fifo(kTimers);
-    engine_ = std::make_unique<rclrt_core::Engine>(platform_, options);
-    const rclrt_core::Attributes chain = way == "shared" ? rclrt_core::Attributes() : fifo(kChain);
-    for (std::size_t i = 0; i < kStages; ++i) {
-      rclrt_core::CallbackOptions stage;
-      stage.attributes = chain;
-      stage.depth = 100;
-      stage.run = [this, i](const rclrt_core::Job & job) {
-        run_stage(i, job);
-        return true;
-      };
-      stages_[i] =
-        add("stage " + std::to_string(i), stage, i == 0 ? Duration(kPeriod) : Duration{});
-    }
-    for (std::size_t i = 0; i < kBestEffort; ++i) {
-      rclrt_core::CallbackOptions one;
-      one.depth = 2;
-      one.run = [this, i](const rclrt_core::Job &) {
+    const auto scheduling = is_in(way, kWithPriorities) ? fifo(kChain) : rclrt_rcl::Scheduling();
+    const auto second = node_->create_publisher<Time>("second", 10);
+    const auto third = node_->create_publisher<Time>("third", 10);
+    subscribe("second", scheduling, [third](const Time & released) {
+      work(kStage, [] {});
+      third->publish(released);
+    });
+    subscribe("third", scheduling, [this](const Time & released) {
+      work(kStage, [] {});
+      end(nanoseconds(std::chrono::seconds(released.sec)) + nanoseconds(released.nanosec));
+    });
+    for (int i = 0; i < kBestEffort; ++i) {
+      add_timer(kAgain, {}, [this] {
         work(kTurn, [this] { units_.fetch_add(1, std::memory_order_relaxed); });
-        engine_->notify(*best_effort_[i]);
-        return true;
-      };
-      best_effort_[i] = add("best effort " + std::to_string(i), one, {});
+      });
     }
     if (way == "runaway" || way == "budget") {
-      rclrt_core::CallbackOptions one;
-      one.attributes = fifo(kAbove);
-      one.overrun_rule = rclrt_core::OverrunRule::kSkip;
+      auto above = fifo(kAbove);
+      above.overrun_rule = rclrt_core::OverrunRule::kSkip;
       if (way == "budget") {
-        one.budget.runtime = milliseconds(5);
-        one.budget.period = milliseconds(50);
+        above.budget.runtime = milliseconds(5);
+        above.budget.period = milliseconds(50);
       }
-      one.run = [](const rclrt_core::Job &) {
-        work(kRunaway, [] {});
-        return true;
-      };
-      add("runaway", one, kRunsAway);
+      add_timer(kRunsAway, above, [] { work(kRunaway, [] {}); });
     }
+    began_ = Clock::now();
+    add_timer(kPeriod, scheduling, [this, second] {
+      const auto release = released_last().count();
+      work(kStage, [] {});
+      Time message;
+      message.sec = static_cast<int32_t>(release / 1'000'000'000);
+      message.nanosec = static_cast<uint32_t>(release % 1'000'000'000);
+      second->publish(message);
+    });
+    executor_->add_node(node_);
   }
 
-  nlohmann::json run(Duration length)
+  nlohmann::json run(nanoseconds length)
   {
-    rclrt_core::Status status;
-    std::thread spinner([&] { status = engine_->spin(); });
-    while (!engine_->is_spinning() && status.ok()) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
-    for (const auto & callback : best_effort_) {
-      engine_->notify(*callback);
-    }
-    std::this_thread::sleep_for(milliseconds(100));
-    const auto begin = std::chrono::steady_clock::now();
+    std::exception_ptr failure;
+    std::thread spinning([&] {
+      try {
+        executor_->spin();
+      } catch (...) {
+        failure = std::current_exception();  // read after join()
+      }
+    });
+    // Above all that works, or nobody could end a process whose threads have SCHED_FIFO and never sleep.
+    become_fifo(kAbove + 1);
+    std::this_thread::sleep_for(2 * kPeriod);
+    const auto begin = Clock::now();
     const int64_t units = units_.load();
-    const int64_t from = instances_.load();
-    const int64_t missed = misses_.load();
+    counts_.store(true);
     std::this_thread::sleep_for(length);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    counts_.store(false);
+    const std::chrono::duration<double> took = Clock::now() - begin;
     const int64_t done = units_.load() - units;
-    // What has not ended after two periods is a miss, too.
-    const int64_t due = static_cast<int64_t>(took.count() / 0.060);
-    const int64_t ended = instances_.load() - from;
-    const int64_t late = misses_.load() - missed + std::max<int64_t>(0, due - ended - 2);
-    engine_->stop();
-    spinner.join();
-    check(status);
+    executor_->cancel();
+    spinning.join();
+    if (failure) {
+      std::rethrow_exception(failure);
+    }
+    // Releases that were left out, and what has not ended after two periods, are misses, too.
+    const auto due = static_cast<int64_t>(took.count() / 0.060);
+    const int64_t missing = std::max<int64_t>(0, due - instances_.load() - 2);
     return {
-      {"instances", std::max(ended, due)},
-      {"misses", late},
+      {"instances", instances_.load() + missing},
+      {"misses", misses_.load() + missing},
       {"worst_ms", static_cast<double>(worst_ns_.load()) / 1e6},
       {"units_per_s", static_cast<double>(done) / took.count()}};
   }
 
 private:
-  std::shared_ptr<rclrt_core::Callback> add(
-    const std::string & name, rclrt_core::CallbackOptions options, Duration period)
+  template <typename Then>
+  void subscribe(const std::string & topic, const rclrt_rcl::Scheduling & scheduling, Then then)
   {
-    std::shared_ptr<rclrt_core::Group> group;
-    rclrt_core::GroupOptions group_options;
-    group_options.name = name;
-    check(engine_->add_group(group_options, &group));
-    options.name = name;
-    std::shared_ptr<rclrt_core::Callback> callback;
-    rclrt_core::TimerOptions timer;
-    timer.period = period;
-    check(
-      period > Duration{} ? engine_->add_timer(options, timer, group, &callback)
-                          : engine_->add_callback(options, group, &callback));
-    return callback;
+    rclrt_rcl::SubscriptionOptions options;
+    options.group = node_->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
+    options.scheduling = scheduling;
+    entities_.push_back(node_->create_subscription<Time>(topic, 10, std::move(then), options));
   }
 
-  void run_stage(std::size_t i, const rclrt_core::Job & job)
+  template <typename Then>
+  void add_timer(milliseconds period, const rclrt_rcl::Scheduling & scheduling, Then then)
   {
-    // The n-th job of each stage belongs to the n-th instance.
-    const std::size_t slot = static_cast<std::size_t>(counts_[i]++) % released_.size();
-    if (i == 0) {
-      released_[slot].store(rclrt_core::nanoseconds_of(job.release));
-    }
-    work(kStage, [] {});
-    if (i + 1 < kStages) {
-      engine_->notify(*stages_[i + 1]);
+    rclrt_rcl::TimerOptions options;
+    options.group = node_->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
+    options.scheduling = scheduling;
+    entities_.push_back(node_->create_wall_timer(period, std::move(then), options));
+  }
+
+  /// When the chain's timer was due last, by the clock: a callback is not told, and may run much later.
+  nanoseconds released_last() const
+  {
+    const nanoseconds since = Clock::now() - began_;
+    return began_.time_since_epoch() + since / kPeriod * nanoseconds(kPeriod);
+  }
+
+  /// Of an instance. Called by one job at a time.
+  void end(nanoseconds released)
+  {
+    if (!counts_.load()) {
       return;
     }
-    const int64_t now_ns = rclrt_core::nanoseconds_of(platform_.now());
-    const int64_t latency_ns = now_ns - released_[slot].load();
-    worst_ns_.store(std::max(worst_ns_.load(), latency_ns));
-    misses_ += Duration(latency_ns) > kPeriod ? 1 : 0;
+    const nanoseconds latency = Clock::now().time_since_epoch() - released;
+    worst_ns_.store(std::max(worst_ns_.load(), int64_t{latency.count()}));
+    misses_ += latency > kPeriod ? 1 : 0;
     ++instances_;
   }
 
-  rclrt_core::LinuxPlatform platform_;
-  std::array<std::shared_ptr<rclrt_core::Callback>, kStages> stages_;
-  std::array<std::shared_ptr<rclrt_core::Callback>, kBestEffort> best_effort_;
-  std::array<std::atomic<int64_t>, 256> released_{};
-  std::array<int64_t, kStages> counts_{};  // each of one group
+  const std::shared_ptr<rclrt_rcl::Node> node_;
+  std::vector<std::shared_ptr<void>> entities_;
+  Clock::time_point began_;
+  // Numbers by themselves, written by one job at a time but for units_; read after the executor has ended, or soon.
+  std::atomic<bool> counts_{false};
   std::atomic<int64_t> units_{0};
   std::atomic<int64_t> instances_{0};
   std::atomic<int64_t> misses_{0};
-  std::atomic<int64_t> worst_ns_{0};  // written by the last stage
-  std::unique_ptr<rclrt_core::Engine> engine_;
+  std::atomic<int64_t> worst_ns_{0};
+  const std::unique_ptr<rclrt_rcl::Executor> executor_;
 };
+
+/// The threads of the process from now on. Returns false if there are fewer.
+bool use_cpus(std::size_t count)
+{
+  const auto usable = rclrt_core::LinuxPlatform().usable_cpu_set().cpus();
+  if (usable.size() < count) {
+    return false;
+  }
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (std::size_t i = 0; i < count; ++i) {
+    CPU_SET(usable[i], &set);
+  }
+  return sched_setaffinity(0, sizeof(set), &set) == 0;
+}
+
+bool may_become_fifo(int priority)
+{
+  bool may = true;
+  std::thread([&] {
+    try {
+      become_fifo(priority);
+    } catch (const std::runtime_error &) {
+      may = false;
+    }
+  }).join();
+  return may;
+}
 
 }  // namespace
 
 int main(int argc, char ** argv)
 {
-  const std::string way = argc == 3 ? argv[1] : "";
-  const double seconds = argc == 3 ? std::atof(argv[2]) : 0;
-  if ((way != "shared" && way != "fifo" && way != "runaway" && way != "budget") || seconds <= 0) {
-    std::cerr << "usage: chain_beside_best_effort shared|fifo|runaway|budget SECONDS\n";
-    return 2;
-  }
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(rclrt_core::LinuxPlatform().usable_cpu_set().cpus().front(), &one);
-  sched_param priority{};
-  priority.sched_priority = kTimers;
-  int refused = 0;
-  std::thread([&] { refused = sched_setscheduler(0, SCHED_FIFO, &priority) == 0 ? 0 : 1; }).join();
-  if (refused != 0 || sched_setaffinity(0, sizeof(one), &one) != 0) {
+  std::string way;
+  std::size_t cpus = 1;
+  double seconds = 1;
+  CLI::App app("A chain beside best effort in one process.");
+  app.add_option("--way", way)->required()->check(CLI::IsMember(kWays));
+  app.add_option("--cpus", cpus)->check(CLI::Range(1, 1024));
+  app.add_option("--seconds", seconds)->check(CLI::Range(0.1, 3600.0));
+  CLI11_PARSE(app, argc, argv);
+  if (!may_become_fifo(kAbove + 1)) {
     std::cerr << "SCHED_FIFO is not permitted\n";
     return kSkipped;
   }
+  alarm(static_cast<unsigned>(seconds) + kMostMore);  // whatever happens
   try {
-    Process process(way);
-    std::cout << process.run(
-                   std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)))
-              << '\n';
+    if (!use_cpus(cpus)) {
+      throw std::runtime_error("there are not " + std::to_string(cpus) + " CPUs");
+    }
+    if (way == "process_fifo") {
+      become_fifo(kProcess);  // before the middleware starts its threads, as with chrt
+    }
+    rclrt_rcl::init(0, nullptr);
+    const auto length = std::chrono::duration<double>(seconds);
+    const auto result = Process(way).run(std::chrono::duration_cast<nanoseconds>(length));
+    rclrt_rcl::shutdown();
+    std::cout << result << '\n';
+    return 0;
   } catch (const std::exception & error) {
     std::cerr << "chain_beside_best_effort: " << error.what() << '\n';
     return 1;
   }
-  return 0;
 }

@@ -3,7 +3,12 @@
 
 #include "beside.hpp"
 
+#include <sys/mman.h>
+
+#include <cinttypes>
+#include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <future>
 #include <memory>
 #include <rcl_interfaces/msg/log.hpp>
@@ -39,10 +44,12 @@ constexpr int kTimesLonger = 50;
 constexpr milliseconds kBurstEvery{100};
 constexpr int kBurst = 500;
 constexpr int kStorm = 20;  ///< participants that join and leave at a time
+constexpr int kNodesOfEach = 5;
 constexpr milliseconds kLeakEvery{10};
 constexpr std::size_t kLeak = 1 << 20;
 constexpr std::size_t kMostLeaked = 512;  ///< of these
 constexpr std::size_t kPage = 4096;
+constexpr milliseconds kReclaimEvery{50};
 constexpr milliseconds kHeartbeat{50};
 
 const char * const kParameterEvents = "/parameter_events";
@@ -74,6 +81,29 @@ public:
 private:
   const std::shared_ptr<rclrt_rcl::Publisher<Log>> publisher_;
 };
+
+/// Has the kernel take every page of this process that it can read again from a file, its code most of all, as it does
+/// when memory is short. It leaves pages that other processes have as well, those that are locked, and without swap all
+/// others. Returns false if it takes none.
+bool give_back_pages()
+{
+#ifdef MADV_PAGEOUT
+  std::ifstream maps("/proc/self/maps");
+  bool was_possible = false;
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    if (
+      line.find('/') != std::string::npos &&
+      std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) == 2) {
+      was_possible |= madvise(reinterpret_cast<void *>(begin), end - begin, MADV_PAGEOUT) == 0;
+    }
+  }
+  return was_possible;
+#else
+  return false;
+#endif
+}
 
 void call(
   const std::shared_ptr<rclrt_rcl::Node> & node, const std::string & name,
@@ -127,7 +157,7 @@ void join_and_leave(const std::string & name, const std::atomic<bool> & stop)
   struct One
   {
     std::shared_ptr<rclrt_rcl::Context> context;
-    std::shared_ptr<rclrt_rcl::Node> node;
+    std::vector<std::shared_ptr<rclrt_rcl::Node>> nodes;
     std::shared_ptr<rclrt_rcl::Publisher<Log>> publisher;
   };
   rclrt_rcl::ContextOptions context_options;
@@ -139,8 +169,11 @@ void join_and_leave(const std::string & name, const std::atomic<bool> & stop)
       one.context = rclrt_rcl::Context::make(0, nullptr, context_options);
       rclrt_rcl::NodeOptions options;
       options.context = one.context;
-      one.node = std::make_shared<rclrt_rcl::Node>("guest_" + std::to_string(i), options);
-      one.publisher = one.node->create_publisher<Log>(name + "_guest", rclrt_rcl::QoS(1));
+      for (int j = 0; j < kNodesOfEach; ++j) {
+        const std::string guest = "guest_" + std::to_string(kNodesOfEach * i + j);
+        one.nodes.push_back(std::make_shared<rclrt_rcl::Node>(guest, options));
+      }
+      one.publisher = one.nodes.front()->create_publisher<Log>(name + "_guest", rclrt_rcl::QoS(1));
       all.push_back(std::move(one));
     }
   }
@@ -162,7 +195,7 @@ void work(std::chrono::nanoseconds length)
 
 std::vector<std::string> kinds()
 {
-  return {"service", "flood", "slow", "parameters", "discovery", "leak"};
+  return {"service", "flood", "slow", "parameters", "discovery", "leak", "memory"};
 }
 
 Beside::Beside(
@@ -180,6 +213,9 @@ Beside::Beside(
     add_parameters(node);
   } else if (kind == "leak") {
     add_leak(node);
+  } else if (kind == "memory") {
+    add_memory(node, begins);
+    return;
   } else if (kind != "discovery") {
     throw std::runtime_error("unknown kind '" + kind + "'");
   }
@@ -263,6 +299,19 @@ void Beside::add_leak(rclrt_rcl::Node & node)
         leaked_.back()[i] = 1;
       }
       done_.fetch_add(1, std::memory_order_relaxed);
+    },
+    in_own_group(node)));
+}
+
+void Beside::add_memory(rclrt_rcl::Node & node, const std::function<void()> & begins)
+{
+  entities_.push_back(node.create_wall_timer(
+    kReclaimEvery,
+    [this, begins] {
+      begins();
+      if (give_back_pages()) {
+        done_.fetch_add(1, std::memory_order_relaxed);
+      }
     },
     in_own_group(node)));
 }

@@ -28,7 +28,8 @@ std::vector<std::string> kinds();
 class Beside
 {
 public:
-  /// `begins` is called, perhaps more than once, when the other process has been heard. Errors: an unknown kind.
+  /// `begins` is called, perhaps more than once, when the other process has been heard; "memory" needs none. Errors: an
+  /// unknown kind.
   Beside(
     rclrt_rcl::Node & node, const std::string & kind, const std::string & name,
     std::function<void()> begins);
@@ -43,6 +44,7 @@ private:
   void add_slow(rclrt_rcl::Node & node);
   void add_parameters(rclrt_rcl::Node & node);
   void add_leak(rclrt_rcl::Node & node);
+  void add_memory(rclrt_rcl::Node & node, const std::function<void()> & begins);
 
   std::atomic<int64_t> done_{0};  // a number by itself: relaxed
   std::vector<std::shared_ptr<void>> entities_;

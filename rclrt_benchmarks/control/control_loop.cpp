@@ -9,6 +9,7 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -43,6 +44,14 @@ constexpr std::size_t kThreads = 3;
 constexpr std::chrono::seconds kPatience(30);
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+/// Pages that the process has waited for until they were read.
+int64_t major_faults()
+{
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_majflt;
+}
 
 /// Of the calling thread and those that it starts.
 void become_fifo(int priority)
@@ -152,6 +161,7 @@ nlohmann::json measure(
   const control::Beside beside(*node, kind, name, [&] { cycles.begin(); });
   const auto executor = make_executor(way);
   executor->add_node(node);
+  const int64_t faults = major_faults();
   std::exception_ptr failure;
   std::atomic<bool> failed{false};
   std::thread spinning([&] {
@@ -181,7 +191,10 @@ nlohmann::json measure(
   if (!cycles.are_complete()) {
     throw std::runtime_error(way + ": the loop stopped, or nobody was there to disturb it");
   }
-  return {{"starts_ns", cycles.starts_ns()}, {"others", beside.done()}};
+  return {
+    {"starts_ns", cycles.starts_ns()},
+    {"others", beside.done()},
+    {"faults", major_faults() - faults}};
 }
 
 void disturb(const std::string & kind, const std::string & name)

@@ -123,12 +123,13 @@ def test_budget_has_a_row_for_each_way_and_judges(tmp_path: Path) -> None:
     if not may_use_realtime():
         pytest.skip("SCHED_FIFO is not permitted")
     out = tmp_path / "rows.json"
-    done = bench("budget", "--rounds", "1", "--seconds", "0.4", "--json", str(out))
+    done = bench("budget", "--rounds", "1", "--seconds", "0.4", "--cpus", "1", "--json", str(out))
     assert done.returncode == ("MISSED" in done.stdout), done.stderr
     rows = {row["way"]: row for row in json.loads(out.read_text(encoding="utf-8"))["rows"]}
-    assert rows.keys() == {"shared", "fifo", "runaway", "budget"}
+    assert rows.keys() >= {"shared", "fifo", "runaway", "budget", "waitset_single", "process_fifo"}
     assert rows["shared"]["lost"] == 0
     assert all(row["instances"] > 0 for row in rows.values())
+    assert rows["waitset_single"]["misses"] > 0, "each stage waits for the best effort"
     assert done.stdout.count("late") >= 3
 
 
@@ -140,12 +141,12 @@ def test_the_control_loop_runs_beside_everything_that_disturbs_it(tmp_path: Path
     done = bench(*common, "--only", "pool_beat,process_fifo", "--loads", "quiet")
     assert done.returncode == ("MISSED" in done.stdout), done.stderr
     rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
-    assert len(rows) == 3 * 7
+    assert len(rows) == 3 * 9
     assert all(row["cycles"] - row["missed"] == 99 for row in rows)
     # In a tenth of a second they may not have run beside each way, on a machine that is busy.
     others = {row["beside"] for row in rows if row["others_per_s"] > 0}
-    assert others >= {"service", "flood", "slow", "leak", "leak-locked"}
-    assert done.stdout.count("by_hand ") > 7
+    assert others >= {"service", "flood", "slow", "leak", "leak-locked", "memory"}
+    assert done.stdout.count("by_hand ") > 9
     done = bench(*common, "--only", "isolated", "--loads", "background", "--beside", "service")
     assert done.returncode == ("MISSED" in done.stdout), done.stderr
     (floor, row) = json.loads(out.read_text(encoding="utf-8"))["rows"]
@@ -156,16 +157,36 @@ def test_throughput_finds_a_rate_for_each_executor_and_size(tmp_path: Path) -> N
     out = tmp_path / "rows.json"
     done = bench(
         "throughput", "--rounds", "1", "--seconds", "0.05", "--subscriptions", "10",
-        "--sizes", "12B,1MB", "--executors", "pool,isolated,waitset_single", "--json", str(out),
+        "--sizes", "12B,4kB_loaned", "--executors", "pool,waitset_single", "--json", str(out),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
     assert [(row["size"], row["executor"]) for row in rows] == [
-        (size, name) for size in ("12B", "1MB") for name in ("pool", "isolated", "waitset_single")
+        (size, name) for size in ("12B", "4kB_loaned") for name in ("pool", "waitset_single")
     ]
     # How many depends on the machine; none at all would be a receiver that gets nothing.
-    assert sum(row["rate"] for row in rows) > 0
+    for size in ("12B", "4kB_loaned"):
+        assert sum(row["rate"] for row in rows if row["size"] == size) > 0
     assert all((row["cpu_us"] is None) == (row["rate"] == 0) for row in rows)
+
+
+def test_endurance_has_a_row_for_each_executor(tmp_path: Path) -> None:
+    if not may_use_realtime():
+        pytest.skip("SCHED_FIFO is not permitted")
+    out = tmp_path / "rows.json"
+    done = bench(
+        "endurance", "--minutes", "0.1", "--executors", "waitset_single,preemptive",
+        "--json", str(out),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    assert [row["executor"] for row in rows] == ["waitset_single", "preemptive"]
+    for row in rows:
+        assert row["n"] > 0
+        assert row["jobs"] > row["n"]
+        assert 0.05 < row["load"] < 1.1, "a share of one CPU"
+        assert abs(row["drift_ms"]) < 50, "less than a period"
+        assert row["tail"] is None, "six seconds are too few for an estimate"
 
 
 def test_tightness_has_a_row_for_each_way_to_schedule(tmp_path: Path) -> None:
@@ -514,6 +535,8 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ("control-loop", "--beside", "nonsense"),
         ("throughput", "--sizes", "2MB"),
         ("throughput", "--seconds", "0"),
+        ("endurance", "--minutes", "0"),
+        ("endurance", "--executors", "nonsense"),
         ("scale", "--only", "nonsense"),
         ("tightness", "--systems", "0"),
         ("publication", "--publications", "0"),

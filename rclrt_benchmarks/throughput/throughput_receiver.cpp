@@ -4,7 +4,7 @@
 // Subscriptions under one executor; SCHED_OTHER. Answers each line on standard input with JSON: messages since the line
 // before, of all subscriptions together, and the CPU time of the process, ns. See throughput.py.
 //
-//   throughput_receiver EXECUTOR TOPIC SUBSCRIPTIONS
+//   throughput_receiver EXECUTOR TOPIC SIZE SUBSCRIPTIONS
 
 #include <atomic>
 #include <cstdint>
@@ -14,18 +14,17 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <rcl_interfaces/msg/log.hpp>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
+#include "messages.hpp"
 #include "rclrt_baselines/by_name.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace
 {
-
-using Message = rcl_interfaces::msg::Log;
 
 /// Written by one job at a time. A number by itself, so relaxed is enough.
 struct alignas(64) Count
@@ -40,6 +39,7 @@ int64_t cpu_ns()
   return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
 }
 
+template <typename Message>
 void receive(const std::string & name, const std::string & topic, std::size_t subscriptions)
 {
   const auto node = std::make_shared<rclrt_rcl::Node>("throughput_receiver");
@@ -84,13 +84,19 @@ void receive(const std::string & name, const std::string & topic, std::size_t su
 
 int main(int argc, char ** argv)
 {
-  if (argc != 4) {
-    std::cerr << "usage: throughput_receiver EXECUTOR TOPIC SUBSCRIPTIONS\n";
+  if (argc != 5) {
+    std::cerr << "usage: throughput_receiver EXECUTOR TOPIC SIZE SUBSCRIPTIONS\n";
     return 2;
   }
   try {
+    const throughput::Size & size = throughput::size_by_name(argv[3]);
+    // Subscriptions borrow what the middleware has, if they may. By default ROS 2 does not let them.
+    setenv("ROS_DISABLE_LOANED_MESSAGES", size.is_loaned ? "0" : "1", 1);
     rclrt_rcl::init(0, nullptr);
-    receive(argv[1], argv[2], std::strtoul(argv[3], nullptr, 10));
+    throughput::with_type_of(size, [&](auto * type) {
+      using Message = std::remove_pointer_t<decltype(type)>;
+      receive<Message>(argv[1], argv[2], std::strtoul(argv[4], nullptr, 10));
+    });
     rclrt_rcl::shutdown();
     return 0;
   } catch (const std::exception & error) {

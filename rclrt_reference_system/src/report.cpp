@@ -257,6 +257,7 @@ json make_report(
     {"cpu_s", run.use.cpu_s},
     {"voluntary_switches", run.use.voluntary_switches},
     {"involuntary_switches", run.use.involuntary_switches},
+    {"rss_mib_before", run.rss_mib_before},
     {"rss_mib", run.rss_mib},
     {"attributes_asked", some_asked},
     {"attributes_in_force", all_in_force && !refused},

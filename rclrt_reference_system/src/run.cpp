@@ -136,6 +136,7 @@ private:
     system_.start_timers();
     run_.interrupted = !alarm.sleep_until(start + options_.warm_up);
     const ResourceUse before = resource_use();
+    run_.rss_mib_before = resident_mib();
     const Clock::time_point from = Clock::now();
     run_.interrupted |= !alarm.sleep_until(from + options_.duration);
     run_.measured_from_ns = from.time_since_epoch().count();

@@ -51,7 +51,8 @@ struct Run
   int64_t measured_to_ns = 0;    ///< equal to the former if nothing was measured
   bool interrupted = false;
   ResourceUse use;                                ///< between the two
-  double rss_mib = 0;                             ///< resident at the end
+  double rss_mib_before = 0;                      ///< resident when measuring begins
+  double rss_mib = 0;                             ///< and at the end
   std::vector<rclrt_core::ThreadReport> threads;  ///< of an engine's executor
   std::vector<rclrt_core::Finding> findings;
   std::string deadline_scheduler;  ///< what ordered threads by deadline, if anything did

@@ -51,15 +51,26 @@ ISOLATION = {
     FULL: ("5", "10", "1,4,8,12,16,20,24"),
 }
 # Rounds, cycles of a turn, and beside what.
+DISTURBED = "service,flood,slow,parameters,discovery,leak,leak-locked,memory,memory-locked"
 CONTROL = {
     TRY: ("1", "50", "service"),
     QUICK: ("1", "1000", "service,flood"),
-    SHORT: ("3", "1000", "service,flood,slow,parameters,discovery,leak,leak-locked"),
-    FULL: ("10", "10000", "service,flood,slow,parameters,discovery,leak,leak-locked"),
+    SHORT: ("3", "1000", DISTURBED),
+    FULL: ("10", "10000", DISTURBED),
 }
 CONTROL_WAYS = "pool_beat,process_fifo,waitset_multi"
 # Rounds, and seconds of a turn.
-CHAIN = {TRY: ("1", "0.3"), QUICK: ("1", "6"), SHORT: ("3", "6"), FULL: ("5", "60")}
+CHAIN = {TRY: ("1", "0.3"), QUICK: ("1", "3"), SHORT: ("3", "4"), FULL: ("5", "60")}
+# Minutes for all executors.
+ENDURANCE = {TRY: "0.15", QUICK: "1.2", SHORT: "6", FULL: "420"}
+ENDURING = "waitset_single,waitset_multi,priority_events,isolated,preemptive"
+# Rounds, seconds at a rate, sizes, and how many subscriptions.
+THROUGHPUT = {
+    TRY: ("1", "0.05", "12B", "1"),
+    QUICK: ("1", "0.1", "12B", "1,10"),
+    SHORT: ("1", "0.2", "12B,4kB_fixed,4kB_loaned,1MB_fixed,1MB_loaned", "1,10"),
+    FULL: ("5", "1", "12B,4kB,1MB,4kB_fixed,4kB_loaned,1MB_fixed,1MB_loaned", "1,10,50"),
+}
 MINUTE = 60.0
 
 
@@ -223,6 +234,26 @@ def experiments() -> list[Experiment]:
                 effort: ["bench", "budget", "--rounds", rounds, "--seconds", seconds]
                 for effort, (rounds, seconds) in CHAIN.items()
             },
-            _limits(10 * MINUTE, 1 * hours), beside.judge_chain, needs_realtime,
+            _limits(15 * MINUTE, 3 * hours), beside.judge_chain, needs_realtime,
+        ),
+        Experiment(
+            "endurance", "beyond the papers", "for long at 70 % of a CPU",
+            {
+                effort: ["bench", "endurance", "--minutes", minutes, "--executors", ENDURING]
+                for effort, minutes in ENDURANCE.items()
+            },
+            _limits(15 * MINUTE, 8 * hours), beside.judge_endurance, needs_realtime,
+        ),
+        Experiment(
+            "throughput", "beyond the papers", "messages a second until the first one is lost",
+            {
+                effort: [
+                    "bench", "throughput", "--rounds", rounds, "--seconds", seconds,
+                    "--sizes", sizes, "--subscriptions", subscriptions,
+                    "--executors", "pool,events,waitset_single,waitset_multi",
+                ]
+                for effort, (rounds, seconds, sizes, subscriptions) in THROUGHPUT.items()
+            },
+            _limits(15 * MINUTE, 6 * hours), beside.judge_throughput,
         ),
     ]  # fmt: skip
