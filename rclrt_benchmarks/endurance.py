@@ -40,7 +40,7 @@ EXECUTORS = (
 SCENARIO = "autoware_reference_system.yaml"
 CALIBRATED = "preemptive"
 # Two times of work of a callback tell what the load is without any; each for so many seconds.
-CALIBRATION_MS, CALIBRATION_S = (1.0, 3.0), 3.0
+CALIBRATION_MS, CALIBRATION_S = (1.0, 3.0), 1.8
 LOAD = 0.7
 TENTHS = 10
 PRIORITY = 50

@@ -60,10 +60,16 @@ CONTROL = {
 }
 CONTROL_WAYS = "pool_beat,process_fifo,waitset_multi"
 # Rounds, and seconds of a turn.
-CHAIN = {TRY: ("1", "0.3"), QUICK: ("1", "3"), SHORT: ("3", "4"), FULL: ("5", "60")}
+CHAIN = {
+    TRY: ("1", "0.2", "--cpus", "1"),
+    QUICK: ("1", "3"),
+    SHORT: ("3", "4"),
+    FULL: ("5", "60"),
+}
 # Minutes for all executors.
-ENDURANCE = {TRY: "0.15", QUICK: "1.2", SHORT: "6", FULL: "420"}
+ENDURANCE = {TRY: "0.05", QUICK: "1.2", SHORT: "6", FULL: "420"}
 ENDURING = "waitset_single,waitset_multi,priority_events,isolated,preemptive"
+ENDURING_AT_LEAST = "waitset_multi,isolated,preemptive"
 # Rounds, seconds at a rate, sizes, and how many subscriptions.
 THROUGHPUT = {
     TRY: ("1", "0.05", "12B", "1"),
@@ -231,15 +237,18 @@ def experiments() -> list[Experiment]:
             "chain-beside-best-effort", "beyond the papers",
             "a chain of 60 ms, best effort, and a callback that runs away",
             {
-                effort: ["bench", "budget", "--rounds", rounds, "--seconds", seconds]
-                for effort, (rounds, seconds) in CHAIN.items()
+                effort: ["bench", "budget", "--rounds", rounds, "--seconds", seconds, *more]
+                for effort, (rounds, seconds, *more) in CHAIN.items()
             },
             _limits(15 * MINUTE, 3 * hours), beside.judge_chain, needs_realtime,
         ),
         Experiment(
             "endurance", "beyond the papers", "for long at 70 % of a CPU",
             {
-                effort: ["bench", "endurance", "--minutes", minutes, "--executors", ENDURING]
+                effort: [
+                    "bench", "endurance", "--minutes", minutes,
+                    "--executors", ENDURING_AT_LEAST if effort == TRY else ENDURING,
+                ]
                 for effort, minutes in ENDURANCE.items()
             },
             _limits(15 * MINUTE, 8 * hours), beside.judge_endurance, needs_realtime,
