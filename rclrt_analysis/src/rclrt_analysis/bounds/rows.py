@@ -63,7 +63,10 @@ def activations(unit: Unit, arrivals: Arrivals, responses: Mapping[str, Local]) 
         if callback.period is not None:
             stream = Stream(callback.period, callback.jitter)
             inputs.append(Activation((stream,), callback.longest_gap))
-        found[callback.name] = joined(inputs, callback) if callback.wants_all else merged(inputs)
+        again = callback.name in unit.system.paired_before
+        found[callback.name] = (
+            joined(inputs, callback, again) if callback.wants_all else merged(inputs)
+        )
     return found
 
 
