@@ -45,6 +45,17 @@ def apart(system: System) -> System:
     return replace(system, callbacks=callbacks, overheads=replace(system.overheads, release=0))
 
 
+def disturbed(rng: random.Random, system: System) -> System:
+    """Return the system, now and then with something that takes the core, and later deadlines."""
+    stolen = rng.choice([0, 0, 1])
+    overheads = replace(system.overheads, stolen=stolen, window=rng.choice([15, 20, 40]))
+    later = rng.choice([1, 1, 2])
+    callbacks = tuple(
+        replace(c, deadline=c.deadline and c.deadline * later) for c in system.callbacks
+    )
+    return replace(system, callbacks=callbacks, overheads=overheads)
+
+
 CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "theorem_1": ("paper", lambda rng: timers_only(rng, EVENTS)),
     "theorem_1_re": ("paper", lambda rng: timers_only(rng, EVENTS, release=RE)),
@@ -121,8 +132,8 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     ),
     "preemptive_edf_graph": (
         "exact",
-        lambda rng: apart(
-            with_subscriptions(rng, (ISOLATED,), rng.choice([0, 0, 3]), policy=Policy.EDF)
+        lambda rng: disturbed(
+            rng, with_subscriptions(rng, (ISOLATED,), rng.choice([0, 0, 3]), policy=Policy.EDF)
         ),
     ),
     "preemptive_edf_parts": (

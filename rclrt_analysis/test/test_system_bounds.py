@@ -75,6 +75,23 @@ def test_a_budget_is_a_timer_with_jitter_for_those_below() -> None:
         assert found["steer"] == 2 * wcet + 1
 
 
+def test_a_publication_of_something_less_urgent_may_have_begun() -> None:
+    lines = [timer("high", 10, 1, 90), timer("mid", 50, 2, 40), timer("low", 100, 5, 5)]
+    late = "overheads: {publish_ms: 0.5}\n"
+    found = bounds(analysed(ISOLATED, *lines, rest=late))
+    assert found == {"high": 1.5, "mid": 3.5, "low": 8}
+    with_transport = "overheads: {publish_ms: 0.5, transport_ms: 1}\n"
+    s = subscription("s", 1, "mid", ", priority: 95")
+    found = bounds(analysed(ISOLATED, *lines, s, rest=with_transport))
+    assert found["s"] == 1.5
+    for executor in ("{name: e, kind: isolated, cores: [0, 1]}",):
+        result = analysed(executor, *lines, rest=late)
+        assert "Leave publish_ms out" in reason(result)
+    edf = [line.replace(f", priority: {p}", "") for line, p in zip(lines, (90, 40, 5), strict=True)]
+    result = analysed("{name: e, kind: isolated, policy: edf}", *edf, rest=late)
+    assert "Leave publish_ms out" in reason(result)
+
+
 def test_a_fifo_queue_makes_everybody_wait_for_everybody() -> None:
     responses = fifo.response(make_taskset([2, 3, 4], [20, 30, 40]))
     assert responses.response.tolist() == [9, 9, 9]

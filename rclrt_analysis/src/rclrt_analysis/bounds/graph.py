@@ -43,7 +43,7 @@ from rclrt_analysis.bounds.budget import CALLBACK, ITEM, spend
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
 from rclrt_analysis.bounds.result import Local, RefusedError
 from rclrt_analysis.bounds.taskset import LIMIT, UNBOUNDED, Interference, Ints
-from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
+from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit, held_by_publisher
 from rclrt_analysis.model import Callback, ExecutorKind, Kind
 
 ENDLESS_WORK = 2**44
@@ -506,7 +506,9 @@ def begun_in_groups(graph: Graph, urgency: int, level: Level) -> int:
     for x, callback in enumerate(graph.unit.in_order):
         if callback.group:
             groups.setdefault((callback.executor, callback.group), []).append(x)
-    total = int(np.max(np.where(lower, level.after, 0), initial=0))
+    total = int(np.max(np.where(lower, level.after, 0), initial=0)) + held_by_publisher(
+        graph.unit, urgency
+    )
     for members in groups.values():
         if max(graph.urgency[members]) >= urgency:
             under_way = [int(graph.wcet[x] + level.after[x]) for x in members if lower[x]]

@@ -21,6 +21,7 @@ from rclrt_analysis.model.links import TooManyPartsError, with_links
 from rclrt_analysis.model.rules import check_system, duplicates
 from rclrt_analysis.model.system import (
     NS_PER_MS,
+    Budget,
     Callback,
     Executor,
     ExecutorKind,
@@ -103,6 +104,10 @@ class _Reader:
         return self.ns(item, place, key) or 0
 
 
+def _budget(reader: _Reader, item: Mapping[str, Any], place: Place) -> Budget:
+    return Budget(*(reader.cost(item, place, key) for key in ("runtime_ms", "period_ms")))
+
+
 def _callback(
     reader: _Reader, content: dict[str, Any], item: dict[str, Any], place: Place
 ) -> Callback:
@@ -133,6 +138,7 @@ def _callback(
         depth=item.get("depth"),
         bytes=item.get("bytes"),
         assumptions=read_assumptions(content, item),
+        budget=_budget(reader, item["budget"], (*place, "budget")) if "budget" in item else None,
     )
     return made_safe(callback)
 
@@ -160,6 +166,10 @@ def _executor(reader: _Reader, item: dict[str, Any], place: Place) -> Executor:
         threads=item.get("threads"),
         reservation=reservation,
         link=link,
+        budgets=tuple(
+            (group, _budget(reader, one, (*place, "budgets", group)))
+            for group, one in item.get("budgets", {}).items()
+        ),
     )
 
 
@@ -199,8 +209,8 @@ def _nothing_open(document: Document, content: dict[str, Any]) -> dict[str, Any]
 
 
 OVERHEADS = (
-    "release", "dispatch", "context_switch", "transport", "wake", "late", "receive", "stolen",
-    "window",
+    "release", "dispatch", "context_switch", "transport", "wake", "late", "receive", "publish",
+    "stolen", "window",
 )  # fmt: skip
 
 

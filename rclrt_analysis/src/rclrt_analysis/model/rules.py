@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rclrt_analysis.model.budgets import check_budgets
 from rclrt_analysis.model.document import Document, Place
 from rclrt_analysis.model.system import (
     Callback,
@@ -57,6 +58,7 @@ def check_system(system: System, document: Document) -> list[str]:
             found.append((("executors", i), f"more than {MAX_LINKS} executors with a link"))
     for i, callback in enumerate(system.callbacks):
         found += _callback(system, callback, ("callbacks", i))
+    found += check_budgets(system)
     if not found:
         found += _cycle(system)
         found += _priorities(system)

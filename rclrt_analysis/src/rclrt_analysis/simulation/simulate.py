@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from rclrt_analysis.bounds.activation import urgencies
-from rclrt_analysis.bounds.analyse import with_late_timers
+from rclrt_analysis.bounds.analyse import analyse, with_late_timers
+from rclrt_analysis.bounds.demotion import accounts
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, System
 from rclrt_analysis.simulation.jobs import Job, Run
 from rclrt_analysis.simulation.stamps import Approximate, Exact
@@ -294,6 +295,8 @@ def simulate(
     """
     from rclrt_analysis.simulation import events, threads, wait_set
 
+    if accounts(system) and (run_out := analyse(system).run_out):
+        raise SimulationError(f"{run_out[0]}. A budget that may run out is not simulated")
     clock = Clock(with_late_timers(system), horizon, Options(seed, random_work, offsets))
     release: dict[int, Callable[[Job], None]] = {}
     own_timers: set[int] = set()
