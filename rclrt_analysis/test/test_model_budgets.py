@@ -252,4 +252,3 @@ def test_what_the_engine_demotes_takes_no_more_than_its_bound_says(
     if seen_all.jobs - seen_all.discarded < 20:
         pytest.skip(f"the machine disturbed {seen_all.discarded} of {seen_all.jobs} jobs")
     assert by_less, "without budgets they would have a longer bound, or none"
-

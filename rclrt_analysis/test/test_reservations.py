@@ -118,7 +118,7 @@ def test_as_much_work_as_the_reservation_gives_is_without_a_bound() -> None:
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        # Each on its own: 6 + 5 + 1 and 6 + 5 + 2, from 16 on: so long both may keep the timers out.
+        # Each on its own: 6 + 5 + 1 and 6 + 5 + 2. Both may keep the timers' thread out for 16.
         ("isolated", {"a": 16 + 12, "b": 16 + 13}),
         ("priority_events", {"a": 4 + 22, "b": 4 + 22}),
         ("events_fifo", {"a": 22, "b": 22}),

@@ -126,11 +126,10 @@ def test_about_the_same_stamp_waits_for_three_gaps() -> None:
     assert newest.bound < seen <= approximate.bound
 
 
-PAIRED = JOIN.replace("activation: all, PAIRS}", "activation: all, PAIRS, publishes: [z]}").replace(
-    "chains:", """  - {name: show, kind: subscription, executor: WHERE, wcet_ms: 1, priority: 4, triggers: [z],
-     reads: [x]}
+SHOW = """  - {name: show, kind: subscription, executor: WHERE, wcet_ms: 1, priority: 4,
+     triggers: [z], reads: [x]}
 chains:"""
-)
+PAIRED = JOIN.replace("PAIRS}", "PAIRS, publishes: [z]}").replace("chains:", SHOW)
 
 
 @pytest.mark.parametrize("where", ["e", "f"])
@@ -152,7 +151,7 @@ def test_what_waits_for_pairs_is_released_no_less_often_than_they_come(where: st
 
 def test_what_was_paired_is_not_paired_again() -> None:
     again = PAIRED.replace("WHERE", "e").replace(
-        "triggers: [z],\n     reads: [x]}", "triggers: [z, y], activation: all, PAIRS}"
+        "triggers: [z], reads: [x]}", "triggers: [z, y], activation: all, PAIRS}"
     )
     lines = again.replace("WAY, fuse", "lidar, show").replace("LAST", "wait")
     found = analyse(model(lines.replace("PAIRS", "pairs: approximate, queue: 99"))).chains[0]

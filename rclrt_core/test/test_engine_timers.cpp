@@ -560,8 +560,7 @@ TEST(TimerThread, waits_for_reservations_which_nothing_is_above)
   reserved.attributes.deadline = reserved.attributes.period = milliseconds(20);
   t.add(reserved);
   EXPECT_EQ(
-    t.run(25, {{8, "reserved"}}),
-    (Lines{"8-8-15 reserved", "10-15-16 timer", "20-20-21 timer"}));
+    t.run(25, {{8, "reserved"}}), (Lines{"8-8-15 reserved", "10-15-16 timer", "20-20-21 timer"}));
 }
 
 TEST(TimerThread, ten_thousand_timers_all_fire_in_order)

@@ -90,7 +90,9 @@ def joined(inputs: list[Activation], callback: Callback, again: bool = False) ->
     gap = max(gaps) if len(gaps) == len(inputs) else None
     if callback.pairs == APPROXIMATE and gap is not None:
         gap = None if again else gap_of_pairs(gaps, [one.streams for one in inputs], callback.queue)
-    return Activation((Stream(first.period, first.jitter + callback.queue * first.period), *rest), gap)
+    return Activation(
+        (Stream(first.period, first.jitter + callback.queue * first.period), *rest), gap
+    )
 
 
 def gap_of_pairs(

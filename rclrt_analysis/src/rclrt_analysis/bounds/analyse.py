@@ -57,9 +57,7 @@ def analyse(system: System, method: str = "exact") -> Result:
     if system.no_verdict:
         return _without_verdict(system)
 
-    def bounds(
-        part: System, urgency: Mapping[str, int], spent: Mapping[str, str]
-    ) -> Result:
+    def bounds(part: System, urgency: Mapping[str, int], spent: Mapping[str, str]) -> Result:
         return _analyse(part, method, urgency, spent)
 
     with limited():

@@ -11,9 +11,9 @@ period T and jitter J that each take up to R from their release are
 at most: they were released no earlier than R before the period, and before its end. R may be the
 bound of the system without any budgets: until the first one runs out nothing is different.
 
-What may run out is demoted: its own jobs have no bound, nor has what waits for them. To others it is
-what its budget allows [docs/how-to/budgets.md]. That needs threads of fixed priority, and a group in
-which nobody waits for who was demoted: else nothing that shares its CPU has a bound.
+What may run out is demoted: its own jobs have no bound, nor has what waits for them. To others it
+is what its budget allows [docs/how-to/budgets.md]. That needs threads of fixed priority, and a
+group in which nobody waits for who was demoted: else nothing that shares its CPU has a bound.
 """
 
 from __future__ import annotations
@@ -195,9 +195,7 @@ def _beside(system: System, account: _Account) -> list[str]:
 _FILLER = Callback("\0nothing bounds this", Kind.SUBSCRIPTION, SPENT, 2, period=1)
 
 
-def _without(
-    system: System, spent: Mapping[str, str], limits: Sequence[Callback]
-) -> System:
+def _without(system: System, spent: Mapping[str, str], limits: Sequence[Callback]) -> System:
     """Return the system in which nothing is known of some, and their budgets are in their place."""
     if not spent:
         return system
@@ -222,6 +220,4 @@ def _of(system: System, result: Result, run_out: Sequence[str]) -> Result:
         if one.name in system.callback_of
     )
     assumptions = (*result.assumptions, Assumption.BUDGETS)
-    return replace(
-        result, callbacks=callbacks, assumptions=assumptions, run_out=tuple(run_out)
-    )
+    return replace(result, callbacks=callbacks, assumptions=assumptions, run_out=tuple(run_out))

@@ -49,7 +49,8 @@ def waiting_for_others(
         return waiting
     gaps = {topic: _gap(system, callback, topic, responses) for topic in callback.triggers}
     until = [
-        2 * _longest_gap(system, pivot, responses) + max(gap for t, gap in gaps.items() if t != pivot)
+        2 * _longest_gap(system, pivot, responses)
+        + max(gap for topic, gap in gaps.items() if topic != pivot)
         for pivot in others
     ]
     return max(until, default=0)

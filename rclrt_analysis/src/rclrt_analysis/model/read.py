@@ -105,7 +105,8 @@ class _Reader:
 
 
 def _budget(reader: _Reader, item: Mapping[str, Any], place: Place) -> Budget:
-    return Budget(*(reader.cost(item, place, key) for key in ("runtime_ms", "period_ms")))
+    runtime, period = (reader.cost(item, place, key) for key in ("runtime_ms", "period_ms"))
+    return Budget(runtime, period)
 
 
 def _callback(
