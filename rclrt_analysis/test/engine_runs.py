@@ -99,6 +99,7 @@ def graph(system: System, rng: random.Random, publishes_at: float | None = None)
             lines += _callback(callback, executor, first, urgency[callback.name])
             released = [name for topic in callback.publishes for name in readers.get(topic, ())]
             share = rng.random() if publishes_at is None else publishes_at
+            share = max(share, callback.publish_least / max(1, callback.wcet))
             lines += _steps(callback, released, share)
     return "\n".join(lines) + "\n"
 

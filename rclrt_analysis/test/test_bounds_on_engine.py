@@ -54,6 +54,15 @@ def one_cpu(rng: random.Random, kind: ExecutorKind) -> System:
     return with_subscriptions(rng, [Executor("e", kind)], groups=True)
 
 
+def late_publishers(rng: random.Random, kind: ExecutorKind) -> System:
+    """Return a system whose messages leave after a known part of the job at the earliest."""
+    system = one_cpu(rng, kind)
+    callbacks = tuple(
+        replace(c, publish_least=int(rng.uniform(0.5, 1) * c.wcet)) for c in system.callbacks
+    )
+    return replace(system, callbacks=callbacks)
+
+
 def by_deadline(rng: random.Random) -> System:
     """Return one thread that goes by deadlines; those of messages are inherited."""
     system = with_subscriptions(rng, [Executor("e", EVENTS, Policy.EDF)], groups=True)
@@ -128,6 +137,7 @@ CASES: dict[str, Callable[[random.Random], System]] = {
     "pool": lambda rng: one_cpu(rng, POOL),
     "isolated": lambda rng: one_cpu(rng, ISOLATED),
     "events": lambda rng: one_cpu(rng, EVENTS),
+    "late_publishers": lambda rng: late_publishers(rng, rng.choice([POOL, ISOLATED])),
     "events_by_deadline": by_deadline,
     "two_parts": two_parts,
     "inheriting": inheriting,

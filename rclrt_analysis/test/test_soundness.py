@@ -45,6 +45,18 @@ def apart(system: System) -> System:
     return replace(system, callbacks=callbacks, overheads=replace(system.overheads, release=0))
 
 
+def late_publishers(rng: random.Random) -> System:
+    """Return a system in which messages leave after a part of the job."""
+    kinds = rng.choice([(EVENTS,), (ISOLATED,), (ISOLATED, EVENTS), (FIFO,)])
+    system = with_subscriptions(rng, kinds, rng.choice([0, 0, 3]))
+    callbacks = []
+    for c in system.callbacks:
+        least = rng.randint(0, c.bcet)
+        most = rng.choice([None, rng.randint(least, c.wcet)])
+        callbacks.append(replace(c, publish_least=least, publish_most=most))
+    return replace(system, callbacks=tuple(callbacks))
+
+
 def disturbed(rng: random.Random, system: System) -> System:
     """Return the system, now and then with something that takes the core, and later deadlines."""
     stolen = rng.choice([0, 0, 1])
@@ -126,6 +138,7 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
             rng, (EVENTS,), rng.choice([0, 3]), policy=Policy.EDF, reserved=rng.random() < 0.4
         ),
     ),
+    "late_publishers": ("exact", late_publishers),
     "joins_by_stamps": (
         "exact",
         lambda rng: by_stamps(rng, with_subscriptions(rng, (rng.choice([EVENTS, ISOLATED]),))),

@@ -272,12 +272,15 @@ def _ways(graph: Graph, preemptive: bool) -> list[dict[int, Way]]:
         spend(ITEM * sum(len(ways[p]) for p in graph.parents[x]))
         # Of messages that wait for others, those of the inputs that do not count come in as well.
         for p in graph.parents[x]:
-            # A message leaves as soon as p begins; x begins at once if it preempts p, else after p.
-            least = int(graph.urgency[p]) + (not graph.overtakes[x])
-            preempts = preemptive and urgency >= least
+            # A message leaves as soon as p may publish; x begins at once if it preempts p, else
+            # after p.
+            needed = int(graph.urgency[p]) + (not graph.overtakes[x])
+            preempts = preemptive and urgency >= needed
             bcet = 0 if preempts else graph.unit.in_order[p].bcet
+            leaves = graph.unit.in_order[p].silent
             for r, way in ways[p].items():
-                step = Way(min(urgency, way.least), way.start, way.start + bcet)
+                least = min(urgency, way.least)
+                step = Way(least, way.start + leaves, way.start + max(bcet, leaves))
                 mine[r] = step.joined(mine.get(r))
         ways.append(mine)
         pairs += len(mine)
@@ -474,7 +477,8 @@ def _output(
 ) -> list[Stream]:
     """Return how x publishes: as the origins that count for it, later by what the way varies."""
     stored = graph.stored[x]
-    later = {pairs[i][1]: int(found.response[i]) - ways[pairs[i][1]].start for i in rows}
+    leaves = graph.unit.in_order[x].silent
+    later = {pairs[i][1]: int(found.response[i]) - ways[pairs[i][1]].start - leaves for i in rows}
     streams = []
     for r, count in graph.jobs[x].items():
         stream = graph.origins[r].stream

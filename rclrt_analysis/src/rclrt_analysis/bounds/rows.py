@@ -73,9 +73,9 @@ def activations(unit: Unit, arrivals: Arrivals, responses: Mapping[str, Local]) 
 def _output(activation: Activation, local: Local, unit: Unit, name: str) -> Activation:
     if local.response is None or local.bound is None:
         return UNKNOWN
-    # A message leaves anywhere in the job.
+    # A message leaves anywhere in the job, but for its begin.
     transport = unit.system.overheads.transport
-    more = local.response + transport
+    more = local.response - unit.system.callback_of[name].silent + transport
     # The gap of a timer is that of its grid, so what is added counts from there.
     gap = None
     if activation.gap is not None:

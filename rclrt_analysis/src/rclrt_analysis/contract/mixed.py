@@ -30,7 +30,7 @@ class Way:
     Attributes
     ----------
     released
-        Instances of the chain: releases of its timer.
+        Instances of the chain: releases of its timer that had all of their time left.
     misses
         Of these: not there after 60 ms, or never.
     best_effort
@@ -58,20 +58,22 @@ def judge(name: str, report: Report) -> Way:
     """Return what a report says of the chain, from the nominal release of its timer on."""
     jobs = {one["name"]: one["jobs"] for one in report["callbacks"]}
     first, second, third = (jobs[part] for part in CHAIN)
-    seconds = (report["measured_to_ns"] - report["measured_from_ns"]) / 1e9
+    until = report["measured_to_ns"]
+    seconds = (until - report["measured_from_ns"]) / 1e9
     to_plan = {job[4]: job[5] for job in second}
     ends = {job[4]: job[2] for job in third}
     way = Way(name)
     window: Span = (0, 0)
-    for release, _, _, _, _, number in first:
+    timely = [job for job in first if job[0] + DEADLINE_MS * 1e6 <= until]
+    for release, _, _, _, _, number in timely:
         end = ends.get(to_plan.get(number, -1))
         if end is None:
             continue
         if way.worst_ms is None or end - release > way.worst_ms * 1e6:
             way.worst_ms, window = (end - release) / 1e6, (release, end)
         way.misses -= end - release <= DEADLINE_MS * 1e6
-    # What was released within the last deadline may have no time left to end.
-    way.released = max(len(first), int(seconds * 1000 / DEADLINE_MS))
+    # Of a timer whose jobs did not even run nothing is in the report.
+    way.released = max(len(timely), int(seconds * 1000 / DEADLINE_MS) - 2)
     way.misses += way.released
     way.best_effort = sum(job[2] > 0 for job in jobs[VISION]) * VISION_MS / (seconds * 1000)
     for other in (VISION, LOGGER):

@@ -117,6 +117,7 @@ def _callback(
     deadline = reader.ns(item, place, "deadline_ms")
     if deadline is None and kind is Kind.TIMER:
         deadline = period
+    after = item.get("publishes_after_ms", {})
     callback = Callback(
         name=item["name"],
         kind=kind,
@@ -136,6 +137,8 @@ def _callback(
         queue=item.get("queue", 1),
         reads=tuple(item.get("reads", ())),
         publishes=tuple(item.get("publishes", ())),
+        publish_least=reader.cost(after, (*place, "publishes_after_ms"), "least"),
+        publish_most=reader.ns(after, (*place, "publishes_after_ms"), "most"),
         depth=item.get("depth"),
         bytes=item.get("bytes"),
         assumptions=read_assumptions(content, item),

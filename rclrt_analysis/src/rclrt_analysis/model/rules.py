@@ -162,6 +162,7 @@ def _callback(system: System, callback: Callback, place: Place) -> Iterator[Prob
     if callback.period is not None and callback.wcet > callback.period:
         text = f"wcet_ms {in_ms(callback.wcet)} exceeds period_ms {in_ms(callback.period)}"
         yield (*place, "wcet_ms"), f"{text}: it can never keep up. Lengthen the period"
+    yield from _publishes_after(callback, (*place, "publishes_after_ms"))
     timer = callback.kind is Kind.TIMER
     if timer and callback.period is None:
         yield place, f"timer '{callback.name}' needs period_ms"
@@ -196,6 +197,20 @@ def _callback(system: System, callback: Callback, place: Place) -> Iterator[Prob
                     (*place, key, i),
                     f"nobody publishes '{topic}'. Add it to the publishes of a callback",
                 )
+
+
+def _publishes_after(callback: Callback, place: Place) -> Iterator[Problem]:
+    least, most = callback.publish_least, callback.publish_most
+    if (least or most is not None) and not callback.publishes:
+        yield place, "it publishes nothing. Leave this out, or add publishes"
+    if most is not None and least > most:
+        yield place, "least exceeds most; swap them"
+    if most is not None and most > callback.wcet:
+        text = f"most {in_ms(most)} exceeds wcet_ms {in_ms(callback.wcet)}"
+        yield (*place, "most"), f"{text}: by then the job has ended. Leave it out"
+    if least > callback.bcet:
+        text = f"least {in_ms(least)} exceeds bcet_ms {in_ms(callback.bcet)}"
+        yield (*place, "least"), f"{text}: a job may have ended by then. Say a longer bcet_ms"
 
 
 def _cycle(system: System) -> Iterator[Problem]:

@@ -231,6 +231,8 @@ class Callback:
         then so many of each topic wait at most.
     reads
         Topics whose latest message it reads when it starts.
+    publish_least, publish_most
+        Messages leave after so much of the job's execution time, ns; None: up to all of it.
     depth
         How many messages may wait; None: enough.
     bytes
@@ -264,12 +266,19 @@ class Callback:
     queue: int = 1
     reads: tuple[str, ...] = ()
     publishes: tuple[str, ...] = ()
+    publish_least: int = 0
+    publish_most: int | None = None
     depth: int | None = None
     bytes: int | None = None
     waits: int = 0
     repeats: bool = False
     assumptions: Assumptions = ()
     budget: Budget | None = None
+
+    @property
+    def silent(self) -> int:
+        """No message leaves before so much of the execution time, ns."""
+        return min(self.publish_least, self.bcet, self.wcet)
 
     @property
     def longest_gap(self) -> int | None:

@@ -113,7 +113,10 @@ class Clock:
         if sources and not callback.deadline:
             deadline = sources[-1].deadline  # That of the job that published.
         # Anywhere in the job, if things are drawn at random; else with its last step.
-        left = self.between(0, work) if callback.publishes and self.options.random_work else 0
+        most = work if callback.publish_most is None else min(work, callback.publish_most)
+        left = work - most
+        if callback.publishes and self.options.random_work:
+            left = self.between(left, work - min(most, callback.publish_least))
         return Job(
             index, self.next_number(), nominal, self.now, work, self.urgency[index], deadline,
             sources, remaining=work, publish_left=left, published=not callback.publishes,
