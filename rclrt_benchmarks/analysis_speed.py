@@ -31,7 +31,7 @@ MOST_PLAN_S = 30.0
 MOST_REFERENCE_PLAN_S = 2.0
 MOST_TEN_TIMES_S = 30.0
 MOST_SLACK_S = 5.0
-MOST_SLACK_DOUBLE_S = 20.0
+MOST_SLACK_DOUBLE_S = 30.0
 MOST_SEARCH_S = 1.0
 MOST_LARGE_SEARCH_S = 5.0
 LEAST_JOBS = 1e6
@@ -131,15 +131,23 @@ def _ten_times(callbacks: int) -> dict[str, Any]:
 
 
 def _slack(callbacks: int, target: float) -> dict[str, Any]:
+    from rclrt_analysis.assignment import rate_monotonic, with_priorities
     from rclrt_analysis.model import ExecutorKind
     from rclrt_analysis.sensitivity import sensitivity
     from rclrt_analysis.workloads.large import make_system
 
     system = make_system(ExecutorKind.ISOLATED, callbacks, 0, 1, random.Random(0))
-    complete: list[bool] = []
-    spent = _seconds(lambda: complete.append(sensitivity(system).complete))
+    system = with_priorities(system, rate_monotonic(system))
+    found: list[bool] = []
+
+    def search() -> None:
+        margins = sensitivity(system)
+        # Where a deadline is missed there is nothing to look for.
+        found.append(margins.complete and None not in margins.wcet.values())
+
+    spent = _seconds(search)
     row = _row(f"--slack, {callbacks} callbacks", spent, "s", target, more=False)
-    return {**row, "met": row["met"] and complete[0]}
+    return {**row, "met": row["met"] and found[0]}
 
 
 def _search(timers: int, target: float) -> dict[str, Any]:

@@ -46,3 +46,15 @@ def test_an_instance_that_had_its_time_and_did_not_come_is_a_miss(
     way = judge("x", report(ends, 600))  # type: ignore[arg-type]
     assert (way.released, way.misses) == (released, misses)
     assert way.worst_ms == max(end for end in ends if end)
+
+
+def test_misses_beside_other_programs_in_real_time_are_not_judged() -> None:
+    way = judge("x", report([20, 90, 20], 240))  # type: ignore[arg-type]
+    assert way.misses and way.is_judged
+    way.strangers_ns = 29 * MS
+    assert way.is_judged, "that explains only a part"
+    way.strangers_ns = 30 * MS
+    assert not way.is_judged
+    way = judge("x", report([20, 20, 20], 240))  # type: ignore[arg-type]
+    way.strangers_ns = 30 * MS
+    assert way.is_judged, "nothing is missed"
