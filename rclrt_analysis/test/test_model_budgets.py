@@ -102,6 +102,13 @@ def test_where_nobody_can_be_demoted_alone_nothing_beside_has_a_bound(
     assert "the budget of 'detect'" in reasons(result)["steer"]
 
 
+@pytest.mark.parametrize("cost", ["release", "receive", "publish"])
+def test_costs_that_a_budget_does_not_limit_leave_no_bound_beside_it(cost: str) -> None:
+    lines = [timer("detect", 50, 20, 80, SMALL), timer("steer", 30, 1, 50)]
+    result = analysed(ISOLATED, *lines, rest=f"overheads: {{{cost}_ms: 0.1}}\n")
+    assert bounds(result) == {"detect": None, "steer": None}
+
+
 @pytest.mark.parametrize(
     ("executor", "more", "expected"),
     [

@@ -169,7 +169,8 @@ def _limit(system: System, account: _Account, urgency: Mapping[str, int]) -> Cal
         return None
     if len(executor.cores) > 1:
         return None
-    if system.overheads.receive or system.overheads.release:
+    overheads = system.overheads
+    if overheads.receive or overheads.release or overheads.publish:
         return None  # What its messages and its timers cost would be left out.
     budget = account.budget
     return Callback(
