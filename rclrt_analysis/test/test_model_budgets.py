@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 from engine_runs import MS, OVERHEADS, Seen, graph, run_on_engine
-from models import model
+from models import SCHEMA, model
 from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.cli import main
 from rclrt_analysis.model import Budget, Callback, Executor, ExecutorKind, Kind, ModelError, System
 from rclrt_analysis.plan.parameters import applied, check_names, read_plan, to_parameters
 from rclrt_analysis.plan.search import make_plan
@@ -149,6 +150,24 @@ def test_what_may_run_out_is_not_simulated() -> None:
     system = model(text + f"  - {{{timer('detect', 50, 20, 80, SMALL)}}}\n")
     with pytest.raises(SimulationError, match="the budget of 'detect', 12 in 40 ms, may run out"):
         simulate(system, 10**9, 1)
+
+
+def test_the_command_says_where_a_budget_stands_that_may_run_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RCLRT_SOURCE_DIR", str(SCHEMA.parents[2]))
+    path = tmp_path / "robot.yaml"
+    small = "budgets: {g: {runtime_ms: 1, period_ms: 40}}"
+    lines = [timer("detect", 50, 20, 80, SMALL), timer("other", 50, 2, 70, ", group: g")]
+    text = "".join(f"  - {{{line}}}\n" for line in lines)
+    head = f"schema: 1\nname: robot\nexecutors:\n  - {{name: e, kind: isolated, {small}}}\n"
+    path.write_text(f"{head}callbacks:\n{text}", encoding="utf-8")
+    assert main(["simulate", str(path)]) == 2
+    told = capsys.readouterr().err
+    assert f"{path}:6: the budget of 'detect', 12 in 40 ms, may run out" in told
+    assert f"{path}:4: the budget of 'group g', 1 in 40 ms, may run out" in told
+    path.write_text(path.read_text().replace("runtime_ms: 12", "runtime_ms: 39"), encoding="utf-8")
+    assert main(["simulate", str(path)]) == 2
 
 
 ROBOT = """

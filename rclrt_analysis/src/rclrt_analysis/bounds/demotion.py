@@ -144,6 +144,22 @@ def with_budgets(system: System, late: Callable[[System], System], analyse: Anal
             spent.update({name: why for name in _beside(system, one) if name not in spent})
 
 
+def short_of(system: System, result: Result) -> list[tuple[tuple[str | int, ...], str]]:
+    """Return the budgets of a model that may run out: where in its file they stand, and why."""
+    places: dict[str, tuple[str | int, ...]] = {}
+    for i, callback in enumerate(system.callbacks):
+        places[f"'{callback.name}',"] = ("callbacks", i, "budget")
+    for i, executor in enumerate(system.executors):
+        for group, _ in executor.budgets:
+            places[f"'group {group}',"] = ("executors", i, "budgets", group)
+    return [
+        (place, text)
+        for text in result.run_out
+        for said, place in places.items()
+        if f"the budget of {said}" in text
+    ]
+
+
 def _shortage(account: _Account, system: System, released: Released) -> str:
     """Return why a budget may run out; nothing if it cannot."""
     budget = account.budget
