@@ -5,6 +5,8 @@
 Task sets after WATERS: Theorem 1, exact response times and all chains under both executors. Large
 systems: 1000 callbacks and 200 chains on eight executors of one kind that send to each other, under
 fixed priorities, wait sets, FIFO or EDF.
+10 times as many under fixed priorities. Margins (analyze --slack) of a tenth and of a fifth as many
+callbacks on one core, and Audsley's search for 300 and for 1000 timers, no two alike.
 Plans: one of those systems with everything open, on four CPUs, and the reference system on two.
 Simulator: jobs of the seven-timer set, many runs as arrays, and one run event by event. Times are
 those of the processor, the worst of all seeds. Exits with 1 if a target is missed.
@@ -27,6 +29,11 @@ LEAST_SETS = 300.0
 MOST_S = 2.0
 MOST_PLAN_S = 30.0
 MOST_REFERENCE_PLAN_S = 2.0
+MOST_TEN_TIMES_S = 30.0
+MOST_SLACK_S = 5.0
+MOST_SLACK_DOUBLE_S = 30.0
+MOST_SEARCH_S = 1.0
+MOST_LARGE_SEARCH_S = 5.0
 LEAST_JOBS = 1e6
 KINDS = ("priority_events", "isolated", "wait_set_single", "events_fifo", "EDF")
 
@@ -45,6 +52,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Measure, print, judge."""
     rows = [_waters(arguments.sets)]
     rows += [_large(kind, arguments.callbacks, arguments.seeds) for kind in KINDS]
+    rows += [_ten_times(arguments.callbacks)]
+    rows += [_slack(arguments.callbacks // 10, MOST_SLACK_S)]
+    rows += [_slack(arguments.callbacks // 5, MOST_SLACK_DOUBLE_S)]
+    rows += [_search(arguments.callbacks * 3 // 10, MOST_SEARCH_S)]
+    rows += [_search(arguments.callbacks, MOST_LARGE_SEARCH_S)]
     rows += [_plan_large(arguments.callbacks), _plan_reference(), _arrays(), _events()]
     missed = [row["what"] for row in rows if row["met"] is False]
     for row in rows:
@@ -105,6 +117,57 @@ def _large(kind: str, callbacks: int, seeds: int) -> dict[str, Any]:
             system = by_deadline(system)
         worst = max(worst, _seconds(lambda system=system: analyse(system)))  # type: ignore[misc]
     return _row(f"{callbacks} callbacks, {kind}", worst, "s", MOST_S, more=False)
+
+
+def _ten_times(callbacks: int) -> dict[str, Any]:
+    from rclrt_analysis.bounds.analyse import analyse
+    from rclrt_analysis.model import ExecutorKind
+    from rclrt_analysis.workloads.large import make_system
+
+    kind = ExecutorKind.PRIORITY_EVENTS
+    system = make_system(kind, 10 * callbacks, 2 * callbacks, 8, random.Random(0))
+    spent = _seconds(lambda: analyse(system))
+    return _row(f"{10 * callbacks} callbacks", spent, "s", MOST_TEN_TIMES_S, more=False)
+
+
+def _slack(callbacks: int, target: float) -> dict[str, Any]:
+    from rclrt_analysis.assignment import rate_monotonic, with_priorities
+    from rclrt_analysis.model import ExecutorKind
+    from rclrt_analysis.sensitivity import sensitivity
+    from rclrt_analysis.workloads.large import make_system
+
+    system = make_system(ExecutorKind.ISOLATED, callbacks, 0, 1, random.Random(0))
+    system = with_priorities(system, rate_monotonic(system))
+    found: list[bool] = []
+
+    def search() -> None:
+        margins = sensitivity(system)
+        # Where a deadline is missed there is nothing to look for.
+        found.append(margins.complete and None not in margins.wcet.values())
+
+    spent = _seconds(search)
+    row = _row(f"--slack, {callbacks} callbacks", spent, "s", target, more=False)
+    return {**row, "met": row["met"] and found[0]}
+
+
+def _search(timers: int, target: float) -> dict[str, Any]:
+    from rclrt_analysis.assignment import by_search
+    from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
+
+    rng = random.Random(0)
+    periods = rng.sample(range(10_000, 1_000_000), timers)
+    callbacks = tuple(
+        Callback(
+            f"t{i}", Kind.TIMER, "e", int(1000 * period * 0.7 / timers), period=1000 * period,
+            deadline=1000 * period,
+        )
+        for i, period in enumerate(periods)
+    )  # fmt: skip
+    system = System("timers", (Executor("e", ExecutorKind.ISOLATED),), callbacks)
+    found: list[bool] = []
+    spent = _seconds(lambda: found.append(by_search(system) is not None))
+    row = _row(f"by_search, {timers} timers", spent, "s", target, more=False)
+    return {**row, "met": row["met"] and found[0]}
 
 
 def _plan_large(callbacks: int) -> dict[str, Any]:

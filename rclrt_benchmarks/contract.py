@@ -186,6 +186,9 @@ def _mixed(setting: Any, arguments: argparse.Namespace, result: dict[str, Any]) 
         if way.misses and way.worst_ms is not None:
             said = ", ".join(f"{name} {ms:.1f} ms" for name, ms in way.others_ms.items())
             print(f"  {'':24} under way during the worst: {said}")
+    if not found[-1].is_judged:
+        print(f"  our plan: not judged: in real time there ran {found[-1].strangers}")
+        return []
     return ["mixed load: the chain under our plan"] * bool(found[-1].misses)
 
 

@@ -169,6 +169,7 @@ def with_subscriptions(
     count = rng.randint(2, 4)
     # Where responses and jitter grow each other nothing has a bound, and nothing is tested.
     load = rng.uniform(0.2, 0.6) * (0.5 if reserved else 1) * (0.7 if policy is Policy.EDF else 1)
+    load *= 0.3 if reserved and kinds == (ExecutorKind.ISOLATED,) else 1
     if kinds == (ExecutorKind.WAIT_SET_MULTI,):
         load *= rng.uniform(0.7, 0.7 * len(executors[0].cores))
     callbacks = timers(rng, "e0", count, load)
@@ -207,6 +208,8 @@ def with_subscriptions(
         else c
         for c in callbacks
     ]
+    if reserved and kinds == (ExecutorKind.ISOLATED,):
+        executors = (fitting(executors[0], callbacks),)
     if policy is Policy.EDF:
         # Some of what comes from outside has no deadline, nor has what it sets off.
         free = rng.random() < 0.25
@@ -246,8 +249,18 @@ def executor(
     reservation = None
     if reserved:
         period = rng.randint(2, 25)
-        reservation = Reservation(rng.randint(-(-period // 2), period), period)
+        least = -(-period // 2)
+        reservation = Reservation(rng.randint(least, max(least, period * 95 // 100)), period)
     return Executor(name, kind, policy, cores=(core,), reservation=reservation)
+
+
+def fitting(executor: Executor, callbacks: list[Callback]) -> Executor:
+    """Return it with a reservation that one core has room for, as many groups as there are."""
+    mine = executor.reservation
+    assert mine is not None
+    threads = len({c.group or f"\0{c.name}" for c in callbacks})
+    period = max(mine.period, -(-mine.budget * threads * 20 // 19))
+    return replace(executor, reservation=Reservation(mine.budget, period))
 
 
 def with_a_link(rng: random.Random, kind: ExecutorKind) -> System:

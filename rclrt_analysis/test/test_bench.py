@@ -67,3 +67,28 @@ def test_what_does_not_exist_is_refused_before_anything_runs(source: Path) -> No
         assert done.returncode == 2
         assert "usage: ./rclrt bench" in done.stderr or "usage: ./rclrt" in done.stderr
     assert "response-times" in bench(source, "bench", "nope").stderr
+
+
+STUBS = """
+need_packages() { :; }
+need_python() { python=none; }
+fetch_scx() { :; }
+check_arguments() { :; }
+run_python() { :; }
+build() { echo built; }
+"""
+ALONE = ("analysis-speed", "page", "table-1", "tightness", "top-cost", "trace-speed", "waters")
+
+
+@pytest.mark.parametrize("name", [*ALONE, "dispatch", "contract"])
+def test_only_experiments_that_run_programs_build_them(name: str, tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    functions, mark, rest = (root / "rclrt").read_text("utf-8").partition("\nverb=${1:-}\n")
+    assert mark, "the script is not as this test takes it"
+    script = tmp_path / "rclrt"
+    script.write_text(functions + STUBS + mark + rest, encoding="utf-8")
+    done = subprocess.run(
+        ["bash", str(script), "bench", name],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout == ("" if name in ALONE else "built\n")

@@ -54,6 +54,15 @@ def one_cpu(rng: random.Random, kind: ExecutorKind) -> System:
     return with_subscriptions(rng, [Executor("e", kind)], groups=True)
 
 
+def late_publishers(rng: random.Random, kind: ExecutorKind) -> System:
+    """Return a system whose messages leave after a known part of the job at the earliest."""
+    system = one_cpu(rng, kind)
+    callbacks = tuple(
+        replace(c, publish_least=int(rng.uniform(0.5, 1) * c.wcet)) for c in system.callbacks
+    )
+    return replace(system, callbacks=callbacks)
+
+
 def by_deadline(rng: random.Random) -> System:
     """Return one thread that goes by deadlines; those of messages are inherited."""
     system = with_subscriptions(rng, [Executor("e", EVENTS, Policy.EDF)], groups=True)
@@ -128,6 +137,7 @@ CASES: dict[str, Callable[[random.Random], System]] = {
     "pool": lambda rng: one_cpu(rng, POOL),
     "isolated": lambda rng: one_cpu(rng, ISOLATED),
     "events": lambda rng: one_cpu(rng, EVENTS),
+    "late_publishers": lambda rng: late_publishers(rng, rng.choice([POOL, ISOLATED])),
     "events_by_deadline": by_deadline,
     "two_parts": two_parts,
     "inheriting": inheriting,
@@ -198,6 +208,30 @@ def test_what_a_job_sets_off_preempts_it(
     monkeypatch.setattr(graph_bounds, "_inside", lambda graph: np.zeros(len(graph.wcet), np.int64))
     assert analyse(system).met
     assert len(too_late(system, seen)) == 1
+
+
+def test_a_publication_holds_up_what_is_less_urgent_than_what_it_releases(tmp_path: Path) -> None:
+    low = Callback(
+        "low", Kind.TIMER, "e", 12 * MS, 12 * MS, period=100 * MS, deadline=100 * MS, priority=10,
+        publishes=("x",),
+    )  # fmt: skip
+    reader = Callback("s", Kind.SUBSCRIPTION, "e", MS, MS, priority=60, triggers=("x",))
+    middle = Callback(
+        "m", Kind.TIMER, "e", 2 * MS, 2 * MS, period=100 * MS, deadline=100 * MS, priority=50
+    )
+    callbacks = (low, reader, middle)
+    system = System("held", (Executor("e", ISOLATED),), callbacks, overheads=OVERHEADS)
+    text = graph(system, random.Random(1), publishes_at=1 / 6)
+    text = text.replace("release s\nburn 10000000", f"hold s {8 * MS}\nburn {2 * MS}")
+    assert "hold" in text
+    first = iter((1, 5))  # m comes in the middle of the publication.
+    text = re.sub(r"timer (\d+) \d+", lambda m: f"timer {m[1]} {next(first) * MS}", text)
+    seen = run_on_engine(system, text, tmp_path)
+    if len(seen.responses.get("m", ())) < 3:
+        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    assert too_late(system, seen), "if publications take no time"
+    overheads = replace(OVERHEADS, publish=8 * MS)
+    assert not too_late(replace(system, overheads=overheads), seen)
 
 
 @pytest.mark.parametrize("kind", [POOL, ISOLATED])

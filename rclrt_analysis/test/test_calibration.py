@@ -118,7 +118,9 @@ def test_what_calibrate_writes_is_a_block_of_a_model_and_makes_its_bounds_longer
 
 def test_where_nothing_bounds_what_is_stolen_there_is_no_bound(tmp_path: Path) -> None:
     path = tmp_path / "robot.yaml"
-    text = MODEL.replace("kind: isolated, cores: [0]", "kind: preemptive, policy: edf, cores: [0]")
+    text = MODEL.replace(
+        "kind: isolated, cores: [0]", "kind: preemptive, policy: edf, cores: [0, 2]"
+    )
     text = text.replace("wcet_ms: 2, priority: 50, ", "wcet_ms: 2, ")
     path.write_text(
         f"schema: 1\nname: robot\noverheads: {{stolen_ms: 1, window_ms: 10}}\n{text}",

@@ -30,7 +30,7 @@ callbacks:
   - {name: /cam/timer/100ms, kind: timer, executor: e, period_ms: 100, wcet_ms: 5}
   - {name: /log/timer/50ms, kind: timer, executor: o, period_ms: 50, wcet_ms: 5}
 chains:
-  - {name: c, callbacks: [/cam/timer/100ms], semantics: latency, deadline_ms: 60}
+  - {name: c, callbacks: [/cam/timer/100ms], semantics: latency, deadline_ms: 70}
 """
 # By no priorities: 20 ms every 50, 40 ms every 70.
 ONLY_EDF = """

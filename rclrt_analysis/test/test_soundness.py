@@ -45,6 +45,29 @@ def apart(system: System) -> System:
     return replace(system, callbacks=callbacks, overheads=replace(system.overheads, release=0))
 
 
+def late_publishers(rng: random.Random) -> System:
+    """Return a system in which messages leave after a part of the job."""
+    kinds = rng.choice([(EVENTS,), (ISOLATED,), (ISOLATED, EVENTS), (FIFO,)])
+    system = with_subscriptions(rng, kinds, rng.choice([0, 0, 3]))
+    callbacks = []
+    for c in system.callbacks:
+        least = rng.randint(0, c.bcet)
+        most = rng.choice([None, rng.randint(least, c.wcet)])
+        callbacks.append(replace(c, publish_least=least, publish_most=most))
+    return replace(system, callbacks=tuple(callbacks))
+
+
+def disturbed(rng: random.Random, system: System) -> System:
+    """Return the system, now and then with something that takes the core, and later deadlines."""
+    stolen = rng.choice([0, 0, 1])
+    overheads = replace(system.overheads, stolen=stolen, window=rng.choice([15, 20, 40]))
+    later = rng.choice([1, 1, 2])
+    callbacks = tuple(
+        replace(c, deadline=c.deadline and c.deadline * later) for c in system.callbacks
+    )
+    return replace(system, callbacks=callbacks, overheads=overheads)
+
+
 CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "theorem_1": ("paper", lambda rng: timers_only(rng, EVENTS)),
     "theorem_1_re": ("paper", lambda rng: timers_only(rng, EVENTS, release=RE)),
@@ -115,14 +138,15 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
             rng, (EVENTS,), rng.choice([0, 3]), policy=Policy.EDF, reserved=rng.random() < 0.4
         ),
     ),
+    "late_publishers": ("exact", late_publishers),
     "joins_by_stamps": (
         "exact",
         lambda rng: by_stamps(rng, with_subscriptions(rng, (rng.choice([EVENTS, ISOLATED]),))),
     ),
     "preemptive_edf_graph": (
         "exact",
-        lambda rng: apart(
-            with_subscriptions(rng, (ISOLATED,), rng.choice([0, 0, 3]), policy=Policy.EDF)
+        lambda rng: disturbed(
+            rng, with_subscriptions(rng, (ISOLATED,), rng.choice([0, 0, 3]), policy=Policy.EDF)
         ),
     ),
     "preemptive_edf_parts": (

@@ -10,6 +10,7 @@ from rclrt_analysis.bounds import fifo, preemptive_fp
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
+from rclrt_analysis.model import ModelError
 from rclrt_analysis.simulation import chain_latencies, simulate
 
 MS = 1_000_000
@@ -73,6 +74,61 @@ def test_a_budget_is_a_timer_with_jitter_for_those_below() -> None:
     for kind in ("isolated", "preemptive"):
         found = bounds(analysed(f"{{name: e, kind: {kind}}}", budget, timer("steer", 10, 1, 50)))
         assert found["steer"] == 2 * wcet + 1
+
+
+def test_what_publishes_late_makes_less_jitter() -> None:
+    after = ", bcet_ms: 8, publishes_after_ms: {least: 7, most: 9}"
+    two = "{name: e, kind: isolated}, {name: f, kind: isolated, cores: [1]}"
+    lines = [
+        timer("t", 20, 10, 9, ", bcet_ms: 8"),
+        subscription("s", 6, "t", ", priority: 9").replace("executor: e", "executor: f"),
+        timer("low", 100, 10, 1).replace("executor: e", "executor: f"),
+    ]
+    # A message leaves 0 to 10 ms after the release of "t", so two of them come 10 ms apart.
+    assert bounds(analysed(two, *lines))["low"] == 10 + 2 * 6
+    lines[0] = timer("t", 20, 10, 9, after)
+    assert bounds(analysed(two, *lines))["low"] == 10 + 6
+    system = model(
+        f"executors: [{two}]\ncallbacks:\n" + "".join(f"  - {{{line}}}\n" for line in lines)
+    )
+    for seed in range(5):
+        run = simulate(system, 2_000 * MS, seed, random_work=True)
+        starts = {job.sequence: job.start for job in run.jobs}
+        for job in run.jobs:
+            if job.sources:
+                left = job.release - starts[job.sources[0].sequence]
+                assert 7 * MS <= left <= 9 * MS
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ("least: 3, most: 2", "least exceeds most"),
+        ("most: 11", "most 11 exceeds wcet_ms 10"),
+        ("least: 9", "least 9 exceeds bcet_ms 8"),
+    ],
+)
+def test_a_time_of_publishing_that_cannot_be_is_refused(after: str, expected: str) -> None:
+    line = timer("t", 20, 10, 9, f", bcet_ms: 8, publishes_after_ms: {{{after}}}")
+    with pytest.raises(ModelError, match=rf"test.yaml:5: {expected}"):
+        model(f"executors: [{ISOLATED}]\ncallbacks:\n  - {{{line}}}\n")
+
+
+def test_a_publication_of_something_less_urgent_may_have_begun() -> None:
+    lines = [timer("high", 10, 1, 90), timer("mid", 50, 2, 40), timer("low", 100, 5, 5)]
+    late = "overheads: {publish_ms: 0.5}\n"
+    found = bounds(analysed(ISOLATED, *lines, rest=late))
+    assert found == {"high": 1.5, "mid": 3.5, "low": 8}
+    with_transport = "overheads: {publish_ms: 0.5, transport_ms: 1}\n"
+    s = subscription("s", 1, "mid", ", priority: 95")
+    found = bounds(analysed(ISOLATED, *lines, s, rest=with_transport))
+    assert found["s"] == 1.5
+    for executor in ("{name: e, kind: isolated, cores: [0, 1]}",):
+        result = analysed(executor, *lines, rest=late)
+        assert "Leave publish_ms out" in reason(result)
+    edf = [line.replace(f", priority: {p}", "") for line, p in zip(lines, (90, 40, 5), strict=True)]
+    result = analysed("{name: e, kind: isolated, policy: edf}", *edf, rest=late)
+    assert "Leave publish_ms out" in reason(result)
 
 
 def test_a_fifo_queue_makes_everybody_wait_for_everybody() -> None:

@@ -111,8 +111,10 @@ def test_the_experiment_on_speed_writes_a_row_for_each_target(tmp_path: Path) ->
     small = ("--seeds", "1", "--sets", "3", "--callbacks", "100", "--json", str(rows))
     done = bench("analysis-speed", *small)
     content = json.loads(rows.read_text(encoding="utf-8"))["rows"]
-    assert len(content) == 10, done.stderr
-    assert [row["target"] for row in content if "callbacks, " in row["what"]] == [2.0] * 5
+    assert len(content) == 15, done.stderr
+    assert len([row for row in content if row["what"].startswith(("--slack", "by_search"))]) == 4
+    large = [row for row in content if "callbacks, " in row["what"]]
+    assert [row["target"] for row in large] == [2.0] * 5
     assert [row["target"] for row in content if "planned" in row["what"]] == [30.0, 2.0]
     # How fast is not looked at here, but what is said of it is.
     assert done.returncode == any(row["met"] is False for row in content)

@@ -10,9 +10,12 @@
 //
 //   engine events|pool|isolated fixed_priority|edf CPU...
 //   callback NAME GROUP RANK FIFO DEADLINE INHERIT   FIFO: of its thread; the last two may be 0
+//   shared GROUP RUNTIME PERIOD                      a budget that the callbacks of a group share
+//   budget RUNTIME PERIOD                            of the callback
 //   timer PERIOD FIRST                               else others release it
 //   burn TIME                                        of its thread's CPU time
 //   release NAME                                     as a publication does
+//   hold NAME TIME                                   the same, by a publication that then takes so much CPU time
 //
 // Engine i writes FOLDER/i.trace. What the engines leave of a CPU goes to a thread of SCHED_FIFO 1, which never
 // sleeps while the graph runs. When it does not run, something else does: each line on stdout,
@@ -140,6 +143,7 @@ struct Step
 {
   int64_t burn = 0;
   std::string release;
+  int64_t hold = 0;
 };
 
 struct Node
@@ -158,6 +162,7 @@ struct Part
   std::vector<int> cpus;
   rclrt_core::EngineOptions options;
   std::deque<Node> nodes;
+  std::map<std::string, rclrt_core::Budget> shared;
   std::unique_ptr<Engine> engine;
   std::shared_ptr<rclrt_core::Callback> once;
 };
@@ -194,6 +199,15 @@ void read_engine(std::istream & words)
   part.options.trace_capacity = 1 << 13;
 }
 
+void read_budget(std::istream & words, rclrt_core::Budget & budget)
+{
+  int64_t runtime = 0;
+  int64_t period = 0;
+  words >> runtime >> period;
+  budget.runtime = nanoseconds(runtime);
+  budget.period = nanoseconds(period);
+}
+
 void read_graph()
 {
   for (std::string line; std::getline(std::cin, line);) {
@@ -212,11 +226,20 @@ void read_graph()
       node.options.relative_deadline = nanoseconds(deadline);
       node.options.depth = 1000;
       nodes[node.options.name] = &node;
+    } else if (what == "shared") {
+      std::string group;
+      words >> group;
+      read_budget(words, parts.back().shared[group]);
+    } else if (what == "budget") {
+      read_budget(words, parts.back().nodes.back().options.budget);
     } else if (what == "timer") {
       words >> parts.back().nodes.back().period >> parts.back().nodes.back().first;
     } else {
       Step & step = parts.back().nodes.back().steps.emplace_back();
       what == "burn" ? words >> step.burn : words >> step.release;
+      if (what == "hold") {
+        words >> step.hold;
+      }
     }
     if (!words) {
       std::fprintf(stderr, "not understood: %s\n", line.c_str());
@@ -233,6 +256,7 @@ void work(const Node & node)
       const rclrt_core::Publication publication;
       const Node & released = *nodes.at(step.release);
       released.engine->notify(*released.callback);
+      burn(step.hold);
     }
   }
 }
@@ -246,6 +270,7 @@ void add_nodes(Part & part)
       rclrt_core::GroupOptions options;
       options.name = node.group;
       options.attributes = node.options.attributes;
+      options.budget = part.shared[node.group];
       check(part.engine->add_group(options, &group));
     }
     node.engine = part.engine.get();

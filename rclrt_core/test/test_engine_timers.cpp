@@ -548,6 +548,21 @@ TEST(Clock, the_system_clock_follows_a_step_within_a_tenth_of_a_second)
   });
 }
 
+TEST(TimerThread, waits_for_reservations_which_nothing_is_above)
+{
+  EngineOptions options;
+  options.model = ExecutionModel::kIsolated;
+  Timer t(options);
+  t.every(10, milliseconds(1));
+  CallbackOptions reserved = t.callback_options("reserved", milliseconds(7));
+  reserved.attributes.policy = SchedulingPolicy::kDeadline;
+  reserved.attributes.runtime = milliseconds(7);
+  reserved.attributes.deadline = reserved.attributes.period = milliseconds(20);
+  t.add(reserved);
+  EXPECT_EQ(
+    t.run(25, {{8, "reserved"}}), (Lines{"8-8-15 reserved", "10-15-16 timer", "20-20-21 timer"}));
+}
+
 TEST(TimerThread, ten_thousand_timers_all_fire_in_order)
 {
   Timer t;

@@ -102,6 +102,7 @@ def overhead_lines(overheads: Overheads) -> list[str]:
         "wake",
         "late",
         "receive",
+        "publish",
         "stolen",
     )
     costs = [(name, getattr(overheads, name)) for name in names if getattr(overheads, name)]

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rclrt_analysis.model import Callback, ExecutorKind, Kind, Policy, System
@@ -52,6 +52,9 @@ UNKNOWN = Activation((ENDLESS,), None)
 APPROXIMATE = "approximate"
 """Of `Callback.pairs`: messages of about the same stamp go together."""
 
+GAPS = 3
+"""So many gaps, one after the other, a message waits at most that is paired so."""
+
 MAX_STREAMS = 2_000
 """More of one callback count as endless: ways that fork and join again double at each join."""
 
@@ -68,21 +71,44 @@ def merged(inputs: Iterable[Activation]) -> Activation:
     return Activation(streams, min(gaps, default=None))
 
 
-def joined(inputs: list[Activation], callback: Callback) -> Activation:
+def joined(inputs: list[Activation], callback: Callback, again: bool = False) -> Activation:
     """Return the activation by a new message of each input.
 
     Between two releases each input brings a message or more, so there are at most as many releases
     as messages of the rarest input, and those that may have been waiting. And the next release
-    comes at the latest when each of the inputs has come again. If stamps that are about the same go
-    together it may have to wait for more of them, so nothing is said of how rarely it comes.
+    comes at the latest when each of the inputs has come again; if those of about the same stamp go
+    together, see `gap_of_pairs`.
+
+    Parameters
+    ----------
+    again
+        Whether some have been paired by their stamps before: then nobody knows their stamps.
     """
     rarest = min(inputs, key=lambda one: one.rate)
     first, *rest = rarest.streams
     gaps = [one.gap for one in inputs if one.gap is not None]
+    gap = max(gaps) if len(gaps) == len(inputs) else None
+    if callback.pairs == APPROXIMATE and gap is not None:
+        gap = None if again else gap_of_pairs(gaps, [one.streams for one in inputs], callback.queue)
     return Activation(
-        (Stream(first.period, first.jitter + callback.queue * first.period), *rest),
-        max(gaps) if len(gaps) == len(inputs) and callback.pairs != APPROXIMATE else None,
+        (Stream(first.period, first.jitter + callback.queue * first.period), *rest), gap
     )
+
+
+def gap_of_pairs(
+    gaps: Sequence[int], streams: Sequence[Iterable[Stream]], queue: int
+) -> int | None:
+    """Return how far apart the sets are at most that ApproximateTime makes of several inputs, ns.
+
+    Of the first message of an input after a set, that or a newer one is in another set as soon as
+    `joins` says. That holds for each input. None: the queue may be too short, so that data go.
+    """
+    window = 1 + GAPS * max(gaps)
+    if any(sum(stream.most(window) for stream in mine) > queue for mine in streams):
+        return None
+    every = range(len(gaps))
+    until = [2 * gaps[p] + max(gaps[t] for t in every if t != p) for p in every]
+    return min(gaps[k] + max(until[p] for p in every if p != k) for k in every)
 
 
 LOWEST_DERIVED, HIGHEST_DERIVED = 10, 59

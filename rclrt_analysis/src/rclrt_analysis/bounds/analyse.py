@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from rclrt_analysis.bounds.activation import Activation, Stream, inherit_late, merged, urgencies
 from rclrt_analysis.bounds.budget import BudgetError, limited
+from rclrt_analysis.bounds.demotion import accounts, with_budgets
 from rclrt_analysis.bounds.end_to_end import chain_bound
 from rclrt_analysis.bounds.events import analyse_events
 from rclrt_analysis.bounds.migrating import analyse_migrating
@@ -24,6 +25,7 @@ from rclrt_analysis.bounds.result import (
     Result,
 )
 from rclrt_analysis.bounds.rows import MAX_GROWTH
+from rclrt_analysis.bounds.supply import Supply, longest_busy
 from rclrt_analysis.bounds.threads import analyse_core, analyse_reserved, is_threaded
 from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.bounds.wait_set import analyse_micro_ros, analyse_wait_set
@@ -54,7 +56,13 @@ def analyse(system: System, method: str = "exact") -> Result:
     """
     if system.no_verdict:
         return _without_verdict(system)
+
+    def bounds(part: System, urgency: Mapping[str, int], spent: Mapping[str, str]) -> Result:
+        return _analyse(part, method, urgency, spent)
+
     with limited():
+        if accounts(system):
+            return with_budgets(system, with_late_timers, bounds)
         return _analyse(system, method)
 
 
@@ -70,14 +78,19 @@ def _without_verdict(system: System) -> Result:
     return Result(system.name, tuple(callbacks), tuple(chains), no_verdict=system.no_verdict)
 
 
-def _analyse(system: System, method: str) -> Result:
+def _analyse(
+    system: System,
+    method: str,
+    given: Mapping[str, int] | None = None,
+    spent: Mapping[str, str] | None = None,
+) -> Result:
     system = with_late_timers(system)
     if system.overheads.receive:
         system = with_receivers(system)
     if any(callback.waits for callback in system.callbacks):
         longer = (replace(c, wcet=c.wcet + c.waits, waits=0) for c in system.callbacks)
         system = replace(system, callbacks=tuple(longer))
-    urgency = urgencies(system)
+    urgency = urgencies(system) if given is None else {**urgencies(system), **given}
     units, refused = _units(system, urgency)
     responses = {name: Local(None, reason=reason) for name, reason in refused.items()}
     methods = dict.fromkeys(refused, NONE)
@@ -104,25 +117,55 @@ def _analyse(system: System, method: str) -> Result:
         if rounds >= MAX_ROUNDS:
             # Nothing is known of what still changes. Each time there is less of it.
             given_up.update(changed)
+    responses.update({name: Local(None, reason=text) for name, text in (spent or {}).items()})
     return _result(system, responses, methods, urgency)
 
 
 def with_late_timers(system: System) -> System:
     """Return the system with timers that are released as late as its overheads say.
 
-    The thread that releases timers may be on another core than the callback.
+    The thread that releases timers may be on another core than the callback. It has SCHED_FIFO, as
+    those of the middleware: so with reservations it waits until these leave it the core.
     """
     several = len({core for e in system.executors if is_ours(e.kind) for core in e.cores}) > 1
     late = system.overheads.late + system.overheads.wake * several
-    if not late:
+    held = _held_by_reservations(system)
+    if not (late or held):
         return system
-    callbacks = (
-        replace(c, jitter=c.jitter + late)
-        if c.kind is Kind.TIMER and is_ours(system.executor_of[c.executor].kind)
-        else c
-        for c in system.callbacks
-    )
+    callbacks = []
+    for c in system.callbacks:
+        more = held.get(c.executor, 0) if c.period is not None else 0
+        if c.kind is Kind.TIMER and is_ours(system.executor_of[c.executor].kind):
+            more += late
+        callbacks.append(replace(c, jitter=c.jitter + more) if more else c)
     return replace(system, callbacks=tuple(callbacks))
+
+
+def _held_by_reservations(system: System) -> dict[str, int]:
+    """Return for how long reservations hold up releases, of executors of ours that have one, ns."""
+    held = {
+        executor.cores: longest_busy(_reserved_threads(system, executor.cores))
+        for executor in system.executors
+        if executor.reservation is not None
+    }
+    return {
+        e.name: held[e.cores] or 0
+        for e in system.executors
+        if e.reservation is not None and is_ours(e.kind)
+    }
+
+
+def _reserved_threads(system: System, cores: tuple[int, ...]) -> list[Supply]:
+    """Return what each thread is given that has a reservation there."""
+    threads: list[Supply] = []
+    for executor in system.executors:
+        mine = executor.reservation
+        if mine is not None and executor.cores == cores:
+            members = system.members(executor.name)
+            groups = {c.group or f"\0{c.name}" for c in members}
+            count = len(groups) if is_threaded(executor.kind) else min(1, len(members))
+            threads += [Supply(mine.budget, mine.period)] * count
+    return threads
 
 
 def is_ours(kind: ExecutorKind) -> bool:
@@ -211,29 +254,7 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
     kind = unit.executors[0].kind
     reserved = unit.executors[0].reservation is not None
     try:
-        if reserved and unit.system.overheads.release and unit.timers:
-            raise RefusedError(
-                "the timers thread has no reservation, so release_ms is not bounded beside one. "
-                "Leave it out, and add what releases cost to the execution times"
-            )
-        if unit.system.overheads.context_switch and unit.supply.share < 1:
-            raise RefusedError(
-                "every period of a reservation may bring more switches, so context_switch_ms does "
-                "not bound what they cost. Leave it out, and take two of them off budget_ms"
-            )
-        if unit.system.overheads.receive and _hears(unit) and (reserved or not is_threaded(kind)):
-            raise RefusedError(
-                "what messages from other executors cost is bounded only for isolated and "
-                "preemptive. Leave receive_ms out, and add it to the execution times"
-            )
-        executes = unit.executors[0].release is Release.RELEASE_AND_EXECUTE
-        known = not reserved and _by_priority(unit) and not executes and method != "paper"
-        if unit.system.overheads.stolen and not known:
-            raise RefusedError(
-                "what is stolen from a core is bounded only where priorities are fixed, under "
-                "release_only and by --method exact. Leave stolen_ms out, and add it to the "
-                "execution times"
-            )
+        _check_costs(unit, method)
         if is_threaded(kind) and reserved:
             return analyse_reserved(unit, arrivals)
         if is_threaded(kind):
@@ -249,6 +270,42 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
         return analyse_events(unit, arrivals, method == "paper")
     except (RefusedError, BudgetError) as reason:
         return {c.name: Local(None, reason=str(reason)) for c in unit.callbacks}, NONE
+
+
+def _check_costs(unit: Unit, method: str) -> None:
+    """Refuse overheads that no bound of this unit covers."""
+    kind = unit.executors[0].kind
+    reserved = unit.executors[0].reservation is not None
+    if reserved and unit.system.overheads.release and unit.timers:
+        raise RefusedError(
+            "the timers thread has no reservation, so release_ms is not bounded beside one. "
+            "Leave it out, and add what releases cost to the execution times"
+        )
+    if unit.system.overheads.context_switch and unit.supply.share < 1:
+        raise RefusedError(
+            "every period of a reservation may bring more switches, so context_switch_ms does "
+            "not bound what they cost. Leave it out, and take two of them off budget_ms"
+        )
+    if unit.system.overheads.receive and _hears(unit) and (reserved or not is_threaded(kind)):
+        raise RefusedError(
+            "what messages from other executors cost is bounded only for isolated and "
+            "preemptive. Leave receive_ms out, and add it to the execution times"
+        )
+    several = is_threaded(kind) and (len(unit.executors[0].cores) > 1 or not _by_priority(unit))
+    if unit.system.overheads.publish and several and any(c.publishes for c in unit.callbacks):
+        raise RefusedError(
+            "publications that hold up others are bounded on one core under fixed priorities. "
+            "Leave publish_ms out, or give each executor a core"
+        )
+    executes = unit.executors[0].release is Release.RELEASE_AND_EXECUTE
+    one_core = is_threaded(kind) and len(unit.executors[0].cores) == 1
+    known = not reserved and (_by_priority(unit) or one_core) and not executes and method != "paper"
+    if unit.system.overheads.stolen and not known:
+        raise RefusedError(
+            "what is stolen from a core is bounded only where priorities are fixed, under "
+            "release_only and by --method exact. Leave stolen_ms out, and add it to the "
+            "execution times"
+        )
 
 
 def _hears(unit: Unit) -> bool:
@@ -312,6 +369,9 @@ def together(system: System) -> Iterator[tuple[Executor, ...]]:
 def _why_not(system: System, executors: tuple[Executor, ...]) -> str:
     names = {executor.name for executor in executors}
     cores = set(executors[0].cores)
+    reserved = executors[0].reservation is not None and is_ours(executors[0].kind)
+    if reserved and longest_busy(_reserved_threads(system, executors[0].cores)) is None:
+        return "reservations fill the core: what releases their callbacks never runs"
     for other in system.executors:
         if executors[0].reservation is not None and other.reservation is not None:
             continue  # The model is not accepted if they exceed the core.

@@ -31,12 +31,19 @@ from typing import Any
 
 import numpy as np
 
-from rclrt_analysis.bounds.activation import APPROXIMATE, MAX_STREAMS, UNKNOWN, Activation, Stream
+from rclrt_analysis.bounds.activation import (
+    APPROXIMATE,
+    MAX_STREAMS,
+    UNKNOWN,
+    Activation,
+    Stream,
+    gap_of_pairs,
+)
 from rclrt_analysis.bounds.budget import CALLBACK, ITEM, spend
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
 from rclrt_analysis.bounds.result import Local, RefusedError
 from rclrt_analysis.bounds.taskset import LIMIT, UNBOUNDED, Interference, Ints
-from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
+from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit, held_by_publisher
 from rclrt_analysis.model import Callback, ExecutorKind, Kind
 
 ENDLESS_WORK = 2**44
@@ -79,8 +86,10 @@ class Graph:
         Of x: how many inputs stored earlier may bring one release more each.
     jobs, stored
         Of x: for how many of its jobs a release of each origin counts, and how many stored inputs.
+    inputs
+        Of x, for each topic: those within that publish it, and how it comes from elsewhere.
     root_gap
-        Of x: an origin's release at least so often leads to a release of x, ns.
+        Of x, once it has a bound: an origin's release at least so often leads to one of x, ns.
     spans
         Periods and jitters of origins: what comes alike is added up.
     overtakes
@@ -96,6 +105,7 @@ class Graph:
     root_gap: list[int | None] = field(default_factory=list)
     children: list[list[int]] = field(default_factory=list)
     spans: set[tuple[int, int]] = field(default_factory=set)
+    inputs: list[list[tuple[list[int], list[Activation]]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         count = len(self.unit.callbacks)
@@ -147,29 +157,21 @@ def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
         for topic in callback.triggers:
             inside = [number[name] for name in unit.inside(topic)]
             outside = [arrivals.get(topic, UNKNOWN)] if unit.outside(topic) else []
-            gaps = [graph.root_gap[p] for p in inside] + [one.gap for one in outside]
             total = sum(expected[p] for p in inside) + sum(one.rate * window for one in outside)
-            gap = min((gap for gap in gaps if gap is not None), default=None)
-            inputs.append((total, gap, inside, outside))
-        graph.parents.append([p for _, _, inside, _ in inputs for p in inside])
-        gaps = [gap for _, gap, _, _ in inputs]
+            inputs.append((total, inside, outside))
+        graph.parents.append([p for _, inside, _ in inputs for p in inside])
+        graph.inputs.append([(inside, outside) for _, inside, outside in inputs])
         if callback.wants_all:
-            total, _, counted, streams = min(inputs, key=lambda one: one[0])
+            total, counted, streams = min(inputs, key=lambda one: one[0])
             total += callback.queue
-            # Only messages of one input count, but any input may be the last to come.
-            every = [gap for gap in gaps if gap is not None]
-            known = len(every) == len(gaps) and callback.pairs != APPROXIMATE
-            graph.root_gap.append(max(every) if known else None)
         else:
             total = sum(one[0] for one in inputs)
             counted = list(graph.parents[x])
-            streams = [one for _, _, _, outside in inputs for one in outside]
+            streams = [one for _, _, outside in inputs for one in outside]
             if callback.period is not None:
                 stream = Stream(callback.period, callback.jitter)
                 streams.append(Activation((stream,), callback.longest_gap))
-                gaps.append(callback.longest_gap)
                 total += window / callback.period
-            graph.root_gap.append(min((gap for gap in gaps if gap is not None), default=None))
         graph.once.append(callback.queue if callback.wants_all else 0)
         expected.append(total)
         graph.counted.append(counted)
@@ -270,12 +272,15 @@ def _ways(graph: Graph, preemptive: bool) -> list[dict[int, Way]]:
         spend(ITEM * sum(len(ways[p]) for p in graph.parents[x]))
         # Of messages that wait for others, those of the inputs that do not count come in as well.
         for p in graph.parents[x]:
-            # A message leaves as soon as p begins; x begins at once if it preempts p, else after p.
-            least = int(graph.urgency[p]) + (not graph.overtakes[x])
-            preempts = preemptive and urgency >= least
+            # A message leaves as soon as p may publish; x begins at once if it preempts p, else
+            # after p.
+            needed = int(graph.urgency[p]) + (not graph.overtakes[x])
+            preempts = preemptive and urgency >= needed
             bcet = 0 if preempts else graph.unit.in_order[p].bcet
+            leaves = graph.unit.in_order[p].silent
             for r, way in ways[p].items():
-                step = Way(min(urgency, way.least), way.start, way.start + bcet)
+                least = min(urgency, way.least)
+                step = Way(least, way.start + leaves, way.start + max(bcet, leaves))
                 mine[r] = step.joined(mine.get(r))
         ways.append(mine)
         pairs += len(mine)
@@ -312,10 +317,57 @@ def analyse_graph(
     rows: list[list[int]] = [[] for _ in ways]
     for i, (x, _, _) in enumerate(pairs):
         rows[x].append(i)
-    return {
-        callback.name: _local(graph, x, callback, pairs, rows[x], found, ways[x])
-        for x, callback in enumerate(unit.in_order)
-    }
+    local: list[Local] = []
+    for x, callback in enumerate(unit.in_order):
+        graph.root_gap.append(_root_gap(graph, x, callback, local))
+        local.append(_local(graph, x, callback, pairs, rows[x], found, ways[x]))
+    return {callback.name: local[x] for x, callback in enumerate(unit.in_order)}
+
+
+def _root_gap(graph: Graph, x: int, callback: Callback, local: list[Local]) -> int | None:
+    """Return how far apart the releases of origins are at most that lead to one of x, ns.
+
+    Parameters
+    ----------
+    local
+        The bounds of those before it.
+    """
+    if callback.wants_all and callback.pairs == APPROXIMATE:
+        return _gap_of_pairs(graph, x, callback, local)
+    gaps = [_gap_of_topic(graph, inside, outside) for inside, outside in graph.inputs[x]]
+    if callback.period is not None:
+        gaps.append(callback.longest_gap)
+    known = [gap for gap in gaps if gap is not None]
+    if callback.wants_all:
+        # Only messages of one input count, but any input may be the last to come.
+        return max(known) if len(known) == len(gaps) else None
+    return min(known, default=None)
+
+
+def _gap_of_topic(graph: Graph, inside: list[int], outside: list[Activation]) -> int | None:
+    gaps = [graph.root_gap[p] for p in inside] + [one.gap for one in outside]
+    return min((gap for gap in gaps if gap is not None), default=None)
+
+
+def _gap_of_pairs(graph: Graph, x: int, callback: Callback, local: list[Local]) -> int | None:
+    """Return that of a join by about the same stamps.
+
+    From the release of what completes a set until that is there it takes as long as the way at
+    most. What completes the next one is released no later after that than `gap_of_pairs` says.
+    """
+    if callback.name in graph.unit.system.paired_before:
+        return None  # Nobody knows which stamps these have.
+    gaps, streams, way = [], [], 0
+    for inside, outside in graph.inputs[x]:
+        gap = _gap_of_topic(graph, inside, outside)
+        outputs = [*outside, *(local[p].output for p in inside)]
+        if gap is None or any(one is None for one in outputs):
+            return None
+        gaps.append(gap)
+        streams.append([stream for one in outputs if one is not None for stream in one.streams])
+        way = max([way, *(most for p in inside for most in (local[p].prefix or {}).values())])
+    apart = gap_of_pairs(gaps, streams, callback.queue)
+    return None if apart is None else apart + way
 
 
 def _inside(graph: Graph) -> Ints:
@@ -425,7 +477,8 @@ def _output(
 ) -> list[Stream]:
     """Return how x publishes: as the origins that count for it, later by what the way varies."""
     stored = graph.stored[x]
-    later = {pairs[i][1]: int(found.response[i]) - ways[pairs[i][1]].start for i in rows}
+    leaves = graph.unit.in_order[x].silent
+    later = {pairs[i][1]: int(found.response[i]) - ways[pairs[i][1]].start - leaves for i in rows}
     streams = []
     for r, count in graph.jobs[x].items():
         stream = graph.origins[r].stream
@@ -457,7 +510,9 @@ def begun_in_groups(graph: Graph, urgency: int, level: Level) -> int:
     for x, callback in enumerate(graph.unit.in_order):
         if callback.group:
             groups.setdefault((callback.executor, callback.group), []).append(x)
-    total = int(np.max(np.where(lower, level.after, 0), initial=0))
+    total = int(np.max(np.where(lower, level.after, 0), initial=0)) + held_by_publisher(
+        graph.unit, urgency
+    )
     for members in groups.values():
         if max(graph.urgency[members]) >= urgency:
             under_way = [int(graph.wcet[x] + level.after[x]) for x in members if lower[x]]

@@ -6,20 +6,22 @@ With the newest of each (`pairs: newest`) until the next message of each other t
 the same stamp (message_filters' ExactTime) no longer: stamps come from one callback that starts
 all the ways, so the message that is missing is on its way already.
 
-With those of about the same stamp (ApproximateTime) longer. Let m be the chain's message. A set
-around a pivot q, the latest of the first messages that wait on each topic, is settled at the latest
-when each other topic has brought a message of a later stamp, because then all sets with q are
-known. While m or an older one waits, either m's topic has the pivot, and its stamp is not above
-m's; or another topic has, and its stamp is at most the first one there above m's. That set has m or
-a newer one. So m waits for the first message of a later stamp than m's, and then on every other
-topic for the first one later than that: two gaps, one after the other.
+With those of about the same stamp (ApproximateTime) longer. A set is around a pivot q, the latest
+of the first messages that wait on each topic, and is settled at the latest when each other topic
+has brought a message of a later stamp, because then all sets with q are known. Let m be the chain's
+message, and S the last set with one older than m in its place. All other messages of S are the
+first ones on their topics that are no earlier than its oldest, and so at most the first ones later
+than m: m may be passed over where a message of another topic was as old as the one before m. So the
+messages that are first after S are at most the second ones later than m, and the next pivot is one
+of them, or m. So m waits on one topic for the second message of a later stamp, and then on every
+other topic for the first one later than that: two gaps, and another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rclrt_analysis.bounds.activation import APPROXIMATE
+from rclrt_analysis.bounds.activation import APPROXIMATE, GAPS
 from rclrt_analysis.bounds.result import Local
 from rclrt_analysis.model import Callback, Chain, System
 
@@ -46,11 +48,12 @@ def waiting_for_others(
     if callback.pairs != APPROXIMATE:
         return waiting
     gaps = {topic: _gap(system, callback, topic, responses) for topic in callback.triggers}
-    two = [
-        _longest_gap(system, pivot, responses) + max(gap for t, gap in gaps.items() if t != pivot)
+    until = [
+        2 * _longest_gap(system, pivot, responses)
+        + max(gap for topic, gap in gaps.items() if topic != pivot)
         for pivot in others
     ]
-    return max(two, default=0)
+    return max(until, default=0)
 
 
 def check_stamps(system: System, chain: Chain, callback: Callback, responses: Responses) -> None:
@@ -61,6 +64,11 @@ def check_stamps(system: System, chain: Chain, callback: Callback, responses: Re
         raise NoBoundError(
             f"'{callback.name}' pairs messages of about the same stamp, so the one that comes last "
             "is not the last to be waited for. Use join: wait"
+        )
+    if callback.name in system.paired_before:
+        raise NoBoundError(
+            f"'{callback.name}' pairs messages by their stamps, and some come from what was paired "
+            "by about the same stamps: nobody knows which stamp they have. Use pairs: newest"
         )
     starts = {topic: _starts(system, topic) for topic in callback.triggers}
     if callback.pairs != APPROXIMATE and len(set().union(*starts.values())) > 1:
@@ -97,7 +105,7 @@ def _starts(system: System, topic: str) -> set[str]:
 def _queue_needed(system: System, callback: Callback, topic: str, responses: Responses) -> int:
     """Return how many messages of a topic may wait at once."""
     gaps = [_longest_gap(system, other, responses) for other in callback.triggers]
-    waiting = 1 + max(gaps) * (2 if callback.pairs == APPROXIMATE else 1)
+    waiting = 1 + max(gaps) * (GAPS if callback.pairs == APPROXIMATE else 1)
     total = 0
     for publisher in system.publishers[topic]:
         output = responses[publisher].output

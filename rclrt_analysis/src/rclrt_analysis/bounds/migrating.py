@@ -8,10 +8,11 @@ import numpy as np
 
 from rclrt_analysis.bounds import dag, edf, nonpreemptive_edf
 from rclrt_analysis.bounds.activation import Activation, Stream
-from rclrt_analysis.bounds.inherited import inherited_deadlines
+from rclrt_analysis.bounds.inherited import Due, inherited_deadlines
+from rclrt_analysis.bounds.nonpreemptive_edf import NO_DEADLINE
 from rclrt_analysis.bounds.receivers import is_receiver
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
-from rclrt_analysis.bounds.rows import Known, make_rows, to_locals, with_jitter
+from rclrt_analysis.bounds.rows import Known, Rows, make_rows, to_locals, with_jitter
 from rclrt_analysis.bounds.taskset import make_taskset
 from rclrt_analysis.bounds.threads import check_threads
 from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
@@ -33,15 +34,16 @@ def analyse_migrating(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
     Raises
     ------
     RefusedError
-        Releases cost time, callbacks share a group, deadlines exceed periods, subscriptions do not
-        form one DAG per timer with its priority; under EDF on several cores there are any, or
+        On several cores: releases cost time, callbacks share a group, deadlines exceed periods,
+        subscriptions do not form one DAG per timer with its priority; under EDF there are any, or
         timers jitter.
     """
     check_threads(unit)
-    _check(unit)
+    cores = len(unit.executors[0].cores)
+    if cores > 1:
+        _check(unit)
     if unit.executors[0].policy is Policy.EDF:
         return _edf(unit, arrivals)
-    cores = len(unit.executors[0].cores)
     numbers = _dags(unit)
     tasks = []
     for members in numbers:
@@ -95,7 +97,9 @@ def _edf(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     cores = len(unit.executors[0].cores)
     other = next((c for c in unit.callbacks if c.kind is not Kind.TIMER), None)
     late = next((c for c in unit.timers if c.jitter), None)
-    if cores == 1 and (other is not None or late is not None):
+    costs = unit.system.overheads.release or unit.system.overheads.stolen
+    more = other is not None or late is not None or costs or _groups(unit)
+    if cores == 1 and more:
         return _edf_with_messages(unit, arrivals)
     if other is not None:
         raise RefusedError(
@@ -124,25 +128,59 @@ def _edf(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
 
 def _edf_with_messages(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     """Return bounds of one core where messages carry deadlines; see `inherited_deadlines`."""
-    if any(is_receiver(callback) for callback in unit.callbacks):
-        raise RefusedError("what receive_ms stands for has no deadline. Leave it out under EDF")
     dues = inherited_deadlines(unit)
+    for callback in unit.callbacks:
+        if is_receiver(callback):
+            dues[callback.name] = Due(NO_DEADLINE, may_be_early=True)  # It precedes all others.
 
     def bounds(known: Known) -> dict[str, Local]:
         rows = make_rows(unit, known)
         mine = [dues[unit.callbacks[i].name] for i in rows.owner.tolist()]
-        tasks = make_taskset(
-            rows.tasks.wcet,
-            rows.tasks.period,
-            [due.latest for due in mine],
-            jitter=rows.tasks.jitter,
+        above = unit.releases(1)
+        no = np.zeros(0, dtype=np.int64)
+        every, jitter, cost = (
+            (no, no, no) if above is None else (above.period, above.jitter, above.cost[0])
         )
-        early = np.array([due.may_be_early for due in mine])
-        found = nonpreemptive_edf.exact(tasks, may_be_early=early, preemptive=True)
+        tasks = make_taskset(
+            np.concatenate([rows.tasks.wcet, cost]),
+            np.concatenate([rows.tasks.period, every]),
+            [*(due.latest for due in mine), *(1 for _ in every)],
+            jitter=np.concatenate([rows.tasks.jitter, jitter]),
+        )
+        early = np.array([*(due.may_be_early for due in mine), *(True for _ in every)])
+        exclusive = [_exclusive(rows, mine, members) for members in _groups(unit)]
+        found = nonpreemptive_edf.exact(
+            tasks, may_be_early=early, preemptive=True, exclusive=exclusive
+        )
         return to_locals(unit, rows, found, known)
 
     method = Method("preemptive EDF, all deadlines", "Spuri96; Tindell94", ASSUMPTIONS)
     return with_jitter(unit, arrivals, bounds), method
+
+
+def _groups(unit: Unit) -> list[list[int]]:
+    """Return the numbers of the callbacks of each group that several share."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for i, callback in enumerate(unit.callbacks):
+        if callback.group:
+            found.setdefault((callback.executor, callback.group), []).append(i)
+    return [members for members in found.values() if len(members) > 1]
+
+
+def _exclusive(rows: Rows, dues: list[Due], members: list[int]) -> nonpreemptive_edf.Exclusive:
+    """Return a group: of its rows what one job may hold up others for."""
+    mine = np.flatnonzero(np.isin(rows.owner, members))
+    first = [
+        -NO_DEADLINE if dues[i].may_be_early else dues[i].latest - int(rows.tasks.jitter[i])
+        for i in mine.tolist()
+    ]
+    latest = [dues[i].latest for i in mine.tolist()]
+    return nonpreemptive_edf.Exclusive(
+        rows.owner[mine],
+        np.array(first, dtype=np.int64),
+        np.array(latest, dtype=np.int64),
+        rows.tasks.wcet[mine],
+    )
 
 
 def _dags(unit: Unit) -> list[list[Callback]]:

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from rclrt_analysis.bounds.budget import spend
@@ -28,11 +31,44 @@ FIRST = (2, 16)
 """In `exact`: how many of a task's most promising deadlines are looked at first, and next."""
 
 
-def _busy_period(tasks: TaskSet, supply: Supply) -> int:
+@dataclass(frozen=True)
+class Exclusive:
+    """Tasks of which one runs at a time, and what runs is as urgent as what waits for it [Sha90].
+
+    Attributes
+    ----------
+    owner
+        Shape (tasks,): whose jobs they are. Who waits is never the owner of what it waits for.
+    first, latest
+        Shape (tasks,), ns: when a job that comes at 0 is due at the earliest and at the latest.
+    wcet
+        Shape (tasks,), ns.
+    """
+
+    owner: Ints
+    first: Ints
+    latest: Ints
+    wcet: Ints
+
+    def holds(self, due: Ints) -> Ints:
+        """Return for how long one of them may hold up what is due by these times, ns.
+
+        One that is due later, and has begun before: if another one is due by then.
+        """
+        result = np.zeros_like(due)
+        for k in range(len(self.owner)):
+            others = self.first[self.owner != self.owner[k]]
+            since = int(others.min()) if len(others) else NO_DEADLINE
+            held = (since <= due) & (due < self.latest[k])
+            result = np.maximum(result, np.where(held, self.wcet[k], 0))
+        return np.asarray(result)
+
+
+def _busy_period(tasks: TaskSet, supply: Supply, held: int = 0) -> int:
     """Return the longest synchronous busy period plus the largest blocking; see [George96]."""
     if tasks.utilization >= FULL * supply.share:
         return UNBOUNDED
-    largest = int(tasks.wcet.max())
+    largest = max(int(tasks.wcet.max()), held)
 
     def step(t: Ints, _: Ints) -> Ints:
         work = (-(-(t[0] + tasks.jitter) // tasks.period) * tasks.wcet).sum()
@@ -90,6 +126,7 @@ def exact(
     earliest: Ints | None = None,
     may_be_early: Bools | None = None,
     preemptive: bool = False,
+    exclusive: Sequence[Exclusive] = (),
 ) -> Responses:
     """Return the worst-case response time of every task [George96], with jitter.
 
@@ -122,12 +159,15 @@ def exact(
     preemptive
         Whether a job is stopped by what is due earlier [Spuri96]: then nothing that is due later
         has begun, and what is released until a job's end counts instead of until its start.
+    exclusive
+        If `preemptive`: a job of each that is due later may have begun all the same.
     """
     n = len(tasks)
     nothing = np.zeros(n, dtype=np.int64)
     result = np.full(n, UNBOUNDED, dtype=np.int64)
     lost = Responses(result, result, nothing, nothing, nothing)
-    end = _busy_period(tasks, supply) if n else UNBOUNDED
+    held = sum(int(one.wcet.max(initial=0)) for one in exclusive)
+    end = _busy_period(tasks, supply, held) if n else UNBOUNDED
     due = _dues(tasks, end) if end < UNBOUNDED else None
     if due is None:
         return lost
@@ -135,7 +175,7 @@ def exact(
     count = np.searchsorted(due, tasks.deadline + end) - first
     if n * int(count.max()) > MAX_NUMBERS:
         return lost
-    work = _Work(tasks, supply, may_be_early, preemptive)
+    work = _Work(tasks, supply, may_be_early, preemptive, exclusive)
     busy = work.busy_until(due)
     early = np.zeros(n, dtype=np.int64) if earliest is None else earliest
     same = not tasks.jitter.any() and not early.any()
@@ -208,9 +248,15 @@ class _Work:
     """What precedes a job, by its deadline; tasks of equal period, deadline and jitter as one."""
 
     def __init__(
-        self, tasks: TaskSet, supply: Supply, early: Bools | None, preemptive: bool
+        self,
+        tasks: TaskSet,
+        supply: Supply,
+        early: Bools | None,
+        preemptive: bool,
+        exclusive: Sequence[Exclusive],
     ) -> None:
         self.tasks = tasks
+        self._exclusive = exclusive
         self._preemptive = preemptive
         self._supply = supply
         first = np.zeros(len(tasks), dtype=np.int64) if early is None else early.astype(np.int64)
@@ -230,7 +276,11 @@ class _Work:
     def _blocking(self, due: Ints) -> Ints:
         """Return the longest job that is due later, and cannot be stopped."""
         if self._preemptive:
-            return np.zeros_like(due)
+            held = np.zeros_like(due)
+            for one in self._exclusive:
+                spend(held.size * len(one.owner))
+                held = held + one.holds(due)
+            return held
         later = np.searchsorted(self._rising, due, side="right")
         return np.asarray(self._longest_after[later])
 

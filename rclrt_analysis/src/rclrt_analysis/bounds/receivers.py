@@ -40,7 +40,8 @@ def with_receivers(system: System) -> System:
             continue
         name = f"{NAME} of {', '.join(map(str, executor.cores))}"
         executors.setdefault(
-            executor.cores, Executor(name, ExecutorKind.ISOLATED, cores=executor.cores)
+            executor.cores,
+            Executor(name, ExecutorKind.ISOLATED, executor.policy, cores=executor.cores),
         )
         receivers.append(
             Callback(

@@ -36,6 +36,10 @@ class Assumption(str, Enum):
         "every reservation is kept: the kernel's admission control is on, GRUB is off, and budgets "
         "end on time (HRTICK_DL, or ticks are short beside them)"
     )
+    BUDGETS = (
+        "budgets are enforced: the executor spins, may use the priorities that it asks for, and no "
+        "lock of the program is held beyond a job"
+    )
     THREAD_EACH = "every thread of the executor has a core for itself"
     NEWEST = (
         "what waits for messages on all of its topics takes the newest of each; for those that "
@@ -169,13 +173,20 @@ class ChainBound:
 
 @dataclass(frozen=True)
 class Result:
-    """The result for a system; `no_verdict` says why its model gets none."""
+    """The result for a system; `no_verdict` says why its model gets none.
+
+    Attributes
+    ----------
+    run_out
+        Why budgets of the model may run out.
+    """
 
     system: str
     callbacks: tuple[CallbackBound, ...]
     chains: tuple[ChainBound, ...]
     assumptions: tuple[Assumption, ...] = ()
     no_verdict: tuple[str, ...] = ()
+    run_out: tuple[str, ...] = ()
 
     @property
     def met(self) -> bool:

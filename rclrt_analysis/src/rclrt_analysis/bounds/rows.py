@@ -63,16 +63,19 @@ def activations(unit: Unit, arrivals: Arrivals, responses: Mapping[str, Local]) 
         if callback.period is not None:
             stream = Stream(callback.period, callback.jitter)
             inputs.append(Activation((stream,), callback.longest_gap))
-        found[callback.name] = joined(inputs, callback) if callback.wants_all else merged(inputs)
+        again = callback.name in unit.system.paired_before
+        found[callback.name] = (
+            joined(inputs, callback, again) if callback.wants_all else merged(inputs)
+        )
     return found
 
 
 def _output(activation: Activation, local: Local, unit: Unit, name: str) -> Activation:
     if local.response is None or local.bound is None:
         return UNKNOWN
-    # A message leaves anywhere in the job.
+    # A message leaves anywhere in the job, but for its begin.
     transport = unit.system.overheads.transport
-    more = local.response + transport
+    more = local.response - unit.system.callback_of[name].silent + transport
     # The gap of a timer is that of its grid, so what is added counts from there.
     gap = None
     if activation.gap is not None:

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -50,3 +52,26 @@ class Supply:
 
 DEDICATED = Supply(1, 1)
 """The processor itself."""
+
+MAX_STEPS = 1_000
+
+
+def longest_busy(supplies: Sequence[Supply]) -> int | None:
+    """Return for how long threads with reservations may keep a core from everybody else, ns.
+
+    In a window of length t one runs for Q (2 + floor((t - Q) / P)) at most: a budget is used up
+    just before its period ends, and the next ones at once. The threads keep the core until the
+    least L that is no less than the sum of these; None: if they fill it, that is for ever.
+    """
+    share = sum((Fraction(s.budget, s.period) for s in supplies), Fraction(0))
+    if share >= 1:
+        return None
+    length = sum(2 * s.budget for s in supplies)
+    for _ in range(MAX_STEPS):
+        longer = sum(s.budget * (2 + max(0, length - s.budget) // s.period) for s in supplies)
+        if longer == length:
+            return length
+        length = longer
+    # Without rounding: sum Q (1 + (L - Q) / P) + Q <= L.
+    fixed = sum((s.budget * (2 - Fraction(s.budget, s.period)) for s in supplies), Fraction(0))
+    return -int(-fixed // (1 - share))

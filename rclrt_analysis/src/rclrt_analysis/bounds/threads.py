@@ -12,7 +12,7 @@ from rclrt_analysis.bounds import nonpreemptive_fp, preemptive_fp
 from rclrt_analysis.bounds.graph import analyse_graph, begun_in_groups
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.rows import Known, make_rows, to_locals, with_jitter
-from rclrt_analysis.bounds.unit import Arrivals, Unit
+from rclrt_analysis.bounds.unit import Arrivals, Unit, held_by_publisher
 from rclrt_analysis.model import Callback, ExecutorKind, Policy
 
 METHOD = Method(
@@ -67,7 +67,7 @@ def _held(unit: Unit, urgency: int) -> int:
     for callback in unit.callbacks:
         if callback.group:
             members.setdefault((callback.executor, callback.group), []).append(callback)
-    total = 0
+    total = held_by_publisher(unit, urgency)
     for group in members.values():
         if max(unit.urgency[c.name] for c in group) >= urgency:
             lower = (c.wcet + unit.extra for c in group if unit.urgency[c.name] < urgency)

@@ -119,5 +119,16 @@ class Unit:
         )
 
 
+def held_by_publisher(unit: Unit, urgency: int) -> int:
+    """Return for how long a publication may hold up callbacks of that urgency, ns.
+
+    Its thread is as urgent as what it releases until it has told all readers. One at most may have
+    begun when they are released: another one of less urgent callbacks does not begin meanwhile. And
+    what it releases, also elsewhere, is woken when it ends.
+    """
+    less = any(c.publishes and unit.urgency[c.name] < urgency for c in unit.callbacks)
+    return unit.system.overheads.publish if less or unit.outside_topics else 0
+
+
 Arrivals = Mapping[str, Activation]
 """How messages come on a unit's outside topics; those that nothing bounds are absent."""

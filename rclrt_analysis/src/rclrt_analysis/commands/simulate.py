@@ -40,18 +40,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Simulate the model."""
     from rclrt_analysis.bounds.analyse import analyse
-    from rclrt_analysis.model import ModelError, implausible, read_model
+    from rclrt_analysis.bounds.demotion import short_of
+    from rclrt_analysis.model import ModelError, implausible
+    from rclrt_analysis.model.document import read_document
+    from rclrt_analysis.model.read import build_system
     from rclrt_analysis.report import ms
     from rclrt_analysis.simulation import SimulationError, chain_times, simulate
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
     try:
-        system = read_model(arguments.model, schema)
+        document = read_document(arguments.model)
+        system = build_system(document, schema)
+        if short := short_of(system, analyse(system)):
+            text = "a budget that may run out is not simulated"
+            raise ModelError([f"{document.where(place)}: {why}: {text}" for place, why in short])
         horizon = arguments.duration * 1_000_000_000
         run = simulate(system, horizon, arguments.seed, arguments.random_work)
-    except (ModelError, SimulationError) as error:
+    except ModelError as error:
         print(error, file=sys.stderr)
+        return 2
+    except SimulationError as error:
+        print(f"{arguments.model}: {error}", file=sys.stderr)
         return 2
     if strange := implausible(system):
         print(f"{arguments.model}: warning: {strange}", file=sys.stderr)

@@ -52,6 +52,8 @@ def made_safe(callback: Callback) -> Callback:
         callback,
         wcet=_up(callback.wcet, wcet),
         bcet=callback.bcet * PARTS // wcet,
+        publish_least=callback.publish_least * PARTS // wcet,
+        publish_most=None if callback.publish_most is None else _up(callback.publish_most, wcet),
         jitter=_up(callback.jitter, factor.get("jitter_ms", PARTS)),
         gap=None if callback.gap is None else _up(callback.gap, factor.get("gap_ms", PARTS)),
         period=None if callback.period is None else max(1, callback.period * PARTS // period),

@@ -21,6 +21,7 @@ from rclrt_analysis.model.links import TooManyPartsError, with_links
 from rclrt_analysis.model.rules import check_system, duplicates
 from rclrt_analysis.model.system import (
     NS_PER_MS,
+    Budget,
     Callback,
     Executor,
     ExecutorKind,
@@ -103,6 +104,11 @@ class _Reader:
         return self.ns(item, place, key) or 0
 
 
+def _budget(reader: _Reader, item: Mapping[str, Any], place: Place) -> Budget:
+    runtime, period = (reader.cost(item, place, key) for key in ("runtime_ms", "period_ms"))
+    return Budget(runtime, period)
+
+
 def _callback(
     reader: _Reader, content: dict[str, Any], item: dict[str, Any], place: Place
 ) -> Callback:
@@ -111,6 +117,7 @@ def _callback(
     deadline = reader.ns(item, place, "deadline_ms")
     if deadline is None and kind is Kind.TIMER:
         deadline = period
+    after = item.get("publishes_after_ms", {})
     callback = Callback(
         name=item["name"],
         kind=kind,
@@ -130,9 +137,12 @@ def _callback(
         queue=item.get("queue", 1),
         reads=tuple(item.get("reads", ())),
         publishes=tuple(item.get("publishes", ())),
+        publish_least=reader.cost(after, (*place, "publishes_after_ms"), "least"),
+        publish_most=reader.ns(after, (*place, "publishes_after_ms"), "most"),
         depth=item.get("depth"),
         bytes=item.get("bytes"),
         assumptions=read_assumptions(content, item),
+        budget=_budget(reader, item["budget"], (*place, "budget")) if "budget" in item else None,
     )
     return made_safe(callback)
 
@@ -160,6 +170,10 @@ def _executor(reader: _Reader, item: dict[str, Any], place: Place) -> Executor:
         threads=item.get("threads"),
         reservation=reservation,
         link=link,
+        budgets=tuple(
+            (group, _budget(reader, one, (*place, "budgets", group)))
+            for group, one in item.get("budgets", {}).items()
+        ),
     )
 
 
@@ -199,8 +213,8 @@ def _nothing_open(document: Document, content: dict[str, Any]) -> dict[str, Any]
 
 
 OVERHEADS = (
-    "release", "dispatch", "context_switch", "transport", "wake", "late", "receive", "stolen",
-    "window",
+    "release", "dispatch", "context_switch", "transport", "wake", "late", "receive", "publish",
+    "stolen", "window",
 )  # fmt: skip
 
 

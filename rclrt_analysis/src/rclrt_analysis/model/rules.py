@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rclrt_analysis.model.budgets import check_budgets
 from rclrt_analysis.model.document import Document, Place
 from rclrt_analysis.model.system import (
     Callback,
@@ -57,6 +58,7 @@ def check_system(system: System, document: Document) -> list[str]:
             found.append((("executors", i), f"more than {MAX_LINKS} executors with a link"))
     for i, callback in enumerate(system.callbacks):
         found += _callback(system, callback, ("callbacks", i))
+    found += check_budgets(system)
     if not found:
         found += _cycle(system)
         found += _priorities(system)
@@ -160,6 +162,7 @@ def _callback(system: System, callback: Callback, place: Place) -> Iterator[Prob
     if callback.period is not None and callback.wcet > callback.period:
         text = f"wcet_ms {in_ms(callback.wcet)} exceeds period_ms {in_ms(callback.period)}"
         yield (*place, "wcet_ms"), f"{text}: it can never keep up. Lengthen the period"
+    yield from _publishes_after(callback, (*place, "publishes_after_ms"))
     timer = callback.kind is Kind.TIMER
     if timer and callback.period is None:
         yield place, f"timer '{callback.name}' needs period_ms"
@@ -194,6 +197,20 @@ def _callback(system: System, callback: Callback, place: Place) -> Iterator[Prob
                     (*place, key, i),
                     f"nobody publishes '{topic}'. Add it to the publishes of a callback",
                 )
+
+
+def _publishes_after(callback: Callback, place: Place) -> Iterator[Problem]:
+    least, most = callback.publish_least, callback.publish_most
+    if (least or most is not None) and not callback.publishes:
+        yield place, "it publishes nothing. Leave this out, or add publishes"
+    if most is not None and least > most:
+        yield place, "least exceeds most; swap them"
+    if most is not None and most > callback.wcet:
+        text = f"most {in_ms(most)} exceeds wcet_ms {in_ms(callback.wcet)}"
+        yield (*place, "most"), f"{text}: by then the job has ended. Leave it out"
+    if least > callback.bcet:
+        text = f"least {in_ms(least)} exceeds bcet_ms {in_ms(callback.bcet)}"
+        yield (*place, "least"), f"{text}: a job may have ended by then. Say a longer bcet_ms"
 
 
 def _cycle(system: System) -> Iterator[Problem]:

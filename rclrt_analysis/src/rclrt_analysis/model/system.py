@@ -79,6 +79,9 @@ class Overheads:
     receive
         What a message from another executor costs the reader's CPU besides: the middleware's
         threads, above all callbacks.
+    publish
+        For how long one publication may hold up what is more urgent than its callback: meanwhile
+        its thread is as urgent as what it releases.
     stolen, window
         What takes a core from everybody, interrupts for example: so much at most in each such time.
     measured
@@ -92,6 +95,7 @@ class Overheads:
     wake: int = 0
     late: int = 0
     receive: int = 0
+    publish: int = 0
     stolen: int = 0
     window: int = 0
     measured: str = ""
@@ -103,6 +107,26 @@ class Reservation:
 
     budget: int
     period: int
+
+
+@dataclass(frozen=True)
+class Budget:
+    """CPU time with the priority that is asked for, in each period; ns (docs/how-to/budgets.md).
+
+    Attributes
+    ----------
+    demotes
+        What needs more loses its priority until the period ends; False: it loses releases.
+    """
+
+    runtime: int
+    period: int
+    demotes: bool = True
+
+    @property
+    def taken(self) -> int:
+        """What it takes from others in a period, with what the engine's watch lets pass, ns."""
+        return self.runtime + max(self.runtime // 32 + 1, 50_000)
 
 
 @dataclass(frozen=True)
@@ -139,6 +163,8 @@ class Executor:
         Of each of its threads, on the one core.
     link
         Of a microcontroller's executor: what its messages to others and theirs to it go over.
+    budgets
+        Of groups, by name: each is one that all callbacks of the group share.
     """
 
     name: str
@@ -149,6 +175,7 @@ class Executor:
     threads: int | None = None
     reservation: Reservation | None = None
     link: Link | None = None
+    budgets: tuple[tuple[str, Budget], ...] = ()
 
 
 UNSAID = "not said"
@@ -204,6 +231,8 @@ class Callback:
         then so many of each topic wait at most.
     reads
         Topics whose latest message it reads when it starts.
+    publish_least, publish_most
+        Messages leave after so much of the job's execution time, ns; None: up to all of it.
     depth
         How many messages may wait; None: enough.
     bytes
@@ -215,6 +244,8 @@ class Callback:
         through before.
     assumptions
         Where its times come from; safety factors are in the times already.
+    budget
+        Of its own; None: none, or that of its group.
     """
 
     name: str
@@ -235,11 +266,19 @@ class Callback:
     queue: int = 1
     reads: tuple[str, ...] = ()
     publishes: tuple[str, ...] = ()
+    publish_least: int = 0
+    publish_most: int | None = None
     depth: int | None = None
     bytes: int | None = None
     waits: int = 0
     repeats: bool = False
     assumptions: Assumptions = ()
+    budget: Budget | None = None
+
+    @property
+    def silent(self) -> int:
+        """No message leaves before so much of the execution time, ns."""
+        return min(self.publish_least, self.bcet, self.wcet)
 
     @property
     def longest_gap(self) -> int | None:
@@ -331,6 +370,16 @@ class System:
             callback.name: tuple({n: None for t in callback.publishes for n in takers.get(t, ())})
             for callback in self.callbacks
         }
+
+    @cached_property
+    def paired_before(self) -> frozenset[str]:
+        """Names of callbacks that are released by what others paired by about the same stamps."""
+        found: set[str] = set()
+        for name in self.topological:
+            for parent in self.triggered_by(self.callback_of[name]):
+                if parent in found or self.callback_of[parent].pairs == "approximate":
+                    found.add(name)
+        return frozenset(found)
 
     def members(self, executor: str) -> list[Callback]:
         """Return the callbacks of an executor, in the order of the model."""

@@ -9,9 +9,9 @@ a stream with period T and jitter J that each take up to R from their release ar
 
     ceil((P + R + J) / T)
 
-at most: they were released no earlier than R before the period, and before its end. So the budget
-is the execution time as many times. The period is the longest with the least of these. Where others
-overrun, R and J are longer, and the budget must be enough for that as well.
+at most (`bounds.demotion`). So the budget is the execution time as many times. The period is the
+longest with the least of these. Where others overrun, R and J are longer, and the budget must be
+enough for that as well. Budgets that the model has stay.
 
 What a budget takes from others at most: docs/how-to/budgets.md, and `test_budget_bounds`.
 """
@@ -22,40 +22,22 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from rclrt_analysis.bounds.activation import Activation, Stream, merged
+from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.analyse import analyse, with_late_timers
+from rclrt_analysis.bounds.demotion import Released
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.threads import is_threaded
-from rclrt_analysis.model import Callback, Kind, Policy, System
+from rclrt_analysis.model import Budget, Callback, Kind, Policy, System
+from rclrt_analysis.model.budgets import LEAST_PERIOD, LEAST_RUNTIME
 from rclrt_analysis.plan.timer_thread import NAME as TIMER_THREAD
-
-LEAST_RUNTIME = 100_000
-LEAST_PERIOD = 1_000_000
-"""ns, as the engine wants them (rclrt_core/budget.hpp)."""
-
-MARGIN = 32
-"""One of so many parts is left over: the engine charges a little that is not the callback's."""
 
 ROUNDS = 4
 """Budgets are made longer so often at most."""
 
 SECONDS = 10.0
 """How long it is looked for what holds whatever others need."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """CPU time of a callback with its priority, in each period; ns."""
-
-    runtime: int
-    period: int
-
-    @property
-    def taken(self) -> int:
-        """What it takes from others in a period, with what the engine's watch lets pass, ns."""
-        return self.runtime + max(self.runtime // 32 + 1, 50_000)
 
 
 Budgets = dict[str, Budget]
@@ -82,8 +64,10 @@ def choose_budgets(system: System, result: Result) -> tuple[Budgets, tuple[str, 
 def sufficient_budgets(system: System, result: Result) -> Budgets:
     """Return budgets that do not run out while everything is as the model says."""
     found: Budgets = {}
-    released = _Released(system, result)
+    released = _released(system, result)
     for callback in _limitable(system):
+        if callback.budget is not None:
+            continue
         streams, response = released.streams(callback), released.response(callback)
         if response is not None and streams:
             period = _period(streams, response)
@@ -106,7 +90,7 @@ def _limitable(system: System) -> Iterator[Callback]:
             lowest.setdefault(cores, []).append(callback.priority or 0)
     for callback in system.callbacks:
         executor = system.executor_of[callback.executor]
-        if executor.name == TIMER_THREAD:
+        if executor.name == TIMER_THREAD or callback.group in dict(executor.budgets):
             continue
         alone = not callback.group or groups[callback.executor, callback.group] == 1
         fixed = executor.policy is Policy.FIXED_PRIORITY and executor.reservation is None
@@ -116,43 +100,10 @@ def _limitable(system: System) -> Iterator[Callback]:
             yield callback
 
 
-class _Released:
-    """How callbacks are released, and how long they are there, by the bounds of a system."""
-
-    def __init__(self, system: System, result: Result) -> None:
-        self._system = system
-        self._late = with_late_timers(system).callback_of
-        self._local = {one.name: one.local for one in result.callbacks}
-        overheads = system.overheads
-        self._extra = overheads.dispatch + 2 * overheads.context_switch
-        self._wait = overheads.transport + overheads.wake
-
-    def streams(self, callback: Callback) -> tuple[Stream, ...]:
-        """Return how it is released, each job counted; nothing if nobody knows."""
-        late = self._late[callback.name]
-        inputs: list[Activation] = []
-        for name in self._system.triggered_by(callback):
-            output = self._local[name].output
-            if output is None:
-                return ()
-            inputs.append(output)
-        if late.period is not None:
-            inputs.append(Activation((Stream(late.period, late.jitter),), None))
-        return merged(inputs).streams if inputs else ()
-
-    def response(self, callback: Callback) -> int | None:
-        """Return how long a job is there, from when it was released by a message that left."""
-        local = self._local[callback.name].response
-        return None if local is None else local + self._wait
-
-    def needs(self, callback: Callback, period: int) -> int | None:
-        """Return the CPU time that its jobs use at most within a period of its budget, ns."""
-        streams, response = self.streams(callback), self.response(callback)
-        if response is None or not streams:
-            return None
-        jobs = sum(stream.most(period + response) for stream in streams)
-        work = jobs * (callback.wcet + callback.waits + self._extra)
-        return work + work // MARGIN
+def _released(system: System, result: Result) -> Released:
+    return Released(
+        system, with_late_timers(system), {one.name: one.local for one in result.callbacks}
+    )
 
 
 def _period(streams: tuple[Stream, ...], response: int) -> int:
@@ -198,7 +149,7 @@ def kept_apart(
                 items = [(b.name, b.bound, b.deadline) for b in bounds.callbacks]
                 items = [item for item in items if item[0] == members[0]]
             met = [name for name, bound, due in items if bound and due and bound <= due]
-            released = _Released(apart, bounds)
+            released = _released(apart, bounds)
             for name in sorted(needed & set(budgets)) if met else ():
                 need = released.needs(apart.callback_of[name], budgets[name].period)
                 if need is None or need > budgets[name].runtime:
@@ -234,13 +185,15 @@ def _apart(system: System, budgets: Budgets, needed: set[str]) -> System | None:
         for core in mine:
             least[core] = min(least.get(core, 100), callback.priority or 0)
     made = []
+    said = {c.name: c.budget for c in _limitable(system) if c.budget and c.budget.demotes}
+    limited = {**said, **budgets}
     for callback in system.callbacks:
         executor = system.executor_of[callback.executor]
         there = [core for core in executor.cores if core in least]
         if callback.name in needed or executor.name == TIMER_THREAD:
             made.append(callback)
-        elif there and callback.name in budgets:
-            made.append(_limited(callback, budgets[callback.name]))
+        elif there and callback.name in limited:
+            made.append(_limited(callback, limited[callback.name]))
         elif there and not (
             is_threaded(executor.kind)
             and (executor.name, callback.group) not in groups

@@ -15,13 +15,19 @@ import platform
 import re
 import resource
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rclrt_analysis.model import Callback, ExecutorKind, ModelError, Policy, System
 from rclrt_analysis.model.assumptions import premises
 from rclrt_analysis.model.document import read_document
+from rclrt_analysis.plan.budget_fields import (
+    budget_field,
+    budget_of,
+    group_lines,
+    unnamed_groups,
+)
 from rclrt_analysis.plan.chains import assumption_fields, chain_lines, quoted
 from rclrt_analysis.plan.openings import Opening
 from rclrt_analysis.plan.placement import Placement, placed
@@ -64,6 +70,7 @@ def check_names(system: System) -> list[str]:
         other = seen.setdefault(entry_name(callback), callback.name)
         if other != callback.name:
             problems.append(f"'{callback.name}' and '{other}' have the same name in a plan")
+    problems += unnamed_groups(system)
     return problems
 
 
@@ -178,6 +185,7 @@ def _body(plan: Plan) -> str:
         lines.append(
             f"        {quoted(name)}: {{{', '.join(f'{k}: {v}' for k, v in entry.items())}}}"
         )
+    lines += [f"      {line}" for line in group_lines(system)]
     of_chains = {one.name: one.bound for one in plan.result.chains}
     lines += [f"      {line}" for line in chain_lines(plan.opening.system, of_chains, entry_name)]
     return "\n".join(lines) + "\n"
@@ -204,9 +212,9 @@ def _fields(plan: Plan, callback: Callback) -> dict[str, str]:
             fields["relative_deadline"] = f"{callback.deadline}"
     elif callback.priority is not None:
         fields |= {"scheduling_policy": "fifo", "priority": str(callback.priority)}
-    if callback.name in plan.budgets:
-        limit = plan.budgets[callback.name]
-        fields["budget"] = f"{{runtime: {limit.runtime}, period: {limit.period}}}"
+    limit = plan.budgets.get(callback.name, callback.budget)
+    if limit is not None:
+        fields["budget"] = budget_field(limit)
     if fields:
         fields["cpu_affinity"] = f"[{', '.join(str(cpu) for cpu in executor.cores)}]"
     return fields
@@ -220,8 +228,8 @@ class PlanFile:
     ----------
     edited
         Whether its content is not what was written.
-    entries
-        Of callbacks, by their names in the file.
+    entries, groups
+        Of callbacks, and of groups, by their names in the file.
     """
 
     path: Path
@@ -230,6 +238,7 @@ class PlanFile:
     machine: Mapping[str, Any]
     executors: Mapping[str, Any]
     entries: Mapping[str, Any]
+    groups: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_plan(path: Path) -> PlanFile:
@@ -249,14 +258,15 @@ def read_plan(path: Path) -> PlanFile:
         if version > VERSION:
             text = f"a plan of version {version}, this program reads {VERSION}"
             raise ModelError([f"{path}:1: {text}. A newer rclrt may read it"])
-        entries = document.content["/**"]["ros__parameters"]["rclrt"].get("callbacks", {})
+        content = document.content["/**"]["ros__parameters"]["rclrt"]
         return PlanFile(
             path,
             said["model"],
             digest(separator + rest) != said["content"],
             json.loads(said["machine"]),
             json.loads(said["executors"]),
-            dict(entries),
+            dict(content.get("callbacks", {})),
+            dict(content.get("groups", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         text = "this is no plan of ./rclrt plan, or its header was edited. Plan again"
@@ -356,6 +366,14 @@ def applied(opening: Opening, file: PlanFile) -> System:
         else:
             kind, policy = ExecutorKind(said["kind"]), Policy(said["policy"])
             executors.append(replace(executor, kind=kind, policy=policy))
+        if file.groups:
+            mine = {c.group for c in system.members(executor.name)}
+            budgets = tuple(
+                (name, budget)
+                for name, entry in file.groups.items()
+                if name in mine and (budget := budget_of(file.path, name, entry)) is not None
+            )
+            executors[-1] = replace(executors[-1], budgets=budgets)
     callbacks = []
     core: dict[str, int] = {}
     for callback in system.callbacks:
@@ -365,7 +383,8 @@ def applied(opening: Opening, file: PlanFile) -> System:
         if entry is None:
             callbacks.append(callback)
             continue
-        callbacks.append(replace(callback, priority=entry.get("priority")))
+        budget = budget_of(file.path, callback.name, entry)
+        callbacks.append(replace(callback, priority=entry.get("priority"), budget=budget))
         if callback.executor in opening.places:
             core[callback.name] = entry["cpu_affinity"][0]
     if problems:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from rclrt_analysis.bounds.activation import urgencies
-from rclrt_analysis.bounds.analyse import with_late_timers
+from rclrt_analysis.bounds.analyse import analyse, with_late_timers
+from rclrt_analysis.bounds.demotion import accounts
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, System
 from rclrt_analysis.simulation.jobs import Job, Run
 from rclrt_analysis.simulation.stamps import Approximate, Exact
@@ -112,7 +113,10 @@ class Clock:
         if sources and not callback.deadline:
             deadline = sources[-1].deadline  # That of the job that published.
         # Anywhere in the job, if things are drawn at random; else with its last step.
-        left = self.between(0, work) if callback.publishes and self.options.random_work else 0
+        most = work if callback.publish_most is None else min(work, callback.publish_most)
+        left = work - most
+        if callback.publishes and self.options.random_work:
+            left = self.between(left, work - min(most, callback.publish_least))
         return Job(
             index, self.next_number(), nominal, self.now, work, self.urgency[index], deadline,
             sources, remaining=work, publish_left=left, published=not callback.publishes,
@@ -294,6 +298,8 @@ def simulate(
     """
     from rclrt_analysis.simulation import events, threads, wait_set
 
+    if accounts(system) and (run_out := analyse(system).run_out):
+        raise SimulationError(f"{run_out[0]}. A budget that may run out is not simulated")
     clock = Clock(with_late_timers(system), horizon, Options(seed, random_work, offsets))
     release: dict[int, Callable[[Job], None]] = {}
     own_timers: set[int] = set()

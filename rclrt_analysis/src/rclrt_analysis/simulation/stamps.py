@@ -83,7 +83,8 @@ class Approximate:
     def _process(self) -> None:
         while all(self._waiting):
             fronts = [waiting[0][0] for waiting in self._waiting]
-            latest = max(range(len(fronts)), key=fronts.__getitem__)
+            # Of equal ones the last.
+            latest = len(fronts) - 1 - fronts[::-1].index(max(fronts))
             first = min(range(len(fronts)), key=fronts.__getitem__)
             end, start = fronts[latest], fronts[first]
             for i in range(len(fronts)):

@@ -1,0 +1,71 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Budgets of callbacks and groups as a parameters file has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rclrt_analysis.model import Budget, ModelError, System
+from rclrt_analysis.plan.chains import quoted
+
+GROUP_NAME = re.compile(r"/.+/group/.+")
+UNITS = {"": 1, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_TIME = re.compile(r"(\d+)\s*(ns|us|ms|s|)")
+
+
+def budget_field(budget: Budget) -> str:
+    """Return the field `budget`."""
+    return f"{{runtime: {budget.runtime}, period: {budget.period}}}"
+
+
+def group_lines(system: System) -> list[str]:
+    """Return the section `groups`, not indented; nothing without budgets of groups."""
+    found = {
+        group: budget_field(budget)
+        for executor in system.executors
+        for group, budget in executor.budgets
+    }
+    lines = [f"  {quoted(group)}: {{budget: {budget}}}" for group, budget in found.items()]
+    return ["groups:", *lines] if lines else []
+
+
+def unnamed_groups(system: System) -> list[str]:
+    """Return why a file cannot give budgets to some groups."""
+    return [
+        f"no parameters file can give group '{group}' its budget. Call it as executors do "
+        "(/node/group/default)"
+        for executor in system.executors
+        for group, _ in executor.budgets
+        if not GROUP_NAME.fullmatch(group) or "*" in group
+    ]
+
+
+def budget_of(path: Path, name: str, entry: Mapping[str, Any]) -> Budget | None:
+    """Return the budget in an entry of a file; None: there is none that changes who runs.
+
+    Raises
+    ------
+    ModelError
+        It is no budget.
+    """
+    said = entry.get("budget")
+    if said is None:
+        return None
+    try:
+        overrun = said.get("on_overrun", "demote")
+        runtime, period = (_ns(said[key]) for key in ("runtime", "period"))
+    except (AttributeError, KeyError, ValueError) as error:
+        text = f"the budget of '{name}' is none. Write {{runtime: 12ms, period: 40ms}}"
+        raise ModelError([f"{path}: {text}"]) from error
+    return None if overrun == "notify" else Budget(runtime, period, overrun == "demote")
+
+
+def _ns(value: object) -> int:
+    found = _TIME.fullmatch(str(value))
+    if found is None or isinstance(value, bool):
+        raise ValueError(value)
+    return int(found[1]) * UNITS[found[2]]
