@@ -11,17 +11,34 @@
 namespace rclrt_agent
 {
 
+namespace
+{
+std::size_t band_of(int urgency)
+{
+  return static_cast<std::size_t>(urgency) * Dispatcher::kBands / (kHighestUrgency + 1);
+}
+}  // namespace
+
+std::shared_ptr<rclrt_rcl::Waitable> Dispatcher::find(const Session * session, std::size_t band)
+{
+  const std::lock_guard lock(mutex_);
+  const auto found = lanes_.find(session);
+  return found == lanes_.end() || found->second.session.expired() ? nullptr
+                                                                  : found->second.bands[band];
+}
+
+// What is left may be less urgent: others come before it. A band that is not there yet is the line's to make; until then
+// in the one that it has.
+void Dispatcher::go_on(const std::shared_ptr<Session> & session, rclrt_rcl::Waitable & otherwise)
+{
+  const auto waitable = find(session.get(), band_of(session->next_urgency()));
+  (waitable == nullptr ? otherwise : *waitable).trigger();
+}
+
 void Dispatcher::operator()(const std::shared_ptr<Session> & session, int urgency)
 {
-  const std::size_t band = static_cast<std::size_t>(urgency) * kBands / (kHighestUrgency + 1);
-  std::shared_ptr<rclrt_rcl::Waitable> waitable;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = lanes_.find(session.get());
-    if (found != lanes_.end() && !found->second.session.expired()) {
-      waitable = found->second.bands[band];
-    }
-  }
+  const std::size_t band = band_of(urgency);
+  std::shared_ptr<rclrt_rcl::Waitable> waitable = find(session.get(), band);
   if (waitable == nullptr) {
     waitable = make(session, band);
   }
@@ -66,7 +83,7 @@ std::shared_ptr<rclrt_rcl::Waitable> Dispatcher::make(
       const auto of = weak.lock();
       if (of != nullptr && work_(of)) {
         if (const auto again = self->lock()) {
-          again->trigger();
+          go_on(of, *again);
         }
       }
     },

@@ -29,7 +29,7 @@ public:
 
   Dispatcher(rclrt_rcl::Node & node, Work work) : node_(node), work_(std::move(work)) {}
 
-  /// By any thread.
+  /// By the session's line.
   void operator()(const std::shared_ptr<Session> & session, int urgency);
   /// Forgets sessions that are gone.
   void sweep();
@@ -42,6 +42,8 @@ private:
     std::array<std::shared_ptr<rclrt_rcl::Waitable>, kBands> bands;
   };
 
+  std::shared_ptr<rclrt_rcl::Waitable> find(const Session * session, std::size_t band);
+  void go_on(const std::shared_ptr<Session> & session, rclrt_rcl::Waitable & otherwise);
   std::shared_ptr<rclrt_rcl::Waitable> make(
     const std::shared_ptr<Session> & session, std::size_t band);
 

@@ -47,6 +47,15 @@ Program::Program(const std::shared_ptr<rclrt_rcl::Context> & context, const Argu
     }
     urgencies_[topic] = static_cast<int>(urgency);
   }
+  for (const auto & [topic, value] : node_->get_parameters_by_prefix("budget")) {
+    const auto budget = value.as<int64_t>();
+    if (budget < 1) {
+      throw std::runtime_error(
+        "parameter budget." + topic + ": " + std::to_string(budget) +
+        " is no number of messages a second");
+    }
+    budgets_[topic] = static_cast<double>(budget);
+  }
 
   rclrt_rcl::PreemptiveExecutorOptions executor_options;
   executor_options.context = context;
@@ -106,6 +115,12 @@ AgentOptions Program::options(const Arguments & arguments)
   AgentOptions options;
   options.session.urgency_of = [this](const std::string & name) { return urgency_of(name); };
   options.session.clock = system_now_ns;
+  if (!budgets_.empty()) {
+    options.session.messages_per_s_of = [this](const std::string & name) {
+      const auto found = budgets_.find(name);
+      return found == budgets_.end() ? 0.0 : found->second;
+    };
+  }
   if (!arguments.references.empty()) {
     options.session.references = read_references(arguments.references);
   }
@@ -124,6 +139,8 @@ AgentOptions Program::options(const Arguments & arguments)
   options.clients = static_cast<std::size_t>(number("clients", 512, 1, 65535));
   options.silence = std::chrono::seconds(number("silence_s", 30, 1, 86400));
   options.grace = std::chrono::seconds(number("grace_s", 270, 0, 86400 * 365));
+  options.session.messages_per_s =
+    static_cast<double>(number("client_budget", 0, 0, 1'000'000'000));
   options.session.streams_say_urgency = node_->has_parameter("streams_say_urgency") &&
                                         node_->get_parameter("streams_say_urgency").as<bool>();
   auto & outgoing = options.session.outgoing;

@@ -11,7 +11,10 @@ namespace rclrt_agent
 {
 
 Session::Session(const SessionOptions & options, Backend & backend)
-: options_(options), backend_(backend), outgoing_(options.outgoing)
+: options_(options),
+  backend_(backend),
+  outgoing_(options.outgoing),
+  allowance_(options.messages_per_s)
 {
   storage_.limit = options_.storage;
 }
@@ -65,6 +68,40 @@ uint8_t Session::urgency_in(uint8_t stream) const
   return learned == learned_.end() ? said_by(stream) : learned->second;
 }
 
+// Under inbox_mutex_. `first`: its first submessage, if there is one.
+uint8_t Session::urgency_of(const Message & message, const rclrt_submessage * first)
+{
+  const auto learned = learned_.find(message.header.stream);
+  const uint8_t own =
+    learned == learned_.end() ? said_by(message.header.stream) : learned->second;
+  const bool writes = first != nullptr && first->id == RCLRT_WRITE_DATA;
+  const auto topic = writes ? allowances_.find(first->object) : allowances_.end();
+  const bool client_may = allowance_.use(message.at);
+  const bool topic_may = topic == allowances_.end() || topic->second.use(message.at);
+  over_budget_ += client_may && topic_may ? 0 : 1;
+  return client_may && topic_may ? own : uint8_t{0};
+}
+
+// After a message for this object came on this stream: what the next ones are.
+void Session::learn(uint8_t stream, uint16_t object)
+{
+  const auto found = objects_.find(object);
+  if (found == objects_.end() || found->second.learned_on == stream) {
+    return;
+  }
+  found->second.learned_on = stream;
+  const bool shared = stream == RCLRT_STREAM_BEST_EFFORT || stream == RCLRT_STREAM_RELIABLE;
+  const int own = shared ? -1 : own_urgency(found->second);
+  const std::lock_guard lock(inbox_mutex_);
+  if (own >= 0) {
+    learned_[stream] = static_cast<uint8_t>(own);
+  }
+  if (options_.messages_per_s_of) {
+    const auto name = ros_name(found->second);
+    allowances_.insert_or_assign(object, Allowance(name ? options_.messages_per_s_of(*name) : 0));
+  }
+}
+
 int Session::post(View message, TimePoint now)
 {
   Message kept;
@@ -82,10 +119,10 @@ int Session::post(View message, TimePoint now)
   }
   kept.submessages = {message.data + reader.at, message.data + message.size};
   kept.at = now;
-  const uint8_t urgency = urgency_in(kept.header.stream);
   rclrt_submessage first;
-  const bool leaves = rclrt_read_submessage(&reader, &first) && first.id == RCLRT_DELETE &&
-                      first.object == RCLRT_OBJECT_CLIENT;
+  const bool sound = rclrt_read_submessage(&reader, &first);
+  const bool leaves =
+    sound && first.id == RCLRT_DELETE && first.object == RCLRT_OBJECT_CLIENT;
 
   const std::lock_guard lock(inbox_mutex_);
   heard_ = now;
@@ -99,6 +136,8 @@ int Session::post(View message, TimePoint now)
   ++inbox_size_;
   inbox_bytes_ += kept.submessages.size();
   leaving_ = leaving_ || leaves;
+  const uint8_t urgency = urgency_of(kept, sound ? &first : nullptr);
+  kept.urgency = urgency;
   inbox_[static_cast<uint8_t>(kHighestUrgency - urgency)].push_back(std::move(kept));
   return urgency;
 }
@@ -160,6 +199,13 @@ bool Session::work()
         }
       }
       more = inbox_size_ > 0;
+      at_hand_ = worked && !working_ ? message.urgency : at_hand_;
+      for (const auto & [rank, waiting] : inbox_) {
+        if (!waiting.empty()) {
+          next_urgency_.store(kHighestUrgency - rank, std::memory_order_relaxed);
+          break;
+        }
+      }
       busy_.store(worked, std::memory_order_relaxed);
     }
     if (ended()) {
@@ -170,6 +216,9 @@ bool Session::work()
       }
       working_ = !go_on();
       more = more || working_;
+      if (working_) {
+        next_urgency_.store(at_hand_, std::memory_order_relaxed);
+      }
     }
     busy_.store(working_, std::memory_order_release);
     trash.swap(trash_);
@@ -340,14 +389,7 @@ void Session::handle(uint8_t stream, const rclrt_submessage & sub)
       break;
     case RCLRT_WRITE_DATA:
       on_write(sub);
-      if (stream != RCLRT_STREAM_BEST_EFFORT && stream != RCLRT_STREAM_RELIABLE) {
-        const auto object = objects_.find(sub.object);
-        const int own = object == objects_.end() ? -1 : own_urgency(object->second);
-        if (own >= 0) {
-          const std::lock_guard lock(inbox_mutex_);
-          learned_[stream] = static_cast<uint8_t>(own);
-        }
-      }
+      learn(stream, sub.object);
       break;
     case RCLRT_ACKNACK:
       outgoing_.on_acknack(sub.of.acknack, now_);
@@ -496,6 +538,7 @@ SessionCounters Session::counters() const
   SessionCounters counters = counters_;
   counters.received = received_;
   counters.dropped = inbox_dropped_;
+  counters.over_budget = over_budget_;
   return counters;
 }
 

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "allowance.hpp"
 #include "backend.hpp"
 #include "incoming.hpp"
 #include "outgoing.hpp"
@@ -41,6 +42,10 @@ struct SessionOptions
   bool streams_say_urgency = false;
   /// Urgency of a topic or service by its name, -1 for none of its own. May be empty.
   std::function<int(const std::string & name)> urgency_of;
+  /// Messages a second that keep their urgency, of the client and of each of its topics and services by name; 0: all.
+  /// What is more has the lowest urgency, so that others come first.
+  double messages_per_s = 0;
+  std::function<double(const std::string & name)> messages_per_s_of;
   /// The agent's time, since 1970.
   std::function<int64_t()> clock;
 };
@@ -50,6 +55,7 @@ struct SessionCounters
   uint64_t received = 0;
   uint64_t dropped = 0;  ///< the inbox was full
   uint64_t malformed = 0;
+  uint64_t over_budget = 0;  ///< more a second than keep their urgency
   uint64_t written = 0;    ///< WRITE_DATA that went to ROS
   uint64_t refused = 0;    ///< WRITE_DATA that did not
   uint64_t delivered = 0;  ///< DATA that went to the client's queue
@@ -78,6 +84,8 @@ public:
   /// Go on with the message at hand, or begin the most urgent: up to the next entity that is made or deleted, and
   /// kPiece submessages at most. So a message full of them is as many jobs. Whether there is more.
   bool work();
+  /// With which urgency to go on after work() has said that there is more.
+  int next_urgency() const { return next_urgency_.load(std::memory_order_relaxed); }
   /// The client has greeted again: streams begin anew, entities stay. False if the client has ended.
   bool restart();
   /// This session takes the place of another, which works on nothing from now on. work() closes it before the next
@@ -119,6 +127,7 @@ private:
     std::unique_ptr<Replier> replier;
     std::deque<Bytes>
       held;  // taken from ROS when the client had just greeted anew; for its next reading
+    int learned_on = -1;  // the stream of its messages, whose urgency is known since then
 
     Source * source() const;
   };
@@ -135,6 +144,7 @@ private:
     rclrt_message_header header{};
     Bytes submessages;
     TimePoint at;
+    uint8_t urgency = 0;
   };
   /// What is being worked on: a message, one that it has released, or fragments that are whole.
   struct Part
@@ -168,8 +178,11 @@ private:
   void send(uint16_t object, const Bytes & prefix, View cdr);
   void deliver(uint16_t object, const Bytes & data);
   Incoming & incoming(uint8_t stream);
+  static std::optional<std::string> ros_name(const Object & object);
   int own_urgency(const Object & object) const;
   uint8_t urgency_in(uint8_t stream) const;  // of messages from the client
+  uint8_t urgency_of(const Message & message, const rclrt_submessage * first);
+  void learn(uint8_t stream, uint16_t object);
   uint8_t said_by(uint8_t stream) const;
   void say_outgoing() const;
 
@@ -190,6 +203,9 @@ private:
   uint64_t inbox_dropped_ = 0;
   bool leaving_ = false;
   std::map<uint8_t, uint8_t> learned_;  // urgency of streams whose topic has one of its own
+  Allowance allowance_;                     // of the client
+  std::map<uint16_t, Allowance> allowances_;  // of its writers, requesters and repliers
+  uint64_t over_budget_ = 0;
   uint64_t received_ = 0;
 
   mutable rclrt_front_end::PiMutex mutex_;
@@ -197,6 +213,9 @@ private:
   std::map<uint8_t, Incoming> incoming_;
   std::map<uint16_t, Object> objects_;
   std::map<uint16_t, Reading> readings_;
+  uint8_t at_hand_ = 0;  // urgency of the message that is
+  // Written under mutex_ by work(), read by who has called it: relaxed.
+  std::atomic<int> next_urgency_{0};
   bool working_ = false;  // a message is at hand
   // The same for post(), which looks under inbox_mutex_. Written under mutex_; true under inbox_mutex_, too, so there is
   // no moment at which a message is neither in the inbox nor at hand. False when its effects are there (release,

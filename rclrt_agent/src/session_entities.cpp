@@ -144,6 +144,10 @@ void Session::discard(uint16_t id)
   const auto found = objects_.find(id);
   readings_.erase(id);
   outgoing_.forget(id);
+  {
+    const std::lock_guard lock(inbox_mutex_);
+    allowances_.erase(id);
+  }
   trash_.push_back(std::move(found->second));
   objects_.erase(found);
 }
@@ -168,14 +172,19 @@ uint8_t Session::delete_object(uint16_t id)
   return RCLRT_STATUS_OK;
 }
 
+std::optional<std::string> Session::ros_name(const Object & object)
+{
+  const bool service = object.kind == RCLRT_REQUESTER || object.kind == RCLRT_REPLIER;
+  const auto & name = object.description.name;
+  return service ? ros_service(name) : ros_topic(name);
+}
+
 int Session::own_urgency(const Object & object) const
 {
   if (!options_.urgency_of) {
     return -1;
   }
-  const bool service = object.kind == RCLRT_REQUESTER || object.kind == RCLRT_REPLIER;
-  const auto & name = object.description.name;
-  const auto ros = service ? ros_service(name) : ros_topic(name);
+  const auto ros = ros_name(object);
   return ros ? std::min<int>(options_.urgency_of(*ros), kHighestUrgency) : -1;
 }
 

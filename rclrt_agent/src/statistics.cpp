@@ -54,6 +54,7 @@ DiagnosticStatus status_of(const ClientReport & client)
   add(&status, "entities", client.objects);
   add(&status, "received", client.counters.received);
   add(&status, "received_dropped", client.counters.dropped);
+  add(&status, "over_budget", client.counters.over_budget);
   add(&status, "malformed", client.counters.malformed);
   add(&status, "written", client.counters.written);
   add(&status, "write_refused", client.counters.refused);

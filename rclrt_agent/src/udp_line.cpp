@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <stdexcept>
 #include <system_error>
@@ -21,6 +22,8 @@ namespace
 
 constexpr std::size_t kLongestDatagram = 65507;
 constexpr int kBurst = 64;  // datagrams read before something is sent
+// Datagrams that are further apart are read one at a time: to ask for one more would cost as much as to wait for it.
+constexpr std::chrono::microseconds kApart{200};
 
 }  // namespace
 
@@ -86,7 +89,9 @@ void UdpLine::read(const std::vector<pollfd> & polled, TimePoint now)
   if ((polled[1].revents & (POLLIN | POLLERR)) == 0) {
     return;
   }
-  for (int i = 0; i < kBurst; ++i) {
+  const int most = now - last_read_ < kApart ? kBurst : 1;
+  last_read_ = now;
+  for (int i = 0; i < most; ++i) {
     sockaddr_in from{};
     socklen_t from_size = sizeof(from);
     const auto size = ::recvfrom(

@@ -42,6 +42,7 @@ private:
   Descriptor fd_;
   uint16_t port_ = 0;
   bool blocked_ = false;
+  TimePoint last_read_{};
   std::vector<uint8_t> buffer_;
 };
 

@@ -73,10 +73,11 @@ class Bench:
         self.down = self.node.create_publisher(Int32, "down", qos)
         self.long_down = self.node.create_publisher(String, "long_down", qos)
 
-    def start(self, *command: str) -> subprocess.Popen[str]:
-        """Start a program of the package."""
+    def start(self, *command: str, talks: bool = False) -> subprocess.Popen[str]:
+        """Start a program of the package; with `talks` one that is talked to."""
         child = subprocess.Popen(
             [str(PROGRAMS / command[0]), *command[1:]],
+            stdin=subprocess.PIPE if talks else None,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -172,4 +172,117 @@ TEST(Jobs, a_client_that_wants_to_be_asked_loses_its_entities_when_it_does_not_a
   EXPECT_EQ(session.lock()->objects(), 0U);
 }
 
+// A message to a writer that there is not costs the agent as much as any other.
+Bytes data_for(uint16_t object)
+{
+  static const uint8_t number[4] = {1, 2, 3, 4};
+  rclrt_submessage sub{};
+  sub.id = RCLRT_WRITE_DATA;
+  sub.object = object;
+  sub.of.data = {number, sizeof(number)};
+  return rclrt_agent::write(sub);
+}
+
+// CREATE by XML.
+Bytes entity(uint16_t id, rclrt_object_kind kind, uint16_t parent, const char * topic)
+{
+  Bytes body(300);
+  rclrt_writer writer;
+  rclrt_writer_init(&writer, body.data(), body.size());
+  if (kind == RCLRT_PUBLISHER) {
+    rclrt_text_body(&writer, "");
+  } else {
+    rclrt_xml_endpoint(&writer, kind, topic, "std_msgs::msg::dds_::Int32_");
+  }
+  rclrt_submessage sub{};
+  sub.id = RCLRT_CREATE;
+  sub.object = id;
+  sub.of.create.kind = static_cast<uint8_t>(kind);
+  sub.of.create.representation = RCLRT_BY_XML;
+  sub.of.create.body = {body.data(), writer.at};
+  sub.of.create.parent = parent;
+  return rclrt_agent::write(sub);
+}
+
+AgentOptions budgeted(double client)
+{
+  AgentOptions options;
+  options.session.streams_say_urgency = true;
+  options.session.messages_per_s = client;
+  return options;
+}
+
+// Stream 7F is as urgent as can be: 31.
+TEST(Jobs, beyond_the_budget_of_a_client_have_the_lowest_urgency_until_time_has_passed)
+{
+  AgentRig rig(budgeted(100));
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  const auto session = rig.sessions[1];
+  const auto post = [&](uint16_t number) {
+    const Bytes message =
+      write_message({RCLRT_SESSION_DEFAULT, 0x7F, number, {}}, view_of(data_for(0x15)));
+    return session->post(view_of(message), rig.now);
+  };
+  uint16_t number = 0;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(post(number++), 31) << "a tenth of a second's may come at once";
+  }
+  EXPECT_EQ(post(number++), 0);
+  rig.now += std::chrono::milliseconds(10);
+  EXPECT_EQ(post(number++), 31);
+  EXPECT_EQ(post(number++), 0);
+  EXPECT_EQ(session->counters().over_budget, 2U);
+}
+
+TEST(Jobs, beyond_the_budget_of_a_topic_have_the_lowest_urgency_and_others_of_the_client_have_not)
+{
+  AgentOptions options = budgeted(0);
+  options.session.messages_per_s_of = [](const std::string & name) {
+    return name == "/flood" ? 10.0 : 0.0;
+  };
+  AgentRig rig(options);
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  const auto session = rig.sessions[1];
+  rig.say(1, participants(1));
+  rig.say(1, entity(0x003, RCLRT_PUBLISHER, 0x001, ""));
+  rig.say(1, entity(0x005, RCLRT_DATAWRITER, 0x003, "rt/flood"));
+  rig.say(1, entity(0x015, RCLRT_DATAWRITER, 0x003, "rt/other"));
+  const auto post = [&](uint16_t object, uint8_t stream, uint16_t number) {
+    const Bytes message =
+      write_message({RCLRT_SESSION_DEFAULT, stream, number, {}}, view_of(data_for(object)));
+    return session->post(view_of(message), rig.now);
+  };
+  (void)post(0x005, 0x7F, 0);  // its topic is known once a message was worked on
+  (void)post(0x015, 0x7E, 0);
+  while (session->work()) {
+  }
+  ASSERT_EQ(session->counters().written, 2U);
+  EXPECT_EQ(post(0x005, 0x7F, 1), 31);
+  EXPECT_EQ(post(0x005, 0x7F, 2), 0);
+  EXPECT_EQ(post(0x015, 0x7E, 1), 31);
+  EXPECT_EQ(post(0x015, 0x7E, 2), 31);
+  rig.now += std::chrono::milliseconds(100);
+  EXPECT_EQ(post(0x005, 0x7F, 3), 31);
+}
+
+TEST(Jobs, that_are_left_go_on_with_the_urgency_of_the_next)
+{
+  AgentRig rig(budgeted(0));
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  const auto session = rig.sessions[1];
+  rig.say(1, data_for(0x15), 0x01, 0);
+  rig.say(1, data_for(0x15), 0x01, 1);
+  rig.say(1, data_for(0x15), 0x7F, 0);
+  EXPECT_TRUE(session->work());
+  EXPECT_EQ(session->next_urgency(), 0) << "the urgent one is done";
+  // The rest of a message is as urgent as its begin.
+  Bytes many;
+  for (int i = 0; i < 40; ++i) {
+    const Bytes one = data_for(0x15);
+    many.insert(many.end(), one.begin(), one.end());
+  }
+  rig.say(1, many, 0x7F, 1);
+  EXPECT_TRUE(session->work());
+  EXPECT_EQ(session->next_urgency(), 31);
+}
 }  // namespace

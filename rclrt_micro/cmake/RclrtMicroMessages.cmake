@@ -3,7 +3,7 @@
 #
 # rclrt_micro_messages(<target> PACKAGES <package>... [STRING <n>] [SEQUENCE <n>]
 #                      [CAPACITY <package>/<type>.<field>=<n>...])
-# A static library of C types made from .msg and .srv files: tools/generate_messages.py says what they are.
+# A static library of C types made from .msg, .srv and .action files: tools/generate_messages.py says what they are.
 # A package is the name of one that is installed, or a folder. Link it, and include "<package>.h". Needs the
 # Python package rosidl_adapter, in Python3_EXECUTABLE if that is set.
 
@@ -34,7 +34,8 @@ function(rclrt_micro_messages target)
   foreach(package IN LISTS arg_PACKAGES)
     get_filename_component(name "${package}" NAME)
     list(APPEND sources "${folder}/${name}.c" "${folder}/${name}.h")
-    file(GLOB definitions CONFIGURE_DEPENDS "${package}/msg/*.msg" "${package}/srv/*.srv")
+    file(GLOB definitions CONFIGURE_DEPENDS "${package}/msg/*.msg" "${package}/srv/*.srv"
+      "${package}/action/*.action")
     list(APPEND used ${definitions})
   endforeach()
   add_custom_command(OUTPUT ${sources}

@@ -78,6 +78,18 @@ static uint32_t semihosting(uint32_t operation, const void * argument)
 
 void mps2_print(const char * text) { (void)semihosting(4, text); }
 
+bool mps2_arguments(char * text, uint32_t size)
+{
+  uintptr_t block[2] = {(uintptr_t)text, size};
+  return semihosting(0x15, block) == 0;
+}
+
+uint32_t mps2_static_memory(void)
+{
+  const uintptr_t data = (uintptr_t)&data_end - (uintptr_t)&data_begin;
+  return (uint32_t)(data + (uintptr_t)&bss_end - (uintptr_t)&bss_begin);
+}
+
 void mps2_exit(int status)
 {
   const uint32_t block[2] = {0x20026, (uint32_t)status};
@@ -162,7 +174,28 @@ void mps2_line_start(const struct mps2_line * with)
     NVIC_ISER0 = 1UL << used[i];
   }
   UART_BAUDDIV = 16;
-  UART_CTRL = 1U | 2U | 8U;
+  UART_CTRL = line.next == NULL ? 1U | 2U | 8U : 0U;
+}
+
+static void send_byte(uint8_t byte)
+{
+  for (unsigned patience = 1000000; (UART_STATE & 1U) != 0 && patience > 0; --patience) {
+  }
+  UART_DATA = byte;
+}
+
+/* The next byte that has come; else in how many cycles one may. */
+static uint32_t take_byte(uint8_t * byte)
+{
+  if (line.next != NULL) {
+    return line.next(byte);
+  }
+  if ((UART_STATE & 2U) == 0) {
+    return UINT32_MAX;
+  }
+  *byte = (uint8_t)UART_DATA;
+  UART_INT = 2;
+  return 0;
 }
 
 bool mps2_transmit(void * context, const uint8_t * bytes, size_t size)
@@ -178,10 +211,15 @@ bool mps2_transmit(void * context, const uint8_t * bytes, size_t size)
 void Timer0_Handler(void)
 {
   stop_timer(SENDING);
-  for (size_t i = 0; i < sending_size; ++i) {
-    for (unsigned patience = 1000000; (UART_STATE & 1U) != 0 && patience > 0; --patience) {
+  if (line.left != NULL) {
+    line.left(sending, sending_size);
+    if ((TIMER_CTRL(RECEIVING) & 1U) == 0) {
+      start_timer(RECEIVING, byte_cycles());
     }
-    UART_DATA = sending[i];
+  } else {
+    for (size_t i = 0; i < sending_size; ++i) {
+      send_byte(sending[i]);
+    }
   }
   line.transmitted();
 }
@@ -197,19 +235,23 @@ void UartReceive_Handler(void)
 void Timer1_Handler(void)
 {
   TIMER_INT(RECEIVING) = 1;
-  const bool idle = (UART_STATE & 2U) == 0;
-  if (idle) {
-    stop_timer(RECEIVING);
+  uint8_t byte = 0;
+  const uint32_t wait = take_byte(&byte);
+  const bool idle = wait != 0;
+  if (!idle) {
+    received[received_size++] = byte;
+    start_timer(RECEIVING, byte_cycles());
+  } else if (wait != UINT32_MAX) {
+    start_timer(RECEIVING, wait);
   } else {
-    received[received_size++] = (uint8_t)UART_DATA;
-    UART_INT = 2;
+    stop_timer(RECEIVING);
   }
   if (received_size == sizeof(received) / 2U || (idle && received_size > 0)) {
     const size_t size = received_size;
     received_size = 0;
     line.received(received, size);
   }
-  if (idle) {
+  if (idle && line.next == NULL) {
     UART_CTRL = 1U | 2U | 8U;
     if ((UART_STATE & 2U) != 0) { /* one has come meanwhile: its interrupt is gone */
       UartReceive_Handler();

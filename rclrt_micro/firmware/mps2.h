@@ -23,6 +23,11 @@ struct mps2_line
   void (*received)(const uint8_t * bytes, size_t size);
   uint32_t baud;
   uint8_t priority; /* of the line's interrupts */
+  /* Who is at the other end, if that is in this program; null: the UART. Called by the line's interrupts,
+   * one at a time. `left` gets what has left the board. `next` gives the next byte and returns 0, or
+   * says in how many cycles there will be one; UINT32_MAX: nobody knows. */
+  void (*left)(const uint8_t * bytes, size_t size);
+  uint32_t (*next)(uint8_t * byte);
 };
 
 /* Starts the line: the functions are called by its interrupts. */
@@ -33,6 +38,10 @@ bool mps2_transmit(void * context, const uint8_t * bytes, size_t size);
 uint32_t mps2_cycles(void);
 /* 64 bits of it; to be asked more often than every 171 s. From any context that `mask` masks. */
 uint64_t mps2_now_ns(void * context);
+/* What the emulator was given as arguments, with a zero. False: nothing, or too long. */
+bool mps2_arguments(char * text, uint32_t size);
+/* Bytes of static memory. */
+uint32_t mps2_static_memory(void);
 /* Ends the emulator. */
 void mps2_exit(int status);
 /* To the emulator's standard error. */

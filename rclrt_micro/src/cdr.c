@@ -30,16 +30,17 @@ static uint8_t * reserve(struct rclrt_writer * writer, size_t size)
   return writer->failed ? NULL : writer->data + at;
 }
 
+/* `alignment` is a power of two. */
 static size_t padding(size_t at, size_t origin, size_t alignment)
 {
-  return (alignment - (at - origin) % alignment) % alignment;
+  return (origin - at) & (alignment - 1U);
 }
 
 void rclrt_write_align(struct rclrt_writer * writer, size_t alignment)
 {
   const size_t size = padding(writer->at, writer->origin, alignment);
-  uint8_t * to = reserve(writer, size);
-  if (to != NULL && size > 0) {
+  uint8_t * to = size == 0 ? NULL : reserve(writer, size);
+  if (to != NULL) {
     memset(to, writer->pad, size);
   }
 }
@@ -66,9 +67,15 @@ static void write_little(struct rclrt_writer * writer, uint64_t value, size_t si
 
 void rclrt_write_bool(struct rclrt_writer * writer, bool value)
 {
-  write_little(writer, value ? 1U : 0U, 1);
+  rclrt_write_u8(writer, value ? 1U : 0U);
 }
-void rclrt_write_u8(struct rclrt_writer * writer, uint8_t value) { write_little(writer, value, 1); }
+void rclrt_write_u8(struct rclrt_writer * writer, uint8_t value)
+{
+  uint8_t * to = reserve(writer, 1);
+  if (to != NULL) {
+    *to = value;
+  }
+}
 void rclrt_write_u16(struct rclrt_writer * writer, uint16_t value)
 {
   write_little(writer, value, 2);
@@ -83,7 +90,7 @@ void rclrt_write_u64(struct rclrt_writer * writer, uint64_t value)
 }
 void rclrt_write_i8(struct rclrt_writer * writer, int8_t value)
 {
-  write_little(writer, (uint8_t)value, 1);
+  rclrt_write_u8(writer, (uint8_t)value);
 }
 void rclrt_write_i16(struct rclrt_writer * writer, int16_t value)
 {
@@ -164,28 +171,40 @@ void rclrt_read_bytes(struct rclrt_reader * reader, void * bytes, size_t size)
 
 static uint64_t read_little(struct rclrt_reader * reader, size_t size)
 {
-  rclrt_read_align(reader, size);
-  const struct rclrt_bytes from = rclrt_read_reference(reader, size);
+  const size_t pad = padding(reader->at, reader->origin, size);
+  if (reader->failed || pad + size > rclrt_reader_left(reader)) {
+    reader->failed = true;
+    return 0;
+  }
+  const uint8_t * from = reader->data + reader->at + pad;
+  reader->at += pad + size;
   uint64_t value = 0;
-  for (size_t i = 0; i < from.size; ++i) {
-    value |= (uint64_t)from.data[i] << (8 * i);
+  for (size_t i = size; i-- > 0;) {
+    value = value << 8 | from[i];
   }
   return value;
 }
 
 bool rclrt_read_bool(struct rclrt_reader * reader)
 {
-  const uint64_t value = read_little(reader, 1);
+  const uint8_t value = rclrt_read_u8(reader);
   if (value > 1) {
     reader->failed = true;
   }
   return value == 1;
 }
-uint8_t rclrt_read_u8(struct rclrt_reader * reader) { return (uint8_t)read_little(reader, 1); }
+uint8_t rclrt_read_u8(struct rclrt_reader * reader)
+{
+  if (reader->failed || reader->at >= reader->size) {
+    reader->failed = true;
+    return 0;
+  }
+  return reader->data[reader->at++];
+}
 uint16_t rclrt_read_u16(struct rclrt_reader * reader) { return (uint16_t)read_little(reader, 2); }
 uint32_t rclrt_read_u32(struct rclrt_reader * reader) { return (uint32_t)read_little(reader, 4); }
 uint64_t rclrt_read_u64(struct rclrt_reader * reader) { return read_little(reader, 8); }
-int8_t rclrt_read_i8(struct rclrt_reader * reader) { return (int8_t)read_little(reader, 1); }
+int8_t rclrt_read_i8(struct rclrt_reader * reader) { return (int8_t)rclrt_read_u8(reader); }
 int16_t rclrt_read_i16(struct rclrt_reader * reader) { return (int16_t)read_little(reader, 2); }
 int32_t rclrt_read_i32(struct rclrt_reader * reader) { return (int32_t)read_little(reader, 4); }
 int64_t rclrt_read_i64(struct rclrt_reader * reader) { return (int64_t)read_little(reader, 8); }

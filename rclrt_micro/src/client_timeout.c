@@ -17,9 +17,7 @@ static void arm(struct rclrt_client_timeout * timeout, uint64_t due_ns, uint16_t
   const uint32_t token = executor_enter(executor);
   timeout->waits = due_ns != UINT64_MAX;
   timeout->number = number;
-  rclrt_heap_remove(&executor->timers, &timeout->timer.due);
-  timeout->timer.due.key = due_ns;
-  (void)rclrt_heap_push(&executor->timers, &timeout->timer.due); /* its place is free */
+  timer_set(executor, &timeout->timer, due_ns);
   executor_leave(executor, token);
 }
 

@@ -188,7 +188,7 @@ enum rclrt_ret rclrt_daemon_poll(struct rclrt_daemon * daemon, uint64_t timeout_
   if (got > 0) {
     daemon_take_in(daemon, input, (size_t)got);
   }
-  if (timeout_ns > 0) { /* time has passed */
+  if (timeout_ns > 0 && got == 0) { /* time has passed; after bytes the next call looks */
     (void)rclrt_daemon_tick(daemon);
   }
   return RCLRT_OK;

@@ -44,7 +44,7 @@ void daemon_discard(struct rclrt_daemon * daemon, const struct rclrt_slot * slot
   struct rclrt_input_stream * input = daemon_find_input(daemon, slot->stream);
   if (input != NULL && is_reliable(input->id)) {
     daemon_forget_waiting(input, slot->sequence);
-    input->ack_due = true;
+    daemon_owe_ack(daemon, input);
   }
 }
 
@@ -76,7 +76,7 @@ static bool deliver(struct rclrt_daemon * daemon, const struct rclrt_slot * slot
     daemon->counters.dropped_frames++; /* it comes again */
     return false;
   }
-  input->ack_due = true;
+  daemon_owe_ack(daemon, input);
   (void)daemon_advance(input); /* nothing is held */
   return true;
 }

@@ -93,6 +93,21 @@ static inline struct rclrt_node ** window_slot(
   return &stream->window[sequence % RCLRT_WINDOW];
 }
 
+/* In a critical section: an ACKNACK is due. */
+static inline void daemon_owe_ack(struct rclrt_daemon * daemon, struct rclrt_input_stream * input)
+{
+  input->ack_due = true;
+  daemon->owes = true;
+}
+
+/* In a critical section: a HEARTBEAT is due. */
+static inline void daemon_owe_heartbeat(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream)
+{
+  stream->heartbeat_due = true;
+  daemon->owes = true;
+}
+
 /* What read() has brought to whoever calls this: nobody is to be woken. */
 void daemon_take_in(struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size);
 /* In a critical section; the node is in no list. */

@@ -62,11 +62,12 @@ bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknac
     acknack->stream = input->id;
     acknack->first_unacked = input->expected;
     acknack->missing = 0;
-    for (uint16_t i = 0; i < RCLRT_WINDOW; ++i) {
+    const uint16_t known = (uint16_t)(input->highest - input->expected); /* as a rule 0 */
+    for (uint16_t i = 0; i < RCLRT_WINDOW && i < known && known < 0x8000U; ++i) {
       const uint16_t sequence = (uint16_t)(input->expected + i);
       const bool here =
         input->held[sequence % RCLRT_WINDOW] != NULL || ((uint32_t)input->waiting >> i & 1U) != 0;
-      if (rclrt_sequence_before(sequence, input->highest) && !here) {
+      if (!here) {
         acknack->missing |= (uint16_t)(1U << i);
       }
     }
@@ -162,7 +163,7 @@ static struct rclrt_sink * on_heartbeat(
       input->highest = beyond;
     }
     input->asked = 0;
-    input->ack_due = true;
+    daemon_owe_ack(daemon, input);
   }
   return sink;
 }
@@ -267,7 +268,7 @@ static bool wanted(
 {
   if (rclrt_sequence_before(sequence, input->expected)) {
     daemon->counters.duplicates++;
-    input->ack_due = true; /* its acknowledgement was lost */
+    daemon_owe_ack(daemon, input); /* its acknowledgement was lost */
     return false;
   }
   if (!daemon_in_window(input, sequence)) {

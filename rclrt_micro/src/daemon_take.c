@@ -88,7 +88,7 @@ static enum verdict judge(
     input->taken = (uint16_t)(slot->taken + 1U);
     return DELIVER;
   }
-  input->ack_due = true;
+  daemon_owe_ack(daemon, input);
   if (header->sequence == input->expected) {
     delivery->next = daemon_advance(input);
     return DELIVER;

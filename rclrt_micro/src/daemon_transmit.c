@@ -66,7 +66,11 @@ static bool add_heartbeat(struct rclrt_writer * writer, const struct rclrt_subme
  * passed. One step per stream. */
 static bool pick_control(struct rclrt_daemon * daemon, int priority)
 {
+  if (!daemon->owes) {
+    return false;
+  }
   const int most = control_priority(daemon);
+  daemon->owes = most >= 0;
   if (most < 0 || (most < priority && daemon->passed < CONTROL_PASSES)) {
     daemon->passed = (uint8_t)(daemon->passed + (most >= 0 ? 1U : 0U));
     return false;
@@ -149,9 +153,21 @@ static void pick_data(struct rclrt_daemon * daemon, struct rclrt_node * node, ui
   daemon->message_length = node->length;
 }
 
+/* Is there anything that might be sent, and nobody at it? Asked far more often than there is. */
+static bool may_pick(struct rclrt_daemon * daemon)
+{
+  const uint32_t token = daemon_enter(daemon);
+  const bool may = !daemon->busy && (daemon->owes || daemon->execution.used != 0);
+  daemon_leave(daemon, token);
+  return may;
+}
+
 /* The next message, if any and if nobody else is transmitting. */
 static bool pick(struct rclrt_daemon * daemon)
 {
+  if (!may_pick(daemon)) {
+    return false;
+  }
   const uint64_t now = daemon_now(daemon);
   const uint32_t token = daemon_enter(daemon);
   bool picked = false;
@@ -199,7 +215,9 @@ static void finish(struct rclrt_daemon * daemon)
       const bool paper = daemon->config.mode == RCLRT_MODE_PAPER;
       insert_pending(daemon, node);
       node->stream->quiet_since_ns = now;
-      node->stream->heartbeat_due = node->stream->heartbeat_due || paper;
+      if (paper) {
+        daemon_owe_heartbeat(daemon, node->stream);
+      }
       const uint64_t hold = paper ? daemon->config.heartbeat_ns : daemon->config.hold_off_ns;
       if (hold > 0 && (daemon->held_for == NULL || daemon->held_for->priority <= node->priority)) {
         daemon->held_for = node;
@@ -281,7 +299,7 @@ static void requeue_missing(
       continue;
     }
     if (rclrt_sequence_before(sequence, stream->first_unacked)) {
-      stream->heartbeat_due = true; /* given up; the agent has not heard of it */
+      daemon_owe_heartbeat(daemon, stream); /* given up; the agent has not heard of it */
       continue;
     }
     struct rclrt_node * node = *window_slot(stream, sequence);
@@ -347,7 +365,7 @@ static bool abandon_one(struct rclrt_daemon * daemon, uint64_t now)
     stream = of;
     first = of->first_unacked;
     count = daemon_abandon(daemon, oldest);
-    of->heartbeat_due = true;
+    daemon_owe_heartbeat(daemon, of);
     of->quiet_since_ns = now;
   }
   daemon_leave(daemon, token);
@@ -376,7 +394,7 @@ uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon)
       continue;
     }
     if (time_since(now, stream->quiet_since_ns) >= patience(daemon, stream)) {
-      stream->heartbeat_due = true;
+      daemon_owe_heartbeat(daemon, stream);
       stream->heartbeats = (uint8_t)(stream->heartbeats + (stream->heartbeats < UINT8_MAX ? 1 : 0));
       stream->quiet_since_ns = now;
     }

@@ -55,6 +55,14 @@ bool executor_enter_ready(struct rclrt_executor * executor, struct rclrt_callbac
 void executor_pend(struct rclrt_executor * executor, const struct rclrt_callback * callback);
 /* In a critical section: if it is a timer, it expires no more. */
 void timer_take_out(struct rclrt_executor * executor, struct rclrt_callback * callback);
+/* In a critical section: its next expiry at `due_ns`; UINT64_MAX: none. It is in this executor. */
+static inline void timer_set(
+  struct rclrt_executor * executor, struct rclrt_timer * timer, uint64_t due_ns)
+{
+  rclrt_heap_remove(&executor->timers, &timer->due);
+  timer->due.key = due_ns;
+  (void)rclrt_heap_push(&executor->timers, &timer->due); /* its place is free */
+}
 /* The timer that it is, or null. */
 const struct rclrt_timer * timer_of(const struct rclrt_callback * callback);
 /* In a critical section: neither ready nor granted any more. */

@@ -136,8 +136,11 @@ static void take_in_datagram(struct rclrt_daemon * daemon, const uint8_t * bytes
   found.at = reserve_ring(daemon, size);
   found.wire = (uint32_t)size;
   found.length = (uint16_t)size;
-  for (size_t i = 0; i < size; ++i) {
-    put(daemon, found.at + (uint32_t)i, bytes[i]);
+  const uint32_t begin = found.at & (daemon->config.ring_size - 1U);
+  const size_t first = daemon->config.ring_size - begin;
+  memcpy(daemon->config.ring + begin, bytes, size < first ? size : first);
+  if (size > first) {
+    memcpy(daemon->config.ring, bytes + first, size - first);
   }
   daemon_on_frame(daemon, &found, preview);
 }

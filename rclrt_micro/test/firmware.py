@@ -83,7 +83,7 @@ def build(image: Path, sources: list[str], *options: str, kernel: Path | None = 
 
 
 def image(port: str) -> Path | str:
-    """Return the program of the tests on a port, built if it is not there; or why there is none."""
+    """Return the program of the tests on a port, or that of PoDS; or why there is none."""
     folder = Path(os.environ["RCLRT_BUILD_DIR"]) / "firmware"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
@@ -94,8 +94,12 @@ def image(port: str) -> Path | str:
         kernel = freertos_kernel(folder / "freertos_kernel")
         if isinstance(kernel, str):
             return kernel
-        files = ["ports/freertos/freertos.c", "firmware/main_freertos.c"]
-        return build(folder / "freertos.elf", ["firmware/program.c", *files], kernel=kernel)
+        files = {
+            "freertos": ["firmware/program.c", "firmware/main_freertos.c"],
+            "pods": ["firmware/main_pods.c", "firmware/inner_agent.c"],
+        }[port]
+        files = ["ports/freertos/freertos.c", *files]
+        return build(folder / f"{port}.elf", files, kernel=kernel)
 
 
 class Peer:

@@ -8,6 +8,7 @@ import ctypes
 import importlib
 import importlib.util
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ serialization = pytest.importorskip("rclpy.serialization", reason="no rclpy")
 import generate_messages as generator  # noqa: E402
 
 STRING, SEQUENCE = 20, 3
+SUFFIXES = (".msg", ".srv", ".action")
 COMMON_INTERFACES = {
     *(
         "actionlib_msgs",
@@ -37,10 +39,18 @@ COMMON_INTERFACES = {
 HEADER = b"\x00\x01\x00\x00"  # little-endian CDR
 
 
-def _packages() -> list[str]:
-    """Return the packages with messages beside this Python, the services' base before its users."""
+def _packages(folder: Path) -> list[str]:
+    """Return the packages with messages beside this Python; of test_msgs a copy that can be made."""
     found = Path(sys.prefix).glob("share/*/*/*.*")
-    return sorted({path.parents[1].name for path in found if path.suffix in (".msg", ".srv")})
+    names = {path.parents[1].name for path in found if path.suffix in SUFFIXES}
+    if "test_msgs" not in names:
+        return sorted(names)
+    copy = folder / "test_msgs"
+    for path in (Path(sys.prefix) / "share" / "test_msgs").glob("*/*.*"):
+        if path.suffix in SUFFIXES and "wstring" not in path.read_text(encoding="utf-8"):
+            (copy / path.parent.name).mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy / path.parent.name)
+    return [*sorted(names - {"test_msgs"}), str(copy)]
 
 
 def _fill(made: generator.Generator, message: generator.Message, chance: random.Random) -> Any:
@@ -89,7 +99,7 @@ def _value(
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[generator.Generator, ctypes.CDLL]:
     """Give the generator, and what it made as a library."""
     folder = tmp_path_factory.mktemp("messages")
-    packages = _packages()
+    packages = _packages(tmp_path_factory.mktemp("packages"))
     options = ["--string", str(STRING), "--sequence", str(SEQUENCE), "--output", str(folder)]
     generator.main([*options, *packages])
     messages = [
@@ -97,7 +107,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[generator.Genera
     ]
     made = generator.Generator(messages, generator.Capacities(STRING, SEQUENCE, {}))
     names = [message.c_name for message in messages]
-    lines = [f'#include "{name}.h"' for name in packages]
+    lines = [f'#include "{Path(name).name}.h"' for name in packages]
     lines += ["static const struct rclrt_type * const types[] = {"]
     lines += [f"  &{name}__type," for name in names]
     lines += ["};", "const unsigned longest[] = {", *(f"  {name}__MAX," for name in names), "};"]
@@ -114,7 +124,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[generator.Genera
     (folder / "driver.c").write_text("\n".join(lines), encoding="utf-8")
     command = ["gcc", "-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
     command += ["-shared", "-fPIC", "-O0", f"-I{PACKAGE / 'include'}", f"-I{folder}"]
-    command += [*map(str, folder.glob("*.c")), str(PACKAGE / "src" / "cdr.c")]
+    command += [*map(str, folder.glob("*.c"))]
+    command += [str(PACKAGE / "src" / name) for name in ("cdr.c", "action.c")]
     subprocess.run([*command, "-o", str(folder / "driver.so")], check=True, timeout=100)
     library = ctypes.CDLL(str(folder / "driver.so"))
     library.round_trip.restype = ctypes.c_long
@@ -149,6 +160,16 @@ def test_all_of_common_interfaces_is_among_them(
     compiled: tuple[generator.Generator, ctypes.CDLL],
 ) -> None:
     assert {message.package for message in compiled[0].messages} >= COMMON_INTERFACES
+
+
+def test_the_messages_of_actions_are_among_them(
+    compiled: tuple[generator.Generator, ctypes.CDLL],
+) -> None:
+    names = {message.c_name for message in compiled[0].messages}
+    if "test_msgs__msg__Empty" not in names:
+        pytest.skip("no test_msgs")
+    assert {f"test_msgs__action__Fibonacci_{third}" for third in generator.THIRDS} <= names
+    assert {f"test_msgs__action__NestedMessage_{third}" for third in generator.THIRDS} <= names
 
 
 def test_bytes_that_end_too_early_are_refused(

@@ -23,21 +23,25 @@ pytestmark = [
 ]
 
 
-def _program() -> Path:
-    found = sorted(Path(os.environ["RCLRT_BUILD_DIR"]).rglob("rclrt_micro_dispatch"))
+def _program(name: str) -> Path:
+    found = sorted(Path(os.environ["RCLRT_BUILD_DIR"]).rglob(f"rclrt_micro_{name}"))
     return next(path for path in found if path.is_file() and os.access(path, os.X_OK))
 
 
 def _instructions(executor: str, callbacks: int, folder: Path) -> float:
-    rounds = 200
-    command = ["valgrind", "--tool=callgrind", "--toggle-collect=dispatch"]
-    command += [f"--callgrind-out-file={folder / 'out'}", str(_program())]
-    command += [executor, str(callbacks), str(rounds)]
+    program = [str(_program("dispatch")), executor, str(callbacks), "200"]
+    return _count(program, ["dispatch"], folder) / 200
+
+
+def _count(program: list[str], toggles: list[str], folder: Path) -> int:
+    """Return the instructions of a program in the first of these functions but not in the others."""
+    command = ["valgrind", "--tool=callgrind", *(f"--toggle-collect={name}" for name in toggles)]
+    command += [f"--callgrind-out-file={folder / 'out'}", *program]
     result = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert result.returncode == 0, result.stderr
     match = re.search(r"Collected : (\d+)", result.stderr)
     assert match is not None, result.stderr
-    return int(match[1]) / rounds
+    return int(match[1])
 
 
 def _said() -> tuple[float, float]:
@@ -48,6 +52,13 @@ def _said() -> tuple[float, float]:
     )
     assert match is not None
     return float(match[1]), float(match[2])
+
+
+def _said_of_a_trip() -> float:
+    readme = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+    match = re.search(r"round trip takes about\s+([\d,]+)\s+instructions", readme)
+    assert match is not None
+    return float(match[1].replace(",", ""))
 
 
 def _built_as_said() -> bool:
@@ -78,3 +89,13 @@ def test_with_32_callbacks_it_costs_at_most_half_of_the_batch_executor(tmp_path:
     if not _built_as_said():
         pytest.skip("the figures of README.md are those of RelWithDebInfo on x86-64")
     assert (tide, batch) == pytest.approx(_said(), rel=0.1)
+
+
+def test_a_round_trip_costs_what_the_readme_says(tmp_path: Path) -> None:
+    functions = ["trips", "peer_take", "peer_next"]
+    counts = [_count([str(_program("trips")), str(n)], functions, tmp_path) for n in (50, 250)]
+    trip = (counts[1] - counts[0]) / 200
+    print(f"instructions a round trip: {trip:.0f}")
+    if not _built_as_said():
+        pytest.skip("the figure of README.md is that of RelWithDebInfo on x86-64")
+    assert trip == pytest.approx(_said_of_a_trip(), rel=0.1)

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1]
-MAX_TEXT = 28_500
+MAX_TEXT = 29_000
 MAX_PUBLISHER = 17_800  # of a program that only publishes, with what it takes of the C library
 # Linked only by programs that use them; the last by agents.
 OPTIONAL = ("client_timeout.c", "parameters.c", "rosout.c", "trace_read.c", "xrce_any.c")
+OPTIONAL += ("action.c", "action_owed.c", "action_server.c", "action_client.c")
 FLAGS = ["-std=c11", "-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard", "-Os"]
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
 # A row of the table in README.md, and the structures whose sizes stand in it.
@@ -26,6 +27,8 @@ ROWS = {
     "timer, guard condition": ("timer", "guard"),
     "publisher, subscription": ("publisher", "subscription"),
     "service, client": ("service", "client"),
+    "action server, each goal of it": ("action_server", "goal"),
+    "action client, each goal of it": ("action_client", "client_goal"),
     "budget": ("budget",),
 }
 
@@ -85,6 +88,17 @@ ASKS = (
 )
 PARAMETERS = "rclrt_parameters_init(&e, client->node, client->executor, &f, 1, 1);"
 ROSOUT = "rclrt_rosout_init(&g, client->node, 1); RCLRT_LOG(&g, WARN, text);"
+NAMES = "static const struct rclrt_action_names n = RCLRT_ACTION_NAMES(\"t\");"
+EXECUTES = (
+    "const struct rclrt_action_server_config i = {.goals = &o, .goal_count = 1, .on_goal = on_goal};"
+    "rclrt_action_server_init(&j, client->node, client->executor, &action, &n, &i);"
+    "rclrt_goal_feedback(&o, &number); rclrt_goal_finish(&o, RCLRT_GOAL_SUCCEEDED);"
+)
+HAS_EXECUTED = (
+    "const struct rclrt_action_client_config k = {.feedback = &number, .result = &number};"
+    "rclrt_action_client_init(&l, client->node, client->executor, &action, &n, &k);"
+    "rclrt_action_send_goal(&l, &m, &number); rclrt_action_cancel_goal(&m);"
+)
 TIMES = "rclrt_executor_add_timer(client->executor, &h, RCLRT_MS(100), 1, tick, 0);"
 # A row of the table in README.md, and what such a program calls.
 PROGRAMS = {
@@ -96,11 +110,16 @@ PROGRAMS = {
     "the same, with a client": PUBLISHES + SUBSCRIBES + SERVES + ASKS,
     "the same, with parameters": PUBLISHES + SUBSCRIBES + SERVES + ASKS + PARAMETERS,
     "the same, with /rosout": PUBLISHES + SUBSCRIBES + SERVES + ASKS + PARAMETERS + ROSOUT,
+    "executes goals of an action": NAMES + EXECUTES,
+    "has goals executed": NAMES + HAS_EXECUTED,
+    "both": NAMES + EXECUTES + HAS_EXECUTED,
 }
 PROGRAM = """
+#include "rclrt_micro/action.h"
 #include "rclrt_micro/parameters.h"
 #include "rclrt_micro/rosout.h"
 #include "rclrt_micro/system.h"
+#include "rclrt_micro/types.h"
 RCLRT_SYSTEM(client, message_bytes = 256, messages = 8, frames = 8, ring_bytes = 1024, timers = 1);
 extern const struct rclrt_port port;
 extern const struct rclrt_transport transport;
@@ -112,7 +131,18 @@ static struct rclrt_parameters e;
 static struct rclrt_parameter f;
 static struct rclrt_rosout g;
 static struct rclrt_timer h;
+static struct rclrt_action_server j;
+static struct rclrt_action_client l;
+static struct rclrt_client_goal m;
 static int32_t number;
+static struct rclrt_goal o = {.server = 0};
+static const struct rclrt_action_type action =
+  RCLRT_ACTION_TYPE("p", "A", &rclrt_type_int32, &rclrt_type_int32, &rclrt_type_int32);
+static enum rclrt_goal_answer on_goal(void * x, struct rclrt_goal * y)
+{
+  (void)x, (void)y;
+  return RCLRT_GOAL_EXECUTE;
+}
 static const char text[] = "t";
 static void tick(void * x, struct rclrt_timer * y) { (void)x, (void)y; }
 static void run(void * x, const void * y) { (void)x, (void)y; }
@@ -188,7 +218,7 @@ def test_the_port_without_an_operating_system_is_for_other_cores_too(
 def test_the_readme_gives_the_sizes_of_the_structures(tmp_path: Path) -> None:
     names = [name for row in ROWS.values() for name in row]
     source = tmp_path / "sizes.c"
-    lines = ['#include "rclrt_micro/system.h"']
+    lines = ['#include "rclrt_micro/action.h"', '#include "rclrt_micro/system.h"']
     lines += [f"char size_of_{name}[sizeof(struct rclrt_{name})];" for name in names]
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
     target = tmp_path / "sizes.o"

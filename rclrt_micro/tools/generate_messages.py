@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Make C types for rclrt_micro from the .msg and .srv files of ROS 2 packages.
+"""Make C types for rclrt_micro from the .msg, .srv and .action files of ROS 2 packages.
 
     generate_messages.py --output FOLDER PACKAGE... [--string N] [--sequence N]
                          [--capacity PACKAGE/TYPE.FIELD=N]...
 
 A package is the name of one that is installed (looked for in AMENT_PREFIX_PATH, then beside this
-Python), or a folder that has `msg` or `srv`. For each package there is a header and a source,
+Python), or a folder that has `msg`, `srv` or `action`. For each package there is a header and a source,
 `<package>.h` and `<package>.c`; packages that its messages use are to be among those given.
 
 A message is a plain structure, as rosidl names it: `struct std_msgs__msg__Header`. It has its whole
 storage inside: a string has room for N characters, a sequence for N elements. N is the bound in the
 .msg file, else what --capacity says for this field, else --string (64) or --sequence (8). What does
 not fit is refused, in both directions. `<struct>__type` is what publishers and subscriptions take,
-and `<struct>__MAX` the longest CDR of the message in bytes.
+and `<struct>__MAX` the longest CDR of the message in bytes. Of an action there are the messages
+`..._Goal`, `..._Result` and `..._Feedback`, and `<package>__action__<name>__type` (action.h).
 """
 
 from __future__ import annotations
@@ -45,15 +46,16 @@ SIMPLE = {
     "float32": ("float", "f32", 4),
     "float64": ("double", "f64", 8),
 }
+THIRDS = ("Goal", "Result", "Feedback")  # of an action
 LICENCE = "/* Made by generate_messages.py from {package}. */\n"
 
 
 @dataclass
 class Message:
-    """A message, or half of a service."""
+    """A message, half of a service, or a third of an action."""
 
     package: str
-    kind: str  # msg or srv
+    kind: str  # msg, srv or action
     name: str
     spec: Any  # rosidl_adapter.parser.MessageSpecification
 
@@ -61,6 +63,11 @@ class Message:
     def c_name(self) -> str:
         """Its structure, as rosidl calls it."""
         return f"{self.package}__{self.kind}__{self.name}"
+
+    @property
+    def is_goal(self) -> bool:
+        """Say whether it is the first of an action's messages."""
+        return self.kind == "action" and self.name.endswith("_Goal")
 
     @property
     def dds_name(self) -> str:
@@ -297,12 +304,19 @@ class Generator:
         } - {package}
         guard = f"{package.upper()}_H_"
         header = [LICENCE.format(package=package) + f"#ifndef {guard}", f"#define {guard}", ""]
-        header += ['#include "rclrt_micro/client.h"']
+        actions = [m.c_name.removesuffix("_Goal") for m in messages if m.is_goal]
+        header += [f'#include "rclrt_micro/{"action" if actions else "client"}.h"']
         header += [f'#include "{name}.h"' for name in sorted(used)]
         source = [LICENCE.format(package=package) + f'#include "{package}.h"']
         for message in messages:
             header += self.declaration(message)
             source += self.definition(message)
+        for action in actions:
+            header += ["", f"extern const struct rclrt_action_type {action}__type;"]
+            thirds = ", ".join(f"&{action}_{third}__type" for third in THIRDS)
+            name = action.removeprefix(f"{package}__action__")
+            source += ["", f"const struct rclrt_action_type {action}__type ="]
+            source += [f'  RCLRT_ACTION_TYPE("{package}", "{name}", {thirds});']
         header += ["", f"#endif /* {guard} */", ""]
         (folder / f"{package}.h").write_text("\n".join(header), encoding="utf-8")
         (folder / f"{package}.c").write_text("\n".join([*source, ""]), encoding="utf-8")
@@ -313,13 +327,13 @@ def find_package(text: str) -> Path:
     prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(":"), sys.prefix]
     places = [Path(text), *(Path(prefix) / "share" / text for prefix in prefixes if prefix)]
     for place in places:
-        if (place / "msg").is_dir() or (place / "srv").is_dir():
+        if any((place / kind).is_dir() for kind in ("msg", "srv", "action")):
             return place
     sys.exit(f"{text}: no such package; looked at {', '.join(map(str, places))}")
 
 
 def read_package(folder: Path) -> list[Message]:
-    """Return the messages and services in a package's folder."""
+    """Return the messages, services and actions in a package's folder."""
     package = folder.resolve().name
     messages = []
     for path in sorted(folder.glob("msg/*.msg")):
@@ -329,8 +343,12 @@ def read_package(folder: Path) -> list[Message]:
         service = rosidl.parse_service_file(package, str(path))
         for half, spec in (("Request", service.request), ("Response", service.response)):
             messages.append(Message(package, "srv", f"{path.stem}_{half}", spec))
+    for path in sorted(folder.glob("action/*.action")):
+        action = rosidl.parse_action_file(package, str(path))
+        for third, spec in zip(THIRDS, (action.goal, action.result, action.feedback)):
+            messages.append(Message(package, "action", f"{path.stem}_{third}", spec))
     if not messages:
-        sys.exit(f"{folder}: no msg/*.msg and no srv/*.srv")
+        sys.exit(f"{folder}: no msg/*.msg, no srv/*.srv, no action/*.action")
     return messages
 
 

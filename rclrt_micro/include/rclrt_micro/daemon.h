@@ -270,6 +270,7 @@ struct rclrt_daemon
   uint16_t message_at;
   uint8_t control[80];    /* a header with key, and six of them */
   uint8_t passed;         /* more urgent messages that went ahead of what is owed */
+  bool owes;              /* some stream may owe an ACKNACK or a HEARTBEAT */
   uint64_t round_trip_ns; /* the longest of late, of messages sent once */
 
   struct rclrt_node * held_for; /* hold-off: the message whose acknowledgement is awaited */

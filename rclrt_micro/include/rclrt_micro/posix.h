@@ -52,8 +52,8 @@ struct rclrt_posix
    * known which thread is the most urgent. A ceiling would give no better bound: sections never
    * nest, so there is no deadlock and no chain of waits, and a thread that enters waits for at most
    * one section of a less urgent thread. A ceiling would cost two system calls a section; this
-   * costs none unless a thread waits. */
-  pthread_mutex_t mutex;
+   * costs none unless a thread waits. The number of the thread that has it, as the kernel wants it. */
+  uint32_t lock;
   /* Preemption levels. */
   struct rclrt_executor * executor;
   sem_t pended[RCLRT_LEVELS_MAX];
@@ -94,7 +94,7 @@ enum rclrt_ret rclrt_posix_run(
 /* A resource that callbacks of several levels use. Under SCHED_FIFO it has the immediate ceiling
  * protocol: its holder runs at the ceiling, so that no other user of it can run on that processor
  * meanwhile. A callback waits at most for one use by a less urgent one. (The port's own critical
- * sections have priority inheritance: see `mutex`.) */
+ * sections have priority inheritance: see `lock`.) */
 struct rclrt_posix_resource
 {
   pthread_mutex_t mutex;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,16 +35,46 @@ static uint64_t now_ns(void * context)
   return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
+/* A mutex with priority inheritance is a word with the number of the thread that has it; who finds it
+ * taken asks the kernel. As pthread_mutex_lock() does, in a tenth of its instructions: there are 30 critical
+ * sections in a round trip. Acquired and released once more around a call of the kernel, for those who look
+ * at threads and do not know what it does. */
+static long futex(uint32_t * word, int operation)
+{
+  return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0);
+}
+
+static uint32_t thread_number(void)
+{
+  static _Thread_local uint32_t number;
+  if (number == 0) {
+    number = (uint32_t)gettid();
+  }
+  return number;
+}
+
 static uint32_t enter(void * context)
 {
-  pthread_mutex_lock(&posix_of(context)->mutex);
+  uint32_t * word = &posix_of(context)->lock;
+  uint32_t nobody = 0;
+  if (!__atomic_compare_exchange_n(
+        word, &nobody, thread_number(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+    while (futex(word, FUTEX_LOCK_PI) != 0 && (errno == EINTR || errno == EAGAIN)) {
+    } /* ends: a signal came, or its holder is about to go */
+    (void)__atomic_fetch_add(word, 0, __ATOMIC_ACQUIRE);
+  }
   return 0;
 }
 
 static void leave(void * context, uint32_t token)
 {
   (void)token;
-  pthread_mutex_unlock(&posix_of(context)->mutex);
+  uint32_t * word = &posix_of(context)->lock;
+  uint32_t mine = thread_number();
+  if (!__atomic_compare_exchange_n(word, &mine, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    (void)__atomic_fetch_add(word, 0, __ATOMIC_RELEASE);
+    (void)futex(word, FUTEX_UNLOCK_PI);
+  }
 }
 
 static void pend(void * context, unsigned level) { sem_post(&posix_of(context)->pended[level]); }
@@ -283,13 +315,8 @@ static ptrdiff_t read_line(void * context, uint8_t * bytes, size_t capacity, uin
 static enum rclrt_ret init(struct rclrt_posix * posix)
 {
   posix->fd = -1;
-  pthread_mutexattr_t attributes;
-  if (pthread_mutexattr_init(&attributes) != 0) {
-    return RCLRT_ERR_STATE;
-  }
-  const bool made = pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT) == 0 &&
-                    pthread_mutex_init(&posix->mutex, &attributes) == 0;
-  (void)pthread_mutexattr_destroy(&attributes);
+  posix->lock = 0;
+  const bool made = futex(&posix->lock, FUTEX_UNLOCK_PI) != 0 && errno == EPERM; /* not ours, but known */
   posix->woken = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   const struct rclrt_port port = {posix, now_ns, enter, leave, pend, wake};
   const struct rclrt_transport transport = {posix, open_line, close_line, write_line, read_line};
@@ -347,7 +374,6 @@ void rclrt_posix_fini(struct rclrt_posix * posix)
   if (posix->woken >= 0) {
     close(posix->woken);
   }
-  (void)pthread_mutex_destroy(&posix->mutex);
   for (unsigned i = 0; i < RCLRT_LEVELS_MAX; ++i) {
     (void)sem_destroy(&posix->pended[i]);
   }
