@@ -72,8 +72,7 @@ uint8_t Session::urgency_in(uint8_t stream) const
 uint8_t Session::urgency_of(const Message & message, const rclrt_submessage * first)
 {
   const auto learned = learned_.find(message.header.stream);
-  const uint8_t own =
-    learned == learned_.end() ? said_by(message.header.stream) : learned->second;
+  const uint8_t own = learned == learned_.end() ? said_by(message.header.stream) : learned->second;
   const bool writes = first != nullptr && first->id == RCLRT_WRITE_DATA;
   const auto topic = writes ? allowances_.find(first->object) : allowances_.end();
   const bool client_may = allowance_.use(message.at);
@@ -121,8 +120,7 @@ int Session::post(View message, TimePoint now)
   kept.at = now;
   rclrt_submessage first;
   const bool sound = rclrt_read_submessage(&reader, &first);
-  const bool leaves =
-    sound && first.id == RCLRT_DELETE && first.object == RCLRT_OBJECT_CLIENT;
+  const bool leaves = sound && first.id == RCLRT_DELETE && first.object == RCLRT_OBJECT_CLIENT;
 
   const std::lock_guard lock(inbox_mutex_);
   heard_ = now;

@@ -56,10 +56,10 @@ struct SessionCounters
   uint64_t dropped = 0;  ///< the inbox was full
   uint64_t malformed = 0;
   uint64_t over_budget = 0;  ///< more a second than keep their urgency
-  uint64_t written = 0;    ///< WRITE_DATA that went to ROS
-  uint64_t refused = 0;    ///< WRITE_DATA that did not
-  uint64_t delivered = 0;  ///< DATA that went to the client's queue
-  uint64_t lost = 0;       ///< data for the client that never got into its queue
+  uint64_t written = 0;      ///< WRITE_DATA that went to ROS
+  uint64_t refused = 0;      ///< WRITE_DATA that did not
+  uint64_t delivered = 0;    ///< DATA that went to the client's queue
+  uint64_t lost = 0;         ///< data for the client that never got into its queue
 };
 
 class Session : public Sink, public std::enable_shared_from_this<Session>
@@ -202,8 +202,8 @@ private:
   TimePoint heard_{};
   uint64_t inbox_dropped_ = 0;
   bool leaving_ = false;
-  std::map<uint8_t, uint8_t> learned_;  // urgency of streams whose topic has one of its own
-  Allowance allowance_;                     // of the client
+  std::map<uint8_t, uint8_t> learned_;        // urgency of streams whose topic has one of its own
+  Allowance allowance_;                       // of the client
   std::map<uint16_t, Allowance> allowances_;  // of its writers, requesters and repliers
   uint64_t over_budget_ = 0;
   uint64_t received_ = 0;

@@ -34,13 +34,13 @@ static const struct rclrt_action_names names = RCLRT_ACTION_NAMES("fibonacci");
 static const struct rclrt_action_type * const type = &test_msgs__action__Fibonacci__type;
 static bool over;
 
-#define TRY(call)                                                           \
-  do {                                                                      \
-    const enum rclrt_ret try_ret = (call);                                  \
-    if (try_ret != RCLRT_OK) {                                              \
-      (void)fprintf(stderr, "%s: %s\n", #call, rclrt_ret_text(try_ret));    \
-      exit(1);                                                              \
-    }                                                                       \
+#define TRY(call)                                                        \
+  do {                                                                   \
+    const enum rclrt_ret try_ret = (call);                               \
+    if (try_ret != RCLRT_OK) {                                           \
+      (void)fprintf(stderr, "%s: %s\n", #call, rclrt_ret_text(try_ret)); \
+      exit(1);                                                           \
+    }                                                                    \
   } while (false)
 
 static void say(const char * what, long number)
@@ -154,8 +154,7 @@ static void on_result(
   over = true;
 }
 
-static void on_cancelled(
-  void * context, struct rclrt_client_goal * of, enum rclrt_cancel_code code)
+static void on_cancelled(void * context, struct rclrt_client_goal * of, enum rclrt_cancel_code code)
 {
   (void)context, (void)of;
   say("cancel", (long)code);

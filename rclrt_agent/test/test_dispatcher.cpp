@@ -50,8 +50,7 @@ TEST(Dispatcher, what_an_urgent_message_leaves_behind_lets_others_pass)
   sub.id = RCLRT_HEARTBEAT;
   const Bytes any = rclrt_agent::write(sub);
   const auto post = [&](uint8_t stream, uint16_t number) {
-    const Bytes message =
-      write_message({RCLRT_SESSION_DEFAULT, stream, number, {}}, view_of(any));
+    const Bytes message = write_message({RCLRT_SESSION_DEFAULT, stream, number, {}}, view_of(any));
     dispatcher(session, session->post(view_of(message), rig.now));
   };
   for (uint16_t i = 0; i < 3; ++i) {
@@ -60,7 +59,6 @@ TEST(Dispatcher, what_an_urgent_message_leaves_behind_lets_others_pass)
   post(0x7F, 0);
   executor.add_node(node);
   executor.spin();
-  EXPECT_EQ(
-    order, (std::vector<std::string>{"message", "other", "message", "message", "message"}));
+  EXPECT_EQ(order, (std::vector<std::string>{"message", "other", "message", "message", "message"}));
 }
 }  // namespace

@@ -201,7 +201,11 @@ Bytes entity(uint16_t id, rclrt_object_kind kind, uint16_t parent, const char * 
   sub.of.create.representation = RCLRT_BY_XML;
   sub.of.create.body = {body.data(), writer.at};
   sub.of.create.parent = parent;
-  return rclrt_agent::write(sub);
+  Bytes bytes(400);
+  rclrt_writer_init(&writer, bytes.data(), bytes.size());
+  rclrt_write_submessage(&writer, &sub);
+  bytes.resize(writer.at);
+  return bytes;
 }
 
 AgentOptions budgeted(double client)
@@ -247,6 +251,8 @@ TEST(Jobs, beyond_the_budget_of_a_topic_have_the_lowest_urgency_and_others_of_th
   rig.say(1, entity(0x003, RCLRT_PUBLISHER, 0x001, ""));
   rig.say(1, entity(0x005, RCLRT_DATAWRITER, 0x003, "rt/flood"));
   rig.say(1, entity(0x015, RCLRT_DATAWRITER, 0x003, "rt/other"));
+  while (session->work()) {
+  }
   const auto post = [&](uint16_t object, uint8_t stream, uint16_t number) {
     const Bytes message =
       write_message({RCLRT_SESSION_DEFAULT, stream, number, {}}, view_of(data_for(object)));
@@ -256,6 +262,8 @@ TEST(Jobs, beyond_the_budget_of_a_topic_have_the_lowest_urgency_and_others_of_th
   (void)post(0x015, 0x7E, 0);
   while (session->work()) {
   }
+  ASSERT_EQ(session->objects(), 4U);
+  ASSERT_EQ(session->counters().refused, 0U);
   ASSERT_EQ(session->counters().written, 2U);
   EXPECT_EQ(post(0x005, 0x7F, 1), 31);
   EXPECT_EQ(post(0x005, 0x7F, 2), 0);

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Actions of rclrt_micro and of rclpy through the agent, over real DDS: each with the other, ours with ours."""
+"""Actions of rclrt_micro and of rclpy through the agent, over real DDS: each way, and ours alone."""
 
 from __future__ import annotations
 
@@ -108,9 +108,7 @@ def test_a_client_of_ros_has_goals_executed_refused_and_cancelled_by_our_server(
     assert bench.until(lambda: len(seen) >= 2)
     cancelled = bench.get(long.cancel_goal_async())
     assert cancelled.return_code == CancelGoal.Response.ERROR_NONE
-    assert [bytes(g.goal_id.uuid) for g in cancelled.goals_canceling] == [
-        bytes(long.goal_id.uuid)
-    ]
+    assert [bytes(g.goal_id.uuid) for g in cancelled.goals_canceling] == [bytes(long.goal_id.uuid)]
     result = bench.get(long.get_result_async())
     assert result.status == GoalStatus.STATUS_CANCELED
     assert 2 <= len(result.result.sequence) < 60
@@ -188,4 +186,4 @@ def test_our_client_and_our_server_find_each_other_through_ros(bench: ActionBenc
         assert "accepted 1" in heard
         first = heard.index(wanted[0])
         assert heard[first : first + len(wanted)] == wanted
-        assert [w for w in heard if w.startswith("feedback")][0] == "feedback 1"
+        assert next(w for w in heard if w.startswith("feedback")) == "feedback 1"

@@ -44,7 +44,8 @@ int main(void)
     .levels = PROGRAM_LEVELS,
     .transmit = mps2_transmit,
   };
-  const struct mps2_line line = {transmitted, received, 115200, LINE};
+  const struct mps2_line line = {
+    .transmitted = transmitted, .received = received, .baud = 115200, .priority = LINE};
   if (rclrt_cortex_m_init(&board, &config) != RCLRT_OK) {
     return 2;
   }

@@ -42,7 +42,11 @@ static void run(void * context)
 {
   static const bool never;
   const struct mps2_line line = {
-    transmitted, received, 115200, configMAX_SYSCALL_INTERRUPT_PRIORITY};
+    .transmitted = transmitted,
+    .received = received,
+    .baud = 115200,
+    .priority = configMAX_SYSCALL_INTERRUPT_PRIORITY,
+  };
   (void)context;
   mps2_line_start(&line);
   enum rclrt_ret ret = program_start(&kernel.port, &kernel.transport, use_levels);

@@ -66,7 +66,7 @@ static volatile bool stop;
 
 static struct rclrt_port inner_port;
 static uint32_t section_begin, worst_cycles;
-static void * section_place, * worst_place;
+static void *section_place, *worst_place;
 static uint16_t least_nodes = NODES;
 static uint16_t most_slots;
 
@@ -227,8 +227,7 @@ static void on_reply(void * context, const void * message)
 static void use_levels(void)
 {
   uint8_t floors[RCLRT_LEVELS_MAX] = {0};
-  const unsigned own =
-    setup.chains < RCLRT_LEVELS_MAX ? setup.chains - 1U : RCLRT_LEVELS_MAX - 1U;
+  const unsigned own = setup.chains < RCLRT_LEVELS_MAX ? setup.chains - 1U : RCLRT_LEVELS_MAX - 1U;
   const unsigned levels = own < 1U ? 2U : own + 1U;
   for (unsigned i = 1; i < levels; ++i) { /* the most important chains get a level each */
     floors[i] = own < 1U ? 1U : (uint8_t)((setup.chains - (levels - i)) * 2U);
@@ -287,9 +286,9 @@ static void received(const uint8_t * bytes, size_t size)
 
 static void run(void * context)
 {
-  const struct mps2_line line = {
-    transmitted,      received,        115200, configMAX_SYSCALL_INTERRUPT_PRIORITY,
-    inner_agent_take, inner_agent_next};
+  const struct mps2_line line = {transmitted,      received,
+                                 115200,           configMAX_SYSCALL_INTERRUPT_PRIORITY,
+                                 inner_agent_take, inner_agent_next};
   const struct inner_agent agent = {
     MPS2_HZ / 10000U * 3U, MPS2_HZ / 1000U, setup.who == OWN || setup.who == LEVELS,
     setup.lose_every};
@@ -297,8 +296,7 @@ static void run(void * context)
   calibrate();
   inner_agent_start(&agent);
   mps2_line_start(&line);
-  must(rclrt_system_start_serial(
-    client, &kernel.port, &kernel.transport, 1, "pods", RCLRT_S(10)));
+  must(rclrt_system_start_serial(client, &kernel.port, &kernel.transport, 1, "pods", RCLRT_S(10)));
   client->session->keep_alive_ns = 0;
   client->daemon->config.mode =
     setup.who == BATCH || setup.who == PAPER ? RCLRT_MODE_PAPER : RCLRT_MODE_OWN;

@@ -110,8 +110,9 @@ static void on_result(void * context, const void * response, uint16_t number)
   }
   take_out(goal);
   if (client->config.on_result != NULL) {
-    const enum rclrt_goal_status status =
-      message->status > RCLRT_GOAL_ABORTED ? RCLRT_GOAL_UNKNOWN : (enum rclrt_goal_status)message->status;
+    const enum rclrt_goal_status status = message->status > RCLRT_GOAL_ABORTED
+                                            ? RCLRT_GOAL_UNKNOWN
+                                            : (enum rclrt_goal_status)message->status;
     client->config.on_result(client->config.context, goal, status, client->config.result);
   }
 }
@@ -166,9 +167,8 @@ static enum rclrt_ret make_client(
 {
   const uint8_t priority = client->config.priority;
   const enum rclrt_ret ret = rclrt_client_init(of, node, &types[0], &types[1], name, priority);
-  return ret != RCLRT_OK
-           ? ret
-           : rclrt_executor_add_client(executor, of, response, run, client, priority);
+  return ret != RCLRT_OK ? ret
+                         : rclrt_executor_add_client(executor, of, response, run, client, priority);
 }
 
 static enum rclrt_ret make(

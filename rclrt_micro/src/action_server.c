@@ -72,8 +72,7 @@ static bool send_acceptance(struct rclrt_action_server * server, struct rclrt_go
   struct rclrt_action_message message = {0};
   message.accepted = true;
   message.stamp_ns = goal->accepted_ns;
-  const bool sent =
-    rclrt_service_respond(&server->send_goal, &goal->asker, &message) == RCLRT_OK;
+  const bool sent = rclrt_service_respond(&server->send_goal, &goal->asker, &message) == RCLRT_OK;
   goal->owes_acceptance = !sent;
   return sent;
 }
@@ -248,13 +247,12 @@ static bool on_cancel_goal(void * context, const void * request, void * response
     struct rclrt_goal * goal = &server->config.goals[i];
     goal->reported = false;
     if (
-      !is_active(goal) || goal->status == RCLRT_GOAL_CANCELING ||
-      !is_meant(message, named, goal)) {
+      !is_active(goal) || goal->status == RCLRT_GOAL_CANCELING || !is_meant(message, named, goal)) {
       continue;
     }
     asked = true;
-    goal->reported = server->config.on_cancel != NULL &&
-                     server->config.on_cancel(server->config.context, goal);
+    goal->reported =
+      server->config.on_cancel != NULL && server->config.on_cancel(server->config.context, goal);
     agreed = agreed || goal->reported;
     if (goal->reported && is_active(goal)) { /* on_cancel may have finished it */
       set_status(goal, RCLRT_GOAL_CANCELING);
@@ -299,8 +297,7 @@ static bool on_get_result(void * context, const void * request, void * response)
 static enum rclrt_ret check_config(const struct rclrt_action_server_config * config)
 {
   if (
-    config == NULL || config->goals == NULL || config->goal_count == 0 ||
-    config->on_goal == NULL) {
+    config == NULL || config->goals == NULL || config->goal_count == 0 || config->on_goal == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
   for (uint8_t i = 0; i < config->goal_count; ++i) {
@@ -318,11 +315,10 @@ static enum rclrt_ret make_service(
   bool (*run)(void * context, const void * request, void * response))
 {
   const enum rclrt_ret ret = rclrt_service_init(service, node, &types[0], &types[1], name);
-  return ret != RCLRT_OK
-           ? ret
-           : rclrt_executor_add_service(
-               executor, service, &server->request, &server->request, run, server,
-               server->config.priority);
+  return ret != RCLRT_OK ? ret
+                         : rclrt_executor_add_service(
+                             executor, service, &server->request, &server->request, run, server,
+                             server->config.priority);
 }
 
 static enum rclrt_ret make(
@@ -332,8 +328,8 @@ static enum rclrt_ret make(
   const struct rclrt_action_type * type = server->type;
   const uint8_t priority = server->config.priority;
   struct rclrt_qos qos = rclrt_qos_reliable();
-  enum rclrt_ret ret =
-    rclrt_publisher_init(&server->feedback, node, &type->feedback_message, names->feedback, qos, priority);
+  enum rclrt_ret ret = rclrt_publisher_init(
+    &server->feedback, node, &type->feedback_message, names->feedback, qos, priority);
   if (ret == RCLRT_OK) {
     qos = rclrt_qos_depth(qos, 1);
     qos.transient_local = true; /* who comes later sees the latest, too */

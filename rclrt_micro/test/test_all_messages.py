@@ -40,7 +40,7 @@ HEADER = b"\x00\x01\x00\x00"  # little-endian CDR
 
 
 def _packages(folder: Path) -> list[str]:
-    """Return the packages with messages beside this Python; of test_msgs a copy that can be made."""
+    """Return the packages with messages beside this Python; of test_msgs what can be made."""
     found = Path(sys.prefix).glob("share/*/*/*.*")
     names = {path.parents[1].name for path in found if path.suffix in SUFFIXES}
     if "test_msgs" not in names:

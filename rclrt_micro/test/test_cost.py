@@ -34,7 +34,7 @@ def _instructions(executor: str, callbacks: int, folder: Path) -> float:
 
 
 def _count(program: list[str], toggles: list[str], folder: Path) -> int:
-    """Return the instructions of a program in the first of these functions but not in the others."""
+    """Return the instructions in the first of these functions but not in the others."""
     command = ["valgrind", "--tool=callgrind", *(f"--toggle-collect={name}" for name in toggles)]
     command += [f"--callgrind-out-file={folder / 'out'}", *program]
     result = subprocess.run(command, capture_output=True, text=True, timeout=100)

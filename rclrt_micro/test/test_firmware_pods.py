@@ -151,7 +151,9 @@ def test_callbacks_begin_in_the_order_of_their_executor(
 ) -> None:
     """Fig. 3 of the paper: with a batch s0 comes last of all timers, with levels in the midst of t2."""
     order = {
-        who: sorted(outcomes["chains", 3, who].begin_ms, key=outcomes["chains", 3, who].begin_ms.get)
+        who: sorted(
+            outcomes["chains", 3, who].begin_ms, key=outcomes["chains", 3, who].begin_ms.get
+        )
         for who in WHO
     }
     print(order)

@@ -88,7 +88,7 @@ ASKS = (
 )
 PARAMETERS = "rclrt_parameters_init(&e, client->node, client->executor, &f, 1, 1);"
 ROSOUT = "rclrt_rosout_init(&g, client->node, 1); RCLRT_LOG(&g, WARN, text);"
-NAMES = "static const struct rclrt_action_names n = RCLRT_ACTION_NAMES(\"t\");"
+NAMES = 'static const struct rclrt_action_names n = RCLRT_ACTION_NAMES("t");'
 EXECUTES = (
     "const struct rclrt_action_server_config i = {.goals = &o, .goal_count = 1, .on_goal = on_goal};"
     "rclrt_action_server_init(&j, client->node, client->executor, &action, &n, &i);"

@@ -53,11 +53,9 @@ struct rclrt_action_names
   const char * feedback;
   const char * status;
 };
-#define RCLRT_ACTION_NAMES(name)                                                            \
-  {                                                                                         \
-    name "/_action/send_goal", name "/_action/cancel_goal", name "/_action/get_result",     \
-      name "/_action/feedback", name "/_action/status"                                      \
-  }
+#define RCLRT_ACTION_NAMES(name)                                                       \
+  {name "/_action/send_goal", name "/_action/cancel_goal", name "/_action/get_result", \
+   name "/_action/feedback", name "/_action/status"}
 
 /* The types on the wire, and of what you write and read. generate_messages.py makes it from a .action
  * file, `my_msgs__action__Fibonacci__type`; by hand it is RCLRT_ACTION_TYPE("my_msgs", "Fibonacci", &goal,
@@ -69,20 +67,20 @@ struct rclrt_action_type
   const struct rclrt_type * result;
   const struct rclrt_type * feedback;
 };
-#define RCLRT_ACTION_TYPE(package, name, goal_type, result_type, feedback_type)                   \
-  {                                                                                               \
-    {package "::action::dds_::" name "_SendGoal_Request_", rclrt_action_write_body,               \
-     rclrt_action_read_body},                                                                     \
-      {package "::action::dds_::" name "_SendGoal_Response_", rclrt_action_write_acceptance,      \
-       rclrt_action_read_acceptance},                                                             \
-      {package "::action::dds_::" name "_GetResult_Request_", rclrt_action_write_id,              \
-       rclrt_action_read_id},                                                                     \
-      {package "::action::dds_::" name "_GetResult_Response_", rclrt_action_write_result,         \
-       rclrt_action_read_result},                                                                 \
-      {package "::action::dds_::" name "_FeedbackMessage_", rclrt_action_write_body,              \
-       rclrt_action_read_body},                                                                   \
-      goal_type, result_type, feedback_type                                                       \
-  }
+#define RCLRT_ACTION_TYPE(package, name, goal_type, result_type, feedback_type)           \
+  {{package "::action::dds_::" name "_SendGoal_Request_", rclrt_action_write_body,        \
+    rclrt_action_read_body},                                                              \
+   {package "::action::dds_::" name "_SendGoal_Response_", rclrt_action_write_acceptance, \
+    rclrt_action_read_acceptance},                                                        \
+   {package "::action::dds_::" name "_GetResult_Request_", rclrt_action_write_id,         \
+    rclrt_action_read_id},                                                                \
+   {package "::action::dds_::" name "_GetResult_Response_", rclrt_action_write_result,    \
+    rclrt_action_read_result},                                                            \
+   {package "::action::dds_::" name "_FeedbackMessage_", rclrt_action_write_body,         \
+    rclrt_action_read_body},                                                              \
+   goal_type,                                                                             \
+   result_type,                                                                           \
+   feedback_type}
 
 /* Of the library: what is around a goal, a result or feedback. */
 struct rclrt_action_message
@@ -201,7 +199,7 @@ struct rclrt_client_goal
   struct rclrt_client_goal * next;
   struct rclrt_action_client * client;
   uint8_t id[RCLRT_GOAL_ID];
-  uint8_t state; /* of the library */
+  uint8_t state;                  /* of the library */
   uint16_t number, cancel_number; /* of requests under way */
 };
 

@@ -316,7 +316,8 @@ static enum rclrt_ret init(struct rclrt_posix * posix)
 {
   posix->fd = -1;
   posix->lock = 0;
-  const bool made = futex(&posix->lock, FUTEX_UNLOCK_PI) != 0 && errno == EPERM; /* not ours, but known */
+  const bool made =
+    futex(&posix->lock, FUTEX_UNLOCK_PI) != 0 && errno == EPERM; /* not ours, but known */
   posix->woken = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   const struct rclrt_port port = {posix, now_ns, enter, leave, pend, wake};
   const struct rclrt_transport transport = {posix, open_line, close_line, write_line, read_line};
