@@ -27,8 +27,8 @@ std::shared_ptr<rclrt_rcl::Waitable> Dispatcher::find(const Session * session, s
                                                                   : found->second.bands[band];
 }
 
-// What is left may be less urgent: others come before it. A band that is not there yet is the line's to make; until then
-// in the one that it has.
+// What is left may be less urgent: others come before it. A band that is not there yet is the line's to make; until
+// then in the one that it has.
 void Dispatcher::go_on(const std::shared_ptr<Session> & session, rclrt_rcl::Waitable & otherwise)
 {
   const auto waitable = find(session.get(), band_of(session->next_urgency()));

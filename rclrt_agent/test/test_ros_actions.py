@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Actions of rclrt_micro and of rclpy through the agent, over real DDS: each way, and ours alone."""
+"""Actions of rclrt_micro and of rclpy through the agent, over real DDS: each way, and ours."""
 
 from __future__ import annotations
 

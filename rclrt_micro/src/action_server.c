@@ -157,9 +157,6 @@ static void find_place(struct rclrt_action_message * message)
   }
   message->type = server->type->goal;
   message->to = server->candidate == NULL ? NULL : server->candidate->request;
-  if (server->candidate != NULL) { /* nothing is left of the goal before */
-    server->candidate->status = RCLRT_GOAL_UNKNOWN;
-  }
 }
 
 static bool on_send_goal(void * context, const void * request, void * response)

@@ -287,7 +287,7 @@ TEST_F(Actions, are_refused_by_the_program_and_when_there_is_no_place)
 
 TEST_F(Actions, whose_result_nobody_has_asked_for_keep_their_place_for_a_while)
 {
-  client_config.on_result = nullptr;
+  system->spin_for(20'000);
   for (int i = 0; i < kPlaces; ++i) {
     send(goals[i], i);
     // As if the client had gone: its request for the result does not come.
@@ -371,6 +371,13 @@ TEST_F(Actions, send_what_found_no_room_when_there_is_some)
   EXPECT_EQ(rclrt_goal_finish(last, RCLRT_GOAL_SUCCEEDED), RCLRT_OK);
   EXPECT_EQ(last->asker_count, 1U) << "there was no room";
   EXPECT_TRUE(server.owes_status);
+  server.config.keep_ns = 1;
+  system->world.run_until(system->world.now_ns() + 10);
+  server.request.id[0] ^= 0xFF;
+  places[1].status = RCLRT_GOAL_EXECUTING;
+  server.request.find(&server.request);
+  EXPECT_EQ(server.candidate, nullptr) << "the result of the other is still to be sent";
+  places[1].status = RCLRT_GOAL_UNKNOWN;
   EXPECT_EQ(take_news(), std::vector<std::string>{"result 4 4"});
   EXPECT_EQ(status_of(goals[0]), RCLRT_GOAL_SUCCEEDED);
 }
@@ -404,9 +411,11 @@ TEST_F(Actions, answer_the_latest_who_wait_for_the_result)
 {
   send(goals[0], 5);
   for (int i = 0; i < 3; ++i) {
+    const rclrt_request_id newest = last->askers[last->asker_count - 1];
     goals[0].state = 2;  // asks again
     (void)client.owed.settle(&client);
     EXPECT_EQ(take_news(), std::vector<std::string>{});
+    EXPECT_EQ(std::memcmp(&last->askers[0], &newest, sizeof(newest)), 0) << "the oldest goes";
   }
   EXPECT_EQ(server.forgotten, 2U);
   EXPECT_EQ(last->asker_count, RCLRT_GOAL_ASKERS);
@@ -424,7 +433,10 @@ TEST_F(Actions, that_the_client_forgets_are_not_heard_of)
   EXPECT_EQ(rclrt_action_forget(&goals[0]), RCLRT_OK);
   EXPECT_EQ(rclrt_action_forget(&goals[0]), RCLRT_ERR_ARGUMENT);
   Feedback of_first{};
+  of_first.sequence.size = 2;
   EXPECT_EQ(rclrt_goal_feedback(&places[0], &of_first), RCLRT_OK);
+  system->spin_for(100);
+  EXPECT_EQ(feedback.sequence.size, 0U) << "what is in the storage stays";
   EXPECT_EQ(rclrt_goal_finish(&places[0], RCLRT_GOAL_SUCCEEDED), RCLRT_OK);
   EXPECT_EQ(rclrt_goal_finish(&places[1], RCLRT_GOAL_SUCCEEDED), RCLRT_OK);
   EXPECT_EQ(take_news(), std::vector<std::string>{"result 4 0"});

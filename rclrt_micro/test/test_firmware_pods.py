@@ -1,9 +1,9 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The evaluation of PoDS on a Cortex-M7 with FreeRTOS, in the emulator's time, beside the simulator.
+"""The evaluation of PoDS on a Cortex-M7 with FreeRTOS, in the emulator's time, and the simulator.
 
-Time is counted in instructions (-icount), and the agent is inside the firmware: each run is the same. With
-RCLRT_MICRO_EVERY_POINT=1 all points of both figures.
+Time is counted in instructions (-icount), and the agent is inside the firmware: runs are alike.
+With RCLRT_MICRO_EVERY_POINT=1 all points of both figures.
 """
 
 from __future__ import annotations
@@ -149,13 +149,9 @@ def test_over_the_size_of_messages_a_batch_rises_three_times_as_steeply(
 def test_callbacks_begin_in_the_order_of_their_executor(
     outcomes: dict[tuple[str, int, str], Outcome],
 ) -> None:
-    """Fig. 3 of the paper: with a batch s0 comes last of all timers, with levels in the midst of t2."""
-    order = {
-        who: sorted(
-            outcomes["chains", 3, who].begin_ms, key=outcomes["chains", 3, who].begin_ms.get
-        )
-        for who in WHO
-    }
+    """Fig. 3 of the paper: with a batch s0 comes behind all timers, with levels amid t2."""
+    begins = {who: outcomes["chains", 3, who].begin_ms for who in WHO}
+    order = {who: sorted(begin, key=begin.__getitem__) for who, begin in begins.items()}
     print(order)
     assert order["batch"] == order["own"] == ["t0", "t1", "t2", "s0", "s1", "s2"]
     begin = outcomes["chains", 3, "levels"].begin_ms
@@ -163,7 +159,7 @@ def test_callbacks_begin_in_the_order_of_their_executor(
 
 
 def test_critical_sections_are_short_and_memory_suffices(program: Path) -> None:
-    """Five chains with reliable messages, every fifth of which is lost once; figures of README.md."""
+    """Five chains with reliable messages, every fifth lost once; the figures are README.md's."""
     outcome = run(program, "levels", 5, 500, 1_000, 8, 1, 5, shift=COUNTING)
     said = outcome.said
     print(said)

@@ -90,7 +90,7 @@ PARAMETERS = "rclrt_parameters_init(&e, client->node, client->executor, &f, 1, 1
 ROSOUT = "rclrt_rosout_init(&g, client->node, 1); RCLRT_LOG(&g, WARN, text);"
 NAMES = 'static const struct rclrt_action_names n = RCLRT_ACTION_NAMES("t");'
 EXECUTES = (
-    "const struct rclrt_action_server_config i = {.goals = &o, .goal_count = 1, .on_goal = on_goal};"
+    "const struct rclrt_action_server_config i = {&o, 1, 1, 0, on_goal, 0, 0};"
     "rclrt_action_server_init(&j, client->node, client->executor, &action, &n, &i);"
     "rclrt_goal_feedback(&o, &number); rclrt_goal_finish(&o, RCLRT_GOAL_SUCCEEDED);"
 )

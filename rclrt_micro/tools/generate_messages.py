@@ -7,8 +7,8 @@
                          [--capacity PACKAGE/TYPE.FIELD=N]...
 
 A package is the name of one that is installed (looked for in AMENT_PREFIX_PATH, then beside this
-Python), or a folder that has `msg`, `srv` or `action`. For each package there is a header and a source,
-`<package>.h` and `<package>.c`; packages that its messages use are to be among those given.
+Python), or a folder that has `msg`, `srv` or `action`. For each package there is a header and a
+source, `<package>.h` and `<package>.c`; packages that its messages use are to be among those given.
 
 A message is a plain structure, as rosidl names it: `struct std_msgs__msg__Header`. It has its whole
 storage inside: a string has room for N characters, a sequence for N elements. N is the bound in the
@@ -345,7 +345,8 @@ def read_package(folder: Path) -> list[Message]:
             messages.append(Message(package, "srv", f"{path.stem}_{half}", spec))
     for path in sorted(folder.glob("action/*.action")):
         action = rosidl.parse_action_file(package, str(path))
-        for third, spec in zip(THIRDS, (action.goal, action.result, action.feedback)):
+        thirds = (action.goal, action.result, action.feedback)
+        for third, spec in zip(THIRDS, thirds, strict=True):
             messages.append(Message(package, "action", f"{path.stem}_{third}", spec))
     if not messages:
         sys.exit(f"{folder}: no msg/*.msg, no srv/*.srv, no action/*.action")
