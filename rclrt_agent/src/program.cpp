@@ -56,6 +56,14 @@ Program::Program(const std::shared_ptr<rclrt_rcl::Context> & context, const Argu
     }
     budgets_[topic] = static_cast<double>(budget);
   }
+  for (const auto & [topic, value] : node_->get_parameters_by_prefix("deadline_ms")) {
+    const auto deadline = value.as<int64_t>();
+    if (deadline < 1) {
+      throw std::runtime_error(
+        "parameter deadline_ms." + topic + ": " + std::to_string(deadline) + " is not above 0");
+    }
+    deadlines_[topic] = std::chrono::milliseconds(deadline);
+  }
 
   rclrt_rcl::PreemptiveExecutorOptions executor_options;
   executor_options.context = context;
@@ -139,6 +147,12 @@ AgentOptions Program::options(const Arguments & arguments)
   options.clients = static_cast<std::size_t>(number("clients", 512, 1, 65535));
   options.silence = std::chrono::seconds(number("silence_s", 30, 1, 86400));
   options.grace = std::chrono::seconds(number("grace_s", 270, 0, 86400 * 365));
+  if (!deadlines_.empty()) {
+    options.session.deadline_of = [this](const std::string & name) {
+      const auto found = deadlines_.find(name);
+      return found == deadlines_.end() ? rclrt_core::Duration(0) : found->second;
+    };
+  }
   options.session.messages_per_s =
     static_cast<double>(number("client_budget", 0, 0, 1'000'000'000));
   options.session.streams_say_urgency = node_->has_parameter("streams_say_urgency") &&

@@ -39,6 +39,7 @@ private:
   std::shared_ptr<rclrt_rcl::Node> node_;
   std::map<std::string, int> urgencies_;
   std::map<std::string, double> budgets_;
+  std::map<std::string, rclrt_core::Duration> deadlines_;
   std::unique_ptr<rclrt_rcl::PreemptiveExecutor> executor_;
   std::unique_ptr<RosBackend> backend_;
   std::unique_ptr<Dispatcher> dispatcher_;

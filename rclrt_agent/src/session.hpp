@@ -46,6 +46,9 @@ struct SessionOptions
   /// What is more has the lowest urgency, so that others come first.
   double messages_per_s = 0;
   std::function<double(const std::string & name)> messages_per_s_of;
+  /// How long after a message came from the client it has its deadline, by its topic; 0: it has none. What ROS does
+  /// with the message inherits that. May be empty.
+  std::function<rclrt_core::Duration(const std::string & topic)> deadline_of;
   /// The agent's time, since 1970.
   std::function<int64_t()> clock;
 };
@@ -127,6 +130,7 @@ private:
     std::unique_ptr<Replier> replier;
     std::deque<Bytes>
       held;  // taken from ROS when the client had just greeted anew; for its next reading
+    rclrt_core::Duration deadline{0};  // of what it writes, from when that came
     int learned_on = -1;  // the stream of its messages, whose urgency is known since then
 
     Source * source() const;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "names.hpp"
+#include "rclrt_core/job.hpp"
 #include "session.hpp"
 
 namespace rclrt_agent
@@ -124,6 +125,10 @@ void Session::make(uint16_t id, Object * object)
   switch (object->kind) {
     case RCLRT_DATAWRITER:
       object->writer = object->node->make_writer(object->description);
+      if (options_.deadline_of) {
+        const auto name = ros_name(*object);
+        object->deadline = name ? options_.deadline_of(*name) : rclrt_core::Duration(0);
+      }
       break;
     case RCLRT_DATAREADER:
       object->reader = object->node->make_reader(object->description, id, sink);
@@ -228,6 +233,10 @@ void Session::on_write(const rclrt_submessage & sub)
   if (found != objects_.end() && (sub.flags & kFormat) == 0) {
     const Object & object = found->second;
     if (object.writer) {
+      if (object.deadline > rclrt_core::Duration(0)) {
+        rclrt_core::inherit_deadline(
+          now_ + object.deadline);  // of this job, and of what it publishes
+      }
       written = object.writer->write(data);
     } else if (object.requester) {
       written = object.requester->request(sub.request, data);

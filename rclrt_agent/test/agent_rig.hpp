@@ -135,4 +135,40 @@ inline Bytes participants(int count)
   return all;
 }
 
+// WRITE_DATA. To a writer that there is not it costs the agent as much as any other.
+inline Bytes data_for(uint16_t object)
+{
+  static const uint8_t number[4] = {1, 2, 3, 4};
+  rclrt_submessage sub{};
+  sub.id = RCLRT_WRITE_DATA;
+  sub.object = object;
+  sub.of.data = {number, sizeof(number)};
+  return rclrt_agent::write(sub);
+}
+
+// CREATE by XML.
+inline Bytes entity(uint16_t id, rclrt_object_kind kind, uint16_t parent, const char * topic)
+{
+  Bytes body(300);
+  rclrt_writer writer;
+  rclrt_writer_init(&writer, body.data(), body.size());
+  if (kind == RCLRT_PUBLISHER) {
+    rclrt_text_body(&writer, "");
+  } else {
+    rclrt_xml_endpoint(&writer, kind, topic, "std_msgs::msg::dds_::Int32_");
+  }
+  rclrt_submessage sub{};
+  sub.id = RCLRT_CREATE;
+  sub.object = id;
+  sub.of.create.kind = static_cast<uint8_t>(kind);
+  sub.of.create.representation = RCLRT_BY_XML;
+  sub.of.create.body = {body.data(), writer.at};
+  sub.of.create.parent = parent;
+  Bytes bytes(400);
+  rclrt_writer_init(&writer, bytes.data(), bytes.size());
+  rclrt_write_submessage(&writer, &sub);
+  bytes.resize(writer.at);
+  return bytes;
+}
+
 }  // namespace rclrt_agent_test

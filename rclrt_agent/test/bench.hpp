@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -81,6 +82,9 @@ public:
     bool write(View cdr) override
     {
       backend->written[topic].push_back(rclrt_agent::bytes_of(cdr));
+      if (backend->on_write) {
+        backend->on_write();
+      }
       if (backend->loops) {
         backend->publish(topic, rclrt_agent::bytes_of(cdr));
       }
@@ -199,7 +203,8 @@ public:
     }
   }
 
-  bool loops = true;  // readers get what clients write
+  std::function<void()> on_write;  // where a client's message is published
+  bool loops = true;               // readers get what clients write
   std::map<std::string, std::vector<Bytes>> written;
   std::multiset<std::string> nodes;
   std::set<Endpoint *> endpoints;

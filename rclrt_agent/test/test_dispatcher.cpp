@@ -6,6 +6,7 @@
 
 #include "agent_rig.hpp"
 #include "dispatcher.hpp"
+#include "rclrt_core/job.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/preemptive_executor.hpp"
 
@@ -60,5 +61,50 @@ TEST(Dispatcher, what_an_urgent_message_leaves_behind_lets_others_pass)
   executor.add_node(node);
   executor.spin();
   EXPECT_EQ(order, (std::vector<std::string>{"message", "other", "message", "message", "message"}));
+}
+TEST(Dispatcher, a_message_has_the_deadline_of_its_topic_from_when_it_came)
+{
+  const auto context = rclrt_rcl::Context::make();
+  rclrt_rcl::NodeOptions node_options;
+  node_options.context = context;
+  const auto node = std::make_shared<rclrt_rcl::Node>("dispatcher", node_options);
+  rclrt_rcl::PreemptiveExecutorOptions options;
+  options.context = context;
+  options.max_threads = 1;
+  rclrt_rcl::PreemptiveExecutor executor(options);
+
+  AgentOptions agent_options;
+  agent_options.session.deadline_of = [](const std::string & topic) {
+    return topic == "/imu" ? std::chrono::milliseconds(20) : std::chrono::milliseconds(0);
+  };
+  AgentRig rig(agent_options);
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  const auto session = rig.sessions[1];
+  rig.say(1, participants(1));
+  rig.say(1, entity(0x003, RCLRT_PUBLISHER, 0x001, ""));
+  rig.say(1, entity(0x005, RCLRT_DATAWRITER, 0x003, "rt/imu"));
+  rig.say(1, entity(0x015, RCLRT_DATAWRITER, 0x003, "rt/other"));
+  while (session->work()) {
+  }
+  std::vector<TimePoint> deadlines;
+  rig.backend.on_write = [&] {
+    deadlines.push_back(rclrt_core::deadline_to_publish());
+    if (deadlines.size() == 2) {
+      context->shutdown("done");
+    }
+  };
+  rclrt_agent::Dispatcher dispatcher(
+    *node, [](const std::shared_ptr<Session> & of) { return of->work(); });
+  rig.now += std::chrono::milliseconds(3);
+  for (const auto object : {uint16_t{0x015}, uint16_t{0x005}}) {
+    const Bytes message =
+      write_message({RCLRT_SESSION_DEFAULT, 0, 0, {}}, view_of(data_for(object)));
+    dispatcher(session, session->post(view_of(message), rig.now));
+  }
+  executor.add_node(node);
+  executor.spin();
+  EXPECT_EQ(
+    deadlines,
+    (std::vector<TimePoint>{rclrt_core::kNever, rig.now + std::chrono::milliseconds(20)}));
 }
 }  // namespace

@@ -172,42 +172,6 @@ TEST(Jobs, a_client_that_wants_to_be_asked_loses_its_entities_when_it_does_not_a
   EXPECT_EQ(session.lock()->objects(), 0U);
 }
 
-// A message to a writer that there is not costs the agent as much as any other.
-Bytes data_for(uint16_t object)
-{
-  static const uint8_t number[4] = {1, 2, 3, 4};
-  rclrt_submessage sub{};
-  sub.id = RCLRT_WRITE_DATA;
-  sub.object = object;
-  sub.of.data = {number, sizeof(number)};
-  return rclrt_agent::write(sub);
-}
-
-// CREATE by XML.
-Bytes entity(uint16_t id, rclrt_object_kind kind, uint16_t parent, const char * topic)
-{
-  Bytes body(300);
-  rclrt_writer writer;
-  rclrt_writer_init(&writer, body.data(), body.size());
-  if (kind == RCLRT_PUBLISHER) {
-    rclrt_text_body(&writer, "");
-  } else {
-    rclrt_xml_endpoint(&writer, kind, topic, "std_msgs::msg::dds_::Int32_");
-  }
-  rclrt_submessage sub{};
-  sub.id = RCLRT_CREATE;
-  sub.object = id;
-  sub.of.create.kind = static_cast<uint8_t>(kind);
-  sub.of.create.representation = RCLRT_BY_XML;
-  sub.of.create.body = {body.data(), writer.at};
-  sub.of.create.parent = parent;
-  Bytes bytes(400);
-  rclrt_writer_init(&writer, bytes.data(), bytes.size());
-  rclrt_write_submessage(&writer, &sub);
-  bytes.resize(writer.at);
-  return bytes;
-}
-
 AgentOptions budgeted(double client)
 {
   AgentOptions options;

@@ -20,6 +20,9 @@ from ros_bench import PATIENCE_S, Bench
 from std_msgs.msg import Int32, String
 
 
+UDP = ["udp4", "-p", "0", "--ros-args", "-p"]
+
+
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     """Provide a bench, and end what it has started."""
@@ -166,7 +169,7 @@ def test_diagnostics_count_what_a_client_did(bench: Bench) -> None:
             counts.append((seen[name]["written"], seen[name]["delivered"]))
 
     bench.node.create_subscription(DiagnosticArray, "/diagnostics", note, 10)
-    _, where = bench.start_agent("udp4")
+    _, where = bench.start_agent("udp4", "--ros-args", "-p", "client_budget:=1")
     bench.start_client("udp", where)
     assert bench.matched()
     counts.clear()
@@ -177,6 +180,7 @@ def test_diagnostics_count_what_a_client_did(bench: Bench) -> None:
     assert bench.until(lambda: counts[-1] == (str(written + 1), str(delivered + 1))), counts
     assert seen[f"rclrt_agent: line udp4 {where}"]["broken"] == "0"
     assert seen["rclrt_agent: agent"]["clients"] == "1"
+    assert int(seen[name]["over_budget"]) > 0
 
 
 def test_arguments_that_make_no_sense_are_explained(bench: Bench) -> None:
@@ -187,6 +191,8 @@ def test_arguments_that_make_no_sense_are_explained(bench: Bench) -> None:
         (["udp6"], "this agent has"),
         ([], "which line?"),
         (["udp4", "--address", "x"], "no IPv4"),
+        ([*UDP, "budget./up:=0"], "no number of messages a second"),
+        ([*UDP, "deadline_ms./up:=0"], "is not above 0"),
     ):
         agent = bench.start("rclrt_agent", *words)
         out, _ = agent.communicate(timeout=PATIENCE_S)
