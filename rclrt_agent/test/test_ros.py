@@ -19,7 +19,6 @@ from rclpy.task import Future
 from ros_bench import PATIENCE_S, Bench
 from std_msgs.msg import Int32, String
 
-
 UDP = ["udp4", "-p", "0", "--ros-args", "-p"]
 
 
