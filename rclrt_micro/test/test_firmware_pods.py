@@ -20,10 +20,10 @@ import pytest
 from firmware import image, missing
 
 EVERY = bool(os.environ.get("RCLRT_MICRO_EVERY_POINT"))
-WHO = ("batch", "paper", "own", "levels")
+WHO = ("batch", "paper", "own", "levels") if EVERY else ("batch", "own", "levels")
 CHAINS = (1, 2, 3, 4, 5) if EVERY else (1, 3, 5)  # Fig. 10, 100 bytes, callbacks of 10 ms
 BYTES = (100, 200, 300, 400, 500) if EVERY else (100, 500)  # Fig. 11, 3 chains, 5 ms
-SAMPLES = 2
+SAMPLES = 2 if EVERY else 1
 STACK = 2048  # bytes, of each task
 SHIFT = 4  # -icount: 16 ns an instruction
 COUNTING = 7  # so slow that the board's counter, which has 40 ns, tells each of them
@@ -124,7 +124,7 @@ def test_over_chains_a_batch_rises_and_we_do_not(
     assert max(top[who][0] for who in WHO) < 1.1 * min(top[who][0] for who in WHO)
     a_chain = (top["batch"][-1] - top["batch"][0]) / (CHAINS[-1] - CHAINS[0])
     assert 17 < a_chain < 23
-    for who in ("paper", "own"):
+    for who in set(WHO) & {"paper", "own"}:
         many = [top[who][CHAINS.index(n)] for n in CHAINS if n >= 3]
         assert max(many) < 1.05 * min(many) < top["batch"][CHAINS.index(3)]
     assert max(top["levels"]) < 1.05 * min(top["levels"])
@@ -138,9 +138,8 @@ def test_over_the_size_of_messages_a_batch_rises_three_times_as_steeply(
     top = {who: [outcomes["bytes", n, who].latency_ms[0] for n in BYTES] for who in WHO}
     print(top)
     rise = {who: (top[who][-1] - top[who][0]) / (BYTES[-1] - BYTES[0]) * 100 for who in WHO}
-    assert 2.7 < rise["batch"] / rise["paper"] < 3.3
-    assert 2.7 < rise["batch"] / rise["own"] < 3.3
     for who in WHO:
+        assert who == "batch" or 2.7 < rise["batch"] / rise[who] < 3.3
         for size, seen in zip(BYTES, top[who], strict=True):
             line = top[who][0] + rise[who] * (size - BYTES[0]) / 100
             assert seen == pytest.approx(line, rel=0.05)
@@ -176,6 +175,8 @@ def test_critical_sections_are_short_and_memory_suffices(program: Path) -> None:
     assert max(stacks.values()) < STACK * 3 // 4
 
 
-def test_the_same_run_gives_the_same_figures(program: Path) -> None:
-    arguments: tuple[str | int, ...] = ("levels", 3, 100, 10_000, SAMPLES, 0, 0)
-    assert run(program, *arguments) == run(program, *arguments)
+def test_the_same_run_gives_the_same_figures(
+    program: Path, outcomes: dict[tuple[str, int, str], Outcome]
+) -> None:
+    again = run(program, "levels", 3, 100, 10_000, SAMPLES, 0, 0)
+    assert again == outcomes["chains", 3, "levels"]
