@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -253,6 +254,32 @@ TEST_P(EngineSteadyState, the_same_with_deadlines_in_force)
   }
   const std::string left = "rm -f /dev/shm/" + name + ".*";
   EXPECT_EQ(std::system(left.c_str()), 0);
+}
+
+/// Those that are not believed are told once, while it warms up.
+TEST_P(EngineSteadyState, the_same_with_deadlines_from_stamps_that_are_believed_or_not)
+{
+  std::shared_ptr<rclrt_core::Group> group;
+  ASSERT_TRUE(engine_->add_group({"group", 1, {}}, &group).ok());
+  rclrt_core::CallbackOptions options;
+  options.name = "stamped";
+  options.kind = rclrt_core::CallbackKind::kSubscription;
+  options.depth = 10;
+  options.relative_deadline = std::chrono::seconds(10);
+  options.deadline_from = rclrt_core::DeadlineFrom::kSourceStamp;
+  options.clock_error = std::chrono::milliseconds(1);
+  options.run = [this](const rclrt_core::Job &) {
+    const bool is_true = ran_.count() % 2 == 0;
+    rclrt_core::inherit_deadline(std::nullopt, is_true ? platform_.system_now_ns() : 0);
+    ran_.raise();
+    return true;
+  };
+  callbacks_.emplace_back();
+  ASSERT_TRUE(engine_->add_callback(options, group, &callbacks_.back()).ok());
+  expect_frugal_dispatch();
+  const auto statistics = engine_->statistics(*callbacks_.back());
+  EXPECT_EQ(statistics.stamps_refused, static_cast<uint64_t>(kWarmUp + kDispatches) / 2);
+  EXPECT_EQ(engine_->findings().size(), 1U);
 }
 
 TEST_P(EngineSteadyState, timers_allocate_nothing_either)

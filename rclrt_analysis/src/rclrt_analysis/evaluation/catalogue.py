@@ -21,6 +21,7 @@ from rclrt_analysis.evaluation.judges import (
     beside,
     computed,
     dispatch,
+    hosts,
     isolation,
     kernel,
     reference,
@@ -77,6 +78,13 @@ THROUGHPUT = {
     SHORT: ("1", "0.2", "12B,4kB_fixed,4kB_loaned,1MB_fixed,1MB_loaned", "1,10"),
     FULL: ("5", "1", "12B,4kB,1MB,4kB_fixed,4kB_loaned,1MB_fixed,1MB_loaned", "1,10,50"),
 }
+# Rounds, seconds of a turn, and whether all cases.
+HOSTS = {
+    TRY: ("1", "0.7", ["--few"]),
+    QUICK: ("1", "3", ["--few"]),
+    SHORT: ("2", "3", []),
+    FULL: ("10", "30", []),
+}
 MINUTE = 60.0
 
 
@@ -118,6 +126,10 @@ def _edf(name: str, title: str, judge: Judge) -> Experiment:
 
 def _no_vm(machine: Machine) -> str:
     return machine.why_no_vm
+
+
+def _no_hosts(machine: Machine) -> str:
+    return machine.why_no_hosts
 
 
 def _limits(short_s: float, full_s: float) -> dict[str, float]:
@@ -264,5 +276,13 @@ def experiments() -> list[Experiment]:
                 for effort, (rounds, seconds, sizes, subscriptions) in THROUGHPUT.items()
             },
             _limits(15 * MINUTE, 6 * hours), beside.judge_throughput,
+        ),
+        Experiment(
+            "hosts", "beyond the papers", "one graph on two and four hosts whose clocks differ",
+            {
+                effort: ["bench", "hosts", "--rounds", rounds, "--seconds", seconds, *more]
+                for effort, (rounds, seconds, more) in HOSTS.items()
+            },
+            _limits(20 * MINUTE, 12 * hours), hosts.judge, _no_hosts,
         ),
     ]  # fmt: skip

@@ -26,6 +26,7 @@ class Machine:
     rclcpp: bool
     cyclictest: bool
     why_no_vm: str
+    why_no_hosts: str = ""
 
 
 @dataclass(frozen=True)
