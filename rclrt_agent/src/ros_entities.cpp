@@ -76,7 +76,7 @@ bool RawSubscription::do_take_and_run(const rclrt_core::Job &)
       return false;
     }
   }
-  inherit_deadline(info);
+  inherit_deadline(info, message_);
   if (const uint64_t lost = missing_before(info)) {
     sink->lost(object_, lost);
   }

@@ -68,11 +68,7 @@ Document CieReader::read(const YAML::Node & root)
     Attributes untouched;
     untouched.policy = SchedulingPolicy::kOther;
     if (wanted != untouched) {
-      note(
-        entry.place,
-        "thread '" + entry.name + "' is to get " + to_string(wanted) +
-          ", but an executor only has threads of its own",
-        "Let the thread set this itself when it starts");
+      document_.threads.push_back({entry.name, "", wanted});
     }
   }
   return std::move(document_);

@@ -122,7 +122,8 @@ Configuration & Configuration::operator=(Configuration &&) noexcept = default;
 bool Configuration::empty() const noexcept
 {
   return impl_->entries.empty() && impl_->executors.empty() && impl_->traces.empty() &&
-         impl_->chains.empty() && !impl_->diagnostics && impl_->notes.empty();
+         impl_->chains.empty() && !impl_->diagnostics && impl_->notes.empty() &&
+         impl_->cie_threads.empty();
 }
 
 bool Configuration::names_groups_by_members() const noexcept
@@ -186,6 +187,7 @@ Status Configuration::parse(
   append(document.traces, &impl_->traces);
   append(document.chains, &impl_->chains);
   append(document.notes, &impl_->notes);
+  append(document.threads, &impl_->cie_threads);
   if (auto problem = problem_with_plan(text, name)) {
     impl_->notes.push_back(std::move(*problem));
     impl_->proof_is_void = true;
@@ -259,6 +261,15 @@ std::vector<Unmatched> Configuration::unmatched() const
   }
   for (const Chain & chain : impl_->chains) {
     add_unmatched(chain, impl_->callbacks, impl_->nodes, &all);
+  }
+  return all;
+}
+
+std::vector<NamedThread> Configuration::threads() const
+{
+  std::vector<NamedThread> all = impl_->cie_threads;
+  for (const ExecutorEntry & entry : impl_->executors) {
+    all.insert(all.end(), entry.threads.begin(), entry.threads.end());
   }
   return all;
 }

@@ -15,6 +15,7 @@
 #include "name_pattern.hpp"
 #include "rclrt_config/chain.hpp"
 #include "rclrt_config/deadline_backend.hpp"
+#include "rclrt_config/named_thread.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/budget.hpp"
 #include "rclrt_core/callback.hpp"
@@ -100,6 +101,7 @@ struct ExecutorEntry
   std::optional<rclrt_core::Duration> spin;
   std::optional<int64_t> spin_cpu_percent;
   std::optional<rclrt_core::Duration> beat;
+  std::vector<NamedThread> threads;
 };
 
 struct TraceEntry
@@ -122,6 +124,7 @@ struct Document
   std::vector<Chain> chains;
   std::optional<Place> chains_place;
   std::optional<bool> diagnostics;
+  std::vector<NamedThread> threads;  ///< of a CallbackIsolatedExecutor file
   std::vector<rclrt_core::Finding> notes;
 };
 

@@ -18,6 +18,7 @@ namespace rclrt_config
 using rclrt_core::Attributes;
 using rclrt_core::AttributesMode;
 using rclrt_core::Budget;
+using rclrt_core::DeadlineFrom;
 using rclrt_core::Duration;
 using rclrt_core::OnOverrun;
 using rclrt_core::OverrunRule;
@@ -85,6 +86,19 @@ const CallbackField kCallbackFields[] = {
      return change(
        &Scheduling::relative_deadline,
        map.duration("relative_deadline", "that of what triggered it"));
+   }},
+  {"deadline_from",
+   [](const YamlMap & map) {
+     return change(
+       &Scheduling::deadline_from,
+       map.word<DeadlineFrom>(
+         "deadline_from", {{"release", DeadlineFrom::kRelease},
+                           {"source_stamp", DeadlineFrom::kSourceStamp},
+                           {"header_stamp", DeadlineFrom::kHeaderStamp}}));
+   }},
+  {"clock_error",
+   [](const YamlMap & map) {
+     return change(&Scheduling::clock_error, map.duration("clock_error", "the same clock"));
    }},
   {"overruns",
    [](const YamlMap & map) {
@@ -167,6 +181,7 @@ private:
   static void throw_unless_everywhere(
     const YamlField & field, const std::string & node, const std::optional<Place> & earlier);
   std::optional<Attributes> read_thread(const YamlMap & executor, const std::string & field);
+  std::vector<NamedThread> read_threads(const YamlMap & executor);
   Place place(const YAML::Mark & mark) const { return {file_, mark.line + 1, mark.column + 1}; }
 
   const std::string & file_;
@@ -377,9 +392,9 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
     field, node, earlier.empty() ? std::nullopt : std::optional<Place>(earlier.front().place));
   const YamlMap map(
     field.value, "executor",
-    {"policy", "max_threads", "min_threads", "attributes", "middleware_thread", "timer_thread",
-     "lock_memory", "stack_size", "deadline_scheduler", "wait", "spin", "spin_cpu_percent",
-     "beat"});
+    {"policy", "max_threads", "min_threads", "attributes", "middleware_thread",
+     "middleware_threads", "threads", "timer_thread", "lock_memory", "stack_size",
+     "deadline_scheduler", "wait", "spin", "spin_cpu_percent", "beat"});
   const auto size = [](const std::optional<int64_t> & number) {
     return number ? std::optional<std::size_t>(static_cast<std::size_t>(*number)) : std::nullopt;
   };
@@ -413,6 +428,7 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
                    {"off", AttributesMode::kOff}});
   entry.middleware_thread = read_thread(map, "middleware_thread");
   entry.timer_thread = read_thread(map, "timer_thread");
+  entry.threads = read_threads(map);
   entry.lock_memory = map.boolean("lock_memory");
   entry.deadline_scheduler = map.word<DeadlineBackend>(
     "deadline_scheduler", {{"auto", DeadlineBackend::kAuto},
@@ -446,6 +462,44 @@ std::optional<Attributes> ParametersReader::read_thread(
   Attributes attributes;
   put(fields, &attributes);
   return attributes;
+}
+
+std::vector<NamedThread> ParametersReader::read_threads(const YamlMap & executor)
+{
+  constexpr std::size_t kLongestName = 15;  // of a thread, on Linux
+  std::vector<NamedThread> threads;
+  if (const auto roles = executor.node("middleware_threads")) {
+    const YamlMap map(*roles, "middleware_threads", {"receive", "events", "flow"});
+    for (const char * role : {"receive", "events", "flow"}) {
+      if (const auto attributes = read_thread(map, role)) {
+        threads.push_back({"", role, *attributes});
+      }
+    }
+  }
+  if (const auto names = executor.node("threads")) {
+    std::vector<std::string> all;
+    for (const YamlField & field : fields_of(*names, "threads")) {
+      const std::string & name = field.name;
+      if (name.empty() || name.size() > kLongestName + (name.back() == '*' ? 1 : 0)) {
+        throw YamlError(
+          field.name_mark, "'" + name.substr(0, 100) +
+                             "' is no name of a thread: it has 1 to 15 bytes, or is the beginning "
+                             "of names, with * at the end");
+      }
+      if (name.compare(0, 5, "rclrt") == 0) {
+        throw YamlError(
+          field.name_mark, "'" + name +
+                             "' are threads of executors, which have what their callbacks ask for. "
+                             "Use callbacks, groups, timer_thread or middleware_thread");
+      }
+      all.push_back(name);
+    }
+    const YamlMap map(*names, "threads", all);
+    for (const std::string & name : all) {
+      threads.push_back({name, "", *read_thread(map, name)});
+    }
+  }
+  return threads;
 }
 
 }  // namespace

@@ -51,7 +51,8 @@ TEST(Apply, each_field_of_a_callback_arrives)
 {
   const CallbackOptions options = applied(
     {"/p/subscription/scan: {scheduling_policy: fifo, priority: 80, cpu_affinity: [1, 3], "
-     "relative_deadline: 1.5ms, overruns: skip, budget: {runtime: 2ms, period: 20ms, on_overrun: "
+     "relative_deadline: 1.5ms, deadline_from: header_stamp, clock_error: 0, overruns: skip, "
+     "budget: {runtime: 2ms, period: 20ms, on_overrun: "
      "notify}, "
      "inherit_priority: true}"},
     callback("/p/subscription/scan"));
@@ -61,6 +62,8 @@ TEST(Apply, each_field_of_a_callback_arrives)
   EXPECT_EQ(to_string(options.attributes), "fifo, priority 80, cpu_affinity 1,3");
   EXPECT_EQ(options.priority, 0);
   EXPECT_EQ(options.relative_deadline, 1500us);
+  EXPECT_EQ(options.deadline_from, rclrt_core::DeadlineFrom::kHeaderStamp);
+  EXPECT_EQ(options.clock_error, 0us);
   EXPECT_EQ(options.overrun_rule, OverrunRule::kSkip);
   EXPECT_TRUE(options.inherit_priority);
 }
@@ -261,7 +264,9 @@ TEST(Apply, each_field_of_an_executor_arrives)
     "        spin: 200us\n"
     "        spin_cpu_percent: 40\n"
     "        timer_thread: {scheduling_policy: fifo, priority: 91}\n"
-    "        middleware_thread: {scheduling_policy: fifo, priority: 90, cpu_affinity: [3]}\n"));
+    "        middleware_thread: {scheduling_policy: fifo, priority: 90, cpu_affinity: [3]}\n"
+    "        middleware_threads: {receive: {scheduling_policy: fifo, priority: 70}}\n"
+    "        threads: {spdlog*: {scheduling_policy: other, nice: 5, cpu_affinity: [0]}}\n"));
   EngineOptions options;
   ASSERT_TRUE(configuration.apply(&options).ok());
   EXPECT_EQ(options.policy, &rclrt_core::edf_policy());
@@ -273,6 +278,12 @@ TEST(Apply, each_field_of_an_executor_arrives)
   EXPECT_EQ(options.waiting.spin, std::chrono::microseconds(200));
   EXPECT_DOUBLE_EQ(options.waiting.max_share, 0.4);
   EXPECT_EQ(to_string(options.timer_thread), "fifo, priority 91");
+  const auto threads = configuration.threads();
+  ASSERT_EQ(threads.size(), 2u);
+  EXPECT_EQ(threads[0].role, "receive");
+  EXPECT_EQ(to_string(threads[0].attributes), "fifo, priority 70");
+  EXPECT_EQ(threads[1].name, "spdlog*");
+  EXPECT_EQ(to_string(threads[1].attributes), "other, nice 5, cpu_affinity 0");
   ASSERT_TRUE(configuration.middleware_thread());
   EXPECT_EQ(to_string(*configuration.middleware_thread()), "fifo, priority 90, cpu_affinity 3");
   EXPECT_TRUE(configuration.notes().empty());

@@ -179,16 +179,15 @@ TEST(CieFile, throttling_other_than_expected_is_noted_with_the_command)
   EXPECT_THAT(notes[0].fix, HasSubstr("sysctl -w kernel.sched_rt_runtime_us=-1"));
 }
 
-TEST(CieFile, threads_that_are_no_executors_are_noted_if_something_is_asked_for_them)
+TEST(CieFile, threads_that_are_no_executors_are_kept_if_something_is_asked_for_them)
 {
-  const auto notes = parsed(
-                       "non_ros_threads:\n"
-                       "  - {id: idle_one, policy: SCHED_OTHER, nice: 0, affinity: ~}\n"
-                       "  - {id: driver, policy: SCHED_FIFO, priority: 85, affinity: [3]}\n")
-                       .notes();
-  ASSERT_EQ(notes.size(), 1u);
-  EXPECT_EQ(notes[0].subject, "f:3:5");
-  EXPECT_THAT(notes[0].what, HasSubstr("'driver' is to get fifo, priority 85, cpu_affinity 3"));
+  const auto configuration = parsed(
+    "non_ros_threads:\n"
+    "  - {id: idle_one, policy: SCHED_OTHER, nice: 0, affinity: ~}\n"
+    "  - {id: driver, policy: SCHED_FIFO, priority: 85, affinity: [3]}\n");
+  ASSERT_EQ(configuration.threads().size(), 1u);
+  EXPECT_EQ(configuration.threads()[0].name, "driver");
+  EXPECT_EQ(to_string(configuration.threads()[0].attributes), "fifo, priority 85, cpu_affinity 3");
 }
 
 TEST(CieFile, what_is_wrong_is_told_where_it_stands)

@@ -85,6 +85,9 @@ TEST(ParametersFile, wrong_fields_of_a_callback_are_told_where_they_stand)
      "runtime is 100 ns, must be at least"},
     {"{scheduling_policy: deadline, priority: 5, runtime: 1ms, deadline: 9ms, period: 9ms}", 68,
      "priority does not go with"},
+    {"{deadline_from: header}", 44,
+     "deadline_from is 'header'. Use release, source_stamp or header_stamp"},
+    {"{clock_error: -1ms}", 42, "or 0 for the same clock"},
     {"{runtime: 0}", 38, "runtime must be a time above 0"},
     {"{runtime: -5ms}", 38, "here is '-5ms'"},
     {"{runtime: 5 m}", 38, "ns, us, ms or s"},
@@ -184,7 +187,8 @@ TEST(ParametersFile, wrong_fields_of_an_executor_are_told_where_they_stand)
 {
   const WrongFields cases[] = {
     {"5", 17, "must be a map"},
-    {"{threads: 4}", 18, "unknown field 'threads'. Use policy, max_threads"},
+    {"{thread: 4}", 18, "unknown field 'thread'. Use policy, max_threads"},
+    {"{threads: 4}", 27, "threads: it must be a map"},
     {"{policy: best}", 26,
      "Use first_come, fifo, fixed_priority, edf, rate_monotonic or deadline_monotonic"},
     {"{max_threads: 0}", 31, "from 1 to 1000"},
@@ -201,6 +205,12 @@ TEST(ParametersFile, wrong_fields_of_an_executor_are_told_where_they_stand)
     {"{timer_thread: {nice: 5}}", 32, "timer_thread: scheduling_policy is missing"},
     {"{middleware_thread: {scheduling_policy: fifo}}", 57, "needs the field priority"},
     {"{middleware_thread: {scheduling_policy: fifo, priority: 100}}", 73, "from 1 to 99"},
+    {"{middleware_threads: {send: {scheduling_policy: idle}}}", 39, "Use receive, events or flow"},
+    {"{middleware_threads: {flow: {nice: 1}}}", 45, "scheduling_policy is missing"},
+    {"{threads: {rclrt*: {scheduling_policy: idle}}}", 28, "are threads of executors"},
+    {"{threads: {a_name_that_is_too_long: {scheduling_policy: idle}}}", 28, "no name of a thread"},
+    {"{threads: {a: {scheduling_policy: idle}, a: {scheduling_policy: idle}}}", 58, "twice"},
+    {"{threads: {a: {priority: 4}}}", 31, "scheduling_policy is missing"},
     {"{middleware_thread: {overruns: skip}}", 38, "unknown field 'overruns'"},
   };
   for (const WrongFields & wrong : cases) {

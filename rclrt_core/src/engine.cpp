@@ -140,6 +140,8 @@ void Engine::Impl::release(
     inherited = add_saturating(release, callback.learned);
     job.is_expected = true;
   }
+  // Until the message is taken, and its stamp read.
+  job.is_expected = job.is_expected || (callback.stamps && inherited == kNever);
   job.deadline = callback.deadline(release, inherited);
   job.found_busy(dispatch.what_is_busy(callback));
   if (ready.release(callback, job, count) && !(callback.is_inline && deliver(callback))) {
@@ -178,19 +180,23 @@ void Engine::Impl::fan_in(Worker & worker) noexcept
 }
 
 // By the worker's own thread, for the job that it runs.
-void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried) noexcept
+void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried, int64_t stamp_ns) noexcept
 {
   Worker & worker = *running_here->worker;
   CallbackNode & callback = *worker.callback;
   if (!callback.inherits_deadlines()) {
     return;
   }
+  const bool is_stamped = callback.stamps && stamp_ns != kNoStamp &&
+                          (carried ? *carried == kNever : worker.job.is_expected);
+  const Clocks both = is_stamped ? read_clocks() : Clocks();
   {
     const Lock lock(*mutex);
-    const TimePoint known = carried.value_or(kNever);
+    const TimePoint known = is_stamped ? count_from_stamp(callback, worker.job, stamp_ns, both)
+                                       : carried.value_or(kNever);
     callback.learned =
       known == kNever ? Duration{-1} : std::max(known - worker.job.release, Duration::zero());
-    if (!carried && !worker.job.is_expected) {
+    if (!carried && !worker.job.is_expected) {  // so it is not stamped either
       return;
     }
     worker.job.is_expected = false;
@@ -234,10 +240,10 @@ TimePoint deadline_to_publish() noexcept
   return worker.job.deadline;
 }
 
-void inherit_deadline(std::optional<TimePoint> carried) noexcept
+void inherit_deadline(std::optional<TimePoint> carried, int64_t stamp_ns) noexcept
 {
   if (Engine::Impl::running_here) {
-    Engine::Impl::running_here->engine->inherit_deadline(carried);
+    Engine::Impl::running_here->engine->inherit_deadline(carried, stamp_ns);
   }
 }
 

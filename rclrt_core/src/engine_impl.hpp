@@ -13,6 +13,7 @@
 ///
 /// and this class, by file:
 ///   engine.cpp               releases, and the jobs' deadlines
+///   message_stamp.cpp        deadlines from stamps of messages
 ///   worker.cpp               what a thread does
 ///   delivery.cpp             jobs on the thread that brings their work
 ///   timers.cpp               clocks and timers
@@ -118,8 +119,15 @@ public:
     CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
     const Running * running, Calls & calls) noexcept;
   void inherit_from_publisher(CallbackNode & callback) noexcept;  // under `mutex`
-  void inherit_deadline(std::optional<TimePoint> carried) noexcept;
+  void inherit_deadline(std::optional<TimePoint> carried, int64_t stamp_ns) noexcept;
   void fan_in(Worker & worker) noexcept;  // under `mutex`
+
+  // message_stamp.cpp
+  Clocks read_clocks() noexcept;
+  static TimePoint count_from_stamp(
+    CallbackNode & callback, const ReleaseStamp & job, int64_t stamp_ns,
+    const Clocks & both) noexcept;  // under `mutex`
+  void tell_stamp(const CallbackNode & callback, const StampedDeadline & found);
 
   // delivery.cpp
   void make_courier();  // under `configuration`

@@ -19,6 +19,41 @@ constexpr std::size_t kMaxFormer = 1024;
 // Of a reentrant group, on however few CPUs: a callback may wait for what another of its group does.
 constexpr std::size_t kMinReentrantParallelism = 2;
 
+Status validate_stamps(const CallbackOptions & options, const std::string & subject)
+{
+  const std::string from = subject + ": deadline_from " + to_string(options.deadline_from);
+  if (options.deadline_from == DeadlineFrom::kRelease) {
+    return options.clock_error < Duration::zero()
+             ? Status()
+             : Status::error(
+                 from +
+                 " needs no other clock; remove clock_error, or give source_stamp or "
+                 "header_stamp");
+  }
+  if (options.kind != CallbackKind::kSubscription) {
+    return Status::error(
+      from +
+      " is for subscriptions only; remove it here, or write names that match subscriptions "
+      "only");
+  }
+  if (options.relative_deadline == Duration::zero()) {
+    return Status::error(from + " says from where, but not how long; give relative_deadline");
+  }
+  if (options.clock_error < Duration::zero()) {
+    return Status::error(
+      from +
+      ": how far may the clock that stamps and the one of this machine be apart? Give "
+      "clock_error, e.g. 1ms");
+  }
+  return options.clock_error < options.relative_deadline
+           ? Status()
+           : Status::error(
+               from + ": a clock_error of " + std::to_string(options.clock_error.count()) +
+               " ns is no less than the relative deadline, " +
+               std::to_string(options.relative_deadline.count()) +
+               " ns: then stamps order nothing; synchronise the clocks, or use release");
+}
+
 Status validate(const CallbackOptions & options, const TimerOptions * timer, int cpu_count)
 {
   const std::string subject = "callback '" + options.name + "'";
@@ -39,6 +74,10 @@ Status validate(const CallbackOptions & options, const TimerOptions * timer, int
     return Status::error(
       subject + ": relative deadline " + std::to_string(options.relative_deadline.count()) +
       " ns is negative; give 0 for none");
+  }
+  const Status stamps = validate_stamps(options, subject);
+  if (!stamps.ok()) {
+    return stamps;
   }
   if (
     options.inline_bound < Duration::zero() || (timer && options.inline_bound > Duration::zero())) {
@@ -293,6 +332,7 @@ Status Engine::Impl::add_callback(
   }
   const AttributesEntry & asked = asked_by(callback_options.attributes, *group_node);
   const Duration inline_bound = callback_options.inline_bound;
+  const Duration clock_error = callback_options.clock_error;
   const Budget budget = callback_options.budget;
   const bool has_budget = budget.exists() || group_node->budget;
   if (const Status two = refuse_two_budgets(asked, subject); has_budget && !two.ok()) {
@@ -313,6 +353,10 @@ Status Engine::Impl::add_callback(
     node->is_inline = std::make_unique<InlineNode>();
     node->is_inline->bound = inline_bound;
     make_courier();
+  }
+  if (node->deadline_from() != DeadlineFrom::kRelease) {
+    node->stamps = std::make_unique<StampNode>();
+    node->stamps->clock_error = clock_error;
   }
   if (has_budget) {
     node->budget =

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "backlog.hpp"
@@ -96,11 +97,22 @@ struct BudgetNode
   intrusive::set_member_hook<> in_demoted;  // of Budgets::demoted_, by `end`
 };
 
+/// Of a callback whose deadlines count from stamps of messages.
+struct StampNode
+{
+  Duration clock_error;
+  bool told_of_future = false;
+  bool told_of_past = false;
+  std::optional<StampedDeadline> untold;  ///< to be told at the end of the job
+};
+
 /// A system may have thousands of these, mostly idle: `rclrt bench memory` bounds their size.
 struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
 {
   CallbackNode(CallbackOptions options, uint32_t callback_id, const void * its_engine)
-  : Callback(std::move(options.name), options.kind, callback_id, options.relative_deadline),
+  : Callback(
+      std::move(options.name), options.kind, callback_id, options.relative_deadline,
+      options.deadline_from),
     run(std::move(options.run)),
     overrun_rule(options.overrun_rule.value_or(OverrunRule::kQueueAll)),
     inherit_priority(options.inherit_priority),
@@ -141,6 +153,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   CallbackStatistics statistics;
   std::unique_ptr<TimerNode> timer;
   std::unique_ptr<InlineNode> is_inline;
+  std::unique_ptr<StampNode> stamps;  ///< never changes, as budget
   std::shared_ptr<BudgetNode>
     budget;  // its group's, too; never changes once others know the callback
 
@@ -168,11 +181,15 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   {
     return is_demoted() ? *budget->background : *policy;
   }
-  bool inherits_deadlines() const noexcept { return relative_deadline() == Duration::zero(); }
+  bool inherits_deadlines() const noexcept
+  {
+    return stamps || relative_deadline() == Duration::zero();
+  }
   /// What a job has that was released then, and by or with something that has this deadline.
   TimePoint deadline(TimePoint release, TimePoint inherited) const noexcept
   {
-    return inherits_deadlines() ? inherited : add_saturating(release, relative_deadline());
+    const bool is_own = stamps ? inherited == kNever : !inherits_deadlines();
+    return is_own ? add_saturating(release, relative_deadline()) : inherited;
   }
   /// What a thread needs that runs the job which is next. Only while jobs wait.
   Demand demand() const noexcept

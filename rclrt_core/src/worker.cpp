@@ -331,11 +331,14 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
     statistics.max_response = std::max(statistics.max_response, ran.end - worker.job.release);
   }
   const bool is_over_budget = worker.callback->budget && budgets.end(worker, ran.thread_cpu_ns);
+  const auto refused_stamp = worker.callback->stamps
+                               ? std::exchange(worker.callback->stamps->untold, std::nullopt)
+                               : std::nullopt;
   finish(worker, outcome != RCLRT_JOB_EMPTY, section.calls);
 
   std::shared_ptr<CallbackNode> finished = std::move(worker.callback);
   const bool awaited = finished->idle_waiters > 0 && finished->running == 0;
-  if (awaited || finished->removed || is_over_budget) {
+  if (awaited || finished->removed || is_over_budget || refused_stamp) {
     // Possibly the last owner: what the callback holds is destroyed here, without the lock.
     section.lock.unlock();
     if (awaited || finished->removed) {
@@ -343,6 +346,9 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
     }
     if (is_over_budget) {
       tell_over_budget(*finished);
+    }
+    if (refused_stamp) {
+      tell_stamp(*finished, *refused_stamp);
     }
     finished.reset();
     section.enter();

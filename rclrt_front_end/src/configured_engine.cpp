@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rclrt_front_end/middleware_threads.hpp"
+#include "rclrt_front_end/named_threads.hpp"
 #include "usable_cpus.hpp"
 #include "watcher.hpp"
 
@@ -201,7 +202,11 @@ std::vector<ChainReport> ConfiguredEngine::chains() const
 }
 
 // A spin that could not begin may have left something behind there that would tell us.
-ConfiguredEngine::~ConfiguredEngine() { MiddlewareThreads::instance().release(this); }
+ConfiguredEngine::~ConfiguredEngine()
+{
+  MiddlewareThreads::instance().release(this);
+  NamedThreads::instance().release(this);
+}
 
 Status ConfiguredEngine::add_group(
   rclrt_core::GroupOptions options, const std::string & cie_id, std::shared_ptr<Group> * group,

@@ -9,6 +9,7 @@
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_front_end/middleware_threads.hpp"
+#include "rclrt_front_end/named_threads.hpp"
 
 namespace rclrt_front_end
 {
@@ -64,13 +65,62 @@ Status ConfiguredEngine::begin_spin(const Tell & tell)
   }
   lock.lock();
   outranked_ = {};
-  const Status status = make_room();
+  Status status = name_threads();
+  if (status.ok()) {
+    status = make_room();
+  }
   if (status.ok()) {
     spinning_ = true;
   } else {
     MiddlewareThreads::instance().release(this);
+    NamedThreads::instance().release(this);
   }
   return status;
+}
+
+// Before the middleware's threads are raised, of which some may have been named.
+Status ConfiguredEngine::name_threads()
+{
+  if (engine_->options().attributes_mode == AttributesMode::kOff) {
+    return {};
+  }
+  std::vector<NamedThreads::Wish> wishes;
+  for (const rclrt_config::NamedThread & thread : configuration_.threads()) {
+    if (thread.role.empty()) {
+      wishes.push_back({thread.name, thread.attributes});
+      continue;
+    }
+    const auto & names = middleware_.names_of(thread.role);
+    if (names.empty()) {
+      report(middleware_.no_such_role(thread.role));
+    }
+    for (const std::string & name : names) {
+      wishes.push_back({name, thread.attributes});
+    }
+  }
+  if (wishes.empty()) {
+    return {};
+  }
+  std::string refused;
+  NamedThreads::instance().require(this, std::move(wishes), [this, &refused](const Finding & one) {
+    refused = to_string(one);
+    report(one);
+  });
+  return refused.empty() || engine_->options().attributes_mode != AttributesMode::kRequire
+           ? Status()
+           : Status::error(refused);
+}
+
+bool ConfiguredEngine::look_at_threads() const
+{
+  {
+    const std::lock_guard<PiMutex> lock(mutex_);
+    if (configuration_.threads().empty()) {
+      return false;
+    }
+  }
+  NamedThreads::instance().look();
+  return true;
 }
 
 void ConfiguredEngine::end_spin()
@@ -80,6 +130,7 @@ void ConfiguredEngine::end_spin()
     spinning_ = false;
   }
   MiddlewareThreads::instance().release(this);
+  NamedThreads::instance().release(this);
 }
 
 void ConfiguredEngine::choose_deadline_scheduler()

@@ -6,22 +6,17 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "rclrt_front_end/named_threads.hpp"
+
 namespace rclrt_front_end
 {
 namespace
 {
 
-bool matches(const std::string & pattern, const std::string & name)
-{
-  return pattern.back() == '*'
-           ? name.compare(0, pattern.size() - 1, pattern, 0, pattern.size() - 1) == 0
-           : name == pattern;
-}
-
 bool matches_any(const std::vector<std::string> & patterns, const std::string & name)
 {
   return std::any_of(patterns.begin(), patterns.end(), [&name](const std::string & pattern) {
-    return matches(pattern, name);
+    return is_name_of(pattern, name);
   });
 }
 
@@ -32,6 +27,8 @@ Middleware fast_dds()
   made.threads = {"dds.*"};
   // They send again what was lost, and what is published asynchronously. They try the writer's lock in a loop.
   made.busy_waiting = {"dds.asyn.*"};
+  made.roles.receive = {"dds.udp.*", "dds.shm.*", "dds.tcp.*", "dds.dsha.*"};
+  made.roles.events = {"dds.ev.*"};
   // NOLINTNEXTLINE(concurrency-mt-unsafe): only a concurrent setenv() would be unsafe
   const char * mode = std::getenv("RMW_FASTRTPS_PUBLICATION_MODE");
   made.publishes_by_busy_waiting = mode && mode == std::string("ASYNCHRONOUS");
@@ -47,6 +44,8 @@ Middleware cyclone_dds()
   Middleware made;
   made.threads = {"recv", "recvUC", "recvMC", "tev",       "tev.*", "dq.*",
                   "gc",   "lease",  "xmit.*", "threadmon", "fsm"};
+  made.roles = {
+    {"recv", "recvUC", "recvMC", "dq.*"}, {"tev", "tev.*", "gc", "lease", "fsm"}, {"xmit.*"}};
   made.reception_stamp = ReceptionStamp::kTake;
   return made;
 }
@@ -56,6 +55,7 @@ Middleware zenoh()
 {
   Middleware made;
   made.threads = {"app-*", "acc-*", "tx-*", "rx-*", "net-*"};
+  made.roles = {{"rx-*"}, {"app-*", "acc-*", "net-*"}, {"tx-*"}};
   made.reception_stamp = ReceptionStamp::kArrival;
   return made;
 }
@@ -105,6 +105,11 @@ Middleware Middleware::of(const std::string & rmw, bool tells_stamps)
 bool Middleware::owns_thread(const std::string & name) const
 {
   return matches_any(threads, name) && !matches_any(busy_waiting, name);
+}
+
+const std::vector<std::string> & Middleware::names_of(const std::string & role) const
+{
+  return role == "receive" ? roles.receive : role == "events" ? roles.events : roles.flow;
 }
 
 std::string Middleware::threads_text() const
@@ -162,6 +167,20 @@ rclrt_core::Finding Middleware::publishes_late(const std::string & who) const
     " go out by threads that stay ordinary ones (dds.asyn.*), since they wait for locks without "
     "sleeping: RMW_FASTRTPS_PUBLICATION_MODE is ASYNCHRONOUS";
   finding.fix = "Unset RMW_FASTRTPS_PUBLICATION_MODE: the thread that publishes sends then";
+  return finding;
+}
+
+rclrt_core::Finding Middleware::no_such_role(const std::string & role) const
+{
+  rclrt_core::Finding finding;
+  finding.subject = "middleware_threads " + role;
+  finding.what = is_known ? "stay as they are: those of " + rmw +
+                              " wait for locks without sleeping, and with a priority such a thread "
+                              "may wait for ever"
+                          : "stay as they are: which threads of " +
+                              (rmw.empty() ? std::string("this middleware") : rmw) +
+                              " have this role is not known";
+  finding.fix = is_known ? "Remove the entry" : "Name them under executor.threads";
   return finding;
 }
 

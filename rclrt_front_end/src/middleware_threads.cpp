@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <mutex>
 
+#include "rclrt_front_end/named_threads.hpp"
+
 namespace rclrt_front_end
 {
 namespace
@@ -50,7 +52,11 @@ std::vector<std::pair<rclrt_core::ThreadId, std::string>> MiddlewareThreads::pre
   threads.erase(
     std::remove_if(
       threads.begin(), threads.end(),
-      [this](const auto & thread) { return !middleware_.owns_thread(thread.second); }),
+      [this](const auto & thread) {
+        // What the user has named has what the user says.
+        return !middleware_.owns_thread(thread.second) ||
+               NamedThreads::instance().has(thread.second);
+      }),
     threads.end());
   return threads;
 }
@@ -144,7 +150,7 @@ void MiddlewareThreads::greet_slowly() noexcept
   // Relaxed: under the mutex.
   greeted_ = generation_.load(std::memory_order_relaxed);
   may_run_callbacks_ = false;
-  if (!middleware_.owns_thread(name)) {
+  if (!middleware_.owns_thread(name) || NamedThreads::instance().has(name)) {
     return;
   }
   const rclrt_core::ThreadId self = platform_.current_thread();

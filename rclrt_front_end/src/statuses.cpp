@@ -102,7 +102,7 @@ std::vector<DiagnosticStatus> statuses_of(
       {"executed", statistics.executed},       {"empty", statistics.empty},
       {"dropped", statistics.dropped},         {"skipped", statistics.skipped},
       {"exceptions", statistics.exceptions},   {"deadline_misses", statistics.deadline_misses},
-      {"over_budget", statistics.over_budget},
+      {"over_budget", statistics.over_budget}, {"stamps_refused", statistics.stamps_refused},
     };
     for (const auto & [key, number] : counters) {
       status.values.emplace_back(key, std::to_string(number));

@@ -84,6 +84,7 @@ void Teller::Watch::run()
 {
   rclrt_core::Platform & platform = teller_.platform_;
   rclrt_core::TimePoint next_look_at_scheduler = platform.now();
+  bool looks_at_threads = false;
   while (!teller_.is_requested(kEnd)) {
     bool has_worked = false;
     bool has_told = false;
@@ -95,6 +96,7 @@ void Teller::Watch::run()
     }
     if (teller_.take(kTell) || platform.now() >= next_look_at_scheduler) {
       has_worked = has_told = true;
+      looks_at_threads = engine_.look_at_threads();
       teller_.tell_all(engine_);
     }
     if (has_worked) {
@@ -102,7 +104,8 @@ void Teller::Watch::run()
       const rclrt_core::TimePoint in_time = platform.now() + kLookAtScheduler;
       const rclrt_core::TimePoint next =
         has_told ? in_time : std::min(next_look_at_scheduler, in_time);
-      next_look_at_scheduler = engine_.has_deadline_scheduler() ? next : rclrt_core::kNever;
+      next_look_at_scheduler =
+        engine_.has_deadline_scheduler() || looks_at_threads ? next : rclrt_core::kNever;
       continue;
     }
     const rclrt_core::TimePoint next_look = work_.look ? work_.look() : rclrt_core::kNever;

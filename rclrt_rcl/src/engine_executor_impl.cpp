@@ -10,6 +10,7 @@
 #include "cie_id.hpp"
 #include "engine_timer.hpp"
 #include "rclrt_front_end/diagnostics_on_rcl.hpp"
+#include "rclrt_front_end/leading_stamp_on_rcl.hpp"
 #include "rclrt_front_end/middleware_threads.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
@@ -151,6 +152,11 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
     std::move(callback_options), group, &member.callback, entity->local_publishers()));
   const auto callback = member.callback;
   members_[entity.get()] = std::move(member);
+  if (
+    callback->deadline_from() == rclrt_core::DeadlineFrom::kHeaderStamp &&
+    !entity->begins_with_stamp()) {
+    engine_->report(rclrt_front_end::no_leading_stamp(callback->name()));
+  }
   lock.unlock();
   teller_.request();  // there may be a scheduler of deadlines now
   entity->set_on_ready([this, callback](std::size_t count) {

@@ -11,6 +11,7 @@
 #include "queue_depth.hpp"
 #include "rcl/graph.h"
 #include "rclrt_core/deadline_ring.hpp"
+#include "rclrt_front_end/leading_stamp_on_rcl.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/detail/trace_points.hpp"
@@ -74,13 +75,14 @@ SubscriptionBase::SubscriptionBase(
   bool ignore_local_publications, bool has_inbox)
 : SubscriptionBase(
     std::move(setup), std::move(context),
-    make_subscription(node, type, topic, qos, ignore_local_publications), has_inbox)
+    make_subscription(node, type, topic, qos, ignore_local_publications), has_inbox,
+    rclrt_front_end::begins_with_stamp(*type))
 {
 }
 
 SubscriptionBase::SubscriptionBase(
   EntitySetup setup, std::shared_ptr<Context> context, std::shared_ptr<rcl_subscription_t> handle,
-  bool has_inbox)
+  bool has_inbox, bool begins_with_stamp)
 : Entity(std::move(setup), depth_of(*handle) * (has_inbox ? 2 : 1), depth_of(*handle)),
   queue_depth_(depth_of(*handle)),
   context_(std::move(context)),
@@ -88,6 +90,7 @@ SubscriptionBase::SubscriptionBase(
   take_mutex_(rclrt_front_end::process_platform().make_mutex())
 {
   local_publishers_ = rclrt_front_end::local_publishers(topic_name());
+  begins_with_stamp_ = begins_with_stamp;
 }
 
 SubscriptionBase::~SubscriptionBase() = default;
@@ -208,17 +211,53 @@ bool SubscriptionBase::take_loan(void ** message, MessageInfo * info)
   return accepted;
 }
 
-void SubscriptionBase::inherit_deadline(const MessageInfo & info)
+template <typename HeaderStamp>
+int64_t SubscriptionBase::stamp(const MessageInfo & info, HeaderStamp header_stamp) const noexcept
+{
+  switch (rclrt_core::deadline_counts_from()) {
+    case rclrt_core::DeadlineFrom::kSourceStamp:
+      return info.source_timestamp.count();
+    case rclrt_core::DeadlineFrom::kHeaderStamp:
+      return begins_with_stamp_ ? header_stamp() : rclrt_core::kNoStamp;
+    case rclrt_core::DeadlineFrom::kRelease:
+      break;
+  }
+  return rclrt_core::kNoStamp;
+}
+
+template <typename HeaderStamp>
+void SubscriptionBase::inherit_from_outside(const MessageInfo & info, HeaderStamp header_stamp)
 {
   const rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
-  if (info.from_intra_process || ring == nullptr) {
+  const int64_t stamp_ns = stamp(info, header_stamp);
+  if (info.from_intra_process || (ring == nullptr && stamp_ns == rclrt_core::kNoStamp)) {
     return;
   }
   // With an inbox the job may have been released by a message that came by pointer, and have its deadline.
   const auto carried =
-    ring->find(info.publisher_gid, static_cast<uint64_t>(info.source_timestamp.count()));
+    ring == nullptr
+      ? std::nullopt
+      : ring->find(info.publisher_gid, static_cast<uint64_t>(info.source_timestamp.count()));
   rclrt_core::inherit_deadline(
-    carried || !inbox_ ? carried : std::optional<rclrt_core::TimePoint>(rclrt_core::kNever));
+    carried || !inbox_ ? carried : std::optional<rclrt_core::TimePoint>(rclrt_core::kNever),
+    stamp_ns);
+}
+
+void SubscriptionBase::inherit_deadline(const MessageInfo & info, const void * message)
+{
+  inherit_from_outside(info, [&] { return rclrt_front_end::leading_stamp(message); });
+}
+
+void SubscriptionBase::inherit_deadline(const MessageInfo & info, const SerializedMessage & bytes)
+{
+  inherit_from_outside(info, [&] { return rclrt_front_end::leading_stamp(bytes.handle()); });
+}
+
+void SubscriptionBase::inherit_deadline(
+  rclrt_core::TimePoint deadline, const MessageInfo & info, const void * message)
+{
+  rclrt_core::inherit_deadline(
+    deadline, stamp(info, [&] { return rclrt_front_end::leading_stamp(message); }));
 }
 
 void SubscriptionBase::return_loan(void * message) noexcept

@@ -5,6 +5,7 @@
 //   deadline_peer source <relative deadline ms>   publishes on /ping, by a timer, and says each deadline
 //   deadline_peer relay [<relative deadline ms>]  answers /ping on /pong, and says its jobs' deadlines
 //   deadline_peer sink                            takes /pong and says its jobs' deadlines
+//   deadline_peer stamped <relative deadline ms>  takes /ping; deadlines count from source time stamps
 // Each line: the message's number and the job's deadline, nanoseconds of CLOCK_MONOTONIC, or "none".
 
 #include <chrono>
@@ -65,8 +66,12 @@ int main(int argc, char ** argv)
       }
       rclrt_rcl::SubscriptionOptions options;
       options.scheduling.relative_deadline = own;
+      if (role == "stamped") {
+        options.scheduling.deadline_from = rclrt_core::DeadlineFrom::kSourceStamp;
+        options.scheduling.clock_error = milliseconds(1);
+      }
       entity = node->create_subscription<Log>(
-        role == "relay" ? "ping" : "pong", 10,
+        role == "sink" ? "pong" : "ping", 10,
         [&](const Log & message) {
           say(message.line);
           if (publisher) {

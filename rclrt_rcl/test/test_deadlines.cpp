@@ -15,6 +15,7 @@
 #include "executor_types.hpp"
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
+#include "rcl_interfaces/srv/get_parameters.hpp"
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
@@ -120,6 +121,52 @@ TEST_F(Deadlines, of_the_job_that_publishes_stay_where_the_table_has_lost_the_me
   }
   EXPECT_EQ(with_entry, 0);
   EXPECT_EQ(with_deadline, taken);
+}
+
+/// Within a process, where the thread that sends releases the server.
+TEST_F(Deadlines, go_along_with_requests_and_their_answers)
+{
+  using GetParameters = rcl_interfaces::srv::GetParameters;
+  std::atomic<int64_t> asked{0};
+  std::atomic<int64_t> answering{0};
+  std::atomic<int64_t> answered{0};
+  const auto deadline_here = [] {
+    return rclrt_core::nanoseconds_of(rclrt_core::current_job()->deadline);
+  };
+  const auto group = [&] {
+    return node->create_callback_group(CallbackGroupType::kMutuallyExclusive);
+  };
+  ServiceOptions service_options;
+  service_options.group = group();
+  const auto service = node->create_service<GetParameters>(
+    "asked",
+    [&](const GetParameters::Request &, GetParameters::Response &) { answering = deadline_here(); },
+    QoS::services(), service_options);
+  ClientOptions client_options;
+  client_options.group = group();
+  const auto client = node->create_client<GetParameters>("asked", QoS::services(), client_options);
+  TimerOptions timer_options;
+  timer_options.group = group();
+  timer_options.scheduling.relative_deadline = seconds(100);
+  const auto timer = node->create_wall_timer(
+    milliseconds(10),
+    [&] {
+      if (asked == 0 && client->service_is_ready()) {
+        asked = deadline_here();
+        client->async_send_request(GetParameters::Request(), [&](const GetParameters::Response &) {
+          answered = deadline_here();
+        });
+      }
+    },
+    timer_options);
+  PreemptiveExecutorOptions executor_options = this->options<PreemptiveExecutorOptions>();
+  executor_options.policy = &rclrt_core::edf_policy();
+  PreemptiveExecutor executor(executor_options);
+  executor.add_node(node);
+  const Spinning spinning(executor);
+  ASSERT_TRUE(wait_for([&] { return answered != 0; }));
+  EXPECT_EQ(answering, asked);
+  EXPECT_EQ(answered, asked);
 }
 
 TEST_F(Deadlines, that_are_negative_are_an_error_that_names_the_callback)

@@ -139,6 +139,38 @@ def test_a_deadline_of_its_own_prevails_and_travels_on(start: Start) -> None:
         assert deadline != source.said[number]
 
 
+def test_a_deadline_that_this_machine_knows_counts_more_than_a_stamp(start: Start) -> None:
+    """That of the publisher's job, to the nanosecond, although the stamp would give another one."""
+    reader = start("stamped", "20000")
+    source = start("source", "500")
+    assert wait_for(lambda: len(reader.said) >= WANTED)
+    heard = dict(reader.said)
+    assert wait_for(lambda: heard.keys() <= source.said.keys())
+    for number, deadline in heard.items():
+        assert deadline == source.said[number]
+
+
+def test_the_stamp_of_a_publisher_that_knows_nothing_of_deadlines_counts(
+    start: Start, node: Node
+) -> None:
+    """What rclpy publishes has a source time stamp, of which the deadline is 20 s later."""
+    reader = start("stamped", "20000")
+    sent: dict[int, int] = {}
+    publisher = node.create_publisher(Log, "ping", 10)
+    ticks = iter(range(1, 10000))
+
+    def publish() -> None:
+        number = next(ticks)
+        sent[number] = time.monotonic_ns()
+        publisher.publish(Log(line=number))
+
+    node.create_timer(0.02, publish)
+    assert spin_until(node, lambda: len(reader.said) >= WANTED)
+    for number, deadline in dict(reader.said).items():
+        assert deadline is not None
+        assert 20.0 - 1e-3 <= (deadline - sent[number]) / 1e9 < 25.0
+
+
 def test_a_publisher_that_knows_nothing_of_deadlines_is_heard(start: Start, node: Node) -> None:
     """What rclpy publishes has no deadline, and what comes of it reaches rclpy."""
     relay = start("relay")

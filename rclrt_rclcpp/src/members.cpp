@@ -21,6 +21,7 @@
 #include "rclcpp/experimental/subscription_intra_process_base.hpp"
 #include "rclcpp/logging.hpp"
 #include "rclrt_front_end/callback_name.hpp"
+#include "rclrt_front_end/leading_stamp_on_rcl.hpp"
 #include "take.hpp"
 #include "unserved.hpp"
 #include "versions.hpp"
@@ -258,6 +259,8 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
       continue;
     }
     attempt(std::string("subscription ") + entity->get_topic_name(), [&] {
+      const bool has_stamp =
+        rclrt_front_end::begins_with_stamp(entity->get_message_type_support_handle());
       Announce of_topic;
       of_topic.publishers = publishers_of(entity->get_topic_name());
       add(
@@ -286,6 +289,10 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
             [](auto & of) { return of.get_subscription_handle(); }, announce);
         },
         std::move(of_topic));
+      const rclrt_core::Callback & added = *members_.at(entity.get()).callback;
+      if (added.deadline_from() == rclrt_core::DeadlineFrom::kHeaderStamp && !has_stamp) {
+        engine_->report(rclrt_front_end::no_leading_stamp(added.name()));
+      }
     });
   }
   for (const auto & entity : services) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 
 #include "rcl/error_handling.h"
 #include "rcl/subscription.h"
@@ -14,6 +15,7 @@
 #include "rclcpp/message_info.hpp"
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/job.hpp"
+#include "rclrt_front_end/leading_stamp_on_rcl.hpp"
 #include "versions.hpp"
 
 namespace rclrt_rclcpp
@@ -41,10 +43,30 @@ bool take(const char * what, const char * name, Take take_it)
   }
 }
 
-/// Returns whether there was a message.
-template <typename Take>
+/// The one that the deadline of this job counts from.
+template <typename HeaderStamp>
+int64_t stamp_of(
+  const rclcpp::SubscriptionBase & subscription, const rmw_message_info_t & info,
+  HeaderStamp header_stamp)
+{
+  switch (rclrt_core::deadline_counts_from()) {
+    case rclrt_core::DeadlineFrom::kSourceStamp:
+      return info.source_timestamp;
+    case rclrt_core::DeadlineFrom::kHeaderStamp:
+      return rclrt_front_end::begins_with_stamp(subscription.get_message_type_support_handle())
+               ? header_stamp()
+               : rclrt_core::kNoStamp;
+    case rclrt_core::DeadlineFrom::kRelease:
+      break;
+  }
+  return rclrt_core::kNoStamp;
+}
+
+/// Returns whether there was a message. `header_stamp`: how to read that of what was taken.
+template <typename Take, typename HeaderStamp>
 bool take_message(
-  const rclcpp::SubscriptionBase & subscription, rclcpp::MessageInfo * info, Take take_it)
+  const rclcpp::SubscriptionBase & subscription, rclcpp::MessageInfo * info, Take take_it,
+  HeaderStamp header_stamp)
 {
   rmw_message_info_t & of_message = info->get_rmw_message_info();
   of_message.from_intra_process = false;
@@ -54,8 +76,11 @@ bool take_message(
   const auto publisher = publisher_of(of_message);
   const auto stamp = static_cast<uint64_t>(of_message.source_timestamp);
   rclrt_core::note_taken(rclrt_core::publisher_in_trace(publisher), stamp);
-  if (auto * const deadlines = rclrt_core::DeadlineRing::of_process()) {
-    rclrt_core::inherit_deadline(deadlines->find(publisher, stamp));
+  const auto * const deadlines = rclrt_core::DeadlineRing::of_process();
+  const int64_t counts_from = stamp_of(subscription, of_message, header_stamp);
+  if (deadlines != nullptr || counts_from != rclrt_core::kNoStamp) {
+    rclrt_core::inherit_deadline(
+      deadlines != nullptr ? deadlines->find(publisher, stamp) : std::nullopt, counts_from);
   }
   return true;
 }
@@ -73,14 +98,17 @@ bool take_loan(rclcpp::SubscriptionBase & subscription)
   };
   rclcpp::MessageInfo info;
   void * loan = nullptr;
-  const bool is_taken = take_message(subscription, &info, [&] {
-    const rcl_ret_t ret =
-      rcl_take_loaned_message(handle.get(), &loan, &info.get_rmw_message_info(), nullptr);
-    if (ret != RCL_RET_OK && ret != RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
-      rclcpp::exceptions::throw_from_rcl_error(ret);
-    }
-    return ret == RCL_RET_OK;
-  });
+  const bool is_taken = take_message(
+    subscription, &info,
+    [&] {
+      const rcl_ret_t ret =
+        rcl_take_loaned_message(handle.get(), &loan, &info.get_rmw_message_info(), nullptr);
+      if (ret != RCL_RET_OK && ret != RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
+        rclcpp::exceptions::throw_from_rcl_error(ret);
+      }
+      return ret == RCL_RET_OK;
+    },
+    [&] { return rclrt_front_end::leading_stamp(loan); });
   const std::unique_ptr<void, decltype(give_back)> kept(loan, give_back);  // also if it throws
   if (is_taken) {
     subscription.handle_loaned_message(loan, info);
@@ -95,8 +123,9 @@ bool take_and_handle(rclcpp::SubscriptionBase & subscription)
   rclcpp::MessageInfo info;
   if (subscription.is_serialized()) {
     auto bytes = subscription.create_serialized_message();
-    const bool is_taken =
-      take_message(subscription, &info, [&] { return subscription.take_serialized(*bytes, info); });
+    const bool is_taken = take_message(
+      subscription, &info, [&] { return subscription.take_serialized(*bytes, info); },
+      [&] { return rclrt_front_end::leading_stamp(bytes->get_rcl_serialized_message()); });
     if (is_taken) {
       subscription.handle_serialized_message(bytes, info);
     }
@@ -108,7 +137,8 @@ bool take_and_handle(rclcpp::SubscriptionBase & subscription)
   }
   auto message = subscription.create_message();
   const bool is_taken = take_message(
-    subscription, &info, [&] { return subscription.take_type_erased(message.get(), info); });
+    subscription, &info, [&] { return subscription.take_type_erased(message.get(), info); },
+    [&] { return rclrt_front_end::leading_stamp(static_cast<const void *>(message.get())); });
   if (is_taken) {
     subscription.handle_message(message, info);
   }

@@ -4,6 +4,7 @@
 // What rclcpp does around a callback goes on: trace points, topic statistics, type adaptation, loaned
 // and serialized messages. Every test also runs with rclcpp's own executors.
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -241,6 +242,86 @@ TYPED_TEST(Features, serialized_messages_arrive)
   Time time;
   time.sec = 42;
   EXPECT_TRUE(this->publish_until(*publisher, time, [&] { return received == 42; }));
+}
+
+/// As rosbag2 does: bytes of a type that the program does not know are taken, kept, and published again.
+TYPED_TEST(Features, what_is_recorded_and_played_is_what_was_published)
+{
+  std::mutex mutex;
+  std::vector<std::string> heard;
+  std::vector<std::string> played;
+  const auto player = this->node_->create_generic_publisher("played", "rcl_interfaces/msg/Log", 10);
+  const auto recorder = this->node_->create_generic_subscription(
+    "said", "rcl_interfaces/msg/Log", 10,
+    [&](const std::shared_ptr<const rclcpp::SerializedMessage> & bytes) {
+      const rcl_serialized_message_t & raw = bytes->get_rcl_serialized_message();
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        heard.emplace_back(reinterpret_cast<const char *>(raw.buffer), raw.buffer_length);
+      }
+      player->publish(*bytes);
+    });
+  const auto listener = this->node_->template create_subscription<Log>(
+    "played", 10, [&](const std::shared_ptr<const rclcpp::SerializedMessage> & bytes) {
+      const rcl_serialized_message_t & raw = bytes->get_rcl_serialized_message();
+      const std::lock_guard<std::mutex> lock(mutex);
+      played.emplace_back(reinterpret_cast<const char *>(raw.buffer), raw.buffer_length);
+    });
+  const auto publisher = this->node_->template create_publisher<Log>("said", 10);
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  Log message;
+  message.msg = "recorded";
+  message.line = 7;
+  EXPECT_TRUE(this->publish_until(*publisher, message, [&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return !played.empty();
+  }));
+  const std::lock_guard<std::mutex> lock(mutex);
+  ASSERT_FALSE(played.empty());
+  EXPECT_EQ(played[0], heard[0]);
+}
+
+TYPED_TEST(Features, content_filters_leave_out_what_they_are_to_leave_out)
+{
+  std::mutex mutex;
+  std::vector<uint32_t> lines;
+  rclcpp::SubscriptionOptions options;
+  options.content_filter_options.filter_expression = "line > %0";
+  options.content_filter_options.expression_parameters = {"5"};
+  const auto subscription = this->node_->template create_subscription<Log>(
+    "said", 10,
+    [&](const Log & message) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      lines.push_back(message.line);
+    },
+    options);
+  if (!subscription->is_cft_enabled()) {
+    GTEST_SKIP() << "this middleware has no content filters";
+  }
+  const auto publisher = this->node_->template create_publisher<Log>("said", 10);
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  Log below;
+  below.line = 5;
+  Log above;
+  above.line = 6;
+  const auto has_come = [&](std::size_t count) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return lines.size() >= count;
+  };
+  EXPECT_TRUE(this->publish_until(*publisher, above, [&] { return has_come(1); }));
+  for (int i = 0; i < 5; ++i) {
+    publisher->publish(below);
+  }
+  std::size_t before = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    before = lines.size();
+  }
+  EXPECT_TRUE(this->publish_until(*publisher, above, [&] { return has_come(before + 1); }));
+  const std::lock_guard<std::mutex> lock(mutex);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), 5U), 0);
 }
 
 }  // namespace

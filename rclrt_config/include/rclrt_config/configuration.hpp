@@ -23,6 +23,7 @@
 #include "rclrt_config/chain.hpp"
 #include "rclrt_config/deadline_backend.hpp"
 #include "rclrt_config/machine.hpp"
+#include "rclrt_config/named_thread.hpp"
 #include "rclrt_config/trace_options.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/callback.hpp"
@@ -89,6 +90,8 @@ public:
 
   /// Scheduling of the middleware's threads, if the file says something about it.
   const std::optional<rclrt_core::Attributes> & middleware_thread() const noexcept;
+  /// Threads that are no executor's, in the order of the files.
+  std::vector<NamedThread> threads() const;
   /// What executor.deadline_scheduler says, if it does.
   std::optional<DeadlineBackend> deadline_scheduler() const noexcept;
 

@@ -18,6 +18,7 @@
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/budget.hpp"
 #include "rclrt_core/job.hpp"
+#include "rclrt_core/message_stamp.hpp"
 #include "rclrt_core/time.hpp"
 
 namespace rclrt_core
@@ -57,6 +58,12 @@ struct Scheduling
   /// is known when the message has been taken. Until then the engine expects it to be as far away as that
   /// of the message before.
   Duration relative_deadline{0};
+  /// What the relative deadline counts from. From a stamp, for subscriptions: if this machine knows the deadline of
+  /// the job that has published the message, that counts; if not, the stamp in the message (message_stamp.hpp).
+  DeadlineFrom deadline_from = DeadlineFrom::kRelease;
+  /// How far the clock that stamps and the one of this machine may be apart. Needed with a stamp, 0 or more and below
+  /// the relative deadline.
+  Duration clock_error{-1};
   /// Raise the priority (and a fifo or rr thread priority) to that of the most urgent callback that
   /// has released this one by publishing, under the same engine [Teper25 §VIII-C].
   bool inherit_priority = false;
@@ -96,6 +103,7 @@ struct CallbackStatistics
   uint64_t inlined = 0;          ///< jobs run by the thread that brought their work
   uint64_t over_bound = 0;       ///< of these: longer than the callback's bound
   uint64_t deadline_misses = 0;  ///< jobs that ended after their deadline
+  uint64_t stamps_refused = 0;   ///< messages whose stamp was not believed (see DeadlineFrom)
   uint64_t over_budget =
     0;  ///< periods whose budget was not enough; of a group's: seen in a job of this one
   Duration max_response{0};  ///< longest release to end
@@ -114,10 +122,18 @@ public:
   uint32_t id() const noexcept { return id_; }
   /// See Scheduling::relative_deadline.
   Duration relative_deadline() const noexcept { return relative_deadline_; }
+  /// See Scheduling::deadline_from.
+  DeadlineFrom deadline_from() const noexcept { return deadline_from_; }
 
 protected:
-  Callback(std::string name, CallbackKind kind, uint32_t id, Duration relative_deadline)
-  : name_(std::move(name)), relative_deadline_(relative_deadline), id_(id), kind_(kind)
+  Callback(
+    std::string name, CallbackKind kind, uint32_t id, Duration relative_deadline,
+    DeadlineFrom deadline_from)
+  : name_(std::move(name)),
+    relative_deadline_(relative_deadline),
+    id_(id),
+    kind_(kind),
+    deadline_from_(deadline_from)
   {
   }
 
@@ -126,6 +142,7 @@ private:
   const Duration relative_deadline_;
   const uint32_t id_;
   const CallbackKind kind_;
+  const DeadlineFrom deadline_from_;
 };
 
 }  // namespace rclrt_core

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "rclrt_core/message_stamp.hpp"
 #include "rclrt_core/time.hpp"
 #include "rclrt_trace/record.h"
 
@@ -63,9 +64,10 @@ TimePoint deadline_to_publish() noexcept;
 /// That job has taken a message which carries this deadline: from here on it counts for the job (as
 /// the callback's options say), for the thread's urgency, and for the messages that it publishes.
 /// kNever: the message carries none. Empty: not known; then an expected deadline is forgotten, but
-/// a deadline from the job that published the message in this process stays. Real-time safe: one
-/// lock, and what DeadlineScheduler::start() costs.
-void inherit_deadline(std::optional<TimePoint> carried) noexcept;
+/// a deadline from the job that published the message in this process stays. `stamp_ns`: the message's
+/// stamp of the kind that deadline_counts_from() says, for a message whose deadline nobody here knows.
+/// Real-time safe: one lock, and what DeadlineScheduler::start() costs.
+void inherit_deadline(std::optional<TimePoint> carried, int64_t stamp_ns = kNoStamp) noexcept;
 
 /// For the trace: that job has taken this message. `publisher` is that of publisher_in_trace(), `message` tells the
 /// messages of a publisher apart: the source time stamp. Real-time safe, no lock. Does nothing outside of callbacks.

@@ -137,6 +137,10 @@ public:
   /// Whether there is one, in force or not. Real-time safe but for the engine's lock.
   bool has_deadline_scheduler() const { return engine_->deadline_scheduler() != nullptr; }
 
+  /// Threads of the process that the file names: look whether there are new ones. Not real-time safe. Does nothing,
+  /// and says so by false, if the file names none.
+  bool look_at_threads() const;
+
   /// Something that only the front end knows; once is enough.
   void report(const rclrt_core::Finding & finding);
   /// What the engine, the configuration and the middleware's threads gave reason to say.
@@ -179,6 +183,7 @@ private:
   void fit_to_middleware(rclrt_core::CallbackOptions * options, const LocalPublishers & publishers);
   rclrt_core::Status rank_timers();
   rclrt_core::Status make_room();
+  rclrt_core::Status name_threads();
   rclrt_core::Status outrank_callbacks();
   void choose_deadline_scheduler();
   void share_deadlines();

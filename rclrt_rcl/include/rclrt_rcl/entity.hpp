@@ -111,6 +111,8 @@ public:
   {
     return local_publishers_;
   }
+  /// Whether its messages have a stamp that deadlines can count from (DeadlineFrom::kHeaderStamp).
+  bool begins_with_stamp() const noexcept { return begins_with_stamp_; }
   /// Wait until no thread is in take_and_run(). Returns at once if called inside a callback.
   void wait_until_idle();
 
@@ -133,6 +135,7 @@ protected:
   /// Publishers of this process that the middleware's thread would disturb if it ran the callback itself. Null: it must
   /// not. Constant after construction.
   rclrt_front_end::LocalPublishers local_publishers_;
+  bool begins_with_stamp_ = false;  ///< constant after construction
 
 private:
   class GuardCondition;

@@ -67,7 +67,8 @@ private:
     // another thread has taken.
     const rclrt_core::Job * const job = rclrt_core::current_job();
     if (job != nullptr && job->deadline != item.deadline) {
-      rclrt_core::inherit_deadline(item.deadline);
+      const M * const message = item.owned ? item.owned.get() : item.shared.get();
+      inherit_deadline(item.deadline, item.info, message);
     }
     if (item.owned) {
       callback_(std::move(item.owned), item.info);
@@ -96,7 +97,7 @@ private:
         return false;
       }
     }
-    inherit_deadline(info);
+    inherit_deadline(info, message.get());
     callback_(std::move(message), info);
     return true;
   }
@@ -113,7 +114,7 @@ private:
     }
     const std::unique_ptr<void, std::function<void(void *)>> giver(
       lent, [this](void * loan) { return_loan(loan); });
-    inherit_deadline(info);
+    inherit_deadline(info, lent);
     callback_(*static_cast<const M *>(lent), info);
     return true;
   }
@@ -141,7 +142,11 @@ private:
     }
     const std::unique_ptr<T, decltype(put_back)> loan(message.release(), put_back);
     if (taken) {
-      inherit_deadline(info);
+      if constexpr (std::is_same_v<T, SerializedMessage>) {
+        inherit_deadline(info, *loan);
+      } else {
+        inherit_deadline(info, static_cast<const void *>(loan.get()));
+      }
       callback_(std::as_const(*loan), info);
     }
     return taken;

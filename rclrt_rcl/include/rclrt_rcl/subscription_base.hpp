@@ -71,12 +71,21 @@ protected:
   rclrt_core::Mutex & take_mutex() noexcept { return *take_mutex_; }
 
   /// A message was taken: its deadline counts for the job from here on. Without locks.
-  void inherit_deadline(const MessageInfo & info);
+  void inherit_deadline(const MessageInfo & info, const void * message);
+  void inherit_deadline(const MessageInfo & info, const SerializedMessage & bytes);
+  /// The same for one that came by pointer, and was published by a job with this deadline.
+  void inherit_deadline(
+    rclrt_core::TimePoint deadline, const MessageInfo & info, const void * message);
 
 private:
   SubscriptionBase(
     EntitySetup setup, std::shared_ptr<Context> context, std::shared_ptr<rcl_subscription_t> handle,
-    bool has_inbox);
+    bool has_inbox, bool begins_with_stamp);
+  /// The one that the job's deadline counts from. `header_stamp`: how to read that of the message.
+  template <typename HeaderStamp>
+  int64_t stamp(const MessageInfo & info, HeaderStamp header_stamp) const noexcept;
+  template <typename HeaderStamp>
+  void inherit_from_outside(const MessageInfo & info, HeaderStamp header_stamp);
   bool accept(
     rcl_ret_t result, const void * message, const rmw_message_info_t & from, MessageInfo * info);
 

@@ -36,6 +36,10 @@ def inherited_deadlines(unit: Unit) -> dict[str, Due]:
     that one. Where several do, from other executors too, it may be that of whoever published. And
     what the callbacks of a group have taken, and handed on to nobody, a job of the group hands on
     when it publishes: the earliest of it, however long ago it was taken (rclrt_core/callback.hpp).
+
+    A deadline that counts from a stamp is no later than if it counted from the release, and no
+    earlier than the release less the clock error, whatever the stamp says. If the publisher's own
+    deadline is known, it is that one. So the bounds hold for any clocks.
     """
     system = unit.system
     latest = _latest(system)
@@ -43,7 +47,9 @@ def inherited_deadlines(unit: Unit) -> dict[str, Due]:
     for callback in unit.in_order:
         parents = system.triggered_by(callback)
         early = False
-        if _inherits(callback) and parents:
+        if callback.is_stamped:
+            early = True
+        elif _inherits(callback) and parents:
             alone = len(parents) == 1 and callback.period is None and parents[0] in unit.names
             early = not alone or found[parents[0]].may_be_early or _brings(unit, parents[0])
         found[callback.name] = Due(latest[callback.name], early)
@@ -51,7 +57,7 @@ def inherited_deadlines(unit: Unit) -> dict[str, Due]:
 
 
 def _inherits(callback: Callback) -> bool:
-    return callback.deadline is None and callback.kind is not Kind.TIMER
+    return callback.is_stamped or (callback.deadline is None and callback.kind is not Kind.TIMER)
 
 
 def _latest(system: System) -> dict[str, int]:
@@ -60,7 +66,7 @@ def _latest(system: System) -> dict[str, int]:
     for name in system.topological:
         callback = system.callback_of[name]
         if callback.deadline is not None:
-            found[name] = callback.deadline
+            found[name] = max(callback.deadline, _carried(system, callback))
             continue
         parents = system.triggered_by(callback)
         dues = [
@@ -72,6 +78,23 @@ def _latest(system: System) -> dict[str, int]:
         dues += [NO_DEADLINE] * (callback.period is not None or not parents)
         found[name] = max(dues)
     return found
+
+
+def _carried(system: System, callback: Callback) -> int:
+    """Return the latest deadline that a message may bring to a stamped callback; 0: none.
+
+    It is that of a job that led to this one, counted from its release, which was earlier.
+    """
+    latest = 0
+    left = system.triggered_by(callback) if callback.is_stamped else []
+    known = set(left)
+    while left:
+        publisher = system.callback_of[left.pop()]
+        latest = max(latest, publisher.deadline or 0)
+        new = set(system.triggered_by(publisher)) - known
+        known |= new
+        left += new
+    return latest
 
 
 def _brings(unit: Unit, name: str) -> bool:

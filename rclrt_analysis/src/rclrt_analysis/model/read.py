@@ -129,6 +129,8 @@ def _callback(
         gap=reader.ns(item, place, "gap_ms"),
         offset=reader.ns(item, place, "offset_ms"),
         deadline=deadline,
+        deadline_from=item.get("deadline_from", "release"),
+        clock_error=reader.ns(item, place, "clock_error_ms"),
         priority=item.get("priority"),
         group=item.get("group", ""),
         triggers=tuple(item.get("triggers", ())),

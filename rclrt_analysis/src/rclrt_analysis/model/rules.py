@@ -184,6 +184,7 @@ def _callback(system: System, callback: Callback, place: Place) -> Iterator[Prob
         yield (*place, "offset_ms"), "only a timer has an offset"
     if callback.wants_all and (len(callback.triggers) < 2 or callback.period is not None):
         yield (*place, "activation"), "'all' needs two triggers or more, and no period_ms"
+    yield from _stamps(callback, place)
     by_stamps = callback.pairs != "newest"
     if by_stamps and not callback.wants_all:
         yield (*place, "pairs"), "only what waits for all its topics has pairs. Add activation: all"
@@ -197,6 +198,21 @@ def _callback(system: System, callback: Callback, place: Place) -> Iterator[Prob
                     (*place, key, i),
                     f"nobody publishes '{topic}'. Add it to the publishes of a callback",
                 )
+
+
+def _stamps(callback: Callback, place: Place) -> Iterator[Problem]:
+    """Ask for what a deadline needs that counts from a stamp."""
+    if not callback.is_stamped:
+        if callback.clock_error is not None:
+            text = "deadline_from: release needs no other clock. Leave it out"
+            yield (*place, "clock_error_ms"), text
+    elif callback.kind is not Kind.SUBSCRIPTION:
+        yield (*place, "deadline_from"), "only messages of subscriptions have stamps here"
+    elif callback.deadline is None or callback.clock_error is None:
+        yield (*place, "deadline_from"), "a stamp needs deadline_ms and clock_error_ms beside it"
+    elif callback.clock_error >= callback.deadline:
+        text = "is no less than deadline_ms: then stamps order nothing. Synchronise the clocks"
+        yield (*place, "clock_error_ms"), f"{in_ms(callback.clock_error)} {text}"
 
 
 def _publishes_after(callback: Callback, place: Place) -> Iterator[Problem]:

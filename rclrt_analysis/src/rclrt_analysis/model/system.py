@@ -218,6 +218,9 @@ class Callback:
         First release of a timer, or None if phases are unknown.
     deadline
         Relative to the release; None: none. Of a timer the period unless given.
+    deadline_from, clock_error
+        What the deadline counts from: "release", or a stamp of the message, "source_stamp" or
+        "header_stamp", by a clock that may be so far apart from this machine's, ns.
     priority
         Larger is more urgent; None: the policy or the trigger says.
     group
@@ -258,6 +261,8 @@ class Callback:
     gap: int | None = None
     offset: int | None = None
     deadline: int | None = None
+    deadline_from: str = "release"
+    clock_error: int | None = None
     priority: int | None = None
     group: str = ""
     triggers: tuple[str, ...] = ()
@@ -279,6 +284,11 @@ class Callback:
     def silent(self) -> int:
         """No message leaves before so much of the execution time, ns."""
         return min(self.publish_least, self.bcet, self.wcet)
+
+    @property
+    def is_stamped(self) -> bool:
+        """Whether its deadlines count from stamps of messages."""
+        return self.deadline_from != "release"
 
     @property
     def longest_gap(self) -> int | None:

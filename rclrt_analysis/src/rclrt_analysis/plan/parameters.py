@@ -210,6 +210,11 @@ def _fields(plan: Plan, callback: Callback) -> dict[str, str]:
             fields["scheduling_policy"] = "ext"
         if callback.deadline:
             fields["relative_deadline"] = f"{callback.deadline}"
+        if callback.is_stamped:
+            fields |= {
+                "deadline_from": callback.deadline_from,
+                "clock_error": f"{callback.clock_error}",
+            }
     elif callback.priority is not None:
         fields |= {"scheduling_policy": "fifo", "priority": str(callback.priority)}
     limit = plan.budgets.get(callback.name, callback.budget)

@@ -1,0 +1,109 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The stamp with which a message begins: that of its std_msgs/Header, or a field `stamp` of
+/// builtin_interfaces/Time. Inline, since this package itself is built without ROS.
+///
+/// No message type is needed for it. The description that every type brings along (since Iron) says whether the first
+/// field is one of the two. Then the first 8 bytes of the message are the stamp, in memory as in CDR: the first member
+/// of a struct lies at its beginning, and a header begins with its stamp.
+#ifndef RCLRT_FRONT_END__LEADING_STAMP_ON_RCL_HPP_
+#define RCLRT_FRONT_END__LEADING_STAMP_ON_RCL_HPP_
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "rclrt_core/finding.hpp"
+#include "rclrt_core/message_stamp.hpp"
+#include "rmw/serialized_message.h"
+#include "rosidl_runtime_c/message_type_support_struct.h"
+#if __has_include("rosidl_runtime_c/type_description/type_description__struct.h")
+#include "rosidl_runtime_c/type_description/type_description__struct.h"
+#define RCLRT_TYPES_DESCRIBE_THEMSELVES
+#endif
+
+namespace rclrt_front_end
+{
+
+/// Not the first time for a type, it is real-time safe.
+inline bool begins_with_stamp(const rosidl_message_type_support_t & type) noexcept
+{
+#ifdef RCLRT_TYPES_DESCRIBE_THEMSELVES
+  const auto * const description =
+    type.get_type_description_func ? type.get_type_description_func(&type) : nullptr;
+  if (description == nullptr || description->type_description.fields.size == 0) {
+    return false;
+  }
+  const auto & first = description->type_description.fields.data[0];
+  const auto text = [](const rosidl_runtime_c__String & string) {
+    return std::string_view(string.data, string.size);
+  };
+  constexpr uint8_t kNested = 1;  // not an array
+  const std::string_view of = text(first.type.nested_type_name);
+  return first.type.type_id == kNested &&
+         (of == "std_msgs/msg/Header" ||
+          (of == "builtin_interfaces/msg/Time" && text(first.name) == "stamp"));
+#else
+  (void)type;
+  return false;
+#endif
+}
+
+/// Of a message in memory whose type begins with a stamp, in C or C++. Real-time safe.
+inline int64_t leading_stamp(const void * message) noexcept
+{
+  struct
+  {
+    int32_t sec;
+    uint32_t nanosec;
+  } time{};
+  std::memcpy(&time, message, sizeof(time));
+  return int64_t{time.sec} * 1'000'000'000 + time.nanosec;
+}
+
+/// Of a message in CDR. Real-time safe, for any bytes; kNoStamp if these are too few, or of an encoding that begins
+/// otherwise.
+inline int64_t leading_stamp(const rmw_serialized_message_t & bytes) noexcept
+{
+  constexpr std::size_t kEncapsulation = 4;
+  constexpr std::size_t kTime = 8;
+  if (bytes.buffer == nullptr || bytes.buffer_length < kEncapsulation + kTime) {
+    return rclrt_core::kNoStamp;
+  }
+  const uint8_t kind = bytes.buffer[1];
+  const bool is_plain = bytes.buffer[0] == 0 && (kind <= 1 || kind == 6 || kind == 7);
+  if (!is_plain) {
+    return rclrt_core::kNoStamp;
+  }
+  const auto word = [&](std::size_t at) {
+    uint32_t value = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::size_t byte = kind % 2 == 1 ? 3 - i : i;  // odd: little endian
+      value = value << 8 | bytes.buffer[at + byte];
+    }
+    return value;
+  };
+  return int64_t{static_cast<int32_t>(word(kEncapsulation))} * 1'000'000'000 +
+         word(kEncapsulation + 4);
+}
+
+/// The callback wants one, and its messages have none.
+inline rclrt_core::Finding no_leading_stamp(const std::string & who)
+{
+  rclrt_core::Finding finding;
+  finding.subject = who;
+  finding.what =
+    "counts its deadlines from the arrival of messages, although it asks for deadline_from: "
+    "header_stamp: its messages do not begin with a std_msgs/Header or a stamp";
+#ifndef RCLRT_TYPES_DESCRIBE_THEMSELVES
+  finding.what += " that could be found (types describe themselves since Iron)";
+#endif
+  finding.fix = "Use deadline_from: source_stamp, or a message with a header";
+  return finding;
+}
+
+}  // namespace rclrt_front_end
+
+#endif  // RCLRT_FRONT_END__LEADING_STAMP_ON_RCL_HPP_

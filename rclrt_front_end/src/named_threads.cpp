@@ -1,0 +1,144 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rclrt_front_end/named_threads.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+namespace rclrt_front_end
+{
+namespace
+{
+
+constexpr char kOurs[] = "rclrt";
+
+}  // namespace
+
+bool is_name_of(const std::string & pattern, const std::string & thread)
+{
+  return !pattern.empty() && pattern.back() == '*'
+           ? thread.compare(0, pattern.size() - 1, pattern, 0, pattern.size() - 1) == 0
+           : thread == pattern;
+}
+
+NamedThreads & NamedThreads::instance()
+{
+  static auto & threads = *new NamedThreads;  // never destroyed: threads may end later
+  return threads;
+}
+
+void NamedThreads::require(const void * owner, std::vector<Wish> wishes, Report report)
+{
+  const std::lock_guard<PiMutex> lock(mutex_);
+  needs_.erase(
+    std::remove_if(
+      needs_.begin(), needs_.end(), [owner](const Need & need) { return need.owner == owner; }),
+    needs_.end());
+  Need need{owner, std::move(wishes), {}, std::move(report)};
+  need.met.resize(need.wishes.size());
+  needs_.push_back(std::move(need));
+  look_locked();
+}
+
+void NamedThreads::release(const void * owner)
+{
+  const std::lock_guard<PiMutex> lock(mutex_);
+  const auto known = std::find_if(
+    needs_.begin(), needs_.end(), [owner](const Need & need) { return need.owner == owner; });
+  if (known == needs_.end()) {
+    return;
+  }
+  for (std::size_t i = 0; i < known->wishes.size(); ++i) {
+    if (!known->met[i]) {
+      known->report(
+        {"thread '" + known->wishes[i].pattern + "'",
+         "was not there while the executor spun: no thread of this process had such a name", 0,
+         "Compare the names in /proc/<process>/task/*/comm, of at most 15 bytes",
+         rclrt_core::Severity::kNote});
+    }
+  }
+  needs_.erase(known);
+  if (!needs_.empty()) {
+    look_locked();
+    return;
+  }
+  for (const auto & [thread, changed] : changed_) {
+    // It may have ended, or may not be made more urgent again: then it stays as it is.
+    static_cast<void>(platform_.apply(thread, changed.before));
+  }
+  changed_.clear();
+}
+
+void NamedThreads::look()
+{
+  const std::lock_guard<PiMutex> lock(mutex_);
+  if (!needs_.empty()) {
+    look_locked();
+  }
+}
+
+bool NamedThreads::has(const std::string & thread) const
+{
+  const std::lock_guard<PiMutex> lock(mutex_);
+  return std::any_of(needs_.begin(), needs_.end(), [&thread](const Need & need) {
+    return std::any_of(need.wishes.begin(), need.wishes.end(), [&thread](const Wish & wish) {
+      return is_name_of(wish.pattern, thread);
+    });
+  });
+}
+
+void NamedThreads::look_locked()
+{
+  const auto present = platform_.threads();
+  for (auto known = changed_.begin(); known != changed_.end();) {
+    const bool is_there = std::any_of(present.begin(), present.end(), [&](const auto & thread) {
+      return thread.first == known->first;
+    });
+    known = is_there ? std::next(known) : changed_.erase(known);
+  }
+  for (const auto & [thread, name] : present) {
+    if (is_name_of(std::string(kOurs) + "*", name)) {
+      continue;
+    }
+    const Wish * last = nullptr;
+    const Report * report = nullptr;
+    for (Need & need : needs_) {
+      for (std::size_t i = 0; i < need.wishes.size(); ++i) {
+        if (is_name_of(need.wishes[i].pattern, name)) {
+          need.met[i] = true;
+          last = &need.wishes[i];
+          report = &need.report;
+        }
+      }
+    }
+    if (last != nullptr) {
+      apply_locked(thread, name, *last, *report);
+    }
+  }
+}
+
+void NamedThreads::apply_locked(
+  rclrt_core::ThreadId thread, const std::string & name, const Wish & wish, const Report & report)
+{
+  auto known = changed_.find(thread);
+  if (known != changed_.end() && known->second.wanted == wish.wanted) {
+    return;
+  }
+  if (known == changed_.end()) {
+    Changed changed;
+    if (platform_.read_back(thread, &changed.before) != 0) {
+      return;  // it has ended
+    }
+    known = changed_.emplace(thread, changed).first;
+  }
+  known->second.wanted = wish.wanted;
+  const int error = platform_.apply(thread, wish.wanted);
+  if (error != 0 && error != ESRCH) {
+    report(platform_.explain("thread '" + name + "'", wish.wanted, error));
+  }
+}
+
+}  // namespace rclrt_front_end

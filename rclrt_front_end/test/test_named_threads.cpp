@@ -1,0 +1,146 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Threads of the process get what a user says of their names, also those that come later, and in the end what they had.
+// Nothing here needs a permission: threads become less urgent.
+
+#include "rclrt_front_end/named_threads.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+namespace rclrt_front_end
+{
+namespace
+{
+
+using rclrt_core::Attributes;
+using rclrt_core::SchedulingPolicy;
+
+/// A thread with a name, while it exists.
+class Named
+{
+public:
+  explicit Named(const std::string & name)
+  : thread_([this, name] {
+      pthread_setname_np(pthread_self(), name.c_str());
+      id_ = rclrt_core::LinuxPlatform().current_thread();
+      while (!stop_) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    })
+  {
+    while (id_ == 0) {
+      std::this_thread::yield();
+    }
+  }
+  ~Named()
+  {
+    stop_ = true;
+    thread_.join();
+  }
+  Named(const Named &) = delete;
+  Named & operator=(const Named &) = delete;
+
+  SchedulingPolicy policy() const
+  {
+    rclrt_core::LinuxPlatform platform;
+    Attributes now;
+    EXPECT_EQ(platform.read_back(id_, &now), 0);
+    return now.policy;
+  }
+
+private:
+  std::atomic<bool> stop_{false};
+  std::atomic<rclrt_core::ThreadId> id_{0};
+  std::thread thread_;
+};
+
+Attributes with(SchedulingPolicy policy)
+{
+  Attributes attributes;
+  attributes.policy = policy;
+  return attributes;
+}
+
+class NamedThreadsTest : public ::testing::Test
+{
+protected:
+  ~NamedThreadsTest() override
+  {
+    threads_.release(&one_);
+    threads_.release(&two_);
+  }
+  void require(const int & owner, std::vector<NamedThreads::Wish> wishes)
+  {
+    threads_.require(&owner, std::move(wishes), [this](const rclrt_core::Finding & finding) {
+      told_ += to_string(finding) + "\n";
+    });
+  }
+
+  NamedThreads & threads_ = NamedThreads::instance();
+  const int one_ = 1;
+  const int two_ = 2;
+  std::string told_;
+};
+
+TEST_F(NamedThreadsTest, have_what_is_said_of_their_names_until_the_last_owner_has_gone)
+{
+  const Named driver("driver");
+  const Named logger_1("logger.1");
+  const Named other("drive");
+  const SchedulingPolicy before = driver.policy();
+  require(
+    one_, {{"driver", with(SchedulingPolicy::kBatch)}, {"logger*", with(SchedulingPolicy::kIdle)}});
+  EXPECT_EQ(driver.policy(), SchedulingPolicy::kBatch);
+  EXPECT_EQ(logger_1.policy(), SchedulingPolicy::kIdle);
+  EXPECT_EQ(other.policy(), before);
+  EXPECT_TRUE(threads_.has("logger.7"));
+  EXPECT_FALSE(threads_.has("drive"));
+  require(two_, {});
+  threads_.release(&one_);
+  EXPECT_EQ(driver.policy(), SchedulingPolicy::kBatch) << "another executor spins";
+  threads_.release(&two_);
+  EXPECT_EQ(driver.policy(), before);
+  EXPECT_EQ(logger_1.policy(), before);
+  EXPECT_EQ(told_, "");
+}
+
+TEST_F(NamedThreadsTest, that_appear_later_are_seen_at_the_next_look)
+{
+  require(one_, {{"late", with(SchedulingPolicy::kBatch)}});
+  const Named late("late");
+  threads_.look();
+  EXPECT_EQ(late.policy(), SchedulingPolicy::kBatch);
+}
+
+TEST_F(NamedThreadsTest, of_executors_are_left_alone)
+{
+  const Named worker("rclrt worker");
+  const SchedulingPolicy before = worker.policy();
+  require(one_, {{"*", with(SchedulingPolicy::kBatch)}});
+  EXPECT_EQ(worker.policy(), before);
+}
+
+TEST_F(NamedThreadsTest, that_were_never_there_are_told_at_the_end)
+{
+  require(one_, {{"nobody", with(SchedulingPolicy::kBatch)}});
+  EXPECT_EQ(told_, "");
+  threads_.release(&one_);
+  EXPECT_NE(told_.find("thread 'nobody': was not there"), std::string::npos) << told_;
+}
+
+TEST_F(NamedThreadsTest, that_are_refused_something_are_told)
+{
+  const Named driver("driver");
+  Attributes impossible = with(SchedulingPolicy::kDeadline);  // its runtime is 0
+  require(one_, {{"driver", impossible}});
+  EXPECT_NE(told_.find("thread 'driver'"), std::string::npos) << told_;
+}
+
+}  // namespace
+}  // namespace rclrt_front_end
