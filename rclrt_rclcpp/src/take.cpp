@@ -82,7 +82,7 @@ bool take_loan(rclcpp::SubscriptionBase & subscription)
     return ret == RCL_RET_OK;
   });
   const std::unique_ptr<void, decltype(give_back)> kept(loan, give_back);  // also if it throws
-  if (is_taken) {
+  if (is_taken && !rclrt_core::gives_up_job()) {
     subscription.handle_loaned_message(loan, info);
   }
   return is_taken;
@@ -97,7 +97,7 @@ bool take_and_handle(rclcpp::SubscriptionBase & subscription)
     auto bytes = subscription.create_serialized_message();
     const bool is_taken =
       take_message(subscription, &info, [&] { return subscription.take_serialized(*bytes, info); });
-    if (is_taken) {
+    if (is_taken && !rclrt_core::gives_up_job()) {
       subscription.handle_serialized_message(bytes, info);
     }
     subscription.return_serialized_message(bytes);
@@ -109,7 +109,7 @@ bool take_and_handle(rclcpp::SubscriptionBase & subscription)
   auto message = subscription.create_message();
   const bool is_taken = take_message(
     subscription, &info, [&] { return subscription.take_type_erased(message.get(), info); });
-  if (is_taken) {
+  if (is_taken && !rclrt_core::gives_up_job()) {
     subscription.handle_message(message, info);
   }
   subscription.return_message(message);

@@ -35,7 +35,7 @@ if(RCLRT_BUILD_TESTS)
   add_executable(scx_guest test/guest/main.cpp test/guest/worker.cpp test/guest/order.cpp
     test/guest/budgets.cpp
     test/guest/sharing.cpp test/guest/life.cpp test/guest/tools.cpp
-    test/guest/claims.cpp test/guest/damage.cpp test/guest/mix.cpp
+    test/guest/claims.cpp test/guest/damage.cpp test/guest/many.cpp test/guest/mix.cpp
     test/guest/common.cpp)
   target_include_directories(scx_guest PRIVATE test/guest src)
   find_package(Threads REQUIRED)

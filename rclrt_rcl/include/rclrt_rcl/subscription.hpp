@@ -69,6 +69,9 @@ private:
     if (job != nullptr && job->deadline != item.deadline) {
       rclrt_core::inherit_deadline(item.deadline);
     }
+    if (rclrt_core::gives_up_job()) {
+      return true;
+    }
     if (item.owned) {
       callback_(std::move(item.owned), item.info);
     } else {
@@ -97,7 +100,9 @@ private:
       }
     }
     inherit_deadline(info);
-    callback_(std::move(message), info);
+    if (!rclrt_core::gives_up_job()) {
+      callback_(std::move(message), info);
+    }
     return true;
   }
 
@@ -114,7 +119,9 @@ private:
     const std::unique_ptr<void, std::function<void(void *)>> giver(
       lent, [this](void * loan) { return_loan(loan); });
     inherit_deadline(info);
-    callback_(*static_cast<const M *>(lent), info);
+    if (!rclrt_core::gives_up_job()) {
+      callback_(*static_cast<const M *>(lent), info);
+    }
     return true;
   }
 
@@ -142,7 +149,9 @@ private:
     const std::unique_ptr<T, decltype(put_back)> loan(message.release(), put_back);
     if (taken) {
       inherit_deadline(info);
-      callback_(std::as_const(*loan), info);
+      if (!rclrt_core::gives_up_job()) {
+        callback_(std::as_const(*loan), info);
+      }
     }
     return taken;
   }
