@@ -200,12 +200,28 @@ TEST(ChainBudget, abort_chain_leaves_other_roots_and_callbacks_and_those_for_who
   CallbackOptions another = scene.link("another", 60, 1, {});
   another.chain.clear();
   scene.add(another);
-  scene.run(80, {{0, "a"}, {2, "b"}});
+  scene.run(80, {{0, "a"}, {0, "b"}});
   EXPECT_EQ(scene.statistics("b").executed, 1U) << "its own root";
   EXPECT_EQ(scene.statistics("b").skipped, 1U);
   for (const char * name : {"service", "waitable", "another"}) {
     EXPECT_EQ(scene.statistics(name).executed, 1U) << name;
   }
+}
+
+TEST(ChainBudget, abort_chain_also_counts_where_nobody_watches)
+{
+  ChainScene scene;
+  const Budget of_chain = budget(4, 20, OnOverrun::kAbortChain);
+  scene.add(scene.link("a", 80, 6, of_chain, "b"));
+  scene.add(scene.link("b", 70, 1, of_chain));
+  const Status status = scene.sim.run([&] {
+    scene.engine.notify(*scene.callbacks.at("a"));
+    while (scene.engine.run_one(at_ms(50))) {
+    }
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(scene.statistics("b").executed, 0U);
+  EXPECT_EQ(scene.statistics("b").skipped, 1U);
 }
 
 TEST(ChainBudget, that_was_enough_aborts_nothing)
