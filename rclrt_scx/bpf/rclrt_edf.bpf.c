@@ -32,6 +32,7 @@
  */
 #include "kernel.bpf.h"
 #include "tables.bpf.h"
+#include "note.bpf.h"
 #include "queues.bpf.h"
 #include "budget.bpf.h"
 #include "quota.bpf.h"
@@ -42,43 +43,10 @@ char _license[] SEC("license") = "GPL";
 #define MARK_CPU 1023ULL  /* bits of a mark that say who left it; the rest is the time */
 #define FRESH_NS 50000ULL /* a thread on its way into a queue is there by then */
 
-const volatile u32 cpu_count = 1;
 const volatile bool partial;
-const volatile bool record;
 
 static u64 marks[2];   /* left by the thread that was last on its way into EDF, into FAIR */
 static u64 fair_vtime; /* of the background thread that started last */
-
-static void note(struct task_struct *p, u16 type, u64 key)
-{
-	struct rclrt_scx_event *event;
-	u64 allowed = 0;
-	s32 cpu;
-
-	if (!record)
-		return;
-	bpf_for(cpu, 0, 64) {
-		if (cpu < cpu_count && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
-			allowed |= 1ULL << cpu;
-	}
-	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
-	if (!event) {
-		struct rclrt_scx_state *s = the_state();
-
-		if (s)
-			__sync_fetch_and_add(&s->events_lost, 1);
-		return;
-	}
-	event->time_ns = bpf_ktime_get_ns();
-	event->key = key;
-	event->allowed = allowed;
-	event->tid = p->pid;
-	event->cpu = scx_bpf_task_cpu(p);
-	event->type = type;
-	/* Waking the recorder is itself an event: each would make the next, and the recorder a
-	 * thread that never sleeps. It looks by itself. */
-	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
-}
 
 /*
  * Claim the CPU that runs the latest of those where `p` may run, if it is later than `key`. Not its own
