@@ -259,6 +259,7 @@ TYPED_TEST(EachExecutor, what_a_job_over_the_budget_of_its_chain_has_published_i
       const std::lock_guard<std::mutex> lock(mutex);
       return !handled.empty() && handled.back() == 2;
     }));
+    const std::lock_guard<std::mutex> lock(mutex);
     if (within_the_process) {  // else the middleware may bring it on a thread of its own
       EXPECT_EQ(handled, std::vector<int>{2});
       EXPECT_EQ(executor.statistics().at("/node/subscription/scan").skipped, 1U);

@@ -342,6 +342,7 @@ TYPED_TEST(AttributesTest, what_a_job_over_the_budget_of_its_chain_has_published
     const std::lock_guard<std::mutex> lock(mutex);
     return !handled.empty() && handled.back() == 2;
   }));
+  const std::lock_guard<std::mutex> lock(mutex);
   EXPECT_EQ(handled, std::vector<int>{2});
 }
 
