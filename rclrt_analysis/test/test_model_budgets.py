@@ -221,6 +221,10 @@ def test_a_plan_keeps_the_budgets_of_the_model_and_its_file_is_analysed_with_the
     path.write_text(text.replace("runtime: 6000000", "runtime: soon"), encoding="utf-8")
     with pytest.raises(ModelError, match="the budget of '/see/timer/50ms' is none"):
         applied(model_of, read_plan(path))
+    low = "runtime: 6000000, criticality: low"
+    path.write_text(text.replace("runtime: 6000000", low), encoding="utf-8")
+    with pytest.raises(ModelError, match="'/see/timer/50ms' is of low criticality"):
+        applied(model_of, read_plan(path))
 
 
 def test_a_group_that_no_file_can_name_is_refused(tmp_path: Path) -> None:

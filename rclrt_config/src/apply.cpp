@@ -77,6 +77,33 @@ Status validate(
   return valid.ok() ? valid : Status::error(places(entries) + ": " + valid.message());
 }
 
+/// The budget of the chain that the callback belongs to, if one of its chains has one.
+Status share_budget(const std::vector<Chain> & chains, CallbackOptions * options)
+{
+  const Chain * found = nullptr;
+  for (const Chain & chain : chains) {
+    const bool is_of_it =
+      chain.budget && std::any_of(
+                        chain.links.begin(), chain.links.end(),
+                        [options](const ChainLink & link) { return link.matches(options->name); });
+    if (!is_of_it) {
+      continue;
+    }
+    const std::string subject = chain.place + ": chain '" + chain.name + "': ";
+    if (found || options->budget.exists()) {
+      return Status::error(
+        subject + "its budget is that of '" + options->name + "', too, which has one already, " +
+        (found ? "that of chain '" + found->name + "'" : "its own") + ". Remove one of the two");
+    }
+    found = &chain;
+  }
+  if (found) {
+    options->budget = *found->budget;
+    options->chain = found->name;
+  }
+  return {};
+}
+
 }  // namespace
 
 Status Configuration::apply(CallbackOptions * options)
@@ -87,7 +114,7 @@ Status Configuration::apply(CallbackOptions * options)
   impl_->callbacks.insert(options->name);
   const auto entries = matching(impl_->entries, Target::kCallback, options->name);
   if (entries.empty()) {
-    return {};
+    return share_budget(impl_->chains, options);
   }
   CallbackOptions changed = *options;
   Attributes & attributes = changed.attributes;
@@ -107,8 +134,11 @@ Status Configuration::apply(CallbackOptions * options)
       change(&changed);
     }
   }
-  const Status valid =
+  Status valid =
     validate(attributes, impl_->cpu_count, "callback '" + options->name + "'", entries);
+  if (valid.ok()) {
+    valid = share_budget(impl_->chains, &changed);
+  }
   if (valid.ok()) {
     *options = std::move(changed);
   }
@@ -175,6 +205,9 @@ Status Configuration::apply(EngineOptions * options)
     changed.waiting.kind = entry.wait.value_or(changed.waiting.kind);
     changed.waiting.spin = entry.spin.value_or(changed.waiting.spin);
     changed.waiting.beat = entry.beat.value_or(changed.waiting.beat);
+    if (entry.capacity_percent) {
+      changed.capacity = static_cast<double>(*entry.capacity_percent) / 100;
+    }
     if (entry.spin_cpu_percent) {
       changed.waiting.max_share = static_cast<double>(*entry.spin_cpu_percent) / 100;
     }

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "budget_field.hpp"
 #include "name_pattern.hpp"
 
 namespace rclrt_config
@@ -121,7 +122,7 @@ Chain read_chain(const YamlField & field, const std::string & file)
   const YamlMap map(
     field.value, "chain '" + field.name + "'",
     {"callbacks", "reads", "joins", "semantics", "join", "deadline_ms", "bound_ms",
-     "silent_after_ms", "on_miss"});
+     "silent_after_ms", "on_miss", "budget"});
   Chain chain;
   chain.name = field.name;
   chain.place = to_string(Place{file, field.name_mark.line + 1, field.name_mark.column + 1});
@@ -139,6 +140,7 @@ Chain read_chain(const YamlField & field, const std::string & file)
   chain.deadline = map.milliseconds("deadline_ms");
   chain.bound = map.milliseconds("bound_ms");
   chain.silent_after = map.milliseconds("silent_after_ms");
+  chain.budget = read_budget(map, rclrt_core::BudgetOwner::kChain);
   if (const auto on_miss = map.node("on_miss")) {
     const YamlMap counts(*on_miss, map.subject() + ": on_miss", {"warn_after", "error_after"});
     chain.warn_after = read_count(counts, "warn_after");

@@ -100,6 +100,7 @@ struct ExecutorEntry
   std::optional<rclrt_core::Waiting> wait;
   std::optional<rclrt_core::Duration> spin;
   std::optional<int64_t> spin_cpu_percent;
+  std::optional<int64_t> capacity_percent;
   std::optional<rclrt_core::Duration> beat;
   std::vector<NamedThread> threads;
 };

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "attribute_fields.hpp"
+#include "budget_field.hpp"
 #include "chain_fields.hpp"
 
 namespace rclrt_config
@@ -17,10 +18,8 @@ namespace rclrt_config
 
 using rclrt_core::Attributes;
 using rclrt_core::AttributesMode;
-using rclrt_core::Budget;
 using rclrt_core::DeadlineFrom;
 using rclrt_core::Duration;
-using rclrt_core::OnOverrun;
 using rclrt_core::OverrunRule;
 using rclrt_core::PriorityKey;
 using rclrt_core::Scheduling;
@@ -41,35 +40,6 @@ Change change(Member Scheduling::* member, const std::optional<Value> & value)
     return {};
   }
   return [member, wanted = *value](Scheduling * to) { to->*member = wanted; };
-}
-
-std::optional<Budget> read_budget(const YamlMap & of, Target target)
-{
-  const auto value = of.node("budget");
-  if (!value) {
-    return std::nullopt;
-  }
-  const YamlMap map(*value, "budget", {"runtime", "period", "on_overrun"});
-  Budget budget;
-  for (const auto & [field, part] :
-       {std::pair("runtime", &budget.runtime), {"period", &budget.period}}) {
-    const auto duration = map.duration(field);
-    if (!duration) {
-      map.fail(std::string(field) + " is missing");
-    }
-    *part = *duration;
-  }
-  std::vector<std::pair<const char *, OnOverrun>> words = {
-    {"demote", OnOverrun::kDemote}, {"notify", OnOverrun::kNotify}};
-  if (target == Target::kCallback) {
-    words.insert(words.begin() + 1, {"skip_next", OnOverrun::kSkipNext});
-  }
-  budget.on_overrun = map.word<OnOverrun>("on_overrun", words).value_or(OnOverrun::kDemote);
-  const rclrt_core::Status valid = rclrt_core::validate(budget, of.subject());
-  if (!valid.ok()) {
-    of.fail("budget", valid.message());
-  }
-  return budget;
 }
 
 struct CallbackField
@@ -129,7 +99,7 @@ const CallbackField kCallbackFields[] = {
    }},
   {"budget",
    [](const YamlMap & map) {
-     return change(&Scheduling::budget, read_budget(map, Target::kCallback));
+     return change(&Scheduling::budget, read_budget(map, rclrt_core::BudgetOwner::kTimer));
    }},
   {"inherit_priority",
    [](const YamlMap & map) {
@@ -328,7 +298,7 @@ Entry ParametersReader::read_entry(const YamlField & field, const std::string & 
     }
   }
   if (is_group) {
-    entry.group_budget = read_budget(map, Target::kGroup);
+    entry.group_budget = read_budget(map, rclrt_core::BudgetOwner::kGroup);
   } else {
     entry.assumed = read_assumption_fields(map);
   }
@@ -394,7 +364,7 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
     field.value, "executor",
     {"policy", "max_threads", "min_threads", "attributes", "middleware_thread",
      "middleware_threads", "threads", "timer_thread", "lock_memory", "stack_size",
-     "deadline_scheduler", "wait", "spin", "spin_cpu_percent", "beat"});
+     "capacity_percent", "deadline_scheduler", "wait", "spin", "spin_cpu_percent", "beat"});
   const auto size = [](const std::optional<int64_t> & number) {
     return number ? std::optional<std::size_t>(static_cast<std::size_t>(*number)) : std::nullopt;
   };
@@ -430,6 +400,8 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
   entry.timer_thread = read_thread(map, "timer_thread");
   entry.threads = read_threads(map);
   entry.lock_memory = map.boolean("lock_memory");
+  entry.capacity_percent =
+    map.integer("capacity_percent", 1, 102'400, ". Count percent of one CPU: 190 is 95 % of two");
   entry.deadline_scheduler = map.word<DeadlineBackend>(
     "deadline_scheduler", {{"auto", DeadlineBackend::kAuto},
                            {"sched_ext", DeadlineBackend::kSchedExt},

@@ -240,6 +240,50 @@ TEST(Apply, a_group_has_a_budget_and_the_last_entry_wins)
   EXPECT_EQ(options.budget, (rclrt_core::Budget{2ms, 20ms, rclrt_core::OnOverrun::kNotify}));
 }
 
+TEST(Apply, a_budget_says_who_gives_way)
+{
+  const CallbackOptions options = applied(
+    {"/p/timer/x: {budget: {runtime: 2ms, period: 20ms, criticality: low, max_period: 60ms}}"},
+    callback("/p/timer/x"));
+  EXPECT_EQ(
+    options.budget,
+    (rclrt_core::Budget{
+      2ms, 20ms, rclrt_core::OnOverrun::kDemote, rclrt_core::Criticality::kLow, 60ms}));
+  EXPECT_EQ(options.chain, "");
+}
+
+TEST(Apply, the_callbacks_of_a_chain_share_its_budget)
+{
+  const std::string chains =
+    "      chains:\n"
+    "        c: {callbacks: [/p/timer/x, /q/subscription/*], budget: {runtime: 2ms, period: 20ms, "
+    "on_overrun: abort_chain}}\n"
+    "        d: {callbacks: [/p/timer/x, /r/timer/x]}\n";
+  Configuration configuration = parsed(rclrt_file(chains));
+  for (const char * name : {"/p/timer/x", "/q/subscription/y"}) {
+    CallbackOptions options = callback(name);
+    ASSERT_TRUE(configuration.apply(&options).ok());
+    EXPECT_EQ(options.chain, "c");
+    EXPECT_EQ(options.budget, (rclrt_core::Budget{2ms, 20ms, rclrt_core::OnOverrun::kAbortChain}));
+  }
+  CallbackOptions other = callback("/r/timer/x");
+  ASSERT_TRUE(configuration.apply(&other).ok());
+  EXPECT_FALSE(other.budget.exists());
+
+  const char * const two[] = {
+    "        e: {callbacks: [/p/timer/x], budget: {runtime: 1ms, period: 20ms}}\n",
+    "      callbacks:\n        /p/timer/x: {budget: {runtime: 1ms, period: 20ms}}\n"};
+  for (const char * more : two) {
+    Configuration wrong = parsed(rclrt_file(chains + more));
+    CallbackOptions options = callback("/p/timer/x");
+    const auto status = wrong.apply(&options);
+    EXPECT_THAT(
+      status.message(),
+      AllOf(HasSubstr("'/p/timer/x', too, which has one already"), HasSubstr("Remove one")));
+    EXPECT_FALSE(options.budget.exists()) << "unchanged";
+  }
+}
+
 TEST(Apply, a_priority_of_a_group_without_a_policy_is_told)
 {
   Configuration configuration =
@@ -260,6 +304,7 @@ TEST(Apply, each_field_of_an_executor_arrives)
     "        attributes: require\n"
     "        lock_memory: true\n"
     "        stack_size: 262144\n"
+    "        capacity_percent: 190\n"
     "        wait: adaptive\n"
     "        spin: 200us\n"
     "        spin_cpu_percent: 40\n"
@@ -274,6 +319,7 @@ TEST(Apply, each_field_of_an_executor_arrives)
   EXPECT_EQ(options.attributes_mode, AttributesMode::kRequire);
   EXPECT_TRUE(options.lock_memory);
   EXPECT_EQ(options.stack_size, 262'144u);
+  EXPECT_DOUBLE_EQ(options.capacity, 1.9);
   EXPECT_EQ(options.waiting.kind, rclrt_core::Waiting::kAdaptive);
   EXPECT_EQ(options.waiting.spin, std::chrono::microseconds(200));
   EXPECT_DOUBLE_EQ(options.waiting.max_share, 0.4);

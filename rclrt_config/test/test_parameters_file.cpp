@@ -168,6 +168,32 @@ TEST(ParametersFile, a_wrong_budget_of_a_group_is_told_where_it_stands)
     AllOf(StartsWith("f:5:70: "), HasSubstr("Use demote or notify")));
 }
 
+TEST(ParametersFile, a_wrong_budget_of_a_chain_or_of_one_that_is_low_is_told_where_it_stands)
+{
+  const auto error_of = [](const std::string & fields) {
+    return error_in(rclrt_file(
+      "      chains:\n        c: {callbacks: [/a/timer/1s], budget: {runtime: 2ms, " + fields +
+      "}}\n"));
+  };
+  EXPECT_EQ(error_of("period: 9ms, on_overrun: abort_chain, criticality: low"), "");
+  EXPECT_THAT(
+    error_of("period: 9ms, on_overrun: skip_next"), HasSubstr("Use demote, abort_chain or notify"));
+  EXPECT_THAT(error_of("period: 9ms, criticality: no"), HasSubstr("Use high or low"));
+  EXPECT_THAT(
+    error_of("period: 9ms, max_period: 10ms"),
+    HasSubstr("max_period is for the budget of a timer"));
+  EXPECT_THAT(error_of("period: 1ms"), HasSubstr("must be 100 us to the period"));
+  const auto error_of_timer = [](const std::string & fields) {
+    return error_in(rclrt_file(
+      "      callbacks:\n        /a/timer/1s: {budget: {runtime: 2ms, period: 9ms, " + fields +
+      "}}\n"));
+  };
+  EXPECT_EQ(error_of_timer("max_period: 9ms, criticality: low"), "");
+  EXPECT_THAT(error_of_timer("max_period: 10ms"), HasSubstr("goes with criticality: low"));
+  EXPECT_THAT(
+    error_of_timer("max_period: 8ms, criticality: low"), HasSubstr("must be at least the period"));
+}
+
 TEST(ParametersFile, names_of_any_length_are_told_with_the_limit)
 {
   const std::string longest = "/" + std::string(990, 'a') + "/timer/5s";
@@ -200,6 +226,7 @@ TEST(ParametersFile, wrong_fields_of_an_executor_are_told_where_they_stand)
     {"{spin: 0}", 24, "spin"},
     {"{spin: -1ms}", 24, "spin"},
     {"{spin_cpu_percent: 101}", 36, "from 1 to 100"},
+    {"{capacity_percent: 0}", 36, "Count percent of one CPU"},
     {"{timer_thread: 5}", 32, "timer_thread: it must be a map"},
     {"{beat: 10us}", 24, "beat is below 50us"},
     {"{timer_thread: {nice: 5}}", 32, "timer_thread: scheduling_policy is missing"},

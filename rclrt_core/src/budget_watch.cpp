@@ -90,6 +90,14 @@ Status Engine::Impl::watch_budgets()
     [this](const Finding & finding) { add_finding(finding); });
 }
 
+std::string Engine::Impl::subject_of(const BudgetNode & node)
+{
+  if (node.callback) {
+    return node.callback->name();
+  }
+  return node.group ? "group '" + node.group->name() + "'" : "chain '" + node.chain + "'";
+}
+
 void Engine::Impl::tell_over_budget(const CallbackNode & callback)
 {
   const Budget & budget = callback.budget->budget;
@@ -97,13 +105,13 @@ void Engine::Impl::tell_over_budget(const CallbackNode & callback)
     return std::to_string(duration / std::chrono::microseconds(1)) + " us";
   };
   Finding finding;
-  const GroupNode * const group = callback.budget->group;
-  finding.subject = group ? "group '" + group->name() + "'" : callback.name();
+  const bool is_shared = !callback.budget->callback;
+  finding.subject = subject_of(*callback.budget);
   finding.what = "needs more than its budget of " + us(budget.runtime) + " of CPU time in " +
                  us(budget.period) + " (on_overrun: " + to_string(budget.on_overrun) + ")" +
-                 (group ? ", seen in a job of " + callback.name() : "");
+                 (is_shared ? ", seen in a job of " + callback.name() : "");
   finding.fix = std::string("Raise the budget's runtime, or find out why ") +
-                (group ? "its callbacks take" : "the callback takes") +
+                (is_shared ? "its callbacks take" : "the callback takes") +
                 " so long. Statistics count how often (over_budget)";
   add_finding(std::move(finding));
 }

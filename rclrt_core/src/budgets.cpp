@@ -13,6 +13,8 @@ namespace
 
 // In one section of the engine's lock: it is left between them, however many there are.
 constexpr std::size_t kMaxLooks = 4;
+// Threads that change when one budget is renewed: those that the callbacks of a chain need, and the one that runs.
+constexpr std::size_t kMostOfOne = BudgetNode::kMaxMembers + 2;
 // Of a budget that is nearly used up, the rest is not worth more looks.
 constexpr int64_t kLooksOfABudget = 32;
 constexpr Duration kShortestSleep = std::chrono::microseconds(50);
@@ -22,33 +24,7 @@ Duration shortest_sleep(const Budget & budget)
   return std::max(budget.runtime / kLooksOfABudget, kShortestSleep);
 }
 
-std::string in_microseconds(Duration duration)
-{
-  return std::to_string(duration / std::chrono::microseconds(1)) + " us";
-}
-
 }  // namespace
-
-Status validate(const Budget & budget, const std::string & subject)
-{
-  const auto wrong = [&](const std::string & text) {
-    return Status::error(subject + ": the budget's " + text);
-  };
-  if (!budget.exists()) {
-    return {};
-  }
-  if (budget.period < Budget::kMinPeriod) {
-    return wrong(
-      "period is " + in_microseconds(budget.period) + ", must be at least " +
-      in_microseconds(Budget::kMinPeriod));
-  }
-  if (budget.runtime < Budget::kMinRuntime || budget.runtime > budget.period) {
-    return wrong(
-      "runtime is " + in_microseconds(budget.runtime) + ", must be " +
-      in_microseconds(Budget::kMinRuntime) + " to the period, " + in_microseconds(budget.period));
-  }
-  return {};
-}
 
 // ---- The watch begins and ends
 
@@ -123,8 +99,9 @@ void Budgets::begin(Worker & worker, Calls & calls) noexcept
   worker.round = round_;
   worker.runs_demoted = worker.callback->is_demoted();  // as was decided when it was bound
   watched_.push_back(worker);
+  worker.callback->statistics.without_room += node.has_room ? 0 : 1;
   if (node.running == 1 && now >= node.end) {
-    renew(node, add_saturating(now, node.budget.period), calls);
+    renew(node, add_saturating(now, node.period), calls);
   }
   follow(worker, calls);
   limit(worker);
@@ -138,7 +115,19 @@ bool Budgets::end(Worker & worker, int64_t cpu_ns) noexcept
   worker.urgency.limit({});
   const bool needs_more = charge(worker, cpu_ns);
   --worker.callback->budget->running;
-  return needs_more && count(*worker.callback);
+  return needs_more && note_overrun(worker);
+}
+
+// Of timers and subscriptions only: for others somebody waits. A deadline that is a guess counts for nothing.
+bool Budgets::gives_up(const CallbackNode & callback, const Job & job) const noexcept
+{
+  const BudgetNode & node = *callback.budget;
+  if (callback.kind() != CallbackKind::kTimer && callback.kind() != CallbackKind::kSubscription) {
+    return false;
+  }
+  const bool is_late = node.budget.criticality == Criticality::kLow && !job.is_expected &&
+                       platform_.now() > job.deadline;
+  return is_late || (job.cause == RCLRT_CAUSE_JOB && node.has_aborted(job.root));
 }
 
 void Budgets::forget(BudgetNode & node) noexcept
@@ -165,8 +154,8 @@ void Budgets::take_from_demoted(BudgetNode & node) noexcept
 // Of periods that follow each other without a gap.
 TimePoint Budgets::end_after(const BudgetNode & node, TimePoint now) noexcept
 {
-  const int64_t over = (now - node.end) / node.budget.period + 1;
-  return add_saturating(node.end, node.budget.period * over);
+  const int64_t over = (now - node.end) / node.period + 1;
+  return add_saturating(node.end, node.period * over);
 }
 
 // What is used while demoted is free. Returns whether the job has used more than there was.
@@ -192,7 +181,7 @@ bool Budgets::charge(Worker & worker, int64_t cpu_ns) noexcept
 void Budgets::spend(BudgetNode & node) noexcept
 {
   node.is_spent = true;
-  if (node.budget.on_overrun == OnOverrun::kDemote && enforces_) {
+  if (node.demotes() && enforces_ && !node.is_demoted) {
     set_demoted(node, true);
     if (!node.is_gone) {
       demoted_.insert(node);
@@ -206,8 +195,15 @@ void Budgets::set_demoted(BudgetNode & node, bool is_demoted) noexcept
   if (node.group) {
     ready_.change(*node.group, change);
   } else {
-    ready_.change(*node.callback, change);
+    ready_.change(node.members, change);
   }
+}
+
+// Returns whether it is to be told.
+bool Budgets::note_overrun(Worker & worker) noexcept
+{
+  worker.callback->budget->abort(worker.job.root);
+  return count(*worker.callback);
 }
 
 // Once a period. Returns whether it is to be told.
@@ -229,13 +225,15 @@ void Budgets::renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept
   node.used = Duration::zero();
   node.is_spent = false;
   node.is_over = false;
-  if (!node.is_demoted) {
+  if (!node.is_demoted || !node.has_room) {
     return;
   }
   set_demoted(node, false);
   // A job that waits is as urgent as it was.
-  if (node.callback && !node.callback->backlog.empty()) {
-    dispatch_.released(*node.callback, calls);
+  for (const CallbackNode * member : node.members) {
+    if (!member->backlog.empty()) {
+      dispatch_.released(*member, calls);
+    }
   }
   if (node.group) {
     for (GroupQueue * queue : {node.group->queue.get(), node.group->timer_queue.get()}) {
@@ -243,6 +241,23 @@ void Budgets::renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept
         dispatch_.released(queue->first(), calls);
       }
     }
+  }
+}
+
+void Budgets::admit(BudgetNode & node, bool has_room, Duration period, Calls & calls) noexcept
+{
+  node.period = period;
+  if (has_room == std::exchange(node.has_room, has_room)) {
+    return;
+  }
+  if (!has_room) {
+    take_from_demoted(node);
+    set_demoted(node, true);
+  } else {
+    renew(node, TimePoint{}, calls);
+  }
+  if (node.running > 0) {
+    look_by(TimePoint{}, calls);  // jobs that run follow
   }
 }
 
@@ -267,19 +282,18 @@ Duration Budgets::left_for_one(const BudgetNode & node) noexcept
 void Budgets::limit(Worker & worker) noexcept
 {
   const BudgetNode & node = *worker.callback->budget;
-  const bool is_limited = enforces_ && node.budget.on_overrun == OnOverrun::kDemote &&
-                          !worker.runs_demoted && worker.callback->policy->is_ext();
+  const bool is_limited =
+    enforces_ && node.demotes() && !worker.runs_demoted && worker.callback->policy->is_ext();
   DeadlineScheduler::Limit limit;
   if (is_limited) {
-    limit = {
-      left_for_one(node) + shortest_sleep(node.budget), node.budget.runtime, node.budget.period};
+    limit = {left_for_one(node) + shortest_sleep(node.budget), node.budget.runtime, node.period};
   }
   worker.urgency.limit(limit);
 }
 
 TimePoint Budgets::next_look(const BudgetNode & node, TimePoint now) const noexcept
 {
-  if (node.is_spent) {
+  if (node.is_spent || !node.has_room) {
     return node.end;
   }
   const Duration sleep = std::max(left_for_one(node), shortest_sleep(node.budget));
@@ -353,6 +367,10 @@ bool Budgets::look_at_some() noexcept
   {
     Section section(mutex_);
     for (Seen & one : seen) {
+      if (!section.calls.has_room(kMostOfOne)) {
+        section.leave();
+        section.enter();
+      }
       Worker & worker = *one.worker;
       const bool still_runs = worker.in_watched.is_linked() && worker.budget_jobs == one.job;
       if (still_runs && look(worker, one.cpu_ns, now, section.calls)) {
@@ -374,8 +392,11 @@ bool Budgets::look(Worker & worker, int64_t cpu_ns, TimePoint now, Calls & calls
   BudgetNode & node = *worker.callback->budget;
   const bool was_demoted = node.is_demoted;
   bool needs_more = charge(worker, cpu_ns);
+  if (node.is_spent) {
+    node.abort(worker.job.root);  // it is not done
+  }
   needs_more |= node.is_spent && now >= node.end;  // it may have had no CPU since
-  const bool is_told = needs_more && count(*worker.callback);
+  const bool is_told = needs_more && note_overrun(worker);
   if (now >= node.end) {  // what was used since then counts in the old period
     renew(node, end_after(node, now), calls);
   }
@@ -392,7 +413,8 @@ bool Budgets::renew_some() noexcept
 {
   const TimePoint now = platform_.now();
   Section section(mutex_);
-  for (std::size_t i = 0; i < kMaxLooks && !demoted_.empty(); ++i) {
+  for (std::size_t i = 0; i < kMaxLooks && !demoted_.empty() && section.calls.has_room(kMostOfOne);
+       ++i) {
     BudgetNode & node = *demoted_.begin();
     if (node.end > now || node.running > 0) {  // if it runs, the next round renews it
       next_look_ = std::min(next_look_, node.end);

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Budgets of callbacks and groups: charges the CPU time of their jobs, and demotes what has used up its budget.
+/// Budgets of callbacks, groups and chains: charges the CPU time of their jobs, and demotes what has used up its budget.
 ///
 ///   begin() ----> job runs ----------------> end()       by the thread of the job: charges, and begins periods
 ///                   |   ^
@@ -18,7 +18,7 @@
 /// jobs, or at four callbacks or groups that are demoted and whose period is over.
 ///
 /// To demote a group moves the group in its lane, however many of its callbacks have waiting jobs: in the group they stay
-/// in the order in which they were.
+/// in the order in which they were. To demote a chain moves each of its callbacks, at most 16.
 #ifndef BUDGETS_HPP_
 #define BUDGETS_HPP_
 
@@ -59,10 +59,14 @@ public:
   void begin(Worker & worker, Calls & calls) noexcept;
   /// It has ended, when its thread had used so much CPU time. Returns whether that is to be told.
   bool end(Worker & worker, int64_t cpu_ns) noexcept;
-  /// The callback or group is about to be removed.
+  /// Whether this job is one to be given up (see Job::is_given_up). Only of a callback with a budget.
+  bool gives_up(const CallbackNode & callback, const Job & job) const noexcept;
+  /// The callback or group, or the last callback of the chain, is about to be removed.
   void forget(BudgetNode & node) noexcept;
-  /// The group is back.
+  /// The group or chain is back.
   void recall(BudgetNode & node, Calls & calls) noexcept;
+  /// Whether it has more than the background from here on, and with which period.
+  void admit(BudgetNode & node, bool has_room, Duration period, Calls & calls) noexcept;
 
 private:
   struct EarlierEnd
@@ -81,6 +85,7 @@ private:
 
   static TimePoint end_after(const BudgetNode & node, TimePoint now) noexcept;
   bool charge(Worker & worker, int64_t cpu_ns) noexcept;
+  static bool note_overrun(Worker & worker) noexcept;
   void spend(BudgetNode & node) noexcept;
   void set_demoted(BudgetNode & node, bool is_demoted) noexcept;
   void take_from_demoted(BudgetNode & node) noexcept;

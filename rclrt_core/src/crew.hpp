@@ -154,14 +154,14 @@ public:
   {
     wakes_.add_again(platform, word);
   }
-  /// Whether there is room for two more to settle. If not, leave the lock and begin anew.
-  bool has_room() const noexcept { return to_settle_.size() + 2 <= kMax; }
+  /// Whether there is room for so many more to settle. If not, leave the lock and begin anew.
+  bool has_room(std::size_t count = 2) const noexcept { return to_settle_.size() + count <= kMax; }
 
   /// Not under the lock: settle all; then wake all, or leave that to the thread's Publication.
   void go() noexcept;
 
 private:
-  static constexpr std::size_t kMax = 16;
+  static constexpr std::size_t kMax = 24;
 
   Wakes wakes_;
   boost::container::static_vector<std::shared_ptr<Worker>, kMax> to_settle_;

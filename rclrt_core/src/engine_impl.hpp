@@ -21,6 +21,7 @@
 ///   prepare.cpp              what will be refused is known before anything runs
 ///   spin.cpp                 threads start and end
 ///   budget_watch.cpp         the thread that watches budgets
+///   admission.cpp            which budgets fit
 ///   report.cpp               findings, statistics, trace
 ///
 /// Two locks, both with priority inheritance, taken in this order:
@@ -34,6 +35,7 @@
 
 #include <deque>
 #include <list>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -103,6 +105,12 @@ public:
   Status set_attributes(const std::shared_ptr<Callback> & callback, const Attributes & attributes);
   Status set_timer_thread(const Attributes & attributes);
   Status accept(const std::shared_ptr<GroupNode> & node);  // under `configuration`
+  /// The account of a new callback; null: it has none. Under `configuration`.
+  Status find_budget(
+    const CallbackOptions & of, GroupNode & group, std::shared_ptr<BudgetNode> * budget);
+  void join_budget(
+    CallbackNode & callback, const Budget & own, const std::string & chain,
+    std::shared_ptr<BudgetNode> budget);
   void place(GroupNode & group);
   void displace(GroupNode & group);
   Lane & new_lane(const std::string & name, const Attributes & attributes);
@@ -226,6 +234,17 @@ public:
   Attributes budget_watch();
   Status watch_budgets();
   void tell_over_budget(const CallbackNode & callback);
+  static std::string subject_of(const BudgetNode & node);
+
+  // admission.cpp; all but follow_period() are called under `configuration`
+  bool asks_for_room() const noexcept;
+  std::map<uint64_t, BudgetNode *> known_budgets() const;
+  /// Error: attributes are required, and a new budget would have no room.
+  Status check_room(const Budget & budget, const std::string & subject) const;
+  /// A budget has come or gone.
+  void admit_budgets();
+  void follow_period(TimerNode & timer) noexcept;
+  void tell_of_room(BudgetNode & node);
 
   // report.cpp
   void add_finding(Finding finding);
@@ -249,7 +268,9 @@ public:
   std::unique_ptr<Beat> beat;  // of the thread that spins
   uint32_t next_callback = 0;
   uint32_t next_group = 0;
-  std::deque<TracedCallback> former;  // that were removed
+  uint64_t next_budget = 0;
+  std::map<std::string, std::weak_ptr<BudgetNode>> chains;  // their budgets, by name
+  std::deque<TracedCallback> former;                        // that were removed
 
   // ---- Changed under both locks, read under either
   std::list<Lane> lanes;

@@ -85,9 +85,15 @@ Status validate(const CallbackOptions & options, const TimerOptions * timer, int
       subject + (timer ? ": nobody brings the work of a timer: it cannot be inline"
                        : ": its bound for inline dispatch is negative; give 0 for none"));
   }
-  const Status budget = rclrt_core::validate(options.budget, subject);
-  if (!budget.ok()) {
+  const BudgetOwner owner = !options.chain.empty() ? BudgetOwner::kChain
+                            : timer                ? BudgetOwner::kTimer
+                                                   : BudgetOwner::kCallback;
+  if (const Status budget = rclrt_core::validate(options.budget, subject, owner); !budget.ok()) {
     return budget;
+  }
+  if (owner == BudgetOwner::kChain && !options.budget.exists()) {
+    return Status::error(
+      subject + ": names the chain '" + options.chain + "' without its budget; give both or none");
   }
   if (options.budget.exists() && options.inline_bound > Duration::zero()) {
     return Status::error(
@@ -101,40 +107,6 @@ Status validate(const CallbackOptions & options, const TimerOptions * timer, int
       " ns is negative; give 0 or more");
   }
   return rclrt_core::validate(options.attributes, cpu_count, subject);
-}
-
-Status validate_group_budget(const GroupOptions & options)
-{
-  const std::string subject = "group '" + options.name + "'";
-  if (options.budget.exists() && options.budget.on_overrun == OnOverrun::kSkipNext) {
-    return Status::error(
-      subject +
-      ": on_overrun skip_next is for the budget of a callback: of a group, it would drop a release "
-      "of "
-      "whichever callback comes next. Use demote or notify");
-  }
-  return validate(options.budget, subject);
-}
-
-// A callback whose group has one. Each job is charged to one account.
-Status refuse_beside_group_budget(const CallbackOptions & options, const GroupNode & group)
-{
-  const std::string subject = "callback '" + options.name + "'";
-  if (!group.budget) {
-    return {};
-  }
-  if (options.inline_bound > Duration::zero()) {
-    return Status::error(
-      subject +
-      ": an inline callback runs on a thread of the middleware, which nobody may demote: its group "
-      "'" +
-      group.name() + "' cannot have a budget");
-  }
-  return options.budget.exists()
-           ? Status::error(
-               subject + ": its group '" + group.name() +
-               "' has a budget, which all of its callbacks share; remove one of the two")
-           : Status();
 }
 
 Status refuse_two_budgets(const AttributesEntry & asked, const std::string & subject)
@@ -212,7 +184,8 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
   if (!valid.ok()) {
     return valid;
   }
-  const Status budget = validate_group_budget(group_options);
+  const Status budget = rclrt_core::validate(
+    group_options.budget, "group '" + group_options.name + "'", BudgetOwner::kGroup);
   if (!budget.ok()) {
     return budget;
   }
@@ -333,14 +306,16 @@ Status Engine::Impl::add_callback(
   const AttributesEntry & asked = asked_by(callback_options.attributes, *group_node);
   const Duration inline_bound = callback_options.inline_bound;
   const Duration clock_error = callback_options.clock_error;
-  const Budget budget = callback_options.budget;
-  const bool has_budget = budget.exists() || group_node->budget;
+  std::shared_ptr<BudgetNode> budget;
+  const bool has_budget = callback_options.budget.exists() || group_node->budget;
   if (const Status two = refuse_two_budgets(asked, subject); has_budget && !two.ok()) {
     return two;
   }
-  if (const Status two = refuse_beside_group_budget(callback_options, *group_node); !two.ok()) {
-    return two;
+  if (const Status found = find_budget(callback_options, *group_node, &budget); !found.ok()) {
+    return found;
   }
+  const Budget own_budget = callback_options.budget;
+  const std::string chain = callback_options.chain;
   auto node = std::make_shared<CallbackNode>(std::move(callback_options), next_callback++, this);
   node->group = group_node;
   node->policy = node->cpus = &asked;
@@ -359,11 +334,7 @@ Status Engine::Impl::add_callback(
     node->stamps->clock_error = clock_error;
   }
   if (has_budget) {
-    node->budget =
-      budget.exists() ? std::make_shared<BudgetNode>(*node, budget) : group_node->budget;
-    if (!node->budget->background) {  // else callbacks of the group may run, and have it already
-      node->budget->background = &background();
-    }
+    join_budget(*node, own_budget, chain, std::move(budget));
   }
   ++group_node->callbacks;
   callbacks.emplace(node->name(), node);
@@ -371,7 +342,7 @@ Status Engine::Impl::add_callback(
   if (timer) {
     node->timer = std::make_unique<TimerNode>();
     node->timer->callback = node.get();
-    node->timer->period_ns = timer->period.count();
+    node->timer->period_ns = node->timer->asked_period_ns = timer->period.count();
     node->timer->first_period_ns = timer->period.count();
     node->timer->clock = timer->clock;
     node->timer->one_shot = timer->one_shot;
@@ -384,6 +355,9 @@ Status Engine::Impl::add_callback(
     if (!watched.ok()) {
       add_finding({subject, "its budget is not watched: " + watched.message(), 0, ""});
     }
+  }
+  if (has_budget) {
+    admit_budgets();
   }
   if (timer && timer->autostart) {
     Section section(*mutex);
@@ -423,8 +397,12 @@ void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
     }
     ready.withdraw(*node, platform.now());
     forget_taken(*node);
-    if (node->budget && node->budget->callback) {
-      budgets.forget(*node->budget);
+    if (node->budget && !node->budget->group) {
+      auto & members = node->budget->members;
+      members.erase(std::remove(members.begin(), members.end(), node), members.end());
+      if (members.empty()) {
+        budgets.forget(*node->budget);
+      }
     }
   }
   --last->group->callbacks;
@@ -433,6 +411,9 @@ void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
     former.pop_front();
   }
   callbacks.erase(last->name());
+  if (last->budget) {
+    admit_budgets();
+  }
 }
 
 bool Engine::Impl::wait_until_idle(const std::shared_ptr<Callback> & callback)

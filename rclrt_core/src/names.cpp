@@ -46,8 +46,15 @@ const char * to_string(OnOverrun reaction) noexcept
       return "skip_next";
     case OnOverrun::kNotify:
       return "notify";
+    case OnOverrun::kAbortChain:
+      return "abort_chain";
   }
   return "unknown";
+}
+
+const char * to_string(Criticality criticality) noexcept
+{
+  return criticality == Criticality::kLow ? "low" : "high";
 }
 
 const char * to_string(ExecutionModel model) noexcept

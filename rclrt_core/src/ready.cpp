@@ -46,7 +46,9 @@ void Ready::unlink(CallbackNode & callback) noexcept
 void Ready::link(CallbackNode & callback) noexcept
 {
   if (!callback.backlog.empty()) {
-    Job job{callback.backlog.front(), callback.priority};
+    Job job;
+    static_cast<ReleaseStamp &>(job) = callback.backlog.front();
+    job.priority = callback.priority;
     // A later message with an earlier deadline waits for the oldest one to be run, and lends it its own.
     job.deadline = callback.backlog.earliest_deadline();
     Urgency & urgency = callback.urgency;

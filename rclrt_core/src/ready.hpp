@@ -14,12 +14,15 @@
 #define READY_HPP_
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <boost/container/static_vector.hpp>
 #include <boost/intrusive/set.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "backlog.hpp"
@@ -47,6 +50,7 @@ struct TimerNode
   intrusive::set_member_hook<> in_queue;  // of TimerQueue, while armed
   int64_t next_ns = 0;                    // nominal, on the timer's clock
   int64_t period_ns = 0;
+  int64_t asked_period_ns = 0;  // the same, but that a budget may stretch it
   int64_t first_period_ns = 0;  // never changes
   uint32_t clock = 0;
   bool one_shot = false;
@@ -68,9 +72,13 @@ struct InlineNode
   bool queues = false;  ///< there were too many of these: from now on it is queued
 };
 
-/// What a callback, or a group, has used of its budget: see budgets.hpp.
+/// What a callback, a group or a chain has used of its budget: see budgets.hpp.
 struct BudgetNode
 {
+  /// Of a chain: each of them moves in its queue when it is demoted.
+  static constexpr std::size_t kMaxMembers = 16;
+  using Members = boost::container::static_vector<CallbackNode *, kMaxMembers>;
+
   BudgetNode(CallbackNode & its_callback, const Budget & its_budget)
   : callback(&its_callback), budget(its_budget)
   {
@@ -79,11 +87,22 @@ struct BudgetNode
   : group(&its_group), budget(its_budget)
   {
   }
+  BudgetNode(std::string its_chain, const Budget & its_budget)
+  : chain(std::move(its_chain)), budget(its_budget)
+  {
+  }
 
-  // Whose it is: one of the two.
+  // Whose it is: one of the three. For the first and the last, `members` are those that are here.
   CallbackNode * const callback = nullptr;
   GroupNode * const group = nullptr;
+  const std::string chain;
+  Members members;  // changed under both locks of the engine
   const Budget budget;
+  uint64_t number = 0;              // in order of arrival
+  Duration period = budget.period;  // in force: see admission.hpp
+  bool has_room = true;             // likewise
+  bool told_of_room = false;        // that it has none; under the configuration lock, as the next
+  bool told_of_period = false;
   const AttributesEntry * background = nullptr;  // what jobs get that are demoted
   TimePoint end{};                               // of the period
   Duration used{0};                              // in the period
@@ -95,6 +114,23 @@ struct BudgetNode
   bool told = false;
   bool is_gone = false;                     // whose it is, from the engine
   intrusive::set_member_hook<> in_demoted;  // of Budgets::demoted_, by `end`
+  std::array<TimePoint, 4> aborted = {kNever, kNever, kNever, kNever};  // roots, the newest first
+
+  void abort(TimePoint root) noexcept
+  {
+    if (budget.on_overrun == OnOverrun::kAbortChain && aborted.front() != root) {
+      std::rotate(aborted.begin(), aborted.end() - 1, aborted.end());
+      aborted.front() = root;
+    }
+  }
+  bool has_aborted(TimePoint root) const noexcept
+  {
+    return std::find(aborted.begin(), aborted.end(), root) != aborted.end();
+  }
+  bool demotes() const noexcept
+  {
+    return budget.on_overrun == OnOverrun::kDemote || budget.on_overrun == OnOverrun::kAbortChain;
+  }
 };
 
 /// Of a callback whose deadlines count from stamps of messages.
@@ -155,7 +191,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   std::unique_ptr<InlineNode> is_inline;
   std::unique_ptr<StampNode> stamps;  ///< never changes, as budget
   std::shared_ptr<BudgetNode>
-    budget;  // its group's, too; never changes once others know the callback
+    budget;  // or its group's, or its chain's; never changes once others know the callback
 
   bool is_demoted() const noexcept
   {
@@ -332,6 +368,20 @@ public:
       if (queue) {
         link(*queue);
       }
+    }
+  }
+
+  /// The same for callbacks of several groups, all those of a chain: that many times O(log n).
+  template <typename How>
+  void change(const BudgetNode::Members & callbacks, How && how) noexcept
+  {
+    for (CallbackNode * callback : callbacks) {
+      unlink(*callback);
+    }
+    how();
+    for (CallbackNode * callback : callbacks) {
+      unlink(*callback->queue);  // another one of the group may have linked it
+      link(*callback);
     }
   }
 

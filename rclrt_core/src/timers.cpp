@@ -202,7 +202,8 @@ Status Engine::Impl::set_timer_period(const std::shared_ptr<Callback> & timer, D
       " ns is negative; give 0 or more");
   }
   const bool began_again = callback->timer->releases_when_done() && period > Duration::zero();
-  callback->timer->period_ns = period.count();
+  callback->timer->asked_period_ns = period.count();
+  follow_period(*callback->timer);
   if (began_again) {
     arm(*callback->timer, period.count(), section.calls);
   }

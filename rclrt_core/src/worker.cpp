@@ -158,6 +158,7 @@ void Engine::Impl::bind(Worker & worker, CallbackNode & callback) noexcept
   worker.publisher = 0;
   worker.message = RCLRT_TRACE_NO_MESSAGE;
   worker.is_measured = callback.measured_jobs > 0;
+  worker.job.is_given_up = callback.budget && budgets.gives_up(callback, worker.job);
   fan_in(worker);
   worker.job_demand = {
     callback.policy, callback.cpus, callback.policy->is_ext() ? worker.job.deadline : kNever};
@@ -284,6 +285,9 @@ Engine::Impl::Ran Engine::Impl::run(Worker & worker) noexcept
   rclrt_job_outcome outcome = RCLRT_JOB_DONE;
   try {
     outcome = callback.run(worker.job) ? RCLRT_JOB_DONE : RCLRT_JOB_EMPTY;
+    if (worker.job.is_given_up && outcome == RCLRT_JOB_DONE) {
+      outcome = RCLRT_JOB_SKIPPED;
+    }
   } catch (...) {
     outcome = RCLRT_JOB_EXCEPTION;
     handle_exception(callback);
@@ -318,7 +322,9 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
 {
   const rclrt_job_outcome outcome = ran.outcome;
   CallbackStatistics & statistics = worker.callback->statistics;
-  statistics.executed += outcome != RCLRT_JOB_EMPTY ? 1 : 0;
+  const bool is_run = outcome == RCLRT_JOB_DONE || outcome == RCLRT_JOB_EXCEPTION;
+  statistics.executed += is_run ? 1 : 0;
+  statistics.skipped += outcome == RCLRT_JOB_SKIPPED ? 1 : 0;
   statistics.empty += outcome == RCLRT_JOB_EMPTY ? 1 : 0;
   statistics.exceptions += outcome == RCLRT_JOB_EXCEPTION ? 1 : 0;
   if (!ran.use.has_kept) {
@@ -326,7 +332,7 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
   } else if (worker.callback->measured_jobs > 0) {
     --worker.callback->measured_jobs;
   }
-  if (outcome != RCLRT_JOB_EMPTY) {
+  if (is_run) {
     statistics.deadline_misses += ran.end > worker.job.deadline ? 1 : 0;
     statistics.max_response = std::max(statistics.max_response, ran.end - worker.job.release);
   }
@@ -334,7 +340,7 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
   const auto refused_stamp = worker.callback->stamps
                                ? std::exchange(worker.callback->stamps->untold, std::nullopt)
                                : std::nullopt;
-  finish(worker, outcome != RCLRT_JOB_EMPTY, section.calls);
+  finish(worker, is_run, section.calls);
 
   std::shared_ptr<CallbackNode> finished = std::move(worker.callback);
   const bool awaited = finished->idle_waiters > 0 && finished->running == 0;

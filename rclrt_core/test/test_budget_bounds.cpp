@@ -70,9 +70,16 @@ int64_t bound(const System & system, std::size_t which, bool is_server)
   return 0;
 }
 
+enum class Whose
+{
+  kCallback,
+  kGroup,
+  kChain,
+};
+
 /// Longest response times, us, beside callbacks whose jobs need up to three times the budget, again and again. Several
-/// are a group, and share it.
-std::vector<int64_t> longest(const System & system, int callbacks, std::mt19937 & random)
+/// are a group or a chain, and share it.
+std::vector<int64_t> longest(const System & system, Whose whose, std::mt19937 & random)
 {
   EngineOnSim engine;
   std::vector<std::string> names;
@@ -87,18 +94,20 @@ std::vector<int64_t> longest(const System & system, int callbacks, std::mt19937 
       microseconds(std::uniform_int_distribution<int64_t>(0, system.timers[i].period)(random));
     engine.add_timer(std::move(options), timer);
   }
-  engine.group("hungry", 1, callbacks > 1 ? system.budget : Budget());
+  engine.group("hungry", 1, whose == Whose::kGroup ? system.budget : Budget());
+  const int callbacks = whose == Whose::kCallback ? 1 : 5;
   for (int i = 0; i < callbacks; ++i) {
     CallbackOptions hungry = engine.callback_options("hungry " + std::to_string(i), Duration{0});
     hungry.attributes = fifo(70 - i % 2);
-    hungry.budget = callbacks == 1 ? system.budget : Budget();
+    hungry.budget = whose == Whose::kGroup ? Budget() : system.budget;
+    hungry.chain = whose == Whose::kChain ? "chain" : "";
     hungry.depth = 100;
     hungry.run = [&](const Job &) {
       const int64_t most = 3 * in_us(system.budget.runtime);
       engine.sim.work(microseconds(std::uniform_int_distribution<int64_t>(0, most)(random)));
       return true;
     };
-    engine.add(std::move(hungry), "hungry");
+    engine.add(std::move(hungry), whose == Whose::kChain ? "" : "hungry");
   }
   std::vector<Arrival> arrivals;
   for (int64_t at = 1; at < kLengthMs - 50;) {
@@ -114,7 +123,7 @@ std::vector<int64_t> longest(const System & system, int callbacks, std::mt19937 
   return found;
 }
 
-void judge(int callbacks)
+void judge(Whose whose)
 {
   std::mt19937 random(18);
   int judged = 0;
@@ -122,7 +131,7 @@ void judge(int callbacks)
   double tightest = 0;
   for (int i = 0; i < kSystems; ++i) {
     const System system = random_system(random);
-    const std::vector<int64_t> seen = longest(system, callbacks, random);
+    const std::vector<int64_t> seen = longest(system, whose, random);
     for (std::size_t timer = 1; timer < seen.size(); ++timer) {
       const int64_t most = bound(system, timer, true);
       if (most == 0) {
@@ -142,9 +151,20 @@ void judge(int callbacks)
   EXPECT_GT(tightest, 0.8);
 }
 
-TEST(BudgetBound, is_kept_by_every_callback_below_and_needs_the_two_budgets_that_meet) { judge(1); }
+TEST(BudgetBound, is_kept_by_every_callback_below_and_needs_the_two_budgets_that_meet)
+{
+  judge(Whose::kCallback);
+}
 
-TEST(BudgetBound, of_a_group_is_that_of_one_callback_however_many_share_it) { judge(5); }
+TEST(BudgetBound, of_a_group_is_that_of_one_callback_however_many_share_it)
+{
+  judge(Whose::kGroup);
+}
+
+TEST(BudgetBound, of_a_chain_is_that_of_one_callback_in_however_many_groups_it_is)
+{
+  judge(Whose::kChain);
+}
 
 }  // namespace
 }  // namespace rclrt_core

@@ -30,6 +30,18 @@ TEST(Statuses, warn_of_a_callback_in_the_second_in_which_it_was_over_its_budget)
   EXPECT_NE(status().message.find("dropped"), std::string::npos);
 }
 
+TEST(Statuses, warn_of_a_callback_in_the_second_in_which_it_had_no_room)
+{
+  std::map<std::string, rclrt_core::CallbackStatistics> callbacks;
+  std::map<std::string, rclrt_core::CallbackStatistics> last;
+  callbacks["/a/timer/1ms"].without_room = 3;
+  const DiagnosticStatus without = statuses_of(callbacks, &last).at(0);
+  EXPECT_EQ(without.level, DiagnosticLevel::kWarn);
+  EXPECT_EQ(without.message, "ran 3 jobs in the background: its budget does not fit");
+  EXPECT_EQ(without.values.at(7), (std::pair<std::string, std::string>("without_room", "3")));
+  EXPECT_EQ(statuses_of(callbacks, &last).at(0).level, DiagnosticLevel::kOk) << "nothing new";
+}
+
 TEST(Statuses, warn_of_a_callback_in_the_second_in_which_it_missed_deadlines)
 {
   std::map<std::string, rclrt_core::CallbackStatistics> callbacks;

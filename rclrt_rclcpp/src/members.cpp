@@ -192,7 +192,9 @@ void EngineExecutor::Impl::add_waitable(
       if (!data && needs_data) {
         return false;  // somebody else has taken it, or newer data have replaced it
       }
-      detail::execute(*present, data);
+      if (!rclrt_core::gives_up_job()) {
+        detail::execute(*present, data);
+      }
       return true;
     },
     &register_waitable, std::move(announce));

@@ -110,7 +110,7 @@ bool take_loan(rclcpp::SubscriptionBase & subscription)
     },
     [&] { return rclrt_front_end::leading_stamp(loan); });
   const std::unique_ptr<void, decltype(give_back)> kept(loan, give_back);  // also if it throws
-  if (is_taken) {
+  if (is_taken && !rclrt_core::gives_up_job()) {
     subscription.handle_loaned_message(loan, info);
   }
   return is_taken;
@@ -126,7 +126,7 @@ bool take_and_handle(rclcpp::SubscriptionBase & subscription)
     const bool is_taken = take_message(
       subscription, &info, [&] { return subscription.take_serialized(*bytes, info); },
       [&] { return rclrt_front_end::leading_stamp(bytes->get_rcl_serialized_message()); });
-    if (is_taken) {
+    if (is_taken && !rclrt_core::gives_up_job()) {
       subscription.handle_serialized_message(bytes, info);
     }
     subscription.return_serialized_message(bytes);
@@ -139,7 +139,7 @@ bool take_and_handle(rclcpp::SubscriptionBase & subscription)
   const bool is_taken = take_message(
     subscription, &info, [&] { return subscription.take_type_erased(message.get(), info); },
     [&] { return rclrt_front_end::leading_stamp(static_cast<const void *>(message.get())); });
-  if (is_taken) {
+  if (is_taken && !rclrt_core::gives_up_job()) {
     subscription.handle_message(message, info);
   }
   subscription.return_message(message);

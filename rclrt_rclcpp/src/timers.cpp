@@ -183,6 +183,9 @@ void EngineExecutor::Impl::add_timer(
     if (link->follow_period(*present)) {
       request_update();  // of its rank: not in a job
     }
+    if (rclrt_core::gives_up_job()) {
+      return true;
+    }
     TRACETOOLS_TRACEPOINT(
       rclcpp_executor_execute, static_cast<const void *>(present->get_timer_handle().get()));
 #if RCLRT_RCLCPP_IS_HUMBLE

@@ -75,6 +75,7 @@ static void wake_budget(struct thread *t)
 static void use_budget(struct thread *t)
 {
 	u64 now, had, runtime, period, key, over;
+	bool waits;
 
 	if (!t)
 		return;
@@ -94,7 +95,8 @@ static void use_budget(struct thread *t)
 	over = had - t->left_ns;
 	t->left_ns = over < runtime ? runtime - over : 1;
 	/* If nobody waits for a deadline, nobody had less because of what was used: no debt is left. */
-	t->server_ns = (scx_bpf_dsq_nr_queued(EDF) && key > now ? key : now) + period;
+	waits = any_deadline_waits(bpf_get_smp_processor_id());
+	t->server_ns = (waits && key > now ? key : now) + period;
 	t->postponed = true;
 }
 

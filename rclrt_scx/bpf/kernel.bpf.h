@@ -70,6 +70,7 @@ struct task_struct {
 	int prio;
 	unsigned int policy;
 	unsigned short migration_disabled;
+	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	char comm[16];
 	struct sched_ext_entity scx;

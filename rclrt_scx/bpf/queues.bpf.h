@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Walks over the two queues. Every walk is bounded: EDF has at most as many threads as there are slots,
- * of FAIR only the beginning is looked at. Not static: the verifier looks at such functions once, else at
- * every call, which made loading half as long again.
+ * Walks over the queues. Threads with a deadline that may run on one CPU only wait in a queue of that CPU, where the
+ * others need not walk past them; else thousands of these would slow every decision of all CPUs. Every walk is bounded:
+ * EDF and OWN have at most as many threads as there are slots, of FAIR only the beginning is looked at. Not static: the
+ * verifier looks at such functions once, else at every call, which made loading half as long again.
  */
 #ifndef QUEUES_BPF_H_
 #define QUEUES_BPF_H_
 
 #define EDF 0
 #define FAIR 1
+#define OWN(cpu) (16 + (u64)(cpu)) /* of EDF: who may run there only */
 #define NOBODY RCLRT_SCX_RUNS_NOTHING
 #define FEW 64	  /* of FAIR, at every decision */
 #define MANY 1024 /* of FAIR, now and then */
@@ -19,7 +21,7 @@ const volatile u64 starved_jiffies = 500;
 
 static __always_inline u32 most_of(u64 queue, u32 of_fair)
 {
-	return queue == EDF ? slot_count : of_fair;
+	return queue == FAIR ? of_fair : slot_count;
 }
 
 /* Key of the first thread in a queue that may run on `cpu` (-1: wherever), or NOBODY. */
@@ -42,6 +44,19 @@ __noinline u64 earliest_for(u64 queue, s32 cpu)
 	}
 	bpf_iter_scx_dsq_destroy(&it);
 	return key;
+}
+
+/* The same of all that have a deadline. */
+static __always_inline u64 earliest_deadline_for(s32 cpu)
+{
+	u64 own = earliest_for(OWN(cpu), cpu), all = earliest_for(EDF, cpu);
+
+	return own < all ? own : all;
+}
+
+static __always_inline bool any_deadline_waits(s32 cpu)
+{
+	return scx_bpf_dsq_nr_queued(EDF) > 0 || scx_bpf_dsq_nr_queued(OWN(cpu)) > 0;
 }
 
 /*
@@ -81,6 +96,15 @@ __noinline u64 take_before(u64 queue, s32 cpu, u64 key, u64 slice)
 			break;
 	}
 	return taken;
+}
+
+/* The same of all that have a deadline. Of equal ones that which can run nowhere else. */
+static __always_inline u64 take_deadline_before(s32 cpu, u64 key, u64 slice)
+{
+	u64 own = earliest_for(OWN(cpu), cpu);
+	u64 taken = take_before(EDF, cpu, own < key ? own : key, slice);
+
+	return taken == NOBODY && own < key ? take_before(OWN(cpu), cpu, key, slice) : taken;
 }
 
 /* Since when, in jiffies, the thread waits that has waited longest of those that may run on `cpu`. */
@@ -123,14 +147,29 @@ __noinline bool take_since(u64 queue, s32 cpu, u64 since, u64 slice)
 	return taken;
 }
 
-/* Take who has waited longest, if that is too long: of FAIR, or of both queues. */
-static bool take_starved(s32 cpu, struct rclrt_scx_cpu *c, bool of_both, u64 slice)
+/* How much sooner turns must come if who has waited longest waits since then: 0 to 3. */
+static u64 hurry_for(u64 since)
+{
+	u64 waited = bpf_jiffies64() - since;
+
+	if (waited > 5 * starved_jiffies)
+		return 3;
+	return waited > 3 * starved_jiffies ? 2 : waited > 2 * starved_jiffies;
+}
+
+/* Take who has waited longest, if that is too long: of FAIR, or of all queues. */
+static bool take_starved(s32 cpu, struct rclrt_scx_cpu *c, bool of_all, u64 slice)
 {
 	u64 too_long = bpf_jiffies64() - starved_jiffies;
 	u64 fair = oldest_for(FAIR, cpu, too_long);
-	u64 edf = of_both ? oldest_for(EDF, cpu, too_long) : too_long;
+	u64 edf = of_all ? oldest_for(EDF, cpu, too_long) : too_long;
+	u64 own = of_all ? oldest_for(OWN(cpu), cpu, edf) : edf;
 
-	if ((s64)(edf - fair) < 0)
+	if (of_all)
+		c->hurry = hurry_for((s64)(own - fair) < 0 ? own : fair);
+	if ((s64)(own - edf) < 0 && (s64)(own - fair) < 0)
+		c->out_of_turn = take_since(OWN(cpu), cpu, own, slice);
+	else if ((s64)(edf - fair) < 0)
 		c->out_of_turn = take_since(EDF, cpu, edf, slice);
 	else if (fair != too_long)
 		c->out_of_turn = take_since(FAIR, cpu, fair, slice);

@@ -3,8 +3,8 @@
  * Global EDF by absolute deadline, above a fair background.
  *
  * A thread's deadline lies in its slot of a table that user space maps (rclrt_scx/slots.h). Threads
- * with a deadline wait in one queue in deadline order, all others in a second one in the order of
- * the CPU time they had, weighted by nice. A CPU that looks for work takes the earliest deadline
+ * with a deadline wait in one queue in deadline order (those that may run on one CPU only in a queue of that
+ * CPU), all others in a second one in the order of the CPU time they had, weighted by nice. A CPU that looks for work takes the earliest deadline
  * that may run there; a thread that becomes runnable takes the CPU that runs the latest.
  *
  * For each CPU a word says what it runs: a deadline, background or nothing. Who wants to preempt
@@ -27,11 +27,12 @@
  * and in the end the kernel would eject this scheduler. For the same reason background that has starved,
  * as a nice thread among many others does, is now and then taken out of its order.
  *
- * Known weakness: two queues for the whole machine. Good for robots (tens of CPUs), not for
+ * Known weakness: two queues for all that may run anywhere. Good for robots (tens of CPUs), not for
  * hundreds.
  */
 #include "kernel.bpf.h"
 #include "tables.bpf.h"
+#include "note.bpf.h"
 #include "queues.bpf.h"
 #include "budget.bpf.h"
 #include "quota.bpf.h"
@@ -42,43 +43,10 @@ char _license[] SEC("license") = "GPL";
 #define MARK_CPU 1023ULL  /* bits of a mark that say who left it; the rest is the time */
 #define FRESH_NS 50000ULL /* a thread on its way into a queue is there by then */
 
-const volatile u32 cpu_count = 1;
 const volatile bool partial;
-const volatile bool record;
 
 static u64 marks[2];   /* left by the thread that was last on its way into EDF, into FAIR */
 static u64 fair_vtime; /* of the background thread that started last */
-
-static void note(struct task_struct *p, u16 type, u64 key)
-{
-	struct rclrt_scx_event *event;
-	u64 allowed = 0;
-	s32 cpu;
-
-	if (!record)
-		return;
-	bpf_for(cpu, 0, 64) {
-		if (cpu < cpu_count && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
-			allowed |= 1ULL << cpu;
-	}
-	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
-	if (!event) {
-		struct rclrt_scx_state *s = the_state();
-
-		if (s)
-			__sync_fetch_and_add(&s->events_lost, 1);
-		return;
-	}
-	event->time_ns = bpf_ktime_get_ns();
-	event->key = key;
-	event->allowed = allowed;
-	event->tid = p->pid;
-	event->cpu = scx_bpf_task_cpu(p);
-	event->type = type;
-	/* Waking the recorder is itself an event: each would make the next, and the recorder a
-	 * thread that never sleeps. It looks by itself. */
-	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
-}
 
 /*
  * Claim the CPU that runs the latest of those where `p` may run, if it is later than `key`. Not its own
@@ -167,8 +135,12 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 		t->preempted = t->changed = false;
 	note(p, RCLRT_SCX_QUEUED, key);
 	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
+		u64 queue = EDF;
+
+		if (p->nr_cpus_allowed == 1)
+			queue = OWN(scx_bpf_task_cpu(p));
 		/* Of equal deadlines the one that has begun goes on first. */
-		insert_by(p, EDF, edf_slice_ns, enq_flags & SCX_ENQ_WAKEUP ? key : key - 1,
+		insert_by(p, queue, edf_slice_ns, enq_flags & SCX_ENQ_WAKEUP ? key : key - 1,
 			  enq_flags);
 	} else {
 		insert_by(p, FAIR, fair_slice_ns, fair_place(t), enq_flags);
@@ -219,18 +191,18 @@ static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
 	/* First say what this CPU runs, then look: see the top. An exchange is a full barrier. */
 	__sync_lock_test_and_set(&c->running_ns, key);
 	if (c->offline) /* The kernel knows who may run here still. */
-		return take_first(EDF) || take_first(FAIR);
+		return take_first(OWN(cpu)) || take_first(EDF) || take_first(FAIR);
 	if (take_reserve(cpu, c, runs_deadline))
 		return true;
 	/* One that has begun waits with its deadline less one, see enqueue(). This one has, too. */
-	earliest = take_before(EDF, cpu, runs_deadline ? key - 1 : key, edf_slice_ns);
+	earliest = take_deadline_before(cpu, runs_deadline ? key - 1 : key, edf_slice(c));
 	if (earliest != NOBODY) {
 		c->running_ns = earliest;
 		return true;
 	}
 	if (runs_deadline) {
 		set_slice(prev,
-			  edf_slice_ns); /* It goes on, without running() being called again. */
+			  edf_slice(c)); /* It goes on, without running() being called again. */
 		return true;
 	}
 	if (take_neglected(cpu, c) ||
@@ -259,19 +231,22 @@ __noinline int share_work(s32 cpu)
 	s32 other, victim = -1;
 
 	/* A kick by a CPU on its way out would stay pending for ever, and unloading wait for it. */
-	if (!c || c->offline || (first == NOBODY && !fair))
+	if (!c || c->offline)
 		return 0;
 	bpf_for(other, 0, cpu_count) {
-		u64 runs, key;
+		u64 runs, key, own;
 
 		c = cpu_of(other);
 		if (!c || c->offline)
 			continue;
 		runs = *(volatile u64 *)&c->running_ns;
-		if (runs <= latest || (runs <= first && runs != RCLRT_SCX_RUNS_NOTHING) ||
-		    !ours_to_take(other, partial))
+		own = earliest_for(OWN(other), other);
+		if (runs <= latest || !ours_to_take(other, partial) ||
+		    (runs <= first && runs <= own && runs != RCLRT_SCX_RUNS_NOTHING))
 			continue;
 		key = first == NOBODY ? NOBODY : earliest_for(EDF, other);
+		if (own < key)
+			key = own;
 		if (key == NOBODY && fair && runs == RCLRT_SCX_RUNS_NOTHING &&
 		    earliest_for(FAIR, other) != NOBODY)
 			key = RCLRT_SCX_RUNS_BACKGROUND;
@@ -354,7 +329,7 @@ void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
 	note(p, c->in_reserve ? RCLRT_SCX_RESERVE : RCLRT_SCX_RUNS, key);
 	__sync_lock_test_and_set(&c->running_ns, c->in_reserve ? RCLRT_SCX_RUNS_PROTECTED : key);
 	/* One that was changed while it ran goes on without having been in a queue. */
-	if (t->changed && !c->in_reserve && !c->offline && earliest_for(EDF, cpu) < key)
+	if (t->changed && !c->in_reserve && !c->offline && earliest_deadline_for(cpu) < key)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	t->changed = false;
 }
@@ -550,6 +525,10 @@ s32 SEC("struct_ops.s/edf_init") BPF_PROG(edf_init)
 	error = scx_bpf_create_dsq(EDF, -1);
 	if (!error)
 		error = scx_bpf_create_dsq(FAIR, -1);
+	bpf_for(cpu, 0, cpu_count) {
+		if (!error)
+			error = scx_bpf_create_dsq(OWN(cpu), -1);
+	}
 	if (error || !s)
 		return error ? error : -EINVAL;
 	online = scx_bpf_get_online_cpumask();

@@ -16,6 +16,12 @@ static u64 min(u64 a, u64 b)
 	return a < b ? a : b;
 }
 
+/* How long a CPU may run nothing but deadlines. If many starve each would have its turn too late. */
+static u64 edf_slice(const struct rclrt_scx_cpu *c)
+{
+	return edf_slice_ns >> (c->hurry & 3);
+}
+
 /* To the accounts of `p` and of its CPU, what it has had since it was last charged. */
 static void charge(struct task_struct *p, struct thread *t, struct rclrt_scx_cpu *c)
 {
@@ -47,7 +53,7 @@ static bool take_fair(s32 cpu, u64 slice)
 static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c, bool runs_deadline)
 {
 	bool fair = scx_bpf_dsq_nr_queued(FAIR) > 0;
-	bool edf = scx_bpf_dsq_nr_queued(EDF) > 0;
+	bool edf = any_deadline_waits(cpu);
 	u64 now = bpf_ktime_get_ns();
 
 	if (!c->fair_ns)
@@ -57,7 +63,7 @@ static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c, bool runs_deadline)
 	if (!c->reserve_left_ns) {
 		if (!edf && (!runs_deadline || !fair))
 			c->fair_ns = now;
-		if (now - c->fair_ns < edf_slice_ns)
+		if (now - c->fair_ns < edf_slice(c))
 			return false;
 		c->reserve_left_ns = fair_slice_ns;
 		c->reserves++;

@@ -17,7 +17,7 @@ add_custom_command(OUTPUT "${object}"
   COMMAND ${RCLRT_SCX_CLANG} -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_${bpf_machine} -Wall -Werror
     ${bpf_includes} -c "${CMAKE_CURRENT_SOURCE_DIR}/bpf/rclrt_edf.bpf.c" -o "${object}"
   DEPENDS bpf/rclrt_edf.bpf.c bpf/kernel.bpf.h bpf/tables.bpf.h bpf/queues.bpf.h bpf/budget.bpf.h
-    bpf/quota.bpf.h bpf/reserve.bpf.h include/rclrt_scx/slots.h
+    bpf/note.bpf.h bpf/quota.bpf.h bpf/reserve.bpf.h include/rclrt_scx/slots.h
   COMMENT "Compiling rclrt_edf.bpf.o" VERBATIM)
 
 add_library(rclrt_scx_loader STATIC src/load.cpp src/status.cpp src/pins.cpp src/ext_server.cpp
@@ -35,7 +35,7 @@ if(RCLRT_BUILD_TESTS)
   add_executable(scx_guest test/guest/main.cpp test/guest/worker.cpp test/guest/order.cpp
     test/guest/budgets.cpp
     test/guest/sharing.cpp test/guest/life.cpp test/guest/tools.cpp
-    test/guest/claims.cpp test/guest/damage.cpp test/guest/mix.cpp
+    test/guest/claims.cpp test/guest/damage.cpp test/guest/many.cpp test/guest/mix.cpp
     test/guest/common.cpp)
   target_include_directories(scx_guest PRIVATE test/guest src)
   find_package(Threads REQUIRED)

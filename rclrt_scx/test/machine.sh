@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What runs in the virtual machine, by busybox' shell: `sh machine.sh PART...`, parts
-# being common, life, cycles, partial, brief. Says on the console `RESULT <name> pass|fail` for every step, as the
+# being common, life, cycles, partial, many, brief. Says on the console `RESULT <name> pass|fail` for every step, as the
 # guests' programs do for their scenarios.
 
 result() { if [ "$2" = 0 ]; then echo "RESULT $1 pass"; else echo "RESULT $1 fail"; fi; }
@@ -70,6 +70,18 @@ common() {
   result a_second_unload_is_a_clear_error $?
   refused scx status && grep -q 'no EDF scheduler is loaded' /tmp/error
   result status_without_a_scheduler_is_a_clear_error $?
+  servers 50000000
+}
+
+# With thousands of threads. They may wait as long as that takes.
+many() {
+  servers 0
+  scx load --slots 2048 --timeout 30000
+  scx_guest a_thousand_pinned_and_a_thousand_free_ones_that_wait_cost_a_wake_up_little
+  scx unload && [ $(state) = disabled ]; result unloads_after_thousands $?
+  scx load --slots 256 --timeout 2000
+  scx_guest twice_as_many_that_starve_do_not_end_the_scheduler
+  scx unload
   servers 50000000
 }
 

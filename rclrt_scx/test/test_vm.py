@@ -28,7 +28,7 @@ SCRIPT = (Path(__file__).parent / "machine.sh").read_text()
 MACHINES = {
     "cloud-1": ("vmlinuz-cloud-amd64", 1, "common life cycles partial"),
     "cloud-2": ("vmlinuz-cloud-amd64", 2, "common"),
-    "cloud-4": ("vmlinuz-cloud-amd64", 4, "common"),
+    "cloud-4": ("vmlinuz-cloud-amd64", 4, "common many"),
     "rt-2": ("vmlinuz-rt-amd64", 2, "common"),
     "older-2": ("vmlinuz-older", 2, "common"),
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rclrt_core/attributes.hpp"
+#include "rclrt_core/budget.hpp"
 #include "rclrt_core/time.hpp"
 
 namespace rclrt_config
@@ -54,6 +55,7 @@ struct Chain
   /// Misses in a row that are a warning, an error; unset: none are. If both are unset, one is a warning.
   std::optional<uint32_t> warn_after;
   std::optional<uint32_t> error_after;
+  std::optional<rclrt_core::Budget> budget;  ///< that its callbacks of an executor share
 };
 
 /// What a proof takes for granted of a callback.

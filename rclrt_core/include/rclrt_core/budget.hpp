@@ -1,8 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A budget: how much CPU time the jobs of a callback, or of all callbacks of a group, may use in each period, and what
-/// happens to those that need more. docs/how-to/budgets.md says what it can do and what it cannot.
+/// A budget: how much CPU time the jobs of a callback, or of all callbacks of a group or of a chain, may use in each
+/// period, and what happens to those that need more. docs/how-to/budgets.md says what it can do and what it cannot.
 #ifndef RCLRT_CORE__BUDGET_HPP_
 #define RCLRT_CORE__BUDGET_HPP_
 
@@ -21,10 +21,21 @@ enum class OnOverrun : uint8_t
   kDemote,  ///< to the end of the period, the callback's jobs run without the priority that it asks for
   kSkipNext,  ///< the next release is dropped; the job keeps its priority
   kNotify,    ///< it is counted and told, nothing else
+  kAbortChain,  ///< as kDemote; and what the job has released, directly or not, is not run. For chains
 };
 
-/// Name used in configuration files: "demote", "skip_next", "notify".
+/// Name used in configuration files: "demote", "skip_next", "notify", "abort_chain".
 const char * to_string(OnOverrun reaction) noexcept;
+
+/// Who gives way if all budgets together are more than the executor's capacity (EngineOptions::capacity).
+enum class Criticality : uint8_t
+{
+  kHigh,  ///< the last to come
+  kLow,  ///< before any that is high. Its timers and subscriptions do not run jobs whose deadline has passed
+};
+
+/// Name used in configuration files: "high", "low".
+const char * to_string(Criticality criticality) noexcept;
 
 /// A period begins with the first job that starts after the period before. While a job runs, periods follow each other.
 struct Budget
@@ -36,16 +47,30 @@ struct Budget
   Duration runtime{0};  ///< CPU time of all jobs in a period together; 0: there is no budget
   Duration period{0};
   OnOverrun on_overrun = OnOverrun::kDemote;
+  Criticality criticality = Criticality::kHigh;
+  /// Of a timer's budget that is low: it may be stretched to this, and the timer's own period in the same ratio, before
+  /// anybody has to give way. 0: it may not.
+  Duration max_period{0};
 
   bool exists() const noexcept { return runtime != Duration::zero() || period != Duration::zero(); }
   friend bool operator==(const Budget & a, const Budget & b) noexcept
   {
-    return a.runtime == b.runtime && a.period == b.period && a.on_overrun == b.on_overrun;
+    return a.runtime == b.runtime && a.period == b.period && a.on_overrun == b.on_overrun &&
+           a.criticality == b.criticality && a.max_period == b.max_period;
   }
 };
 
+/// Whose a budget is.
+enum class BudgetOwner : uint8_t
+{
+  kCallback,
+  kTimer,
+  kGroup,
+  kChain,
+};
+
 /// The text names `subject`, the value and the range.
-Status validate(const Budget & budget, const std::string & subject);
+Status validate(const Budget & budget, const std::string & subject, BudgetOwner owner);
 
 }  // namespace rclrt_core
 

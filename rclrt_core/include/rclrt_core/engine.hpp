@@ -86,6 +86,10 @@ struct EngineOptions
   /// mlockall() at start.
   bool lock_memory = false;
   AttributesMode attributes_mode = AttributesMode::kPrefer;
+  /// CPUs (perhaps a fraction) that all budgets together may have. 0: nobody asks. What does not fit has no more than
+  /// the background, and statistics and a finding say so; with AttributesMode::kRequire, adding it is an error unless
+  /// it is Criticality::kLow.
+  double capacity = 0;
   /// Orders the threads of callbacks with scheduling_policy ext. Null: these callbacks run without
   /// it, with a finding, or not at all (`attributes_mode`). The same holds for the jobs of a thread
   /// that gets no slot of it. May be shared by engines.
@@ -162,7 +166,7 @@ public:
   Status add_group_again(const std::shared_ptr<Group> & group);
 
   /// Errors: no `run`, a name already taken, priority outside 0-99, a negative relative deadline,
-  /// depth 0, impossible attributes, a group of another engine.
+  /// depth 0, impossible attributes, a group of another engine; no room for its budget (EngineOptions::capacity).
   Status add_callback(
     CallbackOptions options, const std::shared_ptr<Group> & group,
     std::shared_ptr<Callback> * callback);

@@ -46,6 +46,9 @@ struct ReleaseStamp
 
 struct Job : ReleaseStamp
 {
+  /// Of timers and subscriptions: a budget says that this job is not to be run any more (OnOverrun::kAbortChain, or
+  /// Criticality::kLow and its deadline has passed). Who runs it takes what was to be taken, and does nothing with it.
+  bool is_given_up = false;
   /// Priority of the callback; larger is more urgent.
   int priority = 0;
 };
@@ -53,6 +56,9 @@ struct Job : ReleaseStamp
 /// The job the calling thread executes now, or nullptr outside of callbacks. Messages that a
 /// callback publishes inherit this job's deadline.
 const Job * current_job() noexcept;
+
+/// Whether that job is one to be given up (see Job::is_given_up).
+bool gives_up_job() noexcept;
 
 /// Whether the calling thread is the middleware's and runs a job all the same (see Delivery).
 bool runs_inline() noexcept;

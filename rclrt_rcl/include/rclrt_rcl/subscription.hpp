@@ -70,6 +70,9 @@ private:
       const M * const message = item.owned ? item.owned.get() : item.shared.get();
       inherit_deadline(item.deadline, item.info, message);
     }
+    if (rclrt_core::gives_up_job()) {
+      return true;
+    }
     if (item.owned) {
       callback_(std::move(item.owned), item.info);
     } else {
@@ -98,7 +101,9 @@ private:
       }
     }
     inherit_deadline(info, message.get());
-    callback_(std::move(message), info);
+    if (!rclrt_core::gives_up_job()) {
+      callback_(std::move(message), info);
+    }
     return true;
   }
 
@@ -115,7 +120,9 @@ private:
     const std::unique_ptr<void, std::function<void(void *)>> giver(
       lent, [this](void * loan) { return_loan(loan); });
     inherit_deadline(info, lent);
-    callback_(*static_cast<const M *>(lent), info);
+    if (!rclrt_core::gives_up_job()) {
+      callback_(*static_cast<const M *>(lent), info);
+    }
     return true;
   }
 
@@ -147,7 +154,9 @@ private:
       } else {
         inherit_deadline(info, static_cast<const void *>(loan.get()));
       }
-      callback_(std::as_const(*loan), info);
+      if (!rclrt_core::gives_up_job()) {
+        callback_(std::as_const(*loan), info);
+      }
     }
     return taken;
   }

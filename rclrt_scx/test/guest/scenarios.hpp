@@ -31,6 +31,7 @@ Scenarios tools_scenarios();
 Scenarios claims_scenarios();
 Scenarios damage_scenarios();
 Scenarios mix_scenarios();
+Scenarios many_scenarios();
 
 /// All that the command printed.
 std::string output_of(const std::string & command);

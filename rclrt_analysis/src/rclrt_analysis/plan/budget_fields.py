@@ -61,6 +61,12 @@ def budget_of(path: Path, name: str, entry: Mapping[str, Any]) -> Budget | None:
     except (AttributeError, KeyError, ValueError) as error:
         text = f"the budget of '{name}' is none. Write {{runtime: 12ms, period: 40ms}}"
         raise ModelError([f"{path}: {text}"]) from error
+    if said.get("criticality", "high") != "high":
+        text = (
+            f"the budget of '{name}' is of low criticality. No bound covers that it may have no "
+            "room. Leave it out to analyse the others"
+        )
+        raise ModelError([f"{path}: {text}"])
     return None if overrun == "notify" else Budget(runtime, period, overrun == "demote")
 
 
