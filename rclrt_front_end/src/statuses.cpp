@@ -104,10 +104,14 @@ std::vector<DiagnosticStatus> statuses_of(
       status.message = "ended after its deadline " + std::to_string(misses) + " times";
     }
     const std::pair<const char *, uint64_t> counters[] = {
-      {"executed", statistics.executed},       {"empty", statistics.empty},
-      {"dropped", statistics.dropped},         {"skipped", statistics.skipped},
-      {"exceptions", statistics.exceptions},   {"deadline_misses", statistics.deadline_misses},
-      {"over_budget", statistics.over_budget}, {"without_room", statistics.without_room},
+      {"executed", statistics.executed},
+      {"empty", statistics.empty},
+      {"dropped", statistics.dropped},
+      {"skipped", statistics.skipped},
+      {"exceptions", statistics.exceptions},
+      {"deadline_misses", statistics.deadline_misses},
+      {"over_budget", statistics.over_budget},
+      {"without_room", statistics.without_room},
       {"stamps_refused", statistics.stamps_refused},
     };
     for (const auto & [key, number] : counters) {
