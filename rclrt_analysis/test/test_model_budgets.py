@@ -225,6 +225,17 @@ def test_a_plan_keeps_the_budgets_of_the_model_and_its_file_is_analysed_with_the
     path.write_text(text.replace("runtime: 6000000", low), encoding="utf-8")
     with pytest.raises(ModelError, match="'/see/timer/50ms' is of low criticality"):
         applied(model_of, read_plan(path))
+    # What no bound counts is refused.
+    executor = text.replace("executor: {", "executor: {capacity_percent: 95, ", 1)
+    path.write_text(executor, encoding="utf-8")
+    with pytest.raises(ModelError, match="capacity_percent may keep budgets without room"):
+        applied(model_of, read_plan(path))
+    shared = "{callbacks: [/see/timer/50ms], budget: {runtime: 5ms, period: 40ms}}"
+    chains = text.replace("      chains:\n", f"      chains:\n        brake: {shared}\n")
+    assert chains != text
+    path.write_text(chains, encoding="utf-8")
+    with pytest.raises(ModelError, match="chain 'brake' has a budget"):
+        applied(model_of, read_plan(path))
 
 
 def test_a_group_that_no_file_can_name_is_refused(tmp_path: Path) -> None:

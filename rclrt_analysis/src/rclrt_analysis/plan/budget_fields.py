@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,17 @@ def budget_of(path: Path, name: str, entry: Mapping[str, Any]) -> Budget | None:
         )
         raise ModelError([f"{path}: {text}"])
     return None if overrun == "notify" else Budget(runtime, period, overrun == "demote")
+
+
+def unbounded(path: Path, chains: Mapping[str, Any], executor: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a file says that changes who runs, and that no bound counts."""
+    for name, entry in chains.items():
+        if isinstance(entry, Mapping) and "budget" in entry:
+            text = f"chain '{name}' has a budget, and no bound counts what its callbacks share"
+            yield f"{path}: {text}. Give each of them a budget of its own"
+    if "capacity_percent" in executor:
+        text = "capacity_percent may keep budgets without room, and no bound counts that"
+        yield f"{path}: {text}. Leave it out"
 
 
 def _ns(value: object) -> int:

@@ -26,6 +26,7 @@ from rclrt_analysis.plan.budget_fields import (
     budget_field,
     budget_of,
     group_lines,
+    unbounded,
     unnamed_groups,
 )
 from rclrt_analysis.plan.chains import assumption_fields, chain_lines, quoted
@@ -233,8 +234,10 @@ class PlanFile:
     ----------
     edited
         Whether its content is not what was written.
-    entries, groups
-        Of callbacks, and of groups, by their names in the file.
+    entries, groups, chains
+        Of callbacks, of groups and of chains, by their names in the file.
+    executor
+        What it says of the executor itself.
     """
 
     path: Path
@@ -244,6 +247,8 @@ class PlanFile:
     executors: Mapping[str, Any]
     entries: Mapping[str, Any]
     groups: Mapping[str, Any] = field(default_factory=dict)
+    chains: Mapping[str, Any] = field(default_factory=dict)
+    executor: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_plan(path: Path) -> PlanFile:
@@ -272,6 +277,8 @@ def read_plan(path: Path) -> PlanFile:
             json.loads(said["executors"]),
             dict(content.get("callbacks", {})),
             dict(content.get("groups", {})),
+            dict(content.get("chains", {})),
+            dict(content.get("executor", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         text = "this is no plan of ./rclrt plan, or its header was edited. Plan again"
@@ -392,7 +399,7 @@ def applied(opening: Opening, file: PlanFile) -> System:
         callbacks.append(replace(callback, priority=entry.get("priority"), budget=budget))
         if callback.executor in opening.places:
             core[callback.name] = entry["cpu_affinity"][0]
-    if problems:
+    if problems := [*problems, *unbounded(file.path, file.chains, file.executor)]:
         raise ModelError(problems[:20])
     chosen = replace(system, executors=tuple(executors), callbacks=tuple(callbacks))
     return with_timer_thread(placed(chosen, Placement("as planned", core)))
