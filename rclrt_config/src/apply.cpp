@@ -98,7 +98,7 @@ Status share_budget(const std::vector<Chain> & chains, CallbackOptions * options
     found = &chain;
   }
   if (found) {
-    options->budget = *found->budget;
+    options->budget = found->budget.value_or(rclrt_core::Budget());
     options->chain = found->name;
   }
   return {};

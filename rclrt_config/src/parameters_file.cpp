@@ -468,7 +468,9 @@ std::vector<NamedThread> ParametersReader::read_threads(const YamlMap & executor
     }
     const YamlMap map(*names, "threads", all);
     for (const std::string & name : all) {
-      threads.push_back({name, "", *read_thread(map, name)});
+      if (const auto attributes = read_thread(map, name)) {
+        threads.push_back({name, "", *attributes});
+      }
     }
   }
   return threads;

@@ -4,6 +4,7 @@
 #include "admission.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "engine_impl.hpp"
@@ -76,7 +77,7 @@ std::string in_us(Duration duration)
 
 std::string in_percent(double cpus)
 {
-  return std::to_string(static_cast<int64_t>(cpus * 100 + 0.5)) + " % of a CPU";
+  return std::to_string(std::llround(cpus * 100)) + " % of a CPU";
 }
 
 int64_t in_ratio(int64_t asked_ns, Duration period, Duration asked)
