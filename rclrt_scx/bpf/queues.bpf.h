@@ -147,14 +147,15 @@ __noinline bool take_since(u64 queue, s32 cpu, u64 since, u64 slice)
 	return taken;
 }
 
-/* How much sooner turns must come if who has waited longest waits since then: 0 to 3. */
+/*
+ * How much sooner turns must come if who has waited longest waits since then: 0 to 3. Tenths of the kernel's timeout.
+ * Not before 4, so that the reserve stays what was promised while it is enough.
+ */
 static u64 hurry_for(u64 since)
 {
-	u64 waited = bpf_jiffies64() - since;
+	u64 tenths = (bpf_jiffies64() - since) / starved_jiffies;
 
-	if (waited > 5 * starved_jiffies)
-		return 3;
-	return waited > 3 * starved_jiffies ? 2 : waited > 2 * starved_jiffies;
+	return tenths < 4 ? 0 : tenths < 6 ? tenths - 3 : 3;
 }
 
 /* Take who has waited longest, if that is too long: of FAIR, or of all queues. */

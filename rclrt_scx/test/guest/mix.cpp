@@ -30,6 +30,7 @@ namespace
 constexpr std::array<int, 3> kThreads = {4, 4, 3};  // of each process; the last one execs
 constexpr int kMost = 4;
 constexpr int64_t kLengthMs = 1200;
+constexpr int64_t kPatienceMs = 10'000;
 constexpr char kCgroups[] = "/tmp/cgroups_of_the_mix";
 
 /// Jobs that each thread has done, in memory that the processes share.
@@ -48,7 +49,8 @@ void member(rclrt_scx::Client & client, unsigned seed, int64_t until_ns, std::at
     std::printf("no slot: %s\n", why.c_str());
     return;
   }
-  while (now_ns() < until_ns) {
+  // On one CPU there is too much to do: some may get nothing before the others have ended.
+  while (now_ns() < until_ns || (jobs.load() == 0 && now_ns() < until_ns + kPatienceMs * kMs)) {
     slot.set_deadline(in(5, 150));
     sched_yield();
     spin_ms(from(0, 4));
