@@ -43,6 +43,7 @@ YARDSTICK = "cyclictest"
 PRIORITY = 50
 PERIODS_MS = (0.1, 0.5, 1.0, 10.0, 50.0, 100.0)
 WARM_UP = 10
+SPARE = 30
 LEAST_SAMPLES = 5
 PATIENCE_S = 60.0
 SAMPLE = re.compile(r"^ *(\d+): *\d+: *(-?\d+)$", re.MULTILINE)
@@ -156,8 +157,10 @@ def _cyclictest(period_us: int, samples: int, threads: int) -> list[list[int]]:
         "-p",
         str(PRIORITY),
     ]
-    command += ["-t", str(threads), "-i", str(period_us), "-l", str(samples + WARM_UP)]
-    limit_s = 3 * (samples + WARM_UP) * period_us / 1e6 + PATIENCE_S
+    # It ends when the first thread has had all of its cycles; others may have left some out.
+    cycles = samples + WARM_UP + SPARE
+    command += ["-t", str(threads), "-i", str(period_us), "-l", str(cycles)]
+    limit_s = 3 * cycles * period_us / 1e6 + PATIENCE_S
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         text=True, check=True, timeout=limit_s,
