@@ -45,7 +45,7 @@ constexpr std::array<Size, 7> kSizes{{
   {"1MB_loaned", Type::kFixed1MB, 1 << 20, true},
 }};
 
-inline const Size & size_by_name(const std::string & name)
+inline Size size_by_name(const std::string & name)
 {
   for (const Size & size : kSizes) {
     if (name == size.name) {

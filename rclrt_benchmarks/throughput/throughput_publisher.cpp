@@ -123,7 +123,7 @@ int main(int argc, char ** argv)
   }
   try {
     rclrt_rcl::init(0, nullptr);
-    const throughput::Size & size = throughput::size_by_name(argv[2]);
+    const throughput::Size size = throughput::size_by_name(argv[2]);
     throughput::with_type_of(size, [&](auto * type) {
       using Message = std::remove_pointer_t<decltype(type)>;
       serve<Message>(argv[1], size, std::strtoul(argv[3], nullptr, 10));

@@ -89,7 +89,7 @@ int main(int argc, char ** argv)
     return 2;
   }
   try {
-    const throughput::Size & size = throughput::size_by_name(argv[3]);
+    const throughput::Size size = throughput::size_by_name(argv[3]);
     // Subscriptions borrow what the middleware has, if they may. By default ROS 2 does not let them.
     setenv("ROS_DISABLE_LOANED_MESSAGES", size.is_loaned ? "0" : "1", 1);
     rclrt_rcl::init(0, nullptr);
