@@ -28,7 +28,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.arguments import number_from, positive, writable_file
 from rclrt_analysis.reference.program import ends_with_us
 
 WAYS = (
@@ -39,18 +39,13 @@ MOST_LOST = 0.05
 SKIPPED = 77
 
 
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0.2 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text} is not a time from 0.2 to 3600 s")
-    return value
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
     parser.add_argument("--rounds", type=positive, default=5, help="turns of each (%(default)s)")
-    parser.add_argument("--seconds", type=_seconds, default=6.0, help="of a turn (%(default)g)")
+    parser.add_argument(
+        "--seconds", type=number_from(0.2, 3600, "s"), default=6.0, help="of a turn (%(default)g)"
+    )
     parser.add_argument(
         "--cpus", type=positive, action="append", help="how many; may be repeated (1, and 2 if any)"
     )

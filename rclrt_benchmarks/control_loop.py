@@ -35,12 +35,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.arguments import positive, some_of, writable_file
 from rclrt_analysis.reference.environment import may_use_realtime
 from rclrt_analysis.reference.load import BackgroundLoad
 from rclrt_analysis.reference.program import ProgramError, ends_with_us
@@ -74,37 +74,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
     parser.add_argument("--rounds", type=positive, default=3, help="turns of each (%(default)s)")
     parser.add_argument(
-        "--only", type=_ways, default=WAYS, metavar="A,B", help="and by_hand (all of them)"
+        "--only", type=some_of(WAYS), default=WAYS, metavar="A,B", help="and by_hand (all of them)"
     )
     parser.add_argument(
-        "--beside", type=_kinds, default=tuple(KINDS), metavar="A,B", help="(all of them)"
+        "--beside", type=some_of(KINDS), default=tuple(KINDS), metavar="A,B", help="(all of them)"
     )
     parser.add_argument(
-        "--loads", type=_loads, default=LOADS, metavar="A,B", help="(quiet,background)"
+        "--loads", type=some_of(LOADS), default=LOADS, metavar="A,B", help="(quiet,background)"
     )
     parser.add_argument(
         "--cycles", type=positive, default=2000, help="of a turn, at least 2 (%(default)s)"
     )
-
-
-def _chosen(text: str, known: Iterable[str]) -> tuple[str, ...]:
-    names = text.split(",")
-    for name in names:
-        if name not in known:
-            raise argparse.ArgumentTypeError(f"'{name}' is none of {', '.join(known)}")
-    return tuple(one for one in known if one in names)
-
-
-def _ways(text: str) -> tuple[str, ...]:
-    return ("by_hand", *(way for way in _chosen(text, WAYS) if way != "by_hand"))
-
-
-def _kinds(text: str) -> tuple[str, ...]:
-    return _chosen(text, KINDS)
-
-
-def _loads(text: str) -> tuple[str, ...]:
-    return _chosen(text, LOADS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -113,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not may_use_realtime(PRIORITY):
         print("SCHED_FIFO is not permitted: docs/how-to/real-time-permissions.md", file=sys.stderr)
         return SKIPPED
-    ways = arguments.only
+    ways = [way for way in WAYS if way in ("by_hand", *arguments.only)]
     turns: dict[Case, list[dict[str, Any]]] = {}
     try:
         for number in range(arguments.rounds):

@@ -31,7 +31,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import math
 import os
 import subprocess
 import sys
@@ -41,7 +40,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.arguments import number_from, positive, some_of, writable_file
 from rclrt_analysis.statistics import percentile, quantiles
 from rclrt_analysis.workloads.messages import (
     ON_RCL,
@@ -155,21 +154,6 @@ RCLCPP_TURNS = (
 )
 
 
-def _period_ms(text: str) -> float:
-    value = float(text)
-    if not (math.isfinite(value) and 0.1 <= value <= 10000):
-        raise argparse.ArgumentTypeError(f"{text} is not in 0.1..10000")
-    return value
-
-
-def _executors(text: str) -> tuple[str, ...]:
-    for name in text.split(","):
-        if name not in EXECUTORS:
-            known = ", ".join(EXECUTORS)
-            raise argparse.ArgumentTypeError(f"unknown executor '{name}'. There are: {known}")
-    return tuple(text.split(","))
-
-
 def _cases(text: str) -> tuple[Case, ...]:
     numbers = [positive(number) for number in text.split(",")]
     if max(numbers) > len(CASES):
@@ -192,7 +176,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--period-ms",
-        type=_period_ms,
+        type=number_from(0.1, 10_000, "ms"),
         default=2.0,
         help="of the publisher, 0.1 to 10000 (%(default)s)",
     )
@@ -204,7 +188,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         + "; ".join(f"{i} is {case.name}" for i, case in enumerate(CASES, 1)),
     )
     parser.add_argument(
-        "--executors", type=_executors, default=EXECUTORS, help="of " + ",".join(EXECUTORS)
+        "--executors", type=some_of(EXECUTORS), default=EXECUTORS, help="of " + ",".join(EXECUTORS)
     )
 
 

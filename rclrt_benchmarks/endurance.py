@@ -30,7 +30,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import writable_file
+from rclrt_analysis.arguments import number_from, some_of, writable_file
 from rclrt_analysis.statistics import percentile, quantiles
 
 EXECUTORS = (
@@ -50,27 +50,21 @@ DAY_S = 86_400.0
 POOR_FIT = 0.05
 
 
-def _minutes(text: str) -> float:
-    value = float(text)
-    if not 0.05 <= value <= 10_000:
-        raise argparse.ArgumentTypeError(f"{text} is not a time from 0.05 to 10000 minutes")
-    return value
-
-
-def _executors(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    for name in names:
-        if name not in EXECUTORS:
-            raise argparse.ArgumentTypeError(f"'{name}' is none of {', '.join(EXECUTORS)}")
-    return names
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
-    parser.add_argument("--minutes", type=_minutes, default=60.0, help="for all (%(default)g)")
     parser.add_argument(
-        "--executors", type=_executors, default=EXECUTORS, metavar="A,B", help=",".join(EXECUTORS)
+        "--minutes",
+        type=number_from(0.05, 10_000, "minutes"),
+        default=60.0,
+        help="for all (%(default)g)",
+    )
+    parser.add_argument(
+        "--executors",
+        type=some_of(EXECUTORS),
+        default=EXECUTORS,
+        metavar="A,B",
+        help=",".join(EXECUTORS),
     )
 
 

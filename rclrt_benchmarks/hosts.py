@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.arguments import number_from, positive, writable_file
 from rclrt_analysis.reference.program import ends_with_us
 from rclrt_analysis.workloads.messages import folder, stay_on_this_machine
 
@@ -95,17 +95,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
     parser.add_argument("--rounds", type=positive, default=3, help="turns of each (%(default)s)")
-    parser.add_argument("--seconds", type=_seconds, default=3.0, help="of each turn (%(default)g)")
+    parser.add_argument(
+        "--seconds",
+        type=number_from(2.5 * LEFT_OUT_S, 3600, "s"),
+        default=3.0,
+        help="of each turn (%(default)g)",
+    )
     parser.add_argument(
         "--few", action="store_true", help="two hosts near each other, three of the cases"
     )
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 2.5 * LEFT_OUT_S < seconds < 3600:
-        raise argparse.ArgumentTypeError(f"{text}: give more than {2.5 * LEFT_OUT_S:g}")
-    return seconds
 
 
 def run(arguments: argparse.Namespace) -> int:

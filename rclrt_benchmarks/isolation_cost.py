@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.arguments import number_from, positive, writable_file
 from rclrt_analysis.statistics import percentile
 
 EXECUTORS = ("single", "multi", "isolated", "pool", "events")
@@ -47,18 +47,13 @@ def _counts(text: str) -> tuple[int, ...]:
     return found
 
 
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0.05 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text} is not a time from 0.05 to 3600 s")
-    return value
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
     parser.add_argument("--rounds", type=positive, default=3, help="turns of each (%(default)s)")
-    parser.add_argument("--seconds", type=_seconds, default=2.0, help="of a turn (%(default)g)")
+    parser.add_argument(
+        "--seconds", type=number_from(0.05, 3600, "s"), default=2.0, help="of a turn (%(default)g)"
+    )
     parser.add_argument(
         "--callbacks", type=_counts, default=COUNTS, metavar="A,B",
         help="(" + ",".join(map(str, COUNTS)) + ")",

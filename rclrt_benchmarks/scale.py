@@ -43,7 +43,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.arguments import positive, some_of, writable_file
 from rclrt_analysis.statistics import percentile
 from rclrt_analysis.workloads.messages import (
     ON_RCL,
@@ -112,20 +112,16 @@ MOST_LOST_PERCENT = 1.0
 Rows = dict[tuple[str, int], list[dict[str, Any]]]
 
 
-def _parts(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    for name in names:
-        if name not in SIZES:
-            raise argparse.ArgumentTypeError(f"'{name}' is none of {', '.join(SIZES)}")
-    return names
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
     parser.add_argument("--rounds", type=positive, default=3, help="(%(default)s)")
     parser.add_argument(
-        "--only", type=_parts, default=tuple(SIZES), metavar="A,B", help="of " + ",".join(SIZES)
+        "--only",
+        type=some_of(SIZES),
+        default=tuple(SIZES),
+        metavar="A,B",
+        help="of " + ",".join(SIZES),
     )
     parser.add_argument("--largest", type=positive, default=100_000, help="N (%(default)s)")
 

@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.arguments import number_from, positive, writable_file
 from rclrt_analysis.statistics import percentile, quantiles
 
 LEVELS = (60, 80, 90)
@@ -37,18 +37,13 @@ PRIORITY = 50
 CPU = "0"
 
 
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0.5 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text} is not a time from 0.5 to 3600 s")
-    return value
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
     parser.add_argument("--rounds", type=positive, default=2, help="turns of each (%(default)s)")
-    parser.add_argument("--seconds", type=_seconds, default=13.0, help="of a turn (%(default)g)")
+    parser.add_argument(
+        "--seconds", type=number_from(0.5, 3600, "s"), default=13.0, help="of a turn (%(default)g)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -26,10 +26,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.arguments import number_from, positive, some_of, writable_file
 from rclrt_analysis.workloads.messages import folder, stay_on_this_machine
 
 EXECUTORS = ("pool", "events", "isolated", "waitset_single", "waitset_multi", "events_fifo")
@@ -47,35 +46,19 @@ ARRIVES_S = 0.5
 PATIENCE_S = 120.0
 
 
-def _chosen(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
-    def chosen(text: str) -> tuple[str, ...]:
-        names = text.split(",")
-        for name in names:
-            if name not in known:
-                raise argparse.ArgumentTypeError(f"'{name}' is none of {', '.join(known)}")
-        return tuple(name for name in known if name in names)
-
-    return chosen
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0.05 <= value <= 60:
-        raise argparse.ArgumentTypeError(f"{text} is not a time from 0.05 to 60 s")
-    return value
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
     parser.add_argument("--rounds", type=positive, default=3, help="turns of each (%(default)s)")
-    parser.add_argument("--seconds", type=_seconds, default=0.3, help="at each rate (%(default)g)")
+    parser.add_argument(
+        "--seconds", type=number_from(0.05, 60, "s"), default=0.3, help="at each rate (%(default)g)"
+    )
     every = tuple(str(number) for number in SUBSCRIPTIONS)
     for name, known in (
         ("executors", EXECUTORS), ("sizes", SIZES), ("subscriptions", every),
     ):  # fmt: skip
         parser.add_argument(
-            f"--{name}", type=_chosen(known), default=known, metavar="A,B", help=",".join(known)
+            f"--{name}", type=some_of(known), default=known, metavar="A,B", help=",".join(known)
         )
 
 

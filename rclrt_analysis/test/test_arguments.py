@@ -1,13 +1,14 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""In which order the words of a command may stand."""
+"""In which order the words of a command may stand, and what they may be."""
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from pathlib import Path
 
 import pytest
+from rclrt_analysis.arguments import number_from, some_of
 from rclrt_analysis.cli import build_parser
 
 
@@ -51,3 +52,20 @@ def test_arguments_that_nobody_knows_are_refused(capsys: pytest.CaptureFixture[s
             parse(words)
         assert ended.value.code == 2
     assert "unrecognized arguments: --plam" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["0.4", "61", "nan", "-inf"])
+def test_a_number_out_of_its_range_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"{text} is not from 0.5 to 60 s"):
+        number_from(0.5, 60, "s")(text)
+
+
+def test_a_number_may_be_at_the_ends_of_its_range() -> None:
+    assert [number_from(0.5, 60, "s")(text) for text in ("0.5", "60")] == [0.5, 60.0]
+
+
+def test_names_come_in_the_order_of_those_known_and_once() -> None:
+    chosen = some_of({"pool": 1, "events": 2, "isolated": 3})
+    assert chosen("isolated,pool,isolated") == ("pool", "isolated")
+    with pytest.raises(ArgumentTypeError, match="'' is none of pool, events, isolated"):
+        chosen("pool,")

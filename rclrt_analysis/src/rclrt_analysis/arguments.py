@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 
@@ -15,6 +16,32 @@ def positive(text: str) -> int:
     if value <= 0:
         raise argparse.ArgumentTypeError(f"{value} is not positive")
     return value
+
+
+def number_from(least: float, most: float, unit: str) -> Callable[[str], float]:
+    """Return the type of a number of this unit from `least` to `most`."""
+
+    def number(text: str) -> float:
+        value = float(text)
+        if not least <= value <= most:  # Nor is it "nan".
+            raise argparse.ArgumentTypeError(f"{text} is not from {least:g} to {most:g} {unit}")
+        return value
+
+    return number
+
+
+def some_of(known: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
+    """Return the type of a list "A,B" of these names; they come in the order of `known`, once."""
+    names = tuple(known)
+
+    def chosen(text: str) -> tuple[str, ...]:
+        asked = text.split(",")
+        for name in asked:
+            if name not in names:
+                raise argparse.ArgumentTypeError(f"'{name}' is none of {', '.join(names)}")
+        return tuple(name for name in names if name in asked)
+
+    return chosen
 
 
 def writable_file(text: str) -> Path:
