@@ -6,7 +6,9 @@ A process publishes to 1, 10 or 50 subscriptions of another one: messages with a
 4 kB and 1 MB; messages of fixed size with 4 kB and 1 MB, copied and loaned on both sides. Reliable,
 depth 10, all under SCHED_OTHER. The rate is doubled until a message is lost or the
 publisher cannot do more, then halved in between, three times. A rate that fails gets a second try.
-Executors take turns in rounds; figures are medians of the rounds.
+Executors take turns in rounds; figures are medians of the rounds. waitset_single, waitset_multi
+and events_fifo are the executors of rclcpp, rebuilt on rclrt_rcl. Where rclcpp was found, its own
+follow (rclcpp_...), and ours on its nodes (..._rclcpp).
 
 rate        messages a second, to each subscription, with none lost
 ends by     what ended it in most rounds: "loss", or "publisher", which then is the limit
@@ -31,7 +33,13 @@ from typing import Any
 from rclrt_analysis.arguments import number_from, positive, some_of, writable_file
 from rclrt_analysis.workloads.messages import folder, stay_on_this_machine
 
-EXECUTORS = ("pool", "events", "isolated", "waitset_single", "waitset_multi", "events_fifo")
+ON_RCL = ("pool", "events", "isolated", "waitset_single", "waitset_multi", "events_fifo")
+ON_RCLCPP = (
+    "pool_rclcpp", "events_rclcpp", "isolated_rclcpp", "rclcpp_single", "rclcpp_multi",
+    "rclcpp_events",
+)  # fmt: skip
+EXECUTORS = (*ON_RCL, *ON_RCLCPP)
+OF_RCLCPP = "throughput_rclcpp"
 SIZES = ("12B", "4kB", "1MB", "4kB_fixed", "4kB_loaned", "1MB_fixed", "1MB_loaned")
 SUBSCRIPTIONS = (1, 10, 50)
 LEAST_RATE = {size: 4.0 if size.startswith("1MB") else 500.0 for size in SIZES}
@@ -54,18 +62,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=number_from(0.05, 60, "s"), default=0.3, help="at each rate (%(default)g)"
     )
     every = tuple(str(number) for number in SUBSCRIPTIONS)
-    for name, known in (
-        ("executors", EXECUTORS), ("sizes", SIZES), ("subscriptions", every),
+    for name, known, default in (
+        ("executors", EXECUTORS, None), ("sizes", SIZES, SIZES), ("subscriptions", every, every),
     ):  # fmt: skip
         parser.add_argument(
-            f"--{name}", type=some_of(known), default=known, metavar="A,B", help=",".join(known)
+            f"--{name}", type=some_of(known), default=default, metavar="A,B", help=",".join(known)
         )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment."""
     stay_on_this_machine()
-    who = arguments.executors
+    has_rclcpp = (folder() / OF_RCLCPP).exists()
+    who = arguments.executors or (EXECUTORS if has_rclcpp else ON_RCL)
+    if not has_rclcpp:
+        print("rclcpp: not measured, because it was not found when this was built", file=sys.stderr)
+        if set(who) & set(ON_RCLCPP):
+            return 2
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     try:
         for number in range(arguments.rounds):
@@ -130,7 +143,8 @@ class _Process:
 
 def _highest(name: str, size: str, subscriptions: int, seconds: float) -> dict[str, Any]:
     topic = f"throughput_{os.getpid()}"
-    receiver = _Process("throughput_receiver", name, topic, size, str(subscriptions))
+    program = OF_RCLCPP if name in ON_RCLCPP else "throughput_receiver"
+    receiver = _Process(program, name, topic, size, str(subscriptions))
     publisher = _Process("throughput_publisher", topic, size, str(subscriptions))
     try:
         publisher.ask(f"{LEAST_RATE[size]} 0.1")  # the first ones may be early
