@@ -6,6 +6,8 @@ Each experiment runs as a process of its own, one after the other. Without optio
 than an hour; --quick takes about ten minutes, --full as long as the papers have measured. Each
 statement gets a verdict: it holds, it does not, or it cannot be judged here, and why. Nothing that
 is timed is judged beside other programs that take a tenth of the CPUs, nor from too few samples.
+With --again a report is finished later: what it could not judge runs once more, and the rest is
+taken from it. Each experiment says when it ran.
 
 Exits with 1 if a statement does not hold, if nothing could run, or if --compare finds a regression
 that is not chance; with 2 for wrong arguments; with 130 after an interrupt.
@@ -52,6 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compare", type=Path, metavar="OLD.json", help="say what has become worse since"
     )
+    parser.add_argument(
+        "--again", type=Path, metavar="REPORT.json",
+        help="run only what this report of the same machine and version could not judge",
+    )  # fmt: skip
 
 
 def _folder(text: str) -> Path:
@@ -63,7 +69,7 @@ def _folder(text: str) -> Path:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run them."""
-    from rclrt_analysis.evaluation import compare
+    from rclrt_analysis.evaluation import compare, earlier, machine
     from rclrt_analysis.evaluation.catalogue import experiments
 
     every = experiments()
@@ -76,23 +82,31 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown := [name for name in names if name not in known]:
         print(f"unknown experiment '{unknown[0]}'; ./rclrt bench all --list", file=sys.stderr)
         return WRONG_USAGE
+    where = machine.describe()
     try:
         old = compare.read(arguments.compare) if arguments.compare else None
+        before = earlier.read(arguments.again, where) if arguments.again else {}
     except compare.OldReportError as error:
         print(error, file=sys.stderr)
         return WRONG_USAGE
-    return _run([one for one in every if not names or one.name in names], old, arguments)
+    chosen = [one for one in every if not names or one.name in names]
+    return _run(chosen, where, old, before, arguments)
 
 
-def _run(chosen: list[Any], old: Any, arguments: argparse.Namespace) -> int:
-    from rclrt_analysis.evaluation import compare, machine
+def _run(
+    chosen: list[Any], where: dict[str, Any], old: Any, before: Any, arguments: argparse.Namespace
+) -> int:
+    from rclrt_analysis.evaluation import compare, earlier, machine
     from rclrt_analysis.evaluation.page import best, count, make_page, worst
     from rclrt_analysis.evaluation.row import FAILS
     from rclrt_analysis.evaluation.run import conduct
 
-    where = machine.describe()
     print(", ".join(f"{name} {value}" for name, value in where.items()))
-    runs = conduct(chosen, arguments.effort, machine.machine(), lambda t: print(t, flush=True))
+    here = machine.machine()
+    runs = conduct(
+        chosen, arguments.effort, here, lambda text: print(text, flush=True),
+        lambda experiment: earlier.kept(before, experiment, arguments.effort, here),
+    )  # fmt: skip
     rows = [row for one in runs for row in one.rows]
     changes = compare.compare(old, rows) if old is not None else []
     command = " ".join(["./rclrt", *sys.argv[1:]])

@@ -25,15 +25,23 @@ PATIENCE_S = 5.0
 
 
 def conduct(
-    experiments: Iterable[Experiment], effort: str, machine: Machine, say: Callable[[str], None]
+    experiments: Iterable[Experiment],
+    effort: str,
+    machine: Machine,
+    say: Callable[[str], None],
+    kept: Callable[[Experiment], Run | None] = lambda _: None,
 ) -> list[Run]:
-    """Run all of them; what two have in common once.
+    """Run all of them but those that are kept from before; what two have in common once.
 
     An interrupt ends the one that runs, and leaves out the rest.
     """
     runs: list[Run] = []
     interrupted = False
     for experiment in experiments:
+        if (earlier := kept(experiment)) is not None:
+            runs.append(earlier)
+            say(f"{experiment.name}: {experiment.title}, as it ran on {earlier.began}")
+            continue
         run = Run(experiment)
         runs.append(run)
         run.not_run = "interrupted" if interrupted else experiment.why_not(machine)
