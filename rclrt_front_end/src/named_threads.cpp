@@ -15,11 +15,16 @@ namespace
 
 constexpr char kOurs[] = "rclrt";
 
+bool stands_for_many(const std::string & pattern)
+{
+  return !pattern.empty() && pattern.back() == '*';
+}
+
 }  // namespace
 
 bool is_name_of(const std::string & pattern, const std::string & thread)
 {
-  return !pattern.empty() && pattern.back() == '*'
+  return stands_for_many(pattern)
            ? thread.compare(0, pattern.size() - 1, pattern, 0, pattern.size() - 1) == 0
            : thread == pattern;
 }
@@ -37,7 +42,7 @@ void NamedThreads::require(const void * owner, std::vector<Wish> wishes, Report 
     std::remove_if(
       needs_.begin(), needs_.end(), [owner](const Need & need) { return need.owner == owner; }),
     needs_.end());
-  Need need{owner, std::move(wishes), {}, std::move(report)};
+  Need need{owner, platform_.current_thread(), std::move(wishes), {}, std::move(report)};
   need.met.resize(need.wishes.size());
   needs_.push_back(std::move(need));
   look_locked();
@@ -103,11 +108,14 @@ void NamedThreads::look_locked()
     if (is_name_of(std::string(kOurs) + "*", name)) {
       continue;
     }
+    const bool spins = std::any_of(
+      needs_.begin(), needs_.end(), [id = thread](const Need & need) { return need.spins == id; });
     const Wish * last = nullptr;
     const Report * report = nullptr;
     for (Need & need : needs_) {
       for (std::size_t i = 0; i < need.wishes.size(); ++i) {
-        if (is_name_of(need.wishes[i].pattern, name)) {
+        const std::string & pattern = need.wishes[i].pattern;
+        if (is_name_of(pattern, name) && !(spins && stands_for_many(pattern))) {
           need.met[i] = true;
           last = &need.wishes[i];
           report = &need.report;

@@ -61,6 +61,13 @@ private:
   std::thread thread_;
 };
 
+/// The first one.
+rclrt_core::CpuSet usable_cpu()
+{
+  return rclrt_core::CpuSet(
+    std::vector<int>{rclrt_core::LinuxPlatform().usable_cpu_set().cpus().front()});
+}
+
 /// What the kernel says that threads have whose names begin so.
 std::vector<Attributes> in_force(const std::string & begin)
 {
@@ -73,6 +80,15 @@ std::vector<Attributes> in_force(const std::string & begin)
     }
   }
   return found;
+}
+
+std::string text_of(const std::string & begin)
+{
+  std::string text;
+  for (const Attributes & one : in_force(begin)) {
+    text += to_string(one) + "; ";
+  }
+  return text;
 }
 
 /// Whether there are such threads, and all have this.
@@ -116,8 +132,9 @@ private:
 TEST_F(ThreadsByName, have_what_the_file_says_while_an_executor_spins)
 {
   auto node = make_node("node");
-  PreemptiveExecutor executor(
-    with("threads: {driver: {scheduling_policy: batch, nice: 7, cpu_affinity: [0]}}"));
+  PreemptiveExecutor executor(with(
+    "threads: {driver: {scheduling_policy: batch, nice: 7, cpu_affinity: [" +
+    usable_cpu().to_string() + "]}}"));
   executor.add_node(node);
   const Foreign driver("driver");
   const Foreign other("other driver");
@@ -125,7 +142,7 @@ TEST_F(ThreadsByName, have_what_the_file_says_while_an_executor_spins)
     const auto all = in_force("driver");
     return std::count_if(all.begin(), all.end(), [](const Attributes & one) {
       return one.policy == SchedulingPolicy::kBatch && one.nice == 7 &&
-             one.cpu_affinity == rclrt_core::CpuSet({0});
+             one.cpu_affinity == usable_cpu();
     });
   };
   {
@@ -171,20 +188,34 @@ TEST_F(ThreadsByName, of_an_executor_are_left_alone_whatever_the_pattern)
   const Spinning spinning(executor);
   EXPECT_TRUE(wait_for([] { return all_have("driver", SchedulingPolicy::kBatch); }));
   EXPECT_TRUE(wait_for([&] { return runs > 3; }));
-  EXPECT_TRUE(all_have("rclrt", SchedulingPolicy::kOther));
+  EXPECT_TRUE(all_have("rclrt", SchedulingPolicy::kOther)) << text_of("rclrt");
 }
 
-TEST_F(ThreadsByName, that_cannot_have_it_are_told)
+TEST_F(ThreadsByName, that_spin_are_meant_by_their_own_name_only)
 {
   auto node = make_node("node");
   PreemptiveExecutor executor(
-    with("threads: {driver: {scheduling_policy: other, cpu_affinity: [1023]}, "
-         "ghost: {scheduling_policy: batch}}"));
+    with("threads: {spin*: {scheduling_policy: batch}, spinner: {scheduling_policy: idle}}"));
   executor.add_node(node);
-  const Foreign driver("driver");
+  std::thread spinning([&] {
+    pthread_setname_np(pthread_self(), "spinner");
+    executor.spin();
+  });
+  EXPECT_TRUE(wait_for([] { return all_have("spinner", SchedulingPolicy::kIdle); }));
+  executor.cancel();
+  spinning.join();
+}
+
+TEST_F(ThreadsByName, that_are_not_there_or_cannot_have_it_are_told)
+{
+  EXPECT_THROW(
+    PreemptiveExecutor(with("threads: {driver: {scheduling_policy: other, cpu_affinity: [1023]}}")),
+    std::exception);
+  auto node = make_node("node");
+  PreemptiveExecutor executor(with("threads: {ghost: {scheduling_policy: batch}}"));
+  executor.add_node(node);
   {
     const Spinning spinning(executor);
-    EXPECT_TRUE(wait_for([&] { return mentions(executor, "thread 'driver'"); }));
   }
   EXPECT_TRUE(mentions(executor, "thread 'ghost': was not there while the executor spun"));
 }

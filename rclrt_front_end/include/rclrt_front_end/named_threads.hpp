@@ -7,7 +7,8 @@
 /// One for the process, as threads belong to it. Each executor that spins says what it wants; of two wishes for one name
 /// the later one counts. Threads that appear later are seen at the next look(). When the last executor has ended, the
 /// threads get back what they had. A name is at most 15 bytes (see pthread_setname_np(3)), and as the thread has it at
-/// the time of the look. Threads whose names begin with "rclrt" are the executors' and are left alone.
+/// the time of the look. Threads whose names begin with "rclrt" are the executors' and are left alone. So is a thread that
+/// spins, unless a wish has just its name: the executor's threads inherit from it.
 #ifndef RCLRT_FRONT_END__NAMED_THREADS_HPP_
 #define RCLRT_FRONT_END__NAMED_THREADS_HPP_
 
@@ -39,7 +40,7 @@ public:
 
   static NamedThreads & instance();
 
-  /// `owner` wants this from now on. Refusals go to `report`, now or at a later look.
+  /// By the thread that spins. `owner` wants this from now on. Refusals go to `report`, now or at a later look.
   void require(const void * owner, std::vector<Wish> wishes, Report report);
   /// `owner` wants nothing any more; its report is not called after this. Wishes that no thread's name has met
   /// are told before.
@@ -53,6 +54,7 @@ private:
   struct Need
   {
     const void * owner;
+    rclrt_core::ThreadId spins;
     std::vector<Wish> wishes;
     std::vector<bool> met;
     Report report;
