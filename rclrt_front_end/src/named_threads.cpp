@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 namespace rclrt_front_end
@@ -14,6 +16,9 @@ namespace
 {
 
 constexpr char kOurs[] = "rclrt";
+// Until the executor's threads have their names. Else the next look is that of every second.
+constexpr int kLooks = 100;
+constexpr std::chrono::milliseconds kBetweenLooks(1);
 
 bool stands_for_many(const std::string & pattern)
 {
@@ -37,7 +42,7 @@ NamedThreads & NamedThreads::instance()
 
 void NamedThreads::require(const void * owner, std::vector<Wish> wishes, Report report)
 {
-  const std::lock_guard<PiMutex> lock(mutex_);
+  std::unique_lock<PiMutex> lock(mutex_);
   needs_.erase(
     std::remove_if(
       needs_.begin(), needs_.end(), [owner](const Need & need) { return need.owner == owner; }),
@@ -45,7 +50,11 @@ void NamedThreads::require(const void * owner, std::vector<Wish> wishes, Report 
   Need need{owner, platform_.current_thread(), std::move(wishes), {}, std::move(report)};
   need.met.resize(need.wishes.size());
   needs_.push_back(std::move(need));
-  look_locked();
+  for (int i = 0; i < kLooks && !look_locked(); ++i) {
+    lock.unlock();
+    std::this_thread::sleep_for(kBetweenLooks);
+    lock.lock();
+  }
 }
 
 void NamedThreads::release(const void * owner)
@@ -95,9 +104,14 @@ bool NamedThreads::has(const std::string & thread) const
   });
 }
 
-void NamedThreads::look_locked()
+// Returns false, and does nothing, while a thread of an executor has not got its name yet: it would be taken for another.
+bool NamedThreads::look_locked()
 {
-  const auto present = platform_.threads();
+  bool all_named = false;
+  const auto present = platform_.threads(&all_named);
+  if (!all_named) {
+    return false;
+  }
   for (auto known = changed_.begin(); known != changed_.end();) {
     const bool is_there = std::any_of(present.begin(), present.end(), [&](const auto & thread) {
       return thread.first == known->first;
@@ -126,6 +140,7 @@ void NamedThreads::look_locked()
       apply_locked(thread, name, *last, *report);
     }
   }
+  return true;
 }
 
 void NamedThreads::apply_locked(

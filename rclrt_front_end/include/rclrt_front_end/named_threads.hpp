@@ -65,7 +65,7 @@ private:
     rclrt_core::Attributes wanted;
   };
 
-  void look_locked();
+  bool look_locked();
   void apply_locked(
     rclrt_core::ThreadId thread, const std::string & name, const Wish & wish,
     const Report & report);

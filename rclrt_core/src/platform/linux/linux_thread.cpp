@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "platform/linux/limits.hpp"
 #include "rclrt_core/linux_platform.hpp"
@@ -23,6 +26,11 @@ namespace
 
 // The kernel's limit, without the terminating zero.
 constexpr std::size_t kMaxNameLength = 15;
+
+// A new thread has the name of the one that starts it until it has run. Both grow only: the first by who starts a thread,
+// before, the second by the thread itself. Read the second one first: if they are equal, all that had started were named.
+std::atomic<uint64_t> threads_started{0};
+std::atomic<uint64_t> threads_named{0};
 
 struct Start
 {
@@ -38,6 +46,7 @@ void * thread_main(void * argument) noexcept
   const std::unique_ptr<Start> start(static_cast<Start *>(argument));
   const ThreadOptions & options = start->options;
   pthread_setname_np(pthread_self(), options.name.substr(0, kMaxNameLength).c_str());
+  threads_named.fetch_add(1);
   const int error_number =
     start->platform->apply(start->platform->current_thread(), options.attributes);
   if (error_number != 0 && start->on_finding) {
@@ -130,7 +139,9 @@ Status LinuxPlatform::start_thread(
     }
     pthread_t id{};
     if (error_number == 0) {
+      threads_started.fetch_add(1);
       error_number = create(&attributes, options.attributes, start.get(), &id);
+      threads_named.fetch_add(error_number == 0 ? 0 : 1);  // there is none
     }
     pthread_attr_destroy(&attributes);
     if (error_number == 0) {
@@ -139,6 +150,15 @@ Status LinuxPlatform::start_thread(
     }
   }
   return error_number == 0 ? Status() : cannot_start(options, error_number);
+}
+
+std::vector<std::pair<ThreadId, std::string>> LinuxPlatform::threads(bool * all_named)
+{
+  const uint64_t named = threads_named.load();
+  const uint64_t started = threads_started.load();
+  auto found = threads();
+  *all_named = named == started && started == threads_started.load();
+  return found;
 }
 
 }  // namespace rclrt_core
