@@ -126,6 +126,38 @@ TEST_F(NamedThreadsTest, of_executors_are_left_alone)
   EXPECT_EQ(worker.policy(), before);
 }
 
+// Until it has run, a new thread has the name of the one that starts it: here of this one, for which the wish is.
+TEST_F(NamedThreadsTest, of_executors_are_left_alone_even_before_they_have_a_name)
+{
+  require(one_, {{"*", with(SchedulingPolicy::kIdle)}});
+  std::atomic<bool> looks{true};
+  std::thread looking([&] {
+    pthread_setname_np(pthread_self(), "rclrt looker");
+    while (looks) {
+      threads_.look();
+    }
+  });
+  std::atomic<int> taken{0};
+  for (int i = 0; i < 200; ++i) {
+    rclrt_core::ThreadOptions options;
+    options.name = "rclrt worker";
+    options.attributes = with(SchedulingPolicy::kBatch);
+    std::unique_ptr<rclrt_core::Thread> worker;
+    const auto work = [&taken] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      rclrt_core::LinuxPlatform platform;
+      Attributes now;
+      platform.read_back(platform.current_thread(), &now);
+      taken += now.policy == SchedulingPolicy::kBatch ? 0 : 1;
+    };
+    ASSERT_TRUE(process_platform().start_thread(options, work, {}, &worker).ok());
+    worker->join();
+  }
+  looks = false;
+  looking.join();
+  EXPECT_EQ(taken, 0);
+}
+
 TEST_F(NamedThreadsTest, that_were_never_there_are_told_at_the_end)
 {
   require(one_, {{"nobody", with(SchedulingPolicy::kBatch)}});
