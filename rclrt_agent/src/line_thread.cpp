@@ -17,6 +17,7 @@ namespace
 {
 
 constexpr int kBurst = 32;  // messages sent before the line is read again
+constexpr int kAtOnce = 4;  // by a thread that has other things to do
 
 TimePoint monotonic_now() { return std::chrono::steady_clock::now(); }
 
@@ -87,11 +88,12 @@ void LineThread::attach(uint64_t address, const std::shared_ptr<Session> & sessi
   }
   Peer & peer = peers_[address];
   peer.session = session;
-  peer.told = std::make_shared<std::atomic<bool>>(false);
-  // `told`: set by who rings, cleared by the line's thread before it looks; so a bell that is not rung means
-  // that the thread still has to look. acq_rel: what was queued before is seen then.
-  session->on_outgoing(peer.told.get(), [bell = bell_, told = peer.told, address] {
-    if (told->exchange(true, std::memory_order_acq_rel)) {
+  peer.told = std::make_shared<Told>();
+  const auto tell = [this, bell = bell_, told = peer.told, address, of = session.get()] {
+    if (told->rung.load(std::memory_order_relaxed)) {
+      return;
+    }
+    if ((sends_at_once() && send_at_once(address, of, told.get())) || told->rung.exchange(true)) {
       return;
     }
     {
@@ -99,25 +101,54 @@ void LineThread::attach(uint64_t address, const std::shared_ptr<Session> & sessi
       bell->ready.push_back(address);
     }
     bell->ring();
-  });
+  };
+  session->on_outgoing(peer.told.get(), tell);
+}
+
+std::unique_lock<rclrt_front_end::PiMutex> LineThread::sending(const Peer & peer) const
+{
+  return sends_at_once() ? std::unique_lock(peer.told->sending)
+                         : std::unique_lock<rclrt_front_end::PiMutex>();
+}
+
+// By the thread that has something for the client. Whether the line's thread need not know.
+bool LineThread::send_at_once(uint64_t address, Session * session, Told * told)
+{
+  const std::lock_guard lock(told->sending);
+  if (session->ended()) {
+    return false;
+  }
+  const TimePoint now = monotonic_now();
+  Bytes message;
+  for (int i = 0; i < kAtOnce && can_send(address, now) && session->outgoing().next(now, &message);
+       ++i) {
+    transmit(address, message, now);
+    sent_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return session->outgoing().due() >= told->planned;
 }
 
 void LineThread::drop(uint64_t address)
 {
   const auto found = peers_.find(address);
   if (found != peers_.end()) {
-    schedule(address, &found->second, rclrt_core::kNever);
+    {
+      const auto lock = sending(found->second);
+      schedule(address, &found->second, rclrt_core::kNever);
+    }
     found->second.session->off_outgoing(found->second.told.get());
     peers_.erase(found);
   }
 }
 
+// Under sending().
 void LineThread::schedule(uint64_t address, Peer * peer, TimePoint due)
 {
   if (peer->due != rclrt_core::kNever) {
     schedule_.erase({peer->due, address});
   }
   peer->due = due;
+  peer->told->planned = due;
   if (due != rclrt_core::kNever) {
     schedule_.insert({due, address});
   }
@@ -131,7 +162,7 @@ void LineThread::receive(uint64_t address, View message, TimePoint now)
   const auto session = found == peers_.end() ? nullptr : found->second.session;
   const auto told = found == peers_.end() ? nullptr : found->second.told;
   // As if the bell had been rung: this thread looks in any case, below.
-  const bool looks = told != nullptr && !told->exchange(true, std::memory_order_acq_rel);
+  const bool looks = told != nullptr && !told->rung.exchange(true, std::memory_order_acq_rel);
   try {
     agent_.receive(*this, address, session, message, now);
   } catch (const std::exception &) {
@@ -139,7 +170,7 @@ void LineThread::receive(uint64_t address, View message, TimePoint now)
     failures_.fetch_add(1, std::memory_order_relaxed);
   }
   if (looks) {
-    (void)told->exchange(false, std::memory_order_acq_rel);
+    (void)told->rung.exchange(false, std::memory_order_acq_rel);
     const auto peer = peers_.find(address);
     if (peer != peers_.end() && peer->second.told == told) {
       look(address, &peer->second, TimePoint::min());
@@ -157,11 +188,19 @@ bool LineThread::has_left(const Peer & peer)
 void LineThread::look(uint64_t address, Peer * peer, TimePoint earliest)
 {
   const bool ended = peer->session->ended();  // first: who sees it sees the last answer, too
-  const TimePoint due = peer->session->outgoing().due();
-  if (has_left(*peer) || (ended && due == rclrt_core::kNever)) {
+  bool leaves = has_left(*peer);
+  if (!leaves) {
+    const auto lock = sending(*peer);
+    const TimePoint due = peer->session->outgoing().due();
+    leaves = ended && due == rclrt_core::kNever;
+    // Where others send, a look that was planned stays: else each message of theirs would have to plan it anew.
+    const bool stays = sends_at_once() && peer->due > earliest && peer->due < due;
+    if (!leaves && !stays) {
+      schedule(address, peer, std::max(due, earliest));
+    }
+  }
+  if (leaves) {
     drop(address);
-  } else {
-    schedule(address, peer, std::max(due, earliest));
   }
 }
 
@@ -175,7 +214,7 @@ void LineThread::collect()
   for (const uint64_t address : ready) {
     const auto found = peers_.find(address);
     if (found != peers_.end()) {
-      found->second.told->store(false, std::memory_order_release);
+      found->second.told->rung.store(false, std::memory_order_release);
       look(address, &found->second, TimePoint::min());
     }
   }
@@ -190,6 +229,7 @@ void LineThread::send_all(TimePoint now)
     Peer & peer = peers_.at(address);
     if (!can_send(address, now)) {
       looked.push_back(address);
+      const auto lock = sending(peer);
       schedule(address, &peer, rclrt_core::kNever);
       continue;
     }
@@ -197,15 +237,19 @@ void LineThread::send_all(TimePoint now)
       drop(address);
       continue;
     }
-    if (peer.session->outgoing().next(now, &message)) {
-      transmit(address, message, now);
-      sent_.fetch_add(1, std::memory_order_relaxed);
+    {
+      const auto lock = sending(peer);
+      if (peer.session->outgoing().next(now, &message)) {
+        transmit(address, message, now);
+        sent_.fetch_add(1, std::memory_order_relaxed);
+      }
     }
     look(address, &peer, now);  // others that are due come before its next one
   }
   for (const uint64_t address : looked) {
     const auto found = peers_.find(address);
     if (found != peers_.end()) {
+      const auto lock = sending(found->second);
       schedule(address, &found->second, now);
     }
   }

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -79,6 +80,9 @@ protected:
   virtual bool can_send(uint64_t address, TimePoint now) = 0;
   /// A message of a session.
   virtual void transmit(uint64_t address, const Bytes & message, TimePoint now) = 0;
+  /// Whether can_send() and transmit() may be called by any thread: then who has something for a client sends it, and
+  /// does not wake this thread for that.
+  virtual bool sends_at_once() const { return false; }
 
   void receive(uint64_t address, View message, TimePoint now);
   /// Nothing of this address is sent any more.
@@ -87,15 +91,26 @@ protected:
   bool has_session(uint64_t address) const { return peers_.count(address) > 0; }
   bool stopping() const { return stop_.load(std::memory_order_relaxed); }
 
-  // Written by the line's thread alone, read by others for statistics: relaxed.
+  // Counted by whoever sends or reads, read by others for statistics: relaxed.
   std::atomic<uint64_t> sent_{0}, received_{0}, broken_{0}, failures_{0};
 
 private:
+  /// What a session tells this thread. Its address names this place to the session.
+  struct Told
+  {
+    // Set by who rings, cleared by the line's thread before it looks; so a bell that is not rung means that the thread
+    // still has to look. acq_rel: what was queued before is seen then.
+    std::atomic<bool> rung{false};
+    // Where any thread sends: held by who takes messages from the session, until they are sent, so that they leave in
+    // order.
+    rclrt_front_end::PiMutex sending;
+    TimePoint planned = rclrt_core::kNever;  // Peer::due, under that mutex
+  };
   struct Peer
   {
     std::shared_ptr<Session> session;
     TimePoint due = rclrt_core::kNever;
-    std::shared_ptr<std::atomic<bool>> told;  // its address names this place to the session
+    std::shared_ptr<Told> told;
   };
   /// What other threads tell this one; outlives the line, because sessions may.
   struct Bell
@@ -111,6 +126,8 @@ private:
   void collect();
   void send_all(TimePoint now);
   void schedule(uint64_t address, Peer * peer, TimePoint due);
+  std::unique_lock<rclrt_front_end::PiMutex> sending(const Peer & peer) const;
+  bool send_at_once(uint64_t address, Session * session, Told * told);
   static bool has_left(const Peer & peer);
   void look(uint64_t address, Peer * peer, TimePoint earliest);
 

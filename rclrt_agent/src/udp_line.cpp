@@ -77,14 +77,14 @@ std::string UdpLine::describe(uint64_t address) const
 
 TimePoint UdpLine::prepare(std::vector<pollfd> * polled, TimePoint)
 {
-  polled->push_back({fd_.get(), static_cast<short>(POLLIN | (blocked_ ? POLLOUT : 0)), 0});
+  polled->push_back({fd_.get(), static_cast<short>(POLLIN | (can_send(0, {}) ? 0 : POLLOUT)), 0});
   return rclrt_core::kNever;
 }
 
 void UdpLine::read(const std::vector<pollfd> & polled, TimePoint now)
 {
   if ((polled[1].revents & POLLOUT) != 0) {
-    blocked_ = false;
+    blocked_.store(false, std::memory_order_relaxed);
   }
   if ((polled[1].revents & (POLLIN | POLLERR)) == 0) {
     return;
@@ -118,7 +118,7 @@ void UdpLine::transmit(uint64_t address, const Bytes & message, TimePoint)
       reinterpret_cast<const sockaddr *>(&to), sizeof(to)) < 0) {
     // The datagram is lost, as any may be: reliable streams repeat it.
     failures_.fetch_add(1, std::memory_order_relaxed);
-    blocked_ = errno == EAGAIN;
+    blocked_.store(errno == EAGAIN, std::memory_order_relaxed);
   }
 }
 

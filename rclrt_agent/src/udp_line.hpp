@@ -5,6 +5,7 @@
 #ifndef UDP_LINE_HPP_
 #define UDP_LINE_HPP_
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -35,13 +36,15 @@ public:
 protected:
   TimePoint prepare(std::vector<pollfd> * polled, TimePoint now) override;
   void read(const std::vector<pollfd> & polled, TimePoint now) override;
-  bool can_send(uint64_t, TimePoint) override { return !blocked_; }
+  bool can_send(uint64_t, TimePoint) override { return !blocked_.load(std::memory_order_relaxed); }
   void transmit(uint64_t address, const Bytes & message, TimePoint now) override;
+  bool sends_at_once() const override { return true; }
 
 private:
   Descriptor fd_;
   uint16_t port_ = 0;
-  bool blocked_ = false;
+  // The socket has no room. Set by who sends, cleared by the line's thread when it has. Relaxed: nothing goes with it.
+  std::atomic<bool> blocked_{false};
   TimePoint last_read_{};
   std::vector<uint8_t> buffer_;
 };

@@ -130,15 +130,39 @@ TEST(Outgoing, heartbeats_back_off_and_share_a_message)
   outgoing.put(0x88, 0, data(2));
   next(outgoing), next(outgoing);
   std::vector<long> times;
+  std::vector<std::vector<long>> again(3);
   for (TimePoint now = kBegin; now < kBegin + std::chrono::seconds(8); now += milliseconds(10)) {
     const int what = next(outgoing, now);
-    if (what != -100) {
-      EXPECT_EQ(what, -RCLRT_HEARTBEAT);
+    if (what == -RCLRT_HEARTBEAT) {
       times.push_back((now - kBegin) / milliseconds(1));
+    } else if (what != -100) {
+      again.at(static_cast<std::size_t>(what)).push_back((now - kBegin) / milliseconds(1));
     }
   }
   EXPECT_EQ(times, (std::vector<long>{100, 300, 700, 1500, 3100, 5100, 7100}));
   EXPECT_EQ(outgoing.counters().heartbeats, 14U);
+  // After two in vain, what they ask about goes along.
+  EXPECT_EQ(again[1], (std::vector<long>{710, 1510, 3110, 5110, 7110}));
+  EXPECT_EQ(again[2], (std::vector<long>{720, 1520, 3120, 5120, 7120}));
+}
+
+TEST(Outgoing, of_what_nobody_acknowledges_only_the_first_goes_again_with_a_heartbeat)
+{
+  Outgoing outgoing({});
+  for (int i = 1; i <= 3; ++i) {
+    outgoing.put(0x84, 0, data(static_cast<uint8_t>(i)));
+    next(outgoing);
+  }
+  const auto after = [&](long ms) { return next(outgoing, kBegin + milliseconds(ms)); };
+  EXPECT_EQ(after(100), -RCLRT_HEARTBEAT);
+  EXPECT_EQ(after(300), -RCLRT_HEARTBEAT);
+  EXPECT_EQ(after(301), -100);
+  EXPECT_EQ(after(700), -RCLRT_HEARTBEAT);
+  EXPECT_EQ(after(701), 1);
+  EXPECT_EQ(after(702), -100);
+  outgoing.on_acknack({1, 0, 0x84}, kBegin + milliseconds(703));
+  EXPECT_EQ(after(803), -RCLRT_HEARTBEAT);
+  EXPECT_EQ(after(804), -100) << "the client answers again";
 }
 
 TEST(Outgoing, the_next_heartbeat_comes_after_round_trips_that_were_measured)
@@ -167,7 +191,7 @@ TEST(Outgoing, only_what_is_asked_for_is_repeated_and_once)
 {
   Outgoing outgoing({});
   for (uint8_t i = 0; i < 3; ++i) {
-    outgoing.put(0x84, 0, data(i));
+    outgoing.put(0x84, 0, data(static_cast<uint8_t>(i)));
     next(outgoing);
   }
   const rclrt_acknack gap{1, 0x1, 0x84};

@@ -137,6 +137,7 @@ void rclrt_daemon_reset(struct rclrt_daemon * daemon, uint8_t session, const uin
   const uint32_t token = daemon_enter(daemon);
   daemon->session = session;
   daemon->astray = false;
+  daemon->beyond = 0;
   memcpy(daemon->key, key, sizeof(daemon->key));
   daemon_reset_receiving(daemon);
   daemon_leave(daemon, token);

@@ -52,7 +52,7 @@ bool daemon_in_time(
   struct rclrt_daemon * daemon, struct rclrt_input_stream * input, uint16_t sequence, uint64_t now)
 {
   const bool late = input->started && rclrt_sequence_before(sequence, input->expected);
-  daemon_look_back(daemon, input, late, now);
+  daemon_look_back(daemon, input, late ? DAEMON_LATE_WEIGHT / DAEMON_LATE_COPIES : 0, now);
   daemon->counters.late += late ? 1U : 0U;
   return !late;
 }

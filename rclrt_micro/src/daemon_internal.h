@@ -135,10 +135,13 @@ void daemon_report_abandoned(
 void daemon_reset_receiving(struct rclrt_daemon * daemon);
 /* The line was closed: half a frame that came before is not continued. */
 void daemon_line_closed(struct rclrt_daemon * daemon);
-/* In a critical section: the peer tells of numbers before those that it told of before. If that goes
- * on, it has begun the stream anew: `daemon->astray`. */
+/* In a critical section: the peer tells of what is settled (`weight` > 0). If that goes on, it has begun the
+ * stream anew: `daemon->astray`. A peer that gets none of our ACKNACKs tells of that, too, so some weigh little. */
 void daemon_look_back(
-  struct rclrt_daemon * daemon, struct rclrt_input_stream * input, bool goes_back, uint64_t now);
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * input, unsigned weight, uint64_t now);
+#define DAEMON_LATE_COPIES 4U
+/* Sums up to astray. */
+#define DAEMON_LATE_WEIGHT 16U
 /* In a critical section. Whoever calls it kicks afterwards. S + RCLRT_WINDOW steps. */
 void daemon_on_acknack(
   struct rclrt_daemon * daemon, const struct rclrt_acknack * acknack, uint64_t now);

@@ -8,9 +8,8 @@
 
 #include "daemon_internal.h"
 
-/* So often and so long, without anything newer, an agent's heartbeats or messages are about what was
- * settled before: copies that were late do not last that long. */
-#define LATE_COPIES 4U
+/* So long, without anything newer, an agent's heartbeats or messages are about what was settled before: copies that
+ * were late do not last that long. */
 #define LATE_NS UINT64_C(900000000)
 
 /* In a critical section. One step per stream. */
@@ -109,15 +108,13 @@ void daemon_notify(struct rclrt_sink * sink)
 }
 
 void daemon_look_back(
-  struct rclrt_daemon * daemon, struct rclrt_input_stream * input, bool goes_back, uint64_t now)
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * input, unsigned weight, uint64_t now)
 {
-  if (!goes_back) {
+  if (weight == 0) {
     input->back = 0;
-  } else if (input->back == 0) {
-    input->back = 1;
-    input->back_since_ns = now;
-  } else if (input->back < LATE_COPIES) {
-    input->back++;
+  } else if (input->back < DAEMON_LATE_WEIGHT) {
+    input->back_since_ns = input->back == 0 ? now : input->back_since_ns;
+    input->back = (uint8_t)(input->back + weight);
   } else if (time_since(now, input->back_since_ns) >= LATE_NS) {
     daemon->astray = true;
   }
@@ -157,8 +154,13 @@ static struct rclrt_sink * on_heartbeat(
       }
     }
     const uint16_t beyond = (uint16_t)(heartbeat->last_unacked + 1U);
+    /* An agent whose window has moved does not go back behind it. */
+    const bool behind =
+      rclrt_sequence_before((uint16_t)(heartbeat->first_unacked + RCLRT_WINDOW), input->expected);
+    const unsigned weight = behind ? DAEMON_LATE_WEIGHT / DAEMON_LATE_COPIES : 1U;
     daemon_look_back(
-      daemon, input, rclrt_sequence_before(heartbeat->last_unacked, input->expected), now);
+      daemon, input,
+      rclrt_sequence_before(heartbeat->last_unacked, input->expected) ? weight : 0, now);
     if (rclrt_sequence_before(input->highest, beyond)) {
       input->highest = beyond;
     }

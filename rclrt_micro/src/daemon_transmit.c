@@ -14,6 +14,8 @@
 #define CONTROL_SIZE 12U
 /* More urgent messages that pass what is owed to the agent, before it goes all the same. */
 #define CONTROL_PASSES 4U
+/* Heartbeats without an answer after which what they ask about goes along: it may be what is missing. */
+#define IN_VAIN 2U
 
 /* Silence after which the agent is asked: at least `heartbeat_ns` and two round trips, twice as long each
  * time that it does not help. */
@@ -286,6 +288,18 @@ static struct rclrt_output_stream * find_output(struct rclrt_daemon * daemon, ui
   return NULL;
 }
 
+/* In a critical section: what was sent goes to the front of the queue once more. */
+static void requeue(struct rclrt_daemon * daemon, struct rclrt_node * node)
+{
+  if (daemon->held_for == node) {
+    daemon->held_for = NULL;
+  }
+  rclrt_list_remove(&node->link);
+  node->state = RCLRT_NODE_QUEUED;
+  rclrt_queue_push_front(&daemon->execution, &node->link, node->priority);
+  daemon->counters.retransmitted++;
+}
+
 /* In a critical section: exactly what is missing goes back to the queue, oldest at the front. */
 static void requeue_missing(
   struct rclrt_daemon * daemon, struct rclrt_output_stream * stream,
@@ -309,13 +323,7 @@ static void requeue_missing(
     if (node->tries > 1 && time_since(now, node->sent_ns) < daemon->config.answer_ns) {
       continue;
     }
-    if (daemon->held_for == node) {
-      daemon->held_for = NULL;
-    }
-    rclrt_list_remove(&node->link);
-    node->state = RCLRT_NODE_QUEUED;
-    rclrt_queue_push_front(&daemon->execution, &node->link, node->priority);
-    daemon->counters.retransmitted++;
+    requeue(daemon, node);
   }
 }
 
@@ -338,8 +346,14 @@ void daemon_on_acknack(
 {
   struct rclrt_output_stream * stream = find_output(daemon, acknack->stream);
   const uint16_t first = acknack->first_unacked;
-  /* What was never sent cannot be acknowledged. */
-  if (stream != NULL && is_reliable(stream->id) && !rclrt_sequence_before(stream->sent, first)) {
+  if (stream == NULL || !is_reliable(stream->id)) {
+    return;
+  }
+  /* What was never sent cannot be acknowledged. Again and again: we have begun anew, and the agent has not. */
+  const bool beyond = rclrt_sequence_before(stream->sent, first);
+  daemon->beyond = (uint8_t)(beyond ? daemon->beyond + 1U : 0U);
+  daemon->astray = daemon->astray || daemon->beyond >= DAEMON_LATE_COPIES;
+  if (!beyond) {
     if (rclrt_sequence_before(stream->first_unacked, first)) {
       if (stream->heartbeats == 0) { /* else the answer is to one of them */
         note_round_trip(daemon, *window_slot(stream, (uint16_t)(first - 1U)), now);
@@ -395,6 +409,10 @@ uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon)
     }
     if (time_since(now, stream->quiet_since_ns) >= patience(daemon, stream)) {
       daemon_owe_heartbeat(daemon, stream);
+      struct rclrt_node * oldest = *window_slot(stream, stream->first_unacked);
+      if (stream->heartbeats >= IN_VAIN && oldest->state == RCLRT_NODE_PENDING) {
+        requeue(daemon, oldest);
+      }
       stream->heartbeats = (uint8_t)(stream->heartbeats + (stream->heartbeats < UINT8_MAX ? 1 : 0));
       stream->quiet_since_ns = now;
     }

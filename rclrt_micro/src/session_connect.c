@@ -14,8 +14,11 @@
 
 #define LOGOUT_REQUEST 2U
 #define LONGEST_INSIST_NS (UINT64_C(2000) * 1000000U)
-/* Questions without an answer after which the agent is gone, 200 ms, 400 ms, ... apart. */
-#define QUESTIONS 4U
+/* An agent takes a greeting that comes sooner after the one before for a late copy, and does not begin anew. */
+#define APART_NS (UINT64_C(600) * 1000000U)
+/* So many times `keep_alive_ns` without anything from the agent, and it is gone. It is asked all the while: if
+ * three of four questions or their answers are lost, one in a million silences lasts so long by chance. */
+#define SILENCES 10U
 
 static void set_greeting(struct rclrt_daemon * daemon, bool greeting)
 {
@@ -66,6 +69,7 @@ static void lose(struct rclrt_session * session, enum rclrt_session_loss by)
   report(session, RCLRT_SESSION_LOST);
   if (session->keep_alive_ns != 0) {
     begin_greeting(session);
+    session->next_ns = time_after(session_now(session), APART_NS);
   } else {
     session->connected = false;
     session->state = RCLRT_SESSION_OFF;
@@ -82,6 +86,13 @@ static void wait_longer(struct rclrt_session * session, uint64_t now)
   }
 }
 
+/* The agent is there. */
+static void hear(struct rclrt_session * session, uint64_t now)
+{
+  session->heard_ns = now;
+  session->questions = 0;
+}
+
 /* CREATE_CLIENT again and again until it is answered. Each copy makes the agent forget its streams,
  * also the one that it gets last: so the answers to all copies are waited for, a while. */
 static bool greet(struct rclrt_session * session, uint64_t now)
@@ -94,6 +105,7 @@ static bool greet(struct rclrt_session * session, uint64_t now)
     session->state = RCLRT_SESSION_CREATING;
     session->cursor = rclrt_list_first(&session->entities);
     session->asked = false;
+    hear(session, now);
     return true;
   }
   if (!session->line_open || session->greeted > 0 || now < session->next_ns) {
@@ -125,8 +137,7 @@ static bool create_next(struct rclrt_session * session, uint64_t now)
   if (session->cursor == NULL) {
     session->state = RCLRT_SESSION_ON;
     session->connected = true;
-    session->heard_ns = now;
-    session->questions = 0;
+    hear(session, now);
     report(session, RCLRT_SESSION_CONNECTED);
     return false;
   }
@@ -134,7 +145,9 @@ static bool create_next(struct rclrt_session * session, uint64_t now)
   if (!session->asked) {
     const enum rclrt_ret ret = session_ask_to_create(session, entity);
     session->asked = ret == RCLRT_OK;
-    session->next_ns = time_after(now, session->answer_timeout_ns);
+    session->interval_ns = time_after(
+      now, session->keep_alive_ns == 0 ? session->answer_timeout_ns
+                                       : 3U * SILENCES * session->keep_alive_ns);
     if (ret != RCLRT_OK && ret != RCLRT_ERR_AGAIN) {
       give_up(session, ret, now);
     }
@@ -156,7 +169,8 @@ static bool create_next(struct rclrt_session * session, uint64_t now)
     session->cursor = rclrt_list_next(&session->entities, session->cursor);
     return true;
   }
-  if (now >= session->next_ns) {
+  /* Where much is lost the answer may take long; whether the agent still knows us is asked meanwhile. */
+  if (now >= session->interval_ns) {
     begin_greeting(session); /* not an agent that knows us any more */
   }
   return false;
@@ -183,15 +197,14 @@ static void look_after(struct rclrt_session * session, uint32_t frames, uint64_t
 {
   if (frames != session->heard_frames) {
     session->heard_frames = frames;
-    session->heard_ns = now;
-    session->questions = 0;
-    session->interval_ns = SESSION_INSIST_NS;
+    hear(session, now);
   }
-  if (now < session_due(session)) {
+  const uint64_t silence = time_since(now, session->heard_ns);
+  if (silence / SILENCES >= session->keep_alive_ns) {
+    lose(session, RCLRT_LOST_SILENCE);
     return;
   }
-  if (session->questions == QUESTIONS) {
-    lose(session, RCLRT_LOST_SILENCE);
+  if (silence < session->keep_alive_ns || (session->questions > 0 && now < session->next_ns)) {
     return;
   }
   struct rclrt_submessage sub;
@@ -200,8 +213,15 @@ static void look_after(struct rclrt_session * session, uint32_t frames, uint64_t
   session->question = sub.request;
   /* As if there were no session: an agent that does not know it answers all the same. */
   (void)session_send(session, &session->none, &sub, rclrt_payload_get_info, true);
-  session->questions++;
-  wait_longer(session, now);
+  session->questions = 1;
+  session->next_ns = time_after(now, SESSION_INSIST_NS);
+}
+
+/* Nothing of this session has been acknowledged or received in order yet: if the agent counts its streams anew,
+ * nothing is amiss. */
+static bool is_fresh(const struct rclrt_session * session)
+{
+  return session->reliable.first_unacked == 0 && session->reliable_in.expected == 0;
 }
 
 bool session_on_connection(struct rclrt_session * session, const struct rclrt_submessage * sub)
@@ -211,14 +231,15 @@ bool session_on_connection(struct rclrt_session * session, const struct rclrt_su
       session->greeted++;
     } else if (session->state == RCLRT_SESSION_GREETING) {
       give_up(session, RCLRT_ERR_AGENT, session_now(session));
-    } else if (session->state != RCLRT_SESSION_OFF) {
-      /* It has greeted us again: a late copy of our greeting, and it began all streams anew. */
+    } else if (session->state != RCLRT_SESSION_OFF && !is_fresh(session)) {
+      /* It has greeted us again: a late copy of our greeting, and it began all streams anew. Or a copy of its
+       * answer: that cannot be told. */
       lose(session, RCLRT_LOST_STREAMS);
     }
     return true;
   }
   if (
-    sub->id == RCLRT_INFO && session->state == RCLRT_SESSION_ON &&
+    sub->id == RCLRT_INFO && session->state >= RCLRT_SESSION_CREATING &&
     sub->request == session->question && session->question != 0) {
     session->question = 0;
     /* The agent says 1 when this line has a session. */
@@ -243,11 +264,14 @@ uint64_t session_due(const struct rclrt_session * session)
   if (session->state == RCLRT_SESSION_GREETING) {
     return session->next_ns;
   }
-  if (session->state == RCLRT_SESSION_CREATING) {
-    return session->asked ? session->next_ns : 0; /* the next one at once */
+  if (session->state == RCLRT_SESSION_CREATING && !session->asked) {
+    return 0; /* the next one at once */
   }
-  if (session->state == RCLRT_SESSION_OFF || session->keep_alive_ns == 0) {
+  if (session->state == RCLRT_SESSION_OFF) {
     return UINT64_MAX;
+  }
+  if (session->keep_alive_ns == 0) {
+    return session->state == RCLRT_SESSION_CREATING ? session->interval_ns : UINT64_MAX;
   }
   return session->questions == 0 ? time_after(session->heard_ns, session->keep_alive_ns)
                                  : session->next_ns;
@@ -262,7 +286,7 @@ void rclrt_session_handle(struct rclrt_session * session)
   if (news.answers) {
     session_take_answers(session);
   }
-  if (news.astray && session->state == RCLRT_SESSION_ON) {
+  if (news.astray && session->state >= RCLRT_SESSION_CREATING) {
     lose(session, RCLRT_LOST_STREAMS);
   }
   if (session_due(session) == UINT64_MAX) {
@@ -274,7 +298,7 @@ void rclrt_session_handle(struct rclrt_session * session)
   }
   while (session->state == RCLRT_SESSION_CREATING && create_next(session, now)) {
   }
-  if (session->state == RCLRT_SESSION_ON && session->keep_alive_ns != 0) {
+  if (session->state >= RCLRT_SESSION_CREATING && session->keep_alive_ns != 0) {
     look_after(session, news.frames, now);
   }
 }

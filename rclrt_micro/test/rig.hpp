@@ -117,6 +117,7 @@ struct RigOptions
   uint16_t piece = 1200;         // a frame in one piece
   rclrt_daemon_config policy{};  // what of it is not storage
   rclrt_micro::SimLine::Faults faults{};
+  uint32_t seed = 1;  // of the faults
 };
 
 class Rig
@@ -124,8 +125,8 @@ class Rig
 public:
   explicit Rig(const RigOptions & with = {})
   : options(with),
-    to_agent(world, with.byte_ns, 1),
-    to_client(world, with.byte_ns, 2),
+    to_agent(world, with.byte_ns, with.seed),
+    to_client(world, with.byte_ns, with.seed + 1),
     port(world, to_agent),
     agent([this](const Agent::Bytes & message) {
       sent_by_agent.push_back(message);

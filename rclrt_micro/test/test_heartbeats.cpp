@@ -76,6 +76,7 @@ TEST(Heartbeats, become_rare_while_nobody_answers_and_frequent_again_afterwards)
   rig.settle(20'000);
   // After 0.1, 0.3, 0.7, 1.5, 3.1, 5.1, 7.1, ... 19.1 s.
   EXPECT_EQ(count(rig.sent_by_client, RCLRT_HEARTBEAT), 13U);
+  EXPECT_EQ(count(rig.sent_by_client, RCLRT_WRITE_DATA), 12U) << "once, and with all but two";
   rig.on_agent_message = nullptr;
   rig.settle(3000);
   ASSERT_TRUE(rclrt_daemon_idle(&rig.daemon));

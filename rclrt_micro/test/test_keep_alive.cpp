@@ -94,7 +94,9 @@ TEST_F(KeepAlive, an_agent_that_is_silent_is_lost_and_greeted_when_it_is_back)
 {
   ASSERT_NO_FATAL_FAILURE(start());
   system->on_agent_message = [](const Agent::Bytes &) { return true; };
-  system->spin_for(10'000);
+  system->spin_for(9'000);
+  EXPECT_TRUE(losses.empty()) << "on a line that loses much, silence alone says little";
+  system->spin_for(5'000);
   EXPECT_EQ(losses, (std::vector<uint8_t>{RCLRT_LOST_SILENCE}));
   const Blob blob{3, 8};
   EXPECT_EQ(rclrt_publish(&publisher, &blob), RCLRT_ERR_STATE);
@@ -156,6 +158,62 @@ TEST_F(
   send(100, 140);
   EXPECT_EQ(losses, (std::vector<uint8_t>{RCLRT_LOST_STREAMS}));
   EXPECT_EQ(best_effort.numbers.back(), 139U);
+}
+
+// What a line that loses much looks like: the agent asks again and again about what has arrived.
+TEST_F(KeepAlive, an_agent_that_gets_no_acknowledgement_is_not_taken_for_one_that_began_anew)
+{
+  ASSERT_NO_FATAL_FAILURE(start());
+  system->spin_for(300);
+  const auto heard = system->to_agent.deliver;
+  system->to_agent.deliver = [](const Agent::Bytes &) {};
+  system->agent.publish("rt/t", number(7));
+  system->arm_agent();
+  system->spin_for(1400);  // it asks ten times a second
+  system->to_agent.deliver = heard;
+  EXPECT_EQ(listener->numbers.back(), 7U);
+  system->spin_for(4000);
+  EXPECT_TRUE(events.empty());
+  EXPECT_TRUE(comes_back(8));
+}
+
+// It has taken a greeting for a late copy of the one before.
+TEST_F(KeepAlive, an_agent_that_acknowledges_what_was_never_sent_is_greeted_anew)
+{
+  ASSERT_NO_FATAL_FAILURE(start());
+  const auto acknowledge = [this] {
+    const Agent::Bytes message = {0x81, 0, 0, 0, RCLRT_ACKNACK, 1, 5, 0, 200, 0, 0, 0, 0x80};
+    const auto frame = Deframer::frame(RCLRT_FRAMING_SERIAL, message, 0);
+    rclrt_daemon_received(&system->daemon, frame.data(), frame.size());
+    system->spin_for(100);
+  };
+  for (int i = 0; i < 3; ++i) {
+    acknowledge();
+  }
+  EXPECT_TRUE(comes_back(9)) << "copies that are late";
+  for (int i = 0; i < 3; ++i) {
+    acknowledge();
+  }
+  EXPECT_TRUE(losses.empty());
+  acknowledge();
+  EXPECT_EQ(losses, (std::vector<uint8_t>{RCLRT_LOST_STREAMS}));
+  const auto greetings = system->agent.received[RCLRT_CREATE_CLIENT];
+  system->spin_for(400);
+  EXPECT_EQ(system->agent.received[RCLRT_CREATE_CLIENT], greetings) << "that would be too soon";
+  system->spin_for(2000);
+  EXPECT_EQ(events, lost_and_back);
+  EXPECT_TRUE(comes_back(10));
+}
+
+TEST_F(KeepAlive, a_copy_of_the_answer_to_the_greeting_does_no_harm_before_anything_else_was_answered)
+{
+  system = std::make_unique<System>();
+  system->session.keep_alive_ns = 1000 * kMs;
+  ASSERT_EQ(rclrt_session_connect(&system->session, 5000 * kMs), RCLRT_OK);
+  const auto answer = Deframer::frame(RCLRT_FRAMING_SERIAL, system->sent_by_agent.back(), 0);
+  rclrt_daemon_received(&system->daemon, answer.data(), answer.size());
+  EXPECT_EQ(rclrt_node_init(&system->node, &system->session, "node", 0), RCLRT_OK);
+  EXPECT_TRUE(system->session.connected);
 }
 
 TEST_F(KeepAlive, on_a_line_so_slow_that_greetings_are_repeated_it_connects_once)

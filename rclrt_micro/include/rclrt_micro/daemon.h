@@ -158,7 +158,7 @@ struct rclrt_input_stream
   /* Storage for fragmented messages, or null: they are then dropped and counted. */
   uint8_t * assembly;
   uint16_t assembly_capacity;
-  uint8_t back;           /* heartbeats or messages in a row about what is settled, the first ... */
+  uint8_t back;           /* weight of what in a row is about what is settled, the first ... */
   uint64_t back_since_ns; /* ... at this time */
   uint16_t skips;         /* how often the agent has given messages up */
   uint16_t taken;         /* reliable: parts of message `expected` taken before */
@@ -244,6 +244,7 @@ struct rclrt_daemon
   bool greeting;
   /* The agent counts a stream from the beginning again, we do not. Until the next reset. */
   bool astray;
+  uint8_t beyond; /* ACKNACKs in a row of what was never sent */
   /* Called outside critical sections when a reliable message is given up: after its lifetime, when
    * its stream is removed, and by a reset. Null for none. */
   void (*on_abandoned)(

@@ -136,7 +136,8 @@ struct rclrt_session
   uint8_t questions; /* that wait for an answer, the last ... */
   uint16_t question; /* ... with this number */
   uint32_t heard_frames;
-  uint64_t heard_ns, next_ns, interval_ns;
+  uint64_t heard_ns, next_ns;
+  uint64_t interval_ns; /* between greetings; while entities are created: until when an answer may come */
   bool agent_known; /* of the last INFO: it was about an agent, and said ... */
   int16_t availability;
 };
