@@ -4,12 +4,14 @@
 #include <cstdio>
 #include <exception>
 
+#include "dead_segments.hpp"
 #include "program.hpp"
 #include "rclrt_rcl/init.hpp"
 
 int main(int argc, char ** argv)
 {
   try {
+    rclrt_agent::remove_dead_segments();  // those of an agent that was killed, above all
     rclrt_rcl::init(argc, argv);
     const auto context = rclrt_rcl::default_context();
     auto words = context->non_ros_arguments();

@@ -233,9 +233,10 @@ void Session::on_write(const rclrt_submessage & sub)
   if (found != objects_.end() && (sub.flags & kFormat) == 0) {
     const Object & object = found->second;
     if (object.writer) {
-      if (object.deadline > rclrt_core::Duration(0)) {
-        rclrt_core::inherit_deadline(
-          now_ + object.deadline);  // of this job, and of what it publishes
+      if (options_.deadline_of) {
+        // Of this job, and of what it publishes. None, too: else it would have that of the message before.
+        const bool has = object.deadline > rclrt_core::Duration(0);
+        rclrt_core::inherit_deadline(has ? now_ + object.deadline : rclrt_core::kNever);
       }
       written = object.writer->write(data);
     } else if (object.requester) {

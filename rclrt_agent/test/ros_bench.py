@@ -65,6 +65,7 @@ class Bench:
         self.spinner.add_node(self.node)
         self.children: list[subprocess.Popen[str]] = []
         self.wire = Wire()
+        self.second_wire = Wire()
         self.up: list[int] = []
         self.long_up: list[str] = []
         qos = QoSProfile(depth=200)
@@ -87,7 +88,11 @@ class Bench:
 
     def start_agent(self, kind: str, *more: str) -> tuple[subprocess.Popen[str], str]:
         """Start the agent; returns it and where its clients find it."""
-        line = ["--dev", self.wire.ends[0]] if kind == "serial" else ["-p", "0"]
+        line = ["-p", "0"]
+        if kind == "serial":
+            line = ["--dev", self.wire.ends[0]]
+        elif kind == "multiserial":
+            line = ["--devs", f"{self.wire.ends[0]} {self.second_wire.ends[0]}"]
         agent = self.start("rclrt_agent", kind, *line, *more)
         assert agent.stdout is not None
         text = ""
@@ -95,7 +100,7 @@ class Bench:
             text = agent.stdout.readline()
             assert text, "the agent has ended"
         threading.Thread(target=agent.stdout.read, daemon=True).start()
-        where = self.wire.ends[1] if kind == "serial" else re.findall(r"\d+", text)[-1]
+        where = self.wire.ends[1] if "serial" in kind else re.findall(r"\d+", text)[-1]
         return agent, where
 
     def start_client(self, kind: str, where: str, key: str = "1") -> subprocess.Popen[str]:
@@ -144,3 +149,4 @@ class Bench:
         self.node.destroy_node()
         rclpy.shutdown(context=self.context)
         self.wire.close()
+        self.second_wire.close()

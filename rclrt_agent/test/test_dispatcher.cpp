@@ -4,11 +4,16 @@
 // With which priority a client's messages are jobs of the executor.
 #include <gtest/gtest.h>
 
+#include <mutex>
+#include <thread>
+
 #include "agent_rig.hpp"
+#include "builtin_interfaces/msg/time.hpp"
 #include "dispatcher.hpp"
 #include "rclrt_core/job.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/preemptive_executor.hpp"
+#include "ros_backend.hpp"
 
 namespace
 {
@@ -89,14 +94,14 @@ TEST(Dispatcher, a_message_has_the_deadline_of_its_topic_from_when_it_came)
   std::vector<TimePoint> deadlines;
   rig.backend.on_write = [&] {
     deadlines.push_back(rclrt_core::deadline_to_publish());
-    if (deadlines.size() == 2) {
+    if (deadlines.size() == 3) {
       context->shutdown("done");
     }
   };
   rclrt_agent::Dispatcher dispatcher(
     *node, [](const std::shared_ptr<Session> & of) { return of->work(); });
   rig.now += std::chrono::milliseconds(3);
-  for (const auto object : {uint16_t{0x015}, uint16_t{0x005}}) {
+  for (const auto object : {uint16_t{0x015}, uint16_t{0x005}, uint16_t{0x015}}) {
     const Bytes message =
       write_message({RCLRT_SESSION_DEFAULT, 0, 0, {}}, view_of(data_for(object)));
     dispatcher(session, session->post(view_of(message), rig.now));
@@ -105,6 +110,91 @@ TEST(Dispatcher, a_message_has_the_deadline_of_its_topic_from_when_it_came)
   executor.spin();
   EXPECT_EQ(
     deadlines,
-    (std::vector<TimePoint>{rclrt_core::kNever, rig.now + std::chrono::milliseconds(20)}));
+    (std::vector<TimePoint>{
+      rclrt_core::kNever, rig.now + std::chrono::milliseconds(20), rclrt_core::kNever}));
+}
+
+// The end of a client that reads: with which deadline its data comes.
+struct Catcher : Sink
+{
+  bool wants(uint16_t) override { return true; }
+  void data(uint16_t, View cdr) override { on_data(cdr); }
+  void lost(uint16_t, uint64_t) override {}
+  void request(uint16_t, const uint8_t *, View) override {}
+  void reply(uint16_t, uint16_t, View) override {}
+  std::function<void(View cdr)> on_data;
+};
+
+// From a client of the agent to a node of ROS, which answers, and back to the client. Another executor has that node, so
+// the deadline can only go with the messages.
+TEST(Dispatcher, a_chain_of_a_client_goes_on_in_ros_and_back_with_its_deadline)
+{
+  using builtin_interfaces::msg::Time;
+  const auto context = rclrt_rcl::Context::make();
+  rclrt_rcl::NodeOptions node_options;
+  node_options.context = context;
+  const auto node = std::make_shared<rclrt_rcl::Node>("agent", node_options);
+  const auto far_end = std::make_shared<rclrt_rcl::Node>("far_end", node_options);
+  rclrt_rcl::PreemptiveExecutorOptions options;
+  options.context = context;
+  options.max_threads = 2;
+  rclrt_rcl::PreemptiveExecutor executor(options), others(options);
+  executor.add_node(node);
+  others.add_node(far_end);
+
+  rclrt_agent::RosBackend backend(context, executor, {});
+  const auto board = backend.make_node("board", 255, {});
+  Description imu, command;
+  imu.name = "rt/imu";
+  command.name = "rt/command";
+  imu.type = command.type = "builtin_interfaces::msg::dds_::Time_";
+  imu.qos.reliable = command.qos.reliable = true;
+  const auto writer = board->make_writer(imu);
+  const auto catcher = std::make_shared<Catcher>();
+  const auto reader = board->make_reader(command, 1, catcher);
+
+  const auto publisher = far_end->create_publisher<Time>("command", 10);
+  const auto subscription = far_end->create_subscription<Time>(
+    "imu", 10, [&](const Time & message) { publisher->publish(message); });
+
+  // Every message another deadline, in an hour; odd ones have none.
+  const TimePoint begin = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  std::mutex mutex;
+  std::map<uint8_t, TimePoint> came;
+  std::atomic<uint8_t> next{0};
+  rclrt_rcl::Scheduling scheduling;
+  scheduling.name = "messages";
+  const auto messages = node->create_waitable(scheduling, [&] {
+    const uint8_t number = next++;
+    rclrt_core::inherit_deadline(
+      number % 2 == 0 ? begin + std::chrono::milliseconds(number) : rclrt_core::kNever);
+    const Bytes bytes = {number, 0, 0, 0, 0, 0, 0, 0};
+    EXPECT_TRUE(writer->write(view_of(bytes)));
+  });
+  catcher->on_data = [&](View cdr) {
+    const std::lock_guard lock(mutex);
+    came[cdr.data[0]] = rclrt_core::deadline_to_publish();
+  };
+  std::thread first([&] { executor.spin(); });
+  std::thread second([&] { others.spin(); });
+  const auto count = [&] {
+    const std::lock_guard lock(mutex);
+    return came.size();
+  };
+  // Those that go before all know each other are lost.
+  for (int i = 0; i < 200 && count() < 10; ++i) {
+    messages->trigger();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  context->shutdown("done");
+  first.join();
+  second.join();
+  ASSERT_GE(came.size(), 10U);
+  for (const auto & [number, deadline] : came) {
+    EXPECT_EQ(
+      deadline,
+      number % 2 == 0 ? begin + std::chrono::milliseconds(number) : rclrt_core::kNever)
+      << int{number};
+  }
 }
 }  // namespace

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,6 +127,55 @@ def test_clients_may_have_the_same_names(bench: Bench) -> None:
     bench.down.publish(Int32(data=5))
     assert bench.until(lambda: len(bench.up) == 3), bench.up
     assert bench.up == [1005] * 3
+
+
+def test_clients_on_two_serial_lines_of_one_agent_talk_to_ros_and_to_each_other(
+    bench: Bench,
+) -> None:
+    """What the second asks of the first goes through ROS: the same node has the service."""
+    _, where = bench.start_agent("multiserial", "-b", "115200")
+    first = bench.start_client("serial", where, "1")
+    assert bench.matched()
+    bench.start_client("serial", bench.second_wire.ends[1], "2")
+    assert bench.until(lambda: bench.node.count_publishers("/up") == 2)
+    assert bench.until(lambda: bench.down.get_subscription_count() == 2)
+    bench.until(lambda: False, 0.5)
+    bench.up.clear()
+    for number in range(20):
+        bench.down.publish(Int32(data=number))
+    assert bench.until(lambda: len(bench.up) == 40), bench.up
+    assert sorted(bench.up) == sorted(2 * [number + 1000 for number in range(20)])
+    first.kill()
+    bench.up.clear()
+    bench.down.publish(Int32(data=5))
+    assert bench.until(lambda: bench.up == [1005]), "the other line goes on"
+
+
+def test_of_an_agent_that_was_killed_the_next_one_removes_what_is_left(bench: Bench) -> None:
+    """The line is free at once. Its middleware's shared memory lies there until somebody starts."""
+    shared = Path("/dev/shm")
+    agent, where = bench.start_agent("udp4")
+    bench.start_client("udp", where)
+    assert bench.matched()
+    mapped = Path(f"/proc/{agent.pid}/maps").read_text(encoding="ascii")
+    open_files = [os.readlink(link) for link in Path(f"/proc/{agent.pid}/fd").iterdir()]
+    of_agent = set(re.findall(r"/dev/shm/(fastdds_[0-9a-f]{16}\b)", mapped)) & {
+        name.removeprefix("/dev/shm/").removesuffix("_el") for name in open_files
+    }
+    agent.kill()
+    agent.wait()
+    left = [name for name in of_agent if (shared / name).exists()]
+    for name in left:  # as if it had been a while ago
+        os.utime(shared / f"{name}_el", (0, 0))
+    again = bench.start("rclrt_agent", "udp4", "-p", where)
+    assert bench.until(lambda: not any((shared / name).exists() for name in left)), left
+    assert again.poll() is None
+    for number in range(1, 3000):
+        bench.down.publish(Int32(data=number))
+        if bench.until(lambda: bench.up, 0.05):
+            break
+    assert bench.up, "the client has found the new one at the same port"
+    print(f"left by the first agent and removed: {left}")
 
 
 def test_a_client_goes_on_after_the_agent_was_killed(bench: Bench) -> None:
