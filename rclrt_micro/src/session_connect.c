@@ -16,6 +16,8 @@
 #define LONGEST_INSIST_NS (UINT64_C(2000) * 1000000U)
 /* An agent takes a greeting that comes sooner after the one before for a late copy, and does not begin anew. */
 #define APART_NS (UINT64_C(600) * 1000000U)
+/* Whoever is kept alive waits so long for the answer about an entity. */
+#define UNANSWERED_NS (UINT64_C(30000) * 1000000U)
 /* So many times `keep_alive_ns` without anything from the agent, and it is gone. It is asked all the while: if
  * three of four questions or their answers are lost, one in a million silences lasts so long by chance. */
 #define SILENCES 10U
@@ -145,9 +147,8 @@ static bool create_next(struct rclrt_session * session, uint64_t now)
   if (!session->asked) {
     const enum rclrt_ret ret = session_ask_to_create(session, entity);
     session->asked = ret == RCLRT_OK;
-    session->interval_ns = time_after(
-      now, session->keep_alive_ns == 0 ? session->answer_timeout_ns
-                                       : 3U * SILENCES * session->keep_alive_ns);
+    session->interval_ns =
+      time_after(now, session->keep_alive_ns == 0 ? session->answer_timeout_ns : UNANSWERED_NS);
     if (ret != RCLRT_OK && ret != RCLRT_ERR_AGAIN) {
       give_up(session, ret, now);
     }
@@ -199,12 +200,11 @@ static void look_after(struct rclrt_session * session, uint32_t frames, uint64_t
     session->heard_frames = frames;
     hear(session, now);
   }
-  const uint64_t silence = time_since(now, session->heard_ns);
-  if (silence / SILENCES >= session->keep_alive_ns) {
-    lose(session, RCLRT_LOST_SILENCE);
+  if (now < session_due(session)) {
     return;
   }
-  if (silence < session->keep_alive_ns || (session->questions > 0 && now < session->next_ns)) {
+  if (time_since(now, session->heard_ns) >= SILENCES * session->keep_alive_ns) {
+    lose(session, RCLRT_LOST_SILENCE);
     return;
   }
   struct rclrt_submessage sub;
@@ -298,7 +298,9 @@ void rclrt_session_handle(struct rclrt_session * session)
   }
   while (session->state == RCLRT_SESSION_CREATING && create_next(session, now)) {
   }
-  if (session->state >= RCLRT_SESSION_CREATING && session->keep_alive_ns != 0) {
+  const bool waits = session->state == RCLRT_SESSION_ON ||
+                     (session->state == RCLRT_SESSION_CREATING && session->asked);
+  if (waits && session->keep_alive_ns != 0) {
     look_after(session, news.frames, now);
   }
 }
