@@ -69,11 +69,11 @@ struct Client
   void make(Echo * echo, const char * up, const char * down, uint8_t priority)
   {
     const rclrt_qos qos = rclrt_qos_reliable();
-    insist(
-      [&] { return rclrt_publisher_init(&echo->publisher, &bench.node, &kBlob, up, qos, priority); });
     insist([&] {
-      return rclrt_subscription_init(&echo->subscription, &bench.node, &kBlob, down, qos);
+      return rclrt_publisher_init(&echo->publisher, &bench.node, &kBlob, up, qos, priority);
     });
+    insist(
+      [&] { return rclrt_subscription_init(&echo->subscription, &bench.node, &kBlob, down, qos); });
   }
 
   void start()
@@ -82,8 +82,7 @@ struct Client
     insist([&] { return rclrt_node_init(&bench.node, &bench.session, "node", 0); });
     make(&small, "up", "down", 3);
     make(&large, "long_up", "long_down", 1);
-    ASSERT_EQ(
-      rclrt_subscription_accept_long(&large.subscription, storage.data(), 4096), RCLRT_OK);
+    ASSERT_EQ(rclrt_subscription_accept_long(&large.subscription, storage.data(), 4096), RCLRT_OK);
     for (Echo * echo : {&small, &large}) {
       ASSERT_EQ(
         rclrt_executor_add_subscription(
@@ -163,7 +162,8 @@ void try_lines(rclrt_framing framing, const rclrt_micro::SimLine::Faults & fault
     with.seed = seed * 100;
     Client client(with);
     ASSERT_NO_FATAL_FAILURE(client.start());
-    const auto before = client.bench.daemon.counters.abandoned;  // requests of a session that ended at its begin
+    const auto before =
+      client.bench.daemon.counters.abandoned;  // requests of a session that ended at its begin
     client.run();
     EXPECT_EQ(client.lost, 0) << "by " << int{client.bench.session.lost_by};
     EXPECT_EQ(first_bytes(client.back("/up")), up_to(kNumbers));

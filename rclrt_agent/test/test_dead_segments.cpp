@@ -51,9 +51,9 @@ TEST_F(DeadSegments, go_if_nobody_holds_their_lock)
 
 TEST_F(DeadSegments, that_are_young_stay_and_so_does_what_is_called_otherwise)
 {
-  const std::set<std::string> all = {
-    "fastdds_0123456789abcdef", "fastdds_0123456789abcdef_el", "fastdds_port7411_el",
-    "fastdds_0123456789abcdex_el", "fastdds_0123456789abcde_el", "sem.fastdds_port7411_mutex"};
+  const std::set<std::string> all = {"fastdds_0123456789abcdef",   "fastdds_0123456789abcdef_el",
+                                     "fastdds_port7411_el",        "fastdds_0123456789abcdex_el",
+                                     "fastdds_0123456789abcde_el", "sem.fastdds_port7411_mutex"};
   for (const auto & name : all) {
     make(name);
   }

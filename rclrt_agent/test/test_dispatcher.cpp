@@ -109,9 +109,8 @@ TEST(Dispatcher, a_message_has_the_deadline_of_its_topic_from_when_it_came)
   executor.add_node(node);
   executor.spin();
   EXPECT_EQ(
-    deadlines,
-    (std::vector<TimePoint>{
-      rclrt_core::kNever, rig.now + std::chrono::milliseconds(20), rclrt_core::kNever}));
+    deadlines, (std::vector<TimePoint>{
+                 rclrt_core::kNever, rig.now + std::chrono::milliseconds(20), rclrt_core::kNever}));
 }
 
 // The end of a client that reads: with which deadline its data comes.
@@ -192,8 +191,7 @@ TEST(Dispatcher, a_chain_of_a_client_goes_on_in_ros_and_back_with_its_deadline)
   ASSERT_GE(came.size(), 10U);
   for (const auto & [number, deadline] : came) {
     EXPECT_EQ(
-      deadline,
-      number % 2 == 0 ? begin + std::chrono::milliseconds(number) : rclrt_core::kNever)
+      deadline, number % 2 == 0 ? begin + std::chrono::milliseconds(number) : rclrt_core::kNever)
       << int{number};
   }
 }

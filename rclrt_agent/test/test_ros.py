@@ -158,7 +158,7 @@ def test_of_an_agent_that_was_killed_the_next_one_removes_what_is_left(bench: Be
     bench.start_client("udp", where)
     assert bench.matched()
     mapped = Path(f"/proc/{agent.pid}/maps").read_text(encoding="ascii")
-    open_files = [os.readlink(link) for link in Path(f"/proc/{agent.pid}/fd").iterdir()]
+    open_files = [str(link.readlink()) for link in Path(f"/proc/{agent.pid}/fd").iterdir()]
     of_agent = set(re.findall(r"/dev/shm/(fastdds_[0-9a-f]{16}\b)", mapped)) & {
         name.removeprefix("/dev/shm/").removesuffix("_el") for name in open_files
     }

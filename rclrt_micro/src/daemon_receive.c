@@ -159,8 +159,8 @@ static struct rclrt_sink * on_heartbeat(
       rclrt_sequence_before((uint16_t)(heartbeat->first_unacked + RCLRT_WINDOW), input->expected);
     const unsigned weight = behind ? DAEMON_LATE_WEIGHT / DAEMON_LATE_COPIES : 1U;
     daemon_look_back(
-      daemon, input,
-      rclrt_sequence_before(heartbeat->last_unacked, input->expected) ? weight : 0, now);
+      daemon, input, rclrt_sequence_before(heartbeat->last_unacked, input->expected) ? weight : 0,
+      now);
     if (rclrt_sequence_before(input->highest, beyond)) {
       input->highest = beyond;
     }

@@ -205,7 +205,8 @@ TEST_F(KeepAlive, an_agent_that_acknowledges_what_was_never_sent_is_greeted_anew
   EXPECT_TRUE(comes_back(10));
 }
 
-TEST_F(KeepAlive, a_copy_of_the_answer_to_the_greeting_does_no_harm_before_anything_else_was_answered)
+TEST_F(
+  KeepAlive, a_copy_of_the_answer_to_the_greeting_does_no_harm_before_anything_else_was_answered)
 {
   system = std::make_unique<System>();
   system->session.keep_alive_ns = 1000 * kMs;

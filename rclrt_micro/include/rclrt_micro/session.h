@@ -137,7 +137,8 @@ struct rclrt_session
   uint16_t question; /* ... with this number */
   uint32_t heard_frames;
   uint64_t heard_ns, next_ns;
-  uint64_t interval_ns; /* between greetings; while entities are created: until when an answer may come */
+  uint64_t
+    interval_ns; /* between greetings; while entities are created: until when an answer may come */
   bool agent_known; /* of the last INFO: it was about an agent, and said ... */
   int16_t availability;
 };
