@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -167,6 +168,78 @@ TEST(Lines, one_that_a_client_has_left_neither_speaks_for_it_nor_silences_it)
   EXPECT_TRUE(here.ping());
   ASSERT_EQ(there.greet(1), RCLRT_STATUS_OK) << "and back";
   EXPECT_TRUE(there.ping());
+}
+
+Bytes number(uint16_t value)
+{
+  const Bytes bytes = {static_cast<uint8_t>(value), static_cast<uint8_t>(value >> 8U)};
+  rclrt_submessage sub{};
+  sub.id = RCLRT_DATA;
+  sub.of.data = view_of(bytes);
+  return write(sub);
+}
+
+TEST(Lines, datagrams_that_several_threads_send_to_a_client_leave_in_the_order_of_their_numbers)
+{
+  TwoLines lines;
+  Client client(lines.a);
+  ASSERT_EQ(client.greet(1), RCLRT_STATUS_OK);
+  ASSERT_TRUE(client.ping());
+  const auto session = lines.heard().lock();
+  constexpr int kThreads = 4, kEach = 20;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (uint16_t k = 0; k < kEach; ++k) {
+        session->outgoing().put(RCLRT_STREAM_BEST_EFFORT, 0, number(k));
+        session->ask();  // that there is something
+      }
+    });
+  }
+  for (auto & thread : threads) {
+    thread.join();
+  }
+  // The last one of all, for the end.
+  session->outgoing().put(RCLRT_STREAM_BEST_EFFORT, 0, number(0xFFFF));
+  session->ask();
+  std::vector<int> order;
+  for (Bytes message = client.receive(); !message.empty(); message = client.receive()) {
+    if (message.at(1) == RCLRT_STREAM_BEST_EFFORT) {
+      order.push_back(message.at(2) | message.at(3) << 8);
+      if (message.back() == 0xFF) {
+        break;
+      }
+    }
+  }
+  EXPECT_GT(order.size(), 20U);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(Lines, of_what_another_thread_has_sent_the_line_looks_after_the_heartbeats)
+{
+  TwoLines lines;
+  Client client(lines.a);
+  ASSERT_EQ(client.greet(1), RCLRT_STATUS_OK);
+  ASSERT_TRUE(client.ping());
+  const auto session = lines.heard().lock();
+  for (uint16_t round = 0; round < 2; ++round) {
+    session->outgoing().put(0x84, 0, number(round));
+    session->ask();
+    int kind = 0;
+    for (Bytes message = client.receive(); !message.empty() && kind != RCLRT_HEARTBEAT;
+         message = client.receive()) {
+      kind = message.at(4);
+    }
+    EXPECT_EQ(kind, RCLRT_HEARTBEAT) << "nothing has acknowledged it";
+    rclrt_submessage sub{};
+    sub.id = RCLRT_ACKNACK;
+    sub.of.acknack = {static_cast<uint16_t>(round + 1), 0, 0x84};
+    client.send(sub, RCLRT_SESSION_DEFAULT);
+    for (int i = 0; i < 500 && session->outgoing().unacknowledged() > 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(session->outgoing().unacknowledged(), 0U);
+  }
 }
 
 TEST(Lines, connections_on_which_nobody_greets_keep_no_client_out)
