@@ -196,6 +196,13 @@ TEST(Lines, datagrams_that_several_threads_send_to_a_client_leave_in_the_order_o
       }
     });
   }
+  // The line's thread has something to send, too.
+  rclrt_submessage question{};
+  question.id = RCLRT_GET_INFO;
+  question.object = RCLRT_OBJECT_AGENT;
+  for (int i = 0; i < 60; ++i) {
+    client.send(question, RCLRT_SESSION_DEFAULT);
+  }
   for (auto & thread : threads) {
     thread.join();
   }
@@ -211,7 +218,7 @@ TEST(Lines, datagrams_that_several_threads_send_to_a_client_leave_in_the_order_o
       }
     }
   }
-  EXPECT_GT(order.size(), 20U);
+  EXPECT_GT(order.size(), 4U);
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
@@ -223,6 +230,8 @@ TEST(Lines, of_what_another_thread_has_sent_the_line_looks_after_the_heartbeats)
   ASSERT_TRUE(client.ping());
   const auto session = lines.heard().lock();
   for (uint16_t round = 0; round < 2; ++round) {
+    std::this_thread::sleep_for(
+      std::chrono::milliseconds(50));  // the line's thread has nothing to look for
     session->outgoing().put(0x84, 0, number(round));
     session->ask();
     int kind = 0;
