@@ -57,6 +57,7 @@ def samples(worst: int) -> Calibration:
     many = {
         "job_ns": [5_000] * 900 + [9_000] * 99 + [worst],
         "timer_job_ns": [30_000] * 999 + [50_000],
+        "watched_ns": [19_000] * 900 + [25_000] * 99 + [worst],
         "wake_ns": [100_000] * 999 + [4_000_000],
         "late_ns": [20_000],
         "idle_late_ns": [40_000] * 999 + [300_000],
@@ -70,6 +71,7 @@ def test_a_cost_is_what_nearly_all_jobs_keep_and_the_rest_is_stolen_once_in_a_wi
     found = samples(worst=1_000_000).overheads()
     assert found["dispatch_ms"] == 9_000
     assert found["release_ms"] == 25_000
+    assert found["watch_ms"] == 20_000
     assert found["stolen_ms"] == 250_000 + 1_000_000 - 9_000
     assert found["window_ms"] == WINDOW_NS
     assert found["wake_ms"] == 4_000_000
@@ -96,6 +98,7 @@ def test_what_calibrate_writes_is_a_block_of_a_model_and_makes_its_bounds_longer
     assert system.overheads == Overheads(
         release=found["release_ms"], dispatch=found["dispatch_ms"], wake=found["wake_ms"],
         late=found["late_ms"], stolen=found["stolen_ms"], window=found["window_ms"],
+        watch=found["watch_ms"],
         measured="1000 samples, here",
     )  # fmt: skip
     after = analyse(system)

@@ -103,7 +103,51 @@ def test_where_nobody_can_be_demoted_alone_nothing_beside_has_a_bound(
     assert "the budget of 'detect'" in reasons(result)["steer"]
 
 
-@pytest.mark.parametrize("cost", ["release", "receive", "publish"])
+WATCHED = "overheads: {watch_ms: 0.02}\n"
+
+
+def test_looks_at_budgets_are_in_the_bounds() -> None:
+    a = timer("a", 20, 2, 50, ", budget: {runtime_ms: 3, period_ms: 15}")
+    b = timer("b", 50, 5, 40, ", budget: {runtime_ms: 6, period_ms: 40}")
+    found = bounds(analysed(ISOLATED, a, b, timer("c", 100, 10, 30), rest=WATCHED))
+    # A look at the begin of a job, one after it, one more if it is preempted, and one each time
+    # that for which it is preempted takes as long as what it leaves: b leaves 6 - 5 x 33 / 32 ms.
+    of_a, of_b = 3 * 0.02, (3 + 2) * 0.02
+    first = 2 + of_a + of_b
+    assert found == close(
+        {"a": first, "b": first + 5, "c": first + 5 + 10 + of_a}  # Two jobs of a may meet there.
+    )
+    assert bounds(analysed(ISOLATED, timer("c", 100, 10, 30), rest=WATCHED)) == {"c": 10}
+
+
+def test_looks_at_budgets_delay_other_cores_as_well() -> None:
+    """The thread that watches is of none in particular."""
+    executors = "{name: e, kind: isolated, cores: [0]}, {name: f, kind: isolated, cores: [1]}"
+    a = timer("a", 20, 2, 50, ", budget: {runtime_ms: 3, period_ms: 15}")
+    b = timer("b", 20, 2, 50).replace("executor: e", "executor: f")
+    assert bounds(analysed(executors, a, b, rest=WATCHED)) == close({"a": 2.06, "b": 2.06})
+
+
+def test_many_jobs_with_budgets_make_a_look_longer() -> None:
+    budget = ", budget: {runtime_ms: 3, period_ms: 30}"
+    lines = [timer(f"t{i}", 100, 1, 50 - i, budget) for i in range(5)]
+    found = bounds(analysed(ISOLATED, *lines, rest=WATCHED))
+    looks = sum(3 + int((found[f"t{i}"] - 1) / (3 - 33 / 32)) for i in range(5))
+    assert found["t0"] == pytest.approx(1 + looks * 2 * 0.02)
+
+
+def test_where_nothing_bounds_the_looks_nothing_has_a_bound() -> None:
+    detect = timer("detect", 50, 20, 80, SMALL)
+    executors = "{name: e, kind: isolated, cores: [0]}, {name: f, kind: isolated, cores: [1]}"
+    b = timer("b", 20, 2, 50).replace("executor: e", "executor: f")
+    assert bounds(analysed(executors, detect, b)) == {"detect": None, "b": 2}
+    assert bounds(analysed(executors, detect, b, rest=WATCHED)) == {"detect": None, "b": None}
+    two = "{name: e, kind: isolated, cores: [0, 1]}"
+    result = analysed(two, timer("a", 20, 2, 50, SMALL), rest=WATCHED)
+    assert "Leave watch_ms out" in reasons(result)["a"]
+
+
+@pytest.mark.parametrize("cost", ["release", "receive", "publish", "watch"])
 def test_costs_that_a_budget_does_not_limit_leave_no_bound_beside_it(cost: str) -> None:
     lines = [timer("detect", 50, 20, 80, SMALL), timer("steer", 30, 1, 50)]
     result = analysed(ISOLATED, *lines, rest=f"overheads: {{{cost}_ms: 0.1}}\n")

@@ -23,12 +23,14 @@
 #include <atomic>
 #include <chrono>
 #include <cinttypes>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -54,6 +56,11 @@ constexpr milliseconds kRest{150};
 constexpr int64_t kGap = 2000;  ///< ns between two looks at the clock; less is the look itself
 constexpr std::size_t kMaxGaps = 1 << 18;
 constexpr std::size_t kGroups = 8;
+constexpr std::size_t kAsleep =
+  3;  ///< jobs with budgets that have begun, beside the one that is measured
+constexpr std::chrono::microseconds kBudget{300};
+constexpr milliseconds kBudgetPeriod{1};
+constexpr milliseconds kUnused{500};  ///< a budget that nothing uses up meanwhile
 constexpr std::size_t kCache = 1 << 21;
 
 int64_t now_ns()
@@ -118,8 +125,8 @@ void forget()
 class Jobs
 {
 public:
-  /// All on the caller's CPU, or the jobs of messages on `cpu`.
-  explicit Jobs(int cpu = -1)
+  /// All on the caller's CPU, or the jobs of messages on `cpu`. With budgets the last kAsleep jobs sleep to the end.
+  explicit Jobs(int cpu = -1, bool have_budgets = false)
   {
     rclrt_core::EngineOptions options;
     options.model = rclrt_core::ExecutionModel::kIsolated;
@@ -135,10 +142,19 @@ public:
       if (cpu >= 0) {
         what.attributes.cpu_affinity = rclrt_core::CpuSet(std::vector<int>{cpu});
       }
-      what.run = [this, i](const rclrt_core::Job & job) {
+      const bool sleeps = have_budgets && i >= kGroups - kAsleep;
+      if (have_budgets && i > 0) {
+        what.budget.runtime = sleeps ? kUnused : kBudget;
+        what.budget.period = sleeps ? 2 * kUnused : kBudgetPeriod;
+      }
+      what.run = [this, i, sleeps](const rclrt_core::Job & job) {
         release[i].store(job.release.time_since_epoch().count(), std::memory_order_relaxed);
         start[i].store(now_ns(), std::memory_order_relaxed);
         count[i].fetch_add(1, std::memory_order_release);
+        if (sleeps) {
+          std::unique_lock<std::mutex> lock(mutex_);
+          ended_.wait(lock, [this] { return has_ended_; });
+        }
         return true;
       };
       if (i > 0) {
@@ -160,6 +176,11 @@ public:
   }
   ~Jobs()
   {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      has_ended_ = true;
+    }
+    ended_.notify_all();
     engine_->stop();
     spinner_.join();
   }
@@ -181,6 +202,9 @@ private:
   std::unique_ptr<rclrt_core::Engine> engine_;
   std::array<std::shared_ptr<rclrt_core::Callback>, kGroups> callbacks_;
   std::thread spinner_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool has_ended_ = false;
 };
 
 using Samples = std::vector<int64_t>;
@@ -223,6 +247,28 @@ void whole_jobs(Jobs & jobs, std::size_t samples, nlohmann::json & out)
   }
   out["start_ns"] = until_start;
   out["job_ns"] = whole;
+}
+
+/// The same with budgets: the thread that watches them looks before the job goes on. It has looked again, after the
+/// job, when the next one comes. Other jobs have begun, and are looked at as well.
+void watched_jobs(std::size_t samples, nlohmann::json & out)
+{
+  Jobs jobs(-1, true);
+  become(kBelow);
+  Samples whole;
+  for (std::size_t n = 0; n < samples; ++n) {
+    const std::size_t i = 1 + n % (kGroups - 1 - kAsleep);
+    const uint64_t before = jobs.count[i].load(std::memory_order_acquire);
+    std::this_thread::sleep_for(2 * kBudgetPeriod);
+    forget();
+    const int64_t begin = now_ns();
+    jobs.notify(i);
+    const int64_t end = now_ns();
+    if (jobs.count[i].load(std::memory_order_acquire) == before + 1) {
+      whole.push_back(end - begin);
+    }
+  }
+  out["watched_ns"] = whole;
 }
 
 /// This thread is more urgent than two jobs that it releases: what a release costs it, and how long after the start
@@ -448,7 +494,7 @@ int main(int argc, char ** argv)
   }
   const int cpu = std::atoi(argv[3]);
   // Whatever happens, no thread outlasts that.
-  alarm(static_cast<unsigned>(60 + seconds * (argc - 3) * 2 + samples / 20));
+  alarm(static_cast<unsigned>(60 + seconds * (argc - 3) * 2 + samples / 15));
   mlockall(MCL_CURRENT | MCL_FUTURE);  // if permitted: no page faults
   nlohmann::json out;
   run_on(cpu);  // this thread, and all that it starts
@@ -461,6 +507,7 @@ int main(int argc, char ** argv)
     timers(jobs, count, out);
     idle_timers(jobs, count, out);
   }
+  watched_jobs(static_cast<std::size_t>(samples), out);
   if (argc > 4) {
     from_another_cpu(std::atoi(argv[4]), static_cast<std::size_t>(samples), out);
   }

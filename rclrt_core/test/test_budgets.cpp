@@ -106,6 +106,40 @@ TEST(Budget, of_a_job_that_waits_for_something_is_not_used)
   EXPECT_LT(looks, 60) << "at most one for what is left of the budget";
 }
 
+// rclrt_analysis counts so many looks (bounds/budget_looks.py): at the begin of a job, after its end, and for each part of
+// the time for which it is preempted.
+TEST(Budget, of_a_job_that_is_preempted_is_looked_at_as_often_as_the_bounds_count)
+{
+  using std::chrono::microseconds;
+  const microseconds work = milliseconds(6);
+  const microseconds away = milliseconds(10);
+  int64_t most_in_hundred = 0;
+  for (const microseconds runtime :
+       {microseconds(6050), microseconds(6200), microseconds(7000), microseconds(8000)}) {
+    for (const int64_t begun_ms : {1, 3, 5}) {
+      Scene scene;
+      Budget budget;
+      budget.runtime = runtime;
+      budget.period = milliseconds(40);
+      scene.add(scene.options("a", 50, 6, budget));
+      scene.add(scene.options("b", 80, 10));
+      int64_t looks = 0;
+      scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
+        const bool is_in_time = scene.sim.now() < TimePoint{} + milliseconds(38);
+        looks +=
+          is_in_time && point == SimPlatform::Point::kWait && thread == "rclrt budgets" ? 1 : 0;
+      });
+      scene.run(60, {{0, "a"}, {begun_ms, "b"}});
+      EXPECT_EQ(scene.statistics("a").over_budget, 0U);
+      const microseconds between = std::max({runtime - work, runtime / 32, microseconds(50)});
+      const int64_t counted = 3 + away / between;
+      EXPECT_LE(looks, counted) << runtime.count() << " us, preempted after " << begun_ms << " ms";
+      most_in_hundred = std::max(most_in_hundred, 100 * looks / counted);
+    }
+  }
+  EXPECT_GT(most_in_hundred, 60) << "it is no idle bound";
+}
+
 // ---- What happens when it is used up
 
 TEST(Budget, skip_next_drops_the_next_release_and_leaves_the_job_alone)

@@ -30,6 +30,7 @@ SAID = {
     "late_ns": "how late a timer's job starts on a busy CPU",
     "idle_late_ns": "the same on an idle CPU",
     "timer_job_ns": "a whole timer's job that does nothing",
+    "watched_ns": "the same of a job with a budget, which the watch looks at once",
     "wake_ns": "from the notification to the start on another, busy CPU",
 }
 """What was measured, in the order of the report."""
@@ -84,6 +85,7 @@ class Calibration:
             "release_ms": max(0, timer - self.at("job_ns", 0.5)),
             "dispatch_ms": job,
             "wake_ms": self.at("wake_ns", fraction),
+            "watch_ms": max(0, self.at("watched_ns", USUAL) - self.at("job_ns", 0.5)),
             "late_ms": max(self.at(name, fraction) for name in ("late_ns", "idle_late_ns")),
             "stolen_ms": worst + max(0, beyond),
             "window_ms": WINDOW_NS,

@@ -103,6 +103,7 @@ def overhead_lines(overheads: Overheads) -> list[str]:
         "late",
         "receive",
         "publish",
+        "watch",
         "stolen",
     )
     costs = [(name, getattr(overheads, name)) for name in names if getattr(overheads, name)]

@@ -307,6 +307,12 @@ def _check_costs(unit: Unit, method: str) -> None:
             "execution times"
         )
 
+    if unit.system.above and (not known or several):
+        raise RefusedError(
+            "the thread that watches budgets is bounded on one core, under fixed priorities or by "
+            "deadlines of threads, and by --method exact. Leave watch_ms out, or the budgets"
+        )
+
 
 def _hears(unit: Unit) -> bool:
     """Return whether messages come from other executors, or from outside of the model."""

@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rclrt_analysis.bounds.activation import Activation, Stream, merged, urgencies
+from rclrt_analysis.bounds.budget_looks import with_looks
 from rclrt_analysis.bounds.result import Assumption, Local, Result
 from rclrt_analysis.bounds.threads import is_threaded
 from rclrt_analysis.model import (
@@ -79,6 +80,15 @@ class Released:
         local = self._local[callback.name].response
         return None if local is None else local + self._wait
 
+    def preempted(self, callback: Callback) -> int | None:
+        """Return for how long a job is there and does not run, at most, ns."""
+        local = self._local[callback.name]
+        return None if local.response is None else local.response - local.own
+
+    def refusal(self, name: str) -> str:
+        """Return why a callback has no bound."""
+        return self._local[name].reason
+
     def needs(self, callback: Callback, period: int) -> int | None:
         """Return the CPU time that its jobs use at most within a period of its budget, ns."""
         streams, response = self.streams(callback), self.response(callback)
@@ -90,7 +100,7 @@ class Released:
 
 
 @dataclass(frozen=True)
-class _Account:
+class Account:
     """A budget, and the callbacks that are charged to it: one, or those of a group."""
 
     name: str
@@ -98,14 +108,14 @@ class _Account:
     members: tuple[str, ...]
 
 
-def accounts(system: System) -> list[_Account]:
+def accounts(system: System) -> list[Account]:
     """Return the budgets of a system."""
-    found = [_Account(c.name, c.budget, (c.name,)) for c in system.callbacks if c.budget]
+    found = [Account(c.name, c.budget, (c.name,)) for c in system.callbacks if c.budget]
     for executor in system.executors:
         mine = system.members(executor.name) if executor.budgets else []
         for group, budget in executor.budgets:
             members = tuple(c.name for c in mine if c.group == group)
-            found += [_Account(f"group {group}", budget, members)] * bool(members)
+            found += [Account(f"group {group}", budget, members)] * bool(members)
     return found
 
 
@@ -123,9 +133,15 @@ def with_budgets(system: System, late: Callable[[System], System], analyse: Anal
     while True:
         others = _without(system, spent, limits)
         more = {limit.name: limit.priority or 0 for limit in limits}
-        result = analyse(others, {**urgency, **more, _FILLER.name: 0}, spent)
-        local = {one.name: one.local for one in result.callbacks}
-        released = Released(others, late(others), local)
+
+        def bounds(
+            part: System, known: Mapping[str, int] = {**urgency, **more, _FILLER.name: 0}
+        ) -> tuple[Result, Released]:
+            found = analyse(part, known, spent)
+            local = {one.name: one.local for one in found.callbacks}
+            return found, Released(part, late(part), local)
+
+        result, released = with_looks(others, left, bounds)
         short = [(one, _shortage(one, others, released)) for one in left]
         short = [(one, text) for one, text in short if text]
         if not short:
@@ -141,7 +157,10 @@ def with_budgets(system: System, late: Callable[[System], System], analyse: Anal
                 spent.update(dict.fromkeys(one.members, text))
                 continue
             why = f"{text} (shares a CPU with it, and it is no thread that can be demoted alone)"
-            spent.update({name: why for name in _beside(system, one) if name not in spent})
+            beside = _beside(system, one)
+            if system.overheads.watch:  # It may look at any time, on any core.
+                beside = [callback.name for callback in system.callbacks]
+            spent.update({name: why for name in beside if name not in spent})
 
 
 def short_of(system: System, result: Result) -> list[tuple[tuple[str | int, ...], str]]:
@@ -160,20 +179,21 @@ def short_of(system: System, result: Result) -> list[tuple[tuple[str | int, ...]
     ]
 
 
-def _shortage(account: _Account, system: System, released: Released) -> str:
+def _shortage(account: Account, system: System, released: Released) -> str:
     """Return why a budget may run out; nothing if it cannot."""
     budget = account.budget
     needs = [released.needs(system.callback_of[n], budget.period) for n in account.members]
     said = f"the budget of '{account.name}', {in_ms(budget.runtime)} in {in_ms(budget.period)} ms,"
     if any(need is None for need in needs):
-        return f"{said} may run out: nothing bounds how much it needs"
+        why = " ".join(dict.fromkeys(released.refusal(name) for name in account.members))
+        return f"{said} may run out: nothing bounds how much it needs. {why}".rstrip(". ")
     total = sum(need or 0 for need in needs)
     if total <= budget.runtime:
         return ""
     return f"{said} may run out: it may need {in_ms(total)} in that time. Give it as much"
 
 
-def _limit(system: System, account: _Account, urgency: Mapping[str, int]) -> Callback | None:
+def _limit(system: System, account: Account, urgency: Mapping[str, int]) -> Callback | None:
     """Return what takes from others as much as they do at most; None if nobody knows."""
     members = [system.callback_of[name] for name in account.members]
     executor = system.executor_of[members[0].executor]
@@ -186,8 +206,8 @@ def _limit(system: System, account: _Account, urgency: Mapping[str, int]) -> Cal
     if len(executor.cores) > 1:
         return None
     overheads = system.overheads
-    if overheads.receive or overheads.release or overheads.publish:
-        return None  # What its messages and its timers cost would be left out.
+    if overheads.receive or overheads.release or overheads.publish or overheads.watch:
+        return None  # What its messages, timers and looks cost would be left out.
     budget = account.budget
     return Callback(
         f"{LIMIT}{account.name} of {executor.name}", Kind.SUBSCRIPTION, executor.name,
@@ -196,7 +216,7 @@ def _limit(system: System, account: _Account, urgency: Mapping[str, int]) -> Cal
     )  # fmt: skip
 
 
-def _beside(system: System, account: _Account) -> list[str]:
+def _beside(system: System, account: Account) -> list[str]:
     """Return all callbacks that share a CPU with a budget's, or with such as share one."""
     mine = system.executor_of[system.callback_of[account.members[0]].executor]
     cores = set(mine.cores)

@@ -98,6 +98,7 @@ def _edf(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     other = next((c for c in unit.callbacks if c.kind is not Kind.TIMER), None)
     late = next((c for c in unit.timers if c.jitter), None)
     costs = unit.system.overheads.release or unit.system.overheads.stolen
+    costs += len(unit.system.above)
     more = other is not None or late is not None or costs or _groups(unit)
     if cores == 1 and more:
         return _edf_with_messages(unit, arrivals)

@@ -100,13 +100,19 @@ class Unit:
         return self.system.overheads.wake if any(map(self.outside, callback.triggers)) else 0
 
     def releases(self, rows: int) -> Interference | None:
-        """Return what comes before all of `rows` tasks: releases of timers, and what is stolen."""
+        """Return what comes before all of `rows` tasks: releases, what is stolen, and the like."""
         overheads = self.system.overheads
         found = []
         if overheads.release and self.timers:
             period = np.array([callback.period or 1 for callback in self.timers], dtype=np.int64)
             jitter = np.array([callback.jitter for callback in self.timers], dtype=np.int64)
             found.append(as_interference(period, jitter, overheads.release, rows))
+        if self.system.above:
+            period, jitter, cost = (
+                np.array([getattr(one, name) for one in self.system.above], dtype=np.int64)
+                for name in ("period", "jitter", "cost")
+            )
+            found.append(Interference(period, jitter, np.tile(cost, (rows, 1))))
         if overheads.stolen:
             every = np.array([overheads.window], dtype=np.int64)
             found.append(as_interference(every, np.zeros(1, np.int64), overheads.stolen, rows))

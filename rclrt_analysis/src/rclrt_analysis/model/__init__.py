@@ -7,6 +7,7 @@ from rclrt_analysis.model.plausible import implausible
 from rclrt_analysis.model.read import read_model
 from rclrt_analysis.model.system import (
     NS_PER_MS,
+    Above,
     Budget,
     Callback,
     Chain,
@@ -24,6 +25,7 @@ from rclrt_analysis.model.system import (
 
 __all__ = [
     "NS_PER_MS",
+    "Above",
     "Budget",
     "Callback",
     "Chain",

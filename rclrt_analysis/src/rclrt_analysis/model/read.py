@@ -216,7 +216,7 @@ def _nothing_open(document: Document, content: dict[str, Any]) -> dict[str, Any]
 
 OVERHEADS = (
     "release", "dispatch", "context_switch", "transport", "wake", "late", "receive", "publish",
-    "stolen", "window",
+    "watch", "stolen", "window",
 )  # fmt: skip
 
 

@@ -82,6 +82,8 @@ class Overheads:
     publish
         For how long one publication may hold up what is more urgent than its callback: meanwhile
         its thread is as urgent as what it releases.
+    watch
+        One look at budgets by the thread that watches them.
     stolen, window
         What takes a core from everybody, interrupts for example: so much at most in each such time.
     measured
@@ -96,9 +98,19 @@ class Overheads:
     late: int = 0
     receive: int = 0
     publish: int = 0
+    watch: int = 0
     stolen: int = 0
     window: int = 0
     measured: str = ""
+
+
+@dataclass(frozen=True)
+class Above:
+    """Something that runs before all callbacks, as often as a timer; times in ns."""
+
+    period: int
+    jitter: int
+    cost: int
 
 
 @dataclass(frozen=True)
@@ -335,6 +347,8 @@ class System:
     ----------
     no_verdict
         Why no bound of this model would prove anything; then it has none.
+    above
+        What takes each core from all callbacks; an analysis puts it in.
     """
 
     name: str
@@ -345,6 +359,7 @@ class System:
     distro: str = "rolling"
     description: str = ""
     no_verdict: tuple[str, ...] = ()
+    above: tuple[Above, ...] = ()
 
     @cached_property
     def callback_of(self) -> dict[str, Callback]:

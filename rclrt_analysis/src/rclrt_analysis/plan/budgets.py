@@ -26,6 +26,7 @@ from dataclasses import replace
 
 from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.analyse import analyse, with_late_timers
+from rclrt_analysis.bounds.budget_looks import looks_at_anything
 from rclrt_analysis.bounds.demotion import Released
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.threads import is_threaded
@@ -200,7 +201,8 @@ def _apart(system: System, budgets: Budgets, needed: set[str]) -> System | None:
             and all((callback.priority or 100) < least[core] for core in there)
         ):
             return None
-    return replace(system, callbacks=tuple(made))
+    above = looks_at_anything(system, list(limited.values()))
+    return replace(system, callbacks=tuple(made), above=above)
 
 
 def _limited(callback: Callback, budget: Budget) -> Callback:

@@ -352,8 +352,24 @@ def make_plan(opening: Opening, seconds: float = 20.0) -> Plan:
     plan = Search(opening, seconds).plan()
     if plan.proved and "budgets" in opening.may_use:
         plan.budgets, plan.kept_apart = choose_budgets(plan.system, plan.result)
+        _prove_with_budgets(plan)
     check_by_simulation(plan)
     return plan
+
+
+def _prove_with_budgets(plan: Plan) -> None:
+    """Prove the plan with the thread that watches its budgets; without them if that fails."""
+    if not plan.budgets or not plan.system.overheads.watch:
+        return
+    callbacks = tuple(
+        replace(c, budget=plan.budgets.get(c.name, c.budget)) for c in plan.system.callbacks
+    )
+    result = analyse(replace(plan.system, callbacks=callbacks))
+    if result.met:
+        plan.result = result
+    else:
+        plan.budgets, plan.kept_apart = {}, ()
+        plan.how += ", without budgets: what the thread takes that watches them leaves no room"
 
 
 def check_by_simulation(plan: Plan) -> None:
