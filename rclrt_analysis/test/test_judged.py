@@ -14,7 +14,6 @@ from rclrt_analysis.contract.judged import (
     Evidence,
     Judged,
     busy_times,
-    excess_of,
     judge,
     worst_of,
 )
@@ -80,17 +79,19 @@ def test_a_machine_that_was_away_explains_no_more_than_it_took() -> None:
     assert left(watch, at(0, 90, 99)) == ["t"], "nothing waited any more"
 
 
-def test_a_run_is_not_judged_beside_which_others_ran_in_real_time_for_as_long() -> None:
-    watch = watched(job("t", 100, 105, 107, 2))  # 4 ms above its bound
-    assert excess_of(judge(watch, Stalls([0]))) == 4 * MS
-    assert excess_of(judge(watch, at(0, 100, 105))) == 0
-    for ran, stalls, is_judged in (
-        (0, Stalls([0]), True), (3, Stalls([0]), True), (4, Stalls([0]), False),
-        (9, at(0, 100, 105), True),
-    ):  # fmt: skip
+def test_other_programs_in_real_time_explain_what_they_took_just_then() -> None:
+    watch = watched(job("t", 100, 105, 107, 2), job("t", 140, 145, 147, 2))  # 4 ms above
+    for spans, unexplained in (
+        ([], [100, 140]),
+        ([(90, 130, 3)], [100, 140]),
+        ([(90, 130, 4)], [140]),
+        ([(90, 130, 4), (146, 400, 100)], []),
+        ([(50, 100, 50), (107, 120, 13)], [100, 140]),
+    ):
         strangers = Strangers([0])
-        strangers.ran = {"other (7)": ran * MS}
-        assert judged(watch, stalls, strangers).is_judged == is_judged
+        strangers.spans = [(a * MS, b * MS, ran * MS) for a, b, ran in spans]
+        found = judged(watch, Stalls([0]), strangers).verdict.unexplained
+        assert [one.begin // MS for one in found] == unexplained, spans
 
 
 def test_what_was_released_before_an_executor_ran_is_not_judged() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 from rclrt_analysis.contract.mixed import CHAIN, LOGGER, VISION, judge
+from rclrt_analysis.contract.strangers import Strangers
 
 MS = 1_000_000
 BEGIN = 5_000 * MS
@@ -48,13 +49,16 @@ def test_an_instance_that_had_its_time_and_did_not_come_is_a_miss(
     assert way.worst_ms == max(end for end in ends if end)
 
 
-def test_misses_beside_other_programs_in_real_time_are_not_judged() -> None:
-    way = judge("x", report([20, 90, 20], 240))  # type: ignore[arg-type]
-    assert way.misses and way.is_judged
-    way.strangers_ns = 29 * MS
-    assert way.is_judged, "that explains only a part"
-    way.strangers_ns = 30 * MS
-    assert not way.is_judged
-    way = judge("x", report([20, 20, 20], 240))  # type: ignore[arg-type]
-    way.strangers_ns = 30 * MS
-    assert way.is_judged, "nothing is missed"
+def test_misses_beside_other_programs_in_real_time_are_explained_one_by_one() -> None:
+    for spans, explained in (
+        ([], 0),
+        ([(100, 200, 29)], 0),  # Of 30 that it was late.
+        ([(100, 200, 30)], 1),
+        ([(400, 900, 300)], 0),  # Later on.
+        ([(100, 150, 60)], 1),
+        ([(100, 250, 60)], 2),  # The third never ended: it lacks 60.
+    ):
+        strangers = Strangers([0])
+        strangers.spans = [(BEGIN + a * MS, BEGIN + b * MS, ran * MS) for a, b, ran in spans]
+        way = judge("x", report([20, 90, None, 20], 300), strangers)  # type: ignore[arg-type]
+        assert (way.misses, way.explained) == (2, explained), spans

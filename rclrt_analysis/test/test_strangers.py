@@ -49,6 +49,10 @@ def test_what_they_ran_on_these_cpus_in_the_meantime_counts(tmp_path: Path) -> N
     strangers.note()
     strangers.note()
     assert strangers.ran == {"other (10)": 53 * MS, "other (12)": 7 * MS}
+    ((since, until, ran),) = strangers.spans
+    assert (since < until, ran) == (True, 60 * MS)
+    assert strangers.within(until, until + MS) == 0
+    assert strangers.within(since, since + 5) == 5, "no more than that time"
     assert str(strangers) == "other (10) for 53.0 ms, other (12) for 7.0 ms"
 
 

@@ -64,8 +64,22 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
             program.kill()
 
 
+def _model(folder: Path, wcet_ms: float) -> Path:
+    path = folder / "model.yaml"
+    times = f"wcet_ms: {wcet_ms}, executor: e"
+    path.write_text(
+        "schema: 1\nname: robot\nexecutors: [{name: e, kind: preemptive}]\ncallbacks:\n"
+        f"- {{name: {CHAIN[0]}, kind: timer, period_ms: 20, {times}, priority: 9, publishes: [i]}}\n"
+        f"- {{name: {CHAIN[1]}, kind: subscription, triggers: [i], {times}, publishes: [o]}}\n"
+        f"- {{name: {CHAIN[2]}, kind: subscription, triggers: [o], {times}}}\n"
+        f"chains: [{{name: see, callbacks: [{', '.join(CHAIN)}], deadline_ms: 50, semantics: latency}}]\n",
+        encoding="utf-8",
+    )
+    return path
+
+
 def test_top_names_the_callbacks_with_their_rates_and_the_end_of_the_program(
-    running: subprocess.Popen[str],
+    running: subprocess.Popen[str], tmp_path: Path
 ) -> None:
     wanted = str(running.pid)
     for _ in range(100):  # until its topics are connected
@@ -93,6 +107,16 @@ def test_top_names_the_callbacks_with_their_rates_and_the_end_of_the_program(
         path = Path(f"/proc/{wanted}/task/{one['thread']}/stat")
         assert one["name"] == path.read_text(encoding="utf-8").partition("(")[2].partition(")")[0]
     assert (detector["policy"], detector["cpus"]) != (None, None)
+    assert result["chains"] == []
+    held = top("--for", "3", wanted, "--model", str(_model(tmp_path, wcet_ms=0.01)))
+    (chain,) = held["chains"]
+    assert (chain["name"], chain["deadline_ms"]) == ("see", 50)
+    assert chain["count"] > 25
+    assert chain["bound_ms"] <= 1 < chain["worst_ms"]
+    assert any(
+        one["kind"] == "not_as_modelled" and one["callback"] == CHAIN[1] and "runs for" in one["text"]
+        for one in held["findings"]
+    ), held["findings"]
     running.kill()
     running.wait()
     after = top("--for", "0.1", wanted)

@@ -13,8 +13,12 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rclrt_analysis.arguments import writable_file
+
+if TYPE_CHECKING:
+    from rclrt_analysis.live.watch import Watch
 
 WINDOW_S = 5.0
 
@@ -48,6 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="the same as JSON, schema 1")
     parser.add_argument(
+        "--model", type=Path, metavar="MODEL", help="hold it against this one: chains"
+    )
+    parser.add_argument(
+        "--plan", type=Path, metavar="FILE", help="that ./rclrt plan made of the model"
+    )
+    parser.add_argument(
         "--svg", type=writable_file, metavar="FILE", help="write the screen there as a picture"
     )
     parser.add_argument(
@@ -60,8 +70,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Show, or print once."""
+    from rclrt_analysis.model import ModelError
+
+    if arguments.plan and not arguments.model:
+        print("--plan is a plan for a model: give --model, too", file=sys.stderr)
+        return 2
+    try:
+        return _run(arguments)
+    except ModelError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _watch(arguments: argparse.Namespace, window_s: float) -> Watch:
     from rclrt_analysis.live.watch import Watch
 
+    chains = None
+    if arguments.model:
+        from rclrt_analysis.plan.planned import system_of
+        from rclrt_analysis.watch.beside import ChainsBeside
+
+        chains = ChainsBeside(system_of(arguments.model, arguments.plan), arguments.programs)
+    return Watch(arguments.programs, round(window_s * 1e9), chains=chains)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     if arguments.once or arguments.findings or arguments.json:
         return _once(arguments)
     if not arguments.svg and not all(
@@ -74,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         print(f"this needs the Python package {error.name}: install it", file=sys.stderr)
         return 2
-    watch = Watch(arguments.programs, round(WINDOW_S * 1e9))
+    watch = _watch(arguments, WINDOW_S)
     try:
         if arguments.svg:
             app = Top(watch, arguments.delay, arguments.seconds or 2.0)
@@ -101,10 +134,9 @@ def _once(arguments: argparse.Namespace) -> int:
     import time
 
     from rclrt_analysis.live.top_once import to_json, to_text
-    from rclrt_analysis.live.watch import Watch
 
     seconds = arguments.seconds or 2.0
-    watch = Watch(arguments.programs, round(seconds * 1e9))
+    watch = _watch(arguments, seconds)
     try:
         end = time.monotonic() + seconds
         watch.poll()

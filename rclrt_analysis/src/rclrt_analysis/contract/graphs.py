@@ -106,7 +106,7 @@ def twice(setting: Setting, number: int, cpus: Sequence[int]) -> Pair:
     return Pair(
         len(system.callbacks),
         "; ".join(system.no_verdict),
-        judge(watch, stalls),
+        judge(watch, stalls, strangers),
         sum(one.bound is not None for one in watch.result.callbacks),
         [key[0] for key in said if key[1] == "wcet"],
         strangers,

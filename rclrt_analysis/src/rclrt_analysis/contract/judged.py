@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from rclrt_analysis.contract.machine import Stalls
+from rclrt_analysis.contract.strangers import Strangers
 from rclrt_analysis.model import System
 from rclrt_analysis.watch.assumptions import Assumptions
 from rclrt_analysis.watch.chains import Seen
@@ -68,15 +69,18 @@ class Evidence:
         For how long the machine was away, if that is more than the model has.
     longer
         Jobs ran so much longer than the model says, besides.
+    others
+        Other programs may have run so long in real time.
     """
 
     away: int = 0
     longer: int = 0
+    others: int = 0
 
     @property
     def total(self) -> int:
-        """Return both."""
-        return self.away + self.longer
+        """Return the sum."""
+        return self.away + self.longer + self.others
 
 
 @dataclass
@@ -178,17 +182,19 @@ class Judged(Watch):
         self._noted.late = [one for one in self._noted.late if one.name not in names]
         return taken
 
-    def evidence(self, late: Late, stalls: Stalls) -> Evidence:
+    def evidence(self, late: Late, stalls: Stalls, strangers: Strangers | None = None) -> Evidence:
         """Return what was measured in the busy times of a late one, from where nothing waited on.
 
         What a stall took from a job may count as the job's execution time, and counts once.
         """
         overheads = self.system.overheads
         away = longer = 0
+        begin, end = late.begin, late.end
         for cores in late.cores:
             for busy in self._busy(cores):
                 if busy.end < late.begin or busy.begin > late.end:
                     continue
+                begin, end = min(begin, busy.begin), max(end, busy.end)
                 lost = sum(stalls.within(busy.begin, busy.end, core) for core in cores)
                 windows = -(-(busy.end - busy.begin) // max(1, overheads.window))
                 # Within what the model has, a stall breaks no assumption and explains nothing.
@@ -196,7 +202,7 @@ class Judged(Watch):
                 for job in busy.jobs:
                     lost = sum(stalls.within(job.start, job.end, core) for core in cores)
                     longer += max(0, job.more - lost)
-        return Evidence(away, longer)
+        return Evidence(away, longer, strangers.within(begin, end) if strangers else 0)
 
     def _busy(self, cores: Cores) -> list[Busy]:
         ran = self._noted.ran.get(cores, [])
@@ -234,9 +240,9 @@ class Verdict:
     evidence: dict[Late, Evidence]
 
 
-def judge(watch: Judged, stalls: Stalls) -> Verdict:
-    """Return the verdict on a run beside which stalls were looked for."""
-    known = {one: watch.evidence(one, stalls) for one in watch.late}
+def judge(watch: Judged, stalls: Stalls, strangers: Strangers | None = None) -> Verdict:
+    """Return the verdict on a run beside which stalls and other programs were looked for."""
+    known = {one: watch.evidence(one, stalls, strangers) for one in watch.late}
     return Verdict(
         watch.jobs,
         [one for one in known if one.is_above_bound()],
@@ -245,15 +251,6 @@ def judge(watch: Judged, stalls: Stalls) -> Verdict:
         [one for one, found in known.items() if one.is_missed(found.total)],
         {one: found for one, found in known.items() if one.is_above_bound()},
     )
-
-
-def excess_of(verdict: Verdict) -> int:
-    """Return by how much the worst was late of what measurements do not explain, ns."""
-    above = [one.took - one.bound for one in verdict.unexplained if one.bound is not None]
-    missed = [
-        one.took - one.deadline for one in verdict.missed_unexplained if one.deadline is not None
-    ]
-    return max([0, *above, *missed])
 
 
 def worst_of(verdict: Verdict) -> list[str]:
@@ -267,6 +264,7 @@ def worst_of(verdict: Verdict) -> list[str]:
         found = verdict.evidence[one]
         lines.append(
             f"{one.name}: {one.took / 1e6:.3f} of {(one.bound or 0) / 1e6:.3f} ms; measured: away "
-            f"{found.away / 1e6:.3f} ms, jobs {found.longer / 1e6:.3f} ms longer than in the model"
+            f"{found.away / 1e6:.3f} ms, jobs {found.longer / 1e6:.3f} ms longer than modelled, "
+            f"others in real time {found.others / 1e6:.3f} ms"
         )
     return lines

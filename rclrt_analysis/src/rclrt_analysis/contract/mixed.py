@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rclrt_analysis.contract import container
 from rclrt_analysis.contract.models import Chain, model_of
 from rclrt_analysis.contract.robot import Robot, enforced, plan, source
 from rclrt_analysis.contract.setting import Setting
@@ -19,8 +20,8 @@ CHAIN = ("Sense", "Plan<scan", "Act<path")
 VISION, LOGGER = "Vision", "Logger"
 VISION_MS = 40.0
 DEADLINE_MS = 60.0
-NOTHING_NS = 1_000_000
-"""So long other programs may run in real time without being to blame."""
+BEFORE_NS = 100_000_000
+"""So long before its release what makes an instance late may have begun."""
 PROCESS_PRIORITY = 50
 FULL_NAMES = ("/Sense/timer/60ms", "/Plan/subscription/scan", "/Act/subscription/path")
 Span = tuple[int, int]
@@ -42,8 +43,13 @@ class Way:
         Of those that came.
     others_ms
         For how long within the worst one each other callback had a job under way.
-    strangers, strangers_ns
-        Other programs that ran there in real time meanwhile, and for how long.
+    explained
+        Of the misses: those that were late by no more than other programs ran there in real time
+        just then.
+    strangers
+        These programs.
+    is_planned
+        Whether the chain must not be missed.
     """
 
     name: str
@@ -52,14 +58,9 @@ class Way:
     best_effort: float = 0.0
     worst_ms: float | None = None
     others_ms: dict[str, float] = field(default_factory=dict)
+    explained: int = 0
     strangers: str = ""
-    strangers_ns: int = 0
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether misses are its own: others ran in real time for less than it lacks."""
-        late = 0.0 if self.worst_ms is None else max(0.0, self.worst_ms - DEADLINE_MS)
-        return not self.misses or self.strangers_ns < max(NOTHING_NS, late * 1e6)
+    is_planned: bool = False
 
     @property
     def per_thousand(self) -> float:
@@ -67,10 +68,10 @@ class Way:
         return 1000.0 * self.misses / max(1, self.released)
 
 
-def judge(name: str, report: Report) -> Way:
+def judge(name: str, report: Report, strangers: Strangers | None = None) -> Way:
     """Return what a report says of the chain, from the nominal release of its timer on."""
     jobs = {one["name"]: one["jobs"] for one in report["callbacks"]}
-    first, second, third = (jobs[part] for part in CHAIN)
+    first, second, third = (jobs.get(part, []) for part in CHAIN)
     until = report["measured_to_ns"]
     seconds = (until - report["measured_from_ns"]) / 1e9
     to_plan = {job[4]: job[5] for job in second}
@@ -80,6 +81,11 @@ def judge(name: str, report: Report) -> Way:
     timely = [job for job in first if job[0] + DEADLINE_MS * 1e6 <= until]
     for release, _, _, _, _, number in timely:
         end = ends.get(to_plan.get(number, -1))
+        due = release + round(DEADLINE_MS * 1e6)
+        if strangers and (end is None or end > due):
+            # What never came lacks more than anybody knows, and at least its whole time.
+            since, lacks = release - BEFORE_NS, due - release if end is None else end - due
+            way.explained += strangers.within(since, end or due) >= lacks
         if end is None:
             continue
         if way.worst_ms is None or end - release > way.worst_ms * 1e6:
@@ -88,9 +94,11 @@ def judge(name: str, report: Report) -> Way:
     # Of a timer whose jobs did not even run nothing is in the report.
     way.released = max(len(timely), int(seconds * 1000 / DEADLINE_MS) - 2)
     way.misses += way.released
-    way.best_effort = sum(job[2] > 0 for job in jobs[VISION]) * VISION_MS / (seconds * 1000)
+    way.best_effort = sum(job[2] > 0 for job in jobs.get(VISION, [])) * VISION_MS / (seconds * 1000)
     for other in (VISION, LOGGER):
-        way.others_ms[other] = sum(_overlap(window, (j[1], j[2])) for j in jobs[other]) / 1e6
+        way.others_ms[other] = (
+            sum(_overlap(window, (j[1], j[2])) for j in jobs.get(other, [])) / 1e6
+        )
     return way
 
 
@@ -108,8 +116,9 @@ def ways(setting: Setting) -> list[Way]:
     def add(name: str, executor: str, *more: str, before: tuple[str, ...] = ()) -> None:
         command = [*before, *robot.command(executor, seconds, *more)]
         with Strangers({CPU}) as strangers:
-            way = judge(name, robot.run(command, seconds))
-        way.strangers, way.strangers_ns = str(strangers), strangers.total
+            report = robot.run(command, seconds)
+        way = judge(name, report, strangers)
+        way.strangers = str(strangers)
         found.append(way)
 
     add("no real time", "waitset_multi")
@@ -123,5 +132,29 @@ def ways(setting: Setting) -> list[Way]:
     text = model_of(traces, chains, setting.overheads, [CPU], without=[VISION])
     model.write_text(text, encoding="utf-8")
     plan(model, path, effort.plan_seconds, effort.quick)
-    add("our plan", enforced(model, path).executor, "--policy", "fifo", "--config", str(path))
+    executor = enforced(model, path).executor
+    add("our plan", executor, "--policy", "fifo", "--config", str(path))
+    found[-1].is_planned = True
+    return [*found, *_in_a_container(robot, seconds, executor, path)]
+
+
+def _in_a_container(robot: Robot, seconds: float, executor: str, file: Path) -> list[Way]:
+    """Run it as components of one container, if there is one: as before, and by the plan."""
+    if container.why_not():
+        return []
+    plain = ["-p", "executor:=preemptive"]
+    fifo = ("chrt", "-f", str(PROCESS_PRIORITY))
+    planned = ["-p", f"executor:={container.MODELS[executor]}", "--params-file", str(file)]
+    rows = (
+        ("container, no real time", plain, ()),
+        ("container, one priority", plain, fifo),
+        ("container, our plan", planned, ()),
+    )
+    found = []
+    for name, told, before in rows:
+        with Strangers({CPU}) as strangers:
+            report = container.run(robot.interrupt, robot.scenario, CPU, seconds, told, before)
+        way = judge(name, report, strangers)
+        way.strangers, way.is_planned = str(strangers), told is planned
+        found.append(way)
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.contract.judged import Judged, Verdict, excess_of, judge
+from rclrt_analysis.contract.judged import Judged, Verdict, judge
 from rclrt_analysis.contract.machine import Stalls
 from rclrt_analysis.contract.robot import Robot
 from rclrt_analysis.contract.strangers import Strangers
@@ -70,18 +70,12 @@ class Outcome:
     stall_ms: float
     strangers: Strangers
 
-    @property
-    def is_judged(self) -> bool:
-        """Return whether others ran in real time for less than what is not explained was late."""
-        excess = excess_of(self.verdict)
-        return excess == 0 or self.strangers.total < excess
-
 
 def judged(watch: Judged, stalls: Stalls, strangers: Strangers) -> Outcome:
     """Return what a watch has seen beside these stalls and strangers."""
     said = watch.to_json()["broken_assumptions"]
     return Outcome(
-        judge(watch, stalls),
+        judge(watch, stalls, strangers),
         [f"'{one['callback']}' {one['text']}" for one in said],
         stalls.longest_ms,
         strangers,

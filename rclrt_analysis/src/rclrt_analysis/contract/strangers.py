@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +76,9 @@ class Strangers:
         self._last: dict[tuple[int, int], int] = {}
         self.ran: dict[str, int] = {}
         """By name and process, ns."""
+        self.spans: list[tuple[int, int, int]] = []
+        """From one look to the next, and how long they ran in between, ns."""
+        self._looked = time.monotonic_ns()
 
     def __enter__(self) -> Strangers:
         self._ended = threading.Event()
@@ -94,12 +98,23 @@ class Strangers:
 
     def note(self, is_first: bool = False) -> None:
         """Look once; at the first look only what they have run already is noted."""
+        since, self._looked, total = self._looked, time.monotonic_ns(), self.total
         for one in look(self._proc, (os.getpid(),)):
             before = self._last.get((one.process, one.thread), one.ran if is_first else 0)
             self._last[one.process, one.thread] = one.ran
             if one.cpu in self._cpus and one.ran > before:
                 who = f"{one.name} ({one.process})"
                 self.ran[who] = self.ran.get(who, 0) + one.ran - before
+        if self.total > total:
+            self.spans.append((since, time.monotonic_ns(), self.total - total))
+
+    def within(self, begin: int, end: int) -> int:
+        """Return how long they may have run in that time at most, ns."""
+        return sum(
+            min(ran, end - begin, until - since)
+            for since, until, ran in self.spans
+            if since < end and begin < until
+        )
 
     @property
     def total(self) -> int:

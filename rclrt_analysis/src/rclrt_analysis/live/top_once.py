@@ -59,6 +59,7 @@ def to_json(snapshot: Snapshot, seconds: float) -> dict[str, Any]:
             }
             for one in snapshot.executors
         ],
+        "chains": snapshot.chains,
         "callbacks": [_callback(ran, row) for row in range(len(ran))],
         "threads": _threads(snapshot),
         "findings": [

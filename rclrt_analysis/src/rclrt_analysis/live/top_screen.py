@@ -32,7 +32,7 @@ PLAIN = Style()
 FOOT = "q quit  h help  / filter  < > sort  R reverse  Tab view  Space pause  Enter all of a row"
 HELP = (
     ("q F10 Ctrl-C", "quit"),
-    ("Tab 1 2 3 4", "the next view; callbacks, threads, processes, findings"),
+    ("Tab 1 2 3 4 5", "the next view; callbacks, threads, processes, findings, chains"),
     ("arrows", "move; also k and j, PgUp and PgDn, Home and End"),
     ("Enter", "all columns of this row"),
     ("/ F4", "filter by a part of a name, or by a process; Esc: all"),
@@ -159,7 +159,7 @@ class Top(App[str]):
         *_keys("quit", "q", "f10", "ctrl+c"),
         *_keys("help", "h", "question_mark", "f1"),
         *_keys("view(1)", "tab"),
-        *(binding for n in range(4) for binding in _keys(f"view_at({n})", str(n + 1))),
+        *(binding for n in range(5) for binding in _keys(f"view_at({n})", str(n + 1))),
         *_keys("move(-1)", "up", "k"),
         *_keys("move(1)", "down", "j"),
         *_keys("page(-1)", "pageup"),
@@ -305,7 +305,9 @@ class Top(App[str]):
         self.action_view_at((self._view + step) % len(self._tables))
 
     def action_view_at(self, number: int) -> None:
-        """Show this view."""
+        """Show this view, if there is one."""
+        if number >= len(self._tables):
+            return
         self._view = number
         self._show()
 

@@ -96,6 +96,19 @@ FINDINGS = (
     Column("count", "COUNT", 6, 2, count, "how often, since counting began"),
 )
 
+CHAINS = (
+    Column("name", "CHAIN", 24, 0, text, "name of the chain", both_ends=True),
+    Column("state", "STATE", 8, 1, text, "by on_miss of the model; UNSEEN: nothing came out yet"),
+    Column("deadline", "DEADLINE", 8, 2, ms, "that the model asks for, ms"),
+    Column("bound", "BOUND", 8, 3, ms, "that is proved, ms"),
+    Column("last", "LAST", 8, 6, ms, "the newest instance, ms"),
+    Column("p99", "P99", 8, 7, ms, "of the newest 10,000 instances, with 100 or more, ms"),
+    Column("worst", "WORST", 8, 4, ms, "the longest instance since it began, ms"),
+    Column("slack", "SLACK", 8, 5, ms, "how far that stayed below the deadline, ms"),
+    Column("count", "N", 7, 9, count, "instances"),
+    Column("misses", "MISSES", 6, 8, count, "instances after their deadline", _some),
+)
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -116,6 +129,7 @@ def tables(snapshot: Snapshot) -> list[Table]:
         threads(snapshot),
         processes(snapshot),
         _findings(findings(snapshot)),
+        *[chains(snapshot)] * bool(snapshot.chains),
     ]
 
 
@@ -148,6 +162,25 @@ def callbacks(snapshot: Snapshot) -> Table:
         values["cpus"] += [_cpus(mask) for mask in newest["cpus"].tolist()]
     searched = ("name", "program", "process")
     return Table("callbacks", CALLBACKS, values, "name", searched, "cpu", "jobs")
+
+
+def chains(snapshot: Snapshot) -> Table:
+    """Return those of the model, first those with the longest instances."""
+    rows = snapshot.chains
+
+    def of(key: str) -> list[float]:
+        return [math.nan if row[key] is None else row[key] * 1e6 for row in rows]
+
+    values: dict[str, list[Value]] = {
+        "name": [row["name"][:LONGEST_NAME] for row in rows],
+        "state": [row["state"] + " silent" * bool(row["silent"]) for row in rows],
+        **{key: list(of(f"{key}_ms")) for key in ("deadline", "bound", "last", "p99", "worst")},
+        "count": [row["count"] for row in rows],
+        "misses": [row["misses"] for row in rows],
+    }
+    pairs = zip(values["deadline"], values["worst"], strict=True)
+    values["slack"] = [deadline - worst for deadline, worst in pairs]
+    return Table("chains", CHAINS, values, "name", ("name", "state"), "worst")
 
 
 def _cpus(mask: int) -> str:
@@ -228,6 +261,9 @@ def findings(snapshot: Snapshot) -> list[Finding]:
         Finding(0, "", None, "unreadable", f"{why[:LONGEST_NAME]}: its program is not shown", 1)
         for why in snapshot.unreadable.values()
     ]
+    for name, words, times in snapshot.broken:
+        said_of = f"{name[:LONGEST_NAME]}: {words}: not as in the model"
+        found.append(Finding(0, "", name[:LONGEST_NAME], "not_as_modelled", said_of, times))
     for one in snapshot.executors:
         said: list[tuple[str | None, str, str, int]] = []
         if one.state == "killed":

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +89,8 @@ class Snapshot:
         For each executor that is read, what its callbacks did; share of a CPU of each process.
     unreadable
         Paths and why.
+    chains
+        Of a model, if one was given, and what is not as it says: callback, text, how often.
     """
 
     now_ns: int
@@ -96,11 +99,29 @@ class Snapshot:
     threads: list[ThreadUse]
     cpu: dict[Process, float]
     unreadable: dict[Path, str] = field(default_factory=dict)
+    chains: list[dict[str, Any]] = field(default_factory=list)
+    broken: list[tuple[str, str, int]] = field(default_factory=list)
 
     @property
     def followed(self) -> list[Watched]:
         """Those that `recent` belongs to."""
         return [one for one in self.executors if one.followed]
+
+
+class Chains(Protocol):
+    """Holds what runs against a model (rclrt_analysis.watch.beside)."""
+
+    def step(self) -> None:
+        """Take what is new."""
+
+    def close(self) -> None:
+        """Close all files."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return all chains."""
+
+    def broken(self) -> list[tuple[str, str, int]]:
+        """Return what is not as in the model."""
 
 
 class Watch:
@@ -119,7 +140,9 @@ class Watch:
         places: list[Path] | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
         probed: Callable[[], list[Path]] | None = None,
+        chains: Chains | None = None,
     ) -> None:
+        self._chains = chains
         self._wanted = wanted
         self._window_ns = window_ns
         self._places = places
@@ -141,6 +164,8 @@ class Watch:
         if now >= self._next_look:
             self._next_look = now + LOOKS_NS
             self._look(now)
+        if self._chains:
+            self._chains.step()
         most = 0
         for key, one in list(self._watched.items()):
             if one.followed:
@@ -153,6 +178,8 @@ class Watch:
 
     def close(self) -> None:
         """Close all files."""
+        if self._chains:
+            self._chains.close()
         for one in self._watched.values():
             if one.followed:
                 one.follower.close()
@@ -248,6 +275,8 @@ class Watch:
         )
         unreadable = {path: why for (path, _), why in self._unreadable.items()}
         snapshot = Snapshot(now, executors, [], [], {}, unreadable)
+        if self._chains:
+            snapshot.chains, snapshot.broken = self._chains.rows(), self._chains.broken()
         jobs: dict[tuple[Process, int], float] = {}
         for one in snapshot.followed:
             recent, rates = one.activity.recent(now)
