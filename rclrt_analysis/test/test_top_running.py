@@ -69,10 +69,12 @@ def _model(folder: Path, wcet_ms: float) -> Path:
     times = f"wcet_ms: {wcet_ms}, executor: e"
     path.write_text(
         "schema: 1\nname: robot\nexecutors: [{name: e, kind: preemptive}]\ncallbacks:\n"
-        f"- {{name: {CHAIN[0]}, kind: timer, period_ms: 20, {times}, priority: 9, publishes: [i]}}\n"
+        f"- {{name: {CHAIN[0]}, kind: timer, period_ms: 20, priority: 9, {times}, "
+        "publishes: [i]}\n"
         f"- {{name: {CHAIN[1]}, kind: subscription, triggers: [i], {times}, publishes: [o]}}\n"
         f"- {{name: {CHAIN[2]}, kind: subscription, triggers: [o], {times}}}\n"
-        f"chains: [{{name: see, callbacks: [{', '.join(CHAIN)}], deadline_ms: 50, semantics: latency}}]\n",
+        f"chains: [{{name: see, callbacks: [{', '.join(CHAIN)}], deadline_ms: 50, "
+        "semantics: latency}]\n",
         encoding="utf-8",
     )
     return path
@@ -114,7 +116,9 @@ def test_top_names_the_callbacks_with_their_rates_and_the_end_of_the_program(
     assert chain["count"] > 25
     assert chain["bound_ms"] <= 1 < chain["worst_ms"]
     assert any(
-        one["kind"] == "not_as_modelled" and one["callback"] == CHAIN[1] and "runs for" in one["text"]
+        one["kind"] == "not_as_modelled"
+        and one["callback"] == CHAIN[1]
+        and "runs for" in one["text"]
         for one in held["findings"]
     ), held["findings"]
     running.kill()
