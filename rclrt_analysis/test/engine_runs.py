@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -173,7 +173,10 @@ def run_on_engine(system: System, text: str, folder: Path) -> Seen:
             if begin <= release and ended <= end:
                 jobs.append((name, release, ended))
     wcet = {c.name: c.wcet for c in system.callbacks}
-    return judge(jobs, gaps, wcet, [account.budget for account in limited])
+    urgency = urgencies(system)
+    first = max((urgency[name] for name in others), default=0)
+    above = {name for name in wcet if urgency[name] > first}
+    return judge(jobs, gaps, wcet, [account.budget for account in limited], above)
 
 
 def judge(
@@ -181,6 +184,7 @@ def judge(
     gaps: Iterable[Span],
     wcet: Mapping[str, int],
     budgets: Sequence[Budget] = (),
+    above: Collection[str] = (),
 ) -> Seen:
     """Return the responses of those jobs whose busy time held nothing but what is allowed.
 
@@ -192,6 +196,8 @@ def judge(
         When a CPU was busy; on several CPUs at once there are several.
     budgets
         What else may have run, as often as it may. What these leave may go to what disturbs.
+    above
+        More urgent than all of that: while their jobs wait none of it runs.
     """
     seen = Seen(jobs=len(jobs))
     busy: list[tuple[int, int, int]] = []  # Begin, end, sum over the CPUs.
@@ -213,5 +219,10 @@ def judge(
             seen.discarded += len(mine)
             continue
         for name, release, end in mine:
+            if budgets and name in above:
+                beside = [wcet[n] for n, begin, last in mine if begin < end and release < last]
+                if end - release - sum(beside) > LEAST * len(beside) + SLACK:
+                    seen.discarded += 1
+                    continue
             seen.responses.setdefault(name, []).append(end - release)
     return seen
