@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 from random_systems import with_subscriptions
@@ -111,6 +112,30 @@ def test_a_plan_has_budgets_and_says_what_they_keep_apart(tmp_path: Path) -> Non
     assert analyse(applied(opening(tmp_path, ROBOT), read_plan(path))).met
     # Not asked for, there are none.
     assert not plan(tmp_path, ROBOT.replace("may_use: [budgets]\n", "")).budgets
+
+
+def test_looks_at_budgets_are_in_the_bounds_of_a_plan(tmp_path: Path) -> None:
+    def with_watch(ms: float) -> Any:
+        return plan(tmp_path, f"overheads: {{watch_ms: {ms}}}\n{ROBOT}")
+
+    free, made = plan(tmp_path, ROBOT), with_watch(0.01)
+    assert made.proved
+    assert set(made.budgets) == set(free.budgets)
+    before = {one.name: one.bound or 0 for one in free.result.callbacks}
+    for one in made.result.callbacks:
+        assert before[one.name] + 3 * MS // 100 <= (one.bound or 0), one.name
+    # As the file has it, the same is proved.
+    text = f"overheads: {{watch_ms: 0.01}}\n{ROBOT}"
+    path = tmp_path / "plan.yaml"
+    path.write_text(to_parameters(made, "robot.yaml"), encoding="utf-8")
+    again = analyse(applied(opening(tmp_path, text), read_plan(path)))
+    assert [one.bound for one in again.callbacks] == [one.bound for one in made.result.callbacks]
+    # With longer looks fewer deadlines hold whatever others do, and at last there is no room.
+    assert set(with_watch(0.05).kept_apart) < set(free.kept_apart)
+    much = with_watch(3)
+    assert much.proved
+    assert (much.budgets, much.kept_apart) == ({}, ())
+    assert "without budgets: what the thread takes" in to_text(much, [])
 
 
 def test_a_deadline_that_needs_others_to_keep_to_their_times_is_not_kept_apart(

@@ -26,8 +26,8 @@ from dataclasses import replace
 
 from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.analyse import analyse, with_late_timers
-from rclrt_analysis.bounds.budget_looks import looks_at_anything
-from rclrt_analysis.bounds.demotion import Released
+from rclrt_analysis.bounds.budget_looks import looks_at_anything, with_looks
+from rclrt_analysis.bounds.demotion import Account, Released
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.threads import is_threaded
 from rclrt_analysis.model import Budget, Callback, Kind, Policy, System
@@ -75,6 +75,17 @@ def sufficient_budgets(system: System, result: Result) -> Budgets:
             runtime = max(LEAST_RUNTIME, released.needs(callback, period) or 0)
             found[callback.name] = Budget(runtime, max(period, runtime))
     return found
+
+
+def beside_looks(system: System, budgets: Budgets) -> Result:
+    """Return bounds with what looks at these budgets take, but for their limits."""
+    accounts = [Account(name, budget, (name,)) for name, budget in budgets.items()]
+
+    def bounds(part: System) -> tuple[Result, Released]:
+        found = analyse(part)
+        return found, _released(part, found)
+
+    return with_looks(system, accounts, bounds)[0]
 
 
 def _limitable(system: System) -> Iterator[Callback]:

@@ -14,7 +14,7 @@ from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.load import loads
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.model import Callback, ExecutorKind, Kind, Policy, System
-from rclrt_analysis.plan.budgets import Budgets, choose_budgets
+from rclrt_analysis.plan.budgets import Budgets, beside_looks, choose_budgets
 from rclrt_analysis.plan.due import by_due
 from rclrt_analysis.plan.levels import (
     HIGHEST,
@@ -40,6 +40,9 @@ from rclrt_analysis.plan.timer_thread import with_timer_thread
 from rclrt_analysis.simulation import SimulationError, chain_times, simulate
 
 PATIENCE = 0.4
+TRIES = 4
+"""So often budgets are chosen anew, beside looks at those before."""
+
 """Of the time limit: while less than that has passed, a better plan is looked for."""
 
 SMALL = 300
@@ -351,25 +354,31 @@ def make_plan(opening: Opening, seconds: float = 20.0) -> Plan:
     """
     plan = Search(opening, seconds).plan()
     if plan.proved and "budgets" in opening.may_use:
-        plan.budgets, plan.kept_apart = choose_budgets(plan.system, plan.result)
-        _prove_with_budgets(plan)
+        _with_budgets(plan)
     check_by_simulation(plan)
     return plan
 
 
-def _prove_with_budgets(plan: Plan) -> None:
-    """Prove the plan with the thread that watches its budgets; without them if that fails."""
-    if not plan.budgets or not plan.system.overheads.watch:
-        return
-    callbacks = tuple(
-        replace(c, budget=plan.budgets.get(c.name, c.budget)) for c in plan.system.callbacks
-    )
-    result = analyse(replace(plan.system, callbacks=callbacks))
-    if result.met:
-        plan.result = result
-    else:
-        plan.budgets, plan.kept_apart = {}, ()
-        plan.how += ", without budgets: what the thread takes that watches them leaves no room"
+def _with_budgets(plan: Plan) -> None:
+    """Give the plan budgets, if it is proved with the thread that watches them."""
+    system, result = plan.system, plan.result
+    for attempt in range(TRIES):
+        budgets, apart = choose_budgets(system, result)
+        limited = replace(
+            system,
+            callbacks=tuple(
+                replace(c, budget=budgets.get(c.name, c.budget)) for c in system.callbacks
+            ),
+        )
+        # Budgets that do not run out change nothing, but for looks at them.
+        proved = analyse(limited) if system.overheads.watch else plan.result
+        if attempt and not budgets:
+            break
+        if proved.met:
+            plan.budgets, plan.kept_apart, plan.result = budgets, apart, proved
+            return
+        result = beside_looks(system, budgets)
+    plan.how += ", without budgets: what the thread takes that watches them leaves no room"
 
 
 def check_by_simulation(plan: Plan) -> None:
