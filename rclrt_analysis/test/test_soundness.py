@@ -17,7 +17,16 @@ from dataclasses import dataclass, field, replace
 import pytest
 from random_systems import by_stamps, migrating, timers_only, with_a_link, with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.model import ExecutorKind, Overheads, Policy, Release, System
+from rclrt_analysis.model import (
+    Callback,
+    Executor,
+    ExecutorKind,
+    Kind,
+    Overheads,
+    Policy,
+    Release,
+    System,
+)
 from rclrt_analysis.simulation import chain_ages, chain_latencies, chain_times, simulate
 
 EFFORT = float(os.environ.get("RCLRT_SOUNDNESS", "1"))
@@ -284,3 +293,18 @@ def test_no_simulated_response_exceeds_its_bound(case: str) -> None:
         f"\n{case}: {tally.systems} systems, {tally.task_runs} jobs, {tally.chain_runs} chains, "
         f"{tally.unbounded} unbounded, mean {mean:.2f}, max {max(tally.tightness):.2f}"
     )
+
+
+def test_a_job_with_nothing_left_ends_before_what_is_released_just_then() -> None:
+    """It publishes with its last step, and waits for what that has released; so does no work."""
+    executor = Executor("e", ExecutorKind.PREEMPTIVE)
+    low = Callback("low", Kind.TIMER, "e", 14, 14, period=60, priority=1, publishes=("x",))
+    high = Callback("high", Kind.TIMER, "e", 4, 4, period=20, priority=3, publishes=("x",))
+    reader = Callback("r", Kind.SUBSCRIPTION, "e", 1, 1, priority=2, triggers=("x",))
+    empty = Callback("z", Kind.SUBSCRIPTION, "e", 0, 0, priority=0, triggers=("x",))
+    system = System("x", (executor,), (low, high, reader, empty))
+    run = simulate(system, 60, offsets={"low": 0, "high": 0})
+    seen = {name: response for name, (response, _) in run.worst().items()}
+    bounds = {one.name: one.bound for one in analyse(system).callbacks}
+    assert seen["low"] == bounds["low"] == 20
+    assert seen["z"] <= (bounds["z"] or 0)

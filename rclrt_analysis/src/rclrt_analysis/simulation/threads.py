@@ -198,6 +198,34 @@ class Cores:
                 if job.remaining <= 0 and not overtaken:
                     ended.append(job)
         self._running = {c: job for c, job in self._running.items() if job not in ended}
+        self._end(ended)
+        if ended:
+            self._end_what_has_nothing_left()
+        self._plan()
+
+    def _end_what_has_nothing_left(self) -> None:
+        """Let those end that need a core for no time, and get one now.
+
+        Jobs that were preempted after their last step, and those without any work. That comes
+        before what is released at this instant: a wait for a core to do nothing has no length.
+        """
+        while True:
+            chosen = [job for _, job in self._candidates()[: self._cores]]
+            there = [job for job in chosen if job.callback != RELEASING and job.remaining <= 0]
+            if not there:
+                return
+            for job in there:
+                if job.start < 0:
+                    self._clock.begin(job)
+                    self._holder[self._group(job.callback)] = job
+            ended = [job for job in there if job.published]
+            for job in there:
+                if not job.published:
+                    self._clock.publish(job)  # What it releases may come before its end.
+            self._end(ended)
+
+    def _end(self, ended: list[Job]) -> None:
+        clock = self._clock
         for job in ended:
             self._jobs.remove(job)
             if job.callback == RELEASING:
@@ -208,4 +236,3 @@ class Cores:
                 if job.callback not in self._edf:
                     self._go_on(job)
                 clock.finish(job)
-        self._plan()
