@@ -13,7 +13,7 @@ import yaml
 from random_systems import with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
-from rclrt_analysis.plan.budgets import Budget, kept_apart, sufficient_budgets
+from rclrt_analysis.plan.budgets import Budget, _apart, kept_apart, sufficient_budgets
 from rclrt_analysis.plan.parameters import applied, read_plan, to_parameters
 from rclrt_analysis.plan.text import to_text
 from rclrt_analysis.simulation import Run, simulate
@@ -136,6 +136,24 @@ def test_looks_at_budgets_are_in_the_bounds_of_a_plan(tmp_path: Path) -> None:
     assert much.proved
     assert (much.budgets, much.kept_apart) == ({}, ())
     assert "without budgets: what the thread takes" in to_text(much, [])
+
+
+def test_timers_are_released_as_often_as_ever_whatever_their_budgets(tmp_path: Path) -> None:
+    made = plan(tmp_path, ROBOT)
+    imu = "/imu/timer/10ms"
+    needed = {"/log/timer/200ms"}
+    costs = replace(made.system, overheads=replace(made.system.overheads, release=MS // 10))
+    # A longer budget would have its work counted less often, and must not its releases.
+    budgets = made.budgets | {imu: Budget(MS + MS // 32, 40 * MS)}
+    apart = _apart(costs, budgets, needed)
+    assert apart is not None
+    found = {one.name: one.bound or 0 for one in analyse(apart).callbacks}
+    free = _apart(made.system, budgets, needed)
+    assert free is not None
+    before = {one.name: one.bound or 0 for one in analyse(free).callbacks}
+    window = found["/log/timer/200ms"]
+    others = -(-window // (10 * MS)) + -(-window // (50 * MS))
+    assert window - before["/log/timer/200ms"] >= others * MS // 10
 
 
 def test_a_deadline_that_needs_others_to_keep_to_their_times_is_not_kept_apart(

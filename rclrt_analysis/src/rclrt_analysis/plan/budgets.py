@@ -30,7 +30,7 @@ from rclrt_analysis.bounds.budget_looks import looks_at_anything, with_looks
 from rclrt_analysis.bounds.demotion import Account, Released
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.threads import is_threaded
-from rclrt_analysis.model import Budget, Callback, Kind, Policy, System
+from rclrt_analysis.model import Above, Budget, Callback, Kind, Policy, System
 from rclrt_analysis.model.budgets import LEAST_PERIOD, LEAST_RUNTIME
 from rclrt_analysis.plan.timer_thread import NAME as TIMER_THREAD
 
@@ -213,14 +213,23 @@ def _apart(system: System, budgets: Budgets, needed: set[str]) -> System | None:
         ):
             return None
     above = looks_at_anything(system, list(limited.values()))
-    return replace(system, callbacks=tuple(made), above=above)
+    return replace(system, callbacks=tuple(made), above=(*above, *_releases(system, needed)))
+
+
+def _releases(system: System, needed: set[str]) -> Iterator[Above]:
+    """Yield what the releases of the other timers take, which no budget limits."""
+    cost = system.overheads.release
+    for callback in with_late_timers(system).callbacks:
+        is_other = callback.name not in needed and callback.executor != TIMER_THREAD
+        if cost and is_other and callback.kind is Kind.TIMER and callback.period:
+            yield Above(callback.period, callback.jitter, cost)
 
 
 def _limited(callback: Callback, budget: Budget) -> Callback:
     """Return what a callback takes from others, however it behaves: as docs/how-to/budgets.md."""
     return Callback(
         callback.name,
-        Kind.TIMER if callback.kind is Kind.TIMER else Kind.SUBSCRIPTION,
+        Kind.SUBSCRIPTION,  # What its releases cost comes on top.
         callback.executor,
         budget.taken,
         period=budget.period,
