@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +21,6 @@ import pytest
 from rclrt_analysis.bounds.activation import LOWEST_DERIVED, urgencies
 from rclrt_analysis.bounds.demotion import accounts
 from rclrt_analysis.model import (
-    Budget,
     Callback,
     Executor,
     ExecutorKind,
@@ -152,10 +151,13 @@ def run_on_engine(system: System, text: str, folder: Path) -> Seen:
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{text}"
     begin, end = 0, 0
     gaps: list[Span] = []
+    ran: list[Span] = []
     for line in done.stdout.splitlines():
         word, first, last = line.split()
         if word == "gap":
             gaps.append((int(first), int(last)))
+        elif word == "limited":
+            ran.append((int(first), int(last)))
         else:
             begin, end = int(first), int(last)
     limited = accounts(system)
@@ -173,18 +175,14 @@ def run_on_engine(system: System, text: str, folder: Path) -> Seen:
             if begin <= release and ended <= end:
                 jobs.append((name, release, ended))
     wcet = {c.name: c.wcet for c in system.callbacks}
-    urgency = urgencies(system)
-    first = max((urgency[name] for name in others), default=0)
-    above = {name for name in wcet if urgency[name] > first}
-    return judge(jobs, gaps, wcet, [account.budget for account in limited], above)
+    return judge(jobs, gaps, wcet, ran)
 
 
 def judge(
     jobs: Sequence[tuple[str, int, int]],
     gaps: Iterable[Span],
     wcet: Mapping[str, int],
-    budgets: Sequence[Budget] = (),
-    above: Collection[str] = (),
+    limited: Sequence[Span] = (),
 ) -> Seen:
     """Return the responses of those jobs whose busy time held nothing but what is allowed.
 
@@ -194,10 +192,8 @@ def judge(
         Name, release and end of each.
     gaps
         When a CPU was busy; on several CPUs at once there are several.
-    budgets
-        What else may have run, as often as it may. What these leave may go to what disturbs.
-    above
-        More urgent than all of that: while their jobs wait none of it runs.
+    limited
+        When what has a budget ran: however long that was, nothing has disturbed.
     """
     seen = Seen(jobs=len(jobs))
     busy: list[tuple[int, int, int]] = []  # Begin, end, sum over the CPUs.
@@ -214,15 +210,10 @@ def judge(
         while left and left[-1][1] <= until:
             mine.append(left.pop())
         rest = work - sum(wcet[name] for name, _, _ in mine)
-        rest -= sum(b.taken * (1 - (since - until) // b.period) for b in budgets)
+        rest -= sum(max(0, min(until, end) - max(since, begin)) for begin, end in limited)
         if rest > LEAST * len(mine) + SLACK:
             seen.discarded += len(mine)
             continue
         for name, release, end in mine:
-            if budgets and name in above:
-                beside = [wcet[n] for n, begin, last in mine if begin < end and release < last]
-                if end - release - sum(beside) > LEAST * len(beside) + SLACK:
-                    seen.discarded += 1
-                    continue
             seen.responses.setdefault(name, []).append(end - release)
     return seen

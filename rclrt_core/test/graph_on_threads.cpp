@@ -20,7 +20,8 @@
 // Engine i writes FOLDER/i.trace. What the engines leave of a CPU goes to a thread of SCHED_FIFO 1, which never
 // sleeps while the graph runs. When it does not run, something else does: each line on stdout,
 // "gap BEGIN END", is a time in which a CPU was busy, be it with the graph, with interrupts, with other programs,
-// or because the machine's host had taken it.
+// or because the machine's host had taken it. "limited BEGIN END" is a time in which a callback ran that has a budget,
+// or whose group has one.
 //
 // Exits with 77, and says why, if the machine does not allow it.
 
@@ -130,12 +131,29 @@ void leave_virtual_machine()
 #endif
 }
 
+struct Gap
+{
+  int64_t begin;
+  int64_t end;
+};
+
 /// Of the calling thread; ends early where a whole run is over, so that no mistake keeps the machine.
-void burn(int64_t cpu_time)
+/// With `ran` it also notes when the thread ran.
+void burn(int64_t cpu_time, std::vector<Gap> * ran = nullptr)
 {
   const int64_t until = now_ns(CLOCK_THREAD_CPUTIME_ID) + cpu_time;
-  while (now_ns(CLOCK_THREAD_CPUTIME_ID) < until && now_ns() < must_end) {
+  Gap part{now_ns(), now_ns()};
+  while (now_ns(CLOCK_THREAD_CPUTIME_ID) < until && part.end < must_end) {
     leave_virtual_machine();
+    const int64_t now = now_ns();
+    if (now - part.end > kGap && ran && ran->size() < ran->capacity()) {
+      ran->push_back(part);
+      part.begin = now;
+    }
+    part.end = now;
+  }
+  if (ran && ran->size() < ran->capacity()) {
+    ran->push_back(part);
   }
 }
 
@@ -155,6 +173,7 @@ struct Node
   std::vector<Step> steps;
   Engine * engine = nullptr;
   std::shared_ptr<rclrt_core::Callback> callback;
+  std::vector<Gap> ran;  ///< with a budget; its jobs write it one after the other
 };
 
 struct Part
@@ -248,10 +267,10 @@ void read_graph()
   }
 }
 
-void work(const Node & node)
+void work(Node & node)
 {
   for (const Step & step : node.steps) {
-    burn(step.burn);
+    burn(step.burn, node.ran.capacity() > 0 ? &node.ran : nullptr);
     if (!step.release.empty()) {
       const rclrt_core::Publication publication;
       const Node & released = *nodes.at(step.release);
@@ -274,6 +293,9 @@ void add_nodes(Part & part)
       check(part.engine->add_group(options, &group));
     }
     node.engine = part.engine.get();
+    if (node.options.budget.exists() || part.shared[node.group].exists()) {
+      node.ran.reserve(kMaxGaps / 16);
+    }
     node.options.run = [&node](const rclrt_core::Job &) {
       work(node);
       return true;
@@ -288,12 +310,6 @@ void add_nodes(Part & part)
     check(part.engine->add_timer(node.options, timer, group, &node.callback));
   }
 }
-
-struct Gap
-{
-  int64_t begin;
-  int64_t end;
-};
 
 /// Uses what is left of a CPU from `begin` to `end`, and notes when nothing was.
 void fill(int cpu, int64_t begin, int64_t end, std::vector<Gap> * gaps)
@@ -423,6 +439,13 @@ int main(int argc, char ** argv)
   std::printf("ran %" PRId64 " %" PRId64 "\n", begin, begin + time);
   for (const Gap & gap : gaps) {
     std::printf("gap %" PRId64 " %" PRId64 "\n", gap.begin, gap.end);
+  }
+  for (const Part & part : parts) {
+    for (const Node & node : part.nodes) {
+      for (const Gap & ran : node.ran) {
+        std::printf("limited %" PRId64 " %" PRId64 "\n", ran.begin, ran.end);
+      }
+    }
   }
   return EXIT_SUCCESS;
 }
