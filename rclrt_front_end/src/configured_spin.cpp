@@ -101,11 +101,8 @@ Status ConfiguredEngine::name_threads()
   if (wishes.empty()) {
     return {};
   }
-  std::string refused;
-  NamedThreads::instance().require(this, std::move(wishes), [this, &refused](const Finding & one) {
-    refused = to_string(one);
-    report(one);
-  });
+  const std::string refused = NamedThreads::instance().require(
+    this, std::move(wishes), [this](const Finding & finding) { report(finding); });
   return refused.empty() || engine_->options().attributes_mode != AttributesMode::kRequire
            ? Status()
            : Status::error(refused);

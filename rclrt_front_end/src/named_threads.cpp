@@ -40,14 +40,12 @@ NamedThreads & NamedThreads::instance()
   return threads;
 }
 
-void NamedThreads::require(const void * owner, std::vector<Wish> wishes, Report report)
+std::string NamedThreads::require(const void * owner, std::vector<Wish> wishes, Report report)
 {
   std::unique_lock<PiMutex> lock(mutex_);
-  needs_.erase(
-    std::remove_if(
-      needs_.begin(), needs_.end(), [owner](const Need & need) { return need.owner == owner; }),
-    needs_.end());
-  Need need{owner, platform_.current_thread(), std::move(wishes), {}, std::move(report)};
+  const auto is_its = [owner](const Need & need) { return need.owner == owner; };
+  needs_.erase(std::remove_if(needs_.begin(), needs_.end(), is_its), needs_.end());
+  Need need{owner, platform_.current_thread(), std::move(wishes), {}, {}, std::move(report)};
   need.met.resize(need.wishes.size());
   needs_.push_back(std::move(need));
   for (int i = 0; i < kLooks && !look_locked(); ++i) {
@@ -55,6 +53,8 @@ void NamedThreads::require(const void * owner, std::vector<Wish> wishes, Report 
     std::this_thread::sleep_for(kBetweenLooks);
     lock.lock();
   }
+  const auto known = std::find_if(needs_.begin(), needs_.end(), is_its);
+  return known == needs_.end() ? "" : known->refused;
 }
 
 void NamedThreads::release(const void * owner)
@@ -125,26 +125,26 @@ bool NamedThreads::look_locked()
     const bool spins = std::any_of(
       needs_.begin(), needs_.end(), [id = thread](const Need & need) { return need.spins == id; });
     const Wish * last = nullptr;
-    const Report * report = nullptr;
+    Need * whose = nullptr;
     for (Need & need : needs_) {
       for (std::size_t i = 0; i < need.wishes.size(); ++i) {
         const std::string & pattern = need.wishes[i].pattern;
         if (is_name_of(pattern, name) && !(spins && stands_for_many(pattern))) {
           need.met[i] = true;
           last = &need.wishes[i];
-          report = &need.report;
+          whose = &need;
         }
       }
     }
     if (last != nullptr) {
-      apply_locked(thread, name, *last, *report);
+      apply_locked(thread, name, *last, whose);
     }
   }
   return true;
 }
 
 void NamedThreads::apply_locked(
-  rclrt_core::ThreadId thread, const std::string & name, const Wish & wish, const Report & report)
+  rclrt_core::ThreadId thread, const std::string & name, const Wish & wish, Need * need)
 {
   auto known = changed_.find(thread);
   if (known != changed_.end() && known->second.wanted == wish.wanted) {
@@ -160,7 +160,10 @@ void NamedThreads::apply_locked(
   known->second.wanted = wish.wanted;
   const int error = platform_.apply(thread, wish.wanted);
   if (error != 0 && error != ESRCH) {
-    report(platform_.explain("thread '" + name + "'", wish.wanted, error));
+    const rclrt_core::Finding finding =
+      platform_.explain("thread '" + name + "'", wish.wanted, error);
+    need->refused = to_string(finding);
+    need->report(finding);
   }
 }
 

@@ -75,9 +75,9 @@ protected:
     threads_.release(&one_);
     threads_.release(&two_);
   }
-  void require(const int & owner, std::vector<NamedThreads::Wish> wishes)
+  std::string require(const int & owner, std::vector<NamedThreads::Wish> wishes)
   {
-    threads_.require(&owner, std::move(wishes), [this](const rclrt_core::Finding & finding) {
+    return threads_.require(&owner, std::move(wishes), [this](const rclrt_core::Finding & finding) {
       told_ += to_string(finding) + "\n";
     });
   }
@@ -170,8 +170,9 @@ TEST_F(NamedThreadsTest, that_are_refused_something_are_told)
 {
   const Named driver("driver");
   Attributes impossible = with(SchedulingPolicy::kDeadline);  // its runtime is 0
-  require(one_, {{"driver", impossible}});
+  EXPECT_EQ(require(one_, {{"driver", impossible}}) + "\n", told_);
   EXPECT_NE(told_.find("thread 'driver'"), std::string::npos) << told_;
+  EXPECT_EQ(require(two_, {{"driver", with(SchedulingPolicy::kBatch)}}), "");
 }
 
 }  // namespace

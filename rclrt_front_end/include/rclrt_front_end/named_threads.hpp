@@ -40,8 +40,9 @@ public:
 
   static NamedThreads & instance();
 
-  /// By the thread that spins. `owner` wants this from now on. Refusals go to `report`, now or at a later look.
-  void require(const void * owner, std::vector<Wish> wishes, Report report);
+  /// By the thread that spins. `owner` wants this from now on. Refusals go to `report`, now, at a later look or in
+  /// release(), by whichever thread does that. Returns the last one of now, or nothing.
+  std::string require(const void * owner, std::vector<Wish> wishes, Report report);
   /// `owner` wants nothing any more; its report is not called after this. Wishes that no thread's name has met
   /// are told before.
   void release(const void * owner);
@@ -57,6 +58,7 @@ private:
     rclrt_core::ThreadId spins;
     std::vector<Wish> wishes;
     std::vector<bool> met;
+    std::string refused;  ///< the last refusal
     Report report;
   };
   struct Changed
@@ -67,8 +69,7 @@ private:
 
   bool look_locked();
   void apply_locked(
-    rclrt_core::ThreadId thread, const std::string & name, const Wish & wish,
-    const Report & report);
+    rclrt_core::ThreadId thread, const std::string & name, const Wish & wish, Need * need);
 
   mutable rclrt_core::LinuxPlatform platform_;  // has no state
   mutable PiMutex mutex_;
