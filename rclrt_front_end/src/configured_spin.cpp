@@ -102,7 +102,8 @@ Status ConfiguredEngine::name_threads()
     return {};
   }
   const std::string refused = NamedThreads::instance().require(
-    this, std::move(wishes), [this](const Finding & finding) { report(finding); });
+    this, std::move(wishes), [this](const Finding & finding) { report(finding); },
+    middleware_.busy_waiting);
   return refused.empty() || engine_->options().attributes_mode != AttributesMode::kRequire
            ? Status()
            : Status::error(refused);

@@ -20,6 +20,14 @@ constexpr char kOurs[] = "rclrt";
 constexpr int kLooks = 100;
 constexpr std::chrono::milliseconds kBetweenLooks(1);
 
+bool is_realtime(const rclrt_core::Attributes & attributes)
+{
+  using rclrt_core::SchedulingPolicy;
+  return attributes.policy == SchedulingPolicy::kFifo ||
+         attributes.policy == SchedulingPolicy::kRoundRobin ||
+         attributes.policy == SchedulingPolicy::kDeadline;
+}
+
 bool stands_for_many(const std::string & pattern)
 {
   return !pattern.empty() && pattern.back() == '*';
@@ -40,13 +48,20 @@ NamedThreads & NamedThreads::instance()
   return threads;
 }
 
-std::string NamedThreads::require(const void * owner, std::vector<Wish> wishes, Report report)
+std::string NamedThreads::require(
+  const void * owner, std::vector<Wish> wishes, Report report,
+  std::vector<std::string> busy_waiting)
 {
   std::unique_lock<PiMutex> lock(mutex_);
   const auto is_its = [owner](const Need & need) { return need.owner == owner; };
   needs_.erase(std::remove_if(needs_.begin(), needs_.end(), is_its), needs_.end());
-  Need need{owner, platform_.current_thread(), std::move(wishes), {}, {}, std::move(report)};
+  Need need;
+  need.owner = owner;
+  need.spins = platform_.current_thread();
+  need.wishes = std::move(wishes);
   need.met.resize(need.wishes.size());
+  need.report = std::move(report);
+  need.busy_waiting = std::move(busy_waiting);
   needs_.push_back(std::move(need));
   for (int i = 0; i < kLooks && !look_locked(); ++i) {
     lock.unlock();
@@ -79,9 +94,13 @@ void NamedThreads::release(const void * owner)
     look_locked();
     return;
   }
-  for (const auto & [thread, changed] : changed_) {
-    // It may have ended, or may not be made more urgent again: then it stays as it is.
-    static_cast<void>(platform_.apply(thread, changed.before));
+  for (const auto & present :
+       platform_.threads()) {  // the number of one that has ended may be a stranger's
+    const auto changed = changed_.find(present.first);
+    if (changed != changed_.end()) {
+      // It may end now, or may not be made more urgent again: then it stays as it is.
+      static_cast<void>(platform_.apply(present.first, changed->second.before));
+    }
   }
   changed_.clear();
 }
@@ -128,10 +147,11 @@ bool NamedThreads::look_locked()
     Need * whose = nullptr;
     for (Need & need : needs_) {
       for (std::size_t i = 0; i < need.wishes.size(); ++i) {
-        const std::string & pattern = need.wishes[i].pattern;
-        if (is_name_of(pattern, name) && !(spins && stands_for_many(pattern))) {
+        const Wish & wish = need.wishes[i];
+        const bool is_meant = !(spins && stands_for_many(wish.pattern));
+        if (is_name_of(wish.pattern, name) && is_meant && !is_for_busy(&need, wish, name)) {
           need.met[i] = true;
-          last = &need.wishes[i];
+          last = &wish;
           whose = &need;
         }
       }
@@ -143,11 +163,37 @@ bool NamedThreads::look_locked()
   return true;
 }
 
+// Whether a wish for many threads would give one a priority with which it may wait for ever.
+bool NamedThreads::is_for_busy(Need * need, const Wish & wish, const std::string & thread)
+{
+  const auto & busy = need->busy_waiting;
+  if (
+    !stands_for_many(wish.pattern) || !is_realtime(wish.wanted) ||
+    std::none_of(busy.begin(), busy.end(), [&thread](const std::string & pattern) {
+      return is_name_of(pattern, thread);
+    })) {
+    return false;
+  }
+  if (!std::exchange(need->told_of_busy, true)) {
+    need->report(
+      {"threads '" + wish.pattern + "'",
+       "are not '" + thread +
+         "', too, which stays as it is: it waits for locks without sleeping, "
+         "and with a priority it may wait for ever",
+       0, "Nothing; or name that thread itself", rclrt_core::Severity::kNote});
+  }
+  return true;
+}
+
 void NamedThreads::apply_locked(
   rclrt_core::ThreadId thread, const std::string & name, const Wish & wish, Need * need)
 {
   auto known = changed_.find(thread);
   if (known != changed_.end() && known->second.wanted == wish.wanted) {
+    if (known->second.error != 0) {  // as another one has been told
+      need->refused =
+        to_string(platform_.explain("thread '" + name + "'", wish.wanted, known->second.error));
+    }
     return;
   }
   if (known == changed_.end()) {
@@ -159,7 +205,8 @@ void NamedThreads::apply_locked(
   }
   known->second.wanted = wish.wanted;
   const int error = platform_.apply(thread, wish.wanted);
-  if (error != 0 && error != ESRCH) {
+  known->second.error = error == ESRCH ? 0 : error;
+  if (known->second.error != 0) {
     const rclrt_core::Finding finding =
       platform_.explain("thread '" + name + "'", wish.wanted, error);
     need->refused = to_string(finding);

@@ -172,7 +172,29 @@ TEST_F(NamedThreadsTest, that_are_refused_something_are_told)
   Attributes impossible = with(SchedulingPolicy::kDeadline);  // its runtime is 0
   EXPECT_EQ(require(one_, {{"driver", impossible}}) + "\n", told_);
   EXPECT_NE(told_.find("thread 'driver'"), std::string::npos) << told_;
+  EXPECT_NE(require(two_, {{"driver", impossible}}), "")
+    << "it is not in force for this one either";
   EXPECT_EQ(require(two_, {{"driver", with(SchedulingPolicy::kBatch)}}), "");
+}
+
+// Nothing gets a priority here: the policy is impossible, and nobody asks for it.
+TEST_F(NamedThreadsTest, that_never_sleep_are_not_meant_by_a_real_time_policy_for_many)
+{
+  const Named busy("dds.asyn.0");
+  Attributes urgent = with(SchedulingPolicy::kDeadline);
+  const auto tell = [this](const rclrt_core::Finding & finding) {
+    told_ += to_string(finding) + "\n";
+  };
+  threads_.require(&one_, {{"dds.*", urgent}}, tell, {"dds.asyn.*"});
+  EXPECT_NE(told_.find("threads 'dds.*': are not 'dds.asyn.0'"), std::string::npos) << told_;
+  EXPECT_EQ(told_.find("asked for"), std::string::npos) << told_;
+  told_.clear();
+  threads_.look();
+  EXPECT_EQ(told_, "") << "once";
+  threads_.require(&one_, {{"dds.asyn.0", urgent}}, tell, {"dds.asyn.*"});
+  EXPECT_NE(told_.find("asked for"), std::string::npos) << "it is meant itself";
+  threads_.require(&one_, {{"dds.*", with(SchedulingPolicy::kBatch)}}, tell, {"dds.asyn.*"});
+  EXPECT_EQ(busy.policy(), SchedulingPolicy::kBatch);
 }
 
 }  // namespace
