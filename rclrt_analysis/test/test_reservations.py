@@ -142,6 +142,16 @@ def test_a_chain_through_threads_of_reservations_adds_up() -> None:
     assert result.chains[0].bound == 41_000_000
 
 
+def test_messages_from_outside_come_further_apart_by_what_reservations_keep_the_core() -> None:
+    """One comes at once and the next late, so what the first brought gets older by that."""
+    chain = "chains: [{name: c, callbacks: [a], semantics: age}]\n"
+    a = subscription("a", 2, "", ", priority: 1, period_ms: 84, gap_ms: 84")
+    result = analysed(f"{{name: e, kind: priority_events{TWO_OF_FIVE}}}", a, rest=chain)
+    # The middleware may wait for 2 + 2. The bound is of what comes when it hands it over.
+    (hop,) = result.chains[0].hops
+    assert (hop.waiting, hop.response) == (88_000_000, 8_000_000)
+
+
 def test_callbacks_of_one_thread_run_in_any_order() -> None:
     executor = f"{{name: e, kind: isolated{TWO_OF_FIVE}}}"
     lines = [timer("a", 50, 3) + ", group: g", timer("b", 100, 4) + ", group: g"]

@@ -125,7 +125,8 @@ def with_late_timers(system: System) -> System:
     """Return the system with timers that are released as late as its overheads say.
 
     The thread that releases timers may be on another core than the callback. It has SCHED_FIFO, as
-    those of the middleware: so with reservations it waits until these leave it the core.
+    those of the middleware: so with reservations it waits until these leave it the core. Messages
+    from outside wait for the middleware likewise, so they come closer and further apart.
     """
     several = len({core for e in system.executors if is_ours(e.kind) for core in e.cores}) > 1
     late = system.overheads.late + system.overheads.wake * several
@@ -137,7 +138,9 @@ def with_late_timers(system: System) -> System:
         more = held.get(c.executor, 0) if c.period is not None else 0
         if c.kind is Kind.TIMER and is_ours(system.executor_of[c.executor].kind):
             more += late
-        callbacks.append(replace(c, jitter=c.jitter + more) if more else c)
+        # One message from outside may come at once, and the next one late.
+        gap = None if c.gap is None else c.gap + more
+        callbacks.append(replace(c, jitter=c.jitter + more, gap=gap) if more else c)
     return replace(system, callbacks=tuple(callbacks))
 
 
