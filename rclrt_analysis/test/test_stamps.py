@@ -149,6 +149,28 @@ def test_what_waits_for_pairs_is_released_no_less_often_than_they_come(where: st
     assert "nothing says how rarely 'show' is released" in analyse(system).chains[0].reason
 
 
+@pytest.mark.parametrize(
+    ("where", "callbacks", "semantics"),
+    [("e", "fuse", "age"), ("f", "fuse", "age"), ("e", "cam, show", "latency")],
+)
+def test_nobody_knows_how_rarely_stamps_agree_that_come_from_two_sources(
+    where: str, callbacks: str, semantics: str
+) -> None:
+    """Neither where a chain begins with what they release, nor where one samples it."""
+    chain = f"[{{name: c, callbacks: [{callbacks}], semantics: {semantics}}}]"
+    lines = PAIRED.split("chains:")[0].replace("WHERE", where) + f"chains: {chain}\n"
+    found = analyse(model(lines.replace("PAIRS", "pairs: exact, queue: 20"))).chains[0]
+    assert found.bound is None
+    assert "begin at cam, lidar" in found.reason or "how rarely 'show'" in found.reason
+    # Those of one source do agree, if none is lost before.
+    one = lines.replace(
+        "kind: timer, executor: f, period_ms: 110", "kind: subscription, executor: f, triggers: [x]"
+    )
+    assert analyse(model(one.replace("PAIRS", "pairs: exact, queue: 20"))).chains[0].bound
+    lost = analyse(model(one.replace("PAIRS", "pairs: exact, queue: 1"))).chains[0]
+    assert lost.bound is None
+
+
 def test_what_was_paired_is_not_paired_again() -> None:
     again = PAIRED.replace("WHERE", "e").replace(
         "triggers: [z], reads: [x]}", "triggers: [z, y], activation: all, PAIRS}"

@@ -71,28 +71,44 @@ def merged(inputs: Iterable[Activation]) -> Activation:
     return Activation(streams, min(gaps, default=None))
 
 
-def joined(inputs: list[Activation], callback: Callback, again: bool = False) -> Activation:
+def joined(inputs: list[Activation], callback: Callback, may_never: bool = False) -> Activation:
     """Return the activation by a new message of each input.
 
     Between two releases each input brings a message or more, so there are at most as many releases
     as messages of the rarest input, and those that may have been waiting. And the next release
-    comes at the latest when each of the inputs has come again; if those of about the same stamp go
-    together, see `gap_of_pairs`.
+    comes at the latest when each of the inputs has come again; if those go together whose stamps
+    agree, see `gap_of_pairs` and `gap_of_sets`.
 
     Parameters
     ----------
-    again
-        Whether some have been paired by their stamps before: then nobody knows their stamps.
+    may_never
+        Whether nobody knows that stamps ever agree (`System.may_never_pair`).
     """
     rarest = min(inputs, key=lambda one: one.rate)
     first, *rest = rarest.streams
     gaps = [one.gap for one in inputs if one.gap is not None]
     gap = max(gaps) if len(gaps) == len(inputs) else None
-    if callback.pairs == APPROXIMATE and gap is not None:
-        gap = None if again else gap_of_pairs(gaps, [one.streams for one in inputs], callback.queue)
+    if callback.pairs != "newest" and gap is not None:
+        bound = gap_of_pairs if callback.pairs == APPROXIMATE else gap_of_sets
+        streams = [one.streams for one in inputs]
+        gap = None if may_never else bound(gaps, streams, callback.queue)
     return Activation(
         (Stream(first.period, first.jitter + callback.queue * first.period), *rest), gap
     )
+
+
+def gap_of_sets(
+    gaps: Sequence[int], streams: Sequence[Iterable[Stream]], queue: int
+) -> int | None:
+    """Return how far apart the sets are at most that ExactTime makes of inputs with one start, ns.
+
+    Every job that starts the ways has a message on each, so a set. The next one is there when each
+    input has come again. None: the queue may be too short, so that data go.
+    """
+    window = 1 + max(gaps)
+    if any(sum(stream.most(window) for stream in mine) > queue for mine in streams):
+        return None
+    return max(gaps)
 
 
 def gap_of_pairs(

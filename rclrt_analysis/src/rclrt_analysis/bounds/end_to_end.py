@@ -71,7 +71,7 @@ def _response(callback: Callback, responses: Responses) -> int:
 
 def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
     first = system.callback_of[chain.callbacks[0]]
-    hops = [_first(chain, first, responses)]
+    hops = [_first(system, chain, first, responses)]
     start, since_start, alone = first.name, hops[0].response, True
     for before, name in zip(chain.callbacks, chain.callbacks[1:], strict=False):
         callback = system.callback_of[name]
@@ -111,7 +111,7 @@ def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
     return hops
 
 
-def _first(chain: Chain, first: Callback, responses: Responses) -> Hop:
+def _first(system: System, chain: Chain, first: Callback, responses: Responses) -> Hop:
     """Return what comes before the end of the first callback, from where its semantics begin."""
     response = _response(first, responses)
     if chain.semantics == "latency" or (chain.semantics == "reaction" and not _samples(first)):
@@ -120,6 +120,7 @@ def _first(chain: Chain, first: Callback, responses: Responses) -> Hop:
         return Hop(first.name, "first", first.period or 0, response)
     gap = responses[first.name].root_gap
     if gap is None:
+        check_stamps(system, chain, first, responses)  # which may be why
         raise NoBoundError(
             f"nothing says how rarely '{first.name}' is released, so its data may get as old as "
             "one likes. Give what comes from outside a gap_ms, or use semantics: reaction"

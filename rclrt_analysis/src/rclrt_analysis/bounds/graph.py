@@ -38,6 +38,7 @@ from rclrt_analysis.bounds.activation import (
     Activation,
     Stream,
     gap_of_pairs,
+    gap_of_sets,
 )
 from rclrt_analysis.bounds.budget import CALLBACK, ITEM, spend
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
@@ -332,7 +333,7 @@ def _root_gap(graph: Graph, x: int, callback: Callback, local: list[Local]) -> i
     local
         The bounds of those before it.
     """
-    if callback.wants_all and callback.pairs == APPROXIMATE:
+    if callback.wants_all and callback.pairs != "newest":
         return _gap_of_pairs(graph, x, callback, local)
     gaps = [_gap_of_topic(graph, inside, outside) for inside, outside in graph.inputs[x]]
     if callback.period is not None:
@@ -350,13 +351,14 @@ def _gap_of_topic(graph: Graph, inside: list[int], outside: list[Activation]) ->
 
 
 def _gap_of_pairs(graph: Graph, x: int, callback: Callback, local: list[Local]) -> int | None:
-    """Return that of a join by about the same stamps.
+    """Return that of a join by stamps.
 
     From the release of what completes a set until that is there it takes as long as the way at
-    most. What completes the next one is released no later after that than `gap_of_pairs` says.
+    most. What completes the next one is released no later after that than `gap_of_pairs` says, or
+    for equal stamps, which come from one start, `gap_of_sets`.
     """
-    if callback.name in graph.unit.system.paired_before:
-        return None  # Nobody knows which stamps these have.
+    if callback.name in graph.unit.system.may_never_pair:
+        return None
     gaps, streams, way = [], [], 0
     for inside, outside in graph.inputs[x]:
         gap = _gap_of_topic(graph, inside, outside)
@@ -366,6 +368,8 @@ def _gap_of_pairs(graph: Graph, x: int, callback: Callback, local: list[Local]) 
         gaps.append(gap)
         streams.append([stream for one in outputs if one is not None for stream in one.streams])
         way = max([way, *(most for p in inside for most in (local[p].prefix or {}).values())])
+    if callback.pairs != APPROXIMATE:
+        return gap_of_sets(gaps, streams, callback.queue)
     apart = gap_of_pairs(gaps, streams, callback.queue)
     return None if apart is None else apart + way
 

@@ -70,9 +70,9 @@ def check_stamps(system: System, chain: Chain, callback: Callback, responses: Re
             f"'{callback.name}' pairs messages by their stamps, and some come from what was paired "
             "by about the same stamps: nobody knows which stamp they have. Use pairs: newest"
         )
-    starts = {topic: _starts(system, topic) for topic in callback.triggers}
-    if callback.pairs != APPROXIMATE and len(set().union(*starts.values())) > 1:
-        names = ", ".join(sorted(set().union(*starts.values())))
+    if callback.name in system.may_never_pair:
+        starts = set().union(*(system.starts_of(topic) for topic in callback.triggers))
+        names = ", ".join(sorted(starts))
         raise NoBoundError(
             f"'{callback.name}' pairs messages of the same stamp, and its inputs begin at {names}: "
             "their stamps need not ever agree. Use pairs: approximate, or one source"
@@ -83,23 +83,6 @@ def check_stamps(system: System, chain: Chain, callback: Callback, responses: Re
             f"'{callback.name}' may have {needed} messages of one topic waiting for others, its "
             f"queue holds {callback.queue}: data may be dropped. Give it queue: {needed}"
         )
-
-
-def _starts(system: System, topic: str) -> set[str]:
-    """Return the callbacks whose jobs begin the ways to a topic, and so set its stamps."""
-    found: set[str] = set()
-    seen: set[str] = set()
-    left = list(system.publishers[topic])
-    while left:
-        name = left.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        parents = system.triggered_by(system.callback_of[name])
-        if not parents or system.callback_of[name].period is not None:
-            found.add(name)
-        left += parents
-    return found
 
 
 def _queue_needed(system: System, callback: Callback, topic: str, responses: Responses) -> int:

@@ -63,9 +63,9 @@ def activations(unit: Unit, arrivals: Arrivals, responses: Mapping[str, Local]) 
         if callback.period is not None:
             stream = Stream(callback.period, callback.jitter)
             inputs.append(Activation((stream,), callback.longest_gap))
-        again = callback.name in unit.system.paired_before
+        may_never = callback.name in unit.system.may_never_pair
         found[callback.name] = (
-            joined(inputs, callback, again) if callback.wants_all else merged(inputs)
+            joined(inputs, callback, may_never) if callback.wants_all else merged(inputs)
         )
     return found
 

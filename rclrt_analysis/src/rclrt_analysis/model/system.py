@@ -406,6 +406,35 @@ class System:
                     found.add(name)
         return frozenset(found)
 
+    def starts_of(self, topic: str) -> set[str]:
+        """Return the callbacks whose jobs begin the ways to a topic, and so set its stamps."""
+        found: set[str] = set()
+        seen: set[str] = set()
+        left = list(self.publishers.get(topic, ()))
+        while left:
+            name = left.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            parents = self.triggered_by(self.callback_of[name])
+            if not parents or self.callback_of[name].period is not None:
+                found.add(name)
+            left += parents
+        return found
+
+    @cached_property
+    def may_never_pair(self) -> frozenset[str]:
+        """Names of callbacks that pair by stamps, and nobody knows whether these ever agree."""
+        found = set()
+        for callback in self.callbacks:
+            if callback.pairs != "newest" and callback.name in self.paired_before:
+                found.add(callback.name)
+            elif callback.pairs == "exact":
+                starts = set().union(*(self.starts_of(topic) for topic in callback.triggers))
+                if len(starts) != 1:
+                    found.add(callback.name)
+        return frozenset(found)
+
     def members(self, executor: str) -> list[Callback]:
         """Return the callbacks of an executor, in the order of the model."""
         return [callback for callback in self.callbacks if callback.executor == executor]
