@@ -164,7 +164,7 @@ def seven() -> Result:
                         "level": level, "executor": name, "task": task, "n": 100,
                         "dropped": int(late), "misses": int(late), "max_ms": ms,
                         "rounds_max_ms": [ms], "bound_exact_ms": 9.0, "bound_paper_ms": 10.0,
-                        "in_force": True, "quantiles_ms": [ms],
+                        "away_ms": 0.0, "net_max_ms": ms, "in_force": True, "quantiles_ms": [ms],
                     }
                 )  # fmt: skip
     return {"rows": rows}
@@ -176,8 +176,12 @@ def test_seven_timers_drop_nothing_by_rate_and_stay_below_their_bounds() -> None
     rm = {"executor": "events_rm", "task": "Imu", "level": 80}
     dropped = verdicts(seven_timers.judge_drops, changed(seven(), rm, dropped=1))
     assert dropped["RM events"].verdict == FAILS
-    above = verdicts(seven_timers.judge_responses, changed(seven(), rm, max_ms=9.5))
-    assert above["RM events, Imu at 80 %: longest response / exact bound"].verdict == FAILS
+    name = "RM events, Imu at 80 %: longest response / exact bound"
+    above = changed(seven(), rm, max_ms=9.5, net_max_ms=9.5)
+    assert verdicts(seven_timers.judge_responses, above)[name].verdict == FAILS
+    away = verdicts(seven_timers.judge_responses, changed(above, rm, away_ms=0.6, net_max_ms=8.9))
+    assert away[name].verdict == HOLDS
+    assert away[name].ours == "9.50 ms of 9.00 ms, n=100, the machine away for 0.60 ms of it"
     none = verdicts(seven_timers.judge_responses, changed(seven(), rm, bound_exact_ms=None))
     row = none["RM events, Imu at 80 %: longest response / exact bound"]
     assert (row.verdict, row.why) == (OPEN, "there is no bound")

@@ -97,9 +97,7 @@ def joined(inputs: list[Activation], callback: Callback, may_never: bool = False
     )
 
 
-def gap_of_sets(
-    gaps: Sequence[int], streams: Sequence[Iterable[Stream]], queue: int
-) -> int | None:
+def gap_of_sets(gaps: Sequence[int], streams: Sequence[Iterable[Stream]], queue: int) -> int | None:
     """Return how far apart the sets are at most that ExactTime makes of inputs with one start, ns.
 
     Every job that starts the ways has a message on each, so a set. The next one is there when each
