@@ -7,9 +7,10 @@
 //
 //   chain_beside_best_effort --way WAY --cpus N --seconds S
 //
-// Exits with 77, and says why, where SCHED_FIFO is not permitted.
+// Exits with 77, and says why, where SCHED_FIFO is not permitted, or what a way needs besides.
 
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -55,6 +56,8 @@ constexpr milliseconds kTurn{5};        ///< of the best effort
 constexpr milliseconds kAgain{1};       ///< how often it asks for the CPU
 constexpr milliseconds kRunaway{100};   ///< far below what the kernel leaves to SCHED_FIFO
 constexpr milliseconds kRunsAway{300};  ///< how often
+constexpr milliseconds kBudget{5};      ///< of the one that runs away
+constexpr milliseconds kBudgetPeriod{50};
 constexpr microseconds kUnit{50};
 
 nanoseconds cpu_time_here()
@@ -82,6 +85,17 @@ void work(nanoseconds length, Done && done)
   }
 }
 
+/// The kernel's own budget, and before all of SCHED_FIFO.
+rclrt_rcl::Scheduling deadline()
+{
+  rclrt_rcl::Scheduling scheduling;
+  scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kDeadline;
+  scheduling.attributes.runtime = kBudget;
+  scheduling.attributes.deadline = kBudgetPeriod;
+  scheduling.attributes.period = kBudgetPeriod;
+  return scheduling;
+}
+
 rclrt_rcl::Scheduling fifo(int priority)
 {
   rclrt_rcl::Scheduling scheduling;
@@ -107,9 +121,10 @@ bool is_in(const std::string & way, const std::vector<std::string> & ways)
 
 const std::vector<std::string> kOfThePool{"shared", "fifo", "runaway", "budget"};
 /// All others have no priorities for callbacks, or are told none.
-const std::vector<std::string> kWithPriorities{"fifo", "runaway", "budget", "events", "isolated"};
+const std::vector<std::string> kWithPriorities{"fifo",   "runaway",  "budget",
+                                               "events", "isolated", "deadline"};
 const std::vector<std::string> kWays{
-  "shared",   "fifo",        "runaway",       "budget",         "events",
+  "shared",   "fifo",        "runaway",       "budget",         "events",      "deadline",
   "isolated", "events_fifo", "waitset_multi", "waitset_single", "process_fifo"};
 
 std::unique_ptr<rclrt_rcl::Executor> executor_of(const std::string & way)
@@ -118,6 +133,7 @@ std::unique_ptr<rclrt_rcl::Executor> executor_of(const std::string & way)
   return rclrt_baselines::executor_by_name(
     is_pool                 ? "pool"
     : way == "process_fifo" ? "waitset_multi"
+    : way == "deadline"     ? "isolated"
                             : way,
     kThreads);
 }
@@ -144,12 +160,12 @@ public:
         work(kTurn, [this] { units_.fetch_add(1, std::memory_order_relaxed); });
       });
     }
-    if (way == "runaway" || way == "budget") {
-      auto above = fifo(kAbove);
+    if (is_in(way, {"runaway", "budget", "deadline"})) {
+      auto above = way == "deadline" ? deadline() : fifo(kAbove);
       above.overrun_rule = rclrt_core::OverrunRule::kSkip;
       if (way == "budget") {
-        above.budget.runtime = milliseconds(5);
-        above.budget.period = milliseconds(50);
+        above.budget.runtime = kBudget;
+        above.budget.period = kBudgetPeriod;
       }
       add_timer(kRunsAway, above, [] { work(kRunaway, [] {}); });
     }
@@ -265,6 +281,30 @@ bool use_cpus(std::size_t count)
   return sched_setaffinity(0, sizeof(set), &set) == 0;
 }
 
+/// Not with fewer CPUs than the machine has: the kernel admits SCHED_DEADLINE to all of them only.
+bool may_become_deadline()
+{
+  bool may = false;
+  std::thread([&] {
+    struct  // sched_attr of the kernel, which the headers of some C libraries lack
+    {
+      uint32_t size, policy;
+      uint64_t flags;
+      int32_t nice;
+      uint32_t priority;
+      uint64_t runtime, deadline, period;
+    } attributes{};
+    constexpr uint32_t kDeadlinePolicy = 6;
+    attributes.size = sizeof(attributes);
+    attributes.policy = kDeadlinePolicy;
+    attributes.runtime = static_cast<uint64_t>(nanoseconds(kBudget).count());
+    attributes.deadline = attributes.period =
+      static_cast<uint64_t>(nanoseconds(kBudgetPeriod).count());
+    may = syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+  }).join();
+  return may;
+}
+
 bool may_become_fifo(int priority)
 {
   bool may = true;
@@ -298,6 +338,10 @@ int main(int argc, char ** argv)
   try {
     if (!use_cpus(cpus)) {
       throw std::runtime_error("there are not " + std::to_string(cpus) + " CPUs");
+    }
+    if (way == "deadline" && !may_become_deadline()) {
+      std::cerr << "SCHED_DEADLINE is not permitted with " << cpus << " CPUs\n";
+      return kSkipped;
     }
     if (way == "process_fifo") {
       become_fifo(kProcess);  // before the middleware starts its threads, as with chrt
