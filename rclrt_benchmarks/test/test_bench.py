@@ -315,6 +315,17 @@ def test_probe_says_what_it_adds_to_callbacks_and_messages(tmp_path: Path) -> No
     assert all(row["more_ns"] > 0 for row in rows)  # It records something.
 
 
+def test_carry_says_what_it_adds_to_a_message(tmp_path: Path) -> None:
+    if not (Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_probe" / "librclrt_carry.so").exists():
+        pytest.skip("librclrt_carry is not in this build")
+    out = tmp_path / "rows.json"
+    done = bench("carry", "--rounds", "1", "--batches", "3", "--json", str(out))
+    rows = {r["variant"]: r for r in json.loads(out.read_text(encoding="utf-8"))["rows"]}
+    assert list(rows) == ["without", "no deadline", "deadline"]
+    assert rows["without"]["more_ns"] == 0 < rows["without"]["median_ns"]
+    assert done.returncode == any(r["more_ns"] > 300 for r in rows.values()), done.stderr
+
+
 def test_contract_goes_all_the_way_from_observing_to_watching(tmp_path: Path) -> None:
     build = Path(os.environ["RCLRT_BUILD_DIR"])
     if not (build / "rclrt_reference_system" / "rclrt_reference_system").exists():

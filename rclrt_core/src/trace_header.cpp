@@ -105,4 +105,11 @@ uint64_t publisher_in_trace(const std::array<uint8_t, 16> & gid) noexcept
   return hash != 0 ? hash : 1;
 }
 
+uint64_t replier_in_trace(const std::array<uint8_t, 16> & client) noexcept
+{
+  auto gid = client;
+  gid.back() = static_cast<uint8_t>(~gid.back());
+  return publisher_in_trace(gid);
+}
+
 }  // namespace rclrt_core

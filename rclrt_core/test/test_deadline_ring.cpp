@@ -45,7 +45,7 @@ protected:
   {
     linux_platform::Roll roll;
     const auto places = linux_platform::OwnDirectory::places();
-    EXPECT_TRUE(linux_platform::Roll::open(name_, 3, places, &roll).ok());
+    EXPECT_TRUE(linux_platform::Roll::open(name_, 4, places, &roll).ok());
     return roll.entries();
   }
 

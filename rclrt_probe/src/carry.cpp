@@ -4,9 +4,10 @@
 // librclrt_carry: a library to preload, with which a program that knows nothing of rclrt hands deadlines on.
 //
 // - A message of a topic that RCLRT_CARRY names ("/scan=20,/imu/data=5": milliseconds) has its publication's time plus
-//   so much as deadline.
-// - What a thread publishes after it has taken a message has the deadline of that message: the earlier of the two,
-//   until the thread takes another one, calls a timer or waits again.
+//   so much as deadline, and so has a request to a service that it names.
+// - What a thread publishes, asks or replies after it has taken a message has the deadline of that message: the earlier
+//   of the two, until the thread takes another one, calls a timer or waits again. Requests and replies are messages
+//   here, so all that an action sends and takes is.
 //
 // The deadlines lie beside the messages, in memory that the programs of this user share (DeadlineRing). The executors
 // of rclrt find them there. Nothing that the program or the middleware does is changed: each function below does its
@@ -26,6 +27,7 @@
 #include "layouts.hpp"
 #include "next.hpp"
 #include "rclrt_core/deadline_ring.hpp"
+#include "rclrt_core/request_deadlines.hpp"
 #include "relative_deadlines.hpp"
 
 #define RCLRT_EXPORT extern "C" __attribute__((visibility("default")))
@@ -36,16 +38,19 @@ namespace
 using rclrt_core::DeadlineRing;
 using rclrt_core::kNever;
 using rclrt_core::TimePoint;
+using rclrt_probe::ClientHandle;
 using rclrt_probe::Gid;
 using rclrt_probe::kOk;
 using rclrt_probe::MessageInfo;
 using rclrt_probe::Next;
+using rclrt_probe::RequestId;
+using rclrt_probe::ServiceInfo;
 using PublisherId = DeadlineRing::PublisherId;
 
 /// Of what this thread works on. Of its thread alone.
 thread_local TimePoint inherited = kNever;
 
-/// Made by the first publication of the process, and never destroyed: the program may publish while it ends.
+/// Made by the first publication or request of the process, and never destroyed: the program may publish while it ends.
 struct Carrier
 {
   rclrt_probe::RelativeDeadlines topics;
@@ -88,21 +93,42 @@ int64_t now_ns(clockid_t clock) noexcept
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
+PublisherId id_of(const uint8_t (&gid)[rclrt_probe::kGidSize]) noexcept
+{
+  PublisherId id{};
+  static_assert(sizeof(gid) == sizeof(id), "a GID");
+  std::memcpy(id.data(), gid, id.size());
+  return id;
+}
+
+/// What this thread works on has it, or so long after now what is named.
+TimePoint deadline_of_next(const Carrier & here, const char * name) noexcept
+{
+  const int64_t relative = name ? here.topics.of(name) : 0;
+  if (relative <= 0) {
+    return inherited;
+  }
+  return std::min(inherited, rclrt_core::time_point_of(now_ns(CLOCK_MONOTONIC) + relative));
+}
+
+/// Before Jazzy the tracepoint has no such argument: then it is whatever was in a register.
+bool is_about_now(int64_t stamp) noexcept
+{
+  constexpr int64_t kClockIsSet = 10'000'000'000;
+  const int64_t away = stamp - now_ns(CLOCK_REALTIME);
+  return -kClockIsSet <= away && away <= kClockIsSet;
+}
+
 void carry(
   const rclrt_probe::PublisherHandle & publisher, int64_t stamp, const void * caller) noexcept
 {
-  // Before Jazzy there is no such argument: then it is whatever was in a register.
-  constexpr int64_t kClockIsSet = 10'000'000'000;
-  const int64_t away = stamp - now_ns(CLOCK_REALTIME);
+  // The first one tells for all.
+  static const bool is_stamped = is_about_now(stamp);
   const Carrier * const here = carrier();
-  if (!here || !here->table || away < -kClockIsSet || away > kClockIsSet) {
+  if (!here || !here->table || !is_stamped) {
     return;
   }
-  TimePoint deadline = inherited;
-  const int64_t relative = publisher.topic_name ? here->topics.of(publisher.topic_name) : 0;
-  if (relative > 0) {
-    deadline = std::min(deadline, rclrt_core::time_point_of(now_ns(CLOCK_MONOTONIC) + relative));
-  }
+  const TimePoint deadline = deadline_of_next(*here, publisher.topic_name);
   if (deadline == kNever) {
     return;
   }
@@ -126,12 +152,23 @@ void take_over(const MessageInfo & info) noexcept
   inherited = kNever;
   const Carrier * const here = carrier();
   if (here && here->table) {
-    PublisherId id{};
-    static_assert(sizeof(info.gid) == sizeof(id), "a GID");
-    std::memcpy(id.data(), info.gid, id.size());
-    inherited =
-      here->table->find(id, static_cast<uint64_t>(info.source_timestamp)).value_or(kNever);
+    const auto stamp = static_cast<uint64_t>(info.source_timestamp);
+    inherited = here->table->find(id_of(info.gid), stamp).value_or(kNever);
   }
+}
+
+/// Null if the client's requests cannot be known again: there is no table, or no such function (before Iron).
+DeadlineRing * table_of(const void * client, PublisherId * id, const void * caller) noexcept
+{
+  static Next<int(const void *, Gid *)> get_gid("rmw_get_gid_for_client");
+  const Carrier * const here = carrier();
+  Gid gid{};
+  auto * const ask = here && here->table && client ? get_gid.get(caller) : nullptr;
+  if (!ask || ask(client, &gid) != kOk) {
+    return nullptr;
+  }
+  std::memcpy(id->data(), gid.data, id->size());
+  return here->table;
 }
 
 template <typename... ArgumentsT>
@@ -158,8 +195,10 @@ Next<void(const void *, const void *, int64_t)> next_point("ros_trace_rmw_publis
 Next<Take> next_take("rmw_take_with_info");
 Next<Take> next_take_serialized("rmw_take_serialized_message_with_info");
 Next<Take> next_take_loaned("rmw_take_loaned_message_with_info");
-Next<int(const void *, void *, void *, bool *)> next_take_request("rmw_take_request");
-Next<int(const void *, void *, void *, bool *)> next_take_response("rmw_take_response");
+Next<int(const ClientHandle *, const void *, int64_t *)> next_send_request("rmw_send_request");
+Next<int(const void *, RequestId *, void *)> next_send_response("rmw_send_response");
+Next<int(const void *, ServiceInfo *, void *, bool *)> next_take_request("rmw_take_request");
+Next<int(const void *, ServiceInfo *, void *, bool *)> next_take_response("rmw_take_response");
 Next<int(void *, int64_t)> next_wait("rcl_wait");
 Next<int(void *)> next_timer("rcl_timer_call");
 Next<int(void *, void *)> next_timer_with_info("rcl_timer_call_with_info");
@@ -200,21 +239,64 @@ RCLRT_EXPORT int rmw_take_loaned_message_with_info(
     allocation);
 }
 
-// What begins with these has no deadline of a message.
+RCLRT_EXPORT int rmw_send_request(
+  const ClientHandle * client, const void * request, int64_t * number)
+{
+  const void * const caller = __builtin_return_address(0);
+  PublisherId id{};
+  DeadlineRing * const table = table_of(client, &id, caller);
+  const TimePoint deadline =
+    table ? deadline_of_next(*carrier(), client->service_name) : rclrt_core::kNever;
+  const rclrt_core::SentRequest sent(table, id, deadline);
+  const int result = call(next_send_request, caller, client, request, number);
+  // An executor of ours in this program knows better: it has stated its own after ours, and before this.
+  if (result == kOk && number && !rclrt_core::deadline_of_request(table, id, *number, 0)) {
+    sent.is_sent(*number);
+  }
+  return result;
+}
+
+RCLRT_EXPORT int rmw_send_response(const void * service, RequestId * request, void * response)
+{
+  const Carrier * const here = inherited == kNever || !request ? nullptr : carrier();
+  if (here) {
+    rclrt_core::state_deadline_of_reply(
+      here->table, id_of(request->client), request->number, inherited);
+  }
+  return call(next_send_response, __builtin_return_address(0), service, request, response);
+}
 
 RCLRT_EXPORT int rmw_take_request(
-  const void * service, void * header, void * request, bool * is_taken)
+  const void * service, ServiceInfo * info, void * request, bool * is_taken)
 {
   inherited = kNever;
-  return call(next_take_request, __builtin_return_address(0), service, header, request, is_taken);
+  const int result =
+    call(next_take_request, __builtin_return_address(0), service, info, request, is_taken);
+  const Carrier * const here = result == kOk && info && is_taken && *is_taken ? carrier() : nullptr;
+  if (here) {
+    inherited =
+      rclrt_core::deadline_of_request(
+        here->table, id_of(info->request.client), info->request.number, info->source_timestamp)
+        .value_or(kNever);
+  }
+  return result;
 }
 
 RCLRT_EXPORT int rmw_take_response(
-  const void * client, void * header, void * response, bool * is_taken)
+  const void * client, ServiceInfo * info, void * response, bool * is_taken)
 {
   inherited = kNever;
-  return call(next_take_response, __builtin_return_address(0), client, header, response, is_taken);
+  const void * const caller = __builtin_return_address(0);
+  const int result = call(next_take_response, caller, client, info, response, is_taken);
+  PublisherId id{};
+  if (result == kOk && info && is_taken && *is_taken) {
+    const DeadlineRing * const table = table_of(client, &id, caller);
+    inherited = rclrt_core::deadline_of_reply(table, id, info->request.number).value_or(kNever);
+  }
+  return result;
 }
+
+// What begins with these has no deadline of a message.
 
 RCLRT_EXPORT int rcl_wait(void * wait_set, int64_t timeout)
 {

@@ -45,8 +45,7 @@ uint64_t hash_of(const uint8_t * gid, bool is_response) noexcept
   if (gid) {
     std::copy_n(gid, bytes.size(), bytes.begin());
   }
-  bytes.back() = static_cast<uint8_t>(bytes.back() ^ (is_response ? 0xFF : 0));
-  return rclrt_core::publisher_in_trace(bytes);
+  return is_response ? rclrt_core::replier_in_trace(bytes) : rclrt_core::publisher_in_trace(bytes);
 }
 
 void Inventory::keep(bool done) noexcept

@@ -40,6 +40,26 @@ struct PublisherHandle  // rmw_publisher_t
   const char * topic_name;
 };
 
+struct ClientHandle  // rmw_client_t
+{
+  const char * implementation_identifier;
+  void * data;
+  const char * service_name;
+};
+
+struct RequestId  // rmw_request_id_t
+{
+  uint8_t client[kGidSize];
+  int64_t number;
+};
+
+struct ServiceInfo  // rmw_service_info_t
+{
+  int64_t source_timestamp;
+  int64_t received_timestamp;
+  RequestId request;
+};
+
 struct Gid  // rmw_gid_t, with room for the 24 bytes that it had before Iron
 {
   const char * implementation_identifier;

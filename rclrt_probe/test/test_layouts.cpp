@@ -43,6 +43,18 @@ TEST(Layouts, APublisher)
   EXPECT_EQ(offsetof(PublisherHandle, topic_name), offsetof(rmw_publisher_t, topic_name));
 }
 
+TEST(Layouts, AClientAndTheInfoOfItsRequests)
+{
+  EXPECT_EQ(offsetof(ClientHandle, service_name), offsetof(rmw_client_t, service_name));
+  EXPECT_EQ(sizeof(RequestId), sizeof(rmw_request_id_t));
+  EXPECT_EQ(offsetof(RequestId, client), offsetof(rmw_request_id_t, writer_guid));
+  EXPECT_EQ(offsetof(RequestId, number), offsetof(rmw_request_id_t, sequence_number));
+  EXPECT_EQ(sizeof(ServiceInfo), sizeof(rmw_service_info_t));
+  EXPECT_EQ(
+    offsetof(ServiceInfo, source_timestamp), offsetof(rmw_service_info_t, source_timestamp));
+  EXPECT_EQ(offsetof(ServiceInfo, request), offsetof(rmw_service_info_t, request_id));
+}
+
 TEST(Layouts, TheInfoOfATimerCall)
 {
   EXPECT_EQ(sizeof(TimerCallInfo), sizeof(rcl_timer_call_info_t));

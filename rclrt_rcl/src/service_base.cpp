@@ -10,6 +10,7 @@
 #include "rclrt_core/engine.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
+#include "rclrt_front_end/requests_on_rcl.hpp"  // here: every node has services, so this file is in every program
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/logger.hpp"
 #include "type_cache_mutex.hpp"

@@ -6,7 +6,11 @@
 //   deadline_peer relay [<relative deadline ms>]  answers /ping on /pong, and says its jobs' deadlines
 //   deadline_peer sink                            takes /pong and says its jobs' deadlines
 //   deadline_peer stamped <relative deadline ms>  takes /ping; deadlines count from source time stamps
-// Each line: the message's number and the job's deadline, nanoseconds of CLOCK_MONOTONIC, or "none".
+//   deadline_peer times                           takes messages of a plain type on /times, and says its jobs' deadlines
+//   deadline_peer asker <relative deadline ms>    asks /echo by a timer, and says its deadlines and those of its replies
+//   deadline_peer server                          answers /echo, and says its jobs' deadlines
+// Each line: the message's number and the job's deadline, nanoseconds of CLOCK_MONOTONIC, or "none". Replies have the
+// number of the request and a million.
 
 #include <chrono>
 #include <cinttypes>
@@ -15,13 +19,17 @@
 #include <memory>
 #include <string>
 
+#include "builtin_interfaces/msg/time.hpp"
 #include "rcl_interfaces/msg/log.hpp"
+#include "rcl_interfaces/srv/get_parameters.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace
 {
 
+using builtin_interfaces::msg::Time;
 using rcl_interfaces::msg::Log;
+using Ask = rcl_interfaces::srv::GetParameters;
 using std::chrono::milliseconds;
 
 void say(uint32_t number)
@@ -33,6 +41,32 @@ void say(uint32_t number)
     std::printf("%" PRIu32 " %" PRId64 "\n", number, rclrt_core::nanoseconds_of(deadline));
   }
   std::fflush(stdout);
+}
+
+std::shared_ptr<rclrt_rcl::Entity> make_server(rclrt_rcl::Node & node)
+{
+  return node.create_service<Ask>("echo", [](const Ask::Request & request, Ask::Response &) {
+    say(static_cast<uint32_t>(std::stoul(request.names.at(0))));
+  });
+}
+
+std::shared_ptr<rclrt_rcl::Entity> make_asker(rclrt_rcl::Node & node, milliseconds relative)
+{
+  const auto client = node.create_client<Ask>("echo");
+  rclrt_rcl::TimerOptions options;
+  options.scheduling.relative_deadline = relative;
+  return node.create_wall_timer(
+    milliseconds(20),
+    [client, number = uint32_t{0}]() mutable {
+      if (client->service_is_ready()) {
+        Ask::Request request;
+        request.names.push_back(std::to_string(++number));
+        say(number);
+        client->async_send_request(
+          request, [number](const Ask::Response &) { say(number + 1'000'000); });
+      }
+    },
+    options);
 }
 
 }  // namespace
@@ -47,7 +81,14 @@ int main(int argc, char ** argv)
     std::shared_ptr<rclrt_rcl::Publisher<Log>> publisher;
     std::shared_ptr<rclrt_rcl::Entity> entity;
     uint32_t number = 0;
-    if (role == "source") {
+    if (role == "asker") {
+      entity = make_asker(*node, own);
+    } else if (role == "server") {
+      entity = make_server(*node);
+    } else if (role == "times") {
+      entity = node->create_subscription<Time>(
+        "times", 10, [](const Time & time) { say(static_cast<uint32_t>(time.sec)); });
+    } else if (role == "source") {
       publisher = node->create_publisher<Log>("ping", 10);
       rclrt_rcl::TimerOptions options;
       options.scheduling.relative_deadline = own;

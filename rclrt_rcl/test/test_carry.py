@@ -19,6 +19,7 @@ from test_deadlines_across_processes import PATIENCE_S, WANTED, Peer, start, wai
 BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
 LIBRARY = BUILD / "rclrt_probe" / "librclrt_carry.so"
 STOCK = BUILD / "rclrt_probe" / "stock_relay"
+RCL = BUILD / "rclrt_rcl" / "plain_rcl"
 PLAIN = Path(__file__).parent / "plain_relay.py"
 
 pytestmark = pytest.mark.skipif(
@@ -79,6 +80,8 @@ def run() -> Iterator[Run]:
 Start = Callable[..., Peer]
 RELAYS = {
     "rclpy": [sys.executable, str(PLAIN), "relay"],
+    "rclpy, threads": [sys.executable, str(PLAIN), "threads"],
+    "rclpy, bytes": [sys.executable, str(PLAIN), "raw"],
     **{f"rclcpp {kind}": [str(STOCK), kind] for kind in ("single", "multi", "events")},
 }
 
@@ -88,7 +91,7 @@ def test_a_relay_of_any_client_library_hands_the_deadline_on(
     start: Start, run: Run, relay: str
 ) -> None:
     """Exactly that of the message which it answers, for every message."""
-    if relay != "rclpy" and not STOCK.exists():
+    if not relay.startswith("rclpy") and not STOCK.exists():
         pytest.skip(f"there is no {STOCK.name}: it is built where rclcpp is found")
     sink = start("sink")
     run(RELAYS[relay], LD_PRELOAD=str(LIBRARY))
@@ -115,7 +118,7 @@ def test_rclrt_order_over_both_traces_sees_the_deadlines_of_the_source_at_the_si
     start: Start, run: Run, tmp_path: Path, relay: str
 ) -> None:
     """And that jobs ran in this order: on all CPUs, so nothing has to wait long."""
-    if relay != "rclpy" and not STOCK.exists():
+    if not relay.startswith("rclpy") and not STOCK.exists():
         pytest.skip(f"there is no {STOCK.name}: it is built where rclcpp is found")
     peers = {name: tmp_path / name for name in ("sink", "source")}
     sink = start("sink", RCLRT_TRACE=str(peers["sink"]))
@@ -144,19 +147,71 @@ def test_a_relay_that_is_left_as_it_is_hands_none_on(start: Start, run: Run) -> 
     assert set(sink.said.values()) == {None}
 
 
-def test_messages_of_a_topic_that_is_named_have_a_deadline(start: Start, run: Run) -> None:
-    """So long after their publication, which the publisher has timed itself."""
-    sink = start("sink")
-    command = [sys.executable, str(PLAIN), "source"]
-    source = run(command, LD_PRELOAD=str(LIBRARY), RCLRT_CARRY="/other=7,/pong=250.5")
-    assert wait_for(lambda: len(sink.said) >= WANTED)
+def assert_timed(sink: Peer, source: Stranger, wanted: int = WANTED) -> None:
+    """Hold deadlines of 250.5 ms after the publication against what the publisher has timed."""
+    assert wait_for(lambda: len(sink.said) >= wanted)
     heard = dict(sink.said)
     assert wait_for(lambda: len(source.lines) >= max(heard))
+    found = 0
     for number, before, after in (map(int, line.split()) for line in list(source.lines)):
         if number in heard:
             deadline = heard[number]
             assert deadline is not None
             assert before <= deadline - 250_500_000 <= after
+            found += 1
+    assert found >= wanted
+
+
+def test_messages_of_a_topic_that_is_named_have_a_deadline(start: Start, run: Run) -> None:
+    """So long after their publication, which the publisher has timed itself."""
+    sink = start("sink")
+    command = [sys.executable, str(PLAIN), "source"]
+    source = run(command, LD_PRELOAD=str(LIBRARY), RCLRT_CARRY="/other=7,/pong=250.5")
+    assert_timed(sink, source)
+
+
+def test_threads_that_publish_by_one_publisher_do_not_mix_deadlines(start: Start, run: Run) -> None:
+    """Each of four threads has timed its own messages; they go out at about the same time."""
+    sink = start("sink")
+    command = [str(RCL), "threads"]
+    source = run(command, LD_PRELOAD=str(LIBRARY), RCLRT_CARRY="/pong=250.5")
+    assert_timed(sink, source, 10 * WANTED)
+
+
+def test_messages_that_the_middleware_has_lent_hand_the_deadline_on(start: Start, run: Run) -> None:
+    """Published, taken and published again without being copied."""
+    sink = start("times")
+    lending = {"LD_PRELOAD": str(LIBRARY), "ROS_DISABLE_LOANED_MESSAGES": "0"}
+    run([str(RCL), "borrow"], **lending)
+    source = run([str(RCL), "lend"], RCLRT_CARRY="/first=250.5", **lending)
+    assert_timed(sink, source)
+
+
+def test_events_and_content_filters_of_a_carried_program_are_what_they_were(
+    run: Run, tmp_path: Path
+) -> None:
+    """A program of rclpy prints the same lines with the library and without."""
+    seen = []
+    for variables in ({}, {"LD_PRELOAD": str(LIBRARY), "RCLRT_CARRY": "/filtered=20"}):
+        done = subprocess.run(
+            [sys.executable, str(PLAIN.with_name("plain_features.py"))],
+            env=dict(os.environ, **variables),
+            capture_output=True,
+            text=True,
+            timeout=2 * PATIENCE_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        seen.append(done.stdout)
+    assert seen[0] == seen[1]
+    assert seen[0].splitlines() == [
+        "offered incompatible QoS",
+        "requested incompatible QoS",
+        "deadline missed",
+        "matched",
+        "filtered 2 4 6 8",
+        "bytes 9",
+    ]
 
 
 def test_a_wrong_list_of_topics_is_told_and_the_program_runs(start: Start, run: Run) -> None:

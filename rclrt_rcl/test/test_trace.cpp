@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "builtin_interfaces/msg/time.hpp"
 #include "executor_types.hpp"
+#include "rcl_interfaces/srv/get_parameters.hpp"
 
 namespace rclrt_rcl
 {
@@ -89,6 +92,47 @@ TYPED_TEST(Trace, the_job_that_takes_a_message_names_it_as_the_job_that_publishe
     EXPECT_EQ(taker.by_callback, publishing.callback);
     EXPECT_EQ(taker.by_executor, this->executor->trace_source().executor);
   }
+}
+
+TYPED_TEST(Trace, the_jobs_of_a_service_and_of_its_client_name_what_they_have_taken)
+{
+  using Ask = rcl_interfaces::srv::GetParameters;
+  const auto service =
+    this->node->template create_service<Ask>("echo", [](const Ask::Request &, Ask::Response &) {});
+  const auto client = this->node->template create_client<Ask>("echo");
+  ASSERT_TRUE(client->wait_for_service(std::chrono::seconds(10)));
+  std::atomic<int> replies{0};
+  TimerOptions once;
+  once.one_shot = true;
+  const auto timer = this->node->create_wall_timer(
+    std::chrono::milliseconds(1),
+    [&] { client->async_send_request(Ask::Request(), [&](const Ask::Response &) { ++replies; }); },
+    once);
+  this->executor->add_node(this->node);
+  {
+    const Spinning spinning(*this->executor);
+    ASSERT_TRUE(wait_for([&] { return replies == 1; }));
+  }
+  struct Seen
+  {
+    uint64_t publisher = 0, message = 0;
+  };
+  std::map<std::string, Seen> sent;
+  std::map<std::string, Seen> taken;
+  const auto names = this->executor->callback_names();
+  this->executor->read_trace([&](const rclrt_job_record & record) {
+    auto & kind = record.outcome == RCLRT_PUBLISHED ? sent : taken;
+    kind[names.at(record.callback)] = {record.publisher, record.message};
+  });
+  const Seen asked = sent.at("/node/timer/1ms");
+  const Seen replied = sent.at("/node/service/echo");
+  EXPECT_EQ(asked.message, 1U);
+  EXPECT_EQ(replied.message, 1U);
+  EXPECT_NE(asked.publisher, replied.publisher);
+  EXPECT_EQ(taken.at("/node/service/echo").publisher, asked.publisher);
+  EXPECT_EQ(taken.at("/node/service/echo").message, 1U);
+  EXPECT_EQ(taken.at("/node/client/echo").publisher, replied.publisher);
+  EXPECT_EQ(taken.at("/node/client/echo").message, 1U);
 }
 
 }  // namespace

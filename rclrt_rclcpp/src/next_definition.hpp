@@ -1,44 +1,20 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A function that this library defines although another one does, and the other one.
+/// Whether the functions are in use that this library defines although another one does.
 #ifndef NEXT_DEFINITION_HPP_
 #define NEXT_DEFINITION_HPP_
 
 #include <dlfcn.h>
 
-#include <atomic>
 #include <string>
+
+#include "rclrt_front_end/next_definition.hpp"
 
 namespace rclrt_rclcpp
 {
 
-/// For a variable with static storage: it is usable before constructors have run.
-template <typename FunctionT>
-class NextDefinition
-{
-public:
-  constexpr explicit NextDefinition(const char * name) noexcept : name_(name) {}
-
-  const char * name() const noexcept { return name_; }
-
-  /// The definition that the program would use without ours; null if there is none. Looked up once: by
-  /// look_up_all(), or by the first call if that comes before.
-  FunctionT * get() noexcept
-  {
-    FunctionT * next = next_.load(std::memory_order_acquire);
-    if (!next) {
-      next = reinterpret_cast<FunctionT *>(dlsym(RTLD_NEXT, name_));
-      next_.store(next, std::memory_order_release);
-    }
-    return next;
-  }
-
-private:
-  const char * const name_;
-  /// Null until somebody has looked; all who look find the same.
-  std::atomic<FunctionT *> next_{nullptr};
-};
+using rclrt_front_end::NextDefinition;
 
 /// The executable or library that this code is in.
 inline Dl_info object_here() noexcept

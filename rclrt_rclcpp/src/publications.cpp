@@ -11,6 +11,7 @@
 #include "next_definition.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/job.hpp"
+#include "rclrt_front_end/requests_on_rcl.hpp"
 #include "rclrt_front_end/sent_message.hpp"
 #include "rmw/error_handling.h"
 #include "rmw/rmw.h"
@@ -29,8 +30,6 @@ Next<const rmw_publisher_t *, const rmw_serialized_message_t *, rmw_publisher_al
   next_publish_serialized("rmw_publish_serialized_message");
 Next<const rmw_publisher_t *, void *, rmw_publisher_allocation_t *> next_publish_loaned(
   "rmw_publish_loaned_message");
-Next<const rmw_client_t *, const void *, int64_t *> next_send_request("rmw_send_request");
-Next<const rmw_service_t *, rmw_request_id_t *, void *> next_send_response("rmw_send_response");
 
 NextDefinition<rmw_publisher_t *(
   const rmw_node_t *, const rosidl_message_type_support_t *, const char *,
@@ -44,8 +43,6 @@ Next<rmw_node_t *, rmw_publisher_t *> next_destroy_publisher("rmw_destroy_publis
   next_publish.get();
   next_publish_serialized.get();
   next_publish_loaned.get();
-  next_send_request.get();
-  next_send_response.get();
 }
 
 template <typename... ArgumentsT>
@@ -139,17 +136,6 @@ rmw_ret_t rmw_publish_loaned_message(
   const rmw_publisher_t * publisher, void * message, rmw_publisher_allocation_t * allocation)
 {
   return rclrt_rclcpp::publish(rclrt_rclcpp::next_publish_loaned, publisher, message, allocation);
-}
-
-rmw_ret_t rmw_send_request(const rmw_client_t * client, const void * request, int64_t * number)
-{
-  return rclrt_rclcpp::send(rclrt_rclcpp::next_send_request, client, request, number);
-}
-
-rmw_ret_t rmw_send_response(
-  const rmw_service_t * service, rmw_request_id_t * request, void * response)
-{
-  return rclrt_rclcpp::send(rclrt_rclcpp::next_send_response, service, request, response);
 }
 }
 

@@ -4,7 +4,8 @@
 /// Where a publication of rclcpp begins and ends, which rclcpp does not say.
 ///
 /// This library defines the functions of the middleware's C interface that deliver to readers of this
-/// process in the calling thread (rmw_publish() and its like), and those of pthread by which rclcpp's
+/// process in the calling thread (rmw_publish() and its like; those of services are in
+/// rclrt_front_end/requests_on_rcl.hpp), and those of pthread by which rclcpp's
 /// intra-process manager holds its readers while it tells them. Each does the work of the next definition
 /// in the program, the real one, inside a rclrt_core::Publication. rcl and rclcpp call these functions
 /// through the dynamic linker, which takes the first definition in the program: an executable comes before

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "rcl_interfaces/msg/log.hpp"
+#include "rcl_interfaces/srv/get_parameters.hpp"
 #include "rclcpp/serialization.hpp"
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/job.hpp"
@@ -271,11 +272,11 @@ TYPED_TEST(CarriedDeadlines, do_not_stand_in_the_way_of_what_rclcpp_says_of_mess
 
 #ifdef DEADLINE_PEER
 
-/// A process of rclrt_rcl that publishes on /ping; its output.
+/// A process of rclrt_rcl that publishes on /ping, or asks /echo; its output.
 class Source
 {
 public:
-  Source()
+  explicit Source(const char * role)
   {
     int ends[2];
     if (pipe(ends) != 0) {
@@ -284,7 +285,7 @@ public:
     pid_ = fork();
     if (pid_ == 0) {
       dup2(ends[1], STDOUT_FILENO);
-      execl(DEADLINE_PEER, DEADLINE_PEER, "source", "500", nullptr);
+      execl(DEADLINE_PEER, DEADLINE_PEER, role, "500", nullptr);
       _exit(127);
     }
     close(ends[1]);
@@ -336,7 +337,7 @@ TYPED_TEST(CarriedDeadlines, come_from_processes_of_rclrt_rcl)
     deadlines[message.line] = deadline_here();
   });
   executor->add_node(node);
-  Source source;
+  Source source("source");
   {
     const Spinning spinning(*executor);
     EXPECT_TRUE(wait_for([&] {
@@ -347,6 +348,37 @@ TYPED_TEST(CarriedDeadlines, come_from_processes_of_rclrt_rcl)
   for (const auto & [number, deadline] : deadlines) {
     EXPECT_EQ(deadline, source.deadline_of(number)) << number;
     EXPECT_NE(deadline, kNone) << number;
+  }
+}
+
+TYPED_TEST(CarriedDeadlines, of_requests_come_from_processes_of_rclrt_rcl_and_go_back_with_replies)
+{
+  using rcl_interfaces::srv::GetParameters;
+  const std::shared_ptr<rclcpp::Node> node = this->make_node("server");
+  const auto executor = this->make_edf_executor();
+  std::mutex mutex;
+  std::map<uint32_t, int64_t> deadlines;
+  const auto service = node->create_service<GetParameters>(
+    "echo", [&](
+              const std::shared_ptr<GetParameters::Request> & request,
+              const std::shared_ptr<GetParameters::Response> &) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      deadlines[static_cast<uint32_t>(std::stoul(request->names.at(0)))] = deadline_here();
+    });
+  executor->add_node(node);
+  Source asker("asker");
+  const Spinning spinning(*executor);
+  EXPECT_TRUE(wait_for([&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return deadlines.size() >= 10;
+  }));
+  const std::lock_guard<std::mutex> lock(mutex);
+  for (const auto & [number, deadline] : deadlines) {
+    EXPECT_NE(deadline, kNone) << number;
+    EXPECT_EQ(deadline, asker.deadline_of(number)) << number;
+    if (number < deadlines.rbegin()->first) {  // the last reply may be on its way
+      EXPECT_EQ(deadline, asker.deadline_of(number + 1'000'000)) << number;
+    }
   }
 }
 

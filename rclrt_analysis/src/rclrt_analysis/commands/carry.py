@@ -5,8 +5,9 @@
     ./rclrt carry --deadline /scan=20 -- ros2 launch my_robot drivers.launch.py
 
 For programs that do not use the executors of rclrt, in C++ or Python, as they are. What they
-publish on a topic named here has a deadline, so many milliseconds after its publication. What they
-publish in answer to a message with a deadline has that deadline. The callbacks of our executors
+publish on a topic named here has a deadline, so many milliseconds after its publication, and so has
+a request to a service named here. What they publish, ask or reply in answer to a message with a
+deadline has that deadline. The callbacks of our executors
 that take such messages run by it, in every process of this user on this machine. How: a library is
 preloaded into every child (docs/how-to/edf.md). Ends with the exit status of the command.
 """
@@ -37,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_deadline,
         metavar="/TOPIC=MS",
-        help="of the messages on a topic, ms after their publication; may be given several times",
+        help="of the messages on a topic, or requests to a service, ms after they are sent; may be "
+        "given several times",
     )
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="and its arguments, after --")
 

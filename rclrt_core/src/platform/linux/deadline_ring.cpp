@@ -35,7 +35,7 @@ using linux_platform::RollEntry;
 using linux_platform::SealedMemory;
 
 const char * const kName = "rclrt_deadlines";
-constexpr uint32_t kVersion = 3;                // of the layout: raise it with every change
+constexpr uint32_t kVersion = 4;                // of the layout: raise it with every change
 constexpr uint64_t kSeed = 0x72636c72746564f1;  // so that no entry of zeros matches its hash
 
 std::atomic<DeadlineRing *> ring_of_process{nullptr};
@@ -167,19 +167,19 @@ Status DeadlineRing::join()
   return opened;
 }
 
-DeadlineRing::Key DeadlineRing::key_of(const PublisherId & publisher, uint64_t stamp) noexcept
+DeadlineRing::Key DeadlineRing::key_of(const PublisherId & publisher, uint64_t number) noexcept
 {
   Key key{};
   static_assert(sizeof(key.id) == sizeof(PublisherId), "two words");
   std::memcpy(key.id, publisher.data(), sizeof(key.id));
-  key.stamp = stamp;
+  key.number = number;
   return key;
 }
 
-uint64_t DeadlineRing::hash(const Key & key, uint64_t deadline) noexcept
+uint64_t DeadlineRing::hash(const Key & key, uint64_t deadline, uint64_t written) noexcept
 {
   uint64_t sum = kSeed;
-  for (const uint64_t word : {key.id[0], key.id[1], key.stamp, deadline}) {
+  for (const uint64_t word : {key.id[0], key.id[1], key.number, deadline, written}) {
     sum = mix(sum ^ word) + word;
   }
   return mix(sum);
@@ -187,49 +187,58 @@ uint64_t DeadlineRing::hash(const Key & key, uint64_t deadline) noexcept
 
 DeadlineRing::Entry * DeadlineRing::places_of(const Key & key) const noexcept
 {
-  const uint64_t sum = mix(key.id[0] ^ mix(key.id[1] ^ mix(key.stamp)));
+  const uint64_t sum = mix(key.id[0] ^ mix(key.id[1] ^ mix(key.number)));
   return &entries_[sum % (kEntries / kPlaces) * kPlaces];
 }
 
-// Two writers may choose the same place, and one of the two deadlines is lost. Clocks may be set: stamps of the
+// Two writers may choose the same place, and one of the two deadlines is lost. Clocks may be set: entries of the
 // past and of the future are as good to overwrite.
-void DeadlineRing::put(const PublisherId & publisher, uint64_t stamp, TimePoint deadline) noexcept
+void DeadlineRing::put(
+  const PublisherId & publisher, uint64_t number, TimePoint deadline, uint64_t written) noexcept
 {
-  const Key key = key_of(publisher, stamp);
+  const Key key = key_of(publisher, number);
   Entry * const places = places_of(key);
-  Entry * farthest = places;
+  Entry * chosen = places;
   uint64_t distance = 0;
   for (Entry * place = places; place != places + kPlaces; ++place) {
-    const uint64_t other = place->words[2].load(std::memory_order_relaxed);
-    const uint64_t away = other > stamp ? other - stamp : stamp - other;
+    const auto word = [&](std::size_t i) {
+      return place->words[i].load(std::memory_order_relaxed);
+    };
+    if (word(0) == key.id[0] && word(1) == key.id[1] && word(2) == key.number) {
+      chosen = place;
+      break;
+    }
+    const uint64_t other = word(4);
+    const uint64_t away = other > written ? other - written : written - other;
     if (away >= distance) {
       distance = away;
-      farthest = place;
+      chosen = place;
     }
   }
   const auto deadline_ns = static_cast<uint64_t>(nanoseconds_of(deadline));
-  const uint64_t words[5] = {key.id[0], key.id[1], key.stamp, deadline_ns, hash(key, deadline_ns)};
-  for (std::size_t i = 0; i < 5; ++i) {
-    farthest->words[i].store(words[i], std::memory_order_relaxed);
+  const uint64_t words[6] = {key.id[0],   key.id[1], key.number,
+                             deadline_ns, written,   hash(key, deadline_ns, written)};
+  for (std::size_t i = 0; i < 6; ++i) {
+    chosen->words[i].store(words[i], std::memory_order_relaxed);
   }
 }
 
-std::optional<TimePoint> DeadlineRing::find(
-  const PublisherId & publisher, uint64_t stamp) const noexcept
+std::optional<DeadlineRing::Found> DeadlineRing::look_up(
+  const PublisherId & publisher, uint64_t number) const noexcept
 {
-  const Key key = key_of(publisher, stamp);
+  const Key key = key_of(publisher, number);
   const Entry * const places = places_of(key);
   for (const Entry * place = places; place != places + kPlaces; ++place) {
-    uint64_t words[5];
-    for (std::size_t i = 0; i < 5; ++i) {
+    uint64_t words[6];
+    for (std::size_t i = 0; i < 6; ++i) {
       words[i] = place->words[i].load(std::memory_order_relaxed);
     }
     // A time before the machine started is none: nobody has to compute with it.
     const auto deadline_ns = static_cast<int64_t>(words[3]);
     if (
-      words[0] == key.id[0] && words[1] == key.id[1] && words[2] == key.stamp &&
-      words[4] == hash(key, words[3]) && deadline_ns >= 0) {
-      return time_point_of(deadline_ns);
+      words[0] == key.id[0] && words[1] == key.id[1] && words[2] == key.number &&
+      words[5] == hash(key, words[3], words[4]) && deadline_ns >= 0) {
+      return Found{time_point_of(deadline_ns), words[4]};
     }
   }
   return std::nullopt;
