@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "../end_soon.hpp"
 #include "host_clock.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
@@ -264,6 +265,7 @@ int main(int argc, char ** argv)
     {
       Host host(options);
       std::ofstream(out) << host.run() << '\n';
+      end_soon();
     }
     rclrt_rcl::shutdown();
     return 0;

@@ -25,6 +25,7 @@
 #include <thread>
 #include <vector>
 
+#include "../end_soon.hpp"
 #include "builtin_interfaces/msg/time.hpp"
 #include "rclrt_baselines/by_name.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
@@ -254,9 +255,8 @@ int run(const Options & options)
     if (failure) {
       std::rethrow_exception(failure);
     }
-    // Flushed: what follows may hang. In Fast DDS 3.2 a participant that ends while it learns that a writer of another
-    // process has ended waits for ever for the thread that tells it so.
-    std::cout << result << std::endl;  // NOLINT(performance-avoid-endl)
+    std::cout << result << std::endl;  // NOLINT(performance-avoid-endl): what follows may hang
+    end_soon();
   }
   rclrt_rcl::shutdown();
   return 0;
