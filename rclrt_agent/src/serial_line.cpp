@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -22,6 +23,9 @@ namespace
 constexpr uint16_t kLongestMessage = 4096;
 constexpr std::size_t kAlmost = 16;  // bytes left of a frame when the next is chosen
 constexpr Duration kTryAgain{500'000'000};
+// So many bytes at the end of a frame are looked for as they come. Whoever waits for them by the clock comes later: by
+// what the thread was late for the bytes before, and by what it is late again.
+constexpr std::size_t kEnd = 16;
 // Longest time for which the rest of a frame is not looked for; a line that is faster than its rate loses so much.
 constexpr Duration kLongestRest{2'000'000};
 
@@ -73,6 +77,7 @@ Duration SerialLine::time_of(std::size_t bytes) const
            : Duration(bytes * 10'000'000'000 / static_cast<uint64_t>(options_.baud));
 }
 
+// Under sending_, as fail() and flush().
 void SerialLine::open()
 {
   fd_.reset(::open(options_.device.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
@@ -100,12 +105,14 @@ void SerialLine::open()
 void SerialLine::fail()
 {
   failures_.fetch_add(1, std::memory_order_relaxed);
+  unsent_.clear();
   fd_.reset();
   open_at_ = std::chrono::steady_clock::now() + kTryAgain;
 }
 
 TimePoint SerialLine::prepare(std::vector<pollfd> * polled, TimePoint now)
 {
+  const std::lock_guard lock(sending_);
   if (!fd_.is_open()) {
     if (now >= open_at_) {
       open();
@@ -130,7 +137,10 @@ void SerialLine::read(const std::vector<pollfd> & polled, TimePoint now)
     return;
   }
   if ((polled[1].revents & POLLOUT) != 0) {
-    flush();
+    const std::lock_guard lock(sending_);
+    if (!flush()) {
+      fail();
+    }
   }
   if ((polled[1].revents & (POLLIN | POLLERR | POLLHUP | POLLNVAL)) == 0 || !fd_.is_open()) {
     return;
@@ -142,8 +152,11 @@ void SerialLine::read(const std::vector<pollfd> & polled, TimePoint now)
       feed(*byte, now);
     }
     // A driver gives a few bytes at a time. Each would wake the thread, and do nothing for want of the others.
-    rest_until_ = now + std::min(time_of(missing_of(scanner_)), Duration(kLongestRest));
+    const std::size_t missing = missing_of(scanner_);
+    rest_until_ =
+      now + std::min(time_of(missing - std::min(missing, kEnd)), Duration(kLongestRest));
   } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+    const std::lock_guard lock(sending_);
     fail();  // unplugged, or the other end of a pseudo-terminal has gone
   }
 }
@@ -204,26 +217,27 @@ void SerialLine::transmit(uint64_t address, const Bytes & message, TimePoint now
   unsent_.resize(begin + rclrt_frame_wire_size(&encoder));
   rclrt_frame_encode(&encoder, unsent_.data() + begin, unsent_.size() - begin);
   free_at_ = std::max(free_at_, now) + time_of(unsent_.size() - begin);
-  flush();
+  // A line that is gone is closed by its thread, which waits for it: for room, because of the rest, and so for its end.
+  (void)flush();
 }
 
 void SerialLine::send(uint64_t address, const Bytes & message)
 {
+  const std::lock_guard lock(sending_);
   // Few and short; but a flood of questions must not fill the memory.
   if (fd_.is_open() && unsent_.size() < kLongestMessage) {
     transmit(address, message, std::chrono::steady_clock::now());
   }
 }
 
-void SerialLine::flush()
+// False: the line is gone.
+bool SerialLine::flush()
 {
   const auto size = ::write(fd_.get(), unsent_.data(), unsent_.size());
   if (size > 0) {
     unsent_.erase(unsent_.begin(), unsent_.begin() + size);
-  } else if (size < 0 && errno != EAGAIN && errno != EINTR) {
-    unsent_.clear();
-    fail();
   }
+  return size >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
 }  // namespace rclrt_agent
