@@ -189,8 +189,8 @@ public:
     }
     return attempt([&] {
       return std::make_unique<RosReader>(node_->make_entity<RawSubscription>(
-        rclrt_core::CallbackKind::kSubscription, topic, how, nullptr,
-        node_->context(), node_->handle(), type, topic, qos_of(what.qos, true), object, sink));
+        rclrt_core::CallbackKind::kSubscription, topic, how, nullptr, node_->context(),
+        node_->handle(), type, topic, qos_of(what.qos, true), object, sink));
     });
   }
 

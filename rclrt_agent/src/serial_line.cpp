@@ -77,42 +77,44 @@ Duration SerialLine::time_of(std::size_t bytes) const
            : Duration(bytes * 10'000'000'000 / static_cast<uint64_t>(options_.baud));
 }
 
-// Under sending_, as fail() and flush().
+// Devices are opened and closed without sending_: that may take long, and threads of the middleware wait for it.
 void SerialLine::open()
 {
-  fd_.reset(::open(options_.device.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-  if (!fd_.is_open()) {
+  Descriptor opened(::open(options_.device.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  if (!opened.is_open()) {
     return;
   }
   termios settings{};
-  if (::tcgetattr(fd_.get(), &settings) == 0) {
+  if (::tcgetattr(opened.get(), &settings) == 0) {
     ::cfmakeraw(&settings);
     settings.c_cflag |= CLOCAL | CREAD;
     settings.c_cflag &= ~static_cast<tcflag_t>(CRTSCTS | CSTOPB);
     if (options_.baud != 0) {
       ::cfsetspeed(&settings, speed_of(options_.baud));
     }
-    ::tcsetattr(fd_.get(), TCSANOW, &settings);
-    ::tcflush(fd_.get(), TCIOFLUSH);
+    ::tcsetattr(opened.get(), TCSANOW, &settings);
+    ::tcflush(opened.get(), TCIOFLUSH);
   }
-  unsent_.clear();
   frame_.clear();
   rclrt_scanner_init(&scanner_, kLongestMessage);
-  free_at_ = {};
   rest_until_ = {};
+  const std::lock_guard lock(sending_);
+  fd_ = std::move(opened);
+  free_at_ = {};
 }
 
 void SerialLine::fail()
 {
   failures_.fetch_add(1, std::memory_order_relaxed);
-  unsent_.clear();
-  fd_.reset();
   open_at_ = std::chrono::steady_clock::now() + kTryAgain;
+  Descriptor gone;
+  const std::lock_guard lock(sending_);
+  std::swap(gone, fd_);
+  unsent_.clear();
 }
 
 TimePoint SerialLine::prepare(std::vector<pollfd> * polled, TimePoint now)
 {
-  const std::lock_guard lock(sending_);
   if (!fd_.is_open()) {
     if (now >= open_at_) {
       open();
@@ -122,6 +124,7 @@ TimePoint SerialLine::prepare(std::vector<pollfd> * polled, TimePoint now)
       return open_at_;
     }
   }
+  const std::lock_guard lock(sending_);
   const bool resting = now < rest_until_;
   const short events = static_cast<short>((resting ? 0 : POLLIN) | (unsent_.empty() ? 0 : POLLOUT));
   polled->push_back({fd_.get(), events, 0});
@@ -137,8 +140,10 @@ void SerialLine::read(const std::vector<pollfd> & polled, TimePoint now)
     return;
   }
   if ((polled[1].revents & POLLOUT) != 0) {
-    const std::lock_guard lock(sending_);
-    if (!flush()) {
+    std::unique_lock lock(sending_);
+    const bool is_there = flush();
+    lock.unlock();
+    if (!is_there) {
       fail();
     }
   }
@@ -156,7 +161,6 @@ void SerialLine::read(const std::vector<pollfd> & polled, TimePoint now)
     rest_until_ =
       now + std::min(time_of(missing - std::min(missing, kEnd)), Duration(kLongestRest));
   } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-    const std::lock_guard lock(sending_);
     fail();  // unplugged, or the other end of a pseudo-terminal has gone
   }
 }
@@ -230,7 +234,7 @@ void SerialLine::send(uint64_t address, const Bytes & message)
   }
 }
 
-// False: the line is gone.
+// Under sending_. False: the line is gone.
 bool SerialLine::flush()
 {
   const auto size = ::write(fd_.get(), unsent_.data(), unsent_.size());

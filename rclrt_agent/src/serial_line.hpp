@@ -51,13 +51,12 @@ private:
   Duration time_of(std::size_t bytes) const;
 
   const SerialOptions options_;
-  // Changed by the line's thread alone, under sending_.
-  Descriptor fd_;
-  TimePoint open_at_{};  // when to try again
+  Descriptor fd_;  // changed by the line's thread alone, under sending_: so that reads it without
   // By who sends, under sending_.
   TimePoint free_at_{};  // when the line has sent what it was given
   Bytes unsent_;         // of which the operating system has not taken all
   // Of the line's thread alone.
+  TimePoint open_at_{};     // when to try again
   TimePoint rest_until_{};  // before then the rest of a frame is not looked for
   rclrt_scanner scanner_{};
   Bytes frame_;  // since the last flag

@@ -266,8 +266,7 @@ bool Session::wants(uint16_t object)
     return false;
   }
   const Reading & reading = *read->second.reading;
-  if (
-    reading.until != rclrt_core::kNever && reading.until <= std::chrono::steady_clock::now()) {
+  if (reading.until != rclrt_core::kNever && reading.until <= std::chrono::steady_clock::now()) {
     read->second.reading.reset();
     return false;
   }

@@ -101,7 +101,8 @@ TEST(Jobs, data_for_a_client_does_not_wait_for_an_entity_that_is_being_made)
   rig.say(1, participants(2));
   while (rig.agent.work(session)) {
   }
-  EXPECT_TRUE(came) << "a thread of the middleware waits inside locks that the making of an entity needs";
+  EXPECT_TRUE(came)
+    << "a thread of the middleware waits inside locks that the making of an entity needs";
   EXPECT_EQ(session->counters().delivered, 1U);
 }
 

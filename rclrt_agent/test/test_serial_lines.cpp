@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,6 +24,7 @@
 namespace
 {
 using namespace rclrt_agent;
+using rclrt_agent_test::number;
 using rclrt_agent_test::sent_by_threads;
 
 // The other end of a serial line, which takes no time.
@@ -45,37 +49,41 @@ public:
   {
     ASSERT_EQ(::write(master_.get(), bytes, size), static_cast<ssize_t>(size));
   }
-  static Bytes frame(const Bytes & message)
+  // `client`: its address.
+  static Bytes frame(const Bytes & message, uint8_t client = 1)
   {
     rclrt_frame_encoder encoder;
     rclrt_frame_encoder_init(
-      &encoder, RCLRT_CHECK_ARC, 1, RCLRT_FRAME_AGENT, message.data(),
+      &encoder, RCLRT_CHECK_ARC, client, RCLRT_FRAME_AGENT, message.data(),
       static_cast<uint16_t>(message.size()));
     Bytes frame(rclrt_frame_wire_size(&encoder));
     rclrt_frame_encode(&encoder, frame.data(), frame.size());
     return frame;
   }
-  void send(const rclrt_submessage & sub, uint8_t session) const
+  void send(const rclrt_submessage & sub, uint8_t session, uint8_t client = 1) const
   {
-    const Bytes bytes = frame(write_message({session, 0, 0, {}}, view_of(rclrt_agent::write(sub))));
+    const Bytes message = write_message({session, 0, 0, {}}, view_of(rclrt_agent::write(sub)));
+    const Bytes bytes = frame(message, client);
     write(bytes.data(), bytes.size());
   }
-  void greet() const
+  void greet(uint8_t client = 1) const
   {
     rclrt_submessage sub{};
     sub.id = RCLRT_CREATE_CLIENT;
-    sub.of.create_client.key[0] = 1;
+    sub.of.create_client.key[0] = client;
     sub.of.create_client.session = RCLRT_SESSION_DEFAULT;
     sub.of.create_client.mtu = 508;
-    send(sub, RCLRT_SESSION_NONE);
+    send(sub, RCLRT_SESSION_NONE, client);
   }
-  void ping() const
+  void ping(uint8_t client = 1) const
   {
     rclrt_submessage sub{};
     sub.id = RCLRT_GET_INFO;
     sub.object = RCLRT_OBJECT_AGENT;
-    send(sub, RCLRT_SESSION_DEFAULT);
+    send(sub, RCLRT_SESSION_DEFAULT, client);
   }
+  // Of what has come last.
+  uint8_t client() const { return scanner_.destination; }
   // The next message; empty if none comes.
   Bytes receive(int patience_ms = 5000)
   {
@@ -110,7 +118,16 @@ private:
 // A serial line whose steps the test makes, with a time of its own. No thread.
 struct StepLine : SerialLine
 {
-  StepLine(rclrt_agent::Agent & agent, const char * device) : SerialLine(agent, {device, 115200}) {}
+  StepLine(rclrt_agent::Agent & agent, const char * device, int baud)
+  : SerialLine(agent, {device, baud})
+  {
+  }
+  // Whether the operating system has not taken all of a message.
+  bool is_full()
+  {
+    const std::lock_guard lock(sending_);
+    return has_rest();
+  }
   // When it wants to look next, and whether it looks for bytes meanwhile.
   std::pair<TimePoint, bool> prepare_at(TimePoint now)
   {
@@ -129,6 +146,17 @@ struct StepLine : SerialLine
 // A client at the end of a line, after its greeting.
 struct SerialRig
 {
+  explicit SerialRig(int baud = 115200) : line(agent, end.device().c_str(), baud) {}
+  // Of a client that greets now. With the line's thread.
+  std::shared_ptr<Session> meet(uint8_t client = 1)
+  {
+    end.greet(client);
+    EXPECT_FALSE(end.receive().empty());
+    end.ping(client);
+    EXPECT_FALSE(end.receive().empty());
+    return session();
+  }
+
   SerialEnd end;
   rclrt_agent_test::MemoryBackend backend;
   std::mutex mutex;
@@ -140,7 +168,7 @@ struct SerialRig
                              }
                              agent.work(session);
                            }};
-  StepLine line{agent, end.device().c_str()};
+  StepLine line;
   TimePoint now = rclrt_core::time_point_of(1'000'000'000);
 
   std::shared_ptr<Session> session()
@@ -158,7 +186,8 @@ TEST(SerialLines, a_serial_line_that_is_free_gets_one_message_of_who_has_it)
   rig.line.read_at(rig.now);
   ASSERT_FALSE(rig.end.receive().empty());
   rig.end.ping();
-  rig.line.read_at(rig.now);  // the answer waits: the line's thread, which does not exist, has been told
+  rig.line.read_at(
+    rig.now);  // the answer waits: the line's thread, which does not exist, has been told
   const auto session = rig.session();
   ASSERT_NE(session, nullptr);
   session->ask();
@@ -173,14 +202,75 @@ TEST(SerialLines, messages_that_several_threads_send_on_a_serial_line_leave_in_o
 {
   SerialRig rig;
   rig.line.start();
-  rig.end.greet();
-  ASSERT_FALSE(rig.end.receive().empty());
-  rig.end.ping();
-  ASSERT_FALSE(rig.end.receive().empty());
-  const std::vector<int> order = sent_by_threads(rig.end, rig.session());
+  const std::vector<int> order = sent_by_threads(rig.end, rig.meet());
   rig.line.stop();
   EXPECT_GT(order.size(), 4U);
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(SerialLines, clients_of_a_line_whose_threads_send_at_once_do_not_spoil_each_others_messages)
+{
+  SerialRig rig(921600);
+  rig.line.start();
+  const std::shared_ptr<Session> sessions[2] = {rig.meet(1), rig.meet(2)};
+  ASSERT_NE(sessions[0], sessions[1]);
+  constexpr uint16_t kEach = 50;
+  std::vector<std::thread> threads;
+  for (const auto & session : sessions) {
+    threads.emplace_back([&session] {
+      for (uint16_t k = 0; k < kEach; ++k) {
+        while (session->outgoing().put(0x84, 0, number(k)) == Outgoing::Put::kFull) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        session->ask();
+      }
+    });
+  }
+  std::vector<int> came[2];
+  while (came[0].size() < kEach || came[1].size() < kEach) {
+    const Bytes message = rig.end.receive();
+    ASSERT_FALSE(message.empty());
+    auto & of = came[rig.end.client() - 1];
+    if (message.at(1) == 0x84 && message.at(2) == of.size()) {  // not one that is repeated
+      of.push_back(message.at(message.size() - 2));
+      rclrt_submessage sub{};
+      sub.id = RCLRT_ACKNACK;
+      sub.of.acknack = {static_cast<uint16_t>(of.size()), 0, 0x84};
+      rig.end.send(sub, RCLRT_SESSION_DEFAULT, rig.end.client());
+    }
+  }
+  for (auto & thread : threads) {
+    thread.join();
+  }
+  rig.line.stop();
+  std::vector<int> all(kEach);
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(came[0], all);
+  EXPECT_EQ(came[1], all);
+}
+
+TEST(SerialLines, what_a_full_line_has_not_taken_of_a_message_goes_when_there_is_room)
+{
+  SerialRig rig(0);  // by the driver's word alone, and a pseudo-terminal says that it has sent all
+  rig.line.start();
+  const auto session = rig.meet();
+  const Bytes text(400, 1);
+  rclrt_submessage sub{};
+  sub.id = RCLRT_DATA;
+  sub.of.data = view_of(text);
+  int put = 0;
+  for (; put < 1000 && !rig.line.is_full(); ++put) {
+    session->outgoing().put(RCLRT_STREAM_BEST_EFFORT, 0, rclrt_agent::write(sub));
+    session->ask();
+  }
+  ASSERT_TRUE(rig.line.is_full());
+  int came = 0;
+  for (Bytes message = rig.end.receive(); !message.empty() && came < put;) {
+    came += message.at(1) == RCLRT_STREAM_BEST_EFFORT ? 1 : 0;
+    message = came < put ? rig.end.receive() : Bytes{};
+  }
+  rig.line.stop();
+  EXPECT_EQ(came, put);
 }
 
 TEST(SerialLines, look_for_the_end_of_a_frame_as_it_comes_and_for_the_rest_when_it_can_have_come)
