@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -140,7 +141,17 @@ struct StepLine : SerialLine
     ::poll(&polled[1], 1, 5000);
     read(polled, now);
   }
+  void transmit(uint64_t address, const Bytes & message, TimePoint now) override
+  {
+    overlap = ++inside > 1 || overlap;
+    std::this_thread::sleep_for(delay);
+    SerialLine::transmit(address, message, now);
+    --inside;
+  }
   std::vector<pollfd> polled;
+  std::chrono::microseconds delay{0};  // for which a message is being given to the operating system
+  std::atomic<int> inside{0};
+  std::atomic<bool> overlap{false};
 };
 
 // A client at the end of a line, after its greeting.
@@ -196,7 +207,8 @@ TEST(SerialLines, a_serial_line_that_is_free_gets_one_message_of_who_has_it)
     rig.now);  // the answer waits: the line's thread, which does not exist, has been told
   const auto session = rig.session();
   ASSERT_NE(session, nullptr);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the answer to the greeting has left
+  std::this_thread::sleep_for(
+    std::chrono::milliseconds(20));  // the answer to the greeting has left
   session->ask();
   EXPECT_EQ(rig.line.counters().sent, 1U) << "of two";
   const Bytes first = rig.end.receive();
@@ -217,7 +229,8 @@ TEST(SerialLines, messages_that_several_threads_send_on_a_serial_line_leave_in_o
 
 TEST(SerialLines, clients_of_a_line_whose_threads_send_at_once_do_not_spoil_each_others_messages)
 {
-  SerialRig rig(921600);
+  SerialRig rig(0);  // at any time
+  rig.line.delay = std::chrono::microseconds(200);
   rig.line.start();
   const std::shared_ptr<Session> sessions[2] = {rig.meet(1), rig.meet(2)};
   ASSERT_NE(sessions[0], sessions[1]);
@@ -254,6 +267,7 @@ TEST(SerialLines, clients_of_a_line_whose_threads_send_at_once_do_not_spoil_each
   std::iota(all.begin(), all.end(), 0);
   EXPECT_EQ(came[0], all);
   EXPECT_EQ(came[1], all);
+  EXPECT_FALSE(rig.line.overlap) << "a line gets one message at a time";
 }
 
 TEST(SerialLines, what_a_full_line_has_not_taken_of_a_message_goes_when_there_is_room)
