@@ -28,7 +28,8 @@ private:
   uint8_t status_;
 };
 
-/// Where data for a client goes. Thread-safe. Data is CDR without the four bytes of encapsulation.
+/// Where data for a client goes. Thread-safe. Data is CDR without the four bytes of encapsulation. wants(), data() and
+/// lost() may be called by a thread of the middleware inside its locks: nothing that they wait for may wait for these.
 class Sink
 {
 public:

@@ -105,16 +105,15 @@ void LineThread::attach(uint64_t address, const std::shared_ptr<Session> & sessi
   session->on_outgoing(peer.told.get(), tell);
 }
 
-std::unique_lock<rclrt_front_end::PiMutex> LineThread::sending(const Peer & peer) const
+rclrt_front_end::PiMutex & LineThread::sending(Told & told) const
 {
-  return sends_at_once() ? std::unique_lock(peer.told->sending)
-                         : std::unique_lock<rclrt_front_end::PiMutex>();
+  return takes_time() ? sending_ : told.sending;
 }
 
 // By the thread that has something for the client. Whether the line's thread need not know.
 bool LineThread::send_at_once(uint64_t address, Session * session, Told * told)
 {
-  const std::lock_guard lock(told->sending);
+  const std::lock_guard lock(sending(*told));
   if (session->ended()) {
     return false;
   }
@@ -125,7 +124,7 @@ bool LineThread::send_at_once(uint64_t address, Session * session, Told * told)
     transmit(address, message, now);
     sent_.fetch_add(1, std::memory_order_relaxed);
   }
-  return session->outgoing().due() >= told->planned;
+  return !has_rest() && session->outgoing().due() >= told->planned;
 }
 
 void LineThread::drop(uint64_t address)
@@ -133,7 +132,7 @@ void LineThread::drop(uint64_t address)
   const auto found = peers_.find(address);
   if (found != peers_.end()) {
     {
-      const auto lock = sending(found->second);
+      const std::lock_guard lock(sending(*found->second.told));
       schedule(address, &found->second, rclrt_core::kNever);
     }
     found->second.session->off_outgoing(found->second.told.get());
@@ -190,7 +189,7 @@ void LineThread::look(uint64_t address, Peer * peer, TimePoint earliest)
   const bool ended = peer->session->ended();  // first: who sees it sees the last answer, too
   bool leaves = has_left(*peer);
   if (!leaves) {
-    const auto lock = sending(*peer);
+    const std::lock_guard lock(sending(*peer->told));
     const TimePoint due = peer->session->outgoing().due();
     leaves = ended && due == rclrt_core::kNever;
     // Where others send, a look that was planned stays: else each message of theirs would have to plan it anew.
@@ -227,18 +226,17 @@ void LineThread::send_all(TimePoint now)
   for (int i = 0; i < kBurst && !schedule_.empty() && schedule_.begin()->first <= now; ++i) {
     const uint64_t address = schedule_.begin()->second;
     Peer & peer = peers_.at(address);
-    if (!can_send(address, now)) {
-      looked.push_back(address);
-      const auto lock = sending(peer);
-      schedule(address, &peer, rclrt_core::kNever);
-      continue;
-    }
     if (has_left(peer)) {
       drop(address);
       continue;
     }
     {
-      const auto lock = sending(peer);
+      const std::lock_guard lock(sending(*peer.told));
+      if (!can_send(address, now)) {
+        looked.push_back(address);
+        schedule(address, &peer, rclrt_core::kNever);
+        continue;
+      }
       if (peer.session->outgoing().next(now, &message)) {
         transmit(address, message, now);
         sent_.fetch_add(1, std::memory_order_relaxed);
@@ -249,7 +247,7 @@ void LineThread::send_all(TimePoint now)
   for (const uint64_t address : looked) {
     const auto found = peers_.find(address);
     if (found != peers_.end()) {
-      const auto lock = sending(found->second);
+      const std::lock_guard lock(sending(*found->second.told));
       schedule(address, &found->second, now);
     }
   }
@@ -264,6 +262,7 @@ void LineThread::run()
     polled.push_back({bell_->event.get(), POLLIN, 0});
     TimePoint next = rclrt_core::kNever;
     for (const auto & [due, address] : schedule_) {
+      const std::lock_guard lock(sending(*peers_.at(address).told));
       if (can_send(address, now)) {
         next = due;
         break;

@@ -4,8 +4,9 @@
 /// What serial, UDP and TCP lines have in common: a thread that waits for the operating system and for
 /// sessions that have something to send.
 ///
-/// The thread asks a session for its next message only when the operating system has room for one. So what
-/// is urgent waits for one message, not for a buffer of them.
+/// A session is asked for its next message only when the operating system has room for one. So what is urgent waits
+/// for one message, not for a buffer of them. Who has a message while there is room sends it, whichever thread that is;
+/// this thread sends the others when there is room again.
 #ifndef LINE_THREAD_HPP_
 #define LINE_THREAD_HPP_
 
@@ -80,9 +81,11 @@ protected:
   virtual bool can_send(uint64_t address, TimePoint now) = 0;
   /// A message of a session.
   virtual void transmit(uint64_t address, const Bytes & message, TimePoint now) = 0;
-  /// Whether can_send() and transmit() may be called by any thread: then who has something for a client sends it, and
-  /// does not wake this thread for that.
+  /// Whether can_send() and transmit() may be called by any thread, under the mutex of sending(): then who has something
+  /// for a client sends it, and does not wake this thread for that.
   virtual bool sends_at_once() const { return false; }
+  /// Whether this thread has to see to what transmit() has been given: there was no room for all of it. Under the same.
+  virtual bool has_rest() const { return false; }
 
   void receive(uint64_t address, View message, TimePoint now);
   /// Nothing of this address is sent any more.
@@ -91,6 +94,8 @@ protected:
   bool has_session(uint64_t address) const { return peers_.count(address) > 0; }
   bool stopping() const { return stop_.load(std::memory_order_relaxed); }
 
+  // Of a line that takes time: see Told::sending. What such a line knows of what it has sent is under this.
+  mutable rclrt_front_end::PiMutex sending_;
   // Counted by whoever sends or reads, read by others for statistics: relaxed.
   std::atomic<uint64_t> sent_{0}, received_{0}, broken_{0}, failures_{0};
 
@@ -101,8 +106,8 @@ private:
     // Set by who rings, cleared by the line's thread before it looks; so a bell that is not rung means that the thread
     // still has to look. acq_rel: what was queued before is seen then.
     std::atomic<bool> rung{false};
-    // Where any thread sends: held by who takes messages from the session, until they are sent, so that they leave in
-    // order.
+    // Held by who takes messages from the session, until they are sent, so that they leave in order. On a line that
+    // takes time all clients share `sending_` instead: one message at a time. Under either only Outgoing is locked.
     rclrt_front_end::PiMutex sending;
     TimePoint planned = rclrt_core::kNever;  // Peer::due, under that mutex
   };
@@ -126,7 +131,7 @@ private:
   void collect();
   void send_all(TimePoint now);
   void schedule(uint64_t address, Peer * peer, TimePoint due);
-  std::unique_lock<rclrt_front_end::PiMutex> sending(const Peer & peer) const;
+  rclrt_front_end::PiMutex & sending(Told & told) const;
   bool send_at_once(uint64_t address, Session * session, Told * told);
   static bool has_left(const Peer & peer);
   void look(uint64_t address, Peer * peer, TimePoint earliest);

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <utility>
 
 #include "names.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "ros_entities.hpp"
 
@@ -23,6 +25,10 @@ constexpr std::size_t kServiceDepth = 100;  // replies that wait for a slow line
 // Messages for a slow line wait in the middleware. A reliable reader that asks for more than the latest message is to
 // get them all, so it may have more of them wait there than its client has room for.
 constexpr uint16_t kReliableDepth = 100;
+
+// A message for a client is copied into its queue and given to its line, which takes no longer than that: so the thread
+// that brings it does so itself, where the middleware bears it.
+constexpr std::chrono::milliseconds kDeliveryBound{5};
 
 rclrt_rcl::QoS qos_of(const EndpointQos & from, bool reader)
 {
@@ -177,10 +183,14 @@ public:
   {
     const std::string topic = topic_of(what);
     const auto * const type = type_of(what);
+    rclrt_rcl::Scheduling how = scheduling(topic);
+    if (rclrt_front_end::middleware_in_use().may_run_callbacks) {
+      how.inline_bound = kDeliveryBound;
+    }
     return attempt([&] {
       return std::make_unique<RosReader>(node_->make_entity<RawSubscription>(
-        rclrt_core::CallbackKind::kSubscription, topic, scheduling(topic), nullptr,
-        node_->context(), node_->handle(), type, topic, qos_of(what.qos, true), object, sink));
+        rclrt_core::CallbackKind::kSubscription, topic, how, nullptr, node_->context(),
+        node_->handle(), type, topic, qos_of(what.qos, true), object, sink));
     });
   }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -22,6 +23,9 @@ namespace
 constexpr uint16_t kLongestMessage = 4096;
 constexpr std::size_t kAlmost = 16;  // bytes left of a frame when the next is chosen
 constexpr Duration kTryAgain{500'000'000};
+// So many bytes at the end of a frame are looked for as they come. Whoever waits for them by the clock comes later: by
+// what the thread was late for the bytes before, and by what it is late again.
+constexpr std::size_t kEnd = 16;
 // Longest time for which the rest of a frame is not looked for; a line that is faster than its rate loses so much.
 constexpr Duration kLongestRest{2'000'000};
 
@@ -73,35 +77,40 @@ Duration SerialLine::time_of(std::size_t bytes) const
            : Duration(bytes * 10'000'000'000 / static_cast<uint64_t>(options_.baud));
 }
 
+// Devices are opened and closed without sending_: that may take long, and threads of the middleware wait for it.
 void SerialLine::open()
 {
-  fd_.reset(::open(options_.device.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-  if (!fd_.is_open()) {
+  Descriptor opened(::open(options_.device.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  if (!opened.is_open()) {
     return;
   }
   termios settings{};
-  if (::tcgetattr(fd_.get(), &settings) == 0) {
+  if (::tcgetattr(opened.get(), &settings) == 0) {
     ::cfmakeraw(&settings);
     settings.c_cflag |= CLOCAL | CREAD;
     settings.c_cflag &= ~static_cast<tcflag_t>(CRTSCTS | CSTOPB);
     if (options_.baud != 0) {
       ::cfsetspeed(&settings, speed_of(options_.baud));
     }
-    ::tcsetattr(fd_.get(), TCSANOW, &settings);
-    ::tcflush(fd_.get(), TCIOFLUSH);
+    ::tcsetattr(opened.get(), TCSANOW, &settings);
+    ::tcflush(opened.get(), TCIOFLUSH);
   }
-  unsent_.clear();
   frame_.clear();
   rclrt_scanner_init(&scanner_, kLongestMessage);
-  free_at_ = {};
   rest_until_ = {};
+  const std::lock_guard lock(sending_);
+  fd_ = std::move(opened);
+  free_at_ = {};
 }
 
 void SerialLine::fail()
 {
   failures_.fetch_add(1, std::memory_order_relaxed);
-  fd_.reset();
   open_at_ = std::chrono::steady_clock::now() + kTryAgain;
+  Descriptor gone;
+  const std::lock_guard lock(sending_);
+  std::swap(gone, fd_);
+  unsent_.clear();
 }
 
 TimePoint SerialLine::prepare(std::vector<pollfd> * polled, TimePoint now)
@@ -115,6 +124,7 @@ TimePoint SerialLine::prepare(std::vector<pollfd> * polled, TimePoint now)
       return open_at_;
     }
   }
+  const std::lock_guard lock(sending_);
   const bool resting = now < rest_until_;
   const short events = static_cast<short>((resting ? 0 : POLLIN) | (unsent_.empty() ? 0 : POLLOUT));
   polled->push_back({fd_.get(), events, 0});
@@ -130,7 +140,12 @@ void SerialLine::read(const std::vector<pollfd> & polled, TimePoint now)
     return;
   }
   if ((polled[1].revents & POLLOUT) != 0) {
-    flush();
+    std::unique_lock lock(sending_);
+    const bool is_there = flush();
+    lock.unlock();
+    if (!is_there) {
+      fail();
+    }
   }
   if ((polled[1].revents & (POLLIN | POLLERR | POLLHUP | POLLNVAL)) == 0 || !fd_.is_open()) {
     return;
@@ -142,7 +157,9 @@ void SerialLine::read(const std::vector<pollfd> & polled, TimePoint now)
       feed(*byte, now);
     }
     // A driver gives a few bytes at a time. Each would wake the thread, and do nothing for want of the others.
-    rest_until_ = now + std::min(time_of(missing_of(scanner_)), Duration(kLongestRest));
+    const std::size_t missing = missing_of(scanner_);
+    rest_until_ =
+      now + std::min(time_of(missing - std::min(missing, kEnd)), Duration(kLongestRest));
   } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
     fail();  // unplugged, or the other end of a pseudo-terminal has gone
   }
@@ -204,26 +221,27 @@ void SerialLine::transmit(uint64_t address, const Bytes & message, TimePoint now
   unsent_.resize(begin + rclrt_frame_wire_size(&encoder));
   rclrt_frame_encode(&encoder, unsent_.data() + begin, unsent_.size() - begin);
   free_at_ = std::max(free_at_, now) + time_of(unsent_.size() - begin);
-  flush();
+  // A line that is gone is closed by its thread, which waits for it: for room, because of the rest, and so for its end.
+  (void)flush();
 }
 
 void SerialLine::send(uint64_t address, const Bytes & message)
 {
+  const std::lock_guard lock(sending_);
   // Few and short; but a flood of questions must not fill the memory.
   if (fd_.is_open() && unsent_.size() < kLongestMessage) {
     transmit(address, message, std::chrono::steady_clock::now());
   }
 }
 
-void SerialLine::flush()
+// Under sending_. False: the line is gone.
+bool SerialLine::flush()
 {
   const auto size = ::write(fd_.get(), unsent_.data(), unsent_.size());
   if (size > 0) {
     unsent_.erase(unsent_.begin(), unsent_.begin() + size);
-  } else if (size < 0 && errno != EAGAIN && errno != EINTR) {
-    unsent_.clear();
-    fail();
   }
+  return size >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
 }  // namespace rclrt_agent

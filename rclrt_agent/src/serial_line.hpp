@@ -4,7 +4,7 @@
 /// A serial line. Clients are told apart by the source address in their frames.
 ///
 /// A frame is given to the operating system when the one before has almost left: by the baud rate, and by
-/// what the driver says that it still holds.
+/// what the driver says that it still holds. Who has one while the line is free gives it.
 #ifndef SERIAL_LINE_HPP_
 #define SERIAL_LINE_HPP_
 
@@ -40,20 +40,24 @@ protected:
   void read(const std::vector<pollfd> & polled, TimePoint now) override;
   bool can_send(uint64_t address, TimePoint now) override;
   void transmit(uint64_t address, const Bytes & message, TimePoint now) override;
+  bool sends_at_once() const override { return true; }
+  bool has_rest() const override { return !unsent_.empty(); }
 
 private:
   void open();
   void fail();
   void feed(uint8_t byte, TimePoint now);
-  void flush();
+  bool flush();
   Duration time_of(std::size_t bytes) const;
 
   const SerialOptions options_;
-  Descriptor fd_;
+  Descriptor fd_;  // changed by the line's thread alone, under sending_: so that reads it without
+  // By who sends, under sending_.
+  TimePoint free_at_{};  // when the line has sent what it was given
+  Bytes unsent_;         // of which the operating system has not taken all
+  // Of the line's thread alone.
   TimePoint open_at_{};     // when to try again
-  TimePoint free_at_{};     // when the line has sent what it was given
-  TimePoint rest_until_{};  // before then the rest of a frame cannot have come
-  Bytes unsent_;            // of which the operating system has not taken all
+  TimePoint rest_until_{};  // before then the rest of a frame is not looked for
   rclrt_scanner scanner_{};
   Bytes frame_;  // since the last flag
 };

@@ -446,7 +446,12 @@ bool Session::restart()
     give_up_.store(false, std::memory_order_relaxed);
     drop_message();
     incoming_.clear();
-    readings_.clear();
+    {
+      const std::lock_guard reads_lock(reads_mutex_);
+      for (auto & [id, read] : reads_) {
+        read.reading.reset();
+      }
+    }
     const std::lock_guard inbox_lock(inbox_mutex_);
     inbox_.clear();
     inbox_size_ = 0;
@@ -487,7 +492,10 @@ void Session::close()
   {
     const std::lock_guard lock(mutex_);
     drop_message();
-    readings_.clear();
+    {
+      const std::lock_guard reads_lock(reads_mutex_);
+      reads_.clear();
+    }
     for (const auto & [id, object] : objects_) {
       outgoing_.forget(id);
     }
@@ -533,7 +541,10 @@ SessionCounters Session::counters() const
 {
   const std::lock_guard lock(mutex_);
   const std::lock_guard inbox_lock(inbox_mutex_);
+  const std::lock_guard reads_lock(reads_mutex_);
   SessionCounters counters = counters_;
+  counters.delivered = delivered_;
+  counters.lost = lost_;
   counters.received = received_;
   counters.dropped = inbox_dropped_;
   counters.over_budget = over_budget_;

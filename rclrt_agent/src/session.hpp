@@ -7,7 +7,9 @@
 /// client comes from ROS by the functions of Sink, and the line takes what is to be sent from outgoing().
 ///
 /// Thread-safe. One lock, with priority inheritance, guards streams and entities; entities of ROS are created
-/// under it and destroyed without it. Bounded: entities, bytes that wait, messages not yet worked on.
+/// under it and destroyed without it. Another one guards what is read from ROS: under that nothing of ROS is called, so
+/// threads of the middleware may bring data while they hold its locks. Bounded: entities, bytes that wait, messages not
+/// yet worked on.
 #ifndef SESSION_HPP_
 #define SESSION_HPP_
 
@@ -128,8 +130,6 @@ private:
     std::unique_ptr<Source> reader;
     std::unique_ptr<Requester> requester;
     std::unique_ptr<Replier> replier;
-    std::deque<Bytes>
-      held;  // taken from ROS when the client had just greeted anew; for its next reading
     rclrt_core::Duration deadline{0};  // of what it writes, from when that came
     int learned_on = -1;  // the stream of its messages, whose urgency is known since then
 
@@ -142,6 +142,14 @@ private:
     uint8_t urgency = 0;
     uint32_t left = 0;  // samples; UINT32_MAX without end
     TimePoint until = rclrt_core::kNever;
+  };
+  /// An object that the client can read from.
+  struct Read
+  {
+    Source * source = nullptr;
+    std::optional<Reading> reading;
+    // Taken from ROS when the client had just greeted anew; for its next reading.
+    std::deque<Bytes> held;
   };
   struct Message
   {
@@ -180,7 +188,7 @@ private:
   void on_heartbeat(const rclrt_heartbeat & heartbeat);
   void status(uint8_t stream, const rclrt_submessage & to, uint8_t status);
   void send(uint16_t object, const Bytes & prefix, View cdr);
-  void deliver(uint16_t object, const Bytes & data);
+  void deliver(uint16_t object, Read * read, View data);
   Incoming & incoming(uint8_t stream);
   static std::optional<std::string> ros_name(const Object & object);
   int own_urgency(const Object & object) const;
@@ -216,7 +224,6 @@ private:
   Storage storage_;
   std::map<uint8_t, Incoming> incoming_;
   std::map<uint16_t, Object> objects_;
-  std::map<uint16_t, Reading> readings_;
   uint8_t at_hand_ = 0;  // urgency of the message that is
   // Written under mutex_ by work(), read by who has called it: relaxed.
   std::atomic<int> next_urgency_{0};
@@ -238,8 +245,14 @@ private:
   // (release, acquire).
   std::atomic<bool> ended_{false};
   TimePoint now_{};
-  SessionCounters counters_;
+  SessionCounters counters_;   // but for those below
   std::vector<Object> trash_;  // destroyed without the lock
+
+  // After mutex_, if both; then Outgoing's and what Source::resume() takes.
+  mutable rclrt_front_end::PiMutex reads_mutex_;
+  std::map<uint16_t, Read> reads_;  // of objects_, those that have a source
+  uint64_t delivered_ = 0;
+  uint64_t lost_ = 0;
   // Written under mutex_ by work(). replace() may read an old value: then it waits for that work. Relaxed.
   std::atomic<bool> used_{false};
 };

@@ -115,6 +115,10 @@ uint8_t Session::create(const rclrt_submessage & sub)
   } catch (const std::exception &) {
     return RCLRT_STATUS_DDS_ERROR;
   }
+  if (Source * const source = object.source()) {
+    const std::lock_guard lock(reads_mutex_);
+    reads_[sub.object].source = source;
+  }
   objects_[sub.object] = std::move(object);
   return RCLRT_STATUS_OK;
 }
@@ -147,8 +151,11 @@ void Session::make(uint16_t id, Object * object)
 void Session::discard(uint16_t id)
 {
   const auto found = objects_.find(id);
-  readings_.erase(id);
-  outgoing_.forget(id);
+  {
+    const std::lock_guard lock(reads_mutex_);
+    reads_.erase(id);
+  }
+  outgoing_.forget(id);  // afterwards nobody asks for room for it
   {
     const std::lock_guard lock(inbox_mutex_);
     allowances_.erase(id);
@@ -195,33 +202,33 @@ int Session::own_urgency(const Object & object) const
 
 void Session::on_read(const rclrt_submessage & sub)
 {
-  const rclrt_read_data & read = sub.of.read_data;
+  const rclrt_read_data & asked = sub.of.read_data;
   const auto object = objects_.find(sub.object);
-  Source * const source = object == objects_.end() ? nullptr : object->second.source();
-  if (source == nullptr) {
+  if (object == objects_.end() || object->second.source() == nullptr) {
     status(RCLRT_STREAM_RELIABLE, sub, RCLRT_STATUS_UNKNOWN_REFERENCE);
-    return;
-  }
-  const uint16_t samples = read.has_delivery ? read.delivery.max_samples : uint16_t{1};
-  if (samples == 0) {
-    readings_.erase(sub.object);
     return;
   }
   Reading reading;
   reading.request = sub.request;
-  reading.stream = read.preferred_stream;
+  reading.stream = asked.preferred_stream;
   const int own = own_urgency(object->second);
-  reading.urgency = own >= 0 ? static_cast<uint8_t>(own) : said_by(read.preferred_stream);
+  reading.urgency = own >= 0 ? static_cast<uint8_t>(own) : said_by(asked.preferred_stream);
+  const uint16_t samples = asked.has_delivery ? asked.delivery.max_samples : uint16_t{1};
   reading.left = samples == UINT16_MAX ? UINT32_MAX : samples;
-  if (read.has_delivery && read.delivery.max_elapsed_s != 0) {
-    reading.until = now_ + std::chrono::seconds(read.delivery.max_elapsed_s);
+  if (asked.has_delivery && asked.delivery.max_elapsed_s != 0) {
+    reading.until = now_ + std::chrono::seconds(asked.delivery.max_elapsed_s);
   }
-  readings_[sub.object] = reading;
-  auto & held = object->second.held;
-  for (; !held.empty() && readings_.count(sub.object) > 0; held.pop_front()) {
-    deliver(sub.object, held.front());
+  const std::lock_guard lock(reads_mutex_);
+  Read & read = reads_.at(sub.object);
+  read.reading.reset();
+  if (samples == 0) {
+    return;
   }
-  source->resume();
+  read.reading = reading;
+  for (; !read.held.empty() && read.reading; read.held.pop_front()) {
+    deliver(sub.object, &read, view_of(read.held.front()));
+  }
+  read.source->resume();
 }
 
 void Session::on_write(const rclrt_submessage & sub)
@@ -253,57 +260,56 @@ void Session::on_write(const rclrt_submessage & sub)
 
 bool Session::wants(uint16_t object)
 {
-  const std::lock_guard lock(mutex_);
-  const auto reading = readings_.find(object);
-  const auto found = objects_.find(object);
-  if (reading == readings_.end() || found == objects_.end()) {
+  const std::lock_guard lock(reads_mutex_);
+  const auto read = reads_.find(object);
+  if (read == reads_.end() || !read->second.reading) {
     return false;
   }
-  if (reading->second.until <= std::chrono::steady_clock::now()) {
-    readings_.erase(reading);
+  const Reading & reading = *read->second.reading;
+  if (reading.until != rclrt_core::kNever && reading.until <= std::chrono::steady_clock::now()) {
+    read->second.reading.reset();
     return false;
   }
-  const uint8_t stream = reading->second.stream;
-  if (!is_reliable(stream) || outgoing_.has_room(stream)) {
+  if (!is_reliable(reading.stream) || outgoing_.has_room(reading.stream)) {
     return true;
   }
-  Source * const source = found->second.source();
-  outgoing_.when_room(stream, object, [source] { source->resume(); });
+  Source * const source = read->second.source;
+  outgoing_.when_room(reading.stream, object, [source] { source->resume(); });
   return false;
 }
 
 void Session::send(uint16_t object, const Bytes & prefix, View cdr)
 {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(reads_mutex_);
     Bytes data = prefix;
     data.insert(data.end(), cdr.data, cdr.data + cdr.size);
-    const auto found = objects_.find(object);
-    if (readings_.count(object) > 0) {
-      deliver(object, data);
-    } else if (found != objects_.end() && found->second.held.size() < kMostHeld) {
-      found->second.held.push_back(std::move(data));  // wants() had said yes, and it cannot go back
+    const auto read = reads_.find(object);
+    if (read != reads_.end() && read->second.reading) {
+      deliver(object, &read->second, view_of(data));
+    } else if (read != reads_.end() && read->second.held.size() < kMostHeld) {
+      read->second.held.push_back(std::move(data));  // wants() had said yes, and it cannot go back
     } else {
-      ++counters_.lost;
+      ++lost_;
     }
   }
   say_outgoing();
 }
 
-// There is a reading.
-void Session::deliver(uint16_t object, const Bytes & data)
+// Under reads_mutex_. There is a reading.
+void Session::deliver(uint16_t object, Read * read, View data)
 {
-  const auto reading = readings_.find(object);
+  Reading & reading = *read->reading;
   rclrt_submessage sub{};
   sub.id = RCLRT_DATA;
-  sub.request = reading->second.request;
+  sub.request = reading.request;
   sub.object = object;
-  sub.of.data = view_of(data);
+  sub.of.data = data;
   // wants() has said that there is room, so a little more than the bound is possible.
-  const auto put = outgoing_.put(reading->second.stream, reading->second.urgency, write(sub), true);
-  ++(put == Outgoing::Put::kTaken ? counters_.delivered : counters_.lost);
-  if (reading->second.left != UINT32_MAX && --reading->second.left == 0) {
-    readings_.erase(reading);
+  const auto put = outgoing_.put(reading.stream, reading.urgency, write(sub), true);
+  ++(put == Outgoing::Put::kTaken ? delivered_ : lost_);
+  if (reading.left != UINT32_MAX && --reading.left == 0) {
+    read->reading.reset();
   }
 }
 
@@ -311,8 +317,8 @@ void Session::data(uint16_t object, View cdr) { send(object, {}, cdr); }
 
 void Session::lost(uint16_t, uint64_t count)
 {
-  const std::lock_guard lock(mutex_);
-  counters_.lost += count;
+  const std::lock_guard lock(reads_mutex_);
+  lost_ += count;
 }
 
 void Session::request(uint16_t object, const uint8_t * identity, View cdr)

@@ -39,6 +39,7 @@ protected:
   bool can_send(uint64_t, TimePoint) override { return !blocked_.load(std::memory_order_relaxed); }
   void transmit(uint64_t address, const Bytes & message, TimePoint now) override;
   bool sends_at_once() const override { return true; }
+  bool has_rest() const override { return blocked_.load(std::memory_order_relaxed); }
 
 private:
   Descriptor fd_;

@@ -117,6 +117,17 @@ struct SlowBackend : rclrt_agent_test::MemoryBackend
   std::function<void(int number)> meanwhile;
 };
 
+// The end of a client that reads: with which deadline its data comes.
+struct Catcher : Sink
+{
+  bool wants(uint16_t) override { return true; }
+  void data(uint16_t, View cdr) override { on_data(cdr); }
+  void lost(uint16_t, uint64_t) override {}
+  void request(uint16_t, const uint8_t *, View) override {}
+  void reply(uint16_t, uint16_t, View) override {}
+  std::function<void(View cdr)> on_data;
+};
+
 inline Bytes participants(int count)
 {
   Bytes all;
@@ -152,7 +163,7 @@ inline Bytes entity(uint16_t id, rclrt_object_kind kind, uint16_t parent, const 
   Bytes body(300);
   rclrt_writer writer;
   rclrt_writer_init(&writer, body.data(), body.size());
-  if (kind == RCLRT_PUBLISHER) {
+  if (kind == RCLRT_PUBLISHER || kind == RCLRT_SUBSCRIBER) {
     rclrt_text_body(&writer, "");
   } else {
     rclrt_xml_endpoint(&writer, kind, topic, "std_msgs::msg::dds_::Int32_");

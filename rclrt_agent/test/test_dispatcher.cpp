@@ -113,17 +113,6 @@ TEST(Dispatcher, a_message_has_the_deadline_of_its_topic_from_when_it_came)
                  rclrt_core::kNever, rig.now + std::chrono::milliseconds(20), rclrt_core::kNever}));
 }
 
-// The end of a client that reads: with which deadline its data comes.
-struct Catcher : Sink
-{
-  bool wants(uint16_t) override { return true; }
-  void data(uint16_t, View cdr) override { on_data(cdr); }
-  void lost(uint16_t, uint64_t) override {}
-  void request(uint16_t, const uint8_t *, View) override {}
-  void reply(uint16_t, uint16_t, View) override {}
-  std::function<void(View cdr)> on_data;
-};
-
 // From a client of the agent to a node of ROS, which answers, and back to the client. Another executor has that node, so
 // the deadline can only go with the messages.
 TEST(Dispatcher, a_chain_of_a_client_goes_on_in_ros_and_back_with_its_deadline)

@@ -4,6 +4,9 @@
 // How much of a message is one job; and clients that want to be asked whether they are there.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
+
 #include "agent_rig.hpp"
 
 namespace
@@ -66,6 +69,41 @@ TEST(Jobs, entities_of_a_stream_are_a_job_for_each_and_acknowledged_at_the_end)
   ASSERT_EQ(sub.id, RCLRT_ACKNACK);
   EXPECT_EQ(sub.of.acknack.first_unacked, 3U);
   EXPECT_EQ(sub.of.acknack.missing, 0U);
+}
+
+TEST(Jobs, data_for_a_client_does_not_wait_for_an_entity_that_is_being_made)
+{
+  SlowBackend backend;
+  AgentRig rig({}, &backend);
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  const auto session = rig.sessions[1];
+  rig.say(1, participants(1));
+  rig.say(1, entity(0x004, RCLRT_SUBSCRIBER, 0x001, ""));
+  rig.say(1, entity(0x006, RCLRT_DATAREADER, 0x004, "rt/numbers"));
+  rclrt_submessage sub{};
+  sub.id = RCLRT_READ_DATA;
+  sub.object = 0x006;
+  sub.of.read_data.preferred_stream = RCLRT_STREAM_RELIABLE;
+  sub.of.read_data.has_delivery = true;
+  sub.of.read_data.delivery.max_samples = UINT16_MAX;
+  rig.say(1, rclrt_agent::write(sub));
+  while (rig.agent.work(session)) {
+  }
+  std::future<void> other;
+  bool came = false;
+  backend.meanwhile = [&](int) {
+    other = std::async(std::launch::async, [&] {
+      EXPECT_TRUE(session->wants(0x006));
+      session->data(0x006, {});
+    });
+    came = other.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  };
+  rig.say(1, participants(2));
+  while (rig.agent.work(session)) {
+  }
+  EXPECT_TRUE(came)
+    << "a thread of the middleware waits inside locks that the making of an entity needs";
+  EXPECT_EQ(session->counters().delivered, 1U);
 }
 
 TEST(Jobs, acknowledgements_take_no_job_unless_something_waits_before_them)

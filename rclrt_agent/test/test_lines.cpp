@@ -6,7 +6,6 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <pty.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,13 +20,15 @@
 #include <thread>
 
 #include "bench.hpp"
-#include "serial_line.hpp"
+#include "lines.hpp"
 #include "tcp_line.hpp"
 #include "udp_line.hpp"
 
 namespace
 {
 using namespace rclrt_agent;
+using rclrt_agent_test::number;
+using rclrt_agent_test::sent_by_threads;
 
 // A client's socket, for a line at this machine.
 class Client
@@ -170,54 +171,13 @@ TEST(Lines, one_that_a_client_has_left_neither_speaks_for_it_nor_silences_it)
   EXPECT_TRUE(there.ping());
 }
 
-Bytes number(uint16_t value)
-{
-  const Bytes bytes = {static_cast<uint8_t>(value), static_cast<uint8_t>(value >> 8U)};
-  rclrt_submessage sub{};
-  sub.id = RCLRT_DATA;
-  sub.of.data = view_of(bytes);
-  return write(sub);
-}
-
 TEST(Lines, datagrams_that_several_threads_send_to_a_client_leave_in_the_order_of_their_numbers)
 {
   TwoLines lines;
   Client client(lines.a);
   ASSERT_EQ(client.greet(1), RCLRT_STATUS_OK);
   ASSERT_TRUE(client.ping());
-  const auto session = lines.heard().lock();
-  constexpr int kThreads = 4, kEach = 20;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&] {
-      for (uint16_t k = 0; k < kEach; ++k) {
-        session->outgoing().put(RCLRT_STREAM_BEST_EFFORT, 0, number(k));
-        session->ask();  // that there is something
-      }
-    });
-  }
-  // The line's thread has something to send, too.
-  rclrt_submessage question{};
-  question.id = RCLRT_GET_INFO;
-  question.object = RCLRT_OBJECT_AGENT;
-  for (int i = 0; i < 60; ++i) {
-    client.send(question, RCLRT_SESSION_DEFAULT);
-  }
-  for (auto & thread : threads) {
-    thread.join();
-  }
-  // The last one of all, for the end.
-  session->outgoing().put(RCLRT_STREAM_BEST_EFFORT, 0, number(0xFFFF));
-  session->ask();
-  std::vector<int> order;
-  for (Bytes message = client.receive(); !message.empty(); message = client.receive()) {
-    if (message.at(1) == RCLRT_STREAM_BEST_EFFORT) {
-      order.push_back(message.at(2) | message.at(3) << 8);
-      if (message.back() == 0xFF) {
-        break;
-      }
-    }
-  }
+  const std::vector<int> order = sent_by_threads(client, lines.heard().lock());
   EXPECT_GT(order.size(), 4U);
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
@@ -339,65 +299,5 @@ TEST(Lines, what_cannot_be_made_for_a_client_does_not_end_the_process)
   client.send(sub, RCLRT_SESSION_DEFAULT);
   EXPECT_EQ(other.greet(2), RCLRT_STATUS_OK);
   EXPECT_EQ(line.counters().failures, 1U);
-}
-
-// A serial line whose steps the test makes, with a time of its own. No thread.
-struct StepLine : SerialLine
-{
-  StepLine(rclrt_agent::Agent & agent, const char * device) : SerialLine(agent, {device, 115200}) {}
-  // When it wants to look next, and whether it looks for bytes meanwhile.
-  std::pair<TimePoint, bool> prepare_at(TimePoint now)
-  {
-    polled.assign(1, {-1, 0, 0});
-    const TimePoint next = prepare(&polled, now);
-    return {next, polled.size() > 1 && (polled[1].events & POLLIN) != 0};
-  }
-  void read_at(TimePoint now)
-  {
-    ::poll(&polled[1], 1, 5000);
-    read(polled, now);
-  }
-  std::vector<pollfd> polled;
-};
-
-TEST(Lines, look_for_the_rest_of_a_frame_when_it_can_have_come_and_soon_in_any_case)
-{
-  int master = -1;
-  int slave = -1;
-  char name[128];
-  termios raw{};
-  ::cfmakeraw(&raw);
-  ASSERT_EQ(::openpty(&master, &slave, name, &raw, nullptr), 0);
-  const Descriptor master_end(master), slave_end(slave);
-  rclrt_agent_test::MemoryBackend backend;
-  rclrt_agent::Agent agent(backend, {}, [](const auto &, int) {});
-  StepLine line(agent, name);
-  TimePoint now = rclrt_core::time_point_of(1'000'000'000);
-  ASSERT_TRUE(line.prepare_at(now).second);
-
-  for (const std::size_t length : {std::size_t{12}, std::size_t{200}}) {
-    const Bytes payload(length, 1);
-    rclrt_frame_encoder encoder;
-    rclrt_frame_encoder_init(
-      &encoder, RCLRT_CHECK_ARC, 1, RCLRT_FRAME_AGENT, payload.data(),
-      static_cast<uint16_t>(payload.size()));
-    Bytes frame(rclrt_frame_wire_size(&encoder));
-    rclrt_frame_encode(&encoder, frame.data(), frame.size());
-    const uint64_t before = line.counters().received;
-    ASSERT_TRUE(line.prepare_at(now).second);
-    ASSERT_EQ(::write(master, frame.data(), 8), 8);
-    line.read_at(now);
-    const auto [next, looks] = line.prepare_at(now);
-    EXPECT_FALSE(looks) << "a byte each time would be a wake-up each time";
-    const Duration rest =
-      length == 12 ? Duration((frame.size() - 8) * 10'000'000'000 / 115200) : Duration(2'000'000);
-    EXPECT_EQ(next, now + rest);
-    EXPECT_TRUE(line.prepare_at(next).second);
-    ASSERT_GT(::write(master, frame.data() + 8, frame.size() - 8), 0);
-    line.read_at(next);
-    EXPECT_EQ(line.counters().received, before + 1);
-    EXPECT_TRUE(line.prepare_at(next).second) << "nothing has begun";
-    now = next;
-  }
 }
 }  // namespace
