@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from rclrt_analysis.arguments import positive, writable_file
 
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
                 check=True,
             )
             seen[name].append(float(done.stdout))
-    rows = []
+    rows: list[dict[str, Any]] = []
     print(f"{'ns a message':14} {'median':>9} {'more':>9}")
     for name, found in seen.items():
         more = statistics.median(b - a for a, b in zip(seen["without"], found, strict=True))

@@ -36,7 +36,7 @@ if(RCLRT_BUILD_TESTS)
     test/guest/budgets.cpp
     test/guest/sharing.cpp test/guest/life.cpp test/guest/tools.cpp
     test/guest/claims.cpp test/guest/damage.cpp test/guest/many.cpp test/guest/mix.cpp
-    test/guest/common.cpp)
+    test/guest/hotplug.cpp test/guest/bounded.cpp test/guest/marks.cpp test/guest/common.cpp)
   target_include_directories(scx_guest PRIVATE test/guest src)
   find_package(Threads REQUIRED)
   target_link_libraries(scx_guest PRIVATE rclrt_scx Threads::Threads)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What runs in the virtual machine, by busybox' shell: `sh machine.sh PART...`, parts
-# being common, life, cycles, partial, many, brief. Says on the console `RESULT <name> pass|fail` for every step, as the
+# being common, life, cycles, partial, many, brief, order, timed. Says on the console `RESULT <name> pass|fail` for every step, as the
 # guests' programs do for their scenarios.
 
 result() { if [ "$2" = 0 ]; then echo "RESULT $1 pass"; else echo "RESULT $1 fail"; fi; }
@@ -81,6 +81,42 @@ many() {
   scx unload && [ $(state) = disabled ]; result unloads_after_thousands $?
   scx load --slots 256 --timeout 2000
   scx_guest twice_as_many_that_starve_do_not_end_the_scheduler
+  scx unload
+  servers 50000000
+}
+
+# traced NAME COMMAND...: prints the kernel's trace of it, for the tests to judge.
+traced() {
+  name=$1; shift
+  tracing=/sys/kernel/tracing
+  mount -t tracefs tracefs $tracing
+  echo mono > $tracing/trace_clock; echo 4096 > $tracing/buffer_size_kb; echo > $tracing/trace
+  for event in sched_switch sched_wakeup sched_wakeup_new; do
+    echo 1 > $tracing/events/sched/$event/enable
+  done
+  echo 1 > $tracing/tracing_on
+  "$@"
+  echo 0 > $tracing/tracing_on; echo 0 > $tracing/events/enable
+  echo TRACE-$name-BEGIN; gzip -c < $tracing/trace | base64; echo TRACE-$name-END
+  echo 1 > $tracing/buffer_size_kb; umount $tracing
+}
+
+# Everything at once, for who judges the order from outside.
+order() {
+  servers 0
+  scx load --slots 16 --timeout 2000 || return
+  traced MIX scx_guest whatever_threads_do_those_with_earlier_deadlines_run
+  scx_guest whatever_threads_do_while_a_cpu_comes_and_goes_each_gets_on \
+    what_waits_for_a_cpu_that_goes_away_goes_on_elsewhere
+  scx unload && [ $(state) = disabled ]; result unloads_after_cpus_came_and_went $?
+  servers 50000000
+}
+
+# Beside the bounds of the analysis: the sets in /tmp/sets.
+timed() {
+  servers 0
+  scx load --slots 16 --timeout 2000 || return
+  traced SETS scx_guest sets_of_periodic_threads_run
   scx unload
   servers 50000000
 }

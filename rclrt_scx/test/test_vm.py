@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
 import re
@@ -12,6 +14,8 @@ from pathlib import Path
 
 import pytest
 import vm
+from edf_in_trace import check, run_times
+from periodic_sets import MS, PERIOD, RESERVE, TICK, UNLIMITED, Job, judge, make_sets
 
 BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
 BUILT = {
@@ -22,18 +26,28 @@ BUILT = {
 PROGRAMS = [program for program in BUILT.values() if program.exists()]
 FETCHED = Path(os.environ["RCLRT_SCX_FETCHED"])
 BOOT_LIMIT_S = 600
+SEED = int(os.environ.get("RCLRT_SCX_SEED", "18"))
+"""Of the sets of threads that are held against the analysis."""
 
 SCRIPT = (Path(__file__).parent / "machine.sh").read_text()
 
 MACHINES = {
     "cloud-1": ("vmlinuz-cloud-amd64", 1, "common life cycles partial"),
-    "cloud-2": ("vmlinuz-cloud-amd64", 2, "common"),
+    "cloud-2": ("vmlinuz-cloud-amd64", 2, "common order timed"),
     "cloud-4": ("vmlinuz-cloud-amd64", 4, "common many"),
     "rt-2": ("vmlinuz-rt-amd64", 2, "common"),
     "older-2": ("vmlinuz-older", 2, "common"),
 }
 # By series; a short run on each. The README says what happens on them.
 SERIES = {name: (f"vmlinuz-{name}", 2, "brief") for name in ("6.18", "6.19", "7.0", "7.1", "7.2")}
+if os.environ.get("RCLRT_SCX_TRACED"):  # On all kernels; else on one.
+    for _all in (MACHINES, SERIES):
+        for _name, (_image, _cpus, _parts) in _all.items():
+            _more = [part for part in ("order", "timed") if part not in _parts.split()]
+            _all[_name] = (_image, _cpus, " ".join([_parts, *_more]))
+TRACED = [
+    name for name, (_, _, parts) in {**MACHINES, **SERIES}.items() if "order" in parts.split()
+]
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
 
@@ -45,7 +59,9 @@ def console(machine: str) -> str:
     reason = os.environ.get("RCLRT_SCX_WHY_NOT") or vm.why_not(kernel)
     if reason:
         return f"SKIP {reason}"
-    return vm.boot(kernel, cpus, SCRIPT, parts, PROGRAMS, BOOT_LIMIT_S)
+    sets = "\n".join(one.text() for one in make_sets(SEED, cpus))
+    script = f"cat > /tmp/sets <<END\n{sets}\nEND\n{SCRIPT}"
+    return vm.boot(kernel, cpus, script, parts, PROGRAMS, BOOT_LIMIT_S)
 
 
 def between(text: str, name: str) -> str:
@@ -180,6 +196,73 @@ def test_status_is_there_for_other_programs(machine: str) -> None:
     typed = {line.split()[2] for line in lines if line.startswith("# TYPE ")}
     assert {line.split("{")[0].split()[0] for line in samples} <= typed
     assert "rclrt_scx_in_force 1" in samples
+
+
+def trace_of(text: str, name: str) -> str:
+    """Return the kernel's trace that the script printed."""
+    return gzip.decompress(base64.b64decode(between(text, f"TRACE-{name}"))).decode()
+
+
+def reversed_order(trace: str) -> str:
+    """Return the trace as if the threads had said earlier deadlines where they said later ones."""
+    latest = 10**15
+    return re.sub(r"( due )([1-9][0-9]*)", lambda due: f"{due[1]}{latest - int(due[2])}", trace)
+
+
+@pytest.mark.parametrize("machine", TRACED)
+def test_an_outsider_finds_the_order_in_the_kernels_own_trace(machine: str) -> None:
+    """Of a mix of all, in which a CPU comes and goes: one tick and the reserve, nothing longer."""
+    text = console(machine)
+    if text.startswith("SKIP ") or "VERDICT refused" in text:
+        pytest.skip(text[5:] if text.startswith("SKIP ") else "it does not load")
+    trace = trace_of(text, "MIX")
+    cpus = {**MACHINES, **SERIES}[machine][1]
+    # Virtual CPUs take turns: each stands still for up to a tick of each other.
+    bound = RESERVE + TICK * cpus
+    seen = check(trace, bound, PERIOD)
+    print(
+        f"\n{machine}: {len(trace.splitlines())} lines, {seen.switches} switches to "
+        f"{len(seen.threads)} threads with deadlines, {seen.waits} waits; the longest inversion "
+        f"{seen.longest.lasted_ns / MS:.3f} of {bound / MS:.0f} ms ({seen.longest.text}); all of a "
+        f"wait {seen.summed.lasted_ns / MS:.3f} ms, {100 * seen.part:.0f} % of what is allowed"
+    )
+    assert not seen.too_long, seen.too_long
+    assert len(seen.threads) >= 8
+    assert seen.switches > 300, "so little proves nothing"
+    assert seen.waits > 300, "so little proves nothing"
+    wrong = check(reversed_order(trace), bound, PERIOD)
+    print(f"  backwards: {len(wrong.too_long)}, {wrong.longest.lasted_ns / MS:.3f} ms")
+    assert len(wrong.too_long) > 10, "the other way round all of this would be in order, too"
+
+
+@pytest.mark.parametrize("machine", TRACED)
+def test_no_response_under_the_scheduler_exceeds_its_bound(machine: str) -> None:
+    """By deadlines on one CPU and on all, and beside one that uses up its budget."""
+    text = console(machine)
+    if text.startswith("SKIP ") or "VERDICT refused" in text:
+        pytest.skip(text[5:] if text.startswith("SKIP ") else "it does not load")
+    trace = trace_of(text, "SETS")
+    cpus = {**MACHINES, **SERIES}[machine][1]
+    assert not check(trace, RESERVE + TICK * cpus, PERIOD).too_long
+    spans = run_times(trace)
+    ran: dict[str, list[Job]] = {}
+    for name, task, _, release, end in re.findall(
+        r"^JOB (\S+) (\S+) (\d+) (\d+) (\d+)$", text, re.M
+    ):
+        ran.setdefault(name, []).append(Job(task, int(release), int(end)))
+    for one in make_sets(SEED, cpus):
+        found = judge(one, ran[one.name], spans)
+        print(
+            f"\n{machine} {one.name}: {found.jobs} jobs, {found.excused} of them excused; "
+            f"{100 * found.closest:.0f} % of a bound at most",
+            end="",
+        )
+        if one.name == UNLIMITED:
+            assert found.late, "without the budget the bounds would hold, too"
+            continue
+        assert not found.late, found.late
+        assert found.jobs >= 10
+        assert found.excused <= found.jobs // 10
 
 
 def test_a_scenario_may_only_be_left_out_for_want_of_cpus() -> None:

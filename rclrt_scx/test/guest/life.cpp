@@ -253,76 +253,6 @@ std::string beside_a_busy_fair_thread_partial_mode_still_runs()
   return done ? "" : "60 ms of work were not done in 600 ms";
 }
 
-bool set_online(int cpu, int value)
-{
-  const std::string path = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/online";
-  std::FILE * file = std::fopen(path.c_str(), "w");
-  if (file == nullptr) {
-    return false;
-  }
-  std::fprintf(file, "%d", value);
-  return std::fclose(file) == 0;
-}
-
-/// CPU 1 goes and comes back while jobs run.
-std::string hotplug_is_survived()
-{
-  if (cpu_count() < 2) {
-    return "skip: needs two CPUs";
-  }
-  Stage stage(3);
-  for (int i = 0; i < 3; ++i) {
-    stage[static_cast<std::size_t>(i)].go(1000 + 100 * i, 100);
-  }
-  if (!set_online(1, 0)) {
-    return "skip: CPU 1 cannot be taken offline";
-  }
-  if (!wait_all(stage.workers)) {
-    return "hangs offline: " + stage.log.text();
-  }
-  stage[0].go(1000, 10);
-  if (!wait_all(stage.workers)) {
-    return "hangs offline: " + stage.log.text();
-  }
-  set_online(1, 1);
-  for (int i = 0; i < 3; ++i) {
-    stage[static_cast<std::size_t>(i)].go(1000 + 100 * i, 60);
-  }
-  if (!wait_all(stage.workers)) {
-    return "hangs online: " + stage.log.text();
-  }
-  return stage.client->in_force() ? "" : "ejected: " + stage.client->exit_reason();
-}
-
-/// All CPUs but the first are away. None of them is idle.
-std::string a_cpu_that_is_away_is_not_chosen()
-{
-  const int cpus = cpu_count();
-  if (cpus < 2) {
-    return "skip: needs two CPUs";
-  }
-  Stage stage(2);
-  bool away = true;
-  for (int cpu = 1; cpu < cpus; ++cpu) {
-    away = set_online(cpu, 0) && away;
-  }
-  stage[1].go(1000, 0, [&stage] {
-    sleep_ms(40);
-    stage.log.add("woken");
-  });
-  sleep_ms(10);
-  stage[0].go(5000, 80);
-  sleep_ms(200);  // Not awake before: at that, the scheduler would look.
-  const bool done = wait_all(stage.workers);
-  for (int cpu = 1; cpu < cpus; ++cpu) {
-    set_online(cpu, 1);
-  }
-  if (!away) {
-    return "skip: CPUs cannot be taken offline";
-  }
-  return done && stage.log.text() == "B+ A+ woken B- A-" ? "" : stage.log.text();
-}
-
 /// Medians of wake-up to first instruction. The machine counts instructions, so this is no timed test.
 std::string wake_to_run_costs_at_most_twice_that_of_fifo()
 {
@@ -374,8 +304,6 @@ Scenarios life_scenarios()
     SCENARIO(without_the_group_access_is_refused_with_the_remedy),
     SCENARIO(after_an_ejection_threads_go_on_and_are_told),
     SCENARIO(beside_a_busy_fair_thread_partial_mode_still_runs),
-    SCENARIO(hotplug_is_survived),
-    SCENARIO(a_cpu_that_is_away_is_not_chosen),
     SCENARIO(wake_to_run_costs_at_most_twice_that_of_fifo),
 #undef SCENARIO
   };

@@ -40,9 +40,10 @@ Stage::Stage(int count, int cpu)
 int main(int argc, char ** argv)
 {
   const std::vector<guest::Scenarios> groups = {
-    guest::order_scenarios(), guest::sharing_scenarios(), guest::life_scenarios(),
-    guest::tools_scenarios(), guest::claims_scenarios(),  guest::damage_scenarios(),
-    guest::mix_scenarios(),   guest::many_scenarios()};
+    guest::order_scenarios(),  guest::sharing_scenarios(), guest::life_scenarios(),
+    guest::tools_scenarios(),  guest::claims_scenarios(),  guest::damage_scenarios(),
+    guest::mix_scenarios(),    guest::many_scenarios(),    guest::hotplug_scenarios(),
+    guest::bounded_scenarios()};
   int failures = 0;
   const auto run = [&](const std::string & name, guest::Scenario scenario) {
     const std::string seen = scenario();

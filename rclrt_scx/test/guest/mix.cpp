@@ -20,6 +20,7 @@
 #include <new>
 #include <random>
 
+#include "marks.hpp"
 #include "scenarios.hpp"
 
 namespace guest
@@ -30,19 +31,31 @@ namespace
 constexpr std::array<int, 3> kThreads = {4, 4, 3};  // of each process; the last one execs
 constexpr int kMost = 4;
 constexpr int64_t kLengthMs = 1200;
+constexpr int kShortMs = 4;
+constexpr int kLongMs = 12;
 constexpr int64_t kPatienceMs = 10'000;
 constexpr char kCgroups[] = "/tmp/cgroups_of_the_mix";
 
 /// Jobs that each thread has done, in memory that the processes share.
 using Jobs = std::array<std::atomic<int>, kThreads.size() * kMost>;
 
-void member(rclrt_scx::Client & client, unsigned seed, int64_t until_ns, std::atomic<int> & jobs)
+struct Load
+{
+  bool has_budgets;
+  int most_ms;  // In one go.
+  int
+    fourths;  // So many of four jobs have a deadline before they are released; the others have one when they run.
+};
+
+void member(
+  rclrt_scx::Client & client, unsigned seed, Load load, int64_t until_ns, std::atomic<int> & jobs)
 {
   std::minstd_rand random(seed);
   const auto from = [&random](int least, int most) {
     return std::uniform_int_distribution<int>(least, most)(random);
   };
   const auto in = [&from](int least, int most) { return now_ns() + from(least, most) * kMs; };
+  bool has_deadline = false;
   std::string why;
   rclrt_scx::Slot slot = client.bind_this_thread(&why);
   if (!slot) {
@@ -51,41 +64,49 @@ void member(rclrt_scx::Client & client, unsigned seed, int64_t until_ns, std::at
   }
   // On one CPU there is too much to do: some may get nothing before the others have ended.
   while (now_ns() < until_ns || (jobs.load() == 0 && now_ns() < until_ns + kPatienceMs * kMs)) {
-    slot.set_deadline(in(5, 150));
-    sched_yield();
-    spin_ms(from(0, 4));
+    if (!has_deadline) {
+      set_due(slot, in(5, 150));
+      sched_yield();
+    }
+    spin_ms(from(0, load.most_ms));
     switch (from(0, 7)) {
       case 0:
-        slot.set_deadline(in(200, 400));
+        set_due(slot, in(200, 400));
         sched_yield();
         break;
       case 1:
-        slot.set_deadline(in(1, 2));
+        set_due(slot, in(1, 2));
         break;
       case 2:
         sleep_ms(from(1, 4));
         break;
       case 3:
-        pin_to(from(-1, cpu_count() - 1));
+        move_to(from(-1, cpu_count() - 1));
         break;
       case 4:
-        slot.set_budget(static_cast<uint64_t>(from(1, 3) * kMs), static_cast<uint64_t>(20 * kMs));
+        if (load.has_budgets) {
+          set_budget(slot, from(1, 3) * kMs, 20 * kMs);
+        }
         break;
       case 5:
-        slot.set_budget(0, 0);
+        if (load.has_budgets) {
+          set_budget(slot, 0, 0);
+        }
         break;
       default:
         break;
     }
     spin_ms(from(0, 3));
-    slot.clear_deadline();
     jobs.fetch_add(1);
-    sleep_ms(from(1, 12));
+    const int pause = from(1, 12);
+    has_deadline = from(1, 4) <= load.fourths;  // Of the next job; else it has none until it runs.
+    set_due(slot, has_deadline ? in(pause + 5, pause + 150) : 0);
+    sleep_ms(pause);
   }
 }
 
 /// Returns in the parent only.
-pid_t start(std::size_t process, Jobs & jobs)
+pid_t start(std::size_t process, Jobs & jobs, Load load)
 {
   const pid_t child = fork();
   if (child != 0) {
@@ -103,8 +124,9 @@ pid_t start(std::size_t process, Jobs & jobs)
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads[process]; ++i) {
     const std::size_t number = process * kMost + static_cast<std::size_t>(i);
-    threads.emplace_back(
-      [&, number] { member(*client, static_cast<unsigned>(18 + number), until_ns, jobs[number]); });
+    threads.emplace_back([&, number] {
+      member(*client, static_cast<unsigned>(18 + number), load, until_ns, jobs[number]);
+    });
   }
   if (process == kThreads.size() - 1) {
     sleep_ms(kLengthMs / 2);
@@ -154,9 +176,13 @@ private:
   bool is_mounted_ = false;
 };
 
-std::string whatever_threads_do_each_gets_on()
+/// `comes_and_goes`: the last CPU is taken away and brought back, twice, unless it is the only one. `shows_order`: jobs
+/// are so long that a wrong order shows to who judges from outside. How late a budget makes a thread only the scheduler
+/// knows, so only the threads of one process have some.
+std::string mix(bool comes_and_goes, bool shows_order)
 {
   Stage stage(0);
+  const int last = cpu_count() - 1;
   void * memory =
     mmap(nullptr, sizeof(Jobs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
@@ -166,7 +192,8 @@ std::string whatever_threads_do_each_gets_on()
   Cgroups cgroups;
   std::vector<pid_t> children;
   for (std::size_t i = 0; i < kThreads.size(); ++i) {
-    children.push_back(start(i, jobs));
+    const Load load = shows_order ? Load{i == 1, kLongMs, 3} : Load{true, kShortMs, 2};
+    children.push_back(start(i, jobs, load));
   }
   std::atomic<bool> stop{false};
   std::thread bursts([&stop] {
@@ -178,11 +205,15 @@ std::string whatever_threads_do_each_gets_on()
     }
   });
   int moves = 0;
+  int switched = 0;
   {
     Background first(0);
-    Background second(cpu_count() - 1, 5);
+    Background second(last, 5);
     for (int round = 0; round < 12; ++round) {
       sleep_ms(60);
+      if (comes_and_goes && last > 0 && round % 3 == 1) {
+        switched += set_online(last, round % 2 == 0) ? 1 : 0;
+      }
       kill(children[1], SIGSTOP);
       moves += cgroups.move(children[0], round % 2 == 0) ? 1 : 0;
       sleep_ms(20);
@@ -192,6 +223,9 @@ std::string whatever_threads_do_each_gets_on()
   stop.store(true);
   bursts.join();
   std::string seen = moves == 12 ? "" : std::to_string(moves) + " of 12 moves; ";
+  if (comes_and_goes && last > 0 && switched != 4) {
+    seen += "a CPU did not come or go: " + std::to_string(switched) + " of 4; ";
+  }
   for (std::size_t i = 0; i < children.size(); ++i) {
     int status = 0;
     waitpid(children[i], &status, 0);
@@ -209,6 +243,15 @@ std::string whatever_threads_do_each_gets_on()
   return seen + (stage.client->in_force() ? "" : "ejected: " + stage.client->exit_reason());
 }
 
+std::string whatever_threads_do_each_gets_on() { return mix(false, false); }
+
+std::string whatever_threads_do_those_with_earlier_deadlines_run() { return mix(false, true); }
+
+std::string whatever_threads_do_while_a_cpu_comes_and_goes_each_gets_on()
+{
+  return mix(true, false);
+}
+
 }  // namespace
 
 Scenarios mix_scenarios()
@@ -216,6 +259,8 @@ Scenarios mix_scenarios()
   return {
 #define SCENARIO(name) {#name, name}
     SCENARIO(whatever_threads_do_each_gets_on),
+    SCENARIO(whatever_threads_do_those_with_earlier_deadlines_run),
+    SCENARIO(whatever_threads_do_while_a_cpu_comes_and_goes_each_gets_on),
 #undef SCENARIO
   };
 }

@@ -32,6 +32,8 @@ Scenarios claims_scenarios();
 Scenarios damage_scenarios();
 Scenarios mix_scenarios();
 Scenarios many_scenarios();
+Scenarios hotplug_scenarios();
+Scenarios bounded_scenarios();
 
 /// All that the command printed.
 std::string output_of(const std::string & command);
