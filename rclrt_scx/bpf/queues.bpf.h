@@ -15,7 +15,6 @@
 #define FEW 64	  /* of FAIR, at every decision */
 #define MANY 1024 /* of FAIR, now and then */
 #define MAX_TRIES 4
-#define SHORT_NS 5000000ULL /* a slice of those who do not stay */
 
 const volatile u32 slot_count = 1;
 const volatile u64 starved_jiffies = 500;
@@ -146,39 +145,6 @@ __noinline bool take_since(u64 queue, s32 cpu, u64 since, u64 slice)
 	}
 	bpf_iter_scx_dsq_destroy(&it);
 	return taken;
-}
-
-/*
- * Of a queue, who may run on no CPU but `cpu`, which is on its way out and runs this: to the kernel. It
- * takes them from there to another CPU, and asks us for nothing on this one any more.
- */
-__noinline int send_off(u64 queue, s32 cpu)
-{
-	struct bpf_iter_scx_dsq it;
-	struct task_struct *p;
-	int i, other;
-
-	bpf_iter_scx_dsq_new(&it, queue, 0);
-	bpf_for(i, 0, most_of(queue, MANY)) {
-		bool elsewhere = false;
-
-		p = bpf_iter_scx_dsq_next(&it);
-		if (!p)
-			break;
-		if (scx_bpf_task_cpu(p) != cpu)
-			continue;
-		bpf_for(other, 0, cpu_count) {
-			struct rclrt_scx_cpu *c = cpu_of(other);
-
-			elsewhere = c && !c->offline && may_run(p, other);
-			if (elsewhere)
-				break;
-		}
-		if (!elsewhere)
-			take_this(&it, p, SHORT_NS);
-	}
-	bpf_iter_scx_dsq_destroy(&it);
-	return 0;
 }
 
 /*

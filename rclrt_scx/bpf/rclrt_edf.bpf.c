@@ -395,14 +395,9 @@ void SEC("struct_ops/edf_cpu_offline") BPF_PROG(edf_cpu_offline, s32 cpu)
 {
 	struct rclrt_scx_cpu *c = cpu_of(cpu);
 
-	if (!c)
-		return;
-	c->offline = 1; /* What still runs there, to take it down, may change the other words. */
-	/* From here on dispatch() is not called here: who can run nowhere else would wait for ever, and so
-	 * would who takes the CPU down. */
-	send_off(OWN(cpu), cpu);
-	send_off(EDF, cpu);
-	send_off(FAIR, cpu);
+	if (c)
+		c->offline =
+			1; /* What still runs there, to take it down, may change the other words. */
 }
 
 s32 SEC("struct_ops.s/edf_init_task")
