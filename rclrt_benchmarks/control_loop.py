@@ -15,16 +15,17 @@ Each cycle takes 100 us. Beside it, in its process and without priorities, is on
   memory-locked  the same, and the process locks its memory
 In turns, quiet and beside busy ordinary processes: executors as rclcpp has them (waitset_single,
 waitset_multi, events_fifo); the second with SCHED_FIFO 50 for its whole process (process_fifo);
-ours, with SCHED_FIFO 60 for the loop and nothing for the rest (events, isolated, pool, and
-pool_beat: with a beat of 200 us); and a thread with SCHED_FIFO 60 that runs the loop by itself
-beside waitset_multi (by_hand): the least that anything can have.
+ours, with SCHED_FIFO 60 for the loop and nothing for the rest (isolated, pool, pool_beat: with a
+beat of 200 us, events, and events_re: the thread that waits for timers runs them); and a thread
+with SCHED_FIFO 60 that runs the loop by itself beside waitset_multi (by_hand): the least that
+anything can have.
 
 A gap is the time between the starts of two cycles. Jitter is what it differs from the period by.
 Cycles that are skipped since others took too long are missed. Faults are those that had to read.
 
-Targets, for each: pool, pool_beat and isolated miss at most one cycle in a thousand more than
-by_hand, and so many more of their jitters are above half a period. Exits with 1 if one is missed or
-something fails, with 2 for wrong arguments, with 77 where SCHED_FIFO is not permitted.
+Targets, for each: pool, pool_beat, isolated and events_re miss at most one cycle in a thousand more
+than by_hand, and so many more of their jitters are above half a period. Exits with 1 if one is
+missed or something fails, with 2 for wrong arguments, with 77 where SCHED_FIFO is not permitted.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ from rclrt_analysis.statistics import percentile, quantiles
 from rclrt_analysis.workloads.messages import folder, stay_on_this_machine
 
 WAYS = (
-    "by_hand", "pool", "pool_beat", "isolated", "events", "process_fifo", "waitset_multi",
-    "waitset_single", "events_fifo",
+    "by_hand", "pool", "pool_beat", "isolated", "events", "events_re", "process_fifo",
+    "waitset_multi", "waitset_single", "events_fifo",
 )  # fmt: skip
 KINDS = {
     **{name: [name] for name in ("service", "flood", "slow", "parameters", "discovery", "leak")},
@@ -57,7 +58,7 @@ KINDS = {
     "memory": ["memory"],
     "memory-locked": ["memory", "--lock-memory"],
 }
-JUDGED = ("pool", "pool_beat", "isolated")
+JUDGED = ("pool", "pool_beat", "isolated", "events_re")
 HOPELESS = "memory"
 LOADS = ("quiet", "background")
 PERIOD_US = 1000

@@ -99,6 +99,11 @@ std::unique_ptr<rclrt_rcl::Executor> make_executor(const std::string & way)
     options.waiting.beat = kBeat;
     return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);
   }
+  if (way == "events_re") {
+    rclrt_rcl::PriorityEventsExecutorOptions options;
+    options.release_and_execute = true;
+    return std::make_unique<rclrt_rcl::PriorityEventsExecutor>(options);
+  }
   const bool is_multi = way == "process_fifo" || way == "by_hand";
   return rclrt_baselines::executor_by_name(is_multi ? "waitset_multi" : way, kThreads);
 }
@@ -145,7 +150,8 @@ private:
 nlohmann::json measure(
   const std::string & way, const std::string & kind, const std::string & name, std::size_t count)
 {
-  const bool has_priorities = way.rfind("pool", 0) == 0 || way == "isolated" || way == "events";
+  const bool has_priorities =
+    way.rfind("pool", 0) == 0 || way == "isolated" || way == "events" || way == "events_re";
   const auto node = std::make_shared<rclrt_rcl::Node>("controller");
   Cycles cycles(count);
   std::shared_ptr<rclrt_rcl::Timer> control;

@@ -43,7 +43,7 @@ THREADS = {TRY: ("1", "50"), QUICK: ("3", "1000"), SHORT: ("5", "4000"), FULL: (
 # Rounds, samples and seconds of a turn at most.
 JITTER = {TRY: (1, 20, 1), QUICK: (3, 1000, 1), SHORT: (5, 1000, 2), FULL: (5, 1000, 100)}
 # Rounds, and seconds of a turn; everything repeats every 4.2 s.
-SEVEN = {TRY: ("1", "0.5"), QUICK: ("1", "4.2"), SHORT: ("3", "8.4"), FULL: ("3", "100")}
+SEVEN = {TRY: ("1", "0.5"), QUICK: ("1", "4.2"), SHORT: ("3", "4.2"), FULL: ("3", "100")}
 # Rounds, seconds of a turn, and how many callbacks.
 ISOLATION = {
     TRY: ("1", "0.1", "1,4"),
@@ -59,7 +59,7 @@ CONTROL = {
     SHORT: ("3", "1000", DISTURBED),
     FULL: ("10", "10000", DISTURBED),
 }
-CONTROL_WAYS = "pool_beat,process_fifo,waitset_multi"
+CONTROL_WAYS = "pool_beat,events_re,process_fifo,waitset_multi"
 # Rounds, and seconds of a turn.
 CHAIN = {
     TRY: ("1", "0.2", "--cpus", "1"),
@@ -75,7 +75,7 @@ ENDURING_AT_LEAST = "waitset_multi,isolated,preemptive"
 THROUGHPUT = {
     TRY: ("1", "0.05", "12B", "1"),
     QUICK: ("1", "0.1", "12B", "1,10"),
-    SHORT: ("1", "0.2", "12B,4kB_fixed,4kB_loaned,1MB_fixed,1MB_loaned", "1,10"),
+    SHORT: ("2", "0.2", "12B,4kB_fixed,4kB_loaned,1MB_fixed,1MB_loaned", "1,10"),
     FULL: ("5", "1", "12B,4kB,1MB,4kB_fixed,4kB_loaned,1MB_fixed,1MB_loaned", "1,10,50"),
 }
 # Rounds, seconds of a turn, and whether all cases.
@@ -88,9 +88,9 @@ HOSTS = {
 MINUTE = 60.0
 
 
-def _dispatch(cases: str) -> dict[str, list[str]]:
-    """Return the command for each effort."""
-    words = ["bench", "dispatch", "--cases", cases, "--executors", DISPATCHED]
+def _dispatch() -> dict[str, list[str]]:
+    """Return the command for each effort: one run for all experiments."""
+    words = ["bench", "dispatch", "--cases", "1,2,3,4", "--executors", DISPATCHED]
     found = {}
     for effort, (rounds, samples, warm_up, period) in MESSAGES.items():
         more = ["--rounds", rounds, "--samples", samples, "--warm-up", warm_up]
@@ -165,16 +165,16 @@ def experiments() -> list[Experiment]:
         ),
         Experiment(
             "dispatch", "[ROSRT Fig. 7]", "from publication to start of the callback",
-            _dispatch("1"), _limits(10 * MINUTE, 3 * hours), dispatch.judge, needs_realtime,
+            _dispatch(), _limits(20 * MINUTE, 14 * hours), dispatch.judge, needs_realtime,
         ),
         Experiment(
             "dispatch-idle-subscriptions", "[ROSRT Fig. 7]", "beside idle subscriptions",
-            _dispatch("1,2,3"), _limits(20 * MINUTE, 9 * hours), dispatch.judge_idle,
+            _dispatch(), _limits(20 * MINUTE, 14 * hours), dispatch.judge_idle,
             needs_realtime,
         ),
         Experiment(
             "dispatch-fan-out", "[ROSRT Fig. 8]", fan_out,
-            _dispatch("1,4"), _limits(15 * MINUTE, 6 * hours), dispatch.judge_fan_out,
+            _dispatch(), _limits(20 * MINUTE, 14 * hours), dispatch.judge_fan_out,
             needs_realtime,
         ),
         Experiment(
