@@ -87,6 +87,10 @@ def test_idle_subscriptions_must_cost_nothing_and_ten_little() -> None:
     failed = [n for n, row in verdicts(dispatch.judge_idle, bad).items() if row.verdict == FAILS]
     assert len(failed) == 2
     assert all("events" in name for name in failed)
+    slower = changed(bad, {"case": dispatch.IDLE, "executor": "floor_handover"}, p50_us=137.5)
+    name = "events: median beside 100 idle subscriptions / alone, relative to a bare hand-over"
+    row = verdicts(dispatch.judge_idle, slower)[name]
+    assert (row.verdict, row.ours) == (HOLDS, "1.00 (2.50 / 2.50)"), "the machine was slower"
     bad = changed(dispatched(), {"case": dispatch.FAN_OUT, "executor": "pool"}, p99_us=300.0)
     failed = [n for n, r in verdicts(dispatch.judge_fan_out, bad).items() if r.verdict == FAILS]
     assert failed == ["growth of pool / growth of the multi-threaded wait set, p99, 1 to 10"]
@@ -184,7 +188,7 @@ def test_seven_timers_drop_nothing_by_rate_and_stay_below_their_bounds() -> None
     assert verdicts(seven_timers.judge_responses, above)[name].verdict == FAILS
     away = verdicts(seven_timers.judge_responses, changed(above, rm, away_ms=0.6, net_max_ms=8.9))
     assert away[name].verdict == HOLDS
-    assert away[name].ours == "9.50 ms of 9.00 ms, n=100, the machine away for 0.60 ms of it"
+    assert away[name].ours == "9.50 ms of 9.00 ms, n=100, its thread away for 0.60 ms of it"
     none = verdicts(seven_timers.judge_responses, changed(seven(), rm, bound_exact_ms=None))
     row = none["RM events, Imu at 80 %: longest response / exact bound"]
     assert (row.verdict, row.why) == (OPEN, "there is no bound")
@@ -217,8 +221,11 @@ def test_isolation_costs_less_than_several_threads_and_a_fixed_ratio_of_one() ->
     assert {row.verdict for row in verdicts(isolation.judge, isolated()).values()} == {HOLDS}
     most = {"where": "two processes", "callbacks": 24, "executor": "isolated"}
     bad = verdicts(isolation.judge, changed(isolated(), most, context_switches=24 * 350.0))
+    each = "isolated 1.3, 3.5; single 1.0, 1.0; multi 3.0, 3.0; pool 1.2, 1.2"
+    each = f"for each message, {each} (with 1 and 24 callbacks)"
     for name in ("isolated / multi, worst N", "isolated / single, worst N"):
-        assert bad[f"context switches, two processes: {name}"].verdict == FAILS
+        row = bad[f"context switches, two processes: {name}"]
+        assert (row.verdict, row.why) == (FAILS, each)
     flat = "context switches, two processes: isolated / single with 24 callbacks / with few"
     assert bad[flat].verdict == FAILS
     phase = isolated()
@@ -285,7 +292,7 @@ def demo() -> Result:
         "runs": [
             {
                 "executor": name, "attributes_in_force": True,
-                "hot_path_ms": {"p99": ms, "max": ms, "ideal": 9.0, "quantiles": [ms]},
+                "hot_path_ms": {"p50": ms, "p99": ms, "max": ms, "ideal": 9.0, "quantiles": [ms]},
             }
             for name, ms in p99.items()
         ]
@@ -307,7 +314,8 @@ def test_the_hot_path_must_be_in_the_order_of_the_papers() -> None:
         for run in bad["runs"]:
             if run["executor"] == name:
                 run["hot_path_ms"].update(p99=ms, max=ms)
-        assert verdicts(reference.judge, bad)[said].verdict == FAILS
+        row = verdicts(reference.judge, bad)[said]
+        assert (row.verdict, row.why.startswith("of the medians it is ")) == (FAILS, True)
     refused = demo()
     refused["runs"][0]["attributes_in_force"] = False
     row = verdicts(reference.judge, refused)["hot path highest / RM, p99"]
@@ -368,7 +376,7 @@ def controlled(missed: int, best: int, floor: int, cycles: int = 100_000) -> Res
             {
                 "beside": "flood", "load": "background", "way": way, "missed": count,
                 "missed_share": count / cycles, "cycles": cycles, "quantiles_us": [1.0],
-                "p50_us": 7.0, "max_us": 1500.0,
+                "p50_us": 7.0, "p99_us": 90.0, "max_us": 1500.0,
             }
             for way, count in ways.items()
         ]
@@ -383,8 +391,11 @@ def test_a_control_loop_may_miss_one_in_a_thousand_more_than_a_thread_by_hand() 
     assert "waitset_multi 10.00 %" in found[name].ours
     bad = verdicts(beside.judge_control, controlled(350, 360, 200))
     assert (bad[name].verdict, bad[best].verdict) == (FAILS, FAILS)
-    assert "with one wake-up (release-and-execute) 7.0 us and 0.36 % missed" in bad[name].why
-    assert bad[best].why.endswith("events_re 1.5 ms, by_hand 1.5 ms")
+    assert bad[best].why.endswith("7, 90 and 1500 us (events_re), 7, 90 and 1500 us (by_hand)")
+    timers_beside = verdicts(
+        beside.judge_control, changed(controlled(0, 900, 0), {}, beside="slow")
+    )
+    assert [row.verdict for row in timers_beside.values()] == [HOLDS], "its thread runs them all"
     few = verdicts(beside.judge_control, controlled(7, 3, 3, 3000))[name]
     assert (few.verdict, few.why.split(" ")[0]) == (OPEN, "0.03")
     without_code = changed(controlled(8000, 8000, 3000), {}, beside="memory")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -269,11 +270,28 @@ def test_a_plan_keeps_the_budgets_of_the_model_and_its_file_is_analysed_with_the
     path.write_text(text.replace("runtime: 6000000", low), encoding="utf-8")
     with pytest.raises(ModelError, match="'/see/timer/50ms' is of low criticality"):
         applied(model_of, read_plan(path))
+    # Where all fit, the capacity changes nothing.
+    every = [
+        e["budget"] for e in (*content["callbacks"].values(), *group.values()) if "budget" in e
+    ]
+    need = 100 * sum(one["runtime"] / one["period"] for one in every)
+    assert need > 100 * (6 / 40 + 30 / 90)
+    for capacity, problem in (
+        (f"{need + 0.01:.2f}", ""),
+        (f"{need - 0.01:.2f}", f"and the budgets of executor 'e' need {need:.1f}: some would have"),
+        ("none", "capacity_percent is 'none'. Write a number above 0"),
+    ):
+        executor = text.replace("executor: {", f"executor: {{capacity_percent: {capacity}, ", 1)
+        # One that only tells has its share as well.
+        quiet = executor.replace("runtime: 6000000", "runtime: 6ms, on_overrun: notify")
+        for written in (executor, quiet):
+            path.write_text(written, encoding="utf-8")
+            if problem:
+                with pytest.raises(ModelError, match=re.escape(problem)):
+                    applied(model_of, read_plan(path))
+            else:
+                assert analyse(applied(model_of, read_plan(path))).met
     # What no bound counts is refused.
-    executor = text.replace("executor: {", "executor: {capacity_percent: 95, ", 1)
-    path.write_text(executor, encoding="utf-8")
-    with pytest.raises(ModelError, match="capacity_percent may keep budgets without room"):
-        applied(model_of, read_plan(path))
     shared = "{callbacks: [/see/timer/50ms], budget: {runtime: 5ms, period: 40ms}}"
     chains = text.replace("      chains:\n", f"      chains:\n        brake: {shared}\n")
     assert chains != text

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -405,6 +406,25 @@ def pods_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Path]
     done = bench("pods", "--json", str(out), "--html", str(page))
     assert done.returncode == 0, done.stderr
     return done.stdout, out, page
+
+
+def test_seven_timers_take_from_a_response_what_its_thread_was_away() -> None:
+    """In its own job and in those before it, since the thread last had nothing to do."""
+    seven = module("seven_timers")
+    ms = 1_000_000
+
+    def jobs(node: str, *times: tuple[int, int, int, int]) -> dict[str, Any]:
+        rows = [(r * ms, s * ms, e * ms, 0, 0, 0, a * ms) for r, s, e, a in times]
+        return {"node": node, "jobs": rows}
+
+    report = {
+        "callbacks": [
+            jobs("Lidar1", (0, 0, 10, 2), (40, 40, 50, 3)),
+            jobs("Imu", (5, 10, 14, 1), (45, 50, 52, 0), (60, 60, 61, 0)),
+        ]
+    }
+    assert seven._net("Imu", [report]) == {"away_ms": 3.0, "net_max_ms": 6.0}
+    assert seven._net("Lidar", [report]) == {"away_ms": 3.0, "net_max_ms": 8.0}
 
 
 def test_pods_holds_what_is_stated_and_draws_it(pods_run: tuple[str, Path, Path]) -> None:

@@ -7,9 +7,16 @@
 #include "rclrt_front_end/named_threads.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <pthread.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <iostream>
 #include <memory>
 #include <thread>
 
@@ -175,6 +182,45 @@ TEST_F(NamedThreadsTest, that_are_refused_something_are_told)
   EXPECT_NE(require(two_, {{"driver", impossible}}), "")
     << "it is not in force for this one either";
   EXPECT_EQ(require(two_, {{"driver", with(SchedulingPolicy::kBatch)}}), "");
+}
+
+/// Ends the process with 0 if a thread that may have no priority keeps what it has, and the finding says why.
+[[noreturn]] void ask_without_permission()
+{
+  const rlimit none{};
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct no_capability[2] = {};
+  if (setrlimit(RLIMIT_RTPRIO, &none) != 0 || syscall(SYS_capset, &header, no_capability) != 0) {
+    std::_Exit(3);
+  }
+  const Named driver("driver");
+  const SchedulingPolicy before = driver.policy();
+  Attributes urgent = with(SchedulingPolicy::kFifo);
+  urgent.priority = 80;
+  const int owner = 1;
+  int told = 0;
+  const std::string refused = NamedThreads::instance().require(
+    &owner, {{"driver", urgent}}, [&told](const rclrt_core::Finding &) { ++told; });
+  const bool is_said = refused.find("RLIMIT_RTPRIO is 0") != std::string::npos;
+  std::cerr << refused << '\n';
+  std::_Exit(is_said && told == 1 && driver.policy() == before ? 0 : 1);
+}
+
+TEST_F(NamedThreadsTest, that_may_have_no_priority_keep_what_they_have)
+{
+  EXPECT_EXIT(ask_without_permission(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(NamedThreadsTest, are_found_among_ten_thousand_wishes)
+{
+  const Named driver("driver");
+  std::vector<NamedThreads::Wish> wishes(5000, {"driver", with(SchedulingPolicy::kIdle)});
+  wishes.resize(10'000, {"nobody", with(SchedulingPolicy::kIdle)});
+  wishes.push_back({"dri*", with(SchedulingPolicy::kBatch)});
+  EXPECT_EQ(require(one_, wishes), "");
+  EXPECT_EQ(driver.policy(), SchedulingPolicy::kBatch) << "the last one counts";
+  threads_.release(&one_);
+  EXPECT_EQ(std::count(told_.begin(), told_.end(), '\n'), 5000) << "those that were not there";
 }
 
 // Nothing gets a priority here: the policy is impossible, and nobody asks for it.

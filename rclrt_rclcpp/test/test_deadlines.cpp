@@ -19,12 +19,12 @@
 #include <mutex>
 #include <utility>
 
+#include "deadlines_fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 #include "rcl_interfaces/srv/get_parameters.hpp"
 #include "rclcpp/serialization.hpp"
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/job.hpp"
-#include "scheduling_fixture.hpp"
 
 namespace rclrt_rclcpp
 {
@@ -99,57 +99,7 @@ TYPED_TEST(DeadlinesTest, of_a_timer_are_in_force_and_inherited_by_what_it_publi
   EXPECT_EQ(seen.priority, 49);
 }
 
-constexpr int64_t kNone = -1;
-
-/// Deadline of the calling job, nanoseconds of the steady clock.
-int64_t deadline_here()
-{
-  const rclrt_core::TimePoint deadline = rclrt_core::current_job()->deadline;
-  return deadline == rclrt_core::kNever ? kNone : rclrt_core::nanoseconds_of(deadline);
-}
-
-template <typename ExecutorT>
-class CarriedDeadlines : public SchedulingTest<ExecutorT>
-{
-protected:
-  // Before anything reads it. By default ROS 2 does not lend to subscriptions.
-  static void SetUpTestSuite() { setenv("ROS_DISABLE_LOANED_MESSAGES", "0", 1); }
-
-  std::unique_ptr<ExecutorT> make_edf_executor()
-  {
-    typename SchedulingTest<ExecutorT>::Options options;
-    options.policy = &rclrt_core::edf_policy();
-    return this->make_executor(options);
-  }
-};
 TYPED_TEST_SUITE(CarriedDeadlines, Configurable, ExecutorNames);
-
-/// A program that is started with arguments, and killed at the end.
-class Process
-{
-public:
-  explicit Process(std::vector<const char *> command)
-  {
-    command.push_back(nullptr);
-    pid_ = fork();
-    if (pid_ == 0) {
-      execv(command[0], const_cast<char **>(command.data()));
-      _exit(127);
-    }
-  }
-  ~Process()
-  {
-    if (pid_ > 0) {
-      kill(pid_, SIGKILL);
-      waitpid(pid_, nullptr, 0);
-    }
-  }
-  Process(const Process &) = delete;
-  Process & operator=(const Process &) = delete;
-
-private:
-  pid_t pid_ = -1;
-};
 
 /// However they are published, and however they are taken: each message says what its deadline is.
 TYPED_TEST(CarriedDeadlines, come_from_other_processes_of_rclcpp)

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 
 namespace rclrt_reference_system
@@ -54,20 +55,29 @@ BusyWork BusyWork::calibrate()
   return BusyWork(best * 1e6);
 }
 
-void BusyWork::run(Duration cpu_time) const noexcept
+Duration BusyWork::run(Duration cpu_time) const noexcept
 {
+  using Clock = std::chrono::steady_clock;
   if (cpu_time <= Duration(0)) {
-    return;
+    return Duration(0);
   }
+  const Clock::time_point began = Clock::now();
   const Duration end = thread_cpu_time() + cpu_time;
   const double per_ns = iterations_per_ms_ / 1e6;
+  Clock::time_point before = began;
+  Duration away{0};
   for (;;) {
     const Duration left = end - thread_cpu_time();
     if (left <= Duration(0)) {
-      return;
+      // Where the CPU clock goes on while the thread is away, that counts as work: then nothing took longer.
+      return std::clamp(Duration(before - began) - cpu_time, Duration(0), away);
     }
-    const auto step_ns = static_cast<double>(std::min(left, kStep).count());
-    compute(static_cast<uint64_t>(step_ns * per_ns) + 1);
+    const Duration step = std::min(left, kStep);
+    compute(static_cast<uint64_t>(static_cast<double>(step.count()) * per_ns) + 1);
+    const Clock::time_point after = Clock::now();
+    const Duration more = after - before - step;
+    away += more > kAway ? more : Duration(0);
+    before = after;
   }
 }
 

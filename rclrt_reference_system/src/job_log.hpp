@@ -26,6 +26,7 @@ struct JobSample
   int64_t sent_ns = 0;        ///< the sender published what it received; 0 for a timer
   uint64_t in_sequence = 0;   ///< number of what it received at its publisher; 0 for a timer
   uint64_t out_sequence = 0;  ///< number of what it published; 0 if nothing
+  int64_t away_ns = 0;  ///< its thread did not run in the middle of its work, see BusyWork::run()
 };
 
 /// One time that data of a root of the hot path reached the start of the sink's work.

@@ -69,7 +69,8 @@ json jobs_of(const JobLog & log, const Window & window)
   for (const JobSample & job : log) {
     if (is_in(job.release_ns, window)) {
       jobs.push_back(
-        {job.release_ns, job.start_ns, job.end_ns, job.sent_ns, job.in_sequence, job.out_sequence});
+        {job.release_ns, job.start_ns, job.end_ns, job.sent_ns, job.in_sequence, job.out_sequence,
+         job.away_ns});
     }
   }
   return jobs;
@@ -266,7 +267,8 @@ json make_report(
     {"findings", std::move(findings)},
     {"hot_path",
      scenario.hot_path.roots.empty() ? json() : describe_hot_path(scenario, plan, system, window)},
-    {"columns", {"release_ns", "start_ns", "end_ns", "sent_ns", "in_sequence", "out_sequence"}},
+    {"columns",
+     {"release_ns", "start_ns", "end_ns", "sent_ns", "in_sequence", "out_sequence", "away_ns"}},
     {"callbacks", std::move(callbacks)}};
 }
 

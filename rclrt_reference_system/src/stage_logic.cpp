@@ -52,7 +52,7 @@ void StageLogic::on_timer(int64_t release_ns, int64_t start_ns)
   JobSample sample;
   sample.release_ns = release_ns;
   sample.start_ns = start_ns;
-  sample.out_sequence = process();
+  process(&sample);
   finish(sample, &timer_log_, true);
 }
 
@@ -76,13 +76,15 @@ void StageLogic::on_message(
   sample.start_ns = start_ns;
   sample.sent_ns = message.published_ns;
   sample.in_sequence = message.sequence;
-  sample.out_sequence = processes ? process() : 0;
+  if (processes) {
+    process(&sample);
+  }
   finish(sample, &input.log, processes);
 }
 
-uint64_t StageLogic::process()
+void StageLogic::process(JobSample * sample)
 {
-  work_.run(options_.work);
+  sample->away_ns = work_.run(options_.work).count();
   out_.origins.fill(Origin());
   for (Input & input : inputs_) {
     if (input.is_new) {
@@ -91,7 +93,7 @@ uint64_t StageLogic::process()
     }
   }
   if (!publish_) {
-    return 0;
+    return;
   }
   ++out_.sequence;
   if (options_.root >= 0) {
@@ -101,7 +103,7 @@ uint64_t StageLogic::process()
     own.published_ns = monotonic_ns();
   }
   publish_(out_);
-  return out_.sequence;
+  sample->out_sequence = out_.sequence;
 }
 
 void StageLogic::finish(JobSample sample, JobLog * log, bool has_processed)

@@ -65,8 +65,9 @@ private:
     JobLog log;
   };
 
-  /// Work on all new inputs, publish, forget them. Returns the number of what it published, or 0.
-  uint64_t process();
+  /// Work on all new inputs, publish, forget them. Notes the number of what it published, and for how long its thread
+  /// was away.
+  void process(JobSample * sample);
   void finish(JobSample sample, JobLog * log, bool has_processed);
 
   const Options options_;

@@ -77,6 +77,8 @@ TEST(BusyWork, preempted_work_still_takes_all_of_its_cpu_time)
   struct Result
   {
     Duration took{0};
+    Duration elapsed{0};
+    Duration away{0};
     long preemptions = 0;
   };
   std::vector<Result> results(2);
@@ -91,7 +93,9 @@ TEST(BusyWork, preempted_work_still_takes_all_of_its_cpu_time)
       pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
       pthread_barrier_wait(&both_ready);
       const Duration start = thread_cpu_time();
-      work.run(kAsked);
+      const auto began = std::chrono::steady_clock::now();
+      result.away = work.run(kAsked);
+      result.elapsed = std::chrono::steady_clock::now() - began;
       result.took = thread_cpu_time() - start;
       rusage usage{};
       getrusage(RUSAGE_THREAD, &usage);
@@ -106,7 +110,20 @@ TEST(BusyWork, preempted_work_still_takes_all_of_its_cpu_time)
   for (const Result & result : results) {
     EXPECT_GE(result.took, kAsked);
     EXPECT_LT(result.took, kAsked + 20 * BusyWork::kStep);
+    EXPECT_LE(result.away, result.elapsed - kAsked) << "only what it took longer";
   }
+  EXPECT_GT(results[0].away + results[1].away, 2 * BusyWork::kAway);
+}
+
+TEST(BusyWork, that_is_not_preempted_was_not_away)
+{
+  const BusyWork work = BusyWork::calibrate();
+  std::vector<Duration> away;
+  for (int i = 0; i < 21; ++i) {
+    away.push_back(work.run(300us));
+  }
+  std::sort(away.begin(), away.end());
+  EXPECT_EQ(away[away.size() / 2], Duration(0));
 }
 
 }  // namespace

@@ -33,8 +33,12 @@ public:
 
   double iterations_per_ms() const noexcept { return iterations_per_ms_; }
 
-  /// Work for `cpu_time`; not at all if it is not positive. Thread-safe, real-time safe.
-  void run(rclrt_core::Duration cpu_time) const noexcept;
+  /// Pauses that are shorter are not counted: the executor's own threads make them.
+  static constexpr rclrt_core::Duration kAway = std::chrono::microseconds(100);
+
+  /// Work for `cpu_time`; not at all if it is not positive. Returns how much longer that took since the thread was
+  /// away: another one ran, or the machine did not. Thread-safe, real-time safe.
+  rclrt_core::Duration run(rclrt_core::Duration cpu_time) const noexcept;
 
 private:
   double iterations_per_ms_;

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rclrt_analysis.plan.chains import quoted
 
 GROUP_NAME = re.compile(r"/.+/group/.+")
 UNITS = {"": 1, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+ROUNDING = 1e-8
 _TIME = re.compile(r"(\d+)\s*(ns|us|ms|s|)")
 
 
@@ -70,15 +72,42 @@ def budget_of(path: Path, name: str, entry: Mapping[str, Any]) -> Budget | None:
     return None if overrun == "notify" else Budget(runtime, period, overrun == "demote")
 
 
-def unbounded(path: Path, chains: Mapping[str, Any], executor: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a file says that changes who runs, and that no bound counts."""
+def share_of(entry: Mapping[str, Any]) -> Fraction:
+    """Return what share of a CPU an entry's budget may take, whatever it does when it runs out."""
+    said = entry.get("budget")
+    return Fraction(_ns(said["runtime"]), _ns(said["period"])) if said is not None else Fraction(0)
+
+
+def unbounded(
+    path: Path,
+    chains: Mapping[str, Any],
+    executor: Mapping[str, Any],
+    shares: Mapping[str, Fraction],
+) -> Iterator[str]:
+    """Yield what a file says that changes who runs, and that no bound counts.
+
+    Parameters
+    ----------
+    shares
+        What all budgets of an executor together may take, in CPUs, by its name.
+    """
     for name, entry in chains.items():
         if isinstance(entry, Mapping) and "budget" in entry:
             text = f"chain '{name}' has a budget, and no bound counts what its callbacks share"
             yield f"{path}: {text}. Give each of them a budget of its own"
-    if "capacity_percent" in executor:
-        text = "capacity_percent may keep budgets without room, and no bound counts that"
-        yield f"{path}: {text}. Leave it out"
+    if "capacity_percent" not in executor:
+        return
+    capacity = executor["capacity_percent"]
+    if isinstance(capacity, bool) or not isinstance(capacity, (int, float)) or not capacity > 0:
+        yield f"{path}: capacity_percent is {capacity!r}. Write a number above 0"
+        return
+    for name, share in shares.items():
+        if share * 100 > capacity + ROUNDING:
+            text = (
+                f"capacity_percent is {capacity:g}, and the budgets of executor '{name}' need "
+                f"{float(100 * share):.1f}: some would have no room, and no bound counts that"
+            )
+            yield f"{path}: {text}. Give them less, or raise it"
 
 
 def _ns(value: object) -> int:

@@ -16,6 +16,7 @@ import re
 import resource
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from rclrt_analysis.plan.budget_fields import (
     budget_field,
     budget_of,
     group_lines,
+    share_of,
     unbounded,
     unnamed_groups,
 )
@@ -371,6 +373,7 @@ def applied(opening: Opening, file: PlanFile) -> System:
     system = opening.system
     problems = []
     executors = []
+    shares = dict.fromkeys((executor.name for executor in system.executors), Fraction(0))
     for executor in system.executors:
         said = file.executors.get(executor.name)
         if said is None:
@@ -380,12 +383,14 @@ def applied(opening: Opening, file: PlanFile) -> System:
             executors.append(replace(executor, kind=kind, policy=policy))
         if file.groups:
             mine = {c.group for c in system.members(executor.name)}
+            groups = {name: entry for name, entry in file.groups.items() if name in mine}
             budgets = tuple(
                 (name, budget)
-                for name, entry in file.groups.items()
-                if name in mine and (budget := budget_of(file.path, name, entry)) is not None
+                for name, entry in groups.items()
+                if (budget := budget_of(file.path, name, entry)) is not None
             )
             executors[-1] = replace(executors[-1], budgets=budgets)
+            shares[executor.name] += sum(map(share_of, groups.values()))
     callbacks = []
     core: dict[str, int] = {}
     for callback in system.callbacks:
@@ -397,9 +402,10 @@ def applied(opening: Opening, file: PlanFile) -> System:
             continue
         budget = budget_of(file.path, callback.name, entry)
         callbacks.append(replace(callback, priority=entry.get("priority"), budget=budget))
+        shares[callback.executor] += share_of(entry)
         if callback.executor in opening.places:
             core[callback.name] = entry["cpu_affinity"][0]
-    if problems := [*problems, *unbounded(file.path, file.chains, file.executor)]:
+    if problems := [*problems, *unbounded(file.path, file.chains, file.executor, shares)]:
         raise ModelError(problems[:20])
     chosen = replace(system, executors=tuple(executors), callbacks=tuple(callbacks))
     return with_timer_thread(placed(chosen, Placement("as planned", core)))

@@ -106,7 +106,7 @@ def transport_of(reports: list[Report], transport: Transport) -> None:
             totals.append((start - received) / NS_PER_MS)
         for callback in report["callbacks"]:
             if callback["on_hot_path"] and callback["kind"] == "subscription":
-                for release, start, _end, sent, _, _ in callback["jobs"]:
+                for release, start, _end, sent, *_ in callback["jobs"]:
                     sent_to_received.append((release - sent) / NS_PER_MS)
                     received_to_start.append((start - release) / NS_PER_MS)
     transport.total_ms = _median(totals)

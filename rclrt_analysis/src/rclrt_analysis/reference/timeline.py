@@ -43,7 +43,7 @@ class Timeline:
 def _jobs(reports: list[Report]) -> Iterator[Job]:
     for report in reports:
         for callback in report["callbacks"]:
-            for release, start, end, _sent, in_sequence, out_sequence in callback["jobs"]:
+            for release, start, end, _sent, in_sequence, out_sequence, *_ in callback["jobs"]:
                 yield Job(
                     callback["name"],
                     callback["node"],

@@ -24,6 +24,9 @@ ABOUT = 1.1
 FLAT = 1.25
 """The ratio to single-threaded with the most callbacks, over that with the fewest above one."""
 
+MESSAGES_A_SECOND = 100
+"""Of each callback."""
+
 Rows = Mapping[tuple[str, int, str], Mapping[str, Any]]
 
 
@@ -40,6 +43,9 @@ def judge(result: Mapping[str, Any], machine: Machine) -> Judged:
                 found.append(open_row(title, "a figure", "isolated below multi", NOT_COUNTED))
                 continue
             judged = _figure(rows, where, counts, key, title)
+            for row in judged:
+                if row.verdict == FAILS and key != "pss_kib":
+                    row.why = f"for each message, {_for_each_message(rows, where, counts, key)}"
             if key == "pss_kib" and judged[0].verdict == FAILS:
                 judged[0].why = (
                     f"the multi-threaded executor has a thread for each CPU: {machine.cpus} here, "
@@ -127,6 +133,17 @@ def _figure(rows: Rows, where: str, counts: list[int], key: str, title: str) -> 
         )
     )  # fmt: skip
     return found
+
+
+def _for_each_message(rows: Rows, where: str, counts: list[int], key: str) -> str:
+    """Return what an executor needs for a message, with the fewest callbacks and with the most."""
+    each = {
+        who: [rows[where, n, who][key] / (MESSAGES_A_SECOND * n) for n in (counts[0], counts[-1])]
+        for who in ("isolated", "single", "multi", "pool")
+    }
+    return "; ".join(f"{who} {few:.1f}, {many:.1f}" for who, (few, many) in each.items()) + (
+        f" (with {counts[0]} and {counts[-1]} callbacks)"
+    )
 
 
 def _span(ratios: list[float]) -> str:

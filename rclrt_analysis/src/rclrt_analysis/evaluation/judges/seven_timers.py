@@ -73,7 +73,7 @@ def judge_responses(result: Mapping[str, Any], _: Machine) -> Judged:
         if bound is None:
             found.append(open_row(name, f"bound {printed:g} ms", shape, "there is no bound"))
             continue
-        away = f", the machine away for {mine['away_ms']:.2f} ms of it" * (mine["max_ms"] > bound)
+        away = f", its thread away for {mine['away_ms']:.2f} ms of it" * (mine["max_ms"] > bound)
         found.append(
             at_most(
                 name, mine["net_max_ms"] / bound, 1.0, shape=shape,
