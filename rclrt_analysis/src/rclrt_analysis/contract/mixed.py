@@ -79,7 +79,7 @@ def judge(name: str, report: Report, strangers: Strangers | None = None) -> Way:
     way = Way(name)
     window: Span = (0, 0)
     timely = [job for job in first if job[0] + DEADLINE_MS * 1e6 <= until]
-    for release, _, _, _, _, number in timely:
+    for release, _, _, _, _, number, *_ in timely:
         end = ends.get(to_plan.get(number, -1))
         due = release + round(DEADLINE_MS * 1e6)
         if strangers and (end is None or end > due):
