@@ -31,6 +31,38 @@ RigOptions fast(rclrt_framing framing = RCLRT_FRAMING_SERIAL)
   return with;
 }
 
+// What comes goes back, or does not.
+struct Echo
+{
+  explicit Echo(Bench & of) : bench(of) {}
+  void make(bool answering)
+  {
+    answers = answering;
+    const rclrt_qos qos = rclrt_qos_reliable();
+    ASSERT_EQ(rclrt_publisher_init(&publisher, &bench.node, &kBlob, "out", qos, 3), RCLRT_OK);
+    ASSERT_EQ(rclrt_subscription_init(&subscription, &bench.node, &kBlob, "in", qos), RCLRT_OK);
+    ASSERT_EQ(
+      rclrt_executor_add_subscription(
+        &bench.executor, &subscription, &blob, run, this, 3, RCLRT_ON_NEW_DATA),
+      RCLRT_OK);
+    bench.spin_for(500);
+  }
+  static void run(void * context, const void * message)
+  {
+    auto & self = *static_cast<Echo *>(context);
+    ++self.got;
+    while (self.answers && rclrt_publish(&self.publisher, message) == RCLRT_ERR_AGAIN) {
+      rclrt_daemon_poll(&self.bench.daemon, kMs);  // until there is room
+    }
+  }
+  Bench & bench;
+  rclrt_publisher publisher{};
+  rclrt_subscription subscription{};
+  Blob blob;
+  bool answers = false;
+  uint32_t got = 0;
+};
+
 class Framing : public ::testing::TestWithParam<rclrt_framing>
 {
 };
@@ -307,6 +339,36 @@ TEST(Agent, what_is_reliable_waits_in_the_middleware_while_the_line_is_slow)
   }
   bench.spin_for(10'000);
   EXPECT_EQ(received.numbers, up_to(200));
+}
+
+// What the client acknowledges waits for what it publishes in answer. That stops no stream: the line is never idle.
+TEST(Agent, a_stream_of_few_messages_at_once_takes_all_of_the_line)
+{
+  for (const uint16_t window : {uint16_t{3}, uint16_t{4}, uint16_t{16}}) {
+    for (const bool answers : {false, true}) {
+      rclrt_agent::AgentOptions how;
+      how.session.outgoing.window = window;
+      Bench bench({}, how);
+      bench.backend.loops = false;
+      bench.start();
+      Echo echo(bench);
+      ASSERT_NO_FATAL_FAILURE(echo.make(answers));
+      const auto & line = answers ? bench.to_agent : bench.to_client;
+      constexpr uint32_t kCount = 200;
+      for (uint32_t i = 0; i < kCount; ++i) {
+        bench.publish("/in", number(i));
+      }
+      const uint64_t begin = bench.world.now_ns();
+      const uint64_t before = line.bytes();
+      while (echo.got < kCount && bench.world.now_ns() < begin + 5000 * kMs) {
+        bench.spin_for(1);
+      }
+      EXPECT_EQ(echo.got, kCount);
+      const auto bytes = static_cast<double>(line.bytes() - before);
+      const auto took = static_cast<double>(bench.world.now_ns() - begin);
+      EXPECT_GE(bytes * kByte115200, 0.95 * took) << window << (answers ? " with answers" : "");
+    }
+  }
 }
 
 TEST(Agent, a_late_copy_of_the_greeting_begins_nothing_anew)

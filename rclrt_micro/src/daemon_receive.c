@@ -58,6 +58,7 @@ bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknac
       continue;
     }
     input->ack_due = false;
+    input->prompt |= daemon->late;
     acknack->stream = input->id;
     acknack->first_unacked = input->expected;
     acknack->missing = 0;

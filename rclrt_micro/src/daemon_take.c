@@ -63,6 +63,22 @@ static struct rclrt_sink * sink_of_part(
   return daemon_find_sink(daemon, bytes[at], object, slot->stream);
 }
 
+/* In a critical section: of a message alone, of which the agent has no other under way that is known, not
+ * before what is published in answer. */
+static void acknowledge(
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * input, uint64_t now)
+{
+  if (input->prompt > 0) {
+    input->prompt--;
+  } else if (input->highest == input->expected && !input->ack_due) {
+    input->ack_due = true;
+    daemon->defers = true;
+    daemon->defers_since = (uint32_t)now;
+    return;
+  }
+  daemon_owe_ack(daemon, input);
+}
+
 /* In a critical section. */
 static enum verdict judge(
   struct rclrt_daemon * daemon, struct rclrt_slot * slot,
@@ -88,11 +104,12 @@ static enum verdict judge(
     input->taken = (uint16_t)(slot->taken + 1U);
     return DELIVER;
   }
-  daemon_owe_ack(daemon, input);
   if (header->sequence == input->expected) {
     delivery->next = daemon_advance(input);
+    acknowledge(daemon, input, now);
     return DELIVER;
   }
+  daemon_owe_ack(daemon, input);
   struct rclrt_slot ** held = &input->held[header->sequence % RCLRT_WINDOW];
   if (!daemon_in_window(input, header->sequence) || *held != NULL) {
     daemon->counters.duplicates++;
@@ -204,8 +221,11 @@ static enum rclrt_ret take_one(
 {
   uint32_t token = daemon_enter(daemon);
   struct rclrt_slot * slot = pop_slot(daemon, sink);
-  daemon_leave(daemon, token);
   *empty = slot == NULL;
+  if (*empty) {
+    daemon_pay(daemon, daemon->defers_since);
+  }
+  daemon_leave(daemon, token);
   if (slot == NULL) {
     return RCLRT_ERR_AGAIN;
   }

@@ -14,6 +14,9 @@
 #define CONTROL_SIZE 12U
 /* More urgent messages that pass what is owed to the agent, before it goes all the same. */
 #define CONTROL_PASSES 4U
+/* An agent asks about what it has sent after 25 ms (ours; 200 ms: eProsima's). An ACKNACK that was put off for
+ * longer than this went too late, so the next ones of its stream are not put off. */
+#define LATE_ACK_NS 10000000U
 /* Heartbeats without an answer after which what they ask about goes along: it may be what is missing. */
 #define IN_VAIN 2U
 
@@ -63,9 +66,18 @@ static bool add_heartbeat(struct rclrt_writer * writer, const struct rclrt_subme
   return true;
 }
 
+void daemon_pay(struct rclrt_daemon * daemon, uint32_t now)
+{
+  if (daemon->defers) {
+    daemon->defers = false;
+    daemon->owes = true;
+    daemon->late = now - daemon->defers_since > LATE_ACK_NS ? UINT8_MAX : 0;
+  }
+}
+
 /* In a critical section: ACKNACKs and HEARTBEATs that are due, as many as fit one message, outside any
  * stream. Not ahead of more urgent data (`priority`, or -1), unless CONTROL_PASSES of those have
- * passed. One step per stream. */
+ * passed; one that is as urgent may pass. One step per stream. */
 static bool pick_control(struct rclrt_daemon * daemon, int priority)
 {
   if (!daemon->owes) {
@@ -73,8 +85,12 @@ static bool pick_control(struct rclrt_daemon * daemon, int priority)
   }
   const int most = control_priority(daemon);
   daemon->owes = most >= 0;
-  if (most < 0 || (most < priority && daemon->passed < CONTROL_PASSES)) {
-    daemon->passed = (uint8_t)(daemon->passed + (most >= 0 ? 1U : 0U));
+  if (most < 0) {
+    return false;
+  }
+  const unsigned passes = most < priority ? CONTROL_PASSES : 1U;
+  if (most <= priority && daemon->passed < passes) {
+    daemon->passed++;
     return false;
   }
   daemon->passed = 0;
@@ -99,6 +115,7 @@ static bool pick_control(struct rclrt_daemon * daemon, int priority)
     submessage.of.heartbeat.stream = stream->id;
     stream->heartbeat_due = !add_heartbeat(&writer, &submessage);
   }
+  daemon->late = 0;
   daemon->message = daemon->control;
   daemon->message_length = (uint16_t)writer.at;
   return true;
@@ -208,6 +225,7 @@ static void finish(struct rclrt_daemon * daemon)
   struct rclrt_node * node = daemon->current;
   daemon->current = NULL;
   daemon->busy = false;
+  daemon_pay(daemon, (uint32_t)now);
   daemon->counters.sent++;
   if (node != NULL) {
     node->sent_ns = now;
@@ -266,6 +284,14 @@ void daemon_kick(struct rclrt_daemon * daemon)
   if (pick(daemon)) {
     transmit(daemon);
   }
+}
+
+void daemon_answered(struct rclrt_daemon * daemon)
+{
+  const uint32_t token = daemon_enter(daemon);
+  daemon_pay(daemon, daemon->defers_since);
+  daemon_leave(daemon, token);
+  daemon_kick(daemon);
 }
 
 void rclrt_daemon_transmitted(struct rclrt_daemon * daemon)
@@ -401,13 +427,19 @@ uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon)
   }
   uint64_t due = UINT64_MAX;
   const uint32_t token = daemon_enter(daemon);
+  daemon_pay(daemon, (uint32_t)now);
   for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
        link = rclrt_list_next(&daemon->outputs, link)) {
     struct rclrt_output_stream * stream = output_of(link);
     if (!is_reliable(stream->id) || stream->first_unacked == stream->sent) {
       continue;
     }
-    if (time_since(now, stream->quiet_since_ns) >= patience(daemon, stream)) {
+    uint64_t wait;
+    for (;;) { /* twice at most: then silence has just begun */
+      wait = patience(daemon, stream);
+      if (time_since(now, stream->quiet_since_ns) < wait) {
+        break;
+      }
       daemon_owe_heartbeat(daemon, stream);
       struct rclrt_node * oldest = *window_slot(stream, stream->first_unacked);
       if (stream->heartbeats >= IN_VAIN && oldest->state == RCLRT_NODE_PENDING) {
@@ -416,7 +448,7 @@ uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon)
       stream->heartbeats = (uint8_t)(stream->heartbeats + (stream->heartbeats < UINT8_MAX ? 1 : 0));
       stream->quiet_since_ns = now;
     }
-    due = earlier(due, time_after(stream->quiet_since_ns, patience(daemon, stream)));
+    due = earlier(due, time_after(stream->quiet_since_ns, wait));
   }
   const struct rclrt_node * oldest = node_of(rclrt_list_first(&daemon->pending));
   if (gives_up && oldest != NULL) {

@@ -9,6 +9,9 @@
 
 namespace
 {
+constexpr int kData = RCLRT_WRITE_DATA;
+constexpr int kAck = RCLRT_ACKNACK;
+
 // The ids of the submessages of a message of a session without key.
 std::vector<int> submessages(const Agent::Bytes & message)
 {
@@ -117,6 +120,15 @@ TEST(Heartbeats, of_several_streams_share_a_message)
   EXPECT_EQ(sizes.at(0), 2U);  // the third stream has just sent something
 }
 
+std::vector<int> first_ids(const std::vector<Agent::Bytes> & messages)
+{
+  std::vector<int> ids;
+  for (const auto & message : messages) {
+    ids.push_back(submessages(message).at(0));
+  }
+  return ids;
+}
+
 class Owed : public ::testing::Test
 {
 protected:
@@ -140,15 +152,10 @@ protected:
       EXPECT_EQ(rig.write(output, 20, number(1)), RCLRT_OK);
     }
     rig.settle(500);
-    std::vector<int> ids;
-    for (const auto & message : rig.sent_by_client) {
-      ids.push_back(submessages(message).at(0));
-    }
+    auto ids = first_ids(rig.sent_by_client);
     ids.resize(static_cast<size_t>(urgent_messages) + 2U);  // what comes back is acknowledged, too
     return ids;
   }
-  static constexpr int kData = RCLRT_WRITE_DATA;
-  static constexpr int kAck = RCLRT_ACKNACK;
 };
 
 TEST_F(Owed, an_acknowledgement_waits_for_data_that_is_more_urgent)
@@ -156,9 +163,14 @@ TEST_F(Owed, an_acknowledgement_waits_for_data_that_is_more_urgent)
   EXPECT_EQ(order(10, 2), (std::vector<int>{kData, kData, kData, kAck}));
 }
 
-TEST_F(Owed, an_acknowledgement_that_is_as_urgent_goes_first)
+TEST_F(Owed, an_acknowledgement_that_is_more_urgent_goes_first)
 {
-  EXPECT_EQ(order(20, 2), (std::vector<int>{kData, kAck, kData, kData}));
+  EXPECT_EQ(order(21, 2), (std::vector<int>{kData, kAck, kData, kData}));
+}
+
+TEST_F(Owed, an_acknowledgement_that_is_as_urgent_waits_for_one_message)
+{
+  EXPECT_EQ(order(20, 3), (std::vector<int>{kData, kData, kAck, kData, kData}));
 }
 
 TEST_F(Owed, an_acknowledgement_waits_for_no_more_than_four_messages)
@@ -182,11 +194,134 @@ TEST(Heartbeats, wait_for_data_that_is_more_urgent)
   ASSERT_EQ(rig.write(urgent, 20, number(2)), RCLRT_OK);
   ASSERT_EQ(rig.write(urgent, 20, number(3)), RCLRT_OK);
   rig.settle(50);  // meanwhile it is due
-  std::vector<int> ids;
-  for (const auto & message : rig.sent_by_client) {
-    ids.push_back(submessages(message).at(0));
+  EXPECT_EQ(
+    first_ids(rig.sent_by_client), (std::vector<int>{kData, kData, kData, kData, RCLRT_HEARTBEAT}));
+}
+
+// A subscription whose callback works, and may publish what it got.
+class Answering : public System
+{
+public:
+  void make(uint8_t priority, uint8_t of_answers)
+  {
+    start();
+    ASSERT_EQ(
+      rclrt_publisher_init(&publisher, &node, &kBlob, "out", rclrt_qos_reliable(), of_answers),
+      RCLRT_OK);
+    ASSERT_EQ(
+      rclrt_subscription_init(&subscription, &node, &kBlob, "in", rclrt_qos_reliable()), RCLRT_OK);
+    ASSERT_EQ(
+      rclrt_executor_add_subscription(
+        &executor, &subscription, &blob, run, this, priority, RCLRT_ON_NEW_DATA),
+      RCLRT_OK);
+    settle(300);
+    rclrt_session_handle(&session);
+    settle(300);
+    sent_by_client.clear();
   }
-  const int data = RCLRT_WRITE_DATA;
-  EXPECT_EQ(ids, (std::vector<int>{data, data, data, data, RCLRT_HEARTBEAT}));
+
+  void send_in()
+  {
+    arm_agent();  // it knows what time it is, and asks in its time
+    agent.publish("rt/in", number(1));
+    arm_agent();
+  }
+
+  // What has reached the agent.
+  [[nodiscard]] std::vector<int> sent() const { return first_ids(sent_by_client); }
+
+  uint64_t work_ns = 0;
+  bool answers = true;
+  int late = 0;  // callbacks after which what they got was not acknowledged
+
+private:
+  static void run(void * context, const void * got)
+  {
+    auto & self = *static_cast<Answering *>(context);
+    self.world.work(self.work_ns);
+    self.late += self.agent.unacknowledged(self.subscription.reader.read_stream) == 0 ? 0 : 1;
+    if (self.answers) {
+      EXPECT_EQ(rclrt_publish(&self.publisher, got), RCLRT_OK);
+    }
+  }
+
+  rclrt_publisher publisher{};
+  rclrt_subscription subscription{};
+  Blob blob;
+};
+
+TEST(Acknowledgements, go_behind_what_is_published_in_answer)
+{
+  Answering client;
+  ASSERT_NO_FATAL_FAILURE(client.make(10, 3));
+  for (int i = 0; i < 3; ++i) {
+    client.send_in();
+    client.spin_for(50);
+  }
+  EXPECT_EQ(client.sent(), (std::vector<int>{kData, kAck, kData, kAck, kData, kAck}));
+}
+
+TEST(Acknowledgements, go_behind_what_a_level_publishes_in_answer_or_when_its_callback_ends)
+{
+  Answering client;
+  rclrt_micro::SimLevels levels(client.world, client.port, [&client](unsigned level) {
+    (void)rclrt_executor_run_level(&client.executor, level);
+  });
+  const uint8_t floors[] = {0, 10};
+  ASSERT_EQ(rclrt_executor_use_levels(&client.executor, floors, 2), RCLRT_OK);
+  ASSERT_NO_FATAL_FAILURE(client.make(10, 3));
+  client.send_in();
+  client.settle(20);
+  EXPECT_EQ(client.sent(), (std::vector<int>{kData, kAck}));
+  client.answers = false;
+  client.send_in();
+  client.settle(20);
+  EXPECT_EQ(client.sent(), (std::vector<int>{kData, kAck, kAck})) << "nobody else looks";
+}
+
+TEST(Acknowledgements, go_when_the_callback_ends_without_an_answer)
+{
+  Answering client;
+  ASSERT_NO_FATAL_FAILURE(client.make(10, 3));
+  client.answers = false;
+  client.work_ns = 5 * kMs;
+  client.send_in();
+  client.spin_for(20);
+  EXPECT_EQ(client.late, 1);
+  EXPECT_EQ(client.sent(), std::vector<int>{kAck});
+}
+
+// The agent's window may be full: nothing more comes before this is acknowledged.
+TEST(Acknowledgements, do_not_wait_while_more_is_here)
+{
+  Answering client;
+  ASSERT_NO_FATAL_FAILURE(client.make(3, 10));
+  client.send_in();
+  client.send_in();
+  client.settle(20);
+  client.spin_for(50);
+  EXPECT_EQ(client.sent(), (std::vector<int>{kAck, kData, kData, kAck}));
+}
+
+// An agent asks after 25 ms, and sends again what it has asked for twice.
+TEST(Acknowledgements, do_not_wait_for_callbacks_that_take_long)
+{
+  for (const bool answers : {false, true}) {
+    Answering client;
+    ASSERT_NO_FATAL_FAILURE(client.make(10, 3));
+    client.answers = answers;
+    client.work_ns = 30 * kMs;
+    for (int i = 0; i < 300; ++i) {
+      client.send_in();
+      client.spin_for(50);
+    }
+    EXPECT_EQ(client.late, 2) << "the first, and one to see whether they still do";
+    client.work_ns = 5 * kMs;
+    for (int i = 0; i < 300; ++i) {
+      client.send_in();
+      client.spin_for(50);
+    }
+    EXPECT_GE(client.late, 45) << "they wait again";
+  }
 }
 }  // namespace

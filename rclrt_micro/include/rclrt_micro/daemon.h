@@ -24,6 +24,12 @@
  * asked for once, then again at each of the agent's heartbeats: asking with every frame would make
  * it arrive many times.
  *
+ * Acknowledgements. One takes as long on the line as a short message. Of a message that came alone it
+ * waits for what is published in answer: until something has been sent, the callback has ended, or
+ * rclrt_daemon_tick() is called. If that was later than 10 ms, the next 255 of its stream do not
+ * wait, for agents ask after 25 ms. If more has come, or is known to be missing, or the agent asks, it
+ * does not wait either: the agent's window may be full.
+ *
  * Storage. An object may hold anything before it is initialised or added, except members that must
  * be set first; their comments say so.
  *
@@ -158,6 +164,7 @@ struct rclrt_input_stream
   /* Storage for fragmented messages, or null: they are then dropped and counted. */
   uint8_t * assembly;
   uint16_t assembly_capacity;
+  uint8_t prompt;         /* so many more ACKNACKs do not wait: one has waited too long */
   uint8_t back;           /* weight of what in a row is about what is settled, the first ... */
   uint64_t back_since_ns; /* ... at this time */
   uint16_t skips;         /* how often the agent has given messages up */
@@ -271,7 +278,10 @@ struct rclrt_daemon
   uint16_t message_at;
   uint8_t control[80];    /* a header with key, and six of them */
   uint8_t passed;         /* more urgent messages that went ahead of what is owed */
-  bool owes;              /* some stream may owe an ACKNACK or a HEARTBEAT */
+  bool owes;              /* some stream may owe an ACKNACK or a HEARTBEAT that goes now */
+  bool defers;            /* an ACKNACK waits for what is published in answer */
+  uint8_t late;           /* it has waited for too long: so many of its stream do not; or 0 */
+  uint32_t defers_since;  /* ns, the low bits of the time */
   uint64_t round_trip_ns; /* the longest of late, of messages sent once */
 
   struct rclrt_node * held_for; /* hold-off: the message whose acknowledgement is awaited */
@@ -368,7 +378,7 @@ struct rclrt_message
 /* The next message for `sink`: copied to `buffer`, checked, in the order of its stream. Frames that
  * fail are counted and passed over. A message of several submessages is taken in parts, each
  * from the sink it is for (ACKNACKs and HEARTBEATs go with the part before); it is acknowledged
- * with the last. A message that came in fragments is one part. Errors: AGAIN (none), STORAGE (a
+ * with the last, as said above. A message that came in fragments is one part. Errors: AGAIN (none), STORAGE (a
  * buffer below message_capacity: nothing is taken). Linear in the bytes copied; critical sections
  * as above. `message->submessages` is valid until the sink is taken from again. */
 enum rclrt_ret rclrt_daemon_take(
