@@ -175,6 +175,32 @@ TEST(Hostile, a_flood_of_greetings_leaves_one_session)
   EXPECT_TRUE(rig.backend.nodes.empty());
 }
 
+TEST(Hostile, ten_thousand_creations_make_no_more_entities_than_allowed)
+{
+  AgentRig rig;
+  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  const Bytes some = participants(100);
+  for (uint16_t i = 0; i < 100; ++i) {
+    Bytes others = some;
+    for (std::size_t at = 0; at + 8 <= others.size(); at += some.size() / 100) {
+      others[at + 6] = static_cast<uint8_t>(i);  // the high byte of the identifier
+    }
+    rig.say(1, others);
+    rig.work();
+  }
+  const auto session = rig.sessions[1];
+  EXPECT_EQ(session->objects(), AgentOptions{}.session.objects);
+  EXPECT_EQ(rig.backend.nodes.size(), AgentOptions{}.session.objects);
+  Bytes answer;
+  while (session->outgoing().next(rig.now, &answer)) {
+  }
+  ASSERT_EQ(answer.at(4), RCLRT_STATUS);
+  EXPECT_EQ(answer.at(12), RCLRT_STATUS_RESOURCES);
+  rig.say(1, good_bye());
+  rig.work();
+  EXPECT_TRUE(rig.backend.nodes.empty());
+}
+
 TEST(Hostile, a_client_whose_entities_take_long_holds_up_no_message_of_others)
 {
   SlowBackend backend;

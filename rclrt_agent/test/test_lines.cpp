@@ -14,6 +14,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -36,13 +37,13 @@ class Client
 public:
   explicit Client(const UdpLine & line) : Client(line.port(), SOCK_DGRAM) {}
   explicit Client(const TcpLine & line) : Client(line.port(), SOCK_STREAM) {}
-  Client(uint16_t port, int type, int socket = -1)
+  Client(uint16_t port, int type, int socket = -1, uint32_t address = INADDR_LOOPBACK)
   : fd_(socket < 0 ? ::socket(AF_INET, type, 0) : socket), tcp_(type == SOCK_STREAM)
   {
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_addr.s_addr = htonl(address);
     EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<const sockaddr *>(&to), sizeof(to)), 0);
   }
   // The next message; empty if none comes.
@@ -56,6 +57,14 @@ public:
     bytes.erase(bytes.begin(), bytes.begin() + (tcp_ && bytes.size() >= 2 ? 2 : 0));
     return bytes;
   }
+  // As many bytes, whatever they are.
+  Bytes receive_bytes(std::size_t size)
+  {
+    Bytes bytes(size);
+    const auto got = ::recv(fd_.get(), bytes.data(), size, MSG_WAITALL);
+    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return bytes;
+  }
   void send(const rclrt_submessage & sub, uint8_t session)
   {
     Bytes bytes = write_message({session, 0, 0, {}}, view_of(write(sub)));
@@ -66,8 +75,7 @@ public:
       ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
       static_cast<ssize_t>(bytes.size()));
   }
-  // The status of the answer.
-  int greet(uint8_t key, uint8_t session = RCLRT_SESSION_DEFAULT)
+  void say_hello(uint8_t key, uint8_t session = RCLRT_SESSION_DEFAULT)
   {
     rclrt_submessage sub{};
     sub.id = RCLRT_CREATE_CLIENT;
@@ -75,6 +83,11 @@ public:
     sub.of.create_client.session = session;
     sub.of.create_client.mtu = 508;
     send(sub, RCLRT_SESSION_NONE);
+  }
+  // The status of the answer.
+  int greet(uint8_t key, uint8_t session = RCLRT_SESSION_DEFAULT)
+  {
+    say_hello(key, session);
     const Bytes answer = receive();
     return answer.size() < 9 ? -1 : answer[8];
   }
@@ -136,6 +149,27 @@ bool goes(const std::weak_ptr<Session> & session)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return session.expired();
+}
+
+TEST(Lines, hear_nobody_elsewhere_unless_they_are_told_to)
+{
+  rclrt_agent_test::MemoryBackend backend;
+  rclrt_agent::Agent agent(backend, {}, [&](const auto & session, int) { agent.work(session); });
+  for (const bool everywhere : {false, true}) {
+    NetOptions options;
+    options.port = 0;
+    options.address = everywhere ? "0.0.0.0" : options.address;
+    UdpLine line(agent, options);
+    line.start();
+    const auto before = agent.counters().greetings;
+    // This machine by another of its addresses, which stands for its other interfaces.
+    Client elsewhere(line.port(), SOCK_DGRAM, -1, INADDR_LOOPBACK + 1);
+    elsewhere.say_hello(1);
+    Client here(line);
+    EXPECT_EQ(here.greet(2), RCLRT_STATUS_OK);
+    EXPECT_EQ(agent.counters().greetings - before, everywhere ? 2U : 1U);
+    line.stop();
+  }
 }
 
 TEST(Lines, forget_a_session_that_the_agent_has_given_up)
@@ -223,6 +257,47 @@ TEST(Lines, connections_on_which_nobody_greets_keep_no_client_out)
   Client second(line);
   EXPECT_EQ(second.greet(2), RCLRT_STATUS_OK);
   EXPECT_TRUE(first.ping()) << "who has greeted stays";
+}
+
+// What the operating system has taken is past all order.
+TEST(Lines, an_urgent_message_passes_what_waits_for_a_connection_that_is_slow)
+{
+  rclrt_agent_test::MemoryBackend backend;
+  std::promise<std::shared_ptr<Session>> heard;
+  std::once_flag once;
+  rclrt_agent::Agent agent(backend, {}, [&](const auto & of, int) {
+    std::call_once(once, [&] { heard.set_value(of); });
+    agent.work(of);
+  });
+  TcpLine line(agent, {"127.0.0.1", 0}, 3);
+  line.start();
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  const int little = 16384;
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little));
+  Client client(line.port(), SOCK_STREAM, socket);
+  ASSERT_EQ(client.greet(1), RCLRT_STATUS_OK);
+  ASSERT_TRUE(client.ping());
+  const auto session = heard.get_future().get();
+  constexpr std::size_t kSize = 500;
+  constexpr std::size_t kBulk = 320;
+  Bytes bulk(kSize, 0);
+  bulk[0] = RCLRT_DATA;
+  for (std::size_t i = 0; i < kBulk; ++i) {
+    ASSERT_EQ(
+      session->outgoing().put(static_cast<uint8_t>(1 + i / 16), 0, bulk), Outgoing::Put::kTaken);
+  }
+  session->ask();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the line takes what it can
+  session->outgoing().put(0x7F, 31, number(7));
+  session->ask();
+  const Bytes all = client.receive_bytes(kBulk * (2 + 4 + kSize) + 2 + 4 + number(7).size());
+  std::size_t before = 0;
+  while (before + 4 < all.size() && all[before + 3] != 0x7F) {
+    before += 2 + (all[before] | static_cast<std::size_t>(all[before + 1]) << 8U);
+  }
+  EXPECT_LT(before, kBulk * kSize / 2);
+  EXPECT_EQ(session->outgoing().counters().dropped, 0U);
+  line.stop();
 }
 
 // While it lives this process opens no file.

@@ -56,14 +56,10 @@ static int control_priority(struct rclrt_daemon * daemon)
   return most;
 }
 
-/* In a critical section: adds a HEARTBEAT, if there is room for one. */
-static bool add_heartbeat(struct rclrt_writer * writer, const struct rclrt_submessage * submessage)
+/* For an ACKNACK or HEARTBEAT. */
+static bool has_room(const struct rclrt_writer * writer)
 {
-  if (writer->at + CONTROL_SIZE > writer->size) {
-    return false;
-  }
-  rclrt_write_submessage_by(writer, submessage, rclrt_payload_heartbeat);
-  return true;
+  return writer->at + CONTROL_SIZE <= writer->size;
 }
 
 void daemon_pay(struct rclrt_daemon * daemon, uint32_t now)
@@ -84,8 +80,8 @@ static bool pick_control(struct rclrt_daemon * daemon, int priority)
     return false;
   }
   const int most = control_priority(daemon);
-  daemon->owes = most >= 0;
   if (most < 0) {
+    daemon->owes = false;
     return false;
   }
   const unsigned passes = most < priority ? CONTROL_PASSES : 1U;
@@ -99,23 +95,24 @@ static bool pick_control(struct rclrt_daemon * daemon, int priority)
   struct rclrt_submessage submessage;
   memset(&submessage, 0, sizeof(submessage));
   submessage.id = RCLRT_ACKNACK;
-  while (writer.at + CONTROL_SIZE <= writer.size &&
-         daemon_next_ack(daemon, &submessage.of.acknack)) {
+  while (has_room(&writer) && daemon_next_ack(daemon, &submessage.of.acknack)) {
     rclrt_write_submessage_by(&writer, &submessage, rclrt_payload_acknack);
   }
   submessage.id = RCLRT_HEARTBEAT;
-  for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
-       link = rclrt_list_next(&daemon->outputs, link)) {
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs);
+       link != NULL && has_room(&writer); link = rclrt_list_next(&daemon->outputs, link)) {
     struct rclrt_output_stream * stream = output_of(link);
     if (!stream->heartbeat_due) {
       continue;
     }
+    stream->heartbeat_due = false;
     submessage.of.heartbeat.first_unacked = stream->first_unacked;
     submessage.of.heartbeat.last_unacked = (uint16_t)(stream->sent - 1U);
     submessage.of.heartbeat.stream = stream->id;
-    stream->heartbeat_due = !add_heartbeat(&writer, &submessage);
+    rclrt_write_submessage_by(&writer, &submessage, rclrt_payload_heartbeat);
   }
   daemon->late = 0;
+  daemon->owes = !has_room(&writer); /* else all of it is in the message */
   daemon->message = daemon->control;
   daemon->message_length = (uint16_t)writer.at;
   return true;
