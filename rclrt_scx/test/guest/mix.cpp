@@ -103,6 +103,7 @@ void member(
     set_due(slot, has_deadline ? in(pause + 5, pause + 150) : 0);
     sleep_ms(pause);
   }
+  set_due(slot, 0);  // The end of the slot would be the end of the deadline, too, but says so to nobody.
 }
 
 /// Returns in the parent only.
