@@ -55,6 +55,7 @@ struct Arguments
   bool start_together = false;
   bool calibrate = false;
   bool check = false;
+  bool counts = false;
 };
 
 void declare(CLI::App & app, Arguments & arguments)
@@ -85,6 +86,7 @@ void declare(CLI::App & app, Arguments & arguments)
       "Do not calibrate; as printed by --calibrate")
     ->check(CLI::PositiveNumber);
   app.add_option("--out", arguments.out, "Write the report there, JSON (standard output)");
+  app.add_flag("--counts", arguments.counts, "No samples in the report: how many, and how long");
   app.add_flag("--check", arguments.check, "Only say whether all of this could run");
   app.add_flag("--calibrate", arguments.calibrate, "Print the iterations of work per ms, and exit");
 }
@@ -207,7 +209,9 @@ int run_scenario(const Arguments & arguments)
     return fail(kFailed, status);
   }
   status = write(
-    make_report(scenario, plan, choice, system, result, work.iterations_per_ms()), arguments.out);
+    make_report(
+      scenario, plan, choice, system, result, work.iterations_per_ms(), !arguments.counts),
+    arguments.out);
   return status.ok() ? 0 : fail(kFailed, status);
 }
 

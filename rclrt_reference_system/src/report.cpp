@@ -76,6 +76,17 @@ json jobs_of(const JobLog & log, const Window & window)
   return jobs;
 }
 
+json responses_of(const JobLog & log, const Window & window)
+{
+  std::vector<int64_t> responses_ns;
+  for (const JobSample & job : log) {
+    if (is_in(job.release_ns, window)) {
+      responses_ns.push_back(job.end_ns - job.release_ns);
+    }
+  }
+  return summary_of(std::move(responses_ns));
+}
+
 uint64_t jobs_lost(
   const PlannedCallback & planned, const Scenario & scenario, const Plan & plan,
   const ReferenceSystem & system, const JobLog & log, const Window & window)
@@ -93,9 +104,10 @@ uint64_t jobs_lost(
 
 json describe_hot_path(
   const Scenario & scenario, const Plan & plan, const ReferenceSystem & system,
-  const Window & window)
+  const Window & window, bool has_samples)
 {
   json samples = json::array();
+  std::vector<int64_t> latencies_ns;
   uint64_t no_room = 0;
   for (const auto & stage : system.stages()) {
     if (stage == nullptr) {
@@ -107,6 +119,10 @@ json describe_hot_path(
       if (!is_in(received, window)) {
         continue;
       }
+      latencies_ns.push_back(sample.start_ns - received);
+      if (!has_samples) {
+        continue;
+      }
       json sequences = json::array();
       for (std::size_t i = 0; i < scenario.hot_path.roots.size(); ++i) {
         sequences.push_back(sample.origins[i].sequence);
@@ -114,16 +130,21 @@ json describe_hot_path(
       samples.push_back({received, sample.start_ns, sample.end_ns, std::move(sequences)});
     }
   }
-  return {
+  json hot_path = {
     {"roots", scenario.hot_path.roots},
     {"through", scenario.hot_path.through},
     {"sink", scenario.hot_path.sink},
     {"critical_path_work_ms", milliseconds(plan.critical_path_work)},
     {"work_ms", milliseconds(plan.hot_path_work)},
     {"deadline_ms", milliseconds(plan.hot_path_deadline)},
-    {"columns", {"received_ns", "start_ns", "end_ns", "root_sequences"}},
-    {"samples", std::move(samples)},
     {"samples_without_room", no_room}};
+  if (has_samples) {
+    hot_path["columns"] = {"received_ns", "start_ns", "end_ns", "root_sequences"};
+    hot_path["samples"] = std::move(samples);
+  } else {
+    hot_path["latencies"] = summary_of(std::move(latencies_ns));
+  }
+  return hot_path;
 }
 
 json describe_threads(const Run & run)
@@ -193,9 +214,22 @@ int64_t received_ns(const HotPathSample & sample)
   return first;
 }
 
+json summary_of(std::vector<int64_t> times_ns)
+{
+  std::sort(times_ns.begin(), times_ns.end());
+  const auto at = [&times_ns](std::size_t hundredths) {
+    const std::size_t index = times_ns.size() * hundredths / 100;
+    return times_ns.empty()
+             ? json()
+             : json(milliseconds(Duration(times_ns[std::min(index, times_ns.size() - 1)])));
+  };
+  return {
+    {"count", times_ns.size()}, {"median_ms", at(50)}, {"p99_ms", at(99)}, {"longest_ms", at(100)}};
+}
+
 json make_report(
   const Scenario & scenario, const Plan & plan, const ExecutorChoice & choice,
-  const ReferenceSystem & system, const Run & run, double iterations_per_ms)
+  const ReferenceSystem & system, const Run & run, double iterations_per_ms, bool has_samples)
 {
   const Window window{run.measured_from_ns, run.measured_to_ns};
   json callbacks = json::array();
@@ -226,8 +260,12 @@ json make_report(
       {"lost", jobs_lost(planned, scenario, plan, system, log, window)},
       {"deadline_misses",
        planned.deadline > Duration(0) ? missed_deadlines(log, planned.deadline, window) : 0},
-      {"jobs", jobs_of(log, window)},
       {"jobs_without_room", log.lost()}};
+    if (has_samples) {
+      entry["jobs"] = jobs_of(log, window);
+    } else {
+      entry["responses"] = responses_of(log, window);
+    }
     callbacks.push_back(std::move(entry));
   }
 
@@ -265,8 +303,9 @@ json make_report(
     {"deadline_scheduler", run.deadline_scheduler},
     {"threads", describe_threads(run)},
     {"findings", std::move(findings)},
-    {"hot_path",
-     scenario.hot_path.roots.empty() ? json() : describe_hot_path(scenario, plan, system, window)},
+    {"hot_path", scenario.hot_path.roots.empty()
+                   ? json()
+                   : describe_hot_path(scenario, plan, system, window, has_samples)},
     {"columns",
      {"release_ns", "start_ns", "end_ns", "sent_ns", "in_sequence", "out_sequence", "away_ns"}},
     {"callbacks", std::move(callbacks)}};

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "executor_choice.hpp"
 #include "plan.hpp"
@@ -38,11 +39,16 @@ uint64_t missed_deadlines(const JobLog & log, rclrt_core::Duration deadline, con
 /// When the first of the data in it was received; the clock of the hot path starts here.
 int64_t received_ns(const HotPathSample & sample);
 
-/// Everything. `in_force` of the attributes is true if all that was asked for was found in force by the
+/// Everything. Without samples: of the jobs and of the hot path only how many there were, and how long they took; for runs
+/// of hours. `in_force` of the attributes is true if all that was asked for was found in force by the
 /// callbacks themselves and nothing was refused.
 nlohmann::json make_report(
   const Scenario & scenario, const Plan & plan, const ExecutorChoice & choice,
-  const ReferenceSystem & system, const Run & run, double iterations_per_ms);
+  const ReferenceSystem & system, const Run & run, double iterations_per_ms,
+  bool has_samples = true);
+
+/// How many there are, their median, the 99th of a hundred, and the longest; in milliseconds.
+nlohmann::json summary_of(std::vector<int64_t> times_ns);
 
 }  // namespace rclrt_reference_system
 

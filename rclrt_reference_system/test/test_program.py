@@ -108,6 +108,17 @@ def test_every_sample_of_every_callback_is_there(scenario: Path) -> None:
     assert all(start - received >= 1_000_000 for received, start, *_ in samples)
 
 
+def test_a_report_of_counts_has_no_samples(scenario: Path) -> None:
+    result = report(scenario, "--executor", "preemptive", "--counts")
+    assert "samples" not in result["hot_path"]
+    assert result["hot_path"]["latencies"]["count"] > 30
+    assert result["hot_path"]["latencies"]["median_ms"] >= 1
+    for callback in result["callbacks"]:
+        assert "jobs" not in callback
+        assert callback["responses"]["count"] + callback["lost"] > 30
+        assert callback["responses"]["longest_ms"] >= callback["responses"]["median_ms"]
+
+
 def test_hot_path_samples_and_jobs_tell_the_same_story(scenario: Path) -> None:
     result = report(scenario, "--executor", "isolated")
     jobs = {job[1]: job for job in by_name(result)["Driver<objects"]["jobs"]}

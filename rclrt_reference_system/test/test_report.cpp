@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <vector>
 
 #include "report.hpp"
 
@@ -104,6 +105,20 @@ TEST(MissedDeadlines, counts_jobs_of_the_window_that_end_too_late)
   const JobLog log = released_at({900, 1000, 1100});
   EXPECT_EQ(missed_deadlines(log, Duration(10), kWindow), 0u);
   EXPECT_EQ(missed_deadlines(log, Duration(9), kWindow), 2u);
+}
+
+TEST(Summary, has_the_middle_and_the_longest_of_many)
+{
+  std::vector<int64_t> times_ns;
+  for (int64_t i = 200; i > 0; --i) {
+    times_ns.push_back(i * 1'000'000);
+  }
+  const nlohmann::json seen = summary_of(times_ns);
+  EXPECT_EQ(seen["count"], 200);
+  EXPECT_EQ(seen["median_ms"], 101.0);
+  EXPECT_EQ(seen["p99_ms"], 199.0);
+  EXPECT_EQ(seen["longest_ms"], 200.0);
+  EXPECT_TRUE(summary_of({})["longest_ms"].is_null());
 }
 
 TEST(HotPathSample, its_clock_starts_when_the_first_of_its_data_was_received)
