@@ -65,6 +65,7 @@ struct sched_ext_entity {
 };
 
 struct task_struct {
+	unsigned int flags;
 	int pid;
 	int tgid;
 	int prio;
@@ -131,6 +132,7 @@ struct sched_ext_ops {
 #define SCX_KICK_PREEMPT 2ULL
 #define SCX_DEQ_SLEEP 1ULL
 #define SCX_TASK_QUEUED 1U
+#define PF_KTHREAD 0x00200000U
 #define MAX_RT_PRIO 100
 #define SCHED_EXT 7
 #define EINVAL 22
@@ -176,6 +178,8 @@ bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym __weak;
 void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *it, u64 slice) __ksym __weak;
 bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
 		      u64 enq_flags) __ksym __weak;
+void scx_bpf_dispatch(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
+void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
 /* 6.18 */
 struct task_struct *scx_bpf_cpu_curr(s32 cpu) __ksym __weak;
 /* 6.19 */
@@ -188,6 +192,9 @@ struct scx_bpf_dsq_insert_vtime_args {
 bool __scx_bpf_dsq_insert_vtime(struct task_struct *p,
 				struct scx_bpf_dsq_insert_vtime_args *args) __ksym __weak;
 bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
+/* libbpf leaves out what is behind the last "___". */
+bool scx_bpf_dsq_insert___v2___own(struct task_struct *p, u64 dsq_id, u64 slice,
+				   u64 enq_flags) __ksym __weak;
 
 static __always_inline void insert_by(struct task_struct *p, u64 dsq, u64 slice, u64 key, u64 flags)
 {
@@ -205,6 +212,17 @@ static __always_inline void insert_by(struct task_struct *p, u64 dsq, u64 slice,
 	} else {
 		scx_bpf_dispatch_vtime(p, dsq, slice, key, flags);
 	}
+}
+
+/* At the end of the queue of its own CPU, for the kernel to run. */
+static __always_inline void insert_local(struct task_struct *p, u64 slice, u64 flags)
+{
+	if (bpf_ksym_exists(scx_bpf_dsq_insert___v2___own))
+		scx_bpf_dsq_insert___v2___own(p, SCX_DSQ_LOCAL, slice, flags);
+	else if (bpf_ksym_exists(scx_bpf_dsq_insert))
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice, flags);
+	else
+		scx_bpf_dispatch(p, SCX_DSQ_LOCAL, slice, flags);
 }
 
 static __always_inline bool take_first(u64 dsq)
@@ -234,6 +252,20 @@ static __always_inline bool may_run(const struct task_struct *p, s32 cpu)
 		return false;
 	return !bpf_core_field_exists(p->migration_disabled) || !p->migration_disabled ||
 	       scx_bpf_task_cpu(p) == cpu;
+}
+
+/* Whether no other CPU can run `p`. */
+static __always_inline bool is_bound(const struct task_struct *p)
+{
+	return p->nr_cpus_allowed == 1 ||
+	       (bpf_core_field_exists(p->migration_disabled) && p->migration_disabled);
+}
+
+/* Whether it is the kernel's thread that takes its CPU down and brings it up. */
+static __always_inline bool switches_cpu(const struct task_struct *p)
+{
+	return (p->flags & PF_KTHREAD) && p->comm[0] == 'c' && p->comm[1] == 'p' &&
+	       p->comm[2] == 'u' && p->comm[3] == 'h' && p->comm[4] == 'p' && p->comm[5] == '/';
 }
 
 static __always_inline void set_slice(struct task_struct *p, u64 slice)

@@ -8,6 +8,7 @@
 #ifndef QUEUES_BPF_H_
 #define QUEUES_BPF_H_
 
+#define NS_PER_MS 1000000ULL
 #define EDF 0
 #define FAIR 1
 #define OWN(cpu) (16 + (u64)(cpu)) /* of EDF: who may run there only */
@@ -15,7 +16,10 @@
 #define FEW 64	  /* of FAIR, at every decision */
 #define MANY 1024 /* of FAIR, now and then */
 #define MAX_TRIES 4
+#define SHORT_NS                                                                                   \
+	1000000ULL /* a slice of those who are taken out of their order for the kernel's sake */
 
+const volatile u64 edf_slice_ns = 95 * NS_PER_MS;
 const volatile u32 slot_count = 1;
 const volatile u64 starved_jiffies = 500;
 

@@ -37,6 +37,7 @@
 #include "budget.bpf.h"
 #include "quota.bpf.h"
 #include "reserve.bpf.h"
+#include "hotplug.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -123,6 +124,7 @@ s32 SEC("struct_ops/edf_select_cpu")
 
 void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, u64 enq_flags)
 {
+	struct rclrt_scx_cpu *c = cpu_of(scx_bpf_task_cpu(p));
 	struct thread *t = thread_of(p);
 	bool preempted = t && t->preempted;
 	u64 key;
@@ -133,6 +135,16 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 	key = urgency(t);
 	if (t)
 		t->preempted = t->changed = false;
+	if (c && switches_cpu(p)) { /* Before all others there, see hotplug.bpf.h. */
+		c->leaving = 1;
+		insert_by(p, OWN(scx_bpf_task_cpu(p)), edf_slice_ns, 0, enq_flags);
+		find_cpu(p, 1, false);
+		return;
+	}
+	if (c && c->leaving && is_bound(p)) {
+		insert_local(p, SHORT_NS, enq_flags);
+		return;
+	}
 	note(p, RCLRT_SCX_QUEUED, key);
 	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
 		u64 queue = EDF;
@@ -192,6 +204,8 @@ static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
 	__sync_lock_test_and_set(&c->running_ns, key);
 	if (c->offline) /* The kernel knows who may run here still. */
 		return take_first(OWN(cpu)) || take_first(EDF) || take_first(FAIR);
+	if (make_way(cpu, c, prev))
+		return true;
 	if (take_reserve(cpu, c, runs_deadline))
 		return true;
 	/* One that has begun waits with its deadline less one, see enqueue(). This one has, too. */
@@ -353,6 +367,8 @@ void SEC("struct_ops/edf_stopping") BPF_PROG(edf_stopping, struct task_struct *p
 		count_job(t, c, slot->ended_ns);
 		slot->ended_ns = RCLRT_SCX_NO_DEADLINE;
 	}
+	if (!runnable && switches_cpu(p))
+		c->leaving = 0; /* If the CPU is to go, the kernel has marked it. */
 	/* Of one that can still run the word stays: dispatch() has said there what comes next. */
 	if (!runnable)
 		__sync_lock_test_and_set(&c->running_ns, RCLRT_SCX_RUNS_NOTHING);

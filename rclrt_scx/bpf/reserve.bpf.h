@@ -6,9 +6,6 @@
 #ifndef RESERVE_BPF_H_
 #define RESERVE_BPF_H_
 
-#define NS_PER_MS 1000000ULL
-
-const volatile u64 edf_slice_ns = 95 * NS_PER_MS;
 const volatile u64 fair_slice_ns = 5 * NS_PER_MS;
 
 static u64 min(u64 a, u64 b)

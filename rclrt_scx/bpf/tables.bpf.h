@@ -121,6 +121,10 @@ static u64 urgency(const struct thread *t)
 	lent = *(volatile s64 *)&slot->lent_ns;
 	if (lent > RCLRT_SCX_NO_DEADLINE && (own <= RCLRT_SCX_NO_DEADLINE || lent < own))
 		own = lent;
+#ifdef RCLRT_SCX_IGNORES_DEADLINES /* Of tests: first come, first served, above background. */
+	if (own > RCLRT_SCX_NO_DEADLINE)
+		own = 1LL << 61;
+#endif
 	return own > RCLRT_SCX_NO_DEADLINE ? (u64)own : RCLRT_SCX_RUNS_BACKGROUND;
 }
 

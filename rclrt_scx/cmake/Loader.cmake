@@ -13,20 +13,24 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
 else()
   set(bpf_machine x86)
 endif()
-add_custom_command(OUTPUT "${object}"
-  COMMAND ${RCLRT_SCX_CLANG} -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_${bpf_machine} -Wall -Werror
-    ${bpf_includes} -c "${CMAKE_CURRENT_SOURCE_DIR}/bpf/rclrt_edf.bpf.c" -o "${object}"
-  DEPENDS bpf/rclrt_edf.bpf.c bpf/kernel.bpf.h bpf/tables.bpf.h bpf/queues.bpf.h bpf/budget.bpf.h
-    bpf/note.bpf.h bpf/quota.bpf.h bpf/reserve.bpf.h include/rclrt_scx/slots.h
-  COMMENT "Compiling rclrt_edf.bpf.o" VERBATIM)
+# rclrt_scx_object(<file> [definitions...])
+function(rclrt_scx_object object)
+  add_custom_command(OUTPUT "${object}"
+    COMMAND ${RCLRT_SCX_CLANG} -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_${bpf_machine} -Wall -Werror
+      ${ARGN} ${bpf_includes} -c "${CMAKE_CURRENT_SOURCE_DIR}/bpf/rclrt_edf.bpf.c" -o "${object}"
+    DEPENDS bpf/rclrt_edf.bpf.c bpf/kernel.bpf.h bpf/tables.bpf.h bpf/queues.bpf.h bpf/budget.bpf.h
+      bpf/note.bpf.h bpf/quota.bpf.h bpf/reserve.bpf.h bpf/hotplug.bpf.h include/rclrt_scx/slots.h
+    COMMENT "Compiling ${object}" VERBATIM)
+endfunction()
+rclrt_scx_object("${object}")
 
 add_library(rclrt_scx_loader STATIC src/load.cpp src/status.cpp src/pins.cpp src/ext_server.cpp
   src/show.cpp src/export.cpp src/record.cpp src/cgroups.cpp src/foreground.cpp)
 target_include_directories(rclrt_scx_loader PUBLIC src)
 target_link_libraries(rclrt_scx_loader PUBLIC rclrt_scx rclrt_scx_order PRIVATE rclrt_scx_libbpf)
 rclrt_compile_options(rclrt_scx_loader)
-set_source_files_properties(src/load.cpp PROPERTIES OBJECT_DEPENDS "${object}"
-  COMPILE_DEFINITIONS "RCLRT_SCX_OBJECT=\"${object}\"")
+target_compile_definitions(rclrt_scx_loader PRIVATE "RCLRT_SCX_OBJECT=\"${object}\"")
+set_source_files_properties(src/load.cpp PROPERTIES OBJECT_DEPENDS "${object}")
 
 rclrt_add_executable(rclrt_scx_cli SOURCES src/main.cpp LIBRARIES rclrt_scx_loader)
 set_target_properties(rclrt_scx_cli PROPERTIES OUTPUT_NAME scx)
@@ -41,4 +45,14 @@ if(RCLRT_BUILD_TESTS)
   find_package(Threads REQUIRED)
   target_link_libraries(scx_guest PRIVATE rclrt_scx Threads::Threads)
   rclrt_compile_options(scx_guest TEST)
+
+  # The same with a scheduler that ignores deadlines, for who judges the order to find out.
+  set(wrong "${CMAKE_CURRENT_BINARY_DIR}/wrong.bpf.o")
+  rclrt_scx_object("${wrong}" -DRCLRT_SCX_IGNORES_DEADLINES)
+  add_custom_target(rclrt_scx_wrong_object DEPENDS "${wrong}")
+  add_executable(scx_wrong src/main.cpp src/load.cpp)
+  add_dependencies(scx_wrong rclrt_scx_wrong_object)
+  target_compile_definitions(scx_wrong PRIVATE "RCLRT_SCX_OBJECT=\"${wrong}\"")
+  target_link_libraries(scx_wrong PRIVATE rclrt_scx_loader rclrt_scx_libbpf)
+  rclrt_compile_options(scx_wrong TEST)
 endif()

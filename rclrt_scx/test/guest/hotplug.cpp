@@ -72,6 +72,37 @@ std::string a_cpu_that_is_away_is_not_chosen()
   return done && stage.log.text() == "B+ A+ woken B- A-" ? "" : stage.log.text();
 }
 
+/// Of two threads that may run on that CPU only one waits, and so does one of the background.
+std::string what_waits_for_a_cpu_that_goes_away_goes_on_elsewhere()
+{
+  if (cpu_count() < 2) {
+    return "skip: needs two CPUs";
+  }
+  Stage stage(3, 1);
+  Background background(1);
+  stage[0].go(1000, 400);
+  stage[1].go(2000, 10);
+  sleep_ms(20);
+  const int64_t began = now_ns();
+  if (!set_online(1, false)) {
+    return "CPU 1 did not go";
+  }
+  const int64_t took = now_ns() - began;
+  stage[2].go(500, 10);  // It sleeps, and may run only where no CPU is any more.
+  const bool done = wait_all(stage.workers);
+  const int before = background.count();
+  sleep_ms(100);
+  const bool background_runs = background.count() > before;
+  set_online(1, true);
+  background.stop();
+  std::printf(
+    "LATENCY a CPU with threads of its own went in %.1f ms\n", static_cast<double>(took) / 1e6);
+  if (!done || !background_runs) {
+    return (done ? "the background does not run: " : "hangs: ") + stage.log.text();
+  }
+  return stage.client->in_force() ? "" : "ejected: " + stage.client->exit_reason();
+}
+
 }  // namespace
 
 Scenarios hotplug_scenarios()
@@ -80,6 +111,7 @@ Scenarios hotplug_scenarios()
 #define SCENARIO(name) {#name, name}
     SCENARIO(hotplug_is_survived),
     SCENARIO(a_cpu_that_is_away_is_not_chosen),
+    SCENARIO(what_waits_for_a_cpu_that_goes_away_goes_on_elsewhere),
 #undef SCENARIO
   };
 }

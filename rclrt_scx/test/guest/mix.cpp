@@ -103,7 +103,8 @@ void member(
     set_due(slot, has_deadline ? in(pause + 5, pause + 150) : 0);
     sleep_ms(pause);
   }
-  set_due(slot, 0);  // The end of the slot would be the end of the deadline, too, but says so to nobody.
+  set_due(
+    slot, 0);  // The end of the slot would be the end of the deadline, too, but says so to nobody.
 }
 
 /// Returns in the parent only.
@@ -177,9 +178,10 @@ private:
   bool is_mounted_ = false;
 };
 
-/// `shows_order`: jobs are so long that a wrong order shows to who judges from outside. How late a budget makes a thread
-/// only the scheduler knows, so only the threads of one process have some.
-std::string mix(bool shows_order)
+/// `comes_and_goes`: the last CPU is taken away and brought back, twice, unless it is the only one. `shows_order`: jobs
+/// are so long that a wrong order shows to who judges from outside. How late a budget makes a thread only the scheduler
+/// knows, so only the threads of one process have some.
+std::string mix(bool comes_and_goes, bool shows_order)
 {
   Stage stage(0);
   const int last = cpu_count() - 1;
@@ -205,11 +207,15 @@ std::string mix(bool shows_order)
     }
   });
   int moves = 0;
+  int switched = 0;
   {
     Background first(0);
     Background second(last, 5);
     for (int round = 0; round < 12; ++round) {
       sleep_ms(60);
+      if (comes_and_goes && last > 0 && round % 3 == 1) {
+        switched += set_online(last, round % 2 == 0) ? 1 : 0;
+      }
       kill(children[1], SIGSTOP);
       moves += cgroups.move(children[0], round % 2 == 0) ? 1 : 0;
       sleep_ms(20);
@@ -219,6 +225,9 @@ std::string mix(bool shows_order)
   stop.store(true);
   bursts.join();
   std::string seen = moves == 12 ? "" : std::to_string(moves) + " of 12 moves; ";
+  if (comes_and_goes && last > 0 && switched != 4) {
+    seen += "a CPU did not come or go: " + std::to_string(switched) + " of 4; ";
+  }
   for (std::size_t i = 0; i < children.size(); ++i) {
     int status = 0;
     waitpid(children[i], &status, 0);
@@ -236,9 +245,14 @@ std::string mix(bool shows_order)
   return seen + (stage.client->in_force() ? "" : "ejected: " + stage.client->exit_reason());
 }
 
-std::string whatever_threads_do_each_gets_on() { return mix(false); }
+std::string whatever_threads_do_each_gets_on() { return mix(false, false); }
 
-std::string whatever_threads_do_those_with_earlier_deadlines_run() { return mix(true); }
+std::string whatever_threads_do_those_with_earlier_deadlines_run() { return mix(false, true); }
+
+std::string whatever_threads_do_while_a_cpu_comes_and_goes_each_gets_on()
+{
+  return mix(true, false);
+}
 
 }  // namespace
 
@@ -248,6 +262,7 @@ Scenarios mix_scenarios()
 #define SCENARIO(name) {#name, name}
     SCENARIO(whatever_threads_do_each_gets_on),
     SCENARIO(whatever_threads_do_those_with_earlier_deadlines_run),
+    SCENARIO(whatever_threads_do_while_a_cpu_comes_and_goes_each_gets_on),
 #undef SCENARIO
   };
 }
