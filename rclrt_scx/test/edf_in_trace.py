@@ -10,7 +10,8 @@ earlier one while it runs, the CPUs that are in both.
 
 An inversion is a time in which a thread with a deadline could run, and waited, while a CPU where it
 may run, which is there, had something later: a thread with a later deadline, one without, or none.
-Threads of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE are above all of these.
+Threads of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE are above all of these. Each CPU has a reserve of
+its own, so inversions are judged for each CPU.
 """
 
 from __future__ import annotations
@@ -82,9 +83,10 @@ class Thread:
     lost: bool = False
     """Its only CPU is going away: nobody knows where it may run."""
     waits_since_ns: int = 0
-    inverted_since_ns: int | None = None
-    inverted_ns: int = 0
-    by: str = ""
+    beside: dict[int, tuple[int, str]] = field(default_factory=dict)
+    """By CPU that runs something later: since when, and what."""
+    inverted_ns: dict[int, int] = field(default_factory=dict)
+    """By CPU, in this wait, without those that last."""
 
     @property
     def latest(self) -> int:
@@ -122,7 +124,7 @@ class Seen:
     """That ever had a deadline."""
     longest: Inversion = Inversion(0, 0, "none")
     summed: Inversion = Inversion(0, 0, "none")
-    """All of one wait: the one that comes closest to what `check` allows for its length."""
+    """All of one wait beside one CPU: what comes closest to what `check` allows for its length."""
     part: float = 0.0
     """Of what is allowed, in that one."""
     too_long: list[Inversion] = field(default_factory=list)
@@ -169,7 +171,7 @@ class Replay:
         self._runs[event.cpu] = int(following)
         if following != "0":
             after = self._thread(int(following))
-            self._end_wait(after, event.time_ns)
+            self._end_wait(int(following), after, event.time_ns)
             after.cpu, after.since_ns = event.cpu, event.time_ns
             after.above = int(priority) < FIRST_FAIR
             self.seen.switches += after.earliest not in (ABOVE, BACKGROUND)
@@ -185,27 +187,30 @@ class Replay:
             self._begin_to_wait(thread, event.time_ns)
 
     def _begin_to_wait(self, thread: Thread, time_ns: int) -> None:
-        thread.waits, thread.waits_since_ns, thread.inverted_ns = True, time_ns, 0
+        thread.waits, thread.waits_since_ns = True, time_ns
+        thread.inverted_ns.clear()
         if thread.on[-1] in self._away:
             thread.on = (None,)  # The kernel lets it run anywhere.
         self.seen.waits += not thread.above and thread.latest < BACKGROUND
 
-    def _end_wait(self, thread: Thread, time_ns: int) -> None:
-        self._close(thread, time_ns)
+    def _end_wait(self, tid: int, thread: Thread, time_ns: int) -> None:
+        for cpu in [*thread.beside]:
+            self._close(thread, cpu, time_ns)
         if not thread.waits:
             return
         thread.waits = False
         waited_ns = time_ns - thread.waits_since_ns
         allowed_ns = self._bound_ns * (1 + waited_ns // self._period_ns)
-        summed = Inversion(
-            thread.inverted_ns,
-            thread.waits_since_ns,
-            f"in all of a wait of {waited_ns / 1e6:.3f} ms, at last {thread.by}",
-        )
-        if thread.inverted_ns > self.seen.part * allowed_ns:
-            self.seen.part, self.seen.summed = thread.inverted_ns / allowed_ns, summed
-        if thread.inverted_ns > allowed_ns:
-            self.seen.too_long.append(summed)
+        for cpu, inverted_ns in thread.inverted_ns.items():
+            summed = Inversion(
+                inverted_ns,
+                thread.waits_since_ns,
+                f"thread {tid} in all of a wait of {waited_ns / 1e6:.3f} ms beside CPU {cpu}",
+            )
+            if inverted_ns > self.seen.part * allowed_ns:
+                self.seen.part, self.seen.summed = inverted_ns / allowed_ns, summed
+            if inverted_ns > allowed_ns:
+                self.seen.too_long.append(summed)
 
     def _mark(self, event: Event) -> None:
         who, what, *values = event.text.split()[1:]
@@ -251,41 +256,33 @@ class Replay:
         for tid, thread in self._threads.items():
             if not thread.waits or thread.above:
                 continue
-            later = self._later(thread)
-            if later is None:
-                self._close(thread, time_ns)
-            elif thread.inverted_since_ns is None:
-                thread.inverted_since_ns = time_ns
-                thread.by = f"thread {tid}, due {thread.latest}, beside {later}"
+            latest = thread.latest
+            for cpu, runs in self._runs.items():
+                earliest = IDLE if runs == 0 else self._threads[runs].earliest
+                is_there = cpu not in self._away and thread.may_run(cpu)
+                if latest >= BACKGROUND or earliest <= latest or not is_there:
+                    self._close(thread, cpu, time_ns)
+                elif cpu not in thread.beside:
+                    names = {IDLE: "nothing", BACKGROUND: f"thread {runs} of the background"}
+                    beside = names.get(earliest, f"thread {runs}, due {earliest}")
+                    text = f"thread {tid}, due {latest}, beside {beside} on CPU {cpu}"
+                    thread.beside[cpu] = (time_ns, text)
 
-    def _later(self, thread: Thread) -> str | None:
-        latest = thread.latest
-        if latest >= BACKGROUND:
-            return None
-        for cpu, tid in self._runs.items():
-            if cpu in self._away or not thread.may_run(cpu):
-                continue
-            earliest = IDLE if tid == 0 else self._threads[tid].earliest
-            if earliest > latest:
-                names = {IDLE: "nothing", BACKGROUND: f"thread {tid} of the background"}
-                return f"{names.get(earliest, f'thread {tid}, due {earliest}')} on CPU {cpu}"
-        return None
-
-    def _close(self, thread: Thread, time_ns: int) -> None:
-        if thread.inverted_since_ns is None:
+    def _close(self, thread: Thread, cpu: int, time_ns: int) -> None:
+        if cpu not in thread.beside:
             return
-        lasted_ns = time_ns - thread.inverted_since_ns
-        inversion = Inversion(lasted_ns, thread.inverted_since_ns, thread.by)
-        thread.inverted_since_ns = None
-        thread.inverted_ns += lasted_ns
-        if lasted_ns > self.seen.longest.lasted_ns:
+        since_ns, text = thread.beside.pop(cpu)
+        inversion = Inversion(time_ns - since_ns, since_ns, text)
+        thread.inverted_ns[cpu] = thread.inverted_ns.get(cpu, 0) + inversion.lasted_ns
+        if inversion.lasted_ns > self.seen.longest.lasted_ns:
             self.seen.longest = inversion
-        if lasted_ns > self._bound_ns:
+        if inversion.lasted_ns > self._bound_ns:
             self.seen.too_long.append(inversion)
 
     def finish(self, time_ns: int) -> None:
         for thread in self._threads.values():
-            self._close(thread, time_ns)
+            for cpu in [*thread.beside]:
+                self._close(thread, cpu, time_ns)
 
 
 def check(trace: str, bound_ns: int, period_ns: int) -> Seen:
@@ -296,8 +293,8 @@ def check(trace: str, bound_ns: int, period_ns: int) -> Seen:
     trace
         As tracefs prints it, by the clock `mono`.
     bound_ns
-        No inversion may last longer. Those of one wait may in all take so much for each
-        `period_ns` that it has begun.
+        No inversion may last longer. Those of one wait beside one CPU may in all take so much for
+        each `period_ns` that it has begun.
     period_ns
         Of the reserve.
     """

@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What runs in the virtual machine, by busybox' shell: `sh machine.sh PART...`, parts
-# being common, life, cycles, partial, many, brief, order, timed. Says on the console `RESULT <name> pass|fail` for every step, as the
+# being common, life, cycles, partial, many, brief, order, hotplug, timed, reference. Says on the console `RESULT <name> pass|fail` for every step, as the
 # guests' programs do for their scenarios.
 
 result() { if [ "$2" = 0 ]; then echo "RESULT $1 pass"; else echo "RESULT $1 fail"; fi; }
 state() { cat /sys/kernel/sched_ext/state; }
 refused() { "$@" 2>/tmp/error; [ $? = 1 ]; }
-# Of all CPUs, as the table of CPUs says.
-jobs() { scx status | awk '$1 == "CPU" { table = 1 } $1 == "slot" { table = 0 } table { n += $3 } END { print n + 0 }'; }
+# of_all_cpus COLUMN: as the table of CPUs says.
+of_all_cpus() {
+  scx status | awk -v column=$1 '$1 == "CPU" { table = 1 } $1 == "slot" { table = 0 } table { n += $column } END { print n + 0 }'
+}
+jobs() { of_all_cpus 3; }
 # enabled_by PID: waits until it has loaded the scheduler.
 enabled_by() { for i in $(seq 200); do [ $(state) = enabled ] && return; kill -0 $1 || return; usleep 100000; done; }
 servers() { for server in /sys/kernel/debug/sched/ext_server/cpu*; do echo $1 > $server/runtime; done; }
@@ -107,6 +110,23 @@ order() {
   scx load --slots 16 --timeout 2000 || return
   traced MIX scx_guest whatever_threads_do_those_with_earlier_deadlines_run
   scx unload
+  # The same with one that ignores deadlines, for who judges to find out.
+  scx_wrong load --slots 16 --timeout 2000 || return
+  traced WRONG mix_in_a_wrong_order
+  scx_wrong unload
+  servers 50000000
+}
+mix_in_a_wrong_order() {
+  scx_guest whatever_threads_do_those_with_earlier_deadlines_run > /dev/null
+}
+
+# CPUs that come and go. Who waits for them must not wait until the kernel ejects the scheduler.
+hotplug() {
+  servers 0
+  scx load --slots 16 --timeout 2000 || return
+  scx_guest whatever_threads_do_while_a_cpu_comes_and_goes_each_gets_on \
+    what_waits_for_a_cpu_that_goes_away_goes_on_elsewhere
+  scx unload && [ $(state) = disabled ]; result unloads_after_cpus_came_and_went $?
   servers 50000000
 }
 
@@ -116,6 +136,36 @@ timed() {
   scx load --slots 16 --timeout 2000 || return
   traced SETS scx_guest sets_of_periodic_threads_run
   scx unload
+  servers 50000000
+}
+
+# The reference system for $seconds, beside background that computes now and then. The first
+# decisions of each minute are judged, and what the machine has left is told.
+reference() {
+  servers 0
+  ifconfig lo up
+  scx load --record 8192 || return
+  while :; do head -c 200000 /bin/scx | sha256sum > /dev/null; usleep 500000; done & busy=$!
+  rclrt_reference_system --scenario /tmp/scenario --executor preemptive_edf --work-ms $work_ms \
+    --warm-up 3 --duration $seconds --counts --out /tmp/report & program=$!
+  while kill -0 $program && [ $(jobs) = 0 ]; do usleep 100000; done
+  minute=0 wrong=0 left=$seconds
+  while [ $left -gt 0 ] && kill -0 $program; do
+    minute=$((minute + 1)) span=$((left < 60 ? left : 60)) left=$((left - 60))
+    scx record --output /tmp/events --seconds $span > /tmp/recorded || wrong=$((wrong + 1))
+    head -n 20000 /tmp/events > /tmp/some  # All of them would take longer than the ring buffer lasts.
+    scx check --input /tmp/some --bound-us $bound_us > /tmp/checked || wrong=$((wrong + 1))
+    echo "MINUTE $minute" $(state) $(awk '/VmRSS/ { print $2 }' /proc/$program/status) \
+      $(awk '/MemAvailable/ { print $2 }' /proc/meminfo) \
+      $(of_all_cpus 3) $(of_all_cpus 4) \
+      $(head -n 1 /tmp/checked)
+  done
+  wait $program; result the_reference_system_ends_well $?
+  [ $wrong = 0 ]; result the_order_is_kept_in_each_minute $?
+  [ $(state) = enabled ]; result the_scheduler_stays_in_force $?
+  kill $busy
+  echo REPORT-BEGIN; cat /tmp/report; echo; echo REPORT-END
+  scx unload && [ $(state) = disabled ]; result unloads_after_the_reference_system $?
   servers 50000000
 }
 
@@ -271,4 +321,5 @@ partial() {
 }
 
 echo "KERNEL $(uname -r)"
+echo "CACHES $(cat /sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list | sort -u | wc -l)"
 for part in "$@"; do "$part"; done

@@ -129,6 +129,19 @@ def test_many_short_inversions_in_one_wait_are_too_many() -> None:
     assert round(seen.summed.lasted_ns / MS) == 20
 
 
+def test_each_cpu_has_a_reserve_of_its_own() -> None:
+    def trace(second: int) -> Trace:
+        trace = Trace(2).due(1, 11, 100).due(1, 12, 200).due(1, 14, 100).due(1, 15, 300)
+        trace.switch(5, 11).switch(5, 14, cpu=1).wake(6, 12)
+        trace.switch(10, 15).switch(16, 11)  # 6 ms of each CPU, or twice of the first.
+        before = 11 if second == 0 else 14
+        trace.switch(30, 15, cpu=second).switch(36, before, cpu=second)
+        return trace.switch(50, 12, state="S")
+
+    assert not trace(1).check().too_long
+    assert len(trace(0).check().too_long) == 1
+
+
 def test_beside_one_whose_budget_may_be_used_up_only_the_background_is_later() -> None:
     def trace(beside: int, runtime_ms: int) -> Trace:
         trace = Trace().due(1, 11, 200).due(1, 12, 100).switch(5, 12)

@@ -20,6 +20,7 @@ from periodic_sets import MS, PERIOD, RESERVE, TICK, UNLIMITED, Job, judge, make
 BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
 BUILT = {
     "scx": BUILD / "rclrt_scx" / "scx",
+    "scx_wrong": BUILD / "rclrt_scx" / "scx_wrong",
     "scx_guest": BUILD / "rclrt_scx" / "scx_guest",
     "executor_guest": BUILD / "rclrt_front_end" / "executor_guest",
 }
@@ -33,19 +34,21 @@ SCRIPT = (Path(__file__).parent / "machine.sh").read_text()
 
 MACHINES = {
     "cloud-1": ("vmlinuz-cloud-amd64", 1, "common life cycles partial"),
-    "cloud-2": ("vmlinuz-cloud-amd64", 2, "common timed"),
+    "cloud-2": ("vmlinuz-cloud-amd64", 2, "common order hotplug timed"),
     "cloud-4": ("vmlinuz-cloud-amd64", 4, "common many"),
     "rt-2": ("vmlinuz-rt-amd64", 2, "common"),
     "older-2": ("vmlinuz-older", 2, "common"),
 }
+TWO_CACHES = "cloud-4"
+"""Its CPUs share two last-level caches, those of all others one."""
 # By series; a short run on each. The README says what happens on them.
 SERIES = {name: (f"vmlinuz-{name}", 2, "brief") for name in ("6.18", "6.19", "7.0", "7.1", "7.2")}
-if os.environ.get("RCLRT_SCX_TRACED"):  # On all kernels, with two CPUs or more.
+if os.environ.get("RCLRT_SCX_TRACED"):  # On all kernels, with two CPUs or more; else on one.
     for _all in (MACHINES, SERIES):
         for _name, (_image, _cpus, _parts) in _all.items():
             if _cpus == 1:
                 continue
-            _more = [part for part in ("order", "timed") if part not in _parts.split()]
+            _more = [p for p in ("order", "hotplug", "timed") if p not in _parts.split()]
             _all[_name] = (_image, _cpus, " ".join([_parts, *_more]))
 TRACED, TIMED = (
     [name for name, (_, _, parts) in {**MACHINES, **SERIES}.items() if part in parts.split()]
@@ -64,7 +67,8 @@ def console(machine: str) -> str:
         return f"SKIP {reason}"
     sets = "\n".join(one.text() for one in make_sets(SEED, cpus))
     script = f"cat > /tmp/sets <<END\n{sets}\nEND\n{SCRIPT}"
-    return vm.boot(kernel, cpus, script, parts, PROGRAMS, BOOT_LIMIT_S)
+    sockets = 2 if machine == TWO_CACHES else 1
+    return vm.boot(kernel, cpus, script, parts, PROGRAMS, BOOT_LIMIT_S, sockets=sockets)
 
 
 def between(text: str, name: str) -> str:
@@ -119,6 +123,7 @@ def test_every_scenario_passes(machine: str) -> None:
     _, cpus, parts = MACHINES[machine]
     assert promised(parts) <= set(seen), promised(parts) - set(seen)
     assert not vm.complaints(text)
+    assert re.findall(r"^CACHES (\d+)$", text, re.MULTILINE) == ["21"[machine != TWO_CACHES]]
     assert {"earliest_first", "every_cpu_takes_the_earliest_that_waits"} <= set(seen)
     print(*left_out(seen).values(), sep="\n")
     assert not wrongly_left_out(seen, cpus)
@@ -220,10 +225,7 @@ def reversed_order(trace: str) -> str:
     return re.sub(r"( due )([1-9][0-9]*)", lambda due: f"{due[1]}{latest - int(due[2])}", trace)
 
 
-ON_DEMAND = pytest.mark.skip(reason="the order by the kernel's trace: RCLRT_SCX_TRACED=1")
-
-
-@pytest.mark.parametrize("machine", TRACED or [pytest.param("none", marks=ON_DEMAND)])
+@pytest.mark.parametrize("machine", TRACED)
 def test_an_outsider_finds_the_order_in_the_kernels_own_trace(machine: str) -> None:
     """Of a mix of all: one tick and the reserve, nothing longer."""
     text = console_if_loaded(machine)
@@ -245,6 +247,17 @@ def test_an_outsider_finds_the_order_in_the_kernels_own_trace(machine: str) -> N
     wrong = check(reversed_order(trace), bound, PERIOD)
     print(f"  backwards: {len(wrong.too_long)}, {wrong.longest.lasted_ns / MS:.3f} ms")
     assert len(wrong.too_long) > 10, "the other way round all of this would be in order, too"
+
+
+@pytest.mark.parametrize(
+    "machine", [name for name in TRACED if {**MACHINES, **SERIES}[name][1] == 2]
+)
+def test_an_outsider_finds_out_one_that_ignores_deadlines(machine: str) -> None:
+    """The same scheduler, but first come, first served. On four CPUs too few would wait."""
+    trace = trace_of(console_if_loaded(machine), "WRONG")
+    seen = check(trace, RESERVE + TICK * 2, PERIOD)
+    print(f"\n{machine}: {len(seen.too_long)} too long, {seen.longest.lasted_ns / MS:.3f} ms")
+    assert len(seen.too_long) >= 3
 
 
 @pytest.mark.parametrize("machine", TIMED)

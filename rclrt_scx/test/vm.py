@@ -5,10 +5,10 @@
 Software emulation, one host thread for all virtual CPUs: nested virtualisation is rarely to be had,
 and with a thread per virtual CPU the kernel's patching of its own code trips the emulator.
 
-The machine's clock counts instructions, 16 ns each, and jumps where all CPUs sleep. So what happens
-in it does not depend on how busy the host is, and its times are those of a slow processor. A CPU's
-turn lasts until the next timer unless it sleeps or says that it waits (QEMU before 8.1 [1]):
-programs must not spin without `pause`, or the other CPUs stand still.
+The machine's clock counts instructions, 16 ns each if not told otherwise, and jumps where all CPUs
+sleep. So what happens in it does not depend on how busy the host is, and its times are those of a
+slow processor. A CPU's turn lasts until the next timer unless it sleeps or says that it waits (QEMU
+before 8.1 [1]): programs must not spin without `pause`, or the other CPUs stand still.
 
 [1] QEMU, accel/tcg/tcg-accel-ops-icount.c: icount_percpu_budget() is newer.
 """
@@ -21,6 +21,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 QEMU = "qemu-system-x86_64"
@@ -70,7 +71,16 @@ def why_not(kernel: Path) -> str:
 
 
 def boot(
-    kernel: Path, cpus: int, script: str, argument: str, programs: list[Path], timeout_s: int
+    kernel: Path,
+    cpus: int,
+    script: str,
+    argument: str,
+    programs: list[Path],
+    timeout_s: int,
+    libraries: Sequence[Path] = (),
+    memory_mib: int = 512,
+    sockets: int = 1,
+    shift: int = 4,
 ) -> str:
     """Boot, run `script` with `argument` as root, and return what the console showed.
 
@@ -87,14 +97,23 @@ def boot(
         Put into /bin, with the libraries that they link.
     timeout_s
         The machine is ended after this time; its output so far is returned.
+    libraries
+        Put where they are here, for programs that load them by themselves.
+    memory_mib
+        Of the machine.
+    sockets
+        Among which the CPUs are divided; each has a last-level cache of its own.
+    shift
+        An instruction takes 2**shift ns.
     """
     with tempfile.TemporaryDirectory() as folder:
         image = Path(folder) / "initrd"
-        image.write_bytes(_initial_file_system(script, argument, programs))
+        image.write_bytes(_initial_file_system(script, argument, programs, libraries))
         command = [
-            *(QEMU, "-accel", "tcg,thread=single", "-cpu", "max", "-m", "512"),
-            *("-icount", "shift=4,sleep=off"),
-            *("-smp", str(cpus), "-nic", "none", "-nographic", "-no-reboot"),
+            *(QEMU, "-accel", "tcg,thread=single", "-cpu", "max", "-m", str(memory_mib)),
+            *("-icount", f"shift={shift},sleep=off"),
+            *("-smp", f"{cpus},sockets={sockets},cores={cpus // sockets},threads=1"),
+            *("-nic", "none", "-nographic", "-no-reboot"),
             *("-kernel", str(kernel), "-initrd", str(image)),
             *("-append", f"console=ttyS0 quiet panic=-1 nokaslr {_NOT_NEEDED}"),
         ]
@@ -121,7 +140,9 @@ def complaints(text: str) -> list[str]:
     ]
 
 
-def _initial_file_system(script: str, argument: str, programs: list[Path]) -> bytes:
+def _initial_file_system(
+    script: str, argument: str, programs: list[Path], libraries: Sequence[Path]
+) -> bytes:
     files: dict[str, tuple[int, bytes]] = {}
 
     def put(path: str, data: bytes, mode: int) -> None:
@@ -140,12 +161,15 @@ def _initial_file_system(script: str, argument: str, programs: list[Path]) -> by
     put("/etc/group", b"root:x:0:\nrt:x:1000:\n", stat.S_IFREG | 0o644)
     for program in programs:
         put(f"/bin/{program.name}", program.read_bytes(), stat.S_IFREG | 0o755)
-        for library in _libraries(program):
+        for library in linked(program):
             put(library, Path(library).read_bytes(), stat.S_IFREG | 0o755)
+    for path in libraries:
+        put(str(path), path.read_bytes(), stat.S_IFREG | 0o755)
     return gzip.compress(_cpio(files), compresslevel=1)
 
 
-def _libraries(program: Path) -> list[str]:
+def linked(program: Path) -> list[str]:
+    """Return the libraries that a program is linked with."""
     listed = subprocess.run(
         ["ldd", str(program)], capture_output=True, text=True, check=False
     ).stdout
