@@ -39,6 +39,8 @@ MACHINES = {
     "rt-2": ("vmlinuz-rt-amd64", 2, "common"),
     "older-2": ("vmlinuz-older", 2, "common"),
 }
+if os.environ.get("RCLRT_SCX_KERNEL"):  # One that somebody has built.
+    MACHINES["given-2"] = (os.environ["RCLRT_SCX_KERNEL"], 2, "common order hotplug timed")
 TWO_CACHES = "cloud-4"
 """Its CPUs share two last-level caches, those of all others one."""
 # By series; a short run on each. The README says what happens on them.

@@ -68,7 +68,7 @@ CHAIN = {
     FULL: ("5", "60"),
 }
 # Minutes for all executors.
-ENDURANCE = {TRY: "0.05", QUICK: "1.2", SHORT: "6", FULL: "420"}
+ENDURANCE = {TRY: "0.05", QUICK: "1.2", SHORT: "5", FULL: "420"}
 ENDURING = "waitset_single,waitset_multi,priority_events,isolated,preemptive"
 ENDURING_AT_LEAST = "waitset_multi,isolated,preemptive"
 # Rounds, seconds at a rate, sizes, and how many subscriptions.
