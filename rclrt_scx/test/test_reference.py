@@ -71,7 +71,9 @@ def between(text: str, name: str) -> str:
 
 def minutes_of(text: str) -> list[Minute]:
     """Return those at whose end the program was there still."""
-    found = re.findall(r"^MINUTE \d+ (\w+) (\d+) (\d+) (\d+) (\d+) (\d+ events.*)$", text, re.MULTILINE)
+    found = re.findall(
+        r"^MINUTE \d+ (\w+) (\d+) (\d+) (\d+) (\d+) (\d+ events.*)$", text, re.MULTILINE
+    )
     return [Minute(state, *map(int, numbers), checked) for state, *numbers, checked in found]
 
 
