@@ -40,7 +40,9 @@ static struct pieces find_frame(const struct rclrt_daemon * daemon, const struct
   return pieces;
 }
 
-/* Bytes that may hold the end of a frame anywhere. */
+/* Bytes that may hold the end of a frame anywhere. Frames for other addresses are left. CRC-16/ARC does
+ * not cover addresses: if the line spoils the one that a question comes from, the agent tells that other
+ * address that it does not know it. */
 static void receive_stream(
   struct rclrt_daemon * daemon, const uint8_t * bytes, size_t size,
   enum rclrt_scan (*scan)(struct rclrt_scanner * scanner, uint8_t byte))
@@ -55,9 +57,12 @@ static void receive_stream(
     put(daemon, at, bytes[i]);
     at++;
     const enum rclrt_scan what = scan(scanner, bytes[i]);
-    if (what == RCLRT_SCAN_BROKEN) {
+    if (what == RCLRT_SCAN_MORE) {
+      continue;
+    }
+    if (what == RCLRT_SCAN_BROKEN || scanner->destination != RCLRT_FRAME_CLIENT) {
       daemon_count(daemon, &daemon->counters.broken_frames);
-    } else if (what == RCLRT_SCAN_FRAME) {
+    } else {
       struct rclrt_slot found;
       memset(&found, 0, sizeof(found));
       found.at = at - scanner->wire;
@@ -171,6 +176,7 @@ static enum rclrt_scan scan_length(struct rclrt_scanner * scanner, uint8_t byte)
   if (!scanner->in_frame) {
     scanner->in_frame = true;
     scanner->count = 0;
+    scanner->destination = RCLRT_FRAME_CLIENT; /* there are no addresses */
     scanner->length = byte;
     return RCLRT_SCAN_MORE;
   }

@@ -45,6 +45,23 @@ TEST(Line, the_longest_frame_fits_the_smallest_ring_also_if_every_byte_is_stuffe
   EXPECT_EQ(rig.daemon.counters.overwritten, 0U);
 }
 
+// The checksum does not cover addresses: an agent answers a question whose address the line has spoilt, and
+// tells that other address that it does not know it.
+TEST(Line, a_frame_for_another_address_is_left)
+{
+  Rig rig;
+  Reader reader(rig);
+  auto frame = Deframer::frame(RCLRT_FRAMING_SERIAL, data_for_reader(5), RCLRT_FRAME_AGENT);
+  ASSERT_EQ(frame.at(2), RCLRT_FRAME_CLIENT);
+  frame[2] = RCLRT_FRAME_CLIENT ^ 8U;
+  rclrt_daemon_received(&rig.daemon, frame.data(), frame.size());
+  EXPECT_TRUE(reader.take().empty());
+  EXPECT_EQ(rig.daemon.counters.broken_frames, 1U);
+  EXPECT_EQ(rig.daemon.counters.received, 0U) << "nor was the agent heard";
+  reader.receive(data_for_reader(6));
+  EXPECT_EQ(reader.take(), std::vector<int>{6});
+}
+
 TEST(Line, a_buffer_that_is_shorter_than_a_frame_is_refused_and_the_frame_stays)
 {
   Rig rig;

@@ -186,7 +186,7 @@ struct rclrt_daemon_counters
   uint32_t refused;   /* no node, or window full */
   uint32_t abandoned; /* reliable messages given up */
   uint32_t write_errors;
-  uint32_t broken_frames; /* cut short, or longer than the limit */
+  uint32_t broken_frames; /* cut short, longer than the limit, or for another address */
   uint32_t bad_checksums;
   uint32_t malformed;      /* messages that make no sense, and data that no reader is for */
   uint32_t foreign;        /* of another session or key */
