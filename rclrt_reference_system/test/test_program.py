@@ -95,8 +95,9 @@ def test_every_sample_of_every_callback_is_there(scenario: Path) -> None:
     for callback in callbacks.values():
         assert len(callback["jobs"]) + callback["lost"] > 30
         assert callback["jobs_without_room"] == 0
-        for release, start, end, sent, number_in, _ in callback["jobs"]:
+        for release, start, end, sent, number_in, _, away in callback["jobs"]:
             assert release <= start <= end
+            assert 0 <= away <= end - start
             assert sent <= release
             assert (number_in == 0) == (callback["kind"] == "timer")
     work = [end - start for _, start, end, *_ in callbacks["Detector<image"]["jobs"]]
