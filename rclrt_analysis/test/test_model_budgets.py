@@ -266,6 +266,10 @@ def test_a_plan_keeps_the_budgets_of_the_model_and_its_file_is_analysed_with_the
     path.write_text(text.replace("runtime: 6000000", "runtime: soon"), encoding="utf-8")
     with pytest.raises(ModelError, match="the budget of '/see/timer/50ms' is none"):
         applied(model_of, read_plan(path))
+    assert "period: 40000000" in text
+    path.write_text(text.replace("period: 40000000", "period: 0"), encoding="utf-8")
+    with pytest.raises(ModelError, match="the budget of '/see/timer/50ms' is none"):
+        applied(model_of, read_plan(path))
     low = "runtime: 6000000, criticality: low"
     path.write_text(text.replace("runtime: 6000000", low), encoding="utf-8")
     with pytest.raises(ModelError, match="'/see/timer/50ms' is of low criticality"):
@@ -278,6 +282,7 @@ def test_a_plan_keeps_the_budgets_of_the_model_and_its_file_is_analysed_with_the
     assert need > 100 * (6 / 40 + 30 / 90)
     for capacity, problem in (
         (f"{need + 0.01:.2f}", ""),
+        ("0", "capacity_percent is 0. Write a number above 0"),
         (f"{need - 0.01:.2f}", f"and the budgets of executor 'e' need {need:.1f}: some would have"),
         ("none", "capacity_percent is 'none'. Write a number above 0"),
     ):

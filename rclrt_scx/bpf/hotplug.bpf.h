@@ -8,8 +8,6 @@
 #ifndef HOTPLUG_BPF_H_
 #define HOTPLUG_BPF_H_
 
-#define SHORT_NS 1000000ULL
-
 __noinline int take_bound(u64 queue, s32 cpu)
 {
 	struct bpf_iter_scx_dsq it;

@@ -16,8 +16,8 @@
 #define FEW 64	  /* of FAIR, at every decision */
 #define MANY 1024 /* of FAIR, now and then */
 #define MAX_TRIES 4
-#define SHORT_NS                                                                                   \
-	1000000ULL /* a slice of those who are taken out of their order for the kernel's sake */
+/* A slice of those who are taken out of their order for the kernel's sake. */
+#define SHORT_NS 1000000ULL
 
 const volatile u64 edf_slice_ns = 95 * NS_PER_MS;
 const volatile u32 slot_count = 1;

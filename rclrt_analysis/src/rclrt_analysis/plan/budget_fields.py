@@ -15,7 +15,7 @@ from rclrt_analysis.plan.chains import quoted
 
 GROUP_NAME = re.compile(r"/.+/group/.+")
 UNITS = {"": 1, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
-ROUNDING = 1e-8
+ROUNDING = Fraction(1, 10**8)
 _TIME = re.compile(r"(\d+)\s*(ns|us|ms|s|)")
 
 
@@ -60,6 +60,8 @@ def budget_of(path: Path, name: str, entry: Mapping[str, Any]) -> Budget | None:
     try:
         overrun = said.get("on_overrun", "demote")
         runtime, period = (_ns(said[key]) for key in ("runtime", "period"))
+        if period == 0:
+            raise ValueError(period)
     except (AttributeError, KeyError, ValueError) as error:
         text = f"the budget of '{name}' is none. Write {{runtime: 12ms, period: 40ms}}"
         raise ModelError([f"{path}: {text}"]) from error
@@ -102,7 +104,7 @@ def unbounded(
         yield f"{path}: capacity_percent is {capacity!r}. Write a number above 0"
         return
     for name, share in shares.items():
-        if share * 100 > capacity + ROUNDING:
+        if share * 100 - ROUNDING > capacity:
             text = (
                 f"capacity_percent is {capacity:g}, and the budgets of executor '{name}' need "
                 f"{float(100 * share):.1f}: some would have no room, and no bound counts that"
