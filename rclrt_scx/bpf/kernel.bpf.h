@@ -268,6 +268,24 @@ static __always_inline bool switches_cpu(const struct task_struct *p)
 	       p->comm[2] == 'u' && p->comm[3] == 'h' && p->comm[4] == 'p' && p->comm[5] == '/';
 }
 
+/*
+ * Whether it is the kernel's thread that ends the sleeps of the others: with PREEMPT_RT before Linux 6.13, timers of threads
+ * that are not SCHED_FIFO are served by ksoftirqd. Later ones have a thread for that, under SCHED_FIFO.
+ */
+static __always_inline bool wakes_sleepers(const struct task_struct *p)
+{
+	return (p->flags & PF_KTHREAD) && p->comm[0] == 'k' && p->comm[1] == 's' &&
+	       p->comm[2] == 'o' && p->comm[3] == 'f' && p->comm[4] == 't' && p->comm[5] == 'i';
+}
+
+static __always_inline void kick(s32 cpu, u64 flags)
+{
+#ifdef RCLRT_SCX_LOSES_KICKS /* Of tests: they reach only who sleeps. */
+	flags = SCX_KICK_IDLE;
+#endif
+	scx_bpf_kick_cpu(cpu, flags);
+}
+
 static __always_inline void set_slice(struct task_struct *p, u64 slice)
 {
 	if (bpf_ksym_exists(scx_bpf_task_set_slice))

@@ -35,7 +35,7 @@
 #include "note.bpf.h"
 #include "queues.bpf.h"
 #include "budget.bpf.h"
-#include "quota.bpf.h"
+#include "bind.bpf.h"
 #include "reserve.bpf.h"
 #include "hotplug.bpf.h"
 
@@ -45,6 +45,7 @@ char _license[] SEC("license") = "GPL";
 #define FRESH_NS 50000ULL /* a thread on its way into a queue is there by then */
 
 const volatile bool partial;
+const volatile bool ksoftirqd_first; /* see wakes_sleepers() */
 
 static u64 marks[2];   /* left by the thread that was last on its way into EDF, into FAIR */
 static u64 fair_vtime; /* of the background thread that started last */
@@ -100,7 +101,7 @@ static void find_cpu(struct task_struct *p, u64 key, bool preempted)
 				c->seen_mark[FAIR] = left;
 			/* Background takes idle CPUs only: kicking its own kind goes round in
 			 * circles. */
-			scx_bpf_kick_cpu(victim, queue == EDF ? SCX_KICK_PREEMPT : SCX_KICK_IDLE);
+			kick(victim, queue == EDF ? SCX_KICK_PREEMPT : SCX_KICK_IDLE);
 			return;
 		}
 	}
@@ -132,6 +133,8 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		say_asleep(t, 0); /* Before the deadline is read, see slots.h. */
 	wake_budget(t);
+	if (t && ksoftirqd_first)
+		t->first = wakes_sleepers(p);
 	key = urgency(t);
 	if (t)
 		t->preempted = t->changed = false;
@@ -274,8 +277,7 @@ __noinline int share_work(s32 cpu)
 	c = cpu_of(victim);
 	if (victim >= 0 && c &&
 	    __sync_val_compare_and_swap(&c->running_ns, latest, wanted) == latest)
-		scx_bpf_kick_cpu(victim, wanted < RCLRT_SCX_RUNS_BACKGROUND ? SCX_KICK_PREEMPT
-									    : SCX_KICK_IDLE);
+		kick(victim, wanted < RCLRT_SCX_RUNS_BACKGROUND ? SCX_KICK_PREEMPT : SCX_KICK_IDLE);
 	return 0;
 }
 
@@ -288,7 +290,7 @@ static __always_inline void look_again(s32 cpu, u64 *mark, u64 *seen)
 	if (left != *seen && (left & MARK_CPU) != (cpu & MARK_CPU) &&
 	    (s64)(bpf_ktime_get_ns() - (left & ~MARK_CPU)) < (s64)FRESH_NS) {
 		*seen = left;
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		kick(cpu, SCX_KICK_PREEMPT);
 	}
 }
 
@@ -317,8 +319,17 @@ void SEC("struct_ops/edf_tick") BPF_PROG(edf_tick, struct task_struct *p)
 
 	/* It may have been made later while it runs. */
 	use_budget(t);
-	if (c && t && !t->in_reserve)
-		__sync_lock_test_and_set(&c->running_ns, urgency(t));
+	if (c && t && !t->in_reserve) {
+		u64 key = urgency(t), earliest = earliest_deadline_for(cpu);
+
+		__sync_lock_test_and_set(&c->running_ns, key);
+		if (earliest < key && earliest + 1 < key) {
+			/* Without a kick: with PREEMPT_RT on Linux 6.12 one waits for a thread of the CPU that
+			 * kicks, below SCHED_FIFO 2, and may be lost. */
+			__sync_val_compare_and_swap(&c->running_ns, key, earliest);
+			set_slice(p, 0);
+		}
+	}
 	share_work(cpu);
 }
 
@@ -344,7 +355,7 @@ void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
 	__sync_lock_test_and_set(&c->running_ns, c->in_reserve ? RCLRT_SCX_RUNS_PROTECTED : key);
 	/* One that was changed while it ran goes on without having been in a queue. */
 	if (t->changed && !c->in_reserve && !c->offline && earliest_deadline_for(cpu) < key)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		kick(cpu, SCX_KICK_PREEMPT);
 	t->changed = false;
 }
 
@@ -388,7 +399,7 @@ void SEC("struct_ops/edf_quiescent") BPF_PROG(edf_quiescent, struct task_struct 
 	t->changed = !sleeps;
 	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
 		note(p, RCLRT_SCX_LEFT, key);
-		if (sleeps)
+		if (sleeps && !t->first)
 			count_job(t, c, key_of_job(t, key));
 	}
 	if (sleeps) {
@@ -428,93 +439,10 @@ s32 SEC("struct_ops.s/edf_init_task")
 	return 0;
 }
 
-static void give_back(struct thread *t)
-{
-	struct rclrt_scx_state *s = the_state();
-	struct rclrt_scx_owner *owner;
-	struct rclrt_scx_slot *slot;
-	u32 index;
-
-	if (!t || !t->slot)
-		return;
-	index = t->slot;
-	t->slot = 0;
-	slot = bpf_map_lookup_elem(&slots, &index);
-	owner = bpf_map_lookup_elem(&owners, &index);
-	if (!slot || !owner || !s)
-		return;
-	slot->deadline_ns = RCLRT_SCX_NO_DEADLINE;
-	slot->lent_ns = RCLRT_SCX_NO_DEADLINE;
-	slot->ended_ns = RCLRT_SCX_NO_DEADLINE;
-	slot->runtime_ns = slot->begun_ns = 0;
-	__sync_fetch_and_sub(&s->bound, 1);
-	__sync_lock_test_and_set(&owner->tid, 0); /* Last: from here on it can be another's. */
-}
-
 void SEC("struct_ops/edf_exit_task")
 	BPF_PROG(edf_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	give_back(thread_of(p)); /* Of every thread that ends, however it ends. */
-}
-
-/* Run by a thread on itself, see slots.h. */
-SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
-{
-	struct task_struct *p = bpf_get_current_task_btf();
-	struct rclrt_scx_state *s = the_state();
-	struct rclrt_scx_owner *owner;
-	struct rclrt_scx_slot *slot;
-	u32 uid = (u32)bpf_get_current_uid_gid();
-	struct thread *t;
-	u32 index;
-	int i, error;
-
-	if (!s || !s->in_force)
-		return -ESHUTDOWN;
-	t = thread_of(p);
-	if (!t)
-		return -ESHUTDOWN;
-	if (request->operation == RCLRT_SCX_RELEASE) {
-		if (!t->slot)
-			return -ENOENT;
-		give_back(t);
-		return 0;
-	}
-	if (request->operation != RCLRT_SCX_BIND)
-		return -EINVAL;
-	if (t->slot) {
-		request->slot = t->slot;
-		return -EALREADY;
-	}
-	error = over_quota(p->tgid, uid);
-	if (error)
-		return error;
-	bpf_for(i, 1, slot_count + 1) {
-		index = i;
-		owner = bpf_map_lookup_elem(&owners, &index);
-		slot = bpf_map_lookup_elem(&slots, &index);
-		if (!owner || !slot || owner->tid ||
-		    __sync_val_compare_and_swap(&owner->tid, 0, p->pid) != 0)
-			continue;
-		owner->tgid = p->tgid;
-		owner->uid = uid;
-		owner->jobs = 0;
-		owner->misses = 0;
-		bpf_probe_read_kernel(owner->comm, sizeof(owner->comm), p->comm);
-		slot->deadline_ns = RCLRT_SCX_NO_DEADLINE; /* Whatever anybody left there. */
-		slot->lent_ns = RCLRT_SCX_NO_DEADLINE;
-		slot->ended_ns = RCLRT_SCX_NO_DEADLINE;
-		slot->asleep = 0;
-		slot->runtime_ns = slot->begun_ns = 0;
-		t->postponed = false;
-		t->server_ns = 0;
-		t->left_ns = 0;
-		__sync_fetch_and_add(&s->bound, 1);
-		t->slot = index;
-		request->slot = index;
-		return 0;
-	}
-	return -ENOSPC;
 }
 
 /* Run by the loader, when the kernel has given us all threads: before, none could have a slot. */

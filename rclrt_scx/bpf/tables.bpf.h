@@ -49,6 +49,7 @@ struct {
 struct thread {
 	u32 slot;	 /* 0 for none */
 	bool urgent;	 /* runs by a deadline */
+	bool first;	 /* before all deadlines, see wakes_sleepers() */
 	u64 vtime;	 /* of the background */
 	u64 since_ns;	 /* on its CPU */
 	bool in_reserve; /* has its CPU in a turn of the reserve */
@@ -115,6 +116,8 @@ static u64 urgency(const struct thread *t)
 	struct rclrt_scx_slot *slot = slot_of(t);
 	s64 own, lent;
 
+	if (t && t->first)
+		return 1;
 	if (!slot)
 		return RCLRT_SCX_RUNS_BACKGROUND;
 	own = postponed(t, stated(slot));

@@ -19,7 +19,7 @@ function(rclrt_scx_object object)
     COMMAND ${RCLRT_SCX_CLANG} -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_${bpf_machine} -Wall -Werror
       ${ARGN} ${bpf_includes} -c "${CMAKE_CURRENT_SOURCE_DIR}/bpf/rclrt_edf.bpf.c" -o "${object}"
     DEPENDS bpf/rclrt_edf.bpf.c bpf/kernel.bpf.h bpf/tables.bpf.h bpf/queues.bpf.h bpf/budget.bpf.h
-      bpf/note.bpf.h bpf/quota.bpf.h bpf/reserve.bpf.h bpf/hotplug.bpf.h include/rclrt_scx/slots.h
+      bpf/bind.bpf.h bpf/note.bpf.h bpf/quota.bpf.h bpf/reserve.bpf.h bpf/hotplug.bpf.h include/rclrt_scx/slots.h
     COMMENT "Compiling ${object}" VERBATIM)
 endfunction()
 rclrt_scx_object("${object}")
@@ -46,13 +46,18 @@ if(RCLRT_BUILD_TESTS)
   target_link_libraries(scx_guest PRIVATE rclrt_scx Threads::Threads)
   rclrt_compile_options(scx_guest TEST)
 
-  # The same with a scheduler that ignores deadlines, for who judges the order to find out.
-  set(wrong "${CMAKE_CURRENT_BINARY_DIR}/wrong.bpf.o")
-  rclrt_scx_object("${wrong}" -DRCLRT_SCX_IGNORES_DEADLINES)
-  add_custom_target(rclrt_scx_wrong_object DEPENDS "${wrong}")
-  add_executable(scx_wrong src/main.cpp src/load.cpp)
-  add_dependencies(scx_wrong rclrt_scx_wrong_object)
-  target_compile_definitions(scx_wrong PRIVATE "RCLRT_SCX_OBJECT=\"${wrong}\"")
-  target_link_libraries(scx_wrong PRIVATE rclrt_scx_loader rclrt_scx_libbpf)
-  rclrt_compile_options(scx_wrong TEST)
+  # The same with schedulers that are spoilt: by deadlines that are ignored, for who judges the order to find
+  # out, and by kicks that are lost.
+  foreach(spoilt wrong:IGNORES_DEADLINES deaf:LOSES_KICKS)
+    string(REPLACE ":" ";" spoilt "${spoilt}")
+    list(POP_FRONT spoilt name)
+    set(spoilt_object "${CMAKE_CURRENT_BINARY_DIR}/${name}.bpf.o")
+    rclrt_scx_object("${spoilt_object}" -DRCLRT_SCX_${spoilt})
+    add_custom_target(rclrt_scx_${name}_object DEPENDS "${spoilt_object}")
+    add_executable(scx_${name} src/main.cpp src/load.cpp)
+    add_dependencies(scx_${name} rclrt_scx_${name}_object)
+    target_compile_definitions(scx_${name} PRIVATE "RCLRT_SCX_OBJECT=\"${spoilt_object}\"")
+    target_link_libraries(scx_${name} PRIVATE rclrt_scx_loader rclrt_scx_libbpf)
+    rclrt_compile_options(scx_${name} TEST)
+  endforeach()
 endif()

@@ -176,6 +176,15 @@ uint64_t kernel_flag(const btf * types, const char * name)
   return 0;
 }
 
+/// Whether sleeps of threads end in ksoftirqd: with PREEMPT_RT, until the kernel got ktimers/N for that (6.13, and the
+/// real-time patches before).
+bool timers_wait_for_ksoftirqd(const btf * types)
+{
+  utsname system{};
+  return uname(&system) == 0 && std::strstr(system.version, "PREEMPT_RT") != nullptr &&
+         btf__find_by_name_kind(types, "run_ktimerd", BTF_KIND_FUNC) < 0;
+}
+
 /// Variables of the object, found by name in its BTF.
 class Variables
 {
@@ -231,10 +240,15 @@ std::string configure(bpf_object * object, const LoadOptions & options, uint32_t
   const uint64_t fair_ns = period_ns * options.reserve_percent / 100;
   const auto jiffies = static_cast<uint64_t>(options.timeout_ms / 10) * kernel_ticks_per_second() /
                        1000;  // A tenth of what the watchdog bears.
+  const Btf types(btf__load_vmlinux_btf());
+  if (!types) {
+    return failed("cannot read the types of the kernel", errno);
+  }
   Variables variables(object);
   if (
     !variables.set("cpu_count", cpus) || !variables.set("slot_count", options.slots) ||
     !variables.set("partial", options.mode == RCLRT_SCX_PARTIAL) ||
+    !variables.set("ksoftirqd_first", timers_wait_for_ksoftirqd(types.get())) ||
     !variables.set("record", options.record_kib > 0) ||
     !variables.set("edf_slice_ns", period_ns - fair_ns) ||
     !variables.set("fair_slice_ns", fair_ns) || !variables.set("starved_jiffies", jiffies)) {
@@ -252,12 +266,11 @@ std::string configure(bpf_object * object, const LoadOptions & options, uint32_t
     !resize("cpus", cpus) || !resize("events", ring)) {
     return failed("cannot size the tables", errno);
   }
-  const Btf types(btf__load_vmlinux_btf());
   std::size_t bytes = 0;
   bpf_map * ops = bpf_object__find_map_by_name(object, "edf_ops");
   auto * value =
     ops == nullptr ? nullptr : static_cast<char *>(bpf_map__initial_value(ops, &bytes));
-  if (!types || value == nullptr || bytes < sizeof(OpsTail)) {
+  if (value == nullptr || bytes < sizeof(OpsTail)) {
     return failed("cannot prepare the scheduler", errno);
   }
   auto * tail = reinterpret_cast<OpsTail *>(value + (bytes - sizeof(OpsTail)));

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What runs in the virtual machine, by busybox' shell: `sh machine.sh PART...`, parts
-# being common, life, cycles, partial, many, brief, order, hotplug, timed, reference. Says on the console `RESULT <name> pass|fail` for every step, as the
+# being common, life, cycles, partial, many, brief, order, deaf, hotplug, timed, reference. Says on the console `RESULT <name> pass|fail` for every step, as the
 # guests' programs do for their scenarios.
 
 result() { if [ "$2" = 0 ]; then echo "RESULT $1 pass"; else echo "RESULT $1 fail"; fi; }
@@ -118,6 +118,15 @@ order() {
 }
 mix_in_a_wrong_order() {
   scx_guest whatever_threads_do_those_with_earlier_deadlines_run > /dev/null
+}
+
+# With kicks that reach only CPUs that sleep: of the others the ticks must do.
+deaf() {
+  servers 0
+  scx_deaf load --slots 16 --timeout 2000 || return
+  scx_guest an_earlier_one_preempts_when_a_timer_wakes_it | sed 's/RESULT /RESULT deaf_/'
+  scx_deaf unload
+  servers 50000000
 }
 
 # CPUs that come and go. Who waits for them must not wait until the kernel ejects the scheduler.

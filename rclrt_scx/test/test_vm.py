@@ -21,6 +21,7 @@ BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
 BUILT = {
     "scx": BUILD / "rclrt_scx" / "scx",
     "scx_wrong": BUILD / "rclrt_scx" / "scx_wrong",
+    "scx_deaf": BUILD / "rclrt_scx" / "scx_deaf",
     "scx_guest": BUILD / "rclrt_scx" / "scx_guest",
     "executor_guest": BUILD / "rclrt_front_end" / "executor_guest",
 }
@@ -34,13 +35,13 @@ SCRIPT = (Path(__file__).parent / "machine.sh").read_text()
 
 MACHINES = {
     "cloud-1": ("vmlinuz-cloud-amd64", 1, "common life cycles partial"),
-    "cloud-2": ("vmlinuz-cloud-amd64", 2, "common order hotplug timed"),
+    "cloud-2": ("vmlinuz-cloud-amd64", 2, "common order deaf hotplug timed"),
     "cloud-4": ("vmlinuz-cloud-amd64", 4, "common many"),
     "rt-2": ("vmlinuz-rt-amd64", 2, "common"),
     "older-2": ("vmlinuz-older", 2, "common"),
 }
 if os.environ.get("RCLRT_SCX_KERNEL"):  # One that somebody has built.
-    MACHINES["given-2"] = (os.environ["RCLRT_SCX_KERNEL"], 2, "common order hotplug timed")
+    MACHINES["given-2"] = (os.environ["RCLRT_SCX_KERNEL"], 2, "common order deaf hotplug timed")
 TWO_CACHES = "cloud-4"
 """Its CPUs share two last-level caches, those of all others one."""
 # By series; a short run on each. The README says what happens on them.
@@ -87,7 +88,7 @@ def promised(parts: str) -> set[str]:
         names.update(re.findall(r"result (\w+) \$\?", body))
         for guest, scenarios in re.findall(r"(scx_guest|executor_guest) ([\w -]+)", body):
             if BUILT[guest].exists():
-                prefix = "partial_" if part == "partial" else ""
+                prefix = f"{part}_" if part in ("partial", "deaf") else ""
                 names.update(prefix + name for name in scenarios.split() if "all-" not in name)
             else:
                 print(f"{guest} is not in this build: left out {scenarios}")
@@ -111,6 +112,20 @@ def wrongly_left_out(seen: dict[str, tuple[str, str]], cpus: int) -> set[str]:
     return {name for name, why in left_out(seen).items() if not why.endswith(too_few)}
 
 
+def complaints(text: str) -> list[str]:
+    """Return what the kernel complained of, without what Linux 6.12 does by itself.
+
+    When a CPU goes it stops the CPU's server for SCHED_OTHER, and does not ask whether that is
+    active; in mode full it is not. Then it finds its accounts of SCHED_DEADLINE wrong, and says so.
+    """
+    of_6_12 = re.search(r"^KERNEL 6\.12\.", text, re.MULTILINE) is not None
+    return [
+        line
+        for line in vm.complaints(text)
+        if not (of_6_12 and "WARNING: " in line and "kernel/sched/deadline.c" in line)
+    ]
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_scenario_passes(machine: str) -> None:
     """No scenario fails, none that the script names is missing, and the kernel did not complain."""
@@ -124,7 +139,7 @@ def test_every_scenario_passes(machine: str) -> None:
     assert not failed, text[-6000:]
     _, cpus, parts = MACHINES[machine]
     assert promised(parts) <= set(seen), promised(parts) - set(seen)
-    assert not vm.complaints(text)
+    assert not complaints(text)
     assert re.findall(r"^CACHES (\d+)$", text, re.MULTILINE) == ["21"[machine != TWO_CACHES]]
     assert {"earliest_first", "every_cpu_takes_the_earliest_that_waits"} <= set(seen)
     print(*left_out(seen).values(), sep="\n")
@@ -166,7 +181,7 @@ def test_what_the_readme_says_of_a_kernel_is_so(series: str) -> None:
     assert [rows_of_kernels().get(series)] == verdict
     failed = {name: why for name, (found, why) in results(text).items() if found == "fail"}
     assert not failed, text[-6000:]
-    assert not vm.complaints(text)
+    assert not complaints(text)
     if verdict == ["loads"]:
         assert promised("brief") <= set(results(text)) | {"a_refusal_leaves_nothing_loaded"}
     else:

@@ -73,12 +73,13 @@ std::string an_earlier_one_preempts_when_a_timer_wakes_it()
 {
   Stage stage(2, 0);
   stage[1].go(1000, 0, [&stage] {
-    sleep_ms(60);
+    sleep_ms(40);
     stage.log.add("woken");
     spin_ms(10);
   });
   sleep_ms(10);
-  stage[0].go(5000, 200);
+  stage[0].go(5000, 70);  // Shorter than a slice, at whose end anybody would be found.
+  sleep_ms(150);          // Not awake before: at that, the scheduler would look.
   return expect(stage, "B+ A+ woken B- A-");
 }
 
