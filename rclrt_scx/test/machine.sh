@@ -330,6 +330,5 @@ partial() {
 }
 
 echo "KERNEL $(uname -r)"
-echo "PREEMPT_RT $(grep -c PREEMPT_RT /proc/version)"
 echo "CACHES $(cat /sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list | sort -u | wc -l)"
 for part in "$@"; do "$part"; done
