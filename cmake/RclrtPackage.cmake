@@ -54,7 +54,8 @@ function(rclrt_add_library name)
 endfunction()
 
 # rclrt_add_executable(<name> SOURCES <file>... [LIBRARIES <library>...])
-# Installed where ROS 2 looks for a package's programs (`ros2 run <package> <name>`).
+# Installed where ROS 2 looks for a package's programs (`ros2 run <package> <name>`). Part of rclrt_programs, the
+# target of what experiments run.
 function(rclrt_add_executable name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   _rclrt_reject_unparsed(rclrt_add_executable)
@@ -62,6 +63,7 @@ function(rclrt_add_executable name)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
   rclrt_compile_options(${name})
   install(TARGETS ${name} RUNTIME DESTINATION lib/${PROJECT_NAME})
+  set_property(GLOBAL APPEND PROPERTY rclrt_programs ${name})
 endfunction()
 
 # rclrt_install_package([DEPENDS <package>...])

@@ -38,6 +38,9 @@ LEAST_JOBS = 1e6
 KINDS = ("priority_events", "isolated", "wait_set_single", "events_fifo", "EDF")
 
 
+NEEDS = ()  # It runs nothing that is built.
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")

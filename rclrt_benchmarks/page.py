@@ -22,6 +22,9 @@ from rclrt_analysis.arguments import positive, writable_file
 MOST_MS = 2000
 
 
+NEEDS = ()  # It runs nothing that is built.
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--jobs", type=positive, default=1_000_000, help="(%(default)s)")

@@ -32,6 +32,9 @@ TOP = (
 )
 
 
+NEEDS = ()  # It runs nothing that is built.
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--callbacks", type=positive, default=1000, help="(%(default)s)")

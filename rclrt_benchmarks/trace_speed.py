@@ -25,6 +25,9 @@ MOST_S_PER_MILLION = 5.0
 MOST_MIB = 700.0
 
 
+NEEDS = ()  # It runs nothing that is built.
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--jobs", type=positive, default=1_000_000, help="(%(default)s)")

@@ -30,6 +30,9 @@ JUDGED_SETS = 1000
 BINS = range(-20, 100, 5)
 
 
+NEEDS = ()  # It runs nothing that is built.
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--sets", type=positive, default=1000, help="per level (%(default)s)")

@@ -47,7 +47,9 @@ def test_options_of_an_observed_command_are_its_own() -> None:
 
 
 def test_arguments_that_nobody_knows_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in ("watch M --plam P", "watch", "trace info", "analyze M N"):
+    for words in ("watch M --plam P", "watch", "trace info", "analyze M N", "", "fly",
+                  "build --faster", "build -R x", "test --sanitize", "test --sanitize memory",
+                  "test -R", "test surplus"):  # fmt: skip
         with pytest.raises(SystemExit) as ended:
             parse(words)
         assert ended.value.code == 2

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,15 +25,10 @@ def rows_of(result: Mapping[str, Any], _: Machine) -> Judged:
 
 
 def one(
-    program: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit_s: float = 30.0,
-    judge: Any = rows_of,
+    program: str, monkeypatch: pytest.MonkeyPatch, limit_s: float = 30.0, judge: Any = rows_of,
 ) -> tuple[Experiment, list[Run]]:  # fmt: skip
     """Run an experiment whose command is this Python text; its last argument is the file."""
-    package = tmp_path / "rclrt_analysis"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "cli.py").write_text(program, encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(run.cli, "command", lambda *words: [sys.executable, "-c", program, *words])
     command = dict.fromkeys(EFFORTS, ("bench", "made-up"))
     made_up = Experiment(
         "made-up", "[X]", "an experiment", command, dict.fromkeys(EFFORTS, limit_s), judge
@@ -54,7 +50,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_result_is_judged_and_a_paper_that_is_ahead_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    _, (done,) = one(WRITES, monkeypatch, tmp_path)
+    _, (done,) = one(WRITES, monkeypatch)
     (row,) = done.rows
     assert (row.verdict, row.experiment, row.source) == (HOLDS, "made-up", "[X]")
     assert row.margin == pytest.approx(1.25)
@@ -66,7 +62,7 @@ def test_a_result_is_judged_and_a_paper_that_is_ahead_is_said(
 def test_an_experiment_that_misses_its_own_target_is_judged_all_the_same(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    _, (done,) = one(f"{WRITES}; sys.exit(1)", monkeypatch, tmp_path)
+    _, (done,) = one(f"{WRITES}; sys.exit(1)", monkeypatch)
     assert [row.verdict for row in done.rows] == [HOLDS]
 
 
@@ -83,7 +79,7 @@ def test_an_experiment_that_misses_its_own_target_is_judged_all_the_same(
 def test_what_cannot_be_judged_says_why(
     program: str, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    _, (done,) = one(program, monkeypatch, tmp_path)
+    _, (done,) = one(program, monkeypatch)
     assert [row.verdict for row in done.rows] == [OPEN]
     assert said in done.rows[0].why
 
@@ -98,7 +94,7 @@ def test_one_that_does_not_end_is_ended_with_all_that_it_has_started(
         "time.sleep(600)"
     )
     monkeypatch.setattr(run, "PATIENCE_S", 0.2)
-    _, (done,) = one(program, monkeypatch, tmp_path, limit_s=2.0)
+    _, (done,) = one(program, monkeypatch, limit_s=2.0)
     assert done.rows[0].why == "ended after 2 s"
     pid = int(child.read_text(encoding="utf-8"))
     end = time.monotonic() + 20

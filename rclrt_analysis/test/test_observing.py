@@ -67,7 +67,7 @@ def test_a_damaged_remark_is_no_reason_to_refuse_a_file(content: bytes, tmp_path
 
 def test_the_command_has_the_environment_of_its_user_and_the_library() -> None:
     given = {
-        "PYTHONPATH": "/tree/rclrt_analysis/src:/mine",
+        "PYTHONPATH": "/mine",
         "RCLRT_SOURCE_DIR": "/tree",
         "RCLRT_BUILD_DIR": "/tree/build",
         "LD_PRELOAD": "/other.so",
@@ -81,7 +81,7 @@ def test_the_command_has_the_environment_of_its_user_and_the_library() -> None:
         "RCLRT_PROBE_FOLDER": "/traces",
         "HOME": "/home/me",
     }
-    plain = environment(Path("/probe.so"), {}, {"PYTHONPATH": "./rclrt_analysis/src"})
+    plain = environment(Path("/probe.so"), {}, {})
     assert plain["LD_PRELOAD"] == "/probe.so"
 
 

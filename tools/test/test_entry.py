@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `./rclrt` promises about its arguments, and that it installs only what is missing.
 
-Each test runs a copy of the script in a tree of its own, with stand-ins for the programs that would
-install or build. The stand-ins write down how they were called.
+Each test runs a copy of the script in a tree of its own, with the verbs of this one, and stand-ins
+for the programs that would install or build. The stand-ins write down how they were called.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -19,8 +21,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# A venv is a folder with a python3 and a pip; anything else a stand-in is asked for succeeds.
-FAKE_PYTHON = """#!/bin/sh
+# A venv is a folder with a python3 and a pip; anything else that is asked of it succeeds. The
+# system's Python checks arguments.
+FAKE_PYTHON = f"""#!/bin/sh
+case "$0 $2" in */bin/bin/python3\\ */start.py) exec {sys.executable} "$@" ;; esac
 echo "python3 $*" >>"$CALLS"
 if [ "$1 $2" = "-m venv" ]; then
   for folder; do :; done
@@ -36,6 +40,7 @@ while [ $# -gt 0 ]; do
 done
 """
 FAKE_NINJA = """#!/bin/sh
+echo "ninja $*" >>"$CALLS"
 echo "ninja: no work to do."
 """
 # All but the names in $MISSING are installed, and the distribution has all but those in $UNKNOWN.
@@ -60,11 +65,13 @@ class Tree:
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "tree"
-        self.bin = folder / "bin"
+        self.bin = folder / "bin" / "bin"
         self.calls_file = folder / "calls"
         self.root.mkdir()
-        self.bin.mkdir()
+        self.bin.mkdir(parents=True)
         shutil.copytree(ROOT / "requirements", self.root / "requirements")
+        for package in ("rclrt_analysis", "rclrt_benchmarks"):
+            (self.root / package).symlink_to(ROOT / package)
         script = (ROOT / "rclrt").read_text()
         (self.root / "rclrt").write_text(script.replace("/usr/bin/python3", f"{self.bin}/python3"))
         (self.root / "rclrt").chmod(0o755)
@@ -76,6 +83,7 @@ class Tree:
             "ctest": FAKE,
             "apt-get": FAKE,
             "apt-cache": FAKE_APT_CACHE,
+            "sleep": FAKE,
         }.items():
             self.program(name, text)
 
@@ -83,7 +91,9 @@ class Tree:
         (self.bin / name).write_text(text)
         (self.bin / name).chmod(0o755)
 
-    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, user: int | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         self.calls_file.write_text("")
         inherited = {key: value for key, value in os.environ.items() if key != "AMENT_PREFIX_PATH"}
         return subprocess.run(
@@ -92,6 +102,7 @@ class Tree:
             text=True,
             timeout=60,
             check=False,
+            user=user,
             env={
                 **inherited,
                 "PATH": f"{self.bin}:{os.environ['PATH']}",
@@ -115,13 +126,7 @@ def tree(tmp_path: Path) -> Tree:
     [
         [],
         ["fly"],
-        ["help", "me"],
-        ["build", "--faster"],
         ["build", "-R", "x"],
-        ["test", "--sanitize"],
-        ["test", "--sanitize", "memory"],
-        ["test", "-R"],
-        ["test", "surplus"],
     ],
 )
 def test_wrong_arguments_print_the_usage_and_exit_with_2(tree: Tree, arguments: list[str]) -> None:
@@ -132,30 +137,37 @@ def test_wrong_arguments_print_the_usage_and_exit_with_2(tree: Tree, arguments: 
     assert not (tree.root / ".rclrt").exists()
 
 
-VERBS = (
-    "demo",
-    "bench",
-    "analyze",
-    "plan",
-    "explain",
-    "simulate",
-    "model",
-    "trace",
-    "convert",
-    "template",
-    "order",
-    "test",
-    "scx",
-    "build",
-    "help",
-)
+def test_the_script_of_this_tree_gives_help_of_every_verb() -> None:
+    for words in (["help"], ["bench", "--help"], ["scx", "--help"], ["observe", "-h", "--", "x"]):
+        done = subprocess.run(
+            [ROOT / "rclrt", *words], capture_output=True, text=True, check=True, timeout=60
+        )
+        assert "usage: " in done.stdout and not done.stderr
+        if words == ["help"]:
+            for path in (ROOT / "rclrt_analysis" / "src" / "rclrt_analysis" / "commands").glob(
+                "[a-z]*.py"
+            ):
+                assert f"\n    {path.stem}" in done.stdout
 
 
-def test_help_names_every_verb(tree: Tree) -> None:
-    result = tree.run("help")
-    assert result.returncode == 0
-    for verb in VERBS:
-        assert f"\n  {verb} " in result.stdout
+def test_what_a_folder_of_the_user_has_is_not_imported(tmp_path: Path) -> None:
+    for name in ("argparse", "jsonschema", "rclrt_analysis", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the current folder')")
+    for path in ("", ":", f"/nowhere:.:{os.environ.get('PYTHONPATH', '')}"):
+        done = subprocess.run(
+            [ROOT / "rclrt", "--version"], capture_output=True, text=True, check=False,
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, timeout=60,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    # What is imported only when the verb runs; `background` starts a Python of its own, too.
+    start = ROOT / "rclrt_analysis" / "src" / "rclrt_analysis" / "start.py"
+    model = ROOT / "rclrt_scenarios" / "models" / "autoware_reference_system.yaml"
+    done = subprocess.run(
+        [sys.executable, "-I", start, "analyze", model],
+        capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": ":", "RCLRT_SOURCE_DIR": str(ROOT)},
+    )  # fmt: skip
+    assert "chain" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -173,30 +185,152 @@ def test_arguments_are_read_by_a_python_that_has_nothing_installed(verb: str) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "builds"),
+    ("verb", "lists", "targets"),
     [
-        ("waters", False),
-        ("analysis-speed", False),
-        ("page", False),
-        ("trace-speed", False),
-        ("top-cost", False),
-        ("memory", True),
+        ("analyze m", ["run"], None),
+        ("watch m", ["run"], None),
+        ("watch m --diagnostics", ["run", "ros"], None),
+        ("bench waters", ["run"], None),
+        ("bench memory", ["run", "ros"], "rclrt_programs"),
+        ("demo", ["run", "ros"], "rclrt_reference_system"),
+        ("build", ["run", "ros", "test"], ""),
     ],
 )
-def test_experiments_with_the_analysis_alone_build_nothing(
-    tree: Tree, name: str, builds: bool
+def test_a_verb_takes_what_it_needs_and_no_more(
+    tree: Tree, verb: str, lists: list[str], targets: str | None
 ) -> None:
-    result = tree.run("bench", name)
+    (tree.root / "build").mkdir()
+    (tree.root / "build" / ".tests").touch()  # Somebody has run the tests before.
+    result = tree.run(*verb.split(), MISSING="g++ cmake clang-16" if targets is None else "")
     assert result.returncode == 0, result.stderr
-    assert bool(tree.calls("cmake")) == builds
+    assert [c[c.index(".rclrt/") + 7 : -4] for c in tree.calls("python3") if "-m pip" in c] == lists
+    assert not tree.calls("apt-get")
+    build = [f"ninja -C {tree.root}/build -n {targets}".strip()] if targets is not None else []
+    assert tree.calls("ninja") == build
+    assert len(tree.calls("cmake")) == len(build)
+
+
+def test_a_verb_waits_for_nothing_that_it_does_not_need(tree: Tree) -> None:
+    assert tree.run("analyze", "m").returncode == 0
+    state = tree.root / ".rclrt"
+    locks = []
+    for name in ("python", "scx", "build"):  # Others install, fetch and build.
+        locks.append((state / f"lock-{name}").open("w"))
+        fcntl.flock(locks[-1], fcntl.LOCK_EX)
+    result = tree.run("analyze", "m")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_whoever_waits_is_told_for_what(tree: Tree) -> None:
+    tree.run("build")
+    with (tree.root / ".rclrt" / "lock-build").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write("./rclrt test (process 7)")
+        lock.flush()
+        flock = '#!/bin/sh\n[ "$1" = -n ] && exit 1\nexit 0\n'
+        tree.program("flock", flock)  # Which has waited at once.
+        result = tree.run("demo")
+    assert "waiting for ./rclrt test (process 7), which builds in build\n" in result.stderr
 
 
 def test_wrong_arguments_of_a_python_verb_stop_before_anything_is_installed(tree: Tree) -> None:
-    tree.program("python3", '#!/bin/sh\necho "python3 $*" >>"$CALLS"\nexit 2\n')
     result = tree.run("demo", "--nonsense")
     assert result.returncode == 2
-    assert tree.calls("python3") == ["python3 -m rclrt_analysis.cli --check demo --nonsense"]
+    assert not tree.calls_file.read_text()
     assert not (tree.root / ".rclrt").exists()
+
+
+def test_without_a_python_help_names_the_verbs(tree: Tree) -> None:
+    (tree.bin / "python3").unlink()
+    for name in ("bash", "dirname"):
+        (tree.bin / name).symlink_to(f"/usr/bin/{name}")
+    result = tree.run("help", PATH=str(tree.bin))
+    assert result.returncode == 0, result.stderr
+    assert "analyze" in result.stdout and "there is no python3 yet" in result.stdout
+
+
+LOCKED = """#!/bin/sh
+echo "apt-get $*" >>"$CALLS"
+[ "$(grep -c apt-get "$CALLS")" -gt 3 ] && exit 0
+echo "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 12 (unattended-upgr)"
+exit 100
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="installing packages needs root")
+@pytest.mark.parametrize("ends", [True, False])
+def test_while_another_program_has_apt_it_waits_and_says_so_once(tree: Tree, ends: bool) -> None:
+    script = (tree.root / "rclrt").read_text()
+    assert "tries++ < 300" in script
+    (tree.root / "rclrt").write_text(script.replace("tries++ < 300", "tries++ < 4"))
+    tree.program("apt-get", LOCKED if ends else LOCKED.replace("-gt 3", "-gt 99"))
+    result = tree.run("build", MISSING="ninja-build")
+    assert result.stderr.count("==> apt is in use by process 12 (unattended-upgr): waiting") == 1
+    if ends:
+        assert result.returncode == 0, result.stderr
+    else:
+        assert result.returncode == 1
+        assert len(tree.calls("sleep")) == 4
+        assert result.stderr.endswith("ten minutes: start again when it has ended\n")
+
+
+OFFLINE = {
+    "apt-get": "E: Failed to fetch http://x/y.deb  Temporary failure resolving 'x'",
+    "pip": "WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError('",
+}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="installing packages needs root")
+@pytest.mark.parametrize("program", OFFLINE)
+def test_without_a_network_it_says_so_in_one_sentence(tree: Tree, program: str) -> None:
+    fails = f'#!/bin/sh\necho "{OFFLINE[program]}"\nexit 1\n'
+    if program == "pip":
+        fails = (
+            FAKE_PYTHON + 'case "$*" in *"pip install"*)' + fails.partition("\n")[2] + ";; esac\n"
+        )
+    tree.program("python3" if program == "pip" else program, fails)
+    result = tree.run("build", MISSING="ninja-build" if program == "apt-get" else "")
+    assert result.returncode == 1
+    assert "./rclrt: no network: the " in result.stderr
+    assert "Connect this machine" in result.stderr
+    assert OFFLINE[program] not in result.stderr
+
+
+def test_a_path_that_ros_cannot_build_in_is_said_before_anything_is_installed(tree: Tree) -> None:
+    tree.root = tree.root.rename(tree.root.with_name("Bäume und Häuser"))
+    result = tree.run("build")
+    assert result.returncode == 1
+    assert "has a letter that is not ASCII" in result.stderr
+    assert not tree.calls_file.read_text()
+    assert tree.run("analyze", "m").returncode == 0  # It builds nothing.
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_takes_what_is_there_and_is_told_what_is_not(tree: Tree) -> None:
+    nobody = pwd.getpwnam("nobody")
+    for folder in (tree.root, *tree.root.parents):
+        if folder.is_relative_to("/tmp/") and folder != Path("/tmp"):
+            folder.chmod(0o755)
+    tree.calls_file.touch()
+    tree.calls_file.chmod(0o666)
+    said = "nobody may not write {} (of {}), where ./rclrt {} has something to set up: "
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return tree.run(*words, user=nobody.pw_uid)
+
+    first = run("analyze", "m")
+    assert first.returncode == 1
+    assert said.format(tree.root, "root", "analyze") + "let root run" in first.stderr
+    assert first.stderr.count("\n") == 1
+    os.chown(tree.root, nobody.pw_uid, -1)
+    tree.root.chmod(0o555)
+    assert said.format(tree.root, "nobody", "analyze") + "clone" in run("analyze", "m").stderr
+    tree.root.chmod(0o755)
+    assert tree.run("demo").returncode == 0
+    for verb in ("analyze m", "demo"):
+        assert (run(*verb.split()).returncode, run(*verb.split()).stderr) == (0, "")
+    taken_back = f"take it back (sudo chown -R nobody {tree.root}/.rclrt)"
+    assert said.format(tree.root / ".rclrt", "root", "build") + taken_back in run("build").stderr
 
 
 def test_a_signal_to_the_script_ends_the_python_it_runs(tree: Tree) -> None:
@@ -229,7 +363,7 @@ def test_a_second_start_installs_and_configures_nothing(tree: Tree) -> None:
     second = tree.run("build")
     assert second.returncode == 0
     assert second.stderr == ""
-    assert tree.calls_file.read_text() == ""
+    assert tree.calls_file.read_text() == f"ninja -C {tree.root}/build -n\n"
 
 
 def test_changed_requirements_are_installed_again(tree: Tree) -> None:
@@ -317,12 +451,6 @@ def test_a_failed_installation_shows_its_output_and_is_tried_again(tree: Tree) -
     tree.program("cmake", FAKE_CMAKE)
     assert tree.run("build").returncode == 0
     assert len(tree.calls("cmake")) == 1
-
-
-def test_an_analysis_needs_no_build(tree: Tree) -> None:
-    assert tree.run("analyze", "model.yaml").returncode == 0
-    assert not tree.calls("cmake")
-    assert tree.calls("python3")[-1] == "python3 -m rclrt_analysis.cli analyze model.yaml"
 
 
 def test_the_regular_expressions_reach_ctest_and_its_status_comes_back(tree: Tree) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -76,3 +77,9 @@ def trace_files(paths: list[Path]) -> list[Path]:
     for path in paths:
         found += sorted(path.glob("*.trace")) if path.is_dir() else [path]
     return found
+
+
+def done_by_the_script(arguments: argparse.Namespace) -> int:
+    """Refuse a verb that the script `rclrt` runs itself, after its arguments were checked here."""
+    print(f"'{arguments.verb}' needs the script: ./rclrt {arguments.verb}", file=sys.stderr)
+    return 2

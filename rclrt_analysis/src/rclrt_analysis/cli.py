@@ -1,26 +1,34 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs of `./rclrt` that are written in Python.
+"""The verbs of `./rclrt`: the one list, from which help, checks and what is built come.
 
 Each verb is a module of `rclrt_analysis.commands` with the verb's name. It has
 
 - a docstring, whose first line is the verb's help,
-- `add_arguments(parser)`, which declares its options, and
-- `run(arguments)`, which returns the exit status.
+- `add_arguments(parser)`, which declares its options,
+- `run(arguments)`, which returns the exit status, and
+- if the verb needs more than Python: `needs(arguments)`, which returns what `./rclrt` makes before
+  it runs the verb: targets of the build, or `rclpy`.
 
-`--check` before the verb only checks the arguments: exit status 2 and the usage if they are wrong.
-`./rclrt` does so before it installs or builds anything, with whatever Python the machine has; so
-these modules import nothing but the standard library until `run` is called.
+`--check` before the verb only checks the arguments, and prints what the verb needs: exit status 2
+and the usage if they are wrong. `./rclrt` does so before it installs or builds anything, with
+whatever Python the machine has; so these modules import nothing but the standard library until
+`run` is called.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import os
 import pkgutil
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from rclrt_analysis import commands
 
@@ -44,33 +52,80 @@ class _Verb(argparse.ArgumentParser):
         finally:
             self._is_inside = False
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        known = [str(choice) for choice in action.choices or ()]
+        if value not in (action.choices or (value,)):
+            meant = difflib.get_close_matches(str(value), known, 1)
+            hint = f" Did you mean '{meant[0]}'?" if meant else f" There are: {', '.join(known)}"
+            raise argparse.ArgumentError(action, f"there is no '{value}'.{hint}")
+
+
+def add_verbs(
+    parser: argparse.ArgumentParser, verbs: Iterable[tuple[str, ModuleType]], **names: str
+) -> None:
+    """Declare modules, by name, as verbs; that of the chosen one is `<dest>_module` afterwards."""
+    inner = parser.add_subparsers(required=True, parser_class=_Verb, **names)
+    for name, module in verbs:
+        text = (module.__doc__ or "").strip()
+        verb = inner.add_parser(
+            name,
+            help=text.partition("\n")[0].replace("%", "%%"),
+            description=text,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        module.add_arguments(verb)
+        verb.set_defaults(**{f"{names['dest']}_module": module})
+
+
+def _version() -> str:
+    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
+    try:
+        text = (source / "rclrt_analysis" / "package.xml").read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    found = re.search("<version>(.*)</version>", text)
+    return f"rclrt {found[1] if found else 'of an unknown version'}"
+
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all verbs that have a module."""
-    parser = argparse.ArgumentParser(prog="./rclrt", allow_abbrev=False)
+    parser = _Verb(
+        prog="./rclrt",
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="./rclrt help VERB says more of a verb. What is built uses the ROS 2 installation\n"
+        "that is sourced, or else brings ROS 2's lower layers from PyPI.",
+    )
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
-    verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True, parser_class=_Verb)
-    for info in pkgutil.iter_modules(commands.__path__):
-        module = importlib.import_module(f"{commands.__name__}.{info.name}")
-        summary = (module.__doc__ or "").strip().partition("\n")[0]
-        verb = verbs.add_parser(
-            info.name, help=summary, description=module.__doc__, allow_abbrev=False
-        )
-        module.add_arguments(verb)
-        verb.set_defaults(run=module.run)
+    parser.add_argument("--version", action="version", version=_version())
+    found = (
+        (info.name, importlib.import_module(f"{commands.__name__}.{info.name}"))
+        for info in pkgutil.iter_modules(commands.__path__)
+    )
+    add_verbs(parser, found, dest="verb", metavar="verb")
     return parser
+
+
+def command(*words: str) -> list[str]:
+    """Return the command line that runs a verb in a process of its own, in this Python."""
+    return [sys.executable, "-I", str(Path(__file__).with_name("start.py")), *words]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit status."""
     arguments = build_parser().parse_args(argv)
-    return 0 if arguments.check else run(arguments)
+    if not arguments.check:
+        return run(arguments)
+    needs = getattr(arguments.verb_module, "needs", None)
+    print(*(needs(arguments) if needs else ()))
+    return 0
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb that was parsed."""
     try:
-        status: int = arguments.run(arguments)
+        status: int = arguments.verb_module.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # The reader has what it wanted, as in `| head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

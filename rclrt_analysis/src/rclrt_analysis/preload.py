@@ -17,15 +17,8 @@ OUR_NAMES = ("RCLRT_SOURCE_DIR", "RCLRT_BUILD_DIR")
 
 
 def environment(library: Path, ours: dict[str, str], given: dict[str, str]) -> dict[str, str]:
-    """Return the environment of the command: that of the user, the library, and what is for it.
-
-    `./rclrt` itself has put the path of its Python modules first.
-    """
+    """Return the environment of the command: that of the user, the library, and what is for it."""
     found = {name: value for name, value in given.items() if name not in OUR_NAMES}
-    modules = str(Path(given.get("RCLRT_SOURCE_DIR", ".")) / "rclrt_analysis" / "src")
-    paths = [path for path in found.pop("PYTHONPATH", "").split(":") if path and path != modules]
-    if paths:
-        found["PYTHONPATH"] = ":".join(paths)
     found["LD_PRELOAD"] = ":".join(filter(None, (str(library), given.get("LD_PRELOAD"))))
     # A program under the address sanitizer refuses whatever is loaded before that, else.
     options = (given.get("ASAN_OPTIONS"), "verify_asan_link_order=0")

@@ -27,13 +27,13 @@ class RtCommand(CommandExtension):  # type: ignore[misc]  # ros2cli ships no typ
             verb = verbs.add_parser(name, help=what, description=what)
             if name in ("top", "findings"):
                 top.add_arguments(verb)
-                verb.set_defaults(run=top.run, findings=name == "findings")
+                verb.set_defaults(verb_module=top, findings=name == "findings")
             else:
                 if name == "trace":
                     trace.add_arguments(verb)
                 else:
                     verb.set_defaults(what="list")
-                verb.set_defaults(run=trace.run)
+                verb.set_defaults(verb_module=trace)
 
     def main(self, *, parser: argparse.ArgumentParser, args: argparse.Namespace) -> int:
         """Run the verb."""

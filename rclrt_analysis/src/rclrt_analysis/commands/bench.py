@@ -3,7 +3,9 @@
 """Run one experiment: ./rclrt bench NAME [its options].
 
 An experiment is a Python file of rclrt_benchmarks, made like a verb: a docstring,
-`add_arguments(parser)` and `run(arguments)`, and only the standard library until it runs.
+`add_arguments(parser)` and `run(arguments)`, and only the standard library until it runs. `NEEDS`
+says what is built for it; without, every program is.
+`./rclrt bench all` runs those of four papers, and judges them on one page.
 """
 
 from __future__ import annotations
@@ -34,18 +36,19 @@ def _load(path: Path) -> ModuleType:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the experiments, each with its options."""
-    names = parser.add_subparsers(dest="name", metavar="NAME", required=True)
-    for name, path in experiments().items():
-        module = _load(path)
-        summary = (module.__doc__ or "").strip().partition("\n")[0]
-        experiment = names.add_parser(
-            name, help=summary, description=module.__doc__, allow_abbrev=False
-        )
-        module.add_arguments(experiment)
-        experiment.set_defaults(run_experiment=module.run)
+    from rclrt_analysis.cli import add_verbs
+
+    found = ((name, _load(path)) for name, path in experiments().items())
+    add_verbs(parser, found, dest="name", metavar="NAME")
+
+
+def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Return what the experiment needs."""
+    found: tuple[str, ...] = getattr(arguments.name_module, "NEEDS", ("rclrt_programs",))
+    return found
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment."""
-    status: int = arguments.run_experiment(arguments)
+    status: int = arguments.name_module.run(arguments)
     return status

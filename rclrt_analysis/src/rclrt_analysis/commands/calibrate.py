@@ -54,6 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="every sample")
 
 
+def needs(_: argparse.Namespace) -> tuple[str, ...]:
+    """Return the program that measures."""
+    return (PROGRAM.name,)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Measure."""
     from rclrt_analysis.calibration import SKIPPED, read_samples, to_text, to_yaml

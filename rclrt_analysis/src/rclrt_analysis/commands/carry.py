@@ -44,6 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="and its arguments, after --")
 
 
+def needs(_: argparse.Namespace) -> tuple[str, ...]:
+    """Return the library that is preloaded."""
+    return ("rclrt_carry",)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from rclrt_analysis.preload import built, run_with

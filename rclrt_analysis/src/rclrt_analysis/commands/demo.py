@@ -135,6 +135,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def needs(_: argparse.Namespace) -> tuple[str, ...]:
+    """Return the program that runs a scenario."""
+    return ("rclrt_reference_system",)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo."""
     from rclrt_analysis.reference.demonstration import demonstrate

@@ -57,6 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", type=writable_file, metavar="FILE", help="the end, as one page")
 
 
+def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Return what publishing needs."""
+    return ("rclpy",) if arguments.diagnostics else ()
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Watch."""
     from rclrt_analysis.model import ModelError

@@ -8,13 +8,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rclrt_analysis import cli
 from rclrt_analysis.live.files import live_processes
 from rclrt_analysis.model import System
 from rclrt_analysis.plan.openings import Opening, read_open
@@ -186,7 +186,7 @@ def plan(model: Path, out: Path, seconds: int, unproved: bool = False) -> str:
     FailedError
         Nothing is proved, or the model is wrong.
     """
-    command = [sys.executable, "-m", "rclrt_analysis.cli", "plan", str(model), "-o", str(out)]
+    command = cli.command("plan", str(model), "-o", str(out))
     command += ["--time", str(seconds), *["--unproved"] * unproved]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0 and not (unproved and out.exists()):

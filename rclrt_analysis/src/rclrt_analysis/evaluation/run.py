@@ -8,12 +8,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from rclrt_analysis import cli
 from rclrt_analysis.evaluation.experiment import Experiment, Machine, Run
 from rclrt_analysis.evaluation.row import HOLDS, OPEN, Row, open_row
 from rclrt_analysis.reference import environment
@@ -75,7 +75,7 @@ def _start(run: Run, effort: str) -> None:
         others = environment.busy_cpu_s() - environment.own_cpu_s()
         began = time.monotonic()
         with (Path(folder) / "log").open("w+b") as log:
-            run.status = _wait([sys.executable, "-m", "rclrt_analysis.cli", *words], log.fileno(),
+            run.status = _wait(cli.command(*words), log.fileno(),
                                experiment.limit_s[effort])  # fmt: skip
             log.seek(0)
             run.said = log.read().decode("utf-8", "replace")[-LAST_WORDS:]

@@ -12,9 +12,10 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
+
+from rclrt_analysis import cli
 
 NAME = ".recording"
 PATIENCE_S = 10.0
@@ -53,7 +54,7 @@ def start(folder: Path, options: list[str]) -> str:
         raise ValueError(f"{folder}: process {running(folder)} records into it already")
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / f"{NAME}.log"
-    command = [sys.executable, "-m", "rclrt_analysis.cli", "trace", "record", "-o", str(folder)]
+    command = cli.command("trace", "record", "-o", str(folder))
     with log.open("wb") as out:
         child = subprocess.Popen(
             [*command, *options], stdin=subprocess.DEVNULL, stdout=out, stderr=out,

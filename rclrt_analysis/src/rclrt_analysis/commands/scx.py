@@ -1,0 +1,20 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The EDF scheduler of the kernel: load, unload, status, top, record, check.
+
+`./rclrt scx help` prints the options of each. The first call builds it (docs/how-to/edf.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from rclrt_analysis.arguments import done_by_the_script
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the scheduler's own program takes."""
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="WORD", help="what it shall do")
+
+
+run = done_by_the_script
