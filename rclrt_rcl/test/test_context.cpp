@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -299,6 +300,27 @@ TEST(SignalHandlers, a_handler_that_was_held_up_until_they_are_gone_does_no_harm
   ASSERT_TRUE(install_signal_handlers());
   ASSERT_TRUE(uninstall_signal_handlers());  // waits for what came before
   EXPECT_TRUE(context->ok());
+}
+
+TEST(SignalHandlers, need_no_lock_of_the_standard_streams)
+{
+  auto context = Context::make();
+  ASSERT_TRUE(install_signal_handlers());
+  std::atomic<bool> locked{false};
+  std::atomic<bool> handled{false};
+  std::thread writer([&] {  // as one that is in the middle of fprintf() when the signal comes
+    flockfile(stdout);
+    flockfile(stderr);
+    locked = true;
+    EXPECT_TRUE(wait_for([&] { return handled && !context->ok(); }));
+    funlockfile(stderr);
+    funlockfile(stdout);
+  });
+  EXPECT_TRUE(wait_for([&] { return locked.load(); }));
+  raise(SIGTERM);
+  handled = true;
+  writer.join();
+  uninstall_signal_handlers();
 }
 
 TEST(SignalHandlers, a_signal_to_a_forked_child_is_not_one_to_the_parent)

@@ -87,7 +87,12 @@ TYPED_TEST(Executors, an_empty_executor_spins_until_cancelled)
 TYPED_TEST(Executors, cancel_before_spin_ends_that_spin)
 {
   this->executor->cancel();
-  this->executor->spin();  // would hang
+  this->executor->spin();         // would hang
+  for (int i = 0; i < 50; ++i) {  // the thread may not have entered it yet
+    std::thread spinner([this] { this->executor->spin(); });
+    this->executor->cancel();
+    spinner.join();
+  }
 
   // ... and only that one.
   std::atomic<int> runs{0};
@@ -241,6 +246,23 @@ TYPED_TEST(Executors, spin_some_runs_each_ready_callback_once)
   EXPECT_EQ(runs, std::vector<int>(3, 1));
 }
 
+TYPED_TEST(Executors, spin_some_runs_all_messages_that_wait)
+{
+  int received = 0;
+  const auto publisher = this->node->template create_publisher<Log>("t", 100);
+  const auto subscription =
+    this->node->template create_subscription<Log>("t", 100, [&](const Log &) { ++received; });
+  this->executor->add_node(this->node);
+  ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == 1; }));
+  for (int i = 0; i < 100; ++i) {
+    publisher->publish(Log());
+  }
+  ASSERT_TRUE(wait_for(
+    [&] { return this->executor->statistics().at("/node/subscription/t").released == 100; }));
+  this->executor->spin_some();
+  EXPECT_EQ(received, 100);
+}
+
 TYPED_TEST(Executors, spin_some_without_work_returns)
 {
   this->executor->add_node(this->node);
@@ -371,17 +393,39 @@ TYPED_TEST(Executors, an_exception_handler_may_go_on)
 
 TYPED_TEST(Executors, publishing_after_shutdown_ends_the_callback_and_not_the_program)
 {
-  auto publisher = this->node->template create_publisher<Log>("t", 10);
+  std::shared_ptr<Publisher<Log>> publisher;
   std::string error;
-  auto waitable = this->node->create_waitable(this->named("w"), [&] {
+  const auto shuts_down = [&] {
     this->context->shutdown("the test says so");
+    this->context->shutdown("again");
     error = error_of([&] { publisher->publish(Log()); });
     publisher->publish(Log());
-  });
-  this->executor->add_node(this->node);
-  waitable->trigger();
-  this->executor->spin();
-  EXPECT_EQ(error, "publish() on '/t' after the context was shut down (the test says so)");
+  };
+  for (const std::string kind : {"timer", "subscription", "waitable"}) {
+    this->executor.reset();
+    this->context = Context::make();
+    this->node = this->make_node("node");
+    publisher = this->node->template create_publisher<Log>("t", QoS(10).transient_local());
+    publisher->publish(Log());
+    std::shared_ptr<Timer> timer;
+    std::shared_ptr<Subscription<Log>> subscription;
+    std::shared_ptr<Waitable> waitable;
+    if (kind == "timer") {
+      timer = this->node->create_wall_timer(1ms, shuts_down);
+    } else if (kind == "subscription") {
+      subscription = this->node->template create_subscription<Log>(
+        "t", QoS(10).transient_local(), [&](const Log &) { shuts_down(); });
+    } else {
+      waitable = this->node->create_waitable(this->named("w"), shuts_down);
+      waitable->trigger();
+    }
+    this->executor = this->make_executor();
+    this->executor->add_node(this->node);
+    error.clear();
+    this->executor->spin();
+    EXPECT_EQ(error, "publish() on '/t' after the context was shut down (the test says so)")
+      << kind;
+  }
 }
 
 TYPED_TEST(Executors, cancel_does_not_wait_for_a_distant_timer)

@@ -394,6 +394,14 @@ TEST_F(Inline, what_it_throws_comes_out_of_spin)
   EXPECT_THROW(executor->spin(), std::runtime_error);
 }
 
+TEST_F(Inline, it_may_shut_the_context_down)
+{
+  const auto subscription = subscribe([&](const Time &) { context->shutdown(); });
+  executor->add_node(node);
+  executor->spin();
+  EXPECT_FALSE(context->ok());
+}
+
 TEST_F(Inline, all_of_it_works_on_one_cpu)
 {
   cpu_set_t before;

@@ -18,6 +18,7 @@
 #include "error_text.hpp"
 #include "executor_types.hpp"
 #include "rcl_interfaces/msg/log.hpp"
+#include "rcl_interfaces/srv/get_parameters.hpp"
 
 namespace rclrt_rcl
 {
@@ -25,6 +26,7 @@ namespace
 {
 
 using rcl_interfaces::msg::Log;
+using Get = rcl_interfaces::srv::GetParameters;
 using namespace std::chrono_literals;
 
 template <typename T>
@@ -283,6 +285,8 @@ TYPED_TEST(Membership, adding_nodes_races_with_the_start_of_spin)
 TYPED_TEST(Membership, entities_may_be_made_and_destroyed_while_spinning)
 {
   this->executor->add_node(this->node);
+  std::atomic<int> ticks{0};
+  auto stays = this->node->create_wall_timer(1ms, [&] { ++ticks; });
   const Spinning spinning(*this->executor);
   std::atomic<int> runs{0};
   auto publisher = this->node->template create_publisher<Log>("t", 10);
@@ -293,11 +297,22 @@ TYPED_TEST(Membership, entities_may_be_made_and_destroyed_while_spinning)
     TimerOptions timer_options;
     timer_options.group = options.group;
     auto timer = this->node->create_wall_timer(1ms, [&] { ++runs; }, timer_options);
+    options.events.matched = [](const auto &) {};
     auto subscription =
       this->node->template create_subscription<Log>("t", 10, [&](const Log &) { ++runs; }, options);
+    ServiceOptions service_options;
+    service_options.group = options.group;
+    auto service = this->node->template create_service<Get>(
+      "s", [](const Get::Request &, Get::Response &) {}, QoS::services(), service_options);
+    ClientOptions client_options;
+    client_options.group = options.group;
+    auto client = this->node->template create_client<Get>("s", QoS::services(), client_options);
+    client->async_send_request(Get::Request());
     publisher->publish(Log());
     EXPECT_TRUE(wait_for([&] { return runs > before; }));
   }
+  const int then = ticks;
+  EXPECT_TRUE(wait_for([&] { return ticks > then; })) << "the timer that stays goes on";
 }
 
 TYPED_TEST(Membership, destroying_an_entity_waits_for_its_callback)

@@ -208,6 +208,26 @@ TYPED_TEST(Services, a_client_in_another_group_may_be_waited_for_inside_a_callba
   EXPECT_EQ(text_of(asking->async_send_request(request_for("far")).get()), "far");
 }
 
+TYPED_TEST(Services, one_that_lets_go_of_itself_its_group_and_others_still_answers)
+{
+  ServiceOptions options;
+  options.group = this->node->create_callback_group(CallbackGroupType::kMutuallyExclusive);
+  const std::weak_ptr<CallbackGroup> group = options.group;
+  auto timer = this->node->create_wall_timer(1ms, [] {});
+  std::shared_ptr<Service<Get>> service = this->node->template create_service<Get>(
+    "echo",
+    [&](const Get::Request & request, Get::Response & response) {
+      timer.reset();
+      service.reset();
+      echo(request, response);
+    },
+    QoS::services(), options);
+  options.group.reset();
+  auto client = this->make_client();
+  EXPECT_EQ(this->ask(*client, "one"), "one");
+  EXPECT_TRUE(group.expired());
+}
+
 TYPED_TEST(Services, a_destroyed_service_leaves_no_callback_behind)
 {
   const Spinning spinning(*this->executor);

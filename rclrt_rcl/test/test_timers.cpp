@@ -81,6 +81,47 @@ TYPED_TEST(Timers, one_shot_runs_once_and_again_after_reset)
   EXPECT_TRUE(wait_for([&] { return runs == 2; }));
 }
 
+TYPED_TEST(Timers, a_one_shot_that_is_reset_when_its_job_has_been_picked_runs_again)
+{
+  int runs = 0;
+  const auto & clock = this->node->clock();
+  clock->set_simulated_time(1000s);
+  TimerOptions options;
+  options.one_shot = true;
+  auto timer = this->node->create_timer(10ms, [&] { ++runs; }, options);
+  this->executor->add_node(this->node);
+  timer->reset();
+  EXPECT_TRUE(timer->take_and_run({}, timer->stay()));  // as the thread does that had picked it
+  EXPECT_EQ(runs, 1);
+  EXPECT_FALSE(timer->is_canceled());
+  clock->set_simulated_time(1000s + 10ms);
+  this->executor->spin_some();
+  EXPECT_EQ(runs, 2);
+  EXPECT_TRUE(timer->is_canceled());
+}
+
+TYPED_TEST(Timers, a_reset_moves_no_other_timer)
+{
+  const auto & clock = this->node->clock();
+  clock->set_simulated_time(1000s);
+  std::vector<int> runs(4);
+  std::vector<std::shared_ptr<Timer>> timers;
+  for (int & count : runs) {
+    timers.push_back(this->node->create_timer(20s, [&count] { ++count; }));
+  }
+  this->executor->add_node(this->node);
+  const auto runs_at = [&](std::chrono::milliseconds now) {
+    clock->set_simulated_time(1000s + now);
+    this->executor->spin_some();
+    return runs;
+  };
+  EXPECT_EQ(runs_at(6600ms), (std::vector<int>{0, 0, 0, 0}));
+  timers[1]->reset();
+  EXPECT_EQ(runs_at(20s), (std::vector<int>{1, 0, 1, 1}));
+  EXPECT_EQ(runs_at(26600ms), (std::vector<int>{1, 1, 1, 1}));
+  EXPECT_EQ(runs_at(40s), (std::vector<int>{2, 1, 2, 2}));
+}
+
 TYPED_TEST(Timers, without_autostart_it_waits_for_reset)
 {
   std::atomic<int> runs{0};
