@@ -7,13 +7,11 @@ include_guard(GLOBAL)
 
 if(RCLRT_BUILD_TESTS)
   find_package(GTest REQUIRED)
-  include(GoogleTest)
 endif()
 
 # rclrt_add_gtest(<name> SOURCES <file>... [LIBRARIES <library>...] [TIMEOUT <s>] [PARALLEL])
-# One program; each TEST in it is a ctest entry `<package>.<name>.<suite>.<test>` and runs in a process
-# of its own. Under a sanitizer, a program that is not PARALLEL is one entry and one process: most of what
-# such a process does is to load and start the middleware.
+# One program, which ctest runs as one entry `<package>.<name>` in one process: to start a process for each
+# TEST would take most of the time, to load and to start the middleware above all.
 # Tests may include the package's private headers of src/.
 # PARALLEL: may run beside another such test, because it needs neither the processors nor the middleware
 # nor real-time scheduling for itself.
@@ -27,18 +25,12 @@ function(rclrt_add_gtest name)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
   rclrt_compile_options(${name} TEST)
-  if(NOT RCLRT_SANITIZE STREQUAL "" AND NOT arg_PARALLEL)
+  if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
-    _rclrt_test_properties()
-    add_test(NAME ${PROJECT_NAME}.${name} COMMAND ${name})
-    set_tests_properties(${PROJECT_NAME}.${name} PROPERTIES ${properties})
-    return()
   endif()
   _rclrt_test_properties()
-  # The tests are asked for when ctest starts, not while building: a build needs to run nothing.
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
-    TEST_PREFIX ${PROJECT_NAME}.${name}.
-    PROPERTIES ${properties} SKIP_REGULAR_EXPRESSION "  SKIPPED  ")
+  add_test(NAME ${PROJECT_NAME}.${name} COMMAND ${name})
+  set_tests_properties(${PROJECT_NAME}.${name} PROPERTIES ${properties})
 endfunction()
 
 # rclrt_add_pytest(<name> <path> [TIMEOUT <s>] [PARALLEL] [MESSAGES <package>...]
