@@ -175,7 +175,7 @@ CallbackNode * Dispatch::next_before(std::list<Lane> & lanes, uint64_t before_se
         if (best && !more_urgent(callback.urgency, best->urgency)) {
           break;  // neither this nor any later one of the queue
         }
-        if (callback.urgency.sequence < before_sequence) {
+        if (callback.has_waited_since_before(before_sequence)) {
           best = &callback;
           break;
         }

@@ -52,7 +52,8 @@ void Ready::link(CallbackNode & callback) noexcept
     // A later message with an earlier deadline waits for the oldest one to be run, and lends it its own.
     job.deadline = callback.backlog.earliest_deadline();
     Urgency & urgency = callback.urgency;
-    if (!callback.keeps_place) {
+    if (!callback.is_in_line) {
+      callback.is_in_line = true;
       urgency.release_ns = nanoseconds_of(job.release);
       urgency.sequence = job.sequence;
     }
@@ -82,6 +83,7 @@ uint64_t Ready::skip_for_budget(CallbackNode & callback, ReleaseStamp stamp) noe
 bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;
+  latest_release_ = std::max(latest_release_, stamp.release);
   callback.statistics.released += count;
   if (callback.budget) {
     count -= skip_for_budget(callback, stamp);
@@ -116,8 +118,6 @@ bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count)
       give_up(
         callback, backlog.empty() ? stamp : backlog.front(), count - 1 + backlog.size(),
         RCLRT_JOB_SKIPPED, stamp.ready);
-      // The newest release, but in the place of the first: who waits longest stays first in line.
-      callback.keeps_place = !backlog.empty();
       backlog.clear();
       backlog.push(stamp);
       break;
@@ -146,6 +146,7 @@ void Ready::release_late(
   CallbackNode & callback, ReleaseStamp last, Duration step, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;
+  latest_release_ = std::max(latest_release_, last.release);
   callback.statistics.released += count;
   ReleaseStamp first = last;
   first.release -= step * static_cast<int64_t>(count - 1);
@@ -184,6 +185,7 @@ void Ready::withdraw(CallbackNode & callback, TimePoint now) noexcept
   unlink(callback);
   give_up(callback, callback.backlog.front(), callback.backlog.size(), RCLRT_JOB_SKIPPED, now);
   callback.backlog.clear();
+  callback.is_in_line = false;
   link(callback);
 }
 
@@ -194,6 +196,7 @@ void Ready::give_up(
   if (count == 0) {
     return;
   }
+  callback.has_lost_jobs = true;
   (why == RCLRT_JOB_DROPPED ? callback.statistics.dropped : callback.statistics.skipped) += count;
   rclrt_job_record record = record_of(first, callback);
   record.start_ns = nanoseconds_of(now);
@@ -208,6 +211,15 @@ void Ready::take(CallbackNode & callback, Worker & runner) noexcept
   GroupNode & group = *callback.queue->group;
   unlink(callback);
   static_cast<ReleaseStamp &>(runner.job) = callback.backlog.pop();
+  callback.is_in_line = !callback.backlog.empty() || callback.has_lost_jobs;
+  callback.has_lost_jobs = false;
+  if (callback.is_in_line) {
+    // At the end of the line: behind what was released until now and what has been taken until now. In the
+    // nanosecond that this takes from what comes next no release can happen.
+    latest_release_ += Duration(1);
+    callback.urgency.release_ns = nanoseconds_of(latest_release_);
+    callback.urgency.sequence = next_sequence_;
+  }
   runner.job.priority = callback.priority;
   ++callback.running;
   ++group.running;

@@ -7,9 +7,11 @@
 ///   (Backlog), the oldest first       that have a waiting job,      job and room to run one, the most
 ///                                     the most urgent first         urgent first (ReadyGroups)
 ///
-/// A callback is as urgent as its oldest waiting job, with the earliest deadline of all its waiting jobs. A
-/// group is as urgent as its most urgent waiting callback. All is protected by the engine's lock; each function
-/// is O(log n) in the callbacks of the group and in the groups of the lane, and allocates nothing.
+/// A callback asks for what its oldest waiting job needs, with the earliest deadline of all its waiting jobs.
+/// Among equals it has the place of the job with which it began to wait. In an overload it goes to the end of the
+/// line when one of its jobs begins to run, and keeps that place: if jobs are left then, or some were lost
+/// since the one before. So equals take turns. A group is as urgent as its most urgent waiting callback. All is protected by the engine's lock;
+/// each function is O(log n) in the callbacks of the group and in the groups of the lane, and allocates nothing.
 #ifndef READY_HPP_
 #define READY_HPP_
 
@@ -162,7 +164,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   const std::function<bool(const Job &)> run;  // called without the lock
   const OverrunRule overrun_rule;
   const bool inherit_priority;
-  bool keeps_place = false;  // ordered as the job that the waiting one has replaced
+  bool is_in_line = false;     // `urgency` has its place among equals, also while no job waits
+  bool has_lost_jobs = false;  // since it last began one
   bool removed = false;
   bool told_of_cpus = false;  // that some of its CPUs are left out
   /// So many jobs more are measured: one has lost its CPU (see Platform::watch_cpu()).
@@ -216,6 +219,11 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   const AttributesEntry & policy_now() const noexcept
   {
     return is_demoted() ? *budget->background : *policy;
+  }
+  /// Only while jobs wait: whether one of them, or one that it has replaced, was released before that number.
+  bool has_waited_since_before(uint64_t sequence) const noexcept
+  {
+    return std::min(urgency.sequence, backlog.front().sequence) < sequence;
   }
   bool inherits_deadlines() const noexcept
   {
@@ -397,6 +405,7 @@ private:
   const Policy & policy_;
   TraceRing given_up_;
   uint64_t next_sequence_ = 0;
+  TimePoint latest_release_{};  // of all so far
 };
 
 /// Fan-in: the earliest deadline of what other callbacks of the group have taken and nobody has handed on; the

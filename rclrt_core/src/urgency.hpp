@@ -6,7 +6,8 @@
 /// 1. What the operating system enforces: SCHED_DEADLINE by relative deadline, then fifo and rr by
 ///    priority, then ext by absolute deadline, then the fair class by nice, then idle.
 /// 2. Among jobs that the operating system holds equal: the policy of the executor.
-/// 3. Among jobs that the policy holds equal: the earlier release, then the number of the release.
+/// 3. Among jobs that the policy holds equal: the callback that has been in line for longer: since the release
+///    with which it began to wait or, if it had more jobs than could run, since it last began one.
 ///
 /// So a policy can never contradict the operating system. The engine computes the urgency of a job when
 /// the job is released, and again when its deadline or the attributes of its callback change.
@@ -35,7 +36,7 @@ struct Urgency
   uint32_t level = 0;
   int64_t os_deadline_ns = INT64_MAX;  ///< of SCHED_DEADLINE and ext; else INT64_MAX
   int64_t rank = 0;                    ///< by the policy; a smaller rank is more urgent
-  int64_t release_ns = 0;
+  int64_t release_ns = 0;  ///< the place in line, see Ready::take(): a release, then its number
   uint64_t sequence = 0;
 };
 

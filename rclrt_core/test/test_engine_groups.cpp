@@ -3,6 +3,9 @@
 
 // Mutual exclusion without blocked threads, urgency inheritance, reentrant parallelism.
 
+#include <array>
+#include <random>
+
 #include "engine_on_sim.hpp"
 
 namespace rclrt_core
@@ -156,22 +159,6 @@ TEST(ExclusiveGroup, urgency_is_lent_but_not_the_cpu)
   };
   engine.add(high, "shared");
   EXPECT_EQ(engine.run(100, {{0, "low"}, {3, "high"}}), (Lines{"0-0-10 low", "3-10-10 high"}));
-}
-
-TEST(ExclusiveGroup, overloaded_timers_of_equal_priority_take_turns)
-{
-  EngineOnSim engine(pool());
-  TimerOptions timer;
-  timer.period = milliseconds(1);
-  for (const char * name : {"a", "b", "c"}) {
-    CallbackOptions options = prioritised(engine, name, 1, 10);
-    options.overrun_rule = OverrunRule::kKeepLatest;
-    engine.add_timer(options, timer, "shared");
-  }
-  engine.run(301);
-  for (const char * name : {"a", "b", "c"}) {
-    EXPECT_NEAR(static_cast<double>(engine.statistics(name).executed), 100, 2) << name;
-  }
 }
 
 TEST(ExclusiveGroup, urgency_is_lent_whatever_the_order_of_the_queue)
@@ -419,6 +406,64 @@ TEST(Overload, a_burst_of_a_quintillion_costs_no_more_than_the_depth)
   EXPECT_EQ(engine.run(100, {{0, "a", kBurst}}), (Lines{"0-0-1 a", "0-1-2 a", "0-2-3 a"}));
   EXPECT_EQ(engine.statistics("a").released, kBurst);
   EXPECT_EQ(engine.statistics("a").dropped, kBurst - 3);
+}
+
+// Random equals. Each has had as many turns as any other, but for the round that is under way.
+TEST(Overload, equals_take_turns_whatever_their_depths_and_overrun_rules)
+{
+  std::mt19937 random(1);
+  const auto pick = [&random](int from, int to) {
+    return std::uniform_int_distribution<int>(from, to)(random);
+  };
+  const std::array<const Policy *, 3> policies = {
+    &first_come_policy(), &fixed_priority_policy(), &edf_policy()};
+  for (int round = 0; round < 100; ++round) {
+    EngineOptions options = pool(static_cast<std::size_t>(pick(1, 2)));
+    options.model = static_cast<ExecutionModel>(pick(0, 2));
+    options.policy = policies[static_cast<std::size_t>(pick(0, 2))];
+    const bool shared = options.model == ExecutionModel::kIsolated || pick(0, 1) == 1;
+    const auto threads = options.model == ExecutionModel::kPool ? options.max_threads : 1;
+    EngineOnSim engine(options, 2);
+    if (shared) {
+      engine.group("shared", static_cast<uint32_t>(pick(1, 2)));
+    }
+    const int count = pick(2, 5);
+    const int work_ms = pick(1, 3);
+    std::vector<std::string> names;
+    std::ostringstream system;
+    system << "round " << round << ": " << options.policy->name() << ", " << threads << " threads, "
+           << (shared ? "one group" : "a group each") << ", " << work_ms << " ms, depths";
+    for (int i = 0; i < count; ++i) {
+      CallbackOptions callback =
+        prioritised(engine, std::string(1, static_cast<char>('a' + i)).c_str(), work_ms, 10);
+      callback.depth = static_cast<uint32_t>(std::array<int, 5>{1, 2, 3, 10, 100}[pick(0, 4)]);
+      if (pick(0, 3) == 0) {
+        callback.overrun_rule = OverrunRule::kKeepLatest;
+      }
+      system << ' ' << callback.depth
+             << (callback.overrun_rule == OverrunRule::kKeepLatest ? " (latest)" : "");
+      names.push_back(callback.name);
+      engine.add(callback, shared ? "shared" : "");
+    }
+    std::vector<Arrival> arrivals;
+    for (int ms = 0; ms < 150; ++ms) {
+      std::shuffle(names.begin(), names.end(), random);
+      for (const std::string & name : names) {
+        arrivals.push_back({ms, name});
+      }
+    }
+    engine.run(150, arrivals);
+    uint64_t least = UINT64_MAX;
+    uint64_t most = 0;
+    for (const std::string & name : names) {
+      const uint64_t executed = engine.statistics(name).executed;
+      system << ", " << name << ' ' << executed;
+      least = std::min(least, executed);
+      most = std::max(most, executed);
+    }
+    EXPECT_LE(most - least, 1 + threads) << system.str();
+    EXPECT_GE(least, 150u / static_cast<unsigned>(work_ms * count) - 1) << system.str();
+  }
 }
 
 TEST(Overload, a_deep_backlog_loses_no_job_and_keeps_their_order)
