@@ -468,11 +468,11 @@ def test_the_reason_of_a_skip_is_printed_and_the_summary_last(tree: Tree) -> Non
     log.parent.mkdir(parents=True)
     summary.write_text("100% tests passed, 0 tests failed out of 2\n\nTotal Test time\n")
     log.write_text(
-        "1/2 Test: core.a_test\n[ RUN      ] a_test\nfile.cpp:3: Skipped\nno permission\n\n"
+        "1/2 Test: core.test_a\n[ RUN      ] Suite.a_test\nfile.cpp:3: Skipped\nno permission\n\n"
         "2/2 Test: tools\nSKIPPED [1] test_x.py:7: needs root\n"
     )
     result = tree.run("test")
     assert result.returncode == 0
-    assert "skipped core.a_test: no permission\n" in result.stdout
+    assert "skipped core.test_a.Suite.a_test: no permission\n" in result.stdout
     assert "skipped [1] test_x.py:7: needs root\n" in result.stdout
     assert result.stdout.endswith("100% tests passed, 0 tests failed out of 2\n")
