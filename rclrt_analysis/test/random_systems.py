@@ -5,9 +5,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
+from rclrt_analysis.bounds.activation import urgencies
 from rclrt_analysis.model import (
+    Budget,
     Callback,
     Chain,
     Executor,
@@ -33,12 +36,13 @@ PERIODS = (20, 24, 30, 36, 40, 50, 60, 70, 84, 100)  # ns; the unit does not mat
 def timers(
     rng: random.Random, executor: str, count: int, utilization: float, prefix: str = "t"
 ) -> list[Callback]:
-    """Return timers that share a utilization, every one with work."""
+    """Return timers that share a utilization, a few of them without work."""
     shares = [rng.random() + 0.1 for _ in range(count)]
     made = []
     for i, share in enumerate(shares):
         period = rng.choice(PERIODS)
         wcet = min(period, max(1, int(utilization * share / sum(shares) * period)))
+        wcet *= rng.random() > 0.05
         made.append(
             Callback(
                 f"{prefix}{i}",
@@ -133,7 +137,7 @@ def migrating(rng: random.Random, policy: Policy, dags: bool) -> System:
         nodes = [root]
         for i in range(rng.randint(0, 4)):
             parents = rng.sample(nodes, min(len(nodes), rng.choice([1, 1, 2])))
-            wcet = rng.randint(1, 4)
+            wcet = rng.randint(0, 4)
             nodes.append(
                 Callback(
                     f"{root.name}s{i}",
@@ -160,9 +164,10 @@ def with_subscriptions(
     policy: Policy = Policy.FIXED_PRIORITY,
     reserved: bool = False,
     distro: str = "rolling",
+    cores: int = 99,
 ) -> System:
     """Return timers, and subscriptions that are released by one topic, by several, or by all."""
-    executors = tuple(executor(rng, f"e{i}", kind, 10 * i, policy, reserved)
+    executors = tuple(executor(rng, f"e{i}", kind, 10 * (i % cores), policy, reserved)
                       for i, kind in enumerate(kinds))  # fmt: skip
     # A wait set looks at its timers itself: they have no jitter of release.
     late = [e.name for e in executors if e.kind not in WAIT_SETS]
@@ -263,7 +268,9 @@ def fitting(executor: Executor, callbacks: list[Callback]) -> Executor:
     return replace(executor, reservation=Reservation(mine.budget, period))
 
 
-def with_a_link(rng: random.Random, kind: ExecutorKind) -> System:
+def with_a_link(
+    rng: random.Random, kind: ExecutorKind, expand: Callable[[System], System] = with_links
+) -> System:
     """Return chains of a timer, an answer from elsewhere and its reader, over serial links.
 
     Readers wait for the answer or sample it, on the microcontroller that asked or on another one;
@@ -313,7 +320,61 @@ def with_a_link(rng: random.Random, kind: ExecutorKind) -> System:
         for semantics in ("reaction", "latency")
     )
     overheads = Overheads(dispatch=rng.choice([0, 0, 1]), transport=rng.choice([0, 0, 2]))
-    return with_links(System("random", (*mcus, host), tuple(made), every, overheads))
+    return expand(System("random", (*mcus, host), tuple(made), every, overheads))
+
+
+def derived(rng: random.Random) -> System:
+    """Return executors on one core or two whose priorities rm and dm derive, with all that costs.
+
+    Beside fixed priorities, which some callbacks inherit.
+    """
+    threaded = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+    kinds = (rng.choice(threaded), rng.choice((*threaded, ExecutorKind.PRIORITY_EVENTS)))
+    system = finer(with_subscriptions(rng, kinds, cores=rng.choice([1, 2])), 1_000_000)
+    policies = (Policy.RM, Policy.DM, rng.choice(list(Policy)[:3]))
+    executors = tuple(replace(e, policy=rng.choice(policies)) for e in system.executors)
+    callbacks = []
+    for c in system.callbacks:
+        deadline = c.deadline and rng.randint(c.deadline // 2, c.deadline)
+        budget = rng.choice([None, None, None, Budget(4_000_000, rng.choice(PERIODS) * 1_000_000)])
+        reads = c.reads or tuple(t for t in ("t0", "t1") if t not in c.publishes)
+        callbacks.append(replace(c, deadline=deadline, budget=budget, jitter=0, reads=reads[:1]))
+    costs = Overheads(
+        release=rng.choice([0, 0, 10_000]), transport=rng.choice([0, 0, 50_000]),
+        wake=rng.choice([0, 20_000]), late=rng.choice([0, 30_000]),
+        receive=rng.choice([0, 100_000]), publish=rng.choice([0, 0, 40_000]),
+        watch=rng.choice([0, 0, 20_000]), stolen=rng.choice([0, 30_000]), window=5_000_000,
+    )  # fmt: skip
+    overheads = rng.choice([costs, costs, Overheads()])
+    system = replace(system, executors=executors, callbacks=tuple(callbacks), overheads=overheads)
+    return replace(system, chains=tuple(chains(rng, system)))
+
+
+def written_out(system: System) -> System:
+    """Return the system with the priorities written out that its executors derive or inherit."""
+    urgency = urgencies(system)
+    executors = tuple(
+        e if e.policy is Policy.EDF else replace(e, policy=Policy.FIXED_PRIORITY)
+        for e in system.executors
+    )
+    callbacks = tuple(
+        c
+        if system.executor_of[c.executor].policy is Policy.EDF
+        else replace(c, priority=urgency[c.name])
+        for c in system.callbacks
+    )
+    return replace(system, executors=executors, callbacks=callbacks)
+
+
+def finer(system: System, times: int = 1_000) -> System:
+    """Return the system with the times of all callbacks so many times as long."""
+    names = ("wcet", "bcet", "period", "jitter", "gap", "deadline", "offset")
+    callbacks = []
+    for callback in system.callbacks:
+        known = {name: getattr(callback, name) for name in names}
+        longer = {name: None if time is None else time * times for name, time in known.items()}
+        callbacks.append(replace(callback, **longer))
+    return replace(system, callbacks=tuple(callbacks))
 
 
 def chains(rng: random.Random, system: System) -> list[Chain]:

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from models import ROOT, model
+from random_systems import derived, with_a_link, written_out
 from rclrt_analysis.assignment import (
     audsley,
     by_chain,
@@ -29,8 +31,10 @@ from rclrt_analysis.model import (
     ExecutorKind,
     Kind,
     ModelError,
+    Policy,
     System,
 )
+from rclrt_analysis.model.links import with_links
 
 TWO = """
 executors:
@@ -91,6 +95,40 @@ callbacks:
     system = model(text)
     assert urgencies(system) == {"a": 59, "b": 58, "c": 59}
     assert {b.name: b.bound for b in analyse(system).callbacks}["a"] == 12_000_000
+
+
+def test_what_a_policy_derives_bounds_as_the_same_priorities_written_out() -> None:
+    rng = random.Random(7)
+    bounded = 0
+    for i in range(48):
+        system, explicit = derived(rng), None
+        if i % 4 == 0:  # A link's parts are made from priorities, too.
+            policy = rng.choice((Policy.RM, Policy.DM))
+            plain = with_a_link(rng, ExecutorKind.TIDE, lambda one: one)
+            ours = tuple(replace(e, policy=policy) for e in plain.executors)
+            plain = replace(plain, executors=ours)
+            system, explicit = with_links(plain), with_links(written_out(plain))
+        found, wanted = (analyse(one) for one in (system, explicit or written_out(system)))
+        bounds, same = ([(c.name, c.local) for c in one.callbacks] for one in (found, wanted))
+        assert bounds == same, system
+        assert found.chains == wanted.chains, system
+        bounded += sum(local.bound is not None for _, local in bounds)
+    assert bounded > 120
+
+
+def test_a_chain_is_as_short_where_two_policies_order_its_timers() -> None:
+    text = """executors:
+  - {name: a, kind: preemptive, policy: rm, cores: [0]}
+  - {name: b, kind: isolated, policy: dm, cores: [0]}
+callbacks:
+  - {name: writer, kind: timer, executor: a, period_ms: 5, wcet_ms: 1, publishes: [x]}
+  - {name: faster, kind: timer, executor: b, period_ms: 2, wcet_ms: 0.1}
+  - {name: reader, kind: timer, executor: b, period_ms: 10, wcet_ms: 1, reads: [x]}
+chains: [{name: c, callbacks: [writer, reader]}]
+"""
+    (chain,) = analyse(model(text)).chains
+    assert (chain,) == analyse(written_out(model(text))).chains
+    assert chain.hops[0].response == 0  # The writer ends before the reader may start.
 
 
 def test_timers_beyond_the_levels_share_the_lowest_one() -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rclrt_analysis.bounds.activation import ENDLESS
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import UNBOUNDED, Bools, Interference, Ints
@@ -171,8 +172,9 @@ def _window(demand: Demand, costs: Interference) -> Ints:
         work: Ints = demand.blocking[at] + count * demand.own[at]
         return demand.supply.time(work + demand.higher.before(t, at) + costs.before(t, at))
 
-    room = FULL * demand.supply.share
-    return least_fixed_point(step, np.where(share < room, start, UNBOUNDED))
+    # What comes without end has no bound; without work it would fill a window with jobs of none.
+    ends = (share < FULL * demand.supply.share) & (demand.period > ENDLESS.period)
+    return least_fixed_point(step, np.where(ends, start, UNBOUNDED))
 
 
 def _nonpreemptive_end(

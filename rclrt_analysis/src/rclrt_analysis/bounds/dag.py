@@ -14,7 +14,7 @@ messages and d those of the path with the most.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -40,6 +40,11 @@ class Dag:
     wcet: tuple[int, ...]
     before: tuple[tuple[int, ...], ...]
     transport: int = 0
+
+    @cached_property
+    def with_work(self) -> Dag:
+        """The DAG with 1 ns of work for each node that has none."""
+        return replace(self, wcet=tuple(max(1, cost) for cost in self.wcet))
 
     @cached_property
     def volume(self) -> int:
@@ -146,6 +151,10 @@ def global_fp(
     While a message is on its way no core need be busy, though its DAG has not ended: with
     transport every task counts as carried in.
 
+    A callback without work waits for a core like any other, and nothing of a path is done
+    meanwhile. So in its own DAG it counts with 1 ns: the path has not ended before it has begun.
+    Alone it ends where it begins, 1 ns earlier.
+
     Tasks of equal priority count as higher, with their deadlines for R_i: so these bounds hold
     together or not at all. A task without a bound leaves less urgent ones without.
     """
@@ -245,18 +254,20 @@ def _response(task: DagTask, others: _Others, cores: int, stolen: Stolen) -> int
     at least a straight line: r is not before the line meets. So a step goes to where it meets, or
     to the next of these windows.
     """
-    length, volume = task.dag.length, task.dag.volume + task.dag.on_the_way
-    alone = len(task.dag.wcet) == 1
+    own = task.dag.with_work
+    length, volume = own.length, own.volume + own.on_the_way
+    alone = len(own.wcet) == 1
     # r suffices if the others' work is at most cores * (r - length) + spare.
     spare = cores - 1 if alone else length - volume
     response = length
-    while response <= task.deadline - task.jitter:
+    added = int(alone and task.dag.volume == 0)
+    while response <= task.deadline - task.jitter + added:
         lost = cores * stolen.within(response)
         each = max(0, response - length - lost + 1) if alone else None
         work, growth, steady = others.work(response, each)
         lacking = work - cores * (response - length - lost) - spare
         if lacking <= 0:
-            return response
+            return response - added
         straight = min(steady, task.deadline)
         if stolen.cost:
             straight = min(straight, -(-response // stolen.window) * stolen.window - response + 1)

@@ -153,7 +153,7 @@ def _overlapped(system: System, hops: list[Hop], urgency: Mapping[str, int]) -> 
 def _one_core(system: System, writer: Callback, reader: Callback) -> bool:
     """Return whether a fixed priority orders the two on one thread or one core."""
     first, second = (system.executor_of[c.executor] for c in (writer, reader))
-    if Policy.EDF in (first.policy, second.policy) or first.policy is not second.policy:
+    if Policy.EDF in (first.policy, second.policy):
         return False
     if first is second and first.kind is ExecutorKind.PRIORITY_EVENTS:
         return True

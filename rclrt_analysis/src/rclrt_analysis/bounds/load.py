@@ -7,8 +7,8 @@ from __future__ import annotations
 from rclrt_analysis.model import System
 
 
-def loads(system: System) -> dict[str, float]:
-    """Return the share of a core that each callback takes, by name."""
+def rates(system: System) -> dict[str, float]:
+    """Return how often each callback is released in the long run, by name, per ns."""
     rate: dict[str, float] = {}
     for name in system.topological:
         callback = system.callback_of[name]
@@ -18,4 +18,9 @@ def loads(system: System) -> dict[str, float]:
         ]
         rate[name] = min(inputs) if callback.wants_all else sum(inputs)
         rate[name] += 1 / callback.period if callback.period else 0
-    return {name: rate[name] * system.callback_of[name].wcet for name in rate}
+    return rate
+
+
+def loads(system: System) -> dict[str, float]:
+    """Return the share of a core that each callback takes, by name."""
+    return {name: rate * system.callback_of[name].wcet for name, rate in rates(system).items()}

@@ -31,7 +31,7 @@ from rclrt_analysis.bounds.taskset import (
 def theorem_1(tasks: TaskSet) -> Ints:
     """Return the bound of [Teper25 Theorem 1] for every task, shape (n,), ns.
 
-    The least t with t >= C_k + max_{lp} C_i + sum_{hp} ceil(t / T_i) C_i, if t <= D_k.
+    The least t > 0 with t >= C_k + max_{lp} C_i + sum_{hp} ceil(t / T_i) C_i, if t <= D_k.
 
     Needs deadlines not above periods, no jitter: with them t ends the busy window before the next
     job, so no later job can be worse. `UNBOUNDED` where no t <= D_k is found; that says nothing
@@ -47,7 +47,7 @@ def theorem_1(tasks: TaskSet) -> Ints:
     higher = higher_or_equal(tasks)
     fixed = tasks.wcet + largest_lower(tasks)
     share = higher.utilization
-    start = np.where(share < FULL, lower_start(fixed, share), UNBOUNDED)
+    start = np.where(share < FULL, np.maximum(lower_start(fixed, share), 1), UNBOUNDED)
 
     def step(t: Ints, at: Ints) -> Ints:
         work: Ints = fixed[at] + higher.before(t, at)

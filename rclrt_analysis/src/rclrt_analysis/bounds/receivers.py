@@ -5,13 +5,15 @@
 They are above all callbacks. So a message is a job of its own, more urgent than all others, and is
 released together with the job of its reader. Within an executor the thread that publishes delivers,
 and that is part of the execution time of the callback.
+
+No policy of the reader's executor derives their priority. Beside EDF they run before all deadlines.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
+from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Policy, System
 
 PRIORITY = 2**30
 """Above all that a model may say."""
@@ -39,9 +41,10 @@ def with_receivers(system: System) -> System:
         if executor.kind not in THREADED or not (topics or outside):
             continue
         name = f"{NAME} of {', '.join(map(str, executor.cores))}"
+        edf = executor.policy is Policy.EDF
+        policy = Policy.EDF if edf else Policy.FIXED_PRIORITY
         executors.setdefault(
-            executor.cores,
-            Executor(name, ExecutorKind.ISOLATED, executor.policy, cores=executor.cores),
+            executor.cores, Executor(name, ExecutorKind.ISOLATED, policy, cores=executor.cores)
         )
         receivers.append(
             Callback(
@@ -56,6 +59,11 @@ def with_receivers(system: System) -> System:
         executors=(*system.executors, *executors.values()),
         callbacks=(*system.callbacks, *receivers),
     )
+
+
+def read_by(callback: Callback) -> str:
+    """Return the name of the callback whose messages it takes; its own if it is no receiver."""
+    return callback.name.removeprefix(f"{NAME} for ")
 
 
 def is_receiver(callback: Callback) -> bool:

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulate a model, and print what was seen beside what is bounded.
 
+One run of the whole duration, which --trace and --html show, and short ones that search for the
+worst phases: all timers at once, each when what is more urgent ends, many at random.
 Exits with 1 if a bound was exceeded, which would be a mistake of the analysis; with 2 if the model
 or the arguments are wrong.
 """
@@ -45,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_analysis.model.document import read_document
     from rclrt_analysis.model.read import build_system
     from rclrt_analysis.report import ms
-    from rclrt_analysis.simulation import SimulationError, chain_times, simulate
+    from rclrt_analysis.simulation import Seen, SimulationError, search, simulate
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
@@ -57,6 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
             raise ModelError([f"{document.where(place)}: {why}: {text}" for place, why in short])
         horizon = arguments.duration * 1_000_000_000
         run = simulate(system, horizon, arguments.seed, arguments.random_work)
+        found = Seen()
+        found.add(run)
+        search(system, arguments.seed, arguments.random_work, longest=horizon, seen=found)
     except ModelError as error:
         print(error, file=sys.stderr)
         return 2
@@ -66,17 +71,15 @@ def run(arguments: argparse.Namespace) -> int:
     if strange := implausible(system):
         print(f"{arguments.model}: warning: {strange}", file=sys.stderr)
     result = analyse(system)
-    rows: list[tuple[str, int, int | None, int | None]] = []
-    worst = run.worst()
-    for i, bound in enumerate(result.callbacks):
-        timer = bound.local.from_grid is not None
-        seen = worst[bound.name][1 if timer else 0] if bound.name in worst else None
-        rows.append((bound.name, run.skipped[i], seen, bound.bound))
-    running = run.running
-    for chain, chained in zip(system.chains, result.chains, strict=True):
-        times = chain_times(run, chain, running)
-        rows.append((chain.name, 0, max(times, default=None), chained.bound))
-    lines = [f"{len(run.jobs)} jobs in {arguments.duration} s, seed {arguments.seed}\n"]
+    rows: list[tuple[str, int, int | None, int | None]] = [
+        (bound.name, found.skipped[bound.name], found.callbacks.get(bound.name), bound.bound)
+        for bound in result.callbacks
+    ]
+    rows += [(c.name, 0, found.chains.get(c.name), c.bound) for c in result.chains]
+    lines = [
+        f"{len(run.jobs)} jobs in {arguments.duration} s, seed {arguments.seed}",
+        f"{found.phases} phases tried, {found.jobs} jobs in all\n",
+    ]
     lines.append(f"{'callback or chain, ms':34} {'seen':>10} {'bound':>10} {'skipped':>8}")
     exceeded = False
     for name, skipped, seen, limit in rows:

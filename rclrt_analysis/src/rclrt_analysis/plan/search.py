@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from rclrt_analysis.assignment import by_chain, with_priorities
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.bounds.load import loads
+from rclrt_analysis.bounds.load import rates
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.model import Callback, ExecutorKind, Kind, Policy, System
 from rclrt_analysis.plan.budgets import Budgets, beside_looks, choose_budgets
@@ -37,7 +37,7 @@ from rclrt_analysis.plan.placement import (
     placements,
 )
 from rclrt_analysis.plan.timer_thread import with_timer_thread
-from rclrt_analysis.simulation import SimulationError, chain_times, simulate
+from rclrt_analysis.simulation import Seen, SimulationError, search
 
 PATIENCE = 0.4
 TRIES = 4
@@ -54,8 +54,7 @@ VAIN = 10
 MOVES = 40
 """So many moves to another CPU may be in vain, one after another."""
 
-SIMULATED_JOBS = 20_000
-RUNS = 4
+SIMULATED_JOBS = 5_000
 KINDS = (
     (ExecutorKind.ISOLATED, Policy.FIXED_PRIORITY),
     (ExecutorKind.PRIORITY_EVENTS, Policy.FIXED_PRIORITY),
@@ -385,30 +384,22 @@ def check_by_simulation(plan: Plan) -> None:
     """Run the simulator as a second opinion: what it sees must be below the bounds."""
     system, result = plan.system, plan.result
     periods = [c.period for c in system.callbacks if c.period]
-    rate = sum(load / max(1, system.callback_of[n].wcet) for n, load in loads(system).items())
-    horizon = int(min(20 * max(periods), max(3 * max(periods), SIMULATED_JOBS / max(rate, 1e-12))))
-    if rate * horizon > 10 * SIMULATED_JOBS:
-        horizon = int(10 * SIMULATED_JOBS / rate)
-    bounds = {b.name: (b.bound, b.local.from_grid is not None) for b in result.callbacks}
-    chains = {c.name: c.bound for c in result.chains}
-    seen: dict[str, int] = {}
-    for seed in range(RUNS):
-        together = {c.name: 0 for c in system.callbacks} if seed == 0 else None
-        try:
-            run = simulate(system, horizon, seed, random_work=seed % 2 == 1, offsets=together)
-        except SimulationError as error:
-            plan.doubts.append(f"the simulator gave no second opinion: {error}")
-            return
-        for name, (response, from_grid) in run.worst().items():
-            seen[name] = max(seen.get(name, 0), from_grid if bounds[name][1] else response)
-        running = run.running
-        for chain in system.chains:
-            times = chain_times(run, chain, running)
-            if times:
-                seen[chain.name] = max(seen.get(chain.name, 0), max(times))
-        if rate * horizon * len(system.chains) > 100 * SIMULATED_JOBS:
-            break  # Large: once is what there is time for.
-    limits = {**{name: bound for name, (bound, _) in bounds.items()}, **chains}
+    rate = sum(rates(system).values())
+    longest = int(min(3 * max(periods), 40 * SIMULATED_JOBS / max(rate, 1e-12)))
+    found = Seen()
+    try:
+        large = rate * longest * len(system.chains) > 20 * SIMULATED_JOBS
+        for random_work in (False, True)[: 1 if large else 2]:
+            search(
+                system, 0, random_work, longest=longest,
+                jobs=SIMULATED_JOBS, fewest=1 if large else 2, seen=found,
+            )  # fmt: skip
+    except SimulationError as error:
+        plan.doubts.append(f"the simulator gave no second opinion: {error}")
+        return
+    seen = {**found.callbacks, **found.chains}
+    limits = {bound.name: bound.bound for bound in result.callbacks}
+    limits |= {chain.name: chain.bound for chain in result.chains}
     plan.seen = seen
     for name, value in seen.items():
         limit = limits[name]

@@ -17,11 +17,13 @@ from functools import partial
 from rclrt_analysis.bounds.activation import urgencies
 from rclrt_analysis.bounds.analyse import analyse, with_late_timers
 from rclrt_analysis.bounds.demotion import accounts
+from rclrt_analysis.bounds.receivers import is_receiver, read_by, with_receivers
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, System
 from rclrt_analysis.simulation.jobs import Job, Run
 from rclrt_analysis.simulation.stamps import Approximate, Exact
 from rclrt_analysis.simulation.supply import Supplied
 
+ABOVE_ALL = 2**31
 MAX_EVENTS = 20_000_000
 END, RELEASE, CHOOSE = 0, 1, 2
 
@@ -62,7 +64,8 @@ class Clock:
         urgency = urgencies(system)
         self._callbacks = system.callbacks
         self._dispatch = system.overheads.dispatch
-        self.urgency = [urgency[callback.name] for callback in system.callbacks]
+        # No executor derives that of the middleware's threads, so neither is it asked for here.
+        self.urgency = [ABOVE_ALL if is_receiver(c) else urgency[c.name] for c in system.callbacks]
         self._events: list[tuple[int, int, int, Callable[[], None]]] = []
         self._count = 0
         self._sequence = 0
@@ -261,7 +264,7 @@ class Source:
         self._index = index
         self._period = callback.period
         self._jitter = callback.jitter
-        given = (clock.options.offsets or {}).get(callback.name, callback.offset)
+        given = (clock.options.offsets or {}).get(read_by(callback), callback.offset)
         self._nominal = clock.random.randrange(callback.period) if given is None else given
         self._plan()
 
@@ -296,11 +299,34 @@ def simulate(
     SimulationError
         The model has an executor that is not simulated, or there are too many events.
     """
-    from rclrt_analysis.simulation import events, threads, wait_set
+    return run_once(prepare(system), horizon, seed, random_work, offsets)
 
+
+def prepare(system: System) -> System:
+    """Return what may be simulated many times, by `run_once`: with timers as late as they may be.
+
+    Raises
+    ------
+    SimulationError
+        A budget may run out.
+    """
     if accounts(system) and (run_out := analyse(system).run_out):
         raise SimulationError(f"{run_out[0]}. A budget that may run out is not simulated")
-    clock = Clock(with_late_timers(system), horizon, Options(seed, random_work, offsets))
+    return with_late_timers(system)
+
+
+def run_once(
+    prepared: System,
+    horizon: int,
+    seed: int = 0,
+    random_work: bool = False,
+    offsets: dict[str, int] | None = None,
+) -> Run:
+    """Return what happens in a prepared system; see `simulate`."""
+    from rclrt_analysis.simulation import events, threads, wait_set
+
+    system = with_receivers(prepared) if prepared.overheads.receive else prepared
+    clock = Clock(system, horizon, Options(seed, random_work, offsets))
     release: dict[int, Callable[[Job], None]] = {}
     own_timers: set[int] = set()
     cores: dict[tuple[int, ...], threads.Cores] = {}
@@ -326,4 +352,7 @@ def simulate(
     for i, callback in enumerate(system.callbacks):
         if callback.period is not None and i not in own_timers:
             Source(clock, i)
-    return clock.go()
+    run = clock.go()
+    count = len(prepared.callbacks)  # Those of the middleware's threads come after them.
+    jobs = [job for job in run.jobs if job.callback < count] if system is not prepared else run.jobs
+    return Run(prepared, horizon, jobs, run.skipped[:count])

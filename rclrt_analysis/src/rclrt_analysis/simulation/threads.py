@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from rclrt_analysis.bounds.receivers import is_receiver
 from rclrt_analysis.model import Executor, ExecutorKind, Kind, Policy
 from rclrt_analysis.simulation.jobs import Job
 from rclrt_analysis.simulation.simulate import CHOOSE, END, RELEASE, Clock, SimulationError
@@ -54,7 +55,7 @@ class Cores:
         if executor.threads is not None and executor.threads < len(groups):
             raise SimulationError(f"'{executor.name}' has fewer threads than groups: not simulated")
         if executor.policy is Policy.EDF:
-            self._edf |= set(members)
+            self._edf |= {i for i in members if not is_receiver(clock.system.callbacks[i])}
         return self._release
 
     def _steal(self, core: int) -> None:
@@ -108,6 +109,7 @@ class Cores:
                 job.remaining -= elapsed
 
     def _key(self, job: Job) -> tuple[int, ...]:
+        # What is not ordered by deadlines beside them precedes them: no deadline is before 0.
         first = job.deadline if job.callback in self._edf else -job.urgency
         return (first, id(job) not in self._ahead, job.release, job.sequence)
 
