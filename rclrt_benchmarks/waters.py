@@ -64,7 +64,7 @@ def _level(level: int, sets: int, seed: int) -> tuple[dict[str, Any], Any]:
     import numpy as np
     from rclrt_analysis.bounds import nonpreemptive_fp
     from rclrt_analysis.bounds.end_to_end import davare
-    from rclrt_analysis.bounds.taskset import UNBOUNDED
+    from rclrt_analysis.bounds.lost import UNBOUNDED
     from rclrt_analysis.bounds.wait_set import windows
     from rclrt_analysis.statistics import quantiles
     from rclrt_analysis.workloads.waters import make_chains, make_tasks

@@ -9,8 +9,9 @@ import random
 import numpy as np
 import pytest
 from rclrt_analysis.bounds import nonpreemptive_edf as edf
+from rclrt_analysis.bounds.lost import UNBOUNDED
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
-from rclrt_analysis.bounds.taskset import UNBOUNDED, TaskSet, make_taskset
+from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
 
 PERIODS = (20, 24, 30, 36, 40, 50, 60, 70, 84, 100)
 

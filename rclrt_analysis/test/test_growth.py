@@ -15,7 +15,7 @@ from models import model
 from rclrt_analysis.bounds import analyse, rows
 from rclrt_analysis.bounds.activation import Activation, urgencies
 from rclrt_analysis.bounds.result import Local, Result
-from rclrt_analysis.bounds.rows import GROWING, MAX_ROUNDS, with_jitter
+from rclrt_analysis.bounds.rows import GROWING, MAX_ROUNDS, UNSETTLED, with_jitter
 from rclrt_analysis.bounds.unit import Unit
 from rclrt_analysis.simulation import simulate
 from test_system_bounds import EVENTS, analysed, bounds, subscription, timer
@@ -67,7 +67,7 @@ def test_what_grows_slowly_is_given_up_after_a_while_and_takes_what_it_delays_wi
     # By a few percent a round it would take far more rounds to exceed many times 10 s.
     result = analysed(EVENTS, *loop(4.6), timer("slow", 10_000, 1, 1), rest=LATE)
     assert bounds(result) == {"x": 5.6, "a": None, "b": None, "slow": None}
-    assert reasons(result)["a"] == GROWING
+    assert reasons(result)["a"] == UNSETTLED
     assert rounds < 2 * MAX_ROUNDS
 
 
@@ -110,13 +110,13 @@ def unsettled(count: int, settled: int) -> dict[str, Local]:
 def test_what_was_given_up_may_start_others_that_are_given_up_in_turn() -> None:
     result = unsettled(3, settled=1)
     assert [local.response for local in result.values()] == [None, None, None, 7]
-    assert all(local.reason == GROWING for local in list(result.values())[:3])
+    assert all(local.reason == UNSETTLED for local in list(result.values())[:3])
 
 
 def test_what_has_not_settled_in_the_end_has_no_bound_at_all() -> None:
     # Not even who never changed: others may have been about to tell on it.
     result = unsettled(12, settled=1)
-    assert {(local.response, local.reason) for local in result.values()} == {(None, GROWING)}
+    assert {(local.response, local.reason) for local in result.values()} == {(None, UNSETTLED)}
 
 
 def test_executors_that_never_settle_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

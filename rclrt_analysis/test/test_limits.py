@@ -12,7 +12,8 @@ import pytest
 from models import model, shipped
 from rclrt_analysis.bounds import budget, nonpreemptive_edf
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
+from rclrt_analysis.bounds.lost import MANY, UNBOUNDED
+from rclrt_analysis.bounds.taskset import make_taskset
 from rclrt_analysis.model import ExecutorKind, System
 from rclrt_analysis.report import to_text
 from rclrt_analysis.sensitivity import sensitivity
@@ -101,7 +102,7 @@ def test_deadlines_beyond_the_limit_are_not_looked_at(monkeypatch: pytest.Monkey
     assert nonpreemptive_edf.exact(tasks).response.max() < UNBOUNDED
     assert nonpreemptive_edf.theorem_2(tasks)
     monkeypatch.setattr(nonpreemptive_edf, "MAX_POINTS", 2)
-    assert nonpreemptive_edf.exact(tasks).response.tolist() == [UNBOUNDED] * 3
+    assert nonpreemptive_edf.exact(tasks).response.tolist() == [MANY] * 3
     assert not nonpreemptive_edf.theorem_2(tasks)
 
 
@@ -115,6 +116,60 @@ def test_a_simulation_ends_with_its_events(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(module, "MAX_EVENTS", 5_000)
     with pytest.raises(SimulationError, match="more than 5000 events"):
         simulate(doubling(), 10**9)
+
+
+GIVEN_UP = "given up after 2000 steps"
+FULL = [timer("a", 10, 5, 9), timer("b", 10, 5, 1), timer("c", 10, 5, 1)]
+NEARLY = [timer("a", 10, 5.000001, 9), timer("b", 10.00001, 5, 1)]
+SEVERAL = "{name: e, kind: isolated, cores: [0, 1]}"
+PAIR = [timer("a", 10, 6, 9), timer("b", 10, 6, 8), timer("c", 10, 6, 7), timer("d", 10, 1, 6)]
+BY_DEADLINE = "{name: e, kind: isolated, policy: edf}"
+
+
+@pytest.mark.parametrize(
+    ("executor", "lines", "name", "said"),
+    [
+        (EXECUTORS["isolated"], FULL, "b", "fills the processor"),
+        (EXECUTORS["priority_events"], NEARLY, "b", GIVEN_UP),
+        (EXECUTORS["isolated"], NEARLY, "b", GIVEN_UP),
+        (SEVERAL, PAIR, "c", "may end after its deadline"),
+        (SEVERAL, PAIR, "d", "'c', which is more urgent, has no bound"),
+        (
+            SEVERAL,
+            [*PAIR[:2], timer("c", 10, 6, 7), timer("d", 10, 6, 7)],
+            "d",
+            "not all of 'c', 'd'",
+        ),
+        (BY_DEADLINE, [timer("a", 10, 6), timer("b", 10, 6)], "a", "fills the processor"),
+        (
+            BY_DEADLINE,
+            [timer("a", 10, 6, None, ", deadline_ms: 5"), timer("b", 20, 1)],
+            "b",
+            "not all deadlines of its cores",
+        ),
+        (SEVERAL.replace("}", ", policy: edf}"), [timer(n, 10, 8) for n in "abc"], "a", "not all"),
+        (EXECUTORS["fifo"], [timer("a", 10, 6), timer("b", 10, 6)], "a", "fills the processor"),
+        (EXECUTORS["wait_set"], [timer("a", 10, 6), subscription("b", 5, "a")], "b", "full length"),
+    ],
+)
+def test_a_reason_is_one_fact(executor: str, lines: list[str], name: str, said: str) -> None:
+    told = {one.name: one.local.reason for one in analysed(executor, *lines).callbacks}
+    assert said in told[name], told
+
+
+def test_messages_that_nothing_bounds_cost_no_time_where_they_cause_no_work() -> None:
+    lines = [
+        *FULL,
+        subscription("s", 0, "b", ", priority: 5").replace("executor: e", "executor: f"),
+    ]
+    executors = "{name: e, kind: isolated}, {name: f, kind: isolated, cores: [1]}"
+    lines.append(timer("t", 84, 18, 9).replace("executor: e", "executor: f"))
+    with budget.limited() as left:
+        result = analysed(executors, *lines)
+        assert budget.MOST - left.left < 1_000_000
+    told = {one.name: one.local for one in result.callbacks}
+    assert (told["t"].bound, told["s"].bound) == (18_000_000, None)
+    assert "nothing bounds how many" in told["s"].reason
 
 
 def test_equal_names_equal_priorities_and_full_load_are_answered() -> None:

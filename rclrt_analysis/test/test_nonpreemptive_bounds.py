@@ -9,7 +9,8 @@ import pytest
 from rclrt_analysis.bounds import busy_window, releaser
 from rclrt_analysis.bounds import nonpreemptive_edf as edf
 from rclrt_analysis.bounds import nonpreemptive_fp as fp
-from rclrt_analysis.bounds.taskset import UNBOUNDED, TaskSet, make_taskset
+from rclrt_analysis.bounds.lost import LATE, UNBOUNDED
+from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
 
 US = 1000
 MS = 1_000_000
@@ -120,7 +121,7 @@ def test_a_later_job_can_be_the_worst_and_theorem_1_does_not_claim_the_first() -
     responses = fp.exact(tasks)
     assert responses.response.tolist() == [20, 30, 35], "the first job of the third takes only 30"
     assert responses.jobs[2] == 2
-    assert fp.theorem_1(tasks)[2] == UNBOUNDED
+    assert fp.theorem_1(tasks)[2] == LATE
 
 
 def test_work_that_had_begun_pushes_a_later_job_of_the_task_through() -> None:

@@ -11,8 +11,9 @@ import pytest
 from models import model
 from rclrt_analysis.bounds import fifo, nonpreemptive_edf, nonpreemptive_fp, preemptive_fp
 from rclrt_analysis.bounds.busy_window import Demand, responses
+from rclrt_analysis.bounds.lost import UNBOUNDED
 from rclrt_analysis.bounds.supply import DEDICATED, Supply, longest_busy
-from rclrt_analysis.bounds.taskset import UNBOUNDED, higher_or_equal, make_taskset
+from rclrt_analysis.bounds.taskset import higher_or_equal, make_taskset
 from rclrt_analysis.model import ModelError
 from rclrt_analysis.simulation import simulate
 from test_system_bounds import analysed, bounds, reason, subscription, timer

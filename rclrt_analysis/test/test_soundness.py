@@ -376,3 +376,46 @@ def test_the_verb_finds_a_bound_that_is_too_low(
     monkeypatch.setattr(*where, fault)
     assert verb.run(arguments) == 1
     assert "EXCEEDED" in capsys.readouterr().out
+
+
+def test_a_job_without_work_waits_for_releases_of_just_then() -> None:
+    """Those that come at 40, when 36 of work and four releases are done, go before it."""
+    timers = (("a", 84, 33), ("b", 20, 3), ("c", 40, 0))
+    callbacks = (Callback(n, Kind.TIMER, "e", work, work, period=t) for n, t, work in timers)
+    system = System("x", (Executor("e", FIFO),), tuple(callbacks), overheads=Overheads(release=1))
+    seen = simulate(system, 80, offsets={"a": 0, "b": 0, "c": 0}).worst()["c"][1]
+    assert seen == {one.name: one.bound for one in analyse(system).callbacks}["c"] == 42
+
+
+def test_jobs_of_a_callback_do_not_overtake_each_other_on_the_way_to_their_core() -> None:
+    executors = tuple(Executor(f"e{i}", ISOLATED, cores=(i,)) for i in range(2))
+    source = Callback("t", Kind.TIMER, "e0", 1, 1, period=5, priority=1, publishes=("x",))
+    reader = Callback("s", Kind.SUBSCRIPTION, "e1", 0, priority=1, triggers=("x",))
+    system = System("x", executors, (source, reader), overheads=Overheads(wake=50))
+    run = simulate(system, 5_000)
+    begun = [job.sources[0].sequence for job in run.of("s")]
+    assert begun == sorted(begun)
+    assert len(begun) > 900
+
+
+def test_bounds_do_not_grow_as_work_vanishes() -> None:
+    rng = random.Random(4)
+    names = [case for case in CASES if case not in ("tide", "micro_ros", "global_fp_overheads")]
+    compared = 0
+    for _ in range(50):
+        method, make = CASES[rng.choice(names)]
+        system = finer(make(rng))
+        chosen, found = rng.choice(system.callbacks), []
+        for work in (0, 1):
+            callbacks = (
+                replace(c, wcet=work, bcet=0, publish_least=0, publish_most=None)
+                if c is chosen
+                else c
+                for c in system.callbacks
+            )
+            result = analyse(replace(system, callbacks=tuple(callbacks)), method)
+            found.append([one.bound for one in (*result.callbacks, *result.chains)])
+        for none, some in zip(*found, strict=True):
+            assert none is None or some is None or none <= some, (chosen.name, system)
+            compared += none is not None
+    assert compared > 100

@@ -8,8 +8,9 @@ import pytest
 from models import model
 from rclrt_analysis.bounds import fifo, preemptive_fp
 from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.lost import UNBOUNDED
 from rclrt_analysis.bounds.result import Result
-from rclrt_analysis.bounds.taskset import UNBOUNDED, make_taskset
+from rclrt_analysis.bounds.taskset import make_taskset
 from rclrt_analysis.model import ModelError
 from rclrt_analysis.simulation import chain_latencies, simulate
 
@@ -345,7 +346,7 @@ def test_overheads_count_where_they_arise() -> None:
             [timer("a", 9, 1), timer("b", 90, 9)],
             "condition C1",
         ),
-        (EVENTS, [timer("a", 9, 5, 1), timer("b", 9, 5, 1)], "ran out. Reduce wcet_ms"),
+        (EVENTS, [timer("a", 9, 5, 1), timer("b", 9, 5, 1)], "fills the processor. Reduce wcet_ms"),
     ],
 )
 def test_what_no_bound_covers_is_refused_with_the_reason(

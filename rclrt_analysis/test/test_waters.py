@@ -13,7 +13,7 @@ import pytest
 from models import ROOT
 from rclrt_analysis.bounds import nonpreemptive_fp
 from rclrt_analysis.bounds.end_to_end import davare
-from rclrt_analysis.bounds.taskset import UNBOUNDED
+from rclrt_analysis.bounds.lost import UNBOUNDED
 from rclrt_analysis.workloads.waters import (
     CLASSES,
     PeriodClass,

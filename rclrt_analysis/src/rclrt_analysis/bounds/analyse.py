@@ -289,10 +289,11 @@ def _check_costs(unit: Unit, method: str) -> None:
             "every period of a reservation may bring more switches, so context_switch_ms does "
             "not bound what they cost. Leave it out, and take two of them off budget_ms"
         )
-    if unit.system.overheads.receive and _hears(unit) and (reserved or not is_threaded(kind)):
+    one_core = is_threaded(kind) and len(unit.executors[0].cores) == 1
+    if unit.system.overheads.receive and _hears(unit) and (reserved or not one_core):
         raise RefusedError(
             "what messages from other executors cost is bounded only for isolated and "
-            "preemptive. Leave receive_ms out, and add it to the execution times"
+            "preemptive on one core. Leave receive_ms out, and add it to the execution times"
         )
     several = is_threaded(kind) and (len(unit.executors[0].cores) > 1 or not _by_priority(unit))
     if unit.system.overheads.publish and several and any(c.publishes for c in unit.callbacks):
@@ -301,7 +302,6 @@ def _check_costs(unit: Unit, method: str) -> None:
             "Leave publish_ms out, or give each executor a core"
         )
     executes = unit.executors[0].release is Release.RELEASE_AND_EXECUTE
-    one_core = is_threaded(kind) and len(unit.executors[0].cores) == 1
     known = not reserved and (_by_priority(unit) or one_core) and not executes and method != "paper"
     if unit.system.overheads.stolen and not known:
         raise RefusedError(

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.bounds.activation import ENDLESS
+from rclrt_analysis.bounds.activation import ENDLESS as OFTEN
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
+from rclrt_analysis.bounds.lost import ENDLESS, UNBOUNDED
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
-from rclrt_analysis.bounds.taskset import UNBOUNDED, Bools, Interference, Ints
+from rclrt_analysis.bounds.taskset import Bools, Interference, Ints
 
 BUDGET = 1 << 26
 """Jobs times groups that are examined at most, tasks with few jobs first. The response of others is
@@ -67,7 +68,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Responses:
-    """Bounds and their parts; every array has shape (n,), ns; `UNBOUNDED` where there is none.
+    """Bounds and their parts; every array has shape (n,), ns; `UNBOUNDED` or above: none.
 
     Attributes
     ----------
@@ -112,8 +113,8 @@ def responses(demand: Demand, preemptive: bool, releases: Interference | None = 
     count = np.maximum(1, -(-(window + demand.jitter) // demand.period))
     jobs = np.where(bounded, count, 0)
     # No job of a window ends after it. What is examined below gets its own value.
-    result = np.where(bounded, window, UNBOUNDED)
-    from_grid = np.where(bounded, window + demand.jitter, UNBOUNDED)
+    result = window.copy()
+    from_grid = np.where(bounded, window + demand.jitter, window)
     overhead = costs.before(np.where(bounded, window, 0))
     kept = _affordable(jobs, len(demand.higher.period))
     if not len(kept):
@@ -131,13 +132,14 @@ def responses(demand: Demand, preemptive: bool, releases: Interference | None = 
     result[kept] = np.maximum.reduceat(actual, first)
     from_grid[kept] = np.maximum.reduceat(end - grid, first) + demand.jitter[kept]
     worst = np.maximum.reduceat(np.where(actual == result[rows], end, 0), first)
-    lost = np.maximum.reduceat(end, first) >= UNBOUNDED
+    last = np.maximum.reduceat(end, first)
+    lost = last >= UNBOUNDED
     overhead[kept] = costs.before(np.where(lost, 0, worst), kept)
     # What may overtake itself ends with the window at the latest.
     late = kept[np.logical_or.reduceat(overlaps, first) & demand.exclusive[kept]]
     result[late] = window[late]
     from_grid[late] = window[late] + demand.jitter[late]
-    result[kept[lost]] = from_grid[kept[lost]] = UNBOUNDED
+    result[kept[lost]] = from_grid[kept[lost]] = last[lost]
     return Responses(result, from_grid, demand.blocking, overhead, jobs)
 
 
@@ -173,8 +175,10 @@ def _window(demand: Demand, costs: Interference) -> Ints:
         return demand.supply.time(work + demand.higher.before(t, at) + costs.before(t, at))
 
     # What comes without end has no bound; without work it would fill a window with jobs of none.
-    ends = (share < FULL * demand.supply.share) & (demand.period > ENDLESS.period)
-    return least_fixed_point(step, np.where(ends, start, UNBOUNDED))
+    start = np.where(share < FULL * demand.supply.share, start, UNBOUNDED)
+    often = (demand.higher.period == OFTEN.period) & (demand.higher.cost > 0)
+    start[(demand.period == OFTEN.period) | ((start >= UNBOUNDED) & often.any(axis=1))] = ENDLESS
+    return least_fixed_point(step, start)
 
 
 def _nonpreemptive_end(
@@ -193,7 +197,7 @@ def _nonpreemptive_end(
         return supply.time(work + 1) - 1
 
     begin = least_fixed_point(start, lower_start(before, share))
-    lost = begin >= UNBOUNDED
+    lost, given_up = begin >= UNBOUNDED, begin
     begin = np.where(lost, 0, begin)
     known = before + demand.higher.until(begin, rows) + measured
 
@@ -201,7 +205,7 @@ def _nonpreemptive_end(
         work: Ints = known[at] + costs.before(end, rows[at])
         return np.maximum(supply.time(work), begin[at])
 
-    return np.where(lost, UNBOUNDED, least_fixed_point(finish, begin + measured))
+    return np.where(lost, given_up, least_fixed_point(finish, begin + measured))
 
 
 def _preemptive_end(

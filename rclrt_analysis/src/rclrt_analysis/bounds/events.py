@@ -12,9 +12,10 @@ from rclrt_analysis.bounds import fifo, nonpreemptive_edf, nonpreemptive_fp, rel
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.graph import analyse_graph, begun_without_preemption
 from rclrt_analysis.bounds.inherited import inherited_deadlines
+from rclrt_analysis.bounds.lost import UNBOUNDED
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.rows import Known, make_rows, to_locals, with_jitter
-from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet, largest_lower, make_taskset
+from rclrt_analysis.bounds.taskset import Ints, TaskSet, largest_lower, make_taskset
 from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.model import ExecutorKind, Kind, Policy, Release
 
@@ -198,8 +199,6 @@ def _edf(tasks: TaskSet, longer: TaskSet, paper: bool) -> Responses:
     if not paper:
         found = nonpreemptive_edf.exact(longer)
         return replace(found, overhead=longer.wcet - tasks.wcet)
-    if nonpreemptive_edf.theorem_2(longer):
-        bounds = tasks.deadline
-    else:
-        bounds = np.full_like(tasks.deadline, UNBOUNDED)
+    lost = nonpreemptive_edf.no_theorem_2(longer)
+    bounds = np.full_like(tasks.deadline, lost) if lost else tasks.deadline
     return _parts(bounds, longer.wcet - tasks.wcet, np.zeros_like(bounds))

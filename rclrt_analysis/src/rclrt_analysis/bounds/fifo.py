@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from rclrt_analysis.bounds.activation import ENDLESS as OFTEN
 from rclrt_analysis.bounds.budget import spend
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
+from rclrt_analysis.bounds.lost import ENDLESS, MANY, UNBOUNDED
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
-from rclrt_analysis.bounds.taskset import UNBOUNDED, Interference, Ints, TaskSet
+from rclrt_analysis.bounds.taskset import Interference, Ints, TaskSet
 
 MAX_POINTS = 200_000
 
@@ -26,7 +28,7 @@ def response(
     ends when its thread could begin with it.
 
     An upper bound for any release pattern that keeps to period and jitter; reached if a task can be
-    released last among simultaneous releases. `UNBOUNDED` at full utilization, or with more than
+    released last among simultaneous releases. `UNBOUNDED` at full utilization, `MANY` beyond
     `MAX_POINTS` releases in the window.
     """
     n = len(tasks)
@@ -36,19 +38,24 @@ def response(
         costs = Interference(releases.period, releases.jitter, releases.cost[:1])
     all_work = Interference(tasks.period, tasks.jitter, tasks.wcet[None, :])
     share = all_work.utilization + costs.utilization
-    unbounded = np.full(n, UNBOUNDED, dtype=np.int64)
     nothing = np.zeros(n, dtype=np.int64)
-    lost = Responses(unbounded, unbounded, nothing, nothing, nothing)
+
+    def lost(value: int) -> Responses:
+        every = np.full(n, value, dtype=np.int64)
+        return Responses(every, every, nothing, nothing, nothing)
+
     if share[0] >= FULL * supply.share:
-        return lost
+        return lost(ENDLESS if np.any(tasks.period == OFTEN.period) else UNBOUNDED)
     first = np.maximum(lower_start(np.zeros(1, np.int64), share), max(1, int(tasks.wcet.sum())))
     window = int(
         least_fixed_point(lambda t, _: supply.time(all_work.before(t) + costs.before(t)), first)[0]
     )
     window = max(window, 1)  # Without any work it would be empty.
     count = -(-(window + tasks.jitter) // tasks.period)
-    if window >= UNBOUNDED or count.sum() > MAX_POINTS:
-        return lost
+    if window >= UNBOUNDED:
+        return lost(window)
+    if count.sum() > MAX_POINTS:
+        return lost(MANY)
     steps = [
         k * np.arange(c) - j for k, c, j in zip(tasks.period, count, tasks.jitter, strict=True)
     ]
@@ -57,16 +64,21 @@ def response(
 
     work = _work(tasks, arrivals)
     end = least_fixed_point(lambda f, at: supply.time(work[at] + _shared(costs, f)), work)
+    if end.max() >= UNBOUNDED:
+        return lost(int(end.max()))
     waits = end - arrivals
     worst = int(np.argmax(waits))
     value = np.full(n, waits[worst], dtype=np.int64)
     overhead = np.full(n, _shared(costs, end)[worst], dtype=np.int64)
     if not tasks.wcet.all():
-        # The last in the queue may have no work: it waits for the first ns it could be given.
-        start = least_fixed_point(lambda f, at: supply.end(work[at] + _shared(costs, f), 0), end)
+        # The last in the queue may have no work: it waits for the first ns it could be given. What
+        # is released at just that instant goes first.
+        start = least_fixed_point(
+            lambda f, at: supply.end(work[at] + _shared(costs, f + 1), 0), end
+        )
         idle = tasks.wcet == 0
         value[idle] = np.max(start - arrivals)
-        overhead[idle] = _shared(costs, start)[int(np.argmax(start - arrivals))]
+        overhead[idle] = _shared(costs, start + 1)[int(np.argmax(start - arrivals))]
     return Responses(value, value + tasks.jitter, nothing, overhead, count.astype(np.int64))
 
 

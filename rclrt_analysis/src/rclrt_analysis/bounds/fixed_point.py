@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.bounds.taskset import LIMIT, UNBOUNDED, Ints
+from rclrt_analysis.bounds.lost import MAX_ITERATIONS, STEPS, UNBOUNDED, YEAR
+from rclrt_analysis.bounds.taskset import LIMIT, Ints
 
-MAX_ITERATIONS = 2_000
 FULL = 1.0 - 1e-12
 """Utilization from which on a window is not searched for: it would end only by luck."""
 
@@ -26,23 +26,23 @@ def least_fixed_point(
     step
         Non-decreasing; gets values of shape (r,) and the numbers of their rows, shape (r,).
     start
-        Shape (n,); not above the least fixed point.
+        Shape (n,); not above the least fixed point. What is no bound already stays what it is.
     limit
-        A row whose value exceeds it becomes `UNBOUNDED`, as after `MAX_ITERATIONS`.
+        A row whose value exceeds it becomes `YEAR`, and `STEPS` after `MAX_ITERATIONS`.
     """
     value: Ints = start.copy()
     limits = np.broadcast_to(np.asarray(limit, dtype=np.int64), value.shape)
     rows = np.flatnonzero(value <= limits)
-    value[value > limits] = UNBOUNDED
+    value[(value > limits) & (value < UNBOUNDED)] = YEAR
     for _ in range(MAX_ITERATIONS):
         if not len(rows):
             return value
         now = value[rows]
         then = step(now, rows)
         over = then > limits[rows]
-        value[rows] = np.where(over, UNBOUNDED, then)
+        value[rows] = np.where(over, YEAR, then)
         rows = rows[(then != now) & ~over]
-    value[rows] = UNBOUNDED
+    value[rows] = STEPS
     return value
 
 

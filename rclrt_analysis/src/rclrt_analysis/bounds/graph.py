@@ -42,9 +42,10 @@ from rclrt_analysis.bounds.activation import (
 )
 from rclrt_analysis.bounds.budget import CALLBACK, ITEM, spend
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
+from rclrt_analysis.bounds.lost import ENDLESS, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.result import Local, RefusedError
-from rclrt_analysis.bounds.taskset import LIMIT, UNBOUNDED, Interference, Ints
-from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit, held_by_publisher
+from rclrt_analysis.bounds.taskset import LIMIT, Interference, Ints
+from rclrt_analysis.bounds.unit import Arrivals, Unit, held_by_publisher
 from rclrt_analysis.model import Callback, ExecutorKind, Kind
 
 ENDLESS_WORK = 2**44
@@ -310,7 +311,7 @@ def analyse_graph(
     pairs = [(x, r, way.least) for x, mine in enumerate(ways) for r, way in mine.items()]
     spend(CALLBACK * (len(unit.callbacks) + len(pairs)))
     if not pairs:
-        return {c.name: Local(None, reason=NO_BOUND) for c in unit.callbacks}
+        return {c.name: Local(None, reason=no_bound(ENDLESS)) for c in unit.callbacks}
     for least in {least for _, _, least in pairs}:
         level = _level(graph, least)
         levels[least] = (level, blocking(graph, least, level))
@@ -437,8 +438,9 @@ def _local(
     ways: dict[int, Way],
 ) -> Local:
     endless = any(graph.origins[pairs[i][1]].stream.period == 1 for i in rows)
-    if not rows or endless or any(found.response[i] >= UNBOUNDED for i in rows):
-        return Local(None, reason=NO_BOUND)
+    most = ENDLESS if endless or not rows else max(int(found.response[i]) for i in rows)
+    if most >= UNBOUNDED:
+        return Local(None, reason=no_bound(most))
     prefix: dict[str, int] = {}
     worst, response, longest = rows[0], -1, 0
     for i in rows:

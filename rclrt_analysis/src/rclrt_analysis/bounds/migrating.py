@@ -4,18 +4,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from rclrt_analysis.bounds import dag, edf, nonpreemptive_edf
 from rclrt_analysis.bounds.activation import Activation, Stream
 from rclrt_analysis.bounds.inherited import Due, inherited_deadlines
+from rclrt_analysis.bounds.lost import LATE, no_bound
 from rclrt_analysis.bounds.nonpreemptive_edf import NO_DEADLINE
 from rclrt_analysis.bounds.receivers import is_receiver
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.rows import Known, Rows, make_rows, to_locals, with_jitter
 from rclrt_analysis.bounds.taskset import make_taskset
 from rclrt_analysis.bounds.threads import check_threads
-from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
+from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.model import Callback, Kind, Policy
 
 ASSUMPTIONS = (
@@ -58,17 +61,42 @@ def analyse_migrating(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
     stolen = dag.Stolen(overheads.stolen, overheads.window) if overheads.stolen else None
     bounds = dag.global_fp(tasks, cores, stolen)
     found: dict[str, Local] = {}
-    for members, bound in zip(numbers, bounds, strict=True):
+    missed = [task.priority for task, bound in zip(tasks, bounds, strict=True) if bound is None]
+    for task, members, bound in zip(tasks, numbers, bounds, strict=True):
+        reason = _of_level(unit, numbers, bounds, task.priority, max(missed, default=0))
         for callback in members:
-            found[callback.name] = _local(unit, callback, members[0], bound)
+            found[callback.name] = _local(unit, callback, members[0], bound, reason)
     sources = "Bertogna07; Guan09; Melani15; Graham69"
     return found, Method(f"global FP on {cores} cores", sources, ASSUMPTIONS)
 
 
-def _local(unit: Unit, callback: Callback, timer: Callback, bound: int | None) -> Local:
+def _of_level(
+    unit: Unit,
+    numbers: list[list[Callback]],
+    bounds: Sequence[int | None],
+    priority: int,
+    missed: int,
+) -> str:
+    """Return why callbacks of a priority have no bound, `missed` being the first without."""
+    first = [
+        members[0].name
+        for members, bound in zip(numbers, bounds, strict=True)
+        if bound is None and unit.urgency[members[0].name] == missed
+    ]
+    if priority < missed:
+        return f"'{first[0]}', which is more urgent, has no bound: so this one has none either"
+    if len(first) > 1:
+        names = ", ".join(f"'{name}'" for name in sorted(first))
+        return f"not all of {names}, which are as urgent as each other, are shown to end in time"
+    return no_bound(LATE)
+
+
+def _local(
+    unit: Unit, callback: Callback, timer: Callback, bound: int | None, reason: str
+) -> Local:
     """Return the bound of a callback: each may publish, and so release, as soon as it begins."""
     if bound is None:
-        return Local(None, reason=NO_BOUND)
+        return Local(None, reason=reason)
     is_timer = callback is timer
     period = timer.period or 1
     late = timer.jitter + bound
@@ -117,13 +145,14 @@ def _edf(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
         [c.period or 1 for c in unit.timers],
         [c.deadline or 1 for c in unit.timers],
     )
-    met = edf.demand(tasks) if cores == 1 else edf.density(tasks, cores)
+    lost = edf.no_demand(tasks) if cores == 1 else edf.no_density(tasks, cores)
     name = "EDF demand" if cores == 1 else f"global EDF density on {cores} cores"
     source = "Baruah90" if cores == 1 else "Goossens03; Bertogna05"
     found = {}
     for callback, deadline in zip(unit.timers, np.asarray(tasks.deadline), strict=True):
-        bound = int(deadline) if met else None
-        found[callback.name] = _local(unit, callback, callback, bound)
+        bound = None if lost else int(deadline)
+        reason = no_bound(lost) if lost else ""
+        found[callback.name] = _local(unit, callback, callback, bound, reason)
     return found, Method(name, source, ASSUMPTIONS)
 
 

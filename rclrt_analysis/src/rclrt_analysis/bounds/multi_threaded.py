@@ -13,10 +13,11 @@ from __future__ import annotations
 import numpy as np
 
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
+from rclrt_analysis.bounds.lost import ENDLESS, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.rows import Known, Rows, make_rows, with_jitter
-from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, higher_or_equal, make_taskset
-from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
+from rclrt_analysis.bounds.taskset import Ints, higher_or_equal, make_taskset
+from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.bounds.wait_set import (
     ASSUMPTIONS,
     CHECKS_TIMERS_AT_EVERY_PICK,
@@ -79,7 +80,8 @@ def analyse_multi_threaded(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Lo
                 worst = int(result.response[of].max())
                 endless = any(stream.period == 1 for stream in known[callback.name].streams)
                 if worst >= UNBOUNDED or endless:
-                    found[callback.name] = Local(None, reason=NO_BOUND)
+                    reason = no_bound(ENDLESS if endless else worst)
+                    found[callback.name] = Local(None, reason=reason)
                     continue
                 found[callback.name] = timer_or_message(callback, worst, int(wcet[i]), int(held[i]))
         return found

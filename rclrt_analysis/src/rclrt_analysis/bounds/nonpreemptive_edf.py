@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rclrt_analysis.bounds.activation import ENDLESS as OFTEN
 from rclrt_analysis.bounds.budget import spend
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point
+from rclrt_analysis.bounds.lost import ENDLESS, MANY, UNBOUNDED, UNSHOWN
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
-from rclrt_analysis.bounds.taskset import UNBOUNDED, Bools, Ints, TaskSet
+from rclrt_analysis.bounds.taskset import Bools, Ints, TaskSet
 
 NO_DEADLINE = 2**50
 """Stands for none: beyond all others, and far enough from the limits of 64 bits."""
@@ -67,7 +69,7 @@ class Exclusive:
 def _busy_period(tasks: TaskSet, supply: Supply, held: int = 0) -> int:
     """Return the longest synchronous busy period plus the largest blocking; see [George96]."""
     if tasks.utilization >= FULL * supply.share:
-        return UNBOUNDED
+        return ENDLESS if np.any(tasks.period == OFTEN.period) else UNBOUNDED
     largest = max(int(tasks.wcet.max()), held)
 
     def step(t: Ints, _: Ints) -> Ints:
@@ -89,7 +91,12 @@ def _points(period: Ints, first: Ints, low: int, end: int) -> Ints | None:
 
 
 def theorem_2(tasks: TaskSet) -> bool:
-    """Return whether every deadline is met [Teper25 Theorem 2], [George96].
+    """Return whether every deadline is shown to be met."""
+    return not no_theorem_2(tasks)
+
+
+def no_theorem_2(tasks: TaskSet) -> int:
+    """Return 0 if every deadline is met [Teper25 Theorem 2], [George96]; else why not, see `lost`.
 
     For all t at which something is due: max_{D_i > t} C_i + sum_i dbf_i(t) <= t. Between two points
     t = k T_i + D_i the left side does not grow, so those within the busy period are looked at.
@@ -103,21 +110,21 @@ def theorem_2(tasks: TaskSet) -> bool:
     if np.any(tasks.jitter):
         raise ValueError("Theorem 2 knows no jitter")
     if not len(tasks):
-        return True
+        return 0
     end = _busy_period(tasks, DEDICATED)
     if end >= UNBOUNDED:
-        return False
+        return end
     points = _points(tasks.period, tasks.deadline, 0, end + int(tasks.deadline.max()) + 1)
     if points is None:
-        return False
+        return MANY
     spend(len(points) * len(tasks))
     for t in np.array_split(points, max(1, len(points) * len(tasks) // BLOCK)):
         count = np.maximum(0, (t[:, None] - tasks.deadline) // tasks.period + 1)
         demand = (count * tasks.wcet).sum(axis=1)
         blocking = np.where(tasks.deadline > t[:, None], tasks.wcet, 0).max(axis=1)
         if np.any(blocking + demand > t):
-            return False
-    return True
+            return UNSHOWN
+    return 0
 
 
 def exact(
@@ -165,16 +172,22 @@ def exact(
     n = len(tasks)
     nothing = np.zeros(n, dtype=np.int64)
     result = np.full(n, UNBOUNDED, dtype=np.int64)
-    lost = Responses(result, result, nothing, nothing, nothing)
+
+    def lost(value: int) -> Responses:
+        every = np.full(n, value, dtype=np.int64)
+        return Responses(every, every, nothing, nothing, nothing)
+
     held = sum(int(one.wcet.max(initial=0)) for one in exclusive)
     end = _busy_period(tasks, supply, held) if n else UNBOUNDED
-    due = _dues(tasks, end) if end < UNBOUNDED else None
+    if end >= UNBOUNDED:
+        return lost(end)
+    due = _dues(tasks, end)
     if due is None:
-        return lost
+        return lost(MANY)
     first = np.searchsorted(due, tasks.deadline - tasks.jitter)
     count = np.searchsorted(due, tasks.deadline + end) - first
     if n * int(count.max()) > MAX_NUMBERS:
-        return lost
+        return lost(MANY)
     work = _Work(tasks, supply, may_be_early, preemptive, exclusive)
     busy = work.busy_until(due)
     early = np.zeros(n, dtype=np.int64) if earliest is None else earliest
@@ -239,7 +252,7 @@ def _worst(work: _Work, mine: Ints, release: Ints, since: Ints, limit: Ints) -> 
             break
         left[row, column] = -1
         end = work.end(mine[row], release[row, column])
-        response = np.where(end >= UNBOUNDED, UNBOUNDED, end - since[row, column])
+        response = np.where(end >= UNBOUNDED, end, end - since[row, column])
         np.maximum.at(best, row, response)
     return best
 
@@ -339,4 +352,4 @@ class _Work:
         lost = start >= UNBOUNDED
         begin = np.where(lost, 0, start)
         end = supply.time(before(begin, np.arange(len(begin))) + own)
-        return np.where(lost, UNBOUNDED, np.maximum(end, begin))
+        return np.where(lost, start, np.maximum(end, begin))

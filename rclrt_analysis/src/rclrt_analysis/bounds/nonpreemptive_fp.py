@@ -8,7 +8,7 @@ examine the first job only is unsound (10, 10, 10 every 25, 35, 35: it gives 30,
 and absent.
 
 Each costs O(g) per task and iteration, g being the number of different periods. Iterations are
-bounded; what has no fixed point by then is `UNBOUNDED`.
+bounded; what has no fixed point by then has no bound.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
+from rclrt_analysis.bounds.lost import LATE, UNBOUNDED, YEAR
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import (
-    UNBOUNDED,
     Interference,
     Ints,
     TaskSet,
@@ -34,7 +34,7 @@ def theorem_1(tasks: TaskSet) -> Ints:
     The least t > 0 with t >= C_k + max_{lp} C_i + sum_{hp} ceil(t / T_i) C_i, if t <= D_k.
 
     Needs deadlines not above periods, no jitter: with them t ends the busy window before the next
-    job, so no later job can be worse. `UNBOUNDED` where no t <= D_k is found; that says nothing
+    job, so no later job can be worse. `LATE` where no t <= D_k is found; that says nothing
     about the exact response time.
 
     Raises
@@ -53,7 +53,8 @@ def theorem_1(tasks: TaskSet) -> Ints:
         work: Ints = fixed[at] + higher.before(t, at)
         return work
 
-    return least_fixed_point(step, start, tasks.deadline)
+    found = least_fixed_point(step, start, tasks.deadline)
+    return np.where(found == YEAR, LATE, found)
 
 
 def exact(

@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point
-from rclrt_analysis.bounds.taskset import UNBOUNDED, Bools, Interference, Ints, TaskSet
+from rclrt_analysis.bounds.lost import UNBOUNDED
+from rclrt_analysis.bounds.taskset import Bools, Interference, Ints, TaskSet
 
 
 def release_and_execute(tasks: TaskSet, delta: int) -> Ints:

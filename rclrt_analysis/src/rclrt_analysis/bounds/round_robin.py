@@ -15,9 +15,10 @@ import numpy as np
 from rclrt_analysis.bounds import nonpreemptive_fp
 from rclrt_analysis.bounds.budget import spend
 from rclrt_analysis.bounds.fixed_point import least_fixed_point
+from rclrt_analysis.bounds.lost import ENDLESS, UNBOUNDED
 from rclrt_analysis.bounds.rows import Rows
 from rclrt_analysis.bounds.supply import Supply
-from rclrt_analysis.bounds.taskset import LIMIT, UNBOUNDED, Bools, Ints, TaskSet
+from rclrt_analysis.bounds.taskset import LIMIT, Bools, Ints, TaskSet
 from rclrt_analysis.bounds.unit import Unit
 from rclrt_analysis.model import Kind
 
@@ -42,7 +43,7 @@ def responses(unit: Unit, rows: Rows, old: bool, windows: Ints, earlier: Bools) 
     first = np.flatnonzero(np.diff(rows.owner, prepend=-1))
     found = by_arrivals(rows.tasks, unpolled[rows.owner], unit.supply)
     endless = np.maximum.reduceat(rows.tasks.period == 1, first)
-    known = np.where(endless, UNBOUNDED, np.maximum.reduceat(found, first))
+    known = np.where(endless, ENDLESS, np.maximum.reduceat(found, first))
     known = np.minimum(known, windows)
     fair = starvation_free(rows, rows.tasks.wcet[first], unpolled, known, unit.supply, earlier)
     return np.minimum(known, fair)

@@ -16,9 +16,10 @@ import numpy as np
 from rclrt_analysis.bounds.activation import UNKNOWN, Activation, Stream, joined, merged
 from rclrt_analysis.bounds.budget import CALLBACK, spend
 from rclrt_analysis.bounds.busy_window import Responses
+from rclrt_analysis.bounds.lost import ENDLESS, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.result import Local, RefusedError
-from rclrt_analysis.bounds.taskset import UNBOUNDED, Ints, TaskSet, make_taskset
-from rclrt_analysis.bounds.unit import NO_BOUND, Arrivals, Unit
+from rclrt_analysis.bounds.taskset import Ints, TaskSet, make_taskset
+from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.model import Callback, Kind
 
 MAX_ROUNDS = 50
@@ -29,6 +30,10 @@ MAX_ROWS = 3_000
 """What is computed has the square of it numbers."""
 
 GROWING = "jitter and response grow each other. Reduce wcet_ms, or move work to another executor"
+UNSETTLED = (
+    f"jitter and response still changed each other after {MAX_ROUNDS} rounds. Reduce wcet_ms, or "
+    "move work to another executor"
+)
 
 Known = Mapping[str, Activation]
 
@@ -99,14 +104,14 @@ def with_jitter(
         for name, local in result.items():
             grows = local.response is not None and local.response > MAX_GROWTH * longest
             if grows or (step % MAX_ROUNDS == MAX_ROUNDS - 1 and local != before[name]):
-                endless[name] = Local(None, reason=GROWING)
+                endless[name] = Local(None, reason=GROWING if grows else UNSETTLED)
         endless.update((n, local) for n, local in result.items() if local.response is None)
         result.update(endless)
         known = activations(unit, arrivals, result)
         if result == before:
             break
     else:  # What was given up last may still tell on the others.
-        result = {name: Local(None, reason=GROWING) for name in result}
+        result = {name: Local(None, reason=UNSETTLED) for name in result}
     unit.found.update(result)
     return {
         name: local
@@ -154,7 +159,8 @@ def to_locals(unit: Unit, rows: Rows, responses: Responses, known: Known) -> dic
         worst = max(mine[i], key=response.__getitem__)
         endless = any(stream.period == 1 for stream in known[callback.name].streams)
         if endless or response[worst] >= UNBOUNDED:
-            result[callback.name] = Local(None, reason=NO_BOUND)
+            reason = no_bound(ENDLESS if endless else response[worst])
+            result[callback.name] = Local(None, reason=reason)
             continue
         timer = callback.kind is Kind.TIMER
         result[callback.name] = Local(

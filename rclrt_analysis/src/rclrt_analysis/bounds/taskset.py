@@ -15,9 +15,6 @@ from rclrt_analysis.bounds.budget import spend
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-UNBOUNDED = 2**62
-"""Stands for a response time without a bound, or none within the budget; above all others."""
-
 LIMIT = 2**55
 """Windows longer than this (about a year) count as unbounded; keeps sums within 64 bits."""
 

@@ -17,11 +17,6 @@ from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import Interference
 from rclrt_analysis.model import Callback, Executor, Kind, System
 
-NO_BOUND = (
-    "work of this urgency or higher fills the processor, or the budget of iterations ran out. "
-    "Reduce wcet_ms, lengthen period_ms, or move work to another core"
-)
-
 
 @dataclass(frozen=True)
 class Unit:

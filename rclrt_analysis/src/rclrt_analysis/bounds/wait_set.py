@@ -19,10 +19,11 @@ import numpy as np
 from rclrt_analysis.bounds import round_robin
 from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.fixed_point import FULL
+from rclrt_analysis.bounds.lost import ENDLESS, MANY, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.result import Assumption, Local, Method
 from rclrt_analysis.bounds.rows import Known, make_rows, with_jitter
 from rclrt_analysis.bounds.supply import Supply
-from rclrt_analysis.bounds.taskset import UNBOUNDED, Bools, Ints
+from rclrt_analysis.bounds.taskset import Bools, Ints
 from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.model import Callback, Kind, in_ms
 
@@ -39,7 +40,7 @@ GROUPS_IN_ANY_ORDER = ("galactic", "humble", "iron")
 IN_ANY_ORDER = ("jazzy", "kilted", "lyrical", "rolling")
 MAX_MESSAGES = 200_000
 OFTEN = (
-    "messages come as often as windows of full length, or more. Send fewer, or move work to "
+    "messages come at least as often as windows of full length pass. Send fewer, or move work to "
     "another executor"
 )
 ROUNDS = Method(
@@ -106,16 +107,16 @@ def queued(streams: Sequence[Stream], alone: int, window: int, supply: Supply, o
     Each window serves one message of an entity: the first within `alone` of work, message q within
     q windows more. So max_q sbf^-1(alone + q S) - delta(q), delta(q) being the least time in which
     q + 1 messages come; `own` of `alone` is the message's. `UNBOUNDED` if they come as often as
-    windows of full length.
+    windows of full length, `MANY` beyond `MAX_MESSAGES`.
     """
     rate = sum(window / stream.period for stream in streams)
     if rate >= FULL * supply.share:
-        return UNBOUNDED
+        return ENDLESS if any(stream.period == 1 for stream in streams) else UNBOUNDED
     burst = alone + sum(window * (stream.jitter / stream.period + 1) for stream in streams)
     late = 2 * (supply.period - supply.budget) * supply.share
     end = int((burst + late) / (supply.share - rate)) + 1
     if sum(end // stream.period for stream in streams) > MAX_MESSAGES:
-        return UNBOUNDED
+        return MANY
     # At these another message comes if all come as early as they can.
     first = [-(stream.jitter % stream.period) % stream.period for stream in streams]
     steps = [np.arange(f, end + 1, s.period) for f, s in zip(first, streams, strict=True)]
@@ -158,7 +159,7 @@ def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
 
 def _local(callback: Callback, best: int, own: int, total: int) -> Local:
     if best >= UNBOUNDED:
-        return Local(None, reason=OFTEN)
+        return Local(None, reason=OFTEN if best == UNBOUNDED else no_bound(best))
     return timer_or_message(callback, best, own, min(total, best) - own)
 
 

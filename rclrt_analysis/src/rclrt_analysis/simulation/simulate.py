@@ -71,6 +71,7 @@ class Clock:
         self._sequence = 0
         self._latest: dict[str, Job] = {}
         self._arrived: dict[str, int] = {}
+        self._woken: dict[int, int] = {}
         number = {callback.name: i for i, callback in enumerate(system.callbacks)}
         self._readers: dict[str, list[int]] = {}
         for callback in system.callbacks:
@@ -239,7 +240,9 @@ class Clock:
             for one in (by.callback, index)
         )
         if wake and (here != there or len(here) > 1):
-            self.at(self.now + self.between(0, wake), RELEASE, partial(self.release_to[index], job))
+            # A core that turns to a callback finds its oldest job.
+            self._woken[index] = max(self.now + self.between(0, wake), self._woken.get(index, 0))
+            self.at(self._woken[index], RELEASE, partial(self.release_to[index], job))
         else:
             self.release_to[index](job)
 
