@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from models import FOLDER, SCHEMA, shipped
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.convert import (
     Imported,
+    check,
     from_autoware,
     from_caret,
     from_contract,
@@ -161,9 +163,9 @@ def test_what_an_architecture_has_besides_is_listed_with_its_line() -> None:
         "a.yaml:25: nodes.0.publishes.1: nobody knows which callback publishes '/blink'",
         "nodes.1.callbacks.2: callbacks of type 'service_callback' are not known here",
         "nodes.1.callbacks.2.service_name: not known here",
-        "from '/picture' to '/idea' by 'telepathy': not known here",
+        "from '/picture' to '/idea', by 'telepathy': not known here",
         "nodes.1.mood: not known here",
-        "executors of type 'rocket_executor' are not known here: a plan will choose",
+        "executors of type 'rocket_executor' are not known here: wait_set_single is taken",
         "in '/mind' is not in the file: the path 'lost' is left out",
     ):
         assert expected in listed
@@ -268,13 +270,168 @@ def test_the_command_knows_the_formats_and_counts_what_is_left_out(tmp_path: Pat
     caret.write_text(ARCHITECTURE, encoding="utf-8")
     contract.write_text(CONTRACT, encoding="utf-8")
     done = convert(caret)
-    assert "7 things are not taken over" in done.stderr
+    assert "things not taken over: 7, of 7 kinds" in done.stderr
     assert "# - " in done.stdout
     assert yaml.safe_load(done.stdout)["schema"] == 1
     assert "to_mind" in convert(contract).stdout
     exported = convert("--to", "caret", FOLDER / "autoware_reference_system.yaml")
     assert yaml.safe_load(exported.stdout)["named_paths"]
     assert "not in a CARET architecture: execution times" in exported.stderr
-    nothing = tmp_path / "n.yaml"
-    nothing.write_text("a: 1\n", encoding="utf-8")
-    assert "none of the formats known here. Say which with --from" in convert(nothing).stderr
+    validator = "/**: {ros__parameters: {thresholds: {lateral: 1.0}}}\n"
+    for text in ("a: 1\n", validator, "chains: [1]\n", "nodes: {a: {paths: {}}}\n"):
+        nothing = tmp_path / "n.yaml"
+        nothing.write_text(text, encoding="utf-8")
+        assert "latency monitor. If it is, say which with --from" in convert(nothing).stderr
+    monitor = tmp_path / "m.yaml"
+    monitor.write_text(LATENCY, encoding="utf-8")
+    draft = convert(monitor)
+    assert (draft.returncode, yaml.safe_load(draft.stdout)) == (1, None)
+    assert "#     deadline_ms: 478.5" in draft.stdout
+    assert "drafts of chains: 1" in draft.stderr
+
+
+NAMES = (
+    "/a",
+    "/b",
+    "/c/d",
+    "/e" * 300,
+    "x" * 4500,
+    "1:30",
+    "a\nb: c",
+    "ü\u0085'\"",
+    "*",
+    "UNDEFINED",
+)
+
+
+class Plain(yaml.SafeDumper):
+    """Writes what stands twice twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def dumped(content: Any) -> str:
+    text: str = yaml.dump(content, Dumper=Plain)
+    return text
+
+
+def some(random: random.Random, most: int = 3) -> list[str]:
+    return [random.choice(NAMES) for _ in range(random.randint(0, most))]
+
+
+def random_caret(r: random.Random) -> dict[str, Any]:
+    nodes = []
+    for _ in range(r.randint(1, 4)):
+        kinds = ("timer_callback", "subscription_callback", "service_callback")
+        callbacks = [
+            {"callback_name": f"c{i}", "callback_type": r.choices(kinds, (2, 4, 1))[0],
+             "period_ns": r.choice((10**7, 10**8, 7, 10**14)), "topic_name": r.choice(NAMES)}
+            for i in range(r.randint(0, 4))
+        ]  # fmt: skip
+        names = ["c0", "c1", "c2", "UNDEFINED"]
+        passing = {"callback_name_write": r.choice(names), "callback_name_read": r.choice(names)}
+        nodes.append({
+            "node_name": r.choice(NAMES[:5]), "callbacks": callbacks,
+            "callback_groups": [{
+                "callback_group_type": r.choice(("mutually_exclusive", "reentrant")),
+                "callback_group_name": r.choice(NAMES), "callback_names": r.sample(names, 2),
+            }],
+            "publishes": [{"topic_name": r.choice(NAMES), "callback_names": r.sample(names, 2)}
+                          for _ in range(r.randint(0, 3))],
+            "variable_passings": [passing] if r.random() < 0.5 else [],
+            "message_contexts": [{"context_type": r.choice(("use_latest_message", "UNDEFINED")),
+                                  "subscription_topic_name": r.choice(NAMES),
+                                  "publisher_topic_name": r.choice(NAMES)}],
+        })  # fmt: skip
+    steps = [
+        [{"node_name": r.choice(nodes)["node_name"], "publish_topic_name": r.choice(NAMES),
+          "subscribe_topic_name": r.choice(NAMES)} for _ in range(r.randint(0, 3))]
+        for _ in range(3)
+    ]  # fmt: skip
+    return {
+        "named_paths": [{"path_name": r.choice(NAMES), "node_chain": chain} for chain in steps],
+        "executors": [{"executor_type": r.choice(("single_threaded_executor", "other")),
+                       "executor_name": r.choice(NAMES), "callback_group_names": some(r)}],
+        "nodes": nodes,
+    }  # fmt: skip
+
+
+def random_contract(r: random.Random) -> dict[str, Any]:
+    spans = ("60ms", "1s", 5, "0.1ns", "3000000s", "60")
+    topics = ["/picture", "/idea", "/stop", *NAMES]
+    return {
+        "chains": {
+            name: {"semantics": r.choice(("reaction", "age")), "max_latency": r.choice(spans),
+                   "segments": [r.choice(({"via": r.choice(topics)}, {"path": "p", "scope": "/"}))
+                                for _ in range(r.randint(0, 4))]}
+            for name in {*some(r), "/chain"}
+        },
+        "nodes": {"n": {"paths": {"p": {"output": r.sample(topics, r.randint(0, 2))}}}},
+        "topics": {"/idea": {"pub": ["n//idea"]}},
+    }  # fmt: skip
+
+
+def random_monitor(r: random.Random) -> dict[str, Any]:
+    steps = ["eye", "mind", "hand", "soul", "eye"]
+    sequence = r.sample(steps, r.randint(1, 5))
+    about = {"topic": "/t", "latency_multiplier": 1.0}
+    inner = {
+        "latency_threshold_ms": r.choice((500.0, 1e9, 0.3, 20)),
+        "latency_offsets_ms": r.choice(([], [0.1], [1.5, 20.0])),
+        "processing_steps": {"sequence": sequence, **dict.fromkeys(sequence, about)},
+    }
+    return {"/**": {"ros__parameters": inner}}
+
+
+def spoilt(r: random.Random, value: Any) -> Any:
+    """Return the value with something else in one place of it."""
+    if r.random() < 0.2 or not isinstance(value, dict | list) or not value:
+        return r.choice((None, 3, True, "text", [], {}, [[1]], {"a": 1}, -1.5))
+    key = r.choice(list(value) if isinstance(value, dict) else range(len(value)))
+    copy = value.copy()
+    copy[key] = spoilt(r, value[key])
+    return copy
+
+
+@pytest.mark.parametrize("kind", ["caret", "contract", "monitor"])
+def test_what_is_converted_is_read(kind: str, architecture: Imported) -> None:
+    make, read = {
+        "caret": (random_caret, from_caret),
+        "contract": (random_contract, from_contract),
+        "monitor": (random_monitor, from_autoware),
+    }[kind]
+    model = architecture.content
+    system = as_system(architecture)
+    whole = kept = 0
+    for seed in range(50):
+        r = random.Random(seed)
+        content = make(r)
+        if seed % 2:
+            content = spoilt(r, content)
+        document = parse_document(dumped(content), "r.yaml")
+        around = None if kind == "caret" else system
+        try:
+            imported = read(document) if around is None else read(document, around)  # type: ignore
+            check(imported, SCHEMA, around)
+        except ModelError as error:
+            assert "r.yaml" in str(error), (seed, error)
+            continue
+        again = yaml.safe_load(to_yaml(imported)) or {}
+        assert again == imported.content, seed
+        if around is not None:
+            again = {**model, "chains": again.get("chains", [])}
+        found = build_system(parse_document(dumped(again), "again.yaml"), SCHEMA)
+        whole += 1
+        kept += bool(found.chains)
+    assert whole > 20 and (kept or kind == "caret"), (whole, kept)
+
+
+def test_equal_losses_are_told_once(architecture: Imported) -> None:
+    for i in range(914):
+        architecture.leave_out(("nodes", i), f"from '/a{i}' to '/b', how, the file does not say")
+    before = len(architecture.kinds)
+    comments = [line for line in to_yaml(architecture).splitlines() if line.startswith("# - ")]
+    assert len(comments) == before
+    assert "from '/a0' to '/b'" in comments[-1]
+    assert "(and 913 more like this: lines 26, 43, 17, 17," in comments[-1]

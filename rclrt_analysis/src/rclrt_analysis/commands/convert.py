@@ -4,8 +4,10 @@
 
 Reads a CARET architecture file (as a model that lacks the times), a contract of play_launch, or the
 parameters of Autoware's pipeline latency monitor (as chains for a model). What is not taken over is
-listed at the top of what it prints, and counted on the error output. With --to caret it writes a
-model as a CARET architecture file.
+listed at the top of what it prints, and counted on the error output. What it prints is read by
+analyze, or goes into a model: a chain that no model can have stands in a comment, as a draft.
+With --to caret it writes a model as a CARET architecture file. Exits with 1 if nothing is left,
+with 2 if the file is none of these.
 """
 
 from __future__ import annotations
@@ -55,29 +57,40 @@ def run(arguments: argparse.Namespace) -> int:
             system = read_open(arguments.model, schema).system
         kind = arguments.source or _format(document.content)
         if kind is None:
-            text = "none of the formats known here. Say which with --from"
-            raise ModelError([f"{arguments.file}: {text}: {', '.join(FORMATS)}"])
+            about = "a CARET architecture, a play_launch contract with chains, or a latency monitor"
+            text = f"this is not {about}. If it is, say which with --from {', '.join(FORMATS)}"
+            raise ModelError([f"{arguments.file}: {text}"])
         if kind == "caret":
             imported = convert.from_caret(document)
         elif kind == "play_launch":
             imported = convert.from_contract(document, system)
         else:
             imported = convert.from_autoware(document, system)
+        convert.check(imported, schema, system)
     except ModelError as error:
         print(error, file=sys.stderr)
         return 2
     print(convert.to_yaml(imported), end="")
-    if imported.left_out:
-        count = len(imported.left_out)
-        print(f"{count} things are not taken over; they are listed at the top", file=sys.stderr)
-    return 0
+    if count := len(imported.left_out):
+        text = f"things not taken over: {count}, of {len(imported.kinds)} kinds; listed at the top"
+        print(text, file=sys.stderr)
+    if count := len(imported.drafts):
+        text = f"drafts of chains: {count}, in comments at the top, which say what is missing"
+        print(text, file=sys.stderr)
+    return 0 if imported.content else 1
 
 
 def _format(content: object) -> str | None:
+    """Return the format by what only a file of that format has."""
     if not isinstance(content, dict):
         return None
-    if "nodes" in content and ("named_paths" in content or "executors" in content):
+    if isinstance(content.get("nodes"), list) and (
+        "named_paths" in content or "executors" in content
+    ):
         return "caret"
-    if "chains" in content:
+    if isinstance(content.get("chains"), dict):
         return "play_launch"
-    return "autoware" if "/**" in content else None
+    inner: object = content
+    for key in ("/**", "ros__parameters", "processing_steps"):
+        inner = inner.get(key) if isinstance(inner, dict) else None
+    return "autoware" if inner is not None else None

@@ -5,7 +5,16 @@
 from rclrt_analysis.convert.autoware import from_autoware
 from rclrt_analysis.convert.caret_read import from_caret
 from rclrt_analysis.convert.caret_write import to_caret
+from rclrt_analysis.convert.checked import check
 from rclrt_analysis.convert.contracts import from_contract
 from rclrt_analysis.convert.imported import Imported, to_yaml
 
-__all__ = ["Imported", "from_autoware", "from_caret", "from_contract", "to_caret", "to_yaml"]
+__all__ = [
+    "Imported",
+    "check",
+    "from_autoware",
+    "from_caret",
+    "from_contract",
+    "to_caret",
+    "to_yaml",
+]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rclrt_analysis.convert.caret_write import node_name
-from rclrt_analysis.convert.imported import Imported, mapping, wrong
+from rclrt_analysis.convert.imported import MOST_MS, Imported, mapping, wrong
 from rclrt_analysis.model import System
 from rclrt_analysis.model.document import Document, Place
 
@@ -48,7 +48,11 @@ def from_autoware(document: Document, system: System | None = None) -> Imported:
     place: Place = (*_ROOT, "processing_steps")
     steps = mapping(document, parameters.get("processing_steps"), place)
     sequence = steps.get("sequence")
-    if not isinstance(sequence, list) or not sequence:
+    if (
+        not isinstance(sequence, list)
+        or not sequence
+        or not all(isinstance(s, str) for s in sequence)
+    ):
         raise wrong(document, (*place, "sequence"), "must be a list of steps")
     chain: dict[str, Any] = {"name": "pipeline", "semantics": "latency"}
     deadline = _deadline(imported, parameters)
@@ -56,7 +60,8 @@ def from_autoware(document: Document, system: System | None = None) -> Imported:
         chain["deadline_ms"] = deadline
     way: list[str] = []
     for step in sequence:
-        way += _callbacks(imported, system, str(step), steps.get(step), (*place, str(step)), way)
+        found = _callbacks(imported, system, step, steps.get(step), (*place, step), way)
+        way += [one for one in found if one not in way]
     for name in steps:
         if name != "sequence" and name not in sequence:
             imported.leave_out((*place, name), "a step that is not in the sequence")
@@ -67,10 +72,13 @@ def from_autoware(document: Document, system: System | None = None) -> Imported:
 def _deadline(imported: Imported, parameters: dict[str, Any]) -> float | None:
     threshold = parameters.get("latency_threshold_ms")
     offsets = parameters.get("latency_offsets_ms") or []
-    if not isinstance(threshold, int | float):
+    if not isinstance(threshold, int | float) or isinstance(threshold, bool):
         return None
-    if not isinstance(offsets, list) or not all(isinstance(o, int | float) for o in offsets):
-        raise wrong(imported.document, (*_ROOT, "latency_offsets_ms"), "must be a list of numbers")
+    is_good = isinstance(offsets, list) and all(
+        isinstance(o, int | float) and not isinstance(o, bool) and o >= 0 for o in offsets
+    )
+    if not is_good:
+        raise wrong(imported.document, (*_ROOT, "latency_offsets_ms"), "must be a list of times")
     if sum(offsets):
         text = f"{sum(offsets):g} ms of steps that report nothing are taken off the deadline"
         imported.leave_out((*_ROOT, "latency_offsets_ms"), text)
@@ -78,7 +86,10 @@ def _deadline(imported: Imported, parameters: dict[str, Any]) -> float | None:
     if left <= 0:
         text = f"latency_offsets_ms leave nothing of {threshold:g} ms"
         raise wrong(imported.document, (*_ROOT, "latency_threshold_ms"), text)
-    return left
+    if left > MOST_MS:
+        imported.leave_out((*_ROOT, "latency_threshold_ms"), "longer than an hour")
+        return None
+    return round(float(left), 6)
 
 
 def _callbacks(

@@ -12,13 +12,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rclrt_analysis.convert.imported import UNDEFINED, Imported, items, text_of, wrong
+from rclrt_analysis.convert.imported import (
+    MOST_MS,
+    UNDEFINED,
+    Imported,
+    fit,
+    items,
+    text_of,
+    texts,
+    wrong,
+)
 from rclrt_analysis.model.document import Document, Place
 
 KINDS = {"single_threaded_executor": "wait_set_single", "multi_threaded_executor": "wait_set_multi"}
 NOT_NAMED = "not named in the file"
 GUESSED_MS = 1000
 """Period of what comes from outside, until somebody says."""
+GUESSED = "wait_set_single"
+"""Executor where the file names none that is known here: what rclcpp starts."""
 
 _ORDER = {"construction_order": ""}  # Names tell entities apart here.
 
@@ -35,6 +46,7 @@ class _Callback:
     reads: list[str] = field(default_factory=list)
     group: str = ""
     executor: str = NOT_NAMED
+    is_guess: bool = False
 
 
 def from_caret(document: Document) -> Imported:
@@ -66,11 +78,18 @@ class _Reader:
             self._node(place, node)
         kinds = self._executors(content)
         callbacks = self._callbacks.values()
-        model: dict[str, Any] = {"schema": 1, "name": "imported", "no_verdict": self._missing()}
+        if not callbacks:
+            raise wrong(self._document, ("nodes",), "no callbacks that a model knows are in there")
+        circles = self._break_circles()
+        model: dict[str, Any] = {
+            "schema": 1,
+            "name": "imported",
+            "no_verdict": [*circles, *self._missing(kinds)][:1000],
+        }
         used = list(dict.fromkeys(callback.executor for callback in callbacks))
         # Executors of rclcpp share no CPU in a way that has bounds.
         model["cpus"] = list(range(max(1, len(used))))
-        model["executors"] = [{"name": name, "kind": kinds.get(name, "open")} for name in used]
+        model["executors"] = [{"name": name, "kind": kinds.get(name, GUESSED)} for name in used]
         model["callbacks"] = [self._item(callback) for callback in callbacks]
         chains = [c for c in self._paths(content) if c is not None]
         if chains:
@@ -117,9 +136,13 @@ class _Reader:
             if not isinstance(period, int) or period <= 0:
                 raise wrong(self._document, (*place, "period_ns"), "must be a whole number above 0")
             name = self._free(f"{node}/timer/{_period(period)}")
-            return _Callback(name, node, place, "timer", period=period / 1e6)
+            if period / 1e6 > MOST_MS:
+                self._imported.leave_out(
+                    (*place, "period_ns"), "longer than an hour: an hour is taken"
+                )
+            return _Callback(name, node, place, "timer", period=min(period / 1e6, MOST_MS))
         if kind == "subscription_callback":
-            topic = text_of(self._document, item, place, "topic_name")
+            topic = fit(text_of(self._document, item, place, "topic_name"))
             name = self._free(f"{node}/subscription/{topic.lstrip('/')}")
             return _Callback(name, node, place, "subscription", topic=topic)
         self._imported.leave_out(place, f"callbacks of type '{kind}' are not known here")
@@ -127,33 +150,34 @@ class _Reader:
 
     def _free(self, name: str) -> str:
         """Return a name as executors count them: the second one gets #2."""
-        number, free = 1, name
+        number, free = 1, fit(name)
         while free in self._used:
             number += 1
-            free = f"{name}#{number}"
+            free = f"{fit(name)}#{number}"
         self._used.add(free)
         return free
 
     def _publishes(self, place: Place, item: dict[str, Any], mine: dict[str, _Callback]) -> None:
-        topic = text_of(self._document, item, place, "topic_name")
+        topic = fit(text_of(self._document, item, place, "topic_name"))
         self._imported.leave_out_others(
             item, place, {"topic_name": "", "callback_names": "", **_ORDER}
         )
-        names = item.get("callback_names") or [UNDEFINED]
-        for name in names if isinstance(names, list) else [names]:
+        names = texts(self._document, item.get("callback_names"), (*place, "callback_names"))
+        for name in names or [UNDEFINED]:
             if name in mine:
                 mine[name].publishes.append(topic)
             else:
                 self._imported.leave_out(place, f"nobody knows which callback publishes '{topic}'")
 
     def _group(self, place: Place, item: dict[str, Any], mine: dict[str, _Callback]) -> None:
-        name = text_of(self._document, item, place, "callback_group_name")
+        name = fit(text_of(self._document, item, place, "callback_group_name"))
         kind = item.get("callback_group_type")
         known = dict.fromkeys(("callback_group_type", "callback_group_name", "callback_names"), "")
         self._imported.leave_out_others(item, place, known)
         if kind not in ("mutually_exclusive", "reentrant"):
             self._imported.leave_out(place, f"groups of type '{kind}' are not known here")
-        for member in item.get("callback_names") or []:
+        at = (*place, "callback_names")
+        for member in texts(self._document, item.get("callback_names"), at):
             if member not in mine:
                 self._imported.leave_out(place, f"its member '{member}' is no callback of the node")
                 continue
@@ -161,7 +185,7 @@ class _Reader:
             mine[member].group = f"{'' if kind == 'mutually_exclusive' else chr(0)}{name}"
 
     def _passing(self, place: Place, item: dict[str, Any], mine: dict[str, _Callback]) -> None:
-        ends = [item.get(f"callback_name_{end}", UNDEFINED) for end in ("write", "read")]
+        ends = [str(item.get(f"callback_name_{end}", UNDEFINED)) for end in ("write", "read")]
         known = {"callback_name_write": "", "callback_name_read": ""}
         self._imported.leave_out_others(item, place, known)
         if ends == [UNDEFINED, UNDEFINED]:
@@ -173,7 +197,9 @@ class _Reader:
 
     def _context(self, place: Place, item: dict[str, Any], mine: dict[str, _Callback]) -> None:
         kind = item.get("context_type")
-        taken, sent = item.get("subscription_topic_name"), item.get("publisher_topic_name")
+        taken, sent = (
+            fit(str(item.get(f"{end}_topic_name"))) for end in ("subscription", "publisher")
+        )
         known = ("context_type", "subscription_topic_name", "publisher_topic_name",
                  "publisher_construction_order", "subscription_construction_order")  # fmt: skip
         self._imported.leave_out_others(item, place, dict.fromkeys(known, ""))
@@ -182,9 +208,12 @@ class _Reader:
         readers = [c for c in mine.values() if sent in c.publishes]
         writers = [c for c in mine.values() if c.topic == taken]
         if kind not in ("use_latest_message", "inherit_unique_stamp", "tilde"):
-            self._imported.leave_out(
-                place, f"from '{taken}' to '{sent}' by '{kind}': not known here"
+            how = (
+                "how, the file does not say"
+                if kind == UNDEFINED
+                else f"by '{kind}': not known here"
             )
+            self._imported.leave_out(place, f"from '{taken}' to '{sent}', {how}")
         elif not readers or not writers:
             self._imported.leave_out(place, f"no callbacks take '{taken}' and publish '{sent}'")
         else:
@@ -197,16 +226,17 @@ class _Reader:
     def _executors(self, content: dict[str, Any]) -> dict[str, str]:
         kinds = {}
         for place, item in items(self._document, content, (), "executors"):
-            name = text_of(self._document, item, place, "executor_name")
+            name = fit(text_of(self._document, item, place, "executor_name"))
             kind = item.get("executor_type")
             known = ("executor_type", "executor_name", "callback_group_names")
             self._imported.leave_out_others(item, place, dict.fromkeys(known, ""))
-            if kind not in KINDS:
-                why = f"executors of type '{kind}' are not known here: a plan will choose"
+            if not isinstance(kind, str) or kind not in KINDS:
+                why = f"executors of type '{kind}' are not known here: {GUESSED} is taken"
                 self._imported.leave_out(place, why)
             else:
                 kinds[name] = KINDS[kind]
-            groups = set(item.get("callback_group_names") or [])
+            at = (*place, "callback_group_names")
+            groups = set(map(fit, texts(self._document, item.get("callback_group_names"), at)))
             for callback in self._callbacks.values():
                 if callback.group.lstrip("\0") in groups:
                     callback.executor = name
@@ -220,7 +250,7 @@ class _Reader:
         }  # fmt: skip
         if callback.period is not None:
             item["period_ms"] = callback.period
-        elif callback.topic not in published:
+        elif callback.topic not in published or callback.is_guess:
             item["period_ms"] = GUESSED_MS
         else:
             item["triggers"] = [callback.topic]
@@ -232,14 +262,44 @@ class _Reader:
             item["publishes"] = list(dict.fromkeys(callback.publishes))
         return item
 
-    def _missing(self) -> list[str]:
+    def _break_circles(self) -> list[str]:
+        """Let something from outside release one callback of each circle, and return what to say.
+
+        Those that nothing released within the circle are taken away, until only circles are left.
+        """
+        said = []
+        left = {c.name: c for c in self._callbacks.values() if c.topic}
+        while left:
+            sent = {topic for c in left.values() for topic in c.publishes}
+            free = [c for c in left.values() if c.topic not in sent]
+            for callback in free:
+                del left[callback.name]
+            if not free:
+                # Back from any of these, by who releases it, until one comes a second time.
+                way = [next(iter(left.values()))]
+                while way[-1] not in way[:-1]:
+                    way.append(next(c for c in left.values() if way[-1].topic in c.publishes))
+                callback = left.pop(way[-1].name)
+                callback.is_guess = True
+                text = (
+                    f"callbacks release each other in a circle, so period_ms of '{callback.name}'"
+                )
+                said.append(
+                    fit(f"{text} is a guess in place of its topic '{callback.topic}'", 1000)
+                )
+        return said
+
+    def _missing(self, kinds: dict[str, str]) -> list[str]:
         published = {topic for c in self._callbacks.values() for topic in c.publishes}
         missing = ["a CARET architecture has no execution times: fill in wcet_ms of every callback"]
         for callback in self._callbacks.values():
             if callback.topic and callback.topic not in published:
                 text = f"nobody in the file publishes '{callback.topic}', so period_ms of "
-                missing.append(f"{text}'{callback.name}' is a guess: say how often it comes")
-        return missing[:1000]
+                text += f"'{callback.name}' is a guess: say how often it comes"
+                missing.append(fit(text, 1000))
+        for name in {c.executor: None for c in self._callbacks.values() if c.executor not in kinds}:
+            missing.append(fit(f"the kind of executor '{name}' is a guess", 1000))
+        return missing
 
     def _paths(self, content: dict[str, Any]) -> list[dict[str, Any] | None]:
         return [
@@ -248,13 +308,13 @@ class _Reader:
         ]
 
     def _path(self, place: Place, item: dict[str, Any]) -> dict[str, Any] | None:
-        name = text_of(self._document, item, place, "path_name")
+        name = fit(text_of(self._document, item, place, "path_name"), 200)
         self._imported.leave_out_others(item, place, {"path_name": "", "node_chain": ""})
         way: list[str] = []
         for at, step in items(self._document, item, place, "node_chain"):
             node = text_of(self._document, step, at, "node_name")
-            taken = step.get("subscribe_topic_name", UNDEFINED)
-            sent = step.get("publish_topic_name", UNDEFINED)
+            taken = fit(str(step.get("subscribe_topic_name", UNDEFINED)))
+            sent = fit(str(step.get("publish_topic_name", UNDEFINED)))
             mine = [c for c in self._callbacks.values() if c.node == node]
             found = _through(mine, taken, sent)
             if not found:
@@ -289,7 +349,7 @@ def _through(mine: Sequence[_Callback], taken: str, sent: str) -> list[str]:
 def _pass(writer: _Callback, reader: _Callback) -> None:
     """Let one callback read what another one has stored."""
     if writer is not reader:
-        topic = f"{writer.name} to {reader.name}"
+        topic = fit(f"{writer.name} to {reader.name}")
         writer.publishes.append(topic)
         reader.reads.append(topic)
 

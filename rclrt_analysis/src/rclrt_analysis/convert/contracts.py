@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from rclrt_analysis.convert.imported import Imported, items, mapping, wrong
+from rclrt_analysis.convert.imported import MOST_MS, Imported, fit, items, mapping, wrong
 from rclrt_analysis.model import System
 from rclrt_analysis.model.document import Document, Place
 
@@ -48,7 +48,7 @@ def from_contract(document: Document, system: System | None = None) -> Imported:
         place: Place = ("chains", name)
         one = _chain(imported, content, mapping(document, chain, place), place, system)
         if one is not None:
-            made.append({"name": name, **one})
+            made.append({"name": fit(name, 200), **one})
     imported.content = {"chains": made}
     return imported
 
@@ -61,7 +61,7 @@ def _chain(
     known = ("semantics", "segments", "max_latency", "max_latency_ms")
     imported.leave_out_others(chain, place, dict.fromkeys(known, ""))
     semantics = chain.get("semantics", "reaction")
-    if semantics not in SEMANTICS:
+    if not isinstance(semantics, str) or semantics not in SEMANTICS:
         imported.leave_out((*place, "semantics"), f"'{semantics}' is not known here: left out")
         return None
     topics: list[str] = []
@@ -69,7 +69,7 @@ def _chain(
     for at, segment in items(document, chain, place, "segments"):
         imported.leave_out_others(segment, at, {"scope": "", "path": "", "via": ""})
         if "via" in segment:
-            topics.append(str(segment["via"]))
+            topics.append(fit(str(segment["via"])))
         last = segment
     end = _sent(imported, content, last, (*place, "segments"), topics, system)
     deadline = span(document, chain, place, "max_latency") or span(
@@ -82,7 +82,11 @@ def _chain(
         imported.leave_out(place, "it has no topics")
         return None
     made["semantics"] = SEMANTICS[semantics]
-    if deadline is not None:
+    if deadline is not None and deadline > MOST_MS:
+        imported.leave_out(
+            (*place, "max_latency"), "longer than an hour: the chain has no deadline"
+        )
+    elif deadline is not None:
         made["deadline_ms"] = deadline
     return made
 
@@ -104,10 +108,11 @@ def _sent(
     found = []
     for node, about in mapping(document, content.get("nodes", {}), ("nodes",)).items():
         paths = mapping(document, about, ("nodes", node)).get("paths", {})
-        if isinstance(paths, dict) and isinstance(paths.get(last["path"]), dict):
-            found += [(node, str(name)) for name in paths[last["path"]].get("output") or []]
+        one = paths.get(str(last["path"])) if isinstance(paths, dict) else None
+        if isinstance(one, dict) and isinstance(one.get("output"), list):
+            found += [(node, str(name)) for name in one["output"]]
     if len(found) == 1:
-        return [_topic(content, *found[0], str(last.get("scope", "/")))]
+        return [fit(_topic(content, *found[0], str(last.get("scope", "/"))))]
     text = "nobody knows what it sends" if not found else "it sends several topics"
     if system is not None and topics:
         takers = [c.name for c in system.callbacks if topics[-1] in c.triggers]
@@ -135,7 +140,7 @@ def _topic(content: dict[str, Any], node: str, endpoint: str, scope: str) -> str
     declared = content.get("topics")
     for topic, about in (declared if isinstance(declared, dict) else {}).items():
         senders = about.get("pub") if isinstance(about, dict) else None
-        if f"{node}/{endpoint}" in (senders or []):
+        if isinstance(senders, list) and f"{node}/{endpoint}" in senders:
             return str(topic)
     return endpoint if endpoint.startswith("/") else f"{scope.rstrip('/')}/{endpoint}"
 
@@ -154,7 +159,7 @@ def span(document: Document, item: dict[str, Any], place: Place, key: str) -> fl
     found = _SPAN.fullmatch(str(value))
     if found is None or isinstance(value, bool):
         raise wrong(document, (*place, key), f"'{str(value)[:40]}' is no time such as 60 or 60ms")
-    ms = float(found[1]) * UNITS[found[2] or ""]
+    ms = round(float(found[1]) * UNITS[found[2] or ""], 6)  # Whole ns.
     if ms <= 0:
         raise wrong(document, (*place, key), "must be above 0")
     return int(ms) if ms == int(ms) else ms
