@@ -38,7 +38,7 @@ endfunction()
 # Runs pytest on a file or folder, without the paths to ignore, with the Python of the ROS 2 in use, so that
 # rclpy is there. The test finds the programs of this build under $RCLRT_BUILD_DIR, the tree under
 # $RCLRT_SOURCE_DIR, what the programs are sanitized with (or nothing) in $RCLRT_SANITIZE, and can import the
-# messages of our own packages named by MESSAGES.
+# messages of our own packages named by MESSAGES. Its /dev/shm is its own (tools/own_world.py).
 function(rclrt_add_pytest name path)
   if(NOT RCLRT_BUILD_TESTS)
     return()
@@ -46,7 +46,7 @@ function(rclrt_add_pytest name path)
   cmake_parse_arguments(PARSE_ARGV 2 arg "PARALLEL" "TIMEOUT" "MESSAGES;IGNORE;ENVIRONMENT")
   _rclrt_reject_unparsed(rclrt_add_pytest)
   rclrt_find_python()
-  set(python_path "${RCLRT_ROOT}/rclrt_analysis/src")
+  set(python_path "${RCLRT_ROOT}/rclrt_analysis/src" "${RCLRT_ROOT}/tools")
   set(library_path "${RCLRT_ROS_LIBRARY_PATH}")
   foreach(package IN LISTS arg_MESSAGES)
     list(APPEND python_path "${${package}_PYTHONPATH}")
@@ -62,7 +62,7 @@ function(rclrt_add_pytest name path)
     ${RCLRT_ROS_ENVIRONMENT})
   list(TRANSFORM arg_IGNORE PREPEND "--ignore=${CMAKE_CURRENT_SOURCE_DIR}/")
   add_test(NAME ${PROJECT_NAME}.${name}
-    COMMAND "${Python3_EXECUTABLE}" -m pytest -q -rs -p no:cacheprovider
+    COMMAND "${Python3_EXECUTABLE}" -m pytest -q -rs -p no:cacheprovider -p own_world
       "${CMAKE_CURRENT_SOURCE_DIR}/${path}" ${arg_IGNORE}
     WORKING_DIRECTORY "${RCLRT_ROOT}")
   _rclrt_test_properties()

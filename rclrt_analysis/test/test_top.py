@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 from live_program import Program
+from rclrt_analysis.live.follow import Follower
+from rclrt_analysis.live.running import Running
 from rclrt_analysis.live.table import cells
 from rclrt_analysis.live.threads import Thread
 from rclrt_analysis.live.top_once import to_json, to_text
@@ -384,7 +386,7 @@ def test_no_escape_sequence_of_a_name_reaches_the_terminal(live: Path, clock: Cl
     job(program, BEGIN - 2 * MS, (0, 1000, 1000), deadline_ns=BEGIN - 2 * MS, waited_for=1)
     named = Program(live, number=2**22 + 5)
     named.path.rename(live / "\x1b[2J\x07\udcff.trace")
-    (live / "\x1b[31m.trace").write_bytes(b"nothing")
+    odd = (live / "\x1b[31m.trace").open("wb")  # Its owner is this process.
     name = Path(f"/proc/self/task/{threading.get_native_id()}/comm")
     before = name.read_text(encoding="utf-8")
     name.write_text("\x1b[31mred\x07", encoding="utf-8")
@@ -396,6 +398,28 @@ def test_no_escape_sequence_of_a_name_reaches_the_terminal(live: Path, clock: Cl
         assert_harmless(to_text(snapshot, width))
     assert_harmless(json.dumps(to_json(snapshot, 5)))
     assert len(snapshot.unreadable) == 1
+    odd.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"anything", None])
+def test_what_no_process_owns_is_no_finding_whatever_it_holds(
+    program: Program, live: Path, clock: Clock, content: bytes | None
+) -> None:
+    dead = Program(live, number=2**22 + 5)
+    dead.ring()
+    dead.stream.close()
+    if content is None:
+        os.truncate(dead.path, dead.rings[0] + 4)
+    else:
+        dead.path.write_bytes(content)
+    snapshot = watching(live, clock).snapshot()
+    assert snapshot.unreadable == {}
+    assert "/robot/timer/50ms" in rows(snapshot)
+    told: list[str] = []
+    running: Running[Follower] = Running(Follower, lambda *_: None, told.append, [live])
+    running.look()
+    assert told == []
+    running.close()
 
 
 def test_a_file_into_which_somebody_writes_anything_ends_nothing(

@@ -72,6 +72,14 @@ def read_process(stream: int) -> tuple[layout.Header, Process] | None:
     return header, Process(header.process, namespace, born, printable(name))
 
 
+def reason(error: Exception) -> str:
+    """Return what is wrong, for people: the file and the words, no number."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return printable(text)
+
+
 def printable(text: str) -> str:
     """Return it without what a terminal would obey."""
     return "".join(c if c.isprintable() else "?" for c in text)
@@ -118,6 +126,29 @@ def live_files(places: Iterable[Path] | None = None) -> list[Path]:
         except OSError:
             continue
     return sorted(found)
+
+
+def has_owner(path: Path) -> bool:
+    """Return whether a process that we may look at has the file open or in its memory.
+
+    Of a file that does not say who writes it nobody else knows: what a killed program has left may
+    hold anything, or nothing. Asks every process, so it is for files that cannot be read.
+    """
+    try:
+        info = path.lstat()
+    except OSError:
+        return False
+    mapped = f" {os.major(info.st_dev):02x}:{os.minor(info.st_dev):02x} {info.st_ino} "
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mapped in (process / "maps").read_text(encoding="utf-8", errors="replace"):
+                return True
+            for descriptor in (process / "fd").iterdir():
+                if str(descriptor.readlink()) == str(path):
+                    return True
+        except OSError:
+            continue
+    return False
 
 
 def live_processes() -> Iterator[tuple[Path, Process]]:

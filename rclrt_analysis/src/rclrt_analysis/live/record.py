@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from rclrt_analysis.live.files import Process, printable
+from rclrt_analysis.live.files import Process, reason
 from rclrt_analysis.live.follow import Follower
 from rclrt_analysis.live.running import Running
 from rclrt_analysis.trace import layout
@@ -116,7 +116,7 @@ def record(
                 recording.step()
             recording.close()
         except (TraceError, OSError) as error:
-            why = printable(str(error))
+            why = reason(error)
         if why:
             tell(f"{recording.path}: {why}")
         done.append(recording)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from rclrt_analysis.live.files import Process, live_files, printable
+from rclrt_analysis.live.files import Process, has_owner, live_files, reason
 from rclrt_analysis.trace.layout import TraceError
 
 LOOKS_S = 0.2
@@ -64,8 +64,11 @@ class Running(Generic[One]):
         for path in sorted(there - self.all.keys() - self._refused):
             try:
                 one = self._begin(path)
+            except FileNotFoundError:  # Its program has ended since the look.
+                continue
             except (TraceError, OSError) as error:
-                self._tell(printable(str(error)))
+                if isinstance(error, OSError) or has_owner(path):
+                    self._tell(reason(error))
                 one = None
             if one is None:
                 self._refused.add(path)
@@ -82,7 +85,7 @@ class Running(Generic[One]):
             try:
                 step(one)
             except (TraceError, OSError) as error:
-                self.end(path, printable(str(error)))
+                self.end(path, reason(error))
 
     def end(self, path: Path, why: str = "") -> None:
         """Go on without this one."""

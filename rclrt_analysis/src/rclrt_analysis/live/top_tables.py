@@ -14,6 +14,7 @@ import numpy as np
 from rclrt_analysis.live.table import Column, Table, Value, count, ms, number, percent, text
 from rclrt_analysis.live.watch import Snapshot, Watched
 from rclrt_analysis.trace import layout
+from rclrt_analysis.watch.chains import shown_state
 
 LONGEST_NAME = 300
 SILENT_PERIODS, SILENT_NS = 10, 2_000_000_000
@@ -98,7 +99,7 @@ FINDINGS = (
 
 CHAINS = (
     Column("name", "CHAIN", 24, 0, text, "name of the chain", both_ends=True),
-    Column("state", "STATE", 8, 1, text, "by on_miss of the model; UNSEEN: nothing came out yet"),
+    Column("state", "STATE", 8, 1, text, "by on_miss of the model (docs/how-to/watch.md)"),
     Column("deadline", "DEADLINE", 8, 2, ms, "that the model asks for, ms"),
     Column("bound", "BOUND", 8, 3, ms, "that is proved, ms"),
     Column("last", "LAST", 8, 6, ms, "the newest instance, ms"),
@@ -173,7 +174,7 @@ def chains(snapshot: Snapshot) -> Table:
 
     values: dict[str, list[Value]] = {
         "name": [row["name"][:LONGEST_NAME] for row in rows],
-        "state": [row["state"] + " silent" * bool(row["silent"]) for row in rows],
+        "state": [shown_state(row) for row in rows],
         **{key: list(of(f"{key}_ms")) for key in ("deadline", "bound", "last", "p99", "worst")},
         "count": [row["count"] for row in rows],
         "misses": [row["misses"] for row in rows],

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rclrt_analysis.live.activity import Activity
-from rclrt_analysis.live.files import Process, live_files, printable
+from rclrt_analysis.live.files import Process, has_owner, live_files, reason
 from rclrt_analysis.live.follow import Follower
 from rclrt_analysis.live.record import is_wanted
 from rclrt_analysis.live.tail import Tail, probed_files
@@ -217,7 +217,10 @@ class Watch:
         try:
             follower = Tail(path) if path in self._tails else Follower(path)
         except (TraceError, OSError) as error:
-            self._refuse(key, error)
+            # What nobody owns was left by a program that was killed, and is nobody's fault.
+            if path in self._tails or isinstance(error, PermissionError) or has_owner(path):
+                self._refuse(key, error)
+            self._refused.add(key)
             return
         if not is_wanted(follower.process, self._wanted):
             self._refused.add(key)
@@ -239,7 +242,12 @@ class Watch:
             records = one.follower.poll()
         except (TraceError, OSError) as error:
             self._end(key, "unreadable")
-            self._refuse(key, error)
+            if (
+                one.process.runs() is False
+            ):  # It was killed, and somebody has cut short what it left.
+                self._refused.add(key)
+            else:
+                self._refuse(key, error)
             return 0
         one.activity.learn(one.follower.callbacks)
         one.activity.add(records, self._clock())
@@ -250,7 +258,7 @@ class Watch:
     def _refuse(self, key: tuple[Path, int], error: Exception) -> None:
         self._refused.add(key)
         if len(self._unreadable) < MAX_ENDED:
-            self._unreadable[key] = printable(str(error))
+            self._unreadable[key] = reason(error)
 
     def _end(self, key: tuple[Path, int], state: str) -> None:
         one = self._watched.pop(key)

@@ -1,0 +1,36 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A plugin of pytest: tests have a /dev/shm of their own, in a mount namespace.
+
+Live traces lie there, of every program of the user, also of what other runs have left. Tests that
+ask which executors run would see them. Only root gets the namespace without losing real-time
+scheduling; without it tests see what the machine has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+CLONE_NEWNS = 0x00020000
+MS_REC, MS_PRIVATE = 0x4000, 0x40000
+
+
+def enter() -> str:
+    """Enter the namespace; return why there is none, or nothing."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    places = [Path("/dev/shm"), *Path("/run/user").glob("*/rclrt")]
+    if libc.unshare(CLONE_NEWNS) != 0 or libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None):
+        return os.strerror(ctypes.get_errno())
+    for place in places:
+        mode = b"mode=1777" if place.name == "shm" else b"mode=0700"
+        if libc.mount(b"none", os.fsencode(place), b"tmpfs", 0, mode) != 0:
+            return f"{place}: {os.strerror(ctypes.get_errno())}"
+    return ""
+
+
+def pytest_report_header() -> str:
+    """Enter before any test is collected, and say how it went."""
+    why = enter() if os.geteuid() == 0 else "only root has one"
+    return f"/dev/shm: the machine's ({why})" if why else "/dev/shm: of these tests alone"
