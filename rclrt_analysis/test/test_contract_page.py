@@ -191,6 +191,9 @@ def test_what_was_seen_stands_under_the_bound(shown: Browser, tmp_path: Path) ->
     assert head == f"{'late' if watch.missed else 'tight'} {verdict(watch)}"
     assert shown.evaluate("document.querySelector('details').textContent").count("runs under") == 4
     assert shown.evaluate("document.querySelectorAll('#callbacks th').length") == 10
+    assert "good-edge" not in shown.evaluate(f"{CARDS}.map((c) => c.className).join()"), (
+        "of no proof"
+    )
 
 
 def test_callbacks_can_be_searched_and_sorted(shown: Browser, tmp_path: Path) -> None:

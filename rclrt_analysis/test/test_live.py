@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from live_program import Program, born
 from rclrt_analysis.live.files import Process, live_files
 from rclrt_analysis.live.follow import Follower
 from rclrt_analysis.live.record import is_wanted, record
+from rclrt_analysis.live.running import Running
 from rclrt_analysis.trace import TraceError, layout, read_trace
 from rclrt_analysis.trace.layout import RECORD
 
@@ -230,6 +232,23 @@ def test_two_recordings_in_one_folder_leave_each_other_alone(
         program.job(0, count)
         record(tmp_path / "out", [], lambda s=steps: next(s), print, [program.path.parent])  # type: ignore[misc]
         assert len(list((tmp_path / "out").glob("robot-*.trace"))) == count
+
+
+def test_a_program_that_ends_while_others_look_is_no_error_and_others_are_told_in_words(
+    tmp_path: Path,
+) -> None:
+    tmp_path.chmod(0o700)
+    for name in ("ended", "refused"):
+        (tmp_path / f"{name}.trace").touch()
+    told: list[str] = []
+
+    def begin(path: Path) -> Follower | None:
+        error = errno.ENOENT if path.stem == "ended" else errno.EACCES
+        raise OSError(error, os.strerror(error), str(path))
+
+    running: Running[Follower] = Running(begin, lambda *_: None, told.append, [tmp_path])
+    assert running.look()
+    assert told == [f"{tmp_path}/refused.trace: Permission denied"]
 
 
 def test_programs_are_chosen_by_name_or_number() -> None:

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +25,8 @@ from rclrt_analysis.plan.timer_thread import with_timer_thread
 from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
 from rclrt_analysis.simulation.records import to_traces
 from rclrt_analysis.trace import TraceError, layout, write_trace
+from rclrt_analysis.watch import sources
+from rclrt_analysis.watch.chains import shown_state
 from rclrt_analysis.watch.diagnostics import statuses
 from rclrt_analysis.watch.names import Names
 from rclrt_analysis.watch.sources import Threads, watch_files
@@ -434,8 +438,38 @@ def test_a_chain_is_in_error_after_as_many_misses_as_the_model_says(robot: Syste
         one = Watch(
             replace(robot, chains=(replace(chain, warn_after=warn, error_after=error),))
         ).chains[0]
-        one.seen.count, one.seen.in_a_row = 5, row
+        one.seen.count, one.seen.in_a_row, one.seen.misses = 5, row, row
         assert one.state == state
+        shown = {"misses": row, "in_a_row": row, "silent": False}
+        assert shown_state({**shown, "state": state}) == ("tolerated" if state == "OK" else state)
+        assert shown_state({**shown, "in_a_row": 0, "state": "OK"}) == "OK again"
+        assert shown_state({**shown, "misses": 0, "in_a_row": 0, "state": "OK"}) == "OK"
+
+
+def test_a_thread_is_missed_in_real_time_only_if_it_was(
+    robot: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (trace,) = traces_of(robot)
+    me = threading.get_native_id()
+    policy = {me: os.SCHED_FIFO}
+    monkeypatch.setattr(os, "sched_getscheduler", lambda thread: policy.get(thread, 0))
+
+    def told(settled_s: float, is_worker: bool = False) -> list[str]:
+        """Return what is told of this thread, of real time in two looks and not in the others."""
+        monkeypatch.setattr(sources, "SETTLED_S", settled_s)
+        threads, said = Threads(), []
+        if is_worker:
+            threads.ran(changed(trace, "look", "thread", me).records)
+        for look in range(7):
+            policy[me] = os.SCHED_FIFO if look < 2 else os.SCHED_OTHER
+            threads.look_at_others(os.getpid(), said.append)
+        return said
+
+    assert told(0.0) == [f"thread {me} '{Path('/proc/thread-self/comm').read_text().strip()}' is "
+                         "not real-time any more"]  # fmt: skip
+    # It has begun a moment ago, with what its parent had; or it has what a job asks for.
+    assert told(1e9) == []
+    assert told(0.0, is_worker=True) == []
 
 
 @pytest.mark.parametrize(

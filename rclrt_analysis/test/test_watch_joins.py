@@ -154,7 +154,7 @@ def fed(watch: Watch, traces: list[Trace], batch: int, since: int = 0) -> Watch:
 @pytest.mark.parametrize("join", ["wait", "last"])
 def test_a_watch_measures_joins_as_the_simulator_does(join: str, publish: bool, sent: Sent) -> None:
     rng = random.Random(join)
-    compared = late = 0
+    compared = late = never_last = 0
     for _ in range(60):
         system = random_system(rng)
         semantics = ("latency",) if join == "last" else ("latency", "reaction", "age")
@@ -176,10 +176,14 @@ def test_a_watch_measures_joins_as_the_simulator_does(join: str, publish: bool, 
             begun = 0 if join == "last" else max(0, len(times) - len(seen))
             assert seen == sorted(times[begun:]), f"{one.chain}, {system}"
             compared += len(seen)
+            if one.seen.left_out and not seen:
+                never_last += 1
+                assert (one.state, one.seen.misses) == ("NOT LAST", 0)
             late += one.chain.callbacks[-1].startswith("s")
     print(f"\n{compared} instances compared")
     assert compared > 1_000
     assert late
+    assert bool(never_last) == (join == "last")
 
 
 def latencies(chain: ChainWatch) -> dict[int, int]:

@@ -254,6 +254,7 @@ void ChainWatch::output(const Datum & found, int64_t end)
   if (last && datum <= *last) {
     return;  // nothing new
   }
+  seen_.left_out += last_only_ && !found.is_last ? 1 : 0;
   const bool same_executor =
     last && std::get<0>(*last) == std::get<0>(datum) && std::get<1>(*last) == std::get<1>(datum);
   if (same_executor) {
@@ -348,7 +349,7 @@ uint64_t ChainWatch::take_peak()
 
 ChainState ChainWatch::state_after(uint64_t row) const
 {
-  if (seen_.count == 0 && !silent_) {
+  if (seen_.count == 0 && seen_.left_out == 0 && !silent_) {
     return ChainState::kUnseen;
   }
   if (chain_.error_after && row >= *chain_.error_after) {
@@ -369,6 +370,7 @@ ChainReport ChainWatch::report() const
   report.worst = duration_of(seen_.worst);
   report.p99 = duration_of(p99_of(seen_.values));
   report.instances = seen_.count;
+  report.left_out = seen_.left_out;
   report.misses = seen_.misses;
   report.misses_in_a_row = seen_.in_a_row;
   report.most_misses_in_a_row = seen_.most_in_a_row;

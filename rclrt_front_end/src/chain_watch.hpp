@@ -104,6 +104,7 @@ private:
     uint64_t most_in_a_row = 0;
     uint64_t peak = 0;
     uint64_t silences = 0;
+    uint64_t left_out = 0;
     uint64_t overtaken = 0;
     uint64_t not_run = 0;
     std::deque<int64_t> values;  ///< the newest

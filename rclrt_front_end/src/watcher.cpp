@@ -289,7 +289,8 @@ DiagnosticStatus Watcher::status_of_proof() const
     if (chain.is_ours) {
       const ChainReport report = report_of(chain);
       is_proved = is_proved && report.proved;
-      unseen = unseen.empty() && report.instances == 0 ? report.name : unseen;
+      const bool came = report.instances + report.left_out > 0;
+      unseen = unseen.empty() && !came ? report.name : unseen;
     }
   }
   status.message = has_missed() ? "deadlines missed" : "deadlines met so far";
@@ -354,8 +355,8 @@ ChainReport Watcher::report_of(const WatchedChain & chain) const
   ChainReport report = chain.watch.report();
   report.lost_records = lost_;
   const bool is_met = report.bound && (!report.deadline || *report.bound <= *report.deadline);
-  const bool is_kept = report.worst && (!report.bound || *report.worst <= *report.bound);
-  report.proved = is_met && is_kept && lost_ == 0 && report.instances > 0 &&
+  const bool is_kept = !report.bound || !report.worst || *report.worst <= *report.bound;
+  report.proved = is_met && is_kept && lost_ == 0 && report.instances + report.left_out > 0 &&
                   unproved_.count(report.name) == 0 && !configuration_.proof_is_void();
   return report;
 }

@@ -36,6 +36,8 @@ struct ChainReport
   std::optional<rclrt_core::Duration> worst;
   std::optional<rclrt_core::Duration> p99;  ///< of the newest 10,000; unset with fewer than 100
   uint64_t instances = 0;
+  /// Outputs that used its new data, which were not the last to come: `join: last` counts none of them.
+  uint64_t left_out = 0;
   uint64_t misses = 0;  ///< also silences
   uint64_t misses_in_a_row = 0;
   uint64_t most_misses_in_a_row = 0;

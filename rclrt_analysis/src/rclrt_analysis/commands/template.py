@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the file."""
+    from rclrt_analysis.live.files import reason
     from rclrt_analysis.observe.parts import parts_of
     from rclrt_analysis.observe.template import threads_of, to_template
     from rclrt_analysis.trace import TraceError, read_trace
@@ -33,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         read = [(path.name.removesuffix(".trace"), read_trace(path)) for path in files]
         parts = [part for part in parts_of(read) if part.callbacks]
     except (TraceError, ValueError, OSError) as error:
-        print(error, file=sys.stderr)
+        print(reason(error), file=sys.stderr)
         return 2
     if not parts:
         where = "in these traces" if arguments.traces else "that run: see ./rclrt trace list"

@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         page = make_page(watch.system, watch.result, asked, watch)
         arguments.html.write_text(page, encoding="utf-8")
     print(to_text(watch))  # Last: a reader like head may not take all of it.
-    missed = watch.missed or any(not one.seen.count for one in watch.chains)
+    missed = watch.missed or any(not (one.seen.count or one.seen.left_out) for one in watch.chains)
     failed = {"never": False, "miss": missed, "unproved": missed or not watch.is_proved}
     return int(failed[arguments.fail_on])
 

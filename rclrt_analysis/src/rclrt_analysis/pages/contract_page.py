@@ -52,11 +52,13 @@ class Card:
     state: str
     bars: Sequence[tuple[float, float, float]]
     values: Mapping[str, int | None]
+    in_doubt: bool = False
 
     @property
     def tone(self) -> str:
-        """Return the class of its slack."""
-        return tone(self.bound, self.seen.worst if self.seen else None)
+        """Return the class of its slack: no better than what is known of the proof."""
+        found = tone(self.bound, self.seen.worst if self.seen else None)
+        return "tight" if self.in_doubt and found == "good" else found
 
     def at(self, ns: float) -> str:
         """Return a place on the scale, percent."""
@@ -130,7 +132,15 @@ def make_page(
     watched = {one.chain.name: one for one in watch.chains} if watch else {}
     bounds = {bound.name: bound for bound in result.chains}
     cards = [
-        _card(system, result, chain, bounds[chain.name], explained.get(chain.name), watched)
+        _card(
+            system,
+            result,
+            chain,
+            bounds[chain.name],
+            explained.get(chain.name),
+            watched,
+            watch is not None and _in_doubt(watch, chain.name),
+        )
         for chain in system.chains
         if only in (None, chain.name)
     ]
@@ -164,9 +174,16 @@ def _head(result: Result, watch: Watch | None) -> str:
     return "late" if watch.missed else "good" if watch.is_proved else "tight"
 
 
+def _in_doubt(watch: Watch, chain: str) -> bool:
+    """Return whether the watch keeps this chain from being proved: then it is not green."""
+    broken = any(chain in one.chains for one in watch.assumptions.broken.values())
+    unseen = next(one for one in watch.chains if one.chain.name == chain).state == "UNSEEN"
+    return broken or unseen or watch.lost_records > 0
+
+
 def _card(
     system: System, result: Result, chain: Chain, bound: ChainBound,
-    explained: Explanation | None, watched: Mapping[str, Any],
+    explained: Explanation | None, watched: Mapping[str, Any], in_doubt: bool = False,
 ) -> Card:  # fmt: skip
     one = watched.get(chain.name)
     seen: Seen | None = one.seen if one else None
@@ -176,7 +193,7 @@ def _card(
     values = sorted(seen.values) if seen else []
     return Card(
         chain, bound, scale, hops, _steps(system, chain, hops), explained, seen,
-        one.state if one else "", _bars(values, scale), _summary(values),
+        one.state if one else "", _bars(values, scale), _summary(values), in_doubt,
     )  # fmt: skip
 
 

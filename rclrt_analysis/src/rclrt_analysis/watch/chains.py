@@ -13,8 +13,9 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from rclrt_analysis.model import Chain, Kind, System
 from rclrt_analysis.watch.feed import Job, JobKey, Message, Publication
@@ -48,6 +49,9 @@ class Seen:
         Misses without an instance in time between them: now, at most, at most since `take_peak`.
     silences
         Times in which nothing new came out for `silent_after`.
+    left_out
+        Outputs that used new data of this chain, which were not the last to come: `join: last`
+        counts none of them.
     """
 
     count: int = 0
@@ -60,6 +64,7 @@ class Seen:
     most_in_a_row: int = 0
     peak: int = 0
     silences: int = 0
+    left_out: int = 0
     values: deque[int] = field(default_factory=lambda: deque(maxlen=KEPT))
 
     def add(self, value: int, at: int, deadline: int | None, path: tuple[JobKey, ...] = ()) -> None:
@@ -83,6 +88,14 @@ class Seen:
         """Return the most misses in a row since the last time, with those that last."""
         peak, self.peak = max(self.peak, self.in_a_row), self.in_a_row
         return peak
+
+
+def shown_state(row: Mapping[str, Any]) -> str:
+    """Return the state of a chain for people: OK is said alone only if nothing was ever missed."""
+    state = str(row["state"])
+    if state == "OK" and row["misses"]:
+        state = "tolerated" if row["in_a_row"] else "OK again"
+    return state + " silent" * bool(row["silent"])
 
 
 class ChainWatch:
@@ -234,6 +247,7 @@ class ChainWatch:
             self.seen.add(end - release, end, self.chain.deadline, path)
         if last is not None and datum <= last:
             return  # Nothing new.
+        self.seen.left_out += self._last_only and not is_last
         first = self._jobs[0]
         if last is not None and last[:3] == datum[:3] and not self._last_only:
             between = sorted(key for key in first if last < key <= datum)
@@ -272,13 +286,16 @@ class ChainWatch:
 
     @property
     def state(self) -> str:
-        """OK, WARN or ERROR, by what the model says of misses; UNSEEN before the first instance."""
+        """OK, WARN or ERROR, by what the model says of misses.
+
+        UNSEEN before the first instance; NOT LAST if there is none because of `join: last`.
+        """
         return self.state_after(self.seen.in_a_row)
 
     def state_after(self, row: int) -> str:
         """Return the state after so many misses in a row."""
         if self.seen.count == 0 and not self.is_silent:
-            return "UNSEEN"
+            return "NOT LAST" if self.seen.left_out else "UNSEEN"
         chain = self.chain
         if row >= (chain.error_after or row + 1):
             return "ERROR"

@@ -43,6 +43,8 @@ def statuses(watch: Watch) -> list[Status]:
             message = f"nothing new for more than {(chain.chain.silent_after or 0) / 1e6:g} ms"
         elif level == STALE:
             message = "not seen yet"
+        elif chain.state == "NOT LAST":
+            message = "no instance: each time another input of a join came last"
         elif row:
             message = f"missed its deadline {row} times in a row"
         else:

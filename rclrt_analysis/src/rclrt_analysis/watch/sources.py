@@ -33,6 +33,10 @@ POLICIES = {
     layout.POLICY_RR: os.SCHED_RR,
 }
 LOOKS_IN_A_ROW = 3
+SETTLED_S = 1
+"""So long after its begin a thread has the policy that is its own."""
+WORKER = "rclrt worker"
+"""How an executor names its threads: the policy of each job says more."""
 RESET_ON_FORK = 0x40000000
 URGENT = (os.SCHED_FIFO, os.SCHED_RR)
 MOST_THREADS = 1 << 22
@@ -78,8 +82,10 @@ class Threads:
     def __init__(self) -> None:
         self._asked: dict[tuple[Header, int], set[tuple[int, int]]] = {}
         self._callback: dict[tuple[Header, int], int] = {}
-        self._urgent: dict[int, str] = {}  # threads without jobs, and their names
-        self._odd_others: dict[int, int] = {}
+        self._workers: set[int] = set()
+        # Real-time threads without jobs, with when they began: a number is given again. In how many
+        # looks since then each was not real-time.
+        self._odd_others: dict[tuple[int, int], int] = {}
         self._odd: dict[tuple[Header, int], int] = {}
 
     def add(self, header: Header, records: Records) -> None:
@@ -92,9 +98,17 @@ class Threads:
                 self._asked.setdefault((header, thread), set()).add((policy, priority))
                 self._callback[header, thread] = callback
 
+    def ran(self, records: Records) -> None:
+        """Note which threads run jobs, of the model or not."""
+        self._workers.update(np.unique(records["thread"]).tolist())
+
     def look_at_others(self, process: int, tell: Callable[[str], None]) -> None:
-        """Tell of threads that run no jobs, and were real-time: timers, the middleware's."""
-        workers = {thread for _, thread in self._asked}
+        """Tell of threads that run no jobs, and were real-time: timers, the middleware's.
+
+        A thread begins with what its parent has, and then takes its own; and a worker has what its
+        job asks for.
+        """
+        now = time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")
         try:
             threads = [int(entry.name) for entry in Path(f"/proc/{process}/task").iterdir()]
         except (OSError, ValueError):
@@ -102,18 +116,21 @@ class Threads:
         for thread in threads:
             try:
                 is_urgent = os.sched_getscheduler(thread) & ~RESET_ON_FORK in URGENT
-                name = Path(f"/proc/{process}/task/{thread}/comm").read_text(encoding="utf-8")
+                at = Path(f"/proc/{process}/task/{thread}")
+                name = (at / "comm").read_text(encoding="utf-8").strip()
+                stat = (at / "stat").read_text(encoding="utf-8")
             except (OSError, UnicodeError):
                 continue
-            if thread in workers:
-                self._urgent.pop(thread, None)
+            key = (thread, int(stat.rpartition(")")[2].split()[19]))
+            if thread in self._workers or name.startswith(WORKER):
+                self._odd_others.pop(key, None)
             elif is_urgent:
-                self._urgent[thread] = name.strip()
-                self._odd_others[thread] = 0
-            elif thread in self._urgent:
-                self._odd_others[thread] += 1
-                if self._odd_others[thread] == LOOKS_IN_A_ROW:
-                    tell(f"thread {thread} '{self._urgent[thread]}' is not real-time any more")
+                if now - key[1] > SETTLED_S * os.sysconf("SC_CLK_TCK"):
+                    self._odd_others[key] = 0
+            elif key in self._odd_others:
+                self._odd_others[key] += 1
+                if self._odd_others[key] == LOOKS_IN_A_ROW:
+                    tell(f"thread {thread} '{name}' is not real-time any more")
 
     def look(self, tell: Callable[[Header, int, str], None]) -> None:
         """Tell of threads of executors that ran every job in real time, and do not any more."""
@@ -177,14 +194,15 @@ class Live:
     def _say(self, text: str) -> None:
         self.said.append(text)
 
-    @staticmethod
-    def _begin(path: Path) -> Follower | None:
+    def _begin(self, path: Path) -> Follower | None:
         follower = Follower(path)
         if follower.process.runs() is False:
             follower.close()
             return None
         try:
-            follower.poll()  # What was before the watch began is of no account.
+            before = follower.poll()  # What was before the watch began is of no other account.
+            if follower.process.runs():
+                self._threads.ran(before)
         except (TraceError, OSError):
             follower.close()
             raise
@@ -194,10 +212,14 @@ class Live:
         records = follower.poll()
         every, records = len(records), records[is_sane(records)]
         self._odd += every - len(records)
+        is_here = bool(follower.process.runs())  # The numbers of threads elsewhere are not ours.
+        if is_here:
+            self._threads.ran(records)
         if not self._is_of_model(follower):
             self._look_at_stranger(follower, records)
             return
-        self._threads.add(follower.header, records)
+        if is_here:
+            self._threads.add(follower.header, records)
         self._watch.add(follower.header, follower.callbacks, records)
         self._missed[follower.path] = follower.missed
 
@@ -227,7 +249,7 @@ class Live:
     def _look_at_threads(self) -> None:
         self._threads.look(self._tell_of_thread)
         for follower in self._running.all.values():
-            if self._is_of_model(follower):
+            if self._is_of_model(follower) and follower.process.runs():
                 tell = partial(self._watch.assumptions.foreign, "thread", follower.process.program)
                 self._threads.look_at_others(follower.process.number, tell)
 

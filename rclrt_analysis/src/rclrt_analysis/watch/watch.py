@@ -14,7 +14,7 @@ from rclrt_analysis.plan.timer_thread import NAME as TIMER_THREAD
 from rclrt_analysis.statistics import percentile
 from rclrt_analysis.trace.layout import Entry, Header, Records
 from rclrt_analysis.watch.assumptions import Assumptions
-from rclrt_analysis.watch.chains import ChainWatch
+from rclrt_analysis.watch.chains import ChainWatch, shown_state
 from rclrt_analysis.watch.feed import read
 from rclrt_analysis.watch.names import Names
 
@@ -69,7 +69,11 @@ class Watch:
     @property
     def unseen(self) -> str:
         """What was not seen, so that nothing can be said of it; empty: all was."""
-        silent = [watch.chain.name for watch in self.chains if not watch.seen.count]
+        silent = [
+            watch.chain.name
+            for watch in self.chains
+            if not (watch.seen.count or watch.seen.left_out)
+        ]
         if not any(one.jobs for one in self.assumptions.seen.values()):
             return "no callback of the model was seen"
         if silent:
@@ -98,7 +102,9 @@ class Watch:
                     "p99_ms": _ms(_percentile(values, 0.99)),
                     "worst_ms": _ms(seen.worst),
                     "misses": seen.misses,
+                    "in_a_row": seen.in_a_row,
                     "most_in_a_row": seen.most_in_a_row,
+                    "left_out": seen.left_out,
                     "silences": seen.silences,
                     "silent": watch.is_silent,
                 }
@@ -168,13 +174,24 @@ def to_text(watch: Watch, colored: bool = False) -> str:
     for chain in content["chains"]:
         deadline, worst = chain["deadline_ms"], chain["worst_ms"]
         slack = None if deadline is None or worst is None else deadline - worst
-        state = chain["state"] + (" silent" if chain["silent"] else "")
         ms = (deadline, chain["bound_ms"], chain["last_ms"], chain["p99_ms"], worst, slack)
         rows.append(
-            (chain["name"], state, *map(_text, ms), str(chain["count"]), str(chain["misses"]))
+            (
+                chain["name"],
+                shown_state(chain),
+                *map(_text, ms),
+                str(chain["count"]),
+                str(chain["misses"]),
+            )
         )
     lines = _table(rows) if len(rows) > 1 else ["the model has no chains"]
     tones = ["", *map(_tone, content["chains"])] if colored else []
+    for chain in content["chains"]:
+        if chain["state"] == "NOT LAST":
+            text = (
+                f"{chain['left_out']} outputs used its data, and each time another input came last"
+            )
+            lines.append(f"'{chain['name']}': {text}: join: last counts none of them")
     late = [c for c in content["callbacks"] if c["misses"]]
     for one in sorted(late, key=lambda c: -c["misses"]):
         lines.append(f"late: '{one['name']}' {one['misses']} of {one['jobs']} jobs")
