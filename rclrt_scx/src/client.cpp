@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bpf_calls.hpp"
+#include "seccomp.hpp"
 
 namespace rclrt_scx
 {
@@ -30,10 +31,17 @@ std::string cannot_open(const std::string & path, int error)
       return "no EDF scheduler is loaded (" + path +
              " is not there): load one with `rclrt scx load`";
     case EACCES:
-    case EPERM:
       return "may not open " + path +
              ": load the scheduler with `rclrt scx load --group <a group of this user>`";
+    case EPERM:
     case ENOSYS:
+      // A filter refuses before the kernel has looked at the path. What is not there is not there all the same.
+      if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
+        return cannot_open(path, ENOENT);
+      }
+      if (error == EPERM || has_seccomp_filter()) {
+        return "may not open " + path + ": " + refused_bpf(has_seccomp_filter());
+      }
       return "this kernel has no bpf(2): it cannot run a sched_ext scheduler";
     default:
       return "cannot open " + path + ": " + std::strerror(error);

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "pins.hpp"
 #include "scheduler.hpp"
 
 namespace rclrt_scx
@@ -65,14 +66,25 @@ std::string load_and_stay(const LoadOptions & options)
   }
   std::printf("rclrt_edf is in force\n");
   std::fflush(stdout);
+  const std::string own = own_folder(options.directory);
+  bool is_told = false;
   for (;;) {
     if (sigtimedwait(&ends, nullptr, &kLookEvery) > 0) {
       return unload(options.directory);
     }
     Status status;
-    if (!read_status(options.directory, status).empty()) {
+    if (!read_status(own, status).empty()) {
       std::printf("rclrt_edf was unloaded by another process\n");
       return {};
+    }
+    if (!is_told && access((options.directory + "/bind").c_str(), F_OK) != 0) {
+      is_told = true;
+      std::fprintf(
+        stderr,
+        "rclrt scx: somebody has removed names from %s. The scheduler stays in force, but programs "
+        "that start now do not find it: unload it and load it again. Mount the folder read-only "
+        "into containers\n",
+        options.directory.c_str());
     }
     if (status.state.in_force == 0) {
       problem = "the kernel has ejected the scheduler: " + exit_text(status.state);
@@ -100,6 +112,10 @@ std::string systemd_unit(const LoadOptions & options, std::string & text)
     if (part->find_first_of(" \t\n\"'\\%$") != std::string::npos) {
       return "'" + *part + "' has a character that a unit of systemd cannot take as it is";
     }
+  }
+  const std::string wrong = check_options(options);
+  if (!wrong.empty()) {
+    return wrong;
   }
   text =
     "[Unit]\n"

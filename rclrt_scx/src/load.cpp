@@ -80,68 +80,14 @@ int keep_complaint(libbpf_print_level level, const char * format, va_list argume
 
 std::string failed(const std::string & what, int error)
 {
-  std::string text = what + ": " + std::strerror(error);
-  if (error == EPERM || error == EACCES) {
-    text += "; loading a scheduler needs root (CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN)";
-  }
-  if (!complaints.empty()) {
-    constexpr std::size_t kEnd = 3000;  // The verifier says what is wrong at the end.
-    text +=
-      "\n" + (complaints.size() > kEnd ? complaints.substr(complaints.size() - kEnd) : complaints);
-  }
-  return text;
+  const std::string text = what + ": " + std::strerror(error);
+  return text + verdict_of(complaints);
 }
 
 // Of the turns of the reserve every other one goes to who has waited longest: with a timeout of 20 periods
 // ten threads that overload starves get theirs before the kernel ejects the scheduler.
 constexpr uint32_t kTurnsInTimeout = 20;
 constexpr uint32_t kMostRecordKib = 65536;
-
-std::string check_options(const LoadOptions & options)
-{
-  if (options.slots < 1 || options.slots > RCLRT_SCX_MAX_SLOTS) {
-    return "--slots: from 1 to " + std::to_string(RCLRT_SCX_MAX_SLOTS);
-  }
-  if (options.reserve_percent < 1 || options.reserve_percent > 50) {
-    return "--reserve: from 1 to 50 percent; without a reserve overload would eject the scheduler";
-  }
-  if (options.period_ms < 20 || options.period_ms > 1000) {
-    return "--period: from 20 to 1000 ms";
-  }
-  if (options.timeout_ms < 1000 || options.timeout_ms > 30000) {
-    return "--timeout: from 1000 to 30000 ms, the kernel's limit";
-  }
-  if (options.timeout_ms < kTurnsInTimeout * options.period_ms) {
-    return "--timeout: at least " + std::to_string(kTurnsInTimeout) + " times --period (" +
-           std::to_string(kTurnsInTimeout * options.period_ms) +
-           " ms), or overload would eject the scheduler";
-  }
-  if (options.record_kib > kMostRecordKib) {
-    return "--record: from 0 (none) to " + std::to_string(kMostRecordKib) + " KiB";
-  }
-  return {};
-}
-
-/// What the kernel and the caller must have.
-std::string check_machine()
-{
-  if (kernel_state().empty()) {
-    return kNoSchedExt;
-  }
-  if (access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
-    return "this kernel does not describe its types (no /sys/kernel/btf/vmlinux): it needs "
-           "CONFIG_DEBUG_INFO_BTF";
-  }
-  if (geteuid() != 0) {
-    return "loading a scheduler needs root (CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN)";
-  }
-  if (kernel_state() != "disabled") {
-    const std::string name = kernel_scheduler();
-    return "a scheduler is already in force: " + name +
-           (name.find("rclrt_edf") == 0 ? "; `rclrt scx unload` first" : "; unload that one first");
-  }
-  return {};
-}
 
 /// Limits that would silently end.
 std::string check_cgroups(const LoadOptions & options)
@@ -333,7 +279,9 @@ std::string pin_all(bpf_object * object, const LoadOptions & options, gid_t grou
     return bpf_map__pin(map, path.c_str()) == 0 && give(path, mode);
   };
   const std::string bind = options.directory + "/bind";
+  const std::string own = own_folder(options.directory) + "/state";
   if (
+    bpf_obj_pin(bpf_object__find_map_fd_by_name(object, "state"), own.c_str()) != 0 ||
     !pin_map("state", 0660) || !pin_map("slots", 0660) || !pin_map("owners", 0640) ||
     !pin_map("cpus", 0640) || (options.record_kib > 0 && !pin_map("events", 0600)) ||
     bpf_program__pin(bpf_object__find_program_by_name(object, "edf_bind"), bind.c_str()) != 0 ||
@@ -366,9 +314,7 @@ std::string put_into_force(const LoadOptions & options, gid_t group, bool made_d
   }
   const int error = bpf_object__load(object.get());
   if (error != 0) {
-    utsname kernel{};
-    uname(&kernel);
-    const std::string why = explain_refusal(complaints, kernel.release);
+    const std::string why = explain_refusal(complaints, facts_of_this_machine());
     return why.empty() ? failed("the kernel refuses the scheduler", -error) : why;
   }
   problem = write_state(object.get(), options, static_cast<uint32_t>(cpus), made_directory);
@@ -392,7 +338,9 @@ std::string put_into_force(const LoadOptions & options, gid_t group, bool made_d
   // Before the link is pinned, after the state is: killed in between, no scheduler stays without its
   // server, and the next load or unload gives back what the state says the server had.
   problem = options.mode == RCLRT_SCX_PARTIAL ? tune_ext_server() : std::string();
-  if (problem.empty() && bpf_link__pin(link.get(), (options.directory + "/link").c_str()) != 0) {
+  if (
+    problem.empty() &&
+    bpf_link__pin(link.get(), (own_folder(options.directory) + "/link").c_str()) != 0) {
     problem = failed("cannot pin the scheduler", errno);
   }
   return problem;
@@ -400,11 +348,39 @@ std::string put_into_force(const LoadOptions & options, gid_t group, bool made_d
 
 }  // namespace
 
+std::string check_options(const LoadOptions & options)
+{
+  if (options.slots < 1 || options.slots > RCLRT_SCX_MAX_SLOTS) {
+    return "--slots: from 1 to " + std::to_string(RCLRT_SCX_MAX_SLOTS);
+  }
+  if (options.reserve_percent < 1 || options.reserve_percent > 50) {
+    return "--reserve: from 1 to 50 percent; without a reserve overload would eject the scheduler";
+  }
+  if (options.period_ms < 20 || options.period_ms > 1000) {
+    return "--period: from 20 to 1000 ms";
+  }
+  if (options.timeout_ms < 1000 || options.timeout_ms > 30000) {
+    return "--timeout: from 1000 to 30000 ms, the kernel's limit";
+  }
+  if (options.timeout_ms < kTurnsInTimeout * options.period_ms) {
+    return "--timeout: at least " + std::to_string(kTurnsInTimeout) + " times --period (" +
+           std::to_string(kTurnsInTimeout * options.period_ms) +
+           " ms), or overload would eject the scheduler";
+  }
+  if (options.record_kib > kMostRecordKib) {
+    return "--record: from 0 (none) to " + std::to_string(kMostRecordKib) + " KiB";
+  }
+  if (!options.group.empty() && getgrnam(options.group.c_str()) == nullptr) {
+    return "--group: there is no group '" + options.group + "' on this machine";
+  }
+  return {};
+}
+
 std::string load(const LoadOptions & options)
 {
   std::string problem = check_options(options);
   if (problem.empty()) {
-    problem = check_machine();
+    problem = why_not_here(facts_of_this_machine());
   }
   if (problem.empty()) {
     problem = check_cgroups(options);
@@ -413,15 +389,13 @@ std::string load(const LoadOptions & options)
     return problem;
   }
   const struct group * entry = options.group.empty() ? nullptr : getgrnam(options.group.c_str());
-  if (entry == nullptr && !options.group.empty()) {
-    return "--group: there is no group '" + options.group + "' on this machine";
-  }
   const gid_t group = entry == nullptr ? 0 : entry->gr_gid;
   const Lock lock;
   if (!lock.problem().empty()) {
     return lock.problem();
   }
-  problem = check_machine();  // Again: the other one may have loaded meanwhile.
+  problem =
+    why_not_here(facts_of_this_machine());  // Again: the other one may have loaded meanwhile.
   bool made = false;
   if (problem.empty()) {
     problem = prepare_directory(options.directory, made);
@@ -431,7 +405,7 @@ std::string load(const LoadOptions & options)
   }
   problem = put_into_force(options, group, made);
   if (!problem.empty()) {
-    remove_pins(options.directory);
+    static_cast<void>(remove_pins(options.directory));
     remove_directory(options.directory, made);
   }
   return problem;

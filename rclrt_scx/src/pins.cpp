@@ -53,10 +53,15 @@ std::string mounted_on(const std::string & directory)
 /// What an earlier load pinned; without magic if there is none that this version can read.
 rclrt_scx_state pinned_state(const std::string & directory)
 {
-  rclrt_scx_state state{};
-  const bool ours = Table(directory, "state").read(0, state) && state.magic == RCLRT_SCX_MAGIC &&
-                    state.version == RCLRT_SCX_VERSION;
-  return ours ? state : rclrt_scx_state{};
+  for (const std::string & folder : {own_folder(directory), directory}) {
+    rclrt_scx_state state{};
+    if (
+      Table(folder, "state").read(0, state) && state.magic == RCLRT_SCX_MAGIC &&
+      state.version == RCLRT_SCX_VERSION) {
+      return state;
+    }
+  }
+  return {};
 }
 
 bool is_empty(const std::string & directory)
@@ -74,7 +79,59 @@ bool is_empty(const std::string & directory)
   return empty;
 }
 
+void remove_folder(const std::string & folder, bool made)
+{
+  if (mounted_on(folder) == kOurs) {
+    umount(folder.c_str());
+  }
+  if (made) {
+    rmdir(folder.c_str());
+  }
+}
+
+/// It lies in a BPF file system then: in the one that is there, or in one of our own with this mode.
+std::string make_folder(const std::string & folder, mode_t mode, bool & made)
+{
+  made = mkdir(folder.c_str(), mode) == 0;
+  if (!made && errno != EEXIST) {
+    return "cannot make " + folder + ": " + std::strerror(errno);
+  }
+  const std::string problem = used_by_others(folder);
+  if (!problem.empty() || is_bpf(folder)) {
+    return problem;
+  }
+  if (!made && !is_empty(folder)) {
+    return "--directory: " + folder +
+           " is not an empty folder, and mounting would hide what is there: name another";
+  }
+  const char * const data = mode == 0700 ? "mode=0700" : "mode=0750";
+  if (mount(kOurs, folder.c_str(), "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, data) != 0) {
+    const int error = errno;
+    remove_folder(folder, made);
+    return "cannot mount a BPF file system on " + folder + ": " + std::strerror(error);
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string own_folder(const std::string & directory)
+{
+  const std::size_t last = directory.find_last_not_of('/');
+  return directory.substr(0, last + 1) + ".own";
+}
+
+bool is_pinned(const std::string & directory)
+{
+  for (const std::string & folder : {own_folder(directory), directory}) {
+    for (const char * name : {"/state", "/link"}) {
+      if (is_bpf(folder) && access((folder + name).c_str(), F_OK) == 0) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
 
 Lock::Lock()
 {
@@ -118,33 +175,22 @@ bool says_made(const std::string & directory)
 
 std::string prepare_directory(const std::string & directory, bool & made)
 {
-  made = mkdir(directory.c_str(), 0750) == 0;
-  if (!made && errno != EEXIST) {
-    return "cannot make " + directory + ": " + std::strerror(errno);
-  }
-  std::string problem = used_by_others(directory);
+  const std::string problem = make_folder(directory, 0750, made);
   if (!problem.empty()) {
     return problem;
   }
-  if (!is_bpf(directory)) {
-    if (!made && !is_empty(directory)) {
-      return "--directory: " + directory +
-             " is not an empty folder, and mounting would hide what is there: name another";
-    }
-    if (
-      mount(kOurs, directory.c_str(), "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0750") != 0) {
-      problem = "cannot mount a BPF file system on " + directory + ": " + std::strerror(errno);
-      remove_directory(directory, made);
-      return problem;
-    }
+  bool made_own = false;
+  const std::string own = make_folder(own_folder(directory), 0700, made_own);
+  if (!own.empty()) {
+    remove_directory(directory, made);
+    return own;
   }
   // The default one is nobody else's: a loader killed before it could say so made it.
   made = made || says_made(directory);
-  remove_pins(directory);
-  return {};
+  return remove_pins(directory);
 }
 
-void remove_pins(const std::string & directory)
+std::string remove_pins(const std::string & directory)
 {
   // First: killed after it, the values are still there for whoever comes next.
   const rclrt_scx_state state = pinned_state(directory);
@@ -153,18 +199,22 @@ void remove_pins(const std::string & directory)
   }
   // The link first: clients that still see the tables then see that they are out of force.
   for (const char * name : {"link", "bind", "state", "slots", "owners", "cpus", "events"}) {
-    unlink((directory + "/" + name).c_str());
+    for (const std::string & folder : {own_folder(directory), directory}) {
+      const std::string path = folder + "/" + name;
+      if (!is_bpf(folder) || unlink(path.c_str()) == 0 || errno == ENOENT) {
+        continue;
+      }
+      return "cannot remove " + path + ": " + std::strerror(errno) +
+             (errno == EROFS ? "; do it where the folder is not mounted read-only" : "");
+    }
   }
+  return {};
 }
 
 void remove_directory(const std::string & directory, bool made)
 {
-  if (mounted_on(directory) == kOurs) {
-    umount(directory.c_str());
-  }
-  if (made) {
-    rmdir(directory.c_str());
-  }
+  remove_folder(own_folder(directory), true);
+  remove_folder(directory, made);
 }
 
 uint64_t kernel_ticks_per_second()

@@ -29,6 +29,11 @@ private:
   std::string problem_;
 };
 
+/// The folder for root alone beside a scheduler's directory. It has what keeps the scheduler in force: whoever may write
+/// the directory, as root of a container into which it is mounted, may remove all names there and ends nothing.
+std::string own_folder(const std::string & directory);
+/// Whether something that a scheduler leaves in force is pinned in either.
+bool is_pinned(const std::string & directory);
 /// Whether it lies in a BPF file system: there alone are pins.
 bool is_bpf(const std::string & directory);
 /// Empty, or that others use the directory: it is a BPF file system that this program has not mounted.
@@ -41,9 +46,9 @@ std::string prepare_directory(const std::string & directory, bool & made);
 /// Whether the state that is pinned there says that loading made the directory.
 bool says_made(const std::string & directory);
 /// Remove all pins, and give the kernel's server for SCHED_EXT back what they say it had. Removing the
-/// link takes the scheduler out of force.
-void remove_pins(const std::string & directory);
-/// Our mount on the directory; and if loading `made` it, the directory too, if nothing is in it any more.
+/// link takes the scheduler out of force. Empty, or which one stays and why.
+std::string remove_pins(const std::string & directory);
+/// Our mounts; and if loading `made` the directory, that too, if nothing is in it any more.
 void remove_directory(const std::string & directory, bool made);
 
 /// Ticks a second in which the kernel counts (CONFIG_HZ).

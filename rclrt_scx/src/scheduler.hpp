@@ -31,6 +31,9 @@ struct LoadOptions
   bool ignores_cgroups = false;  ///< load in mode full although cgroups have limits or weights
 };
 
+/// Of the options alone: empty, or which one is wrong.
+std::string check_options(const LoadOptions & options);
+
 /// Put the scheduler into force. Empty, or what failed and what to do. Needs root.
 std::string load(const LoadOptions & options);
 
@@ -64,10 +67,6 @@ std::string read_status(const std::string & directory, Status & status);
 /// name of the scheduler.
 std::string kernel_state();
 std::string kernel_scheduler();
-constexpr char kNoSchedExt[] =
-  "this kernel has no sched_ext: it needs Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT. "
-  "Executors order "
-  "deadlines without it, see docs/how-to/edf.md";
 
 }  // namespace rclrt_scx
 

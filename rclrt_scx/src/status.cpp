@@ -11,6 +11,7 @@
 
 #include "bpf_calls.hpp"
 #include "pins.hpp"
+#include "refusal.hpp"
 #include "scheduler.hpp"
 
 namespace rclrt_scx
@@ -38,7 +39,7 @@ std::string read_status(const std::string & directory, Status & status)
     return "may not read " + directory + ": be root, or load with `--group` of this user";
   }
   if (state.error() != 0 && kernel_state().empty()) {
-    return kNoSchedExt;
+    return no_sched_ext(facts_of_this_machine());
   }
   if (state.error() != 0) {
     return "no EDF scheduler is loaded (nothing in " + directory + "): `rclrt scx load`";
@@ -71,19 +72,19 @@ std::string unload(const std::string & directory)
   if (geteuid() != 0) {
     return "unloading a scheduler needs root";
   }
-  const auto pinned = [&directory](const char * name) {
-    return access((directory + "/" + name).c_str(), F_OK) == 0;
-  };
-  if (!is_bpf(directory) || (!pinned("state") && !pinned("link"))) {
+  if (!is_pinned(directory)) {
     return "no EDF scheduler is loaded (nothing in " + directory + ")";
   }
   const Lock lock;
-  const std::string problem = lock.problem().empty() ? used_by_others(directory) : lock.problem();
+  std::string problem = lock.problem().empty() ? used_by_others(directory) : lock.problem();
   if (!problem.empty()) {
     return problem;
   }
   const bool made = says_made(directory);
-  remove_pins(directory);
+  problem = remove_pins(directory);
+  if (!problem.empty()) {
+    return problem;
+  }
   // The kernel moves all threads back to the fair class by itself, in the background.
   for (int i = 0; i < 500 && kernel_scheduler().find("rclrt_edf") == 0; ++i) {
     if (kernel_state() == "disabled") {

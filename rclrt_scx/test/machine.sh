@@ -68,7 +68,14 @@ common() {
   result top_repeats $?
   refused scx load && grep -q 'already in force: rclrt_edf' /tmp/error
   result a_second_load_is_refused $?
-  scx unload && [ $(state) = disabled ] && [ ! -e /run/rclrt_scx ]; result unload_restores $?
+  mount -o remount,bind,ro /run/rclrt_scx
+  refused scx unload && grep -q 'Read-only file system; do it where' /tmp/error
+  result a_folder_mounted_read_only_is_named $?
+  mount -o remount,bind,rw /run/rclrt_scx; scx unload; scx load --slots 16
+  scx_guest a_container_uses_deadlines_by_a_folder_that_it_may_only_read \
+    a_container_that_may_write_the_folder_ends_no_scheduler
+  scx unload && [ $(state) = disabled ] && [ ! -e /run/rclrt_scx ] && [ ! -e /run/rclrt_scx.own ]
+  result unload_restores $?
   refused scx unload && grep -q 'no EDF scheduler is loaded' /tmp/error
   result a_second_unload_is_a_clear_error $?
   refused scx status && grep -q 'no EDF scheduler is loaded' /tmp/error
@@ -305,7 +312,7 @@ partial() {
   result a_server_that_cannot_be_tuned_is_a_clear_error $?
   umount $server/period
   [ $(cat $server/runtime) = $before ] && [ $(state) = disabled ]; result and_is_left_as_it_was $?
-  [ ! -e /run/rclrt_scx ] && ! grep -q ' /run/rclrt_scx ' /proc/mounts
+  [ ! -e /run/rclrt_scx ] && [ ! -e /run/rclrt_scx.own ] && ! grep -q ' /run/rclrt_scx' /proc/mounts
   result a_failed_load_leaves_neither_folder_nor_mount $?
   # Killed while it tunes the server: whoever reads or writes the period waits for the other.
   mkfifo /tmp/pipe; mount --bind /tmp/pipe $server/period
@@ -315,7 +322,7 @@ partial() {
     [ -e /run/rclrt_scx/state ] && grep -q wait_for_partner /proc/$loader/wchan && break; usleep 100000
   done
   grep -q wait_for_partner /proc/$loader/wchan && [ -e /run/rclrt_scx/state ] &&
-    [ ! -e /run/rclrt_scx/link ]; before_its_link=$?
+    [ ! -e /run/rclrt_scx.own/link ]; before_its_link=$?
   kill -9 $loader; wait $loader; umount $server/period
   for i in 1 2 3 4 5 6 7 8 9 10; do [ $(state) = disabled ] || usleep 100000; done
   [ $before_its_link = 0 ] && [ $(state) = disabled ]

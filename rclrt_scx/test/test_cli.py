@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import grp
 import os
 import shutil
 import subprocess
@@ -180,10 +181,15 @@ def test_a_unit_of_systemd_is_only_made_for_a_program_that_root_alone_can_change
     bad = unit("--group", "a b")
     assert bad.returncode == 1
     assert "'a b' has a character" in bad.stderr
-    good = unit("--group", "realtime", "--mode", "partial")
+    for wrong in (["--group", "nosuch"], ["--slots", "0"]):
+        refused = unit(*wrong)
+        assert refused.returncode == 1, "what load would refuse at every start"
+        assert wrong[0] in refused.stderr
+    group = grp.getgrgid(os.getegid()).gr_name
+    good = unit("--group", group, "--mode", "partial")
     assert good.returncode == 0, good.stderr
     assert f"ExecStart={program} load --foreground" in good.stdout
-    assert "--group realtime --mode partial" in good.stdout
+    assert f"--group {group} --mode partial" in good.stdout
     if shutil.which("systemd-analyze"):
         file = tmp_path / "rclrt-scx.service"
         file.write_text(good.stdout)

@@ -4,16 +4,24 @@
 // Slots and schedulers that come and go. Those that need more than the scheduler in force (another
 // user, a loader killed) are one step of a script in test_vm.py.
 
+#include <dirent.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <functional>
 #include <memory>
 
 #include "bpf_calls.hpp"
@@ -194,6 +202,67 @@ std::string without_the_group_access_is_refused_with_the_remedy()
            : "status " + std::to_string(WEXITSTATUS(status));
 }
 
+/// As root of a container without the capabilities that Docker does not give, with nothing of the machine but the folder.
+std::string in_a_container(unsigned long flags, const std::function<std::string()> & scenario)
+{
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto last = [](const std::string & problem) {
+      std::printf("%s\n", problem.c_str());
+      std::fflush(stdout);
+      std::_Exit(problem.empty() ? 0 : 1);
+    };
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct kept[2] = {};
+    if (
+      unshare(CLONE_NEWNS) != 0 || mount("", "/", "", MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("root", "/tmp", "tmpfs", 0, nullptr) != 0 || mkdir("/tmp/shared", 0755) != 0 ||
+      mount(RCLRT_SCX_DIRECTORY, "/tmp/shared", "", MS_BIND, nullptr) != 0 ||
+      mount("", "/tmp/shared", "", MS_REMOUNT | MS_BIND | flags, nullptr) != 0 ||
+      chroot("/tmp") != 0 || chdir("/") != 0 || syscall(SYS_capget, &header, kept) != 0) {
+      last(std::string("no container: ") + std::strerror(errno));
+    }
+    kept[0].effective = kept[0].permitted = 0xa80425fbU | 1U << CAP_SYS_NICE;
+    kept[1].effective = kept[1].permitted = 0;
+    if (syscall(SYS_capset, &header, kept) != 0) {
+      last("the capabilities stay");
+    }
+    last(scenario());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status == 0 ? "" : "status " + std::to_string(status) + ", see above";
+}
+
+std::string a_container_uses_deadlines_by_a_folder_that_it_may_only_read()
+{
+  return in_a_container(MS_RDONLY, []() -> std::string {
+    std::string why;
+    const auto client = rclrt_scx::Client::open(&why, "/shared");
+    const rclrt_scx::Slot slot =
+      client == nullptr ? rclrt_scx::Slot() : client->bind_this_thread(&why);
+    if (!slot || !client->in_force()) {
+      return why;
+    }
+    return unlink("/shared/bind") != 0 && errno == EROFS ? "" : "it can be written";
+  });
+}
+
+/// After it, nobody finds the tables any more.
+std::string a_container_that_may_write_the_folder_ends_no_scheduler()
+{
+  const Stage stage(0);
+  const std::string problem = in_a_container(0, []() -> std::string {
+    DIR * const folder = opendir("/shared");
+    while (const dirent * entry = folder == nullptr ? nullptr : readdir(folder)) {
+      unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    return access("/shared/bind", F_OK) != 0 ? "" : "it cannot be written";
+  });
+  sleep_ms(100);
+  return !problem.empty() ? problem : stage.client->in_force() ? "" : "it has ended";
+}
+
 std::string after_an_ejection_threads_go_on_and_are_told()
 {
   Stage stage(2);
@@ -302,6 +371,8 @@ Scenarios life_scenarios()
     SCENARIO(a_member_leaves_slots_to_others),
     SCENARIO(an_unprivileged_member_of_the_group_uses_deadlines),
     SCENARIO(without_the_group_access_is_refused_with_the_remedy),
+    SCENARIO(a_container_uses_deadlines_by_a_folder_that_it_may_only_read),
+    SCENARIO(a_container_that_may_write_the_folder_ends_no_scheduler),
     SCENARIO(after_an_ejection_threads_go_on_and_are_told),
     SCENARIO(beside_a_busy_fair_thread_partial_mode_still_runs),
     SCENARIO(wake_to_run_costs_at_most_twice_that_of_fifo),
