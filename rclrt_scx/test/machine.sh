@@ -250,6 +250,12 @@ life() {
   enabled_by $stays; echo S > /proc/sysrq-trigger; wait $stays
   [ $? = 1 ] && grep -q 'the kernel has ejected the scheduler' /tmp/stays && [ ! -e /run/rclrt_scx ]
   result one_that_stays_ends_with_an_error_when_ejected $?
+  scx load --foreground > /tmp/stays 2>&1 & stays=$!
+  enabled_by $stays; usleep 300000; rm /run/rclrt_scx/bind; usleep 2000000
+  grep -q 'somebody has removed names from /run/rclrt_scx' /tmp/stays && [ $(state) = enabled ]
+  result one_that_stays_tells_of_a_spoilt_folder_and_goes_on $?
+  kill -TERM $stays; wait $stays
+  [ $? = 0 ] && [ $(state) = disabled ] && [ ! -e /run/rclrt_scx ]; result and_unloads_at_its_end_all_the_same $?
   scx load --foreground & stays=$!; enabled_by $stays; kill -TERM $stays; wait $stays
   [ $? = 0 ] && [ $(state) = disabled ]; result one_that_stays_unloads_at_its_end $?
   scx load --foreground > /tmp/stays & stays=$!; enabled_by $stays; usleep 300000; scx unload; wait $stays
