@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -27,6 +28,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rclrt_core/engine.hpp"
@@ -253,7 +255,7 @@ TEST_F(LiveTraces, stay_when_the_program_is_killed_with_all_that_it_has_done)
     }
     waitpid(child, nullptr, 0);
     ASSERT_THAT(files(), SizeIs(1));
-    EXPECT_THAT(files()[0], HasSubstr("-" + std::to_string(child) + "-1.trace"));
+    EXPECT_THAT(files()[0], HasSubstr("-" + std::to_string(child) + "-1-"));
     EXPECT_THAT(Seen(files()[0]).records, SizeIs(6));
   });
 }
@@ -321,20 +323,157 @@ TEST_F(LiveTraces, leave_alone_what_is_no_live_trace)
   });
 }
 
-TEST_F(LiveTraces, take_the_place_of_what_a_process_of_the_same_number_has_left)
+/// A program in a PID namespace of its own, where it has the number 1. It ends when `stop()` is called.
+class Container
+{
+public:
+  Container()
+  {
+    EXPECT_EQ(pipe(says_), 0);
+    EXPECT_EQ(pipe(hears_), 0);
+    // Who makes the namespace is not in it, its child is.
+    outer_ = fork();
+    if (outer_ == 0) {
+      if (unshare(CLONE_NEWPID) != 0) {
+        _exit(77);
+      }
+      const pid_t inner = fork();
+      if (inner == 0) {
+        Program program;
+        program.run(2);
+        char byte = ::testing::Test::HasFailure() || getpid() != 1 ? 'n' : 'y';
+        EXPECT_EQ(write(says_[1], &byte, 1), 1);
+        alarm(60);  // if nobody says so
+        EXPECT_EQ(read(hears_[0], &byte, 1), 1);
+        program.engine.reset();
+        _exit(0);
+      }
+      close(says_[1]);
+      waitpid(inner, nullptr, 0);
+      _exit(0);
+    }
+    close(says_[1]);
+    char byte = 'n';
+    runs_ = read(says_[0], &byte, 1) == 1 && byte == 'y';
+  }
+  ~Container() { stop(); }
+  Container(const Container &) = delete;
+  Container & operator=(const Container &) = delete;
+
+  bool runs() const { return runs_; }
+  void stop()
+  {
+    if (outer_ != 0 && runs_) {
+      EXPECT_EQ(write(hears_[1], "x", 1), 1);
+      waitpid(std::exchange(outer_, 0), nullptr, 0);
+    }
+  }
+
+private:
+  int says_[2];
+  int hears_[2];
+  pid_t outer_ = 0;
+  bool runs_ = false;
+};
+
+TEST_F(LiveTraces, of_containers_that_share_the_directory_are_not_mistaken_for_each_other)
 {
   elsewhere([] {
-    Program().run(1);  // makes the folder
-    static char name[] = "a~b c";
-    program_invocation_short_name = name;
-    const std::string next = folder() + "/a_b_c-" + std::to_string(getpid()) + "-2.trace";
-    std::ofstream(next + ".new") << "half";
-    std::ofstream(next) << "old";
-    Program program;
-    program.run(2);
-    EXPECT_THAT(files(), ElementsAre(next));
-    EXPECT_EQ(Seen(next).program, "a_b_c");
-    EXPECT_THAT(Seen(next).records, SizeIs(2));
+    Container first;
+    if (!first.runs()) {
+      _exit(77);  // no PID namespaces
+    }
+    const std::vector<std::string> of_first = files();
+    Container second;
+    ASSERT_TRUE(second.runs());
+    ASSERT_THAT(files(), SizeIs(2)) << "both have the number 1";
+    for (const std::string & path : files()) {
+      EXPECT_THAT(Seen(path).records, SizeIs(2));
+      EXPECT_EQ(Seen(path).header.process, 1u);
+    }
+    const Program of_this;  // a process 1 is here, too, and neither lives for us
+    EXPECT_THAT(files(), SizeIs(3));
+    first.stop();
+    EXPECT_THAT(files(), SizeIs(2));
+    EXPECT_FALSE(std::filesystem::exists(of_first[0]));
+  });
+}
+
+TEST_F(LiveTraces, that_nobody_can_read_any_more_are_removed_and_those_of_others_are_not)
+{
+  elsewhere([] {
+    const Program lives;
+    const std::string ours = files()[0];
+    ASSERT_EQ(truncate(ours.c_str(), 0), 0) << "somebody has cut it short, but it lives";
+    const std::string own = std::to_string(getpid());
+    const std::string random = "-1-0123456789abcdef.trace";
+    for (const std::string & dead :
+         {"/a-1" + random, "/a-" + own + random, std::string("/a-99999999-1.trace"),
+          std::string("/a-99999999-1.trace.new")}) {
+      std::ofstream(folder() + dead).flush();
+    }
+    std::ofstream(folder() + "/b-99999999" + random) << bytes_of(ours) << "RCLRTTRC and no more";
+    const std::vector<std::string> others = {
+      "/a-" + own + "-1.trace", "/a.trace", "/a-b-1.trace", "/-.trace", "/a-1-2-3.note"};
+    for (const std::string & other : others) {
+      std::ofstream(folder() + other).flush();
+    }
+    const Program next;
+    std::vector<std::string> left = files();
+    EXPECT_THAT(left, Contains(ours));
+    EXPECT_THAT(left, SizeIs(2 + others.size()));
+  });
+}
+
+TEST_F(LiveTraces, that_somebody_cuts_short_do_not_end_the_program)
+{
+  elsewhere([] {
+    for (const off_t length : {0, 100, 5000}) {
+      Program program;
+      program.run(3);
+      const std::string path = files()[0];
+      ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+      ASSERT_EQ(truncate(path.c_str(), length), 0);
+      program.run(20);
+      program.engine->read_trace([](const rclrt_job_record &) {});
+      ASSERT_EQ(truncate(path.c_str(), 1 << 20), 0);
+      program.run(3);
+    }
+  });
+}
+
+TEST_F(LiveTraces, leave_other_bus_errors_to_whom_they_belong)
+{
+  elsewhere([] {
+    static const auto touch_what_has_gone = [] {
+      const int file = open("/dev/shm", O_RDWR | O_TMPFILE, 0600);
+      const std::size_t page = 4096;
+      if (ftruncate(file, page) != 0) {
+        _exit(2);
+      }
+      auto * const mapped =
+        static_cast<volatile char *>(mmap(nullptr, page, PROT_WRITE, MAP_SHARED, file, 0));
+      if (ftruncate(file, 0) != 0) {
+        _exit(3);
+      }
+      mapped[0] = 1;
+      _exit(4);
+    };
+    const auto status_of = [](const std::function<void()> & first) {
+      const pid_t child = fork();
+      if (child == 0) {
+        first();
+        std::shared_ptr<TraceMemory> memory;
+        const bool made = make_live_trace(&memory).ok() && memory->ring(8) != nullptr;
+        made ? touch_what_has_gone() : _exit(5);
+      }
+      int status = 0;
+      waitpid(child, &status, 0);
+      return status;
+    };
+    EXPECT_EQ(WTERMSIG(status_of([] { std::signal(SIGBUS, SIG_DFL); })), SIGBUS);
+    EXPECT_EQ(WTERMSIG(status_of([] { std::signal(SIGBUS, SIG_IGN); })), SIGBUS);
+    EXPECT_EQ(WEXITSTATUS(status_of([] { std::signal(SIGBUS, [](int) { _exit(42); }); })), 42);
   });
 }
 

@@ -127,6 +127,12 @@ bool LiveFollower::open(const std::string & path, bool is_live)
   return is_open_;
 }
 
+bool LiveFollower::is_of_this_process() const
+{
+  return header_.process == static_cast<uint32_t>(getpid()) &&
+         writer_.pid_namespace == pid_namespace();
+}
+
 bool LiveFollower::has_ended() const
 {
   if (writer_.pid_namespace == 0 || writer_.pid_namespace != pid_namespace()) {

@@ -163,8 +163,7 @@ void Watcher::open(const std::string & path)
     refused_.insert(path);
     return;
   }
-  source.is_ours =
-    source.file.process() == static_cast<uint32_t>(getpid()) && source.file.executor() == executor_;
+  source.is_ours = source.file.is_of_this_process() && source.file.executor() == executor_;
   sources_.emplace(path, std::move(source));
 }
 

@@ -38,12 +38,12 @@ public:
 };
 
 /// A trace file (rclrt_trace/SPEC.md) in the directory that the programs of this user share,
-/// /dev/shm/rclrt-<uid>/<program>-<process>-<executor>.trace: a file in memory. It is removed with the engine, but stays
+/// /dev/shm/rclrt-<uid>/<program>-<process>-<executor>-<random>.trace: a file in memory. It is removed with the engine, but stays
 /// if the process is killed or crashes. Files of processes that have ended are removed by later programs, all but the
 /// newest 8. `executor` only makes the name unique within the process.
 ///
 /// At most half of the file system that holds it is used: rings that find no room are on the heap.
-/// A process of the same user that cuts the file short ends this process (SIGBUS), as it could by kill().
+/// If a process of the same user cuts the file short, records are lost: see platform/linux/guarded_memory.hpp.
 ///
 /// Error: there is no such directory, or no room in it; the text says why. May block.
 Status make_live_trace(std::shared_ptr<TraceMemory> * memory);

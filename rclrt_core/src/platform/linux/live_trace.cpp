@@ -5,12 +5,19 @@
 //
 // Other processes read the file at any time. What makes a chunk visible, the word of its type, is written last, after
 // all of its content; before, the file ends there for a reader (type 0). This process reads nothing of it back that
-// anything depends on.
+// anything depends on. Cut short by another process, the pages of rings that have gone are replaced (guard()).
+//
+// Containers with PID namespaces of their own may share the directory. So a file's name has a random part, and its
+// process holds a lock (flock(2)) on it as long as it lives, which the kernel gives back. A file gets its name when it is
+// whole and locked: so one with a name and without a lock belongs to nobody.
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -28,6 +35,7 @@
 #include <vector>
 
 #include "platform/linux/descriptor.hpp"
+#include "platform/linux/guarded_memory.hpp"
 #include "platform/linux/other_process.hpp"
 #include "platform/linux/own_directory.hpp"
 #include "rclrt_core/trace_memory.hpp"
@@ -44,6 +52,7 @@ using linux_platform::OtherProcess;
 using linux_platform::OwnDirectory;
 
 constexpr char kEnding[] = ".trace";
+constexpr std::size_t kRandomDigits = 16;
 /// Of processes that have ended.
 constexpr std::size_t kMaxLeftBehind = 8;
 /// Of names. A program that makes new callbacks for ever does not fill the memory; those after that have no name here.
@@ -66,6 +75,23 @@ std::string program_name()
   return name.substr(0, 64);
 }
 
+/// No other process has them, in whatever namespace.
+std::string random_digits()
+{
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number)) {
+    timespec now{};  // early in the machine's boot
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    number = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+  }
+  std::string digits(kRandomDigits, '0');
+  for (char & digit : digits) {
+    digit = "0123456789abcdef"[number & 15];
+    number >>= 4;
+  }
+  return digits;
+}
+
 uint64_t pid_namespace()
 {
   struct stat status{};
@@ -80,24 +106,85 @@ struct Beginning
   rclrt_trace_process process;
 };
 
-/// Whether the process that has written it is known to have ended.
-bool is_left_behind(int file)
+/// The parts of a name that is one of ours: <program>-<process>-<executor>-<random>, or without the last as in versions
+/// before, whose processes hold no lock; then .trace, or .trace.new of those before.
+struct Name
 {
-  Beginning beginning{};
-  if (
-    pread(file, &beginning, sizeof(beginning), 0) != sizeof(beginning) ||
-    std::memcmp(beginning.header.magic, RCLRT_TRACE_MAGIC, sizeof(beginning.header.magic)) != 0 ||
-    beginning.chunk.type != RCLRT_CHUNK_PROCESS ||
-    beginning.process.pid_namespace != pid_namespace()) {
-    return false;
+  bool is_ours = false;
+  bool is_locked_while_it_lives = false;
+  int32_t process = 0;
+};
+
+Name parse(const std::string & name)
+{
+  Name parsed;
+  std::size_t end = name.rfind(kEnding);
+  if (end == std::string::npos) {
+    return parsed;
   }
-  OtherProcess process;
-  return OtherProcess::open(
-           static_cast<int32_t>(beginning.header.process), beginning.process.born, &process) ==
-         OtherProcess::Found::kGone;
+  const std::string rest = name.substr(end + sizeof(kEnding) - 1);
+  std::vector<std::string> parts;  // from the last on
+  while (parts.size() < 3) {
+    const std::size_t dash = end > 0 ? name.rfind('-', end - 1) : std::string::npos;
+    if (dash == std::string::npos) {
+      break;
+    }
+    parts.push_back(name.substr(dash + 1, end - dash - 1));
+    end = dash;
+  }
+  const auto is_of = [](const std::string & text, const char * digits) {
+    return !text.empty() && text.find_first_not_of(digits) == std::string::npos;
+  };
+  const char * const decimal = "0123456789";
+  const bool has_random =
+    parts.size() == 3 && parts[0].size() == kRandomDigits && is_of(parts[0], "0123456789abcdef");
+  const std::size_t first = has_random ? 1 : 0;
+  if (
+    parts.size() < first + 2 || !is_of(parts[first], decimal) ||
+    !is_of(parts[first + 1], decimal) || (!rest.empty() && (has_random || rest != ".new"))) {
+    return parsed;
+  }
+  parsed.is_ours = true;
+  parsed.is_locked_while_it_lives = has_random;
+  // NOLINTNEXTLINE(cert-err34-c): digits; too many are the number of no process
+  parsed.process = static_cast<int32_t>(std::strtol(parts[first + 1].c_str(), nullptr, 10));
+  return parsed;
 }
 
-/// All but the newest of processes that have ended.
+enum class Left
+{
+  kNo,       ///< its process lives, or that cannot be known
+  kRecords,  ///< of a process that has ended
+  kNothing   ///< likewise, and nobody can read it: empty, or cut short
+};
+
+Left what_is_left(int file, const std::string & text)
+{
+  const Name name = parse(text);
+  if (!name.is_ours || flock(file, LOCK_EX | LOCK_NB) != 0) {
+    return Left::kNo;  // closing it lets the lock go
+  }
+  Beginning beginning{};
+  const bool is_good =
+    pread(file, &beginning, sizeof(beginning), 0) == sizeof(beginning) &&
+    std::memcmp(beginning.header.magic, RCLRT_TRACE_MAGIC, sizeof(beginning.header.magic)) == 0 &&
+    beginning.chunk.type == RCLRT_CHUNK_PROCESS;
+  if (name.is_locked_while_it_lives) {
+    return is_good ? Left::kRecords : Left::kNothing;
+  }
+  if (!is_good) {
+    return kill(name.process, 0) != 0 && errno == ESRCH ? Left::kNothing : Left::kNo;
+  }
+  OtherProcess process;
+  const auto number = static_cast<int32_t>(beginning.header.process);
+  const bool is_seen = beginning.process.pid_namespace == pid_namespace();
+  return is_seen && OtherProcess::open(number, beginning.process.born, &process) ==
+                      OtherProcess::Found::kGone
+           ? Left::kRecords
+           : Left::kNo;
+}
+
+/// Of processes that have ended all but the newest, and what nobody can read.
 void remove_left_behind(const OwnDirectory & directory)
 {
   const int again = openat(directory.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -114,17 +201,20 @@ void remove_left_behind(const OwnDirectory & directory)
       break;
     }
     const std::string name = entry->d_name;
-    const std::size_t ending = sizeof(kEnding) - 1;
-    if (name.size() <= ending || name.compare(name.size() - ending, ending, kEnding) != 0) {
+    if (!parse(name).is_ours) {
       continue;
     }
     const Descriptor file(
       openat(directory.descriptor(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     struct stat status{};
-    if (
-      file.is_open() && fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-      is_left_behind(file.get())) {
+    if (!file.is_open() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+      continue;
+    }
+    const Left left = what_is_left(file.get(), name);
+    if (left == Left::kRecords) {
       files.emplace_back(status.st_mtim.tv_sec, name);
+    } else if (left == Left::kNothing) {
+      unlinkat(directory.descriptor(), name.c_str(), 0);
     }
   }
   closedir(listing);
@@ -141,6 +231,7 @@ public:
   ~LiveTrace() override
   {
     for (const auto & [capacity, ring] : unused_) {
+      linux_platform::unguard(ring);
       munmap(ring, length_of(capacity));
     }
     // A copy of this process made by fork() removes nothing.
@@ -158,15 +249,11 @@ public:
     remove_left_behind(directory_);
     static std::atomic<uint32_t> made{0};
     name_ = program_name() + "-" + std::to_string(maker_) + "-" +
-            std::to_string(made.fetch_add(1, std::memory_order_relaxed) + 1) + kEnding;
-    // Whatever has the name is of an earlier process with our number. Read-only for all but us, so that nobody cuts it
-    // short by mistake.
-    const std::string new_name = name_ + ".new";
-    unlinkat(directory_.descriptor(), new_name.c_str(), 0);
-    file_ = Descriptor(openat(
-      directory_.descriptor(), new_name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-      0400));
-    if (!file_.is_open()) {
+            std::to_string(made.fetch_add(1, std::memory_order_relaxed) + 1) + "-" +
+            random_digits() + kEnding;
+    // Without a name at first. Read-only for all but us, so that nobody cuts it short by mistake.
+    file_ = Descriptor(openat(directory_.descriptor(), ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0400));
+    if (!file_.is_open() || flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
       return Status::error(directory_.path() + "/" + name_ + ": " + message_of(errno));
     }
     header_ = make_trace_header();
@@ -180,14 +267,14 @@ public:
     end_ = sizeof(header_);
     errno = 0;
     const std::string content(reinterpret_cast<const char *>(&process), sizeof(process));
-    // It gets its name when it is good.
+    const std::string own = "/proc/self/fd/" + std::to_string(file_.get());
     if (
       !has_room(0) || !write(&header_, sizeof(header_), 0) ||
       !append(RCLRT_CHUNK_PROCESS, content + program) ||
-      renameat(directory_.descriptor(), new_name.c_str(), directory_.descriptor(), name_.c_str()) !=
+      linkat(AT_FDCWD, own.c_str(), directory_.descriptor(), name_.c_str(), AT_SYMLINK_FOLLOW) !=
         0) {
       const std::string why = message_of(errno != 0 ? errno : ENOSPC);
-      unlinkat(directory_.descriptor(), new_name.c_str(), 0);
+      file_ = Descriptor();  // it has no name to remove
       return Status::error(directory_.path() + "/" + name_ + ": " + why);
     }
     return {};
@@ -296,6 +383,10 @@ private:
     if (mapped == MAP_FAILED) {
       return nullptr;
     }
+    if (!linux_platform::guard(mapped, length)) {
+      munmap(mapped, length);
+      return nullptr;
+    }
     rclrt_trace_ring entry{};
     entry.capacity = static_cast<uint32_t>(capacity);
     std::memcpy(static_cast<char *>(mapped) + sizeof(rclrt_trace_chunk), &entry, sizeof(entry));
@@ -303,6 +394,7 @@ private:
       show(RCLRT_CHUNK_RING, content, at) &&
       (at == end_ || show(RCLRT_CHUNK_PADDING, at - end_ - sizeof(rclrt_trace_chunk), end_));
     if (!is_shown) {
+      linux_platform::unguard(mapped);
       munmap(mapped, length);
       return nullptr;
     }
