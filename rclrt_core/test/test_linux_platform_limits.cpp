@@ -7,17 +7,23 @@
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <optional>
 #include <string>
 
 #include "platform/linux/limits.hpp"
+#include "platform/linux/other_process.hpp"
+#include "platform/linux/realtime_refusal.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
 namespace rclrt_core
@@ -95,6 +101,90 @@ TEST_F(LinuxLimits, fifo_without_permission_is_explained_with_the_line_to_add)
     "callback 'a': asked for fifo, priority 80 \\(Operation not permitted\\). RLIMIT_RTPRIO is 0. "
     "Add the line '@realtime - rtprio 99' to /etc/security/limits.d/realtime.conf.*"
     "LimitRTPRIO=99.*--ulimit rtprio=99\\), or give CAP_SYS_NICE");
+}
+
+/// Has all capabilities, none of which counts for the machine.
+void enter_user_namespace()
+{
+  if (unshare(CLONE_NEWUSER) != 0) {
+    std::fprintf(stderr, "no user namespace here\n");
+    std::exit(0);
+  }
+}
+
+TEST_F(LinuxLimits, capabilities_of_a_user_namespace_are_not_taken_for_those_of_the_machine)
+{
+  constexpr char kNone[] = "no user namespace here";
+  EXPECT_EXIT(
+    {
+      limit(RLIMIT_RTPRIO, 0);
+      enter_user_namespace();
+      apply_and_explain(fifo(80));
+    },
+    ::testing::ExitedWithCode(0),
+    std::string(kNone) + "|RLIMIT_RTPRIO is 0, and CAP_SYS_NICE of a user namespace");
+  EXPECT_EXIT(
+    {
+      limit(RLIMIT_RTPRIO, 0);
+      limit(RLIMIT_MEMLOCK, 65536);
+      enter_user_namespace();
+      print(LinuxPlatform().check_system(true));
+      std::exit(0);
+    },
+    ::testing::ExitedWithCode(0),
+    std::string(kNone) + "|priorities above 0 will be refused(.|\n)*RLIMIT_MEMLOCK is 65536 bytes");
+  EXPECT_EXIT(
+    {
+      enter_user_namespace();
+      linux_platform::ProcessFacts facts;
+      std::exit(linux_platform::OtherProcess::facts_of_self(&facts) && !facts.may_raise ? 0 : 1);
+    },
+    ::testing::ExitedWithCode(0), "");
+}
+
+TEST(RealtimeRefusal, names_one_cause_and_what_helps_against_that)
+{
+  using linux_platform::RealtimeFacts;
+  RealtimeFacts facts;
+  facts.limit = "50";
+  const auto why = [&facts] { return why_no_realtime(facts); };
+  EXPECT_EQ(why().find("RLIMIT_RTPRIO is 50. Add the line"), 0U);
+  facts.group_runtime_us = 0;
+  facts.group_file = "/sys/fs/cgroup/cpu/box/cpu.rt_runtime_us";
+  EXPECT_EQ(why().find("RLIMIT_RTPRIO is 50. Add the line"), 0U) << "that comes first";
+  facts.is_permitted = true;
+  EXPECT_EQ(why().find("/sys/fs/cgroup/cpu/box/cpu.rt_runtime_us is 0, and then"), 0U);
+  for (const auto & runtime : {std::optional<int64_t>(), std::optional<int64_t>(950'000)}) {
+    facts.group_runtime_us = runtime;
+    EXPECT_NE(why().find("CONFIG_RT_GROUP_SCHED"), std::string::npos);
+    EXPECT_NE(why().find("There is no file to set in cgroup v2"), std::string::npos);
+    EXPECT_EQ(why().find("cpu.rt_runtime_us"), std::string::npos) << "cgroup v2 has none";
+  }
+  facts.is_filtered = true;
+  EXPECT_NE(why().find("RestrictRealtime=no"), std::string::npos);
+}
+
+/// With cgroup v1 and CONFIG_RT_GROUP_SCHED a new group has no budget for real-time threads.
+TEST_F(LinuxLimits, a_control_group_without_a_budget_is_named_by_its_file)
+{
+  const std::string group = "/sys/fs/cgroup/cpu/rclrt_test_" + std::to_string(getpid());
+  if (
+    mkdir(group.c_str(), 0755) != 0 || access((group + "/cpu.rt_runtime_us").c_str(), F_OK) != 0) {
+    rmdir(group.c_str());
+    GTEST_SKIP() << "skipped: no cgroup v1 with CONFIG_RT_GROUP_SCHED that this process may use";
+  }
+  EXPECT_EXIT(
+    {
+      std::ofstream(group + "/cgroup.procs") << getpid() << std::flush;
+      LinuxPlatform platform;
+      const int error = platform.apply(platform.current_thread(), fifo(10));
+      const std::string said = to_string(platform.explain("callback 'a'", fifo(10), error));
+      std::ofstream("/sys/fs/cgroup/cpu/cgroup.procs") << getpid() << std::flush;
+      std::fprintf(stderr, "%s\n", said.c_str());
+      std::exit(error == EPERM ? 0 : 1);
+    },
+    ::testing::ExitedWithCode(0), "cpu.rt_runtime_us is 0, and then no process|RLIMIT_RTPRIO is");
+  rmdir(group.c_str());
 }
 
 TEST_F(LinuxLimits, fifo_above_the_limit_is_refused)

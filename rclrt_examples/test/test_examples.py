@@ -65,9 +65,9 @@ def test_first_node_without_the_permission_says_what_is_refused_and_what_helps()
     lines, log = run_first_node(give_up_real_time)
     assert all(line.startswith("tick ") for line in lines)
     told = [line for line in log.splitlines() if "[WARN]" in line and "[rclrt]" in line]
-    refused = "/first_node/subscription/tick: asked for fifo, priority 80"
-    assert len([line for line in told if refused in line]) == 1, log
-    assert log.count("RLIMIT_RTPRIO is 0. Add the line '@realtime - rtprio 99'") == 1, log
+    assert len([line for line in told if "RLIMIT_RTPRIO" in line]) == 1, f"one cause: {log}"
+    assert log.count("Operation not permitted") <= 1, log
+    assert log.count("Add the line '@realtime - rtprio 99'") == 1, log
     assert len(told) == len({line.partition("[rclrt]")[2] for line in told}), "each once"
 
 

@@ -25,6 +25,8 @@ namespace
 {
 
 constexpr int kHighestPriority = 99;
+// Of a second each, see Teller::Watch. The first one is at once.
+constexpr int kLooksBeforeTold = 3;
 
 bool is_realtime(const Attributes & attributes)
 {
@@ -109,16 +111,36 @@ Status ConfiguredEngine::name_threads()
            : Status::error(refused);
 }
 
-bool ConfiguredEngine::look_at_threads() const
+bool ConfiguredEngine::look_at_threads()
 {
-  {
-    const std::lock_guard<PiMutex> lock(mutex_);
-    if (configuration_.threads().empty()) {
-      return false;
+  std::unique_lock<PiMutex> lock(mutex_);
+  const bool has_names = !configuration_.threads().empty();
+  const bool looks = looks_ > 0;
+  lock.unlock();
+  if (has_names) {
+    NamedThreads::instance().look();
+  }
+  const bool is_complete = looks && MiddlewareThreads::instance().look();
+  lock.lock();
+  if (looks_ > 0) {
+    looks_ = is_complete ? 0 : looks_ + 1;
+    // What was found in the beginning is told if it is still so after a second.
+    if (looks_ == 0 || looks_ > kLooksBeforeTold) {
+      tell_outranked();
     }
   }
-  NamedThreads::instance().look();
-  return true;
+  return has_names || looks_ > 0;
+}
+
+// Under the mutex.
+void ConfiguredEngine::tell_outranked()
+{
+  if (!doubtful_.empty()) {
+    const Finding finding = find_outranked(outranked_, std::exchange(doubtful_, {}));
+    if (!finding.what.empty()) {
+      report(finding);
+    }
+  }
 }
 
 void ConfiguredEngine::end_spin()
@@ -126,6 +148,8 @@ void ConfiguredEngine::end_spin()
   {
     const std::lock_guard<PiMutex> lock(mutex_);
     spinning_ = false;
+    looks_ = 0;
+    tell_outranked();
   }
   MiddlewareThreads::instance().release(this);
   NamedThreads::instance().release(this);
@@ -273,23 +297,40 @@ Status ConfiguredEngine::outrank_callbacks()
     }
     above.cpu_affinity = rclrt_core::CpuSet();
   }
+  int refused = 0;
   if (middleware_threads_.mode != AttributesMode::kOff) {
-    MiddlewareThreads::instance().require(
+    refused = MiddlewareThreads::instance().require(
       this, middleware_threads_.attributes.value_or(above),
       [this](const Finding & finding) { report(finding); });
+    looks_ = 1;
   }
-  return whose.empty() ? Status() : check_outranked(most_urgent, whose);
-}
-
-Status ConfiguredEngine::check_outranked(const Attributes & most_urgent, const std::string & whose)
-{
-  const MiddlewareThreads & threads = MiddlewareThreads::instance();
+  if (whose.empty()) {
+    return {};
+  }
   const std::string who =
     "'" + whose + "' (" + to_string(most_urgent.policy) +
     (most_urgent.priority > 0 ? " " + std::to_string(most_urgent.priority) : "") + ")";
   if (middleware_.publishes_by_busy_waiting) {
     report(middleware_.publishes_late(who));
   }
+  const Finding finding = find_outranked(most_urgent, who);
+  if (finding.what.empty()) {
+    return {};
+  }
+  const bool is_required = middleware_threads_.mode == AttributesMode::kRequire;
+  if (middleware_.is_known && middleware_threads_.mode == AttributesMode::kPrefer && refused == 0) {
+    doubtful_ = who;  // threads may not be there yet
+  } else if (refused == 0 || is_required) {
+    report(finding);  // else the refusal was told
+  }
+  return is_required ? Status::error(to_string(finding)) : Status();
+}
+
+// Nothing in it: all is well.
+Finding ConfiguredEngine::find_outranked(
+  const Attributes & most_urgent, const std::string & who) const
+{
+  const MiddlewareThreads & threads = MiddlewareThreads::instance();
   std::string outranked;
   for (const auto & name : threads.outranked_by(most_urgent)) {
     outranked += (outranked.empty() ? "" : ", ") + name;
@@ -305,12 +346,8 @@ Status ConfiguredEngine::check_outranked(const Attributes & most_urgent, const s
       "process may use real-time priorities";
   } else if (threads.names().empty() && middleware_threads_.mode != AttributesMode::kOff) {
     finding = middleware_.no_thread_found(who);
-  } else {
-    return {};
   }
-  report(finding);
-  return middleware_threads_.mode == AttributesMode::kRequire ? Status::error(to_string(finding))
-                                                              : Status();
+  return finding;
 }
 
 }  // namespace rclrt_front_end

@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <iterator>
 #include <mutex>
+#include <thread>
 
 #include "rclrt_front_end/named_threads.hpp"
 
@@ -15,6 +18,9 @@ namespace rclrt_front_end
 {
 namespace
 {
+
+constexpr int kLooks = 50;
+constexpr std::chrono::milliseconds kBetweenLooks(1);
 
 void append(std::string * list, const std::string & name)
 {
@@ -61,18 +67,55 @@ std::vector<std::pair<rclrt_core::ThreadId, std::string>> MiddlewareThreads::pre
   return threads;
 }
 
-void MiddlewareThreads::require(
+int MiddlewareThreads::require(
   const void * owner, const rclrt_core::Attributes & wanted, const Report & report)
 {
-  std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
+  std::unique_lock<rclrt_core::Mutex> lock(*mutex_);
   const auto known = std::find_if(
     needs_.begin(), needs_.end(), [owner](const Need & need) { return need.owner == owner; });
-  if (known != needs_.end()) {
-    known->wanted = wanted;
-  } else {
+  const bool is_first = known == needs_.end();
+  if (is_first) {
     needs_.push_back({owner, wanted, report});
+  } else {
+    known->wanted = wanted;
   }
-  update_locked();
+  int error = update_locked();
+  // Until it has run, a thread has the name of the one that made it; and it may need the CPU of this one for that.
+  for (int i = 0; is_first && i < kLooks && !is_complete_locked(); ++i) {
+    lock.unlock();
+    std::this_thread::sleep_for(kBetweenLooks);
+    lock.lock();
+    const int later = raise_locked(true);
+    error = later != 0 ? later : error;
+  }
+  return error;
+}
+
+bool MiddlewareThreads::look()
+{
+  const std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
+  if (target_) {
+    raise_locked(true);
+  }
+  return is_complete_locked();
+}
+
+bool MiddlewareThreads::is_complete_locked() const
+{
+  const auto threads = platform_.threads();
+  const Middleware::Roles & roles = middleware_.roles;
+  for (const std::vector<std::string> * role : {&roles.receive, &roles.events}) {
+    const bool is_there =
+      role->empty() || std::any_of(threads.begin(), threads.end(), [role](const auto & thread) {
+        return std::any_of(role->begin(), role->end(), [&thread](const std::string & pattern) {
+          return is_name_of(pattern, thread.second);
+        });
+      });
+    if (!is_there) {
+      return false;
+    }
+  }
+  return true;
 }
 
 void MiddlewareThreads::release(const void * owner)
@@ -85,7 +128,7 @@ void MiddlewareThreads::release(const void * owner)
   update_locked();
 }
 
-void MiddlewareThreads::update_locked()
+int MiddlewareThreads::update_locked()
 {
   std::optional<rclrt_core::Attributes> target;
   for (const Need & need : needs_) {
@@ -94,32 +137,50 @@ void MiddlewareThreads::update_locked()
     }
   }
   if (target == target_) {
-    return;
+    return 0;
   }
   target_ = target;
-  std::string refused;
-  int error_number = 0;
-  for (const auto & [id, name] : present_locked()) {
-    if (target_) {
-      const int error = apply_locked(id);
-      if (error != 0 && error != ESRCH) {
-        append(&refused, name);
-        error_number = error;
-      }
-    } else if (before_.count(id) > 0) {
-      // A thread may always be made less urgent.
-      static_cast<void>(platform_.apply(id, before_[id]));
-    }
-  }
+  const int error = target_ ? raise_locked(false) : 0;
   if (!target_) {
+    for (const auto & [id, name] : present_locked()) {
+      if (before_.count(id) > 0) {
+        // A thread may always be made less urgent.
+        static_cast<void>(platform_.apply(id, before_[id]));
+      }
+    }
     before_.clear();
   }
   // After the scan, which has taken care of the threads that would wait for it here. Relaxed: see
   // greet().
   generation_.fetch_add(1, std::memory_order_relaxed);
+  return error;
+}
+
+int MiddlewareThreads::raise_locked(bool only_new)
+{
+  const auto present = present_locked();
+  for (auto known = before_.begin(); known != before_.end();) {  // a number may come back
+    const bool is_there = std::any_of(present.begin(), present.end(), [known](const auto & thread) {
+      return thread.first == known->first;
+    });
+    known = is_there ? std::next(known) : before_.erase(known);
+  }
+  std::string refused;
+  int error_number = 0;
+  for (const auto & [id, name] : present) {
+    if (only_new && before_.count(id) > 0) {
+      continue;
+    }
+    const int error = apply_locked(id);
+    if (error != 0 && error != ESRCH) {
+      append(&refused, name);
+      error_number = error;
+    }
+  }
   if (!refused.empty()) {
     report_locked(refused, error_number);
   }
+  return error_number;
 }
 
 int MiddlewareThreads::apply_locked(rclrt_core::ThreadId thread)

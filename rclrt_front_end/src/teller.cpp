@@ -28,9 +28,14 @@ void Teller::tell(const rclrt_core::Finding & finding)
   if (!told_.insert((is_note ? "note " : "") + finding.subject + '\n' + finding.what).second) {
     return;
   }
+  if (!finding.cause.empty() && !told_causes_.insert(finding.cause).second) {
+    return;
+  }
   rclrt_core::Finding shown = finding;
   if (!finding.fix.empty() && !told_fixes_.insert(finding.fix).second) {
     shown.fix = "The remedy is the same as above";
+  } else if (!finding.cause.empty()) {
+    shown.fix += ". (What else of this executor is refused for this reason is not told here)";
   }
   write_(shown.severity, to_string(shown));
 }
@@ -56,7 +61,7 @@ void Teller::tell_all(const ConfiguredEngine & engine)
   }
 }
 
-Teller::Watch::Watch(Teller & teller, const ConfiguredEngine & engine, Work work)
+Teller::Watch::Watch(Teller & teller, ConfiguredEngine & engine, Work work)
 : teller_(teller), engine_(engine), work_(std::move(work))
 {
   rclrt_core::ThreadOptions options;

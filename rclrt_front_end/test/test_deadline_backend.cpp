@@ -49,7 +49,7 @@ rclrt_core::GroupOptions group(const std::string & name)
 class MiddlewareThread
 {
 public:
-  MiddlewareThread()
+  explicit MiddlewareThread(const char * name = "dds.test") : name_(name)
   {
     while (id_ == 0) {
       std::this_thread::sleep_for(milliseconds(1));
@@ -66,10 +66,11 @@ public:
   rclrt_core::ThreadId id() const { return id_; }
 
 private:
+  const char * const name_;
   std::atomic<rclrt_core::ThreadId> id_{0};
   std::atomic<bool> over_{false};
   std::thread thread_{[this] {
-    pthread_setname_np(pthread_self(), "dds.test");
+    pthread_setname_np(pthread_self(), name_);
     rclrt_core::LinuxPlatform platform;
     id_ = platform.current_thread();
     while (!over_) {
@@ -314,6 +315,45 @@ TEST_F(DeadlineBackendTest, threads_of_the_middleware_are_raised_above_ext_or_ar
   make(options);
   add("/a/subscription/b", SchedulingPolicy::kExt);
   EXPECT_FALSE(engine_->begin_spin([](const Finding &) {}).ok());
+}
+
+/// Until it has run, a new thread has the name of the one that made it.
+TEST_F(DeadlineBackendTest, threads_of_the_middleware_that_get_their_names_late_are_raised_as_well)
+{
+  if (!may_have_priorities()) {
+    GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
+  }
+  make(fifo_bands());
+  add("/a/subscription/b", SchedulingPolicy::kFifo, 30);
+  ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
+  const MiddlewareThread late("dds.ev.0");
+  EXPECT_TRUE(engine_->look_at_threads()) << "none that receives is there";
+  Attributes has;
+  EXPECT_EQ(platform_.read_back(late.id(), &has), 0);
+  EXPECT_EQ(has.policy, SchedulingPolicy::kFifo);
+  EXPECT_EQ(has.priority, 31);
+  engine_->end_spin();
+  EXPECT_EQ(platform_.read_back(late.id(), &has), 0);
+  EXPECT_EQ(has.policy, SchedulingPolicy::kOther) << "it gets back what it had";
+  EXPECT_EQ(findings(), "");
+}
+
+TEST_F(DeadlineBackendTest, that_threads_of_the_middleware_are_outranked_is_told_if_it_is_so_later)
+{
+  if (!may_have_priorities()) {
+    GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
+  }
+  ConfiguredEngineOptions options = fifo_bands();
+  options.middleware_threads.attributes.emplace().policy = SchedulingPolicy::kOther;
+  make(options);
+  add("/a/subscription/b", SchedulingPolicy::kFifo, 30);
+  ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
+  EXPECT_EQ(findings(), "") << "they may not have their names yet";
+  for (int i = 0; i < 5; ++i) {
+    engine_->look_at_threads();
+  }
+  EXPECT_THAT(findings(), HasSubstr("middleware threads dds.test: are not more urgent"));
+  engine_->end_spin();
 }
 
 TEST_F(

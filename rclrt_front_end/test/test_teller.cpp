@@ -96,6 +96,19 @@ TEST_F(TellerTest, says_a_finding_once_and_a_remedy_once)
                "note a: is small"));
 }
 
+TEST_F(TellerTest, says_one_finding_of_each_cause)
+{
+  const auto refused = [](const char * who, const char * cause) {
+    return Finding{who, "is refused", 1, "Allow it", Severity::kWarning, cause};
+  };
+  for (const char * who : {"a", "b", "c"}) {
+    teller_.tell(refused(who, "no permission"));
+    teller_.tell(refused(who, ""));
+  }
+  EXPECT_EQ(lines().size(), 4U) << "one of the cause, and three that have none";
+  EXPECT_THAT(lines()[0], testing::HasSubstr("What else of this executor is refused for this"));
+}
+
 TEST_F(TellerTest, says_what_comes_up_while_the_engine_spins_from_a_thread_of_its_own)
 {
   engine_->report({"early", "happened", 0, ""});

@@ -27,6 +27,8 @@ struct Finding
   int error_number = 0;  ///< errno of the refusal, or 0
   std::string fix;       ///< the line to add or the thing to do
   Severity severity = Severity::kWarning;
+  /// Not empty: a log tells one finding of each cause, since one remedy mends all of them.
+  std::string cause{};
 };
 
 /// One line: "subject: what (errno text). fix".

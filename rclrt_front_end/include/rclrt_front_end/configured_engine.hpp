@@ -137,9 +137,9 @@ public:
   /// Whether there is one, in force or not. Real-time safe but for the engine's lock.
   bool has_deadline_scheduler() const { return engine_->deadline_scheduler() != nullptr; }
 
-  /// Threads of the process that the file names: look whether there are new ones. Not real-time safe. Does nothing,
-  /// and says so by false, if the file names none.
-  bool look_at_threads() const;
+  /// Threads of the process that the file names, and of the middleware: look whether there are new ones. Not real-time
+  /// safe. False: there is nothing to look for.
+  bool look_at_threads();
 
   /// Something that only the front end knows; once is enough.
   void report(const rclrt_core::Finding & finding);
@@ -188,8 +188,9 @@ private:
   void choose_deadline_scheduler();
   void share_deadlines();
   rclrt_core::Attributes os_attributes(const rclrt_core::Attributes & attributes) const;
-  rclrt_core::Status check_outranked(
-    const rclrt_core::Attributes & most_urgent, const std::string & whose);
+  rclrt_core::Finding find_outranked(
+    const rclrt_core::Attributes & most_urgent, const std::string & who) const;
+  void tell_outranked();
 
   const Middleware middleware_;
   MiddlewareThreadsOptions middleware_threads_;  ///< constant after make()
@@ -210,6 +211,10 @@ private:
   bool spinning_ = false;
   std::shared_ptr<rclrt_core::DeadlineScheduler> chosen_;  ///< by us
   rclrt_core::Attributes outranked_;  ///< what the middleware's threads were raised above
+  int looks_ =
+    0;  ///< at the middleware's threads, while not all are there that it is known to have
+  std::string
+    doubtful_;  ///< the callback above threads of the middleware, until that is looked at again
 
   mutable PiMutex
     findings_mutex_;  ///< taken last; also by threads of the middleware that appear late

@@ -41,8 +41,12 @@ public:
   /// Whose threads to look for. A process has one middleware: the last one said counts.
   void know(const Middleware & middleware);
   /// `owner` needs `wanted` from now on, instead of what it needed before. Refusals go to `report`,
-  /// now or when a thread appears.
-  void require(const void * owner, const rclrt_core::Attributes & wanted, const Report & report);
+  /// now or when a thread appears. Returns the errno of a refusal now, or 0. May wait for some milliseconds until threads
+  /// that have just begun have their names.
+  int require(const void * owner, const rclrt_core::Attributes & wanted, const Report & report);
+  /// At threads that have come, or got their names, since the last time. Returns whether all is there that such a
+  /// middleware is known to have. Reads /proc: not real-time safe.
+  bool look();
   /// `owner` needs nothing any more; its report is not called after this.
   void release(const void * owner);
   /// By a thread that notifies an executor. Costs one comparison unless this is the thread's first call or something
@@ -77,7 +81,10 @@ private:
   };
 
   void greet_slowly() noexcept;
-  void update_locked();
+  /// Both return the errno of a refusal, or 0.
+  int update_locked();
+  int raise_locked(bool only_new);
+  bool is_complete_locked() const;
   /// Returns errno.
   int apply_locked(rclrt_core::ThreadId thread);
   void report_locked(const std::string & threads, int error_number);

@@ -75,7 +75,7 @@ public:
   class Watch
   {
   public:
-    Watch(Teller & teller, const ConfiguredEngine & engine, Work work);
+    Watch(Teller & teller, ConfiguredEngine & engine, Work work);
     ~Watch();
     Watch(const Watch &) = delete;
     Watch & operator=(const Watch &) = delete;
@@ -89,7 +89,7 @@ public:
     void run();
 
     Teller & teller_;
-    const ConfiguredEngine & engine_;
+    ConfiguredEngine & engine_;
     const Work work_;
     rclrt_core::Status status_;
     std::unique_ptr<rclrt_core::Thread> thread_;
@@ -111,6 +111,7 @@ private:
   // Under the mutex:
   std::set<std::string> told_;
   std::set<std::string> told_fixes_;
+  std::set<std::string> told_causes_;
 };
 
 }  // namespace rclrt_front_end

@@ -306,6 +306,8 @@ class Machine:
 
 
 CAP_SYS_NICE = 23
+FIRST_USER_NAMESPACE = 0xEFFFFFFD
+"""The kernel's number of the one that the machine has begun with."""
 
 
 def this_machine() -> Machine:
@@ -315,6 +317,9 @@ def this_machine() -> Machine:
     text = status.read_text(encoding="utf-8") if status.exists() else ""
     found = re.search(r"^CapEff:\s*([0-9a-f]+)$", text, re.M)
     able = found is not None and bool(int(found[1], 16) >> CAP_SYS_NICE & 1)
+    # Root of a user namespace has all capabilities, but none of the machine.
+    namespace = Path("/proc/self/ns/user")
+    able = able and (not namespace.exists() or namespace.stat().st_ino == FIRST_USER_NAMESPACE)
     most = 99 if able or limit == resource.RLIM_INFINITY else limit
     return Machine(os.cpu_count() or 1, platform.release(), most, able)
 

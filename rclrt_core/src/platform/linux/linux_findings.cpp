@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "platform/linux/limits.hpp"
+#include "platform/linux/realtime_refusal.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
 namespace rclrt_core
@@ -18,49 +19,41 @@ namespace
 {
 
 using linux_platform::first_line;
-using linux_platform::has_capability;
+using linux_platform::has_capability_of_machine;
+using linux_platform::kRtprioFix;
 using linux_platform::limit_text;
 using linux_platform::number_in;
+using linux_platform::realtime_facts;
 using linux_platform::soft_limit;
+using linux_platform::why_no_realtime;
 
 const char * const kMachine = "machine";
+const char * const kNoRealtime = "no real-time priorities";
 const char * const kRtRuntime = "/proc/sys/kernel/sched_rt_runtime_us";
 const char * const kRtPeriod = "/proc/sys/kernel/sched_rt_period_us";
 
-const char * const kRtprioFix =
-  "Add the line '@realtime - rtprio 99' to /etc/security/limits.d/realtime.conf and log in as a "
-  "member of that group, or raise the limit where the program is started (systemd: LimitRTPRIO=99; "
-  "container: --ulimit rtprio=99), or give CAP_SYS_NICE";
 const char * const kMemlockFix =
   "Add the line '@realtime - memlock unlimited' to /etc/security/limits.d/realtime.conf and log in "
   "as a member of that group, or raise the limit where the program is started (systemd: "
   "LimitMEMLOCK=infinity; container: --ulimit memlock=-1), or give CAP_IPC_LOCK";
 
-std::string why_eperm(const Attributes & attributes, rlim_t rtprio)
+std::string why_eperm(const Attributes & attributes)
 {
-  const bool privileged = has_capability(CAP_SYS_NICE);
-  const std::string not_counted =
-    "CAP_SYS_NICE is there but was not enough: it does not count inside a user namespace "
-    "(rootless container)";
   switch (attributes.policy) {
     case SchedulingPolicy::kFifo:
     case SchedulingPolicy::kRoundRobin:
     case SchedulingPolicy::kExt:
-      if (privileged || rtprio >= static_cast<rlim_t>(attributes.priority)) {
-        return (privileged ? not_counted : "RLIMIT_RTPRIO is " + limit_text(RLIMIT_RTPRIO)) +
-               ", and a control group whose cpu.rt_runtime_us is 0 has no real-time threads: look "
-               "there";
-      }
-      return "RLIMIT_RTPRIO is " + limit_text(RLIMIT_RTPRIO) + ". " + kRtprioFix;
+      return why_no_realtime(realtime_facts(attributes.priority));
     case SchedulingPolicy::kDeadline:
-      if (!privileged) {
+      if (!has_capability_of_machine(CAP_SYS_NICE)) {
         return "SCHED_DEADLINE always needs CAP_SYS_NICE: run as root, or give it to the service "
-               "(systemd: AmbientCapabilities=CAP_SYS_NICE; container: --cap-add sys_nice)";
+               "(systemd: AmbientCapabilities=CAP_SYS_NICE; container: --cap-add sys_nice). That "
+               "of "
+               "a user namespace (rootless container) does not count";
       }
       return "A SCHED_DEADLINE thread must be allowed on all CPUs of its root domain: remove its "
              "cpu_affinity, or make an exclusive cpuset of those CPUs, or switch admission control "
-             "off (sysctl kernel.sched_rt_runtime_us=-1). If it has none: " +
-             not_counted;
+             "off (sysctl kernel.sched_rt_runtime_us=-1)";
     case SchedulingPolicy::kOther:
     case SchedulingPolicy::kBatch:
     case SchedulingPolicy::kIdle:
@@ -80,7 +73,7 @@ std::string why(const Attributes & attributes, int error_number, const CpuSet & 
   const std::string cpus = attributes.cpu_affinity.to_string();
   switch (error_number) {
     case EPERM:
-      return why_eperm(attributes, soft_limit(RLIMIT_RTPRIO));
+      return why_eperm(attributes);
     case EBUSY:
       return attributes.policy == SchedulingPolicy::kDeadline
                ? "The CPUs have not enough bandwidth left for runtime / period (in all at most "
@@ -123,7 +116,7 @@ Finding memory_finding(const std::string & what, int error_number)
 
 bool memory_lock_is_limited()
 {
-  return !has_capability(CAP_IPC_LOCK) && soft_limit(RLIMIT_MEMLOCK) != RLIM_INFINITY;
+  return !has_capability_of_machine(CAP_IPC_LOCK) && soft_limit(RLIMIT_MEMLOCK) != RLIM_INFINITY;
 }
 
 void check_throttling(std::vector<Finding> * findings)
@@ -167,9 +160,13 @@ void check_governors(int cpu_count, std::vector<Finding> * findings)
 Finding LinuxPlatform::explain(
   const std::string & subject, const Attributes & attributes, int error_number)
 {
-  return {
+  Finding finding{
     subject, "asked for " + to_string(attributes), error_number,
     why(attributes, error_number, error_number == kCpusLeftOut ? usable_cpu_set() : CpuSet())};
+  if (error_number == EPERM && attributes.priority > 0) {
+    finding.cause = kNoRealtime;
+  }
+  return finding;
 }
 
 std::vector<Finding> LinuxPlatform::check_system(bool wants_realtime)
@@ -178,12 +175,12 @@ std::vector<Finding> LinuxPlatform::check_system(bool wants_realtime)
   if (!wants_realtime) {
     return findings;
   }
-  if (!has_capability(CAP_SYS_NICE) && soft_limit(RLIMIT_RTPRIO) < 99) {
+  if (!has_capability_of_machine(CAP_SYS_NICE) && soft_limit(RLIMIT_RTPRIO) < 99) {
     findings.push_back(
       {kMachine,
        "real-time priorities above " + limit_text(RLIMIT_RTPRIO) +
          " will be refused (RLIMIT_RTPRIO)",
-       0, kRtprioFix});
+       0, kRtprioFix, Severity::kWarning, kNoRealtime});
   }
   if (soft_limit(RLIMIT_RTTIME) != RLIM_INFINITY) {
     findings.push_back(

@@ -15,6 +15,8 @@
 #include <string>
 #include <utility>
 
+#include "platform/linux/limits.hpp"
+
 namespace rclrt_core::linux_platform
 {
 namespace
@@ -61,7 +63,8 @@ bool read_facts(int folder, ProcessFacts * facts)
   char * effective = nullptr;
   static_cast<void>(std::strtoul(users, &effective, 10));  // the real one
   facts->user = static_cast<uid_t>(std::strtoul(effective, nullptr, 10));
-  facts->may_raise = ((std::strtoull(capabilities, nullptr, 16) >> CAP_SYS_NICE) & 1) != 0;
+  facts->may_raise = ((std::strtoull(capabilities, nullptr, 16) >> CAP_SYS_NICE) & 1) != 0 &&
+                     is_in_machines_user_namespace(folder);
   return true;
 }
 

@@ -19,7 +19,7 @@ struct ProcessFacts
 {
   uint32_t born = 0;       ///< the kernel's ticks since boot, the low 32 bits
   uid_t user = 0;          ///< effective
-  bool may_raise = false;  ///< has CAP_SYS_NICE
+  bool may_raise = false;  ///< has CAP_SYS_NICE, and not of a user namespace alone
 };
 
 class OtherProcess
