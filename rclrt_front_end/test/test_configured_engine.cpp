@@ -231,10 +231,10 @@ TEST(ConfiguredEngine, says_so_when_it_finds_no_thread_of_the_middleware_to_put_
     EXPECT_TRUE(engine->add_callback(callback, group, &added).ok());
     const rclrt_core::Status begun = engine->begin_spin([](const rclrt_core::Finding &) {});
     std::string text = begun.ok() ? "" : "refused: " + begun.message() + "\n";
+    engine->end_spin();  // tells what was to be looked at again
     for (const rclrt_core::Finding & finding : engine->findings()) {
       text += to_string(finding) + "\n";
     }
-    engine->end_spin();
     return text;
   };
   const std::string finding = told(AttributesMode::kPrefer, SchedulingPolicy::kFifo, 30);

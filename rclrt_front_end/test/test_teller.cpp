@@ -99,7 +99,8 @@ TEST_F(TellerTest, says_a_finding_once_and_a_remedy_once)
 TEST_F(TellerTest, says_one_finding_of_each_cause)
 {
   const auto refused = [](const char * who, const char * cause) {
-    return Finding{who, "is refused", 1, "Allow it", Severity::kWarning, cause};
+    return Finding{who,  std::string("is refused ") + cause, 1, "Allow it", Severity::kWarning,
+                   cause};
   };
   for (const char * who : {"a", "b", "c"}) {
     teller_.tell(refused(who, "no permission"));

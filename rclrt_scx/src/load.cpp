@@ -326,7 +326,8 @@ std::string put_into_force(const LoadOptions & options, gid_t group, bool made_d
   const Link link(
     bpf_map__attach_struct_ops(bpf_object__find_map_by_name(object.get(), "edf_ops")));
   if (!link) {
-    return failed("the kernel does not put the scheduler into force", errno);
+    return errno == EBUSY ? "another scheduler was put into force meanwhile: unload that one first"
+                          : failed("the kernel does not put the scheduler into force", errno);
   }
   problem = make_ready(object.get());
   if (problem.empty()) {

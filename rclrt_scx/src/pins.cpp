@@ -118,7 +118,7 @@ std::string make_folder(const std::string & folder, mode_t mode, bool & made)
 std::string own_folder(const std::string & directory)
 {
   const std::size_t last = directory.find_last_not_of('/');
-  return directory.substr(0, last + 1) + ".own";
+  return directory.substr(0, last + 1) + "-own";  // a BPF file system allows no dots
 }
 
 bool is_pinned(const std::string & directory)

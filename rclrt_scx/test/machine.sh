@@ -74,7 +74,7 @@ common() {
   mount -o remount,bind,rw /run/rclrt_scx; scx unload; scx load --slots 16
   scx_guest a_container_uses_deadlines_by_a_folder_that_it_may_only_read \
     a_container_that_may_write_the_folder_ends_no_scheduler
-  scx unload && [ $(state) = disabled ] && [ ! -e /run/rclrt_scx ] && [ ! -e /run/rclrt_scx.own ]
+  scx unload && [ $(state) = disabled ] && [ ! -e /run/rclrt_scx ] && [ ! -e /run/rclrt_scx-own ]
   result unload_restores $?
   refused scx unload && grep -q 'no EDF scheduler is loaded' /tmp/error
   result a_second_unload_is_a_clear_error $?
@@ -271,7 +271,7 @@ life() {
     rmdir /sys/fs/bpf/state
   result the_machines_own_bpf_file_system_is_refused $?
   scx load --directory /sys/fs/bpf/edf && scx unload --directory /sys/fs/bpf/edf &&
-    [ ! -e /sys/fs/bpf/edf ] && grep -q ' /sys/fs/bpf bpf ' /proc/mounts
+    [ -z "$(ls /sys/fs/bpf)" ] && grep -q ' /sys/fs/bpf bpf ' /proc/mounts
   result a_folder_in_it_will_do_and_it_stays_mounted $?
   mkdir /tmp/used /tmp/empty; echo kept > /tmp/used/state
   refused scx load --directory /tmp/used && grep -q 'is not an empty folder' /tmp/error &&
@@ -318,7 +318,7 @@ partial() {
   result a_server_that_cannot_be_tuned_is_a_clear_error $?
   umount $server/period
   [ $(cat $server/runtime) = $before ] && [ $(state) = disabled ]; result and_is_left_as_it_was $?
-  [ ! -e /run/rclrt_scx ] && [ ! -e /run/rclrt_scx.own ] && ! grep -q ' /run/rclrt_scx' /proc/mounts
+  [ ! -e /run/rclrt_scx ] && [ ! -e /run/rclrt_scx-own ] && ! grep -q ' /run/rclrt_scx' /proc/mounts
   result a_failed_load_leaves_neither_folder_nor_mount $?
   # Killed while it tunes the server: whoever reads or writes the period waits for the other.
   mkfifo /tmp/pipe; mount --bind /tmp/pipe $server/period
@@ -328,7 +328,7 @@ partial() {
     [ -e /run/rclrt_scx/state ] && grep -q wait_for_partner /proc/$loader/wchan && break; usleep 100000
   done
   grep -q wait_for_partner /proc/$loader/wchan && [ -e /run/rclrt_scx/state ] &&
-    [ ! -e /run/rclrt_scx.own/link ]; before_its_link=$?
+    [ ! -e /run/rclrt_scx-own/link ]; before_its_link=$?
   kill -9 $loader; wait $loader; umount $server/period
   for i in 1 2 3 4 5 6 7 8 9 10; do [ $(state) = disabled ] || usleep 100000; done
   [ $before_its_link = 0 ] && [ $(state) = disabled ]
