@@ -8,9 +8,11 @@ An executor keeps its newest records in a file in memory, in a directory of its 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,6 +140,11 @@ def has_owner(path: Path) -> bool:
         info = path.lstat()
     except OSError:
         return False
+    with suppress(OSError), os.fdopen(open_file(path), "rb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True  # The process of a live trace holds a lock, in whatever PID namespace.
     mapped = f" {os.major(info.st_dev):02x}:{os.minor(info.st_dev):02x} {info.st_ino} "
     for process in Path("/proc").glob("[0-9]*"):
         try:

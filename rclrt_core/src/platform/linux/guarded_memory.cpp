@@ -59,7 +59,7 @@ void on_bus_error(int number, siginfo_t * info, void * context)
   const int error = errno;
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   if (info->si_code == BUS_ADRERR && is_guarded(address)) {
-    void * const gone = reinterpret_cast<void *>(address & ~(page - 1));
+    void * const gone = static_cast<char *>(info->si_addr) - address % page;
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
     if (mmap(gone, page, PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED) {
       errno = error;
