@@ -16,6 +16,8 @@ from pathlib import Path
 CLONE_NEWNS = 0x00020000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 
+why_not = ""
+
 
 def enter() -> str:
     """Enter the namespace; return why there is none, or nothing."""
@@ -30,7 +32,12 @@ def enter() -> str:
     return ""
 
 
+def pytest_configure() -> None:
+    """Enter before any test is collected. Under -q no header is asked for."""
+    global why_not
+    why_not = enter() if os.geteuid() == 0 else "only root has one"
+
+
 def pytest_report_header() -> str:
-    """Enter before any test is collected, and say how it went."""
-    why = enter() if os.geteuid() == 0 else "only root has one"
-    return f"/dev/shm: the machine's ({why})" if why else "/dev/shm: of these tests alone"
+    """Say how it went."""
+    return f"/dev/shm: the machine's ({why_not})" if why_not else "/dev/shm: of these tests alone"
