@@ -10,8 +10,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from models import ROOT
+from models import ROOT, SCHEMA
 from rclrt_analysis.cli import build_parser, main
+from rclrt_analysis.plan.openings import read_open
+from rclrt_analysis.watch.watch import Watch, to_text
 
 FOLDER = ROOT / "docs" / "tutorials"
 TUTORIAL = (FOLDER / "deadlines.md").read_text(encoding="utf-8")
@@ -54,6 +56,19 @@ def test_the_tutorial_shows_what_plan_and_explain_print(
         printed = capsys.readouterr().out.splitlines()
         assert len(shown) >= 8
         assert [line for line in shown if line not in printed] == []
+
+
+def test_the_tutorial_shows_what_watch_prints() -> None:
+    """The times are of a machine; the columns, and what can be so, are of the command."""
+    shown = next(lines for words, lines in commands() if words[0] == "watch")
+    watch = Watch(read_open(FOLDER / "robot.yaml", SCHEMA).system)
+    printed = to_text(watch).splitlines()
+    assert shown[0].split() == printed[0].split()
+    names = [line.split()[0] for line in printed[1:3]]
+    assert [line.split()[0] for line in shown[1:3]] == names
+    fields = [re.split(r"  +", line) for line in shown[1:3]]
+    # What has instances has times, and what has none is not OK.
+    assert all((f[-2] != "0") == (f[4] != "-") == (f[1] == "OK") for f in fields), fields
 
 
 def test_the_tutorial_quotes_its_model() -> None:
