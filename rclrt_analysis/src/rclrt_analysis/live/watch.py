@@ -242,11 +242,8 @@ class Watch:
             records = one.follower.poll()
         except (TraceError, OSError) as error:
             self._end(key, "unreadable")
-            if (
-                one.process.runs() is False
-            ):  # It was killed, and somebody has cut short what it left.
-                self._refused.add(key)
-            else:
+            self._refused.add(key)
+            if one.process.runs() is not False:  # Else it was killed: what is left is nobody's.
                 self._refuse(key, error)
             return 0
         one.activity.learn(one.follower.callbacks)
