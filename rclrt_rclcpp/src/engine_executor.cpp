@@ -38,6 +38,10 @@ private:
 /// still be on its way. rclcpp's executors take about as long to look at their wait set once more.
 constexpr std::chrono::microseconds kSettle(500);
 
+/// How often spin_until_future_complete() looks at its future while there is no work: any thread may make it
+/// ready, and nobody is told.
+constexpr std::chrono::milliseconds kFuturePoll(10);
+
 rclrt_core::TimePoint end_of(std::chrono::nanoseconds duration, rclrt_core::Platform & platform)
 {
   const auto none = std::chrono::nanoseconds(0);
@@ -174,7 +178,20 @@ void EngineExecutor::run_on_this_thread(std::chrono::nanoseconds max_duration, b
   impl_->tell_findings();
 }
 
+void EngineExecutor::spin_once(std::chrono::nanoseconds timeout)
+{
+  const Spinning guard(spinning, "spin_once()");
+  run_once(timeout);
+}
+
+// Called in a loop by spin_until_future_complete() only, since spin_once() is our own.
 void EngineExecutor::spin_once_impl(std::chrono::nanoseconds timeout)
+{
+  const bool is_long = timeout < std::chrono::nanoseconds(0) || timeout > kFuturePoll;
+  run_once(is_long ? kFuturePoll : timeout);
+}
+
+void EngineExecutor::run_once(std::chrono::nanoseconds timeout)
 {
   const rclrt_core::TimePoint until = timeout < std::chrono::nanoseconds(0)
                                         ? rclrt_core::kNever

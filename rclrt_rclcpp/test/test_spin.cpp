@@ -336,6 +336,20 @@ TYPED_TEST(Spin, until_a_future_without_a_limit_of_time)
     rclcpp::FutureReturnCode::SUCCESS);
 }
 
+TYPED_TEST(Spin, until_a_future_that_another_thread_makes_ready)
+{
+  if (!kIsOurs<TypeParam>) {
+    GTEST_SKIP() << "they look at the future only when they have had work";
+  }
+  this->executor_->add_node(this->node_);
+  rclcpp::Executor & as_any = *this->executor_;
+  for (const auto limit : {std::chrono::nanoseconds(-1), std::chrono::nanoseconds(kForever)}) {
+    const auto future =
+      std::async(std::launch::async, [] { std::this_thread::sleep_for(milliseconds(20)); });
+    EXPECT_EQ(as_any.spin_until_future_complete(future, limit), rclcpp::FutureReturnCode::SUCCESS);
+  }
+}
+
 TYPED_TEST(Spin, until_a_future_ends_when_the_context_is_shut_down)
 {
   std::promise<void> promise;

@@ -85,6 +85,7 @@ public:
   void spin() override;
   void spin_some(std::chrono::nanoseconds max_duration = std::chrono::nanoseconds(0)) override;
   void spin_all(std::chrono::nanoseconds max_duration) override;
+  void spin_once(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1)) override;
 
   /// Change the attributes of a callback, by its name, from its next job on. Throws
   /// std::runtime_error if it is not in this executor or they are impossible.
@@ -100,6 +101,7 @@ protected:
 private:
   rclrt_front_end::ConfiguredEngine & configured() const override;
   void run_on_this_thread(std::chrono::nanoseconds max_duration, bool exhaustive);
+  void run_once(std::chrono::nanoseconds timeout);
 
   // Of the base class: who belongs to it.
   /// Until unwatch(), `call` is called by whoever triggers what says that something has changed: nodes
