@@ -152,6 +152,71 @@ TYPED_TEST(Actions, goals_are_accepted_rejected_cancelled_and_give_feedback_and_
   EXPECT_EQ(this->get(result).code, rclcpp_action::ResultCode::CANCELED);
 }
 
+TYPED_TEST(Actions, a_client_whose_callbacks_may_overlap_gets_everything_of_many_goals)
+{
+  if (!kIsOurs<TypeParam>) {
+    GTEST_SKIP() << "what rclcpp's own do is of no interest here";
+  }
+  constexpr int kGoals = 30;
+  const auto server = rclcpp_action::create_server<Fibonacci>(
+    this->node_, "fibonacci",
+    [](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> &) {
+      return rclcpp_action::GoalResponse::ACCEPT_AND_EXECUTE;
+    },
+    [](const std::shared_ptr<ServerHandle> &) { return rclcpp_action::CancelResponse::ACCEPT; },
+    [](const std::shared_ptr<ServerHandle> & goal) {
+      goal->publish_feedback(std::make_shared<Fibonacci::Feedback>());
+      goal->succeed(std::make_shared<Fibonacci::Result>());
+    });
+  const auto group = this->node_->create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+  const auto client = rclcpp_action::create_client<Fibonacci>(this->node_, "fibonacci", group);
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  ASSERT_TRUE(client->wait_for_action_server(seconds(30)));
+  rclcpp_action::Client<Fibonacci>::SendGoalOptions options;
+  std::atomic<int> results{0};
+  options.feedback_callback = [](const Handle::SharedPtr & handle, const auto &) {
+    handle->get_status();
+  };
+  options.result_callback = [&](const Handle::WrappedResult & result) {
+    results += result.code == rclcpp_action::ResultCode::SUCCEEDED ? 1 : 0;
+  };
+  for (int i = 0; i < kGoals; ++i) {
+    client->async_send_goal(Fibonacci::Goal(), options);
+    // A server forgets requests beyond the depth of its queue.
+    EXPECT_TRUE(wait_for([&] { return results > i - 5; }));
+  }
+  EXPECT_TRUE(wait_for([&] { return results == kGoals; })) << results;
+}
+
+TYPED_TEST(Actions, servers_and_clients_without_goals_have_no_jobs)
+{
+  if constexpr (kIsOurs<TypeParam>) {
+    std::vector<std::shared_ptr<void>> idle;
+    for (int i = 0; i < 5; ++i) {
+      const std::string name = "idle_" + std::to_string(i);
+      idle.push_back(rclcpp_action::create_server<Fibonacci>(
+        this->node_, name,
+        [](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> &) {
+          return rclcpp_action::GoalResponse::REJECT;
+        },
+        [](const std::shared_ptr<ServerHandle> &) { return rclcpp_action::CancelResponse::REJECT; },
+        [](const std::shared_ptr<ServerHandle> &) {}));
+      idle.push_back(rclcpp_action::create_client<Fibonacci>(this->node_, name));
+    }
+    this->executor_->add_node(this->node_);
+    const Spinning spinning(*this->executor_);
+    std::this_thread::sleep_for(milliseconds(100));
+    for (const auto & [name, statistics] : this->executor_->statistics()) {
+      if (name.find("/waitable/") != std::string::npos) {
+        EXPECT_LT(statistics.released, 5U) << name;
+      }
+    }
+  } else {
+    GTEST_SKIP() << "rclcpp's own count no jobs";
+  }
+}
+
 /// Repeats a call in a thread of its own, as long as it exists, without filling the memory.
 class Again
 {

@@ -341,11 +341,16 @@ TEST_F(ComponentContainer, one_for_which_there_is_no_thread_is_refused_and_leave
 TEST_F(ComponentContainer, components_may_be_unloaded_as_soon_as_they_are_loaded)
 {
   Container container({});
-  for (int i = 0; i < 20; ++i) {
-    const auto talker = load("Talker", {{"executor", "isolated"}});
-    ASSERT_TRUE(talker.success) << talker.error_message;
-    ASSERT_TRUE(unload(talker));
-  }
+  const auto repeat = [&](const std::string & plugin) {
+    for (int i = 0; i < 10; ++i) {
+      const auto loaded = i % 2 == 0 ? load(plugin, {{"executor", "isolated"}}) : load(plugin);
+      ASSERT_TRUE(loaded.success) << loaded.error_message;
+      ASSERT_TRUE(unload(loaded));
+    }
+  };
+  std::thread other([&] { repeat("Busy"); });
+  repeat("Talker");
+  other.join();
   EXPECT_EQ(container.end(true), 0);
 }
 

@@ -134,11 +134,83 @@ TYPED_TEST(Executors, entities_may_be_dropped_by_any_thread_while_it_spins)
     auto timer = this->node_->create_wall_timer(milliseconds(1), [&] { ++calls; });
     auto subscription =
       this->node_->template create_subscription<Time>("topic", 10, [&](const Time &) { ++calls; });
+    auto generic = this->node_->create_generic_subscription(
+      "topic", "builtin_interfaces/msg/Time", 10,
+      [&](const std::shared_ptr<const rclcpp::SerializedMessage> &) { ++calls; });
     publisher->publish(Time());
     std::this_thread::sleep_for(milliseconds(3));
     publisher->publish(Time());
   }
   EXPECT_GT(calls, 0);
+}
+
+TYPED_TEST(Executors, a_service_that_lets_go_of_itself_its_group_and_others_still_answers)
+{
+  auto group = this->node_->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+  rclcpp::SubscriptionOptions options;
+  options.callback_group = group;
+  auto subscription =
+    this->node_->template create_subscription<Time>("topic", 10, [](const Time &) {}, options);
+  rclcpp::Service<ListParameters>::SharedPtr service;
+  service = this->node_->template create_service<ListParameters>(
+    "service",
+    [&](
+      const std::shared_ptr<ListParameters::Request> & request,
+      const std::shared_ptr<ListParameters::Response> & response) {
+      subscription.reset();
+      service.reset();
+      group.reset();
+      response->result.names = request->prefixes;
+    },
+    qos_of_service(rclcpp::ServicesQoS()), group);
+  options.callback_group.reset();
+  const auto client = this->node_->template create_client<ListParameters>("service");
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  ASSERT_TRUE(client->wait_for_service(seconds(30)));
+  auto request = std::make_shared<ListParameters::Request>();
+  request->prefixes = {"answer"};
+  auto answer = client->async_send_request(request);
+  ASSERT_EQ(answer.wait_for(seconds(30)), std::future_status::ready);
+  EXPECT_EQ(answer.get()->result.names, std::vector<std::string>{"answer"});
+}
+
+TYPED_TEST(Executors, a_service_may_wait_for_a_client_of_another_group)
+{
+  if (
+    !std::is_same_v<TypeParam, PreemptiveExecutor> &&
+    !std::is_same_v<TypeParam, CallbackIsolatedExecutor> &&
+    !std::is_same_v<TypeParam, rclcpp::executors::MultiThreadedExecutor>) {
+    GTEST_SKIP() << "it has one thread";
+  }
+  using Request = std::shared_ptr<ListParameters::Request>;
+  using Response = std::shared_ptr<ListParameters::Response>;
+  const auto qos = qos_of_service(rclcpp::ServicesQoS());
+  const auto make_group = [&] {
+    return this->node_->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+  };
+  const auto far = this->node_->template create_service<ListParameters>(
+    "far", [](const Request &, const Response & response) { response->result.names = {"far"}; });
+  const auto group_of_client = make_group();
+  const auto group_of_relay = make_group();
+  const auto to_far =
+    this->node_->template create_client<ListParameters>("far", qos, group_of_client);
+  const auto relay = this->node_->template create_service<ListParameters>(
+    "relay",
+    [&](const Request & request, const Response & response) {
+      auto answer = to_far->async_send_request(request);
+      if (answer.wait_for(seconds(30)) == std::future_status::ready) {
+        *response = *answer.get();
+      }
+    },
+    qos, group_of_relay);
+  const auto client = this->node_->template create_client<ListParameters>("relay");
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  ASSERT_TRUE(client->wait_for_service(seconds(30)) && to_far->wait_for_service(seconds(30)));
+  auto answer = client->async_send_request(std::make_shared<ListParameters::Request>());
+  ASSERT_EQ(answer.wait_for(seconds(30)), std::future_status::ready);
+  EXPECT_EQ(answer.get()->result.names, std::vector<std::string>{"far"});
 }
 
 TYPED_TEST(Executors, a_node_that_is_removed_runs_no_more_and_one_that_is_added_does)
@@ -374,16 +446,43 @@ TYPED_TEST(Executors, spinning_while_spinning_is_refused)
 
 TYPED_TEST(Executors, it_ends_when_the_context_is_shut_down)
 {
-  this->executor_->add_node(this->node_);
-  std::atomic<bool> ended{false};
-  std::thread thread([&] {
-    this->executor_->spin();
-    ended = true;
-  });
-  EXPECT_TRUE(wait_for([&] { return this->executor_->is_spinning(); }));
-  this->context_->shutdown("on purpose");
-  EXPECT_TRUE(wait_for([&] { return ended.load(); }));
-  thread.join();
+  for (const std::string by : {"another thread", "a timer", "a subscription"}) {
+    const auto context = std::make_shared<rclcpp::Context>();
+    context->init(0, nullptr);
+    const auto shuts_down = [&] {
+      context->shutdown("on purpose");
+      context->shutdown("again");
+    };
+    const auto qos = rclcpp::QoS(1).transient_local();
+    const auto node =
+      std::make_shared<rclcpp::Node>("node", rclcpp::NodeOptions().context(context));
+    rclcpp::TimerBase::SharedPtr timer;
+    if (by == "a timer") {
+      timer = node->create_wall_timer(milliseconds(1), shuts_down);
+    }
+    const auto publisher = node->create_publisher<Time>("topic", qos);
+    const auto subscription = node->create_subscription<Time>("topic", qos, [&](const Time &) {
+      if (by == "a subscription") {
+        shuts_down();
+      }
+    });
+    publisher->publish(Time());
+    rclcpp::ExecutorOptions options;
+    options.context = context;
+    TypeParam executor(options);
+    executor.add_node(node);
+    std::atomic<bool> ended{false};
+    std::thread thread([&] {
+      executor.spin();
+      ended = true;
+    });
+    if (by == "another thread") {
+      EXPECT_TRUE(wait_for([&] { return executor.is_spinning(); }));
+      shuts_down();
+    }
+    EXPECT_TRUE(wait_for([&] { return ended.load(); })) << by;
+    thread.join();
+  }
 }
 
 TYPED_TEST(Executors, a_callback_may_cancel_it)

@@ -346,18 +346,32 @@ TYPED_TEST(Groups, may_be_made_and_destroyed_by_another_thread_while_it_spins)
   if (!kFollowsGroups<TypeParam>) {
     GTEST_SKIP() << "Humble's own executors lose track of groups that come and go";
   }
+  std::atomic<int> of_the_default_group{0};
+  const auto stays =
+    this->node_->create_wall_timer(milliseconds(1), [&] { ++of_the_default_group; });
   this->executor_->add_node(this->node_);
   const Spinning spinning(*this->executor_);
   std::atomic<int> ticks{0};
   for (int i = 0; i < 20; ++i) {
     auto group = this->make_group();
     auto timer = this->node_->create_wall_timer(milliseconds(1), [&] { ++ticks; }, group);
+    const auto client = this->node_->template create_client<ListParameters>(
+      "service", qos_of_service(rclcpp::ServicesQoS()), group);
+    const auto service = this->node_->template create_service<ListParameters>(
+      "service",
+      [](
+        const std::shared_ptr<ListParameters::Request> &,
+        const std::shared_ptr<ListParameters::Response> &) {},
+      qos_of_service(rclcpp::ServicesQoS()), group);
+    client->async_send_request(std::make_shared<ListParameters::Request>());
     if (i % 2 == 0) {
       const int before = ticks;
       EXPECT_TRUE(wait_for([&] { return ticks > before; }));
     }
     i % 3 == 0 ? timer.reset() : group.reset();
   }
+  const int then = of_the_default_group;
+  EXPECT_TRUE(wait_for([&] { return of_the_default_group > then; })) << "what stays goes on";
 }
 
 TYPED_TEST(Groups, nodes_may_be_added_and_removed_while_it_spins)

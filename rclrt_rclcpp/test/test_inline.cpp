@@ -175,6 +175,16 @@ TEST_F(Inline, entities_and_nodes_may_come_and_go_meanwhile)
   }
 }
 
+TEST_F(Inline, one_may_cancel_the_executor)
+{
+  const auto subscription = subscribe([&](const Time &) {
+    if (rclrt_core::runs_inline()) {
+      executor->cancel();
+    }
+  });
+  EXPECT_TRUE(wait_for([&] { return inlined() > 0 && !executor->is_spinning(); }));
+}
+
 }  // namespace
 }  // namespace rclrt_rclcpp
 

@@ -94,6 +94,35 @@ TYPED_TEST(Timers, that_cancel_themselves_run_once_for_each_reset)
   }
 }
 
+TYPED_TEST(Timers, that_are_reset_as_they_expire_run_after_the_last_reset)
+{
+  if (!kIsOurs<TypeParam>) {
+    GTEST_SKIP() << "rclcpp's events executor loses some for ever (rclcpp issue 2803)";
+  }
+  constexpr std::chrono::microseconds kPeriod(200);
+  std::atomic<int> ticks{0};
+  const auto timer = this->node_->create_wall_timer(kPeriod, [&](rclcpp::TimerBase & itself) {
+    itself.cancel();
+    ++ticks;
+  });
+  timer->cancel();
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 10; ++i) {
+      timer->reset();
+      const auto until =
+        std::chrono::steady_clock::now() + kPeriod + i * std::chrono::microseconds(5);
+      while (std::chrono::steady_clock::now() < until) {
+      }
+    }
+    wait_for([&] { return timer->is_canceled(); });
+    const int before = ticks;
+    timer->reset();
+    EXPECT_TRUE(wait_for([&] { return ticks > before; }));
+  }
+}
+
 TYPED_TEST(Timers, without_autostart_wait_for_their_reset)
 {
   std::atomic<int> ticks{0};
@@ -228,6 +257,27 @@ TYPED_TEST(OurTimers, in_simulated_time_run_once_a_period_and_independently_of_e
   for (int i = 1; i <= 5; ++i) {
     step_until(10 + i, 15);
   }
+}
+
+TYPED_TEST(OurTimers, move_no_other_when_they_are_reset)
+{
+  this->set_time(seconds(100));
+  std::vector<int> ticks(4);
+  std::vector<rclcpp::TimerBase::SharedPtr> timers;
+  for (int & count : ticks) {
+    timers.push_back(this->make_timer(seconds(20), [&count] { ++count; }));
+  }
+  this->executor_->add_node(this->node_);
+  const auto ticks_at = [&](int now_s) {
+    this->set_time(seconds(now_s));
+    this->executor_->spin_some();
+    return ticks;
+  };
+  EXPECT_EQ(ticks_at(107), (std::vector<int>{0, 0, 0, 0}));
+  timers[1]->reset();
+  EXPECT_EQ(ticks_at(120), (std::vector<int>{1, 0, 1, 1}));
+  EXPECT_EQ(ticks_at(127), (std::vector<int>{1, 1, 1, 1}));
+  EXPECT_EQ(ticks_at(140), (std::vector<int>{2, 1, 2, 2}));
 }
 
 TYPED_TEST(OurTimers, follow_an_exchanged_period_from_the_call_on_that_was_due_then)

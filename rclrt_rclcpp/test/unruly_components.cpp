@@ -5,13 +5,18 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <chrono>
+#include <thread>
 
+#include "builtin_interfaces/msg/time.hpp"
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp_components/register_node_macro.hpp"
 
 namespace rclrt_rclcpp
 {
+
+using builtin_interfaces::msg::Time;
 
 /// Its callback throws what is no std::exception.
 class Thrower : public rclcpp::Node
@@ -24,6 +29,40 @@ public:
 
 private:
   rclcpp::TimerBase::SharedPtr timer_;
+};
+
+/// Until it is gone, a thread of its own publishes to it, resets its timer and wakes its executor.
+class Busy : public rclcpp::Node
+{
+public:
+  explicit Busy(const rclcpp::NodeOptions & options)
+  : Node("busy", options),
+    publisher_(create_publisher<Time>("busy", 10)),
+    subscription_(create_subscription<Time>("busy", 10, [](const Time &) {})),
+    timer_(create_wall_timer(std::chrono::milliseconds(1), [] {})),
+    thread_([this] {
+      while (!ends_) {
+        publisher_->publish(Time());
+        timer_->reset();
+        create_wall_timer(std::chrono::hours(1), [] {});  // gone at once
+      }
+    })
+  {
+  }
+  ~Busy() override
+  {
+    ends_ = true;
+    thread_.join();
+  }
+  Busy(const Busy &) = delete;
+  Busy & operator=(const Busy &) = delete;
+
+private:
+  std::atomic<bool> ends_{false};
+  rclcpp::Publisher<Time>::SharedPtr publisher_;
+  rclcpp::Subscription<Time>::SharedPtr subscription_;
+  rclcpp::TimerBase::SharedPtr timer_;
+  std::thread thread_;  // last: it uses the others
 };
 
 /// While it exists no thread can be started: their stacks would be larger than any address space.
@@ -53,5 +92,6 @@ private:
 
 }  // namespace rclrt_rclcpp
 
+RCLCPP_COMPONENTS_REGISTER_NODE(rclrt_rclcpp::Busy)
 RCLCPP_COMPONENTS_REGISTER_NODE(rclrt_rclcpp::Thrower)
 RCLCPP_COMPONENTS_REGISTER_NODE(rclrt_rclcpp::Hungry)
