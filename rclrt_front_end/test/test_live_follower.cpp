@@ -95,6 +95,7 @@ TEST_F(LiveFollowers, read_each_record_once_from_when_they_were_opened_on)
   EXPECT_EQ(follower.process(), static_cast<uint32_t>(getpid()));
   EXPECT_EQ(follower.executor(), engine_->trace_source().executor);
   EXPECT_EQ(follower.callbacks().at(callback_->id()), "/a/waitable/b");
+  EXPECT_TRUE(follower.is_of_this_process());
   EXPECT_FALSE(follower.has_ended());
   std::vector<rclrt_job_record> records;
   ASSERT_TRUE(follower.read(&records));
@@ -130,6 +131,12 @@ TEST_F(LiveFollowers, pass_over_a_file_whose_process_has_ended)
   ++process.born;
   std::memcpy(bytes.data() + at, &process, sizeof(process));
   EXPECT_FALSE(reads(bytes));
+  ++process.pid_namespace;
+  std::memcpy(bytes.data() + at, &process, sizeof(process));
+  ASSERT_TRUE(reads(bytes)) << "that cannot be known of a process elsewhere";
+  LiveFollower other;
+  ASSERT_TRUE(other.open(copy_));
+  EXPECT_FALSE(other.is_of_this_process()) << "it has the same number in another namespace";
 }
 
 TEST_F(LiveFollowers, say_that_a_file_was_cut_short_or_given_to_another_process)
