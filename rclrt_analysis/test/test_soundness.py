@@ -378,13 +378,33 @@ def test_the_verb_finds_a_bound_that_is_too_low(
     assert "EXCEEDED" in capsys.readouterr().out
 
 
-def test_a_job_without_work_waits_for_releases_of_just_then() -> None:
-    """Those that come at 40, when 36 of work and four releases are done, go before it."""
-    timers = (("a", 84, 33), ("b", 20, 3), ("c", 40, 0))
-    callbacks = (Callback(n, Kind.TIMER, "e", work, work, period=t) for n, t, work in timers)
-    system = System("x", (Executor("e", FIFO),), tuple(callbacks), overheads=Overheads(release=1))
-    seen = simulate(system, 80, offsets={"a": 0, "b": 0, "c": 0}).worst()["c"][1]
-    assert seen == {one.name: one.bound for one in analyse(system).callbacks}["c"] == 42
+@pytest.mark.parametrize(
+    ("kind", "timers", "release", "bound"),
+    [
+        # At 40 the work of 36 and four releases are done; there are two more just then.
+        (FIFO, [("a", 84, 33, 1), ("b", 20, 3, 1), ("c", 40, 0, 1)], 1, 42),
+        # At 36 the next job of "a" comes, before the message of the first one has its turn.
+        (EVENTS, [("a", 36, 3, 2), ("b", 70, 33, 2), ("c", None, 0, 1)], 0, 39),
+        (EVENTS, [("a", 36, 3, 2), ("b", 70, 33, 2), ("c", 99, 0, 1)], 0, 39),
+    ],
+)
+def test_a_job_without_work_waits_for_what_comes_just_then(
+    kind: ExecutorKind, timers: list[tuple[str, int | None, int, int]], release: int, bound: int
+) -> None:
+    callbacks = tuple(
+        Callback(
+            name, Kind.TIMER if period else Kind.SUBSCRIPTION, "e", work, work, period=period,
+            deadline=period, priority=priority, triggers=() if period else ("a",),
+            publishes=("a",) * (name == "a"), publish_most=0 if name == "a" else None,
+        )
+        for name, period, work, priority in timers
+    )  # fmt: skip
+    system = System("x", (Executor("e", kind),), callbacks, overheads=Overheads(release=release))
+    run = simulate(system, 80, offsets=dict.fromkeys("abc", 0))
+    assert run.worst()["c"][0] == bound
+    methods = ("exact", "paper") if kind is EVENTS and timers[2][1] else ("exact",)
+    for method in methods:
+        assert {one.name: one.bound for one in analyse(system, method).callbacks}["c"] == bound
 
 
 def test_jobs_of_a_callback_do_not_overtake_each_other_on_the_way_to_their_core() -> None:

@@ -9,7 +9,7 @@ only such work runs, but for what of less urgency had begun. See `Demand` for wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -107,18 +107,23 @@ def responses(demand: Demand, preemptive: bool, releases: Interference | None = 
     """
     n = len(demand.own)
     costs = releases or no_interference(n)
+    # A section without work that cannot be preempted begins after all that comes until then, the
+    # last instant included. As one of 1 ns it is in the window, and may be overtaken, as it should.
+    idle = (demand.measured == 0) & (not preemptive)
+    blocking = demand.blocking
+    demand = replace(demand, blocking=blocking + idle, measured=demand.measured + idle)
     window = _window(demand, costs)
     bounded = window < UNBOUNDED
     # One at least: a job without work leaves no window.
     count = np.maximum(1, -(-(window + demand.jitter) // demand.period))
     jobs = np.where(bounded, count, 0)
     # No job of a window ends after it. What is examined below gets its own value.
-    result = window.copy()
-    from_grid = np.where(bounded, window + demand.jitter, window)
+    result = window - (bounded & idle)
+    from_grid = np.where(bounded, result + demand.jitter, window)
     overhead = costs.before(np.where(bounded, window, 0))
     kept = _affordable(jobs, len(demand.higher.period))
     if not len(kept):
-        return Responses(result, from_grid, demand.blocking, overhead, jobs)
+        return Responses(result, from_grid, blocking, overhead, jobs)
 
     # One entry per row and job: of row k the q = 0, 1, ... jobs[k] - 1.
     rows = np.repeat(kept, jobs[kept])
@@ -126,8 +131,9 @@ def responses(demand: Demand, preemptive: bool, releases: Interference | None = 
     q = np.arange(len(rows)) - np.repeat(first, jobs[kept])
     end = _ends(demand, costs, rows, q, preemptive)
     grid = q * demand.period[rows]
-    actual = end - np.maximum(grid - demand.jitter[rows], 0)
     overlaps = end > grid + demand.period[rows] - demand.jitter[rows]
+    end -= idle[rows] & (end < UNBOUNDED)
+    actual = end - np.maximum(grid - demand.jitter[rows], 0)
 
     result[kept] = np.maximum.reduceat(actual, first)
     from_grid[kept] = np.maximum.reduceat(end - grid, first) + demand.jitter[kept]
@@ -137,10 +143,10 @@ def responses(demand: Demand, preemptive: bool, releases: Interference | None = 
     overhead[kept] = costs.before(np.where(lost, 0, worst), kept)
     # What may overtake itself ends with the window at the latest.
     late = kept[np.logical_or.reduceat(overlaps, first) & demand.exclusive[kept]]
-    result[late] = window[late]
-    from_grid[late] = window[late] + demand.jitter[late]
+    result[late] = window[late] - idle[late]
+    from_grid[late] = result[late] + demand.jitter[late]
     result[kept[lost]] = from_grid[kept[lost]] = last[lost]
-    return Responses(result, from_grid, demand.blocking, overhead, jobs)
+    return Responses(result, from_grid, blocking, overhead, jobs)
 
 
 def _affordable(jobs: Ints, groups: int) -> Ints:

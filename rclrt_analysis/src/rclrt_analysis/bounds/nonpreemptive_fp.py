@@ -45,16 +45,18 @@ def theorem_1(tasks: TaskSet) -> Ints:
     if np.any(tasks.deadline > tasks.period) or np.any(tasks.jitter):
         raise ValueError("Theorem 1 needs deadlines up to the period and no jitter; use exact")
     higher = higher_or_equal(tasks)
-    fixed = tasks.wcet + largest_lower(tasks)
+    # Without work it begins after all that comes until then, as with 1 ns, and has ended.
+    idle = tasks.wcet == 0
+    fixed = tasks.wcet + idle + largest_lower(tasks)
     share = higher.utilization
-    start = np.where(share < FULL, np.maximum(lower_start(fixed, share), 1), UNBOUNDED)
+    start = np.where(share < FULL, lower_start(fixed, share), UNBOUNDED)
 
     def step(t: Ints, at: Ints) -> Ints:
         work: Ints = fixed[at] + higher.before(t, at)
         return work
 
-    found = least_fixed_point(step, start, tasks.deadline)
-    return np.where(found == YEAR, LATE, found)
+    found = least_fixed_point(step, start, tasks.deadline + idle)
+    return np.where(found == YEAR, LATE, np.where(found < UNBOUNDED, found - idle, found))
 
 
 def exact(
