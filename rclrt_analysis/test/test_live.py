@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from live_program import Program, born
-from rclrt_analysis.live.files import Process, live_files
+from rclrt_analysis.live.files import Process, has_owner, live_files
 from rclrt_analysis.live.follow import Follower
 from rclrt_analysis.live.record import is_wanted, record
 from rclrt_analysis.live.running import Running
@@ -51,6 +52,22 @@ def test_a_follower_sees_each_record_once_and_what_comes_later(program: Program)
         "/robot/subscription/late",
     ]
     assert follower.missed == 0
+
+
+def test_a_process_elsewhere_is_known_to_live_by_its_lock(tmp_path: Path) -> None:
+    """Its number is of another PID namespace. Earlier versions held no lock."""
+    program = Program(tmp_path / "live", namespace=1)
+    assert Follower(program.path).process.runs() is None
+    path = program.path.with_name("robot-1-1-0123456789abcdef.trace")
+    program.path.rename(path)
+    with path.open("rb") as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)
+        follower = Follower(path)
+        assert follower.process.runs() is None
+        assert has_owner(path)
+    assert follower.process.runs() is False
+    path.unlink()
+    assert follower.process.runs() in (None, False)
 
 
 def test_a_follower_that_comes_late_counts_what_was_overwritten(program: Program) -> None:

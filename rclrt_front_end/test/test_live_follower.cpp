@@ -5,7 +5,9 @@
 
 #include "live_follower.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -137,6 +139,18 @@ TEST_F(LiveFollowers, pass_over_a_file_whose_process_has_ended)
   LiveFollower other;
   ASSERT_TRUE(other.open(copy_));
   EXPECT_FALSE(other.is_of_this_process()) << "it has the same number in another namespace";
+  EXPECT_FALSE(other.has_ended()) << "one of an earlier version has no lock";
+  // A process elsewhere is known by its lock.
+  const std::string named = copy_ + "-1-1-0123456789abcdef.trace";
+  std::ofstream(named, std::ios::binary) << bytes;
+  EXPECT_FALSE(LiveFollower().open(named));
+  const int writer = open(named.c_str(), O_RDONLY);
+  EXPECT_EQ(flock(writer, LOCK_EX | LOCK_NB), 0);
+  LiveFollower lives;
+  EXPECT_TRUE(lives.open(named));
+  close(writer);
+  EXPECT_TRUE(lives.has_ended());
+  std::remove(named.c_str());
 }
 
 TEST_F(LiveFollowers, say_that_a_file_was_cut_short_or_given_to_another_process)

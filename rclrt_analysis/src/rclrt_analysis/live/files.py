@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rclrt_analysis.trace import layout
 
 SHARED = Path("/dev/shm")
+LOCKED = re.compile(r"-\d+-\d+-[0-9a-f]{16}\.trace$")
+"""Names of files that their processes lock."""
 MAX_FILES = 65_536
 """Somebody may have filled the directory."""
 
@@ -33,18 +36,23 @@ class Process:
         Number of its PID namespace; 0: unknown.
     born
         When it began: field 22 of `/proc/<pid>/stat`, the low 32 bits.
+    file
+        The trace, if it was one in a directory of live traces.
     """
 
     number: int
     namespace: int
     born: int
     program: str
+    file: str = field(default="", compare=False)
 
     def runs(self) -> bool | None:
         """Return whether it still runs; None: it cannot be seen from here."""
         try:
             if Path("/proc/self/ns/pid").stat().st_ino != self.namespace:
-                return None
+                # Its process locks the file as long as it lives; those of earlier versions did not.
+                is_locked = LOCKED.search(self.file) is None or has_lock(Path(self.file))
+                return None if is_locked else False
             text = Path(f"/proc/{self.number}/stat").read_text(encoding="utf-8", errors="replace")
             fields = text.rpartition(")")[2].split()
             # A zombie has ended. Of the fields after the name the 20th is when the process began.
@@ -71,7 +79,8 @@ def read_process(stream: int) -> tuple[layout.Header, Process] | None:
     if fields[1:3] != (2, layout.RECORD.itemsize) or kind != layout.CHUNK_PROCESS:
         return None
     header = layout.Header(*fields[3:])
-    return header, Process(header.process, namespace, born, printable(name))
+    path = str(Path(f"/proc/self/fd/{stream}").readlink())
+    return header, Process(header.process, namespace, born, printable(name), path)
 
 
 def reason(error: Exception) -> str:
@@ -130,6 +139,22 @@ def live_files(places: Iterable[Path] | None = None) -> list[Path]:
     return sorted(found)
 
 
+def has_lock(path: Path) -> bool:
+    """Return whether a process holds the lock of a live trace, in whatever PID namespace.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened, or is a link or a pipe.
+    """
+    with os.fdopen(open_file(path), "rb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def has_owner(path: Path) -> bool:
     """Return whether a process that we may look at has the file open or in its memory.
 
@@ -140,11 +165,9 @@ def has_owner(path: Path) -> bool:
         info = path.lstat()
     except OSError:
         return False
-    with suppress(OSError), os.fdopen(open_file(path), "rb") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True  # The process of a live trace holds a lock, in whatever PID namespace.
+    with suppress(OSError):
+        if has_lock(path):
+            return True
     mapped = f" {os.major(info.st_dev):02x}:{os.minor(info.st_dev):02x} {info.st_ino} "
     for process in Path("/proc").glob("[0-9]*"):
         try:
