@@ -81,22 +81,21 @@ std::string unload(const std::string & directory)
     return problem;
   }
   const bool made = says_made(directory);
+  // What cannot be removed from our own file systems goes with them.
   problem = remove_pins(directory);
-  if (!problem.empty()) {
-    return problem;
-  }
+  remove_directory(directory, made);
+  const auto is_in_force = [] {
+    return kernel_scheduler().find("rclrt_edf") == 0 && kernel_state() != "disabled";
+  };
   // The kernel moves all threads back to the fair class by itself, in the background.
-  for (int i = 0; i < 500 && kernel_scheduler().find("rclrt_edf") == 0; ++i) {
-    if (kernel_state() == "disabled") {
-      break;
-    }
+  for (int i = 0; i < 500 && is_in_force(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  remove_directory(directory, made);
-  if (kernel_scheduler().find("rclrt_edf") == 0 && kernel_state() != "disabled") {
-    return "the kernel still has the scheduler in force: another process holds its link open";
+  if (is_in_force()) {
+    return "the kernel still has the scheduler in force: " +
+           (problem.empty() ? "another process holds its link open" : problem);
   }
-  return {};
+  return is_pinned(directory) ? "the scheduler is out of force, but " + problem : std::string();
 }
 
 }  // namespace rclrt_scx

@@ -68,10 +68,6 @@ common() {
   result top_repeats $?
   refused scx load && grep -q 'already in force: rclrt_edf' /tmp/error
   result a_second_load_is_refused $?
-  mount -o remount,bind,ro /run/rclrt_scx
-  refused scx unload && grep -q 'Read-only file system; do it where' /tmp/error
-  result a_folder_mounted_read_only_is_named $?
-  mount -o remount,bind,rw /run/rclrt_scx; scx unload; scx load --slots 16
   scx_guest a_container_uses_deadlines_by_a_folder_that_it_may_only_read \
     a_container_that_may_write_the_folder_ends_no_scheduler
   scx unload && [ $(state) = disabled ] && [ ! -e /run/rclrt_scx ] && [ ! -e /run/rclrt_scx-own ]
@@ -273,6 +269,11 @@ life() {
   scx load --directory /sys/fs/bpf/edf && scx unload --directory /sys/fs/bpf/edf &&
     [ -z "$(ls /sys/fs/bpf)" ] && grep -q ' /sys/fs/bpf bpf ' /proc/mounts
   result a_folder_in_it_will_do_and_it_stays_mounted $?
+  scx load --directory /sys/fs/bpf/edf; mount -o remount,bind,ro /sys/fs/bpf
+  refused scx unload --directory /sys/fs/bpf/edf && [ $(state) = enabled ] &&
+    grep -q 'still has the scheduler in force: cannot remove .*: Read-only file system' /tmp/error
+  result a_folder_that_may_only_be_read_is_named $?
+  mount -o remount,bind,rw /sys/fs/bpf; scx unload --directory /sys/fs/bpf/edf
   mkdir /tmp/used /tmp/empty; echo kept > /tmp/used/state
   refused scx load --directory /tmp/used && grep -q 'is not an empty folder' /tmp/error &&
     [ $(state) = disabled ] && [ "$(cat /tmp/used/state)" = kept ]
