@@ -407,6 +407,23 @@ def test_a_job_without_work_waits_for_what_comes_just_then(
         assert {one.name: one.bound for one in analyse(system, method).callbacks}["c"] == bound
 
 
+def test_a_message_from_elsewhere_may_complete_one_that_was_stored_long_ago() -> None:
+    """It comes while the next job of "a" runs, before that publishes after 5 of its 6."""
+    executors = (Executor("e", EVENTS), Executor("f", ISOLATED, cores=(1,)))
+    callbacks = (
+        Callback("a", Kind.TIMER, "e", 6, 6, period=30, deadline=30, priority=2,
+                 publishes=("a",), publish_least=5),
+        Callback("b", Kind.SUBSCRIPTION, "f", 26, 26, priority=1, triggers=("a",),
+                 publishes=("b",)),
+        Callback("c", Kind.SUBSCRIPTION, "e", 1, 1, priority=1, triggers=("a", "b"),
+                 wants_all=True),
+    )  # fmt: skip
+    system = System("x", executors, callbacks)
+    seen = simulate(system, 300, offsets={"a": 0}).worst()["c"][0]
+    assert seen == 5
+    assert ({one.name: one.bound for one in analyse(system).callbacks}["c"] or 0) >= seen
+
+
 def test_jobs_of_a_callback_do_not_overtake_each_other_on_the_way_to_their_core() -> None:
     executors = tuple(Executor(f"e{i}", ISOLATED, cores=(i,)) for i in range(2))
     source = Callback("t", Kind.TIMER, "e0", 1, 1, period=5, priority=1, publishes=("x",))

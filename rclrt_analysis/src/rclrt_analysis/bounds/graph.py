@@ -271,6 +271,8 @@ def _ways(graph: Graph, preemptive: bool) -> list[dict[int, Way]]:
         urgency = int(graph.urgency[x])
         for r in graph.entering[x]:
             mine[r] = Way(urgency)
+        # A message from elsewhere may complete one that was stored before the origin's release.
+        stored = graph.unit.in_order[x].wants_all and any(out for _, out in graph.inputs[x])
         spend(ITEM * sum(len(ways[p]) for p in graph.parents[x]))
         # Of messages that wait for others, those of the inputs that do not count come in as well.
         for p in graph.parents[x]:
@@ -283,6 +285,7 @@ def _ways(graph: Graph, preemptive: bool) -> list[dict[int, Way]]:
             for r, way in ways[p].items():
                 least = min(urgency, way.least)
                 step = Way(least, way.start + leaves, way.start + max(bcet, leaves))
+                step = Way(least) if stored else step
                 mine[r] = step.joined(mine.get(r))
         ways.append(mine)
         pairs += len(mine)
