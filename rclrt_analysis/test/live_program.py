@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -39,6 +40,7 @@ class Program:
         born_at = born() if born_at is None else born_at
         self.capacity = capacity
         self.stream = self.path.open("wb", buffering=0)
+        fcntl.flock(self.stream, fcntl.LOCK_EX)  # As an executor does.
         self.stream.write(
             layout.HEADER.pack(layout.MAGIC, 2, 128, bytes(16), 0, number, executor, 2, 2, 0)
         )

@@ -175,6 +175,15 @@ def test_a_process_that_has_ended_or_has_got_another_number_does_not_run(tmp_pat
     assert Process(1, 12345, 0, "elsewhere").runs() is None
 
 
+def test_of_another_namespace_the_lock_says_whether_the_program_runs(tmp_path: Path) -> None:
+    program = Program(tmp_path / "live", namespace=1)
+    follower = Follower(program.path)
+    assert (follower.process.runs(), follower.runs()) == (None, None)
+    program.stream.close()
+    assert (follower.process.runs(), follower.runs()) == (None, False)
+    follower.close()
+
+
 def test_recording_writes_files_that_the_reader_reads(program: Program, tmp_path: Path) -> None:
     steps = iter(range(100))
     said: list[str] = []

@@ -337,7 +337,7 @@ def test_processes_say_whether_they_run(program: Program, live: Path, clock: Clo
         crashed.ring()
         job(crashed, BEGIN - 60_001 * MS, (0, 1000, 1000))
         closed = Program(live, executor=2, program="closed")
-        Program(live, number=1, namespace=5, program="container")
+        container = Program(live, number=1, namespace=5, program="container")
         Program(live, number=2**22 + 5, program="old")
         watch = watching(live, clock)
 
@@ -349,7 +349,9 @@ def test_processes_say_whether_they_run(program: Program, live: Path, clock: Clo
         assert states() == {**here, "crashed": "runs", "closed": "runs"}
         child.communicate()
     closed.path.unlink()
+    container.stream.close()  # And so its lock.
     clock.now += 1000 * MS
+    here["container"] = "killed"
     assert states() == {**here, "crashed": "killed", "closed": "ended"}
     texts = [one["text"] for one in to_json(watch.snapshot(), 5)["findings"]]
     remedy = f"its last records: ./rclrt trace info {crashed.path}"

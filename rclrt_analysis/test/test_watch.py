@@ -27,7 +27,7 @@ from rclrt_analysis.simulation.records import to_traces
 from rclrt_analysis.trace import TraceError, layout, write_trace
 from rclrt_analysis.watch import sources
 from rclrt_analysis.watch.chains import shown_state
-from rclrt_analysis.watch.diagnostics import statuses
+from rclrt_analysis.watch.diagnostics import LEVELS, statuses
 from rclrt_analysis.watch.names import Names
 from rclrt_analysis.watch.sources import Threads, watch_files
 from rclrt_analysis.watch.watch import Watch, to_text, verdict
@@ -444,6 +444,14 @@ def test_a_chain_is_in_error_after_as_many_misses_as_the_model_says(robot: Syste
         assert shown_state({**shown, "state": state}) == ("tolerated" if state == "OK" else state)
         assert shown_state({**shown, "in_a_row": 0, "state": "OK"}) == "OK again"
         assert shown_state({**shown, "misses": 0, "in_a_row": 0, "state": "OK"}) == "OK"
+
+
+def test_a_chain_whose_data_never_come_last_is_no_finding(robot: System) -> None:
+    watch = Watch(robot)
+    watch.chains[0].seen.left_out = 3
+    assert "join: last counts none of them" in to_text(watch)
+    (status, *_) = statuses(watch)
+    assert (status.level, status.message.partition(":")[0]) == (LEVELS["OK"], "no instance")
 
 
 def test_a_thread_is_missed_in_real_time_only_if_it_was(

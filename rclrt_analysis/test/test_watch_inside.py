@@ -66,7 +66,7 @@ def seen_outside(watch: ChainWatch, p99: float | None) -> list[str]:
         seen.count, seen.misses, seen.most_in_a_row, seen.silences, seen.last, seen.worst,
         None if p99 is None else round(p99 * 1e6),
     )  # fmt: skip
-    return [watch.chain.name, state, *(str(-1 if n is None else n) for n in numbers)]
+    return [watch.chain.name, *state.split(), *(str(-1 if n is None else n) for n in numbers)]
 
 
 def test_both_watches_count_the_same(tmp_path: Path) -> None:

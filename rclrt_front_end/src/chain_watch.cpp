@@ -59,9 +59,11 @@ const char * to_string(ChainState state)
     case ChainState::kError:
       return "ERROR";
     case ChainState::kSilent:
+      return "SILENT";
+    case ChainState::kNotLast:
       break;
   }
-  return "SILENT";
+  return "NOT LAST";
 }
 
 ChainWatch::ChainWatch(const rclrt_config::Chain & chain)
@@ -349,8 +351,8 @@ uint64_t ChainWatch::take_peak()
 
 ChainState ChainWatch::state_after(uint64_t row) const
 {
-  if (seen_.count == 0 && seen_.left_out == 0 && !silent_) {
-    return ChainState::kUnseen;
+  if (seen_.count == 0 && !silent_) {
+    return seen_.left_out == 0 ? ChainState::kUnseen : ChainState::kNotLast;
   }
   if (chain_.error_after && row >= *chain_.error_after) {
     return ChainState::kError;

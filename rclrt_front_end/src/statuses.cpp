@@ -20,6 +20,7 @@ DiagnosticLevel level_of(ChainState state)
     case ChainState::kUnseen:
       return DiagnosticLevel::kStale;
     case ChainState::kOk:
+    case ChainState::kNotLast:
       return DiagnosticLevel::kOk;
     case ChainState::kError:
       return DiagnosticLevel::kError;
@@ -48,7 +49,7 @@ DiagnosticStatus status_of(const ChainWatch & chain, const ChainReport & report,
                      in_ms(chain.chain().silent_after.value_or(rclrt_core::Duration(0)));
   } else if (status.level == DiagnosticLevel::kStale) {
     status.message = "not seen yet";
-  } else if (report.instances == 0 && peak == 0) {
+  } else if (report.state == ChainState::kNotLast) {
     status.message = "no instance: each time another input of a join came last";
   } else if (peak > 0) {
     status.message = "missed its deadline " + std::to_string(peak) + " times in a row";

@@ -267,7 +267,7 @@ TEST(ChainWatch, a_job_that_only_keeps_its_message_for_a_join_is_no_output)
     input(watch, 9, 7, 7, 34);
     watch.settle(19 * kMs);
     // With data that came through, but not last, something was seen of the chain.
-    EXPECT_EQ(watch.report().state, last_only ? ChainState::kOk : ChainState::kUnseen);
+    EXPECT_EQ(watch.report().state, last_only ? ChainState::kNotLast : ChainState::kUnseen);
     EXPECT_EQ(watch.report().left_out, last_only ? 1u : 0u);
     watch.settle(40 * kMs);
     EXPECT_EQ(watch.report().instances, 1u) << last_only;

@@ -22,8 +22,9 @@ enum class ChainState : uint8_t
   kWarn,    ///< so many misses in a row as `on_miss` says
   kError,   ///< likewise
   kSilent,  ///< nothing new has come out for `silent_after_ms`
+  kNotLast,  ///< no instance: each time another input of a join came last, and `join: last` leaves that out
 };
-/// "UNSEEN", "OK", "WARN", "ERROR", "SILENT".
+/// "UNSEEN", "OK", "WARN", "ERROR", "SILENT", "NOT LAST".
 const char * to_string(ChainState state);
 
 struct ChainReport

@@ -186,7 +186,7 @@ def _list() -> int:
             follower.poll()
         except (TraceError, OSError):
             continue
-        state = {True: "runs", False: "ended", None: "elsewhere"}[follower.process.runs()]
+        state = {True: "runs", False: "ended", None: "elsewhere"}[follower.runs()]
         rows.append(
             (follower.process.program, str(follower.process.number),
              str(follower.header.executor), layout.word(layout.MODELS, follower.header.model),

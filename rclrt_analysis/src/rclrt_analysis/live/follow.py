@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,6 +98,19 @@ class Follower:
     def close(self) -> None:
         """Close the file."""
         os.close(self._stream)
+
+    def runs(self) -> bool | None:
+        """Return whether its process still runs; None: it does, in another PID namespace.
+
+        There its number says nothing here. But it holds a lock on the file as long as it lives.
+        """
+        known = self.process.runs()
+        if known is None:
+            with suppress(OSError):
+                fcntl.flock(self._stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                fcntl.flock(self._stream, fcntl.LOCK_UN)
+                return False
+        return known
 
     def poll(self) -> Records:
         """Return the records that are new, those of each thread in their order.

@@ -39,6 +39,10 @@ class Recording:
         """Who writes the live trace."""
         return self.follower.process
 
+    def runs(self) -> bool | None:
+        """Return whether its program still runs."""
+        return self.follower.runs()
+
     def step(self) -> None:
         """Write what is new.
 
@@ -105,7 +109,7 @@ def record(
 
     def begin(path: Path) -> Recording | None:
         follower = Follower(path)
-        if follower.process.runs() is not False and is_wanted(follower.process, wanted):
+        if follower.runs() is not False and is_wanted(follower.process, wanted):
             return Recording(follower, _free(folder / path.name))
         follower.close()
         return None

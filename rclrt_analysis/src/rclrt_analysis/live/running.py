@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from rclrt_analysis.live.files import Process, has_owner, live_files, reason
+from rclrt_analysis.live.files import has_owner, live_files, reason
 from rclrt_analysis.trace.layout import TraceError
 
 LOOKS_S = 0.2
@@ -19,9 +19,8 @@ LOOKS_S = 0.2
 class OfProcess(Protocol):
     """Whatever is made of a live trace."""
 
-    @property
-    def process(self) -> Process:
-        """Who writes it."""
+    def runs(self) -> bool | None:
+        """Return whether its program still runs; None: elsewhere."""
 
 
 One = TypeVar("One", bound=OfProcess)
@@ -75,7 +74,7 @@ class Running(Generic[One]):
             else:
                 self.all[path] = one
         for path, one in list(self.all.items()):
-            if path not in there or one.process.runs() is False:
+            if path not in there or one.runs() is False:
                 self.end(path)
         return True
 

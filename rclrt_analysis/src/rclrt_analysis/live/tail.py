@@ -77,6 +77,10 @@ class Tail:
         """Close the file."""
         os.close(self._stream)
 
+    def runs(self) -> bool | None:
+        """Return whether its process still runs."""
+        return self.process.runs()
+
     def poll(self) -> Records:
         """Return the records that are new.
 

@@ -208,7 +208,7 @@ class Watch:
         for key in self._watched.keys() - there:
             self._end(key, "ended")
         for key, one in list(self._watched.items()):
-            if one.state == "runs" and one.process.runs() is False:
+            if one.followed and one.follower.runs() is False:
                 self._read(key, one)
                 self._stop(one, one.follower.left_by)
 
@@ -226,7 +226,7 @@ class Watch:
             self._refused.add(key)
             follower.close()
             return
-        state = {True: "runs", False: "killed", None: "elsewhere"}[follower.process.runs()]
+        state = {True: "runs", False: "killed", None: "elsewhere"}[follower.runs()]
         activity = Activity(self._window_ns, now - self._window_ns)
         one = self._watched[key] = Watched(path, follower, activity, "runs")
         self._read(key, one)

@@ -15,7 +15,7 @@ from typing import Any
 from rclrt_analysis.watch.watch import Watch, verdict
 
 OK, WARN, ERROR, STALE = range(4)
-LEVELS = {"OK": OK, "WARN": WARN, "ERROR": ERROR, "UNSEEN": STALE}
+LEVELS = {"OK": OK, "NOT LAST": OK, "WARN": WARN, "ERROR": ERROR, "UNSEEN": STALE}
 PERIOD_S = 1.0
 MOST_ASSUMPTIONS = 20
 """A message is sent once a second: it does not grow without end."""

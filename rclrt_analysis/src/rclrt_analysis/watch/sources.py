@@ -196,7 +196,7 @@ class Live:
 
     def _begin(self, path: Path) -> Follower | None:
         follower = Follower(path)
-        if follower.process.runs() is False:
+        if follower.runs() is False:
             follower.close()
             return None
         try:
